@@ -1,0 +1,10 @@
+// The host as a device: work runs at once, in the caller.
+#pragma once
+
+#include "cuop/backend/runtime.h"
+
+namespace cuop::backend {
+
+Runtime& cpu_runtime();
+
+}  // namespace cuop::backend

@@ -1,0 +1,25 @@
+// One pool of worker threads a process. `parallel_for` hands out ranges; the caller works too, so
+// the pool needs no worker when there is one core. Nested calls run serially in their caller.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace cuop::backend {
+
+/// Cores this process may run on (its affinity mask, not the machine's total).
+int core_count();
+/// How many ranks share this host; the threads of each are core_count() / ranks, at least 1.
+void set_local_ranks(int ranks);
+/// Threads that parallel work of this thread may use.
+int thread_count();
+/// Sets it for the calling thread (a rank that is a thread has its own share); 0 restores the
+/// default.
+void set_thread_count(int count);
+
+/// Calls body(begin, end) over disjoint pieces of [0, count) of at least `grain` items, on up to
+/// thread_count() threads; returns when all are done. The first exception is rethrown here.
+void parallel_for(int64_t count, int64_t grain,
+                  const std::function<void(int64_t begin, int64_t end)>& body);
+
+}  // namespace cuop::backend

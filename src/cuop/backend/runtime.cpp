@@ -1,0 +1,41 @@
+#include "cuop/backend/runtime.h"
+
+#include <optional>
+
+#include "cuop/backend/cpu/cpu_runtime.h"
+#include "cuop/core/env.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::backend {
+
+namespace {
+
+thread_local std::optional<Device> chosen;
+
+Device default_device() {
+  const std::string& text = env().device.value;
+  if (text == "auto") return kCpu;
+  const Device device = parse_device(text);
+  runtime(device);  // a device that is absent is said at once
+  return device;
+}
+
+}  // namespace
+
+int device_count(DeviceType type) { return type == DeviceType::kCpu ? 1 : 0; }
+
+Runtime& runtime(Device device) {
+  if (device.is_cpu()) return cpu_runtime();
+  throw DeviceError(
+      cat("device: ", device, " is not available: this build has no CUDA runtime; use 'cpu'"));
+}
+
+Device current_device() { return chosen ? *chosen : default_device(); }
+
+void set_current_device(Device device) {
+  runtime(device);
+  chosen = device;
+}
+
+}  // namespace cuop::backend

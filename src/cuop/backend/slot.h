@@ -1,0 +1,39 @@
+// A slot holds an operator's kernel for each device. A front end calls the slot and never names a
+// device; an empty place is a worded error, never a silent hop to another device.
+#pragma once
+
+#include <utility>
+
+#include "cuop/core/device.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::backend {
+
+template <class Function>
+class Slot;
+
+template <class Result, class... Arguments>
+class Slot<Result(Arguments...)> {
+ public:
+  using Kernel = Result (*)(Arguments...);
+  constexpr Slot(const char* op, Kernel cpu, Kernel cuda = nullptr)
+      : op_(op), kernels_{cpu, cuda} {}
+
+  bool supports(Device device) const { return kernels_[static_cast<int>(device.type)] != nullptr; }
+
+  template <class... Given>
+  Result operator()(Device device, Given&&... arguments) const {
+    const Kernel kernel = kernels_[static_cast<int>(device.type)];
+    if (kernel == nullptr) {
+      throw NotImplementedError(cat(op_, ": no kernel for ", device, "; there is one for cpu"));
+    }
+    return kernel(std::forward<Given>(arguments)...);
+  }
+
+ private:
+  const char* op_;
+  Kernel kernels_[kDeviceTypeCount];
+};
+
+}  // namespace cuop::backend

@@ -1,0 +1,107 @@
+#include "cuop/core/dims.h"
+
+#include <algorithm>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop {
+
+Dims::Dims(std::initializer_list<int64_t> values)
+    : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
+
+Dims::Dims(std::span<const int64_t> values) {
+  for (int64_t value : values) push_back(value);
+}
+
+Dims Dims::filled(int count, int64_t value) {
+  Dims dims;
+  for (int i = 0; i < count; ++i) dims.push_back(value);
+  return dims;
+}
+
+void Dims::push_back(int64_t value) {
+  if (count_ == kMaxDims) {
+    throw ShapeError(cat("shape: a tensor has at most ", kMaxDims, " dimensions, more were given"));
+  }
+  values_[static_cast<size_t>(count_++)] = value;
+}
+
+void Dims::insert(int position, int64_t value) {
+  push_back(value);
+  std::rotate(begin() + position, end() - 1, end());
+}
+
+void Dims::erase(int position) {
+  std::copy(begin() + position + 1, end(), begin() + position);
+  --count_;
+}
+
+bool Dims::operator==(const Dims& other) const {
+  return std::equal(begin(), end(), other.begin(), other.end());
+}
+
+std::ostream& operator<<(std::ostream& out, const Dims& dims) {
+  return out << '(' << join(dims) << (dims.ndim() == 1 ? ",)" : ")");
+}
+
+int64_t checked_multiply(int64_t a, int64_t b, const char* who) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) {
+    throw ShapeError(cat(who, ": ", a, " * ", b, " does not fit in 64 bits"));
+  }
+  return product;
+}
+
+int64_t element_count(const Shape& shape) {
+  bool is_empty = false;
+  for (int64_t size : shape) {
+    if (size < 0) {
+      throw ShapeError(cat("shape: sizes must not be negative, given ", shape));
+    }
+    is_empty = is_empty || size == 0;
+  }
+  if (is_empty) return 0;
+  int64_t count = 1;
+  for (int64_t size : shape) count = checked_multiply(count, size, "shape");
+  return count;
+}
+
+int normalize_axis(int64_t axis, int ndim, const char* who) {
+  if (axis < -ndim || axis >= ndim) {
+    throw ShapeError(
+        cat(who, ": axis ", axis, " is out of range for a tensor of ", ndim, " dimensions"));
+  }
+  return static_cast<int>(axis < 0 ? axis + ndim : axis);
+}
+
+std::vector<int> normalize_axes(std::span<const int64_t> axes, int ndim, const char* who) {
+  std::vector<int> result;
+  if (axes.empty()) {
+    for (int i = 0; i < ndim; ++i) result.push_back(i);
+    return result;
+  }
+  for (int64_t axis : axes) result.push_back(normalize_axis(axis, ndim, who));
+  std::sort(result.begin(), result.end());
+  if (std::adjacent_find(result.begin(), result.end()) != result.end()) {
+    throw ShapeError(cat(who, ": an axis is given twice in (", join(axes), ")"));
+  }
+  return result;
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* who) {
+  const int ndim = std::max(a.ndim(), b.ndim());
+  Shape result = Dims::filled(ndim, 1);
+  for (int i = 1; i <= ndim; ++i) {
+    const int64_t x = i <= a.ndim() ? a[a.ndim() - i] : 1;
+    const int64_t y = i <= b.ndim() ? b[b.ndim() - i] : 1;
+    if (x != y && x != 1 && y != 1) {
+      throw ShapeError(cat(who, ": shapes ", a, " and ", b, " do not broadcast: axis -", i, " is ",
+                           x, " and ", y));
+    }
+    result[ndim - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+}  // namespace cuop

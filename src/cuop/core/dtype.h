@@ -1,0 +1,151 @@
+// Element types, their promotion, and the one visitor that turns a run-time dtype into a C++ type.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "cuop/core/error.h"
+#include "cuop/core/half.h"
+
+namespace cuop {
+
+enum class DType : uint8_t {
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUInt8,
+  kUInt16,
+  kUInt32,
+  kUInt64,
+  kFloat16,
+  kBFloat16,
+  kFloat32,
+  kFloat64,
+  kComplex64,
+  kComplex128,
+};
+inline constexpr int kDTypeCount = 15;
+
+/// The NumPy name: "float32", "bool", "complex64", ...
+const char* name(DType dtype);
+/// Inverse of `name`; also accepts "half", "float", "double", "int". Throws DTypeError naming all
+/// dtypes.
+DType parse_dtype(std::string_view text);
+/// Bytes of one element.
+int64_t itemsize(DType dtype);
+
+constexpr bool is_bool(DType d) { return d == DType::kBool; }
+constexpr bool is_signed_integer(DType d) { return d >= DType::kInt8 && d <= DType::kInt64; }
+constexpr bool is_unsigned_integer(DType d) { return d >= DType::kUInt8 && d <= DType::kUInt64; }
+constexpr bool is_integer(DType d) { return d >= DType::kInt8 && d <= DType::kUInt64; }
+constexpr bool is_floating(DType d) { return d >= DType::kFloat16 && d <= DType::kFloat64; }
+constexpr bool is_complex(DType d) { return d >= DType::kComplex64; }
+
+/// The dtype that both promote to, by the Python Array API's table, extended as NumPy does where
+/// that table is silent (int64 with float32 is float64; float16 with bfloat16 is float32).
+DType promote(DType a, DType b);
+/// float32 for float16 and bfloat16, else itself: the type in which arithmetic is done.
+DType compute_dtype(DType dtype);
+/// The floating dtype in which a function such as exp answers for this input: float64 for integers
+/// and bool, itself otherwise.
+DType to_inexact(DType dtype);
+/// The real dtype of a complex one (complex64 -> float32); itself otherwise.
+DType real_dtype(DType dtype);
+/// The complex dtype of a floating one (float32 -> complex64, float64 -> complex128).
+DType complex_dtype(DType dtype);
+
+std::ostream& operator<<(std::ostream& out, DType dtype);
+
+namespace detail {
+template <class T>
+struct DTypeOf;
+template <DType D>
+struct DTypeConstant {
+  static constexpr DType value = D;
+};
+template <>
+struct DTypeOf<bool> : DTypeConstant<DType::kBool> {};
+template <>
+struct DTypeOf<int8_t> : DTypeConstant<DType::kInt8> {};
+template <>
+struct DTypeOf<int16_t> : DTypeConstant<DType::kInt16> {};
+template <>
+struct DTypeOf<int32_t> : DTypeConstant<DType::kInt32> {};
+template <>
+struct DTypeOf<int64_t> : DTypeConstant<DType::kInt64> {};
+template <>
+struct DTypeOf<uint8_t> : DTypeConstant<DType::kUInt8> {};
+template <>
+struct DTypeOf<uint16_t> : DTypeConstant<DType::kUInt16> {};
+template <>
+struct DTypeOf<uint32_t> : DTypeConstant<DType::kUInt32> {};
+template <>
+struct DTypeOf<uint64_t> : DTypeConstant<DType::kUInt64> {};
+template <>
+struct DTypeOf<Half> : DTypeConstant<DType::kFloat16> {};
+template <>
+struct DTypeOf<BFloat16> : DTypeConstant<DType::kBFloat16> {};
+template <>
+struct DTypeOf<float> : DTypeConstant<DType::kFloat32> {};
+template <>
+struct DTypeOf<double> : DTypeConstant<DType::kFloat64> {};
+template <>
+struct DTypeOf<std::complex<float>> : DTypeConstant<DType::kComplex64> {};
+template <>
+struct DTypeOf<std::complex<double>> : DTypeConstant<DType::kComplex128> {};
+}  // namespace detail
+
+template <class T>
+inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
+
+/// A C++ type as a value, handed to the lambda of `visit_dtype`.
+template <class T>
+struct TypeTag {
+  using type = T;
+};
+
+template <class... T>
+struct TypeList {};
+
+using SignedIntegerTypes = TypeList<int8_t, int16_t, int32_t, int64_t>;
+using IntegerTypes =
+    TypeList<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+using FloatTypes = TypeList<float, double>;
+using FloatingTypes = TypeList<Half, BFloat16, float, double>;
+using ComplexTypes = TypeList<std::complex<float>, std::complex<double>>;
+using FloatComplexTypes = TypeList<float, double, std::complex<float>, std::complex<double>>;
+using RealTypes = TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                           uint64_t, Half, BFloat16, float, double>;
+using AllTypes =
+    TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Half,
+             BFloat16, float, double, std::complex<float>, std::complex<double>>;
+
+/// Throws the DTypeError "who: dtype X is not supported; supported are ...".
+[[noreturn]] void throw_unsupported_dtype(std::string_view who, DType given, const DType* allowed,
+                                          int count);
+
+/// Calls `f(TypeTag<T>{})` for the T of the list that `dtype` names; a dtype outside the list is a
+/// DTypeError that names `who`, the dtype and the list.
+template <class... T, class F>
+decltype(auto) visit_dtype(TypeList<T...>, DType dtype, std::string_view who, F&& f) {
+  using Result = std::common_type_t<std::invoke_result_t<F, TypeTag<T>>...>;
+  static constexpr DType kAllowed[] = {dtype_of<T>...};
+  if constexpr (std::is_void_v<Result>) {
+    const bool found = ((dtype == dtype_of<T> ? (f(TypeTag<T>{}), true) : false) || ...);
+    if (!found) throw_unsupported_dtype(who, dtype, kAllowed, sizeof...(T));
+  } else {
+    Result result{};
+    const bool found = ((dtype == dtype_of<T> ? (result = f(TypeTag<T>{}), true) : false) || ...);
+    if (!found) throw_unsupported_dtype(who, dtype, kAllowed, sizeof...(T));
+    return result;
+  }
+}
+
+}  // namespace cuop

@@ -1,0 +1,70 @@
+#include "cuop/core/env.h"
+
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop {
+
+namespace {
+
+void parse(const char* name, const std::string& text, std::string& value) {
+  (void)name;
+  value = text;
+}
+
+void parse(const char* name, const std::string& text, bool& value) {
+  value = text == "1" || text == "true" || text == "on" || text == "yes";
+  if (!value && text != "0" && text != "false" && text != "off" && text != "no") {
+    throw ExecutionError(cat(name, ": '", text, "' is not 0 or 1"));
+  }
+}
+
+template <class Number>
+void parse(const char* name, const std::string& text, Number& value) {
+  std::istringstream in(text);
+  Number parsed{};
+  if (!(in >> parsed) || !in.eof() || parsed < 0) {
+    throw ExecutionError(cat(name, ": '", text, "' is not a number of 0 or more"));
+  }
+  value = parsed;
+}
+
+template <class T>
+void read(EnvField<T>& field) {
+  for (const char* candidate : {field.name, field.alias}) {
+    const char* text = *candidate != '\0' ? std::getenv(candidate) : nullptr;
+    if (text == nullptr || *text == '\0') continue;
+    parse(candidate, text, field.value);
+    field.is_set = true;
+    return;
+  }
+}
+
+}  // namespace
+
+const Env& env() {
+  static const Env instance = [] {
+    Env result;
+    result.for_each([](auto& field) { read(field); });
+    return result;
+  }();
+  return instance;
+}
+
+std::vector<EnvRow> env_table() {
+  std::vector<EnvRow> rows;
+  Env defaults;
+  defaults.for_each([&](auto& field) {
+    rows.push_back({field.name, field.alias, cat(field.value), "", field.what});
+  });
+  Env current = env();
+  size_t i = 0;
+  current.for_each([&](auto& field) { rows[i++].current = cat(field.value); });
+  return rows;
+}
+
+}  // namespace cuop

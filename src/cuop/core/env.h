@@ -1,0 +1,56 @@
+// Every environment variable that cuOP reads is one field of this struct; the documentation's table
+// is printed from it. CUOP_* wins over the GENESIS_* name of the same meaning.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cuop {
+
+/// One variable: its name, the older name it also answers to ("" for none), what it does, its
+/// value.
+template <class T>
+struct EnvField {
+  const char* name;
+  const char* alias;
+  const char* what;
+  T value;
+  bool is_set = false;
+};
+
+struct Env {
+  EnvField<std::string> device{"CUOP_DEVICE", "", "Default device: cpu, cuda or cuda:N.", "auto"};
+  EnvField<int64_t> threads{"CUOP_THREADS", "",
+                            "Threads of this process; 0 divides the cores by the local ranks.", 0};
+  EnvField<double> comm_timeout{
+      "CUOP_COMM_TIMEOUT", "", "Seconds that a rank waits for the others before it raises.", 300.0};
+  EnvField<std::string> blas_library{
+      "CUOP_BLAS_LIBRARY", "", "Path of the CBLAS library to use instead of the one found.", ""};
+  EnvField<std::string> log{"CUOP_LOG", "", "Messages on stderr: off, warn, info or debug.",
+                            "warn"};
+  EnvField<bool> kernel_fusion{"CUOP_KERNEL_FUSION", "",
+                               "0 runs fused regions op by op through the same engine.", true};
+
+  /// Calls `visit(field)` for every field in the order of the table.
+  template <class Visitor>
+  void for_each(Visitor&& visit) {
+    visit(device);
+    visit(threads);
+    visit(comm_timeout);
+    visit(blas_library);
+    visit(log);
+    visit(kernel_fusion);
+  }
+};
+
+/// The process's settings, read once on first use. ExecutionError when a value cannot be read.
+const Env& env();
+
+struct EnvRow {
+  std::string name, alias, default_value, current, what;
+};
+/// The table of all variables, for `cuop info` and the documentation.
+std::vector<EnvRow> env_table();
+
+}  // namespace cuop

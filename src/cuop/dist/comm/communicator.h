@@ -1,0 +1,93 @@
+// Ranks as an interface: a communicator moves bytes between ranks and knows nothing of tensors. Counts
+// are int64; every wait has a deadline; every failure names its rank. Each call is collective unless
+// it says otherwise: all ranks call the same operations in the same order.
+//
+// Implementations: self (one rank), thread (N ranks as threads of one process), mpi. They pass one
+// conformance suite (tests/conformance/communicator_suite.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cuop/core/dtype.h"
+
+namespace cuop::dist {
+
+enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin };
+const char* name(ReduceOp op);
+
+/// A piece of a buffer in bytes: rank r's part in the uneven ("v") collectives.
+struct Block {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// "self", "thread" or "mpi".
+  virtual std::string_view kind() const = 0;
+  /// Ranks that share this host (they divide its cores).
+  virtual int local_size() const = 0;
+
+  // Point to point. `send` may return before the receiver has the data, but the buffer is free again;
+  // messages of one (source, tag) pair arrive in order. A receive whose length differs from the
+  // message's is a CommunicationError on the receiver.
+  virtual void send(const void* data, int64_t bytes, int dst, int tag) = 0;
+  virtual void recv(void* data, int64_t bytes, int src, int tag) = 0;
+  /// Both at once, without deadlock, to and from any ranks (also oneself).
+  virtual void sendrecv(const void* send_data, int64_t send_bytes, int dst, void* recv_data,
+                        int64_t recv_bytes, int src, int tag) = 0;
+
+  virtual void barrier() = 0;
+  /// Before: root holds `data`. After: all ranks hold it.
+  virtual void broadcast(void* data, int64_t bytes, int root) = 0;
+  /// Before: root holds every block of `send`. After: rank r holds blocks[r] in `recv`.
+  /// All ranks pass the same blocks.
+  virtual void scatter(const void* send, std::span<const Block> blocks, void* recv, int root) = 0;
+  /// The inverse: rank r's `send` becomes blocks[r] of root's `recv`.
+  virtual void gather(const void* send, std::span<const Block> blocks, void* recv, int root) = 0;
+  /// Rank r's `send` becomes blocks[r] of everybody's `recv`.
+  virtual void all_gather(const void* send, std::span<const Block> blocks, void* recv) = 0;
+  /// send_blocks[r] of `send` goes to rank r; what rank r sent lands in recv_blocks[r] of `recv`.
+  virtual void all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
+                          std::span<const Block> recv_blocks) = 0;
+  /// Element-wise over ranks, in rank order (the same bits on every rank and every run). `send` and
+  /// `recv` may be the same buffer. Root alone gets the result.
+  virtual void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op,
+                      int root) = 0;
+  virtual void all_reduce(const void* send, void* recv, int64_t count, DType dtype,
+                          ReduceOp op) = 0;
+  /// Reduces all, keeps counts[rank] elements on each rank, in rank order.
+  virtual void reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
+                              DType dtype, ReduceOp op) = 0;
+
+  /// A communicator of the ranks that pass the same colour, ordered by key then rank; null for a
+  /// negative colour.
+  virtual std::shared_ptr<Communicator> split(int color, int key) = 0;
+
+  /// Seconds a wait lasts before it raises; initially CUOP_COMM_TIMEOUT.
+  virtual double timeout() const = 0;
+  virtual void set_timeout(double seconds) = 0;
+
+  /// Not collective: wakes every rank that waits here or will wait here; they raise
+  /// CommunicationError naming this rank and the reason. The communicator refuses work until all
+  /// ranks have called `recover`.
+  virtual void abort(const std::string& reason) noexcept = 0;
+  /// "" while usable, else why not. Not collective.
+  virtual std::string failure() const = 0;
+  /// Collective; all ranks meet after a failure and may go on. Throws CommunicationError when some
+  /// rank does not come within the deadline.
+  virtual void recover() = 0;
+
+  /// Bytes this rank has sent to other ranks so far.
+  virtual int64_t bytes_sent() const = 0;
+};
+
+}  // namespace cuop::dist

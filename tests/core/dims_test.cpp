@@ -1,0 +1,35 @@
+#include "cuop/core/dims.h"
+
+#include <gtest/gtest.h>
+
+#include "cuop/core/error.h"
+
+namespace cuop {
+namespace {
+
+TEST(Dims, BroadcastsAsNumPyDoes) {
+  EXPECT_EQ(broadcast_shapes({2, 1, 4}, {3, 1}, "add"), (Shape{2, 3, 4}));
+  EXPECT_EQ(broadcast_shapes({}, {3}, "add"), (Shape{3}));
+  EXPECT_EQ(broadcast_shapes({0}, {1}, "add"), (Shape{0}));
+  EXPECT_THROW(broadcast_shapes({2}, {3}, "add"), ShapeError);
+}
+
+TEST(Dims, CountsWithoutOverflow) {
+  EXPECT_EQ(element_count({}), 1);
+  EXPECT_EQ(element_count({int64_t{1} << 62, 8, 0}), 0);
+  EXPECT_THROW(element_count({int64_t{1} << 62, 8}), ShapeError);
+  EXPECT_THROW(element_count({-1}), ShapeError);
+}
+
+TEST(Dims, NamesTheAxisThatIsOutOfRange) {
+  EXPECT_EQ(normalize_axis(-1, 2, "softmax"), 1);
+  try {
+    normalize_axis(3, 2, "softmax");
+    FAIL();
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "softmax: axis 3 is out of range for a tensor of 2 dimensions");
+  }
+}
+
+}  // namespace
+}  // namespace cuop
