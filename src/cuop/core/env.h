@@ -32,6 +32,9 @@ struct Env {
   EnvField<bool> kernel_fusion{"CUOP_KERNEL_FUSION", "",
                                "0 runs fused regions op by op through the same engine.", true};
 
+  EnvField<std::string> cpu_isa{
+      "CUOP_CPU_ISA", "", "Instruction set of the CPU kernels: auto, baseline, v3 or v4.", "auto"};
+
   /// Calls `visit(field)` for every field in the order of the table.
   template <class Visitor>
   void for_each(Visitor&& visit) {
@@ -41,6 +44,7 @@ struct Env {
     visit(blas_library);
     visit(log);
     visit(kernel_fusion);
+    visit(cpu_isa);
   }
 };
 

@@ -1,0 +1,61 @@
+#include "cuop/backend/cpu/isa.h"
+
+#include "cuop/core/env.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::isa {
+
+namespace {
+
+constexpr Level kLevels[] = {Level::kBaseline, Level::kV3, Level::kV4};
+
+Level highest_supported() {
+  Level best = Level::kBaseline;
+  for (const Level level : kLevels) {
+    if (is_supported(level)) best = level;
+  }
+  return best;
+}
+
+Level choose_level() {
+  const std::string& asked = env().cpu_isa.value;
+  if (asked == "auto") return highest_supported();
+  for (const Level level : kLevels) {
+    if (asked != name(level)) continue;
+    if (is_supported(level)) return level;
+    throw ExecutionError(cat("CUOP_CPU_ISA: ", asked, " cannot run here; the highest level is ",
+                             name(highest_supported())));
+  }
+  throw ExecutionError(
+      cat("CUOP_CPU_ISA: '", asked, "' is unknown; known are auto, baseline, v3, v4"));
+}
+
+}  // namespace
+
+const char* name(Level level) {
+  switch (level) {
+    case Level::kV4:
+      return "v4";
+    case Level::kV3:
+      return "v3";
+    default:
+      return "baseline";
+  }
+}
+
+bool is_supported(Level level) {
+#ifdef CUOP_HAS_ISA_LEVELS
+  __builtin_cpu_init();
+  if (level == Level::kV4) return __builtin_cpu_supports("x86-64-v4") > 0;
+  if (level == Level::kV3) return __builtin_cpu_supports("x86-64-v3") > 0;
+#endif
+  return level == Level::kBaseline;
+}
+
+Level current() {
+  static const Level level = choose_level();
+  return level;
+}
+
+}  // namespace cuop::isa
