@@ -1,0 +1,54 @@
+#include "cuop/ops/copy/copy.h"
+
+#include "cuop/backend/runtime.h"
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/output.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr backend::Slot<void(const Tensor&, const Tensor&)> kStridedCopy{
+    "copy", &kernels::strided_copy_cpu};
+
+}  // namespace
+
+void copy_into(const Tensor& dst, const Tensor& src) {
+  const trace::Span span("copy", "op");
+  const Device device = common_device("copy", {&dst, &src});
+  check_writable("copy", dst);
+  Tensor source = src.with_layout(broadcast_to(src.layout(), dst.shape(), "copy"));
+  if (dst.size() == 0 || is_same_view(dst, source)) return;
+  if (may_overlap(dst, source)) source = clone(source);
+  kStridedCopy(device, dst, source);
+}
+
+Tensor clone(const Tensor& tensor) {
+  Tensor result = empty(tensor.shape(), tensor.dtype(), tensor.device());
+  copy_into(result, tensor);
+  return result;
+}
+
+Tensor contiguous(const Tensor& tensor) { return tensor.is_contiguous() ? tensor : clone(tensor); }
+
+Tensor cast(const Tensor& tensor, DType dtype) {
+  if (tensor.dtype() == dtype) return tensor;
+  Tensor result = empty(tensor.shape(), dtype, tensor.device());
+  copy_into(result, tensor);
+  return result;
+}
+
+Tensor to_device(const Tensor& tensor, Device device) {
+  if (tensor.device() == device) return tensor;
+  const Tensor source = contiguous(tensor);
+  Tensor result = empty(tensor.shape(), tensor.dtype(), device);
+  const Device accelerator = device.is_cpu() ? tensor.device() : device;
+  backend::runtime(accelerator).copy(result.data(), source.data(), source.nbytes(), {accelerator});
+  return result;
+}
+
+}  // namespace cuop

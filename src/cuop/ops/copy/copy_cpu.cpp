@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <cstring>
+
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/convert.h"
+#include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/strided.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int64_t kGrain = 1 << 15;  // elements a thread should have at least
+constexpr int64_t kTile = 32;        // a transposing tile of 8-byte elements is 8 KiB
+
+using Nest = LoopNest<2>;  // operand 0 is the destination
+
+/// An element moved as raw bits of its size: copies of equal dtype need no knowledge of the type.
+struct Bits16 {
+  uint64_t half[2];
+};
+
+template <class To, class From>
+void copy_row(To* dst, int64_t dst_stride, const From* src, int64_t src_stride, int64_t count) {
+  if (dst_stride == 1 && src_stride == 1) {
+    if constexpr (std::is_same_v<To, From>) {
+      std::memcpy(dst, src, static_cast<size_t>(count) * sizeof(To));
+    } else {
+      for (int64_t i = 0; i < count; ++i) dst[i] = convert<To>(src[i]);
+    }
+  } else if (src_stride == 0) {
+    const To value = convert<To>(*src);
+    for (int64_t i = 0; i < count; ++i) dst[i * dst_stride] = value;
+  } else {
+    for (int64_t i = 0; i < count; ++i) dst[i * dst_stride] = convert<To>(src[i * src_stride]);
+  }
+}
+
+/// The two inner axes, when the source runs along the outer of them: tiles keep both sides in
+/// cache.
+template <class T>
+void copy_transposed(T* dst, const T* src, const Nest::Axis& rows, const Nest::Axis& columns) {
+  for (int64_t r = 0; r < rows.size; r += kTile) {
+    const int64_t r_end = std::min(r + kTile, rows.size);
+    for (int64_t c = 0; c < columns.size; c += kTile) {
+      const int64_t c_end = std::min(c + kTile, columns.size);
+      for (int64_t i = r; i < r_end; ++i) {
+        for (int64_t j = c; j < c_end; ++j) {
+          dst[i * rows.strides[0] + j * columns.strides[0]] =
+              src[i * rows.strides[1] + j * columns.strides[1]];
+        }
+      }
+    }
+  }
+}
+
+/// A nest with the axis along which the source is contiguous moved next to the innermost one; true
+/// when copying its two inner axes by tiles pays.
+bool arrange_for_tiles(Nest& nest) {
+  if (nest.count < 2 || nest.inner().strides[1] == 1) return false;
+  const auto begin = nest.axes.begin(), end = begin + nest.count - 1;
+  const auto along_source =
+      std::find_if(begin, end, [](const Nest::Axis& axis) { return axis.strides[1] == 1; });
+  if (along_source == end || along_source->size < 8 || nest.inner().size < 8) return false;
+  std::rotate(along_source, along_source + 1, end);
+  return true;
+}
+
+template <class T>
+void copy_tiled(T* dst, const T* src, const Nest& nest) {
+  const Nest::Axis& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
+  const Nest::Axis& columns = nest.inner();
+  const int64_t strips = (rows.size + kTile - 1) / kTile;
+  const int64_t blocks = nest.outer_size() / rows.size;
+  const int64_t strip_elements = kTile * columns.size;
+  backend::parallel_for(
+      blocks * strips, std::max<int64_t>(1, kGrain / strip_elements),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = (i % strips) * kTile;
+          const auto offsets = nest.row_offsets((i / strips) * rows.size + first);
+          const Nest::Axis strip{std::min(kTile, rows.size - first), rows.strides};
+          copy_transposed(dst + offsets[0], src + offsets[1], strip, columns);
+        }
+      });
+}
+
+template <class To, class From>
+void copy_rows(To* dst, const From* src, const Nest& nest) {
+  const Nest::Axis inner = nest.inner();
+  const int64_t rows = nest.outer_size();
+  if (rows == 1) {
+    backend::parallel_for(inner.size, kGrain, [&](int64_t begin, int64_t end) {
+      copy_row(dst + begin * inner.strides[0], inner.strides[0], src + begin * inner.strides[1],
+               inner.strides[1], end - begin);
+    });
+    return;
+  }
+  backend::parallel_for(rows, std::max<int64_t>(1, kGrain / inner.size),
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t row = begin; row < end; ++row) {
+                            const auto offsets = nest.row_offsets(row);
+                            copy_row(dst + offsets[0], inner.strides[0], src + offsets[1],
+                                     inner.strides[1], inner.size);
+                          }
+                        });
+}
+
+template <class T>
+void copy_bits(const Tensor& dst, const Tensor& src, Nest nest) {
+  auto* to = static_cast<T*>(dst.data());
+  const auto* from = static_cast<const T*>(src.data());
+  if (arrange_for_tiles(nest)) {
+    copy_tiled(to, from, nest);
+  } else {
+    copy_rows(to, from, nest);
+  }
+}
+
+void copy_same_dtype(const Tensor& dst, const Tensor& src, const Nest& nest) {
+  switch (itemsize(dst.dtype())) {
+    case 1:
+      return copy_bits<uint8_t>(dst, src, nest);
+    case 2:
+      return copy_bits<uint16_t>(dst, src, nest);
+    case 4:
+      return copy_bits<uint32_t>(dst, src, nest);
+    case 8:
+      return copy_bits<uint64_t>(dst, src, nest);
+    default:
+      return copy_bits<Bits16>(dst, src, nest);
+  }
+}
+
+}  // namespace
+
+void strided_copy_cpu(const Tensor& dst, const Tensor& src) {
+  const Nest nest = make_loop_nest<2>(dst.shape(), {&dst.strides(), &src.strides()});
+  if (dst.dtype() == src.dtype()) return copy_same_dtype(dst, src, nest);
+  visit_dtype(AllTypes{}, dst.dtype(), "copy", [&](auto to) {
+    visit_dtype(AllTypes{}, src.dtype(), "copy", [&](auto from) {
+      using To = typename decltype(to)::type;
+      using From = typename decltype(from)::type;
+      if constexpr (!std::is_same_v<To, From>) {
+        copy_rows(dst.data<To>(), static_cast<const From*>(src.data<From>()), nest);
+      }
+    });
+  });
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,10 @@
+// Internal: the device kernels behind copy_into. Shapes are equal, memory does not overlap.
+#pragma once
+
+#include "cuop/core/tensor.h"
+
+namespace cuop::kernels {
+
+void strided_copy_cpu(const Tensor& dst, const Tensor& src);
+
+}  // namespace cuop::kernels

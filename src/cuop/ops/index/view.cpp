@@ -1,0 +1,127 @@
+#include "cuop/ops/index/view.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
+
+namespace cuop {
+
+Tensor reshape(const Tensor& tensor, const Shape& shape) {
+  const Shape full = infer_shape(shape, tensor.size(), "reshape");
+  if (const auto layout = try_reshape(tensor.layout(), full)) return tensor.with_layout(*layout);
+  return clone(tensor).with_layout(contiguous_layout(full));
+}
+
+Tensor view(const Tensor& tensor, const Shape& shape) {
+  const Shape full = infer_shape(shape, tensor.size(), "view");
+  const auto layout = try_reshape(tensor.layout(), full);
+  if (!layout) {
+    throw ShapeError(cat("view: a tensor of shape ", tensor.shape(), " with strides ",
+                         tensor.strides(), " cannot be seen as ", full,
+                         " without a copy; use reshape"));
+  }
+  return tensor.with_layout(*layout);
+}
+
+Tensor flatten(const Tensor& tensor, int64_t start_axis, int64_t end_axis) {
+  if (tensor.ndim() == 0) return reshape(tensor, {1});
+  const int first = normalize_axis(start_axis, tensor.ndim(), "flatten");
+  const int last = normalize_axis(end_axis, tensor.ndim(), "flatten");
+  if (first > last) {
+    throw ShapeError(cat("flatten: start axis ", start_axis, " lies behind end axis ", end_axis));
+  }
+  Shape shape;
+  int64_t merged = 1;
+  for (int i = 0; i < tensor.ndim(); ++i) {
+    if (i < first || i > last) {
+      shape.push_back(tensor.shape(i));
+    } else {
+      merged *= tensor.shape(i);
+      if (i == last) shape.push_back(merged);
+    }
+  }
+  return reshape(tensor, shape);
+}
+
+Tensor permute(const Tensor& tensor, std::span<const int64_t> axes) {
+  return tensor.with_layout(permute(tensor.layout(), axes));
+}
+
+Tensor transpose(const Tensor& tensor) {
+  std::vector<int64_t> axes;
+  for (int64_t i = tensor.ndim() - 1; i >= 0; --i) axes.push_back(i);
+  return permute(tensor, axes);
+}
+
+Tensor swap_axes(const Tensor& tensor, int64_t axis0, int64_t axis1) {
+  const int a = normalize_axis(axis0, tensor.ndim(), "swap_axes");
+  const int b = normalize_axis(axis1, tensor.ndim(), "swap_axes");
+  Layout layout = tensor.layout();
+  std::swap(layout.shape[a], layout.shape[b]);
+  std::swap(layout.strides[a], layout.strides[b]);
+  return tensor.with_layout(layout);
+}
+
+Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination) {
+  const int from = normalize_axis(source, tensor.ndim(), "move_axis");
+  const int to = normalize_axis(destination, tensor.ndim(), "move_axis");
+  Layout layout = remove_axis(tensor.layout(), from);
+  layout.shape.insert(to, tensor.shape(from));
+  layout.strides.insert(to, tensor.strides()[from]);
+  return tensor.with_layout(layout);
+}
+
+Tensor broadcast_to(const Tensor& tensor, const Shape& shape) {
+  return tensor.with_layout(broadcast_to(tensor.layout(), shape, "broadcast_to"));
+}
+
+Tensor squeeze(const Tensor& tensor, std::span<const int64_t> axes) {
+  const std::vector<int> chosen = normalize_axes(axes, tensor.ndim(), "squeeze");
+  Layout layout = tensor.layout();
+  for (auto it = chosen.rbegin(); it != chosen.rend(); ++it) {
+    if (layout.shape[*it] == 1) {
+      layout = remove_axis(layout, *it);
+    } else if (!axes.empty()) {
+      throw ShapeError(cat("squeeze: axis ", *it, " has size ", layout.shape[*it],
+                           ", only axes of size 1 can be removed"));
+    }
+  }
+  return tensor.with_layout(layout);
+}
+
+Tensor unsqueeze(const Tensor& tensor, int64_t axis) {
+  return tensor.with_layout(
+      insert_axis(tensor.layout(), normalize_axis(axis, tensor.ndim() + 1, "unsqueeze")));
+}
+
+Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
+             std::optional<int64_t> stop, int64_t step) {
+  const int chosen = normalize_axis(axis, tensor.ndim(), "slice");
+  if (step == 0) throw ExecutionError("slice: step must not be 0");
+  const int64_t size = tensor.shape(chosen);
+  const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
+  const auto bound = [&](std::optional<int64_t> given, int64_t missing) {
+    if (!given) return missing;
+    return std::clamp(*given < 0 ? *given + size : *given, lowest, highest);
+  };
+  const int64_t first = bound(start, step > 0 ? lowest : highest);
+  const int64_t last = bound(stop, step > 0 ? highest : lowest);
+  const int64_t span = step > 0 ? last - first : first - last;
+  const int64_t pace = step > 0 ? step : -step;
+  const int64_t length = span <= 0 ? 0 : (span - 1) / pace + 1;
+  return tensor.with_layout(slice(tensor.layout(), chosen, first, length, step));
+}
+
+Tensor select(const Tensor& tensor, int64_t axis, int64_t index) {
+  const int chosen = normalize_axis(axis, tensor.ndim(), "select");
+  const int64_t size = tensor.shape(chosen);
+  if (index < -size || index >= size) {
+    throw IndexError(
+        cat("index: ", index, " is out of range for axis ", chosen, " of size ", size));
+  }
+  return tensor.with_layout(select(tensor.layout(), chosen, index < 0 ? index + size : index));
+}
+
+}  // namespace cuop

@@ -1,0 +1,34 @@
+// Views: the same storage under another layout. Nothing is copied except by `reshape` and `flatten`
+// when the strides leave no other way.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "cuop/core/tensor.h"
+
+namespace cuop {
+
+/// Row-major order under a new shape (one -1 is inferred); a view when the strides allow it.
+Tensor reshape(const Tensor& tensor, const Shape& shape);
+/// As reshape, but a ShapeError instead of a copy.
+Tensor view(const Tensor& tensor, const Shape& shape);
+/// Merges axes start..end (inclusive) into one.
+Tensor flatten(const Tensor& tensor, int64_t start_axis = 0, int64_t end_axis = -1);
+Tensor permute(const Tensor& tensor, std::span<const int64_t> axes);
+/// Reverses the axes.
+Tensor transpose(const Tensor& tensor);
+Tensor swap_axes(const Tensor& tensor, int64_t axis0, int64_t axis1);
+Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination);
+Tensor broadcast_to(const Tensor& tensor, const Shape& shape);
+/// Removes axes of size 1: all of them, or the given ones (ShapeError when one is not of size 1).
+Tensor squeeze(const Tensor& tensor, std::span<const int64_t> axes = {});
+Tensor unsqueeze(const Tensor& tensor, int64_t axis);
+/// Elements start, start+step, ... before stop along `axis`, with Python's rules for missing,
+/// negative and out-of-range bounds. ExecutionError when step is 0.
+Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
+             std::optional<int64_t> stop, int64_t step = 1);
+/// Drops `axis` at position `index` (negative counts from the back); IndexError when out of range.
+Tensor select(const Tensor& tensor, int64_t axis, int64_t index);
+
+}  // namespace cuop
