@@ -1,0 +1,112 @@
+// The CPU's BLAS library, found at run time through its C interface (any OpenBLAS, or a library
+// with plain cblas_ names; 32-bit or 64-bit integers; NumPy's renamed symbols). All matrices are
+// row-major. The library itself is kept at one thread: work is split over cuOP's own pool, so that
+// concurrent callers (ranks that are threads) neither wait for each other nor oversubscribe.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <string>
+
+#include "cuop/core/linalg.h"
+
+namespace cuop::backend::blas {
+
+struct Info {
+  bool is_available = false;
+  std::string path;     ///< the file in use, "" when there is none
+  std::string version;  ///< what the library says of itself, "" when it says nothing
+  std::string core;     ///< the kernels it chose for this processor
+  int integer_bits = 0;
+  bool is_thread_controlled = false;  ///< false: a library whose threads cannot be told
+  std::string reason;                 ///< why there is none, and what to install
+};
+/// Looks for the library on first use; never throws.
+const Info& info();
+
+/// Holds the library at one thread for the time of its life and gives it back what it had. Nested
+/// and concurrent holders share one setting. Every call below takes one itself; code that makes
+/// many small calls holds one around them. DeviceError when there is no library.
+class SerialScope {
+ public:
+  SerialScope();
+  ~SerialScope();
+  SerialScope(const SerialScope&) = delete;
+  SerialScope& operator=(const SerialScope&) = delete;
+};
+
+/// C [m, n] <- alpha op(A) op(B) + beta C. Leading dimensions (elements between rows) must be at
+/// least the row length as stored and at least 1.
+template <class T>
+struct GemmCall {
+  Trans trans_a = Trans::kNone;
+  Trans trans_b = Trans::kNone;
+  int64_t m = 0, n = 0, k = 0;
+  T alpha = T(1);
+  const T* a = nullptr;
+  int64_t lda = 1;
+  const T* b = nullptr;
+  int64_t ldb = 1;
+  T beta = T(0);
+  T* c = nullptr;
+  int64_t ldc = 1;
+};
+
+/// y <- alpha op(A) x + beta y for A [m, n]; increments in elements, not 0.
+template <class T>
+struct GemvCall {
+  Trans trans = Trans::kNone;
+  int64_t m = 0, n = 0;
+  T alpha = T(1);
+  const T* a = nullptr;
+  int64_t lda = 1;
+  const T* x = nullptr;
+  int64_t incx = 1;
+  T beta = T(0);
+  T* y = nullptr;
+  int64_t incy = 1;
+};
+
+/// C [m, n] <- alpha A B + beta C, or alpha B A + beta C, with a symmetric A.
+template <class T>
+struct SymmCall {
+  Side side = Side::kLeft;
+  Uplo uplo = Uplo::kUpper;
+  int64_t m = 0, n = 0;
+  T alpha = T(1);
+  const T* a = nullptr;
+  int64_t lda = 1;
+  const T* b = nullptr;
+  int64_t ldb = 1;
+  T beta = T(0);
+  T* c = nullptr;
+  int64_t ldc = 1;
+};
+
+/// B [m, n] <- alpha op(A)^-1 B, or alpha B op(A)^-1, with a triangular A.
+template <class T>
+struct TrsmCall {
+  Side side = Side::kLeft;
+  Uplo uplo = Uplo::kLower;
+  Trans trans = Trans::kNone;
+  Diag diag = Diag::kNonUnit;
+  int64_t m = 0, n = 0;
+  T alpha = T(1);
+  const T* a = nullptr;
+  int64_t lda = 1;
+  T* b = nullptr;
+  int64_t ldb = 1;
+};
+
+// For float, double, std::complex<float> and std::complex<double>. Split over thread_count()
+// threads when that pays; sizes beyond the library's integers are a ShapeError.
+template <class T>
+void gemm(const GemmCall<T>& call);
+template <class T>
+void gemv(const GemvCall<T>& call);
+template <class T>
+void symm(const SymmCall<T>& call);
+template <class T>
+void trsm(const TrsmCall<T>& call);
+
+}  // namespace cuop::backend::blas

@@ -1,0 +1,57 @@
+// The BLAS operations on tensors. Levels 2 and 3 take float32, float64, complex64 and complex128;
+// level 1 takes float16 and bfloat16 too (computed in float32, rounded once).
+#pragma once
+
+#include <complex>
+
+#include "cuop/core/linalg.h"
+#include "cuop/core/scalar.h"
+#include "cuop/core/tensor.h"
+
+namespace cuop {
+
+/// alpha * x of any shape; `out` may be x.
+Tensor scal(Scalar alpha, const Tensor& x, const Tensor* out = nullptr);
+
+/// alpha * x + y for equal shapes and dtypes, one rounding a product and one a sum; `out` may be x
+/// or y.
+Tensor axpy(Scalar alpha, const Tensor& x, const Tensor& y, const Tensor* out = nullptr);
+
+/// Sum of x[i] * y[i] (of conj(x[i]) * y[i] when `conjugate`) over two vectors of one dtype.
+/// float16, bfloat16 and float32 accumulate in float64. The result does not depend on the number of
+/// threads.
+std::complex<double> dot(const Tensor& x, const Tensor& y, bool conjugate = false);
+
+struct GemvOptions {
+  Trans trans = Trans::kNone;
+  Scalar alpha = 1;
+  Scalar beta = 0;  ///< not 0 needs `out`
+};
+/// y <- alpha * op(A) x + beta * y for A [M, N].
+Tensor gemv(const Tensor& a, const Tensor& x, const GemvOptions& options = {},
+            const Tensor* out = nullptr);
+
+struct SymmOptions {
+  Side side = Side::kLeft;
+  Uplo uplo = Uplo::kUpper;
+  Scalar alpha = 1;
+  Scalar beta = 0;  ///< not 0 needs `out`
+};
+/// C <- alpha * A B + beta * C, or B A for Side::kRight, with a symmetric A of which one triangle
+/// is read (symmetric, not Hermitian, for complex dtypes).
+Tensor symm(const Tensor& a, const Tensor& b, const SymmOptions& options = {},
+            const Tensor* out = nullptr);
+
+struct TrsmOptions {
+  Side side = Side::kLeft;
+  Uplo uplo = Uplo::kLower;
+  Trans trans = Trans::kNone;
+  Diag diag = Diag::kNonUnit;
+  Scalar alpha = 1;
+};
+/// Solves op(A) X = alpha * B, or X op(A) = alpha * B for Side::kRight, with a triangular A.
+/// `out` may be b. A zero on the diagonal gives infinities and NaN, as in BLAS.
+Tensor trsm(const Tensor& a, const Tensor& b, const TrsmOptions& options = {},
+            const Tensor* out = nullptr);
+
+}  // namespace cuop

@@ -1,0 +1,46 @@
+// Convolutions (cross-correlations, as neural networks use the word) of batches of channels-first
+// images.
+#pragma once
+
+#include <vector>
+
+#include "cuop/core/tensor.h"
+
+namespace cuop {
+
+/// How a convolution is computed. kOneDnn: the oneDNN library (float32, where it is installed).
+/// kGemm: patches gathered in cache-sized tiles, then matrix products. kDirect: one pass over the
+/// input for each weight, best for depthwise convolutions. kAuto picks.
+enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect };
+const char* name(ConvVariant variant);
+/// Inverse of `name`: auto, onednn, gemm, direct; ExecutionError names them.
+ConvVariant parse_conv_variant(std::string_view text);
+
+/// One value for each spatial axis, one value for all of them, or none (the default).
+struct ConvOptions {
+  Dims stride;    ///< default 1
+  Dims padding;   ///< zeros on both sides, default 0; may exceed the kernel
+  Dims dilation;  ///< default 1
+  int64_t groups = 1;
+  ConvVariant variant = ConvVariant::kAuto;
+};
+
+/// x [N, C, spatial...], w [O, C / groups, kernel...], bias [O] or null -> [N, O, out...] with
+/// out = (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down. Dtypes float16,
+/// bfloat16 (both accumulate in float32), float32, float64; x, w and bias must share one. Errors:
+/// ShapeError naming the argument (an output size below 1 too), DTypeError, ExecutionError for a
+/// variant that cannot run the case, saying why.
+Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,
+              const ConvOptions& options = {}, const Tensor* out = nullptr);
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,
+              const ConvOptions& options = {}, const Tensor* out = nullptr);
+Tensor conv3d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,
+              const ConvOptions& options = {}, const Tensor* out = nullptr);
+
+/// The shape that the convolution above would answer with, after all its checks.
+Shape conv_output_shape(const char* who, const Shape& x, const Shape& w,
+                        const ConvOptions& options);
+/// The variant that kAuto stands for in this case (or the one asked for, when it can run).
+ConvVariant conv_variant(const Tensor& x, const Tensor& w, const ConvOptions& options);
+
+}  // namespace cuop

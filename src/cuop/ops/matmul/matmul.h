@@ -1,0 +1,41 @@
+// Matrix products with the semantics of NumPy and the Array API.
+#pragma once
+
+#include "cuop/core/scalar.h"
+#include "cuop/core/tensor.h"
+
+namespace cuop {
+
+/// C <- alpha * op(A) @ op(B) + beta * C, op swapping the last two axes when asked.
+struct MatmulOptions {
+  bool trans_a = false;
+  bool trans_b = false;
+  Scalar alpha = 1;
+  Scalar beta = 0;  ///< not 0 needs `out`, whose values are then an input; 0 never reads them
+};
+
+/// a @ b. 1-D arguments are a row (a) or a column (b) whose axis is dropped from the result;
+/// leading axes are a batch and broadcast. Computes in the promoted dtype of a and b: float16 and
+/// bfloat16 accumulate in float32 and round once, integers wrap, bool is "or" of "and". Transposed
+/// and other strided views are used where they lie when BLAS can read them. Errors: ShapeError for
+/// sizes that do not fit (both shapes named), DTypeError, ExecutionError for beta without `out` or
+/// a complex (or, for integers, fractional) alpha or beta; DeviceError when the CPU has no BLAS
+/// library.
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {},
+              const Tensor* out = nullptr);
+
+/// matmul of [..., M, K] and [..., K, N] with at least 3 dimensions and equal leading axes.
+Tensor batch_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {},
+                    const Tensor* out = nullptr);
+
+/// a[i] * b[j] for two vectors.
+Tensor outer(const Tensor& a, const Tensor& b, const Tensor* out = nullptr);
+
+/// Sum of conj(a) * b along `axis` of the broadcast shapes (Array API vecdot).
+Tensor vecdot(const Tensor& a, const Tensor& b, int64_t axis = -1, const Tensor* out = nullptr);
+
+/// Sum over the paired axes axes_a[i] of a and axes_b[i] of b; the free axes of a, then those of b.
+Tensor tensordot(const Tensor& a, const Tensor& b, std::span<const int64_t> axes_a,
+                 std::span<const int64_t> axes_b, const Tensor* out = nullptr);
+
+}  // namespace cuop
