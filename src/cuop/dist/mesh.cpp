@@ -1,0 +1,91 @@
+#include "cuop/dist/mesh.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::dist {
+
+Mesh::Mesh(const Dims& shape, std::vector<std::string> names)
+    : shape_(shape), names_(std::move(names)) {
+  if (static_cast<size_t>(shape_.ndim()) != names_.size()) {
+    throw ShapeError(cat("Mesh: ", names_.size(), " names were given for shape ", shape_,
+                         "; one name an axis is needed"));
+  }
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i].empty() || std::count(names_.begin(), names_.end(), names_[i]) != 1) {
+      throw ShapeError(
+          cat("Mesh: axis names must be distinct and not empty, given (", join(names_), ")"));
+    }
+    if (shape_[static_cast<int>(i)] < 1) {
+      throw ShapeError(cat("Mesh: every axis needs at least one rank, given shape ", shape_));
+    }
+  }
+  const int64_t count = element_count(shape_);
+  if (count > std::numeric_limits<int>::max()) {
+    throw ShapeError(cat("Mesh: shape ", shape_, " has more ranks than can be numbered"));
+  }
+  size_ = static_cast<int>(count);
+}
+
+Mesh Mesh::line(int size, const std::string& name) { return Mesh(Dims{size}, {name}); }
+
+bool Mesh::has_axis(std::string_view name) const {
+  return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+int Mesh::axis(std::string_view name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (found == names_.end()) {
+    throw ShapeError(
+        cat("Mesh: there is no axis \"", name, "\"; the axes are (", join(names_), ")"));
+  }
+  return static_cast<int>(found - names_.begin());
+}
+
+int Mesh::axis_size(std::string_view name) const { return static_cast<int>(shape_[axis(name)]); }
+
+Dims Mesh::coordinates(int rank) const {
+  Dims result = Dims::filled(ndim(), 0);
+  int64_t rest = rank;
+  for (int a = ndim() - 1; a >= 0; --a) {
+    result[a] = rest % shape_[a];
+    rest /= shape_[a];
+  }
+  return result;
+}
+
+int Mesh::coordinate(int rank, int axis) const {
+  int64_t rest = rank;
+  for (int a = ndim() - 1; a > axis; --a) rest /= shape_[a];
+  return static_cast<int>(rest % shape_[axis]);
+}
+
+int Mesh::rank(const Dims& coordinates) const {
+  int64_t result = 0;
+  for (int a = 0; a < ndim(); ++a) result = result * shape_[a] + coordinates[a];
+  return static_cast<int>(result);
+}
+
+std::ostream& operator<<(std::ostream& out, const Mesh& mesh) {
+  out << "Mesh(";
+  for (int a = 0; a < mesh.ndim(); ++a) {
+    out << (a > 0 ? ", " : "") << mesh.names()[static_cast<size_t>(a)] << '=' << mesh.shape()[a];
+  }
+  return out << ')';
+}
+
+Grid2d compute_2d_grid(int ranks) {
+  if (ranks < 1) {
+    throw ShapeError(cat("compute_2d_grid: ", ranks, " ranks were given; at least 1 is needed"));
+  }
+  Grid2d best{1, ranks};
+  for (int rows = 1; rows <= ranks / rows; ++rows) {
+    if (ranks % rows == 0) best = {rows, ranks / rows};
+  }
+  return best;
+}
+
+}  // namespace cuop::dist

@@ -1,0 +1,145 @@
+#include "cuop/dist/moves.h"
+
+#include <algorithm>
+
+namespace cuop::dist {
+namespace {
+
+/// Ranks that hold the same box.
+struct Holders {
+  Box box;
+  std::vector<int> ranks;
+
+  /// A rank that has the box itself never asks another; the others are spread over the holders.
+  int source_for(int rank) const {
+    if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) return rank;
+    return ranks[static_cast<size_t>(rank) % ranks.size()];
+  }
+};
+
+std::vector<Holders> group_owners(std::span<const Box> owners, Sources sources) {
+  std::vector<Holders> groups;
+  for (size_t rank = 0; rank < owners.size(); ++rank) {
+    const Box& box = owners[rank];
+    if (box.empty()) continue;
+    auto same = groups.end();
+    if (sources == Sources::kReplicas) {
+      same = std::find_if(groups.begin(), groups.end(),
+                          [&](const Holders& group) { return group.box == box; });
+    }
+    if (same == groups.end()) {
+      groups.push_back({box, {static_cast<int>(rank)}});
+    } else {
+      same->ranks.push_back(static_cast<int>(rank));
+    }
+  }
+  return groups;
+}
+
+/// Calls visit(src, need index, box) for every non-empty piece, need by need.
+template <class Visit>
+void for_each_piece(std::span<const Box> owners, std::span<const Need> needs, Sources sources,
+                    Visit&& visit) {
+  const std::vector<Holders> groups = group_owners(owners, sources);
+  for (size_t i = 0; i < needs.size(); ++i) {
+    for (const Holders& group : groups) {
+      const Box box = intersect(group.box, needs[i].box);
+      if (!box.empty()) visit(group.source_for(needs[i].rank), static_cast<int>(i), box);
+    }
+  }
+}
+
+/// Orders by peer (needs stay in order) and lays the pieces one behind the other.
+int64_t pack_order(std::vector<Piece>& pieces) {
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const Piece& a, const Piece& b) { return a.peer < b.peer; });
+  int64_t offset = 0;
+  for (Piece& piece : pieces) {
+    piece.offset = offset;
+    offset += piece.box.size();
+  }
+  return offset;
+}
+
+}  // namespace
+
+RankMoves plan_moves(int rank, std::span<const Box> owners, std::span<const Need> needs,
+                     Sources sources) {
+  RankMoves moves;
+  for_each_piece(owners, needs, sources, [&](int src, int need, const Box& box) {
+    const int dst = needs[static_cast<size_t>(need)].rank;
+    if (src != dst) moves.is_local = false;
+    if (src == rank && dst == rank) {
+      moves.kept.push_back({need, rank, box, 0});
+    } else if (src == rank) {
+      moves.sends.push_back({need, dst, box, 0});
+    } else if (dst == rank) {
+      moves.receives.push_back({need, src, box, 0});
+    }
+  });
+  moves.send_elements = pack_order(moves.sends);
+  moves.receive_elements = pack_order(moves.receives);
+  return moves;
+}
+
+std::vector<Need> needs_of(std::span<const Box> boxes) {
+  std::vector<Need> needs;
+  for (size_t rank = 0; rank < boxes.size(); ++rank) {
+    if (!boxes[rank].empty()) needs.push_back({static_cast<int>(rank), boxes[rank]});
+  }
+  return needs;
+}
+
+int64_t Traffic::total() const {
+  int64_t sum = 0;
+  for (const int64_t count : elements) sum += count;
+  return sum;
+}
+
+int64_t Traffic::sent_by(int rank) const {
+  int64_t sum = 0;
+  for (int dst = 0; dst < ranks; ++dst) sum += link(rank, dst);
+  return sum;
+}
+
+int64_t Traffic::received_by(int rank) const {
+  int64_t sum = 0;
+  for (int src = 0; src < ranks; ++src) sum += link(src, rank);
+  return sum;
+}
+
+int64_t Traffic::busiest() const {
+  int64_t most = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    most = std::max({most, sent_by(rank), received_by(rank)});
+  }
+  return most;
+}
+
+int64_t Traffic::most_messages() const {
+  int64_t most = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    int64_t out = 0;
+    int64_t in = 0;
+    for (int peer = 0; peer < ranks; ++peer) {
+      out += link(rank, peer) > 0 ? 1 : 0;
+      in += link(peer, rank) > 0 ? 1 : 0;
+    }
+    most = std::max({most, out, in});
+  }
+  return most;
+}
+
+Traffic plan_traffic(std::span<const Box> owners, std::span<const Need> needs, Sources sources) {
+  Traffic traffic{static_cast<int>(owners.size()), {}};
+  traffic.elements.resize(owners.size() * owners.size());
+  for_each_piece(owners, needs, sources, [&](int src, int need, const Box& box) {
+    const int dst = needs[static_cast<size_t>(need)].rank;
+    if (src == dst) return;
+    traffic.elements[static_cast<size_t>(src) * owners.size() + static_cast<size_t>(dst)] +=
+        box.size();
+  });
+  return traffic;
+}
+
+}  // namespace cuop::dist

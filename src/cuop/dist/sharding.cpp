@@ -1,0 +1,180 @@
+#include "cuop/dist/sharding.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::dist {
+
+const Spec::Axes& Spec::axes(int dim) const {
+  static const Axes kNone;
+  return dim < ndim() ? dims_[static_cast<size_t>(dim)] : kNone;
+}
+
+Spec Spec::padded_to(int ndim) const {
+  std::vector<Axes> dims = dims_;
+  dims.resize(static_cast<size_t>(ndim));
+  return Spec(std::move(dims));
+}
+
+Spec Spec::swapped(int dim0, int dim1, int ndim) const {
+  Spec result = padded_to(std::max(ndim, this->ndim()));
+  std::swap(result.dims_[static_cast<size_t>(dim0)], result.dims_[static_cast<size_t>(dim1)]);
+  return result;
+}
+
+bool Spec::operator==(const Spec& other) const {
+  for (int dim = 0; dim < std::max(ndim(), other.ndim()); ++dim) {
+    if (axes(dim) != other.axes(dim)) return false;
+  }
+  return true;
+}
+
+Spec split_dim(int ndim, int dim, const std::string& axis) {
+  std::vector<Spec::Axes> dims(static_cast<size_t>(ndim));
+  dims[static_cast<size_t>(dim)] = {axis};
+  return Spec(std::move(dims));
+}
+
+std::ostream& operator<<(std::ostream& out, const Spec& spec) {
+  out << "P(";
+  for (int dim = 0; dim < spec.ndim(); ++dim) {
+    const Spec::Axes& axes = spec.axes(dim);
+    out << (dim > 0 ? ", " : "");
+    if (axes.empty()) {
+      out << "None";
+    } else if (axes.size() == 1) {
+      out << '"' << axes[0] << '"';
+    } else {
+      out << "(\"" << join(axes, "\", \"") << "\")";
+    }
+  }
+  return out << ')';
+}
+
+Sharding::Sharding(Mesh mesh, Spec spec) : mesh_(std::move(mesh)), spec_(std::move(spec)) {
+  std::set<std::string> used;
+  for (int dim = 0; dim < spec_.ndim(); ++dim) {
+    for (const std::string& axis : spec_.axes(dim)) {
+      mesh_.axis(axis);
+      if (!used.insert(axis).second) {
+        throw ShapeError(cat("Sharding: mesh axis \"", axis, "\" is used twice in ", spec_,
+                             "; each axis may split one dimension"));
+      }
+    }
+  }
+}
+
+Sharding Sharding::replicated(Mesh mesh) { return Sharding(std::move(mesh), Spec()); }
+
+Sharding Sharding::on_rank(Mesh mesh, int rank) {
+  if (rank < 0 || rank >= mesh.size()) {
+    throw ShapeError(cat("Sharding: rank ", rank, " is not one of the ", mesh.size(), " ranks"));
+  }
+  Sharding result(std::move(mesh), Spec());
+  result.single_rank_ = rank;
+  return result;
+}
+
+Sharding Sharding::with_blocks(int dim, std::vector<int64_t> sizes) const {
+  int64_t parts = 1;
+  for (const std::string& axis : spec_.axes(dim)) parts *= mesh_.axis_size(axis);
+  if (spec_.axes(dim).empty() || std::cmp_not_equal(sizes.size(), parts) ||
+      std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+    throw ShapeError(cat("Sharding: block sizes (", join(sizes), ") for dimension ", dim, " of ",
+                         *this, "; needed are ", spec_.axes(dim).empty() ? 0 : parts,
+                         " sizes of at least 0, for a dimension that is split"));
+  }
+  Sharding result = *this;
+  result.blocks_[dim] = std::move(sizes);
+  return result;
+}
+
+bool Sharding::is_replicated() const {
+  if (single_rank_ >= 0) return mesh_.size() == 1;
+  for (int dim = 0; dim < spec_.ndim(); ++dim) {
+    for (const std::string& axis : spec_.axes(dim)) {
+      if (mesh_.axis_size(axis) > 1) return false;
+    }
+  }
+  return true;
+}
+
+void Sharding::check_fits(const Shape& shape, const char* who) const {
+  for (int dim = shape.ndim(); dim < spec_.ndim(); ++dim) {
+    if (!spec_.axes(dim).empty()) {
+      throw ShapeError(
+          cat(who, ": ", spec_, " splits dimension ", dim, " but the tensor has shape ", shape));
+    }
+  }
+  for (const auto& [dim, sizes] : blocks_) {
+    int64_t total = 0;
+    for (const int64_t size : sizes) total += size;
+    if (dim >= shape.ndim() || total != shape[dim]) {
+      throw ShapeError(cat(who, ": blocks (", join(sizes), ") of dimension ", dim, " add up to ",
+                           total, ", the tensor has shape ", shape));
+    }
+  }
+}
+
+Box Sharding::owner_box(const Shape& shape, int rank) const {
+  if (single_rank_ >= 0 && rank != single_rank_) return empty_box(shape.ndim());
+  Box box = whole_box(shape);
+  for (int dim = 0; dim < shape.ndim(); ++dim) {
+    const auto explicit_blocks = blocks_.find(dim);
+    int64_t index = 0;
+    Interval interval = box.interval(dim);
+    for (const std::string& name : spec_.axes(dim)) {
+      const int axis = mesh_.axis(name);
+      const int coordinate = mesh_.coordinate(rank, axis);
+      index = index * mesh_.shape()[axis] + coordinate;
+      interval = split_evenly(interval, mesh_.shape()[axis], coordinate);
+    }
+    if (explicit_blocks != blocks_.end()) {
+      const std::vector<int64_t>& sizes = explicit_blocks->second;
+      interval.low = 0;
+      for (int64_t i = 0; i < index; ++i) interval.low += sizes[static_cast<size_t>(i)];
+      interval.high = interval.low + sizes[static_cast<size_t>(index)];
+    }
+    box.set_interval(dim, interval);
+  }
+  return box;
+}
+
+std::vector<Box> Sharding::owner_boxes(const Shape& shape) const {
+  std::vector<Box> boxes;
+  boxes.reserve(static_cast<size_t>(mesh_.size()));
+  for (int rank = 0; rank < mesh_.size(); ++rank) boxes.push_back(owner_box(shape, rank));
+  return boxes;
+}
+
+Sharding Sharding::swapped(int dim0, int dim1, int ndim) const {
+  Sharding result = *this;
+  result.spec_ = spec_.swapped(dim0, dim1, ndim);
+  result.blocks_.clear();
+  for (const auto& [dim, sizes] : blocks_) {
+    result.blocks_[dim == dim0 ? dim1 : dim == dim1 ? dim0 : dim] = sizes;
+  }
+  return result;
+}
+
+bool same_owners(const Sharding& a, const Sharding& b, const Shape& shape) {
+  return a == b ||
+         (a.mesh().size() == b.mesh().size() && a.owner_boxes(shape) == b.owner_boxes(shape));
+}
+
+std::ostream& operator<<(std::ostream& out, const Sharding& sharding) {
+  if (sharding.single_rank() >= 0) {
+    return out << "on rank " << sharding.single_rank() << " of " << sharding.mesh().size();
+  }
+  out << sharding.spec() << " on " << sharding.mesh();
+  for (const auto& [dim, sizes] : sharding.blocks()) {
+    out << " blocks of dim " << dim << " (" << join(sizes) << ')';
+  }
+  return out;
+}
+
+}  // namespace cuop::dist
