@@ -1,0 +1,52 @@
+# Everyday commands; each sets up what it needs (see tools/setup.sh). make help lists them.
+PRESET ?= release
+VENV := .venv
+BUILD := build/$(PRESET)
+LOG := build/log
+STEP := tools/step.sh
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-cpp test-python test-mpi bench lint format docs build setup clean distclean
+
+help:  ## lists the commands
+	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1|/p' Makefile | column -t -s '|'
+
+demo: build  ## runs the demonstration on 4 ranks and writes report.html
+	@$(VENV)/bin/cuop demo
+
+test: test-cpp test-python  ## runs every test
+
+bench: build  ## measures the CPU cases against their peers
+	@$(VENV)/bin/cuop bench --suite cpu
+
+lint: setup  ## checks layers, formatting and style
+	@tools/lint.sh
+
+format: setup  ## formats all sources
+	@tools/lint.sh --fix
+
+docs: build  ## writes the generated pages of docs/
+	@$(VENV)/bin/python tools/generate_docs.py
+
+setup:  ## installs system packages and fills .venv
+	@tools/setup.sh
+
+build: setup $(BUILD)/build.ninja  ## builds the library, the tests and the Python package
+	@$(STEP) "build ($(PRESET))" $(LOG)/build-$(PRESET).log cmake --build $(BUILD)
+	@tools/link_package.sh $(BUILD)/python
+
+$(BUILD)/build.ninja: CMakePresets.json | setup
+	@$(STEP) "configure ($(PRESET))" $(LOG)/configure-$(PRESET).log cmake --preset $(PRESET)
+	@touch $@
+
+test-cpp: build
+	@ctest --preset $(PRESET) -j 2
+
+test-python: build
+	@$(VENV)/bin/python -m pytest -n 2
+
+clean:  ## removes what was built
+	rm -rf build
+
+distclean: clean  ## removes .venv as well
+	rm -rf $(VENV)

@@ -1,0 +1,11 @@
+# Target cuop_headers_alone: every header, public or not, compiles when it is the only one included.
+set(CUOP_HEADER_SOURCES)
+foreach(header IN LISTS CUOP_HEADERS)
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src ${header})
+  set(source ${PROJECT_BINARY_DIR}/headers_alone/${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${name}\"\n#include \"${name}\"\n")
+  list(APPEND CUOP_HEADER_SOURCES ${source})
+endforeach()
+add_library(cuop_headers_alone OBJECT ${CUOP_HEADER_SOURCES})
+target_include_directories(cuop_headers_alone PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(cuop_headers_alone PRIVATE cuop_flags)

@@ -1,0 +1,40 @@
+# Installs the library, its public headers and what find_package(cuop) reads.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# Public is every header except those that only sources include.
+file(GLOB_RECURSE CUOP_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuop/*.h)
+set(CUOP_PUBLIC_HEADERS ${CUOP_HEADERS})
+list(FILTER CUOP_PUBLIC_HEADERS EXCLUDE REGEX "(_kernels|_internal|isa)\\.h$")
+# cuop/cuop.h includes them all; written here, it cannot forget one.
+set(CUOP_UMBRELLA "// Everything that cuOP offers. Written by CMake.\n#pragma once\n\n")
+foreach(header IN LISTS CUOP_PUBLIC_HEADERS)
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src ${header})
+  string(APPEND CUOP_UMBRELLA "#include \"${name}\"\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cuop/cuop.h CONTENT "${CUOP_UMBRELLA}" @ONLY)
+target_include_directories(cuop PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>)
+target_sources(cuop PUBLIC FILE_SET HEADERS
+               BASE_DIRS ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated
+               FILES ${CUOP_PUBLIC_HEADERS} ${PROJECT_BINARY_DIR}/generated/cuop/cuop.h)
+
+add_library(cuop::cuop ALIAS cuop)
+if(NOT SKBUILD)
+  set_target_properties(cuop PROPERTIES VERSION ${PROJECT_VERSION}
+                                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endif()
+
+set(CUOP_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/cuop)
+install(TARGETS cuop EXPORT cuop-targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+if(TARGET cuop_mpi)
+  # Opened at run time by libcuop.so, which looks for it at its own side.
+  install(TARGETS cuop_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+endif()
+install(EXPORT cuop-targets NAMESPACE cuop:: DESTINATION ${CUOP_PACKAGE_DIR} COMPONENT library
+        FILE cuop-config.cmake)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cuop-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/cuop-config-version.cmake DESTINATION ${CUOP_PACKAGE_DIR}
+        COMPONENT library)

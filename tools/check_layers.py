@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Checks the house's dependency rule: a file includes its own layer and the layers below it.
+
+Also: third-party headers stand only in the file that adapts them, public headers are plain C++20,
+`cost/` and `plan/` know neither communicators nor devices, and no file grows past 500 lines.
+Prints one line a finding, as file:line: what; exit code 1 when there is any.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple
+
+# Bottom to top; a layer may include itself and every layer before it. The pattern is matched
+# against the path below src/ without its ending, the first that fits wins.
+LAYERS = (
+    ("core", "cuop/core/*"),
+    ("memory", "cuop/memory/*"),
+    ("backend", "cuop/backend/*"),
+    ("jit", "cuop/jit/*"),
+    ("tune", "cuop/tune/*"),
+    ("ops", "cuop/ops/*"),
+    ("operators", "cuop/operators/*"),
+    ("dist/comm", "cuop/dist/comm/*"),
+    ("dist/collectives", "cuop/dist/collectives/*"),
+    ("dist/cost", "cuop/dist/cost/*"),
+    ("dist/plan", "cuop/dist/plan/*"),
+    ("dist/exec", "cuop/dist/exec/*"),
+    ("dist/algo", "cuop/dist/algo/*"),
+    ("dist", "cuop/dist/*"),  # agree, mesh, sharding, dist_tensor
+    ("executor", "cuop/executor/*"),
+)
+ORDER = (
+    *("core", "memory", "backend", "jit", "tune", "ops", "operators", "dist/comm", "dist"),
+    *("dist/collectives", "dist/cost", "dist/plan", "dist/exec", "dist/algo", "executor"),
+)
+
+# Planners are pure functions: what may stand below them all the same does not.
+FORBIDDEN = {
+    "dist/cost": ("memory", "backend", "jit", "ops", "operators", "dist/comm"),
+    "dist/plan": ("memory", "backend", "jit", "ops", "operators", "dist/comm"),
+}
+
+# Third-party headers and the files that adapt them. A header that is neither here, nor of the C++
+# or POSIX library, is reported: give it an adapter and a line.
+ADAPTERS = {
+    "mpi.h": ("src/cuop/dist/comm/mpi_module.cpp",),
+    "*dnnl*": ("src/cuop/backend/cpu/dnn*.cpp",),
+    "cblas*.h": ("src/cuop/backend/cpu/blas*.cpp",),
+    "fftw3*.h": ("src/cuop/backend/cpu/fft*.cpp",),
+    "cuda*.h": ("src/cuop/backend/cuda/*.cpp",),
+    "nv*.h": ("src/cuop/backend/cuda/*.cpp",),
+    "cu*.h": ("src/cuop/backend/cuda/*.cpp",),
+    "nanobind/*": ("python/src/*",),
+    "Python.h": ("python/src/*",),
+    "gtest/*": ("tests/*",),
+    "gmock/*": ("tests/*",),
+    "benchmark/*": ("benchmarks/*",),
+    "immintrin.h": ("src/cuop/*.cpp", "src/cuop/*_isa*.h", "src/cuop/*_kernels.h", "benchmarks/*"),
+}
+STANDARD = set(
+    """algorithm any array atomic barrier bit bitset cctype cerrno cfenv cfloat charconv chrono
+    cinttypes climits cmath compare complex concepts condition_variable csignal cstdarg cstddef
+    cstdint cstdio cstdlib cstring ctime cwchar deque exception execution filesystem
+    forward_list fstream functional future initializer_list iomanip ios iosfwd iostream istream
+    iterator latch limits list locale map memory memory_resource mutex new numbers numeric optional
+    ostream queue random ranges ratio regex scoped_allocator semaphore set shared_mutex
+    source_location span sstream stack stdexcept stop_token streambuf string string_view
+    system_error thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility
+    valarray variant vector version""".split()
+)
+POSIX = set("dlfcn.h errno.h fcntl.h link.h malloc.h pthread.h sched.h signal.h unistd.h".split())
+
+SOURCE_ENDINGS = {".h", ".cpp", ".cuh", ".py", ".sh"}
+LINE_LIMIT = 500
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b")
+
+
+class Finding(NamedTuple):
+    path: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text}"
+
+
+def layer_of(include: str) -> str | None:
+    """The layer of a path such as cuop/ops/fft/fft.h; None for one that has none."""
+    stem = include.rsplit(".", 1)[0]
+    return next((name for name, pattern in LAYERS if fnmatch(stem, pattern)), None)
+
+
+def is_public(path: str) -> bool:
+    """Whether users include this header (the same rule as cmake/Install.cmake)."""
+    return path.startswith("src/") and bool(
+        re.search(r"(?<!_kernels)(?<!_internal)(?<!isa)\.h$", path)
+    )
+
+
+def check_layer(path: str, include: str) -> str | None:
+    """What is wrong with a file below src/ including a header of the house."""
+    own, other = layer_of(path.removeprefix("src/")), layer_of(include)
+    if own is None:
+        return f"stands in no layer; the layers are {' < '.join(ORDER)}"
+    if other is None:
+        return f"includes {include}, which is in no layer"
+    if ORDER.index(other) > ORDER.index(own):
+        return f"layer {own} includes {include} of the higher layer {other}"
+    if other in FORBIDDEN.get(own, ()):
+        return f"layer {own} is pure and includes {include} of layer {other}"
+    return None
+
+
+def check_foreign(path: str, include: str) -> str | None:
+    """What is wrong with a file including a header that is not the house's."""
+    if include in STANDARD:
+        return None
+    if include in POSIX or include.startswith(("sys/", "linux/")):
+        if is_public(path):
+            return f"public header includes the system header <{include}>; include it in a source"
+        return None
+    for pattern, homes in ADAPTERS.items():
+        if fnmatch(include, pattern):
+            if any(fnmatch(path, home) for home in homes):
+                return None
+            return f"third-party header <{include}> belongs into {' or '.join(homes)}"
+    return f"<{include}> is no C++20 or POSIX header and has no adapter in tools/check_layers.py"
+
+
+def check_text(path: str, text: str) -> Iterator[Finding]:
+    """All findings of one file, given its path below the root."""
+    lines = text.splitlines()
+    if len(lines) > LINE_LIMIT:
+        yield Finding(path, len(lines), f"has {len(lines)} lines; {LINE_LIMIT} are the limit")
+    if not path.endswith((".h", ".cpp", ".cuh")):
+        return
+    if path.endswith(".h") and "#pragma once" not in text:
+        yield Finding(path, 1, "has no #pragma once")
+    in_library = path.startswith("src/")
+    for number, line in enumerate(lines, 1):
+        if in_library and is_public(path) and CONDITIONAL.match(line):
+            yield Finding(path, number, "public header has a preprocessor condition")
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        quote, include = match.groups()
+        wrong = None
+        if quote == "<":
+            wrong = check_foreign(path, include)
+        elif in_library:
+            wrong = check_layer(path, include)
+        if wrong:
+            yield Finding(path, number, wrong)
+
+
+def find_files(root: Path) -> Iterator[Path]:
+    for folder in ("src", "python", "tests", "benchmarks", "examples", "tools"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SOURCE_ENDINGS and "__pycache__" not in path.parts:
+                yield path
+
+
+def check_tree(root: Path) -> list[Finding]:
+    findings: list[Finding] = []
+    for path in find_files(root):
+        findings += check_text(path.relative_to(root).as_posix(), path.read_text("utf-8"))
+    return findings
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    findings = check_tree(root)
+    for finding in findings:
+        print(finding)
+    print(f"check_layers: {sum(1 for _ in find_files(root))} files, {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""The dependency checker finds what it must, and only that."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOOLS))
+
+import check_layers  # noqa: E402
+
+
+def findings(path: str, *lines: str) -> list[str]:
+    text = "\n".join(["#pragma once", *lines]) + "\n"
+    return [str(finding) for finding in check_layers.check_text(path, text)]
+
+
+def test_upward_include_names_both_layers_and_the_line():
+    (found,) = findings("src/cuop/core/tensor.h", "", '#include "cuop/ops/fft/fft.h"')
+    assert found.startswith("src/cuop/core/tensor.h:3: ")
+    assert "core" in found and "ops" in found
+
+
+@pytest.mark.parametrize(
+    ("path", "include"),
+    [
+        ("src/cuop/ops/fft/fft.cpp", "cuop/ops/copy/copy.h"),
+        ("src/cuop/ops/fft/fft.cpp", "cuop/core/error.h"),
+        ("src/cuop/dist/mesh.h", "cuop/dist/comm/communicator.h"),
+        ("src/cuop/dist/plan/plan.h", "cuop/dist/mesh.h"),
+        ("src/cuop/dist/exec/run.cpp", "cuop/ops/matmul/matmul.h"),
+    ],
+)
+def test_own_and_lower_layers_are_allowed(path, include):
+    assert findings(path, f'#include "{include}"') == []
+
+
+@pytest.mark.parametrize(("lower", "upper"), list(zip(check_layers.ORDER, check_layers.ORDER[1:])))
+def test_every_step_up_is_refused(lower, upper):
+    def folder(layer):
+        return f"cuop/{layer}"
+
+    assert findings(f"src/{folder(lower)}/a.cpp", f'#include "{folder(upper)}/b.h"')
+    if lower not in check_layers.FORBIDDEN.get(upper, ()):
+        assert findings(f"src/{folder(upper)}/a.cpp", f'#include "{folder(lower)}/b.h"') == []
+
+
+@pytest.mark.parametrize("pure", ["plan", "cost"])
+@pytest.mark.parametrize("include", ["cuop/dist/comm/communicator.h", "cuop/backend/runtime.h"])
+def test_planners_know_no_communicator_and_no_runtime(pure, include):
+    (found,) = findings(f"src/cuop/dist/{pure}/a.cpp", f'#include "{include}"')
+    assert "pure" in found
+
+
+def test_folder_without_layer_is_reported():
+    assert findings("src/cuop/misc/a.cpp", '#include "cuop/core/error.h"')
+    assert findings("src/cuop/core/a.cpp", '#include "cuop/misc/a.h"')
+
+
+@pytest.mark.parametrize(
+    ("include", "home"),
+    [
+        ("mpi.h", "src/cuop/dist/comm/mpi_module.cpp"),
+        ("dnnl.h", "src/cuop/backend/cpu/dnn.cpp"),
+        ("oneapi/dnnl/dnnl.hpp", "src/cuop/backend/cpu/dnn.cpp"),
+        ("fftw3.h", "src/cuop/backend/cpu/fft.cpp"),
+        ("cuda.h", "src/cuop/backend/cuda/driver.cpp"),
+        ("nanobind/nanobind.h", "python/src/module.cpp"),
+        ("gtest/gtest.h", "tests/core/dims_test.cpp"),
+    ],
+)
+def test_third_party_headers_stay_with_their_adapter(include, home):
+    line = f"#include <{include}>"
+    assert findings(home, line) == []
+    (found,) = findings("src/cuop/ops/fft/fft.cpp", line)
+    assert include in found and "third-party" in found
+
+
+def test_unknown_header_is_reported():
+    (found,) = findings("src/cuop/core/a.cpp", "#include <boost/any.hpp>")
+    assert "boost/any.hpp" in found
+
+
+def test_public_headers_are_plain():
+    assert findings("src/cuop/core/a.h", "#include <vector>", '#include "cuop/core/b.h"') == []
+    assert findings("src/cuop/core/a.h", "#include <unistd.h>")
+    assert findings("src/cuop/core/a.h", "#ifdef NDEBUG", "#endif")
+    assert findings("src/cuop/core/a.cpp", "#include <unistd.h>", "#ifdef NDEBUG", "#endif") == []
+    assert findings("src/cuop/ops/fft/fft_kernels.h", "#ifdef NDEBUG", "#endif") == []
+
+
+def test_header_without_guard_and_long_file_are_reported():
+    assert any("#pragma once" in str(f) for f in check_layers.check_text("src/cuop/core/a.h", ""))
+    limit = check_layers.LINE_LIMIT
+    assert list(check_layers.check_text("python/a.py", "x\n" * limit)) == []
+    assert len(list(check_layers.check_text("python/a.py", "x\n" * (limit + 1)))) == 1
+
+
+def test_command_exits_by_what_it_found(tmp_path):
+    source = tmp_path / "src/cuop/core/a.cpp"
+    source.parent.mkdir(parents=True)
+    for text, code in (("#include <vector>\n", 0), ('#include "cuop/ops/a.h"\n', 1)):
+        source.write_text(text)
+        command = [sys.executable, TOOLS / "check_layers.py", tmp_path]
+        run = subprocess.run(command, capture_output=True, text=True)
+        assert run.returncode == code
+        assert ("src/cuop/core/a.cpp:1: " in run.stdout) == bool(code)
+
+
+def test_the_house_keeps_the_rule():
+    assert [str(f) for f in check_layers.check_tree(TOOLS.parent)] == []
