@@ -12,6 +12,7 @@ namespace cuop {
 
 class Scalar {
  public:
+  Scalar() : value_(int64_t{0}) {}
   Scalar(bool value) : value_(value) {}
   Scalar(int value) : value_(static_cast<int64_t>(value)) {}
   Scalar(int64_t value) : value_(value) {}

@@ -34,6 +34,7 @@ Tensor generate(const char* who, int64_t count, DType dtype, Device device, Valu
 }  // namespace
 
 Tensor empty(const Shape& shape, DType dtype, Device device) {
+  backend::runtime(device);  // an absent device is said here, with the reason
   const Layout layout = contiguous_layout(shape);
   const int64_t nbytes = checked_multiply(layout.size(), itemsize(dtype), "empty");
   return {memory::allocate_storage(nbytes, device), layout, dtype};

@@ -1,0 +1,8 @@
+"""cuOP: tensors, operators and distributed algorithms from a laptop's CPU to a cluster of GPUs."""
+
+from cuop import errors
+from cuop._core import *  # noqa: F403
+from cuop.errors import *  # noqa: F403
+
+__version__ = "0.1.0"
+__all__ = [name for name in dir() if not name.startswith("_")]

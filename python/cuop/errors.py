@@ -1,0 +1,63 @@
+"""Exceptions of cuOP. Each message says who, what was wrong, what was given and what is allowed."""
+
+import builtins
+
+__all__ = [
+    "CommunicationError",
+    "CompilationError",
+    "DTypeError",
+    "DeviceError",
+    "Error",
+    "ExecutionError",
+    "IndexError",
+    "MemoryError",
+    "NotImplementedError",
+    "ShapeError",
+]
+
+
+class Error(Exception):
+    """Base of every error that cuOP raises on purpose."""
+
+
+class MemoryError(Error, builtins.MemoryError):
+    """An allocation that cannot be served. All figures are bytes at the moment of failure."""
+
+    requested = 0
+    live = 0
+    reserved = 0
+    largest_hole = 0
+
+
+class ExecutionError(Error, RuntimeError):
+    """An operator that cannot run as asked."""
+
+
+class NotImplementedError(ExecutionError, builtins.NotImplementedError):
+    """No kernel exists for the given device and dtype."""
+
+
+class CompilationError(Error):
+    """A kernel that cannot be compiled, or a JIT configuration that cannot be met."""
+
+
+class ShapeError(Error, ValueError):
+    """Shapes, axes or sizes that do not fit together."""
+
+
+class DTypeError(Error, TypeError):
+    """A dtype that the operator does not support."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A device that is absent, or tensors on different devices."""
+
+
+class IndexError(Error, builtins.IndexError):
+    """An index outside its axis."""
+
+
+class CommunicationError(Error, RuntimeError):
+    """A failure between ranks; `rank` is the one that failed, -1 when unknown."""
+
+    rank = -1

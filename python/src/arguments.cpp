@@ -1,0 +1,104 @@
+// Conversion of Python arguments that need no look at array memory (array_import.cpp does that).
+#include <complex>
+
+#include "bindings.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::python {
+
+namespace {
+
+std::string class_name(nb::handle object) {
+  return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
+}
+
+std::vector<int64_t> integers(const char* who, nb::handle object) {
+  const auto integer = [&](nb::handle item) {
+    nb::object index = nb::steal(PyNumber_Index(item.ptr()));
+    if (!index.is_valid()) {
+      PyErr_Clear();
+      throw DTypeError(
+          cat(who, ": an integer or a sequence of integers is needed, given ", class_name(object)));
+    }
+    const long long value = PyLong_AsLongLong(index.ptr());
+    if (value == -1 && PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      throw ShapeError(cat(who, ": a value does not fit in 64 bits"));
+    }
+    return static_cast<int64_t>(value);
+  };
+  if (PyIndex_Check(object.ptr()) != 0) return {integer(object)};
+  if (PySequence_Check(object.ptr()) == 0 || nb::isinstance<nb::str>(object)) {
+    throw DTypeError(
+        cat(who, ": an integer or a sequence of integers is needed, given ", class_name(object)));
+  }
+  std::vector<int64_t> result;
+  for (nb::handle item : nb::borrow<nb::sequence>(object)) result.push_back(integer(item));
+  return result;
+}
+
+}  // namespace
+
+DType convert_argument(nb::handle object, TypeTag<DType>) {
+  if (nb::isinstance<PyDType>(object)) return nb::cast<PyDType>(object).value;
+  if (nb::isinstance<nb::str>(object)) return parse_dtype(nb::cast<std::string>(object));
+  if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyFloat_Type)))) return DType::kFloat32;
+  if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyLong_Type)))) return DType::kInt64;
+  if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyBool_Type)))) return DType::kBool;
+  if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type)))) return DType::kComplex64;
+  // NumPy dtypes and scalar types have a name; torch and jax dtypes print as "torch.float32".
+  if (nb::hasattr(object, "name"))
+    return parse_dtype(nb::cast<std::string>(nb::str(object.attr("name"))));
+  if (nb::hasattr(object, "__name__")) {
+    return parse_dtype(nb::cast<std::string>(nb::str(object.attr("__name__"))));
+  }
+  const std::string text = nb::cast<std::string>(nb::str(object));
+  return parse_dtype(text.substr(text.rfind('.') + 1));
+}
+
+Device convert_argument(nb::handle object, TypeTag<Device>) {
+  if (nb::isinstance<PyDevice>(object)) return nb::cast<PyDevice>(object).value;
+  return parse_device(nb::cast<std::string>(nb::str(object)));
+}
+
+Shape convert_argument(nb::handle object, TypeTag<Shape>) {
+  return Shape(integers("shape", object));
+}
+
+Axes convert_argument(nb::handle object, TypeTag<Axes>) {
+  if (object.is_none()) return {};
+  return {integers("axis", object)};
+}
+
+Scalar convert_argument(nb::handle object, TypeTag<Scalar>) {
+  if (nb::isinstance<nb::bool_>(object)) return Scalar(nb::cast<bool>(object));
+  if (nb::isinstance<nb::float_>(object)) return Scalar(nb::cast<double>(object));
+  if (PyComplex_Check(object.ptr())) {
+    return Scalar(std::complex<double>(PyComplex_RealAsDouble(object.ptr()),
+                                       PyComplex_ImagAsDouble(object.ptr())));
+  }
+  if (PyIndex_Check(object.ptr()) != 0) return Scalar(integers("number", object).front());
+  nb::object number = nb::steal(PyNumber_Float(object.ptr()));
+  if (!number.is_valid()) {
+    PyErr_Clear();
+    throw DTypeError(cat("number: ", class_name(object), " is not a number"));
+  }
+  return Scalar(nb::cast<double>(number));
+}
+
+Operand convert_argument(nb::handle object, TypeTag<Operand>) {
+  if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
+  const bool is_number = nb::isinstance<nb::bool_>(object) || PyLong_CheckExact(object.ptr()) ||
+                         PyFloat_CheckExact(object.ptr()) || PyComplex_CheckExact(object.ptr());
+  if (is_number) return convert_argument(object, TypeTag<Scalar>{});
+  return convert_argument(object, TypeTag<Tensor>{});
+}
+
+nb::tuple to_tuple(const Dims& dims) {
+  nb::list list;
+  for (int64_t value : dims) list.append(value);
+  return nb::tuple(list);
+}
+
+}  // namespace cuop::python

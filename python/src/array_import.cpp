@@ -1,0 +1,89 @@
+// Anything array-like as a tensor.
+#include "cuop/backend/runtime.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "exchange.h"
+
+namespace cuop::python {
+
+namespace {
+
+nb::object numpy(const char* function) { return nb::module_::import_("numpy").attr(function); }
+
+/// Python numbers and lists of them: float32 and complex64 instead of NumPy's 64-bit choice.
+DType default_dtype(DType dtype) {
+  if (dtype == DType::kFloat64) return DType::kFloat32;
+  if (dtype == DType::kComplex128) return DType::kComplex64;
+  return dtype;
+}
+
+bool is_numpy(nb::handle object) {
+  return nb::isinstance(object, numpy("ndarray")) || nb::isinstance(object, numpy("generic"));
+}
+
+Tensor import_numpy(nb::handle array) {
+  if (auto tensor = import_buffer(array)) return *tensor;
+  nb::object dtype = array.attr("dtype");
+  const std::string kind = nb::cast<std::string>(dtype.attr("kind"));
+  if (kind.find_first_of("biufc") == std::string::npos) {
+    throw DTypeError(cat("tensor: a NumPy array of dtype ", nb::cast<std::string>(nb::str(dtype)),
+                         " cannot become a tensor; bool, integer, float and complex can"));
+  }
+  // Byte-swapped, misaligned or of odd strides: one ordinary copy cures all of them.
+  nb::object native = numpy("array")(array, "dtype"_a = dtype.attr("newbyteorder")("="),
+                                     "order"_a = "C", "copy"_a = true);
+  if (auto tensor = import_buffer(native)) return *tensor;
+  throw DTypeError(
+      cat("tensor: NumPy dtype ", nb::cast<std::string>(nb::str(dtype)), " has no cuop dtype"));
+}
+
+/// Lists, tuples and numbers: NumPy parses them, and we choose the default width.
+Tensor import_numbers(nb::handle object) {
+  nb::object array;
+  try {
+    array = numpy("asarray")(object);
+  } catch (nb::python_error& error) {
+    throw ShapeError(cat("tensor: the nested list has no regular shape: ", error.what()));
+  }
+  const Tensor tensor = import_numpy(array);
+  return cast(tensor, default_dtype(tensor.dtype()));
+}
+
+Tensor import_any(nb::handle object) {
+  if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
+  if (is_numpy(object)) return import_numpy(object);
+  if (nb::hasattr(object, "__dlpack__")) return import_dlpack(object);
+  if (auto tensor = import_buffer(object)) return *tensor;
+  if (nb::hasattr(object, "__array__")) return import_numpy(numpy("asarray")(object));
+  return import_numbers(object);
+}
+
+}  // namespace
+
+Tensor convert_argument(nb::handle object, TypeTag<Tensor>) { return import_any(object); }
+
+Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device) {
+  const Tensor source = import_any(object);
+  const Tensor converted = cast(source, dtype.value_or(source.dtype()));
+  const Tensor placed = to_device(converted, device.value_or(backend::current_device()));
+  return placed.storage() == source.storage() ? clone(placed) : placed;
+}
+
+nb::object to_python_number(const Tensor& element) {
+  const Tensor host = to_device(element, kCpu);
+  return visit_dtype(AllTypes{}, host.dtype(), "item", [&](auto tag) -> nb::object {
+    using T = typename decltype(tag)::type;
+    const T value = *host.data<T>();
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      return nb::float_(static_cast<double>(static_cast<float>(value)));
+    } else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                         std::is_same_v<T, std::complex<double>>) {
+      return nb::steal(PyComplex_FromDoubles(value.real(), value.imag()));
+    } else {
+      return nb::cast(value);
+    }
+  });
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,114 @@
+#include "binders.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/ops/create/create.h"
+#include "exchange.h"
+
+namespace cuop::python {
+
+namespace {
+
+using OptionalDevice = std::optional<Arg<Device>>;
+
+Device device_or_current(const OptionalDevice& device) {
+  return device ? **device : backend::current_device();
+}
+
+Tensor arange_from(Operand start, const std::optional<Arg<Scalar>>& stop, const Scalar& step,
+                   const std::optional<Arg<DType>>& dtype, const OptionalDevice& device) {
+  const auto* number = std::get_if<Scalar>(&start);
+  if (number == nullptr) throw DTypeError("arange: start must be a number");
+  const Scalar first = stop ? *number : Scalar(0);
+  const Scalar last = stop ? **stop : *number;
+  const bool is_real = first.is_floating() || last.is_floating() || step.is_floating();
+  const DType natural = is_real ? DType::kFloat32 : DType::kInt64;
+  return arange(first, last, step, value_or(dtype, natural), device_or_current(device));
+}
+
+}  // namespace
+
+void bind_create(nb::module_& m) {
+  m.def(
+      "tensor",
+      [](nb::handle data, std::optional<Arg<DType>> dtype, OptionalDevice device) {
+        return tensor_from(data, dtype ? std::optional(**dtype) : std::nullopt,
+                           device ? std::optional(**device) : std::nullopt);
+      },
+      "data"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
+      "A new tensor with a copy of an array, nested list, number or DLPack producer. Python floats "
+      "become float32 and ints int64 unless `dtype` says otherwise; arrays keep their dtype.");
+  m.def(
+      "asarray", [](Arg<Tensor> data) { return *data; }, "data"_a,
+      "The data as a tensor, without a copy where memory can be shared.");
+  m.def("from_dlpack", &import_dlpack, "producer"_a,
+        "A tensor that shares the memory of any DLPack producer. Read-only memory stays so.");
+  m.def(
+      "empty",
+      [](Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device) {
+        return empty(shape, dtype, device_or_current(device));
+      },
+      "shape"_a, "dtype"_a = "float32", "device"_a = nb::none(), "Uninitialised tensor.");
+  m.def(
+      "zeros",
+      [](Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device) {
+        return zeros(shape, dtype, device_or_current(device));
+      },
+      "shape"_a, "dtype"_a = "float32", "device"_a = nb::none(), Released(), "Tensor of zeros.");
+  m.def(
+      "ones",
+      [](Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device) {
+        return ones(shape, dtype, device_or_current(device));
+      },
+      "shape"_a, "dtype"_a = "float32", "device"_a = nb::none(), Released(), "Tensor of ones.");
+  m.def(
+      "full",
+      [](Arg<Shape> shape, Arg<Scalar> value, std::optional<Arg<DType>> dtype,
+         OptionalDevice device) {
+        const DType natural = value->promote_with(
+            value->is_floating() || value->is_complex() ? DType::kFloat32 : value->natural_dtype());
+        return full(shape, value, value_or(dtype, natural), device_or_current(device));
+      },
+      "shape"_a, "fill_value"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), Released(),
+      "Tensor with every element equal to `fill_value`.");
+  m.def(
+      "eye",
+      [](int64_t n, Arg<DType> dtype, std::optional<int64_t> columns, int64_t k,
+         OptionalDevice device) {
+        return eye(n, columns.value_or(n), k, dtype, device_or_current(device));
+      },
+      "n"_a, "dtype"_a = "float32", nb::kw_only(), "m"_a = nb::none(), "k"_a = 0,
+      "device"_a = nb::none(), "n×m matrix with ones on the k-th diagonal.");
+  m.def(
+      "arange",
+      [](Arg<Operand> start, std::optional<Arg<Scalar>> stop, Arg<Scalar> step,
+         std::optional<Arg<DType>> dtype,
+         OptionalDevice device) { return arange_from(*start, stop, step, dtype, device); },
+      "start"_a, "stop"_a = nb::none(), "step"_a = 1, nb::kw_only(), "dtype"_a = nb::none(),
+      "device"_a = nb::none(), "start, start+step, ... short of stop; `arange(n)` counts from 0.");
+  m.def(
+      "linspace",
+      [](double start, double stop, int64_t num, Arg<DType> dtype, bool endpoint,
+         OptionalDevice device) {
+        return linspace(start, stop, num, dtype, endpoint, device_or_current(device));
+      },
+      "start"_a, "stop"_a, "num"_a, "dtype"_a = "float32", nb::kw_only(), "endpoint"_a = true,
+      "device"_a = nb::none(), "`num` evenly spaced values from start to stop.");
+  m.def(
+      "logspace",
+      [](double start, double stop, int64_t num, double base, Arg<DType> dtype, bool endpoint,
+         OptionalDevice device) {
+        return logspace(start, stop, num, base, dtype, endpoint, device_or_current(device));
+      },
+      "start"_a, "stop"_a, "num"_a, "base"_a = 10.0, "dtype"_a = "float32", nb::kw_only(),
+      "endpoint"_a = true, "device"_a = nb::none(), "base ** linspace(start, stop, num).");
+  m.def(
+      "meshgrid",
+      [](const nb::args& axes, const std::string& indexing) {
+        std::vector<Tensor> tensors;
+        for (nb::handle axis : axes) tensors.push_back(convert_argument(axis, TypeTag<Tensor>{}));
+        return meshgrid(tensors, indexing);
+      },
+      "xi"_a, "indexing"_a = "xy",
+      "Coordinate tensors of the grid of 1-D axes, as numpy.meshgrid ('xy' or 'ij').");
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,77 @@
+#include "binders.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/env.h"
+#include "cuop/core/trace.h"
+#include "cuop/memory/current.h"
+
+namespace cuop::python {
+
+void bind_device(nb::module_& m) {
+  m.def(
+      "device_count",
+      [](const std::string& type) { return backend::device_count(parse_device(type).type); },
+      "type"_a, "How many devices of the type ('cpu' or 'cuda') this process can use.");
+  m.def("current_device", [] { return PyDevice{backend::current_device()}; });
+  m.def(
+      "set_current_device", [](Arg<Device> device) { backend::set_current_device(device); },
+      "device"_a);
+  m.def(
+      "synchronize", [](Arg<Device> device) { backend::runtime(device).synchronize(); }, "device"_a,
+      Released());
+  m.def(
+      "memory_info",
+      [](Arg<Device> device) {
+        const auto info = backend::runtime(device).memory_info();
+        return std::pair{info.free, info.total};
+      },
+      "device"_a, "(free, total) bytes of the device.");
+  m.def(
+      "device_description",
+      [](Arg<Device> device) { return backend::runtime(device).description(); }, "device"_a);
+  m.def(
+      "release_cached",
+      [](Arg<Device> device) { return memory::current_resource(device).release_cached(); },
+      "device"_a, Released(), "Returns idle cached memory to the system; answers the bytes.");
+  m.def(
+      "reset_peak_memory",
+      [](Arg<Device> device) { memory::current_resource(device).reset_peak(); }, "device"_a);
+  m.def(
+      "memory_statistics",
+      [](Arg<Device> device) {
+        const memory::Statistics s = memory::current_resource(device).statistics();
+        nb::dict result;
+        result["allocated_bytes"] = s.allocated_bytes;
+        result["peak_allocated_bytes"] = s.peak_allocated_bytes;
+        result["reserved_bytes"] = s.reserved_bytes;
+        result["cached_bytes"] = s.cached_bytes;
+        result["allocation_count"] = s.allocation_count;
+        result["free_count"] = s.free_count;
+        result["out_of_memory_count"] = s.out_of_memory_count;
+        return result;
+      },
+      "device"_a);
+  m.def(
+      "env_table",
+      [] {
+        nb::list rows;
+        for (const EnvRow& row : env_table()) {
+          nb::dict entry;
+          entry["name"] = row.name;
+          entry["alias"] = row.alias;
+          entry["default"] = row.default_value;
+          entry["current"] = row.current;
+          entry["what"] = row.what;
+          rows.append(entry);
+        }
+        return rows;
+      },
+      "Every environment variable that cuOP reads.");
+
+  m.def("set_trace_recording", &trace::set_recording, "on"_a);
+  m.def("clear_trace", &trace::clear);
+  m.def(
+      "trace_json", [] { return trace::to_chrome_json(trace::events()); },
+      "Recorded spans in Chrome's trace-event format.");
+}
+
+}  // namespace cuop::python

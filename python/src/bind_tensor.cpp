@@ -1,0 +1,205 @@
+// The Tensor class: what it is, moving data in and out. Arithmetic, indexing and reductions are
+// added by their families.
+#include "binders.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "exchange.h"
+
+namespace cuop::python {
+
+namespace {
+
+nb::object to_numpy(const Tensor& tensor) {
+  Tensor copy;
+  {
+    const nb::gil_scoped_release released;
+    copy = to_device(tensor, kCpu);
+    if (copy.storage() == tensor.storage()) copy = clone(tensor);
+  }
+  if (copy.dtype() == DType::kBFloat16) {
+    throw DTypeError("to_numpy: NumPy has no bfloat16; use .to('float32').to_numpy()");
+  }
+  return nb::module_::import_("numpy").attr("asarray")(nb::cast(copy));
+}
+
+void copy_from(const Tensor& self, nb::handle array) {
+  const Tensor source = convert_argument(array, TypeTag<Tensor>{});
+  const nb::gil_scoped_release released;
+  if (!(source.shape() == self.shape())) {
+    throw ShapeError(
+        cat("copy_from: the source has shape ", source.shape(), ", the tensor ", self.shape()));
+  }
+  copy_into(self, to_device(source, self.device()));
+}
+
+/// to(dtype), to(device), to(device, dtype) in any order or by name.
+Tensor to(const Tensor& self, const nb::args& targets, std::optional<Arg<DType>> dtype,
+          std::optional<Arg<Device>> device) {
+  DType new_dtype = value_or(dtype, self.dtype());
+  Device new_device = value_or(device, self.device());
+  for (nb::handle target : targets) {
+    const std::string text = nb::cast<std::string>(nb::str(target));
+    const bool is_device =
+        nb::isinstance<PyDevice>(target) || text.rfind("cpu", 0) == 0 || text.rfind("cuda", 0) == 0;
+    if (is_device) {
+      new_device = convert_argument(target, TypeTag<Device>{});
+    } else {
+      new_dtype = convert_argument(target, TypeTag<DType>{});
+    }
+  }
+  const nb::gil_scoped_release released;
+  return to_device(cast(self, new_dtype), new_device);
+}
+
+nb::object item(const Tensor& self) {
+  if (self.size() != 1) {
+    throw ShapeError(cat("item: the tensor has ", self.size(), " elements, needed is 1"));
+  }
+  return to_python_number(self);
+}
+
+nb::object array_method(const Tensor& self, nb::handle dtype, nb::handle copy) {
+  nb::object numpy = nb::module_::import_("numpy");
+  const bool must_copy = !copy.is_none() && nb::cast<bool>(copy);
+  nb::object array = self.device().is_cpu() && self.dtype() != DType::kBFloat16 && !must_copy
+                         ? numpy.attr("asarray")(
+                               nb::module_::import_("builtins").attr("memoryview")(nb::cast(self)))
+                         : to_numpy(self);
+  return dtype.is_none() ? array : numpy.attr("asarray")(array, "dtype"_a = dtype);
+}
+
+nb::object dlpack_method(const Tensor& self, nb::handle stream, nb::handle max_version,
+                         nb::handle dl_device, nb::handle copy) {
+  if (self.device().is_cpu() && !stream.is_none()) {
+    throw ExecutionError("__dlpack__: a CPU tensor has no stream; pass stream=None");
+  }
+  if (!dl_device.is_none()) {
+    const auto wanted = nb::cast<std::pair<int, int>>(dl_device);
+    if (wanted != dlpack_device(self)) {
+      throw DeviceError(cat("__dlpack__: the tensor is on ", self.device(),
+                            "; move it with to() before exporting"));
+    }
+  }
+  const bool is_versioned = !max_version.is_none() && nb::cast<int>(max_version[nb::int_(0)]) >= 1;
+  const bool must_copy = !copy.is_none() && nb::cast<bool>(copy);
+  return export_dlpack(must_copy ? clone(self) : self, is_versioned);
+}
+
+std::string representation(const Tensor& self) {
+  nb::object values;
+  if (self.dtype() == DType::kBFloat16) {
+    values = to_numpy(cast(self, DType::kFloat32));
+  } else {
+    values = to_numpy(self);
+  }
+  nb::object text = nb::module_::import_("numpy").attr("array2string")(values, "separator"_a = ", ",
+                                                                       "prefix"_a = "tensor(");
+  return cat("tensor(", nb::cast<std::string>(nb::str(text)), ", dtype=", self.dtype(),
+             self.device().is_cpu() ? "" : cat(", device='", self.device(), "'"), ")");
+}
+
+Shape shape_of(const nb::args& sizes) {
+  const bool is_one_sequence = sizes.size() == 1 && PyIndex_Check(nb::handle(sizes[0]).ptr()) == 0;
+  return convert_argument(is_one_sequence ? nb::handle(sizes[0]) : nb::handle(sizes),
+                          TypeTag<Shape>{});
+}
+
+}  // namespace
+
+void bind_tensor(nb::module_& m) {
+  nb::class_<Tensor>(m, "Tensor", nb::type_slots(buffer_slots()),
+                     "An n-dimensional array of one dtype on one device. Views share memory; "
+                     "`clone` copies. Made by `cuop.tensor`, `cuop.zeros`, ...")
+      .def_prop_ro(
+          "shape", [](const Tensor& t) { return to_tuple(t.shape()); }, "Sizes of the axes.")
+      .def_prop_ro("size", &Tensor::size, "Number of elements.")
+      .def_prop_ro(
+          "dtype", [](const Tensor& t) { return PyDType{t.dtype()}; }, "Element type.")
+      .def_prop_ro("ndim", &Tensor::ndim, "Number of axes.")
+      .def_prop_ro(
+          "strides", [](const Tensor& t) { return to_tuple(t.strides()); },
+          "Elements (not bytes) between neighbours along each axis.")
+      .def_prop_ro(
+          "device", [](const Tensor& t) { return PyDevice{t.device()}; }, "Where the elements are.")
+      .def_prop_ro("nbytes", &Tensor::nbytes, "size * dtype.itemsize.")
+      .def_prop_ro(
+          "T", [](const Tensor& t) { return transpose(t); }, "View with the axes reversed.")
+      .def("is_contiguous", &Tensor::is_contiguous, "True when row-major without gaps.")
+      .def(
+          "data_ptr", [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()); },
+          "Address of the first element.")
+      .def(
+          "fill",
+          [](const Tensor& t, Arg<Scalar> v) {
+            fill(t, v);
+            return t;
+          },
+          "value"_a, Released(), "Sets every element; returns the tensor.")
+      .def(
+          "zero",
+          [](const Tensor& t) {
+            fill(t, 0);
+            return t;
+          },
+          Released(), "Sets every element to 0; returns the tensor.")
+      .def(
+          "copy_from",
+          [](nb::handle t, nb::handle a) {
+            copy_from(nb::cast<Tensor>(t), a);
+            return nb::borrow(t);
+          },
+          "array"_a, "Copies an array of the same shape, converting its dtype. Raises ShapeError.")
+      .def("to_numpy", &to_numpy, "The elements as a new NumPy array.")
+      .def("numpy", &to_numpy, "The elements as a new NumPy array.")
+      .def(
+          "tolist", [](const Tensor& t) { return to_numpy(t).attr("tolist")(); },
+          "The elements as nested Python lists.")
+      .def("to", &to, "args"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
+           "The tensor with another dtype or on another device; itself when nothing changes.")
+      .def(
+          "astype", [](const Tensor& t, Arg<DType> d) { return cast(t, d); }, "dtype"_a, Released(),
+          "The tensor converted to `dtype`.")
+      .def(
+          "clone", [](const Tensor& t) { return clone(t); }, Released(), "A row-major copy.")
+      .def(
+          "contiguous", [](const Tensor& t) { return contiguous(t); }, Released(),
+          "The tensor when it is row-major without gaps, else a copy that is.")
+      .def("item", &item, "The only element as a Python number. Raises ShapeError.")
+      .def(
+          "reshape",
+          [](const Tensor& t, const nb::args& sizes) { return reshape(t, shape_of(sizes)); },
+          "Row-major order under a new shape; a view when strides allow it. One size may be -1.")
+      .def(
+          "view", [](const Tensor& t, const nb::args& sizes) { return view(t, shape_of(sizes)); },
+          "As reshape, but never copies. Raises ShapeError.")
+      .def("__len__",
+           [](const Tensor& t) {
+             if (t.ndim() == 0) throw DTypeError("len: a tensor of 0 dimensions has no length");
+             return t.shape(0);
+           })
+      .def("__bool__",
+           [](const Tensor& t) {
+             return nb::cast<bool>(nb::module_::import_("builtins").attr("bool")(item(t)));
+           })
+      .def("__int__", [](const Tensor& t) { return nb::steal(PyNumber_Long(item(t).ptr())); })
+      .def("__float__", [](const Tensor& t) { return nb::steal(PyNumber_Float(item(t).ptr())); })
+      .def(
+          "__complex__",
+          [](const Tensor& t) { return nb::module_::import_("builtins").attr("complex")(item(t)); })
+      .def("__index__",
+           [](const Tensor& t) {
+             if (!is_integer(t.dtype()))
+               throw DTypeError(cat("index: a ", t.dtype(), " tensor is no integer"));
+             return item(t);
+           })
+      .def("__repr__", &representation)
+      .def("__array__", &array_method, "dtype"_a = nb::none(), "copy"_a = nb::none())
+      .def("__dlpack__", &dlpack_method, nb::kw_only(), "stream"_a = nb::none(),
+           "max_version"_a = nb::none(), "dl_device"_a = nb::none(), "copy"_a = nb::none())
+      .def("__dlpack_device__", &dlpack_device);
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,15 @@
+// The binding functions, one a family, called by module.cpp in this order.
+#pragma once
+
+#include "bindings.h"
+
+namespace cuop::python {
+
+void bind_errors(nb::module_& m);
+void bind_types(nb::module_& m);
+void bind_tensor(nb::module_& m);
+void bind_create(nb::module_& m);
+void bind_view(nb::module_& m);
+void bind_device(nb::module_& m);
+
+}  // namespace cuop::python

@@ -1,0 +1,143 @@
+// What every binding file needs: arguments that are converted leniently and complained about in our
+// own words, results, and the guard that releases the GIL.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <exception>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "cuop/core/scalar.h"
+#include "cuop/core/tensor.h"
+
+namespace nb = nanobind;
+
+namespace cuop::python {
+
+using namespace nb::literals;
+
+/// Releases the GIL while the bound function runs; its arguments are converted before.
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+/// None (every axis), one axis or several.
+struct Axes {
+  std::vector<int64_t> values;  ///< empty means every axis
+};
+
+/// A tensor or a host number: the two kinds of operand of an element-wise operation.
+using Operand = std::variant<Tensor, Scalar>;
+
+// Conversions; each throws the typed error that the user should see.
+Tensor convert_argument(nb::handle object,
+                        TypeTag<Tensor>);                   ///< Tensor, NumPy, DLPack, list, number
+DType convert_argument(nb::handle object, TypeTag<DType>);  ///< name, cuop or NumPy dtype, type
+Device convert_argument(nb::handle object, TypeTag<Device>);  ///< "cpu", "cuda:0" or a Device
+Shape convert_argument(nb::handle object, TypeTag<Shape>);    ///< an int or a sequence of ints
+Axes convert_argument(nb::handle object, TypeTag<Axes>);
+Scalar convert_argument(nb::handle object, TypeTag<Scalar>);  ///< bool, int, float, complex
+Operand convert_argument(nb::handle object, TypeTag<Operand>);
+
+/// An argument of any kind above. A value that cannot be converted is kept as its error and thrown
+/// when the bound function first uses the argument, so that users see our message and not
+/// nanobind's.
+template <class T>
+class Arg {
+ public:
+  Arg() = default;
+  void set(T value) { value_ = std::move(value); }
+  void set_error(std::exception_ptr error) { error_ = std::move(error); }
+  const T& operator*() const {
+    if (error_) std::rethrow_exception(error_);
+    return value_;
+  }
+  const T* operator->() const { return &**this; }
+  operator const T&() const { return **this; }
+
+ private:
+  T value_{};
+  std::exception_ptr error_;
+};
+
+/// The tensor of an optional argument, or null: the form in which operators take `out` and the
+/// like.
+inline const Tensor* pointer(const std::optional<Tensor>& tensor) {
+  return tensor ? &*tensor : nullptr;
+}
+template <class T>
+T value_or(const std::optional<Arg<T>>& argument, T otherwise) {
+  return argument ? **argument : otherwise;
+}
+
+/// The dtype as the Python object that users see.
+struct PyDType {
+  DType value;
+};
+struct PyDevice {
+  Device value;
+};
+
+nb::tuple to_tuple(const Dims& dims);
+/// A new tensor from anything array-like; numbers and lists become float32, int64, bool or
+/// complex64.
+Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device);
+/// One element as a Python number.
+nb::object to_python_number(const Tensor& element);
+
+template <class T>
+constexpr auto argument_name();
+template <>
+constexpr auto argument_name<Tensor>() {
+  return nb::detail::const_name("ArrayLike");
+}
+template <>
+constexpr auto argument_name<DType>() {
+  return nb::detail::const_name("DTypeLike");
+}
+template <>
+constexpr auto argument_name<Device>() {
+  return nb::detail::const_name("DeviceLike");
+}
+template <>
+constexpr auto argument_name<Shape>() {
+  return nb::detail::const_name("ShapeLike");
+}
+template <>
+constexpr auto argument_name<Axes>() {
+  return nb::detail::const_name("AxesLike");
+}
+template <>
+constexpr auto argument_name<Scalar>() {
+  return nb::detail::const_name("Number");
+}
+template <>
+constexpr auto argument_name<Operand>() {
+  return nb::detail::const_name("ArrayLike");
+}
+
+}  // namespace cuop::python
+
+namespace nanobind::detail {
+
+template <class T>
+struct type_caster<cuop::python::Arg<T>> {
+  NB_TYPE_CASTER(cuop::python::Arg<T>, cuop::python::argument_name<T>())
+
+  bool from_python(handle source, auto, cleanup_list*) noexcept {
+    try {
+      value.set(cuop::python::convert_argument(source, cuop::TypeTag<T>{}));
+    } catch (...) {
+      value.set_error(std::current_exception());
+    }
+    return true;
+  }
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,152 @@
+#include "cuop/core/text.h"
+#include "cuop/ops/create/create.h"
+#include "dlpack.h"
+#include "exchange.h"
+
+namespace cuop::python {
+
+using namespace dlpack;
+
+namespace {
+
+constexpr const char* kName = "dltensor";
+constexpr const char* kVersionedName = "dltensor_versioned";
+
+DLDataType to_dl(DType dtype) {
+  const auto bits = static_cast<uint8_t>(8 * itemsize(dtype));
+  if (is_bool(dtype)) return {kDLBool, bits, 1};
+  if (is_signed_integer(dtype)) return {kDLInt, bits, 1};
+  if (is_unsigned_integer(dtype)) return {kDLUInt, bits, 1};
+  if (is_complex(dtype)) return {kDLComplex, bits, 1};
+  return {dtype == DType::kBFloat16 ? kDLBfloat : kDLFloat, bits, 1};
+}
+
+DType from_dl(DLDataType given) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const DLDataType candidate = to_dl(static_cast<DType>(i));
+    if (candidate.code == given.code && candidate.bits == given.bits && given.lanes == 1) {
+      return static_cast<DType>(i);
+    }
+  }
+  throw DTypeError(cat("from_dlpack: type code ", int{given.code}, " with ", int{given.bits},
+                       " bits and ", given.lanes, " lanes has no cuop dtype"));
+}
+
+/// What an exported capsule keeps alive: the tensor, and its shape and strides as plain arrays.
+template <class Managed>
+struct Exported {
+  Managed managed{};
+  Tensor tensor;
+  std::vector<int64_t> shape, strides;
+};
+
+template <class Managed>
+Managed* make_exported(const Tensor& tensor) {
+  auto* exported = new Exported<Managed>;
+  exported->tensor = tensor;
+  exported->shape = tensor.shape().to_vector();
+  exported->strides = tensor.strides().to_vector();
+  exported->managed.manager_ctx = exported;
+  exported->managed.deleter = [](Managed* self) {
+    delete static_cast<Exported<Managed>*>(self->manager_ctx);
+  };
+  const auto [device_type, device_index] = dlpack_device(tensor);
+  exported->managed.dl_tensor = {tensor.data(),
+                                 {device_type, device_index},
+                                 tensor.ndim(),
+                                 to_dl(tensor.dtype()),
+                                 exported->shape.data(),
+                                 exported->strides.data(),
+                                 0};
+  return &exported->managed;
+}
+
+template <class Managed>
+void delete_unconsumed(PyObject* capsule, const char* name) {
+  if (PyCapsule_IsValid(capsule, name) == 0) return;  // the consumer has renamed and owns it
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  managed->deleter(managed);
+}
+
+template <class Managed>
+std::shared_ptr<void> owner_of(Managed* managed) {
+  return std::shared_ptr<void>(managed, [](void* pointer) {
+    auto* held = static_cast<Managed*>(pointer);
+    if (held->deleter == nullptr || Py_IsInitialized() == 0) return;
+    const nb::gil_scoped_acquire gil;  // the producer may free Python objects
+    held->deleter(held);
+  });
+}
+
+Tensor wrap(const DLTensor& dl, std::shared_ptr<void> owner, bool is_read_only) {
+  if (dl.device.device_type != kDLCPU) {
+    throw DeviceError(cat("from_dlpack: DLPack device type ", dl.device.device_type,
+                          " is not available; this build takes CPU memory (type ", kDLCPU, ")"));
+  }
+  Layout layout = contiguous_layout(Shape(std::span(dl.shape, static_cast<size_t>(dl.ndim))));
+  for (int i = 0; dl.strides != nullptr && i < dl.ndim; ++i) layout.strides[i] = dl.strides[i];
+  return from_memory(static_cast<std::byte*>(dl.data) + dl.byte_offset, layout, from_dl(dl.dtype),
+                     kCpu, std::move(owner), is_read_only);
+}
+
+}  // namespace
+
+std::pair<int, int> dlpack_device(const Tensor& tensor) {
+  const Device device = tensor.device();
+  return {device.is_cpu() ? kDLCPU : kDLCUDA, device.index};
+}
+
+nb::object export_dlpack(const Tensor& tensor, bool is_versioned) {
+  const bool is_read_only = tensor.storage()->is_read_only();
+  if (!is_versioned) {
+    if (is_read_only) {
+      throw ExecutionError(
+          "__dlpack__: the tensor is read-only, which only DLPack 1.0 and later can say; pass "
+          "max_version=(1, 0) or a clone");
+    }
+    return nb::steal(PyCapsule_New(
+        make_exported<DLManagedTensor>(tensor), kName,
+        [](PyObject* capsule) { delete_unconsumed<DLManagedTensor>(capsule, kName); }));
+  }
+  auto* managed = make_exported<DLManagedTensorVersioned>(tensor);
+  managed->version_major = 1;
+  managed->version_minor = 0;
+  managed->flags = is_read_only ? kReadOnly : 0;
+  return nb::steal(PyCapsule_New(managed, kVersionedName, [](PyObject* capsule) {
+    delete_unconsumed<DLManagedTensorVersioned>(capsule, kVersionedName);
+  }));
+}
+
+Tensor import_dlpack(nb::handle object) {
+  nb::object capsule;
+  if (PyCapsule_CheckExact(object.ptr()) != 0) {
+    capsule = nb::borrow(object);
+  } else if (nb::hasattr(object, "__dlpack__")) {
+    try {
+      capsule = object.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_TypeError)) throw;
+      capsule = object.attr("__dlpack__")();  // a producer from before DLPack 1.0
+    }
+  } else {
+    throw DTypeError("from_dlpack: the object has no __dlpack__ method");
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), kVersionedName) != 0) {
+    auto* managed =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedName));
+    if (managed->version_major != 1) {
+      throw ExecutionError(
+          cat("from_dlpack: DLPack version ", managed->version_major, " is not known, 1 is"));
+    }
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+    return wrap(managed->dl_tensor, owner_of(managed), (managed->flags & kReadOnly) != 0);
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), kName) != 0) {
+    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kName));
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+    return wrap(managed->dl_tensor, owner_of(managed), false);
+  }
+  throw ExecutionError("from_dlpack: the capsule was used before or is not a DLPack capsule");
+}
+
+}  // namespace cuop::python

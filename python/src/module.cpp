@@ -1,0 +1,12 @@
+#include "binders.h"
+
+NB_MODULE(_core, m) {
+  m.doc() = "The compiled engine of cuOP; use it through `import cuop`.";
+  nanobind::set_leak_warnings(false);  // tensors may be held by other libraries at exit
+  cuop::python::bind_errors(m);
+  cuop::python::bind_types(m);
+  cuop::python::bind_tensor(m);
+  cuop::python::bind_create(m);
+  cuop::python::bind_view(m);
+  cuop::python::bind_device(m);
+}
