@@ -1,0 +1,152 @@
+#include "cuop/ops/copy/copy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "cuop/core/error.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/output.h"
+
+namespace cuop {
+namespace {
+
+/// Row-major elements as doubles, read one by one through the layout.
+std::vector<double> elements(const Tensor& tensor) {
+  std::vector<double> result;
+  visit_dtype(RealTypes{}, tensor.dtype(), "elements", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::vector<int64_t> index(static_cast<size_t>(tensor.ndim()), 0);
+    for (int64_t n = 0; n < tensor.size(); ++n) {
+      int64_t rest = n, offset = 0;
+      for (int i = tensor.ndim() - 1; i >= 0; --i) {
+        offset += (rest % tensor.shape(i)) * tensor.strides()[i];
+        rest /= tensor.shape(i);
+      }
+      result.push_back(static_cast<double>(tensor.data<T>()[offset]));
+    }
+  });
+  return result;
+}
+
+Tensor counting(const Shape& shape, DType dtype) {
+  return reshape(arange(0, element_count(shape), 1, dtype), shape);
+}
+
+constexpr DType kSizes[] = {DType::kUInt8, DType::kInt16, DType::kFloat32, DType::kInt64};
+
+TEST(Copy, EveryPermutationOfEveryElementSize) {
+  for (DType dtype : kSizes) {
+    const Tensor source = counting({5, 3, 17}, dtype);
+    std::vector<int64_t> axes{0, 1, 2};
+    do {
+      const Tensor view = permute(source, axes);
+      const Tensor copy = clone(view);
+      EXPECT_TRUE(copy.is_contiguous());
+      EXPECT_EQ(elements(copy), elements(view));
+    } while (std::next_permutation(axes.begin(), axes.end()));
+  }
+}
+
+TEST(Copy, LargeTransposesGoThroughTiles) {
+  for (const Shape& shape : {Shape{301, 203}, Shape{1, 500}, Shape{4, 65, 131}, Shape{2048, 33}}) {
+    const Tensor view = transpose(counting(shape, DType::kFloat32));
+    EXPECT_EQ(elements(clone(view)), elements(view));
+  }
+  const Tensor wide = transpose(full({64, 64}, std::complex<double>(1, 2), DType::kComplex128));
+  EXPECT_EQ(clone(wide).data<std::complex<double>>()[77], std::complex<double>(1, 2));
+}
+
+TEST(Copy, BroadcastsNegativeStridesAndWindows) {
+  const Tensor target = zeros({4, 3, 5}, DType::kFloat64);
+  copy_into(target, slice(counting({5}, DType::kInt32), 0, {}, {}, -1));
+  for (int64_t i = 0; i < target.size(); ++i) {
+    EXPECT_EQ(target.data<double>()[i], static_cast<double>(4 - i % 5));
+  }
+  const Tensor window = slice(slice(target, 0, 1, 3), 2, 0, 5, 2);
+  copy_into(window, full({}, 9, DType::kUInt8));
+  for (double value : elements(window)) EXPECT_EQ(value, 9.0);
+  EXPECT_EQ(target.data<double>()[0], 4.0);
+}
+
+TEST(Copy, ConvertsAsAstype) {
+  const Tensor source = from_values<float>({5}, {1.9f, -1.9f, 300.0f, 0.0f, NAN});
+  EXPECT_EQ(elements(cast(source, DType::kInt32))[0], 1.0);
+  EXPECT_EQ(elements(cast(source, DType::kInt32))[1], -1.0);
+  EXPECT_EQ(elements(cast(source, DType::kUInt8))[2], 44.0);
+  EXPECT_EQ(elements(cast(source, DType::kBool)), (std::vector<double>{1, 1, 1, 0, 1}));
+  const Tensor complex = full({1}, std::complex<double>(3, 4), DType::kComplex128);
+  EXPECT_EQ(elements(cast(complex, DType::kFloat32))[0], 3.0);
+}
+
+TEST(Copy, OverlappingViewsAreCopiedAsIfThroughATemporary) {
+  const Tensor line = counting({10}, DType::kInt64);
+  copy_into(slice(line, 0, 1, 10), slice(line, 0, 0, 9));
+  EXPECT_EQ(elements(line), (std::vector<double>{0, 0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  copy_into(line, slice(line, 0, {}, {}, -1));
+  EXPECT_EQ(elements(line), (std::vector<double>{8, 7, 6, 5, 4, 3, 2, 1, 0, 0}));
+}
+
+TEST(Copy, RefusesBadTargets) {
+  EXPECT_THROW(copy_into(zeros({3}), zeros({2})), ShapeError);
+  EXPECT_THROW(copy_into(broadcast_to(zeros({1}), Shape{4}), zeros({4})), ExecutionError);
+  float cell = 0;
+  const Tensor fixed =
+      from_memory(&cell, contiguous_layout({1}), DType::kFloat32, kCpu, nullptr, true);
+  EXPECT_THROW(fill(fixed, 1), ExecutionError);
+  EXPECT_EQ(cell, 0.0f);
+}
+
+TEST(Create, SizesThatCannotBe) {
+  EXPECT_THROW(empty({-1}), ShapeError);
+  EXPECT_THROW(empty({int64_t{1} << 61, 4}, DType::kFloat64), ShapeError);
+  EXPECT_THROW(empty({int64_t{1} << 60}, DType::kComplex128), ShapeError);
+  EXPECT_THROW(empty({int64_t{1} << 45}), MemoryError);
+  EXPECT_EQ(zeros({0, 5}).size(), 0);
+  EXPECT_THROW(empty({1}, DType::kFloat32, Device{DeviceType::kCuda, 0}), DeviceError);
+}
+
+TEST(Create, Sequences) {
+  EXPECT_EQ(elements(arange(5, 0, -2, DType::kInt16)), (std::vector<double>{5, 3, 1}));
+  EXPECT_EQ(elements(arange(0.0, 1.0, 0.25, DType::kFloat32)),
+            (std::vector<double>{0, 0.25, 0.5, 0.75}));
+  EXPECT_THROW(arange(0, 1, 0, DType::kInt32), ExecutionError);
+  EXPECT_EQ(elements(linspace(0, 1, 3)), (std::vector<double>{0, 0.5, 1}));
+  EXPECT_EQ(elements(eye(2, 3, 1)), (std::vector<double>{0, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(elements(eye(3, 2, -2)), (std::vector<double>{0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(elements(eye(2, 2, 5)), (std::vector<double>{0, 0, 0, 0}));
+}
+
+TEST(Output, IsCheckedBeforeItIsUsed) {
+  const Tensor good = zeros({2, 3});
+  EXPECT_EQ(prepare_output("op", &good, {2, 3}, DType::kFloat32, kCpu).data(), good.data());
+  EXPECT_THROW(prepare_output("op", &good, {3, 2}, DType::kFloat32, kCpu), ShapeError);
+  EXPECT_THROW(prepare_output("op", &good, {2, 3}, DType::kFloat64, kCpu), DTypeError);
+  const Tensor stretched = broadcast_to(zeros({1, 3}), Shape{2, 3});
+  EXPECT_THROW(prepare_output("op", &stretched, {2, 3}, DType::kFloat32, kCpu), ExecutionError);
+  EXPECT_THROW(check_no_overlap("op", good, good, "x"), ExecutionError);
+  EXPECT_NO_THROW(check_same_or_no_overlap("op", good, good, "x"));
+  EXPECT_THROW(check_same_or_no_overlap("op", slice(good, 1, 0, 2), slice(good, 1, 1, 3), "x"),
+               ExecutionError);
+}
+
+TEST(View, Errors) {
+  const Tensor t = counting({3, 4}, DType::kFloat32);
+  EXPECT_THROW(view(transpose(t), {12}), ShapeError);
+  EXPECT_THROW(select(t, 0, 3), IndexError);
+  EXPECT_THROW(select(t, 2, 0), ShapeError);
+  const std::array<int64_t, 1> axis{0};
+  EXPECT_THROW(squeeze(t, axis), ShapeError);
+  EXPECT_THROW(slice(t, 0, 0, 1, 0), ExecutionError);
+  EXPECT_EQ(slice(t, 0, 5, 9).shape(), (Shape{0, 4}));
+  EXPECT_EQ(flatten(t, 1).shape(), (Shape{3, 4}));
+  EXPECT_EQ(flatten(zeros({})).shape(), (Shape{1}));
+}
+
+}  // namespace
+}  // namespace cuop
