@@ -1,9 +1,16 @@
-// Ranks as an interface: a communicator moves bytes between ranks and knows nothing of tensors. Counts
-// are int64; every wait has a deadline; every failure names its rank. Each call is collective unless
-// it says otherwise: all ranks call the same operations in the same order.
+// Ranks as an interface: a communicator moves bytes between ranks and knows nothing of tensors.
+// Counts are int64; every wait has a deadline; every failure names its rank. Each call is
+// collective unless it says otherwise: all ranks call the same operations in the same order. One
+// thread a rank uses a communicator.
 //
-// Implementations: self (one rank), thread (N ranks as threads of one process), mpi. They pass one
-// conformance suite (tests/conformance/communicator_suite.h).
+// Failure is one rule everywhere: a CommunicationError raised by an operation (a deadline, a lost
+// peer, a wrong length, an abort) leaves the communicator failed on all its ranks, also on those
+// that come later; they raise too, until all of them have met in `recover`. A failed communicator
+// fails those that were split from it, and its recovery recovers them; not the other way round.
+// Wrong arguments (IndexError, ExecutionError, DTypeError) are refused before anything is sent.
+//
+// Implementations: self (one rank), thread (N ranks as threads of one process), mpi, socket. They
+// pass one conformance suite (tests/conformance/communicator_suite.h).
 #pragma once
 
 #include <cstdint>
@@ -31,14 +38,14 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// "self", "thread" or "mpi".
+  /// "self", "thread", "mpi" or "socket".
   virtual std::string_view kind() const = 0;
   /// Ranks that share this host (they divide its cores).
   virtual int local_size() const = 0;
 
-  // Point to point. `send` may return before the receiver has the data, but the buffer is free again;
-  // messages of one (source, tag) pair arrive in order. A receive whose length differs from the
-  // message's is a CommunicationError on the receiver.
+  // Point to point. `send` may return before the receiver has the data, but the buffer is free
+  // again; messages of one (source, tag) pair arrive in order. A receive whose length differs from
+  // the message's is a CommunicationError on the receiver.
   virtual void send(const void* data, int64_t bytes, int dst, int tag) = 0;
   virtual void recv(void* data, int64_t bytes, int src, int tag) = 0;
   /// Both at once, without deadlock, to and from any ranks (also oneself).
@@ -77,11 +84,14 @@ class Communicator {
   virtual void set_timeout(double seconds) = 0;
 
   /// Not collective: wakes every rank that waits here or will wait here; they raise
-  /// CommunicationError naming this rank and the reason. The communicator refuses work until all
-  /// ranks have called `recover`.
+  /// CommunicationError naming this rank and the reason, until all ranks have called `recover`.
   virtual void abort(const std::string& reason) noexcept = 0;
   /// "" while usable, else why not. Not collective.
   virtual std::string failure() const = 0;
+  /// Whether this rank knows of the present failure already: it caused it or an operation raised
+  /// it here. A rank that does not know yet must raise before it recovers, else its next call would
+  /// meet the others' call after. Not collective.
+  virtual bool is_failure_reported() const = 0;
   /// Collective; all ranks meet after a failure and may go on. Throws CommunicationError when some
   /// rank does not come within the deadline.
   virtual void recover() = 0;

@@ -1,0 +1,183 @@
+#include "cuop/dist/agree.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/error_message.h"
+
+namespace cuop::dist {
+
+namespace {
+
+/// FNV-1a, 64 bit: texts of a call are short and no adversary chooses them.
+uint64_t hash_text(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+std::vector<Block> equal_blocks(int ranks, int64_t bytes) {
+  std::vector<Block> blocks;
+  for (int rank = 0; rank < ranks; ++rank) blocks.push_back({rank * bytes, bytes});
+  return blocks;
+}
+
+template <class T>
+std::vector<T> gather_values(Communicator& comm, const T& value) {
+  std::vector<T> values(static_cast<size_t>(comm.size()));
+  comm.all_gather(&value, equal_blocks(comm.size(), sizeof(T)), values.data());
+  return values;
+}
+
+template <class T>
+T reduce_value(Communicator& comm, T value, ReduceOp op) {
+  T result{};
+  comm.all_reduce(&value, &result, 1, dtype_of<T>, op);
+  return result;
+}
+
+/// What a rank says of itself when ranks meet: the 24 bytes of the protocol.
+struct Status {
+  int64_t is_ok;
+  uint64_t hash;
+  int64_t length;
+};
+
+Status status_of(bool is_ok, std::string_view text) {
+  return {is_ok ? 1 : 0, hash_text(text), static_cast<int64_t>(text.size())};
+}
+
+/// The first rank whose text is not rank 0's; the end when all agree.
+auto first_different(const std::vector<Status>& all) {
+  return std::find_if(all.begin(), all.end(), [&](const Status& each) {
+    return each.hash != all[0].hash || each.length != all[0].length;
+  });
+}
+
+/// All ranks meet with their error or their call and part as the protocol's step 3 says.
+void settle(Communicator& comm, std::string_view call, const std::exception_ptr& error) {
+  const std::string text = error ? message_of(error) : std::string(call);
+  const std::vector<Status> all = gather_values(comm, status_of(!error, text));
+  const auto failed =
+      std::find_if(all.begin(), all.end(), [](const Status& each) { return each.is_ok == 0; });
+  const auto differs = first_different(all);
+  if (failed == all.end() && differs == all.end()) return;
+  const std::vector<std::string> texts = gather_texts(comm, text);
+  if (error) std::rethrow_exception(error);
+  if (failed != all.end()) {
+    const int rank = static_cast<int>(failed - all.begin());
+    throw CommunicationError(cat(call, ": rank ", rank, " of ", comm.size(),
+                                 " failed: ", texts[static_cast<size_t>(rank)]),
+                             rank);
+  }
+  const int rank = static_cast<int>(differs - all.begin());
+  throw CommunicationError(cat("ranks made different calls: rank 0 called ", texts[0], ", rank ",
+                               rank, " called ", texts[static_cast<size_t>(rank)]),
+                           rank);
+}
+
+void recover_if_failed(Communicator& comm, std::string_view call) {
+  const std::string failure = comm.failure();
+  if (failure.empty()) return;
+  // Any operation of a failed communicator raises; the barrier has no buffer to lose.
+  if (!comm.is_failure_reported()) comm.barrier();
+  try {
+    comm.recover();
+  } catch (const CommunicationError& error) {
+    throw CommunicationError(cat(call, ": the ranks do not meet after an earlier failure (",
+                                 failure, "): ", error.what()),
+                             error.rank());
+  }
+}
+
+std::exception_ptr error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t agree_min(Communicator& comm, int64_t value) {
+  return reduce_value(comm, value, ReduceOp::kMin);
+}
+int64_t agree_max(Communicator& comm, int64_t value) {
+  return reduce_value(comm, value, ReduceOp::kMax);
+}
+double agree_min(Communicator& comm, double value) {
+  return reduce_value(comm, value, ReduceOp::kMin);
+}
+double agree_max(Communicator& comm, double value) {
+  return reduce_value(comm, value, ReduceOp::kMax);
+}
+bool agree_all(Communicator& comm, bool value) { return reduce_value(comm, value, ReduceOp::kMin); }
+
+void agree_same(Communicator& comm, std::string_view who, std::string_view text) {
+  const std::vector<Status> all = gather_values(comm, status_of(true, text));
+  const auto differs = first_different(all);
+  if (differs == all.end()) return;
+  const std::vector<std::string> texts = gather_texts(comm, text);
+  const int rank = static_cast<int>(differs - all.begin());
+  throw CommunicationError(cat(who, ": the ranks disagree: rank 0 has ", texts[0], ", rank ", rank,
+                               " has ", texts[static_cast<size_t>(rank)]),
+                           rank);
+}
+
+std::vector<std::string> gather_texts(Communicator& comm, std::string_view text) {
+  const std::vector<int64_t> lengths = gather_values(comm, static_cast<int64_t>(text.size()));
+  std::vector<Block> blocks;
+  int64_t total = 0;
+  for (int64_t length : lengths) {
+    blocks.push_back({total, length});
+    total += length;
+  }
+  std::string all(static_cast<size_t>(total), '\0');
+  comm.all_gather(text.data(), blocks, all.data());
+  std::vector<std::string> texts;
+  for (const Block& block : blocks) {
+    texts.push_back(
+        all.substr(static_cast<size_t>(block.offset), static_cast<size_t>(block.bytes)));
+  }
+  return texts;
+}
+
+std::string broadcast_text(Communicator& comm, std::string_view text, int root) {
+  int64_t length = static_cast<int64_t>(text.size());
+  comm.broadcast(&length, sizeof(length), root);
+  std::string result(text);
+  result.resize(static_cast<size_t>(length));
+  comm.broadcast(result.data(), length, root);
+  return result;
+}
+
+void prepare_together(Communicator& comm, std::string_view call,
+                      const std::function<void()>& prepare) {
+  recover_if_failed(comm, call);
+  settle(comm, call, error_of(prepare));
+}
+
+void run_together(Communicator& comm, std::string_view call, const std::function<void()>& prepare,
+                  const std::function<void()>& body) {
+  prepare_together(comm, call, prepare);
+  const std::exception_ptr error = error_of(body);
+  if (error) {
+    // When the failure came from another rank it is known already and `abort` changes nothing.
+    comm.abort(cat(call, ": ", message_of(error)));
+    std::rethrow_exception(error);
+  }
+  try {
+    settle(comm, call, nullptr);
+  } catch (const CommunicationError& closing) {
+    throw CommunicationError(cat(call, ": the call did not finish on all ranks: ", closing.what()),
+                             closing.rank());
+  }
+}
+
+}  // namespace cuop::dist

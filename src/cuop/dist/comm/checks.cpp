@@ -1,0 +1,42 @@
+#include "cuop/dist/comm/checks.h"
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::dist {
+
+void check_rank(std::string_view who, int rank, int size) {
+  if (rank >= 0 && rank < size) return;
+  throw IndexError(cat(who, ": rank ", rank, " is out of range for ", size, " ranks"));
+}
+
+void check_count(std::string_view who, int64_t count) {
+  if (count >= 0) return;
+  throw ExecutionError(cat(who, ": the length is ", count, ", it must be 0 or more"));
+}
+
+void check_blocks(std::string_view who, std::span<const Block> blocks, int size) {
+  if (static_cast<int>(blocks.size()) != size) {
+    throw ExecutionError(cat(who, ": ", blocks.size(), " blocks were given for ", size, " ranks"));
+  }
+  for (const Block& block : blocks) {
+    if (block.offset >= 0 && block.bytes >= 0) continue;
+    throw ExecutionError(cat(who, ": a block of ", block.bytes, " bytes at offset ", block.offset,
+                             " was given, both must be 0 or more"));
+  }
+}
+
+void check_counts(std::string_view who, std::span<const int64_t> counts, int size) {
+  if (static_cast<int>(counts.size()) != size) {
+    throw ExecutionError(cat(who, ": ", counts.size(), " counts were given for ", size, " ranks"));
+  }
+  for (int64_t count : counts) check_count(who, count);
+}
+
+void check_reducible(std::string_view who, DType dtype, ReduceOp op) {
+  if (!is_complex(dtype) || op == ReduceOp::kSum || op == ReduceOp::kProd) return;
+  throw DTypeError(cat(who, ": ", name(op), " is not defined for ", name(dtype),
+                       ", complex numbers have sum and prod only"));
+}
+
+}  // namespace cuop::dist

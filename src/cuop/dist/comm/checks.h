@@ -1,0 +1,23 @@
+// Checks of arguments that every communicator makes before it moves anything.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "cuop/dist/comm/communicator.h"
+
+namespace cuop::dist {
+
+/// IndexError "broadcast: rank 5 is out of range for 4 ranks".
+void check_rank(std::string_view who, int rank, int size);
+/// ExecutionError for a negative count of bytes or elements.
+void check_count(std::string_view who, int64_t count);
+/// ExecutionError unless there is one block of non-negative offset and length for each rank.
+void check_blocks(std::string_view who, std::span<const Block> blocks, int size);
+/// ExecutionError unless there is one non-negative count for each rank.
+void check_counts(std::string_view who, std::span<const int64_t> counts, int size);
+/// DTypeError for the maximum or minimum of complex numbers, which have no order.
+void check_reducible(std::string_view who, DType dtype, ReduceOp op);
+
+}  // namespace cuop::dist

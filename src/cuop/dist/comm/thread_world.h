@@ -1,0 +1,120 @@
+// What N ranks that are threads of one process share: their meetings, their messages and the
+// failure, all under one mutex. Buffers are copied outside the mutex, straight from rank to rank.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuop/dist/comm/communicator.h"
+
+namespace cuop::dist {
+
+class ThreadWorld {
+ public:
+  /// What a rank lays open to the others during a collective; read only between its two meetings.
+  struct Slot {
+    const char* op = "";
+    int root = 0;
+    const void* send = nullptr;
+    void* recv = nullptr;
+    std::span<const Block> blocks = {};
+    int64_t count = 0;
+    DType dtype = DType::kBool;
+    ReduceOp reduce_op = ReduceOp::kSum;
+  };
+
+  /// `rank` of a world acts in `op` and waits at most `timeout` seconds.
+  struct Caller {
+    int rank;
+    const char* op;
+    double timeout;
+  };
+
+  explicit ThreadWorld(int size);
+
+  int size() const { return static_cast<int>(ranks_.size()); }
+  Slot& slot(int rank) { return ranks_[static_cast<size_t>(rank)].slot; }
+
+  /// Returns when all ranks are here. When one is missing at the deadline, has left, or the world
+  /// fails, nobody gets through: all raise.
+  void meet(const Caller& caller);
+  /// The meeting that ends a collective. It cannot fail and has no deadline: peers only copy before
+  /// it, and to leave early would free a buffer that a peer still reads.
+  void meet_after_copy(int rank);
+
+  void send(const Caller& caller, const void* data, int64_t bytes, int dst, int tag);
+  void recv(const Caller& caller, void* data, int64_t bytes, int src, int tag);
+  void sendrecv(const Caller& caller, const void* send_data, int64_t send_bytes, int dst,
+                void* recv_data, int64_t recv_bytes, int src, int tag);
+
+  void refuse_when_failed(const Caller& caller);
+  void fail(int rank, const std::string& reason);
+  std::string failure();
+  bool is_failure_reported(int rank);
+  void recover(const Caller& caller);
+  /// The rank will not come again: whoever waits for it from now on raises at once.
+  void leave(int rank);
+
+  /// Fails and recovers together with this world from now on.
+  void add_child(const std::shared_ptr<ThreadWorld>& child);
+
+ private:
+  enum class MessageState { kWaiting, kCopying, kDone };
+  struct Message {
+    int src;
+    int tag;
+    const void* data;
+    int64_t bytes;
+    std::vector<char> owned;  // a short message's own copy; a long one is read from the sender
+    MessageState state = MessageState::kWaiting;
+  };
+  using MessagePtr = std::shared_ptr<Message>;
+  using Lock = std::unique_lock<std::mutex>;
+
+  struct Rank {
+    Slot slot;
+    std::condition_variable wake;
+    std::list<MessagePtr> inbox;
+    bool has_arrived = false;
+    bool is_recovering = false;
+    bool has_left = false;
+    bool knows_failure = false;
+  };
+
+  Rank& at_rank(int rank) { return ranks_[static_cast<size_t>(rank)]; }
+  void wake_all();
+  bool arrive(Lock& lock, int rank);
+  void spin_until_generation_changes(uint64_t generation) const;
+  /// Waits until `ready()`; throws after failing the world when it fails, the deadline passes or
+  /// `missing()` names a rank that has left.
+  template <class Ready, class Missing>
+  void wait(Lock& lock, const Caller& caller, Ready&& ready, Missing&& missing);
+  std::vector<int> not_arrived() const;
+  void fail_locked(int rank, const std::string& reason);
+  [[noreturn]] void throw_failure(const Caller& caller);
+  [[noreturn]] void fail_and_throw(const Caller& caller, int blamed, const std::string& what);
+  void refuse_locked(const Caller& caller);
+  MessagePtr post(const Caller& caller, const void* data, int64_t bytes, int dst, int tag);
+  void finish_send(Lock& lock, const Caller& caller, const MessagePtr& message, int dst);
+  void withdraw(Lock& lock, int rank, const MessagePtr& message, int dst) noexcept;
+  void reset_locked();
+
+  std::mutex mutex_;
+  std::vector<Rank> ranks_;
+  int arrived_ = 0;
+  std::atomic<uint64_t> generation_ = 0;  // meetings held
+  int recovering_ = 0;
+  uint64_t recoveries_ = 0;
+  std::string failure_;
+  int failed_rank_ = -1;
+  std::vector<std::weak_ptr<ThreadWorld>> children_;  // locked after this world, never before
+};
+
+}  // namespace cuop::dist

@@ -1,0 +1,229 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "tests/conformance/communicator_suite.h"
+#include "tests/conformance/error_of.h"
+
+namespace cuop::dist::conformance {
+
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kShort = 0.2;  // seconds
+constexpr double kLong = 20.0;  // a deadline that no passing test reaches
+
+/// A case's own deadline, undone at its end.
+class Timeout {
+ public:
+  Timeout(Rank comm, double seconds) : comm_(*comm), before_(comm->timeout()) {
+    comm_.set_timeout(seconds);
+  }
+  ~Timeout() { comm_.set_timeout(before_); }
+
+ private:
+  Communicator& comm_;
+  double before_;
+};
+
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+/// All ranks come back from a failure, at their own pace, and work again.
+void recover_and_check(Rank comm) {
+  comm->set_timeout(kLong);
+  EXPECT_NE(comm->failure(), "");
+  EXPECT_TRUE(comm->is_failure_reported());
+  comm->recover();
+  EXPECT_EQ(comm->failure(), "");
+  EXPECT_FALSE(comm->is_failure_reported());
+  int64_t sum = comm->rank();
+  comm->all_reduce(&sum, &sum, 1, DType::kInt64, ReduceOp::kSum);
+  EXPECT_EQ(sum, static_cast<int64_t>(comm->size()) * (comm->size() - 1) / 2);
+}
+
+/// The last rank does not come; those who wait name it, and it is refused when it comes late.
+void absent_from(Rank comm, const std::function<void()>& operation) {
+  const Timeout timeout(comm, kShort);
+  if (comm->size() == 1) return;
+  const int absent = comm->size() - 1;
+  if (comm->rank() == absent) {
+    sleep_for(2 * kShort);
+    EXPECT_NE(comm->failure(), "");
+    EXPECT_FALSE(comm->is_failure_reported());
+  }
+  const std::string error = error_of(operation);
+  EXPECT_THAT(error, HasSubstr("waited 0.2 s"));
+  EXPECT_THAT(error, testing::AnyOf(HasSubstr(cat("rank ", absent)),
+                                    HasSubstr(cat("not answering: ", absent))));
+  recover_and_check(comm);
+}
+
+void deadline_of_barrier(Rank comm) {
+  absent_from(comm, [&] { comm->barrier(); });
+}
+
+void deadline_of_all_gather(Rank comm) {
+  std::vector<char> all(static_cast<size_t>(comm->size()) * 50'000);
+  std::vector<Block> blocks;
+  for (int rank = 0; rank < comm->size(); ++rank) blocks.push_back({rank * 50'000, 50'000});
+  const std::vector<char> part(50'000);
+  absent_from(comm, [&] { comm->all_gather(part.data(), blocks, all.data()); });
+}
+
+void deadline_of_all_reduce(Rank comm) {
+  std::vector<float> data(40'000, 1.0f);
+  absent_from(comm, [&] {
+    comm->all_reduce(data.data(), data.data(), 40'000, DType::kFloat32, ReduceOp::kSum);
+  });
+}
+
+/// A long message to a rank that never takes it.
+void deadline_of_send(Rank comm) {
+  if (comm->size() == 1) return;
+  const Timeout timeout(comm, kShort);
+  const int absent = comm->size() - 1;
+  const std::vector<char> data(9'000'000);
+  if (comm->rank() == absent) sleep_for(2 * kShort);
+  const std::string error = error_of([&] {
+    if (comm->rank() != absent) comm->send(data.data(), 9'000'000, absent, 5);
+    comm->barrier();
+  });
+  EXPECT_THAT(error, HasSubstr("waited 0.2 s"));
+  recover_and_check(comm);
+}
+
+/// A rank that is late but within the deadline is no failure.
+void late_but_in_time(Rank comm) {
+  if (comm->rank() == 0) sleep_for(0.15);
+  comm->barrier();
+  int64_t one = 1;
+  comm->broadcast(&one, sizeof(one), 0);
+  EXPECT_EQ(comm->failure(), "");
+}
+
+void abort_wakes_everyone(Rank comm) {
+  const Timeout timeout(comm, kLong);
+  const auto start = std::chrono::steady_clock::now();
+  const int culprit = comm->size() / 2;
+  if (comm->rank() == culprit) {
+    sleep_for(0.1);
+    comm->abort("the dog ate it");
+    EXPECT_THAT(comm->failure(), HasSubstr("the dog ate it"));
+  } else {
+    char byte = 0;
+    const auto wait = [&] {
+      if (comm->rank() % 2 == 0) comm->barrier();
+      if (comm->rank() % 2 == 1) comm->recv(&byte, 1, culprit, 9);
+    };
+    const std::string error = error_of(wait);
+    EXPECT_THAT(error, HasSubstr("the dog ate it"));
+    EXPECT_THAT(error, HasSubstr(cat("rank ", culprit)));
+  }
+  // Refused until recovered, also by the rank that aborted.
+  EXPECT_THAT(error_of([&] { comm->barrier(); }), HasSubstr("the dog ate it"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  recover_and_check(comm);
+}
+
+/// What was under way when a failure struck must not be taken for what comes after.
+void stale_messages_are_dropped(Rank comm) {
+  if (comm->size() == 1) return;
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<char> stale(200, 's');
+    if (comm->rank() == 0) comm->send(stale.data(), 200, 1, 6);
+    if (comm->rank() == 0) comm->abort("round");
+    EXPECT_NE(error_of([&] {
+                for (;;) comm->barrier();
+              }),
+              "");
+    comm->recover();
+    char value = static_cast<char>('a' + round);
+    if (comm->rank() == 0) comm->send(&value, 1, 1, 6);
+    if (comm->rank() == 1) {
+      char got = 0;
+      comm->recv(&got, 1, 0, 6);
+      EXPECT_EQ(got, value);
+    }
+    comm->barrier();
+  }
+}
+
+void parent_fails_its_children(Rank comm) {
+  const auto half = comm->split(comm->rank() % 2, 0);
+  const Timeout timeout(comm, kLong);
+  half->set_timeout(kLong);
+  if (comm->rank() == 0) comm->abort("the parent");
+  const auto forever = [&] {
+    for (;;) half->barrier();
+  };
+  EXPECT_THAT(error_of(forever), HasSubstr("the parent"));
+  EXPECT_NE(comm->failure(), "");
+  EXPECT_NE(error_of([&] { comm->barrier(); }), "");
+  recover_and_check(comm);
+  half->barrier();
+  // The other way round the parent stays usable.
+  if (half->rank() == 0) half->abort("the child");
+  EXPECT_THAT(error_of(forever), HasSubstr("the child"));
+  comm->barrier();
+  half->recover();
+  half->barrier();
+}
+
+void wrong_length_is_refused(Rank comm) {
+  if (comm->size() == 1) return;
+  const Timeout timeout(comm, kLong);
+  // {sent, asked for}: shorter, longer, and around whole multiples of small chunks
+  const int64_t lengths[][2] = {{10, 12}, {12, 10}, {64, 128}, {128, 64}, {0, 3}, {90'000, 3}};
+  for (const auto& [sent, asked] : lengths) {
+    std::vector<char> buffer(100'000, 'x');
+    const std::string error = error_of([&, s = sent, a = asked] {
+      if (comm->rank() == 0) comm->send(buffer.data(), s, 1, 2);
+      if (comm->rank() == 1) comm->recv(buffer.data(), a, 0, 2);
+      for (;;) comm->barrier();
+    });
+    EXPECT_THAT(error, HasSubstr("bytes"));
+    EXPECT_THAT(error, HasSubstr(cat(asked)));
+    EXPECT_EQ(buffer[static_cast<size_t>(asked)], 'x');  // never written past its end
+    comm->recover();
+  }
+}
+
+/// Ranks that recover alone raise and may try again.
+void recovery_has_a_deadline(Rank comm) {
+  if (comm->size() == 1) return;
+  const Timeout timeout(comm, kShort);
+  if (comm->rank() == 0) comm->abort("lonely");
+  if (comm->rank() == 0) {
+    EXPECT_THAT(error_of([&] { comm->recover(); }),
+                HasSubstr(comm->size() == 2 ? "for rank 1" : "for ranks 1"));
+    EXPECT_NE(comm->failure(), "");
+  } else {
+    sleep_for(2 * kShort);
+    EXPECT_NE(error_of([&] { comm->barrier(); }), "");
+  }
+  recover_and_check(comm);
+}
+
+}  // namespace
+
+std::vector<Case> failure_cases() {
+  return {{"deadline_of_barrier", deadline_of_barrier},
+          {"deadline_of_all_gather", deadline_of_all_gather},
+          {"deadline_of_all_reduce", deadline_of_all_reduce},
+          {"deadline_of_send", deadline_of_send},
+          {"late_but_in_time", late_but_in_time},
+          {"abort_wakes_everyone", abort_wakes_everyone},
+          {"stale_messages_are_dropped", stale_messages_are_dropped},
+          {"parent_fails_its_children", parent_fails_its_children},
+          {"wrong_length_is_refused", wrong_length_is_refused},
+          {"recovery_has_a_deadline", recovery_has_a_deadline}};
+}
+
+}  // namespace cuop::dist::conformance

@@ -1,0 +1,258 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "cuop/core/error.h"
+#include "tests/conformance/communicator_suite.h"
+
+namespace cuop::dist::conformance {
+
+namespace {
+
+/// Short and long messages take different ways (copied or read in place, one round or many).
+constexpr int64_t kSizes[] = {0, 1, 61, 5000, 200'003};
+
+int next(Rank comm) { return (comm->rank() + 1) % comm->size(); }
+int previous(Rank comm) { return (comm->rank() + comm->size() - 1) % comm->size(); }
+
+const Block& mine(Rank comm, const std::vector<Block>& blocks) {
+  return blocks[static_cast<size_t>(comm->rank())];
+}
+
+void expect_block(const std::vector<char>& buffer, const Block& block, int src, const char* what) {
+  const auto expected = pattern_bytes(src, block.bytes);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), buffer.begin() + block.offset))
+      << what << ": block of rank " << src << ", " << block.bytes << " bytes";
+}
+
+/// All bytes outside the blocks still have the filler.
+void expect_gaps_untouched(std::vector<char> buffer, const std::vector<Block>& blocks,
+                           char filler) {
+  for (const Block& block : blocks) {
+    std::fill_n(buffer.begin() + block.offset, block.bytes, filler);
+  }
+  EXPECT_EQ(std::count(buffer.begin(), buffer.end(), filler), static_cast<int64_t>(buffer.size()));
+}
+
+void describes_itself(Rank comm) {
+  EXPECT_GE(comm->rank(), 0);
+  EXPECT_LT(comm->rank(), comm->size());
+  EXPECT_GE(comm->local_size(), 1);
+  EXPECT_LE(comm->local_size(), comm->size());
+  EXPECT_FALSE(comm->kind().empty());
+  EXPECT_GT(comm->timeout(), 0.0);
+}
+
+void ring(Rank comm) {
+  for (int64_t bytes : kSizes) {
+    const auto out = pattern_bytes(comm->rank(), bytes);
+    std::vector<char> in(static_cast<size_t>(bytes));
+    comm->sendrecv(out.data(), bytes, next(comm), in.data(), bytes, previous(comm), 4);
+    expect_block(in, {0, bytes}, previous(comm), "sendrecv");
+  }
+}
+
+void messages_to_oneself(Rank comm) {
+  for (int64_t bytes : kSizes) {
+    const auto out = pattern_bytes(comm->rank(), bytes);
+    std::vector<char> in(static_cast<size_t>(bytes));
+    comm->send(out.data(), bytes, comm->rank(), 1);
+    comm->recv(in.data(), bytes, comm->rank(), 1);
+    EXPECT_EQ(in, out);
+    std::fill(in.begin(), in.end(), 'x');
+    comm->sendrecv(out.data(), bytes, comm->rank(), in.data(), bytes, comm->rank(), 2);
+    EXPECT_EQ(in, out);
+  }
+}
+
+/// Several messages of two tags from everybody to rank 0, which takes the tags in the other order.
+void order_and_tags(Rank comm) {
+  constexpr int kMessages = 5;
+  if (comm->rank() != 0) {
+    for (int tag : {7, 8}) {
+      for (int i = 0; i < kMessages; ++i) {
+        const int64_t payload = comm->rank() * 1000 + tag * 100 + i;
+        comm->send(&payload, sizeof(payload), 0, tag);
+      }
+    }
+    return;
+  }
+  for (int src = comm->size() - 1; src > 0; --src) {
+    for (int tag : {8, 7}) {
+      for (int i = 0; i < kMessages; ++i) {
+        int64_t payload = -1;
+        comm->recv(&payload, sizeof(payload), src, tag);
+        EXPECT_EQ(payload, src * 1000 + tag * 100 + i);
+      }
+    }
+  }
+}
+
+void long_messages_one_way(Rank comm) {
+  constexpr int64_t kBytes = 700'001;
+  std::vector<char> buffer = pattern_bytes(comm->rank(), kBytes);
+  if (comm->rank() > 0) comm->send(buffer.data(), kBytes, 0, 3);
+  if (comm->rank() > 0) return;
+  for (int src = 1; src < comm->size(); ++src) {
+    comm->recv(buffer.data(), kBytes, src, 3);
+    expect_block(buffer, {0, kBytes}, src, "recv");
+  }
+}
+
+void barriers(Rank comm) {
+  for (int i = 0; i < 50; ++i) comm->barrier();
+}
+
+void broadcasts(Rank comm) {
+  for (int64_t bytes : kSizes) {
+    for (int root = 0; root < comm->size(); ++root) {
+      std::vector<char> data(static_cast<size_t>(bytes), 'x');
+      if (comm->rank() == root) data = pattern_bytes(root, bytes);
+      comm->broadcast(data.data(), bytes, root);
+      expect_block(data, {0, bytes}, root, "broadcast");
+    }
+  }
+}
+
+void scatters_and_gathers(Rank comm) {
+  for (int64_t scale : {1, 40, 100'000}) {
+    const auto blocks = uneven_blocks(comm->size(), scale);
+    for (int root = 0; root < comm->size(); ++root) {
+      std::vector<char> whole(static_cast<size_t>(total_extent(blocks)), 'x');
+      if (comm->rank() == root) {
+        for (int rank = 0; rank < comm->size(); ++rank) {
+          const Block& block = blocks[static_cast<size_t>(rank)];
+          const auto part = pattern_bytes(rank, block.bytes);
+          std::copy(part.begin(), part.end(), whole.begin() + block.offset);
+        }
+      }
+      std::vector<char> part(static_cast<size_t>(mine(comm, blocks).bytes));
+      comm->scatter(comm->rank() == root ? whole.data() : nullptr, blocks, part.data(), root);
+      expect_block(part, {0, mine(comm, blocks).bytes}, comm->rank(), "scatter");
+      std::fill(whole.begin(), whole.end(), 'x');
+      comm->gather(part.data(), blocks, comm->rank() == root ? whole.data() : nullptr, root);
+      if (comm->rank() != root) continue;
+      for (int rank = 0; rank < comm->size(); ++rank) {
+        expect_block(whole, blocks[static_cast<size_t>(rank)], rank, "gather");
+      }
+      expect_gaps_untouched(whole, blocks, 'x');
+    }
+  }
+}
+
+void all_gathers(Rank comm) {
+  for (int64_t scale : {1, 40, 100'000}) {
+    const auto blocks = uneven_blocks(comm->size(), scale);
+    const auto part = pattern_bytes(comm->rank(), mine(comm, blocks).bytes);
+    std::vector<char> whole(static_cast<size_t>(total_extent(blocks)), 'x');
+    comm->all_gather(part.data(), blocks, whole.data());
+    for (int rank = 0; rank < comm->size(); ++rank) {
+      expect_block(whole, blocks[static_cast<size_t>(rank)], rank, "all_gather");
+    }
+    expect_gaps_untouched(whole, blocks, 'x');
+    // The same with this rank's part in its place already.
+    comm->all_gather(whole.data() + mine(comm, blocks).offset, blocks, whole.data());
+    for (int rank = 0; rank < comm->size(); ++rank) {
+      expect_block(whole, blocks[static_cast<size_t>(rank)], rank, "all_gather in place");
+    }
+  }
+}
+
+/// Bytes that rank `src` sends to rank `dst`.
+int64_t exchanged(int src, int dst, int64_t scale) {
+  return (src + 2 * dst) % 3 == 0 ? 0 : scale * (src + 1) + dst;
+}
+
+void all_to_alls(Rank comm) {
+  for (int64_t scale : {1, 60, 30'000}) {
+    std::vector<Block> send_blocks, recv_blocks;
+    int64_t sent = 0;
+    int64_t received = 0;
+    for (int peer = 0; peer < comm->size(); ++peer) {
+      send_blocks.push_back({sent, exchanged(comm->rank(), peer, scale)});
+      recv_blocks.push_back({received, exchanged(peer, comm->rank(), scale)});
+      sent += send_blocks.back().bytes;
+      received += recv_blocks.back().bytes + 1;
+    }
+    std::vector<char> out;
+    for (int peer = 0; peer < comm->size(); ++peer) {
+      const auto part =
+          pattern_bytes(comm->rank() * 8 + peer, exchanged(comm->rank(), peer, scale));
+      out.insert(out.end(), part.begin(), part.end());
+    }
+    std::vector<char> in(static_cast<size_t>(received), 'x');
+    comm->all_to_all(out.data(), send_blocks, in.data(), recv_blocks);
+    for (int peer = 0; peer < comm->size(); ++peer) {
+      expect_block(in, recv_blocks[static_cast<size_t>(peer)], peer * 8 + comm->rank(),
+                   "all_to_all");
+    }
+    expect_gaps_untouched(in, recv_blocks, 'x');
+  }
+}
+
+void splits(Rank comm) {
+  const int color = comm->rank() % 2;
+  const auto half = comm->split(color, -comm->rank());
+  ASSERT_NE(half, nullptr);
+  EXPECT_EQ(half->kind(), comm->kind());
+  EXPECT_EQ(half->size(), (comm->size() + 1 - color) / 2);
+  EXPECT_EQ(half->rank(), half->size() - 1 - comm->rank() / 2);
+  // Both halves work at the same time, each on its own messages.
+  std::vector<int> ranks(static_cast<size_t>(half->size()), -1);
+  std::vector<Block> blocks;
+  for (int rank = 0; rank < half->size(); ++rank) blocks.push_back({rank * 4, 4});
+  const int old_rank = comm->rank();
+  half->all_gather(&old_rank, blocks, ranks.data());
+  for (int rank = 0; rank < half->size(); ++rank) {
+    EXPECT_EQ(ranks[static_cast<size_t>(rank)], color + 2 * (half->size() - 1 - rank));
+  }
+  const auto first_alone = comm->split(comm->rank() == 0 ? 3 : -1, 0);
+  EXPECT_EQ(first_alone != nullptr, comm->rank() == 0);
+  if (first_alone) {
+    EXPECT_EQ(first_alone->size(), 1);
+    first_alone->barrier();
+  }
+  const auto quarter = half->split(half->rank() % 2, 0);
+  quarter->barrier();
+  comm->barrier();
+}
+
+void counts_bytes(Rank comm) {
+  const int64_t before = comm->bytes_sent();
+  std::vector<char> data(1000);
+  comm->sendrecv(data.data(), 1000, next(comm), data.data(), 0 + 1000, previous(comm), 0);
+  EXPECT_EQ(comm->bytes_sent() - before, comm->size() > 1 ? 1000 : 0);
+}
+
+void refuses_wrong_arguments(Rank comm) {
+  char byte = 0;
+  const std::vector<Block> none;
+  EXPECT_THROW(comm->send(&byte, 1, comm->size(), 0), IndexError);
+  EXPECT_THROW(comm->recv(&byte, 1, -1, 0), IndexError);
+  EXPECT_THROW(comm->broadcast(&byte, 1, comm->size()), IndexError);
+  EXPECT_THROW(comm->broadcast(&byte, -1, 0), ExecutionError);
+  EXPECT_THROW(comm->all_gather(&byte, none, &byte), ExecutionError);
+  EXPECT_THROW(comm->all_reduce(&byte, &byte, 1, DType::kComplex64, ReduceOp::kMax), DTypeError);
+  comm->barrier();  // nothing was sent, so nothing has failed
+}
+
+}  // namespace
+
+std::vector<Case> movement_cases() {
+  return {{"describes_itself", describes_itself},
+          {"ring", ring},
+          {"messages_to_oneself", messages_to_oneself},
+          {"order_and_tags", order_and_tags},
+          {"long_messages_one_way", long_messages_one_way},
+          {"barriers", barriers},
+          {"broadcasts", broadcasts},
+          {"scatters_and_gathers", scatters_and_gathers},
+          {"all_gathers", all_gathers},
+          {"all_to_alls", all_to_alls},
+          {"splits", splits},
+          {"counts_bytes", counts_bytes},
+          {"refuses_wrong_arguments", refuses_wrong_arguments}};
+}
+
+}  // namespace cuop::dist::conformance
