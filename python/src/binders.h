@@ -11,5 +11,6 @@ void bind_tensor(nb::module_& m);
 void bind_create(nb::module_& m);
 void bind_view(nb::module_& m);
 void bind_device(nb::module_& m);
+void bind_matmul(nb::module_& m);
 
 }  // namespace cuop::python

@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   cuop::python::bind_create(m);
   cuop::python::bind_view(m);
   cuop::python::bind_device(m);
+  cuop::python::bind_matmul(m);
 }

@@ -102,6 +102,9 @@ struct TrsmCall {
 // threads when that pays; sizes beyond the library's integers are a ShapeError.
 template <class T>
 void gemm(const GemmCall<T>& call);
+/// The same on the calling thread alone; the caller holds a SerialScope.
+template <class T>
+void gemm_serial(const GemmCall<T>& call);
 template <class T>
 void gemv(const GemvCall<T>& call);
 template <class T>

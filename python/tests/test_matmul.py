@@ -1,0 +1,270 @@
+"""matmul and its relatives against NumPy in higher precision."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cuop
+
+SETTINGS = settings(max_examples=60, deadline=None)
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+INEXACT = {
+    "float16": 1e-3,
+    "bfloat16": 8e-3,
+    "float32": 3e-6,
+    "float64": 1e-14,
+    "complex64": 3e-6,
+    "complex128": 1e-14,
+}
+SIZES = st.sampled_from([0, 1, 2, 3, 5, 8, 17, 31, 64, 101])
+
+
+def random_array(rng, shape, dtype):
+    """Values with fractions, wrapping integers, or booleans; bfloat16 comes as float32."""
+    if dtype == "bool":
+        return rng.random(shape) < 0.3
+    if dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    if dtype == "bfloat16":
+        bits = rng.standard_normal(shape).astype(np.float32).view(np.uint32) & 0xFFFF0000
+        return bits.view(np.float32)
+    values = rng.standard_normal(shape)
+    if dtype.startswith("complex"):
+        values = values + 1j * rng.standard_normal(shape)
+    return values.astype(dtype)
+
+
+def as_tensor(array, dtype):
+    return cuop.tensor(array).to("bfloat16") if dtype == "bfloat16" else cuop.tensor(array)
+
+
+def to_numpy(t):
+    return t.to("float32").to_numpy() if str(t.dtype).endswith("bfloat16") else t.to_numpy()
+
+
+def check(result, a, b, dtype, reference):
+    """Within the dtype's error of sum |a||b|, the natural scale of a product's rounding."""
+    got = to_numpy(result)
+    assert got.shape == reference(a, b).shape
+    if dtype not in INEXACT:
+        np.testing.assert_array_equal(got, reference(a, b))
+        return
+    wide = np.complex128 if dtype.startswith("complex") else np.float64
+    exact = reference(a.astype(wide), b.astype(wide))
+    scale = reference(np.abs(a).astype(np.float64), np.abs(b).astype(np.float64))
+    assert np.all(np.abs(got - exact) <= INEXACT[dtype] * (scale + 1e-3))
+
+
+def strided(array):
+    """A tensor over every second element of a larger NumPy array."""
+    base = np.zeros(tuple(2 * n for n in array.shape), array.dtype)
+    view = base[tuple(slice(None, None, 2) for _ in array.shape)]
+    view[...] = array
+    return cuop.from_dlpack(view)
+
+
+def variant(array, dtype, kind):
+    """The same values under other strides."""
+    if kind == "transposed":
+        return cuop.transpose(as_tensor(np.ascontiguousarray(array.T), dtype))
+    if kind == "strided" and dtype != "bfloat16":
+        return strided(array)
+    return as_tensor(array, dtype)
+
+
+@SETTINGS
+@given(
+    m=SIZES,
+    k=SIZES,
+    n=SIZES,
+    dtype=st.sampled_from(["bool", *INTEGERS, *INEXACT]),
+    kinds=st.tuples(*[st.sampled_from(["plain", "transposed", "strided"])] * 2),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_two_matrices(m, k, n, dtype, kinds, seed):
+    rng = np.random.default_rng(seed)
+    a, b = random_array(rng, (m, k), dtype), random_array(rng, (k, n), dtype)
+    x, y = variant(a, dtype, kinds[0]), variant(b, dtype, kinds[1])
+    check(cuop.matmul(x, y), a, b, dtype, np.matmul)
+
+
+@SETTINGS
+@given(
+    shapes=st.sampled_from(
+        [
+            ((3,), (3,)),
+            ((4, 3), (3,)),
+            ((3,), (3, 5)),
+            ((2, 4, 3), (3,)),
+            ((3,), (2, 3, 5)),
+            ((6, 4, 3), (3, 5)),
+            ((4, 3), (6, 3, 5)),
+            ((2, 1, 4, 3), (7, 3, 5)),
+            ((0, 4, 3), (3, 5)),
+            ((2, 4, 0), (2, 0, 5)),
+            ((5, 1, 1), (1, 1, 6)),
+            ((40, 9, 9), (40, 9, 9)),
+        ]
+    ),
+    dtype=st.sampled_from(["bool", "int16", "uint64", *INEXACT]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_vectors_and_batches(shapes, dtype, seed):
+    rng = np.random.default_rng(seed)
+    a, b = (random_array(rng, shape, dtype) for shape in shapes)
+    check(as_tensor(a, dtype) @ as_tensor(b, dtype), a, b, dtype, np.matmul)
+
+
+@SETTINGS
+@given(
+    flags=st.tuples(st.booleans(), st.booleans()),
+    dtype=st.sampled_from(["int32", *INEXACT]),
+    alpha=st.sampled_from([0, 1, -2, 3]),
+    beta=st.sampled_from([0, 1, -3]),
+    kind=st.sampled_from(["plain", "transposed", "strided"]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_transposes_and_coefficients(flags, dtype, alpha, beta, kind, seed):
+    rng = np.random.default_rng(seed)
+    a = random_array(rng, (7, 5) if flags[0] else (5, 7), dtype)
+    b = random_array(rng, (6, 7) if flags[1] else (7, 6), dtype)
+    c = random_array(rng, (5, 6), dtype)
+    out = variant(c, dtype, kind)
+    left, right = (a.T if flags[0] else a), (b.T if flags[1] else b)
+    result = cuop.matmul(
+        as_tensor(a, dtype),
+        as_tensor(b, dtype),
+        trans_a=flags[0],
+        trans_b=flags[1],
+        alpha=alpha,
+        beta=beta,
+        out=out,
+    )
+    assert np.array_equal(to_numpy(result), to_numpy(out))
+    if dtype == "int32":
+        expected = np.int32(alpha) * (left @ right) + np.int32(beta) * c
+        np.testing.assert_array_equal(to_numpy(out), expected)
+        return
+    wide = np.complex128 if dtype.startswith("complex") else np.float64
+    expected = alpha * (left.astype(wide) @ right.astype(wide)) + beta * c.astype(wide)
+    scale = abs(alpha) * (np.abs(left) @ np.abs(right)) + abs(beta) * np.abs(c) + 1e-3
+    assert np.all(np.abs(to_numpy(out) - expected) <= 2 * INEXACT[dtype] * scale)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("int8", "float32"),
+        ("float16", "bfloat16"),
+        ("int64", "uint8"),
+        ("float32", "complex128"),
+        ("bool", "int16"),
+    ],
+)
+def test_dtypes_promote(pair):
+    a, b = cuop.ones((2, 3), dtype=pair[0]), cuop.ones((3, 2), dtype=pair[1])
+    result = a @ b
+    assert np.all(to_numpy(result) == 3)
+    assert result.dtype == (b @ a).dtype
+
+
+def test_nan_and_infinity_spread():
+    a = np.ones((4, 4), np.float32)
+    a[1, 2], a[2, 0] = np.nan, np.inf
+    for dtype in ("float32", "float16", "bfloat16"):
+        got = to_numpy(cuop.tensor(a).to(dtype) @ cuop.ones((4, 4), dtype=dtype))
+        np.testing.assert_array_equal(got, a @ np.ones((4, 4), np.float32))
+
+
+@SETTINGS
+@given(n=SIZES, m=SIZES, dtype=st.sampled_from(["uint8", *INEXACT]), seed=st.integers(0, 999))
+def test_outer(n, m, dtype, seed):
+    rng = np.random.default_rng(seed)
+    a, b = random_array(rng, n, dtype), random_array(rng, m, dtype)
+    check(cuop.outer(as_tensor(a, dtype), as_tensor(b, dtype)), a, b, dtype, np.outer)
+
+
+@SETTINGS
+@given(
+    shapes=st.sampled_from([((5,), (5,)), ((4, 5), (5,)), ((3, 1, 6), (2, 6)), ((2, 0), (2, 0))]),
+    dtype=st.sampled_from(["int16", *INEXACT]),
+    seed=st.integers(0, 999),
+)
+def test_vecdot(shapes, dtype, seed):
+    rng = np.random.default_rng(seed)
+    a, b = (random_array(rng, shape, dtype) for shape in shapes)
+    check(cuop.vecdot(as_tensor(a, dtype), as_tensor(b, dtype)), a, b, dtype, np.vecdot)
+    swapped = cuop.vecdot(
+        cuop.moveaxis(as_tensor(a, dtype), -1, 0), cuop.moveaxis(as_tensor(b, dtype), -1, 0), axis=0
+    )
+    if len(shapes[0]) == len(shapes[1]):
+        check(swapped, a, b, dtype, np.vecdot)
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, ([0, 2], [1, 0]), ([-1], [0]), ([], [])])
+def test_tensordot(axes):
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((3, 4, 5)), rng.standard_normal((5, 3, 2))
+    if axes == 2:
+        a = rng.standard_normal((2, 5, 3))
+    expected = np.tensordot(a, b, axes)
+    np.testing.assert_allclose(cuop.tensordot(a, b, axes).to_numpy(), expected, atol=1e-13)
+    out = cuop.zeros(expected.T.shape, dtype="float64").T if expected.ndim else None
+    if out is not None:
+        cuop.tensordot(a, b, axes, out=out)
+        np.testing.assert_allclose(out.to_numpy(), expected, atol=1e-13)
+
+
+def test_array_likes_and_operators():
+    a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    t = cuop.tensor(a)
+    np.testing.assert_array_equal((t @ a.T).to_numpy(), a @ a.T)
+    np.testing.assert_array_equal(
+        cuop.matmul([[1, 2], [3, 4]], [[1, 0], [0, 1]]).to_numpy(), [[1, 2], [3, 4]]
+    )
+
+
+def z(*shape, dtype="float32"):
+    return cuop.zeros(shape, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: z(2, 3) @ z(2, 3), cuop.ShapeError, r"rows of 3.*columns of 2"),
+        (lambda: cuop.matmul(1.0, z(2)), cuop.ShapeError, "a is a scalar"),
+        (
+            lambda: cuop.matmul(z(2), z(2), trans_a=True),
+            cuop.ShapeError,
+            "trans_a was given for a vector",
+        ),
+        (lambda: z(2, 1, 3) @ z(5, 3, 1), cuop.ShapeError, "do not broadcast"),
+        (lambda: cuop.matmul(z(2, 2), z(2, 2), out=z(3, 2)), cuop.ShapeError, "output has shape"),
+        (
+            lambda: cuop.matmul(z(2, 2), z(2, 2), out=z(2, 2, dtype="float64")),
+            cuop.DTypeError,
+            "float64",
+        ),
+        (lambda: cuop.matmul(z(2, 2), z(2, 2), beta=1), cuop.ExecutionError, "pass out"),
+        (lambda: cuop.matmul(z(2, 2), z(2, 2), alpha=1j), cuop.ExecutionError, "alpha is complex"),
+        (lambda: cuop.batch_matmul(z(2, 2), z(2, 2)), cuop.ShapeError, "at least 3"),
+        (lambda: cuop.batch_matmul(z(1, 2, 2), z(3, 2, 2)), cuop.ShapeError, "equal leading axes"),
+        (lambda: cuop.outer(z(2, 2), z(2)), cuop.ShapeError, "outer: a has shape"),
+        (lambda: cuop.vecdot(z(2), z(3)), cuop.ShapeError, "vecdot: axis -1 has 2"),
+        (lambda: cuop.vecdot(z(2), z(2), axis=3), cuop.ShapeError, "out of range"),
+        (lambda: cuop.tensordot(z(2, 3), z(2, 3), 1), cuop.ShapeError, "axis 1 of a has 3"),
+        (lambda: cuop.tensordot(z(2, 2), z(2, 2), ([0], [0, 1])), cuop.ShapeError, "paired"),
+        (lambda: cuop.tensordot(z(2, 2), z(2, 2), ([0, 0], [0, 1])), cuop.ShapeError, "twice"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_output_may_not_share_memory_with_an_input():
+    t = z(4, 4)
+    with pytest.raises(cuop.ExecutionError, match="shares memory with a"):
+        cuop.matmul(t, z(4, 4), out=t)

@@ -1,0 +1,290 @@
+#include "cuop/backend/cpu/blas.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cuop/backend/cpu/blas_library.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::backend::blas {
+
+namespace {
+
+// The numbers of the CBLAS standard.
+constexpr int kRowMajor = 101;
+int code(Trans trans) { return 111 + static_cast<int>(trans); }
+int code(Uplo uplo) { return uplo == Uplo::kUpper ? 121 : 122; }
+int code(Diag diag) { return diag == Diag::kNonUnit ? 131 : 132; }
+int code(Side side) { return side == Side::kLeft ? 141 : 142; }
+
+/// Real coefficients are passed by value, complex ones by address.
+template <class T>
+using Coefficient = std::conditional_t<std::is_floating_point_v<T>, T, const void*>;
+template <class T>
+Coefficient<T> coefficient(const T& value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return value;
+  } else {
+    return &value;
+  }
+}
+
+template <class T, class Int>
+using GemmFunction = void(int, int, int, Int, Int, Int, Coefficient<T>, const void*, Int,
+                          const void*, Int, Coefficient<T>, void*, Int);
+template <class T, class Int>
+using GemvFunction = void(int, int, Int, Int, Coefficient<T>, const void*, Int, const void*, Int,
+                          Coefficient<T>, void*, Int);
+template <class T, class Int>
+using SymmFunction = void(int, int, int, Int, Int, Coefficient<T>, const void*, Int, const void*,
+                          Int, Coefficient<T>, void*, Int);
+template <class T, class Int>
+using TrsmFunction = void(int, int, int, int, int, Int, Int, Coefficient<T>, const void*, Int,
+                          void*, Int);
+
+/// Calls f with a value of the library's integer type after checking that all sizes fit it.
+template <class F>
+void with_integer(const char* who, std::initializer_list<int64_t> sizes, F&& f) {
+  const Library& blas = library();
+  if (blas.info.integer_bits == 64) {
+    f(int64_t{});
+    return;
+  }
+  for (const int64_t size : sizes) {
+    if (size > std::numeric_limits<int32_t>::max() || size < std::numeric_limits<int32_t>::min()) {
+      throw ShapeError(cat("BLAS: ", who, ": a size or stride of ", size, " is beyond the 32-bit ",
+                           "integers of ", blas.info.path, "; use a library with 64-bit ones"));
+    }
+  }
+  f(int32_t{});
+}
+
+void* require(void* function, const char* who) {
+  if (function != nullptr) return function;
+  throw NotImplementedError(cat("BLAS: ", library().info.path, " has no ", who));
+}
+
+template <class T>
+void call_library(const GemmCall<T>& c) {
+  void* const function = require(library().of<T>().gemm, "gemm");
+  with_integer("gemm", {c.m, c.n, c.k, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
+    const auto i = [](int64_t value) { return static_cast<Int>(value); };
+    reinterpret_cast<GemmFunction<T, Int>*>(function)(
+        kRowMajor, code(c.trans_a), code(c.trans_b), i(c.m), i(c.n), i(c.k), coefficient(c.alpha),
+        c.a, i(c.lda), c.b, i(c.ldb), coefficient(c.beta), c.c, i(c.ldc));
+  });
+}
+
+template <class T>
+void call_library(const GemvCall<T>& c) {
+  void* const function = require(library().of<T>().gemv, "gemv");
+  const int64_t x_size = c.trans == Trans::kNone ? c.n : c.m;
+  const int64_t y_size = c.trans == Trans::kNone ? c.m : c.n;
+  // BLAS wants the lowest address of a vector that it walks backwards.
+  const T* const x = c.incx < 0 ? c.x + (x_size - 1) * c.incx : c.x;
+  T* const y = c.incy < 0 ? c.y + (y_size - 1) * c.incy : c.y;
+  with_integer("gemv", {c.m, c.n, c.lda, c.incx, c.incy}, [&]<class Int>(Int) {
+    const auto i = [](int64_t value) { return static_cast<Int>(value); };
+    reinterpret_cast<GemvFunction<T, Int>*>(function)(kRowMajor, code(c.trans), i(c.m), i(c.n),
+                                                      coefficient(c.alpha), c.a, i(c.lda), x,
+                                                      i(c.incx), coefficient(c.beta), y, i(c.incy));
+  });
+}
+
+template <class T>
+void call_library(const SymmCall<T>& c) {
+  void* const function = require(library().of<T>().symm, "symm");
+  with_integer("symm", {c.m, c.n, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
+    const auto i = [](int64_t value) { return static_cast<Int>(value); };
+    reinterpret_cast<SymmFunction<T, Int>*>(function)(
+        kRowMajor, code(c.side), code(c.uplo), i(c.m), i(c.n), coefficient(c.alpha), c.a, i(c.lda),
+        c.b, i(c.ldb), coefficient(c.beta), c.c, i(c.ldc));
+  });
+}
+
+template <class T>
+void call_library(const TrsmCall<T>& c) {
+  void* const function = require(library().of<T>().trsm, "trsm");
+  with_integer("trsm", {c.m, c.n, c.lda, c.ldb}, [&]<class Int>(Int) {
+    const auto i = [](int64_t value) { return static_cast<Int>(value); };
+    reinterpret_cast<TrsmFunction<T, Int>*>(function)(
+        kRowMajor, code(c.side), code(c.uplo), code(c.trans), code(c.diag), i(c.m), i(c.n),
+        coefficient(c.alpha), c.a, i(c.lda), c.b, i(c.ldb));
+  });
+}
+
+/// Multiplications below which waking another thread costs more than it saves.
+constexpr int64_t kWorkPerThread = 1 << 19;
+
+/// How many threads `work` multiplications deserve.
+int64_t useful_threads(double work) {
+  const auto share = static_cast<int64_t>(std::min(work / kWorkPerThread, 1e6));
+  return std::clamp<int64_t>(share, 1, thread_count());
+}
+
+/// The i-th of `parts` nearly equal pieces of [0, count), at multiples of `step`.
+struct Piece {
+  int64_t begin;
+  int64_t size;
+};
+Piece piece(int64_t count, int64_t parts, int64_t i, int64_t step) {
+  const int64_t length = ((count + parts - 1) / parts + step - 1) / step * step;
+  const int64_t begin = std::min(count, i * length);
+  return {begin, std::min(length, count - begin)};
+}
+
+/// Calls body(begin, size) for `parts` pieces of [0, count) side by side.
+template <class F>
+void split(int64_t count, int64_t parts, int64_t step, F&& body) {
+  parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Piece p = piece(count, parts, i, step);
+      if (p.size > 0) body(p.begin, p.size);
+    }
+  });
+}
+
+// Pieces begin at multiples of a register block, so that only the last one has ragged edges.
+constexpr int64_t kBlock = 16;
+
+/// Rows and columns of the grid of tiles for `threads`, with the least panel traffic.
+struct Grid {
+  int64_t rows;
+  int64_t columns;
+};
+Grid choose_grid(int64_t m, int64_t n, int64_t threads) {
+  Grid best{1, 1};
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t rows = 1; rows <= threads; ++rows) {
+    const int64_t columns = threads / rows;
+    const auto height = static_cast<double>(piece(m, rows, 0, kBlock).size);
+    const auto width = static_cast<double>(piece(n, columns, 0, kBlock).size);
+    // The largest tile decides the time; among equals the one that reads the least.
+    const double cost = height * width * (1.0 + 8.0 / height + 8.0 / width);
+    if (cost < least) {
+      least = cost;
+      best = {rows, columns};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+template <class T>
+void gemm(const GemmCall<T>& call) {
+  if (call.m == 0 || call.n == 0) return;
+  const SerialScope scope;
+  const double work = static_cast<double>(call.m) * static_cast<double>(call.n) *
+                      static_cast<double>(std::max<int64_t>(call.k, 1));
+  const int64_t threads = useful_threads(work);
+  if (threads == 1) {
+    call_library(call);
+    return;
+  }
+  const Grid grid = choose_grid(call.m, call.n, threads);
+  parallel_for(grid.rows * grid.columns, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const Piece rows = piece(call.m, grid.rows, tile / grid.columns, kBlock);
+      const Piece columns = piece(call.n, grid.columns, tile % grid.columns, kBlock);
+      if (rows.size <= 0 || columns.size <= 0) continue;
+      GemmCall<T> part = call;
+      part.m = rows.size;
+      part.n = columns.size;
+      part.a += call.trans_a == Trans::kNone ? rows.begin * call.lda : rows.begin;
+      part.b += call.trans_b == Trans::kNone ? columns.begin : columns.begin * call.ldb;
+      part.c += rows.begin * call.ldc + columns.begin;
+      call_library(part);
+    }
+  });
+}
+
+template <class T>
+void gemm_serial(const GemmCall<T>& call) {
+  if (call.m == 0 || call.n == 0) return;
+  call_library(call);
+}
+
+template <class T>
+void gemv(const GemvCall<T>& call) {
+  const bool is_plain = call.trans == Trans::kNone;
+  const int64_t y_size = is_plain ? call.m : call.n;
+  const int64_t x_size = is_plain ? call.n : call.m;
+  if (y_size == 0) return;
+  const SerialScope scope;
+  GemvCall<T> whole = call;
+  if (call.beta == T(0)) {  // some libraries multiply NaN by this zero
+    for (int64_t i = 0; i < y_size; ++i) call.y[i * call.incy] = T(0);
+    whole.beta = T(1);
+  }
+  if (x_size == 0) {
+    for (int64_t i = 0; i < y_size; ++i) whole.y[i * call.incy] *= whole.beta;
+    return;
+  }
+  const int64_t threads = useful_threads(static_cast<double>(y_size) * static_cast<double>(x_size));
+  split(y_size, threads, kBlock, [&](int64_t begin, int64_t size) {
+    GemvCall<T> part = whole;
+    (is_plain ? part.m : part.n) = size;
+    part.a += is_plain ? begin * call.lda : begin;
+    part.y += begin * call.incy;
+    call_library(part);
+  });
+}
+
+template <class T>
+void symm(const SymmCall<T>& call) {
+  if (call.m == 0 || call.n == 0) return;
+  const SerialScope scope;
+  const bool is_left = call.side == Side::kLeft;
+  const int64_t order = is_left ? call.m : call.n;
+  const int64_t threads = useful_threads(static_cast<double>(order) * static_cast<double>(call.m) *
+                                         static_cast<double>(call.n));
+  split(is_left ? call.n : call.m, threads, kBlock, [&](int64_t begin, int64_t size) {
+    SymmCall<T> part = call;
+    (is_left ? part.n : part.m) = size;
+    part.b += is_left ? begin : begin * call.ldb;
+    part.c += is_left ? begin : begin * call.ldc;
+    call_library(part);
+  });
+}
+
+template <class T>
+void trsm(const TrsmCall<T>& call) {
+  if (call.m == 0 || call.n == 0) return;
+  const SerialScope scope;
+  const bool is_left = call.side == Side::kLeft;
+  const int64_t order = is_left ? call.m : call.n;
+  const int64_t threads = useful_threads(static_cast<double>(order) * static_cast<double>(call.m) *
+                                         static_cast<double>(call.n) / 2);
+  split(is_left ? call.n : call.m, threads, kBlock, [&](int64_t begin, int64_t size) {
+    TrsmCall<T> part = call;
+    (is_left ? part.n : part.m) = size;
+    part.b += is_left ? begin : begin * call.ldb;
+    call_library(part);
+  });
+}
+
+template void gemm(const GemmCall<float>&);
+template void gemm(const GemmCall<double>&);
+template void gemm(const GemmCall<std::complex<float>>&);
+template void gemm(const GemmCall<std::complex<double>>&);
+template void gemm_serial(const GemmCall<float>&);
+template void gemm_serial(const GemmCall<double>&);
+template void gemm_serial(const GemmCall<std::complex<float>>&);
+template void gemm_serial(const GemmCall<std::complex<double>>&);
+template void gemv(const GemvCall<float>&);
+template void gemv(const GemvCall<double>&);
+template void gemv(const GemvCall<std::complex<float>>&);
+template void gemv(const GemvCall<std::complex<double>>&);
+template void symm(const SymmCall<float>&);
+template void symm(const SymmCall<double>&);
+template void symm(const SymmCall<std::complex<float>>&);
+template void symm(const SymmCall<std::complex<double>>&);
+template void trsm(const TrsmCall<float>&);
+template void trsm(const TrsmCall<double>&);
+template void trsm(const TrsmCall<std::complex<float>>&);
+template void trsm(const TrsmCall<std::complex<double>>&);
+
+}  // namespace cuop::backend::blas

@@ -1,0 +1,213 @@
+#include "cuop/backend/cpu/blas_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuop/core/dynlib.h"
+#include "cuop/core/env.h"
+#include "cuop/core/error.h"
+#include "cuop/core/log.h"
+#include "cuop/core/text.h"
+
+namespace cuop::backend::blas {
+
+namespace {
+
+constexpr const char* kAdvice =
+    "install OpenBLAS (Debian and Ubuntu: libopenblas0-pthread) or set CUOP_BLAS_LIBRARY to a CBLAS"
+    " library";
+
+/// How libraries rename cblas_sgemm. A suffix with 64 stands for 64-bit integers; a library without
+/// any decoration says in its configuration string which it has.
+struct Decoration {
+  const char* prefix;
+  const char* suffix;
+  int integer_bits;
+};
+constexpr Decoration kDecorations[] = {
+    {"", "", 32}, {"scipy_", "64_", 64}, {"scipy_", "", 32}, {"", "64_", 64}, {"", "_64", 64}};
+
+/// An OpenBLAS that this process has already loaded, such as the one inside NumPy's wheel.
+std::vector<std::string> loaded_openblas() {
+  std::vector<std::string> paths;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* found) {
+        const char* name = object->dlpi_name;
+        if (name != nullptr && std::strstr(name, "openblas") != nullptr) {
+          static_cast<std::vector<std::string>*>(found)->emplace_back(name);
+        }
+        return 0;
+      },
+      &paths);
+  return paths;
+}
+
+std::vector<std::string> candidates() {
+  const std::string& chosen = env().blas_library.value;
+  if (!chosen.empty()) return {chosen};  // what was asked for or nothing
+  std::vector<std::string> names = {"libopenblas.so.0"};
+  for (std::string& path : loaded_openblas()) names.push_back(std::move(path));
+  for (const char* name : {"libopenblas64.so.0", "libmkl_rt.so.2", "libcblas.so.3", "libblas.so.3"})
+    names.emplace_back(name);
+  return names;
+}
+
+/// OpenBLAS picks AVX2 kernels on AMD's AVX-512 processors when they are younger than itself, at
+/// half the speed. Its own variable tells it otherwise, read once while it is loaded; a value that
+/// the user has set stays.
+class CoreTypeHint {
+ public:
+  CoreTypeHint() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    is_set_ = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") &&
+              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512vl") && std::getenv(kName) == nullptr &&
+              setenv(kName, "SkylakeX", 0) == 0;
+#endif
+  }
+  ~CoreTypeHint() {
+    if (is_set_) unsetenv(kName);
+  }
+  CoreTypeHint(const CoreTypeHint&) = delete;
+  CoreTypeHint& operator=(const CoreTypeHint&) = delete;
+
+ private:
+  static constexpr const char* kName = "OPENBLAS_CORETYPE";
+  bool is_set_ = false;
+};
+
+struct Loader {
+  const DynLib& lib;
+  Decoration decoration;
+
+  void* find(const std::string& name) const {
+    return lib.find((decoration.prefix + name + decoration.suffix).c_str());
+  }
+  std::string text(const char* name) const {
+    const auto function = reinterpret_cast<const char* (*)()>(find(name));
+    return function != nullptr ? function() : "";
+  }
+};
+
+std::string file_of(const DynLib& lib, const void* symbol) {
+  Dl_info where{};
+  return dladdr(symbol, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : lib.path();
+}
+
+/// Fills in the functions; false when the library has no C interface under any decoration.
+bool bind(const DynLib& lib, Library& result) {
+  for (const Decoration& decoration : kDecorations) {
+    const Loader loader{lib, decoration};
+    void* const probe = loader.find("cblas_sgemm");
+    if (probe == nullptr) continue;
+    for (int i = 0; i < 4; ++i) {
+      const std::string stem = std::string("cblas_") + "sdcz"[i];
+      result.functions[i] = {loader.find(stem + "gemm"), loader.find(stem + "gemv"),
+                             loader.find(stem + "symm"), loader.find(stem + "trsm")};
+    }
+    result.info.path = file_of(lib, probe);
+    result.info.version = loader.text("openblas_get_config");
+    result.info.core = loader.text("openblas_get_corename");
+    const bool says_64 = result.info.version.find("USE64BITINT") != std::string::npos;
+    result.info.integer_bits = says_64 ? 64 : decoration.integer_bits;
+    void* get = loader.find("openblas_get_num_threads");
+    void* set = loader.find("openblas_set_num_threads");
+    if (get == nullptr || set == nullptr) {
+      get = lib.find("MKL_Get_Max_Threads");
+      set = lib.find("MKL_Set_Num_Threads");
+    }
+    if (get != nullptr && set != nullptr) {
+      result.get_threads = reinterpret_cast<int (*)()>(get);
+      result.set_threads = reinterpret_cast<void (*)(int)>(set);
+      result.info.is_thread_controlled = true;
+    }
+    result.info.is_available = true;
+    return true;
+  }
+  return false;
+}
+
+Library find_library() {
+  Library result;
+  const CoreTypeHint hint;
+  std::string reasons;
+  for (const std::string& candidate : candidates()) {
+    // Never closed: DynLib keeps what it has opened until the process ends.
+    const DynLib lib("BLAS", {candidate});
+    if (lib.is_loaded() && bind(lib, result)) {
+      log(LogLevel::kInfo, "BLAS: using ", result.info.path, " ", result.info.version);
+      return result;
+    }
+    const std::string why =
+        lib.is_loaded() ? candidate + " has no cblas_sgemm under any known name" : lib.reason();
+    reasons += (reasons.empty() ? "" : "; ") + why;
+  }
+  result.info.reason = cat(kAdvice, " (tried: ", reasons, ")");
+  return result;
+}
+
+/// `holders` leaves and reaches 0 under the mutex only; above that it counts without it.
+struct ThreadSetting {
+  std::mutex mutex;
+  std::atomic<int> holders = 0;
+  int saved = 1;
+};
+ThreadSetting& thread_setting() {
+  static ThreadSetting setting;
+  return setting;
+}
+
+}  // namespace
+
+const Library& library() {
+  static const Library found = find_library();
+  return found;
+}
+
+const Library& require_library() {
+  const Library& found = library();
+  if (!found.info.is_available) {
+    throw DeviceError(cat("BLAS: no library was found: ", found.info.reason));
+  }
+  return found;
+}
+
+const Info& info() { return library().info; }
+
+SerialScope::SerialScope() {
+  const Library& blas = require_library();
+  if (blas.set_threads == nullptr) return;
+  ThreadSetting& setting = thread_setting();
+  int holders = setting.holders;
+  while (holders > 0) {
+    if (setting.holders.compare_exchange_weak(holders, holders + 1)) return;
+  }
+  const std::lock_guard lock(setting.mutex);
+  if (setting.holders == 0) {
+    setting.saved = blas.get_threads();
+    if (setting.saved != 1) blas.set_threads(1);
+  }
+  ++setting.holders;
+}
+
+SerialScope::~SerialScope() {
+  const Library& blas = library();
+  if (blas.set_threads == nullptr) return;
+  ThreadSetting& setting = thread_setting();
+  int holders = setting.holders;
+  while (holders > 1) {
+    if (setting.holders.compare_exchange_weak(holders, holders - 1)) return;
+  }
+  const std::lock_guard lock(setting.mutex);
+  if (--setting.holders == 0 && setting.saved != 1) blas.set_threads(setting.saved);
+}
+
+}  // namespace cuop::backend::blas

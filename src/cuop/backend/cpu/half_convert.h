@@ -1,0 +1,26 @@
+// float16 and bfloat16 blocks to float32 and back at the processor's speed.
+#pragma once
+
+#include <cstdint>
+
+#include "cuop/core/half.h"
+
+namespace cuop::backend {
+
+/// Contiguous arrays of `count` elements; rounds to nearest even as core/half.h does.
+void to_float(const Half* from, float* to, int64_t count);
+void to_float(const BFloat16* from, float* to, int64_t count);
+void from_float(const float* from, Half* to, int64_t count);
+void from_float(const float* from, BFloat16* to, int64_t count);
+
+/// The same at one instruction set.
+struct HalfConverter {
+  void (*half_to_float)(const Half*, float*, int64_t);
+  void (*bfloat16_to_float)(const BFloat16*, float*, int64_t);
+  void (*float_to_half)(const float*, Half*, int64_t);
+  void (*float_to_bfloat16)(const float*, BFloat16*, int64_t);
+};
+template <class Level>
+const HalfConverter& half_converter();
+
+}  // namespace cuop::backend

@@ -1,0 +1,122 @@
+#include "cuop/ops/matmul/matmul.h"
+
+#include <cmath>
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul_internal.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
+#include "cuop/ops/output.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr backend::Slot<void(const kernels::Product&)> kMatmul{"matmul", &kernels::matmul_cpu};
+
+bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
+
+/// A coefficient that the dtype can hold.
+void check_coefficient(const char* who, const char* name, const Scalar& value, DType dtype) {
+  if (value.is_complex() && !is_complex(dtype)) {
+    throw ExecutionError(cat(who, ": ", name, " is complex, the result is ", dtype));
+  }
+  if (value.is_floating() && (is_integer(dtype) || is_bool(dtype)) &&
+      value.to_double() != std::nearbyint(value.to_double())) {
+    throw ExecutionError(cat(who, ": ", name, " is ", value.to_double(), ", the result is ", dtype,
+                             ", which needs a whole number"));
+  }
+}
+
+/// The argument as a stack of matrices: a vector becomes a row (a) or a column (b).
+Tensor as_matrices(const char* who, const Tensor& t, bool transposed, bool is_a) {
+  if (t.ndim() == 0) {
+    throw ShapeError(cat(who, ": ", is_a ? "a" : "b",
+                         " is a scalar (shape ()); it needs at least 1 dimension; use multiply"));
+  }
+  if (t.ndim() == 1) {
+    if (transposed) {
+      throw ShapeError(cat(who, ": trans_", is_a ? "a" : "b", " was given for a vector of shape ",
+                           t.shape(), "; it needs at least 2 dimensions"));
+    }
+    return unsqueeze(t, is_a ? 0 : 1);
+  }
+  return transposed ? swap_axes(t, -1, -2) : t;
+}
+
+Shape batch_of(const Tensor& matrices) {
+  return Shape(
+      std::span<const int64_t>(matrices.shape().begin(), static_cast<size_t>(matrices.ndim() - 2)));
+}
+
+Tensor with_batch(const Tensor& matrices, Shape batch) {
+  batch.push_back(matrices.shape(matrices.ndim() - 2));
+  batch.push_back(matrices.shape(matrices.ndim() - 1));
+  return broadcast_to(matrices, batch);
+}
+
+Shape batch_shape(const char* who, const Tensor& a, const Tensor& b) {
+  try {
+    return broadcast_shapes(batch_of(a), batch_of(b), who);
+  } catch (const ShapeError&) {
+    throw ShapeError(cat(who, ": the batch axes ", batch_of(a), " of a and ", batch_of(b),
+                         " of b do not broadcast"));
+  }
+}
+
+}  // namespace
+
+Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOptions& options,
+               bool conjugate_a, const Tensor* out) {
+  trace::Span span(who, "op");
+  const Device device = common_device(who, {&a, &b, out});
+  const DType dtype = promote(a.dtype(), b.dtype());
+  kernels::Product p;
+  p.alpha = options.alpha;
+  p.beta = options.beta;
+  check_coefficient(who, "alpha", p.alpha, dtype);
+  check_coefficient(who, "beta", p.beta, dtype);
+  if (!is_zero(p.beta) && (out == nullptr || !out->is_defined())) {
+    throw ExecutionError(cat(who, ": beta is not 0, but there is no output to scale; pass out"));
+  }
+  p.a = as_matrices(who, a, options.trans_a, true);
+  p.b = as_matrices(who, b, options.trans_b, false);
+  const int64_t rows = p.a.shape(p.a.ndim() - 2);
+  const int64_t inner = p.a.shape(p.a.ndim() - 1);
+  const int64_t columns = p.b.shape(p.b.ndim() - 1);
+  if (inner != p.b.shape(p.b.ndim() - 2)) {
+    throw ShapeError(cat(who, ": a of shape ", a.shape(), options.trans_a ? " transposed" : "",
+                         " has rows of ", inner, ", b of shape ", b.shape(),
+                         options.trans_b ? " transposed" : "", " has columns of ",
+                         p.b.shape(p.b.ndim() - 2), "; the two must agree"));
+  }
+  const Shape batch = batch_shape(who, p.a, p.b);
+  Shape shape = batch;
+  if (a.ndim() > 1) shape.push_back(rows);
+  if (b.ndim() > 1) shape.push_back(columns);
+  const Tensor result = prepare_output(who, out, shape, dtype, device);
+  check_no_overlap(who, result, a, "a");
+  check_no_overlap(who, result, b, "b");
+  if (result.size() == 0) return result;
+  span.add_flops(2.0 * static_cast<double>(result.size()) * static_cast<double>(inner));
+  span.add_bytes(a.nbytes() + b.nbytes() + result.nbytes());
+
+  p.a = with_batch(cast(p.a, dtype), batch);
+  p.b = with_batch(cast(p.b, dtype), batch);
+  p.c = result;
+  if (a.ndim() == 1) p.c = unsqueeze(p.c, p.c.ndim() - (b.ndim() > 1 ? 1 : 0));
+  if (b.ndim() == 1) p.c = unsqueeze(p.c, -1);
+  p.conjugate_a = conjugate_a && is_complex(dtype);
+  kMatmul(device, p);
+  return result;
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, const Tensor* out) {
+  return product("matmul", a, b, options, false, out);
+}
+
+}  // namespace cuop

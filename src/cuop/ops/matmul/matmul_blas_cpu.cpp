@@ -1,0 +1,187 @@
+// Products that BLAS computes. Operands are handed over where they lie, as transposes when their
+// strides say so; only what BLAS cannot read is copied.
+#include <optional>
+
+#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/convert.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+namespace blas = backend::blas;
+
+/// How BLAS reads the matrices of a stack: row-major (kNone) or as the transpose of row-major ones.
+struct Reading {
+  Trans trans;
+  int64_t ld;
+};
+
+std::optional<Reading> reading(const Tensor& t, bool prefer_transposed = false) {
+  const int r = t.ndim() - 2;
+  const int64_t rows = t.shape(r), columns = t.shape(r + 1);
+  const int64_t row_step = t.strides()[r], column_step = t.strides()[r + 1];
+  std::optional<Reading> plain, transposed;
+  if ((column_step == 1 || columns == 1) && (row_step >= columns || rows == 1) &&
+      (row_step > 0 || rows == 1)) {
+    plain = Reading{Trans::kNone, rows == 1 ? std::max<int64_t>(1, columns) : row_step};
+  }
+  if ((row_step == 1 || rows == 1) && (column_step >= rows || columns == 1) &&
+      (column_step > 0 || columns == 1)) {
+    transposed = Reading{Trans::kTrans, columns == 1 ? std::max<int64_t>(1, rows) : column_step};
+  }
+  if (prefer_transposed) return transposed ? transposed : plain;
+  return plain ? plain : transposed;
+}
+
+/// A row-major copy that repeats nothing along broadcast axes.
+Tensor compact(const Tensor& t) {
+  Tensor distinct = t;
+  for (int i = 0; i < t.ndim(); ++i) {
+    if (t.strides()[i] == 0 && t.shape(i) > 1) distinct = slice(distinct, i, 0, 1);
+  }
+  return broadcast_to(clone(distinct), t.shape());
+}
+
+bool is_single(const Tensor& t) {
+  for (int i = 0; i + 2 < t.ndim(); ++i) {
+    if (t.shape(i) != 1 && t.strides()[i] != 0) return false;
+  }
+  return true;
+}
+
+/// A stack times one matrix is one tall product when the rows of the stack follow each other.
+Product merge_batch(const Product& p) {
+  if (p.c.ndim() == 2 || p.conjugate_a || !is_single(p.b)) return p;
+  const auto merged = [](const Tensor& t) {
+    const int64_t columns = t.shape().back();
+    return try_reshape(t.layout(), {columns == 0 ? 0 : t.size() / columns, columns});
+  };
+  const auto a = merged(p.a), c = merged(p.c);
+  if (!a || !c || p.a.size() == 0) return p;
+  Product result = p;
+  result.a = p.a.with_layout(*a);
+  result.c = p.c.with_layout(*c);
+  while (result.b.ndim() > 2) result.b = select(result.b, 0, 0);
+  return result;
+}
+
+/// One product; a single row or column goes to the matrix-vector routine, which streams better.
+template <class T>
+void multiply(const blas::GemmCall<T>& call) {
+  const bool is_conjugate = call.trans_a == Trans::kConjTrans;
+  if (call.n == 1 && !is_conjugate) {
+    blas::GemvCall<T> v;
+    v.trans = call.trans_a;
+    v.m = call.trans_a == Trans::kNone ? call.m : call.k;
+    v.n = call.trans_a == Trans::kNone ? call.k : call.m;
+    v.a = call.a;
+    v.lda = call.lda;
+    v.x = call.b;
+    v.incx = call.trans_b == Trans::kNone ? call.ldb : 1;
+    v.y = call.c;
+    v.incy = call.ldc;
+    v.alpha = call.alpha;
+    v.beta = call.beta;
+    blas::gemv(v);
+  } else if (call.m == 1 && !is_conjugate) {
+    blas::GemvCall<T> v;
+    v.trans = call.trans_b == Trans::kNone ? Trans::kTrans : Trans::kNone;
+    v.m = call.trans_b == Trans::kNone ? call.k : call.n;
+    v.n = call.trans_b == Trans::kNone ? call.n : call.k;
+    v.a = call.b;
+    v.lda = call.ldb;
+    v.x = call.a;
+    v.incx = call.trans_a == Trans::kNone ? 1 : call.lda;
+    v.y = call.c;
+    v.incy = 1;
+    v.alpha = call.alpha;
+    v.beta = call.beta;
+    blas::gemv(v);
+  } else {
+    blas::gemm(call);
+  }
+}
+
+template <class T>
+void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
+  const int r = p.c.ndim() - 2;
+  blas::GemmCall<T> call;
+  call.trans_a = p.conjugate_a ? Trans::kConjTrans : a.trans;
+  call.trans_b = b.trans;
+  call.m = p.c.shape(r);
+  call.n = p.c.shape(r + 1);
+  call.k = p.a.shape(r + 1);
+  call.alpha = convert_scalar<T>(p.alpha);
+  call.beta = convert_scalar<T>(p.beta);
+  call.lda = a.ld;
+  call.ldb = b.ld;
+  call.ldc = ldc;
+  const T* const a_data = p.a.data<T>();
+  const T* const b_data = p.b.data<T>();
+  T* const c_data = p.c.data<T>();
+  const BatchOffsets batch(p);
+  const auto one = [&](int64_t i) {
+    const BatchOffsets::Offsets offsets = batch(i);
+    blas::GemmCall<T> matrix = call;
+    matrix.a = a_data + offsets.a;
+    matrix.b = b_data + offsets.b;
+    matrix.c = c_data + offsets.c;
+    multiply(matrix);
+  };
+  const blas::SerialScope scope;
+  const double work = static_cast<double>(call.m) * static_cast<double>(call.n) *
+                      static_cast<double>(std::max<int64_t>(1, call.k));
+  // Whole matrices a thread beat split matrices until they no longer fit the caches.
+  constexpr double kLargeProduct = 512.0 * 512.0 * 512.0;
+  if (batch.count() >= 2 * backend::thread_count() && work <= kLargeProduct) {
+    const auto grain = static_cast<int64_t>(1.0 + 65536.0 / work);
+    backend::parallel_for(batch.count(), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) one(i);
+    });
+  } else {
+    for (int64_t i = 0; i < batch.count(); ++i) one(i);
+  }
+}
+
+}  // namespace
+
+void matmul_blas_cpu(const Product& given) {
+  Product p = merge_batch(given);
+  auto c = reading(p.c);
+  if (c && c->trans != Trans::kNone && !p.conjugate_a) {  // C^T = B^T A^T
+    const Tensor a = swap_axes(p.b, -1, -2);
+    p.b = swap_axes(p.a, -1, -2);
+    p.a = a;
+    p.c = swap_axes(p.c, -1, -2);
+    c = reading(p.c);
+  }
+  const bool is_direct = c && c->trans == Trans::kNone;
+  const Tensor target = p.c;
+  if (!is_direct) {
+    p.c = p.beta.to_complex() == std::complex<double>(0)
+              ? empty(target.shape(), target.dtype(), target.device())
+              : clone(target);
+    c = reading(p.c);
+  }
+  auto a = reading(p.a, p.conjugate_a);
+  if (!a || (p.conjugate_a && a->trans == Trans::kNone)) {
+    p.a = p.conjugate_a ? swap_axes(compact(swap_axes(p.a, -1, -2)), -1, -2) : compact(p.a);
+    a = reading(p.a, p.conjugate_a);
+  }
+  auto b = reading(p.b);
+  if (!b) {
+    p.b = compact(p.b);
+    b = reading(p.b);
+  }
+  visit_dtype(FloatComplexTypes{}, p.c.dtype(), "matmul",
+              [&]<class T>(TypeTag<T>) { run<T>(p, *a, *b, c->ld); });
+  if (!is_direct) copy_into(target, p.c);
+}
+
+}  // namespace cuop::kernels

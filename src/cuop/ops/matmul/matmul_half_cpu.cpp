@@ -1,0 +1,108 @@
+#include <memory>
+
+#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/half_convert.h"
+#include "cuop/ops/matmul/tiled_product.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+namespace blas = backend::blas;
+
+/// Rows of a matrix as float32. When the columns lie closer together than the rows they are
+/// gathered as rows of the transpose, and the answer is kTrans.
+template <class T>
+Trans gather(const MatrixView<const T>& m, float* to, int64_t* ld) {
+  if (m.column_step != 1 && m.row_step == 1) {
+    const MatrixView<const T> transposed{m.data, m.columns, m.rows, m.column_step, m.row_step};
+    gather(transposed, to, ld);
+    return Trans::kTrans;
+  }
+  *ld = m.columns;
+  for (int64_t i = 0; i < m.rows; ++i) {
+    const T* const row = m.data + i * m.row_step;
+    float* const target = to + i * m.columns;
+    if (m.column_step == 1) {
+      backend::to_float(row, target, m.columns);
+    } else {
+      for (int64_t j = 0; j < m.columns; ++j) {
+        target[j] = static_cast<float>(row[j * m.column_step]);
+      }
+    }
+  }
+  return Trans::kNone;
+}
+
+template <class T>
+class HalfTile {
+ public:
+  using Element = T;
+  static constexpr int64_t kRows = 384, kColumns = 384, kDepth = 384;
+
+  explicit HalfTile(const Product& p)
+      : alpha_(static_cast<float>(p.alpha.to_double())),
+        beta_(static_cast<float>(p.beta.to_double())) {}
+
+  void start(int64_t rows, int64_t columns) {
+    rows_ = rows;
+    columns_ = columns;
+    is_empty_ = true;
+  }
+
+  void add(const MatrixView<const T>& a, const MatrixView<const T>& b) {
+    blas::GemmCall<float> call;
+    call.m = rows_;
+    call.n = columns_;
+    call.k = a.columns;
+    call.trans_a = gather(a, a_.get(), &call.lda);
+    call.trans_b = gather(b, b_.get(), &call.ldb);
+    call.a = a_.get();
+    call.b = b_.get();
+    call.beta = is_empty_ ? 0.0f : 1.0f;
+    call.c = sum_.get();
+    call.ldc = columns_;
+    blas::gemm_serial(call);
+    is_empty_ = false;
+  }
+
+  void finish(const MatrixView<T>& c) {
+    if (is_empty_) std::fill_n(sum_.get(), rows_ * columns_, 0.0f);
+    for (int64_t i = 0; i < rows_; ++i) {
+      float* const sum = sum_.get() + i * columns_;
+      T* const row = c.data + i * c.row_step;
+      if (alpha_ != 1.0f) {
+        for (int64_t j = 0; j < columns_; ++j) sum[j] *= alpha_;
+      }
+      if (beta_ != 0.0f) {
+        for (int64_t j = 0; j < columns_; ++j) {
+          sum[j] += beta_ * static_cast<float>(row[j * c.column_step]);
+        }
+      }
+      if (c.column_step == 1) {
+        backend::from_float(sum, row, columns_);
+      } else {
+        for (int64_t j = 0; j < columns_; ++j) row[j * c.column_step] = T(sum[j]);
+      }
+    }
+  }
+
+ private:
+  // Not value-initialised: every element is written before it is read.
+  std::unique_ptr<float[]> a_{new float[kRows * kDepth]};
+  std::unique_ptr<float[]> b_{new float[kDepth * kColumns]};
+  std::unique_ptr<float[]> sum_{new float[kRows * kColumns]};
+  float alpha_, beta_;
+  int64_t rows_ = 0, columns_ = 0;
+  bool is_empty_ = true;
+};
+
+}  // namespace
+
+void matmul_half_cpu(const Product& p) {
+  const blas::SerialScope scope;
+  visit_dtype(TypeList<Half, BFloat16>{}, p.c.dtype(), "matmul",
+              [&]<class T>(TypeTag<T>) { tiled_product<HalfTile<T>>(p); });
+}
+
+}  // namespace cuop::kernels

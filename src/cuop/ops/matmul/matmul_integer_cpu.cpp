@@ -1,0 +1,136 @@
+#include <memory>
+#include <type_traits>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/ops/matmul/integer_kernels.h"
+#include "cuop/ops/matmul/tiled_product.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+/// Sums modulo 2^bits are exact in any unsigned type that is at least as wide; 8-bit products use
+/// 16-bit lanes, which the processor can multiply.
+template <class T>
+using Accumulator = std::conditional_t<sizeof(T) <= 2, uint16_t,
+                                       std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+
+template <class A>
+const IntegerKernel<A>& kernel() {
+  const IntegerKernels& all = isa::choose(
+      []<class Level>(Level) -> const IntegerKernels& { return integer_kernels<Level>(); });
+  if constexpr (sizeof(A) == 2) {
+    return all.u16;
+  } else if constexpr (sizeof(A) == 4) {
+    return all.u32;
+  } else {
+    return all.u64;
+  }
+}
+
+constexpr int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+template <class T>
+class IntegerTile {
+ public:
+  using Element = T;
+  using Sum = Accumulator<T>;
+  static constexpr int64_t kRows = 256;
+  static constexpr int64_t kColumns = 1024 / static_cast<int64_t>(sizeof(Sum));
+  static constexpr int64_t kDepth = 256;
+
+  explicit IntegerTile(const Product& p) {
+    if constexpr (std::is_same_v<T, bool>) {
+      alpha_ = p.alpha.to_double() != 0;
+      beta_ = p.beta.to_double() != 0;
+    } else {
+      alpha_ = static_cast<Sum>(p.alpha.to_int64());
+      beta_ = static_cast<Sum>(p.beta.to_int64());
+    }
+  }
+
+  void start(int64_t rows, int64_t columns) {
+    rows_ = rows;
+    columns_ = columns;
+    ld_ = round_up(columns, kernel_.nr);
+    std::fill_n(sum_.get(), round_up(rows, kernel_.mr) * ld_, Sum(0));
+  }
+
+  void add(const MatrixView<const T>& a, const MatrixView<const T>& b) {
+    const int64_t depth = a.columns;
+    pack(a.data, a.rows, a.row_step, depth, a.column_step, kernel_.mr, a_.get());
+    pack(b.data, b.columns, b.column_step, depth, b.row_step, kernel_.nr, b_.get());
+    for (int64_t j = 0; j < columns_; j += kernel_.nr) {
+      for (int64_t i = 0; i < rows_; i += kernel_.mr) {
+        kernel_.multiply(depth, a_.get() + i * depth, b_.get() + j * depth,
+                         sum_.get() + i * ld_ + j, ld_);
+      }
+    }
+    if constexpr (std::is_same_v<T, bool>) {  // a count must not wrap to "none"
+      for (int64_t i = 0; i < rows_ * ld_; ++i) sum_[i] = sum_[i] != 0;
+    }
+  }
+
+  void finish(const MatrixView<T>& c) {
+    for (int64_t i = 0; i < rows_; ++i) {
+      const Sum* const sum = sum_.get() + i * ld_;
+      T* const row = c.data + i * c.row_step;
+      for (int64_t j = 0; j < columns_; ++j) {
+        T& element = row[j * c.column_step];
+        // 32 bits and more, so that small types are not promoted to a signed int that overflows.
+        using Wide = std::conditional_t<sizeof(Sum) == 2, uint32_t, Sum>;
+        const Wide scaled = Wide(alpha_) * Wide(sum[j]);
+        const Wide before = beta_ == 0 ? Wide(0) : Wide(beta_) * static_cast<Wide>(element);
+        if constexpr (std::is_same_v<T, bool>) {
+          element = scaled != 0 || before != 0;
+        } else {
+          element = static_cast<T>(static_cast<Sum>(scaled + before));
+        }
+      }
+    }
+  }
+
+ private:
+  /// Slivers of `width` lines, each sliver with its lines interleaved; short ones end in zeros.
+  static void pack(const T* from, int64_t lines, int64_t line_step, int64_t depth,
+                   int64_t depth_step, int64_t width, Sum* to) {
+    for (int64_t first = 0; first < lines; first += width) {
+      const int64_t filled = std::min(width, lines - first);
+      const T* const sliver = from + first * line_step;
+      if (filled < width) std::fill_n(to, width * depth, Sum(0));
+      if (line_step == 1) {
+        for (int64_t k = 0; k < depth; ++k) {
+          const T* const source = sliver + k * depth_step;
+          for (int64_t i = 0; i < filled; ++i) to[k * width + i] = static_cast<Sum>(source[i]);
+        }
+      } else {
+        for (int64_t i = 0; i < filled; ++i) {
+          const T* const source = sliver + i * line_step;
+          for (int64_t k = 0; k < depth; ++k) {
+            to[k * width + i] = static_cast<Sum>(source[k * depth_step]);
+          }
+        }
+      }
+      to += width * depth;
+    }
+  }
+
+  static constexpr int64_t kSlack = 64;  // at least the largest mr and nr
+  const IntegerKernel<Sum>& kernel_ = kernel<Sum>();
+  // Not value-initialised: `start` and `pack` write what is read.
+  std::unique_ptr<Sum[]> a_{new Sum[(kRows + kSlack) * kDepth]};
+  std::unique_ptr<Sum[]> b_{new Sum[(kColumns + kSlack) * kDepth]};
+  std::unique_ptr<Sum[]> sum_{new Sum[(kRows + kSlack) * (kColumns + kSlack)]};
+  Sum alpha_ = 1, beta_ = 0;
+  int64_t rows_ = 0, columns_ = 0, ld_ = 0;
+};
+
+}  // namespace
+
+void matmul_integer_cpu(const Product& p) {
+  visit_dtype(
+      TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>{},
+      p.c.dtype(), "matmul", [&]<class T>(TypeTag<T>) { tiled_product<IntegerTile<T>>(p); });
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,165 @@
+#include "cuop/ops/matmul/matmul.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <thread>
+
+#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// Small whole numbers, so that float32 sums are exact and results compare with ==.
+Tensor whole_numbers(const Shape& shape, uint32_t seed, DType dtype = DType::kFloat32) {
+  std::mt19937 generator(seed);
+  std::uniform_int_distribution<int> values(-4, 4);
+  Tensor t = empty(shape, DType::kFloat64);
+  for (int64_t i = 0; i < t.size(); ++i) t.data<double>()[i] = values(generator);
+  return cast(t, dtype);
+}
+
+std::vector<double> values(const Tensor& t) {
+  const Tensor dense = contiguous(cast(t, DType::kFloat64));
+  return {dense.data<double>(), dense.data<double>() + dense.size()};
+}
+
+std::vector<double> naive(const Tensor& a, const Tensor& b) {
+  const int64_t m = a.shape(0), k = a.shape(1), n = b.shape(1);
+  const auto x = values(a), y = values(b);
+  std::vector<double> c(static_cast<size_t>(m * n), 0.0);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t l = 0; l < k; ++l) {
+      for (int64_t j = 0; j < n; ++j) {
+        c[static_cast<size_t>(i * n + j)] +=
+            x[static_cast<size_t>(i * k + l)] * y[static_cast<size_t>(l * n + j)];
+      }
+    }
+  }
+  return c;
+}
+
+TEST(Matmul, EveryDtypeAgreesWithTheDefinition) {
+  for (const DType dtype : {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
+                            DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64,
+                            DType::kComplex64, DType::kComplex128}) {
+    // Few enough terms for int8 and bfloat16 to hold every sum.
+    const Tensor a = whole_numbers({37, 7}, 1, dtype), b = whole_numbers({7, 53}, 2, dtype);
+    const Tensor c = matmul(a, b);
+    EXPECT_EQ(c.dtype(), dtype);
+    EXPECT_EQ(values(c), naive(a, b)) << dtype;
+  }
+}
+
+TEST(Matmul, SplitsOverThreadsWithoutChangingTheResult) {
+  const Tensor a = whole_numbers({301, 257}, 3), b = whole_numbers({257, 263}, 4);
+  backend::set_thread_count(1);
+  const auto one = values(matmul(a, b));
+  for (const int threads : {2, 3, 7}) {
+    backend::set_thread_count(threads);
+    EXPECT_EQ(values(matmul(a, b)), one) << threads;
+  }
+  backend::set_thread_count(0);
+  EXPECT_EQ(one, naive(a, b));
+}
+
+TEST(Matmul, LargeIntegersCrossTileBorders) {
+  const Tensor a = whole_numbers({270, 300}, 5, DType::kInt64);
+  const Tensor b = whole_numbers({300, 290}, 6, DType::kInt64);
+  EXPECT_EQ(values(matmul(a, b)), naive(a, b));
+  const Tensor ones_a = ones({3, 66000}, DType::kBool), ones_b = ones({66000, 2}, DType::kBool);
+  EXPECT_THAT(values(matmul(ones_a, ones_b)), ::testing::Each(1.0));
+}
+
+TEST(Matmul, HalfCrossesTileBordersAndRoundsOnce) {
+  const Tensor a = whole_numbers({390, 400}, 7, DType::kFloat16);
+  const Tensor b = whole_numbers({400, 385}, 8, DType::kFloat16);
+  const auto expected = naive(a, b);
+  const auto got = values(matmul(a, b));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(got[i], static_cast<float>(Half(static_cast<float>(expected[i])))) << i;
+  }
+}
+
+TEST(Matmul, BetaZeroIgnoresWhatTheOutputHolds) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Shape& inner : {Shape{4}, Shape{0}}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+      Shape sa{3}, sb = inner;
+      sa.push_back(inner[0]);
+      sb.push_back(1);
+      Tensor out = full({3, 1}, nan, dtype);
+      matmul(whole_numbers(sa, 1, dtype), whole_numbers(sb, 2, dtype), {}, &out);
+      for (const double v : values(out)) EXPECT_FALSE(std::isnan(v));
+    }
+  }
+}
+
+TEST(Matmul, NoInnerAxisScalesTheOutput) {
+  const Tensor a = zeros({2, 0}), b = zeros({0, 3});
+  Tensor out = ones({2, 3});
+  matmul(a, b, {.beta = 2.5}, &out);
+  EXPECT_THAT(values(out), ::testing::Each(2.5));
+}
+
+TEST(Matmul, StridedOutputsAndViewsAreWrittenInPlace) {
+  const Tensor a = whole_numbers({5, 6}, 1), b = whole_numbers({6, 7}, 2);
+  const Tensor column_major = zeros({7, 5}), wide = zeros({10, 21});
+  const Tensor transposed = transpose(column_major);
+  const Tensor strided = slice(slice(wide, 0, 0, 10, 2), 1, 0, 21, 3);
+  matmul(a, b, {}, &transposed);
+  matmul(a, b, {}, &strided);
+  EXPECT_EQ(values(transposed), naive(a, b));
+  EXPECT_EQ(values(strided), naive(a, b));
+  const Tensor reversed = slice(a, 1, std::nullopt, std::nullopt, -1);
+  EXPECT_EQ(values(matmul(reversed, b)), naive(reversed, b));
+}
+
+TEST(Matmul, ErrorsNameShapesAndCauses) {
+  const Tensor a = zeros({2, 3}), b = zeros({4, 5});
+  EXPECT_THAT([&] { matmul(a, b); },
+              ThrowsMessage<ShapeError>(HasSubstr("matmul: a of shape (2, 3) has rows of 3, b of "
+                                                  "shape (4, 5) has columns of 4")));
+  EXPECT_THAT([&] { matmul(a, zeros({})); }, ThrowsMessage<ShapeError>(HasSubstr("b is a scalar")));
+  EXPECT_THAT(
+      [&] {
+        matmul(zeros({2, 1, 3}), zeros({4, 3, 3}));
+      },
+      ThrowsMessage<ShapeError>(HasSubstr("batch axes (2,) of a and (4,) of b")));
+  EXPECT_THAT([&] { matmul(a, a, {.trans_b = true, .beta = 1}); },
+              ThrowsMessage<ExecutionError>(HasSubstr("beta is not 0, but there is no output")));
+  EXPECT_THAT([&] { matmul(a, a, {.trans_b = true, .alpha = std::complex<double>(0, 1)}); },
+              ThrowsMessage<ExecutionError>(HasSubstr("alpha is complex")));
+  const Tensor whole = zeros({2, 3}, DType::kInt32);
+  EXPECT_THAT([&] { matmul(whole, whole, {.trans_b = true, .alpha = 0.5}); },
+              ThrowsMessage<ExecutionError>(HasSubstr("needs a whole number")));
+}
+
+TEST(Matmul, RanksThatAreThreadsRunSideBySide) {
+  const Tensor a = whole_numbers({65, 64}, 1), b = whole_numbers({64, 70}, 2);
+  const auto expected = naive(a, b);
+  std::vector<std::thread> ranks;
+  std::atomic<int> good = 0;
+  for (int r = 0; r < 4; ++r) {
+    ranks.emplace_back([&] {
+      backend::set_thread_count(1);
+      for (int i = 0; i < 50; ++i) good += values(matmul(a, b)) == expected;
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(good, 200);
+}
+
+}  // namespace
+}  // namespace cuop
