@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "cuop/backend/cpu/cpu_runtime.h"
+#include "cuop/backend/cuda/libraries.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -27,8 +28,7 @@ int device_count(DeviceType type) { return type == DeviceType::kCpu ? 1 : 0; }
 
 Runtime& runtime(Device device) {
   if (device.is_cpu()) return cpu_runtime();
-  throw DeviceError(
-      cat("device: ", device, " is not available: this build has no CUDA runtime; use 'cpu'"));
+  throw DeviceError(cat("device: ", device, " is not available: ", cuda_absence_reason()));
 }
 
 Device current_device() { return chosen ? *chosen : default_device(); }
