@@ -95,10 +95,10 @@ Operand convert_argument(nb::handle object, TypeTag<Operand>) {
   return convert_argument(object, TypeTag<Tensor>{});
 }
 
-nb::tuple to_tuple(const Dims& dims) {
+IntTuple to_tuple(const Dims& dims) {
   nb::list list;
   for (int64_t value : dims) list.append(value);
-  return nb::tuple(list);
+  return nb::borrow<IntTuple>(nb::tuple(list));
 }
 
 }  // namespace cuop::python

@@ -39,7 +39,7 @@ void bind_device(nb::module_& m) {
       "memory_statistics",
       [](Arg<Device> device) {
         const memory::Statistics s = memory::current_resource(device).statistics();
-        nb::dict result;
+        nb::typed<nb::dict, nb::str, int64_t> result;
         result["allocated_bytes"] = s.allocated_bytes;
         result["peak_allocated_bytes"] = s.peak_allocated_bytes;
         result["reserved_bytes"] = s.reserved_bytes;
@@ -53,7 +53,7 @@ void bind_device(nb::module_& m) {
   m.def(
       "env_table",
       [] {
-        nb::list rows;
+        nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::str>> rows;
         for (const EnvRow& row : env_table()) {
           nb::dict entry;
           entry["name"] = row.name;

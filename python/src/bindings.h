@@ -84,7 +84,9 @@ struct PyDevice {
   Device value;
 };
 
-nb::tuple to_tuple(const Dims& dims);
+/// Python's type of a shape: tuple[int, ...].
+using IntTuple = nb::typed<nb::tuple, int64_t, nb::ellipsis>;
+IntTuple to_tuple(const Dims& dims);
 /// A new tensor from anything array-like; numbers and lists become float32, int64, bool or
 /// complex64.
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device);

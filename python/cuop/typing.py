@@ -1,0 +1,34 @@
+"""What cuOP's functions accept where their signatures say ArrayLike, ShapeLike and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy.typing
+
+    from cuop._core import Device, Tensor, dtype
+
+__all__ = ["ArrayLike", "AxesLike", "DTypeLike", "DeviceLike", "Number", "ShapeLike"]
+
+
+class SupportsDLPack(Protocol):
+    """An array of another library that hands its memory over by DLPack."""
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+#: A Python number; it takes part in an operation without deciding the dtype more than it must.
+Number: TypeAlias = "bool | int | float | complex"
+#: Anything that becomes a tensor: one already, a NumPy array, another library's, nested lists.
+ArrayLike: TypeAlias = "Tensor | SupportsDLPack | numpy.typing.ArrayLike"
+#: A dtype of cuOP's or NumPy's, its name, or a Python number type.
+DTypeLike: TypeAlias = "dtype | numpy.typing.DTypeLike"
+#: A device or its name: 'cpu', 'cuda:1'.
+DeviceLike: TypeAlias = "Device | str"
+#: Sizes, outermost first; a number is a shape of one dimension.
+ShapeLike: TypeAlias = "int | Sequence[int]"
+#: One axis or several; negative ones count from the end.
+AxesLike: TypeAlias = "int | Sequence[int]"

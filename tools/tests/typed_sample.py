@@ -1,0 +1,48 @@
+"""A typed program over cuOP: tools/check_stubs.sh has mypy check it strictly, and pytest runs it.
+
+The lines with an ignore are wrong on purpose: mypy complains of an ignore that it does not need, so
+they prove that the stubs refuse what they should.
+"""
+
+from collections.abc import Callable
+from typing import assert_type
+
+import cuop
+import numpy as np
+from cuop.typing import ArrayLike
+
+
+def make() -> cuop.Tensor:
+    x = cuop.zeros((2, 3), dtype="float32")
+    assert_type(x, cuop.Tensor)
+    assert_type(x.shape, tuple[int, ...])
+    assert_type(x.dtype, cuop.dtype)
+    return x
+
+
+def accept(values: ArrayLike) -> cuop.Tensor:
+    return cuop.tensor(values, dtype=np.float64)
+
+
+def refuse() -> list[Callable[[], object]]:
+    return [
+        lambda: cuop.zeros("three"),  # type: ignore[arg-type]
+        lambda: cuop.eye("three"),  # type: ignore[arg-type]
+        lambda: cuop.zeros(3, dtype="float32", devise="cpu"),  # type: ignore[call-arg]
+    ]
+
+
+def main() -> None:
+    assert make().size == 6
+    for values in ([[1, 2], [3, 4]], np.ones(3), 2.5, make()):
+        assert accept(values).dtype == cuop.float64
+    for call in refuse():
+        try:
+            call()
+        except (cuop.Error, TypeError):
+            continue
+        raise AssertionError("a wrongly typed call went through")
+
+
+if __name__ == "__main__":
+    main()
