@@ -1,12 +1,13 @@
-"""Uses the installed package: tools/check_wheel.sh runs it with the Python of a fresh environment."""
+"""Uses the installed package; tools/check_wheel.sh runs it in a fresh environment."""
 
 import ctypes
 import importlib.metadata
 import sys
 from pathlib import Path
 
-import cuop
 import numpy as np
+
+import cuop
 
 package = Path(cuop.__file__).parent
 assert sys.prefix in str(package), f"cuop comes from {package}, not from {sys.prefix}"

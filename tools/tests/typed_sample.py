@@ -7,8 +7,9 @@ they prove that the stubs refuse what they should.
 from collections.abc import Callable
 from typing import assert_type
 
-import cuop
 import numpy as np
+
+import cuop
 from cuop.typing import ArrayLike
 
 
