@@ -9,6 +9,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/sharding.h"
+#include "tests/dist/rank_tensors.h"
 
 namespace cuop::dist {
 namespace {
@@ -26,20 +27,6 @@ void add_cells(const Box& box, Cells& cells) {
     }
     ++cells[index];
   }
-}
-
-std::vector<Sharding> shardings(int ranks) {
-  const Grid2d grid = compute_2d_grid(ranks);
-  const Mesh line = Mesh::line(ranks);
-  const Mesh mesh({grid.rows, grid.cols}, {"a", "b"});
-  return {Sharding(line, split_dim(2, 0)),
-          Sharding(line, split_dim(2, 1)),
-          Sharding(mesh, P(Spec::Axes{"a"}, Spec::Axes{"b"})),
-          Sharding(mesh, P(Spec::Axes{}, Spec::Axes{"a"})),
-          Sharding(mesh, P(Spec::Axes{"b", "a"})),
-          Sharding::replicated(line),
-          Sharding::on_rank(line, 0),
-          Sharding::on_rank(line, ranks - 1)};
 }
 
 /// Checks one redistribution and answers the elements it moves between ranks.
@@ -87,8 +74,8 @@ int64_t check_redistribution(const Sharding& from, const Sharding& to, const Sha
 TEST(Moves, RedistributeAnythingToAnything) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (const Shape& shape : {Shape{0, 3}, Shape{1, 1}, Shape{3, 5}, Shape{7, 2}, Shape{8, 9}}) {
-      for (const Sharding& from : shardings(ranks)) {
-        for (const Sharding& to : shardings(ranks)) {
+      for (const Sharding& from : testing::matrix_shardings(ranks)) {
+        for (const Sharding& to : testing::matrix_shardings(ranks)) {
           const int64_t moved = check_redistribution(from, to, shape);
           if (same_owners(from, to, shape) || from.is_replicated()) {
             EXPECT_EQ(moved, 0);

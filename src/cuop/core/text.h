@@ -4,6 +4,7 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace cuop {
 
@@ -25,6 +26,16 @@ std::string join(const Range& range, const char* separator = ", ") {
     between = separator;
   }
   return out.str();
+}
+
+/// The text as the inside of a JSON string; control characters become spaces.
+inline std::string json_escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return result;
 }
 
 }  // namespace cuop

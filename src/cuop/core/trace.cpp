@@ -6,6 +6,8 @@
 #include <mutex>
 #include <sstream>
 
+#include "cuop/core/text.h"
+
 namespace cuop::trace {
 
 namespace {
@@ -21,13 +23,6 @@ struct Log {
 Log& log() {
   static Log* instance = new Log;  // outlives static destructors that may still record
   return *instance;
-}
-
-void write_escaped(std::ostream& out, const std::string& text) {
-  for (char c : text) {
-    if (c == '"' || c == '\\') out << '\\';
-    out << (static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
-  }
 }
 
 }  // namespace
@@ -70,11 +65,8 @@ std::string to_chrome_json(const std::vector<Event>& events) {
   out << std::fixed << "{\"traceEvents\":[";
   const char* between = "\n";
   for (const Event& event : events) {
-    out << between << "{\"ph\":\"X\",\"name\":\"";
-    write_escaped(out, event.name);
-    out << "\",\"cat\":\"";
-    write_escaped(out, event.category);
-    out << "\",\"pid\":" << event.rank
+    out << between << "{\"ph\":\"X\",\"name\":\"" << json_escaped(event.name) << "\",\"cat\":\""
+        << json_escaped(event.category) << "\",\"pid\":" << event.rank
         << ",\"tid\":0,\"ts\":" << static_cast<double>(event.start_ns) * 1e-3
         << ",\"dur\":" << static_cast<double>(event.duration_ns) * 1e-3
         << ",\"args\":{\"bytes\":" << event.bytes << ",\"flops\":" << event.flops << "}}";

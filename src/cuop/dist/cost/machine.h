@@ -1,0 +1,29 @@
+// What a planner knows about the machine: plain figures, measured or assumed, the same on every
+// rank. Nothing here touches hardware.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "cuop/core/dtype.h"
+
+namespace cuop::dist {
+
+struct Machine {
+  double flops = 4e10;             ///< float32 multiply-adds x 2 a second of one rank
+  double memory_bandwidth = 1e10;  ///< bytes a second that one rank reads or writes
+  double link_bandwidth = 4e9;     ///< bytes a second that one rank sends or receives
+  double latency = 4e-6;           ///< seconds before a first byte arrives
+  double message_overhead = 5e-7;  ///< seconds that each message costs its sender or receiver
+  int64_t memory = std::numeric_limits<int64_t>::max();  ///< bytes that one rank may use
+
+  /// Ranks that divide one host's cores, of which each gets `cores_per_rank`.
+  static Machine host(int cores_per_rank);
+};
+
+/// Seconds for a rank that sends or receives `bytes` in `messages` messages.
+double transfer_seconds(const Machine& machine, int64_t bytes, int64_t messages);
+/// Seconds for `flops` on operands that are `bytes` long: the slower of arithmetic and memory.
+double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype);
+
+}  // namespace cuop::dist

@@ -1,0 +1,51 @@
+// The frame of every distributed operation: agree on the arguments, plan, follow the plan, report.
+// An operation is a planner (a pure function) and an executor; both forms of it are made here.
+//
+//   sharded: all ranks hold their parts. The call's text, shapes and shardings are agreed on; every
+//            rank plans for itself, which gives the same plan.
+//   rooted:  rank `root` holds the inputs, the others pass undefined tensors. The root checks and
+//            plans, tells shapes, dtypes, its machine's figures and the plan's hash; the others
+//            plan the same. Inputs and output lie on the root, so that the plan itself contains the
+//            scatter and the gather, or stays on the root when that is fastest.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuop/dist/dist_tensor.h"
+#include "cuop/dist/plan/plan.h"
+
+namespace cuop::dist {
+
+/// What every distributed operation takes beside its own arguments.
+struct CallOptions {
+  std::string strategy;            ///< forces one of the planner's strategies
+  std::optional<Sharding> output;  ///< where the result is wanted; none leaves it where it is made
+  std::optional<Machine> machine;  ///< figures to plan with, and the memory limit
+};
+
+struct Operation {
+  std::string text;  ///< the call with every argument that must be the same on all ranks
+  std::vector<std::string> names;  ///< of the inputs; those that may be left out come last
+  std::function<Plan(const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
+                     const Machine& machine, const std::string& strategy)>
+      plan;
+  std::function<DistTensor(const Plan& plan, const std::vector<DistTensor>& inputs)> execute;
+};
+
+/// Collective. Inputs share one communicator. Errors of planning are raised before any work and on
+/// every rank.
+DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>& inputs,
+                       const CallOptions& options = {});
+
+/// Collective. The result is on rank `root`, undefined elsewhere. `inputs` are read on the root
+/// only; undefined ones at the end are inputs left out.
+Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
+                  const std::vector<Tensor>& inputs, const CallOptions& options = {}, int root = 0);
+
+/// Figures of this process for planning.
+Machine local_machine();
+
+}  // namespace cuop::dist

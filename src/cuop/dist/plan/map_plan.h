@@ -1,0 +1,51 @@
+// Planning operations whose result can be made block by block: a block of the result needs one box
+// of each input and nothing else (element-wise work, transposition, batches of transforms,
+// convolution in batch, channels or space). What an operation has to say is which box that is.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "cuop/dist/plan/plan.h"
+
+namespace cuop::dist {
+
+/// The box of input number `input` that a (non-empty) box of the result depends on.
+using NeededBox = std::function<Box(size_t input, const Box& output)>;
+
+/// A way to lay the result over the ranks.
+struct MapChoice {
+  std::string strategy;
+  Sharding output;
+};
+
+struct MapProblem {
+  std::string op;
+  std::vector<Placement> inputs;  ///< where they lie
+  Shape shape;                    ///< of the result
+  DType dtype = DType::kFloat32;  ///< of the result
+  NeededBox needed;
+  std::vector<MapChoice> choices;
+  double flops_per_element = 1;    ///< of the result
+  std::optional<Sharding> wanted;  ///< where the result is wanted; none leaves it where it is made
+};
+
+/// Adds the choice "root" when all inputs lie on one rank. outputs[0]: as made, outputs[1]: as
+/// wanted.
+Plan plan_map(const MapProblem& problem, const Machine& machine, std::string_view strategy = {});
+
+/// For each rank the box of an input that its part of the result depends on.
+std::vector<Box> needed_boxes(const NeededBox& needed, size_t input, int input_ndim,
+                              const std::vector<Box>& outputs);
+
+/// The rank on which all inputs lie, -1 when there is none.
+int common_rank(const std::vector<Placement>& inputs);
+
+/// The result's rows (dimension `dim`) over all ranks in a line.
+Sharding split_over_ranks(int ranks, int ndim, int dim);
+
+/// The box of an operand of `shape` that NumPy's broadcasting maps to `output`.
+Box broadcast_source(const Box& output, const Shape& shape);
+
+}  // namespace cuop::dist

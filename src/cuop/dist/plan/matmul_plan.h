@@ -1,0 +1,35 @@
+// Planning C [M, N] = A [M, K] @ B [K, N] over a grid of pm x pn x pk ranks: rank (i, j, l)
+// multiplies row block i of A by column block j of B over part l of the inner dimension; for pk > 1
+// the partial products are added up by the pk ranks that share a block of C (the family of
+// algorithms of Solomonik and Demmel, 2011; SUMMA is pk = 1 with panels).
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "cuop/dist/plan/plan.h"
+
+namespace cuop::dist {
+
+struct MatmulProblem {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  DType dtype = DType::kFloat32;  ///< in which it is computed
+  Sharding a;                     ///< where A lies
+  Sharding b;                     ///< where B lies
+  std::optional<Sharding> c;      ///< where C is wanted; none leaves it where it is computed
+};
+
+/// Strategies: "root" (all on the one rank that holds both inputs, offered when there is one),
+/// "row" (P x 1 x 1), "column" (1 x P x 1), "block_2d" (pm x pn x 1), "k_split" (pk > 1). Under a
+/// memory limit the inner dimension is cut into `setting("panels")` panels, fetched one after the
+/// other. `strategy` forces one; MemoryError when nothing fits.
+/// inputs[0], inputs[1]: A and B as multiplied; outputs[0]: C as computed; outputs[1]: C as wanted.
+Plan plan_matmul(const MatmulProblem& problem, const Machine& machine,
+                 std::string_view strategy = {});
+
+/// The boxes of C before partial products are combined; equal boxes (over "k") are partial.
+Sharding partial_sharding(const Plan& plan);
+
+}  // namespace cuop::dist

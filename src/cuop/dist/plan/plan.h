@@ -1,0 +1,102 @@
+// A plan is data: what will be moved and computed, where, at which predicted cost, and what else
+// was considered. Planners are pure functions that answer plans; executors follow them. A plan
+// prints itself, explains itself and has a hash by which ranks make sure that they follow the same
+// one.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cuop/core/dtype.h"
+#include "cuop/dist/cost/machine.h"
+#include "cuop/dist/moves.h"
+#include "cuop/dist/sharding.h"
+
+namespace cuop::dist {
+
+/// A tensor of a plan: where it must lie when the arithmetic reads or writes it.
+struct Placement {
+  std::string name;
+  Shape shape;
+  DType dtype = DType::kFloat32;
+  Sharding sharding;
+};
+
+enum class StepKind : uint8_t { kMove, kCompute, kCombine };
+const char* name(StepKind kind);
+
+struct PlanStep {
+  StepKind kind = StepKind::kCompute;
+  std::string text;
+  int64_t bytes = 0;       ///< over all links between ranks
+  int64_t rank_bytes = 0;  ///< sent or received by the busiest rank
+  int64_t messages = 0;    ///< of the rank that has most
+  double flops = 0;        ///< of the busiest rank
+  double seconds = 0;      ///< predicted
+};
+
+/// A strategy that was weighed, chosen or not.
+struct Candidate {
+  std::string strategy;
+  std::string detail;
+  int64_t bytes = 0;
+  int64_t memory = 0;
+  double seconds = 0;
+  bool is_feasible = true;
+};
+
+struct Plan {
+  std::string op;
+  std::string strategy;
+  std::string detail;  ///< what distinguishes it within the strategy, for example the grid
+  int ranks = 1;
+  std::vector<Placement> inputs;
+  std::vector<Placement> outputs;
+  std::vector<PlanStep> steps;
+  std::map<std::string, int64_t> settings;  ///< whole numbers that the executor follows
+  int64_t memory_per_rank = 0;              ///< bytes of the rank that needs most
+  std::vector<Candidate> candidates;
+
+  int64_t bytes() const;   ///< moved between ranks
+  double flops() const;    ///< of the busiest rank
+  double seconds() const;  ///< predicted
+  int64_t setting(const std::string& key) const { return settings.at(key); }
+
+  /// One line.
+  std::string to_string() const;
+  /// Steps, bytes, memory, predicted time, and the candidates with theirs.
+  std::string explain() const;
+  std::string to_json() const;
+  /// Equal on ranks that planned the same; covers everything that `to_json` writes.
+  uint64_t hash() const;
+};
+
+/// Appends the step that brings `placement` from its owners to where it is needed.
+void add_move(Plan& plan, const Machine& machine, const std::string& text,
+              const std::vector<Box>& owners, const std::vector<Need>& needs, DType dtype,
+              Sources sources = Sources::kReplicas);
+/// The same between two shardings of one tensor; nothing is added when they hold the same boxes.
+void add_redistribution(Plan& plan, const Machine& machine, const std::string& name,
+                        const Shape& shape, DType dtype, const Sharding& from, const Sharding& to);
+/// `flops` and `bytes` read and written, of the busiest rank.
+void add_compute(Plan& plan, const Machine& machine, const std::string& text, double flops,
+                 int64_t bytes, DType dtype);
+
+/// Bytes of the largest block of a tensor under a sharding.
+int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding);
+
+/// The feasible plan of least predicted time (the first of equals), listing all as candidates.
+/// `strategy`, when not empty, restricts the choice. ExecutionError when there is no such strategy,
+/// MemoryError when none fits `machine.memory`.
+Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view strategy = {});
+
+/// 1536 -> "1.5 KiB".
+std::string format_bytes(int64_t bytes);
+/// 0.0015 -> "1.5 ms".
+std::string format_seconds(double seconds);
+
+}  // namespace cuop::dist

@@ -1,0 +1,119 @@
+// How a plan shows itself.
+#include <array>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/plan/plan.h"
+
+namespace cuop::dist {
+namespace {
+
+template <size_t N>
+std::string scaled(double value, double base, const std::array<const char*, N>& units) {
+  size_t unit = 0;
+  while (unit + 1 < N && value >= base) {
+    value /= base;
+    ++unit;
+  }
+  std::ostringstream out;
+  out << std::setprecision(value < 100 ? 3 : 4) << value << ' ' << units[unit];
+  return out.str();
+}
+
+std::string quoted(const std::string& text) { return '"' + json_escaped(text) + '"'; }
+
+void write_placements(std::ostream& out, const char* key,
+                      const std::vector<Placement>& placements) {
+  out << ",\"" << key << "\":[";
+  const char* between = "";
+  for (const Placement& placement : placements) {
+    out << between << "{\"name\":" << quoted(placement.name) << ",\"shape\":["
+        << join(placement.shape, ",") << "],\"dtype\":\"" << placement.dtype
+        << "\",\"sharding\":" << quoted(cat(placement.sharding)) << '}';
+    between = ",";
+  }
+  out << ']';
+}
+
+}  // namespace
+
+std::string format_bytes(int64_t bytes) {
+  return scaled(static_cast<double>(bytes), 1024.0,
+                std::array<const char*, 5>{"B", "KiB", "MiB", "GiB", "TiB"});
+}
+
+std::string format_seconds(double seconds) {
+  if (seconds <= 0) return "0 s";
+  return scaled(seconds * 1e9, 1000.0, std::array<const char*, 4>{"ns", "us", "ms", "s"});
+}
+
+std::string Plan::to_string() const {
+  return cat(op, ": ", strategy, detail.empty() ? "" : " ", detail, " on ", ranks,
+             ranks == 1 ? " rank, " : " ranks, ", format_bytes(bytes()), " moved, ",
+             format_bytes(memory_per_rank), " a rank, ", format_seconds(seconds()), " predicted");
+}
+
+std::string Plan::explain() const {
+  std::ostringstream out;
+  out << to_string() << '\n';
+  for (const PlanStep& step : steps) {
+    out << "  " << std::left << std::setw(8) << name(step.kind) << step.text;
+    if (step.bytes > 0) {
+      out << ": " << format_bytes(step.bytes) << " (busiest rank " << format_bytes(step.rank_bytes)
+          << ", " << step.messages << " messages)";
+    }
+    if (step.flops > 0) out << ": " << std::setprecision(3) << step.flops << " flop on a rank";
+    out << ", " << format_seconds(step.seconds) << '\n';
+  }
+  if (candidates.size() > 1) out << "  considered\n";
+  for (const Candidate& candidate : candidates) {
+    if (candidates.size() < 2) break;
+    const bool is_chosen = candidate.strategy == strategy && candidate.detail == detail;
+    out << "  " << (is_chosen ? "* " : "  ") << candidate.strategy << ' ' << candidate.detail
+        << ": " << format_bytes(candidate.bytes) << " moved, " << format_bytes(candidate.memory)
+        << " a rank, " << format_seconds(candidate.seconds)
+        << (candidate.is_feasible ? "" : ", does not fit the memory") << '\n';
+  }
+  return out.str();
+}
+
+std::string Plan::to_json() const {
+  std::ostringstream out;
+  out << std::setprecision(9);
+  out << "{\"op\":" << quoted(op) << ",\"strategy\":" << quoted(strategy)
+      << ",\"detail\":" << quoted(detail) << ",\"ranks\":" << ranks << ",\"bytes\":" << bytes()
+      << ",\"memory_per_rank\":" << memory_per_rank << ",\"flops\":" << flops()
+      << ",\"seconds\":" << seconds();
+  write_placements(out, "inputs", inputs);
+  write_placements(out, "outputs", outputs);
+  out << ",\"settings\":{";
+  const char* between = "";
+  for (const auto& [key, value] : settings) {
+    out << between << quoted(key) << ':' << value;
+    between = ",";
+  }
+  out << "},\"steps\":[";
+  between = "";
+  for (const PlanStep& step : steps) {
+    out << between << "{\"kind\":\"" << name(step.kind) << "\",\"text\":" << quoted(step.text)
+        << ",\"bytes\":" << step.bytes << ",\"rank_bytes\":" << step.rank_bytes
+        << ",\"messages\":" << step.messages << ",\"flops\":" << step.flops
+        << ",\"seconds\":" << step.seconds << '}';
+    between = ",";
+  }
+  out << "],\"candidates\":[";
+  between = "";
+  for (const Candidate& candidate : candidates) {
+    out << between << "{\"strategy\":" << quoted(candidate.strategy)
+        << ",\"detail\":" << quoted(candidate.detail) << ",\"bytes\":" << candidate.bytes
+        << ",\"memory\":" << candidate.memory << ",\"seconds\":" << candidate.seconds
+        << ",\"is_feasible\":" << (candidate.is_feasible ? "true" : "false") << '}';
+    between = ",";
+  }
+  out << "]}";
+  return out.str();
+}
+
+}  // namespace cuop::dist

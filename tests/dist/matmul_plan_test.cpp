@@ -1,0 +1,117 @@
+#include "cuop/dist/plan/matmul_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuop/core/error.h"
+
+namespace cuop::dist {
+namespace {
+
+using testing::HasSubstr;
+
+MatmulProblem rooted(int ranks, int64_t m, int64_t n, int64_t k) {
+  const Sharding root = Sharding::on_rank(Mesh::line(ranks), 0);
+  return {m, n, k, DType::kFloat32, root, root, root};
+}
+
+/// A pretended cluster rank: fast arithmetic, a decent wire.
+Machine cluster() {
+  Machine machine;
+  machine.flops = 5e13;
+  machine.memory_bandwidth = 3e12;
+  machine.link_bandwidth = 2e11;
+  machine.latency = 5e-6;
+  return machine;
+}
+
+MatmulProblem sharded(int ranks, int64_t m, int64_t n, int64_t k) {
+  const Sharding rows(Mesh::line(ranks), split_dim(2, 0));
+  return {m, n, k, DType::kFloat32, rows, rows, std::nullopt};
+}
+
+TEST(MatmulPlan, ChoosesATwoDimensionalGridForASquareProductOn64Ranks) {
+  const Plan plan = plan_matmul(sharded(64, 32768, 32768, 32768), cluster());
+  EXPECT_TRUE(plan.strategy == "block_2d" || plan.strategy == "k_split") << plan.explain();
+  for (const Candidate& candidate : plan.candidates) EXPECT_GE(candidate.seconds, plan.seconds());
+  EXPECT_GT(plan.candidates.size(), 20u);
+}
+
+TEST(MatmulPlan, KeepsTheTallOperandWhereItIs) {
+  // B is small: multiply rows where they lie, send B around.
+  const Plan plan = plan_matmul(sharded(64, 1 << 20, 64, 64), cluster());
+  EXPECT_EQ(plan.strategy, "row") << plan.explain();
+  EXPECT_EQ(plan.bytes(), 64 * 64 * 4 * 63);
+}
+
+TEST(MatmulPlan, SplitsALongInnerDimension) {
+  const Sharding rows(Mesh::line(64), split_dim(2, 0));
+  const Sharding columns(Mesh::line(64), split_dim(2, 1));
+  const Plan plan =
+      plan_matmul({64, 64, 1 << 22, DType::kFloat32, columns, rows, std::nullopt}, cluster());
+  EXPECT_EQ(plan.strategy, "k_split") << plan.explain();
+  EXPECT_EQ(plan.detail, "grid 1x1x64");
+}
+
+TEST(MatmulPlan, StaysOnTheRootWhenThatIsFastest) {
+  EXPECT_EQ(plan_matmul(rooted(8, 32, 32, 32), cluster()).strategy, "root");
+  EXPECT_EQ(plan_matmul(rooted(8, 32, 32, 32), cluster()).bytes(), 0);
+  EXPECT_NE(plan_matmul(rooted(8, 32768, 32768, 32768), cluster()).strategy, "root");
+}
+
+TEST(MatmulPlan, CountsTheBytesOfScatterAndGather) {
+  const Plan plan = plan_matmul(rooted(4, 8, 12, 16), cluster(), "row");
+  const int64_t a = 8 * 16 * 4;
+  const int64_t b = 16 * 12 * 4;
+  const int64_t c = 8 * 12 * 4;
+  EXPECT_EQ(plan.bytes(), a * 3 / 4 + b * 3 + c * 3 / 4) << plan.explain();
+}
+
+TEST(MatmulPlan, CutsPanelsUnderAMemoryLimit) {
+  Machine machine = cluster();
+  const MatmulProblem problem = sharded(16, 4096, 4096, 4096);
+  const int64_t unlimited = plan_matmul(problem, machine, "row").memory_per_rank;
+  machine.memory = unlimited / 4;
+  const Plan plan = plan_matmul(problem, machine, "row");
+  EXPECT_GT(plan.setting("panels"), 1);
+  EXPECT_LE(plan.memory_per_rank, machine.memory);
+  machine.memory = 1000;
+  try {
+    plan_matmul(problem, machine);
+    FAIL();
+  } catch (const MemoryError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no plan fits the memory limit"));
+  }
+}
+
+TEST(MatmulPlan, OffersEveryStrategyOnAnyNumberOfRanks) {
+  for (const int ranks : {1, 2, 3, 4, 6, 7, 13, 64}) {
+    for (const char* strategy : {"root", "row", "column", "block_2d", "k_split"}) {
+      for (const int64_t size : {0, 1, 5, 100}) {
+        const Plan plan = plan_matmul(rooted(ranks, size, size + 1, size), cluster(), strategy);
+        EXPECT_EQ(plan.strategy, strategy);
+        EXPECT_EQ(plan.inputs[0].sharding.mesh().size(), ranks);
+      }
+    }
+  }
+  try {
+    plan_matmul(rooted(2, 4, 4, 4), cluster(), "diagonal");
+    FAIL();
+  } catch (const ExecutionError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no strategy \"diagonal\""));
+    EXPECT_THAT(error.what(), HasSubstr("block_2d"));
+  }
+}
+
+TEST(Plan, IsEqualByHashAndPrints) {
+  const Plan plan = plan_matmul(sharded(4, 64, 64, 64), cluster());
+  EXPECT_EQ(plan.hash(), plan_matmul(sharded(4, 64, 64, 64), cluster()).hash());
+  EXPECT_NE(plan.hash(), plan_matmul(sharded(4, 64, 64, 65), cluster()).hash());
+  EXPECT_THAT(plan.explain(), HasSubstr("considered"));
+  EXPECT_THAT(plan.to_json(), HasSubstr("\"op\":\"matmul\""));
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_seconds(0.0015), "1.5 ms");
+}
+
+}  // namespace
+}  // namespace cuop::dist

@@ -1,0 +1,54 @@
+// Tensors whose elements say where they come from, to see what moved where.
+#pragma once
+
+#include "cuop/core/box.h"
+#include "cuop/dist/dist_tensor.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop::dist::testing {
+
+/// 0, 1, 2, ... in row-major order.
+inline Tensor counting(const Shape& shape, DType dtype = DType::kFloat64) {
+  return reshape(arange(0, element_count(shape), 1, dtype), shape);
+}
+
+/// The values in row-major order.
+inline std::vector<double> values(const Tensor& tensor) {
+  const Tensor flat = contiguous(cast(tensor, DType::kFloat64));
+  const double* data = flat.data<double>();
+  return {data, data + flat.size()};
+}
+
+/// `whole` laid out by slicing on every rank, without communication.
+inline DistTensor laid_out(const CommunicatorPtr& comm, const Tensor& whole,
+                           const Sharding& sharding) {
+  const Box box = sharding.owner_box(whole.shape(), comm->rank());
+  Tensor local;
+  if (!box.is_void) {
+    local = whole;
+    for (int axis = 0; axis < box.ndim(); ++axis) {
+      local = slice(local, axis, box.low[axis], box.high[axis]);
+    }
+  }
+  return DistTensor(comm, sharding, whole.shape(), whole.dtype(), local);
+}
+
+/// Shardings of a matrix worth trying on `ranks` ranks.
+inline std::vector<Sharding> matrix_shardings(int ranks) {
+  const Grid2d grid = compute_2d_grid(ranks);
+  const Mesh line = Mesh::line(ranks);
+  const Mesh mesh({grid.rows, grid.cols}, {"a", "b"});
+  using Axes = Spec::Axes;
+  return {Sharding(line, split_dim(2, 0)),
+          Sharding(line, split_dim(2, 1)),
+          Sharding(mesh, P(Axes{"b"}, Axes{"a"})),
+          Sharding(mesh, P(Axes{}, Axes{"a"})),
+          Sharding(mesh, P(Axes{"b", "a"})),
+          Sharding::replicated(line),
+          Sharding::on_rank(line, 0),
+          Sharding::on_rank(line, ranks - 1)};
+}
+
+}  // namespace cuop::dist::testing
