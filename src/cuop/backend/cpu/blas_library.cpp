@@ -4,7 +4,6 @@
 #include <link.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -59,31 +58,6 @@ std::vector<std::string> candidates() {
   return names;
 }
 
-/// OpenBLAS picks AVX2 kernels on AMD's AVX-512 processors when they are younger than itself, at
-/// half the speed. Its own variable tells it otherwise, read once while it is loaded; a value that
-/// the user has set stays.
-class CoreTypeHint {
- public:
-  CoreTypeHint() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    is_set_ = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") &&
-              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512vl") && std::getenv(kName) == nullptr &&
-              setenv(kName, "SkylakeX", 0) == 0;
-#endif
-  }
-  ~CoreTypeHint() {
-    if (is_set_) unsetenv(kName);
-  }
-  CoreTypeHint(const CoreTypeHint&) = delete;
-  CoreTypeHint& operator=(const CoreTypeHint&) = delete;
-
- private:
-  static constexpr const char* kName = "OPENBLAS_CORETYPE";
-  bool is_set_ = false;
-};
-
 struct Loader {
   const DynLib& lib;
   Decoration decoration;
@@ -137,7 +111,6 @@ bool bind(const DynLib& lib, Library& result) {
 
 Library find_library() {
   Library result;
-  const CoreTypeHint hint;
   std::string reasons;
   for (const std::string& candidate : candidates()) {
     // Never closed: DynLib keeps what it has opened until the process ends.
