@@ -1,7 +1,8 @@
 """cuOP: tensors, operators and distributed algorithms from a laptop's CPU to a cluster of GPUs."""
 
-from cuop import errors
+from cuop import errors  # noqa: F401
 from cuop._core import *  # noqa: F403
+from cuop.device import *  # noqa: F403
 from cuop.errors import *  # noqa: F403
 
 __version__ = "0.1.0"

@@ -38,8 +38,8 @@ Tensor import_numpy(nb::handle array) {
       cat("tensor: NumPy dtype ", nb::cast<std::string>(nb::str(dtype)), " has no cuop dtype"));
 }
 
-/// Lists, tuples and numbers: NumPy parses them, and we choose the default width.
-Tensor import_numbers(nb::handle object) {
+/// Lists, tuples and numbers: NumPy parses them; the width is the caller's or our default.
+Tensor import_numbers(nb::handle object, std::optional<DType> dtype) {
   nb::object array;
   try {
     array = numpy("asarray")(object);
@@ -47,24 +47,26 @@ Tensor import_numbers(nb::handle object) {
     throw ShapeError(cat("tensor: the nested list has no regular shape: ", error.what()));
   }
   const Tensor tensor = import_numpy(array);
-  return cast(tensor, default_dtype(tensor.dtype()));
+  return cast(tensor, dtype.value_or(default_dtype(tensor.dtype())));
 }
 
-Tensor import_any(nb::handle object) {
+Tensor import_any(nb::handle object, std::optional<DType> dtype) {
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
   if (is_numpy(object)) return import_numpy(object);
   if (nb::hasattr(object, "__dlpack__")) return import_dlpack(object);
   if (auto tensor = import_buffer(object)) return *tensor;
   if (nb::hasattr(object, "__array__")) return import_numpy(numpy("asarray")(object));
-  return import_numbers(object);
+  return import_numbers(object, dtype);
 }
 
 }  // namespace
 
-Tensor convert_argument(nb::handle object, TypeTag<Tensor>) { return import_any(object); }
+Tensor convert_argument(nb::handle object, TypeTag<Tensor>) {
+  return import_any(object, std::nullopt);
+}
 
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device) {
-  const Tensor source = import_any(object);
+  const Tensor source = import_any(object, dtype);
   const Tensor converted = cast(source, dtype.value_or(source.dtype()));
   const Tensor placed = to_device(converted, device.value_or(backend::current_device()));
   return placed.storage() == source.storage() ? clone(placed) : placed;

@@ -7,6 +7,7 @@ namespace cuop::python {
 
 void bind_errors(nb::module_& m);
 void bind_types(nb::module_& m);
+void bind_linalg_types(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_create(nb::module_& m);
 void bind_view(nb::module_& m);

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
 
@@ -44,6 +45,11 @@ Shape convert_argument(nb::handle object, TypeTag<Shape>);    ///< an int or a s
 Axes convert_argument(nb::handle object, TypeTag<Axes>);
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>);  ///< bool, int, float, complex
 Operand convert_argument(nb::handle object, TypeTag<Operand>);
+// A name such as 'lower', a member of the enum, or an integer where it has one meaning (not Uplo).
+Uplo convert_argument(nb::handle object, TypeTag<Uplo>);
+Side convert_argument(nb::handle object, TypeTag<Side>);
+Trans convert_argument(nb::handle object, TypeTag<Trans>);
+Diag convert_argument(nb::handle object, TypeTag<Diag>);
 
 /// An argument of any kind above. A value that cannot be converted is kept as its error and thrown
 /// when the bound function first uses the argument, so that users see our message and not
@@ -122,6 +128,22 @@ constexpr auto argument_name<Scalar>() {
 template <>
 constexpr auto argument_name<Operand>() {
   return nb::detail::const_name("ArrayLike");
+}
+template <>
+constexpr auto argument_name<Uplo>() {
+  return nb::detail::const_name("UploLike");
+}
+template <>
+constexpr auto argument_name<Side>() {
+  return nb::detail::const_name("SideLike");
+}
+template <>
+constexpr auto argument_name<Trans>() {
+  return nb::detail::const_name("TransLike");
+}
+template <>
+constexpr auto argument_name<Diag>() {
+  return nb::detail::const_name("DiagLike");
 }
 
 }  // namespace cuop::python

@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // tensors may be held by other libraries at exit
   cuop::python::bind_errors(m);
   cuop::python::bind_types(m);
+  cuop::python::bind_linalg_types(m);
   cuop::python::bind_tensor(m);
   cuop::python::bind_create(m);
   cuop::python::bind_view(m);

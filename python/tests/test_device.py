@@ -1,0 +1,76 @@
+"""Devices, memory, and the choices of the BLAS interface as arguments."""
+
+import gc
+
+import pytest
+
+import cuop
+
+HAS_CUDA = cuop.device_count("cuda") > 0
+without_cuda = pytest.mark.skipif(HAS_CUDA, reason="there is a usable GPU")
+
+
+@without_cuda
+def test_the_cpu_is_device_0_of_1():
+    assert cuop.get_device_count() == 1
+    assert cuop.get_device() == 0
+    cuop.set_device(0)
+    cuop.set_device("cpu")
+    assert cuop.current_device() == "cpu"
+    cuop.synchronize()
+
+
+def test_a_device_that_is_absent_is_said():
+    count = cuop.get_device_count()
+    with pytest.raises(cuop.DeviceError, match=f"{count} is out of range; there are {count}"):
+        cuop.set_device(count)
+    with pytest.raises(cuop.DeviceError, match="-1 is out of range"):
+        cuop.set_device(-1)
+    with pytest.raises(cuop.DeviceError, match="'gpu' is not a device; allowed are"):
+        cuop.set_device("gpu")
+
+
+@without_cuda
+@pytest.mark.parametrize("make", [cuop.empty, cuop.zeros])
+def test_asking_for_cuda_without_it_says_what_is_missing_and_how_to_use_the_cpu(make):
+    with pytest.raises(cuop.DeviceError, match=r"cuda:0 is not available: .*use device 'cpu'"):
+        make((2, 2), device="cuda")
+
+
+def test_memory_info_is_free_and_total():
+    free, total = cuop.get_memory_info()
+    assert 0 < free <= total
+
+
+def test_emptying_the_cache_leaves_live_tensors_alone():
+    kept = cuop.ones(100_000)
+    assert cuop.empty_cache() >= 0
+    assert kept.to_numpy().sum() == 100_000
+
+
+def test_a_memory_context_frees_what_is_not_kept():
+    gc.collect()
+    before = cuop.memory_statistics("cpu")["allocated_bytes"]
+    with cuop.memory_context():
+        kept = cuop.ones(1000)
+        cycle = [cuop.ones(1_000_000)]
+        cycle.append(cycle)
+        del cycle
+    after = cuop.memory_statistics("cpu")["allocated_bytes"]
+    assert after - before == kept.nbytes
+
+
+def test_a_memory_context_does_not_hide_errors():
+    with pytest.raises(cuop.ShapeError), cuop.memory_context():
+        cuop.zeros((-1,))
+
+
+def test_lists_become_doubles_without_passing_through_float32():
+    assert cuop.tensor([0.1, 1 / 3], dtype="float64").tolist() == [0.1, 1 / 3]
+
+
+def test_blas_choices_have_the_enum_members():
+    assert cuop.Uplo.LOWER != cuop.Uplo.UPPER
+    assert cuop.Side.LEFT != cuop.Side.RIGHT
+    assert {m.name for m in cuop.Trans} == {"NONE", "TRANS", "CONJ_TRANS"}
+    assert {m.name for m in cuop.Diag} == {"UNIT", "NON_UNIT"}
