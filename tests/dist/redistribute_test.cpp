@@ -5,20 +5,19 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/run_ranks.h"
 #include "cuop/dist/exec/combine.h"
-#include "tests/dist/rank_tensors.h"
+#include "tests/dist/algo_test.h"
 
 namespace cuop::dist {
 namespace {
 
 using testing::counting;
+using testing::failure_of;
 using ::testing::HasSubstr;
+using testing::kRanks;
 using testing::laid_out;
 using testing::matrix_shardings;
 using testing::values;
-
-constexpr int kRanks[] = {1, 2, 3, 4, 7};
 
 TEST(Redistribute, BringsAnythingToAnything) {
   for (const int ranks : kRanks) {
@@ -94,17 +93,6 @@ TEST(DistTensor, StacksPartsOfDifferentSize) {
   });
 }
 
-/// The message that `work` fails with on `rank`; "" when it does not fail.
-template <class Work>
-std::string failure_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(DistTensor, FailsOnEveryRankAndGoesOn) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
     const Mesh line = Mesh::line(3);
@@ -140,12 +128,13 @@ TEST(Combine, FoldsPartialResultsInRankOrder) {
       const std::vector<Box> owners(static_cast<size_t>(ranks), whole_box(shape));
       const Sharding rows(Mesh::line(ranks), split_dim(2, 0));
       const Part mine{full(shape, comm->rank() + 1, DType::kFloat64), whole_box(shape)};
-      // Not commutative: 10 * accumulated + piece spells the order.
-      const Fold spell = [](const Tensor& sum, const Tensor& piece) {
-        const Tensor result = clone(sum);
-        for (int64_t i = 0; i < result.size(); ++i) {
-          const Tensor flat = contiguous(piece);
-          result.data<double>()[i] = 10 * result.data<double>()[i] + flat.data<double>()[i];
+      // Neither commutative nor associative: 10 * so far + next spells the order.
+      const Fold spell = [](const std::vector<Tensor>& pieces) {
+        Tensor result = zeros(pieces[0].shape(), DType::kFloat64);
+        for (const Tensor& piece : pieces) {
+          for (int64_t i = 0; i < result.size(); ++i) {
+            result.data<double>()[i] = 10 * result.data<double>()[i] + piece.data<double>()[i];
+          }
         }
         return result;
       };
@@ -155,6 +144,9 @@ TEST(Combine, FoldsPartialResultsInRankOrder) {
       for (int rank = 1; rank <= ranks; ++rank) expected = 10 * expected + rank;
       for (const double value : values(combined)) EXPECT_EQ(value, expected);
       EXPECT_EQ(combined.shape(), rows.owner_box(shape, comm->rank()).shape());
+      const Tensor sum = combine(*comm, mine, owners, rows.owner_boxes(shape), DType::kFloat64,
+                                 fold_by(ReduceOp::kSum));
+      for (const double value : values(sum)) EXPECT_EQ(value, ranks * (ranks + 1) / 2);
     });
   }
 }

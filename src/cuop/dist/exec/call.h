@@ -21,9 +21,10 @@ namespace cuop::dist {
 
 /// What every distributed operation takes beside its own arguments.
 struct CallOptions {
-  std::string strategy;            ///< forces one of the planner's strategies
-  std::optional<Sharding> output;  ///< where the result is wanted; none leaves it where it is made
-  std::optional<Machine> machine;  ///< figures to plan with, and the memory limit
+  std::string strategy = {};  ///< forces one of the planner's strategies
+  std::optional<Sharding> output =
+      {};  ///< where the result is wanted; none leaves it where it is made
+  std::optional<Machine> machine = {};  ///< figures to plan with, and the memory limit
 };
 
 struct Operation {

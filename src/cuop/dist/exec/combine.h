@@ -12,13 +12,14 @@
 
 namespace cuop::dist {
 
-/// Takes the next rank's piece into the accumulated one (both of one shape) and answers it.
-using Fold = std::function<Tensor(const Tensor& accumulated, const Tensor& piece)>;
+/// One tensor of equal, row-major ones: what the ranks have of a box, in rank order.
+using Fold = std::function<Tensor(const std::vector<Tensor>& pieces)>;
+/// Element-wise; 16-bit floats are accumulated in float32.
+Fold fold_by(ReduceOp op);
 
 /// `owners[r]` is the box of which rank r holds a partial result (empty: none). Answers the
-/// combined tensor of wanted[rank]; undefined where that box is void. Every index of a wanted box
-/// must be in some owner's box, and the owners' intersections with a wanted box must be equal or
-/// empty.
+/// combined tensor of wanted[rank]; undefined where that box is void. Each owner's intersection
+/// with a wanted box must be all of it or empty, and some owner must have it.
 Tensor combine(Communicator& comm, const Part& partial, const std::vector<Box>& owners,
                const std::vector<Box>& wanted, DType dtype, const Fold& fold);
 

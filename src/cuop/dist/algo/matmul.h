@@ -1,0 +1,17 @@
+// Matrix products over ranks; the planner (plan/matmul_plan.h) chooses the grid.
+#pragma once
+
+#include "cuop/dist/exec/call.h"
+
+namespace cuop::dist {
+
+/// C [M, N] = A [M, K] @ B [K, N] in the promoted dtype of both. Strategies: "row", "column",
+/// "block_2d", "k_split". The result stays where it is computed unless `options.output` says
+/// otherwise; `options.machine->memory` limits what a rank may hold. ShapeError, MemoryError.
+DistTensor matmul(const DistTensor& a, const DistTensor& b, const CallOptions& options = {});
+
+/// The same with both matrices on rank 0 and the product there; also strategy "root".
+Tensor matmul_from_root(const CommunicatorPtr& comm, const Tensor& a, const Tensor& b,
+                        const CallOptions& options = {});
+
+}  // namespace cuop::dist

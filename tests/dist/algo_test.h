@@ -1,0 +1,68 @@
+// Frame of the tests of distributed algorithms: random inputs, every number of ranks, the result
+// compared with the same operator on one tensor.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "cuop/core/error.h"
+#include "cuop/dist/comm/run_ranks.h"
+#include "cuop/dist/exec/redistribute.h"
+#include "tests/dist/rank_tensors.h"
+
+namespace cuop::dist::testing {
+
+inline constexpr int kRanks[] = {1, 2, 3, 4, 7};
+
+/// Uniform in [-1, 1), the same on every rank.
+inline Tensor noise(const Shape& shape, DType dtype = DType::kFloat64, unsigned seed = 1) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+  Tensor result = empty(shape, DType::kFloat64);
+  for (int64_t i = 0; i < result.size(); ++i) result.data<double>()[i] = uniform(generator);
+  return cast(result, dtype);
+}
+
+inline Tensor on_root(const CommunicatorPtr& comm, const Tensor& tensor) {
+  return comm->rank() == 0 ? tensor : Tensor();
+}
+
+/// Same shape and dtype, and no element further off than `tolerance` (0: equal; NaN equals NaN).
+inline void expect_close(const Tensor& given, const Tensor& expected, double tolerance,
+                         const std::string& what) {
+  ASSERT_TRUE(given.is_defined()) << what;
+  ASSERT_EQ(given.shape(), expected.shape()) << what;
+  ASSERT_EQ(given.dtype(), expected.dtype()) << what;
+  const std::vector<double> a = values(given);
+  const std::vector<double> b = values(expected);
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    ASSERT_LE(std::abs(a[i] - b[i]), tolerance) << what << " element " << i;
+  }
+}
+
+/// A result given on the root must equal `expected` and be undefined elsewhere.
+inline void expect_rooted(const CommunicatorPtr& comm, const Tensor& given, const Tensor& expected,
+                          double tolerance, const std::string& what) {
+  if (comm->rank() == 0) {
+    expect_close(given, expected, tolerance, what);
+  } else {
+    EXPECT_FALSE(given.is_defined()) << what;
+  }
+}
+
+/// What `work` fails with; "" when it does not fail.
+template <class Work>
+std::string failure_of(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace cuop::dist::testing
