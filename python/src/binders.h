@@ -13,5 +13,6 @@ void bind_create(nb::module_& m);
 void bind_view(nb::module_& m);
 void bind_device(nb::module_& m);
 void bind_matmul(nb::module_& m);
+void bind_blas(nb::module_& m);
 
 }  // namespace cuop::python

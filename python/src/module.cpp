@@ -11,4 +11,5 @@ NB_MODULE(_core, m) {
   cuop::python::bind_view(m);
   cuop::python::bind_device(m);
   cuop::python::bind_matmul(m);
+  cuop::python::bind_blas(m);
 }

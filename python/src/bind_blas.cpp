@@ -1,0 +1,88 @@
+#include "binders.h"
+#include "cuop/backend/cpu/blas.h"
+#include "cuop/ops/blas/blas.h"
+
+namespace cuop::python {
+
+namespace {
+
+using Out = std::optional<Tensor>;
+
+nb::object dot_product(const Arg<Tensor>& x, const Arg<Tensor>& y, bool conjugate) {
+  std::complex<double> sum;
+  {
+    const nb::gil_scoped_release released;
+    sum = dot(x, y, conjugate);
+  }
+  if (is_complex(promote(x->dtype(), y->dtype()))) {
+    return nb::module_::import_("builtins").attr("complex")(sum.real(), sum.imag());
+  }
+  return nb::float_(sum.real());
+}
+
+nb::dict blas_info() {
+  const backend::blas::Info& info = backend::blas::info();
+  nb::dict result;
+  result["available"] = info.is_available;
+  result["path"] = info.path;
+  result["version"] = info.version;
+  result["core"] = info.core;
+  result["integer_bits"] = info.integer_bits;
+  result["threads_controlled"] = info.is_thread_controlled;
+  result["reason"] = info.reason;
+  return result;
+}
+
+}  // namespace
+
+void bind_blas(nb::module_& m) {
+  m.def(
+      "scal",
+      [](Arg<Scalar> alpha, Arg<Tensor> x, Out out) { return scal(*alpha, x, pointer(out)); },
+      "alpha"_a, "x"_a, nb::kw_only(), "out"_a = nb::none(), Released(),
+      "alpha * x of any shape, for floating and complex dtypes; `out` may be x.");
+  m.def(
+      "axpy",
+      [](Arg<Scalar> alpha, Arg<Tensor> x, Arg<Tensor> y, Out out) {
+        return axpy(*alpha, x, y, pointer(out));
+      },
+      "alpha"_a, "x"_a, "y"_a, nb::kw_only(), "out"_a = nb::none(), Released(),
+      "alpha * x + y for equal shapes, floating and complex dtypes; `out` may be x or y.");
+  m.def("dot", &dot_product, "x"_a, "y"_a, nb::kw_only(), "conjugate"_a = false,
+        "Sum of x * y (of conj(x) * y when `conjugate`) over two vectors, as a Python float or "
+        "complex. Accumulated in double; the same bits on any number of threads.");
+  m.def(
+      "gemv",
+      [](Arg<Tensor> a, Arg<Tensor> x, Arg<Trans> trans, Arg<Scalar> alpha, Arg<Scalar> beta,
+         Out out) {
+        return gemv(a, x, {*trans, *alpha, *beta}, pointer(out));
+      },
+      "a"_a, "x"_a, nb::kw_only(), "trans"_a = "none", "alpha"_a = 1, "beta"_a = 0,
+      "out"_a = nb::none(), Released(),
+      "alpha * op(a) @ x + beta * out for a [M, N]. A beta other than 0 needs `out`.");
+  m.def(
+      "symm",
+      [](Arg<Tensor> a, Arg<Tensor> b, Arg<Side> side, Arg<Uplo> uplo, Arg<Scalar> alpha,
+         Arg<Scalar> beta, Out out) {
+        return symm(a, b, {*side, *uplo, *alpha, *beta}, pointer(out));
+      },
+      "a"_a, "b"_a, nb::kw_only(), "side"_a = "left", "uplo"_a = "upper", "alpha"_a = 1,
+      "beta"_a = 0, "out"_a = nb::none(), Released(),
+      "alpha * a @ b + beta * out (b @ a for side='right') with a symmetric a, of which only the "
+      "`uplo` triangle is read.");
+  m.def(
+      "trsm",
+      [](Arg<Tensor> a, Arg<Tensor> b, Arg<Side> side, Arg<Uplo> uplo, Arg<Trans> trans,
+         Arg<Diag> diag, Arg<Scalar> alpha, Out out) {
+        return trsm(a, b, {*side, *uplo, *trans, *diag, *alpha}, pointer(out));
+      },
+      "a"_a, "b"_a, nb::kw_only(), "side"_a = "left", "uplo"_a = "lower", "trans"_a = "none",
+      "diag"_a = "non_unit", "alpha"_a = 1, "out"_a = nb::none(), Released(),
+      "Solves op(a) x = alpha * b, or x op(a) = alpha * b for side='right', with a triangular a. "
+      "`out` may be b.");
+  m.def("blas_info", &blas_info,
+        "The CPU's BLAS library: a dict of available, path, version, core, integer_bits, "
+        "threads_controlled and, when there is none, the reason.");
+}
+
+}  // namespace cuop::python

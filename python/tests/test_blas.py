@@ -1,0 +1,252 @@
+"""The BLAS operations against NumPy and SciPy in higher precision."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cuop
+
+SETTINGS = settings(max_examples=60, deadline=None)
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
+HALVES = {"float16": 2e-3, "bfloat16": 1.6e-2}
+BLAS_DTYPES = st.sampled_from(list(TOLERANCE))
+LEVEL1_DTYPES = st.sampled_from([*TOLERANCE, *HALVES])
+LENGTHS = st.sampled_from([0, 1, 2, 7, 31, 64, 1000, 4099, 70001])
+ORDERS = st.sampled_from([0, 1, 2, 5, 17, 40])
+KINDS = st.sampled_from(["plain", "transposed", "strided", "reversed"])
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_array(rng, shape, dtype):
+    values = rng.standard_normal(shape)
+    if dtype.startswith("complex"):
+        values = values + 1j * rng.standard_normal(shape)
+    return values.astype("float16" if dtype == "bfloat16" else dtype)
+
+
+def wide(array):
+    return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
+
+
+def layout(array, kind):
+    """A tensor with the array's values under other strides; its memory is writable."""
+    if kind == "transposed":
+        return cuop.from_dlpack(np.array(array.T, order="C").T)
+    if kind == "strided":
+        base = np.zeros(tuple(2 * n for n in array.shape), array.dtype)
+        view = base[tuple(slice(None, None, 2) for _ in array.shape)]
+        view[...] = array
+        return cuop.from_dlpack(view)
+    if kind == "reversed":
+        return cuop.from_dlpack(np.array(array[::-1], order="C")[::-1])
+    return cuop.tensor(array)
+
+
+def close(got, expected, dtype, scale=1.0):
+    tolerance = {**TOLERANCE, **HALVES}[dtype]
+    got = got.to("float32").to_numpy() if dtype == "bfloat16" else got.to_numpy()
+    assert got.shape == expected.shape
+    assert np.all(np.abs(got - expected) <= tolerance * (scale + np.abs(expected)))
+
+
+@SETTINGS
+@given(n=LENGTHS, dtype=LEVEL1_DTYPES, kinds=st.tuples(KINDS, KINDS, KINDS), seed=SEEDS)
+def test_axpy_and_scal(n, dtype, kinds, seed):
+    rng = np.random.default_rng(seed)
+    alpha = 0.75 - (0.5j if dtype.startswith("complex") else 0)
+    x, y = random_array(rng, n, dtype), random_array(rng, n, dtype)
+    tx, ty = layout(x, kinds[0]), layout(y, kinds[1])
+    out = layout(np.zeros_like(x), kinds[2])
+    if dtype == "bfloat16":
+        tx, ty, out = tx.to(dtype), ty.to(dtype), out.to(dtype)
+        x, y = tx.to("float32").to_numpy(), ty.to("float32").to_numpy()
+    expected = alpha * wide(x) + wide(y)
+    assert cuop.axpy(alpha, tx, ty, out=out).shape == (n,)
+    close(out, expected, dtype)
+    cuop.axpy(alpha, tx, ty, out=ty)
+    close(ty, expected, dtype)
+    close(cuop.scal(alpha, tx), alpha * wide(x), dtype)
+    cuop.scal(alpha, tx, out=tx)
+    close(tx, alpha * wide(x), dtype)
+
+
+@SETTINGS
+@given(n=LENGTHS, dtype=LEVEL1_DTYPES, kinds=st.tuples(KINDS, KINDS), seed=SEEDS)
+def test_dot(n, dtype, kinds, seed):
+    rng = np.random.default_rng(seed)
+    x, y = random_array(rng, n, dtype), random_array(rng, n, dtype)
+    tx, ty = layout(x, kinds[0]), layout(y, kinds[1])
+    if dtype == "bfloat16":
+        tx, ty = tx.to(dtype), ty.to(dtype)
+        x, y = tx.to("float32").to_numpy(), ty.to("float32").to_numpy()
+    for conjugate in (False, True):
+        got = cuop.dot(tx, ty, conjugate=conjugate)
+        assert isinstance(got, complex if dtype.startswith("complex") else float)
+        expected = np.vdot(wide(x), wide(y)) if conjugate else np.dot(wide(x), wide(y))
+        # Every dtype accumulates in double.
+        assert abs(got - expected) <= 1e-13 * (1 + np.abs(wide(x)) @ np.abs(wide(y)))
+
+
+def test_axpy_takes_any_shape():
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    got = cuop.axpy(2, cuop.tensor(x), cuop.ones((2, 3, 4)))
+    np.testing.assert_array_equal(got.to_numpy(), 2 * x + 1)
+
+
+@SETTINGS
+@given(
+    m=ORDERS,
+    n=ORDERS,
+    dtype=BLAS_DTYPES,
+    trans=st.sampled_from(["none", "trans", "conj_trans"]),
+    kinds=st.tuples(KINDS, KINDS, KINDS),
+    beta=st.sampled_from([0, 1, -0.5]),
+    seed=SEEDS,
+)
+def test_gemv(m, n, dtype, trans, kinds, beta, seed):
+    rng = np.random.default_rng(seed)
+    a = random_array(rng, (m, n), dtype)
+    op = {"none": a, "trans": a.T, "conj_trans": a.conj().T}[trans]
+    x, y = random_array(rng, op.shape[1], dtype), random_array(rng, op.shape[0], dtype)
+    if beta == 0:
+        y[:] = np.nan
+    out = layout(y, kinds[2])
+    cuop.gemv(layout(a, kinds[0]), layout(x, kinds[1]), trans=trans, alpha=1.5, beta=beta, out=out)
+    expected = 1.5 * (wide(op) @ wide(x)) + (beta * wide(y) if beta else 0)
+    close(out, expected, dtype, scale=n + m)
+
+
+@SETTINGS
+@given(
+    m=ORDERS,
+    n=ORDERS,
+    dtype=BLAS_DTYPES,
+    side=st.sampled_from(["left", "right"]),
+    uplo=st.sampled_from(["lower", "upper"]),
+    kinds=st.tuples(KINDS, KINDS, KINDS),
+    beta=st.sampled_from([0, 2]),
+    seed=SEEDS,
+)
+def test_symm(m, n, dtype, side, uplo, kinds, beta, seed):
+    rng = np.random.default_rng(seed)
+    order = m if side == "left" else n
+    a, b, c = (random_array(rng, s, dtype) for s in ((order, order), (m, n), (m, n)))
+    triangle = np.tril(a) if uplo == "lower" else np.triu(a)
+    full = triangle + triangle.T - np.diag(np.diag(a))
+    # The other triangle must not be read.
+    poisoned = np.where(triangle != 0, a, np.nan).astype(dtype)
+    if beta == 0:
+        c[:] = np.nan
+    out = layout(c, kinds[2])
+    cuop.symm(
+        layout(poisoned, kinds[0]), layout(b, kinds[1]), side=side, uplo=uplo, beta=beta, out=out
+    )
+    left, right = (full, b) if side == "left" else (b, full)
+    expected = wide(left) @ wide(right) + (beta * wide(c) if beta else 0)
+    close(out, expected, dtype, scale=order)
+
+
+@SETTINGS
+@given(
+    m=ORDERS,
+    n=ORDERS,
+    dtype=BLAS_DTYPES,
+    side=st.sampled_from(["left", "right"]),
+    uplo=st.sampled_from(["lower", "upper"]),
+    trans=st.sampled_from(["none", "trans", "conj_trans"]),
+    diag=st.sampled_from(["unit", "non_unit"]),
+    kinds=st.tuples(KINDS, KINDS),
+    in_place=st.booleans(),
+    seed=SEEDS,
+)
+def test_trsm(m, n, dtype, side, uplo, trans, diag, kinds, in_place, seed):
+    rng = np.random.default_rng(seed)
+    order = m if side == "left" else n
+    a = (random_array(rng, (order, order), dtype) / max(order, 1)).astype(dtype)
+    a += np.diag(np.full(order, 2)).astype(dtype)
+    b = random_array(rng, (m, n), dtype)
+    triangle = np.tril(a) if uplo == "lower" else np.triu(a)
+    poisoned = np.where(triangle != 0, a, np.nan).astype(dtype)
+    matrix = wide(triangle)
+    if diag == "unit":
+        np.fill_diagonal(matrix, 1)
+        np.fill_diagonal(poisoned, np.nan)
+    op = {"none": matrix, "trans": matrix.T, "conj_trans": matrix.conj().T}[trans]
+    tb = layout(b, kinds[1])
+    x = cuop.trsm(
+        layout(poisoned, kinds[0]),
+        tb,
+        side=side,
+        uplo=uplo,
+        trans=trans,
+        diag=diag,
+        alpha=2,
+        out=tb if in_place else None,
+    )
+    if 0 in (m, n):
+        assert x.shape == (m, n)
+        return
+    if side == "left":
+        expected = scipy.linalg.solve(op, 2 * wide(b))
+    else:
+        expected = scipy.linalg.solve(op.T, 2 * wide(b).T).T
+    close(x, expected, dtype, scale=np.abs(expected).max())
+    if in_place:
+        np.testing.assert_array_equal(tb.to_numpy(), x.to_numpy())
+
+
+def test_documented_integers_and_enums():
+    a, b = cuop.eye(2), cuop.ones((2, 3))
+    for side in (0, "left", cuop.Side.LEFT):
+        assert cuop.trsm(a, b, side=side, uplo=cuop.Uplo.LOWER, trans=0, diag=0).shape == (2, 3)
+
+
+def test_blas_info_names_the_library():
+    info = cuop.blas_info()
+    assert info["available"] == bool(info["path"])
+    assert info["integer_bits"] in ((32, 64) if info["available"] else (0,))
+
+
+def z(*shape, dtype="float32"):
+    return cuop.zeros(shape, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: cuop.scal(1, z(2, dtype="int32")), cuop.DTypeError, "scal: dtype int32"),
+        (lambda: cuop.scal(1j, z(2)), cuop.ExecutionError, "alpha is complex"),
+        (lambda: cuop.axpy(1, z(2), z(3)), cuop.ShapeError, "axpy: x has shape"),
+        (lambda: cuop.dot(z(2), z(3)), cuop.ShapeError, "dot: x has 2 elements, y has 3"),
+        (lambda: cuop.dot(z(2, 2), z(2)), cuop.ShapeError, "it needs 1 dimension"),
+        (lambda: cuop.gemv(z(2, 3), z(2)), cuop.ShapeError, "gemv: x has 2 elements.*needs 3"),
+        (lambda: cuop.gemv(z(2), z(2)), cuop.ShapeError, "a has shape.*2 dimensions"),
+        (
+            lambda: cuop.gemv(z(2, 2, dtype="float16"), z(2, dtype="float16")),
+            cuop.DTypeError,
+            "float16",
+        ),
+        (lambda: cuop.gemv(z(2, 2), z(2), beta=1), cuop.ExecutionError, "pass out"),
+        (lambda: cuop.symm(z(2, 3), z(3, 2)), cuop.ShapeError, "must be square"),
+        (lambda: cuop.symm(z(2, 2), z(3, 2)), cuop.ShapeError, r"must be \[3, 3\]"),
+        (lambda: cuop.symm(z(2, 2), z(3, 2), side="middle"), cuop.ExecutionError, "middle"),
+        (lambda: cuop.trsm(z(2, 2), z(3, 3), side="right"), cuop.ShapeError, "on the right"),
+        (lambda: cuop.trsm(z(2, 2), z(2, 3), out=z(3, 2)), cuop.ShapeError, "output has shape"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_outputs_may_not_overlap_partly():
+    t = z(10)
+    base = np.zeros(11, np.float32)
+    x, y = cuop.from_dlpack(base[:10]), cuop.from_dlpack(base[1:])
+    with pytest.raises(cuop.ExecutionError, match="shares memory with x"):
+        cuop.axpy(1, x, t, out=y)
+    a = z(3, 3)
+    with pytest.raises(cuop.ExecutionError, match="shares memory with a"):
+        cuop.trsm(a, z(3, 3), out=a)

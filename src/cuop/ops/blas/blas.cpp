@@ -1,0 +1,178 @@
+#include "cuop/ops/blas/blas.h"
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/blas/blas_kernels.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/output.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const Tensor&)> kScal{
+    "scal", &kernels::axpy_cpu};
+constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const Tensor&)> kAxpy{
+    "axpy", &kernels::axpy_cpu};
+constexpr backend::Slot<std::complex<double>(const Tensor&, const Tensor&, bool)> kDot{
+    "dot", &kernels::dot_cpu};
+constexpr backend::Slot<void(const Tensor&, const Tensor&, const GemvOptions&, const Tensor&)>
+    kGemv{"gemv", &kernels::gemv_cpu};
+constexpr backend::Slot<void(const Tensor&, const Tensor&, const SymmOptions&, const Tensor&)>
+    kSymm{"symm", &kernels::symm_cpu};
+constexpr backend::Slot<void(const Tensor&, const Tensor&, const TrsmOptions&, const Tensor&)>
+    kTrsm{"trsm", &kernels::trsm_cpu};
+
+/// DTypeError unless the dtype is inexact (level 1) or one that BLAS has (the others).
+void check_dtype(const char* who, DType dtype, bool allows_half) {
+  if (allows_half) {
+    visit_dtype(
+        TypeList<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>{}, dtype,
+        who, [](auto) {});
+  } else {
+    visit_dtype(FloatComplexTypes{}, dtype, who, [](auto) {});
+  }
+}
+
+void check_coefficient(const char* who, const char* name, const Scalar& value, DType dtype) {
+  if (value.is_complex() && !is_complex(dtype)) {
+    throw ExecutionError(cat(who, ": ", name, " is complex, the tensors are ", dtype));
+  }
+}
+
+bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
+
+void check_beta(const char* who, const Scalar& beta, DType dtype, const Tensor* out) {
+  check_coefficient(who, "beta", beta, dtype);
+  if (!is_zero(beta) && (out == nullptr || !out->is_defined())) {
+    throw ExecutionError(cat(who, ": beta is not 0, but there is no output to scale; pass out"));
+  }
+}
+
+void check_ndim(const char* who, const char* name, const Tensor& t, int ndim) {
+  if (t.ndim() != ndim) {
+    throw ShapeError(cat(who, ": ", name, " has shape ", t.shape(), "; it needs ", ndim,
+                         ndim == 1 ? " dimension" : " dimensions"));
+  }
+}
+
+/// a [n, n] whose order must be the rows (left) or columns (right) of b.
+void check_square(const char* who, const Tensor& a, const Tensor& b, Side side) {
+  check_ndim(who, "a", a, 2);
+  check_ndim(who, "b", b, 2);
+  if (a.shape(0) != a.shape(1)) {
+    throw ShapeError(cat(who, ": a has shape ", a.shape(), "; it must be square"));
+  }
+  const int64_t order = b.shape(side == Side::kLeft ? 0 : 1);
+  if (a.shape(0) != order) {
+    throw ShapeError(cat(who, ": a of shape ", a.shape(), " on the ",
+                         side == Side::kLeft ? "left" : "right", " of b of shape ", b.shape(),
+                         " must be [", order, ", ", order, "]"));
+  }
+}
+
+}  // namespace
+
+Tensor scal(Scalar alpha, const Tensor& x, const Tensor* out) {
+  trace::Span span("scal", "op");
+  const Device device = common_device("scal", {&x, out});
+  check_dtype("scal", x.dtype(), true);
+  check_coefficient("scal", "alpha", alpha, x.dtype());
+  const Tensor result = prepare_output("scal", out, x.shape(), x.dtype(), device);
+  check_same_or_no_overlap("scal", result, x, "x");
+  span.add_bytes(2 * x.nbytes());
+  if (result.size() > 0) kScal(device, alpha, x, static_cast<const Tensor*>(nullptr), result);
+  return result;
+}
+
+Tensor axpy(Scalar alpha, const Tensor& x, const Tensor& y, const Tensor* out) {
+  trace::Span span("axpy", "op");
+  const Device device = common_device("axpy", {&x, &y, out});
+  const DType dtype = promote(x.dtype(), y.dtype());
+  check_dtype("axpy", dtype, true);
+  check_coefficient("axpy", "alpha", alpha, dtype);
+  if (!(x.shape() == y.shape())) {
+    throw ShapeError(
+        cat("axpy: x has shape ", x.shape(), ", y has ", y.shape(), "; the two must be equal"));
+  }
+  const Tensor result = prepare_output("axpy", out, x.shape(), dtype, device);
+  check_same_or_no_overlap("axpy", result, x, "x");
+  check_same_or_no_overlap("axpy", result, y, "y");
+  span.add_bytes(x.nbytes() + y.nbytes() + result.nbytes());
+  if (result.size() == 0) return result;
+  const Tensor addend = cast(y, dtype);
+  kAxpy(device, alpha, cast(x, dtype), &addend, result);
+  return result;
+}
+
+std::complex<double> dot(const Tensor& x, const Tensor& y, bool conjugate) {
+  trace::Span span("dot", "op");
+  const Device device = common_device("dot", {&x, &y});
+  const DType dtype = promote(x.dtype(), y.dtype());
+  check_dtype("dot", dtype, true);
+  check_ndim("dot", "x", x, 1);
+  check_ndim("dot", "y", y, 1);
+  if (x.shape(0) != y.shape(0)) {
+    throw ShapeError(
+        cat("dot: x has ", x.shape(0), " elements, y has ", y.shape(0), "; the two must be equal"));
+  }
+  span.add_bytes(x.nbytes() + y.nbytes());
+  return kDot(device, cast(x, dtype), cast(y, dtype), conjugate);
+}
+
+Tensor gemv(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor* out) {
+  trace::Span span("gemv", "op");
+  const Device device = common_device("gemv", {&a, &x, out});
+  const DType dtype = promote(a.dtype(), x.dtype());
+  check_dtype("gemv", dtype, false);
+  check_coefficient("gemv", "alpha", options.alpha, dtype);
+  check_beta("gemv", options.beta, dtype, out);
+  check_ndim("gemv", "a", a, 2);
+  check_ndim("gemv", "x", x, 1);
+  const bool is_plain = options.trans == Trans::kNone;
+  if (x.shape(0) != a.shape(is_plain ? 1 : 0)) {
+    throw ShapeError(cat("gemv: x has ", x.shape(0), " elements, a of shape ", a.shape(),
+                         is_plain ? "" : " transposed", " needs ", a.shape(is_plain ? 1 : 0)));
+  }
+  const Tensor result = prepare_output("gemv", out, {a.shape(is_plain ? 0 : 1)}, dtype, device);
+  check_no_overlap("gemv", result, a, "a");
+  check_no_overlap("gemv", result, x, "x");
+  span.add_bytes(a.nbytes() + x.nbytes() + result.nbytes());
+  span.add_flops(2.0 * static_cast<double>(a.size()));
+  if (result.size() > 0) kGemv(device, cast(a, dtype), cast(x, dtype), options, result);
+  return result;
+}
+
+Tensor symm(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor* out) {
+  trace::Span span("symm", "op");
+  const Device device = common_device("symm", {&a, &b, out});
+  const DType dtype = promote(a.dtype(), b.dtype());
+  check_dtype("symm", dtype, false);
+  check_coefficient("symm", "alpha", options.alpha, dtype);
+  check_beta("symm", options.beta, dtype, out);
+  check_square("symm", a, b, options.side);
+  const Tensor result = prepare_output("symm", out, b.shape(), dtype, device);
+  check_no_overlap("symm", result, a, "a");
+  check_no_overlap("symm", result, b, "b");
+  span.add_flops(2.0 * static_cast<double>(b.size()) * static_cast<double>(a.shape(0)));
+  if (result.size() > 0) kSymm(device, cast(a, dtype), cast(b, dtype), options, result);
+  return result;
+}
+
+Tensor trsm(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor* out) {
+  trace::Span span("trsm", "op");
+  const Device device = common_device("trsm", {&a, &b, out});
+  const DType dtype = promote(a.dtype(), b.dtype());
+  check_dtype("trsm", dtype, false);
+  check_coefficient("trsm", "alpha", options.alpha, dtype);
+  check_square("trsm", a, b, options.side);
+  const Tensor result = prepare_output("trsm", out, b.shape(), dtype, device);
+  check_no_overlap("trsm", result, a, "a");
+  check_same_or_no_overlap("trsm", result, b, "b");
+  span.add_flops(static_cast<double>(b.size()) * static_cast<double>(a.shape(0)));
+  if (result.size() > 0) kTrsm(device, cast(a, dtype), cast(b, dtype), options, result);
+  return result;
+}
+
+}  // namespace cuop

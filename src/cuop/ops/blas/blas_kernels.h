@@ -1,0 +1,18 @@
+// Internal: the BLAS operations after all checks. Tensors of one call share dtype and device.
+#pragma once
+
+#include "cuop/ops/blas/blas.h"
+
+namespace cuop::kernels {
+
+/// out <- alpha * x + y, or alpha * x when y is null; equal shapes, any strides, out may be x or y.
+void axpy_cpu(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out);
+std::complex<double> dot_cpu(const Tensor& x, const Tensor& y, bool conjugate);
+
+// Nothing is empty but perhaps the inner axis of gemv; the output overlaps no input, but x may be b
+// in trsm.
+void gemv_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
+void symm_cpu(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c);
+void trsm_cpu(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x);
+
+}  // namespace cuop::kernels

@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <vector>
+
+#include "cuop/backend/cpu/half_convert.h"
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/blas/blas_kernels.h"
+#include "cuop/ops/blas/level1_kernels.h"
+#include "cuop/ops/convert.h"
+#include "cuop/ops/strided.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+using Level1Types =
+    TypeList<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>;
+
+template <class T>
+inline constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+/// The type in which T is computed.
+template <class T>
+using Compute = std::conditional_t<is_half<T>, float, T>;
+
+/// Elements handled at a time: small enough for the first cache, with room for three vectors.
+constexpr int64_t kBlock = 1024;
+/// Elements below which another thread does not pay.
+constexpr int64_t kGrain = 32768;
+
+/// `count` elements as a contiguous vector: where they lie when they are one, else in `room`.
+template <class T>
+const Compute<T>* load(const T* from, int64_t step, int64_t count, Compute<T>* room) {
+  if constexpr (is_half<T>) {
+    if (step == 1) {
+      backend::to_float(from, room, count);
+      return room;
+    }
+  } else {
+    if (step == 1) return from;
+  }
+  for (int64_t i = 0; i < count; ++i) room[i] = static_cast<Compute<T>>(from[i * step]);
+  return room;
+}
+
+template <class T>
+void store(const Compute<T>* from, int64_t count, T* to, int64_t step) {
+  if constexpr (is_half<T>) {
+    if (step == 1) {
+      backend::from_float(from, to, count);
+      return;
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) to[i * step] = static_cast<T>(from[i]);
+}
+
+template <class T>
+void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out) {
+  using C = Compute<T>;
+  const Level1<C>& kernels = level1<C>();
+  const C factor = convert_scalar<C>(alpha);
+  const Tensor& addend = y != nullptr ? *y : x;
+  const auto nest =
+      make_loop_nest<3>(out.shape(), {&out.strides(), &x.strides(), &addend.strides()});
+  T* const out_data = out.data<T>();
+  const T* const x_data = x.data<T>();
+  const T* const y_data = addend.data<T>();
+  const auto [size, steps] = nest.inner();
+  const int64_t blocks = (size + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::min(size, kBlock));
+  backend::parallel_for(nest.outer_size() * blocks, grain, [&](int64_t begin, int64_t end) {
+    C room_x[kBlock], room_y[kBlock], room_out[kBlock];
+    for (int64_t i = begin; i < end; ++i) {
+      const auto offsets = nest.row_offsets(i / blocks);
+      const int64_t first = i % blocks * kBlock, count = std::min(kBlock, size - first);
+      T* const target = out_data + offsets[0] + first * steps[0];
+      const C* const from = load(x_data + offsets[1] + first * steps[1], steps[1], count, room_x);
+      C* result = room_out;
+      if constexpr (!is_half<T>) {
+        if (steps[0] == 1) result = target;
+      }
+      if (y == nullptr) {
+        kernels.scal(count, factor, from, result);
+      } else {
+        const C* const added =
+            load(y_data + offsets[2] + first * steps[2], steps[2], count, room_y);
+        kernels.axpy(count, factor, from, added, result);
+      }
+      if (result == room_out) store(room_out, count, target, steps[0]);
+    }
+  });
+}
+
+template <class T>
+std::complex<double> dot_typed(const Tensor& x, const Tensor& y, bool conjugate) {
+  using C = Compute<T>;
+  const Level1<C>& kernels = level1<C>();
+  const int64_t size = x.size();
+  const T* const x_data = x.data<T>();
+  const T* const y_data = y.data<T>();
+  const int64_t x_step = x.strides()[0], y_step = y.strides()[0];
+  // One partial sum for each fixed piece, added in order: the same bits on any number of threads.
+  std::vector<std::complex<double>> partial(static_cast<size_t>((size + kGrain - 1) / kGrain));
+  backend::parallel_for(static_cast<int64_t>(partial.size()), 1, [&](int64_t begin, int64_t end) {
+    C room_x[kBlock], room_y[kBlock];
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t last = std::min(size, (piece + 1) * kGrain);
+      const bool is_dense = !is_half<T> && x_step == 1 && y_step == 1;
+      const int64_t block = is_dense ? kGrain : kBlock;
+      std::complex<double> sum = 0;
+      for (int64_t i = piece * kGrain; i < last; i += block) {
+        const int64_t count = std::min(block, last - i);
+        sum += kernels.dot(count, load(x_data + i * x_step, x_step, count, room_x),
+                           load(y_data + i * y_step, y_step, count, room_y), conjugate);
+      }
+      partial[static_cast<size_t>(piece)] = sum;
+    }
+  });
+  std::complex<double> total = 0;
+  for (const std::complex<double>& sum : partial) total += sum;
+  return total;
+}
+
+const Level1Kernels& all_kernels() {
+  return isa::choose(
+      []<class Level>(Level) -> const Level1Kernels& { return level1_kernels<Level>(); });
+}
+
+}  // namespace
+
+template <>
+const Level1<float>& level1<float>() {
+  return all_kernels().s;
+}
+template <>
+const Level1<double>& level1<double>() {
+  return all_kernels().d;
+}
+template <>
+const Level1<std::complex<float>>& level1<std::complex<float>>() {
+  return all_kernels().c;
+}
+template <>
+const Level1<std::complex<double>>& level1<std::complex<double>>() {
+  return all_kernels().z;
+}
+
+void axpy_cpu(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out) {
+  visit_dtype(Level1Types{}, out.dtype(), y != nullptr ? "axpy" : "scal",
+              [&]<class T>(TypeTag<T>) { axpy_typed<T>(alpha, x, y, out); });
+}
+
+std::complex<double> dot_cpu(const Tensor& x, const Tensor& y, bool conjugate) {
+  return visit_dtype(Level1Types{}, x.dtype(), "dot",
+                     [&]<class T>(TypeTag<T>) { return dot_typed<T>(x, y, conjugate); });
+}
+
+}  // namespace cuop::kernels
