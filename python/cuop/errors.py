@@ -9,6 +9,7 @@ __all__ = [
     "DeviceError",
     "Error",
     "ExecutionError",
+    "FileError",
     "IndexError",
     "MemoryError",
     "NotImplementedError",
@@ -55,6 +56,10 @@ class DeviceError(Error, RuntimeError):
 
 class IndexError(Error, builtins.IndexError):
     """An index outside its axis."""
+
+
+class FileError(Error, OSError):
+    """A file that cannot be read or written."""
 
 
 class CommunicationError(Error, RuntimeError):

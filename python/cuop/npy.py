@@ -1,0 +1,97 @@
+"""Tensors from .npy files without reading them whole, and back."""
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from cuop._core import Tensor, asarray
+from cuop.errors import FileError
+from cuop.files import replace_file
+
+__all__ = ["load", "open_npy", "save"]
+
+_CHUNK_BYTES = 16 << 20
+
+
+def open_npy(path: str | os.PathLike) -> np.ndarray:
+    """Map a .npy file into memory, read-only.
+
+    Raises FileError when the file is missing, unreadable, not .npy, truncated, or holds
+    Fortran-ordered, object or structured data.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as file:
+            shape, is_fortran, dtype = _read_header(file, path)
+            offset, size = file.tell(), os.fstat(file.fileno()).st_size
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"load: {path} cannot be read: {error.strerror}") from error
+    if dtype.hasobject or dtype.kind not in "biufc":
+        raise FileError(
+            f"load: {path} holds {dtype}, allowed are bool, integer, float and complex numbers"
+        )
+    if is_fortran and len(shape) > 1:
+        raise FileError(
+            f"load: {path} is Fortran-ordered, allowed is C order; convert it with "
+            "np.save(path, np.ascontiguousarray(np.load(path)))"
+        )
+    needed = math.prod(shape) * dtype.itemsize
+    if size - offset < needed:
+        raise FileError(
+            f"load: {path} is truncated: {shape} {dtype} needs {needed} bytes of data, "
+            f"the file has {size - offset}"
+        )
+    if needed == 0:
+        return np.empty(shape, dtype)
+    return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
+
+
+def load(path: str | os.PathLike) -> Tensor:
+    """The contents of a .npy file as a read-only tensor over the mapped file.
+
+    Pages are read when they are first used. Raises FileError as `open_npy`.
+    """
+    return asarray(open_npy(path))
+
+
+def save(
+    path: str | os.PathLike, array, on_progress: Callable[[float], None] | None = None
+) -> None:
+    """Write a tensor or array as .npy: under its name it is complete or it is not there.
+
+    `on_progress` is called with the written fraction. Raises FileError when the path cannot be
+    written or the disk is full; a file that was there before is then still there.
+    """
+    data = np.asarray(array)
+    with replace_file(path, "save") as file:
+        header = np.lib.format.header_data_from_array_1_0(data)
+        header["fortran_order"] = False
+        np.lib.format.write_array_header_1_0(file, header)
+        _write_chunks(file, np.ascontiguousarray(data), on_progress or (lambda fraction: None))
+
+
+def _read_header(file, path: Path) -> tuple[tuple[int, ...], bool, np.dtype]:
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        version = np.lib.format.read_magic(file)
+        if version not in readers:
+            raise FileError(f"load: {path} has .npy version {version}, allowed are 1.0 and 2.0")
+        return readers[version](file)
+    except ValueError as error:
+        raise FileError(f"load: {path} is not a .npy file: {error}") from error
+
+
+def _write_chunks(file, data: np.ndarray, on_progress: Callable[[float], None]) -> None:
+    view = memoryview(data.reshape(-1).view(np.uint8)) if data.size else memoryview(b"")
+    for begin in range(0, len(view), _CHUNK_BYTES):
+        file.write(view[begin : begin + _CHUNK_BYTES])
+        on_progress(min(1.0, (begin + _CHUNK_BYTES) / len(view)))
+    on_progress(1.0)
