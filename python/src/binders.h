@@ -14,5 +14,6 @@ void bind_view(nb::module_& m);
 void bind_device(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_blas(nb::module_& m);
+void bind_fft(nb::module_& m);
 
 }  // namespace cuop::python

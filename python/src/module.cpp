@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
   cuop::python::bind_device(m);
   cuop::python::bind_matmul(m);
   cuop::python::bind_blas(m);
+  cuop::python::bind_fft(m);
 }

@@ -27,6 +27,11 @@ struct Env {
       "CUOP_COMM_TIMEOUT", "", "Seconds that a rank waits for the others before it raises.", 300.0};
   EnvField<std::string> blas_library{
       "CUOP_BLAS_LIBRARY", "", "Path of the CBLAS library to use instead of the one found.", ""};
+  EnvField<bool> fft_measure{
+      "CUOP_FFT_MEASURE", "",
+      "1 lets the FFT library time its plans: slower first calls, faster later ones, and results "
+      "whose last bits may differ from process to process.",
+      false};
   EnvField<std::string> log{"CUOP_LOG", "", "Messages on stderr: off, warn, info or debug.",
                             "warn"};
   EnvField<bool> kernel_fusion{"CUOP_KERNEL_FUSION", "",
@@ -42,6 +47,7 @@ struct Env {
     visit(threads);
     visit(comm_timeout);
     visit(blas_library);
+    visit(fft_measure);
     visit(log);
     visit(kernel_fusion);
     visit(cpu_isa);

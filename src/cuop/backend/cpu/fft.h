@@ -1,0 +1,58 @@
+// The seam to an FFT library on the CPU: plans of 1-D transforms. FFTW is found at run time;
+// another library fits behind the same interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace cuop::backend {
+
+enum class FftKind : uint8_t { kForward, kBackward, kRealForward, kRealBackward };
+
+/// `batch` unscaled transforms of length `n` (the real side's length for the real kinds) of
+/// contiguous lines, `in_distance` and `out_distance` elements of their side's type apart.
+struct FftPlanSpec {
+  FftKind kind = FftKind::kForward;
+  bool is_double = false;
+  int64_t n = 1;
+  int64_t batch = 1;
+  int64_t in_distance = 1;
+  int64_t out_distance = 1;
+  auto operator<=>(const FftPlanSpec&) const = default;
+};
+
+/// Both addresses given to a plan must be multiples of this.
+inline constexpr int64_t kFftAlignment = 16;
+
+class FftPlan {
+ public:
+  virtual ~FftPlan() = default;
+  /// `in` and `out` must not overlap. kRealBackward overwrites its input, the others do not. May be
+  /// called by several threads at once.
+  virtual void execute(void* in, void* out) const = 0;
+};
+
+class FftLibrary {
+ public:
+  virtual ~FftLibrary() = default;
+  virtual bool is_available() const = 0;
+  /// Name, version and file, or why it was not found.
+  virtual std::string description() const = 0;
+  /// DeviceError when the library is absent.
+  virtual std::unique_ptr<FftPlan> make_plan(const FftPlanSpec& spec) = 0;
+};
+
+/// The library in use.
+FftLibrary& fft_library();
+/// The plan for `spec`, made on first use and kept. Thread-safe.
+std::shared_ptr<const FftPlan> fft_plan(const FftPlanSpec& spec);
+
+struct FftInfo {
+  bool is_available = false;
+  std::string description;
+};
+/// For `cuop info`.
+FftInfo fft_info();
+
+}  // namespace cuop::backend

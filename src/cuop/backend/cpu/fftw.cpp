@@ -1,0 +1,176 @@
+#include "cuop/backend/cpu/fftw.h"
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <optional>
+
+#include "cuop/core/dynlib.h"
+#include "cuop/core/env.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::backend {
+
+namespace {
+
+// FFTW's C interface as its manual documents it ("Advanced Complex/Real-data DFTs", "New-array
+// Execute Functions", "Planner Flags"); no header of it is needed to build cuOP.
+using PlanHandle = void*;
+constexpr int kForwardSign = -1;
+constexpr int kBackwardSign = +1;
+constexpr unsigned kMeasureFlag = 0U;
+constexpr unsigned kPreserveInputFlag = 1U << 4;
+constexpr unsigned kEstimateFlag = 1U << 6;
+
+/// The functions of one precision: fftw_* for double, fftwf_* for float.
+template <class Real>
+struct Functions {
+  using Complex = std::complex<Real>;
+  PlanHandle (*plan_many_dft)(int, const int*, int, Complex*, const int*, int, int, Complex*,
+                              const int*, int, int, int, unsigned) = nullptr;
+  PlanHandle (*plan_many_dft_r2c)(int, const int*, int, Real*, const int*, int, int, Complex*,
+                                  const int*, int, int, unsigned) = nullptr;
+  PlanHandle (*plan_many_dft_c2r)(int, const int*, int, Complex*, const int*, int, int, Real*,
+                                  const int*, int, int, unsigned) = nullptr;
+  void (*execute_dft)(PlanHandle, Complex*, Complex*) = nullptr;
+  void (*execute_dft_r2c)(PlanHandle, Real*, Complex*) = nullptr;
+  void (*execute_dft_c2r)(PlanHandle, Complex*, Real*) = nullptr;
+  void (*destroy_plan)(PlanHandle) = nullptr;
+
+  Functions(const DynLib& library, const std::string& prefix) {
+    const auto load = [&](auto& function, const char* symbol) {
+      using Function = std::remove_pointer_t<std::remove_reference_t<decltype(function)>>;
+      function = library.require_function<Function>((prefix + symbol).c_str());
+    };
+    load(plan_many_dft, "plan_many_dft");
+    load(plan_many_dft_r2c, "plan_many_dft_r2c");
+    load(plan_many_dft_c2r, "plan_many_dft_c2r");
+    load(execute_dft, "execute_dft");
+    load(execute_dft_r2c, "execute_dft_r2c");
+    load(execute_dft_c2r, "execute_dft_c2r");
+    load(destroy_plan, "destroy_plan");
+  }
+};
+
+/// FFTW's planner keeps global state: one plan is made or destroyed at a time.
+std::mutex& planner_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+struct AlignedFree {
+  void operator()(void* block) const { ::operator delete (block, std::align_val_t{64}); }
+};
+std::unique_ptr<void, AlignedFree> aligned_block(int64_t bytes) {
+  return std::unique_ptr<void, AlignedFree>(
+      ::operator new (static_cast<size_t>(bytes), std::align_val_t{64}));
+}
+
+unsigned planner_flags() { return env().fft_measure.value ? kMeasureFlag : kEstimateFlag; }
+
+template <class Real>
+class FftwPlan final : public FftPlan {
+ public:
+  using Complex = std::complex<Real>;
+
+  FftwPlan(const Functions<Real>& functions, const FftPlanSpec& spec)
+      : functions_(functions), kind_(spec.kind) {
+    const std::lock_guard lock(planner_mutex());
+    // The planner may write to its arrays, so it gets its own.
+    const int64_t bytes = static_cast<int64_t>(sizeof(Complex)) * spec.batch;
+    const auto in = aligned_block(bytes * std::max(spec.in_distance, spec.n));
+    const auto out = aligned_block(bytes * std::max(spec.out_distance, spec.n));
+    const int n = static_cast<int>(spec.n), batch = static_cast<int>(spec.batch);
+    const int in_step = static_cast<int>(spec.in_distance);
+    const int out_step = static_cast<int>(spec.out_distance);
+    const unsigned flags = planner_flags();
+    const auto complex = [](const auto& block) { return static_cast<Complex*>(block.get()); };
+    const auto real = [](const auto& block) { return static_cast<Real*>(block.get()); };
+    switch (kind_) {
+      case FftKind::kForward:
+      case FftKind::kBackward:
+        handle_ = functions_.plan_many_dft(
+            1, &n, batch, complex(in), nullptr, 1, in_step, complex(out), nullptr, 1, out_step,
+            kind_ == FftKind::kForward ? kForwardSign : kBackwardSign, flags | kPreserveInputFlag);
+        break;
+      case FftKind::kRealForward:
+        handle_ =
+            functions_.plan_many_dft_r2c(1, &n, batch, real(in), nullptr, 1, in_step, complex(out),
+                                         nullptr, 1, out_step, flags | kPreserveInputFlag);
+        break;
+      case FftKind::kRealBackward:
+        handle_ = functions_.plan_many_dft_c2r(1, &n, batch, complex(in), nullptr, 1, in_step,
+                                               real(out), nullptr, 1, out_step, flags);
+        break;
+    }
+    if (handle_ == nullptr) {
+      throw ExecutionError(cat("fft: FFTW has no plan for ", batch, " transforms of length ", n));
+    }
+  }
+
+  ~FftwPlan() override {
+    const std::lock_guard lock(planner_mutex());
+    functions_.destroy_plan(handle_);
+  }
+
+  void execute(void* in, void* out) const override {
+    switch (kind_) {
+      case FftKind::kForward:
+      case FftKind::kBackward:
+        functions_.execute_dft(handle_, static_cast<Complex*>(in), static_cast<Complex*>(out));
+        break;
+      case FftKind::kRealForward:
+        functions_.execute_dft_r2c(handle_, static_cast<Real*>(in), static_cast<Complex*>(out));
+        break;
+      case FftKind::kRealBackward:
+        functions_.execute_dft_c2r(handle_, static_cast<Complex*>(in), static_cast<Real*>(out));
+        break;
+    }
+  }
+
+ private:
+  const Functions<Real>& functions_;
+  FftKind kind_;
+  PlanHandle handle_ = nullptr;
+};
+
+class Fftw final : public FftLibrary {
+ public:
+  bool is_available() const override { return float_.is_loaded() && double_.is_loaded(); }
+
+  std::string description() const override {
+    if (!is_available()) return cat(float_.reason(), double_.reason());
+    const auto* version = static_cast<const char*>(double_.find("fftw_version"));
+    return cat(version != nullptr ? version : "FFTW 3", " in ", double_.path(), " and ",
+               float_.path());
+  }
+
+  std::unique_ptr<FftPlan> make_plan(const FftPlanSpec& spec) override {
+    constexpr int64_t kMax = std::numeric_limits<int>::max();
+    if (spec.n > kMax || spec.batch > kMax || spec.in_distance > kMax || spec.out_distance > kMax) {
+      throw ExecutionError(cat("fft: FFTW takes lengths up to ", kMax, ", not ", spec.n));
+    }
+    if (spec.is_double) {
+      static const Functions<double> functions(double_, "fftw_");
+      return std::make_unique<FftwPlan<double>>(functions, spec);
+    }
+    static const Functions<float> functions(float_, "fftwf_");
+    return std::make_unique<FftwPlan<float>>(functions, spec);
+  }
+
+ private:
+  DynLib float_{"FFTW (single precision)", {"libfftw3f.so.3", "libfftw3f.so", "libfftw3f.3.dylib"}};
+  DynLib double_{"FFTW (double precision)", {"libfftw3.so.3", "libfftw3.so", "libfftw3.3.dylib"}};
+};
+
+}  // namespace
+
+FftLibrary& fftw_library() {
+  static Fftw* instance = new Fftw;  // plans may outlive static destructors
+  return *instance;
+}
+
+}  // namespace cuop::backend

@@ -1,0 +1,306 @@
+#include "cuop/ops/fft/fft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/fft/fft_lines.h"
+#include "cuop/ops/output.h"
+
+namespace cuop {
+
+using backend::FftKind;
+using spectral::LineInput;
+using spectral::LineOutput;
+using spectral::LinePass;
+
+namespace {
+
+constexpr backend::Slot<void(const LinePass&)> kLines{"fft", &spectral::run_lines_cpu};
+
+enum class Family : uint8_t { kComplex, kFromReal, kToReal };
+
+struct Request {
+  const char* who;
+  Family family = Family::kComplex;
+  bool is_inverse = false;
+  std::vector<int> axes;         ///< normalised
+  std::vector<int64_t> lengths;  ///< of the transforms (the real side's)
+  double scale = 1.0;
+};
+
+/// One pass over one axis.
+struct Step {
+  int axis = 0;
+  FftKind kind = FftKind::kForward;
+  int64_t n = 1;
+  int64_t out_count = 1;
+  LineInput input = LineInput::kPlain;
+  LineOutput output = LineOutput::kPlain;
+  double scale = 1.0;
+};
+
+bool computes_in_double(DType dtype) {
+  return dtype != DType::kFloat16 && dtype != DType::kBFloat16 && dtype != DType::kFloat32 &&
+         dtype != DType::kComplex64;
+}
+DType real_type(bool is_double) { return is_double ? DType::kFloat64 : DType::kFloat32; }
+DType complex_type(bool is_double) { return is_double ? DType::kComplex128 : DType::kComplex64; }
+
+void refuse_complex(const char* who, const Tensor& x) {
+  if (is_complex(x.dtype())) {
+    throw DTypeError(cat(who, ": the input must be real, it is ", x.dtype()));
+  }
+}
+
+void run_step(const Step& step, const Tensor& in, const Tensor& out) {
+  const int axis = step.axis;
+  LinePass pass;
+  pass.kind = step.kind;
+  pass.is_double = itemsize(real_dtype(in.dtype())) == 8;
+  pass.n = step.n;
+  pass.in_count = in.shape(axis);
+  pass.out_count = step.out_count;
+  pass.input = step.input;
+  pass.output = step.output;
+  pass.scale = step.scale;
+  pass.in = in.data();
+  pass.out = out.data();
+  pass.in_stride = in.strides()[axis];
+  pass.out_stride = out.strides()[axis];
+  pass.others = in.shape();
+  pass.others.erase(axis);
+  pass.in_strides = in.strides();
+  pass.in_strides.erase(axis);
+  pass.out_strides = out.strides();
+  pass.out_strides.erase(axis);
+  kLines(in.device(), pass);
+}
+
+/// Runs the steps from `x` (already of the computing dtype) to `out`, in place once the shape is
+/// final.
+void run_steps(const std::vector<Step>& steps, const Tensor& x, const Tensor& out) {
+  Tensor current = x;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    Shape shape = current.shape();
+    shape[step.axis] = step.out_count;
+    const bool is_last = i + 1 == steps.size();
+    const bool gives_real = step.kind == FftKind::kRealBackward ||
+                            step.output == LineOutput::kSine || step.output == LineOutput::kCosine;
+    const bool is_double = itemsize(real_dtype(current.dtype())) == 8;
+    const DType dtype = gives_real ? real_type(is_double) : complex_type(is_double);
+    Tensor next = is_last || (shape == out.shape() && dtype == out.dtype())
+                      ? out
+                      : empty(shape, dtype, out.device());
+    if (next.size() > 0) run_step(step, current, next);
+    current = next;
+  }
+}
+
+/// A real line's whole spectrum comes from its half; the inverse's is the conjugate.
+Step complex_step(int axis, int64_t n, bool is_inverse, bool is_real_input) {
+  Step step{axis, is_inverse ? FftKind::kBackward : FftKind::kForward, n, n};
+  if (is_real_input) {
+    step.kind = FftKind::kRealForward;
+    step.output = is_inverse ? LineOutput::kMirroredConjugate : LineOutput::kMirrored;
+  }
+  return step;
+}
+
+std::vector<Step> make_steps(const Request& request, bool is_real_input) {
+  std::vector<Step> steps;
+  const size_t count = request.axes.size();
+  const auto complex_axis = [&](size_t i, bool is_real) {
+    steps.push_back(complex_step(request.axes[i], request.lengths[i], request.is_inverse, is_real));
+  };
+  switch (request.family) {
+    case Family::kComplex:
+      for (size_t i = count; i-- > 0;) complex_axis(i, is_real_input && i + 1 == count);
+      break;
+    case Family::kFromReal: {
+      const int64_t n = request.lengths.back();
+      steps.push_back({request.axes.back(), FftKind::kRealForward, n, n / 2 + 1});
+      for (size_t i = count - 1; i-- > 0;) complex_axis(i, false);
+      break;
+    }
+    case Family::kToReal: {
+      for (size_t i = 0; i + 1 < count; ++i) complex_axis(i, false);
+      const int64_t n = request.lengths.back();
+      steps.push_back({request.axes.back(), FftKind::kRealBackward, n, n});
+      break;
+    }
+  }
+  if (!steps.empty()) steps.back().scale = request.scale;
+  return steps;
+}
+
+double norm_scale(const Request& request, FftNorm norm) {
+  double total = 1.0;
+  for (int64_t n : request.lengths) total *= static_cast<double>(n);
+  if (norm == FftNorm::kOrtho) return 1.0 / std::sqrt(total);
+  return (norm == FftNorm::kBackward) == request.is_inverse ? 1.0 / total : 1.0;
+}
+
+void check_length(const char* who, int64_t n, int64_t axis) {
+  if (n < 1) {
+    throw ShapeError(
+        cat(who, ": the length along axis ", axis, " is ", n, ", at least 1 is needed"));
+  }
+}
+
+Tensor transform(Request request, const Tensor& x, FftNorm norm, const Tensor* out) {
+  const trace::Span span(request.who, "op");
+  if (request.family == Family::kFromReal) refuse_complex(request.who, x);
+  for (size_t i = 0; i < request.axes.size(); ++i) {
+    check_length(request.who, request.lengths[i], request.axes[i]);
+  }
+  request.scale = norm_scale(request, norm);
+  const bool is_double = computes_in_double(x.dtype());
+  const bool stays_real = !is_complex(x.dtype()) && request.family != Family::kToReal;
+  const DType in_dtype = stays_real ? real_type(is_double) : complex_type(is_double);
+  const DType out_dtype =
+      request.family == Family::kToReal ? real_type(is_double) : complex_type(is_double);
+  Shape shape = x.shape();
+  for (size_t i = 0; i < request.axes.size(); ++i) shape[request.axes[i]] = request.lengths[i];
+  if (request.family == Family::kFromReal) {
+    shape[request.axes.back()] = request.lengths.back() / 2 + 1;
+  }
+  const Tensor result = prepare_output(request.who, out, shape, out_dtype, x.device());
+  check_no_overlap(request.who, result, x, "x");
+  const std::vector<Step> steps = make_steps(request, stays_real);
+  if (steps.empty()) {
+    copy_into(result, x);
+  } else {
+    run_steps(steps, cast(x, in_dtype), result);
+  }
+  return result;
+}
+
+Tensor transform_one(const char* who, Family family, bool is_inverse, const Tensor& x, FftSize n,
+                     int64_t axis, FftNorm norm, const Tensor* out) {
+  const int at = normalize_axis(axis, x.ndim(), who);
+  const int64_t length = x.shape(at);
+  const int64_t natural = family == Family::kToReal ? 2 * (length - 1) : length;
+  return transform({who, family, is_inverse, {at}, {n.value_or(natural)}}, x, norm, out);
+}
+
+Tensor transform_many(const char* who, Family family, bool is_inverse, const Tensor& x,
+                      const FftDims& s, const FftDims& axes, FftNorm norm, const Tensor* out) {
+  Request request{who, family, is_inverse, {}, {}};
+  const int count = axes ? axes->ndim() : s ? s->ndim() : x.ndim();
+  if (axes && s && axes->ndim() != s->ndim()) {
+    throw ShapeError(cat(who, ": s = ", *s, " and axes = ", *axes, " must have one length"));
+  }
+  if (count > x.ndim() || (count == 0 && family != Family::kComplex)) {
+    throw ShapeError(cat(who, ": ", count, " axes do not fit a tensor of ", x.ndim(), " dimensions",
+                         family == Family::kComplex ? "" : "; at least 1 is needed"));
+  }
+  for (int i = 0; i < count; ++i) {
+    const int axis = axes ? normalize_axis((*axes)[i], x.ndim(), who) : x.ndim() - count + i;
+    if (std::find(request.axes.begin(), request.axes.end(), axis) != request.axes.end()) {
+      throw ShapeError(cat(who, ": an axis is given twice in ", *axes));
+    }
+    request.axes.push_back(axis);
+    const bool is_given = s && (*s)[i] != -1;
+    int64_t length = is_given ? (*s)[i] : x.shape(axis);
+    if (!is_given && family == Family::kToReal && i + 1 == count) length = 2 * (length - 1);
+    request.lengths.push_back(length);
+  }
+  return transform(std::move(request), x, norm, out);
+}
+
+Tensor mirrored_transform(const char* who, const Tensor& x, int64_t axis, LineInput input,
+                          const Tensor* out) {
+  const trace::Span span(who, "op");
+  refuse_complex(who, x);
+  const int at = normalize_axis(axis, x.ndim(), who);
+  const bool is_sine = input == LineInput::kOdd;
+  const int64_t n = x.shape(at);
+  const int64_t least = is_sine ? 1 : 2;
+  if (n < least) {
+    throw ShapeError(
+        cat(who, ": the length along axis ", at, " is ", n, ", at least ", least, " is needed"));
+  }
+  const DType dtype = real_type(computes_in_double(x.dtype()));
+  const Tensor result = prepare_output(who, out, x.shape(), dtype, x.device());
+  check_no_overlap(who, result, x, "x");
+  const Step step{at,
+                  FftKind::kRealForward,
+                  is_sine ? 2 * (n + 1) : 2 * (n - 1),
+                  n,
+                  input,
+                  is_sine ? LineOutput::kSine : LineOutput::kCosine};
+  run_steps({step}, cast(x, dtype), result);
+  return result;
+}
+
+}  // namespace
+
+FftNorm parse_fft_norm(std::string_view text, const char* who) {
+  if (text == "backward") return FftNorm::kBackward;
+  if (text == "forward") return FftNorm::kForward;
+  if (text == "ortho") return FftNorm::kOrtho;
+  throw ExecutionError(
+      cat(who, ": norm '", text, "' is unknown; it is backward, forward or ortho"));
+}
+
+Tensor fft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor* out) {
+  return transform_one("fft", Family::kComplex, false, x, n, axis, norm, out);
+}
+Tensor ifft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor* out) {
+  return transform_one("ifft", Family::kComplex, true, x, n, axis, norm, out);
+}
+Tensor rfft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor* out) {
+  return transform_one("rfft", Family::kFromReal, false, x, n, axis, norm, out);
+}
+Tensor irfft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor* out) {
+  return transform_one("irfft", Family::kToReal, true, x, n, axis, norm, out);
+}
+
+Tensor fftn(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,
+            const Tensor* out) {
+  return transform_many("fftn", Family::kComplex, false, x, s, axes, norm, out);
+}
+Tensor ifftn(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,
+             const Tensor* out) {
+  return transform_many("ifftn", Family::kComplex, true, x, s, axes, norm, out);
+}
+Tensor rfftn(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,
+             const Tensor* out) {
+  return transform_many("rfftn", Family::kFromReal, false, x, s, axes, norm, out);
+}
+Tensor irfftn(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,
+              const Tensor* out) {
+  return transform_many("irfftn", Family::kToReal, true, x, s, axes, norm, out);
+}
+Tensor fft2(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,
+            const Tensor* out) {
+  return transform_many("fft2", Family::kComplex, false, x, s, axes, norm, out);
+}
+Tensor ifft2(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,
+             const Tensor* out) {
+  return transform_many("ifft2", Family::kComplex, true, x, s, axes, norm, out);
+}
+Tensor rfft2(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,
+             const Tensor* out) {
+  return transform_many("rfft2", Family::kFromReal, false, x, s, axes, norm, out);
+}
+Tensor irfft2(const Tensor& x, const FftDims& s, const FftDims& axes, FftNorm norm,
+              const Tensor* out) {
+  return transform_many("irfft2", Family::kToReal, true, x, s, axes, norm, out);
+}
+
+Tensor dst1(const Tensor& x, int64_t axis, const Tensor* out) {
+  return mirrored_transform("dst1", x, axis, LineInput::kOdd, out);
+}
+Tensor dct1(const Tensor& x, int64_t axis, const Tensor* out) {
+  return mirrored_transform("dct1", x, axis, LineInput::kEven, out);
+}
+
+}  // namespace cuop

@@ -1,0 +1,41 @@
+// One pass of 1-D transforms over all lines of an array: the piece that every transform is made of.
+#pragma once
+
+#include <cstdint>
+
+#include "cuop/backend/cpu/fft.h"
+#include "cuop/core/dims.h"
+
+namespace cuop::spectral {
+
+/// How a line is completed before its transform: with zeros, or oddly or evenly mirrored.
+enum class LineInput : uint8_t { kPlain, kOdd, kEven };
+/// What is kept of the transform: it itself; the full spectrum (or its conjugate) of a real line;
+/// the negated imaginary parts from 1 on; the real parts.
+enum class LineOutput : uint8_t { kPlain, kMirrored, kMirroredConjugate, kSine, kCosine };
+
+struct LinePass {
+  backend::FftKind kind = backend::FftKind::kForward;
+  bool is_double = false;
+  int64_t n = 1;         ///< length of the transform
+  int64_t in_count = 1;  ///< elements that a line has; more than the transform reads are cut off
+  int64_t out_count = 1;
+  LineInput input = LineInput::kPlain;
+  LineOutput output = LineOutput::kPlain;
+  double scale = 1.0;
+
+  // Both sides: address, stride of the axis, and the other axes. In elements of the side's type.
+  // In place is allowed when both sides have the same address, strides and element type.
+  const void* in = nullptr;
+  void* out = nullptr;
+  int64_t in_stride = 1;
+  int64_t out_stride = 1;
+  Shape others;
+  Strides in_strides;
+  Strides out_strides;
+};
+
+/// Runs the pass on the CPU, in parallel over lines.
+void run_lines_cpu(const LinePass& pass);
+
+}  // namespace cuop::spectral

@@ -1,0 +1,117 @@
+#include "cuop/ops/fft/line_transform.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+namespace cuop::spectral {
+
+using backend::FftKind;
+
+namespace {
+
+bool is_real_side(FftKind kind, bool is_input) {
+  return kind == (is_input ? FftKind::kRealForward : FftKind::kRealBackward);
+}
+
+/// `length` rounded up so that lines that far apart are all aligned for the library.
+int64_t aligned_distance(int64_t length, int64_t element_bytes) {
+  const int64_t step = std::max<int64_t>(1, backend::kFftAlignment / element_bytes);
+  return (length + step - 1) / step * step;
+}
+
+/// The library's own plan.
+class DirectTransform final : public LineTransform {
+ public:
+  DirectTransform(FftKind kind, bool is_double, int64_t n) {
+    // Short lines are done several at once: the library vectorises across them.
+    constexpr int64_t kShort = 64;
+    constexpr int64_t kShortBatch = 16;
+    batch_ = n < kShort ? kShortBatch : 1;
+    const int64_t real_bytes = is_double ? 8 : 4;
+    const auto distance = [&](int64_t length, bool is_real) {
+      return aligned_distance(length, is_real ? real_bytes : 2 * real_bytes);
+    };
+    in_distance_ = distance(input_length(kind, n), is_real_side(kind, true));
+    out_distance_ = distance(output_length(kind, n), is_real_side(kind, false));
+    plan_ = backend::fft_plan({kind, is_double, n, batch_, in_distance_, out_distance_});
+  }
+
+  void execute(void* in, void* out, void*) const override { plan_->execute(in, out); }
+
+ private:
+  std::shared_ptr<const backend::FftPlan> plan_;
+};
+
+/// Bluestein needs two transforms of more than twice the length and three passes over them.
+bool prefers_bluestein(int64_t n) {
+  constexpr int64_t kSmall = 50;
+  if (n < kSmall) return false;
+  const int64_t padded = smooth_length(2 * n - 1);
+  return 2.0 * transform_cost(padded) + 3.0 * static_cast<double>(padded) < transform_cost(n);
+}
+
+}  // namespace
+
+int64_t input_length(FftKind kind, int64_t n) {
+  return kind == FftKind::kRealBackward ? n / 2 + 1 : n;
+}
+
+int64_t output_length(FftKind kind, int64_t n) {
+  return kind == FftKind::kRealForward ? n / 2 + 1 : n;
+}
+
+double transform_cost(int64_t n) {
+  // A pass of radix p costs about p operations an element; primes without a codelet of their own
+  // (above 13) are done by slower general algorithms.
+  double per_element = 0.0;
+  int64_t rest = n;
+  for (int64_t p = 2; p * p <= rest; ++p) {
+    for (; rest % p == 0; rest /= p) per_element += static_cast<double>(p <= 13 ? p : 2 * p);
+  }
+  if (rest > 1) per_element += static_cast<double>(rest <= 13 ? rest : 2 * rest);
+  return per_element * static_cast<double>(n);
+}
+
+int64_t smooth_length(int64_t n) {
+  int64_t best = 1;
+  while (best < n) best *= 2;
+  double best_cost = transform_cost(best);
+  for (int64_t sevens = 1; sevens < 2 * n; sevens *= 7) {
+    for (int64_t fives = sevens; fives < 2 * n; fives *= 5) {
+      for (int64_t threes = fives; threes < 2 * n; threes *= 3) {
+        int64_t length = threes;
+        while (length < n) length *= 2;
+        const double cost = transform_cost(length);
+        if (cost < best_cost) {
+          best = length;
+          best_cost = cost;
+        }
+      }
+    }
+  }
+  return best;
+}
+
+std::shared_ptr<const LineTransform> line_transform(FftKind kind, bool is_double, int64_t n) {
+  using Key = std::tuple<FftKind, bool, int64_t>;
+  constexpr size_t kMaxKept = 256;
+  static std::mutex mutex;
+  static auto* kept = new std::map<Key, std::shared_ptr<const LineTransform>>;
+  const std::lock_guard lock(mutex);
+  const Key key{kind, is_double, n};
+  if (const auto found = kept->find(key); found != kept->end()) return found->second;
+  if (kept->size() >= kMaxKept) kept->clear();
+  std::shared_ptr<const LineTransform> made;
+  if (prefers_bluestein(n)) {
+    made = make_bluestein(kind, is_double, n);
+  } else {
+    made = std::make_shared<DirectTransform>(kind, is_double, n);
+  }
+  kept->emplace(key, made);
+  return made;
+}
+
+}  // namespace cuop::spectral

@@ -1,0 +1,49 @@
+// Transforms of single lines in scratch memory: straight from the FFT library where its plans are
+// good, by Bluestein's algorithm for lengths with large prime factors. A line's bits depend on its
+// values, length and dtype only, not on the lines around it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cuop/backend/cpu/fft.h"
+
+namespace cuop::spectral {
+
+/// Elements of the input and the output side of a line of length n.
+int64_t input_length(backend::FftKind kind, int64_t n);
+int64_t output_length(backend::FftKind kind, int64_t n);
+
+class LineTransform {
+ public:
+  virtual ~LineTransform() = default;
+  /// Lines that one `execute` does, `in_distance` and `out_distance` elements apart.
+  int64_t batch() const { return batch_; }
+  int64_t in_distance() const { return in_distance_; }
+  int64_t out_distance() const { return out_distance_; }
+  /// Bytes of aligned scratch that `execute` needs.
+  int64_t work_bytes() const { return work_bytes_; }
+  /// Unscaled; all addresses aligned to 64 bytes (`in`, `out`: backend::kFftAlignment). `in` may be
+  /// overwritten for kRealBackward only.
+  virtual void execute(void* in, void* out, void* work) const = 0;
+
+ protected:
+  int64_t batch_ = 1;
+  int64_t in_distance_ = 1;
+  int64_t out_distance_ = 1;
+  int64_t work_bytes_ = 0;
+};
+
+/// The transform for this length, made on first use and kept. Thread-safe.
+std::shared_ptr<const LineTransform> line_transform(backend::FftKind kind, bool is_double,
+                                                    int64_t n);
+
+/// Bluestein's algorithm (IEEE Trans. Audio Electroacoust. 18, 1970): a convolution with a chirp,
+/// done by transforms of a length with small factors.
+std::unique_ptr<LineTransform> make_bluestein(backend::FftKind kind, bool is_double, int64_t n);
+/// The cheapest length of at least `n` whose prime factors are 2, 3, 5 and 7.
+int64_t smooth_length(int64_t n);
+/// A relative estimate of the library's time for length n.
+double transform_cost(int64_t n);
+
+}  // namespace cuop::spectral

@@ -1,0 +1,175 @@
+#include "cuop/ops/index/arrange.h"
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/output.h"
+
+namespace cuop {
+
+namespace {
+
+Tensor part(const Tensor& t, int axis, int64_t start, int64_t length, int64_t step = 1) {
+  return t.with_layout(slice(t.layout(), axis, start, length, step));
+}
+
+/// The dtype and device that all tensors share or promote to; errors for an empty list.
+DType check_list(const char* who, std::span<const Tensor> tensors) {
+  if (tensors.empty()) throw ShapeError(cat(who, ": at least one tensor is needed"));
+  DType dtype = tensors[0].dtype();
+  for (const Tensor& t : tensors) {
+    common_device(who, {&tensors[0], &t});
+    dtype = promote(dtype, t.dtype());
+  }
+  return dtype;
+}
+
+int64_t wrap(int64_t value, int64_t period) {
+  const int64_t rest = value % period;
+  return rest < 0 ? rest + period : rest;
+}
+
+}  // namespace
+
+Tensor concatenate(std::span<const Tensor> tensors, int64_t axis, const Tensor* out) {
+  const trace::Span span("concatenate", "op");
+  const DType dtype = check_list("concatenate", tensors);
+  Shape shape = tensors[0].shape();
+  if (shape.empty()) throw ShapeError("concatenate: tensors of 0 dimensions have no axis to join");
+  const int at = normalize_axis(axis, shape.ndim(), "concatenate");
+  shape[at] = 0;
+  for (const Tensor& t : tensors) {
+    Shape other = t.shape();
+    const bool has_axis = other.ndim() == shape.ndim();
+    if (has_axis) other[at] = shape[at];
+    if (!has_axis || other != shape) {
+      throw ShapeError(cat("concatenate: shapes ", tensors[0].shape(), " and ", t.shape(),
+                           " differ besides axis ", at));
+    }
+    shape[at] += t.shape(at);
+  }
+  const Tensor result = prepare_output("concatenate", out, shape, dtype, tensors[0].device());
+  for (const Tensor& t : tensors) check_no_overlap("concatenate", result, t, "an input");
+  int64_t start = 0;
+  for (const Tensor& t : tensors) {
+    copy_into(part(result, at, start, t.shape(at)), t);
+    start += t.shape(at);
+  }
+  return result;
+}
+
+Tensor stack(std::span<const Tensor> tensors, int64_t axis, const Tensor* out) {
+  const trace::Span span("stack", "op");
+  const DType dtype = check_list("stack", tensors);
+  const Shape& each = tensors[0].shape();
+  for (const Tensor& t : tensors) {
+    if (t.shape() != each) {
+      throw ShapeError(cat("stack: shapes ", each, " and ", t.shape(), " differ"));
+    }
+  }
+  const int at = normalize_axis(axis, each.ndim() + 1, "stack");
+  Shape shape = each;
+  shape.insert(at, static_cast<int64_t>(tensors.size()));
+  const Tensor result = prepare_output("stack", out, shape, dtype, tensors[0].device());
+  for (const Tensor& t : tensors) check_no_overlap("stack", result, t, "an input");
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    copy_into(select(result, at, static_cast<int64_t>(i)), tensors[i]);
+  }
+  return result;
+}
+
+Tensor flip(const Tensor& x, const std::optional<Dims>& axes) {
+  Layout layout = x.layout();
+  std::vector<int> chosen;
+  if (!axes) {
+    chosen = normalize_axes({}, x.ndim(), "flip");
+  } else if (!axes->empty()) {
+    chosen = normalize_axes({axes->begin(), axes->end()}, x.ndim(), "flip");
+  }
+  for (int axis : chosen) {
+    layout = slice(layout, axis, x.shape(axis) - 1, x.shape(axis), -1);
+  }
+  return x.with_layout(layout);
+}
+
+Tensor roll(const Tensor& x, std::span<const int64_t> shifts, std::span<const int64_t> axes) {
+  const trace::Span span("roll", "op");
+  if (axes.empty()) {
+    const int64_t count = x.size();
+    int64_t total = 0;
+    for (int64_t shift : shifts) total += count > 0 ? wrap(shift, count) : 0;
+    const int64_t first_axis[] = {0}, shift[] = {total};
+    return reshape(roll(reshape(x, {count}), shift, first_axis), x.shape());
+  }
+  if (shifts.size() != axes.size() && shifts.size() != 1 && axes.size() != 1) {
+    throw ShapeError(cat("roll: ", shifts.size(), " shifts do not fit ", axes.size(), " axes"));
+  }
+  Shape shift = Dims::filled(x.ndim(), 0);
+  for (size_t i = 0; i < std::max(shifts.size(), axes.size()); ++i) {
+    const int axis = normalize_axis(axes[axes.size() == 1 ? 0 : i], x.ndim(), "roll");
+    const int64_t period = x.shape(axis);
+    if (period == 0) continue;
+    const int64_t given = shifts[shifts.size() == 1 ? 0 : i];
+    shift[axis] = (shift[axis] + wrap(given, period)) % period;
+  }
+  const Tensor result = empty(x.shape(), x.dtype(), x.device());
+  // Each shifted axis splits the copy in two: what moves up and what comes in at the front.
+  std::vector<std::pair<Tensor, Tensor>> blocks{{result, x}};
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    const int64_t s = shift[axis], rest = x.shape(axis) - s;
+    if (s == 0) continue;
+    std::vector<std::pair<Tensor, Tensor>> halves;
+    for (const auto& [to, from] : blocks) {
+      halves.emplace_back(part(to, axis, s, rest), part(from, axis, 0, rest));
+      halves.emplace_back(part(to, axis, 0, s), part(from, axis, rest, s));
+    }
+    blocks = std::move(halves);
+  }
+  for (const auto& [to, from] : blocks) copy_into(to, from);
+  return result;
+}
+
+Tensor tile(const Tensor& x, std::span<const int64_t> repeats) {
+  const trace::Span span("tile", "op");
+  const int ndim = std::max(x.ndim(), static_cast<int>(repeats.size()));
+  Shape shape, split, source_shape;
+  Strides source_strides;
+  for (int i = 0; i < ndim; ++i) {
+    const int from_x = i - (ndim - x.ndim());
+    const int from_repeats = i - (ndim - static_cast<int>(repeats.size()));
+    const int64_t size = from_x >= 0 ? x.shape(from_x) : 1;
+    const int64_t count = from_repeats >= 0 ? repeats[static_cast<size_t>(from_repeats)] : 1;
+    if (count < 0) throw ShapeError(cat("tile: repeats[", from_repeats, "] is ", count, " < 0"));
+    shape.push_back(checked_multiply(size, count, "tile"));
+    if (count != 1) {
+      split.push_back(count);
+      source_shape.push_back(count);
+      source_strides.push_back(0);
+    }
+    split.push_back(size);
+    source_shape.push_back(size);
+    source_strides.push_back(from_x >= 0 ? x.strides()[from_x] : 0);
+  }
+  const Tensor result = empty(shape, x.dtype(), x.device());
+  copy_into(reshape(result, split),
+            x.with_layout({source_shape, source_strides, x.layout().offset}));
+  return result;
+}
+
+Tensor repeat(const Tensor& x, int64_t count, std::optional<int64_t> axis) {
+  const trace::Span span("repeat", "op");
+  if (count < 0) throw ShapeError(cat("repeat: count is ", count, ", it must not be negative"));
+  if (!axis) return repeat(reshape(x, {x.size()}), count, 0);
+  const int at = normalize_axis(*axis, x.ndim(), "repeat");
+  Shape shape = x.shape(), split = x.shape();
+  shape[at] = checked_multiply(shape[at], count, "repeat");
+  split.insert(at + 1, count);
+  const Tensor result = empty(shape, x.dtype(), x.device());
+  copy_into(reshape(result, split), x.with_layout(insert_axis(x.layout(), at + 1)));
+  return result;
+}
+
+}  // namespace cuop

@@ -1,0 +1,69 @@
+// Weighted sums over a cell's neighbourhood on 2-D grids, and Jacobi's method for the Poisson
+// equation. Every output cell is computed by the same operations in the same order whatever its
+// row block, so a grid cut into blocks of rows with halos gives the same bits as the whole one.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "cuop/core/tensor.h"
+
+namespace cuop {
+
+/// What lies outside the grid: zeros, or the opposite side.
+enum class Boundary : uint8_t { kZero, kPeriodic };
+/// "zero" or "periodic"; ExecutionError otherwise.
+Boundary parse_boundary(std::string_view text, const char* who);
+
+/// The five-point Laplacian (0 1 0 / 1 -4 1 / 0 1 0), row by row.
+inline constexpr double kLaplacian5pt[9] = {0, 1, 0, 1, -4, 1, 0, 1, 0};
+/// The nine-point Laplacian (1 4 1 / 4 -20 4 / 1 4 1) / 6.
+inline constexpr double kLaplacian9pt[9] = {1.0 / 6, 4.0 / 6, 1.0 / 6, 4.0 / 6, -20.0 / 6,
+                                            4.0 / 6, 1.0 / 6, 4.0 / 6, 1.0 / 6};
+
+/// Applies `kernel` [2r+1, 2s+1] to `grid` [h, w] `iterations` times:
+/// out[i, j] = sum_{a,b} kernel[a, b] grid[i + a - r, j + b - s] (correlation: not flipped).
+/// float32 and float64; the 16-bit floats compute in float32 and are rounded after each iteration.
+/// The kernel is converted to the grid's dtype. ShapeError for an even kernel or other ranks.
+Tensor stencil2d(const Tensor& grid, const Tensor& kernel, Boundary boundary = Boundary::kZero,
+                 int64_t iterations = 1, const Tensor* out = nullptr);
+
+/// One application to rows whose neighbours are given: `padded` is [h + 2r, w] with r halo rows
+/// above and below (zeros where the grid ends), the result is [h, w]. `boundary` rules the columns.
+Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary boundary,
+                      const Tensor* out = nullptr);
+
+struct JacobiOptions {
+  double dx = 1.0;  ///< grid spacing
+  Boundary boundary = Boundary::kZero;
+  int64_t iterations = 1000;  ///< largest number of sweeps
+  double tolerance = 1e-6;    ///< stops when the 2-norm of a sweep's update is below
+};
+
+struct JacobiResult {
+  Tensor u;
+  int64_t sweeps = 0;
+  double update_norm = 0.0;    ///< 2-norm of the last sweep's update
+  double residual_norm = 0.0;  ///< 2-norm of f - (N + S + E + W - 4 u) / dx^2
+};
+
+/// Solves Laplace(u) = rhs by u <- (N + S + E + W - dx^2 rhs) / 4 from the given u [h, w].
+/// float32, float64. `rhs` has u's shape and dtype.
+JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& options = {},
+                      const Tensor* out = nullptr);
+
+/// The sweep's result and, for each row, the sum of squares of its update (float64). The whole
+/// update's squared norm is their sum.
+struct JacobiSweep {
+  Tensor u;
+  std::vector<double> row_norms;
+  double squared_norm() const;
+};
+/// One sweep over rows whose neighbours are given: `padded` is [h + 2, w], `rhs` [h, w].
+JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                          const Tensor* out = nullptr);
+/// The sums of squares of the residual rhs - (N + S + E + W - 4 u) / dx^2, row by row.
+std::vector<double> poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx,
+                                          Boundary boundary);
+
+}  // namespace cuop
