@@ -1,0 +1,96 @@
+// Joining, repeating, shifting and padding.
+#include "binders.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/index/arrange.h"
+
+namespace cuop::python {
+
+namespace {
+
+using Tensors = std::vector<Arg<Tensor>>;
+using Widths = std::vector<std::pair<int64_t, int64_t>>;
+
+std::vector<Tensor> plain(const Tensors& tensors) { return {tensors.begin(), tensors.end()}; }
+
+std::optional<Dims> dims(const std::optional<Arg<Shape>>& given) {
+  return given ? std::optional<Dims>(**given) : std::nullopt;
+}
+
+/// An int, a pair (before, after), or one pair an axis.
+Widths to_widths(nb::handle object) {
+  const auto integers = [](nb::handle h) { return convert_argument(h, TypeTag<Shape>{}); };
+  const auto pair = [&](const Shape& values) {
+    if (values.ndim() != 1 && values.ndim() != 2) {
+      throw ShapeError(cat("pad: widths are an integer or pairs, given ", values));
+    }
+    return std::pair(values[0], values.back());
+  };
+  const bool is_nested = PyIndex_Check(object.ptr()) == 0 && PySequence_Check(object.ptr()) != 0 &&
+                         nb::len(object) > 0 &&
+                         PyIndex_Check(nb::object(object[nb::int_(0)]).ptr()) == 0;
+  if (!is_nested) return {pair(integers(object))};
+  Widths widths;
+  for (nb::handle each : nb::borrow<nb::sequence>(object)) widths.push_back(pair(integers(each)));
+  return widths;
+}
+
+void bind_joins(nb::module_& m) {
+  m.def(
+      "concatenate",
+      [](const Tensors& tensors, int64_t axis, std::optional<Tensor> out) {
+        return concatenate(plain(tensors), axis, pointer(out));
+      },
+      "tensors"_a, "axis"_a = 0, "out"_a = nb::none(), Released(),
+      "Joins tensors along an axis that they have; dtypes promote. Raises ShapeError.");
+  m.attr("concat") = m.attr("concatenate");
+  m.def(
+      "stack",
+      [](const Tensors& tensors, int64_t axis, std::optional<Tensor> out) {
+        return stack(plain(tensors), axis, pointer(out));
+      },
+      "tensors"_a, "axis"_a = 0, "out"_a = nb::none(), Released(),
+      "Joins tensors of one shape along a new axis. Raises ShapeError.");
+}
+
+}  // namespace
+
+void bind_arrange(nb::module_& m) {
+  bind_joins(m);
+  m.def(
+      "pad",
+      [](Arg<Tensor> x, nb::handle widths, const std::string& mode, Arg<Scalar> value,
+         std::optional<Tensor> out) {
+        const Widths checked = to_widths(widths);
+        const nb::gil_scoped_release released;
+        return pad(x, checked, parse_pad_mode(mode), value, pointer(out));
+      },
+      "x"_a, "pad_width"_a, "mode"_a = "constant", "constant_values"_a = 0, "out"_a = nb::none(),
+      "Extends the axes: `pad_width` is an integer, (before, after), or one pair an axis; `mode` "
+      "is "
+      "constant, edge, reflect, symmetric or wrap. Raises ShapeError for negative widths.");
+  m.def(
+      "flip", [](Arg<Tensor> x, std::optional<Arg<Shape>> axis) { return flip(x, dims(axis)); },
+      "x"_a, "axis"_a = nb::none(), "View with the order reversed along the axes (None: all).");
+  m.def(
+      "roll",
+      [](Arg<Tensor> x, Arg<Shape> shift, Arg<Axes> axis) {
+        return roll(x, {shift->begin(), shift->end()}, axis->values);
+      },
+      "x"_a, "shift"_a, "axis"_a = nb::none(), Released(),
+      "Shifts elements cyclically along the axes (None: of the flattened tensor).");
+  m.def(
+      "tile",
+      [](Arg<Tensor> x, Arg<Shape> repeats) {
+        return tile(x, {repeats->begin(), repeats->end()});
+      },
+      "x"_a, "repeats"_a, Released(), "The whole tensor several times along each axis.");
+  m.def(
+      "repeat",
+      [](Arg<Tensor> x, int64_t repeats, std::optional<int64_t> axis) {
+        return repeat(x, repeats, axis);
+      },
+      "x"_a, "repeats"_a, "axis"_a = nb::none(), Released(),
+      "Each element `repeats` times along `axis` (None: of the flattened tensor).");
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,150 @@
+// x[...] and the operators that read or write elements by index tensors and masks.
+#include "binders.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/gather.h"
+#include "cuop/ops/index/indexing.h"
+
+namespace cuop::python {
+
+namespace {
+
+int64_t to_integer(nb::handle object) {
+  const Py_ssize_t value = PyNumber_AsSsize_t(object.ptr(), PyExc_IndexError);
+  if (value == -1 && PyErr_Occurred() != nullptr) nb::raise_python_error();
+  return value;
+}
+
+std::optional<int64_t> slice_bound(nb::handle object) {
+  if (object.is_none()) return std::nullopt;
+  if (PyIndex_Check(object.ptr()) == 0) {
+    throw DTypeError("index: the bounds of a slice must be integers or None");
+  }
+  // Bounds beyond 64 bits mean the end of the axis, as in Python.
+  return PyNumber_AsSsize_t(object.ptr(), nullptr);
+}
+
+Tensor to_index_tensor(nb::handle object) {
+  Tensor tensor = convert_argument(object, TypeTag<Tensor>{});
+  // An empty list has no dtype of its own: it names nothing.
+  const bool is_list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
+  if (is_list && tensor.size() == 0) return empty(tensor.shape(), DType::kInt64);
+  return tensor;
+}
+
+Index to_index(nb::handle object) {
+  if (object.is_none()) return NewAxisIndex{};
+  if (object.is(nb::handle(Py_Ellipsis))) return EllipsisIndex{};
+  if (nb::isinstance<nb::bool_>(object)) return full({}, nb::cast<bool>(object), DType::kBool);
+  if (PyLong_Check(object.ptr()) != 0) return to_integer(object);
+  if (PySlice_Check(object.ptr()) != 0) {
+    const auto step = slice_bound(object.attr("step"));
+    return SliceIndex{slice_bound(object.attr("start")), slice_bound(object.attr("stop")),
+                      step.value_or(1)};
+  }
+  Tensor tensor = to_index_tensor(object);
+  // NumPy's integer scalars index like Python's; so do tensors of one element without axes.
+  if (tensor.ndim() == 0 && is_integer(tensor.dtype()) && PyIndex_Check(object.ptr()) != 0 &&
+      !nb::isinstance<Tensor>(object)) {
+    return to_integer(object);
+  }
+  return tensor;
+}
+
+std::vector<Index> to_indices(nb::handle key) {
+  std::vector<Index> list;
+  if (nb::isinstance<nb::tuple>(key)) {
+    for (nb::handle entry : nb::borrow<nb::tuple>(key)) list.push_back(to_index(entry));
+  } else {
+    list.push_back(to_index(key));
+  }
+  return list;
+}
+
+Tensor get(const Tensor& self, nb::handle key) {
+  const std::vector<Index> index = to_indices(key);
+  const nb::gil_scoped_release released;
+  return get_item(self, index);
+}
+
+void set(const Tensor& self, nb::handle key, nb::handle value) {
+  const std::vector<Index> index = to_indices(key);
+  const bool is_number = PyLong_CheckExact(value.ptr()) || PyFloat_CheckExact(value.ptr()) ||
+                         PyComplex_CheckExact(value.ptr()) || nb::isinstance<nb::bool_>(value);
+  // A Python number takes the tensor's dtype, so that it is not rounded on the way.
+  const Tensor source =
+      is_number ? full({}, convert_argument(value, TypeTag<Scalar>{}), self.dtype(), self.device())
+                : convert_argument(value, TypeTag<Tensor>{});
+  const nb::gil_scoped_release released;
+  set_item(self, index, source);
+}
+
+nb::object iterate(nb::handle self) {
+  if (nb::cast<const Tensor&>(self).ndim() == 0) {
+    throw DTypeError("iter: a tensor of 0 dimensions cannot be iterated over");
+  }
+  return nb::steal(PySeqIter_New(self.ptr()));
+}
+
+/// Adds a method to the Tensor class that bind_tensor made.
+template <class F, class... Extra>
+void add_method(nb::module_& m, const char* name, F&& f, const Extra&... extra) {
+  const nb::object type = m.attr("Tensor");
+  type.attr(name) = nb::cpp_function(std::forward<F>(f), nb::scope(type), nb::name(name),
+                                     nb::is_method(), extra...);
+}
+
+void bind_gather(nb::module_& m) {
+  m.def(
+      "take",
+      [](Arg<Tensor> x, Arg<Tensor> indices, std::optional<int64_t> axis,
+         std::optional<Tensor> out) { return take(x, indices, axis, pointer(out)); },
+      "x"_a, "indices"_a, "axis"_a = nb::none(), "out"_a = nb::none(), Released(),
+      "Slices of x at `indices` along `axis` (of the flattened x without one). Negative indices "
+      "count from the end. Raises IndexError.");
+  m.def(
+      "take_along_axis",
+      [](Arg<Tensor> x, Arg<Tensor> indices, int64_t axis, std::optional<Tensor> out) {
+        return take_along_axis(x, indices, axis, pointer(out));
+      },
+      "x"_a, "indices"_a, "axis"_a = -1, "out"_a = nb::none(), Released(),
+      "result[..., j, ...] = x[..., indices[..., j, ...], ...]; other axes broadcast.");
+  m.def(
+      "put_along_axis",
+      [](const Tensor& x, Arg<Tensor> indices, Arg<Tensor> values, int64_t axis) {
+        put_along_axis(x, indices, values, axis);
+      },
+      "x"_a, "indices"_a, "values"_a, "axis"_a, Released(),
+      "x[..., indices[..., j, ...], ...] = values[..., j, ...] in place.");
+  m.def(
+      "masked_select", [](Arg<Tensor> x, Arg<Tensor> mask) { return masked_select(x, mask); },
+      "x"_a, "mask"_a, Released(),
+      "The elements of x where `mask` (bool, broadcast to x) is true, as one axis.");
+  m.def(
+      "masked_fill",
+      [](Arg<Tensor> x, Arg<Tensor> mask, Arg<Tensor> value, std::optional<Tensor> out) {
+        return masked_fill(x, mask, value, pointer(out));
+      },
+      "x"_a, "mask"_a, "value"_a, "out"_a = nb::none(), Released(),
+      "A copy of x with `value` (broadcast to x) where `mask` is true.");
+  m.def(
+      "nonzero", [](Arg<Tensor> x) { return nb::tuple(nb::cast(nonzero(x))); }, "x"_a,
+      "For each axis the int64 positions of the elements that are not zero.");
+  m.def(
+      "count_nonzero", [](Arg<Tensor> x) { return count_nonzero(x); }, "x"_a, Released(),
+      "How many elements are not zero.");
+}
+
+}  // namespace
+
+void bind_index(nb::module_& m) {
+  add_method(m, "__getitem__", &get, "key"_a,
+             "NumPy indexing: integers, slices, None, ... give a view; masks and integer arrays a "
+             "copy. Raises IndexError.");
+  add_method(m, "__setitem__", &set, "key"_a, "value"_a,
+             "Assigns where the index points; the value broadcasts and takes the tensor's dtype.");
+  add_method(m, "__iter__", &iterate, "The views along the first axis.");
+  bind_gather(m);
+}
+
+}  // namespace cuop::python

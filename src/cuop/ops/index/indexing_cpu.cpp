@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/index/index_kernels.h"
+#include "cuop/ops/strided.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;      // elements a thread should have at least
+constexpr int64_t kMaskBlock = 1 << 15;  // mask elements counted together
+
+struct Word16 {
+  uint64_t half[2];
+};
+
+template <class F>
+void with_word(int64_t itemsize, F&& f) {
+  switch (itemsize) {
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    case 8:
+      return f(uint64_t{});
+    default:
+      return f(Word16{});
+  }
+}
+
+/// The rest axes split around the listed one: those outside of it and those inside of it on the
+/// dense side.
+struct SplitNest {
+  LoopNest<2> outer;  // dense, sparse
+  LoopNest<2> inner;
+  int64_t outer_count = 1;
+};
+
+int64_t nest_size(const LoopNest<2>& nest) { return nest.outer_size() * nest.inner().size; }
+
+SplitNest split_rest(const OffsetCopy& copy) {
+  Shape shapes[2];
+  Strides dense[2], sparse[2];
+  for (int i = 0; i < copy.rest.ndim(); ++i) {
+    // One value for all listed offsets says nothing about order: rows of the sparse side it is.
+    const bool is_inner =
+        copy.dense_stride == 0 || std::abs(copy.dense_rest[i]) < std::abs(copy.dense_stride);
+    shapes[is_inner].push_back(copy.rest[i]);
+    dense[is_inner].push_back(copy.dense_rest[i]);
+    sparse[is_inner].push_back(copy.sparse_rest[i]);
+  }
+  SplitNest split;
+  split.outer = make_loop_nest<2>(shapes[0], {&dense[0], &sparse[0]});
+  split.inner = make_loop_nest<2>(shapes[1], {&dense[1], &sparse[1]});
+  split.outer_count = nest_size(split.outer);
+  return split;
+}
+
+template <class Word, bool kGather>
+void copy_row(Word* dense, Word* sparse, const LoopNest<2>::Axis& axis) {
+  if (axis.strides[0] == 1 && axis.strides[1] == 1) {
+    const auto bytes = static_cast<size_t>(axis.size) * sizeof(Word);
+    std::memcpy(kGather ? dense : sparse, kGather ? sparse : dense, bytes);
+    return;
+  }
+  for (int64_t i = 0; i < axis.size; ++i) {
+    Word& d = dense[i * axis.strides[0]];
+    Word& s = sparse[i * axis.strides[1]];
+    if constexpr (kGather) {
+      d = s;
+    } else {
+      s = d;
+    }
+  }
+}
+
+/// Offsets [begin, end) at one position of the outer axes.
+template <class Word, bool kGather>
+void copy_listed(const OffsetCopy& copy, const LoopNest<2>& inner, Word* dense, Word* sparse,
+                 int64_t begin, int64_t end) {
+  const int64_t rows = inner.outer_size();
+  if (rows == 1 && inner.inner().size == 1) {
+    for (int64_t p = begin; p < end; ++p) {
+      if constexpr (kGather) {
+        dense[p * copy.dense_stride] = sparse[copy.offsets[p]];
+      } else {
+        sparse[copy.offsets[p]] = dense[p * copy.dense_stride];
+      }
+    }
+    return;
+  }
+  for (int64_t p = begin; p < end; ++p) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto at = inner.row_offsets(row);
+      copy_row<Word, kGather>(dense + p * copy.dense_stride + at[0],
+                              sparse + copy.offsets[p] + at[1], inner.inner());
+    }
+  }
+}
+
+template <bool kGather>
+void copy_offsets(const OffsetCopy& copy, bool is_list_parallel) {
+  if (copy.count == 0 || element_count(copy.rest) == 0) return;
+  const SplitNest split = split_rest(copy);
+  const int64_t inner_size = nest_size(split.inner);
+  const int64_t outer_rows = split.outer.inner().size;
+  with_word(copy.itemsize, [&](auto word) {
+    using Word = decltype(word);
+    // A piece is a range of (outer position, listed offset) pairs, the offset running faster.
+    const auto run = [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t outer = begin / copy.count, first = begin % copy.count;
+        const int64_t last = std::min(copy.count, first + (end - begin));
+        auto at = split.outer.row_offsets(outer / outer_rows);
+        for (size_t k = 0; k < 2; ++k) {
+          at[k] += outer % outer_rows * split.outer.inner().strides[k];
+        }
+        copy_listed<Word, kGather>(copy, split.inner, static_cast<Word*>(copy.dense) + at[0],
+                                   static_cast<Word*>(copy.sparse) + at[1], first, last);
+        begin += last - first;
+      }
+    };
+    if (is_list_parallel) {
+      backend::parallel_for(split.outer_count * copy.count,
+                            std::max<int64_t>(1, kGrain / inner_size), run);
+    } else {
+      backend::parallel_for(
+          split.outer_count, std::max<int64_t>(1, kGrain / (inner_size * copy.count)),
+          [&](int64_t begin, int64_t end) { run(begin * copy.count, end * copy.count); });
+    }
+  });
+}
+
+int64_t count_true(const uint8_t* mask, int64_t count) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < count; ++i) total += mask[i];
+  return total;
+}
+
+/// The offsets of the true elements of one block of the flattened mask.
+void list_block(const uint8_t* mask, const Shape& shape, const Strides& strides, int64_t begin,
+                int64_t end, int64_t* offsets) {
+  const int last = shape.ndim() - 1;
+  const int64_t row_length = last < 0 ? 1 : shape[last];
+  const int64_t step = last < 0 ? 0 : strides[last];
+  for (int64_t i = begin; i < end;) {
+    int64_t row = i / row_length, base = 0;
+    for (int axis = last - 1; axis >= 0; --axis) {
+      base += row % shape[axis] * strides[axis];
+      row /= shape[axis];
+    }
+    const int64_t start = i - i % row_length;
+    const int64_t stop = std::min(end, start + row_length);
+    for (; i < stop; ++i) {
+      if (mask[i] != 0) *offsets++ = base + (i - start) * step;
+    }
+  }
+}
+
+}  // namespace
+
+int64_t mask_offsets_cpu(const Tensor& mask, const Strides& strides, int64_t* offsets) {
+  const int64_t count = mask.size();
+  if (count == 0) return 0;
+  const auto* bits = static_cast<const uint8_t*>(mask.data());
+  const int64_t blocks = (count + kMaskBlock - 1) / kMaskBlock;
+  std::vector<int64_t> starts(static_cast<size_t>(blocks) + 1, 0);
+  backend::parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t first = b * kMaskBlock;
+      starts[static_cast<size_t>(b) + 1] =
+          count_true(bits + first, std::min(kMaskBlock, count - first));
+    }
+  });
+  for (size_t b = 0; b < static_cast<size_t>(blocks); ++b) starts[b + 1] += starts[b];
+  if (offsets != nullptr) {
+    backend::parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t first = b * kMaskBlock;
+        list_block(bits, mask.shape(), strides, first, std::min(first + kMaskBlock, count),
+                   offsets + starts[static_cast<size_t>(b)]);
+      }
+    });
+  }
+  return starts.back();
+}
+
+int64_t index_offsets_cpu(const int64_t* indices, int64_t count, int64_t size, int64_t stride,
+                          int64_t* offsets) {
+  std::atomic<int64_t> bad = count;
+  backend::parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+    bool is_good = true;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t index = indices[i] < 0 ? indices[i] + size : indices[i];
+      is_good = is_good && index >= 0 && index < size;
+      offsets[i] = index * stride;
+    }
+    if (is_good) return;
+    for (int64_t i = begin; i < end; ++i) {
+      if (indices[i] >= -size && indices[i] < size) continue;
+      int64_t known = bad;
+      while (i < known && !bad.compare_exchange_weak(known, i)) {
+      }
+      return;
+    }
+  });
+  return bad == count ? -1 : bad.load();
+}
+
+void add_offsets_cpu(Tensor& table, const Tensor& part) {
+  if (table.size() == 0) return;
+  const LoopNest<2> nest = make_loop_nest<2>(table.shape(), {&table.strides(), &part.strides()});
+  auto* sums = table.data<int64_t>();
+  const auto* terms = part.data<int64_t>();
+  const auto& inner = nest.inner();
+  backend::parallel_for(nest.outer_size(), std::max<int64_t>(1, kGrain / inner.size),
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t row = begin; row < end; ++row) {
+                            const auto at = nest.row_offsets(row);
+                            for (int64_t i = 0; i < inner.size; ++i) {
+                              sums[at[0] + i * inner.strides[0]] +=
+                                  terms[at[1] + i * inner.strides[1]];
+                            }
+                          }
+                        });
+}
+
+void gather_offsets_cpu(const OffsetCopy& copy) { copy_offsets<true>(copy, true); }
+
+void scatter_offsets_cpu(const OffsetCopy& copy, bool is_unique) {
+  copy_offsets<false>(copy, is_unique);
+}
+
+}  // namespace cuop::kernels

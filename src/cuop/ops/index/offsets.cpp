@@ -1,0 +1,155 @@
+#include "cuop/ops/index/offsets.h"
+
+#include <algorithm>
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/index_kernels.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr backend::Slot<int64_t(const Tensor&, const Strides&, int64_t*)> kMaskOffsets{
+    "mask", &kernels::mask_offsets_cpu};
+constexpr backend::Slot<int64_t(const int64_t*, int64_t, int64_t, int64_t, int64_t*)> kIndexOffsets{
+    "index", &kernels::index_offsets_cpu};
+constexpr backend::Slot<void(Tensor&, const Tensor&)> kAddOffsets{"index",
+                                                                  &kernels::add_offsets_cpu};
+constexpr backend::Slot<void(const kernels::OffsetCopy&)> kGather{"gather",
+                                                                  &kernels::gather_offsets_cpu};
+constexpr backend::Slot<void(const kernels::OffsetCopy&, bool)> kScatter{
+    "scatter", &kernels::scatter_offsets_cpu};
+
+/// The layout's axes from `at` on, `count` of them.
+Layout axes_of(const Layout& layout, int at, int count) {
+  Layout result;
+  result.offset = layout.offset;
+  for (int i = at; i < at + count; ++i) {
+    result.shape.push_back(layout.shape[i]);
+    result.strides.push_back(layout.strides[i]);
+  }
+  return result;
+}
+
+/// One stride for all picked axes of the dense side, when its layout allows that.
+std::optional<int64_t> picked_stride(const Layout& dense, const Picks& picks) {
+  const Layout picked = axes_of(dense, picks.at, picks.table.ndim());
+  const auto merged = try_reshape(picked, {picks.table.size()});
+  return merged ? std::optional(merged->strides[0]) : std::nullopt;
+}
+
+kernels::OffsetCopy describe(const Tensor& view, const Picks& picks, const Tensor& dense) {
+  kernels::OffsetCopy copy;
+  copy.dense = dense.data();
+  copy.sparse = view.data();
+  copy.itemsize = itemsize(view.dtype());
+  copy.offsets = picks.table.data<int64_t>();
+  copy.count = picks.table.size();
+  copy.dense_stride = *picked_stride(dense.layout(), picks);
+  copy.rest = picks.rest.shape;
+  copy.sparse_rest = picks.rest.strides;
+  copy.dense_rest = dense.strides();
+  for (int i = 0; i < picks.table.ndim(); ++i) copy.dense_rest.erase(picks.at);
+  return copy;
+}
+
+}  // namespace
+
+Offsets index_offsets(const Tensor& view, int axis, const Tensor& indices) {
+  const Tensor list = contiguous(cast(indices, DType::kInt64));
+  Tensor table = empty(indices.shape(), DType::kInt64, view.device());
+  const int64_t size = view.shape(axis);
+  const int64_t bad = kIndexOffsets(view.device(), list.data<int64_t>(), list.size(), size,
+                                    view.strides()[axis], table.data<int64_t>());
+  if (bad >= 0) {
+    throw IndexError(cat("index: ", list.data<int64_t>()[bad], " is out of range for axis ", axis,
+                         " of size ", size));
+  }
+  return {table, list.size() <= 1};
+}
+
+Offsets mask_offsets(const Tensor& view, int axis, const Tensor& mask) {
+  const Layout covered = axes_of(view.layout(), axis, mask.ndim());
+  if (covered.shape != mask.shape()) {
+    throw IndexError(cat("index: a mask of shape ", mask.shape(), " does not fit axes of shape ",
+                         covered.shape, " from axis ", axis, " on"));
+  }
+  const Tensor bits = contiguous(mask);
+  const int64_t count = kMaskOffsets(view.device(), bits, covered.strides, nullptr);
+  Tensor table = empty({count}, DType::kInt64, view.device());
+  if (count > 0) kMaskOffsets(view.device(), bits, covered.strides, table.data<int64_t>());
+  return {table, !may_self_overlap(covered)};
+}
+
+int64_t count_true(const Tensor& mask) {
+  return kMaskOffsets(mask.device(), contiguous(mask), Dims::filled(mask.ndim(), 0), nullptr);
+}
+
+Picks combine_offsets(const Tensor& view, std::span<const Offsets> parts, std::span<const int> axes,
+                      int first_axis) {
+  Picks picks;
+  picks.table = parts[0].table;
+  picks.is_unique = parts.size() == 1 && parts[0].is_unique;
+  if (parts.size() > 1) {
+    Shape shape;
+    try {
+      for (const Offsets& part : parts) {
+        shape = broadcast_shapes(shape, part.table.shape(), "index");
+      }
+    } catch (const ShapeError&) {
+      std::vector<Shape> shapes;
+      for (const Offsets& part : parts) shapes.push_back(part.table.shape());
+      throw IndexError(cat("index: arrays of shapes ", join(shapes), " do not broadcast"));
+    }
+    picks.table = clone(broadcast_to(parts[0].table, shape));
+    for (const Offsets& part : parts.subspan(1)) {
+      kAddOffsets(view.device(), picks.table, broadcast_to(part.table, shape));
+    }
+  }
+  picks.rest.offset = view.layout().offset;
+  for (int i = 0; i < view.ndim(); ++i) {
+    if (std::find(axes.begin(), axes.end(), i) != axes.end()) continue;
+    if (i < first_axis) ++picks.at;
+    picks.rest.shape.push_back(view.shape(i));
+    picks.rest.strides.push_back(view.strides()[i]);
+  }
+  for (int i = 0; i < picks.at; ++i) picks.result_shape.push_back(picks.rest.shape[i]);
+  for (int64_t size : picks.table.shape()) picks.result_shape.push_back(size);
+  for (int i = picks.at; i < picks.rest.ndim(); ++i) {
+    picks.result_shape.push_back(picks.rest.shape[i]);
+  }
+  return picks;
+}
+
+Tensor gather_picks(const Tensor& view, const Picks& picks, const Tensor* out) {
+  const bool is_direct = out != nullptr && picked_stride(out->layout(), picks).has_value();
+  const Tensor dense = is_direct ? *out : empty(picks.result_shape, view.dtype(), view.device());
+  if (dense.size() > 0) kGather(view.device(), describe(view, picks, dense));
+  if (out == nullptr || is_direct) return dense;
+  copy_into(*out, dense);
+  return *out;
+}
+
+void scatter_picks(const Tensor& view, const Picks& picks, const Tensor& value) {
+  Tensor source = squeeze_leading(value, picks.result_shape.ndim());
+  Layout wide = broadcast_to(source.layout(), picks.result_shape, "index assignment");
+  source = cast(source, view.dtype());
+  if (may_overlap(source, view)) source = clone(source);
+  wide = broadcast_to(source.layout(), picks.result_shape, "index assignment");
+  Tensor dense = source.with_layout(wide);
+  if (dense.size() == 0) return;
+  if (!picked_stride(wide, picks)) dense = clone(dense);
+  kScatter(view.device(), describe(view, picks, dense), picks.is_unique);
+}
+
+Tensor squeeze_leading(const Tensor& value, int ndim) {
+  Layout layout = value.layout();
+  while (layout.ndim() > ndim && layout.shape[0] == 1) layout = remove_axis(layout, 0);
+  return value.with_layout(layout);
+}
+
+}  // namespace cuop
