@@ -2,10 +2,10 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Public is every header except those that only sources include.
+# Public is every header except those that only sources include: by name, and the text of kernels.
 file(GLOB_RECURSE CUOP_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuop/*.h)
 set(CUOP_PUBLIC_HEADERS ${CUOP_HEADERS})
-list(FILTER CUOP_PUBLIC_HEADERS EXCLUDE REGEX "(_kernels|_internal|isa)\\.h$")
+list(FILTER CUOP_PUBLIC_HEADERS EXCLUDE REGEX "(_kernels|_internal|isa)\\.h$|/jit/(cpu|kernels)/")
 # cuop/cuop.h includes them all; written here, it cannot forget one.
 set(CUOP_UMBRELLA "// Everything that cuOP offers. Written by CMake.\n#pragma once\n\n")
 foreach(header IN LISTS CUOP_PUBLIC_HEADERS)

@@ -98,9 +98,8 @@ def layer_of(include: str) -> str | None:
 
 def is_public(path: str) -> bool:
     """Whether users include this header (the same rule as cmake/Install.cmake)."""
-    return path.startswith("src/") and bool(
-        re.search(r"(?<!_kernels)(?<!_internal)(?<!isa)\.h$", path)
-    )
+    is_inner = re.search(r"(_kernels|_internal|isa)\.h$|/jit/(cpu|kernels)/", path)
+    return path.startswith("src/") and path.endswith(".h") and not is_inner
 
 
 def check_layer(path: str, include: str) -> str | None:

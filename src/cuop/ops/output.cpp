@@ -1,6 +1,7 @@
 #include "cuop/ops/output.h"
 
 #include "cuop/core/text.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/ops/create/create.h"
 
 namespace cuop {
@@ -30,6 +31,7 @@ void check_writable(const char* who, const Tensor& out) {
     throw ExecutionError(cat(who, ": the output's elements share memory (shape ", out.shape(),
                              ", strides ", out.strides(), "); pass a copy"));
   }
+  jit::before_write(out);
 }
 
 void check_no_overlap(const char* who, const Tensor& out, const Tensor& input,

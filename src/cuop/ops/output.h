@@ -12,7 +12,8 @@ namespace cuop {
 Tensor prepare_output(const char* who, const Tensor* out, const Shape& shape, DType dtype,
                       Device device);
 
-/// ExecutionError when `out` is read-only or two of its elements share memory.
+/// ExecutionError when `out` is read-only or two of its elements share memory. Recorded work that
+/// still has to read that memory is run first.
 void check_writable(const char* who, const Tensor& out);
 
 /// ExecutionError when `out` shares memory with `input`.

@@ -1,0 +1,154 @@
+#include "cuop/jit/cpu/access.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace cuop::jit {
+
+namespace {
+
+/// The tensor's layout stretched to `shape`, without axes of size 1 and with neighbouring axes
+/// merged where one stride walks both.
+Layout merged_walk(const Layout& layout, const Shape& shape) {
+  Layout walk;
+  const int missing = shape.ndim() - layout.ndim();
+  for (int axis = 0; axis < shape.ndim(); ++axis) {
+    const int64_t size = shape[axis];
+    if (size == 1) continue;
+    const bool is_stretched = axis < missing || layout.shape[axis - missing] == 1;
+    const int64_t stride = is_stretched ? 0 : layout.strides[axis - missing];
+    if (walk.ndim() > 0 && walk.strides.back() == stride * size) {
+      walk.shape.back() *= size;
+      walk.strides.back() = stride;
+    } else {
+      walk.shape.push_back(size);
+      walk.strides.push_back(stride);
+    }
+  }
+  return walk;
+}
+
+template <int64_t Size>
+struct Element {
+  std::byte bytes[Size];
+};
+
+template <int64_t Size, bool IsGather>
+void copy_run(std::byte* strided, int64_t stride, std::byte* packed, int64_t count) {
+  if (stride == 1) {
+    std::memcpy(IsGather ? packed : strided, IsGather ? strided : packed,
+                static_cast<size_t>(count * Size));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    std::byte* there = strided + i * stride * Size;
+    std::byte* here = packed + i * Size;
+    std::memcpy(IsGather ? here : there, IsGather ? there : here, Size);
+  }
+}
+
+template <int64_t Size>
+void fill_elements(void* out, const void* value, int64_t count) {
+  Element<Size> element;
+  std::memcpy(&element, value, Size);
+  auto* elements = static_cast<Element<Size>*>(out);
+  for (int64_t i = 0; i < count; ++i) elements[i] = element;
+}
+
+}  // namespace
+
+Access::Access(const Tensor& tensor, const Shape& shape)
+    : data_(static_cast<std::byte*>(tensor.data())), itemsize_(cuop::itemsize(tensor.dtype())) {
+  if (tensor.shape() == shape && tensor.is_contiguous()) {
+    mode_ = Mode::kInPlace;
+    return;
+  }
+  walk_ = merged_walk(tensor.layout(), shape);
+  const int axes = walk_.ndim();
+  if (axes == 0 || (axes == 1 && walk_.strides[0] == 0)) {
+    mode_ = Mode::kUniform;
+  } else {
+    mode_ = axes == 1 && walk_.strides[0] == 1 ? Mode::kInPlace : Mode::kStrided;
+  }
+}
+
+template <int64_t Size, bool IsGather>
+void Access::walk(int64_t start, int64_t count, std::byte* packed) const {
+  const int last = walk_.ndim() - 1;
+  Dims index = Dims::filled(last + 1, 0);
+  int64_t rest = start, offset = 0;
+  for (int axis = last; axis >= 0; --axis) {
+    index[axis] = rest % walk_.shape[axis];
+    rest /= walk_.shape[axis];
+    offset += index[axis] * walk_.strides[axis];
+  }
+  const int64_t length = walk_.shape[last], stride = walk_.strides[last];
+  while (count > 0) {
+    const int64_t run = std::min(count, length - index[last]);
+    copy_run<Size, IsGather>(data_ + offset * Size, stride, packed, run);
+    packed += run * Size;
+    count -= run;
+    offset -= index[last] * stride;
+    index[last] = 0;
+    for (int axis = last - 1; axis >= 0; --axis) {
+      offset += walk_.strides[axis];
+      if (++index[axis] < walk_.shape[axis]) break;
+      offset -= walk_.shape[axis] * walk_.strides[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+template <bool IsGather>
+void Access::walk_any(int64_t start, int64_t count, std::byte* packed) const {
+  switch (itemsize_) {
+    case 1:
+      return walk<1, IsGather>(start, count, packed);
+    case 2:
+      return walk<2, IsGather>(start, count, packed);
+    case 4:
+      return walk<4, IsGather>(start, count, packed);
+    case 8:
+      return walk<8, IsGather>(start, count, packed);
+    default:
+      return walk<16, IsGather>(start, count, packed);
+  }
+}
+
+void Access::gather(int64_t start, int64_t count, void* packed) const {
+  if (mode_ == Mode::kStrided) {
+    walk_any<true>(start, count, static_cast<std::byte*>(packed));
+  } else if (mode_ == Mode::kUniform) {
+    fill(packed, data_, itemsize_, count);
+  } else {
+    std::memcpy(packed, at(start), static_cast<size_t>(count * itemsize_));
+  }
+}
+
+void Access::scatter(int64_t start, int64_t count, const void* packed) const {
+  // The walk's packed side is only read when it scatters.
+  auto* from = const_cast<std::byte*>(static_cast<const std::byte*>(packed));
+  if (mode_ == Mode::kStrided) {
+    walk_any<false>(start, count, from);
+  } else {
+    std::memcpy(at(start), from, static_cast<size_t>(count * itemsize_));
+  }
+}
+
+void fill(void* out, const void* value, int64_t itemsize, int64_t count) {
+  switch (itemsize) {
+    case 1:
+      return fill_elements<1>(out, value, count);
+    case 2:
+      return fill_elements<2>(out, value, count);
+    case 4:
+      return fill_elements<4>(out, value, count);
+    case 8:
+      return fill_elements<8>(out, value, count);
+    default:
+      return fill_elements<16>(out, value, count);
+  }
+}
+
+}  // namespace cuop::jit

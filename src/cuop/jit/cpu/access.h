@@ -1,0 +1,43 @@
+// How a tensor is walked in the order of an iteration space: in place, one value for all, or by
+// strides.
+#pragma once
+
+#include <cstddef>
+
+#include "cuop/core/tensor.h"
+
+namespace cuop::jit {
+
+class Access {
+ public:
+  enum class Mode { kInPlace, kUniform, kStrided };
+
+  /// `tensor` must be broadcastable to `shape`; runs its deferred work.
+  Access(const Tensor& tensor, const Shape& shape);
+
+  Mode mode() const { return mode_; }
+  int64_t itemsize() const { return itemsize_; }
+  /// Address of element `index` of an in-place tensor; of the value of a uniform one.
+  std::byte* at(int64_t index) const {
+    return mode_ == Mode::kInPlace ? data_ + index * itemsize_ : data_;
+  }
+  /// Copies `count` elements in iteration order from `start` on, to or from packed memory.
+  void gather(int64_t start, int64_t count, void* packed) const;
+  void scatter(int64_t start, int64_t count, const void* packed) const;
+
+ private:
+  template <int64_t Size, bool IsGather>
+  void walk(int64_t start, int64_t count, std::byte* packed) const;
+  template <bool IsGather>
+  void walk_any(int64_t start, int64_t count, std::byte* packed) const;
+
+  std::byte* data_;
+  int64_t itemsize_;
+  Mode mode_;
+  Layout walk_;  // merged axes with broadcast strides, in elements; only for kStrided
+};
+
+/// Fills `count` elements with the one at `value`.
+void fill(void* out, const void* value, int64_t itemsize, int64_t count);
+
+}  // namespace cuop::jit

@@ -1,0 +1,65 @@
+// The loops of the block kernels. Everything has internal linkage: each *_isa.cpp gets its own.
+#pragma once
+
+#include "cuop/jit/cpu/block_kernels.h"
+#include "cuop/jit/kernels/op_list.h"
+
+namespace cuop::jit {
+namespace {
+
+[[gnu::always_inline]] inline void promise_whole_vectors(int64_t n) {
+  if (n % kBlockMultiple != 0 || n < 0) __builtin_unreachable();
+}
+
+template <class F, class T>
+void run_block(void* out, const void* first, const void* second, const void* third, int64_t n) {
+  promise_whole_vectors(n);
+  const auto* b = static_cast<const T*>(second);
+  // The result may be written over an argument, element upon element, which ivdep permits.
+  if constexpr (F::rule == Rule::kSelect) {
+    const auto* condition = static_cast<const bool*>(first);
+    const auto* c = static_cast<const T*>(third);
+    auto* result = static_cast<T*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) result[i] = F::template apply<T>(condition[i], b[i], c[i]);
+  } else if constexpr (F::arity == 1) {
+    const auto* a = static_cast<const T*>(first);
+    auto* result = static_cast<decltype(F::template apply<T>(*a))*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) result[i] = F::template apply<T>(a[i]);
+  } else if constexpr (F::arity == 2) {
+    const auto* a = static_cast<const T*>(first);
+    auto* result = static_cast<decltype(F::template apply<T>(*a, *b))*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) result[i] = F::template apply<T>(a[i], b[i]);
+  } else {
+    const auto* a = static_cast<const T*>(first);
+    const auto* c = static_cast<const T*>(third);
+    auto* result = static_cast<T*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) result[i] = F::template apply<T>(a[i], b[i], c[i]);
+  }
+}
+
+template <class T>
+constexpr unsigned kind_of_type = is_bool_type<T>      ? kBools
+                                  : is_integer_type<T> ? kIntegers
+                                  : is_float_type<T>   ? kFloats
+                                                       : kComplexes;
+
+template <class F, class T>
+void add_op_kernel(BlockTable& table) {
+  if constexpr ((F::kinds & kind_of_type<T>) != 0) {
+    table.ops[static_cast<size_t>(op_code<F>)][static_cast<size_t>(dtype_of<T>)] = run_block<F, T>;
+  }
+}
+
+/// Enters the kernels of every operation that takes T.
+template <class T, class... F>
+void add_op_kernels(BlockTable& table, FunctorList<F...>) {
+  static_assert(sizeof...(F) <= kMaxOps);
+  (add_op_kernel<F, T>(table), ...);
+}
+
+}  // namespace
+}  // namespace cuop::jit

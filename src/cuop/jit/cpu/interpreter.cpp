@@ -1,0 +1,294 @@
+// The blocked interpreter: each thread takes whole blocks, runs all instructions over one while it
+// is in the first-level cache, and writes only the outputs to memory.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/jit/cpu/access.h"
+#include "cuop/jit/cpu/program.h"
+#include "cuop/jit/run.h"
+
+namespace cuop::jit {
+
+namespace {
+
+constexpr int64_t kBlockBytes = 8 * 1024;  ///< of the widest slot
+// Slots start at different places of a page, so that loads do not wait for unrelated stores.
+constexpr int64_t kSlotPadding = 192;
+/// Outputs beyond this many bytes are written past the caches.
+constexpr int64_t kStreamBytes = 8 * 1024 * 1024;
+/// Elements of cost 1 that are worth the waking of another thread.
+constexpr int64_t kGrainCost = 64 * 1024;
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// How the iteration space is cut into blocks. With reductions a block is a piece of one row or
+/// some whole rows, a row being what one result is made of.
+struct Blocks {
+  int64_t total = 0;
+  int64_t size = 0;  ///< most elements of a block
+  int64_t row = 0;   ///< elements of a row, 0 without reductions
+  int64_t rows = 0;
+  int64_t per_row = 0;         ///< blocks of one row; 0 where a block holds whole rows
+  int64_t rows_per_block = 0;  ///< where it does
+  int64_t count = 0;
+
+  struct Range {
+    int64_t start;
+    int64_t size;
+  };
+  Range range(int64_t block) const {
+    if (per_row > 0) {
+      const int64_t start = (block % per_row) * size;
+      return {(block / per_row) * row + start, std::min(size, row - start)};
+    }
+    const int64_t step = row > 0 ? rows_per_block * row : size;
+    return {block * step, std::min(step, total - block * step)};
+  }
+};
+
+Blocks cut(const Program& program, const Bindings& bindings) {
+  Blocks blocks;
+  blocks.total = element_count(bindings.shape);
+  blocks.size = kBlockBytes / program.widest;
+  if (program.reductions.empty()) {
+    blocks.count = (blocks.total + blocks.size - 1) / blocks.size;
+    return blocks;
+  }
+  const int first = bindings.shape.ndim() - bindings.reduced_axes;
+  blocks.row = 1;
+  blocks.rows = 1;
+  for (int axis = 0; axis < bindings.shape.ndim(); ++axis) {
+    (axis < first ? blocks.rows : blocks.row) *= bindings.shape[axis];
+  }
+  if (blocks.row > blocks.size) {
+    blocks.per_row = (blocks.row + blocks.size - 1) / blocks.size;
+    blocks.count = blocks.rows * blocks.per_row;
+  } else if (blocks.row > 0) {
+    blocks.rows_per_block = blocks.size / blocks.row;
+    blocks.count = (blocks.rows + blocks.rows_per_block - 1) / blocks.rows_per_block;
+  }
+  return blocks;
+}
+
+/// The parameter's value in the dtype of its node, or in float32 rounded to a 16-bit one.
+void store_parameter(const Scalar& value, DType dtype, void* out) {
+  visit_dtype(AllTypes{}, dtype, "elementwise", [&]<class T>(TypeTag<T>) {
+    if constexpr (std::is_same_v<T, bool>) {
+      *static_cast<bool*>(out) = value.to_complex() != 0.0;
+    } else if constexpr (std::is_integral_v<T>) {
+      *static_cast<T*>(out) = static_cast<T>(value.to_int64());
+    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      *static_cast<float*>(out) = T(static_cast<float>(value.to_double()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      *static_cast<T*>(out) = static_cast<T>(value.to_double());
+    } else {
+      *static_cast<T*>(out) = static_cast<T>(value.to_complex());
+    }
+  });
+}
+
+/// Memory for the slots of one thread, kept for its next call.
+std::byte* scratch(int64_t bytes) {
+  struct Free {
+    void operator()(std::byte* data) const { ::operator delete[](data, std::align_val_t{64}); }
+  };
+  thread_local std::unique_ptr<std::byte[], Free> data;
+  thread_local int64_t capacity = 0;
+  if (bytes > capacity) {
+    data.reset(static_cast<std::byte*>(
+        ::operator new[](static_cast<size_t>(bytes), std::align_val_t{64})));
+    capacity = bytes;
+  }
+  return data.get();
+}
+
+/// One run: everything that its threads share.
+struct Launch {
+  const Program& program;
+  const Bindings& bindings;
+  Blocks blocks;
+  std::vector<Access>& leaves;
+  std::vector<Access>& outputs;
+  std::vector<Accumulator>& partials;  // [reduction][block], where a row has several blocks
+  bool is_streaming = false;
+
+  void run_blocks(int64_t begin, int64_t end);
+  void reduce_block(size_t reduction, int64_t block, Blocks::Range range, const std::byte* values);
+  void finish(size_t reduction, int64_t row, const Accumulator& accumulator) const;
+  void combine_partials();
+  void finish_empty_rows() const;
+};
+
+void Launch::finish(size_t reduction, int64_t row, const Accumulator& accumulator) const {
+  const Program::Reduction& wanted = program.reductions[reduction];
+  const Access& output = outputs[static_cast<size_t>(wanted.output)];
+  if (wanted.to_16bit == nullptr && output.mode() != Access::Mode::kStrided) {
+    wanted.kernel.finish(output.at(row), accumulator.bytes, blocks.row);
+    return;
+  }
+  alignas(64) std::byte result[16 * kBlockMultiple] = {}, narrow[16 * kBlockMultiple];
+  wanted.kernel.finish(result, accumulator.bytes, blocks.row);
+  if (wanted.to_16bit != nullptr) {
+    wanted.to_16bit(narrow, result, nullptr, nullptr, kBlockMultiple);
+  }
+  output.scatter(row, 1, wanted.to_16bit != nullptr ? narrow : result);
+}
+
+void Launch::reduce_block(size_t reduction, int64_t block, Blocks::Range range,
+                          const std::byte* values) {
+  const Program::Reduction& wanted = program.reductions[reduction];
+  if (blocks.per_row > 0) {
+    const auto place = reduction * static_cast<size_t>(blocks.count) + static_cast<size_t>(block);
+    wanted.kernel.run(partials[place].bytes, values, range.size);
+    return;
+  }
+  const int64_t width = blocks.row * itemsize(wanted.dtype);
+  for (int64_t done = 0; done < range.size; done += blocks.row, values += width) {
+    Accumulator accumulator;
+    wanted.kernel.run(accumulator.bytes, values, blocks.row);
+    finish(reduction, (range.start + done) / blocks.row, accumulator);
+  }
+}
+
+/// Adds up each row's blocks in their order, so that the result is the same for any thread count.
+void Launch::combine_partials() {
+  for (size_t reduction = 0; reduction < program.reductions.size(); ++reduction) {
+    for (int64_t row = 0; row < blocks.rows; ++row) {
+      Accumulator* first =
+          partials.data() + static_cast<int64_t>(reduction) * blocks.count + row * blocks.per_row;
+      for (int64_t k = 1; k < blocks.per_row; ++k) {
+        program.reductions[reduction].kernel.combine(first->bytes, first[k].bytes);
+      }
+      finish(reduction, row, *first);
+    }
+  }
+}
+
+/// The sum of nothing is 0 and its product 1, which runs of no elements say.
+void Launch::finish_empty_rows() const {
+  for (size_t reduction = 0; reduction < program.reductions.size(); ++reduction) {
+    Accumulator accumulator;
+    program.reductions[reduction].kernel.run(accumulator.bytes, nullptr, 0);
+    for (int64_t row = 0; row < blocks.rows; ++row) finish(reduction, row, accumulator);
+  }
+}
+
+void Launch::run_blocks(int64_t begin, int64_t end) {
+  const int64_t slot_bytes = round_up(blocks.size * program.widest, 64) + kSlotPadding;
+  std::byte* memory = scratch(slot_bytes * program.slot_count());
+  constexpr size_t kInlineSlots = 64;
+  std::byte* inline_slots[kInlineSlots];
+  std::vector<std::byte*> many_slots;
+  std::byte** slots = inline_slots;
+  if (static_cast<size_t>(program.slot_count()) > kInlineSlots) {
+    many_slots.resize(static_cast<size_t>(program.slot_count()));
+    slots = many_slots.data();
+  }
+  for (int slot = 0; slot < program.slot_count(); ++slot) slots[slot] = memory + slot * slot_bytes;
+
+  const int64_t filled = round_up(std::min(blocks.size, blocks.total), kBlockMultiple);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (program.is_leaf_used[i] && leaves[i].mode() == Access::Mode::kUniform) {
+      fill(slots[i], leaves[i].at(0), leaves[i].itemsize(), filled);
+    }
+  }
+  for (size_t i = 0; i < program.parameter_dtypes.size(); ++i) {
+    alignas(16) std::byte value[16];
+    store_parameter(bindings.parameters[i], program.parameter_dtypes[i], value);
+    fill(slots[program.parameter_slot(static_cast<int>(i))], value,
+         itemsize(compute_dtype(program.parameter_dtypes[i])), filled);
+  }
+
+  for (int64_t block = begin; block < end; ++block) {
+    const Blocks::Range range = blocks.range(block);
+    const int64_t whole = round_up(range.size, kBlockMultiple);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const Access& leaf = leaves[i];
+      if (!program.is_leaf_used[i] || leaf.mode() == Access::Mode::kUniform) continue;
+      std::byte* staged = memory + static_cast<int64_t>(i) * slot_bytes;
+      if (leaf.mode() == Access::Mode::kInPlace && range.start + whole <= blocks.total) {
+        slots[i] = leaf.at(range.start);
+        continue;
+      }
+      leaf.gather(range.start, range.size, staged);
+      // The lanes beyond the end compute on zeros, which nobody reads.
+      std::memset(staged + range.size * leaf.itemsize(), 0,
+                  static_cast<size_t>((whole - range.size) * leaf.itemsize()));
+      slots[i] = staged;
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (program.is_output_reduced[i]) continue;
+      const int slot = program.output_slot(static_cast<int>(i));
+      const bool is_direct =
+          outputs[i].mode() != Access::Mode::kStrided && !is_streaming && whole == range.size;
+      slots[slot] = is_direct ? outputs[i].at(range.start) : memory + slot * slot_bytes;
+    }
+    for (const Instruction& step : program.code) {
+      step.kernel(slots[step.out], slots[step.in[0]], slots[step.in[1]], slots[step.in[2]], whole);
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const int slot = program.output_slot(static_cast<int>(i));
+      const std::byte* staged = memory + slot * slot_bytes;
+      if (program.is_output_reduced[i] || slots[slot] != staged) continue;
+      if (is_streaming && outputs[i].mode() == Access::Mode::kInPlace) {
+        program.stream(outputs[i].at(range.start), staged, range.size * outputs[i].itemsize());
+      } else {
+        outputs[i].scatter(range.start, range.size, staged);
+      }
+    }
+    for (size_t i = 0; i < program.reductions.size(); ++i) {
+      reduce_block(i, block, range, slots[program.reductions[i].slot]);
+    }
+  }
+}
+
+/// The caller's working memory, kept so that small runs allocate nothing.
+struct Workspace {
+  Program program;
+  std::vector<Access> leaves;
+  std::vector<Access> outputs;
+  std::vector<Accumulator> partials;
+};
+
+/// Deferred values are computed first: that may run the interpreter on this very thread.
+void settle(const Bindings& bindings) {
+  for (const Tensor* leaf : bindings.leaves) leaf->data();
+  for (const Tensor* output : bindings.outputs) output->data();
+}
+
+}  // namespace
+
+void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table) {
+  thread_local Workspace work;
+  settle(bindings);
+  compile(expr, table, work.program);
+  const Program& program = work.program;
+  Launch launch{program,       bindings, cut(program, bindings), work.leaves, work.outputs,
+                work.partials, false};
+  work.leaves.clear();
+  for (const Tensor* leaf : bindings.leaves) work.leaves.emplace_back(*leaf, bindings.shape);
+  work.outputs.clear();
+  int64_t written = 0;
+  for (size_t i = 0; i < bindings.outputs.size(); ++i) {
+    const Tensor& output = *bindings.outputs[i];
+    work.outputs.emplace_back(output,
+                              program.is_output_reduced[i] ? output.shape() : bindings.shape);
+    written += output.nbytes();
+  }
+  launch.is_streaming = written >= kStreamBytes;
+  const auto cells = static_cast<size_t>(launch.blocks.count) * program.reductions.size();
+  work.partials.resize(launch.blocks.per_row > 0 ? cells : 0);
+
+  const int64_t grain = kGrainCost / (1 + program.cost / 4) / launch.blocks.size;
+  backend::parallel_for(launch.blocks.count, std::max<int64_t>(1, grain),
+                        [&launch](int64_t begin, int64_t end) { launch.run_blocks(begin, end); });
+  if (launch.blocks.per_row > 0) launch.combine_partials();
+  if (launch.blocks.row == 0) launch.finish_empty_rows();
+}
+
+}  // namespace cuop::jit

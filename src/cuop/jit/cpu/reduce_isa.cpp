@@ -1,0 +1,184 @@
+// Reductions of runs of elements: four vector accumulators, then a fixed order of combination, so
+// that a result depends on nothing but its elements.
+#include <cstring>
+
+#include "cuop/jit/cpu/block_loops.h"
+
+namespace cuop::jit {
+namespace {
+
+template <class T>
+struct AccumulatorOf {
+  using type = T;
+};
+template <>
+struct AccumulatorOf<float> {
+  using type = double;
+};
+template <>
+struct AccumulatorOf<std::complex<float>> {
+  using type = std::complex<double>;
+};
+
+// Each kind: what it starts from, and how a value is combined with another (also of vectors, where
+// the comparison is one of lanes).
+struct Sum {
+  template <class T>
+  static constexpr T start() {
+    return T(0);
+  }
+  template <class V>
+  CUOP_FN static void combine(V& a, const V& b) {
+    a = a + b;
+  }
+};
+struct Product {
+  template <class T>
+  static constexpr T start() {
+    return T(1);
+  }
+  template <class V>
+  CUOP_FN static void combine(V& a, const V& b) {
+    a = a * b;
+  }
+};
+struct Largest {
+  template <class V>
+  CUOP_FN static void combine(V& a, const V& b) {
+    a = (a >= b) | (a != a) ? a : b;
+  }
+};
+struct Smallest {
+  template <class V>
+  CUOP_FN static void combine(V& a, const V& b) {
+    a = (a <= b) | (a != a) ? a : b;
+  }
+};
+template <class K>
+constexpr bool is_selection = std::is_same_v<K, Largest> || std::is_same_v<K, Smallest>;
+
+/// T without signed overflow: integers add and multiply as unsigned ones.
+template <class T, class K>
+struct ArithmeticType {
+  using type = T;
+};
+template <>
+struct ArithmeticType<int64_t, Sum> {
+  using type = uint64_t;
+};
+template <>
+struct ArithmeticType<int64_t, Product> {
+  using type = uint64_t;
+};
+
+template <class K, class T>
+T first_or_start(const T* x) {
+  if constexpr (is_selection<K>) {
+    return x[0];
+  } else {
+    (void)x;
+    return K::template start<T>();
+  }
+}
+
+/// Vector lanes for the real types; the accumulator type from there on.
+template <class K, class T>
+void run_real(void* accumulator, const void* in, int64_t n) {
+  using A = typename AccumulatorOf<T>::type;
+  using V [[gnu::vector_size(64)]] = T;
+  constexpr int64_t lanes = 64 / sizeof(T), width = 4 * lanes;
+  const auto* x = static_cast<const T*>(in);
+  A total = static_cast<A>(first_or_start<K>(x));
+  int64_t i = 0;
+  if (n >= width) {
+    const T begin = first_or_start<K>(x);
+    V sums[4];
+    for (V& sum : sums) sum = V{} + begin;
+    for (; i + width <= n; i += width) {
+      for (int k = 0; k < 4; ++k) {
+        V value;
+        std::memcpy(&value, x + i + k * lanes, sizeof(V));
+        K::combine(sums[k], value);
+      }
+    }
+    for (const V& sum : sums) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        K::combine(total, static_cast<A>(sum[lane]));
+      }
+    }
+  }
+  for (; i < n; ++i) K::combine(total, static_cast<A>(x[i]));
+  std::memcpy(accumulator, &total, sizeof(A));
+}
+
+template <class K, class T>
+void run_scalar(void* accumulator, const void* in, int64_t n) {
+  using A = typename AccumulatorOf<T>::type;
+  const auto* x = static_cast<const T*>(in);
+  A total = static_cast<A>(first_or_start<K>(x));
+  for (int64_t i = 0; i < n; ++i) K::combine(total, static_cast<A>(x[i]));
+  std::memcpy(accumulator, &total, sizeof(A));
+}
+
+template <class K, class T>
+void combine(void* accumulator, const void* other) {
+  using A = typename AccumulatorOf<T>::type;
+  A a, b;
+  std::memcpy(&a, accumulator, sizeof(A));
+  std::memcpy(&b, other, sizeof(A));
+  K::combine(a, b);
+  std::memcpy(accumulator, &a, sizeof(A));
+}
+
+template <class T, bool IsMean>
+void finish(void* out, const void* accumulator, int64_t count) {
+  using A = typename AccumulatorOf<T>::type;
+  A a;
+  std::memcpy(&a, accumulator, sizeof(A));
+  if constexpr (IsMean) a /= static_cast<RealType<A>>(count);
+  const T result = static_cast<T>(a);
+  std::memcpy(out, &result, sizeof(T));
+}
+
+template <class K, class T, bool IsMean = false>
+void add_reduction(BlockTable& table, ReduceKind kind) {
+  using Arithmetic = typename ArithmeticType<T, K>::type;
+  ReduceKernel& entry =
+      table.reductions[static_cast<size_t>(kind)][static_cast<size_t>(dtype_of<T>)];
+  if constexpr (is_complex_type<T> || is_bool_type<T>) {
+    entry.run = run_scalar<K, Arithmetic>;
+  } else {
+    entry.run = run_real<K, Arithmetic>;
+  }
+  entry.combine = combine<K, Arithmetic>;
+  entry.finish = finish<T, IsMean>;
+}
+
+template <class... T>
+void add_arithmetic_reductions(BlockTable& table, TypeList<T...>) {
+  (add_reduction<Sum, T>(table, ReduceKind::kSum), ...);
+  (add_reduction<Product, T>(table, ReduceKind::kProd), ...);
+}
+template <class... T>
+void add_mean_reductions(BlockTable& table, TypeList<T...>) {
+  (add_reduction<Sum, T, true>(table, ReduceKind::kMean), ...);
+}
+template <class... T>
+void add_selections(BlockTable& table, TypeList<T...>) {
+  (add_reduction<Largest, T>(table, ReduceKind::kMax), ...);
+  (add_reduction<Smallest, T>(table, ReduceKind::kMin), ...);
+}
+
+}  // namespace
+
+template <>
+void add_reduce_kernels<isa::CUOP_ISA>(BlockTable& table) {
+  add_arithmetic_reductions(
+      table,
+      TypeList<int64_t, uint64_t, float, double, std::complex<float>, std::complex<double>>{});
+  add_mean_reductions(table, FloatComplexTypes{});
+  add_selections(table, TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                                 uint32_t, uint64_t, float, double>{});
+}
+
+}  // namespace cuop::jit

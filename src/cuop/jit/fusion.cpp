@@ -1,0 +1,264 @@
+#include "cuop/jit/fusion.h"
+
+#include <algorithm>
+#include <atomic>
+#include <unordered_map>
+
+#include "cuop/core/env.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+
+namespace cuop {
+
+namespace jit {
+
+namespace {
+
+std::atomic<int> chosen_fusion = -1;  // -1: as the environment says
+thread_local Reports* current_reports = nullptr;
+
+/// A thread's open groups, at most one for each shape and device, and where pending values are.
+class Recorder {
+ public:
+  struct Place {
+    std::weak_ptr<Storage> storage;
+    std::shared_ptr<Group> group;
+    int node;
+    bool is_reduction;
+  };
+
+  int depth = 0;
+
+  bool is_idle() const { return groups_.empty(); }
+
+  void flush_all(const char* reason) {
+    // Running a group may not record anything, but it may throw: forget the groups first.
+    const auto groups = std::move(groups_);
+    groups_.clear();
+    places_.clear();
+    std::exception_ptr error;
+    for (const auto& group : groups) {
+      try {
+        run_group(*group, reason);
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+    }
+    if (error) std::rethrow_exception(error);
+  }
+
+  void flush_readers(const Tensor& written) {
+    const auto groups = groups_;
+    for (const auto& group : groups) {
+      if (group->reads(written)) flush(group, "a tensor that it reads is written to");
+    }
+  }
+
+  void flush(const std::shared_ptr<Group>& group, const char* reason) {
+    std::erase(groups_, group);
+    std::erase_if(places_, [&](const auto& entry) { return entry.second.group == group; });
+    run_group(*group, reason);
+  }
+
+  /// Where a pending tensor of this thread is, or null.
+  const Place* find(const Tensor& tensor) {
+    if (!tensor.storage()->is_deferred()) return nullptr;
+    const auto found = places_.find(tensor.storage().get());
+    if (found == places_.end()) return nullptr;
+    const bool is_current = found->second.storage.lock() == tensor.storage();
+    return is_current && !found->second.group->is_closed() ? &found->second : nullptr;
+  }
+
+  /// The open group of that shape; a new one when there is none.
+  std::shared_ptr<Group> group_of(const Shape& shape, Device device) {
+    std::erase_if(groups_, [](const auto& group) { return group->is_closed(); });
+    for (const auto& group : groups_) {
+      if (group->shape() == shape && group->device() == device) return group;
+    }
+    groups_.push_back(std::make_shared<Group>(shape, device));
+    return groups_.back();
+  }
+
+  Tensor remember(const std::shared_ptr<Group>& group, Group::Value value, bool is_reduction) {
+    places_[value.tensor.storage().get()] = {value.tensor.storage(), group, value.node,
+                                             is_reduction};
+    return std::move(value.tensor);
+  }
+
+  Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
+                   std::span<const Argument> arguments);
+
+ private:
+  /// The value's place when an operation over `shape` can take it from its register; otherwise runs
+  /// the group it is pending in, so that it can be read.
+  const Place* place_or_settle(const Tensor& tensor, const Shape& shape);
+
+  std::vector<std::shared_ptr<Group>> groups_;
+  std::unordered_map<const Storage*, Place> places_;
+};
+
+thread_local Recorder recorder;
+
+const Recorder::Place* Recorder::place_or_settle(const Tensor& tensor, const Shape& shape) {
+  const Place* place = find(tensor);
+  if (place == nullptr) {
+    tensor.data();  // another thread's pending value, if pending at all
+    return nullptr;
+  }
+  const std::shared_ptr<Group> group = place->group;
+  if (place->is_reduction) {
+    flush(group, "the result of a reduction is used");
+    return nullptr;
+  }
+  if (!(group->shape() == shape)) {
+    flush(group, cat("its value of shape ", group->shape(), " is broadcast to ", shape).c_str());
+    return nullptr;
+  }
+  if (!(tensor.layout() == contiguous_layout(shape))) {
+    flush(group, "a view of its value is used");
+    return nullptr;
+  }
+  return place;
+}
+
+Tensor Recorder::record_op(int code, OpTypes types, const Shape& shape, Device device,
+                           std::span<const Argument> arguments) {
+  std::array<RecordedArgument, kMaxArity> recorded;
+  const auto used = std::span(recorded).first(arguments.size());
+  for (;;) {
+    // Settling one argument may run the group of another: all are settled before any is placed.
+    for (const Argument& argument : arguments) {
+      if (argument.tensor != nullptr) place_or_settle(*argument.tensor, shape);
+    }
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Place* place = arguments[i].tensor != nullptr ? find(*arguments[i].tensor) : nullptr;
+      used[i] = place != nullptr ? RecordedArgument{place->node, nullptr, nullptr}
+                                 : RecordedArgument{-1, arguments[i].tensor, arguments[i].number};
+    }
+    const std::shared_ptr<Group> group = group_of(shape, device);
+    if (const char* reason = group->obstacle(used)) {
+      flush(group, reason);
+      continue;
+    }
+    // Nothing when another thread has run the group meanwhile: its values are tensors by now.
+    if (auto value = group->record_op(code, types, used)) {
+      return remember(group, std::move(*value), false);
+    }
+  }
+}
+
+}  // namespace
+
+bool is_recording() { return recorder.depth > 0 && kernel_fusion(); }
+
+Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
+                 std::span<const Argument> arguments) {
+  return recorder.record_op(code, types, shape, device, arguments);
+}
+
+std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype) {
+  if (!is_recording()) return std::nullopt;
+  const Recorder::Place* place = recorder.find(tensor);
+  if (place == nullptr || place->is_reduction) return std::nullopt;
+  const std::shared_ptr<Group> group = place->group;
+  const RecordedArgument argument{place->node, nullptr, nullptr};
+  if (!(tensor.layout() == contiguous_layout(group->shape()))) return std::nullopt;
+  if (group->obstacle({&argument, 1}) != nullptr) return std::nullopt;
+  auto value = group->record_cast(argument, dtype);
+  if (!value) return std::nullopt;
+  return recorder.remember(group, std::move(*value), false);
+}
+
+std::optional<Tensor> record_reduction(ReduceKind kind, const Tensor& tensor,
+                                       std::span<const int> axes, bool keepdims, DType result) {
+  if (!is_recording()) return std::nullopt;
+  const Recorder::Place* place = recorder.find(tensor);
+  if (place == nullptr || place->is_reduction) return std::nullopt;
+  const std::shared_ptr<Group> group = place->group;
+  const int ndim = tensor.ndim(), count = static_cast<int>(axes.size());
+  if (count == 0 || !(tensor.layout() == contiguous_layout(group->shape()))) return std::nullopt;
+  for (int i = 0; i < count; ++i) {
+    if (axes[static_cast<size_t>(i)] != ndim - count + i) return std::nullopt;
+  }
+  const bool is_selection = kind == ReduceKind::kMax || kind == ReduceKind::kMin;
+  if (is_selection && (tensor.size() == 0 || is_complex(tensor.dtype()))) return std::nullopt;
+  const bool has_kernel = is_selection || is_floating(result) || is_complex(result) ||
+                          result == DType::kInt64 || result == DType::kUInt64;
+  if (!has_kernel || (kind == ReduceKind::kMean && is_integer(result))) return std::nullopt;
+  const RecordedArgument argument{place->node, nullptr, nullptr};
+  if (const char* reason = group->obstacle({&argument, 1})) {
+    recorder.flush(group, reason);
+    return std::nullopt;
+  }
+  if (group->reduced_axes() != 0 && group->reduced_axes() != count) {
+    recorder.flush(group, "its value is reduced over different axes");
+    return std::nullopt;
+  }
+  auto value = group->record_reduction(kind, place->node, count, keepdims, result);
+  if (!value) return std::nullopt;
+  return recorder.remember(group, std::move(*value), true);
+}
+
+void flush_pending(const char* reason) {
+  if (!recorder.is_idle()) recorder.flush_all(reason);
+}
+
+void before_write(const Tensor& written) {
+  if (written.storage()->is_deferred()) written.data();
+  if (!recorder.is_idle()) recorder.flush_readers(written);
+}
+
+void run_group(Group& group, const char* reason) {
+  const trace::Span span("fused", "op");
+  if (current_reports == nullptr) {
+    group.run(reason, nullptr);
+    return;
+  }
+  GroupReport report;
+  if (group.run(reason, &report)) current_reports->add(std::move(report));
+}
+
+Reports::Reports() : before_(current_reports) { current_reports = this; }
+
+Reports::~Reports() { current_reports = before_; }
+
+}  // namespace jit
+
+Fused::Fused() { ++jit::recorder.depth; }
+
+Fused::~Fused() {
+  try {
+    close();
+  } catch (...) {  // kept by the group and thrown where a value of it is used
+  }
+}
+
+void Fused::close() {
+  if (!is_open_) return;
+  is_open_ = false;
+  if (--jit::recorder.depth == 0) jit::flush_pending("the fused scope ended");
+}
+
+void set_kernel_fusion(bool on) { jit::chosen_fusion = on ? 1 : 0; }
+
+bool kernel_fusion() {
+  const int chosen = jit::chosen_fusion;
+  return chosen < 0 ? env().kernel_fusion.value : chosen == 1;
+}
+
+std::string to_text(const std::vector<jit::GroupReport>& groups) {
+  std::string text;
+  int64_t unfused = 0, fused = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const jit::GroupReport& group = groups[i];
+    text += cat("group ", i + 1, ": ", group.ops.size(), " operations over ", group.shape, ": ",
+                join(group.ops), "\n  reads ", group.inputs, " inputs, writes ", group.outputs,
+                " outputs; ", group.fused_bytes, " bytes instead of ", group.unfused_bytes,
+                "\n  ended because ", group.reason, "\n");
+    unfused += group.unfused_bytes;
+    fused += group.fused_bytes;
+  }
+  return text + cat(groups.size(), " groups; ", unfused - fused, " of ", unfused, " bytes saved\n");
+}
+
+}  // namespace cuop

@@ -1,0 +1,99 @@
+// Recorded elementwise work of one iteration shape, run as one pass when a value of it is needed.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuop/core/scalar.h"
+#include "cuop/core/tensor.h"
+#include "cuop/jit/expr.h"
+
+namespace cuop::jit {
+
+/// What one group did, for `explain`. Bytes are what arrays cost; caches are not counted.
+struct GroupReport {
+  std::vector<std::string> ops;  ///< in the order of their recording
+  Shape shape;                   ///< of the iteration
+  int inputs = 0;
+  int outputs = 0;            ///< values that were still held and had to be written
+  int64_t unfused_bytes = 0;  ///< each op reading its arrays and writing its result
+  int64_t fused_bytes = 0;    ///< each input read once, each output written once
+  std::string reason;         ///< why the group ended where it did
+};
+
+/// An argument of a recorded operation: a value of the group, a tensor to read, or a number.
+struct RecordedArgument {
+  int node = -1;                   ///< in the group, or -1
+  const Tensor* tensor = nullptr;  ///< when node is -1
+  const Scalar* number = nullptr;  ///< when both are unset
+};
+
+class Group : public std::enable_shared_from_this<Group> {
+ public:
+  static constexpr int kMaxInputs = 16;
+  static constexpr int kMaxOps = 64;
+  static constexpr int kMaxParameters = 32;
+
+  Group(const Shape& shape, Device device) : shape_(shape), device_(device) {}
+
+  const Shape& shape() const { return shape_; }
+  Device device() const { return device_; }
+  bool is_closed() const;
+  /// Why these arguments cannot join, or null when they can.
+  const char* obstacle(std::span<const RecordedArgument> arguments) const;
+  /// Trailing axes covered by the group's reductions, 0 when it has none.
+  int reduced_axes() const;
+  bool reads(const Tensor& written) const;
+
+  /// Each records one operation and answers its node and its deferred value; nothing once the
+  /// group has run (which another thread may cause that uses a value of it).
+  struct Value {
+    int node;
+    Tensor tensor;
+  };
+  std::optional<Value> record_op(int code, OpTypes types,
+                                 std::span<const RecordedArgument> arguments);
+  std::optional<Value> record_cast(const RecordedArgument& argument, DType dtype);
+  std::optional<Value> record_reduction(ReduceKind kind, int node, int axes, bool keepdims,
+                                        DType dtype);
+
+  /// Computes every value that somebody still holds. Later calls do nothing, or throw again what
+  /// the first one threw. `report` (optional) is filled by the call that does the work; answers
+  /// whether this was it.
+  bool run(const char* reason, GroupReport* report);
+
+ private:
+  struct Pending {
+    int node;
+    std::weak_ptr<Storage> storage;
+    DType dtype;
+    Shape shape;
+  };
+
+  int add_argument(const RecordedArgument& argument, DType dtype);
+  int add_leaf(const Tensor& tensor);
+  int find_leaf(const Tensor& tensor) const;
+  Value add_value(int node, const Shape& shape, const char* op);
+  void compute(GroupReport* report);
+  void release();
+
+  mutable std::mutex mutex_;
+  bool is_closed_ = false;
+  std::exception_ptr error_;
+  Shape shape_;
+  Device device_;
+  int reduced_axes_ = 0;
+  Expr expr_;
+  std::vector<Tensor> leaves_;
+  std::vector<int> leaf_nodes_;
+  std::vector<Scalar> parameters_;
+  std::vector<Pending> values_;
+  std::vector<const char*> ops_;
+  int64_t unfused_bytes_ = 0;
+};
+
+}  // namespace cuop::jit

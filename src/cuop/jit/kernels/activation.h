@@ -1,0 +1,79 @@
+// Functors of neural-network activations. NaN propagates.
+#pragma once
+
+#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/op_kind.h"
+
+namespace cuop::jit::fn {
+
+struct Relu : Row<1, kReals, Rule::kSame> {
+  static constexpr const char* name = "relu";
+  static constexpr const char* doc = "maximum(x, 0).";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    return x < T(0) ? T(0) : x;
+  }
+};
+
+struct LeakyRelu : Row<2, kFloats, Rule::kInexact> {
+  static constexpr const char* name = "leaky_relu";
+  static constexpr const char* doc =
+      "x1 where it is positive, x1 * x2 elsewhere (x2 is the slope).";
+  template <class T>
+  CUOP_FN static T apply(T x, T slope) {
+    return x > 0 ? x : x * slope;
+  }
+};
+
+struct Sigmoid : Row<1, kFloats, Rule::kInexact, 16> {
+  static constexpr const char* name = "sigmoid";
+  static constexpr const char* doc = "1 / (1 + exp(-x)).";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    return 1 / (1 + math::exp(-x));
+  }
+};
+
+struct Silu : Row<1, kFloats, Rule::kInexact, 16> {
+  static constexpr const char* name = "silu";
+  static constexpr const char* doc = "x * sigmoid(x); 0 at minus infinity.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    const T y = x / (1 + math::exp(-x));
+    return x == -T(__builtin_inf()) ? T(0) : y;
+  }
+};
+
+struct Softplus : Row<1, kFloats, Rule::kInexact, 32> {
+  static constexpr const char* name = "softplus";
+  static constexpr const char* doc = "log(1 + exp(x)) without overflow.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    return (x < 0 ? T(0) : x) + math::log1p(math::exp(-math::abs(x)));
+  }
+};
+
+struct Gelu : Row<1, kFloats, Rule::kInexact, 24> {
+  static constexpr const char* name = "gelu";
+  static constexpr const char* doc =
+      "x * P(X <= x) for a standard normal X (Hendrycks and Gimpel, arXiv 1606.08415).";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    // erfc keeps the left tail, where 1 + erf would cancel.
+    const T y = x * T(0.5) * math::erfc(x * T(-0.70710678118654752440L));
+    return x == -T(__builtin_inf()) ? T(0) : y;
+  }
+};
+
+struct GeluTanh : Row<1, kFloats, Rule::kInexact, 24> {
+  static constexpr const char* name = "gelu_tanh";
+  static constexpr const char* doc = "The tanh approximation of gelu (arXiv 1606.08415).";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    const T inner = T(0.79788456080286535588L) * (x + T(0.044715) * x * x * x);
+    const T y = T(0.5) * x * (1 + math::tanh(inner));
+    return x == -T(__builtin_inf()) ? T(0) : y;
+  }
+};
+
+}  // namespace cuop::jit::fn

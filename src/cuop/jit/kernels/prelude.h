@@ -1,0 +1,205 @@
+// The few names that kernel arithmetic is written in, so that the same functors compile on the host
+// and, later, by NVRTC, which has no standard headers. On the host the calls in `math` reach
+// glibc's vector versions when a loop over them is vectorised (errors up to 4 ulp, special values
+// as the scalar functions), which is why only *_isa.cpp files may run these functors over arrays.
+#pragma once
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+
+#define CUOP_FN [[gnu::always_inline]] inline
+
+// glibc says in its headers which functions have vector versions only under -ffast-math; these
+// declarations say it under strict arithmetic too.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+#define CUOP_VECTOR_MATH(name)                                                       \
+  __attribute__((simd("notinbranch"), const, nothrow)) double name(double) noexcept; \
+  __attribute__((simd("notinbranch"), const, nothrow)) float name##f(float) noexcept;
+#define CUOP_VECTOR_MATH_2(name)                                                             \
+  __attribute__((simd("notinbranch"), const, nothrow)) double name(double, double) noexcept; \
+  __attribute__((simd("notinbranch"), const, nothrow)) float name##f(float, float) noexcept;
+extern "C" {
+CUOP_VECTOR_MATH(acos)
+CUOP_VECTOR_MATH(acosh)
+CUOP_VECTOR_MATH(asin)
+CUOP_VECTOR_MATH(asinh)
+CUOP_VECTOR_MATH(atan)
+CUOP_VECTOR_MATH(atanh)
+CUOP_VECTOR_MATH(cbrt)
+CUOP_VECTOR_MATH(cos)
+CUOP_VECTOR_MATH(cosh)
+CUOP_VECTOR_MATH(erf)
+CUOP_VECTOR_MATH(erfc)
+CUOP_VECTOR_MATH(exp)
+CUOP_VECTOR_MATH(exp2)
+CUOP_VECTOR_MATH(expm1)
+CUOP_VECTOR_MATH(log)
+CUOP_VECTOR_MATH(log10)
+CUOP_VECTOR_MATH(log1p)
+CUOP_VECTOR_MATH(log2)
+CUOP_VECTOR_MATH(sin)
+CUOP_VECTOR_MATH(sinh)
+CUOP_VECTOR_MATH(tan)
+CUOP_VECTOR_MATH(tanh)
+CUOP_VECTOR_MATH_2(atan2)
+CUOP_VECTOR_MATH_2(pow)
+}
+#undef CUOP_VECTOR_MATH
+#undef CUOP_VECTOR_MATH_2
+#endif
+
+namespace cuop::jit {
+
+template <class R>
+using Complex = std::complex<R>;
+
+template <class T>
+inline constexpr bool is_bool_type = false;
+template <>
+inline constexpr bool is_bool_type<bool> = true;
+template <class T>
+inline constexpr bool is_float_type = false;
+template <>
+inline constexpr bool is_float_type<float> = true;
+template <>
+inline constexpr bool is_float_type<double> = true;
+template <class T>
+inline constexpr bool is_complex_type = false;
+template <class R>
+inline constexpr bool is_complex_type<Complex<R>> = true;
+template <class T>
+inline constexpr bool is_integer_type =
+    !is_bool_type<T> && !is_float_type<T> && !is_complex_type<T>;
+template <class T>
+inline constexpr bool is_signed_type = T(-1) < T(0);
+
+namespace detail {
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class R>
+struct RealOf<Complex<R>> {
+  using type = R;
+};
+template <int Bytes>
+struct UnsignedOfSize {
+  using type = uint32_t;  // at least 32 bits: smaller ones would promote to signed int
+};
+template <>
+struct UnsignedOfSize<8> {
+  using type = uint64_t;
+};
+}  // namespace detail
+
+template <class T>
+using RealType = typename detail::RealOf<T>::type;
+/// The type in which integers wrap around without undefined behaviour.
+template <class T>
+using WrapType = typename detail::UnsignedOfSize<static_cast<int>(sizeof(T))>::type;
+
+template <class T>
+CUOP_FN T wrapped(WrapType<T> value) {
+  return static_cast<T>(value);
+}
+template <class T>
+CUOP_FN WrapType<T> wrap(T value) {
+  return static_cast<WrapType<T>>(value);
+}
+template <class T>
+CUOP_FN bool truth(T value) {
+  return value != T(0);
+}
+
+namespace math {
+
+CUOP_FN float acos(float x) { return ::acosf(x); }
+CUOP_FN double acos(double x) { return ::acos(x); }
+CUOP_FN float acosh(float x) { return ::acoshf(x); }
+CUOP_FN double acosh(double x) { return ::acosh(x); }
+CUOP_FN float asin(float x) { return ::asinf(x); }
+CUOP_FN double asin(double x) { return ::asin(x); }
+CUOP_FN float asinh(float x) { return ::asinhf(x); }
+CUOP_FN double asinh(double x) { return ::asinh(x); }
+CUOP_FN float atan(float x) { return ::atanf(x); }
+CUOP_FN double atan(double x) { return ::atan(x); }
+CUOP_FN float atanh(float x) { return ::atanhf(x); }
+CUOP_FN double atanh(double x) { return ::atanh(x); }
+CUOP_FN float cbrt(float x) { return ::cbrtf(x); }
+CUOP_FN double cbrt(double x) { return ::cbrt(x); }
+CUOP_FN float cos(float x) { return ::cosf(x); }
+CUOP_FN double cos(double x) { return ::cos(x); }
+CUOP_FN float cosh(float x) { return ::coshf(x); }
+CUOP_FN double cosh(double x) { return ::cosh(x); }
+CUOP_FN float erf(float x) { return ::erff(x); }
+CUOP_FN double erf(double x) { return ::erf(x); }
+CUOP_FN float erfc(float x) { return ::erfcf(x); }
+CUOP_FN double erfc(double x) { return ::erfc(x); }
+CUOP_FN float exp(float x) { return ::expf(x); }
+CUOP_FN double exp(double x) { return ::exp(x); }
+CUOP_FN float exp2(float x) { return ::exp2f(x); }
+CUOP_FN double exp2(double x) { return ::exp2(x); }
+CUOP_FN float expm1(float x) { return ::expm1f(x); }
+CUOP_FN double expm1(double x) { return ::expm1(x); }
+CUOP_FN float log(float x) { return ::logf(x); }
+CUOP_FN double log(double x) { return ::log(x); }
+CUOP_FN float log10(float x) { return ::log10f(x); }
+CUOP_FN double log10(double x) { return ::log10(x); }
+CUOP_FN float log1p(float x) { return ::log1pf(x); }
+CUOP_FN double log1p(double x) { return ::log1p(x); }
+CUOP_FN float log2(float x) { return ::log2f(x); }
+CUOP_FN double log2(double x) { return ::log2(x); }
+CUOP_FN float sin(float x) { return ::sinf(x); }
+CUOP_FN double sin(double x) { return ::sin(x); }
+CUOP_FN float sinh(float x) { return ::sinhf(x); }
+CUOP_FN double sinh(double x) { return ::sinh(x); }
+CUOP_FN float tan(float x) { return ::tanf(x); }
+CUOP_FN double tan(double x) { return ::tan(x); }
+CUOP_FN float tanh(float x) { return ::tanhf(x); }
+CUOP_FN double tanh(double x) { return ::tanh(x); }
+CUOP_FN float atan2(float y, float x) { return ::atan2f(y, x); }
+CUOP_FN double atan2(double y, double x) { return ::atan2(y, x); }
+CUOP_FN float pow(float x, float y) { return ::powf(x, y); }
+CUOP_FN double pow(double x, double y) { return ::pow(x, y); }
+
+CUOP_FN float abs(float x) { return __builtin_fabsf(x); }
+CUOP_FN double abs(double x) { return __builtin_fabs(x); }
+CUOP_FN float ceil(float x) { return __builtin_ceilf(x); }
+CUOP_FN double ceil(double x) { return __builtin_ceil(x); }
+CUOP_FN float copysign(float x, float y) { return __builtin_copysignf(x, y); }
+CUOP_FN double copysign(double x, double y) { return __builtin_copysign(x, y); }
+CUOP_FN float floor(float x) { return __builtin_floorf(x); }
+CUOP_FN double floor(double x) { return __builtin_floor(x); }
+CUOP_FN float fmod(float x, float y) { return __builtin_fmodf(x, y); }
+CUOP_FN double fmod(double x, double y) { return __builtin_fmod(x, y); }
+// In double no square of a float overflows or loses its last bits.
+CUOP_FN float hypot(float x, float y) {
+  const bool is_infinite = abs(x) == __builtin_inff() || abs(y) == __builtin_inff();
+  const double square = double(x) * double(x) + double(y) * double(y);
+  return is_infinite ? __builtin_inff() : static_cast<float>(__builtin_sqrt(square));
+}
+CUOP_FN double hypot(double x, double y) { return __builtin_hypot(x, y); }
+CUOP_FN float nextafter(float x, float y) { return __builtin_nextafterf(x, y); }
+CUOP_FN double nextafter(double x, double y) { return __builtin_nextafter(x, y); }
+CUOP_FN float rint(float x) { return __builtin_rintf(x); }
+CUOP_FN double rint(double x) { return __builtin_rint(x); }
+CUOP_FN bool signbit(float x) { return __builtin_copysignf(1.0f, x) < 0; }
+CUOP_FN bool signbit(double x) { return __builtin_copysign(1.0, x) < 0; }
+CUOP_FN float sqrt(float x) { return __builtin_sqrtf(x); }
+CUOP_FN double sqrt(double x) { return __builtin_sqrt(x); }
+CUOP_FN float trunc(float x) { return __builtin_truncf(x); }
+CUOP_FN double trunc(double x) { return __builtin_trunc(x); }
+
+template <class T>
+CUOP_FN bool is_nan(T x) {
+  return x != x;
+}
+template <class T>
+CUOP_FN bool is_inf(T x) {
+  return abs(x) == T(__builtin_inf());
+}
+
+}  // namespace math
+
+}  // namespace cuop::jit

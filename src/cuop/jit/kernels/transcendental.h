@@ -1,0 +1,365 @@
+// Functors of the exponential, logarithmic, trigonometric and hyperbolic functions and of roots.
+#pragma once
+
+#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/op_kind.h"
+
+namespace cuop::jit::fn {
+
+inline constexpr unsigned kFloatComplex = kFloats | kComplexes;
+
+template <unsigned Kinds>
+using UnaryMath = Row<1, Kinds, Rule::kInexact, 16>;
+
+struct Exp : UnaryMath<kFloatComplex> {
+  static constexpr const char* name = "exp";
+  static constexpr const char* doc = "e to the power x.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      return std::exp(x);
+    } else {
+      return math::exp(x);
+    }
+  }
+};
+
+struct Exp2 : UnaryMath<kFloatComplex> {
+  static constexpr const char* name = "exp2";
+  static constexpr const char* doc = "2 to the power x.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      constexpr auto ln2 = RealType<T>(0.693147180559945309417232121458176568L);
+      return std::exp(T(x.real() * ln2, x.imag() * ln2));
+    } else {
+      return math::exp2(x);
+    }
+  }
+};
+
+struct Expm1 : UnaryMath<kFloatComplex> {
+  static constexpr const char* name = "expm1";
+  static constexpr const char* doc = "exp(x) - 1, accurate near 0.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      using R = RealType<T>;
+      const R half_sine = math::sin(x.imag() / 2);
+      return {math::expm1(x.real()) * math::cos(x.imag()) - 2 * half_sine * half_sine,
+              math::exp(x.real()) * math::sin(x.imag())};
+    } else {
+      return math::expm1(x);
+    }
+  }
+};
+
+struct Log : UnaryMath<kFloatComplex> {
+  static constexpr const char* name = "log";
+  static constexpr const char* doc = "Natural logarithm.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      return std::log(x);
+    } else {
+      return math::log(x);
+    }
+  }
+};
+
+struct Log1p : UnaryMath<kFloatComplex> {
+  static constexpr const char* name = "log1p";
+  static constexpr const char* doc = "log(1 + x), accurate near 0.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      using R = RealType<T>;
+      const R a = x.real(), b = x.imag();
+      const bool is_small = math::abs(a) < R(0.5) && math::abs(b) < R(0.5);
+      const R size =
+          is_small ? math::log1p(a * (2 + a) + b * b) / 2 : math::log(math::hypot(1 + a, b));
+      return {size, math::atan2(b, 1 + a)};
+    } else {
+      return math::log1p(x);
+    }
+  }
+};
+
+struct Log2 : UnaryMath<kFloatComplex> {
+  static constexpr const char* name = "log2";
+  static constexpr const char* doc = "Logarithm to base 2.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      constexpr auto scale = RealType<T>(1.442695040888963407359924681001892137L);
+      const T y = std::log(x);
+      return {y.real() * scale, y.imag() * scale};
+    } else {
+      return math::log2(x);
+    }
+  }
+};
+
+struct Log10 : UnaryMath<kFloatComplex> {
+  static constexpr const char* name = "log10";
+  static constexpr const char* doc = "Logarithm to base 10.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      return std::log10(x);
+    } else {
+      return math::log10(x);
+    }
+  }
+};
+
+struct LogAddExp : Row<2, kFloats, Rule::kInexact, 32> {
+  static constexpr const char* name = "logaddexp";
+  static constexpr const char* doc = "log(exp(x1) + exp(x2)) without overflow.";
+  template <class T>
+  CUOP_FN static T apply(T a, T b) {
+    const T high = a > b ? a : b;
+    const T sum = high + math::log1p(math::exp(-math::abs(a - b)));
+    const T equal = a + T(0.693147180559945309417232121458176568L);  // also of two infinities
+    if (math::is_nan(a) || math::is_nan(b)) return a + b;
+    return a == b ? equal : sum;
+  }
+};
+
+struct Sqrt : Row<1, kFloatComplex, Rule::kInexact, 4> {
+  static constexpr const char* name = "sqrt";
+  static constexpr const char* doc = "Square root; NaN of a negative real number.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      return std::sqrt(x);
+    } else {
+      return math::sqrt(x);
+    }
+  }
+};
+
+struct Rsqrt : Row<1, kFloats, Rule::kInexact, 4> {
+  static constexpr const char* name = "rsqrt";
+  static constexpr const char* doc = "1 / sqrt(x).";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    return 1 / math::sqrt(x);
+  }
+};
+
+struct Cbrt : UnaryMath<kFloats> {
+  static constexpr const char* name = "cbrt";
+  static constexpr const char* doc = "Cube root, real also of negative numbers.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    return math::cbrt(x);
+  }
+};
+
+struct Hypot : Row<2, kFloats, Rule::kInexact, 8> {
+  static constexpr const char* name = "hypot";
+  static constexpr const char* doc = "sqrt(x1^2 + x2^2) without overflow.";
+  template <class T>
+  CUOP_FN static T apply(T a, T b) {
+    return math::hypot(a, b);
+  }
+};
+
+struct Erf : UnaryMath<kFloats> {
+  static constexpr const char* name = "erf";
+  static constexpr const char* doc = "Error function.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    return math::erf(x);
+  }
+};
+
+struct Erfc : UnaryMath<kFloats> {
+  static constexpr const char* name = "erfc";
+  static constexpr const char* doc = "1 - erf(x), accurate for large x.";
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    return math::erfc(x);
+  }
+};
+
+struct Atan2 : Row<2, kFloats, Rule::kInexact, 24> {
+  static constexpr const char* name = "atan2";
+  static constexpr const char* doc = "Angle of the point (x2, x1) in radians, in [-pi, pi].";
+  template <class T>
+  CUOP_FN static T apply(T y, T x) {
+    return math::atan2(y, x);
+  }
+};
+
+// A functor of a function that the standard library knows for complex numbers by the same name.
+template <class Self>
+struct StandardMath : UnaryMath<kFloatComplex> {
+  template <class T>
+  CUOP_FN static T apply(T x) {
+    if constexpr (is_complex_type<T>) {
+      return Self::of_complex(x);
+    } else {
+      return Self::of_real(x);
+    }
+  }
+};
+
+struct Sin : StandardMath<Sin> {
+  static constexpr const char* name = "sin";
+  static constexpr const char* doc = "Sine of x in radians.";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::sin(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::sin(x);
+  }
+};
+
+struct Cos : StandardMath<Cos> {
+  static constexpr const char* name = "cos";
+  static constexpr const char* doc = "Cosine of x in radians.";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::cos(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::cos(x);
+  }
+};
+
+struct Tan : StandardMath<Tan> {
+  static constexpr const char* name = "tan";
+  static constexpr const char* doc = "Tangent of x in radians.";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::tan(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::tan(x);
+  }
+};
+
+struct Asin : StandardMath<Asin> {
+  static constexpr const char* name = "asin";
+  static constexpr const char* doc = "Inverse sine in [-pi/2, pi/2]; NaN outside [-1, 1].";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::asin(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::asin(x);
+  }
+};
+
+struct Acos : StandardMath<Acos> {
+  static constexpr const char* name = "acos";
+  static constexpr const char* doc = "Inverse cosine in [0, pi]; NaN outside [-1, 1].";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::acos(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::acos(x);
+  }
+};
+
+struct Atan : StandardMath<Atan> {
+  static constexpr const char* name = "atan";
+  static constexpr const char* doc = "Inverse tangent in [-pi/2, pi/2].";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::atan(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::atan(x);
+  }
+};
+
+struct Sinh : StandardMath<Sinh> {
+  static constexpr const char* name = "sinh";
+  static constexpr const char* doc = "Hyperbolic sine.";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::sinh(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::sinh(x);
+  }
+};
+
+struct Cosh : StandardMath<Cosh> {
+  static constexpr const char* name = "cosh";
+  static constexpr const char* doc = "Hyperbolic cosine.";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::cosh(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::cosh(x);
+  }
+};
+
+struct Tanh : StandardMath<Tanh> {
+  static constexpr const char* name = "tanh";
+  static constexpr const char* doc = "Hyperbolic tangent.";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::tanh(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::tanh(x);
+  }
+};
+
+struct Asinh : StandardMath<Asinh> {
+  static constexpr const char* name = "asinh";
+  static constexpr const char* doc = "Inverse hyperbolic sine.";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::asinh(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::asinh(x);
+  }
+};
+
+struct Acosh : StandardMath<Acosh> {
+  static constexpr const char* name = "acosh";
+  static constexpr const char* doc = "Inverse hyperbolic cosine; NaN below 1.";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::acosh(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::acosh(x);
+  }
+};
+
+struct Atanh : StandardMath<Atanh> {
+  static constexpr const char* name = "atanh";
+  static constexpr const char* doc = "Inverse hyperbolic tangent; NaN outside [-1, 1].";
+  template <class T>
+  CUOP_FN static T of_real(T x) {
+    return math::atanh(x);
+  }
+  template <class T>
+  CUOP_FN static T of_complex(T x) {
+    return std::atanh(x);
+  }
+};
+
+}  // namespace cuop::jit::fn

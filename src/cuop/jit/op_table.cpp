@@ -1,0 +1,115 @@
+#include "cuop/jit/op_table.h"
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/kernels/op_list.h"
+
+namespace cuop::jit {
+
+namespace {
+
+template <class... F>
+constexpr auto rows_of(FunctorList<F...>) {
+  return std::array{OpInfo{F::name, F::doc, F::arity, F::kinds, F::rule, F::cost}...};
+}
+
+constexpr auto kRows = rows_of(ElementwiseOps{});
+
+unsigned kind_of(DType dtype) {
+  if (is_bool(dtype)) return kBools;
+  if (is_integer(dtype)) return kIntegers;
+  return is_floating(dtype) ? kFloats : kComplexes;
+}
+
+[[noreturn]] void refuse(const OpInfo& op, DType given) {
+  std::vector<DType> allowed;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (accepts(op, op.rule == Rule::kInexact ? to_inexact(dtype) : dtype)) {
+      allowed.push_back(dtype);
+    }
+  }
+  throw_unsupported_dtype(op.name, given, allowed.data(), static_cast<int>(allowed.size()));
+}
+
+/// True when the integer dtype can hold the value.
+bool fits(int64_t value, DType dtype) {
+  if (dtype == DType::kInt64) return true;
+  if (dtype == DType::kUInt64) return value >= 0;
+  const int bits = static_cast<int>(8 * itemsize(dtype));
+  const int64_t low = is_signed_integer(dtype) ? -(int64_t{1} << (bits - 1)) : 0;
+  const int64_t high = (int64_t{1} << (is_signed_integer(dtype) ? bits - 1 : bits)) - 1;
+  return value >= low && value <= high;
+}
+
+bool is_comparison(int code) {
+  return code >= op_code<fn::Equal> && code <= op_code<fn::GreaterEqual>;
+}
+
+/// The dtype in which all arguments meet: tensors first, then the numbers beside them.
+DType common_dtype(std::span<const ArgumentType> arguments) {
+  bool has_tensor = false;
+  DType common = DType::kBool;
+  for (const ArgumentType& argument : arguments) {
+    if (argument.number != nullptr) continue;
+    common = has_tensor ? promote(common, argument.dtype) : argument.dtype;
+    has_tensor = true;
+  }
+  for (const ArgumentType& argument : arguments) {
+    if (argument.number == nullptr) continue;
+    common = has_tensor ? argument.number->promote_with(common)
+                        : promote(common, argument.number->natural_dtype());
+  }
+  return common;
+}
+
+}  // namespace
+
+std::span<const OpInfo> op_table() { return kRows; }
+
+int find_op(std::string_view name) {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (name == kRows[i].name) return static_cast<int>(i);
+  }
+  throw ExecutionError(cat("elementwise: there is no operation '", name, "'"));
+}
+
+bool accepts(const OpInfo& op, DType dtype) {
+  if ((op.kinds & kNo16Bit) != 0 && compute_dtype(dtype) != dtype) return false;
+  return (op.kinds & kind_of(dtype)) != 0;
+}
+
+OpTypes infer_types(int code, std::span<const ArgumentType> arguments) {
+  const OpInfo& op = kRows[static_cast<size_t>(code)];
+  if (static_cast<int>(arguments.size()) != op.arity) {
+    throw ExecutionError(
+        cat(op.name, ": takes ", op.arity, " arguments, ", arguments.size(), " were given"));
+  }
+  const bool is_select = op.rule == Rule::kSelect;
+  const auto values = is_select ? arguments.subspan(1) : arguments;
+  const DType given = common_dtype(values);
+  DType compute = op.rule == Rule::kInexact ? to_inexact(given) : given;
+  if (!accepts(op, compute)) refuse(op, given);
+  if (is_integer(compute)) {
+    for (const ArgumentType& argument : values) {
+      if (argument.number == nullptr || argument.number->is_bool()) continue;
+      const int64_t value = argument.number->to_int64();
+      if (fits(value, compute)) continue;
+      if (!is_comparison(code)) {
+        throw DTypeError(cat(op.name, ": the number ", value, " does not fit dtype ", compute));
+      }
+      // Every uint64 is above a negative number, which rounding to float64 keeps.
+      compute = compute == DType::kUInt64 ? DType::kFloat64 : DType::kInt64;
+    }
+  }
+  DType result = compute;
+  if (op.rule == Rule::kBool) result = DType::kBool;
+  if (op.rule == Rule::kReal) result = real_dtype(compute);
+  return {compute, result};
+}
+
+}  // namespace cuop::jit

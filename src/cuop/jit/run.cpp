@@ -1,0 +1,22 @@
+#include "cuop/jit/run.h"
+
+#include "cuop/backend/slot.h"
+#include "cuop/jit/cpu/block_kernels.h"
+
+namespace cuop::jit {
+
+namespace {
+
+void run_on_cpu(const Expr& expr, const Bindings& bindings) {
+  run_cpu(expr, bindings, block_table());
+}
+
+constexpr backend::Slot<void(const Expr&, const Bindings&)> kRun("elementwise", run_on_cpu);
+
+}  // namespace
+
+void run(const Expr& expr, const Bindings& bindings) {
+  kRun(bindings.outputs.front()->device(), expr, bindings);
+}
+
+}  // namespace cuop::jit

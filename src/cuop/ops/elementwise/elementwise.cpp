@@ -1,0 +1,143 @@
+#include "cuop/ops/elementwise/elementwise.h"
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/jit/fusion.h"
+#include "cuop/jit/op_table.h"
+#include "cuop/jit/run.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/output.h"
+
+namespace cuop {
+
+namespace {
+
+using jit::Argument;
+using jit::kMaxArity;
+
+/// The checked operands of one call.
+struct Call {
+  const char* who;
+  int count = 0;
+  std::array<Argument, kMaxArity> arguments;
+  std::array<jit::ArgumentType, kMaxArity> types;
+  Shape shape;
+  Device device = kCpu;
+
+  std::span<const Argument> used() const {
+    return std::span(arguments).first(static_cast<size_t>(count));
+  }
+  std::span<const jit::ArgumentType> used_types() const {
+    return std::span(types).first(static_cast<size_t>(count));
+  }
+};
+
+Call check(const char* who, std::span<const Operand* const> operands) {
+  Call call{.who = who,
+            .count = static_cast<int>(operands.size()),
+            .arguments = {},
+            .types = {},
+            .shape = {}};
+  const Tensor* first = nullptr;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor* tensor = operands[i]->tensor();
+    call.arguments[i] = {tensor, operands[i]->number()};
+    call.types[i].number = operands[i]->number();
+    if (tensor == nullptr) continue;
+    if (!tensor->is_defined()) throw ExecutionError(cat(who, ": a tensor is undefined"));
+    call.types[i].dtype = tensor->dtype();
+    if (first == nullptr) {
+      first = tensor;
+      call.shape = tensor->shape();
+      call.device = tensor->device();
+      continue;
+    }
+    call.device = common_device(who, {first, tensor});
+    if (!(tensor->shape() == call.shape)) {
+      call.shape = broadcast_shapes(call.shape, tensor->shape(), who);
+    }
+  }
+  return call;
+}
+
+int kind_rank(DType dtype) {
+  if (is_bool(dtype)) return 0;
+  if (is_integer(dtype)) return 1;
+  return is_floating(dtype) ? 2 : 3;
+}
+
+/// The given output, which may be of another dtype of the result's kind or a higher one.
+Tensor prepare(const Call& call, DType result, const Tensor* out) {
+  if (out == nullptr || !out->is_defined()) return empty(call.shape, result, call.device);
+  const bool is_convertible = kind_rank(result) <= kind_rank(out->dtype());
+  const Tensor prepared = prepare_output(call.who, out, call.shape,
+                                         is_convertible ? out->dtype() : result, call.device);
+  for (int i = 0; i < call.count; ++i) {
+    const Tensor* input = call.arguments[static_cast<size_t>(i)].tensor;
+    if (input != nullptr) check_same_or_no_overlap(call.who, prepared, *input, "an input");
+  }
+  return prepared;
+}
+
+/// Runs the operation as an expression of one node.
+void run_now(int code, jit::OpTypes types, const Call& call, const Tensor& result) {
+  thread_local jit::Expr shared;
+  jit::Expr expr = std::move(shared);  // taken: a deferred input may run another operation here
+  expr.clear();
+  std::array<const Tensor*, kMaxArity> leaves{};
+  std::array<Scalar, kMaxArity> parameters{false, false, false};
+  std::array<int, kMaxArity> nodes{};
+  size_t leaf_count = 0, parameter_count = 0;
+  const bool is_select = jit::op_table()[static_cast<size_t>(code)].rule == jit::Rule::kSelect;
+  for (size_t i = 0; i < static_cast<size_t>(call.count); ++i) {
+    const Argument& argument = call.arguments[i];
+    if (argument.tensor != nullptr) {
+      leaves[leaf_count++] = argument.tensor;
+      nodes[i] = expr.add_leaf(argument.tensor->dtype());
+    } else {
+      parameters[parameter_count++] = *argument.number;
+      nodes[i] = expr.add_parameter(is_select && i == 0 ? DType::kBool : types.compute);
+    }
+  }
+  const int node =
+      expr.add_op(code, types, std::span(nodes).first(static_cast<size_t>(call.count)));
+  expr.add_output(expr.add_cast(node, result.dtype()));
+  const Tensor* output = &result;
+  jit::run(expr, {call.shape,
+                  0,
+                  std::span(leaves).first(leaf_count),
+                  std::span(parameters).first(parameter_count),
+                  {&output, 1}});
+  shared = std::move(expr);
+}
+
+}  // namespace
+
+namespace detail {
+
+int elementwise_code(const char* name) { return jit::find_op(name); }
+
+Tensor elementwise(int code, std::span<const Operand* const> operands, const Tensor* out) {
+  const char* who = jit::op_table()[static_cast<size_t>(code)].name;
+  const trace::Span span(who, "op");
+  if (operands.size() > kMaxArity) {
+    throw ExecutionError(cat(who, ": takes at most ", kMaxArity, " operands"));
+  }
+  const Call call = check(who, operands);
+  const jit::OpTypes types = jit::infer_types(code, call.used_types());
+  if (out == nullptr && jit::is_recording()) {
+    return jit::record_op(code, types, call.shape, call.device, call.used());
+  }
+  const Tensor result = prepare(call, types.result, out);
+  if (result.size() > 0) run_now(code, types, call, result);
+  return result;
+}
+
+}  // namespace detail
+
+Tensor elementwise(const char* name, std::span<const Operand* const> operands, const Tensor* out) {
+  return detail::elementwise(jit::find_op(name), operands, out);
+}
+
+}  // namespace cuop

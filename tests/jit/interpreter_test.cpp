@@ -1,0 +1,250 @@
+// The interpreter against a plain evaluation of the same expression, at every instruction set that
+// this machine runs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "cuop/jit/cpu/program.h"
+#include "cuop/jit/kernels/op_list.h"
+#include "cuop/jit/run.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop::jit {
+namespace {
+
+Tensor random_floats(const Shape& shape, unsigned seed) {
+  Tensor tensor = empty(shape, DType::kFloat32, kCpu);
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> uniform(-3.0f, 3.0f);
+  for (int64_t i = 0; i < tensor.size(); ++i) tensor.data<float>()[i] = uniform(generator);
+  return tensor;
+}
+
+std::vector<isa::Level> levels() {
+  std::vector<isa::Level> supported;
+  for (const isa::Level level : {isa::Level::kBaseline, isa::Level::kV3, isa::Level::kV4}) {
+    if (isa::is_supported(level)) supported.push_back(level);
+  }
+  return supported;
+}
+
+template <class F>
+int add(Expr& expr, DType dtype, std::vector<int> arguments) {
+  return expr.add_op(op_code<F>, {dtype, dtype}, arguments);
+}
+
+/// exp(a * 1.5 + b) - a, and its running value a * 1.5 + b.
+Expr chain() {
+  Expr expr;
+  const int a = expr.add_leaf(DType::kFloat32), b = expr.add_leaf(DType::kFloat32);
+  const int k = expr.add_parameter(DType::kFloat32);
+  const int scaled = add<fn::Multiply>(expr, DType::kFloat32, {a, k});
+  const int sum = add<fn::Add>(expr, DType::kFloat32, {scaled, b});
+  const int power = add<fn::Exp>(expr, DType::kFloat32, {sum});
+  expr.add_output(add<fn::Subtract>(expr, DType::kFloat32, {power, a}));
+  expr.add_output(sum);
+  return expr;
+}
+
+class Interpreter : public testing::TestWithParam<isa::Level> {
+ protected:
+  const BlockTable& table() const { return block_table(GetParam()); }
+};
+
+TEST_P(Interpreter, ChainMatchesDoubleEvaluationForAwkwardSizes) {
+  const Expr expr = chain();
+  const Scalar number = 1.5;
+  for (const int64_t n : {1, 2, 15, 16, 17, 31, 1000, 2047, 2048, 2049, 10007, 300001}) {
+    const Tensor a = random_floats({n}, 1), b = random_floats({n}, 2);
+    const Tensor result = empty({n}, DType::kFloat32, kCpu),
+                 sum = empty({n}, DType::kFloat32, kCpu);
+    const Tensor* leaves[] = {&a, &b};
+    const Tensor* outputs[] = {&result, &sum};
+    run_cpu(expr, {{n}, 0, leaves, {&number, 1}, outputs}, table());
+    for (int64_t i = 0; i < n; ++i) {
+      const double x = a.data<float>()[i], s = x * 1.5 + double(b.data<float>()[i]);
+      ASSERT_NEAR(sum.data<float>()[i], s, 2e-6 * 8) << n << " at " << i;
+      ASSERT_NEAR(result.data<float>()[i], std::exp(s) - x, 2e-5 * (1 + std::exp(s)))
+          << n << " at " << i;
+    }
+  }
+}
+
+TEST_P(Interpreter, AValueDoesNotDependOnItsPlace) {
+  Expr expr;
+  const int x = expr.add_leaf(DType::kFloat32);
+  expr.add_output(add<fn::Tanh>(expr, DType::kFloat32, {x}));
+  const Tensor whole = random_floats({5003}, 7);
+  const Tensor expected = empty({5003}, DType::kFloat32, kCpu);
+  const Tensor *leaf = &whole, *out = &expected;
+  run_cpu(expr, {{5003}, 0, {&leaf, 1}, {}, {&out, 1}}, table());
+  for (const int64_t start : {1, 3, 17, 4999, 5002}) {
+    const int64_t length = 5003 - start;
+    const Tensor part = whole.with_layout(slice(whole.layout(), 0, start, length, 1));
+    const Tensor result = empty({length}, DType::kFloat32, kCpu);
+    const Tensor *part_leaf = &part, *part_out = &result;
+    run_cpu(expr, {{length}, 0, {&part_leaf, 1}, {}, {&part_out, 1}}, table());
+    for (int64_t i = 0; i < length; ++i) {
+      ASSERT_EQ(result.data<float>()[i], expected.data<float>()[start + i]) << start << "+" << i;
+    }
+  }
+}
+
+TEST_P(Interpreter, BroadcastAndStridedLeaves) {
+  Expr expr;
+  const int a = expr.add_leaf(DType::kFloat32), row = expr.add_leaf(DType::kFloat32),
+            column = expr.add_leaf(DType::kFloat32), one = expr.add_leaf(DType::kFloat32);
+  int sum = add<fn::Add>(expr, DType::kFloat32, {a, row});
+  sum = add<fn::Add>(expr, DType::kFloat32, {sum, column});
+  expr.add_output(add<fn::Multiply>(expr, DType::kFloat32, {sum, one}));
+  const int64_t rows = 37, columns = 101;
+  const Tensor stored = random_floats({columns, rows}, 1);
+  const Tensor transposed =
+      stored.with_layout(permute(stored.layout(), std::vector<int64_t>{1, 0}));
+  const Tensor r = random_floats({columns}, 2), c = random_floats({rows, 1}, 3),
+               s = random_floats({1, 1}, 4);
+  const Tensor result = empty({rows, columns}, DType::kFloat32, kCpu);
+  const Tensor *leaves[] = {&transposed, &r, &c, &s}, *out = &result;
+  run_cpu(expr, {{rows, columns}, 0, leaves, {}, {&out, 1}}, table());
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const float expected =
+          ((stored.data<float>()[j * rows + i] + r.data<float>()[j]) + c.data<float>()[i]) *
+          s.data<float>()[0];
+      ASSERT_EQ(result.data<float>()[i * columns + j], expected) << i << "," << j;
+    }
+  }
+}
+
+TEST_P(Interpreter, SixteenBitFloatsRoundAfterEveryStep) {
+  Expr expr;
+  const int x = expr.add_leaf(DType::kFloat16), y = expr.add_leaf(DType::kFloat16);
+  const int product = add<fn::Multiply>(expr, DType::kFloat16, {x, y});
+  expr.add_output(add<fn::Add>(expr, DType::kFloat16, {product, x}));
+  const Tensor a = empty({100}, DType::kFloat16, kCpu), b = empty({100}, DType::kFloat16, kCpu),
+               result = empty({100}, DType::kFloat16, kCpu);
+  for (int i = 0; i < 100; ++i) {
+    a.data<Half>()[i] = Half(0.37f * static_cast<float>(i - 50));
+    b.data<Half>()[i] = Half(1.0f / static_cast<float>(i + 1));
+  }
+  const Tensor *leaves[] = {&a, &b}, *out = &result;
+  run_cpu(expr, {{100}, 0, leaves, {}, {&out, 1}}, table());
+  for (int i = 0; i < 100; ++i) {
+    const Half rounded(float(a.data<Half>()[i]) * float(b.data<Half>()[i]));
+    const Half expected(float(rounded) + float(a.data<Half>()[i]));
+    ASSERT_EQ(result.data<Half>()[i].bits, expected.bits) << i;
+  }
+}
+
+TEST_P(Interpreter, TrailingReductionsOfRowsOfEveryLength) {
+  for (const int64_t length : {1, 3, 64, 1000, 2048, 2049, 30000}) {
+    for (const int64_t rows : {1, 7}) {
+      Expr expr;
+      const int x = expr.add_leaf(DType::kFloat32);
+      const int square = add<fn::Multiply>(expr, DType::kFloat32, {x, x});
+      expr.add_output(expr.add_reduce(ReduceKind::kSum, square));
+      expr.add_output(expr.add_reduce(ReduceKind::kMax, square));
+      expr.add_output(expr.add_reduce(ReduceKind::kMean, x));
+      expr.add_output(square);
+      const Tensor a = random_floats({rows, length}, 5);
+      const Tensor sum = empty({rows}, DType::kFloat32, kCpu),
+                   largest = empty({rows, 1}, DType::kFloat32, kCpu),
+                   mean = empty({rows}, DType::kFloat32, kCpu),
+                   squares = empty({rows, length}, DType::kFloat32, kCpu);
+      const Tensor *leaf = &a, *outputs[] = {&sum, &largest, &mean, &squares};
+      run_cpu(expr, {{rows, length}, 1, {&leaf, 1}, {}, outputs}, table());
+      for (int64_t row = 0; row < rows; ++row) {
+        double total = 0, plain = 0;
+        float top = 0;
+        for (int64_t i = 0; i < length; ++i) {
+          const float value = a.data<float>()[row * length + i];
+          ASSERT_EQ(squares.data<float>()[row * length + i], value * value);
+          total += double(value) * double(value);
+          plain += value;
+          top = std::max(top, value * value);
+        }
+        ASSERT_NEAR(sum.data<float>()[row], total, 1e-6 * total) << length;
+        ASSERT_NEAR(mean.data<float>()[row], plain / double(length), 1e-6) << length;
+        ASSERT_EQ(largest.data<float>()[row], top) << length;
+      }
+    }
+  }
+}
+
+TEST_P(Interpreter, ReductionOfNothingIsItsIdentity) {
+  Expr expr;
+  const int x = expr.add_leaf(DType::kFloat64);
+  expr.add_output(expr.add_reduce(ReduceKind::kSum, x));
+  expr.add_output(expr.add_reduce(ReduceKind::kProd, x));
+  const Tensor a = empty({3, 0}, DType::kFloat64, kCpu), sum = empty({3}, DType::kFloat64, kCpu),
+               product = empty({3}, DType::kFloat64, kCpu);
+  const Tensor *leaf = &a, *outputs[] = {&sum, &product};
+  run_cpu(expr, {{3, 0}, 1, {&leaf, 1}, {}, outputs}, table());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(sum.data<double>()[i], 0.0);
+    EXPECT_EQ(product.data<double>()[i], 1.0);
+  }
+}
+
+TEST_P(Interpreter, MaximumOfARowKeepsItsNaN) {
+  Expr expr;
+  expr.add_output(expr.add_reduce(ReduceKind::kMax, expr.add_leaf(DType::kFloat32)));
+  for (const int64_t place : {0, 5, 500, 4095}) {
+    const Tensor a = random_floats({4096}, 3), largest = empty({}, DType::kFloat32, kCpu);
+    a.data<float>()[place] = std::nanf("");
+    const Tensor *leaf = &a, *out = &largest;
+    run_cpu(expr, {{4096}, 1, {&leaf, 1}, {}, {&out, 1}}, table());
+    EXPECT_TRUE(std::isnan(*largest.data<float>())) << place;
+  }
+}
+
+TEST_P(Interpreter, OutputsThatAreNotComputedAreCopied) {
+  Expr expr;
+  const int x = expr.add_leaf(DType::kFloat32), number = expr.add_parameter(DType::kFloat32);
+  const int sum = add<fn::Add>(expr, DType::kFloat32, {x, number});
+  for (const int node : {x, number, sum, sum}) expr.add_output(node);
+  const Tensor a = random_floats({50}, 1);
+  std::vector<Tensor> results;
+  for (int i = 0; i < 4; ++i) results.push_back(empty({50}, DType::kFloat32, kCpu));
+  const Tensor *leaf = &a, *outputs[] = {&results[0], &results[1], &results[2], &results[3]};
+  const Scalar two = 2;
+  run_cpu(expr, {{50}, 0, {&leaf, 1}, {&two, 1}, outputs}, table());
+  for (int i = 0; i < 50; ++i) {
+    const float value = a.data<float>()[i];
+    EXPECT_EQ(results[0].data<float>()[i], value);
+    EXPECT_EQ(results[1].data<float>()[i], 2.0f);
+    EXPECT_EQ(results[2].data<float>()[i], value + 2.0f);
+    EXPECT_EQ(results[3].data<float>()[i], value + 2.0f);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, Interpreter, testing::ValuesIn(levels()),
+                         [](const auto& level) { return isa::name(level.param); });
+
+TEST(Program, ReusesRegistersOfDeadValues) {
+  Expr expr;
+  int value = expr.add_leaf(DType::kFloat32);
+  for (int i = 0; i < 40; ++i) value = add<fn::Exp>(expr, DType::kFloat32, {value});
+  expr.add_output(value);
+  Program program;
+  compile(expr, block_table(), program);
+  EXPECT_EQ(program.code.size(), 40u);
+  EXPECT_EQ(program.register_count, 1);
+}
+
+TEST(Program, LeavesOutWhatNoOutputNeeds) {
+  Expr expr;
+  const int x = expr.add_leaf(DType::kFloat32), unused = expr.add_leaf(DType::kFloat32);
+  add<fn::Exp>(expr, DType::kFloat32, {unused});
+  expr.add_output(add<fn::Sin>(expr, DType::kFloat32, {x}));
+  Program program;
+  compile(expr, block_table(), program);
+  EXPECT_EQ(program.code.size(), 1u);
+  EXPECT_FALSE(program.is_leaf_used[1]);
+}
+
+}  // namespace
+}  // namespace cuop::jit
