@@ -17,5 +17,6 @@ void bind_blas(nb::module_& m);
 void bind_fft(nb::module_& m);
 void bind_arrange(nb::module_& m);
 void bind_index(nb::module_& m);
+void bind_reduce(nb::module_& m);
 
 }  // namespace cuop::python

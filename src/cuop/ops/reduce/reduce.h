@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "cuop/core/tensor.h"
 #include "cuop/ops/reduce/axes.h"
@@ -27,6 +28,8 @@ enum class SumMode : uint8_t {
   /// count. Overflow only when the true sum overflows.
   kExact,
 };
+/// "plain", "compensated", "exact"; anything else is an ExecutionError that names these.
+SumMode parse_sum_mode(std::string_view text);
 const char* name(SumMode mode);
 
 /// Sum. Bool and signed integers give int64, unsigned integers uint64, others their own dtype.

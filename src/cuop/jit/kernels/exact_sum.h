@@ -1,0 +1,198 @@
+// A sum of floating numbers without any error, rounded once at the end: a fixed-point number wide
+// enough for every bit that a double can have, plus 64 bits of carries.
+//
+// After Kulisch's long accumulator, with lazily propagated carries (Neal, "Fast exact summation
+// using small and large superaccumulators", 2015). The value is
+//     digits[0] 2^-1074 + digits[1] 2^(32-1074) + ... + digits[67] 2^(67*32-1074),
+// each digit signed, so that neither order nor grouping of the additions can matter.
+#pragma once
+
+#include "cuop/jit/kernels/prelude.h"
+
+namespace cuop {
+
+/// Where a binary format rounds.
+struct FloatFormat {
+  int precision;    ///< bits of the significand
+  int min_lsb;      ///< exponent of the smallest subnormal
+  double overflow;  ///< magnitudes at or above (a power of two) become infinity
+};
+inline constexpr FloatFormat kDoubleFormat{53, -1074, 0.0};  // ldexp overflows by itself
+inline constexpr FloatFormat kFloatFormat{24, -149, 0x1p128};
+inline constexpr FloatFormat kHalfFormat{11, -24, 0x1p16};
+inline constexpr FloatFormat kBFloat16Format{8, -133, 0x1p128};
+
+/// A plain value: copy its bytes to send it; equal sums have equal bytes after `normalize`.
+struct ExactSum {
+  static constexpr int kDigits = 68;
+  static constexpr int kMinExponent = -1074;
+  /// Additions that digits can take before carries must be propagated (each adds less than 2^33).
+  static constexpr int64_t kMaxPending = int64_t{1} << 29;
+  enum Special : int64_t { kPositiveInfinity = 1, kNegativeInfinity = 2, kNaN = 4 };
+
+  int64_t digits[kDigits] = {};
+  int64_t pending = 0;  ///< additions since carries were last propagated
+  int64_t special = 0;  ///< which of inf, -inf, NaN have been added
+
+  CUOP_FN void add(double value) {
+    const uint64_t bits = __builtin_bit_cast(uint64_t, value);
+    const int exponent = static_cast<int>((bits >> 52) & 0x7ff);
+    uint64_t significand = bits & 0xfffffffffffffu;
+    if (exponent == 0x7ff) {
+      special |= significand != 0    ? kNaN
+                 : (bits >> 63) != 0 ? kNegativeInfinity
+                                     : kPositiveInfinity;
+      return;
+    }
+    if (exponent != 0) significand |= uint64_t{1} << 52;
+    add_shifted(significand, exponent == 0 ? 0 : exponent - 1, (bits >> 63) != 0);
+  }
+
+  CUOP_FN void add_integer(int64_t value) {
+    const uint64_t magnitude = static_cast<uint64_t>(value);
+    add_shifted(value < 0 ? uint64_t{0} - magnitude : magnitude, -kMinExponent, value < 0);
+  }
+  CUOP_FN void add_integer(uint64_t value) { add_shifted(value, -kMinExponent, false); }
+
+  CUOP_FN void merge(const ExactSum& other) {
+    for (int i = 0; i < kDigits; ++i) digits[i] += other.digits[i];
+    special |= other.special;
+    pending += other.pending + 1;
+    if (pending >= kMaxPending / 2) normalize();
+  }
+
+  /// Brings every digit but the last, which keeps the sign, into [0, 2^32).
+  CUOP_FN void normalize() {
+    int64_t carry = 0;
+    for (int i = 0; i < kDigits - 1; ++i) {
+      const int64_t digit = digits[i] + carry;
+      carry = digit >> 32;
+      digits[i] = digit & 0xffffffff;
+    }
+    digits[kDigits - 1] += carry;
+    pending = 1;
+  }
+
+  /// The sum rounded to nearest even in the format; a NaN, inf or overflow as IEEE addition has it.
+  CUOP_FN double round(FloatFormat format = kDoubleFormat) const {
+    return round_quotient(1, format);
+  }
+
+  /// The sum divided by `divisor` > 0, rounded once.
+  CUOP_FN double round_quotient(uint64_t divisor, FloatFormat format = kDoubleFormat) const;
+
+ private:
+  /// significand * 2^(position + kMinExponent)
+  CUOP_FN void add_shifted(uint64_t significand, int position, bool is_negative) {
+    if (pending >= kMaxPending) normalize();
+    ++pending;
+    int64_t* digit = digits + (position >> 5);
+    const int shift = position & 31;
+    const uint64_t low = (significand & 0xffffffff) << shift;
+    const uint64_t high = (significand >> 32) << shift;
+    const int64_t sign = is_negative ? -1 : 1;
+    digit[0] += sign * static_cast<int64_t>(low & 0xffffffff);
+    digit[1] += sign * static_cast<int64_t>((low >> 32) + (high & 0xffffffff));
+    digit[2] += sign * static_cast<int64_t>(high >> 32);
+  }
+};
+
+namespace detail {
+
+/// Base 2^32 digits of a non-negative number in units of 2^exponent, most significant last.
+struct Magnitude {
+  static constexpr int kCount = ExactSum::kDigits + 1;
+  uint32_t digits[kCount];
+  int exponent;
+  bool is_inexact = false;  ///< a part below the last digit was dropped
+
+  CUOP_FN int bit_length() const {
+    for (int i = kCount - 1; i >= 0; --i) {
+      int length = 0;
+      for (uint32_t rest = digits[i]; rest != 0; rest >>= 1) ++length;
+      if (length != 0) return 32 * i + length;
+    }
+    return 0;
+  }
+  CUOP_FN bool bit(int position) const {
+    return ((digits[position >> 5] >> (position & 31)) & 1u) != 0;
+  }
+  CUOP_FN bool any_below(int position) const {
+    for (int i = 0; i < position >> 5; ++i) {
+      if (digits[i] != 0) return true;
+    }
+    return (position & 31) != 0 && (digits[position >> 5] << (32 - (position & 31))) != 0;
+  }
+
+  /// Schoolbook division by one 64-bit number, the remainder kept in 64 bits: each step brings in
+  /// one bit of the dividend, so that nothing wider is needed on any machine.
+  CUOP_FN void divide(uint64_t divisor) {
+    uint64_t remainder = 0;
+    if (divisor >> 32 == 0) {
+      for (int i = kCount - 1; i >= 0; --i) {
+        const uint64_t part = (remainder << 32) | digits[i];
+        digits[i] = static_cast<uint32_t>(part / divisor);
+        remainder = part % divisor;
+      }
+      is_inexact = is_inexact || remainder != 0;
+      return;
+    }
+    for (int i = kCount - 1; i >= 0; --i) {
+      uint32_t quotient = 0;
+      if (remainder == 0 && digits[i] == 0) continue;
+      for (int b = 31; b >= 0; --b) {
+        const bool overflows = (remainder >> 63) != 0;
+        remainder = (remainder << 1) | ((digits[i] >> b) & 1u);
+        quotient <<= 1;
+        if (overflows || remainder >= divisor) {
+          remainder -= divisor;
+          quotient |= 1u;
+        }
+      }
+      digits[i] = quotient;
+    }
+    is_inexact = is_inexact || remainder != 0;
+  }
+
+  CUOP_FN double round(FloatFormat format) const {
+    const int length = bit_length();
+    int lsb = length - format.precision;
+    if (lsb < format.min_lsb - exponent) lsb = format.min_lsb - exponent;
+    if (lsb < 0) lsb = 0;
+    uint64_t significand = 0;
+    for (int position = length - 1; position >= lsb; --position) {
+      significand = (significand << 1) | (bit(position) ? 1u : 0u);
+    }
+    if (lsb > 0 && lsb <= length && bit(lsb - 1)) {
+      const bool above_half = is_inexact || any_below(lsb - 1);
+      if (above_half || (significand & 1u) != 0) ++significand;
+    }
+    const double result = __builtin_ldexp(static_cast<double>(significand), lsb + exponent);
+    return format.overflow != 0.0 && result >= format.overflow ? __builtin_inf() : result;
+  }
+};
+
+}  // namespace detail
+
+CUOP_FN double ExactSum::round_quotient(uint64_t divisor, FloatFormat format) const {
+  const bool has_both = (special & 3) == 3;
+  if ((special & kNaN) != 0 || has_both) return __builtin_nan("");
+  if (special != 0) return (special & kPositiveInfinity) != 0 ? __builtin_inf() : -__builtin_inf();
+  ExactSum sum = *this;
+  sum.normalize();
+  const bool is_negative = sum.digits[kDigits - 1] < 0;
+  if (is_negative) {
+    for (int i = 0; i < kDigits; ++i) sum.digits[i] = -sum.digits[i];
+    sum.normalize();
+  }
+  // One digit below the smallest subnormal holds the bit that decides a quotient's rounding.
+  detail::Magnitude magnitude{{}, kMinExponent - 32};
+  for (int i = 0; i < kDigits; ++i) {
+    magnitude.digits[i + 1] = static_cast<uint32_t>(sum.digits[i]);
+  }
+  if (divisor != 1) magnitude.divide(divisor);
+  const double result = magnitude.round(format);
+  return is_negative ? -result : result;
+}
+
+}  // namespace cuop

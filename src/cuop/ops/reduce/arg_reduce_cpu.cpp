@@ -1,0 +1,164 @@
+// Positions of extremes. Along memory: the extreme of each block by the vector kernels of max and
+// min, then a search in the one block that holds the best. Across memory: best and position of a
+// tile of columns, row by row.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/reduce/arg_fold.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+using ElementTypes = TypeList<float, double, int64_t, uint64_t, int32_t, uint8_t>;
+
+constexpr int64_t kBlock = 4096;
+constexpr int64_t kPart = 1 << 16;
+constexpr int64_t kColumns = 1024;
+constexpr int64_t kGrain = 1 << 15;
+
+template <class T>
+bool is_nan(T x) {
+  return x != x;
+}
+
+/// How x is read, and the kernels for its elements.
+struct Source {
+  const std::byte* data;
+  int64_t itemsize;
+  int64_t stride;  ///< along the axis
+  bool is_direct;  ///< the element type is the dtype
+  LoadFunction load;
+  const Fold* fold;
+  ArgUpdate update;
+  bool is_max;
+
+  const std::byte* at(int64_t offset) const { return data + offset * itemsize; }
+};
+
+/// n elements from `offset`, `step` apart, as T.
+template <class T>
+const T* elements(const Source& source, int64_t offset, int64_t step, int64_t n, T* scratch) {
+  if (source.is_direct && step == 1) return reinterpret_cast<const T*>(source.at(offset));
+  source.load(source.at(offset), step, scratch, n);
+  return scratch;
+}
+
+template <class T>
+struct Best {
+  T value;
+  int64_t position;
+};
+
+template <class T>
+bool is_better(bool is_max, T x, T best) {
+  if (is_nan(best)) return false;
+  return is_nan(x) || (is_max ? x > best : x < best);
+}
+
+/// Among elements [begin, end) of the line that starts at `offset`.
+template <class T>
+Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t end) {
+  T scratch[kBlock];
+  Best<T> best{};
+  const auto block = [&](int64_t first) {
+    return elements<T>(source, offset + first * source.stride, source.stride,
+                       std::min(kBlock, end - first), scratch);
+  };
+  for (int64_t first = begin; first < end; first += kBlock) {
+    T value;
+    source.fold->init(&value, 1);
+    source.fold->rows(&value, block(first), 1, 0, std::min(kBlock, end - first));
+    if (first == begin || is_better(source.is_max, value, best.value)) best = {value, first};
+  }
+  const T* found = block(best.position);
+  const auto matches = [&](T x) { return x == best.value || (is_nan(x) && is_nan(best.value)); };
+  best.position +=
+      std::find_if(found, found + std::min(kBlock, end - best.position), matches) - found;
+  return best;
+}
+
+template <class T>
+int64_t best_of_line(const Source& source, int64_t offset, int64_t length) {
+  if (length <= kPart) return best_of_run<T>(source, offset, 0, length).position;
+  std::vector<Best<T>> parts(static_cast<size_t>((length + kPart - 1) / kPart));
+  backend::parallel_for(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      parts[static_cast<size_t>(i)] =
+          best_of_run<T>(source, offset, i * kPart, std::min((i + 1) * kPart, length));
+    }
+  });
+  Best<T> best = parts[0];
+  for (const Best<T>& part : parts) {
+    if (is_better(source.is_max, part.value, best.value)) best = part;
+  }
+  return best.position;
+}
+
+/// `width` neighbouring lines, `step` apart.
+template <class T>
+void best_of_lines(const Source& source, int64_t offset, int64_t step, int64_t width,
+                   int64_t length, int64_t* result, int64_t result_step) {
+  T best[kColumns], scratch[kColumns];
+  int64_t position[kColumns] = {};
+  std::copy_n(elements<T>(source, offset, step, width, scratch), width, best);
+  for (int64_t i = 1; i < length; ++i) {
+    const T* row = elements<T>(source, offset + i * source.stride, step, width, scratch);
+    source.update(best, position, row, i, width);
+  }
+  for (int64_t j = 0; j < width; ++j) result[j * result_step] = position[j];
+}
+
+template <class T>
+void run(const Source& source, const LoopNest<2>& kept, int64_t length, int64_t* result) {
+  const auto& inner = kept.inner();
+  const auto magnitude = [](int64_t stride) { return stride < 0 ? -stride : stride; };
+  const bool by_columns = inner.size >= 4 && magnitude(inner.strides[0]) < magnitude(source.stride);
+  const int64_t tile = by_columns ? std::min(inner.size, kColumns) : 1;
+  const int64_t tiles = (inner.size + tile - 1) / tile;
+  const int64_t tasks = kept.outer_size() * tiles;
+  const auto work = [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const auto offsets = kept.row_offsets(task / tiles);
+      const int64_t first = task % tiles * tile;
+      const int64_t from = offsets[0] + first * inner.strides[0];
+      int64_t* to = result + offsets[1] + first * inner.strides[1];
+      if (by_columns) {
+        best_of_lines<T>(source, from, inner.strides[0], std::min(tile, inner.size - first), length,
+                         to, inner.strides[1]);
+      } else {
+        *to = best_of_line<T>(source, from, length);
+      }
+    }
+  };
+  if (tasks == 1) return work(0, 1);  // so that a single line can be divided
+  backend::parallel_for(tasks, std::max<int64_t>(1, kGrain / (length * tile)), work);
+}
+
+}  // namespace
+
+void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result) {
+  const FoldInput input = fold_input({is_max ? ReduceKind::kMax : ReduceKind::kMin}, x.dtype());
+  const DType element = input.element;
+  const Source source{
+      .data = static_cast<const std::byte*>(x.data()),
+      .itemsize = itemsize(x.dtype()),
+      .stride = x.strides()[axis],
+      .is_direct = x.dtype() == element || x.dtype() == DType::kBool,
+      .load = load_cpu(LoadMap::kValue, x.dtype(), element),
+      .fold = &fold_cpu(input.kind, element),
+      .update = isa::choose([&]<class Level>(Level) { return arg_update<Level>(is_max, element); }),
+      .is_max = is_max,
+  };
+  const LoopNest<2> kept = make_loop_nest<2>(result.shape(), {&x.strides(), &result.strides()});
+  visit_dtype(ElementTypes{}, element, is_max ? "argmax" : "argmin", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    run<T>(source, kept, x.shape(axis), result.data<int64_t>());
+  });
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,101 @@
+// Compensated sums in vector lanes, float32 in double: at the speed of memory, like a plain sum.
+#include <algorithm>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/lanes.h"
+#include "cuop/jit/kernels/compensated.h"
+#include "cuop/ops/reduce/fold.h"
+
+namespace cuop {
+namespace {
+
+using V = lanes::Vector<double>;
+using State = Compensated<double>;
+constexpr int kLanes = lanes::kCount<double>;
+constexpr int kAccumulators = 4;
+
+void init(void* states, int64_t count) {
+  std::fill_n(static_cast<State*>(states), count, State{0.0, 0.0});
+}
+
+[[gnu::always_inline]] inline void add_lanes(State& state, const Compensated<V>& lanes) {
+  for (int k = 0; k < kLanes; ++k) state.merge({lanes.sum[k], lanes.error[k]});
+}
+
+template <class T>
+void fold_row(State& state, const T* row, int64_t n) {
+  int64_t i = 0;
+  if (n >= kAccumulators * kLanes) {
+    Compensated<V> part[kAccumulators] = {};
+    for (; i + kAccumulators * kLanes <= n; i += kAccumulators * kLanes) {
+      for (int k = 0; k < kAccumulators; ++k) {
+        part[k].add(lanes::load_double(row + i + k * kLanes));
+      }
+    }
+    for (int k = 1; k < kAccumulators; ++k) part[0].merge(part[k]);
+    add_lanes(state, part[0]);
+  }
+  for (; i < n; ++i) state.add(static_cast<double>(row[i]));
+}
+
+template <class T>
+void rows(void* states, const void* data, int64_t count, int64_t row_stride, int64_t n) {
+  for (int64_t i = 0; i < count; ++i) {
+    fold_row(static_cast<State*>(states)[i], static_cast<const T*>(data) + i * row_stride, n);
+  }
+}
+
+/// Tiles of columns whose sums and errors lie side by side in the cache, four rows a round.
+template <int Rows, class T>
+[[gnu::always_inline]] inline void add_rows(double* sum, double* error, const void* const* rows,
+                                            int64_t first, int64_t width) {
+  const T* row[Rows];
+  for (int r = 0; r < Rows; ++r) row[r] = static_cast<const T*>(rows[r]) + first;
+  int64_t j = 0;
+  for (; j + kLanes <= width; j += kLanes) {
+    Compensated<V> part{lanes::load(sum + j), lanes::load(error + j)};
+    for (int r = 0; r < Rows; ++r) part.add(lanes::load_double(row[r] + j));
+    lanes::store(sum + j, part.sum);
+    lanes::store(error + j, part.error);
+  }
+  for (; j < width; ++j) {
+    State part{sum[j], error[j]};
+    for (int r = 0; r < Rows; ++r) part.add(static_cast<double>(row[r][j]));
+    sum[j] = part.sum;
+    error[j] = part.error;
+  }
+}
+
+template <class T>
+void columns(void* states, const void* const* rows, int64_t row_count, int64_t columns) {
+  constexpr int64_t kColumns = 512;
+  for (int64_t first = 0; first < columns; first += kColumns) {
+    const int64_t width = std::min(kColumns, columns - first);
+    double sum[kColumns] = {}, error[kColumns] = {};
+    int64_t r = 0;
+    for (; r + 4 <= row_count; r += 4) add_rows<4, T>(sum, error, rows + r, first, width);
+    for (; r < row_count; ++r) add_rows<1, T>(sum, error, rows + r, first, width);
+    for (int64_t j = 0; j < width; ++j) {
+      static_cast<State*>(states)[first + j].merge({sum[j], error[j]});
+    }
+  }
+}
+
+void merge(void* into, const void* from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    static_cast<State*>(into)[i].merge(static_cast<const State*>(from)[i]);
+  }
+}
+
+template <class T>
+constexpr Fold kFold{sizeof(State), init, rows<T>, columns<T>, merge};
+
+}  // namespace
+
+template <>
+const Fold* compensated_fold<isa::CUOP_ISA>(DType element) {
+  if (element == DType::kFloat32) return &kFold<float>;
+  return element == DType::kFloat64 ? &kFold<double> : nullptr;
+}
+
+}  // namespace cuop

@@ -1,0 +1,49 @@
+// Internal: the arithmetic of one reduction over one element type, with types erased so that one
+// driver (fold_cpu.h) serves all of them.
+//
+// A fold turns elements into states. States of parts of the data are merged; what a finished state
+// means (a sum, a mean, a variance) is for the caller to say.
+#pragma once
+
+#include <cstdint>
+
+#include "cuop/core/dtype.h"
+
+namespace cuop {
+
+enum class FoldKind : uint8_t { kSum, kCompensated, kExact, kProd, kMax, kMin, kMoments };
+
+struct Fold {
+  int64_t state_bytes;
+  /// Sets states to the fold over no element.
+  void (*init)(void* states, int64_t count);
+  /// Folds row i, n elements from data + i * row_stride (in elements), into state i.
+  void (*rows)(void* states, const void* data, int64_t count, int64_t row_stride, int64_t n);
+  /// Folds column i of the rows into state i.
+  void (*columns)(void* states, const void* const* rows, int64_t row_count, int64_t columns);
+  /// Folds states into others, one by one.
+  void (*merge)(void* into, const void* from, int64_t count);
+};
+
+/// States of kCompensated, kExact: Compensated<double>, ExactSum. Of the others but kMoments: the
+/// element type.
+struct Moments {
+  double count, mean, squares;  ///< squares: sum of (x - mean)^2
+};
+
+/// The fold for elements of that dtype: float32 and float64 for every kind; int64, uint64 for kSum,
+/// kProd, kMax, kMin and kExact; uint8 for kMax and kMin; complex64, complex128 for kProd.
+/// NotImplementedError for any other.
+const Fold& fold_cpu(FoldKind kind, DType element);
+
+/// The tables behind it, one for each instruction set (backend/cpu/isa.h).
+template <class Level>
+const Fold* simple_fold(FoldKind kind, DType element);
+template <class Level>
+const Fold* compensated_fold(DType element);
+template <class Level>
+const Fold* exact_fold(DType element);
+template <class Level>
+const Fold* moments_fold(DType element);
+
+}  // namespace cuop

@@ -1,0 +1,54 @@
+// Reductions in parts: each holder of a part of the elements (a rank, a tile of a file) folds what
+// it has, sends the bytes, somebody merges and finishes.
+//
+//   PartialReduction reduction{ReduceKind::kSum, SumMode::kExact, x.dtype()};
+//   Tensor mine = reduction.fold(part, {0});           // uint8 [kept axes..., state_bytes]
+//   reduction.merge(mine, theirs);                      // bytes received from another rank
+//   Tensor total = reduction.finish(mine, rows_of_all_parts);
+//
+// States are plain bytes of fixed size. With kExact, and for integers, max, min, any and all, the
+// result does not depend on how the elements were split or in which order parts are merged; else
+// merge in a fixed order to get the same bits on every run.
+#pragma once
+
+#include <cstdint>
+
+#include "cuop/core/tensor.h"
+#include "cuop/ops/reduce/reduce.h"
+
+namespace cuop {
+
+enum class ReduceKind : uint8_t { kSum, kMean, kProd, kMax, kMin, kAny, kAll, kVar, kStd, kNorm };
+const char* name(ReduceKind kind);
+
+class PartialReduction {
+ public:
+  /// `dtype` is that of the elements. DTypeError as for the whole reduction; ExecutionError for
+  /// kNorm, which has no partial form (sum its powers).
+  PartialReduction(ReduceKind kind, SumMode mode, DType dtype);
+
+  /// Bytes of one state.
+  int64_t state_bytes() const { return state_bytes_; }
+  /// The dtype of `finish`.
+  DType result_dtype() const { return result_; }
+
+  /// The states of x's elements over the axes, uint8 [kept sizes..., state_bytes()]; the identity
+  /// where x has no elements.
+  Tensor fold(const Tensor& x, Axes axes = {}) const;
+  /// into <- into with from; both as `fold` made them.
+  void merge(const Tensor& into, const Tensor& from) const;
+  /// The values of states that have seen `count` elements each: the shape of `states` without the
+  /// last axis. ShapeError for max and min over no element. Variances have correction 0.
+  Tensor finish(const Tensor& states, int64_t count, const Tensor* out = nullptr) const;
+
+ private:
+  const char* who() const { return name(kind_); }
+  void check_states(const Tensor& states) const;
+
+  ReduceKind kind_;
+  SumMode mode_;
+  DType dtype_, result_;
+  int64_t state_bytes_ = 0;
+};
+
+}  // namespace cuop

@@ -1,0 +1,145 @@
+#include "cuop/ops/reduce/reduce.h"
+
+#include <cmath>
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/output.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
+
+namespace cuop {
+
+namespace {
+
+using ReduceKernel = void(const char*, const Reduction&, const Tensor&, const std::vector<int>&,
+                          const Tensor&);
+constexpr backend::Slot<ReduceKernel> kReduceSlot{"reduce", kernels::reduce_cpu};
+constexpr backend::Slot<void(const Tensor&, int, bool, const Tensor&)> kArgSlot{
+    "argmax", kernels::arg_reduce_cpu};
+constexpr backend::Slot<void(const Tensor&, int, const Tensor&)> kCumsumSlot{"cumsum",
+                                                                             kernels::cumsum_cpu};
+
+/// The shape of x without the axes.
+Shape dropped(const Shape& shape, const std::vector<int>& axes) {
+  Shape result = shape;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) result.erase(*axis);
+  return result;
+}
+
+/// `result`, which may lack the axes, with them as axes of size 1.
+Tensor with_axes(const Tensor& result, const std::vector<int>& axes, bool has_them) {
+  if (has_them) return result;
+  Layout layout = result.layout();
+  for (const int axis : axes) layout = insert_axis(layout, axis);
+  return result.with_layout(layout);
+}
+
+Tensor reduce(const char* who, const Reduction& reduction, const Tensor& x, Axes axes,
+              bool keepdims, const Tensor* out) {
+  trace::Span span(who, "op");
+  span.add_bytes(x.nbytes());
+  const std::vector<int> reduced = normalize_axes(axes, x.ndim(), who);
+  Shape kept = x.shape();
+  int64_t count = 1;
+  for (const int axis : reduced) {
+    kept[axis] = 1;
+    count *= x.shape(axis);
+  }
+  const DType dtype = result_dtype(who, reduction, x.dtype());
+  const Tensor result =
+      prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), dtype, x.device());
+  check_no_overlap(who, result, x, "x");
+  if (count == 0) {
+    fill_empty(who, reduction, result);
+  } else if (result.size() > 0) {
+    kReduceSlot(x.device(), who, reduction, x, reduced, with_axes(result, reduced, keepdims));
+  }
+  return result;
+}
+
+Tensor arg_reduce(const char* who, bool is_max, const Tensor& x, std::optional<int64_t> axis,
+                  bool keepdims, const Tensor* out) {
+  trace::Span span(who, "op");
+  span.add_bytes(x.nbytes());
+  if (is_complex(x.dtype())) {
+    throw DTypeError(cat(who, ": dtype ", x.dtype(),
+                         " is not supported; supported are bool, integers and real floats"));
+  }
+  const std::vector<int64_t> asked = axis ? std::vector{*axis} : std::vector<int64_t>{};
+  const std::vector<int> reduced = normalize_axes(asked, x.ndim(), who);
+  Shape kept = x.shape();
+  int64_t count = 1;
+  for (const int i : reduced) {
+    kept[i] = 1;
+    count *= x.shape(i);
+  }
+  const Tensor result =
+      prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), DType::kInt64, x.device());
+  check_no_overlap(who, result, x, "x");
+  if (result.size() == 0) return result;
+  if (count == 0) {
+    throw ShapeError(cat(who, ": there is no element to choose from in shape ", x.shape()));
+  }
+  if (axis) {
+    kArgSlot(x.device(), x, reduced[0], is_max, with_axes(result, reduced, keepdims));
+  } else {
+    const Tensor flat = reshape(x, {x.size()});
+    kArgSlot(x.device(), flat, 0, is_max, result.with_layout({{1}, {1}, result.layout().offset}));
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, Axes axes, bool keepdims, SumMode mode, const Tensor* out) {
+  return reduce("sum", {ReduceKind::kSum, mode}, x, axes, keepdims, out);
+}
+Tensor mean(const Tensor& x, Axes axes, bool keepdims, SumMode mode, const Tensor* out) {
+  return reduce("mean", {ReduceKind::kMean, mode}, x, axes, keepdims, out);
+}
+Tensor prod(const Tensor& x, Axes axes, bool keepdims, const Tensor* out) {
+  return reduce("prod", {ReduceKind::kProd}, x, axes, keepdims, out);
+}
+Tensor max(const Tensor& x, Axes axes, bool keepdims, const Tensor* out) {
+  return reduce("max", {ReduceKind::kMax}, x, axes, keepdims, out);
+}
+Tensor min(const Tensor& x, Axes axes, bool keepdims, const Tensor* out) {
+  return reduce("min", {ReduceKind::kMin}, x, axes, keepdims, out);
+}
+Tensor any(const Tensor& x, Axes axes, bool keepdims, const Tensor* out) {
+  return reduce("any", {ReduceKind::kAny}, x, axes, keepdims, out);
+}
+Tensor all(const Tensor& x, Axes axes, bool keepdims, const Tensor* out) {
+  return reduce("all", {ReduceKind::kAll}, x, axes, keepdims, out);
+}
+Tensor norm(const Tensor& x, double ord, Axes axes, bool keepdims, const Tensor* out) {
+  if (std::isnan(ord)) throw ExecutionError("norm: the order is NaN; allowed is any real number");
+  return reduce("norm", {ReduceKind::kNorm, SumMode::kPlain, ord}, x, axes, keepdims, out);
+}
+Tensor var(const Tensor& x, Axes axes, double correction, bool keepdims, const Tensor* out) {
+  return reduce("var", {ReduceKind::kVar, SumMode::kPlain, correction}, x, axes, keepdims, out);
+}
+Tensor stddev(const Tensor& x, Axes axes, double correction, bool keepdims, const Tensor* out) {
+  return reduce("std", {ReduceKind::kStd, SumMode::kPlain, correction}, x, axes, keepdims, out);
+}
+
+Tensor argmax(const Tensor& x, std::optional<int64_t> axis, bool keepdims, const Tensor* out) {
+  return arg_reduce("argmax", true, x, axis, keepdims, out);
+}
+Tensor argmin(const Tensor& x, std::optional<int64_t> axis, bool keepdims, const Tensor* out) {
+  return arg_reduce("argmin", false, x, axis, keepdims, out);
+}
+
+Tensor cumsum(const Tensor& x, int64_t axis, const Tensor* out) {
+  trace::Span span("cumsum", "op");
+  const int along = normalize_axis(axis, x.ndim(), "cumsum");
+  const DType dtype = result_dtype("cumsum", {ReduceKind::kSum}, x.dtype());
+  const Tensor result = prepare_output("cumsum", out, x.shape(), dtype, x.device());
+  check_same_or_no_overlap("cumsum", result, x, "x");
+  if (x.size() > 0) kCumsumSlot(x.device(), x, along, result);
+  return result;
+}
+
+}  // namespace cuop

@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int64_t kMaxStateBytes = int64_t{1} << 26;
+
+const std::byte* bytes_of(const Tensor& x) { return static_cast<const std::byte*>(x.data()); }
+
+/// The elements of `result` in the order in which the plan numbers its states.
+Tensor in_plan_order(const FoldPlan& plan, const Tensor& result) {
+  Layout layout{{}, {}, result.layout().offset};
+  for (int i = 0; i < plan.kept.count; ++i) {
+    const auto& axis = plan.kept.axes[static_cast<size_t>(i)];
+    layout.shape.push_back(axis.size);
+    layout.strides.push_back(axis.strides[1]);
+  }
+  return result.with_layout(layout);
+}
+
+/// The half of `x` (and of `result`) along its longest kept axis.
+void split(const Tensor& x, const Tensor& result, int axis, Tensor (&xs)[2], Tensor (&results)[2]) {
+  const int64_t first = x.shape(axis) / 2;
+  for (int part = 0; part < 2; ++part) {
+    const int64_t start = part == 0 ? 0 : first;
+    const int64_t length = part == 0 ? first : x.shape(axis) - first;
+    xs[part] = x.with_layout(slice(x.layout(), axis, start, length, 1));
+    results[part] = result.with_layout(slice(result.layout(), axis, start, length, 1));
+  }
+}
+
+void reduce_real(const char* who, const Reduction& reduction, const FoldInput& input,
+                 const Tensor& x, const std::vector<int>& axes, const Tensor& result, DType round) {
+  const FoldPlan plan = plan_fold(who, input, x, result.layout(), axes);
+  if (plan.states() * plan.fold->state_bytes > kMaxStateBytes && plan.states() > 1) {
+    // Wide states (570 bytes for an exact sum) of many results: one half after the other.
+    int longest = 0;
+    for (int i = 1; i < result.ndim(); ++i) {
+      if (result.shape(i) > result.shape(longest)) longest = i;
+    }
+    Tensor xs[2], results[2];
+    split(x, result, longest, xs, results);
+    for (int part = 0; part < 2; ++part) {
+      reduce_real(who, reduction, input, xs[part], axes, results[part], round);
+    }
+    return;
+  }
+  const Tensor ordered = in_plan_order(plan, result);
+  const bool is_value = input.kind == FoldKind::kSum || input.kind == FoldKind::kProd ||
+                        input.kind == FoldKind::kMax || input.kind == FoldKind::kMin;
+  const bool is_in_place = is_value && result.dtype() == input.element && ordered.is_contiguous() &&
+                           reduction.kind != ReduceKind::kNorm;
+  const Tensor states = is_in_place
+                            ? result.with_layout({{plan.states()}, {1}, result.layout().offset})
+                            : empty({plan.states() * plan.fold->state_bytes}, DType::kUInt8);
+  run_fold(plan, bytes_of(x), static_cast<std::byte*>(states.data()));
+  const Tensor values = finish_states(reduction, input, states, plan.length(), round);
+  if (!is_in_place) {
+    copy_into(ordered, values.with_layout([&] {
+      Layout layout = contiguous_layout(ordered.shape());
+      layout.offset = values.layout().offset;
+      return layout;
+    }()));
+  }
+}
+
+bool is_suspect(double norm) { return norm <= 0x1p-480 || (norm > 0x1p511 && !std::isnan(norm)); }
+
+/// Euclid's norm of float64: where the sum of squares over- or underflowed, once more with the
+/// elements scaled by a power of two that brings the largest magnitude near 1.
+void repair_norms(const Reduction& reduction, const Tensor& x, const std::vector<int>& axes,
+                  const Tensor& result) {
+  const Tensor norms = contiguous(result);
+  const double* norm = norms.data<double>();
+  if (std::none_of(norm, norm + norms.size(), is_suspect)) return;
+  const Reduction largest{ReduceKind::kNorm, SumMode::kPlain, HUGE_VAL};
+  const Tensor magnitudes = empty(result.shape(), DType::kFloat64);
+  reduce_real("norm", largest, fold_input(largest, x.dtype()), x, axes, magnitudes,
+              DType::kFloat64);
+  for (int64_t i = 0; i < norms.size(); ++i) {
+    const double magnitude = magnitudes.data<double>()[i];
+    if (!is_suspect(norm[i]) || magnitude == 0.0 || !std::isfinite(magnitude)) continue;
+    Layout from = x.layout(), to = result.layout();
+    int64_t rest = i;
+    for (int axis = result.ndim() - 1; axis >= 0; --axis) {
+      const int64_t size = result.shape(axis), index = rest % size;
+      rest /= size;
+      to = slice(to, axis, index, 1, 1);
+      const bool is_kept = !std::binary_search(axes.begin(), axes.end(), axis);
+      if (is_kept) from = slice(from, axis, index, 1, 1);
+    }
+    FoldInput input = fold_input(reduction, x.dtype());
+    input.parameter = std::ldexp(1.0, -std::clamp(std::ilogb(magnitude), -1000, 1000));
+    const Tensor one = result.with_layout(to);
+    reduce_real("norm", reduction, input, x.with_layout(from), axes, one, DType::kFloat64);
+    *one.data<double>() /= input.parameter;
+  }
+}
+
+bool takes_parts(const Reduction& reduction) {
+  return reduction.kind == ReduceKind::kSum || reduction.kind == ReduceKind::kMean;
+}
+
+}  // namespace
+
+void reduce_cpu(const char* who, const Reduction& reduction, const Tensor& x,
+                const std::vector<int>& axes, const Tensor& result) {
+  const FoldInput input = fold_input(reduction, real_dtype(x.dtype()));
+  if (is_complex(x.dtype()) && takes_parts(reduction)) {
+    return reduce_real(who, reduction, input, as_real(x), axes, as_real(result), result.dtype());
+  }
+  const bool is_euclid = reduction.kind == ReduceKind::kNorm && reduction.parameter == 2.0;
+  if (is_complex(x.dtype()) && is_euclid) {
+    std::vector<int> all_parts = axes;
+    all_parts.push_back(x.ndim());
+    return reduce_cpu(who, reduction, as_real(x), all_parts,
+                      result.with_layout(insert_axis(result.layout(), result.ndim())));
+  }
+  if (is_complex(x.dtype()) && input.kind == FoldKind::kMoments) {
+    // The variances of the two parts add up.
+    Shape shape = result.shape();
+    shape.push_back(2);
+    const Tensor parts = empty(shape, DType::kFloat64);
+    const Reduction variance{ReduceKind::kVar, reduction.mode, reduction.parameter};
+    reduce_real(who, variance, input, as_real(x), axes, parts, DType::kFloat64);
+    auto* part = parts.data<double>();
+    for (int64_t i = 0; i < result.size(); ++i) {
+      const double total = part[2 * i] + part[2 * i + 1];
+      part[i] = reduction.kind == ReduceKind::kStd ? std::sqrt(total) : total;
+    }
+    return copy_into(result, parts.with_layout(contiguous_layout(result.shape())));
+  }
+  const FoldInput own = is_complex(x.dtype()) ? fold_input(reduction, x.dtype()) : input;
+  reduce_real(who, reduction, own, x, axes, result, result.dtype());
+  if (is_euclid && result.dtype() == DType::kFloat64) repair_norms(reduction, x, axes, result);
+}
+
+void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
+                       const std::vector<int>& axes, std::byte* states) {
+  Shape shape = x.shape();
+  for (const int axis : axes) shape[axis] = 1;
+  const FoldPlan plan = plan_fold(who, input, x, contiguous_layout(shape), axes);
+  const int64_t bytes = plan.fold->state_bytes;
+  const Tensor folded = empty({plan.states() * bytes}, DType::kUInt8);
+  auto* from = static_cast<std::byte*>(folded.data());
+  run_fold(plan, bytes_of(x), from);
+  const auto& inner = plan.kept.inner();
+  for (int64_t i = 0; i < plan.states(); ++i) {
+    const int64_t place =
+        plan.kept.row_offsets(i / inner.size)[1] + i % inner.size * inner.strides[1];
+    std::memcpy(states + place * bytes, from + i * bytes, static_cast<size_t>(bytes));
+  }
+}
+
+}  // namespace cuop::kernels

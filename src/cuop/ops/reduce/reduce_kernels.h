@@ -1,0 +1,26 @@
+// Internal: the device kernels behind reduce.h.
+#pragma once
+
+#include <vector>
+
+#include "cuop/ops/reduce/reduction.h"
+
+namespace cuop::kernels {
+
+/// Writes the reduction of x over `axes` to `result`, which has the shape of x with those axes of
+/// size 1.
+void reduce_cpu(const char* who, const Reduction& reduction, const Tensor& x,
+                const std::vector<int>& axes, const Tensor& result);
+
+/// States of the fold of x over `axes`, in row-major order of the kept axes, as bytes.
+void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
+                       const std::vector<int>& axes, std::byte* states);
+
+/// result <- position of the first largest (or smallest) element along the axis; `result` has the
+/// shape of x with that axis of size 1.
+void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result);
+
+/// result <- running sum of x along the axis; the dtype of `result` is what is added in.
+void cumsum_cpu(const Tensor& x, int axis, const Tensor& result);
+
+}  // namespace cuop::kernels

@@ -1,0 +1,237 @@
+#include "cuop/ops/reduce/reduction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cuop/core/text.h"
+#include "cuop/jit/kernels/compensated.h"
+#include "cuop/jit/kernels/exact_sum.h"
+#include "cuop/ops/create/create.h"
+
+namespace cuop {
+
+namespace {
+constexpr const char* kModeNames[] = {"plain", "compensated", "exact"};
+}
+
+const char* name(SumMode mode) { return kModeNames[static_cast<int>(mode)]; }
+
+SumMode parse_sum_mode(std::string_view text) {
+  for (const SumMode mode : {SumMode::kPlain, SumMode::kCompensated, SumMode::kExact}) {
+    if (text == name(mode)) return mode;
+  }
+  throw ExecutionError(cat("sum mode: '", text, "' is unknown; known are ", join(kModeNames)));
+}
+
+const char* name(ReduceKind kind) {
+  constexpr const char* kNames[] = {"sum", "mean", "prod", "max", "min",
+                                    "any", "all",  "var",  "std", "norm"};
+  return kNames[static_cast<int>(kind)];
+}
+
+namespace {
+
+[[noreturn]] void refuse(const char* who, DType dtype, const char* allowed) {
+  throw DTypeError(cat(who, ": dtype ", dtype, " is not supported; supported are ", allowed));
+}
+
+DType accumulator(DType dtype) {
+  if (is_unsigned_integer(dtype)) return DType::kUInt64;
+  return is_bool(dtype) || is_integer(dtype) ? DType::kInt64 : compute_dtype(dtype);
+}
+
+/// The narrowest element type that max and min have a kernel for.
+DType ordered_element(DType dtype) {
+  if (dtype == DType::kInt32) return dtype;
+  if (dtype == DType::kUInt8 || is_bool(dtype)) return DType::kUInt8;
+  return accumulator(dtype);
+}
+
+FoldKind sum_fold(SumMode mode) {
+  if (mode == SumMode::kCompensated) return FoldKind::kCompensated;
+  return mode == SumMode::kExact ? FoldKind::kExact : FoldKind::kSum;
+}
+
+void square(double* data, int64_t n, double scale) {
+  for (int64_t i = 0; i < n; ++i) data[i] = (data[i] * scale) * (data[i] * scale);
+}
+void power(double* data, int64_t n, double exponent) {
+  for (int64_t i = 0; i < n; ++i) data[i] = std::pow(data[i], exponent);
+}
+void nonzero(double* data, int64_t n, double) {
+  for (int64_t i = 0; i < n; ++i) data[i] = data[i] != 0.0 ? 1.0 : 0.0;
+}
+
+FoldInput norm_input(double order) {
+  FoldInput input{FoldKind::kSum, DType::kFloat64, LoadMap::kMagnitude, nullptr, order};
+  if (std::isinf(order)) {
+    input.kind = order > 0 ? FoldKind::kMax : FoldKind::kMin;
+  } else if (order == 2.0) {
+    input.map = LoadMap::kValue;
+    input.transform = square;
+    input.parameter = 1.0;
+  } else if (order == 0.0) {
+    input.transform = nonzero;
+  } else if (order != 1.0) {
+    input.transform = power;
+  }
+  return input;
+}
+
+FloatFormat format_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return kHalfFormat;
+    case DType::kBFloat16:
+      return kBFloat16Format;
+    case DType::kFloat32:
+    case DType::kComplex64:
+      return kFloatFormat;
+    default:
+      return kDoubleFormat;
+  }
+}
+
+/// The values of states that are not values themselves.
+template <class State, class Value>
+Tensor map_states(const Tensor& states, int64_t state_bytes, Value&& value_of) {
+  const int64_t n = states.nbytes() / state_bytes;
+  const Tensor values = empty({n}, DType::kFloat64);
+  const auto* state = static_cast<const State*>(states.data());
+  auto* value = values.data<double>();
+  for (int64_t i = 0; i < n; ++i) value[i] = value_of(state[i]);
+  return values;
+}
+
+template <class Real>
+void divide(const Tensor& values, double divisor) {
+  auto* value = values.data<Real>();
+  for (int64_t i = 0; i < values.size(); ++i) value[i] /= static_cast<Real>(divisor);
+}
+
+double root(double power_sum, double order) {
+  if (order == 2.0) return std::sqrt(power_sum);
+  return order == 0.0 || order == 1.0 || std::isinf(order) ? power_sum
+                                                           : std::pow(power_sum, 1.0 / order);
+}
+
+}  // namespace
+
+DType result_dtype(const char* who, const Reduction& reduction, DType dtype) {
+  switch (reduction.kind) {
+    case ReduceKind::kSum:
+    case ReduceKind::kProd:
+      return is_floating(dtype) || is_complex(dtype) ? dtype : accumulator(dtype);
+    case ReduceKind::kMean:
+      return to_inexact(dtype);
+    case ReduceKind::kMax:
+    case ReduceKind::kMin:
+      if (is_complex(dtype)) refuse(who, dtype, "bool, integers and real floats");
+      return dtype;
+    case ReduceKind::kAny:
+    case ReduceKind::kAll:
+      return DType::kBool;
+    default:
+      return real_dtype(to_inexact(dtype));
+  }
+}
+
+FoldInput fold_input(const Reduction& reduction, DType dtype) {
+  const bool is_inexact = is_floating(dtype) || is_complex(dtype);
+  switch (reduction.kind) {
+    case ReduceKind::kSum:
+      if (!is_inexact) return {FoldKind::kSum, accumulator(dtype)};
+      return {sum_fold(reduction.mode), compute_dtype(dtype)};
+    case ReduceKind::kMean: {
+      const bool is_exact = reduction.mode == SumMode::kExact;
+      const DType otherwise = is_exact ? accumulator(dtype) : DType::kFloat64;
+      return {sum_fold(reduction.mode), is_inexact ? compute_dtype(dtype) : otherwise};
+    }
+    case ReduceKind::kProd:
+      return {FoldKind::kProd, accumulator(dtype)};
+    case ReduceKind::kMax:
+      return {FoldKind::kMax, ordered_element(dtype)};
+    case ReduceKind::kMin:
+      return {FoldKind::kMin, ordered_element(dtype)};
+    case ReduceKind::kAny:
+      return {FoldKind::kMax, DType::kUInt8, LoadMap::kNonzero};
+    case ReduceKind::kAll:
+      return {FoldKind::kMin, DType::kUInt8, LoadMap::kNonzero};
+    case ReduceKind::kNorm:
+      return norm_input(reduction.parameter);
+    default:
+      return {FoldKind::kMoments, compute_dtype(to_inexact(dtype))};
+  }
+}
+
+Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,
+                     int64_t count, DType result) {
+  const bool is_mean = reduction.kind == ReduceKind::kMean;
+  const auto divisor = static_cast<double>(count);
+  switch (input.kind) {
+    case FoldKind::kCompensated:
+      return map_states<Compensated<double>>(
+          states, sizeof(Compensated<double>),
+          [&](const auto& state) { return is_mean ? value(state) / divisor : value(state); });
+    case FoldKind::kExact:
+      return map_states<ExactSum>(states, sizeof(ExactSum), [&](const auto& state) {
+        return state.round_quotient(is_mean ? static_cast<uint64_t>(count) : 1, format_of(result));
+      });
+    case FoldKind::kMoments:
+      return map_states<Moments>(states, sizeof(Moments), [&](const auto& state) {
+        const double variance = state.squares / std::max(0.0, divisor - reduction.parameter);
+        return reduction.kind == ReduceKind::kStd ? std::sqrt(variance) : variance;
+      });
+    default:
+      break;
+  }
+  // States that are values: the same memory. An offset can only be that of the result itself.
+  const Layout layout{{states.nbytes() / itemsize(input.element)}, {1}, states.layout().offset};
+  const Tensor values(states.storage(), layout, input.element);
+  if (is_mean) {
+    input.element == DType::kFloat32 ? divide<float>(values, divisor)
+                                     : divide<double>(values, divisor);
+  }
+  if (reduction.kind == ReduceKind::kNorm) {
+    auto* value = values.data<double>();
+    for (int64_t i = 0; i < values.size(); ++i) value[i] = root(value[i], reduction.parameter);
+  }
+  return values;
+}
+
+void fill_empty(const char* who, const Reduction& reduction, const Tensor& result) {
+  switch (reduction.kind) {
+    case ReduceKind::kMax:
+    case ReduceKind::kMin:
+      if (result.size() == 0) return;
+      throw ShapeError(
+          cat(who, ": there is no element to choose from; an empty reduction has no ", "identity"));
+    case ReduceKind::kMean:
+    case ReduceKind::kVar:
+    case ReduceKind::kStd:
+      return fill(result, std::numeric_limits<double>::quiet_NaN());
+    case ReduceKind::kProd:
+    case ReduceKind::kAll:
+      return fill(result, 1);
+    case ReduceKind::kNorm:
+      if (reduction.parameter < 0) {
+        return fill(result, std::numeric_limits<double>::infinity());
+      }
+      [[fallthrough]];
+    default:
+      return fill(result, 0);
+  }
+}
+
+Tensor as_real(const Tensor& x) {
+  if (!is_complex(x.dtype())) return x;
+  Layout layout = x.layout();
+  for (int64_t& stride : layout.strides) stride *= 2;
+  layout.offset *= 2;
+  layout.shape.push_back(2);
+  layout.strides.push_back(1);
+  return {x.storage(), layout, real_dtype(x.dtype())};
+}
+
+}  // namespace cuop

@@ -1,0 +1,35 @@
+// Internal: what each public reduction is made of: how elements are loaded and folded, and what a
+// finished state means. The local operators and the partial results of ranks share it.
+#pragma once
+
+#include "cuop/ops/reduce/fold_plan.h"
+#include "cuop/ops/reduce/partial.h"
+
+namespace cuop {
+
+struct Reduction {
+  ReduceKind kind = ReduceKind::kSum;
+  SumMode mode = SumMode::kPlain;  ///< for kSum and kMean
+  double parameter = 0.0;          ///< correction of kVar and kStd, order of kNorm
+
+  bool has_identity() const { return kind != ReduceKind::kMax && kind != ReduceKind::kMin; }
+};
+
+/// The dtype of the result; DTypeError when the reduction is not defined for elements of `dtype`.
+DType result_dtype(const char* who, const Reduction& reduction, DType dtype);
+
+/// How a reduction treats real elements (complex ones are taken apart first where that is needed).
+FoldInput fold_input(const Reduction& reduction, DType dtype);
+
+/// What the states of a fold stand for, given that each saw `count` elements: a contiguous tensor
+/// of as many values, in the dtype in which they arise. `result` is the dtype to round to.
+Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,
+                     int64_t count, DType result);
+
+/// Fills `result` with the value over no element; ShapeError when there is none.
+void fill_empty(const char* who, const Reduction& reduction, const Tensor& result);
+
+/// x as real numbers: a complex tensor with an axis of size 2 more, any other as it is.
+Tensor as_real(const Tensor& x);
+
+}  // namespace cuop

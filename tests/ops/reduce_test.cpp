@@ -1,0 +1,166 @@
+#include "cuop/ops/reduce/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/error.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop {
+namespace {
+
+std::vector<double> normal(size_t n, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> value;
+  std::vector<double> result(n);
+  for (double& x : result) x = value(random);
+  return result;
+}
+
+Tensor tensor(const Shape& shape, const std::vector<double>& values) {
+  return from_values<double>(shape, std::span<const double>(values));
+}
+
+double item(const Tensor& t) { return *t.data<double>(); }
+
+TEST(Reduce, SumsOverAnyAxes) {
+  const Tensor x = arange(0, 24, 1, DType::kFloat64);
+  const Tensor cube = reshape(x, {2, 3, 4});
+  EXPECT_EQ(item(sum(cube)), 276.0);
+  EXPECT_EQ(sum(cube, {0, 2}).shape(), (Shape{3}));
+  EXPECT_EQ(sum(cube, {0, 2}).data<double>()[1], 92.0);
+  EXPECT_EQ(sum(cube, {-1}, true).shape(), (Shape{2, 3, 1}));
+  EXPECT_EQ(sum(transpose(cube), {0, 2}).data<double>()[1], 92.0);
+}
+
+TEST(Reduce, GivesTheDtypesOfNumPy) {
+  EXPECT_EQ(sum(ones({3}, DType::kInt8)).dtype(), DType::kInt64);
+  EXPECT_EQ(sum(ones({3}, DType::kBool)).dtype(), DType::kInt64);
+  EXPECT_EQ(sum(ones({3}, DType::kUInt16)).dtype(), DType::kUInt64);
+  EXPECT_EQ(sum(ones({3}, DType::kFloat16)).dtype(), DType::kFloat16);
+  EXPECT_EQ(mean(ones({3}, DType::kInt32)).dtype(), DType::kFloat64);
+  EXPECT_EQ(var(ones({3}, DType::kComplex64)).dtype(), DType::kFloat32);
+  EXPECT_EQ(max(ones({3}, DType::kInt16)).dtype(), DType::kInt16);
+}
+
+TEST(Reduce, RoundsHalfPrecisionOnce) {
+  // In float16 every partial sum beyond 2048 would stand still.
+  const Tensor x = ones({4096}, DType::kFloat16);
+  EXPECT_EQ(static_cast<float>(*sum(x).data<Half>()), 4096.0f);
+}
+
+TEST(Reduce, GivesTheSameBitsForAnyNumberOfThreads) {
+  const Tensor x = tensor({300, 1001}, normal(300 * 1001, 3));
+  for (const SumMode mode : {SumMode::kPlain, SumMode::kCompensated, SumMode::kExact}) {
+    std::vector<double> seen[2];
+    for (int threads = 1; threads <= 2; ++threads) {
+      backend::set_thread_count(threads);
+      auto& bits = seen[threads - 1];
+      bits.push_back(item(sum(x, {}, false, mode)));
+      for (const int64_t axis : {0, 1}) {
+        const Tensor part = sum(x, {axis}, false, mode);
+        bits.insert(bits.end(), part.data<double>(), part.data<double>() + part.size());
+      }
+    }
+    backend::set_thread_count(0);
+    EXPECT_EQ(seen[0], seen[1]) << name(mode);
+  }
+}
+
+TEST(Reduce, PlainSumErrsByTheLogarithmOfTheCount) {
+  const int64_t n = 1 << 22;
+  const Tensor x = full({n, 2}, 0.1f, DType::kFloat32);
+  const double truth = static_cast<double>(n) * static_cast<double>(0.1f);
+  EXPECT_NEAR(*sum(slice(x, 1, 0, 1)).data<float>(), truth, truth * 4e-7);
+  EXPECT_NEAR(sum(x, {0}).data<float>()[1], truth, truth * 4e-7);
+}
+
+TEST(Reduce, CompensatedSumDoesNotErrWithTheCount) {
+  std::vector<double> values = normal(100'001, 5);
+  values.push_back(1e17);
+  for (size_t i = 0; i < 100'001; ++i) values.push_back(-values[i]);
+  values.push_back(-1e17);
+  values.push_back(0.25);
+  const Tensor x = tensor({static_cast<int64_t>(values.size())}, values);
+  EXPECT_EQ(item(sum(x, {}, false, SumMode::kExact)), 0.25);
+  EXPECT_NEAR(item(sum(x, {}, false, SumMode::kCompensated)), 0.25, 1e-9);
+}
+
+TEST(Reduce, ExactSumNeedsNoParticularData) {
+  const double huge = std::numeric_limits<double>::max();
+  std::vector<double> values(5000, 0.1);
+  values[17] = huge;
+  values[4000] = -huge;
+  values[4001] = std::numeric_limits<double>::denorm_min();
+  ASSERT_TRUE(std::isinf(huge + huge));
+  values.push_back(huge);
+  values.push_back(huge);
+  values.push_back(-huge);
+  values.push_back(-huge);
+  const double tenth = 0.1 * 4997;  // the true sum of 4997 tenths, rounded once
+  EXPECT_NEAR(item(sum(tensor({5004}, values), {}, false, SumMode::kExact)), tenth, 1e-13);
+}
+
+TEST(Reduce, EmptyReductionsAreIdentitiesOrErrors) {
+  const Tensor none = empty({0, 3}, DType::kFloat64);
+  EXPECT_EQ(item(sum(none)), 0.0);
+  EXPECT_EQ(item(prod(none)), 1.0);
+  EXPECT_TRUE(std::isnan(item(mean(none))));
+  EXPECT_FALSE(*any(none).data<bool>());
+  EXPECT_TRUE(*all(none).data<bool>());
+  EXPECT_EQ(max(none, {1}).shape(), (Shape{0}));
+  EXPECT_THROW(max(none), ShapeError);
+  EXPECT_THROW(argmin(none), ShapeError);
+}
+
+TEST(Reduce, FindsTheFirstExtremeAndNaNWins) {
+  const double nan = std::nan("");
+  const Tensor x = from_values<double>({2, 4}, {1.0, 3.0, 3.0, 0.0, 5.0, nan, 7.0, nan});
+  EXPECT_EQ(*argmax(x).data<int64_t>(), 5);
+  EXPECT_EQ(argmax(x, 1).data<int64_t>()[0], 1);
+  EXPECT_EQ(argmax(x, 1).data<int64_t>()[1], 1);
+  EXPECT_EQ(argmin(x, 0).data<int64_t>()[1], 1);
+  EXPECT_TRUE(std::isnan(item(max(x))));
+  EXPECT_EQ(item(min(x, {1})), 0.0);
+}
+
+TEST(Reduce, WritesToStridedOutputs) {
+  const Tensor x = ones({3, 4}, DType::kFloat64);
+  Tensor wide = zeros({3, 2}, DType::kFloat64);
+  const Tensor column = select(wide, 1, 1);
+  sum(x, {1}, false, SumMode::kPlain, &column);
+  EXPECT_EQ(wide.data<double>()[1], 4.0);
+  EXPECT_EQ(wide.data<double>()[0], 0.0);
+}
+
+TEST(Reduce, RefusesWhatDoesNotFit) {
+  const Tensor x = ones({3, 4}, DType::kFloat64);
+  const Tensor wrong = empty({4}, DType::kFloat64), single = empty({3}, DType::kFloat32);
+  const Tensor alias = select(x, 1, 0);
+  EXPECT_THROW(sum(x, {2}), ShapeError);
+  EXPECT_THROW(sum(x, {0, -2}), ShapeError);
+  EXPECT_THROW(sum(x, {1}, false, SumMode::kPlain, &wrong), ShapeError);
+  EXPECT_THROW(sum(x, {1}, false, SumMode::kPlain, &single), DTypeError);
+  EXPECT_THROW(sum(x, {1}, false, SumMode::kPlain, &alias), ExecutionError);
+  EXPECT_THROW(max(ones({2}, DType::kComplex64)), DTypeError);
+  EXPECT_THROW(argmax(ones({2}, DType::kComplex64)), DTypeError);
+  EXPECT_THROW(norm(x, std::nan("")), ExecutionError);
+  EXPECT_THROW(parse_sum_mode("kahan"), ExecutionError);
+}
+
+TEST(Reduce, EuclidsNormNeitherOverflowsNorUnderflows) {
+  const Tensor x = from_values<double>({3, 2}, {3e200, 4e200, 3e-200, -4e-200, 0.0, 0.0});
+  const Tensor lengths = norm(x, 2.0, {1});
+  EXPECT_NEAR(lengths.data<double>()[0], 5e200, 1e185);
+  EXPECT_NEAR(lengths.data<double>()[1], 5e-200, 1e-215);
+  EXPECT_EQ(lengths.data<double>()[2], 0.0);
+}
+
+}  // namespace
+}  // namespace cuop
