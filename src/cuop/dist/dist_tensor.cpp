@@ -5,6 +5,7 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/header.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
@@ -22,7 +23,8 @@ DistTensor::DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& sha
   }
   sharding_.check_fits(shape_, "DistTensor");
   const Box mine = box();
-  if (mine.is_void || (mine.empty() && !local_.is_defined())) return;
+  if (mine.is_void) return;
+  if (mine.empty() && !local_.is_defined()) local_ = empty(mine.shape(), dtype_);
   if (!local_.is_defined() || local_.shape() != mine.shape()) {
     throw ShapeError(cat("DistTensor: rank ", comm_->rank(), " holds ",
                          local_.is_defined() ? cat("shape ", local_.shape()) : "no tensor", ", ",

@@ -21,8 +21,8 @@ using CommunicatorPtr = std::shared_ptr<Communicator>;
 class DistTensor {
  public:
   DistTensor() = default;
-  /// `local` must have the shape of this rank's owner box and the dtype; undefined where the box is
-  /// void. Not collective. ShapeError, DTypeError otherwise.
+  /// `local` must have the shape of this rank's owner box and the dtype; it may be undefined where
+  /// the box is empty. Not collective. ShapeError, DTypeError otherwise.
   DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& shape, DType dtype,
              Tensor local);
 
@@ -42,6 +42,7 @@ class DistTensor {
   int ndim() const { return shape_.ndim(); }
   int64_t size() const { return element_count(shape_); }
   DType dtype() const { return dtype_; }
+  /// This rank's part; undefined only where a tensor of no dimension lies elsewhere.
   const Tensor& local() const { return local_; }
   Box box() const { return sharding_.owner_box(shape_, comm_->rank()); }
 

@@ -1,12 +1,36 @@
 #include "cuop/dist/exec/combine.h"
 
-#include <map>
+#include <algorithm>
 
 #include "cuop/dist/comm/reduction.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 
 namespace cuop::dist {
+namespace {
+
+/// What several ranks have of one box.
+struct Contributions {
+  Box box;
+  std::vector<std::pair<int, Tensor>> by_rank;
+
+  Tensor folded(const Fold& fold) {
+    std::sort(by_rank.begin(), by_rank.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Tensor> pieces;
+    for (const auto& [rank, piece] : by_rank) pieces.push_back(piece);
+    return fold(pieces);
+  }
+};
+
+void add(std::vector<Contributions>& all, const Piece& piece, const Tensor& tensor) {
+  auto same = std::find_if(all.begin(), all.end(),
+                           [&](const Contributions& each) { return each.box == piece.box; });
+  if (same == all.end()) same = all.insert(all.end(), {piece.box, {}});
+  same->by_rank.push_back({piece.peer, tensor});
+}
+
+}  // namespace
 
 Fold fold_by(ReduceOp op) {
   return [op](const std::vector<Tensor>& pieces) {
@@ -23,19 +47,19 @@ Tensor combine(Communicator& comm, const Part& partial, const std::vector<Box>& 
                const std::vector<Box>& wanted, DType dtype, const Fold& fold) {
   const Box& mine = wanted[static_cast<size_t>(comm.rank())];
   RankMoves moves = plan_moves(comm.rank(), owners, needs_of(wanted), Sources::kAll);
-  std::map<int, Tensor> by_source;
-  for (const Piece& piece : moves.kept) {
-    by_source[piece.peer] = contiguous(view_of(partial, piece.box));
-  }
+  std::vector<Contributions> all;
+  for (const Piece& piece : moves.kept) add(all, piece, contiguous(view_of(partial, piece.box)));
   moves.kept.clear();
   exchange(comm, moves, partial, dtype, [&](const Piece& piece) {
-    return by_source[piece.peer] = empty(piece.box.shape(), dtype);
+    Tensor landing = empty(piece.box.shape(), dtype);
+    add(all, piece, landing);
+    return landing;
   });
   if (mine.is_void) return {};
-  if (by_source.empty()) return empty(mine.shape(), dtype);
-  std::vector<Tensor> pieces;
-  for (const auto& [rank, piece] : by_source) pieces.push_back(piece);
-  return fold(pieces);
+  if (all.size() == 1 && all[0].box == mine) return all[0].folded(fold);
+  const Part result{empty(mine.shape(), dtype), mine};
+  for (Contributions& each : all) copy_into(view_of(result, each.box), each.folded(fold));
+  return result.local;
 }
 
 }  // namespace cuop::dist

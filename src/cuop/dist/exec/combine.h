@@ -18,8 +18,8 @@ using Fold = std::function<Tensor(const std::vector<Tensor>& pieces)>;
 Fold fold_by(ReduceOp op);
 
 /// `owners[r]` is the box of which rank r holds a partial result (empty: none). Answers the
-/// combined tensor of wanted[rank]; undefined where that box is void. Each owner's intersection
-/// with a wanted box must be all of it or empty, and some owner must have it.
+/// combined tensor of wanted[rank]; undefined where that box is void. The owners' boxes must be
+/// equal or disjoint and cover what is wanted.
 Tensor combine(Communicator& comm, const Part& partial, const std::vector<Box>& owners,
                const std::vector<Box>& wanted, DType dtype, const Fold& fold);
 

@@ -1,0 +1,48 @@
+// A block of rows with its halo, swept again and again. Two padded copies take turns.
+#pragma once
+
+#include <functional>
+
+#include "cuop/dist/exec/exchange.h"
+#include "cuop/dist/plan/stencil_plan.h"
+
+namespace cuop::dist {
+
+class SweptRows {
+ public:
+  /// `block` is this rank's part of the grid; `blocks` those of all ranks. `halo` rows are kept
+  /// above and below. Collective from here on: all ranks make the same calls.
+  SweptRows(Communicator& comm, const Tensor& block, const std::vector<Box>& blocks,
+            const Shape& grid, int64_t halo, bool is_periodic);
+
+  /// Fetches the halo rows of the current values.
+  void exchange_halo();
+
+  /// Sweeps the block and `margin` rows above and below (cut at the ends of a grid that is not
+  /// periodic): `sweep(padded, first, out)` computes `out`, whose first row is row `first` of the
+  /// block (negative in the halo), from `padded`, which has `radius` rows more on both sides.
+  using Sweep = std::function<void(const Tensor& padded, int64_t first, const Tensor& out)>;
+  void sweep(int64_t radius, int64_t margin, const Sweep& work);
+
+  bool is_empty() const { return rows_ == 0; }
+  /// The block with `radius` rows more on both sides.
+  Tensor padded(int64_t radius) const;
+  /// The block.
+  Tensor block() const { return padded(0); }
+
+ private:
+  Tensor rows(const Tensor& of, int64_t low, int64_t high) const;
+
+  Communicator& comm_;
+  int64_t rows_;
+  int64_t halo_;
+  Interval allowed_;  ///< rows of the block's numbering that lie in the grid
+  Box box_;
+  DType dtype_;
+  HaloNeeds halo_needs_;
+  RankMoves moves_;
+  Tensor current_;
+  Tensor next_;
+};
+
+}  // namespace cuop::dist

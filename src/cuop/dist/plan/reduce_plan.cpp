@@ -1,0 +1,152 @@
+#include "cuop/dist/plan/reduce_plan.h"
+
+#include <algorithm>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/plan/map_plan.h"
+
+namespace cuop::dist {
+namespace {
+
+bool is_reduced(const std::vector<int>& axes, int dim) {
+  return std::find(axes.begin(), axes.end(), dim) != axes.end();
+}
+
+Shape result_shape(const ReduceProblem& problem) {
+  Shape shape;
+  for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
+    if (!is_reduced(problem.axes, dim)) {
+      shape.push_back(problem.x.shape[dim]);
+    } else if (problem.keepdims) {
+      shape.push_back(1);
+    }
+  }
+  return shape;
+}
+
+/// Where the result of x under `x_sharding` is merged when nothing else is wanted: split as x's
+/// dimensions that stay, the first of them also over the mesh axes of those that go.
+Sharding merged_sharding(const ReduceProblem& problem, const Sharding& x_sharding) {
+  if (x_sharding.single_rank() >= 0) return x_sharding;
+  std::vector<Spec::Axes> dims;
+  Spec::Axes freed;
+  int first_kept = -1;
+  for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
+    const Spec::Axes& axes = x_sharding.spec().axes(dim);
+    if (is_reduced(problem.axes, dim)) {
+      freed.insert(freed.end(), axes.begin(), axes.end());
+      if (problem.keepdims) dims.push_back({});
+    } else {
+      if (first_kept < 0) first_kept = static_cast<int>(dims.size());
+      dims.push_back(axes);
+    }
+  }
+  if (first_kept >= 0) {
+    Spec::Axes& axes = dims[static_cast<size_t>(first_kept)];
+    axes.insert(axes.end(), freed.begin(), freed.end());
+  }
+  return Sharding(x_sharding.mesh(), Spec(std::move(dims)));
+}
+
+Plan plan_choice(const ReduceProblem& problem, const Machine& machine, const std::string& strategy,
+                 const Sharding& folded) {
+  Plan plan;
+  plan.op = problem.op;
+  plan.strategy = strategy;
+  plan.detail = cat(folded);
+  plan.ranks = folded.mesh().size();
+  const Placement x{problem.x.name, problem.x.shape, problem.x.dtype, folded};
+  const Placement result{"result", result_shape(problem), problem.result,
+                         problem.wanted ? *problem.wanted : merged_sharding(problem, folded)};
+  plan.inputs = {x};
+  plan.outputs = {result, result};
+  add_redistribution(plan, machine, x.name, x.shape, x.dtype, problem.x.sharding, folded);
+  const int64_t bytes = largest_block(x.shape, x.dtype, folded);
+  add_compute(plan, machine, cat("fold over axes (", join(problem.axes), ")"),
+              static_cast<double>(bytes / itemsize(x.dtype)), bytes, x.dtype);
+  const std::vector<Box> owners = state_owners(x, problem.axes, problem.state_bytes);
+  const std::vector<Box> wanted =
+      state_wanted(result, problem.axes, problem.keepdims, problem.state_bytes);
+  if (owners != wanted) {
+    add_move(plan, machine, cat("merge states of ", problem.state_bytes, " bytes"), owners,
+             needs_of(wanted), DType::kUInt8, Sources::kAll);
+  }
+  int64_t states = 0;
+  for (size_t rank = 0; rank < owners.size(); ++rank) {
+    states = std::max(states, owners[rank].size() + 2 * wanted[rank].size());
+  }
+  plan.memory_per_rank = largest_block(x.shape, x.dtype, problem.x.sharding) +
+                         (same_owners(problem.x.sharding, folded, x.shape) ? 0 : bytes) + states;
+  return plan;
+}
+
+/// The longest dimension that is reduced, or that is not; -1 when there is none.
+int longest_dim(const ReduceProblem& problem, bool reduced) {
+  int longest = -1;
+  for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
+    if (is_reduced(problem.axes, dim) != reduced) continue;
+    if (longest < 0 || problem.x.shape[dim] > problem.x.shape[longest]) longest = dim;
+  }
+  return longest;
+}
+
+}  // namespace
+
+Plan plan_reduce(const ReduceProblem& problem, const Machine& machine, std::string_view strategy) {
+  const Sharding& as_is = problem.x.sharding;
+  std::vector<Plan> plans;
+  plans.push_back(plan_choice(problem, machine, as_is.single_rank() >= 0 ? "root" : "keep", as_is));
+  const int kept = longest_dim(problem, false);
+  const int reduced = longest_dim(problem, true);
+  const auto split = [&](int dim) {
+    return split_over_ranks(as_is.mesh().size(), problem.x.shape.ndim(), dim);
+  };
+  if (kept >= 0) plans.push_back(plan_choice(problem, machine, "split_kept", split(kept)));
+  if (reduced >= 0) plans.push_back(plan_choice(problem, machine, "split_reduced", split(reduced)));
+  return choose(std::move(plans), machine, strategy);
+}
+
+std::vector<Box> state_owners(const Placement& x, const std::vector<int>& axes,
+                              int64_t state_bytes) {
+  const std::vector<Box> parts = x.sharding.owner_boxes(x.shape);
+  const int kept = x.shape.ndim() - static_cast<int>(axes.size());
+  std::vector<Box> boxes;
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    const bool is_repeated =
+        std::find(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(rank), parts[rank]) !=
+        parts.begin() + static_cast<std::ptrdiff_t>(rank);
+    if (parts[rank].empty() || is_repeated) {
+      boxes.push_back(empty_box(kept + 1));
+      continue;
+    }
+    Box box;
+    for (int dim = 0; dim < x.shape.ndim(); ++dim) {
+      if (is_reduced(axes, dim)) continue;
+      box.low.push_back(parts[rank].low[dim]);
+      box.high.push_back(parts[rank].high[dim]);
+    }
+    box.low.push_back(0);
+    box.high.push_back(state_bytes);
+    boxes.push_back(box);
+  }
+  return boxes;
+}
+
+std::vector<Box> state_wanted(const Placement& result, const std::vector<int>& axes, bool keepdims,
+                              int64_t state_bytes) {
+  std::vector<Box> boxes;
+  for (const Box& part : result.sharding.owner_boxes(result.shape)) {
+    Box box;
+    for (int dim = 0; dim < result.shape.ndim(); ++dim) {
+      if (keepdims && is_reduced(axes, dim)) continue;
+      box.low.push_back(part.low[dim]);
+      box.high.push_back(part.high[dim]);
+    }
+    box.low.push_back(0);
+    box.high.push_back(part.empty() ? 0 : state_bytes);
+    boxes.push_back(box);
+  }
+  return boxes;
+}
+
+}  // namespace cuop::dist

@@ -1,0 +1,94 @@
+#include "cuop/dist/algo/elementwise.h"
+
+#include <gmock/gmock.h>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/exec/report.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "tests/dist/algo_test.h"
+
+namespace cuop::dist {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;  // NOLINT: the frame of these tests
+
+TEST(DistAdd, BroadcastsFromTheRoot) {
+  const std::pair<Shape, Shape> shapes[] = {{{5, 3}, {5, 3}}, {{5, 3}, {3}},       {{5, 1}, {1, 4}},
+                                            {{2, 3, 4}, {}},  {{0, 3}, {1, 3}},    {{}, {}},
+                                            {{7}, {1}},       {{1, 3}, {2, 13, 1}}};
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      for (const auto& [first, second] : shapes) {
+        const Tensor a = noise(first, DType::kFloat32);
+        const Tensor b = noise(second, DType::kFloat64, 2);
+        for (const char* strategy : {"", "root", "row"}) {
+          const Tensor sum =
+              add_from_root(comm, on_root(comm, a), on_root(comm, b), {.strategy = strategy});
+          expect_rooted(comm, sum, cuop::add(a, b), 0, cat(first, " + ", second, ' ', strategy));
+        }
+      }
+    });
+  }
+}
+
+TEST(DistElementwise, MovesNothingWhereThePartsLieAlike) {
+  for (const int ranks : {2, 3, 7}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor a = noise({6, 5});
+      const Tensor b = noise({6, 5}, DType::kFloat64, 2);
+      for (const Sharding& sharding : matrix_shardings(ranks)) {
+        const DistTensor x = laid_out(comm, a, sharding);
+        const DistTensor y = laid_out(comm, b, sharding);
+        expect_close(gather_all(multiply(x, y)), cuop::multiply(a, b), 0, cat(sharding));
+        EXPECT_EQ(subtract(x, y).sharding(), x.sharding());
+        if (sharding.single_rank() < 0) {
+          EXPECT_EQ(last_report().plan.bytes(), 0);
+        }
+        const DistTensor z = laid_out(comm, b, matrix_shardings(ranks)[1]);
+        expect_close(gather_all(divide(x, z)), cuop::divide(a, b), 0, cat(sharding));
+      }
+      const DistTensor ints = laid_out(comm, counting({4}, DType::kInt32),
+                                       Sharding(Mesh::line(ranks), split_dim(1, 0)));
+      EXPECT_EQ(divide(ints, ints).dtype(), DType::kFloat64);
+    });
+  }
+}
+
+TEST(DistTranspose, OfAnyTwoDimensions) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor x = noise({3, 7, 2, 5});
+      for (const auto& [dim0, dim1] : {std::pair{0, 1}, {1, -1}, {2, 2}, {-4, 3}}) {
+        for (const char* strategy : {"", "root", "row"}) {
+          const Tensor swapped =
+              transpose_from_root(comm, on_root(comm, x), dim0, dim1, {.strategy = strategy});
+          expect_rooted(comm, swapped, swap_axes(x, dim0, dim1), 0, cat(dim0, ", ", dim1));
+        }
+        const DistTensor parts = laid_out(comm, x, Sharding(Mesh::line(ranks), split_dim(4, 1)));
+        const DistTensor swapped = transpose(parts, dim0, dim1);
+        EXPECT_EQ(last_report().plan.bytes(), 0);
+        expect_close(gather_all(swapped), swap_axes(x, dim0, dim1), 0, "sharded");
+      }
+      EXPECT_THAT(failure_of([&] { transpose_from_root(comm, on_root(comm, x), 0, 4); }),
+                  HasSubstr("transpose: axis 4 is out of range for a tensor of 4 dimensions"));
+    });
+  }
+}
+
+TEST(DistAdd, FailsOnEveryRankAndGoesOn) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    const Tensor a = on_root(comm, noise({4, 5}));
+    EXPECT_THAT(failure_of([&] {
+                  add_from_root(comm, a, on_root(comm, noise({3, 5})));
+                }),
+                HasSubstr("add: shapes (4, 5) and (3, 5)"));
+    EXPECT_THAT(failure_of([&] { add_from_root(comm, Tensor(), Tensor()); }),
+                HasSubstr("a was not given on rank 0"));
+    expect_rooted(comm, add_from_root(comm, a, a), cuop::add(noise({4, 5}), noise({4, 5})), 0,
+                  "after the failures");
+  });
+}
+
+}  // namespace
+}  // namespace cuop::dist
