@@ -29,6 +29,7 @@ Shape result_shape(const ReduceProblem& problem) {
 Sharding merged_sharding(const ReduceProblem& problem, const Sharding& x_sharding) {
   if (x_sharding.single_rank() >= 0) return x_sharding;
   std::vector<Spec::Axes> dims;
+  std::map<int, std::vector<int64_t>> blocks;
   Spec::Axes freed;
   int first_kept = -1;
   for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
@@ -38,14 +39,21 @@ Sharding merged_sharding(const ReduceProblem& problem, const Sharding& x_shardin
       if (problem.keepdims) dims.push_back({});
     } else {
       if (first_kept < 0) first_kept = static_cast<int>(dims.size());
+      const auto given = x_sharding.blocks().find(dim);
+      if (given != x_sharding.blocks().end()) {
+        blocks[static_cast<int>(dims.size())] = given->second;
+      }
       dims.push_back(axes);
     }
   }
-  if (first_kept >= 0) {
+  if (first_kept >= 0 && !freed.empty()) {
     Spec::Axes& axes = dims[static_cast<size_t>(first_kept)];
     axes.insert(axes.end(), freed.begin(), freed.end());
+    blocks.erase(first_kept);  // its blocks are split further
   }
-  return Sharding(x_sharding.mesh(), Spec(std::move(dims)));
+  Sharding result(x_sharding.mesh(), Spec(std::move(dims)));
+  for (const auto& [dim, sizes] : blocks) result = result.with_blocks(dim, sizes);
+  return result;
 }
 
 Plan plan_choice(const ReduceProblem& problem, const Machine& machine, const std::string& strategy,

@@ -1,0 +1,120 @@
+#include "cuop/dist/algo/reduce.h"
+
+#include <algorithm>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/exec/combine.h"
+#include "cuop/dist/exec/redistribute.h"
+#include "cuop/dist/plan/reduce_plan.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop::dist {
+namespace {
+
+struct Reduction {
+  ReduceOptions options;
+
+  const char* who() const { return name(options.kind); }
+  std::vector<int> axes(const Shape& x) const {
+    if (x.ndim() == 0 && options.axes.empty()) return {};
+    return normalize_axes(options.axes, x.ndim(), who());
+  }
+  int64_t elements(const Shape& x) const {
+    int64_t count = 1;
+    for (const int axis : axes(x)) count *= x[axis];
+    return count;
+  }
+  PartialReduction partial(DType dtype) const { return {options.kind, options.mode, dtype}; }
+};
+
+Plan plan_call(const Reduction& reduction, const std::vector<Placement>& inputs,
+               const std::optional<Sharding>& output, const Machine& machine,
+               const std::string& strategy) {
+  const Placement& x = inputs.at(0);
+  const ReduceKind kind = reduction.options.kind;
+  const PartialReduction partial = reduction.partial(x.dtype);
+  const std::vector<int> axes = reduction.axes(x.shape);
+  if ((kind == ReduceKind::kMax || kind == ReduceKind::kMin) && reduction.elements(x.shape) == 0) {
+    throw ShapeError(
+        cat(reduction.who(), ": no elements to reduce in a tensor of shape ", x.shape));
+  }
+  return plan_reduce({reduction.who(), x, axes, reduction.options.keepdims, partial.state_bytes(),
+                      partial.result_dtype(), output},
+                     machine, strategy);
+}
+
+DistTensor execute(const Reduction& reduction, const Plan& plan,
+                   const std::vector<DistTensor>& inputs) {
+  const DistTensor x = moved_to(inputs[0], plan.inputs[0].sharding);
+  const Placement& result = plan.outputs[0];
+  const PartialReduction partial = reduction.partial(x.dtype());
+  const std::vector<int> axes = reduction.axes(x.shape());
+  const std::vector<int64_t> axes_given(axes.begin(), axes.end());
+  const int64_t count = reduction.elements(x.shape());
+  const int64_t bytes = partial.state_bytes();
+  const auto rank = static_cast<size_t>(x.comm().rank());
+  const std::vector<Box> owners = state_owners(plan.inputs[0], axes, bytes);
+  const std::vector<Box> wanted = state_wanted(result, axes, reduction.options.keepdims, bytes);
+  const auto fold = [&](const Tensor& part) {
+    // An empty list of axes would mean all of them; a tensor of no dimension has just the one.
+    return partial.fold(part, axes_given);
+  };
+
+  Tensor states;
+  if (count == 0 && !wanted[rank].empty()) {
+    // No rank has an element to contribute: every result is the identity.
+    Shape shape = x.shape();
+    int next = 0;
+    for (int dim = 0; dim < shape.ndim(); ++dim) {
+      const bool goes = std::find(axes.begin(), axes.end(), dim) != axes.end();
+      if (!goes) shape[dim] = wanted[rank].interval(next++).length();
+    }
+    states = fold(empty(shape, x.dtype()));
+  } else {
+    const Box& mine = owners[rank];
+    const Part folded{mine.empty() ? Tensor() : fold(x.local()), mine};
+    states = combine(x.comm(), folded, owners, wanted, DType::kUInt8,
+                     [&](const std::vector<Tensor>& pieces) {
+                       const Tensor merged = pieces.size() > 1 ? clone(pieces[0]) : pieces[0];
+                       for (size_t i = 1; i < pieces.size(); ++i) partial.merge(merged, pieces[i]);
+                       return merged;
+                     });
+  }
+  const Box box = result.sharding.owner_box(result.shape, x.comm().rank());
+  Tensor local;
+  if (!box.empty()) local = reshape(partial.finish(states, count), box.shape());
+  return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, local);
+}
+
+Operation operation(const ReduceOptions& options) {
+  const Reduction reduction{options};
+  const auto plan = [reduction](const std::vector<Placement>& inputs,
+                                const std::optional<Sharding>& output, const Machine& machine,
+                                const std::string& strategy) {
+    return plan_call(reduction, inputs, output, machine, strategy);
+  };
+  const auto run = [reduction](const Plan& made, const std::vector<DistTensor>& inputs) {
+    return execute(reduction, made, inputs);
+  };
+  return {cat(reduction.who(), " axes (", join(options.axes), "), keepdims ", options.keepdims,
+              ", mode ", name(options.mode)),
+          {"x"},
+          plan,
+          run};
+}
+
+}  // namespace
+
+DistTensor reduce(const DistTensor& x, const ReduceOptions& options, const CallOptions& call) {
+  return run_sharded(operation(options), {x}, call);
+}
+
+Tensor reduce_from_root(const CommunicatorPtr& comm, const Tensor& x, const ReduceOptions& options,
+                        const CallOptions& call) {
+  return run_rooted(comm, operation(options), {x}, call);
+}
+
+}  // namespace cuop::dist

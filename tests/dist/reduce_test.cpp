@@ -1,0 +1,162 @@
+#include "cuop/dist/algo/reduce.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/exec/report.h"
+#include "tests/dist/algo_test.h"
+
+namespace cuop::dist {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;  // NOLINT: the frame of these tests
+
+Tensor local_reduction(const Tensor& x, const ReduceOptions& options) {
+  switch (options.kind) {
+    case ReduceKind::kSum:
+      return cuop::sum(x, options.axes, options.keepdims, options.mode);
+    case ReduceKind::kMean:
+      return cuop::mean(x, options.axes, options.keepdims, options.mode);
+    case ReduceKind::kMax:
+      return cuop::max(x, options.axes, options.keepdims);
+    case ReduceKind::kMin:
+      return cuop::min(x, options.axes, options.keepdims);
+    default:
+      return cuop::var(x, options.axes, 0.0, options.keepdims);
+  }
+}
+
+TEST(DistReduce, EqualsTheWholeReduction) {
+  const std::vector<std::vector<int64_t>> axes_lists{{}, {0}, {-1}, {0, 2}, {1}};
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor x = noise({5, 3, 4});
+      for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kMax,
+                                    ReduceKind::kMin, ReduceKind::kVar}) {
+        for (const auto& axes : axes_lists) {
+          for (const bool keepdims : {false, true}) {
+            const ReduceOptions options{kind, axes, keepdims};
+            const Tensor expected = local_reduction(x, options);
+            for (const char* strategy : {"", "root", "split_kept", "split_reduced"}) {
+              if (axes.empty() && std::string(strategy) == "split_kept") continue;
+              const std::string what = cat(name(kind), " (", join(axes), ") ", strategy);
+              expect_rooted(
+                  comm, reduce_from_root(comm, on_root(comm, x), options, {.strategy = strategy}),
+                  expected, 1e-14, what);
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(DistReduce, TakesAnySharding) {
+  for (const int ranks : {2, 3, 4, 7}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor x = noise({6, 5});
+      for (const Sharding& sharding : matrix_shardings(ranks)) {
+        const DistTensor parts = laid_out(comm, x, sharding);
+        for (const std::vector<int64_t>& axes : {std::vector<int64_t>{}, {0}, {1}}) {
+          const ReduceOptions options{ReduceKind::kSum, axes};
+          const Tensor expected = local_reduction(x, options);
+          const DistTensor total =
+              reduce(parts, options, {.strategy = sharding.single_rank() < 0 ? "keep" : "root"});
+          expect_close(gather_all(total), expected, 1e-14, cat(sharding, " (", join(axes), ')'));
+          if (axes.empty() && sharding.single_rank() < 0) {
+            expect_close(total.local(), expected, 1e-14, "a total is on every rank");
+          }
+          const DistTensor moved =
+              reduce(parts, options, {.output = Sharding::on_rank(Mesh::line(ranks), ranks - 1)});
+          expect_close(gather_all(moved), expected, 1e-14, "wanted on one rank");
+        }
+      }
+    });
+  }
+}
+
+TEST(DistReduce, SumsExactlyWithTheSameBitsOnAnyNumberOfRanks) {
+  // Cancels to a few units in the last place of numbers 10^30 times as large.
+  const Tensor x = noise({4001});
+  double* data = x.data<double>();
+  for (int64_t i = 0; i + 1 < x.size(); i += 2) {
+    data[i] *= std::pow(10.0, static_cast<double>(i % 31));
+    data[i + 1] = -data[i] * (1.0 + (i % 3 == 0 ? 0x1p-52 : 0.0));
+  }
+  const double expected = cuop::sum(x, {}, false, SumMode::kExact).data<double>()[0];
+  for (int ranks = 1; ranks <= 7; ++ranks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      for (const char* strategy : {"root", "split_reduced"}) {
+        const Tensor total = reduce_from_root(comm, on_root(comm, x), {.mode = SumMode::kExact},
+                                              {.strategy = strategy});
+        if (comm->rank() == 0) {
+          EXPECT_EQ(std::memcmp(total.data(), &expected, sizeof(double)), 0) << ranks << strategy;
+        }
+      }
+    });
+  }
+}
+
+TEST(DistReduce, CompensatesAcrossRanks) {
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    // Rank 0 has 1e16, ranks 1 and 2 ones that a plain sum would lose, rank 3 takes 1e16 away.
+    const Tensor x = from_values<double>({4}, {1e16, 1.0, 1.0, -1e16});
+    const Tensor total = reduce_from_root(comm, on_root(comm, x), {.mode = SumMode::kCompensated},
+                                          {.strategy = "split_reduced"});
+    expect_rooted(comm, total, full({}, 2.0, DType::kFloat64), 0, "compensated");
+  });
+}
+
+TEST(DistReduce, FollowsTheRulesOfNanDtypeAndEmptyInput) {
+  for (const int ranks : {1, 3}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      const Tensor x = from_values<double>({4}, {1.0, 2.0, nan, 3.0});
+      for (const ReduceKind kind : {ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kSum}) {
+        const Tensor total =
+            reduce_from_root(comm, on_root(comm, x), {kind}, {.strategy = "split_reduced"});
+        expect_rooted(comm, total, full({}, nan, DType::kFloat64), 0, name(kind));
+      }
+      const Tensor bytes = full({300}, 3, DType::kInt8);
+      expect_rooted(comm, reduce_from_root(comm, on_root(comm, bytes)), cuop::sum(bytes), 0,
+                    "int8");
+      expect_rooted(comm, reduce_from_root(comm, on_root(comm, bytes), {ReduceKind::kMean}),
+                    cuop::mean(bytes), 0, "mean of int8");
+      const Tensor none = zeros({0, 3}, DType::kFloat32);
+      for (const char* strategy : {"root", "split_kept", "split_reduced"}) {
+        expect_rooted(comm,
+                      reduce_from_root(comm, on_root(comm, none), {ReduceKind::kSum, {0}},
+                                       {.strategy = strategy}),
+                      cuop::sum(none, {0}), 0, "nothing");
+      }
+      expect_rooted(comm, reduce_from_root(comm, on_root(comm, none), {ReduceKind::kMax, {1}}),
+                    cuop::max(none, {1}), 0, "max of nothing along another axis");
+      EXPECT_THAT(
+          failure_of([&] { reduce_from_root(comm, on_root(comm, none), {ReduceKind::kMax}); }),
+          HasSubstr("max: no elements to reduce"));
+      EXPECT_THAT(failure_of([&] {
+                    reduce_from_root(comm, on_root(comm, x), {ReduceKind::kSum, {1}});
+                  }),
+                  HasSubstr("sum: axis 1 is out of range"));
+      expect_rooted(comm, reduce_from_root(comm, on_root(comm, full({}, 5.0))), full({}, 5.0), 0,
+                    "a scalar");
+    });
+  }
+}
+
+TEST(DistReduce, SendsStatesAndNotTheTensor) {
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    const DistTensor x = laid_out(comm, noise({4000}), Sharding(Mesh::line(4), split_dim(1, 0)));
+    reduce(x, {}, {.output = Sharding::on_rank(Mesh::line(4), 0)});
+    EXPECT_EQ(last_report().plan.strategy, "keep");
+    EXPECT_EQ(last_report().plan.bytes(), 3 * 8);
+  });
+}
+
+}  // namespace
+}  // namespace cuop::dist
