@@ -28,10 +28,12 @@ set(CUOP_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/cuop)
 install(TARGETS cuop EXPORT cuop-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
-if(TARGET cuop_mpi)
-  # Opened at run time by libcuop.so, which looks for it at its own side.
-  install(TARGETS cuop_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
-endif()
+foreach(module cuop_mpi cuop_dnn)
+  if(TARGET ${module})
+    # Opened at run time by libcuop.so, which looks for it at its own side.
+    install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  endif()
+endforeach()
 install(EXPORT cuop-targets NAMESPACE cuop:: DESTINATION ${CUOP_PACKAGE_DIR} COMPONENT library
         FILE cuop-config.cmake)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cuop-config-version.cmake

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "cuop/backend/cpu/blas_library.h"
+#include "cuop/backend/cpu/blas_library_internal.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"

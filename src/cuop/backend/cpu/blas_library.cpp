@@ -1,4 +1,4 @@
-#include "cuop/backend/cpu/blas_library.h"
+#include "cuop/backend/cpu/blas_library_internal.h"
 
 #include <dlfcn.h>
 #include <link.h>

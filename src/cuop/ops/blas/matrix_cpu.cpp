@@ -4,7 +4,7 @@
 #include "cuop/ops/convert.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/matmul/blas_reading.h"
+#include "cuop/ops/matmul/blas_reading_internal.h"
 
 namespace cuop::kernels {
 

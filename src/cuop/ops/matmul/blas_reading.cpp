@@ -1,4 +1,4 @@
-#include "cuop/ops/matmul/blas_reading.h"
+#include "cuop/ops/matmul/blas_reading_internal.h"
 
 #include <algorithm>
 

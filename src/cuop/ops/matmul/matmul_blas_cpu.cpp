@@ -6,7 +6,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
-#include "cuop/ops/matmul/blas_reading.h"
+#include "cuop/ops/matmul/blas_reading_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {

@@ -2,7 +2,7 @@
 
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/half_convert.h"
-#include "cuop/ops/matmul/tiled_product.h"
+#include "cuop/ops/matmul/tiled_product_internal.h"
 
 namespace cuop::kernels {
 

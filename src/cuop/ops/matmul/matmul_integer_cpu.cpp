@@ -3,7 +3,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/ops/matmul/integer_kernels.h"
-#include "cuop/ops/matmul/tiled_product.h"
+#include "cuop/ops/matmul/tiled_product_internal.h"
 
 namespace cuop::kernels {
 

@@ -1,0 +1,68 @@
+#include "binders.h"
+#include "cuop/backend/cpu/dnn.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/conv/conv.h"
+
+namespace cuop::python {
+
+namespace {
+
+using Convolution = Tensor (*)(const Tensor&, const Tensor&, const Tensor*, const ConvOptions&,
+                               const Tensor*);
+
+void bind(nb::module_& m, const char* name, Convolution convolution, const char* axes) {
+  const std::string doc =
+      cat("Cross-correlation of x [N, C, ", axes, "] with w [O, C / groups, kernel] plus bias [O].",
+          R"(
+
+stride, padding (zeros on both sides) and dilation are one number or one for each spatial axis. The
+result is [N, O, out] with out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+float16, bfloat16 (both computed in float32), float32, float64; x, w and bias must share one.
+variant: 'auto', 'onednn' (float32, where oneDNN is installed), 'gemm' (patches and matrix products)
+or 'direct'. Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
+  m.def(
+      name,
+      [convolution](Arg<Tensor> x, Arg<Tensor> w, std::optional<Arg<Tensor>> bias,
+                    Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation, int64_t groups,
+                    std::string_view variant, std::optional<Tensor> out) {
+        const ConvOptions options{*stride, *padding, *dilation, groups,
+                                  parse_conv_variant(variant)};
+        return convolution(x, w, bias ? bias->operator->() : nullptr, options, pointer(out));
+      },
+      "x"_a, "w"_a, "bias"_a = nb::none(), nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
+      "dilation"_a = 1, "groups"_a = 1, "variant"_a = "auto", "out"_a = nb::none(), Released(),
+      doc.c_str());
+}
+
+nb::dict dnn_info() {
+  const backend::dnn::Info& info = backend::dnn::info();
+  nb::dict result;
+  result["available"] = info.is_available;
+  result["version"] = info.version;
+  result["path"] = info.path;
+  result["reason"] = info.reason;
+  return result;
+}
+
+}  // namespace
+
+void bind_conv(nb::module_& m) {
+  bind(m, "conv1d", &conv1d, "length");
+  bind(m, "conv2d", &conv2d, "height, width");
+  bind(m, "conv3d", &conv3d, "depth, height, width");
+  m.def(
+      "conv_variant",
+      [](Arg<Tensor> x, Arg<Tensor> w, Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation,
+         int64_t groups, std::string_view variant) {
+        return name(conv_variant(
+            x, w, {*stride, *padding, *dilation, groups, parse_conv_variant(variant)}));
+      },
+      "x"_a, "w"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
+      "groups"_a = 1, "variant"_a = "auto",
+      "The variant that a convolution of these arguments runs: 'onednn', 'gemm' or 'direct'.");
+  m.def("dnn_info", &dnn_info,
+        "The CPU's oneDNN library: a dict of available, version, path and, when there is none, the "
+        "reason.");
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,227 @@
+"""Convolutions against a definition written here and against SciPy, in float64."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.signal
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import cuop
+
+SETTINGS = settings(max_examples=80, deadline=None)
+TOLERANCE = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 3e-6, "float64": 1e-13}
+CONV = {1: cuop.conv1d, 2: cuop.conv2d, 3: cuop.conv3d}
+VARIANTS = ["gemm", "direct"] + (["onednn"] if cuop.dnn_info()["available"] else [])
+
+
+def reference(x, w, bias, stride, padding, dilation, groups):
+    """The definition, one kernel element at a time."""
+    spatial = x.ndim - 2
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    out = [
+        (x.shape[i + 2] - dilation[i] * (w.shape[i + 2] - 1) - 1) // stride[i] + 1
+        for i in range(spatial)
+    ]
+    y = np.zeros((x.shape[0], w.shape[0], *out))
+    x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+    w = w.reshape(groups, -1, *w.shape[1:])
+    for tap in itertools.product(*(range(k) for k in w.shape[3:])):
+        window = tuple(
+            slice(t * d, t * d + (o - 1) * s + 1, s)
+            for t, d, o, s in zip(tap, dilation, out, stride, strict=True)
+        )
+        part = np.einsum("ngc...,goc->ngo...", x[(..., *window)], w[(..., *tap)])
+        y += part.reshape(y.shape)
+    return y + (0 if bias is None else bias.reshape(-1, *[1] * spatial))
+
+
+def random_tensor(rng, shape, dtype):
+    """A tensor and its values in float64."""
+    tensor = cuop.tensor(rng.standard_normal(shape)).to(dtype)
+    return tensor, tensor.to("float64").to_numpy()
+
+
+def check(case, dtype, variant, seed, views=False):
+    n, groups, c, o, size, kernel, stride, padding, dilation, with_bias = case
+    spatial = len(size)
+    rng = np.random.default_rng(seed)
+    x, x_values = random_tensor(rng, (n, c * groups, *size), dtype)
+    w, w_values = random_tensor(rng, (o * groups, c, *kernel), dtype)
+    bias, bias_values = random_tensor(rng, (o * groups,), dtype) if with_bias else (None, None)
+    if views:
+        x = cuop.swapaxes(cuop.swapaxes(x, 0, 1).clone(), 0, 1)
+        w = cuop.swapaxes(cuop.swapaxes(w, 0, 1).clone(), 0, 1)
+    geometry = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    y = CONV[spatial](x, w, bias, variant=variant, **geometry)
+    assert str(y.dtype).endswith(dtype)
+    expected = reference(x_values, w_values, bias_values, **geometry)
+    scale = reference(np.abs(x_values), np.abs(w_values), None, **geometry) + 1
+    got = y.to("float64").to_numpy()
+    assert got.shape == expected.shape
+    assert np.all(np.abs(got - expected) <= TOLERANCE[dtype] * scale)
+    if views:
+        out = cuop.swapaxes(cuop.swapaxes(cuop.zeros(y.shape, dtype=dtype), 0, 1).clone(), 0, 1)
+        CONV[spatial](x, w, bias, variant=variant, out=out, **geometry)
+        np.testing.assert_array_equal(out.to("float64").to_numpy(), got)
+
+
+@st.composite
+def cases(draw):
+    spatial = draw(st.sampled_from([1, 2, 2, 2, 3]))
+    most = {1: 70, 2: 19, 3: 7}[spatial]
+
+    def axes(low, high):
+        return tuple(draw(st.integers(low, high)) for _ in range(spatial))
+
+    case = (
+        draw(st.integers(1, 3)),
+        draw(st.sampled_from([1, 1, 2, 3])),
+        draw(st.sampled_from([1, 2, 3, 16, 17])),
+        draw(st.sampled_from([1, 2, 4, 5, 16, 19])),
+        axes(1, most),
+        axes(1, 4),
+        axes(1, 3),
+        axes(0, 5),
+        axes(1, 3),
+        draw(st.booleans()),
+    )
+    size, kernel, padding, dilation = case[4], case[5], case[7], case[8]
+    geometry = zip(size, kernel, padding, dilation, strict=True)
+    assume(all(i + 2 * p > d * (k - 1) for i, k, p, d in geometry))
+    return case
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@SETTINGS
+@given(
+    case=cases(),
+    dtype=st.sampled_from(list(TOLERANCE)),
+    views=st.booleans(),
+    seed=st.integers(0, 999),
+)
+def test_variants(variant, case, dtype, views, seed):
+    if variant == "onednn":
+        dtype = "float32" if dtype == "float64" else dtype
+    check(case, dtype, variant, seed, views)
+
+
+LARGE = [
+    (1, 1, 64, 48, (57, 61), (3, 3), (1, 1), (1, 1), (1, 1), True),  # several tiles
+    (2, 1, 700, 8, (9, 9), (3, 3), (1, 1), (1, 1), (1, 1), True),  # several channel blocks
+    (2, 40, 1, 1, (33, 35), (3, 3), (2, 2), (1, 1), (1, 1), False),  # depthwise
+    (1, 1, 3, 24, (64, 64), (7, 7), (2, 2), (3, 3), (1, 1), True),  # a network's first layer
+    (1, 1, 64, 32, (30, 30), (1, 1), (1, 1), (0, 0), (1, 1), True),  # pointwise
+    (1, 1, 6, 6, (5, 5), (1, 1), (1, 1), (4, 4), (1, 1), True),  # padding beyond the kernel
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("case", LARGE)
+def test_shapes_of_networks(case, variant):
+    check(case, "float32", variant, 1)
+
+
+def test_agrees_with_scipy():
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal((20, 30)), rng.standard_normal((5, 4))
+    expected = scipy.signal.correlate(x, w, mode="valid")
+    got = cuop.conv2d(x[None, None], w[None, None]).to_numpy()[0, 0]
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nan_stays_in_its_windows(variant):
+    x = np.ones((1, 1, 8, 8), np.float32)
+    x[0, 0, 4, 4] = np.nan
+    y = cuop.conv2d(x, np.ones((1, 1, 3, 3), np.float32), variant=variant).to_numpy()[0, 0]
+    assert np.isnan(y[2:5, 2:5]).all()
+    assert np.isnan(y).sum() == 9
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_empty_axes(dtype):
+    assert cuop.conv2d(z(0, 2, 5, 5, dtype=dtype), z(3, 2, 3, 3, dtype=dtype)).shape == (0, 3, 3, 3)
+    bias = cuop.ones((3,), dtype=dtype)
+    y = cuop.conv2d(z(1, 0, 5, 5, dtype=dtype), z(3, 0, 3, 3, dtype=dtype), bias)
+    assert np.all(y.to_numpy() == 1)
+    y = cuop.conv2d(z(1, 2, 0, 5, dtype=dtype), z(3, 2, 3, 3, dtype=dtype), bias, padding=2)
+    assert y.shape == (1, 3, 2, 7)
+    assert np.all(y.to_numpy() == 1)
+
+
+def test_the_variant_that_runs_is_told():
+    x, w = z(1, 8, 9, 9), z(8, 8, 3, 3)
+    auto = cuop.conv_variant(x, w)
+    assert auto == ("onednn" if "onednn" in VARIANTS else "gemm")
+    assert cuop.conv_variant(x.to("float64"), w.to("float64")) == "gemm"
+    depthwise = z(8, 1, 3, 3, dtype="float64")
+    assert cuop.conv_variant(x.to("float64"), depthwise, groups=8) == "direct"
+    assert cuop.conv_variant(x, w, variant="gemm") == "gemm"
+
+
+def z(*shape, dtype="float32"):
+    return cuop.zeros(shape, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: cuop.conv2d(z(2, 3, 4), z(1, 3, 1, 1)), cuop.ShapeError, "conv2d: x has shape"),
+        (lambda: cuop.conv2d(z(1, 3, 4, 4), z(1, 3, 1)), cuop.ShapeError, "conv2d: w has shape"),
+        (lambda: cuop.conv2d(z(1, 3, 4, 4), z(1, 2, 1, 1)), cuop.ShapeError, "needs 3"),
+        (lambda: cuop.conv2d(z(1, 3, 4, 4), z(2, 1, 1, 1), groups=2), cuop.ShapeError, "divide"),
+        (lambda: cuop.conv2d(z(1, 3, 4, 4), z(2, 3, 1, 1), groups=0), cuop.ShapeError, "groups"),
+        (lambda: cuop.conv2d(z(1, 1, 2, 2), z(1, 1, 3, 3)), cuop.ShapeError, "at least 3"),
+        (lambda: cuop.conv2d(z(1, 1, 2, 2), z(1, 1, 0, 1)), cuop.ShapeError, "kernel axis"),
+        (lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), stride=0), cuop.ShapeError, "stride"),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=(1, 2, 3)),
+            cuop.ShapeError,
+            "padding is .* needs 1 or 2 values",
+        ),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=-1),
+            cuop.ShapeError,
+            "at least 0",
+        ),
+        (lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), z(2)), cuop.ShapeError, "bias has"),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2, dtype="float64")),
+            cuop.DTypeError,
+            "w has dtype",
+        ),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4, dtype="int32"), z(1, 1, 2, 2, dtype="int32")),
+            cuop.DTypeError,
+            "conv2d: dtype int32",
+        ),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), variant="winograd"),
+            cuop.ExecutionError,
+            "known are auto, onednn",
+        ),
+        (
+            lambda: cuop.conv2d(
+                z(1, 1, 4, 4, dtype="float64"), z(1, 1, 2, 2, dtype="float64"), variant="onednn"
+            ),
+            cuop.ExecutionError,
+            "float32",
+        ),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), out=z(1, 1, 2, 2)),
+            cuop.ShapeError,
+            "output has shape",
+        ),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_output_may_not_share_memory_with_an_input():
+    x = z(1, 1, 4, 4)
+    with pytest.raises(cuop.ExecutionError, match="shares memory with x"):
+        cuop.conv2d(x, z(1, 1, 1, 1), out=x)

@@ -1,0 +1,68 @@
+#include "cuop/backend/cpu/dnn.h"
+
+#include <dlfcn.h>
+
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/dynlib.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::backend::dnn {
+
+namespace {
+
+constexpr const char* kModule = "libcuop_dnn.so";
+
+/// Beside this library, so that the two always come from one build.
+std::string module_path() {
+  Dl_info where{};
+  if (dladdr(reinterpret_cast<const void*>(&module_path), &where) == 0) return kModule;
+  const std::string self = where.dli_fname;
+  const size_t slash = self.rfind('/');
+  return slash == std::string::npos ? kModule : self.substr(0, slash + 1) + kModule;
+}
+
+struct Module {
+  Module() : lib("oneDNN", {module_path()}) {
+    if (!lib.is_loaded()) {
+      info.reason = cat(
+          "install oneDNN (Debian and Ubuntu: libdnnl-dev) and build cuOP where its headers are (",
+          lib.reason(), ")");
+      return;
+    }
+    info.is_available = true;
+    info.path = lib.path();
+    info.version = lib.require_function<CuopDnnVersion>("cuop_dnn_version")();
+    run_conv = lib.require_function<CuopDnnRunConv>("cuop_dnn_conv");
+    release = lib.require_function<CuopDnnRelease>("cuop_dnn_release");
+  }
+
+  DynLib lib;
+  Info info;
+  CuopDnnRunConv* run_conv = nullptr;
+  CuopDnnRelease* release = nullptr;
+};
+
+const Module& module() {
+  static const Module found;
+  return found;
+}
+
+}  // namespace
+
+const Info& info() { return module().info; }
+
+void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias, float* y) {
+  if (!info().is_available) throw DeviceError(cat("oneDNN: not available: ", info().reason));
+  problem.threads = thread_count();
+  char error[512] = "";
+  if (module().run_conv(&problem, x, w, bias, y, error, sizeof(error)) != 0) {
+    throw ExecutionError(cat("oneDNN: ", error));
+  }
+}
+
+void release() {
+  if (info().is_available) module().release();
+}
+
+}  // namespace cuop::backend::dnn

@@ -1,0 +1,25 @@
+// The C interface between the library and the module that links oneDNN (dnn_module.cpp). The module
+// is built where oneDNN's headers are and opened at run time; neither side links the other.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+/// Sizes of a convolution; spatial values for three axes, of which the last `spatial` count.
+struct CuopDnnConv {
+  int64_t batch, in_channels, out_channels, groups;
+  int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
+  int32_t spatial;
+  int32_t has_bias;
+  int32_t threads;
+};
+
+/// "3.1.1, OpenMP".
+typedef const char* CuopDnnVersion();
+/// Row-major float32 arrays. 0, or 1 with a reason of at most `size` bytes in `error`.
+typedef int CuopDnnRunConv(const CuopDnnConv* problem, const float* x, const float* w,
+                           const float* bias, float* y, char* error, int64_t size);
+/// Drops prepared primitives and their memory that is not in use.
+typedef void CuopDnnRelease();
+}

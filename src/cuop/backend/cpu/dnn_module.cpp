@@ -1,0 +1,268 @@
+// The part of the oneDNN adapter that needs oneDNN's headers (2.6 or later, or 3): a module with a
+// C interface, see dnn_abi.h.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#if __has_include(<oneapi/dnnl/dnnl.hpp>)
+#include <oneapi/dnnl/dnnl.hpp>
+#else
+#include <dnnl.hpp>
+#endif
+
+#include "cuop/backend/cpu/dnn_abi.h"
+
+#if DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP
+#include <omp.h>
+#endif
+
+namespace {
+
+using dnnl::memory;
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+/// Gives the calling thread `count` threads for the life of this object. OpenMP keeps the setting
+/// for each thread, so ranks that are threads do not disturb each other. oneDNN's other runtimes
+/// take their threads from elsewhere; `cuop_dnn_version` names the runtime.
+class ThreadScope {
+ public:
+#if DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP
+  explicit ThreadScope(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ~ThreadScope() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+#else
+  explicit ThreadScope(int) {}
+#endif
+};
+
+memory::dims tail(const int64_t (&values)[3], int spatial) {
+  return memory::dims(values + 3 - spatial, values + 3);
+}
+
+memory::dims joined(std::initializer_list<int64_t> head, const memory::dims& spatial) {
+  memory::dims all(head);
+  all.insert(all.end(), spatial.begin(), spatial.end());
+  return all;
+}
+
+memory::dims row_major(const memory::dims& sizes) {
+  memory::dims strides(sizes.size(), 1);
+  for (size_t i = sizes.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * sizes[i];
+  return strides;
+}
+
+memory::desc plain(const memory::dims& sizes) {
+  return {sizes, memory::data_type::f32, row_major(sizes)};
+}
+memory::desc chosen_by_library(const memory::dims& sizes) {
+  return {sizes, memory::data_type::f32, memory::format_tag::any};
+}
+
+dnnl::convolution_forward::primitive_desc describe(const CuopDnnConv& p, const memory::desc& x,
+                                                   const memory::desc& w, const memory::desc& bias,
+                                                   const memory::desc& y) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // one primitive, many callers
+  memory::dims dilation = tail(p.dilation, p.spatial);
+  for (auto& value : dilation) --value;  // oneDNN counts the elements that are skipped
+  const memory::dims stride = tail(p.stride, p.spatial), before = tail(p.padding, p.spatial);
+  memory::dims after;
+  for (int i = 3 - p.spatial; i < 3; ++i) {
+    after.push_back((p.out[i] - 1) * p.stride[i] + (p.kernel[i] - 1) * p.dilation[i] + 1 - p.in[i] -
+                    p.padding[i]);
+  }
+  const auto kind = dnnl::prop_kind::forward_inference;
+  const auto algorithm = dnnl::algorithm::convolution_auto;
+#if DNNL_VERSION_MAJOR >= 3
+  if (p.has_bias) {
+    return {engine(), kind, algorithm, x, w, bias, y, stride, dilation, before, after, attributes};
+  }
+  return {engine(), kind, algorithm, x, w, y, stride, dilation, before, after, attributes};
+#else
+  using Descriptor = dnnl::convolution_forward::desc;
+  const auto descriptor =
+      p.has_bias ? Descriptor(kind, algorithm, x, w, bias, y, stride, dilation, before, after)
+                 : Descriptor(kind, algorithm, x, w, y, stride, dilation, before, after);
+  return {descriptor, attributes, engine()};
+#endif
+}
+
+/// The library's buffers of one call: inputs and output in its formats, and scratch.
+struct Workspace {
+  memory x, w, y, scratch;
+};
+
+/// A convolution prepared for its sizes; any number of threads may run it at once.
+class PreparedConv {
+ public:
+  explicit PreparedConv(const CuopDnnConv& p) : has_bias_(p.has_bias != 0) {
+    const memory::dims in = tail(p.in, p.spatial), kernel = tail(p.kernel, p.spatial);
+    const memory::dims out = tail(p.out, p.spatial);
+    const memory::dims x = joined({p.batch, p.in_channels}, in);
+    const memory::dims y = joined({p.batch, p.out_channels}, out);
+    const memory::dims w =
+        p.groups == 1
+            ? joined({p.out_channels, p.in_channels}, kernel)
+            : joined({p.groups, p.out_channels / p.groups, p.in_channels / p.groups}, kernel);
+    x_ = plain(x);
+    w_ = plain(w);
+    y_ = plain(y);
+    bias_ = plain({p.out_channels});
+    conv_ = describe(p, chosen_by_library(x), chosen_by_library(w), bias_, chosen_by_library(y));
+    run_ = dnnl::convolution_forward(conv_);
+    if (conv_.src_desc() != x_) x_in_ = reorder(x_, conv_.src_desc());
+    if (conv_.weights_desc() != w_) w_in_ = reorder(w_, conv_.weights_desc());
+    if (conv_.dst_desc() != y_) y_out_ = reorder(conv_.dst_desc(), y_);
+  }
+
+  void run(const float* x, const float* w, const float* bias, float* y) {
+    const std::unique_ptr<Workspace> space = take();
+    dnnl::stream stream(engine());
+    const memory source = move_in(stream, x_in_, x_, x, space->x);
+    const memory weights = move_in(stream, w_in_, w_, w, space->w);
+    const memory target(y_, engine(), y);
+    std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, source},
+                                              {DNNL_ARG_WEIGHTS, weights},
+                                              {DNNL_ARG_DST, y_out_ ? space->y : target},
+                                              {DNNL_ARG_SCRATCHPAD, space->scratch}};
+    if (has_bias_) arguments[DNNL_ARG_BIAS] = wrap(bias_, bias);
+    run_.execute(stream, arguments);
+    if (y_out_) y_out_.execute(stream, {{DNNL_ARG_FROM, space->y}, {DNNL_ARG_TO, target}});
+    stream.wait();
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::make_unique<Workspace>(*space));
+  }
+
+  /// Bytes of one workspace.
+  size_t workspace_bytes() const {
+    return (x_in_ ? conv_.src_desc().get_size() : 0) + conv_.weights_desc().get_size() +
+           (y_out_ ? conv_.dst_desc().get_size() : 0) + conv_.scratchpad_desc().get_size();
+  }
+
+ private:
+  static dnnl::reorder reorder(const memory::desc& from, const memory::desc& to) {
+    return dnnl::reorder(dnnl::reorder::primitive_desc(engine(), from, engine(), to));
+  }
+
+  // oneDNN takes inputs by pointers without const and does not write them.
+  static memory wrap(const memory::desc& desc, const float* data) {
+    return {desc, engine(), const_cast<float*>(data)};
+  }
+
+  static memory move_in(dnnl::stream& stream, const dnnl::reorder& reorder,
+                        const memory::desc& desc, const float* data, memory& room) {
+    const memory given = wrap(desc, data);
+    if (!reorder) return given;
+    dnnl::reorder copy = reorder;
+    copy.execute(stream, {{DNNL_ARG_FROM, given}, {DNNL_ARG_TO, room}});
+    return room;
+  }
+
+  std::unique_ptr<Workspace> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<Workspace> space = std::move(idle_.back());
+        idle_.pop_back();
+        return space;
+      }
+    }
+    auto space = std::make_unique<Workspace>();
+    if (x_in_) space->x = memory(conv_.src_desc(), engine());
+    if (w_in_) space->w = memory(conv_.weights_desc(), engine());
+    if (y_out_) space->y = memory(conv_.dst_desc(), engine());
+    space->scratch = memory(conv_.scratchpad_desc(), engine());
+    return space;
+  }
+
+  bool has_bias_;
+  memory::desc x_, w_, y_, bias_;
+  dnnl::convolution_forward::primitive_desc conv_;
+  dnnl::convolution_forward run_;
+  dnnl::reorder x_in_, w_in_, y_out_;  ///< empty where the formats are the same
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> idle_;
+};
+
+/// The convolutions used last, within a count and a size.
+class Cache {
+ public:
+  std::shared_ptr<PreparedConv> get(const CuopDnnConv& problem) {
+    const std::string key(reinterpret_cast<const char*>(&problem), sizeof(problem));
+    const std::lock_guard lock(mutex_);
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+      if (entry->first != key) continue;
+      entries_.splice(entries_.begin(), entries_, entry);
+      return entries_.front().second;
+    }
+    entries_.emplace_front(key, std::make_shared<PreparedConv>(problem));
+    size_t bytes = 0, count = 0;
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++count) {
+      bytes += entry->second->workspace_bytes();
+      const bool is_over = count > 0 && (count >= kCount || bytes > kBytes);
+      entry = is_over ? entries_.erase(entry) : std::next(entry);
+    }
+    return entries_.front().second;
+  }
+
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    entries_.clear();
+  }
+
+ private:
+  static constexpr size_t kCount = 64;
+  static constexpr size_t kBytes = size_t{512} << 20;
+  std::mutex mutex_;
+  std::list<std::pair<std::string, std::shared_ptr<PreparedConv>>> entries_;
+};
+
+Cache& cache() {
+  static Cache instance;
+  return instance;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) const char* cuop_dnn_version() {
+  static const std::string text = [] {
+    const dnnl_version_t* v = dnnl_version();
+    const char* threads = v->cpu_runtime == DNNL_RUNTIME_OMP   ? "OpenMP"
+                          : v->cpu_runtime == DNNL_RUNTIME_TBB ? "TBB, threads not controlled"
+                          : v->cpu_runtime == DNNL_RUNTIME_SEQ ? "one thread"
+                                                               : "threads not controlled";
+    return std::to_string(v->major) + "." + std::to_string(v->minor) + "." +
+           std::to_string(v->patch) + ", " + threads;
+  }();
+  return text.c_str();
+}
+
+__attribute__((visibility("default"))) int cuop_dnn_conv(const CuopDnnConv* problem, const float* x,
+                                                         const float* w, const float* bias,
+                                                         float* y, char* error, int64_t size) {
+  try {
+    const ThreadScope threads(problem->threads);
+    cache().get(*problem)->run(x, w, bias, y);
+    return 0;
+  } catch (const std::exception& e) {
+    std::snprintf(error, static_cast<size_t>(size), "%s", e.what());
+    return 1;
+  }
+}
+
+__attribute__((visibility("default"))) void cuop_dnn_release() { cache().clear(); }
+}

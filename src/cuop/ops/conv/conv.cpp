@@ -1,0 +1,195 @@
+#include "cuop/ops/conv/conv.h"
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/conv/conv_kernels.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/output.h"
+
+namespace cuop {
+
+namespace {
+
+using kernels::ConvSizes;
+
+constexpr backend::Slot<void(const kernels::Conv&, ConvVariant)> kConv{"conv", &kernels::conv_cpu};
+constexpr backend::Slot<ConvVariant(const ConvSizes&, DType)> kChoose{"conv",
+                                                                      &kernels::choose_conv_cpu};
+constexpr backend::Slot<std::string(ConvVariant, DType)> kObstacle{"conv",
+                                                                   &kernels::conv_obstacle_cpu};
+
+constexpr const char* kVariantNames[] = {"auto", "onednn", "gemm", "direct"};
+
+/// One option for every spatial axis.
+int64_t option(const char* who, const char* name, const Dims& given, int axis, int spatial,
+               int64_t fallback, int64_t least) {
+  if (given.empty()) return fallback;
+  if (given.ndim() != 1 && given.ndim() != spatial) {
+    throw ShapeError(cat(who, ": ", name, " is ", given, "; it needs 1 or ", spatial, " values"));
+  }
+  const int64_t value = given[given.ndim() == 1 ? 0 : axis];
+  if (value < least) {
+    throw ShapeError(cat(who, ": ", name, " is ", given, "; it must be at least ", least));
+  }
+  return value;
+}
+
+ConvSizes check_sizes(const char* who, const Shape& x, const Shape& w, const ConvOptions& options,
+                      int spatial) {
+  const char* const axes[] = {"length", "height, width", "depth, height, width"};
+  if (x.ndim() != spatial + 2) {
+    throw ShapeError(cat(who, ": x has shape ", x, "; it needs ", spatial + 2,
+                         " dimensions (batch, channels, ", axes[spatial - 1], ")"));
+  }
+  if (w.ndim() != spatial + 2) {
+    throw ShapeError(cat(who, ": w has shape ", w, "; it needs ", spatial + 2,
+                         " dimensions (out channels, in channels / groups, kernel)"));
+  }
+  ConvSizes s;
+  s.batch = x[0];
+  s.in_channels = x[1];
+  s.out_channels = w[0];
+  s.groups = options.groups;
+  s.spatial = spatial;
+  if (s.groups < 1) {
+    throw ShapeError(cat(who, ": groups is ", s.groups, "; it must be at least 1"));
+  }
+  if (s.in_channels % s.groups != 0 || s.out_channels % s.groups != 0) {
+    throw ShapeError(cat(who, ": groups is ", s.groups, "; it must divide the ", s.in_channels,
+                         " channels of x and the ", s.out_channels, " of w"));
+  }
+  if (w[1] != s.group_in()) {
+    throw ShapeError(cat(who, ": w of shape ", w, " has ", w[1], " input channels; x of shape ", x,
+                         " in ", s.groups, s.groups == 1 ? " group" : " groups", " needs ",
+                         s.group_in()));
+  }
+  for (int i = 0; i < spatial; ++i) {
+    const auto axis = static_cast<size_t>(3 - spatial + i);
+    s.in[axis] = x[i + 2];
+    s.kernel[axis] = w[i + 2];
+    s.stride[axis] = option(who, "stride", options.stride, i, spatial, 1, 1);
+    s.padding[axis] = option(who, "padding", options.padding, i, spatial, 0, 0);
+    s.dilation[axis] = option(who, "dilation", options.dilation, i, spatial, 1, 1);
+    if (s.kernel[axis] < 1) {
+      throw ShapeError(cat(who, ": w has shape ", w, "; a kernel axis must be at least 1"));
+    }
+    const int64_t reach = checked_multiply(s.dilation[axis], s.kernel[axis] - 1, who);
+    const int64_t room = s.in[axis] + checked_multiply(2, s.padding[axis], who) - reach - 1;
+    if (room < 0) {
+      throw ShapeError(cat(who, ": spatial axis ", i, " of x has ", s.in[axis], " elements; with ",
+                           "padding ", s.padding[axis], " the kernel of ", s.kernel[axis],
+                           " with dilation ", s.dilation[axis], " needs at least ",
+                           reach + 1 - 2 * s.padding[axis]));
+    }
+    s.out[axis] = room / s.stride[axis] + 1;
+  }
+  return s;
+}
+
+Shape output_shape(const ConvSizes& s) {
+  Shape shape{s.batch, s.out_channels};
+  for (size_t i = static_cast<size_t>(3 - s.spatial); i < 3; ++i) shape.push_back(s.out[i]);
+  return shape;
+}
+
+/// The variant to run; ExecutionError with the reason when the one asked for cannot.
+ConvVariant resolve(const char* who, Device device, const ConvSizes& sizes, DType dtype,
+                    ConvVariant asked) {
+  if (asked == ConvVariant::kAuto) return kChoose(device, sizes, dtype);
+  const std::string obstacle = kObstacle(device, asked, dtype);
+  if (!obstacle.empty()) {
+    throw ExecutionError(cat(who, ": the variant '", name(asked), "' cannot run: ", obstacle));
+  }
+  return asked;
+}
+
+void check_operand(const char* who, const char* name, const Tensor& t, DType dtype) {
+  if (t.dtype() == dtype) return;
+  throw DTypeError(
+      cat(who, ": ", name, " has dtype ", t.dtype(), ", x has ", dtype, "; they must be equal"));
+}
+
+Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& w,
+                   const Tensor* bias, const ConvOptions& options, const Tensor* out) {
+  trace::Span span(who, "op");
+  const Device device = common_device(who, {&x, &w, bias, out});
+  visit_dtype(FloatingTypes{}, x.dtype(), who, [](auto) {});
+  check_operand(who, "w", w, x.dtype());
+  kernels::Conv conv;
+  conv.sizes = check_sizes(who, x.shape(), w.shape(), options, spatial);
+  const bool has_bias = bias != nullptr && bias->is_defined();
+  if (has_bias) {
+    check_operand(who, "bias", *bias, x.dtype());
+    if (!(bias->shape() == Shape{w.shape(0)})) {
+      throw ShapeError(cat(who, ": bias has shape ", bias->shape(), "; w of shape ", w.shape(),
+                           " needs (", w.shape(0), ",)"));
+    }
+  }
+  const ConvVariant variant = resolve(who, device, conv.sizes, x.dtype(), options.variant);
+  const Tensor result = prepare_output(who, out, output_shape(conv.sizes), x.dtype(), device);
+  check_no_overlap(who, result, x, "x");
+  check_no_overlap(who, result, w, "w");
+  if (has_bias) check_no_overlap(who, result, *bias, "bias");
+  if (result.size() == 0) return result;
+  span.add_flops(2.0 * static_cast<double>(result.size()) *
+                 static_cast<double>(w.size() / w.shape(0)));
+  span.add_bytes(x.nbytes() + w.nbytes() + result.nbytes());
+
+  // The 16-bit floats are computed in float32 as a whole and rounded once.
+  const DType dtype = compute_dtype(x.dtype());
+  conv.x = contiguous(cast(x, dtype));
+  conv.w = contiguous(cast(w, dtype));
+  if (has_bias) conv.bias = contiguous(cast(*bias, dtype));
+  const bool is_direct = result.dtype() == dtype && result.is_contiguous();
+  conv.y = is_direct ? result : empty(result.shape(), dtype, device);
+  kConv(device, conv, variant);
+  if (!is_direct) copy_into(result, conv.y);
+  return result;
+}
+
+}  // namespace
+
+const char* name(ConvVariant variant) { return kVariantNames[static_cast<int>(variant)]; }
+
+ConvVariant parse_conv_variant(std::string_view text) {
+  for (int i = 0; i < 4; ++i) {
+    if (text == kVariantNames[i]) return static_cast<ConvVariant>(i);
+  }
+  throw ExecutionError(
+      cat("conv: variant '", text, "' is unknown; known are auto, onednn, gemm, direct"));
+}
+
+Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor* bias, const ConvOptions& options,
+              const Tensor* out) {
+  return convolution("conv1d", 1, x, w, bias, options, out);
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor* bias, const ConvOptions& options,
+              const Tensor* out) {
+  return convolution("conv2d", 2, x, w, bias, options, out);
+}
+
+Tensor conv3d(const Tensor& x, const Tensor& w, const Tensor* bias, const ConvOptions& options,
+              const Tensor* out) {
+  return convolution("conv3d", 3, x, w, bias, options, out);
+}
+
+Shape conv_output_shape(const char* who, const Shape& x, const Shape& w,
+                        const ConvOptions& options) {
+  if (x.ndim() < 3 || x.ndim() > 5) {
+    throw ShapeError(cat(who, ": x has shape ", x, "; it needs 3, 4 or 5 dimensions"));
+  }
+  return output_shape(check_sizes(who, x, w, options, x.ndim() - 2));
+}
+
+ConvVariant conv_variant(const Tensor& x, const Tensor& w, const ConvOptions& options) {
+  if (x.ndim() < 3 || x.ndim() > 5) {
+    throw ShapeError(cat("conv: x has shape ", x.shape(), "; it needs 3, 4 or 5 dimensions"));
+  }
+  const ConvSizes sizes = check_sizes("conv", x.shape(), w.shape(), options, x.ndim() - 2);
+  return resolve("conv", x.device(), sizes, x.dtype(), options.variant);
+}
+
+}  // namespace cuop
