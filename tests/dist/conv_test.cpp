@@ -1,0 +1,111 @@
+#include "cuop/dist/algo/conv.h"
+
+#include <gmock/gmock.h>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/exec/report.h"
+#include "tests/dist/algo_test.h"
+
+namespace cuop::dist {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;  // NOLINT: the frame of these tests
+
+struct Case {
+  Shape x, w;
+  Dims stride, padding, dilation;
+  int64_t groups = 1;
+};
+
+const Case kCases[] = {
+    {{3, 2, 9, 7}, {4, 2, 3, 3}, {}, {1}, {}},
+    {{1, 1, 13, 5}, {2, 1, 5, 3}, {2, 1}, {2, 1}, {1, 2}},
+    {{2, 4, 6, 6}, {6, 2, 1, 2}, {3}, {}, {}, 2},
+    {{5, 3, 4, 4}, {3, 1, 3, 3}, {1}, {4, 0}, {1}, 3},  // whole rows of padding
+    {{1, 2, 11, 8}, {3, 2, 4, 4}, {2}, {3}, {2}},
+    {{2, 1, 3, 3}, {1, 1, 3, 3}, {}, {}, {}},  // one output cell
+};
+
+TEST(DistConv2d, EqualsTheWholeConvolution) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      for (const Case& each : kCases) {
+        const Tensor x = noise(each.x);
+        const Tensor w = noise(each.w, DType::kFloat64, 2);
+        const Tensor bias = noise({each.w[0]}, DType::kFloat64, 3);
+        ConvOptions options;
+        options.stride = each.stride;
+        options.padding = each.padding;
+        options.dilation = each.dilation;
+        options.groups = each.groups;
+        for (const Tensor& b : {Tensor(), bias}) {
+          const Tensor expected = cuop::conv2d(x, w, b.is_defined() ? &b : nullptr, options);
+          for (const char* strategy : {"", "root", "batch", "row", "channel"}) {
+            if (each.groups > 1 && std::string(strategy) == "channel") continue;
+            const Tensor y = conv_from_root(comm, on_root(comm, x), on_root(comm, w),
+                                            on_root(comm, b), options, {.strategy = strategy});
+            expect_rooted(comm, y, expected, 1e-12, cat(each.x, " * ", each.w, ' ', strategy));
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(DistConv2d, SplitsOneDimensionalAndThreeDimensionalImages) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    for (const auto& [x_shape, w_shape] : {std::pair{Shape{2, 3, 11}, Shape{2, 3, 4}},
+                                           {Shape{1, 2, 6, 5, 4}, Shape{2, 2, 3, 2, 3}}}) {
+      const Tensor x = noise(x_shape);
+      const Tensor w = noise(w_shape, DType::kFloat64, 2);
+      ConvOptions options;
+      options.padding = {1};
+      const Tensor expected = x_shape.ndim() == 3 ? cuop::conv1d(x, w, nullptr, options)
+                                                  : cuop::conv3d(x, w, nullptr, options);
+      expect_rooted(comm,
+                    conv_from_root(comm, on_root(comm, x), on_root(comm, w), {}, options,
+                                   {.strategy = "row"}),
+                    expected, 1e-12, cat(x_shape));
+    }
+  });
+}
+
+TEST(DistConv2d, FetchesOnlyTheHaloOfShardedRows) {
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    const Tensor x = noise({1, 2, 16, 5});
+    const Tensor w = noise({3, 2, 3, 3}, DType::kFloat64, 2);
+    ConvOptions options;
+    options.padding = {1};
+    const Sharding rows(Mesh::line(4), split_dim(4, 2));
+    const DistTensor y =
+        conv(laid_out(comm, x, rows), laid_out(comm, w, Sharding::replicated(Mesh::line(4))),
+             nullptr, options, {.strategy = "row"});
+    EXPECT_EQ(last_report().plan.bytes(), 3 * 2 * (2 * 5) * 8);  // two rows across three borders
+    expect_close(gather_all(y), cuop::conv2d(x, w, nullptr, options), 1e-12, "sharded rows");
+  });
+}
+
+TEST(DistConv2d, FailsOnEveryRankAndGoesOn) {
+  run_ranks(2, [](const CommunicatorPtr& comm) {
+    const Tensor x = on_root(comm, noise({1, 2, 4, 4}));
+    const Tensor w = on_root(comm, noise({1, 2, 3, 3}));
+    EXPECT_THAT(failure_of([&] { conv_from_root(comm, x, Tensor()); }),
+                HasSubstr("weight was not given"));
+    EXPECT_THAT(failure_of([&] { conv_from_root(comm, x, w, on_root(comm, noise({2}))); }),
+                HasSubstr("bias has shape (2,)"));
+    EXPECT_THAT(failure_of([&] {
+                  conv_from_root(comm, x, on_root(comm, noise({1, 2, 3, 3}, DType::kFloat32)));
+                }),
+                HasSubstr("weight is float32"));
+    EXPECT_THAT(failure_of([&] {
+                  conv_from_root(comm, x, on_root(comm, noise({1, 3, 3, 3})));
+                }),
+                HasSubstr("conv2d"));
+    EXPECT_FALSE(failure_of([&] { conv_from_root(comm, on_root(comm, noise({4})), w); }).empty());
+    EXPECT_EQ(failure_of([&] { conv_from_root(comm, x, w); }), "");
+  });
+}
+
+}  // namespace
+}  // namespace cuop::dist
