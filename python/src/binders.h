@@ -18,6 +18,7 @@ void bind_conv(nb::module_& m);
 void bind_fft(nb::module_& m);
 void bind_arrange(nb::module_& m);
 void bind_index(nb::module_& m);
+void bind_random(nb::module_& m);
 void bind_reduce(nb::module_& m);
 
 }  // namespace cuop::python

@@ -16,5 +16,6 @@ NB_MODULE(_core, m) {
   cuop::python::bind_fft(m);
   cuop::python::bind_arrange(m);
   cuop::python::bind_index(m);
+  cuop::python::bind_random(m);
   cuop::python::bind_reduce(m);
 }

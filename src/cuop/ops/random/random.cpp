@@ -1,0 +1,138 @@
+#include "cuop/ops/random/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/output.h"
+#include "cuop/ops/random/random_kernels.h"
+
+namespace cuop {
+
+using kernels::Distribution;
+using kernels::Draw;
+
+namespace {
+
+constexpr backend::Slot<void(const Tensor&, const Draw&, Generator::Ticket)> kFill{
+    "random", &kernels::random_fill_cpu};
+
+void check_floating(const char* who, DType dtype) {
+  visit_dtype(FloatingTypes{}, dtype, who, [](auto) {});
+}
+
+Tensor fill(const char* who, const Shape& shape, const Draw& draw, const RandomOptions& options) {
+  const trace::Span span(who, "op");
+  const Tensor result = prepare_output(who, options.out, shape, options.dtype, options.device);
+  Generator& generator = options.generator != nullptr ? *options.generator : default_generator();
+  // float64 and integers use 64 bits each, the other floats 32, of the 128 of a counter value.
+  const bool is_wide = is_integer(options.dtype) || options.dtype == DType::kFloat64;
+  const int64_t each = is_wide ? 2 : 4;
+  const auto blocks = static_cast<uint64_t>((result.size() + each - 1) / each);
+  const Generator::Ticket ticket = generator.take(blocks);
+  if (result.size() == 0) return result;
+  const Tensor dense =
+      result.is_contiguous() ? result : empty(shape, options.dtype, options.device);
+  kFill(options.device, dense, draw, ticket);
+  if (!result.is_contiguous()) copy_into(result, dense);
+  return result;
+}
+
+struct Limits {
+  int64_t lowest;
+  uint64_t highest;
+};
+Limits limits(DType dtype) {
+  return visit_dtype(IntegerTypes{}, dtype, "randint", [](auto tag) {
+    using T = typename decltype(tag)::type;
+    return Limits{static_cast<int64_t>(std::numeric_limits<T>::min()),
+                  static_cast<uint64_t>(std::numeric_limits<T>::max())};
+  });
+}
+
+}  // namespace
+
+Tensor normal(const Shape& shape, double mean, double std, const RandomOptions& options) {
+  check_floating("normal", options.dtype);
+  if (!(std >= 0.0)) throw ExecutionError(cat("normal: std is ", std, ", it must be 0 or more"));
+  return fill("normal", shape, {Distribution::kNormal, mean, std}, options);
+}
+
+Tensor random(const Shape& shape, DType dtype, double mean, double std) {
+  return normal(shape, mean, std, {.dtype = dtype});
+}
+
+Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options) {
+  check_floating("uniform", options.dtype);
+  if (!(low < high) || !std::isfinite(high - low)) {
+    throw ExecutionError(
+        cat("uniform: [", low, ", ", high, ") must be a finite range with low < high"));
+  }
+  // What the dtype makes of the ends decides.
+  const bool is_empty = visit_dtype(FloatingTypes{}, options.dtype, "uniform", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto round = [](double value) {
+      if constexpr (std::is_same_v<T, double>) {
+        return value;
+      } else {
+        return static_cast<double>(static_cast<float>(T(static_cast<float>(value))));
+      }
+    };
+    return !(round(low) < round(high)) || !std::isfinite(round(high)) || !std::isfinite(round(low));
+  });
+  if (is_empty) {
+    throw ExecutionError(
+        cat("uniform: [", low, ", ", high, ") is no finite range in ", options.dtype));
+  }
+  return fill("uniform", shape, {Distribution::kUniform, low, high}, options);
+}
+
+Tensor randint(int64_t low, int64_t high, const Shape& shape, const RandomOptions& options) {
+  const Limits allowed = limits(options.dtype);
+  if (low >= high) {
+    throw ExecutionError(cat("randint: the range [", low, ", ", high, ") is empty"));
+  }
+  if (low < allowed.lowest || (high > 0 && static_cast<uint64_t>(high - 1) > allowed.highest)) {
+    throw ExecutionError(
+        cat("randint: ", options.dtype, " does not hold the range [", low, ", ", high, ")"));
+  }
+  Draw draw{Distribution::kInteger};
+  draw.low = low;
+  draw.range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  return fill("randint", shape, draw, options);
+}
+
+Tensor permutation(int64_t n, const RandomOptions& options) {
+  if (n < 0) throw ShapeError(cat("permutation: n is ", n, ", it must not be negative"));
+  if (!options.device.is_cpu()) {
+    throw NotImplementedError(
+        cat("permutation: no kernel for ", options.device, "; there is one for cpu"));
+  }
+  // Sorting by 64-bit keys: equal keys (chance below n^2 / 2^65) stay in order.
+  Draw all{Distribution::kInteger};
+  RandomOptions key_options = options;
+  key_options.dtype = DType::kInt64;
+  key_options.out = nullptr;
+  const Tensor keys = fill("permutation", {n}, all, key_options);
+  std::vector<std::pair<int64_t, int64_t>> order;
+  order.reserve(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) order.emplace_back(keys.data<int64_t>()[i], i);
+  std::sort(order.begin(), order.end());
+  const Tensor positions = empty({n}, DType::kInt64, options.device);
+  for (int64_t i = 0; i < n; ++i) {
+    positions.data<int64_t>()[i] = order[static_cast<size_t>(i)].second;
+  }
+  const Tensor result =
+      prepare_output("permutation", options.out, {n}, DType::kInt64, options.device);
+  copy_into(result, positions);
+  return result;
+}
+
+}  // namespace cuop

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "cuop/backend/cpu/half_convert.h"
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/random/random_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int64_t kPieceBlocks = 512;  // counters done at a time; their numbers stay in cache
+
+const RandomLoops& loops() {
+  static const RandomLoops& chosen =
+      isa::choose([]<class Level>(Level) -> const RandomLoops& { return random_loops<Level>(); });
+  return chosen;
+}
+
+/// The type that numbers of T are drawn in: four or two of them a block.
+template <class T>
+struct DrawnAs {
+  using type = std::conditional_t<std::is_integral_v<T>, int64_t,
+                                  std::conditional_t<std::is_same_v<T, double>, double, float>>;
+};
+
+/// The largest number of T below `high`.
+template <class T>
+float largest_below(float high) {
+  if constexpr (std::is_same_v<T, float>) {
+    return std::nextafter(high, -std::numeric_limits<float>::infinity());
+  } else {
+    T near(high);
+    // One step of the 16-bit pattern is one step of the value, downwards for positive ones.
+    while (static_cast<float>(near) >= high) {
+      const bool is_zero = static_cast<float>(near) == 0.0f;
+      near.bits = static_cast<uint16_t>(is_zero                           ? 0x8001u
+                                        : static_cast<float>(near) > 0.0f ? near.bits - 1u
+                                                                          : near.bits + 1u);
+    }
+    return static_cast<float>(near);
+  }
+}
+
+/// [0, 1) to [low, high): rounding must not reach `high`.
+template <class T, class Real>
+void stretch(Real* values, int64_t count, Real low, Real high) {
+  if (low == Real{0} && high == Real{1}) return;
+  const Real width = high - low;
+  Real last;
+  if constexpr (std::is_same_v<Real, double>) {
+    last = std::nextafter(high, -std::numeric_limits<double>::infinity());
+  } else {
+    last = largest_below<T>(high);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] = std::min(last, std::max(low, std::fma(values[i], width, low)));
+  }
+}
+
+template <class T>
+constexpr int uniform_digits() {
+  return std::is_same_v<T, Half> ? 11 : std::is_same_v<T, BFloat16> ? 8 : 24;
+}
+
+template <class T, class Drawn>
+void draw_blocks(const Draw& draw, Generator::Ticket ticket, int64_t blocks, Drawn* out) {
+  if constexpr (std::is_same_v<Drawn, int64_t>) {
+    loops().integers(ticket, blocks, draw.low, draw.range, out);
+  } else {
+    const auto first = static_cast<Drawn>(draw.first), second = static_cast<Drawn>(draw.second);
+    if constexpr (std::is_same_v<Drawn, double>) {
+      if (draw.distribution == Distribution::kNormal) {
+        loops().normal_double(ticket, blocks, first, second, out);
+        return;
+      }
+      loops().uniform_double(ticket, blocks, out);
+      stretch<T>(out, 2 * blocks, first, second);
+    } else {
+      if (draw.distribution == Distribution::kNormal) {
+        loops().normal_float(ticket, blocks, first, second, out);
+        return;
+      }
+      loops().uniform_float(ticket, blocks, uniform_digits<T>(), out);
+      stretch<T>(out, 4 * blocks, first, second);
+    }
+  }
+}
+
+template <class T, class Drawn>
+void store(const Drawn* numbers, int64_t count, T* out) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    backend::from_float(numbers, out, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(numbers[i]);
+  }
+}
+
+template <class T>
+void fill(T* out, int64_t count, const Draw& draw, Generator::Ticket ticket) {
+  using Drawn = typename DrawnAs<T>::type;
+  constexpr int64_t kEach = 16 / static_cast<int64_t>(sizeof(Drawn));  // numbers a block
+  const int64_t pieces = (count + kEach * kPieceBlocks - 1) / (kEach * kPieceBlocks);
+  backend::parallel_for(pieces, 8, [&](int64_t begin, int64_t end) {
+    alignas(64) std::array<Drawn, static_cast<size_t>(kEach * kPieceBlocks)> numbers;
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t start = piece * kPieceBlocks;
+      const int64_t wanted = std::min(kEach * kPieceBlocks, count - start * kEach);
+      const int64_t blocks = (wanted + kEach - 1) / kEach;
+      const Generator::Ticket here{ticket.seed, ticket.counter + static_cast<uint64_t>(start)};
+      if constexpr (std::is_same_v<T, Drawn>) {
+        if (wanted == blocks * kEach) {
+          draw_blocks<T>(draw, here, blocks, out + start * kEach);
+          continue;
+        }
+      }
+      draw_blocks<T>(draw, here, blocks, numbers.data());
+      store(numbers.data(), wanted, out + start * kEach);
+    }
+  });
+}
+
+}  // namespace
+
+void random_fill_cpu(const Tensor& out, const Draw& draw, Generator::Ticket ticket) {
+  if (draw.distribution == Distribution::kInteger) {
+    visit_dtype(IntegerTypes{}, out.dtype(), "randint", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      fill(out.data<T>(), out.size(), draw, ticket);
+    });
+  } else {
+    visit_dtype(FloatingTypes{}, out.dtype(), "random", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      fill(out.data<T>(), out.size(), draw, ticket);
+    });
+  }
+}
+
+}  // namespace cuop::kernels
