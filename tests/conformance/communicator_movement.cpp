@@ -230,6 +230,8 @@ void refuses_wrong_arguments(Rank comm) {
   const std::vector<Block> none;
   EXPECT_THROW(comm->send(&byte, 1, comm->size(), 0), IndexError);
   EXPECT_THROW(comm->recv(&byte, 1, -1, 0), IndexError);
+  EXPECT_THROW(comm->send(&byte, 1, 0, 65536), ExecutionError);
+  EXPECT_THROW(comm->send(&byte, 1, 0, -1), ExecutionError);
   EXPECT_THROW(comm->broadcast(&byte, 1, comm->size()), IndexError);
   EXPECT_THROW(comm->broadcast(&byte, -1, 0), ExecutionError);
   EXPECT_THROW(comm->all_gather(&byte, none, &byte), ExecutionError);

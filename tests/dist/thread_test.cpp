@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 
 #include "cuop/backend/cpu/thread_pool.h"
@@ -10,6 +11,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/current.h"
 #include "cuop/dist/comm/run_ranks.h"
+#include "cuop/dist/comm/self.h"
 #include "tests/conformance/communicator_suite.h"
 
 namespace cuop::dist {
@@ -19,6 +21,10 @@ namespace {
 [[maybe_unused]] const bool kIsRegistered = [] {
   constexpr int kRanks[] = {1, 2, 3, 4, 7};
   conformance::register_suite("thread", kRanks, run_ranks);
+  conformance::register_suite("self", std::array{1},
+                              [](int, const std::function<void(conformance::Rank)>& body) {
+                                body(make_self_communicator());
+                              });
   return true;
 }();
 

@@ -2,6 +2,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/transport.h"
 
 namespace cuop::dist {
 
@@ -13,6 +14,14 @@ void check_rank(std::string_view who, int rank, int size) {
 void check_count(std::string_view who, int64_t count) {
   if (count >= 0) return;
   throw ExecutionError(cat(who, ": the length is ", count, ", it must be 0 or more"));
+}
+
+void check_message(std::string_view who, int64_t bytes, int peer, int tag, int size) {
+  check_rank(who, peer, size);
+  check_count(who, bytes);
+  if (tag >= 0 && tag < kUserTagLimit) return;
+  throw ExecutionError(
+      cat(who, ": tag ", tag, " is out of range, tags are 0 to ", kUserTagLimit - 1));
 }
 
 void check_blocks(std::string_view who, std::span<const Block> blocks, int size) {

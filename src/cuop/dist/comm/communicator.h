@@ -44,7 +44,8 @@ class Communicator {
   virtual int local_size() const = 0;
 
   // Point to point. `send` may return before the receiver has the data, but the buffer is free
-  // again; messages of one (source, tag) pair arrive in order. A receive whose length differs from
+  // again; messages of one (source, tag) pair arrive in order; tags
+  // are 0 to 65535. A receive whose length differs from
   // the message's is a CommunicationError on the receiver.
   virtual void send(const void* data, int64_t bytes, int dst, int tag) = 0;
   virtual void recv(void* data, int64_t bytes, int src, int tag) = 0;

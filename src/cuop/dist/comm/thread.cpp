@@ -126,8 +126,7 @@ void ThreadCommunicator::exchange(const Slot& mine, const std::function<void()>&
 }
 
 void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
-  check_rank("send", dst, size());
-  check_count("send", bytes);
+  check_message("send", bytes, dst, tag, size());
   trace::Span span("send", "comm");
   world_->send(caller("send"), data, bytes, dst, tag);
   if (dst != rank_) bytes_sent_ += bytes;
@@ -135,18 +134,15 @@ void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag)
 }
 
 void ThreadCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
-  check_rank("recv", src, size());
-  check_count("recv", bytes);
+  check_message("recv", bytes, src, tag, size());
   trace::Span span("recv", "comm");
   world_->recv(caller("recv"), data, bytes, src, tag);
 }
 
 void ThreadCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst,
                                   void* recv_data, int64_t recv_bytes, int src, int tag) {
-  check_rank("sendrecv", dst, size());
-  check_rank("sendrecv", src, size());
-  check_count("sendrecv", send_bytes);
-  check_count("sendrecv", recv_bytes);
+  check_message("sendrecv", send_bytes, dst, tag, size());
+  check_message("sendrecv", recv_bytes, src, tag, size());
   trace::Span span("sendrecv", "comm");
   world_->sendrecv(caller("sendrecv"), send_data, send_bytes, dst, recv_data, recv_bytes, src, tag);
   if (dst != rank_) bytes_sent_ += send_bytes;

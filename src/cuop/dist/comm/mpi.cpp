@@ -1,0 +1,54 @@
+#include "cuop/dist/comm/mpi.h"
+
+#include <dlfcn.h>
+
+#include "cuop/core/dynlib.h"
+#include "cuop/core/env.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/p2p_communicator.h"
+
+namespace cuop::dist {
+
+namespace {
+
+/// The folder that this library was loaded from.
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&mpi_unavailable_reason), &info) == 0 ||
+      info.dli_fname == nullptr) {
+    return ".";
+  }
+  const std::string path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+const DynLib& module() {
+  static const DynLib library("MPI", {own_folder() + "/libcuop_mpi.so"});
+  return library;
+}
+
+}  // namespace
+
+std::string mpi_unavailable_reason() {
+  if (module().is_loaded()) return "";
+  return cat("the module libcuop_mpi.so could not be opened, it is built where an MPI is installed (",
+             module().reason(), ")");
+}
+
+std::shared_ptr<Communicator> make_mpi_communicator() {
+  const std::string reason = mpi_unavailable_reason();
+  if (!reason.empty()) throw CommunicationError(cat("mpi: ", reason));
+  std::shared_ptr<Transport> transport;
+  module().require_function<void(std::shared_ptr<Transport>*)>("cuop_mpi_world")(&transport);
+  return std::make_shared<P2pCommunicator>(std::move(transport), nullptr,
+                                           env().comm_timeout.value);
+}
+
+void set_mpi_chunk_bytes(int64_t bytes) {
+  if (bytes < 1) throw ExecutionError(cat("mpi: chunks of ", bytes, " bytes, at least 1"));
+  module().require_function<void(int64_t)>("cuop_mpi_set_chunk_bytes")(bytes);
+}
+
+}  // namespace cuop::dist

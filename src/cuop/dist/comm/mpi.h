@@ -1,0 +1,22 @@
+// MPI, found at run time: libcuop_mpi.so beside libcuop.so, built against the MPI that was there.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cuop/dist/comm/communicator.h"
+
+namespace cuop::dist {
+
+/// "" when the module can be opened, else the reason why not. Initialises nothing.
+std::string mpi_unavailable_reason();
+
+/// The communicator of all MPI ranks. Initialises MPI on first use unless somebody (mpi4py) has;
+/// whoever initialised it finalises it. CommunicationError with the reason when there is no MPI.
+std::shared_ptr<Communicator> make_mpi_communicator();
+
+/// Longest single MPI message in bytes (1 GiB); tests set it low to see long ones cut. All ranks
+/// must set the same.
+void set_mpi_chunk_bytes(int64_t bytes);
+
+}  // namespace cuop::dist

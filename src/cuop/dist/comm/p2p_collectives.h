@@ -1,0 +1,34 @@
+// The collectives as messages between pairs of ranks. Sources: Thakur, Rabenseifner, Gropp,
+// "Optimization of Collective Communication Operations in MPICH" (2005); Bruck et al., "Efficient
+// Algorithms for All-to-All Communications in Multiport Message-Passing Systems" (1997). Reductions
+// differ from them: they add in rank order, so that their bits do not depend on the algorithm.
+//
+// Short messages take few rounds, long ones few bytes; every algorithm works for any number of
+// ranks and uneven or empty blocks. Arguments have been checked.
+#pragma once
+
+#include <span>
+
+#include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/comm/exchange.h"
+
+namespace cuop::dist::p2p {
+
+void barrier(Exchange& x);
+void broadcast(Exchange& x, void* data, int64_t bytes, int root);
+void scatter(Exchange& x, const void* send, std::span<const Block> blocks, void* recv, int root);
+void gather(Exchange& x, const void* send, std::span<const Block> blocks, void* recv, int root);
+void all_gather(Exchange& x, const void* send, std::span<const Block> blocks, void* recv);
+void all_to_all(Exchange& x, const void* send, std::span<const Block> send_blocks, void* recv,
+                std::span<const Block> recv_blocks);
+
+struct Reduction {
+  DType dtype;
+  ReduceOp op;
+};
+void reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction what, int root);
+void all_reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction what);
+void reduce_scatter(Exchange& x, const void* send, void* recv, std::span<const int64_t> counts,
+                    Reduction what);
+
+}  // namespace cuop::dist::p2p
