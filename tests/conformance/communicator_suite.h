@@ -31,9 +31,11 @@ std::vector<Case> agreement_cases();
 /// Runs the case on all ranks and returns when they are done.
 using Runner = std::function<void(int ranks, const std::function<void(Rank)>& body)>;
 
-/// Registers all cases as GoogleTest tests "Communicator_<kind>.<case>_<ranks>".
-void register_suite(const std::string& kind, std::span<const int> rank_counts,
-                    const Runner& runner);
+std::vector<Case> all_cases();
+
+/// Registers the cases as GoogleTest tests "Communicator_<kind>.<case>_<ranks>".
+void register_suite(const std::string& kind, std::span<const int> rank_counts, const Runner& runner,
+                    std::span<const Case> cases);
 
 /// One byte of the pattern that rank `rank` sends at position `i`.
 inline char pattern(int rank, int64_t i) {

@@ -20,11 +20,13 @@ namespace {
 
 [[maybe_unused]] const bool kIsRegistered = [] {
   constexpr int kRanks[] = {1, 2, 3, 4, 7};
-  conformance::register_suite("thread", kRanks, run_ranks);
-  conformance::register_suite("self", std::array{1},
-                              [](int, const std::function<void(conformance::Rank)>& body) {
-                                body(make_self_communicator());
-                              });
+  conformance::register_suite("thread", kRanks, run_ranks, conformance::all_cases());
+  conformance::register_suite(
+      "self", std::array{1},
+      [](int, const std::function<void(conformance::Rank)>& body) {
+        body(make_self_communicator());
+      },
+      conformance::all_cases());
   return true;
 }();
 

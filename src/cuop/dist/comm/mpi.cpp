@@ -33,8 +33,9 @@ const DynLib& module() {
 
 std::string mpi_unavailable_reason() {
   if (module().is_loaded()) return "";
-  return cat("the module libcuop_mpi.so could not be opened, it is built where an MPI is installed (",
-             module().reason(), ")");
+  return cat(
+      "the module libcuop_mpi.so could not be opened, it is built where an MPI is installed (",
+      module().reason(), ")");
 }
 
 std::shared_ptr<Communicator> make_mpi_communicator() {
@@ -42,8 +43,7 @@ std::shared_ptr<Communicator> make_mpi_communicator() {
   if (!reason.empty()) throw CommunicationError(cat("mpi: ", reason));
   std::shared_ptr<Transport> transport;
   module().require_function<void(std::shared_ptr<Transport>*)>("cuop_mpi_world")(&transport);
-  return std::make_shared<P2pCommunicator>(std::move(transport), nullptr,
-                                           env().comm_timeout.value);
+  return std::make_shared<P2pCommunicator>(std::move(transport), nullptr, env().comm_timeout.value);
 }
 
 void set_mpi_chunk_bytes(int64_t bytes) {

@@ -51,9 +51,9 @@ void pause_for(int looks) {
   std::this_thread::sleep_for(std::chrono::microseconds(std::min(100, looks - kYields)));
 }
 
-/// MPI's life in this process. It ends with MPI_Finalize, which waits for all ranks: after a failure
-/// that nobody recovered from, some rank may never come, so the ranks first look for each other for
-/// a while and leave without it when one is missing.
+/// MPI's life in this process. It ends with MPI_Finalize, which waits for all ranks: after a
+/// failure that nobody recovered from, some rank may never come, so the ranks first look for each
+/// other for a while and leave without it when one is missing.
 class Session {
  public:
   static Session& instance() {
@@ -125,8 +125,8 @@ void give_up(MPI_Request& request, bool is_receive) noexcept {
 }
 
 /// A message in chunks. All but the last are exactly the limit and the last is shorter (maybe
-/// empty), so a receiver that expects another length sees a wrong chunk. Limit 8: 20 bytes travel as
-/// 8 8 4, 16 bytes as 8 8 0.
+/// empty), so a receiver that expects another length sees a wrong chunk. Limit 8: 20 bytes travel
+/// as 8 8 4, 16 bytes as 8 8 0.
 class MpiRequest final : public Request {
  public:
   MpiRequest(bool is_receive, int64_t bytes) : is_receive_(is_receive), bytes_(bytes) {}
@@ -216,7 +216,7 @@ class MpiTransport final : public Transport {
     MPI_Comm_free(&host);
     int* tag_limit = nullptr;
     int is_set = 0;
-    MPI_Comm_get_attr(work_, MPI_TAG_UB, &tag_limit, &is_set);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_limit, &is_set);
     epochs_ = (static_cast<int64_t>(is_set != 0 ? *tag_limit : 32767) + 1) / kTagLimit;
     listen();
   }
@@ -246,8 +246,7 @@ class MpiTransport final : public Transport {
     return request;
   }
 
-  std::unique_ptr<Request> post_recv(void* data, int64_t bytes,
-                                     const Envelope& envelope) override {
+  std::unique_ptr<Request> post_recv(void* data, int64_t bytes, const Envelope& envelope) override {
     const int tag = mpi_tag(envelope);
     auto request = std::make_unique<MpiRequest>(true, bytes);
     request->post([&](int64_t offset, int length, MPI_Request* out) {
@@ -306,9 +305,7 @@ class MpiTransport final : public Transport {
     return std::make_shared<MpiTransport>(work, control);
   }
 
-  void note_failure(bool is_failed) noexcept override {
-    Session::instance().set_failed(is_failed);
-  }
+  void note_failure(bool is_failed) noexcept override { Session::instance().set_failed(is_failed); }
 
  private:
   struct Sent {

@@ -1,0 +1,10 @@
+# MPI is opened at run time: the one file that knows it becomes a module beside libcuop.
+find_package(MPI QUIET COMPONENTS CXX)
+if(MPI_CXX_FOUND)
+  add_library(cuop_mpi MODULE src/cuop/dist/comm/mpi_module.cpp)
+  target_compile_definitions(cuop_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_include_directories(cuop_mpi SYSTEM PRIVATE ${MPI_CXX_INCLUDE_DIRS})
+  target_link_libraries(cuop_mpi PRIVATE cuop cuop_flags ${MPI_CXX_LIBRARIES})
+else()
+  message(STATUS "cuOP: no MPI ranks: no MPI was found to build against")
+endif()

@@ -1,0 +1,81 @@
+// The communicator suite under a real MPI: mpirun -np N cuop_mpi_tests.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include "cuop/core/error.h"
+#include "cuop/dist/comm/mpi.h"
+#include "tests/conformance/communicator_suite.h"
+
+namespace cuop::dist {
+
+namespace {
+
+/// Rank 0 prints as usual, the others only what went wrong.
+class FailurePrinter : public testing::EmptyTestEventListener {
+ public:
+  explicit FailurePrinter(int rank) : rank_(rank) {}
+  void OnTestStart(const testing::TestInfo& info) override { test_ = info.name(); }
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    const char* file = result.file_name();
+    std::cerr << "rank " << rank_ << ": " << test_ << " " << (file != nullptr ? file : "") << ":"
+              << result.line_number() << "\n"
+              << result.message() << std::endl;
+  }
+
+ private:
+  int rank_;
+  std::string test_;
+};
+
+/// The cases in which the length of a message matters.
+std::vector<conformance::Case> chunked_cases() {
+  std::vector<conformance::Case> cases = conformance::movement_cases();
+  for (const auto& each : conformance::failure_cases()) {
+    if (each.name == "wrong_length_is_refused") cases.push_back(each);
+  }
+  return cases;
+}
+
+int run(const std::shared_ptr<Communicator>& comm) {
+  comm->set_timeout(30.0);  // a case that fails on one rank must not hold up the others for long
+  const auto run_case = [comm](int, const std::function<void(conformance::Rank)>& body) {
+    if (!comm->failure().empty()) comm->recover();  // a failed case must not fail the next ones
+    body(comm);
+  };
+  const auto run_chunked = [run_case](int ranks,
+                                      const std::function<void(conformance::Rank)>& body) {
+    set_mpi_chunk_bytes(64);
+    run_case(ranks, body);
+    set_mpi_chunk_bytes(int64_t{1} << 30);
+  };
+  const std::array ranks{comm->size()};
+  conformance::register_suite("mpi", ranks, run_case, conformance::all_cases());
+  conformance::register_suite("mpi_chunked", ranks, run_chunked, chunked_cases());
+  if (comm->rank() != 0) {
+    auto& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new FailurePrinter(comm->rank()));
+  }
+  int64_t failed = RUN_ALL_TESTS();
+  if (!comm->failure().empty()) comm->recover();
+  comm->all_reduce(&failed, &failed, 1, DType::kInt64, ReduceOp::kMax);
+  return static_cast<int>(failed);
+}
+
+}  // namespace
+
+}  // namespace cuop::dist
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  try {
+    return cuop::dist::run(cuop::dist::make_mpi_communicator());
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+    return 1;
+  }
+}
