@@ -18,4 +18,6 @@ NB_MODULE(_core, m) {
   cuop::python::bind_index(m);
   cuop::python::bind_random(m);
   cuop::python::bind_reduce(m);
+  cuop::python::bind_softmax(m);
+  cuop::python::bind_norm(m);
 }

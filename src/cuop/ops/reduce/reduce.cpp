@@ -78,10 +78,10 @@ Tensor arg_reduce(const char* who, bool is_max, const Tensor& x, std::optional<i
   const Tensor result =
       prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), DType::kInt64, x.device());
   check_no_overlap(who, result, x, "x");
-  if (result.size() == 0) return result;
   if (count == 0) {
     throw ShapeError(cat(who, ": there is no element to choose from in shape ", x.shape()));
   }
+  if (result.size() == 0) return result;
   if (axis) {
     kArgSlot(x.device(), x, reduced[0], is_max, with_axes(result, reduced, keepdims));
   } else {

@@ -204,7 +204,6 @@ void fill_empty(const char* who, const Reduction& reduction, const Tensor& resul
   switch (reduction.kind) {
     case ReduceKind::kMax:
     case ReduceKind::kMin:
-      if (result.size() == 0) return;
       throw ShapeError(
           cat(who, ": there is no element to choose from; an empty reduction has no ", "identity"));
     case ReduceKind::kMean:

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/norm/norm_kernels.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
+
+template <class Stored>
+using Computed = std::conditional_t<std::is_same_v<Stored, double>, double, float>;
+
+template <class T>
+const NormLoops<T>& loops() {
+  return isa::choose(
+      []<class Level>(Level) -> const NormLoops<T>& { return norm_loops<Level, T>(); });
+}
+
+/// Runs body(x, y, n) on a row of the compute type, with 16-bit rows converted there and back.
+template <class Stored, class Body>
+void on_row(const Stored* x, Stored* y, int64_t n, Computed<Stored>* scratch, Body&& body) {
+  if constexpr (std::is_same_v<Stored, Computed<Stored>>) {
+    body(x, y);
+  } else {
+    for (int64_t i = 0; i < n; ++i) scratch[i] = x[i];
+    body(scratch, scratch);
+    for (int64_t i = 0; i < n; ++i) y[i] = Stored(scratch[i]);
+  }
+}
+
+template <class Stored>
+std::unique_ptr<Computed<Stored>[]> scratch_row(int64_t n) {
+  if (std::is_same_v<Stored, Computed<Stored>>) return nullptr;
+  return std::make_unique_for_overwrite<Computed<Stored>[]>(static_cast<size_t>(n));
+}
+
+template <class T>
+void normalize_row(const Fold& moments_fold, const RowNorm& norm, const T* gamma, const T* beta,
+                   const T* x, T* y) {
+  const int64_t n = norm.channels * norm.inner;
+  Moments moments{0.0, 0.0, 0.0};
+  moments_fold.rows(&moments, x, 1, 0, n);
+  const double variance = moments.squares / moments.count;
+  const double mean = norm.is_centred ? moments.mean : 0.0;
+  const double power = norm.is_centred ? variance : variance + moments.mean * moments.mean;
+  const double scale = 1.0 / std::sqrt(power + norm.eps);
+  if (norm.inner == 1) return loops<T>().elements(x, y, n, mean, scale, gamma, beta);
+  for (int64_t c = 0; c < norm.channels; ++c) {
+    const int64_t at = c * norm.inner;
+    loops<T>().constant(x + at, y + at, norm.inner, mean, scale * static_cast<double>(gamma[c]),
+                        beta == nullptr ? 0.0 : static_cast<double>(beta[c]));
+  }
+}
+
+}  // namespace
+
+void row_norm_cpu(const Tensor& x, const RowNorm& norm, const Tensor& gamma, const Tensor& beta,
+                  const Tensor& out) {
+  visit_dtype(FloatingTypes{}, x.dtype(), "layer_norm", [&](auto tag) {
+    using Stored = typename decltype(tag)::type;
+    using T = Computed<Stored>;
+    const Fold& moments = fold_cpu(FoldKind::kMoments, dtype_of<T>);
+    const T* scale = gamma.data<T>();
+    const T* shift = beta.is_defined() ? beta.data<T>() : nullptr;
+    const Stored* from = x.data<Stored>();
+    Stored* to = out.data<Stored>();
+    const int64_t n = norm.channels * norm.inner;
+    backend::parallel_for(
+        norm.rows, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+          const auto scratch = scratch_row<Stored>(n);
+          for (int64_t row = begin; row < end; ++row) {
+            on_row(from + row * n, to + row * n, n, scratch.get(), [&](const T* in, T* result) {
+              normalize_row(moments, norm, scale, shift, in, result);
+            });
+          }
+        });
+  });
+}
+
+void channel_affine_cpu(const Tensor& x, int64_t inner, const Tensor& mean, const Tensor& scale,
+                        const Tensor& shift, const Tensor& out) {
+  const int64_t channels = mean.size();
+  const double* center = mean.data<double>();
+  const double* factor = scale.data<double>();
+  const double* offset = shift.data<double>();
+  visit_dtype(FloatingTypes{}, x.dtype(), "batch_norm", [&](auto tag) {
+    using Stored = typename decltype(tag)::type;
+    using T = Computed<Stored>;
+    const Stored* from = x.data<Stored>();
+    Stored* to = out.data<Stored>();
+    // A row is one channel of one sample, or one sample where channels have single elements.
+    const int64_t n = inner == 1 ? channels : inner;
+    backend::parallel_for(
+        x.size() / n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+          const auto scratch = scratch_row<Stored>(n);
+          for (int64_t row = begin; row < end; ++row) {
+            on_row(from + row * n, to + row * n, n, scratch.get(), [&](const T* in, T* result) {
+              const int64_t c = row % channels;
+              if (inner == 1) {
+                loops<T>().columns(in, result, n, center, factor, offset);
+              } else {
+                loops<T>().constant(in, result, n, center[c], factor[c], offset[c]);
+              }
+            });
+          }
+        });
+  });
+}
+
+void channel_moments_cpu(const Tensor& x, const Tensor& mean, const Tensor& variance) {
+  std::vector<Moments> moments(static_cast<size_t>(mean.size()));
+  std::vector<int> axes;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (axis != 1) axes.push_back(axis);
+  }
+  const FoldInput input{FoldKind::kMoments, compute_dtype(x.dtype())};
+  reduce_states_cpu("batch_norm", input, x, axes, reinterpret_cast<std::byte*>(moments.data()));
+  for (size_t c = 0; c < moments.size(); ++c) {
+    mean.data<double>()[c] = moments[c].mean;
+    variance.data<double>()[c] = moments[c].squares / moments[c].count;
+  }
+}
+
+}  // namespace cuop::kernels

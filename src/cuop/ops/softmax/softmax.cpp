@@ -1,0 +1,46 @@
+#include "cuop/ops/softmax/softmax.h"
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/output.h"
+#include "cuop/ops/softmax/softmax_kernels.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr backend::Slot<void(const Tensor&, int, bool, const Tensor&)> kSlot{"softmax",
+                                                                             kernels::softmax_cpu};
+
+Tensor run(const char* who, const Tensor& x, int64_t axis, bool is_log, const Tensor* out) {
+  trace::Span span(who, "op");
+  span.add_bytes(2 * x.nbytes());
+  if (!is_floating(x.dtype())) {
+    throw DTypeError(cat(who, ": dtype ", x.dtype(),
+                         " is not supported; supported are float16, bfloat16, float32, float64"));
+  }
+  const int along = normalize_axis(axis, x.ndim(), who);
+  const Tensor result = prepare_output(who, out, x.shape(), x.dtype(), x.device());
+  check_same_or_no_overlap(who, result, x, "x");
+  if (x.size() == 0) return result;
+  const bool is_direct = result.is_contiguous();
+  const Tensor target = is_direct ? result : empty(x.shape(), x.dtype(), x.device());
+  kSlot(x.device(), contiguous(x), along, is_log, target);
+  if (!is_direct) copy_into(result, target);
+  return result;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int64_t axis, const Tensor* out) {
+  return run("softmax", x, axis, false, out);
+}
+
+Tensor log_softmax(const Tensor& x, int64_t axis, const Tensor* out) {
+  return run("log_softmax", x, axis, true, out);
+}
+
+}  // namespace cuop

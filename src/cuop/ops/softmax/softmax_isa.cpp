@@ -1,0 +1,145 @@
+#include <algorithm>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/lanes.h"
+#include "cuop/jit/kernels/prelude.h"
+#include "cuop/ops/softmax/softmax_kernels.h"
+
+namespace cuop::kernels {
+namespace {
+
+namespace math = jit::math;
+
+constexpr int kUnroll = 4;
+
+/// Largest element; one that is NaN may be passed over, it makes the sum NaN in any case.
+template <class T>
+T largest(const T* x, int64_t n) {
+  using V = lanes::Vector<T>;
+  constexpr int64_t kGroup = kUnroll * lanes::kCount<T>;
+  T result = x[0];
+  int64_t i = 0;
+  if (n >= kGroup) {
+    V part[kUnroll];
+    for (int k = 0; k < kUnroll; ++k) part[k] = lanes::load(x + k * lanes::kCount<T>);
+    for (i = kGroup; i + kGroup <= n; i += kGroup) {
+      for (int k = 0; k < kUnroll; ++k) {
+        const V value = lanes::load(x + i + k * lanes::kCount<T>);
+        part[k] = value > part[k] ? value : part[k];
+      }
+    }
+    for (int k = 1; k < kUnroll; ++k) part[0] = part[k] > part[0] ? part[k] : part[0];
+    result = lanes::fold<T>(part[0], [](T a, T b) { return a > b ? a : b; });
+  }
+  for (; i < n; ++i) result = x[i] > result ? x[i] : result;
+  return result;
+}
+
+template <class T>
+T total(const T* x, int64_t n) {
+  using V = lanes::Vector<T>;
+  constexpr int64_t kGroup = kUnroll * lanes::kCount<T>;
+  V part[kUnroll] = {};
+  int64_t i = 0;
+  for (; i + kGroup <= n; i += kGroup) {
+    for (int k = 0; k < kUnroll; ++k) {
+      part[k] = part[k] + lanes::load(x + i + k * lanes::kCount<T>);
+    }
+  }
+  T rest = 0;
+  for (; i < n; ++i) rest += x[i];
+  const V folded = (part[0] + part[1]) + (part[2] + part[3]);
+  return lanes::fold<T>(folded, [](T a, T b) { return a + b; }) + rest;
+}
+
+template <class T>
+void subtract(const T* x, T* y, int64_t n, T value) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - value;
+}
+template <class T>
+void scale(T* y, int64_t n, T factor) {
+  for (int64_t i = 0; i < n; ++i) y[i] *= factor;
+}
+template <class T>
+void exponentiate(const T* x, T* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i]);
+}
+
+/// Sum of exponentials, without keeping them.
+template <class T>
+T total_exp(const T* x, int64_t n) {
+  constexpr int64_t kBlock = 512;
+  T block[kBlock], sum = 0;
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t size = std::min(kBlock, n - i);
+    exponentiate(x + i, block, size);
+    sum += total(block, size);
+  }
+  return sum;
+}
+
+template <class T>
+void rows(const T* x, T* y, int64_t count, int64_t n, bool is_log) {
+  for (int64_t r = 0; r < count; ++r) subtract(x + r * n, y + r * n, n, largest(x + r * n, n));
+  if (is_log) {
+    for (int64_t r = 0; r < count; ++r) {
+      subtract(y + r * n, y + r * n, n, math::log(total_exp(y + r * n, n)));
+    }
+    return;
+  }
+  exponentiate(y, y, count * n);  // all rows at once: short ones fill the vectors too
+  for (int64_t r = 0; r < count; ++r) scale(y + r * n, n, T(1) / total(y + r * n, n));
+}
+
+template <class T>
+void columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width, bool is_log) {
+  T top[SoftmaxLoops<T>::kMaxWidth], sum[SoftmaxLoops<T>::kMaxWidth];
+  std::copy_n(x, width, top);
+  std::fill_n(sum, width, T(0));
+  for (int64_t r = 1; r < n; ++r) {
+    const T* row = x + r * stride;
+    for (int64_t j = 0; j < width; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
+  }
+  for (int64_t r = 0; r < n; ++r) {
+    const T* row = x + r * stride;
+    T* to = y + r * stride;
+    if (is_log) {
+      for (int64_t j = 0; j < width; ++j) {
+        const T shifted = row[j] - top[j];
+        to[j] = shifted;
+        sum[j] += math::exp(shifted);
+      }
+    } else {
+      for (int64_t j = 0; j < width; ++j) {
+        const T power = math::exp(row[j] - top[j]);
+        to[j] = power;
+        sum[j] += power;
+      }
+    }
+  }
+  for (int64_t j = 0; j < width; ++j) sum[j] = is_log ? math::log(sum[j]) : T(1) / sum[j];
+  for (int64_t r = 0; r < n; ++r) {
+    T* to = y + r * stride;
+    if (is_log) {
+      for (int64_t j = 0; j < width; ++j) to[j] -= sum[j];
+    } else {
+      for (int64_t j = 0; j < width; ++j) to[j] *= sum[j];
+    }
+  }
+}
+
+template <class T>
+constexpr SoftmaxLoops<T> kLoops{rows<T>, columns<T>};
+
+}  // namespace
+
+template <>
+const SoftmaxLoops<float>& softmax_loops<isa::CUOP_ISA, float>() {
+  return kLoops<float>;
+}
+template <>
+const SoftmaxLoops<double>& softmax_loops<isa::CUOP_ISA, double>() {
+  return kLoops<double>;
+}
+
+}  // namespace cuop::kernels
