@@ -4,6 +4,7 @@ from cuop import errors  # noqa: F401
 from cuop._core import *  # noqa: F403
 from cuop.device import *  # noqa: F403
 from cuop.errors import *  # noqa: F403
+from cuop.fusion import *  # noqa: F403
 from cuop.npy import load, save  # noqa: F401
 
 __version__ = "0.1.0"

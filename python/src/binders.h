@@ -22,5 +22,7 @@ void bind_random(nb::module_& m);
 void bind_reduce(nb::module_& m);
 void bind_softmax(nb::module_& m);
 void bind_norm(nb::module_& m);
+void bind_elementwise(nb::module_& m);
+void bind_fusion(nb::module_& m);
 
 }  // namespace cuop::python

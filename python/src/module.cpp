@@ -20,4 +20,6 @@ NB_MODULE(_core, m) {
   cuop::python::bind_reduce(m);
   cuop::python::bind_softmax(m);
   cuop::python::bind_norm(m);
+  cuop::python::bind_elementwise(m);
+  cuop::python::bind_fusion(m);
 }

@@ -30,6 +30,8 @@ struct Row {
   static constexpr unsigned kinds = Kinds;
   static constexpr Rule rule = R;
   static constexpr int cost = Cost;
+  /// The arguments' names; a functor with better ones declares its own.
+  static constexpr const char* parameters[3] = {Arity == 1 ? "x" : "x1", "x2", "x3"};
 };
 
 }  // namespace cuop::jit

@@ -14,7 +14,8 @@ namespace {
 
 template <class... F>
 constexpr auto rows_of(FunctorList<F...>) {
-  return std::array{OpInfo{F::name, F::doc, F::arity, F::kinds, F::rule, F::cost}...};
+  return std::array{
+      OpInfo{F::name, F::doc, F::arity, F::kinds, F::rule, F::cost, F::parameters}...};
 }
 
 constexpr auto kRows = rows_of(ElementwiseOps{});
@@ -26,13 +27,7 @@ unsigned kind_of(DType dtype) {
 }
 
 [[noreturn]] void refuse(const OpInfo& op, DType given) {
-  std::vector<DType> allowed;
-  for (int i = 0; i < kDTypeCount; ++i) {
-    const auto dtype = static_cast<DType>(i);
-    if (accepts(op, op.rule == Rule::kInexact ? to_inexact(dtype) : dtype)) {
-      allowed.push_back(dtype);
-    }
-  }
+  const std::vector<DType> allowed = argument_dtypes(op);
   throw_unsupported_dtype(op.name, given, allowed.data(), static_cast<int>(allowed.size()));
 }
 
@@ -81,6 +76,17 @@ int find_op(std::string_view name) {
 bool accepts(const OpInfo& op, DType dtype) {
   if ((op.kinds & kNo16Bit) != 0 && compute_dtype(dtype) != dtype) return false;
   return (op.kinds & kind_of(dtype)) != 0;
+}
+
+std::vector<DType> argument_dtypes(const OpInfo& op) {
+  std::vector<DType> allowed;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (accepts(op, op.rule == Rule::kInexact ? to_inexact(dtype) : dtype)) {
+      allowed.push_back(dtype);
+    }
+  }
+  return allowed;
 }
 
 OpTypes infer_types(int code, std::span<const ArgumentType> arguments) {

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "cuop/core/scalar.h"
 #include "cuop/jit/op_kind.h"
@@ -16,6 +17,7 @@ struct OpInfo {
   unsigned kinds;
   Rule rule;
   int cost;
+  const char* const* parameters;  ///< the names of the `arity` arguments
 };
 
 inline constexpr int kMaxArity = 3;
@@ -41,5 +43,7 @@ struct OpTypes {
 OpTypes infer_types(int code, std::span<const ArgumentType> arguments);
 /// True when the operation can be computed in this dtype.
 bool accepts(const OpInfo& op, DType dtype);
+/// The dtypes that an argument may have.
+std::vector<DType> argument_dtypes(const OpInfo& op);
 
 }  // namespace cuop::jit

@@ -18,7 +18,8 @@ struct Relu : Row<1, kReals, Rule::kSame> {
 struct LeakyRelu : Row<2, kFloats, Rule::kInexact> {
   static constexpr const char* name = "leaky_relu";
   static constexpr const char* doc =
-      "x1 where it is positive, x1 * x2 elsewhere (x2 is the slope).";
+      "x where it is positive, x * slope elsewhere.";
+  static constexpr const char* parameters[3] = {"x", "slope", ""};
   template <class T>
   CUOP_FN static T apply(T x, T slope) {
     return x > 0 ? x : x * slope;

@@ -236,7 +236,8 @@ struct Minimum : Row<2, kOrdered, Rule::kSame> {
 
 struct Clip : Row<3, kOrdered, Rule::kSame> {
   static constexpr const char* name = "clip";
-  static constexpr const char* doc = "x brought into [lo, hi]: minimum(maximum(x, lo), hi).";
+  static constexpr const char* doc = "x brought into [min, max]: minimum(maximum(x, min), max).";
+  static constexpr const char* parameters[3] = {"x", "min", "max"};
   template <class T>
   CUOP_FN static T apply(T x, T lo, T hi) {
     return Minimum::apply(Maximum::apply(x, lo), hi);
@@ -245,7 +246,8 @@ struct Clip : Row<3, kOrdered, Rule::kSame> {
 
 struct Where : Row<3, kEverything, Rule::kSelect> {
   static constexpr const char* name = "where";
-  static constexpr const char* doc = "x1 where the condition holds, x2 elsewhere.";
+  static constexpr const char* doc = "x1 where the condition holds (is nonzero), x2 elsewhere.";
+  static constexpr const char* parameters[3] = {"condition", "x1", "x2"};
   template <class T>
   CUOP_FN static T apply(bool condition, T a, T b) {
     return condition ? a : b;

@@ -1,0 +1,67 @@
+"""Fusion for Python functions: the decorator `fuse`, and `explain`, which says what was fused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from cuop._core import FusedGroup, _fusion_text, _FusionReports, fused
+
+__all__ = ["Explanation", "explain", "fuse"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def fuse(function: Callable[P, R]) -> Callable[P, R]:
+    """Runs the function inside `cuop.fused()`, so that its elementwise work becomes few passes.
+
+    The arguments must not be changed by other libraries while it runs.
+    """
+
+    @functools.wraps(function)
+    def run_fused(*args: P.args, **kwargs: P.kwargs) -> R:
+        with fused():
+            return function(*args, **kwargs)
+
+    return run_fused
+
+
+class Explanation:
+    """What `explain` found: the groups in the order of their running, and the bytes they saved."""
+
+    def __init__(self, groups: list[FusedGroup]) -> None:
+        self.groups = groups
+
+    @property
+    def unfused_bytes(self) -> int:
+        return sum(group.unfused_bytes for group in self.groups)
+
+    @property
+    def fused_bytes(self) -> int:
+        return sum(group.fused_bytes for group in self.groups)
+
+    @property
+    def saved_bytes(self) -> int:
+        return self.unfused_bytes - self.fused_bytes
+
+    def __str__(self) -> str:
+        return _fusion_text(self.groups)
+
+    __repr__ = __str__
+
+
+def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+    """Runs `function(*args, **kwargs)` fused and says what was fused, where it was cut, and why.
+
+    Each group tells its operations, its arrays and the bytes it moved against op by op. With
+    `set_kernel_fusion(False)` nothing is fused and there are no groups.
+    """
+    reports = _FusionReports()
+    with reports:
+        with fused():
+            result = function(*args, **kwargs)  # held to the end, as a caller would
+        groups = reports.groups
+    del result
+    return Explanation(groups)

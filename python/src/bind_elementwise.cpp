@@ -1,0 +1,241 @@
+// Functions, operators and the table of elementwise work, all made from the rows.
+#include <string>
+
+#include "binders.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/op_table.h"
+#include "cuop/ops/elementwise/elementwise.h"
+
+namespace cuop::python {
+
+namespace {
+
+using jit::OpInfo;
+
+cuop::Operand refer(const Operand& operand) {
+  return std::visit([](const auto& value) { return cuop::Operand(value); }, operand);
+}
+
+template <class... Operands>
+Tensor apply(int code, const Tensor* out, const Operands&... operands) {
+  const cuop::Operand given[] = {refer(operands)...};
+  std::array<const cuop::Operand*, sizeof...(Operands)> list;
+  for (size_t i = 0; i < list.size(); ++i) list[i] = &given[i];
+  return detail::elementwise(code, list, out);
+}
+
+const char* describe(jit::Rule rule) {
+  switch (rule) {
+    case jit::Rule::kInexact:
+      return "of the promoted dtype, float64 for integers and bool";
+    case jit::Rule::kBool:
+      return "bool";
+    case jit::Rule::kReal:
+      return "of the promoted dtype, the real part's for complex";
+    default:
+      return "of the promoted dtype";
+  }
+}
+
+std::string document(const OpInfo& op) {
+  std::string dtypes;
+  for (const DType dtype : jit::argument_dtypes(op)) {
+    dtypes += (dtypes.empty() ? "" : ", ") + std::string(name(dtype));
+  }
+  return std::string(op.doc) + "\n\nElementwise; shapes broadcast. Arguments: " + dtypes +
+         ". Result: " + describe(op.rule) +
+         ".\n`out` receives the result; it may be one of the arguments. Raises ShapeError, "
+         "DTypeError, ExecutionError (out overlaps an argument or is read-only).";
+}
+
+void bind_function(nb::module_& m, const char* name, int code) {
+  const OpInfo& op = jit::op_table()[static_cast<size_t>(code)];
+  const std::string doc = document(op);
+  const auto parameter = [&op](int i) { return nb::arg(op.parameters[i]); };
+  const auto out = "out"_a = nb::none();
+  if (op.arity == 1) {
+    m.def(
+        name,
+        [code](Arg<Operand> x, std::optional<Tensor> given) {
+          return apply(code, pointer(given), *x);
+        },
+        parameter(0), out, Released(), doc.c_str());
+  } else if (op.arity == 2) {
+    m.def(
+        name,
+        [code](Arg<Operand> a, Arg<Operand> b, std::optional<Tensor> given) {
+          return apply(code, pointer(given), *a, *b);
+        },
+        parameter(0), parameter(1), out, Released(), doc.c_str());
+  } else {
+    m.def(
+        name,
+        [code](Arg<Operand> a, Arg<Operand> b, Arg<Operand> c, std::optional<Tensor> given) {
+          return apply(code, pointer(given), *a, *b, *c);
+        },
+        parameter(0), parameter(1), parameter(2), out, Released(), doc.c_str());
+  }
+}
+
+/// clip with bounds that may be missing.
+void bind_clip(nb::module_& m, const char* name) {
+  using Bound = std::optional<Arg<Operand>>;
+  m.def(
+      name,
+      [](Arg<Operand> x, Bound low, Bound high, std::optional<Tensor> out) {
+        static const int both = jit::find_op("clip"), lower = jit::find_op("maximum"),
+                         upper = jit::find_op("minimum"), none = jit::find_op("positive");
+        if (low && high) return apply(both, pointer(out), *x, **low, **high);
+        if (low) return apply(lower, pointer(out), *x, **low);
+        if (high) return apply(upper, pointer(out), *x, **high);
+        return apply(none, pointer(out), *x);
+      },
+      "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), "out"_a = nb::none(), Released(),
+      (document(jit::op_table()[static_cast<size_t>(jit::find_op("clip"))]) +
+       " A bound that is None does not bind.")
+          .c_str());
+}
+
+/// Whether an operator takes this object; others get NotImplemented, so that Python asks them.
+bool is_operand(nb::handle object) {
+  return nb::isinstance<Tensor>(object) || PyLong_Check(object.ptr()) ||
+         PyFloat_Check(object.ptr()) || PyComplex_Check(object.ptr()) ||
+         nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
+         nb::hasattr(object, "__array__") || nb::hasattr(object, "__dlpack__");
+}
+
+nb::object compute(int code, nb::handle first, nb::handle second) {
+  if (!is_operand(first) || !is_operand(second)) return nb::borrow(Py_NotImplemented);
+  const Operand a = convert_argument(first, TypeTag<Operand>{});
+  const Operand b = convert_argument(second, TypeTag<Operand>{});
+  Tensor result;
+  {
+    const nb::gil_scoped_release released;
+    result = apply(code, nullptr, a, b);
+  }
+  return nb::cast(std::move(result));
+}
+
+nb::object compute_in_place(int code, nb::handle self, nb::handle other) {
+  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  const Operand a = convert_argument(self, TypeTag<Operand>{});
+  const Operand b = convert_argument(other, TypeTag<Operand>{});
+  {
+    const nb::gil_scoped_release released;
+    apply(code, &std::get<Tensor>(a), a, b);
+  }
+  return nb::borrow(self);
+}
+
+template <class Function>
+void add_method(nb::handle type, const std::string& name, const char* signature,
+                Function&& function, const auto&... parameters) {
+  const std::string text = "def " + name + signature;
+  nb::object method =
+      nb::cpp_function(std::forward<Function>(function), nb::scope(type), nb::name(name.c_str()),
+                       nb::is_method(), nb::sig(text.c_str()), parameters...);
+  nb::setattr(type, name.c_str(), method);
+}
+
+struct OperatorName {
+  const char* op;
+  const char* method;
+};
+constexpr OperatorName kUnaryOperators[] = {
+    {"negative", "neg"}, {"positive", "pos"}, {"abs", "abs"}, {"bitwise_invert", "invert"}};
+constexpr OperatorName kBinaryOperators[] = {{"add", "add"},
+                                             {"subtract", "sub"},
+                                             {"multiply", "mul"},
+                                             {"divide", "truediv"},
+                                             {"floor_divide", "floordiv"},
+                                             {"remainder", "mod"},
+                                             {"pow", "pow"},
+                                             {"bitwise_and", "and"},
+                                             {"bitwise_or", "or"},
+                                             {"bitwise_xor", "xor"},
+                                             {"bitwise_left_shift", "lshift"},
+                                             {"bitwise_right_shift", "rshift"}};
+constexpr OperatorName kComparisons[] = {{"equal", "eq"},   {"not_equal", "ne"},
+                                         {"less", "lt"},    {"less_equal", "le"},
+                                         {"greater", "gt"}, {"greater_equal", "ge"}};
+
+void bind_operators(nb::handle type) {
+  for (const auto& [op, method] : kUnaryOperators) {
+    add_method(type, cat("__", method, "__"), "(self) -> Tensor",
+               [code = jit::find_op(op)](const Tensor& x) {
+                 const nb::gil_scoped_release released;
+                 return apply(code, nullptr, Operand(x));
+               });
+  }
+  const auto bind_binary = [&](const std::string& method, const char* op, auto compute_operator) {
+    add_method(
+        type, "__" + method + "__", "(self, other: ArrayLike, /) -> Tensor",
+        [code = jit::find_op(op), compute_operator](nb::handle self, nb::handle other) {
+          return compute_operator(code, self, other);
+        },
+        "other"_a.none());
+  };
+  const auto forward = [](int code, nb::handle self, nb::handle other) {
+    return compute(code, self, other);
+  };
+  const auto reflected = [](int code, nb::handle self, nb::handle other) {
+    return compute(code, other, self);
+  };
+  const auto in_place = [](int code, nb::handle self, nb::handle other) {
+    return compute_in_place(code, self, other);
+  };
+  for (const auto& [op, method] : kBinaryOperators) {
+    bind_binary(method, op, forward);
+    bind_binary(cat("r", method), op, reflected);
+    bind_binary(cat("i", method), op, in_place);
+  }
+  const nb::object identity_hash = nb::getattr(type, "__hash__");
+  for (const auto& [op, method] : kComparisons) bind_binary(method, op, forward);
+  nb::setattr(type, "__hash__", identity_hash);  // tensors are keys by identity, as in PyTorch
+  // NumPy leaves `array + tensor` to the tensor.
+  nb::setattr(type, "__array_priority__", nb::int_(1000));
+}
+
+nb::list table() {
+  nb::list rows;
+  for (const OpInfo& op : jit::op_table()) {
+    nb::list dtypes, parameters;
+    for (const DType dtype : jit::argument_dtypes(op)) dtypes.append(name(dtype));
+    for (int i = 0; i < op.arity; ++i) parameters.append(op.parameters[i]);
+    nb::dict row;
+    row["name"] = op.name;
+    row["doc"] = op.doc;
+    row["parameters"] = parameters;
+    row["dtypes"] = dtypes;
+    row["result"] = describe(op.rule);
+    rows.append(row);
+  }
+  return rows;
+}
+
+/// Other names under which NumPy's and PyTorch's users look for an operation.
+constexpr OperatorName kAliases[] = {{"abs", "absolute"},
+                                     {"pow", "power"},
+                                     {"divide", "true_divide"},
+                                     {"remainder", "mod"},
+                                     {"bitwise_invert", "bitwise_not"},
+                                     {"conj", "conjugate"}};
+
+}  // namespace
+
+void bind_elementwise(nb::module_& m) {
+  const auto rows = jit::op_table();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string_view name = rows[i].name;
+    if (name != "clip") bind_function(m, rows[i].name, static_cast<int>(i));
+  }
+  bind_clip(m, "clip");
+  bind_clip(m, "clamp");
+  for (const auto& [op, alias] : kAliases) bind_function(m, alias, jit::find_op(op));
+  bind_operators(m.attr("Tensor"));
+  m.def("elementwise_table", &table, nb::sig("def elementwise_table() -> list[dict[str, Any]]"),
+        "Every elementwise operation: name, doc, parameters, dtypes of the arguments, and how the "
+        "result's dtype follows.");
+}
+
+}  // namespace cuop::python

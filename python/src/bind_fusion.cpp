@@ -1,0 +1,69 @@
+// Fused scopes and what they report. The decorator and `explain` are in cuop/fusion.py.
+#include <memory>
+
+#include "binders.h"
+#include "cuop/jit/fusion.h"
+
+namespace cuop::python {
+
+namespace {
+
+using jit::GroupReport;
+
+/// A context manager around an object that must live from __enter__ to __exit__.
+template <class Scope>
+struct Manager {
+  std::unique_ptr<Scope> scope;
+};
+
+void leave_fused(Manager<Fused>& manager) {
+  if (!manager.scope) return;
+  const auto scope = std::move(manager.scope);
+  const nb::gil_scoped_release released;
+  scope->close();
+}
+
+void bind_report(nb::module_& m) {
+  nb::class_<GroupReport>(m, "FusedGroup", "What one fused group did.")
+      .def_ro("ops", &GroupReport::ops, "Names of the operations in the order of their recording.")
+      .def_prop_ro(
+          "shape", [](const GroupReport& g) { return to_tuple(g.shape); }, "Iteration shape.")
+      .def_ro("inputs", &GroupReport::inputs, "Arrays read.")
+      .def_ro("outputs", &GroupReport::outputs, "Arrays written.")
+      .def_ro("unfused_bytes", &GroupReport::unfused_bytes,
+              "Bytes moved if each operation read its arguments and wrote its result.")
+      .def_ro("fused_bytes", &GroupReport::fused_bytes, "Bytes that the group moved.")
+      .def_ro("reason", &GroupReport::reason, "Why the group ended where it did.");
+}
+
+}  // namespace
+
+void bind_fusion(nb::module_& m) {
+  nb::class_<Manager<Fused>>(
+      m, "fused",
+      "Context manager: elementwise operations, casts and trailing reductions inside are recorded "
+      "and run as few passes over memory when the block ends or a value is needed. Values nobody "
+      "holds by then are never written. Memory shared with other libraries must not be written by "
+      "them inside the block.")
+      .def(nb::init<>())
+      .def("__enter__", [](Manager<Fused>& self) { self.scope = std::make_unique<Fused>(); })
+      .def(
+          "__exit__", [](Manager<Fused>& self, nb::args) { leave_fused(self); }, "exception"_a);
+  nb::class_<Manager<jit::Reports>>(m, "_FusionReports",
+                                    "Context manager that collects what groups report.")
+      .def(nb::init<>())
+      .def("__enter__",
+           [](Manager<jit::Reports>& self) { self.scope = std::make_unique<jit::Reports>(); })
+      .def(
+          "__exit__", [](Manager<jit::Reports>& self, nb::args) { self.scope.reset(); },
+          "exception"_a)
+      .def_prop_ro("groups",
+                   [](const Manager<jit::Reports>& self) { return self.scope->groups(); });
+  bind_report(m);
+  m.def("_fusion_text", &to_text, "groups"_a, "The reports of groups as text.");
+  m.def("set_kernel_fusion", &set_kernel_fusion, "on"_a,
+        "Off: fused scopes run op by op through the same engine.");
+  m.def("kernel_fusion", &kernel_fusion, "Whether fused scopes fuse.");
+}
+
+}  // namespace cuop::python

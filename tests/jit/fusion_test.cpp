@@ -1,0 +1,255 @@
+// Fused scopes: the same values as eager calls, written only where somebody holds them, and cut
+// where a hazard or a limit demands it.
+#include "cuop/jit/fusion.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuop/core/error.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop {
+namespace {
+
+Tensor ramp(const Shape& shape, float scale = 0.01f) {
+  Tensor tensor = empty(shape, DType::kFloat32, kCpu);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    tensor.data<float>()[i] = scale * static_cast<float>(i % 1009) - 1.0f;
+  }
+  return tensor;
+}
+
+void expect_same(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  ASSERT_EQ(a.dtype(), b.dtype());
+  const Tensor x = contiguous(a), y = contiguous(b);
+  for (int64_t i = 0; i < a.size(); ++i) ASSERT_EQ(x.data<float>()[i], y.data<float>()[i]) << i;
+}
+
+bool is_pending(const Tensor& tensor) { return tensor.storage()->is_deferred(); }
+
+class Fusion : public testing::Test {
+ protected:
+  void SetUp() override { set_kernel_fusion(true); }
+  void TearDown() override { set_kernel_fusion(true); }
+};
+
+Tensor expression(const Tensor& a, const Tensor& b) {
+  return tanh(a * 2 + b) - exp(b) / (a * a + 1);
+}
+
+TEST_F(Fusion, FusedEqualsEagerAndIsDeferredUntilTheScopeEnds) {
+  const Tensor a = ramp({37, 101}), b = ramp({101}, 0.02f);
+  const Tensor expected = expression(a, b);
+  Fused scope;
+  const Tensor result = expression(a, b);
+  EXPECT_TRUE(is_pending(result));
+  scope.close();
+  EXPECT_FALSE(is_pending(result));
+  expect_same(result, expected);
+}
+
+TEST_F(Fusion, OneGroupAndOnlyHeldValuesAreWritten) {
+  const Tensor a = ramp({5000}), b = ramp({5000}, 0.5f);
+  const auto groups = explain([&] { return expression(a, b); });
+  ASSERT_EQ(groups.size(), 1u) << to_text(groups);
+  EXPECT_EQ(groups[0].inputs, 2);
+  EXPECT_EQ(groups[0].outputs, 1);
+}
+
+TEST_F(Fusion, UsingAValueRunsItsGroup) {
+  const Tensor a = ramp({100});
+  Fused scope;
+  const Tensor x = a + 1, y = x * 2;
+  EXPECT_TRUE(is_pending(x));
+  EXPECT_EQ(y.data<float>()[0], (a.data<float>()[0] + 1) * 2);
+  EXPECT_FALSE(is_pending(x));  // it was held, so the same pass wrote it
+}
+
+TEST_F(Fusion, AnotherThreadMayUseAValue) {
+  const Tensor a = ramp({100000});
+  const Tensor expected = exp(a + 1);
+  Fused scope;
+  const Tensor result = exp(a + 1);
+  std::thread other([&] { expect_same(result, expected); });
+  other.join();
+  EXPECT_FALSE(is_pending(result));
+  expect_same(result - 1, expected - 1);
+}
+
+TEST_F(Fusion, FunctionsFuseAndScopesNest) {
+  const Tensor a = ramp({64});
+  const auto inner = fuse([](const Tensor& x) { return x * 3 + 1; });
+  expect_same(inner(a), a * 3 + 1);
+  Fused scope;
+  const Tensor x = inner(a);
+  EXPECT_TRUE(is_pending(x));
+}
+
+TEST_F(Fusion, WritingAnInputRunsItsReadersFirst) {
+  const Tensor a = ramp({300}), before = clone(a);
+  Fused scope;
+  const Tensor result = a * 2;
+  add(a, 100, &a);
+  scope.close();
+  expect_same(result, before * 2);
+  expect_same(a, before + 100);
+}
+
+TEST_F(Fusion, CopiesAndFillsWaitForReaders) {
+  const Tensor a = ramp({300}), b = ramp({300}, 0.3f), before_a = clone(a), before_b = clone(b);
+  Fused scope;
+  const Tensor x = a + 1, y = b + 1;
+  copy_into(a, zeros({300}));
+  fill(b, 7.0);
+  scope.close();
+  expect_same(x, before_a + 1);
+  expect_same(y, before_b + 1);
+}
+
+TEST_F(Fusion, WritingAPendingValueInPlace) {
+  const Tensor a = ramp({50});
+  Fused scope;
+  const Tensor x = a + 1;
+  const Tensor y = x * 2;
+  add(x, 10, &x);
+  const Tensor z = x * 2;
+  scope.close();
+  expect_same(y, (a + 1) * 2);
+  expect_same(z, ((a + 1) + 10) * 2);
+}
+
+TEST_F(Fusion, ViewsAndBroadcastsOfPendingValues) {
+  const Tensor a = ramp({20, 30}), column = ramp({20, 1}, 0.7f);
+  const Tensor expected_view = transpose(a + 1) * 2, expected_wide = (column + 1) * a;
+  Fused scope;
+  const Tensor sum = a + 1;
+  const Tensor viewed = transpose(sum) * 2;
+  const Tensor wide = (column + 1) * a;
+  scope.close();
+  expect_same(viewed, expected_view);
+  expect_same(wide, expected_wide);
+}
+
+TEST_F(Fusion, LimitsCutGroups) {
+  const Tensor a = ramp({40});
+  Tensor eager = a;
+  for (int i = 0; i < 150; ++i) eager = eager * 0.5 + 0.25;
+  const auto groups = explain([&] {
+    Tensor x = a;
+    for (int i = 0; i < 150; ++i) x = x * 0.5 + 0.25;
+    expect_same(x, eager);
+    return x;
+  });
+  EXPECT_EQ(groups.size(), 10u);  // 300 operations, 32 numbers a group
+  EXPECT_EQ(groups[0].reason, "the limit of 32 numbers was reached");
+  std::vector<Tensor> inputs;
+  for (int i = 0; i < 40; ++i) inputs.push_back(ramp({40}, 0.01f * static_cast<float>(i)));
+  Tensor total = inputs[0];
+  for (const Tensor& input : inputs) total = total + input;
+  const auto many_inputs = explain([&] {
+    Tensor x = inputs[0];
+    for (const Tensor& input : inputs) x = x + input;
+    expect_same(x, total);
+    return x;
+  });
+  ASSERT_GE(many_inputs.size(), 3u);
+  EXPECT_EQ(many_inputs[0].reason, "the limit of 16 inputs was reached");
+  EXPECT_EQ(many_inputs[0].inputs, jit::Group::kMaxInputs);
+}
+
+TEST_F(Fusion, ErrorsAreRaisedWhenRecording) {
+  const Tensor a = ramp({3}), b = ramp({4});
+  Fused scope;
+  EXPECT_THROW(a + b, ShapeError);
+  EXPECT_THROW(bitwise_and(a, a), DTypeError);
+  const Tensor good = a + 1;
+  scope.close();
+  EXPECT_EQ(good.data<float>()[0], a.data<float>()[0] + 1);
+}
+
+TEST_F(Fusion, SwitchedOffNothingIsDeferred) {
+  set_kernel_fusion(false);
+  const Tensor a = ramp({30});
+  Fused scope;
+  const Tensor x = a + 1;
+  EXPECT_FALSE(is_pending(x));
+  EXPECT_TRUE(explain([&] { return a * 2; }).empty());
+}
+
+TEST_F(Fusion, ExplainCountsBytes) {
+  const Tensor a = ramp({1000});
+  const auto groups = explain([&] { return exp(a * 2 + 1); });
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].ops, (std::vector<std::string>{"multiply", "add", "exp"}));
+  EXPECT_EQ(groups[0].inputs, 1);
+  EXPECT_EQ(groups[0].outputs, 1);
+  EXPECT_EQ(groups[0].unfused_bytes, 3 * 2 * 4000);
+  EXPECT_EQ(groups[0].fused_bytes, 2 * 4000);
+  EXPECT_EQ(groups[0].reason, "the fused scope ended");
+  EXPECT_NE(to_text(groups).find("16000 of 24000 bytes saved"), std::string::npos);
+}
+
+TEST_F(Fusion, ValuesNobodyHoldsAreNotComputed) {
+  const Tensor a = ramp({1000});
+  const auto groups = explain([&] { const Tensor dropped = a * 2; });
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].outputs, 0);
+  EXPECT_EQ(groups[0].fused_bytes, 0);
+}
+
+TEST_F(Fusion, TrailingReductionsJoinTheGroup) {
+  const Tensor a = ramp({30, 500});
+  std::optional<Tensor> sums, all, leading, kept;
+  const auto groups = explain([&] {
+    const Tensor squares = a * a;
+    sums = jit::record_reduction(jit::ReduceKind::kSum, squares, std::vector<int>{1}, false,
+                                 DType::kFloat32);
+    kept = jit::record_reduction(jit::ReduceKind::kMax, squares, std::vector<int>{1}, true,
+                                 DType::kFloat32);
+    leading = jit::record_reduction(jit::ReduceKind::kSum, squares, std::vector<int>{0}, false,
+                                    DType::kFloat32);
+  });
+  ASSERT_TRUE(sums && kept);
+  EXPECT_FALSE(leading);  // not over trailing axes: the reduction operator does it
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].outputs, 2);
+  EXPECT_EQ(kept->shape(), (Shape{30, 1}));
+  for (int row = 0; row < 30; ++row) {
+    double total = 0;
+    float top = 0;
+    for (int i = 0; i < 500; ++i) {
+      const float x = a.data<float>()[row * 500 + i];
+      total += double(x * x);
+      top = std::max(top, x * x);
+    }
+    EXPECT_NEAR(sums->data<float>()[row], total, 1e-5 * total);
+    EXPECT_EQ(kept->data<float>()[row], top);
+  }
+}
+
+TEST_F(Fusion, AReductionMayBeUsedFurther) {
+  const Tensor a = ramp({8, 100});
+  Tensor centred;
+  const auto groups = explain([&] {
+    const Tensor doubled = a * 2;
+    const auto mean = jit::record_reduction(jit::ReduceKind::kMean, doubled, std::vector<int>{1},
+                                            true, DType::kFloat32);
+    centred = doubled - *mean;
+  });
+  EXPECT_EQ(groups.size(), 2u);
+  for (int row = 0; row < 8; ++row) {
+    double total = 0;
+    for (int i = 0; i < 100; ++i) total += double(centred.data<float>()[row * 100 + i]);
+    EXPECT_NEAR(total, 0.0, 1e-4);
+  }
+}
+
+}  // namespace
+}  // namespace cuop
