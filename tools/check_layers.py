@@ -50,6 +50,7 @@ FORBIDDEN = {
 ADAPTERS = {
     "mpi.h": ("src/cuop/dist/comm/mpi_module.cpp",),
     "*dnnl*": ("src/cuop/backend/cpu/dnn*.cpp",),
+    "omp.h": ("src/cuop/backend/cpu/dnn_module.cpp",),
     "cblas*.h": ("src/cuop/backend/cpu/blas*.cpp",),
     "fftw3*.h": ("src/cuop/backend/cpu/fft*.cpp",),
     "cuda*.h": ("src/cuop/backend/cuda/*.cpp",),

@@ -15,6 +15,7 @@ void bind_device(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_blas(nb::module_& m);
 void bind_conv(nb::module_& m);
+void bind_pool(nb::module_& m);
 void bind_fft(nb::module_& m);
 void bind_arrange(nb::module_& m);
 void bind_index(nb::module_& m);

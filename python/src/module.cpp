@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   cuop::python::bind_matmul(m);
   cuop::python::bind_blas(m);
   cuop::python::bind_conv(m);
+  cuop::python::bind_pool(m);
   cuop::python::bind_fft(m);
   cuop::python::bind_arrange(m);
   cuop::python::bind_index(m);

@@ -18,9 +18,9 @@ ConvVariant parse_conv_variant(std::string_view text);
 
 /// One value for each spatial axis, one value for all of them, or none (the default).
 struct ConvOptions {
-  Dims stride;    ///< default 1
-  Dims padding;   ///< zeros on both sides, default 0; may exceed the kernel
-  Dims dilation;  ///< default 1
+  Dims stride{};    ///< default 1
+  Dims padding{};   ///< zeros on both sides, default 0; may exceed the kernel
+  Dims dilation{};  ///< default 1
   int64_t groups = 1;
   ConvVariant variant = ConvVariant::kAuto;
 };

@@ -7,9 +7,9 @@ namespace cuop {
 
 /// One value for each spatial axis or one for all of them.
 struct PoolOptions {
-  Dims kernel;
-  Dims stride;   ///< empty: the kernel
-  Dims padding;  ///< empty: 0; at most half the kernel, so that every window meets the image
+  Dims kernel{};
+  Dims stride{};   ///< empty: the kernel
+  Dims padding{};  ///< empty: 0; at most half the kernel, so that every window meets the image
   /// avg_pool divides by the whole window, padding included; false: by the elements of the image.
   bool count_include_pad = true;
 };

@@ -1,0 +1,133 @@
+// Each output row is pooled in two steps: the image rows of its windows are combined column by
+// column, then the windows slide along the combined row.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "cuop/backend/cpu/half_convert.h"
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/pool/pool_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+template <class C>
+const PoolRows<C>& rows(bool is_max) {
+  const PoolKernels& all =
+      isa::choose([]<class Level>(Level) -> const PoolKernels& { return pool_kernels<Level>(); });
+  if constexpr (std::is_same_v<C, float>) {
+    return is_max ? all.max_f32 : all.sum_f32;
+  } else {
+    return is_max ? all.max_f64 : all.sum_f64;
+  }
+}
+
+/// Where a window of the axis meets the image.
+struct Span {
+  int64_t begin;
+  int64_t end;
+};
+Span window(const Pool& p, size_t axis, int64_t index) {
+  const int64_t first = index * p.stride[axis] - p.padding[axis];
+  return {std::max<int64_t>(0, first), std::min(p.in[axis], first + p.kernel[axis])};
+}
+
+template <class T>
+class PlanePool {
+  static constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+  using C = std::conditional_t<kIsHalf, float, T>;
+
+ public:
+  explicit PlanePool(const Pool& p)
+      : p_(p),
+        rows_(rows<C>(p.is_max)),
+        width_(std::max(p.in[2] + p.padding[2], (p.out[2] - 1) * p.stride[2] + p.kernel[2])),
+        row_(static_cast<size_t>(width_), neutral()),
+        out_row_(static_cast<size_t>(p.out[2])),
+        plane_(kIsHalf ? static_cast<size_t>(Pool::volume(p.in)) : 0) {
+    for (int64_t i = 0; i < p.out[2]; ++i) {
+      const Span columns = window(p, 2, i);
+      columns_.push_back(
+          static_cast<C>(p.count_include_pad ? p.kernel[2] : columns.end - columns.begin));
+    }
+  }
+
+  void run(const T* x, T* y) {
+    const C* const plane = load(x);
+    if (p_.is_global()) {
+      const int64_t count = Pool::volume(p_.in);
+      const double value = rows_.all(plane, count);
+      *y = static_cast<T>(static_cast<C>(p_.is_max ? value : value / static_cast<double>(count)));
+      return;
+    }
+    for (int64_t od = 0; od < p_.out[0]; ++od) {
+      for (int64_t oh = 0; oh < p_.out[1]; ++oh, y += p_.out[2]) output_row(plane, od, oh, y);
+    }
+  }
+
+ private:
+  C neutral() const { return p_.is_max ? -std::numeric_limits<C>::infinity() : C(0); }
+
+  const C* load(const T* x) {
+    if constexpr (kIsHalf) {
+      backend::to_float(x, plane_.data(), static_cast<int64_t>(plane_.size()));
+      return plane_.data();
+    } else {
+      return x;
+    }
+  }
+
+  void output_row(const C* plane, int64_t od, int64_t oh, T* y) {
+    const Span depths = window(p_, 0, od), heights = window(p_, 1, oh);
+    C* const combined = row_.data() + p_.padding[2];  // between columns of padding
+    bool is_first = true;
+    for (int64_t d = depths.begin; d < depths.end; ++d) {
+      for (int64_t h = heights.begin; h < heights.end; ++h) {
+        const C* const row = plane + (d * p_.in[1] + h) * p_.in[2];
+        if (is_first) {
+          std::copy_n(row, p_.in[2], combined);
+          is_first = false;
+        } else {
+          rows_.combine(row, p_.in[2], combined);
+        }
+      }
+    }
+    C* result = out_row_.data();
+    if constexpr (!kIsHalf) result = y;
+    rows_.slide(row_.data(), p_.out[2], p_.kernel[2], p_.stride[2], result);
+    if (!p_.is_max) {
+      const int64_t lines = p_.count_include_pad
+                                ? p_.kernel[0] * p_.kernel[1]
+                                : (depths.end - depths.begin) * (heights.end - heights.begin);
+      const C factor = static_cast<C>(lines);
+      for (int64_t i = 0; i < p_.out[2]; ++i) {
+        result[i] /= factor * columns_[static_cast<size_t>(i)];
+      }
+    }
+    if constexpr (kIsHalf) backend::from_float(result, y, p_.out[2]);
+  }
+
+  const Pool& p_;
+  const PoolRows<C>& rows_;
+  int64_t width_;
+  std::vector<C> row_, out_row_, plane_, columns_;
+};
+
+}  // namespace
+
+void pool_cpu(const Pool& pool, const Tensor& x, const Tensor& y) {
+  visit_dtype(FloatingTypes{}, x.dtype(), "pool", [&]<class T>(TypeTag<T>) {
+    const int64_t in = Pool::volume(pool.in), out = Pool::volume(pool.out);
+    const T* const from = x.data<T>();
+    T* const to = y.data<T>();
+    backend::parallel_for(pool.planes, 1 + 16384 / in, [&](int64_t begin, int64_t end) {
+      PlanePool<T> plane(pool);
+      for (int64_t i = begin; i < end; ++i) plane.run(from + i * in, to + i * out);
+    });
+  });
+}
+
+}  // namespace cuop::kernels

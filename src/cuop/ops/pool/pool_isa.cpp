@@ -1,0 +1,92 @@
+#include <limits>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/ops/pool/pool_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+struct Max {
+  static constexpr double kNeutral = -std::numeric_limits<double>::infinity();
+  /// NaN wins over everything.
+  template <class T>
+  static T together(T a, T b) {
+    return b > a || b != b ? b : a;
+  }
+};
+
+struct Sum {
+  static constexpr double kNeutral = 0;
+  template <class T>
+  static T together(T a, T b) {
+    return a + b;
+  }
+};
+
+template <class Op, class T>
+void combine(const T* row, int64_t count, T* sum) {
+  for (int64_t i = 0; i < count; ++i) sum[i] = Op::together(sum[i], row[i]);
+}
+
+/// Stride 0 stands for one that is known at run time only.
+template <class Op, class T, int64_t Stride>
+void slide_by(const T* row, int64_t count, int64_t kernel, int64_t given, T* out) {
+  const int64_t stride = Stride > 0 ? Stride : given;
+  // Blocks of outputs stay in the first cache while the window's elements pass.
+  constexpr int64_t kBlock = 512;
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const int64_t size = count - first < kBlock ? count - first : kBlock;
+    const T* const from = row + first * stride;
+    T* const to = out + first;
+    for (int64_t i = 0; i < size; ++i) to[i] = from[i * stride];
+    for (int64_t k = 1; k < kernel; ++k) {
+      for (int64_t i = 0; i < size; ++i) to[i] = Op::together(to[i], from[i * stride + k]);
+    }
+  }
+}
+
+template <class Op, class T>
+void slide(const T* row, int64_t count, int64_t kernel, int64_t stride, T* out) {
+  if (stride == 1) {
+    slide_by<Op, T, 1>(row, count, kernel, stride, out);
+  } else if (stride == 2) {
+    slide_by<Op, T, 2>(row, count, kernel, stride, out);
+  } else {
+    slide_by<Op, T, 0>(row, count, kernel, stride, out);
+  }
+}
+
+template <class Op, class T>
+double all(const T* values, int64_t count) {
+  constexpr int64_t kLanes = 32;
+  double lanes[kLanes];
+  for (double& lane : lanes) lane = Op::kNeutral;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) {
+      lanes[j] = Op::together(lanes[j], static_cast<double>(values[i + j]));
+    }
+  }
+  for (int64_t j = 0; i < count; ++i, ++j) {
+    lanes[j] = Op::together(lanes[j], static_cast<double>(values[i]));
+  }
+  double result = Op::kNeutral;
+  for (const double lane : lanes) result = Op::together(result, lane);
+  return result;
+}
+
+template <class Op, class T>
+constexpr PoolRows<T> kRows{combine<Op, T>, slide<Op, T>, all<Op, T>};
+
+constexpr PoolKernels kKernels{kRows<Max, float>, kRows<Sum, float>, kRows<Max, double>,
+                               kRows<Sum, double>};
+
+}  // namespace
+
+template <>
+const PoolKernels& pool_kernels<isa::CUOP_ISA>() {
+  return kKernels;
+}
+
+}  // namespace cuop::kernels

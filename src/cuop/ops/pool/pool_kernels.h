@@ -1,0 +1,44 @@
+// Internal: a pooling after all checks, brought to three spatial axes, and its CPU kernels.
+#pragma once
+
+#include <array>
+
+#include "cuop/core/tensor.h"
+
+namespace cuop::kernels {
+
+struct Pool {
+  using Axes = std::array<int64_t, 3>;
+  bool is_max = true;
+  bool count_include_pad = true;
+  int64_t planes = 0;  ///< batch * channels
+  Axes in{1, 1, 1}, kernel{1, 1, 1}, out{1, 1, 1};
+  Axes stride{1, 1, 1}, padding{0, 0, 0};
+
+  static int64_t volume(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
+  /// One window, the whole plane.
+  bool is_global() const { return kernel == in && padding == Axes{0, 0, 0}; }
+};
+
+/// x and y are row-major with one dtype; every window meets its plane.
+void pool_cpu(const Pool& pool, const Tensor& x, const Tensor& y);
+
+/// Loops over contiguous rows for one way to combine elements.
+template <class T>
+struct PoolRows {
+  /// sum[i] <- sum[i] with row[i].
+  void (*combine)(const T* row, int64_t count, T* sum);
+  /// out[i] <- row[i * stride], ..., row[i * stride + kernel - 1] together.
+  void (*slide)(const T* row, int64_t count, int64_t kernel, int64_t stride, T* out);
+  /// All elements together; sums are accumulated in double.
+  double (*all)(const T* values, int64_t count);
+};
+
+struct PoolKernels {
+  PoolRows<float> max_f32, sum_f32;
+  PoolRows<double> max_f64, sum_f64;
+};
+template <class Level>
+const PoolKernels& pool_kernels();
+
+}  // namespace cuop::kernels
