@@ -6,7 +6,7 @@ LOG := build/log
 STEP := tools/step.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cpp test-python test-mpi bench lint format docs build setup clean distclean
+.PHONY: help demo test test-cpp test-python bench lint format docs build setup clean distclean
 
 help:  ## lists the commands
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1|/p' Makefile | column -t -s '|'
@@ -40,10 +40,12 @@ $(BUILD)/build.ninja: CMakePresets.json | setup
 	@touch $@
 
 test-cpp: build
-	@ctest --preset $(PRESET) -j 2
+	@$(STEP) "C++ tests" $(LOG)/ctest.log ctest --preset $(PRESET) -j 2
+	@grep 'tests passed' $(LOG)/ctest.log
 
 test-python: build
-	@$(VENV)/bin/python -m pytest -n 2
+	@$(STEP) "Python tests" $(LOG)/pytest.log $(VENV)/bin/python -m pytest -n 2 -rs
+	@tail -n 1 $(LOG)/pytest.log
 
 clean:  ## removes what was built
 	rm -rf build
