@@ -2,10 +2,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Public is every header except those that only sources include: by name, and the text of kernels.
+# Public is every header except the devices' own, the text of kernels and those named as internal
+# (tools/check_layers.py knows the same rule, and that no public header includes another kind).
 file(GLOB_RECURSE CUOP_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuop/*.h)
 set(CUOP_PUBLIC_HEADERS ${CUOP_HEADERS})
-list(FILTER CUOP_PUBLIC_HEADERS EXCLUDE REGEX "(_kernels|_internal|isa)\\.h$|/jit/(cpu|kernels)/")
+list(FILTER CUOP_PUBLIC_HEADERS EXCLUDE REGEX "/(cpu|cuda|kernels)/|_(kernels|internal)\\.h$")
 # cuop/cuop.h includes them all; written here, it cannot forget one.
 set(CUOP_UMBRELLA "// Everything that cuOP offers. Written by CMake.\n#pragma once\n\n")
 foreach(header IN LISTS CUOP_PUBLIC_HEADERS)

@@ -98,9 +98,9 @@ def layer_of(include: str) -> str | None:
 
 
 def is_public(path: str) -> bool:
-    """Whether users include this header (the same rule as cmake/Install.cmake)."""
-    is_inner = re.search(r"(_kernels|_internal|isa)\.h$|/jit/(cpu|kernels)/", path)
-    return path.startswith("src/") and path.endswith(".h") and not is_inner
+    """Whether this header below src/ is installed (the same rule as cmake/Install.cmake)."""
+    is_internal = re.search(r"/(cpu|cuda|kernels)/|_(kernels|internal)\.h$", path)
+    return path.endswith(".h") and not is_internal
 
 
 def check_layer(path: str, include: str) -> str | None:
@@ -112,6 +112,8 @@ def check_layer(path: str, include: str) -> str | None:
         return f"includes {include}, which is in no layer"
     if ORDER.index(other) > ORDER.index(own):
         return f"layer {own} includes {include} of the higher layer {other}"
+    if is_public(path) and not is_public(include):
+        return f"public header includes {include}, which is internal and not installed"
     if other in FORBIDDEN.get(own, ()):
         return f"layer {own} is pure and includes {include} of layer {other}"
     return None

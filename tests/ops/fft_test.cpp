@@ -10,7 +10,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/fft/line_transform.h"
+#include "cuop/ops/fft/line_transform_internal.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop {

@@ -91,6 +91,14 @@ def test_public_headers_are_plain():
     assert findings("src/cuop/ops/fft/fft_kernels.h", "#ifdef NDEBUG", "#endif") == []
 
 
+def test_public_headers_include_no_internal_ones():
+    for internal in ("cuop/ops/fft/fft_kernels.h", "cuop/backend/cpu/thread_pool.h"):
+        (found,) = findings("src/cuop/ops/fft/fft.h", f'#include "{internal}"')
+        assert "internal" in found
+        assert findings("src/cuop/ops/fft/fft_internal.h", f'#include "{internal}"') == []
+        assert findings("src/cuop/ops/fft/fft.cpp", f'#include "{internal}"') == []
+
+
 def test_header_without_guard_and_long_file_are_reported():
     assert any("#pragma once" in str(f) for f in check_layers.check_text("src/cuop/core/a.h", ""))
     limit = check_layers.LINE_LIMIT

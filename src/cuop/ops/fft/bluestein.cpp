@@ -3,7 +3,7 @@
 #include <numbers>
 #include <vector>
 
-#include "cuop/ops/fft/line_transform.h"
+#include "cuop/ops/fft/line_transform_internal.h"
 
 namespace cuop::spectral {
 

@@ -9,7 +9,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/fft/fft_lines.h"
+#include "cuop/ops/fft/fft_lines_internal.h"
 #include "cuop/ops/output.h"
 
 namespace cuop {

@@ -5,8 +5,8 @@
 #include <new>
 
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/ops/fft/fft_lines.h"
-#include "cuop/ops/fft/line_transform.h"
+#include "cuop/ops/fft/fft_lines_internal.h"
+#include "cuop/ops/fft/line_transform_internal.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop::spectral {

@@ -1,10 +1,10 @@
-#include "cuop/ops/fft/line_transform.h"
-
 #include <cmath>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <tuple>
+
+#include "cuop/ops/fft/line_transform_internal.h"
 
 namespace cuop::spectral {
 
