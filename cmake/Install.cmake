@@ -32,6 +32,7 @@ install(TARGETS cuop EXPORT cuop-targets
 foreach(module cuop_mpi cuop_dnn)
   if(TARGET ${module})
     # Opened at run time by libcuop.so, which looks for it at its own side.
+    set_target_properties(${module} PROPERTIES INSTALL_RPATH $ORIGIN)
     install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
   endif()
 endforeach()
