@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "cuop/backend/slot.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/arrange.h"
+#include "cuop/ops/output.h"
+#include "cuop/ops/stencil/stencil.h"
+#include "cuop/ops/stencil/stencil_kernels.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, int64_t, const Tensor&,
+                             double*)>
+    kJacobi{"jacobi2d", &kernels::jacobi_cpu};
+constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const Tensor&,
+                             double*)>
+    kJacobiRows{"jacobi2d_rows", &kernels::jacobi_rows_cpu};
+constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, double*)>
+    kResidualRows{"poisson_residual_rows", &kernels::residual_rows_cpu};
+
+/// `halo` is how many more rows `u` has than the right-hand side.
+void check_problem(const char* who, const Tensor& u, const Tensor& rhs, int64_t halo, double dx) {
+  visit_dtype(FloatTypes{}, u.dtype(), who, [](auto) {});
+  common_device(who, {&u, &rhs});
+  if (u.ndim() != 2 || rhs.ndim() != 2 || u.shape(0) != rhs.shape(0) + halo ||
+      u.shape(1) != rhs.shape(1)) {
+    throw ShapeError(cat(who, ": u of shape ", u.shape(), " and rhs of shape ", rhs.shape(),
+                         " do not fit; u needs ", halo, " more rows and as many columns"));
+  }
+  if (u.dtype() != rhs.dtype()) {
+    throw DTypeError(
+        cat(who, ": u is ", u.dtype(), " and rhs is ", rhs.dtype(), "; they must be equal"));
+  }
+  if (!(dx > 0.0) || !std::isfinite(dx)) {
+    throw ExecutionError(cat(who, ": dx is ", dx, ", it must be positive and finite"));
+  }
+}
+
+double sum(const double* values, int64_t count) {
+  return std::accumulate(values, values + count, 0.0);
+}
+
+/// One row more on each side: zeros, or the row of the opposite side.
+Tensor with_halo(const Tensor& u, Boundary boundary) {
+  const std::pair<int64_t, int64_t> widths[] = {{1, 1}, {0, 0}};
+  return pad(u, widths, boundary == Boundary::kZero ? PadMode::kConstant : PadMode::kWrap);
+}
+
+}  // namespace
+
+double JacobiSweep::squared_norm() const {
+  return sum(row_norms.data(), static_cast<int64_t>(row_norms.size()));
+}
+
+JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& options,
+                      const Tensor* out) {
+  const trace::Span span("jacobi2d", "op");
+  check_problem("jacobi2d", u, rhs, 0, options.dx);
+  if (options.iterations < 0 || !(options.tolerance >= 0.0)) {
+    throw ExecutionError(cat("jacobi2d: iterations (", options.iterations, ") and tolerance (",
+                             options.tolerance, ") must not be negative"));
+  }
+  const Tensor result = prepare_output("jacobi2d", out, u.shape(), u.dtype(), u.device());
+  check_same_or_no_overlap("jacobi2d", result, u, "u");
+  check_no_overlap("jacobi2d", result, rhs, "rhs");
+  const int64_t height = u.shape(0);
+  const Tensor f = contiguous(rhs);
+  JacobiResult answer;
+  Tensor current = contiguous(u);
+  const int64_t most = kernels::sweeps_per_pass(u.shape(1), 1, itemsize(u.dtype()));
+  std::vector<double> norms(static_cast<size_t>(most * height));
+  Tensor spare;
+  bool is_done = u.size() == 0;
+  while (!is_done && answer.sweeps < options.iterations) {
+    const int64_t now = std::min(most, options.iterations - answer.sweeps);
+    const Tensor next = spare.is_defined() ? spare : empty(u.shape(), u.dtype(), u.device());
+    kJacobi(u.device(), current, f, options.dx, options.boundary, now, next, norms.data());
+    int64_t taken = 0;
+    while (taken < now && !is_done) {
+      answer.update_norm = std::sqrt(sum(norms.data() + taken * height, height));
+      is_done = answer.update_norm < options.tolerance;
+      ++taken;
+    }
+    if (taken < now) {  // converged within the pass: repeat it up to there, for that sweep's values
+      kJacobi(u.device(), current, f, options.dx, options.boundary, taken, next, norms.data());
+    }
+    spare = answer.sweeps == 0 ? Tensor() : current;  // the caller's u is not ours to write
+    current = next;
+    answer.sweeps += taken;
+  }
+  copy_into(result, current);
+  answer.u = result;
+  const std::vector<double> rest =
+      poisson_residual_rows(with_halo(result, options.boundary), rhs, options.dx, options.boundary);
+  answer.residual_norm = std::sqrt(sum(rest.data(), height));
+  return answer;
+}
+
+JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                          const Tensor* out) {
+  const trace::Span span("jacobi2d_rows", "op");
+  check_problem("jacobi2d_rows", padded, rhs, 2, dx);
+  const Tensor result =
+      prepare_output("jacobi2d_rows", out, rhs.shape(), rhs.dtype(), rhs.device());
+  check_no_overlap("jacobi2d_rows", result, padded, "padded");
+  check_no_overlap("jacobi2d_rows", result, rhs, "rhs");
+  JacobiSweep sweep{result, std::vector<double>(static_cast<size_t>(rhs.shape(0)), 0.0)};
+  if (result.size() == 0) return sweep;
+  const bool is_direct = result.is_contiguous();
+  const Tensor dense = is_direct ? result : empty(rhs.shape(), rhs.dtype(), rhs.device());
+  kJacobiRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, dense,
+              sweep.row_norms.data());
+  if (!is_direct) copy_into(result, dense);
+  return sweep;
+}
+
+std::vector<double> poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx,
+                                          Boundary boundary) {
+  check_problem("poisson_residual_rows", padded, rhs, 2, dx);
+  std::vector<double> norms(static_cast<size_t>(rhs.shape(0)), 0.0);
+  if (rhs.size() > 0) {
+    kResidualRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, norms.data());
+  }
+  return norms;
+}
+
+}  // namespace cuop

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <vector>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/stencil/row_pipeline.h"
+#include "cuop/ops/stencil/stencil_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+template <class T>
+const StencilLoops<T>& loops() {
+  static const StencilLoops<T>& chosen = isa::choose(
+      []<class Level>(Level) -> const StencilLoops<T>& { return stencil_loops<Level, T>(); });
+  return chosen;
+}
+
+/// The element at any column: wrapped around, or 0 outside.
+template <class T>
+T at_column(const T* row, int64_t column, int64_t width, Boundary boundary) {
+  if (column >= 0 && column < width) return row[column];
+  if (boundary == Boundary::kZero) return T{0};
+  return row[((column % width) + width) % width];
+}
+
+/// One row of a stencil from the 2r+1 rows around it.
+template <class T>
+class TapRow {
+ public:
+  TapRow(const TapList& list, int64_t width, Boundary boundary)
+      : list_(list), width_(width), boundary_(boundary) {
+    for (const Tap& tap : list.taps) weights_.push_back(static_cast<T>(tap.weight));
+  }
+
+  void operator()(const T* const* rows, T* out) const {
+    // Columns whose neighbours are all inside go through the vector loop.
+    const int64_t begin = std::min(list_.column_radius, width_);
+    const int64_t end = std::max(begin, width_ - list_.column_radius);
+    for (int64_t j = 0; j < begin; ++j) out[j] = edge(rows, j);
+    for (int64_t j = end; j < width_; ++j) out[j] = edge(rows, j);
+    if (begin == end) return;
+    std::vector<const T*> inputs;
+    inputs.reserve(list_.taps.size());
+    for (const Tap& tap : list_.taps) inputs.push_back(row_of(rows, tap) + begin + tap.column);
+    loops<T>().weighted_sum(inputs.data(), weights_.data(), static_cast<int64_t>(inputs.size()),
+                            end - begin, out + begin);
+  }
+
+ private:
+  const T* row_of(const T* const* rows, const Tap& tap) const {
+    return rows[tap.row + list_.row_radius];
+  }
+  T edge(const T* const* rows, int64_t j) const {
+    T sum{0};
+    for (size_t n = 0; n < list_.taps.size(); ++n) {
+      const Tap& tap = list_.taps[n];
+      const T term = weights_[n] * at_column(row_of(rows, tap), j + tap.column, width_, boundary_);
+      sum = n == 0 ? term : sum + term;
+    }
+    return sum;
+  }
+
+  const TapList& list_;
+  int64_t width_;
+  Boundary boundary_;
+  std::vector<T> weights_;
+};
+
+/// One row of a Jacobi sweep; answers the sum of squares of the update.
+template <class T>
+class JacobiRow {
+ public:
+  JacobiRow(double dx, int64_t width, Boundary boundary)
+      : dx2_(static_cast<T>(dx * dx)), width_(width), boundary_(boundary) {}
+
+  double operator()(const T* const* rows, const T* rhs, T* out) const {
+    const int64_t inner = std::max<int64_t>(0, width_ - 2);
+    double norm = 0.0;
+    if (inner > 0) {
+      norm =
+          loops<T>().jacobi(rows[0] + 1, rows[2] + 1, rows[1] + 1, rhs + 1, dx2_, inner, out + 1);
+    }
+    for (int64_t j = 0; j < width_; j += std::max<int64_t>(1, width_ - 1)) {
+      const T west = at_column(rows[1], j - 1, width_, boundary_);
+      const T east = at_column(rows[1], j + 1, width_, boundary_);
+      out[j] = (((rows[0][j] + rows[2][j]) + (west + east)) - dx2_ * rhs[j]) * T(0.25);
+      const double update = static_cast<double>(out[j] - rows[1][j]);
+      norm += update * update;
+    }
+    return norm;
+  }
+
+ private:
+  T dx2_;
+  int64_t width_;
+  Boundary boundary_;
+};
+
+template <class T>
+double residual_row(const T* const* rows, const T* rhs, double scale, int64_t width,
+                    Boundary boundary) {
+  const int64_t inner = std::max<int64_t>(0, width - 2);
+  double norm = 0.0;
+  if (inner > 0) {
+    norm = loops<T>().residual(rows[0] + 1, rows[2] + 1, rows[1] + 1, rhs + 1, scale, inner);
+  }
+  for (int64_t j = 0; j < width; j += std::max<int64_t>(1, width - 1)) {
+    const double west = static_cast<double>(at_column(rows[1], j - 1, width, boundary));
+    const double east = static_cast<double>(at_column(rows[1], j + 1, width, boundary));
+    const double sum =
+        (static_cast<double>(rows[0][j]) + static_cast<double>(rows[2][j])) + (west + east);
+    const double laplacian = (sum - 4.0 * static_cast<double>(rows[1][j])) * scale;
+    const double rest = static_cast<double>(rhs[j]) - laplacian;
+    norm += rest * rest;
+  }
+  return norm;
+}
+
+/// Calls step(rows, i) for every row i of a grid whose halo rows lie in `padded`, in parallel.
+template <class T, class Step>
+void for_padded_rows(const T* padded, int64_t height, int64_t width, int64_t radius, Step&& step) {
+  constexpr int64_t kGrain = 1 << 15;
+  backend::parallel_for(height, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width)),
+                        [&](int64_t begin, int64_t end) {
+                          std::vector<const T*> rows(static_cast<size_t>(2 * radius + 1));
+                          for (int64_t i = begin; i < end; ++i) {
+                            for (size_t k = 0; k < rows.size(); ++k) {
+                              rows[k] = padded + (i + static_cast<int64_t>(k)) * width;
+                            }
+                            step(rows.data(), i);
+                          }
+                        });
+}
+
+template <class F>
+void visit_float(const Tensor& tensor, F&& f) {
+  visit_dtype(FloatTypes{}, tensor.dtype(), "stencil",
+              [&](auto tag) { f(typename decltype(tag)::type{}); });
+}
+
+}  // namespace
+
+int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize) {
+  constexpr int64_t kCacheBytes = 512 << 10;  // half of a second-level cache
+  constexpr int64_t kMost = 16;
+  const int64_t kept = (2 * row_radius + 1) * std::max<int64_t>(1, width) * itemsize;
+  return std::clamp<int64_t>(kCacheBytes / kept, 1, kMost);
+}
+
+void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
+                 const Tensor& out) {
+  visit_float(grid, [&](auto zero) {
+    using T = decltype(zero);
+    const TapRow<T> row(taps, grid.shape(1), boundary);
+    RowPipeline<T> pipeline{grid.data<T>(),  out.data<T>(), grid.shape(0), grid.shape(1),
+                            taps.row_radius, sweeps,        boundary,      {},
+                            nullptr};
+    pipeline.step = [&](const T* const* rows, int64_t, T* to) {
+      row(rows, to);
+      return 0.0;
+    };
+    pipeline.run();
+  });
+}
+
+void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary boundary,
+                      const Tensor& out) {
+  visit_float(padded, [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t width = out.shape(1);
+    const TapRow<T> row(taps, width, boundary);
+    T* to = out.data<T>();
+    for_padded_rows(padded.data<T>(), out.shape(0), width, taps.row_radius,
+                    [&](const T* const* rows, int64_t i) { row(rows, to + i * width); });
+  });
+}
+
+void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
+                const Tensor& out, double* row_norms) {
+  visit_float(u, [&](auto zero) {
+    using T = decltype(zero);
+    const JacobiRow<T> row(dx, u.shape(1), boundary);
+    const T* f = rhs.data<T>();
+    RowPipeline<T> pipeline{u.data<T>(), out.data<T>(), u.shape(0), u.shape(1), 1,
+                            sweeps,      boundary,      {},         row_norms};
+    pipeline.step = [&](const T* const* rows, int64_t i, T* to) {
+      return row(rows, f + i * u.shape(1), to);
+    };
+    pipeline.run();
+  });
+}
+
+void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                     const Tensor& out, double* row_norms) {
+  visit_float(padded, [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t width = out.shape(1);
+    const JacobiRow<T> row(dx, width, boundary);
+    const T* f = rhs.data<T>();
+    T* to = out.data<T>();
+    for_padded_rows(padded.data<T>(), out.shape(0), width, 1, [&](const T* const* rows, int64_t i) {
+      row_norms[i] = row(rows, f + i * width, to + i * width);
+    });
+  });
+}
+
+void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                       double* row_norms) {
+  visit_float(padded, [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t width = rhs.shape(1);
+    const T* f = rhs.data<T>();
+    for_padded_rows(padded.data<T>(), rhs.shape(0), width, 1, [&](const T* const* rows, int64_t i) {
+      row_norms[i] = residual_row(rows, f + i * width, 1.0 / (dx * dx), width, boundary);
+    });
+  });
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,120 @@
+#include <algorithm>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/ops/stencil/stencil_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+/// A group of taps at once: the partial sum stays in a register.
+template <int Taps, bool IsFirst, class T>
+void add_group(const T* const* inputs, const T* weights, int64_t count, T* __restrict out) {
+  const T* in[Taps];
+  T weight[Taps];
+  for (int n = 0; n < Taps; ++n) {
+    in[n] = inputs[n];
+    weight[n] = weights[n];
+  }
+#pragma GCC ivdep
+  for (int64_t j = 0; j < count; ++j) {
+    T sum = IsFirst ? weight[0] * in[0][j] : out[j] + weight[0] * in[0][j];
+    for (int n = 1; n < Taps; ++n) sum += weight[n] * in[n][j];
+    out[j] = sum;
+  }
+}
+
+template <class T>
+void weighted_sum(const T* const* inputs, const T* weights, int64_t taps, int64_t count, T* out) {
+  // Pieces that stay in the first-level cache while the groups follow each other.
+  constexpr int64_t kPiece = 1024;
+  if (taps == 0) std::fill(out, out + count, T{0});
+  for (int64_t begin = 0; begin < count; begin += kPiece) {
+    const int64_t length = std::min(kPiece, count - begin);
+    for (int64_t n = 0; n < taps;) {
+      const T* in[9];
+      const auto group = [&](auto first_only, auto size) {
+        constexpr int kSize = decltype(size)::value;
+        for (int k = 0; k < kSize; ++k) in[k] = inputs[n + k] + begin;
+        add_group<kSize, decltype(first_only)::value>(in, weights + n, length, out + begin);
+        n += kSize;
+      };
+      const auto sized = [&](auto first_only) {
+        const int64_t left = taps - n;
+        if (left >= 9) {
+          group(first_only, std::integral_constant<int, 9>{});
+        } else if (left >= 5) {
+          group(first_only, std::integral_constant<int, 5>{});
+        } else if (left >= 3) {
+          group(first_only, std::integral_constant<int, 3>{});
+        } else {
+          group(first_only, std::integral_constant<int, 1>{});
+        }
+      };
+      if (n == 0) {
+        sized(std::true_type{});
+      } else {
+        sized(std::false_type{});
+      }
+    }
+  }
+}
+
+/// Sums in as many lanes as the widest vectors have, in double, lane by lane at the end: the same
+/// additions at every instruction set.
+constexpr int kLanes = 16;
+
+template <class Term>
+double sum_in_lanes(int64_t count, Term&& term) {
+  double lanes[kLanes] = {};
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l) lanes[l] += term(j + l);
+  }
+  for (int l = 0; j < count; ++j, ++l) lanes[l] += term(j);
+  double total = 0.0;
+  for (double lane : lanes) total += lane;
+  return total;
+}
+
+template <class T>
+double jacobi(const T* north, const T* south, const T* center, const T* rhs, T dx2, int64_t count,
+              T* __restrict out) {
+#pragma GCC ivdep
+  for (int64_t j = 0; j < count; ++j) {
+    out[j] = (((north[j] + south[j]) + (center[j - 1] + center[j + 1])) - dx2 * rhs[j]) * T(0.25);
+  }
+  return sum_in_lanes(count, [&](int64_t j) {
+    const double update = static_cast<double>(out[j] - center[j]);
+    return update * update;
+  });
+}
+
+template <class T>
+double residual(const T* north, const T* south, const T* center, const T* rhs, double scale,
+                int64_t count) {
+  return sum_in_lanes(count, [&](int64_t j) {
+    const double sum = (static_cast<double>(north[j]) + static_cast<double>(south[j])) +
+                       (static_cast<double>(center[j - 1]) + static_cast<double>(center[j + 1]));
+    const double laplacian = (sum - 4.0 * static_cast<double>(center[j])) * scale;
+    const double rest = static_cast<double>(rhs[j]) - laplacian;
+    return rest * rest;
+  });
+}
+
+template <class T>
+constexpr StencilLoops<T> kLoops{&weighted_sum<T>, &jacobi<T>, &residual<T>};
+
+}  // namespace
+
+template <>
+const StencilLoops<float>& stencil_loops<isa::CUOP_ISA, float>() {
+  return kLoops<float>;
+}
+template <>
+const StencilLoops<double>& stencil_loops<isa::CUOP_ISA, double>() {
+  return kLoops<double>;
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,61 @@
+// Stencil kernels of the CPU. Sums are plain products and additions in a fixed order, so edges,
+// interiors, row blocks and instruction sets agree bit by bit.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cuop/core/tensor.h"
+#include "cuop/ops/stencil/stencil.h"
+
+namespace cuop::kernels {
+
+/// A weight of a stencil and where it applies: out(i, j) += weight * in(i + row, j + column).
+struct Tap {
+  int64_t row = 0;
+  int64_t column = 0;
+  double weight = 0.0;
+};
+struct TapList {
+  int64_t row_radius = 0;
+  int64_t column_radius = 0;
+  std::vector<Tap> taps;  ///< only weights that are not zero, in row-major order
+};
+
+/// `sweeps` applications to the contiguous `grid` [h, w].
+void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
+                 const Tensor& out);
+/// One application to rows with their halos: `padded` is [h + 2 row_radius, w].
+void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary boundary,
+                      const Tensor& out);
+
+/// `sweeps` Jacobi sweeps over `u` [h, w]; row_norms[sweep * h + row] becomes the sum of squares of
+/// that row's update.
+void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
+                const Tensor& out, double* row_norms);
+void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                     const Tensor& out, double* row_norms);
+/// Sums of squares of rhs - (N + S + E + W - 4 u) / dx^2, row by row.
+void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                       double* row_norms);
+/// How many sweeps over rows of this width are best done in one pass over memory.
+int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize);
+
+/// The inner loops over the columns of one row.
+template <class T>
+struct StencilLoops {
+  /// out[j] = sum_n weights[n] * inputs[n][j], added in the order of n.
+  void (*weighted_sum)(const T* const* inputs, const T* weights, int64_t taps, int64_t count,
+                       T* out);
+  /// out[j] = (north[j] + south[j] + (center[j-1] + center[j+1]) - dx2 * rhs[j]) / 4; answers the
+  /// sum of squares of out - center.
+  double (*jacobi)(const T* north, const T* south, const T* center, const T* rhs, T dx2,
+                   int64_t count, T* out);
+  /// The sum of squares of rhs[j] - (N + S + W + E - 4 center[j]) * scale.
+  double (*residual)(const T* north, const T* south, const T* center, const T* rhs, double scale,
+                     int64_t count);
+};
+template <class Level, class T>
+const StencilLoops<T>& stencil_loops();
+
+}  // namespace cuop::kernels

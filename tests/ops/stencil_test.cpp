@@ -1,0 +1,149 @@
+#include "cuop/ops/stencil/stencil.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/error.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/arrange.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/random/random.h"
+#include "cuop/ops/stencil/stencil_kernels.h"
+
+namespace cuop {
+namespace {
+
+Tensor numbers(const Shape& shape, DType dtype, uint64_t seed) {
+  Generator generator(seed);
+  return normal(shape, 0, 1, {.dtype = dtype, .generator = &generator});
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = contiguous(a), y = contiguous(b);
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
+}
+
+Tensor halo(const Tensor& grid, int64_t rows, Boundary boundary) {
+  const std::pair<int64_t, int64_t> widths[] = {{rows, rows}, {0, 0}};
+  return pad(grid, widths, boundary == Boundary::kZero ? PadMode::kConstant : PadMode::kWrap);
+}
+
+class StencilSplit : public testing::TestWithParam<std::tuple<Boundary, DType>> {};
+
+TEST_P(StencilSplit, RowBlocksWithHalosGiveTheBitsOfTheWhole) {
+  const auto [boundary, dtype] = GetParam();
+  const Tensor grid = numbers({67, 45}, dtype, 1), kernel = numbers({5, 3}, dtype, 2);
+  const Tensor whole = stencil2d(grid, kernel, boundary);
+  const Tensor padded = halo(grid, 2, boundary);
+  for (const int64_t block : {1, 7, 32, 67}) {
+    for (int64_t begin = 0; begin < 67; begin += block) {
+      const int64_t end = std::min<int64_t>(67, begin + block);
+      const Tensor part = stencil2d_rows(slice(padded, 0, begin, end + 4), kernel, boundary);
+      ASSERT_TRUE(same_bits(part, slice(whole, 0, begin, end)));
+    }
+  }
+}
+
+TEST_P(StencilSplit, ManySweepsInAPassAreSweepsOneByOne) {
+  const auto [boundary, dtype] = GetParam();
+  for (const Shape& shape : {Shape{300, 21}, Shape{5, 64}, Shape{1, 1}, Shape{2, 3}}) {
+    const Tensor kernel = numbers({3, 5}, dtype, 4);
+    Tensor step = numbers(shape, dtype, 3);
+    const Tensor fused = stencil2d(step, kernel, boundary, 19);
+    for (int i = 0; i < 19; ++i) step = stencil2d(step, kernel, boundary);
+    ASSERT_TRUE(same_bits(fused, step)) << shape;
+  }
+}
+
+TEST_P(StencilSplit, JacobiSweepsOverBlocksAreTheWholeSweeps) {
+  const auto [boundary, dtype] = GetParam();
+  const Tensor u = numbers({61, 34}, dtype, 5), rhs = numbers({61, 34}, dtype, 6);
+  Tensor current = u;
+  double norm = 0;
+  for (int sweep = 0; sweep < 9; ++sweep) {
+    const Tensor padded = halo(current, 1, boundary);
+    std::vector<Tensor> parts;
+    std::vector<double> norms;
+    for (int64_t begin = 0; begin < 61; begin += 17) {
+      const int64_t end = std::min<int64_t>(61, begin + 17);
+      const JacobiSweep part =
+          jacobi2d_rows(slice(padded, 0, begin, end + 2), slice(rhs, 0, begin, end), 0.5, boundary);
+      parts.push_back(part.u);
+      norms.insert(norms.end(), part.row_norms.begin(), part.row_norms.end());
+    }
+    current = concatenate(parts);
+    norm = std::sqrt(JacobiSweep{current, norms}.squared_norm());
+  }
+  const JacobiResult whole = jacobi2d(u, rhs, {0.5, boundary, 9, 0.0});
+  EXPECT_TRUE(same_bits(whole.u, current));
+  EXPECT_EQ(whole.update_norm, norm);
+  EXPECT_EQ(whole.sweeps, 9);
+}
+
+INSTANTIATE_TEST_SUITE_P(BoundariesAndTypes, StencilSplit,
+                         testing::Combine(testing::Values(Boundary::kZero, Boundary::kPeriodic),
+                                          testing::Values(DType::kFloat32, DType::kFloat64)));
+
+TEST(Stencil, ThreadsDoNotChangeBits) {
+  const Tensor grid = numbers({512, 40}, DType::kFloat32, 7);
+  const Tensor kernel = from_values<double>({3, 3}, kLaplacian9pt);
+  const Tensor many = stencil2d(grid, kernel, Boundary::kPeriodic, 10);
+  backend::set_thread_count(1);
+  const Tensor one = stencil2d(grid, kernel, Boundary::kPeriodic, 10);
+  backend::set_thread_count(0);
+  EXPECT_TRUE(same_bits(many, one));
+}
+
+template <class T>
+std::vector<double> run_loops(isa::Level level) {
+  const int64_t count = 77;
+  const auto& loops = isa::choose(level, []<class L>(L) -> const kernels::StencilLoops<T>& {
+    return kernels::stencil_loops<L, T>();
+  });
+  std::vector<std::vector<T>> rows(12, std::vector<T>(count + 2));
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t j = 0; j < rows[r].size(); ++j) {
+      rows[r][j] = static_cast<T>(std::sin(static_cast<double>(r * 31 + j * j)));
+    }
+  }
+  std::vector<const T*> inputs;
+  for (const auto& row : rows) inputs.push_back(row.data() + 1);
+  std::vector<T> out(count);
+  std::vector<double> all;
+  loops.weighted_sum(inputs.data(), rows[3].data(), 12, count, out.data());
+  all.insert(all.end(), out.begin(), out.end());
+  all.push_back(
+      loops.jacobi(inputs[0], inputs[1], inputs[2], inputs[3], T(0.3), count, out.data()));
+  all.insert(all.end(), out.begin(), out.end());
+  all.push_back(loops.residual(inputs[0], inputs[1], inputs[2], inputs[3], 2.5, count));
+  return all;
+}
+
+TEST(StencilLoops, EveryInstructionSetGivesTheSameBits) {
+  for (const isa::Level level : {isa::Level::kV3, isa::Level::kV4}) {
+    if (!isa::is_supported(level)) continue;
+    EXPECT_EQ(run_loops<float>(level), run_loops<float>(isa::Level::kBaseline));
+    EXPECT_EQ(run_loops<double>(level), run_loops<double>(isa::Level::kBaseline));
+  }
+}
+
+TEST(Jacobi, StopsAtTheFirstSweepBelowTheTolerance) {
+  const Tensor rhs = numbers({24, 24}, DType::kFloat64, 8);
+  const Tensor start = zeros({24, 24}, DType::kFloat64);
+  const JacobiResult result = jacobi2d(start, rhs, {1.0, Boundary::kZero, 100000, 1e-9});
+  EXPECT_LT(result.update_norm, 1e-9);
+  const JacobiResult before = jacobi2d(start, rhs, {1.0, Boundary::kZero, result.sweeps - 1, 0.0});
+  EXPECT_GE(before.update_norm, 1e-9);
+  const JacobiResult same = jacobi2d(start, rhs, {1.0, Boundary::kZero, result.sweeps, 0.0});
+  EXPECT_TRUE(same_bits(result.u, same.u));
+  EXPECT_LT(result.residual_norm, 1e-8);
+}
+
+}  // namespace
+}  // namespace cuop
