@@ -121,6 +121,21 @@ TEST(DistTensor, FailsOnEveryRankAndGoesOn) {
   });
 }
 
+TEST(Redistribute, ReducesWholeTensors) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    const Tensor mine = swap_axes(full({2, 3}, comm->rank() + 1, DType::kFloat32), 0, 1);
+    EXPECT_EQ(values(all_reduce(comm, mine, ReduceOp::kSum)), std::vector<double>(6, 6.0));
+    const Tensor most = reduce_to(comm, mine, ReduceOp::kMax, 1);
+    EXPECT_EQ(most.is_defined(), comm->rank() == 1);
+    if (most.is_defined()) {
+      EXPECT_EQ(values(most), std::vector<double>(6, 3.0));
+    }
+    const Tensor odd = comm->rank() == 2 ? full({5}, 1) : mine;
+    EXPECT_THAT(failure_of([&] { all_reduce(comm, odd, ReduceOp::kSum); }),
+                HasSubstr("all_reduce sum of float32 (5,)"));
+  });
+}
+
 TEST(Combine, FoldsPartialResultsInRankOrder) {
   for (const int ranks : kRanks) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {

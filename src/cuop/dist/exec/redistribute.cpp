@@ -4,6 +4,9 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/comm/checks.h"
+#include "cuop/dist/header.h"
+#include "cuop/ops/copy/copy.h"
 
 namespace cuop::dist {
 
@@ -39,6 +42,31 @@ Tensor gather(const DistTensor& x, int root) {
 
 Tensor gather_all(const DistTensor& x) {
   return redistribute(x, Sharding::replicated(x.sharding().mesh())).local();
+}
+
+Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op) {
+  Tensor result;
+  run_together(
+      *comm, cat("all_reduce ", name(op), " of ", header_of(tensor)),
+      [&] {
+        check_reducible("all_reduce", tensor.dtype(), op);
+        result = clone(tensor);
+      },
+      [&] { comm->all_reduce(result.data(), result.data(), result.size(), result.dtype(), op); });
+  return result;
+}
+
+Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op, int root) {
+  Tensor result;
+  run_together(
+      *comm, cat("reduce ", name(op), " of ", header_of(tensor), " to rank ", root),
+      [&] {
+        check_rank("reduce", root, comm->size());
+        check_reducible("reduce", tensor.dtype(), op);
+        result = clone(tensor);
+      },
+      [&] { comm->reduce(result.data(), result.data(), result.size(), result.dtype(), op, root); });
+  return comm->rank() == root ? result : Tensor();
 }
 
 }  // namespace cuop::dist

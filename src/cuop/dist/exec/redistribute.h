@@ -14,6 +14,11 @@ Tensor gather(const DistTensor& x, int root = 0);
 /// The whole tensor on every rank.
 Tensor gather_all(const DistTensor& x);
 
+/// Every rank's `tensor`, all of one shape and dtype, combined element by element in rank order: on
+/// every rank, or on `root` and undefined elsewhere.
+Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op);
+Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op, int root = 0);
+
 /// As `redistribute`, for use inside a call whose arguments are already agreed on.
 DistTensor moved_to(const DistTensor& x, const Sharding& sharding);
 /// The part of `x` that this rank holds.

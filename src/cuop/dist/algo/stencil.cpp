@@ -1,0 +1,96 @@
+#include "cuop/dist/algo/stencil.h"
+
+#include <algorithm>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/exec/redistribute.h"
+#include "cuop/dist/exec/sweep.h"
+
+namespace cuop::dist {
+namespace {
+
+constexpr int64_t kMaxDepth = 16;
+
+Plan plan_stencil(const std::vector<Placement>& inputs, Boundary boundary, int64_t iterations,
+                  const std::optional<Sharding>& output, const Machine& machine,
+                  const std::string& strategy) {
+  if (inputs.size() != 2) throw ExecutionError("stencil_2d: the kernel was not given");
+  const Placement& grid = inputs[0];
+  const Placement& kernel = inputs[1];
+  if (grid.shape.ndim() != 2) {
+    throw ShapeError(cat("stencil_2d: a grid of 2 dimensions is needed, given ", grid.shape));
+  }
+  if (kernel.shape.ndim() != 2 || kernel.shape[0] % 2 == 0 || kernel.shape[1] % 2 == 0) {
+    throw ShapeError(cat("stencil_2d: the kernel has shape ", kernel.shape,
+                         "; needed are 2 dimensions of odd size"));
+  }
+  if (!is_floating(grid.dtype)) {
+    throw DTypeError(cat("stencil_2d: a floating grid is needed, given ", grid.dtype));
+  }
+  if (iterations < 0) {
+    throw ExecutionError(
+        cat("stencil_2d: ", iterations, " iterations were given, needed are 0 or more"));
+  }
+  SweepProblem problem;
+  problem.op = "stencil_2d";
+  problem.inputs = {grid};
+  problem.whole = {kernel};
+  problem.radius = kernel.shape[0] / 2;
+  problem.is_periodic = boundary == Boundary::kPeriodic;
+  problem.iterations = iterations;
+  problem.flops_per_cell = 2.0 * static_cast<double>(element_count(kernel.shape));
+  problem.max_depth = std::clamp<int64_t>(iterations, 1, kMaxDepth);
+  problem.wanted = output;
+  return plan_sweeps(problem, machine, strategy);
+}
+
+DistTensor execute_stencil(const Plan& plan, const std::vector<DistTensor>& inputs,
+                           Boundary boundary, int64_t iterations) {
+  const DistTensor grid = moved_to(inputs[0], plan.inputs[0].sharding);
+  const Tensor kernel = moved_to(inputs[1], plan.inputs[1].sharding).local();
+  const int64_t radius = inputs[1].shape(0) / 2;
+  const int64_t depth = plan.setting("depth");
+  SweptRows rows(grid.comm(), grid.local(), grid.sharding().owner_boxes(grid.shape()), grid.shape(),
+                 radius * depth, boundary == Boundary::kPeriodic);
+  for (int64_t done = 0; done < iterations; done += depth) {
+    rows.exchange_halo();
+    const int64_t sweeps = std::min(depth, iterations - done);
+    for (int64_t left = sweeps - 1; left >= 0; --left) {
+      rows.sweep(radius, radius * left, [&](const Tensor& padded, int64_t, const Tensor& out) {
+        cuop::stencil2d_rows(padded, kernel, boundary, &out);
+      });
+    }
+  }
+  return DistTensor(grid.comm_ptr(), grid.sharding(), grid.shape(), grid.dtype(),
+                    rows.is_empty() ? grid.local() : rows.block());
+}
+
+Operation operation(Boundary boundary, int64_t iterations) {
+  const auto plan = [=](const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
+                        const Machine& machine, const std::string& strategy) {
+    return plan_stencil(inputs, boundary, iterations, output, machine, strategy);
+  };
+  const auto execute = [=](const Plan& made, const std::vector<DistTensor>& inputs) {
+    return execute_stencil(made, inputs, boundary, iterations);
+  };
+  const char* name = boundary == Boundary::kPeriodic ? "periodic" : "zero";
+  return {cat("stencil_2d boundary ", name, ", iterations ", iterations),
+          {"grid", "kernel"},
+          plan,
+          execute};
+}
+
+}  // namespace
+
+DistTensor stencil_2d(const DistTensor& grid, const DistTensor& kernel, Boundary boundary,
+                      int64_t iterations, const CallOptions& call) {
+  return run_sharded(operation(boundary, iterations), {grid, kernel}, call);
+}
+
+Tensor stencil_2d_from_root(const CommunicatorPtr& comm, const Tensor& grid, const Tensor& kernel,
+                            Boundary boundary, int64_t iterations, const CallOptions& call) {
+  return run_rooted(comm, operation(boundary, iterations), {grid, kernel}, call);
+}
+
+}  // namespace cuop::dist
