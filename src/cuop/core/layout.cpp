@@ -42,6 +42,7 @@ Extent extent(const Layout& layout) {
 }
 
 bool may_self_overlap(const Layout& layout) {
+  if (layout.is_contiguous()) return false;
   std::vector<std::pair<int64_t, int64_t>> axes;  // |stride|, size
   for (int i = 0; i < layout.ndim(); ++i) {
     if (layout.shape[i] == 0) return false;

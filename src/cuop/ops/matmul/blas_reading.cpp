@@ -1,9 +1,8 @@
-#include "cuop/ops/matmul/blas_reading_internal.h"
-
 #include <algorithm>
 
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/blas_reading_internal.h"
 
 namespace cuop::kernels {
 

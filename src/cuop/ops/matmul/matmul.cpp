@@ -1,6 +1,7 @@
 #include "cuop/ops/matmul/matmul.h"
 
 #include <cmath>
+#include <utility>
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
@@ -16,7 +17,7 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<void(const kernels::Product&)> kMatmul{"matmul", &kernels::matmul_cpu};
+constexpr backend::Slot<void(kernels::Product&)> kMatmul{"matmul", &kernels::matmul_cpu};
 
 bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
 
@@ -53,13 +54,15 @@ Shape batch_of(const Tensor& matrices) {
       std::span<const int64_t>(matrices.shape().begin(), static_cast<size_t>(matrices.ndim() - 2)));
 }
 
-Tensor with_batch(const Tensor& matrices, Shape batch) {
+Tensor with_batch(Tensor matrices, Shape batch) {
+  if (matrices.ndim() == 2 && batch.empty()) return matrices;
   batch.push_back(matrices.shape(matrices.ndim() - 2));
   batch.push_back(matrices.shape(matrices.ndim() - 1));
   return broadcast_to(matrices, batch);
 }
 
 Shape batch_shape(const char* who, const Tensor& a, const Tensor& b) {
+  if (a.ndim() == 2 && b.ndim() == 2) return {};
   try {
     return broadcast_shapes(batch_of(a), batch_of(b), who);
   } catch (const ShapeError&) {
@@ -102,11 +105,15 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
   check_no_overlap(who, result, a, "a");
   check_no_overlap(who, result, b, "b");
   if (result.size() == 0) return result;
-  span.add_flops(2.0 * static_cast<double>(result.size()) * static_cast<double>(inner));
-  span.add_bytes(a.nbytes() + b.nbytes() + result.nbytes());
+  if (trace::is_recording()) {
+    span.add_flops(2.0 * static_cast<double>(result.size()) * static_cast<double>(inner));
+    span.add_bytes(a.nbytes() + b.nbytes() + result.nbytes());
+  }
 
-  p.a = with_batch(cast(p.a, dtype), batch);
-  p.b = with_batch(cast(p.b, dtype), batch);
+  if (p.a.dtype() != dtype) p.a = cast(p.a, dtype);
+  if (p.b.dtype() != dtype) p.b = cast(p.b, dtype);
+  p.a = with_batch(std::move(p.a), batch);
+  p.b = with_batch(std::move(p.b), batch);
   p.c = result;
   if (a.ndim() == 1) p.c = unsqueeze(p.c, p.c.ndim() - (b.ndim() > 1 ? 1 : 0));
   if (b.ndim() == 1) p.c = unsqueeze(p.c, -1);

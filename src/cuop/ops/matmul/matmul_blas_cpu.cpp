@@ -1,5 +1,7 @@
 // Products that BLAS computes. Operands are handed over where they lie, as transposes when their
 // strides say so; only what BLAS cannot read is copied.
+#include <utility>
+
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/convert.h"
@@ -23,19 +25,17 @@ bool is_single(const Tensor& t) {
 }
 
 /// A stack times one matrix is one tall product when the rows of the stack follow each other.
-Product merge_batch(const Product& p) {
-  if (p.c.ndim() == 2 || p.conjugate_a || !is_single(p.b)) return p;
+void merge_batch(Product& p) {
+  if (p.c.ndim() == 2 || p.conjugate_a || !is_single(p.b)) return;
   const auto merged = [](const Tensor& t) {
     const int64_t columns = t.shape().back();
     return try_reshape(t.layout(), {columns == 0 ? 0 : t.size() / columns, columns});
   };
   const auto a = merged(p.a), c = merged(p.c);
-  if (!a || !c || p.a.size() == 0) return p;
-  Product result = p;
-  result.a = p.a.with_layout(*a);
-  result.c = p.c.with_layout(*c);
-  while (result.b.ndim() > 2) result.b = select(result.b, 0, 0);
-  return result;
+  if (!a || !c || p.a.size() == 0) return;
+  p.a = p.a.with_layout(*a);
+  p.c = p.c.with_layout(*c);
+  while (p.b.ndim() > 2) p.b = select(p.b, 0, 0);
 }
 
 /// One product; a single row or column goes to the matrix-vector routine, which streams better.
@@ -92,6 +92,13 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
   const T* const a_data = p.a.data<T>();
   const T* const b_data = p.b.data<T>();
   T* const c_data = p.c.data<T>();
+  if (r == 0) {
+    call.a = a_data;
+    call.b = b_data;
+    call.c = c_data;
+    multiply(call);
+    return;
+  }
   const BatchOffsets batch(p);
   const auto one = [&](int64_t i) {
     const BatchOffsets::Offsets offsets = batch(i);
@@ -118,19 +125,17 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
 
 }  // namespace
 
-void matmul_blas_cpu(const Product& given) {
-  Product p = merge_batch(given);
+void matmul_blas_cpu(Product& p) {
+  merge_batch(p);
   auto c = reading(p.c);
   if (c && c->trans != Trans::kNone && !p.conjugate_a) {  // C^T = B^T A^T
-    const Tensor a = swap_axes(p.b, -1, -2);
-    p.b = swap_axes(p.a, -1, -2);
-    p.a = a;
-    p.c = swap_axes(p.c, -1, -2);
+    std::swap(p.a, p.b);
+    for (Tensor* t : {&p.a, &p.b, &p.c}) *t = swap_axes(*t, -1, -2);
     c = reading(p.c);
   }
-  const bool is_direct = c && c->trans == Trans::kNone;
-  const Tensor target = p.c;
-  if (!is_direct) {
+  Tensor target;  // where the result goes when BLAS cannot write it there
+  if (!c || c->trans != Trans::kNone) {
+    target = p.c;
     p.c = p.beta.to_complex() == std::complex<double>(0)
               ? empty(target.shape(), target.dtype(), target.device())
               : clone(target);
@@ -148,7 +153,7 @@ void matmul_blas_cpu(const Product& given) {
   }
   visit_dtype(FloatComplexTypes{}, p.c.dtype(), "matmul",
               [&]<class T>(TypeTag<T>) { run<T>(p, *a, *b, c->ld); });
-  if (!is_direct) copy_into(target, p.c);
+  if (target.is_defined()) copy_into(target, p.c);
 }
 
 }  // namespace cuop::kernels

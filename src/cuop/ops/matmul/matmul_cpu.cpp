@@ -30,7 +30,7 @@ BatchOffsets::Offsets BatchOffsets::operator()(int64_t index) const {
   return offsets;
 }
 
-void matmul_cpu(const Product& product) {
+void matmul_cpu(Product& product) {
   const DType dtype = product.c.dtype();
   if (is_integer(dtype) || is_bool(dtype)) {
     matmul_integer_cpu(product);

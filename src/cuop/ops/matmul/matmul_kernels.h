@@ -16,9 +16,9 @@ struct Product {
   bool conjugate_a = false;
 };
 
-/// The entry for the CPU; the ones below are its parts by dtype.
-void matmul_cpu(const Product& product);
-void matmul_blas_cpu(const Product& product);     ///< float32, float64, complex64, complex128
+/// The entry for the CPU; the ones below are its parts by dtype. They may rearrange the product.
+void matmul_cpu(Product& product);
+void matmul_blas_cpu(Product& product);           ///< float32, float64, complex64, complex128
 void matmul_half_cpu(const Product& product);     ///< float16, bfloat16
 void matmul_integer_cpu(const Product& product);  ///< integers and bool
 
