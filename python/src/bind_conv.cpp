@@ -25,8 +25,8 @@ or 'direct'. Raises ShapeError, DTypeError, and ExecutionError for a variant tha
       [convolution](Arg<Tensor> x, Arg<Tensor> w, std::optional<Arg<Tensor>> bias,
                     Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation, int64_t groups,
                     std::string_view variant, std::optional<Tensor> out) {
-        const ConvOptions options{*stride, *padding, *dilation, groups,
-                                  parse_conv_variant(variant)};
+        const ConvOptions options{*stride, *padding, *dilation, groups, parse_conv_variant(variant),
+                                  nullptr};
         return convolution(x, w, bias ? bias->operator->() : nullptr, options, pointer(out));
       },
       "x"_a, "w"_a, "bias"_a = nb::none(), nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
@@ -55,7 +55,7 @@ void bind_conv(nb::module_& m) {
       [](Arg<Tensor> x, Arg<Tensor> w, Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation,
          int64_t groups, std::string_view variant) {
         return name(conv_variant(
-            x, w, {*stride, *padding, *dilation, groups, parse_conv_variant(variant)}));
+            x, w, {*stride, *padding, *dilation, groups, parse_conv_variant(variant), nullptr}));
       },
       "x"_a, "w"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
       "groups"_a = 1, "variant"_a = "auto",

@@ -66,6 +66,20 @@ TEST(Conv, RanksThatAreThreadsRunSideBySide) {
   }
 }
 
+TEST(Conv, KeptWeightsServeOtherSizesToo) {
+  const Tensor w = whole_numbers({32, 16, 3, 3}, 2);
+  for (const ConvVariant variant : runnable()) {
+    ConvWeightCache cache;
+    for (const int64_t size : {14, 9, 14}) {
+      const Tensor x = whole_numbers({1, 16, size, size}, 1);
+      ConvOptions options{.variant = variant};
+      const auto expected = values(conv2d(x, w, nullptr, options));
+      options.cache = &cache;
+      EXPECT_EQ(values(conv2d(x, w, nullptr, options)), expected) << name(variant) << size;
+    }
+  }
+}
+
 TEST(Conv, PreparedPrimitivesAreRebuiltAfterRelease) {
   if (!backend::dnn::info().is_available) GTEST_SKIP() << backend::dnn::info().reason;
   const Tensor x = whole_numbers({1, 3, 9, 9}, 1), w = whole_numbers({4, 3, 3, 3}, 2);

@@ -34,12 +34,16 @@ struct Module {
     info.path = lib.path();
     info.version = lib.require_function<CuopDnnVersion>("cuop_dnn_version")();
     run_conv = lib.require_function<CuopDnnRunConv>("cuop_dnn_conv");
+    new_weights = lib.require_function<CuopDnnNewWeights>("cuop_dnn_new_weights");
+    free_weights = lib.require_function<CuopDnnFreeWeights>("cuop_dnn_free_weights");
     release = lib.require_function<CuopDnnRelease>("cuop_dnn_release");
   }
 
   DynLib lib;
   Info info;
   CuopDnnRunConv* run_conv = nullptr;
+  CuopDnnNewWeights* new_weights = nullptr;
+  CuopDnnFreeWeights* free_weights = nullptr;
   CuopDnnRelease* release = nullptr;
 };
 
@@ -48,17 +52,29 @@ const Module& module() {
   return found;
 }
 
+void require_module() {
+  if (!module().info.is_available) {
+    throw DeviceError(cat("oneDNN: not available: ", module().info.reason));
+  }
+}
+
 }  // namespace
 
 const Info& info() { return module().info; }
 
-void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias, float* y) {
-  if (!info().is_available) throw DeviceError(cat("oneDNN: not available: ", info().reason));
+void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias, float* y,
+          void* kept) {
+  require_module();
   problem.threads = thread_count();
   char error[512] = "";
-  if (module().run_conv(&problem, x, w, bias, y, error, sizeof(error)) != 0) {
+  if (module().run_conv(&problem, x, w, bias, y, kept, error, sizeof(error)) != 0) {
     throw ExecutionError(cat("oneDNN: ", error));
   }
+}
+
+std::shared_ptr<void> new_weights() {
+  require_module();
+  return {module().new_weights(), module().free_weights};
 }
 
 void release() {

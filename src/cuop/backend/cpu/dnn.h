@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "cuop/backend/cpu/dnn_abi.h"
@@ -21,7 +22,11 @@ const Info& info();
 /// y <- convolution of x with w plus bias (null without one) on thread_count() threads; the
 /// problem's `threads` is filled in here. Prepared primitives are kept for the next call of the
 /// same sizes. DeviceError without the library, ExecutionError with its reason when it refuses.
-void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias, float* y);
+void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias, float* y,
+          void* kept = nullptr);
+
+/// A place for the library's forms of weights that do not change; several threads may use it.
+std::shared_ptr<void> new_weights();
 
 /// Frees the memory of prepared primitives that no call is using.
 void release();

@@ -17,9 +17,12 @@ struct CuopDnnConv {
 
 /// "3.1.1, OpenMP".
 typedef const char* CuopDnnVersion();
-/// Row-major float32 arrays. 0, or 1 with a reason of at most `size` bytes in `error`.
+/// Row-major float32 arrays. 0, or 1 with a reason of at most `size` bytes in `error`. `kept`, when
+/// not null, holds oneDNN's forms of w, which must be the same in every call that passes it.
 typedef int CuopDnnRunConv(const CuopDnnConv* problem, const float* x, const float* w,
-                           const float* bias, float* y, char* error, int64_t size);
+                           const float* bias, float* y, void* kept, char* error, int64_t size);
+typedef void* CuopDnnNewWeights();
+typedef void CuopDnnFreeWeights(void* kept);
 /// Drops prepared primitives and their memory that is not in use.
 typedef void CuopDnnRelease();
 }

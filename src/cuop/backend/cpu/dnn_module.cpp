@@ -99,6 +99,17 @@ dnnl::convolution_forward::primitive_desc describe(const CuopDnnConv& p, const m
 #endif
 }
 
+bool is_one(int64_t value) { return value == 1; }
+
+/// With a kernel of 1 and stride 1: nothing is padded.
+bool keeps_size(const CuopDnnConv& p) { return std::equal(p.in, p.in + 3, p.out); }
+
+/// Weights in the library's formats, kept while they do not change.
+struct KeptWeights {
+  std::mutex mutex;
+  std::vector<memory> forms;
+};
+
 /// The library's buffers of one call: inputs and output in its formats, and scratch.
 struct Workspace {
   memory x, w, y, scratch;
@@ -120,18 +131,24 @@ class PreparedConv {
     w_ = plain(w);
     y_ = plain(y);
     bias_ = plain({p.out_channels});
-    conv_ = describe(p, chosen_by_library(x), chosen_by_library(w), bias_, chosen_by_library(y));
+    // A pointwise convolution is one product of row-major matrices: reordering its large images
+    // would cost more than the library's formats gain.
+    const bool is_pointwise = std::all_of(kernel.begin(), kernel.end(), is_one) &&
+                              std::all_of(p.stride, p.stride + 3, is_one) && keeps_size(p);
+    conv_ = describe(p, is_pointwise ? x_ : chosen_by_library(x), chosen_by_library(w), bias_,
+                     is_pointwise ? y_ : chosen_by_library(y));
     run_ = dnnl::convolution_forward(conv_);
     if (conv_.src_desc() != x_) x_in_ = reorder(x_, conv_.src_desc());
     if (conv_.weights_desc() != w_) w_in_ = reorder(w_, conv_.weights_desc());
     if (conv_.dst_desc() != y_) y_out_ = reorder(conv_.dst_desc(), y_);
   }
 
-  void run(const float* x, const float* w, const float* bias, float* y) {
-    const std::unique_ptr<Workspace> space = take();
+  void run(const float* x, const float* w, const float* bias, float* y, KeptWeights* kept) {
+    std::unique_ptr<Workspace> space = take(kept == nullptr);
     dnnl::stream stream(engine());
     const memory source = move_in(stream, x_in_, x_, x, space->x);
-    const memory weights = move_in(stream, w_in_, w_, w, space->w);
+    const memory weights = kept != nullptr && w_in_ ? kept_form(stream, w, *kept)
+                                                    : move_in(stream, w_in_, w_, w, space->w);
     const memory target(y_, engine(), y);
     std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, source},
                                               {DNNL_ARG_WEIGHTS, weights},
@@ -142,7 +159,7 @@ class PreparedConv {
     if (y_out_) y_out_.execute(stream, {{DNNL_ARG_FROM, space->y}, {DNNL_ARG_TO, target}});
     stream.wait();
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::make_unique<Workspace>(*space));
+    idle_.push_back(std::move(space));
   }
 
   /// Bytes of one workspace.
@@ -170,7 +187,25 @@ class PreparedConv {
     return room;
   }
 
-  std::unique_ptr<Workspace> take() {
+  memory kept_form(dnnl::stream& stream, const float* w, KeptWeights& kept) const {
+    const std::lock_guard lock(kept.mutex);
+    for (const memory& form : kept.forms) {
+      if (form.get_desc() == conv_.weights_desc()) return form;
+    }
+    memory form(conv_.weights_desc(), engine());
+    move_in(stream, w_in_, w_, w, form);
+    stream.wait();
+    kept.forms.push_back(form);
+    return form;
+  }
+
+  std::unique_ptr<Workspace> take(bool needs_weights) {
+    std::unique_ptr<Workspace> space = take_idle();
+    if (needs_weights && w_in_ && !space->w) space->w = memory(conv_.weights_desc(), engine());
+    return space;
+  }
+
+  std::unique_ptr<Workspace> take_idle() {
     {
       const std::lock_guard lock(mutex_);
       if (!idle_.empty()) {
@@ -181,7 +216,6 @@ class PreparedConv {
     }
     auto space = std::make_unique<Workspace>();
     if (x_in_) space->x = memory(conv_.src_desc(), engine());
-    if (w_in_) space->w = memory(conv_.weights_desc(), engine());
     if (y_out_) space->y = memory(conv_.dst_desc(), engine());
     space->scratch = memory(conv_.scratchpad_desc(), engine());
     return space;
@@ -253,15 +287,22 @@ __attribute__((visibility("default"))) const char* cuop_dnn_version() {
 
 __attribute__((visibility("default"))) int cuop_dnn_conv(const CuopDnnConv* problem, const float* x,
                                                          const float* w, const float* bias,
-                                                         float* y, char* error, int64_t size) {
+                                                         float* y, void* kept, char* error,
+                                                         int64_t size) {
   try {
     const ThreadScope threads(problem->threads);
-    cache().get(*problem)->run(x, w, bias, y);
+    cache().get(*problem)->run(x, w, bias, y, static_cast<KeptWeights*>(kept));
     return 0;
   } catch (const std::exception& e) {
     std::snprintf(error, static_cast<size_t>(size), "%s", e.what());
     return 1;
   }
+}
+
+__attribute__((visibility("default"))) void* cuop_dnn_new_weights() { return new KeptWeights; }
+
+__attribute__((visibility("default"))) void cuop_dnn_free_weights(void* kept) {
+  delete static_cast<KeptWeights*>(kept);
 }
 
 __attribute__((visibility("default"))) void cuop_dnn_release() { cache().clear(); }

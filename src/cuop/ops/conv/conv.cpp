@@ -119,6 +119,7 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
   check_operand(who, "w", w, x.dtype());
   kernels::Conv conv;
   conv.sizes = check_sizes(who, x.shape(), w.shape(), options, spatial);
+  conv.cache = options.cache;
   const bool has_bias = bias != nullptr && bias->is_defined();
   if (has_bias) {
     check_operand(who, "bias", *bias, x.dtype());

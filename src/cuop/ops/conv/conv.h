@@ -2,7 +2,8 @@
 // images.
 #pragma once
 
-#include <vector>
+#include <memory>
+#include <mutex>
 
 #include "cuop/core/tensor.h"
 
@@ -16,6 +17,13 @@ const char* name(ConvVariant variant);
 /// Inverse of `name`: auto, onednn, gemm, direct; ExecutionError names them.
 ConvVariant parse_conv_variant(std::string_view text);
 
+/// A place beside weights that do not change, where a variant keeps its own form of them from call
+/// to call. Several threads may use it.
+struct ConvWeightCache {
+  std::mutex mutex;
+  std::shared_ptr<void> onednn;
+};
+
 /// One value for each spatial axis, one value for all of them, or none (the default).
 struct ConvOptions {
   Dims stride{};    ///< default 1
@@ -23,6 +31,7 @@ struct ConvOptions {
   Dims dilation{};  ///< default 1
   int64_t groups = 1;
   ConvVariant variant = ConvVariant::kAuto;
+  ConvWeightCache* cache = nullptr;  ///< passing one says that it has seen no other w
 };
 
 /// x [N, C, spatial...], w [O, C / groups, kernel...], bias [O] or null -> [N, O, out...] with

@@ -26,6 +26,13 @@ CuopDnnConv to_problem(const ConvSizes& s, bool has_bias) {
   return p;
 }
 
+void* kept_weights(ConvWeightCache* cache) {
+  if (cache == nullptr) return nullptr;
+  const std::lock_guard lock(cache->mutex);
+  if (!cache->onednn) cache->onednn = backend::dnn::new_weights();
+  return cache->onednn.get();
+}
+
 }  // namespace
 
 std::string conv_obstacle_cpu(ConvVariant variant, DType dtype) {
@@ -55,7 +62,8 @@ ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype) {
 void conv_onednn_cpu(const Conv& conv) {
   const bool has_bias = conv.bias.is_defined();
   backend::dnn::conv(to_problem(conv.sizes, has_bias), conv.x.data<float>(), conv.w.data<float>(),
-                     has_bias ? conv.bias.data<float>() : nullptr, conv.y.data<float>());
+                     has_bias ? conv.bias.data<float>() : nullptr, conv.y.data<float>(),
+                     kept_weights(conv.cache));
 }
 
 void conv_cpu(const Conv& conv, ConvVariant variant) {

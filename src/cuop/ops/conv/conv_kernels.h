@@ -26,6 +26,7 @@ struct ConvSizes {
 struct Conv {
   ConvSizes sizes;
   Tensor x, w, bias, y;
+  ConvWeightCache* cache = nullptr;
 };
 
 void conv_cpu(const Conv& conv, ConvVariant variant);
