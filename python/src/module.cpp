@@ -24,4 +24,6 @@ NB_MODULE(_core, m) {
   cuop::python::bind_norm(m);
   cuop::python::bind_elementwise(m);
   cuop::python::bind_fusion(m);
+  nanobind::module_ dist = m.def_submodule("_dist", "The engine of cuop.dist.");
+  cuop::python::bind_comm(dist);
 }

@@ -9,6 +9,7 @@
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
 #include "cuop/dist/comm/exchange.h"
+#include "cuop/dist/comm/interrupt.h"
 #include "cuop/dist/comm/p2p_collectives.h"
 
 namespace cuop::dist {
@@ -98,6 +99,7 @@ class P2pCommunicator::Operation final : public Exchange {
     for (int looks = 1; !test(pending); ++looks) {
       comm_.watch_->check(name_);
       if (looks % kLooksPerClock == 0) {
+        check_interrupted();
         if (pending.request->moved() != moved) {  // slow is not dead
           moved = pending.request->moved();
           start = Clock::now();
@@ -106,6 +108,15 @@ class P2pCommunicator::Operation final : public Exchange {
         if (waited > comm_.timeout_) comm_.watch_->expire(name_, pending.peer, comm_.timeout_);
       }
       comm_.transport_->idle(looks);
+    }
+  }
+
+  void check_interrupted() {
+    try {
+      check_interrupt();
+    } catch (...) {
+      comm_.watch_->abort(cat(name_, " was interrupted"));
+      throw;
     }
   }
 

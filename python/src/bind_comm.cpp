@@ -1,0 +1,305 @@
+// Ranks: the communicator, objects between ranks, and how ranks come to be.
+#include <nanobind/stl/shared_ptr.h>
+
+#include <memory>
+#include <string>
+
+#include "binders.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/agree.h"
+#include "cuop/dist/comm/bootstrap.h"
+#include "cuop/dist/comm/interrupt.h"
+#include "cuop/dist/comm/launch.h"
+#include "cuop/dist/comm/mpi.h"
+#include "cuop/dist/comm/run_ranks.h"
+
+namespace cuop::python {
+
+namespace {
+
+using dist::Communicator;
+using CommPtr = std::shared_ptr<Communicator>;
+
+std::string pickle(nb::handle object) {
+  nb::module_ module = nb::module_::import_("pickle");
+  const nb::bytes bytes(module.attr("dumps")(object, module.attr("HIGHEST_PROTOCOL")));
+  return {bytes.c_str(), bytes.size()};
+}
+
+nb::object unpickle(const std::string& text) {
+  return nb::module_::import_("pickle").attr("loads")(nb::bytes(text.data(), text.size()));
+}
+
+/// An exception of Python on its way through C++ threads, with a short text for the other ranks.
+class PythonFailure : public std::exception {
+ public:
+  explicit PythonFailure(nb::python_error&& error)
+      : error_(std::make_shared<nb::python_error>(std::move(error))),
+        text_(nb::cast<std::string>(
+            nb::str("{}: {}").format(error_->type().attr("__name__"), nb::str(error_->value())))) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+  /// Makes it Python's current exception again.
+  void restore() const { nb::python_error(*error_).restore(); }
+
+ private:
+  std::shared_ptr<nb::python_error> error_;
+  std::string text_;
+};
+
+/// Calls `work` with the GIL, so that what it raises can travel.
+template <class Work>
+void with_gil(Work&& work) {
+  nb::gil_scoped_acquire gil;
+  try {
+    work();
+  } catch (nb::python_error& error) {
+    throw PythonFailure(std::move(error));
+  }
+}
+
+/// Pickles on this rank; an object that cannot be pickled raises on all ranks. Holds no GIL while
+/// it waits.
+std::string pickle_together(Communicator& comm, const char* call, nb::handle object) {
+  std::string text;
+  nb::gil_scoped_release release;
+  dist::prepare_together(comm, call, [&] { with_gil([&] { text = pickle(object); }); });
+  return text;
+}
+
+nb::object broadcast(Communicator& comm, nb::object object, int root) {
+  std::string text = pickle_together(comm, "broadcast", comm.rank() == root ? object : nb::none());
+  {
+    nb::gil_scoped_release release;
+    text = dist::broadcast_text(comm, text, root);
+  }
+  return comm.rank() == root ? object : unpickle(text);
+}
+
+nb::list all_gather(Communicator& comm, nb::handle object) {
+  const std::string text = pickle_together(comm, "all_gather", object);
+  std::vector<std::string> texts;
+  {
+    nb::gil_scoped_release release;
+    texts = dist::gather_texts(comm, text);
+  }
+  nb::list result;
+  for (const std::string& each : texts) result.append(unpickle(each));
+  return result;
+}
+
+std::vector<dist::Block> consecutive(const std::vector<int64_t>& lengths) {
+  std::vector<dist::Block> blocks;
+  int64_t offset = 0;
+  for (int64_t length : lengths) {
+    blocks.push_back({offset, length});
+    offset += length;
+  }
+  return blocks;
+}
+
+int64_t total(const std::vector<dist::Block>& blocks) {
+  return blocks.empty() ? 0 : blocks.back().offset + blocks.back().bytes;
+}
+
+std::vector<dist::Block> one_count_each(int ranks) {
+  return consecutive(std::vector<int64_t>(static_cast<size_t>(ranks), sizeof(int64_t)));
+}
+
+nb::object gather(Communicator& comm, nb::handle object, int root) {
+  const std::string text = pickle_together(comm, "gather", object);
+  std::vector<dist::Block> blocks;
+  std::string all;
+  {
+    nb::gil_scoped_release release;
+    const auto length = static_cast<int64_t>(text.size());
+    std::vector<int64_t> lengths(static_cast<size_t>(comm.size()));
+    comm.all_gather(&length, one_count_each(comm.size()), lengths.data());
+    blocks = consecutive(lengths);
+    if (comm.rank() == root) all.resize(static_cast<size_t>(total(blocks)));
+    comm.gather(text.data(), blocks, all.data(), root);
+  }
+  if (comm.rank() != root) return nb::none();
+  nb::list result;
+  for (const dist::Block& block : blocks) {
+    result.append(
+        unpickle(all.substr(static_cast<size_t>(block.offset), static_cast<size_t>(block.bytes))));
+  }
+  return result;
+}
+
+nb::object scatter(Communicator& comm, nb::handle objects, int root) {
+  std::string all;
+  std::vector<int64_t> lengths(static_cast<size_t>(comm.size()));
+  const auto prepare = [&] {
+    if (comm.rank() != root) return;
+    with_gil([&] {
+      const nb::list items(
+          nb::cast<nb::list>(nb::module_::import_("builtins").attr("list")(objects)));
+      if (static_cast<int>(items.size()) != comm.size()) {
+        throw ShapeError(
+            cat("scatter: ", items.size(), " objects were given for ", comm.size(), " ranks"));
+      }
+      for (size_t rank = 0; rank < items.size(); ++rank) {
+        const std::string text = pickle(items[rank]);
+        lengths[rank] = static_cast<int64_t>(text.size());
+        all += text;
+      }
+    });
+  };
+  std::string mine;
+  {
+    nb::gil_scoped_release release;
+    dist::prepare_together(comm, "scatter", prepare);
+    comm.broadcast(lengths.data(), static_cast<int64_t>(lengths.size() * sizeof(int64_t)), root);
+    const auto blocks = consecutive(lengths);
+    mine.resize(static_cast<size_t>(lengths[static_cast<size_t>(comm.rank())]));
+    comm.scatter(all.data(), blocks, mine.data(), root);
+  }
+  return unpickle(mine);
+}
+
+void send(Communicator& comm, nb::handle object, int dst, int tag) {
+  const std::string text = pickle(object);
+  nb::gil_scoped_release release;
+  const auto length = static_cast<int64_t>(text.size());
+  comm.send(&length, sizeof(length), dst, tag);
+  comm.send(text.data(), length, dst, tag);
+}
+
+nb::object recv(Communicator& comm, int src, int tag) {
+  std::string text;
+  {
+    nb::gil_scoped_release release;
+    int64_t length = 0;
+    comm.recv(&length, sizeof(length), src, tag);
+    text.resize(static_cast<size_t>(length));
+    comm.recv(text.data(), length, src, tag);
+  }
+  return unpickle(text);
+}
+
+nb::object sendrecv(Communicator& comm, nb::handle object, int dst, int src, int tag) {
+  const std::string out = pickle(object);
+  std::string in;
+  {
+    nb::gil_scoped_release release;
+    const auto out_length = static_cast<int64_t>(out.size());
+    int64_t in_length = 0;
+    comm.sendrecv(&out_length, sizeof(out_length), dst, &in_length, sizeof(in_length), src, tag);
+    in.resize(static_cast<size_t>(in_length));
+    comm.sendrecv(out.data(), out_length, dst, in.data(), in_length, src, tag);
+  }
+  return unpickle(in);
+}
+
+nb::list run_ranks(nb::callable work, int ranks) {
+  std::vector<nb::object> results(static_cast<size_t>(std::max(0, ranks)), nb::none());
+  {
+    nb::gil_scoped_release release;
+    dist::run_ranks(ranks, [&](const CommPtr& comm) {
+      with_gil([&] { results[static_cast<size_t>(comm->rank())] = work(comm); });
+    });
+  }
+  nb::list list;
+  for (nb::object& each : results) list.append(std::move(each));
+  return list;
+}
+
+nb::dict launcher() {
+  const dist::Launch launch = dist::detect_launch();
+  nb::dict result;
+  result["launcher"] = launch.launcher;
+  result["rank"] = launch.rank;
+  result["size"] = launch.size;
+  result["local_rank"] = launch.local_rank;
+  result["local_size"] = launch.local_size;
+  return result;
+}
+
+/// Ctrl-C ends a wait: the flag is looked at by the thread that Python gives signals to.
+void raise_pending_signal() {
+  with_gil([] {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  });
+}
+
+void bind_state(nb::class_<Communicator>& type) {
+  type.def_prop_ro("rank", &Communicator::rank, "This rank, 0 to size - 1.")
+      .def_prop_ro("size", &Communicator::size, "The number of ranks.")
+      .def_prop_ro("local_size", &Communicator::local_size, "Ranks on this host.")
+      .def_prop_ro(
+          "kind", [](const Communicator& comm) { return std::string(comm.kind()); },
+          "'self', 'thread', 'mpi' or 'socket'.")
+      .def_prop_rw("timeout", &Communicator::timeout, &Communicator::set_timeout,
+                   "Seconds that a wait lasts before it raises CommunicationError.")
+      .def_prop_ro("bytes_sent", &Communicator::bytes_sent,
+                   "Bytes that this rank has sent to other ranks so far.")
+      .def_prop_ro("failure", &Communicator::failure, Released(),
+                   "Why the communicator is unusable until all ranks recover, or ''.")
+      .def("abort", &Communicator::abort, "reason"_a, Released(),
+           "Wakes all ranks that wait; they raise CommunicationError with the reason. Not "
+           "collective.")
+      .def("recover", &Communicator::recover, Released(),
+           "All ranks meet after a failure and may go on. Collective; CommunicationError when one "
+           "does not come within the timeout.")
+      .def("barrier", &Communicator::barrier, Released(), "Returns when all ranks are here.")
+      .def("split", &Communicator::split, "color"_a, "key"_a = 0, Released(),
+           "The communicator of the ranks with the same color, ordered by key, then rank; None for "
+           "a negative color. Collective.")
+      .def("__repr__", [](const Communicator& comm) {
+        return cat("<cuop.dist.Communicator ", comm.kind(), " rank ", comm.rank(), " of ",
+                   comm.size(), ">");
+      });
+}
+
+void bind_objects(nb::class_<Communicator>& type) {
+  type.def("broadcast", &broadcast, "object"_a.none(), "root"_a = 0,
+           "Root's object on every rank. Objects travel pickled; one that cannot be pickled raises "
+           "on all ranks.")
+      .def("scatter", &scatter, "objects"_a.none() = nb::none(), "root"_a = 0,
+           "The r-th of root's objects on rank r.")
+      .def("gather", &gather, "object"_a.none(), "root"_a = 0,
+           "The list of all ranks' objects on root, None elsewhere.")
+      .def("all_gather", &all_gather, "object"_a.none(),
+           "The list of all ranks' objects on every rank.")
+      .def("send", &send, "object"_a.none(), "dst"_a, "tag"_a = 0,
+           "Sends an object to rank `dst`, which calls recv with the same tag (0 to 65535).")
+      .def("recv", &recv, "src"_a, "tag"_a = 0,
+           "The next object that rank `src` sent with the tag.")
+      .def("sendrecv", &sendrecv, "object"_a.none(), "dst"_a, "src"_a, "tag"_a = 0,
+           "Sends to `dst` and receives from `src` at once; returns what came.");
+}
+
+}  // namespace
+
+void bind_comm(nb::module_& m) {
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const PythonFailure& failure) {
+      failure.restore();
+    }
+  });
+  nb::class_<Communicator> type(
+      m, "Communicator",
+      "Ranks that work together. All ranks call the same operations in the same order. A failure "
+      "of one (an expired wait, an abort) raises CommunicationError on all, until all have called "
+      "`recover`.");
+  bind_state(type);
+  bind_objects(type);
+  m.def("world", &dist::world, Released(),
+        "The communicator of everybody who was started together: the thread's inside run_ranks, "
+        "MPI under mpirun, TCP under torchrun, one rank alone otherwise.");
+  m.def("run_ranks", &run_ranks, "work"_a, "ranks"_a,
+        "Calls work(comm) on `ranks` threads, each a rank with its own communicator (also world() "
+        "there); the list of what they returned. The first exception is raised here after it has "
+        "ended the waits of the other ranks.");
+  m.def("launcher", &launcher,
+        "How this process was started: launcher ('openmpi', 'hydra', 'pmix', 'srun', 'torchrun' or "
+        "'none'), rank, size, local_rank, local_size.");
+  m.def("mpi_unavailable_reason", &dist::mpi_unavailable_reason,
+        "'' when MPI can be used, else why not.");
+  dist::set_interrupt_check(&raise_pending_signal);
+}
+
+}  // namespace cuop::python

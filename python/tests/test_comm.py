@@ -1,0 +1,240 @@
+"""Ranks: threads of this process here, MPI processes through mpirun."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import cuop
+from cuop import dist
+
+
+@pytest.fixture(params=[1, 2, 3, 5])
+def ranks(request):
+    return request.param
+
+
+def test_results_come_in_rank_order(ranks):
+    assert dist.run_ranks(lambda comm: (comm.rank, comm.size), ranks) == [
+        (rank, ranks) for rank in range(ranks)
+    ]
+
+
+def test_world_is_the_thread_rank(ranks):
+    def work(comm):
+        world = dist.world()
+        assert (world.rank, world.kind) == (comm.rank, "thread")
+        return threading.get_ident()
+
+    assert len(set(dist.run_ranks(work, ranks))) == ranks
+    assert dist.world().kind == "self"
+
+
+def test_objects_travel(ranks):
+    def work(comm):
+        last = comm.size - 1
+        said = comm.broadcast({"from": comm.rank} if comm.rank == last else None, root=last)
+        part = comm.scatter([f"for {r}" for r in range(comm.size)] if comm.rank == 0 else None)
+        gathered = comm.gather(part * comm.rank, root=last)
+        everything = comm.all_gather([comm.rank] * comm.rank)
+        around = comm.sendrecv(comm.rank, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size)
+        comm.barrier()
+        return said, part, gathered, everything, around
+
+    for rank, (said, part, gathered, everything, around) in enumerate(dist.run_ranks(work, ranks)):
+        assert said == {"from": ranks - 1}
+        assert part == f"for {rank}"
+        expected = [f"for {r}" * r for r in range(ranks)]
+        assert gathered == (expected if rank == ranks - 1 else None)
+        assert everything == [[r] * r for r in range(ranks)]
+        assert around == (rank - 1) % ranks
+
+
+def test_send_and_recv():
+    def work(comm):
+        if comm.rank == 0:
+            comm.send("first", 1, tag=5)
+            comm.send(b"x" * 1_000_000, 1, tag=6)
+            return None
+        big = comm.recv(0, tag=6)
+        return len(big), comm.recv(0, tag=5)
+
+    def in_order(comm):
+        if comm.rank == 0:
+            comm.send("first", 1, tag=5)
+            comm.send(b"x" * 1_000_000, 1, tag=6)
+            return None
+        return comm.recv(0, tag=5), len(comm.recv(0, tag=6))
+
+    assert dist.run_ranks(in_order, 2)[1] == ("first", 1_000_000)
+    assert dist.run_ranks(work, 2)[1] == (1_000_000, "first")
+
+
+def test_split():
+    def work(comm):
+        half = comm.split(comm.rank % 2, -comm.rank)
+        alone = comm.split(0 if comm.rank == 0 else -1)
+        return half.all_gather(comm.rank), alone is None
+
+    results = dist.run_ranks(work, 5)
+    assert [r[0] for r in results] == [[4, 2, 0], [3, 1], [4, 2, 0], [3, 1], [4, 2, 0]]
+    assert [r[1] for r in results] == [False, True, True, True, True]
+
+
+def test_the_first_exception_is_raised_and_wakes_the_others():
+    woken = []
+
+    def work(comm):
+        if comm.rank == 1:
+            raise KeyError("lost")
+        try:
+            comm.barrier()
+        except cuop.CommunicationError as error:
+            woken.append((error.rank, str(error)))
+            raise
+
+    with pytest.raises(KeyError, match="lost"):
+        dist.run_ranks(work, 3)
+    assert len(woken) == 2
+    for rank, text in woken:
+        assert rank == 1
+        assert "KeyError" in text and "lost" in text
+
+
+def test_an_unpicklable_object_raises_on_all_ranks():
+    def work(comm):
+        with pytest.raises(Exception) as caught:
+            comm.all_gather(threading.Lock() if comm.rank == 1 else comm.rank)
+        return type(caught.value), str(caught.value), comm.all_gather(comm.rank)
+
+    results = dist.run_ranks(work, 3)
+    assert results[1][0] is TypeError
+    for rank in (0, 2):
+        assert results[rank][0] is cuop.CommunicationError
+        assert "rank 1 of 3 failed" in results[rank][1]
+    assert all(result[2] == [0, 1, 2] for result in results)  # and they go on
+
+
+def test_scatter_needs_one_object_per_rank():
+    def work(comm):
+        with pytest.raises((cuop.ShapeError, cuop.CommunicationError), match="2 objects"):
+            comm.scatter([1, 2] if comm.rank == 0 else None)
+
+    dist.run_ranks(work, 3)
+
+
+def test_timeout_and_recovery():
+    def work(comm):
+        comm.timeout = 0.2
+        if comm.rank == 2:
+            time.sleep(0.5)
+        with pytest.raises(cuop.CommunicationError, match="waited 0.2 s for rank 2"):
+            comm.barrier()
+        assert "waited" in comm.failure
+        comm.timeout = 20
+        comm.recover()
+        return comm.failure, comm.all_gather(comm.rank)
+
+    assert dist.run_ranks(work, 3) == [("", [0, 1, 2])] * 3
+
+
+def test_wrong_arguments():
+    comm = dist.world()
+    with pytest.raises(cuop.IndexError, match="rank 1 is out of range for 1 ranks"):
+        comm.broadcast(1, root=1)
+    with pytest.raises(cuop.ExecutionError, match="tag 65536"):
+        comm.send(1, 0, tag=65536)
+    with pytest.raises(cuop.ExecutionError, match="0 ranks"):
+        dist.run_ranks(print, 0)
+    comm.barrier()
+
+
+def test_launcher_of_a_plain_process():
+    assert dist.launcher() == {
+        "launcher": "none",
+        "rank": 0,
+        "size": 1,
+        "local_rank": 0,
+        "local_size": 1,
+    }
+
+
+def run_program(program, command, **environment):
+    return subprocess.run(
+        [*command, sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            **environment,
+        },
+    )
+
+
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "3"]
+needs_mpi = pytest.mark.skipif(
+    shutil.which("mpirun") is None or dist.mpi_unavailable_reason() != "",
+    reason="no mpirun, or " + dist.mpi_unavailable_reason(),
+)
+
+
+@needs_mpi
+def test_world_under_mpirun():
+    program = """
+        from cuop import dist
+        comm = dist.world()
+        assert comm.kind == "mpi" and dist.launcher()["launcher"] == "openmpi"
+        assert comm.all_gather(comm.rank) == [0, 1, 2]
+        print("rank", comm.rank)
+    """
+    done = run_program(program, MPIRUN)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n"))[1:] == ["rank 0", "rank 1", "rank 2"]
+
+
+@needs_mpi
+@pytest.mark.parametrize("how", ["raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)"])
+def test_a_lost_process_never_hangs_the_others(how):
+    program = f"""
+        from cuop import dist
+        comm = dist.world()
+        comm.timeout = 1
+        comm.barrier()
+        if comm.rank == 1:
+            {how}
+        comm.barrier()
+    """
+    start = time.monotonic()
+    done = run_program(program, MPIRUN)
+    assert done.returncode != 0
+    assert time.monotonic() - start < 30
+
+
+@needs_mpi
+def test_an_exception_on_one_mpi_rank_reaches_all():
+    program = """
+        import cuop
+        from cuop import dist
+        comm = dist.world()
+        try:
+            if comm.rank == 2:
+                raise ValueError("bad luck")
+            comm.barrier()
+        except ValueError as error:
+            comm.abort(str(error))
+        except cuop.CommunicationError as error:
+            assert error.rank == 2 and "bad luck" in str(error), error
+        comm.recover()
+        assert comm.all_gather(comm.rank) == [0, 1, 2]
+    """
+    done = run_program(program, MPIRUN)
+    assert done.returncode == 0, done.stderr

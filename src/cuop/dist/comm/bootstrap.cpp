@@ -1,0 +1,51 @@
+#include "cuop/dist/comm/bootstrap.h"
+
+#include <mutex>
+
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/current.h"
+#include "cuop/dist/comm/launch.h"
+#include "cuop/dist/comm/mpi.h"
+#include "cuop/dist/comm/self.h"
+
+namespace cuop::dist {
+
+namespace {
+
+std::shared_ptr<Communicator> connect_mpi(const Launch& launch) {
+  const std::string reason = mpi_unavailable_reason();
+  if (!reason.empty()) {
+    throw CommunicationError(
+        cat("world: ", launch.launcher, " started ", launch.size, " ranks, but ", reason));
+  }
+  auto comm = make_mpi_communicator();
+  if (comm->size() == launch.size) return comm;
+  throw CommunicationError(cat("world: ", launch.launcher, " started ", launch.size,
+                               " ranks, but the MPI that libcuop_mpi.so was built with sees ",
+                               comm->size(), ": it is not the MPI of this launcher"));
+}
+
+std::shared_ptr<Communicator> connect(const Launch& launch) {
+  if (launch.size == 1) return make_self_communicator();
+  if (launch.is_mpi()) return connect_mpi(launch);
+  throw CommunicationError(cat("world: ", launch.launcher, " started ", launch.size,
+                               " ranks without MPI; start them with mpirun"));
+}
+
+}  // namespace
+
+std::shared_ptr<Communicator> world() {
+  if (auto comm = current_communicator()) return comm;
+  static std::mutex mutex;
+  static auto* const process_world = new std::shared_ptr<Communicator>;  // outlives all statics
+  const std::lock_guard lock(mutex);
+  if (!*process_world) {
+    *process_world = connect(detect_launch());
+    backend::set_local_ranks((*process_world)->local_size());
+  }
+  return *process_world;
+}
+
+}  // namespace cuop::dist
