@@ -1,5 +1,10 @@
 """The BLAS operations against NumPy and SciPy in higher precision."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -250,3 +255,48 @@ def test_outputs_may_not_overlap_partly():
     a = z(3, 3)
     with pytest.raises(cuop.ExecutionError, match="shares memory with a"):
         cuop.trsm(a, z(3, 3), out=a)
+
+
+def run_with_library(path, code):
+    """A fresh interpreter with another BLAS library; answers what it printed."""
+    env = {**os.environ, "CUOP_BLAS_LIBRARY": str(path)}
+    env["PYTHONPATH"] = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_without_a_library_products_say_what_to_install():
+    code = """
+import cuop
+a = cuop.ones((2, 2))
+print((a.to("int32") @ a.to("int32")).to_numpy().sum(), cuop.blas_info()["available"])
+try:
+    a @ a
+except cuop.DeviceError as error:
+    print(error)
+"""
+    lines = run_with_library("/nowhere/libblas.so", code).splitlines()
+    assert lines[0] == "8 False"
+    assert "install OpenBLAS" in lines[1]
+    assert "/nowhere/libblas.so" in lines[1]
+
+
+NUMPY_BLAS = sorted(pathlib.Path(np.__file__).parent.with_name("numpy.libs").glob("*openblas*"))
+
+
+@pytest.mark.skipif(not NUMPY_BLAS, reason="this NumPy brings no OpenBLAS")
+def test_the_library_inside_numpy_serves_too():
+    code = """
+import numpy as np, cuop
+for dtype in ("float32", "complex128"):
+    a, b = np.arange(6).reshape(2, 3).astype(dtype), np.arange(12).reshape(3, 4).astype(dtype)
+    assert np.array_equal((cuop.tensor(a) @ cuop.tensor(b)).to_numpy(), a @ b)
+    x = np.ones(3, dtype)
+    assert np.array_equal(cuop.gemv(a, x).to_numpy(), a @ x)
+print(cuop.blas_info()["path"], cuop.blas_info()["integer_bits"])
+"""
+    path, bits = run_with_library(NUMPY_BLAS[0], code).split()
+    assert pathlib.Path(path).name == NUMPY_BLAS[0].name
+    assert bits == ("64" if "64_" in path else "32")

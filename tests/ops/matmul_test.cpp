@@ -74,6 +74,19 @@ TEST(Matmul, SplitsOverThreadsWithoutChangingTheResult) {
   EXPECT_EQ(one, naive(a, b));
 }
 
+TEST(Matmul, AMatrixTimesItsTransposeIsExactlySymmetric) {
+  for (const bool is_wide : {true, false}) {
+    Tensor a = whole_numbers({501, 33}, 9);
+    if (is_wide) a = transpose(whole_numbers({33, 501}, 9));
+    EXPECT_EQ(values(matmul(a, transpose(a))), naive(a, transpose(a)));
+    EXPECT_EQ(values(matmul(a, a, {.trans_b = true})), naive(a, transpose(a)));
+    Tensor fraction = cast(a, DType::kFloat64);
+    for (int64_t i = 0; i < fraction.size(); ++i) fraction.data<double>()[i] /= 3;
+    const Tensor gram = matmul(fraction, transpose(fraction));
+    EXPECT_EQ(values(gram), values(transpose(gram)));
+  }
+}
+
 TEST(Matmul, LargeIntegersCrossTileBorders) {
   const Tensor a = whole_numbers({270, 300}, 5, DType::kInt64);
   const Tensor b = whole_numbers({300, 290}, 6, DType::kInt64);

@@ -9,6 +9,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/blas_reading_internal.h"
+#include "cuop/ops/matmul/gram_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {
@@ -96,7 +97,11 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
     call.a = a_data;
     call.b = b_data;
     call.c = c_data;
-    multiply(call);
+    if (is_gram(p)) {
+      gram(call);
+    } else {
+      multiply(call);
+    }
     return;
   }
   const BatchOffsets batch(p);
