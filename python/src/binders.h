@@ -28,4 +28,9 @@ void bind_norm(nb::module_& m);
 void bind_elementwise(nb::module_& m);
 void bind_fusion(nb::module_& m);
 
+void bind_dist_plan(nb::module_& m);
+void bind_dist(nb::module_& m);
+void bind_dist_algo(nb::module_& m);
+void bind_dist_grid(nb::module_& m);
+
 }  // namespace cuop::python

@@ -26,4 +26,8 @@ NB_MODULE(_core, m) {
   cuop::python::bind_fusion(m);
   nanobind::module_ dist = m.def_submodule("_dist", "The engine of cuop.dist.");
   cuop::python::bind_comm(dist);
+  cuop::python::bind_dist_plan(dist);
+  cuop::python::bind_dist(dist);
+  cuop::python::bind_dist_algo(dist);
+  cuop::python::bind_dist_grid(dist);
 }

@@ -1,0 +1,53 @@
+"""The frame of every distributed call: errors as MPIError, results as the kind of the first input."""
+
+import contextlib
+
+import cuop
+from cuop import dist
+from distributed_gpu._arrays import kind_of, plain, to_kind
+
+
+class MPIError(RuntimeError):
+    """A failure of a distributed call, raised on every rank.
+
+    Attributes:
+        rank: the rank that failed, -1 when it is not known.
+        original: the exception of that rank on that rank itself, what reached this rank elsewhere.
+    """
+
+    def __init__(self, message, rank=-1, original=None):
+        super().__init__(message)
+        self.rank = rank
+        self.original = original
+
+
+@contextlib.contextmanager
+def mpi_errors(rank):
+    """Turns errors of cuop into MPIError; `rank` is the calling rank."""
+    try:
+        yield
+    except cuop.errors.Error as error:
+        failed = error.rank if isinstance(error, cuop.errors.CommunicationError) else rank
+        raise MPIError(str(error), failed, error) from error
+
+
+def from_root(function, mpi, arrays, *args, **kwargs):
+    """Calls function(comm, *arrays, *args, **kwargs) of cuop.dist's rank-0 forms.
+
+    Returns the result as the kind of the first array on rank 0, None elsewhere.
+    """
+    with announced(mpi, function.__name__):
+        inputs = [None if array is None else plain(array) for array in arrays]
+    with mpi_errors(mpi.get_rank()):
+        result = function(mpi.comm, *inputs, *args, **kwargs)
+    return None if result is None else to_kind(result, kind_of(arrays[0]))
+
+
+@contextlib.contextmanager
+def announced(mpi, call):
+    """Tells all ranks of an exception that this one meets before it can make its collective call."""
+    try:
+        yield
+    except Exception as error:
+        with mpi_errors(mpi.get_rank()):
+            dist.fail_together(mpi.comm, call, f"{type(error).__name__}: {error}")

@@ -1,0 +1,49 @@
+"""Matrix products, transposes and sums of arrays that lie on rank 0.
+
+Every rank makes the same call; arrays are given on rank 0 and are None elsewhere, the result comes
+back on rank 0 as the kind of the first array. The `distributor` argument is part of the documented
+signature; the plans do their own distributing. Errors raise MPIError on every rank.
+"""
+
+from cuop import dist
+from distributed_gpu._call import MPIError, from_root
+from distributed_gpu.cost_model import strategy_name
+
+__all__ = ["distributed_add", "distributed_matmul", "distributed_transpose"]
+
+
+def distributed_matmul(A, B, mpi, distributor, cost_model=None, strategy=None):
+    """A [M, K] @ B [K, N].
+
+    strategy: "row", "column", "block_2d", "k_split", "root" or a SplitStrategy; it wins over
+    `cost_model`, whose find_optimal_strategy(M, K, N) is asked on rank 0 otherwise. With neither
+    the built-in planner chooses; `cuop.dist.last_report()` tells what it chose and why.
+    """
+    if strategy is None and cost_model is not None:
+        strategy = _ask(cost_model, A, B, mpi)
+    return from_root(dist.matmul_from_root, mpi, [A, B], strategy=strategy_name(strategy))
+
+
+def _ask(cost_model, A, B, mpi):
+    """The cost model's strategy for rank 0's matrices, on every rank."""
+    answer = None
+    if mpi.is_master_process():
+        try:
+            (M, K), (_, N) = A.shape, B.shape
+            answer = strategy_name(cost_model.find_optimal_strategy(M, K, N))
+        except Exception as error:
+            answer = error
+    answer = mpi.broadcast(answer)
+    if isinstance(answer, Exception):
+        raise MPIError(f"distributed_matmul: the cost model failed: {answer}", 0, answer)
+    return answer
+
+
+def distributed_transpose(tensor, mpi, distributor, dim0=0, dim1=1):
+    """Dimensions dim0 and dim1 of an N-d array exchanged."""
+    return from_root(dist.transpose_from_root, mpi, [tensor], dim0, dim1)
+
+
+def distributed_add(A, B, mpi, distributor):
+    """A + B with broadcasting."""
+    return from_root(dist.add_from_root, mpi, [A, B])

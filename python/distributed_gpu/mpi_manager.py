@@ -1,0 +1,188 @@
+"""Ranks, objects and arrays between them."""
+
+import sys
+
+from cuop import dist
+from distributed_gpu._arrays import kind_of, plain, to_kind
+from distributed_gpu._call import MPIError, mpi_errors
+
+__all__ = ["MAX", "MIN", "PROD", "SUM", "MPIError", "MPIManager"]
+
+SUM, PROD, MAX, MIN = "sum", "prod", "max", "min"
+
+_FOLDS = {
+    SUM: lambda a, b: a + b,
+    PROD: lambda a, b: a * b,
+    MAX: max,
+    MIN: min,
+}
+
+
+class MPIManager:
+    """This process's (or thread's) place among the ranks, and messages between them.
+
+    Finds what it runs under: the ranks of mpirun, srun or torchrun, the threads of cuop.dist.run_ranks,
+    or a single rank in a plain `python script.py`. Errors raise MPIError on every rank.
+    """
+
+    def __init__(self, comm=None):
+        self.comm = dist.world() if comm is None else comm
+
+    def get_rank(self):
+        """This rank's number, from 0."""
+        return self.comm.rank
+
+    def get_size(self):
+        """How many ranks there are."""
+        return self.comm.size
+
+    def is_master_process(self):
+        """Whether this is rank 0."""
+        return self.comm.rank == 0
+
+    def get_gpu_id(self):
+        """The rank's GPU; -1 on CPU ranks."""
+        return -1
+
+    def barrier(self):
+        """Returns when all ranks have called it."""
+        with mpi_errors(self.get_rank()):
+            self.comm.barrier()
+
+    def synchronize(self):
+        """Waits for this rank's work and then for all ranks."""
+        self.barrier()
+
+    def check_health(self):
+        """Whether no failure of any rank is known; returns at once and is not a collective."""
+        return self.comm.failure == ""
+
+    def get_neighbors(self):
+        """(previous rank, next rank) in the line of ranks; None where there is none."""
+        rank, size = self.comm.rank, self.comm.size
+        return (rank - 1 if rank > 0 else None, rank + 1 if rank + 1 < size else None)
+
+    def print_master(self, *values):
+        """Prints on rank 0 only."""
+        if self.is_master_process():
+            print(*values, flush=True)
+
+    def print_all(self, *values):
+        """Prints on every rank, in rank order, with the rank's number."""
+        text = " ".join(str(value) for value in values)
+        lines = self.gather(text)
+        if lines is not None:
+            sys.stdout.write("".join(f"[rank {r}] {line}\n" for r, line in enumerate(lines)))
+            sys.stdout.flush()
+
+    # Objects, by pickle.
+
+    def broadcast(self, obj, root=0):
+        """Root's object on every rank."""
+        with mpi_errors(self.get_rank()):
+            return self.comm.broadcast(obj, root)
+
+    def scatter(self, objects, root=0):
+        """Element r of root's sequence on rank r."""
+        with mpi_errors(self.get_rank()):
+            return self.comm.scatter(objects, root)
+
+    def gather(self, obj, root=0):
+        """Every rank's object as a list on the root, None elsewhere."""
+        with mpi_errors(self.get_rank()):
+            return self.comm.gather(obj, root)
+
+    def allgather(self, obj):
+        """Every rank's object as a list on every rank."""
+        with mpi_errors(self.get_rank()):
+            return self.comm.all_gather(obj)
+
+    def reduce(self, obj, op=SUM, root=0):
+        """All objects combined in rank order, on the root; None elsewhere. `op` may be a function."""
+        objects = self.gather(obj, root)
+        return None if objects is None else _fold(objects, op)
+
+    def allreduce(self, obj, op=SUM):
+        """All objects combined in rank order, on every rank."""
+        return _fold(self.allgather(obj), op)
+
+    def send(self, obj, dest, tag=0):
+        """Sends an object to a rank that receives it."""
+        with mpi_errors(self.get_rank()):
+            self.comm.send(obj, dest, tag)
+
+    def recv(self, source, tag=0):
+        """Receives an object from a rank that sends it."""
+        with mpi_errors(self.get_rank()):
+            return self.comm.recv(source, tag)
+
+    def sendrecv(self, obj, dest, source, tag=0):
+        """Sends to one rank and receives from one, without deadlock."""
+        with mpi_errors(self.get_rank()):
+            return self.comm.sendrecv(obj, dest, source, tag)
+
+    # Arrays of any library; results are of the kind that was given (on the root, where only it
+    # has one).
+
+    def broadcast_tensor(self, tensor, root=0):
+        """Root's array on every rank."""
+        return self.place_tensor(tensor, lambda x: x.redistribute(self._replicated()).local, root)
+
+    def scatter_tensor(self, tensor, dim=0, root=0):
+        """Nearly equal blocks of root's array along `dim`: block r on rank r."""
+        return self.place_tensor(
+            tensor, lambda x: x.redistribute(self._split(x.ndim, dim)).local, root
+        )
+
+    def gather_tensor(self, tensor, dim=0, root=0):
+        """The ranks' arrays joined along `dim` on the root, None elsewhere."""
+        return self._joined(tensor, dim, lambda x: x.gather(root))
+
+    def allgather_tensor(self, tensor, dim=0):
+        """The ranks' arrays joined along `dim` on every rank."""
+        return self._joined(tensor, dim, lambda x: x.gather_all())
+
+    def allreduce_tensor(self, tensor, op=SUM):
+        """The ranks' arrays, of one shape and dtype, combined element by element on every rank."""
+        with mpi_errors(self.get_rank()):
+            result = dist.all_reduce(self.comm, plain(tensor), op)
+        return to_kind(result, kind_of(tensor))
+
+    def clear_pinned_pool(self):
+        """Frees pinned staging memory; CPU ranks have none."""
+
+    def _split(self, ndim, dim):
+        if not -ndim <= dim < ndim:
+            raise MPIError(
+                f"split: dim {dim} is out of range for {ndim} dimensions", self.comm.rank
+            )
+        spec = [None] * ndim
+        spec[dim] = "r"
+        return dist.Sharding(dist.Mesh.line(self.comm.size), dist.P(*spec))
+
+    def _replicated(self):
+        return dist.Sharding.replicated(dist.Mesh.line(self.comm.size))
+
+    def place_tensor(self, tensor, place, root=0):
+        """place(root's array as a DistTensor), which answers this rank's part, as root's kind."""
+        is_root = self.comm.rank == root
+        with mpi_errors(self.get_rank()):
+            whole = dist.DistTensor.from_root(self.comm, plain(tensor) if is_root else None, root)
+            local = place(whole)
+        kind = self.broadcast(kind_of(tensor) if is_root else None, root)
+        return to_kind(local, kind)
+
+    def _joined(self, tensor, dim, collect):
+        with mpi_errors(self.get_rank()):
+            result = collect(dist.DistTensor.from_parts(self.comm, plain(tensor), dim))
+        return to_kind(result, kind_of(tensor))
+
+
+def _fold(objects, op):
+    function = _FOLDS.get(op, op) if isinstance(op, str) else op
+    if not callable(function):
+        raise ValueError(f"op {op!r} was given, possible are {sorted(_FOLDS)} and functions of two")
+    result = objects[0]
+    for obj in objects[1:]:
+        result = function(result, obj)
+    return result

@@ -1,0 +1,79 @@
+"""Arrays in parts over the ranks."""
+
+import cuop
+from cuop import dist
+from distributed_gpu._arrays import kind_of, plain, to_kind
+from distributed_gpu._call import announced, mpi_errors
+
+__all__ = ["TensorDistributor"]
+
+
+class TensorDistributor:
+    """Splits arrays into blocks over the ranks of an MPIManager and joins them again.
+
+    Blocks are nearly equal, the first total % size of them one longer; they may be empty. Results
+    are of the kind of the array that was given.
+    """
+
+    def __init__(self, mpi):
+        self.mpi = mpi
+
+    def distribute(self, tensor, dim=0):
+        """This rank's block of rank 0's array along `dim`."""
+        return self.mpi.scatter_tensor(tensor, dim)
+
+    def gather(self, local, dim=0):
+        """The blocks joined along `dim` on rank 0, None elsewhere."""
+        return self.mpi.gather_tensor(local, dim)
+
+    def allgather(self, local, dim=0):
+        """The blocks joined along `dim` on every rank."""
+        return self.mpi.allgather_tensor(local, dim)
+
+    def broadcast(self, tensor, root=0):
+        """Root's array on every rank."""
+        return self.mpi.broadcast_tensor(tensor, root)
+
+    def distribute_with_broadcast(self, split, whole, split_dim=0):
+        """(this rank's block of rank 0's `split`, all of rank 0's `whole`)."""
+        return self.distribute(split, split_dim), self.broadcast(whole)
+
+    def reduce_sum(self, local):
+        """The sum of the ranks' arrays on rank 0, None elsewhere."""
+        with mpi_errors(self.mpi.get_rank()):
+            total = dist.reduce_to(self.mpi.comm, plain(local), "sum")
+        return to_kind(total, kind_of(local))
+
+    def calculate_split_sizes(self, total):
+        """The length of each rank's block of `total` indices."""
+        size = self.mpi.get_size()
+        return [total // size + (rank < total % size) for rank in range(size)]
+
+    def get_local_range(self, total):
+        """(start, stop) of this rank's block of `total` indices."""
+        sizes = self.calculate_split_sizes(total)
+        start = sum(sizes[: self.mpi.get_rank()])
+        return start, start + sizes[self.mpi.get_rank()]
+
+    def distribute_2d(self, A, B, grid_rows, grid_cols):
+        """(row block of A, column block of B) of this rank's place in a grid of ranks.
+
+        Rank r stands in grid row r // grid_cols and grid column r % grid_cols.
+        """
+        mesh = dist.Mesh((grid_rows, grid_cols), ("r", "c"))
+        rows = dist.Sharding(mesh, dist.P("r", None))
+        columns = dist.Sharding(mesh, dist.P(None, "c"))
+        return (
+            self.mpi.place_tensor(A, lambda x: x.redistribute(rows).local),
+            self.mpi.place_tensor(B, lambda x: x.redistribute(columns).local),
+        )
+
+    def gather_2d(self, C_local, grid_rows, grid_cols, M, N):
+        """The [M, N] matrix whose blocks lie in a grid of ranks, on rank 0; None elsewhere."""
+        mesh = dist.Mesh((grid_rows, grid_cols), ("r", "c"))
+        blocks = dist.Sharding(mesh, dist.P("r", "c"))
+        with announced(self.mpi, "gather_2d"):
+            local = cuop.asarray(plain(C_local))
+            whole = dist.DistTensor(self.mpi.comm, blocks, (M, N), local.dtype, local)
+        with mpi_errors(self.mpi.get_rank()):
+            return to_kind(whole.gather(), kind_of(C_local))

@@ -1,0 +1,234 @@
+// cuop.dist: meshes, shardings and distributed tensors.
+#include <nanobind/stl/variant.h>
+
+#include "binders.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/algo/elementwise.h"
+#include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/exec/redistribute.h"
+#include "dist_arguments.h"
+
+namespace cuop::python {
+
+namespace {
+
+using dist::DistTensor;
+using dist::Mesh;
+using dist::Sharding;
+using dist::Spec;
+
+/// None, the name of a mesh axis or several of them.
+using SpecEntry = std::optional<std::variant<std::string, std::vector<std::string>>>;
+
+Spec::Axes to_axes(const SpecEntry& entry) {
+  if (!entry) return {};
+  if (const auto* name = std::get_if<std::string>(&*entry)) return {*name};
+  return std::get<std::vector<std::string>>(*entry);
+}
+
+Spec to_spec(const nb::args& entries) {
+  std::vector<Spec::Axes> dims;
+  for (nb::handle entry : entries) {
+    SpecEntry given;
+    if (!nb::try_cast(entry, given)) {
+      throw ShapeError(
+          cat("P: ", nb::repr(entry).c_str(),
+              " was given; needed is None, the name of a mesh axis or a tuple of names"));
+    }
+    dims.push_back(to_axes(given));
+  }
+  return Spec(std::move(dims));
+}
+
+using Interval = std::pair<int64_t, int64_t>;
+
+std::vector<Interval> to_intervals(const Box& box) {
+  std::vector<Interval> intervals;
+  for (int axis = 0; axis < box.ndim(); ++axis)
+    intervals.push_back({box.low[axis], box.high[axis]});
+  return intervals;
+}
+
+void bind_mesh(nb::module_& m) {
+  nb::class_<Mesh>(m, "Mesh",
+                   "Ranks in a grid with named axes, numbered in row-major order.\n\nMesh((2, 3), "
+                   "(\"r\", \"c\")); ShapeError unless sizes are positive and names distinct.")
+      .def(
+          "__init__",
+          [](Mesh* self, Arg<Shape> shape, std::vector<std::string> names) {
+            new (self) Mesh(*shape, std::move(names));
+          },
+          "shape"_a, "names"_a)
+      .def_static("line", &Mesh::line, "size"_a, "name"_a = "r", "One axis over all ranks.")
+      .def_prop_ro("size", &Mesh::size, "Number of ranks.")
+      .def_prop_ro(
+          "shape", [](const Mesh& mesh) { return to_tuple(mesh.shape()); },
+          "Ranks along each axis.")
+      .def_prop_ro("names", &Mesh::names, "Names of the axes.")
+      .def(
+          "coordinates",
+          [](const Mesh& mesh, int rank) { return to_tuple(mesh.coordinates(rank)); }, "rank"_a,
+          "Position of a rank in the grid.")
+      .def(
+          "__eq__", [](const Mesh& a, const Mesh& b) { return a == b; }, nb::is_operator())
+      .def("__repr__", [](const Mesh& mesh) { return cat(mesh); });
+  m.def(
+      "compute_2d_grid",
+      [](int ranks) {
+        const dist::Grid2d grid = dist::compute_2d_grid(ranks);
+        return std::pair(grid.rows, grid.cols);
+      },
+      "ranks"_a, "The most nearly square (rows, cols) with rows * cols = ranks and rows <= cols.");
+}
+
+void bind_sharding(nb::module_& m) {
+  nb::class_<Spec>(
+      m, "P",
+      "For each tensor dimension the mesh axes it is split over: P(\"r\", None) splits "
+      "dimension 0 over axis r; a tuple of names splits over several axes.")
+      .def("__init__", [](Spec* self, const nb::args& dims) { new (self) Spec(to_spec(dims)); })
+      .def(
+          "__eq__", [](const Spec& a, const Spec& b) { return a == b; }, nb::is_operator())
+      .def("__repr__", [](const Spec& spec) { return cat(spec); });
+  nb::class_<Sharding>(m, "Sharding",
+                       "How a tensor lies over the ranks of a mesh; the owner boxes are the truth "
+                       "about who holds what. Blocks are even, the first n % p are one longer.")
+      .def(nb::init<Mesh, Spec>(), "mesh"_a, "spec"_a)
+      .def_static("replicated", &Sharding::replicated, "mesh"_a, "Every rank holds all of it.")
+      .def_static("on_rank", &Sharding::on_rank, "mesh"_a, "rank"_a, "One rank holds all of it.")
+      .def("with_blocks", &Sharding::with_blocks, "dim"_a, "sizes"_a,
+           "The same with given block sizes for a split dimension.")
+      .def_prop_ro("mesh", &Sharding::mesh)
+      .def_prop_ro("spec", &Sharding::spec)
+      .def_prop_ro("single_rank", &Sharding::single_rank, "The rank of on_rank, else -1.")
+      .def_prop_ro("is_replicated", &Sharding::is_replicated)
+      .def(
+          "owner_box",
+          [](const Sharding& sharding, Arg<Shape> shape, int rank) {
+            sharding.check_fits(*shape, "owner_box");
+            return to_intervals(sharding.owner_box(*shape, rank));
+          },
+          "shape"_a, "rank"_a, "(low, high) along each dimension of what a rank holds.")
+      .def(
+          "__eq__", [](const Sharding& a, const Sharding& b) { return a == b; }, nb::is_operator())
+      .def("__repr__", [](const Sharding& sharding) { return cat(sharding); });
+}
+
+template <class F>
+void define_operator(nb::class_<DistTensor>& cls, const char* name, F f) {
+  cls.def(
+      name, [f](const DistTensor& a, const DistTensor& b) { return f(a, b, {}); },
+      nb::is_operator(), Released());
+}
+
+void bind_dist_tensor(nb::module_& m) {
+  nb::class_<DistTensor> cls(
+      m, "DistTensor",
+      "A tensor in parts over the ranks of a communicator. Operations on it are collective: all "
+      "ranks call them alike. They keep the data in parts; `gather` brings it together.");
+  cls.def(
+         "__init__",
+         [](DistTensor* self, dist::CommunicatorPtr comm, const Sharding& sharding,
+            Arg<Shape> shape, Arg<DType> dtype, std::optional<Tensor> local) {
+           new (self)
+               DistTensor(std::move(comm), sharding, *shape, *dtype, local.value_or(Tensor()));
+         },
+         "comm"_a, "sharding"_a, "shape"_a, "dtype"_a, "local"_a = nb::none())
+      .def_static(
+          "from_root",
+          [](const dist::CommunicatorPtr& comm, MaybeTensor tensor, int root) {
+            const nb::gil_scoped_release released;
+            return DistTensor::from_root(comm, given(comm, "DistTensor.from_root", {&tensor})[0],
+                                         root);
+          },
+          "comm"_a, "tensor"_a.none(), "root"_a = 0,
+          "A tensor given on rank `root` (None elsewhere). Collective.")
+      .def_static(
+          "from_parts",
+          [](const dist::CommunicatorPtr& comm, Arg<Tensor> local, int64_t dim) {
+            return DistTensor::from_parts(comm, *local, dim);
+          },
+          "comm"_a, "local"_a, "dim"_a = 0, Released(),
+          "Parts that the ranks hold, stacked along `dim` in rank order. Collective.")
+      .def_prop_ro("shape", [](const DistTensor& x) { return to_tuple(x.shape()); })
+      .def_prop_ro("ndim", &DistTensor::ndim)
+      .def_prop_ro("dtype", [](const DistTensor& x) { return PyDType{x.dtype()}; })
+      .def_prop_ro("sharding", &DistTensor::sharding)
+      .def_prop_ro("comm", &DistTensor::comm_ptr)
+      .def_prop_ro(
+          "local", [](const DistTensor& x) { return or_none(x.local()); },
+          "This rank's part; None where a tensor of no dimension lies elsewhere.")
+      .def_prop_ro(
+          "box", [](const DistTensor& x) { return to_intervals(x.box()); },
+          "(low, high) along each dimension of this rank's part.")
+      .def("redistribute", &dist::redistribute, "sharding"_a, Released(),
+           "The same tensor under another sharding; only pieces that are not there travel.")
+      .def(
+          "gather", [](const DistTensor& x, int root) { return or_none(dist::gather(x, root)); },
+          "root"_a = 0, Released(), "The whole tensor on rank `root`, None elsewhere.")
+      .def("gather_all", &dist::gather_all, Released(), "The whole tensor on every rank.")
+      .def(
+          "astype", [](const DistTensor& x, Arg<DType> dtype) { return dist::cast(x, *dtype); },
+          "dtype"_a, Released(), "Converted where it lies; not collective.")
+      .def(
+          "transpose",
+          [](const DistTensor& x, int64_t dim0, int64_t dim1) {
+            return dist::transposed(x, dim0, dim1);
+          },
+          "dim0"_a = 0, "dim1"_a = 1, "Two dimensions exchanged, nothing moved; not collective.")
+      .def_prop_ro(
+          "T", [](const DistTensor& x) { return dist::transposed(x, 0, 1); },
+          "The transpose of a matrix, nothing moved.")
+      .def("__repr__", &DistTensor::to_string);
+  define_operator(cls, "__add__", dist::add);
+  define_operator(cls, "__sub__", dist::subtract);
+  define_operator(cls, "__mul__", dist::multiply);
+  define_operator(cls, "__truediv__", dist::divide);
+  define_operator(cls, "__matmul__", dist::matmul);
+}
+
+dist::ReduceOp parse_reduce_op(std::string_view text) {
+  using dist::ReduceOp;
+  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin}) {
+    if (text == name(op)) return op;
+  }
+  throw ExecutionError(cat("reduce: op \"", text, "\"; possible are sum, prod, max, min"));
+}
+
+void bind_whole_tensors(nb::module_& m) {
+  m.def(
+      "fail_together",
+      [](const dist::CommunicatorPtr& comm, const std::string& call, const std::string& message) {
+        dist::prepare_together(*comm, call, [&] { throw ExecutionError(message); });
+      },
+      "comm"_a, "call"_a, "message"_a, Released(),
+      "Tells the other ranks, which are in a collective call of cuop.dist or about to make one, "
+      "that "
+      "this one cannot take part: they raise CommunicationError with the message, this one "
+      "ExecutionError.");
+  m.def(
+      "all_reduce",
+      [](const dist::CommunicatorPtr& comm, Arg<Tensor> tensor, std::string_view op) {
+        return dist::all_reduce(comm, *tensor, parse_reduce_op(op));
+      },
+      "comm"_a, "tensor"_a, "op"_a = "sum", Released(),
+      "The ranks' tensors combined element by element, in rank order, on every rank. Collective.");
+  m.def(
+      "reduce_to",
+      [](const dist::CommunicatorPtr& comm, Arg<Tensor> tensor, std::string_view op, int root) {
+        return or_none(dist::reduce_to(comm, *tensor, parse_reduce_op(op), root));
+      },
+      "comm"_a, "tensor"_a, "op"_a = "sum", "root"_a = 0, Released(),
+      "The same on rank `root` only, None elsewhere. Collective.");
+}
+
+}  // namespace
+
+void bind_dist(nb::module_& m) {
+  bind_mesh(m);
+  bind_sharding(m);
+  bind_dist_tensor(m);
+  bind_whole_tensors(m);
+}
+
+}  // namespace cuop::python

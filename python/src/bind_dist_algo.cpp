@@ -1,0 +1,182 @@
+// cuop.dist: products, element-wise work, transforms and reductions over ranks.
+#include "binders.h"
+#include "cuop/dist/algo/elementwise.h"
+#include "cuop/dist/algo/fft.h"
+#include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/algo/reduce.h"
+#include "dist_arguments.h"
+
+namespace cuop::python {
+
+namespace {
+
+using dist::CallOptions;
+using dist::CommunicatorPtr;
+using dist::DistTensor;
+using OptionalSharding = std::optional<dist::Sharding>;
+using Limit = std::optional<int64_t>;
+
+using SharedBinary = DistTensor (*)(const DistTensor&, const DistTensor&, const CallOptions&);
+using RootBinary = Tensor (*)(const CommunicatorPtr&, const Tensor&, const Tensor&,
+                              const CallOptions&);
+
+void define_binary(nb::module_& m, const char* name, SharedBinary sharded, const char* doc) {
+  m.def(
+      name,
+      [sharded](const DistTensor& a, const DistTensor& b, std::string strategy,
+                OptionalSharding output, Limit memory_limit) {
+        return sharded(a, b, call_options(std::move(strategy), std::move(output), memory_limit));
+      },
+      "a"_a, "b"_a, nb::kw_only(), "strategy"_a = "", "output"_a = nb::none(),
+      "memory_limit"_a = nb::none(), Released(), doc);
+}
+
+void define_rooted_binary(nb::module_& m, const char* name, RootBinary rooted, const char* doc) {
+  m.def(
+      name,
+      [name, rooted](const CommunicatorPtr& comm, MaybeTensor a, MaybeTensor b,
+                     std::string strategy) {
+        const std::vector<Tensor> inputs = given(comm, name, {&a, &b});
+        return or_none(rooted(comm, inputs[0], inputs[1], call_options(std::move(strategy))));
+      },
+      "comm"_a, "a"_a.none(), "b"_a.none(), nb::kw_only(), "strategy"_a = "", Released(), doc);
+}
+
+void bind_binaries(nb::module_& m) {
+  define_binary(m, "matmul", dist::matmul,
+                "a @ b over ranks: strategy \"row\", \"column\", \"block_2d\", \"k_split\", or the "
+                "planner's choice. `output` says where the product is wanted, `memory_limit` how "
+                "many bytes a rank may use. Collective.");
+  define_binary(m, "add", dist::add,
+                "a + b with broadcasting; nothing moves where they lie alike.");
+  define_binary(m, "subtract", dist::subtract, "a - b with broadcasting.");
+  define_binary(m, "multiply", dist::multiply, "a * b with broadcasting.");
+  define_binary(m, "divide", dist::divide, "a / b with broadcasting.");
+  define_rooted_binary(m, "matmul_from_root", dist::matmul_from_root,
+                       "The product on rank 0 of matrices given there (None elsewhere).");
+  define_rooted_binary(m, "add_from_root", dist::add_from_root,
+                       "The sum on rank 0 of tensors given there (None elsewhere).");
+  m.def(
+      "transpose_from_root",
+      [](const CommunicatorPtr& comm, MaybeTensor x, int64_t dim0, int64_t dim1,
+         std::string strategy) {
+        return or_none(dist::transpose_from_root(comm, given(comm, "transpose", {&x})[0], dim0,
+                                                 dim1, call_options(std::move(strategy))));
+      },
+      "comm"_a, "x"_a.none(), "dim0"_a = 0, "dim1"_a = 1, nb::kw_only(), "strategy"_a = "",
+      Released(), "Two dimensions exchanged, on rank 0 of a tensor given there.");
+}
+
+void bind_pencil(nb::module_& m) {
+  for (const bool is_inverse : {false, true}) {
+    const std::string name = is_inverse ? "ifft2d_pencil" : "fft2d_pencil";
+    m.def(
+        name.c_str(),
+        [is_inverse, name](const DistTensor& x, std::string_view norm, std::string strategy,
+                           OptionalSharding output) {
+          return dist::fft2d_pencil(x, {parse_fft_norm(norm, name.c_str()), is_inverse},
+                                    call_options(std::move(strategy), std::move(output)));
+        },
+        "x"_a, "norm"_a = "backward", nb::kw_only(), "strategy"_a = "", "output"_a = nb::none(),
+        Released(),
+        "2-D transform of a grid by rows, an all-to-all, and columns. The result stays in columns "
+        "unless `output` says otherwise. Collective.");
+    m.def((name + "_from_root").c_str(),
+          [is_inverse, name](const CommunicatorPtr& comm, MaybeTensor x, std::string_view norm,
+                             std::string strategy) {
+            const Tensor input = given(comm, name.c_str(), {&x})[0];
+            return or_none(dist::fft2d_pencil_from_root(
+                comm, input, {parse_fft_norm(norm, name.c_str()), is_inverse},
+                call_options(std::move(strategy))));
+          },
+          "comm"_a, "x"_a.none(), "norm"_a = "backward", nb::kw_only(), "strategy"_a = "",
+          Released(), "The same from and to rank 0.");
+  }
+}
+
+void define_fft(nb::module_& m, const char* name, dist::FftKind kind) {
+  m.def(
+      name,
+      [name, kind](const DistTensor& x, std::optional<int64_t> n, int64_t dim,
+                   std::string_view norm, std::string strategy, OptionalSharding output) {
+        return dist::fft(x, {kind, n, dim, parse_fft_norm(norm, name)},
+                         call_options(std::move(strategy), std::move(output)));
+      },
+      "x"_a, "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", nb::kw_only(),
+      "strategy"_a = "", "output"_a = nb::none(), Released(),
+      "1-D transforms along `dim`, the other dimensions split over ranks. Collective.");
+  m.def(
+      (std::string(name) + "_from_root").c_str(),
+      [name, kind](const CommunicatorPtr& comm, MaybeTensor x, std::optional<int64_t> n,
+                   int64_t dim, std::string_view norm, std::string strategy) {
+        const Tensor input = given(comm, name, {&x})[0];
+        return or_none(dist::fft_from_root(comm, input, {kind, n, dim, parse_fft_norm(norm, name)},
+                                           call_options(std::move(strategy))));
+      },
+      "comm"_a, "x"_a.none(), "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward",
+      nb::kw_only(), "strategy"_a = "", Released(), "The same from and to rank 0.");
+}
+
+void bind_fft2d(nb::module_& m) {
+  m.def(
+      "fft2d_from_root",
+      [](const CommunicatorPtr& comm, MaybeTensor x, std::optional<Arg<Shape>> s, Arg<Shape> dim,
+         std::string_view norm, std::string strategy) {
+        const Tensor input = given(comm, "fft2d", {&x})[0];
+        FftDims sizes;
+        if (s) sizes = **s;
+        return or_none(dist::fft2d_from_root(comm, input,
+                                             {sizes, *dim, {parse_fft_norm(norm, "fft2d"), false}},
+                                             call_options(std::move(strategy))));
+      },
+      "comm"_a, "x"_a.none(), "s"_a = nb::none(), "dim"_a = nb::make_tuple(-2, -1),
+      "norm"_a = "backward", nb::kw_only(), "strategy"_a = "", Released(),
+      "2-D transforms over two of at least 3 dimensions, split over another, from and to rank 0.");
+}
+
+void define_reduction(nb::module_& m, const char* name, ReduceKind kind) {
+  const auto options = [kind](const std::optional<Arg<Axes>>& dim, bool keepdim,
+                              std::string_view mode) {
+    return dist::ReduceOptions{kind, dim ? (*dim)->values : std::vector<int64_t>{}, keepdim,
+                               parse_sum_mode(mode)};
+  };
+  m.def(
+      name,
+      [options](const DistTensor& x, std::optional<Arg<Axes>> dim, bool keepdim,
+                std::string_view mode, std::string strategy, OptionalSharding output) {
+        return dist::reduce(x, options(dim, keepdim, mode),
+                            call_options(std::move(strategy), std::move(output)));
+      },
+      "x"_a, "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "mode"_a = "plain",
+      "strategy"_a = "", "output"_a = nb::none(), Released(),
+      "Reduction over `dim` (None: all). mode \"plain\", \"compensated\" or \"exact\" (the same "
+      "bits on any number of ranks) for sums and means. Collective.");
+  m.def((std::string(name) + "_from_root").c_str(),
+        [options, name](const CommunicatorPtr& comm, MaybeTensor x, std::optional<Arg<Axes>> dim,
+                        bool keepdim, std::string_view mode, std::string strategy) {
+          const Tensor input = given(comm, name, {&x})[0];
+          return or_none(dist::reduce_from_root(comm, input, options(dim, keepdim, mode),
+                                                call_options(std::move(strategy))));
+        },
+        "comm"_a, "x"_a.none(), "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(),
+        "mode"_a = "plain", "strategy"_a = "", Released(), "The same from and to rank 0.");
+}
+
+}  // namespace
+
+void bind_dist_algo(nb::module_& m) {
+  bind_binaries(m);
+  bind_pencil(m);
+  define_fft(m, "fft", dist::FftKind::kFft);
+  define_fft(m, "ifft", dist::FftKind::kIfft);
+  define_fft(m, "rfft", dist::FftKind::kRfft);
+  define_fft(m, "irfft", dist::FftKind::kIrfft);
+  bind_fft2d(m);
+  define_reduction(m, "sum", ReduceKind::kSum);
+  define_reduction(m, "mean", ReduceKind::kMean);
+  define_reduction(m, "prod", ReduceKind::kProd);
+  define_reduction(m, "max", ReduceKind::kMax);
+  define_reduction(m, "min", ReduceKind::kMin);
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,134 @@
+// cuop.dist: convolutions, stencils and the Poisson equation over ranks.
+#include "binders.h"
+#include "cuop/dist/algo/conv.h"
+#include "cuop/dist/algo/stencil.h"
+#include "dist_arguments.h"
+
+namespace cuop::python {
+
+namespace {
+
+using dist::CommunicatorPtr;
+using dist::DistTensor;
+using OptionalSharding = std::optional<dist::Sharding>;
+
+ConvOptions conv_options(const Shape& stride, const Shape& padding, const Shape& dilation,
+                         int64_t groups) {
+  ConvOptions options;
+  options.stride = stride;
+  options.padding = padding;
+  options.dilation = dilation;
+  options.groups = groups;
+  return options;
+}
+
+void define_conv(nb::module_& m) {
+  m.def(
+      "conv",
+      [](const DistTensor& x, const DistTensor& weight, std::optional<DistTensor> bias,
+         Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation, int64_t groups,
+         std::string strategy, OptionalSharding output) {
+        return dist::conv(x, weight, bias ? &*bias : nullptr,
+                          conv_options(stride, padding, dilation, groups),
+                          call_options(std::move(strategy), std::move(output)));
+      },
+      "x"_a, "weight"_a, "bias"_a = nb::none(), nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
+      "dilation"_a = 1, "groups"_a = 1, "strategy"_a = "", "output"_a = nb::none(), Released(),
+      "Convolution of [N, C, ...] by [O, C / groups, ...] with 1 to 3 spatial dimensions, split by "
+      "\"batch\", \"channel\" or \"row\" (with halos). Collective.");
+  m.def(
+      "conv_from_root",
+      [](const CommunicatorPtr& comm, MaybeTensor x, MaybeTensor weight, MaybeTensor bias,
+         Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation, int64_t groups,
+         std::string strategy) {
+        const std::vector<Tensor> inputs = given(comm, "conv", {&x, &weight, &bias});
+        return or_none(dist::conv_from_root(comm, inputs[0], inputs[1], inputs[2],
+                                            conv_options(stride, padding, dilation, groups),
+                                            call_options(std::move(strategy))));
+      },
+      "comm"_a, "x"_a.none(), "weight"_a.none(), "bias"_a = nb::none(), nb::kw_only(),
+      "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1, "groups"_a = 1, "strategy"_a = "",
+      Released(), "The same from and to rank 0.");
+}
+
+void define_stencil(nb::module_& m) {
+  m.def(
+      "stencil_2d",
+      [](const DistTensor& grid, const DistTensor& kernel, std::string_view boundary,
+         int64_t iterations, std::string strategy, OptionalSharding output) {
+        return dist::stencil_2d(grid, kernel, parse_boundary(boundary, "stencil_2d"), iterations,
+                                call_options(std::move(strategy), std::move(output)));
+      },
+      "grid"_a, "kernel"_a, "boundary"_a = "zero", "iterations"_a = 1, nb::kw_only(),
+      "strategy"_a = "", "output"_a = nb::none(), Released(),
+      "The kernel applied `iterations` times to a grid in blocks of rows with halos; \"zero\" or "
+      "\"periodic\" boundary. Collective.");
+  m.def(
+      "stencil_2d_from_root",
+      [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor kernel,
+         std::string_view boundary, int64_t iterations, std::string strategy) {
+        const std::vector<Tensor> inputs = given(comm, "stencil_2d", {&grid, &kernel});
+        return or_none(dist::stencil_2d_from_root(comm, inputs[0], inputs[1],
+                                                  parse_boundary(boundary, "stencil_2d"),
+                                                  iterations, call_options(std::move(strategy))));
+      },
+      "comm"_a, "grid"_a.none(), "kernel"_a.none(), "boundary"_a = "zero", "iterations"_a = 1,
+      nb::kw_only(), "strategy"_a = "", Released(), "The same from and to rank 0.");
+}
+
+using SharedSolver = DistTensor (*)(const DistTensor&, const DistTensor&, const JacobiOptions&,
+                                    dist::SolveInfo*, const dist::CallOptions&);
+using RootSolver = Tensor (*)(const CommunicatorPtr&, const Tensor&, const Tensor&,
+                              const JacobiOptions&, dist::SolveInfo*, const dist::CallOptions&);
+
+/// Both forms of a solver answer (solution, info).
+void define_solver(nb::module_& m, const char* name, SharedSolver sharded, RootSolver rooted,
+                   const char* doc) {
+  m.def(
+      name,
+      [name, sharded](const DistTensor& grid, const DistTensor& rhs, double dx,
+                      std::string_view boundary, int64_t iterations, double tol,
+                      std::string strategy, OptionalSharding output) {
+        dist::SolveInfo info;
+        DistTensor u = sharded(grid, rhs, {dx, parse_boundary(boundary, name), iterations, tol},
+                               &info, call_options(std::move(strategy), std::move(output)));
+        return std::pair(std::move(u), info);
+      },
+      "grid"_a, "rhs"_a, "dx"_a = 1.0, "boundary"_a = "zero", "iterations"_a = 1000, "tol"_a = 1e-6,
+      nb::kw_only(), "strategy"_a = "", "output"_a = nb::none(), Released(), doc);
+  m.def((std::string(name) + "_from_root").c_str(),
+        [name, rooted](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor rhs, double dx,
+                       std::string_view boundary, int64_t iterations, double tol,
+                       std::string strategy) {
+          const std::vector<Tensor> inputs = given(comm, name, {&grid, &rhs});
+          dist::SolveInfo info;
+          Tensor u = rooted(comm, inputs[0], inputs[1],
+                            {dx, parse_boundary(boundary, name), iterations, tol}, &info,
+                            call_options(std::move(strategy)));
+          return std::pair(or_none(std::move(u)), info);
+        },
+        "comm"_a, "grid"_a.none(), "rhs"_a.none(), "dx"_a = 1.0, "boundary"_a = "zero",
+        "iterations"_a = 1000, "tol"_a = 1e-6, nb::kw_only(), "strategy"_a = "", Released(),
+        "The same from and to rank 0; the information is on every rank.");
+}
+
+}  // namespace
+
+void bind_dist_grid(nb::module_& m) {
+  nb::class_<dist::SolveInfo>(m, "SolveInfo", "What a solver says of its work.")
+      .def_ro("sweeps", &dist::SolveInfo::sweeps)
+      .def_ro("update_norm", &dist::SolveInfo::update_norm,
+              "2-norm of the last sweep's update over the whole grid.")
+      .def_ro("residual_norm", &dist::SolveInfo::residual_norm,
+              "2-norm of rhs - Laplace(u) over the whole grid.");
+  define_conv(m);
+  define_stencil(m);
+  define_solver(m, "jacobi_2d", dist::jacobi_2d, dist::jacobi_2d_from_root,
+                "Jacobi's method for Laplace(u) = rhs; answers (u, info). Collective.");
+  define_solver(
+      m, "poisson_2d", dist::poisson_2d, dist::poisson_2d_from_root,
+      "Solves Laplace(u) = rhs directly by sine or Fourier transforms; answers (u, info). "
+      "Collective.");
+}
+
+}  // namespace cuop::python

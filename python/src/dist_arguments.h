@@ -1,0 +1,51 @@
+// What the bindings of cuop.dist share: the optional arguments of every distributed call, and
+// inputs that exist on one rank only.
+#pragma once
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include "bindings.h"
+#include "cuop/dist/agree.h"
+#include "cuop/dist/exec/call.h"
+
+namespace cuop::python {
+
+/// strategy, output and memory_limit as Python gives them.
+inline dist::CallOptions call_options(std::string strategy,
+                                      std::optional<dist::Sharding> output = std::nullopt,
+                                      std::optional<int64_t> memory_limit = std::nullopt) {
+  dist::CallOptions options{std::move(strategy), std::move(output), std::nullopt};
+  if (memory_limit) {
+    options.machine = dist::Machine{};
+    options.machine->memory = *memory_limit;
+  }
+  return options;
+}
+
+/// An array, or None on the ranks that do not hold it.
+using MaybeTensor = std::optional<Arg<Tensor>>;
+
+/// The tensors (undefined for None). An argument that cannot be converted raises on every rank:
+/// the others are in the first step of the call by then.
+inline std::vector<Tensor> given(const dist::CommunicatorPtr& comm, const char* call,
+                                 std::initializer_list<const MaybeTensor*> arguments) {
+  std::vector<Tensor> tensors;
+  std::exception_ptr error;
+  for (const MaybeTensor* argument : arguments) {
+    try {
+      tensors.push_back(*argument ? **(*argument) : Tensor());
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  if (error) dist::prepare_together(*comm, call, [&] { std::rethrow_exception(error); });
+  return tensors;
+}
+
+/// An undefined tensor as None.
+inline std::optional<Tensor> or_none(Tensor tensor) {
+  return tensor.is_defined() ? std::optional(std::move(tensor)) : std::nullopt;
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,162 @@
+"""cuop.dist: shardings, distributed tensors and plans from Python."""
+
+import json
+
+import numpy as np
+import pytest
+
+import cuop
+from cuop import dist
+
+RANKS = [1, 2, 3, 4, 7]
+
+
+def rows_of(comm):
+    return dist.Sharding(dist.Mesh.line(comm.size), dist.P("r", None))
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_expressions_stay_in_parts(ranks):
+    a, b = np.random.default_rng(0).standard_normal((2, 9, 5))
+
+    def work(comm):
+        root = comm.rank == 0
+        x = dist.DistTensor.from_root(comm, a if root else None).redistribute(rows_of(comm))
+        y = dist.DistTensor.from_root(comm, b if root else None).redistribute(rows_of(comm))
+        assert x.shape == (9, 5) and x.dtype == "float64" and x.ndim == 2
+        assert x.local.shape == tuple(high - low for low, high in x.box)
+        np.testing.assert_array_equal((x + y - x * y).gather_all(), a + b - a * b)
+        assert (x + y).sharding == x.sharding
+        assert dist.last_report().plan.bytes == 0
+        product = x @ y.T
+        np.testing.assert_allclose(product.gather_all(), a @ b.T, atol=1e-14)
+        total = dist.sum(product, mode="exact")
+        np.testing.assert_allclose(total.gather_all(), (a @ b.T).sum())
+        np.testing.assert_allclose(dist.mean(x, 1).gather_all(), a.mean(1))
+        spectrum = dist.fft2d_pencil(x)
+        assert spectrum.sharding.spec == dist.P(None, "r")
+        back = dist.ifft2d_pencil(spectrum, output=x.sharding)
+        np.testing.assert_allclose(back.gather_all(), a, atol=1e-14)
+        return x.gather()
+
+    results = dist.run_ranks(work, ranks)
+    np.testing.assert_array_equal(results[0], a)
+    assert all(result is None for result in results[1:])
+
+
+def test_parts_convolve_sweep_and_solve():
+    rng = np.random.default_rng(0)
+    image, grid = rng.standard_normal((1, 1, 12, 6)), rng.standard_normal((12, 6))
+    kernel = np.array([[0.0, 1.0, 0.0], [1.0, -4.0, 1.0], [0.0, 1.0, 0.0]])
+
+    def work(comm):
+        mesh = dist.Mesh.line(comm.size)
+        everywhere = dist.Sharding.replicated(mesh)
+
+        def place(array, sharding):
+            mine = array if comm.rank == 0 else None
+            return dist.DistTensor.from_root(comm, mine).redistribute(sharding)
+
+        x = place(image, dist.Sharding(mesh, dist.P(None, None, "r")))
+        w = place(kernel[None, None], everywhere)
+        by_conv = dist.conv(x, w, padding=1, strategy="row").gather_all()
+        u = place(grid, rows_of(comm))
+        rhs = dist.stencil_2d(u, place(kernel, everywhere))
+        solved, info = dist.poisson_2d(u, rhs)
+        assert info.residual_norm < 1e-10
+        swept, info = dist.jacobi_2d(u, rhs, iterations=3, tol=0.0)
+        assert info.sweeps == 3 and swept.sharding == u.sharding
+        return by_conv, rhs.gather_all(), solved.gather_all()
+
+    for by_conv, by_stencil, solved in dist.run_ranks(work, 3):
+        expected = cuop.conv2d(image, kernel[None, None], padding=1)
+        np.testing.assert_allclose(by_conv, expected, atol=1e-13)
+        np.testing.assert_allclose(by_stencil, cuop.stencil2d(grid, kernel), atol=1e-13)
+        np.testing.assert_allclose(solved, grid, atol=1e-12)
+
+
+def test_parts_of_different_size_and_conversion():
+    def work(comm):
+        local = np.full((comm.rank, 2), comm.rank, np.float32)
+        x = dist.DistTensor.from_parts(comm, local)
+        wide = x.astype("float64")
+        assert wide.dtype == "float64" and x.sharding == wide.sharding
+        return wide.gather_all()
+
+    for result in dist.run_ranks(work, 4):
+        np.testing.assert_array_equal(result, np.repeat([1.0, 2, 2, 3, 3, 3], 2).reshape(6, 2))
+
+
+def test_shardings_say_who_holds_what():
+    mesh = dist.Mesh((2, 3), ("r", "c"))
+    assert mesh.size == 6 and mesh.shape == (2, 3) and mesh.coordinates(4) == (1, 1)
+    blocks = dist.Sharding(mesh, dist.P("r", "c"))
+    assert blocks.owner_box((5, 7), 5) == [(3, 5), (5, 7)]
+    assert repr(blocks) == 'P("r", "c") on Mesh(r=2, c=3)'
+    joined = dist.Sharding(mesh, dist.P(("r", "c")))
+    assert joined.owner_box((6,), 3) == [(3, 4)]
+    uneven = dist.Sharding(dist.Mesh.line(2), dist.P("r")).with_blocks(0, [4, 1])
+    assert uneven.owner_box((5,), 1) == [(4, 5)]
+    assert dist.Sharding.replicated(mesh).is_replicated
+    assert dist.Sharding.on_rank(mesh, 2).single_rank == 2
+    for wrong in [
+        lambda: dist.Sharding(mesh, dist.P("r", "r")),
+        lambda: dist.P(3),
+        lambda: dist.Mesh((2, 0), ("a", "b")),
+        lambda: uneven.owner_box((6,), 0),
+    ]:
+        with pytest.raises(cuop.errors.ShapeError):
+            wrong()
+
+
+def test_plans_of_a_pretended_machine():
+    rows = dist.Sharding(dist.Mesh.line(64), dist.P("r"))
+    machine = dist.Machine()
+    machine.flops, machine.link_bandwidth = 5e13, 2e11
+    plan = dist.plan_matmul(1 << 20, 64, 64, rows, rows, machine=machine)
+    assert plan.ranks == 64 and plan.strategy == "row"
+    assert plan.bytes == 64 * 64 * 4 * 63
+    assert sum(step.bytes for step in plan.steps) == plan.bytes
+    assert min(c.seconds for c in plan.candidates) == plan.seconds
+    assert json.loads(plan.to_json())["strategy"] == "row"
+    assert "considered" in plan.explain()
+    machine.memory = 1000
+    with pytest.raises(cuop.errors.MemoryError, match="no plan fits"):
+        dist.plan_matmul(1 << 20, 64, 64, rows, rows, machine=machine)
+    with pytest.raises(cuop.errors.ExecutionError, match="block_2d"):
+        dist.plan_matmul(8, 8, 8, rows, rows, strategy="spiral")
+
+
+def test_memory_limits_and_reports():
+    a = np.random.default_rng(0).standard_normal((64, 64))
+
+    def work(comm):
+        x = dist.DistTensor.from_root(comm, a if comm.rank == 0 else None)
+        x = x.redistribute(rows_of(comm))
+        dist.matmul(x, x, strategy="row")
+        need = dist.last_report().plan.memory_per_rank
+        product = dist.matmul(x, x, strategy="row", memory_limit=need - 16384)
+        report = dist.last_report()
+        assert report.plan.settings["panels"] > 1
+        assert report.plan.memory_per_rank <= need - 16384
+        assert report.seconds > 0 and report.bytes_sent > 0
+        return product.gather_all()
+
+    for product in dist.run_ranks(work, 3):
+        np.testing.assert_allclose(product, a @ a, atol=1e-12)
+
+
+def test_failures_reach_every_rank():
+    def work(comm):
+        x = dist.DistTensor.from_root(comm, np.ones((4, 3)) if comm.rank == 0 else None)
+        with pytest.raises((cuop.errors.ShapeError, cuop.errors.CommunicationError)):
+            x @ x
+        with pytest.raises((cuop.errors.DTypeError, cuop.errors.CommunicationError)):
+            dist.DistTensor.from_root(comm, object() if comm.rank == 0 else None)
+        other = comm.split(0, -comm.rank)
+        y = dist.DistTensor.from_root(other, np.ones((4, 3)) if other.rank == 0 else None)
+        with pytest.raises(cuop.errors.ExecutionError, match="another communicator"):
+            x + y
+        return (x + x).gather_all().tolist()
+
+    assert dist.run_ranks(work, 2) == [np.full((4, 3), 2.0).tolist()] * 2

@@ -1,0 +1,161 @@
+"""Stencils and the Poisson equation of distributed_gpu, against SciPy and the definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage
+
+from cuop import dist
+from distributed_gpu import MPIError, MPIManager
+from distributed_gpu.algorithms.stencil import (
+    DEFAULT_LAPLACIAN_5PT,
+    DEFAULT_LAPLACIAN_9PT,
+    distributed_jacobi_2d,
+    distributed_stencil_2d,
+)
+
+RANKS = [1, 2, 3, 4, 7]
+SIZES = st.sampled_from([1, 2, 3, 5, 8, 13])
+MODES = {"zero": "constant", "periodic": "wrap"}
+
+
+def rooted(ranks, function, *arrays, **options):
+    """The result of rank 0; other ranks must answer None."""
+
+    def work(comm):
+        mine = [array if comm.rank == 0 else None for array in arrays]
+        return function(*mine, MPIManager(), None, **options)
+
+    results = dist.run_ranks(work, ranks)
+    if not options.get("return_info"):
+        assert all(result is None for result in results[1:])
+        return results[0]
+    assert all(u is None for u, _ in results[1:])
+    assert all(info == results[0][1] for _, info in results)
+    return results[0]
+
+
+def swept(grid, kernel, boundary, iterations):
+    for _ in range(iterations):
+        grid = ndimage.correlate(grid, kernel, mode=MODES[boundary])
+    return grid
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(RANKS),
+    SIZES,
+    SIZES,
+    st.sampled_from([(1, 1), (3, 3), (5, 3), (1, 7), (9, 1)]),
+    st.sampled_from(list(MODES)),
+    st.integers(0, 4),
+)
+def test_stencils_of_any_size(ranks, rows, columns, kernel_shape, boundary, iterations):
+    rng = np.random.default_rng(rows * columns)
+    grid, kernel = rng.standard_normal((rows, columns)), rng.standard_normal(kernel_shape) / 4
+    result = rooted(
+        ranks,
+        distributed_stencil_2d,
+        grid,
+        stencil_kernel=kernel,
+        boundary=boundary,
+        iterations=iterations,
+    )
+    np.testing.assert_allclose(result, swept(grid, kernel, boundary, iterations), atol=1e-11)
+
+
+def test_default_kernels():
+    grid = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)
+    result = rooted(3, distributed_stencil_2d, grid)
+    assert result.dtype == np.float32
+    expected = swept(grid.astype(float), DEFAULT_LAPLACIAN_5PT, "zero", 1)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
+    np.testing.assert_allclose(DEFAULT_LAPLACIAN_9PT * 6, [[1, 4, 1], [4, -20, 4], [1, 4, 1]])
+
+
+def laplacian(u, boundary, dx):
+    return swept(u, DEFAULT_LAPLACIAN_5PT, boundary, 1) / dx**2
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("boundary", list(MODES))
+def test_jacobi_follows_the_definition(ranks, boundary):
+    rng = np.random.default_rng(1)
+    u, rhs = rng.standard_normal((2, 7, 9))
+    rhs -= rhs.mean()
+    result, info = rooted(
+        ranks,
+        distributed_jacobi_2d,
+        u,
+        rhs,
+        dx=0.5,
+        boundary=boundary,
+        iterations=12,
+        tol=0.0,
+        return_info=True,
+    )
+    around = DEFAULT_LAPLACIAN_5PT * (DEFAULT_LAPLACIAN_5PT > 0)
+    for _ in range(12):
+        before, u = u, (swept(u, around, boundary, 1) - 0.25 * rhs) / 4
+    np.testing.assert_allclose(result, u, atol=1e-13)
+    assert info["sweeps"] == 12
+    np.testing.assert_allclose(info["update_norm"], np.linalg.norm(u - before))
+    residual = np.linalg.norm(rhs - laplacian(u, boundary, 0.5))
+    np.testing.assert_allclose(info["residual"], residual)
+
+
+def test_jacobi_stops_early_at_the_same_sweep_on_any_number_of_ranks():
+    u, rhs = np.zeros((8, 8)), np.ones((8, 8))
+    found = []
+    for ranks in RANKS:
+        result, info = rooted(
+            ranks, distributed_jacobi_2d, u, rhs, tol=1e-3, iterations=5000, return_info=True
+        )
+        found.append((info["sweeps"], result.tobytes()))
+    assert 10 < found[0][0] < 5000
+    assert all(each == found[0] for each in found)
+    assert info["update_norm"] < 1e-3
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("boundary", list(MODES))
+@pytest.mark.parametrize("shape", [(1, 1), (16, 12), (5, 7), (2, 9)])
+def test_the_direct_method_inverts_the_laplacian(ranks, boundary, shape):
+    u = np.random.default_rng(2).standard_normal(shape)
+    rhs = laplacian(u, boundary, 0.5)
+    result, info = rooted(
+        ranks,
+        distributed_jacobi_2d,
+        u,
+        rhs,
+        dx=0.5,
+        boundary=boundary,
+        method="direct",
+        return_info=True,
+    )
+    np.testing.assert_allclose(result, u, atol=1e-11)
+    assert info["residual"] < 1e-9
+
+
+def test_errors():
+    grid = np.ones((4, 4))
+
+    def failure(function, *args, **options):
+        def work(comm):
+            with pytest.raises(MPIError) as caught:
+                function(*args, MPIManager(), None, **options)
+            return str(caught.value)
+
+        return dist.run_ranks(work, 2)
+
+    for text in failure(distributed_stencil_2d, grid, stencil_kernel=np.ones((2, 3))):
+        assert "the kernel has shape (2, 3)" in text
+    for text in failure(distributed_stencil_2d, grid, boundary="open"):
+        assert "open" in text
+    for text in failure(distributed_jacobi_2d, grid, grid[:2]):
+        assert "grid (4, 4) and rhs (2, 4)" in text
+    for text in failure(distributed_jacobi_2d, grid.astype(int), grid):
+        assert "float32 or float64" in text
+    with pytest.raises(ValueError, match="possible are"):
+        distributed_jacobi_2d(grid, grid, MPIManager(), None, method="magic")

@@ -1,0 +1,39 @@
+"""distributed_gpu on processes under mpirun."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuop import dist
+
+SCRIPT = Path(__file__).with_name("ranks_script.py")
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_the_same_script_under_mpirun(ranks):
+    if shutil.which("mpirun") is None or dist.mpi_unavailable_reason():
+        pytest.skip(
+            f"NO MPI HERE, ranks under mpirun are untested: {dist.mpi_unavailable_reason()}"
+        )
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)]
+    environment = dict(os.environ, CUOP_COMM_TIMEOUT="60")
+    done = subprocess.run(
+        [*command, sys.executable, str(SCRIPT)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [f"[rank {rank}] passed" for rank in range(ranks)]
+
+
+def test_the_same_script_on_one_rank():
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=180
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
