@@ -12,7 +12,7 @@ import cuop
 package = Path(cuop.__file__).parent
 assert sys.prefix in str(package), f"cuop comes from {package}, not from {sys.prefix}"
 assert importlib.metadata.version("cuop") == cuop.__version__
-for name in ("py.typed", "_core.pyi", "libcuop.so"):
+for name in ("py.typed", "_core/__init__.pyi", "libcuop.so"):
     assert (package / name).is_file(), f"the wheel lacks cuop/{name}"
 
 x = cuop.tensor(np.arange(6, dtype=np.float32).reshape(2, 3))

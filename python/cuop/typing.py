@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     import numpy.typing
 
-    from cuop._core import Device, Tensor, dtype
+    from cuop._core import Device, Diag, Side, Tensor, Trans, Uplo, dtype
 
-__all__ = ["ArrayLike", "AxesLike", "DTypeLike", "DeviceLike", "Number", "ShapeLike"]
+__all__ = [
+    "ArrayLike",
+    "AxesLike",
+    "DTypeLike",
+    "DeviceLike",
+    "DiagLike",
+    "Number",
+    "ShapeLike",
+    "SideLike",
+    "TransLike",
+    "UploLike",
+]
 
 
 class SupportsDLPack(Protocol):
@@ -32,3 +43,11 @@ DeviceLike: TypeAlias = "Device | str"
 ShapeLike: TypeAlias = "int | Sequence[int]"
 #: One axis or several; negative ones count from the end.
 AxesLike: TypeAlias = "int | Sequence[int]"
+#: Which side the special matrix stands on: 'left' or 'right', or the member or number of it.
+SideLike: TypeAlias = "Side | str | int"
+#: Which triangle holds the matrix: 'lower' or 'upper', or the member or number of it.
+UploLike: TypeAlias = "Uplo | str | int"
+#: op(A): 'none', 'trans' or 'conj_trans', or the member, number or truth of it.
+TransLike: TypeAlias = "Trans | str | int | bool"
+#: Whether the diagonal is read ('non_unit') or taken as ones ('unit'), or the member or number of it.
+DiagLike: TypeAlias = "Diag | str | int"
