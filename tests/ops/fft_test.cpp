@@ -73,8 +73,8 @@ INSTANTIATE_TEST_SUITE_P(SmallCompositePrime, FftLength,
                                          1000, 1009, 2018));
 
 TEST(Fft, ALineHasTheSameBitsAloneAndAmongOthers) {
-  for (const int64_t n : {5, 24, 63, 64, 210, 1009}) {
-    const int64_t lines = 37;
+  for (const int64_t n : {5, 24, 63, 64, 210, 1009, 16384, 20000}) {
+    const int64_t lines = n < 2000 ? 37 : 3;
     const Tensor all = from_values<Complex>({lines, n}, signal(lines * n));
     const Tensor together = fft(all);
     const Tensor across = fft(transpose(all), {}, 0);
@@ -89,13 +89,16 @@ TEST(Fft, ALineHasTheSameBitsAloneAndAmongOthers) {
 }
 
 TEST(Fft, ThreadsDoNotChangeBits) {
-  const Tensor x = from_values<Complex>({48, 600}, signal(48 * 600));
-  const Tensor many = fft2(x);
-  backend::set_thread_count(1);
-  const Tensor one = fft2(x);
-  backend::set_thread_count(0);
-  for (int64_t i = 0; i < x.size(); ++i) {
-    ASSERT_EQ(many.data<Complex>()[i], one.data<Complex>()[i]);
+  const Shape shapes[] = {{48, 600}, {1, 65536}, {1, 100003}};
+  for (const Shape& shape : shapes) {
+    const Tensor x = from_values<Complex>(shape, signal(element_count(shape)));
+    const Tensor many = fft2(x);
+    backend::set_thread_count(1);
+    const Tensor one = fft2(x);
+    backend::set_thread_count(0);
+    for (int64_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(many.data<Complex>()[i], one.data<Complex>()[i]) << shape;
+    }
   }
 }
 
@@ -145,6 +148,15 @@ TEST(FftLibrary, TellsWhereItWasFound) {
   const backend::FftInfo info = backend::fft_info();
   ASSERT_TRUE(info.is_available) << info.description;
   EXPECT_NE(info.description.find("fftw"), std::string::npos);
+}
+
+TEST(SplitWays, CutLongLinesIntoPartsThatFitTheCache) {
+  EXPECT_EQ(spectral::split_ways(false, 8192), 1);
+  EXPECT_EQ(spectral::split_ways(false, 16384), 4);
+  EXPECT_EQ(spectral::split_ways(true, 16384), 8);
+  EXPECT_EQ(spectral::split_ways(false, 1 << 20), 64);
+  EXPECT_EQ(spectral::split_ways(false, 16385), 1);
+  EXPECT_EQ(spectral::split_ways(false, int64_t{1} << 23), 1);
 }
 
 TEST(SmoothLength, IsTheCheapestOfSmallFactors) {

@@ -80,12 +80,17 @@ class FftwPlan final : public FftPlan {
       : functions_(functions), kind_(spec.kind) {
     const std::lock_guard lock(planner_mutex());
     // The planner may write to its arrays, so it gets its own.
-    const int64_t bytes = static_cast<int64_t>(sizeof(Complex)) * spec.batch;
-    const auto in = aligned_block(bytes * std::max(spec.in_distance, spec.n));
-    const auto out = aligned_block(bytes * std::max(spec.out_distance, spec.n));
+    const auto room = [&](int64_t stride, int64_t distance) {
+      const int64_t elements = (spec.n - 1) * stride + (spec.batch - 1) * distance + 1;
+      return aligned_block(static_cast<int64_t>(sizeof(Complex)) * elements);
+    };
+    const auto in = room(spec.in_stride, spec.in_distance);
+    const auto out = room(spec.out_stride, spec.out_distance);
     const int n = static_cast<int>(spec.n), batch = static_cast<int>(spec.batch);
     const int in_step = static_cast<int>(spec.in_distance);
     const int out_step = static_cast<int>(spec.out_distance);
+    const int in_stride = static_cast<int>(spec.in_stride);
+    const int out_stride = static_cast<int>(spec.out_stride);
     const unsigned flags = planner_flags();
     const auto complex = [](const auto& block) { return static_cast<Complex*>(block.get()); };
     const auto real = [](const auto& block) { return static_cast<Real*>(block.get()); };
@@ -93,17 +98,19 @@ class FftwPlan final : public FftPlan {
       case FftKind::kForward:
       case FftKind::kBackward:
         handle_ = functions_.plan_many_dft(
-            1, &n, batch, complex(in), nullptr, 1, in_step, complex(out), nullptr, 1, out_step,
-            kind_ == FftKind::kForward ? kForwardSign : kBackwardSign, flags | kPreserveInputFlag);
+            1, &n, batch, complex(in), nullptr, in_stride, in_step, complex(out), nullptr,
+            out_stride, out_step, kind_ == FftKind::kForward ? kForwardSign : kBackwardSign,
+            flags | kPreserveInputFlag);
         break;
       case FftKind::kRealForward:
-        handle_ =
-            functions_.plan_many_dft_r2c(1, &n, batch, real(in), nullptr, 1, in_step, complex(out),
-                                         nullptr, 1, out_step, flags | kPreserveInputFlag);
+        handle_ = functions_.plan_many_dft_r2c(1, &n, batch, real(in), nullptr, in_stride, in_step,
+                                               complex(out), nullptr, out_stride, out_step,
+                                               flags | kPreserveInputFlag);
         break;
       case FftKind::kRealBackward:
-        handle_ = functions_.plan_many_dft_c2r(1, &n, batch, complex(in), nullptr, 1, in_step,
-                                               real(out), nullptr, 1, out_step, flags);
+        handle_ =
+            functions_.plan_many_dft_c2r(1, &n, batch, complex(in), nullptr, in_stride, in_step,
+                                         real(out), nullptr, out_stride, out_step, flags);
         break;
     }
     if (handle_ == nullptr) {
@@ -150,7 +157,8 @@ class Fftw final : public FftLibrary {
 
   std::unique_ptr<FftPlan> make_plan(const FftPlanSpec& spec) override {
     constexpr int64_t kMax = std::numeric_limits<int>::max();
-    if (spec.n > kMax || spec.batch > kMax || spec.in_distance > kMax || spec.out_distance > kMax) {
+    if (std::max({spec.n, spec.batch, spec.in_distance, spec.out_distance, spec.in_stride,
+                  spec.out_stride}) > kMax) {
       throw ExecutionError(cat("fft: FFTW takes lengths up to ", kMax, ", not ", spec.n));
     }
     if (spec.is_double) {

@@ -3,6 +3,7 @@
 #include <numbers>
 #include <vector>
 
+#include "cuop/ops/fft/complex_loops_internal.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 
 namespace cuop::spectral {
@@ -39,9 +40,9 @@ class Bluestein final : public LineTransform {
     constexpr bool kDouble = sizeof(Real) == sizeof(double);
     in_distance_ = (input_length(kind, n) + 3) / 4 * 4;
     out_distance_ = (output_length(kind, n) + 3) / 4 * 4;
-    work_bytes_ = 2 * padded_ * static_cast<int64_t>(sizeof(Complex));
-    forward_ = backend::fft_plan({FftKind::kForward, kDouble, padded_, 1, padded_, padded_});
-    backward_ = backend::fft_plan({FftKind::kBackward, kDouble, padded_, 1, padded_, padded_});
+    forward_ = line_transform(FftKind::kForward, kDouble, padded_);
+    backward_ = line_transform(FftKind::kBackward, kDouble, padded_);
+    work_bytes_ = 2 * line_bytes() + forward_->work_bytes();
     const bool is_forward = kind == FftKind::kForward || kind == FftKind::kRealForward;
     const auto wave = chirp(n, is_forward ? -1.0 : 1.0);
     for (int64_t j = 0; j < n; ++j) chirp_[at(j)] = static_cast<Complex>(wave[at(j)]);
@@ -50,16 +51,21 @@ class Bluestein final : public LineTransform {
 
   void execute(void* in, void* out, void* work) const override {
     auto* const time = static_cast<Complex*>(work);
-    auto* const frequency = time + padded_;
+    auto* const frequency = time + line_bytes() / static_cast<int64_t>(sizeof(Complex));
+    void* const inner = frequency + line_bytes() / static_cast<int64_t>(sizeof(Complex));
     load(in, time);
     for (int64_t j = n_; j < padded_; ++j) time[j] = Complex{};
-    forward_->execute(time, frequency);
-    for (int64_t j = 0; j < padded_; ++j) frequency[j] = product(frequency[j], filter_[at(j)]);
-    backward_->execute(frequency, time);
+    forward_->execute(time, frequency, inner);
+    loops_.multiply(frequency, filter_.data(), padded_, frequency);
+    backward_->execute(frequency, time, inner);
     store(time, out);
   }
 
  private:
+  /// Of one padded line, rounded up so that what follows it is aligned.
+  int64_t line_bytes() const {
+    return (padded_ * static_cast<int64_t>(sizeof(Complex)) + 63) / 64 * 64;
+  }
   static size_t at(int64_t i) { return static_cast<size_t>(i); }
 
   /// The transform of the conjugate chirp, wrapped around, with the inverse's 1/padded; in double
@@ -88,13 +94,12 @@ class Bluestein final : public LineTransform {
   void load(const void* in, Complex* time) const {
     if (kind_ == FftKind::kRealForward) {
       const auto* x = static_cast<const Real*>(in);
-      for (int64_t j = 0; j < n_; ++j)
-        time[j] = {x[j] * chirp_[at(j)].real(), x[j] * chirp_[at(j)].imag()};
+      loops_.multiply_real(x, chirp_.data(), n_, time);
       return;
     }
     const auto* x = static_cast<const Complex*>(in);
     if (kind_ != FftKind::kRealBackward) {
-      for (int64_t j = 0; j < n_; ++j) time[j] = product(x[j], chirp_[at(j)]);
+      loops_.multiply(x, chirp_.data(), n_, time);
       return;
     }
     // The half that is given stands for a conjugate-symmetric whole.
@@ -114,20 +119,21 @@ class Bluestein final : public LineTransform {
     }
     auto* y = static_cast<Complex*>(out);
     const int64_t count = output_length(kind_, n_);
-    for (int64_t k = 0; k < count; ++k) y[k] = product(time[k], chirp_[at(k)]);
+    loops_.multiply(time, chirp_.data(), count, y);
     if (kind_ == FftKind::kRealForward) {  // these are their own conjugates: exactly real
       y[0] = {y[0].real(), Real{0}};
       if (n_ % 2 == 0) y[n_ / 2] = {y[n_ / 2].real(), Real{0}};
     }
   }
 
+  const ComplexLoops<Real>& loops_ = complex_loops_in_use<Real>();
   FftKind kind_;
   int64_t n_;
   int64_t padded_;
   std::vector<Complex> chirp_;
   std::vector<Complex> filter_;
-  std::shared_ptr<const backend::FftPlan> forward_;
-  std::shared_ptr<const backend::FftPlan> backward_;
+  std::shared_ptr<const LineTransform> forward_;
+  std::shared_ptr<const LineTransform> backward_;
 };
 
 }  // namespace

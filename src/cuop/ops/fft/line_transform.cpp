@@ -16,6 +16,10 @@ bool is_real_side(FftKind kind, bool is_input) {
   return kind == (is_input ? FftKind::kRealForward : FftKind::kRealBackward);
 }
 
+bool is_complex_kind(FftKind kind) {
+  return kind == FftKind::kForward || kind == FftKind::kBackward;
+}
+
 /// `length` rounded up so that lines that far apart are all aligned for the library.
 int64_t aligned_distance(int64_t length, int64_t element_bytes) {
   const int64_t step = std::max<int64_t>(1, backend::kFftAlignment / element_bytes);
@@ -45,12 +49,21 @@ class DirectTransform final : public LineTransform {
   std::shared_ptr<const backend::FftPlan> plan_;
 };
 
-/// Bluestein needs two transforms of more than twice the length and three passes over them.
+/// Bluestein needs two transforms of more than twice the length and three products over them.
 bool prefers_bluestein(int64_t n) {
   constexpr int64_t kSmall = 50;
   if (n < kSmall) return false;
   const int64_t padded = smooth_length(2 * n - 1);
-  return 2.0 * transform_cost(padded) + 3.0 * static_cast<double>(padded) < transform_cost(n);
+  constexpr double kProduct = 4.0;
+  const double products = 3.0 * kProduct * static_cast<double>(padded);
+  return 2.0 * transform_cost(padded) + products < transform_cost(n);
+}
+
+std::unique_ptr<LineTransform> make_transform(FftKind kind, bool is_double, int64_t n) {
+  if (prefers_bluestein(n)) return make_bluestein(kind, is_double, n);
+  const int64_t ways = is_complex_kind(kind) ? split_ways(is_double, n) : 1;
+  if (ways > 1) return make_split(kind, is_double, n, ways);
+  return std::make_unique<DirectTransform>(kind, is_double, n);
 }
 
 }  // namespace
@@ -64,14 +77,28 @@ int64_t output_length(FftKind kind, int64_t n) {
 }
 
 double transform_cost(int64_t n) {
-  // A pass of radix p costs about p operations an element; primes without a codelet of their own
-  // (above 13) are done by slower general algorithms.
+  // What a factor costs an element, against that of a factor 2, as measured with FFTW; primes
+  // without a codelet of their own are done by slower general algorithms.
+  const auto weight = [](int64_t p) {
+    switch (p) {
+      case 2:
+        return 1.0;
+      case 3:
+        return 4.0;
+      case 5:
+        return 7.0;
+      case 7:
+        return 11.0;
+      default:
+        return static_cast<double>(p <= 13 ? 2 * p : p);
+    }
+  };
   double per_element = 0.0;
   int64_t rest = n;
   for (int64_t p = 2; p * p <= rest; ++p) {
-    for (; rest % p == 0; rest /= p) per_element += static_cast<double>(p <= 13 ? p : 2 * p);
+    for (; rest % p == 0; rest /= p) per_element += weight(p);
   }
-  if (rest > 1) per_element += static_cast<double>(rest <= 13 ? rest : 2 * rest);
+  if (rest > 1) per_element += weight(rest);
   return per_element * static_cast<double>(n);
 }
 
@@ -100,18 +127,16 @@ std::shared_ptr<const LineTransform> line_transform(FftKind kind, bool is_double
   constexpr size_t kMaxKept = 256;
   static std::mutex mutex;
   static auto* kept = new std::map<Key, std::shared_ptr<const LineTransform>>;
-  const std::lock_guard lock(mutex);
   const Key key{kind, is_double, n};
-  if (const auto found = kept->find(key); found != kept->end()) return found->second;
-  if (kept->size() >= kMaxKept) kept->clear();
-  std::shared_ptr<const LineTransform> made;
-  if (prefers_bluestein(n)) {
-    made = make_bluestein(kind, is_double, n);
-  } else {
-    made = std::make_shared<DirectTransform>(kind, is_double, n);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = kept->find(key); found != kept->end()) return found->second;
   }
-  kept->emplace(key, made);
-  return made;
+  // Made outside the lock, because a transform may be built from another one.
+  std::shared_ptr<const LineTransform> made = make_transform(kind, is_double, n);
+  const std::lock_guard lock(mutex);
+  if (kept->size() >= kMaxKept) kept->clear();
+  return kept->emplace(key, made).first->second;
 }
 
 }  // namespace cuop::spectral

@@ -41,6 +41,13 @@ std::shared_ptr<const LineTransform> line_transform(backend::FftKind kind, bool 
 /// Bluestein's algorithm (IEEE Trans. Audio Electroacoust. 18, 1970): a convolution with a chirp,
 /// done by transforms of a length with small factors.
 std::unique_ptr<LineTransform> make_bluestein(backend::FftKind kind, bool is_double, int64_t n);
+/// A long complex line as R interleaved ones (Cooley and Tukey, Math. Comp. 19, 1965), each of
+/// which fits the cache: their transforms, a product with roots of unity, and transforms of length
+/// R across. Runs in parallel when the caller does not already.
+std::unique_ptr<LineTransform> make_split(backend::FftKind kind, bool is_double, int64_t n,
+                                          int64_t ways);
+/// The R for length n, or 1 when the library's own plan is as good.
+int64_t split_ways(bool is_double, int64_t n);
 /// The cheapest length of at least `n` whose prime factors are 2, 3, 5 and 7.
 int64_t smooth_length(int64_t n);
 /// A relative estimate of the library's time for length n.

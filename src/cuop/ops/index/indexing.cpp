@@ -4,7 +4,7 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/index/offsets.h"
+#include "cuop/ops/index/offsets_internal.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 

@@ -1,4 +1,4 @@
-#include "cuop/ops/index/offsets.h"
+#include "cuop/ops/index/offsets_internal.h"
 
 #include <algorithm>
 

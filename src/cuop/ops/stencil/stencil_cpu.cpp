@@ -3,7 +3,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/ops/stencil/row_pipeline.h"
+#include "cuop/ops/stencil/row_pipeline_internal.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
 namespace cuop::kernels {
