@@ -60,6 +60,22 @@ bool is_better(bool is_max, T x, T best) {
   return is_nan(x) || (is_max ? x > best : x < best);
 }
 
+/// First place of a value that is there (of the first NaN, when it is NaN).
+template <class T>
+int64_t position_of(const T* data, int64_t n, T value) {
+  constexpr int64_t kStep = 64;  // compared without a branch, in vectors
+  int64_t i = 0;
+  if (!is_nan(value)) {
+    for (; i + kStep <= n; i += kStep) {
+      unsigned matches = 0;
+      for (int64_t k = 0; k < kStep; ++k) matches |= data[i + k] == value ? 1u : 0u;
+      if (matches != 0) break;
+    }
+  }
+  const auto is_it = [&](T x) { return x == value || (is_nan(x) && is_nan(value)); };
+  return std::find_if(data + i, data + n, is_it) - data;
+}
+
 /// Among elements [begin, end) of the line that starts at `offset`.
 template <class T>
 Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t end) {
@@ -75,10 +91,8 @@ Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t
     source.fold->rows(&value, block(first), 1, 0, std::min(kBlock, end - first));
     if (first == begin || is_better(source.is_max, value, best.value)) best = {value, first};
   }
-  const T* found = block(best.position);
-  const auto matches = [&](T x) { return x == best.value || (is_nan(x) && is_nan(best.value)); };
   best.position +=
-      std::find_if(found, found + std::min(kBlock, end - best.position), matches) - found;
+      position_of(block(best.position), std::min(kBlock, end - best.position), best.value);
   return best;
 }
 

@@ -1,5 +1,6 @@
-// Compensated sums in vector lanes, float32 in double: at the speed of memory, like a plain sum.
+// Compensated sums in double, in vector lanes: at the speed of memory, like a plain sum.
 #include <algorithm>
+#include <type_traits>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
@@ -18,18 +19,45 @@ void init(void* states, int64_t count) {
   std::fill_n(static_cast<State*>(states), count, State{0.0, 0.0});
 }
 
-[[gnu::always_inline]] inline void add_lanes(State& state, const Compensated<V>& lanes) {
-  for (int k = 0; k < kLanes; ++k) state.merge({lanes.sum[k], lanes.error[k]});
+/// Adds the lanes to the state, halving them as a tree.
+[[gnu::always_inline]] inline void add_lanes(State& state, const Compensated<V>& total) {
+  double sum[kLanes], error[kLanes];
+  lanes::store(sum, total.sum);
+  lanes::store(error, total.error);
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int k = 0; k < half; ++k) {
+      State lane{sum[k], error[k]};
+      lane.merge({sum[k + half], error[k + half]});
+      sum[k] = lane.sum;
+      error[k] = lane.error;
+    }
+  }
+  state.merge({sum[0], error[0]});
+}
+
+/// The next numbers of a lane: one double as it is, eight floats added up in double, where their
+/// sum loses at most its 50th bit.
+template <class T>
+constexpr int kTaken = std::is_same_v<T, float> ? 8 : 1;
+template <class T>
+[[gnu::always_inline]] inline V take(const T* data, int64_t step) {
+  V total = lanes::load_double(data);
+  for (int i = 1; i < kTaken<T>; ++i) total = total + lanes::load_double(data + i * step);
+  return total;
 }
 
 template <class T>
 void fold_row(State& state, const T* row, int64_t n) {
+  constexpr int64_t kRound = kAccumulators * kLanes * kTaken<T>;
   int64_t i = 0;
-  if (n >= kAccumulators * kLanes) {
+  if (n >= kRound) {
     Compensated<V> part[kAccumulators] = {};
-    for (; i + kAccumulators * kLanes <= n; i += kAccumulators * kLanes) {
+    for (; i + kRound <= n; i += kRound) {
       for (int k = 0; k < kAccumulators; ++k) {
-        part[k].add(lanes::load_double(row + i + k * kLanes));
+        for (int j = 0; j < kTaken<T>; ++j) {
+          lanes::prefetch(row + i + (k + j * kAccumulators) * kLanes);
+        }
+        part[k].add(take(row + i + k * kLanes, kAccumulators * kLanes));
       }
     }
     for (int k = 1; k < kAccumulators; ++k) part[0].merge(part[k]);
@@ -45,7 +73,7 @@ void rows(void* states, const void* data, int64_t count, int64_t row_stride, int
   }
 }
 
-/// Tiles of columns whose sums and errors lie side by side in the cache, four rows a round.
+/// Tiles of columns whose sums and errors lie side by side in the cache, some rows a round.
 template <int Rows, class T>
 [[gnu::always_inline]] inline void add_rows(double* sum, double* error, const void* const* rows,
                                             int64_t first, int64_t width) {
@@ -54,7 +82,13 @@ template <int Rows, class T>
   int64_t j = 0;
   for (; j + kLanes <= width; j += kLanes) {
     Compensated<V> part{lanes::load(sum + j), lanes::load(error + j)};
-    for (int r = 0; r < Rows; ++r) part.add(lanes::load_double(row[r] + j));
+    if constexpr (kTaken < T >> 1) {
+      V total = lanes::load_double(row[0] + j);
+      for (int r = 1; r < Rows; ++r) total = total + lanes::load_double(row[r] + j);
+      part.add(total);
+    } else {
+      for (int r = 0; r < Rows; ++r) part.add(lanes::load_double(row[r] + j));
+    }
     lanes::store(sum + j, part.sum);
     lanes::store(error + j, part.error);
   }
@@ -69,11 +103,14 @@ template <int Rows, class T>
 template <class T>
 void columns(void* states, const void* const* rows, int64_t row_count, int64_t columns) {
   constexpr int64_t kColumns = 512;
+  constexpr int kRows = 8;
   for (int64_t first = 0; first < columns; first += kColumns) {
     const int64_t width = std::min(kColumns, columns - first);
     double sum[kColumns] = {}, error[kColumns] = {};
     int64_t r = 0;
-    for (; r + 4 <= row_count; r += 4) add_rows<4, T>(sum, error, rows + r, first, width);
+    for (; r + kRows <= row_count; r += kRows) {
+      add_rows<kRows, T>(sum, error, rows + r, first, width);
+    }
     for (; r < row_count; ++r) add_rows<1, T>(sum, error, rows + r, first, width);
     for (int64_t j = 0; j < width; ++j) {
       static_cast<State*>(states)[first + j].merge({sum[j], error[j]});
@@ -88,7 +125,7 @@ void merge(void* into, const void* from, int64_t count) {
 }
 
 template <class T>
-constexpr Fold kFold{sizeof(State), init, rows<T>, columns<T>, merge};
+constexpr Fold kFold{sizeof(State), false, init, rows<T>, columns<T>, merge};
 
 }  // namespace
 

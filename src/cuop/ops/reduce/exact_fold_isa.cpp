@@ -1,8 +1,9 @@
-// Exact sums. A block of up to 1024 elements is cut into slices of 43 bits from the top by adding
-// and subtracting a power of two (Rump, Ogita, Oishi, "Accurate floating-point summation", 2008);
-// a slice of all elements adds up in a double without error, and only the slices' totals reach the
-// wide accumulator. A block whose bits span more than four slices, or that holds inf or NaN, goes
-// there element by element.
+// Exact sums in vectors. Numbers below 2^e are cut into slices from the top: a large accumulator,
+// 1.5 2^k, takes in x rounded to its own last place, what it took is the slice, the rest goes to
+// the next accumulator (after Rump, Ogita, Oishi, "Accurate floating-point summation", 2008, and
+// Demmel, Nguyen, "Parallel reproducible summation", 2015). As long as an accumulator stays between
+// 2^k and 2^(k+1) nothing is lost; after a block only the accumulators reach the wide sum. A block
+// that leaves a rest after the last slice, or holds inf or NaN, goes there element by element.
 #include <algorithm>
 #include <new>
 
@@ -15,54 +16,173 @@ namespace cuop {
 namespace {
 
 using V = lanes::Vector<double>;
+using Bits = lanes::Vector<int64_t>;
 constexpr int kLanes = lanes::kCount<double>;
-constexpr int kUnroll = 4;
-constexpr int64_t kGroup = kUnroll * kLanes;
-constexpr int64_t kBlock = 1024;        // 2^10 elements
-constexpr int kSliceBits = 53 - 10;     // so their sum fits the 53 bits of a double
-constexpr int kLargestExponent = 1000;  // beyond, the power of two itself could overflow
+constexpr int kStreams = 2;
+constexpr int64_t kGroup = kStreams * kLanes;
+constexpr int64_t kBlock = 4096;  // 2^12 elements, 2^8 for a lane of a stream
+// From k = e + 11 a lane's 2^8 slices below 2^e stay within 2^(k-1), and 2^12 of them, the block's,
+// are a multiple of 2^(k-52) below 2^(k+1): exact in a double too.
+constexpr int kHeadroom = 11;
+constexpr int kSliceBits = 52 - kHeadroom;
+constexpr int kLargestExponent = 1000;             // beyond, the accumulators could overflow
+constexpr int kCounts[] = {1, 2, 3, 4, 6, 8, 12};  // of slices, tried in this order
 
-/// Largest magnitude; NaN is passed over (the residual finds it).
-template <class T>
-double largest_magnitude(const T* data, int64_t n) {
-  V part[kUnroll] = {};
-  for (int64_t i = 0; i < n; i += kGroup) {
-    for (int k = 0; k < kUnroll; ++k) {
-      const V x = lanes::load_double(data + i + k * kLanes);
-      const V magnitude = x < V{} ? -x : x;
-      part[k] = magnitude > part[k] ? magnitude : part[k];
-    }
-  }
-  for (int k = 1; k < kUnroll; ++k) part[0] = part[k] > part[0] ? part[k] : part[0];
-  return lanes::fold<double>(part[0], [](double a, double b) { return a > b ? a : b; });
+/// Smallest e with |x| < 2^e for the number with these bits (without sign); 1025 for inf and NaN.
+int exponent_of(int64_t magnitude_bits) { return static_cast<int>(magnitude_bits >> 52) - 1022; }
+
+/// Start of accumulator s: its last place is 2^(k-52), at least the smallest number there is.
+double start_of(int slice, int exponent) {
+  const int unit = exponent - kSliceBits - slice * (kSliceBits + 1);
+  return __builtin_ldexp(1.5, 52 + std::max(unit, ExactSum::kMinExponent));
 }
 
-/// Adds the block's slices to `total`; false, with nothing added, when something is left over.
-template <int Slices, class T>
-bool add_slices(ExactSum& total, const T* data, int64_t n, int exponent) {
-  double cutter[Slices];
-  for (int s = 0; s < Slices; ++s) {
-    // Multiples of 2^unit are cut off; what remains is below 2^(unit-1).
-    const int unit = std::max(exponent - kSliceBits - s * (kSliceBits + 1), ExactSum::kMinExponent);
-    cutter[s] = __builtin_ldexp(1.5, 52 + unit);
+/// Accumulators of one stream.
+template <int Slices>
+struct Slicer {
+  V part[Slices];
+  Bits rest = {};  ///< nonzero where something is left
+  Bits largest = {};
+
+  Slicer() = default;
+  [[gnu::always_inline]] explicit Slicer(int exponent) {
+    // Unrolled, or the accumulators would stay in memory.
+#pragma GCC unroll 12
+    for (int s = 0; s < Slices; ++s) part[s] = lanes::broadcast(start_of(s, exponent));
   }
-  V slice[Slices][2] = {};
-  V residual = {};
+  [[gnu::always_inline]] void add(V x) {
+    largest = lanes::larger(lanes::magnitude_bits(x), largest);
+#pragma GCC unroll 12
+    for (int s = 0; s < Slices; ++s) {
+      const V next = part[s] + x;
+      x = x - (next - part[s]);
+      part[s] = next;
+    }
+    rest = rest | lanes::magnitude_bits(x);
+  }
+};
+
+enum class Outcome { kDone, kTooFewSlices, kTooLarge };
+
+/// Judges what slicers have seen; `exponent` becomes that of the largest element.
+[[gnu::always_inline]] inline Outcome judge(const Bits& rest, const Bits& largest, int& exponent) {
+  const auto either = [](int64_t a, int64_t b) { return a | b; };
+  const auto greater = [](int64_t a, int64_t b) { return a > b ? a : b; };
+  const int seen = exponent_of(lanes::fold<int64_t>(largest, greater));
+  const bool is_too_large = seen > exponent;
+  exponent = seen;
+  if (is_too_large) return Outcome::kTooLarge;
+  return lanes::fold<int64_t>(rest, either) == 0 ? Outcome::kDone : Outcome::kTooFewSlices;
+}
+
+/// Adds a block to `total`; nothing is added unless kDone.
+template <int Slices, class T>
+Outcome add_slices(ExactSum& total, const T* data, int64_t n, int& exponent) {
+  const int assumed = exponent;
+  Slicer<Slices> even(assumed), odd(assumed);
   for (int64_t i = 0; i < n; i += kGroup) {
-    for (int k = 0; k < kUnroll; ++k) {
-      V x = lanes::load_double(data + i + k * kLanes);
-      for (int s = 0; s < Slices; ++s) {
-        const V top = (x + cutter[s]) - cutter[s];
-        slice[s][k & 1] = slice[s][k & 1] + top;
-        x = x - top;
-      }
-      residual = residual + (x < V{} ? -x : x);
+    lanes::prefetch(data + i);
+    lanes::prefetch(data + i + kLanes);
+    even.add(lanes::load_double(data + i));
+    odd.add(lanes::load_double(data + i + kLanes));
+  }
+  const Outcome outcome =
+      judge(even.rest | odd.rest, lanes::larger(even.largest, odd.largest), exponent);
+  if (outcome != Outcome::kDone) return outcome;
+#pragma GCC unroll 12
+  for (int s = 0; s < Slices; ++s) {
+    const double start = start_of(s, assumed);
+    const V slice = (even.part[s] - start) + (odd.part[s] - start);
+    total.add(lanes::fold<double>(slice, [](double a, double b) { return a + b; }));
+  }
+  return outcome;
+}
+
+/// The same for some vectors' width of columns, a lane for each.
+template <int Slices, int Vectors, class T>
+Outcome add_column_slices(ExactSum* totals, const void* const* rows, int64_t n, int64_t first,
+                          int& exponent) {
+  constexpr int64_t kAhead = 8;
+  const int assumed = exponent;
+  Slicer<Slices> stream[Vectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < Vectors; ++v) stream[v] = Slicer<Slices>(assumed);
+  for (int64_t r = 0; r < n; ++r) {
+    const T* row = static_cast<const T*>(rows[r]) + first;
+    const T* later = static_cast<const T*>(rows[std::min(r + kAhead, n - 1)]) + first;
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      __builtin_prefetch(later + v * kLanes);
+      stream[v].add(lanes::load_double(row + v * kLanes));
     }
   }
-  const auto add = [](double a, double b) { return a + b; };
-  if (!(lanes::fold<double>(residual, add) == 0.0)) return false;
-  for (int s = 0; s < Slices; ++s) total.add(lanes::fold<double>(slice[s][0] + slice[s][1], add));
-  return true;
+  Bits rest = stream[0].rest, largest = stream[0].largest;
+#pragma GCC unroll 4
+  for (int v = 1; v < Vectors; ++v) {
+    rest = rest | stream[v].rest;
+    largest = lanes::larger(stream[v].largest, largest);
+  }
+  const Outcome outcome = judge(rest, largest, exponent);
+  if (outcome != Outcome::kDone) return outcome;
+#pragma GCC unroll 12
+  for (int s = 0; s < Slices; ++s) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      double slice[kLanes];
+      lanes::store(slice, stream[v].part[s] - start_of(s, assumed));
+      for (int k = 0; k < kLanes; ++k) totals[v * kLanes + k].add(slice[k]);
+    }
+  }
+  return outcome;
+}
+
+/// What the blocks before needed: neighbours are most often of one kind.
+struct Experience {
+  int exponent = -1022;
+  int choice = 0;          ///< of kCounts
+  int blocks_to_skip = 0;  ///< blocks for which slices are not tried
+};
+
+/// Calls attempt<Slices>(exponent) with growing numbers of slices; false when none suffices.
+template <class Attempt>
+bool try_slices(Experience& experience, Attempt&& attempt) {
+  if (experience.blocks_to_skip > 0) {
+    --experience.blocks_to_skip;
+    return false;
+  }
+  constexpr int kChoices = static_cast<int>(std::size(kCounts));
+  while (experience.choice < kChoices) {
+    const int assumed = experience.exponent;
+    int exponent = assumed;
+    const Outcome outcome = [&] {
+      switch (kCounts[experience.choice]) {
+        case 1:
+          return attempt.template operator()<1>(exponent);
+        case 2:
+          return attempt.template operator()<2>(exponent);
+        case 3:
+          return attempt.template operator()<3>(exponent);
+        case 4:
+          return attempt.template operator()<4>(exponent);
+        case 6:
+          return attempt.template operator()<6>(exponent);
+        case 8:
+          return attempt.template operator()<8>(exponent);
+        default:
+          return attempt.template operator()<12>(exponent);
+      }
+    }();
+    // A bit of room for the next block; bits given away at the top are missing at the bottom.
+    constexpr int kRoom = 1, kWaste = 6;
+    const bool is_far_off = exponent > assumed || exponent < assumed - kWaste;
+    if (is_far_off) experience.exponent = std::max(exponent, -1022) + kRoom;
+    if (outcome == Outcome::kDone) return true;
+    if (experience.exponent > kLargestExponent) break;
+    if (outcome == Outcome::kTooFewSlices && !is_far_off) ++experience.choice;
+  }
+  experience = Experience{};
+  experience.blocks_to_skip = 16;
+  return false;
 }
 
 template <class T>
@@ -70,55 +190,15 @@ void add_each(ExactSum& total, const T* data, int64_t n) {
   for (int64_t i = 0; i < n; ++i) total.add(static_cast<double>(data[i]));
 }
 
-/// What the blocks before needed: neighbours are most often of one kind.
-struct Experience {
-  int slices = 1;
-  int blocks_to_skip = 0;  ///< blocks for which slicing is not tried
-};
-
-template <class T>
-bool try_slices(ExactSum& total, const T* data, int64_t n, Experience& experience) {
-  const double largest = largest_magnitude(data, n);
-  if (!(largest - largest == 0.0)) return false;
-  int exponent = 0;
-  if (largest != 0.0) __builtin_frexp(largest, &exponent);
-  if (exponent > kLargestExponent) return false;
-  switch (experience.slices) {
-    case 1:
-      if (add_slices<1>(total, data, n, exponent)) return true;
-      [[fallthrough]];
-    case 2:
-      experience.slices = 2;
-      if (add_slices<2>(total, data, n, exponent)) return true;
-      [[fallthrough]];
-    case 3:
-      experience.slices = 3;
-      if (add_slices<3>(total, data, n, exponent)) return true;
-      [[fallthrough]];
-    default:
-      experience.slices = 4;
-      return add_slices<4>(total, data, n, exponent);
-  }
-}
-
-template <class T>
-void add_block(ExactSum& total, const T* data, int64_t n, Experience& experience) {
-  if (experience.blocks_to_skip > 0) {
-    --experience.blocks_to_skip;
-  } else if (try_slices(total, data, n, experience)) {
-    return;
-  } else {
-    experience = {1, 16};
-  }
-  add_each(total, data, n);
-}
-
 template <class T>
 void fold_row(ExactSum& total, const T* row, int64_t n, Experience& experience) {
   int64_t i = 0;
   while (n - i >= 2 * kGroup) {
     const int64_t size = std::min(kBlock, (n - i) / kGroup * kGroup);
-    add_block(total, row + i, size, experience);
+    const bool is_done = try_slices(experience, [&]<int Slices>(int& exponent) {
+      return add_slices<Slices>(total, row + i, size, exponent);
+    });
+    if (!is_done) add_each(total, row + i, size);
     i += size;
   }
   add_each(total, row + i, n - i);
@@ -137,22 +217,39 @@ void rows(void* states, const void* data, int64_t count, int64_t row_stride, int
   }
 }
 
-/// Tiles are turned into rows: the work on an element outweighs its move.
+/// Rows [begin, end) of `Vectors` vectors of columns.
+template <int Vectors, class T>
+void fold_columns(ExactSum* totals, const void* const* rows, int64_t begin, int64_t end,
+                  int64_t first, Experience& experience) {
+  const bool is_done = try_slices(experience, [&]<int Slices>(int& exponent) {
+    return add_column_slices<Slices, Vectors, T>(totals + first, rows + begin, end - begin, first,
+                                                 exponent);
+  });
+  for (int64_t r = begin; !is_done && r < end; ++r) {
+    const T* row = static_cast<const T*>(rows[r]) + first;
+    for (int64_t k = 0; k < Vectors * kLanes; ++k) {
+      totals[first + k].add(static_cast<double>(row[k]));
+    }
+  }
+}
+
 template <class T>
 void columns(void* states, const void* const* rows, int64_t row_count, int64_t columns) {
-  constexpr int64_t kColumns = 16, kRows = 256;
-  T tile[kColumns][kRows];
+  constexpr int64_t kRows = 256;  // 2^8 elements for a lane
+  auto* totals = static_cast<ExactSum*>(states);
   Experience experience;
-  for (int64_t j = 0; j < columns; j += kColumns) {
-    const int64_t width = std::min(kColumns, columns - j);
-    for (int64_t r = 0; r < row_count; r += kRows) {
-      const int64_t height = std::min(kRows, row_count - r);
-      for (int64_t i = 0; i < height; ++i) {
-        const T* row = static_cast<const T*>(rows[r + i]) + j;
-        for (int64_t k = 0; k < width; ++k) tile[k][i] = row[k];
-      }
-      for (int64_t k = 0; k < width; ++k) {
-        fold_row(static_cast<ExactSum*>(states)[j + k], tile[k], height, experience);
+  for (int64_t begin = 0; begin < row_count; begin += kRows) {
+    const int64_t end = std::min(begin + kRows, row_count);
+    int64_t j = 0;
+    for (; j + 4 * kLanes <= columns; j += 4 * kLanes) {
+      fold_columns<4, T>(totals, rows, begin, end, j, experience);
+    }
+    for (; j + kLanes <= columns; j += kLanes) {
+      fold_columns<1, T>(totals, rows, begin, end, j, experience);
+    }
+    for (; j < columns; ++j) {
+      for (int64_t r = begin; r < end; ++r) {
+        totals[j].add(static_cast<double>(static_cast<const T*>(rows[r])[j]));
       }
     }
   }
@@ -180,9 +277,10 @@ void integer_columns(void* states, const void* const* rows, int64_t row_count, i
 }
 
 template <class T>
-constexpr Fold kFold{sizeof(ExactSum), init, rows<T>, columns<T>, merge};
+constexpr Fold kFold{sizeof(ExactSum), false, init, rows<T>, columns<T>, merge};
 template <class T>
-constexpr Fold kIntegerFold{sizeof(ExactSum), init, integer_rows<T>, integer_columns<T>, merge};
+constexpr Fold kIntegerFold{sizeof(ExactSum),   false, init, integer_rows<T>,
+                            integer_columns<T>, merge};
 
 }  // namespace
 

@@ -15,6 +15,9 @@ enum class FoldKind : uint8_t { kSum, kCompensated, kExact, kProd, kMax, kMin, k
 
 struct Fold {
   int64_t state_bytes;
+  /// The more elements one state takes in one after the other, the larger its error: chunks should
+  /// have states of their own that are merged as a tree.
+  bool wants_tree;
   /// Sets states to the fold over no element.
   void (*init)(void* states, int64_t count);
   /// Folds row i, n elements from data + i * row_stride (in elements), into state i.

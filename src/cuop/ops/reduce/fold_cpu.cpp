@@ -11,11 +11,13 @@ namespace cuop {
 
 namespace {
 
-constexpr int64_t kChunk = 4096;              // elements of a row folded in one go
-constexpr int64_t kPart = 16 * kChunk;        // elements of a row that one task folds
+constexpr int64_t kChunk = 16384;             // elements of a row folded in one go
+constexpr int64_t kPackedChunk = 4096;        // the same where they must be gathered first
+constexpr int64_t kPart = 4 * kChunk;         // elements of a row that one task folds
 constexpr int64_t kShortRun = 256;            // shorter runs are gathered first
 constexpr int64_t kGrain = 1 << 16;           // elements that are worth a thread
 constexpr int64_t kRowChunk = 128;            // rows that are folded into columns in one go
+constexpr int64_t kMaxRowChunk = 256;         // the same where a state takes in any number well
 constexpr int64_t kRowPart = 16 * kRowChunk;  // rows that one task folds
 constexpr int64_t kTileBytes = 16384;         // states of a tile of columns, at home in L1
 constexpr int64_t kPackedColumns = 512, kPackedRows = 32;
@@ -106,22 +108,27 @@ void Run::fold_chunk(std::byte* into, int64_t offset, int64_t begin, int64_t end
       begin += run;
     }
   } else {
-    gather(offset, begin, end, scratch);
-    fold_.rows(into, scratch, 1, 0, end - begin);
+    for (; begin < end; begin += kPackedChunk) {
+      const int64_t n = std::min(kPackedChunk, end - begin);
+      gather(offset, begin, begin + n, scratch);
+      fold_.rows(into, scratch, 1, 0, n);
+    }
   }
 }
 
 void Run::fold_part(std::byte* into, int64_t offset, int64_t begin, int64_t end) const {
-  const int64_t chunks = (end - begin + kChunk - 1) / kChunk;
-  const Buffer scratch = allocate(kChunk * element_bytes_ + chunks * fold_.state_bytes);
-  std::byte* states = scratch.get() + kChunk * element_bytes_;
-  fold_.init(states, chunks);
-  for (int64_t i = 0; i < chunks; ++i) {
-    const int64_t first = begin + i * kChunk;
-    fold_chunk(state(states, i), offset, first, std::min(first + kChunk, end), scratch.get());
-  }
-  merge_tree(fold_, states, chunks, 1);
+  const int64_t chunk = plan_.is_direct ? kChunk : kPackedChunk;
+  const int64_t chunks = (end - begin + chunk - 1) / chunk;
+  const Buffer scratch = allocate(kPackedChunk * element_bytes_ + chunks * fold_.state_bytes);
+  std::byte* states = scratch.get() + kPackedChunk * element_bytes_;
   fold_.init(into, 1);
+  if (fold_.wants_tree) fold_.init(states, chunks);
+  for (int64_t i = 0; i < chunks; ++i) {
+    const int64_t first = begin + i * chunk, last = std::min(first + chunk, end);
+    fold_chunk(fold_.wants_tree ? state(states, i) : into, offset, first, last, scratch.get());
+  }
+  if (!fold_.wants_tree) return;
+  merge_tree(fold_, states, chunks, 1);
   fold_.merge(into, states, 1);
 }
 
@@ -137,7 +144,7 @@ void Run::fold_short_rows(std::byte* states, int64_t begin, int64_t end) const {
     }
     return;
   }
-  const int64_t batch = std::max<int64_t>(1, std::min(end - begin, kChunk / length_));
+  const int64_t batch = std::max<int64_t>(1, std::min(end - begin, kPackedChunk / length_));
   const Buffer scratch = allocate(batch * length_ * element_bytes_);
   for (; begin < end; begin += batch) {
     const int64_t count = std::min(batch, end - begin);
@@ -174,10 +181,10 @@ void Run::rows(std::byte* states) const {
   }
 }
 
-/// Rows [begin, end) of the reduction, at most kRowChunk, into the states of `width` columns.
+/// Rows [begin, end) of the reduction, at most kMaxRowChunk, into the states of `width` columns.
 void Run::fold_row_chunk(std::byte* into, int64_t offset, int64_t width, int64_t begin, int64_t end,
                          std::byte* scratch) const {
-  std::array<const void*, kRowChunk> rows;
+  std::array<const void*, kMaxRowChunk> rows;
   const auto& inner = plan_.reduced.inner();
   int64_t next = 0, remaining = 0;
   for (int64_t r = begin; r < end; ++r) {
@@ -201,18 +208,19 @@ void Run::fold_row_chunk(std::byte* into, int64_t offset, int64_t width, int64_t
 
 void Run::fold_row_part(std::byte* into, int64_t offset, int64_t width, int64_t begin,
                         int64_t end) const {
-  const int64_t chunk = plan_.is_direct ? kRowChunk : kPackedRows;
-  const bool is_single = end - begin <= chunk;
+  const int64_t direct = fold_.wants_tree ? kRowChunk : kMaxRowChunk;
+  const int64_t chunk = plan_.is_direct ? direct : kPackedRows;
+  const bool is_single = end - begin <= chunk || !fold_.wants_tree;
   const int64_t packed_bytes =
       plan_.is_direct ? 0 : std::min(chunk, end - begin) * width * element_bytes_;
   const Buffer scratch = allocate(packed_bytes + (is_single ? 0 : width * fold_.state_bytes));
   std::byte* fresh = scratch.get() + packed_bytes;
   fold_.init(into, width);
-  if (is_single) return fold_row_chunk(into, offset, width, begin, end, scratch.get());
   for (; begin < end; begin += chunk) {
-    fold_.init(fresh, width);
-    fold_row_chunk(fresh, offset, width, begin, std::min(begin + chunk, end), scratch.get());
-    fold_.merge(into, fresh, width);
+    if (!is_single) fold_.init(fresh, width);
+    fold_row_chunk(is_single ? into : fresh, offset, width, begin, std::min(begin + chunk, end),
+                   scratch.get());
+    if (!is_single) fold_.merge(into, fresh, width);
   }
 }
 

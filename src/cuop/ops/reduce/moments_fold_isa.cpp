@@ -118,7 +118,7 @@ void merge(void* into, const void* from, int64_t count) {
 }
 
 template <class T>
-constexpr Fold kFold{sizeof(Moments), init, rows<T>, columns<T>, merge};
+constexpr Fold kFold{sizeof(Moments), true, init, rows<T>, columns<T>, merge};
 
 }  // namespace
 

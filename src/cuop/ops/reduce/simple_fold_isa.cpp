@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <complex>
 #include <limits>
+#include <type_traits>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
@@ -26,15 +27,27 @@ struct Multiply {
     return a * b;
   }
 };
-// A NaN stays: `b != b` takes a new one, and no comparison with an old one is true.
+// `apply` keeps a NaN: `b != b` takes a new one, and no comparison with an old one is true.
+// `pick` may lose it, but is one instruction.
 struct Max {
   template <class T>
   static constexpr T identity = std::numeric_limits<T>::has_infinity
                                     ? -std::numeric_limits<T>::infinity()
                                     : std::numeric_limits<T>::lowest();
-  template <class V>
-  [[gnu::always_inline]] static V apply(const V& a, const V& b) {
+  template <class T>
+  [[gnu::always_inline]] static T apply(const T& a, const T& b) {
     return (b > a) | (b != b) ? b : a;
+  }
+  template <class T>
+  [[gnu::always_inline]] static lanes::Vector<T> apply(const lanes::Vector<T>& a,
+                                                       const lanes::Vector<T>& b) {
+    return lanes::each<T>([](const auto& x, const auto& y) { return (y > x) | (y != y) ? y : x; },
+                          a, b);
+  }
+  template <class T>
+  [[gnu::always_inline]] static lanes::Vector<T> pick(const lanes::Vector<T>& a,
+                                                      const lanes::Vector<T>& b) {
+    return lanes::larger(a, b);
   }
 };
 struct Min {
@@ -42,11 +55,24 @@ struct Min {
   static constexpr T identity = std::numeric_limits<T>::has_infinity
                                     ? std::numeric_limits<T>::infinity()
                                     : std::numeric_limits<T>::max();
-  template <class V>
-  [[gnu::always_inline]] static V apply(const V& a, const V& b) {
+  template <class T>
+  [[gnu::always_inline]] static T apply(const T& a, const T& b) {
     return (b < a) | (b != b) ? b : a;
   }
+  template <class T>
+  [[gnu::always_inline]] static lanes::Vector<T> apply(const lanes::Vector<T>& a,
+                                                       const lanes::Vector<T>& b) {
+    return lanes::each<T>([](const auto& x, const auto& y) { return (y < x) | (y != y) ? y : x; },
+                          a, b);
+  }
+  template <class T>
+  [[gnu::always_inline]] static lanes::Vector<T> pick(const lanes::Vector<T>& a,
+                                                      const lanes::Vector<T>& b) {
+    return lanes::smaller(a, b);
+  }
 };
+template <class Op>
+constexpr bool kIsOrdering = std::is_same_v<Op, Max> || std::is_same_v<Op, Min>;
 
 constexpr int kAccumulators = 4;
 constexpr int kGroupsPerLeaf = 16;
@@ -61,34 +87,38 @@ struct Accumulators {
   }
   [[gnu::always_inline]] void fold(const T* data) {
     for (int k = 0; k < kAccumulators; ++k) {
-      part[k] =
-          Op::template apply<lanes::Vector<T>>(part[k], lanes::load(data + k * lanes::kCount<T>));
+      part[k] = Op::apply(part[k], lanes::load(data + k * lanes::kCount<T>));
     }
   }
   [[gnu::always_inline]] void fold(const Accumulators& other) {
     for (int k = 0; k < kAccumulators; ++k) {
-      part[k] = Op::template apply<lanes::Vector<T>>(part[k], other.part[k]);
+      part[k] = Op::apply(part[k], other.part[k]);
     }
   }
   [[gnu::always_inline]] T total() const {
     using V = lanes::Vector<T>;
-    const V low = Op::template apply<V>(part[0], part[1]);
-    const V high = Op::template apply<V>(part[2], part[3]);
-    return lanes::fold<T>(Op::template apply<V>(low, high), Op::template apply<T>);
+    const V low = Op::apply(part[0], part[1]);
+    const V high = Op::apply(part[2], part[3]);
+    return lanes::fold<T>(Op::apply(low, high), [](T a, T b) { return T(Op::apply(a, b)); });
   }
 };
 
 template <class T, class Op>
 T fold_short(const T* data, int64_t n) {
+  if (n < 8) {
+    T result = data[0];
+    for (int64_t i = 1; i < n; ++i) result = Op::apply(result, data[i]);
+    return result;
+  }
   T part[8];
   std::fill(part, part + 8, Op::template identity<T>);
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
-    for (int k = 0; k < 8; ++k) part[k] = Op::template apply<T>(part[k], data[i + k]);
+    for (int k = 0; k < 8; ++k) part[k] = Op::apply(part[k], data[i + k]);
   }
-  for (int k = 0; i < n; ++i, ++k) part[k] = Op::template apply<T>(part[k], data[i]);
+  for (int k = 0; i < n; ++i, ++k) part[k] = Op::apply(part[k], data[i]);
   for (int half = 4; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) part[k] = Op::template apply<T>(part[k], part[k + half]);
+    for (int k = 0; k < half; ++k) part[k] = Op::apply(part[k], part[k + half]);
   }
   return part[0];
 }
@@ -118,8 +148,36 @@ T fold_row(const T* data, int64_t n) {
     stack[depth - 1].fold(stack[depth]);
   }
   T result = stack[0].total();
-  if (i < n) result = Op::template apply<T>(result, fold_short<T, Op>(data + i, n - i));
+  if (i < n) result = Op::apply(result, fold_short<T, Op>(data + i, n - i));
   return result;
+}
+
+/// Largest or smallest of a row. A sum beside it tells cheaply that there may be a NaN; only then
+/// is the row looked through again with care.
+template <class T, class Op>
+T extreme_of_row(const T* data, int64_t n) {
+  using V = lanes::Vector<T>;
+  constexpr int64_t kGroup = kAccumulators * lanes::kCount<T>;
+  if (n < kGroup) return fold_short<T, Op>(data, n);
+  V part[kAccumulators], check[kAccumulators] = {};
+  for (int k = 0; k < kAccumulators; ++k) part[k] = lanes::load(data + k * lanes::kCount<T>);
+  int64_t i = 0;
+  for (; i + kGroup <= n; i += kGroup) {
+    for (int k = 0; k < kAccumulators; ++k) {
+      lanes::prefetch(data + i + k * lanes::kCount<T>);
+      const V value = lanes::load(data + i + k * lanes::kCount<T>);
+      part[k] = Op::pick(part[k], value);
+      if constexpr (std::is_floating_point_v<T>) check[k] = check[k] + value;
+    }
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    const V sum = (check[0] + check[1]) + (check[2] + check[3]);
+    const T total = lanes::fold<T>(sum, [](T a, T b) { return a + b; });
+    if (total != total) return fold_row<T, Op>(data, n);
+  }
+  const V extreme = Op::pick(Op::pick(part[0], part[1]), Op::pick(part[2], part[3]));
+  const T result = lanes::fold<T>(extreme, [](T a, T b) { return T(Op::apply(a, b)); });
+  return i < n ? T(Op::apply(result, fold_short<T, Op>(data + i, n - i))) : result;
 }
 
 template <class T, class Op>
@@ -132,7 +190,11 @@ void rows(void* states, const void* data, int64_t count, int64_t row_stride, int
   auto* state = static_cast<T*>(states);
   const auto* row = static_cast<const T*>(data);
   for (int64_t i = 0; i < count; ++i) {
-    state[i] = Op::template apply<T>(state[i], fold_row<T, Op>(row + i * row_stride, n));
+    if constexpr (kIsOrdering<Op>) {
+      state[i] = Op::apply(state[i], extreme_of_row<T, Op>(row + i * row_stride, n));
+    } else {
+      state[i] = Op::apply(state[i], fold_row<T, Op>(row + i * row_stride, n));
+    }
   }
 }
 
@@ -142,7 +204,7 @@ template <int Rows, class Op, class V, class Load>
   V part[Rows];
   for (int r = 0; r < Rows; ++r) part[r] = load(r);
   for (int half = Rows / 2; half > 0; half /= 2) {
-    for (int r = 0; r < half; ++r) part[r] = Op::template apply<V>(part[r], part[r + half]);
+    for (int r = 0; r < half; ++r) part[r] = Op::apply(part[r], part[r + half]);
   }
   return part[0];
 }
@@ -155,10 +217,10 @@ void fold_rows_into(T* state, const void* const* rows, int64_t columns) {
   int64_t j = 0;
   for (; j + lanes::kCount<T> <= columns; j += lanes::kCount<T>) {
     const V total = tree<Rows, Op, V>([&](int r) { return lanes::load(row[r] + j); });
-    lanes::store(state + j, Op::template apply<V>(lanes::load(state + j), total));
+    lanes::store(state + j, Op::apply(lanes::load(state + j), total));
   }
   for (; j < columns; ++j) {
-    state[j] = Op::template apply<T>(state[j], tree<Rows, Op, T>([&](int r) { return row[r][j]; }));
+    state[j] = Op::apply(state[j], tree<Rows, Op, T>([&](int r) { return row[r][j]; }));
   }
 }
 
@@ -177,7 +239,8 @@ void merge(void* into, const void* from, int64_t count) {
 }
 
 template <class T, class Op>
-constexpr Fold kFold{sizeof(T), init<T, Op>, rows<T, Op>, columns<T, Op>, merge<T, Op>};
+constexpr Fold kFold{sizeof(T),   !kIsOrdering<Op>, init<T, Op>,
+                     rows<T, Op>, columns<T, Op>,   merge<T, Op>};
 
 /// Complex products: no vectors, their multiplication is not done by lanes.
 template <class T>
@@ -200,8 +263,8 @@ void complex_merge(void* into, const void* from, int64_t count) {
   complex_columns<T>(into, &from, 1, count);
 }
 template <class T>
-constexpr Fold kComplexProd{sizeof(T), init<T, Multiply>, complex_rows<T>, complex_columns<T>,
-                            complex_merge<T>};
+constexpr Fold kComplexProd{
+    sizeof(T), true, init<T, Multiply>, complex_rows<T>, complex_columns<T>, complex_merge<T>};
 
 template <class Op>
 const Fold* arithmetic(DType element) {

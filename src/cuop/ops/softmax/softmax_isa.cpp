@@ -25,10 +25,10 @@ T largest(const T* x, int64_t n) {
     for (i = kGroup; i + kGroup <= n; i += kGroup) {
       for (int k = 0; k < kUnroll; ++k) {
         const V value = lanes::load(x + i + k * lanes::kCount<T>);
-        part[k] = value > part[k] ? value : part[k];
+        part[k] = lanes::larger(value, part[k]);
       }
     }
-    for (int k = 1; k < kUnroll; ++k) part[0] = part[k] > part[0] ? part[k] : part[0];
+    for (int k = 1; k < kUnroll; ++k) part[0] = lanes::larger(part[k], part[0]);
     result = lanes::fold<T>(part[0], [](T a, T b) { return a > b ? a : b; });
   }
   for (; i < n; ++i) result = x[i] > result ? x[i] : result;
@@ -61,18 +61,18 @@ void scale(T* y, int64_t n, T factor) {
   for (int64_t i = 0; i < n; ++i) y[i] *= factor;
 }
 template <class T>
-void exponentiate(const T* x, T* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i]);
+void exponentiate(const T* x, T* y, int64_t n, T shift) {
+  for (int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - shift);
 }
 
-/// Sum of exponentials, without keeping them.
+/// Sum of exp(x - shift), without keeping them.
 template <class T>
-T total_exp(const T* x, int64_t n) {
+T total_exp(const T* x, int64_t n, T shift) {
   constexpr int64_t kBlock = 512;
   T block[kBlock], sum = 0;
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t size = std::min(kBlock, n - i);
-    exponentiate(x + i, block, size);
+    exponentiate(x + i, block, size, shift);
     sum += total(block, size);
   }
   return sum;
@@ -80,14 +80,23 @@ T total_exp(const T* x, int64_t n) {
 
 template <class T>
 void rows(const T* x, T* y, int64_t count, int64_t n, bool is_log) {
-  for (int64_t r = 0; r < count; ++r) subtract(x + r * n, y + r * n, n, largest(x + r * n, n));
-  if (is_log) {
-    for (int64_t r = 0; r < count; ++r) {
-      subtract(y + r * n, y + r * n, n, math::log(total_exp(y + r * n, n)));
+  constexpr int64_t kShort = 4 * lanes::kCount<T>;
+  const bool is_short = n < kShort && !is_log;
+  for (int64_t r = 0; r < count; ++r) {
+    const T* row = x + r * n;
+    const T top = largest(row, n);
+    if (is_log) {
+      const T rest = math::log(total_exp(row, n, top));
+      for (int64_t i = 0; i < n; ++i) y[r * n + i] = (row[i] - top) - rest;  // top may be large
+    } else if (is_short) {
+      subtract(row, y + r * n, n, top);
+    } else {
+      exponentiate(row, y + r * n, n, top);
+      scale(y + r * n, n, T(1) / total(y + r * n, n));
     }
-    return;
   }
-  exponentiate(y, y, count * n);  // all rows at once: short ones fill the vectors too
+  if (!is_short) return;
+  exponentiate(y, y, count * n, T(0));  // all rows at once, so that they fill vectors
   for (int64_t r = 0; r < count; ++r) scale(y + r * n, n, T(1) / total(y + r * n, n));
 }
 
