@@ -1,4 +1,5 @@
 #include "binders.h"
+#include "cuop/backend/cpu/dnn.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/trace.h"
@@ -30,7 +31,10 @@ void bind_device(nb::module_& m) {
       [](Arg<Device> device) { return backend::runtime(device).description(); }, "device"_a);
   m.def(
       "release_cached",
-      [](Arg<Device> device) { return memory::current_resource(device).release_cached(); },
+      [](Arg<Device> device) {
+        const int64_t prepared = device->is_cpu() ? backend::dnn::release() : 0;
+        return prepared + memory::current_resource(device).release_cached();
+      },
       "device"_a, Released(), "Returns idle cached memory to the system; answers the bytes.");
   m.def(
       "reset_peak_memory",

@@ -1,5 +1,3 @@
-#include "cuop/backend/cpu/blas_library_internal.h"
-
 #include <dlfcn.h>
 #include <link.h>
 
@@ -9,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "cuop/backend/cpu/blas_library_internal.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/error.h"
@@ -47,6 +49,8 @@ struct Module {
   CuopDnnRelease* release = nullptr;
 };
 
+std::atomic<bool> was_used = false;
+
 const Module& module() {
   static const Module found;
   return found;
@@ -65,6 +69,7 @@ const Info& info() { return module().info; }
 void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias, float* y,
           void* kept) {
   require_module();
+  was_used = true;
   problem.threads = thread_count();
   char error[512] = "";
   if (module().run_conv(&problem, x, w, bias, y, kept, error, sizeof(error)) != 0) {
@@ -77,8 +82,6 @@ std::shared_ptr<void> new_weights() {
   return {module().new_weights(), module().free_weights};
 }
 
-void release() {
-  if (info().is_available) module().release();
-}
+int64_t release() { return was_used ? module().release() : 0; }
 
 }  // namespace cuop::backend::dnn

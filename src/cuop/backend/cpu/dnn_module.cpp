@@ -162,6 +162,11 @@ class PreparedConv {
     idle_.push_back(std::move(space));
   }
 
+  size_t idle_bytes() {
+    const std::lock_guard lock(mutex_);
+    return idle_.size() * workspace_bytes();
+  }
+
   /// Bytes of one workspace.
   size_t workspace_bytes() const {
     return (x_in_ ? conv_.src_desc().get_size() : 0) + conv_.weights_desc().get_size() +
@@ -251,9 +256,13 @@ class Cache {
     return entries_.front().second;
   }
 
-  void clear() {
+  /// Answers the bytes of idle workspaces that were dropped.
+  size_t clear() {
     const std::lock_guard lock(mutex_);
+    size_t bytes = 0;
+    for (const auto& entry : entries_) bytes += entry.second->idle_bytes();
     entries_.clear();
+    return bytes;
   }
 
  private:
@@ -305,5 +314,7 @@ __attribute__((visibility("default"))) void cuop_dnn_free_weights(void* kept) {
   delete static_cast<KeptWeights*>(kept);
 }
 
-__attribute__((visibility("default"))) void cuop_dnn_release() { cache().clear(); }
+__attribute__((visibility("default"))) int64_t cuop_dnn_release() {
+  return static_cast<int64_t>(cache().clear());
+}
 }
