@@ -40,8 +40,9 @@ void merge_batch(Product& p) {
 }
 
 /// One product; a single row or column goes to the matrix-vector routine, which streams better.
+/// `is_alone`: on the calling thread only, inside the caller's SerialScope.
 template <class T>
-void multiply(const blas::GemmCall<T>& call) {
+void multiply(const blas::GemmCall<T>& call, bool is_alone) {
   const bool is_conjugate = call.trans_a == Trans::kConjTrans;
   if (call.n == 1 && !is_conjugate) {
     blas::GemvCall<T> v;
@@ -71,6 +72,8 @@ void multiply(const blas::GemmCall<T>& call) {
     v.alpha = call.alpha;
     v.beta = call.beta;
     blas::gemv(v);
+  } else if (is_alone) {
+    blas::gemm_serial(call);
   } else {
     blas::gemm(call);
   }
@@ -100,18 +103,18 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
     if (is_gram(p)) {
       gram(call);
     } else {
-      multiply(call);
+      multiply(call, false);
     }
     return;
   }
   const BatchOffsets batch(p);
-  const auto one = [&](int64_t i) {
+  const auto one = [&](int64_t i, bool is_alone) {
     const BatchOffsets::Offsets offsets = batch(i);
     blas::GemmCall<T> matrix = call;
     matrix.a = a_data + offsets.a;
     matrix.b = b_data + offsets.b;
     matrix.c = c_data + offsets.c;
-    multiply(matrix);
+    multiply(matrix, is_alone);
   };
   const blas::SerialScope scope;
   const double work = static_cast<double>(call.m) * static_cast<double>(call.n) *
@@ -121,10 +124,10 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
   if (batch.count() >= 2 * backend::thread_count() && work <= kLargeProduct) {
     const auto grain = static_cast<int64_t>(1.0 + 65536.0 / work);
     backend::parallel_for(batch.count(), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) one(i);
+      for (int64_t i = begin; i < end; ++i) one(i, true);
     });
   } else {
-    for (int64_t i = 0; i < batch.count(); ++i) one(i);
+    for (int64_t i = 0; i < batch.count(); ++i) one(i, false);
   }
 }
 

@@ -21,8 +21,9 @@ BatchOffsets::BatchOffsets(const Product& product)
 BatchOffsets::Offsets BatchOffsets::operator()(int64_t index) const {
   Offsets offsets;
   for (int i = shape_.ndim() - 1; i >= 0; --i) {
-    const int64_t position = index % shape_[i];
-    index /= shape_[i];
+    // The first axis takes what is left: most batches have one axis, and divisions are slow.
+    const int64_t position = i == 0 ? index : index % shape_[i];
+    if (i > 0) index /= shape_[i];
     offsets.a += position * a_[i];
     offsets.b += position * b_[i];
     offsets.c += position * c_[i];
