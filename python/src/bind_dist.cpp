@@ -70,7 +70,8 @@ void bind_mesh(nb::module_& m) {
           [](const Mesh& mesh, int rank) { return to_tuple(mesh.coordinates(rank)); }, "rank"_a,
           "Position of a rank in the grid.")
       .def(
-          "__eq__", [](const Mesh& a, const Mesh& b) { return a == b; }, nb::is_operator())
+          "__eq__", [](const Mesh& a, const Mesh& b) { return a == b; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Mesh& mesh) { return cat(mesh); });
   m.def(
       "compute_2d_grid",
@@ -88,7 +89,8 @@ void bind_sharding(nb::module_& m) {
       "dimension 0 over axis r; a tuple of names splits over several axes.")
       .def("__init__", [](Spec* self, const nb::args& dims) { new (self) Spec(to_spec(dims)); })
       .def(
-          "__eq__", [](const Spec& a, const Spec& b) { return a == b; }, nb::is_operator())
+          "__eq__", [](const Spec& a, const Spec& b) { return a == b; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Spec& spec) { return cat(spec); });
   nb::class_<Sharding>(m, "Sharding",
                        "How a tensor lies over the ranks of a mesh; the owner boxes are the truth "
@@ -110,7 +112,8 @@ void bind_sharding(nb::module_& m) {
           },
           "shape"_a, "rank"_a, "(low, high) along each dimension of what a rank holds.")
       .def(
-          "__eq__", [](const Sharding& a, const Sharding& b) { return a == b; }, nb::is_operator())
+          "__eq__", [](const Sharding& a, const Sharding& b) { return a == b; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Sharding& sharding) { return cat(sharding); });
 }
 

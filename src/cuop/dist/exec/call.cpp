@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <sstream>
+#include <unordered_map>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
@@ -40,12 +41,12 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Machine figures and plan hash as text that reads back to the same bits.
-std::string write_note(const Machine& machine, uint64_t hash) {
+/// Machine figures as text that reads back to the same bits.
+std::string write_machine(const Machine& machine) {
   std::ostringstream out;
   out.precision(17);
   out << machine.flops << ' ' << machine.memory_bandwidth << ' ' << machine.link_bandwidth << ' '
-      << machine.latency << ' ' << machine.message_overhead << ' ' << machine.memory << ' ' << hash;
+      << machine.latency << ' ' << machine.message_overhead << ' ' << machine.memory;
   return out.str();
 }
 
@@ -72,6 +73,34 @@ std::string full_text(const Operation& operation, const CallOptions& options) {
                                   : cat(operation.text, ", strategy ", options.strategy);
 }
 
+/// A plan with its hash.
+struct Planned {
+  Plan plan;
+  uint64_t hash = 0;
+};
+
+/// Plans, or answers the plan that the same arguments gave before: planners are pure functions, and
+/// the operation's text holds every argument of its own.
+std::shared_ptr<const Planned> planned(const Operation& operation, const CallOptions& options,
+                                       const std::vector<Placement>& inputs,
+                                       const std::optional<Sharding>& output,
+                                       const Machine& machine) {
+  constexpr size_t kMostPlans = 128;
+  thread_local std::unordered_map<std::string, std::shared_ptr<const Planned>> known;
+  std::string key = cat(full_text(operation, options), " | ", write_machine(machine));
+  for (const Placement& input : inputs) {
+    key += cat(" | ", input.dtype, input.shape, input.sharding);
+  }
+  if (output) key += cat(" -> ", *output);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  const trace::Span span(cat("plan ", operation.text), "plan");
+  Plan plan = operation.plan(inputs, output, machine, options.strategy);
+  const uint64_t hash = plan.hash();
+  if (known.size() >= kMostPlans) known.clear();
+  return known[key] = std::make_shared<Planned>(Planned{std::move(plan), hash});
+}
+
 }  // namespace
 
 Machine local_machine() { return Machine::host(backend::thread_count()); }
@@ -87,7 +116,7 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
   for (const DistTensor& input : inputs) text += cat("; ", input.to_string());
   if (options.output) text += cat(" -> ", *options.output);
   const Stopwatch watch(comm);
-  Plan plan;
+  std::shared_ptr<const Planned> made;
   DistTensor result;
   run_together(
       comm, text,
@@ -103,11 +132,11 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
               {operation.names.at(i), input.shape(), input.dtype(), input.sharding()});
         }
         // The constants of Machine are the same everywhere; a local figure would not be.
-        plan = operation.plan(placements, options.output, options.machine.value_or(Machine{}),
-                              options.strategy);
+        made = planned(operation, options, placements, options.output,
+                       options.machine.value_or(Machine{}));
       },
-      [&] { result = follow(operation, plan, inputs); });
-  watch.file_report(std::move(plan));
+      [&] { result = follow(operation, made->plan, inputs); });
+  watch.file_report(made->plan);
   return result;
 }
 
@@ -117,7 +146,7 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
   const bool is_root = comm->rank() == root;
   const Stopwatch watch(*comm);
   Headers headers;
-  Plan plan;
+  std::shared_ptr<const Planned> made;
   Tensor result;
   run_together(
       *comm, cat(full_text(operation, options), ", input on rank ", root),
@@ -137,20 +166,20 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
               cat(operation.text, ": ", operation.names.at(0), " was not given on rank ", root));
         }
         const Machine machine = options.machine.value_or(local_machine());
-        plan = operation.plan(placements_on(operation, headers.tensors, at_root), at_root, machine,
-                              options.strategy);
-        headers.note = write_note(machine, plan.hash());
+        made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
+                       at_root, machine);
+        headers.note = cat(write_machine(machine), ' ', made->hash);
       },
       [&] {
         headers = broadcast_headers(*comm, headers, root);
         if (!is_root) {
           const auto [machine, hash] = read_note(headers.note);
-          plan = operation.plan(placements_on(operation, headers.tensors, at_root), at_root,
-                                machine, options.strategy);
-          if (plan.hash() != hash) {
+          made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
+                         at_root, machine);
+          if (made->hash != hash) {
             throw CommunicationError(
                 cat(operation.text, ": rank ", comm->rank(), " planned otherwise than rank ", root,
-                    ": ", plan.to_string()),
+                    ": ", made->plan.to_string()),
                 comm->rank());
           }
         }
@@ -160,9 +189,9 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
           parts.emplace_back(comm, at_root, header.shape, header.dtype,
                              is_root ? inputs[i] : Tensor());
         }
-        result = follow(operation, plan, parts).local();
+        result = follow(operation, made->plan, parts).local();
       });
-  watch.file_report(std::move(plan));
+  watch.file_report(made->plan);
   return is_root ? result : Tensor();
 }
 
