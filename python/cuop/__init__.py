@@ -5,7 +5,10 @@ from cuop._core import *  # noqa: F403
 from cuop.device import *  # noqa: F403
 from cuop.errors import *  # noqa: F403
 from cuop.fusion import *  # noqa: F403
+from cuop.measure import *  # noqa: F403
 from cuop.npy import load, save  # noqa: F401
+from cuop.system import *  # noqa: F403
+from cuop.tensors import *  # noqa: F403
 
 __version__ = "0.1.0"
 __all__ = [name for name in dir() if not name.startswith("_")]

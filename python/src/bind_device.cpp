@@ -1,5 +1,8 @@
 #include "binders.h"
 #include "cuop/backend/cpu/dnn.h"
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/trace.h"
@@ -71,7 +74,15 @@ void bind_device(nb::module_& m) {
       },
       "Every environment variable that cuOP reads.");
 
+  m.def(
+      "cpu_isa", [] { return isa::name(isa::current()); },
+      "Instruction set of the CPU kernels: 'baseline', 'v3' or 'v4'.");
+  m.def("thread_count", &backend::thread_count, "Threads that work of this thread is split over.");
+  m.def("cuda_absence_reason", &backend::cuda_absence_reason,
+        "Why no GPU can be used, and how to use the CPU.");
+
   m.def("set_trace_recording", &trace::set_recording, "on"_a);
+  m.def("is_trace_recording", &trace::is_recording);
   m.def("clear_trace", &trace::clear);
   m.def(
       "trace_json", [] { return trace::to_chrome_json(trace::events()); },

@@ -3,6 +3,7 @@
 #include "binders.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/operators/windows.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -107,6 +108,18 @@ Shape shape_of(const nb::args& sizes) {
                           TypeTag<Shape>{});
 }
 
+/// view(sizes...), view(shape), view(shape, offset=n), view(n, shape).
+Tensor view_of(const Tensor& self, const nb::args& sizes, std::optional<int64_t> offset) {
+  const bool is_pair = sizes.size() == 2 && PyIndex_Check(nb::handle(sizes[0]).ptr()) != 0 &&
+                       PyIndex_Check(nb::handle(sizes[1]).ptr()) == 0;
+  if (is_pair && !offset) {
+    const Shape start = convert_argument(sizes[0], TypeTag<Shape>{});
+    return window(self, start[0], convert_argument(sizes[1], TypeTag<Shape>{}));
+  }
+  const Shape shape = shape_of(sizes);
+  return offset ? window(self, *offset, shape) : view(self, shape);
+}
+
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
@@ -172,9 +185,10 @@ void bind_tensor(nb::module_& m) {
           "reshape",
           [](const Tensor& t, const nb::args& sizes) { return reshape(t, shape_of(sizes)); },
           "Row-major order under a new shape; a view when strides allow it. One size may be -1.")
-      .def(
-          "view", [](const Tensor& t, const nb::args& sizes) { return view(t, shape_of(sizes)); },
-          "As reshape, but never copies. Raises ShapeError.")
+      .def("view", &view_of, "sizes"_a, "offset"_a = nb::none(),
+           "As reshape, but never copies. With an offset, view(shape, offset=n) or view(n, shape), "
+           "the window of that shape that starts n elements into the tensor (row-major). Raises "
+           "ShapeError.")
       .def("__len__",
            [](const Tensor& t) {
              if (t.ndim() == 0) throw DTypeError("len: a tensor of 0 dimensions has no length");

@@ -25,6 +25,9 @@ void bind_stencil(nb::module_& m);
 void bind_reduce(nb::module_& m);
 void bind_softmax(nb::module_& m);
 void bind_norm(nb::module_& m);
+void bind_operators(nb::module_& m);
+void bind_network_operators(nb::module_& m);
+void bind_jit(nb::module_& m);
 void bind_elementwise(nb::module_& m);
 void bind_fusion(nb::module_& m);
 

@@ -1,9 +1,12 @@
 // A slot holds an operator's kernel for each device. A front end calls the slot and never names a
-// device; an empty place is a worded error, never a silent hop to another device.
+// device; an empty place is a worded error, never a silent hop to another device. A family may add
+// an alternative for the CPU: plain loops, or loops with a given tile, for callers that ask for
+// them (backend/kernel.h).
 #pragma once
 
 #include <utility>
 
+#include "cuop/backend/kernel.h"
 #include "cuop/core/device.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -17,8 +20,8 @@ template <class Result, class... Arguments>
 class Slot<Result(Arguments...)> {
  public:
   using Kernel = Result (*)(Arguments...);
-  constexpr Slot(const char* op, Kernel cpu, Kernel cuda = nullptr)
-      : op_(op), kernels_{cpu, cuda} {}
+  constexpr Slot(const char* op, Kernel cpu, Kernel cuda = nullptr, Kernel cpu_on_request = nullptr)
+      : op_(op), kernels_{cpu, cuda}, cpu_on_request_(cpu_on_request) {}
 
   bool supports(Device device) const { return kernels_[static_cast<int>(device.type)] != nullptr; }
 
@@ -28,12 +31,15 @@ class Slot<Result(Arguments...)> {
     if (kernel == nullptr) {
       throw NotImplementedError(cat(op_, ": no kernel for ", device, "; there is one for cpu"));
     }
-    return kernel(std::forward<Given>(arguments)...);
+    const bool is_on_request =
+        device.is_cpu() && cpu_on_request_ != nullptr && !asked_kernel().is_default();
+    return (is_on_request ? cpu_on_request_ : kernel)(std::forward<Given>(arguments)...);
   }
 
  private:
   const char* op_;
   Kernel kernels_[kDeviceTypeCount];
+  Kernel cpu_on_request_;
 };
 
 }  // namespace cuop::backend

@@ -36,7 +36,10 @@ struct Env {
                             "warn"};
   EnvField<bool> kernel_fusion{"CUOP_KERNEL_FUSION", "",
                                "0 runs fused regions op by op through the same engine.", true};
-
+  EnvField<std::string> cache_dir{"CUOP_CACHE_DIR", "GENESIS_KERNEL_CACHE_DIR",
+                                  "Directory of what is kept between processes; empty for the "
+                                  "user's cache directory.",
+                                  ""};
   EnvField<std::string> cpu_isa{
       "CUOP_CPU_ISA", "", "Instruction set of the CPU kernels: auto, baseline, v3 or v4.", "auto"};
 
@@ -50,6 +53,7 @@ struct Env {
     visit(fft_measure);
     visit(log);
     visit(kernel_fusion);
+    visit(cache_dir);
     visit(cpu_isa);
   }
 };

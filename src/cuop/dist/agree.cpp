@@ -4,21 +4,13 @@
 #include <exception>
 
 #include "cuop/core/error.h"
+#include "cuop/core/hash.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/error_message.h"
 
 namespace cuop::dist {
 
 namespace {
-
-/// FNV-1a, 64 bit: texts of a call are short and no adversary chooses them.
-uint64_t hash_text(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return hash;
-}
 
 std::vector<Block> equal_blocks(int ranks, int64_t bytes) {
   std::vector<Block> blocks;

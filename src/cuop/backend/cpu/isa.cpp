@@ -1,5 +1,6 @@
 #include "cuop/backend/cpu/isa.h"
 
+#include "cuop/backend/kernel.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -55,7 +56,7 @@ bool is_supported(Level level) {
 
 Level current() {
   static const Level level = choose_level();
-  return level;
+  return backend::asked_kernel().type == backend::KernelType::kSimple ? Level::kBaseline : level;
 }
 
 }  // namespace cuop::isa

@@ -29,7 +29,7 @@ const char* name(Level level);
 /// True when the library contains code of this level and the machine can run it.
 bool is_supported(Level level);
 /// The level in use: the highest that is supported, or what CUOP_CPU_ISA asks for. ExecutionError
-/// when that is unknown or not supported here.
+/// when that is unknown or not supported here. kBaseline while the thread asks for simple kernels.
 Level current();
 
 /// Calls f with an object of the given level's type.

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cuop/backend/kernel.h"
 #include "cuop/core/env.h"
 
 namespace cuop::backend {
@@ -125,7 +126,7 @@ int core_count() {
 void set_local_ranks(int ranks) { local_ranks = std::max(1, ranks); }
 
 int thread_count() {
-  if (is_inside_parallel) return 1;
+  if (is_inside_parallel || asked_kernel().type == KernelType::kSimple) return 1;
   if (chosen_threads > 0) return chosen_threads;
   const int asked = static_cast<int>(env().threads.value);
   return asked > 0 ? asked : std::max(1, core_count() / local_ranks);

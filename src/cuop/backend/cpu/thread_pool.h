@@ -11,7 +11,7 @@ namespace cuop::backend {
 int core_count();
 /// How many ranks share this host; the threads of each are core_count() / ranks, at least 1.
 void set_local_ranks(int ranks);
-/// Threads that parallel work of this thread may use.
+/// Threads that parallel work of this thread may use; 1 while it asks for simple kernels.
 int thread_count();
 /// Sets it for the calling thread (a rank that is a thread has its own share); 0 restores the
 /// default.

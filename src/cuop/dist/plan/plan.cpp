@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cuop/core/error.h"
+#include "cuop/core/hash.h"
 #include "cuop/core/text.h"
 
 namespace cuop::dist {
@@ -97,12 +98,6 @@ Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view st
   return chosen;
 }
 
-uint64_t Plan::hash() const {
-  uint64_t value = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char c : to_json()) {
-    value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return value;
-}
+uint64_t Plan::hash() const { return hash_text(to_json()); }
 
 }  // namespace cuop::dist

@@ -28,9 +28,6 @@ const BlockTable& block_table(isa::Level level) {
                      []<class Level>(Level) -> const BlockTable& { return table_of<Level>(); });
 }
 
-const BlockTable& block_table() {
-  static const BlockTable& table = block_table(isa::current());
-  return table;
-}
+const BlockTable& block_table() { return block_table(isa::current()); }
 
 }  // namespace cuop::jit

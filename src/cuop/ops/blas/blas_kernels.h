@@ -12,6 +12,8 @@ std::complex<double> dot_cpu(const Tensor& x, const Tensor& y, bool conjugate);
 // Nothing is empty but perhaps the inner axis of gemv; the output overlaps no input, but x may be b
 // in trsm.
 void gemv_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
+/// gemv by plain loops, in tiles when the caller asks for a tile size (backend/kernel.h).
+void gemv_loops_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
 void symm_cpu(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c);
 void trsm_cpu(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x);
 

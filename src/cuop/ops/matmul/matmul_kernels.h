@@ -21,6 +21,9 @@ void matmul_cpu(Product& product);
 void matmul_blas_cpu(Product& product);           ///< float32, float64, complex64, complex128
 void matmul_half_cpu(const Product& product);     ///< float16, bfloat16
 void matmul_integer_cpu(const Product& product);  ///< integers and bool
+/// Plain loops, in tiles when the caller asks for a tile size (backend/kernel.h); the dtypes of
+/// BLAS.
+void matmul_loops_cpu(Product& product);
 
 /// The batch as one flat index: offsets in elements of matrix i of a, b and c.
 class BatchOffsets {

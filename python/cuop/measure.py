@@ -1,0 +1,133 @@
+"""Measuring: `benchmark` times an operator, `profile` writes what ran when."""
+
+import contextlib
+import statistics
+import time
+
+from cuop import _core
+from cuop.device import synchronize
+from cuop.errors import ExecutionError
+
+__all__ = ["benchmark", "profile"]
+
+
+def _callable_of(op):
+    """What to call, and the operator's cost function where it has one."""
+    if hasattr(op, "forward"):
+        return op.forward, getattr(op, "cost", None)
+    if callable(op):
+        return op, None
+    raise ExecutionError(f"benchmark: {op!r} is neither an operator nor a function")
+
+
+def _rates(cost, seconds, dtype):
+    """GFLOP/s, GB/s and percent of the measured roof of work that took so long."""
+    flops, moved = cost
+    peak_flops, peak_bytes = _core.measured_roof(dtype)
+    at_best = max(flops / peak_flops if peak_flops else 0.0, moved / peak_bytes)
+    return {
+        "gflops": flops / seconds / 1e9,
+        "bandwidth_gb_s": moved / seconds / 1e9,
+        "percent_of_roof": 100.0 * at_best / seconds,
+    }
+
+
+def benchmark(op, *tensors, num_runs=100, warmup_runs=10, **options):
+    """Times `op.forward(*tensors, **options)`, or `op(...)` for a function.
+
+    Returns a dict of times in ms (`mean_time_ms`, `std_time_ms`, `min_time_ms`, `max_time_ms`,
+    `median_time_ms`), `num_runs` and `warmup_runs`; `gpu_time_ms` is None on the CPU. Where the
+    operator knows its cost also `gflops`, `bandwidth_gb_s` and `percent_of_roof`, from the median
+    (the roof is that of memory and of a large matrix product; data in caches can exceed 100).
+    Raises ExecutionError for counts out of range; errors of the operator are the operator's.
+    """
+    if num_runs < 1 or warmup_runs < 0:
+        raise ExecutionError(
+            f"benchmark: num_runs is {num_runs} and warmup_runs {warmup_runs}; at least 1 run and "
+            "no negative warm-up are needed"
+        )
+    call, cost = _callable_of(op)
+    for _ in range(warmup_runs):
+        call(*tensors, **options)
+    synchronize()
+    times = []
+    for _ in range(num_runs):
+        start = time.perf_counter()
+        call(*tensors, **options)
+        synchronize()
+        times.append(time.perf_counter() - start)
+    median = statistics.median(times)
+    result = {
+        "mean_time_ms": statistics.fmean(times) * 1e3,
+        "std_time_ms": statistics.pstdev(times) * 1e3,
+        "min_time_ms": min(times) * 1e3,
+        "max_time_ms": max(times) * 1e3,
+        "median_time_ms": median * 1e3,
+        "num_runs": num_runs,
+        "warmup_runs": warmup_runs,
+        "gpu_time_ms": None,
+    }
+    if cost is not None:
+        dtype = "float64" if type(op).__name__.endswith("Double") else "float32"
+        result |= _rates(cost(*tensors, **options), median, dtype)
+    return result
+
+
+@contextlib.contextmanager
+def profile(path=None):
+    """Records what runs inside; writes a Chrome trace (chrome://tracing, Perfetto) to `path`.
+
+    Yields an object whose `events` (dicts) and `summary()` (a table by name) are there after the
+    block. One recording at a time in a process; raises ExecutionError inside another one.
+    """
+    recording = Recording()
+    if _core.is_trace_recording():
+        raise ExecutionError("profile: another profile is being recorded in this process")
+    _core.clear_trace()
+    _core.set_trace_recording(True)
+    try:
+        yield recording
+    finally:
+        _core.set_trace_recording(False)
+        text = _core.trace_json()
+        _core.clear_trace()
+        recording.load(text)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+class Recording:
+    """What `profile` recorded."""
+
+    def __init__(self):
+        self.events = []
+
+    def load(self, text):
+        import json
+
+        self.events = [
+            {
+                "name": event["name"],
+                "category": event["cat"],
+                "rank": event["pid"],
+                "start_ms": event["ts"] / 1e3,
+                "time_ms": event["dur"] / 1e3,
+                "bytes": event["args"]["bytes"],
+                "flops": event["args"]["flops"],
+            }
+            for event in json.loads(text)["traceEvents"]
+            if event["ph"] == "X"
+        ]
+
+    def summary(self):
+        """Calls, total and mean time by name, the longest first."""
+        totals = {}
+        for event in self.events:
+            calls, time_ms = totals.get(event["name"], (0, 0.0))
+            totals[event["name"]] = (calls + 1, time_ms + event["time_ms"])
+        width = max((len(name) for name in totals), default=0)
+        rows = [f"{'name':<{width}}  calls   total ms    mean ms"]
+        for name, (calls, total) in sorted(totals.items(), key=lambda row: -row[1][1]):
+            rows.append(f"{name:<{width}}  {calls:5d} {total:10.3f} {total / calls:10.4f}")
+        return "\n".join(rows)

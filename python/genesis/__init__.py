@@ -1,0 +1,18 @@
+"""The engine of cuOP under the names documented for Genesis.
+
+    >>> import genesis
+    >>> x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> genesis.matmul(x, x).tolist()
+    [[7.0, 10.0], [15.0, 22.0]]
+
+Tensors are `cuop.Tensor`s and every function is cuOP's. Two things differ: tensors are made on the
+CPU unless a device is given, and Python numbers, whole ones too, become float32.
+"""
+
+from cuop import *  # noqa: F403
+from cuop import Device as device
+from cuop import Tensor, __version__, errors  # noqa: F401
+from genesis import cuda
+from genesis.creation import *  # noqa: F403
+
+__all__ = [name for name in dir() if not name.startswith("_") and name != "creation"]

@@ -1,0 +1,43 @@
+"""Making tensors: on the CPU unless a device is given."""
+
+import cuop
+
+__all__ = ["arange", "empty", "eye", "full", "linspace", "ones", "random", "tensor", "zeros"]
+
+
+def _is_python_number(data):
+    if isinstance(data, (list, tuple)):
+        return all(_is_python_number(item) for item in data)
+    return isinstance(data, (int, float)) and not isinstance(data, bool)
+
+
+def tensor(data, dtype=None, device=None):
+    """A new tensor of an array, nested list, number or DLPack producer.
+
+    Python numbers, whole ones too, become float32; arrays and tensors keep their dtype. The default
+    device is the CPU. Raises DeviceError for a device that is not there.
+    """
+    if dtype is None and _is_python_number(data):
+        dtype = "float32"
+    return cuop.tensor(data, dtype=dtype, device="cpu" if device is None else device)
+
+
+def _on_the_cpu(function):
+    """The cuop function with the CPU as its default device."""
+
+    def made(*args, device=None, **options):
+        return function(*args, device="cpu" if device is None else device, **options)
+
+    made.__name__ = made.__qualname__ = function.__name__
+    made.__doc__ = f"{function.__doc__}\n\nOn the CPU unless `device` is given."
+    return made
+
+
+empty = _on_the_cpu(cuop.empty)
+zeros = _on_the_cpu(cuop.zeros)
+ones = _on_the_cpu(cuop.ones)
+full = _on_the_cpu(cuop.full)
+eye = _on_the_cpu(cuop.eye)
+arange = _on_the_cpu(cuop.arange)
+linspace = _on_the_cpu(cuop.linspace)
+random = _on_the_cpu(cuop.random)

@@ -1,0 +1,184 @@
+// Configuration, profile and statistics of the JIT wrappers.
+#include <algorithm>
+#include <memory>
+
+#include "binders.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/operators/jit/engine.h"
+#include "cuop/operators/jit/roof.h"
+
+namespace cuop::python {
+
+namespace {
+
+/// A class of plain fields, readable as attributes and as a mapping: dict(record), record["name"].
+/// `row(name, member, doc)` adds one.
+template <class T>
+class RecordClass {
+ public:
+  RecordClass(nb::module_& m, const char* name, const char* doc) : class_(m, name, doc) {}
+
+  template <class Member>
+  RecordClass& read(const char* name, Member member, const char* doc) {
+    class_.def_ro(name, member, doc);
+    return add(name);
+  }
+  template <class Member>
+  RecordClass& read_write(const char* name, Member member, const char* doc) {
+    class_.def_rw(name, member, doc);
+    return add(name);
+  }
+  template <class Get, class Set>
+  RecordClass& property(const char* name, Get get, Set set, const char* doc) {
+    class_.def_prop_rw(name, get, set, doc);
+    return add(name);
+  }
+
+  void finish() {
+    const auto names = std::make_shared<std::vector<std::string>>(std::move(names_));
+    class_.def(
+        "keys", [names](const T&) { return *names; }, "The names of the fields.");
+    class_.def("__getitem__", [names](nb::handle self, const std::string& name) {
+      if (std::find(names->begin(), names->end(), name) == names->end()) {
+        throw nb::key_error(name.c_str());
+      }
+      return self.attr(name.c_str());
+    });
+    class_.def("__repr__", [names](nb::handle self) {
+      std::vector<std::string> fields;
+      for (const std::string& name : *names) {
+        fields.push_back(cat(name, "=", nb::cast<std::string>(nb::repr(self.attr(name.c_str())))));
+      }
+      return cat(nb::cast<std::string>(self.type().attr("__name__")), "(", join(fields), ")");
+    });
+  }
+
+  nb::class_<T>& get() { return class_; }
+
+ private:
+  RecordClass& add(const char* name) {
+    names_.push_back(name);
+    return *this;
+  }
+  nb::class_<T> class_;
+  std::vector<std::string> names_;
+};
+
+/// A constructor that takes fields by name; an unknown one is Python's AttributeError.
+template <class T, class Default>
+void def_init_by_name(nb::class_<T>& c, Default make_default) {
+  c.def("__init__", [make_default](nb::handle self, const nb::kwargs& fields) {
+    new (nb::inst_ptr<T>(self)) T(make_default());
+    nb::inst_mark_ready(self);
+    for (const auto& [name, value] : fields) nb::setattr(self, name, value);
+  });
+}
+
+void bind_configs(nb::module_& m) {
+  RecordClass<JitConfig> config(m, "JITConfig", "How one JIT wrapper chooses and runs kernels.");
+  def_init_by_name(config.get(), [] { return JitConfig{}; });
+  config.read_write("enable_jit", &JitConfig::enable_jit, "False: the operator's own kernel.")
+      .property(
+          "kernel_type", [](const JitConfig& c) { return name(c.kernel_type); },
+          [](JitConfig& c, const std::string& text) {
+            c.kernel_type = backend::parse_kernel_type(text);
+          },
+          "'auto', 'simple', 'tiled' or 'tensor_core'.")
+      .read_write("tile_size", &JitConfig::tile_size, "Edge of the tile of products; 0: chosen.")
+      .read_write("block_size", &JitConfig::block_size, "Threads of a GPU block; 0: chosen.")
+      .read_write("num_stages", &JitConfig::num_stages, "Stages of a GPU pipeline; 0: chosen.")
+      .read_write("optimization_level", &JitConfig::optimization_level,
+                  "'O0' simple kernel; 'O1', 'O2', 'fast' by rule; 'O3', 'auto' measured when "
+                  "auto-tuning is on; 'best' always measured.")
+      .read_write("enable_tensor_core", &JitConfig::enable_tensor_core,
+                  "A permission; the CPU has no tensor cores.")
+      .read_write("enable_tma", &JitConfig::enable_tma, "Needs a GPU that has it.")
+      .read_write("max_registers", &JitConfig::max_registers, "Of a GPU thread; 0: no limit.")
+      .read_write("enable_shared_memory_opt", &JitConfig::enable_shared_memory_opt,
+                  "False needs a GPU.")
+      .read_write("enable_loop_unroll", &JitConfig::enable_loop_unroll, "False needs a GPU.")
+      .read_write("enable_memory_coalescing", &JitConfig::enable_memory_coalescing,
+                  "False needs a GPU.")
+      .finish();
+
+  using Global = GlobalJitConfig;
+  RecordClass<Global> global(m, "GlobalJITConfig", "How all JIT wrappers of the process work.");
+  def_init_by_name(global.get(), [] { return default_global_jit_config(); });
+  global.read_write("enable_jit", &Global::enable_jit, "False: operators' own kernels only.")
+      .read_write("enable_auto_tuning", &Global::enable_auto_tuning,
+                  "False: 'auto' follows the operator's rule; nothing is measured.")
+      .read_write("enable_caching", &Global::enable_caching, "False: every call chooses anew.")
+      .read_write("cache_dir", &Global::cache_dir, "Of wrappers without a directory of their own.")
+      .read_write("max_cache_size", &Global::max_cache_size,
+                  "Bytes; the least recently used choices go first.")
+      .read_write("compilation_timeout", &Global::compilation_timeout,
+                  "Seconds for choosing one kernel.")
+      .read_write("max_compilation_threads", &Global::max_compilation_threads,
+                  "Threads that may choose kernels at a time.")
+      .read_write("enable_debug", &Global::enable_debug,
+                  "Keeps a log beside the cache and checks every result against the simple kernel.")
+      .finish();
+
+  m.def(
+      "get_default_jit_config", [] { return JitConfig{}; }, "A new JITConfig of defaults.");
+  m.def("get_default_global_jit_config", &default_global_jit_config,
+        "A new GlobalJITConfig of defaults.");
+  m.def("get_global_jit_config", &global_jit_config, "A copy of the configuration in use.");
+  m.def("set_global_jit_config", &set_global_jit_config, "config"_a,
+        "Takes effect on the next call of every wrapper. Raises CompilationError for a value that "
+        "makes no sense.");
+  m.def("clear_kernel_cache", &clear_kernel_cache, Released(),
+        "Forgets all chosen kernels and removes those in the global cache directory; answers how "
+        "many that were.");
+}
+
+void bind_records(nb::module_& m) {
+  using Profile = PerformanceProfile;
+  RecordClass<Profile>(m, "PerformanceProfile", "Times and rates of a JIT wrapper's last call.")
+      .read("execution_time", &Profile::execution_time,
+            "ms of the whole call without choosing the kernel.")
+      .read("kernel_time_ms", &Profile::kernel_time_ms, "ms of the kernel alone.")
+      .read("launch_overhead_ms", &Profile::launch_overhead_ms, "ms of checks and look-ups.")
+      .read("compilation_time_ms", &Profile::compilation_time_ms,
+            "ms that choosing this kernel cost when it was chosen.")
+      .read("gflops", &Profile::gflops, "1e9 operations a second of the kernel.")
+      .read("bandwidth_gb_s", &Profile::bandwidth_gb_s,
+            "1e9 bytes a second that the kernel must move at least.")
+      .read("used_tensor_core", &Profile::used_tensor_core, "False on the CPU.")
+      .read("kernel_type", &Profile::kernel_type, "'simple', 'tiled', 'tiled/32' (its tile).")
+      .read("percent_of_roof", &Profile::percent_of_roof,
+            "Of the measured roof of memory and arithmetic; data in caches can exceed 100.")
+      .finish();
+  using Statistics = JitStatistics;
+  RecordClass<Statistics>(m, "JITStatistics", "What a JIT wrapper's calls found in the caches.")
+      .read("compilations", &Statistics::compilations, "Kernels chosen because no cache had them.")
+      .read("cache_hits", &Statistics::cache_hits, "Calls whose kernel a cache had.")
+      .read("cache_misses", &Statistics::cache_misses, "Calls whose kernel no cache had.")
+      .read("persistent_cache_hits", &Statistics::persistent_cache_hits,
+            "Those of cache_hits that came from disk.")
+      .read("damaged_entries", &Statistics::damaged_entries,
+            "Files of the persistent cache that could not be used.")
+      .read("compilation_time_ms", &Statistics::compilation_time_ms, "Of all compilations.")
+      .read("time_saved_ms", &Statistics::time_saved_ms,
+            "What the hits would have cost as compilations.")
+      .finish();
+}
+
+}  // namespace
+
+void bind_jit(nb::module_& m) {
+  bind_configs(m);
+  bind_records(m);
+  m.def(
+      "measured_roof",
+      [](Arg<DType> dtype) {
+        const Roof& roof = measured_roof(*dtype);
+        return std::pair{roof.flops_per_second, roof.bytes_per_second};
+      },
+      "dtype"_a = "float32", Released(),
+      "(operations, bytes) a second that this machine reached in a large matrix product and copy; "
+      "measured on the first call.");
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,191 @@
+// The operator objects of neural networks.
+#include "binders.h"
+#include "cuop/operators/activations.h"
+#include "cuop/operators/convolution.h"
+#include "cuop/operators/normalisation.h"
+#include "cuop/operators/pooling.h"
+#include "cuop/operators/windows.h"
+#include "operator_class.h"
+
+namespace cuop::python {
+
+namespace {
+
+using OptionalInt = std::optional<int64_t>;
+
+/// A call of one input, one output and two optional integers.
+template <class Op>
+void def_map_with_pair(OperatorClass<Op>& c, const char* first, const char* second,
+                       const char* doc) {
+  def_calls<1, nb::handle, nb::handle, OptionalInt, OptionalInt>(
+      c,
+      [](const Operator& op, nb::handle x, nb::handle y, OptionalInt h, OptionalInt w) {
+        return std::tuple(operator_input(x, op), operator_output(y, "y"), h, w);
+      },
+      doc, "x"_a, "y"_a, nb::arg(first) = nb::none(), nb::arg(second) = nb::none());
+}
+
+void bind_activations(nb::module_& m) {
+  bind_jit_operator<Relu>(m, "Relu", "y <- max(x, 0); NaN stays NaN.", [](auto& c) {
+    using Op = typename std::remove_reference_t<decltype(c)>::Type;
+    c.def("__init__", [](Op* self) { new (self) Op(); });
+    def_map(c, "x", "y", "Fills y, which may be x, and returns it.");
+  });
+  bind_jit_operator<Softmax>(
+      m, "Softmax", "y <- exp(x) / sum(exp(x)) along one axis, without overflow.", [](auto& c) {
+        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+        c.def("__init__", [](Op* self) { new (self) Op(); });
+        def_calls<1, nb::handle, nb::handle, int64_t>(
+            c,
+            [](const Operator& op, nb::handle x, nb::handle y, int64_t axis) {
+              return std::tuple(operator_input(x, op), operator_output(y, "y"), axis);
+            },
+            "Fills y, which may be x, and returns it.", "x"_a, "y"_a, "axis"_a = -1);
+      });
+}
+
+void bind_normalisation(nb::module_& m) {
+  bind_jit_operator<BatchNorm>(
+      m, "BatchNorm",
+      "Normalises each channel of x [N, C] or [N, C, ...] by its running statistics, or after "
+      "train(True) by its own, which then move the running ones. Parameters [C] that are not set: "
+      "gamma 1, beta 0, running mean 0, running variance 1.",
+      [](auto& c) {
+        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+        c.def(
+            "__init__", [](Op* self, double eps, double momentum) { new (self) Op(eps, momentum); },
+            "eps"_a = 1e-5, "momentum"_a = 0.1);
+        def_setter(c, "set_gamma", &Op::set_gamma, "gamma", "Copies the scale [C].");
+        def_setter(c, "set_beta", &Op::set_beta, "beta", "Copies the shift [C].");
+        def_setter(c, "set_running_mean", &Op::set_running_mean, "mean", "Copies [C] means.");
+        def_setter(c, "set_running_var", &Op::set_running_var, "variance", "Copies [C] variances.");
+        const auto statistic = [](Tensor tensor) {
+          return tensor.is_defined() ? std::optional(tensor) : std::nullopt;
+        };
+        c.def(
+            "get_running_mean", [statistic](const Op& op) { return statistic(op.running_mean()); },
+            "A copy of the running mean; None before it is set or a training step made it.");
+        c.def(
+            "get_running_var", [statistic](const Op& op) { return statistic(op.running_var()); },
+            "A copy of the running variance; None before it is set or a training step made it.");
+        c.def(
+            "train", [](Op& op, nb::handle on) { op.train(operator_flag(on, "train")); },
+            "is_training"_a = true, "Chooses training (True) or inference.");
+        def_map(c, "x", "y", "Fills y, which may be x, and returns it.");
+      });
+  bind_jit_operator<LayerNorm>(
+      m, "LayerNorm",
+      "(x - mean) / sqrt(var + eps) gamma + beta, over the trailing dimensions that gamma has, or "
+      "over all but the first for a gamma with one entry a channel. beta is 0 where not set.",
+      [](auto& c) {
+        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+        c.def(
+            "__init__", [](Op* self, double eps) { new (self) Op(eps); }, "eps"_a = 1e-5);
+        def_setter(c, "set_gamma", &Op::set_gamma, "gamma", "Copies the scale.");
+        def_setter(c, "set_beta", &Op::set_beta, "beta", "Copies the shift.");
+        def_map(c, "x", "y", "Fills y, which may be x, and returns it.");
+      });
+}
+
+void bind_images(nb::module_& m) {
+  bind_jit_operator<Convolution2D>(
+      m, "Convolution2D", "y <- conv2d(x [N, I, H, W], weight [O, I / groups, kh, kw]) + bias [O].",
+      [](auto& c) {
+        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+        c.def(
+            "__init__",
+            [](Op* self, int64_t in_channels, int64_t out_channels, int64_t kernel_h,
+               int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t pad_h, int64_t pad_w,
+               int64_t dilation_h, int64_t dilation_w, int64_t groups) {
+              new (self)
+                  Op(Convolution2DOptions{in_channels, out_channels, kernel_h, kernel_w, stride_h,
+                                          stride_w, pad_h, pad_w, dilation_h, dilation_w, groups});
+            },
+            "in_channels"_a, "out_channels"_a, "kernel_h"_a, "kernel_w"_a, "stride_h"_a = 1,
+            "stride_w"_a = 1, "pad_h"_a = 0, "pad_w"_a = 0, "dilation_h"_a = 1, "dilation_w"_a = 1,
+            "groups"_a = 1);
+        def_setter(c, "set_weight", &Op::set_weight, "weight",
+                   "Copies the weight [O, I / groups, kh, kw].");
+        def_setter(c, "set_bias", &Op::set_bias, "bias", "Copies the bias [O].");
+        def_map_with_pair(c, "pad_h", "pad_w",
+                          "Fills y and returns it; the padding may be overridden.");
+      });
+  const auto def_pool = [](auto& c) {
+    using Op = typename std::remove_reference_t<decltype(c)>::Type;
+    c.def(
+        "__init__",
+        [](Op* self, OptionalInt kernel_h, OptionalInt kernel_w, OptionalInt stride_h,
+           OptionalInt stride_w, int64_t pad_h, int64_t pad_w) {
+          new (self) Op(Pool2DOptions{kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w});
+        },
+        "kernel_h"_a = nb::none(), "kernel_w"_a = nb::none(), "stride_h"_a = nb::none(),
+        "stride_w"_a = nb::none(), "pad_h"_a = 0, "pad_w"_a = 0);
+    def_map_with_pair(c, "kernel_h", "kernel_w",
+                      "Fills y and returns it; the window may be given here. The stride is the "
+                      "window unless the constructor was given one.");
+  };
+  bind_operator<MaxPool2D>(m, "MaxPool2D", "The largest element of each window of [N, C, H, W].",
+                           def_pool);
+  bind_operator<AveragePool2D>(m, "AveragePool2D",
+                               "The mean of each window of [N, C, H, W]; padding counts as zeros.",
+                               def_pool);
+  const auto def_global = [](auto& c) {
+    c.def(nb::init<>());
+    def_map(c, "x", "y", "Fills y [N, C, 1, 1] or [N, C] and returns it.");
+  };
+  bind_operator<GlobalMaxPool2D>(m, "GlobalMaxPool2D", "The largest element of each channel.",
+                                 def_global);
+  bind_operator<GlobalAveragePool2D>(m, "GlobalAveragePool2D", "The mean of each channel.",
+                                     def_global);
+}
+
+void bind_windows(nb::module_& m) {
+  bind_operator<Flatten>(
+      m, "Flatten", "y <- x with the axes from start_dim on merged into one.", [](auto& c) {
+        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+        c.def(
+            "__init__", [](Op* self, int64_t start_dim) { new (self) Op(start_dim); },
+            "start_dim"_a = 0);
+        def_calls<1, nb::handle, nb::handle, OptionalInt>(
+            c,
+            [](const Operator& op, nb::handle x, nb::handle y, OptionalInt start_dim) {
+              return std::tuple(operator_input(x, op), operator_output(y, "y"), start_dim);
+            },
+            "Fills y, which may be x's memory, and returns it. Without start_dim the "
+            "constructor's is used, or 1 when the shape of y asks for that.",
+            "x"_a, "y"_a, "start_dim"_a = nb::none());
+      });
+  bind_operator<View>(
+      m, "View",
+      "y <- the window of x that starts `offset` elements into it (row-major) under a new shape.",
+      [](auto& c) {
+        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+        c.def(nb::init<>());
+        c.def("set_offset", &Op::set_offset, "offset"_a, "Elements before the window.");
+        c.def(
+            "set_shape",
+            [](Op& op, Arg<Shape> shape) { op.guarded([&] { op.set_shape(*shape); }); }, "shape"_a,
+            "Shape of the window.");
+        def_calls<1, nb::handle, nb::handle, OptionalInt, std::optional<Arg<Shape>>>(
+            c,
+            [](const Operator& op, nb::handle x, nb::handle y, OptionalInt offset,
+               const std::optional<Arg<Shape>>& shape) {
+              return std::tuple(operator_input(x, op), operator_output(y, "y"), offset,
+                                shape ? std::optional<Shape>(**shape) : std::nullopt);
+            },
+            "Copies the window to y and returns y. Offset and shape given here win over those "
+            "that were set; without any shape it is that of y.",
+            "x"_a, "y"_a, "offset"_a = nb::none(), "shape"_a = nb::none());
+      });
+}
+
+}  // namespace
+
+void bind_network_operators(nb::module_& m) {
+  bind_activations(m);
+  bind_normalisation(m);
+  bind_images(m);
+  bind_windows(m);
+}
+
+}  // namespace cuop::python

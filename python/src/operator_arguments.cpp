@@ -1,0 +1,46 @@
+#include "operator_arguments.h"
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
+
+namespace cuop::python {
+
+namespace {
+
+std::string class_name(nb::handle object) {
+  return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
+}
+
+}  // namespace
+
+Tensor operator_input(nb::handle object, const Operator& op) {
+  if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
+  const bool is_plain = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
+                        PyNumber_Check(object.ptr()) != 0;
+  const bool is_array = nb::hasattr(object, "__array__") || nb::hasattr(object, "__dlpack__");
+  // Lists take the operator's dtype at once: a double must not pass through float32.
+  const Tensor tensor = is_plain && !is_array ? tensor_from(object, op.dtype(), std::nullopt)
+                                              : convert_argument(object, TypeTag<Tensor>{});
+  if (is_complex(tensor.dtype())) {
+    throw DTypeError(cat("an input has dtype ", tensor.dtype(), ", this class takes ", op.dtype()));
+  }
+  return cast(tensor, op.dtype());
+}
+
+Tensor operator_output(nb::handle object, const char* argument) {
+  if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
+  throw DTypeError(cat(argument, " is written to and must be a cuop tensor, given ",
+                       class_name(object),
+                       "; make one with cuop.empty, or share an array's memory with cuop.asarray"));
+}
+
+bool operator_flag(nb::handle object, const char* argument) {
+  if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);
+  int64_t number = 0;
+  if (nb::try_cast<int64_t>(object, number) && (number == 0 || number == 1)) return number == 1;
+  throw DTypeError(
+      cat(argument, " must be True or False, given ", nb::cast<std::string>(nb::repr(object))));
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,135 @@
+// How an operator and its JIT wrapper become Python classes: the constructor and the calls are
+// described once for both.
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include "cuop/operators/jit/jit.h"
+#include "operator_arguments.h"
+
+namespace cuop::python {
+
+template <class Op>
+using OperatorClass = nb::class_<Op, Operator>;
+
+template <class Op>
+struct IsJit : std::false_type {};
+template <class Op>
+struct IsJit<Jit<Op>> : std::true_type {};
+
+template <class Op>
+void def_jit_members(OperatorClass<Op>& c) {
+  c.def("enable_jit", &Op::enable_jit, "is_on"_a = true,
+        "False runs the operator's own kernel without choosing.")
+      .def("enable_persistent_cache", &Op::enable_persistent_cache, "is_on"_a = true,
+           "Keeps measured choices on disk, for the next process.")
+      .def("set_persistent_cache_directory", &Op::set_persistent_cache_directory, "path"_a,
+           "Where this wrapper keeps its choices; GlobalJITConfig.cache_dir otherwise. Raises "
+           "ExecutionError for a directory that other users can write to.")
+      .def("set_jit_config", &Op::set_jit_config, "config"_a,
+           "Raises CompilationError, saying why, when the configuration cannot be met.")
+      .def("get_jit_config", &Op::jit_config, "A copy of the configuration.")
+      .def("get_performance_profile", &Op::profile, Released(),
+           "Times, rates and kernel of the last call.")
+      .def("get_statistics", &Op::statistics, "Compilations, cache hits and misses, time saved.")
+      .def(
+          "warmup", [](const Op& op) { op.warm_up(); }, Released(),
+          "Opens libraries, starts threads and measures the roof. With forward's arguments it "
+          "chooses the kernel for them too, and leaves the output as it is.");
+}
+
+/// forward, cost and, for wrappers, warmup. `convert(op, arguments...)` makes the tuple of C++
+/// arguments; `output` is the index of the Python argument that forward returns.
+template <size_t output, class... Arguments, class Op, class Convert, class... Extra>
+void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Extra&... extra) {
+  c.def(
+      "forward",
+      [convert](Op& op, Arguments... arguments) {
+        op.guarded([&] {
+          const auto converted = convert(op, arguments...);
+          const nb::gil_scoped_release released;
+          std::apply([&](const auto&... values) { op.forward(values...); }, converted);
+        });
+        return nb::borrow(nb::handle(std::get<output>(std::tie(arguments...))));
+      },
+      extra..., doc);
+  c.def(
+      "cost",
+      [convert](Op& op, Arguments... arguments) {
+        return op.guarded([&] {
+          const auto converted = convert(op, arguments...);
+          const Cost cost =
+              std::apply([&](const auto&... values) { return op.task(values...).cost; }, converted);
+          return std::pair{cost.flops, cost.bytes};
+        });
+      },
+      extra..., "(operations, bytes) of forward with these arguments.");
+  if constexpr (IsJit<Op>::value) {
+    c.def(
+        "warmup",
+        [convert](Op& op, Arguments... arguments) {
+          op.guarded([&] {
+            const auto converted = convert(op, arguments...);
+            const nb::gil_scoped_release released;
+            std::apply([&](const auto&... values) { op.warm_up(values...); }, converted);
+          });
+        },
+        extra..., "Chooses the kernel for these arguments; the output is left as it is.");
+  }
+}
+
+/// A call of one input and one output.
+template <class Op>
+void def_map(OperatorClass<Op>& c, const char* input, const char* output, const char* doc) {
+  def_calls<1, nb::handle, nb::handle>(
+      c,
+      [output](Op& op, nb::handle x, nb::handle y) {
+        return std::tuple(operator_input(x, op), operator_output(y, output));
+      },
+      doc, nb::arg(input), nb::arg(output));
+}
+
+/// A setter of a weight.
+template <class Op, class Set>
+void def_setter(OperatorClass<Op>& c, const char* name, Set set, const char* argument,
+                const char* doc) {
+  c.def(
+      name,
+      [set](Op& op, nb::handle value) {
+        op.guarded([&] {
+          const Tensor tensor = operator_input(value, op);
+          const nb::gil_scoped_release released;
+          (op.*set)(tensor);
+        });
+      },
+      nb::arg(argument), doc);
+}
+
+/// Makes one class; `define(class)` gives it its constructor and calls.
+template <class Op, class Define>
+void bind_class(nb::module_& m, const std::string& name, const std::string& doc, Define define) {
+  OperatorClass<Op> c(m, name.c_str(), doc.c_str());
+  define(c);
+  if constexpr (IsJit<Op>::value) def_jit_members(c);
+}
+
+/// An operator's classes for float and double, named e.g. "DotFloat".
+template <template <class> class Op, class Define>
+void bind_operator(nb::module_& m, const std::string& name, const std::string& doc, Define define) {
+  bind_class<Op<float>>(m, name + "Float", doc, define);
+  bind_class<Op<double>>(m, name + "Double", doc, define);
+}
+
+/// The same and the JIT wrappers, e.g. "JITGemmFloat".
+template <template <class> class Op, class Define>
+void bind_jit_operator(nb::module_& m, const std::string& name, const std::string& doc,
+                       Define define) {
+  bind_operator<Op>(m, name, doc, define);
+  const std::string jit_doc =
+      doc + "\n\nA JIT wrapper: chooses among the operator's kernels, tells their times.";
+  bind_class<Jit<Op<float>>>(m, "JIT" + name + "Float", jit_doc, define);
+  bind_class<Jit<Op<double>>>(m, "JIT" + name + "Double", jit_doc, define);
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,106 @@
+#include "cuop/operators/convolution.h"
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop {
+
+namespace {
+
+void check_at_least(const char* who, const char* option, int64_t value, int64_t least) {
+  if (value < least) {
+    throw ShapeError(cat(who, ": ", option, " is ", value, ", needed is ", least, " or more"));
+  }
+}
+
+}  // namespace
+
+template <class T>
+Convolution2D<T>::Convolution2D(const Convolution2DOptions& options)
+    : Operator("Convolution2D", dtype_of<T>), options_(options) {
+  const struct {
+    const char* name;
+    int64_t value, least;
+  } rows[] = {{"in_channels", options.in_channels, 1},
+              {"out_channels", options.out_channels, 1},
+              {"kernel_h", options.kernel_h, 1},
+              {"kernel_w", options.kernel_w, 1},
+              {"stride_h", options.stride_h, 1},
+              {"stride_w", options.stride_w, 1},
+              {"pad_h", options.pad_h, 0},
+              {"pad_w", options.pad_w, 0},
+              {"dilation_h", options.dilation_h, 1},
+              {"dilation_w", options.dilation_w, 1},
+              {"groups", options.groups, 1}};
+  for (const auto& row : rows) check_at_least(name().c_str(), row.name, row.value, row.least);
+  if (options.in_channels % options.groups != 0 || options.out_channels % options.groups != 0) {
+    throw ShapeError(cat(name(), ": groups is ", options.groups, ", it must divide in_channels (",
+                         options.in_channels, ") and out_channels (", options.out_channels, ")"));
+  }
+}
+
+template <class T>
+void Convolution2D<T>::set_weight(const Tensor& weight) {
+  guarded([&] {
+    check(weight, "weight");
+    const Shape needed{options_.out_channels, options_.in_channels / options_.groups,
+                       options_.kernel_h, options_.kernel_w};
+    if (!(weight.shape() == needed)) {
+      throw ShapeError(cat("weight has shape ", weight.shape(), ", needed is ", needed,
+                           " (out_channels, in_channels / groups, kernel_h, kernel_w)"));
+    }
+    weight_.set(weight);
+  });
+}
+
+template <class T>
+void Convolution2D<T>::set_bias(const Tensor& bias) {
+  guarded([&] {
+    check(bias, "bias");
+    if (!(bias.shape() == Shape{options_.out_channels})) {
+      throw ShapeError(cat("bias has shape ", bias.shape(), ", needed is ",
+                           Shape{options_.out_channels}, " (out_channels)"));
+    }
+    bias_.set(bias);
+  });
+}
+
+template <class T>
+Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int64_t> pad_h,
+                            std::optional<int64_t> pad_w) const {
+  Task task;
+  const Tensor weight = weight_.get();
+  const Tensor bias = bias_.get_or_none();
+  check(x, "x");
+  check(y, "y");
+  ConvOptions options;
+  options.stride = {options_.stride_h, options_.stride_w};
+  options.padding = {pad_h.value_or(options_.pad_h), pad_w.value_or(options_.pad_w)};
+  options.dilation = {options_.dilation_h, options_.dilation_w};
+  options.groups = options_.groups;
+  task.sizes = sizes_of({&x, &weight}, {options_.stride_h, options_.stride_w, options.padding[0],
+                                        options.padding[1], options_.dilation_h,
+                                        options_.dilation_w, options_.groups, bias.is_defined()});
+  const int64_t terms = weight.size() / options_.out_channels;
+  task.cost.flops = 2.0 * static_cast<double>(y.size()) * static_cast<double>(terms);
+  task.cost.bytes = bytes_of(x, weight, y);
+  task.kernels = kTiledOrSimple;
+  task.out = y;
+  task.run = [x, weight, bias, options](const Tensor& out) {
+    ConvOptions asked = options;
+    if (backend::asked_kernel().type == KernelType::kSimple) asked.variant = ConvVariant::kDirect;
+    conv2d(x, weight, bias.is_defined() ? &bias : nullptr, asked, &out);
+  };
+  return task;
+}
+
+template <class T>
+Tensor Convolution2D<T>::forward(const Tensor& x, const Tensor& y, std::optional<int64_t> pad_h,
+                                 std::optional<int64_t> pad_w) const {
+  return guarded([&] { return execute(task(x, y, pad_h, pad_w)); });
+}
+
+template class Convolution2D<float>;
+template class Convolution2D<double>;
+
+}  // namespace cuop

@@ -1,0 +1,40 @@
+// Convolution of images [N, C, H, W] as an operator object, for float and double.
+#pragma once
+
+#include <optional>
+
+#include "cuop/operators/operator.h"
+#include "cuop/ops/conv/conv.h"
+
+namespace cuop {
+
+struct Convolution2DOptions {
+  int64_t in_channels = 0, out_channels = 0;
+  int64_t kernel_h = 0, kernel_w = 0;
+  int64_t stride_h = 1, stride_w = 1;
+  int64_t pad_h = 0, pad_w = 0;
+  int64_t dilation_h = 1, dilation_w = 1;
+  int64_t groups = 1;
+};
+
+/// y <- conv2d(x, weight [O, I / groups, kh, kw]) + bias [O]; see cuop::conv2d for the sizes. y
+/// must not share memory with x.
+template <class T>
+class Convolution2D : public Operator {
+ public:
+  explicit Convolution2D(const Convolution2DOptions& options);
+  void set_weight(const Tensor& weight);
+  void set_bias(const Tensor& bias);
+  /// The padding may be overridden for one call.
+  Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> pad_h = {},
+                 std::optional<int64_t> pad_w = {}) const;
+  Task task(const Tensor& x, const Tensor& y, std::optional<int64_t> pad_h = {},
+            std::optional<int64_t> pad_w = {}) const;
+
+ private:
+  Convolution2DOptions options_;
+  Weight weight_{"weight", "set_weight"};
+  Weight bias_{"bias", "set_bias"};
+};
+
+}  // namespace cuop

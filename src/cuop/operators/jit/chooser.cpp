@@ -1,0 +1,154 @@
+#include "cuop/operators/jit/chooser.h"
+
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <unordered_map>
+
+#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/log.h"
+#include "cuop/core/text.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr size_t kMostRemembered = 1 << 16;
+
+struct Remembered {
+  Kernel kernel;
+  double made_in_ms = 0.0;
+  std::string stored_in;  ///< the directory that has it too
+};
+
+struct Memory {
+  std::mutex mutex;
+  std::condition_variable maker_left;
+  int makers = 0;
+  std::unordered_map<std::string, Remembered> choices;
+};
+Memory& memory() {
+  static Memory* instance = new Memory;
+  return *instance;
+}
+
+/// One of the threads that may measure at a time.
+class MakerScope {
+ public:
+  explicit MakerScope(int most) {
+    std::unique_lock lock(memory().mutex);
+    memory().maker_left.wait(lock, [&] { return memory().makers < most; });
+    ++memory().makers;
+  }
+  ~MakerScope() {
+    {
+      const std::lock_guard lock(memory().mutex);
+      --memory().makers;
+    }
+    memory().maker_left.notify_one();
+  }
+  MakerScope(const MakerScope&) = delete;
+  MakerScope& operator=(const MakerScope&) = delete;
+};
+
+/// Everything beside the sizes that may change which kernel is fastest.
+const std::string& machine_text() {
+  static const std::string text = [] {
+    const auto& blas = backend::blas::info();
+    return cat(isa::name(isa::current()), ' ', blas.version, ' ', blas.core);
+  }();
+  return text;
+}
+
+std::string key_of(const ChoiceRequest& request) {
+  std::string key = request.who;
+  for (const int64_t size : request.task->sizes) key.append(" ").append(std::to_string(size));
+  for (const Kernel& kernel : request.candidates) key.append(" ").append(name(kernel));
+  key.append(request.is_measured ? " measured " : " by rule ")
+      .append(std::to_string(backend::thread_count()))
+      .append(" ")
+      .append(machine_text());
+  return key;
+}
+
+bool is_candidate(const ChoiceRequest& request, const Kernel& kernel) {
+  for (const Kernel& candidate : request.candidates) {
+    if (candidate == kernel) return true;
+  }
+  return false;
+}
+
+void remember(const std::string& key, const Remembered& choice) {
+  const std::lock_guard lock(memory().mutex);
+  if (memory().choices.size() >= kMostRemembered) memory().choices.clear();
+  memory().choices[key] = choice;
+}
+
+bool look_up(const std::string& key, Remembered& found) {
+  const std::lock_guard lock(memory().mutex);
+  const auto entry = memory().choices.find(key);
+  if (entry == memory().choices.end()) return false;
+  found = entry->second;
+  return true;
+}
+
+void store(const ChoiceRequest& request, const std::string& key, Remembered choice) {
+  if (request.store == nullptr || !request.is_measured) return;
+  if (choice.stored_in == request.store->directory()) return;
+  request.store->save(key, {name(choice.kernel), choice.made_in_ms});
+  choice.stored_in = request.store->directory();
+  remember(key, choice);
+}
+
+Kernel make(const ChoiceRequest& request, const std::string& key) {
+  if (!request.is_measured || request.candidates.size() < 2) return request.candidates.front();
+  const MakerScope scope(request.most_makers);
+  const Measured measured = fastest_kernel(*request.task, request.candidates, request.measuring);
+  log(LogLevel::kDebug, "jit: ", key, "\n", measured.text, "chosen: ", name(measured.kernel));
+  if (request.keeps_log && request.store != nullptr) {
+    std::ofstream(request.store->path(key) + ".log", std::ios::app)
+        << key << "\n"
+        << measured.text << "chosen: " << name(measured.kernel) << "\n";
+  }
+  return measured.kernel;
+}
+
+}  // namespace
+
+ChosenKernel choose_kernel(const ChoiceRequest& request) {
+  using Source = ChosenKernel::Source;
+  const int64_t start = trace::now_ns();
+  const auto elapsed_ms = [&] { return static_cast<double>(trace::now_ns() - start) * 1e-6; };
+  const std::string key = key_of(request);
+  Remembered found;
+  if (request.is_cached && look_up(key, found)) {
+    store(request, key, found);
+    return {found.kernel, Source::kMemory, found.made_in_ms, elapsed_ms()};
+  }
+  if (request.is_cached && request.store != nullptr && request.is_measured) {
+    const auto choice = request.store->load(key);
+    Kernel kernel;
+    if (choice && backend::parse_kernel(choice->value, kernel) && is_candidate(request, kernel)) {
+      remember(key, {kernel, choice->made_in_ms, request.store->directory()});
+      return {kernel, Source::kDisk, choice->made_in_ms, elapsed_ms()};
+    }
+  }
+  const Kernel kernel = make(request, key);
+  const Remembered made{kernel, elapsed_ms(), ""};
+  if (request.is_cached) {
+    remember(key, made);
+    store(request, key, made);
+  }
+  return {kernel, Source::kMade, made.made_in_ms, elapsed_ms()};
+}
+
+int64_t forget_choices() {
+  const std::lock_guard lock(memory().mutex);
+  const auto count = static_cast<int64_t>(memory().choices.size());
+  memory().choices.clear();
+  return count;
+}
+
+}  // namespace cuop

@@ -1,0 +1,38 @@
+// Which kernel a wrapper runs for a call: remembered by the process, kept on disk, or found out.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuop/operators/jit/measure.h"
+#include "cuop/tune/choice_store.h"
+
+namespace cuop {
+
+struct ChoiceRequest {
+  const Task* task = nullptr;
+  std::string who;                 ///< the operator's name
+  std::vector<Kernel> candidates;  ///< the default first
+  bool is_measured = false;        ///< false: the first candidate, without running any
+  MeasureOptions measuring;
+  bool is_cached = true;               ///< remember and look up
+  tune::ChoiceStore* store = nullptr;  ///< and on disk, when there is one
+  int most_makers = 4;                 ///< threads of the process that may measure at a time
+  bool keeps_log = false;              ///< writes what was measured beside the stored choice
+};
+
+struct ChosenKernel {
+  enum class Source { kMade, kMemory, kDisk };
+  Kernel kernel;
+  Source source = Source::kMade;
+  double made_in_ms = 0.0;  ///< what finding it cost when it was found
+  double took_ms = 0.0;     ///< what this call cost
+};
+
+ChosenKernel choose_kernel(const ChoiceRequest& request);
+
+/// Forgets what the process remembers; answers how many choices that were.
+int64_t forget_choices();
+
+}  // namespace cuop

@@ -1,0 +1,150 @@
+#include "cuop/operators/jit/config.h"
+
+#include <cmath>
+#include <mutex>
+#include <string_view>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/tune/choice_store.h"
+
+namespace cuop {
+
+namespace {
+
+using backend::KernelType;
+
+struct Shared {
+  std::mutex mutex;
+  GlobalJitConfig config = default_global_jit_config();
+};
+Shared& shared() {
+  static Shared* instance = new Shared;
+  return *instance;
+}
+
+[[noreturn]] void refuse(const char* who, const std::string& why) {
+  throw CompilationError(cat(who, ": ", why));
+}
+
+void check_range(const char* who, const char* field, int64_t value, int64_t most) {
+  if (value < 0 || value > most) {
+    refuse(who, cat(field, " is ", value, ", allowed is 0 (chosen) to ", most));
+  }
+}
+
+/// A tile keeps tile^2 / threads sums and two strips of operands in each thread, and the rest of
+/// the kernel needs about 16 registers; what does not fit would spill to memory.
+void check_registers(const char* who, const JitConfig& config) {
+  if (config.max_registers == 0 || config.tile_size == 0) return;
+  const int64_t threads = config.block_size != 0 ? config.block_size : 256;
+  const double tile = static_cast<double>(config.tile_size);
+  const auto sums = static_cast<int64_t>(std::ceil(tile * tile / static_cast<double>(threads)));
+  const auto operands =
+      static_cast<int64_t>(std::ceil(2.0 * tile / std::sqrt(static_cast<double>(threads))));
+  const int64_t needed = sums + operands + 16;
+  if (needed > config.max_registers) {
+    refuse(who, cat("a ", config.tile_size, "-wide tile on ", threads, " threads needs about ",
+                    needed, " registers a thread (", sums, " sums, ", operands,
+                    " operands, 16 addresses); max_registers is ", config.max_registers));
+  }
+}
+
+void check_level(const char* who, const JitConfig& config) {
+  static constexpr std::string_view kLevels[] = {"O0", "O1", "O2", "O3", "auto", "fast", "best"};
+  for (const std::string_view level : kLevels) {
+    if (config.optimization_level != level) continue;
+    if (level == "O0" && config.kernel_type == KernelType::kTiled) {
+      refuse(who, "optimization_level 'O0' is the simple kernel, kernel_type asks for 'tiled'");
+    }
+    return;
+  }
+  refuse(who, cat("optimization_level '", config.optimization_level, "' is unknown; known are ",
+                  join(kLevels)));
+}
+
+void check_cpu(const char* who, const JitConfig& config) {
+  const struct {
+    bool is_asked;
+    const char* why;
+  } rows[] = {
+      {config.kernel_type == KernelType::kTensorCore,
+       "kernel_type 'tensor_core' needs a GPU with tensor cores; the CPU backend has none: use "
+       "'auto', 'tiled' or 'simple'"},
+      {config.enable_tma,
+       "enable_tma needs a GPU with a tensor memory accelerator; the CPU backend has none"},
+      {config.block_size != 0,
+       "block_size counts the threads of a GPU block; the CPU backend has none: leave it 0"},
+      {config.num_stages != 0,
+       "num_stages counts the stages of a GPU kernel's copy pipeline; the CPU backend has none: "
+       "leave it 0"},
+      {config.max_registers != 0,
+       "max_registers is an option of the GPU's compiler; the CPU's kernels are compiled ahead of "
+       "time: leave it 0"},
+      {!config.enable_shared_memory_opt,
+       "enable_shared_memory_opt=False: the CPU backend has no shared memory to leave unused; "
+       "kernel_type 'simple' runs without blocking"},
+      {!config.enable_loop_unroll,
+       "enable_loop_unroll=False: the CPU's kernels are compiled ahead of time; kernel_type "
+       "'simple' runs plain loops"},
+      {!config.enable_memory_coalescing,
+       "enable_memory_coalescing=False: coalescing is a GPU's way to read memory; the CPU backend "
+       "has none to switch off"},
+  };
+  for (const auto& row : rows) {
+    if (row.is_asked) refuse(who, row.why);
+  }
+}
+
+}  // namespace
+
+GlobalJitConfig default_global_jit_config() {
+  GlobalJitConfig config;
+  config.cache_dir = tune::default_cache_directory();
+  return config;
+}
+
+GlobalJitConfig global_jit_config() {
+  const std::lock_guard lock(shared().mutex);
+  return shared().config;
+}
+
+void set_global_jit_config(const GlobalJitConfig& config) {
+  const char* const who = "set_global_jit_config";
+  if (config.max_cache_size < 0) {
+    refuse(who, cat("max_cache_size is ", config.max_cache_size, ", needed is 0 bytes or more"));
+  }
+  if (!(config.compilation_timeout > 0.0)) {
+    refuse(who, cat("compilation_timeout is ", config.compilation_timeout,
+                    ", needed is more than 0 seconds"));
+  }
+  if (config.max_compilation_threads < 1) {
+    refuse(who, cat("max_compilation_threads is ", config.max_compilation_threads,
+                    ", needed is 1 or more"));
+  }
+  if (config.cache_dir.empty()) {
+    refuse(who, "cache_dir is empty; enable_caching=False switches the cache off");
+  }
+  const std::lock_guard lock(shared().mutex);
+  shared().config = config;
+}
+
+void check_jit_config(const char* who, const JitConfig& config, Device device, bool takes_tile) {
+  check_range(who, "tile_size", config.tile_size, 1024);
+  check_range(who, "block_size", config.block_size, 1024);
+  check_range(who, "num_stages", config.num_stages, 8);
+  check_range(who, "max_registers", config.max_registers, 255);
+  check_level(who, config);
+  check_registers(who, config);
+  if (config.tile_size != 0 && !takes_tile) {
+    refuse(who, cat("tile_size is ", config.tile_size,
+                    ", but this operator's kernels have no tiles; leave it 0"));
+  }
+  if (config.tile_size != 0 && config.kernel_type == KernelType::kSimple) {
+    refuse(who, cat("tile_size is ", config.tile_size,
+                    ", but kernel_type 'simple' has no tiles; use 'tiled' or 'auto'"));
+  }
+  if (device.is_cpu()) check_cpu(who, config);
+}
+
+}  // namespace cuop

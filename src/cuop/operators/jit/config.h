@@ -1,0 +1,53 @@
+// How JIT wrappers choose and run kernels. Every field changes what is run, or is refused with the
+// reason; none is ignored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cuop/backend/kernel.h"
+#include "cuop/core/device.h"
+
+namespace cuop {
+
+/// Of one wrapper. On the CPU kernels are compiled ahead of time: what is "compiled" there is the
+/// choice among them.
+struct JitConfig {
+  bool enable_jit = true;  ///< false: the operator's own kernel, no choosing
+  backend::KernelType kernel_type = backend::KernelType::kAuto;
+  int64_t tile_size = 0;   ///< edge of the tile of products; 0: chosen
+  int64_t block_size = 0;  ///< threads of a GPU block; 0: chosen. GPU only
+  int64_t num_stages = 0;  ///< stages of a GPU kernel's pipeline; 0: chosen. GPU only
+  /// "O0": the simple kernel. "O1", "O2", "fast": the operator's rule, nothing is measured. "O3",
+  /// "auto": measured when auto-tuning is on. "best": always measured, with more repetitions.
+  std::string optimization_level = "auto";
+  bool enable_tensor_core = true;        ///< a permission; the CPU has none
+  bool enable_tma = false;               ///< GPU only
+  int64_t max_registers = 0;             ///< of a GPU thread; 0: no limit. GPU only
+  bool enable_shared_memory_opt = true;  ///< false: GPU only
+  bool enable_loop_unroll = true;        ///< false: GPU only
+  bool enable_memory_coalescing = true;  ///< false: GPU only
+};
+
+/// Of the process.
+struct GlobalJitConfig {
+  bool enable_jit = true;          ///< false: every wrapper runs its operator's own kernel
+  bool enable_auto_tuning = true;  ///< false: 'auto' follows the operator's rule
+  bool enable_caching = true;      ///< false: every call chooses anew
+  std::string cache_dir;           ///< of wrappers without a directory of their own
+  int64_t max_cache_size = int64_t{1} << 30;  ///< bytes; the least recently used go first
+  double compilation_timeout = 30.0;          ///< seconds for choosing one kernel
+  int max_compilation_threads = 4;            ///< threads that may choose kernels at a time
+  bool enable_debug = false;                  ///< keeps a log beside the cache, checks every result
+};
+
+/// The defaults; cache_dir is CUOP_CACHE_DIR or the user's cache directory.
+GlobalJitConfig default_global_jit_config();
+GlobalJitConfig global_jit_config();
+/// CompilationError when a value makes no sense.
+void set_global_jit_config(const GlobalJitConfig& config);
+
+/// CompilationError "who: ..." when the configuration cannot be met on the device, saying why.
+void check_jit_config(const char* who, const JitConfig& config, Device device, bool takes_tile);
+
+}  // namespace cuop

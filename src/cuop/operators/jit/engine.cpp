@@ -1,0 +1,204 @@
+#include "cuop/operators/jit/engine.h"
+
+#include <algorithm>
+
+#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/operators/jit/roof.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr int kRounds = 3;
+constexpr int kRoundsOfBest = 15;
+
+double milliseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }
+
+/// The kernels that the configuration leaves for a task, the default first.
+std::vector<Kernel> candidates_of(const Task& task, const JitConfig& config) {
+  if (config.kernel_type == KernelType::kSimple || config.optimization_level == "O0") {
+    return {{KernelType::kSimple}};
+  }
+  const Kernel tiled{KernelType::kTiled, config.tile_size};
+  if (config.kernel_type == KernelType::kTiled) return {tiled};
+  std::vector<Kernel> candidates;
+  if (config.tile_size != 0) candidates.push_back(tiled);
+  for (const Kernel& kernel : task.kernels) {
+    const bool is_allowed = config.tile_size == 0 || kernel.type != KernelType::kTiled;
+    if (is_allowed) candidates.push_back(kernel);
+  }
+  return candidates;
+}
+
+bool is_measured(const JitConfig& config, const GlobalJitConfig& global) {
+  const std::string& level = config.optimization_level;
+  if (level == "best") return true;
+  return global.enable_auto_tuning && (level == "auto" || level == "O3");
+}
+
+/// The result of the simple kernel, to compare with; undefined when the task has none.
+Tensor reference_result(const Task& task) {
+  for (const Kernel& kernel : task.kernels) {
+    if (kernel.type != KernelType::kSimple || !task.is_repeatable) continue;
+    const Tensor reference = trial_output(task);
+    run_kernel(task, kernel, reference);
+    return reference;
+  }
+  return {};
+}
+
+}  // namespace
+
+void JitEngine::enable_jit(bool is_on) {
+  const std::lock_guard lock(mutex_);
+  config_.enable_jit = is_on;
+}
+
+void JitEngine::enable_persistent_cache(bool is_on) {
+  const std::lock_guard lock(mutex_);
+  is_persistent_ = is_on;
+}
+
+void JitEngine::set_persistent_cache_directory(const std::string& path) {
+  if (path.empty()) throw ExecutionError(cat(who_, ": the cache directory is an empty path"));
+  const std::string problem = tune::ChoiceStore(path, 0).problem();
+  if (!problem.empty()) throw ExecutionError(cat(who_, ": the cache directory ", problem));
+  const std::lock_guard lock(mutex_);
+  directory_ = path;
+}
+
+void JitEngine::set_config(const JitConfig& config) {
+  check_jit_config(who_.c_str(), config, backend::current_device(), takes_tile_);
+  const std::lock_guard lock(mutex_);
+  config_ = config;
+}
+
+JitConfig JitEngine::config() const {
+  const std::lock_guard lock(mutex_);
+  return config_;
+}
+
+std::shared_ptr<tune::ChoiceStore> JitEngine::store_for(const GlobalJitConfig& global) {
+  const std::lock_guard lock(mutex_);
+  if (!is_persistent_) return nullptr;
+  const std::string& directory = directory_.empty() ? global.cache_dir : directory_;
+  const bool is_same = store_ != nullptr && store_->directory() == directory &&
+                       store_limit_ == global.max_cache_size;
+  if (!is_same) {
+    if (store_ != nullptr) damaged_before_ += store_->damaged_count();
+    store_ = std::make_shared<tune::ChoiceStore>(directory, global.max_cache_size);
+    store_limit_ = global.max_cache_size;
+  }
+  return store_;
+}
+
+ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
+                                     const GlobalJitConfig& global) const {
+  ChoiceRequest request;
+  request.task = &task;
+  request.who = who_;
+  request.candidates = candidates_of(task, config);
+  request.is_measured = is_measured(config, global) && task.is_repeatable && task.out.size() > 0;
+  request.measuring.rounds = config.optimization_level == "best" ? kRoundsOfBest : kRounds;
+  request.measuring.seconds = global.compilation_timeout;
+  request.is_cached = global.enable_caching;
+  request.most_makers = global.max_compilation_threads;
+  request.keeps_log = global.enable_debug;
+  return request;
+}
+
+void JitEngine::count(const ChosenKernel& chosen) {
+  using Source = ChosenKernel::Source;
+  const std::lock_guard lock(mutex_);
+  if (chosen.source == Source::kMade) {
+    ++statistics_.cache_misses;
+    ++statistics_.compilations;
+    statistics_.compilation_time_ms += chosen.made_in_ms;
+    return;
+  }
+  ++statistics_.cache_hits;
+  if (chosen.source == Source::kDisk) ++statistics_.persistent_cache_hits;
+  statistics_.time_saved_ms += chosen.made_in_ms;
+}
+
+JitEngine::Plan JitEngine::plan(const Task& task) {
+  const JitConfig config = this->config();
+  const GlobalJitConfig global = global_jit_config();
+  if (!config.enable_jit || !global.enable_jit) {
+    return {task.kernels.front(), 0.0, 0.0, global.enable_debug};
+  }
+  ChoiceRequest request = request_for(task, config, global);
+  const std::shared_ptr<tune::ChoiceStore> store = store_for(global);
+  request.store = store.get();
+  const ChosenKernel chosen = choose_kernel(request);
+  count(chosen);
+  const bool is_remembered = chosen.source == ChosenKernel::Source::kMemory;
+  return {chosen.kernel, chosen.made_in_ms, is_remembered ? 0.0 : chosen.took_ms,
+          global.enable_debug};
+}
+
+Tensor JitEngine::run(const Task& task) {
+  const Plan plan = this->plan(task);
+  const double before_ms = milliseconds(trace::now_ns() - task.start_ns) - plan.choosing_ms;
+  const Tensor reference = plan.is_debug ? reference_result(task) : Tensor();
+  const int64_t launch_ns = trace::now_ns();
+  run_kernel(task, plan.kernel, task.out);
+  const int64_t kernel_ns = std::max<int64_t>(1, trace::now_ns() - launch_ns);
+  if (reference.is_defined() && !results_agree(reference, task.out)) {
+    throw ExecutionError(cat(who_, ": kernel ", name(plan.kernel),
+                             " and the simple kernel disagree (checked in debug mode)"));
+  }
+  PerformanceProfile profile;
+  profile.kernel_time_ms = milliseconds(kernel_ns);
+  profile.launch_overhead_ms = std::max(0.0, before_ms);
+  profile.execution_time = profile.launch_overhead_ms + profile.kernel_time_ms;
+  profile.compilation_time_ms = plan.compilation_ms;
+  profile.gflops = task.cost.flops / (profile.kernel_time_ms * 1e6);
+  profile.bandwidth_gb_s = static_cast<double>(task.cost.bytes) / (profile.kernel_time_ms * 1e6);
+  profile.kernel_type = name(plan.kernel);
+  const std::lock_guard lock(mutex_);
+  profile_ = profile;
+  cost_ = task.cost;
+  return task.out;
+}
+
+void JitEngine::warm_up(const Task& task) {
+  warm_up();
+  run_kernel(task, plan(task).kernel, trial_output(task));
+}
+
+void JitEngine::warm_up() const {
+  backend::blas::info();
+  backend::parallel_for(backend::thread_count(), 1, [](int64_t, int64_t) {});
+  measured_roof(dtype_);
+}
+
+PerformanceProfile JitEngine::profile() const {
+  PerformanceProfile profile;
+  Cost cost;
+  {
+    const std::lock_guard lock(mutex_);
+    profile = profile_;
+    cost = cost_;
+  }
+  profile.percent_of_roof = percent_of_roof(cost, profile.kernel_time_ms, dtype_);
+  return profile;
+}
+
+JitStatistics JitEngine::statistics() const {
+  const std::lock_guard lock(mutex_);
+  JitStatistics statistics = statistics_;
+  statistics.damaged_entries = damaged_before_ + (store_ ? store_->damaged_count() : 0);
+  return statistics;
+}
+
+int64_t clear_kernel_cache() {
+  const GlobalJitConfig global = global_jit_config();
+  return forget_choices() + tune::ChoiceStore(global.cache_dir, global.max_cache_size).clear();
+}
+
+}  // namespace cuop

@@ -1,0 +1,91 @@
+// What all JIT wrappers have in common: configuration, choice of the kernel, profile, statistics.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "cuop/operators/jit/chooser.h"
+#include "cuop/operators/jit/config.h"
+
+namespace cuop {
+
+/// Of the last call. Times in ms.
+struct PerformanceProfile {
+  double execution_time = 0.0;       ///< the whole call without choosing the kernel
+  double kernel_time_ms = 0.0;       ///< the kernel alone
+  double launch_overhead_ms = 0.0;   ///< checks and look-ups: execution_time - kernel_time_ms
+  double compilation_time_ms = 0.0;  ///< what choosing the kernel cost when it was chosen
+  double gflops = 0.0;               ///< 1e9 operations a second of the kernel
+  double bandwidth_gb_s = 0.0;       ///< 1e9 bytes a second that the kernel must move at least
+  double percent_of_roof = 0.0;      ///< see percent_of_roof in roof.h
+  bool used_tensor_core = false;
+  std::string kernel_type;  ///< "simple", "tiled", "tiled/32"; "" before the first call
+};
+
+struct JitStatistics {
+  int64_t compilations = 0;  ///< kernels chosen because no cache had them
+  int64_t cache_hits = 0;    ///< of calls: remembered by the process or on disk
+  int64_t cache_misses = 0;
+  int64_t persistent_cache_hits = 0;  ///< those of cache_hits that came from disk
+  int64_t damaged_entries = 0;        ///< files of the persistent cache that could not be used
+  double compilation_time_ms = 0.0;   ///< of all compilations
+  double time_saved_ms = 0.0;         ///< what the hits would have cost as compilations
+};
+
+class JitEngine {
+ public:
+  JitEngine(std::string who, DType dtype, bool takes_tile)
+      : who_(std::move(who)), dtype_(dtype), takes_tile_(takes_tile) {}
+
+  void enable_jit(bool is_on);
+  void enable_persistent_cache(bool is_on);
+  /// ExecutionError when the path cannot be a cache of this user's.
+  void set_persistent_cache_directory(const std::string& path);
+  /// CompilationError when it cannot be met.
+  void set_config(const JitConfig& config);
+  JitConfig config() const;
+
+  Tensor run(const Task& task);
+  /// Chooses the kernel and runs it once on an output of its own.
+  void warm_up(const Task& task);
+  /// Opens the libraries, starts the threads and measures the roof.
+  void warm_up() const;
+
+  PerformanceProfile profile() const;
+  JitStatistics statistics() const;
+
+ private:
+  struct Plan {
+    Kernel kernel;
+    double compilation_ms = 0.0;  ///< when it was chosen
+    double choosing_ms = 0.0;     ///< in this call, unless it was remembered
+    bool is_debug = false;
+  };
+  Plan plan(const Task& task);
+  ChoiceRequest request_for(const Task& task, const JitConfig& config,
+                            const GlobalJitConfig& global) const;
+  std::shared_ptr<tune::ChoiceStore> store_for(const GlobalJitConfig& global);
+  void count(const ChosenKernel& chosen);
+
+  const std::string who_;
+  const DType dtype_;
+  const bool takes_tile_;
+
+  mutable std::mutex mutex_;
+  JitConfig config_;
+  bool is_persistent_ = false;
+  std::string directory_;
+  std::shared_ptr<tune::ChoiceStore> store_;
+  int64_t store_limit_ = 0;
+  int64_t damaged_before_ = 0;  ///< of stores that were replaced
+  JitStatistics statistics_;
+  PerformanceProfile profile_;
+  Cost cost_;
+};
+
+/// Forgets the process's choices and removes those in the global cache directory; answers how many
+/// choices were forgotten or removed.
+int64_t clear_kernel_cache();
+
+}  // namespace cuop

@@ -1,0 +1,51 @@
+// JIT wrappers: the operators with a choice of kernels, a profile and statistics.
+//
+//   Jit<Gemm<float>> gemm(false, true);   // the operator's own constructor and setters
+//   gemm.set_weight(b);
+//   gemm.forward(a, c);                   // chosen on the first call of a shape, remembered after
+//   gemm.profile().gflops;
+#pragma once
+
+#include "cuop/operators/jit/engine.h"
+#include "cuop/operators/operator.h"
+
+namespace cuop {
+
+template <class Op>
+class Jit : public Op {
+ public:
+  template <class... Arguments>
+  explicit Jit(const Arguments&... arguments)
+      : Op(arguments...), engine_("JIT" + this->name(), this->dtype(), Op::kTakesTile) {
+    this->set_name("JIT" + this->name());
+  }
+
+  void enable_jit(bool is_on) { engine_.enable_jit(is_on); }
+  void enable_persistent_cache(bool is_on) { engine_.enable_persistent_cache(is_on); }
+  void set_persistent_cache_directory(const std::string& path) {
+    this->guarded([&] { engine_.set_persistent_cache_directory(path); });
+  }
+  void set_jit_config(const JitConfig& config) {
+    this->guarded([&] { engine_.set_config(config); });
+  }
+  JitConfig jit_config() const { return engine_.config(); }
+
+  PerformanceProfile profile() const { return engine_.profile(); }
+  JitStatistics statistics() const { return engine_.statistics(); }
+
+  /// Opens libraries, starts threads and measures the roof.
+  void warm_up() const { engine_.warm_up(); }
+  /// The same, and chooses the kernel for forward's arguments, whose output is not written.
+  template <class... Arguments>
+  void warm_up(const Arguments&... arguments) {
+    this->guarded([&] { engine_.warm_up(this->task(arguments...)); });
+  }
+
+ protected:
+  Tensor execute(const Task& task) const override { return engine_.run(task); }
+
+ private:
+  mutable JitEngine engine_;
+};
+
+}  // namespace cuop

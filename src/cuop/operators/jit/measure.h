@@ -1,0 +1,34 @@
+// Finding the fastest of a task's kernels by running them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cuop/operators/task.h"
+
+namespace cuop {
+
+struct MeasureOptions {
+  int rounds = 3;         ///< runs of each candidate, interleaved; the shortest counts
+  double seconds = 30.0;  ///< candidates not reached in this time do not win
+};
+
+struct Measured {
+  Kernel kernel;     ///< the winner
+  std::string text;  ///< one line a candidate: its time, or why it is out
+};
+
+/// The first candidate unless another gives the same result at least 2 % faster. Runs on outputs of
+/// its own; `task.out` is not written. Candidates that are hopeless by their operation count are
+/// not run. Errors of the first candidate leave; other candidates that fail are out.
+Measured fastest_kernel(const Task& task, const std::vector<Kernel>& candidates,
+                        const MeasureOptions& options);
+
+/// Runs the task by one kernel into `out`.
+void run_kernel(const Task& task, const Kernel& kernel, const Tensor& out);
+/// An output to try a task on: the values of `task.out` when they are an input.
+Tensor trial_output(const Task& task);
+/// Whether two results of one task agree but for rounding; NaN agrees with NaN.
+bool results_agree(const Tensor& a, const Tensor& b);
+
+}  // namespace cuop

@@ -1,0 +1,164 @@
+#include "cuop/operators/normalisation.h"
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/norm/norm.h"
+
+namespace cuop {
+
+namespace {
+
+void check_eps(const char* who, double eps) {
+  if (!(eps >= 0.0)) throw ExecutionError(cat(who, ": eps is ", eps, ", needed is 0 or more"));
+}
+
+/// Per element: mean, variance (2), centring, scaling, the affine map (2).
+constexpr double kFlopsPerElement = 7.0;
+
+}  // namespace
+
+template <class T>
+BatchNorm<T>::BatchNorm(double eps, double momentum)
+    : Operator("BatchNorm", dtype_of<T>), eps_(eps), momentum_(momentum) {
+  check_eps("BatchNorm", eps);
+  if (!(momentum >= 0.0 && momentum <= 1.0)) {
+    throw ExecutionError(cat("BatchNorm: momentum is ", momentum, ", needed is 0 to 1"));
+  }
+}
+
+template <class T>
+void BatchNorm<T>::set(Weight& weight, const Tensor& value, const char* argument) {
+  guarded([&] {
+    check(value, argument);
+    check_ndim(value, 1, argument);
+    const std::lock_guard lock(statistics_mutex_);
+    weight.set(value);
+  });
+}
+
+template <class T>
+void BatchNorm<T>::set_gamma(const Tensor& gamma) {
+  set(gamma_, gamma, "gamma");
+}
+template <class T>
+void BatchNorm<T>::set_beta(const Tensor& beta) {
+  set(beta_, beta, "beta");
+}
+template <class T>
+void BatchNorm<T>::set_running_mean(const Tensor& mean) {
+  set(running_mean_, mean, "running mean");
+}
+template <class T>
+void BatchNorm<T>::set_running_var(const Tensor& variance) {
+  set(running_var_, variance, "running variance");
+}
+
+template <class T>
+Tensor BatchNorm<T>::running_mean() const {
+  const std::lock_guard lock(statistics_mutex_);
+  const Tensor value = running_mean_.get_or_none();
+  return value.is_defined() ? clone(value) : value;
+}
+template <class T>
+Tensor BatchNorm<T>::running_var() const {
+  const std::lock_guard lock(statistics_mutex_);
+  const Tensor value = running_var_.get_or_none();
+  return value.is_defined() ? clone(value) : value;
+}
+
+template <class T>
+void BatchNorm<T>::infer(const Tensor& x, const Tensor& y) const {
+  const std::shared_lock lock(statistics_mutex_);
+  batch_norm(x,
+             {gamma_.get_or_none(), beta_.get_or_none(), running_mean_.get_or_none(),
+              running_var_.get_or_none()},
+             {eps_, momentum_, false}, &y);
+}
+
+template <class T>
+void BatchNorm<T>::train_on(const Tensor& x, const Tensor& y) const {
+  const std::lock_guard lock(statistics_mutex_);
+  Tensor mean = running_mean_.get_or_none(), variance = running_var_.get_or_none();
+  const Shape channels{x.ndim() >= 2 ? x.shape(1) : 0};
+  if (!mean.is_defined()) mean = zeros(channels, dtype(), x.device());
+  if (!variance.is_defined()) variance = ones(channels, dtype(), x.device());
+  batch_norm(x, {gamma_.get_or_none(), beta_.get_or_none(), mean, variance},
+             {eps_, momentum_, true}, &y);
+  running_mean_.adopt(mean);
+  running_var_.adopt(variance);
+}
+
+template <class T>
+Task BatchNorm<T>::task(const Tensor& x, const Tensor& y) const {
+  Task task;
+  check(x, "x");
+  check(y, "y");
+  const bool is_training = is_training_;
+  task.sizes = sizes_of({&x}, {is_training});
+  task.cost = {kFlopsPerElement * static_cast<double>(x.size()),
+               bytes_of(x, y) + (is_training ? x.nbytes() : 0)};
+  task.kernels = kTiledOrSimple;
+  task.is_repeatable = !is_training;
+  task.out = y;
+  task.run = [this, x, is_training](const Tensor& out) {
+    is_training ? train_on(x, out) : infer(x, out);
+  };
+  return task;
+}
+
+template <class T>
+Tensor BatchNorm<T>::forward(const Tensor& x, const Tensor& y) const {
+  return guarded([&] { return execute(task(x, y)); });
+}
+
+template <class T>
+LayerNorm<T>::LayerNorm(double eps) : Operator("LayerNorm", dtype_of<T>), eps_(eps) {
+  check_eps("LayerNorm", eps);
+}
+
+template <class T>
+void LayerNorm<T>::set_gamma(const Tensor& gamma) {
+  guarded([&] {
+    check(gamma, "gamma");
+    gamma_.set(gamma);
+  });
+}
+
+template <class T>
+void LayerNorm<T>::set_beta(const Tensor& beta) {
+  guarded([&] {
+    check(beta, "beta");
+    beta_.set(beta);
+  });
+}
+
+template <class T>
+Task LayerNorm<T>::task(const Tensor& x, const Tensor& y) const {
+  Task task;
+  const Tensor gamma = gamma_.get();
+  const Tensor beta = beta_.get_or_none();
+  check(x, "x");
+  check(y, "y");
+  task.sizes = sizes_of({&x, &gamma});
+  task.cost = {kFlopsPerElement * static_cast<double>(x.size()), bytes_of(x, y, gamma)};
+  task.kernels = kTiledOrSimple;
+  task.out = y;
+  task.run = [x, gamma, beta, eps = eps_](const Tensor& out) {
+    layer_norm(x, gamma, beta, eps, &out);
+  };
+  return task;
+}
+
+template <class T>
+Tensor LayerNorm<T>::forward(const Tensor& x, const Tensor& y) const {
+  return guarded([&] { return execute(task(x, y)); });
+}
+
+template class BatchNorm<float>;
+template class BatchNorm<double>;
+template class LayerNorm<float>;
+template class LayerNorm<double>;
+
+}  // namespace cuop

@@ -1,0 +1,97 @@
+// What all operator objects have in common. An operator holds its options and weights; `forward`
+// reads its inputs, fills a preallocated output and returns it.
+//
+// Operators may be used by several threads at once. Weights are copied when they are set, so later
+// changes of the source do not reach the operator.
+#pragma once
+
+#include <initializer_list>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuop/core/tensor.h"
+#include "cuop/operators/task.h"
+
+namespace cuop {
+
+class Operator {
+ public:
+  /// True in operators whose tiled kernel takes any tile size.
+  static constexpr bool kTakesTile = false;
+
+  /// `base_name` "Gemm" and a float make "GemmFloat", the name in every message.
+  Operator(const char* base_name, DType dtype);
+  virtual ~Operator() = default;
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  const std::string& name() const { return name_; }
+  DType dtype() const { return dtype_; }
+  /// The message of the last call that failed, "" when none has.
+  std::string last_error() const;
+
+  /// Runs `f`; an error leaves with this operator's name in front and is remembered. Callers use it
+  /// for work around `forward` that is part of the call.
+  template <class Function>
+  auto guarded(Function&& f) const -> decltype(f()) {
+    try {
+      return f();
+    } catch (...) {
+      rethrow_named();
+    }
+  }
+
+ protected:
+  /// For constructors of derived classes.
+  void set_name(std::string name) { name_ = std::move(name); }
+  /// Runs a checked task and answers its output. JIT wrappers replace it.
+  virtual Tensor execute(const Task& task) const;
+
+  /// DTypeError unless the tensor, which the caller calls `argument`, has this operator's dtype.
+  void check(const Tensor& tensor, const char* argument) const;
+  static void check_ndim(const Tensor& tensor, int ndim, const char* argument);
+  static void check_square(const Tensor& tensor, const char* argument);
+
+ private:
+  [[noreturn]] void rethrow_named() const;
+
+  std::string name_;
+  DType dtype_;
+  mutable std::mutex error_mutex_;
+  mutable std::string last_error_;
+};
+
+/// A weight of an operator: set once or often, read by many threads.
+class Weight {
+ public:
+  /// Messages name `what` and the `setter` to call.
+  Weight(const char* what, const char* setter_name) : what_(what), setter_(setter_name) {}
+  /// Keeps a row-major copy.
+  void set(const Tensor& value);
+  /// Keeps the tensor itself.
+  void adopt(const Tensor& value);
+  /// The tensor; ExecutionError that names the setter when there is none.
+  Tensor get() const;
+  /// The tensor, undefined when there is none.
+  Tensor get_or_none() const;
+
+ private:
+  const char* what_;
+  const char* setter_;
+  mutable std::mutex mutex_;
+  Tensor value_;
+};
+
+/// Bytes of the tensors together, for costs.
+template <class... Tensors>
+int64_t bytes_of(const Tensors&... tensors) {
+  return (int64_t{0} + ... + tensors.nbytes());
+}
+
+/// All shapes and numbers one after the other, each shape after its length: a task's sizes.
+std::vector<int64_t> sizes_of(std::initializer_list<const Tensor*> tensors,
+                              std::initializer_list<int64_t> numbers = {});
+
+}  // namespace cuop

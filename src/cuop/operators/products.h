@@ -1,0 +1,87 @@
+// Matrix products with a weight as operator objects, for float and double.
+#pragma once
+
+#include "cuop/operators/operator.h"
+#include "cuop/ops/matmul/matmul.h"
+
+namespace cuop {
+
+/// C <- alpha op(A) op(B) + beta C for matrices A, C and the weight B. C must not share memory with
+/// A; with beta = 0 the values of C are not read.
+template <class T>
+class Gemm : public Operator {
+ public:
+  static constexpr bool kTakesTile = true;
+
+  explicit Gemm(bool trans_a = false, bool trans_b = false, double alpha = 1.0, double beta = 0.0)
+      : Operator("Gemm", dtype_of<T>),
+        trans_a_(trans_a),
+        trans_b_(trans_b),
+        alpha_(alpha),
+        beta_(beta) {}
+  void set_weight(const Tensor& b);
+  Tensor forward(const Tensor& a, const Tensor& c) const;
+  Task task(const Tensor& a, const Tensor& c) const;
+
+ private:
+  bool trans_a_, trans_b_;
+  double alpha_, beta_;
+  Weight weight_{"weight B", "set_weight"};
+};
+
+/// y <- alpha op(A) x + beta y for vectors x, y and the weight A [M, N].
+template <class T>
+class Gemv : public Operator {
+ public:
+  static constexpr bool kTakesTile = true;
+
+  explicit Gemv(bool trans_a = false, double alpha = 1.0, double beta = 0.0)
+      : Operator("Gemv", dtype_of<T>), trans_a_(trans_a), alpha_(alpha), beta_(beta) {}
+  void set_weight(const Tensor& a);
+  Tensor forward(const Tensor& x, const Tensor& y) const;
+  Task task(const Tensor& x, const Tensor& y) const;
+
+ private:
+  bool trans_a_;
+  double alpha_, beta_;
+  Weight weight_{"weight A", "set_weight"};
+};
+
+/// out <- op(a) op(b) by the rules of NumPy's matmul. b is an argument, or the weight.
+template <class T>
+class MatMul : public Operator {
+ public:
+  static constexpr bool kTakesTile = true;
+
+  explicit MatMul(bool trans_a = false, bool trans_b = false)
+      : MatMul("MatMul", &matmul, trans_a, trans_b) {}
+  void set_weight(const Tensor& b);
+  Tensor forward(const Tensor& a, const Tensor& b, const Tensor& out) const;
+  Tensor forward(const Tensor& a, const Tensor& out) const;
+  Task task(const Tensor& a, const Tensor& b, const Tensor& out) const;
+  Task task(const Tensor& a, const Tensor& out) const;
+
+ protected:
+  using Function = Tensor (*)(const Tensor& a, const Tensor& b, const MatmulOptions& options,
+                              const Tensor* out);
+  MatMul(const char* base_name, Function function, bool trans_a, bool trans_b)
+      : Operator(base_name, dtype_of<T>),
+        function_(function),
+        trans_a_(trans_a),
+        trans_b_(trans_b) {}
+
+ private:
+  Function function_;
+  bool trans_a_, trans_b_;
+  Weight weight_{"weight b", "set_weight"};
+};
+
+/// MatMul of [..., M, K] and [..., K, N] with at least 3 dimensions and equal leading axes.
+template <class T>
+class BatchMatMul : public MatMul<T> {
+ public:
+  explicit BatchMatMul(bool trans_a = false, bool trans_b = false)
+      : MatMul<T>("BatchMatMul", &batch_matmul, trans_a, trans_b) {}
+};
+
+}  // namespace cuop

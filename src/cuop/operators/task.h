@@ -1,0 +1,39 @@
+// One call of an operator after all checks: what it costs, which kernels can run it, and how.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "cuop/backend/kernel.h"
+#include "cuop/core/tensor.h"
+#include "cuop/core/trace.h"
+
+namespace cuop {
+
+/// The work of one call: arithmetic operations, and bytes that must be read and written at least.
+struct Cost {
+  double flops = 0.0;
+  int64_t bytes = 0;
+};
+
+using backend::Kernel;
+using backend::KernelType;
+
+/// The kernels of operators without a tile size, the default first.
+inline constexpr Kernel kTiledOrSimple[] = {{KernelType::kTiled}, {KernelType::kSimple}};
+
+struct Task {
+  int64_t start_ns = trace::now_ns();  ///< made first thing, so that checks count as overhead
+  std::vector<int64_t> sizes;          ///< the sizes and flags on which the best kernel depends
+  Cost cost;
+  std::span<const Kernel> kernels = std::span(kTiledOrSimple).first(1);
+  bool is_repeatable = true;  ///< false: it changes more than `out`, so it is never run to measure
+  bool reads_out = false;     ///< the values of `out` before the call are an input
+  Tensor out;
+  /// Fills its argument, by the kernel that this thread asks for (backend/kernel.h).
+  std::function<void(const Tensor& out)> run;
+};
+
+}  // namespace cuop

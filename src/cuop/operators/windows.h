@@ -1,0 +1,49 @@
+// Flatten and View as operator objects, for float and double, and the window as a view.
+#pragma once
+
+#include <optional>
+
+#include "cuop/operators/operator.h"
+
+namespace cuop {
+
+/// The elements offset, offset + 1, ... of the tensor in row-major order under a new shape, as a
+/// view. ShapeError when the window leaves the tensor, or the tensor's strides leave no view.
+Tensor window(const Tensor& tensor, int64_t offset, const Shape& shape);
+
+/// y <- x with the axes from `start_dim` on merged into one. y may be x's own memory.
+template <class T>
+class Flatten : public Operator {
+ public:
+  explicit Flatten(int64_t start_dim = 0)
+      : Operator("Flatten", dtype_of<T>), start_dim_(start_dim) {}
+  /// Without a start_dim here the constructor's is used, or 1 when the shape of y asks for that:
+  /// the usual flattening of a batch.
+  Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> start_dim = {}) const;
+  Task task(const Tensor& x, const Tensor& y, std::optional<int64_t> start_dim = {}) const;
+
+ private:
+  int64_t start_dim_;
+};
+
+/// y <- the window of x of the given shape that starts `offset` elements into it (row-major).
+/// Offset and shape are set beforehand or given with the call; the shape of y stands in for a shape
+/// that is neither. y may share memory with x.
+template <class T>
+class View : public Operator {
+ public:
+  View() : Operator("View", dtype_of<T>) {}
+  void set_offset(int64_t offset);
+  void set_shape(const Shape& shape);
+  Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> offset = {},
+                 const std::optional<Shape>& shape = {}) const;
+  Task task(const Tensor& x, const Tensor& y, std::optional<int64_t> offset = {},
+            const std::optional<Shape>& shape = {}) const;
+
+ private:
+  mutable std::mutex mutex_;
+  int64_t offset_ = 0;
+  std::optional<Shape> shape_;
+};
+
+}  // namespace cuop

@@ -1,0 +1,187 @@
+#include "cuop/tune/choice_store.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <sstream>
+#include <vector>
+
+#include "cuop/core/env.h"
+#include "cuop/core/hash.h"
+#include "cuop/core/log.h"
+#include "cuop/core/text.h"
+
+namespace cuop::tune {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEnding = ".choice.json";
+
+std::string hex(uint64_t value) {
+  std::ostringstream out;
+  out << std::hex << std::setw(16) << std::setfill('0') << value;
+  return out.str();
+}
+
+std::string json_text(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return result + '"';
+}
+
+/// The text up to the value; a reader that knows the key expects exactly this.
+std::string opening(const std::string& key) {
+  return cat("{\"schema\":1,\"key\":", json_text(key), ",\"made_in_ms\":");
+}
+constexpr std::string_view kBeforeValue = ",\"choice\":\"";
+constexpr std::string_view kBeforeChecksum = "\",\"checksum\":\"";
+
+std::string encode(const std::string& key, const Choice& choice) {
+  const std::string body = cat(opening(key), choice.made_in_ms, kBeforeValue, choice.value);
+  return cat(body, kBeforeChecksum, hex(hash_text(body)), "\"}\n");
+}
+
+std::optional<Choice> decode(const std::string& key, const std::string& text) {
+  const size_t end = text.rfind(kBeforeChecksum);
+  if (end == std::string::npos) return std::nullopt;
+  const std::string body = text.substr(0, end);
+  if (text.substr(end) != cat(kBeforeChecksum, hex(hash_text(body)), "\"}\n")) return std::nullopt;
+  const std::string start = opening(key);
+  const size_t value = body.rfind(kBeforeValue);
+  if (body.rfind(start, 0) != 0 || value == std::string::npos) return std::nullopt;
+  Choice choice;
+  std::istringstream number(body.substr(start.size(), value - start.size()));
+  if (!(number >> choice.made_in_ms) || !number.eof()) return std::nullopt;
+  choice.value = body.substr(value + kBeforeValue.size());
+  return choice;
+}
+
+struct File {
+  fs::path path;
+  fs::file_time_type used;
+  int64_t bytes;
+};
+
+std::vector<File> files_of(const std::string& directory) {
+  std::vector<File> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() < kEnding.size() || !name.ends_with(kEnding)) continue;
+    std::error_code gone;  // another process may remove files meanwhile
+    const auto used = entry.last_write_time(gone);
+    const auto bytes = static_cast<int64_t>(entry.file_size(gone));
+    if (!gone) files.push_back({entry.path(), used, bytes});
+  }
+  return files;
+}
+
+}  // namespace
+
+ChoiceStore::ChoiceStore(std::string directory, int64_t max_bytes)
+    : directory_(std::move(directory)), max_bytes_(max_bytes) {}
+
+std::string ChoiceStore::path(const std::string& key) const {
+  return (fs::path(directory_) / cat(hex(hash_text(key)), kEnding)).string();
+}
+
+std::string ChoiceStore::problem() const {
+  struct stat status {};
+  if (stat(directory_.c_str(), &status) != 0) return "";  // made on the first save
+  if (!S_ISDIR(status.st_mode)) return cat(directory_, " is not a directory");
+  if (status.st_uid != geteuid()) return cat(directory_, " belongs to another user");
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return cat(directory_, " can be written by other users; chmod go-w makes it usable");
+  }
+  return "";
+}
+
+std::optional<Choice> ChoiceStore::load(const std::string& key) {
+  if (!problem().empty()) return std::nullopt;
+  const std::string file = path(key);
+  std::ifstream in(file);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  auto choice = decode(key, text.str());
+  std::error_code error;
+  if (choice) {
+    fs::last_write_time(file, fs::file_time_type::clock::now(), error);  // recently used
+  } else {
+    ++damaged_;
+  }
+  return choice;
+}
+
+void ChoiceStore::save(const std::string& key, const Choice& choice) {
+  std::error_code error;
+  const bool is_new = fs::create_directories(directory_, error);
+  if (is_new) fs::permissions(directory_, fs::perms::owner_all, error);
+  const std::string why = error ? error.message() : problem();
+  static std::atomic<int64_t> serial = 0;
+  const std::string temporary = cat(path(key), ".", getpid(), ".", serial++);
+  bool is_written = false;
+  if (why.empty()) {
+    std::ofstream out(temporary);
+    out << encode(key, choice);
+    out.close();
+    if (!out.fail()) fs::rename(temporary, path(key), error);
+    is_written = !out.fail() && !error;
+    if (!is_written) fs::remove(temporary, error);
+  }
+  if (!is_written) {
+    if (!has_warned_.exchange(true)) {
+      log(LogLevel::kWarn, "cache: ", directory_, " cannot be used (",
+          why.empty() ? "writing failed" : why, "); choices are kept in memory only");
+    }
+    return;
+  }
+  evict();
+}
+
+void ChoiceStore::evict() {
+  std::vector<File> files = files_of(directory_);
+  std::sort(files.begin(), files.end(),
+            [](const File& a, const File& b) { return a.used < b.used; });
+  int64_t total = 0;
+  for (const File& file : files) total += file.bytes;
+  for (const File& file : files) {
+    if (total <= max_bytes_) break;
+    std::error_code error;
+    fs::remove(file.path, error);
+    total -= file.bytes;
+  }
+}
+
+int64_t ChoiceStore::clear() {
+  int64_t count = 0;
+  if (!problem().empty()) return 0;
+  for (const File& file : files_of(directory_)) {
+    std::error_code error;
+    count += fs::remove(file.path, error) ? 1 : 0;
+  }
+  return count;
+}
+
+std::string default_cache_directory() {
+  const std::string& asked = env().cache_dir.value;
+  if (!asked.empty()) return asked;
+  for (const auto& [variable, below] :
+       {std::pair{"XDG_CACHE_HOME", "cuop"}, std::pair{"HOME", ".cache/cuop"}}) {
+    const char* base = std::getenv(variable);
+    if (base != nullptr && *base != '\0') return (fs::path(base) / below).string();
+  }
+  return (fs::temp_directory_path() / cat("cuop-", getuid())).string();
+}
+
+}  // namespace cuop::tune
