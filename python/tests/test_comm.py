@@ -238,3 +238,96 @@ def test_an_exception_on_one_mpi_rank_reaches_all():
     """
     done = run_program(program, MPIRUN)
     assert done.returncode == 0, done.stderr
+
+
+def torchrun_like(program, ranks, port, **more):
+    """Starts ranks with the variables that torchrun sets; (return code, stderr) of each."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(program)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+                "RANK": str(rank),
+                "WORLD_SIZE": str(ranks),
+                "LOCAL_RANK": str(rank),
+                "LOCAL_WORLD_SIZE": str(ranks),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+                **more,
+            },
+        )
+        for rank in range(ranks)
+    ]
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+    return [(process.returncode, error) for process, error in zip(processes, errors, strict=True)]
+
+
+def free_port():
+    """A port that is free together with the next ones, as far as one can tell."""
+    return 33000 + os.getpid() % 1000 * 20
+
+
+def test_world_under_torchrun():
+    program = """
+        from cuop import dist
+        comm = dist.world()
+        assert comm.kind == "socket" and dist.launcher()["launcher"] == "torchrun"
+        assert comm.all_gather(comm.rank) == [0, 1, 2]
+        assert comm.split(comm.rank % 2).all_gather(comm.rank) in ([0, 2], [1])
+    """
+    for code, error in torchrun_like(program, 3, free_port()):
+        assert code == 0, error
+
+
+def test_a_killed_process_is_named_under_torchrun():
+    program = """
+        import os
+        import cuop
+        from cuop import dist
+        comm = dist.world()
+        comm.barrier()
+        if comm.rank == 1:
+            os.kill(os.getpid(), 9)
+        try:
+            while True:
+                comm.barrier()
+        except cuop.CommunicationError as error:
+            assert error.rank == 1, error
+    """
+    results = torchrun_like(program, 3, free_port() + 20)
+    assert [code for code, _ in results] == [0, -9, 0], results
+
+
+def test_ranks_that_do_not_come_are_named():
+    program = """
+        import cuop
+        from cuop import dist
+        try:
+            dist.world()
+        except cuop.CommunicationError as error:
+            assert "ranks 1, 2" in str(error), error
+        else:
+            raise AssertionError("met nobody")
+    """
+    (code, error), *_ = torchrun_like(
+        program, 1, free_port() + 40, WORLD_SIZE="3", CUOP_COMM_TIMEOUT="0.5"
+    )
+    assert code == 0, error
+
+
+def test_ctrl_c_ends_a_wait():
+    program = """
+        import os, signal, threading
+        from cuop import dist
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            dist.run_ranks(lambda comm: comm.barrier() if comm.rank else comm.recv(1), 3)
+        except KeyboardInterrupt:
+            raise SystemExit(7)
+    """
+    start = time.monotonic()
+    assert run_program(program, []).returncode == 7
+    assert time.monotonic() - start < 20

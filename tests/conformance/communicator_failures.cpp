@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr double kShort = 0.2;  // seconds
+constexpr double kShort = 0.15;  // seconds
 constexpr double kLong = 20.0;  // a deadline that no passing test reaches
 
 /// A case's own deadline, undone at its end.
@@ -43,15 +43,6 @@ void come_too_late(Rank comm) {
   }
 }
 
-/// Returns on rank 0 when all others have left whatever they did before; they do not wait. (One
-/// rank leaves a barrier while others are still in it, so an abort after a barrier may strike them
-/// there.)
-void all_report_to_rank_0(Rank comm) {
-  char byte = 0;
-  if (comm->rank() != 0) comm->send(&byte, 1, 0, 99);
-  for (int src = 1; comm->rank() == 0 && src < comm->size(); ++src) comm->recv(&byte, 1, src, 99);
-}
-
 /// All ranks come back from a failure, at their own pace, and work again.
 void recover_and_check(Rank comm) {
   comm->set_timeout(kLong);
@@ -76,7 +67,7 @@ void absent_from(Rank comm, const std::function<void()>& operation) {
     EXPECT_FALSE(comm->is_failure_reported());
   }
   const std::string error = error_of(operation);
-  EXPECT_THAT(error, HasSubstr("waited 0.2 s"));
+  EXPECT_THAT(error, HasSubstr("waited 0.15 s"));
   EXPECT_THAT(error, testing::AnyOf(HasSubstr(cat("rank ", absent)),
                                     HasSubstr(cat("not answering: ", absent))));
   recover_and_check(comm);
@@ -112,7 +103,7 @@ void deadline_of_send(Rank comm) {
     if (comm->rank() != absent) comm->send(data.data(), 9'000'000, absent, 5);
     comm->barrier();
   });
-  EXPECT_THAT(error, HasSubstr("waited 0.2 s"));
+  EXPECT_THAT(error, HasSubstr("waited 0.15 s"));
   recover_and_check(comm);
 }
 

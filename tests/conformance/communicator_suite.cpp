@@ -17,6 +17,7 @@ class SuiteTest : public testing::Test {
   void TestBody() override {
     runner_(ranks_, [&](Rank comm) {
       comm->barrier();  // deadlines count from here on all ranks
+      all_report_to_rank_0(comm);
       case_.body(comm);
       EXPECT_EQ(comm->failure(), "") << "the case left a failed communicator behind";
     });
@@ -49,6 +50,12 @@ void register_suite(const std::string& kind, std::span<const int> rank_counts, c
                             [=]() -> SuiteTest* { return new SuiteTest(runner, ranks, each); });
     }
   }
+}
+
+void all_report_to_rank_0(Rank comm) {
+  char byte = 0;
+  if (comm->rank() != 0) comm->send(&byte, 1, 0, 99);
+  for (int src = 1; comm->rank() == 0 && src < comm->size(); ++src) comm->recv(&byte, 1, src, 99);
 }
 
 std::vector<char> pattern_bytes(int rank, int64_t bytes) {

@@ -37,6 +37,11 @@ std::vector<Case> all_cases();
 void register_suite(const std::string& kind, std::span<const int> rank_counts, const Runner& runner,
                     std::span<const Case> cases);
 
+/// Returns on rank 0 when all others have left whatever they did before; they do not wait. (One
+/// rank leaves a barrier while others are still in it, so an abort after a barrier may strike them
+/// there.)
+void all_report_to_rank_0(Rank comm);
+
 /// One byte of the pattern that rank `rank` sends at position `i`.
 inline char pattern(int rank, int64_t i) {
   return static_cast<char>((rank * 37 + i * 11 + (i >> 8)) & 0x7f);

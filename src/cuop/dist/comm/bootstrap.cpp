@@ -9,6 +9,7 @@
 #include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/mpi.h"
 #include "cuop/dist/comm/self.h"
+#include "cuop/dist/comm/socket.h"
 
 namespace cuop::dist {
 
@@ -27,11 +28,18 @@ std::shared_ptr<Communicator> connect_mpi(const Launch& launch) {
                                comm->size(), ": it is not the MPI of this launcher"));
 }
 
+std::shared_ptr<Communicator> connect_sockets(const Launch& launch) {
+  if (launch.address.empty() || launch.port == 0) {
+    throw CommunicationError(cat("world: ", launch.launcher, " started ", launch.size,
+                                 " ranks but does not say where they meet: set MASTER_ADDR and "
+                                 "MASTER_PORT, or start them with mpirun"));
+  }
+  return make_socket_communicator({launch.rank, launch.size, launch.address, launch.port});
+}
+
 std::shared_ptr<Communicator> connect(const Launch& launch) {
   if (launch.size == 1) return make_self_communicator();
-  if (launch.is_mpi()) return connect_mpi(launch);
-  throw CommunicationError(cat("world: ", launch.launcher, " started ", launch.size,
-                               " ranks without MPI; start them with mpirun"));
+  return launch.is_mpi() ? connect_mpi(launch) : connect_sockets(launch);
 }
 
 }  // namespace

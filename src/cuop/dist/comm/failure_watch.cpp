@@ -69,6 +69,7 @@ void FailureWatch::take(const Control& message) {
       meets_[src] = std::max(meets_[src], message.epoch);
       break;
     case ControlKind::kPing:
+      if (activity_peer_ < 0) break;  // who waits for nobody is what the others wait for
       transport_->send_control(message.src, {transport_->rank(), ControlKind::kPong, message.epoch,
                                              -1, cat(activity_, " for rank ", activity_peer_)});
       break;

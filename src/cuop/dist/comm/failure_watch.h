@@ -28,7 +28,7 @@ class FailureWatch {
 
   /// The number that separates messages before and after a recovery.
   int64_t epoch() const;
-  /// What `op` does from now on, for the answer to a ping: "all_gather, for rank 3".
+  /// What this rank waits in and for whom, for the answer to a ping; rank -1 for nothing.
   void set_activity(std::string_view op, int peer);
 
   /// Takes in the control messages that have arrived.

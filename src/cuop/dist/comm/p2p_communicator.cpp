@@ -124,6 +124,7 @@ class P2pCommunicator::Operation final : public Exchange {
     try {
       return pending.request->test();
     } catch (const CommunicationError& error) {
+      comm_.watch_->check(name_);  // a peer that left because of a failure has told so before
       comm_.watch_->fail(name_, error.rank() >= 0 ? error.rank() : rank(),
                          cat("with rank ", pending.peer, ": ", error.what()));
     }

@@ -1,0 +1,25 @@
+// How processes that know only the address of rank 0 come to be connected, each with each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cuop/dist/comm/socket.h"
+#include "cuop/dist/comm/socket_link.h"
+
+namespace cuop::dist {
+
+struct SocketMesh {
+  std::vector<Socket> links;       ///< to every rank; this rank's own place is closed
+  std::vector<std::string> hosts;  ///< the host name of every rank
+};
+
+/// Collective. Rank 0 listens on the first free one of the kRendezvousPorts ports above `port`
+/// (which itself belongs to the launcher); the others try them and recognise it by its greeting. On
+/// 3 ranks: 1 and 2 greet 0 and tell where they listen; 0 answers with everybody's place; 2
+/// connects to 1. CommunicationError naming who did not come within `timeout` seconds.
+SocketMesh connect_mesh(const SocketRank& rank, double timeout);
+
+inline constexpr int kRendezvousPorts = 16;
+
+}  // namespace cuop::dist
