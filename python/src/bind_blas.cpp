@@ -20,9 +20,9 @@ nb::object dot_product(const Arg<Tensor>& x, const Arg<Tensor>& y, bool conjugat
   return nb::float_(sum.real());
 }
 
-nb::dict blas_info() {
+nb::typed<nb::dict, nb::str, nb::any> blas_info() {
   const backend::blas::Info& info = backend::blas::info();
-  nb::dict result;
+  nb::typed<nb::dict, nb::str, nb::any> result;
   result["available"] = info.is_available;
   result["path"] = info.path;
   result["version"] = info.version;

@@ -34,9 +34,9 @@ or 'direct'. Raises ShapeError, DTypeError, and ExecutionError for a variant tha
       doc.c_str());
 }
 
-nb::dict dnn_info() {
+nb::typed<nb::dict, nb::str, nb::any> dnn_info() {
   const backend::dnn::Info& info = backend::dnn::info();
-  nb::dict result;
+  nb::typed<nb::dict, nb::str, nb::any> result;
   result["available"] = info.is_available;
   result["version"] = info.version;
   result["path"] = info.path;
