@@ -91,7 +91,18 @@ TEST(Matmul, LargeIntegersCrossTileBorders) {
   const Tensor a = whole_numbers({270, 300}, 5, DType::kInt64);
   const Tensor b = whole_numbers({300, 290}, 6, DType::kInt64);
   EXPECT_EQ(values(matmul(a, b)), naive(a, b));
+  for (const Shape& thin : {Shape{1, 300}, Shape{7, 300}}) {
+    const Tensor row = whole_numbers(thin, 7, DType::kInt8);
+    const Tensor column = whole_numbers({300, 1}, 8, DType::kInt8);
+    const Tensor wide = whole_numbers({300, 700}, 9, DType::kInt16);
+    EXPECT_EQ(values(matmul(cast(row, DType::kInt16), cast(column, DType::kInt16))),
+              naive(row, column));
+    EXPECT_EQ(values(matmul(row, wide)), naive(row, wide));
+    EXPECT_EQ(values(matmul(row, cast(transpose(wide), DType::kInt16), {.trans_b = true})),
+              naive(row, wide));
+  }
   const Tensor ones_a = ones({3, 66000}, DType::kBool), ones_b = ones({66000, 2}, DType::kBool);
+  EXPECT_THAT(values(matmul(select(ones_a, 0, 0), ones_b)), ::testing::Each(1.0));
   EXPECT_THAT(values(matmul(ones_a, ones_b)), ::testing::Each(1.0));
 }
 

@@ -42,7 +42,12 @@ class HalfTile {
 
   explicit HalfTile(const Product& p)
       : alpha_(static_cast<float>(p.alpha.to_double())),
-        beta_(static_cast<float>(p.beta.to_double())) {}
+        beta_(static_cast<float>(p.beta.to_double())) {
+    const TileSizes sizes = tile_sizes<HalfTile>(p);
+    a_ = scratch<float>(sizes.rows * sizes.depth);
+    b_ = scratch<float>(sizes.depth * sizes.columns);
+    sum_ = scratch<float>(sizes.rows * sizes.columns);
+  }
 
   void start(int64_t rows, int64_t columns) {
     rows_ = rows;
@@ -88,10 +93,7 @@ class HalfTile {
   }
 
  private:
-  // Not value-initialised: every element is written before it is read.
-  std::unique_ptr<float[]> a_{new float[kRows * kDepth]};
-  std::unique_ptr<float[]> b_{new float[kDepth * kColumns]};
-  std::unique_ptr<float[]> sum_{new float[kRows * kColumns]};
+  std::unique_ptr<float[]> a_, b_, sum_;
   float alpha_, beta_;
   int64_t rows_ = 0, columns_ = 0;
   bool is_empty_ = true;

@@ -35,6 +35,8 @@ class IntegerTile {
  public:
   using Element = T;
   using Sum = Accumulator<T>;
+  /// At least 32 bits, so that small types are not promoted to a signed int that overflows.
+  using Wide = std::conditional_t<sizeof(Sum) == 2, uint32_t, Sum>;
   static constexpr int64_t kRows = 256;
   static constexpr int64_t kColumns = 1024 / static_cast<int64_t>(sizeof(Sum));
   static constexpr int64_t kDepth = 256;
@@ -47,6 +49,12 @@ class IntegerTile {
       alpha_ = static_cast<Sum>(p.alpha.to_int64());
       beta_ = static_cast<Sum>(p.beta.to_int64());
     }
+    const TileSizes sizes = tile_sizes<IntegerTile>(p);
+    const int64_t rows = round_up(sizes.rows, kernel_.mr);
+    const int64_t columns = round_up(sizes.columns, kernel_.nr);
+    a_ = scratch<Sum>(rows * sizes.depth);
+    b_ = scratch<Sum>(sizes.depth * columns);
+    sum_ = scratch<Sum>(rows * columns);
   }
 
   void start(int64_t rows, int64_t columns) {
@@ -57,14 +65,10 @@ class IntegerTile {
   }
 
   void add(const MatrixView<const T>& a, const MatrixView<const T>& b) {
-    const int64_t depth = a.columns;
-    pack(a.data, a.rows, a.row_step, depth, a.column_step, kernel_.mr, a_.get());
-    pack(b.data, b.columns, b.column_step, depth, b.row_step, kernel_.nr, b_.get());
-    for (int64_t j = 0; j < columns_; j += kernel_.nr) {
-      for (int64_t i = 0; i < rows_; i += kernel_.mr) {
-        kernel_.multiply(depth, a_.get() + i * depth, b_.get() + j * depth,
-                         sum_.get() + i * ld_ + j, ld_);
-      }
+    if (rows_ == 1 || columns_ == 1) {
+      add_thin(a, b);
+    } else {
+      add_packed(a, b);
     }
     if constexpr (std::is_same_v<T, bool>) {  // a count must not wrap to "none"
       for (int64_t i = 0; i < rows_ * ld_; ++i) sum_[i] = sum_[i] != 0;
@@ -77,8 +81,6 @@ class IntegerTile {
       T* const row = c.data + i * c.row_step;
       for (int64_t j = 0; j < columns_; ++j) {
         T& element = row[j * c.column_step];
-        // 32 bits and more, so that small types are not promoted to a signed int that overflows.
-        using Wide = std::conditional_t<sizeof(Sum) == 2, uint32_t, Sum>;
         const Wide scaled = Wide(alpha_) * Wide(sum[j]);
         const Wide before = beta_ == 0 ? Wide(0) : Wide(beta_) * static_cast<Wide>(element);
         if constexpr (std::is_same_v<T, bool>) {
@@ -91,6 +93,50 @@ class IntegerTile {
   }
 
  private:
+  void add_packed(const MatrixView<const T>& a, const MatrixView<const T>& b) {
+    const int64_t depth = a.columns;
+    pack(a.data, a.rows, a.row_step, depth, a.column_step, kernel_.mr, a_.get());
+    pack(b.data, b.columns, b.column_step, depth, b.row_step, kernel_.nr, b_.get());
+    for (int64_t j = 0; j < columns_; j += kernel_.nr) {
+      for (int64_t i = 0; i < rows_; i += kernel_.mr) {
+        kernel_.multiply(depth, a_.get() + i * depth, b_.get() + j * depth,
+                         sum_.get() + i * ld_ + j, ld_);
+      }
+    }
+  }
+
+  /// A single row or column: packing would cost more than the product.
+  void add_thin(const MatrixView<const T>& a, const MatrixView<const T>& b) {
+    for (int64_t i = 0; i < rows_; ++i) {
+      const T* const row = a.data + i * a.row_step;
+      Sum* const sum = sum_.get() + i * ld_;
+      if (columns_ == 1) {
+        sum[0] = static_cast<Sum>(sum[0] + dot(row, a.column_step, b.data, b.row_step, a.columns));
+        continue;
+      }
+      for (int64_t k = 0; k < a.columns; ++k) {
+        const Wide factor = static_cast<Wide>(row[k * a.column_step]);
+        const T* const other = b.data + k * b.row_step;
+        for (int64_t j = 0; j < columns_; ++j) {
+          const Wide product = factor * static_cast<Wide>(other[j * b.column_step]);
+          sum[j] = static_cast<Sum>(sum[j] + product);
+        }
+      }
+    }
+  }
+
+  static Sum dot(const T* x, int64_t x_step, const T* y, int64_t y_step, int64_t count) {
+    Wide sum = 0;
+    if (x_step == 1 && y_step == 1) {
+      for (int64_t k = 0; k < count; ++k) sum += static_cast<Wide>(x[k]) * static_cast<Wide>(y[k]);
+    } else {
+      for (int64_t k = 0; k < count; ++k) {
+        sum += static_cast<Wide>(x[k * x_step]) * static_cast<Wide>(y[k * y_step]);
+      }
+    }
+    return static_cast<Sum>(sum);
+  }
+
   /// Slivers of `width` lines, each sliver with its lines interleaved; short ones end in zeros.
   static void pack(const T* from, int64_t lines, int64_t line_step, int64_t depth,
                    int64_t depth_step, int64_t width, Sum* to) {
@@ -115,12 +161,8 @@ class IntegerTile {
     }
   }
 
-  static constexpr int64_t kSlack = 64;  // at least the largest mr and nr
   const IntegerKernel<Sum>& kernel_ = kernel<Sum>();
-  // Not value-initialised: `start` and `pack` write what is read.
-  std::unique_ptr<Sum[]> a_{new Sum[(kRows + kSlack) * kDepth]};
-  std::unique_ptr<Sum[]> b_{new Sum[(kColumns + kSlack) * kDepth]};
-  std::unique_ptr<Sum[]> sum_{new Sum[(kRows + kSlack) * (kColumns + kSlack)]};
+  std::unique_ptr<Sum[]> a_, b_, sum_;
   Sum alpha_ = 1, beta_ = 0;
   int64_t rows_ = 0, columns_ = 0, ld_ = 0;
 };

@@ -29,6 +29,23 @@ MatrixView<T> matrix_view(const Tensor& t, int64_t offset) {
           t.strides()[r + 1]};
 }
 
+/// The largest tile and block that the product needs.
+struct TileSizes {
+  int64_t rows, columns, depth;
+};
+template <class Tile>
+TileSizes tile_sizes(const Product& p) {
+  const int r = p.c.ndim() - 2;
+  return {std::min(p.c.shape(r), Tile::kRows), std::min(p.c.shape(r + 1), Tile::kColumns),
+          std::min(p.a.shape(r + 1), Tile::kDepth)};
+}
+
+/// Not value-initialised: tiles write every element before they read it.
+template <class T>
+std::unique_ptr<T[]> scratch(int64_t count) {
+  return std::unique_ptr<T[]>(new T[static_cast<size_t>(count)]);
+}
+
 /// `Tile` computes one tile and owns its scratch memory:
 ///   using Element; static constexpr int64_t kRows, kColumns, kDepth (largest tile and block);
 ///   Tile(const Product&);
