@@ -45,8 +45,6 @@ struct BlockTable {
   std::array<PerDType<BlockKernel>, kMaxOps> ops{};
   PerDType<PerDType<BlockKernel>> casts{};
   std::array<PerDType<ReduceKernel>, kReduceKindCount> reductions{};
-  /// Copies bytes past the caches: for results too large to stay in them.
-  void (*stream)(void* out, const void* in, int64_t bytes) = nullptr;
 
   BlockKernel op(int code, DType dtype) const {
     return ops[static_cast<size_t>(code)][static_cast<size_t>(dtype)];

@@ -1,11 +1,5 @@
-// Conversions of blocks between dtypes, and the streaming copy. float16 and bfloat16 convert only
+// Conversions of blocks between dtypes. float16 and bfloat16 convert only
 // to and from float32: programs go through it.
-#include <algorithm>
-#include <cstring>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "cuop/jit/cpu/block_loops.h"
 
 namespace cuop::jit {
@@ -55,40 +49,6 @@ void add_casts(BlockTable& table, TypeList<T...> types) {
 using ComputeTypes = TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
                               uint64_t, float, double, std::complex<float>, std::complex<double>>;
 
-#if defined(__AVX512F__)
-using Vector = __m512i;
-void stream_vector(Vector* out, Vector value) { _mm512_stream_si512(out, value); }
-#elif defined(__AVX2__)
-using Vector = __m256i;
-void stream_vector(Vector* out, Vector value) { _mm256_stream_si256(out, value); }
-#elif defined(__x86_64__)
-using Vector = __m128i;
-void stream_vector(Vector* out, Vector value) { _mm_stream_si128(out, value); }
-#endif
-
-void stream_bytes(void* out, const void* in, int64_t bytes) {
-  auto* to = static_cast<char*>(out);
-  const auto* from = static_cast<const char*>(in);
-#if defined(__x86_64__)
-  constexpr int64_t size = sizeof(Vector);
-  const int64_t head =
-      std::min<int64_t>(bytes, (size - reinterpret_cast<intptr_t>(to) % size) % size);
-  std::memcpy(to, from, static_cast<size_t>(head));
-  to += head;
-  from += head;
-  bytes -= head;
-  for (; bytes >= size; bytes -= size, to += size, from += size) {
-    Vector value;
-    std::memcpy(&value, from, sizeof(Vector));
-    stream_vector(reinterpret_cast<Vector*>(to), value);
-  }
-#endif
-  std::memcpy(to, from, static_cast<size_t>(bytes));
-#if defined(__x86_64__)
-  _mm_sfence();
-#endif
-}
-
 }  // namespace
 
 template <>
@@ -100,7 +60,6 @@ void add_cast_kernels<isa::CUOP_ISA>(BlockTable& table) {
   add_cast<BFloat16, float>(table);
   add_cast<float, BFloat16>(table);
   add_cast<BFloat16, BFloat16>(table);
-  table.stream = stream_bytes;
 }
 
 }  // namespace cuop::jit

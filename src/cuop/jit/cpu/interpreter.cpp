@@ -14,11 +14,11 @@ namespace cuop::jit {
 
 namespace {
 
-constexpr int64_t kBlockBytes = 8 * 1024;  ///< of the widest slot
+/// Slots that are scratch memory should stay in the first-level cache together.
+constexpr int64_t kScratchBytes = 16 * 1024;
+constexpr int64_t kMinBlockBytes = 2 * 1024, kMaxBlockBytes = 64 * 1024;  ///< of the widest slot
 // Slots start at different places of a page, so that loads do not wait for unrelated stores.
 constexpr int64_t kSlotPadding = 192;
-/// Outputs beyond this many bytes are written past the caches.
-constexpr int64_t kStreamBytes = 8 * 1024 * 1024;
 /// Elements of cost 1 that are worth the waking of another thread.
 constexpr int64_t kGrainCost = 64 * 1024;
 
@@ -51,10 +51,22 @@ struct Blocks {
   }
 };
 
-Blocks cut(const Program& program, const Bindings& bindings) {
+/// Large blocks cost less to start; many scratch slots ask for smaller ones. Only what the program
+/// and the layouts say decides, so that sums do not depend on anything else.
+int64_t block_size(const Program& program, const std::vector<Access>& leaves,
+                   const std::vector<Access>& outputs) {
+  auto slots = program.register_count + static_cast<int64_t>(program.parameter_dtypes.size());
+  for (const Access& leaf : leaves) slots += leaf.mode() != Access::Mode::kInPlace;
+  for (const Access& output : outputs) slots += output.mode() == Access::Mode::kStrided;
+  int64_t bytes = kMaxBlockBytes;
+  while (bytes > kMinBlockBytes && bytes * slots > kScratchBytes) bytes /= 2;
+  return bytes / program.widest;
+}
+
+Blocks cut(const Program& program, const Bindings& bindings, int64_t size) {
   Blocks blocks;
   blocks.total = element_count(bindings.shape);
-  blocks.size = kBlockBytes / program.widest;
+  blocks.size = size;
   if (program.reductions.empty()) {
     blocks.count = (blocks.total + blocks.size - 1) / blocks.size;
     return blocks;
@@ -115,7 +127,6 @@ struct Launch {
   std::vector<Access>& leaves;
   std::vector<Access>& outputs;
   std::vector<Accumulator>& partials;  // [reduction][block], where a row has several blocks
-  bool is_streaming = false;
 
   void run_blocks(int64_t begin, int64_t end);
   void reduce_block(size_t reduction, int64_t block, Blocks::Range range, const std::byte* values);
@@ -224,8 +235,7 @@ void Launch::run_blocks(int64_t begin, int64_t end) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (program.is_output_reduced[i]) continue;
       const int slot = program.output_slot(static_cast<int>(i));
-      const bool is_direct =
-          outputs[i].mode() != Access::Mode::kStrided && !is_streaming && whole == range.size;
+      const bool is_direct = outputs[i].mode() != Access::Mode::kStrided && whole == range.size;
       slots[slot] = is_direct ? outputs[i].at(range.start) : memory + slot * slot_bytes;
     }
     for (const Instruction& step : program.code) {
@@ -235,11 +245,7 @@ void Launch::run_blocks(int64_t begin, int64_t end) {
       const int slot = program.output_slot(static_cast<int>(i));
       const std::byte* staged = memory + slot * slot_bytes;
       if (program.is_output_reduced[i] || slots[slot] != staged) continue;
-      if (is_streaming && outputs[i].mode() == Access::Mode::kInPlace) {
-        program.stream(outputs[i].at(range.start), staged, range.size * outputs[i].itemsize());
-      } else {
-        outputs[i].scatter(range.start, range.size, staged);
-      }
+      outputs[i].scatter(range.start, range.size, staged);
     }
     for (size_t i = 0; i < program.reductions.size(); ++i) {
       reduce_block(i, block, range, slots[program.reductions[i].slot]);
@@ -268,19 +274,17 @@ void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table
   settle(bindings);
   compile(expr, table, work.program);
   const Program& program = work.program;
-  Launch launch{program,       bindings, cut(program, bindings), work.leaves, work.outputs,
-                work.partials, false};
   work.leaves.clear();
   for (const Tensor* leaf : bindings.leaves) work.leaves.emplace_back(*leaf, bindings.shape);
   work.outputs.clear();
-  int64_t written = 0;
   for (size_t i = 0; i < bindings.outputs.size(); ++i) {
     const Tensor& output = *bindings.outputs[i];
     work.outputs.emplace_back(output,
                               program.is_output_reduced[i] ? output.shape() : bindings.shape);
-    written += output.nbytes();
   }
-  launch.is_streaming = written >= kStreamBytes;
+  const int64_t size = block_size(program, work.leaves, work.outputs);
+  Launch launch{program,     bindings,     cut(program, bindings, size),
+                work.leaves, work.outputs, work.partials};
   const auto cells = static_cast<size_t>(launch.blocks.count) * program.reductions.size();
   work.partials.resize(launch.blocks.per_row > 0 ? cells : 0);
 

@@ -50,7 +50,6 @@ class Compiler {
     program_.register_count = 0;
     program_.widest = 1;
     program_.cost = 0;
-    program_.stream = table_.stream;
     program_.is_leaf_used.assign(at(expr_.leaf_count()), false);
     program_.is_output_reduced.assign(expr_.outputs().size(), false);
     for (const Node& node : expr_.nodes()) {

@@ -35,7 +35,6 @@ struct Program {
   int register_count = 0;
   int64_t widest = 1;  ///< bytes of the largest element of any slot
   int64_t cost = 0;    ///< per element, an addition being 1
-  void (*stream)(void* out, const void* in, int64_t bytes) = nullptr;
 
   int leaf_slot(int leaf) const { return leaf; }
   int parameter_slot(int parameter) const {

@@ -17,8 +17,7 @@ struct Relu : Row<1, kReals, Rule::kSame> {
 
 struct LeakyRelu : Row<2, kFloats, Rule::kInexact> {
   static constexpr const char* name = "leaky_relu";
-  static constexpr const char* doc =
-      "x where it is positive, x * slope elsewhere.";
+  static constexpr const char* doc = "x where it is positive, x * slope elsewhere.";
   static constexpr const char* parameters[3] = {"x", "slope", ""};
   template <class T>
   CUOP_FN static T apply(T x, T slope) {
@@ -72,7 +71,7 @@ struct GeluTanh : Row<1, kFloats, Rule::kInexact, 24> {
   template <class T>
   CUOP_FN static T apply(T x) {
     const T inner = T(0.79788456080286535588L) * (x + T(0.044715) * x * x * x);
-    const T y = T(0.5) * x * (1 + math::tanh(inner));
+    const T y = x / (1 + math::exp(-2 * inner));  // (1 + tanh(z)) / 2 without its cancellation
     return x == -T(__builtin_inf()) ? T(0) : y;
   }
 };

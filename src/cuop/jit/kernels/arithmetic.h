@@ -73,13 +73,28 @@ struct Divide : Row<2, kFloats | kComplexes, Rule::kInexact> {
   }
 };
 
-/// The exact remainder of fmod, brought to the sign of b.
-template <class T>
-CUOP_FN T floor_remainder(T a, T b) {
-  const T rest = math::fmod(a, b);
-  if (math::is_nan(rest)) return rest;
-  if (rest != 0) return (b < 0) != (rest < 0) ? rest + b : rest;
-  return math::copysign(T(0), b);
+/// fmod where one division decides it, which a loop can do in vectors; `is_unsure` is set where the
+/// quotient is too large for that or an argument is not finite, and then the result means nothing.
+CUOP_FN float attempt_fmod(float a, float b, unsigned& is_unsure) {
+  const double size = math::abs(a), divisor = math::abs(b), quotient = size / divisor;
+  is_unsure |= !(quotient < 0x1p28) | !(divisor < __builtin_inf());
+  double rest = size - math::trunc(quotient) * divisor;  // exact: 28 + 24 bits
+  rest += rest < 0 ? divisor : 0;
+  rest -= rest >= divisor ? divisor : 0;
+  return math::copysign(static_cast<float>(rest), a);
+}
+CUOP_FN double attempt_fmod(double a, double b, unsigned& is_unsure) {
+  if constexpr (!math::has_fast_fma) {
+    is_unsure = 1;
+    return 0;
+  } else {
+    const double size = math::abs(a), divisor = math::abs(b), quotient = size / divisor;
+    is_unsure |= !(quotient < 0x1p52) | !(divisor < __builtin_inf());
+    double rest = math::fma(-math::trunc(quotient), divisor, size);  // exact, as it fits
+    rest += rest < 0 ? divisor : 0;
+    rest -= rest >= divisor ? divisor : 0;
+    return math::copysign(rest, a);
+  }
 }
 
 struct FloorDivide : Row<2, kReals, Rule::kSame, 16> {
@@ -91,11 +106,7 @@ struct FloorDivide : Row<2, kReals, Rule::kSame, 16> {
     if constexpr (is_float_type<T>) {
       if (b == 0) return a / b;
       const T rest = math::fmod(a, b);
-      if (math::is_nan(rest)) return rest;
-      T quotient = (a - rest) / b;
-      if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
-      if (quotient == 0) return math::copysign(T(0), a / b);
-      return math::rint(quotient);  // (a - rest) / b is a whole number up to rounding
+      return math::is_nan(rest) ? rest : from_rest(a, b, rest);
     } else if constexpr (is_signed_type<T>) {
       if (b == 0) return 0;
       if (b == -1) return wrapped<T>(wrap(T(0)) - wrap(a));  // the lowest value has no opposite
@@ -106,6 +117,21 @@ struct FloorDivide : Row<2, kReals, Rule::kSame, 16> {
       return b == 0 ? T(0) : static_cast<T>(a / b);
     }
   }
+  template <class T>
+  CUOP_FN static T attempt(T a, T b, unsigned& is_unsure) {
+    return from_rest(a, b, attempt_fmod(a, b, is_unsure));
+  }
+
+ private:
+  template <class T>
+  CUOP_FN static T from_rest(T a, T b, T rest) {
+    // (a - rest) / b is a whole number up to rounding; a half left over belongs to the floor.
+    const T below = choose((rest != 0) & ((b < 0) != (rest < 0)), T(1), T(0));
+    const T quotient = (a - rest) / b - below;
+    const T floor = math::floor(quotient);
+    const T whole = floor + choose(quotient - floor > T(0.5), T(1), T(0));
+    return choose(quotient == 0, math::copysign(T(0), a / b), whole);
+  }
 };
 
 struct Remainder : Row<2, kReals, Rule::kSame, 16> {
@@ -115,7 +141,7 @@ struct Remainder : Row<2, kReals, Rule::kSame, 16> {
   template <class T>
   CUOP_FN static T apply(T a, T b) {
     if constexpr (is_float_type<T>) {
-      return floor_remainder(a, b);
+      return with_sign_of(b, math::fmod(a, b));
     } else if constexpr (is_signed_type<T>) {
       if (b == 0 || b == -1) return 0;
       const T rest = static_cast<T>(a % b);
@@ -123,6 +149,18 @@ struct Remainder : Row<2, kReals, Rule::kSame, 16> {
     } else {
       return b == 0 ? T(0) : static_cast<T>(a % b);
     }
+  }
+  template <class T>
+  CUOP_FN static T attempt(T a, T b, unsigned& is_unsure) {
+    return with_sign_of(b, attempt_fmod(a, b, is_unsure));
+  }
+
+ private:
+  /// The exact remainder of fmod brought to the sign of b; NaN stays NaN.
+  template <class T>
+  CUOP_FN static T with_sign_of(T b, T rest) {
+    const T moved = rest + choose((b < 0) != (rest < 0), b, T(0));
+    return choose(rest == 0, math::copysign(T(0), b), moved);
   }
 };
 

@@ -240,7 +240,8 @@ struct Clip : Row<3, kOrdered, Rule::kSame> {
   static constexpr const char* parameters[3] = {"x", "min", "max"};
   template <class T>
   CUOP_FN static T apply(T x, T lo, T hi) {
-    return Minimum::apply(Maximum::apply(x, lo), hi);
+    const T raised = choose((x >= lo) | (x != x), x, lo);
+    return choose((raised <= hi) | (raised != raised), raised, hi);
   }
 };
 
@@ -249,8 +250,8 @@ struct Where : Row<3, kEverything, Rule::kSelect> {
   static constexpr const char* doc = "x1 where the condition holds (is nonzero), x2 elsewhere.";
   static constexpr const char* parameters[3] = {"condition", "x1", "x2"};
   template <class T>
-  CUOP_FN static T apply(bool condition, T a, T b) {
-    return condition ? a : b;
+  CUOP_FN static T apply(uint8_t condition, T a, T b) {
+    return choose(condition, a, b);
   }
 };
 

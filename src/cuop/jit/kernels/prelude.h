@@ -112,6 +112,32 @@ CUOP_FN bool truth(T value) {
   return value != T(0);
 }
 
+namespace detail {
+template <class Bits, class Condition, class T>
+CUOP_FN T choose_bits(Condition condition, T a, T b) {
+  const auto mask = static_cast<Bits>(-static_cast<Bits>(condition));
+  return __builtin_bit_cast(T, static_cast<Bits>((__builtin_bit_cast(Bits, a) & mask) |
+                                                 (__builtin_bit_cast(Bits, b) & ~mask)));
+}
+}  // namespace detail
+
+/// a where the condition (a bool, or 0 or 1) holds, else b, without a branch: compilers turn some
+/// conditional expressions into jumps and then leave the loop unvectorised.
+template <class Condition, class T>
+CUOP_FN T choose(Condition condition, T a, T b) {
+  if constexpr (is_complex_type<T>) {
+    return {choose(condition, a.real(), b.real()), choose(condition, a.imag(), b.imag())};
+  } else if constexpr (sizeof(T) == 1) {
+    return detail::choose_bits<uint8_t>(condition, a, b);
+  } else if constexpr (sizeof(T) == 2) {
+    return detail::choose_bits<uint16_t>(condition, a, b);
+  } else if constexpr (sizeof(T) == 4) {
+    return detail::choose_bits<uint32_t>(condition, a, b);
+  } else {
+    return detail::choose_bits<uint64_t>(condition, a, b);
+  }
+}
+
 namespace math {
 
 CUOP_FN float acos(float x) { return ::acosf(x); }
@@ -173,6 +199,12 @@ CUOP_FN float floor(float x) { return __builtin_floorf(x); }
 CUOP_FN double floor(double x) { return __builtin_floor(x); }
 CUOP_FN float fmod(float x, float y) { return __builtin_fmodf(x, y); }
 CUOP_FN double fmod(double x, double y) { return __builtin_fmod(x, y); }
+CUOP_FN double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+#ifdef __FMA__
+inline constexpr bool has_fast_fma = true;
+#else
+inline constexpr bool has_fast_fma = false;
+#endif
 // In double no square of a float overflows or loses its last bits.
 CUOP_FN float hypot(float x, float y) {
   const bool is_infinite = abs(x) == __builtin_inff() || abs(y) == __builtin_inff();
