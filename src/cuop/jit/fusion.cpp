@@ -157,7 +157,7 @@ Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
 }
 
 std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype) {
-  if (!is_recording()) return std::nullopt;
+  if (!is_recording() || (is_complex(tensor.dtype()) && !is_complex(dtype))) return std::nullopt;
   const Recorder::Place* place = recorder.find(tensor);
   if (place == nullptr || place->is_reduction) return std::nullopt;
   const std::shared_ptr<Group> group = place->group;

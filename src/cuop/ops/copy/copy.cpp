@@ -4,6 +4,7 @@
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/output.h"
@@ -37,6 +38,7 @@ Tensor contiguous(const Tensor& tensor) { return tensor.is_contiguous() ? tensor
 
 Tensor cast(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return tensor;
+  if (auto fused = jit::record_cast(tensor, dtype)) return *fused;
   Tensor result = empty(tensor.shape(), dtype, tensor.device());
   copy_into(result, tensor);
   return result;

@@ -1,10 +1,12 @@
 #include "cuop/ops/reduce/reduce.h"
 
 #include <cmath>
+#include <optional>
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
@@ -36,6 +38,25 @@ Tensor with_axes(const Tensor& result, const std::vector<int>& axes, bool has_th
   return result.with_layout(layout);
 }
 
+/// The reduction as a fused group knows it, if it does.
+std::optional<jit::ReduceKind> recorded_kind(const Reduction& reduction) {
+  if (reduction.mode != SumMode::kPlain) return std::nullopt;
+  switch (reduction.kind) {
+    case ReduceKind::kSum:
+      return jit::ReduceKind::kSum;
+    case ReduceKind::kMean:
+      return jit::ReduceKind::kMean;
+    case ReduceKind::kProd:
+      return jit::ReduceKind::kProd;
+    case ReduceKind::kMax:
+      return jit::ReduceKind::kMax;
+    case ReduceKind::kMin:
+      return jit::ReduceKind::kMin;
+    default:
+      return std::nullopt;
+  }
+}
+
 Tensor reduce(const char* who, const Reduction& reduction, const Tensor& x, Axes axes,
               bool keepdims, const Tensor* out) {
   trace::Span span(who, "op");
@@ -48,6 +69,9 @@ Tensor reduce(const char* who, const Reduction& reduction, const Tensor& x, Axes
     count *= x.shape(axis);
   }
   const DType dtype = result_dtype(who, reduction, x.dtype());
+  if (const auto kind = recorded_kind(reduction); kind && out == nullptr && count > 0) {
+    if (auto fused = jit::record_reduction(*kind, x, reduced, keepdims, dtype)) return *fused;
+  }
   const Tensor result =
       prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), dtype, x.device());
   check_no_overlap(who, result, x, "x");
