@@ -225,3 +225,17 @@ def test_output_may_not_share_memory_with_an_input():
     x = z(1, 1, 4, 4)
     with pytest.raises(cuop.ExecutionError, match="shares memory with x"):
         cuop.conv2d(x, z(1, 1, 1, 1), out=x)
+
+
+def test_an_operator_forgets_the_form_of_old_weights():
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((1, 32, 9, 9)).astype(np.float32)
+    operator = cuop.Convolution2DFloat(32, 32, 3, 3)
+    for _ in range(2):
+        w = rng.standard_normal((32, 32, 3, 3)).astype(np.float32)
+        operator.set_weight(w)
+        for size in (9, 8, 9):
+            part = np.ascontiguousarray(x[:, :, :size, :size])
+            y = z(1, 32, size - 2, size - 2)
+            operator.forward(part, y)
+            np.testing.assert_array_equal(y.to_numpy(), cuop.conv2d(part, w).to_numpy())

@@ -49,7 +49,9 @@ void Convolution2D<T>::set_weight(const Tensor& weight) {
       throw ShapeError(cat("weight has shape ", weight.shape(), ", needed is ", needed,
                            " (out_channels, in_channels / groups, kernel_h, kernel_w)"));
     }
+    const std::lock_guard lock(mutex_);
     weight_.set(weight);
+    cache_ = std::make_shared<ConvWeightCache>();
   });
 }
 
@@ -69,7 +71,10 @@ template <class T>
 Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int64_t> pad_h,
                             std::optional<int64_t> pad_w) const {
   Task task;
-  const Tensor weight = weight_.get();
+  const auto [weight, cache] = [this] {
+    const std::lock_guard lock(mutex_);
+    return std::pair{weight_.get(), cache_};
+  }();
   const Tensor bias = bias_.get_or_none();
   check(x, "x");
   check(y, "y");
@@ -86,8 +91,9 @@ Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int6
   task.cost.bytes = bytes_of(x, weight, y);
   task.kernels = kTiledOrSimple;
   task.out = y;
-  task.run = [x, weight, bias, options](const Tensor& out) {
+  task.run = [x, weight = weight, cache = cache, bias, options](const Tensor& out) {
     ConvOptions asked = options;
+    asked.cache = cache.get();
     if (backend::asked_kernel().type == KernelType::kSimple) asked.variant = ConvVariant::kDirect;
     conv2d(x, weight, bias.is_defined() ? &bias : nullptr, asked, &out);
   };

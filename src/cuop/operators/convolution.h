@@ -1,6 +1,8 @@
 // Convolution of images [N, C, H, W] as an operator object, for float and double.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <optional>
 
 #include "cuop/operators/operator.h"
@@ -35,6 +37,9 @@ class Convolution2D : public Operator {
   Convolution2DOptions options_;
   Weight weight_{"weight", "set_weight"};
   Weight bias_{"bias", "set_bias"};
+  // Belongs to the weight of the moment: both change and are read under the mutex.
+  mutable std::mutex mutex_;
+  std::shared_ptr<ConvWeightCache> cache_;
 };
 
 }  // namespace cuop
