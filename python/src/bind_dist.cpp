@@ -87,7 +87,9 @@ void bind_sharding(nb::module_& m) {
       m, "P",
       "For each tensor dimension the mesh axes it is split over: P(\"r\", None) splits "
       "dimension 0 over axis r; a tuple of names splits over several axes.")
-      .def("__init__", [](Spec* self, const nb::args& dims) { new (self) Spec(to_spec(dims)); })
+      .def(
+          "__init__", [](Spec* self, const nb::args& dims) { new (self) Spec(to_spec(dims)); },
+          nb::sig("def __init__(self, *dims: str | tuple[str, ...] | None) -> None"))
       .def(
           "__eq__", [](const Spec& a, const Spec& b) { return a == b; }, nb::is_operator(),
           nb::sig("def __eq__(self, other: object, /) -> bool"))

@@ -64,6 +64,7 @@ Operation operation(const std::string& text, const Transform& transform) {
     problem.dtype = transform.is_real_result ? real : complex_dtype(real);
     problem.needed = [&](size_t, const Box& box) { return needed_box(box, x.shape, whole); };
     problem.choices = choices(x, problem.shape, whole);
+    problem.efficiency = kFftEfficiency;
     for (const int dim : whole) {
       problem.flops_per_element +=
           5.0 * std::log2(static_cast<double>(std::max<int64_t>(2, problem.shape[dim])));

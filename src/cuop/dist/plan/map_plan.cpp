@@ -41,7 +41,7 @@ Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machi
   }
   add_compute(plan, machine, cat(problem.op, " of the local parts"),
               problem.flops_per_element * static_cast<double>(most_made), most_touched,
-              problem.dtype);
+              problem.dtype, problem.efficiency);
   add_redistribution(plan, machine, "result", problem.shape, problem.dtype, choice.output, wanted);
   plan.memory_per_rank = most_touched;
   for (const Placement& input : problem.inputs) {

@@ -28,6 +28,7 @@ struct MapProblem {
   NeededBox needed;
   std::vector<MapChoice> choices;
   double flops_per_element = 1;    ///< of the result
+  double efficiency = 1;           ///< see add_compute
   std::optional<Sharding> wanted;  ///< where the result is wanted; none leaves it where it is made
 };
 

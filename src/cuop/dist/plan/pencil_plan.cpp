@@ -41,7 +41,7 @@ Plan plan_strategy(const PencilProblem& problem, const Machine& machine,
         static_cast<double>(bytes) / static_cast<double>(itemsize(problem.working));
     const double length = static_cast<double>(std::max<int64_t>(shape[is_along_rows ? 1 : 0], 2));
     add_compute(plan, machine, is_along_rows ? "transform the rows" : "transform the columns",
-                5.0 * count * std::log2(length), 2 * bytes, problem.working);
+                5.0 * count * std::log2(length), 2 * bytes, problem.working, kFftEfficiency);
     most_bytes = std::max(most_bytes, bytes);
   }
   const Sharding& made = problem.passes == 4 ? rows : columns;

@@ -43,6 +43,9 @@ void add_move(Plan& plan, const Machine& machine, const std::string& text,
   step.rank_bytes = traffic.busiest() * itemsize(dtype);
   step.messages = traffic.most_messages();
   step.seconds = transfer_seconds(machine, step.rank_bytes, step.messages);
+  if (sources == Sources::kAll) {  // what arrives is folded: read once, added to what is there
+    step.seconds += static_cast<double>(2 * step.rank_bytes) / machine.memory_bandwidth;
+  }
   plan.steps.push_back(std::move(step));
 }
 
@@ -54,12 +57,12 @@ void add_redistribution(Plan& plan, const Machine& machine, const std::string& n
 }
 
 void add_compute(Plan& plan, const Machine& machine, const std::string& text, double flops,
-                 int64_t bytes, DType dtype) {
+                 int64_t bytes, DType dtype, double efficiency) {
   PlanStep step;
   step.kind = StepKind::kCompute;
   step.text = text;
   step.flops = flops;
-  step.seconds = compute_seconds(machine, flops, bytes, dtype);
+  step.seconds = compute_seconds(machine, flops / efficiency, bytes, dtype);
   plan.steps.push_back(std::move(step));
 }
 

@@ -82,9 +82,12 @@ void add_move(Plan& plan, const Machine& machine, const std::string& text,
 /// The same between two shardings of one tensor; nothing is added when they hold the same boxes.
 void add_redistribution(Plan& plan, const Machine& machine, const std::string& name,
                         const Shape& shape, DType dtype, const Sharding& from, const Sharding& to);
-/// `flops` and `bytes` read and written, of the busiest rank.
+/// `flops` and `bytes` read and written, of the busiest rank; `efficiency` is the share of the
+/// machine's flops (those of a matrix product) that the work reaches.
 void add_compute(Plan& plan, const Machine& machine, const std::string& text, double flops,
-                 int64_t bytes, DType dtype);
+                 int64_t bytes, DType dtype, double efficiency = 1.0);
+/// That share for fast Fourier transforms: short dependent stages, little reuse of registers.
+inline constexpr double kFftEfficiency = 0.1;
 
 /// Bytes of the largest block of a tensor under a sharding.
 int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding);
