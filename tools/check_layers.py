@@ -49,6 +49,9 @@ FORBIDDEN = {
 # or POSIX library, is reported: give it an adapter and a line.
 ADAPTERS = {
     "mpi.h": ("src/cuop/dist/comm/mpi_module.cpp",),
+    "netdb.h": ("src/cuop/dist/comm/socket_link.cpp",),
+    "netinet/*": ("src/cuop/dist/comm/socket_link.cpp",),
+    "poll.h": ("src/cuop/dist/comm/socket_link.cpp",),
     "*dnnl*": ("src/cuop/backend/cpu/dnn*.cpp",),
     "omp.h": ("src/cuop/backend/cpu/dnn_module.cpp",),
     "cblas*.h": ("src/cuop/backend/cpu/blas*.cpp",),
