@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr double kShort = 0.15;  // seconds
-constexpr double kLong = 20.0;  // a deadline that no passing test reaches
+constexpr double kLong = 20.0;   // a deadline that no passing test reaches
 
 /// A case's own deadline, undone at its end.
 class Timeout {

@@ -1,5 +1,3 @@
-#include "cuop/ops/index/offsets_internal.h"
-
 #include <algorithm>
 
 #include "cuop/backend/slot.h"
@@ -7,6 +5,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/index_kernels.h"
+#include "cuop/ops/index/offsets_internal.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop {

@@ -18,7 +18,7 @@ namespace cuop {
 namespace {
 
 constexpr backend::Slot<void(kernels::Product&)> kMatmul{"matmul", &kernels::matmul_cpu, nullptr,
-                                                          &kernels::matmul_loops_cpu};
+                                                         &kernels::matmul_loops_cpu};
 
 bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
 
