@@ -17,8 +17,9 @@ namespace {
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
 int64_t physical_bytes() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  static const int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
+                               static_cast<int64_t>(sysconf(_SC_PAGESIZE));  // a system call
+  return bytes;
 }
 
 }  // namespace

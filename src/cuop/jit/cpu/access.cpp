@@ -65,25 +65,26 @@ Access::Access(const Tensor& tensor, const Shape& shape)
     return;
   }
   walk_ = merged_walk(tensor.layout(), shape);
-  const int axes = walk_.ndim();
-  if (axes == 0 || (axes == 1 && walk_.strides[0] == 0)) {
+  const int axes = walk_->ndim();
+  if (axes == 0 || (axes == 1 && walk_->strides[0] == 0)) {
     mode_ = Mode::kUniform;
   } else {
-    mode_ = axes == 1 && walk_.strides[0] == 1 ? Mode::kInPlace : Mode::kStrided;
+    mode_ = axes == 1 && walk_->strides[0] == 1 ? Mode::kInPlace : Mode::kStrided;
   }
 }
 
 template <int64_t Size, bool IsGather>
-void Access::walk(int64_t start, int64_t count, std::byte* packed) const {
-  const int last = walk_.ndim() - 1;
+void Access::copy(int64_t start, int64_t count, std::byte* packed) const {
+  const Layout& walk = *walk_;
+  const int last = walk.ndim() - 1;
   Dims index = Dims::filled(last + 1, 0);
   int64_t rest = start, offset = 0;
   for (int axis = last; axis >= 0; --axis) {
-    index[axis] = rest % walk_.shape[axis];
-    rest /= walk_.shape[axis];
-    offset += index[axis] * walk_.strides[axis];
+    index[axis] = rest % walk.shape[axis];
+    rest /= walk.shape[axis];
+    offset += index[axis] * walk.strides[axis];
   }
-  const int64_t length = walk_.shape[last], stride = walk_.strides[last];
+  const int64_t length = walk.shape[last], stride = walk.strides[last];
   while (count > 0) {
     const int64_t run = std::min(count, length - index[last]);
     copy_run<Size, IsGather>(data_ + offset * Size, stride, packed, run);
@@ -92,33 +93,33 @@ void Access::walk(int64_t start, int64_t count, std::byte* packed) const {
     offset -= index[last] * stride;
     index[last] = 0;
     for (int axis = last - 1; axis >= 0; --axis) {
-      offset += walk_.strides[axis];
-      if (++index[axis] < walk_.shape[axis]) break;
-      offset -= walk_.shape[axis] * walk_.strides[axis];
+      offset += walk.strides[axis];
+      if (++index[axis] < walk.shape[axis]) break;
+      offset -= walk.shape[axis] * walk.strides[axis];
       index[axis] = 0;
     }
   }
 }
 
 template <bool IsGather>
-void Access::walk_any(int64_t start, int64_t count, std::byte* packed) const {
+void Access::copy_any(int64_t start, int64_t count, std::byte* packed) const {
   switch (itemsize_) {
     case 1:
-      return walk<1, IsGather>(start, count, packed);
+      return copy<1, IsGather>(start, count, packed);
     case 2:
-      return walk<2, IsGather>(start, count, packed);
+      return copy<2, IsGather>(start, count, packed);
     case 4:
-      return walk<4, IsGather>(start, count, packed);
+      return copy<4, IsGather>(start, count, packed);
     case 8:
-      return walk<8, IsGather>(start, count, packed);
+      return copy<8, IsGather>(start, count, packed);
     default:
-      return walk<16, IsGather>(start, count, packed);
+      return copy<16, IsGather>(start, count, packed);
   }
 }
 
 void Access::gather(int64_t start, int64_t count, void* packed) const {
   if (mode_ == Mode::kStrided) {
-    walk_any<true>(start, count, static_cast<std::byte*>(packed));
+    copy_any<true>(start, count, static_cast<std::byte*>(packed));
   } else if (mode_ == Mode::kUniform) {
     fill(packed, data_, itemsize_, count);
   } else {
@@ -130,7 +131,7 @@ void Access::scatter(int64_t start, int64_t count, const void* packed) const {
   // The walk's packed side is only read when it scatters.
   auto* from = const_cast<std::byte*>(static_cast<const std::byte*>(packed));
   if (mode_ == Mode::kStrided) {
-    walk_any<false>(start, count, from);
+    copy_any<false>(start, count, from);
   } else {
     std::memcpy(at(start), from, static_cast<size_t>(count * itemsize_));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "cuop/core/tensor.h"
 
@@ -27,14 +28,14 @@ class Access {
 
  private:
   template <int64_t Size, bool IsGather>
-  void walk(int64_t start, int64_t count, std::byte* packed) const;
+  void copy(int64_t start, int64_t count, std::byte* packed) const;
   template <bool IsGather>
-  void walk_any(int64_t start, int64_t count, std::byte* packed) const;
+  void copy_any(int64_t start, int64_t count, std::byte* packed) const;
 
   std::byte* data_;
   int64_t itemsize_;
   Mode mode_;
-  Layout walk_;  // merged axes with broadcast strides, in elements; only for kStrided
+  std::optional<Layout> walk_;  // kStrided: merged axes with broadcast strides, in elements
 };
 
 /// Fills `count` elements with the one at `value`.
