@@ -1,0 +1,1 @@
+"""The `cuop` command: one file a subcommand, thin over the library."""

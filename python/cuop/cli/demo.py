@@ -1,0 +1,71 @@
+"""`cuop demo`: the main job end to end."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cuop.cli import console
+from cuop.cli.ranks import exec_under_mpirun, is_launched, on_ranks
+from cuop.files import check_writable
+
+_RANKS = 4
+
+
+def demo(
+    ranks: Annotated[
+        int | None,
+        typer.Option(min=1, help="Ranks as threads of this process, instead of mpirun."),
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="REPORT.html")] = Path(
+        "report.html"
+    ),
+) -> None:
+    """Filter, diffuse and rebuild a photograph, find edges, analyse digits, sum exactly.
+
+    Runs on 4 ranks under mpirun unless --ranks asks for threads or a launcher has started ranks
+    already. Each step is checked against NumPy or SciPy; exit code 1 when a check does not hold.
+    """
+    check_writable(output, "demo")
+    if ranks is None and not is_launched():
+        exec_under_mpirun(_RANKS, ["demo", "--output", str(output)])
+        console.errors.print(f"cuop: mpirun was not found; running on {_RANKS} ranks as threads")
+        ranks = _RANKS
+    if not on_ranks(lambda comm: _run_rank(comm, output), ranks):
+        raise typer.Exit(1)
+
+
+def _run_rank(comm, output: Path) -> bool:
+    from cuop import _core
+    from cuop.demo import runner
+
+    _core.set_trace_recording(True)
+    if comm.rank != 0:
+        runner.run_steps(comm, lambda title: None)
+        return True
+    with console.stages(len(runner.STEPS) + 1) as bar:
+        results, traces = runner.run_steps(comm, bar.begin)
+        bar.begin("report")
+        runner.write(output, comm, results, traces)
+    _print(comm, results)
+    console.console.print(f"report: {output.resolve()}", markup=False)
+    return all(result.is_right for result in results)
+
+
+def _print(comm, results) -> None:
+    from cuop.demo.report import format_bytes, format_seconds
+
+    rows = [
+        [
+            r.title,
+            format_seconds(r.seconds),
+            r.strategy,
+            format_bytes(r.bytes_moved),
+            f"{r.error:.1e}",
+            f"{r.tolerance:.0e}",
+            "holds" if r.is_right else "FAILED",
+        ]
+        for r in results
+    ]
+    columns = ["step", "time", "strategy", "moved", "error", "allowed", "check"]
+    console.table(f"cuop demo on {comm.size} ranks ({comm.kind})", columns, rows)

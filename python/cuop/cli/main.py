@@ -1,0 +1,61 @@
+"""Entry point of the `cuop` command: subcommands, exit codes, and how errors are said.
+
+Exit codes: 0 done, 1 failed (an error, or a check that did not hold), 2 wrong usage,
+130 interrupted.
+"""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    try:
+        _application()(prog_name="cuop")  # exits by itself: 0, 2 on wrong usage, 130 on Ctrl-C
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; that is no error of ours
+        sys.exit(0)
+    except ModuleNotFoundError as error:
+        sys.exit(f"cuop: this needs {error.name}: pip install 'cuop[cli,demo]'")
+    except Exception as error:
+        from cuop.errors import Error
+
+        if not isinstance(error, Error):
+            raise
+        sys.exit(f"cuop: error: {error}")
+
+
+def _application():
+    import typer
+
+    from cuop.cli import bench, demo, info, run
+
+    application = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich" if sys.stdout.isatty() and sys.stderr.isatty() else None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Tensors, operators and distributed algorithms, from the shell.",
+        epilog="Exit codes: 0 done, 1 failed or a check did not hold, 2 wrong usage, "
+        "130 interrupted.",
+    )
+
+    @application.callback(invoke_without_command=True)
+    def options(
+        version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    ) -> None:
+        if version:
+            import cuop
+
+            typer.echo(f"cuop {cuop.__version__}")
+            raise typer.Exit()
+
+    application.command("info")(info.info)
+    application.command("demo")(demo.demo)
+    application.command("run")(run.run)
+    application.command("bench")(bench.bench)
+    return application
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""The `cuop` command as a shell user meets it: results, exit codes, words on stderr."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+
+RANDOM = np.random.default_rng(5)
+
+
+def cuop(*arguments, ranks=None, **options):
+    """Run the command; `ranks` starts that many processes under mpirun."""
+    command = [sys.executable, "-m", "cuop.cli.main", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "200"}
+    if ranks:
+        command = ["mpirun", "--oversubscribe", "-np", str(ranks), *command]
+        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=environment, **options
+    )
+
+
+def write(path, array):
+    np.save(path, array)
+    return path
+
+
+@pytest.fixture
+def grid(tmp_path):
+    return write(tmp_path / "grid.npy", RANDOM.normal(size=(23, 31)))
+
+
+def test_help_is_complete():
+    done = cuop("--help")
+    assert done.returncode == 0
+    for command in ("info", "demo", "run", "bench"):
+        assert command in done.stdout
+        page = cuop(command, "--help")
+        assert page.returncode == 0 and "--help" in page.stdout
+    run = cuop("run", "--help").stdout
+    for operation in "matmul fft fft2d sum mean conv2d stencil jacobi transpose".split():
+        assert operation in run
+    assert re.fullmatch(r"cuop \d+\.\d+\.\d+\n", cuop("--version").stdout)
+
+
+def test_info_says_what_is_there_and_why_not():
+    done = cuop("info", "--env")
+    assert done.returncode == 0, done.stderr
+    for part in ("processor", "BLAS", "FFTW", "oneDNN", "MPI", "CUDA driver", "CUOP_COMM_TIMEOUT"):
+        assert part in done.stdout
+    assert "\x1b[" not in done.stdout  # plain when not a terminal
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_every_operation(tmp_path, grid, ranks):
+    a = write(tmp_path / "a.npy", RANDOM.normal(size=(13, 31)))
+    b = write(tmp_path / "b.npy", RANDOM.normal(size=(31, 7)))
+    images = write(tmp_path / "i.npy", RANDOM.normal(size=(5, 2, 9, 8)))
+    weight = write(tmp_path / "w.npy", RANDOM.normal(size=(3, 2, 3, 3)))
+    rhs = write(tmp_path / "r.npy", RANDOM.normal(size=(23, 31)))
+    x, y, g, f = (np.load(p) for p in (a, b, grid, rhs))
+
+    def shifted(u):
+        p = np.pad(u, 1)
+        return p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
+
+    cases = [
+        (["matmul", a, b], x @ y),
+        (["fft", a], np.fft.fft(x)),
+        (["fft", a, "--axis", 0, "--norm", "ortho"], np.fft.fft(x, axis=0, norm="ortho")),
+        (["fft2d", grid], np.fft.fft2(g)),
+        (["sum", a], x.sum()),
+        (["sum", a, "--axis", 1, "--mode", "exact"], x.sum(axis=1)),
+        (["mean", a, "--axis", 0], x.mean(axis=0)),
+        (["transpose", a], x.T),
+        (["stencil", grid, "--iterations", 2], shifted(shifted(g) - 4 * g) - 4 * (shifted(g) - 4 * g)),
+        (["jacobi", grid, rhs, "--dx", 0.5], (shifted(g) - 0.25 * f) / 4),
+        (["conv2d", images, weight, "--padding", 1], conv2d(np.load(images), np.load(weight), 1)),
+    ]  # fmt: skip
+    for arguments, expected in cases:
+        done = cuop("run", *arguments, "-o", tmp_path / "out.npy", "--ranks", ranks)
+        assert done.returncode == 0, (arguments, done.stderr)
+        result = np.load(tmp_path / "out.npy")
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9, err_msg=str(arguments))
+        assert str(result.shape) in done.stdout
+
+
+def conv2d(images, weight, padding):
+    from scipy.signal import correlate
+
+    padded = np.pad(images, [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    return np.array([[correlate(x, w, "valid")[0] for w in weight] for x in padded])
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed")
+def test_under_mpirun(tmp_path, grid):
+    done = cuop("run", "fft2d", grid, "-o", tmp_path / "out.npy", ranks=3)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.fft.fft2(np.load(grid)), atol=1e-9)
+    assert done.stdout.count("out.npy") == 1  # one rank speaks
+    failed = cuop("run", "fft2d", tmp_path / "absent.npy", "-o", tmp_path / "x.npy", ranks=3)
+    assert failed.returncode != 0 and "absent.npy cannot be read" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    wrong = cuop("run", "sum", grid, "-o", tmp_path / "x.npy", "--ranks", 2, ranks=3)
+    assert wrong.returncode != 0 and "3 ranks" in wrong.stderr
+
+
+def test_usage_errors_exit_with_2(tmp_path, grid):
+    out = tmp_path / "o.npy"
+    for arguments, words in [
+        (["run", "matmul", grid, "-o", out], "takes 2 input files, not 1"),
+        (["run", "sum", grid, grid, "-o", out], "takes 1 input files, not 2"),
+        (["run", "nonsense", grid, "-o", out], "nonsense"),
+        (["run", "sum", grid], "output"),
+        (["run", "sum", grid, "-o", out, "--ranks", "0"], "--ranks"),
+        (["nonsense"], "nonsense"),
+    ]:
+        done = cuop(*arguments)
+        assert done.returncode == 2, arguments
+        assert words in done.stderr and "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+def test_failures_exit_with_1_and_one_line(tmp_path, grid):
+    out = tmp_path / "o.npy"
+    fortran = write(tmp_path / "f.npy", np.asfortranarray(np.ones((3, 4))))
+    line = write(tmp_path / "line.npy", np.ones(5))
+    for arguments, words in [
+        (["sum", tmp_path / "absent.npy", "-o", out], "cannot be read"),
+        (["sum", fortran, "-o", out], "Fortran-ordered"),
+        (["sum", grid, "-o", tmp_path / "no" / "o.npy"], "cannot be written"),
+        (["fft2d", line, "-o", out], "fft2d"),
+        (["matmul", grid, grid, "-o", out], "matmul"),
+        (["sum", grid, "-o", out, "--mode", "magic"], "magic"),
+        (["sum", grid, "-o", out, "--axis", "7"], "axis 7 is out of range"),
+    ]:
+        for ranks in (1, 3):
+            done = cuop("run", *arguments, "--ranks", ranks)
+            assert done.returncode == 1, (arguments, done.stderr)
+            assert words in done.stderr, done.stderr
+            assert done.stderr.startswith("cuop: error: ") and done.stderr.count("\n") == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["f.npy", "grid.npy", "line.npy"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    big = write(tmp_path / "big.npy", np.ones((512, 512)))
+    script = f"ulimit -f 1024; trap '' XFSZ; exec {sys.executable} -m cuop.cli.main run transpose {big} -o {tmp_path}/o.npy"  # noqa: E501
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "no room for" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["big.npy"]
+
+
+@pytest.mark.parametrize("ranks", ["threads", "mpirun"])
+def test_demo(tmp_path, ranks):
+    if ranks == "mpirun" and shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not installed")
+    report = tmp_path / "report.html"
+    choice = ["--ranks", 3] if ranks == "threads" else []
+    done = cuop("demo", "-o", report, *choice)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("holds") == 6 and "FAILED" not in done.stdout
+    page = report.read_text()
+    assert page.count("data:image/png;base64,") >= 12
+    assert page.count(">rank ") == (3 if choice else 4)
+    assert page.count('class="bar ') > 50
+    for link in re.findall(r'(?:src|href)="([^"]+)"', page):
+        assert link.startswith("data:")  # self-contained
+
+
+def test_demo_fails_when_a_check_does(tmp_path):
+    code = (
+        "import sys; import cuop\n"
+        "import numpy; real = numpy.fft.ifft2; numpy.fft.ifft2 = lambda a: real(a) + 1\n"
+        "from cuop.cli.main import main\n"
+        f"sys.argv = ['cuop', 'demo', '--ranks', '2', '-o', {str(tmp_path / 'r.html')!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stdout.count("FAILED") == 1 and "FAILED" in (tmp_path / "r.html").read_text()
+
+
+def test_demo_says_at_once_that_the_report_cannot_be_written(tmp_path):
+    done = cuop("demo", "--ranks", 2, "-o", tmp_path / "no" / "r.html")
+    assert done.returncode == 1 and "cannot be written" in done.stderr
