@@ -1,0 +1,1 @@
+"""Benchmarks against the peers that users would otherwise choose, measured in one run."""

@@ -1,0 +1,132 @@
+"""Interleaved timing: every contender runs in turn, so that a slow moment of the machine hits all."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+
+_LEAST_SECONDS = 0.02  # of one timed batch of calls
+_ROUNDS = 7
+
+
+@dataclass
+class Case:
+    """One line of the table.
+
+    `ours` and each of `peers` take the index of a buffer set and answer an array-like; `sets` is how
+    many sets they rotate through, so that nothing stays in cache that would not in real use.
+    `nbytes` and `flops` are what one call must move and compute at least; `exact` answers the
+    result for set 0 in double precision; `goals` maps a peer to the speed ratio to reach.
+    """
+
+    name: str
+    precision: str
+    ours: Callable[[int], object]
+    peers: dict[str, Callable[[int], object]]
+    goals: dict[str, float]
+    sets: int = 1
+    nbytes: int = 0
+    flops: float = 0.0
+    exact: Callable[[], np.ndarray] | None = None
+
+
+@dataclass
+class Row:
+    """What was measured: seconds a call, and ratios (peer's time over ours)."""
+
+    name: str
+    precision: str
+    seconds: float
+    peer: str
+    peer_seconds: float
+    goal: float
+    floor_seconds: float
+    error: float
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    kind: str = "S"  # one call from Python until its result is there
+
+    @property
+    def ratio(self) -> float:
+        """The peer's time over ours: above 1 we are faster."""
+        return self.peer_seconds / self.seconds
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the ratio reaches its goal."""
+        return self.ratio >= self.goal
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """What this machine can do at most: bytes and float32 operations a second."""
+
+    bandwidth: float
+    flops: float
+
+    def floor(self, case: Case) -> float:
+        """The least seconds that the machine allows for the case."""
+        return max(case.nbytes / self.bandwidth, case.flops / self.flops)
+
+
+def measure(case: Case, roofs: Roofs) -> list[Row]:
+    """One row for each peer of the case, all from the same interleaved rounds."""
+    contenders = {"cuop": case.ours, **case.peers}
+    calls = {name: _calibrate(function, case.sets) for name, function in contenders.items()}
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    order = list(contenders)
+    for turn in range(_ROUNDS):
+        for name in order[turn % len(order) :] + order[: turn % len(order)]:
+            samples[name].append(_time(contenders[name], calls[name], case.sets))
+    error = _error(case)
+    ours = median(samples["cuop"])
+    floor = roofs.floor(case)
+    return [
+        Row(
+            case.name,
+            case.precision,
+            ours,
+            peer,
+            median(samples[peer]),
+            goal,
+            floor,
+            error,
+            samples,
+        )
+        for peer, goal in case.goals.items()
+    ]
+
+
+def measure_roofs() -> Roofs:
+    """The bandwidth of a large copy and the rate of a float32 product, best of several."""
+    import cuop
+
+    source = cuop.ones(1 << 25)
+    target = cuop.empty(1 << 25)
+    copy = min(_time(lambda i: target.copy_from(source), 1, 1) for _ in range(7))
+    a = cuop.random((2048, 2048))
+    product = min(_time(lambda i: cuop.matmul(a, a), 1, 1) for _ in range(7))
+    return Roofs(2 * source.nbytes / copy, 2 * 2048.0**3 / product)
+
+
+def _calibrate(function: Callable[[int], object], sets: int) -> int:
+    """Calls a timed batch needs; warms caches and plans as well."""
+    for i in range(sets):
+        function(i)
+    return max(1, int(_LEAST_SECONDS / max(_time(function, 1, sets), 1e-9)))
+
+
+def _time(function: Callable[[int], object], calls: int, sets: int) -> float:
+    start = time.perf_counter()
+    for i in range(calls):
+        function(i % sets)
+    return (time.perf_counter() - start) / calls
+
+
+def _error(case: Case) -> float:
+    if case.exact is None:
+        return float("nan")
+    exact = case.exact()
+    scale = float(np.abs(exact).max()) or 1.0
+    return float(np.abs(np.asarray(case.ours(0)) - exact).max()) / scale
