@@ -261,3 +261,28 @@ def test_an_exception_on_one_rank_raises_on_all_and_names_it():
 
 def test_the_grid_is_as_square_as_it_can_be():
     assert [compute_2d_grid(p) for p in (1, 6, 7, 16)] == [(1, 1), (2, 3), (1, 7), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint64", "float16", "float32", "complex64", "complex128"]
+)
+def test_every_kind_of_element(dtype):
+    x = (np.abs(noise(12, 5, 7)) * 10).astype(dtype)
+    if dtype.startswith("complex"):
+        x = x * (1 - 2j)
+    wide = x.astype(np.complex128 if dtype.startswith("complex") else np.float64)
+    for mode in ["plain", "compensated", "exact"]:
+        result = rooted(3, reduction.distributed_sum, x, dim=0, mode=mode)
+        assert result.dtype == cuop.sum(x, 0).dtype
+        np.testing.assert_allclose(result, wide.sum(0), rtol=2e-3, atol=0.05)
+    mean = rooted(3, reduction.distributed_mean, x[:, ::2])
+    np.testing.assert_allclose(mean, wide[:, ::2].mean(), rtol=2e-3, atol=0.01)
+    swapped = rooted(3, matrix_ops.distributed_transpose, x)
+    np.testing.assert_array_equal(swapped, x.T)
+    np.testing.assert_array_equal(rooted(3, matrix_ops.distributed_add, x, x), x + x)
+    product = rooted(3, matrix_ops.distributed_matmul, x, x.T.copy(), strategy="k_split")
+    assert product.dtype == x.dtype
+    if dtype in ("bool", "int8", "uint64"):
+        np.testing.assert_array_equal(product, x @ x.T)
+    else:
+        np.testing.assert_allclose(product.astype(wide.dtype), wide @ wide.T, rtol=2e-3, atol=0.5)

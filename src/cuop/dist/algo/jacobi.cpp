@@ -1,5 +1,7 @@
+#include <iomanip>
+
 #include "cuop/core/text.h"
-#include "cuop/dist/algo/poisson_check.h"
+#include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/sweep.h"
 
@@ -55,8 +57,9 @@ Operation operation(const JacobiOptions& options, SolveInfo& info) {
     info = {};
     return execute_jacobi(made, inputs, options, info);
   };
-  return {cat("jacobi_2d dx ", options.dx, ", boundary ", static_cast<int>(options.boundary),
-              ", iterations ", options.iterations, ", tol ", options.tolerance),
+  return {cat(std::setprecision(17), "jacobi_2d dx ", options.dx, ", boundary ",
+              static_cast<int>(options.boundary), ", iterations ", options.iterations, ", tol ",
+              options.tolerance),
           {"grid", "rhs"},
           plan,
           execute};

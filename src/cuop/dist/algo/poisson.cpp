@@ -1,10 +1,11 @@
 #include <cmath>
 #include <complex>
+#include <iomanip>
 #include <numbers>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/algo/poisson_check.h"
+#include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/plan/pencil_plan.h"
 #include "cuop/ops/copy/copy.h"
@@ -134,7 +135,8 @@ Operation operation(const JacobiOptions& options, SolveInfo& info) {
     info = {};
     return execute_poisson(made, inputs, options, info);
   };
-  return {cat("poisson_2d dx ", options.dx, ", boundary ", static_cast<int>(options.boundary)),
+  return {cat(std::setprecision(17), "poisson_2d dx ", options.dx, ", boundary ",
+              static_cast<int>(options.boundary)),
           {"grid", "rhs"},
           plan,
           execute};

@@ -1,4 +1,4 @@
-// What Jacobi's method and the direct solver of the Poisson equation share.
+// Internal: what Jacobi's method and the direct solver of the Poisson equation share.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "cuop/dist/algo/poisson_check.h"
+#include "cuop/dist/algo/poisson_internal.h"
 
 #include <cmath>
 
