@@ -101,6 +101,9 @@ void late_to_a_call(Rank comm) {
   const double before = comm->timeout();
   comm->set_timeout(0.2);
   if (comm->rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  for (int i = 0; comm->rank() == 0 && comm->failure().empty() && i < 1000; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until they have given up
+  }
   EXPECT_THAT(error_of([&] { run_together(*comm, "first", nothing, nothing); }),
               HasSubstr("waited"));
   comm->set_timeout(20.0);

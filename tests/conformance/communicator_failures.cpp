@@ -15,8 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr double kShort = 0.15;  // seconds
-constexpr double kLong = 20.0;   // a deadline that no passing test reaches
+constexpr double kShort = 0.3;  // seconds
+constexpr double kLong = 20.0;  // a deadline that no passing test reaches
 
 /// A case's own deadline, undone at its end.
 class Timeout {
@@ -37,7 +37,7 @@ void sleep_for(double seconds) {
 
 /// Returns when the others have given up waiting, however long a busy machine takes for that.
 void come_too_late(Rank comm) {
-  sleep_for(2 * kShort);
+  sleep_for(1.5 * kShort);
   for (double waited = 0; comm->failure().empty() && waited < kLong; waited += 0.05) {
     sleep_for(0.05);
   }
@@ -67,9 +67,9 @@ void absent_from(Rank comm, const std::function<void()>& operation) {
     EXPECT_FALSE(comm->is_failure_reported());
   }
   const std::string error = error_of(operation);
-  EXPECT_THAT(error, HasSubstr("waited 0.15 s"));
-  EXPECT_THAT(error, testing::AnyOf(HasSubstr(cat("rank ", absent)),
-                                    HasSubstr(cat("not answering: ", absent))));
+  EXPECT_THAT(error, HasSubstr("waited 0.3 s"));
+  // Other ranks may be late too on a busy machine: "ranks 1, 3".
+  EXPECT_THAT(error, testing::ContainsRegex(cat("(rank |ranks |, )", absent)));
   recover_and_check(comm);
 }
 
@@ -103,7 +103,7 @@ void deadline_of_send(Rank comm) {
     if (comm->rank() != absent) comm->send(data.data(), 9'000'000, absent, 5);
     comm->barrier();
   });
-  EXPECT_THAT(error, HasSubstr("waited 0.15 s"));
+  EXPECT_THAT(error, HasSubstr("waited 0.3 s"));
   recover_and_check(comm);
 }
 
