@@ -1,7 +1,6 @@
 """Measuring: `benchmark` times an operator, `profile` writes what ran when."""
 
 import contextlib
-import statistics
 import time
 
 from cuop import _core
@@ -46,6 +45,8 @@ def benchmark(op, *tensors, num_runs=100, warmup_runs=10, **options):
             f"benchmark: num_runs is {num_runs} and warmup_runs {warmup_runs}; at least 1 run and "
             "no negative warm-up are needed"
         )
+    import statistics  # slow to import, and only needed here
+
     call, cost = _callable_of(op)
     for _ in range(warmup_runs):
         call(*tensors, **options)

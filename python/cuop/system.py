@@ -1,7 +1,6 @@
 """What this machine and this process have to offer."""
 
 import os
-import platform
 
 from cuop import _core
 from cuop.device import get_memory_info
@@ -15,6 +14,8 @@ def _gigabytes(count):
 
 def system_info():
     """The facts that `print_system_info` prints, as a dict of strings by title."""
+    import platform
+
     from cuop import __version__
 
     free, total = get_memory_info("cpu")

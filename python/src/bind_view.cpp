@@ -1,5 +1,7 @@
 #include "binders.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/output.h"
 
 namespace cuop::python {
 
@@ -7,6 +9,19 @@ void bind_view(nb::module_& m) {
   m.def(
       "reshape", [](Arg<Tensor> x, Arg<Shape> shape) { return reshape(x, shape); }, "x"_a,
       "shape"_a, "Row-major order under a new shape; a view when strides allow it.");
+  m.def(
+      "flatten",
+      [](Arg<Tensor> x, int64_t start, int64_t end, std::optional<Tensor> out) {
+        const Tensor flat = flatten(*x, start, end);
+        if (!out) return flat;
+        copy_into(prepare_output("flatten", &*out, flat.shape(), flat.dtype(), flat.device()),
+                  flat);
+        return *out;
+      },
+      "x"_a, "start_dim"_a = 0, "end_dim"_a = -1, nb::kw_only(), "out"_a = nb::none(), Released(),
+      "The axes from start_dim to end_dim merged into one; a view when strides allow it. With "
+      "`out` "
+      "a copy there, which may be x's own memory.");
   m.def(
       "permute_dims", [](Arg<Tensor> x, Arg<Axes> axes) { return permute(*x, axes->values); },
       "x"_a, "axes"_a, "View with the axes in another order.");

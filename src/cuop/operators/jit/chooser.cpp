@@ -102,17 +102,20 @@ void store(const ChoiceRequest& request, const std::string& key, Remembered choi
   remember(key, choice);
 }
 
-Kernel make(const ChoiceRequest& request, const std::string& key) {
-  if (!request.is_measured || request.candidates.size() < 2) return request.candidates.front();
+Measured make(const ChoiceRequest& request) {
+  if (!request.is_measured || request.candidates.size() < 2)
+    return {request.candidates.front(), ""};
   const MakerScope scope(request.most_makers);
-  const Measured measured = fastest_kernel(*request.task, request.candidates, request.measuring);
-  log(LogLevel::kDebug, "jit: ", key, "\n", measured.text, "chosen: ", name(measured.kernel));
+  return fastest_kernel(*request.task, request.candidates, request.measuring);
+}
+
+void write_log(const ChoiceRequest& request, const std::string& key, const Measured& measured) {
+  if (measured.text.empty()) return;
+  const std::string text = cat(key, "\n", measured.text, "chosen: ", name(measured.kernel), "\n");
+  log(LogLevel::kDebug, "jit: ", text);
   if (request.keeps_log && request.store != nullptr) {
-    std::ofstream(request.store->path(key) + ".log", std::ios::app)
-        << key << "\n"
-        << measured.text << "chosen: " << name(measured.kernel) << "\n";
+    std::ofstream(request.store->path(key) + ".log", std::ios::app) << text;
   }
-  return measured.kernel;
 }
 
 }  // namespace
@@ -135,13 +138,14 @@ ChosenKernel choose_kernel(const ChoiceRequest& request) {
       return {kernel, Source::kDisk, choice->made_in_ms, elapsed_ms()};
     }
   }
-  const Kernel kernel = make(request, key);
-  const Remembered made{kernel, elapsed_ms(), ""};
+  const Measured measured = make(request);
+  const Remembered made{measured.kernel, elapsed_ms(), ""};
   if (request.is_cached) {
     remember(key, made);
     store(request, key, made);
   }
-  return {kernel, Source::kMade, made.made_in_ms, elapsed_ms()};
+  write_log(request, key, measured);
+  return {made.kernel, Source::kMade, made.made_in_ms, elapsed_ms()};
 }
 
 int64_t forget_choices() {

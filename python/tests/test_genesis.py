@@ -1,0 +1,104 @@
+"""The genesis package: cuOP under the documented names, on the CPU unless asked otherwise."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cuop
+import genesis
+
+without_cuda = pytest.mark.skipif(cuop.device_count("cuda") > 0, reason="there is a usable GPU")
+
+
+def test_python_numbers_become_float32_and_arrays_keep_their_dtype():
+    assert genesis.tensor([1, 2, 3]).dtype == "float32"
+    assert genesis.tensor([[1.5], [2]]).dtype == "float32"
+    assert genesis.tensor(3).dtype == "float32"
+    assert genesis.tensor([True, False]).dtype == "bool"
+    assert genesis.tensor([1, 2], dtype="int64").dtype == "int64"
+    assert genesis.tensor(np.arange(3)).dtype == "int64"
+    assert genesis.tensor(cuop.zeros(3, "float64")).dtype == "float64"
+
+
+def test_tensors_are_made_on_the_cpu_and_are_those_of_cuop():
+    x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert isinstance(x, cuop.Tensor) and x.device == "cpu" == genesis.device("cpu")
+    assert genesis.zeros((2,)).device == genesis.ones(2).device == "cpu"
+    assert genesis.tensor(x, device=genesis.device("cpu")).tolist() == x.tolist()
+    for make in (genesis.zeros, genesis.full, genesis.random):
+        assert "On the CPU" in make.__doc__
+
+
+def test_the_functions_are_those_of_cuop():
+    x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert genesis.matmul(x, x).tolist() == [[7.0, 10.0], [15.0, 22.0]]
+    for name in (
+        "add subtract multiply divide exp log sqrt tanh sigmoid relu gelu abs maximum where sum "
+        "mean max min prod argmax var std softmax log_softmax layer_norm cumsum reshape transpose"
+    ).split():
+        assert getattr(genesis, name) is getattr(cuop, name)
+    np.testing.assert_allclose(np.asarray(genesis.softmax(x).sum(axis=-1)), [1, 1], rtol=1e-6)
+    assert ((x + 1) * 2).sum().item() == 28
+
+
+def test_devices_may_be_named_without_touching_them():
+    assert str(genesis.device("cuda:0")) == str(genesis.device("cuda")) == "cuda:0"
+    assert genesis.cuda.device_count() == cuop.device_count("cuda")
+    assert genesis.cuda.is_available() == (genesis.cuda.device_count() > 0)
+    genesis.cuda.enable_lazy_init(True)
+
+
+@without_cuda
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: genesis.tensor([1.0], device="cuda"),
+        lambda: genesis.zeros(3, device=genesis.device("cuda:0")),
+        lambda: genesis.tensor([1.0]).to("cuda"),
+        lambda: genesis.cuda.current_device(),
+        lambda: genesis.cuda.set_device(0),
+        lambda: genesis.cuda.set_device("cuda:0"),
+        lambda: genesis.cuda.synchronize(),
+        lambda: genesis.cuda.empty_cache(),
+        lambda: genesis.cuda.memory_allocated(),
+        lambda: genesis.cuda.memory_reserved(),
+        lambda: genesis.cuda.max_memory_allocated(),
+        lambda: genesis.cuda.memory_stats(),
+        lambda: genesis.cuda.get_memory_stats(),
+        lambda: genesis.cuda.reset_peak_memory_stats(),
+        lambda: genesis.cuda.memory_summary(),
+        lambda: genesis.cuda.enable_lazy_init(False),
+    ],
+)
+def test_the_first_use_of_an_absent_gpu_says_what_is_missing_and_how_to_use_the_cpu(use):
+    with pytest.raises(cuop.DeviceError, match=r"driver.*use device 'cpu'.*CUOP_DEVICE=cpu"):
+        use()
+
+
+def test_the_cpu_is_no_gpu():
+    with pytest.raises(cuop.DeviceError, match="cpu is not a GPU; use 'cuda' or 'cuda:N'"):
+        genesis.cuda.synchronize("cpu")
+
+
+def test_clearing_the_kernel_cache_forgets_choices(tmp_path):
+    before = cuop.get_global_jit_config()
+    try:
+        cuop.set_global_jit_config(cuop.GlobalJITConfig(cache_dir=str(tmp_path / "none")))
+        cuop.JITReluFloat().forward([1.0, 2.0], cuop.zeros(2))
+        assert genesis.cuda.clear_kernel_cache() >= 1
+        assert genesis.cuda.clear_kernel_cache() == 0
+    finally:
+        cuop.set_global_jit_config(before)
+
+
+def test_importing_loads_neither_cuda_nor_heavy_modules():
+    script = (
+        "import sys, genesis\n"
+        "heavy = {'scipy', 'matplotlib', 'rich', 'typer', 'jinja2', 'asyncio', 'statistics'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+        "print('libcuda' in open('/proc/self/maps').read())\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n")[:2] == ["[]", "False"]

@@ -1,0 +1,385 @@
+"""JIT wrappers: every kernel gives the operator's result; choices are cached and counted truly."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import cuop
+
+kinds = pytest.mark.parametrize("kind, dtype", [("Float", np.float32), ("Double", np.float64)])
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path):
+    """Each test has its own cache directory, an empty memory and leaves the defaults behind."""
+    before = cuop.get_global_jit_config()
+    cuop.set_global_jit_config(cuop.GlobalJITConfig(cache_dir=str(tmp_path / "cache")))
+    cuop.clear_kernel_cache()
+    yield
+    cuop.set_global_jit_config(before)
+
+
+def numbers(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def with_weight(op, *weights):
+    for setter, value in weights:
+        getattr(op, setter)(value)
+    return op
+
+
+def case(name, prefix, kind):
+    """An operator with its weights, the inputs of a call and the shape of its output."""
+    make = getattr(cuop, prefix + name + kind)
+    if name == "Gemm":
+        op = with_weight(make(True, False, 2.0, 0.5), ("set_weight", numbers(1, 33, 21)))
+        return op, [numbers(2, 33, 17)], (17, 21)
+    if name == "Gemv":
+        return with_weight(make(True), ("set_weight", numbers(1, 33, 21))), [numbers(2, 33)], (21,)
+    if name == "MatMul":
+        return make(False, True), [numbers(1, 3, 17, 33), numbers(2, 21, 33)], (3, 17, 21)
+    if name in ("Relu", "Softmax"):
+        return make(), [numbers(1, 19, 45)], (19, 45)
+    if name == "BatchNorm":
+        op = with_weight(make(), ("set_gamma", numbers(1, 5)), ("set_beta", numbers(2, 5)))
+        return op, [numbers(3, 4, 5, 6)], (4, 5, 6)
+    if name == "LayerNorm":
+        op = with_weight(make(), ("set_gamma", numbers(1, 30)))
+        return op, [numbers(3, 7, 30)], (7, 30)
+    op = with_weight(make(2, 3, 3, 3, pad_h=1), ("set_weight", numbers(1, 3, 2, 3, 3)))
+    return op, [numbers(2, 2, 2, 9, 8)], (2, 3, 9, 6)
+
+
+NAMES = ["Gemm", "Gemv", "MatMul", "Relu", "Softmax", "BatchNorm", "LayerNorm", "Convolution2D"]
+names = pytest.mark.parametrize("name", NAMES)
+
+
+@names
+@kinds
+@pytest.mark.parametrize("kernel_type", ["auto", "simple", "tiled", "off"])
+def test_every_kernel_gives_the_operators_result(name, kind, dtype, kernel_type):
+    op, inputs, shape = case(name, "", kind)
+    jit, _, _ = case(name, "JIT", kind)
+    if kernel_type == "off":
+        jit.enable_jit(False)
+    else:
+        jit.set_jit_config(cuop.JITConfig(kernel_type=kernel_type))
+    expected = op.forward(*inputs, cuop.ones(shape, dtype))
+    y = cuop.ones(shape, dtype)
+    assert jit.forward(*inputs, y) is y
+    tolerance = 2e-5 if kind == "Float" else 1e-13
+    np.testing.assert_allclose(np.asarray(y), np.asarray(expected), rtol=0, atol=50 * tolerance)
+    profile = jit.get_performance_profile()
+    if kernel_type in ("simple", "tiled"):
+        assert profile.kernel_type == kernel_type
+    assert jit.name == f"JIT{name}{kind}"
+
+
+@names
+def test_the_kernel_that_was_asked_for_runs(name):
+    jit, inputs, shape = case(name, "JIT", "Float")
+    results = {}
+    for kernel_type in ("simple", "tiled"):
+        jit.set_jit_config(cuop.JITConfig(kernel_type=kernel_type))
+        jit.forward(*inputs, cuop.ones(shape))
+        results[kernel_type] = jit.get_performance_profile().kernel_type
+    assert results == {"simple": "simple", "tiled": "tiled"}
+
+
+@names
+def test_choices_are_remembered_and_counted(name):
+    jit, inputs, shape = case(name, "JIT", "Float")
+    for _ in range(3):
+        jit.forward(*inputs, cuop.ones(shape))
+    statistics = jit.get_statistics()
+    assert (statistics.compilations, statistics.cache_misses, statistics.cache_hits) == (1, 1, 2)
+    assert statistics.compilation_time_ms > 0
+    assert statistics.time_saved_ms == pytest.approx(2 * statistics.compilation_time_ms, rel=0.5)
+    assert dict(statistics)["persistent_cache_hits"] == 0
+
+
+def test_the_profile_is_filled_in():
+    jit, inputs, shape = case("Gemm", "JIT", "Float")
+    assert jit.get_performance_profile().kernel_type == ""
+    jit.forward(*inputs, cuop.ones(shape))
+    profile = jit.get_performance_profile()
+    assert profile.execution_time >= profile.kernel_time_ms > 0
+    assert profile.execution_time == pytest.approx(
+        profile.kernel_time_ms + profile.launch_overhead_ms
+    )
+    flops = 2 * 17 * 21 * 33
+    assert profile.gflops == pytest.approx(flops / profile.kernel_time_ms / 1e6)
+    moved = 4 * (17 * 33 + 33 * 21 + 2 * 17 * 21)
+    assert profile.bandwidth_gb_s == pytest.approx(moved / profile.kernel_time_ms / 1e6)
+    assert profile.compilation_time_ms > 0
+    assert profile.percent_of_roof > 0
+    assert profile.used_tensor_core is False
+    assert profile["gflops"] == profile.gflops and set(dict(profile)) == set(profile.keys())
+    with pytest.raises(KeyError):
+        profile["speed"]
+
+
+def test_warmup_chooses_and_leaves_the_output_alone():
+    jit, inputs, shape = case("Softmax", "JIT", "Float")
+    jit.warmup()
+    assert jit.get_statistics().compilations == 0
+    y = cuop.full(shape, 7.0)
+    jit.warmup(*inputs, y)
+    assert np.all(np.asarray(y) == 7)
+    assert jit.get_statistics().compilations == 1
+    jit.forward(*inputs, y)
+    assert jit.get_statistics().cache_hits == 1
+
+
+def test_measuring_leaves_inputs_and_running_statistics_alone():
+    jit = cuop.JITGemmFloat(beta=1.0)
+    jit.set_weight(np.eye(4))
+    c = cuop.ones((4, 4))
+    jit.forward(np.ones((4, 4)), c)
+    assert c.tolist() == [[2.0] * 4] * 4  # accumulated once, however often it was measured
+    norm = cuop.JITBatchNormFloat(momentum=0.5)
+    norm.train(True)
+    x = cuop.tensor([[1.0], [3.0]])
+    norm.forward(x, cuop.zeros((2, 1)))
+    assert norm.get_running_mean().tolist() == [1.0]
+    relu = cuop.JITReluFloat()
+    t = cuop.tensor([-1.0, 2.0])
+    assert relu.forward(t, t).tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("tile", [1, 7, 32, 200])
+@pytest.mark.parametrize("name", ["Gemm", "Gemv", "MatMul"])
+def test_products_take_any_tile(name, tile):
+    op, inputs, shape = case(name, "", "Double")
+    jit, _, _ = case(name, "JIT", "Double")
+    jit.set_jit_config(cuop.JITConfig(kernel_type="tiled", tile_size=tile))
+    y = jit.forward(*inputs, cuop.ones(shape, "float64"))
+    expected = op.forward(*inputs, cuop.ones(shape, "float64"))
+    np.testing.assert_allclose(np.asarray(y), np.asarray(expected), atol=1e-12)
+    assert jit.get_performance_profile().kernel_type == f"tiled/{tile}"
+
+
+def test_default_configurations():
+    config = cuop.get_default_jit_config()
+    assert dict(config) == {
+        "enable_jit": True, "kernel_type": "auto", "tile_size": 0, "block_size": 0,
+        "num_stages": 0, "optimization_level": "auto", "enable_tensor_core": True,
+        "enable_tma": False, "max_registers": 0, "enable_shared_memory_opt": True,
+        "enable_loop_unroll": True, "enable_memory_coalescing": True,
+    }  # fmt: skip
+    whole = dict(cuop.get_default_global_jit_config())
+    assert os.path.basename(whole.pop("cache_dir")) == "cuop" or "CUOP_CACHE_DIR" in os.environ
+    assert whole == {
+        "enable_jit": True, "enable_auto_tuning": True, "enable_caching": True,
+        "max_cache_size": 2**30, "compilation_timeout": 30.0, "max_compilation_threads": 4,
+        "enable_debug": False,
+    }  # fmt: skip
+    with pytest.raises(AttributeError):
+        config.tilesize = 3
+    with pytest.raises(AttributeError):
+        cuop.JITConfig(tilesize=3)
+
+
+@pytest.mark.parametrize(
+    "fields, reason",
+    [
+        ({"kernel_type": "tensor_core"}, "needs a GPU with tensor cores"),
+        ({"enable_tma": True}, "enable_tma needs a GPU"),
+        ({"block_size": 128}, "block_size counts the threads of a GPU block"),
+        ({"num_stages": 2}, "num_stages counts the stages"),
+        ({"max_registers": 64}, "max_registers is an option of the GPU's compiler"),
+        ({"tile_size": 64, "max_registers": 32}, "64-wide tile on 256 threads needs about 40 reg"),
+        ({"enable_shared_memory_opt": False}, "no shared memory to leave unused"),
+        ({"enable_loop_unroll": False}, "compiled ahead of time"),
+        ({"enable_memory_coalescing": False}, "coalescing is a GPU's way"),
+        ({"optimization_level": "O4"}, "'O4' is unknown; known are O0, O1"),
+        ({"optimization_level": "O0", "kernel_type": "tiled"}, "'O0' is the simple kernel"),
+        ({"kernel_type": "simple", "tile_size": 8}, "'simple' has no tiles"),
+        ({"tile_size": -1}, "tile_size is -1, allowed is 0"),
+        ({"tile_size": 5000}, "tile_size is 5000, allowed is 0"),
+    ],
+)
+def test_what_cannot_be_met_is_refused_with_the_reason(fields, reason):
+    jit = cuop.JITGemmFloat()
+    with pytest.raises(cuop.CompilationError, match=f"JITGemmFloat: .*{reason}") as error:
+        jit.set_jit_config(cuop.JITConfig(**fields))
+    assert dict(jit.get_jit_config()) == dict(cuop.JITConfig())  # nothing of it was taken over
+    assert jit.get_last_error() == str(error.value)
+
+
+def test_more_refusals():
+    with pytest.raises(cuop.CompilationError, match="JITSoftmaxFloat: .*kernels have no tiles"):
+        cuop.JITSoftmaxFloat().set_jit_config(cuop.JITConfig(tile_size=16))
+    with pytest.raises(cuop.ExecutionError, match="kernel_type: 'fast' is unknown; known are auto"):
+        cuop.JITConfig(kernel_type="fast")
+    for field, value in [
+        ("max_cache_size", -1),
+        ("compilation_timeout", 0.0),
+        ("max_compilation_threads", 0),
+        ("cache_dir", ""),
+    ]:
+        with pytest.raises(cuop.CompilationError, match=f"set_global_jit_config: {field} is"):
+            cuop.set_global_jit_config(cuop.GlobalJITConfig(**{field: value}))
+    cuop.JITGemmFloat().set_jit_config(cuop.JITConfig(enable_tensor_core=False))
+
+
+@pytest.mark.parametrize("level, kernel", [("O0", "simple"), ("O1", "tiled"), ("fast", "tiled")])
+def test_levels_that_do_not_measure(level, kernel, tmp_path):
+    jit, inputs, shape = case("Gemm", "JIT", "Float")
+    jit.enable_persistent_cache(True)
+    jit.set_persistent_cache_directory(str(tmp_path / "levels"))
+    jit.set_jit_config(cuop.JITConfig(optimization_level=level))
+    jit.forward(*inputs, cuop.ones(shape))
+    assert jit.get_performance_profile().kernel_type == kernel
+    assert not (tmp_path / "levels").exists()  # nothing was measured, nothing is worth keeping
+
+
+def test_auto_tuning_may_be_switched_off_but_best_measures_all_the_same(tmp_path):
+    config = cuop.get_global_jit_config()
+    config.enable_auto_tuning = False
+    cuop.set_global_jit_config(config)
+    for level, is_kept in [("auto", False), ("best", True)]:
+        jit, inputs, shape = case("Gemm", "JIT", "Float")
+        jit.enable_persistent_cache(True)
+        jit.set_persistent_cache_directory(str(tmp_path / level))
+        jit.set_jit_config(cuop.JITConfig(optimization_level=level))
+        jit.forward(*inputs, cuop.ones(shape))
+        assert (tmp_path / level).exists() == is_kept
+
+
+def test_caching_and_jit_may_be_switched_off_for_all():
+    config = cuop.get_global_jit_config()
+    config.enable_caching = False
+    cuop.set_global_jit_config(config)
+    jit, inputs, shape = case("Relu", "JIT", "Float")
+    jit.forward(*inputs, cuop.ones(shape))
+    jit.forward(*inputs, cuop.ones(shape))
+    assert (jit.get_statistics().compilations, jit.get_statistics().cache_hits) == (2, 0)
+    config.enable_jit = False
+    cuop.set_global_jit_config(config)
+    jit.forward(*inputs, cuop.ones(shape))
+    assert jit.get_statistics().compilations == 2
+
+
+def persistent(tmp_path):
+    jit, inputs, shape = case("Gemm", "JIT", "Float")
+    jit.enable_persistent_cache(True)
+    jit.set_persistent_cache_directory(str(tmp_path))
+    jit.forward(*inputs, cuop.ones(shape))
+    return jit.get_statistics()
+
+
+def test_choices_are_kept_on_disk(tmp_path):
+    directory = tmp_path / "kept"
+    assert persistent(directory).compilations == 1
+    assert [name.endswith(".choice.json") for name in os.listdir(directory)] == [True]
+    assert os.stat(directory).st_mode & 0o077 == 0
+    cuop.clear_kernel_cache()  # what the process remembers; the files are elsewhere
+    statistics = persistent(directory)
+    assert (statistics.compilations, statistics.persistent_cache_hits) == (0, 1)
+    assert statistics.time_saved_ms > 0
+
+
+def test_a_choice_made_in_memory_is_kept_when_a_wrapper_asks(tmp_path):
+    jit, inputs, shape = case("Gemm", "JIT", "Float")
+    jit.forward(*inputs, cuop.ones(shape))
+    assert persistent(tmp_path / "later").cache_hits == 1
+    assert len(os.listdir(tmp_path / "later")) == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
+def test_damaged_files_are_ignored_counted_and_replaced(tmp_path, damage):
+    directory = tmp_path / "damaged"
+    persistent(directory)
+    (path,) = directory.iterdir()
+    text = path.read_text()
+    changed = {
+        "cut": text[: len(text) // 2],
+        "flip": text.replace("tiled", "tiles", 1),
+        "empty": "",
+        "other": text.replace("GemmFloat", "GemvFloat"),
+    }
+    path.write_text(changed[damage])
+    cuop.clear_kernel_cache()
+    statistics = persistent(directory)
+    assert (statistics.compilations, statistics.damaged_entries) == (1, 1)
+    assert path.read_text().startswith('{"schema":1,"key":"JITGemmFloat')
+    cuop.clear_kernel_cache()
+    assert persistent(directory).persistent_cache_hits == 1
+
+
+def test_a_directory_that_others_can_write_to_is_refused(tmp_path):
+    directory = tmp_path / "open"
+    directory.mkdir()
+    directory.chmod(0o777)
+    with pytest.raises(cuop.ExecutionError, match="can be written by other users"):
+        cuop.JITGemmFloat().set_persistent_cache_directory(str(directory))
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(cuop.ExecutionError, match="is not a directory"):
+        cuop.JITGemmFloat().set_persistent_cache_directory(str(file))
+
+
+def test_the_cache_keeps_to_its_size(tmp_path):
+    directory = tmp_path / "small"
+    config = cuop.get_global_jit_config()
+    config.max_cache_size = 700  # two or three entries
+    cuop.set_global_jit_config(config)
+    relu = cuop.JITReluFloat()
+    relu.enable_persistent_cache(True)
+    relu.set_persistent_cache_directory(str(directory))
+    for size in range(2, 12):
+        relu.forward(np.ones(size), cuop.zeros(size))
+    sizes = [path.stat().st_size for path in directory.iterdir()]
+    assert 0 < sum(sizes) <= 700
+
+
+def test_the_next_process_finds_the_choice(tmp_path):
+    directory = str(tmp_path / "shared")
+    script = (
+        "import sys, numpy as np, cuop\n"
+        "relu = cuop.JITReluFloat(); relu.enable_persistent_cache(True)\n"
+        "relu.set_persistent_cache_directory(sys.argv[1])\n"
+        "relu.forward(np.ones(1000), cuop.zeros(1000))\n"
+        "print(relu.get_statistics().persistent_cache_hits)\n"
+    )
+    run = [sys.executable, "-c", script, directory]
+    hits = [subprocess.run(run, capture_output=True, text=True, check=True) for _ in range(2)]
+    assert [result.stdout.strip() for result in hits] == ["0", "1"]
+
+
+def test_debug_mode_keeps_a_log_and_checks_results(tmp_path):
+    config = cuop.get_global_jit_config()
+    config.enable_debug = True
+    cuop.set_global_jit_config(config)
+    persistent(tmp_path / "debug")
+    (log,) = [path for path in (tmp_path / "debug").iterdir() if path.suffix == ".log"]
+    text = log.read_text()
+    assert "JITGemmFloat" in text and "simple: " in text and "chosen: " in text
+
+
+def test_a_wrapper_may_be_used_by_several_threads_at_once():
+    jit, inputs, shape = case("Gemm", "JIT", "Float")
+    op, _, _ = case("Gemm", "", "Float")
+    expected = np.asarray(op.forward(*inputs, cuop.ones(shape)))
+    failures = []
+
+    def work():
+        for _ in range(20):
+            y = np.asarray(jit.forward(*inputs, cuop.ones(shape)))
+            if not np.allclose(y, expected, atol=1e-3):
+                failures.append(y)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    statistics = jit.get_statistics()
+    assert statistics.cache_hits + statistics.cache_misses == 80

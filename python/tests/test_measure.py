@@ -1,0 +1,162 @@
+"""benchmark, profile, system information, and the names that the documentation promises."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import cuop
+
+
+def test_benchmark_has_every_field():
+    gemm = cuop.GemmFloat()
+    gemm.set_weight(np.ones((8, 8)))
+    a, c = cuop.ones((8, 8)), cuop.zeros((8, 8))
+    result = cuop.benchmark(gemm, a, c, num_runs=5, warmup_runs=1)
+    assert c.tolist() == [[8.0] * 8] * 8
+    assert (result["num_runs"], result["warmup_runs"]) == (5, 1)
+    assert 0 < result["min_time_ms"] <= result["median_time_ms"] <= result["max_time_ms"]
+    assert result["min_time_ms"] <= result["mean_time_ms"] <= result["max_time_ms"]
+    assert result["std_time_ms"] >= 0 and result["gpu_time_ms"] is None
+    assert result["gflops"] == pytest.approx(2 * 8**3 / result["median_time_ms"] / 1e6)
+    assert result["bandwidth_gb_s"] == pytest.approx(3 * 256 / result["median_time_ms"] / 1e6)
+    assert result["percent_of_roof"] > 0
+
+
+def test_benchmark_counts_its_calls_and_takes_functions():
+    calls = []
+    result = cuop.benchmark(lambda x, scale: calls.append(x), 3, scale=2, num_runs=4, warmup_runs=2)
+    assert calls == [3] * 6
+    assert "gflops" not in result
+    assert cuop.benchmark(cuop.DotDouble(), [1.0], [2.0], num_runs=1)["gflops"] > 0
+    softmax = cuop.benchmark(
+        cuop.SoftmaxFloat(), cuop.ones((2, 3)), cuop.zeros((2, 3)), axis=0, num_runs=1
+    )
+    assert softmax["percent_of_roof"] > 0
+
+
+def test_benchmark_refuses_what_it_cannot_time():
+    with pytest.raises(cuop.ExecutionError, match="num_runs is 0"):
+        cuop.benchmark(cuop.ReluFloat(), num_runs=0)
+    with pytest.raises(cuop.ExecutionError, match="warmup_runs -1"):
+        cuop.benchmark(cuop.ReluFloat(), warmup_runs=-1)
+    with pytest.raises(cuop.ExecutionError, match="neither an operator nor a function"):
+        cuop.benchmark(3)
+    with pytest.raises(cuop.ExecutionError, match="call set_weight first"):
+        cuop.benchmark(cuop.GemmFloat(), cuop.ones((1, 1)), cuop.ones((1, 1)))
+
+
+def test_profile_writes_a_chrome_trace(tmp_path):
+    path = tmp_path / "trace.json"
+    with cuop.profile(path) as recording:
+        cuop.matmul(cuop.ones((4, 5)), cuop.ones((5, 6)))
+        cuop.softmax(cuop.ones((4, 5)))
+    names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
+    assert {"matmul", "softmax"} <= set(names)
+    (matmul,) = [event for event in recording.events if event["name"] == "matmul"]
+    assert matmul["flops"] == 2 * 4 * 5 * 6 and matmul["time_ms"] >= 0
+    assert "softmax" in recording.summary() and "calls" in recording.summary()
+    with cuop.profile() as empty:
+        pass
+    assert empty.events == []
+
+
+def test_profile_ends_with_its_block_and_does_not_nest(tmp_path):
+    with pytest.raises(ValueError), cuop.profile(tmp_path / "t.json"):
+        raise ValueError
+    assert (tmp_path / "t.json").exists()
+    with cuop.profile(), pytest.raises(cuop.ExecutionError, match="another profile"):
+        with cuop.profile():
+            pass
+    with cuop.profile() as recording:
+        pass
+    cuop.matmul(cuop.ones((1, 1)), cuop.ones((1, 1)))
+    assert recording.events == []
+
+
+def test_system_info_names_what_there_is_and_what_is_missing(capsys):
+    cuop.print_system_info()
+    text = capsys.readouterr().out
+    for title in ("cuOP", "CPU", "instruction set", "memory", "BLAS", "current device"):
+        assert title in text
+    assert cuop.__version__ in text
+    if cuop.device_count("cuda") == 0:
+        assert cuop.system_info()["why no GPU"] == cuop.cuda_absence_reason()
+
+
+def test_the_roof_is_that_of_a_machine():
+    for dtype in ("float32", "float64"):
+        flops, moved = cuop.measured_roof(dtype)
+        assert math.isfinite(flops) and flops >= 0
+        assert moved > 1e8
+
+
+def test_tensors_named_after_their_dtype_are_zeros():
+    for make, dtype in [(cuop.TensorFloat, "float32"), (cuop.TensorDouble, "float64")]:
+        for shape in [(2, 3), [2, 3], 6, ()]:
+            t = make(shape)
+            assert t.dtype == dtype and np.all(np.asarray(t) == 0)
+        assert make((2, 3)).shape == (2, 3)
+    with pytest.raises(cuop.ShapeError):
+        cuop.TensorFloat((-1,))
+
+
+DOCUMENTED = """
+    tensor TensorFloat TensorDouble zeros ones empty full eye arange random manual_seed linspace
+    logspace meshgrid from_dlpack matmul softmax relu layer_norm batch_norm conv2d max_pool2d
+    avg_pool2d flatten dot axpy trsm symm gemv scal global_max_pool global_avg_pool batch_matmul
+    JITConfig GlobalJITConfig get_default_jit_config get_default_global_jit_config
+    set_global_jit_config get_device_count get_device set_device synchronize get_memory_info
+    empty_cache memory_context print_system_info benchmark profile Uplo Side Trans Diag Error
+    MemoryError ExecutionError CompilationError ShapeError DTypeError DeviceError
+    CommunicationError fused fuse explain
+""".split()
+CLASSES = """
+    Scal Axpy Copy Dot Gemm Gemv Symm Trsm Relu Softmax BatchNorm LayerNorm Convolution2D MatMul
+    BatchMatMul MaxPool2D AveragePool2D GlobalMaxPool2D GlobalAveragePool2D Flatten View JITGemm
+    JITGemv JITRelu JITSoftmax JITBatchNorm JITLayerNorm JITConvolution2D JITMatMul
+""".split()
+
+
+@pytest.mark.parametrize("name", DOCUMENTED + [c + t for c in CLASSES for t in ("Float", "Double")])
+def test_every_documented_name_is_there_and_documented(name):
+    assert getattr(cuop, name).__doc__
+
+
+@pytest.mark.parametrize("name", [c + t for c in CLASSES for t in ("Float", "Double")])
+def test_operators_have_the_common_methods(name):
+    assert callable(getattr(cuop, name).forward)
+    assert callable(getattr(cuop, name).get_last_error)
+    if name.startswith("JIT"):
+        for method in (
+            "enable_jit enable_persistent_cache set_persistent_cache_directory set_jit_config "
+            "get_performance_profile warmup get_statistics"
+        ).split():
+            assert callable(getattr(getattr(cuop, name), method))
+
+
+OUT = {
+    "matmul": lambda out: cuop.matmul([[1.0, 2.0]], [[3.0], [4.0]], out=out),
+    "softmax": lambda out: cuop.softmax([[1.0]], out=out),
+    "relu": lambda out: cuop.relu([[1.0]], out=out),
+    "layer_norm": lambda out: cuop.layer_norm([[1.0]], [1.0], out=out),
+    "batch_norm": lambda out: cuop.batch_norm([[1.0]], out=out),
+    "conv2d": lambda out: cuop.conv2d([[[[2.0]]]], [[[[3.0]]]], out=out),
+    "max_pool2d": lambda out: cuop.max_pool2d([[[[2.0]]]], 1, out=out),
+    "avg_pool2d": lambda out: cuop.avg_pool2d([[[[2.0]]]], 1, out=out),
+    "flatten": lambda out: cuop.flatten([[1.0]], out=out),
+    "axpy": lambda out: cuop.axpy(2.0, [1.0], [1.0], out=out),
+    "trsm": lambda out: cuop.trsm([[2.0]], [[4.0]], out=out),
+    "symm": lambda out: cuop.symm([[2.0]], [[4.0]], out=out),
+    "gemv": lambda out: cuop.gemv([[2.0]], [4.0], out=out),
+    "scal": lambda out: cuop.scal(2.0, [4.0], out=out),
+}
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_functional_forms_take_out(name):
+    expected = OUT[name](None)
+    out = cuop.full(expected.shape, -1.0)
+    OUT[name](out)
+    assert out.tolist() == expected.tolist()
