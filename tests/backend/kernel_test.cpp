@@ -1,0 +1,53 @@
+#include "cuop/backend/kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/slot.h"
+
+namespace cuop::backend {
+namespace {
+
+TEST(Kernel, NamesGoBothWays) {
+  for (const Kernel& kernel :
+       {Kernel{KernelType::kSimple}, Kernel{KernelType::kTiled}, Kernel{KernelType::kTiled, 48}}) {
+    Kernel parsed{KernelType::kAuto, 7};
+    EXPECT_TRUE(parse_kernel(name(kernel), parsed));
+    EXPECT_EQ(parsed, kernel);
+  }
+  Kernel untouched;
+  for (const char* text : {"", "fast", "tiled/", "tiled/0", "tiled/x", "tiled/8x", "/8"}) {
+    EXPECT_FALSE(parse_kernel(text, untouched)) << text;
+  }
+  EXPECT_TRUE(untouched.is_default());
+  EXPECT_EQ(parse_kernel_type("tensor_core"), KernelType::kTensorCore);
+  EXPECT_THROW(parse_kernel_type("fast"), ExecutionError);
+}
+
+TEST(Kernel, AScopeAsksForItsThreadOnly) {
+  EXPECT_TRUE(asked_kernel().is_default());
+  {
+    const KernelScope scope({KernelType::kTiled, 8});
+    const KernelScope inner({KernelType::kSimple});
+    EXPECT_EQ(asked_kernel().type, KernelType::kSimple);
+    EXPECT_EQ(thread_count(), 1);
+    EXPECT_EQ(isa::current(), isa::Level::kBaseline);
+    std::thread([] { EXPECT_TRUE(asked_kernel().is_default()); }).join();
+  }
+  EXPECT_TRUE(asked_kernel().is_default());
+}
+
+TEST(Slot, RunsTheKernelOnRequestWhenTheThreadAsksForAnother) {
+  constexpr Slot<int(int)> slot{"op", [](int x) { return x; }, nullptr, [](int x) { return -x; }};
+  constexpr Slot<int(int)> without{"op", [](int x) { return x; }};
+  EXPECT_EQ(slot(kCpu, 3), 3);
+  const KernelScope scope({KernelType::kSimple});
+  EXPECT_EQ(slot(kCpu, 3), -3);
+  EXPECT_EQ(without(kCpu, 3), 3);
+}
+
+}  // namespace
+}  // namespace cuop::backend

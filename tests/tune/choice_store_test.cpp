@@ -1,0 +1,120 @@
+#include "cuop/tune/choice_store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+namespace cuop::tune {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ChoiceStoreTest : public ::testing::Test {
+ protected:
+  ChoiceStoreTest() {
+    std::string pattern = (fs::temp_directory_path() / "cuop-choices-XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+  }
+  ~ChoiceStoreTest() override { fs::remove_all(root_); }
+
+  std::string directory() const { return root_ + "/store"; }
+  int64_t file_count() const {
+    int64_t count = 0;
+    if (fs::exists(directory())) {
+      for ([[maybe_unused]] const auto& entry : fs::directory_iterator(directory())) ++count;
+    }
+    return count;
+  }
+
+  std::string root_;
+};
+
+TEST_F(ChoiceStoreTest, WhatWasSavedIsFoundByItsKeyOnly) {
+  ChoiceStore store(directory(), 1 << 20);
+  EXPECT_FALSE(store.load("a").has_value());
+  EXPECT_FALSE(fs::exists(directory()));  // looking makes nothing
+  store.save("key \"a\"\n", {"tiled/32", 1.25});
+  const auto found = ChoiceStore(directory(), 1 << 20).load("key \"a\"\n");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->value, "tiled/32");
+  EXPECT_EQ(found->made_in_ms, 1.25);
+  EXPECT_FALSE(store.load("key").has_value());
+  EXPECT_EQ(store.damaged_count(), 0);
+  store.save("key \"a\"\n", {"simple", 2.0});
+  EXPECT_EQ(store.load("key \"a\"\n")->value, "simple");
+  EXPECT_EQ(file_count(), 1);
+}
+
+TEST_F(ChoiceStoreTest, AnyChangedByteMakesTheFileAbsentAndCounted) {
+  ChoiceStore store(directory(), 1 << 20);
+  store.save("key", {"tiled", 1.0});
+  std::ifstream in(store.path("key"));
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string changed = text;
+    changed[i] = static_cast<char>(changed[i] ^ 1);
+    std::ofstream(store.path("key"), std::ios::trunc) << changed;
+    EXPECT_FALSE(store.load("key").has_value()) << i;
+    std::ofstream(store.path("key"), std::ios::trunc) << text.substr(0, i);
+    EXPECT_FALSE(store.load("key").has_value()) << i;
+  }
+  EXPECT_EQ(store.damaged_count(), static_cast<int64_t>(2 * text.size()));
+  store.save("key", {"tiled", 1.0});
+  EXPECT_TRUE(store.load("key").has_value());
+}
+
+TEST_F(ChoiceStoreTest, TheLeastRecentlyUsedGoFirst) {
+  ChoiceStore large(directory(), 1 << 20);
+  large.save("key 0", {"tiled", 1.0});
+  const auto bytes = static_cast<int64_t>(fs::file_size(large.path("key 0")));
+  ChoiceStore store(directory(), 3 * bytes + bytes / 2);
+  const auto now = fs::file_time_type::clock::now();
+  for (int i = 1; i < 3; ++i) store.save("key " + std::to_string(i), {"tiled", 1.0});
+  for (int i = 0; i < 3; ++i) {
+    fs::last_write_time(store.path("key " + std::to_string(i)), now - std::chrono::hours(10 - i));
+  }
+  EXPECT_TRUE(store.load("key 0").has_value());  // now the most recently used
+  store.save("key 3", {"tiled", 1.0});
+  EXPECT_EQ(file_count(), 3);
+  EXPECT_TRUE(store.load("key 0").has_value());
+  EXPECT_FALSE(store.load("key 1").has_value());
+  EXPECT_EQ(store.clear(), 3);
+  EXPECT_EQ(file_count(), 0);
+}
+
+TEST_F(ChoiceStoreTest, DirectoriesThatOthersCanWriteToAreNotRead) {
+  ChoiceStore store(directory(), 1 << 20);
+  store.save("key", {"tiled", 1.0});
+  ASSERT_EQ(store.problem(), "");
+  chmod(directory().c_str(), 0777);
+  EXPECT_NE(store.problem().find("can be written by other users"), std::string::npos);
+  EXPECT_FALSE(store.load("key").has_value());
+  EXPECT_EQ(store.clear(), 0);
+  chmod(directory().c_str(), 0700);
+  EXPECT_TRUE(store.load("key").has_value());
+}
+
+TEST_F(ChoiceStoreTest, WritersAndReadersAtOnceNeverSeeHalfAFile) {
+  std::vector<std::thread> threads;
+  std::atomic<int64_t> damaged = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      ChoiceStore store(directory(), 1 << 20);
+      for (int i = 0; i < 50; ++i) {
+        store.save("key", {std::string(static_cast<size_t>(1 + i % 7), 'a'), 1.0 * t});
+        EXPECT_TRUE(store.load("key").has_value());
+      }
+      damaged += store.damaged_count();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(damaged, 0);
+  EXPECT_EQ(file_count(), 1);
+}
+
+}  // namespace
+}  // namespace cuop::tune
