@@ -212,6 +212,20 @@ def test_broadcasting_and_views(seed, data):
             assert np.count_nonzero(out.to_numpy()) == np.count_nonzero(x * y)
 
 
+def test_uint64_and_signed_integers_compare_exactly():
+    import operator as op
+
+    signed = np.array([-1, 0, 1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)], "int64")
+    unsigned = np.array([0, 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1], "uint64")
+    for function in (op.eq, op.ne, op.lt, op.le, op.gt, op.ge):
+        for narrow in ("int64", "int8"):
+            x, y = np.meshgrid(signed.astype(narrow), unsigned)
+            expected = [[function(int(a), int(b)) for a, b in zip(*rows)] for rows in zip(x, y)]
+            flipped = [[function(int(b), int(a)) for a, b in zip(*rows)] for rows in zip(x, y)]
+            assert function(cuop.tensor(x), cuop.tensor(y)).tolist() == expected
+            assert function(cuop.tensor(y), cuop.tensor(x)).tolist() == flipped
+
+
 def test_integer_division_by_zero_and_signs():
     for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint64"):
         info = np.iinfo(dtype)

@@ -6,6 +6,7 @@
 #include "cuop/jit/fusion.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/jit/run.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/output.h"
 
@@ -80,6 +81,38 @@ Tensor prepare(const Call& call, DType result, const Tensor* out) {
   return prepared;
 }
 
+bool is_comparison(int code) {
+  static const int first = jit::find_op("equal"), last = jit::find_op("greater_equal");
+  return code >= first && code <= last;
+}
+
+/// True for a comparison of a uint64 tensor with one of signed integers, which no common dtype
+/// holds: float64, to which they promote, would call neighbours beyond 2^53 equal.
+bool is_mixed_comparison(int code, const Call& call) {
+  if (!is_comparison(code) || call.count != 2) return false;
+  const auto is = [&](size_t i, auto&& kind) {
+    return call.arguments[i].tensor != nullptr && kind(call.types[i].dtype);
+  };
+  const auto is_uint64 = [](DType dtype) { return dtype == DType::kUInt64; };
+  return (is(0, is_uint64) && is(1, is_signed_integer)) ||
+         (is(1, is_uint64) && is(0, is_signed_integer));
+}
+
+/// Where the signed side is negative the answer is that of -1 beside 0; elsewhere uint64 holds
+/// both.
+Tensor compare_mixed(int code, const Call& call, const Tensor* out) {
+  const Tensor &a = *call.arguments[0].tensor, &b = *call.arguments[1].tensor;
+  const bool is_first_signed = is_signed_integer(a.dtype());
+  const Tensor as_unsigned = cast(is_first_signed ? a : b, DType::kUInt64);
+  const Operand minus_one(-1), zero(0);
+  const Operand left(is_first_signed ? as_unsigned : a), right(is_first_signed ? b : as_unsigned);
+  const Operand* signs[] = {is_first_signed ? &minus_one : &zero,
+                            is_first_signed ? &zero : &minus_one};
+  const Operand* values[] = {&left, &right};
+  return where(less(is_first_signed ? a : b, 0), detail::elementwise(code, signs, nullptr),
+               detail::elementwise(code, values, nullptr), out);
+}
+
 /// Runs the operation as an expression of one node.
 void run_now(int code, jit::OpTypes types, const Call& call, const Tensor& result) {
   thread_local jit::Expr shared;
@@ -125,6 +158,7 @@ Tensor elementwise(int code, std::span<const Operand* const> operands, const Ten
     throw ExecutionError(cat(who, ": takes at most ", kMaxArity, " operands"));
   }
   const Call call = check(who, operands);
+  if (is_mixed_comparison(code, call)) return compare_mixed(code, call, out);
   const jit::OpTypes types = jit::infer_types(code, call.used_types());
   if (out == nullptr && jit::is_recording()) {
     return jit::record_op(code, types, call.shape, call.device, call.used());
