@@ -52,7 +52,7 @@ ADAPTERS = {
     "netdb.h": ("src/cuop/dist/comm/socket_link.cpp",),
     "netinet/*": ("src/cuop/dist/comm/socket_link.cpp",),
     "poll.h": ("src/cuop/dist/comm/socket_link.cpp",),
-    "*dnnl*": ("src/cuop/backend/cpu/dnn*.cpp",),
+    "*dnnl*": ("src/cuop/backend/cpu/dnn*.cpp", "benchmarks/conv_onednn.cpp"),
     "omp.h": ("src/cuop/backend/cpu/dnn_module.cpp",),
     "cblas*.h": ("src/cuop/backend/cpu/blas*.cpp",),
     "fftw3*.h": ("src/cuop/backend/cpu/fft*.cpp",),

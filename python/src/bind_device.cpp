@@ -81,6 +81,22 @@ void bind_device(nb::module_& m) {
   m.def("cuda_absence_reason", &backend::cuda_absence_reason,
         "Why no GPU can be used, and how to use the CPU.");
 
+  m.def(
+      "cuda_libraries",
+      [] {
+        nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::str>> rows;
+        for (const backend::LibraryStatus& library : backend::cuda_libraries()) {
+          nb::dict entry;
+          entry["title"] = library.title;
+          entry["version"] = library.version;
+          entry["path"] = library.path;
+          entry["reason"] = library.reason;
+          rows.append(entry);
+        }
+        return rows;
+      },
+      "The CUDA libraries that were looked for: title, version, path, and the reason when absent.");
+
   m.def("set_trace_recording", &trace::set_recording, "on"_a);
   m.def("is_trace_recording", &trace::is_recording);
   m.def("clear_trace", &trace::clear);

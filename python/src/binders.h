@@ -12,7 +12,6 @@ void bind_tensor(nb::module_& m);
 void bind_create(nb::module_& m);
 void bind_view(nb::module_& m);
 void bind_device(nb::module_& m);
-void bind_info(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_blas(nb::module_& m);
 void bind_comm(nb::module_& m);

@@ -10,7 +10,6 @@ NB_MODULE(_core, m) {
   cuop::python::bind_create(m);
   cuop::python::bind_view(m);
   cuop::python::bind_device(m);
-  cuop::python::bind_info(m);
   cuop::python::bind_matmul(m);
   cuop::python::bind_blas(m);
   cuop::python::bind_conv(m);

@@ -78,11 +78,13 @@ def test_profile_ends_with_its_block_and_does_not_nest(tmp_path):
 def test_system_info_names_what_there_is_and_what_is_missing(capsys):
     cuop.print_system_info()
     text = capsys.readouterr().out
-    for title in ("cuOP", "CPU", "instruction set", "memory", "BLAS", "current device"):
-        assert title in text
-    assert cuop.__version__ in text
+    assert text.startswith(f"cuOP {cuop.__version__}, Python ")
+    parts = {part.name: part for part in cuop.system_info()}
+    for name in ("CPU", "memory", "BLAS", "FFTW", "oneDNN", "MPI", "CUDA driver", "GPU"):
+        assert parts[name].detail and parts[name].detail in text
+    assert parts["CPU"].is_found
     if cuop.device_count("cuda") == 0:
-        assert cuop.system_info()["why no GPU"] == cuop.cuda_absence_reason()
+        assert parts["GPU"] == ("GPU", False, cuop.cuda_absence_reason())
 
 
 def test_the_roof_is_that_of_a_machine():

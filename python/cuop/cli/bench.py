@@ -76,6 +76,7 @@ def _about(suite: Suite, roofs) -> dict[str, str]:
         "command": shlex.join(["cuop", *sys.argv[1:]]),
         "date": datetime.date.today().isoformat(),
         "processor": cuop.device_description("cpu"),
+        "BLAS of both": f"{cuop.blas_info()['version']}, kernels {cuop.blas_info()['core']}",
         "versions": f"cuOP {cuop.__version__}, NumPy {numpy.__version__}, SciPy {scipy.__version__}, "
         f"Python {platform.python_version()}",
         "roofs": f"{roofs.bandwidth / 1e9:.1f} GB/s copy, {roofs.flops / 1e9:.0f} GFLOP/s float32",

@@ -14,12 +14,11 @@ def info(
 ) -> None:
     """Print processor, memory, BLAS, FFTW, oneDNN, MPI and CUDA libraries, or why one is absent."""
     import cuop
-    from cuop import _core
 
     console.console.print(f"cuOP {cuop.__version__}", markup=False)
     rows = [
-        [part, "found" if is_found else "absent", detail]
-        for part, is_found, detail in _core.found_parts()
+        [part.name, "found" if part.is_found else "absent", part.detail]
+        for part in cuop.system_info()
     ]
     console.table("on this machine", ["part", "state", "detail"], rows)
     if environment:
