@@ -1,7 +1,3 @@
 """Discrete Fourier transforms, with the names of the Array API and NumPy's arguments."""
 
-from cuop import _core
-
-_functions = {name: value for name, value in vars(_core.fft).items() if not name.startswith("_")}
-globals().update(_functions)
-__all__ = sorted(_functions)
+from cuop._core.fft import *  # noqa: F403

@@ -4,6 +4,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/indexing.h"
+#include "cuop/ops/index/view.h"
 
 namespace cuop::python {
 
@@ -62,6 +63,7 @@ std::vector<Index> to_indices(nb::handle key) {
 }
 
 Tensor get(const Tensor& self, nb::handle key) {
+  if (PyLong_CheckExact(key.ptr()) && self.ndim() > 0) return select(self, 0, to_integer(key));
   const std::vector<Index> index = to_indices(key);
   const nb::gil_scoped_release released;
   return get_item(self, index);
