@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   cuop::python::bind_index(m);
   cuop::python::bind_random(m);
   cuop::python::bind_stencil(m);
+  cuop::python::bind_sort(m);
   cuop::python::bind_reduce(m);
   cuop::python::bind_softmax(m);
   cuop::python::bind_norm(m);

@@ -1,0 +1,99 @@
+"""Sorting and distinct elements against NumPy."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cuop
+
+settings.register_profile("sort", max_examples=100, deadline=None)
+settings.load_profile("sort")
+
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+          "float16", "float32", "float64"]  # fmt: skip
+
+
+def random_array(rng, shape, dtype):
+    dtype = np.dtype(dtype)
+    if dtype.kind != "f":
+        info = np.iinfo(dtype) if dtype.kind != "b" else None
+        low, high = (0, 1) if info is None else (info.min, info.max)
+        wide = rng.integers(low, high, shape, dtype=dtype if info else np.int8, endpoint=True)
+        few = rng.integers(0, 2, shape)
+        return np.where(rng.random(shape) < 0.5, wide, few).astype(dtype)
+    values = np.round(rng.standard_normal(shape) * 3, 1).astype(dtype)
+    special = rng.choice([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0], shape).astype(dtype)
+    return np.where(rng.random(shape) < 0.3, special, values).astype(dtype)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=3), st.sampled_from([0, 1, 300]),
+       st.data(), st.sampled_from(DTYPES), st.integers(0, 2**32))  # fmt: skip
+def test_sort(shape, extra, data, dtype, seed):
+    rng = np.random.default_rng(seed)
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    shape[axis] += extra
+    x = random_array(rng, shape, dtype)
+    for view in (x, np.ascontiguousarray(x[..., ::-1])[..., ::-1], np.ascontiguousarray(x.T).T):
+        given_tensor = cuop.asarray(view)
+        wanted = np.sort(x, axis)
+        result = np.asarray(cuop.sort(given_tensor, axis))
+        assert result.dtype == x.dtype
+        assert np.array_equal(result, wanted, equal_nan=x.dtype.kind == "f")
+        order = np.asarray(cuop.argsort(given_tensor, axis))
+        assert np.array_equal(order, np.argsort(x, axis, kind="stable"))
+        falling = np.asarray(cuop.sort(given_tensor, axis, descending=True))
+        assert np.array_equal(falling, np.flip(wanted, axis), equal_nan=x.dtype.kind == "f")
+
+
+def test_descending_order_is_stable():
+    x = np.array([2, 1, 2, 1, 3])
+    assert np.asarray(cuop.argsort(x, descending=True)).tolist() == [4, 0, 2, 1, 3]
+
+
+@given(st.lists(st.integers(0, 9), max_size=3), st.sampled_from(DTYPES), st.integers(0, 2**32))
+def test_unique(shape, dtype, seed):
+    x = random_array(np.random.default_rng(seed), shape, dtype)
+    wanted = np.unique(x, True, True, True)
+    result = cuop.unique(x, True, True, True)
+    for ours, theirs in zip(result, wanted, strict=True):
+        ours = np.asarray(ours)
+        assert np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f")
+    assert np.array_equal(np.asarray(cuop.unique(x)), wanted[0], equal_nan=x.dtype.kind == "f")
+
+
+def test_long_lines_and_bfloat16():
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal(200_001).astype(np.float32)
+    assert np.array_equal(np.asarray(cuop.sort(x)), np.sort(x))
+    assert np.array_equal(np.asarray(cuop.argsort(x)), np.argsort(x, kind="stable"))
+    half = cuop.tensor(x[:1000], "bfloat16")
+    wanted = np.sort(np.asarray(half.to("float32")))
+    assert np.array_equal(np.asarray(cuop.sort(half).to("float32")), wanted)
+
+
+def test_out_and_in_place():
+    x = np.array([[3, 1, 2], [9, 7, 8]], np.int16)
+    out = cuop.zeros((3, 2), "int16")
+    cuop.sort(x, out=out.T)
+    assert np.array_equal(np.asarray(out).T, np.sort(x))
+    tensor = cuop.tensor(x)
+    cuop.sort(tensor, 0, out=tensor)
+    assert np.array_equal(np.asarray(tensor), np.sort(x, 0))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: cuop.sort([1j, 2.0]), cuop.DTypeError, "sort: dtype complex64 is not supported"),
+        (lambda: cuop.argsort([1.0], 1), cuop.ShapeError, "argsort: axis 1 is out of range"),
+        (lambda: cuop.sort(1.0), cuop.ShapeError, "axis -1 is out of range for a tensor of 0"),
+        (lambda: cuop.unique([1j]), cuop.DTypeError, "complex64 is not supported"),
+        (lambda: cuop.sort([1.0], out=cuop.zeros(2)), cuop.ShapeError, "the output has shape"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        call()

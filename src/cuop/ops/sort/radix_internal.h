@@ -1,0 +1,91 @@
+// Numbers as unsigned keys of the same order, and a stable radix sort of such keys (least
+// significant digit first, digits that are all equal skipped).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "cuop/core/dtype.h"
+
+namespace cuop::kernels {
+
+template <class T>
+using KeyOf =
+    std::conditional_t<sizeof(T) == 1, uint8_t,
+                       std::conditional_t<sizeof(T) == 2, uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+
+template <class T>
+inline constexpr bool is_floating_number =
+    std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+/// The key's order is the number's, with every NaN at the top. With `IsMerging`, -0 becomes 0 and
+/// all NaN become one: equal elements have equal keys. Without, `decode` restores all but a NaN's
+/// sign.
+template <bool IsMerging, class T>
+KeyOf<T> encode(T value) {
+  using Key = KeyOf<T>;
+  constexpr Key kSign = static_cast<Key>(Key{1} << (8 * sizeof(T) - 1));
+  Key bits = std::bit_cast<Key>(value);
+  if constexpr (is_floating_number<T>) {
+    if (!(value == value))
+      return IsMerging ? static_cast<Key>(~Key{0}) : static_cast<Key>(bits | kSign);
+    if (IsMerging && value == T(0.0f)) bits = 0;
+    return static_cast<Key>((bits & kSign) != 0 ? ~bits : bits | kSign);
+  } else if constexpr (std::is_signed_v<T>) {
+    return static_cast<Key>(bits ^ kSign);
+  } else {
+    return bits;
+  }
+}
+
+template <class T>
+T decode(KeyOf<T> key) {
+  using Key = KeyOf<T>;
+  constexpr Key kSign = static_cast<Key>(Key{1} << (8 * sizeof(T) - 1));
+  if constexpr (is_floating_number<T>) {
+    return std::bit_cast<T>(static_cast<Key>((key & kSign) != 0 ? key & ~kSign : ~key));
+  } else if constexpr (std::is_signed_v<T>) {
+    return std::bit_cast<T>(static_cast<Key>(key ^ kSign));
+  } else {
+    return std::bit_cast<T>(key);
+  }
+}
+
+/// Sorts records by `key_of(record)`; `spare` has the same size. Records may be keys themselves.
+template <class Record, class KeyFunction>
+void radix_sort(std::vector<Record>& records, std::vector<Record>& spare, KeyFunction&& key_of) {
+  using Key = std::remove_cvref_t<decltype(key_of(records[0]))>;
+  constexpr size_t kDigits = sizeof(Key);
+  constexpr size_t kSmall = 200;
+  if (records.size() < kSmall) {
+    std::stable_sort(records.begin(), records.end(),
+                     [&](const Record& a, const Record& b) { return key_of(a) < key_of(b); });
+    return;
+  }
+  std::array<std::array<size_t, 256>, kDigits> counts{};
+  for (const Record& record : records) {
+    const Key key = key_of(record);
+    for (size_t d = 0; d < kDigits; ++d) ++counts[d][(key >> (8 * d)) & 0xff];
+  }
+  for (size_t d = 0; d < kDigits; ++d) {
+    const auto digit = [&](const Record& record) {
+      return static_cast<size_t>((key_of(record) >> (8 * d)) & 0xff);
+    };
+    if (counts[d][digit(records[0])] == records.size()) continue;
+    size_t start = 0;
+    for (size_t& count : counts[d]) {
+      const size_t own = count;
+      count = start;
+      start += own;
+    }
+    for (const Record& record : records) spare[counts[d][digit(record)]++] = record;
+    records.swap(spare);
+  }
+}
+
+}  // namespace cuop::kernels
