@@ -50,6 +50,7 @@ struct Vector {
 template <class T, class F, class... Vectors>
 CUOP_LANES Vector<T> each(F&& f, const Vectors&... vectors) {
   Vector<T> result;
+#pragma GCC unroll 4  // or accumulators would stay in memory; so everywhere beside these vectors
   for (int i = 0; i < kParts; ++i) result.part[i] = f(vectors.part[i]...);
   return result;
 }

@@ -42,6 +42,7 @@ constexpr int kTaken = std::is_same_v<T, float> ? 8 : 1;
 template <class T>
 [[gnu::always_inline]] inline V take(const T* data, int64_t step) {
   V total = lanes::load_double(data);
+#pragma GCC unroll 8
   for (int i = 1; i < kTaken<T>; ++i) total = total + lanes::load_double(data + i * step);
   return total;
 }
@@ -53,13 +54,16 @@ void fold_row(State& state, const T* row, int64_t n) {
   if (n >= kRound) {
     Compensated<V> part[kAccumulators] = {};
     for (; i + kRound <= n; i += kRound) {
+#pragma GCC unroll 4
       for (int k = 0; k < kAccumulators; ++k) {
+#pragma GCC unroll 8
         for (int j = 0; j < kTaken<T>; ++j) {
           lanes::prefetch(row + i + (k + j * kAccumulators) * kLanes);
         }
         part[k].add(take(row + i + k * kLanes, kAccumulators * kLanes));
       }
     }
+#pragma GCC unroll 4
     for (int k = 1; k < kAccumulators; ++k) part[0].merge(part[k]);
     add_lanes(state, part[0]);
   }

@@ -40,6 +40,7 @@ template <class T, class Term>
   V part[kUnroll] = {};
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
+#pragma GCC unroll 4
     for (int k = 0; k < kUnroll; ++k) {
       part[k] = part[k] + term(lanes::load_double(row + i + k * kLanes));
     }

@@ -83,14 +83,17 @@ struct Accumulators {
   lanes::Vector<T> part[kAccumulators];
 
   [[gnu::always_inline]] void load(const T* data) {
+#pragma GCC unroll 4
     for (int k = 0; k < kAccumulators; ++k) part[k] = lanes::load(data + k * lanes::kCount<T>);
   }
   [[gnu::always_inline]] void fold(const T* data) {
+#pragma GCC unroll 4
     for (int k = 0; k < kAccumulators; ++k) {
       part[k] = Op::apply(part[k], lanes::load(data + k * lanes::kCount<T>));
     }
   }
   [[gnu::always_inline]] void fold(const Accumulators& other) {
+#pragma GCC unroll 4
     for (int k = 0; k < kAccumulators; ++k) {
       part[k] = Op::apply(part[k], other.part[k]);
     }
@@ -160,9 +163,11 @@ T extreme_of_row(const T* data, int64_t n) {
   constexpr int64_t kGroup = kAccumulators * lanes::kCount<T>;
   if (n < kGroup) return fold_short<T, Op>(data, n);
   V part[kAccumulators], check[kAccumulators] = {};
+#pragma GCC unroll 4
   for (int k = 0; k < kAccumulators; ++k) part[k] = lanes::load(data + k * lanes::kCount<T>);
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
+#pragma GCC unroll 4
     for (int k = 0; k < kAccumulators; ++k) {
       lanes::prefetch(data + i + k * lanes::kCount<T>);
       const V value = lanes::load(data + i + k * lanes::kCount<T>);

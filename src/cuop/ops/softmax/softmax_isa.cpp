@@ -21,13 +21,16 @@ T largest(const T* x, int64_t n) {
   int64_t i = 0;
   if (n >= kGroup) {
     V part[kUnroll];
+#pragma GCC unroll 4
     for (int k = 0; k < kUnroll; ++k) part[k] = lanes::load(x + k * lanes::kCount<T>);
     for (i = kGroup; i + kGroup <= n; i += kGroup) {
+#pragma GCC unroll 4
       for (int k = 0; k < kUnroll; ++k) {
         const V value = lanes::load(x + i + k * lanes::kCount<T>);
         part[k] = lanes::larger(value, part[k]);
       }
     }
+#pragma GCC unroll 4
     for (int k = 1; k < kUnroll; ++k) part[0] = lanes::larger(part[k], part[0]);
     result = lanes::fold<T>(part[0], [](T a, T b) { return a > b ? a : b; });
   }
@@ -42,6 +45,7 @@ T total(const T* x, int64_t n) {
   V part[kUnroll] = {};
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
+#pragma GCC unroll 4
     for (int k = 0; k < kUnroll; ++k) {
       part[k] = part[k] + lanes::load(x + i + k * lanes::kCount<T>);
     }
