@@ -313,6 +313,28 @@ def test_compensated_error_is_independent_of_the_count():
         assert np.all(np.abs(columns - expected) <= 2**-52 * abs(expected))
 
 
+@SETTINGS
+@given(problems(["int32", "float16", "float32", "float64", "complex64"]), st.integers(1, 3))
+def test_trailing_reductions_inside_a_fused_scope(problem, count):
+    x, _, keepdims = problem
+    if x.size == 0:
+        return
+    axis = tuple(range(max(0, x.ndim - count), x.ndim))
+    t = cuop.asarray(x)
+    names = ["sum", "mean"] if x.dtype.kind == "c" else ["sum", "mean", "max", "min"]
+    with cuop.fused():
+        fused = [getattr(cuop, name)(t + t, axis, keepdims) for name in names]
+    alone = cuop.asarray((t + t).to_numpy())
+    for name, got in zip(names, fused, strict=True):
+        expected = getattr(cuop, name)(alone, axis, keepdims)
+        assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+        # The engines add in different orders.
+        tolerance = 40 * EPS.get(str(expected.to_numpy().dtype), 0)
+        np.testing.assert_allclose(
+            got.to_numpy(), expected.to_numpy(), rtol=tolerance, atol=tolerance * np.sqrt(x.size)
+        )
+
+
 def test_methods_out_and_empty_axis():
     x = cuop.tensor(np.arange(12.0).reshape(3, 4))
     assert x.sum().item() == 66

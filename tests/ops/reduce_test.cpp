@@ -5,11 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop {
@@ -152,6 +155,23 @@ TEST(Reduce, RefusesWhatDoesNotFit) {
   EXPECT_THROW(argmax(ones({2}, DType::kComplex64)), DTypeError);
   EXPECT_THROW(norm(x, std::nan("")), ExecutionError);
   EXPECT_THROW(parse_sum_mode("kahan"), ExecutionError);
+}
+
+TEST(Reduce, TrailingReductionsJoinAFusedScope) {
+  const Tensor x = reshape(arange(0, 12, 1, DType::kFloat64), {3, 4});
+  Tensor total, largest, columns;
+  const auto reports = explain([&] {
+    const Tensor y = add(multiply(x, x), 1.0);
+    total = sum(y, {1});
+    largest = max(y, {1}, true);
+    columns = sum(y, {0});  // not trailing: runs by itself
+  });
+  EXPECT_EQ(total.data<double>()[1], 16 + 25 + 36 + 49 + 4);
+  EXPECT_EQ(largest.data<double>()[2], 122.0);
+  EXPECT_EQ(largest.shape(), (Shape{3, 1}));
+  EXPECT_EQ(columns.data<double>()[3], 9 + 49 + 121 + 3);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].ops, (std::vector<std::string>{"multiply", "add", "sum", "max"}));
 }
 
 TEST(Reduce, EuclidsNormNeitherOverflowsNorUnderflows) {
