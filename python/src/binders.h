@@ -24,6 +24,7 @@ void bind_random(nb::module_& m);
 void bind_stencil(nb::module_& m);
 void bind_sort(nb::module_& m);
 void bind_reduce(nb::module_& m);
+void bind_partial(nb::module_& m);
 void bind_softmax(nb::module_& m);
 void bind_norm(nb::module_& m);
 void bind_operators(nb::module_& m);

@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
   cuop::python::bind_stencil(m);
   cuop::python::bind_sort(m);
   cuop::python::bind_reduce(m);
+  cuop::python::bind_partial(m);
   cuop::python::bind_softmax(m);
   cuop::python::bind_norm(m);
   cuop::python::bind_operators(m);

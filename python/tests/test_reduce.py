@@ -247,19 +247,56 @@ def ill_conditioned(rng):
     return rng.permutation(values)
 
 
-def test_exact_sums_equal_fsum_on_ten_thousand_vectors():
+def true_sum(x):
+    """math.fsum, also where that gives up on a partial sum that overflows."""
+    try:
+        return math.fsum(x)
+    except OverflowError:
+        total = sum(map(Fraction, x.tolist()))
+        try:
+            return float(total)
+        except OverflowError:
+            return math.copysign(math.inf, total)
+
+
+def test_exact_sums_equal_fsum_on_ten_thousand_vectors_in_any_parts():
     rng = np.random.default_rng(2024)
+    reduction = cuop.PartialReduction("sum", "float64", mode="exact")
     for _ in range(10_000):
         x = ill_conditioned(rng)
-        try:
-            expected = math.fsum(x)
-        except OverflowError:  # fsum gives up on a partial sum; the true sum may be finite
-            total = sum(map(Fraction, x.tolist()))
-            try:
-                expected = float(total)
-            except OverflowError:
-                expected = math.copysign(math.inf, total)
+        expected = true_sum(x)
         assert cuop.sum(x, mode="exact").item() == expected
+        cuts = np.sort(rng.integers(0, len(x) + 1, int(rng.integers(0, 7))))
+        parts = [reduction.fold(part) for part in np.split(x, cuts)]
+        for part in parts[1:]:
+            reduction.merge(parts[0], part)
+        assert reduction.finish(parts[0], len(x)).item() == expected
+
+
+@pytest.mark.parametrize("kind", ["sum", "mean", "prod", "max", "min", "any", "all", "var", "std"])
+def test_partial_reductions_equal_the_whole(kind):
+    rng = np.random.default_rng(9)
+    x = rng.integers(-3, 4, (40, 5)).astype(np.float64)
+    reduction = cuop.PartialReduction(kind, x.dtype)
+    states = reduction.fold(x[:13], 0)
+    assert states.shape == (5, reduction.state_bytes)
+    reduction.merge(states, reduction.fold(x[13:], 0))
+    whole = getattr(cuop, kind)(x, 0).to_numpy()
+    np.testing.assert_allclose(reduction.finish(states, 40).to_numpy(), whole, rtol=1e-14)
+
+
+def test_partial_reductions_refuse_what_does_not_fit():
+    with pytest.raises(cuop.ExecutionError, match="known are sum, mean"):
+        cuop.PartialReduction("median", "float32")
+    with pytest.raises(cuop.DTypeError, match="complex64"):
+        cuop.PartialReduction("max", "complex64")
+    reduction = cuop.PartialReduction("max", "float32")
+    with pytest.raises(cuop.DTypeError, match="announced was float32"):
+        reduction.fold(np.ones(3))
+    with pytest.raises(cuop.ShapeError, match="no element"):
+        reduction.finish(reduction.fold(cuop.empty(0)), 0)
+    with pytest.raises(cuop.ShapeError, match="cannot be merged"):
+        reduction.merge(reduction.fold(cuop.ones(3)), reduction.fold(cuop.ones((3, 2)), 0))
 
 
 def test_exact_sum_of_long_vectors_equals_fsum():

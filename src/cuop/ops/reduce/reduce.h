@@ -22,7 +22,8 @@ enum class SumMode : uint8_t {
   /// Pairwise: the error grows with the logarithm of the number of elements.
   kPlain,
   /// Kahan-Babuska-Neumaier in double precision: error of one rounding, independent of the number
-  /// of elements, unless cancellation exceeds 2^53.
+  /// of elements, unless cancellation exceeds 2^50 (2^25 for float32, of which eight at a time are
+  /// added in plain double).
   kCompensated,
   /// The true sum rounded once (nearest even): the same bits for any order, split, thread or rank
   /// count. Overflow only when the true sum overflows.
