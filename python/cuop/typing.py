@@ -45,8 +45,8 @@ ShapeLike: TypeAlias = "int | Sequence[int]"
 AxesLike: TypeAlias = "int | Sequence[int]"
 #: Which side the special matrix stands on: 'left' or 'right', or the member or number of it.
 SideLike: TypeAlias = "Side | str | int"
-#: Which triangle holds the matrix: 'lower' or 'upper', or the member or number of it.
-UploLike: TypeAlias = "Uplo | str | int"
+#: Which triangle holds the matrix: 'lower' or 'upper', or the member of it.
+UploLike: TypeAlias = "Uplo | str"
 #: op(A): 'none', 'trans' or 'conj_trans', or the member, number or truth of it.
 TransLike: TypeAlias = "Trans | str | int | bool"
 #: Whether the diagonal is read ('non_unit') or taken as ones ('unit'), or the member or number of it.

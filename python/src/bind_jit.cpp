@@ -68,11 +68,15 @@ class RecordClass {
 /// A constructor that takes fields by name; an unknown one is Python's AttributeError.
 template <class T, class Default>
 void def_init_by_name(nb::class_<T>& c, Default make_default) {
-  c.def("__init__", [make_default](nb::handle self, const nb::kwargs& fields) {
-    new (nb::inst_ptr<T>(self)) T(make_default());
-    nb::inst_mark_ready(self);
-    for (const auto& [name, value] : fields) nb::setattr(self, name, value);
-  });
+  c.def(
+      "__init__",
+      [make_default](nb::handle self, const nb::kwargs& fields) {
+        new (nb::inst_ptr<T>(self)) T(make_default());
+        nb::inst_mark_ready(self);
+        for (const auto& [name, value] : fields) nb::setattr(self, name, value);
+      },
+      nb::sig("def __init__(self, **fields: Any) -> None"),
+      "Fields that are not given have their defaults.");
 }
 
 void bind_configs(nb::module_& m) {

@@ -85,6 +85,22 @@ TEST(MatmulLoops, BetaZeroDoesNotReadTheOutput) {
   }
 }
 
+TEST(Matmul, SumsOverNothingAreZeroForEveryLayoutOfTheFactors) {
+  for (const DType dtype : {DType::kFloat32, DType::kComplex128}) {
+    const Tensor a = zeros({101, 0}, dtype), b = zeros({0, 31}, dtype);
+    for (const Tensor& x : {a, swap_axes(zeros({0, 101}, dtype), 0, 1)}) {
+      for (const Tensor& y : {b, swap_axes(zeros({31, 0}, dtype), 0, 1)}) {
+        const Tensor c = full({101, 31}, 7.0, dtype);
+        matmul(x, y, {}, &c);
+        EXPECT_EQ(largest_difference(c, zeros({101, 31}, dtype)), 0.0);
+        fill(c, 2.0);
+        matmul(x, y, {.beta = 3.0}, &c);
+        EXPECT_EQ(largest_difference(c, full({101, 31}, 6.0, dtype)), 0.0);
+      }
+    }
+  }
+}
+
 TEST(GemvLoops, AgreeWithTheDefaultKernel) {
   manual_seed(2);
   for (const DType dtype : {DType::kFloat64, DType::kComplex128}) {

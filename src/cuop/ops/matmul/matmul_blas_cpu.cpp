@@ -134,6 +134,8 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
 }  // namespace
 
 void matmul_blas_cpu(Product& p) {
+  // Matrices without columns have no strides that BLAS takes; what is left is c <- beta c.
+  if (p.a.shape().back() == 0) return matmul_loops_cpu(p);
   merge_batch(p);
   auto c = reading(p.c);
   if (c && c->trans != Trans::kNone && !p.conjugate_a) {  // C^T = B^T A^T
