@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "cuop/backend/kernel.h"
 #include "cuop/jit/cpu/program.h"
 #include "cuop/jit/kernels/op_list.h"
 #include "cuop/jit/run.h"
@@ -223,6 +224,11 @@ TEST_P(Interpreter, OutputsThatAreNotComputedAreCopied) {
 
 INSTANTIATE_TEST_SUITE_P(Levels, Interpreter, testing::ValuesIn(levels()),
                          [](const auto& level) { return isa::name(level.param); });
+
+TEST(BlockTable, PlainKernelsAreTheBaseline) {
+  const backend::KernelScope plain({backend::KernelType::kSimple});
+  EXPECT_EQ(&block_table(), &block_table(isa::Level::kBaseline));
+}
 
 TEST(Program, ReusesRegistersOfDeadValues) {
   Expr expr;

@@ -28,6 +28,7 @@ const BlockTable& block_table(isa::Level level) {
                      []<class Level>(Level) -> const BlockTable& { return table_of<Level>(); });
 }
 
+// Not remembered: a thread may ask for the plain kernels (backend/kernel.h).
 const BlockTable& block_table() { return block_table(isa::current()); }
 
 }  // namespace cuop::jit
