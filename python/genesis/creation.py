@@ -2,7 +2,19 @@
 
 import cuop
 
-__all__ = ["arange", "empty", "eye", "full", "linspace", "ones", "random", "tensor", "zeros"]
+__all__ = [
+    "arange",
+    "empty",
+    "eye",
+    "full",
+    "linspace",
+    "logspace",
+    "ones",
+    "random",
+    "tensor",
+    "uniform",
+    "zeros",
+]
 
 
 def _is_python_number(data):
@@ -40,4 +52,6 @@ full = _on_the_cpu(cuop.full)
 eye = _on_the_cpu(cuop.eye)
 arange = _on_the_cpu(cuop.arange)
 linspace = _on_the_cpu(cuop.linspace)
+logspace = _on_the_cpu(cuop.logspace)
 random = _on_the_cpu(cuop.random)
+uniform = _on_the_cpu(cuop.uniform)

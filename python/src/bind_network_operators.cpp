@@ -17,9 +17,9 @@ using OptionalInt = std::optional<int64_t>;
 template <class Op>
 void def_map_with_pair(OperatorClass<Op>& c, const char* first, const char* second,
                        const char* doc) {
-  def_calls<1, nb::handle, nb::handle, OptionalInt, OptionalInt>(
+  def_calls<1, InputObject, OutputObject, OptionalInt, OptionalInt>(
       c,
-      [](const Operator& op, nb::handle x, nb::handle y, OptionalInt h, OptionalInt w) {
+      [](const Operator& op, InputObject x, OutputObject y, OptionalInt h, OptionalInt w) {
         return std::tuple(operator_input(x, op), operator_output(y, "y"), h, w);
       },
       doc, "x"_a, "y"_a, nb::arg(first) = nb::none(), nb::arg(second) = nb::none());
@@ -35,9 +35,9 @@ void bind_activations(nb::module_& m) {
       m, "Softmax", "y <- exp(x) / sum(exp(x)) along one axis, without overflow.", [](auto& c) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def("__init__", [](Op* self) { new (self) Op(); });
-        def_calls<1, nb::handle, nb::handle, int64_t>(
+        def_calls<1, InputObject, OutputObject, int64_t>(
             c,
-            [](const Operator& op, nb::handle x, nb::handle y, int64_t axis) {
+            [](const Operator& op, InputObject x, OutputObject y, int64_t axis) {
               return std::tuple(operator_input(x, op), operator_output(y, "y"), axis);
             },
             "Fills y, which may be x, and returns it.", "x"_a, "y"_a, "axis"_a = -1);
@@ -146,9 +146,9 @@ void bind_windows(nb::module_& m) {
         c.def(
             "__init__", [](Op* self, int64_t start_dim) { new (self) Op(start_dim); },
             "start_dim"_a = 0);
-        def_calls<1, nb::handle, nb::handle, OptionalInt>(
+        def_calls<1, InputObject, OutputObject, OptionalInt>(
             c,
-            [](const Operator& op, nb::handle x, nb::handle y, OptionalInt start_dim) {
+            [](const Operator& op, InputObject x, OutputObject y, OptionalInt start_dim) {
               return std::tuple(operator_input(x, op), operator_output(y, "y"), start_dim);
             },
             "Fills y, which may be x's memory, and returns it. Without start_dim the "
@@ -166,9 +166,9 @@ void bind_windows(nb::module_& m) {
             "set_shape",
             [](Op& op, Arg<Shape> shape) { op.guarded([&] { op.set_shape(*shape); }); }, "shape"_a,
             "Shape of the window.");
-        def_calls<1, nb::handle, nb::handle, OptionalInt, std::optional<Arg<Shape>>>(
+        def_calls<1, InputObject, OutputObject, OptionalInt, std::optional<Arg<Shape>>>(
             c,
-            [](const Operator& op, nb::handle x, nb::handle y, OptionalInt offset,
+            [](const Operator& op, InputObject x, OutputObject y, OptionalInt offset,
                const std::optional<Arg<Shape>>& shape) {
               return std::tuple(operator_input(x, op), operator_output(y, "y"), offset,
                                 shape ? std::optional<Shape>(**shape) : std::nullopt);

@@ -22,8 +22,8 @@ void def_alpha_init(OperatorClass<Op>& c) {
 void bind_vectors(nb::module_& m) {
   bind_operator<Scal>(m, "Scal", "x <- alpha x, of any shape.", [](auto& c) {
     def_alpha_init(c);
-    def_calls<0, nb::handle>(
-        c, [](const Operator&, nb::handle x) { return std::tuple(operator_output(x, "x")); },
+    def_calls<0, OutputObject>(
+        c, [](const Operator&, OutputObject x) { return std::tuple(operator_output(x, "x")); },
         "Scales x in place and returns it.", "x"_a);
   });
   bind_operator<Axpy>(m, "Axpy", "y <- alpha x + y for equal shapes.", [](auto& c) {
@@ -36,7 +36,7 @@ void bind_vectors(nb::module_& m) {
   });
   bind_operator<Dot>(m, "Dot", "Sum of x[i] y[i], kept in double precision.", [](auto& c) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
-    const auto with = [](Op& op, nb::handle x, nb::handle y, auto&& f) {
+    const auto with = [](Op& op, InputObject x, InputObject y, auto&& f) {
       return op.guarded([&] {
         const Tensor a = operator_input(x, op), b = operator_input(y, op);
         const nb::gil_scoped_release released;
@@ -46,13 +46,13 @@ void bind_vectors(nb::module_& m) {
     c.def(nb::init<>());
     c.def(
         "forward",
-        [with](Op& op, nb::handle x, nb::handle y) {
+        [with](Op& op, InputObject x, InputObject y) {
           return with(op, x, y, [&](const Tensor& a, const Tensor& b) { return op.forward(a, b); });
         },
         "x"_a, "y"_a, "The scalar product of two vectors as a Python float.");
     c.def(
         "cost",
-        [with](Op& op, nb::handle x, nb::handle y) {
+        [with](Op& op, InputObject x, InputObject y) {
           const Cost cost =
               with(op, x, y, [&](const Tensor& a, const Tensor& b) { return op.cost(a, b); });
           return std::pair{cost.flops, cost.bytes};
@@ -98,9 +98,9 @@ void bind_products(nb::module_& m) {
         "transA"_a = false, "transB"_a = false);
     def_setter(c, "set_weight", &Op::set_weight, "b",
                "Copies b, for calls that give only a and out.");
-    def_calls<2, nb::handle, nb::handle, nb::handle>(
+    def_calls<2, InputObject, InputObject, OutputObject>(
         c,
-        [](const Operator& op, nb::handle a, nb::handle b, nb::handle out) {
+        [](const Operator& op, InputObject a, InputObject b, OutputObject out) {
           return std::tuple(operator_input(a, op), operator_input(b, op),
                             operator_output(out, "out"));
         },

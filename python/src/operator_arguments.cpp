@@ -14,7 +14,8 @@ std::string class_name(nb::handle object) {
 
 }  // namespace
 
-Tensor operator_input(nb::handle object, const Operator& op) {
+Tensor operator_input(InputObject input, const Operator& op) {
+  const nb::handle object = input.object;
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
   const bool is_plain = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
                         PyNumber_Check(object.ptr()) != 0;
@@ -28,7 +29,8 @@ Tensor operator_input(nb::handle object, const Operator& op) {
   return cast(tensor, op.dtype());
 }
 
-Tensor operator_output(nb::handle object, const char* argument) {
+Tensor operator_output(OutputObject output, const char* argument) {
+  const nb::handle object = output.object;
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
   throw DTypeError(cat(argument, " is written to and must be a cuop tensor, given ",
                        class_name(object),

@@ -51,7 +51,7 @@ void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Ext
           const nb::gil_scoped_release released;
           std::apply([&](const auto&... values) { op.forward(values...); }, converted);
         });
-        return nb::borrow(nb::handle(std::get<output>(std::tie(arguments...))));
+        return OutputObject(std::get<output>(std::tie(arguments...)));
       },
       extra..., doc);
   c.def(
@@ -82,9 +82,9 @@ void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Ext
 /// A call of one input and one output.
 template <class Op>
 void def_map(OperatorClass<Op>& c, const char* input, const char* output, const char* doc) {
-  def_calls<1, nb::handle, nb::handle>(
+  def_calls<1, InputObject, OutputObject>(
       c,
-      [output](Op& op, nb::handle x, nb::handle y) {
+      [output](Op& op, InputObject x, OutputObject y) {
         return std::tuple(operator_input(x, op), operator_output(y, output));
       },
       doc, nb::arg(input), nb::arg(output));
@@ -96,7 +96,7 @@ void def_setter(OperatorClass<Op>& c, const char* name, Set set, const char* arg
                 const char* doc) {
   c.def(
       name,
-      [set](Op& op, nb::handle value) {
+      [set](Op& op, InputObject value) {
         op.guarded([&] {
           const Tensor tensor = operator_input(value, op);
           const nb::gil_scoped_release released;
