@@ -81,7 +81,9 @@ def test_system_info_names_what_there_is_and_what_is_missing(capsys):
     assert text.startswith(f"cuOP {cuop.__version__}, Python ")
     parts = {part.name: part for part in cuop.system_info()}
     for name in ("CPU", "memory", "BLAS", "FFTW", "oneDNN", "MPI", "CUDA driver", "GPU"):
-        assert parts[name].detail and parts[name].detail in text
+        assert name in text and parts[name].detail
+        # Free memory changes from one look to the next.
+        assert name == "memory" or parts[name].detail in text
     assert parts["CPU"].is_found
     if cuop.device_count("cuda") == 0:
         assert parts["GPU"] == ("GPU", False, cuop.cuda_absence_reason())
