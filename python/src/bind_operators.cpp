@@ -67,7 +67,7 @@ void bind_products(nb::module_& m) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def(
             "__init__",
-            [](Op* self, nb::handle trans_a, nb::handle trans_b, double alpha, double beta) {
+            [](Op* self, FlagObject trans_a, FlagObject trans_b, double alpha, double beta) {
               new (self) Op(operator_flag(trans_a, "transA"), operator_flag(trans_b, "transB"),
                             alpha, beta);
             },
@@ -81,7 +81,7 @@ void bind_products(nb::module_& m) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
     c.def(
         "__init__",
-        [](Op* self, nb::handle trans_a, double alpha, double beta) {
+        [](Op* self, FlagObject trans_a, double alpha, double beta) {
           new (self) Op(operator_flag(trans_a, "transA"), alpha, beta);
         },
         "transA"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
@@ -92,7 +92,7 @@ void bind_products(nb::module_& m) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
     c.def(
         "__init__",
-        [](Op* self, nb::handle trans_a, nb::handle trans_b) {
+        [](Op* self, FlagObject trans_a, FlagObject trans_b) {
           new (self) Op(operator_flag(trans_a, "transA"), operator_flag(trans_b, "transB"));
         },
         "transA"_a = false, "transB"_a = false);
@@ -124,8 +124,8 @@ void bind_structured(nb::module_& m) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def(
             "__init__",
-            [](Op* self, Arg<Side> side, nb::handle uplo, double alpha, double beta) {
-              new (self) Op(*side, uplo_argument(uplo, kSymmIntegers), alpha, beta);
+            [](Op* self, Arg<Side> side, UploObject uplo, double alpha, double beta) {
+              new (self) Op(*side, uplo_argument(uplo.object, kSymmIntegers), alpha, beta);
             },
             "side"_a = 0, "uplo"_a = 1, "alpha"_a = 1.0, "beta"_a = 0.0);
         def_setter(c, "set_weight", &Op::set_weight, "A", "Copies the square matrix A.");
@@ -140,9 +140,9 @@ void bind_structured(nb::module_& m) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def(
             "__init__",
-            [](Op* self, Arg<Side> side, nb::handle uplo, Arg<Trans> trans, Arg<Diag> diag,
+            [](Op* self, Arg<Side> side, UploObject uplo, Arg<Trans> trans, Arg<Diag> diag,
                double alpha) {
-              new (self) Op(*side, uplo_argument(uplo, kTrsmIntegers), *trans, *diag, alpha);
+              new (self) Op(*side, uplo_argument(uplo.object, kTrsmIntegers), *trans, *diag, alpha);
             },
             "side"_a = 0, "uplo"_a = 1, "trans"_a = 0, "diag"_a = 0, "alpha"_a = 1.0);
         def_setter(c, "set_matrix_a", &Op::set_matrix_a, "A", "Copies the square matrix A.");

@@ -37,7 +37,8 @@ Tensor operator_output(OutputObject output, const char* argument) {
                        "; make one with cuop.empty, or share an array's memory with cuop.asarray"));
 }
 
-bool operator_flag(nb::handle object, const char* argument) {
+bool operator_flag(FlagObject flag, const char* argument) {
+  const nb::handle object = flag.object;
   if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);
   int64_t number = 0;
   if (nb::try_cast<int64_t>(object, number) && (number == 0 || number == 1)) return number == 1;

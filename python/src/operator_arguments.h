@@ -6,44 +6,49 @@
 
 namespace cuop::python {
 
-/// A Python object that becomes an input, and one that must be a Tensor because it is written to.
-/// They are looked at when the call runs, where errors are the operator's; the types tell the
-/// stubs.
-struct InputObject {
+/// A Python object that is looked at when the call runs, where errors are the operator's. `As` is
+/// what the stubs say of it.
+template <class As>
+struct Object {
   nb::handle object;
 };
-struct OutputObject {
-  nb::handle object;
+struct AsInput {
+  static constexpr auto kName = nb::detail::const_name("ArrayLike");
 };
+struct AsOutput {
+  static constexpr auto kName = nb::detail::const_name("Tensor");
+};
+struct AsFlag {
+  static constexpr auto kName = nb::detail::const_name("bool");
+};
+struct AsUplo {  // an integer too, where a class gives it a meaning
+  static constexpr auto kName = nb::detail::const_name("UploLike | int");
+};
+using InputObject = Object<AsInput>;
+using OutputObject = Object<AsOutput>;
+using FlagObject = Object<AsFlag>;
+using UploObject = Object<AsUplo>;
 
 /// An input: a tensor as it is, anything else converted to the operator's dtype.
 Tensor operator_input(InputObject input, const Operator& op);
 /// An output or a tensor that is changed: must be a Tensor, because a converted copy would be lost.
 Tensor operator_output(OutputObject output, const char* argument);
 /// True or False, or 1 or 0.
-bool operator_flag(nb::handle object, const char* argument);
+bool operator_flag(FlagObject flag, const char* argument);
 
 }  // namespace cuop::python
 
 namespace nanobind::detail {
 
-template <>
-struct type_caster<cuop::python::InputObject> {
-  NB_TYPE_CASTER(cuop::python::InputObject, const_name("ArrayLike"))
-  bool from_python(handle source, auto, cleanup_list*) noexcept {
-    value.object = source;
-    return true;
-  }
-};
+template <class As>
+struct type_caster<cuop::python::Object<As>> {
+  NB_TYPE_CASTER(cuop::python::Object<As>, As::kName)
 
-template <>
-struct type_caster<cuop::python::OutputObject> {
-  NB_TYPE_CASTER(cuop::python::OutputObject, const_name("Tensor"))
   bool from_python(handle source, auto, cleanup_list*) noexcept {
     value.object = source;
     return true;
   }
-  static handle from_cpp(const cuop::python::OutputObject& source, auto, cleanup_list*) noexcept {
+  static handle from_cpp(const cuop::python::Object<As>& source, auto, cleanup_list*) noexcept {
     return source.object.inc_ref();
   }
 };
