@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "cuop/operators/activations.h"
 #include "cuop/operators/convolution.h"
 #include "cuop/operators/normalisation.h"
@@ -120,6 +124,33 @@ TYPED_TEST(Operators, AFailedTrainingStepLeavesNoStatisticsBehind) {
   const Tensor x = ones({4, 3}, this->kDType);
   EXPECT_THROW(norm.forward(x, x), ShapeError);
   EXPECT_FALSE(norm.running_mean().is_defined());
+}
+
+TEST(OperatorThreads, OneOperatorServesManyThreadsWhileItsWeightsChange) {
+  Gemm<float> gemm;
+  gemm.set_weight(eye(8, 8));
+  BatchNorm<float> norm;
+  norm.set_gamma(ones({8}));
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const Tensor x = full({4, 8}, t + 1.0), y = empty({4, 8});
+      for (int i = 0; i < 50; ++i) {
+        gemm.forward(x, y);
+        const float value = *y.data<float>();  // by one weight or the other, never by a mixture
+        wrong += value != static_cast<float>(t + 1) && value != static_cast<float>(8 * (t + 1));
+        if (t == 0) gemm.set_weight(i % 2 == 0 ? ones({8, 8}) : eye(8, 8));
+        norm.train(t == 1 && i % 2 == 0);
+        norm.forward(x, y);
+        EXPECT_THROW(gemm.forward(y, y), ExecutionError);  // the last error is shared as well
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_TRUE(norm.running_mean().is_defined());
+  EXPECT_THAT(gemm.last_error(), HasSubstr("shares memory"));
 }
 
 }  // namespace
