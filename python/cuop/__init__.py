@@ -1,6 +1,6 @@
 """cuOP: tensors, operators and distributed algorithms from a laptop's CPU to a cluster of GPUs."""
 
-from cuop import errors  # noqa: F401
+from cuop import dist, errors  # noqa: F401
 from cuop._core import *  # noqa: F403
 from cuop.device import *  # noqa: F403
 from cuop.errors import *  # noqa: F403

@@ -23,7 +23,7 @@ def replace_file(path: str | os.PathLike, who: str) -> Iterator[BinaryIO]:
     FileError, begun with `who`, when the path cannot be written or the disk is full; what was
     under that name before is then still there.
     """
-    path = Path(path)
+    path = Path(path).resolve()  # a link stays a link; what it points to is replaced
     handle, temporary = _open_beside(path, who)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -41,7 +41,7 @@ def replace_file(path: str | os.PathLike, who: str) -> Iterator[BinaryIO]:
 
 def check_writable(path: str | os.PathLike, who: str) -> None:
     """Raise FileError now when `replace_file` would fail for want of a directory or of rights."""
-    handle, temporary = _open_beside(Path(path), who)
+    handle, temporary = _open_beside(Path(path).resolve(), who)
     os.close(handle)
     os.unlink(temporary)
 
@@ -49,6 +49,8 @@ def check_writable(path: str | os.PathLike, who: str) -> None:
 def _open_beside(path: Path, who: str) -> tuple[int, str]:
     if path.is_dir():
         raise FileError(f"{who}: {path} is a directory, needed is a file name")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{who}: {path} is no ordinary file and would be replaced by one")
     try:
         return tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:

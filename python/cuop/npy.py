@@ -2,6 +2,7 @@
 
 import math
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def open_npy(path: str | os.PathLike) -> np.ndarray:
     """
     path = Path(path)
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise FileError(f"load: {path} is no ordinary file, which is needed to map it")
         with open(path, "rb") as file:
             shape, is_fortran, dtype = _read_header(file, path)
             offset, size = file.tell(), os.fstat(file.fileno()).st_size
@@ -31,6 +34,8 @@ def open_npy(path: str | os.PathLike) -> np.ndarray:
         if isinstance(error, FileError):
             raise
         raise FileError(f"load: {path} cannot be read: {error.strerror}") from error
+    if any(size < 0 for size in shape):
+        raise FileError(f"load: {path} is not a .npy file: its shape is {shape}")
     if dtype.hasobject or dtype.kind not in "biufc":
         raise FileError(
             f"load: {path} holds {dtype}, allowed are bool, integer, float and complex numbers"

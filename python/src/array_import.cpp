@@ -67,6 +67,7 @@ Tensor convert_argument(nb::handle object, TypeTag<Tensor>) {
 
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device) {
   const Tensor source = import_any(object, dtype);
+  const nb::gil_scoped_release released;
   const Tensor converted = cast(source, dtype.value_or(source.dtype()));
   const Tensor placed = to_device(converted, device.value_or(backend::current_device()));
   return placed.storage() == source.storage() ? clone(placed) : placed;

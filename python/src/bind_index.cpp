@@ -140,10 +140,10 @@ void bind_gather(nb::module_& m) {
 }  // namespace
 
 void bind_index(nb::module_& m) {
-  add_method(m, "__getitem__", &get, "key"_a,
+  add_method(m, "__getitem__", &get, "key"_a.none(),
              "NumPy indexing: integers, slices, None, ... give a view; masks and integer arrays a "
              "copy. Raises IndexError.");
-  add_method(m, "__setitem__", &set, "key"_a, "value"_a,
+  add_method(m, "__setitem__", &set, "key"_a.none(), "value"_a,
              "Assigns where the index points; the value broadcasts and takes the tensor's dtype.");
   add_method(m, "__iter__", &iterate, "The views along the first axis.");
   bind_gather(m);

@@ -103,6 +103,8 @@ def test_out():
          "concatenate: shapes (2, 3) and (2, 2) differ besides axis 0"),
         (lambda: cuop.concatenate([[1.0]], 1), cuop.ShapeError, "axis 1 is out of range"),
         (lambda: cuop.stack([np.ones(2), np.ones(3)]), cuop.ShapeError, "(2,) and (3,) differ"),
+        (lambda: cuop.pad(np.ones(2), 2**63 - 1), cuop.ShapeError, "does not fit in 64 bits"),
+        (lambda: cuop.pad(np.ones(2), 2**62), cuop.ShapeError, "does not fit in 64 bits"),
         (lambda: cuop.pad(np.ones(2), -1), cuop.ShapeError, "must not be negative"),
         (lambda: cuop.pad(np.ones(2), [(1, 1)] * 3), cuop.ShapeError, "3 pairs of widths"),
         (lambda: cuop.pad(np.ones(0), 1, "edge"), cuop.ShapeError, "axis 0 is empty"),

@@ -148,6 +148,15 @@ def test_failures_exit_with_1_and_one_line(tmp_path, grid):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["f.npy", "grid.npy", "line.npy"]
 
 
+def test_a_full_standard_output_is_one_line():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cuop.cli.main", "info"], stdout=full, stderr=subprocess.PIPE, text=True
+        )  # fmt: skip
+    assert done.returncode == 1 and "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_full_disk_leaves_nothing(tmp_path):
     big = write(tmp_path / "big.npy", np.ones((512, 512)))
     script = f"ulimit -f 1024; trap '' XFSZ; exec {sys.executable} -m cuop.cli.main run transpose {big} -o {tmp_path}/o.npy"  # noqa: E501

@@ -19,6 +19,17 @@ def ranks(request):
     return request.param
 
 
+def test_an_exception_says_on_which_rank_it_was_raised():
+    def work(comm):
+        if comm.rank == 1:
+            raise ValueError("boom")
+        comm.barrier()
+
+    with pytest.raises(ValueError, match="boom") as caught:
+        dist.run_ranks(work, 3)
+    assert caught.value.__notes__ == ["raised on rank 1 of 3"]
+
+
 def test_results_come_in_rank_order(ranks):
     assert dist.run_ranks(lambda comm: (comm.rank, comm.size), ranks) == [
         (rank, ranks) for rank in range(ranks)

@@ -51,7 +51,7 @@ def write_npy(path, array):
 def test_bad_inputs(tmp_path):
     bad = {
         "missing": (tmp_path / "absent.npy", "cannot be read: No such file"),
-        "directory": (tmp_path, "cannot be read"),
+        "directory": (tmp_path, "no ordinary file"),
         "fortran": (
             write_npy(tmp_path / "f.npy", np.asfortranarray(np.ones((2, 3)))),
             "Fortran-ordered, allowed is C order",
@@ -68,6 +68,7 @@ def test_bad_inputs(tmp_path):
         ("short", whole[:-1], r"truncated: \(100,\) float64 needs 800 bytes of data, .* has 799"),
         ("header", whole[:40], "is not a .npy file"),
         ("empty", b"", "is not a .npy file"),
+        ("negative", whole.replace(b"(100,)", b"(-10,)"), r"its shape is \(-10,\)"),
         ("noise", b"PK\x03\x04" + bytes(200), "is not a .npy file"),
     ]:
         path = tmp_path / f"{name}.npy"
@@ -91,6 +92,20 @@ def test_outputs_that_cannot_be_written(tmp_path):
         with pytest.raises(cuop.FileError, match=words):
             files.check_writable(path, "save")
     assert os.listdir(tmp_path) == []
+
+
+def test_only_ordinary_files_are_read_or_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(cuop.FileError, match="no ordinary file"):
+        npy.open_npy(pipe)
+    with pytest.raises(cuop.FileError, match="no ordinary file"):
+        npy.save(pipe, np.ones(3))
+    target, link = tmp_path / "x.npy", tmp_path / "link.npy"
+    npy.save(target, np.zeros(3))
+    link.symlink_to(target)
+    npy.save(link, np.ones(3))
+    assert link.is_symlink() and np.load(target).tolist() == [1, 1, 1]
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path):

@@ -241,6 +241,10 @@ def test_creation_is_numpys():
         cuop.logspace(0, 3, 5, 2.0).to_numpy(), np.logspace(0, 3, 5, base=2.0), rtol=1e-6
     )
     assert cuop.linspace(1, 2, 1).tolist() == [1] and cuop.linspace(1, 2, 0).shape == (0,)
+    for dtype in ("int32", "float32"):
+        np.testing.assert_array_equal(
+            cuop.linspace(-5, 0, 4, dtype).to_numpy(), np.linspace(-5, 0, 4, dtype=dtype)
+        )
     for indexing in ("xy", "ij"):
         ours = cuop.meshgrid([1, 2, 3], [4, 5], [6.0], indexing=indexing)
         theirs = np.meshgrid([1, 2, 3], [4, 5], [6.0], indexing=indexing)

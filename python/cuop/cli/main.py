@@ -19,7 +19,7 @@ def main() -> None:
     except Exception as error:
         from cuop.errors import Error
 
-        if not isinstance(error, Error):
+        if not isinstance(error, (Error, OSError)):
             raise
         sys.exit(f"cuop: error: {error}")
 

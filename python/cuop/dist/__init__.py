@@ -17,3 +17,20 @@ from cuop._core import _dist
 from cuop._core._dist import *  # noqa: F403
 
 __all__ = [name for name in dir(_dist) if not name.startswith("_")]
+
+
+def run_ranks(work, ranks):
+    """Calls work(comm) on `ranks` threads, each a rank with its own communicator; the results.
+
+    The first exception is raised here, with a note that names its rank, after it has ended the
+    waits of the other ranks. `world()` answers the thread's communicator inside.
+    """
+
+    def named(comm):
+        try:
+            return work(comm)
+        except BaseException as error:
+            error.add_note(f"raised on rank {comm.rank} of {comm.size}")
+            raise
+
+    return _dist.run_ranks(named, ranks)

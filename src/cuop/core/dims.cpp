@@ -53,6 +53,14 @@ int64_t checked_multiply(int64_t a, int64_t b, const char* who) {
   return product;
 }
 
+int64_t checked_add(int64_t a, int64_t b, const char* who) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) {
+    throw ShapeError(cat(who, ": ", a, " + ", b, " does not fit in 64 bits"));
+  }
+  return sum;
+}
+
 int64_t element_count(const Shape& shape) {
   bool is_empty = false;
   for (int64_t size : shape) {

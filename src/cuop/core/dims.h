@@ -57,6 +57,8 @@ std::ostream& operator<<(std::ostream& out, const Dims& dims);
 int64_t element_count(const Shape& shape);
 /// a*b, or ShapeError "who: ... does not fit in 64 bits".
 int64_t checked_multiply(int64_t a, int64_t b, const char* who);
+/// a+b, likewise.
+int64_t checked_add(int64_t a, int64_t b, const char* who);
 /// Axis counted from the back when negative; ShapeError "who: axis 3 is out of range for a tensor
 /// of 2 dimensions" otherwise.
 int normalize_axis(int64_t axis, int ndim, const char* who);

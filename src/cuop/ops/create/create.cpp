@@ -109,8 +109,11 @@ Tensor linspace(double start, double stop, int64_t count, DType dtype, bool endp
   if (count < 0) throw ShapeError(cat("linspace: num must not be negative, given ", count));
   const int64_t intervals = endpoint ? count - 1 : count;
   const double step = intervals > 0 ? (stop - start) / static_cast<double>(intervals) : 0.0;
+  const bool is_whole = is_integer(dtype);  // as NumPy: rounded down, not towards zero
   return generate("linspace", count, dtype, device, [=](int64_t i) {
-    return endpoint && i == count - 1 && count > 1 ? stop : start + static_cast<double>(i) * step;
+    const double value =
+        endpoint && i == count - 1 && count > 1 ? stop : start + static_cast<double>(i) * step;
+    return is_whole ? std::floor(value) : value;
   });
 }
 

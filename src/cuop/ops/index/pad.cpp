@@ -96,7 +96,7 @@ Tensor pad(const Tensor& x, std::span<const std::pair<int64_t, int64_t>> widths,
   Shape shape = x.shape();
   for (int i = 0; i < x.ndim(); ++i) {
     const auto [before, after] = checked[static_cast<size_t>(i)];
-    shape[i] += before + after;
+    shape[i] = checked_add(checked_add(shape[i], before, "pad"), after, "pad");
   }
   const Tensor result = prepare_output("pad", out, shape, x.dtype(), x.device());
   check_no_overlap("pad", result, x, "x");
