@@ -9,6 +9,9 @@ import numpy as np
 
 _LEAST_SECONDS = 0.02  # of one timed batch of calls
 _ROUNDS = 7
+# Untimed calls before each timed batch: threads of the contender before spin on for a while, and
+# those of this one must wake up.
+_SETTLE_SECONDS = 0.08
 
 
 @dataclass
@@ -78,6 +81,7 @@ def measure(case: Case, roofs: Roofs) -> list[Row]:
     order = list(contenders)
     for turn in range(_ROUNDS):
         for name in order[turn % len(order) :] + order[: turn % len(order)]:
+            _settle(contenders[name], case.sets)
             samples[name].append(_time(contenders[name], calls[name], case.sets))
     error = _error(case)
     ours = median(samples["cuop"])
@@ -115,6 +119,13 @@ def _calibrate(function: Callable[[int], object], sets: int) -> int:
     for i in range(sets):
         function(i)
     return max(1, int(_LEAST_SECONDS / max(_time(function, 1, sets), 1e-9)))
+
+
+def _settle(function: Callable[[int], object], sets: int) -> None:
+    end = time.perf_counter() + _SETTLE_SECONDS
+    while time.perf_counter() < end:
+        for i in range(sets):
+            function(i)
 
 
 def _time(function: Callable[[int], object], calls: int, sets: int) -> float:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from cuop.cli import console
+from cuop.files import check_writable
 
 
 class Suite(StrEnum):
@@ -34,6 +35,8 @@ def bench(
 
     Exit code 1 when a case misses its goal.
     """
+    if output is not None:
+        check_writable(output, "bench")
     _use_numpys_blas()
     from cuop.bench import cpu_suite, processes, table
     from cuop.bench.measure import measure, measure_roofs
