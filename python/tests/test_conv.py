@@ -57,7 +57,8 @@ def check(case, dtype, variant, seed, views=False):
     y = CONV[spatial](x, w, bias, variant=variant, **geometry)
     assert str(y.dtype).endswith(dtype)
     expected = reference(x_values, w_values, bias_values, **geometry)
-    scale = reference(np.abs(x_values), np.abs(w_values), None, **geometry) + 1
+    size_of_bias = np.abs(bias_values) if with_bias else None
+    scale = reference(np.abs(x_values), np.abs(w_values), size_of_bias, **geometry) + 1
     got = y.to("float64").to_numpy()
     assert got.shape == expected.shape
     assert np.all(np.abs(got - expected) <= TOLERANCE[dtype] * scale)
