@@ -40,6 +40,10 @@ struct Env {
                                   "Directory of what is kept between processes; empty for the "
                                   "user's cache directory.",
                                   ""};
+  EnvField<bool> cuda_blocking{"CUOP_CUDA_BLOCKING", "",
+                               "1 waits for every operation on a GPU, so that its error is raised "
+                               "where it was caused.",
+                               false};
   EnvField<std::string> cpu_isa{
       "CUOP_CPU_ISA", "", "Instruction set of the CPU kernels: auto, baseline, v3 or v4.", "auto"};
 
@@ -54,6 +58,7 @@ struct Env {
     visit(log);
     visit(kernel_fusion);
     visit(cache_dir);
+    visit(cuda_blocking);
     visit(cpu_isa);
   }
 };

@@ -1,0 +1,224 @@
+// The part of the CUDA driver's binary interface that cuOP uses, declared here so that no CUDA
+// header is needed to build. Sizes and numbers are those of the CUDA driver API, version 12 and
+// later, on 64-bit Linux.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cuop::backend::cuda {
+
+using DeviceId = int;
+using DevicePointer = uint64_t;
+using MemoryHandle = uint64_t;  ///< physical memory made by mem_create
+using ContextHandle = struct ContextState*;
+using StreamHandle = struct StreamState*;
+using EventHandle = struct EventState*;
+using ModuleHandle = struct ModuleState*;
+using FunctionHandle = struct FunctionState*;
+using LibraryHandle = struct LibraryState*;
+using KernelHandle = struct KernelState*;
+using GraphHandle = struct GraphState*;
+using GraphNodeHandle = struct GraphNodeState*;
+using GraphExecHandle = struct GraphExecState*;
+using MemoryPoolHandle = struct MemoryPoolState*;
+
+/// The answers that cuOP tells apart; every other one has a name from the driver.
+enum class Result : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNotInitialized = 3,
+  kDeinitialized = 4,
+  kStubLibrary = 34,
+  kRequiresNewerDriver = 36,
+  kDeviceUnavailable = 46,
+  kNoDevice = 100,
+  kInvalidDevice = 101,
+  kInvalidImage = 200,
+  kInvalidContext = 201,
+  kNoBinaryForGpu = 209,
+  kEccUncorrectable = 214,
+  kPeerAccessUnsupported = 217,
+  kInvalidPtx = 218,
+  kNvlinkUncorrectable = 220,
+  kJitCompilerNotFound = 221,
+  kUnsupportedPtxVersion = 222,
+  kNotFound = 500,
+  kNotReady = 600,
+  kIllegalAddress = 700,
+  kLaunchOutOfResources = 701,
+  kLaunchTimeout = 702,
+  kPeerAccessAlreadyEnabled = 704,
+  kAssert = 710,
+  kHardwareStackError = 714,
+  kLaunchFailed = 719,
+  kNotSupported = 801,
+  kSystemNotReady = 802,
+  kSystemDriverMismatch = 803,
+  kCompatNotSupported = 804,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
+  kCaptureImplicit = 906,
+  kGraphExecUpdateFailure = 910,
+  kUnknown = 999,
+};
+
+enum class DeviceAttribute : int {
+  kMaxThreadsPerBlock = 1,
+  kMaxGridX = 5,
+  kMaxGridY = 6,
+  kMaxGridZ = 7,
+  kMaxSharedMemoryPerBlock = 8,
+  kWarpSize = 10,
+  kMaxRegistersPerBlock = 12,
+  kClockKhz = 13,
+  kMultiprocessorCount = 16,
+  kComputeMode = 20,
+  kEccEnabled = 32,
+  kPciBusId = 33,
+  kPciDeviceId = 34,
+  kMemoryClockKhz = 36,
+  kMemoryBusBits = 37,
+  kL2CacheBytes = 38,
+  kMaxThreadsPerMultiprocessor = 39,
+  kUnifiedAddressing = 41,
+  kPciDomainId = 50,
+  kComputeCapabilityMajor = 75,
+  kComputeCapabilityMinor = 76,
+  kMaxSharedMemoryPerMultiprocessor = 81,
+  kMaxRegistersPerMultiprocessor = 82,
+  kCooperativeLaunch = 95,
+  kMaxSharedMemoryPerBlockOptin = 97,
+  kVirtualMemoryManagement = 102,
+  kMaxBlocksPerMultiprocessor = 106,
+  kReservedSharedMemoryPerBlock = 111,
+  kMemoryPools = 115,
+};
+
+enum class FunctionAttribute : int {
+  kMaxThreadsPerBlock = 0,
+  kStaticSharedBytes = 1,
+  kConstantBytes = 2,
+  kLocalBytes = 3,  ///< a thread's stack and spilled registers
+  kRegisters = 4,
+  kPtxVersion = 5,
+  kBinaryVersion = 6,
+  kMaxDynamicSharedBytes = 8,
+  kSharedCarveout = 9,
+  kNonPortableClusterSize = 14,
+};
+
+enum class PointerAttribute : int {
+  kContext = 1,
+  kMemoryType = 2,
+  kDevicePointer = 3,
+  kHostPointer = 4,
+  kBufferId = 7,
+  kIsManaged = 8,
+  kDeviceOrdinal = 9,
+  kRangeStart = 11,
+  kRangeBytes = 12,
+};
+enum class MemoryType : int { kUnregistered = 0, kHost = 1, kDevice = 2, kArray = 3, kUnified = 4 };
+
+enum StreamFlags : unsigned { kStreamDefault = 0, kStreamNonBlocking = 1 };
+enum EventFlags : unsigned { kEventDefault = 0, kEventBlockingSync = 1, kEventDisableTiming = 2 };
+enum HostAllocFlags : unsigned { kHostPortable = 1, kHostDeviceMap = 2, kHostWriteCombined = 4 };
+
+/// The stream that orders itself against all blocking streams, and the calling thread's own.
+inline const StreamHandle kLegacyStream = reinterpret_cast<StreamHandle>(uintptr_t{1});
+inline const StreamHandle kPerThreadStream = reinterpret_cast<StreamHandle>(uintptr_t{2});
+
+enum class CaptureMode : int { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
+enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
+
+enum class LocationType : int { kInvalid = 0, kDevice = 1, kHost = 2, kHostNuma = 3 };
+struct MemoryLocation {
+  LocationType type = LocationType::kInvalid;
+  int id = 0;
+};
+enum class AllocationType : int { kInvalid = 0, kPinned = 1 };
+enum class ShareableHandle : int { kNone = 0, kFileDescriptor = 1, kFabric = 8 };
+struct AllocationProperties {
+  AllocationType type = AllocationType::kPinned;
+  ShareableHandle handle_types = ShareableHandle::kNone;
+  MemoryLocation location;
+  void* win32_metadata = nullptr;
+  uint8_t compression_type = 0;
+  uint8_t gpu_direct_rdma_capable = 0;
+  uint16_t usage = 0;
+  uint8_t reserved[4] = {};
+};
+static_assert(sizeof(AllocationProperties) == 32);
+enum class AccessFlags : int { kNone = 0, kRead = 1, kReadWrite = 3 };
+struct AccessDescription {
+  MemoryLocation location;
+  AccessFlags flags = AccessFlags::kReadWrite;
+};
+static_assert(sizeof(AccessDescription) == 12);
+enum class Granularity : int { kMinimum = 0, kRecommended = 1 };
+
+enum class PoolAttribute : int {
+  kReleaseThreshold = 4,  ///< uint64: bytes the pool may keep idle
+  kReservedCurrent = 5,
+  kReservedHigh = 6,
+  kUsedCurrent = 7,
+  kUsedHigh = 8,
+};
+
+struct Uuid {
+  unsigned char bytes[16] = {};
+};
+
+enum class LaunchAttributeId : int {
+  kIgnore = 0,
+  kCooperative = 2,
+  kClusterDimension = 4,
+  kProgrammaticStreamSerialization = 6,
+  kPriority = 8,
+};
+union LaunchAttributeValue {
+  char bytes[64];
+  int cooperative;
+  struct {
+    unsigned x, y, z;
+  } cluster;
+  int programmatic_serialization_allowed;
+  int priority;
+};
+struct LaunchAttribute {
+  LaunchAttributeId id = LaunchAttributeId::kIgnore;
+  char padding[4] = {};
+  LaunchAttributeValue value = {};
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+struct LaunchConfig {
+  unsigned grid_x = 1, grid_y = 1, grid_z = 1;
+  unsigned block_x = 1, block_y = 1, block_z = 1;
+  unsigned shared_bytes = 0;
+  StreamHandle stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+static_assert(sizeof(LaunchConfig) == 56);
+
+/// Options of module_load_data_ex; a value is passed as a pointer or as a number in its place.
+enum class JitOption : int {
+  kMaxRegisters = 0,
+  kInfoLogBuffer = 3,
+  kInfoLogBytes = 4,
+  kErrorLogBuffer = 5,
+  kErrorLogBytes = 6,
+  kOptimizationLevel = 7,
+  kLogVerbose = 12,
+};
+
+struct GraphUpdateResult {
+  int result = 0;
+  GraphNodeHandle error_node = nullptr;
+  GraphNodeHandle error_from_node = nullptr;
+};
+static_assert(sizeof(GraphUpdateResult) == 24);
+
+}  // namespace cuop::backend::cuda

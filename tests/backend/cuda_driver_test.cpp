@@ -1,0 +1,55 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuop/backend/cuda/driver.h"
+#include "cuop/core/error.h"
+
+namespace cuop::backend::cuda {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CudaDriver, IsThereOrSaysWhatIsMissing) {
+  if (find_driver() != nullptr) {
+    EXPECT_EQ(driver_absence(), "");
+    EXPECT_GE(driver().version, 12000);
+    return;
+  }
+  EXPECT_THAT(driver_absence(), HasSubstr("CUOP_DEVICE=cpu"));
+  try {
+    driver();
+    FAIL() << "a driver that is absent was handed out";
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(driver_absence()));
+  }
+}
+
+TEST(CudaDriver, CheckPassesSuccessAndNamesTheOperation) {
+  EXPECT_NO_THROW(check(Result::kSuccess, "nothing"));
+  try {
+    check(Result::kInvalidValue, "copy of ", 12, " bytes");
+    FAIL() << "an error was swallowed";
+  } catch (const ExecutionError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("copy of 12 bytes: CUDA"));
+  }
+}
+
+TEST(CudaDriver, ResultsBecomeTheErrorsOfTheirKind) {
+  EXPECT_THROW(check(Result::kOutOfMemory, "x"), MemoryError);
+  EXPECT_THROW(check(Result::kNoDevice, "x"), DeviceError);
+  EXPECT_THROW(check(Result::kRequiresNewerDriver, "x"), DeviceError);
+  EXPECT_THROW(check(Result::kNoBinaryForGpu, "x"), CompilationError);
+  EXPECT_THROW(check(static_cast<Result>(12345), "x"), ExecutionError);
+}
+
+TEST(CudaDriver, ABrokenDeviceSaysHowToFindTheCause) {
+  try {
+    check(Result::kIllegalAddress, "softmax");
+    FAIL() << "an error was swallowed";
+  } catch (const ExecutionError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("CUOP_CUDA_BLOCKING=1"));
+  }
+}
+
+}  // namespace
+}  // namespace cuop::backend::cuda
