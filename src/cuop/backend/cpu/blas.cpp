@@ -176,10 +176,15 @@ Grid choose_grid(int64_t m, int64_t n, int64_t threads) {
 template <class T>
 void gemm(const GemmCall<T>& call) {
   if (call.m == 0 || call.n == 0) return;
-  const SerialScope scope;
+  require_library();
   const double work = static_cast<double>(call.m) * static_cast<double>(call.n) *
                       static_cast<double>(std::max<int64_t>(call.k, 1));
   const int64_t threads = useful_threads(work);
+  if (threads > 1 && threads == thread_count() && has_own_threads(threads)) {
+    call_library(call);
+    return;
+  }
+  const SerialScope scope;
   if (threads == 1) {
     call_library(call);
     return;

@@ -1,7 +1,10 @@
 // The CPU's BLAS library, found at run time through its C interface (any OpenBLAS, or a library
 // with plain cblas_ names; 32-bit or 64-bit integers; NumPy's renamed symbols). All matrices are
-// row-major. The library itself is kept at one thread: work is split over cuOP's own pool, so that
-// concurrent callers (ranks that are threads) neither wait for each other nor oversubscribe.
+// row-major. A product that may have every core runs on the library's own threads: they wait
+// spinning after a call (NumPy's as well as ours, where both share the library), so a second pool
+// beside them would have to fight for the cores. A caller with a share of the cores (a rank that is
+// a thread, a batch) keeps the library at one thread and splits the work over cuOP's own pool, so
+// that concurrent callers neither wait for each other nor oversubscribe.
 #pragma once
 
 #include <complex>
@@ -25,8 +28,8 @@ struct Info {
 const Info& info();
 
 /// Holds the library at one thread for the time of its life and gives it back what it had. Nested
-/// and concurrent holders share one setting. Every call below takes one itself; code that makes
-/// many small calls holds one around them. DeviceError when there is no library.
+/// and concurrent holders share one setting. Calls below take one where they need it; code that
+/// makes many small calls holds one around them. DeviceError when there is no library.
 class SerialScope {
  public:
   SerialScope();
@@ -98,8 +101,8 @@ struct TrsmCall {
   int64_t ldb = 1;
 };
 
-// For float, double, std::complex<float> and std::complex<double>. Split over thread_count()
-// threads when that pays; sizes beyond the library's integers are a ShapeError.
+// For float, double, std::complex<float> and std::complex<double>. On thread_count() threads when
+// that pays; sizes beyond the library's integers are a ShapeError.
 template <class T>
 void gemm(const GemmCall<T>& call);
 /// The same on the calling thread alone; the caller holds a SerialScope.

@@ -154,6 +154,12 @@ const Library& require_library() {
 
 const Info& info() { return library().info; }
 
+bool has_own_threads(int64_t threads) {
+  const Library& blas = library();
+  return blas.get_threads != nullptr && thread_setting().holders == 0 &&
+         blas.get_threads() == threads;
+}
+
 SerialScope::SerialScope() {
   const Library& blas = require_library();
   if (blas.set_threads == nullptr) return;

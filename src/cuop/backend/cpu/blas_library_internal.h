@@ -33,5 +33,8 @@ struct Library {
 const Library& library();
 /// The same; DeviceError that says what to install when there is none.
 const Library& require_library();
+/// Whether one call would run on exactly `threads` threads of the library's own: nobody holds it
+/// serial, and it has not been told otherwise.
+bool has_own_threads(int64_t threads);
 
 }  // namespace cuop::backend::blas

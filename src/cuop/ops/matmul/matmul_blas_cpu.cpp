@@ -116,12 +116,12 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
     matrix.c = c_data + offsets.c;
     multiply(matrix, is_alone);
   };
-  const blas::SerialScope scope;
   const double work = static_cast<double>(call.m) * static_cast<double>(call.n) *
                       static_cast<double>(std::max<int64_t>(1, call.k));
   // Whole matrices a thread beat split matrices until they no longer fit the caches.
   constexpr double kLargeProduct = 512.0 * 512.0 * 512.0;
   if (batch.count() >= 2 * backend::thread_count() && work <= kLargeProduct) {
+    const blas::SerialScope scope;
     const auto grain = static_cast<int64_t>(1.0 + 65536.0 / work);
     backend::parallel_for(batch.count(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) one(i, true);
