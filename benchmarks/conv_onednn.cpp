@@ -3,9 +3,11 @@
 // the formats it prefers and reorders on each call, and with plain formats; the faster one is the
 // peer. Prints JSON for `cuop bench`.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <dnnl.hpp>
+#include <functional>
 #include <iostream>
 #include <random>
 #include <unordered_map>
@@ -31,7 +33,7 @@ constexpr Problem kProblems[] = {
     {"conv2d 8x256x28x28 1x1 to 64", 8, 256, 64, 28, 1, 0},
     {"conv2d 4x3x112x112 7x7 to 64", 4, 3, 64, 112, 7, 3},
 };
-constexpr int kRounds = 9;
+constexpr int kRounds = 45;
 
 /// oneDNN's convolution with or without freedom to choose formats.
 class Direct {
@@ -124,19 +126,22 @@ void run(const Problem& p) {
   };
   const Tensor src = randomised({p.batch, p.in_channels, p.size, p.size});
   const Tensor weight = randomised({p.out_channels, p.in_channels, p.kernel, p.kernel});
-  const Tensor ours = cuop::empty({p.batch, p.out_channels, p.size, p.size});
-  const Tensor theirs = cuop::empty(ours.shape());
+  const Tensor plainly = cuop::empty({p.batch, p.out_channels, p.size, p.size});
+  const Tensor freely = cuop::empty(plainly.shape()), ours = cuop::empty(plainly.shape());
   cuop::ConvOptions options;
   options.padding = {p.padding, p.padding};
-  Direct free(p, src.data<float>(), weight.data<float>(), theirs.data<float>(), true);
-  Direct plain(p, src.data<float>(), weight.data<float>(), theirs.data<float>(), false);
+  Direct free(p, src.data<float>(), weight.data<float>(), freely.data<float>(), true);
+  Direct plain(p, src.data<float>(), weight.data<float>(), plainly.data<float>(), false);
   const auto own = [&] { cuop::conv2d(src, weight, nullptr, options, &ours); };
-  for (int i = 0; i < 2; ++i) own(), free(), plain();
-  std::vector<double> own_times, free_times, plain_times;
-  for (int i = 0; i < kRounds; ++i) {
-    own_times.push_back(seconds(own));
-    free_times.push_back(seconds(free));
-    plain_times.push_back(seconds(plain));
+  // Each writes its own output and takes its turn at each place, so that none finds warmer caches.
+  const std::array<std::function<void()>, 3> calls{own, free, plain};
+  std::array<std::vector<double>, 3> times;
+  for (int i = -3; i < kRounds; ++i) {
+    for (size_t turn = 0; turn < calls.size(); ++turn) {
+      const size_t which = (turn + static_cast<size_t>(i + 3)) % calls.size();
+      const double time = seconds(calls[which]);
+      if (i >= 0) times[which].push_back(time);
+    }
   }
   const Tensor wide = cuop::conv2d(cuop::cast(src, cuop::DType::kFloat64),
                                    cuop::cast(weight, cuop::DType::kFloat64), nullptr, options);
@@ -146,7 +151,8 @@ void run(const Problem& p) {
                      std::abs(wide.data<double>()[i] - static_cast<double>(ours.data<float>()[i])));
     scale = std::max(scale, std::abs(wide.data<double>()[i]));
   }
-  const auto& direct = median(free_times) < median(plain_times) ? free_times : plain_times;
+  const auto& own_times = times[0];
+  const auto& direct = median(times[1]) < median(times[2]) ? times[1] : times[2];
   const double flops = 2.0 * static_cast<double>(ours.size() * p.in_channels * p.kernel * p.kernel);
   std::cout << "{\"name\":\"" << p.name << "\",\"cuop\":" << median(own_times)
             << ",\"onednn\":" << median(direct) << ",\"flops\":" << flops

@@ -41,6 +41,22 @@ TEST(Blas, SerialScopesShareOneSettingAndGiveItBack) {
   blas.set_threads(before);
 }
 
+TEST(Blas, OwnThreadsServeOnlyWhoeverMayHaveThemAll) {
+  const Library& blas = require_library();
+  if (!blas.info.is_thread_controlled) GTEST_SKIP() << blas.info.path << " has no thread control";
+  const int before = blas.get_threads();
+  blas.set_threads(2);
+  EXPECT_TRUE(has_own_threads(2));
+  EXPECT_FALSE(has_own_threads(3));
+  {
+    const SerialScope scope;
+    EXPECT_FALSE(has_own_threads(2));
+    EXPECT_FALSE(has_own_threads(1));  // one thread is the scope's doing, not the library's choice
+  }
+  EXPECT_TRUE(has_own_threads(2));
+  blas.set_threads(before);
+}
+
 TEST(Blas, GemvWalksBackwardsFromTheFirstElement) {
   // [[1 2 3] [4 5 6]] times (x0, x1, x2) = (1, 10, 100), stored backwards.
   const std::array<double, 6> a{1, 2, 3, 4, 5, 6};

@@ -26,7 +26,7 @@ def cells(row: Row) -> list[str]:
         f"{row.goal:.2f}",
         f"{row.floor_seconds / row.seconds:.0%}" if row.floor_seconds else "-",
         f"{row.error:.1e}" if row.error == row.error else "-",
-        "reached" if row.is_reached else "MISSED",
+        row.verdict,
     ]
 
 
@@ -38,14 +38,16 @@ def write(path: Path, rows: Sequence[Row], about: dict[str, str]) -> None:
         "",
         "Times are medians of interleaved rounds, in milliseconds a call. Ratio is the peer's time "
         "over ours; floor is the least time that the measured roofs allow over ours; error is "
-        "against double precision, relative to the largest value.",
+        "against double precision, relative to the largest value. 'even' is a goal that lies within "
+        "the 95 % interval of the ratio (bootstrap of the medians), and at most 3 % above it.",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "|" + "---|" * len(COLUMNS),
     ]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     missed = [row for row in rows if not row.is_reached]
-    lines += ["", f"{len(rows) - len(missed)} of {len(rows)} goals reached."]
+    even = sum(row.verdict == "even" for row in rows)
+    lines += ["", f"{len(rows) - len(missed)} of {len(rows)} goals reached, {even} of them evenly."]
     with replace_file(path, "bench") as file:
         file.write(("\n".join(lines) + "\n").encode())
     with replace_file(path.with_suffix(".json"), "bench") as file:

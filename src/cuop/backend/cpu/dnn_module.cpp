@@ -110,8 +110,12 @@ struct KeptWeights {
   std::vector<memory> forms;
 };
 
-/// The library's buffers of one call: inputs and output in its formats, and scratch.
+/// What one call needs of the library: its stream, the caller's arrays as it names them, inputs and
+/// output in its own formats, and scratch. Kept between calls, because making them costs as much as
+/// a small convolution's launch.
 struct Workspace {
+  dnnl::stream stream;
+  memory given_x, given_w, given_bias, given_y;
   memory x, w, y, scratch;
 };
 
@@ -131,11 +135,12 @@ class PreparedConv {
     w_ = plain(w);
     y_ = plain(y);
     bias_ = plain({p.out_channels});
-    // A pointwise convolution is one product of row-major matrices: reordering its large images
-    // would cost more than the library's formats gain.
+    // A pointwise convolution is one product of row-major matrices: reordering them would cost more
+    // than the library's formats gain.
     const bool is_pointwise = std::all_of(kernel.begin(), kernel.end(), is_one) &&
                               std::all_of(p.stride, p.stride + 3, is_one) && keeps_size(p);
-    conv_ = describe(p, is_pointwise ? x_ : chosen_by_library(x), chosen_by_library(w), bias_,
+    conv_ = describe(p, is_pointwise ? x_ : chosen_by_library(x),
+                     is_pointwise ? w_ : chosen_by_library(w), bias_,
                      is_pointwise ? y_ : chosen_by_library(y));
     run_ = dnnl::convolution_forward(conv_);
     if (conv_.src_desc() != x_) x_in_ = reorder(x_, conv_.src_desc());
@@ -145,18 +150,21 @@ class PreparedConv {
 
   void run(const float* x, const float* w, const float* bias, float* y, KeptWeights* kept) {
     std::unique_ptr<Workspace> space = take(kept == nullptr);
-    dnnl::stream stream(engine());
-    const memory source = move_in(stream, x_in_, x_, x, space->x);
-    const memory weights = kept != nullptr && w_in_ ? kept_form(stream, w, *kept)
-                                                    : move_in(stream, w_in_, w_, w, space->w);
-    const memory target(y_, engine(), y);
-    std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, source},
-                                              {DNNL_ARG_WEIGHTS, weights},
-                                              {DNNL_ARG_DST, y_out_ ? space->y : target},
+    dnnl::stream& stream = space->stream;
+    point(space->given_x, x);
+    point(space->given_w, w);
+    point(space->given_y, y);
+    move_in(stream, x_in_, space->given_x, space->x);
+    std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, x_in_ ? space->x : space->given_x},
+                                              {DNNL_ARG_WEIGHTS, weights(*space, kept)},
+                                              {DNNL_ARG_DST, y_out_ ? space->y : space->given_y},
                                               {DNNL_ARG_SCRATCHPAD, space->scratch}};
-    if (has_bias_) arguments[DNNL_ARG_BIAS] = wrap(bias_, bias);
+    if (has_bias_) {
+      point(space->given_bias, bias);
+      arguments[DNNL_ARG_BIAS] = space->given_bias;
+    }
     run_.execute(stream, arguments);
-    if (y_out_) y_out_.execute(stream, {{DNNL_ARG_FROM, space->y}, {DNNL_ARG_TO, target}});
+    move_in(stream, y_out_, space->y, space->given_y);
     stream.wait();
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(space));
@@ -179,28 +187,30 @@ class PreparedConv {
   }
 
   // oneDNN takes inputs by pointers without const and does not write them.
-  static memory wrap(const memory::desc& desc, const float* data) {
-    return {desc, engine(), const_cast<float*>(data)};
+  static void point(memory& name, const float* data) {
+    name.set_data_handle(const_cast<float*>(data));
   }
 
-  static memory move_in(dnnl::stream& stream, const dnnl::reorder& reorder,
-                        const memory::desc& desc, const float* data, memory& room) {
-    const memory given = wrap(desc, data);
-    if (!reorder) return given;
-    dnnl::reorder copy = reorder;
-    copy.execute(stream, {{DNNL_ARG_FROM, given}, {DNNL_ARG_TO, room}});
-    return room;
+  /// Fills `to` from `from` where there is something to reorder.
+  static void move_in(dnnl::stream& stream, const dnnl::reorder& reorder, const memory& from,
+                      const memory& to) {
+    if (reorder) reorder.execute(stream, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
 
-  memory kept_form(dnnl::stream& stream, const float* w, KeptWeights& kept) const {
-    const std::lock_guard lock(kept.mutex);
-    for (const memory& form : kept.forms) {
+  memory weights(Workspace& space, KeptWeights* kept) const {
+    if (!w_in_) return space.given_w;
+    if (kept == nullptr) {
+      move_in(space.stream, w_in_, space.given_w, space.w);
+      return space.w;
+    }
+    const std::lock_guard lock(kept->mutex);
+    for (const memory& form : kept->forms) {
       if (form.get_desc() == conv_.weights_desc()) return form;
     }
-    memory form(conv_.weights_desc(), engine());
-    move_in(stream, w_in_, w_, w, form);
-    stream.wait();
-    kept.forms.push_back(form);
+    const memory form(conv_.weights_desc(), engine());
+    move_in(space.stream, w_in_, space.given_w, form);
+    space.stream.wait();
+    kept->forms.push_back(form);
     return form;
   }
 
@@ -220,6 +230,11 @@ class PreparedConv {
       }
     }
     auto space = std::make_unique<Workspace>();
+    space->stream = dnnl::stream(engine());
+    space->given_x = memory(x_, engine(), nullptr);
+    space->given_w = memory(w_, engine(), nullptr);
+    space->given_y = memory(y_, engine(), nullptr);
+    if (has_bias_) space->given_bias = memory(bias_, engine(), nullptr);
     if (x_in_) space->x = memory(conv_.src_desc(), engine());
     if (y_out_) space->y = memory(conv_.dst_desc(), engine());
     space->scratch = memory(conv_.scratchpad_desc(), engine());
