@@ -251,6 +251,31 @@ def test_an_exception_on_one_mpi_rank_reaches_all():
     assert done.returncode == 0, done.stderr
 
 
+# A wait that is not ended would last longer than the run may take.
+RAISES_ON_RANK_1 = """
+    from cuop import dist
+    comm = dist.world()
+    comm.timeout = 600
+    if comm.rank == 1:
+        raise ValueError("no such file on this rank")
+    comm.barrier()
+"""
+
+
+def told_of_rank_1(errors):
+    """The lines in which other ranks say what ended their waits."""
+    assert "ValueError: no such file on this rank" in errors
+    told = [line for line in errors.splitlines() if "CommunicationError" in line]
+    return [line for line in told if "rank 1" in line and "no such file" in line]
+
+
+@needs_mpi
+def test_an_uncaught_exception_ends_the_waits_of_other_processes():
+    done = run_program(RAISES_ON_RANK_1, MPIRUN)
+    assert done.returncode != 0
+    assert told_of_rank_1(done.stderr)  # mpirun may end the others before both have spoken
+
+
 def torchrun_like(program, ranks, port, **more):
     """Starts ranks with the variables that torchrun sets; (return code, stderr) of each."""
     processes = [
@@ -278,7 +303,7 @@ def torchrun_like(program, ranks, port, **more):
 
 def free_port():
     """A port that is free together with the next ones, as far as one can tell."""
-    return 33000 + os.getpid() % 1000 * 20
+    return 33000 + os.getpid() % 300 * 100
 
 
 def test_world_under_torchrun():
@@ -310,6 +335,12 @@ def test_a_killed_process_is_named_under_torchrun():
     """
     results = torchrun_like(program, 3, free_port() + 20)
     assert [code for code, _ in results] == [0, -9, 0], results
+
+
+def test_an_uncaught_exception_reaches_other_processes_under_torchrun():
+    results = torchrun_like(RAISES_ON_RANK_1, 3, free_port() + 60)
+    assert [code for code, _ in results] == [1, 1, 1]
+    assert len(told_of_rank_1("\n".join(error for _, error in results))) == 2
 
 
 def test_ranks_that_do_not_come_are_named():

@@ -13,10 +13,37 @@ Every operation on a DistTensor is collective. `dist.last_report().plan.explain(
 moved and computed, and what else was considered.
 """
 
+import functools
+import sys
+
 from cuop._core import _dist
 from cuop._core._dist import *  # noqa: F403
 
 __all__ = [name for name in dir(_dist) if not name.startswith("_")]
+
+
+def world():
+    """The communicator of everybody who was started together: the thread's inside run_ranks, MPI
+    under mpirun, TCP under torchrun, one rank alone otherwise.
+
+    An exception that nobody catches on a rank that is a process ends the waits of the others: they
+    raise CommunicationError with its words and its rank at once, not at their deadline.
+    """
+    comm = _dist.world()
+    if comm.kind in ("mpi", "socket"):
+        _tell_others_of_uncaught_exceptions(comm)
+    return comm
+
+
+@functools.cache
+def _tell_others_of_uncaught_exceptions(comm):
+    before = sys.excepthook
+
+    def hook(kind, error, traceback):
+        comm.abort(f"{kind.__name__}: {error}")
+        before(kind, error, traceback)
+
+    sys.excepthook = hook
 
 
 def run_ranks(work, ranks):
