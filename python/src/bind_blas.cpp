@@ -8,16 +8,22 @@ namespace {
 
 using Out = std::optional<Tensor>;
 
+nb::object to_python(const DotValue& value) {
+  if (const auto* number = std::get_if<std::complex<double>>(&value)) {
+    return nb::module_::import_("builtins").attr("complex")(number->real(), number->imag());
+  }
+  if (const auto* number = std::get_if<double>(&value)) return nb::float_(*number);
+  if (const auto* number = std::get_if<uint64_t>(&value)) return nb::int_(*number);
+  return nb::int_(std::get<int64_t>(value));
+}
+
 nb::object dot_product(const Arg<Tensor>& x, const Arg<Tensor>& y, bool conjugate) {
-  std::complex<double> sum;
+  DotValue sum;
   {
     const nb::gil_scoped_release released;
     sum = dot(x, y, conjugate);
   }
-  if (is_complex(promote(x->dtype(), y->dtype()))) {
-    return nb::module_::import_("builtins").attr("complex")(sum.real(), sum.imag());
-  }
-  return nb::float_(sum.real());
+  return to_python(sum);
 }
 
 nb::typed<nb::dict, nb::str, nb::any> blas_info() {
@@ -40,17 +46,21 @@ void bind_blas(nb::module_& m) {
       "scal",
       [](Arg<Scalar> alpha, Arg<Tensor> x, Out out) { return scal(*alpha, x, pointer(out)); },
       "alpha"_a, "x"_a, nb::kw_only(), "out"_a = nb::none(), Released(),
-      "alpha * x of any shape, for floating and complex dtypes; `out` may be x.");
+      "alpha * x of any shape; `out` may be x. Integers wrap; their alpha must be a whole number "
+      "that the dtype holds.");
   m.def(
       "axpy",
       [](Arg<Scalar> alpha, Arg<Tensor> x, Arg<Tensor> y, Out out) {
         return axpy(*alpha, x, y, pointer(out));
       },
       "alpha"_a, "x"_a, "y"_a, nb::kw_only(), "out"_a = nb::none(), Released(),
-      "alpha * x + y for equal shapes, floating and complex dtypes; `out` may be x or y.");
-  m.def("dot", &dot_product, "x"_a, "y"_a, nb::kw_only(), "conjugate"_a = false,
-        "Sum of x * y (of conj(x) * y when `conjugate`) over two vectors, as a Python float or "
-        "complex. Accumulated in double; the same bits on any number of threads.");
+      "alpha * x + y for equal shapes; `out` may be x or y. Integers wrap; their alpha must be a "
+      "whole number that the dtype holds.");
+  m.def(
+      "dot", &dot_product, "x"_a, "y"_a, nb::kw_only(), "conjugate"_a = false,
+      "Sum of x * y (of conj(x) * y when `conjugate`) over two vectors, as a Python float, complex "
+      "or int. Accumulated in double, integers in their dtype, where they wrap; the same bits on "
+      "any number of threads.");
   m.def(
       "gemv",
       [](Arg<Tensor> a, Arg<Tensor> x, Arg<Trans> trans, Arg<Scalar> alpha, Arg<Scalar> beta,
@@ -59,7 +69,8 @@ void bind_blas(nb::module_& m) {
       },
       "a"_a, "x"_a, nb::kw_only(), "trans"_a = "none", "alpha"_a = 1, "beta"_a = 0,
       "out"_a = nb::none(), Released(),
-      "alpha * op(a) @ x + beta * out for a [M, N]. A beta other than 0 needs `out`.");
+      "alpha * op(a) @ x + beta * out for a [M, N]. A beta other than 0 needs `out`. The 16-bit "
+      "floats are computed in float32 and rounded once; integers wrap.");
   m.def(
       "symm",
       [](Arg<Tensor> a, Arg<Tensor> b, Arg<Side> side, Arg<Uplo> uplo, Arg<Scalar> alpha,
@@ -69,7 +80,7 @@ void bind_blas(nb::module_& m) {
       "a"_a, "b"_a, nb::kw_only(), "side"_a = "left", "uplo"_a = "upper", "alpha"_a = 1,
       "beta"_a = 0, "out"_a = nb::none(), Released(),
       "alpha * a @ b + beta * out (b @ a for side='right') with a symmetric a, of which only the "
-      "`uplo` triangle is read.");
+      "`uplo` triangle is read. Dtypes as gemv.");
   m.def(
       "trsm",
       [](Arg<Tensor> a, Arg<Tensor> b, Arg<Side> side, Arg<Uplo> uplo, Arg<Trans> trans,
@@ -79,7 +90,8 @@ void bind_blas(nb::module_& m) {
       "a"_a, "b"_a, nb::kw_only(), "side"_a = "left", "uplo"_a = "lower", "trans"_a = "none",
       "diag"_a = "non_unit", "alpha"_a = 1, "out"_a = nb::none(), Released(),
       "Solves op(a) x = alpha * b, or x op(a) = alpha * b for side='right', with a triangular a. "
-      "`out` may be b.");
+      "`out` may be b. Floating and complex dtypes; the 16-bit floats are computed in float32 and "
+      "rounded once.");
   m.def("blas_info", &blas_info,
         "The CPU's BLAS library: a dict of available, path, version, core, integer_bits, "
         "threads_controlled and, when there is none, the reason.");

@@ -16,8 +16,10 @@ import cuop
 SETTINGS = settings(max_examples=60, deadline=None)
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
 HALVES = {"float16": 2e-3, "bfloat16": 1.6e-2}
-BLAS_DTYPES = st.sampled_from(list(TOLERANCE))
-LEVEL1_DTYPES = st.sampled_from([*TOLERANCE, *HALVES])
+INEXACT_DTYPES = st.sampled_from([*TOLERANCE, *HALVES])
+INTEGER_DTYPES = st.sampled_from(
+    [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
 LENGTHS = st.sampled_from([0, 1, 2, 7, 31, 64, 1000, 4099, 70001])
 ORDERS = st.sampled_from([0, 1, 2, 5, 17, 40])
 KINDS = st.sampled_from(["plain", "transposed", "strided", "reversed"])
@@ -25,18 +27,33 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def random_array(rng, shape, dtype):
+    """Values that the dtype holds; those of bfloat16 as float32, which NumPy has."""
     values = rng.standard_normal(shape)
     if dtype.startswith("complex"):
         values = values + 1j * rng.standard_normal(shape)
-    return values.astype("float16" if dtype == "bfloat16" else dtype)
+    return rounded(values, dtype)
+
+
+def rounded(values, dtype):
+    if dtype == "bfloat16":
+        return cuop.tensor(values, "bfloat16").to("float32").to_numpy()
+    return values.astype(dtype)
+
+
+def random_integers(rng, shape, dtype):
+    """Numbers of the whole range, so that products wrap."""
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
 def wide(array):
     return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
 
 
-def layout(array, kind):
+def layout(array, kind, dtype=None):
     """A tensor with the array's values under other strides; its memory is writable."""
+    if dtype == "bfloat16":
+        return layout_of_bits(array, kind)
     if kind == "transposed":
         return cuop.from_dlpack(np.array(array.T, order="C").T)
     if kind == "strided":
@@ -49,6 +66,19 @@ def layout(array, kind):
     return cuop.tensor(array)
 
 
+def layout_of_bits(array, kind):
+    """As layout, for the values of bfloat16 that a float32 array holds."""
+    wanted = cuop.tensor(array, "bfloat16")
+    if kind == "transposed":
+        return cuop.tensor(array.T, "bfloat16").T
+    if kind == "strided":
+        base = cuop.zeros(tuple(2 * n for n in array.shape), dtype="bfloat16")
+        view = base[tuple(slice(None, None, 2) for _ in array.shape)]
+        view[...] = wanted
+        return view
+    return wanted[::-1].clone()[::-1] if kind == "reversed" else wanted
+
+
 def close(got, expected, dtype, scale=1.0):
     tolerance = {**TOLERANCE, **HALVES}[dtype]
     got = got.to("float32").to_numpy() if dtype == "bfloat16" else got.to_numpy()
@@ -57,16 +87,13 @@ def close(got, expected, dtype, scale=1.0):
 
 
 @SETTINGS
-@given(n=LENGTHS, dtype=LEVEL1_DTYPES, kinds=st.tuples(KINDS, KINDS, KINDS), seed=SEEDS)
+@given(n=LENGTHS, dtype=INEXACT_DTYPES, kinds=st.tuples(KINDS, KINDS, KINDS), seed=SEEDS)
 def test_axpy_and_scal(n, dtype, kinds, seed):
     rng = np.random.default_rng(seed)
     alpha = 0.75 - (0.5j if dtype.startswith("complex") else 0)
     x, y = random_array(rng, n, dtype), random_array(rng, n, dtype)
-    tx, ty = layout(x, kinds[0]), layout(y, kinds[1])
-    out = layout(np.zeros_like(x), kinds[2])
-    if dtype == "bfloat16":
-        tx, ty, out = tx.to(dtype), ty.to(dtype), out.to(dtype)
-        x, y = tx.to("float32").to_numpy(), ty.to("float32").to_numpy()
+    tx, ty = layout(x, kinds[0], dtype), layout(y, kinds[1], dtype)
+    out = layout(np.zeros_like(x), kinds[2], dtype)
     expected = alpha * wide(x) + wide(y)
     assert cuop.axpy(alpha, tx, ty, out=out).shape == (n,)
     close(out, expected, dtype)
@@ -78,20 +105,93 @@ def test_axpy_and_scal(n, dtype, kinds, seed):
 
 
 @SETTINGS
-@given(n=LENGTHS, dtype=LEVEL1_DTYPES, kinds=st.tuples(KINDS, KINDS), seed=SEEDS)
+@given(n=LENGTHS, dtype=INEXACT_DTYPES, kinds=st.tuples(KINDS, KINDS), seed=SEEDS)
 def test_dot(n, dtype, kinds, seed):
     rng = np.random.default_rng(seed)
     x, y = random_array(rng, n, dtype), random_array(rng, n, dtype)
-    tx, ty = layout(x, kinds[0]), layout(y, kinds[1])
-    if dtype == "bfloat16":
-        tx, ty = tx.to(dtype), ty.to(dtype)
-        x, y = tx.to("float32").to_numpy(), ty.to("float32").to_numpy()
+    tx, ty = layout(x, kinds[0], dtype), layout(y, kinds[1], dtype)
     for conjugate in (False, True):
         got = cuop.dot(tx, ty, conjugate=conjugate)
         assert isinstance(got, complex if dtype.startswith("complex") else float)
         expected = np.vdot(wide(x), wide(y)) if conjugate else np.dot(wide(x), wide(y))
         # Every dtype accumulates in double.
         assert abs(got - expected) <= 1e-13 * (1 + np.abs(wide(x)) @ np.abs(wide(y)))
+
+
+def python_integers(array):
+    """Python's integers do not wrap: what is beyond the dtype is cut by `wrapped`, once."""
+    return array.astype(object)
+
+
+def wrapped(values, dtype):
+    bits = np.iinfo(dtype).bits
+    low = np.array([int(v) % 2**bits for v in np.ravel(values)], f"uint{bits}")
+    return low.view(dtype).reshape(np.shape(values))
+
+
+@SETTINGS
+@given(n=LENGTHS, dtype=INTEGER_DTYPES, kinds=st.tuples(KINDS, KINDS, KINDS), seed=SEEDS)
+def test_integer_vectors_wrap(n, dtype, kinds, seed):
+    n = min(n, 4099)
+    rng = np.random.default_rng(seed)
+    x, y = random_integers(rng, n, dtype), random_integers(rng, n, dtype)
+    alpha = int(random_integers(rng, (), dtype))
+    alpha = int(np.clip(alpha, 0, 2**63 - 1)) if dtype == "uint64" else alpha
+    tx, ty = layout(x, kinds[0]), layout(y, kinds[1])
+    out = layout(np.zeros_like(x), kinds[2])
+    product = alpha * python_integers(x)
+    cuop.axpy(alpha, tx, ty, out=out)
+    np.testing.assert_array_equal(out.to_numpy(), wrapped(product + python_integers(y), dtype))
+    got = cuop.scal(alpha, tx)
+    assert str(got.dtype).endswith(dtype)
+    np.testing.assert_array_equal(got.to_numpy(), wrapped(product, dtype))
+    for conjugate in (False, True):
+        total = cuop.dot(tx, ty, conjugate=conjugate)
+        assert type(total) is int
+        assert total == wrapped(np.sum(python_integers(x) * python_integers(y)), dtype)
+
+
+def test_dot_of_mixed_integers_is_computed_in_the_wider_dtype():
+    x, y = np.full(9, 127, np.int8), np.full(9, 255, np.uint8)
+    assert cuop.dot(cuop.tensor(x), cuop.tensor(y)) == 9 * 127 * 255 - 2**16 * 4
+    assert cuop.dot(cuop.tensor(x), cuop.tensor(x)) == (9 * 127 * 127 + 128) % 256 - 128
+    assert cuop.dot(cuop.tensor(x).to("int64"), cuop.tensor(y)) == 9 * 127 * 255
+    large = cuop.tensor(np.array([2**63], np.uint64))
+    assert cuop.dot(large, cuop.ones((1,), dtype="uint64")) == 2**63
+
+
+@SETTINGS
+@given(
+    m=ORDERS,
+    n=ORDERS,
+    dtype=INTEGER_DTYPES,
+    trans=st.sampled_from(["none", "trans", "conj_trans"]),
+    side=st.sampled_from(["left", "right"]),
+    uplo=st.sampled_from(["lower", "upper"]),
+    kinds=st.tuples(KINDS, KINDS, KINDS),
+    beta=st.sampled_from([0, 1, 5]),
+    seed=SEEDS,
+)
+def test_integer_matrices_wrap(m, n, dtype, trans, side, uplo, kinds, beta, seed):
+    rng = np.random.default_rng(seed)
+    a = random_integers(rng, (m, n), dtype)
+    op = a if trans == "none" else a.T
+    x, y = random_integers(rng, op.shape[1], dtype), random_integers(rng, op.shape[0], dtype)
+    ta, tx, out = (layout(t, k) for t, k in zip((a, x, y), kinds, strict=True))
+    cuop.gemv(ta, tx, trans=trans, alpha=3, beta=beta, out=out)
+    wide_op, wide_x, wide_y = (python_integers(t) for t in (op, x, y))
+    expected = wrapped(3 * (wide_op * wide_x).sum(axis=1) + beta * wide_y, dtype)
+    np.testing.assert_array_equal(out.to_numpy(), expected)
+
+    order = m if side == "left" else n
+    s, b, c = (random_integers(rng, shape, dtype) for shape in ((order, order), (m, n), (m, n)))
+    triangle = np.tril(s) if uplo == "lower" else np.triu(s)
+    full = triangle + triangle.T - np.diag(np.diag(s))
+    ts, tb, out = (layout(t, k) for t, k in zip((s, b, c), kinds, strict=True))
+    cuop.symm(ts, tb, side=side, uplo=uplo, alpha=3, beta=beta, out=out)
+    left, right = (python_integers(t) for t in ((full, b) if side == "left" else (b, full)))
+    expected = wrapped(3 * left.dot(right) + beta * python_integers(c), dtype)
+    np.testing.assert_array_equal(out.to_numpy(), expected)
 
 
 def test_axpy_takes_any_shape():
@@ -104,7 +204,7 @@ def test_axpy_takes_any_shape():
 @given(
     m=ORDERS,
     n=ORDERS,
-    dtype=BLAS_DTYPES,
+    dtype=INEXACT_DTYPES,
     trans=st.sampled_from(["none", "trans", "conj_trans"]),
     kinds=st.tuples(KINDS, KINDS, KINDS),
     beta=st.sampled_from([0, 1, -0.5]),
@@ -117,8 +217,8 @@ def test_gemv(m, n, dtype, trans, kinds, beta, seed):
     x, y = random_array(rng, op.shape[1], dtype), random_array(rng, op.shape[0], dtype)
     if beta == 0:
         y[:] = np.nan
-    out = layout(y, kinds[2])
-    cuop.gemv(layout(a, kinds[0]), layout(x, kinds[1]), trans=trans, alpha=1.5, beta=beta, out=out)
+    ta, tx, out = (layout(t, k, dtype) for t, k in zip((a, x, y), kinds, strict=True))
+    cuop.gemv(ta, tx, trans=trans, alpha=1.5, beta=beta, out=out)
     expected = 1.5 * (wide(op) @ wide(x)) + (beta * wide(y) if beta else 0)
     close(out, expected, dtype, scale=n + m)
 
@@ -127,7 +227,7 @@ def test_gemv(m, n, dtype, trans, kinds, beta, seed):
 @given(
     m=ORDERS,
     n=ORDERS,
-    dtype=BLAS_DTYPES,
+    dtype=INEXACT_DTYPES,
     side=st.sampled_from(["left", "right"]),
     uplo=st.sampled_from(["lower", "upper"]),
     kinds=st.tuples(KINDS, KINDS, KINDS),
@@ -141,13 +241,11 @@ def test_symm(m, n, dtype, side, uplo, kinds, beta, seed):
     triangle = np.tril(a) if uplo == "lower" else np.triu(a)
     full = triangle + triangle.T - np.diag(np.diag(a))
     # The other triangle must not be read.
-    poisoned = np.where(triangle != 0, a, np.nan).astype(dtype)
+    poisoned = np.where(triangle != 0, a, np.nan).astype(a.dtype)
     if beta == 0:
         c[:] = np.nan
-    out = layout(c, kinds[2])
-    cuop.symm(
-        layout(poisoned, kinds[0]), layout(b, kinds[1]), side=side, uplo=uplo, beta=beta, out=out
-    )
+    ta, tb, out = (layout(t, k, dtype) for t, k in zip((poisoned, b, c), kinds, strict=True))
+    cuop.symm(ta, tb, side=side, uplo=uplo, beta=beta, out=out)
     left, right = (full, b) if side == "left" else (b, full)
     expected = wide(left) @ wide(right) + (beta * wide(c) if beta else 0)
     close(out, expected, dtype, scale=order)
@@ -157,7 +255,7 @@ def test_symm(m, n, dtype, side, uplo, kinds, beta, seed):
 @given(
     m=ORDERS,
     n=ORDERS,
-    dtype=BLAS_DTYPES,
+    dtype=INEXACT_DTYPES,
     side=st.sampled_from(["left", "right"]),
     uplo=st.sampled_from(["lower", "upper"]),
     trans=st.sampled_from(["none", "trans", "conj_trans"]),
@@ -169,19 +267,19 @@ def test_symm(m, n, dtype, side, uplo, kinds, beta, seed):
 def test_trsm(m, n, dtype, side, uplo, trans, diag, kinds, in_place, seed):
     rng = np.random.default_rng(seed)
     order = m if side == "left" else n
-    a = (random_array(rng, (order, order), dtype) / max(order, 1)).astype(dtype)
-    a += np.diag(np.full(order, 2)).astype(dtype)
+    a = random_array(rng, (order, order), dtype) / max(order, 1)
+    a = rounded(a + np.diag(np.full(order, 2)), dtype)
     b = random_array(rng, (m, n), dtype)
     triangle = np.tril(a) if uplo == "lower" else np.triu(a)
-    poisoned = np.where(triangle != 0, a, np.nan).astype(dtype)
+    poisoned = np.where(triangle != 0, a, np.nan).astype(a.dtype)
     matrix = wide(triangle)
     if diag == "unit":
         np.fill_diagonal(matrix, 1)
         np.fill_diagonal(poisoned, np.nan)
     op = {"none": matrix, "trans": matrix.T, "conj_trans": matrix.conj().T}[trans]
-    tb = layout(b, kinds[1])
+    tb = layout(b, kinds[1], dtype)
     x = cuop.trsm(
-        layout(poisoned, kinds[0]),
+        layout(poisoned, kinds[0], dtype),
         tb,
         side=side,
         uplo=uplo,
@@ -199,7 +297,7 @@ def test_trsm(m, n, dtype, side, uplo, trans, diag, kinds, in_place, seed):
         expected = scipy.linalg.solve(op.T, 2 * wide(b).T).T
     close(x, expected, dtype, scale=np.abs(expected).max())
     if in_place:
-        np.testing.assert_array_equal(tb.to_numpy(), x.to_numpy())
+        np.testing.assert_array_equal(tb.to("complex128").to_numpy(), x.to("complex128").to_numpy())
 
 
 def test_documented_integers_and_enums():
@@ -221,17 +319,21 @@ def z(*shape, dtype="float32"):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: cuop.scal(1, z(2, dtype="int32")), cuop.DTypeError, "scal: dtype int32"),
+        (lambda: cuop.scal(1, z(2, dtype="bool")), cuop.DTypeError, "scal: dtype bool"),
+        (lambda: cuop.scal(1.5, z(2, dtype="int8")), cuop.ExecutionError, "needs a whole number"),
+        (lambda: cuop.scal(128, z(2, dtype="int8")), cuop.DTypeError, "alpha is 128.* dtype int8"),
+        (lambda: cuop.axpy(-1, *[z(2, dtype="uint8")] * 2), cuop.DTypeError, "does not fit"),
         (lambda: cuop.scal(1j, z(2)), cuop.ExecutionError, "alpha is complex"),
         (lambda: cuop.axpy(1, z(2), z(3)), cuop.ShapeError, "axpy: x has shape"),
         (lambda: cuop.dot(z(2), z(3)), cuop.ShapeError, "dot: x has 2 elements, y has 3"),
         (lambda: cuop.dot(z(2, 2), z(2)), cuop.ShapeError, "it needs 1 dimension"),
         (lambda: cuop.gemv(z(2, 3), z(2)), cuop.ShapeError, "gemv: x has 2 elements.*needs 3"),
         (lambda: cuop.gemv(z(2), z(2)), cuop.ShapeError, "a has shape.*2 dimensions"),
+        (lambda: cuop.gemv(*[z(2, 2, dtype="bool")] * 2), cuop.DTypeError, "gemv: dtype bool"),
         (
-            lambda: cuop.gemv(z(2, 2, dtype="float16"), z(2, dtype="float16")),
+            lambda: cuop.trsm(*[z(2, 2, dtype="int32")] * 2),
             cuop.DTypeError,
-            "float16",
+            "trsm: dtype int32 .*supported are float16, bfloat16, float32",
         ),
         (lambda: cuop.gemv(z(2, 2), z(2), beta=1), cuop.ExecutionError, "pass out"),
         (lambda: cuop.symm(z(2, 3), z(3, 2)), cuop.ShapeError, "must be square"),

@@ -249,6 +249,11 @@ def z(*shape, dtype="float32"):
         ),
         (lambda: cuop.matmul(z(2, 2), z(2, 2), beta=1), cuop.ExecutionError, "pass out"),
         (lambda: cuop.matmul(z(2, 2), z(2, 2), alpha=1j), cuop.ExecutionError, "alpha is complex"),
+        (
+            lambda: cuop.matmul(*[z(2, 2).to("int8")] * 2, alpha=300),
+            cuop.DTypeError,
+            "matmul: alpha is 300, which does not fit dtype int8",
+        ),
         (lambda: cuop.batch_matmul(z(2, 2), z(2, 2)), cuop.ShapeError, "at least 3"),
         (lambda: cuop.batch_matmul(z(1, 2, 2), z(3, 2, 2)), cuop.ShapeError, "equal leading axes"),
         (lambda: cuop.outer(z(2, 2), z(2)), cuop.ShapeError, "outer: a has shape"),

@@ -5,6 +5,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/matmul/coefficients_internal.h"
 #include "cuop/ops/output.h"
 
 namespace cuop {
@@ -15,8 +16,8 @@ constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const 
     "scal", &kernels::axpy_cpu};
 constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const Tensor&)> kAxpy{
     "axpy", &kernels::axpy_cpu};
-constexpr backend::Slot<std::complex<double>(const Tensor&, const Tensor&, bool)> kDot{
-    "dot", &kernels::dot_cpu};
+constexpr backend::Slot<DotValue(const Tensor&, const Tensor&, bool)> kDot{"dot",
+                                                                           &kernels::dot_cpu};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const GemvOptions&, const Tensor&)>
     kGemv{"gemv", &kernels::gemv_cpu, nullptr, &kernels::gemv_loops_cpu};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const SymmOptions&, const Tensor&)>
@@ -24,30 +25,10 @@ constexpr backend::Slot<void(const Tensor&, const Tensor&, const SymmOptions&, c
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const TrsmOptions&, const Tensor&)>
     kTrsm{"trsm", &kernels::trsm_cpu};
 
-/// DTypeError unless the dtype is inexact (level 1) or one that BLAS has (the others).
-void check_dtype(const char* who, DType dtype, bool allows_half) {
-  if (allows_half) {
-    visit_dtype(
-        TypeList<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>{}, dtype,
-        who, [](auto) {});
-  } else {
-    visit_dtype(FloatComplexTypes{}, dtype, who, [](auto) {});
-  }
-}
-
-void check_coefficient(const char* who, const char* name, const Scalar& value, DType dtype) {
-  if (value.is_complex() && !is_complex(dtype)) {
-    throw ExecutionError(cat(who, ": ", name, " is complex, the tensors are ", dtype));
-  }
-}
-
-bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
-
-void check_beta(const char* who, const Scalar& beta, DType dtype, const Tensor* out) {
-  check_coefficient(who, "beta", beta, dtype);
-  if (!is_zero(beta) && (out == nullptr || !out->is_defined())) {
-    throw ExecutionError(cat(who, ": beta is not 0, but there is no output to scale; pass out"));
-  }
+/// DTypeError for a dtype outside the list.
+template <class Types>
+void check_dtype(const char* who, Types types, DType dtype) {
+  visit_dtype(types, dtype, who, [](auto) {});
 }
 
 void check_ndim(const char* who, const char* name, const Tensor& t, int ndim) {
@@ -77,7 +58,7 @@ void check_square(const char* who, const Tensor& a, const Tensor& b, Side side) 
 Tensor scal(Scalar alpha, const Tensor& x, const Tensor* out) {
   trace::Span span("scal", "op");
   const Device device = common_device("scal", {&x, out});
-  check_dtype("scal", x.dtype(), true);
+  check_dtype("scal", kernels::BlasTypes{}, x.dtype());
   check_coefficient("scal", "alpha", alpha, x.dtype());
   const Tensor result = prepare_output("scal", out, x.shape(), x.dtype(), device);
   check_same_or_no_overlap("scal", result, x, "x");
@@ -90,7 +71,7 @@ Tensor axpy(Scalar alpha, const Tensor& x, const Tensor& y, const Tensor* out) {
   trace::Span span("axpy", "op");
   const Device device = common_device("axpy", {&x, &y, out});
   const DType dtype = promote(x.dtype(), y.dtype());
-  check_dtype("axpy", dtype, true);
+  check_dtype("axpy", kernels::BlasTypes{}, dtype);
   check_coefficient("axpy", "alpha", alpha, dtype);
   if (!(x.shape() == y.shape())) {
     throw ShapeError(
@@ -106,11 +87,11 @@ Tensor axpy(Scalar alpha, const Tensor& x, const Tensor& y, const Tensor* out) {
   return result;
 }
 
-std::complex<double> dot(const Tensor& x, const Tensor& y, bool conjugate) {
+DotValue dot(const Tensor& x, const Tensor& y, bool conjugate) {
   trace::Span span("dot", "op");
   const Device device = common_device("dot", {&x, &y});
   const DType dtype = promote(x.dtype(), y.dtype());
-  check_dtype("dot", dtype, true);
+  check_dtype("dot", kernels::BlasTypes{}, dtype);
   check_ndim("dot", "x", x, 1);
   check_ndim("dot", "y", y, 1);
   if (x.shape(0) != y.shape(0)) {
@@ -125,7 +106,7 @@ Tensor gemv(const Tensor& a, const Tensor& x, const GemvOptions& options, const 
   trace::Span span("gemv", "op");
   const Device device = common_device("gemv", {&a, &x, out});
   const DType dtype = promote(a.dtype(), x.dtype());
-  check_dtype("gemv", dtype, false);
+  check_dtype("gemv", kernels::BlasTypes{}, dtype);
   check_coefficient("gemv", "alpha", options.alpha, dtype);
   check_beta("gemv", options.beta, dtype, out);
   check_ndim("gemv", "a", a, 2);
@@ -148,7 +129,7 @@ Tensor symm(const Tensor& a, const Tensor& b, const SymmOptions& options, const 
   trace::Span span("symm", "op");
   const Device device = common_device("symm", {&a, &b, out});
   const DType dtype = promote(a.dtype(), b.dtype());
-  check_dtype("symm", dtype, false);
+  check_dtype("symm", kernels::BlasTypes{}, dtype);
   check_coefficient("symm", "alpha", options.alpha, dtype);
   check_beta("symm", options.beta, dtype, out);
   check_square("symm", a, b, options.side);
@@ -164,7 +145,7 @@ Tensor trsm(const Tensor& a, const Tensor& b, const TrsmOptions& options, const 
   trace::Span span("trsm", "op");
   const Device device = common_device("trsm", {&a, &b, out});
   const DType dtype = promote(a.dtype(), b.dtype());
-  check_dtype("trsm", dtype, false);
+  check_dtype("trsm", kernels::DividingTypes{}, dtype);
   check_coefficient("trsm", "alpha", options.alpha, dtype);
   check_square("trsm", a, b, options.side);
   const Tensor result = prepare_output("trsm", out, b.shape(), dtype, device);

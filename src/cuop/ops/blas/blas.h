@@ -1,8 +1,10 @@
-// The BLAS operations on tensors. Levels 2 and 3 take float32, float64, complex64 and complex128;
-// level 1 takes float16 and bfloat16 too (computed in float32, rounded once).
+// The BLAS operations on tensors, for floating, complex and integer dtypes (trsm, which divides,
+// not for integers). float16 and bfloat16 are computed in float32 and rounded once; integers wrap,
+// and their coefficients must be whole numbers that the dtype holds.
 #pragma once
 
 #include <complex>
+#include <variant>
 
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
@@ -13,14 +15,18 @@ namespace cuop {
 /// alpha * x of any shape; `out` may be x.
 Tensor scal(Scalar alpha, const Tensor& x, const Tensor* out = nullptr);
 
-/// alpha * x + y for equal shapes and dtypes, one rounding a product and one a sum; `out` may be x
+/// alpha * x + y for equal shapes, one rounding a product and one a sum; `out` may be x
 /// or y.
 Tensor axpy(Scalar alpha, const Tensor& x, const Tensor& y, const Tensor* out = nullptr);
 
-/// Sum of x[i] * y[i] (of conj(x[i]) * y[i] when `conjugate`) over two vectors of one dtype.
-/// float16, bfloat16 and float32 accumulate in float64. The result does not depend on the number of
-/// threads.
-std::complex<double> dot(const Tensor& x, const Tensor& y, bool conjugate = false);
+/// The element that a dot product amounts to: int64_t or uint64_t for signed or unsigned integers,
+/// double for floating and std::complex<double> for complex dtypes.
+using DotValue = std::variant<int64_t, uint64_t, double, std::complex<double>>;
+
+/// Sum of x[i] * y[i] (of conj(x[i]) * y[i] when `conjugate`) over two vectors, in the dtype that
+/// both promote to. Floating and complex dtypes accumulate in float64; integers wrap in their
+/// dtype. The result does not depend on the number of threads.
+DotValue dot(const Tensor& x, const Tensor& y, bool conjugate = false);
 
 struct GemvOptions {
   Trans trans = Trans::kNone;

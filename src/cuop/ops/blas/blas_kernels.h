@@ -5,15 +5,28 @@
 
 namespace cuop::kernels {
 
+/// What has a division: the dtypes of trsm.
+using DividingTypes =
+    TypeList<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>;
+/// The dtypes of the others.
+using BlasTypes =
+    TypeList<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Half,
+             BFloat16, float, double, std::complex<float>, std::complex<double>>;
+
 /// out <- alpha * x + y, or alpha * x when y is null; equal shapes, any strides, out may be x or y.
 void axpy_cpu(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out);
-std::complex<double> dot_cpu(const Tensor& x, const Tensor& y, bool conjugate);
+DotValue dot_cpu(const Tensor& x, const Tensor& y, bool conjugate);
 
 // Nothing is empty but perhaps the inner axis of gemv; the output overlaps no input, but x may be b
 // in trsm.
 void gemv_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
 /// gemv by plain loops, in tiles when the caller asks for a tile size (backend/kernel.h).
 void gemv_loops_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
+/// gemv and symm of the dtypes that BLAS lacks, as products of matmul.
+void gemv_product_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options,
+                      const Tensor& y);
+void symm_product_cpu(const Tensor& a, const Tensor& b, const SymmOptions& options,
+                      const Tensor& c);
 void symm_cpu(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c);
 void trsm_cpu(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x);
 

@@ -13,11 +13,12 @@ namespace cuop::kernels {
 
 namespace {
 
-using Level1Types =
-    TypeList<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>;
-
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+/// T as the loops read it: integers wrap, so their sign does not matter.
+template <class T>
+using Stored =
+    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, TypeTag<T>>::type;
 /// The type in which T is computed.
 template <class T>
 using Compute = std::conditional_t<is_half<T>, float, T>;
@@ -54,6 +55,12 @@ void store(const Compute<T>* from, int64_t count, T* to, int64_t step) {
 }
 
 template <class T>
+const Level1<T>& level1() {
+  return std::get<Level1<T>>(isa::choose(
+      []<class Level>(Level) -> const Level1Kernels& { return level1_kernels<Level>(); }));
+}
+
+template <class T>
 void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out) {
   using C = Compute<T>;
   const Level1<C>& kernels = level1<C>();
@@ -61,9 +68,9 @@ void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Ten
   const Tensor& addend = y != nullptr ? *y : x;
   const auto nest =
       make_loop_nest<3>(out.shape(), {&out.strides(), &x.strides(), &addend.strides()});
-  T* const out_data = out.data<T>();
-  const T* const x_data = x.data<T>();
-  const T* const y_data = addend.data<T>();
+  T* const out_data = static_cast<T*>(out.data());
+  const T* const x_data = static_cast<const T*>(x.data());
+  const T* const y_data = static_cast<const T*>(addend.data());
   const auto [size, steps] = nest.inner();
   const int64_t blocks = (size + kBlock - 1) / kBlock;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::min(size, kBlock));
@@ -91,22 +98,23 @@ void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Ten
 }
 
 template <class T>
-std::complex<double> dot_typed(const Tensor& x, const Tensor& y, bool conjugate) {
+typename Level1<Compute<T>>::Sum dot_typed(const Tensor& x, const Tensor& y, bool conjugate) {
   using C = Compute<T>;
+  using Sum = typename Level1<C>::Sum;
   const Level1<C>& kernels = level1<C>();
   const int64_t size = x.size();
-  const T* const x_data = x.data<T>();
-  const T* const y_data = y.data<T>();
+  const T* const x_data = static_cast<const T*>(x.data());
+  const T* const y_data = static_cast<const T*>(y.data());
   const int64_t x_step = x.strides()[0], y_step = y.strides()[0];
   // One partial sum for each fixed piece, added in order: the same bits on any number of threads.
-  std::vector<std::complex<double>> partial(static_cast<size_t>((size + kGrain - 1) / kGrain));
+  std::vector<Sum> partial(static_cast<size_t>((size + kGrain - 1) / kGrain));
   backend::parallel_for(static_cast<int64_t>(partial.size()), 1, [&](int64_t begin, int64_t end) {
     C room_x[kBlock], room_y[kBlock];
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t last = std::min(size, (piece + 1) * kGrain);
       const bool is_dense = !is_half<T> && x_step == 1 && y_step == 1;
       const int64_t block = is_dense ? kGrain : kBlock;
-      std::complex<double> sum = 0;
+      Sum sum = 0;
       for (int64_t i = piece * kGrain; i < last; i += block) {
         const int64_t count = std::min(block, last - i);
         sum += kernels.dot(count, load(x_data + i * x_step, x_step, count, room_x),
@@ -115,43 +123,30 @@ std::complex<double> dot_typed(const Tensor& x, const Tensor& y, bool conjugate)
       partial[static_cast<size_t>(piece)] = sum;
     }
   });
-  std::complex<double> total = 0;
-  for (const std::complex<double>& sum : partial) total += sum;
+  Sum total = 0;
+  for (const Sum& sum : partial) total += sum;
   return total;
-}
-
-const Level1Kernels& all_kernels() {
-  return isa::choose(
-      []<class Level>(Level) -> const Level1Kernels& { return level1_kernels<Level>(); });
 }
 
 }  // namespace
 
-template <>
-const Level1<float>& level1<float>() {
-  return all_kernels().s;
-}
-template <>
-const Level1<double>& level1<double>() {
-  return all_kernels().d;
-}
-template <>
-const Level1<std::complex<float>>& level1<std::complex<float>>() {
-  return all_kernels().c;
-}
-template <>
-const Level1<std::complex<double>>& level1<std::complex<double>>() {
-  return all_kernels().z;
-}
-
 void axpy_cpu(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out) {
-  visit_dtype(Level1Types{}, out.dtype(), y != nullptr ? "axpy" : "scal",
-              [&]<class T>(TypeTag<T>) { axpy_typed<T>(alpha, x, y, out); });
+  visit_dtype(BlasTypes{}, out.dtype(), y != nullptr ? "axpy" : "scal",
+              [&]<class T>(TypeTag<T>) { axpy_typed<Stored<T>>(alpha, x, y, out); });
 }
 
-std::complex<double> dot_cpu(const Tensor& x, const Tensor& y, bool conjugate) {
-  return visit_dtype(Level1Types{}, x.dtype(), "dot",
-                     [&]<class T>(TypeTag<T>) { return dot_typed<T>(x, y, conjugate); });
+DotValue dot_cpu(const Tensor& x, const Tensor& y, bool conjugate) {
+  return visit_dtype(BlasTypes{}, x.dtype(), "dot", [&]<class T>(TypeTag<T>) {
+    const auto sum = dot_typed<Stored<T>>(x, y, conjugate);
+    if constexpr (std::is_integral_v<T>) {
+      using Widest = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+      return DotValue(Widest{static_cast<T>(sum)});
+    } else if constexpr (is_complex_type<T>) {
+      return DotValue(sum);
+    } else {
+      return DotValue(sum.real());
+    }
+  });
 }
 
 }  // namespace cuop::kernels

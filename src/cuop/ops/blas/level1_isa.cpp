@@ -5,14 +5,26 @@ namespace cuop::kernels {
 
 namespace {
 
+/// At least 32 bits, so that small types are not promoted to a signed int that overflows.
+template <class T>
+using Wide = std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>;
+
 // Complex numbers are spelled out: the library's product checks for infinities one by one.
 template <class R>
 std::complex<R> times(std::complex<R> a, std::complex<R> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
-template <class R>
-R times(R a, R b) {
-  return a * b;
+template <class T>
+T times(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(Wide<T>(a) * Wide<T>(b));
+  } else {
+    return a * b;
+  }
+}
+template <class T>
+T plus(T a, T b) {
+  return static_cast<T>(a + b);
 }
 
 template <class T>
@@ -22,7 +34,7 @@ void scal(int64_t count, T alpha, const T* x, T* out) {
 
 template <class T>
 void axpy(int64_t count, T alpha, const T* x, const T* y, T* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = times(alpha, x[i]) + y[i];
+  for (int64_t i = 0; i < count; ++i) out[i] = plus(times(alpha, x[i]), y[i]);
 }
 
 /// Independent sums hide the adder's latency and fill the vector registers.
@@ -74,12 +86,23 @@ std::complex<double> dot_complex(int64_t count, const std::complex<R>* x, const 
 }
 
 template <class T>
+uint64_t dot_integer(int64_t count, const T* x, const T* y, bool) {
+  Wide<T> sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += Wide<T>(x[i]) * Wide<T>(y[i]);
+  return sum;
+}
+
+template <class T>
+constexpr Level1<T> kInteger{scal<T>, axpy<T>, dot_integer<T>};
+template <class T>
 constexpr Level1<T> kReal{scal<T>, axpy<T>, dot_real<T>};
 template <class R>
 constexpr Level1<std::complex<R>> kComplex{scal<std::complex<R>>, axpy<std::complex<R>>,
                                            dot_complex<R>};
 
-constexpr Level1Kernels kKernels{kReal<float>, kReal<double>, kComplex<float>, kComplex<double>};
+constexpr Level1Kernels kKernels{kInteger<uint8_t>,  kInteger<uint16_t>, kInteger<uint32_t>,
+                                 kInteger<uint64_t>, kReal<float>,       kReal<double>,
+                                 kComplex<float>,    kComplex<double>};
 
 }  // namespace
 

@@ -3,28 +3,27 @@
 
 #include <complex>
 #include <cstdint>
+#include <tuple>
+#include <type_traits>
 
 namespace cuop::kernels {
 
 template <class T>
 struct Level1 {
+  /// Integers are unsigned here: sums and products modulo 2^n are those of the signed ones.
+  using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, std::complex<double>>;
+
   void (*scal)(int64_t count, T alpha, const T* x, T* out);
   void (*axpy)(int64_t count, T alpha, const T* x, const T* y, T* out);
-  /// Sum of x[i] * y[i], or of conj(x[i]) * y[i], accumulated in double.
-  std::complex<double> (*dot)(int64_t count, const T* x, const T* y, bool conjugate);
+  /// Sum of x[i] * y[i], or of conj(x[i]) * y[i], accumulated in double; of integers, the bits
+  /// that T has are right.
+  Sum (*dot)(int64_t count, const T* x, const T* y, bool conjugate);
 };
 
-struct Level1Kernels {
-  Level1<float> s;
-  Level1<double> d;
-  Level1<std::complex<float>> c;
-  Level1<std::complex<double>> z;
-};
+using Level1Kernels =
+    std::tuple<Level1<uint8_t>, Level1<uint16_t>, Level1<uint32_t>, Level1<uint64_t>, Level1<float>,
+               Level1<double>, Level1<std::complex<float>>, Level1<std::complex<double>>>;
 template <class Level>
 const Level1Kernels& level1_kernels();
-
-/// The table for T at the instruction set in use.
-template <class T>
-const Level1<T>& level1();
 
 }  // namespace cuop::kernels

@@ -5,6 +5,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/blas_reading_internal.h"
+#include "cuop/ops/matmul/coefficients_internal.h"
 
 namespace cuop::kernels {
 
@@ -52,8 +53,6 @@ class Target {
 };
 
 Uplo other(Uplo uplo) { return uplo == Uplo::kLower ? Uplo::kUpper : Uplo::kLower; }
-
-bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
 
 /// Turns the reading of a transposed matrix into an operation on it; conj(A^T) read as a transpose
 /// would be conj(A), which BLAS does not have, so that one is copied.
@@ -132,20 +131,30 @@ void trsm_typed(const Tensor& a, const Tensor& b, const TrsmOptions& options, co
   target.finish();
 }
 
+bool is_of_blas(DType dtype) { return compute_dtype(dtype) == dtype && !is_integer(dtype); }
+
 }  // namespace
 
 void gemv_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y) {
+  if (!is_of_blas(y.dtype())) return gemv_product_cpu(a, x, options, y);
   visit_dtype(FloatComplexTypes{}, y.dtype(), "gemv",
               [&]<class T>(TypeTag<T>) { gemv_typed<T>(a, x, options, y); });
 }
 
 void symm_cpu(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c) {
+  if (!is_of_blas(c.dtype())) return symm_product_cpu(a, b, options, c);
   visit_dtype(FloatComplexTypes{}, c.dtype(), "symm",
               [&]<class T>(TypeTag<T>) { symm_typed<T>(a, b, options, c); });
 }
 
 void trsm_cpu(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x) {
-  visit_dtype(FloatComplexTypes{}, x.dtype(), "trsm",
+  const DType dtype = compute_dtype(x.dtype());
+  if (dtype != x.dtype()) {
+    const Tensor wide = empty(x.shape(), dtype, x.device());
+    trsm_cpu(cast(a, dtype), cast(b, dtype), options, wide);
+    return copy_into(x, wide);
+  }
+  visit_dtype(FloatComplexTypes{}, dtype, "trsm",
               [&]<class T>(TypeTag<T>) { trsm_typed<T>(a, b, options, x); });
 }
 

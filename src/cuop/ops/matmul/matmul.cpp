@@ -1,6 +1,5 @@
 #include "cuop/ops/matmul/matmul.h"
 
-#include <cmath>
 #include <utility>
 
 #include "cuop/backend/slot.h"
@@ -9,6 +8,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/coefficients_internal.h"
 #include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/output.h"
@@ -19,20 +19,6 @@ namespace {
 
 constexpr backend::Slot<void(kernels::Product&)> kMatmul{"matmul", &kernels::matmul_cpu, nullptr,
                                                          &kernels::matmul_loops_cpu};
-
-bool is_zero(const Scalar& value) { return value.to_complex() == std::complex<double>(0); }
-
-/// A coefficient that the dtype can hold.
-void check_coefficient(const char* who, const char* name, const Scalar& value, DType dtype) {
-  if (value.is_complex() && !is_complex(dtype)) {
-    throw ExecutionError(cat(who, ": ", name, " is complex, the result is ", dtype));
-  }
-  if (value.is_floating() && (is_integer(dtype) || is_bool(dtype)) &&
-      value.to_double() != std::nearbyint(value.to_double())) {
-    throw ExecutionError(cat(who, ": ", name, " is ", value.to_double(), ", the result is ", dtype,
-                             ", which needs a whole number"));
-  }
-}
 
 /// The argument as a stack of matrices: a vector becomes a row (a) or a column (b).
 Tensor as_matrices(const char* who, const Tensor& t, bool transposed, bool is_a) {
@@ -83,10 +69,7 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
   p.alpha = options.alpha;
   p.beta = options.beta;
   check_coefficient(who, "alpha", p.alpha, dtype);
-  check_coefficient(who, "beta", p.beta, dtype);
-  if (!is_zero(p.beta) && (out == nullptr || !out->is_defined())) {
-    throw ExecutionError(cat(who, ": beta is not 0, but there is no output to scale; pass out"));
-  }
+  check_beta(who, p.beta, dtype, out);
   p.a = as_matrices(who, a, options.trans_a, true);
   p.b = as_matrices(who, b, options.trans_b, false);
   const int64_t rows = p.a.shape(p.a.ndim() - 2);

@@ -4,9 +4,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/kernel.h"
-#include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/convert.h"
-#include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/tiled_product_internal.h"
 
@@ -105,17 +103,6 @@ void matmul_loops_cpu(Product& product) {
   visit_dtype(FloatComplexTypes{}, product.c.dtype(), "matmul (kernel on request)", [&](auto tag) {
     loops<typename decltype(tag)::type>(product, backend::asked_kernel().tile);
   });
-}
-
-void gemv_loops_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y) {
-  Product product;
-  product.a = options.trans == Trans::kNone ? a : swap_axes(a, 0, 1);
-  product.b = unsqueeze(x, 1);
-  product.c = unsqueeze(y, 1);
-  product.alpha = options.alpha;
-  product.beta = options.beta;
-  product.conjugate_a = options.trans == Trans::kConjTrans && is_complex(a.dtype());
-  matmul_loops_cpu(product);
 }
 
 }  // namespace cuop::kernels

@@ -1,0 +1,117 @@
+#include "cuop/ops/blas/blas.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/blas/level1_kernels.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+
+namespace cuop {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+template <class T>
+std::vector<T> values(const Tensor& t) {
+  const Tensor dense = contiguous(t);
+  return {dense.data<T>(), dense.data<T>() + dense.size()};
+}
+std::vector<double> numbers(const Tensor& t) { return values<double>(cast(t, DType::kFloat64)); }
+
+TEST(Blas, DotAnswersInTheKindOfItsDtype) {
+  const Tensor x = from_values<int64_t>({2}, {100, -3});
+  EXPECT_EQ(std::get<int64_t>(dot(x, x)), 10009);
+  EXPECT_EQ(std::get<int64_t>(dot(cast(x, DType::kInt8), cast(x, DType::kInt8))), 25);
+  EXPECT_EQ(std::get<uint64_t>(dot(cast(x, DType::kUInt8), cast(x, DType::kUInt8))), 25U);
+  const Tensor large = from_values<uint64_t>({1}, {uint64_t{1} << 63});
+  EXPECT_EQ(std::get<uint64_t>(dot(large, ones({1}, DType::kUInt64))), uint64_t{1} << 63);
+  EXPECT_EQ(std::get<double>(dot(cast(x, DType::kFloat16), cast(x, DType::kFloat16))), 10009.0);
+  const Tensor z = from_values<std::complex<double>>({1}, {{1, 2}});
+  EXPECT_EQ(std::get<std::complex<double>>(dot(z, z, true)), std::complex<double>(5, 0));
+}
+
+TEST(Blas, LongIntegerSumsDoNotDependOnThreads) {
+  const Tensor x = arange(0, 200000, 1, DType::kInt32);
+  uint32_t whole = 0;
+  for (uint32_t i = 0; i < 200000; ++i) whole += i * i;
+  for (const int threads : {1, 2, 5}) {
+    backend::set_thread_count(threads);
+    EXPECT_EQ(std::get<int64_t>(dot(x, x)), static_cast<int32_t>(whole));
+  }
+  backend::set_thread_count(0);
+}
+
+/// 1 + 2^-11 is 1 in float16, so adding 2^-11 twice changes 1 only where the sum is wider.
+TEST(Blas, SixteenBitFloatsAreRoundedOnce) {
+  const double tiny = 0x1p-11, sum = 1 + 2 * tiny;
+  const auto half = [](const Shape& shape, std::span<const double> given) {
+    return cast(from_values<double>(shape, given), DType::kFloat16);
+  };
+  const double terms[] = {1, tiny}, corner[] = {tiny, 1, 1, tiny}, start[] = {tiny};
+  const Tensor one = ones({2}, DType::kFloat16);
+  Tensor y = half({1}, start);
+  EXPECT_THAT(numbers(gemv(half({1, 2}, terms), one, {.beta = 1}, &y)), ElementsAre(sum));
+  const Tensor column = ones({2, 1}, DType::kFloat16);
+  Tensor c = cast(from_values<double>({2, 1}, {tiny, tiny}), DType::kFloat16);
+  EXPECT_THAT(numbers(symm(half({2, 2}, corner), column, {.beta = 1}, &c)), ElementsAre(sum, sum));
+  // x0 = 1, x1 = -tiny, x2 = 1 - (-tiny) - (-tiny): two subtractions, one rounding.
+  const Tensor a =
+      cast(from_values<double>({3, 3}, {1, 0, 0, tiny, 1, 0, -tiny, 1, 1}), DType::kFloat16);
+  const Tensor b = cast(from_values<double>({3, 1}, {1, 0, 1}), DType::kFloat16);
+  EXPECT_THAT(numbers(trsm(a, b)), ElementsAre(1, -tiny, sum));
+}
+
+TEST(Blas, MatricesOfIntegersWrap) {
+  const Tensor a = cast(from_values<double>({2, 2}, {100, 3, 99, 100}), DType::kInt8);
+  const Tensor x = cast(from_values<double>({2}, {2, 1}), DType::kInt8);
+  EXPECT_THAT(values<int8_t>(gemv(a, x)), ElementsAre(-53, 42));
+  const Tensor b = cast(from_values<double>({2, 1}, {2, 1}), DType::kInt8);
+  EXPECT_THAT(values<int8_t>(symm(a, b)), ElementsAre(-53, 106));  // 99 is not read
+}
+
+TEST(Blas, WhatADtypeLacksIsSaid) {
+  const Tensor a = ones({2, 2}, DType::kInt32);
+  EXPECT_THAT([&] { trsm(a, a); },
+              ThrowsMessage<DTypeError>(HasSubstr("trsm: dtype int32 is not supported; supported "
+                                                  "are float16, bfloat16, float32")));
+  EXPECT_THAT([&] { scal(true, cast(a, DType::kBool)); },
+              ThrowsMessage<DTypeError>(HasSubstr("scal: dtype bool")));
+  EXPECT_THAT([&] { scal(0.5, a); },
+              ThrowsMessage<ExecutionError>(HasSubstr("needs a whole number")));
+  EXPECT_THAT([&] { axpy(int64_t{1} << 31, a, a); },
+              ThrowsMessage<DTypeError>(HasSubstr("alpha is 2147483648, which does not fit")));
+  EXPECT_THAT([&] { gemv(a, ones({2}, DType::kInt32), {.beta = 2}); },
+              ThrowsMessage<ExecutionError>(HasSubstr("pass out")));
+}
+
+template <class T>
+std::vector<T> run_level1(isa::Level level) {
+  const auto& loops = std::get<kernels::Level1<T>>(isa::choose(
+      level,
+      []<class L>(L) -> const kernels::Level1Kernels& { return kernels::level1_kernels<L>(); }));
+  std::vector<T> x(77), y(77), out(77);
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<T>(0x9e3779b97f4a7c15 * (i + 1));
+    y[i] = static_cast<T>(0xbf58476d1ce4e5b9 * (i + 1) >> 7);
+  }
+  loops.axpy(77, T(213), x.data(), y.data(), out.data());
+  out.push_back(static_cast<T>(loops.dot(77, x.data(), y.data(), false)));
+  return out;
+}
+
+TEST(Level1, IntegersGiveTheSameBitsAtEveryInstructionSet) {
+  for (const isa::Level level : {isa::Level::kV3, isa::Level::kV4}) {
+    if (!isa::is_supported(level)) continue;
+    EXPECT_EQ(run_level1<uint8_t>(level), run_level1<uint8_t>(isa::Level::kBaseline));
+    EXPECT_EQ(run_level1<uint16_t>(level), run_level1<uint16_t>(isa::Level::kBaseline));
+    EXPECT_EQ(run_level1<uint64_t>(level), run_level1<uint64_t>(isa::Level::kBaseline));
+  }
+}
+
+}  // namespace
+}  // namespace cuop
