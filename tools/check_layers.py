@@ -61,6 +61,7 @@ ADAPTERS = {
     "cu*.h": ("src/cuop/backend/cuda/*.cpp",),
     "nanobind/*": ("python/src/*",),
     "Python.h": ("python/src/*",),
+    "structmember.h": ("python/src/calls.cpp",),  # Python 3.11 keeps PyMemberDef there
     "gtest/*": ("tests/*",),
     "gmock/*": ("tests/*",),
     "benchmark/*": ("benchmarks/*",),

@@ -9,10 +9,6 @@ namespace cuop::python {
 
 namespace {
 
-std::string class_name(nb::handle object) {
-  return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
-}
-
 std::vector<int64_t> integers(const char* who, nb::handle object) {
   const auto integer = [&](nb::handle item) {
     nb::object index = nb::steal(PyNumber_Index(item.ptr()));

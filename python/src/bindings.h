@@ -11,10 +11,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <limits>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "calls.h"
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
@@ -158,10 +161,37 @@ struct type_caster<cuop::python::Arg<T>> {
     try {
       value.set(cuop::python::convert_argument(source, cuop::TypeTag<T>{}));
     } catch (...) {
-      value.set_error(std::current_exception());
+      value.set_error(cuop::python::name_argument(source));
     }
     return true;
   }
 };
+
+/// Integers: Python's, NumPy's and whatever has __index__, but not bool, which nanobind would take.
+template <class T>
+struct IntegerCaster {
+  NB_TYPE_CASTER(T, const_name("int"))
+
+  bool from_python(handle source, auto, cleanup_list*) noexcept {
+    if (PyBool_Check(source.ptr()) || PyIndex_Check(source.ptr()) == 0) return false;
+    const object index = steal(PyNumber_Index(source.ptr()));
+    const long long number = index.is_valid() ? PyLong_AsLongLong(index.ptr()) : -1;
+    const bool failed = PyErr_Occurred() != nullptr;
+    if (failed) PyErr_Clear();
+    if (failed || !std::in_range<T>(number)) {
+      cuop::python::note_range(std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+      return false;
+    }
+    value = static_cast<T>(number);
+    return true;
+  }
+  static handle from_cpp(T source, auto, cleanup_list*) noexcept {
+    return PyLong_FromLongLong(source);
+  }
+};
+template <>
+struct type_caster<int64_t> : IntegerCaster<int64_t> {};
+template <>
+struct type_caster<int> : IntegerCaster<int> {};
 
 }  // namespace nanobind::detail

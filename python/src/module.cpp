@@ -35,4 +35,5 @@ NB_MODULE(_core, m) {
   cuop::python::bind_dist(dist);
   cuop::python::bind_dist_algo(dist);
   cuop::python::bind_dist_grid(dist);
+  cuop::python::explain_calls(m);
 }

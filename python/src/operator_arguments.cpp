@@ -6,14 +6,6 @@
 
 namespace cuop::python {
 
-namespace {
-
-std::string class_name(nb::handle object) {
-  return nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
-}
-
-}  // namespace
-
 Tensor operator_input(InputObject input, const Operator& op) {
   const nb::handle object = input.object;
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);

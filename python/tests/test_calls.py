@@ -1,0 +1,72 @@
+"""Arguments of the wrong kind: each error says who, which argument, what was given and is needed."""
+
+import numpy as np
+import pytest
+
+import cuop
+
+REFUSALS = [
+    # an integer is Python's, NumPy's or anything with __index__, never a float or a bool
+    (lambda: cuop.eye(2.5), cuop.DTypeError, "eye: n: needed is an integer, given 2.5"),
+    (lambda: cuop.eye(True), cuop.DTypeError, "eye: n: needed is an integer, given True"),
+    (lambda: cuop.logspace(0, 1, 2.0), cuop.DTypeError, "logspace: num: .*given 2.0"),
+    (lambda: cuop.repeat([1.0], [2]), cuop.DTypeError, "repeat: repeats: .*given list"),
+    (lambda: cuop.softmax([1.0], axis=None), cuop.DTypeError, "softmax: axis: .*given None"),
+    (lambda: cuop.eye(2**70), cuop.ExecutionError, r"eye: n is 1180\d*; allowed are -9223\d* to"),
+    (lambda: cuop.manual_seed(-1), cuop.ExecutionError, "manual_seed: seed is -1; .* negative"),
+    (lambda: cuop.manual_seed(2**64), cuop.ExecutionError, r"manual_seed: seed is 1844\d*, out of"),
+    (lambda: cuop.dist.Mesh.line(2**40), cuop.ExecutionError, "line: size is .* to 2147483647"),
+    # numbers, flags and names
+    (lambda: cuop.norm([1.0], ord="a"), cuop.DTypeError, "norm: ord: needed is a real number, giv"),
+    (lambda: cuop.linspace(0, 1j, 3), cuop.DTypeError, "linspace: stop: .*given complex"),
+    (lambda: cuop.sum([1.0], keepdims=3), cuop.DTypeError, "sum: keepdims: needed is True or Fal"),
+    (lambda: cuop.sum([1.0], mode=None), cuop.DTypeError, "sum: mode: needed is a string, given N"),
+    # the kinds that cuop converts itself name function and argument too
+    (lambda: cuop.zeros(None), cuop.DTypeError, "zeros: shape: needed is an integer or a sequence"),
+    (lambda: cuop.zeros("a"), cuop.DTypeError, "zeros: shape: an integer or a sequence of .*str"),
+    (lambda: cuop.sum(None), cuop.DTypeError, "sum: x: needed is an array or a number, given None"),
+    (lambda: cuop.add(1, object()), cuop.DTypeError, "add: x2: .* dtype object cannot become"),
+    (lambda: cuop.zeros(2, "float7"), cuop.DTypeError, "zeros: dtype: 'float7' is unknown; known"),
+    (lambda: cuop.zeros(2, device="x"), cuop.DeviceError, "zeros: device: 'x' is not a device"),
+    (lambda: cuop.zeros(2).sum(axis="a"), cuop.DTypeError, "sum: axis: an integer or a sequence"),
+    (lambda: cuop.stack([[1.0], object()]), cuop.DTypeError, "stack: tensors: .* cannot become"),
+    # objects of classes
+    (lambda: cuop.add(1, 2, out=np.zeros(1)), cuop.DTypeError, "add: out: .*Tensor or None, given"),
+    (lambda: cuop.stack(3), cuop.DTypeError, "stack: tensors: needed is a sequence, given 3"),
+    (lambda: cuop.Tensor.fill(3, 4), cuop.DTypeError, "fill: this method of Tensor was given 3"),
+    (lambda: cuop.dist.run_ranks(print, "a"), cuop.DTypeError, "run_ranks: ranks: .*given 'a'"),
+    (lambda: setattr(cuop.Generator(0), "counter", "a"), cuop.DTypeError, "Generator.counter: nee"),
+    # calls that do not fit are Python's TypeError, and say what would
+    (lambda: cuop.eye(), TypeError, "eye: missing a required argument: 'n'; the arguments are"),
+    (lambda: cuop.eye(2, foo=3), TypeError, r"eye: got an .* keyword argument 'foo'; .*\(n, dtype"),
+    (lambda: cuop.eye(1, 2, 3), TypeError, r"eye: too many positional arguments; .*\(n, dtype, m"),
+    (lambda: cuop.eye(1, n=2), TypeError, "eye: multiple values for argument 'n'"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSALS)
+def test_an_error_names_function_and_argument(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_integers_of_every_kind_are_taken():
+    class Three:
+        def __index__(self):
+            return 3
+
+    for n in (3, np.int8(3), np.uint64(3), np.array(3), cuop.tensor(3), Three()):
+        assert cuop.eye(n).shape == (3, 3)
+
+
+def test_errors_inside_a_call_stay_as_they_are():
+    class Broken:
+        def __index__(self):
+            cuop.eye(2.5)
+
+    with pytest.raises(cuop.ShapeError, match="reshape"):
+        cuop.zeros(4).reshape(3)
+    with pytest.raises(cuop.DTypeError, match="eye: n: needed is an integer, given 2.5"):
+        cuop.dist.run_ranks(lambda comm: cuop.eye(2.5), 1)
+    with pytest.raises(cuop.Error, match="eye: n"):
+        cuop.eye(Broken())
