@@ -22,6 +22,12 @@ DynLib::DynLib(std::string title, const std::vector<std::string>& candidates)
   }
 }
 
+std::string DynLib::real_path(const char* symbol) const {
+  Dl_info info{};
+  const void* address = find(symbol);
+  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fname : path_;
+}
+
 void* DynLib::find(const char* symbol) const {
   return handle_ != nullptr ? dlsym(handle_, symbol) : nullptr;
 }

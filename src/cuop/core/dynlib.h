@@ -21,6 +21,9 @@ class DynLib {
   /// Why it could not be opened, or "".
   const std::string& reason() const { return reason_; }
 
+  /// The file from which a symbol of the library really comes; path() when that cannot be told.
+  std::string real_path(const char* symbol) const;
+
   /// Address of a symbol, null when the library or the symbol is absent.
   void* find(const char* symbol) const;
   /// Address of a symbol; DeviceError "title: ..." when the library or the symbol is absent.

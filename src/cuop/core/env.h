@@ -44,6 +44,14 @@ struct Env {
                                "1 waits for every operation on a GPU, so that its error is raised "
                                "where it was caused.",
                                false};
+  EnvField<std::string> cuda_home{
+      "CUOP_CUDA_HOME", "CUDA_HOME",
+      "Folder of the CUDA toolkit whose libraries are used when the system's loader knows none.",
+      ""};
+  EnvField<std::string> library_path{
+      "CUOP_LIBRARY_PATH", "",
+      "Folders, separated by ':', in which CUDA libraries are looked for before anywhere else.",
+      ""};
   EnvField<std::string> cpu_isa{
       "CUOP_CPU_ISA", "", "Instruction set of the CPU kernels: auto, baseline, v3 or v4.", "auto"};
 
@@ -59,6 +67,8 @@ struct Env {
     visit(kernel_fusion);
     visit(cache_dir);
     visit(cuda_blocking);
+    visit(cuda_home);
+    visit(library_path);
     visit(cpu_isa);
   }
 };

@@ -1,17 +1,15 @@
 #include "cuop/tune/choice_store.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <sstream>
 #include <vector>
 
-#include "cuop/core/env.h"
+#include "cuop/core/cache_directory.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
@@ -95,16 +93,7 @@ std::string ChoiceStore::path(const std::string& key) const {
   return (fs::path(directory_) / cat(hex(hash_text(key)), kEnding)).string();
 }
 
-std::string ChoiceStore::problem() const {
-  struct stat status {};
-  if (stat(directory_.c_str(), &status) != 0) return "";  // made on the first save
-  if (!S_ISDIR(status.st_mode)) return cat(directory_, " is not a directory");
-  if (status.st_uid != geteuid()) return cat(directory_, " belongs to another user");
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return cat(directory_, " can be written by other users; chmod go-w makes it usable");
-  }
-  return "";
-}
+std::string ChoiceStore::problem() const { return directory_problem(directory_); }
 
 std::optional<Choice> ChoiceStore::load(const std::string& key) {
   if (!problem().empty()) return std::nullopt;
@@ -125,9 +114,7 @@ std::optional<Choice> ChoiceStore::load(const std::string& key) {
 
 void ChoiceStore::save(const std::string& key, const Choice& choice) {
   std::error_code error;
-  const bool is_new = fs::create_directories(directory_, error);
-  if (is_new) fs::permissions(directory_, fs::perms::owner_all, error);
-  const std::string why = error ? error.message() : problem();
+  const std::string why = make_private_directory(directory_);
   static std::atomic<int64_t> serial = 0;
   const std::string temporary = cat(path(key), ".", getpid(), ".", serial++);
   bool is_written = false;
@@ -171,17 +158,6 @@ int64_t ChoiceStore::clear() {
     count += fs::remove(file.path, error) ? 1 : 0;
   }
   return count;
-}
-
-std::string default_cache_directory() {
-  const std::string& asked = env().cache_dir.value;
-  if (!asked.empty()) return asked;
-  for (const auto& [variable, below] :
-       {std::pair{"XDG_CACHE_HOME", "cuop"}, std::pair{"HOME", ".cache/cuop"}}) {
-    const char* base = std::getenv(variable);
-    if (base != nullptr && *base != '\0') return (fs::path(base) / below).string();
-  }
-  return (fs::temp_directory_path() / cat("cuop-", getuid())).string();
 }
 
 }  // namespace cuop::tune

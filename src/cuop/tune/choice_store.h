@@ -44,7 +44,4 @@ class ChoiceStore {
   std::atomic<bool> has_warned_ = false;
 };
 
-/// CUOP_CACHE_DIR, else the user's cache directory (XDG) with /cuop.
-std::string default_cache_directory();
-
 }  // namespace cuop::tune

@@ -40,7 +40,7 @@ struct Silu : Row<1, kFloats, Rule::kInexact, 16> {
   template <class T>
   CUOP_FN static T apply(T x) {
     const T y = x / (1 + math::exp(-x));
-    return x == -T(__builtin_inf()) ? T(0) : y;
+    return x == -T(math::infinity) ? T(0) : y;
   }
 };
 
@@ -61,7 +61,7 @@ struct Gelu : Row<1, kFloats, Rule::kInexact, 24> {
   CUOP_FN static T apply(T x) {
     // erfc keeps the left tail, where 1 + erf would cancel.
     const T y = x * T(0.5) * math::erfc(x * T(-0.70710678118654752440L));
-    return x == -T(__builtin_inf()) ? T(0) : y;
+    return x == -T(math::infinity) ? T(0) : y;
   }
 };
 
@@ -72,7 +72,7 @@ struct GeluTanh : Row<1, kFloats, Rule::kInexact, 24> {
   CUOP_FN static T apply(T x) {
     const T inner = T(0.79788456080286535588L) * (x + T(0.044715) * x * x * x);
     const T y = x / (1 + math::exp(-2 * inner));  // (1 + tanh(z)) / 2 without its cancellation
-    return x == -T(__builtin_inf()) ? T(0) : y;
+    return x == -T(math::infinity) ? T(0) : y;
   }
 };
 

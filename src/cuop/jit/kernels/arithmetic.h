@@ -1,6 +1,7 @@
 // Functors of arithmetic. Integers wrap around; dividing an integer by zero gives 0, as in NumPy.
 #pragma once
 
+#include "cuop/jit/kernels/complex_math.h"
 #include "cuop/jit/kernels/prelude.h"
 #include "cuop/jit/op_kind.h"
 
@@ -77,7 +78,7 @@ struct Divide : Row<2, kFloats | kComplexes, Rule::kInexact> {
 /// quotient is too large for that or an argument is not finite, and then the result means nothing.
 CUOP_FN float attempt_fmod(float a, float b, unsigned& is_unsure) {
   const double size = math::abs(a), divisor = math::abs(b), quotient = size / divisor;
-  is_unsure |= !(quotient < 0x1p28) | !(divisor < __builtin_inf());
+  is_unsure |= !(quotient < 0x1p28) | !(divisor < math::infinity);
   double rest = size - math::trunc(quotient) * divisor;  // exact: 28 + 24 bits
   rest += rest < 0 ? divisor : 0;
   rest -= rest >= divisor ? divisor : 0;
@@ -89,7 +90,7 @@ CUOP_FN double attempt_fmod(double a, double b, unsigned& is_unsure) {
     return 0;
   } else {
     const double size = math::abs(a), divisor = math::abs(b), quotient = size / divisor;
-    is_unsure |= !(quotient < 0x1p52) | !(divisor < __builtin_inf());
+    is_unsure |= !(quotient < 0x1p52) | !(divisor < math::infinity);
     double rest = math::fma(-math::trunc(quotient), divisor, size);  // exact, as it fits
     rest += rest < 0 ? divisor : 0;
     rest -= rest >= divisor ? divisor : 0;
@@ -189,10 +190,10 @@ struct Power : Row<2, kNumbers, Rule::kSame, 16> {
       if (b == T(1)) return a;
       if (b == T(2)) return Multiply::apply(a, a);
       if (a == T(0)) {
-        const RealType<T> nan = RealType<T>(__builtin_nan(""));
+        const RealType<T> nan = RealType<T>(math::nan);
         return b.real() > 0 && b.imag() == 0 ? T(0) : T(nan, nan);
       }
-      return std::pow(a, b);
+      return math::pow(a, b);
     } else {
       return math::pow(a, b);
     }

@@ -167,8 +167,8 @@ struct Magnitude {
       const bool above_half = is_inexact || any_below(lsb - 1);
       if (above_half || (significand & 1u) != 0) ++significand;
     }
-    const double result = __builtin_ldexp(static_cast<double>(significand), lsb + exponent);
-    return format.overflow != 0.0 && result >= format.overflow ? __builtin_inf() : result;
+    const double result = jit::math::ldexp(static_cast<double>(significand), lsb + exponent);
+    return format.overflow != 0.0 && result >= format.overflow ? jit::math::infinity : result;
   }
 };
 
@@ -176,8 +176,9 @@ struct Magnitude {
 
 CUOP_FN double ExactSum::round_quotient(uint64_t divisor, FloatFormat format) const {
   const bool has_both = (special & 3) == 3;
-  if ((special & kNaN) != 0 || has_both) return __builtin_nan("");
-  if (special != 0) return (special & kPositiveInfinity) != 0 ? __builtin_inf() : -__builtin_inf();
+  if ((special & kNaN) != 0 || has_both) return jit::math::nan;
+  if (special != 0)
+    return (special & kPositiveInfinity) != 0 ? jit::math::infinity : -jit::math::infinity;
   ExactSum sum = *this;
   sum.normalize();
   const bool is_negative = sum.digits[kDigits - 1] < 0;

@@ -130,7 +130,7 @@ struct IsFinite : Row<1, kEverything, Rule::kBool> {
     if constexpr (is_complex_type<T>) {
       return apply(x.real()) & apply(x.imag());
     } else if constexpr (is_float_type<T>) {
-      return math::abs(x) < T(__builtin_inf());
+      return math::abs(x) < T(math::infinity);
     } else {
       return true;
     }

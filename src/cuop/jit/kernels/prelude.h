@@ -1,58 +1,16 @@
 // The few names that kernel arithmetic is written in, so that the same functors compile on the host
-// and, later, by NVRTC, which has no standard headers. On the host the calls in `math` reach
-// glibc's vector versions when a loop over them is vectorised (errors up to 4 ulp, special values
-// as the scalar functions), which is why only *_isa.cpp files may run these functors over arrays.
+// and by NVRTC, which has no standard headers. On the host the calls in `math` reach glibc's vector
+// versions when a loop over them is vectorised (errors up to 4 ulp, special values as the scalar
+// functions), which is why only *_isa.cpp files may run these functors over arrays.
 #pragma once
 
-#include <cmath>
-#include <complex>
-#include <cstdint>
-
-#define CUOP_FN [[gnu::always_inline]] inline
-
-// glibc says in its headers which functions have vector versions only under -ffast-math; these
-// declarations say it under strict arithmetic too.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-#define CUOP_VECTOR_MATH(name)                                                       \
-  __attribute__((simd("notinbranch"), const, nothrow)) double name(double) noexcept; \
-  __attribute__((simd("notinbranch"), const, nothrow)) float name##f(float) noexcept;
-#define CUOP_VECTOR_MATH_2(name)                                                             \
-  __attribute__((simd("notinbranch"), const, nothrow)) double name(double, double) noexcept; \
-  __attribute__((simd("notinbranch"), const, nothrow)) float name##f(float, float) noexcept;
-extern "C" {
-CUOP_VECTOR_MATH(acos)
-CUOP_VECTOR_MATH(acosh)
-CUOP_VECTOR_MATH(asin)
-CUOP_VECTOR_MATH(asinh)
-CUOP_VECTOR_MATH(atan)
-CUOP_VECTOR_MATH(atanh)
-CUOP_VECTOR_MATH(cbrt)
-CUOP_VECTOR_MATH(cos)
-CUOP_VECTOR_MATH(cosh)
-CUOP_VECTOR_MATH(erf)
-CUOP_VECTOR_MATH(erfc)
-CUOP_VECTOR_MATH(exp)
-CUOP_VECTOR_MATH(exp2)
-CUOP_VECTOR_MATH(expm1)
-CUOP_VECTOR_MATH(log)
-CUOP_VECTOR_MATH(log10)
-CUOP_VECTOR_MATH(log1p)
-CUOP_VECTOR_MATH(log2)
-CUOP_VECTOR_MATH(sin)
-CUOP_VECTOR_MATH(sinh)
-CUOP_VECTOR_MATH(tan)
-CUOP_VECTOR_MATH(tanh)
-CUOP_VECTOR_MATH_2(atan2)
-CUOP_VECTOR_MATH_2(pow)
-}
-#undef CUOP_VECTOR_MATH
-#undef CUOP_VECTOR_MATH_2
+#ifdef __CUDACC_RTC__
+#include "cuop/jit/kernels/platform.cuh"
+#else
+#include "cuop/jit/kernels/platform_host.h"
 #endif
 
 namespace cuop::jit {
-
-template <class R>
-using Complex = std::complex<R>;
 
 template <class T>
 inline constexpr bool is_bool_type = false;
@@ -189,39 +147,33 @@ CUOP_FN double atan2(double y, double x) { return ::atan2(y, x); }
 CUOP_FN float pow(float x, float y) { return ::powf(x, y); }
 CUOP_FN double pow(double x, double y) { return ::pow(x, y); }
 
-CUOP_FN float abs(float x) { return __builtin_fabsf(x); }
-CUOP_FN double abs(double x) { return __builtin_fabs(x); }
-CUOP_FN float ceil(float x) { return __builtin_ceilf(x); }
-CUOP_FN double ceil(double x) { return __builtin_ceil(x); }
-CUOP_FN float copysign(float x, float y) { return __builtin_copysignf(x, y); }
-CUOP_FN double copysign(double x, double y) { return __builtin_copysign(x, y); }
-CUOP_FN float floor(float x) { return __builtin_floorf(x); }
-CUOP_FN double floor(double x) { return __builtin_floor(x); }
-CUOP_FN float fmod(float x, float y) { return __builtin_fmodf(x, y); }
-CUOP_FN double fmod(double x, double y) { return __builtin_fmod(x, y); }
-CUOP_FN double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
-#ifdef __FMA__
-inline constexpr bool has_fast_fma = true;
-#else
-inline constexpr bool has_fast_fma = false;
-#endif
+CUOP_FN float abs(float x) { return ::fabsf(x); }
+CUOP_FN double abs(double x) { return ::fabs(x); }
+CUOP_FN float ceil(float x) { return ::ceilf(x); }
+CUOP_FN double ceil(double x) { return ::ceil(x); }
+CUOP_FN float copysign(float x, float y) { return ::copysignf(x, y); }
+CUOP_FN double copysign(double x, double y) { return ::copysign(x, y); }
+CUOP_FN float floor(float x) { return ::floorf(x); }
+CUOP_FN double floor(double x) { return ::floor(x); }
+CUOP_FN float fmod(float x, float y) { return ::fmodf(x, y); }
+CUOP_FN double fmod(double x, double y) { return ::fmod(x, y); }
 // In double no square of a float overflows or loses its last bits.
 CUOP_FN float hypot(float x, float y) {
-  const bool is_infinite = abs(x) == __builtin_inff() || abs(y) == __builtin_inff();
+  const bool is_infinite = abs(x) == float(infinity) || abs(y) == float(infinity);
   const double square = double(x) * double(x) + double(y) * double(y);
-  return is_infinite ? __builtin_inff() : static_cast<float>(__builtin_sqrt(square));
+  return is_infinite ? float(infinity) : static_cast<float>(::sqrt(square));
 }
-CUOP_FN double hypot(double x, double y) { return __builtin_hypot(x, y); }
-CUOP_FN float nextafter(float x, float y) { return __builtin_nextafterf(x, y); }
-CUOP_FN double nextafter(double x, double y) { return __builtin_nextafter(x, y); }
-CUOP_FN float rint(float x) { return __builtin_rintf(x); }
-CUOP_FN double rint(double x) { return __builtin_rint(x); }
-CUOP_FN bool signbit(float x) { return __builtin_copysignf(1.0f, x) < 0; }
-CUOP_FN bool signbit(double x) { return __builtin_copysign(1.0, x) < 0; }
-CUOP_FN float sqrt(float x) { return __builtin_sqrtf(x); }
-CUOP_FN double sqrt(double x) { return __builtin_sqrt(x); }
-CUOP_FN float trunc(float x) { return __builtin_truncf(x); }
-CUOP_FN double trunc(double x) { return __builtin_trunc(x); }
+CUOP_FN double hypot(double x, double y) { return ::hypot(x, y); }
+CUOP_FN float nextafter(float x, float y) { return ::nextafterf(x, y); }
+CUOP_FN double nextafter(double x, double y) { return ::nextafter(x, y); }
+CUOP_FN float rint(float x) { return ::rintf(x); }
+CUOP_FN double rint(double x) { return ::rint(x); }
+CUOP_FN bool signbit(float x) { return ::copysignf(1.0f, x) < 0; }
+CUOP_FN bool signbit(double x) { return ::copysign(1.0, x) < 0; }
+CUOP_FN float sqrt(float x) { return ::sqrtf(x); }
+CUOP_FN double sqrt(double x) { return ::sqrt(x); }
+CUOP_FN float trunc(float x) { return ::truncf(x); }
+CUOP_FN double trunc(double x) { return ::trunc(x); }
 
 template <class T>
 CUOP_FN bool is_nan(T x) {
@@ -229,7 +181,7 @@ CUOP_FN bool is_nan(T x) {
 }
 template <class T>
 CUOP_FN bool is_inf(T x) {
-  return abs(x) == T(__builtin_inf());
+  return abs(x) == T(infinity);
 }
 
 }  // namespace math

@@ -1,6 +1,7 @@
 // Functors of the exponential, logarithmic, trigonometric and hyperbolic functions and of roots.
 #pragma once
 
+#include "cuop/jit/kernels/complex_math.h"
 #include "cuop/jit/kernels/prelude.h"
 #include "cuop/jit/op_kind.h"
 
@@ -16,11 +17,7 @@ struct Exp : UnaryMath<kFloatComplex> {
   static constexpr const char* doc = "e to the power x.";
   template <class T>
   CUOP_FN static T apply(T x) {
-    if constexpr (is_complex_type<T>) {
-      return std::exp(x);
-    } else {
-      return math::exp(x);
-    }
+    return math::exp(x);
   }
 };
 
@@ -31,7 +28,7 @@ struct Exp2 : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {
       constexpr auto ln2 = RealType<T>(0.693147180559945309417232121458176568L);
-      return std::exp(T(x.real() * ln2, x.imag() * ln2));
+      return math::exp(T(x.real() * ln2, x.imag() * ln2));
     } else {
       return math::exp2(x);
     }
@@ -59,11 +56,7 @@ struct Log : UnaryMath<kFloatComplex> {
   static constexpr const char* doc = "Natural logarithm.";
   template <class T>
   CUOP_FN static T apply(T x) {
-    if constexpr (is_complex_type<T>) {
-      return std::log(x);
-    } else {
-      return math::log(x);
-    }
+    return math::log(x);
   }
 };
 
@@ -92,7 +85,7 @@ struct Log2 : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {
       constexpr auto scale = RealType<T>(1.442695040888963407359924681001892137L);
-      const T y = std::log(x);
+      const T y = math::log(x);
       return {y.real() * scale, y.imag() * scale};
     } else {
       return math::log2(x);
@@ -105,11 +98,7 @@ struct Log10 : UnaryMath<kFloatComplex> {
   static constexpr const char* doc = "Logarithm to base 10.";
   template <class T>
   CUOP_FN static T apply(T x) {
-    if constexpr (is_complex_type<T>) {
-      return std::log10(x);
-    } else {
-      return math::log10(x);
-    }
+    return math::log10(x);
   }
 };
 
@@ -131,11 +120,7 @@ struct Sqrt : Row<1, kFloatComplex, Rule::kInexact, 4> {
   static constexpr const char* doc = "Square root; NaN of a negative real number.";
   template <class T>
   CUOP_FN static T apply(T x) {
-    if constexpr (is_complex_type<T>) {
-      return std::sqrt(x);
-    } else {
-      return math::sqrt(x);
-    }
+    return math::sqrt(x);
   }
 };
 
@@ -193,172 +178,111 @@ struct Atan2 : Row<2, kFloats, Rule::kInexact, 24> {
   }
 };
 
-// A functor of a function that the standard library knows for complex numbers by the same name.
-template <class Self>
-struct StandardMath : UnaryMath<kFloatComplex> {
-  template <class T>
-  CUOP_FN static T apply(T x) {
-    if constexpr (is_complex_type<T>) {
-      return Self::of_complex(x);
-    } else {
-      return Self::of_real(x);
-    }
-  }
-};
-
-struct Sin : StandardMath<Sin> {
+struct Sin : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "sin";
   static constexpr const char* doc = "Sine of x in radians.";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::sin(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::sin(x);
   }
 };
 
-struct Cos : StandardMath<Cos> {
+struct Cos : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "cos";
   static constexpr const char* doc = "Cosine of x in radians.";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::cos(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::cos(x);
   }
 };
 
-struct Tan : StandardMath<Tan> {
+struct Tan : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "tan";
   static constexpr const char* doc = "Tangent of x in radians.";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::tan(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::tan(x);
   }
 };
 
-struct Asin : StandardMath<Asin> {
+struct Asin : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "asin";
   static constexpr const char* doc = "Inverse sine in [-pi/2, pi/2]; NaN outside [-1, 1].";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::asin(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::asin(x);
   }
 };
 
-struct Acos : StandardMath<Acos> {
+struct Acos : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "acos";
   static constexpr const char* doc = "Inverse cosine in [0, pi]; NaN outside [-1, 1].";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::acos(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::acos(x);
   }
 };
 
-struct Atan : StandardMath<Atan> {
+struct Atan : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "atan";
   static constexpr const char* doc = "Inverse tangent in [-pi/2, pi/2].";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::atan(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::atan(x);
   }
 };
 
-struct Sinh : StandardMath<Sinh> {
+struct Sinh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "sinh";
   static constexpr const char* doc = "Hyperbolic sine.";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::sinh(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::sinh(x);
   }
 };
 
-struct Cosh : StandardMath<Cosh> {
+struct Cosh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "cosh";
   static constexpr const char* doc = "Hyperbolic cosine.";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::cosh(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::cosh(x);
   }
 };
 
-struct Tanh : StandardMath<Tanh> {
+struct Tanh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "tanh";
   static constexpr const char* doc = "Hyperbolic tangent.";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::tanh(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::tanh(x);
   }
 };
 
-struct Asinh : StandardMath<Asinh> {
+struct Asinh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "asinh";
   static constexpr const char* doc = "Inverse hyperbolic sine.";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::asinh(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::asinh(x);
   }
 };
 
-struct Acosh : StandardMath<Acosh> {
+struct Acosh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "acosh";
   static constexpr const char* doc = "Inverse hyperbolic cosine; NaN below 1.";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::acosh(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::acosh(x);
   }
 };
 
-struct Atanh : StandardMath<Atanh> {
+struct Atanh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "atanh";
   static constexpr const char* doc = "Inverse hyperbolic tangent; NaN outside [-1, 1].";
   template <class T>
-  CUOP_FN static T of_real(T x) {
+  CUOP_FN static T apply(T x) {
     return math::atanh(x);
-  }
-  template <class T>
-  CUOP_FN static T of_complex(T x) {
-    return std::atanh(x);
   }
 };
 

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <string_view>
 
+#include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/tune/choice_store.h"
 
 namespace cuop {
 
@@ -100,7 +100,7 @@ void check_cpu(const char* who, const JitConfig& config) {
 
 GlobalJitConfig default_global_jit_config() {
   GlobalJitConfig config;
-  config.cache_dir = tune::default_cache_directory();
+  config.cache_dir = default_cache_directory();
   return config;
 }
 

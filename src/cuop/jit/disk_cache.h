@@ -1,0 +1,86 @@
+// Compiled kernels kept on disk for the next process, in a directory of this user's alone.
+//
+// An entry is one file, named by the digest of everything that changes the binary, written under
+// another name and renamed, with a checksum over all of it. So neither a process that is killed
+// while it writes nor a disk that fails can leave an entry that is believed. What cannot be used
+// (damaged, cut short, of another owner, writable by others) counts as absent.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cuop::jit {
+
+class DiskCache {
+ public:
+  struct Binary {
+    std::string image;
+    double made_in_ms = 0.0;  ///< what compiling it cost
+  };
+  struct Entry {
+    std::string key;
+    std::string name;  ///< of the kernel
+    int64_t bytes = 0;
+    double made_in_ms = 0.0;
+    int64_t used = 0;  ///< when it was last read, in seconds since 1970
+  };
+  struct Statistics {
+    int64_t hits = 0;
+    int64_t misses = 0;
+    int64_t damaged = 0;    ///< entries that were there but could not be used
+    int64_t evicted = 0;    ///< removed because of the size
+    int64_t impatient = 0;  ///< waits for another process that were given up
+  };
+  using Make = std::function<Binary()>;
+
+  /// The directory is made on the first save. Beyond `max_bytes` the entries that were not used for
+  /// the longest time are removed.
+  DiskCache(std::string directory, int64_t max_bytes);
+
+  std::optional<Binary> load(const std::string& key);
+  /// Never throws: what cannot be written is kept by the process alone, and said once.
+  void save(const std::string& key, const std::string& name, const Binary& binary);
+  /// The entry, or what `make` answers, saved. While one process makes an entry the others wait for
+  /// it, but no longer than `patience` seconds: then they make it themselves. The system drops the
+  /// lock of a process that dies.
+  Binary load_or_make(const std::string& key, const std::string& name, double patience,
+                      const Make& make);
+
+  /// Every entry that can be used, the last used first.
+  std::vector<Entry> entries();
+  /// Removes every entry and what killed processes left; answers how many entries there were.
+  int64_t clear();
+  /// Writes every entry into one file; answers how many. ExecutionError when it cannot be written.
+  int64_t export_to(const std::string& file);
+  /// Takes the entries of such a file whose checksums hold; answers how many. ExecutionError when
+  /// it is no such file. Only import what you would run.
+  int64_t import_from(const std::string& file);
+
+  Statistics statistics() const;
+  const std::string& directory() const { return directory_; }
+  /// "" when the directory can be used, else why not (it then acts as if it were empty).
+  std::string problem() const;
+
+ private:
+  class Lock;
+
+  std::optional<std::string> read_entry(const std::string& file_name);
+  void write_entry(const std::string& key, const std::string& content);
+  void warn(const std::string& why);
+  void evict(int64_t added);
+
+  const std::string directory_;
+  const int64_t max_bytes_;
+  std::atomic<bool> has_warned_ = false;
+  std::atomic<int64_t> hits_ = 0, misses_ = 0, damaged_ = 0, evicted_ = 0, impatient_ = 0;
+  std::mutex size_mutex_;
+  int64_t size_ = -1;  // of all entries as far as this process knows; -1 before it looked
+  int saves_ = 0;
+};
+
+}  // namespace cuop::jit

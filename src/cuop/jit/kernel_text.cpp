@@ -1,0 +1,42 @@
+#include "cuop/jit/kernel_text.h"
+
+#include <algorithm>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::jit {
+
+namespace {
+
+const KernelText& find_text(std::string_view name) {
+  const auto texts = kernel_texts();
+  const auto found = std::find_if(texts.begin(), texts.end(),
+                                  [&](const KernelText& text) { return text.name == name; });
+  if (found == texts.end()) {
+    throw CompilationError(cat("jit: a kernel includes \"", name, "\", which is no kernel text"));
+  }
+  return *found;
+}
+
+void add_includes(std::string_view source, std::vector<const KernelText*>& found) {
+  constexpr std::string_view kInclude = "#include \"";
+  for (size_t at = source.find(kInclude); at != std::string_view::npos;
+       at = source.find(kInclude, at)) {
+    at += kInclude.size();
+    const KernelText* text = &find_text(source.substr(at, source.find('"', at) - at));
+    if (std::find(found.begin(), found.end(), text) != found.end()) continue;
+    found.push_back(text);
+    add_includes(text->text, found);
+  }
+}
+
+}  // namespace
+
+std::vector<const KernelText*> included_texts(std::string_view source) {
+  std::vector<const KernelText*> found;
+  add_includes(source, found);
+  return found;
+}
+
+}  // namespace cuop::jit

@@ -1,0 +1,23 @@
+// The text of the kernels, part of the library: what sources that are compiled at run time include.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace cuop::jit {
+
+struct KernelText {
+  const char* name;    ///< as #include names it: "cuop/jit/kernels/prelude.h"
+  const char* sha256;  ///< of the text
+  const char* text;
+};
+
+/// All of them, as they were when the library was built.
+std::span<const KernelText> kernel_texts();
+
+/// Those that `source` includes, directly or through one another, each once. CompilationError for
+/// an include that is none of them.
+std::vector<const KernelText*> included_texts(std::string_view source);
+
+}  // namespace cuop::jit

@@ -1,0 +1,233 @@
+#include "cuop/jit/nvrtc.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cuop/backend/cuda/library_search.h"
+#include "cuop/core/dynlib.h"
+#include "cuop/core/error.h"
+#include "cuop/core/sha256.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/kernel_text.h"
+
+namespace cuop::jit {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Status = int;  // nvrtcResult; 0 is success
+using Program = void*;
+
+/// Changes when the same request should be compiled anew: other common options, another format.
+constexpr const char* kSchema = "cuop-kernel-1";
+
+// Results must not depend on where the compiler could fuse, as on the CPU; code for unannotated
+// functions is device code, since the host compiles the same text; the seed makes the names of
+// internal symbols, and with them the bytes, the same every time.
+constexpr const char* kCommonOptions[] = {
+    "--std=c++20", "--fmad=false", "--device-as-default-execution-space", "--frandom-seed=cuop",
+    "--diag-suppress=20208,1097"};  // long double constants; attributes of other compilers
+
+DynLib open_library() {
+  return DynLib("NVRTC", backend::cuda_library_candidates(
+                             {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}));
+}
+
+const DynLib& library() {
+  static const DynLib* opened = new DynLib(open_library());
+  return *opened;
+}
+
+/// The functions of nvrtc.h that are used, as its documentation declares them.
+struct Functions {
+  Status (*version)(int*, int*);
+  Status (*arch_count)(int*);
+  Status (*archs)(int*);
+  const char* (*error_string)(Status);
+  Status (*create)(Program*, const char* source, const char* name, int header_count,
+                   const char* const* headers, const char* const* header_names);
+  Status (*destroy)(Program*);
+  Status (*compile)(Program, int option_count, const char* const* options);
+  Status (*log_size)(Program, size_t*);
+  Status (*log)(Program, char*);
+  Status (*image_size)(Program, size_t*);
+  Status (*image)(Program, char*);
+  /// Absent before 12.8: there a compilation cannot be stopped.
+  Status (*set_flow_callback)(Program, int (*)(void*, void*), void*);
+
+  explicit Functions(const DynLib& nvrtc) {
+    load(nvrtc, version, "nvrtcVersion");
+    load(nvrtc, arch_count, "nvrtcGetNumSupportedArchs");
+    load(nvrtc, archs, "nvrtcGetSupportedArchs");
+    load(nvrtc, error_string, "nvrtcGetErrorString");
+    load(nvrtc, create, "nvrtcCreateProgram");
+    load(nvrtc, destroy, "nvrtcDestroyProgram");
+    load(nvrtc, compile, "nvrtcCompileProgram");
+    load(nvrtc, log_size, "nvrtcGetProgramLogSize");
+    load(nvrtc, log, "nvrtcGetProgramLog");
+    load(nvrtc, image_size, "nvrtcGetCUBINSize");
+    load(nvrtc, image, "nvrtcGetCUBIN");
+    set_flow_callback =
+        reinterpret_cast<decltype(set_flow_callback)>(nvrtc.find("nvrtcSetFlowCallback"));
+  }
+
+ private:
+  template <class F>
+  static void load(const DynLib& nvrtc, F*& function, const char* symbol) {
+    function = nvrtc.require_function<F>(symbol);
+  }
+};
+
+const Functions& functions() {
+  static const Functions loaded(library());
+  return loaded;
+}
+
+struct Deadline {
+  Clock::time_point at;
+  bool has_passed = false;
+};
+
+/// NVRTC asks from time to time whether to go on; anything but 0 stops it.
+int ask_deadline(void* deadline, void*) {
+  auto* asked = static_cast<Deadline*>(deadline);
+  asked->has_passed = asked->has_passed || Clock::now() >= asked->at;
+  return asked->has_passed ? 1 : 0;
+}
+
+void check(Status status, const char* call, const std::string& kernel) {
+  if (status == 0) return;
+  throw CompilationError(
+      cat("jit: ", kernel, ": ", call, " failed: ", functions().error_string(status)));
+}
+
+/// A program that is destroyed with its scope.
+class ProgramHandle {
+ public:
+  ProgramHandle(const CompileRequest& request, const std::vector<const KernelText*>& texts) {
+    std::vector<const char*> bodies, names;
+    for (const KernelText* text : texts) {
+      bodies.push_back(text->text);
+      names.push_back(text->name);
+    }
+    check(functions().create(&program_, request.source.c_str(), (request.name + ".cu").c_str(),
+                             static_cast<int>(texts.size()), bodies.data(), names.data()),
+          "nvrtcCreateProgram", request.name);
+  }
+  ~ProgramHandle() { functions().destroy(&program_); }
+  ProgramHandle(const ProgramHandle&) = delete;
+  ProgramHandle& operator=(const ProgramHandle&) = delete;
+
+  Program get() const { return program_; }
+
+  std::string log() const {
+    size_t size = 0;
+    if (functions().log_size(program_, &size) != 0 || size <= 1) return "";
+    std::string text(size, '\0');
+    if (functions().log(program_, text.data()) != 0) return "";
+    text.resize(size - 1);  // the terminating zero
+    return text;
+  }
+
+  std::string image(const std::string& kernel) const {
+    size_t size = 0;
+    check(functions().image_size(program_, &size), "nvrtcGetCUBINSize", kernel);
+    std::string bytes(size, '\0');
+    check(functions().image(program_, bytes.data()), "nvrtcGetCUBIN", kernel);
+    return bytes;
+  }
+
+ private:
+  Program program_ = nullptr;
+};
+
+int64_t file_size(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? static_cast<int64_t>(status.st_size) : 0;
+}
+
+}  // namespace
+
+const Nvrtc& Nvrtc::instance() {
+  static const Nvrtc opened;
+  return opened;
+}
+
+Nvrtc::Nvrtc() {
+  try {
+    const Functions& nvrtc = functions();
+    int count = 0;
+    if (nvrtc.version(&major_, &minor_) != 0 || nvrtc.arch_count(&count) != 0) {
+      reason_ = cat("NVRTC: ", library().path(), " does not answer");
+      return;
+    }
+    architectures_.resize(static_cast<size_t>(count));
+    nvrtc.archs(architectures_.data());
+    std::sort(architectures_.begin(), architectures_.end());
+  } catch (const Error& error) {
+    reason_ = error.what();
+    return;
+  }
+  path_ = library().real_path("nvrtcVersion");
+  // Releases of one version differ in their size; the version alone would call them equal.
+  identity_ = cat("nvrtc ", major_, ".", minor_, " ", file_size(path_));
+}
+
+CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) const {
+  if (!is_available()) {
+    throw DeviceError(cat("jit: ", request.name, " cannot be compiled: ", reason_,
+                          "; install the package nvidia-cuda-nvrtc, or set CUOP_LIBRARY_PATH to "
+                          "the folder of libnvrtc"));
+  }
+  const auto start = Clock::now();
+  const std::string arch = "--gpu-architecture=" + request.arch;
+  std::vector<const char*> options(std::begin(kCommonOptions), std::end(kCommonOptions));
+  options.push_back(arch.c_str());
+  for (const std::string& option : request.options) options.push_back(option.c_str());
+
+  const ProgramHandle program(request, included_texts(request.source));
+  Deadline deadline{start + std::chrono::microseconds(static_cast<int64_t>(timeout * 1e6))};
+  if (functions().set_flow_callback != nullptr) {
+    check(functions().set_flow_callback(program.get(), ask_deadline, &deadline),
+          "nvrtcSetFlowCallback", request.name);
+  }
+  const Status status =
+      functions().compile(program.get(), static_cast<int>(options.size()), options.data());
+  if (status != 0 && deadline.has_passed) {
+    throw CompilationError(cat("jit: ", request.name, " was not compiled within ", timeout,
+                               " s (compilation_timeout)"));
+  }
+  CompiledKernel compiled;
+  compiled.log = program.log();
+  if (status != 0) {
+    throw CompilationError(cat("jit: ", request.name, " does not compile for ", request.arch, ": ",
+                               functions().error_string(status), "\n", compiled.log));
+  }
+  compiled.image = program.image(request.name);
+  compiled.made_in_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return compiled;
+}
+
+std::string compile_key(const CompileRequest& request, const std::string& compiler_identity) {
+  Sha256 digest;
+  const auto add = [&digest](std::string_view part) {
+    digest.add(cat(part.size(), ":"));
+    digest.add(part);
+  };
+  add(kSchema);
+  add(compiler_identity);
+  add(request.arch);
+  for (const char* option : kCommonOptions) add(option);
+  for (const std::string& option : request.options) add(option);
+  add("source");
+  add(request.source);
+  for (const KernelText* text : included_texts(request.source)) {
+    add(text->name);
+    add(text->sha256);
+  }
+  return digest.hex();
+}
+
+}  // namespace cuop::jit

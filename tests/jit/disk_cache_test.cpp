@@ -1,0 +1,342 @@
+#include "cuop/jit/disk_cache.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "cuop/core/error.h"
+#include "cuop/core/sha256.h"
+#include "cuop/core/text.h"
+
+namespace cuop::jit {
+namespace {
+
+namespace fs = std::filesystem;
+using Binary = DiskCache::Binary;
+
+constexpr int64_t kLarge = int64_t{1} << 30;
+
+std::string key_of(int number) { return sha256_hex(cat("kernel ", number)); }
+/// What the pretended compiler makes of a kernel: a few kilobytes that only this number gives.
+std::string image_of(int number) {
+  std::string image;
+  for (int i = 0; i < 100; ++i) image += sha256_hex(cat(number, " ", i));
+  return image;
+}
+
+class DiskCacheTest : public ::testing::Test {
+ protected:
+  DiskCacheTest() {
+    std::string pattern = (fs::temp_directory_path() / "cuop-kernels-XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+    directory_ = root_ / "cache";
+  }
+  ~DiskCacheTest() override { fs::remove_all(root_); }
+
+  DiskCache cache(int64_t max_bytes = kLarge) const { return {directory_.string(), max_bytes}; }
+  fs::path file_of(int number) const { return directory_ / cat(key_of(number), ".kernel"); }
+  /// load_or_make that counts in `made` what it had to make.
+  static std::string get(DiskCache& cache, int number, int& made) {
+    return cache
+        .load_or_make(key_of(number), cat("kernel_", number), 10.0,
+                      [&] {
+                        ++made;
+                        return Binary{image_of(number), 1.5};
+                      })
+        .image;
+  }
+
+  /// Runs `body` in a process of its own; answers its id.
+  template <class Body>
+  static pid_t spawn(Body&& body) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    body();
+    _exit(0);
+  }
+
+  fs::path root_, directory_;
+};
+
+TEST_F(DiskCacheTest, KeepsAnEntryForTheNextProcess) {
+  int made = 0;
+  DiskCache first = cache();
+  EXPECT_EQ(get(first, 1, made), image_of(1));
+  DiskCache second = cache();
+  EXPECT_EQ(get(second, 1, made), image_of(1));
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(first.statistics().misses, 1);
+  EXPECT_EQ(second.statistics().hits, 1);
+  EXPECT_EQ(second.load(key_of(1))->made_in_ms, 1.5);
+  EXPECT_EQ(second.load(key_of(2)), std::nullopt);
+  const auto entries = second.entries();
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].name, "kernel_1");
+  EXPECT_EQ(entries[0].key, key_of(1));
+  EXPECT_EQ(entries[0].bytes, static_cast<int64_t>(fs::file_size(file_of(1))));
+  EXPECT_EQ(fs::status(directory_).permissions() & fs::perms::all, fs::perms::owner_all);
+}
+
+TEST_F(DiskCacheTest, TakesNoEntryThatIsDamagedInAnyByte) {
+  int made = 0;
+  DiskCache whole = cache();
+  get(whole, 1, made);
+  const auto size = static_cast<int64_t>(fs::file_size(file_of(1)));
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 60; ++trial) {
+    const auto place = static_cast<std::streamoff>(random() % static_cast<uint64_t>(size));
+    std::fstream file(file_of(1), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(place);
+    const char before = static_cast<char>(file.get());
+    file.seekp(place);
+    file.put(static_cast<char>(before ^ (1 << random() % 8)));
+    file.close();
+    DiskCache damaged = cache();
+    made = 0;
+    EXPECT_EQ(get(damaged, 1, made), image_of(1)) << "byte " << place;
+    EXPECT_EQ(made, 1) << "byte " << place;
+    EXPECT_GE(damaged.statistics().damaged, 1);
+  }
+  for (const int64_t length : {int64_t{0}, int64_t{1}, int64_t{20}, size / 2, size - 1}) {
+    fs::resize_file(file_of(1), static_cast<uintmax_t>(length));
+    DiskCache cut = cache();
+    made = 0;
+    EXPECT_EQ(get(cut, 1, made), image_of(1)) << length;
+    EXPECT_EQ(made, 1) << length;
+  }
+  // An intact entry under another name answers another question.
+  fs::copy_file(file_of(1), file_of(2));
+  DiskCache renamed = cache();
+  made = 0;
+  EXPECT_EQ(get(renamed, 2, made), image_of(2));
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(DiskCacheTest, BelievesNothingThatOthersCanWrite) {
+  int made = 0;
+  DiskCache own = cache();
+  get(own, 1, made);
+  for (const mode_t mode : {0777u, 0770u, 0702u}) {
+    ASSERT_EQ(chmod(directory_.c_str(), mode), 0);
+    DiskCache open_to_others = cache();
+    made = 0;
+    EXPECT_EQ(get(open_to_others, 1, made), image_of(1));
+    EXPECT_EQ(made, 1) << std::oct << mode;
+    EXPECT_THAT(open_to_others.problem(), ::testing::HasSubstr("can be written by other users"));
+    EXPECT_TRUE(open_to_others.entries().empty());
+    EXPECT_EQ(open_to_others.clear(), 0);
+  }
+  ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
+  ASSERT_EQ(chmod(file_of(1).c_str(), 0666), 0);
+  DiskCache writable_file = cache();
+  made = 0;
+  get(writable_file, 1, made);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(writable_file.statistics().damaged, 2);  // before and after it got the lock
+
+  fs::rename(file_of(1), root_ / "elsewhere");
+  fs::create_symlink(root_ / "elsewhere", file_of(1));
+  DiskCache linked = cache();
+  made = 0;
+  get(linked, 1, made);
+  EXPECT_EQ(made, 1) << "a link may lead to what others wrote";
+}
+
+TEST_F(DiskCacheTest, BelievesNoOtherOwner) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
+  int made = 0;
+  DiskCache own = cache();
+  get(own, 1, made);
+  ASSERT_EQ(chown(file_of(1).c_str(), 12345, 12345), 0);
+  DiskCache foreign_file = cache();
+  get(foreign_file, 1, made);
+  EXPECT_EQ(made, 2);
+  ASSERT_EQ(chown(directory_.c_str(), 12345, 12345), 0);
+  DiskCache foreign_directory = cache();
+  get(foreign_directory, 1, made);
+  EXPECT_EQ(made, 3);
+  EXPECT_THAT(foreign_directory.problem(), ::testing::HasSubstr("another user"));
+}
+
+TEST_F(DiskCacheTest, WorksInMemoryWhereNothingCanBeWritten) {
+  std::ofstream(directory_) << "a file where the directory should be";
+  int made = 0;
+  DiskCache blocked = cache();
+  EXPECT_EQ(get(blocked, 1, made), image_of(1));
+  EXPECT_EQ(get(blocked, 1, made), image_of(1));
+  EXPECT_EQ(made, 2);
+}
+
+TEST_F(DiskCacheTest, RemovesWhatWasNotUsedForTheLongestTime) {
+  int made = 0;
+  DiskCache measure = cache();
+  get(measure, 0, made);
+  const auto bytes = static_cast<int64_t>(fs::file_size(file_of(0)));
+  DiskCache small = cache(10 * bytes + bytes / 2);
+  for (int i = 0; i < 10; ++i) {
+    get(small, i, made);
+    // As if long ago: the order must not hang on the clock's steps.
+    fs::last_write_time(file_of(i), fs::file_time_type::clock::now() - std::chrono::hours(20 - i));
+  }
+  get(small, 0, made);  // used again
+  get(small, 10, made);
+  EXPECT_TRUE(fs::exists(file_of(0)));
+  EXPECT_TRUE(fs::exists(file_of(10)));
+  EXPECT_FALSE(fs::exists(file_of(1)));
+  EXPECT_FALSE(fs::exists(file_of(2)));
+  EXPECT_EQ(small.entries().size(), 8u);
+  EXPECT_EQ(small.statistics().evicted, 3);
+}
+
+TEST_F(DiskCacheTest, TravelsInOneFile) {
+  int made = 0;
+  DiskCache from = cache();
+  for (int i = 0; i < 5; ++i) get(from, i, made);
+  const std::string archive = (root_ / "kernels").string();
+  EXPECT_EQ(from.export_to(archive), 5);
+  DiskCache to((root_ / "other" / "cache").string(), kLarge);
+  EXPECT_EQ(to.import_from(archive), 5);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(to.load(key_of(i))->image, image_of(i));
+  EXPECT_EQ(from.clear(), 5);
+  EXPECT_TRUE(from.entries().empty());
+
+  std::string bytes;
+  {
+    std::ifstream in(archive, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  std::ofstream(archive, std::ios::binary) << bytes;
+  EXPECT_EQ(from.import_from(archive), 4) << "all but the damaged one";
+  std::ofstream(archive, std::ios::binary) << bytes.substr(0, bytes.size() / 2);
+  EXPECT_THROW(from.import_from(archive), ExecutionError);
+  std::ofstream(archive, std::ios::binary) << "something else";
+  EXPECT_THROW(from.import_from(archive), ExecutionError);
+  EXPECT_THROW(from.export_to((root_ / "no" / "such" / "folder").string()), ExecutionError);
+}
+
+TEST_F(DiskCacheTest, ManyProcessesMakeEachEntryOnce) {
+  constexpr int kProcesses = 64, kKeys = 32;
+  const std::string tally = (root_ / "tally").string();
+  std::vector<pid_t> children;
+  for (int process = 0; process < kProcesses; ++process) {
+    children.push_back(spawn([&] {
+      DiskCache mine = cache();
+      std::mt19937 random(static_cast<unsigned>(process));
+      std::vector<int> order(kKeys);
+      for (int i = 0; i < kKeys; ++i) order[static_cast<size_t>(i)] = i;
+      std::shuffle(order.begin(), order.end(), random);
+      for (const int number : order) {
+        const auto binary = mine.load_or_make(key_of(number), "k", 120.0, [&] {
+          const int log = open(tally.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+          if (write(log, "x", 1) != 1) _exit(3);
+          close(log);
+          usleep(3000);
+          return Binary{image_of(number), 3.0};
+        });
+        if (binary.image != image_of(number)) _exit(1);
+      }
+      if (mine.statistics().damaged != 0 || mine.statistics().impatient != 0) _exit(2);
+    }));
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(fs::file_size(tally), kKeys);
+  for (const auto& entry : fs::directory_iterator(directory_)) {
+    EXPECT_EQ(entry.path().extension(), ".kernel") << "left behind";
+  }
+}
+
+TEST_F(DiskCacheTest, SurvivesProcessesThatAreKilled) {
+  std::mt19937 random(11);
+  int found = 0;
+  for (int trial = 0; trial < 1000; ++trial) {
+    const pid_t child = spawn([&] {
+      DiskCache mine = cache();
+      for (int number = 0;; number = (number + 1) % 8) {
+        fs::remove(file_of(number));
+        mine.load_or_make(key_of(number), "k", 10.0, [&] { return Binary{image_of(number), 1.0}; });
+      }
+    });
+    usleep(static_cast<useconds_t>(random() % 2000));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    DiskCache after = cache();
+    for (int number = 0; number < 8; ++number) {
+      const auto binary = after.load(key_of(number));
+      if (!binary) continue;
+      ++found;
+      ASSERT_EQ(binary->image, image_of(number)) << "trial " << trial;
+    }
+    ASSERT_EQ(after.statistics().damaged, 0) << "trial " << trial;
+  }
+  EXPECT_GT(found, 1000);
+  // Locks of the dead hold nobody up.
+  DiskCache last = cache();
+  const auto start = std::chrono::steady_clock::now();
+  int made = 0;
+  for (int number = 0; number < 8; ++number) EXPECT_EQ(get(last, number, made), image_of(number));
+  EXPECT_EQ(last.statistics().impatient, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST_F(DiskCacheTest, GivesUpWaitingForAProcessThatStands) {
+  fs::create_directory(directory_);
+  const fs::path lock = directory_ / cat(key_of(1), ".lock");
+  const int held = open(lock.c_str(), O_CREAT | O_RDWR, 0600);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  DiskCache waiting = cache();
+  int made = 0;
+  const auto binary = waiting.load_or_make(key_of(1), "k", 0.05, [&] {
+    ++made;
+    return Binary{image_of(1), 1.0};
+  });
+  EXPECT_EQ(binary.image, image_of(1));
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(waiting.statistics().impatient, 1);
+  close(held);
+}
+
+TEST_F(DiskCacheTest, AnErrorWhileMakingIsTheCallersAndLeavesNothing) {
+  DiskCache failing = cache();
+  const auto fail = []() -> Binary { throw CompilationError("no"); };
+  EXPECT_THROW(failing.load_or_make(key_of(1), "k", 10.0, fail), CompilationError);
+  EXPECT_TRUE(failing.entries().empty());
+  int made = 0;
+  EXPECT_EQ(get(failing, 1, made), image_of(1));
+}
+
+TEST_F(DiskCacheTest, ThreadsMakeEachEntryOnce) {
+  DiskCache shared = cache();
+  std::atomic<int> made = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int number = 0; number < 6; ++number) {
+        const auto binary = shared.load_or_make(key_of(number), "k", 60.0, [&] {
+          ++made;
+          return Binary{image_of(number), 1.0};
+        });
+        EXPECT_EQ(binary.image, image_of(number));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 6);
+}
+
+}  // namespace
+}  // namespace cuop::jit

@@ -1,0 +1,124 @@
+#include "cuop/jit/nvrtc.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/kernel_text.h"
+
+namespace cuop::jit {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kScale = R"(
+extern "C" __global__ void scale(float* x, float factor, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= factor;
+}
+)";
+
+/// Skips, loudly, where there is no compiler; it needs no GPU.
+class NvrtcTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!nvrtc_.is_available()) GTEST_SKIP() << "needs NVRTC: " << nvrtc_.reason();
+  }
+  const Nvrtc& nvrtc_ = Nvrtc::instance();
+};
+
+TEST_F(NvrtcTest, CompilesForTheExactArchitecture) {
+  for (const char* arch : {"sm_80", "sm_90a", "sm_100a"}) {
+    const CompiledKernel compiled = nvrtc_.compile({"scale", kScale, arch}, 60.0);
+    EXPECT_EQ(compiled.image.substr(0, 4),
+              "\x7f"
+              "ELF")
+        << arch;
+    EXPECT_THAT(compiled.image, HasSubstr("scale")) << arch;
+    EXPECT_GT(compiled.made_in_ms, 0.0);
+  }
+  EXPECT_GE(nvrtc_.major(), 12);
+  EXPECT_THAT(nvrtc_.architectures(), ::testing::Contains(90));
+  EXPECT_THAT(nvrtc_.path(), HasSubstr("nvrtc"));
+}
+
+TEST_F(NvrtcTest, TheSameRequestGivesTheSameBytes) {
+  const CompileRequest request{"scale", kScale, "sm_90a"};
+  EXPECT_EQ(nvrtc_.compile(request, 60.0).image, nvrtc_.compile(request, 60.0).image);
+}
+
+TEST_F(NvrtcTest, RefusesWithTheCompilersLog) {
+  try {
+    nvrtc_.compile({"broken", "extern \"C\" __global__ void f() { no_such_function(); }", "sm_90a"},
+                   60.0);
+    FAIL() << "it should not compile";
+  } catch (const CompilationError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("jit: broken does not compile for sm_90a"));
+    EXPECT_THAT(error.what(), HasSubstr("no_such_function"));
+    EXPECT_THAT(error.what(), HasSubstr("broken.cu(1)"));
+  }
+  EXPECT_THROW(nvrtc_.compile({"scale", kScale, "sm_1"}, 60.0), CompilationError);
+  EXPECT_THROW(nvrtc_.compile({"scale", "#include \"cuop/core/tensor.h\"\n", "sm_90a"}, 60.0),
+               CompilationError);
+}
+
+TEST_F(NvrtcTest, GivesUpAtTheTimeout) {
+  try {
+    nvrtc_.compile({"scale", kScale, "sm_90a"}, 0.0);
+    FAIL() << "no time at all should not be enough";
+  } catch (const CompilationError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("compilation_timeout"));
+  }
+  EXPECT_NO_THROW(nvrtc_.compile({"scale", kScale, "sm_90a"}, 60.0));
+}
+
+TEST_F(NvrtcTest, OptionsReachTheCompiler) {
+  CompileRequest request{"scale", kScale, "sm_90a"};
+  request.options = {"--ptxas-options=-v"};
+  EXPECT_THAT(nvrtc_.compile(request, 60.0).log, HasSubstr("registers"));
+  request.options = {"--no-such-option"};
+  EXPECT_THROW(nvrtc_.compile(request, 60.0), CompilationError);
+}
+
+TEST(KernelText, IncludesAreFollowed) {
+  std::set<std::string> names;
+  for (const KernelText* text : included_texts("#include \"cuop/jit/kernels/op_list.h\"\n")) {
+    EXPECT_TRUE(names.insert(text->name).second) << text->name << " twice";
+    EXPECT_STRNE(text->text, "");
+  }
+  EXPECT_TRUE(names.count("cuop/jit/kernels/arithmetic.h"));
+  EXPECT_TRUE(names.count("cuop/jit/kernels/prelude.h"));
+  EXPECT_TRUE(names.count("cuop/jit/op_kind.h"));
+  EXPECT_FALSE(names.count("cuop/jit/kernels/philox.h"));
+  EXPECT_TRUE(included_texts(kScale).empty());
+  EXPECT_THROW(included_texts("#include \"cuop/core/tensor.h\"\n"), CompilationError);
+}
+
+TEST(CompileKey, ChangesWithEverythingThatChangesTheBinary) {
+  const CompileRequest base{"scale", kScale, "sm_90a"};
+  std::set<std::string> keys{compile_key(base, "nvrtc 13.0 1")};
+  CompileRequest changed = base;
+  changed.arch = "sm_80";
+  keys.insert(compile_key(changed, "nvrtc 13.0 1"));
+  changed = base;
+  changed.options = {"--maxrregcount=32"};
+  keys.insert(compile_key(changed, "nvrtc 13.0 1"));
+  changed.options = {"--maxrregcount=", "32"};
+  keys.insert(compile_key(changed, "nvrtc 13.0 1"));
+  changed = base;
+  changed.source += " ";
+  keys.insert(compile_key(changed, "nvrtc 13.0 1"));
+  changed.source = cat("#include \"cuop/jit/kernels/prelude.h\"\n", kScale);
+  keys.insert(compile_key(changed, "nvrtc 13.0 1"));
+  keys.insert(compile_key(base, "nvrtc 13.1 1"));
+  EXPECT_EQ(keys.size(), 7u);
+  changed = base;
+  changed.name = "another name";
+  EXPECT_TRUE(keys.count(compile_key(changed, "nvrtc 13.0 1")));
+}
+
+}  // namespace
+}  // namespace cuop::jit
