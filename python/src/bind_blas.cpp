@@ -1,3 +1,6 @@
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/variant.h>
+
 #include "binders.h"
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/ops/blas/blas.h"
@@ -7,24 +10,6 @@ namespace cuop::python {
 namespace {
 
 using Out = std::optional<Tensor>;
-
-nb::object to_python(const DotValue& value) {
-  if (const auto* number = std::get_if<std::complex<double>>(&value)) {
-    return nb::module_::import_("builtins").attr("complex")(number->real(), number->imag());
-  }
-  if (const auto* number = std::get_if<double>(&value)) return nb::float_(*number);
-  if (const auto* number = std::get_if<uint64_t>(&value)) return nb::int_(*number);
-  return nb::int_(std::get<int64_t>(value));
-}
-
-nb::object dot_product(const Arg<Tensor>& x, const Arg<Tensor>& y, bool conjugate) {
-  DotValue sum;
-  {
-    const nb::gil_scoped_release released;
-    sum = dot(x, y, conjugate);
-  }
-  return to_python(sum);
-}
 
 nb::typed<nb::dict, nb::str, nb::any> blas_info() {
   const backend::blas::Info& info = backend::blas::info();
@@ -57,7 +42,8 @@ void bind_blas(nb::module_& m) {
       "alpha * x + y for equal shapes; `out` may be x or y. Integers wrap; their alpha must be a "
       "whole number that the dtype holds.");
   m.def(
-      "dot", &dot_product, "x"_a, "y"_a, nb::kw_only(), "conjugate"_a = false,
+      "dot", [](Arg<Tensor> x, Arg<Tensor> y, bool conjugate) { return dot(x, y, conjugate); },
+      "x"_a, "y"_a, nb::kw_only(), "conjugate"_a = false, Released(),
       "Sum of x * y (of conj(x) * y when `conjugate`) over two vectors, as a Python float, complex "
       "or int. Accumulated in double, integers in their dtype, where they wrap; the same bits on "
       "any number of threads.");

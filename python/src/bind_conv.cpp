@@ -17,9 +17,9 @@ void bind(nb::module_& m, const char* name, Convolution convolution, const char*
 
 stride, padding (zeros on both sides) and dilation are one number or one for each spatial axis. The
 result is [N, O, out] with out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
-float16, bfloat16 (both computed in float32), float32, float64; x, w and bias must share one.
-variant: 'auto', 'onednn' (float32, where oneDNN is installed), 'gemm' (patches and matrix products)
-or 'direct'. Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
+x, w and bias share one dtype, any but bool: float16 and bfloat16 are computed in float32, integers
+wrap. variant: 'auto', 'onednn' (float32, where oneDNN is installed), 'gemm' (patches and matrix
+products; no integers) or 'direct' (loops over the padded image; no complex dtypes). Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
   m.def(
       name,
       [convolution](Arg<Tensor> x, Arg<Tensor> w, std::optional<Arg<Tensor>> bias,

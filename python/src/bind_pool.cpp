@@ -18,7 +18,8 @@ constexpr const char* kGeometry = R"(
 
 x is [N, C, spatial...]; kernel, stride (None: the kernel) and padding are one number or one for each
 spatial axis. The result has (in + 2 * padding - kernel) // stride + 1 elements on each of them.
-Any floating dtype. Raises ShapeError (padding may be at most half the kernel) and DTypeError.)";
+Integers and floating dtypes. Raises ShapeError (padding may be at most half the kernel) and
+DTypeError.)";
 
 void bind_max(nb::module_& m, const char* name, Pooling pooling) {
   const std::string doc = cat(
@@ -34,10 +35,10 @@ void bind_max(nb::module_& m, const char* name, Pooling pooling) {
 }
 
 void bind_avg(nb::module_& m, const char* name, Pooling pooling) {
-  const std::string doc =
-      cat("The mean of each window. Padding counts as zeros, or not at all with "
-          "count_include_pad=False.",
-          kGeometry);
+  const std::string doc = cat(
+      "The mean of each window, in float64 for integers. Padding counts as zeros, or not at all "
+      "with count_include_pad=False.",
+      kGeometry);
   m.def(
       name,
       [pooling](Arg<Tensor> x, Arg<Shape> kernel, std::optional<Arg<Shape>> stride,
@@ -69,7 +70,7 @@ void bind_pool(nb::module_& m) {
               "[N, C] when `out` has that shape.");
   bind_global(m, "global_avg_pool", &global_avg_pool,
               "The mean of each channel of x [N, C, spatial...]: [N, C, 1, ...], or [N, C] when "
-              "`out` has that shape. Accumulated in double.");
+              "`out` has that shape. Accumulated in double, which integers answer too.");
 }
 
 }  // namespace cuop::python

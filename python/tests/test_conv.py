@@ -12,7 +12,14 @@ import cuop
 
 SETTINGS = settings(max_examples=80, deadline=None)
 TOLERANCE = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 3e-6, "float64": 1e-13}
+COMPLEX = {"complex64": 3e-6, "complex128": 1e-13}
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 CONV = {1: cuop.conv1d, 2: cuop.conv2d, 3: cuop.conv3d}
+DTYPES = {
+    "onednn": ["float16", "bfloat16", "float32"],
+    "gemm": [*TOLERANCE, *COMPLEX],
+    "direct": [*TOLERANCE, *INTEGERS],
+}
 VARIANTS = ["gemm", "direct"] + (["onednn"] if cuop.dnn_info()["available"] else [])
 
 
@@ -24,7 +31,7 @@ def reference(x, w, bias, stride, padding, dilation, groups):
         (x.shape[i + 2] - dilation[i] * (w.shape[i + 2] - 1) - 1) // stride[i] + 1
         for i in range(spatial)
     ]
-    y = np.zeros((x.shape[0], w.shape[0], *out))
+    y = np.zeros((x.shape[0], w.shape[0], *out), x.dtype)
     x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
     w = w.reshape(groups, -1, *w.shape[1:])
     for tap in itertools.product(*(range(k) for k in w.shape[3:])):
@@ -37,10 +44,24 @@ def reference(x, w, bias, stride, padding, dilation, groups):
     return y + (0 if bias is None else bias.reshape(-1, *[1] * spatial))
 
 
+def wide(dtype):
+    """The NumPy dtype in which the definition is computed; 64-bit integers wrap as all do."""
+    if dtype in INTEGERS:
+        return dtype.strip("0123456789") + "64"
+    return "complex128" if dtype in COMPLEX else "float64"
+
+
 def random_tensor(rng, shape, dtype):
-    """A tensor and its values in float64."""
-    tensor = cuop.tensor(rng.standard_normal(shape)).to(dtype)
-    return tensor, tensor.to("float64").to_numpy()
+    """A tensor and its values in `wide(dtype)`; integers of the whole range."""
+    if dtype in INTEGERS:
+        limits = np.iinfo(dtype)
+        values = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        return cuop.tensor(values), values.astype(wide(dtype))
+    values = rng.standard_normal(shape)
+    if dtype in COMPLEX:
+        values = values + 1j * rng.standard_normal(shape)
+    tensor = cuop.tensor(values).to(dtype)
+    return tensor, tensor.to(wide(dtype)).to_numpy()
 
 
 def check(case, dtype, variant, seed, views=False):
@@ -57,15 +78,18 @@ def check(case, dtype, variant, seed, views=False):
     y = CONV[spatial](x, w, bias, variant=variant, **geometry)
     assert str(y.dtype).endswith(dtype)
     expected = reference(x_values, w_values, bias_values, **geometry)
-    size_of_bias = np.abs(bias_values) if with_bias else None
-    scale = reference(np.abs(x_values), np.abs(w_values), size_of_bias, **geometry) + 1
-    got = y.to("float64").to_numpy()
+    got = y.to_numpy() if dtype in INTEGERS else y.to(wide(dtype)).to_numpy()
     assert got.shape == expected.shape
-    assert np.all(np.abs(got - expected) <= TOLERANCE[dtype] * scale)
+    if dtype in INTEGERS:
+        np.testing.assert_array_equal(got, expected.astype(dtype))
+    else:
+        size_of_bias = np.abs(bias_values) if with_bias else None
+        scale = reference(np.abs(x_values), np.abs(w_values), size_of_bias, **geometry) + 1
+        assert np.all(np.abs(got - expected) <= {**TOLERANCE, **COMPLEX}[dtype] * scale)
     if views:
         out = cuop.swapaxes(cuop.swapaxes(cuop.zeros(y.shape, dtype=dtype), 0, 1).clone(), 0, 1)
         CONV[spatial](x, w, bias, variant=variant, out=out, **geometry)
-        np.testing.assert_array_equal(out.to("float64").to_numpy(), got)
+        assert np.array_equal(out.to(got.dtype.name).to_numpy(), got)
 
 
 @st.composite
@@ -98,13 +122,12 @@ def cases(draw):
 @SETTINGS
 @given(
     case=cases(),
-    dtype=st.sampled_from(list(TOLERANCE)),
+    data=st.data(),
     views=st.booleans(),
     seed=st.integers(0, 999),
 )
-def test_variants(variant, case, dtype, views, seed):
-    if variant == "onednn":
-        dtype = "float32" if dtype == "float64" else dtype
+def test_variants(variant, case, data, views, seed):
+    dtype = data.draw(st.sampled_from(DTYPES[variant]), label="dtype")
     check(case, dtype, variant, seed, views)
 
 
@@ -116,6 +139,12 @@ LARGE = [
     (1, 1, 64, 32, (30, 30), (1, 1), (1, 1), (0, 0), (1, 1), True),  # pointwise
     (1, 1, 6, 6, (5, 5), (1, 1), (1, 1), (4, 4), (1, 1), True),  # padding beyond the kernel
 ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "complex64"])
+@pytest.mark.parametrize("case", LARGE)
+def test_other_dtypes_in_shapes_of_networks(case, dtype):
+    check(case, dtype, "auto", 2)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -141,7 +170,7 @@ def test_nan_stays_in_its_windows(variant):
     assert np.isnan(y).sum() == 9
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
 def test_empty_axes(dtype):
     assert cuop.conv2d(z(0, 2, 5, 5, dtype=dtype), z(3, 2, 3, 3, dtype=dtype)).shape == (0, 3, 3, 3)
     bias = cuop.ones((3,), dtype=dtype)
@@ -160,6 +189,29 @@ def test_the_variant_that_runs_is_told():
     depthwise = z(8, 1, 3, 3, dtype="float64")
     assert cuop.conv_variant(x.to("float64"), depthwise, groups=8) == "direct"
     assert cuop.conv_variant(x, w, variant="gemm") == "gemm"
+    assert cuop.conv_variant(x.to("int8"), w.to("int8")) == "direct"
+    assert cuop.conv_variant(x.to("complex64"), w.to("complex64")) == "gemm"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int16"])
+def test_steps_longer_than_any_image(dtype):
+    """Strides, paddings and dilations beyond 32 bits, which libraries do not count."""
+    x, w = cuop.ones((1, 1, 4, 4), dtype=dtype), cuop.ones((1, 1, 2, 2), dtype=dtype)
+    far = 2**40
+    assert np.array_equal(cuop.conv2d(x, w, stride=far).to_numpy(), [[[[4]]]])
+    assert np.array_equal(cuop.conv2d(x, w, stride=2**63 - 1).to_numpy(), [[[[4]]]])
+    if dtype == "int16":  # the direct loops would copy the padded image
+        with pytest.raises(cuop.ShapeError, match="does not fit in 64 bits"):
+            cuop.conv2d(x, w, stride=far, padding=far)
+        with pytest.raises(cuop.MemoryError, match="were asked of the host"):
+            cuop.conv2d(x, w, stride=(1, far), padding=(1, far))
+        return
+    y = cuop.conv2d(x, w, stride=far, padding=far).to_numpy()
+    assert np.array_equal(y, [[[[0, 0, 0], [0, 4, 0], [0, 0, 0]]]])
+    y = cuop.conv2d(x, w, stride=far, padding=far, dilation=far).to_numpy()
+    assert np.array_equal(y, np.ones((1, 1, 2, 2)))
+    most = 2**62 - 4
+    assert cuop.conv2d(x, w, stride=2**62, padding=most).shape == (1, 1, 2, 2)
 
 
 def z(*shape, dtype="float32"):
@@ -194,9 +246,34 @@ def z(*shape, dtype="float32"):
             "w has dtype",
         ),
         (
-            lambda: cuop.conv2d(z(1, 1, 4, 4, dtype="int32"), z(1, 1, 2, 2, dtype="int32")),
+            lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="bool")] * 2),
             cuop.DTypeError,
-            "conv2d: dtype int32",
+            "conv2d: dtype bool .* supported are int8",
+        ),
+        (
+            lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="int32")] * 2, variant="gemm"),
+            cuop.ExecutionError,
+            "'gemm' cannot run: BLAS has no integers, the tensors are int32",
+        ),
+        (
+            lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="complex64")] * 2, variant="direct"),
+            cuop.ExecutionError,
+            "'direct' cannot run: .* the tensors are complex64",
+        ),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=2**62),
+            cuop.ShapeError,
+            "conv2d: .* does not fit in 64 bits",
+        ),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=2**62 - 1),
+            cuop.ShapeError,
+            "conv2d: .* does not fit in 64 bits",
+        ),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), dilation=2**63 - 1),
+            cuop.ShapeError,
+            "conv2d: .* does not fit in 64 bits",
         ),
         (
             lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), variant="winograd"),
@@ -240,3 +317,12 @@ def test_an_operator_forgets_the_form_of_old_weights():
             y = z(1, 32, size - 2, size - 2)
             operator.forward(part, y)
             np.testing.assert_array_equal(y.to_numpy(), cuop.conv2d(part, w).to_numpy())
+
+
+@pytest.mark.skipif("onednn" not in VARIANTS, reason="oneDNN is not installed")
+def test_what_onednn_cannot_count_is_said():
+    x, w = z(1, 1, 4, 4), z(1, 1, 2, 2)
+    with pytest.raises(cuop.ExecutionError, match="oneDNN counts in 32 bits.* is 2199023255556"):
+        cuop.conv2d(x, w, stride=2**40, padding=2**40, variant="onednn")
+    with pytest.raises(cuop.ExecutionError, match="oneDNN has no empty problems"):
+        cuop.conv2d(z(1, 0, 4, 4), z(1, 0, 2, 2), variant="onednn")

@@ -13,6 +13,7 @@ SETTINGS = settings(max_examples=80, deadline=None)
 TOLERANCE = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-6, "float64": 1e-14}
 MAX = {1: cuop.max_pool1d, 2: cuop.max_pool2d, 3: cuop.max_pool3d}
 AVG = {1: cuop.avg_pool1d, 2: cuop.avg_pool2d, 3: cuop.avg_pool3d}
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 DTYPES = st.sampled_from(list(TOLERANCE))
 
 
@@ -76,6 +77,47 @@ def test_max(geometry, dtype, nan, view, seed):
     expected = windows(x.to("float64").to_numpy(), kernel, stride, padding, -np.inf).max(-1)
     assert str(y.dtype).endswith(dtype)
     np.testing.assert_array_equal(y.to("float64").to_numpy(), expected)
+
+
+def random_integers(rng, shape, dtype, view):
+    """A tensor and its values, of the whole range of the dtype."""
+    limits = np.iinfo(dtype)
+    values = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    if view:
+        return cuop.swapaxes(cuop.tensor(np.swapaxes(values, 0, 1)), 0, 1), values
+    return cuop.tensor(values), values
+
+
+@SETTINGS
+@given(
+    geometry=geometries(),
+    dtype=st.sampled_from(INTEGERS),
+    include=st.booleans(),
+    view=st.booleans(),
+    seed=st.integers(0, 999),
+)
+def test_integers(geometry, dtype, include, view, seed):
+    size, kernel, stride, padding = geometry
+    x, values = random_integers(np.random.default_rng(seed), (2, 3, *size), dtype, view)
+    largest = MAX[len(size)](x, kernel, stride, padding)
+    assert str(largest.dtype).endswith(dtype)
+    lowest = np.iinfo(dtype).min
+    expected = windows(values, kernel, stride, padding, lowest).max(-1)
+    np.testing.assert_array_equal(largest.to_numpy(), expected)
+    # Means are computed in float64, as those of reductions.
+    mean = AVG[len(size)](x, kernel, stride, padding, count_include_pad=include).to_numpy()
+    assert mean.dtype == np.float64
+    wide = values.astype(np.float64)
+    counts = windows(np.ones_like(wide), kernel, stride, padding, 0).sum(-1)
+    sums = windows(wide, kernel, stride, padding, 0).sum(-1)
+    tolerance = 1e-13 * np.abs(wide).max()
+    expected = sums / (np.prod(kernel) if include else counts)
+    np.testing.assert_allclose(mean, expected, rtol=0, atol=tolerance)
+    axes = tuple(range(2, values.ndim))
+    got = cuop.global_max_pool(x).to_numpy()
+    np.testing.assert_array_equal(got, values.max(axes, keepdims=True))
+    got = cuop.global_avg_pool(x).to_numpy()
+    np.testing.assert_allclose(got, wide.mean(axes, keepdims=True), rtol=0, atol=tolerance)
 
 
 @SETTINGS
@@ -157,7 +199,22 @@ def z(*shape, dtype="float32"):
         (lambda: cuop.max_pool2d(z(1, 1, 4, 4), 2, 0), cuop.ShapeError, "stride is"),
         (lambda: cuop.max_pool2d(z(1, 1, 4, 4), 2, 1, 2), cuop.ShapeError, "half the kernel"),
         (lambda: cuop.max_pool2d(z(1, 1, 4, 4), 2, 1, -1), cuop.ShapeError, "padding is"),
-        (lambda: cuop.max_pool2d(z(1, 1, 4, 4, dtype="int32"), 2), cuop.DTypeError, "int32"),
+        (lambda: cuop.max_pool2d(z(1, 1, 4, 4, dtype="bool"), 2), cuop.DTypeError, "dtype bool"),
+        (
+            lambda: cuop.avg_pool2d(z(1, 1, 4, 4, dtype="complex64"), 2),
+            cuop.DTypeError,
+            "avg_pool2d: dtype complex64 .* supported are int8",
+        ),
+        (
+            lambda: cuop.avg_pool2d(z(1, 1, 4, 4, dtype="int8"), 2, out=z(1, 1, 2, 2)),
+            cuop.DTypeError,
+            "float64",
+        ),
+        (
+            lambda: cuop.max_pool2d(z(1, 1, 4, 4), 2**40, padding=2**39),
+            cuop.ShapeError,
+            "kernel is .* at most 2147483647",
+        ),
         (lambda: cuop.global_avg_pool(z(2, 3)), cuop.ShapeError, "at least 3 dimensions"),
         (lambda: cuop.global_max_pool(z(2, 3, 0)), cuop.ShapeError, "must not be empty"),
         (

@@ -8,7 +8,10 @@
 #include <thread>
 
 #include "cuop/backend/cpu/dnn.h"
+#include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/error.h"
+#include "cuop/ops/conv/direct_kernels.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 
@@ -87,6 +90,62 @@ TEST(Conv, PreparedPrimitivesAreRebuiltAfterRelease) {
   const auto before = values(conv2d(x, w, nullptr, options));
   EXPECT_GT(backend::dnn::release(), 0);
   EXPECT_EQ(values(conv2d(x, w, nullptr, options)), before);
+}
+
+TEST(Conv, IntegersWrapInTheirDtype) {
+  const Tensor x = from_values<double>({1, 1, 1, 3}, {100, 100, -128});
+  const Tensor w = from_values<double>({1, 1, 1, 2}, {2, 1}), bias = from_values<double>({1}, {7});
+  const auto as = [](const Tensor& t) { return cast(t, DType::kInt8); };
+  const Tensor b = as(bias), y = conv2d(as(x), as(w), &b);
+  EXPECT_EQ(y.dtype(), DType::kInt8);
+  EXPECT_EQ(y.data<int8_t>()[0], 307 - 256);
+  EXPECT_EQ(y.data<int8_t>()[1], 79);
+}
+
+TEST(Conv, ComplexNumbersAreNotConjugated) {
+  using Complex = std::complex<double>;
+  const Complex p(1, 2), q(-3, 1), r(0.5, -4), s(2, 2);
+  const Tensor x = from_values<Complex>({1, 1, 2}, {p, q}),
+               w = from_values<Complex>({1, 1, 2}, {r, s});
+  const Tensor bias = from_values<Complex>({1}, {Complex(0, 1)});
+  EXPECT_EQ(conv1d(x, w, &bias).data<Complex>()[0], p * r + q * s + Complex(0, 1));
+}
+
+template <class T>
+std::vector<T> run_direct(isa::Level level) {
+  constexpr int64_t kWidth = 301;
+  std::vector<T> packed(2 * kWidth + kernels::kDirectSlack), weights(8), out(4 * kWidth);
+  for (size_t i = 0; i < packed.size(); ++i) packed[i] = static_cast<T>(i * i * 2654435761u >> 3);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<T>(i * 40503u + 11);
+  const int64_t offsets[] = {0, kWidth};
+  kernels::DirectCall<T> call{4, 2, kWidth, packed.data(), offsets, {}, {}, {}};
+  for (size_t r = 0; r < 4; ++r) {
+    call.weights[r] = weights.data() + 2 * r;
+    call.bias[r] = static_cast<T>(r);
+    call.out[r] = out.data() + r * kWidth;
+  }
+  std::get<kernels::DirectKernel<T>>(
+      isa::choose(level, []<class L>(L) -> const kernels::DirectKernels& {
+        return kernels::direct_kernels<L>();
+      }))(call);
+  return out;
+}
+
+TEST(ConvDirect, IntegersGiveTheSameBitsAtEveryInstructionSet) {
+  for (const isa::Level level : {isa::Level::kV3, isa::Level::kV4}) {
+    if (!isa::is_supported(level)) continue;
+    EXPECT_EQ(run_direct<uint8_t>(level), run_direct<uint8_t>(isa::Level::kBaseline));
+    EXPECT_EQ(run_direct<uint16_t>(level), run_direct<uint16_t>(isa::Level::kBaseline));
+    EXPECT_EQ(run_direct<uint64_t>(level), run_direct<uint64_t>(isa::Level::kBaseline));
+  }
+}
+
+TEST(Conv, SizesThatOverflowAreRefusedAndLongStridesAreNot) {
+  const Tensor x = ones({1, 1, 4, 4}), w = ones({1, 1, 2, 2});
+  const int64_t far = int64_t{1} << 62;
+  EXPECT_EQ(values(conv2d(x, w, nullptr, {.stride = {far}})), std::vector<float>{4});
+  EXPECT_THROW(conv2d(x, w, nullptr, {.padding = {far}}), ShapeError);
+  EXPECT_THROW(conv2d(x, w, nullptr, {.padding = {far - 1}}), ShapeError);
 }
 
 TEST(Conv, OutputShapeIsKnownBeforehand) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/core/error.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 
 namespace cuop {
@@ -32,6 +33,25 @@ TEST(Pool, GlobalPoolsFillEitherShape) {
   const Tensor out = zeros({1, 1});
   EXPECT_THAT(values(global_avg_pool(image(), &out)), ElementsAre(6.5f));
   EXPECT_THAT(values(global_max_pool(image(), &out)), ElementsAre(12));
+}
+
+TEST(Pool, IntegersKeepTheirMaximaAndAnswerMeansInFloat64) {
+  const int64_t large = int64_t{1} << 62;
+  const Tensor x = from_values<int64_t>({1, 1, 4}, {large, large + 1, -5, -2});
+  const Tensor largest = max_pool1d(x, {.kernel = {2}});
+  EXPECT_EQ(largest.dtype(), DType::kInt64);
+  EXPECT_EQ(largest.data<int64_t>()[0], large + 1);
+  EXPECT_EQ(largest.data<int64_t>()[1], -2);
+  EXPECT_EQ(global_max_pool(x).data<int64_t>()[0], large + 1);
+  const Tensor mean = avg_pool1d(x, {.kernel = {2}});
+  EXPECT_EQ(mean.dtype(), DType::kFloat64);
+  EXPECT_EQ(mean.data<double>()[1], -3.5);
+  EXPECT_THROW(max_pool1d(cast(x, DType::kBool), {.kernel = {2}}), DTypeError);
+}
+
+TEST(Pool, AKernelBeyondAllImagesIsRefused) {
+  EXPECT_THROW(max_pool2d(image(), {.kernel = {int64_t{1} << 40}, .padding = {int64_t{1} << 39}}),
+               ShapeError);
 }
 
 TEST(Pool, AWindowThatCouldMissTheImageIsRefused) {

@@ -73,7 +73,8 @@ void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias
   problem.threads = thread_count();
   char error[512] = "";
   if (module().run_conv(&problem, x, w, bias, y, kept, error, sizeof(error)) != 0) {
-    throw ExecutionError(cat("oneDNN: ", error));
+    throw ExecutionError(cat("oneDNN refused a convolution (", error,
+                             "); the variants gemm and direct do without it"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/matmul/coefficients_internal.h"
 #include "cuop/ops/output.h"
 
@@ -58,7 +59,7 @@ void check_square(const char* who, const Tensor& a, const Tensor& b, Side side) 
 Tensor scal(Scalar alpha, const Tensor& x, const Tensor* out) {
   trace::Span span("scal", "op");
   const Device device = common_device("scal", {&x, out});
-  check_dtype("scal", kernels::BlasTypes{}, x.dtype());
+  check_dtype("scal", NumericTypes{}, x.dtype());
   check_coefficient("scal", "alpha", alpha, x.dtype());
   const Tensor result = prepare_output("scal", out, x.shape(), x.dtype(), device);
   check_same_or_no_overlap("scal", result, x, "x");
@@ -71,7 +72,7 @@ Tensor axpy(Scalar alpha, const Tensor& x, const Tensor& y, const Tensor* out) {
   trace::Span span("axpy", "op");
   const Device device = common_device("axpy", {&x, &y, out});
   const DType dtype = promote(x.dtype(), y.dtype());
-  check_dtype("axpy", kernels::BlasTypes{}, dtype);
+  check_dtype("axpy", NumericTypes{}, dtype);
   check_coefficient("axpy", "alpha", alpha, dtype);
   if (!(x.shape() == y.shape())) {
     throw ShapeError(
@@ -91,7 +92,7 @@ DotValue dot(const Tensor& x, const Tensor& y, bool conjugate) {
   trace::Span span("dot", "op");
   const Device device = common_device("dot", {&x, &y});
   const DType dtype = promote(x.dtype(), y.dtype());
-  check_dtype("dot", kernels::BlasTypes{}, dtype);
+  check_dtype("dot", NumericTypes{}, dtype);
   check_ndim("dot", "x", x, 1);
   check_ndim("dot", "y", y, 1);
   if (x.shape(0) != y.shape(0)) {
@@ -106,7 +107,7 @@ Tensor gemv(const Tensor& a, const Tensor& x, const GemvOptions& options, const 
   trace::Span span("gemv", "op");
   const Device device = common_device("gemv", {&a, &x, out});
   const DType dtype = promote(a.dtype(), x.dtype());
-  check_dtype("gemv", kernels::BlasTypes{}, dtype);
+  check_dtype("gemv", NumericTypes{}, dtype);
   check_coefficient("gemv", "alpha", options.alpha, dtype);
   check_beta("gemv", options.beta, dtype, out);
   check_ndim("gemv", "a", a, 2);
@@ -129,7 +130,7 @@ Tensor symm(const Tensor& a, const Tensor& b, const SymmOptions& options, const 
   trace::Span span("symm", "op");
   const Device device = common_device("symm", {&a, &b, out});
   const DType dtype = promote(a.dtype(), b.dtype());
-  check_dtype("symm", kernels::BlasTypes{}, dtype);
+  check_dtype("symm", NumericTypes{}, dtype);
   check_coefficient("symm", "alpha", options.alpha, dtype);
   check_beta("symm", options.beta, dtype, out);
   check_square("symm", a, b, options.side);
@@ -145,7 +146,7 @@ Tensor trsm(const Tensor& a, const Tensor& b, const TrsmOptions& options, const 
   trace::Span span("trsm", "op");
   const Device device = common_device("trsm", {&a, &b, out});
   const DType dtype = promote(a.dtype(), b.dtype());
-  check_dtype("trsm", kernels::DividingTypes{}, dtype);
+  check_dtype("trsm", InexactTypes{}, dtype);
   check_coefficient("trsm", "alpha", options.alpha, dtype);
   check_square("trsm", a, b, options.side);
   const Tensor result = prepare_output("trsm", out, b.shape(), dtype, device);

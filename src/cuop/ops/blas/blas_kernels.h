@@ -5,14 +5,6 @@
 
 namespace cuop::kernels {
 
-/// What has a division: the dtypes of trsm.
-using DividingTypes =
-    TypeList<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>;
-/// The dtypes of the others.
-using BlasTypes =
-    TypeList<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Half,
-             BFloat16, float, double, std::complex<float>, std::complex<double>>;
-
 /// out <- alpha * x + y, or alpha * x when y is null; equal shapes, any strides, out may be x or y.
 void axpy_cpu(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out);
 DotValue dot_cpu(const Tensor& x, const Tensor& y, bool conjugate);

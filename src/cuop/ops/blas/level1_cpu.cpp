@@ -7,7 +7,9 @@
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/blas/level1_kernels.h"
 #include "cuop/ops/convert.h"
+#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/strided.h"
+#include "cuop/ops/wrapping.h"
 
 namespace cuop::kernels {
 
@@ -15,10 +17,6 @@ namespace {
 
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-/// T as the loops read it: integers wrap, so their sign does not matter.
-template <class T>
-using Stored =
-    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, TypeTag<T>>::type;
 /// The type in which T is computed.
 template <class T>
 using Compute = std::conditional_t<is_half<T>, float, T>;
@@ -131,13 +129,13 @@ typename Level1<Compute<T>>::Sum dot_typed(const Tensor& x, const Tensor& y, boo
 }  // namespace
 
 void axpy_cpu(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out) {
-  visit_dtype(BlasTypes{}, out.dtype(), y != nullptr ? "axpy" : "scal",
-              [&]<class T>(TypeTag<T>) { axpy_typed<Stored<T>>(alpha, x, y, out); });
+  visit_dtype(NumericTypes{}, out.dtype(), y != nullptr ? "axpy" : "scal",
+              [&]<class T>(TypeTag<T>) { axpy_typed<Wrapping<T>>(alpha, x, y, out); });
 }
 
 DotValue dot_cpu(const Tensor& x, const Tensor& y, bool conjugate) {
-  return visit_dtype(BlasTypes{}, x.dtype(), "dot", [&]<class T>(TypeTag<T>) {
-    const auto sum = dot_typed<Stored<T>>(x, y, conjugate);
+  return visit_dtype(NumericTypes{}, x.dtype(), "dot", [&]<class T>(TypeTag<T>) {
+    const auto sum = dot_typed<Wrapping<T>>(x, y, conjugate);
     if constexpr (std::is_integral_v<T>) {
       using Widest = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
       return DotValue(Widest{static_cast<T>(sum)});

@@ -2,6 +2,7 @@
 // for plain loops.
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
@@ -24,7 +25,7 @@ Product gemv_product(const Tensor& a, const Tensor& x, const GemvOptions& option
 /// The whole of a symmetric matrix of which one triangle is read.
 Tensor completed(const Tensor& a, Uplo uplo) {
   const Tensor whole = empty(a.shape(), a.dtype(), a.device());
-  visit_dtype(BlasTypes{}, a.dtype(), "symm", [&]<class T>(TypeTag<T>) {
+  visit_dtype(NumericTypes{}, a.dtype(), "symm", [&]<class T>(TypeTag<T>) {
     const bool is_lower = uplo == Uplo::kLower;
     const int64_t order = a.shape(0);
     const int64_t row_step = a.strides()[is_lower ? 0 : 1];

@@ -1,12 +1,16 @@
 #include "cuop/ops/conv/conv.h"
 
+#include <algorithm>
+
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/output.h"
+#include "cuop/ops/spatial.h"
 
 namespace cuop {
 
@@ -17,24 +21,10 @@ using kernels::ConvSizes;
 constexpr backend::Slot<void(const kernels::Conv&, ConvVariant)> kConv{"conv", &kernels::conv_cpu};
 constexpr backend::Slot<ConvVariant(const ConvSizes&, DType)> kChoose{"conv",
                                                                       &kernels::choose_conv_cpu};
-constexpr backend::Slot<std::string(ConvVariant, DType)> kObstacle{"conv",
-                                                                   &kernels::conv_obstacle_cpu};
+constexpr backend::Slot<std::string(ConvVariant, const ConvSizes&, DType)> kObstacle{
+    "conv", &kernels::conv_obstacle_cpu};
 
 constexpr const char* kVariantNames[] = {"auto", "onednn", "gemm", "direct"};
-
-/// One option for every spatial axis.
-int64_t option(const char* who, const char* name, const Dims& given, int axis, int spatial,
-               int64_t fallback, int64_t least) {
-  if (given.empty()) return fallback;
-  if (given.ndim() != 1 && given.ndim() != spatial) {
-    throw ShapeError(cat(who, ": ", name, " is ", given, "; it needs 1 or ", spatial, " values"));
-  }
-  const int64_t value = given[given.ndim() == 1 ? 0 : axis];
-  if (value < least) {
-    throw ShapeError(cat(who, ": ", name, " is ", given, "; it must be at least ", least));
-  }
-  return value;
-}
 
 ConvSizes check_sizes(const char* who, const Shape& x, const Shape& w, const ConvOptions& options,
                       int spatial) {
@@ -69,20 +59,27 @@ ConvSizes check_sizes(const char* who, const Shape& x, const Shape& w, const Con
     const auto axis = static_cast<size_t>(3 - spatial + i);
     s.in[axis] = x[i + 2];
     s.kernel[axis] = w[i + 2];
-    s.stride[axis] = option(who, "stride", options.stride, i, spatial, 1, 1);
-    s.padding[axis] = option(who, "padding", options.padding, i, spatial, 0, 0);
-    s.dilation[axis] = option(who, "dilation", options.dilation, i, spatial, 1, 1);
+    const auto option = [&](const char* name, const Dims& given, int64_t fallback) {
+      return given.empty() ? fallback : spatial_option(who, name, given, i, spatial, fallback);
+    };
+    const int64_t stride = option("stride", options.stride, 1);
+    s.padding[axis] = option("padding", options.padding, 0);
+    s.dilation[axis] = option("dilation", options.dilation, 1);
     if (s.kernel[axis] < 1) {
       throw ShapeError(cat(who, ": w has shape ", w, "; a kernel axis must be at least 1"));
     }
-    const int64_t reach = checked_multiply(s.dilation[axis], s.kernel[axis] - 1, who);
-    const int64_t room = s.in[axis] + checked_multiply(2, s.padding[axis], who) - reach - 1;
+    const int64_t extent =
+        checked_add(checked_multiply(s.dilation[axis], s.kernel[axis] - 1, who), 1, who);
+    const int64_t padded = checked_add(s.in[axis], checked_multiply(2, s.padding[axis], who), who);
+    const int64_t room = padded - extent;
     if (room < 0) {
       throw ShapeError(cat(who, ": spatial axis ", i, " of x has ", s.in[axis], " elements; with ",
                            "padding ", s.padding[axis], " the kernel of ", s.kernel[axis],
                            " with dilation ", s.dilation[axis], " needs at least ",
-                           reach + 1 - 2 * s.padding[axis]));
+                           extent - 2 * s.padding[axis]));
     }
+    // A longer stride would leave the image just the same; so sums of strides do not overflow.
+    s.stride[axis] = std::min(stride, room + 1);
     s.out[axis] = room / s.stride[axis] + 1;
   }
   return s;
@@ -98,7 +95,7 @@ Shape output_shape(const ConvSizes& s) {
 ConvVariant resolve(const char* who, Device device, const ConvSizes& sizes, DType dtype,
                     ConvVariant asked) {
   if (asked == ConvVariant::kAuto) return kChoose(device, sizes, dtype);
-  const std::string obstacle = kObstacle(device, asked, dtype);
+  const std::string obstacle = kObstacle(device, asked, sizes, dtype);
   if (!obstacle.empty()) {
     throw ExecutionError(cat(who, ": the variant '", name(asked), "' cannot run: ", obstacle));
   }
@@ -115,7 +112,7 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
                    const Tensor* bias, const ConvOptions& options, const Tensor* out) {
   trace::Span span(who, "op");
   const Device device = common_device(who, {&x, &w, bias, out});
-  visit_dtype(FloatingTypes{}, x.dtype(), who, [](auto) {});
+  visit_dtype(NumericTypes{}, x.dtype(), who, [](auto) {});
   check_operand(who, "w", w, x.dtype());
   kernels::Conv conv;
   conv.sizes = check_sizes(who, x.shape(), w.shape(), options, spatial);

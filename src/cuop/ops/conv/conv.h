@@ -10,8 +10,9 @@
 namespace cuop {
 
 /// How a convolution is computed. kOneDnn: the oneDNN library (float32, where it is installed).
-/// kGemm: patches gathered in cache-sized tiles, then matrix products. kDirect: one pass over the
-/// input for each weight, best for depthwise convolutions. kAuto picks.
+/// kGemm: patches gathered in cache-sized tiles, then matrix products (not for integers). kDirect:
+/// one pass over the padded input for each weight, best for depthwise convolutions (not for complex
+/// dtypes). kAuto picks.
 enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect };
 const char* name(ConvVariant variant);
 /// Inverse of `name`: auto, onednn, gemm, direct; ExecutionError names them.
@@ -35,10 +36,10 @@ struct ConvOptions {
 };
 
 /// x [N, C, spatial...], w [O, C / groups, kernel...], bias [O] or null -> [N, O, out...] with
-/// out = (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down. Dtypes float16,
-/// bfloat16 (both accumulate in float32), float32, float64; x, w and bias must share one. Errors:
-/// ShapeError naming the argument (an output size below 1 too), DTypeError, ExecutionError for a
-/// variant that cannot run the case, saying why.
+/// out = (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down. Every dtype but
+/// bool, one for x, w and bias: float16 and bfloat16 accumulate in float32, integers wrap, nothing
+/// is conjugated. Errors: ShapeError naming the argument (an output size below 1 too), DTypeError,
+/// ExecutionError for a variant that cannot run the case, saying why.
 Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,
               const ConvOptions& options = {}, const Tensor* out = nullptr);
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,

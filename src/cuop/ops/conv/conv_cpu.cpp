@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <limits>
+#include <vector>
+
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/dnn.h"
 #include "cuop/core/text.h"
@@ -33,30 +37,62 @@ void* kept_weights(ConvWeightCache* cache) {
   return cache->onednn.get();
 }
 
+/// A size that oneDNN, which counts positions in 32 bits, does not take; 0 when there is none.
+int64_t oversize(const ConvSizes& s) {
+  std::vector<int64_t> all{s.batch, s.in_channels, s.out_channels};
+  for (size_t i = 0; i < 3; ++i) {
+    all.insert(all.end(), {s.in[i] + 2 * s.padding[i], s.out[i], s.stride[i]});
+  }
+  const int64_t largest = *std::max_element(all.begin(), all.end());
+  return largest > std::numeric_limits<int32_t>::max() ? largest : 0;
+}
+
+std::string onednn_obstacle(const ConvSizes& sizes, DType dtype) {
+  if (compute_dtype(dtype) != DType::kFloat32) {
+    return cat("oneDNN computes in float32, the tensors are ", dtype);
+  }
+  if (!backend::dnn::info().is_available) return backend::dnn::info().reason;
+  if (sizes.in_channels == 0 || ConvSizes::volume(sizes.in) == 0) {
+    return "oneDNN has no empty problems, and x is empty";
+  }
+  const int64_t size = oversize(sizes);
+  return size == 0 ? "" : cat("oneDNN counts in 32 bits, a padded size or stride is ", size);
+}
+
+/// The padded image, of which the direct loops make a copy, is mostly padding.
+bool is_mostly_padding(const ConvSizes& s) {
+  double padded = 1;
+  for (size_t i = 0; i < 3; ++i) padded *= static_cast<double>(s.in[i] + 2 * s.padding[i]);
+  const auto used = static_cast<double>(ConvSizes::volume(s.in) + ConvSizes::volume(s.out));
+  return padded > 16 * used + (1 << 20);
+}
+
 }  // namespace
 
-std::string conv_obstacle_cpu(ConvVariant variant, DType dtype) {
-  if (variant == ConvVariant::kOneDnn) {
-    if (compute_dtype(dtype) != DType::kFloat32) {
-      return cat("oneDNN computes in float32, the tensors are ", dtype);
-    }
-    return backend::dnn::info().is_available ? "" : backend::dnn::info().reason;
-  }
-  if (variant == ConvVariant::kGemm && !backend::blas::info().is_available) {
-    return backend::blas::info().reason;
+std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType dtype) {
+  switch (variant) {
+    case ConvVariant::kOneDnn:
+      return onednn_obstacle(sizes, dtype);
+    case ConvVariant::kGemm:
+      if (is_integer(dtype)) return cat("BLAS has no integers, the tensors are ", dtype);
+      return backend::blas::info().is_available ? "" : backend::blas::info().reason;
+    case ConvVariant::kDirect:
+      return is_complex(dtype) ? cat("its loops are for real numbers, the tensors are ", dtype)
+                               : "";
+    case ConvVariant::kAuto:
+      break;
   }
   return "";
 }
 
 ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype) {
-  // oneDNN has no empty problems.
-  const bool is_empty = sizes.in_channels == 0 || ConvSizes::volume(sizes.in) == 0;
-  if (!is_empty && conv_obstacle_cpu(ConvVariant::kOneDnn, dtype).empty()) {
-    return ConvVariant::kOneDnn;
-  }
+  if (is_integer(dtype)) return ConvVariant::kDirect;
+  if (is_complex(dtype)) return ConvVariant::kGemm;
+  if (onednn_obstacle(sizes, dtype).empty()) return ConvVariant::kOneDnn;
+  if (!backend::blas::info().is_available) return ConvVariant::kDirect;
   // Few rows in each product leave the matrix kernels idle.
-  if (sizes.group_out() < 4 || !backend::blas::info().is_available) return ConvVariant::kDirect;
-  return ConvVariant::kGemm;
+  const bool is_thin = sizes.group_out() < 4;
+  return is_thin && !is_mostly_padding(sizes) ? ConvVariant::kDirect : ConvVariant::kGemm;
 }
 
 void conv_onednn_cpu(const Conv& conv) {

@@ -2,23 +2,28 @@
 // the stride, every kernel element reads a run of neighbours. Packed column q of phase r holds
 // padded column q * stride + r.
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/conv/direct_kernels.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/dtype_lists.h"
+#include "cuop/ops/wrapping.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-void call_kernel(const DirectCall<float>& call) {
-  isa::choose([]<class Level>(Level) { return direct_kernels<Level>().f32; })(call);
-}
-void call_kernel(const DirectCall<double>& call) {
-  isa::choose([]<class Level>(Level) { return direct_kernels<Level>().f64; })(call);
+constexpr const char* kWho = "conv";
+
+using DirectTypes = Joined<IntegerTypes, FloatTypes>;
+
+template <class T>
+void call_kernel(const DirectCall<T>& call) {
+  std::get<DirectKernel<T>>(isa::choose(
+      []<class Level>(Level) -> const DirectKernels& { return direct_kernels<Level>(); }))(call);
 }
 
 template <class T>
@@ -26,16 +31,18 @@ class DirectConv {
  public:
   explicit DirectConv(const Conv& conv)
       : s_(conv.sizes),
-        x_(conv.x.data<T>()),
-        w_(conv.w.data<T>()),
-        bias_(conv.bias.is_defined() ? conv.bias.data<T>() : nullptr),
-        y_(conv.y.data<T>()) {
+        x_(static_cast<const T*>(conv.x.data())),
+        w_(static_cast<const T*>(conv.w.data())),
+        bias_(conv.bias.is_defined() ? static_cast<const T*>(conv.bias.data()) : nullptr),
+        y_(static_cast<T*>(conv.y.data())) {
     for (size_t i = 0; i < 3; ++i) {
       padded_[i] = (s_.out[i] - 1) * s_.stride[i] + (s_.kernel[i] - 1) * s_.dilation[i] + 1;
     }
     phase_ = (padded_[2] + s_.stride[2] - 1) / s_.stride[2];
     row_ = phase_ * s_.stride[2];
-    channel_ = padded_[0] * padded_[1] * row_;
+    channel_ = checked_multiply(checked_multiply(padded_[0], padded_[1], kWho), row_, kWho);
+    packed_ = checked_add(checked_multiply(std::max<int64_t>(1, s_.group_in()), channel_, kWho),
+                          kDirectSlack, kWho);
     for (int64_t c = 0; c < s_.group_in(); ++c) {
       for (int64_t kd = 0; kd < s_.kernel[0]; ++kd) {
         for (int64_t kh = 0; kh < s_.kernel[1]; ++kh) {
@@ -65,20 +72,20 @@ class DirectConv {
   }
 
   void groups(int64_t begin, int64_t end) const {
-    const int64_t size = std::max<int64_t>(1, s_.group_in()) * channel_ + kDirectSlack;
-    // Not value-initialised: `pack` writes every element, the slack below is written here.
-    const std::unique_ptr<T[]> packed(new T[static_cast<size_t>(size)]);
-    std::fill_n(packed.get() + size - kDirectSlack, kDirectSlack, T(0));
+    // `pack` writes every element, the slack is written here.
+    const Tensor room = empty({packed_}, dtype_of<T>);
+    T* const packed = room.data<T>();
+    std::fill_n(packed + packed_ - kDirectSlack, kDirectSlack, T(0));
     for (int64_t i = begin; i < end; ++i) {
       const T* const x = x_ + i * s_.group_in() * ConvSizes::volume(s_.in);
       backend::parallel_for(s_.group_in(), 1, [&](int64_t first, int64_t last) {
         for (int64_t c = first; c < last; ++c) {
-          pack(x + c * ConvSizes::volume(s_.in), packed.get() + c * channel_);
+          pack(x + c * ConvSizes::volume(s_.in), packed + c * channel_);
         }
       });
       const int64_t blocks = (s_.group_out() + kDirectRows - 1) / kDirectRows;
       backend::parallel_for(blocks * s_.out[0] * s_.out[1], 8, [&](int64_t first, int64_t last) {
-        for (int64_t j = first; j < last; ++j) compute(i, j, packed.get());
+        for (int64_t j = first; j < last; ++j) compute(i, j, packed);
       });
     }
   }
@@ -139,15 +146,15 @@ class DirectConv {
   const T* bias_;
   T* y_;
   ConvSizes::Axes padded_{};
-  int64_t phase_ = 0, row_ = 0, channel_ = 0;
+  int64_t phase_ = 0, row_ = 0, channel_ = 0, packed_ = 0;
   std::vector<int64_t> offsets_;
 };
 
 }  // namespace
 
 void conv_direct_cpu(const Conv& conv) {
-  visit_dtype(FloatTypes{}, conv.y.dtype(), "conv",
-              [&]<class T>(TypeTag<T>) { DirectConv<T>(conv).run(); });
+  visit_dtype(DirectTypes{}, conv.y.dtype(), kWho,
+              [&]<class T>(TypeTag<T>) { DirectConv<Wrapping<T>>(conv).run(); });
 }
 
 }  // namespace cuop::kernels

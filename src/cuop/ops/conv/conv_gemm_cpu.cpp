@@ -19,7 +19,8 @@ constexpr int64_t kPatchBytes = 512 * 1024;
 /// Rows of patches multiplied at a time; more would leave too few positions in a tile.
 constexpr int64_t kPatchRows = 1024;
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/// Rounded up, for negative a too; b is positive.
+int64_t divide_up(int64_t a, int64_t b) { return a > 0 ? (a - 1) / b + 1 : a / b; }
 
 /// One kernel element of one channel at the positions [begin, end) of the flattened output.
 template <class T>
@@ -155,7 +156,7 @@ class GemmConv {
 }  // namespace
 
 void conv_gemm_cpu(const Conv& conv) {
-  visit_dtype(FloatTypes{}, conv.y.dtype(), "conv",
+  visit_dtype(FloatComplexTypes{}, conv.y.dtype(), "conv",
               [&]<class T>(TypeTag<T>) { GemmConv<T>(conv).run(); });
 }
 

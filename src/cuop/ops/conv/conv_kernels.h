@@ -21,8 +21,8 @@ struct ConvSizes {
   static int64_t volume(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
 };
 
-/// All tensors are row-major float32 or float64 of one dtype; `bias` may be undefined. y is not
-/// empty and overlaps nothing; an inner axis may be.
+/// All tensors are row-major of one dtype that is no 16-bit float; `bias` may be undefined. y is
+/// not empty and overlaps nothing; an inner axis may be.
 struct Conv {
   ConvSizes sizes;
   Tensor x, w, bias, y;
@@ -35,7 +35,7 @@ void conv_direct_cpu(const Conv& conv);
 void conv_onednn_cpu(const Conv& conv);
 
 /// Why the CPU cannot run this variant, or "".
-std::string conv_obstacle_cpu(ConvVariant variant, DType dtype);
+std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType dtype);
 /// What kAuto stands for.
 ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype);
 

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <type_traits>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/ops/conv/direct_kernels.h"
@@ -26,19 +27,20 @@ struct Lanes {
 template <class Vector, class T>
 inline Vector multiply_add(Vector a, T b, Vector c) {
 #ifdef __FMA__
-  Vector result;
-  constexpr int kCount = sizeof(Vector) / sizeof(T);
-  for (int i = 0; i < kCount; ++i) {
-    if constexpr (sizeof(T) == 4) {
-      result[i] = __builtin_fmaf(a[i], b, c[i]);
-    } else {
-      result[i] = __builtin_fma(a[i], b, c[i]);
+  if constexpr (std::is_floating_point_v<T>) {
+    Vector result;
+    constexpr int kCount = sizeof(Vector) / sizeof(T);
+    for (int i = 0; i < kCount; ++i) {
+      if constexpr (sizeof(T) == 4) {
+        result[i] = __builtin_fmaf(a[i], b, c[i]);
+      } else {
+        result[i] = __builtin_fma(a[i], b, c[i]);
+      }
     }
+    return result;
   }
-  return result;
-#else
-  return a * b + c;
 #endif
+  return a * b + c;
 }
 
 template <class T, int Rows, int Vectors>
@@ -92,7 +94,8 @@ void run(const DirectCall<T>& call) {
   }
 }
 
-constexpr DirectKernels kKernels{run<float>, run<double>};
+constexpr DirectKernels kKernels{run<uint8_t>,  run<uint16_t>, run<uint32_t>,
+                                 run<uint64_t>, run<float>,    run<double>};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 
 namespace cuop::kernels {
 
@@ -23,10 +24,13 @@ struct DirectCall {
   T* out[kDirectRows];
 };
 
-struct DirectKernels {
-  void (*f32)(const DirectCall<float>&);
-  void (*f64)(const DirectCall<double>&);
-};
+template <class T>
+using DirectKernel = void (*)(const DirectCall<T>&);
+
+/// Integers are unsigned here (ops/wrapping.h).
+using DirectKernels =
+    std::tuple<DirectKernel<uint8_t>, DirectKernel<uint16_t>, DirectKernel<uint32_t>,
+               DirectKernel<uint64_t>, DirectKernel<float>, DirectKernel<double>>;
 template <class Level>
 const DirectKernels& direct_kernels();
 

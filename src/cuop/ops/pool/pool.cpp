@@ -1,12 +1,16 @@
 #include "cuop/ops/pool/pool.h"
 
+#include <limits>
+
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/pool/pool_kernels.h"
+#include "cuop/ops/spatial.h"
 
 namespace cuop {
 
@@ -17,20 +21,11 @@ using kernels::Pool;
 constexpr backend::Slot<void(const Pool&, const Tensor&, const Tensor&)> kPool{"pool",
                                                                                &kernels::pool_cpu};
 
-int64_t option(const char* who, const char* name, const Dims& given, int axis, int spatial,
-               int64_t least) {
-  if (given.ndim() != 1 && given.ndim() != spatial) {
-    throw ShapeError(cat(who, ": ", name, " is ", given, "; it needs 1 or ", spatial, " values"));
-  }
-  const int64_t value = given[given.ndim() == 1 ? 0 : axis];
-  if (value < least) {
-    throw ShapeError(cat(who, ": ", name, " is ", given, "; it must be at least ", least));
-  }
-  return value;
-}
+/// Longer windows would reach far beyond any image that they may be centred on.
+constexpr int64_t kMostKernel = std::numeric_limits<int32_t>::max();
 
 void check_image(const char* who, const Tensor& x, int spatial) {
-  visit_dtype(FloatingTypes{}, x.dtype(), who, [](auto) {});
+  visit_dtype(RealNumericTypes{}, x.dtype(), who, [](auto) {});
   if (x.ndim() != spatial + 2) {
     throw ShapeError(cat(who, ": x has shape ", x.shape(), "; it needs ", spatial + 2,
                          " dimensions (batch, channels, ", spatial, " spatial)"));
@@ -53,11 +48,17 @@ Pool check_pool(const char* who, const Tensor& x, const PoolOptions& options, in
   for (int i = 0; i < spatial; ++i) {
     const auto axis = static_cast<size_t>(3 - spatial + i);
     p.in[axis] = x.shape(i + 2);
-    p.kernel[axis] = option(who, "kernel", options.kernel, i, spatial, 1);
-    p.stride[axis] = options.stride.empty() ? p.kernel[axis]
-                                            : option(who, "stride", options.stride, i, spatial, 1);
-    p.padding[axis] =
-        options.padding.empty() ? 0 : option(who, "padding", options.padding, i, spatial, 0);
+    p.kernel[axis] = spatial_option(who, "kernel", options.kernel, i, spatial, 1);
+    if (p.kernel[axis] > kMostKernel) {
+      throw ShapeError(
+          cat(who, ": kernel is ", options.kernel, "; it must be at most ", kMostKernel));
+    }
+    p.stride[axis] = options.stride.empty()
+                         ? p.kernel[axis]
+                         : spatial_option(who, "stride", options.stride, i, spatial, 1);
+    p.padding[axis] = options.padding.empty()
+                          ? 0
+                          : spatial_option(who, "padding", options.padding, i, spatial, 0);
     if (p.padding[axis] > p.kernel[axis] / 2) {
       throw ShapeError(cat(who, ": padding ", p.padding[axis], " is more than half the kernel of ",
                            p.kernel[axis], " on spatial axis ", i,
@@ -78,13 +79,14 @@ Pool check_pool(const char* who, const Tensor& x, const PoolOptions& options, in
 Tensor run(const char* who, const Pool& p, const Tensor& x, const Shape& shape, const Tensor* out) {
   trace::Span span(who, "op");
   const Device device = common_device(who, {&x, out});
-  const Tensor result = prepare_output(who, out, shape, x.dtype(), device);
+  const DType dtype = p.is_max ? x.dtype() : to_inexact(x.dtype());
+  const Tensor result = prepare_output(who, out, shape, dtype, device);
   check_no_overlap(who, result, x, "x");
   span.add_bytes(x.nbytes() + result.nbytes());
   if (result.size() == 0) return result;
   const Tensor target =
       result.is_contiguous() ? result : empty(shape, result.dtype(), result.device());
-  kPool(device, p, contiguous(x), target);
+  kPool(device, p, contiguous(cast(x, dtype)), target);
   if (!is_same_view(target, result)) copy_into(result, target);
   return result;
 }

@@ -15,14 +15,15 @@ struct PoolOptions {
 };
 
 /// x [N, C, spatial...] -> [N, C, out...] with out = (in + 2 padding - kernel) / stride + 1,
-/// rounded down. Any floating dtype; float16 and bfloat16 accumulate in float32. The largest
-/// element of each window; NaN when the window holds one. Padding never wins. Errors: ShapeError
-/// naming the argument (an output size below 1 too), DTypeError.
+/// rounded down. The largest element of each window; NaN when the window holds one. Padding never
+/// wins. Integers and floating dtypes. Errors: ShapeError naming the argument (an output size below
+/// 1 and a kernel beyond 2^31 - 1 too), DTypeError.
 Tensor max_pool1d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);
 Tensor max_pool2d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);
 Tensor max_pool3d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);
 
-/// As max_pool, with the mean of each window; padding counts as zeros.
+/// As max_pool, with the mean of each window; padding counts as zeros. float16 and bfloat16
+/// accumulate in float32; integers answer float64, as mean does.
 Tensor avg_pool1d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);
 Tensor avg_pool2d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);
 Tensor avg_pool3d(const Tensor& x, const PoolOptions& options, const Tensor* out = nullptr);

@@ -8,6 +8,7 @@
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/pool/pool_kernels.h"
 
 namespace cuop::kernels {
@@ -16,13 +17,9 @@ namespace {
 
 template <class C>
 const PoolRows<C>& rows(bool is_max) {
-  const PoolKernels& all =
-      isa::choose([]<class Level>(Level) -> const PoolKernels& { return pool_kernels<Level>(); });
-  if constexpr (std::is_same_v<C, float>) {
-    return is_max ? all.max_f32 : all.sum_f32;
-  } else {
-    return is_max ? all.max_f64 : all.sum_f64;
-  }
+  const auto& loops = std::get<PoolLoops<C>>(
+      isa::choose([]<class Level>(Level) -> const PoolKernels& { return pool_kernels<Level>(); }));
+  return is_max ? loops.max : loops.sum;
 }
 
 /// Where a window of the axis meets the image.
@@ -48,7 +45,7 @@ class PlanePool {
         row_(static_cast<size_t>(width_), neutral()),
         out_row_(static_cast<size_t>(p.out[2])),
         plane_(kIsHalf ? static_cast<size_t>(Pool::volume(p.in)) : 0) {
-    for (int64_t i = 0; i < p.out[2]; ++i) {
+    for (int64_t i = 0; i < p.out[2] && !p.is_max; ++i) {
       const Span columns = window(p, 2, i);
       columns_.push_back(
           static_cast<C>(p.count_include_pad ? p.kernel[2] : columns.end - columns.begin));
@@ -59,8 +56,11 @@ class PlanePool {
     const C* const plane = load(x);
     if (p_.is_global()) {
       const int64_t count = Pool::volume(p_.in);
-      const double value = rows_.all(plane, count);
-      *y = static_cast<T>(static_cast<C>(p_.is_max ? value : value / static_cast<double>(count)));
+      auto value = rows_.all(plane, count);
+      if constexpr (!std::is_integral_v<T>) {
+        if (!p_.is_max) value /= static_cast<double>(count);
+      }
+      *y = static_cast<T>(static_cast<C>(value));
       return;
     }
     for (int64_t od = 0; od < p_.out[0]; ++od) {
@@ -69,7 +69,11 @@ class PlanePool {
   }
 
  private:
-  C neutral() const { return p_.is_max ? -std::numeric_limits<C>::infinity() : C(0); }
+  C neutral() const {
+    using Limits = std::numeric_limits<C>;
+    if (!p_.is_max) return C(0);
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
 
   const C* load(const T* x) {
     if constexpr (kIsHalf) {
@@ -98,16 +102,19 @@ class PlanePool {
     C* result = out_row_.data();
     if constexpr (!kIsHalf) result = y;
     rows_.slide(row_.data(), p_.out[2], p_.kernel[2], p_.stride[2], result);
-    if (!p_.is_max) {
-      const int64_t lines = p_.count_include_pad
-                                ? p_.kernel[0] * p_.kernel[1]
-                                : (depths.end - depths.begin) * (heights.end - heights.begin);
-      const C factor = static_cast<C>(lines);
-      for (int64_t i = 0; i < p_.out[2]; ++i) {
-        result[i] /= factor * columns_[static_cast<size_t>(i)];
-      }
+    if constexpr (!std::is_integral_v<T>) {
+      if (!p_.is_max) divide(result, depths, heights);
     }
     if constexpr (kIsHalf) backend::from_float(result, y, p_.out[2]);
+  }
+
+  /// By the elements of each window.
+  void divide(C* sums, const Span& depths, const Span& heights) const {
+    const int64_t lines = p_.count_include_pad
+                              ? p_.kernel[0] * p_.kernel[1]
+                              : (depths.end - depths.begin) * (heights.end - heights.begin);
+    const C factor = static_cast<C>(lines);
+    for (int64_t i = 0; i < p_.out[2]; ++i) sums[i] /= factor * columns_[static_cast<size_t>(i)];
   }
 
   const Pool& p_;
@@ -119,7 +126,7 @@ class PlanePool {
 }  // namespace
 
 void pool_cpu(const Pool& pool, const Tensor& x, const Tensor& y) {
-  visit_dtype(FloatingTypes{}, x.dtype(), "pool", [&]<class T>(TypeTag<T>) {
+  visit_dtype(RealNumericTypes{}, x.dtype(), "pool", [&]<class T>(TypeTag<T>) {
     const int64_t in = Pool::volume(pool.in), out = Pool::volume(pool.out);
     const T* const from = x.data<T>();
     T* const to = y.data<T>();

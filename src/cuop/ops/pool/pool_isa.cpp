@@ -8,7 +8,11 @@ namespace cuop::kernels {
 namespace {
 
 struct Max {
-  static constexpr double kNeutral = -std::numeric_limits<double>::infinity();
+  template <class T>
+  static constexpr T neutral() {
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
   /// NaN wins over everything.
   template <class T>
   static T together(T a, T b) {
@@ -17,7 +21,10 @@ struct Max {
 };
 
 struct Sum {
-  static constexpr double kNeutral = 0;
+  template <class T>
+  static constexpr T neutral() {
+    return 0;
+  }
   template <class T>
   static T together(T a, T b) {
     return a + b;
@@ -58,29 +65,43 @@ void slide(const T* row, int64_t count, int64_t kernel, int64_t stride, T* out) 
 }
 
 template <class Op, class T>
-double all(const T* values, int64_t count) {
+typename PoolRows<T>::Whole all(const T* values, int64_t count) {
+  using Whole = typename PoolRows<T>::Whole;
   constexpr int64_t kLanes = 32;
-  double lanes[kLanes];
-  for (double& lane : lanes) lane = Op::kNeutral;
+  Whole lanes[kLanes];
+  for (Whole& lane : lanes) lane = Op::template neutral<Whole>();
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     for (int64_t j = 0; j < kLanes; ++j) {
-      lanes[j] = Op::together(lanes[j], static_cast<double>(values[i + j]));
+      lanes[j] = Op::together(lanes[j], static_cast<Whole>(values[i + j]));
     }
   }
   for (int64_t j = 0; i < count; ++i, ++j) {
-    lanes[j] = Op::together(lanes[j], static_cast<double>(values[i]));
+    lanes[j] = Op::together(lanes[j], static_cast<Whole>(values[i]));
   }
-  double result = Op::kNeutral;
-  for (const double lane : lanes) result = Op::together(result, lane);
+  Whole result = Op::template neutral<Whole>();
+  for (const Whole lane : lanes) result = Op::together(result, lane);
   return result;
 }
 
 template <class Op, class T>
 constexpr PoolRows<T> kRows{combine<Op, T>, slide<Op, T>, all<Op, T>};
 
-constexpr PoolKernels kKernels{kRows<Max, float>, kRows<Sum, float>, kRows<Max, double>,
-                               kRows<Sum, double>};
+template <class T>
+constexpr PoolLoops<T> loops() {
+  if constexpr (std::is_integral_v<T>) {
+    return {kRows<Max, T>, {}};
+  } else {
+    return {kRows<Max, T>, kRows<Sum, T>};
+  }
+}
+
+template <class... T>
+constexpr std::tuple<PoolLoops<T>...> all_loops(std::tuple<PoolLoops<T>...>*) {
+  return {loops<T>()...};
+}
+
+constexpr PoolKernels kKernels = all_loops(static_cast<PoolKernels*>(nullptr));
 
 }  // namespace
 

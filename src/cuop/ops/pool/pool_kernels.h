@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <tuple>
+#include <type_traits>
 
 #include "cuop/core/tensor.h"
 
@@ -26,18 +28,26 @@ void pool_cpu(const Pool& pool, const Tensor& x, const Tensor& y);
 /// Loops over contiguous rows for one way to combine elements.
 template <class T>
 struct PoolRows {
+  /// Sums over whole planes are accumulated in double.
+  using Whole = std::conditional_t<std::is_integral_v<T>, T, double>;
+
   /// sum[i] <- sum[i] with row[i].
   void (*combine)(const T* row, int64_t count, T* sum);
   /// out[i] <- row[i * stride], ..., row[i * stride + kernel - 1] together.
   void (*slide)(const T* row, int64_t count, int64_t kernel, int64_t stride, T* out);
-  /// All elements together; sums are accumulated in double.
-  double (*all)(const T* values, int64_t count);
+  /// All elements together.
+  Whole (*all)(const T* values, int64_t count);
 };
 
-struct PoolKernels {
-  PoolRows<float> max_f32, sum_f32;
-  PoolRows<double> max_f64, sum_f64;
+/// Integers have no sums: their means are computed in float64.
+template <class T>
+struct PoolLoops {
+  PoolRows<T> max, sum;
 };
+using PoolKernels =
+    std::tuple<PoolLoops<int8_t>, PoolLoops<int16_t>, PoolLoops<int32_t>, PoolLoops<int64_t>,
+               PoolLoops<uint8_t>, PoolLoops<uint16_t>, PoolLoops<uint32_t>, PoolLoops<uint64_t>,
+               PoolLoops<float>, PoolLoops<double>>;
 template <class Level>
 const PoolKernels& pool_kernels();
 
