@@ -5,10 +5,7 @@
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/convert.h"
-#include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/create.h"
-#include "cuop/ops/index/view.h"
-#include "cuop/ops/matmul/blas_reading_internal.h"
+#include "cuop/ops/matmul/arranged_product_internal.h"
 #include "cuop/ops/matmul/gram_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
@@ -17,27 +14,6 @@ namespace cuop::kernels {
 namespace {
 
 namespace blas = backend::blas;
-
-bool is_single(const Tensor& t) {
-  for (int i = 0; i + 2 < t.ndim(); ++i) {
-    if (t.shape(i) != 1 && t.strides()[i] != 0) return false;
-  }
-  return true;
-}
-
-/// A stack times one matrix is one tall product when the rows of the stack follow each other.
-void merge_batch(Product& p) {
-  if (p.c.ndim() == 2 || p.conjugate_a || !is_single(p.b)) return;
-  const auto merged = [](const Tensor& t) {
-    const int64_t columns = t.shape().back();
-    return try_reshape(t.layout(), {columns == 0 ? 0 : t.size() / columns, columns});
-  };
-  const auto a = merged(p.a), c = merged(p.c);
-  if (!a || !c || p.a.size() == 0) return;
-  p.a = p.a.with_layout(*a);
-  p.c = p.c.with_layout(*c);
-  while (p.b.ndim() > 2) p.b = select(p.b, 0, 0);
-}
 
 /// One product; a single row or column goes to the matrix-vector routine, which streams better.
 /// `is_alone`: on the calling thread only, inside the caller's SerialScope.
@@ -136,34 +112,10 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
 void matmul_blas_cpu(Product& p) {
   // Matrices without columns have no strides that BLAS takes; what is left is c <- beta c.
   if (p.a.shape().back() == 0) return matmul_loops_cpu(p);
-  merge_batch(p);
-  auto c = reading(p.c);
-  if (c && c->trans != Trans::kNone && !p.conjugate_a) {  // C^T = B^T A^T
-    std::swap(p.a, p.b);
-    for (Tensor* t : {&p.a, &p.b, &p.c}) *t = swap_axes(*t, -1, -2);
-    c = reading(p.c);
-  }
-  Tensor target;  // where the result goes when BLAS cannot write it there
-  if (!c || c->trans != Trans::kNone) {
-    target = p.c;
-    p.c = p.beta.to_complex() == std::complex<double>(0)
-              ? empty(target.shape(), target.dtype(), target.device())
-              : clone(target);
-    c = reading(p.c);
-  }
-  auto a = reading(p.a, p.conjugate_a);
-  if (!a || (p.conjugate_a && a->trans == Trans::kNone)) {
-    p.a = p.conjugate_a ? swap_axes(compact(swap_axes(p.a, -1, -2)), -1, -2) : compact(p.a);
-    a = reading(p.a, p.conjugate_a);
-  }
-  auto b = reading(p.b);
-  if (!b) {
-    p.b = compact(p.b);
-    b = reading(p.b);
-  }
+  const ArrangedProduct arranged = arrange(p);
   visit_dtype(FloatComplexTypes{}, p.c.dtype(), "matmul",
-              [&]<class T>(TypeTag<T>) { run<T>(p, *a, *b, c->ld); });
-  if (target.is_defined()) copy_into(target, p.c);
+              [&]<class T>(TypeTag<T>) { run<T>(p, arranged.a, arranged.b, arranged.ldc); });
+  finish(arranged, p);
 }
 
 }  // namespace cuop::kernels
