@@ -66,7 +66,7 @@ TEST(CurrentResource, StorageReturnsToTheResourceItCameFrom) {
   EXPECT_EQ(mine.statistics().allocated_bytes, 1000);
   storage.reset();
   EXPECT_EQ(mine.statistics().allocated_bytes, 0);
-  EXPECT_THROW(allocate_storage(8, Device{DeviceType::kCuda, 0}), DeviceError);
+  EXPECT_THROW(allocate_storage(8, Device{DeviceType::kCuda, kMaxDevices - 1}), DeviceError);
 }
 
 }  // namespace

@@ -108,7 +108,8 @@ TEST(Create, SizesThatCannotBe) {
   EXPECT_THROW(empty({int64_t{1} << 60}, DType::kComplex128), ShapeError);
   EXPECT_THROW(empty({int64_t{1} << 45}), MemoryError);
   EXPECT_EQ(zeros({0, 5}).size(), 0);
-  EXPECT_THROW(empty({1}, DType::kFloat32, Device{DeviceType::kCuda, 0}), DeviceError);
+  EXPECT_THROW(empty({1}, DType::kFloat32, Device{DeviceType::kCuda, kMaxDevices - 1}),
+               DeviceError);
 }
 
 TEST(Create, Sequences) {

@@ -3,16 +3,24 @@
 #include <optional>
 
 #include "cuop/backend/cpu/cpu_runtime.h"
-#include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/cuda/direct_memory.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/memory/current.h"
 
 namespace cuop::backend {
 
 namespace {
 
 thread_local std::optional<Device> chosen;
+
+const bool offers_memory = [] {
+  memory::set_resource_provider(DeviceType::kCuda, &cuda::direct_memory);
+  return true;
+}();
 
 Device default_device() {
   const std::string& text = env().device.value;
@@ -24,11 +32,13 @@ Device default_device() {
 
 }  // namespace
 
-int device_count(DeviceType type) { return type == DeviceType::kCpu ? 1 : 0; }
+int device_count(DeviceType type) {
+  return type == DeviceType::kCpu ? 1 : cuda::visible_device_count();
+}
 
 Runtime& runtime(Device device) {
   if (device.is_cpu()) return cpu_runtime();
-  throw DeviceError(cat("device: ", device, " is not available: ", cuda_absence_reason()));
+  return cuda::cuda_runtime(device);
 }
 
 Device current_device() { return chosen ? *chosen : default_device(); }

@@ -9,6 +9,7 @@ namespace cuop {
 
 enum class DeviceType : uint8_t { kCpu, kCuda };
 inline constexpr int kDeviceTypeCount = 2;
+inline constexpr int kMaxDevices = 64;  ///< GPUs of one host
 
 struct Device {
   DeviceType type = DeviceType::kCpu;

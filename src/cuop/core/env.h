@@ -20,7 +20,10 @@ struct EnvField {
 };
 
 struct Env {
-  EnvField<std::string> device{"CUOP_DEVICE", "", "Default device: cpu, cuda or cuda:N.", "auto"};
+  EnvField<std::string> device{"CUOP_DEVICE", "",
+                               "Device of new tensors: cuda or cuda:N; auto is the CPU. cpu "
+                               "moreover keeps the process off the GPUs.",
+                               "auto"};
   EnvField<int64_t> threads{"CUOP_THREADS", "",
                             "Threads of this process; 0 divides the cores by the local ranks.", 0};
   EnvField<double> comm_timeout{

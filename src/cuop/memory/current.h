@@ -10,8 +10,25 @@ namespace cuop::memory {
 
 /// DeviceError when the device cannot allocate.
 MemoryResource& current_resource(Device device);
+/// Names the function that answers the resource of a device of this type while none was chosen: how
+/// a device's backend, which stands above this layer, offers its memory.
+void set_resource_provider(DeviceType type, MemoryResource& (*provider)(Device));
 /// Replaces the device's resource (not owned); answers the one before.
 MemoryResource* set_current_resource(Device device, MemoryResource* resource);
+
+/// Makes a resource the current one of its device for this thread and the time of its life.
+class ResourceScope {
+ public:
+  explicit ResourceScope(MemoryResource& resource);
+  ~ResourceScope();
+  ResourceScope(const ResourceScope&) = delete;
+  ResourceScope& operator=(const ResourceScope&) = delete;
+
+ private:
+  MemoryResource* resource_;
+  ResourceScope* before_;
+  friend MemoryResource& current_resource(Device device);
+};
 
 /// New uninitialised storage from the device's current resource.
 std::shared_ptr<Storage> allocate_storage(int64_t nbytes, Device device);

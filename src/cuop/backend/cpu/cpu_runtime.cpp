@@ -1,10 +1,14 @@
 #include "cuop/backend/cpu/cpu_runtime.h"
 
+#include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/core/trace.h"
 
 namespace cuop::backend {
 
@@ -26,6 +30,28 @@ int64_t proc_bytes(const char* key) {
   return text.empty() ? 0 : std::stoll(text) * 1024;
 }
 
+/// Work is done when it has been asked for, so a mark is a moment.
+class CpuEvent final : public Event {
+ public:
+  explicit CpuEvent(bool is_timed) : is_timed_(is_timed) {}
+  void record(Stream) override { moment_ = trace::now_ns(); }
+  void wait(Stream) const override {}
+  void synchronize() const override {}
+  bool is_done() const override { return true; }
+  double elapsed_ms(const Event& since) const override {
+    return static_cast<double>(moment() - dynamic_cast<const CpuEvent&>(since).moment()) * 1e-6;
+  }
+
+ private:
+  int64_t moment() const {
+    if (!is_timed_) throw ExecutionError("event: made without timing; pass timed=True");
+    if (!moment_) throw ExecutionError("event: nothing was recorded yet");
+    return *moment_;
+  }
+  bool is_timed_;
+  std::optional<int64_t> moment_;
+};
+
 class CpuRuntime final : public Runtime {
  public:
   Device device() const override { return kCpu; }
@@ -35,6 +61,23 @@ class CpuRuntime final : public Runtime {
   void fill_bytes(void* dst, int value, int64_t bytes, Stream) override {
     if (bytes > 0) std::memset(dst, value, static_cast<size_t>(bytes));
   }
+  void fill(void* dst, const void* element, int64_t element_bytes, int64_t count, Stream) override {
+    const auto size = static_cast<size_t>(element_bytes);
+    auto* to = static_cast<std::byte*>(dst);
+    for (int64_t i = 0; i < count; ++i, to += size) std::memcpy(to, element, size);
+  }
+  Stream create_stream(int) override { return {kCpu}; }
+  void destroy_stream(Stream) noexcept override {}
+  std::unique_ptr<Event> create_event(bool is_timed) override {
+    return std::make_unique<CpuEvent>(is_timed);
+  }
+  std::unique_ptr<Graph> create_graph() override {
+    throw NotImplementedError(
+        "graph: none on cpu, where work is done at once; there is one on cuda");
+  }
+  void order(Stream, Stream) override {}
+  bool is_idle(Stream) override { return true; }
+  void synchronize(Stream) override {}
   void synchronize() override {}
   MemoryInfo memory_info() const override {
     return {proc_bytes("MemAvailable"), proc_bytes("MemTotal")};

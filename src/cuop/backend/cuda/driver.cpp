@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "cuop/backend/cuda/operation.h"
 #include "cuop/core/device.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
@@ -87,6 +88,7 @@ void bind_memory(Loader& load, Driver& d) {
   load.bind(d.memset_d8_async, "cuMemsetD8Async", 3020);
   load.bind(d.memset_d16_async, "cuMemsetD16Async", 3020);
   load.bind(d.memset_d32_async, "cuMemsetD32Async", 3020);
+  load.bind(d.memset_d2d32_async, "cuMemsetD2D32Async", 3020);
   load.bind(d.mem_get_info, "cuMemGetInfo", 3020);
   load.bind(d.mem_alloc, "cuMemAlloc", 3020);
   load.bind(d.mem_free, "cuMemFree", 3020);
@@ -108,7 +110,7 @@ void bind_memory(Loader& load, Driver& d) {
   load.bind(d.mem_pool_get_attribute, "cuMemPoolGetAttribute", 11020);
   load.bind(d.mem_pool_set_attribute, "cuMemPoolSetAttribute", 11020);
   load.bind(d.mem_pool_trim_to, "cuMemPoolTrimTo", 11020);
-  load.bind(d.pointer_get_attribute, "cuPointerGetAttribute", 4000);
+  load.bind(d.pointer_get_attributes, "cuPointerGetAttributes", 7000);
 }
 
 void bind_kernels(Loader& load, Driver& d) {
@@ -194,8 +196,15 @@ pid_t first_process() {
   return process;
 }
 
+std::string hint_about_failure() {
+  const std::string recent = recently_started();
+  return cat("; an earlier operation failed and this process cannot use the device any more",
+             recent.empty() ? "" : cat(" (started last: ", recent, ")"),
+             ": start it again, with CUOP_CUDA_BLOCKING=1 to learn which operation it was");
+}
+
 /// What the reader of a message can do about it; "" when the name says it all.
-const char* hint(Result result) {
+std::string hint(Result result) {
   switch (result) {
     case Result::kNotInitialized:
       return getpid() != first_process()
@@ -216,8 +225,7 @@ const char* hint(Result result) {
     case Result::kHardwareStackError:
     case Result::kEccUncorrectable:
     case Result::kNvlinkUncorrectable:
-      return "; an earlier kernel of this process failed and its device cannot be used any more: "
-             "start the process again, with CUOP_CUDA_BLOCKING=1 to learn which operation it was";
+      return hint_about_failure();
     default:
       return "";
   }

@@ -63,6 +63,7 @@ struct Driver {
   Call<DevicePointer, unsigned char, size_t, StreamHandle> memset_d8_async = nullptr;
   Call<DevicePointer, unsigned short, size_t, StreamHandle> memset_d16_async = nullptr;
   Call<DevicePointer, unsigned, size_t, StreamHandle> memset_d32_async = nullptr;
+  Call<DevicePointer, size_t, unsigned, size_t, size_t, StreamHandle> memset_d2d32_async = nullptr;
 
   Call<size_t*, size_t*> mem_get_info = nullptr;
   Call<DevicePointer*, size_t> mem_alloc = nullptr;
@@ -85,7 +86,7 @@ struct Driver {
   Call<MemoryPoolHandle, PoolAttribute, void*> mem_pool_get_attribute = nullptr;
   Call<MemoryPoolHandle, PoolAttribute, void*> mem_pool_set_attribute = nullptr;
   Call<MemoryPoolHandle, size_t> mem_pool_trim_to = nullptr;
-  Call<void*, PointerAttribute, DevicePointer> pointer_get_attribute = nullptr;
+  Call<unsigned, PointerAttribute*, void**, DevicePointer> pointer_get_attributes = nullptr;
 
   Call<ModuleHandle*, const void*, unsigned, JitOption*, void**> module_load_data_ex = nullptr;
   Call<ModuleHandle> module_unload = nullptr;

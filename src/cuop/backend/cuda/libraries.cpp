@@ -1,8 +1,12 @@
 #include "cuop/backend/cuda/libraries.h"
 
 #include <array>
+#include <iterator>
+#include <memory>
+#include <mutex>
 
-#include "cuop/core/dynlib.h"
+#include "cuop/backend/cuda/driver.h"
+#include "cuop/backend/cuda/library_search.h"
 #include "cuop/core/text.h"
 
 namespace cuop::backend {
@@ -24,6 +28,7 @@ struct LibraryRow {
   const char* symbol;
 };
 
+/// In the order of CudaLibrary.
 constexpr LibraryRow kLibraries[] = {
     {"CUDA driver", {"libcuda.so.1"}, VersionCall::kPointer, "cuDriverGetVersion"},
     {"NVRTC",
@@ -56,43 +61,38 @@ std::string version_of(const DynLib& library, const LibraryRow& row) {
   return status == 0 ? cat(first, ".", second) : "";
 }
 
-LibraryStatus probe(const LibraryRow& row) {
-  std::vector<std::string> candidates;
-  for (const char* soname : row.sonames) {
-    if (soname != nullptr) candidates.emplace_back(soname);
-  }
-  const DynLib library(row.title, candidates);
-  return {row.title, version_of(library, row), library.path(), library.reason()};
+LibraryStatus probe(size_t row) {
+  const DynLib& library = cuda_library(static_cast<CudaLibrary>(row));
+  return {kLibraries[row].title, version_of(library, kLibraries[row]), library.path(),
+          library.reason()};
 }
 
 }  // namespace
 
+const DynLib& cuda_library(CudaLibrary which) {
+  static std::array<std::unique_ptr<const DynLib>, std::size(kLibraries)> opened;
+  static std::array<std::once_flag, std::size(kLibraries)> once;
+  const auto row = static_cast<size_t>(which);
+  std::call_once(once[row], [&] {
+    std::vector<std::string> sonames;
+    for (const char* soname : kLibraries[row].sonames) {
+      if (soname != nullptr) sonames.emplace_back(soname);
+    }
+    opened[row] =
+        std::make_unique<const DynLib>(kLibraries[row].title, cuda_library_candidates(sonames));
+  });
+  return *opened[row];
+}
+
 const std::vector<LibraryStatus>& cuda_libraries() {
   static const std::vector<LibraryStatus> rows = [] {
     std::vector<LibraryStatus> result;
-    for (const LibraryRow& row : kLibraries) result.push_back(probe(row));
+    for (size_t row = 0; row < std::size(kLibraries); ++row) result.push_back(probe(row));
     return result;
   }();
   return rows;
 }
 
-std::string cuda_absence_reason() {
-  static constexpr const char* kAdvice =
-      "; use device 'cpu', or set CUOP_DEVICE=cpu to make it the default";
-  const DynLib driver("CUDA driver", {"libcuda.so.1"});
-  if (!driver.is_loaded())
-    return cat("the NVIDIA driver was not found (", driver.reason(), ")", kAdvice);
-  const auto init = reinterpret_cast<int (*)(unsigned)>(driver.find("cuInit"));
-  const auto get_count = reinterpret_cast<int (*)(int*)>(driver.find("cuDeviceGetCount"));
-  int count = 0;
-  const int status = init != nullptr ? init(0) : -1;
-  if (status != 0 || get_count == nullptr || get_count(&count) != 0) {
-    return cat("the NVIDIA driver is there but did not start (cuInit answered ", status, ")",
-               kAdvice);
-  }
-  if (count == 0) return cat("the NVIDIA driver sees no device", kAdvice);
-  return cat("the driver sees ", count,
-             " devices, but this version of cuOP computes on the CPU only", kAdvice);
-}
+std::string cuda_absence_reason() { return cuda::driver_absence(); }
 
 }  // namespace cuop::backend

@@ -4,7 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/dynlib.h"
+
 namespace cuop::backend {
+
+enum class CudaLibrary { kDriver, kNvrtc, kCublasLt, kCufft, kCusparse, kCudnn, kNccl, kNvml };
+
+/// The library, opened by the first call and kept; absent is a state of it (core/dynlib.h).
+const DynLib& cuda_library(CudaLibrary which);
 
 struct LibraryStatus {
   std::string title;    ///< "CUDA driver", "cuFFT", ...
@@ -16,8 +23,8 @@ struct LibraryStatus {
 /// One row a library, in a fixed order. Opens each on the first call.
 const std::vector<LibraryStatus>& cuda_libraries();
 
-/// Why no CUDA device can be used by this process: what is missing (driver, device, support in this
-/// build) and how to use the CPU instead.
+/// Why no GPU can be used by this process: what is missing (driver, device, CUOP_DEVICE) and how to
+/// use the CPU instead; "" when one can.
 std::string cuda_absence_reason();
 
 }  // namespace cuop::backend

@@ -14,7 +14,17 @@ namespace cuop {
 namespace {
 
 constexpr backend::Slot<void(const Tensor&, const Tensor&)> kStridedCopy{
-    "copy", &kernels::strided_copy_cpu};
+    "copy", &kernels::strided_copy_cpu, &kernels::strided_copy_cuda};
+
+/// The copy is work of one of the two streams; the other one waits before it and after it, so that
+/// neither reads too early nor frees too soon.
+void copy_between_gpus(const Tensor& dst, const Tensor& src) {
+  backend::Runtime& runtime = backend::runtime(dst.device());
+  const Stream to = current_stream(dst.device()), from = current_stream(src.device());
+  runtime.order(to, from);
+  runtime.copy(dst.data(), src.data(), src.nbytes(), to);
+  runtime.order(from, to);
+}
 
 }  // namespace
 
@@ -48,8 +58,12 @@ Tensor to_device(const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;
   const Tensor source = contiguous(tensor);
   Tensor result = empty(tensor.shape(), tensor.dtype(), device);
-  const Device accelerator = device.is_cpu() ? tensor.device() : device;
-  backend::runtime(accelerator).copy(result.data(), source.data(), source.nbytes(), {accelerator});
+  if (!device.is_cpu() && !tensor.device().is_cpu()) {
+    copy_between_gpus(result, source);
+    return result;
+  }
+  const Device gpu = device.is_cpu() ? tensor.device() : device;
+  backend::runtime(gpu).copy(result.data(), source.data(), source.nbytes(), current_stream(gpu));
   return result;
 }
 

@@ -6,5 +6,6 @@
 namespace cuop::kernels {
 
 void strided_copy_cpu(const Tensor& dst, const Tensor& src);
+void strided_copy_cuda(const Tensor& dst, const Tensor& src);
 
 }  // namespace cuop::kernels

@@ -42,7 +42,7 @@ Tensor empty(const Shape& shape, DType dtype, Device device) {
 
 Tensor zeros(const Shape& shape, DType dtype, Device device) {
   Tensor result = empty(shape, dtype, device);
-  const Stream stream{device};
+  const Stream stream = current_stream(device);
   if (!device.is_cpu()) {
     backend::runtime(device).fill_bytes(result.data(), 0, result.nbytes(), stream);
     return result;
@@ -71,7 +71,13 @@ void fill(const Tensor& tensor, Scalar value) {
     using T = typename decltype(tag)::type;
     *one.data<T>() = convert_scalar<T>(value);
   });
-  copy_into(tensor, to_device(one, tensor.device()));
+  const Device device = tensor.device();
+  if (!device.is_cpu() && tensor.is_contiguous()) {
+    backend::runtime(device).fill(tensor.data(), one.data(), itemsize(tensor.dtype()),
+                                  tensor.size(), current_stream(device));
+    return;
+  }
+  copy_into(tensor, to_device(one, device));
 }
 
 Tensor eye(int64_t rows, int64_t columns, int64_t k, DType dtype, Device device) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "cuop/backend/cuda/driver_types.h"
+#include "cuop/backend/event.h"
+
+namespace cuop::backend::cuda {
+
+class CudaEvent final : public Event {
+ public:
+  CudaEvent(Device device, bool is_timed);
+  ~CudaEvent() override;
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  void record(Stream stream) override;
+  void wait(Stream stream) const override;
+  void synchronize() const override;
+  bool is_done() const override;
+  double elapsed_ms(const Event& since) const override;
+
+ private:
+  Device device_;
+  bool is_timed_;
+  bool is_recorded_ = false;
+  EventHandle handle_ = nullptr;
+};
+
+}  // namespace cuop::backend::cuda

@@ -1,0 +1,279 @@
+#include "cuop/backend/cuda/cuda_runtime.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cuda_event.h"
+#include "cuop/backend/cuda/graph.h"
+#include "cuop/backend/cuda/operation.h"
+#include "cuop/core/error.h"
+
+namespace cuop::backend::cuda {
+
+namespace {
+
+constexpr int64_t kMaxRows = 1 << 24;
+
+std::string text_of(const Uuid& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", unsigned{uuid.bytes[i]});
+    text += digits;
+  }
+  return text;
+}
+
+DeviceProperties read_properties(Device device, DeviceId id) {
+  const Driver& d = driver();
+  const auto get = [&](DeviceAttribute attribute) {
+    int value = 0;
+    check(d.device_get_attribute(&value, attribute, id), device, ": reading its attributes");
+    return value;
+  };
+  DeviceProperties p;
+  char name[256] = {};
+  check(d.device_get_name(name, sizeof name, id), device, ": reading its name");
+  p.name = name;
+  Uuid uuid;
+  check(d.device_get_uuid(&uuid, id), device, ": reading its UUID");
+  p.uuid = text_of(uuid);
+  size_t total = 0;
+  check(d.device_total_mem(&total, id), device, ": reading its memory");
+  p.total_bytes = static_cast<int64_t>(total);
+  p.major = get(DeviceAttribute::kComputeCapabilityMajor);
+  p.minor = get(DeviceAttribute::kComputeCapabilityMinor);
+  p.multiprocessors = get(DeviceAttribute::kMultiprocessorCount);
+  p.warp_size = get(DeviceAttribute::kWarpSize);
+  p.max_threads_per_block = get(DeviceAttribute::kMaxThreadsPerBlock);
+  p.max_threads_per_multiprocessor = get(DeviceAttribute::kMaxThreadsPerMultiprocessor);
+  p.max_blocks_per_multiprocessor = get(DeviceAttribute::kMaxBlocksPerMultiprocessor);
+  p.registers_per_multiprocessor = get(DeviceAttribute::kMaxRegistersPerMultiprocessor);
+  p.shared_per_block = get(DeviceAttribute::kMaxSharedMemoryPerBlock);
+  p.shared_per_block_optin = get(DeviceAttribute::kMaxSharedMemoryPerBlockOptin);
+  p.shared_per_multiprocessor = get(DeviceAttribute::kMaxSharedMemoryPerMultiprocessor);
+  p.l2_bytes = get(DeviceAttribute::kL2CacheBytes);
+  p.memory_clock_khz = get(DeviceAttribute::kMemoryClockKhz);
+  p.memory_bus_bits = get(DeviceAttribute::kMemoryBusBits);
+  p.has_virtual_memory = get(DeviceAttribute::kVirtualMemoryManagement) != 0;
+  p.has_memory_pools = get(DeviceAttribute::kMemoryPools) != 0;
+  return p;
+}
+
+/// Where the driver says that an address lies; ordinary host memory is unknown to it.
+MemoryType memory_type(const void* data) {
+  unsigned type = 0;
+  PointerAttribute attribute = PointerAttribute::kMemoryType;
+  void* answer = &type;
+  check(driver().pointer_get_attributes(1, &attribute, &answer, device_pointer(data)),
+        "copy: looking where its memory lies");
+  return static_cast<MemoryType>(type);
+}
+
+/// The shortest of 1, 2 and 4 bytes whose repetition is the element; 0 when there is none.
+int64_t period_of(const unsigned char* element, int64_t bytes) {
+  for (int64_t period : {1, 2, 4}) {
+    if (bytes % period != 0) continue;
+    bool repeats = true;
+    for (int64_t i = period; i < bytes && repeats; ++i) repeats = element[i] == element[i - period];
+    if (repeats) return period;
+  }
+  return 0;
+}
+
+/// The driver sets patterns of up to 4 bytes: each word of a longer element is a column of a matrix
+/// whose rows are the elements.
+Result set_words(DevicePointer to, const unsigned char* element, int64_t element_bytes,
+                 int64_t count, StreamHandle queue) {
+  for (int64_t first = 0; first < count; first += kMaxRows) {
+    const auto rows = static_cast<size_t>(std::min(kMaxRows, count - first));
+    for (int64_t word = 0; word < element_bytes; word += 4) {
+      uint32_t value = 0;
+      std::memcpy(&value, element + word, sizeof value);
+      const Result result =
+          driver().memset_d2d32_async(to + static_cast<DevicePointer>(first * element_bytes + word),
+                                      static_cast<size_t>(element_bytes), value, 1, rows, queue);
+      if (result != Result::kSuccess) return result;
+    }
+  }
+  return Result::kSuccess;
+}
+
+/// Recorded copies read and write host memory when the graph runs, which may be gone by then.
+void refuse_while_capturing(StreamHandle queue, Device device) {
+  CaptureStatus status{};
+  check(driver().stream_is_capturing(queue, &status), "copy: on ", device);
+  if (status != CaptureStatus::kNone) {
+    throw ExecutionError(cat("copy: host memory takes part while a graph is captured on ", device,
+                             "; copy before the capture or after it"));
+  }
+}
+
+}  // namespace
+
+CudaRuntime::CudaRuntime(Device device) : device_(device) {
+  primary_context(device);
+  check(driver().device_get(&id_, device.index), device);
+  properties_ = read_properties(device, id_);
+}
+
+void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream) {
+  if (bytes <= 0 || dst == src) return;
+  const ContextScope scope(device_);
+  const Driver& d = driver();
+  const StreamHandle queue = handle_of(stream);
+  const MemoryType to = memory_type(dst), from = memory_type(src);
+  const bool is_within = to == MemoryType::kDevice && from == MemoryType::kDevice;
+  if (!is_within) refuse_while_capturing(queue, device_);
+  check(d.memcpy_async(device_pointer(dst), device_pointer(src), static_cast<size_t>(bytes), queue),
+        "copy: ", bytes, " bytes on ", device_);
+  note_started("copy", queue);
+  // Ordinary host memory is read before the call returns; page-locked memory is read later, and
+  // what is copied to the host must be there when the caller looks.
+  if (!is_within && (to != MemoryType::kDevice || from != MemoryType::kUnregistered)) {
+    check(d.stream_synchronize(queue), "copy: waiting for ", bytes, " bytes on ", device_);
+  }
+}
+
+void CudaRuntime::fill_bytes(void* dst, int value, int64_t bytes, Stream stream) {
+  const auto byte = static_cast<unsigned char>(value);
+  fill(dst, &byte, 1, bytes, stream);
+}
+
+void CudaRuntime::fill(void* dst, const void* element, int64_t element_bytes, int64_t count,
+                       Stream stream) {
+  const int64_t bytes = element_bytes * count;
+  if (bytes <= 0) return;
+  const ContextScope scope(device_);
+  const Driver& d = driver();
+  const StreamHandle queue = handle_of(stream);
+  const DevicePointer to = device_pointer(dst);
+  const int64_t period = period_of(static_cast<const unsigned char*>(element), element_bytes);
+  Result result{};
+  if (period == 1) {
+    result = d.memset_d8_async(to, *static_cast<const unsigned char*>(element),
+                               static_cast<size_t>(bytes), queue);
+  } else if (period == 2) {
+    uint16_t pattern = 0;
+    std::memcpy(&pattern, element, sizeof pattern);
+    result = d.memset_d16_async(to, pattern, static_cast<size_t>(bytes / 2), queue);
+  } else if (period == 4) {
+    uint32_t pattern = 0;
+    std::memcpy(&pattern, element, sizeof pattern);
+    result = d.memset_d32_async(to, pattern, static_cast<size_t>(bytes / 4), queue);
+  } else {
+    result = set_words(to, static_cast<const unsigned char*>(element), element_bytes, count, queue);
+  }
+  check(result, "fill: ", bytes, " bytes on ", device_);
+  note_started("fill", queue);
+}
+
+Stream CudaRuntime::create_stream(int priority) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto idle = std::find_if(
+        idle_streams_.begin(), idle_streams_.end(),
+        [priority](const IdleStream& candidate) { return candidate.priority == priority; });
+    if (idle != idle_streams_.end()) {
+      const StreamHandle handle = idle->handle;
+      idle_streams_.erase(idle);
+      return {device_, handle};
+    }
+  }
+  const ContextScope scope(device_);
+  StreamHandle made = nullptr;
+  check(driver().stream_create_with_priority(&made, kStreamNonBlocking, priority),
+        "stream: making one on ", device_);
+  const std::lock_guard lock(mutex_);
+  priorities_.emplace(made, priority);
+  idle_streams_.reserve(priorities_.size());  // so that giving one back cannot fail
+  return {device_, made};
+}
+
+void CudaRuntime::destroy_stream(Stream stream) noexcept {
+  // Kept for the next one who asks: memory that was allocated on it may be freed on it later.
+  const std::lock_guard lock(mutex_);
+  const auto known = priorities_.find(handle_of(stream));
+  if (known != priorities_.end()) idle_streams_.push_back({known->first, known->second});
+}
+
+std::unique_ptr<Event> CudaRuntime::create_event(bool is_timed) {
+  return std::make_unique<CudaEvent>(device_, is_timed);
+}
+
+std::unique_ptr<Graph> CudaRuntime::create_graph() { return std::make_unique<CudaGraph>(*this); }
+
+void CudaRuntime::order(Stream later, Stream earlier) {
+  if (later == earlier) return;
+  CudaEvent event(earlier.device, false);
+  event.record(earlier);
+  event.wait(later);
+}
+
+bool CudaRuntime::is_idle(Stream stream) {
+  const ContextScope scope(device_);
+  const Result result = driver().stream_query(handle_of(stream));
+  if (result == Result::kNotReady) return false;
+  check(result, "stream: looking at one of ", device_);
+  return true;
+}
+
+void CudaRuntime::synchronize(Stream stream) {
+  const ContextScope scope(device_);
+  check(driver().stream_synchronize(handle_of(stream)), "stream: waiting for one of ", device_);
+}
+
+void CudaRuntime::synchronize() {
+  const ContextScope scope(device_);
+  check(driver().ctx_synchronize(), "synchronize: waiting for ", device_);
+}
+
+MemoryInfo CudaRuntime::memory_info() const {
+  const ContextScope scope(device_);
+  size_t free = 0, total = 0;
+  check(driver().mem_get_info(&free, &total), device_, ": reading its free memory");
+  return {static_cast<int64_t>(free), static_cast<int64_t>(total)};
+}
+
+std::string CudaRuntime::description() const {
+  const int cuda = driver().version;
+  return cat(properties_.name, ", compute capability ", properties_.major, '.', properties_.minor,
+             ", ", properties_.multiprocessors, " multiprocessors, ",
+             properties_.total_bytes / (int64_t{1} << 20), " MiB, driver for CUDA ", cuda / 1000,
+             '.', cuda % 1000 / 10);
+}
+
+bool CudaRuntime::enable_peer_access(Device peer) {
+  if (peer == device_) return true;
+  const Driver& d = driver();
+  int can = 0;
+  check(d.device_can_access_peer(&can, id_, cuda_runtime(peer).id()), "peer access: ", device_,
+        " to ", peer);
+  if (can == 0) return false;
+  const ContextScope scope(device_);
+  const Result result = d.ctx_enable_peer_access(primary_context(peer), 0);
+  if (result != Result::kPeerAccessAlreadyEnabled) {
+    check(result, "peer access: ", device_, " to ", peer);
+  }
+  return true;
+}
+
+CudaRuntime& cuda_runtime(Device device) {
+  // Never destroyed: tensors may outlive static destructors.
+  static std::array<std::atomic<CudaRuntime*>, kMaxDevices> runtimes{};
+  static std::mutex mutex;
+  primary_context(device);  // a device that is absent is said before the table is asked
+  std::atomic<CudaRuntime*>& place = runtimes[static_cast<size_t>(device.index)];
+  if (CudaRuntime* known = place) return *known;
+  const std::lock_guard lock(mutex);
+  if (place == nullptr) place = new CudaRuntime(device);
+  return *place;
+}
+
+}  // namespace cuop::backend::cuda

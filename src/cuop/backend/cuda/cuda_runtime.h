@@ -1,0 +1,88 @@
+// A GPU as a device: its primary context, streams, events, copies, and what it is made of.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cuop/backend/cuda/driver.h"
+#include "cuop/backend/runtime.h"
+
+namespace cuop::backend::cuda {
+
+/// What kernels and their tuning need to know of a device; sizes in bytes.
+struct DeviceProperties {
+  std::string name;
+  std::string uuid;  ///< "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+  int major = 0;     ///< compute capability
+  int minor = 0;
+  int multiprocessors = 0;
+  int warp_size = 32;
+  int max_threads_per_block = 0;
+  int max_threads_per_multiprocessor = 0;
+  int max_blocks_per_multiprocessor = 0;
+  int registers_per_multiprocessor = 0;
+  int64_t shared_per_block = 0;        ///< without asking
+  int64_t shared_per_block_optin = 0;  ///< after func_set_attribute(kMaxDynamicSharedBytes)
+  int64_t shared_per_multiprocessor = 0;
+  int64_t l2_bytes = 0;
+  int64_t total_bytes = 0;
+  int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
+  bool has_virtual_memory = false;  ///< mem_create, mem_map and their like
+  bool has_memory_pools = false;    ///< mem_alloc_async
+};
+
+class CudaRuntime final : public Runtime {
+ public:
+  explicit CudaRuntime(Device device);
+
+  Device device() const override { return device_; }
+  const DeviceProperties& properties() const { return properties_; }
+  DeviceId id() const { return id_; }
+
+  void copy(void* dst, const void* src, int64_t bytes, Stream stream) override;
+  void fill_bytes(void* dst, int value, int64_t bytes, Stream stream) override;
+  void fill(void* dst, const void* element, int64_t element_bytes, int64_t count,
+            Stream stream) override;
+
+  Stream create_stream(int priority) override;
+  void destroy_stream(Stream stream) noexcept override;
+  std::unique_ptr<Event> create_event(bool is_timed) override;
+  std::unique_ptr<Graph> create_graph() override;
+  void order(Stream later, Stream earlier) override;
+  bool is_idle(Stream stream) override;
+  void synchronize(Stream stream) override;
+  void synchronize() override;
+
+  MemoryInfo memory_info() const override;
+  std::string description() const override;
+
+  /// Lets kernels of this device read and write memory of `peer`; false when the hardware cannot.
+  /// Asking twice is harmless.
+  bool enable_peer_access(Device peer);
+
+ private:
+  struct IdleStream {
+    StreamHandle handle = nullptr;
+    int priority = 0;
+  };
+
+  Device device_;
+  DeviceId id_ = 0;
+  DeviceProperties properties_;
+  std::mutex mutex_;
+  std::vector<IdleStream> idle_streams_;
+  std::unordered_map<StreamHandle, int> priorities_;  ///< of the streams that were made here
+};
+
+/// The device's runtime, made by the first call; DeviceError that says what is missing.
+CudaRuntime& cuda_runtime(Device device);
+
+inline StreamHandle handle_of(Stream stream) { return static_cast<StreamHandle>(stream.handle); }
+inline DevicePointer device_pointer(const void* data) {
+  return reinterpret_cast<DevicePointer>(data);
+}
+
+}  // namespace cuop::backend::cuda

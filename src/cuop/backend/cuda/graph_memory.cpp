@@ -1,0 +1,83 @@
+#include "cuop/backend/cuda/graph_memory.h"
+
+#include <algorithm>
+
+#include "cuop/core/error.h"
+
+namespace cuop::backend::cuda {
+
+GraphMemory::GraphMemory(memory::MemoryResource& upstream, Runtime& runtime)
+    : upstream_(upstream), runtime_(runtime), side_(runtime.create_stream()) {}
+
+GraphMemory::~GraphMemory() {
+  for (const Block& block : blocks_) upstream_.deallocate(block.data, block.bytes, side_);
+  runtime_.destroy_stream(side_);
+}
+
+void* GraphMemory::allocate(int64_t bytes, Stream) {
+  if (bytes == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  auto place = idle_.lower_bound(bytes);
+  if (place == idle_.end() || place->first > 2 * bytes) {
+    blocks_.reserve(blocks_.size() + 1);
+    void* const data = upstream_.allocate(bytes, side_);
+    blocks_.push_back({data, bytes});
+    place = idle_.emplace(bytes, data);
+  }
+  const auto [size, data] = *place;
+  live_.emplace(data, size);
+  idle_.erase(place);
+  ++allocations_;
+  live_bytes_ += size;
+  peak_bytes_ = std::max(peak_bytes_, live_bytes_);
+  return data;
+}
+
+void GraphMemory::deallocate(void* data, int64_t, Stream) noexcept {
+  if (data == nullptr) return;
+  std::unique_lock lock(mutex_);
+  auto node = live_.extract(data);
+  if (node.empty()) return;
+  live_bytes_ -= node.mapped();
+  ++frees_;
+  idle_.emplace(node.mapped(), data);
+  delete_when_unused(lock);
+}
+
+void GraphMemory::leave(Stream last) noexcept {
+  try {
+    runtime_.order(side_, last);
+  } catch (const Error&) {
+    // The device is lost or the process is ending: nothing runs there any more.
+  }
+  std::unique_lock lock(mutex_);
+  is_left_ = true;
+  delete_when_unused(lock);
+}
+
+void GraphMemory::settle() { runtime_.synchronize(side_); }
+
+void GraphMemory::delete_when_unused(std::unique_lock<std::mutex>& lock) noexcept {
+  const bool is_unused = is_left_ && live_.empty();
+  lock.unlock();
+  if (is_unused) delete this;
+}
+
+memory::Statistics GraphMemory::statistics() const {
+  const std::lock_guard lock(mutex_);
+  memory::Statistics s;
+  s.allocated_bytes = live_bytes_;
+  s.peak_allocated_bytes = peak_bytes_;
+  for (const Block& block : blocks_) s.reserved_bytes += block.bytes;
+  s.cached_bytes = s.reserved_bytes - s.allocated_bytes;
+  s.allocation_count = allocations_;
+  s.free_count = frees_;
+  return s;
+}
+
+void GraphMemory::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  peak_bytes_ = live_bytes_;
+}
+
+}  // namespace cuop::backend::cuda

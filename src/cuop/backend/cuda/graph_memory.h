@@ -1,0 +1,51 @@
+// The memory of a captured graph. Its addresses are part of the recording, so nobody else may get
+// them while the graph can be replayed.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "cuop/backend/runtime.h"
+#include "cuop/memory/resource.h"
+
+namespace cuop::backend::cuda {
+
+/// Blocks of the device's resource, used again within the graph in the order of its one stream. It
+/// lives until the graph has left it and the last tensor in it is gone; then the blocks go back.
+class GraphMemory final : public memory::MemoryResource {
+ public:
+  GraphMemory(memory::MemoryResource& upstream, Runtime& runtime);
+  /// The graph, whose replays were ordered on `last`, needs the memory no more; do not use the
+  /// pointer after this.
+  void leave(Stream last) noexcept;
+  /// Waits until the blocks may be used by any stream.
+  void settle();
+
+  void* allocate(int64_t bytes, Stream stream) override;
+  void deallocate(void* data, int64_t bytes, Stream stream) noexcept override;
+  memory::Statistics statistics() const override;
+  void reset_peak() override;
+  int64_t release_cached() override { return 0; }
+  Device device() const override { return upstream_.device(); }
+
+ private:
+  struct Block {
+    void* data = nullptr;
+    int64_t bytes = 0;
+  };
+  ~GraphMemory() override;
+  void delete_when_unused(std::unique_lock<std::mutex>& lock) noexcept;
+
+  memory::MemoryResource& upstream_;
+  Runtime& runtime_;
+  const Stream side_;  ///< orders the blocks upstream; work of the graph never runs there
+  mutable std::mutex mutex_;
+  std::vector<Block> blocks_;
+  std::multimap<int64_t, void*> idle_;
+  std::map<void*, int64_t> live_;
+  int64_t live_bytes_ = 0, peak_bytes_ = 0, allocations_ = 0, frees_ = 0;
+  bool is_left_ = false;
+};
+
+}  // namespace cuop::backend::cuda

@@ -1,0 +1,43 @@
+#include "cuop/backend/cuda/operation.h"
+
+#include <array>
+#include <atomic>
+
+#include "cuop/backend/cuda/driver.h"
+#include "cuop/core/env.h"
+
+namespace cuop::backend::cuda {
+
+namespace {
+
+constexpr unsigned kRemembered = 8;
+std::array<std::atomic<const char*>, kRemembered> started{};
+std::atomic<unsigned> count = 0;
+
+void wait_for(const char* operation, StreamHandle stream) {
+  const Driver& d = driver();
+  CaptureStatus status{};
+  check(d.stream_is_capturing(stream, &status), operation);
+  if (status == CaptureStatus::kNone) check(d.stream_synchronize(stream), operation);
+}
+
+}  // namespace
+
+void note_started(const char* operation, StreamHandle stream) {
+  const unsigned place = count.fetch_add(1, std::memory_order_relaxed) % kRemembered;
+  started[place].store(operation, std::memory_order_relaxed);
+  static const bool is_blocking = env().cuda_blocking.value;
+  if (is_blocking) wait_for(operation, stream);
+}
+
+std::string recently_started() {
+  std::string list;
+  const unsigned end = count.load(std::memory_order_relaxed);
+  for (unsigned i = 1; i <= kRemembered && i <= end; ++i) {
+    const char* operation = started[(end - i) % kRemembered].load(std::memory_order_relaxed);
+    if (operation != nullptr) list += (list.empty() ? "" : ", ") + std::string(operation);
+  }
+  return list;
+}
+
+}  // namespace cuop::backend::cuda

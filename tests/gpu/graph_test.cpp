@@ -1,0 +1,88 @@
+#include "cuop/backend/graph.h"
+
+#include <gmock/gmock.h>
+
+#include "cuop/core/error.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/matmul/matmul.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace cuop {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+float first_of(const Tensor& t) { return to_device(t, kCpu).data<float>()[0]; }
+
+class GpuGraph : public GpuTest {};
+
+TEST_F(GpuGraph, ReplaysWhatWasRecorded) {
+  const Tensor a = full({64, 64}, 1, DType::kFloat32, kGpu);
+  const Tensor b = full({64, 64}, 2, DType::kFloat32, kGpu);
+  matmul(a, b);  // the library is loaded and the plan made before the capture
+  const auto graph = backend::runtime(kGpu).create_graph();
+  graph->begin();
+  const Tensor product = matmul(matmul(a, b), b);
+  const Tensor copied = clone(product);
+  graph->end();
+  EXPECT_GE(graph->node_count(), 3);
+  for (const int value : {1, 3, 5}) {
+    fill(a, value);
+    graph->replay(current_stream(kGpu));
+    EXPECT_EQ(first_of(copied), static_cast<float>(value) * 128 * 128);
+  }
+}
+
+TEST_F(GpuGraph, ItsMemoryStaysItsOwn) {
+  const auto graph = backend::runtime(kGpu).create_graph();
+  graph->begin();
+  const Tensor recorded = full({1 << 16}, 7, DType::kFloat32, kGpu);
+  graph->end();
+  std::vector<Tensor> others;
+  for (int i = 0; i < 50; ++i) others.push_back(full({1 << 16}, 1, DType::kFloat32, kGpu));
+  graph->replay(current_stream(kGpu));
+  EXPECT_EQ(first_of(recorded), 7);
+  for (const Tensor& other : others) EXPECT_EQ(first_of(other), 1);
+}
+
+TEST_F(GpuGraph, ATensorOutlivesItsGraph) {
+  memory::MemoryResource& resource = memory::current_resource(kGpu);
+  const int64_t before = resource.statistics().allocated_bytes;
+  Tensor kept;
+  {
+    const auto graph = backend::runtime(kGpu).create_graph();
+    graph->begin();
+    kept = full({1000}, 3, DType::kFloat32, kGpu);
+    graph->end();
+    graph->replay(current_stream(kGpu));
+  }
+  EXPECT_EQ(first_of(kept), 3);
+  kept = Tensor();
+  EXPECT_EQ(resource.statistics().allocated_bytes, before) << "the graph's memory went back";
+}
+
+TEST_F(GpuGraph, RefusesWhatCannotBeRecorded) {
+  const Tensor gpu = zeros({8}, DType::kFloat32, kGpu);
+  const auto graph = backend::runtime(kGpu).create_graph();
+  EXPECT_THAT([&] { graph->replay(current_stream(kGpu)); },
+              ThrowsMessage<ExecutionError>(HasSubstr("nothing was captured")));
+  EXPECT_THAT([&] { graph->end(); }, ThrowsMessage<ExecutionError>(HasSubstr("no capture")));
+  graph->begin();
+  EXPECT_THAT([&] { graph->begin(); }, ThrowsMessage<ExecutionError>(HasSubstr("already")));
+  EXPECT_THAT([&] { to_device(gpu, kCpu); },
+              ThrowsMessage<ExecutionError>(HasSubstr("host memory takes part")));
+  graph->abandon();
+  EXPECT_EQ(first_of(gpu), 0) << "the device goes on after an abandoned capture";
+  graph->begin();
+  fill(gpu, 2);
+  graph->end();
+  EXPECT_EQ(first_of(gpu), 0) << "recording does not do the work";
+  graph->replay(current_stream(kGpu));
+  EXPECT_EQ(first_of(gpu), 2);
+}
+
+}  // namespace
+}  // namespace cuop

@@ -1,0 +1,84 @@
+#include "cuop/backend/runtime.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/cuda/operation.h"
+#include "cuop/core/error.h"
+#include "cuop/memory/current.h"
+#include "tests/conformance/runtime_suite.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace cuop::backend::cuda {
+namespace {
+
+using ::testing::HasSubstr;
+
+[[maybe_unused]] const bool kIsRegistered = [] {
+  backend::conformance::register_runtime_suite("cuda", kGpu);
+  return true;
+}();
+
+class GpuRuntime : public GpuTest {};
+
+TEST_F(GpuRuntime, TellsWhatItIs) {
+  const DeviceProperties& p = cuda_runtime(kGpu).properties();
+  EXPECT_GE(p.major, 7);
+  EXPECT_GT(p.multiprocessors, 0);
+  EXPECT_EQ(p.warp_size, 32);
+  EXPECT_GE(p.max_threads_per_block, 1024);
+  EXPECT_GE(p.shared_per_block_optin, p.shared_per_block);
+  EXPECT_GT(p.total_bytes, int64_t{1} << 30);
+  EXPECT_EQ(p.uuid.size(), 40u);
+  EXPECT_THAT(cuda_runtime(kGpu).description(), HasSubstr(p.name));
+}
+
+TEST_F(GpuRuntime, ADeviceBeyondTheLastIsSaid) {
+  const int count = device_count(DeviceType::kCuda);
+  try {
+    runtime(Device{DeviceType::kCuda, count});
+    FAIL() << "a device that is absent was handed out";
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is not available: the NVIDIA driver shows"));
+  }
+}
+
+TEST_F(GpuRuntime, AScopePutsTheContextOfOthersBack) {
+  const Driver& d = driver();
+  const ContextHandle own = primary_context(kGpu);
+  std::thread([&] {
+    ContextHandle seen = nullptr;
+    check(d.ctx_set_current(own), "test");
+    { const ContextScope scope(kGpu); }
+    check(d.ctx_get_current(&seen), "test");
+    EXPECT_EQ(seen, own);
+  }).join();
+}
+
+TEST_F(GpuRuntime, ThreadsHaveStreamsOfTheirOwn) {
+  const OwnedStream mine(kGpu);
+  const StreamScope scope(mine.get());
+  std::thread([] { EXPECT_EQ(current_stream(kGpu).handle, nullptr); }).join();
+  EXPECT_EQ(current_stream(kGpu), mine.get());
+}
+
+TEST_F(GpuRuntime, WhatWasStartedIsRemembered) {
+  const auto block = memory::allocate_storage(64, kGpu);
+  runtime(kGpu).fill_bytes(block->data(), 0, 64, current_stream(kGpu));
+  EXPECT_THAT(recently_started(), testing::StartsWith("fill"));
+}
+
+TEST_F(GpuRuntime, PeersAreReachedWhereTheHardwareCan) {
+  CudaRuntime& first = cuda_runtime(kGpu);
+  EXPECT_TRUE(first.enable_peer_access(kGpu));
+  if (device_count(DeviceType::kCuda) < 2) GTEST_SKIP() << "needs two CUDA GPUs";
+  const Device other{DeviceType::kCuda, 1};
+  const bool can = first.enable_peer_access(other);
+  EXPECT_EQ(first.enable_peer_access(other), can) << "asking twice changed the answer";
+}
+
+}  // namespace
+}  // namespace cuop::backend::cuda
