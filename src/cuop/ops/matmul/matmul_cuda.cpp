@@ -1,0 +1,73 @@
+// Products on a GPU by cuBLASLt.
+#include "cuop/backend/cuda/cublaslt.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/matmul/arranged_product_internal.h"
+#include "cuop/ops/strided.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr const char* kName = "matmul";
+
+Dims batch_part(const Dims& dims) {
+  return Dims(std::span<const int64_t>(dims.begin(), static_cast<size_t>(dims.ndim() - 2)));
+}
+
+const void* at(const Tensor& t, int64_t elements) {
+  return static_cast<const std::byte*>(t.data()) + elements * itemsize(t.dtype());
+}
+
+/// Without an inner size there is nothing to add up: c <- beta c.
+void scale_only(const Product& p) {
+  if (p.beta.to_complex() == std::complex<double>(0)) {
+    fill(p.c, 0);
+  } else if (p.beta.to_complex() != std::complex<double>(1)) {
+    multiply(p.c, p.beta, &p.c);
+  }
+}
+
+}  // namespace
+
+void matmul_cuda(Product& p) {
+  const DType dtype = p.c.dtype();
+  if (!backend::cuda::has_gemm(dtype)) {
+    throw NotImplementedError(cat(kName, ": no kernel for ", dtype, " on ", p.c.device(),
+                                  "; there is one for floating and complex dtypes"));
+  }
+  if (p.a.shape().back() == 0) return scale_only(p);
+  const ArrangedProduct arranged = arrange(p);
+  const int r = p.c.ndim() - 2;
+  backend::cuda::GemmShape shape;
+  shape.dtype = dtype;
+  shape.trans_a = p.conjugate_a ? Trans::kConjTrans : arranged.a.trans;
+  shape.trans_b = arranged.b.trans;
+  shape.m = p.c.shape(r);
+  shape.n = p.c.shape(r + 1);
+  shape.k = p.a.shape(r + 1);
+  shape.lda = arranged.a.ld;
+  shape.ldb = arranged.b.ld;
+  shape.ldc = arranged.ldc;
+  // One call serves the longest batch axis that all three walk with one stride.
+  const Strides a_strides = batch_part(p.a.strides()), b_strides = batch_part(p.b.strides()),
+                c_strides = batch_part(p.c.strides());
+  const auto nest =
+      make_loop_nest<3>(batch_part(p.c.shape()), {&c_strides, &a_strides, &b_strides});
+  shape.batch = nest.inner().size;
+  shape.stride_c = nest.inner().strides[0];
+  shape.stride_a = nest.inner().strides[1];
+  shape.stride_b = nest.inner().strides[2];
+  const Stream stream = current_stream(p.c.device());
+  for (int64_t outer = 0; outer < nest.outer_size(); ++outer) {
+    const auto offsets = nest.row_offsets(outer);
+    backend::cuda::gemm(kName, shape, p.alpha, at(p.a, offsets[1]), at(p.b, offsets[2]), p.beta,
+                        const_cast<void*>(at(p.c, offsets[0])), stream);
+  }
+  finish(arranged, p);
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,158 @@
+// Products of a GPU against those of the CPU.
+#include "cuop/ops/matmul/matmul.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <complex>
+#include <random>
+
+#include "cuop/core/error.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace cuop {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr DType kDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
+                             DType::kFloat64, DType::kComplex64, DType::kComplex128};
+
+/// Small whole numbers: every sum is exact in every dtype but bfloat16's and float16's long ones.
+Tensor whole_numbers(const Shape& shape, uint32_t seed, DType dtype) {
+  std::mt19937 generator(seed);
+  std::uniform_int_distribution<int> values(-4, 4);
+  Tensor t = empty(shape, DType::kComplex128);
+  for (int64_t i = 0; i < t.size(); ++i) {
+    const int real = values(generator), imaginary = values(generator);
+    t.data<std::complex<double>>()[i] = {double(real), is_complex(dtype) ? double(imaginary) : 0.0};
+  }
+  if (is_complex(dtype)) return cast(t, dtype);
+  Tensor real = empty(shape, DType::kFloat64);
+  for (int64_t i = 0; i < t.size(); ++i) {
+    real.data<double>()[i] = t.data<std::complex<double>>()[i].real();
+  }
+  return cast(real, dtype);
+}
+
+std::vector<std::complex<double>> values(const Tensor& t) {
+  const Tensor dense = contiguous(cast(to_device(t, kCpu), DType::kComplex128));
+  const auto* first = dense.data<std::complex<double>>();
+  return {first, first + dense.size()};
+}
+
+Tensor gpu(const Tensor& t) { return to_device(t, kGpu); }
+
+class GpuMatmul : public GpuTest {};
+
+TEST_F(GpuMatmul, EveryDtypeAgreesWithTheCpu) {
+  for (const DType dtype : kDTypes) {
+    for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 1, 1},
+                                  {1, 7, 53},
+                                  {37, 7, 1},
+                                  {37, 7, 53},
+                                  {128, 16, 64},
+                                  {131, 8, 257}}) {
+      const Tensor a = whole_numbers({m, k}, 1, dtype), b = whole_numbers({k, n}, 2, dtype);
+      const Tensor c = matmul(gpu(a), gpu(b));
+      EXPECT_EQ(c.dtype(), dtype);
+      EXPECT_EQ(c.device(), kGpu);
+      EXPECT_EQ(values(c), values(matmul(a, b))) << dtype << ' ' << m << ' ' << k << ' ' << n;
+    }
+  }
+}
+
+TEST_F(GpuMatmul, TransposedViewsAreReadWhereTheyLie) {
+  for (const DType dtype : kDTypes) {
+    const Tensor a = whole_numbers({7, 33}, 3, dtype), b = whole_numbers({29, 7}, 4, dtype);
+    const Tensor expected = matmul(transpose(a), transpose(b));
+    EXPECT_EQ(values(matmul(transpose(gpu(a)), transpose(gpu(b)))), values(expected)) << dtype;
+    MatmulOptions options;
+    options.trans_a = options.trans_b = true;
+    EXPECT_EQ(values(matmul(gpu(a), gpu(b), options)), values(expected)) << dtype;
+  }
+}
+
+TEST_F(GpuMatmul, BatchesBroadcast) {
+  for (const DType dtype : {DType::kFloat32, DType::kComplex64, DType::kFloat16}) {
+    const struct {
+      Shape a, b;
+    } shapes[] = {{{5, 9, 4}, {5, 4, 6}},
+                  {{5, 9, 4}, {4, 6}},
+                  {{9, 4}, {5, 4, 6}},
+                  {{3, 1, 9, 4}, {5, 4, 6}},
+                  {{2, 3, 9, 4}, {2, 3, 4, 6}},
+                  {{4}, {5, 4, 6}},
+                  {{5, 9, 4}, {4}},
+                  {{4}, {4}}};
+    for (const auto& [a_shape, b_shape] : shapes) {
+      const Tensor a = whole_numbers(a_shape, 5, dtype), b = whole_numbers(b_shape, 6, dtype);
+      EXPECT_EQ(values(matmul(gpu(a), gpu(b))), values(matmul(a, b)))
+          << dtype << ' ' << a_shape << ' ' << b_shape;
+    }
+  }
+}
+
+TEST_F(GpuMatmul, ScalesAndAccumulatesIntoASlice) {
+  for (const DType dtype : kDTypes) {
+    const Tensor a = whole_numbers({10, 4}, 7, dtype), b = whole_numbers({4, 12}, 8, dtype);
+    const Tensor around = whole_numbers({30, 12}, 9, dtype);
+    const Tensor expected = clone(around), on_gpu = gpu(around);
+    MatmulOptions options;
+    options.alpha = 2.0;
+    options.beta = -3.0;
+    const Tensor inner = slice(expected, 0, 10, 20), inner_gpu = slice(on_gpu, 0, 10, 20);
+    matmul(a, b, options, &inner);
+    matmul(gpu(a), gpu(b), options, &inner_gpu);
+    EXPECT_EQ(values(on_gpu), values(expected)) << dtype;  // the neighbours are guard zones
+  }
+}
+
+TEST_F(GpuMatmul, AnEmptyInnerSizeGivesZeros) {
+  const Tensor a = zeros({3, 0}, DType::kFloat32, kGpu), b = zeros({0, 5}, DType::kFloat32, kGpu);
+  EXPECT_THAT(values(matmul(a, b)), testing::Each(std::complex<double>(0)));
+}
+
+TEST_F(GpuMatmul, Float32IsNotRoundedToFewerBits) {
+  constexpr int64_t kSize = 512;
+  std::mt19937 generator(10);
+  std::uniform_real_distribution<float> random(0.5f, 1.0f);
+  const Tensor a = empty({kSize, kSize}), b = empty({kSize, kSize});
+  for (int64_t i = 0; i < kSize * kSize; ++i) {
+    a.data<float>()[i] = random(generator);
+    b.data<float>()[i] = random(generator);
+  }
+  const Tensor wide = matmul(cast(a, DType::kFloat64), cast(b, DType::kFloat64));
+  const auto exact = values(wide), ours = values(matmul(gpu(a), gpu(b)));
+  double worst = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    worst = std::max(worst, std::abs(ours[i] - exact[i]) / std::abs(exact[i]));
+  }
+  EXPECT_LT(worst, 5e-6);  // TF32 and bfloat16 are off by more than 1e-5 already in one product
+  EXPECT_GT(worst, 0.0);
+}
+
+TEST_F(GpuMatmul, ADtypeWithoutAKernelIsSaid) {
+  const Tensor a = zeros({3, 3}, DType::kInt32, kGpu);
+  EXPECT_THAT([&] { matmul(a, a); }, ThrowsMessage<NotImplementedError>(
+                                         HasSubstr("matmul: no kernel for int32 on cuda:0")));
+}
+
+TEST_F(GpuMatmul, ServesManyStreams) {
+  const Tensor a = whole_numbers({200, 200}, 11, DType::kFloat32);
+  const auto expected = values(matmul(a, a));
+  const Tensor on_gpu = gpu(a);
+  backend::runtime(kGpu).synchronize();
+  for (int round = 0; round < 5; ++round) {
+    const backend::OwnedStream stream(kGpu);
+    const StreamScope scope(stream.get());
+    EXPECT_EQ(values(matmul(on_gpu, on_gpu)), expected);
+  }
+}
+
+}  // namespace
+}  // namespace cuop
