@@ -54,6 +54,7 @@ Tensor import_any(nb::handle object, std::optional<DType> dtype) {
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
   if (is_numpy(object)) return import_numpy(object);
   if (nb::hasattr(object, "__dlpack__")) return import_dlpack(object);
+  if (nb::hasattr(object, "__cuda_array_interface__")) return import_cuda_array(object);
   if (auto tensor = import_buffer(object)) return *tensor;
   if (nb::hasattr(object, "__array__")) return import_numpy(numpy("asarray")(object));
   return import_numbers(object, dtype);
@@ -69,7 +70,8 @@ Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<
   const Tensor source = import_any(object, dtype);
   const nb::gil_scoped_release released;
   const Tensor converted = cast(source, dtype.value_or(source.dtype()));
-  const Tensor placed = to_device(converted, device.value_or(backend::current_device()));
+  const Device here = source.device().is_cpu() ? backend::current_device() : source.device();
+  const Tensor placed = to_device(converted, device.value_or(here));
   return placed.storage() == source.storage() ? clone(placed) : placed;
 }
 

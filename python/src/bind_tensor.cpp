@@ -74,9 +74,6 @@ nb::object array_method(const Tensor& self, nb::handle dtype, nb::handle copy) {
 
 nb::object dlpack_method(const Tensor& self, nb::handle stream, nb::handle max_version,
                          nb::handle dl_device, nb::handle copy) {
-  if (self.device().is_cpu() && !stream.is_none()) {
-    throw ExecutionError("__dlpack__: a CPU tensor has no stream; pass stream=None");
-  }
   if (!dl_device.is_none()) {
     const auto wanted = nb::cast<std::pair<int, int>>(dl_device);
     if (wanted != dlpack_device(self)) {
@@ -86,7 +83,9 @@ nb::object dlpack_method(const Tensor& self, nb::handle stream, nb::handle max_v
   }
   const bool is_versioned = !max_version.is_none() && nb::cast<int>(max_version[nb::int_(0)]) >= 1;
   const bool must_copy = !copy.is_none() && nb::cast<bool>(copy);
-  return export_dlpack(must_copy ? clone(self) : self, is_versioned);
+  const Tensor exported = must_copy ? clone(self) : self;
+  order_for_consumer("__dlpack__", exported, stream);
+  return export_dlpack(exported, is_versioned);
 }
 
 std::string representation(const Tensor& self) {
@@ -213,7 +212,9 @@ void bind_tensor(nb::module_& m) {
       .def("__array__", &array_method, "dtype"_a = nb::none(), "copy"_a = nb::none())
       .def("__dlpack__", &dlpack_method, nb::kw_only(), "stream"_a = nb::none(),
            "max_version"_a = nb::none(), "dl_device"_a = nb::none(), "copy"_a = nb::none())
-      .def("__dlpack_device__", &dlpack_device);
+      .def("__dlpack_device__", &dlpack_device)
+      .def_prop_ro("__cuda_array_interface__", &export_cuda_array,
+                   "The tensor's GPU memory for other libraries, without a copy (version 3).");
 }
 
 }  // namespace cuop::python

@@ -12,6 +12,7 @@ void bind_tensor(nb::module_& m);
 void bind_create(nb::module_& m);
 void bind_view(nb::module_& m);
 void bind_device(nb::module_& m);
+void bind_stream(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_blas(nb::module_& m);
 void bind_comm(nb::module_& m);

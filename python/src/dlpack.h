@@ -12,6 +12,8 @@ struct DLDevice {
 };
 inline constexpr int32_t kDLCPU = 1;
 inline constexpr int32_t kDLCUDA = 2;
+inline constexpr int32_t kDLCUDAHost = 3;
+inline constexpr int32_t kDLCUDAManaged = 13;
 
 struct DLDataType {
   uint8_t code;

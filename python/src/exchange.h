@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bindings.h"
+#include "cuop/core/stream.h"
 
 namespace cuop::python {
 
@@ -11,6 +12,21 @@ Tensor import_dlpack(nb::handle object);
 nb::object export_dlpack(const Tensor& tensor, bool is_versioned);
 /// (device type, device index) as DLPack counts them.
 std::pair<int, int> dlpack_device(const Tensor& tensor);
+
+/// A stream as DLPack and __cuda_array_interface__ number it (1 is the default stream), and back.
+int64_t stream_number(Stream stream);
+Stream stream_of_number(Device device, int64_t number);
+/// Lets the consumer's stream wait for the tensor's; None is the default stream, -1 asks for
+/// nothing. ExecutionError for a number that means nothing.
+void order_for_consumer(const char* who, const Tensor& tensor, nb::handle stream);
+/// The owner of another library's memory, given back only behind the work that this thread's stream
+/// then holds: `producer` is the stream on which that library reuses it.
+std::shared_ptr<void> released_in_order(Stream producer, std::shared_ptr<void> owner);
+
+/// The dictionary of __cuda_array_interface__; AttributeError for what it cannot express.
+nb::object export_cuda_array(const Tensor& tensor);
+/// A view of an object that has __cuda_array_interface__.
+Tensor import_cuda_array(nb::handle object);
 
 /// A view of an object with the buffer protocol (NumPy array, memoryview, array.array, bytes);
 /// nullopt when it has none or its format is not native numbers.

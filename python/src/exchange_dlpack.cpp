@@ -1,3 +1,4 @@
+#include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/create/create.h"
 #include "dlpack.h"
@@ -78,15 +79,42 @@ std::shared_ptr<void> owner_of(Managed* managed) {
   });
 }
 
-Tensor wrap(const DLTensor& dl, std::shared_ptr<void> owner, bool is_read_only) {
-  if (dl.device.device_type != kDLCPU) {
-    throw DeviceError(cat("from_dlpack: DLPack device type ", dl.device.device_type,
-                          " is not available; this build takes CPU memory (type ", kDLCPU, ")"));
+/// Page-locked host memory is host memory to us.
+Device device_of(DLDevice given) {
+  if (given.device_type == kDLCPU || given.device_type == kDLCUDAHost) return kCpu;
+  if (given.device_type == kDLCUDA || given.device_type == kDLCUDAManaged) {
+    return {DeviceType::kCuda, given.device_id};
   }
+  throw DeviceError(cat("from_dlpack: DLPack device type ", given.device_type,
+                        " is not available; taken are CPU memory (type ", kDLCPU,
+                        ") and CUDA memory (type ", kDLCUDA, ")"));
+}
+
+Tensor wrap(const DLTensor& dl, std::shared_ptr<void> owner, bool is_read_only) {
+  const Device device = device_of(dl.device);
+  backend::runtime(device);  // an absent device is said here, with the reason
   Layout layout = contiguous_layout(Shape(std::span(dl.shape, static_cast<size_t>(dl.ndim))));
   for (int i = 0; dl.strides != nullptr && i < dl.ndim; ++i) layout.strides[i] = dl.strides[i];
+  // DLPack does not name the stream on which the producer reuses the memory; by default it is the
+  // default stream.
   return from_memory(static_cast<std::byte*>(dl.data) + dl.byte_offset, layout, from_dl(dl.dtype),
-                     kCpu, std::move(owner), is_read_only);
+                     device, released_in_order({device}, std::move(owner)), is_read_only);
+}
+
+/// The capsule of a producer, whose work the current stream waits for.
+nb::object capsule_of(nb::handle producer) {
+  nb::dict arguments;
+  if (nb::hasattr(producer, "__dlpack_device__")) {
+    const auto [type, index] = nb::cast<std::pair<int, int>>(producer.attr("__dlpack_device__")());
+    const Device device = device_of({type, index});
+    if (!device.is_cpu()) arguments["stream"] = stream_number(current_stream(device));
+  }
+  try {
+    return producer.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0), **arguments);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+    return producer.attr("__dlpack__")(**arguments);  // a producer from before DLPack 1.0
+  }
 }
 
 }  // namespace
@@ -122,14 +150,11 @@ Tensor import_dlpack(nb::handle object) {
   if (PyCapsule_CheckExact(object.ptr()) != 0) {
     capsule = nb::borrow(object);
   } else if (nb::hasattr(object, "__dlpack__")) {
-    try {
-      capsule = object.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_TypeError)) throw;
-      capsule = object.attr("__dlpack__")();  // a producer from before DLPack 1.0
-    }
+    capsule = capsule_of(object);
+  } else if (nb::hasattr(object, "__cuda_array_interface__")) {
+    return import_cuda_array(object);
   } else {
-    throw DTypeError("from_dlpack: the object has no __dlpack__ method");
+    throw DTypeError("from_dlpack: the object has neither __dlpack__ nor __cuda_array_interface__");
   }
   if (PyCapsule_IsValid(capsule.ptr(), kVersionedName) != 0) {
     auto* managed =

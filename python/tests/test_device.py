@@ -1,6 +1,9 @@
 """Devices, memory, and the choices of the BLAS interface as arguments."""
 
 import gc
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -74,3 +77,102 @@ def test_blas_choices_have_the_enum_members():
     assert cuop.Side.LEFT != cuop.Side.RIGHT
     assert {m.name for m in cuop.Trans} == {"NONE", "TRANS", "CONJ_TRANS"}
     assert {m.name for m in cuop.Diag} == {"UNIT", "NON_UNIT"}
+
+
+def _python(code, **variables):
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_opens_no_cuda_library():
+    seen = _python("import cuop, genesis; print(open('/proc/self/maps').read())")
+    assert "_core" in seen
+    assert "libcuda" not in seen
+    assert "libcublas" not in seen
+
+
+def test_cuop_device_cpu_keeps_a_process_off_the_gpus():
+    code = """
+import cuop
+assert cuop.device_count("cuda") == 0
+assert cuop.current_device() == "cpu"
+try:
+    cuop.zeros((2,), device="cuda")
+except cuop.DeviceError as error:
+    print(error)
+assert "libcuda" not in open("/proc/self/maps").read()
+"""
+    assert "cuda:0 is not available: CUOP_DEVICE=cpu keeps" in _python(code, CUOP_DEVICE="cpu")
+
+
+def test_work_of_the_cpu_is_done_at_once():
+    with cuop.Stream("cpu") as stream:
+        assert cuop.current_stream("cpu") == stream
+        start, end = cuop.Event("cpu", timed=True), cuop.Event("cpu", timed=True)
+        with pytest.raises(cuop.ExecutionError, match="nothing was recorded"):
+            end.elapsed_ms(start)
+        start.record()
+        end.record()
+        assert end.is_done()
+        assert end.elapsed_ms(start) >= 0
+    assert stream.is_idle()
+    stream.wait(end)
+    with pytest.raises(cuop.DTypeError, match="Stream or an Event"):
+        stream.wait(3)
+    with pytest.raises(cuop.ExecutionError, match="timed=True"):
+        cuop.Event("cpu").elapsed_ms(start)
+    with pytest.raises(cuop.NotImplementedError, match="none on cpu"):
+        cuop.Graph("cpu")
+
+
+def test_a_cpu_tensor_has_no_stream_and_no_cuda_interface():
+    tensor = cuop.ones((2,))
+    assert not hasattr(tensor, "__cuda_array_interface__")
+    with pytest.raises(cuop.ExecutionError, match="pass stream=None"):
+        tensor.__dlpack__(stream=1)
+
+
+@without_cuda
+def test_memory_of_a_gpu_that_is_not_there_is_refused():
+    class Foreign:
+        __cuda_array_interface__ = {
+            "shape": (2,),
+            "typestr": "<f4",
+            "data": (4096, False),
+            "version": 3,
+        }
+
+    with pytest.raises(cuop.DeviceError, match="is not available"):
+        cuop.from_dlpack(Foreign())
+    with pytest.raises(cuop.DeviceError, match="is not available"):
+        cuop.external_stream(1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"typestr": "<V2"}, "has no cuop dtype"),
+        ({"strides": (3,)}, "no multiple"),
+        ({"mask": object()}, "masked arrays"),
+    ],
+)
+def test_a_cuda_interface_that_means_nothing_is_refused(change, message):
+    class Foreign:
+        pass
+
+    foreign = Foreign()
+    foreign.__cuda_array_interface__ = {
+        "shape": (2,),
+        "typestr": "<f4",
+        "data": (4096, False),
+        "version": 3,
+    } | change
+    with pytest.raises(cuop.DTypeError, match=message):
+        cuop.from_dlpack(foreign)
