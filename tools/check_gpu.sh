@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The gate for machines with a GPU: configures, builds, runs the C++ and Python tests that need one,
+# and the kernel tests under compute-sanitizer. Logs and results go to $OUT, or to build/gpu-results.
+#   CUOP_GTEST_SOURCE  GoogleTest's sources, where the machine has no GoogleTest
+#   CUOP_GPU_BUILD     an existing build folder to use instead of building
+#   CUOP_GPU_STAGES    which to run, of: build ctest pytest memcheck racecheck (default: all)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+results=${OUT:-build/gpu-results}
+build=${CUOP_GPU_BUILD:-build/gpu}
+stages=${CUOP_GPU_STAGES:-build ctest pytest memcheck racecheck}
+python=${PYTHON:-python3}
+mkdir -p "$results"
+failed=()
+
+# stage NAME SECONDS COMMAND...: runs it if it was asked for, keeps its log, prints one line.
+stage() {
+  local name=$1 limit=$2 begin=$SECONDS
+  shift 2
+  [[ " $stages " == *" $name "* ]] || return 0
+  if timeout --kill-after=10 "$limit" bash -c '"$@"' "$name" "$@" >"$results/$name.log" 2>&1; then
+    echo "ok      $name ($((SECONDS - begin)) s)"
+  else
+    echo "FAILED  $name ($((SECONDS - begin)) s), the end of $results/$name.log:"
+    tail -n 40 "$results/$name.log"
+    failed+=("$name")
+    return 1
+  fi
+}
+
+configure_and_build() {
+  local options=(-DCMAKE_BUILD_TYPE=Release -DCUOP_PYTHON=ON -DPython_EXECUTABLE="$(command -v "$python")")
+  [ -z "${CUOP_GTEST_SOURCE:-}" ] || options+=(-DCUOP_GTEST_SOURCE="$(realpath "$CUOP_GTEST_SOURCE")")
+  [ ! -x /usr/bin/g++ ] || options+=(-DCMAKE_CXX_COMPILER=/usr/bin/g++)
+  cmake -G Ninja -B "$build" "${options[@]}" && cmake --build "$build" --target cuop_gpu_tests _core
+}
+
+# The folders of NVIDIA's Python packages, which hold the libraries where no toolkit is installed.
+package_libraries() {
+  "$python" - <<'END'
+import glob, site
+print(":".join(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"), reverse=True)))
+END
+}
+
+sanitize() {
+  compute-sanitizer --tool "$1" --error-exitcode 1 --log-file "$results/$1-%p.txt" \
+    "$build/tests/cuop_gpu_tests" --gtest_filter="${2:-*}"
+}
+
+export results build python
+export -f configure_and_build sanitize
+if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
+  echo "check_gpu: this machine has no usable NVIDIA GPU" >&2
+  exit 1
+fi
+export CUOP_LIBRARY_PATH=${CUOP_LIBRARY_PATH:-$(package_libraries)}
+[ -n "${CUOP_GPU_BUILD:-}" ] || stage build 1500 configure_and_build || exit 1
+export PYTHONPATH=$(realpath "$build")/python
+stage ctest 600 "$build/tests/cuop_gpu_tests" --gtest_output="xml:$results/cuop_gpu_tests.xml"
+stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
+  --junitxml="$results/pytest.xml"
+stage memcheck 600 sanitize memcheck "${CUOP_SANITIZE_FILTER:-*}"
+stage racecheck 600 sanitize racecheck "${CUOP_SANITIZE_FILTER:-*}"
+for log in ctest pytest; do
+  [ ! -f "$results/$log.log" ] || tail -n 3 "$results/$log.log"
+done
+[ ${#failed[@]} -eq 0 ] || printf 'FAILED: %s\n' "${failed[@]}"
+[ ${#failed[@]} -eq 0 ]
