@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cuop/core/byte_size.h"
 #include "cuop/core/dtype.h"
 #include "cuop/dist/cost/machine.h"
 #include "cuop/dist/moves.h"
@@ -97,8 +98,6 @@ int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding)
 /// MemoryError when none fits `machine.memory`.
 Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view strategy = {});
 
-/// 1536 -> "1.5 KiB".
-std::string format_bytes(int64_t bytes);
 /// 0.0015 -> "1.5 ms".
 std::string format_seconds(double seconds);
 

@@ -39,11 +39,6 @@ void write_placements(std::ostream& out, const char* key,
 
 }  // namespace
 
-std::string format_bytes(int64_t bytes) {
-  return scaled(static_cast<double>(bytes), 1024.0,
-                std::array<const char*, 5>{"B", "KiB", "MiB", "GiB", "TiB"});
-}
-
 std::string format_seconds(double seconds) {
   if (seconds <= 0) return "0 s";
   return scaled(seconds * 1e9, 1000.0, std::array<const char*, 4>{"ns", "us", "ms", "s"});

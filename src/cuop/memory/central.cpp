@@ -1,0 +1,83 @@
+#include "cuop/memory/central.h"
+
+#include <algorithm>
+
+namespace cuop::memory {
+
+namespace {
+
+/// Blocks above the classes are multiples of this: a sixteenth of the smallest at most is wasted.
+constexpr int64_t kLargeUnit = int64_t{64} << 10;
+
+}  // namespace
+
+Central::Central(const SizeClasses& classes, bool can_map, int64_t granule)
+    : classes_(classes),
+      small_({can_map, Slabs::kPage, granule}),
+      large_({can_map, kLargeUnit, granule}),
+      slabs_(classes) {}
+
+Request Central::request(int64_t bytes, void* stream) const {
+  Request result;
+  result.bytes = bytes;
+  result.stream = stream;
+  result.size_class = bytes <= SizeClasses::kLargest ? classes_.index(bytes) : -1;
+  return result;
+}
+
+int64_t Central::arena_bytes(const Request& request) const {
+  if (is_large(request)) return round_up(request.bytes, kLargeUnit);
+  return is_cut_from_slab(request) ? slabs_.slab_bytes(request.size_class)
+                                   : classes_.bytes(request.size_class);
+}
+
+void* Central::take(const Request& request) {
+  void* data = nullptr;
+  if (is_cut_from_slab(request) && take_more(request, &data, 1) == 1) return data;
+  Block* block = arena(request).take(arena_bytes(request), request.stream);
+  if (block == nullptr) return nullptr;
+  if (is_cut_from_slab(request)) {
+    slabs_.add(block, request.size_class);
+    take_more(request, &data, 1);
+    return data;
+  }
+  block->requested = request.bytes;
+  block->since_ns = request.since_ns;
+  block->site = request.site;
+  return block->address;
+}
+
+int Central::take_more(const Request& request, void** out, int count) {
+  if (!is_cut_from_slab(request)) return 0;
+  return slabs_.take(request.size_class, request.stream, out, count);
+}
+
+bool Central::give(void* data, void* stream) {
+  if (slabs_.owns(data)) {
+    Block* emptied = slabs_.give(data, stream);
+    if (emptied != nullptr) small_.give(emptied, emptied->stream);
+    return true;
+  }
+  for (Arena* owner : {&large_, &small_}) {
+    Block* block = owner->find(data);
+    if (block == nullptr) continue;
+    owner->give(block, stream);
+    return true;
+  }
+  return false;
+}
+
+void Central::give_home(void* data) {
+  Block* emptied = slabs_.give_home(data);
+  if (emptied != nullptr) small_.give(emptied, emptied->stream);
+}
+
+void Central::collect_slabs() {
+  for (Block* block : slabs_.take_empty()) small_.give(block, block->stream);
+}
+
+int64_t Central::largest_idle() const {
+  return std::max({small_.largest_free(), large_.largest_free(), slabs_.largest_idle()});
+}
+
+}  // namespace cuop::memory

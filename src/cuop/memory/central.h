@@ -1,0 +1,65 @@
+// What stands behind a pool's lock: slabs of small blocks over one arena, larger blocks in another.
+// Only bookkeeping, like its parts.
+#pragma once
+
+#include <cstdint>
+
+#include "cuop/memory/arena.h"
+#include "cuop/memory/slabs.h"
+
+namespace cuop::memory {
+
+/// An allocation as the pool sees it.
+struct Request {
+  int64_t bytes = 0;
+  void* stream = nullptr;
+  int size_class = -1;  ///< -1: larger than every class
+  int64_t since_ns = 0;
+  uint32_t site = 0;
+};
+
+class Central {
+ public:
+  Central(const SizeClasses& classes, bool can_map, int64_t granule);
+
+  Request request(int64_t bytes, void* stream) const;
+  /// Memory from what is idle on the request's stream, or null.
+  void* take(const Request& request);
+  /// More blocks of a class that slabs serve, from those that are idle; answers how many.
+  int take_more(const Request& request, void** out, int count);
+  /// Makes live memory idle on the stream; false when no live block starts there.
+  bool give(void* data, void* stream);
+  /// A stray (Slabs::take_strays) becomes idle on the stream of its slab.
+  void give_home(void* data);
+  /// Gives slabs that are wholly idle to their arena.
+  void collect_slabs();
+
+  /// Where the request's memory would come from, and in what amount, when nothing idle fits.
+  Arena& arena(const Request& request) { return is_large(request) ? large_ : small_; }
+  int64_t arena_bytes(const Request& request) const;
+  Slabs& slabs() { return slabs_; }
+  const Slabs& slabs() const { return slabs_; }
+  Arena& small() { return small_; }
+  Arena& large() { return large_; }
+  const Arena& small() const { return small_; }
+  const Arena& large() const { return large_; }
+
+  /// Idle bytes of the arenas, which can be returned to the system.
+  int64_t free_bytes() const { return small_.free_bytes() + large_.free_bytes(); }
+  /// All idle bytes: of arenas and of slabs.
+  int64_t idle_bytes() const { return free_bytes() + slabs_.idle_bytes(); }
+  int64_t largest_idle() const;
+
+ private:
+  static bool is_large(const Request& request) { return request.size_class < 0; }
+  bool is_cut_from_slab(const Request& request) const {
+    return !is_large(request) && classes_.bytes(request.size_class) <= Slabs::kLargestCut;
+  }
+
+  SizeClasses classes_;
+  Arena small_;
+  Arena large_;
+  Slabs slabs_;
+};
+
+}  // namespace cuop::memory

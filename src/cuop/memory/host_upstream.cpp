@@ -1,0 +1,70 @@
+#include "cuop/memory/host_upstream.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace cuop::memory {
+
+namespace {
+
+/// Bytes of /proc/meminfo's MemAvailable, which counts caches that the kernel would drop.
+int64_t available_bytes() {
+  std::ifstream in("/proc/meminfo");
+  std::string key, unit;
+  int64_t kib = 0;
+  while (in >> key >> kib && std::getline(in, unit)) {
+    if (key == "MemAvailable:") return kib * 1024;
+  }
+  return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) *
+         static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+DeviceMemory host_memory() {
+  static const int64_t total =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  return {available_bytes(), total};
+}
+
+void* MappedHostUpstream::acquire(int64_t bytes) {
+  // mmap aligns to pages; the parts outside the aligned range go back at once.
+  const size_t size = static_cast<size_t>(bytes), unit = static_cast<size_t>(granule());
+  void* const mapped =
+      mmap(nullptr, size + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  const auto start = reinterpret_cast<uintptr_t>(mapped);
+  const uintptr_t aligned = (start + unit - 1) / unit * unit;
+  if (aligned > start) munmap(mapped, aligned - start);
+  munmap(reinterpret_cast<void*>(aligned + size), start + unit - aligned);
+  return reinterpret_cast<void*>(aligned);
+}
+
+void MappedHostUpstream::release(void* range, int64_t bytes) noexcept {
+  munmap(range, static_cast<size_t>(bytes));
+}
+
+bool MappedHostUpstream::map(void* address, int64_t bytes) {
+  // Linux would promise more than it has and kill the process later; refuse what cannot fit.
+  if (bytes > host_memory().total) return false;
+  if (mprotect(address, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE) != 0) return false;
+  madvise(address, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return true;
+}
+
+void MappedHostUpstream::unmap(void* address, int64_t bytes) noexcept {
+  madvise(address, static_cast<size_t>(bytes), MADV_DONTNEED);
+  mprotect(address, static_cast<size_t>(bytes), PROT_NONE);
+}
+
+void* PlainHostUpstream::acquire(int64_t bytes) {
+  if (bytes > host_memory().total) return nullptr;
+  return std::aligned_alloc(static_cast<size_t>(granule()), static_cast<size_t>(bytes));
+}
+
+void PlainHostUpstream::release(void* range, int64_t) noexcept { std::free(range); }
+
+}  // namespace cuop::memory

@@ -1,0 +1,39 @@
+// Host memory as an upstream: mapped granule by granule, or in plain blocks.
+#pragma once
+
+#include "cuop/memory/upstream.h"
+
+namespace cuop::memory {
+
+/// The machine's memory: free is what the system could give without swapping.
+DeviceMemory host_memory();
+
+/// Address ranges of mmap in which granules are opened and closed.
+class MappedHostUpstream final : public Upstream {
+ public:
+  Device device() const override { return kCpu; }
+  std::string name() const override { return "host, mapped"; }
+  bool can_map() const override { return true; }
+  int64_t granule() const override { return int64_t{2} << 20; }  // a huge page
+  void* acquire(int64_t bytes) override;
+  void release(void* range, int64_t bytes) noexcept override;
+  bool map(void* address, int64_t bytes) override;
+  void unmap(void* address, int64_t bytes) noexcept override;
+  DeviceMemory memory() const override { return host_memory(); }
+};
+
+/// Blocks of the C library, the host's likeness of cudaMalloc.
+class PlainHostUpstream final : public Upstream {
+ public:
+  Device device() const override { return kCpu; }
+  std::string name() const override { return "host, plain"; }
+  bool can_map() const override { return false; }
+  int64_t granule() const override { return int64_t{2} << 20; }
+  void* acquire(int64_t bytes) override;
+  void release(void* range, int64_t bytes) noexcept override;
+  bool map(void*, int64_t) override { return false; }
+  void unmap(void*, int64_t) noexcept override {}
+  DeviceMemory memory() const override { return host_memory(); }
+};
+
+}  // namespace cuop::memory
