@@ -44,7 +44,8 @@ void bind_stencil(nb::module_& m) {
       "out"_a = nb::none(), Released(),
       "Applies `kernel` (odd sizes, the 5-point Laplacian by default) to the 2-D grid `iterations` "
       "times: out[i,j] = sum kernel[a,b] grid[i+a-r, j+b-s]. Outside lie zeros ('zero') or the "
-      "opposite side ('periodic'). float16, bfloat16, float32, float64. Raises ShapeError.");
+      "opposite side ('periodic'). Floating and complex dtypes; the kernel is converted to the "
+      "grid's. Raises ShapeError and DTypeError.");
   m.def(
       "stencil2d_rows",
       [](Arg<Tensor> padded, OptionalKernel kernel, const std::string& boundary,

@@ -15,6 +15,14 @@ settings.register_profile("stencil", max_examples=100, deadline=None)
 settings.load_profile("stencil")
 
 BOUNDARIES = st.sampled_from(["zero", "periodic"])
+TOLERANCE = {"float32": 1e-5, "float64": 1e-13, "complex64": 2e-5, "complex128": 2e-13}
+
+
+def random_array(rng, shape, dtype):
+    values = rng.standard_normal(shape)
+    if dtype.startswith("complex"):
+        values = values + 1j * rng.standard_normal(shape)
+    return values.astype(dtype)
 
 
 def shifted(grid, down, right, boundary):
@@ -22,14 +30,15 @@ def shifted(grid, down, right, boundary):
     if boundary == "periodic":
         return np.roll(grid, (-down, -right), (0, 1))
     height, width = grid.shape
-    wide = np.zeros((height + 2 * abs(down), width + 2 * abs(right)))
+    wide = np.zeros((height + 2 * abs(down), width + 2 * abs(right)), grid.dtype)
     wide[abs(down) : abs(down) + height, abs(right) : abs(right) + width] = grid
     top, left = abs(down) + down, abs(right) + right
     return wide[top : top + height, left : left + width]
 
 
 def plain(grid, kernel, boundary):
-    kernel, grid = kernel.astype(np.float64), grid.astype(np.float64)
+    dtype = np.complex128 if np.iscomplexobj(grid) else np.float64
+    kernel, grid = kernel.astype(dtype), grid.astype(dtype)
     r, s = kernel.shape[0] // 2, kernel.shape[1] // 2
     return sum(
         kernel[a, b] * shifted(grid, a - r, b - s, boundary)
@@ -39,16 +48,16 @@ def plain(grid, kernel, boundary):
 
 
 @given(st.integers(1, 40), st.integers(1, 70), st.sampled_from([1, 3, 5, 7]),
-       st.sampled_from([1, 3, 5, 9]), BOUNDARIES, st.sampled_from(["float32", "float64"]),
+       st.sampled_from([1, 3, 5, 9]), BOUNDARIES, st.sampled_from(list(TOLERANCE)),
        st.integers(0, 2**32))  # fmt: skip
 def test_one_application(height, width, rows, columns, boundary, dtype, seed):
     rng = np.random.default_rng(seed)
-    grid = rng.standard_normal((height, width)).astype(dtype)
-    kernel = rng.standard_normal((rows, columns)).astype(dtype)
+    grid = random_array(rng, (height, width), dtype)
+    kernel = random_array(rng, (rows, columns), dtype)
     kernel[rng.random(kernel.shape) < 0.3] = 0
     result = np.asarray(cuop.stencil2d(grid, kernel, boundary))
     assert result.dtype == dtype
-    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    tolerance = TOLERANCE[dtype]
     assert np.allclose(result, plain(grid, kernel, boundary), rtol=0, atol=tolerance * kernel.size)
     transposed = np.asarray(cuop.stencil2d(cuop.asarray(grid).T, kernel.T, boundary))
     assert np.allclose(transposed.T, result, rtol=0, atol=tolerance * kernel.size)
@@ -65,6 +74,15 @@ def test_iterations(height, width, iterations, boundary, seed):
         wanted = plain(wanted, kernel, boundary)
     assert np.allclose(np.asarray(cuop.stencil2d(grid, kernel, boundary, iterations)), wanted,
                        rtol=0, atol=1e-13)  # fmt: skip
+
+
+def test_a_real_kernel_works_on_both_parts():
+    rng = np.random.default_rng(9)
+    grid, kernel = random_array(rng, (17, 23), "complex128"), rng.standard_normal((3, 3))
+    got = np.asarray(cuop.stencil2d(grid, kernel, "periodic", 3))
+    for part in ("real", "imag"):
+        wanted = np.asarray(cuop.stencil2d(getattr(grid, part), kernel, "periodic", 3))
+        assert np.array_equal(getattr(got, part), wanted)
 
 
 def test_agrees_with_scipy():
@@ -196,6 +214,10 @@ G = np.ones((4, 4), np.float32)
          "the kernel's sizes must be odd, its shape is (2, 3)"),
         (lambda: cuop.stencil2d(G, np.ones(3)), cuop.ShapeError, "the kernel must have 2"),
         (lambda: cuop.stencil2d(G.astype(int)), cuop.DTypeError, "int64 is not supported"),
+        (lambda: cuop.stencil2d(G, 1j * np.ones((1, 1))), cuop.DTypeError,
+         "stencil2d: the kernel is complex128, the grid is float32"),
+        (lambda: cuop.stencil2d_rows(G, 1j * np.ones((1, 1))), cuop.DTypeError,
+         "a complex kernel needs a complex grid"),
         (lambda: cuop.stencil2d(G, boundary="none"), cuop.ExecutionError,
          "boundary 'none' is unknown; it is zero or periodic"),
         (lambda: cuop.stencil2d(G, iterations=-1), cuop.ExecutionError, "iterations is -1"),

@@ -10,6 +10,7 @@
 #include "cuop/core/error.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/random/random.h"
@@ -20,7 +21,11 @@ namespace {
 
 Tensor numbers(const Shape& shape, DType dtype, uint64_t seed) {
   Generator generator(seed);
-  return normal(shape, 0, 1, {.dtype = dtype, .generator = &generator});
+  const RandomOptions options{.dtype = real_dtype(dtype), .generator = &generator};
+  const Tensor parts = normal(shape, 0, 1, options);
+  if (!is_complex(dtype)) return parts;
+  return add(cast(parts, dtype),
+             multiply(normal(shape, 0, 1, options), std::complex<double>(0, 1)));
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -61,7 +66,9 @@ TEST_P(StencilSplit, ManySweepsInAPassAreSweepsOneByOne) {
   }
 }
 
-TEST_P(StencilSplit, JacobiSweepsOverBlocksAreTheWholeSweeps) {
+class JacobiSplit : public StencilSplit {};
+
+TEST_P(JacobiSplit, SweepsOverBlocksAreTheWholeSweeps) {
   const auto [boundary, dtype] = GetParam();
   const Tensor u = numbers({61, 34}, dtype, 5), rhs = numbers({61, 34}, dtype, 6);
   Tensor current = u;
@@ -88,7 +95,22 @@ TEST_P(StencilSplit, JacobiSweepsOverBlocksAreTheWholeSweeps) {
 
 INSTANTIATE_TEST_SUITE_P(BoundariesAndTypes, StencilSplit,
                          testing::Combine(testing::Values(Boundary::kZero, Boundary::kPeriodic),
+                                          testing::Values(DType::kFloat32, DType::kFloat64,
+                                                          DType::kComplex64, DType::kComplex128)));
+INSTANTIATE_TEST_SUITE_P(BoundariesAndTypes, JacobiSplit,
+                         testing::Combine(testing::Values(Boundary::kZero, Boundary::kPeriodic),
                                           testing::Values(DType::kFloat32, DType::kFloat64)));
+
+TEST(Stencil, AComplexKernelTurnsAComplexGrid) {
+  const std::complex<double> i(0, 1);
+  const Tensor grid = from_values<std::complex<double>>({1, 2}, {1.0 + i, 2.0 - i});
+  const Tensor turn = from_values<std::complex<double>>({1, 1}, {i});
+  const Tensor turned = stencil2d(grid, turn, Boundary::kZero, 3);
+  EXPECT_EQ(turned.data<std::complex<double>>()[0], 1.0 - i);
+  EXPECT_EQ(turned.data<std::complex<double>>()[1], -1.0 - 2.0 * i);
+  EXPECT_THROW(stencil2d(ones({1, 2}), turn), DTypeError);
+  EXPECT_THROW(stencil2d(ones({1, 2}, DType::kInt8), turn), DTypeError);
+}
 
 TEST(Stencil, ThreadsDoNotChangeBits) {
   const Tensor grid = numbers({512, 40}, DType::kFloat32, 7);
@@ -103,8 +125,9 @@ TEST(Stencil, ThreadsDoNotChangeBits) {
 template <class T>
 std::vector<double> run_loops(isa::Level level) {
   const int64_t count = 77;
-  const auto& loops = isa::choose(level, []<class L>(L) -> const kernels::StencilLoops<T>& {
-    return kernels::stencil_loops<L, T>();
+  const auto add = isa::choose(level, []<class L>(L) { return kernels::weighted_sum<L, T>(); });
+  const auto& loops = isa::choose(level, []<class L>(L) -> const kernels::JacobiLoops<T>& {
+    return kernels::jacobi_loops<L, T>();
   });
   std::vector<std::vector<T>> rows(12, std::vector<T>(count + 2));
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -116,7 +139,7 @@ std::vector<double> run_loops(isa::Level level) {
   for (const auto& row : rows) inputs.push_back(row.data() + 1);
   std::vector<T> out(count);
   std::vector<double> all;
-  loops.weighted_sum(inputs.data(), rows[3].data(), 12, count, out.data());
+  add(inputs.data(), rows[3].data(), 12, count, out.data());
   all.insert(all.end(), out.begin(), out.end());
   all.push_back(
       loops.jacobi(inputs[0], inputs[1], inputs[2], inputs[3], T(0.3), count, out.data()));

@@ -4,12 +4,12 @@
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/arithmetic.h"
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/blas/level1_kernels.h"
 #include "cuop/ops/convert.h"
 #include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/strided.h"
-#include "cuop/ops/wrapping.h"
 
 namespace cuop::kernels {
 

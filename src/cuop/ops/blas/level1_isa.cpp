@@ -1,4 +1,5 @@
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/ops/arithmetic.h"
 #include "cuop/ops/blas/level1_kernels.h"
 
 namespace cuop::kernels {
@@ -9,19 +10,6 @@ namespace {
 template <class T>
 using Wide = std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>;
 
-// Complex numbers are spelled out: the library's product checks for infinities one by one.
-template <class R>
-std::complex<R> times(std::complex<R> a, std::complex<R> b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-template <class T>
-T times(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(Wide<T>(a) * Wide<T>(b));
-  } else {
-    return a * b;
-  }
-}
 template <class T>
 T plus(T a, T b) {
   return static_cast<T>(a + b);

@@ -6,11 +6,11 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/arithmetic.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/conv/direct_kernels.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/dtype_lists.h"
-#include "cuop/ops/wrapping.h"
 
 namespace cuop::kernels {
 

@@ -27,7 +27,7 @@ struct DirectCall {
 template <class T>
 using DirectKernel = void (*)(const DirectCall<T>&);
 
-/// Integers are unsigned here (ops/wrapping.h).
+/// Integers are unsigned here (ops/arithmetic.h).
 using DirectKernels =
     std::tuple<DirectKernel<uint8_t>, DirectKernel<uint16_t>, DirectKernel<uint32_t>,
                DirectKernel<uint64_t>, DirectKernel<float>, DirectKernel<double>>;

@@ -124,4 +124,14 @@ Tensor select(const Tensor& tensor, int64_t axis, int64_t index) {
   return tensor.with_layout(select(tensor.layout(), chosen, index < 0 ? index + size : index));
 }
 
+Tensor as_real(const Tensor& x) {
+  if (!is_complex(x.dtype())) return x;
+  Layout layout = x.layout();
+  for (int64_t& stride : layout.strides) stride *= 2;
+  layout.offset *= 2;
+  layout.shape.push_back(2);
+  layout.strides.push_back(1);
+  return {x.storage(), layout, real_dtype(x.dtype())};
+}
+
 }  // namespace cuop

@@ -30,5 +30,7 @@ Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
              std::optional<int64_t> stop, int64_t step = 1);
 /// Drops `axis` at position `index` (negative counts from the back); IndexError when out of range.
 Tensor select(const Tensor& tensor, int64_t axis, int64_t index);
+/// x as real numbers: a complex tensor with an axis of size 2 more, any other as it is.
+Tensor as_real(const Tensor& x);
 
 }  // namespace cuop

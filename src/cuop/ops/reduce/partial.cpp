@@ -4,6 +4,7 @@
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 

@@ -223,14 +223,4 @@ void fill_empty(const char* who, const Reduction& reduction, const Tensor& resul
   }
 }
 
-Tensor as_real(const Tensor& x) {
-  if (!is_complex(x.dtype())) return x;
-  Layout layout = x.layout();
-  for (int64_t& stride : layout.strides) stride *= 2;
-  layout.offset *= 2;
-  layout.shape.push_back(2);
-  layout.strides.push_back(1);
-  return {x.storage(), layout, real_dtype(x.dtype())};
-}
-
 }  // namespace cuop

@@ -29,7 +29,4 @@ Tensor finish_states(const Reduction& reduction, const FoldInput& input, const T
 /// Fills `result` with the value over no element; ShapeError when there is none.
 void fill_empty(const char* who, const Reduction& reduction, const Tensor& result);
 
-/// x as real numbers: a complex tensor with an axis of size 2 more, any other as it is.
-Tensor as_real(const Tensor& x);
-
 }  // namespace cuop

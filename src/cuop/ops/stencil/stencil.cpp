@@ -7,6 +7,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
@@ -30,15 +31,19 @@ void check_grid(const char* who, const char* what, const Tensor& t) {
 /// The weights as the grid's dtype rounds them; those that are zero are left out.
 TapList make_taps(const char* who, const Tensor& kernel, DType dtype) {
   check_grid(who, "kernel", kernel);
+  if (is_complex(kernel.dtype()) && !is_complex(dtype)) {
+    throw DTypeError(cat(who, ": the kernel is ", kernel.dtype(), ", the grid is ", dtype,
+                         "; a complex kernel needs a complex grid"));
+  }
   if (kernel.shape(0) % 2 == 0 || kernel.shape(1) % 2 == 0) {
     throw ShapeError(cat(who, ": the kernel's sizes must be odd, its shape is ", kernel.shape()));
   }
-  const Tensor rounded = to_device(cast(cast(kernel, dtype), DType::kFloat64), kCpu);
+  const Tensor rounded = to_device(cast(cast(kernel, dtype), DType::kComplex128), kCpu);
   const Tensor weights = contiguous(rounded);
   TapList list{kernel.shape(0) / 2, kernel.shape(1) / 2, {}};
   for (int64_t a = 0; a < kernel.shape(0); ++a) {
     for (int64_t b = 0; b < kernel.shape(1); ++b) {
-      const double weight = weights.data<double>()[a * kernel.shape(1) + b];
+      const auto weight = weights.data<std::complex<double>>()[a * kernel.shape(1) + b];
       if (weight != 0.0) {
         list.taps.push_back({a - list.row_radius, b - list.column_radius, weight});
       }
@@ -47,8 +52,8 @@ TapList make_taps(const char* who, const Tensor& kernel, DType dtype) {
   return list;
 }
 
-void check_floating(const char* who, const Tensor& t) {
-  visit_dtype(FloatingTypes{}, t.dtype(), who, [](auto) {});
+void check_inexact(const char* who, const Tensor& t) {
+  visit_dtype(InexactTypes{}, t.dtype(), who, [](auto) {});
 }
 
 /// `sweeps` applications in passes of several sweeps each.
@@ -79,7 +84,7 @@ Tensor stencil2d(const Tensor& grid, const Tensor& kernel, Boundary boundary, in
                  const Tensor* out) {
   const trace::Span span("stencil2d", "op");
   check_grid("stencil2d", "grid", grid);
-  check_floating("stencil2d", grid);
+  check_inexact("stencil2d", grid);
   if (iterations < 0) {
     throw ExecutionError(cat("stencil2d: iterations is ", iterations, ", it must not be negative"));
   }
@@ -114,7 +119,7 @@ Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary bound
                       const Tensor* out) {
   const trace::Span span("stencil2d_rows", "op");
   check_grid("stencil2d_rows", "grid", padded);
-  check_floating("stencil2d_rows", padded);
+  check_inexact("stencil2d_rows", padded);
   const TapList taps = make_taps("stencil2d_rows", kernel, padded.dtype());
   const int64_t height = padded.shape(0) - 2 * taps.row_radius;
   if (height < 0) {

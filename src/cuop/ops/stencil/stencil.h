@@ -23,8 +23,9 @@ inline constexpr double kLaplacian9pt[9] = {1.0 / 6, 4.0 / 6, 1.0 / 6, 4.0 / 6, 
 
 /// Applies `kernel` [2r+1, 2s+1] to `grid` [h, w] `iterations` times:
 /// out[i, j] = sum_{a,b} kernel[a, b] grid[i + a - r, j + b - s] (correlation: not flipped).
-/// float32 and float64; the 16-bit floats compute in float32 and are rounded after each iteration.
-/// The kernel is converted to the grid's dtype. ShapeError for an even kernel or other ranks.
+/// Floating and complex dtypes; the 16-bit floats compute in float32 and are rounded after each
+/// iteration. The kernel is converted to the grid's dtype. ShapeError for an even kernel or other
+/// ranks, DTypeError for other dtypes and for a complex kernel on a real grid.
 Tensor stencil2d(const Tensor& grid, const Tensor& kernel, Boundary boundary = Boundary::kZero,
                  int64_t iterations = 1, const Tensor* out = nullptr);
 

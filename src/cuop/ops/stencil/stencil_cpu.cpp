@@ -3,6 +3,9 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/arithmetic.h"
+#include "cuop/ops/convert.h"
+#include "cuop/ops/index/view.h"
 #include "cuop/ops/stencil/row_pipeline_internal.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
@@ -11,9 +14,9 @@ namespace cuop::kernels {
 namespace {
 
 template <class T>
-const StencilLoops<T>& loops() {
-  static const StencilLoops<T>& chosen = isa::choose(
-      []<class Level>(Level) -> const StencilLoops<T>& { return stencil_loops<Level, T>(); });
+const JacobiLoops<T>& loops() {
+  static const JacobiLoops<T>& chosen = isa::choose(
+      []<class Level>(Level) -> const JacobiLoops<T>& { return jacobi_loops<Level, T>(); });
   return chosen;
 }
 
@@ -31,7 +34,7 @@ class TapRow {
  public:
   TapRow(const TapList& list, int64_t width, Boundary boundary)
       : list_(list), width_(width), boundary_(boundary) {
-    for (const Tap& tap : list.taps) weights_.push_back(static_cast<T>(tap.weight));
+    for (const Tap& tap : list.taps) weights_.push_back(convert<T>(tap.weight));
   }
 
   void operator()(const T* const* rows, T* out) const {
@@ -44,8 +47,10 @@ class TapRow {
     std::vector<const T*> inputs;
     inputs.reserve(list_.taps.size());
     for (const Tap& tap : list_.taps) inputs.push_back(row_of(rows, tap) + begin + tap.column);
-    loops<T>().weighted_sum(inputs.data(), weights_.data(), static_cast<int64_t>(inputs.size()),
-                            end - begin, out + begin);
+    static const WeightedSum<T> add =
+        isa::choose([]<class Level>(Level) { return weighted_sum<Level, T>(); });
+    add(inputs.data(), weights_.data(), static_cast<int64_t>(inputs.size()), end - begin,
+        out + begin);
   }
 
  private:
@@ -56,7 +61,8 @@ class TapRow {
     T sum{0};
     for (size_t n = 0; n < list_.taps.size(); ++n) {
       const Tap& tap = list_.taps[n];
-      const T term = weights_[n] * at_column(row_of(rows, tap), j + tap.column, width_, boundary_);
+      const T term =
+          times(weights_[n], at_column(row_of(rows, tap), j + tap.column, width_, boundary_));
       sum = n == 0 ? term : sum + term;
     }
     return sum;
@@ -134,10 +140,25 @@ void for_padded_rows(const T* padded, int64_t height, int64_t width, int64_t rad
                         });
 }
 
-template <class F>
-void visit_float(const Tensor& tensor, F&& f) {
-  visit_dtype(FloatTypes{}, tensor.dtype(), "stencil",
+template <class Types, class F>
+void visit(Types types, const Tensor& tensor, F&& f) {
+  visit_dtype(types, tensor.dtype(), "stencil",
               [&](auto tag) { f(typename decltype(tag)::type{}); });
+}
+
+/// A real kernel treats the parts of complex numbers alike: as columns of a grid twice as wide.
+bool is_by_parts(const Tensor& grid, const TapList& list) {
+  return is_complex(grid.dtype()) &&
+         std::all_of(list.taps.begin(), list.taps.end(),
+                     [](const Tap& tap) { return tap.weight.imag() == 0.0; });
+}
+Tensor by_parts(const Tensor& grid) {
+  return reshape(as_real(grid), {grid.shape(0), 2 * grid.shape(1)});
+}
+TapList by_parts(TapList list) {
+  list.column_radius *= 2;
+  for (Tap& tap : list.taps) tap.column *= 2;
+  return list;
 }
 
 }  // namespace
@@ -151,7 +172,10 @@ int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize) {
 
 void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
                  const Tensor& out) {
-  visit_float(grid, [&](auto zero) {
+  if (is_by_parts(grid, taps)) {
+    return stencil_cpu(by_parts(grid), by_parts(taps), boundary, sweeps, by_parts(out));
+  }
+  visit(FloatComplexTypes{}, grid, [&](auto zero) {
     using T = decltype(zero);
     const TapRow<T> row(taps, grid.shape(1), boundary);
     RowPipeline<T> pipeline{grid.data<T>(),  out.data<T>(), grid.shape(0), grid.shape(1),
@@ -167,7 +191,10 @@ void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int
 
 void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary boundary,
                       const Tensor& out) {
-  visit_float(padded, [&](auto zero) {
+  if (is_by_parts(padded, taps)) {
+    return stencil_rows_cpu(by_parts(padded), by_parts(taps), boundary, by_parts(out));
+  }
+  visit(FloatComplexTypes{}, padded, [&](auto zero) {
     using T = decltype(zero);
     const int64_t width = out.shape(1);
     const TapRow<T> row(taps, width, boundary);
@@ -179,7 +206,7 @@ void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary bounda
 
 void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                 const Tensor& out, double* row_norms) {
-  visit_float(u, [&](auto zero) {
+  visit(FloatTypes{}, u, [&](auto zero) {
     using T = decltype(zero);
     const JacobiRow<T> row(dx, u.shape(1), boundary);
     const T* f = rhs.data<T>();
@@ -194,7 +221,7 @@ void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary
 
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                      const Tensor& out, double* row_norms) {
-  visit_float(padded, [&](auto zero) {
+  visit(FloatTypes{}, padded, [&](auto zero) {
     using T = decltype(zero);
     const int64_t width = out.shape(1);
     const JacobiRow<T> row(dx, width, boundary);
@@ -208,7 +235,7 @@ void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundar
 
 void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                        double* row_norms) {
-  visit_float(padded, [&](auto zero) {
+  visit(FloatTypes{}, padded, [&](auto zero) {
     using T = decltype(zero);
     const int64_t width = rhs.shape(1);
     const T* f = rhs.data<T>();

@@ -24,8 +24,37 @@ void add_group(const T* const* inputs, const T* weights, int64_t count, T* __res
   }
 }
 
+/// The parts side by side, so that the compiler sees plain loops over floats.
+template <int Taps, bool IsFirst, class R>
+void add_group(const std::complex<R>* const* inputs, const std::complex<R>* weights, int64_t count,
+               std::complex<R>* __restrict out) {
+  const R* in[Taps];
+  R real[Taps], imag[Taps];
+  for (int n = 0; n < Taps; ++n) {
+    in[n] = reinterpret_cast<const R*>(inputs[n]);
+    real[n] = weights[n].real();
+    imag[n] = weights[n].imag();
+  }
+  R* const to = reinterpret_cast<R*>(out);
+#pragma GCC ivdep
+  for (int64_t j = 0; j < 2 * count; j += 2) {
+    R re = real[0] * in[0][j] - imag[0] * in[0][j + 1];
+    R im = real[0] * in[0][j + 1] + imag[0] * in[0][j];
+    if constexpr (!IsFirst) {
+      re = to[j] + re;
+      im = to[j + 1] + im;
+    }
+    for (int n = 1; n < Taps; ++n) {
+      re += real[n] * in[n][j] - imag[n] * in[n][j + 1];
+      im += real[n] * in[n][j + 1] + imag[n] * in[n][j];
+    }
+    to[j] = re;
+    to[j + 1] = im;
+  }
+}
+
 template <class T>
-void weighted_sum(const T* const* inputs, const T* weights, int64_t taps, int64_t count, T* out) {
+void add_taps(const T* const* inputs, const T* weights, int64_t taps, int64_t count, T* out) {
   // Pieces that stay in the first-level cache while the groups follow each other.
   constexpr int64_t kPiece = 1024;
   if (taps == 0) std::fill(out, out + count, T{0});
@@ -104,17 +133,33 @@ double residual(const T* north, const T* south, const T* center, const T* rhs, d
 }
 
 template <class T>
-constexpr StencilLoops<T> kLoops{&weighted_sum<T>, &jacobi<T>, &residual<T>};
+constexpr JacobiLoops<T> kJacobi{&jacobi<T>, &residual<T>};
 
 }  // namespace
 
 template <>
-const StencilLoops<float>& stencil_loops<isa::CUOP_ISA, float>() {
-  return kLoops<float>;
+WeightedSum<float> weighted_sum<isa::CUOP_ISA, float>() {
+  return &add_taps<float>;
 }
 template <>
-const StencilLoops<double>& stencil_loops<isa::CUOP_ISA, double>() {
-  return kLoops<double>;
+WeightedSum<double> weighted_sum<isa::CUOP_ISA, double>() {
+  return &add_taps<double>;
+}
+template <>
+WeightedSum<std::complex<float>> weighted_sum<isa::CUOP_ISA, std::complex<float>>() {
+  return &add_taps<std::complex<float>>;
+}
+template <>
+WeightedSum<std::complex<double>> weighted_sum<isa::CUOP_ISA, std::complex<double>>() {
+  return &add_taps<std::complex<double>>;
+}
+template <>
+const JacobiLoops<float>& jacobi_loops<isa::CUOP_ISA, float>() {
+  return kJacobi<float>;
+}
+template <>
+const JacobiLoops<double>& jacobi_loops<isa::CUOP_ISA, double>() {
+  return kJacobi<double>;
 }
 
 }  // namespace cuop::kernels

@@ -2,6 +2,7 @@
 // interiors, row blocks and instruction sets agree bit by bit.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace cuop::kernels {
 struct Tap {
   int64_t row = 0;
   int64_t column = 0;
-  double weight = 0.0;
+  std::complex<double> weight = 0.0;
 };
 struct TapList {
   int64_t row_radius = 0;
@@ -41,12 +42,16 @@ void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Bound
 /// How many sweeps over rows of this width are best done in one pass over memory.
 int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize);
 
-/// The inner loops over the columns of one row.
+/// Over the columns of one row: out[j] = sum_n weights[n] * inputs[n][j], added in the order of n.
 template <class T>
-struct StencilLoops {
-  /// out[j] = sum_n weights[n] * inputs[n][j], added in the order of n.
-  void (*weighted_sum)(const T* const* inputs, const T* weights, int64_t taps, int64_t count,
-                       T* out);
+using WeightedSum = void (*)(const T* const* inputs, const T* weights, int64_t taps, int64_t count,
+                             T* out);
+template <class Level, class T>
+WeightedSum<T> weighted_sum();
+
+/// The loops of Jacobi's method over the columns of one row.
+template <class T>
+struct JacobiLoops {
   /// out[j] = (north[j] + south[j] + (center[j-1] + center[j+1]) - dx2 * rhs[j]) / 4; answers the
   /// sum of squares of out - center.
   double (*jacobi)(const T* north, const T* south, const T* center, const T* rhs, T dx2,
@@ -56,6 +61,6 @@ struct StencilLoops {
                      int64_t count);
 };
 template <class Level, class T>
-const StencilLoops<T>& stencil_loops();
+const JacobiLoops<T>& jacobi_loops();
 
 }  // namespace cuop::kernels
