@@ -89,12 +89,14 @@ void bind_configs(nb::module_& m) {
             c.kernel_type = backend::parse_kernel_type(text);
           },
           "'auto', 'simple', 'tiled' or 'tensor_core'.")
-      .read_write("tile_size", &JitConfig::tile_size, "Edge of the tile of products; 0: chosen.")
+      .read_write("tile_size", &JitConfig::tile_size,
+                  "Edge of the tile of products, which are then tiled; 0: chosen.")
       .read_write("block_size", &JitConfig::block_size, "Threads of a GPU block; 0: chosen.")
       .read_write("num_stages", &JitConfig::num_stages, "Stages of a GPU pipeline; 0: chosen.")
       .read_write("optimization_level", &JitConfig::optimization_level,
                   "'O0' simple kernel; 'O1', 'O2', 'fast' by rule; 'O3', 'auto' measured when "
-                  "auto-tuning is on; 'best' always measured.")
+                  "auto-tuning is on; 'best' always measured. There is something to measure while "
+                  "neither kernel_type nor tile_size has settled the matter.")
       .read_write("enable_tensor_core", &JitConfig::enable_tensor_core,
                   "A permission; the CPU has no tensor cores.")
       .read_write("enable_tma", &JitConfig::enable_tma, "Needs a GPU that has it.")
@@ -117,11 +119,14 @@ void bind_configs(nb::module_& m) {
       .read_write("max_cache_size", &Global::max_cache_size,
                   "Bytes; the least recently used choices go first.")
       .read_write("compilation_timeout", &Global::compilation_timeout,
-                  "Seconds for choosing one kernel.")
+                  "Seconds for choosing one kernel, waiting for a turn included. Candidates not "
+                  "reached do not win; a choice made without them is not kept on disk.")
       .read_write("max_compilation_threads", &Global::max_compilation_threads,
-                  "Threads that may choose kernels at a time.")
+                  "Threads that may choose kernels at a time; others wait.")
       .read_write("enable_debug", &Global::enable_debug,
-                  "Keeps a log beside the cache and checks every result against the simple kernel.")
+                  "Writes a log of every choice into the cache directory and compares every result "
+                  "with the simple kernel's: ExecutionError where they disagree. On the CPU there "
+                  "are no sources to keep.")
       .finish();
 
   m.def(
@@ -131,7 +136,7 @@ void bind_configs(nb::module_& m) {
   m.def("get_global_jit_config", &global_jit_config, "A copy of the configuration in use.");
   m.def("set_global_jit_config", &set_global_jit_config, "config"_a,
         "Takes effect on the next call of every wrapper. Raises CompilationError for a value that "
-        "makes no sense.");
+        "makes no sense, or a new cache_dir that can be neither made nor written to.");
   m.def("clear_kernel_cache", &clear_kernel_cache, Released(),
         "Forgets all chosen kernels and removes those in the global cache directory; answers how "
         "many that were.");

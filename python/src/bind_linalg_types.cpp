@@ -1,4 +1,5 @@
 // Side, Uplo, Trans and Diag: enums, and what else Python users may write for them.
+#include <cctype>
 #include <span>
 
 #include "binders.h"
@@ -11,105 +12,83 @@ namespace cuop::python {
 namespace {
 
 template <class T>
-struct Choice {
-  T value;
-  const char* text;    ///< what users may write
-  const char* letter;  ///< LAPACK's letter
-  const char* member;  ///< of the enum
-};
-
-constexpr Choice<Side> kSides[] = {{Side::kLeft, "left", "l", "LEFT"},
-                                   {Side::kRight, "right", "r", "RIGHT"}};
-constexpr Choice<Uplo> kUplos[] = {{Uplo::kLower, "lower", "l", "LOWER"},
-                                   {Uplo::kUpper, "upper", "u", "UPPER"}};
-constexpr Choice<Trans> kTranses[] = {{Trans::kNone, "none", "n", "NONE"},
-                                      {Trans::kTrans, "trans", "t", "TRANS"},
-                                      {Trans::kConjTrans, "conj_trans", "c", "CONJ_TRANS"}};
-constexpr Choice<Diag> kDiags[] = {{Diag::kNonUnit, "non_unit", "n", "NON_UNIT"},
-                                   {Diag::kUnit, "unit", "u", "UNIT"}};
-
-template <class T>
-std::string names_of(std::span<const Choice<T>> choices) {
+std::string names_of() {
   std::vector<std::string> names;
-  for (const Choice<T>& choice : choices) names.push_back(cat("'", choice.text, "'"));
+  for (const ChoiceName<T>& choice : kChoiceNames<T>) names.push_back(cat("'", choice.name, "'"));
   return join(names);
-}
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 /// `integers` says what 0, 1, ... stand for; empty where integers are ambiguous.
 template <class T>
-T pick(const char* who, nb::handle object, std::span<const Choice<T>> choices,
-       std::span<const T> integers) {
+T pick(const char* who, nb::handle object, std::span<const T> integers) {
   if (nb::isinstance<T>(object)) return nb::cast<T>(object);
   if (nb::isinstance<nb::str>(object)) {
-    const std::string text = lower_case(nb::cast<std::string>(object));
-    for (const Choice<T>& choice : choices) {
-      if (text == choice.text || text == choice.letter) return choice.value;
-    }
-    throw ExecutionError(cat(who, ": '", text, "' is unknown; known are ", names_of(choices)));
+    return parse_choice<T>(who, nb::cast<std::string>(object));
   }
   int64_t number = 0;
   if (!nb::try_cast<int64_t>(object, number)) {
     throw DTypeError(cat(who, ": ", nb::cast<std::string>(nb::repr(object)),
-                         " is neither a name nor an integer; names are ", names_of(choices)));
+                         " is neither a name nor an integer; names are ", names_of<T>()));
   }
   if (integers.empty()) {
     throw ExecutionError(cat(who, ": the integer ", number,
                              " has no one meaning (the operator classes differ); write ",
-                             names_of(choices)));
+                             names_of<T>()));
   }
   if (number < 0 || number >= static_cast<int64_t>(integers.size())) {
     throw ExecutionError(cat(who, ": ", number, " is out of range; 0 to ", integers.size() - 1,
-                             " are known, or ", names_of(choices)));
+                             " are known, or ", names_of<T>()));
   }
   return integers[static_cast<size_t>(number)];
 }
 
 template <class T>
-T pick_in_order(const char* who, nb::handle object, std::span<const Choice<T>> choices) {
+T pick_in_order(const char* who, nb::handle object) {
   std::vector<T> integers;
-  for (const Choice<T>& choice : choices) integers.push_back(choice.value);
-  return pick<T>(who, object, choices, integers);
+  for (const ChoiceName<T>& choice : kChoiceNames<T>) integers.push_back(choice.value);
+  return pick<T>(who, object, integers);
 }
 
+/// The members are the names in capitals.
 template <class T>
-void bind_enum(nb::module_& m, const char* name, std::span<const Choice<T>> choices,
-               const char* what) {
+void bind_enum(nb::module_& m, const char* name, const char* what) {
   nb::enum_<T> bound(m, name, what);
-  for (const Choice<T>& choice : choices) bound.value(choice.member, choice.value);
+  for (const ChoiceName<T>& choice : kChoiceNames<T>) {
+    std::string member(choice.name);
+    for (char& c : member) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    bound.value(member.c_str(), choice.value);
+  }
 }
 
 }  // namespace
 
 Side convert_argument(nb::handle object, TypeTag<Side>) {
-  return pick_in_order<Side>("side", object, kSides);
+  return pick_in_order<Side>("side", object);
 }
 Trans convert_argument(nb::handle object, TypeTag<Trans>) {
-  return pick_in_order<Trans>("trans", object, kTranses);
+  return pick_in_order<Trans>("trans", object);
 }
 Diag convert_argument(nb::handle object, TypeTag<Diag>) {
-  return pick_in_order<Diag>("diag", object, kDiags);
+  return pick_in_order<Diag>("diag", object);
 }
-Uplo convert_argument(nb::handle object, TypeTag<Uplo>) {
-  return pick<Uplo>("uplo", object, kUplos, {});
-}
+Uplo convert_argument(nb::handle object, TypeTag<Uplo>) { return pick<Uplo>("uplo", object, {}); }
 Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2]) {
-  return pick<Uplo>("uplo", object, kUplos, meaning);
+  return pick<Uplo>("uplo", object, meaning);
+}
+
+Trans trans_argument(nb::handle object, const char* who) {
+  return pick_in_order<Trans>(who, object);
 }
 
 void bind_linalg_types(nb::module_& m) {
-  bind_enum<Side>(m, "Side", kSides,
+  bind_enum<Side>(m, "Side",
                   "On which side of the product the structured matrix stands: 'left' (0) or "
                   "'right' (1).");
-  bind_enum<Uplo>(m, "Uplo", kUplos,
+  bind_enum<Uplo>(m, "Uplo",
                   "Which triangle of the structured matrix is read: 'lower' or 'upper'.");
-  bind_enum<Trans>(m, "Trans", kTranses,
+  bind_enum<Trans>(m, "Trans",
                    "op(A): 'none' (0), 'trans' (1) or 'conj_trans' (2; as 'trans' when real).");
-  bind_enum<Diag>(m, "Diag", kDiags,
+  bind_enum<Diag>(m, "Diag",
                   "'unit' (1) takes the diagonal as ones without reading it; 'non_unit' (0).");
 }
 

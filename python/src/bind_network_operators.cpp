@@ -13,18 +13,6 @@ namespace {
 
 using OptionalInt = std::optional<int64_t>;
 
-/// A call of one input, one output and two optional integers.
-template <class Op>
-void def_map_with_pair(OperatorClass<Op>& c, const char* first, const char* second,
-                       const char* doc) {
-  def_calls<1, InputObject, OutputObject, OptionalInt, OptionalInt>(
-      c,
-      [](const Operator& op, InputObject x, OutputObject y, OptionalInt h, OptionalInt w) {
-        return std::tuple(operator_input(x, op), operator_output(y, "y"), h, w);
-      },
-      doc, "x"_a, "y"_a, nb::arg(first) = nb::none(), nb::arg(second) = nb::none());
-}
-
 void bind_activations(nb::module_& m) {
   bind_jit_operator<Relu>(m, "Relu", "y <- max(x, 0); NaN stays NaN.", [](auto& c) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
@@ -76,7 +64,9 @@ void bind_normalisation(nb::module_& m) {
   bind_jit_operator<LayerNorm>(
       m, "LayerNorm",
       "(x - mean) / sqrt(var + eps) gamma + beta, over the trailing dimensions that gamma has, or "
-      "over all but the first for a gamma with one entry a channel. beta is 0 where not set.",
+      "over all but the first for a gamma with one entry a channel. Where gamma is not set it is 1 "
+      "in "
+      "the shape of beta, or over the last dimension when neither is set; beta is 0 where not set.",
       [](auto& c) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def(
@@ -107,8 +97,13 @@ void bind_images(nb::module_& m) {
         def_setter(c, "set_weight", &Op::set_weight, "weight",
                    "Copies the weight [O, I / groups, kh, kw].");
         def_setter(c, "set_bias", &Op::set_bias, "bias", "Copies the bias [O].");
-        def_map_with_pair(c, "pad_h", "pad_w",
-                          "Fills y and returns it; the padding may be overridden.");
+        def_calls<1, InputObject, OutputObject, OptionalInt, OptionalInt>(
+            c,
+            [](const Operator& op, InputObject x, OutputObject y, OptionalInt h, OptionalInt w) {
+              return std::tuple(operator_input(x, op), operator_output(y, "y"), h, w);
+            },
+            "Fills y and returns it; the padding may be overridden.", "x"_a, "y"_a,
+            "pad_h"_a = nb::none(), "pad_w"_a = nb::none());
       });
   const auto def_pool = [](auto& c) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
@@ -120,9 +115,20 @@ void bind_images(nb::module_& m) {
         },
         "kernel_h"_a = nb::none(), "kernel_w"_a = nb::none(), "stride_h"_a = nb::none(),
         "stride_w"_a = nb::none(), "pad_h"_a = 0, "pad_w"_a = 0);
-    def_map_with_pair(c, "kernel_h", "kernel_w",
-                      "Fills y and returns it; the window may be given here. The stride is the "
-                      "window unless the constructor was given one.");
+    def_calls<1, InputObject, OutputObject, OptionalInt, OptionalInt, OptionalInt, OptionalInt,
+              OptionalInt, OptionalInt>(
+        c,
+        [](const Operator& op, InputObject x, OutputObject y, OptionalInt kernel_h,
+           OptionalInt kernel_w, OptionalInt stride_h, OptionalInt stride_w, OptionalInt pad_h,
+           OptionalInt pad_w) {
+          return std::tuple(operator_input(x, op), operator_output(y, "y"),
+                            Pool2DOptions{kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w});
+        },
+        "Fills y and returns it. What is given here wins over the constructor's; the stride is the "
+        "window where neither gives one.",
+        "x"_a, "y"_a, "kernel_h"_a = nb::none(), "kernel_w"_a = nb::none(),
+        "stride_h"_a = nb::none(), "stride_w"_a = nb::none(), "pad_h"_a = nb::none(),
+        "pad_w"_a = nb::none());
   };
   bind_operator<MaxPool2D>(m, "MaxPool2D", "The largest element of each window of [N, C, H, W].",
                            def_pool);

@@ -67,9 +67,9 @@ void bind_products(nb::module_& m) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def(
             "__init__",
-            [](Op* self, FlagObject trans_a, FlagObject trans_b, double alpha, double beta) {
-              new (self) Op(operator_flag(trans_a, "transA"), operator_flag(trans_b, "transB"),
-                            alpha, beta);
+            [](Op* self, TransObject trans_a, TransObject trans_b, double alpha, double beta) {
+              new (self) Op(trans_argument(trans_a.object, "transA"),
+                            trans_argument(trans_b.object, "transB"), alpha, beta);
             },
             "transA"_a = false, "transB"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
         def_setter(c, "set_weight", &Op::set_weight, "B",
@@ -81,8 +81,8 @@ void bind_products(nb::module_& m) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
     c.def(
         "__init__",
-        [](Op* self, FlagObject trans_a, double alpha, double beta) {
-          new (self) Op(operator_flag(trans_a, "transA"), alpha, beta);
+        [](Op* self, TransObject trans_a, double alpha, double beta) {
+          new (self) Op(trans_argument(trans_a.object, "transA"), alpha, beta);
         },
         "transA"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
     def_setter(c, "set_weight", &Op::set_weight, "A", "Copies the matrix A [M, N].");
@@ -92,8 +92,9 @@ void bind_products(nb::module_& m) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
     c.def(
         "__init__",
-        [](Op* self, FlagObject trans_a, FlagObject trans_b) {
-          new (self) Op(operator_flag(trans_a, "transA"), operator_flag(trans_b, "transB"));
+        [](Op* self, TransObject trans_a, TransObject trans_b) {
+          new (self) Op(trans_argument(trans_a.object, "transA"),
+                        trans_argument(trans_b.object, "transB"));
         },
         "transA"_a = false, "transB"_a = false);
     def_setter(c, "set_weight", &Op::set_weight, "b",
@@ -111,7 +112,8 @@ void bind_products(nb::module_& m) {
   bind_jit_operator<MatMul>(m, "MatMul", "out <- op(a) op(b) by the rules of NumPy's matmul.",
                             def_matmul);
   bind_operator<BatchMatMul>(m, "BatchMatMul",
-                             "MatMul of [..., M, K] and [..., K, N] with equal leading axes.",
+                             "MatMul of a [..., M, K] with at least 3 dimensions and b [..., K, N] "
+                             "with the leading axes of a, or [K, N] for the whole batch.",
                              def_matmul);
 }
 

@@ -9,4 +9,7 @@ namespace cuop::python {
 /// what 0 stands for, `meaning[1]` what 1 does. Names and enum members mean the same everywhere.
 Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2]);
 
+/// op(A) of a product: True or False, a name, a member or number of Trans. Messages name `who`.
+Trans trans_argument(nb::handle object, const char* who);
+
 }  // namespace cuop::python

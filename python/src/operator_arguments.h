@@ -21,12 +21,16 @@ struct AsOutput {
 struct AsFlag {
   static constexpr auto kName = nb::detail::const_name("bool");
 };
+struct AsTrans {
+  static constexpr auto kName = nb::detail::const_name("TransLike");
+};
 struct AsUplo {  // an integer too, where a class gives it a meaning
   static constexpr auto kName = nb::detail::const_name("UploLike | int");
 };
 using InputObject = Object<AsInput>;
 using OutputObject = Object<AsOutput>;
 using FlagObject = Object<AsFlag>;
+using TransObject = Object<AsTrans>;
 using UploObject = Object<AsUplo>;
 
 /// An input: a tensor as it is, anything else converted to the operator's dtype.

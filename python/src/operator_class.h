@@ -2,9 +2,14 @@
 // described once for both.
 #pragma once
 
+#include <nanobind/stl/filesystem.h>
+
+#include <filesystem>
 #include <tuple>
 #include <type_traits>
 
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/operators/jit/jit.h"
 #include "operator_arguments.h"
 
@@ -16,7 +21,28 @@ using OperatorClass = nb::class_<Op, Operator>;
 template <class Op>
 struct IsJit : std::false_type {};
 template <class Op>
-struct IsJit<Jit<Op>> : std::true_type {};
+struct IsJit<Jit<Op>> : std::true_type {
+  using Wrapped = Op;
+};
+
+/// The constructor of a wrapper around an operator that exists.
+template <class Op>
+void def_wrap(OperatorClass<Op>& c, const std::string& wrapped_name) {
+  using Wrapped = typename IsJit<Op>::Wrapped;
+  c.def(
+      "__init__",
+      [wrapped_name](Op* self, const Operator& op) {
+        const auto* wrapped = dynamic_cast<const Wrapped*>(&op);
+        if (wrapped == nullptr) {
+          throw DTypeError(
+              cat("JIT", wrapped_name, ": wraps a ", wrapped_name, ", given a ", op.name()));
+        }
+        new (self) Op(*wrapped);
+      },
+      nb::sig(cat("def __init__(self, operator: ", wrapped_name, ") -> None").c_str()),
+      "Wraps an operator, whose options it takes over and whose weights it shares: whichever of "
+      "the two sets one, both have it.");
+}
 
 template <class Op>
 void def_jit_members(OperatorClass<Op>& c) {
@@ -24,9 +50,17 @@ void def_jit_members(OperatorClass<Op>& c) {
         "False runs the operator's own kernel without choosing.")
       .def("enable_persistent_cache", &Op::enable_persistent_cache, "is_on"_a = true,
            "Keeps measured choices on disk, for the next process.")
-      .def("set_persistent_cache_directory", &Op::set_persistent_cache_directory, "path"_a,
-           "Where this wrapper keeps its choices; GlobalJITConfig.cache_dir otherwise. Raises "
-           "ExecutionError for a directory that other users can write to.")
+      .def(
+          "set_persistent_cache_directory",
+          [](Op& op, const std::filesystem::path& path) {
+            op.set_persistent_cache_directory(path.string());
+          },
+          "path"_a,
+          "Where this wrapper keeps its choices, made if it is not there; "
+          "GlobalJITConfig.cache_dir "
+          "otherwise. Raises ExecutionError for one that can be neither made nor written to. One "
+          "that other users can write to is not used: a warning says so, and choices stay in "
+          "memory.")
       .def("set_jit_config", &Op::set_jit_config, "config"_a,
            "Raises CompilationError, saying why, when the configuration cannot be met.")
       .def("get_jit_config", &Op::jit_config, "A copy of the configuration.")
@@ -110,6 +144,7 @@ void def_setter(OperatorClass<Op>& c, const char* name, Set set, const char* arg
 template <class Op, class Define>
 void bind_class(nb::module_& m, const std::string& name, const std::string& doc, Define define) {
   OperatorClass<Op> c(m, name.c_str(), doc.c_str());
+  if constexpr (IsJit<Op>::value) def_wrap(c, name.substr(std::string_view("JIT").size()));
   define(c);
   if constexpr (IsJit<Op>::value) def_jit_members(c);
 }

@@ -1,6 +1,7 @@
 """JIT wrappers: every kernel gives the operator's result; choices are cached and counted truly."""
 
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -152,12 +153,13 @@ def test_measuring_leaves_inputs_and_running_statistics_alone():
     assert relu.forward(t, t).tolist() == [0.0, 2.0]
 
 
+@pytest.mark.parametrize("kernel_type", ["tiled", "auto"])
 @pytest.mark.parametrize("tile", [1, 7, 32, 200])
 @pytest.mark.parametrize("name", ["Gemm", "Gemv", "MatMul"])
-def test_products_take_any_tile(name, tile):
+def test_products_take_any_tile(name, tile, kernel_type):
     op, inputs, shape = case(name, "", "Double")
     jit, _, _ = case(name, "JIT", "Double")
-    jit.set_jit_config(cuop.JITConfig(kernel_type="tiled", tile_size=tile))
+    jit.set_jit_config(cuop.JITConfig(kernel_type=kernel_type, tile_size=tile))
     y = jit.forward(*inputs, cuop.ones(shape, "float64"))
     expected = op.forward(*inputs, cuop.ones(shape, "float64"))
     np.testing.assert_allclose(np.asarray(y), np.asarray(expected), atol=1e-12)
@@ -199,6 +201,7 @@ def test_default_configurations():
         ({"enable_memory_coalescing": False}, "coalescing is a GPU's way"),
         ({"optimization_level": "O4"}, "'O4' is unknown; known are O0, O1"),
         ({"optimization_level": "O0", "kernel_type": "tiled"}, "'O0' is the simple kernel"),
+        ({"optimization_level": "O0", "tile_size": 8}, "has no tiles; tile_size is 8"),
         ({"kernel_type": "simple", "tile_size": 8}, "'simple' has no tiles"),
         ({"tile_size": -1}, "tile_size is -1, allowed is 0"),
         ({"tile_size": 5000}, "tile_size is 5000, allowed is 0"),
@@ -220,6 +223,8 @@ def test_more_refusals():
     for field, value in [
         ("max_cache_size", -1),
         ("compilation_timeout", 0.0),
+        ("compilation_timeout", float("inf")),
+        ("compilation_timeout", float("nan")),
         ("max_compilation_threads", 0),
         ("cache_dir", ""),
     ]:
@@ -236,7 +241,7 @@ def test_levels_that_do_not_measure(level, kernel, tmp_path):
     jit.set_jit_config(cuop.JITConfig(optimization_level=level))
     jit.forward(*inputs, cuop.ones(shape))
     assert jit.get_performance_profile().kernel_type == kernel
-    assert not (tmp_path / "levels").exists()  # nothing was measured, nothing is worth keeping
+    assert os.listdir(tmp_path / "levels") == []  # nothing was measured or is worth keeping
 
 
 def test_auto_tuning_may_be_switched_off_but_best_measures_all_the_same(tmp_path):
@@ -249,7 +254,7 @@ def test_auto_tuning_may_be_switched_off_but_best_measures_all_the_same(tmp_path
         jit.set_persistent_cache_directory(str(tmp_path / level))
         jit.set_jit_config(cuop.JITConfig(optimization_level=level))
         jit.forward(*inputs, cuop.ones(shape))
-        assert (tmp_path / level).exists() == is_kept
+        assert len(os.listdir(tmp_path / level)) == is_kept
 
 
 def test_caching_and_jit_may_be_switched_off_for_all():
@@ -313,16 +318,31 @@ def test_damaged_files_are_ignored_counted_and_replaced(tmp_path, damage):
     assert persistent(directory).persistent_cache_hits == 1
 
 
-def test_a_directory_that_others_can_write_to_is_refused(tmp_path):
+def test_a_directory_that_others_can_write_to_is_not_used(tmp_path, capfd):
     directory = tmp_path / "open"
     directory.mkdir()
     directory.chmod(0o777)
-    with pytest.raises(cuop.ExecutionError, match="can be written by other users"):
-        cuop.JITGemmFloat().set_persistent_cache_directory(str(directory))
+    for calls in (0, 1):
+        statistics = persistent(directory)
+        assert (statistics.cache_misses, statistics.cache_hits) == (1 - calls, calls)
+    assert os.listdir(directory) == []
+    warnings = [line for line in capfd.readouterr().err.splitlines() if str(directory) in line]
+    assert len(warnings) == 1 and "can be written by other users" in warnings[0]
+
+
+def test_a_directory_that_cannot_be_is_an_error(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(cuop.ExecutionError, match="is not a directory"):
-        cuop.JITGemmFloat().set_persistent_cache_directory(str(file))
+    jit = cuop.JITGemmFloat()
+    for path in (file, file / "below", "/proc/cuop/cache"):
+        with pytest.raises(cuop.ExecutionError, match=f"JITGemmFloat: .*{path} ") as error:
+            jit.set_persistent_cache_directory(path)
+        assert jit.get_last_error() == str(error.value)
+        config = cuop.GlobalJITConfig(cache_dir=str(path))
+        with pytest.raises(cuop.CompilationError, match=f"cache_dir {path} "):
+            cuop.set_global_jit_config(config)
+    with pytest.raises(cuop.ExecutionError, match="empty path"):
+        jit.set_persistent_cache_directory("")
 
 
 def test_the_cache_keeps_to_its_size(tmp_path):
@@ -353,14 +373,91 @@ def test_the_next_process_finds_the_choice(tmp_path):
     assert [result.stdout.strip() for result in hits] == ["0", "1"]
 
 
-def test_debug_mode_keeps_a_log_and_checks_results(tmp_path):
+def debugging(**fields):
     config = cuop.get_global_jit_config()
     config.enable_debug = True
+    for name, value in fields.items():
+        setattr(config, name, value)
     cuop.set_global_jit_config(config)
+    return pathlib.Path(config.cache_dir)
+
+
+def log_of(directory):
+    (log,) = [path for path in directory.iterdir() if path.suffix == ".log"]
+    return log.read_text()
+
+
+def test_debug_mode_keeps_a_log_beside_the_choice(tmp_path):
+    debugging()
     persistent(tmp_path / "debug")
-    (log,) = [path for path in (tmp_path / "debug").iterdir() if path.suffix == ".log"]
-    text = log.read_text()
+    text = log_of(tmp_path / "debug")
     assert "JITGemmFloat" in text and "simple: " in text and "chosen: " in text
+    assert len(os.listdir(tmp_path / "debug")) == 2
+
+
+@names
+def test_debug_mode_keeps_a_log_of_every_wrapper_and_accepts_every_right_result(name):
+    cache = debugging()
+    op, inputs, shape = case(name, "", "Double")
+    jit, _, _ = case(name, "JIT", "Double")
+    for _ in range(2):
+        y = jit.forward(*inputs, cuop.ones(shape, "float64"))
+    expected = op.forward(*inputs, cuop.ones(shape, "float64"))
+    np.testing.assert_allclose(np.asarray(y), np.asarray(expected), atol=1e-12)
+    assert f"JIT{name}Double" in log_of(cache)
+    assert [path.suffix for path in cache.iterdir()] == [".log"]  # the choice is not to be kept
+    assert cuop.clear_kernel_cache() == 1 and os.listdir(cache) == []
+
+
+def test_debug_mode_checks_training_and_trains_once():
+    debugging()
+    norm = cuop.JITBatchNormFloat(momentum=0.5)
+    norm.train(True)
+    norm.forward([[1.0], [3.0]], cuop.zeros((2, 1)))
+    assert norm.get_running_mean().tolist() == [1.0]
+    norm.warmup([[1.0], [3.0]], cuop.zeros((2, 1)))
+    assert norm.get_running_mean().tolist() == [1.0]
+
+
+def test_no_time_to_choose_means_the_default_and_nothing_on_disk(tmp_path):
+    debugging(compilation_timeout=1e-9)
+    assert persistent(tmp_path / "late").compilations == 1
+    text = log_of(tmp_path / "late")
+    assert "out of time" in text and text.endswith("chosen: tiled\n")
+    assert len(os.listdir(tmp_path / "late")) == 1
+
+
+@names
+@kinds
+def test_a_wrapper_may_be_put_around_an_operator(name, kind, dtype):
+    op, inputs, shape = case(name, "", kind)
+    jit = getattr(cuop, f"JIT{name}{kind}")(op)
+    assert jit.name == f"JIT{name}{kind}"
+    expected = op.forward(*inputs, cuop.ones(shape, dtype))
+    y = jit.forward(*inputs, cuop.ones(shape, dtype))
+    np.testing.assert_allclose(np.asarray(y), np.asarray(expected), rtol=0, atol=1e-3)
+    again = getattr(cuop, f"JIT{name}{kind}")(jit)
+    assert again.name == jit.name and again.get_statistics().cache_misses == 0
+    with pytest.raises(cuop.DTypeError, match=f"JIT{name}{kind}: wraps a {name}{kind}, given a Do"):
+        getattr(cuop, f"JIT{name}{kind}")(cuop.DotFloat())
+
+
+def test_a_wrapper_shares_the_weights_of_its_operator():
+    op = cuop.GemmDouble(alpha=2.0)
+    jit = cuop.JITGemmDouble(op)
+    x, y = [[1.0, 2.0]], cuop.TensorDouble((1, 1))
+    with pytest.raises(cuop.ExecutionError, match="JITGemmDouble: .*call set_weight first"):
+        jit.forward(x, y)
+    assert op.get_last_error() == ""
+    op.set_weight([[3.0], [4.0]])
+    assert jit.forward(x, y).tolist() == [[22.0]]
+    jit.set_weight([[1.0], [0.0]])
+    assert op.forward(x, y).tolist() == [[2.0]]
+    norm = cuop.BatchNormFloat(momentum=1.0)
+    wrapper = cuop.JITBatchNormFloat(norm)
+    wrapper.train(True)
+    wrapper.forward([[1.0], [3.0]], cuop.zeros((2, 1)))
+    assert norm.get_running_mean().tolist() == [2.0]
 
 
 def test_a_wrapper_may_be_used_by_several_threads_at_once():

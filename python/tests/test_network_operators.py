@@ -154,6 +154,23 @@ def test_layer_norm_per_channel(kind, dtype, tolerance):
         norm.forward(x, y)
 
 
+@kinds
+def test_layer_norm_without_gamma(kind, dtype, tolerance):
+    x = numbers(2, dtype, 4, 3, 5)
+    z = x.astype(float)
+    norm = make("LayerNorm", kind)
+    mean, var = z.mean(axis=-1, keepdims=True), z.var(axis=-1, keepdims=True)
+    y = norm.forward(x, cuop.zeros(x.shape, dtype))
+    close(y, (z - mean) / np.sqrt(var + 1e-5), 10 * tolerance)
+    beta = numbers(4, dtype, 3, 5)  # says over what, as gamma would
+    norm.set_beta(beta)
+    mean, var = z.mean(axis=(1, 2), keepdims=True), z.var(axis=(1, 2), keepdims=True)
+    close(norm.forward(x, y), (z - mean) / np.sqrt(var + 1e-5) + beta, 10 * tolerance)
+    scalar = cuop.zeros((), dtype)
+    with pytest.raises(cuop.ShapeError, match="needed is at least 1 dimension"):
+        make("LayerNorm", kind).forward(scalar, scalar)
+
+
 def expected_conv(x, w, bias, stride, pad, dilation, groups):
     """Sums of shifted images, written down as the definition says."""
     x = np.pad(x.astype(float), ((0, 0), (0, 0), (pad[0],) * 2, (pad[1],) * 2))
@@ -223,8 +240,23 @@ def test_convolution_errors():
         conv.forward(x, cuop.zeros((1, 6, 4, 3)))
     with pytest.raises(cuop.ShapeError, match="groups is 3, it must divide"):
         cuop.Convolution2DFloat(4, 6, 3, 3, groups=3)
-    with pytest.raises(cuop.ShapeError, match="stride_h is 0, needed is 1 or more"):
-        cuop.Convolution2DFloat(4, 6, 3, 3, 0)
+    with pytest.raises(cuop.ShapeError, match="Convolution2DFloat: pad_w is -1, needed is 0 to"):
+        conv.forward(x, y, pad_w=-1)
+
+
+@pytest.mark.parametrize(
+    "arguments, reason",
+    [
+        ((4, 6, 3, 3, 0), "stride_h is 0, needed is 1 to 2147483647"),
+        ((4, 6, 3, 0), "kernel_w is 0, needed is 1"),
+        ((2**40, 6, 3, 3), f"in_channels is {2**40}, needed is 1 to 2147483647"),
+        ((4, 6, 3, 3, 1, 1, -1), "pad_h is -1, needed is 0"),
+        ((2**31 - 1, 2**31 - 1, 3, 3), "the bytes of the weight: .* does not fit in 64 bits"),
+    ],
+)
+def test_convolutions_that_make_no_sense_are_refused_at_construction(arguments, reason):
+    with pytest.raises(cuop.ShapeError, match=f"Convolution2DFloat: {reason}"):
+        cuop.Convolution2DFloat(*arguments)
 
 
 @kinds
@@ -342,6 +374,46 @@ def test_global_pooling_takes_both_shapes(kind, dtype, tolerance):
         close(y, x.max((2, 3)).reshape(shape), tolerance)
         y = make("GlobalAveragePool2D", kind).forward(x, cuop.zeros(shape, dtype))
         close(y, x.astype(float).mean((2, 3)).reshape(shape), tolerance)
+
+
+@kinds
+@pytest.mark.parametrize("name", ["MaxPool2D", "AveragePool2D"])
+def test_a_call_may_override_every_option_of_a_pool(name, kind, dtype, tolerance):
+    x = numbers(3, dtype, 2, 3, 9, 8)
+    options = {
+        "kernel_h": 3, "kernel_w": 2, "stride_h": 2, "stride_w": 1, "pad_h": 1, "pad_w": 1,
+    }  # fmt: skip
+    wide = windows_of(x, (3, 2), (2, 1), (1, 1), -np.inf if name == "MaxPool2D" else 0.0)
+    expected = wide.max(-1) if name == "MaxPool2D" else wide.mean(-1)
+    y = cuop.zeros(expected.shape, dtype)
+    pool = make(name, kind, 5, 5, 1, 3, 2, 0)
+    assert pool.forward(x, y, **options) is y
+    close(y, expected, tolerance)
+    close(make(name, kind, 5, 5, 2, 1, 1).forward(x, y, 3, 2, pad_w=1), expected, tolerance)
+    close(make(name, kind).forward(x, y, 3, 2, 2, 1, 1, 1), expected, tolerance)
+    assert pool.cost(x, y, **options)[0] == y.size * 6
+
+
+@pytest.mark.parametrize(
+    "options, reason",
+    [
+        ({"kernel_h": 0, "kernel_w": 2}, "kernel_h is 0, needed is 1 to 2147483647"),
+        ({"kernel_w": -2}, "kernel_w is -2, needed is 1"),
+        ({"stride_h": 0}, "stride_h is 0, needed is 1"),
+        ({"pad_h": -1}, "pad_h is -1, needed is 0"),
+        ({"stride_w": 2**40}, f"stride_w is {2**40}, needed is 1 to 2147483647"),
+        ({"kernel_w": 3, "pad_w": 2}, "pad_w is 2, allowed is at most half of kernel_w"),
+    ],
+)
+@pytest.mark.parametrize("name", ["MaxPool2D", "AveragePool2D"])
+def test_pools_that_make_no_sense_are_refused_at_construction(name, options, reason):
+    with pytest.raises(cuop.ShapeError, match=f"{name}Float: {reason}"):
+        make(name, "Float", **options)
+    x = cuop.zeros((1, 1, 8, 8))
+    pool = make(name, "Float", 4, 4)
+    with pytest.raises(cuop.ShapeError, match=f"{name}Float: {reason}") as error:
+        pool.forward(x, cuop.zeros((1, 1, 2, 2)), **options)
+    assert pool.get_last_error() == str(error.value)
 
 
 def test_pooling_errors():

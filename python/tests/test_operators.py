@@ -200,6 +200,50 @@ def test_matmul_takes_b_with_the_call_or_as_weight(kind, dtype, tolerance):
         batch.forward(a, b[:4], out)
 
 
+@pytest.mark.parametrize(
+    "plain, transposed",
+    [
+        (False, True),
+        (0, 1),
+        ("none", "trans"),
+        ("N", "conj_trans"),
+        (cuop.Trans.NONE, cuop.Trans.TRANS),
+        (cuop.Trans.NONE, cuop.Trans.CONJ_TRANS),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["", "JIT"])
+def test_transposes_are_bools_names_or_members(prefix, plain, transposed):
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3)
+    gemm = make(prefix + "Gemm", "Double", transB=transposed, transA=plain)
+    gemm.set_weight(b)
+    assert gemm.forward(a, cuop.TensorDouble((2, 4))).tolist() == (a @ b.T).tolist()
+    gemv = make(prefix + "Gemv", "Double", transposed)
+    gemv.set_weight(b)
+    assert gemv.forward(np.ones(4), cuop.TensorDouble(3)).tolist() == b.sum(0).tolist()
+    matmul = make(prefix + "MatMul", "Double", plain, transposed)
+    assert matmul.forward(a, b, cuop.TensorDouble((2, 4))).tolist() == (a @ b.T).tolist()
+    if prefix == "":
+        batch = cuop.BatchMatMulDouble(plain, transposed)
+        result = batch.forward(a[None], b[None], cuop.TensorDouble((1, 2, 4)))
+        assert result.tolist() == [(a @ b.T).tolist()]
+
+
+@kinds
+def test_batch_matmul_takes_a_matrix_for_the_whole_batch(kind, dtype, tolerance):
+    rng = np.random.default_rng(3)
+    a, b = numbers(rng, dtype, 2, 5, 3, 4), numbers(rng, dtype, 7, 4)
+    batch = make("BatchMatMul", kind, False, True)
+    batch.set_weight(b)
+    out = cuop.zeros((2, 5, 3, 7), dtype)
+    assert batch.forward(a, out) is out
+    close(out, a.astype(float) @ b.T, tolerance)
+    for wrong in (a[0, 0], b[0]):
+        with pytest.raises(
+            cuop.ShapeError, match="equal leading axes, or a matrix b, which serves"
+        ):
+            batch.forward(a if wrong.ndim == 1 else wrong, wrong, out)
+
+
 @kinds
 def test_weights_are_copied(kind, dtype, tolerance):
     b = cuop.tensor(np.eye(2, dtype=dtype))
@@ -256,8 +300,14 @@ def test_errors_name_operator_argument_and_what_is_allowed():
         cuop.TrsmFloat(0, 2)
     with pytest.raises(cuop.ExecutionError, match="side: 'top' is unknown; known are 'left'"):
         cuop.SymmFloat("top")
-    with pytest.raises(cuop.DTypeError, match="transA must be True or False, given 2"):
-        cuop.GemmFloat(2)
+    with pytest.raises(
+        cuop.ExecutionError, match="transA: 3 is out of range; 0 to 2 are known, or"
+    ):
+        cuop.GemmFloat(3)
+    with pytest.raises(cuop.ExecutionError, match="transB: 'no' is unknown; known are 'none', 't"):
+        cuop.MatMulFloat(False, "no")
+    with pytest.raises(cuop.DTypeError, match="transA: .* is neither a name nor an integer"):
+        cuop.GemvFloat([True])
     assert cuop.GemmFloat(1, 0).name == "GemmFloat"
 
 

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <thread>
 
@@ -16,6 +19,7 @@
 namespace cuop {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -79,28 +83,94 @@ TEST(ResultsAgree, UpToRoundingAndWithNaN) {
   EXPECT_FALSE(results_agree(a, from_values<float>({3}, {1.0F, kNaN, -kInf})));
 }
 
-TEST(Jit, TasksThatChangeMoreThanTheirOutputRunOnceAndUnmeasured) {
+TEST(Jit, TasksWithOtherEffectsAreMeasuredByTheirTrialAndRunOnce) {
   forget_choices();
   JitEngine engine("Fake", DType::kFloat32, false);
-  int runs = 0;
-  Task task = fake_task(zeros({3}), 1.0F, 2.0F, &runs);
-  task.is_repeatable = false;
+  int runs = 0, trials = 0;
+  Task task = fake_task(zeros({3}), 2.0F, 2.0F, &runs);
+  task.trial = fake_task(task.out, 2.0F, 2.0F, &trials).run;
+  engine.warm_up(task);
+  EXPECT_EQ(runs, 0);
+  EXPECT_GT(trials, 1);
   engine.run(task);
   EXPECT_EQ(runs, 1);
   EXPECT_EQ(*task.out.data<float>(), 2.0F);
 }
 
-TEST(Jit, DebugModeFindsAKernelThatDisagrees) {
-  const GlobalJitConfig before = global_jit_config();
-  GlobalJitConfig config = before;
-  config.enable_debug = true;
-  set_global_jit_config(config);
-  forget_choices();
+/// Leaves the global configuration as it was; its cache is a directory that goes with the test.
+class JitGlobal : public ::testing::Test {
+ protected:
+  JitGlobal() {
+    std::string pattern = (fs::temp_directory_path() / "cuop-jit-XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+    config_.cache_dir = root_ + "/cache";
+    forget_choices();
+  }
+  ~JitGlobal() override {
+    set_global_jit_config(before_);
+    fs::remove_all(root_);
+  }
+  int64_t count_of(const std::string& ending) const {
+    int64_t count = 0;
+    for (const auto& entry : fs::directory_iterator(config_.cache_dir)) {
+      count += entry.path().native().ends_with(ending) ? 1 : 0;
+    }
+    return count;
+  }
+
+  const GlobalJitConfig before_ = global_jit_config();
+  GlobalJitConfig config_ = before_;
+  std::string root_;
+};
+
+TEST_F(JitGlobal, DebugModeFindsAKernelThatDisagrees) {
+  config_.enable_debug = true;
+  set_global_jit_config(config_);
   JitEngine engine("Fake", DType::kFloat32, false);
   EXPECT_THAT([&] { engine.run(fake_task(zeros({3}), 1.0F, 2.0F)); },
               ThrowsMessage<ExecutionError>(HasSubstr("disagree")));
   EXPECT_NO_THROW(engine.run(fake_task(zeros({4}), 1.0F, 1.0F)));
-  set_global_jit_config(before);
+  EXPECT_EQ(count_of(".log"), 2);  // whether or not the wrapper keeps its choices
+  EXPECT_EQ(count_of(".choice.json"), 0);
+}
+
+TEST_F(JitGlobal, AChoiceForWantOfTimeIsNotKeptOnDisk) {
+  for (const double seconds : {1e-9, 30.0}) {
+    forget_choices();
+    config_.compilation_timeout = seconds;
+    set_global_jit_config(config_);
+    JitEngine engine("Fake", DType::kFloat32, false);
+    engine.enable_persistent_cache(true);
+    engine.run(fake_task(zeros({3}), 1.0F, 1.0F));
+    EXPECT_EQ(count_of(".choice.json"), seconds > 1.0 ? 1 : 0);
+    EXPECT_EQ(engine.statistics().compilations, 1);
+    engine.run(fake_task(zeros({3}), 1.0F, 1.0F));
+    EXPECT_EQ(engine.statistics().cache_hits, 1);
+  }
+}
+
+TEST_F(JitGlobal, BestDoesNotTakeOverWhatWasMeasuredInFewerRounds) {
+  set_global_jit_config(config_);
+  JitConfig config;
+  for (const char* level : {"auto", "best"}) {
+    JitEngine engine("Fake", DType::kFloat32, false);
+    config.optimization_level = level;
+    engine.set_config(config);
+    engine.run(fake_task(zeros({3}), 1.0F, 1.0F));
+    EXPECT_EQ(engine.statistics().compilations, 1) << level;
+  }
+}
+
+TEST_F(JitGlobal, ACacheDirectoryThatCannotBeIsRefused) {
+  std::ofstream(root_ + "/file") << "text";
+  for (const char* below : {"/file", "/file/below"}) {
+    config_.cache_dir = root_ + below;
+    EXPECT_THAT([&] { set_global_jit_config(config_); },
+                ThrowsMessage<CompilationError>(HasSubstr("cache_dir " + config_.cache_dir)));
+    EXPECT_THROW(Jit<Relu<float>>().set_persistent_cache_directory(config_.cache_dir),
+                 ExecutionError);
+  }
+  EXPECT_EQ(global_jit_config().cache_dir, before_.cache_dir);
 }
 
 TEST(ChooseKernel, NoMoreThreadsMeasureAtOnceThanAllowed) {
@@ -127,6 +197,60 @@ TEST(ChooseKernel, NoMoreThreadsMeasureAtOnceThanAllowed) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(most, 1);
+}
+
+TEST(ChooseKernel, AThreadWhoseTurnDoesNotComeInTimeTakesTheDefault) {
+  forget_choices();
+  std::atomic<bool> is_measuring = false, may_go_on = false;
+  std::thread slow([&] {
+    Task task = fake_task(zeros({201}), 1.0F, 1.0F);
+    task.run = [&](const Tensor& target) {
+      is_measuring = true;
+      while (!may_go_on) std::this_thread::yield();
+      fill(target, 1.0);
+    };
+    choose_kernel({.task = &task, .who = "Fake", .candidates = kBoth, .is_measured = true});
+  });
+  while (!is_measuring) std::this_thread::yield();
+  int runs = 0;
+  const Task task = fake_task(zeros({202}), 1.0F, 1.0F, &runs);
+  ChoiceRequest request{.task = &task, .who = "Fake", .candidates = kBoth, .is_measured = true};
+  request.measuring.seconds = 1e-3;
+  request.most_makers = 1;
+  EXPECT_TRUE(choose_kernel(request).kernel.is_default());
+  EXPECT_EQ(runs, 0);
+  may_go_on = true;
+  slow.join();
+}
+
+TEST(Jit, AWrapperSharesTheWeightsOfTheOperatorItWraps) {
+  forget_choices();
+  Gemm<float> gemm("none", Trans::kTrans, 2.0);
+  Jit<Gemm<float>> wrapper(gemm);
+  EXPECT_EQ(wrapper.name(), "JITGemmFloat");
+  EXPECT_EQ(Jit<Gemm<float>>(static_cast<const Gemm<float>&>(wrapper)).name(), "JITGemmFloat");
+  const Tensor x = from_values<float>({1, 2}, {3, 4}), y = zeros({1, 1});
+  EXPECT_THROW(wrapper.forward(x, y), ExecutionError);
+  EXPECT_EQ(gemm.last_error(), "");  // an error is the one's that made it
+  gemm.set_weight(from_values<float>({1, 2}, {10, 100}));
+  EXPECT_EQ(*wrapper.forward(x, y).data<float>(), 860.0F);
+  wrapper.set_weight(from_values<float>({1, 2}, {1, 0}));
+  EXPECT_EQ(*gemm.forward(x, y).data<float>(), 6.0F);
+}
+
+TEST(Jit, ATileTakesEffectUnlessSomethingElseExcludesIt) {
+  forget_choices();
+  Jit<Gemm<double>> gemm;
+  gemm.set_weight(eye(3, 3, 0, DType::kFloat64));
+  JitConfig config;
+  config.tile_size = 2;
+  gemm.set_jit_config(config);
+  const Tensor x = ones({3, 3}, DType::kFloat64);
+  gemm.forward(x, zeros({3, 3}, DType::kFloat64));
+  EXPECT_EQ(gemm.profile().kernel_type, "tiled/2");
+  config.optimization_level = "O0";
+  EXPECT_THAT([&] { gemm.set_jit_config(config); },
+              ThrowsMessage<CompilationError>(HasSubstr("no tiles; tile_size is 2")));
 }
 
 TEST(Jit, WrapsTheOperatorWithItsConstructorAndSetters) {

@@ -83,7 +83,8 @@ TYPED_TEST(Operators, NetworkLayersChain) {
   conv.set_bias(from_values<TypeParam>({2}, {0, -100}));
   const Tensor y = conv.forward(image, empty({1, 2, 4, 4}, this->kDType));
   Relu<TypeParam>().forward(y, y);
-  const Tensor pooled = MaxPool2D<TypeParam>().forward(y, empty({1, 2, 1, 1}, this->kDType), 4, 4);
+  const Tensor pooled = MaxPool2D<TypeParam>().forward(y, empty({1, 2, 1, 1}, this->kDType),
+                                                       {.kernel_h = 4, .kernel_w = 4});
   EXPECT_THAT(this->values(pooled), ElementsAre(9, 0));
   const Tensor mean = GlobalAveragePool2D<TypeParam>().forward(image, empty({1, 1}, this->kDType));
   EXPECT_THAT(this->values(mean), ElementsAre(1));
@@ -91,6 +92,82 @@ TYPED_TEST(Operators, NetworkLayersChain) {
   norm.set_gamma(ones({2}, this->kDType));
   const Tensor row = from_values<TypeParam>({1, 2}, {-3, 5});
   EXPECT_THAT(this->values(norm.forward(row, row)), ElementsAre(-1, 1));
+}
+
+TYPED_TEST(Operators, TransposesAreBoolsNamesOrValues) {
+  const Tensor b = this->matrix(2, {1, 2, 3, 4, 5, 6}), a = this->matrix(1, {1, 10, 100});
+  for (const TransLike trans : {TransLike(true), TransLike("trans"), TransLike("T"),
+                                TransLike(std::string("conj_trans")), TransLike(Trans::kTrans)}) {
+    Gemm<TypeParam> gemm(false, trans);
+    gemm.set_weight(b);
+    EXPECT_THAT(this->values(gemm.forward(a, zeros({1, 2}, this->kDType))), ElementsAre(321, 654));
+    Gemv<TypeParam> gemv(trans);
+    gemv.set_weight(b);
+    const Tensor x = ones({2}, this->kDType);
+    EXPECT_THAT(this->values(gemv.forward(x, zeros({3}, this->kDType))), ElementsAre(5, 7, 9));
+    const Tensor product =
+        MatMul<TypeParam>("none", trans).forward(a, b, zeros({1, 2}, this->kDType));
+    EXPECT_THAT(this->values(product), ElementsAre(321, 654));
+  }
+  EXPECT_THAT([] { Gemm<TypeParam>("nein"); },
+              ThrowsMessage<ExecutionError>(
+                  HasSubstr("'nein' is unknown; known are 'none', 'trans', 'conj_trans'")));
+}
+
+TYPED_TEST(Operators, AMatrixServesTheWholeBatch) {
+  const Tensor a = from_values<TypeParam>({2, 1, 2}, {1, 2, 3, 4});
+  BatchMatMul<TypeParam> product(false, "trans");
+  product.set_weight(this->matrix(1, {10, 1}));
+  EXPECT_THAT(this->values(product.forward(a, zeros({2, 1, 1}, this->kDType))),
+              ElementsAre(12, 34));
+  EXPECT_THAT(
+      [&] {
+        product.forward(a, ones({3, 1, 2}, this->kDType), a);
+      },
+      ThrowsMessage<ShapeError>(
+          AllOf(HasSubstr("equal leading axes"), HasSubstr("serves the whole batch"))));
+}
+
+TYPED_TEST(Operators, LayerNormWithoutGammaIsOverTheLastDimensionOrThoseOfBeta) {
+  LayerNorm<TypeParam> norm(0.0);
+  const Tensor x = from_values<TypeParam>({2, 2}, {-3, 5, 10, 14});
+  EXPECT_THAT(this->values(norm.forward(x, zeros({2, 2}, this->kDType))),
+              ElementsAre(-1, 1, -1, 1));
+  norm.set_beta(full({2}, 10.0, this->kDType));
+  EXPECT_THAT(this->values(norm.forward(x, zeros({2, 2}, this->kDType))),
+              ElementsAre(9, 11, 9, 11));
+  const Tensor scalar = zeros({}, this->kDType);
+  EXPECT_THAT([&] { LayerNorm<TypeParam>().forward(scalar, scalar); },
+              ThrowsMessage<ShapeError>(HasSubstr("needed is at least 1 dimension")));
+}
+
+TYPED_TEST(Operators, OptionsThatMakeNoSenseAreRefusedAtConstruction) {
+  const auto pool = [](Pool2DOptions options) {
+    return [options] { MaxPool2D<TypeParam>{options}; };
+  };
+  EXPECT_THAT(pool({.kernel_h = 0}), ThrowsMessage<ShapeError>(HasSubstr("kernel_h is 0, needed")));
+  EXPECT_THAT(pool({.stride_w = 0}), ThrowsMessage<ShapeError>(HasSubstr("stride_w is 0, needed")));
+  EXPECT_THAT(pool({.pad_h = -1}), ThrowsMessage<ShapeError>(HasSubstr("pad_h is -1, needed")));
+  EXPECT_THAT(pool({.kernel_w = 3, .pad_w = 2}),
+              ThrowsMessage<ShapeError>(HasSubstr("pad_w is 2, allowed is at most half")));
+  EXPECT_NO_THROW(pool({.kernel_w = 3, .pad_w = 1})());
+  const auto conv = [](Convolution2DOptions options) {
+    return [options] { Convolution2D<TypeParam>{options}; };
+  };
+  constexpr int64_t kMany = int64_t{1} << 31, kMost = kMany - 1;
+  EXPECT_THAT(conv({kMany, 1, 1, 1}),
+              ThrowsMessage<ShapeError>(HasSubstr("in_channels is 2147483648, needed is 1 to")));
+  EXPECT_THAT(conv({kMost, kMost, 3, 3}),
+              ThrowsMessage<ShapeError>(HasSubstr("bytes of the weight")));
+}
+
+TYPED_TEST(Operators, CopiesShareWeightsAndStatistics) {
+  BatchNorm<TypeParam> norm(0.0, 1.0);
+  const BatchNorm<TypeParam> copy = norm;
+  norm.train(true);
+  const Tensor x = this->matrix(2, {1, 3});
+  EXPECT_THAT(this->values(copy.forward(x, zeros({2, 1}, this->kDType))), ElementsAre(-1, 1));
+  EXPECT_THAT(this->values(norm.running_mean()), ElementsAre(2));
 }
 
 TYPED_TEST(Operators, ErrorsNameTheOperatorAndAreRemembered) {

@@ -2,56 +2,52 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/operators/sizes.h"
 
 namespace cuop {
-
-namespace {
-
-void check_at_least(const char* who, const char* option, int64_t value, int64_t least) {
-  if (value < least) {
-    throw ShapeError(cat(who, ": ", option, " is ", value, ", needed is ", least, " or more"));
-  }
-}
-
-}  // namespace
 
 template <class T>
 Convolution2D<T>::Convolution2D(const Convolution2DOptions& options)
     : Operator("Convolution2D", dtype_of<T>), options_(options) {
-  const struct {
-    const char* name;
-    int64_t value, least;
-  } rows[] = {{"in_channels", options.in_channels, 1},
-              {"out_channels", options.out_channels, 1},
-              {"kernel_h", options.kernel_h, 1},
-              {"kernel_w", options.kernel_w, 1},
-              {"stride_h", options.stride_h, 1},
-              {"stride_w", options.stride_w, 1},
-              {"pad_h", options.pad_h, 0},
-              {"pad_w", options.pad_w, 0},
-              {"dilation_h", options.dilation_h, 1},
-              {"dilation_w", options.dilation_w, 1},
-              {"groups", options.groups, 1}};
-  for (const auto& row : rows) check_at_least(name().c_str(), row.name, row.value, row.least);
+  check_sizes(name(), {{"in_channels", options.in_channels, 1},
+                       {"out_channels", options.out_channels, 1},
+                       {"kernel_h", options.kernel_h, 1},
+                       {"kernel_w", options.kernel_w, 1},
+                       {"stride_h", options.stride_h, 1},
+                       {"stride_w", options.stride_w, 1},
+                       {"pad_h", options.pad_h, 0},
+                       {"pad_w", options.pad_w, 0},
+                       {"dilation_h", options.dilation_h, 1},
+                       {"dilation_w", options.dilation_w, 1},
+                       {"groups", options.groups, 1}});
   if (options.in_channels % options.groups != 0 || options.out_channels % options.groups != 0) {
     throw ShapeError(cat(name(), ": groups is ", options.groups, ", it must divide in_channels (",
                          options.in_channels, ") and out_channels (", options.out_channels, ")"));
   }
+  int64_t bytes = itemsize(dtype());
+  for (const int64_t size : weight_shape()) {
+    bytes = checked_multiply(bytes, size, cat(name(), ": the bytes of the weight").c_str());
+  }
+}
+
+template <class T>
+Shape Convolution2D<T>::weight_shape() const {
+  return {options_.out_channels, options_.in_channels / options_.groups, options_.kernel_h,
+          options_.kernel_w};
 }
 
 template <class T>
 void Convolution2D<T>::set_weight(const Tensor& weight) {
   guarded([&] {
     check(weight, "weight");
-    const Shape needed{options_.out_channels, options_.in_channels / options_.groups,
-                       options_.kernel_h, options_.kernel_w};
+    const Shape needed = weight_shape();
     if (!(weight.shape() == needed)) {
       throw ShapeError(cat("weight has shape ", weight.shape(), ", needed is ", needed,
                            " (out_channels, in_channels / groups, kernel_h, kernel_w)"));
     }
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(prepared_->mutex);
     weight_.set(weight);
-    cache_ = std::make_shared<ConvWeightCache>();
+    prepared_->cache = std::make_shared<ConvWeightCache>();
   });
 }
 
@@ -72,12 +68,13 @@ Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int6
                             std::optional<int64_t> pad_w) const {
   Task task;
   const auto [weight, cache] = [this] {
-    const std::lock_guard lock(mutex_);
-    return std::pair{weight_.get(), cache_};
+    const std::lock_guard lock(prepared_->mutex);
+    return std::pair{weight_.get(), prepared_->cache};
   }();
   const Tensor bias = bias_.get_or_none();
   check(x, "x");
   check(y, "y");
+  check_sizes(name(), {{"pad_h", pad_h.value_or(0), 0}, {"pad_w", pad_w.value_or(0), 0}});
   ConvOptions options;
   options.stride = {options_.stride_h, options_.stride_w};
   options.padding = {pad_h.value_or(options_.pad_h), pad_w.value_or(options_.pad_w)};

@@ -24,6 +24,7 @@ struct Convolution2DOptions {
 template <class T>
 class Convolution2D : public Operator {
  public:
+  /// ShapeError for an option that makes no sense or a weight that no memory could hold.
   explicit Convolution2D(const Convolution2DOptions& options);
   void set_weight(const Tensor& weight);
   void set_bias(const Tensor& bias);
@@ -34,12 +35,17 @@ class Convolution2D : public Operator {
             std::optional<int64_t> pad_w = {}) const;
 
  private:
+  Shape weight_shape() const;
+
   Convolution2DOptions options_;
   Weight weight_{"weight", "set_weight"};
   Weight bias_{"bias", "set_bias"};
+  struct Prepared {
+    std::mutex mutex;
+    std::shared_ptr<ConvWeightCache> cache;
+  };
   // Belongs to the weight of the moment: both change and are read under the mutex.
-  mutable std::mutex mutex_;
-  std::shared_ptr<ConvWeightCache> cache_;
+  std::shared_ptr<Prepared> prepared_ = std::make_shared<Prepared>();
 };
 
 }  // namespace cuop

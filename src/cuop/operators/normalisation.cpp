@@ -33,7 +33,7 @@ void BatchNorm<T>::set(Weight& weight, const Tensor& value, const char* argument
   guarded([&] {
     check(value, argument);
     check_ndim(value, 1, argument);
-    const std::lock_guard lock(statistics_mutex_);
+    const std::lock_guard lock(mode_->statistics);
     weight.set(value);
   });
 }
@@ -57,20 +57,20 @@ void BatchNorm<T>::set_running_var(const Tensor& variance) {
 
 template <class T>
 Tensor BatchNorm<T>::running_mean() const {
-  const std::lock_guard lock(statistics_mutex_);
+  const std::lock_guard lock(mode_->statistics);
   const Tensor value = running_mean_.get_or_none();
   return value.is_defined() ? clone(value) : value;
 }
 template <class T>
 Tensor BatchNorm<T>::running_var() const {
-  const std::lock_guard lock(statistics_mutex_);
+  const std::lock_guard lock(mode_->statistics);
   const Tensor value = running_var_.get_or_none();
   return value.is_defined() ? clone(value) : value;
 }
 
 template <class T>
 void BatchNorm<T>::infer(const Tensor& x, const Tensor& y) const {
-  const std::shared_lock lock(statistics_mutex_);
+  const std::shared_lock lock(mode_->statistics);
   batch_norm(x,
              {gamma_.get_or_none(), beta_.get_or_none(), running_mean_.get_or_none(),
               running_var_.get_or_none()},
@@ -79,7 +79,7 @@ void BatchNorm<T>::infer(const Tensor& x, const Tensor& y) const {
 
 template <class T>
 void BatchNorm<T>::train_on(const Tensor& x, const Tensor& y) const {
-  const std::lock_guard lock(statistics_mutex_);
+  const std::lock_guard lock(mode_->statistics);
   Tensor mean = running_mean_.get_or_none(), variance = running_var_.get_or_none();
   const Shape channels{x.ndim() >= 2 ? x.shape(1) : 0};
   if (!mean.is_defined()) mean = zeros(channels, dtype(), x.device());
@@ -91,20 +91,26 @@ void BatchNorm<T>::train_on(const Tensor& x, const Tensor& y) const {
 }
 
 template <class T>
+void BatchNorm<T>::try_training_on(const Tensor& x, const Tensor& y) const {
+  const std::shared_lock lock(mode_->statistics);
+  batch_norm(x, {gamma_.get_or_none(), beta_.get_or_none(), {}, {}}, {eps_, momentum_, true}, &y);
+}
+
+template <class T>
 Task BatchNorm<T>::task(const Tensor& x, const Tensor& y) const {
   Task task;
   check(x, "x");
   check(y, "y");
-  const bool is_training = is_training_;
+  const bool is_training = mode_->is_training;
   task.sizes = sizes_of({&x}, {is_training});
   task.cost = {kFlopsPerElement * static_cast<double>(x.size()),
                bytes_of(x, y) + (is_training ? x.nbytes() : 0)};
   task.kernels = kTiledOrSimple;
-  task.is_repeatable = !is_training;
   task.out = y;
   task.run = [this, x, is_training](const Tensor& out) {
     is_training ? train_on(x, out) : infer(x, out);
   };
+  if (is_training) task.trial = [this, x](const Tensor& out) { try_training_on(x, out); };
   return task;
 }
 
@@ -137,10 +143,14 @@ void LayerNorm<T>::set_beta(const Tensor& beta) {
 template <class T>
 Task LayerNorm<T>::task(const Tensor& x, const Tensor& y) const {
   Task task;
-  const Tensor gamma = gamma_.get();
+  Tensor gamma = gamma_.get_or_none();
   const Tensor beta = beta_.get_or_none();
   check(x, "x");
   check(y, "y");
+  if (!gamma.is_defined()) {
+    if (x.ndim() == 0) throw ShapeError("x has shape (), needed is at least 1 dimension");
+    gamma = ones(beta.is_defined() ? beta.shape() : Shape{x.shape().back()}, dtype(), x.device());
+  }
   task.sizes = sizes_of({&x, &gamma});
   task.cost = {kFlopsPerElement * static_cast<double>(x.size()), bytes_of(x, y, gamma)};
   task.kernels = kTiledOrSimple;

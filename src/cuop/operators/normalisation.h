@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <shared_mutex>
 
 #include "cuop/operators/operator.h"
@@ -23,19 +24,23 @@ class BatchNorm : public Operator {
   /// Copies of the running statistics; undefined before they are set or a training step made them.
   Tensor running_mean() const;
   Tensor running_var() const;
-  void train(bool is_training) { is_training_ = is_training; }
-  bool is_training() const { return is_training_; }
+  void train(bool is_training) { mode_->is_training = is_training; }
+  bool is_training() const { return mode_->is_training; }
   Tensor forward(const Tensor& x, const Tensor& y) const;
   Task task(const Tensor& x, const Tensor& y) const;
 
  private:
+  struct Mode {
+    std::atomic<bool> is_training = false;
+    std::shared_mutex statistics;  ///< passes read them together, training moves them alone
+  };
   void infer(const Tensor& x, const Tensor& y) const;
   void train_on(const Tensor& x, const Tensor& y) const;
+  void try_training_on(const Tensor& x, const Tensor& y) const;  ///< leaves the statistics alone
   void set(Weight& weight, const Tensor& value, const char* argument);
 
   double eps_, momentum_;
-  std::atomic<bool> is_training_ = false;
-  mutable std::shared_mutex statistics_mutex_;  ///< passes read them together, training moves alone
+  std::shared_ptr<Mode> mode_ = std::make_shared<Mode>();
   Weight gamma_{"gamma", "set_gamma"};
   Weight beta_{"beta", "set_beta"};
   mutable Weight running_mean_{"running mean", "set_running_mean"};
@@ -43,8 +48,9 @@ class BatchNorm : public Operator {
 };
 
 /// (x - mean) / sqrt(var + eps) gamma + beta, by the rules of cuop::layer_norm: over the trailing
-/// dimensions that gamma has, or over all but the first for a gamma with one entry a channel. gamma
-/// must be set; beta is 0 where it is not. y may be x.
+/// dimensions that gamma has, or over all but the first for a gamma with one entry a channel. Where
+/// gamma is not set it is 1 in the shape of beta, or over the last dimension when neither is set;
+/// beta is 0 where it is not set. y may be x.
 template <class T>
 class LayerNorm : public Operator {
  public:

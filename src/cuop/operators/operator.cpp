@@ -82,13 +82,13 @@ void Operator::rethrow_named() const {
 void Weight::set(const Tensor& value) { adopt(clone(value)); }
 
 void Weight::adopt(const Tensor& value) {
-  const std::lock_guard lock(mutex_);
-  value_ = value;
+  const std::lock_guard lock(state_->mutex);
+  state_->value = value;
 }
 
 Tensor Weight::get_or_none() const {
-  const std::lock_guard lock(mutex_);
-  return value_;
+  const std::lock_guard lock(state_->mutex);
+  return state_->value;
 }
 
 Tensor Weight::get() const {

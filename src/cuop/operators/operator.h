@@ -2,10 +2,12 @@
 // reads its inputs, fills a preallocated output and returns it.
 //
 // Operators may be used by several threads at once. Weights are copied when they are set, so later
-// changes of the source do not reach the operator.
+// changes of the source do not reach the operator. A copy of an operator shares its weights, as the
+// copy of a tensor shares its elements: whichever of the two sets one, both have it.
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -24,7 +26,6 @@ class Operator {
   /// `base_name` "Gemm" and a float make "GemmFloat", the name in every message.
   Operator(const char* base_name, DType dtype);
   virtual ~Operator() = default;
-  Operator(const Operator&) = delete;
   Operator& operator=(const Operator&) = delete;
 
   const std::string& name() const { return name_; }
@@ -44,6 +45,8 @@ class Operator {
   }
 
  protected:
+  /// Errors are remembered by each copy on its own.
+  Operator(const Operator& other) : name_(other.name_), dtype_(other.dtype_) {}
   /// For constructors of derived classes.
   void set_name(std::string name) { name_ = std::move(name); }
   /// Runs a checked task and answers its output. JIT wrappers replace it.
@@ -63,7 +66,7 @@ class Operator {
   mutable std::string last_error_;
 };
 
-/// A weight of an operator: set once or often, read by many threads.
+/// A weight of an operator: set once or often, read by many threads. Copies are the same weight.
 class Weight {
  public:
   /// Messages name `what` and the `setter` to call.
@@ -78,10 +81,13 @@ class Weight {
   Tensor get_or_none() const;
 
  private:
+  struct State {
+    std::mutex mutex;
+    Tensor value;
+  };
   const char* what_;
   const char* setter_;
-  mutable std::mutex mutex_;
-  Tensor value_;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 /// Bytes of the tensors together, for costs.

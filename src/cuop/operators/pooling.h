@@ -8,25 +8,24 @@
 
 namespace cuop {
 
+/// Of an operator, or of one call: what the call does not give is the operator's.
 struct Pool2DOptions {
-  std::optional<int64_t> kernel_h, kernel_w;  ///< here or in the call
-  std::optional<int64_t> stride_h, stride_w;  ///< the kernel where not given
-  int64_t pad_h = 0, pad_w = 0;
+  std::optional<int64_t> kernel_h{}, kernel_w{};  ///< here or there
+  std::optional<int64_t> stride_h{}, stride_w{};  ///< the kernel where not given
+  std::optional<int64_t> pad_h{}, pad_w{};        ///< 0 where not given; at most half the kernel
 };
 
 /// Largest element or mean of each window of x [N, C, H, W]; see cuop::max_pool2d, avg_pool2d.
 template <class T>
 class Pool2D : public Operator {
  public:
-  Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> kernel_h = {},
-                 std::optional<int64_t> kernel_w = {}) const;
-  Task task(const Tensor& x, const Tensor& y, std::optional<int64_t> kernel_h = {},
-            std::optional<int64_t> kernel_w = {}) const;
+  Tensor forward(const Tensor& x, const Tensor& y, const Pool2DOptions& call = {}) const;
+  Task task(const Tensor& x, const Tensor& y, const Pool2DOptions& call = {}) const;
 
  protected:
   using Function = Tensor (*)(const Tensor& x, const PoolOptions& options, const Tensor* out);
-  Pool2D(const char* base_name, Function function, const Pool2DOptions& options)
-      : Operator(base_name, dtype_of<T>), function_(function), options_(options) {}
+  /// ShapeError for an option that makes no sense.
+  Pool2D(const char* base_name, Function function, const Pool2DOptions& options);
 
  private:
   Function function_;

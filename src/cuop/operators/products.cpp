@@ -1,5 +1,7 @@
 #include "cuop/operators/products.h"
 
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/ops/blas/blas.h"
 
 namespace cuop {
@@ -127,11 +129,25 @@ Tensor MatMul<T>::forward(const Tensor& a, const Tensor& out) const {
   return guarded([&] { return execute(task(a, out)); });
 }
 
+template <class T>
+Tensor BatchMatMul<T>::multiply(const Tensor& a, const Tensor& b, const MatmulOptions& options,
+                                const Tensor* out) {
+  if (a.ndim() >= 3 && b.ndim() == 2) return matmul(a, b, options, out);
+  bool fits = a.ndim() >= 3 && a.ndim() == b.ndim();
+  for (int i = 0; fits && i + 2 < a.ndim(); ++i) fits = a.shape(i) == b.shape(i);
+  if (fits) return batch_matmul(a, b, options, out);
+  throw ShapeError(cat("a has shape ", a.shape(), " and b ", b.shape(),
+                       "; needed are at least 3 dimensions of a, and either b with as many and "
+                       "equal leading axes, or a matrix b, which serves the whole batch"));
+}
+
 template class Gemm<float>;
 template class Gemm<double>;
 template class Gemv<float>;
 template class Gemv<double>;
 template class MatMul<float>;
 template class MatMul<double>;
+template class BatchMatMul<float>;
+template class BatchMatMul<double>;
 
 }  // namespace cuop

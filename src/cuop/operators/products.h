@@ -1,6 +1,8 @@
-// Matrix products with a weight as operator objects, for float and double.
+// Matrix products with a weight as operator objects, for float and double. Their dtypes are real: a
+// conjugate transpose is the transpose.
 #pragma once
 
+#include "cuop/core/linalg.h"
 #include "cuop/operators/operator.h"
 #include "cuop/ops/matmul/matmul.h"
 
@@ -13,10 +15,11 @@ class Gemm : public Operator {
  public:
   static constexpr bool kTakesTile = true;
 
-  explicit Gemm(bool trans_a = false, bool trans_b = false, double alpha = 1.0, double beta = 0.0)
+  explicit Gemm(TransLike trans_a = {}, TransLike trans_b = {}, double alpha = 1.0,
+                double beta = 0.0)
       : Operator("Gemm", dtype_of<T>),
-        trans_a_(trans_a),
-        trans_b_(trans_b),
+        trans_a_(trans_a.is_transposed()),
+        trans_b_(trans_b.is_transposed()),
         alpha_(alpha),
         beta_(beta) {}
   void set_weight(const Tensor& b);
@@ -35,8 +38,11 @@ class Gemv : public Operator {
  public:
   static constexpr bool kTakesTile = true;
 
-  explicit Gemv(bool trans_a = false, double alpha = 1.0, double beta = 0.0)
-      : Operator("Gemv", dtype_of<T>), trans_a_(trans_a), alpha_(alpha), beta_(beta) {}
+  explicit Gemv(TransLike trans_a = {}, double alpha = 1.0, double beta = 0.0)
+      : Operator("Gemv", dtype_of<T>),
+        trans_a_(trans_a.is_transposed()),
+        alpha_(alpha),
+        beta_(beta) {}
   void set_weight(const Tensor& a);
   Tensor forward(const Tensor& x, const Tensor& y) const;
   Task task(const Tensor& x, const Tensor& y) const;
@@ -53,7 +59,7 @@ class MatMul : public Operator {
  public:
   static constexpr bool kTakesTile = true;
 
-  explicit MatMul(bool trans_a = false, bool trans_b = false)
+  explicit MatMul(TransLike trans_a = {}, TransLike trans_b = {})
       : MatMul("MatMul", &matmul, trans_a, trans_b) {}
   void set_weight(const Tensor& b);
   Tensor forward(const Tensor& a, const Tensor& b, const Tensor& out) const;
@@ -64,11 +70,11 @@ class MatMul : public Operator {
  protected:
   using Function = Tensor (*)(const Tensor& a, const Tensor& b, const MatmulOptions& options,
                               const Tensor* out);
-  MatMul(const char* base_name, Function function, bool trans_a, bool trans_b)
+  MatMul(const char* base_name, Function function, TransLike trans_a, TransLike trans_b)
       : Operator(base_name, dtype_of<T>),
         function_(function),
-        trans_a_(trans_a),
-        trans_b_(trans_b) {}
+        trans_a_(trans_a.is_transposed()),
+        trans_b_(trans_b.is_transposed()) {}
 
  private:
   Function function_;
@@ -76,12 +82,17 @@ class MatMul : public Operator {
   Weight weight_{"weight b", "set_weight"};
 };
 
-/// MatMul of [..., M, K] and [..., K, N] with at least 3 dimensions and equal leading axes.
+/// MatMul of a [..., M, K] with at least 3 dimensions and b [..., K, N] with the leading axes of a,
+/// or [K, N], which then serves the whole batch.
 template <class T>
 class BatchMatMul : public MatMul<T> {
  public:
-  explicit BatchMatMul(bool trans_a = false, bool trans_b = false)
-      : MatMul<T>("BatchMatMul", &batch_matmul, trans_a, trans_b) {}
+  explicit BatchMatMul(TransLike trans_a = {}, TransLike trans_b = {})
+      : MatMul<T>("BatchMatMul", &multiply, trans_a, trans_b) {}
+
+ private:
+  static Tensor multiply(const Tensor& a, const Tensor& b, const MatmulOptions& options,
+                         const Tensor* out);
 };
 
 }  // namespace cuop

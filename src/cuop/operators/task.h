@@ -29,11 +29,12 @@ struct Task {
   std::vector<int64_t> sizes;          ///< the sizes and flags on which the best kernel depends
   Cost cost;
   std::span<const Kernel> kernels = std::span(kTiledOrSimple).first(1);
-  bool is_repeatable = true;  ///< false: it changes more than `out`, so it is never run to measure
-  bool reads_out = false;     ///< the values of `out` before the call are an input
+  bool reads_out = false;  ///< the values of `out` before the call are an input
   Tensor out;
   /// Fills its argument, by the kernel that this thread asks for (backend/kernel.h).
   std::function<void(const Tensor& out)> run;
+  /// The same without any other effect, for trial runs; empty where `run` has none.
+  std::function<void(const Tensor& out)> trial;
 };
 
 }  // namespace cuop

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
+#include <mutex>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -21,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".choice.json";
+constexpr std::string_view kLogEnding = ".choice.json.log";
 
 std::string hex(uint64_t value) {
   std::ostringstream out;
@@ -75,7 +78,7 @@ std::vector<File> files_of(const std::string& directory) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.size() < kEnding.size() || !name.ends_with(kEnding)) continue;
+    if (!name.ends_with(kEnding) && !name.ends_with(kLogEnding)) continue;
     std::error_code gone;  // another process may remove files meanwhile
     const auto used = entry.last_write_time(gone);
     const auto bytes = static_cast<int64_t>(entry.file_size(gone));
@@ -112,28 +115,53 @@ std::optional<Choice> ChoiceStore::load(const std::string& key) {
   return choice;
 }
 
-void ChoiceStore::save(const std::string& key, const Choice& choice) {
-  std::error_code error;
+std::string ChoiceStore::make_directory() const {
+  if (directory_.find('\0') != std::string::npos) return "has a zero byte in its path";
   const std::string why = make_private_directory(directory_);
-  static std::atomic<int64_t> serial = 0;
-  const std::string temporary = cat(path(key), ".", getpid(), ".", serial++);
-  bool is_written = false;
+  std::error_code error;
+  if (!fs::is_directory(directory_, error)) return why;
+  if (access(directory_.c_str(), W_OK | X_OK) != 0) return cat(directory_, " cannot be written to");
+  if (!why.empty()) warn(why);
+  return "";
+}
+
+/// Once a directory and process: many wrappers share one.
+void ChoiceStore::warn(const std::string& why) const {
+  static std::mutex mutex;
+  static std::set<std::string>* const warned = new std::set<std::string>;
+  {
+    const std::lock_guard lock(mutex);
+    if (!warned->insert(directory_).second) return;
+  }
+  log(LogLevel::kWarn, "cache: ", directory_, " is not used (", why,
+      "); choices are kept in memory only");
+}
+
+bool ChoiceStore::write(const std::string& file, const std::string& text) const {
+  std::string why = make_directory();
+  if (why.empty()) why = problem();
   if (why.empty()) {
+    static std::atomic<int64_t> serial = 0;
+    const std::string temporary = cat(file, ".", getpid(), ".", serial++);
+    std::error_code error;
     std::ofstream out(temporary);
-    out << encode(key, choice);
+    out << text;
     out.close();
-    if (!out.fail()) fs::rename(temporary, path(key), error);
-    is_written = !out.fail() && !error;
-    if (!is_written) fs::remove(temporary, error);
+    if (!out.fail()) fs::rename(temporary, file, error);
+    if (!out.fail() && !error) return true;
+    fs::remove(temporary, error);
+    why = "writing failed";
   }
-  if (!is_written) {
-    if (!has_warned_.exchange(true)) {
-      log(LogLevel::kWarn, "cache: ", directory_, " cannot be used (",
-          why.empty() ? "writing failed" : why, "); choices are kept in memory only");
-    }
-    return;
-  }
-  evict();
+  warn(why);
+  return false;
+}
+
+void ChoiceStore::save(const std::string& key, const Choice& choice) {
+  if (write(path(key), encode(key, choice))) evict();
+}
+
+void ChoiceStore::save_log(const std::string& key, const std::string& text) {
+  if (write(path(key) + ".log", text)) evict();
 }
 
 void ChoiceStore::evict() {
@@ -155,7 +183,8 @@ int64_t ChoiceStore::clear() {
   if (!problem().empty()) return 0;
   for (const File& file : files_of(directory_)) {
     std::error_code error;
-    count += fs::remove(file.path, error) ? 1 : 0;
+    const bool is_choice = file.path.native().ends_with(kEnding);
+    if (fs::remove(file.path, error) && is_choice) ++count;
   }
   return count;
 }

@@ -24,7 +24,10 @@ class ChoiceStore {
   std::optional<Choice> load(const std::string& key);
   /// Written under a temporary name and renamed, so that readers never see half a file.
   void save(const std::string& key, const Choice& choice);
-  /// Removes every choice; answers how many there were.
+  /// Keeps a text for people beside the choice, in the place of an earlier one. Logs count towards
+  /// the size and go like choices.
+  void save_log(const std::string& key, const std::string& text);
+  /// Removes every choice and log; answers how many choices there were.
   int64_t clear();
 
   const std::string& directory() const { return directory_; }
@@ -32,16 +35,21 @@ class ChoiceStore {
   std::string path(const std::string& key) const;
   /// Files that were there but could not be used.
   int64_t damaged_count() const { return damaged_; }
-  /// "" when the directory can be used, else why not (it then acts as if it were empty).
+  /// "" when the directory can be trusted, else why not (it then acts as if it were empty).
   std::string problem() const;
+  /// Makes the directory, for its owner alone, if it is not there; answers "" or why it can be
+  /// neither made nor written to. Warns when it cannot be trusted.
+  std::string make_directory() const;
 
  private:
+  /// False, after a warning, when nothing can be written.
+  bool write(const std::string& file, const std::string& text) const;
+  void warn(const std::string& why) const;
   void evict();
 
   std::string directory_;
   int64_t max_bytes_;
   std::atomic<int64_t> damaged_ = 0;
-  std::atomic<bool> has_warned_ = false;
 };
 
 }  // namespace cuop::tune

@@ -1,7 +1,7 @@
 #include "cuop/operators/jit/chooser.h"
 
+#include <chrono>
 #include <condition_variable>
-#include <fstream>
 #include <mutex>
 #include <unordered_map>
 
@@ -21,6 +21,7 @@ struct Remembered {
   Kernel kernel;
   double made_in_ms = 0.0;
   std::string stored_in;  ///< the directory that has it too
+  bool is_final = true;   ///< false: chosen for want of time, so not worth keeping on disk
 };
 
 struct Memory {
@@ -37,12 +38,14 @@ Memory& memory() {
 /// One of the threads that may measure at a time.
 class MakerScope {
  public:
-  explicit MakerScope(int most) {
+  MakerScope(int most, double seconds) {
     std::unique_lock lock(memory().mutex);
-    memory().maker_left.wait(lock, [&] { return memory().makers < most; });
-    ++memory().makers;
+    has_turn_ = memory().maker_left.wait_for(lock, std::chrono::duration<double>(seconds),
+                                             [&] { return memory().makers < most; });
+    if (has_turn_) ++memory().makers;
   }
   ~MakerScope() {
+    if (!has_turn_) return;
     {
       const std::lock_guard lock(memory().mutex);
       --memory().makers;
@@ -51,6 +54,11 @@ class MakerScope {
   }
   MakerScope(const MakerScope&) = delete;
   MakerScope& operator=(const MakerScope&) = delete;
+  /// False when the time ran out first.
+  bool has_turn() const { return has_turn_; }
+
+ private:
+  bool has_turn_ = false;
 };
 
 /// Everything beside the sizes that may change which kernel is fastest.
@@ -66,7 +74,8 @@ std::string key_of(const ChoiceRequest& request) {
   std::string key = request.who;
   for (const int64_t size : request.task->sizes) key.append(" ").append(std::to_string(size));
   for (const Kernel& kernel : request.candidates) key.append(" ").append(name(kernel));
-  key.append(request.is_measured ? " measured " : " by rule ")
+  const int rounds = request.is_measured ? request.measuring.rounds : 0;
+  key.append(rounds > 0 ? cat(" measured in ", rounds, " rounds, threads ") : " by rule, threads ")
       .append(std::to_string(backend::thread_count()))
       .append(" ")
       .append(machine_text());
@@ -95,7 +104,7 @@ bool look_up(const std::string& key, Remembered& found) {
 }
 
 void store(const ChoiceRequest& request, const std::string& key, Remembered choice) {
-  if (request.store == nullptr || !request.is_measured) return;
+  if (request.store == nullptr || !request.is_measured || !choice.is_final) return;
   if (choice.stored_in == request.store->directory()) return;
   request.store->save(key, {name(choice.kernel), choice.made_in_ms});
   choice.stored_in = request.store->directory();
@@ -103,19 +112,23 @@ void store(const ChoiceRequest& request, const std::string& key, Remembered choi
 }
 
 Measured make(const ChoiceRequest& request) {
-  if (!request.is_measured || request.candidates.size() < 2)
-    return {request.candidates.front(), ""};
-  const MakerScope scope(request.most_makers);
-  return fastest_kernel(*request.task, request.candidates, request.measuring);
+  const Kernel& first = request.candidates.front();
+  if (!request.is_measured) return {first, "by rule: nothing is measured\n"};
+  if (request.candidates.size() < 2) return {first, "there is no other\n"};
+  const int64_t start = trace::now_ns();
+  const MakerScope scope(request.most_makers, request.measuring.seconds);
+  if (!scope.has_turn()) {
+    return {first, "nothing is measured: out of time waiting for other threads to do so\n", false};
+  }
+  MeasureOptions measuring = request.measuring;
+  measuring.seconds -= static_cast<double>(trace::now_ns() - start) * 1e-9;
+  return fastest_kernel(*request.task, request.candidates, measuring);
 }
 
 void write_log(const ChoiceRequest& request, const std::string& key, const Measured& measured) {
-  if (measured.text.empty()) return;
   const std::string text = cat(key, "\n", measured.text, "chosen: ", name(measured.kernel), "\n");
   log(LogLevel::kDebug, "jit: ", text);
-  if (request.keeps_log && request.store != nullptr) {
-    std::ofstream(request.store->path(key) + ".log", std::ios::app) << text;
-  }
+  if (request.log_store != nullptr) request.log_store->save_log(key, text);
 }
 
 }  // namespace
@@ -139,7 +152,7 @@ ChosenKernel choose_kernel(const ChoiceRequest& request) {
     }
   }
   const Measured measured = make(request);
-  const Remembered made{measured.kernel, elapsed_ms(), ""};
+  const Remembered made{measured.kernel, elapsed_ms(), "", measured.is_complete};
   if (request.is_cached) {
     remember(key, made);
     store(request, key, made);

@@ -15,11 +15,11 @@ struct ChoiceRequest {
   std::string who;                 ///< the operator's name
   std::vector<Kernel> candidates;  ///< the default first
   bool is_measured = false;        ///< false: the first candidate, without running any
-  MeasureOptions measuring;
-  bool is_cached = true;               ///< remember and look up
-  tune::ChoiceStore* store = nullptr;  ///< and on disk, when there is one
-  int most_makers = 4;                 ///< threads of the process that may measure at a time
-  bool keeps_log = false;              ///< writes what was measured beside the stored choice
+  MeasureOptions measuring{};
+  bool is_cached = true;                   ///< remember and look up
+  tune::ChoiceStore* store = nullptr;      ///< and on disk, when there is one
+  int most_makers = 4;                     ///< threads of the process that may measure at a time
+  tune::ChoiceStore* log_store = nullptr;  ///< where what was measured is written, if anywhere
 };
 
 struct ChosenKernel {
@@ -30,6 +30,9 @@ struct ChosenKernel {
   double took_ms = 0.0;     ///< what this call cost
 };
 
+/// Waiting for a turn to measure and measuring together take no longer than `measuring.seconds`
+/// beyond the run that is going on then. What was chosen for want of time is remembered, but not
+/// kept on disk.
 ChosenKernel choose_kernel(const ChoiceRequest& request);
 
 /// Forgets what the process remembers; answers how many choices that were.

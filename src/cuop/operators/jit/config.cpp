@@ -7,12 +7,15 @@
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/tune/choice_store.h"
 
 namespace cuop {
 
 namespace {
 
 using backend::KernelType;
+
+constexpr double kMostSeconds = 1e8;  // three years; more would not fit the clock
 
 struct Shared {
   std::mutex mutex;
@@ -56,6 +59,11 @@ void check_level(const char* who, const JitConfig& config) {
     if (config.optimization_level != level) continue;
     if (level == "O0" && config.kernel_type == KernelType::kTiled) {
       refuse(who, "optimization_level 'O0' is the simple kernel, kernel_type asks for 'tiled'");
+    }
+    if (level == "O0" && config.tile_size != 0) {
+      refuse(who, cat("optimization_level 'O0' is the simple kernel, which has no tiles; tile_size "
+                      "is ",
+                      config.tile_size));
     }
     return;
   }
@@ -114,9 +122,9 @@ void set_global_jit_config(const GlobalJitConfig& config) {
   if (config.max_cache_size < 0) {
     refuse(who, cat("max_cache_size is ", config.max_cache_size, ", needed is 0 bytes or more"));
   }
-  if (!(config.compilation_timeout > 0.0)) {
+  if (!(config.compilation_timeout > 0.0 && config.compilation_timeout <= kMostSeconds)) {
     refuse(who, cat("compilation_timeout is ", config.compilation_timeout,
-                    ", needed is more than 0 seconds"));
+                    ", needed is more than 0 and at most ", kMostSeconds, " seconds"));
   }
   if (config.max_compilation_threads < 1) {
     refuse(who, cat("max_compilation_threads is ", config.max_compilation_threads,
@@ -126,6 +134,12 @@ void set_global_jit_config(const GlobalJitConfig& config) {
     refuse(who, "cache_dir is empty; enable_caching=False switches the cache off");
   }
   const std::lock_guard lock(shared().mutex);
+  const bool is_asked_for = config.cache_dir != shared().config.cache_dir &&
+                            config.cache_dir != default_cache_directory();
+  if (is_asked_for) {
+    const std::string problem = tune::ChoiceStore(config.cache_dir, 0).make_directory();
+    if (!problem.empty()) refuse(who, cat("cache_dir ", problem));
+  }
   shared().config = config;
 }
 

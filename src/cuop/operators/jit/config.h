@@ -15,11 +15,12 @@ namespace cuop {
 struct JitConfig {
   bool enable_jit = true;  ///< false: the operator's own kernel, no choosing
   backend::KernelType kernel_type = backend::KernelType::kAuto;
-  int64_t tile_size = 0;   ///< edge of the tile of products; 0: chosen
+  int64_t tile_size = 0;   ///< edge of the tile of products, which are then tiled; 0: chosen
   int64_t block_size = 0;  ///< threads of a GPU block; 0: chosen. GPU only
   int64_t num_stages = 0;  ///< stages of a GPU kernel's pipeline; 0: chosen. GPU only
   /// "O0": the simple kernel. "O1", "O2", "fast": the operator's rule, nothing is measured. "O3",
-  /// "auto": measured when auto-tuning is on. "best": always measured, with more repetitions.
+  /// "auto": measured when auto-tuning is on. "best": always measured, with more repetitions. There
+  /// is something to measure while neither kernel_type nor tile_size has settled the matter.
   std::string optimization_level = "auto";
   bool enable_tensor_core = true;        ///< a permission; the CPU has none
   bool enable_tma = false;               ///< GPU only
@@ -36,15 +37,21 @@ struct GlobalJitConfig {
   bool enable_caching = true;      ///< false: every call chooses anew
   std::string cache_dir;           ///< of wrappers without a directory of their own
   int64_t max_cache_size = int64_t{1} << 30;  ///< bytes; the least recently used go first
-  double compilation_timeout = 30.0;          ///< seconds for choosing one kernel
-  int max_compilation_threads = 4;            ///< threads that may choose kernels at a time
-  bool enable_debug = false;                  ///< keeps a log beside the cache, checks every result
+  /// Seconds for choosing one kernel, waiting for a turn included. Candidates that are not reached
+  /// do not win, and a choice made without them is not kept on disk.
+  double compilation_timeout = 30.0;
+  int max_compilation_threads = 4;  ///< threads that may choose kernels at a time; others wait
+  /// Writes a log of every choice into the cache directory (what was measured, and why a candidate
+  /// was out) and compares every result with the simple kernel's: ExecutionError where they
+  /// disagree. On the CPU there are no sources to keep.
+  bool enable_debug = false;
 };
 
 /// The defaults; cache_dir is CUOP_CACHE_DIR or the user's cache directory.
 GlobalJitConfig default_global_jit_config();
 GlobalJitConfig global_jit_config();
-/// CompilationError when a value makes no sense.
+/// CompilationError when a value makes no sense, or a new cache_dir can be neither made nor written
+/// to. One that other users can write to is not used: choices then stay in memory, with a warning.
 void set_global_jit_config(const GlobalJitConfig& config);
 
 /// CompilationError "who: ..." when the configuration cannot be met on the device, saying why.

@@ -18,20 +18,16 @@ constexpr int kRoundsOfBest = 15;
 
 double milliseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }
 
-/// The kernels that the configuration leaves for a task, the default first.
+/// The kernels that the configuration leaves for a task, the default first: one where it names the
+/// type or the tile, else all that the task has.
 std::vector<Kernel> candidates_of(const Task& task, const JitConfig& config) {
   if (config.kernel_type == KernelType::kSimple || config.optimization_level == "O0") {
     return {{KernelType::kSimple}};
   }
-  const Kernel tiled{KernelType::kTiled, config.tile_size};
-  if (config.kernel_type == KernelType::kTiled) return {tiled};
-  std::vector<Kernel> candidates;
-  if (config.tile_size != 0) candidates.push_back(tiled);
-  for (const Kernel& kernel : task.kernels) {
-    const bool is_allowed = config.tile_size == 0 || kernel.type != KernelType::kTiled;
-    if (is_allowed) candidates.push_back(kernel);
+  if (config.kernel_type == KernelType::kTiled || config.tile_size != 0) {
+    return {{KernelType::kTiled, config.tile_size}};
   }
-  return candidates;
+  return {task.kernels.begin(), task.kernels.end()};
 }
 
 bool is_measured(const JitConfig& config, const GlobalJitConfig& global) {
@@ -43,9 +39,9 @@ bool is_measured(const JitConfig& config, const GlobalJitConfig& global) {
 /// The result of the simple kernel, to compare with; undefined when the task has none.
 Tensor reference_result(const Task& task) {
   for (const Kernel& kernel : task.kernels) {
-    if (kernel.type != KernelType::kSimple || !task.is_repeatable) continue;
+    if (kernel.type != KernelType::kSimple) continue;
     const Tensor reference = trial_output(task);
-    run_kernel(task, kernel, reference);
+    try_kernel(task, kernel, reference);
     return reference;
   }
   return {};
@@ -65,7 +61,7 @@ void JitEngine::enable_persistent_cache(bool is_on) {
 
 void JitEngine::set_persistent_cache_directory(const std::string& path) {
   if (path.empty()) throw ExecutionError(cat(who_, ": the cache directory is an empty path"));
-  const std::string problem = tune::ChoiceStore(path, 0).problem();
+  const std::string problem = tune::ChoiceStore(path, 0).make_directory();
   if (!problem.empty()) throw ExecutionError(cat(who_, ": the cache directory ", problem));
   const std::lock_guard lock(mutex_);
   directory_ = path;
@@ -82,9 +78,14 @@ JitConfig JitEngine::config() const {
   return config_;
 }
 
+bool JitEngine::is_persistent() const {
+  const std::lock_guard lock(mutex_);
+  return is_persistent_;
+}
+
 std::shared_ptr<tune::ChoiceStore> JitEngine::store_for(const GlobalJitConfig& global) {
   const std::lock_guard lock(mutex_);
-  if (!is_persistent_) return nullptr;
+  if (!is_persistent_ && !global.enable_debug) return nullptr;
   const std::string& directory = directory_.empty() ? global.cache_dir : directory_;
   const bool is_same = store_ != nullptr && store_->directory() == directory &&
                        store_limit_ == global.max_cache_size;
@@ -102,12 +103,11 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   request.task = &task;
   request.who = who_;
   request.candidates = candidates_of(task, config);
-  request.is_measured = is_measured(config, global) && task.is_repeatable && task.out.size() > 0;
+  request.is_measured = is_measured(config, global) && task.out.size() > 0;
   request.measuring.rounds = config.optimization_level == "best" ? kRoundsOfBest : kRounds;
   request.measuring.seconds = global.compilation_timeout;
   request.is_cached = global.enable_caching;
   request.most_makers = global.max_compilation_threads;
-  request.keeps_log = global.enable_debug;
   return request;
 }
 
@@ -133,7 +133,8 @@ JitEngine::Plan JitEngine::plan(const Task& task) {
   }
   ChoiceRequest request = request_for(task, config, global);
   const std::shared_ptr<tune::ChoiceStore> store = store_for(global);
-  request.store = store.get();
+  if (is_persistent()) request.store = store.get();
+  if (global.enable_debug) request.log_store = store.get();
   const ChosenKernel chosen = choose_kernel(request);
   count(chosen);
   const bool is_remembered = chosen.source == ChosenKernel::Source::kMemory;
@@ -168,7 +169,7 @@ Tensor JitEngine::run(const Task& task) {
 
 void JitEngine::warm_up(const Task& task) {
   warm_up();
-  run_kernel(task, plan(task).kernel, trial_output(task));
+  try_kernel(task, plan(task).kernel, trial_output(task));
 }
 
 void JitEngine::warm_up() const {

@@ -40,7 +40,8 @@ class JitEngine {
 
   void enable_jit(bool is_on);
   void enable_persistent_cache(bool is_on);
-  /// ExecutionError when the path cannot be a cache of this user's.
+  /// Makes the directory if it is not there; ExecutionError when it cannot be made or written to.
+  /// One that other users can write to is not used: a warning says so, and choices stay in memory.
   void set_persistent_cache_directory(const std::string& path);
   /// CompilationError when it cannot be met.
   void set_config(const JitConfig& config);
@@ -65,6 +66,8 @@ class JitEngine {
   Plan plan(const Task& task);
   ChoiceRequest request_for(const Task& task, const JitConfig& config,
                             const GlobalJitConfig& global) const;
+  bool is_persistent() const;
+  /// The store of choices or, in debug mode, of logs alone; null where neither is kept.
   std::shared_ptr<tune::ChoiceStore> store_for(const GlobalJitConfig& global);
   void count(const ChosenKernel& chosen);
 

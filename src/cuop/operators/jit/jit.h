@@ -4,6 +4,9 @@
 //   gemm.set_weight(b);
 //   gemm.forward(a, c);                   // chosen on the first call of a shape, remembered after
 //   gemm.profile().gflops;
+//
+//   Gemm<float> own;                      // or around an operator that exists:
+//   Jit<Gemm<float>> wrapper(own);        // its options, and its weights, now and later
 #pragma once
 
 #include "cuop/operators/jit/engine.h"
@@ -14,11 +17,13 @@ namespace cuop {
 template <class Op>
 class Jit : public Op {
  public:
+  /// From the arguments of any constructor of Op, its copy constructor included.
   template <class... Arguments>
   explicit Jit(const Arguments&... arguments)
-      : Op(arguments...), engine_("JIT" + this->name(), this->dtype(), Op::kTakesTile) {
-    this->set_name("JIT" + this->name());
+      : Op(arguments...), engine_(jit_name(this->name()), this->dtype(), Op::kTakesTile) {
+    this->set_name(jit_name(this->name()));
   }
+  Jit(const Jit&) = delete;
 
   void enable_jit(bool is_on) { engine_.enable_jit(is_on); }
   void enable_persistent_cache(bool is_on) { engine_.enable_persistent_cache(is_on); }
@@ -45,6 +50,11 @@ class Jit : public Op {
   Tensor execute(const Task& task) const override { return engine_.run(task); }
 
  private:
+  /// An Op that is a wrapper itself has the prefix already.
+  static std::string jit_name(const std::string& name) {
+    return name.starts_with("JIT") ? name : "JIT" + name;
+  }
+
   mutable JitEngine engine_;
 };
 

@@ -34,7 +34,7 @@ struct Candidate {
 
 double timed_run(const Task& task, Candidate& candidate) {
   const int64_t start = trace::now_ns();
-  run_kernel(task, candidate.kernel, candidate.out);
+  try_kernel(task, candidate.kernel, candidate.out);
   const double ms = static_cast<double>(trace::now_ns() - start) * 1e-6;
   candidate.best_ms = std::min(candidate.best_ms, ms);
   return ms;
@@ -64,6 +64,11 @@ void run_kernel(const Task& task, const Kernel& kernel, const Tensor& out) {
   task.run(out);
 }
 
+void try_kernel(const Task& task, const Kernel& kernel, const Tensor& out) {
+  const backend::KernelScope scope(kernel);
+  (task.trial ? task.trial : task.run)(out);
+}
+
 Tensor trial_output(const Task& task) {
   return task.reads_out ? clone(task.out)
                         : empty(task.out.shape(), task.out.dtype(), task.out.device());
@@ -80,6 +85,7 @@ Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
   const int64_t deadline = trace::now_ns() + static_cast<int64_t>(options.seconds * 1e9);
   std::vector<Candidate> candidates;
   for (const Kernel& kernel : kernels) candidates.push_back({kernel, {}, INFINITY, ""});
+  Measured result;
   Candidate& first = candidates.front();
   first.out = trial_output(task);
   timed_run(task, first);
@@ -90,6 +96,7 @@ Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
       candidate.why_out = "not run: too many operations";
     } else if (trace::now_ns() > deadline) {
       candidate.why_out = "not run: out of time";
+      result.is_complete = false;
     } else {
       candidate.out = trial_output(task);
       try {
@@ -109,7 +116,6 @@ Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
   }
 
   const Candidate* winner = &first;
-  Measured result;
   for (const Candidate& candidate : candidates) {
     const bool is_out = !candidate.why_out.empty();
     result.text += is_out ? cat(name(candidate.kernel), ": ", candidate.why_out, "\n")

@@ -14,8 +14,9 @@ struct MeasureOptions {
 };
 
 struct Measured {
-  Kernel kernel;     ///< the winner
-  std::string text;  ///< one line a candidate: its time, or why it is out
+  Kernel kernel;            ///< the winner
+  std::string text;         ///< one line a candidate: its time, or why it is out
+  bool is_complete = true;  ///< false: time ran out before every candidate had its turn
 };
 
 /// The first candidate unless another gives the same result at least 2 % faster. Runs on outputs of
@@ -26,6 +27,8 @@ Measured fastest_kernel(const Task& task, const std::vector<Kernel>& candidates,
 
 /// Runs the task by one kernel into `out`.
 void run_kernel(const Task& task, const Kernel& kernel, const Tensor& out);
+/// The same without any effect but on `out`.
+void try_kernel(const Task& task, const Kernel& kernel, const Tensor& out);
 /// An output to try a task on: the values of `task.out` when they are an input.
 Tensor trial_output(const Task& task);
 /// Whether two results of one task agree but for rounding; NaN agrees with NaN.
