@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    import os
+
     import numpy.typing
 
     from cuop._core import Device, Diag, Side, Tensor, Trans, Uplo, dtype
@@ -17,6 +19,7 @@ __all__ = [
     "DeviceLike",
     "DiagLike",
     "Number",
+    "PathLike",
     "ShapeLike",
     "SideLike",
     "TransLike",
@@ -41,6 +44,8 @@ DTypeLike: TypeAlias = "dtype | numpy.typing.DTypeLike"
 DeviceLike: TypeAlias = "Device | str"
 #: Sizes, outermost first; a number is a shape of one dimension.
 ShapeLike: TypeAlias = "int | Sequence[int]"
+#: Where a file or folder is.
+PathLike: TypeAlias = "str | os.PathLike[str]"
 #: One axis or several; negative ones count from the end.
 AxesLike: TypeAlias = "int | Sequence[int]"
 #: Which side the special matrix stands on: 'left' or 'right', or the member or number of it.

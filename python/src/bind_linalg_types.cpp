@@ -66,7 +66,7 @@ Side convert_argument(nb::handle object, TypeTag<Side>) {
   return pick_in_order<Side>("side", object);
 }
 Trans convert_argument(nb::handle object, TypeTag<Trans>) {
-  return pick_in_order<Trans>("trans", object);
+  return trans_argument(object, "trans");
 }
 Diag convert_argument(nb::handle object, TypeTag<Diag>) {
   return pick_in_order<Diag>("diag", object);
@@ -77,6 +77,7 @@ Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2]) {
 }
 
 Trans trans_argument(nb::handle object, const char* who) {
+  if (nb::isinstance<nb::bool_>(object)) return TransLike(nb::cast<bool>(object)).value();
   return pick_in_order<Trans>(who, object);
 }
 

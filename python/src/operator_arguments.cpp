@@ -38,4 +38,12 @@ bool operator_flag(FlagObject flag, const char* argument) {
       cat(argument, " must be True or False, given ", nb::cast<std::string>(nb::repr(object))));
 }
 
+std::string operator_path(PathObject path, const char* argument) {
+  const nb::object text = nb::steal(PyOS_FSPath(path.object.ptr()));
+  if (!text.is_valid()) PyErr_Clear();
+  if (text.is_valid() && nb::isinstance<nb::str>(text)) return nb::cast<std::string>(text);
+  throw DTypeError(
+      cat(argument, " must be a str or an os.PathLike of one, given ", class_name(path.object)));
+}
+
 }  // namespace cuop::python

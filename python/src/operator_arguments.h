@@ -21,6 +21,9 @@ struct AsOutput {
 struct AsFlag {
   static constexpr auto kName = nb::detail::const_name("bool");
 };
+struct AsPath {
+  static constexpr auto kName = nb::detail::const_name("PathLike");
+};
 struct AsTrans {
   static constexpr auto kName = nb::detail::const_name("TransLike");
 };
@@ -30,6 +33,7 @@ struct AsUplo {  // an integer too, where a class gives it a meaning
 using InputObject = Object<AsInput>;
 using OutputObject = Object<AsOutput>;
 using FlagObject = Object<AsFlag>;
+using PathObject = Object<AsPath>;
 using TransObject = Object<AsTrans>;
 using UploObject = Object<AsUplo>;
 
@@ -39,6 +43,8 @@ Tensor operator_input(InputObject input, const Operator& op);
 Tensor operator_output(OutputObject output, const char* argument);
 /// True or False, or 1 or 0.
 bool operator_flag(FlagObject flag, const char* argument);
+/// A path as text: of a str or an os.PathLike.
+std::string operator_path(PathObject path, const char* argument);
 
 }  // namespace cuop::python
 

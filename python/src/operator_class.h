@@ -2,9 +2,6 @@
 // described once for both.
 #pragma once
 
-#include <nanobind/stl/filesystem.h>
-
-#include <filesystem>
 #include <tuple>
 #include <type_traits>
 
@@ -52,8 +49,9 @@ void def_jit_members(OperatorClass<Op>& c) {
            "Keeps measured choices on disk, for the next process.")
       .def(
           "set_persistent_cache_directory",
-          [](Op& op, const std::filesystem::path& path) {
-            op.set_persistent_cache_directory(path.string());
+          [](Op& op, PathObject path) {
+            op.set_persistent_cache_directory(
+                op.guarded([&] { return operator_path(path, "path"); }));
           },
           "path"_a,
           "Where this wrapper keeps its choices, made if it is not there; "

@@ -343,6 +343,10 @@ def test_a_directory_that_cannot_be_is_an_error(tmp_path):
             cuop.set_global_jit_config(config)
     with pytest.raises(cuop.ExecutionError, match="empty path"):
         jit.set_persistent_cache_directory("")
+    with pytest.raises(cuop.ExecutionError, match="has a zero byte in its path"):
+        jit.set_persistent_cache_directory("a\0b")
+    with pytest.raises(cuop.DTypeError, match="JITGemmFloat: path must be a str or an os.PathLike"):
+        jit.set_persistent_cache_directory(7)
 
 
 def test_the_cache_keeps_to_its_size(tmp_path):
