@@ -57,7 +57,9 @@ def explain(
             continue
         reasons.append(_wrong_kind(function, name, signature, bound.arguments, allowed))
     typed = [reason for reason in reasons if isinstance(reason, Error)]
-    return (typed or reasons)[0]
+    # Of several forms, the one that lacks nothing but knows a name less is nearest to what was meant.
+    named = [reason for reason in reasons if "unexpected keyword" in str(reason)]
+    return (typed or named or reasons)[0]
 
 
 def place(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> str:
@@ -88,7 +90,8 @@ def _name_of(function: Any, args: tuple[Any, ...]) -> str:
     if name == "__init__":
         return type(args[0]).__name__
     if name:
-        return name.strip("_") if name.startswith("__") else name
+        plain = name.strip("_") if name.startswith("__") else name
+        return f"{args[0].name}: {plain}" if args and "Operator" in _class_names(args[0]) else plain
     for scope in type(args[0]).__mro__ if args else ():
         for key, member in vars(scope).items():
             if isinstance(member, property) and function in (member.fget, member.fset):

@@ -66,19 +66,16 @@ Side convert_argument(nb::handle object, TypeTag<Side>) {
   return pick_in_order<Side>("side", object);
 }
 Trans convert_argument(nb::handle object, TypeTag<Trans>) {
-  return trans_argument(object, "trans");
+  if (nb::isinstance<nb::bool_>(object)) return TransLike(nb::cast<bool>(object)).value();
+  return pick_in_order<Trans>("trans", object);
 }
 Diag convert_argument(nb::handle object, TypeTag<Diag>) {
   return pick_in_order<Diag>("diag", object);
 }
 Uplo convert_argument(nb::handle object, TypeTag<Uplo>) { return pick<Uplo>("uplo", object, {}); }
-Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2]) {
-  return pick<Uplo>("uplo", object, meaning);
-}
-
-Trans trans_argument(nb::handle object, const char* who) {
-  if (nb::isinstance<nb::bool_>(object)) return TransLike(nb::cast<bool>(object)).value();
-  return pick_in_order<Trans>(who, object);
+Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2], nb::handle type) {
+  const std::string who = cat(nb::cast<std::string>(type.attr("__name__")), ": uplo");
+  return pick<Uplo>(who.c_str(), object, meaning);
 }
 
 void bind_linalg_types(nb::module_& m) {

@@ -11,15 +11,16 @@ constexpr const char* kMatmulDoc =
     R"(alpha * op(a) @ op(b) + beta * out, by the rules of NumPy and the Array API.
 
 1-D arguments are a row (a) or a column (b) whose axis is dropped; leading axes are a batch and
-broadcast. trans_a and trans_b swap the last two axes. The result has the promoted dtype of a and b:
+broadcast. trans_a and trans_b, a bool or a Trans or its name, swap the last two axes, and conjugate
+for 'conj_trans'. The result has the promoted dtype of a and b:
 float16 and bfloat16 accumulate in float32 and round once, integers wrap, bool is "or" of "and".
 With beta = 0 the values of `out` are not read; another beta needs `out`. Raises ShapeError,
 DTypeError, ExecutionError (beta without out, a coefficient that the dtype cannot hold) and
 DeviceError when no BLAS library is installed.)";
 
-MatmulOptions options(bool trans_a, bool trans_b, const Arg<Scalar>& alpha,
-                      const Arg<Scalar>& beta) {
-  return {trans_a, trans_b, *alpha, *beta};
+MatmulOptions options(const Arg<Trans>& trans_a, const Arg<Trans>& trans_b,
+                      const Arg<Scalar>& alpha, const Arg<Scalar>& beta) {
+  return {*trans_a, *trans_b, *alpha, *beta};
 }
 
 /// tensordot's axes: a count of trailing and leading axes, or a pair of axis lists.
@@ -45,14 +46,14 @@ std::pair<std::vector<int64_t>, std::vector<int64_t>> paired_axes(nb::handle axe
 void bind_matmul(nb::module_& m) {
   m.def(
       "matmul",
-      [](Arg<Tensor> a, Arg<Tensor> b, bool trans_a, bool trans_b, Arg<Scalar> alpha,
+      [](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b, Arg<Scalar> alpha,
          Arg<Scalar> beta,
          Out out) { return matmul(a, b, options(trans_a, trans_b, alpha, beta), pointer(out)); },
       "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false, "alpha"_a = 1,
       "beta"_a = 0, "out"_a = nb::none(), Released(), kMatmulDoc);
   m.def(
       "batch_matmul",
-      [](Arg<Tensor> a, Arg<Tensor> b, bool trans_a, bool trans_b, Arg<Scalar> alpha,
+      [](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b, Arg<Scalar> alpha,
          Arg<Scalar> beta, Out out) {
         return batch_matmul(a, b, options(trans_a, trans_b, alpha, beta), pointer(out));
       },

@@ -57,7 +57,10 @@ void bind_normalisation(nb::module_& m) {
             "get_running_var", [statistic](const Op& op) { return statistic(op.running_var()); },
             "A copy of the running variance; None before it is set or a training step made it.");
         c.def(
-            "train", [](Op& op, FlagObject on) { op.train(operator_flag(on, "train")); },
+            "train",
+            [](Op& op, FlagObject on) {
+              op.guarded([&] { op.train(operator_flag(on, "is_training")); });
+            },
             "is_training"_a = true, "Chooses training (True) or inference.");
         def_map(c, "x", "y", "Fills y, which may be x, and returns it.");
       });

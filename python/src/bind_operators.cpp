@@ -67,9 +67,8 @@ void bind_products(nb::module_& m) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def(
             "__init__",
-            [](Op* self, TransObject trans_a, TransObject trans_b, double alpha, double beta) {
-              new (self) Op(trans_argument(trans_a.object, "transA"),
-                            trans_argument(trans_b.object, "transB"), alpha, beta);
+            [](Op* self, Arg<Trans> trans_a, Arg<Trans> trans_b, double alpha, double beta) {
+              new (self) Op(*trans_a, *trans_b, alpha, beta);
             },
             "transA"_a = false, "transB"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
         def_setter(c, "set_weight", &Op::set_weight, "B",
@@ -81,8 +80,8 @@ void bind_products(nb::module_& m) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
     c.def(
         "__init__",
-        [](Op* self, TransObject trans_a, double alpha, double beta) {
-          new (self) Op(trans_argument(trans_a.object, "transA"), alpha, beta);
+        [](Op* self, Arg<Trans> trans_a, double alpha, double beta) {
+          new (self) Op(*trans_a, alpha, beta);
         },
         "transA"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
     def_setter(c, "set_weight", &Op::set_weight, "A", "Copies the matrix A [M, N].");
@@ -92,10 +91,7 @@ void bind_products(nb::module_& m) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
     c.def(
         "__init__",
-        [](Op* self, TransObject trans_a, TransObject trans_b) {
-          new (self) Op(trans_argument(trans_a.object, "transA"),
-                        trans_argument(trans_b.object, "transB"));
-        },
+        [](Op* self, Arg<Trans> trans_a, Arg<Trans> trans_b) { new (self) Op(*trans_a, *trans_b); },
         "transA"_a = false, "transB"_a = false);
     def_setter(c, "set_weight", &Op::set_weight, "b",
                "Copies b, for calls that give only a and out.");
@@ -127,7 +123,8 @@ void bind_structured(nb::module_& m) {
         c.def(
             "__init__",
             [](Op* self, Arg<Side> side, UploObject uplo, double alpha, double beta) {
-              new (self) Op(*side, uplo_argument(uplo.object, kSymmIntegers), alpha, beta);
+              new (self)
+                  Op(*side, uplo_argument(uplo.object, kSymmIntegers, nb::type<Op>()), alpha, beta);
             },
             "side"_a = 0, "uplo"_a = 1, "alpha"_a = 1.0, "beta"_a = 0.0);
         def_setter(c, "set_weight", &Op::set_weight, "A", "Copies the square matrix A.");
@@ -144,7 +141,8 @@ void bind_structured(nb::module_& m) {
             "__init__",
             [](Op* self, Arg<Side> side, UploObject uplo, Arg<Trans> trans, Arg<Diag> diag,
                double alpha) {
-              new (self) Op(*side, uplo_argument(uplo.object, kTrsmIntegers), *trans, *diag, alpha);
+              new (self) Op(*side, uplo_argument(uplo.object, kTrsmIntegers, nb::type<Op>()),
+                            *trans, *diag, alpha);
             },
             "side"_a = 0, "uplo"_a = 1, "trans"_a = 0, "diag"_a = 0, "alpha"_a = 1.0);
         def_setter(c, "set_matrix_a", &Op::set_matrix_a, "A", "Copies the square matrix A.");

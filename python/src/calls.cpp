@@ -13,6 +13,7 @@
 #include "bindings.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/operators/operator.h"
 
 namespace cuop::python {
 
@@ -63,6 +64,11 @@ void explain(const Call& call) {
   const nb::object range = call.range ? nb::cast(*call.range) : nb::none();
   const nb::object better =
       words().attr("explain")(nb::handle(call.function), positional(call), by_name(call), range);
+  const bool has_self = PyVectorcall_NARGS(call.count_and_flags) > 0;
+  const nb::handle self = has_self ? call.arguments[0] : nullptr;
+  if (has_self && nb::isinstance<Operator>(self) && nb::inst_ready(self)) {
+    nb::inst_ptr<Operator>(self)->remember_error(nb::cast<std::string>(nb::str(better)));
+  }
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(better.ptr())), better.ptr());
 }
 

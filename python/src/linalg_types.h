@@ -7,9 +7,7 @@ namespace cuop::python {
 
 /// A choice of uplo for a class whose documentation gives its integers a meaning: `meaning[0]` is
 /// what 0 stands for, `meaning[1]` what 1 does. Names and enum members mean the same everywhere.
-Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2]);
-
-/// op(A) of a product: True or False, a name, a member or number of Trans. Messages name `who`.
-Trans trans_argument(nb::handle object, const char* who);
+/// Messages begin with the name of `type`.
+Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2], nb::handle type);
 
 }  // namespace cuop::python

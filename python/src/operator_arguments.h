@@ -24,9 +24,6 @@ struct AsFlag {
 struct AsPath {
   static constexpr auto kName = nb::detail::const_name("PathLike");
 };
-struct AsTrans {
-  static constexpr auto kName = nb::detail::const_name("TransLike");
-};
 struct AsUplo {  // an integer too, where a class gives it a meaning
   static constexpr auto kName = nb::detail::const_name("UploLike | int");
 };
@@ -34,7 +31,6 @@ using InputObject = Object<AsInput>;
 using OutputObject = Object<AsOutput>;
 using FlagObject = Object<AsFlag>;
 using PathObject = Object<AsPath>;
-using TransObject = Object<AsTrans>;
 using UploObject = Object<AsUplo>;
 
 /// An input: a tensor as it is, anything else converted to the operator's dtype.

@@ -236,7 +236,7 @@ def z(*shape, dtype="float32"):
         (lambda: z(2, 3) @ z(2, 3), cuop.ShapeError, r"rows of 3.*columns of 2"),
         (lambda: cuop.matmul(1.0, z(2)), cuop.ShapeError, "a is a scalar"),
         (
-            lambda: cuop.matmul(z(2), z(2), trans_a=True),
+            lambda: cuop.matmul(z(2), z(2), trans_a="trans"),
             cuop.ShapeError,
             "trans_a was given for a vector",
         ),
@@ -273,3 +273,22 @@ def test_output_may_not_share_memory_with_an_input():
     t = z(4, 4)
     with pytest.raises(cuop.ExecutionError, match="shares memory with a"):
         cuop.matmul(t, z(4, 4), out=t)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "complex64", "complex128"])
+@pytest.mark.parametrize("matmul", ["matmul", "batch_matmul"])
+def test_transposes_are_bools_names_or_members(matmul, dtype):
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(-9, 9, (2, *shape)).astype(dtype) for shape in [(5, 3), (4, 5)])
+    if np.iscomplexobj(a):
+        a, b = a + 1j * a[:, ::-1], b - 2j * b[:, ::-1]
+    ways = {"plain": [True, 1, "trans", "T", cuop.Trans.TRANS]}
+    ways["conjugate"] = [2, "conj_trans", "c", cuop.Trans.CONJ_TRANS]
+    for kind, values in ways.items():
+        op = np.conj if kind == "conjugate" else np.asarray
+        expected = op(a.swapaxes(1, 2)) @ op(b.swapaxes(1, 2))
+        for value in values:
+            result = getattr(cuop, matmul)(a, b, trans_a=value, trans_b=value)
+            np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5)
+    with pytest.raises(cuop.ExecutionError, match=f"{matmul}: trans_b: 'no' is unknown; known"):
+        getattr(cuop, matmul)(a, b, trans_b="no")

@@ -296,15 +296,19 @@ def test_errors_name_operator_argument_and_what_is_allowed():
         gemm.forward(np.zeros((4, 2), complex), c)
     with pytest.raises(cuop.ShapeError, match="SymmFloat: weight A .*square"):
         cuop.SymmFloat().set_weight(np.zeros((2, 3)))
-    with pytest.raises(cuop.ExecutionError, match="uplo: 2 is out of range; 0 to 1 are known"):
+    with pytest.raises(
+        cuop.ExecutionError, match="TrsmFloat: uplo: 2 is out of range; 0 to 1 are known"
+    ):
         cuop.TrsmFloat(0, 2)
     with pytest.raises(cuop.ExecutionError, match="side: 'top' is unknown; known are 'left'"):
         cuop.SymmFloat("top")
     with pytest.raises(
-        cuop.ExecutionError, match="transA: 3 is out of range; 0 to 2 are known, or"
+        cuop.ExecutionError, match="GemmFloat: transA: 3 is out of range; 0 to 2 are known, or"
     ):
         cuop.GemmFloat(3)
-    with pytest.raises(cuop.ExecutionError, match="transB: 'no' is unknown; known are 'none', 't"):
+    with pytest.raises(
+        cuop.ExecutionError, match="MatMulFloat: transB: 'no' is unknown; known are 'none', 't"
+    ):
         cuop.MatMulFloat(False, "no")
     with pytest.raises(cuop.DTypeError, match="transA: .* is neither a name nor an integer"):
         cuop.GemvFloat([True])

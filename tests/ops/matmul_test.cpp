@@ -87,6 +87,16 @@ TEST(Matmul, AMatrixTimesItsTransposeIsExactlySymmetric) {
   }
 }
 
+TEST(Matmul, ConjugateTransposesOnEitherSide) {
+  using Complex = std::complex<double>;
+  const Tensor a = from_values<Complex>({2, 1}, {{1, 2}, {3, -1}});
+  const Tensor squares = matmul(a, a, {.trans_a = Trans::kConjTrans});  // |1 + 2i|^2 + |3 - i|^2
+  EXPECT_EQ(*squares.data<Complex>(), Complex(15, 0));
+  const Tensor outer_product = matmul(a, a, {.trans_b = "conj_trans"});
+  EXPECT_EQ(outer_product.data<Complex>()[1], Complex(1, 2) * Complex(3, 1));
+  EXPECT_EQ(*matmul(a, a, {.trans_a = "trans"}).data<Complex>(), Complex(5, -2));
+}
+
 TEST(Matmul, LargeIntegersCrossTileBorders) {
   const Tensor a = whole_numbers({270, 300}, 5, DType::kInt64);
   const Tensor b = whole_numbers({300, 290}, 6, DType::kInt64);

@@ -1,5 +1,7 @@
 #include "cuop/operators/normalisation.h"
 
+#include <cmath>
+
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
@@ -10,8 +12,9 @@ namespace cuop {
 
 namespace {
 
-void check_eps(const char* who, double eps) {
-  if (!(eps >= 0.0)) throw ExecutionError(cat(who, ": eps is ", eps, ", needed is 0 or more"));
+void check_eps(const std::string& who, double eps) {
+  if (eps >= 0.0 && std::isfinite(eps)) return;
+  throw ExecutionError(cat(who, ": eps is ", eps, ", needed is 0 or more and finite"));
 }
 
 /// Per element: mean, variance (2), centring, scaling, the affine map (2).
@@ -22,9 +25,9 @@ constexpr double kFlopsPerElement = 7.0;
 template <class T>
 BatchNorm<T>::BatchNorm(double eps, double momentum)
     : Operator("BatchNorm", dtype_of<T>), eps_(eps), momentum_(momentum) {
-  check_eps("BatchNorm", eps);
+  check_eps(name(), eps);
   if (!(momentum >= 0.0 && momentum <= 1.0)) {
-    throw ExecutionError(cat("BatchNorm: momentum is ", momentum, ", needed is 0 to 1"));
+    throw ExecutionError(cat(name(), ": momentum is ", momentum, ", needed is 0 to 1"));
   }
 }
 
@@ -121,7 +124,7 @@ Tensor BatchNorm<T>::forward(const Tensor& x, const Tensor& y) const {
 
 template <class T>
 LayerNorm<T>::LayerNorm(double eps) : Operator("LayerNorm", dtype_of<T>), eps_(eps) {
-  check_eps("LayerNorm", eps);
+  check_eps(name(), eps);
 }
 
 template <class T>

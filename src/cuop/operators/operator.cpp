@@ -39,6 +39,11 @@ std::string Operator::last_error() const {
   return last_error_;
 }
 
+void Operator::remember_error(const std::string& message) const {
+  const std::lock_guard lock(error_mutex_);
+  last_error_ = message;
+}
+
 Tensor Operator::execute(const Task& task) const {
   task.run(task.out);
   return task.out;
@@ -68,8 +73,8 @@ void Operator::rethrow_named() const {
   const auto named = [this](const Error& error) {
     const std::string message = error.what();
     const std::string text = message.rfind(name_, 0) == 0 ? message : cat(name_, ": ", message);
-    const std::lock_guard lock(error_mutex_);
-    return last_error_ = text;
+    remember_error(text);
+    return text;
   };
   try {
     throw;

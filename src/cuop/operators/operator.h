@@ -32,6 +32,8 @@ class Operator {
   DType dtype() const { return dtype_; }
   /// The message of the last call that failed, "" when none has.
   std::string last_error() const;
+  /// Makes a message the last one, for callers that fail before they reach the operator.
+  void remember_error(const std::string& message) const;
 
   /// Runs `f`; an error leaves with this operator's name in front and is remembered. Callers use it
   /// for work around `forward` that is part of the call.

@@ -7,6 +7,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/coefficients_internal.h"
 #include "cuop/ops/matmul/matmul_internal.h"
@@ -70,16 +71,16 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
   p.beta = options.beta;
   check_coefficient(who, "alpha", p.alpha, dtype);
   check_beta(who, p.beta, dtype, out);
-  p.a = as_matrices(who, a, options.trans_a, true);
-  p.b = as_matrices(who, b, options.trans_b, false);
+  p.a = as_matrices(who, a, options.trans_a.is_transposed(), true);
+  p.b = as_matrices(who, b, options.trans_b.is_transposed(), false);
   const int64_t rows = p.a.shape(p.a.ndim() - 2);
   const int64_t inner = p.a.shape(p.a.ndim() - 1);
   const int64_t columns = p.b.shape(p.b.ndim() - 1);
   if (inner != p.b.shape(p.b.ndim() - 2)) {
-    throw ShapeError(cat(who, ": a of shape ", a.shape(), options.trans_a ? " transposed" : "",
-                         " has rows of ", inner, ", b of shape ", b.shape(),
-                         options.trans_b ? " transposed" : "", " has columns of ",
-                         p.b.shape(p.b.ndim() - 2), "; the two must agree"));
+    const auto op_text = [](TransLike op) { return op.is_transposed() ? " transposed" : ""; };
+    throw ShapeError(cat(who, ": a of shape ", a.shape(), op_text(options.trans_a), " has rows of ",
+                         inner, ", b of shape ", b.shape(), op_text(options.trans_b),
+                         " has columns of ", p.b.shape(p.b.ndim() - 2), "; the two must agree"));
   }
   const Shape batch = batch_shape(who, p.a, p.b);
   Shape shape = batch;
@@ -96,12 +97,14 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
 
   if (p.a.dtype() != dtype) p.a = cast(p.a, dtype);
   if (p.b.dtype() != dtype) p.b = cast(p.b, dtype);
+  if (options.trans_b.value() == Trans::kConjTrans && is_complex(dtype)) p.b = conj(p.b);
   p.a = with_batch(std::move(p.a), batch);
   p.b = with_batch(std::move(p.b), batch);
   p.c = result;
   if (a.ndim() == 1) p.c = unsqueeze(p.c, p.c.ndim() - (b.ndim() > 1 ? 1 : 0));
   if (b.ndim() == 1) p.c = unsqueeze(p.c, -1);
-  p.conjugate_a = conjugate_a && is_complex(dtype);
+  const bool is_conjugate = conjugate_a || options.trans_a.value() == Trans::kConjTrans;
+  p.conjugate_a = is_conjugate && is_complex(dtype);
   kMatmul(device, p);
   return result;
 }

@@ -1,15 +1,17 @@
 // Matrix products with the semantics of NumPy and the Array API.
 #pragma once
 
+#include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
 
 namespace cuop {
 
-/// C <- alpha * op(A) @ op(B) + beta * C, op swapping the last two axes when asked.
+/// C <- alpha * op(A) @ op(B) + beta * C, op swapping the last two axes when asked, and conjugating
+/// too for Trans::kConjTrans.
 struct MatmulOptions {
-  bool trans_a = false;
-  bool trans_b = false;
+  TransLike trans_a{};  ///< false or true, a Trans, or its name
+  TransLike trans_b{};
   Scalar alpha = 1;
   Scalar beta = 0;  ///< not 0 needs `out`, whose values are then an input; 0 never reads them
 };
