@@ -2,6 +2,7 @@
 
 from cuop import dist, errors  # noqa: F401
 from cuop._core import *  # noqa: F403
+from cuop._core import bool_ as bool  # noqa: F401
 from cuop.device import *  # noqa: F403
 from cuop.errors import *  # noqa: F403
 from cuop.fusion import *  # noqa: F403

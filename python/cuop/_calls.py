@@ -11,16 +11,19 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from cuop._arguments import describe
 from cuop.errors import DTypeError, Error, ExecutionError
 
 _INTEGERS = "an integer or a sequence of integers"
 _ENUM = "one of the names or integers that stand for it"
+_CLASSES = {"Tensor", "Sequence", "Mapping"}
 _WORDS = {
     "int": "an integer",
     "float": "a real number",
     "bool": "True or False",
     "str": "a string",
     "None": "None",
+    "Tensor": "a tensor",
     "object": "a value other than None",
     "Callable": "a function",
     "Sequence": "a sequence",
@@ -145,7 +148,7 @@ def _wrong_kind(
                     f"{where} is {number}; it must not be negative"
                 )
             continue
-        error = DTypeError(f"{where}: needed is {_needed(kinds)}, given {describe(value)}")
+        error = DTypeError(f"{where}: needed is {_needed(kinds, value)}, given {describe(value)}")
         if not any(fits):
             return error
         if True not in fits:
@@ -177,9 +180,11 @@ def _fits(kind: str, value: Any) -> bool | None:
         return isinstance(value, bool)
     if kind == "str":
         return isinstance(value, str)
-    if kind == "Callable":
+    if kind.split("[")[0] == "Callable":
         return callable(value)
-    if kind in _WORDS or kind == "Any":
+    if kind in _class_names(value):
+        return True
+    if kind in _WORDS and kind not in _CLASSES or kind == "Any":
         return True
     if "[" in kind:
         is_sequence = isinstance(value, (Sequence, Mapping)) and not isinstance(value, str)
@@ -195,14 +200,7 @@ def _class_names(value: Any) -> list[str]:
     return [scope.__name__ for scope in type(value).__mro__]
 
 
-def _needed(kinds: list[str]) -> str:
+def _needed(kinds: list[str], value: Any) -> str:
+    if "Tensor" in kinds and hasattr(value, "__array__"):
+        return "a tensor, which cuop.asarray(array) makes of an array's own memory"
     return " or ".join(_WORDS.get(kind.split("[")[0], kind) for kind in kinds)
-
-
-def describe(value: Any) -> str:
-    """A short scalar itself, of everything else the name of its class."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        text = repr(value)
-        if len(text) <= 40:
-            return text
-    return type(value).__name__

@@ -2,9 +2,9 @@
 
 import contextlib
 import gc
-import operator
 
 from cuop import _core
+from cuop._arguments import integer
 from cuop._core import Device
 from cuop.errors import DeviceError
 
@@ -41,7 +41,7 @@ def set_device(device):
     if isinstance(device, (str, Device)):
         _core.set_current_device(device)
         return
-    index, count = operator.index(device), get_device_count()
+    index, count = integer(device, "set_device", "device"), get_device_count()
     if not 0 <= index < count:
         raise DeviceError(f"set_device: {index} is out of range; there are {count} devices")
     _core.set_current_device(f"cuda:{index}" if _core.device_count("cuda") else "cpu")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from cuop._arguments import file_path
 from cuop.errors import FileError
 
 __all__ = ["check_writable", "replace_file"]
@@ -23,7 +24,7 @@ def replace_file(path: str | os.PathLike, who: str) -> Iterator[BinaryIO]:
     FileError, begun with `who`, when the path cannot be written or the disk is full; what was
     under that name before is then still there.
     """
-    path = Path(path).resolve()  # a link stays a link; what it points to is replaced
+    path = file_path(path, who).resolve()  # a link stays a link; what it points to is replaced
     handle, temporary = _open_beside(path, who)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -41,7 +42,7 @@ def replace_file(path: str | os.PathLike, who: str) -> Iterator[BinaryIO]:
 
 def check_writable(path: str | os.PathLike, who: str) -> None:
     """Raise FileError now when `replace_file` would fail for want of a directory or of rights."""
-    handle, temporary = _open_beside(Path(path).resolve(), who)
+    handle, temporary = _open_beside(file_path(path, who).resolve(), who)
     os.close(handle)
     os.unlink(temporary)
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from cuop._arguments import check_callable
 from cuop._core import FusedGroup, _fusion_text, _FusionReports, fused
 
 __all__ = ["Explanation", "explain", "fuse"]
@@ -17,8 +18,10 @@ R = TypeVar("R")
 def fuse(function: Callable[P, R]) -> Callable[P, R]:
     """Runs the function inside `cuop.fused()`, so that its elementwise work becomes few passes.
 
-    The arguments must not be changed by other libraries while it runs.
+    The arguments must not be changed by other libraries while it runs. Raises DTypeError for
+    something that cannot be called.
     """
+    check_callable(function, "fuse", "function")
 
     @functools.wraps(function)
     def run_fused(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -31,19 +34,25 @@ def fuse(function: Callable[P, R]) -> Callable[P, R]:
 class Explanation:
     """What `explain` found: the groups in the order of their running, and the bytes they saved."""
 
+    groups: list[FusedGroup]
+    """One for each pass over memory: its operations, arrays, bytes, and why it ended."""
+
     def __init__(self, groups: list[FusedGroup]) -> None:
         self.groups = groups
 
     @property
     def unfused_bytes(self) -> int:
+        """Bytes that the groups would move op by op, each reading and writing its arrays."""
         return sum(group.unfused_bytes for group in self.groups)
 
     @property
     def fused_bytes(self) -> int:
+        """Bytes that the groups moved."""
         return sum(group.fused_bytes for group in self.groups)
 
     @property
     def saved_bytes(self) -> int:
+        """unfused_bytes - fused_bytes."""
         return self.unfused_bytes - self.fused_bytes
 
     def __str__(self) -> str:
@@ -56,8 +65,10 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     """Runs `function(*args, **kwargs)` fused and says what was fused, where it was cut, and why.
 
     Each group tells its operations, its arrays and the bytes it moved against op by op. With
-    `set_kernel_fusion(False)` nothing is fused and there are no groups.
+    `set_kernel_fusion(False)` nothing is fused and there are no groups. Raises DTypeError for
+    something that cannot be called.
     """
+    check_callable(function, "explain", "function")
     reports = _FusionReports()
     with reports:
         with fused():

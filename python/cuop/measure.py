@@ -4,8 +4,10 @@ import contextlib
 import time
 
 from cuop import _core
+from cuop._arguments import check_callable, integer
 from cuop.device import synchronize
 from cuop.errors import ExecutionError
+from cuop.files import check_writable, replace_file
 
 __all__ = ["benchmark", "profile"]
 
@@ -14,9 +16,8 @@ def _callable_of(op):
     """What to call, and the operator's cost function where it has one."""
     if hasattr(op, "forward"):
         return op.forward, getattr(op, "cost", None)
-    if callable(op):
-        return op, None
-    raise ExecutionError(f"benchmark: {op!r} is neither an operator nor a function")
+    check_callable(op, "benchmark", "op")
+    return op, None
 
 
 def _rates(cost, seconds, dtype):
@@ -38,13 +39,11 @@ def benchmark(op, *tensors, num_runs=100, warmup_runs=10, **options):
     `median_time_ms`), `num_runs` and `warmup_runs`; `gpu_time_ms` is None on the CPU. Where the
     operator knows its cost also `gflops`, `bandwidth_gb_s` and `percent_of_roof`, from the median
     (the roof is that of memory and of a large matrix product; data in caches can exceed 100).
-    Raises ExecutionError for counts out of range; errors of the operator are the operator's.
+    Raises ExecutionError for counts out of range, DTypeError for what is no count or cannot be
+    called; errors of the operator are the operator's.
     """
-    if num_runs < 1 or warmup_runs < 0:
-        raise ExecutionError(
-            f"benchmark: num_runs is {num_runs} and warmup_runs {warmup_runs}; at least 1 run and "
-            "no negative warm-up are needed"
-        )
+    num_runs = integer(num_runs, "benchmark", "num_runs", least=1)
+    warmup_runs = integer(warmup_runs, "benchmark", "warmup_runs", least=0)
     import statistics  # slow to import, and only needed here
 
     call, cost = _callable_of(op)
@@ -79,9 +78,12 @@ def profile(path=None):
     """Records what runs inside; writes a Chrome trace (chrome://tracing, Perfetto) to `path`.
 
     Yields an object whose `events` (dicts) and `summary()` (a table by name) are there after the
-    block. One recording at a time in a process; raises ExecutionError inside another one.
+    block. One recording at a time in a process; raises ExecutionError inside another one, FileError
+    when the path cannot be written.
     """
     recording = Recording()
+    if path is not None:
+        check_writable(path, "profile")
     if _core.is_trace_recording():
         raise ExecutionError("profile: another profile is being recorded in this process")
     _core.clear_trace()
@@ -94,8 +96,8 @@ def profile(path=None):
         _core.clear_trace()
         recording.load(text)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+            with replace_file(path, "profile") as file:
+                file.write(text.encode())
 
 
 class Recording:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cuop._arguments import check_callable, file_path
 from cuop._core import Tensor, asarray
-from cuop.errors import FileError
+from cuop.errors import DTypeError, FileError
 from cuop.files import replace_file
 
 __all__ = ["load", "open_npy", "save"]
@@ -23,7 +24,7 @@ def open_npy(path: str | os.PathLike) -> np.ndarray:
     Raises FileError when the file is missing, unreadable, not .npy, truncated, or holds
     Fortran-ordered, object or structured data.
     """
-    path = Path(path)
+    path = file_path(path, "load")
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise FileError(f"load: {path} is no ordinary file, which is needed to map it")
@@ -70,9 +71,17 @@ def save(
     """Write a tensor or array as .npy: under its name it is complete or it is not there.
 
     `on_progress` is called with the written fraction. Raises FileError when the path cannot be
-    written or the disk is full; a file that was there before is then still there.
+    written or the disk is full, DTypeError for an array that is not of numbers; a file that was
+    there before is then still there.
     """
+    if on_progress is not None:
+        check_callable(on_progress, "save", "on_progress")
     data = np.asarray(array)
+    if data.dtype.kind not in "biufc":
+        raise DTypeError(
+            f"save: array: dtype {data.dtype} is not supported, allowed are bool, integer, float and "
+            "complex numbers"
+        )
     with replace_file(path, "save") as file:
         header = np.lib.format.header_data_from_array_1_0(data)
         header["fortran_order"] = False

@@ -10,6 +10,11 @@ def TensorFloat(shape, device=None):  # noqa: N802
     return _core.zeros(shape, dtype="float32", device=device)
 
 
+def _tensor_of_bytes(elements, shape, dtype, device):
+    """The tensor that was pickled; pickles name this function, so it stays where it is."""
+    return _core._tensor_of_bytes(elements, shape, dtype, device)
+
+
 def TensorDouble(shape, device=None):  # noqa: N802
     """A float64 tensor of zeros."""
     return _core.zeros(shape, dtype="float64", device=device)

@@ -4,6 +4,7 @@ import contextlib
 
 import cuop
 from cuop import dist
+from cuop._arguments import refused
 from distributed_gpu._arrays import kind_of, plain, to_kind
 
 
@@ -21,6 +22,12 @@ class MPIError(RuntimeError):
         self.original = original
 
 
+def check_manager(mpi, who):
+    """Raises DTypeError unless `mpi` is an MPIManager or has what makes one."""
+    if not (hasattr(mpi, "comm") and hasattr(mpi, "get_rank")):
+        raise refused(mpi, who, "mpi", "an MPIManager")
+
+
 @contextlib.contextmanager
 def mpi_errors(rank):
     """Turns errors of cuop into MPIError; `rank` is the calling rank."""
@@ -36,6 +43,7 @@ def from_root(function, mpi, arrays, *args, **kwargs):
 
     Returns the result as the kind of the first array on rank 0, None elsewhere.
     """
+    check_manager(mpi, f"distributed_{function.__name__.removesuffix('_from_root')}")
     with announced(mpi, function.__name__):
         inputs = [None if array is None else plain(array) for array in arrays]
     with mpi_errors(mpi.get_rank()):

@@ -2,7 +2,9 @@
 
 import sys
 
+import cuop
 from cuop import dist
+from cuop._arguments import refused
 from distributed_gpu._arrays import kind_of, plain, to_kind
 from distributed_gpu._call import MPIError, mpi_errors
 
@@ -26,6 +28,8 @@ class MPIManager:
     """
 
     def __init__(self, comm=None):
+        if comm is not None and not isinstance(comm, dist.Communicator):
+            raise refused(comm, "MPIManager", "comm", "a cuop.dist.Communicator or None")
         self.comm = dist.world() if comm is None else comm
 
     def get_rank(self):
@@ -181,7 +185,9 @@ class MPIManager:
 def _fold(objects, op):
     function = _FOLDS.get(op, op) if isinstance(op, str) else op
     if not callable(function):
-        raise ValueError(f"op {op!r} was given, possible are {sorted(_FOLDS)} and functions of two")
+        raise cuop.ExecutionError(
+            f"reduce: op {op!r} was given, possible are {sorted(_FOLDS)} and functions of two"
+        )
     result = objects[0]
     for obj in objects[1:]:
         result = function(result, obj)

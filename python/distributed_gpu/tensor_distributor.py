@@ -3,7 +3,7 @@
 import cuop
 from cuop import dist
 from distributed_gpu._arrays import kind_of, plain, to_kind
-from distributed_gpu._call import announced, mpi_errors
+from distributed_gpu._call import announced, check_manager, mpi_errors
 
 __all__ = ["TensorDistributor"]
 
@@ -16,6 +16,7 @@ class TensorDistributor:
     """
 
     def __init__(self, mpi):
+        check_manager(mpi, "TensorDistributor")
         self.mpi = mpi
 
     def distribute(self, tensor, dim=0):

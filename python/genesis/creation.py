@@ -1,5 +1,7 @@
 """Making tensors: on the CPU unless a device is given."""
 
+import functools
+
 import cuop
 
 __all__ = [
@@ -37,10 +39,10 @@ def tensor(data, dtype=None, device=None):
 def _on_the_cpu(function):
     """The cuop function with the CPU as its default device."""
 
+    @functools.wraps(function)
     def made(*args, device=None, **options):
         return function(*args, device="cpu" if device is None else device, **options)
 
-    made.__name__ = made.__qualname__ = function.__name__
     made.__doc__ = f"{function.__doc__}\n\nOn the CPU unless `device` is given."
     return made
 

@@ -2,6 +2,7 @@
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/index/arrange.h"
+#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -18,7 +19,7 @@ std::optional<Dims> dims(const std::optional<Arg<Shape>>& given) {
 
 /// An int, a pair (before, after), or one pair an axis.
 Widths to_widths(nb::handle object) {
-  const auto integers = [](nb::handle h) { return convert_argument(h, TypeTag<Shape>{}); };
+  const auto integers = [](nb::handle h) { return named_argument<Shape>(h); };
   const auto pair = [&](const Shape& values) {
     if (values.ndim() != 1 && values.ndim() != 2) {
       throw ShapeError(cat("pad: widths are an integer or pairs, given ", values));
@@ -40,7 +41,7 @@ void bind_joins(nb::module_& m) {
       [](const Tensors& tensors, int64_t axis, std::optional<Tensor> out) {
         return concatenate(plain(tensors), axis, pointer(out));
       },
-      "tensors"_a, "axis"_a = 0, "out"_a = nb::none(), Released(),
+      "tensors"_a, "axis"_a = 0, "out"_a = nb::none(), ReturnsOut(), Released(),
       "Joins tensors along an axis that they have; dtypes promote. Raises ShapeError.");
   m.attr("concat") = m.attr("concatenate");
   m.def(
@@ -48,7 +49,7 @@ void bind_joins(nb::module_& m) {
       [](const Tensors& tensors, int64_t axis, std::optional<Tensor> out) {
         return stack(plain(tensors), axis, pointer(out));
       },
-      "tensors"_a, "axis"_a = 0, "out"_a = nb::none(), Released(),
+      "tensors"_a, "axis"_a = 0, "out"_a = nb::none(), ReturnsOut(), Released(),
       "Joins tensors of one shape along a new axis. Raises ShapeError.");
 }
 
@@ -65,6 +66,7 @@ void bind_arrange(nb::module_& m) {
         return pad(x, checked, parse_pad_mode(mode), value, pointer(out));
       },
       "x"_a, "pad_width"_a, "mode"_a = "constant", "constant_values"_a = 0, "out"_a = nb::none(),
+      ReturnsOut(),
       "Extends the axes: `pad_width` is an integer, (before, after), or one pair an axis; `mode` "
       "is "
       "constant, edge, reflect, symmetric or wrap. Raises ShapeError for negative widths.");

@@ -75,14 +75,14 @@ nb::object broadcast(Communicator& comm, nb::object object, int root) {
   return comm.rank() == root ? object : unpickle(text);
 }
 
-nb::list all_gather(Communicator& comm, nb::handle object) {
+nb::typed<nb::list, nb::any> all_gather(Communicator& comm, nb::handle object) {
   const std::string text = pickle_together(comm, "all_gather", object);
   std::vector<std::string> texts;
   {
     nb::gil_scoped_release release;
     texts = dist::gather_texts(comm, text);
   }
-  nb::list result;
+  nb::typed<nb::list, nb::any> result;
   for (const std::string& each : texts) result.append(unpickle(each));
   return result;
 }
@@ -192,7 +192,8 @@ nb::object sendrecv(Communicator& comm, nb::handle object, int dst, int src, int
   return unpickle(in);
 }
 
-nb::list run_ranks(nb::callable work, int ranks) {
+nb::typed<nb::list, nb::any> run_ranks(const nb::typed<nb::callable, nb::any(CommPtr)>& work,
+                                       int ranks) {
   std::vector<nb::object> results(static_cast<size_t>(std::max(0, ranks)), nb::none());
   {
     nb::gil_scoped_release release;
@@ -200,14 +201,14 @@ nb::list run_ranks(nb::callable work, int ranks) {
       with_gil([&] { results[static_cast<size_t>(comm->rank())] = work(comm); });
     });
   }
-  nb::list list;
+  nb::typed<nb::list, nb::any> list;
   for (nb::object& each : results) list.append(std::move(each));
   return list;
 }
 
-nb::dict launcher() {
+nb::typed<nb::dict, nb::str, nb::any> launcher() {
   const dist::Launch launch = dist::detect_launch();
-  nb::dict result;
+  nb::typed<nb::dict, nb::str, nb::any> result;
   result["launcher"] = launch.launcher;
   result["rank"] = launch.rank;
   result["size"] = launch.size;

@@ -2,6 +2,7 @@
 #include "cuop/backend/cpu/dnn.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/conv/conv.h"
+#include "library_info.h"
 
 namespace cuop::python {
 
@@ -30,18 +31,8 @@ products; no integers) or 'direct' (loops over the padded image; no complex dtyp
         return convolution(x, w, bias ? bias->operator->() : nullptr, options, pointer(out));
       },
       "x"_a, "w"_a, "bias"_a = nb::none(), nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
-      "dilation"_a = 1, "groups"_a = 1, "variant"_a = "auto", "out"_a = nb::none(), Released(),
-      doc.c_str());
-}
-
-nb::typed<nb::dict, nb::str, nb::any> dnn_info() {
-  const backend::dnn::Info& info = backend::dnn::info();
-  nb::typed<nb::dict, nb::str, nb::any> result;
-  result["available"] = info.is_available;
-  result["version"] = info.version;
-  result["path"] = info.path;
-  result["reason"] = info.reason;
-  return result;
+      "dilation"_a = 1, "groups"_a = 1, "variant"_a = "auto", "out"_a = nb::none(), ReturnsOut(),
+      Released(), doc.c_str());
 }
 
 }  // namespace
@@ -60,9 +51,10 @@ void bind_conv(nb::module_& m) {
       "x"_a, "w"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
       "groups"_a = 1, "variant"_a = "auto",
       "The variant that a convolution of these arguments runs: 'onednn', 'gemm' or 'direct'.");
-  m.def("dnn_info", &dnn_info,
-        "The CPU's oneDNN library: a dict of available, version, path and, when there is none, the "
-        "reason.");
+  m.def(
+      "dnn_info", [] { return library_info(backend::dnn::info()); },
+      "The CPU's oneDNN library: a dict of available, version, path and, when there is none, the "
+      "reason.");
 }
 
 }  // namespace cuop::python

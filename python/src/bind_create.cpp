@@ -2,6 +2,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/ops/create/create.h"
 #include "exchange.h"
+#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -104,7 +105,7 @@ void bind_create(nb::module_& m) {
       "meshgrid",
       [](const nb::args& axes, const std::string& indexing) {
         std::vector<Tensor> tensors;
-        for (nb::handle axis : axes) tensors.push_back(convert_argument(axis, TypeTag<Tensor>{}));
+        for (nb::handle axis : axes) tensors.push_back(named_argument<Tensor>(axis));
         return meshgrid(tensors, indexing);
       },
       "xi"_a, "indexing"_a = "xy",

@@ -5,6 +5,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -59,21 +60,21 @@ void bind_function(nb::module_& m, const char* name, int code) {
         [code](Arg<Operand> x, std::optional<Tensor> given) {
           return apply(code, pointer(given), *x);
         },
-        parameter(0), out, Released(), doc.c_str());
+        parameter(0), out, ReturnsOut(), Released(), doc.c_str());
   } else if (op.arity == 2) {
     m.def(
         name,
         [code](Arg<Operand> a, Arg<Operand> b, std::optional<Tensor> given) {
           return apply(code, pointer(given), *a, *b);
         },
-        parameter(0), parameter(1), out, Released(), doc.c_str());
+        parameter(0), parameter(1), out, ReturnsOut(), Released(), doc.c_str());
   } else {
     m.def(
         name,
         [code](Arg<Operand> a, Arg<Operand> b, Arg<Operand> c, std::optional<Tensor> given) {
           return apply(code, pointer(given), *a, *b, *c);
         },
-        parameter(0), parameter(1), parameter(2), out, Released(), doc.c_str());
+        parameter(0), parameter(1), parameter(2), out, ReturnsOut(), Released(), doc.c_str());
   }
 }
 
@@ -90,7 +91,8 @@ void bind_clip(nb::module_& m, const char* name) {
         if (high) return apply(upper, pointer(out), *x, **high);
         return apply(none, pointer(out), *x);
       },
-      "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), "out"_a = nb::none(), Released(),
+      "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
+      Released(),
       (document(jit::op_table()[static_cast<size_t>(jit::find_op("clip"))]) +
        " A bound that is None does not bind.")
           .c_str());
@@ -106,8 +108,8 @@ bool is_operand(nb::handle object) {
 
 nb::object compute(int code, nb::handle first, nb::handle second) {
   if (!is_operand(first) || !is_operand(second)) return nb::borrow(Py_NotImplemented);
-  const Operand a = convert_argument(first, TypeTag<Operand>{});
-  const Operand b = convert_argument(second, TypeTag<Operand>{});
+  const Operand a = named_argument<Operand>(first);
+  const Operand b = named_argument<Operand>(second);
   Tensor result;
   {
     const nb::gil_scoped_release released;
@@ -118,8 +120,8 @@ nb::object compute(int code, nb::handle first, nb::handle second) {
 
 nb::object compute_in_place(int code, nb::handle self, nb::handle other) {
   if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-  const Operand a = convert_argument(self, TypeTag<Operand>{});
-  const Operand b = convert_argument(other, TypeTag<Operand>{});
+  const Operand a = named_argument<Operand>(self);
+  const Operand b = named_argument<Operand>(other);
   {
     const nb::gil_scoped_release released;
     apply(code, &std::get<Tensor>(a), a, b);

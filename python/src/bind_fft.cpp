@@ -57,7 +57,7 @@ void bind_transforms(nb::module_& m) {
           return row.function(x, n, axis, norm_of(norm, row.name), pointer(out));
         },
         "x"_a, "n"_a = nb::none(), "axis"_a = -1, "norm"_a = nb::none(), "out"_a = nb::none(),
-        Released(), (std::string(row.what) + kCommon).c_str());
+        ReturnsOut(), Released(), (std::string(row.what) + kCommon).c_str());
   }
   for (const ManyAxes& row : kManyAxes) {
     const nb::object axes = row.is_2d ? nb::object(nb::make_tuple(-2, -1)) : nb::object(nb::none());
@@ -68,7 +68,7 @@ void bind_transforms(nb::module_& m) {
           return row.function(x, dims(s), dims(axes_given), norm_of(norm, row.name), pointer(out));
         },
         "x"_a, "s"_a = nb::none(), "axes"_a = axes, "norm"_a = nb::none(), "out"_a = nb::none(),
-        Released(), (std::string(row.what) + kCommon).c_str());
+        ReturnsOut(), Released(), (std::string(row.what) + kCommon).c_str());
   }
 }
 
@@ -82,7 +82,7 @@ void bind_fft(nb::module_& m) {
       [](Arg<Tensor> x, int64_t axis, std::optional<Tensor> out) {
         return dst1(x, axis, pointer(out));
       },
-      "x"_a, "axis"_a = -1, "out"_a = nb::none(), Released(),
+      "x"_a, "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
       "Sine transform of type I of real input, unscaled: 2 sum_j x[j] sin(pi (j+1)(k+1)/(n+1)). "
       "Applied twice it gives 2 (n+1) x.");
   fft_module.def(
@@ -90,7 +90,7 @@ void bind_fft(nb::module_& m) {
       [](Arg<Tensor> x, int64_t axis, std::optional<Tensor> out) {
         return dct1(x, axis, pointer(out));
       },
-      "x"_a, "axis"_a = -1, "out"_a = nb::none(), Released(),
+      "x"_a, "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
       "Cosine transform of type I of real input of at least 2 elements, unscaled. Applied twice it "
       "gives 2 (n-1) x.");
   fft_module.def(

@@ -48,7 +48,8 @@ void bind_fusion(nb::module_& m) {
       .def(nb::init<>())
       .def("__enter__", [](Manager<Fused>& self) { self.scope = std::make_unique<Fused>(); })
       .def(
-          "__exit__", [](Manager<Fused>& self, nb::args) { leave_fused(self); }, "exception"_a);
+          "__exit__", [](Manager<Fused>& self, nb::args) { leave_fused(self); },
+          nb::sig("def __exit__(self, *exception: object) -> None"));
   nb::class_<Manager<jit::Reports>>(m, "_FusionReports",
                                     "Context manager that collects what groups report.")
       .def(nb::init<>())
@@ -56,7 +57,7 @@ void bind_fusion(nb::module_& m) {
            [](Manager<jit::Reports>& self) { self.scope = std::make_unique<jit::Reports>(); })
       .def(
           "__exit__", [](Manager<jit::Reports>& self, nb::args) { self.scope.reset(); },
-          "exception"_a)
+          nb::sig("def __exit__(self, *exception: object) -> None"))
       .def_prop_ro("groups",
                    [](const Manager<jit::Reports>& self) { return self.scope->groups(); });
   bind_report(m);

@@ -5,6 +5,7 @@
 #include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/indexing.h"
 #include "cuop/ops/index/view.h"
+#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -12,7 +13,11 @@ namespace {
 
 int64_t to_integer(nb::handle object) {
   const Py_ssize_t value = PyNumber_AsSsize_t(object.ptr(), PyExc_IndexError);
-  if (value == -1 && PyErr_Occurred() != nullptr) nb::raise_python_error();
+  if (value == -1 && PyErr_Occurred() != nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_IndexError) == 0) nb::raise_python_error();
+    PyErr_Clear();
+    throw IndexError(cat("index: ", describe(object), " is outside every axis"));
+  }
   return value;
 }
 
@@ -26,7 +31,7 @@ std::optional<int64_t> slice_bound(nb::handle object) {
 }
 
 Tensor to_index_tensor(nb::handle object) {
-  Tensor tensor = convert_argument(object, TypeTag<Tensor>{});
+  Tensor tensor = named_argument<Tensor>(object);
   // An empty list has no dtype of its own: it names nothing.
   const bool is_list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
   if (is_list && tensor.size() == 0) return empty(tensor.shape(), DType::kInt64);
@@ -74,9 +79,9 @@ void set(const Tensor& self, nb::handle key, nb::handle value) {
   const bool is_number = PyLong_CheckExact(value.ptr()) || PyFloat_CheckExact(value.ptr()) ||
                          PyComplex_CheckExact(value.ptr()) || nb::isinstance<nb::bool_>(value);
   // A Python number takes the tensor's dtype, so that it is not rounded on the way.
-  const Tensor source =
-      is_number ? full({}, convert_argument(value, TypeTag<Scalar>{}), self.dtype(), self.device())
-                : convert_argument(value, TypeTag<Tensor>{});
+  const Tensor source = is_number
+                            ? full({}, named_argument<Scalar>(value), self.dtype(), self.device())
+                            : named_argument<Tensor>(value);
   const nb::gil_scoped_release released;
   set_item(self, index, source);
 }
@@ -101,7 +106,7 @@ void bind_gather(nb::module_& m) {
       "take",
       [](Arg<Tensor> x, Arg<Tensor> indices, std::optional<int64_t> axis,
          std::optional<Tensor> out) { return take(x, indices, axis, pointer(out)); },
-      "x"_a, "indices"_a, "axis"_a = nb::none(), "out"_a = nb::none(), Released(),
+      "x"_a, "indices"_a, "axis"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
       "Slices of x at `indices` along `axis` (of the flattened x without one). Negative indices "
       "count from the end. Raises IndexError.");
   m.def(
@@ -109,8 +114,16 @@ void bind_gather(nb::module_& m) {
       [](Arg<Tensor> x, Arg<Tensor> indices, int64_t axis, std::optional<Tensor> out) {
         return take_along_axis(x, indices, axis, pointer(out));
       },
-      "x"_a, "indices"_a, "axis"_a = -1, "out"_a = nb::none(), Released(),
+      "x"_a, "indices"_a, "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
       "result[..., j, ...] = x[..., indices[..., j, ...], ...]; other axes broadcast.");
+  m.def(
+      "gather",
+      [](Arg<Tensor> x, int64_t axis, Arg<Tensor> indices, std::optional<Tensor> out) {
+        return gather(x, axis, indices, pointer(out));
+      },
+      "x"_a, "axis"_a, "indices"_a, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(),
+      "result[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`, as PyTorch's gather: "
+      "nothing broadcasts, and along the other axes the indices may be shorter than x.");
   m.def(
       "put_along_axis",
       [](const Tensor& x, Arg<Tensor> indices, Arg<Tensor> values, int64_t axis) {
@@ -127,10 +140,11 @@ void bind_gather(nb::module_& m) {
       [](Arg<Tensor> x, Arg<Tensor> mask, Arg<Tensor> value, std::optional<Tensor> out) {
         return masked_fill(x, mask, value, pointer(out));
       },
-      "x"_a, "mask"_a, "value"_a, "out"_a = nb::none(), Released(),
+      "x"_a, "mask"_a, "value"_a, "out"_a = nb::none(), ReturnsOut(), Released(),
       "A copy of x with `value` (broadcast to x) where `mask` is true.");
   m.def(
       "nonzero", [](Arg<Tensor> x) { return nb::tuple(nb::cast(nonzero(x))); }, "x"_a,
+      nb::sig("def nonzero(x: ArrayLike) -> tuple[Tensor, ...]"),
       "For each axis the int64 positions of the elements that are not zero.");
   m.def(
       "count_nonzero", [](Arg<Tensor> x) { return count_nonzero(x); }, "x"_a, Released(),

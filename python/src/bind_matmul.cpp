@@ -1,5 +1,6 @@
 #include "binders.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -37,8 +38,7 @@ std::pair<std::vector<int64_t>, std::vector<int64_t>> paired_axes(nb::handle axe
   if (!nb::isinstance<nb::sequence>(axes) || nb::len(axes) != 2) {
     throw ShapeError("tensordot: axes must be a number of axes or a pair (axes of a, axes of b)");
   }
-  return {convert_argument(axes[0], TypeTag<Axes>{}).values,
-          convert_argument(axes[1], TypeTag<Axes>{}).values};
+  return {named_argument<Axes>(axes[0]).values, named_argument<Axes>(axes[1]).values};
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void bind_matmul(nb::module_& m) {
          Arg<Scalar> beta,
          Out out) { return matmul(a, b, options(trans_a, trans_b, alpha, beta), pointer(out)); },
       "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false, "alpha"_a = 1,
-      "beta"_a = 0, "out"_a = nb::none(), Released(), kMatmulDoc);
+      "beta"_a = 0, "out"_a = nb::none(), ReturnsOut(), Released(), kMatmulDoc);
   m.def(
       "batch_matmul",
       [](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b, Arg<Scalar> alpha,
@@ -58,18 +58,18 @@ void bind_matmul(nb::module_& m) {
         return batch_matmul(a, b, options(trans_a, trans_b, alpha, beta), pointer(out));
       },
       "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false, "alpha"_a = 1,
-      "beta"_a = 0, "out"_a = nb::none(), Released(),
+      "beta"_a = 0, "out"_a = nb::none(), ReturnsOut(), Released(),
       "matmul of [..., M, K] and [..., K, N] with equal leading axes and at least 3 dimensions.");
   m.def(
       "outer", [](Arg<Tensor> a, Arg<Tensor> b, Out out) { return outer(a, b, pointer(out)); },
-      "a"_a, "b"_a, nb::kw_only(), "out"_a = nb::none(), Released(),
+      "a"_a, "b"_a, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(),
       "a[i] * b[j] for two vectors.");
   m.def(
       "vecdot",
       [](Arg<Tensor> a, Arg<Tensor> b, int64_t axis, Out out) {
         return vecdot(a, b, axis, pointer(out));
       },
-      "a"_a, "b"_a, nb::kw_only(), "axis"_a = -1, "out"_a = nb::none(), Released(),
+      "a"_a, "b"_a, nb::kw_only(), "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
       "Sum of conj(a) * b along `axis`; the other axes broadcast (Array API).");
   m.def(
       "tensordot",
@@ -78,7 +78,7 @@ void bind_matmul(nb::module_& m) {
         const nb::gil_scoped_release released;
         return tensordot(a, b, of_a, of_b, pointer(out));
       },
-      "a"_a, "b"_a, "axes"_a = 2, nb::kw_only(), "out"_a = nb::none(),
+      "a"_a, "b"_a, "axes"_a = 2, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(),
       "Sum over paired axes: the last and first `axes` ones, or (axes of a, axes of b). The free "
       "axes of a come first, then those of b.");
 

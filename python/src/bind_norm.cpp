@@ -19,7 +19,7 @@ void bind_norm(nb::module_& m) {
         return layer_norm(x, gamma, given(beta), eps, pointer(out));
       },
       "x"_a, "gamma"_a, "beta"_a = nb::none(), "eps"_a = 1e-5, nb::kw_only(), "out"_a = nb::none(),
-      Released(),
+      ReturnsOut(), Released(),
       R"((x - mean) / sqrt(var + eps) * gamma + beta with the biased variance (Ba, Kiros, Hinton 2016).
 
 If gamma's shape equals the trailing dimensions of x, statistics are over those; else if gamma is 1-D
@@ -30,7 +30,8 @@ ShapeError. x is floating, gamma and beta have its dtype (or float32 beside floa
       [](Arg<Tensor> x, Arg<Tensor> gamma, double eps, Out out) {
         return rms_norm(x, gamma, eps, pointer(out));
       },
-      "x"_a, "gamma"_a, "eps"_a = 1e-5, nb::kw_only(), "out"_a = nb::none(), Released(),
+      "x"_a, "gamma"_a, "eps"_a = 1e-5, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(),
+      Released(),
       "x / sqrt(mean(x^2) + eps) * gamma over the trailing dimensions that gamma has (Zhang, "
       "Sennrich 2019). Raises ShapeError and DTypeError as layer_norm.");
   m.def(
@@ -42,7 +43,7 @@ ShapeError. x is floating, gamma and beta have its dtype (or float32 beside floa
       },
       "x"_a, "gamma"_a = nb::none(), "beta"_a = nb::none(), "running_mean"_a = nb::none(),
       "running_var"_a = nb::none(), "eps"_a = 1e-5, "momentum"_a = 0.1, "training"_a = false,
-      nb::kw_only(), "out"_a = nb::none(), Released(),
+      nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(),
       R"((x - mean) / sqrt(var + eps) * gamma + beta for each channel of x [N, C] or [N, C, ...].
 
 Inference takes the running statistics (0 and 1 where not given). Training takes those of the batch

@@ -50,7 +50,7 @@ void bind_partial(nb::module_& m) {
           "finish",
           [](const PartialReduction& self, const Tensor& states, int64_t count,
              std::optional<Tensor> out) { return self.finish(states, count, pointer(out)); },
-          "states"_a, "count"_a, nb::kw_only(), "out"_a = nb::none(), Released(),
+          "states"_a, "count"_a, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(),
           "The values of states that have seen `count` elements each.");
 }
 

@@ -31,7 +31,7 @@ void bind_max(nb::module_& m, const char* name, Pooling pooling) {
         return pooling(x, options(kernel, stride, padding, true), pointer(out));
       },
       "x"_a, "kernel"_a, "stride"_a = nb::none(), "padding"_a = 0, nb::kw_only(),
-      "out"_a = nb::none(), Released(), doc.c_str());
+      "out"_a = nb::none(), ReturnsOut(), Released(), doc.c_str());
 }
 
 void bind_avg(nb::module_& m, const char* name, Pooling pooling) {
@@ -46,14 +46,14 @@ void bind_avg(nb::module_& m, const char* name, Pooling pooling) {
         return pooling(x, options(kernel, stride, padding, count_include_pad), pointer(out));
       },
       "x"_a, "kernel"_a, "stride"_a = nb::none(), "padding"_a = 0, nb::kw_only(),
-      "count_include_pad"_a = true, "out"_a = nb::none(), Released(), doc.c_str());
+      "count_include_pad"_a = true, "out"_a = nb::none(), ReturnsOut(), Released(), doc.c_str());
 }
 
 void bind_global(nb::module_& m, const char* name, GlobalPooling pooling, const char* doc) {
   m.def(
       name,
       [pooling](Arg<Tensor> x, std::optional<Tensor> out) { return pooling(x, pointer(out)); },
-      "x"_a, nb::kw_only(), "out"_a = nb::none(), Released(), doc);
+      "x"_a, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(), doc);
 }
 
 }  // namespace
@@ -71,6 +71,10 @@ void bind_pool(nb::module_& m) {
   bind_global(m, "global_avg_pool", &global_avg_pool,
               "The mean of each channel of x [N, C, spatial...]: [N, C, 1, ...], or [N, C] when "
               "`out` has that shape. Accumulated in double, which integers answer too.");
+  bind_global(m, "global_max_pool2d", &global_max_pool2d,
+              "global_max_pool of images x [N, C, height, width]: [N, C, 1, 1] or [N, C].");
+  bind_global(m, "global_avg_pool2d", &global_avg_pool2d,
+              "global_avg_pool of images x [N, C, height, width]: [N, C, 1, 1] or [N, C].");
 }
 
 }  // namespace cuop::python

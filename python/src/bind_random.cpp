@@ -41,7 +41,8 @@ void bind_random(nb::module_& m) {
     return normal(shape, mean, std, options(dtype, device, generator, out));
   };
   m.def("random", draw_normal, "shape"_a, "dtype"_a = "float32", "mean"_a = 0.0, "std"_a = 1.0,
-        "device"_a = nb::none(), "generator"_a = nb::none(), "out"_a = nb::none(), Released(),
+        "device"_a = nb::none(), "generator"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
+        Released(),
         "Normal numbers of the given mean and standard deviation (Philox4x32-10, Box-Muller); "
         "float16, bfloat16, float32 or float64. Raises ExecutionError when std is negative.");
   m.def(
@@ -51,7 +52,7 @@ void bind_random(nb::module_& m) {
         return uniform(shape, low, high, options(dtype, device, generator, out));
       },
       "shape"_a, "low"_a = 0.0, "high"_a = 1.0, "dtype"_a = "float32", "device"_a = nb::none(),
-      "generator"_a = nb::none(), "out"_a = nb::none(), Released(),
+      "generator"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
       "Uniform numbers in [low, high). Raises ExecutionError when the range is empty in the "
       "dtype.");
   m.def(
@@ -61,7 +62,7 @@ void bind_random(nb::module_& m) {
         return randint(low, high, shape, options(dtype, device, generator, out));
       },
       "low"_a, "high"_a, "shape"_a, "dtype"_a = "int64", "device"_a = nb::none(),
-      "generator"_a = nb::none(), "out"_a = nb::none(), Released(),
+      "generator"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
       "Integers in [low, high) of any integer dtype. Raises ExecutionError when the range is empty "
       "or the dtype cannot hold it.");
   m.def(

@@ -19,11 +19,12 @@ Tensor over_axes(const Tensor& x, const OptionalAxes& axis, Reduce&& reduce) {
   return reduce(x, axis ? (*axis)->values : std::vector<int64_t>{}, true);
 }
 
-/// Binds f as the function cuop.`name` and as the method of Tensor.
+/// Binds f, whose last argument is `out`, as the function cuop.`name` and as the method of Tensor.
 template <class F, class... Extra>
 void define(nb::module_& m, const char* name, F f, const char* doc, const Extra&... extra) {
-  m.def(name, f, "x"_a, extra..., Released(), doc);
-  nb::borrow<nb::class_<Tensor>>(m.attr("Tensor")).def(name, f, extra..., Released(), doc);
+  m.def(name, f, "x"_a, extra..., ReturnsOut(), Released(), doc);
+  nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"))
+      .def(name, f, extra..., ReturnsOut(), Released(), doc);
 }
 
 using SumFunction = Tensor (*)(const Tensor&, cuop::Axes, bool, SumMode, const Tensor*);

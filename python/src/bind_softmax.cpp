@@ -13,7 +13,7 @@ void define_softmax(nb::module_& m, const char* name, SoftmaxFunction function, 
       [function](Arg<Tensor> x, int64_t axis, std::optional<Tensor> out) {
         return function(x, axis, pointer(out));
       },
-      "x"_a, "axis"_a = -1, nb::kw_only(), "out"_a = nb::none(), Released(), doc);
+      "x"_a, "axis"_a = -1, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(), Released(), doc);
 }
 
 }  // namespace

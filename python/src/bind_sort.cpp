@@ -9,7 +9,7 @@ void bind_sort(nb::module_& m) {
       [](Arg<Tensor> x, int64_t axis, bool descending, std::optional<Tensor> out) {
         return sort(x, axis, descending, pointer(out));
       },
-      "x"_a, "axis"_a = -1, "descending"_a = false, "out"_a = nb::none(), Released(),
+      "x"_a, "axis"_a = -1, "descending"_a = false, "out"_a = nb::none(), ReturnsOut(), Released(),
       "The elements in order along `axis`; NaN counts as larger than every number. bool, integers "
       "and real floats. Raises DTypeError, ShapeError.");
   m.def(
@@ -17,7 +17,7 @@ void bind_sort(nb::module_& m) {
       [](Arg<Tensor> x, int64_t axis, bool descending, std::optional<Tensor> out) {
         return argsort(x, axis, descending, pointer(out));
       },
-      "x"_a, "axis"_a = -1, "descending"_a = false, "out"_a = nb::none(), Released(),
+      "x"_a, "axis"_a = -1, "descending"_a = false, "out"_a = nb::none(), ReturnsOut(), Released(),
       "The int64 positions along `axis` that sort x; equal elements keep their order.");
   m.def(
       "unique",

@@ -41,7 +41,7 @@ void bind_stencil(nb::module_& m) {
                          iterations, pointer(out));
       },
       "grid"_a, "kernel"_a = nb::none(), "boundary"_a = "zero", "iterations"_a = 1,
-      "out"_a = nb::none(), Released(),
+      "out"_a = nb::none(), ReturnsOut(), Released(),
       "Applies `kernel` (odd sizes, the 5-point Laplacian by default) to the 2-D grid `iterations` "
       "times: out[i,j] = sum kernel[a,b] grid[i+a-r, j+b-s]. Outside lie zeros ('zero') or the "
       "opposite side ('periodic'). Floating and complex dtypes; the kernel is converted to the "
@@ -53,7 +53,8 @@ void bind_stencil(nb::module_& m) {
         return stencil2d_rows(padded, kernel_or_default(kernel),
                               parse_boundary(boundary, "stencil2d_rows"), pointer(out));
       },
-      "padded"_a, "kernel"_a = nb::none(), "boundary"_a = "zero", "out"_a = nb::none(), Released(),
+      "padded"_a, "kernel"_a = nb::none(), "boundary"_a = "zero", "out"_a = nb::none(),
+      ReturnsOut(), Released(),
       "One application to rows whose r halo rows above and below are part of `padded`; `boundary` "
       "rules the columns. The bits are those of stencil2d on the whole grid.");
   m.def(
@@ -70,7 +71,7 @@ void bind_stencil(nb::module_& m) {
         return to_python(call);
       },
       "u"_a, "rhs"_a, "dx"_a = 1.0, "boundary"_a = "zero", "iterations"_a = 1000, "tol"_a = 1e-6,
-      "return_info"_a = false, "out"_a = nb::none(),
+      "return_info"_a = false, "out"_a = nb::none(), ReturnsOut(),
       "Jacobi sweeps u <- (N + S + E + W - dx^2 rhs) / 4 until the 2-norm of an update is below "
       "`tol` or `iterations` are done. float32, float64. With return_info also a dict of sweeps, "
       "update_norm and residual_norm.");
@@ -82,7 +83,8 @@ void bind_stencil(nb::module_& m) {
             jacobi2d_rows(padded, rhs, dx, parse_boundary(boundary, "jacobi2d_rows"), pointer(out));
         return std::pair(sweep.u, sweep.squared_norm());
       },
-      "padded"_a, "rhs"_a, "dx"_a = 1.0, "boundary"_a = "zero", "out"_a = nb::none(), Released(),
+      "padded"_a, "rhs"_a, "dx"_a = 1.0, "boundary"_a = "zero", "out"_a = nb::none(), ReturnsOut(),
+      Released(),
       "One Jacobi sweep over rows with a halo row above and below; also the update's squared "
       "2-norm.");
 }

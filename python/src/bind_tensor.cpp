@@ -1,5 +1,7 @@
 // The Tensor class: what it is, moving data in and out. Arithmetic, indexing and reductions are
 // added by their families.
+#include <cstring>
+
 #include "binders.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
@@ -8,6 +10,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "exchange.h"
+#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -27,7 +30,7 @@ nb::object to_numpy(const Tensor& tensor) {
 }
 
 void copy_from(const Tensor& self, nb::handle array) {
-  const Tensor source = convert_argument(array, TypeTag<Tensor>{});
+  const Tensor source = named_argument<Tensor>(array);
   const nb::gil_scoped_release released;
   if (!(source.shape() == self.shape())) {
     throw ShapeError(
@@ -46,9 +49,9 @@ Tensor to(const Tensor& self, const nb::args& targets, std::optional<Arg<DType>>
     const bool is_device =
         nb::isinstance<PyDevice>(target) || text.rfind("cpu", 0) == 0 || text.rfind("cuda", 0) == 0;
     if (is_device) {
-      new_device = convert_argument(target, TypeTag<Device>{});
+      new_device = named_argument<Device>(target);
     } else {
-      new_dtype = convert_argument(target, TypeTag<DType>{});
+      new_dtype = named_argument<DType>(target);
     }
   }
   const nb::gil_scoped_release released;
@@ -60,6 +63,39 @@ nb::object item(const Tensor& self) {
     throw ShapeError(cat("item: the tensor has ", self.size(), " elements, needed is 1"));
   }
   return to_python_number(self);
+}
+
+nb::object real_item(const Tensor& self, const char* who) {
+  if (is_complex(self.dtype())) {
+    throw DTypeError(cat(who, ": a ", self.dtype(),
+                         " tensor is no real number; use complex() or "
+                         ".item(), or take its real part with cuop.real"));
+  }
+  return item(self);
+}
+
+/// What pickle needs to make the tensor again: the elements in row-major order, and what they are.
+nb::tuple reduce(const Tensor& self) {
+  Tensor host;
+  {
+    const nb::gil_scoped_release released;
+    host = contiguous(to_device(self, kCpu));
+  }
+  const nb::bytes elements(host.data(), static_cast<size_t>(host.nbytes()));
+  return nb::make_tuple(
+      nb::module_::import_("cuop.tensors").attr("_tensor_of_bytes"),
+      nb::make_tuple(elements, to_tuple(self.shape()), name(self.dtype()), cat(self.device())));
+}
+
+Tensor tensor_of_bytes(const nb::bytes& elements, const Arg<Shape>& shape, const Arg<DType>& dtype,
+                       const Arg<Device>& device) {
+  const Tensor host = empty(shape, dtype);
+  if (static_cast<int64_t>(elements.size()) != host.nbytes()) {
+    throw ShapeError(cat("pickle: ", elements.size(), " bytes were stored, a tensor of shape ",
+                         host.shape(), " and dtype ", host.dtype(), " has ", host.nbytes()));
+  }
+  if (host.nbytes() > 0) std::memcpy(host.data(), elements.data(), elements.size());
+  return to_device(host, device);
 }
 
 nb::object array_method(const Tensor& self, nb::handle dtype, nb::handle copy) {
@@ -103,8 +139,7 @@ std::string representation(const Tensor& self) {
 
 Shape shape_of(const nb::args& sizes) {
   const bool is_one_sequence = sizes.size() == 1 && PyIndex_Check(nb::handle(sizes[0]).ptr()) == 0;
-  return convert_argument(is_one_sequence ? nb::handle(sizes[0]) : nb::handle(sizes),
-                          TypeTag<Shape>{});
+  return named_argument<Shape>(is_one_sequence ? nb::handle(sizes[0]) : nb::handle(sizes));
 }
 
 /// view(sizes...), view(shape), view(shape, offset=n), view(n, shape).
@@ -112,8 +147,8 @@ Tensor view_of(const Tensor& self, const nb::args& sizes, std::optional<int64_t>
   const bool is_pair = sizes.size() == 2 && PyIndex_Check(nb::handle(sizes[0]).ptr()) != 0 &&
                        PyIndex_Check(nb::handle(sizes[1]).ptr()) == 0;
   if (is_pair && !offset) {
-    const Shape start = convert_argument(sizes[0], TypeTag<Shape>{});
-    return window(self, start[0], convert_argument(sizes[1], TypeTag<Shape>{}));
+    const Shape start = named_argument<Shape>(sizes[0]);
+    return window(self, start[0], named_argument<Shape>(sizes[1]));
   }
   const Shape shape = shape_of(sizes);
   return offset ? window(self, *offset, shape) : view(self, shape);
@@ -149,21 +184,22 @@ void bind_tensor(nb::module_& m) {
             fill(t, v);
             return t;
           },
-          "value"_a, Released(), "Sets every element; returns the tensor.")
+          "value"_a, ReturnsSelf(), Released(), "Sets every element; returns the tensor.")
       .def(
           "zero",
           [](const Tensor& t) {
             fill(t, 0);
             return t;
           },
-          Released(), "Sets every element to 0; returns the tensor.")
+          ReturnsSelf(), Released(), "Sets every element to 0; returns the tensor.")
       .def(
           "copy_from",
-          [](nb::handle t, nb::handle a) {
-            copy_from(nb::cast<Tensor>(t), a);
-            return nb::borrow(t);
+          [](const Tensor& t, nb::handle a) {
+            copy_from(t, a);
+            return t;
           },
-          "array"_a, "Copies an array of the same shape, converting its dtype. Raises ShapeError.")
+          "array"_a, ReturnsSelf(),
+          "Copies an array of the same shape, converting its dtype. Raises ShapeError.")
       .def("to_numpy", &to_numpy, "The elements as a new NumPy array.")
       .def("numpy", &to_numpy, "The elements as a new NumPy array.")
       .def(
@@ -197,8 +233,10 @@ void bind_tensor(nb::module_& m) {
            [](const Tensor& t) {
              return nb::cast<bool>(nb::module_::import_("builtins").attr("bool")(item(t)));
            })
-      .def("__int__", [](const Tensor& t) { return nb::steal(PyNumber_Long(item(t).ptr())); })
-      .def("__float__", [](const Tensor& t) { return nb::steal(PyNumber_Float(item(t).ptr())); })
+      .def("__int__",
+           [](const Tensor& t) { return nb::steal(PyNumber_Long(real_item(t, "int").ptr())); })
+      .def("__float__",
+           [](const Tensor& t) { return nb::steal(PyNumber_Float(real_item(t, "float").ptr())); })
       .def(
           "__complex__",
           [](const Tensor& t) { return nb::module_::import_("builtins").attr("complex")(item(t)); })
@@ -209,12 +247,19 @@ void bind_tensor(nb::module_& m) {
              return item(t);
            })
       .def("__repr__", &representation)
+      .def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
+      .def(
+          "__copy__", [](const Tensor& t) { return clone(t); }, Released())
+      .def(
+          "__deepcopy__", [](const Tensor& t, nb::handle) { return clone(t); }, "memo"_a.none())
       .def("__array__", &array_method, "dtype"_a = nb::none(), "copy"_a = nb::none())
       .def("__dlpack__", &dlpack_method, nb::kw_only(), "stream"_a = nb::none(),
            "max_version"_a = nb::none(), "dl_device"_a = nb::none(), "copy"_a = nb::none())
       .def("__dlpack_device__", &dlpack_device)
       .def_prop_ro("__cuda_array_interface__", &export_cuda_array,
                    "The tensor's GPU memory for other libraries, without a copy (version 3).");
+  m.def("_tensor_of_bytes", &tensor_of_bytes, "elements"_a, "shape"_a, "dtype"_a, "device"_a,
+        "The tensor that was pickled.");
 }
 
 }  // namespace cuop::python

@@ -43,9 +43,12 @@ void bind_types(nb::module_& m) {
           "__eq__", [](const PyDType& d, nb::handle other) { return equals<DType>(d, other); },
           nb::arg().none())
       .def("__hash__", [](const PyDType& d) { return nb::hash(nb::str(name(d.value))); })
-      .def("__reduce__", [](const PyDType& d) {
-        return nb::make_tuple(nb::type<PyDType>(), nb::make_tuple(name(d.value)));
-      });
+      .def(
+          "__reduce__",
+          [](const PyDType& d) {
+            return nb::make_tuple(nb::type<PyDType>(), nb::make_tuple(name(d.value)));
+          },
+          nb::sig("def __reduce__(self) -> tuple[Any, ...]"));
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
     m.attr(is_bool(dtype) ? "bool_" : name(dtype)) = PyDType{dtype};
@@ -66,6 +69,12 @@ void bind_types(nb::module_& m) {
       .def(
           "__eq__", [](const PyDevice& d, nb::handle other) { return equals<Device>(d, other); },
           nb::arg().none())
+      .def(
+          "__reduce__",
+          [](const PyDevice& d) {
+            return nb::make_tuple(nb::type<PyDevice>(), nb::make_tuple(cat(d.value)));
+          },
+          nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
       .def("__hash__", [](const PyDevice& d) { return nb::hash(nb::str(cat(d.value).c_str())); });
 }
 

@@ -31,6 +31,29 @@ using namespace nb::literals;
 /// Releases the GIL while the bound function runs; its arguments are converted before.
 using Released = nb::call_guard<nb::gil_scoped_release>;
 
+/// Makes the result of a call, or the first of several results, the very object that was given as
+/// an argument: the last one, unless that is None, or the first.
+template <bool is_last>
+struct ResultIsArgument {
+  static void precall(PyObject**, size_t, nb::detail::cleanup_list*) {}
+  template <size_t count>
+  static void postcall(PyObject** arguments, std::integral_constant<size_t, count>,
+                       PyObject*& result) {
+    const nb::handle given(arguments[is_last ? count - 1 : 0]);
+    if (result == nullptr || given.is_none()) return;
+    nb::object made = nb::steal(result);
+    if (nb::isinstance<nb::tuple>(made)) {
+      nb::list results(made);
+      results[0] = given;
+      result = nb::tuple(results).release().ptr();
+    } else {
+      result = given.inc_ref().ptr();
+    }
+  }
+};
+using ReturnsOut = nb::call_policy<ResultIsArgument<true>>;
+using ReturnsSelf = nb::call_policy<ResultIsArgument<false>>;
+
 /// None (every axis), one axis or several.
 struct Axes {
   std::vector<int64_t> values;  ///< empty means every axis

@@ -402,3 +402,16 @@ print(cuop.blas_info()["path"], cuop.blas_info()["integer_bits"])
     path, bits = run_with_library(NUMPY_BLAS[0], code).split()
     assert pathlib.Path(path).name == NUMPY_BLAS[0].name
     assert bits == ("64" if "64_" in path else "32")
+
+
+def test_gemm_is_the_product_of_two_matrices():
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4) * (1 + 2j)
+    np.testing.assert_allclose(np.asarray(cuop.gemm(a, b)), a @ b)
+    out = cuop.ones((4, 2), "complex128")
+    result = cuop.gemm(b, a, trans_a="conj_trans", trans_b=True, alpha=2, beta=1j, out=out)
+    assert result is out
+    np.testing.assert_allclose(np.asarray(out), 2 * b.conj().T @ a.T + 1j)
+    with pytest.raises(cuop.ShapeError, match="gemm: b has shape .*; it needs 2 dimensions"):
+        cuop.gemm(a, [1.0])
+    with pytest.raises(cuop.ShapeError, match="gemm: a of shape"):
+        cuop.gemm(a, a)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cuop
+from distributed_gpu.algorithms.reduction import distributed_sum
 
 REFUSALS = [
     # an integer is Python's, NumPy's or anything with __index__, never a float or a bool
@@ -29,9 +30,14 @@ REFUSALS = [
     (lambda: cuop.zeros(2, "float7"), cuop.DTypeError, "zeros: dtype: 'float7' is unknown; known"),
     (lambda: cuop.zeros(2, device="x"), cuop.DeviceError, "zeros: device: 'x' is not a device"),
     (lambda: cuop.zeros(2).sum(axis="a"), cuop.DTypeError, "sum: axis: an integer or a sequence"),
+    (lambda: cuop.pad([1.0], "a"), cuop.DTypeError, "pad: pad_width: an integer or a sequence"),
+    (lambda: cuop.meshgrid([1], "a"), cuop.DTypeError, "meshgrid: xi: .* cannot become a tensor"),
+    (lambda: cuop.zeros(2).to("float7"), cuop.DTypeError, "to: args: 'float7' is unknown"),
+    (lambda: cuop.zeros(2).reshape("a"), cuop.DTypeError, "reshape: sizes: an integer or a seq"),
+    (lambda: cuop.tensordot([1], [1], ("a", 0)), cuop.DTypeError, "tensordot: axes: an integer"),
     (lambda: cuop.stack([[1.0], object()]), cuop.DTypeError, "stack: tensors: .* cannot become"),
     # objects of classes
-    (lambda: cuop.add(1, 2, out=np.zeros(1)), cuop.DTypeError, "add: out: .*Tensor or None, given"),
+    (lambda: cuop.add(1, 2, out=np.zeros(1)), cuop.DTypeError, "add: out: .*a tensor, which"),
     (lambda: cuop.stack(3), cuop.DTypeError, "stack: tensors: needed is a sequence, given 3"),
     (lambda: cuop.Tensor.fill(3, 4), cuop.DTypeError, "fill: this method of Tensor was given 3"),
     (lambda: cuop.dist.run_ranks(print, "a"), cuop.DTypeError, "run_ranks: ranks: .*given 'a'"),
@@ -41,6 +47,26 @@ REFUSALS = [
     (lambda: cuop.eye(2, foo=3), TypeError, r"eye: got an .* keyword argument 'foo'; .*\(n, dtype"),
     (lambda: cuop.eye(1, 2, 3), TypeError, r"eye: too many positional arguments; .*\(n, dtype, m"),
     (lambda: cuop.eye(1, n=2), TypeError, "eye: multiple values for argument 'n'"),
+]
+
+
+REFUSALS += [
+    # functions that are written in Python
+    (lambda: cuop.set_device(None), cuop.DTypeError, "set_device: device: .*integer, given None"),
+    (lambda: cuop.benchmark(len, num_runs=1.5), cuop.DTypeError, "benchmark: num_runs: .* 1.5"),
+    (lambda: cuop.benchmark(3), cuop.DTypeError, "benchmark: op: needed is a function, given 3"),
+    (lambda: cuop.fuse(3), cuop.DTypeError, "fuse: function: needed is a function, given 3"),
+    (lambda: cuop.explain("a"), cuop.DTypeError, "explain: function: .* given 'a'"),
+    (lambda: cuop.load(None), cuop.DTypeError, "load: path: needed is a string or path, given N"),
+    (lambda: cuop.load("a\0b"), cuop.FileError, "load: .* holds a zero character"),
+    (lambda: cuop.save("x.npy", object()), cuop.DTypeError, "save: array: dtype object is not"),
+    (lambda: cuop.save(3, [1.0]), cuop.DTypeError, "save: path: needed is a string or path, giv"),
+    (lambda: cuop.save("x", [1.0], 3), cuop.DTypeError, "save: on_progress: .*a function, given 3"),
+    (lambda: distributed_sum([1.0], None, None), cuop.DTypeError, "distributed_sum: mpi: .*MPIMa"),
+    # values that have no meaning there
+    (lambda: float(cuop.tensor([1j])), cuop.DTypeError, "float: a complex64 tensor is no real"),
+    (lambda: int(cuop.tensor([1j])), cuop.DTypeError, "int: a complex64 tensor is no real"),
+    (lambda: cuop.zeros(2)[2**70], cuop.IndexError, r"index: 1180\d* is outside every axis"),
 ]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import cuop
 
@@ -318,3 +319,32 @@ def test_an_error_writes_nothing():
     with pytest.raises(IndexError):
         x[[0, 1, 9]] = 1
     assert np.asarray(x).sum() == 0
+
+
+@given(st.data())
+def test_gather_reads_as_far_as_its_indices_reach(data):
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    reach = [data.draw(st.integers(0, size)) for size in shape]
+    reach[axis] = data.draw(st.integers(0, 5))
+    x = np.arange(np.prod(shape)).reshape(shape)
+    indices = data.draw(
+        hnp.arrays(np.int64, reach, elements=st.integers(-shape[axis], shape[axis] - 1))
+    )
+    expected = np.empty(reach, x.dtype)
+    for place in np.ndindex(*reach):
+        source = list(place)
+        source[axis] = indices[place]
+        expected[place] = x[tuple(source)]
+    np.testing.assert_array_equal(np.asarray(cuop.gather(x, axis, indices)), expected)
+
+
+def test_gather_refuses_what_it_cannot_read():
+    with pytest.raises(cuop.ShapeError, match="gather: the indices have shape .*only along axis 0"):
+        cuop.gather([[1, 2]], 0, [[0, 0, 0]])
+    with pytest.raises(cuop.ShapeError, match="gather: x has 2 dimensions, the indices have 1"):
+        cuop.gather([[1, 2]], 0, [0])
+    with pytest.raises(cuop.IndexError, match="gather|index"):
+        cuop.gather([1, 2], 0, [2])
+    with pytest.raises(cuop.DTypeError, match="gather: the indices must be integers"):
+        cuop.gather([1, 2], 0, [0.5])

@@ -39,7 +39,7 @@ def test_benchmark_counts_its_calls_and_takes_functions():
 def test_benchmark_refuses_what_it_cannot_time():
     with pytest.raises(cuop.ExecutionError, match="num_runs is 0"):
         cuop.benchmark(cuop.ReluFloat(), num_runs=0)
-    with pytest.raises(cuop.ExecutionError, match="warmup_runs -1"):
+    with pytest.raises(cuop.ExecutionError, match="warmup_runs is -1"):
         cuop.benchmark(cuop.ReluFloat(), warmup_runs=-1)
     with pytest.raises(cuop.ExecutionError, match="neither an operator nor a function"):
         cuop.benchmark(3)

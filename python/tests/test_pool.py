@@ -233,3 +233,13 @@ def test_output_may_not_share_memory_with_the_input():
     x = z(1, 1, 4, 4)
     with pytest.raises(cuop.ExecutionError, match="shares memory with x"):
         cuop.max_pool2d(x, 1, out=x)
+
+
+def test_global_pools_of_images():
+    x = np.random.default_rng(3).random((2, 3, 4, 5))
+    np.testing.assert_allclose(np.asarray(cuop.global_max_pool2d(x)), x.max((2, 3), keepdims=True))
+    out = cuop.empty((2, 3), "float64")
+    assert cuop.global_avg_pool2d(x, out=out) is out
+    np.testing.assert_allclose(np.asarray(out), x.mean((2, 3)))
+    with pytest.raises(cuop.ShapeError, match="global_max_pool2d: x has shape .* needs 4 dim"):
+        cuop.global_max_pool2d(x[0])

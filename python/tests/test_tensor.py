@@ -1,6 +1,8 @@
 """The tensor itself: creation, conversion, exchange with NumPy, errors."""
 
+import copy
 import gc
+import pickle
 import threading
 import warnings
 
@@ -298,3 +300,28 @@ def test_errors_are_also_pythons():
     assert issubclass(cuop.MemoryError, MemoryError)
     for name in cuop.errors.__all__:
         assert issubclass(getattr(cuop, name), cuop.Error)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("dtype", [*NUMPY_DTYPES, "bfloat16"])
+def test_pickling_keeps_elements_shape_dtype_and_device(dtype, protocol):
+    x = cuop.tensor(np.arange(6).reshape(2, 3), dtype)
+    for view in (x, x.T, x[:, ::2], x[1:1], x[0, 1]):
+        again = pickle.loads(pickle.dumps(view, protocol))
+        assert (again.shape, again.dtype, again.device) == (view.shape, view.dtype, view.device)
+        assert again.is_contiguous() and cuop.equal(again, view).all().item()
+    assert pickle.loads(pickle.dumps(x.device, protocol)) == x.device
+
+
+def test_a_damaged_pickle_is_refused():
+    function, (elements, *rest) = cuop.ones(3).__reduce__()
+    with pytest.raises(cuop.ShapeError, match="11 bytes were stored, a tensor of shape .* has 12"):
+        function(elements[:-1], *rest)
+
+
+def test_copies_share_no_memory():
+    x = cuop.ones(3)
+    shallow, deep = copy.copy(x), copy.deepcopy({"a": x, "b": [x]})
+    assert deep["a"] is deep["b"][0] is not x
+    x.zero()
+    assert shallow.tolist() == deep["a"].tolist() == [1, 1, 1]

@@ -66,6 +66,22 @@ TEST(Blas, SixteenBitFloatsAreRoundedOnce) {
   EXPECT_THAT(numbers(trsm(a, b)), ElementsAre(1, -tiny, sum));
 }
 
+TEST(Blas, GemmTakesTransposesAndConjugates) {
+  const Tensor a = from_values<double>({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_THAT(numbers(gemm(a, a, {.trans_b = Trans::kTrans})), ElementsAre(14, 32, 32, 77));
+  const Tensor out = ones({3, 3}, DType::kFloat64);
+  gemm(a, a, {.trans_a = Trans::kTrans, .alpha = 2, .beta = 1}, &out);
+  EXPECT_THAT(numbers(out), ElementsAre(35, 45, 55, 45, 59, 73, 55, 73, 91));
+  const Tensor z = from_values<std::complex<double>>({1, 1}, {{1, 2}});
+  const Tensor square = gemm(z, z, {.trans_a = Trans::kConjTrans});
+  EXPECT_EQ(*square.data<std::complex<double>>(), std::complex<double>(5, 0));
+  EXPECT_THAT([&] { gemm(ones({2}), a); },
+              ThrowsMessage<ShapeError>(HasSubstr("gemm: a has shape (2,); it needs 2 dim")));
+  EXPECT_THAT([&] { gemm(a, a); }, ThrowsMessage<ShapeError>(HasSubstr("gemm: a of shape")));
+  EXPECT_THAT([&] { gemm(a, a, {.trans_b = Trans::kTrans, .beta = 1}); },
+              ThrowsMessage<ExecutionError>(HasSubstr("gemm: beta")));
+}
+
 TEST(Blas, MatricesOfIntegersWrap) {
   const Tensor a = cast(from_values<double>({2, 2}, {100, 3, 99, 100}), DType::kInt8);
   const Tensor x = cast(from_values<double>({2}, {2, 1}), DType::kInt8);

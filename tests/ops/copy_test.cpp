@@ -92,6 +92,17 @@ TEST(Copy, OverlappingViewsAreCopiedAsIfThroughATemporary) {
   EXPECT_EQ(elements(line), (std::vector<double>{8, 7, 6, 5, 4, 3, 2, 1, 0, 0}));
 }
 
+TEST(Copy, GoesToANewTensorOrToOut) {
+  const Tensor line = counting({4}, DType::kInt64);
+  const Tensor reversed = slice(line, 0, {}, {}, -1);
+  const Tensor fresh = copy(reversed);
+  EXPECT_TRUE(fresh.is_contiguous() && fresh.storage() != line.storage());
+  EXPECT_EQ(elements(copy(reversed, &line)), (std::vector<double>{3, 2, 1, 0}));
+  EXPECT_EQ(elements(line), (std::vector<double>{3, 2, 1, 0}));
+  const Tensor narrow = zeros({4}, DType::kInt32);
+  EXPECT_THROW(copy(line, &narrow), DTypeError);
+}
+
 TEST(Copy, RefusesBadTargets) {
   EXPECT_THROW(copy_into(zeros({3}), zeros({2})), ShapeError);
   EXPECT_THROW(copy_into(broadcast_to(zeros({1}), Shape{4}), zeros({4})), ExecutionError);

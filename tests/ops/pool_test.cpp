@@ -54,6 +54,14 @@ TEST(Pool, AKernelBeyondAllImagesIsRefused) {
                ShapeError);
 }
 
+TEST(Pool, GlobalPoolsOfImages) {
+  EXPECT_THAT(values(global_max_pool2d(image())), ElementsAre(12));
+  EXPECT_THAT(values(global_avg_pool2d(image())), ElementsAre(6.5f));
+  EXPECT_EQ(global_avg_pool2d(image()).shape(), (Shape{1, 1, 1, 1}));
+  EXPECT_THROW(global_max_pool2d(ones({1, 2, 3})), ShapeError);
+  EXPECT_THROW(global_avg_pool2d(ones({1, 2, 3, 3, 3})), ShapeError);
+}
+
 TEST(Pool, AWindowThatCouldMissTheImageIsRefused) {
   EXPECT_THROW(max_pool2d(image(), {.kernel = {2}, .padding = {2}}), ShapeError);
 }

@@ -6,7 +6,7 @@ signature; the plans do their own distributing. Errors raise MPIError on every r
 """
 
 from cuop import dist
-from distributed_gpu._call import MPIError, from_root
+from distributed_gpu._call import MPIError, check_manager, from_root
 from distributed_gpu.cost_model import strategy_name
 
 __all__ = ["distributed_add", "distributed_matmul", "distributed_transpose"]
@@ -26,6 +26,7 @@ def distributed_matmul(A, B, mpi, distributor, cost_model=None, strategy=None):
 
 def _ask(cost_model, A, B, mpi):
     """The cost model's strategy for rank 0's matrices, on every rank."""
+    check_manager(mpi, "distributed_matmul")
     answer = None
     if mpi.is_master_process():
         try:

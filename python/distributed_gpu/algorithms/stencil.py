@@ -6,6 +6,7 @@ back on rank 0 as the kind of the grid. Errors raise MPIError on every rank.
 
 import numpy as np
 
+import cuop
 from cuop import dist
 from distributed_gpu._call import from_root
 
@@ -54,7 +55,7 @@ def distributed_jacobi_2d(
     on every rank, has the sweeps done, the norm of the last update and the true residual.
     """
     if method not in _SOLVERS:
-        raise ValueError(
+        raise cuop.ExecutionError(
             f"distributed_jacobi_2d: method {method!r} was given, possible are {sorted(_SOLVERS)}"
         )
     info = {}
@@ -66,5 +67,6 @@ def distributed_jacobi_2d(
         )
         return u
 
+    solve.__name__ = "jacobi_2d_from_root"
     result = from_root(solve, mpi, [grid, rhs])
     return (result, info) if return_info else result

@@ -6,7 +6,9 @@
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/dtype_lists.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/coefficients_internal.h"
+#include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/output.h"
 
 namespace cuop {
@@ -101,6 +103,20 @@ DotValue dot(const Tensor& x, const Tensor& y, bool conjugate) {
   }
   span.add_bytes(x.nbytes() + y.nbytes());
   return kDot(device, cast(x, dtype), cast(y, dtype), conjugate);
+}
+
+Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor* out) {
+  const auto prepared = [](const char* name, const Tensor& matrix, Trans trans) {
+    if (matrix.ndim() != 2) {
+      throw ShapeError(
+          cat("gemm: ", name, " has shape ", matrix.shape(), "; it needs 2 dimensions"));
+    }
+    return trans == Trans::kConjTrans && is_complex(matrix.dtype()) ? conj(matrix) : matrix;
+  };
+  return product("gemm", prepared("a", a, options.trans_a), prepared("b", b, options.trans_b),
+                 {options.trans_a != Trans::kNone, options.trans_b != Trans::kNone, options.alpha,
+                  options.beta},
+                 false, out);
 }
 
 Tensor gemv(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor* out) {

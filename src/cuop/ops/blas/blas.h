@@ -28,6 +28,18 @@ using DotValue = std::variant<int64_t, uint64_t, double, std::complex<double>>;
 /// dtype. The result does not depend on the number of threads.
 DotValue dot(const Tensor& x, const Tensor& y, bool conjugate = false);
 
+/// op(A), op(B): as they are, transposed, or conjugated and transposed.
+struct GemmOptions {
+  Trans trans_a = Trans::kNone;
+  Trans trans_b = Trans::kNone;
+  Scalar alpha = 1;
+  Scalar beta = 0;  ///< not 0 needs `out`
+};
+/// C <- alpha * op(A) op(B) + beta * C for matrices op(A) [M, K], op(B) [K, N]; dtypes and errors
+/// as matmul, which also takes vectors and batches.
+Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {},
+            const Tensor* out = nullptr);
+
 struct GemvOptions {
   Trans trans = Trans::kNone;
   Scalar alpha = 1;

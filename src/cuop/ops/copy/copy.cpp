@@ -44,6 +44,12 @@ Tensor clone(const Tensor& tensor) {
   return result;
 }
 
+Tensor copy(const Tensor& x, const Tensor* out) {
+  const Tensor result = prepare_output("copy", out, x.shape(), x.dtype(), x.device());
+  copy_into(result, x);
+  return result;
+}
+
 Tensor contiguous(const Tensor& tensor) { return tensor.is_contiguous() ? tensor : clone(tensor); }
 
 Tensor cast(const Tensor& tensor, DType dtype) {

@@ -10,6 +10,9 @@ namespace cuop {
 void copy_into(const Tensor& dst, const Tensor& src);
 /// Row-major copy.
 Tensor clone(const Tensor& tensor);
+/// The elements of x in a new row-major tensor, or in `out` of x's shape, dtype and device, which
+/// may be any view of the same memory.
+Tensor copy(const Tensor& x, const Tensor* out = nullptr);
 /// The tensor itself when it is row-major without gaps, else a copy that is.
 Tensor contiguous(const Tensor& tensor);
 /// The tensor itself when it already has that dtype, else a converted row-major copy.

@@ -1,5 +1,7 @@
 #include "cuop/ops/index/gather.h"
 
+#include <algorithm>
+
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
@@ -58,6 +60,16 @@ AlongAxis pick_along_axis(const char* who, const Tensor& x, const Tensor& indice
   return {view, combine_offsets(view, parts, axes, 0)};
 }
 
+Tensor along_axis(const char* who, const Tensor& x, const Tensor& indices, int64_t axis,
+                  const Tensor* out) {
+  const trace::Span span(who, "op");
+  const AlongAxis along = pick_along_axis(who, x, indices, axis);
+  if (out == nullptr) return gather_picks(along.view, along.picks, nullptr);
+  const Tensor result = prepare_output(who, out, along.picks.result_shape, x.dtype(), x.device());
+  check_no_overlap(who, result, x, "x");
+  return gather_picks(along.view, along.picks, &result);
+}
+
 }  // namespace
 
 Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis,
@@ -77,13 +89,21 @@ Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis,
 }
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis, const Tensor* out) {
-  const trace::Span span("take_along_axis", "op");
-  const AlongAxis along = pick_along_axis("take_along_axis", x, indices, axis);
-  if (out == nullptr) return gather_picks(along.view, along.picks, nullptr);
-  const Tensor result =
-      prepare_output("take_along_axis", out, along.picks.result_shape, x.dtype(), x.device());
-  check_no_overlap("take_along_axis", result, x, "x");
-  return gather_picks(along.view, along.picks, &result);
+  return along_axis("take_along_axis", x, indices, axis, out);
+}
+
+Tensor gather(const Tensor& x, int64_t axis, const Tensor& indices, const Tensor* out) {
+  const int at = normalize_axis(axis, x.ndim(), "gather");
+  Tensor reached = x;
+  for (int i = 0; i < std::min(x.ndim(), indices.ndim()); ++i) {
+    if (i == at) continue;
+    if (indices.shape(i) > x.shape(i)) {
+      throw ShapeError(cat("gather: the indices have shape ", indices.shape(), ", x ", x.shape(),
+                           "; only along axis ", at, " may they have more elements than x"));
+    }
+    reached = slice(reached, i, 0, indices.shape(i));
+  }
+  return along_axis("gather", reached, indices, at, out);
 }
 
 void put_along_axis(const Tensor& x, const Tensor& indices, const Tensor& values, int64_t axis) {

@@ -14,9 +14,12 @@ namespace cuop {
 Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis = {},
             const Tensor* out = nullptr);
 /// out[..., j, ...] = x[..., indices[..., j, ...], ...]; the other axes broadcast against each
-/// other (NumPy's take_along_axis, PyTorch's gather).
+/// other (NumPy's take_along_axis).
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis,
                        const Tensor* out = nullptr);
+/// out[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`, for indices that reach no
+/// further than x along the other axes (PyTorch's gather; nothing broadcasts).
+Tensor gather(const Tensor& x, int64_t axis, const Tensor& indices, const Tensor* out = nullptr);
 /// x[..., indices[..., j, ...], ...] = values[..., j, ...], in place; values broadcast to indices.
 void put_along_axis(const Tensor& x, const Tensor& indices, const Tensor& values, int64_t axis);
 

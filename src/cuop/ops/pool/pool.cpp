@@ -150,4 +150,14 @@ Tensor global_avg_pool(const Tensor& x, const Tensor* out) {
   return global_pool("global_avg_pool", x, false, out);
 }
 
+Tensor global_max_pool2d(const Tensor& x, const Tensor* out) {
+  check_image("global_max_pool2d", x, 2);
+  return global_pool("global_max_pool2d", x, true, out);
+}
+
+Tensor global_avg_pool2d(const Tensor& x, const Tensor* out) {
+  check_image("global_avg_pool2d", x, 2);
+  return global_pool("global_avg_pool2d", x, false, out);
+}
+
 }  // namespace cuop

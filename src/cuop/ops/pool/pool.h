@@ -32,5 +32,8 @@ Tensor avg_pool3d(const Tensor& x, const PoolOptions& options, const Tensor* out
 /// shape.
 Tensor global_max_pool(const Tensor& x, const Tensor* out = nullptr);
 Tensor global_avg_pool(const Tensor& x, const Tensor* out = nullptr);
+/// The same for images x [N, C, height, width] only.
+Tensor global_max_pool2d(const Tensor& x, const Tensor* out = nullptr);
+Tensor global_avg_pool2d(const Tensor& x, const Tensor* out = nullptr);
 
 }  // namespace cuop

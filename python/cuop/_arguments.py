@@ -1,0 +1,52 @@
+"""Arguments of the functions that are written in Python, checked in the words of the extension's."""
+
+from __future__ import annotations
+
+import operator
+import os
+from pathlib import Path
+from typing import Any
+
+from cuop.errors import DTypeError, ExecutionError, FileError
+
+
+def refused(value: Any, who: str, name: str, needed: str) -> DTypeError:
+    """The error for an argument of the wrong kind."""
+    return DTypeError(f"{who}: {name}: needed is {needed}, given {describe(value)}")
+
+
+def describe(value: Any) -> str:
+    """A short scalar itself, of everything else the name of its class."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        text = repr(value)
+        if len(text) <= 40:
+            return text
+    return type(value).__name__
+
+
+def integer(value: Any, who: str, name: str, least: int | None = None) -> int:
+    """An int of anything with __index__ but a bool, and at least `least`."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise refused(value, who, name, "an integer")
+    number = operator.index(value)
+    if least is not None and number < least:
+        raise ExecutionError(f"{who}: {name} is {number}; it must be at least {least}")
+    return number
+
+
+def check_callable(value: Any, who: str, name: str) -> None:
+    """Raise DTypeError unless the value can be called."""
+    if not callable(value):
+        raise refused(value, who, name, "a function")
+
+
+def file_path(value: Any, who: str) -> Path:
+    """A path of a string or os.PathLike; FileError for a name that no file can have."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise refused(value, who, "path", "a string or path")
+    text = os.fspath(value)
+    if not isinstance(text, str):
+        raise refused(value, who, "path", "a string or path")
+    if "\0" in text:
+        raise FileError(f"{who}: {text!r} holds a zero character, which no file name may")
+    return Path(text)
