@@ -27,7 +27,7 @@ Widths to_widths(nb::handle object) {
     return std::pair(values[0], values.back());
   };
   const bool is_nested = PyIndex_Check(object.ptr()) == 0 && PySequence_Check(object.ptr()) != 0 &&
-                         nb::len(object) > 0 &&
+                         !nb::isinstance<nb::str>(object) && nb::len(object) > 0 &&
                          PyIndex_Check(nb::object(object[nb::int_(0)]).ptr()) == 0;
   if (!is_nested) return {pair(integers(object))};
   Widths widths;

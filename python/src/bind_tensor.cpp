@@ -219,6 +219,7 @@ void bind_tensor(nb::module_& m) {
       .def(
           "reshape",
           [](const Tensor& t, const nb::args& sizes) { return reshape(t, shape_of(sizes)); },
+          "sizes"_a,
           "Row-major order under a new shape; a view when strides allow it. One size may be -1.")
       .def("view", &view_of, "sizes"_a, "offset"_a = nb::none(),
            "As reshape, but never copies. With an offset, view(shape, offset=n) or view(n, shape), "
