@@ -129,7 +129,7 @@ void bind_kernels(Loader& load, Driver& d) {
   load.bind(d.occupancy_max_active_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050);
   load.bind(d.occupancy_max_potential_block_size, "cuOccupancyMaxPotentialBlockSize", 6050);
   load.bind(d.occupancy_max_active_clusters, "cuOccupancyMaxActiveClusters", 11070);
-  load.bind(d.graph_instantiate, "cuGraphInstantiate", 12000);
+  load.bind(d.graph_instantiate, "cuGraphInstantiateWithFlags", 11040);
   load.bind(d.graph_exec_update, "cuGraphExecUpdate", 12000);
   load.bind(d.graph_upload, "cuGraphUpload", 11010);
   load.bind(d.graph_launch, "cuGraphLaunch", 10000);
