@@ -3,6 +3,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/cuda/library_search.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/trace.h"
@@ -10,7 +11,25 @@
 
 namespace cuop::python {
 
+namespace {
+
+/// NVIDIA's libraries may have come as Python packages.
+void tell_package_folders() {
+  std::vector<std::string> folders;
+  for (nb::handle entry : nb::module_::import_("sys").attr("path")) {
+    if (PyUnicode_Check(entry.ptr()) == 0) continue;
+    const std::string folder = nb::cast<std::string>(entry);
+    if (folder.ends_with("site-packages") || folder.ends_with("dist-packages")) {
+      folders.push_back(folder);
+    }
+  }
+  backend::set_package_folders(std::move(folders));
+}
+
+}  // namespace
+
 void bind_device(nb::module_& m) {
+  tell_package_folders();
   m.def(
       "device_count",
       [](const std::string& type) { return backend::device_count(parse_device(type).type); },

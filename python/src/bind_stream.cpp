@@ -129,11 +129,13 @@ void bind_graph(nb::module_& m) {
             new (self) PyGraph{where, backend::runtime(where).create_graph()};
           },
           "device"_a = nb::none())
-      .def("__enter__",
-           [](nb::object self) {
-             nb::cast<PyGraph&>(self).graph->begin();
-             return self;
-           })
+      .def(
+          "__enter__",
+          [](nb::object self) {
+            nb::cast<PyGraph&>(self).graph->begin();
+            return self;
+          },
+          nb::sig("def __enter__(self) -> Graph"))
       .def(
           "__exit__",
           [](PyGraph& g, nb::handle type, nb::handle, nb::handle) {
@@ -186,13 +188,15 @@ void bind_stream(nb::module_& m) {
           "Whether it has no work left.")
       .def("wait", &wait_for, "other"_a,
            "Later work waits for what another stream holds now, or for an event.")
-      .def("__enter__",
-           [](nb::object self) {
-             const Stream stream = nb::cast<PyStream&>(self).stream;
-             entered.push_back(current_stream(stream.device));
-             set_current_stream(stream);
-             return self;
-           })
+      .def(
+          "__enter__",
+          [](nb::object self) {
+            const Stream stream = nb::cast<PyStream&>(self).stream;
+            entered.push_back(current_stream(stream.device));
+            set_current_stream(stream);
+            return self;
+          },
+          nb::sig("def __enter__(self) -> Stream"))
       .def(
           "__exit__", [](const PyStream&, nb::handle, nb::handle, nb::handle) { leave(); },
           nb::arg().none(), nb::arg().none(), nb::arg().none())
