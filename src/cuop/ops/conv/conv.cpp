@@ -18,13 +18,14 @@ namespace {
 
 using kernels::ConvSizes;
 
-constexpr backend::Slot<void(const kernels::Conv&, ConvVariant)> kConv{"conv", &kernels::conv_cpu};
-constexpr backend::Slot<ConvVariant(const ConvSizes&, DType)> kChoose{"conv",
-                                                                      &kernels::choose_conv_cpu};
+constexpr backend::Slot<void(const kernels::Conv&, ConvVariant)> kConv{"conv", &kernels::conv_cpu,
+                                                                       &kernels::conv_cuda};
+constexpr backend::Slot<ConvVariant(const ConvSizes&, DType)> kChoose{
+    "conv", &kernels::choose_conv_cpu, &kernels::choose_conv_cuda};
 constexpr backend::Slot<std::string(ConvVariant, const ConvSizes&, DType)> kObstacle{
-    "conv", &kernels::conv_obstacle_cpu};
+    "conv", &kernels::conv_obstacle_cpu, &kernels::conv_obstacle_cuda};
 
-constexpr const char* kVariantNames[] = {"auto", "onednn", "gemm", "direct"};
+constexpr const char* kVariantNames[] = {"auto", "onednn", "gemm", "direct", "cudnn"};
 
 ConvSizes check_sizes(const char* who, const Shape& x, const Shape& w, const ConvOptions& options,
                       int spatial) {
@@ -135,8 +136,8 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
                  static_cast<double>(w.size() / w.shape(0)));
   span.add_bytes(x.nbytes() + w.nbytes() + result.nbytes());
 
-  // The 16-bit floats are computed in float32 as a whole and rounded once.
-  const DType dtype = compute_dtype(x.dtype());
+  // On the CPU the 16-bit floats are computed in float32 as a whole and rounded once.
+  const DType dtype = device.is_cpu() ? compute_dtype(x.dtype()) : x.dtype();
   conv.x = contiguous(cast(x, dtype));
   conv.w = contiguous(cast(w, dtype));
   if (has_bias) conv.bias = contiguous(cast(*bias, dtype));
@@ -152,11 +153,11 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
 const char* name(ConvVariant variant) { return kVariantNames[static_cast<int>(variant)]; }
 
 ConvVariant parse_conv_variant(std::string_view text) {
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     if (text == kVariantNames[i]) return static_cast<ConvVariant>(i);
   }
   throw ExecutionError(
-      cat("conv: variant '", text, "' is unknown; known are auto, onednn, gemm, direct"));
+      cat("conv: variant '", text, "' is unknown; known are auto, onednn, gemm, direct, cudnn"));
 }
 
 Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor* bias, const ConvOptions& options,

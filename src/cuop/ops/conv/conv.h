@@ -12,10 +12,10 @@ namespace cuop {
 /// How a convolution is computed. kOneDnn: the oneDNN library (float32, where it is installed).
 /// kGemm: patches gathered in cache-sized tiles, then matrix products (not for integers). kDirect:
 /// one pass over the padded input for each weight, best for depthwise convolutions (not for complex
-/// dtypes). kAuto picks.
-enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect };
+/// dtypes). kCudnn: the cuDNN library, the GPUs' only one. kAuto picks.
+enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect, kCudnn };
 const char* name(ConvVariant variant);
-/// Inverse of `name`: auto, onednn, gemm, direct; ExecutionError names them.
+/// Inverse of `name`: auto, onednn, gemm, direct, cudnn; ExecutionError names them.
 ConvVariant parse_conv_variant(std::string_view text);
 
 /// A place beside weights that do not change, where a variant keeps its own form of them from call

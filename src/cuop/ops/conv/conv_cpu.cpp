@@ -79,6 +79,8 @@ std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType
     case ConvVariant::kDirect:
       return is_complex(dtype) ? cat("its loops are for real numbers, the tensors are ", dtype)
                                : "";
+    case ConvVariant::kCudnn:
+      return "cuDNN computes on a GPU, the tensors are on the CPU";
     case ConvVariant::kAuto:
       break;
   }
@@ -110,6 +112,7 @@ void conv_cpu(const Conv& conv, ConvVariant variant) {
       return conv_gemm_cpu(conv);
     case ConvVariant::kDirect:
     case ConvVariant::kAuto:
+    case ConvVariant::kCudnn:
       return conv_direct_cpu(conv);
   }
 }

@@ -21,8 +21,8 @@ struct ConvSizes {
   static int64_t volume(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
 };
 
-/// All tensors are row-major of one dtype that is no 16-bit float; `bias` may be undefined. y is
-/// not empty and overlaps nothing; an inner axis may be.
+/// All tensors are row-major of one dtype, on the CPU no 16-bit float; `bias` may be undefined. y
+/// is not empty and overlaps nothing; an inner axis may be.
 struct Conv {
   ConvSizes sizes;
   Tensor x, w, bias, y;
@@ -33,6 +33,11 @@ void conv_cpu(const Conv& conv, ConvVariant variant);
 void conv_gemm_cpu(const Conv& conv);
 void conv_direct_cpu(const Conv& conv);
 void conv_onednn_cpu(const Conv& conv);
+
+/// A GPU's: cuDNN.
+void conv_cuda(const Conv& conv, ConvVariant variant);
+std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DType dtype);
+ConvVariant choose_conv_cuda(const ConvSizes& sizes, DType dtype);
 
 /// Why the CPU cannot run this variant, or "".
 std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType dtype);
