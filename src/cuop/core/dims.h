@@ -15,7 +15,14 @@ inline constexpr int kMaxDims = 32;
 
 class Dims {
  public:
-  Dims() = default;
+  Dims() {}  // the sizes beyond count_ are left as they are: copying all of them costs more than
+             // most of what is done with a small tensor
+  Dims(const Dims& other) : count_(other.count_) { copy_from(other); }
+  Dims& operator=(const Dims& other) {
+    count_ = other.count_;
+    copy_from(other);
+    return *this;
+  }
   Dims(std::initializer_list<int64_t> values);
   explicit Dims(std::span<const int64_t> values);
   explicit Dims(const std::vector<int64_t>& values) : Dims(std::span<const int64_t>(values)) {}
@@ -43,7 +50,11 @@ class Dims {
   std::vector<int64_t> to_vector() const { return {begin(), end()}; }
 
  private:
-  std::array<int64_t, kMaxDims> values_{};
+  void copy_from(const Dims& other) {
+    for (int i = 0; i < count_; ++i) (*this)[i] = other[i];
+  }
+
+  std::array<int64_t, kMaxDims> values_;
   int count_ = 0;
 };
 

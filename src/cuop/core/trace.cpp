@@ -76,18 +76,19 @@ std::string to_chrome_json(const std::vector<Event>& events) {
   return out.str();
 }
 
-Span::Span(std::string_view name, std::string_view category) : is_on_(is_recording()) {
-  if (!is_on_) return;
-  event_.name = name;
-  event_.category = category;
-  event_.rank = rank_of_thread;
-  event_.start_ns = now_ns();
+Span::Span(std::string_view name, std::string_view category) {
+  if (!is_recording()) return;
+  event_.emplace();
+  event_->name = name;
+  event_->category = category;
+  event_->rank = rank_of_thread;
+  event_->start_ns = now_ns();
 }
 
 Span::~Span() {
-  if (!is_on_) return;
-  event_.duration_ns = now_ns() - event_.start_ns;
-  record(std::move(event_));
+  if (!event_) return;
+  event_->duration_ns = now_ns() - event_->start_ns;
+  record(std::move(*event_));
 }
 
 }  // namespace cuop::trace

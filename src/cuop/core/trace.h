@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,12 +40,15 @@ class Span {
   ~Span();
   Span(const Span&) = delete;
   Span& operator=(const Span&) = delete;
-  void add_bytes(int64_t bytes) { event_.bytes += bytes; }
-  void add_flops(double flops) { event_.flops += flops; }
+  void add_bytes(int64_t bytes) {
+    if (event_) event_->bytes += bytes;
+  }
+  void add_flops(double flops) {
+    if (event_) event_->flops += flops;
+  }
 
  private:
-  bool is_on_;
-  Event event_;
+  std::optional<Event> event_;  // empty when recording is off
 };
 
 }  // namespace cuop::trace
