@@ -33,10 +33,12 @@ LAYERS = (
     ("dist/algo", "cuop/dist/algo/*"),
     ("dist", "cuop/dist/*"),  # agree, mesh, sharding, dist_tensor
     ("executor", "cuop/executor/*"),
+    ("system", "cuop/system/*"),
 )
 ORDER = (
     *("core", "memory", "backend", "jit", "tune", "ops", "operators", "dist/comm", "dist"),
     *("dist/collectives", "dist/cost", "dist/plan", "dist/exec", "dist/algo", "executor"),
+    "system",
 )
 
 # Planners are pure functions: what may stand below them all the same does not.

@@ -1,11 +1,9 @@
 """Measuring: `benchmark` times an operator, `profile` writes what ran when."""
 
 import contextlib
-import time
 
 from cuop import _core
 from cuop._arguments import check_callable, integer
-from cuop.device import synchronize
 from cuop.errors import ExecutionError
 from cuop.files import check_writable, replace_file
 
@@ -20,18 +18,6 @@ def _callable_of(op):
     return op, None
 
 
-def _rates(cost, seconds, dtype):
-    """GFLOP/s, GB/s and percent of the measured roof of work that took so long."""
-    flops, moved = cost
-    peak_flops, peak_bytes = _core.measured_roof(dtype)
-    at_best = max(flops / peak_flops if peak_flops else 0.0, moved / peak_bytes)
-    return {
-        "gflops": flops / seconds / 1e9,
-        "bandwidth_gb_s": moved / seconds / 1e9,
-        "percent_of_roof": 100.0 * at_best / seconds,
-    }
-
-
 def benchmark(op, *tensors, num_runs=100, warmup_runs=10, **options):
     """Times `op.forward(*tensors, **options)`, or `op(...)` for a function.
 
@@ -44,33 +30,14 @@ def benchmark(op, *tensors, num_runs=100, warmup_runs=10, **options):
     """
     num_runs = integer(num_runs, "benchmark", "num_runs", least=1)
     warmup_runs = integer(warmup_runs, "benchmark", "warmup_runs", least=0)
-    import statistics  # slow to import, and only needed here
-
     call, cost = _callable_of(op)
-    for _ in range(warmup_runs):
-        call(*tensors, **options)
-    synchronize()
-    times = []
-    for _ in range(num_runs):
-        start = time.perf_counter()
-        call(*tensors, **options)
-        synchronize()
-        times.append(time.perf_counter() - start)
-    median = statistics.median(times)
-    result = {
-        "mean_time_ms": statistics.fmean(times) * 1e3,
-        "std_time_ms": statistics.pstdev(times) * 1e3,
-        "min_time_ms": min(times) * 1e3,
-        "max_time_ms": max(times) * 1e3,
-        "median_time_ms": median * 1e3,
-        "num_runs": num_runs,
-        "warmup_runs": warmup_runs,
-        "gpu_time_ms": None,
-    }
-    if cost is not None:
-        dtype = "float64" if type(op).__name__.endswith("Double") else "float32"
-        result |= _rates(cost(*tensors, **options), median, dtype)
-    return result
+    return _core._benchmark(
+        lambda: call(*tensors, **options),
+        num_runs,
+        warmup_runs,
+        cost and (lambda: cost(*tensors, **options)),
+        "float64" if type(op).__name__.endswith("Double") else "float32",
+    )
 
 
 @contextlib.contextmanager

@@ -1,5 +1,5 @@
 #include "binders.h"
-#include "cuop/backend/cpu/dnn.h"
+#include "cuop/backend/cache.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/libraries.h"
@@ -8,6 +8,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/trace.h"
 #include "cuop/memory/current.h"
+#include "cuop/system/info.h"
 
 namespace cuop::python {
 
@@ -52,12 +53,8 @@ void bind_device(nb::module_& m) {
       "device_description",
       [](Arg<Device> device) { return backend::runtime(device).description(); }, "device"_a);
   m.def(
-      "release_cached",
-      [](Arg<Device> device) {
-        const int64_t prepared = device->is_cpu() ? backend::dnn::release() : 0;
-        return prepared + memory::current_resource(device).release_cached();
-      },
-      "device"_a, Released(), "Returns idle cached memory to the system; answers the bytes.");
+      "release_cached", [](Arg<Device> device) { return empty_cache(device); }, "device"_a,
+      Released(), "Returns idle cached memory to the system; answers the bytes.");
   m.def(
       "reset_peak_memory",
       [](Arg<Device> device) { memory::current_resource(device).reset_peak(); }, "device"_a);
@@ -115,6 +112,18 @@ void bind_device(nb::module_& m) {
         return rows;
       },
       "The CUDA libraries that were looked for: title, version, path, and the reason when absent.");
+
+  m.def(
+      "system_parts",
+      [] {
+        nb::typed<nb::list, nb::typed<nb::tuple, nb::str, bool, nb::str>> rows;
+        for (const SystemPart& part : system_info()) {
+          rows.append(nb::make_tuple(part.name, part.is_found, part.detail));
+        }
+        return rows;
+      },
+      "What this machine and this process have to offer: name, whether it is there, and the detail "
+      "or the reason.");
 
   m.def("set_trace_recording", &trace::set_recording, "on"_a);
   m.def("is_trace_recording", &trace::is_recording);

@@ -5,6 +5,7 @@
 #include "binders.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/operators/benchmark.h"
 #include "cuop/operators/jit/engine.h"
 #include "cuop/operators/jit/roof.h"
 
@@ -174,11 +175,47 @@ void bind_records(nb::module_& m) {
       .finish();
 }
 
+/// What cuop.benchmark answers. `cost` gives the operations and bytes of a call, where they are
+/// known; it is asked after the call has shown that its arguments are good.
+nb::dict benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warmup_runs,
+                        const std::optional<nb::callable>& cost, Arg<DType> dtype) {
+  BenchmarkResult measured;
+  {
+    const nb::gil_scoped_release released;
+    const auto run = [&call] {
+      const nb::gil_scoped_acquire held;
+      call();
+    };
+    measured = benchmark(run, {.num_runs = num_runs, .warmup_runs = warmup_runs});
+  }
+  nb::dict result;
+  result["mean_time_ms"] = measured.mean_time_ms;
+  result["std_time_ms"] = measured.std_time_ms;
+  result["min_time_ms"] = measured.min_time_ms;
+  result["max_time_ms"] = measured.max_time_ms;
+  result["median_time_ms"] = measured.median_time_ms;
+  result["num_runs"] = measured.num_runs;
+  result["warmup_runs"] = measured.warmup_runs;
+  result["gpu_time_ms"] = nb::none();
+  if (!cost) return result;
+  const auto [flops, bytes] = nb::cast<std::pair<double, int64_t>>((*cost)());
+  {
+    const nb::gil_scoped_release released;
+    add_rates(measured, {flops, bytes}, dtype);
+  }
+  result["gflops"] = measured.gflops;
+  result["bandwidth_gb_s"] = measured.bandwidth_gb_s;
+  result["percent_of_roof"] = measured.percent_of_roof;
+  return result;
+}
+
 }  // namespace
 
 void bind_jit(nb::module_& m) {
   bind_configs(m);
   bind_records(m);
+  m.def("_benchmark", &benchmark_call, "call"_a, "num_runs"_a, "warmup_runs"_a,
+        "cost"_a = nb::none(), "dtype"_a = "float32");
   m.def(
       "measured_roof",
       [](Arg<DType> dtype) {

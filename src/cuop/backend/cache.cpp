@@ -1,0 +1,22 @@
+#include "cuop/backend/cache.h"
+
+#include "cuop/backend/cpu/dnn.h"
+#include "cuop/core/error.h"
+#include "cuop/memory/current.h"
+
+namespace cuop {
+
+int64_t empty_cache(Device device) {
+  const int64_t prepared = device.is_cpu() ? backend::dnn::release() : 0;
+  return prepared + memory::current_resource(device).release_cached();
+}
+
+MemoryContext::~MemoryContext() {
+  try {
+    empty_cache(device_);
+  } catch (const Error&) {
+    // A destructor does not throw, and whoever uses the device next is told the same.
+  }
+}
+
+}  // namespace cuop
