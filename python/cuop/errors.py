@@ -13,6 +13,7 @@ __all__ = [
     "IndexError",
     "MemoryError",
     "NotImplementedError",
+    "OverflowError",
     "ShapeError",
 ]
 
@@ -48,6 +49,10 @@ class ShapeError(Error, ValueError):
 
 class DTypeError(Error, TypeError):
     """A dtype that the operator does not support."""
+
+
+class OverflowError(DTypeError, builtins.OverflowError):
+    """A number that the dtype it is meant for cannot hold."""
 
 
 class DeviceError(Error, RuntimeError):

@@ -34,6 +34,26 @@ std::vector<int64_t> integers(const char* who, nb::handle object) {
   return result;
 }
 
+Scalar integer_scalar(nb::handle index) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow == 0) return Scalar(static_cast<int64_t>(value));
+  if (overflow > 0) {
+    const unsigned long long large = PyLong_AsUnsignedLongLong(index.ptr());
+    if (PyErr_Occurred() == nullptr) return Scalar(static_cast<uint64_t>(large));
+    PyErr_Clear();
+  }
+  throw OverflowError("number: an integer beyond 64 bits was given; give it as a float");
+}
+
+/// NumPy's complex scalars other than complex128, which Python does not count as complex.
+bool is_complex_scalar(nb::handle object) {
+  if (PyComplex_Check(object.ptr())) return true;
+  if (!nb::hasattr(object, "dtype") || !nb::hasattr(object, "__complex__")) return false;
+  const nb::object dtype = object.attr("dtype");
+  return nb::hasattr(dtype, "kind") && nb::cast<std::string>(nb::str(dtype.attr("kind"))) == "c";
+}
+
 }  // namespace
 
 DType convert_argument(nb::handle object, TypeTag<DType>) {
@@ -70,11 +90,13 @@ Axes convert_argument(nb::handle object, TypeTag<Axes>) {
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>) {
   if (nb::isinstance<nb::bool_>(object)) return Scalar(nb::cast<bool>(object));
   if (nb::isinstance<nb::float_>(object)) return Scalar(nb::cast<double>(object));
-  if (PyComplex_Check(object.ptr())) {
-    return Scalar(std::complex<double>(PyComplex_RealAsDouble(object.ptr()),
-                                       PyComplex_ImagAsDouble(object.ptr())));
+  if (is_complex_scalar(object)) {
+    const Py_complex value = PyComplex_AsCComplex(object.ptr());
+    return Scalar(std::complex<double>(value.real, value.imag));
   }
-  if (PyIndex_Check(object.ptr()) != 0) return Scalar(integers("number", object).front());
+  const nb::object index = nb::steal(PyNumber_Index(object.ptr()));
+  if (index.is_valid()) return integer_scalar(index);
+  PyErr_Clear();
   nb::object number = nb::steal(PyNumber_Float(object.ptr()));
   if (!number.is_valid()) {
     PyErr_Clear();

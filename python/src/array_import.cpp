@@ -47,7 +47,7 @@ Tensor import_numbers(nb::handle object, std::optional<DType> dtype) {
     throw ShapeError(cat("tensor: the nested list has no regular shape: ", error.what()));
   }
   const Tensor tensor = import_numpy(array);
-  return cast(tensor, dtype.value_or(default_dtype(tensor.dtype())));
+  return cast_exactly("tensor", tensor, dtype.value_or(default_dtype(tensor.dtype())));
 }
 
 Tensor import_any(nb::handle object, std::optional<DType> dtype) {
@@ -65,6 +65,8 @@ Tensor import_any(nb::handle object, std::optional<DType> dtype) {
 Tensor convert_argument(nb::handle object, TypeTag<Tensor>) {
   return import_any(object, std::nullopt);
 }
+
+Tensor import_values(nb::handle object, DType dtype) { return import_any(object, dtype); }
 
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device) {
   const Tensor source = import_any(object, dtype);

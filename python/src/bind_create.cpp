@@ -21,7 +21,8 @@ Tensor arange_from(Operand start, const std::optional<Arg<Scalar>>& stop, const 
   const Scalar first = stop ? *number : Scalar(0);
   const Scalar last = stop ? **stop : *number;
   const bool is_real = first.is_floating() || last.is_floating() || step.is_floating();
-  const DType natural = is_real ? DType::kFloat32 : DType::kInt64;
+  const bool is_large = first.is_large() || last.is_large();
+  const DType natural = is_real ? DType::kFloat32 : is_large ? DType::kUInt64 : DType::kInt64;
   return arange(first, last, step, value_or(dtype, natural), device_or_current(device));
 }
 
@@ -36,7 +37,8 @@ void bind_create(nb::module_& m) {
       },
       "data"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
       "A new tensor with a copy of an array, nested list, number or DLPack producer. Python floats "
-      "become float32 and ints int64 unless `dtype` says otherwise; arrays keep their dtype.");
+      "become float32 and ints int64 unless `dtype` says otherwise, which must hold them "
+      "(OverflowError); arrays keep their dtype, or are converted as by `Tensor.to`.");
   m.def(
       "asarray", [](Arg<Tensor> data) { return *data; }, "data"_a,
       "The data as a tensor, without a copy where memory can be shared.");
@@ -69,7 +71,8 @@ void bind_create(nb::module_& m) {
         return full(shape, value, value_or(dtype, natural), device_or_current(device));
       },
       "shape"_a, "fill_value"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), Released(),
-      "Tensor with every element equal to `fill_value`.");
+      "Tensor with every element equal to `fill_value`. Raises OverflowError when the dtype cannot "
+      "hold it.");
   m.def(
       "eye",
       [](int64_t n, Arg<DType> dtype, std::optional<int64_t> columns, int64_t k,
@@ -84,7 +87,9 @@ void bind_create(nb::module_& m) {
          std::optional<Arg<DType>> dtype,
          OptionalDevice device) { return arange_from(*start, stop, step, dtype, device); },
       "start"_a, "stop"_a = nb::none(), "step"_a = 1, nb::kw_only(), "dtype"_a = nb::none(),
-      "device"_a = nb::none(), "start, start+step, ... short of stop; `arange(n)` counts from 0.");
+      "device"_a = nb::none(),
+      "start, start+step, ... short of stop; `arange(n)` counts from 0. Raises OverflowError when "
+      "the dtype cannot hold them.");
   m.def(
       "linspace",
       [](double start, double stop, int64_t num, Arg<DType> dtype, bool endpoint,

@@ -38,6 +38,8 @@ void bind_errors(nb::module_&) {
       raise("CompilationError", error);
     } catch (const ShapeError& error) {
       raise("ShapeError", error);
+    } catch (const OverflowError& error) {
+      raise("OverflowError", error);
     } catch (const DTypeError& error) {
       raise("DTypeError", error);
     } catch (const DeviceError& error) {

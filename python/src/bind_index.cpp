@@ -78,10 +78,10 @@ void set(const Tensor& self, nb::handle key, nb::handle value) {
   const std::vector<Index> index = to_indices(key);
   const bool is_number = PyLong_CheckExact(value.ptr()) || PyFloat_CheckExact(value.ptr()) ||
                          PyComplex_CheckExact(value.ptr()) || nb::isinstance<nb::bool_>(value);
-  // A Python number takes the tensor's dtype, so that it is not rounded on the way.
-  const Tensor source = is_number
-                            ? full({}, named_argument<Scalar>(value), self.dtype(), self.device())
-                            : named_argument<Tensor>(value);
+  // Python's numbers take the tensor's dtype, so that they are not rounded on the way.
+  const Tensor source = is_number ? scalar_tensor("index assignment", named_argument<Scalar>(value),
+                                                  self.dtype(), self.device())
+                                  : named_values(value, self.dtype());
   const nb::gil_scoped_release released;
   set_item(self, index, source);
 }
@@ -91,6 +91,13 @@ nb::object iterate(nb::handle self) {
     throw DTypeError("iter: a tensor of 0 dimensions cannot be iterated over");
   }
   return nb::steal(PySeqIter_New(self.ptr()));
+}
+
+/// What is about to be written to `target`: a number takes its dtype, which must hold it.
+Tensor as_tensor(const char* who, const Operand& value, const Tensor& target) {
+  const auto* number = std::get_if<Scalar>(&value);
+  if (number == nullptr) return std::get<Tensor>(value);
+  return scalar_tensor(who, *number, target.dtype(), target.device());
 }
 
 /// Adds a method to the Tensor class that bind_tensor made.
@@ -104,9 +111,15 @@ void add_method(nb::module_& m, const char* name, F&& f, const Extra&... extra) 
 void bind_gather(nb::module_& m) {
   m.def(
       "take",
-      [](Arg<Tensor> x, Arg<Tensor> indices, std::optional<int64_t> axis,
-         std::optional<Tensor> out) { return take(x, indices, axis, pointer(out)); },
-      "x"_a, "indices"_a, "axis"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
+      [](Arg<Tensor> x, nb::handle indices, std::optional<int64_t> axis,
+         std::optional<Tensor> out) {
+        const Tensor list = to_index_tensor(indices);
+        const nb::gil_scoped_release released;
+        return take(x, list, axis, pointer(out));
+      },
+      "x"_a, "indices"_a, "axis"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
+      nb::sig("def take(x: ArrayLike, indices: ArrayLike, axis: int | None = None, out: Tensor | "
+              "None = None) -> Tensor"),
       "Slices of x at `indices` along `axis` (of the flattened x without one). Negative indices "
       "count from the end. Raises IndexError.");
   m.def(
@@ -126,8 +139,8 @@ void bind_gather(nb::module_& m) {
       "nothing broadcasts, and along the other axes the indices may be shorter than x.");
   m.def(
       "put_along_axis",
-      [](const Tensor& x, Arg<Tensor> indices, Arg<Tensor> values, int64_t axis) {
-        put_along_axis(x, indices, values, axis);
+      [](const Tensor& x, Arg<Tensor> indices, Arg<Operand> values, int64_t axis) {
+        put_along_axis(x, indices, as_tensor("put_along_axis", *values, x), axis);
       },
       "x"_a, "indices"_a, "values"_a, "axis"_a, Released(),
       "x[..., indices[..., j, ...], ...] = values[..., j, ...] in place.");
@@ -137,8 +150,8 @@ void bind_gather(nb::module_& m) {
       "The elements of x where `mask` (bool, broadcast to x) is true, as one axis.");
   m.def(
       "masked_fill",
-      [](Arg<Tensor> x, Arg<Tensor> mask, Arg<Tensor> value, std::optional<Tensor> out) {
-        return masked_fill(x, mask, value, pointer(out));
+      [](Arg<Tensor> x, Arg<Tensor> mask, Arg<Operand> value, std::optional<Tensor> out) {
+        return masked_fill(x, mask, as_tensor("masked_fill", *value, *x), pointer(out));
       },
       "x"_a, "mask"_a, "value"_a, "out"_a = nb::none(), ReturnsOut(), Released(),
       "A copy of x with `value` (broadcast to x) where `mask` is true.");
@@ -158,7 +171,8 @@ void bind_index(nb::module_& m) {
              "NumPy indexing: integers, slices, None, ... give a view; masks and integer arrays a "
              "copy. Raises IndexError.");
   add_method(m, "__setitem__", &set, "key"_a.none(), "value"_a,
-             "Assigns where the index points; the value broadcasts and takes the tensor's dtype.");
+             "Assigns where the index points; the value broadcasts and takes the tensor's dtype. "
+             "Raises OverflowError when that cannot hold a number.");
   add_method(m, "__iter__", &iterate, "The views along the first axis.");
   bind_gather(m);
 }

@@ -1,5 +1,6 @@
 // The Tensor class: what it is, moving data in and out. Arithmetic, indexing and reductions are
 // added by their families.
+#include <algorithm>
 #include <cstring>
 
 #include "binders.h"
@@ -30,7 +31,7 @@ nb::object to_numpy(const Tensor& tensor) {
 }
 
 void copy_from(const Tensor& self, nb::handle array) {
-  const Tensor source = named_argument<Tensor>(array);
+  const Tensor source = named_values(array, self.dtype());
   const nb::gil_scoped_release released;
   if (!(source.shape() == self.shape())) {
     throw ShapeError(
@@ -124,15 +125,39 @@ nb::object dlpack_method(const Tensor& self, nb::handle stream, nb::handle max_v
   return export_dlpack(exported, is_versioned);
 }
 
+/// Copies of the first and last parts of long axes to `to`, which has as many as it shows.
+void copy_ends(const Tensor& to, const Tensor& from, int axis, int64_t shown) {
+  if (axis == from.ndim()) return copy_into(to, from);
+  if (to.shape(axis) == from.shape(axis)) return copy_ends(to, from, axis + 1, shown);
+  const auto part = [axis](const Tensor& t, int64_t start, int64_t length) {
+    return t.with_layout(slice(t.layout(), axis, start, length, 1));
+  };
+  const int64_t front = to.shape(axis) - shown, end = from.shape(axis) - shown;
+  copy_ends(part(to, 0, front), part(from, 0, front), axis + 1, shown);
+  copy_ends(part(to, front, shown), part(from, end, shown), axis + 1, shown);
+}
+
+/// What NumPy prints as it prints `self`: of a tensor that it would shorten, the ends of each axis
+/// and one element more, which it leaves out in favour of its dots.
+Tensor printed_part(const Tensor& self, int64_t shown) {
+  Shape shape = self.shape();
+  for (int64_t& size : shape) size = std::min(size, 2 * shown + 1);
+  const Tensor part = empty(shape, self.dtype(), self.device());
+  copy_ends(part, self, 0, shown);
+  return part;
+}
+
 std::string representation(const Tensor& self) {
-  nb::object values;
-  if (self.dtype() == DType::kBFloat16) {
-    values = to_numpy(cast(self, DType::kFloat32));
-  } else {
-    values = to_numpy(self);
-  }
-  nb::object text = nb::module_::import_("numpy").attr("array2string")(values, "separator"_a = ", ",
-                                                                       "prefix"_a = "tensor(");
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const nb::object options = numpy.attr("get_printoptions")();
+  const bool is_short = static_cast<double>(self.size()) <= nb::cast<double>(options["threshold"]);
+  const auto shown = is_short ? 0 : nb::cast<int64_t>(options["edgeitems"]);
+  const Tensor part = is_short ? self : printed_part(self, shown);
+  const nb::object values =
+      to_numpy(part.dtype() == DType::kBFloat16 ? cast(part, DType::kFloat32) : part);
+  const nb::object threshold = is_short ? nb::object(options["threshold"]) : nb::int_(0);
+  const nb::object text = numpy.attr("array2string")(
+      values, "separator"_a = ", ", "prefix"_a = "tensor(", "threshold"_a = threshold);
   return cat("tensor(", nb::cast<std::string>(nb::str(text)), ", dtype=", self.dtype(),
              self.device().is_cpu() ? "" : cat(", device='", self.device(), "'"), ")");
 }
@@ -184,7 +209,9 @@ void bind_tensor(nb::module_& m) {
             fill(t, v);
             return t;
           },
-          "value"_a, ReturnsSelf(), Released(), "Sets every element; returns the tensor.")
+          "value"_a, ReturnsSelf(), Released(),
+          "Sets every element; returns the tensor. Raises OverflowError when the dtype cannot hold "
+          "the value.")
       .def(
           "zero",
           [](const Tensor& t) {
@@ -199,17 +226,22 @@ void bind_tensor(nb::module_& m) {
             return t;
           },
           "array"_a, ReturnsSelf(),
-          "Copies an array of the same shape, converting its dtype. Raises ShapeError.")
+          "Copies an array of the same shape, converting its dtype as `to` does; lists take this "
+          "dtype. Raises ShapeError, OverflowError.")
       .def("to_numpy", &to_numpy, "The elements as a new NumPy array.")
       .def("numpy", &to_numpy, "The elements as a new NumPy array.")
       .def(
           "tolist", [](const Tensor& t) { return to_numpy(t).attr("tolist")(); },
           "The elements as nested Python lists.")
-      .def("to", &to, "args"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
-           "The tensor with another dtype or on another device; itself when nothing changes.")
+      .def(
+          "to", &to, "args"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
+          "The tensor with another dtype or on another device; itself when nothing changes. Values "
+          "that an integer dtype cannot hold keep their low bits, as in C; NaN and what is beyond "
+          "64 bits become 0, or -2**63 (2**63) in int64 (uint64). Raises DTypeError from complex "
+          "to real.")
       .def(
           "astype", [](const Tensor& t, Arg<DType> d) { return cast(t, d); }, "dtype"_a, Released(),
-          "The tensor converted to `dtype`.")
+          "The tensor converted to `dtype` as `to` does.")
       .def(
           "clone", [](const Tensor& t) { return clone(t); }, Released(), "A row-major copy.")
       .def(

@@ -178,6 +178,7 @@ std::exception_ptr name_argument(nb::handle object) noexcept {
     const std::string who = nb::cast<std::string>(words().attr("place")(
         nb::handle(current->function), positional(*current), by_name(*current), object));
     restate<DTypeError>(error, who);
+    restate<OverflowError>(error, who);
     restate<ShapeError>(error, who);
     restate<DeviceError>(error, who);
     restate<IndexError>(error, who);

@@ -6,6 +6,10 @@
 
 namespace cuop::python {
 
+/// Anything array-like that is about to be written to a tensor of this dtype: arrays keep their
+/// own dtype, numbers and lists of them take the given one. OverflowError when it cannot hold one.
+Tensor import_values(nb::handle object, DType dtype);
+
 /// A view of an object that exports DLPack; BufferError-like problems are typed errors.
 Tensor import_dlpack(nb::handle object);
 /// A PyCapsule: versioned when the consumer's `max_version` is at least (1, 0).

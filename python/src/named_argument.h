@@ -1,7 +1,7 @@
 // For functions that take a plain object and convert it themselves.
 #pragma once
 
-#include "bindings.h"
+#include "exchange.h"
 
 namespace cuop::python {
 
@@ -10,6 +10,15 @@ template <class T>
 T named_argument(nb::handle object) {
   try {
     return convert_argument(object, TypeTag<T>{});
+  } catch (...) {
+    std::rethrow_exception(name_argument(object));
+  }
+}
+
+/// import_values, likewise.
+inline Tensor named_values(nb::handle object, DType dtype) {
+  try {
+    return import_values(object, dtype);
   } catch (...) {
     std::rethrow_exception(name_argument(object));
   }

@@ -58,8 +58,13 @@ TEST(Scalar, DoesNotWidenATensor) {
   EXPECT_EQ(Scalar(2.5).promote_with(DType::kInt32), DType::kFloat64);
   EXPECT_EQ(Scalar(std::complex<double>(0, 1)).promote_with(DType::kFloat32), DType::kComplex64);
   EXPECT_EQ(Scalar(2).promote_with(DType::kBool), DType::kInt64);
-  EXPECT_THROW(Scalar(1e30).to_int64(), ExecutionError);
-  EXPECT_THROW(Scalar(std::complex<double>(0, 1)).to_double(), ExecutionError);
+  EXPECT_EQ(Scalar(uint64_t{1} << 63).promote_with(DType::kBool), DType::kUInt64);
+  EXPECT_THROW(Scalar(1e30).to_int64(), OverflowError);
+  EXPECT_THROW(Scalar(uint64_t{1} << 63).to_int64(), OverflowError);
+  EXPECT_EQ(Scalar(-1.5).to_bits64(), ~uint64_t{0});
+  EXPECT_EQ(Scalar(0x1p63).to_bits64(), uint64_t{1} << 63);
+  EXPECT_THROW(Scalar(-0x1p64).to_bits64(), OverflowError);
+  EXPECT_THROW(Scalar(std::complex<double>(0, 1)).to_double(), DTypeError);
 }
 
 }  // namespace

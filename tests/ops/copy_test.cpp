@@ -80,8 +80,6 @@ TEST(Copy, ConvertsAsAstype) {
   EXPECT_EQ(elements(cast(source, DType::kInt32))[1], -1.0);
   EXPECT_EQ(elements(cast(source, DType::kUInt8))[2], 44.0);
   EXPECT_EQ(elements(cast(source, DType::kBool)), (std::vector<double>{1, 1, 1, 0, 1}));
-  const Tensor complex = full({1}, std::complex<double>(3, 4), DType::kComplex128);
-  EXPECT_EQ(elements(cast(complex, DType::kFloat32))[0], 3.0);
 }
 
 TEST(Copy, OverlappingViewsAreCopiedAsIfThroughATemporary) {

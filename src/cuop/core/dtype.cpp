@@ -93,6 +93,13 @@ DType parse_dtype(std::string_view text) {
   throw DTypeError(cat("dtype: '", text, "' is unknown; known are ", join(names)));
 }
 
+IntegerRange integer_range(DType dtype) {
+  const auto bits = 8 * itemsize(dtype);
+  if (is_unsigned_integer(dtype)) return {0, ~uint64_t{0} >> (64 - bits)};
+  const uint64_t high = ~uint64_t{0} >> (65 - bits);
+  return {-static_cast<int64_t>(high) - 1, high};
+}
+
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (is_bool(a)) return b;

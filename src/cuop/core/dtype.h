@@ -48,6 +48,13 @@ constexpr bool is_integer(DType d) { return d >= DType::kInt8 && d <= DType::kUI
 constexpr bool is_floating(DType d) { return d >= DType::kFloat16 && d <= DType::kFloat64; }
 constexpr bool is_complex(DType d) { return d >= DType::kComplex64; }
 
+/// The least and the greatest value of an integer dtype.
+struct IntegerRange {
+  int64_t low = 0;
+  uint64_t high = 0;
+};
+IntegerRange integer_range(DType dtype);
+
 /// The dtype that both promote to, by the Python Array API's table, extended as NumPy does where
 /// that table is silent (int64 with float32 is float64; float16 with bfloat16 is float32).
 DType promote(DType a, DType b);

@@ -61,6 +61,12 @@ class DTypeError : public Error {
   using Error::Error;
 };
 
+/// A number that the dtype it is meant for cannot hold.
+class OverflowError : public DTypeError {
+ public:
+  using DTypeError::DTypeError;
+};
+
 /// A device that is absent, or tensors on different devices.
 class DeviceError : public Error {
  public:

@@ -91,6 +91,7 @@ Layout broadcast_to(const Layout& layout, const Shape& shape, const char* who) {
   if (!fits) {
     throw ShapeError(cat(who, ": shape ", layout.shape, " does not broadcast to ", shape));
   }
+  element_count(shape);  // refuses what int64 cannot count
   return result;
 }
 

@@ -15,7 +15,7 @@ class Tensor {
  public:
   /// An undefined tensor; only assignment and `is_defined` are allowed on it.
   Tensor() = default;
-  Tensor(std::shared_ptr<Storage> storage, Layout layout, DType dtype)
+  Tensor(std::shared_ptr<Storage> storage, const Layout& layout, DType dtype)
       : storage_(std::move(storage)), layout_(layout), dtype_(dtype) {}
 
   bool is_defined() const { return storage_ != nullptr; }
@@ -25,7 +25,8 @@ class Tensor {
   const Strides& strides() const { return layout_.strides; }
   int ndim() const { return layout_.ndim(); }
   int64_t size() const { return layout_.size(); }
-  int64_t nbytes() const { return size() * itemsize(dtype_); }
+  /// ShapeError when it does not fit int64, which views of ours never need.
+  int64_t nbytes() const { return checked_multiply(size(), itemsize(dtype_), "nbytes"); }
   DType dtype() const { return dtype_; }
   Device device() const { return storage_->device(); }
   bool is_contiguous() const { return layout_.is_contiguous(); }

@@ -31,16 +31,6 @@ unsigned kind_of(DType dtype) {
   throw_unsupported_dtype(op.name, given, allowed.data(), static_cast<int>(allowed.size()));
 }
 
-/// True when the integer dtype can hold the value.
-bool fits(int64_t value, DType dtype) {
-  if (dtype == DType::kInt64) return true;
-  if (dtype == DType::kUInt64) return value >= 0;
-  const int bits = static_cast<int>(8 * itemsize(dtype));
-  const int64_t low = is_signed_integer(dtype) ? -(int64_t{1} << (bits - 1)) : 0;
-  const int64_t high = (int64_t{1} << (is_signed_integer(dtype) ? bits - 1 : bits)) - 1;
-  return value >= low && value <= high;
-}
-
 bool is_comparison(int code) {
   return code >= op_code<fn::Equal> && code <= op_code<fn::GreaterEqual>;
 }
@@ -102,14 +92,15 @@ OpTypes infer_types(int code, std::span<const ArgumentType> arguments) {
   if (!accepts(op, compute)) refuse(op, given);
   if (is_integer(compute)) {
     for (const ArgumentType& argument : values) {
-      if (argument.number == nullptr || argument.number->is_bool()) continue;
-      const int64_t value = argument.number->to_int64();
-      if (fits(value, compute)) continue;
-      if (!is_comparison(code)) {
-        throw DTypeError(cat(op.name, ": the number ", value, " does not fit dtype ", compute));
+      if (argument.number == nullptr || argument.number->fits(compute)) continue;
+      if (!is_comparison(code)) argument.number->check_fits(op.name, compute);
+      if (argument.number->is_large()) {
+        // What is signed meets such a number as compare_mixed of ops/elementwise has it.
+        compute = is_unsigned_integer(compute) ? DType::kUInt64 : DType::kFloat64;
+      } else {
+        // Every uint64 is above a negative number, which rounding to float64 keeps.
+        compute = compute == DType::kUInt64 ? DType::kFloat64 : DType::kInt64;
       }
-      // Every uint64 is above a negative number, which rounding to float64 keeps.
-      compute = compute == DType::kUInt64 ? DType::kFloat64 : DType::kInt64;
     }
   }
   DType result = compute;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <complex>
-#include <limits>
 #include <type_traits>
 
 #include "cuop/core/scalar.h"
+#include "cuop/core/to_integer.h"
 
 namespace cuop {
 
@@ -14,8 +14,15 @@ inline constexpr bool is_complex_type = false;
 template <class T>
 inline constexpr bool is_complex_type<std::complex<T>> = true;
 
-/// Float to integer truncates; NaN and values out of range become 0 or wrap modulo 2^64 and are not
-/// errors. Complex to real drops the imaginary part. Anything to bool is `!= 0`.
+/// Whether tensors of one type become the other's: complex ones do not become real, which would
+/// drop the imaginary parts.
+template <class To, class From>
+inline constexpr bool is_convertible =
+    is_complex_type<To> || !is_complex_type<From> || std::is_same_v<To, bool>;
+
+/// Integers keep their low bits, floats become integers as to_integer says (no value is an
+/// error), complex numbers their real part where the caller knows that there is no other. Anything
+/// to bool is `!= 0`.
 template <class To, class From>
 inline To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
@@ -38,25 +45,20 @@ inline To convert(From value) {
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (value >= From(-0x1p63) && value < From(0x1p63)) {
-      return static_cast<To>(static_cast<int64_t>(value));
-    }
-    if (value >= From(0x1p63) && value < From(0x1p64)) {
-      return static_cast<To>(static_cast<uint64_t>(value));
-    }
-    return static_cast<To>(std::numeric_limits<int64_t>::min());  // what x86 and NumPy answer
+    return to_integer<To>(value);
   } else {
     return static_cast<To>(value);
   }
 }
 
-/// A host number as an element; ExecutionError when a complex number meets a real dtype.
+/// A host number as an element. The caller has checked that it fits; DTypeError when a complex
+/// number meets a real dtype all the same.
 template <class T>
 T convert_scalar(const Scalar& value) {
-  if constexpr (is_complex_type<T>) {
+  if constexpr (is_complex_type<T> || std::is_same_v<T, bool>) {
     return convert<T>(value.to_complex());
-  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-    return static_cast<T>(value.to_int64());
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(value.to_bits64());
   } else {
     return convert<T>(value.to_double());
   }

@@ -1,5 +1,6 @@
 // Conversions of blocks between dtypes. float16 and bfloat16 convert only
 // to and from float32: programs go through it.
+#include "cuop/core/to_integer.h"
 #include "cuop/jit/cpu/block_loops.h"
 
 namespace cuop::jit {
@@ -14,6 +15,8 @@ CUOP_FN To convert(From value) {
     return {static_cast<R>(value.real()), static_cast<R>(value.imag())};
   } else if constexpr (is_complex_type<To>) {
     return {static_cast<RealType<To>>(value), 0};
+  } else if constexpr (is_float_type<From> && std::is_integral_v<To>) {
+    return to_integer<To>(value);
   } else {
     return static_cast<To>(value);
   }
@@ -28,11 +31,34 @@ void cast_block(void* out, const void* in, const void*, const void*, int64_t n) 
   for (int64_t i = 0; i < n; ++i) y[i] = convert<To, From>(x[i]);
 }
 
+/// Floats between -2^31 and 2^31 become integers in instructions that every instruction set has for
+/// vectors; a block with others is converted one by one.
+template <class From, class To>
+void narrow_block(void* out, const void* in, const void*, const void*, int64_t n) {
+  promise_whole_vectors(n);
+  const auto* x = static_cast<const From*>(in);
+  auto* y = static_cast<To*>(out);
+  int outside = 0;
+  for (int64_t i = 0; i < n; ++i) outside |= !(x[i] >= From(-0x1p31)) | !(x[i] < From(0x1p31));
+  if (outside != 0) return cast_block<From, To>(out, in, nullptr, nullptr, n);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
+}
+
+template <class From, class To>
+constexpr BlockKernel cast_kernel() {
+  if constexpr (is_float_type<From> && std::is_integral_v<To> && sizeof(To) < 8) {
+    return narrow_block<From, To>;
+  } else {
+    return cast_block<From, To>;
+  }
+}
+
 template <class From, class To>
 void add_cast(BlockTable& table) {
   if constexpr (!is_complex_type<From> || is_complex_type<To> || is_bool_type<To>) {
     table.casts[static_cast<size_t>(dtype_of<From>)][static_cast<size_t>(dtype_of<To>)] =
-        cast_block<From, To>;
+        cast_kernel<From, To>();
   }
 }
 

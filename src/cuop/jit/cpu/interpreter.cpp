@@ -93,7 +93,7 @@ void store_parameter(const Scalar& value, DType dtype, void* out) {
     if constexpr (std::is_same_v<T, bool>) {
       *static_cast<bool*>(out) = value.to_complex() != 0.0;
     } else if constexpr (std::is_integral_v<T>) {
-      *static_cast<T*>(out) = static_cast<T>(value.to_int64());
+      *static_cast<T*>(out) = static_cast<T>(value.to_bits64());
     } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
       *static_cast<float*>(out) = T(static_cast<float>(value.to_double()));
     } else if constexpr (std::is_floating_point_v<T>) {

@@ -191,7 +191,7 @@ struct Power : Row<2, kNumbers, Rule::kSame, 16> {
       if (b == T(2)) return Multiply::apply(a, a);
       if (a == T(0)) {
         const RealType<T> nan = RealType<T>(math::nan);
-        return b.real() > 0 && b.imag() == 0 ? T(0) : T(nan, nan);
+        return b.real() > 0 ? T(0) : T(nan, nan);
       }
       return math::pow(a, b);
     } else {

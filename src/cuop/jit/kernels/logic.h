@@ -137,12 +137,19 @@ struct IsFinite : Row<1, kEverything, Rule::kBool> {
   }
 };
 
-struct SignBit : Row<1, kFloats, Rule::kBool> {
+struct SignBit : Row<1, kReals, Rule::kBool> {
   static constexpr const char* name = "signbit";
-  static constexpr const char* doc = "Whether the sign bit is set, also of -0 and NaN.";
+  static constexpr const char* doc =
+      "Whether the sign bit is set, also of -0 and NaN; of integers, whether x < 0.";
   template <class T>
   CUOP_FN static bool apply(T x) {
-    return math::signbit(x);
+    if constexpr (is_float_type<T>) {
+      return math::signbit(x);
+    } else if constexpr (is_signed_type<T>) {
+      return x < 0;
+    } else {
+      return false;
+    }
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/backend/slot.h"
+#include "cuop/core/scalar.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/jit/fusion.h"
@@ -26,11 +27,19 @@ void copy_between_gpus(const Tensor& dst, const Tensor& src) {
   runtime.order(from, to);
 }
 
+void check_convertible(const char* who, DType from, DType to) {
+  if (is_complex(from) && !is_complex(to) && !is_bool(to)) {
+    throw DTypeError(
+        cat(who, ": ", from, " to ", to, " would drop the imaginary part; take real(x) or abs(x)"));
+  }
+}
+
 }  // namespace
 
 void copy_into(const Tensor& dst, const Tensor& src) {
   const trace::Span span("copy", "op");
   const Device device = common_device("copy", {&dst, &src});
+  check_convertible("copy", src.dtype(), dst.dtype());
   check_writable("copy", dst);
   Tensor source = src.with_layout(broadcast_to(src.layout(), dst.shape(), "copy"));
   if (dst.size() == 0 || is_same_view(dst, source)) return;
@@ -54,9 +63,30 @@ Tensor contiguous(const Tensor& tensor) { return tensor.is_contiguous() ? tensor
 
 Tensor cast(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return tensor;
+  check_convertible("cast", tensor.dtype(), dtype);
   if (auto fused = jit::record_cast(tensor, dtype)) return *fused;
   Tensor result = empty(tensor.shape(), dtype, tensor.device());
   copy_into(result, tensor);
+  return result;
+}
+
+Tensor cast_exactly(const char* who, const Tensor& tensor, DType dtype) {
+  const Tensor result = cast(tensor, dtype);
+  if (!is_integer(dtype) || is_bool(tensor.dtype())) return result;
+  const Tensor host = contiguous(to_device(tensor, kCpu));
+  visit_dtype(RealTypes{}, host.dtype(), who, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* values = host.data<T>();
+    for (int64_t i = 0; i < host.size(); ++i) {
+      if constexpr (std::is_same_v<T, uint64_t> || std::is_floating_point_v<T>) {
+        Scalar(values[i]).check_fits(who, dtype);
+      } else if constexpr (std::is_integral_v<T>) {
+        Scalar(static_cast<int64_t>(values[i])).check_fits(who, dtype);
+      } else {
+        Scalar(static_cast<float>(values[i])).check_fits(who, dtype);
+      }
+    }
+  });
   return result;
 }
 

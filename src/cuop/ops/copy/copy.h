@@ -1,12 +1,16 @@
-// Moving elements: between layouts, dtypes and devices.
+// Moving elements: between layouts, dtypes and devices. Conversion of whole tensors is never an
+// error of a value, as NumPy's astype: integers keep their low bits; floats lose their fraction and
+// then keep the low bits of the 64-bit integer, where NaN, infinities and what 64 bits do not hold
+// count as -2^63 (0 in dtypes of 8 to 32 bits); floats round to nearest even, or to infinity.
+// Complex to real is a DTypeError, since it would drop the imaginary part.
 #pragma once
 
 #include "cuop/core/tensor.h"
 
 namespace cuop {
 
-/// dst <- src, broadcasting src to dst's shape and converting to dst's dtype as NumPy's astype
-/// does. Overlapping views are copied as if through a temporary. Same device only.
+/// dst <- src, broadcasting src to dst's shape and converting to dst's dtype. Overlapping views are
+/// copied as if through a temporary. Same device only.
 void copy_into(const Tensor& dst, const Tensor& src);
 /// Row-major copy.
 Tensor clone(const Tensor& tensor);
@@ -17,6 +21,9 @@ Tensor copy(const Tensor& x, const Tensor* out = nullptr);
 Tensor contiguous(const Tensor& tensor);
 /// The tensor itself when it already has that dtype, else a converted row-major copy.
 Tensor cast(const Tensor& tensor, DType dtype);
+/// The same for values that have to be kept: OverflowError, naming `who` and the first of them,
+/// when an integer dtype cannot hold one (fractions are cut off before).
+Tensor cast_exactly(const char* who, const Tensor& tensor, DType dtype);
 /// The tensor itself when it is already there, else a row-major copy on `device`.
 Tensor to_device(const Tensor& tensor, Device device);
 

@@ -141,7 +141,7 @@ void strided_copy_cpu(const Tensor& dst, const Tensor& src) {
     visit_dtype(AllTypes{}, src.dtype(), "copy", [&](auto from) {
       using To = typename decltype(to)::type;
       using From = typename decltype(from)::type;
-      if constexpr (!std::is_same_v<To, From>) {
+      if constexpr (!std::is_same_v<To, From> && is_convertible<To, From>) {
         copy_rows(dst.data<To>(), static_cast<const From*>(src.data<From>()), nest);
       }
     });

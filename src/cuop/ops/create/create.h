@@ -1,5 +1,6 @@
 // New tensors. Shapes are in elements; a size that overflows is a ShapeError, one that does not fit
-// the device a MemoryError.
+// the device a MemoryError. A number that the dtype cannot hold is an OverflowError (fractions are
+// cut off by integer dtypes), a complex one for a real dtype a DTypeError.
 #pragma once
 
 #include <span>
@@ -19,7 +20,8 @@ Tensor full(const Shape& shape, Scalar value, DType dtype = DType::kFloat32, Dev
 /// Ones where column - row == k.
 Tensor eye(int64_t rows, int64_t columns, int64_t k = 0, DType dtype = DType::kFloat32,
            Device device = kCpu);
-/// start, start+step, ... short of stop; ExecutionError when step is 0.
+/// start, start+step, ... short of stop, in integers when all three are, else in float64;
+/// ExecutionError when step is 0.
 Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype, Device device = kCpu);
 /// `count` values from start to stop, the last included unless `endpoint` is false.
 Tensor linspace(double start, double stop, int64_t count, DType dtype = DType::kFloat32,
@@ -32,6 +34,8 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> axes, std::string_view inde
 
 /// Sets every element.
 void fill(const Tensor& tensor, Scalar value);
+/// The number as a tensor of no dimensions; errors name `who`.
+Tensor scalar_tensor(const char* who, const Scalar& value, DType dtype, Device device = kCpu);
 
 /// A tensor over memory that somebody else owns; `owner` keeps it alive. Strides in elements.
 Tensor from_memory(void* data, const Layout& layout, DType dtype, Device device,

@@ -86,31 +86,37 @@ bool is_comparison(int code) {
   return code >= first && code <= last;
 }
 
-/// True for a comparison of a uint64 tensor with one of signed integers, which no common dtype
-/// holds: float64, to which they promote, would call neighbours beyond 2^53 equal.
+/// True for a comparison of a tensor of signed integers with uint64 values, a tensor's or a large
+/// number: no common dtype holds both, and float64, to which they promote, would call neighbours
+/// beyond 2^53 equal.
 bool is_mixed_comparison(int code, const Call& call) {
   if (!is_comparison(code) || call.count != 2) return false;
-  const auto is = [&](size_t i, auto&& kind) {
-    return call.arguments[i].tensor != nullptr && kind(call.types[i].dtype);
+  const auto is_signed = [&](size_t i) {
+    return call.arguments[i].tensor != nullptr && is_signed_integer(call.types[i].dtype);
   };
-  const auto is_uint64 = [](DType dtype) { return dtype == DType::kUInt64; };
-  return (is(0, is_uint64) && is(1, is_signed_integer)) ||
-         (is(1, is_uint64) && is(0, is_signed_integer));
+  const auto is_uint64 = [&](size_t i) {
+    const auto [tensor, number] = call.arguments[i];
+    return tensor != nullptr ? call.types[i].dtype == DType::kUInt64 : number->is_large();
+  };
+  return (is_signed(0) && is_uint64(1)) || (is_signed(1) && is_uint64(0));
 }
 
 /// Where the signed side is negative the answer is that of -1 beside 0; elsewhere uint64 holds
 /// both.
 Tensor compare_mixed(int code, const Call& call, const Tensor* out) {
-  const Tensor &a = *call.arguments[0].tensor, &b = *call.arguments[1].tensor;
-  const bool is_first_signed = is_signed_integer(a.dtype());
-  const Tensor as_unsigned = cast(is_first_signed ? a : b, DType::kUInt64);
-  const Operand minus_one(-1), zero(0);
-  const Operand left(is_first_signed ? as_unsigned : a), right(is_first_signed ? b : as_unsigned);
-  const Operand* signs[] = {is_first_signed ? &minus_one : &zero,
-                            is_first_signed ? &zero : &minus_one};
-  const Operand* values[] = {&left, &right};
-  return where(less(is_first_signed ? a : b, 0), detail::elementwise(code, signs, nullptr),
-               detail::elementwise(code, values, nullptr), out);
+  const bool is_first_signed =
+      call.arguments[0].tensor != nullptr && is_signed_integer(call.types[0].dtype);
+  const Argument& with = call.arguments[is_first_signed ? 0 : 1];
+  const Argument& without = call.arguments[is_first_signed ? 1 : 0];
+  const Tensor as_unsigned = cast(*with.tensor, DType::kUInt64);
+  const Operand minus_one(-1), zero(0), converted(as_unsigned);
+  const Operand other =
+      without.tensor != nullptr ? Operand(*without.tensor) : Operand(*without.number);
+  const auto in_order = [&](const Operand& a, const Operand& b) {
+    const Operand* pair[] = {is_first_signed ? &a : &b, is_first_signed ? &b : &a};
+    return detail::elementwise(code, pair, nullptr);
+  };
+  return where(less(*with.tensor, 0), in_order(minus_one, zero), in_order(converted, other), out);
 }
 
 /// Runs the operation as an expression of one node.

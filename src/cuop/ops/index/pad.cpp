@@ -100,6 +100,8 @@ Tensor pad(const Tensor& x, std::span<const std::pair<int64_t, int64_t>> widths,
   }
   const Tensor result = prepare_output("pad", out, shape, x.dtype(), x.device());
   check_no_overlap("pad", result, x, "x");
+  const Tensor border =
+      mode == PadMode::kConstant ? scalar_tensor("pad", value, x.dtype(), x.device()) : Tensor();
   Layout middle = result.layout();
   for (int i = 0; i < x.ndim(); ++i) {
     middle = slice(middle, i, checked[static_cast<size_t>(i)].first, x.shape(i), 1);
@@ -116,8 +118,8 @@ Tensor pad(const Tensor& x, std::span<const std::pair<int64_t, int64_t>> widths,
     const Tensor whole = result.with_layout(wide);
     const int64_t n = x.shape(i);
     if (mode == PadMode::kConstant) {
-      fill(whole.with_layout(slice(wide, i, 0, before, 1)), value);
-      fill(whole.with_layout(slice(wide, i, before + n, after, 1)), value);
+      copy_into(whole.with_layout(slice(wide, i, 0, before, 1)), border);
+      copy_into(whole.with_layout(slice(wide, i, before + n, after, 1)), border);
     } else {
       extend(whole, i, 0, before, before, n, mode);
       extend(whole, i, before + n, shape[i], before, n, mode);

@@ -74,7 +74,9 @@ Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination) {
 }
 
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape) {
-  return tensor.with_layout(broadcast_to(tensor.layout(), shape, "broadcast_to"));
+  const Tensor result = tensor.with_layout(broadcast_to(tensor.layout(), shape, "broadcast_to"));
+  checked_multiply(result.size(), itemsize(result.dtype()), "broadcast_to");
+  return result;
 }
 
 Tensor squeeze(const Tensor& tensor, std::span<const int64_t> axes) {
