@@ -67,13 +67,20 @@ DeviceProperties read_properties(Device device, DeviceId id) {
 }
 
 /// Where the driver says that an address lies; ordinary host memory is unknown to it.
-MemoryType memory_type(const void* data) {
+struct Place {
   unsigned type = 0;
-  PointerAttribute attribute = PointerAttribute::kMemoryType;
-  void* answer = &type;
-  check(driver().pointer_get_attributes(1, &attribute, &answer, device_pointer(data)),
+  int gpu = 0;
+  bool is_gpu() const { return static_cast<MemoryType>(type) == MemoryType::kDevice; }
+  bool is_ordinary() const { return static_cast<MemoryType>(type) == MemoryType::kUnregistered; }
+};
+
+Place place_of(const void* data) {
+  Place place;
+  PointerAttribute attributes[] = {PointerAttribute::kMemoryType, PointerAttribute::kDeviceOrdinal};
+  void* answers[] = {&place.type, &place.gpu};
+  check(driver().pointer_get_attributes(2, attributes, answers, device_pointer(data)),
         "copy: looking where its memory lies");
-  return static_cast<MemoryType>(type);
+  return place;
 }
 
 /// The shortest of 1, 2 and 4 bytes whose repetition is the element; 0 when there is none.
@@ -128,15 +135,22 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
   const ContextScope scope(device_);
   const Driver& d = driver();
   const StreamHandle queue = handle_of(stream);
-  const MemoryType to = memory_type(dst), from = memory_type(src);
-  const bool is_within = to == MemoryType::kDevice && from == MemoryType::kDevice;
+  const Place to = place_of(dst), from = place_of(src);
+  const bool is_within = to.is_gpu() && from.is_gpu();
   if (!is_within) refuse_while_capturing(queue, device_);
-  check(d.memcpy_async(device_pointer(dst), device_pointer(src), static_cast<size_t>(bytes), queue),
-        "copy: ", bytes, " bytes on ", device_);
+  const DevicePointer target = device_pointer(dst), source = device_pointer(src);
+  const auto size = static_cast<size_t>(bytes);
+  // Only the copy that names both contexts reaches memory that the other GPU has no access to.
+  const Result result =
+      is_within && to.gpu != from.gpu
+          ? d.memcpy_peer_async(target, primary_context({DeviceType::kCuda, to.gpu}), source,
+                                primary_context({DeviceType::kCuda, from.gpu}), size, queue)
+          : d.memcpy_async(target, source, size, queue);
+  check(result, "copy: ", bytes, " bytes on ", device_);
   note_started("copy", queue);
   // Ordinary host memory is read before the call returns; page-locked memory is read later, and
   // what is copied to the host must be there when the caller looks.
-  if (!is_within && (to != MemoryType::kDevice || from != MemoryType::kUnregistered)) {
+  if (!is_within && !(to.is_gpu() && from.is_ordinary())) {
     check(d.stream_synchronize(queue), "copy: waiting for ", bytes, " bytes on ", device_);
   }
 }
