@@ -21,7 +21,8 @@ using spectral::LinePass;
 
 namespace {
 
-constexpr backend::Slot<void(const LinePass&)> kLines{"fft", &spectral::run_lines_cpu};
+constexpr backend::Slot<void(const LinePass&)> kLines{"fft", &spectral::run_lines_cpu,
+                                                      &spectral::run_lines_cuda};
 
 enum class Family : uint8_t { kComplex, kFromReal, kToReal };
 
@@ -69,6 +70,7 @@ void run_step(const Step& step, const Tensor& in, const Tensor& out) {
   pass.input = step.input;
   pass.output = step.output;
   pass.scale = step.scale;
+  pass.device = in.device();
   pass.in = in.data();
   pass.out = out.data();
   pass.in_stride = in.strides()[axis];

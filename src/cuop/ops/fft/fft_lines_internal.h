@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "cuop/backend/cpu/fft.h"
+#include "cuop/backend/fft_spec.h"
+#include "cuop/core/device.h"
 #include "cuop/core/dims.h"
 
 namespace cuop::spectral {
@@ -23,6 +24,7 @@ struct LinePass {
   LineInput input = LineInput::kPlain;
   LineOutput output = LineOutput::kPlain;
   double scale = 1.0;
+  Device device;
 
   // Both sides: address, stride of the axis, and the other axes. In elements of the side's type.
   // In place is allowed when both sides have the same address, strides and element type.
@@ -37,5 +39,7 @@ struct LinePass {
 
 /// Runs the pass on the CPU, in parallel over lines.
 void run_lines_cpu(const LinePass& pass);
+/// Runs the pass on a GPU by cuFFT.
+void run_lines_cuda(const LinePass& pass);
 
 }  // namespace cuop::spectral

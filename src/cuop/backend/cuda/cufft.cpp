@@ -1,0 +1,167 @@
+#include "cuop/backend/cuda/cufft.h"
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/cuda/operation.h"
+#include "cuop/core/error.h"
+#include "cuop/memory/current.h"
+
+namespace cuop::backend::cuda {
+
+namespace {
+
+// The library's binary interface, as its documentation gives it for version 11 and later.
+using Handle = int;
+enum ElementType : int { kReal32 = 0, kReal64 = 1, kComplex32 = 4, kComplex64 = 5 };
+enum Direction : int { kForwards = -1, kBackwards = 1 };
+
+constexpr size_t kMaxPlans = 64;
+
+struct Library {
+  int (*create)(Handle*);
+  int (*destroy)(Handle);
+  int (*set_auto_allocation)(Handle, int);
+  int (*set_work_area)(Handle, void*);
+  int (*set_stream)(Handle, StreamHandle);
+  int (*make_plan)(Handle, int rank, long long* n, long long* in_embed, long long in_stride,
+                   long long in_distance, ElementType in, long long* out_embed,
+                   long long out_stride, long long out_distance, ElementType out, long long batch,
+                   size_t* work_bytes, ElementType computed_in);
+  int (*execute)(Handle, void* in, void* out, int direction);
+};
+
+const Library& library() {
+  static const Library loaded = [] {
+    const DynLib& lib = cuda_library(CudaLibrary::kCufft);
+    Library l{};
+    const auto bind = [&]<class Function>(Function*& entry, const char* name) {
+      entry = lib.require_function<Function>(name);
+    };
+    bind(l.create, "cufftCreate");
+    bind(l.destroy, "cufftDestroy");
+    bind(l.set_auto_allocation, "cufftSetAutoAllocation");
+    bind(l.set_work_area, "cufftSetWorkArea");
+    bind(l.set_stream, "cufftSetStream");
+    bind(l.make_plan, "cufftXtMakePlanMany");
+    bind(l.execute, "cufftXtExec");
+    return l;
+  }();
+  return loaded;
+}
+
+const char* name_of(int status) {
+  constexpr const char* kNames[] = {
+      "CUFFT_SUCCESS",       "CUFFT_INVALID_PLAN",   "CUFFT_ALLOC_FAILED", "CUFFT_INVALID_TYPE",
+      "CUFFT_INVALID_VALUE", "CUFFT_INTERNAL_ERROR", "CUFFT_EXEC_FAILED",  "CUFFT_SETUP_FAILED",
+      "CUFFT_INVALID_SIZE",  "CUFFT_UNALIGNED_DATA"};
+  return status >= 0 && status < static_cast<int>(std::size(kNames)) ? kNames[status] : "an error";
+}
+
+void check_status(int status, const char* who, const char* step) {
+  if (status != 0) [[unlikely]]
+    throw ExecutionError(
+        cat(who, ": cuFFT answered ", name_of(status), " (", status, ") to ", step));
+}
+
+struct Key {
+  int device = 0;
+  FftPlanSpec spec;
+  bool operator==(const Key&) const = default;
+};
+
+class Plan {
+ public:
+  Plan(const char* who, const FftPlanSpec& spec) : kind_(spec.kind) {
+    const Library& lib = library();
+    check_status(lib.create(&handle_), who, "a plan");
+    const ElementType real = spec.is_double ? kReal64 : kReal32;
+    const ElementType complex = spec.is_double ? kComplex64 : kComplex32;
+    long long n = spec.n, embed = spec.n;  // in one dimension only that it is not null matters
+    int status = lib.set_auto_allocation(handle_, 0);
+    if (status == 0) {
+      status = lib.make_plan(handle_, 1, &n, &embed, spec.in_stride, spec.in_distance,
+                             spec.kind == FftKind::kRealForward ? real : complex, &embed,
+                             spec.out_stride, spec.out_distance,
+                             spec.kind == FftKind::kRealBackward ? real : complex, spec.batch,
+                             &work_bytes_, complex);
+    }
+    if (status != 0) lib.destroy(handle_);
+    check_status(status, who, "a plan");
+  }
+  ~Plan() { library().destroy(handle_); }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  int64_t work_bytes() const { return static_cast<int64_t>(work_bytes_); }
+
+  /// A plan has one work area and one stream, so threads take turns to start it.
+  void run(const char* who, void* in, void* out, void* work, StreamHandle stream) {
+    const Library& lib = library();
+    const bool is_forward = kind_ == FftKind::kForward || kind_ == FftKind::kRealForward;
+    const std::lock_guard lock(mutex_);
+    check_status(lib.set_stream(handle_, stream), who, "a stream");
+    if (work_bytes_ > 0) check_status(lib.set_work_area(handle_, work), who, "a work area");
+    check_status(lib.execute(handle_, in, out, is_forward ? kForwards : kBackwards), who,
+                 "the transforms");
+  }
+
+ private:
+  std::mutex mutex_;
+  Handle handle_ = -1;
+  FftKind kind_;
+  size_t work_bytes_ = 0;
+};
+
+/// The plans used last, the newest first.
+class PlanCache {
+ public:
+  std::shared_ptr<Plan> get(const char* who, const Key& key) {
+    if (auto known = find(key)) return known;
+    auto made = std::make_shared<Plan>(who, key.spec);
+    const std::lock_guard lock(mutex_);
+    plans_.emplace_front(key, made);
+    if (plans_.size() > kMaxPlans) plans_.pop_back();
+    return made;
+  }
+
+ private:
+  std::shared_ptr<Plan> find(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    for (auto plan = plans_.begin(); plan != plans_.end(); ++plan) {
+      if (!(plan->first == key)) continue;
+      plans_.splice(plans_.begin(), plans_, plan);
+      return plan->second;
+    }
+    return nullptr;
+  }
+
+  std::mutex mutex_;
+  std::list<std::pair<Key, std::shared_ptr<Plan>>> plans_;
+};
+
+PlanCache& plan_cache() {
+  static PlanCache* cache = new PlanCache;  // outlives what may still run at the end
+  return *cache;
+}
+
+}  // namespace
+
+void fft(const char* who, const FftPlanSpec& spec, void* in, void* out, Stream stream) {
+  const ContextScope scope(stream.device);
+  const auto plan = plan_cache().get(who, {stream.device.index, spec});
+  memory::MemoryResource& resource = memory::current_resource(stream.device);
+  void* const work = resource.allocate(plan->work_bytes(), stream);
+  const std::shared_ptr<void> owner(work, [&](void* block) {
+    resource.deallocate(block, plan->work_bytes(), stream);  // behind the transforms, by the stream
+  });
+  const auto queue = static_cast<StreamHandle>(stream.handle);
+  plan->run(who, in, out, work, queue);
+  note_started("fft", queue);
+}
+
+}  // namespace cuop::backend::cuda
