@@ -51,7 +51,8 @@ void bind_conv(nb::module_& m) {
       },
       "x"_a, "w"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
       "groups"_a = 1, "variant"_a = "auto",
-      "The variant that a convolution of these arguments runs: 'onednn', 'gemm' or 'direct'.");
+      "The variant that a convolution of these arguments runs: 'onednn', 'gemm',\n"
+      "'direct' or 'cudnn'.");
   m.def(
       "dnn_info", [] { return library_info(backend::dnn::info()); },
       "The CPU's oneDNN library: a dict of available, version, path and, when there is none, the "

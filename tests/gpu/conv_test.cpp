@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+#include <thread>
+
+#include "cuop/backend/cuda/cudnn.h"
 #include "cuop/core/error.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/gpu_values.h"
@@ -89,10 +93,190 @@ TEST_F(GpuConv, WritesIntoWhatItIsGivenAndNothingElse) {
   }
 }
 
+/// A tensor of these values whose address is that of an element and no more.
+Tensor misaligned(const Tensor& t) {
+  const Tensor longer = empty({t.size() + 1}, t.dtype(), kGpu);
+  const Tensor rest = slice(longer, 0, 1, t.size() + 1);
+  copy_into(rest, reshape(gpu(t), {t.size()}));
+  return reshape(rest, t.shape());
+}
+
+struct RandomProblem {
+  Tensor x, w, bias;
+  ConvOptions options;
+
+  RandomProblem(uint32_t seed, DType dtype) {
+    std::mt19937 generator(seed);
+    const auto pick = [&](int64_t least, int64_t most) {
+      return std::uniform_int_distribution<int64_t>(least, most)(generator);
+    };
+    const int spatial = static_cast<int>(pick(1, 3));
+    options.groups = pick(1, 3);
+    Shape x_shape{pick(1, 4), pick(1, 9) * options.groups};
+    Shape w_shape{pick(1, 9) * options.groups, x_shape[1] / options.groups};
+    for (int i = 0; i < spatial; ++i) {
+      options.stride.push_back(pick(1, 3));
+      options.padding.push_back(pick(0, 4));
+      options.dilation.push_back(pick(1, 3));
+      w_shape.push_back(pick(1, 5));
+      x_shape.push_back(pick(1, 15) + options.dilation.back() * (w_shape.back() - 1));
+    }
+    x = random_values(x_shape, seed + 1, dtype);
+    w = random_values(w_shape, seed + 2, dtype);
+    bias = random_values({w_shape[0]}, seed + 3, dtype);
+  }
+
+  Tensor run(const Tensor& image, const Tensor& weights, const Tensor* offset) const {
+    constexpr Tensor (*kConv[])(const Tensor&, const Tensor&, const Tensor*, const ConvOptions&,
+                                const Tensor*) = {conv1d, conv2d, conv3d};
+    return kConv[image.ndim() - 3](image, weights, offset, options, nullptr);
+  }
+};
+
+TEST_F(GpuConv, RandomProblemsAgreeWithTheCpu) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    for (uint32_t seed = 0; seed < 24; ++seed) {
+      SCOPED_TRACE(seed);
+      const RandomProblem p(seed * 10, dtype);
+      const Tensor bias = gpu(p.bias);
+      expect_close(p.run(gpu(p.x), gpu(p.w), nullptr), p.run(p.x, p.w, nullptr),
+                   tolerance_of(dtype));
+      expect_close(p.run(gpu(p.x), gpu(p.w), &bias), p.run(p.x, p.w, &p.bias), tolerance_of(dtype));
+    }
+  }
+}
+
+TEST_F(GpuConv, EmptySumsAreTheBias) {
+  const struct {
+    Shape x, w;
+    int64_t padding;
+  } cases[] = {{{2, 0, 5, 4}, {3, 0, 2, 2}, 0},
+               {{2, 1, 0, 4}, {3, 1, 1, 1}, 1},
+               {{0, 2, 5, 4}, {3, 2, 2, 2}, 0}};
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    for (const auto& c : cases) {
+      const Tensor x = zeros(c.x, dtype), w = zeros(c.w, dtype);
+      const Tensor bias = random_values({3}, 1, dtype), gpu_bias = gpu(bias);
+      ConvOptions options;
+      options.padding = {c.padding};
+      EXPECT_EQ(host_values(conv2d(gpu(x), gpu(w), &gpu_bias, options)),
+                host_values(conv2d(x, w, &bias, options)));
+      EXPECT_EQ(host_values(conv2d(gpu(x), gpu(w), nullptr, options)),
+                host_values(conv2d(x, w, nullptr, options)));
+    }
+  }
+}
+
+TEST_F(GpuConv, TensorsMayStartAtAnyElement) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    const Tensor x = random_values({2, 3, 9, 7}, 1, dtype),
+                 w = random_values({4, 3, 3, 3}, 2, dtype);
+    const Tensor bias = random_values({4}, 3, dtype), there = misaligned(bias);
+    const Tensor around = full({2 * 4 * 7 * 5 + 2}, 7, dtype, kGpu);
+    const Tensor out = reshape(slice(around, 0, 1, around.size() - 1), {2, 4, 7, 5});
+    conv2d(misaligned(x), misaligned(w), &there, {}, &out);
+    expect_close(out, conv2d(x, w, &bias), tolerance_of(dtype));
+    const auto all = host_values(around);
+    EXPECT_EQ(all.front(), std::complex<double>(7));
+    EXPECT_EQ(all.back(), std::complex<double>(7));
+  }
+}
+
+TEST_F(GpuConv, TheBiasJoinsBeforeTheOnlyRounding) {
+  // 3 * 683 = 2049 is no float16 and would become 2048; 2049 + 1 is one.
+  for (const int64_t channels : {1, 8}) {
+    const Tensor x = full({1, channels, 4, 8}, 683, DType::kFloat16, kGpu);
+    const Tensor w = zeros({channels, channels, 1, 3}, DType::kFloat16);
+    for (int64_t c = 0; c < channels; ++c) fill(select(select(w, 0, c), 0, c), 1);
+    const Tensor bias = full({channels}, 1, DType::kFloat16, kGpu);
+    EXPECT_THAT(host_values(conv2d(x, gpu(w), &bias)), testing::Each(std::complex<double>(2050)));
+  }
+}
+
+TEST_F(GpuConv, AddsToWhatTheOutputHolds) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    const Tensor x = random_values({2, 4, 9, 7}, 1, dtype),
+                 w = random_values({6, 2, 3, 3}, 2, dtype);
+    const Tensor bias = random_values({6}, 3, dtype);
+    const Tensor y = gpu(contiguous(broadcast_to(reshape(bias, {6, 1, 1}), {2, 6, 7, 5})));
+    const Tensor there = gpu(x), weights = gpu(w);
+    backend::cuda::ConvShape shape;
+    shape.dtype = dtype;
+    shape.batch = 2;
+    shape.in_channels = 4;
+    shape.out_channels = 6;
+    shape.groups = 2;
+    shape.in = {1, 9, 7};
+    shape.kernel = {1, 3, 3};
+    shape.out = {1, 7, 5};
+    shape.adds_to_y = true;
+    backend::cuda::conv("conv2d", shape, {there.data(), weights.data(), nullptr, y.data()},
+                        current_stream(kGpu));
+    ConvOptions options;
+    options.groups = 2;
+    expect_close(y, conv2d(x, w, &bias, options), tolerance_of(dtype));
+  }
+}
+
+TEST_F(GpuConv, Float32IsNotRoundedToFewerBits) {
+  const Tensor x = random_values({2, 64, 28, 28}, 1, DType::kFloat64);
+  const Tensor w = random_values({64, 64, 3, 3}, 2, DType::kFloat64);
+  const Tensor narrow_x = cast(x, DType::kFloat32), narrow_w = cast(w, DType::kFloat32);
+  const Tensor y = conv2d(gpu(narrow_x), gpu(narrow_w));
+  const auto exact =
+      host_values(conv2d(cast(narrow_x, DType::kFloat64), cast(narrow_w, DType::kFloat64)));
+  const auto ours = host_values(y);
+  double worst = 0;
+  for (size_t i = 0; i < exact.size(); ++i) worst = std::max(worst, std::abs(ours[i] - exact[i]));
+  EXPECT_LT(worst, 5e-5);  // 576 products of up to 1; TF32 errs by 1e-3 here
+  EXPECT_GT(worst, 0.0);
+}
+
+TEST_F(GpuConv, AnInfinityReachesOnlyTheWindowsThatHoldIt) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+    const Tensor x = random_values({1, 8, 24, 24}, 1, dtype),
+                 w = random_values({8, 8, 3, 3}, 2, dtype);
+    fill(slice(slice(x, 2, 12, 13), 3, 12, 13), std::numeric_limits<double>::infinity());
+    const auto y = host_values(conv2d(gpu(x), gpu(w)));
+    for (size_t i = 0; i < y.size(); ++i) {
+      const size_t row = i / 22 % 22, column = i % 22;
+      const bool holds = row >= 10 && row <= 12 && column >= 10 && column <= 12;
+      // One of cuDNN's float16 kernels answers a finite number for a sum of -infinity.
+      if (holds && dtype == DType::kFloat16) continue;
+      EXPECT_EQ(std::isfinite(y[i].real()), !holds) << dtype << ' ' << row << ' ' << column;
+    }
+  }
+}
+
+TEST_F(GpuConv, ThreadsRunOnStreamsOfTheirOwnAndRunsAgree) {
+  const RandomProblem p(70, DType::kFloat32);
+  const Tensor x = gpu(p.x), w = gpu(p.w), bias = gpu(p.bias);
+  const auto expected = host_values(p.run(x, w, &bias));
+  backend::runtime(kGpu).synchronize();
+  std::vector<std::thread> threads;
+  std::array<int, 4> equal{};
+  for (size_t i = 0; i < equal.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const backend::OwnedStream stream(kGpu);
+      const StreamScope scope(stream.get());
+      for (int round = 0; round < 8; ++round) {
+        equal[i] += host_values(p.run(x, w, &bias)) == expected ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(equal, testing::Each(8));
+}
+
 TEST_F(GpuConv, WhatCudnnLacksIsSaid) {
   const Tensor x = zeros({1, 1, 4, 4}, DType::kInt32, kGpu);
   EXPECT_THAT([&] { conv2d(x, x); },
-              ThrowsMessage<NotImplementedError>(HasSubstr("cuDNN convolves floating dtypes")));
+              ThrowsMessage<NotImplementedError>(HasSubstr("conv2d: no kernel on a GPU: cuDNN "
+                                                           "convolves float16, bfloat16, float32 "
+                                                           "and float64, the tensors are int32")));
+  const Tensor c = zeros({1, 1, 4, 4}, DType::kComplex64, kGpu);
+  EXPECT_THAT([&] { conv2d(c, c); },
+              ThrowsMessage<NotImplementedError>(HasSubstr("the tensors are complex64")));
   const Tensor f = zeros({1, 1, 4, 4}, DType::kFloat32, kGpu);
   ConvOptions options;
   options.variant = ConvVariant::kGemm;

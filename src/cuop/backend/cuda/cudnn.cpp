@@ -1,332 +1,299 @@
 #include "cuop/backend/cuda/cudnn.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "cuop/backend/cuda/context.h"
-#include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/cuda/cudnn_plan.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/error.h"
+#include "cuop/core/hash.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::backend::cuda {
 
 namespace {
 
-// The library's binary interface, as its documentation gives it for version 9.
-using Handle = struct DnnHandleState*;
-using TensorDesc = struct DnnTensorState*;
-using FilterDesc = struct DnnFilterState*;
-using ConvDesc = struct DnnConvState*;
-enum ElementType : int { kReal32 = 0, kReal64 = 1, kReal16 = 2, kRealB16 = 9 };
-enum MathType : int { kDefaultMath = 0, kFmaMath = 3 };
-constexpr int kChannelsFirst = 0;
-constexpr int kCrossCorrelation = 1;
-struct AlgorithmFigures {
-  int algorithm;
-  int status;
-  float milliseconds;
-  size_t workspace_bytes;
-  int determinism;
-  int math_type;
-  int reserved[3];
-};
-static_assert(sizeof(AlgorithmFigures) == 48);
+using dnn::Attribute;
+using dnn::Descriptor;
+using dnn::DescriptorType;
+using dnn::ElementType;
+using dnn::Handle;
+using dnn::Plan;
+using dnn::Role;
 
-constexpr int kMaxAlgorithms = 16;
-constexpr size_t kMaxWorkspace = size_t{1} << 30;
 constexpr size_t kMaxPlans = 256;
-
-struct Library {
-  int (*create)(Handle*);
-  int (*set_stream)(Handle, StreamHandle);
-  const char* (*status_text)(int);
-  int (*tensor_create)(TensorDesc*);
-  int (*tensor_set)(TensorDesc, ElementType, int, const int*, const int*);
-  int (*tensor_destroy)(TensorDesc);
-  int (*filter_create)(FilterDesc*);
-  int (*filter_set)(FilterDesc, ElementType, int, int, const int*);
-  int (*filter_destroy)(FilterDesc);
-  int (*conv_create)(ConvDesc*);
-  int (*conv_set)(ConvDesc, int, const int*, const int*, const int*, int, ElementType);
-  int (*conv_set_groups)(ConvDesc, int);
-  int (*conv_set_math)(ConvDesc, MathType);
-  int (*conv_destroy)(ConvDesc);
-  int (*choose)(Handle, TensorDesc, FilterDesc, ConvDesc, TensorDesc, int, int*, AlgorithmFigures*);
-  int (*forward)(Handle, const void*, TensorDesc, const void*, FilterDesc, const void*, ConvDesc,
-                 int, void*, size_t, const void*, TensorDesc, void*);
-  int (*add)(Handle, const void*, TensorDesc, const void*, const void*, TensorDesc, void*);
-};
-
-const Library& library() {
-  static const Library loaded = [] {
-    const DynLib& lib = cuda_library(CudaLibrary::kCudnn);
-    Library l{};
-    const auto bind = [&]<class Function>(Function*& entry, const char* name) {
-      entry = lib.require_function<Function>(name);
-    };
-    bind(l.create, "cudnnCreate");
-    bind(l.set_stream, "cudnnSetStream");
-    bind(l.status_text, "cudnnGetErrorString");
-    bind(l.tensor_create, "cudnnCreateTensorDescriptor");
-    bind(l.tensor_set, "cudnnSetTensorNdDescriptor");
-    bind(l.tensor_destroy, "cudnnDestroyTensorDescriptor");
-    bind(l.filter_create, "cudnnCreateFilterDescriptor");
-    bind(l.filter_set, "cudnnSetFilterNdDescriptor");
-    bind(l.filter_destroy, "cudnnDestroyFilterDescriptor");
-    bind(l.conv_create, "cudnnCreateConvolutionDescriptor");
-    bind(l.conv_set, "cudnnSetConvolutionNdDescriptor");
-    bind(l.conv_set_groups, "cudnnSetConvolutionGroupCount");
-    bind(l.conv_set_math, "cudnnSetConvolutionMathType");
-    bind(l.conv_destroy, "cudnnDestroyConvolutionDescriptor");
-    bind(l.choose, "cudnnGetConvolutionForwardAlgorithm_v7");
-    bind(l.forward, "cudnnConvolutionForward");
-    bind(l.add, "cudnnAddTensor");
-    return l;
-  }();
-  return loaded;
-}
-
-void check_status(int status, const char* who, const char* step) {
-  if (status != 0) [[unlikely]]
-    throw ExecutionError(
-        cat(who, ": cuDNN answered ", library().status_text(status), " to ", step));
-}
 
 ElementType element_type(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:
-      return kReal64;
+      return ElementType::kReal64;
     case DType::kFloat16:
-      return kReal16;
+      return ElementType::kReal16;
     case DType::kBFloat16:
-      return kRealB16;
+      return ElementType::kRealB16;
     default:
-      return kReal32;
+      return ElementType::kReal32;
   }
 }
 
-/// A handle serves one thread at a time, so that streams do not mix.
-class HandlePool {
+/// The graph of one convolution; the bias, if any, is added before the only rounding to y's dtype.
+class GraphOfConv {
  public:
-  using Lease = std::unique_ptr<std::remove_pointer_t<Handle>, std::function<void(Handle)>>;
-  Lease take(const char* who, Device device) {
-    Handle handle = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      std::vector<Handle>& idle = idle_[device.index];
-      if (!idle.empty()) {
-        handle = idle.back();
-        idle.pop_back();
-      }
-    }
-    if (handle == nullptr) check_status(library().create(&handle), who, "its start");
-    return Lease(handle, [this, device](Handle given) {
-      const std::lock_guard lock(mutex_);
-      idle_[device.index].push_back(given);
-    });
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<int, std::vector<Handle>> idle_;
-};
-
-struct Key {
-  int device = 0;
-  ConvShape shape;
-  bool operator==(const Key&) const = default;
-};
-
-/// What cuDNN needs to run one shape: its descriptions and the algorithm it chose for them.
-class Plan {
- public:
-  Plan(const char* who, Handle handle, const ConvShape& s) {
-    try {
-      describe(who, s);
-      choose(who, handle, s.dtype);
-    } catch (...) {
-      destroy();
-      throw;
-    }
-  }
-  ~Plan() { destroy(); }
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
-
-  int64_t workspace_bytes() const { return static_cast<int64_t>(workspace_bytes_); }
-
-  void run(const char* who, Handle handle, const void* x, const void* w, const void* bias, void* y,
-           void* workspace) const {
-    const Library& lib = library();
-    const double one[] = {1.0, 0.0};
-    const float one_float[] = {1.0F, 0.0F};
-    const auto number = [&](int i) {
-      return is_double_ ? static_cast<const void*>(one + i) : one_float + i;
-    };
-    check_status(lib.forward(handle, number(0), x_, x, w_, w, conv_, algorithm_, workspace,
-                             workspace_bytes_, number(1), y_, y),
-                 who, "the convolution");
-    if (bias == nullptr) return;
-    check_status(lib.add(handle, number(0), bias_, bias, number(0), y_, y), who, "the bias");
-  }
-
- private:
-  void describe(const char* who, const ConvShape& s) {
-    const Library& lib = library();
-    const ElementType type = element_type(s.dtype);
-    is_double_ = type == kReal64;
+  GraphOfConv(const char* who, const ConvShape& s)
+      : who_(who),
+        s_(s),
+        type_(element_type(s.dtype)),
+        compute_(type_ == ElementType::kReal64 ? type_ : ElementType::kReal32) {
+    // Two spatial axes where they are enough: most engines are for them.
     const bool is_flat = s.in[0] == 1 && s.kernel[0] == 1 && s.out[0] == 1 && s.padding[0] == 0;
-    const size_t first = is_flat ? 1 : 0;
-    tensor(who, x_, type, s.batch, s.in_channels, std::span(s.in).subspan(first));
-    tensor(who, y_, type, s.batch, s.out_channels, std::span(s.out).subspan(first));
-    constexpr ConvShape::Axes kOnes{1, 1, 1};
-    tensor(who, bias_, type, 1, s.out_channels, std::span(kOnes).subspan(first));
-    const std::vector<int> filter =
-        sizes(s.out_channels, s.in_channels / s.groups, std::span(s.kernel).subspan(first));
-    check_status(lib.filter_create(&w_), who, "a description");
-    check_status(
-        lib.filter_set(w_, type, kChannelsFirst, static_cast<int>(filter.size()), filter.data()),
-        who, "the shape of w");
-    const auto axes = [first](const ConvShape::Axes& all) {
-      return std::vector<int>(all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
+    first_ = is_flat ? 1 : 0;
+  }
+
+  dnn::Graph build() {
+    void* const y = tensor(Role::kY, s_.batch, s_.out_channels, s_.out);
+    if (!s_.has_bias) {
+      forward(y);
+      return std::move(graph_);
+    }
+    void* const sum = tensor(Role::kSum, s_.batch, s_.out_channels, s_.out);
+    forward(sum);
+    add_bias(sum, y);
+    return std::move(graph_);
+  }
+
+ private:
+  std::vector<int64_t> spatial(const ConvShape::Axes& all) const {
+    return {all.begin() + first_, all.end()};
+  }
+
+  void* tensor(Role role, int64_t first, int64_t second, const ConvShape::Axes& axes) {
+    dnn::TensorSpec spec;
+    spec.role = role;
+    spec.is_virtual = role == Role::kSum;
+    spec.type = spec.is_virtual ? compute_ : type_;
+    spec.shape = {first, second};
+    for (const int64_t size : spatial(axes)) spec.shape.push_back(size);
+    return graph_.keep(dnn::describe(who_, spec, kConvAlignment)).raw();
+  }
+
+  Descriptor conv_description() const {
+    Descriptor conv(who_, DescriptorType::kConvolution);
+    const auto put = [&](Attribute attribute, const ConvShape::Axes& axes) {
+      conv.set(attribute, std::span<const int64_t>(spatial(axes)));
     };
-    const auto padding = axes(s.padding), stride = axes(s.stride), dilation = axes(s.dilation);
-    check_status(lib.conv_create(&conv_), who, "a description");
-    check_status(
-        lib.conv_set(conv_, static_cast<int>(padding.size()), padding.data(), stride.data(),
-                     dilation.data(), kCrossCorrelation, is_double_ ? kReal64 : kReal32),
-        who, "stride, padding and dilation");
-    check_status(lib.conv_set_groups(conv_, static_cast<int>(s.groups)), who, "groups");
-    const bool is_wide = itemsize(s.dtype) > 2;  // matrix units would round float32 to fewer bits
-    check_status(lib.conv_set_math(conv_, is_wide ? kFmaMath : kDefaultMath), who,
-                 "the arithmetic");
+    conv.set(Attribute::kConvComputeType, compute_);
+    conv.set(Attribute::kConvMode, dnn::ConvMode::kCrossCorrelation);
+    conv.set(Attribute::kConvSpatialAxes, int64_t{3} - first_);
+    put(Attribute::kConvPrePaddings, s_.padding);
+    put(Attribute::kConvPostPaddings, s_.padding);
+    put(Attribute::kConvStrides, s_.stride);
+    put(Attribute::kConvDilations, s_.dilation);
+    conv.finalize();
+    return conv;
   }
 
-  static std::vector<int> sizes(int64_t first, int64_t second, std::span<const int64_t> spatial) {
-    std::vector<int> all{static_cast<int>(first), static_cast<int>(second)};
-    for (const int64_t size : spatial) all.push_back(static_cast<int>(size));
-    return all;
-  }
-
-  static void tensor(const char* who, TensorDesc& desc, ElementType type, int64_t first,
-                     int64_t second, std::span<const int64_t> spatial) {
-    const std::vector<int> shape = sizes(first, second, spatial);
-    std::vector<int> strides(shape.size(), 1);
-    for (size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
-    check_status(library().tensor_create(&desc), who, "a description");
-    check_status(library().tensor_set(desc, type, static_cast<int>(shape.size()), shape.data(),
-                                      strides.data()),
-                 who, "a shape");
-  }
-
-  void choose(const char* who, Handle handle, DType dtype) {
-    AlgorithmFigures found[kMaxAlgorithms];
-    int count = 0;
-    check_status(library().choose(handle, x_, w_, conv_, y_, kMaxAlgorithms, &count, found), who,
-                 "the choice of an algorithm");
-    const auto* const chosen = std::find_if(found, found + count, [](const AlgorithmFigures& a) {
-      return a.status == 0 && a.workspace_bytes <= kMaxWorkspace;
-    });
-    if (chosen == found + count) {
-      throw NotImplementedError(cat(who, ": cuDNN has no algorithm for this shape in ", dtype));
+  void forward(void* result) {
+    Descriptor operation(who_, DescriptorType::kConvolutionForward);
+    operation.set(Attribute::kForwardX, tensor(Role::kX, s_.batch, s_.in_channels, s_.in));
+    operation.set(Attribute::kForwardW,
+                  tensor(Role::kW, s_.out_channels, s_.in_channels / s_.groups, s_.kernel));
+    operation.set(Attribute::kForwardY, result);
+    operation.set(Attribute::kForwardConv, graph_.keep(conv_description()));
+    const double beta = s_.adds_to_y ? 1.0 : 0.0;
+    if (compute_ == ElementType::kReal64) {
+      operation.set(Attribute::kForwardAlpha, 1.0);
+      operation.set(Attribute::kForwardBeta, beta);
+    } else {
+      operation.set(Attribute::kForwardAlpha, 1.0F);
+      operation.set(Attribute::kForwardBeta, static_cast<float>(beta));
     }
-    algorithm_ = chosen->algorithm;
-    workspace_bytes_ = chosen->workspace_bytes;
+    finish(std::move(operation));
   }
 
-  void destroy() {
-    const Library& lib = library();
-    for (TensorDesc desc : {x_, y_, bias_}) {
-      if (desc != nullptr) lib.tensor_destroy(desc);
-    }
-    if (w_ != nullptr) lib.filter_destroy(w_);
-    if (conv_ != nullptr) lib.conv_destroy(conv_);
+  void add_bias(void* sum, void* result) {
+    constexpr ConvShape::Axes kOnes{1, 1, 1};
+    Descriptor addition(who_, DescriptorType::kPointwise);
+    addition.set(Attribute::kPointwiseMode, dnn::PointwiseMode::kAdd);
+    addition.set(Attribute::kPointwisePrecision, compute_);
+    addition.finalize();
+    Descriptor operation(who_, DescriptorType::kPointwiseOperation);
+    operation.set(Attribute::kPointwiseDescription, addition);
+    graph_.keep(std::move(addition));
+    operation.set(Attribute::kPointwiseX, sum);
+    operation.set(Attribute::kPointwiseB, tensor(Role::kBias, 1, s_.out_channels, kOnes));
+    operation.set(Attribute::kPointwiseY, result);
+    finish(std::move(operation));
   }
 
-  TensorDesc x_ = nullptr, y_ = nullptr, bias_ = nullptr;
-  FilterDesc w_ = nullptr;
-  ConvDesc conv_ = nullptr;
-  bool is_double_ = false;
-  int algorithm_ = 0;
-  size_t workspace_bytes_ = 0;
+  void finish(Descriptor operation) {
+    operation.finalize();
+    graph_.operations.push_back(operation.raw());
+    graph_.keep(std::move(operation));
+  }
+
+  const char* who_;
+  const ConvShape& s_;
+  ElementType type_, compute_;
+  std::ptrdiff_t first_ = 0;
+  dnn::Graph graph_;
 };
 
-/// The plans used last, the newest first.
-class PlanCache {
+struct ShapeHash {
+  size_t operator()(const ConvShape& s) const {
+    const int64_t fields[] = {
+        static_cast<int64_t>(s.dtype) * 4 + (s.has_bias ? 2 : 0) + (s.adds_to_y ? 1 : 0), s.batch,
+        s.in_channels, s.out_channels, s.groups};
+    const auto bytes = [](const auto& values) {
+      return hash_text({reinterpret_cast<const char*>(&values), sizeof values});
+    };
+    uint64_t hash = bytes(fields);
+    for (const auto* axes : {&s.in, &s.kernel, &s.out, &s.stride, &s.padding, &s.dilation}) {
+      hash = hash * 31 + bytes(*axes);
+    }
+    return hash;
+  }
+};
+
+/// A handle of the library with the plans used last: both serve one thread at a time.
+class Session {
  public:
-  std::shared_ptr<const Plan> get(const char* who, Handle handle, const Key& key) {
+  explicit Session(const char* who) {
+    dnn::check_status(dnn::library().create(&handle_), who, "its start");
+  }
+  ~Session() {
+    plans_.clear();
+    dnn::library().destroy(handle_);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Handle handle() const { return handle_; }
+
+  /// Null when cuDNN has no engine for the shape.
+  const Plan* plan(const char* who, const ConvShape& shape) {
+    if (const auto known = places_.find(shape); known != places_.end()) {
+      plans_.splice(plans_.begin(), plans_, known->second);
+      return get(plans_.front());
+    }
+    auto made =
+        Plan::choose(who, handle_, GraphOfConv(who, shape).build(), shape.dtype == DType::kFloat32);
+    plans_.emplace_front(shape, std::move(made));
+    places_.emplace(shape, plans_.begin());
+    if (plans_.size() > kMaxPlans) {
+      places_.erase(plans_.back().first);
+      plans_.pop_back();
+    }
+    return get(plans_.front());
+  }
+
+ private:
+  using Entry = std::pair<ConvShape, std::optional<Plan>>;
+  static const Plan* get(const Entry& entry) { return entry.second ? &*entry.second : nullptr; }
+
+  Handle handle_ = nullptr;
+  std::list<Entry> plans_;  ///< the newest first
+  std::unordered_map<ConvShape, std::list<Entry>::iterator, ShapeHash> places_;
+};
+
+/// The sessions of all devices; a thread takes one for the time of a call, the one put back last,
+/// so that a program of one thread finds its plans.
+class SessionPool {
+ public:
+  std::unique_ptr<Session> take(const char* who, Device device) {
     {
       const std::lock_guard lock(mutex_);
-      for (auto plan = plans_.begin(); plan != plans_.end(); ++plan) {
-        if (!(plan->first == key)) continue;
-        plans_.splice(plans_.begin(), plans_, plan);
-        return plan->second;
+      auto& idle = idle_[device.index];
+      if (!idle.empty()) {
+        auto session = std::move(idle.back());
+        idle.pop_back();
+        return session;
       }
     }
-    auto made = std::make_shared<const Plan>(who, handle, key.shape);
+    return std::make_unique<Session>(who);
+  }
+  void put_back(Device device, std::unique_ptr<Session> session) {
     const std::lock_guard lock(mutex_);
-    plans_.emplace_front(key, made);
-    if (plans_.size() > kMaxPlans) plans_.pop_back();
-    return made;
+    idle_[device.index].push_back(std::move(session));
   }
 
  private:
   std::mutex mutex_;
-  std::list<std::pair<Key, std::shared_ptr<const Plan>>> plans_;
+  std::unordered_map<int, std::vector<std::unique_ptr<Session>>> idle_;
 };
 
-// Never destroyed: work may still run when static objects are.
-HandlePool& handle_pool() {
-  static HandlePool* pool = new HandlePool;
+SessionPool& session_pool() {
+  static SessionPool* pool = new SessionPool;  // outlives what may still run at the end
   return *pool;
 }
-PlanCache& plan_cache() {
-  static PlanCache* cache = new PlanCache;
-  return *cache;
-}
+
+/// A session for the current scope, its handle on the stream.
+class Lease {
+ public:
+  Lease(const char* who, Stream stream)
+      : context_(stream.device),
+        device_(stream.device),
+        session_(session_pool().take(who, stream.device)) {
+    dnn::check_status(
+        dnn::library().set_stream(session_->handle(), static_cast<StreamHandle>(stream.handle)),
+        who, "a stream");
+  }
+  ~Lease() { session_pool().put_back(device_, std::move(session_)); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  Session* operator->() { return session_.get(); }
+
+ private:
+  ContextScope context_;
+  Device device_;
+  std::unique_ptr<Session> session_;
+};
 
 }  // namespace
 
+std::string cudnn_absence() { return dnn::absence(); }
+
 std::string conv_obstacle(const ConvShape& s) {
-  if (!is_floating(s.dtype))
-    return cat("cuDNN convolves floating dtypes, the tensors are ", s.dtype);
-  const DynLib& lib = cuda_library(CudaLibrary::kCudnn);
-  if (!lib.is_loaded()) return cat("cuDNN was not found: ", lib.reason());
-  int64_t largest = std::max({s.batch, s.in_channels, s.out_channels});
-  for (size_t i = 0; i < 3; ++i) {
-    largest =
-        std::max({largest, s.in[i] + 2 * s.padding[i], s.kernel[i], s.stride[i], s.dilation[i]});
+  if (!is_floating(s.dtype)) {
+    return cat("cuDNN convolves float16, bfloat16, float32 and float64, the tensors are ", s.dtype);
   }
   const auto volume = [](const ConvShape::Axes& axes) { return axes[0] * axes[1] * axes[2]; };
-  largest = std::max(
-      {largest, s.batch * s.in_channels * volume(s.in), s.batch * s.out_channels * volume(s.out)});
+  int64_t largest =
+      std::max(s.batch * s.in_channels * volume(s.in), s.batch * s.out_channels * volume(s.out));
+  for (size_t i = 0; i < 3; ++i) {
+    largest = std::max({largest, s.in[i] + 2 * s.padding[i], s.stride[i], s.dilation[i]});
+  }
   const bool fits = largest <= std::numeric_limits<int32_t>::max();
-  return fits ? "" : cat("cuDNN counts in 32 bits, a size or a tensor has ", largest);
+  return fits ? "" : cat("cuDNN counts in 32 bits, a tensor or a padded axis has ", largest);
 }
 
-void conv(const char* who, const ConvShape& shape, const void* x, const void* w, const void* bias,
-          void* y, Stream stream) {
-  const ContextScope scope(stream.device);
-  const HandlePool::Lease handle = handle_pool().take(who, stream.device);
-  const auto queue = static_cast<StreamHandle>(stream.handle);
-  check_status(library().set_stream(handle.get(), queue), who, "a stream");
-  const auto plan = plan_cache().get(who, handle.get(), {stream.device.index, shape});
+bool has_conv(const char* who, const ConvShape& shape, Stream stream) {
+  return Lease(who, stream)->plan(who, shape) != nullptr;
+}
+
+void conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream) {
+  Lease session(who, stream);
+  const Plan* const plan = session->plan(who, shape);
+  if (plan == nullptr) {
+    throw NotImplementedError(cat(who, ": cuDNN has no engine for this problem in ", shape.dtype,
+                                  " on ", stream.device, " that keeps its precision"));
+  }
   memory::MemoryResource& resource = memory::current_resource(stream.device);
   void* const workspace = resource.allocate(plan->workspace_bytes(), stream);
   const std::shared_ptr<void> owner(workspace, [&](void* block) {
     resource.deallocate(block, plan->workspace_bytes(), stream);  // behind the work, by the stream
   });
-  plan->run(who, handle.get(), x, w, bias, y, workspace);
-  note_started("conv", queue);
+  Plan::Addresses addresses{};
+  addresses[static_cast<size_t>(Role::kX)] = data.x;
+  addresses[static_cast<size_t>(Role::kW)] = data.w;
+  addresses[static_cast<size_t>(Role::kBias)] = shape.has_bias ? data.bias : nullptr;
+  addresses[static_cast<size_t>(Role::kY)] = data.y;
+  plan->run(who, session->handle(), addresses, workspace);
+  note_started(who, static_cast<StreamHandle>(stream.handle));
 }
 
 }  // namespace cuop::backend::cuda

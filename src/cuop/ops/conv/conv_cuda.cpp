@@ -1,16 +1,24 @@
+// Convolutions on a GPU by cuDNN.
 #include "cuop/backend/cuda/cudnn.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/conv/conv_kernels.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/elementwise/elementwise.h"
-#include "cuop/ops/index/view.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-backend::cuda::ConvShape to_shape(const ConvSizes& s, DType dtype) {
-  backend::cuda::ConvShape shape;
+using backend::cuda::ConvShape;
+
+const char* who_of(const ConvSizes& s) {
+  constexpr const char* kNames[] = {"conv1d", "conv2d", "conv3d"};
+  return kNames[s.spatial - 1];
+}
+
+ConvShape to_shape(const ConvSizes& s, DType dtype) {
+  ConvShape shape;
   shape.dtype = dtype;
   shape.batch = s.batch;
   shape.in_channels = s.in_channels;
@@ -25,34 +33,76 @@ backend::cuda::ConvShape to_shape(const ConvSizes& s, DType dtype) {
   return shape;
 }
 
-/// Nothing to add up but the bias.
-void conv_of_nothing(const Conv& conv) {
-  fill(conv.y, 0);
-  if (!conv.bias.is_defined()) return;
-  Shape along = Dims::filled(conv.y.ndim(), 1);
-  along[1] = conv.bias.size();
-  add(conv.y, reshape(conv.bias, along), &conv.y);
+bool is_aligned(const Tensor& t) {
+  return reinterpret_cast<uintptr_t>(t.data()) % backend::cuda::kConvAlignment == 0;
+}
+
+const void* address(const Tensor& t) { return t.is_defined() ? t.data() : nullptr; }
+
+void run(const ConvShape& shape, const Conv& conv) {
+  const backend::cuda::ConvData data{address(conv.x), address(conv.w), address(conv.bias),
+                                     conv.y.data()};
+  backend::cuda::conv(who_of(conv.sizes), shape, data, current_stream(conv.y.device()));
+}
+
+/// y <- bias in every channel: the convolution of ones with the bias as weights of one element.
+void spread_bias(const Conv& conv) {
+  Conv spread;
+  spread.sizes = conv.sizes;
+  ConvSizes& s = spread.sizes;
+  s.in_channels = s.groups = 1;
+  s.in = s.out;
+  s.kernel = s.stride = s.dilation = {1, 1, 1};
+  s.padding = {0, 0, 0};
+  spread.x = full({s.batch, ConvSizes::volume(s.out)}, 1, conv.y.dtype(), conv.y.device());
+  spread.w = conv.bias;
+  spread.y = conv.y;
+  run(to_shape(s, conv.y.dtype()), spread);
+}
+
+/// The bias joins the convolution's kernel where cuDNN has one for both; otherwise y starts with
+/// it, so that the sum is rounded once either way.
+void convolve(const Conv& conv) {
+  ConvShape shape = to_shape(conv.sizes, conv.y.dtype());
+  shape.has_bias = conv.bias.is_defined();
+  const bool is_empty_sum = conv.x.size() == 0;
+  if (!shape.has_bias) return is_empty_sum ? fill(conv.y, 0) : run(shape, conv);
+  if (is_empty_sum) return spread_bias(conv);
+  if (!backend::cuda::has_conv(who_of(conv.sizes), shape, current_stream(conv.y.device()))) {
+    shape.has_bias = false;
+    shape.adds_to_y = true;
+    spread_bias(conv);
+  }
+  run(shape, conv);
 }
 
 }  // namespace
 
 void conv_cuda(const Conv& conv, ConvVariant) {
-  if (conv.x.size() == 0) return conv_of_nothing(conv);
-  backend::cuda::conv("conv", to_shape(conv.sizes, conv.x.dtype()), conv.x.data(), conv.w.data(),
-                      conv.bias.is_defined() ? conv.bias.data() : nullptr, conv.y.data(),
-                      current_stream(conv.y.device()));
+  Conv aligned = conv;
+  for (Tensor* t : {&aligned.x, &aligned.w, &aligned.bias}) {
+    if (t->is_defined() && !is_aligned(*t)) *t = clone(*t);
+  }
+  if (!is_aligned(conv.y)) aligned.y = empty(conv.y.shape(), conv.y.dtype(), conv.y.device());
+  convolve(aligned);
+  if (!is_aligned(conv.y)) copy_into(conv.y, aligned.y);
 }
 
 std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DType dtype) {
   if (variant != ConvVariant::kCudnn) {
-    return cat("it is the CPU's, the tensors are on a GPU, which has 'cudnn'");
+    return "it is the CPU's, the tensors are on a GPU, which has 'cudnn'";
   }
-  return backend::cuda::conv_obstacle(to_shape(sizes, dtype));
+  const std::string absence = backend::cuda::cudnn_absence();
+  return absence.empty() ? backend::cuda::conv_obstacle(to_shape(sizes, dtype)) : absence;
 }
 
 ConvVariant choose_conv_cuda(const ConvSizes& sizes, DType dtype) {
-  const std::string obstacle = conv_obstacle_cuda(ConvVariant::kCudnn, sizes, dtype);
-  if (!obstacle.empty()) throw NotImplementedError(cat("conv: no kernel on a GPU: ", obstacle));
+  const std::string obstacle = backend::cuda::conv_obstacle(to_shape(sizes, dtype));
+  if (!obstacle.empty()) {
+    throw NotImplementedError(cat(who_of(sizes), ": no kernel on a GPU: ", obstacle));
+  }
+  const std::string absence = backend::cuda::cudnn_absence();
+  if (!absence.empty()) throw DeviceError(cat(who_of(sizes), ": ", absence));
   return ConvVariant::kCudnn;
 }
 

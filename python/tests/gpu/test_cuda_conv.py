@@ -1,0 +1,80 @@
+"""Convolutions on a GPU against those of the CPU."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cuop
+
+TOLERANCES = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-13}
+CONVOLUTIONS = {1: cuop.conv1d, 2: cuop.conv2d, 3: cuop.conv3d}
+
+
+@st.composite
+def problems(draw):
+    """x, w and bias as arrays, and the options of a convolution."""
+    dtype = draw(st.sampled_from(sorted(TOLERANCES)))
+    axes = draw(st.integers(1, 3))
+    groups = draw(st.integers(1, 3))
+    small = st.integers(1, 4)
+    kernel, dilation, stride = (draw(st.tuples(*[small] * axes)) for _ in range(3))
+    padding = draw(st.tuples(*[st.integers(0, 4)] * axes))
+    room = draw(st.tuples(*[st.integers(1, 12)] * axes))
+    sizes = [r + d * (k - 1) for r, d, k in zip(room, dilation, kernel, strict=True)]
+    inner, outer = draw(small), draw(small) * groups
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    x = rng.uniform(-1, 1, (draw(small), inner * groups, *sizes)).astype(dtype)
+    w = rng.uniform(-1, 1, (outer, inner, *kernel)).astype(dtype)
+    bias = rng.uniform(-1, 1, outer).astype(dtype) if draw(st.booleans()) else None
+    return (
+        x,
+        w,
+        bias,
+        {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups},
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_it_agrees_with_the_cpu(problem):
+    x, w, bias, options = problem
+
+    def run(device):
+        given_bias = None if bias is None else cuop.tensor(bias, device=device)
+        conv = CONVOLUTIONS[x.ndim - 2]
+        return conv(
+            cuop.tensor(x, device=device), cuop.tensor(w, device=device), given_bias, **options
+        )
+
+    there, here = run("cuda"), run("cpu").to_numpy()
+    assert there.device == "cuda:0"
+    assert there.shape == here.shape
+    bound = TOLERANCES[str(x.dtype)] * max(1.0, float(np.abs(here).max()))
+    np.testing.assert_allclose(there.to_numpy(), here, rtol=0, atol=bound)
+
+
+def test_it_agrees_with_pytorch():
+    torch = pytest.importorskip("torch")
+    torch.backends.cudnn.allow_tf32 = False
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.uniform(-1, 1, (4, 16, 30, 31)).astype("float32"), device="cuda")
+    w = torch.tensor(rng.uniform(-1, 1, (32, 16, 3, 3)).astype("float32"), device="cuda")
+    ours = cuop.conv2d(cuop.from_dlpack(x), cuop.from_dlpack(w), stride=2, padding=1)
+    theirs = torch.nn.functional.conv2d(x, w, stride=2, padding=1).cpu().numpy()
+    np.testing.assert_allclose(ours.to_numpy(), theirs, rtol=0, atol=1e-4)
+
+
+def test_the_variant_is_cudnn():
+    x = cuop.ones((1, 2, 5, 5), device="cuda")
+    w = cuop.ones((3, 2, 3, 3), device="cuda")
+    assert cuop.conv_variant(x, w) == "cudnn"
+    assert cuop.conv2d(x, w, variant="cudnn").to_numpy().max() == 18.0
+    with pytest.raises(cuop.ExecutionError, match="which has 'cudnn'"):
+        cuop.conv2d(x, w, variant="onednn")
+
+
+def test_a_dtype_that_cudnn_lacks_is_said():
+    x = cuop.zeros((1, 1, 4, 4), dtype="int32", device="cuda")
+    with pytest.raises(cuop.NotImplementedError, match="conv2d: no kernel on a GPU: .*int32"):
+        cuop.conv2d(x, x)

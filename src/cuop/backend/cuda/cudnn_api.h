@@ -1,0 +1,181 @@
+// The part of cuDNN's graph interface (version 9) that cuOP uses, declared here so that no header
+// of the library is needed to build. Numbers and signatures are those of its documentation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "cuop/backend/cuda/driver_types.h"
+
+namespace cuop::backend::cuda::dnn {
+
+using Handle = struct DnnHandleState*;
+
+constexpr int kNotSupported = 3000;  ///< statuses from here to 3999: no engine for the case
+
+enum class ElementType : int { kReal32 = 0, kReal64 = 1, kReal16 = 2, kRealB16 = 9 };
+enum class ConvMode : int { kCrossCorrelation = 1 };
+enum class PointwiseMode : int { kAdd = 0 };
+enum class HeuristicMode : int { kFallback = 2, kBest = 3 };
+/// What an engine does to the numbers.
+enum class Note : int {
+  kTensorCore = 0,
+  kDownConvertInputs = 1,
+  kReducedPrecisionReduction = 2,
+  kFft = 3,
+  kNondeterministic = 4,
+  kWinograd = 5,
+};
+constexpr int64_t kNoteCount = 10;
+
+enum class DescriptorType : int {
+  kPointwise = 0,
+  kConvolution = 1,
+  kEngine = 2,
+  kEngineConfig = 3,
+  kHeuristic = 4,
+  kPlan = 5,
+  kConvolutionForward = 10,
+  kPointwiseOperation = 13,
+  kOperationGraph = 15,
+  kVariantPack = 16,
+  kTensor = 17,
+};
+
+enum class Attribute : int {
+  kPointwiseMode = 0,
+  kPointwisePrecision = 1,
+  kConvComputeType = 100,
+  kConvMode = 101,
+  kConvDilations = 102,
+  kConvStrides = 103,
+  kConvPostPaddings = 104,
+  kConvPrePaddings = 105,
+  kConvSpatialAxes = 106,
+  kHeuristicMode = 200,
+  kHeuristicGraph = 201,
+  kHeuristicResults = 202,
+  kConfigEngine = 300,
+  kPlanHandle = 400,
+  kPlanConfig = 401,
+  kPlanWorkspace = 402,
+  kForwardAlpha = 700,
+  kForwardBeta = 701,
+  kForwardConv = 702,
+  kForwardW = 703,
+  kForwardX = 704,
+  kForwardY = 705,
+  kPointwiseDescription = 750,
+  kPointwiseX = 751,
+  kPointwiseB = 752,
+  kPointwiseY = 753,
+  kGraphHandle = 800,
+  kGraphOperations = 801,
+  kTensorAlignment = 900,
+  kTensorElementType = 901,
+  kTensorShape = 902,
+  kTensorStrides = 903,
+  kTensorId = 906,
+  kTensorIsVirtual = 907,
+  kPackIds = 1000,
+  kPackPointers = 1001,
+  kPackWorkspace = 1003,
+  kEngineNotes = 1303,
+};
+
+struct Library {
+  int (*create)(Handle*);
+  int (*destroy)(Handle);
+  int (*set_stream)(Handle, StreamHandle);
+  const char* (*status_text)(int);
+  void (*last_error)(char*, size_t);
+  int (*descriptor_create)(DescriptorType, void**);
+  int (*descriptor_destroy)(void*);
+  int (*descriptor_finalize)(void*);
+  int (*attribute_set)(void*, Attribute, int type, int64_t count, const void* values);
+  int (*attribute_get)(void*, Attribute, int type, int64_t capacity, int64_t* count, void* values);
+  int (*execute)(Handle, void* plan, void* variant_pack);
+};
+
+/// Why there is no cuDNN and how to get it; "" when there is one.
+std::string absence();
+/// DeviceError with the absence.
+const Library& library();
+
+/// ExecutionError "who: cuDNN answered STATUS to STEP: its own last words" unless status is 0.
+void check_status(int status, const char* who, const char* step);
+/// What cuDNN last said about an error of this thread; "" when it says nothing.
+std::string last_error();
+
+/// The number by which the library knows the type of an attribute's values.
+template <class T>
+constexpr int kTypeCode = -1;
+template <>
+inline constexpr int kTypeCode<Handle> = 0;
+template <>
+inline constexpr int kTypeCode<ElementType> = 1;
+template <>
+inline constexpr int kTypeCode<bool> = 2;
+template <>
+inline constexpr int kTypeCode<int64_t> = 3;
+template <>
+inline constexpr int kTypeCode<float> = 4;
+template <>
+inline constexpr int kTypeCode<double> = 5;
+template <>
+inline constexpr int kTypeCode<const void*> = 6;
+template <>
+inline constexpr int kTypeCode<ConvMode> = 7;
+template <>
+inline constexpr int kTypeCode<HeuristicMode> = 8;
+template <>
+inline constexpr int kTypeCode<Note> = 11;
+template <>
+inline constexpr int kTypeCode<PointwiseMode> = 14;
+template <>
+inline constexpr int kTypeCode<void*> = 15;  ///< other descriptors
+
+/// One description of the library, destroyed with this object. `who` (a literal) names the operator
+/// in errors.
+class Descriptor {
+ public:
+  Descriptor(const char* who, DescriptorType type);
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept
+      : who_(other.who_), raw_(std::exchange(other.raw_, nullptr)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  template <class T>
+  void set(Attribute attribute, std::span<const T> values) {
+    static_assert(kTypeCode<T> >= 0);
+    put(attribute, kTypeCode<T>, static_cast<int64_t>(values.size()), values.data());
+  }
+  template <class T>
+  void set(Attribute attribute, const T& value) {
+    set(attribute, std::span<const T>(&value, 1));
+  }
+  void set(Attribute attribute, const Descriptor& value) { set(attribute, value.raw_); }
+
+  /// Writes at most `capacity` values and answers how many there are.
+  template <class T>
+  int64_t get(Attribute attribute, int64_t capacity, T* values) const {
+    static_assert(kTypeCode<T> >= 0);
+    return take(attribute, kTypeCode<T>, capacity, values);
+  }
+
+  void finalize();
+  /// False when the library has nothing for what is described.
+  bool try_finalize();
+  void* raw() const { return raw_; }
+
+ private:
+  void put(Attribute attribute, int type, int64_t count, const void* values);
+  int64_t take(Attribute attribute, int type, int64_t capacity, void* values) const;
+
+  const char* who_;
+  void* raw_ = nullptr;
+};
+
+}  // namespace cuop::backend::cuda::dnn

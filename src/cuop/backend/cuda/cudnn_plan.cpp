@@ -1,0 +1,109 @@
+#include "cuop/backend/cuda/cudnn_plan.h"
+
+#include <algorithm>
+
+namespace cuop::backend::cuda::dnn {
+
+namespace {
+
+constexpr int64_t kMaxWorkspace = int64_t{1} << 30;
+
+/// Engines that are passed over: those whose results differ from run to run, those that add up in
+/// fewer bits than asked for, and those whose results depend on values outside the window of the
+/// kernel (an infinity there would spread). Matrix units round float32 to TF32 first.
+bool is_refused(Note note, bool is_exact) {
+  switch (note) {
+    case Note::kTensorCore:
+    case Note::kDownConvertInputs:
+      return is_exact;
+    case Note::kReducedPrecisionReduction:
+    case Note::kFft:
+    case Note::kNondeterministic:
+    case Note::kWinograd:
+      return true;
+  }
+  return false;
+}
+
+bool is_allowed(const char* who, const Descriptor& config, bool is_exact) {
+  const Descriptor engine(who, DescriptorType::kEngine);
+  void* raw = engine.raw();
+  config.get(Attribute::kConfigEngine, 1, &raw);
+  std::array<Note, kNoteCount> notes{};
+  const int64_t count = engine.get(Attribute::kEngineNotes, kNoteCount, notes.data());
+  return std::none_of(notes.begin(), notes.begin() + std::min(count, kNoteCount),
+                      [&](Note note) { return is_refused(note, is_exact); });
+}
+
+/// The engines that cuDNN ranks for the graph, the best first.
+std::vector<Descriptor> ranked(const char* who, const Descriptor& graph, HeuristicMode mode) {
+  std::vector<Descriptor> configs;
+  Descriptor heuristic(who, DescriptorType::kHeuristic);
+  heuristic.set(Attribute::kHeuristicGraph, graph);
+  heuristic.set(Attribute::kHeuristicMode, mode);
+  if (!heuristic.try_finalize()) return configs;
+  const int64_t count = heuristic.get<void*>(Attribute::kHeuristicResults, 0, nullptr);
+  std::vector<void*> raw;
+  for (int64_t i = 0; i < count; ++i) {
+    raw.push_back(configs.emplace_back(who, DescriptorType::kEngineConfig).raw());
+  }
+  const int64_t given = heuristic.get(Attribute::kHeuristicResults, count, raw.data());
+  while (static_cast<int64_t>(configs.size()) > given) configs.pop_back();
+  return configs;
+}
+
+}  // namespace
+
+Descriptor describe(const char* who, const TensorSpec& spec, int64_t alignment) {
+  Descriptor tensor(who, DescriptorType::kTensor);
+  std::vector<int64_t> strides(spec.shape.size(), 1);
+  for (size_t i = strides.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * spec.shape[i + 1];
+  tensor.set(Attribute::kTensorId, static_cast<int64_t>(spec.role));
+  tensor.set(Attribute::kTensorElementType, spec.type);
+  tensor.set(Attribute::kTensorShape, std::span<const int64_t>(spec.shape));
+  tensor.set(Attribute::kTensorStrides, std::span<const int64_t>(strides));
+  tensor.set(Attribute::kTensorAlignment, alignment);
+  tensor.set(Attribute::kTensorIsVirtual, spec.is_virtual);
+  tensor.finalize();
+  return tensor;
+}
+
+std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, bool is_exact) {
+  Descriptor& whole = graph.keep(Descriptor(who, DescriptorType::kOperationGraph));
+  whole.set(Attribute::kGraphHandle, handle);
+  whole.set(Attribute::kGraphOperations, std::span<void* const>(graph.operations));
+  if (!whole.try_finalize()) return std::nullopt;
+  for (const HeuristicMode mode : {HeuristicMode::kBest, HeuristicMode::kFallback}) {
+    for (Descriptor& config : ranked(who, whole, mode)) {
+      if (!is_allowed(who, config, is_exact)) continue;
+      Descriptor plan(who, DescriptorType::kPlan);
+      plan.set(Attribute::kPlanHandle, handle);
+      plan.set(Attribute::kPlanConfig, config);
+      if (!plan.try_finalize()) continue;
+      int64_t bytes = 0;
+      plan.get(Attribute::kPlanWorkspace, 1, &bytes);
+      if (bytes > kMaxWorkspace) continue;
+      graph.keep(std::move(config));
+      return Plan(std::move(graph), std::move(plan), bytes);
+    }
+  }
+  return std::nullopt;
+}
+
+void Plan::run(const char* who, Handle handle, const Addresses& data, void* workspace) const {
+  std::vector<const void*> pointers;
+  std::vector<int64_t> ids;
+  for (size_t role = 0; role < data.size(); ++role) {
+    if (data[role] == nullptr) continue;
+    pointers.push_back(data[role]);
+    ids.push_back(static_cast<int64_t>(role));
+  }
+  Descriptor pack(who, DescriptorType::kVariantPack);
+  pack.set(Attribute::kPackPointers, std::span<const void* const>(pointers));
+  pack.set(Attribute::kPackIds, std::span<const int64_t>(ids));
+  pack.set(Attribute::kPackWorkspace, static_cast<const void*>(workspace));
+  pack.finalize();
+  check_status(library().execute(handle, plan_.raw(), pack.raw()), who, "the convolution");
+}
+
+}  // namespace cuop::backend::cuda::dnn

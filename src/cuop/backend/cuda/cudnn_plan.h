@@ -1,0 +1,52 @@
+// A graph of cuDNN with the engine that was chosen to compute it.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "cuop/backend/cuda/cudnn_api.h"
+
+namespace cuop::backend::cuda::dnn {
+
+/// What the tensors of a convolution's graph are; the numbers are their names in the graph.
+enum class Role : int64_t { kX = 0, kW = 1, kBias = 2, kSum = 3, kY = 4 };
+
+/// A row-major tensor; `is_virtual` for one that lives only inside the graph.
+struct TensorSpec {
+  Role role = Role::kX;
+  ElementType type = ElementType::kReal32;
+  std::vector<int64_t> shape;
+  bool is_virtual = false;
+};
+/// `alignment`: what the addresses of the tensor are multiples of, in bytes.
+Descriptor describe(const char* who, const TensorSpec& spec, int64_t alignment);
+
+/// The operations of a graph and all that they are made of. Descriptors may refer to each other.
+struct Graph {
+  std::vector<Descriptor> parts;
+  std::vector<void*> operations;
+  Descriptor& keep(Descriptor part) { return parts.emplace_back(std::move(part)); }
+};
+
+class Plan {
+ public:
+  /// The first engine of cuDNN's ranking that computes the graph with arithmetic that `is_exact`
+  /// (each product and sum in the compute type) asks for; none when there is no such engine.
+  static std::optional<Plan> choose(const char* who, Handle handle, Graph graph, bool is_exact);
+
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  /// Addresses by role; null for the roles that the graph does not have.
+  using Addresses = std::array<const void*, 5>;
+  void run(const char* who, Handle handle, const Addresses& data, void* workspace) const;
+
+ private:
+  Plan(Graph graph, Descriptor plan, int64_t bytes)
+      : graph_(std::move(graph)), plan_(std::move(plan)), workspace_bytes_(bytes) {}
+
+  Graph graph_;
+  Descriptor plan_;
+  int64_t workspace_bytes_;
+};
+
+}  // namespace cuop::backend::cuda::dnn
