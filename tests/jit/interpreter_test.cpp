@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuop/backend/kernel.h"
-#include "cuop/jit/cpu/program.h"
+#include "cuop/jit/cpu/program_cache.h"
 #include "cuop/jit/kernels/op_list.h"
 #include "cuop/jit/run.h"
 #include "cuop/ops/create/create.h"
@@ -239,6 +239,31 @@ TEST(Program, ReusesRegistersOfDeadValues) {
   compile(expr, block_table(), program);
   EXPECT_EQ(program.code.size(), 40u);
   EXPECT_EQ(program.register_count, 1);
+}
+
+TEST(ProgramCache, KeepsTablesAndExpressionsApart) {
+  const BlockTable &fast = block_table(), &plain = block_table(isa::Level::kBaseline);
+  for (int round = 0; round < 3; ++round) {
+    for (int length = 1; length < 60; ++length) {  // more than the cache has places
+      Expr expr;
+      int value = expr.add_leaf(DType::kFloat32);
+      for (int i = 0; i < length; ++i) value = add<fn::Exp>(expr, DType::kFloat32, {value});
+      expr.add_output(value);
+      EXPECT_EQ(compiled(expr, fast).code.size(), static_cast<size_t>(length));
+      EXPECT_EQ(compiled(expr, fast).code[0].kernel, fast.op(op_code<fn::Exp>, DType::kFloat32));
+      EXPECT_EQ(compiled(expr, plain).code[0].kernel, plain.op(op_code<fn::Exp>, DType::kFloat32));
+      expr.add_output(value);
+      EXPECT_EQ(compiled(expr, plain).output_dtypes.size(), 2u);
+    }
+  }
+}
+
+TEST(ProgramCache, ForgetsWhatCouldNotBeCompiled) {
+  Expr bad;
+  const int reduced = bad.add_reduce(ReduceKind::kSum, bad.add_leaf(DType::kFloat32));
+  bad.add_output(reduced);
+  bad.add_output(reduced);
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(compiled(bad, block_table()), NotImplementedError);
 }
 
 TEST(Program, LeavesOutWhatNoOutputNeeds) {

@@ -7,7 +7,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/jit/cpu/access.h"
-#include "cuop/jit/cpu/program.h"
+#include "cuop/jit/cpu/program_cache.h"
 #include "cuop/jit/run.h"
 
 namespace cuop::jit {
@@ -255,7 +255,6 @@ void Launch::run_blocks(int64_t begin, int64_t end) {
 
 /// The caller's working memory, kept so that small runs allocate nothing.
 struct Workspace {
-  Program program;
   std::vector<Access> leaves;
   std::vector<Access> outputs;
   std::vector<Accumulator> partials;
@@ -267,13 +266,9 @@ void settle(const Bindings& bindings) {
   for (const Tensor* output : bindings.outputs) output->data();
 }
 
-}  // namespace
-
-void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table) {
-  thread_local Workspace work;
-  settle(bindings);
-  compile(expr, table, work.program);
-  const Program& program = work.program;
+// Not inlined: the address of thread-local memory is asked for once.
+[[gnu::noinline]] void run_program(const Program& program, const Bindings& bindings,
+                                   Workspace& work) {
   work.leaves.clear();
   for (const Tensor* leaf : bindings.leaves) work.leaves.emplace_back(*leaf, bindings.shape);
   work.outputs.clear();
@@ -293,6 +288,14 @@ void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table
                         [&launch](int64_t begin, int64_t end) { launch.run_blocks(begin, end); });
   if (launch.blocks.per_row > 0) launch.combine_partials();
   if (launch.blocks.row == 0) launch.finish_empty_rows();
+}
+
+}  // namespace
+
+void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table) {
+  thread_local Workspace work;
+  settle(bindings);
+  run_program(compiled(expr, table), bindings, work);
 }
 
 }  // namespace cuop::jit
