@@ -48,6 +48,9 @@ sanitize() {
     "$build/tests/cuop_gpu_tests" --gtest_filter="${2:-*}"
 }
 
+# memcheck counts refused driver calls as errors; one test is about them.
+sanitize_filter=${CUOP_SANITIZE_FILTER:--GpuPool.ANeighbourThatHoldsMostOfTheDeviceIsNamed}
+
 export results build python
 export -f configure_and_build sanitize
 if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
@@ -60,8 +63,8 @@ export PYTHONPATH=$(realpath "$build")/python
 stage ctest 600 "$build/tests/cuop_gpu_tests" --gtest_output="xml:$results/cuop_gpu_tests.xml"
 stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
   --junitxml="$results/pytest.xml"
-stage memcheck 600 sanitize memcheck "${CUOP_SANITIZE_FILTER:-*}"
-stage racecheck 600 sanitize racecheck "${CUOP_SANITIZE_FILTER:-*}"
+stage memcheck 600 sanitize memcheck "$sanitize_filter"
+stage racecheck 600 sanitize racecheck "$sanitize_filter"
 for log in ctest pytest; do
   [ ! -f "$results/$log.log" ] || tail -n 3 "$results/$log.log"
 done

@@ -7,6 +7,7 @@ from cuop.device import *  # noqa: F403
 from cuop.errors import *  # noqa: F403
 from cuop.fusion import *  # noqa: F403
 from cuop.measure import *  # noqa: F403
+from cuop.memory import *  # noqa: F403
 from cuop.npy import load, save  # noqa: F401
 from cuop.system import *  # noqa: F403
 from cuop.tensors import *  # noqa: F403

@@ -4,23 +4,37 @@
 other functions raise the `DeviceError` that says what is missing and how to use the CPU.
 """
 
+import functools
+import math
+from typing import ClassVar
+
 import cuop
 
 __all__ = [
+    "CUDAMemoryPool",
+    "CUDAStorage",
+    "check_memory",
     "clear_kernel_cache",
     "current_device",
     "device_count",
     "empty_cache",
     "enable_lazy_init",
+    "enable_memory_debugging",
     "get_memory_stats",
     "is_available",
     "max_memory_allocated",
     "memory_allocated",
+    "memory_leaks",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
     "memory_summary",
     "reset_peak_memory_stats",
+    "set_cache_size",
     "set_device",
+    "set_memory_callback",
+    "set_memory_fraction",
+    "set_memory_limit",
     "synchronize",
 ]
 
@@ -75,18 +89,22 @@ def empty_cache(device=None):
     return cuop.empty_cache(_gpu(device))
 
 
+def _on_gpu(function):
+    """The function of `cuop.memory` with a GPU as its device, which is the current one by default."""
+
+    @functools.wraps(function)
+    def on_gpu(*args, device=None, **options):
+        return function(*args, device=_gpu(device), **options)
+
+    return on_gpu
+
+
 def memory_stats(device=None):
-    """Bytes `allocated cached reserved free peak_allocated` of the GPU's memory."""
-    name = _gpu(device)
-    figures = cuop.memory_statistics(name)
-    free, _ = cuop.get_memory_info(name)
-    return {
-        "allocated": figures["allocated_bytes"],
-        "cached": figures["cached_bytes"],
-        "reserved": figures["reserved_bytes"],
-        "free": free,
-        "peak_allocated": figures["peak_allocated_bytes"],
-    }
+    """Bytes `allocated cached reserved free fragmentation peak_allocated` and more.
+
+    See `cuop.memory_stats`.
+    """
+    return cuop.memory_stats(_gpu(device))
 
 
 get_memory_stats = memory_stats
@@ -94,28 +112,79 @@ get_memory_stats = memory_stats
 
 def memory_allocated(device=None):
     """Bytes of live tensors."""
-    return memory_stats(device)["allocated"]
+    return cuop.memory_allocated(_gpu(device))
 
 
 def memory_reserved(device=None):
     """Bytes held from the system, live or idle."""
-    return memory_stats(device)["reserved"]
+    return cuop.memory_reserved(_gpu(device))
 
 
 def max_memory_allocated(device=None):
     """Most bytes of live tensors since the last reset."""
-    return memory_stats(device)["peak_allocated"]
+    return cuop.max_memory_allocated(_gpu(device))
 
 
 def reset_peak_memory_stats(device=None):
     """Makes the present use the peak."""
-    cuop.reset_peak_memory(_gpu(device))
+    cuop.reset_peak_memory_stats(_gpu(device))
 
 
 def memory_summary(device=None):
     """The memory figures as a table."""
-    figures = memory_stats(device)
-    return "\n".join(f"{name:<16}{value:>20,d}" for name, value in figures.items())
+    return cuop.memory_summary(_gpu(device))
+
+
+set_memory_fraction = _on_gpu(cuop.set_memory_fraction)
+set_memory_limit = _on_gpu(cuop.set_memory_limit)
+set_cache_size = _on_gpu(cuop.set_cache_size)
+set_memory_callback = _on_gpu(cuop.set_memory_callback)
+enable_memory_debugging = _on_gpu(cuop.enable_memory_debugging)
+check_memory = _on_gpu(cuop.check_memory)
+memory_leaks = _on_gpu(cuop.memory_leaks)
+memory_snapshot = _on_gpu(cuop.memory_snapshot)
+
+
+class CUDAMemoryPool(cuop.MemoryPool):
+    """Raw blocks of GPU memory; one pool a GPU, answered by `get_instance`."""
+
+    _instances: ClassVar[dict] = {}
+
+    @classmethod
+    def get_instance(cls, device=None):
+        """The pool of the GPU (default: the current one)."""
+        name = _gpu(device)
+        return cls._instances.setdefault(name, cls(name))
+
+
+class CUDAStorage:
+    """Memory of a GPU for `shape` elements of `dtype`, taken when it is first used."""
+
+    def __init__(self, shape, dtype, device_id=0):
+        self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.dtype = cuop.dtype(dtype)
+        self.device_id = device_id
+        self._tensor = None
+
+    @property
+    def is_allocated(self):
+        """Whether the memory has been taken."""
+        return self._tensor is not None
+
+    @property
+    def nbytes(self):
+        """Size in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def tensor(self):
+        """The memory as a tensor; uninitialised the first time."""
+        if self._tensor is None:
+            self._tensor = cuop.empty(self.shape, dtype=self.dtype, device=_gpu(self.device_id))
+        return self._tensor
+
+    def data_ptr(self):
+        """Address of the first byte."""
+        return self.tensor().data_ptr()
 
 
 def clear_kernel_cache():

@@ -56,24 +56,6 @@ void bind_device(nb::module_& m) {
       "release_cached", [](Arg<Device> device) { return empty_cache(device); }, "device"_a,
       Released(), "Returns idle cached memory to the system; answers the bytes.");
   m.def(
-      "reset_peak_memory",
-      [](Arg<Device> device) { memory::current_resource(device).reset_peak(); }, "device"_a);
-  m.def(
-      "memory_statistics",
-      [](Arg<Device> device) {
-        const memory::Statistics s = memory::current_resource(device).statistics();
-        nb::typed<nb::dict, nb::str, int64_t> result;
-        result["allocated_bytes"] = s.allocated_bytes;
-        result["peak_allocated_bytes"] = s.peak_allocated_bytes;
-        result["reserved_bytes"] = s.reserved_bytes;
-        result["cached_bytes"] = s.cached_bytes;
-        result["allocation_count"] = s.allocation_count;
-        result["free_count"] = s.free_count;
-        result["out_of_memory_count"] = s.out_of_memory_count;
-        return result;
-      },
-      "device"_a);
-  m.def(
       "env_table",
       [] {
         nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::str>> rows;

@@ -2,6 +2,7 @@
 #include "binders.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/memory/current.h"
 #include "exchange.h"
 
 namespace cuop::python {
@@ -117,6 +118,26 @@ struct PyGraph {
   std::unique_ptr<backend::Graph> graph;
 };
 
+void bind_record_stream(nb::module_& m) {
+  m.def(
+      "record_stream",
+      [](Arg<Tensor> tensor, const PyStream& stream) {
+        const Tensor& used = tensor;
+        if (used.device() != stream.stream.device) {
+          throw DeviceError(cat("record_stream: a tensor on ", used.device(), " and a stream of ",
+                                stream.stream.device));
+        }
+        used.data();
+        memory::record_stream(*used.storage(), stream.stream);
+      },
+      "tensor"_a, "stream"_a,
+      "Tells that work of another stream than the tensor's own uses it: when the tensor is gone, "
+      "its "
+      "memory serves nobody else before what that stream then holds is done. Work of `stream` must "
+      "be "
+      "ordered behind the tensor's own.");
+}
+
 void bind_graph(nb::module_& m) {
   nb::class_<PyGraph>(m, "Graph",
                       "Work of a GPU recorded once, by `with graph:`, and started again by one "
@@ -163,6 +184,7 @@ void bind_graph(nb::module_& m) {
 
 void bind_stream(nb::module_& m) {
   bind_event(m);
+  bind_record_stream(m);
   nb::class_<PyStream>(m, "Stream",
                        "An ordered queue of a device's work. `with stream:` makes it the current "
                        "one of the thread.")

@@ -14,6 +14,7 @@ void bind_view(nb::module_& m);
 void bind_device(nb::module_& m);
 void bind_stream(nb::module_& m);
 void bind_matmul(nb::module_& m);
+void bind_memory(nb::module_& m);
 void bind_blas(nb::module_& m);
 void bind_comm(nb::module_& m);
 void bind_conv(nb::module_& m);

@@ -4,6 +4,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/memory/current.h"
 #include "cuop/ops/create/create.h"
 #include "exchange.h"
 
@@ -84,7 +85,10 @@ void order_for_consumer(const char* who, const Tensor& tensor, nb::handle stream
                              "-1 for none, or a handle"));
   }
   tensor.data();  // deferred work belongs to what the consumer waits for
-  backend::runtime(device).order(stream_of_number(device, number), current_stream(device));
+  const Stream consumer = stream_of_number(device, number);
+  backend::runtime(device).order(consumer, current_stream(device));
+  // The consumer may give the tensor back while its work on it is still to be done.
+  memory::record_stream(*tensor.storage(), consumer);
 }
 
 std::shared_ptr<void> released_in_order(Stream producer, std::shared_ptr<void> owner) {

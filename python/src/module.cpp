@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   cuop::python::bind_create(m);
   cuop::python::bind_view(m);
   cuop::python::bind_device(m);
+  cuop::python::bind_memory(m);
   cuop::python::bind_stream(m);
   cuop::python::bind_matmul(m);
   cuop::python::bind_blas(m);

@@ -10,7 +10,6 @@
 #include <map>
 #include <mutex>
 #include <random>
-#include <set>
 
 #include "cuop/memory/upstream.h"
 
@@ -24,7 +23,8 @@ inline Stream stream(uintptr_t number) { return {kGpu, reinterpret_cast<void*>(n
 
 class FakeUpstream final : public Upstream {
  public:
-  FakeUpstream(bool can_map, int64_t total) : can_map_(can_map), total_(total) {}
+  FakeUpstream(bool can_map, int64_t total, int64_t large_granule = kGranule)
+      : can_map_(can_map), total_(total), large_granule_(large_granule) {}
   ~FakeUpstream() override {
     EXPECT_TRUE(ranges_.empty()) << "address ranges were not given back";
     EXPECT_TRUE(mapped_.empty()) << "granules were not given back";
@@ -54,21 +54,25 @@ class FakeUpstream final : public Upstream {
     if (!can_map_) used_ -= bytes;
     ranges_.erase(entry);
   }
-  bool map(void* address, int64_t bytes) override {
+  int64_t large_granule() const override { return large_granule_; }
+  bool map(void* address, int64_t bytes, int64_t piece) override {
     called();
     const std::lock_guard lock(mutex_);
     if (!take(bytes)) return false;
-    for_granules(address, bytes, [&](int64_t granule) {
-      EXPECT_TRUE(mapped_.insert(granule).second) << "mapped twice";
+    for_pieces(address, bytes, piece, [&](int64_t at) {
+      EXPECT_TRUE(mapped_.emplace(at, piece).second) << "mapped twice";
     });
     return true;
   }
-  void unmap(void* address, int64_t bytes) noexcept override {
+  void unmap(void* address, int64_t bytes, int64_t piece) noexcept override {
     called();
     if (on_unmap) on_unmap(address, bytes);
     const std::lock_guard lock(mutex_);
-    for_granules(address, bytes, [&](int64_t granule) {
-      EXPECT_EQ(mapped_.erase(granule), 1u) << "unmapped what was not mapped";
+    for_pieces(address, bytes, piece, [&](int64_t at) {
+      const auto mapped = mapped_.find(at);
+      ASSERT_NE(mapped, mapped_.end()) << "unmapped what was not mapped";
+      EXPECT_EQ(mapped->second, piece) << "unmapped a part of a piece";
+      mapped_.erase(mapped);
     });
     used_ -= bytes;
   }
@@ -102,25 +106,27 @@ class FakeUpstream final : public Upstream {
     return true;
   }
   template <class Visit>
-  void for_granules(void* address, int64_t bytes, Visit&& visit) {
+  void for_pieces(void* address, int64_t bytes, int64_t piece, Visit&& visit) {
     const auto start = reinterpret_cast<int64_t>(address);
-    EXPECT_EQ(start % kGranule, 0);
-    EXPECT_EQ(bytes % kGranule, 0);
+    EXPECT_TRUE(piece == kGranule || piece == large_granule_);
+    EXPECT_EQ(start % piece, 0);
+    EXPECT_EQ(bytes % piece, 0);
     auto range = ranges_.upper_bound(start);
     ASSERT_NE(range, ranges_.begin());
     --range;
     EXPECT_LE(start + bytes, range->first + range->second) << "outside every range";
-    for (int64_t at = start; at < start + bytes; at += kGranule) visit(at / kGranule);
+    for (int64_t at = start; at < start + bytes; at += piece) visit(at);
   }
 
   const bool can_map_;
   const int64_t total_;
+  const int64_t large_granule_;
   mutable std::mutex mutex_;
   int64_t used_ = 0;
   int64_t others_ = 0;
   int64_t next_ = int64_t{1} << 40;
   std::map<int64_t, int64_t> ranges_;
-  std::set<int64_t> mapped_;
+  std::map<int64_t, int64_t> mapped_;  ///< pieces
   std::atomic<int64_t> calls_ = 0;
 };
 

@@ -94,6 +94,7 @@ struct Config {
   bool can_map;
   int64_t quantum;
   int64_t cache_bytes;
+  int64_t large_granule;
   const char* name;
 };
 
@@ -106,7 +107,7 @@ TEST_P(PoolFuzz, OneThreadManyStreams) {
     Stream stream;
     std::vector<Stream> marks;
   };
-  FakeUpstream upstream(config.can_map, 512 * kMiB);
+  FakeUpstream upstream(config.can_map, 512 * kMiB, config.large_granule);
   FakeOrder order(0.3);
   UseMap uses;
   std::map<int64_t, Live> live;
@@ -220,7 +221,7 @@ TEST_P(PoolFuzz, OneThreadManyStreams) {
 
 TEST_P(PoolFuzz, ManyThreadsWithLittleMemory) {
   const Config config = GetParam();
-  FakeUpstream upstream(config.can_map, 192 * kMiB);
+  FakeUpstream upstream(config.can_map, 192 * kMiB, config.large_granule);
   FakeOrder order(0.5);
   PoolOptions options;
   options.quantum = config.quantum;
@@ -302,10 +303,11 @@ TEST_P(PoolFuzz, ManyThreadsWithLittleMemory) {
 }
 
 const Config kConfigs[] = {
-    {true, 512, kUnlimited, "mapped"},
-    {true, 64, 24 * kMiB, "mapped_with_small_cache"},
-    {false, 512, kUnlimited, "plain"},
-    {false, 64, 0, "plain_without_cache"},
+    {true, 512, kUnlimited, kGranule, "mapped"},
+    {true, 64, 24 * kMiB, kGranule, "mapped_with_small_cache"},
+    {true, 512, 24 * kMiB, 4 * kGranule, "mapped_in_two_granules"},
+    {false, 512, kUnlimited, kGranule, "plain"},
+    {false, 64, 0, kGranule, "plain_without_cache"},
 };
 INSTANTIATE_TEST_SUITE_P(Every, PoolFuzz, ::testing::ValuesIn(kConfigs),
                          [](const auto& config) { return std::string(config.param.name); });

@@ -81,6 +81,19 @@ TEST_F(PoolOnMapped, GrowsByGranulesThatExtendWhatIsIdle) {
   pool.deallocate(b, 13 * kMiB, stream(0));
 }
 
+TEST(PoolOnLargeGranules, HugeBlocksAreMappedInLargePieces) {
+  FakeUpstream upstream(true, 1024 * kMiB, 32 * kMiB);
+  FakeOrder order;
+  Pool pool(upstream, order);
+  void* small = pool.allocate(3 * kMiB, stream(0));
+  EXPECT_EQ(upstream.used(), 4 * kMiB);
+  void* huge = pool.allocate(33 * kMiB, stream(0));
+  EXPECT_EQ(upstream.used(), 68 * kMiB);
+  pool.deallocate(huge, 33 * kMiB, stream(0));
+  pool.deallocate(small, 3 * kMiB, stream(0));
+  EXPECT_EQ(pool.release_cached(), 68 * kMiB);
+}
+
 TEST_F(PoolOnMapped, OnlySharedBlocksTakeEvents) {
   Pool pool(upstream_, order_, options());
   for (const int64_t bytes : {int64_t{1000}, 30 * kMiB}) {
@@ -103,6 +116,18 @@ TEST_F(PoolOnMapped, OnlySharedBlocksTakeEvents) {
     EXPECT_EQ(pool.statistics().pending_bytes, 0);
     pool.deallocate(any, 40 * kMiB, stream(1));
   }
+}
+
+TEST_F(PoolOnMapped, OnlyOwnBlocksAreMarked) {
+  Pool pool(upstream_, order_, options());
+  auto* block = static_cast<std::byte*>(pool.allocate(1000, stream(1)));
+  int elsewhere = 0;
+  pool.record_stream(&elsewhere, stream(2));
+  pool.record_stream(block + 8, stream(2));
+  pool.record_stream(nullptr, stream(2));
+  order_.submit(stream(2));
+  pool.deallocate(block, 1000, stream(1));
+  EXPECT_EQ(order_.records(), 0);
 }
 
 TEST_F(PoolOnMapped, AMarkEndsWithTheBlock) {

@@ -4,8 +4,8 @@
 
 #include "cuop/backend/cpu/cpu_runtime.h"
 #include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
-#include "cuop/backend/cuda/direct_memory.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -18,7 +18,7 @@ namespace {
 thread_local std::optional<Device> chosen;
 
 const bool offers_memory = [] {
-  memory::set_resource_provider(DeviceType::kCuda, &cuda::direct_memory);
+  memory::set_resource_provider(DeviceType::kCuda, &cuda::cuda_memory);
   return true;
 }();
 

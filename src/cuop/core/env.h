@@ -55,6 +55,24 @@ struct Env {
       "CUOP_LIBRARY_PATH", "",
       "Folders, separated by ':', in which CUDA libraries are looked for before anywhere else.",
       ""};
+  EnvField<double> cuda_memory_fraction{
+      "CUOP_CUDA_MEMORY_FRACTION", "GENESIS_CUDA_MEMORY_FRACTION",
+      "Part of a GPU's memory that this process may take, above 0 and up to 1.", 1.0};
+  EnvField<std::string> cuda_cache_size{
+      "CUOP_CUDA_CACHE_SIZE", "GENESIS_CUDA_CACHE_SIZE",
+      "Idle GPU memory that is kept for reuse, as 1GB; empty keeps all.", ""};
+  EnvField<std::string> cuda_allocator{
+      "CUOP_CUDA_ALLOCATOR", "",
+      "Where GPU memory comes from: auto, mapped (the pool over mapped granules), plain (the pool "
+      "over cuMemAlloc) or driver (the driver's own pool).",
+      "auto"};
+  EnvField<std::string> host_allocator{
+      "CUOP_HOST_ALLOCATOR", "",
+      "Where tensors of the CPU lie: pool, or system for the C library's allocator.", "pool"};
+  EnvField<std::string> host_cache_size{"CUOP_HOST_CACHE_SIZE", "",
+                                        "Idle host memory that the pool keeps for reuse, as 1GB; "
+                                        "empty for an eighth of the machine's.",
+                                        ""};
   EnvField<std::string> cpu_isa{
       "CUOP_CPU_ISA", "", "Instruction set of the CPU kernels: auto, baseline, v3 or v4.", "auto"};
 
@@ -72,6 +90,11 @@ struct Env {
     visit(cuda_blocking);
     visit(cuda_home);
     visit(library_path);
+    visit(cuda_memory_fraction);
+    visit(cuda_cache_size);
+    visit(cuda_allocator);
+    visit(host_allocator);
+    visit(host_cache_size);
     visit(cpu_isa);
   }
 };

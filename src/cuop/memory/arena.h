@@ -67,6 +67,7 @@ class Arena {
   Block* begin_transfer(int64_t bytes, void* stream);
   void hand_over(Block* block, void* stream);
 
+  int64_t granule() const { return options_.granule; }
   int64_t free_bytes() const { return free_bytes_; }
   int64_t live_bytes() const { return live_bytes_; }
   int64_t largest_free() const;

@@ -1,6 +1,7 @@
 #include "cuop/memory/central.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace cuop::memory {
 
@@ -11,11 +12,19 @@ constexpr int64_t kLargeUnit = int64_t{64} << 10;
 
 }  // namespace
 
-Central::Central(const SizeClasses& classes, bool can_map, int64_t granule)
+Central::Central(const SizeClasses& classes, Options options)
     : classes_(classes),
-      small_({can_map, Slabs::kPage, granule}),
-      large_({can_map, kLargeUnit, granule}),
+      huge_bytes_(options.large_granule > options.granule ? options.large_granule
+                                                          : std::numeric_limits<int64_t>::max()),
+      small_({options.can_map, Slabs::kPage, options.granule}),
+      large_({options.can_map, kLargeUnit, options.granule}),
+      huge_({options.can_map, kLargeUnit, options.large_granule}),
       slabs_(classes) {}
+
+Arena& Central::arena(const Request& request) {
+  if (!is_large(request)) return small_;
+  return request.bytes < huge_bytes_ ? large_ : huge_;
+}
 
 Request Central::request(int64_t bytes, void* stream) const {
   Request result;
@@ -58,11 +67,19 @@ bool Central::give(void* data, void* stream) {
     if (emptied != nullptr) small_.give(emptied, emptied->stream);
     return true;
   }
-  for (Arena* owner : {&large_, &small_}) {
+  for (Arena* owner : arenas()) {
     Block* block = owner->find(data);
     if (block == nullptr) continue;
     owner->give(block, stream);
     return true;
+  }
+  return false;
+}
+
+bool Central::owns(const void* data) const {
+  if (slabs_.has_block(data)) return true;
+  for (const Arena* arena : arenas()) {
+    if (arena->find(data) != nullptr) return true;
   }
   return false;
 }
@@ -76,8 +93,16 @@ void Central::collect_slabs() {
   for (Block* block : slabs_.take_empty()) small_.give(block, block->stream);
 }
 
+int64_t Central::free_bytes() const {
+  int64_t bytes = 0;
+  for (const Arena* arena : arenas()) bytes += arena->free_bytes();
+  return bytes;
+}
+
 int64_t Central::largest_idle() const {
-  return std::max({small_.largest_free(), large_.largest_free(), slabs_.largest_idle()});
+  int64_t largest = slabs_.largest_idle();
+  for (const Arena* arena : arenas()) largest = std::max(largest, arena->largest_free());
+  return largest;
 }
 
 }  // namespace cuop::memory

@@ -1,7 +1,8 @@
-// What stands behind a pool's lock: slabs of small blocks over one arena, larger blocks in another.
+// What stands behind a pool's lock: slabs of small blocks over one arena, larger blocks in others.
 // Only bookkeeping, like its parts.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "cuop/memory/arena.h"
@@ -20,7 +21,13 @@ struct Request {
 
 class Central {
  public:
-  Central(const SizeClasses& classes, bool can_map, int64_t granule);
+  /// The granules are the upstream's, see there.
+  struct Options {
+    bool can_map = false;
+    int64_t granule = 0;
+    int64_t large_granule = 0;
+  };
+  Central(const SizeClasses& classes, Options options);
 
   Request request(int64_t bytes, void* stream) const;
   /// Memory from what is idle on the request's stream, or null.
@@ -29,23 +36,23 @@ class Central {
   int take_more(const Request& request, void** out, int count);
   /// Makes live memory idle on the stream; false when no live block starts there.
   bool give(void* data, void* stream);
+  /// Whether one of the arenas' live blocks or a block of a slab starts there.
+  bool owns(const void* data) const;
   /// A stray (Slabs::take_strays) becomes idle on the stream of its slab.
   void give_home(void* data);
   /// Gives slabs that are wholly idle to their arena.
   void collect_slabs();
 
   /// Where the request's memory would come from, and in what amount, when nothing idle fits.
-  Arena& arena(const Request& request) { return is_large(request) ? large_ : small_; }
+  Arena& arena(const Request& request);
   int64_t arena_bytes(const Request& request) const;
   Slabs& slabs() { return slabs_; }
   const Slabs& slabs() const { return slabs_; }
-  Arena& small() { return small_; }
-  Arena& large() { return large_; }
-  const Arena& small() const { return small_; }
-  const Arena& large() const { return large_; }
+  std::array<Arena*, 3> arenas() { return {&huge_, &large_, &small_}; }
+  std::array<const Arena*, 3> arenas() const { return {&huge_, &large_, &small_}; }
 
   /// Idle bytes of the arenas, which can be returned to the system.
-  int64_t free_bytes() const { return small_.free_bytes() + large_.free_bytes(); }
+  int64_t free_bytes() const;
   /// All idle bytes: of arenas and of slabs.
   int64_t idle_bytes() const { return free_bytes() + slabs_.idle_bytes(); }
   int64_t largest_idle() const;
@@ -57,8 +64,10 @@ class Central {
   }
 
   SizeClasses classes_;
+  int64_t huge_bytes_;  ///< from here on blocks stand in pieces of the large granule
   Arena small_;
   Arena large_;
+  Arena huge_;
   Slabs slabs_;
 };
 

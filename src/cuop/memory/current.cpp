@@ -6,16 +6,14 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/memory/host.h"
+#include "cuop/memory/host_pool.h"
+#include "cuop/memory/pool.h"
 
 namespace cuop::memory {
 
 namespace {
 
-MemoryResource& host_resource(Device) {
-  static HostResource* instance = new HostResource;  // tensors may outlive static destructors
-  return *instance;
-}
+MemoryResource& host_resource(Device) { return default_host_resource(); }
 
 /// A device's choice; the CPU's stands apart from those of the GPUs.
 std::atomic<MemoryResource*>& chosen(Device device) {
@@ -29,16 +27,21 @@ std::array<std::atomic<MemoryResource& (*)(Device)>, kDeviceTypeCount> providers
 /// The innermost scope of this thread, of any device.
 thread_local ResourceScope* innermost = nullptr;
 
-/// A block and the shared_ptr that returns it to its resource.
-std::pair<void*, std::shared_ptr<void>> allocate_owned(int64_t nbytes, Device device) {
-  MemoryResource& resource = current_resource(device);
-  const Stream stream = current_stream(device);
-  void* data = resource.allocate(nbytes, stream);
-  std::shared_ptr<void> owner(data, [&resource, nbytes, stream](void* block) {
-    resource.deallocate(block, nbytes, stream);
-  });
-  return {data, std::move(owner)};
-}
+/// Storage that gives its block back itself: one object of the host's heap, not two.
+class OwningStorage final : public Storage {
+ public:
+  OwningStorage(int64_t nbytes, Device device, MemoryResource& resource, Stream stream)
+      : Storage(resource.allocate(nbytes, stream), nbytes, device, nullptr),
+        resource_(resource),
+        stream_(stream) {}
+  ~OwningStorage() { resource_.deallocate(data(), nbytes(), stream_); }
+  OwningStorage(const OwningStorage&) = delete;
+  OwningStorage& operator=(const OwningStorage&) = delete;
+
+ private:
+  MemoryResource& resource_;
+  Stream stream_;
+};
 
 }  // namespace
 
@@ -53,9 +56,21 @@ MemoryResource& current_resource(Device device) {
     if (scope->resource_->device() == device) return *scope->resource_;
   }
   if (MemoryResource* resource = chosen(device)) return *resource;
+  return device_resource(device);
+}
+
+MemoryResource& device_resource(Device device) {
   const auto provider = providers[static_cast<size_t>(device.type)].load();
   if (provider == nullptr) throw DeviceError(cat("memory: ", device, " has no memory resource"));
   return provider(device);
+}
+
+Pool& device_pool(Device device) {
+  if (auto* pool = dynamic_cast<Pool*>(&device_resource(device))) return *pool;
+  throw ExecutionError(
+      cat("memory: ", device,
+          " is not served by a pool, which this needs; see CUOP_HOST_ALLOCATOR and "
+          "CUOP_CUDA_ALLOCATOR"));
 }
 
 MemoryResource* set_current_resource(Device device, MemoryResource* resource) {
@@ -69,13 +84,19 @@ void set_resource_provider(DeviceType type, MemoryResource& (*provider)(Device))
 }
 
 std::shared_ptr<Storage> allocate_storage(int64_t nbytes, Device device) {
-  auto [data, owner] = allocate_owned(nbytes, device);
-  return std::make_shared<Storage>(data, nbytes, device, std::move(owner));
+  return std::make_shared<OwningStorage>(nbytes, device, current_resource(device),
+                                         current_stream(device));
+}
+
+void record_stream(Storage& storage, Stream stream) {
+  if (storage.is_deferred() || storage.nbytes() == 0) return;
+  current_resource(storage.device()).record_stream(storage.data(), stream);
 }
 
 void fulfil_storage(Storage& storage) {
-  auto [data, owner] = allocate_owned(storage.nbytes(), storage.device());
-  storage.fulfil(data, std::move(owner));
+  auto memory = allocate_storage(storage.nbytes(), storage.device());
+  void* data = memory->data();
+  storage.fulfil(data, std::move(memory));
 }
 
 }  // namespace cuop::memory

@@ -13,6 +13,11 @@ MemoryResource& current_resource(Device device);
 /// Names the function that answers the resource of a device of this type while none was chosen: how
 /// a device's backend, which stands above this layer, offers its memory.
 void set_resource_provider(DeviceType type, MemoryResource& (*provider)(Device));
+/// The device's own resource, whatever was chosen since.
+MemoryResource& device_resource(Device device);
+/// The same as the pool that it is; ExecutionError when it is none.
+class Pool;
+Pool& device_pool(Device device);
 /// Replaces the device's resource (not owned); answers the one before.
 MemoryResource* set_current_resource(Device device, MemoryResource* resource);
 
@@ -32,6 +37,9 @@ class ResourceScope {
 
 /// New uninitialised storage from the device's current resource.
 std::shared_ptr<Storage> allocate_storage(int64_t nbytes, Device device);
+/// Work of `stream` uses the storage too, see MemoryResource::record_stream. Memory of other
+/// libraries and what is still to be computed are left alone.
+void record_stream(Storage& storage, Stream stream);
 /// Gives memory to a deferred storage.
 void fulfil_storage(Storage& storage);
 

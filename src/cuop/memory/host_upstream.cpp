@@ -47,7 +47,7 @@ void MappedHostUpstream::release(void* range, int64_t bytes) noexcept {
   munmap(range, static_cast<size_t>(bytes));
 }
 
-bool MappedHostUpstream::map(void* address, int64_t bytes) {
+bool MappedHostUpstream::map(void* address, int64_t bytes, int64_t) {
   // Linux would promise more than it has and kill the process later; refuse what cannot fit.
   if (bytes > host_memory().total) return false;
   if (mprotect(address, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE) != 0) return false;
@@ -55,7 +55,7 @@ bool MappedHostUpstream::map(void* address, int64_t bytes) {
   return true;
 }
 
-void MappedHostUpstream::unmap(void* address, int64_t bytes) noexcept {
+void MappedHostUpstream::unmap(void* address, int64_t bytes, int64_t) noexcept {
   madvise(address, static_cast<size_t>(bytes), MADV_DONTNEED);
   mprotect(address, static_cast<size_t>(bytes), PROT_NONE);
 }

@@ -17,8 +17,8 @@ class MappedHostUpstream final : public Upstream {
   int64_t granule() const override { return int64_t{2} << 20; }  // a huge page
   void* acquire(int64_t bytes) override;
   void release(void* range, int64_t bytes) noexcept override;
-  bool map(void* address, int64_t bytes) override;
-  void unmap(void* address, int64_t bytes) noexcept override;
+  bool map(void* address, int64_t bytes, int64_t piece) override;
+  void unmap(void* address, int64_t bytes, int64_t piece) noexcept override;
   DeviceMemory memory() const override { return host_memory(); }
 };
 
@@ -31,8 +31,8 @@ class PlainHostUpstream final : public Upstream {
   int64_t granule() const override { return int64_t{2} << 20; }
   void* acquire(int64_t bytes) override;
   void release(void* range, int64_t bytes) noexcept override;
-  bool map(void*, int64_t) override { return false; }
-  void unmap(void*, int64_t) noexcept override {}
+  bool map(void*, int64_t, int64_t) override { return false; }
+  void unmap(void*, int64_t, int64_t) noexcept override {}
   DeviceMemory memory() const override { return host_memory(); }
 };
 

@@ -26,20 +26,20 @@ Pool::Pool(Upstream& upstream, StreamOrder& order, PoolOptions options)
       total_bytes_(upstream.memory().total),
       limit_bytes_(options.limit_bytes),
       cache_bytes_(options.cache_bytes),
-      central_(classes_, upstream.can_map(), upstream.granule()) {
+      central_(classes_, {upstream.can_map(), upstream.granule(), upstream.large_granule()}) {
   id_ = register_cache_owner(*this);
 }
 
 Pool::~Pool() {
   unregister_cache_owner(id_);
   finish_pending({});
-  for (Arena* arena : {&central_.small(), &central_.large()}) {
+  for (Arena* arena : central_.arenas()) {
     if (upstream_.can_map()) {
       // Blocks need not end where granules do, runs of mapped blocks do.
       std::byte* start = nullptr;
       std::byte* end = nullptr;
       const auto unmap_run = [&] {
-        if (end != start) upstream_.unmap(start, end - start);
+        if (end != start) upstream_.unmap(start, end - start, arena->granule());
       };
       arena->for_each([&](const Block& block) {
         if (block.state == BlockState::kUnmapped) return;
@@ -169,7 +169,12 @@ void Pool::deallocate_shared(void* data, int64_t bytes, Stream stream) noexcept 
 }
 
 void Pool::record_stream(void* data, Stream stream) {
-  if (data != nullptr) marks_.add(data, stream);
+  if (data == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!central_.owns(data)) return;
+  }
+  marks_.add(data, stream);
 }
 
 ThreadCache* Pool::own_cache() {

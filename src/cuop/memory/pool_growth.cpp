@@ -1,6 +1,7 @@
 // How a pool takes memory from its upstream and gives it back: what is concerned is put in transit
 // under the lock, the upstream is called without it, and the outcome is entered under it again.
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -42,17 +43,18 @@ void* Pool::serve(const Request& request) {
 }
 
 bool Pool::grow(const Request& request, Lock& lock) {
-  Arena& arena = central_.arena(request);
-  const int64_t bytes = central_.arena_bytes(request);
-  return upstream_.can_map() ? grow_mapped(arena, bytes, request.stream, lock)
-                             : grow_plain(arena, bytes, request.stream, lock);
+  return upstream_.can_map() ? grow_mapped(request, lock) : grow_plain(request, lock);
 }
 
-bool Pool::grow_mapped(Arena& arena, int64_t bytes, void* stream, Lock& lock) {
+bool Pool::grow_mapped(const Request& request, Lock& lock) {
+  Arena& arena = central_.arena(request);
+  const int64_t bytes = central_.arena_bytes(request);
+  void* const stream = request.stream;
   Arena::Growth growth = arena.begin_growth(bytes, stream, false);
   if (growth.range == nullptr) {
     const int64_t wanted = options_.segment_bytes > 0 ? options_.segment_bytes : 2 * total_bytes_;
-    const int64_t size = round_up(std::max(wanted, bytes), upstream_.granule());
+    // The upstream aligns to its granule, the arena to its own.
+    const int64_t size = round_up(std::max(wanted, bytes), arena.granule()) + arena.granule();
     lock.unlock();
     void* range = upstream_.acquire(size);
     lock.lock();
@@ -64,10 +66,20 @@ bool Pool::grow_mapped(Arena& arena, int64_t bytes, void* stream, Lock& lock) {
   bool is_mapped = mapped <= capacity() - reserved_;
   if (is_mapped) {
     reserved_ += mapped;
+    std::exception_ptr error;
     lock.unlock();
-    is_mapped = upstream_.map(growth.range->address, mapped);
+    try {
+      is_mapped = upstream_.map(growth.range->address, mapped, arena.granule());
+    } catch (...) {
+      is_mapped = false;
+      error = std::current_exception();
+    }
     lock.lock();
     if (!is_mapped) reserved_ -= mapped;
+    if (error) {
+      arena.finish_growth(growth, false, stream);
+      std::rethrow_exception(error);
+    }
   }
   arena.finish_growth(growth, is_mapped, stream);
   if (!is_mapped) return false;
@@ -76,23 +88,31 @@ bool Pool::grow_mapped(Arena& arena, int64_t bytes, void* stream, Lock& lock) {
   return true;
 }
 
-bool Pool::grow_plain(Arena& arena, int64_t bytes, void* stream, Lock& lock) {
-  const int64_t exact = round_up(bytes, upstream_.granule());
-  const bool is_shared = &arena == &central_.large() && exact <= kSharedSegment / 2;
+bool Pool::grow_plain(const Request& request, Lock& lock) {
+  Arena& arena = central_.arena(request);
+  const int64_t exact = round_up(central_.arena_bytes(request), upstream_.granule());
+  const bool is_shared = request.size_class < 0 && exact <= kSharedSegment / 2;
   const int64_t generous = is_shared ? round_up(kSharedSegment, upstream_.granule()) : exact;
   for (const int64_t size : {generous, exact}) {
     if (size > capacity() - reserved_) continue;
     reserved_ += size;
+    void* memory = nullptr;
+    std::exception_ptr error;
     lock.unlock();
-    void* memory = upstream_.acquire(size);
+    try {
+      memory = upstream_.acquire(size);
+    } catch (...) {
+      error = std::current_exception();
+    }
     lock.lock();
     if (memory != nullptr) {
-      arena.add_segment(memory, size, stream);
+      arena.add_segment(memory, size, request.stream);
       ++maps_;
       note(HistoryEntry::Kind::kMap, size);
       return true;
     }
     reserved_ -= size;
+    if (error) std::rethrow_exception(error);
   }
   return false;
 }
@@ -100,7 +120,7 @@ bool Pool::grow_plain(Arena& arena, int64_t bytes, void* stream, Lock& lock) {
 std::vector<Pool::Release> Pool::begin_release(const Arena::StreamFilter& matches, int64_t most) {
   std::vector<Release> result;
   central_.collect_slabs();
-  for (Arena* arena : {&central_.large(), &central_.small()}) {
+  for (Arena* arena : central_.arenas()) {
     for (Arena::Release& release : arena->begin_release(matches, most)) {
       most -= release.range->bytes;
       result.push_back({arena, release.range, std::move(release.streams)});
@@ -112,7 +132,7 @@ std::vector<Pool::Release> Pool::begin_release(const Arena::StreamFilter& matche
 int64_t Pool::finish_release(Arena& arena, Block* range) noexcept {
   int64_t bytes = range->bytes;
   if (upstream_.can_map()) {
-    upstream_.unmap(range->address, bytes);
+    upstream_.unmap(range->address, bytes, arena.granule());
     const std::lock_guard lock(mutex_);
     arena.finish_release(range);
     reserved_ -= bytes;

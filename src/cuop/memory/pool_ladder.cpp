@@ -133,7 +133,7 @@ MemoryError Pool::out_of_memory(const Request& request) {
   {
     const std::lock_guard lock(mutex_);
     note(HistoryEntry::Kind::kOutOfMemory, request.bytes);
-    for (const Arena* arena : {&central_.large(), &central_.small()}) {
+    for (const Arena* arena : central_.arenas()) {
       arena->for_each([&](const Block& block) {
         if (block.state == BlockState::kLive && block.requested > 0) holders.push_back(block);
       });

@@ -1,5 +1,6 @@
 // A pool's figures, its limits and its snapshot.
 #include <algorithm>
+#include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -115,7 +116,7 @@ PoolSnapshot Pool::snapshot() const {
   result.memory = upstream_.memory();
   const int64_t now = trace::now_ns();
   const std::lock_guard lock(mutex_);
-  for (const Arena* arena : {&central_.large(), &central_.small()}) {
+  for (const Arena* arena : std::as_const(central_).arenas()) {
     arena->for_each([&](const Block& block) {
       if (block.before == nullptr) result.segments.emplace_back();
       BlockReport report;

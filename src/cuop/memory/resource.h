@@ -47,7 +47,8 @@ class MemoryResource {
   /// `bytes` as given to allocate. The memory serves later work of `stream` at once.
   virtual void deallocate(void* data, int64_t bytes, Stream stream) noexcept = 0;
   /// Work of `stream` uses the live block too: after its deallocation nobody gets it before the
-  /// work that the stream has been given until then is done.
+  /// work that the stream has been given until then is done. Ignored for what is no block of this
+  /// resource.
   virtual void record_stream(void* /*data*/, Stream /*stream*/) {}
   virtual Statistics statistics() const = 0;
   virtual void reset_peak() = 0;

@@ -72,6 +72,14 @@ Block* Slabs::give(void* data, void* stream) {
   return is_empty && has_other ? remove(slab) : nullptr;
 }
 
+bool Slabs::has_block(const void* data) const {
+  const Slab* slab = slab_of(data);
+  if (slab == nullptr) return false;
+  const int64_t offset = static_cast<const std::byte*>(data) - slab->block->address;
+  const int64_t bytes = classes_.bytes(slab->size_class);
+  return offset % bytes == 0 && offset < slab->total * bytes;
+}
+
 std::vector<Slabs::Stray> Slabs::take_strays() {
   std::vector<Stray> result;
   for (auto& [stream, classes] : lists_) {

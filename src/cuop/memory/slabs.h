@@ -33,6 +33,8 @@ class Slabs {
   /// Up to `count` idle blocks into `out`; answers how many.
   int take(int size_class, void* stream, void** out, int count);
   bool owns(const void* data) const { return slab_of(data) != nullptr; }
+  /// Whether a block of a slab starts there.
+  bool has_block(const void* data) const;
   /// The block is idle on `stream`. Answers the slab's memory when all of it is idle and the class
   /// has another slab to serve from: it belongs to the arena again.
   Block* give(void* data, void* stream);

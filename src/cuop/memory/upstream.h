@@ -31,10 +31,15 @@ class Upstream {
   virtual void* acquire(int64_t bytes) = 0;
   /// Gives a whole range back; nothing of it is mapped any more.
   virtual void release(void* range, int64_t bytes) noexcept = 0;
-  /// Puts memory behind granules of an acquired range, all or none; false when there is none left.
-  virtual bool map(void* address, int64_t bytes) = 0;
-  /// Takes the memory of mapped granules away. No work that uses them is in flight.
-  virtual void unmap(void* address, int64_t bytes) noexcept = 0;
+  /// What large blocks are mapped in: a multiple of granule() where mapping in larger pieces is
+  /// cheaper.
+  virtual int64_t large_granule() const { return granule(); }
+  /// Puts memory behind part of an acquired range in pieces of `piece` bytes, which is one of the
+  /// two granules; all or nothing, false when there is none left.
+  virtual bool map(void* address, int64_t bytes, int64_t piece) = 0;
+  /// Takes the memory of whole pieces away, which are as large as when they were mapped. No work
+  /// that uses them is in flight.
+  virtual void unmap(void* address, int64_t bytes, int64_t piece) noexcept = 0;
   virtual DeviceMemory memory() const = 0;
 };
 

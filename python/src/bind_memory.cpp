@@ -1,0 +1,187 @@
+// The memory of a device: figures, limits, callbacks, debugging, snapshots.
+#include "binders.h"
+#include "cuop/backend/memory_debugging.h"
+#include "cuop/core/byte_size.h"
+#include "cuop/core/text.h"
+#include "cuop/memory/current.h"
+#include "cuop/memory/pool.h"
+#include "cuop/memory/sites.h"
+#include "cuop/memory/snapshot.h"
+
+namespace cuop::python {
+
+namespace {
+
+nb::dict to_dict(const memory::Statistics& s) {
+  nb::dict result;
+  result["allocated_bytes"] = s.allocated_bytes;
+  result["peak_allocated_bytes"] = s.peak_allocated_bytes;
+  result["reserved_bytes"] = s.reserved_bytes;
+  result["cached_bytes"] = s.cached_bytes;
+  result["allocation_count"] = s.allocation_count;
+  result["free_count"] = s.free_count;
+  result["out_of_memory_count"] = s.out_of_memory_count;
+  result["pending_bytes"] = s.pending_bytes;
+  result["thread_cached_bytes"] = s.thread_cached_bytes;
+  result["largest_free_bytes"] = s.largest_free_bytes;
+  result["fragmentation"] = s.fragmentation;
+  result["capacity_bytes"] = s.capacity_bytes;
+  result["map_count"] = s.map_count;
+  result["unmap_count"] = s.unmap_count;
+  result["waits_for_pending"] = s.waits_for_pending;
+  result["cache_flushes"] = s.cache_flushes;
+  result["idle_releases"] = s.idle_releases;
+  result["takes_from_streams"] = s.takes_from_streams;
+  result["callback_calls"] = s.callback_calls;
+  return result;
+}
+
+/// A Python function that C++ threads may call and drop; it is left alone when Python is ending.
+std::shared_ptr<nb::object> shared_function(nb::object function) {
+  return {new nb::object(std::move(function)), [](nb::object* held) {
+            if (Py_IsInitialized() == 0) return;
+            const nb::gil_scoped_acquire gil;
+            delete held;
+          }};
+}
+
+void set_callback(Device device, nb::object function, std::vector<double> thresholds) {
+  memory::MemoryCallback callback;
+  if (!function.is_none()) {
+    callback = [held = shared_function(std::move(function))](const memory::MemoryEvent& event) {
+      if (Py_IsInitialized() == 0) return;
+      const nb::gil_scoped_acquire gil;
+      nb::dict told;
+      told["kind"] = memory::name(event.kind);
+      told["device"] = PyDevice{event.device};
+      told["threshold"] = event.threshold;
+      told["requested"] = event.requested;
+      told["allocated"] = event.allocated;
+      told["reserved"] = event.reserved;
+      told["capacity"] = event.capacity;
+      try {
+        (*held)(told);
+      } catch (nb::python_error& error) {
+        error.discard_as_unraisable("the memory callback");
+      }
+    };
+  }
+  memory::Pool& pool = memory::device_pool(device);
+  const nb::gil_scoped_release release;
+  pool.set_callback(std::move(callback), std::move(thresholds));
+}
+
+/// "file.py:17 in function" of the innermost frame outside of cuOP's own packages.
+std::string python_site() {
+  if (Py_IsInitialized() == 0) return "";
+  const nb::gil_scoped_acquire gil;
+  try {
+    const std::string package =
+        nb::cast<std::string>(nb::module_::import_("cuop").attr("__file__"));
+    const std::string root = package.substr(0, package.rfind("cuop/"));
+    nb::object frame = nb::module_::import_("sys").attr("_getframe")(0);
+    while (!frame.is_none()) {
+      const nb::object code = frame.attr("f_code");
+      const std::string file = nb::cast<std::string>(code.attr("co_filename"));
+      if (!file.starts_with(root + "cuop/") && !file.starts_with(root + "genesis/")) {
+        return cat(file, ':', nb::cast<int>(frame.attr("f_lineno")), " in ",
+                   nb::cast<std::string>(code.attr("co_name")));
+      }
+      frame = frame.attr("f_back");
+    }
+  } catch (const nb::python_error&) {
+    // This thread runs no Python.
+  }
+  return "";
+}
+
+}  // namespace
+
+void bind_memory(nb::module_& m) {
+  m.def(
+      "memory_statistics",
+      [](Arg<Device> device) { return to_dict(memory::current_resource(device).statistics()); },
+      "device"_a, nb::sig("def memory_statistics(device: DeviceLike) -> dict[str, Any]"),
+      "Figures of the device's memory; sizes in bytes.");
+  m.def(
+      "reset_peak_memory",
+      [](Arg<Device> device) { memory::current_resource(device).reset_peak(); }, "device"_a);
+  m.def(
+      "set_memory_limit",
+      [](Arg<Device> device, std::optional<int64_t> bytes) {
+        memory::device_pool(device).set_limit(bytes.value_or(memory::kUnlimited));
+      },
+      "device"_a, "bytes"_a.none(), Released());
+  m.def(
+      "set_memory_fraction",
+      [](Arg<Device> device, double fraction) {
+        memory::device_pool(device).set_fraction(fraction);
+      },
+      "device"_a, "fraction"_a, Released());
+  m.def(
+      "set_cache_size",
+      [](Arg<Device> device, std::optional<int64_t> bytes) {
+        memory::device_pool(device).set_cache_size(bytes.value_or(memory::kUnlimited));
+      },
+      "device"_a, "bytes"_a.none(), Released());
+  m.def(
+      "parse_bytes",
+      [](const std::string& text, const std::string& who) { return parse_bytes(text, who); },
+      "text"_a, "who"_a, "'2GB' -> 2147483648; ExecutionError when it is no size.");
+  m.def(
+      "set_memory_callback",
+      [](Arg<Device> device, nb::object function, std::vector<double> thresholds) {
+        set_callback(device, std::move(function), std::move(thresholds));
+      },
+      "device"_a, "function"_a.none(), "thresholds"_a,
+      nb::sig("def set_memory_callback(device: DeviceLike, function: Any, thresholds: list[float]) "
+              "-> None"));
+  m.def(
+      "set_memory_debugging",
+      [](Arg<Device> device, bool is_on) {
+        backend::set_memory_debugging(device, is_on);
+        memory::set_site_provider(is_on ? memory::SiteProvider(&python_site)
+                                        : memory::SiteProvider());
+      },
+      "device"_a, "is_on"_a);
+  m.def(
+      "is_memory_debugging",
+      [](Arg<Device> device) { return backend::is_memory_debugging(device); }, "device"_a);
+  m.def(
+      "check_memory", [](Arg<Device> device) { return backend::check_memory(device); }, "device"_a,
+      Released());
+  m.def(
+      "memory_leaks",
+      [](Arg<Device> device) {
+        nb::typed<nb::list, nb::typed<nb::tuple, int64_t, double, nb::str>> rows;
+        for (const auto& leak : backend::memory_leaks(device)) {
+          rows.append(nb::make_tuple(leak.bytes, leak.age_s, leak.site));
+        }
+        return rows;
+      },
+      "device"_a, "(bytes, age in seconds, site) of guarded blocks that are live, largest first.");
+  m.def(
+      "write_memory_snapshot",
+      [](Arg<Device> device, const std::string& path) {
+        return memory::write_snapshot(memory::device_pool(device).snapshot(), path);
+      },
+      "device"_a, "path"_a, Released());
+  m.def(
+      "allocate_memory",
+      [](Arg<Device> device, int64_t bytes) {
+        const Device where = device;
+        return reinterpret_cast<intptr_t>(
+            memory::current_resource(where).allocate(bytes, current_stream(where)));
+      },
+      "device"_a, "bytes"_a, Released(), "Address of a new block; 0 for 0 bytes.");
+  m.def(
+      "free_memory",
+      [](Arg<Device> device, int64_t address, int64_t bytes) {
+        const Device where = device;
+        memory::current_resource(where).deallocate(reinterpret_cast<void*>(address), bytes,
+                                                   current_stream(where));
+      },
+      "device"_a, "address"_a, "bytes"_a, Released());
+}
+
+}  // namespace cuop::python

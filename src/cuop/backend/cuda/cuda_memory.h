@@ -1,0 +1,14 @@
+// The pools of a GPU: its own memory, and page-locked host memory for copies.
+#pragma once
+
+#include "cuop/memory/resource.h"
+
+namespace cuop::backend::cuda {
+
+/// Where tensors of the device lie unless somebody chose otherwise: the pool, or what
+/// CUOP_CUDA_ALLOCATOR names. Made by the first call and never destroyed.
+memory::MemoryResource& cuda_memory(Device device);
+/// Page-locked host memory for copies from and to the device, ordered on its streams.
+memory::MemoryResource& pinned_memory(Device device);
+
+}  // namespace cuop::backend::cuda

@@ -1,0 +1,23 @@
+// A pool's snapshot as files: JSON for programs, one self-contained HTML page for people.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "cuop/memory/pool.h"
+
+namespace cuop::memory {
+
+/// Device, statistics, segments with their blocks, and the history, as one JSON object. Sizes in
+/// bytes, times in seconds.
+std::string to_json(const PoolSnapshot& snapshot);
+/// A page with the time line of live and reserved bytes, the segments and the largest blocks. It
+/// loads nothing from anywhere.
+std::string to_html(const PoolSnapshot& snapshot);
+
+/// Writes both, as `path` with .json and .html instead of either ending; answers the two names.
+/// ExecutionError when a file cannot be written.
+std::pair<std::string, std::string> write_snapshot(const PoolSnapshot& snapshot,
+                                                   const std::string& path);
+
+}  // namespace cuop::memory

@@ -1,0 +1,113 @@
+#include "cuop/memory/guard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuop/core/error.h"
+#include "cuop/memory/host.h"
+#include "cuop/memory/host_upstream.h"
+#include "cuop/memory/pool.h"
+#include "cuop/memory/sites.h"
+
+namespace cuop::memory {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Guard : public ::testing::Test {
+ protected:
+  unsigned char* allocate(int64_t bytes) {
+    return static_cast<unsigned char*>(guard_.allocate(bytes, {}));
+  }
+  HostBytes bytes_;
+  HostResource host_;
+  GuardResource guard_{host_, bytes_};
+};
+
+TEST_F(Guard, FindsNothingInASoundProgram) {
+  unsigned char* a = allocate(1000);
+  for (int i = 0; i < 1000; ++i) a[i] = 1;
+  EXPECT_EQ(guard_.statistics().allocated_bytes, 1000);
+  guard_.deallocate(a, 1000, {});
+  EXPECT_THAT(guard_.check(), IsEmpty());
+  EXPECT_THAT(guard_.leaks(), IsEmpty());
+  EXPECT_EQ(guard_.statistics().allocated_bytes, 0);
+}
+
+TEST_F(Guard, FindsWritesAroundABlockAndTellsThemOnce) {
+  set_site_provider([] { return std::string("model.py:3 in step"); });
+  unsigned char* a = allocate(100);
+  set_site_provider({});
+  a[100] = 0;
+  EXPECT_THAT(guard_.check(), ElementsAre(AllOf(HasSubstr("behind a block, 0 bytes after its end"),
+                                                HasSubstr("model.py:3 in step"))));
+  EXPECT_EQ(guard_.check().size(), 1u);
+  guard_.deallocate(a, 100, {});
+  EXPECT_EQ(guard_.check().size(), 1u);
+  unsigned char* b = allocate(100);
+  b[-3] = 0;
+  guard_.deallocate(b, 100, {});
+  EXPECT_THAT(guard_.check().back(), HasSubstr("before a block, 3 bytes ahead of it"));
+}
+
+TEST_F(Guard, FindsWritesIntoFreedBlocks) {
+  unsigned char* a = allocate(100);
+  guard_.deallocate(a, 100, {});
+  EXPECT_EQ(a[50], GuardResource::kPoisonByte);
+  a[50] = 0;
+  EXPECT_THAT(guard_.check(), ElementsAre(HasSubstr("into a freed block at byte 50")));
+  guard_.release_cached();
+  EXPECT_EQ(guard_.check().size(), 1u);
+}
+
+TEST_F(Guard, FindsDoubleAndWrongFrees) {
+  unsigned char* a = allocate(100);
+  guard_.deallocate(a, 60, {});
+  guard_.deallocate(a, 100, {});
+  int local = 0;
+  guard_.deallocate(&local, 4, {});
+  EXPECT_THAT(guard_.check(), ElementsAre(HasSubstr("freed as one of 60 bytes: 100 B allocated"),
+                                          HasSubstr("freed twice: 100 B"),
+                                          HasSubstr("never allocated was freed (4 bytes")));
+}
+
+TEST_F(Guard, ListsWhatLivesLargestFirst) {
+  unsigned char* a = allocate(10);
+  set_site_provider([] { return std::string("train.py:9 in main"); });
+  unsigned char* b = allocate(20);
+  set_site_provider({});
+  const auto leaks = guard_.leaks();
+  ASSERT_EQ(leaks.size(), 2u);
+  EXPECT_EQ(leaks[0].bytes, 20);
+  EXPECT_EQ(leaks[0].site, "train.py:9 in main");
+  EXPECT_EQ(leaks[1].site, "");
+  guard_.deallocate(a, 10, {});
+  guard_.deallocate(b, 20, {});
+}
+
+TEST_F(Guard, WhatItHoldsBackIsGivenWhenMemoryRunsOut) {
+  PlainHostUpstream upstream;
+  ImmediateOrder order;
+  PoolOptions options;
+  options.limit_bytes = int64_t{40} << 20;
+  Pool pool(upstream, order, options);
+  GuardResource guard(pool, bytes_);
+  const int64_t size = int64_t{24} << 20;
+  for (int i = 0; i < 4; ++i) guard.deallocate(guard.allocate(size, {}), size, {});
+  EXPECT_THROW(guard.allocate(int64_t{64} << 20, {}), MemoryError);
+  EXPECT_THAT(guard.check(), IsEmpty());
+}
+
+TEST_F(Guard, HoldsBackNoMoreThanItMay) {
+  for (int i = 0; i < 1000; ++i) guard_.deallocate(allocate(64), 64, {});
+  EXPECT_LE(host_.statistics().allocated_bytes,
+            static_cast<int64_t>(GuardResource::kMaxHeldBlocks) * (64 + 2 * GuardResource::kZone));
+  guard_.release_cached();
+  EXPECT_EQ(host_.statistics().allocated_bytes, 0);
+}
+
+}  // namespace
+}  // namespace cuop::memory
