@@ -63,9 +63,7 @@ def test_a_limit_is_an_error_with_figures_and_the_program_goes_on(pool):
     held = cuop.memory_reserved(pool)
     cuop.set_memory_limit(held + 64 * MIB, pool)
     kept = cuop.zeros(16 * MIB, dtype="uint8", device=pool)
-    with pytest.raises(
-        cuop.MemoryError, match=r"100 MiB\) were asked of cpu.*live.*reserved.*limit"
-    ):
+    with pytest.raises(cuop.MemoryError, match=r"asked of cpu \(100 MiB\).*live.*reserved.*limit"):
         cuop.zeros(100 * MIB, dtype="uint8", device=pool)
     assert cuop.memory_stats(pool)["num_ooms"] >= 1
     assert (kept + 1).sum().item() == 16 * MIB

@@ -145,7 +145,7 @@ TEST_F(GpuPool, RefusesWhatTheDeviceDoesNotHaveAndGoesOn) {
     FAIL();
   } catch (const MemoryError& error) {
     EXPECT_EQ(error.figures().requested, int64_t{200} << 30);
-    EXPECT_THAT(error.what(), HasSubstr("(200 GiB) were asked of cuda:0"));
+    EXPECT_THAT(error.what(), HasSubstr("bytes were asked of cuda:0 (200 GiB)"));
     EXPECT_THAT(error.what(), HasSubstr("fragmentation"));
     EXPECT_THAT(error.what(), HasSubstr("other processes and libraries hold"));
   }

@@ -174,7 +174,7 @@ TEST_F(PoolLadder, SaysWhatItHoldsAndGoesOn) {
   upstream_->set_others(512 * kMiB);
 
   const std::string text = refusal(40 * kMiB);
-  EXPECT_THAT(text, HasSubstr("memory: 41943040 bytes (40 MiB) were asked of cuda:0"));
+  EXPECT_THAT(text, HasSubstr("memory: 41943040 bytes were asked of cuda:0 (40 MiB)"));
   EXPECT_THAT(text, HasSubstr("live 55 MiB"));
   EXPECT_THAT(text, HasSubstr("reserved 56 MiB of a limit of 64 MiB"));
   EXPECT_THAT(text, HasSubstr("largest hole 704 KiB"));

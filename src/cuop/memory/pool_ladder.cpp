@@ -153,9 +153,9 @@ MemoryError Pool::out_of_memory(const Request& request) {
   const int64_t limit = limit_bytes_;
   const int64_t others = std::max<int64_t>(0, memory.total - memory.free - s.reserved_bytes);
   std::string text = cat(
-      "memory: ", request.bytes, " bytes (", format_bytes(request.bytes), ") were asked of ",
-      device(), " and cannot be served: live ", format_bytes(s.allocated_bytes), ", reserved ",
-      format_bytes(s.reserved_bytes),
+      "memory: ", request.bytes, " bytes were asked of ", device(), " (",
+      format_bytes(request.bytes), ") and cannot be served: live ", format_bytes(s.allocated_bytes),
+      ", reserved ", format_bytes(s.reserved_bytes),
       limit == kUnlimited ? std::string() : cat(" of a limit of ", format_bytes(limit)),
       ", largest hole ", format_bytes(s.largest_free_bytes), ", fragmentation ", s.fragmentation,
       "; the device has ", format_bytes(memory.total), ", ", format_bytes(memory.free),
