@@ -69,12 +69,27 @@ def test_devices_may_be_named_without_touching_them():
         lambda: genesis.cuda.get_memory_stats(),
         lambda: genesis.cuda.reset_peak_memory_stats(),
         lambda: genesis.cuda.memory_summary(),
+        lambda: genesis.cuda.set_memory_fraction(0.5),
+        lambda: genesis.cuda.set_memory_limit("1GB"),
+        lambda: genesis.cuda.set_cache_size("1GB"),
+        lambda: genesis.cuda.set_memory_callback(print),
+        lambda: genesis.cuda.enable_memory_debugging(True),
+        lambda: genesis.cuda.check_memory(),
+        lambda: genesis.cuda.memory_leaks(),
+        lambda: genesis.cuda.memory_snapshot("nowhere"),
+        lambda: genesis.cuda.CUDAMemoryPool.get_instance(),
+        lambda: genesis.cuda.CUDAStorage((2, 3), "float32").data_ptr(),
         lambda: genesis.cuda.enable_lazy_init(False),
     ],
 )
 def test_the_first_use_of_an_absent_gpu_says_what_is_missing_and_how_to_use_the_cpu(use):
     with pytest.raises(cuop.DeviceError, match=r"driver.*use device 'cpu'.*CUOP_DEVICE=cpu"):
         use()
+
+
+def test_cuda_storage_is_lazy():
+    storage = genesis.cuda.CUDAStorage((2, 3), "float32", device_id=0)
+    assert (storage.shape, storage.nbytes, storage.is_allocated) == ((2, 3), 24, False)
 
 
 def test_the_cpu_is_no_gpu():
