@@ -4,7 +4,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
   set(rows "")
   foreach(file IN LISTS CUOP_KERNEL_FILES)
     file(READ ${CUOP_SOURCE_ROOT}/${file} text)
-    file(SHA256 ${CUOP_SOURCE_ROOT}/${file} digest)
+    # Names and descriptions are for the host; a kernel would carry them in its memory.
+    string(REGEX REPLACE "  static constexpr const char\\* (name|doc) =[ \n]*(\"[^\"]*\"[ \n]*)+\;\n" "" text
+           "${text}")
+    string(REGEX REPLACE "  static constexpr const char\\* parameters[^\n]*\n" "" text "${text}")
+    string(SHA256 digest "${text}")
     string(APPEND rows "    {\"${file}\", \"${digest}\", R\"kernel(${text})kernel\"},\n")
   endforeach()
   file(CONFIGURE OUTPUT ${CUOP_KERNEL_OUTPUT} @ONLY CONTENT

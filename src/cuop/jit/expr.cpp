@@ -6,7 +6,7 @@
 namespace cuop::jit {
 
 const char* name(ReduceKind kind) {
-  static constexpr const char* kNames[] = {"sum", "prod", "max", "min", "mean"};
+  static constexpr const char* kNames[] = {"sum", "prod", "max", "min", "mean", "argmax", "argmin"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -48,13 +48,20 @@ int Expr::add_op(int code, OpTypes types, std::span<const int> arguments) {
 int Expr::add_reduce(ReduceKind kind, int argument) {
   const DType dtype = node(argument).dtype;
   return push({NodeKind::kReduce,
-               dtype,
+               is_position(kind) ? DType::kInt64 : dtype,
                dtype,
                static_cast<int16_t>(kind),
                {static_cast<int16_t>(argument), -1, -1}});
 }
 
 void Expr::add_output(int node) { outputs_.push_back(static_cast<int16_t>(node)); }
+
+Expr Expr::with_outputs(size_t begin, size_t count) const {
+  Expr part = *this;
+  const auto first = outputs_.begin() + static_cast<std::ptrdiff_t>(begin);
+  part.outputs_.assign(first, first + static_cast<std::ptrdiff_t>(count));
+  return part;
+}
 
 void Expr::clear() {
   nodes_.clear();

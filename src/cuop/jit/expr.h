@@ -22,7 +22,11 @@ enum class NodeKind : uint8_t {
   kReduce,     ///< reduction over the trailing part of the iteration space; only as an output
 };
 
-enum class ReduceKind : uint8_t { kSum, kProd, kMax, kMin, kMean };
+/// kArgMax, kArgMin: the position of the first largest (smallest) element along one reduced axis;
+/// GPU only.
+enum class ReduceKind : uint8_t { kSum, kProd, kMax, kMin, kMean, kArgMax, kArgMin };
+inline constexpr size_t kReduceKindCount = 7;
+constexpr bool is_position(ReduceKind kind) { return kind >= ReduceKind::kArgMax; }
 
 const char* name(ReduceKind kind);
 
@@ -51,8 +55,11 @@ class Expr {
   /// The arguments are cast to `types.compute` where they differ.
   int add_op(int code, OpTypes types, std::span<const int> arguments);
   /// Sum, product and mean are computed in the node's own dtype (cast before for a wider one).
+  /// Positions are int64.
   int add_reduce(ReduceKind kind, int argument);
   void add_output(int node);
+  /// The same expression with `count` of its outputs, from `begin` on.
+  Expr with_outputs(size_t begin, size_t count) const;
   /// Empties it, keeping its memory.
   void clear();
 

@@ -39,4 +39,12 @@ std::vector<const KernelText*> included_texts(std::string_view source) {
   return found;
 }
 
+const KernelText& text_defining(std::string_view type) {
+  const std::string definition = cat("struct ", type.substr(type.rfind(':') + 1), " : ");
+  for (const KernelText& text : kernel_texts()) {
+    if (std::string_view(text.text).find(definition) != std::string_view::npos) return text;
+  }
+  throw CompilationError(cat("jit: no kernel text defines ", type));
+}
+
 }  // namespace cuop::jit

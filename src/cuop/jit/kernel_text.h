@@ -20,4 +20,7 @@ std::span<const KernelText> kernel_texts();
 /// an include that is none of them.
 std::vector<const KernelText*> included_texts(std::string_view source);
 
+/// The text that defines the type, given as "cuop::jit::fn::Add"; CompilationError when none does.
+const KernelText& text_defining(std::string_view type);
+
 }  // namespace cuop::jit

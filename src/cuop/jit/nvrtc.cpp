@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cuop/backend/cuda/library_search.h"
+#include "cuop/backend/cuda/libraries.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/error.h"
 #include "cuop/core/sha256.h"
@@ -23,22 +23,14 @@ using Program = void*;
 /// Changes when the same request should be compiled anew: other common options, another format.
 constexpr const char* kSchema = "cuop-kernel-1";
 
-// Results must not depend on where the compiler could fuse, as on the CPU; code for unannotated
-// functions is device code, since the host compiles the same text; the seed makes the names of
-// internal symbols, and with them the bytes, the same every time.
+// Results must not depend on where the compiler could fuse, as on the CPU; unannotated functions are
+// device code, since the host compiles the same text; the seed makes the names of internal symbols,
+// and with them the bytes, the same every time.
 constexpr const char* kCommonOptions[] = {
     "--std=c++20", "--fmad=false", "--device-as-default-execution-space", "--frandom-seed=cuop",
     "--diag-suppress=20208,1097"};  // long double constants; attributes of other compilers
 
-DynLib open_library() {
-  return DynLib("NVRTC", backend::cuda_library_candidates(
-                             {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}));
-}
-
-const DynLib& library() {
-  static const DynLib* opened = new DynLib(open_library());
-  return *opened;
-}
+const DynLib& library() { return backend::cuda_library(backend::CudaLibrary::kNvrtc); }
 
 /// The functions of nvrtc.h that are used, as its documentation declares them.
 struct Functions {

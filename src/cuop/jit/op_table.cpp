@@ -12,10 +12,19 @@ namespace cuop::jit {
 
 namespace {
 
+/// "cuop::jit::fn::Add" from what the compiler calls this function.
+template <class F>
+constexpr std::string_view type_name() {
+  constexpr std::string_view kBefore = "F = ";
+  const std::string_view text = __PRETTY_FUNCTION__;
+  const size_t begin = text.find(kBefore) + kBefore.size();
+  return text.substr(begin, text.find_first_of(";]", begin) - begin);
+}
+
 template <class... F>
 constexpr auto rows_of(FunctorList<F...>) {
-  return std::array{
-      OpInfo{F::name, F::doc, F::arity, F::kinds, F::rule, F::cost, F::parameters}...};
+  return std::array{OpInfo{F::name, F::doc, F::arity, F::kinds, F::rule, F::cost, F::parameters,
+                           type_name<F>()}...};
 }
 
 constexpr auto kRows = rows_of(ElementwiseOps{});

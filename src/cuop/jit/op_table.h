@@ -18,6 +18,7 @@ struct OpInfo {
   Rule rule;
   int cost;
   const char* const* parameters;  ///< the names of the `arity` arguments
+  std::string_view functor;       ///< the C++ type, as kernel text names it
 };
 
 inline constexpr int kMaxArity = 3;

@@ -2,6 +2,7 @@
 
 #include "cuop/backend/slot.h"
 #include "cuop/jit/cpu/block_kernels.h"
+#include "cuop/jit/cuda/run_cuda.h"
 
 namespace cuop::jit {
 
@@ -11,7 +12,8 @@ void run_on_cpu(const Expr& expr, const Bindings& bindings) {
   run_cpu(expr, bindings, block_table());
 }
 
-constexpr backend::Slot<void(const Expr&, const Bindings&)> kRun("elementwise", run_on_cpu);
+constexpr backend::Slot<void(const Expr&, const Bindings&)> kRun("elementwise", run_on_cpu,
+                                                                 run_cuda);
 
 }  // namespace
 

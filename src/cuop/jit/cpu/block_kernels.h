@@ -34,7 +34,6 @@ struct alignas(16) Accumulator {
   std::byte bytes[16];
 };
 
-inline constexpr int kReduceKindCount = 5;
 inline constexpr int kMaxOps = 128;
 
 template <class Entry>

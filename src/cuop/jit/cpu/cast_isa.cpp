@@ -1,26 +1,10 @@
 // Conversions of blocks between dtypes. float16 and bfloat16 convert only
 // to and from float32: programs go through it.
-#include "cuop/core/to_integer.h"
 #include "cuop/jit/cpu/block_loops.h"
+#include "cuop/jit/kernels/conversion.h"
 
 namespace cuop::jit {
 namespace {
-
-template <class To, class From>
-CUOP_FN To convert(From value) {
-  if constexpr (is_bool_type<To>) {
-    return truth(value);
-  } else if constexpr (is_complex_type<To> && is_complex_type<From>) {
-    using R = RealType<To>;
-    return {static_cast<R>(value.real()), static_cast<R>(value.imag())};
-  } else if constexpr (is_complex_type<To>) {
-    return {static_cast<RealType<To>>(value), 0};
-  } else if constexpr (is_float_type<From> && std::is_integral_v<To>) {
-    return to_integer<To>(value);
-  } else {
-    return static_cast<To>(value);
-  }
-}
 
 template <class From, class To>
 void cast_block(void* out, const void* in, const void*, const void*, int64_t n) {

@@ -8,6 +8,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/jit/cpu/access.h"
 #include "cuop/jit/cpu/program_cache.h"
+#include "cuop/jit/parameter.h"
 #include "cuop/jit/run.h"
 
 namespace cuop::jit {
@@ -85,23 +86,6 @@ Blocks cut(const Program& program, const Bindings& bindings, int64_t size) {
     blocks.count = (blocks.rows + blocks.rows_per_block - 1) / blocks.rows_per_block;
   }
   return blocks;
-}
-
-/// The parameter's value in the dtype of its node, or in float32 rounded to a 16-bit one.
-void store_parameter(const Scalar& value, DType dtype, void* out) {
-  visit_dtype(AllTypes{}, dtype, "elementwise", [&]<class T>(TypeTag<T>) {
-    if constexpr (std::is_same_v<T, bool>) {
-      *static_cast<bool*>(out) = value.to_complex() != 0.0;
-    } else if constexpr (std::is_integral_v<T>) {
-      *static_cast<T*>(out) = static_cast<T>(value.to_bits64());
-    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      *static_cast<float*>(out) = T(static_cast<float>(value.to_double()));
-    } else if constexpr (std::is_floating_point_v<T>) {
-      *static_cast<T*>(out) = static_cast<T>(value.to_double());
-    } else {
-      *static_cast<T*>(out) = static_cast<T>(value.to_complex());
-    }
-  });
 }
 
 /// Memory for the slots of one thread, kept for its next call.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuop/jit/kernels/prelude.h"
-#include "cuop/jit/op_kind.h"
+#include "cuop/jit/kernels/row.h"
 
 namespace cuop::jit::fn {
 

@@ -21,7 +21,7 @@ CUOP_FN bool is_finite(double x) { return x - x == 0.0; }
 CUOP_FN Z turned(Z z) { return {-z.imag(), z.real()}; }
 CUOP_FN Z turned_back(Z z) { return {z.imag(), -z.real()}; }
 
-inline Z exp(Z z) {
+CUOP_FN Z exp(Z z) {
   const double x = z.real(), y = z.imag();
   if (y == 0.0) return {math::exp(x), y};
   if (!is_finite(y)) {
@@ -35,7 +35,7 @@ inline Z exp(Z z) {
   return {size * math::cos(y) * rest, size * math::sin(y) * rest};
 }
 
-inline Z log(Z z) {
+CUOP_FN Z log(Z z) {
   const double x = math::abs(z.real()), y = math::abs(z.imag());
   const double large = x > y ? x : y, small = x > y ? y : x;
   const double angle = math::atan2(z.imag(), z.real());
@@ -49,7 +49,7 @@ inline Z log(Z z) {
   return {math::log(math::hypot(x, y)), angle};
 }
 
-inline Z sqrt(Z z) {
+CUOP_FN Z sqrt(Z z) {
   const double x = z.real(), y = z.imag();
   if (x == 0.0 && y == 0.0) return {0.0, y};
   if (math::is_inf(y)) return {math::infinity, y};
@@ -69,7 +69,7 @@ inline Z sqrt(Z z) {
 }
 
 /// cosh and sinh of x times the parts of `circle`, without overflow on the way.
-inline Z hyperbolic(double even, double odd, double x, Z circle) {
+CUOP_FN Z hyperbolic(double even, double odd, double x, Z circle) {
   if (math::abs(x) <= kLargeExponent) return {even * circle.real(), odd * circle.imag()};
   const double half = math::exp(math::abs(x) / 2);
   const double sign = math::copysign(0.5, x);
@@ -77,7 +77,7 @@ inline Z hyperbolic(double even, double odd, double x, Z circle) {
   return {half * first * circle.real() * half, half * second * circle.imag() * half};
 }
 
-inline Z sinh(Z z) {
+CUOP_FN Z sinh(Z z) {
   const double x = z.real(), y = z.imag();
   if (y == 0.0) return {math::sinh(x), y};
   if (!is_finite(y)) {
@@ -87,7 +87,7 @@ inline Z sinh(Z z) {
   return hyperbolic(math::sinh(x), math::cosh(x), x, {math::cos(y), math::sin(y)});
 }
 
-inline Z cosh(Z z) {
+CUOP_FN Z cosh(Z z) {
   const double x = z.real(), y = z.imag();
   if (y == 0.0) return {math::cosh(x), math::copysign(1.0, x) * y};
   if (!is_finite(y)) {
@@ -97,7 +97,7 @@ inline Z cosh(Z z) {
   return hyperbolic(math::cosh(x), math::sinh(x), x, {math::cos(y), math::sin(y)});
 }
 
-inline Z tanh(Z z) {
+CUOP_FN Z tanh(Z z) {
   const double x = z.real(), y = z.imag();
   if (y == 0.0) return {math::tanh(x), y};
   if (math::is_inf(x)) {
@@ -118,25 +118,25 @@ CUOP_FN Z sin(Z z) { return turned_back(sinh(turned(z))); }
 CUOP_FN Z cos(Z z) { return cosh(turned(z)); }
 CUOP_FN Z tan(Z z) { return turned_back(tanh(turned(z))); }
 
-inline Z asin(Z z) {
+CUOP_FN Z asin(Z z) {
   const Z below = sqrt({1 - z.real(), -z.imag()}), above = sqrt({1 + z.real(), z.imag()});
   return {math::atan2(z.real(), below.real() * above.real() - below.imag() * above.imag()),
           math::asinh(below.real() * above.imag() - below.imag() * above.real())};
 }
 
-inline Z acos(Z z) {
+CUOP_FN Z acos(Z z) {
   const Z below = sqrt({1 - z.real(), -z.imag()}), above = sqrt({1 + z.real(), z.imag()});
   return {2 * math::atan2(below.real(), above.real()),
           math::asinh(above.real() * below.imag() - above.imag() * below.real())};
 }
 
-inline Z acosh(Z z) {
+CUOP_FN Z acosh(Z z) {
   const Z below = sqrt({z.real() - 1, z.imag()}), above = sqrt({z.real() + 1, z.imag()});
   return {math::asinh(below.real() * above.real() + below.imag() * above.imag()),
           2 * math::atan2(below.imag(), above.real())};
 }
 
-inline Z atanh(Z z) {
+CUOP_FN Z atanh(Z z) {
   const double x = z.real(), y = z.imag();
   const double a = math::abs(x), b = math::abs(y);
   if (a > 0x1p500 || b > 0x1p500) {

@@ -28,7 +28,7 @@ using ElementwiseOps = FunctorList<
 
 namespace detail {
 template <class Wanted, class... F>
-constexpr int position_in(FunctorList<F...>) {
+CUOP_FN constexpr int position_in(FunctorList<F...>) {
   int position = 0, found = -1;
   ((found = __is_same(Wanted, F) ? position : found, ++position), ...);
   return found;

@@ -21,13 +21,14 @@ struct alignas(2 * sizeof(R)) Complex {
   R re, im;
 
   Complex() = default;
-  constexpr Complex(R real_part, R imaginary_part = R(0)) : re(real_part), im(imaginary_part) {}
+  CUOP_FN constexpr Complex(R real_part, R imaginary_part = R(0))
+      : re(real_part), im(imaginary_part) {}
   template <class Other>
-  constexpr explicit Complex(const Complex<Other>& other)
+  CUOP_FN constexpr explicit Complex(const Complex<Other>& other)
       : re(static_cast<R>(other.re)), im(static_cast<R>(other.im)) {}
 
-  constexpr R real() const { return re; }
-  constexpr R imag() const { return im; }
+  CUOP_FN constexpr R real() const { return re; }
+  CUOP_FN constexpr R imag() const { return im; }
 
   friend CUOP_FN Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
   friend CUOP_FN Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }

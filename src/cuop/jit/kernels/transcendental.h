@@ -3,7 +3,7 @@
 
 #include "cuop/jit/kernels/complex_math.h"
 #include "cuop/jit/kernels/prelude.h"
-#include "cuop/jit/op_kind.h"
+#include "cuop/jit/kernels/row.h"
 
 namespace cuop::jit::fn {
 

@@ -1,19 +1,21 @@
 #include "cuop/backend/runtime.h"
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
+#include "cuop/jit/expr.h"
+#include "cuop/jit/run.h"
 #include "cuop/ops/copy/copy_kernels.h"
 
 namespace cuop::kernels {
 
 void strided_copy_cuda(const Tensor& dst, const Tensor& src) {
-  if (dst.dtype() != src.dtype() || !dst.is_contiguous() || !src.is_contiguous()) {
-    throw NotImplementedError(cat("copy: no kernel on ", dst.device(), " from ", src.dtype(),
-                                  " with strides ", src.strides(), " to ", dst.dtype(),
-                                  " with strides ", dst.strides(),
-                                  "; there is one for contiguous tensors of one dtype"));
+  if (dst.dtype() == src.dtype() && dst.is_contiguous() && src.is_contiguous()) {
+    return backend::runtime(dst.device())
+        .copy(dst.data(), src.data(), src.nbytes(), current_stream(dst.device()));
   }
-  backend::runtime(dst.device())
-      .copy(dst.data(), src.data(), src.nbytes(), current_stream(dst.device()));
+  jit::Expr expr;
+  const int value = expr.add_leaf(src.dtype());
+  expr.add_output(expr.add_cast(value, dst.dtype()));
+  const Tensor* leaf = &src;
+  const Tensor* output = &dst;
+  jit::run(expr, {dst.shape(), 0, {&leaf, 1}, {}, {&output, 1}});
 }
 
 }  // namespace cuop::kernels

@@ -17,9 +17,10 @@ namespace {
 
 using ReduceKernel = void(const char*, const Reduction&, const Tensor&, const std::vector<int>&,
                           const Tensor&);
-constexpr backend::Slot<ReduceKernel> kReduceSlot{"reduce", kernels::reduce_cpu};
+constexpr backend::Slot<ReduceKernel> kReduceSlot{"reduce", kernels::reduce_cpu,
+                                                  kernels::reduce_cuda};
 constexpr backend::Slot<void(const Tensor&, int, bool, const Tensor&)> kArgSlot{
-    "argmax", kernels::arg_reduce_cpu};
+    "argmax", kernels::arg_reduce_cpu, kernels::arg_reduce_cuda};
 constexpr backend::Slot<void(const Tensor&, int, const Tensor&)> kCumsumSlot{"cumsum",
                                                                              kernels::cumsum_cpu};
 

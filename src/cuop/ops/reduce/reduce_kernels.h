@@ -12,6 +12,9 @@ namespace cuop::kernels {
 void reduce_cpu(const char* who, const Reduction& reduction, const Tensor& x,
                 const std::vector<int>& axes, const Tensor& result);
 
+void reduce_cuda(const char* who, const Reduction& reduction, const Tensor& x,
+                 const std::vector<int>& axes, const Tensor& result);
+
 /// States of the fold of x over `axes`, in row-major order of the kept axes, as bytes.
 void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
                        const std::vector<int>& axes, std::byte* states);
@@ -19,6 +22,7 @@ void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
 /// result <- position of the first largest (or smallest) element along the axis; `result` has the
 /// shape of x with that axis of size 1.
 void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result);
+void arg_reduce_cuda(const Tensor& x, int axis, bool is_max, const Tensor& result);
 
 /// result <- running sum of x along the axis; the dtype of `result` is what is added in.
 void cumsum_cpu(const Tensor& x, int axis, const Tensor& result);

@@ -1,0 +1,194 @@
+#include "cuop/jit/compile_service.h"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "cuop/core/cache_directory.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::jit {
+
+namespace {
+
+/// Everything that the process's compilations share. Never destroyed: threads may still compile
+/// while the process ends.
+class Service {
+ public:
+  static Service& instance() {
+    static auto* service = new Service;
+    return *service;
+  }
+
+  CompileSettings settings() {
+    const std::lock_guard lock(mutex_);
+    return settings_;
+  }
+
+  void set(const CompileSettings& settings) {
+    const std::lock_guard lock(mutex_);
+    settings_ = settings;
+    if (cache_) damaged_before_ += cache_->statistics().damaged;
+    cache_ = nullptr;
+    is_free_.notify_all();
+  }
+
+  std::shared_ptr<DiskCache> cache() {
+    const std::lock_guard lock(mutex_);
+    if (!cache_) {
+      const std::string directory = settings_.directory.empty()
+                                        ? kernel_directory(default_cache_directory())
+                                        : settings_.directory;
+      cache_ = std::make_shared<DiskCache>(directory, settings_.max_bytes);
+    }
+    return cache_;
+  }
+
+  CompileStatistics statistics() {
+    const std::lock_guard lock(mutex_);
+    CompileStatistics result = statistics_;
+    result.damaged_entries = damaged_before_ + (cache_ ? cache_->statistics().damaged : 0);
+    return result;
+  }
+
+  CompiledKernel compile(const CompileRequest& request) {
+    const CompileSettings now = settings();
+    const Nvrtc& nvrtc = Nvrtc::instance();
+    if (!now.is_caching || !nvrtc.is_available()) return compile_now(request, now);
+    CompiledKernel fresh;
+    bool is_fresh = false;
+    const DiskCache::Binary binary = cache()->load_or_make(
+        compile_key(request, nvrtc.identity()), cat(request.name, " ", request.arch),
+        now.timeout + kPatience, [&]() -> DiskCache::Binary {
+          fresh = compile_now(request, now);
+          is_fresh = true;
+          return {fresh.image, fresh.made_in_ms};
+        });
+    if (is_fresh) return fresh;
+    const std::lock_guard lock(mutex_);
+    ++statistics_.disk_hits;
+    statistics_.saved_ms += binary.made_in_ms;
+    return {binary.image, "", binary.made_in_ms};
+  }
+
+  std::shared_future<CompiledKernel> compile_later(CompileRequest request) {
+    std::packaged_task<CompiledKernel()> task(
+        [this, kept = std::move(request)] { return compile(kept); });
+    std::shared_future<CompiledKernel> result = task.get_future().share();
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(task));
+    if (idle_ > 0) {
+      has_work_.notify_one();
+    } else if (threads_ < settings_.max_threads) {
+      ++threads_;
+      std::thread([this] { work(); }).detach();
+    }
+    return result;
+  }
+
+ private:
+  /// Seconds beyond the timeout after which another process's compilation is given up.
+  static constexpr double kPatience = 5.0;
+
+  CompiledKernel compile_now(const CompileRequest& request, const CompileSettings& now) {
+    {
+      std::unique_lock lock(mutex_);
+      is_free_.wait(lock, [this] { return running_ < settings_.max_threads; });
+      ++running_;
+    }
+    struct Release {
+      Service& service;
+      ~Release() {
+        const std::lock_guard lock(service.mutex_);
+        --service.running_;
+        service.is_free_.notify_one();
+      }
+    };
+    const Release release{*this};
+    CompiledKernel compiled = Nvrtc::instance().compile(request, now.timeout);
+    const std::lock_guard lock(mutex_);
+    ++statistics_.compilations;
+    statistics_.compile_ms += compiled.made_in_ms;
+    return compiled;
+  }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      ++idle_;
+      has_work_.wait(lock, [this] { return !waiting_.empty(); });
+      --idle_;
+      std::packaged_task<CompiledKernel()> task = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable is_free_, has_work_;
+  CompileSettings settings_;
+  CompileStatistics statistics_;
+  std::shared_ptr<DiskCache> cache_;
+  int64_t damaged_before_ = 0;
+  int running_ = 0;
+  std::deque<std::packaged_task<CompiledKernel()>> waiting_;
+  int threads_ = 0, idle_ = 0;
+};
+
+[[noreturn]] void refuse(const char* what, double given, const char* allowed) {
+  throw CompilationError(cat("jit: ", what, " is ", given, "; ", allowed));
+}
+
+}  // namespace
+
+std::string kernel_directory(const std::string& cache_directory) {
+  return (std::filesystem::path(cache_directory) / "kernels").string();
+}
+
+CompileSettings compile_settings() { return Service::instance().settings(); }
+
+void set_compile_settings(const CompileSettings& settings) {
+  if (settings.max_bytes < 0) {
+    refuse("max_bytes", static_cast<double>(settings.max_bytes), "allowed are 0 and more");
+  }
+  if (!(settings.timeout > 0) || std::isinf(settings.timeout)) {
+    refuse("timeout", settings.timeout, "allowed are positive seconds");
+  }
+  if (settings.max_threads < 1) {
+    refuse("max_threads", settings.max_threads, "at least 1 must compile");
+  }
+  Service::instance().set(settings);
+}
+
+CompileStatistics compile_statistics() { return Service::instance().statistics(); }
+
+std::shared_ptr<DiskCache> kernel_disk_cache() { return Service::instance().cache(); }
+
+CompiledKernel compile_kernel(const CompileRequest& request) {
+  return Service::instance().compile(request);
+}
+
+std::shared_future<CompiledKernel> compile_in_background(CompileRequest request) {
+  return Service::instance().compile_later(std::move(request));
+}
+
+std::string architecture_of(int major, int minor) {
+  const int number = 10 * major + minor;
+  const Nvrtc& nvrtc = Nvrtc::instance();
+  const std::vector<int>& known = nvrtc.architectures();
+  if (nvrtc.is_available() && std::find(known.begin(), known.end(), number) == known.end()) {
+    throw CompilationError(cat("jit: NVRTC ", nvrtc.major(), ".", nvrtc.minor(),
+                               " does not know devices of compute capability ", major, ".", minor,
+                               "; it knows ", join(known)));
+  }
+  return cat("sm_", number, number >= 90 ? "a" : "");
+}
+
+}  // namespace cuop::jit

@@ -1,0 +1,392 @@
+#include "cuop/jit/cuda/expr_cuda.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/cuda/kernel_fields.h"
+#include "cuop/jit/kernel_text.h"
+
+namespace cuop::jit {
+
+namespace {
+
+/// Up to this price of one step several are taken at a time.
+constexpr int kCheapStep = 24;
+
+using detail::accumulator_dtype;
+using detail::accumulator_type;
+using detail::is_16bit;
+using detail::type_name;
+using detail::value_type;
+
+std::string start_of(ReduceKind kind, const std::string& type) {
+  switch (kind) {
+    case ReduceKind::kProd:
+      return cat(type, "(1)");
+    case ReduceKind::kMax:
+      return cat("lowest<", type, ">()");
+    case ReduceKind::kMin:
+      return cat("highest<", type, ">()");
+    default:
+      return cat(type, "(0)");
+  }
+}
+
+const char* functor_of(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::kProd:
+      return "fn::Multiply";
+    case ReduceKind::kMax:
+      return "fn::Maximum";
+    case ReduceKind::kMin:
+      return "fn::Minimum";
+    default:
+      return "fn::Add";
+  }
+}
+
+struct FieldWriter {
+  std::string text;
+  void field(const std::string& type, const std::string& name) {
+    text += cat("  ", type, " ", name, ";\n");
+  }
+  void index(const char* type, const std::string& name) { field(type, name); }
+  void size(const char* type, const std::string& name, int) { field(type, name); }
+  void pointer(const std::string& type, const std::string& name, const Walker&) {
+    field(type, name);
+  }
+  void stride(const char* type, const std::string& name, const Walker&, size_t) {
+    field(type, name);
+  }
+  void parameter(const char* type, const std::string& name, const Node&) { field(type, name); }
+  void share(const char* count) { field(cat("RowShare<", count, ">"), "share"); }
+};
+
+/// Writes one source. Names: p pointers, s strides, n sizes, c numbers, i indices, x elements of
+/// leaves, y elements of outputs, v values of nodes.
+class Generator {
+ public:
+  Generator(const Expr& expr, const Loops& loops)
+      : expr_(expr), loops_(loops), is_needed_(needed_nodes(expr)) {}
+
+  std::string run() {
+    write_includes();
+    line("namespace cuop::jit {");
+    line("using Count = ", loops_.is_wide ? "uint64_t;" : "uint32_t;");
+    line("using Index = ", loops_.is_wide ? "int64_t;" : "int32_t;");
+    FieldWriter fields;
+    detail::visit_fields(expr_, loops_, fields);
+    out_ += cat("struct Arguments {\n", fields.text, "};\n");
+    if (loops_.is_reduction) {
+      write_program();
+    } else {
+      write_elementwise();
+    }
+    line("}  // namespace cuop::jit");
+    return std::move(out_);
+  }
+
+ private:
+  template <class... Parts>
+  void line(const Parts&... parts) {
+    out_ += cat(parts..., "\n");
+  }
+
+  /// Only what is needed: reading text takes longer than compiling most kernels does.
+  void write_includes() {
+    std::set<std::string_view> names{"cuop/jit/kernels/elementwise.cuh"};
+    if (loops_.is_reduction) names.insert("cuop/jit/kernels/reduce.cuh");
+    for (size_t i = 0; i < expr_.nodes().size(); ++i) {
+      const Node& node = expr_.nodes()[i];
+      if (!is_needed_[i]) continue;
+      if (node.kind == NodeKind::kOp) {
+        names.insert(text_defining(op_table()[static_cast<size_t>(node.code)].functor).name);
+      } else if (node.kind == NodeKind::kReduce) {
+        names.insert(text_defining(functor_of(static_cast<ReduceKind>(node.code))).name);
+      }
+    }
+    for (const std::string_view name : names) line("#include \"", name, "\"");
+  }
+
+  void open_kernel(int threads) {
+    line("extern \"C\" __global__ void __launch_bounds__(", threads, ") ", kEntry,
+         "(const __grid_constant__ Arguments a) {");
+  }
+
+  void write_elementwise() {
+    open_kernel(kElementwiseThreads);
+    line("  const Count step = Count(gridDim.x) * ", kElementwiseThreads, ";");
+    line("  for (Count i = Count(blockIdx.x) * ", kElementwiseThreads,
+         " + threadIdx.x; i < a.count; i += step) {");
+    write_indices(0, loops_.axes, "i");
+    if (loops_.has_tail) {
+      line("    const Count left = a.size - i * ", loops_.width, ";");
+      line("    const int valid = left < ", loops_.width, " ? int(left) : ", loops_.width, ";");
+    }
+    write_loads();
+    write_values();
+    write_stores();
+    line("  }");
+    line("}");
+  }
+
+  void write_program() {
+    line("struct Program {");
+    line("  struct alignas(16) State {");
+    for_each_reduction([&](size_t output, ReduceKind kind, const Node& node) {
+      line("    ", accumulator_type(node), " r", output, ";");
+      if (is_position(kind)) line("    int64_t at", output, ";");
+    });
+    line("  };");
+    line("  const Arguments& a;");
+    for (int i = 0; i < loops_.kept; ++i) line("  Index i", i, ";");
+    line("  CUOP_FN static State start() {");
+    line("    State state;");
+    for_each_reduction([&](size_t output, ReduceKind kind, const Node& node) {
+      line("    state.r", output, " = ", start_of(kind, accumulator_type(node)), ";");
+      if (is_position(kind)) line("    state.at", output, " = kNowhere;");
+    });
+    line("    return state;");
+    line("  }");
+    line("  CUOP_FN static void merge(State& into, const State& other) {");
+    for_each_reduction([&](size_t output, ReduceKind kind, const Node&) {
+      write_fold(output, kind, "into", cat("other.r", output), cat("other.at", output));
+    });
+    line("  }");
+    line("  CUOP_FN Program(const Arguments& arguments, Count row) : a(arguments) {");
+    write_indices(0, loops_.kept, "row", false);
+    line("  }");
+    line("  CUOP_FN void take(State& state, Count step) {");
+    write_indices(loops_.kept, loops_.axes, "step");
+    write_loads();
+    write_values();
+    write_stores();
+    line("  }");
+    line("  CUOP_FN void finish(const State& state) const {");
+    for (size_t k = 0; k < loops_.walkers.size(); ++k) {
+      if (loops_.walkers[k].role == Walker::Role::kReduced) write_result(k);
+    }
+    line("  }");
+    line("};");
+    open_kernel(kElementwiseThreads);
+    // Loads overlap by themselves where the arithmetic keeps a multiprocessor busy.
+    const int at_a_time = loops_.width * element_cost(expr_) <= kCheapStep ? 4 : 1;
+    line("  reduce_rows<Program, ", loops_.team, ", ", loops_.is_column ? "true" : "false", ", ",
+         at_a_time, ">(a, a.share);");
+    line("}");
+  }
+
+  /// Folds a value (and its position) into the state named `into`.
+  void write_fold(size_t output, ReduceKind kind, const char* into, const std::string& value,
+                  const std::string& position) {
+    if (is_position(kind)) {
+      line("      take_better<", kind == ReduceKind::kArgMax ? "true" : "false", ">(", into, ".r",
+           output, ", ", into, ".at", output, ", ", value, ", ", position, ");");
+    } else {
+      line("      ", into, ".r", output, " = ", functor_of(kind), "::apply(", into, ".r", output,
+           ", ", value, ");");
+    }
+  }
+
+  template <class Visit>
+  void for_each_reduction(Visit&& visit) const {
+    for (size_t i = 0; i < expr_.outputs().size(); ++i) {
+      const Node& node = expr_.node(expr_.outputs()[i]);
+      if (node.kind == NodeKind::kReduce) visit(i, static_cast<ReduceKind>(node.code), node);
+    }
+  }
+
+  /// The index along each axis from `begin` to `end`, from the number of the step along them.
+  void write_indices(int begin, int end, const char* linear, bool is_declared = true) {
+    if (begin == end) return;
+    const char* type = is_declared ? "const Index " : "";
+    if (end - begin > 1) line("    Count rest = ", linear, ";");
+    const std::string rest = end - begin > 1 ? "rest" : linear;
+    for (int i = end - 1; i > begin; --i) {
+      line("    ", type, "i", i, " = Index(rest % a.n", i, ");");
+      line("    rest /= a.n", i, ";");
+    }
+    line("    ", type, "i", begin, " = Index(", rest, ");");
+  }
+
+  /// The address of a tensor's element where the thread's begin.
+  std::string address(size_t k) const {
+    const Walker& walker = loops_.walkers[k];
+    std::string text = cat("a.p", k);
+    for (size_t i = 0; i < walker.pattern.size(); ++i) {
+      const char letter = walker.pattern[i];
+      const std::string at = static_cast<int>(i) == loops_.axes - 1 && loops_.width > 1
+                                 ? cat("i", i, " * ", loops_.width)
+                                 : cat("i", i);
+      if (letter == 'v') text += cat(" + ", at);
+      if (letter == 'x' || letter == 's') text += cat(" + ", at, " * a.s", k, "_", i);
+    }
+    return text;
+  }
+
+  std::string inner_stride(size_t k) const { return cat("a.s", k, "_", loops_.axes - 1); }
+
+  void write_loads() {
+    for (size_t k = 0; k < loops_.walkers.size(); ++k) {
+      const Walker& walker = loops_.walkers[k];
+      if (walker.role != Walker::Role::kLeaf) continue;
+      line("    ", type_name(walker.dtype), " x", walker.number, "[", loops_.width, "];");
+      const std::string call = cat("(x", walker.number, ", ", address(k));
+      const char letter = walker.pattern.back();
+      if (letter == 'b') {
+        line("    load_same", call, ");");
+      } else if (letter == 's') {
+        line("    load_strided", call, ", ", inner_stride(k), ");");
+      } else if (loops_.has_tail) {
+        line("    if (valid == ", loops_.width, ") load_pack", call, ");");
+        line("    else load_part", call, ", valid);");
+      } else {
+        line("    load_pack", call, ");");
+      }
+    }
+    for (const Walker& walker : loops_.walkers) {
+      if (walker.role != Walker::Role::kOutput) continue;
+      line("    ", type_name(walker.dtype), " y", walker.number, "[", loops_.width, "];");
+    }
+  }
+
+  void write_values() {
+    line("#pragma unroll");
+    line("    for (int k = 0; k < ", loops_.width, "; ++k) {");
+    for (size_t i = 0; i < expr_.nodes().size(); ++i) {
+      if (is_needed_[i]) write_value(i);
+    }
+    for (size_t i = 0; i < expr_.outputs().size(); ++i) {
+      const int index = expr_.outputs()[i];
+      const Node& node = expr_.node(index);
+      if (node.kind == NodeKind::kReduce) {
+        write_fold(i, static_cast<ReduceKind>(node.code), "state",
+                   cat("convert<", accumulator_type(node), ">(v", node.arguments[0], ")"),
+                   cat("int64_t(step) * ", loops_.width, " + k"));
+      } else {
+        line("      y", i, "[k] = ", stored(node.dtype, cat("v", index)), ";");
+      }
+    }
+    line("    }");
+  }
+
+  /// A value as it lies in memory.
+  static std::string stored(DType dtype, const std::string& value) {
+    return is_16bit(dtype) ? cat("narrowed<", type_name(dtype), ">(", value, ")") : value;
+  }
+
+  void write_value(size_t i) {
+    const Node& node = expr_.nodes()[i];
+    std::string value;
+    switch (node.kind) {
+      case NodeKind::kLeaf:
+        value = cat("x", node.code, "[k]");
+        break;
+      case NodeKind::kParameter:
+        value = cat("a.c", node.code);
+        break;
+      case NodeKind::kReduce:
+        return;
+      case NodeKind::kCast:
+        value = cat("convert<", value_type(node.dtype), ">(v", node.arguments[0], ")");
+        break;
+      case NodeKind::kOp: {
+        const OpInfo& op = op_table()[static_cast<size_t>(node.code)];
+        value = cat(op.functor, "::apply<", value_type(node.compute), ">(v", node.arguments[0]);
+        for (int k = 1; k < op.arity; ++k) {
+          value += cat(", v", node.arguments[static_cast<size_t>(k)]);
+        }
+        value += ")";
+        break;
+      }
+    }
+    const bool is_made = node.kind == NodeKind::kOp || node.kind == NodeKind::kCast;
+    // As memory would hold it, so that a fused chain answers what its steps would.
+    if (is_made && is_16bit(node.dtype))
+      value = cat("rounded<", type_name(node.dtype), ">(", value, ")");
+    line("      const ", value_type(node.dtype), " v", i, " = ", value, ";");
+  }
+
+  void write_stores() {
+    for (size_t k = 0; k < loops_.walkers.size(); ++k) {
+      const Walker& walker = loops_.walkers[k];
+      if (walker.role != Walker::Role::kOutput) continue;
+      const std::string call = cat("(", address(k), ", y", walker.number);
+      if (walker.pattern.back() != 'v') {
+        // An output never repeats an element; an axis of one element has no stride to go by.
+        const std::string stride = walker.pattern.back() == 'b' ? "Index(0)" : inner_stride(k);
+        line("    store_strided", call, ", ", stride, ");");
+      } else if (loops_.has_tail) {
+        line("    if (valid == ", loops_.width, ") store_pack", call, ");");
+        line("    else store_part", call, ", valid);");
+      } else {
+        line("    store_pack", call, ");");
+      }
+    }
+  }
+
+  void write_result(size_t k) {
+    const Walker& walker = loops_.walkers[k];
+    const auto output = static_cast<size_t>(walker.number);
+    const Node& node = expr_.node(expr_.outputs()[output]);
+    const auto kind = static_cast<ReduceKind>(node.code);
+    if (is_position(kind)) return line("    *(", address(k), ") = state.at", output, ";");
+    const DType accumulator = accumulator_dtype(node);
+    std::string value = cat("state.r", output);
+    if (kind == ReduceKind::kMean) {
+      value = cat("mean_of(", value, ", ", type_name(real_dtype(accumulator)),
+                  "(a.share.length) * ", loops_.width, ")");
+    }
+    value = cat("convert<", value_type(node.dtype), ">(", value, ")");
+    line("    *(", address(k), ") = ", stored(node.dtype, value), ";");
+  }
+
+  const Expr& expr_;
+  const Loops& loops_;
+  const std::vector<bool> is_needed_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string cuda_source(const Expr& expr, const Loops& loops) {
+  return Generator(expr, loops).run();
+}
+
+CompileRequest kernel_request(const Expr& expr, const Loops& loops) {
+  return {kernel_title(expr), cuda_source(expr, loops), ""};
+}
+
+std::string kernel_title(const Expr& expr) {
+  constexpr size_t kLongest = 60;
+  const std::vector<bool> is_needed = needed_nodes(expr);
+  std::string title;
+  for (size_t i = 0; i < expr.nodes().size(); ++i) {
+    const Node& node = expr.nodes()[i];
+    const char* part = nullptr;
+    if (node.kind == NodeKind::kOp) part = op_table()[static_cast<size_t>(node.code)].name;
+    if (node.kind == NodeKind::kReduce) part = name(static_cast<ReduceKind>(node.code));
+    if (part == nullptr || !is_needed[i]) continue;
+    if (title.size() + std::strlen(part) > kLongest) return title + "_etc";
+    if (!title.empty()) title += '_';
+    title += part;
+  }
+  return title.empty() ? "copy" : title;
+}
+
+int element_cost(const Expr& expr) {
+  const std::vector<bool> is_needed = needed_nodes(expr);
+  int cost = 1;
+  for (size_t i = 0; i < expr.nodes().size(); ++i) {
+    if (!is_needed[i]) continue;
+    const Node& node = expr.nodes()[i];
+    if (node.kind == NodeKind::kOp) cost += op_table()[static_cast<size_t>(node.code)].cost;
+    if (node.kind == NodeKind::kReduce || node.kind == NodeKind::kCast) cost += 1;
+  }
+  return cost;
+}
+
+}  // namespace cuop::jit

@@ -1,0 +1,162 @@
+#include "cuop/jit/cuda/kernel_cache.h"
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/cuda/operation.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/compile_service.h"
+#include "cuop/jit/cuda/expr_cuda.h"
+
+namespace cuop::jit {
+
+namespace {
+
+namespace cuda = backend::cuda;
+
+std::atomic<int64_t> loaded_count = 0;
+
+/// Loading is no work of a stream: a capture of this thread must not object to it.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { cuda::driver().thread_exchange_stream_capture_mode(&mode_); }
+  ~RelaxedCapture() { cuda::driver().thread_exchange_stream_capture_mode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  cuda::CaptureMode mode_ = cuda::CaptureMode::kRelaxed;
+};
+
+LoadedKernel load(Device device, const std::string& title, const CompiledKernel& compiled) {
+  const cuda::Driver& driver = cuda::driver();
+  const cuda::ContextScope scope(device);
+  const RelaxedCapture relaxed;
+  LoadedKernel kernel{title, device};
+  cuda::ModuleHandle module = nullptr;
+  cuda::check(driver.module_load_data_ex(&module, compiled.image.data(), 0, nullptr, nullptr),
+              "jit: loading ", title);
+  cuda::check(driver.module_get_function(&kernel.function, module, kEntry), "jit: ", title);
+  cuda::check(driver.func_get_attribute(&kernel.registers, cuda::FunctionAttribute::kRegisters,
+                                        kernel.function),
+              "jit: ", title);
+  cuda::check(driver.func_get_attribute(&kernel.local_bytes, cuda::FunctionAttribute::kLocalBytes,
+                                        kernel.function),
+              "jit: ", title);
+  ++loaded_count;
+  return kernel;
+}
+
+CompileRequest request_for(Device device, const DescribeKernel& describe) {
+  const cuda::DeviceProperties& properties = cuda::cuda_runtime(device).properties();
+  CompileRequest request = describe();
+  request.arch = architecture_of(properties.major, properties.minor);
+  return request;
+}
+
+/// One kernel, from the first question for it on.
+class Slot {
+ public:
+  const LoadedKernel* find() const { return ready_.load(std::memory_order_acquire); }
+
+  const LoadedKernel& get(Device device, const DescribeKernel& describe) {
+    const std::lock_guard lock(mutex_);
+    if (const LoadedKernel* kernel = find()) return *kernel;
+    if (compiling_.valid()) return finish(device);
+    const CompileRequest request = request_for(device, describe);
+    return keep(load(device, request.name, compile_kernel(request)));
+  }
+
+  const LoadedKernel* get_if_ready(Device device, const DescribeKernel& describe) {
+    const std::lock_guard lock(mutex_);
+    if (const LoadedKernel* kernel = find()) return kernel;
+    if (!compiling_.valid()) {
+      CompileRequest request = request_for(device, describe);
+      title_ = request.name;
+      compiling_ = compile_in_background(std::move(request));
+    }
+    if (compiling_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return nullptr;
+    return &finish(device);
+  }
+
+ private:
+  const LoadedKernel& finish(Device device) {
+    const auto compiling = std::exchange(compiling_, {});  // a failure is not kept
+    return keep(load(device, title_, compiling.get()));
+  }
+  const LoadedKernel& keep(LoadedKernel kernel) {
+    kernel_ = std::move(kernel);
+    ready_.store(&*kernel_, std::memory_order_release);
+    return *kernel_;
+  }
+
+  std::mutex mutex_;
+  std::atomic<const LoadedKernel*> ready_ = nullptr;
+  std::optional<LoadedKernel> kernel_;
+  std::string title_;
+  std::shared_future<CompiledKernel> compiling_;
+};
+
+/// Of one device. Never destroyed: the driver may be gone before static objects are.
+struct DeviceKernels {
+  std::shared_mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<Slot>> slots;
+
+  Slot& slot(const std::string& key) {
+    {
+      const std::shared_lock lock(mutex);
+      const auto found = slots.find(key);
+      if (found != slots.end()) return *found->second;
+    }
+    const std::unique_lock lock(mutex);
+    auto& slot = slots[key];
+    if (!slot) slot = std::make_unique<Slot>();
+    return *slot;
+  }
+};
+
+DeviceKernels& kernels_of(Device device) {
+  static std::mutex mutex;
+  static auto* all = new std::unordered_map<int, std::unique_ptr<DeviceKernels>>;
+  const std::lock_guard lock(mutex);
+  auto& kernels = (*all)[device.index];
+  if (!kernels) kernels = std::make_unique<DeviceKernels>();
+  return *kernels;
+}
+
+}  // namespace
+
+const LoadedKernel& loaded_kernel(Device device, const std::string& key,
+                                  const DescribeKernel& describe) {
+  Slot& slot = kernels_of(device).slot(key);
+  if (const LoadedKernel* kernel = slot.find()) return *kernel;
+  return slot.get(device, describe);
+}
+
+const LoadedKernel* kernel_if_ready(Device device, const std::string& key,
+                                    const DescribeKernel& describe) {
+  Slot& slot = kernels_of(device).slot(key);
+  if (const LoadedKernel* kernel = slot.find()) return kernel;
+  return slot.get_if_ready(device, describe);
+}
+
+int64_t loaded_kernel_count() { return loaded_count; }
+
+void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments, Stream stream) {
+  const cuda::ContextScope scope(kernel.device);
+  void* parameters[] = {const_cast<void*>(arguments)};
+  const cuda::StreamHandle handle = cuda::handle_of(stream);
+  cuda::check(
+      cuda::driver().launch_kernel(kernel.function, shape.grid_x, shape.grid_y, 1, shape.threads, 1,
+                                   1, shape.shared_bytes, handle, parameters, nullptr),
+      kernel.title.c_str(), ": launch");
+  cuda::note_started(kernel.title.c_str(), handle);
+}
+
+}  // namespace cuop::jit

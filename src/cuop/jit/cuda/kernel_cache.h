@@ -1,0 +1,47 @@
+// Kernels that are loaded on a device, by what they were made from. One compilation and one load of
+// each in a process, whatever number of threads ask for it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cuop/backend/cuda/driver_types.h"
+#include "cuop/core/stream.h"
+#include "cuop/jit/nvrtc.h"
+
+namespace cuop::jit {
+
+/// Ready to be launched on its device; kept until the process ends.
+struct LoadedKernel {
+  std::string title;
+  Device device;
+  backend::cuda::FunctionHandle function = nullptr;
+  int registers = 0;
+  int local_bytes = 0;  ///< spilled registers and the stack of a thread
+};
+
+/// Answers a request without an architecture; called only when the kernel is not yet loaded.
+using DescribeKernel = std::function<CompileRequest()>;
+
+/// The kernel that `key` stands for, whose entry is kEntry. The key must tell apart everything that
+/// `describe` depends on. Errors as compile_kernel and the driver's; nothing is kept of a failure.
+const LoadedKernel& loaded_kernel(Device device, const std::string& key,
+                                  const DescribeKernel& describe);
+/// The same without waiting: null, and the compilation started in the background, when it is not
+/// yet loaded. A failure in the background is thrown by the call that finds it.
+const LoadedKernel* kernel_if_ready(Device device, const std::string& key,
+                                    const DescribeKernel& describe);
+
+/// How many kernels the process has loaded.
+int64_t loaded_kernel_count();
+
+struct LaunchShape {
+  unsigned grid_x = 1, grid_y = 1;
+  unsigned threads = 1;
+  unsigned shared_bytes = 0;
+};
+/// Starts the kernel, whose one parameter is the struct at `arguments`, on the stream.
+void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments, Stream stream);
+
+}  // namespace cuop::jit

@@ -1,0 +1,64 @@
+// What the source of a kernel and the bytes of its arguments must agree on.
+#pragma once
+
+#include <string>
+
+#include "cuop/core/text.h"
+#include "cuop/jit/cuda/loops.h"
+
+namespace cuop::jit::detail {
+
+inline bool is_16bit(DType dtype) { return compute_dtype(dtype) != dtype; }
+
+/// The type as kernel text names it.
+inline const char* type_name(DType dtype) {
+  static constexpr const char* kNames[] = {
+      "bool",     "int8_t",   "int16_t",  "int32_t",        "int64_t",
+      "uint8_t",  "uint16_t", "uint32_t", "uint64_t",       "Half",
+      "BFloat16", "float",    "double",   "Complex<float>", "Complex<double>"};
+  return kNames[static_cast<size_t>(dtype)];
+}
+inline const char* value_type(DType dtype) { return type_name(compute_dtype(dtype)); }
+
+/// In which reductions add up; as the CPU's.
+inline DType accumulator_dtype(const Node& node) {
+  const auto kind = static_cast<ReduceKind>(node.code);
+  const DType compute = compute_dtype(node.compute);
+  if (kind != ReduceKind::kSum && kind != ReduceKind::kProd && kind != ReduceKind::kMean) {
+    return compute;
+  }
+  if (compute == DType::kFloat32) return DType::kFloat64;
+  return compute == DType::kComplex64 ? DType::kComplex128 : compute;
+}
+inline const char* accumulator_type(const Node& node) { return type_name(accumulator_dtype(node)); }
+
+/// The fields of the struct of arguments, in their order; `visit` gets each field's type, name and
+/// what to write there. Source and bytes both come from here, so that they cannot disagree.
+template <class Visitor>
+void visit_fields(const Expr& expr, const Loops& loops, Visitor&& visit) {
+  const char* count = loops.is_wide ? "uint64_t" : "uint32_t";
+  const char* index = loops.is_wide ? "int64_t" : "int32_t";
+  visit.index(count, "count");
+  if (loops.has_tail) visit.index(count, "size");
+  for (int i = 1; i < loops.axes; ++i) {
+    if (i != loops.kept) visit.size(count, cat("n", i), i);
+  }
+  for (size_t k = 0; k < loops.walkers.size(); ++k) {
+    const Walker& walker = loops.walkers[k];
+    visit.pointer(
+        cat(walker.role == Walker::Role::kLeaf ? "const " : "", type_name(walker.dtype), "*"),
+        cat("p", k), walker);
+    for (size_t i = 0; i < walker.pattern.size(); ++i) {
+      if (walker.pattern[i] != 'x' && walker.pattern[i] != 's') continue;
+      visit.stride(index, cat("s", k, "_", i), walker, i);
+    }
+  }
+  for (const Node& node : expr.nodes()) {
+    if (node.kind == NodeKind::kParameter) {
+      visit.parameter(value_type(node.dtype), cat("c", node.code), node);
+    }
+  }
+  if (loops.is_reduction) visit.share(count);
+}
+
+}  // namespace cuop::jit::detail

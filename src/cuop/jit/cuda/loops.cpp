@@ -1,0 +1,301 @@
+#include "cuop/jit/cuda/loops.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::jit {
+
+namespace {
+
+constexpr int64_t kAccessBytes = 16;  ///< of one load or store at most
+constexpr int kMaxWidth = 16;
+/// Elements of cost 1 that one thread's code may stretch over.
+constexpr int kMaxUnrolledCost = 128;
+/// Registers that the elements of one thread may take.
+constexpr int64_t kMaxRegisters = 128;
+constexpr int64_t kLargest32 = std::numeric_limits<int32_t>::max();
+
+struct Axis {
+  int64_t size = 1;
+  std::vector<int64_t> strides;  // by walker
+};
+
+int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+/// The layout of an output along the kept axes. A result may have been given axes of size 1, or
+/// lost them.
+Layout spread(const Tensor& output, const Shape& kept) {
+  if (output.shape() == kept) return output.layout();
+  if (auto layout = try_reshape(output.layout(), kept)) return *layout;
+  throw NotImplementedError(cat("jit: an output of shape ", output.shape(), " and strides ",
+                                output.strides(), " cannot be seen as ", kept));
+}
+
+class Planner {
+ public:
+  Planner(const Expr& expr, const Bindings& bindings) : expr_(expr), bindings_(bindings) {}
+
+  Loops run(int cost) {
+    add_walkers();
+    const int ndim = bindings_.shape.ndim(), kept = ndim - bindings_.reduced_axes;
+    std::vector<Axis> rows = merged(0, kept), inner = merged(kept, ndim);
+    loops_.is_reduction = bindings_.reduced_axes > 0;
+    if (loops_.is_reduction && inner.empty()) inner.push_back(unit_axis());
+    if (!loops_.is_reduction && rows.empty()) rows.push_back(unit_axis());
+    loops_.kept = static_cast<int>(rows.size());
+    rows.insert(rows.end(), inner.begin(), inner.end());
+    loops_.axes = static_cast<int>(rows.size());
+    for (int i = 0; i < loops_.axes; ++i) {
+      const Axis& axis = rows[static_cast<size_t>(i)];
+      loops_.sizes[static_cast<size_t>(i)] = axis.size;
+      for (size_t k = 0; k < axis.strides.size(); ++k) {
+        loops_.walkers[k].strides[static_cast<size_t>(i)] = axis.strides[k];
+      }
+    }
+    choose_direction();
+    choose_width(cost);
+    choose_index_width();
+    choose_team();
+    for (Walker& walker : loops_.walkers) walker.pattern = pattern(walker);
+    return std::move(loops_);
+  }
+
+ private:
+  Axis unit_axis() const { return {1, std::vector<int64_t>(loops_.walkers.size(), 0)}; }
+
+  void add(Walker::Role role, size_t number, const Tensor& tensor, Layout layout) {
+    Walker walker;
+    walker.role = role;
+    walker.number = static_cast<int16_t>(number);
+    walker.dtype = tensor.dtype();
+    walker.data = static_cast<std::byte*>(tensor.data());
+    loops_.walkers.push_back(std::move(walker));
+    layouts_.push_back(std::move(layout));
+  }
+
+  void add_walkers() {
+    const std::vector<bool> is_needed = needed_nodes(expr_);
+    const int kept = bindings_.shape.ndim() - bindings_.reduced_axes;
+    const Shape kept_shape(
+        std::span<const int64_t>(bindings_.shape.begin(), static_cast<size_t>(kept)));
+    for (size_t i = 0; i < expr_.nodes().size(); ++i) {
+      const Node& node = expr_.nodes()[i];
+      if (node.kind != NodeKind::kLeaf || !is_needed[i]) continue;
+      const Tensor& leaf = *bindings_.leaves[static_cast<size_t>(node.code)];
+      add(Walker::Role::kLeaf, static_cast<size_t>(node.code), leaf,
+          broadcast_to(leaf.layout(), bindings_.shape, "elementwise"));
+    }
+    for (size_t i = 0; i < bindings_.outputs.size(); ++i) {
+      const Tensor& output = *bindings_.outputs[i];
+      const bool is_reduced = expr_.node(expr_.outputs()[i]).kind == NodeKind::kReduce;
+      add(is_reduced ? Walker::Role::kReduced : Walker::Role::kOutput, i, output,
+          spread(output, is_reduced ? kept_shape : bindings_.shape));
+    }
+  }
+
+  /// The axes from `begin` to `end`, the longest stride first, merged where every tensor goes on
+  /// from one to the next without a gap.
+  std::vector<Axis> merged(int begin, int end) const {
+    std::vector<Axis> axes;
+    for (int i = begin; i < end; ++i) {
+      if (bindings_.shape[i] == 1) continue;
+      Axis axis{bindings_.shape[i], {}};
+      for (size_t k = 0; k < layouts_.size(); ++k) {
+        axis.strides.push_back(i < layouts_[k].ndim() ? layouts_[k].strides[i] : 0);
+      }
+      axes.push_back(std::move(axis));
+    }
+    const size_t guide = guide_of(axes, begin == 0);
+    std::stable_sort(axes.begin(), axes.end(), [guide](const Axis& a, const Axis& b) {
+      return magnitude(a.strides[guide]) > magnitude(b.strides[guide]);
+    });
+    std::vector<Axis> result;
+    for (Axis& axis : axes) {
+      const auto follows = [&](const Axis& before) {
+        for (size_t k = 0; k < axis.strides.size(); ++k) {
+          if (before.strides[k] != axis.strides[k] * axis.size) return false;
+        }
+        return true;
+      };
+      if (!result.empty() && follows(result.back())) {
+        axis.size *= result.back().size;
+        result.back() = std::move(axis);
+      } else {
+        result.push_back(std::move(axis));
+      }
+    }
+    return result;
+  }
+
+  /// The tensor whose strides order the axes: an output that goes along them, else the leaf that
+  /// goes along most of them.
+  size_t guide_of(const std::vector<Axis>& axes, bool is_kept) const {
+    size_t best = 0;
+    int64_t most = -1;
+    for (size_t k = 0; k < loops_.walkers.size(); ++k) {
+      const Walker::Role role = loops_.walkers[k].role;
+      if (role == Walker::Role::kOutput || (role == Walker::Role::kReduced && is_kept)) return k;
+      const int64_t along = std::count_if(axes.begin(), axes.end(),
+                                          [k](const Axis& axis) { return axis.strides[k] != 0; });
+      if (along > most) {
+        most = along;
+        best = k;
+      }
+    }
+    return best;
+  }
+
+  int64_t inner_stride(const Walker& walker) const {
+    return walker.strides[static_cast<size_t>(loops_.axes - 1)];
+  }
+
+  /// By columns where more bytes lie one after the other along the rows than along the elements.
+  void choose_direction() {
+    if (!loops_.is_reduction || loops_.kept == 0) return;
+    const auto last_kept = static_cast<size_t>(loops_.kept - 1);
+    int64_t along_rows = 0, along_elements = 0;
+    for (const Walker& walker : loops_.walkers) {
+      if (walker.role == Walker::Role::kReduced) continue;
+      if (walker.strides[last_kept] == 1) along_rows += itemsize(walker.dtype);
+      if (inner_stride(walker) == 1) along_elements += itemsize(walker.dtype);
+    }
+    loops_.is_column = along_rows > along_elements && loops_.sizes[last_kept] >= 8;
+  }
+
+  bool is_aligned(const Walker& walker, int width) const {
+    if (reinterpret_cast<uintptr_t>(walker.data) %
+            static_cast<uintptr_t>(std::min(kAccessBytes, width * itemsize(walker.dtype))) !=
+        0) {
+      return false;
+    }
+    for (int i = 0; i + 1 < loops_.axes; ++i) {
+      if (walker.strides[static_cast<size_t>(i)] % width != 0) return false;
+    }
+    return true;
+  }
+
+  /// As many elements as one access of the widest tensor takes.
+  void choose_width(int cost) {
+    const int64_t inner = loops_.sizes[static_cast<size_t>(loops_.axes - 1)];
+    int64_t widest = 1, registers = 0;
+    bool is_any = false;
+    for (const Walker& walker : loops_.walkers) {
+      registers += std::max<int64_t>(1, itemsize(walker.dtype) / 4);
+      widest = std::max(widest, itemsize(walker.dtype));
+      is_any = is_any || (walker.role != Walker::Role::kReduced && inner_stride(walker) == 1);
+    }
+    if (!is_any || loops_.is_column) return;
+    int width = static_cast<int>(std::min<int64_t>(kMaxWidth, kAccessBytes / widest));
+    while (width > 1 && (width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters ||
+                         !fits(width, inner))) {
+      width /= 2;
+    }
+    loops_.width = width;
+    loops_.has_tail = inner % width != 0;
+  }
+
+  bool fits(int width, int64_t inner) const {
+    const auto each = [this](auto&& holds) {
+      return std::all_of(loops_.walkers.begin(), loops_.walkers.end(), [&](const Walker& walker) {
+        return walker.role == Walker::Role::kReduced || holds(walker);
+      });
+    };
+    // Only accesses of neighbours know how to stop at the end.
+    const bool may_have_tail = loops_.axes == 1 && !loops_.is_reduction && inner >= 4 * width &&
+                               each([this](const Walker& walker) {
+                                 return inner_stride(walker) == 0 || inner_stride(walker) == 1;
+                               });
+    if (inner % width != 0 && !may_have_tail) return false;
+    return each([&](const Walker& walker) {
+      return inner_stride(walker) != 1 || is_aligned(walker, width);
+    });
+  }
+
+  void choose_index_width() {
+    int64_t size = 1;
+    for (int i = 0; i < loops_.axes; ++i) size *= loops_.sizes[static_cast<size_t>(i)];
+    loops_.is_wide = size > kLargest32;
+    for (const Walker& walker : loops_.walkers) {
+      int64_t reach = 0;
+      for (int i = 0; i < loops_.axes; ++i) {
+        const auto axis = static_cast<size_t>(i);
+        reach += magnitude(walker.strides[axis]) * (loops_.sizes[axis] - 1);
+      }
+      loops_.is_wide = loops_.is_wide || reach > kLargest32;
+    }
+  }
+
+  void choose_team() {
+    if (!loops_.is_reduction) return;
+    const int64_t steps = loops_.reduced_size() / loops_.width;
+    if (loops_.is_column) {
+      loops_.team = 8;
+    } else {
+      loops_.team = steps <= 2 ? 1 : steps <= 16 ? 8 : steps <= 256 ? 32 : 256;
+    }
+  }
+
+  std::string pattern(const Walker& walker) const {
+    const int count = walker.role == Walker::Role::kReduced ? loops_.kept : loops_.axes;
+    std::string letters;
+    for (int i = 0; i < count; ++i) {
+      const int64_t stride = walker.strides[static_cast<size_t>(i)];
+      if (i < loops_.axes - 1) {
+        letters += stride == 0 ? '0' : 'x';
+      } else {
+        letters += stride == 0 ? 'b' : stride == 1 ? 'v' : 's';
+      }
+    }
+    return letters;
+  }
+
+  const Expr& expr_;
+  const Bindings& bindings_;
+  Loops loops_;
+  std::vector<Layout> layouts_;
+};
+
+}  // namespace
+
+int64_t Loops::kept_size() const {
+  int64_t size = 1;
+  for (int i = 0; i < kept; ++i) size *= sizes[static_cast<size_t>(i)];
+  return size;
+}
+
+int64_t Loops::reduced_size() const {
+  int64_t size = 1;
+  for (int i = kept; i < axes; ++i) size *= sizes[static_cast<size_t>(i)];
+  return size;
+}
+
+std::string Loops::key() const {
+  std::string key = cat(kept, ",", axes, is_wide ? 'w' : 'n', width, has_tail ? 't' : '-', team,
+                        is_column ? 'c' : 'r');
+  for (const Walker& walker : walkers) {
+    key += '/';
+    key += walker.pattern;
+  }
+  return key;
+}
+
+Loops plan_loops(const Expr& expr, const Bindings& bindings, int cost) {
+  return Planner(expr, bindings).run(cost);
+}
+
+std::vector<bool> needed_nodes(const Expr& expr) {
+  std::vector<bool> is_needed(expr.nodes().size(), false);
+  for (const int output : expr.outputs()) is_needed[static_cast<size_t>(output)] = true;
+  for (size_t i = expr.nodes().size(); i-- > 0;) {
+    if (!is_needed[i]) continue;
+    for (const int argument : expr.nodes()[i].arguments) {
+      if (argument >= 0) is_needed[static_cast<size_t>(argument)] = true;
+    }
+  }
+  return is_needed;
+}
+
+}  // namespace cuop::jit

@@ -1,0 +1,53 @@
+// How a GPU kernel walks the tensors of one run: the iteration's axes, merged where all tensors
+// allow it, and how each tensor is reached along them. What a kernel is generated from is the
+// pattern; sizes and strides are its arguments.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cuop/jit/run.h"
+
+namespace cuop::jit {
+
+/// A tensor of one run. Strides are those along the loops' axes.
+struct Walker {
+  enum class Role : uint8_t { kLeaf, kOutput, kReduced };
+  Role role = Role::kLeaf;
+  int16_t number = 0;  ///< which leaf or which output
+  DType dtype = DType::kFloat32;
+  void* data = nullptr;  ///< of the first element
+  std::array<int64_t, kMaxDims> strides{};
+  /// One letter an axis: '0' not along it, 'x' by its stride; of the innermost axis 'v' one after
+  /// the other, 'b' not along it, 's' by its stride. Of results of reductions only the kept axes.
+  std::string pattern;
+};
+
+struct Loops {
+  int axes = 0;  ///< at least 1
+  int kept = 0;  ///< the first of them; the others are reduced. All, without reductions
+  std::array<int64_t, kMaxDims> sizes{};
+  std::vector<Walker> walkers;  ///< the leaves that are needed, then the outputs
+  bool is_reduction = false;
+  int width = 1;          ///< elements along the innermost axis that one thread takes at once
+  bool has_tail = false;  ///< the innermost axis is no multiple of the width
+  bool is_wide = false;   ///< 64-bit indices
+  /// Reductions: neighbouring threads read neighbouring rows, not neighbouring elements of a row.
+  bool is_column = false;
+  int team = 1;  ///< threads that share a row
+
+  int64_t kept_size() const;
+  int64_t reduced_size() const;
+  /// What a kernel depends on, beside the expression.
+  std::string key() const;
+};
+
+/// `cost` is the price of one element, an addition being 1: dear ones are not taken many at once.
+Loops plan_loops(const Expr& expr, const Bindings& bindings, int cost);
+
+/// Which nodes are needed for the outputs.
+std::vector<bool> needed_nodes(const Expr& expr);
+
+}  // namespace cuop::jit

@@ -1,0 +1,178 @@
+// The frame of every reduction of rows, in one launch: threads fold elements into states, teams of
+// threads merge theirs, and where several blocks share a row the last of them to finish merges what
+// all left in memory. Who folds what, and every order of merging, is fixed, so that a result
+// depends on nothing but its elements.
+//
+// A Program says what is folded:
+//   struct State {...};                          plain data
+//   static State start();                        of no element
+//   static void merge(State& into, const State& other);
+//   Program(const Arguments&, Count row);
+//   void take(State&, Count r);                  folds the r-th elements of the row
+//   void finish(const State&);                   writes the row's result
+#pragma once
+
+#include "cuop/jit/kernels/prelude.h"
+
+namespace cuop::jit {
+
+inline constexpr int kReduceThreads = 256;
+
+template <class T>
+CUOP_FN T lowest() {
+  if constexpr (is_float_type<T>) {
+    return T(-math::infinity);
+  } else if constexpr (is_bool_type<T>) {
+    return false;
+  } else if constexpr (is_signed_type<T>) {
+    return static_cast<T>(uint64_t{1} << (8 * sizeof(T) - 1));
+  } else {
+    return T(0);
+  }
+}
+template <class T>
+CUOP_FN T highest() {
+  if constexpr (is_float_type<T>) {
+    return T(math::infinity);
+  } else if constexpr (is_bool_type<T>) {
+    return true;
+  } else if constexpr (is_signed_type<T>) {
+    return static_cast<T>((uint64_t{1} << (8 * sizeof(T) - 1)) - 1);
+  } else {
+    return static_cast<T>(~T(0));
+  }
+}
+
+/// The position of no element: behind all others.
+inline constexpr int64_t kNowhere = 0x7fffffffffffffff;
+
+/// Takes the other value and position where it is the better one: larger (smaller), or as good and
+/// earlier. A NaN is better than any number.
+template <bool IsMax, class T>
+CUOP_FN void take_better(T& best, int64_t& position, T other, int64_t other_position) {
+  if (other_position == kNowhere) return;
+  const bool is_better = IsMax ? other > best : other < best;
+  const bool is_equal = other == best || (other != other && best != best);
+  const bool is_nan_first = other != other && best == best;
+  if (position == kNowhere || is_nan_first || (is_better && best == best) ||
+      (is_equal && other_position < position)) {
+    best = other;
+    position = other_position;
+  }
+}
+
+template <class T, class R>
+CUOP_FN T mean_of(T sum, R count) {
+  if constexpr (is_complex_type<T>) {
+    return {sum.real() / count, sum.imag() / count};
+  } else {
+    return sum / count;
+  }
+}
+
+/// Where the rows are and how they are shared.
+template <class Count>
+struct RowShare {
+  Count rows, length;  ///< length in steps of `take`
+  Count piece;         ///< steps of one block
+  void* partials;      ///< [rows][pieces] states, where several blocks share a row
+  unsigned* arrivals;  ///< zeros, one a group of rows; zeros again afterwards
+};
+
+/// What another block wrote, past this multiprocessor's first-level cache.
+template <class State>
+CUOP_FN State load_fresh(const State* from) {
+  constexpr int kWords = static_cast<int>(sizeof(State) / sizeof(unsigned));
+  static_assert(sizeof(State) % sizeof(unsigned) == 0);
+  struct Words {
+    unsigned words[kWords];
+  } raw;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i)
+    raw.words[i] = __ldcg(reinterpret_cast<const unsigned*>(from) + i);
+  return __builtin_bit_cast(State, raw);
+}
+
+/// Merges the states of each team; the first lane of a team holds the result.
+template <class Program, int Team, bool IsColumn, class State>
+CUOP_FN void merge_team(State (&states)[kReduceThreads], State& mine, int lane) {
+  constexpr int kApart = IsColumn ? kReduceThreads / Team : 1;
+  const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll 1
+  for (int half = Team / 2; half > 0; half /= 2) {
+    states[thread] = mine;
+    if constexpr (Team <= 32 && !IsColumn) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+    if (lane < half) Program::merge(mine, states[thread + half * kApart]);
+    if constexpr (Team <= 32 && !IsColumn) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
+}
+
+/// `Team` threads share a row: neighbours, or (IsColumn) threads of different warps, so that
+/// neighbours read neighbouring rows. `AtATime` steps have their loads on the way together. Code
+/// stands here once that could stand twice: what is compiled is waited for.
+template <class Program, int Team, bool IsColumn, int AtATime, class Arguments, class Count>
+CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& share) {
+  using State = typename Program::State;
+  constexpr int kRows = kReduceThreads / Team;
+  __shared__ State states[kReduceThreads];
+  __shared__ bool is_last;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = IsColumn ? thread / kRows : thread % Team;
+  const int slot = IsColumn ? thread % kRows : thread / Team;
+  const Count groups = (share.rows + kRows - 1) / kRows;
+  const unsigned pieces = gridDim.y;
+#pragma unroll 1
+  for (Count group = blockIdx.x; group < groups; group += gridDim.x) {
+    const Count row = group * kRows + slot;
+    const bool is_row = row < share.rows;
+    Program program(arguments, is_row ? row : share.rows - 1);
+    State mine = Program::start();
+    if (is_row) {
+      const Count begin = share.piece * blockIdx.y;
+      const Count end = share.length - begin < share.piece ? share.length : begin + share.piece;
+      Count r = begin + lane;
+      if constexpr (AtATime > 1) {
+#pragma unroll 1
+        for (; r < end && end - r > (AtATime - 1) * Team; r += AtATime * Team) {
+#pragma unroll
+          for (int k = 0; k < AtATime; ++k) program.take(mine, r + k * Team);
+        }
+      }
+#pragma unroll 1
+      for (; r < end; r += Team) program.take(mine, r);
+    }
+    merge_team<Program, Team, IsColumn>(states, mine, lane);
+    if (pieces > 1) {
+      State* partials = static_cast<State*>(share.partials) + row * pieces;
+      if (is_row && lane == 0) {
+        partials[blockIdx.y] = mine;
+        __threadfence();
+      }
+      __syncthreads();
+      if (thread == 0) is_last = atomicAdd(share.arrivals + group, 1u) == pieces - 1;
+      __syncthreads();
+      if (!is_last) continue;
+      __threadfence();
+      if (thread == 0) share.arrivals[group] = 0;
+      mine = Program::start();
+      if (is_row) {
+#pragma unroll 1
+        for (unsigned piece = lane; piece < pieces; piece += Team) {
+          Program::merge(mine, load_fresh(partials + piece));
+        }
+      }
+      merge_team<Program, Team, IsColumn>(states, mine, lane);
+    }
+    if (is_row && lane == 0) program.finish(mine);
+  }
+}
+
+}  // namespace cuop::jit

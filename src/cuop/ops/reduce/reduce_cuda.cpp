@@ -1,0 +1,205 @@
+// Reductions on a GPU, as expressions with reductions of the trailing axes.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/expr.h"
+#include "cuop/jit/run.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+/// x with the reduced axes last, and their number.
+struct Arranged {
+  Tensor x;
+  int reduced = 0;
+  std::vector<int64_t> order;
+
+  Arranged(const Tensor& given, const std::vector<int>& axes)
+      : reduced(static_cast<int>(axes.size())) {
+    for (int i = 0; i < given.ndim(); ++i) {
+      if (!std::binary_search(axes.begin(), axes.end(), i)) order.push_back(i);
+    }
+    order.insert(order.end(), axes.begin(), axes.end());
+    x = rearranged(given);
+  }
+  /// A tensor with axes as the given one, in the same order.
+  Tensor rearranged(const Tensor& tensor) const {
+    return tensor.with_layout(permute(tensor.layout(), order));
+  }
+};
+
+/// An expression being written, over tensors of one iteration shape.
+class Writer {
+ public:
+  int leaf(const Tensor& tensor) {
+    leaves_.push_back(&tensor);
+    return expr_.add_leaf(tensor.dtype());
+  }
+  int cast(int node, DType dtype) { return expr_.add_cast(node, dtype); }
+  int number(double value, DType dtype) {
+    parameters_.emplace_back(value);
+    return expr_.add_parameter(dtype);
+  }
+  /// In the dtype of the last argument.
+  int op(const char* name, std::initializer_list<int> arguments) {
+    const int code = jit::find_op(name);
+    const jit::Rule rule = jit::op_table()[static_cast<size_t>(code)].rule;
+    const DType compute = expr_.node(*(arguments.end() - 1)).dtype;
+    DType result = rule == jit::Rule::kReal ? real_dtype(compute) : compute;
+    if (rule == jit::Rule::kBool) result = DType::kBool;
+    return expr_.add_op(code, {compute, result}, {arguments.begin(), arguments.size()});
+  }
+  void reduce(jit::ReduceKind kind, int node, const Shape& shape, int reduced,
+              const Tensor& result) {
+    expr_.add_output(expr_.add_reduce(kind, node));
+    run(shape, reduced, result);
+  }
+  void write(int node, const Tensor& result) {
+    expr_.add_output(expr_.add_cast(node, result.dtype()));
+    run(result.shape(), 0, result);
+  }
+
+ private:
+  void run(const Shape& shape, int reduced, const Tensor& result) {
+    const Tensor* output = &result;
+    jit::run(expr_, {shape, reduced, leaves_, parameters_, {&output, 1}});
+  }
+
+  jit::Expr expr_;
+  std::vector<const Tensor*> leaves_;
+  std::vector<Scalar> parameters_;
+};
+
+/// One pass: elements converted to `dtype` and folded.
+void fold(jit::ReduceKind kind, const Arranged& in, DType dtype, const Tensor& result) {
+  Writer writer;
+  const int element = writer.cast(writer.leaf(in.x), dtype);
+  writer.reduce(kind, element, in.x.shape(), in.reduced, result);
+}
+
+Tensor scratch_like(const Tensor& result, DType dtype) {
+  return empty(result.shape(), dtype, result.device());
+}
+
+/// The squares of the distances from the mean, in double precision: two passes, so that a large
+/// mean does not cancel a small variance.
+void variance(const Reduction& reduction, const Arranged& in, const Tensor& result) {
+  const DType wide = is_complex(in.x.dtype()) ? DType::kComplex128 : DType::kFloat64;
+  const Tensor mean = scratch_like(result, wide), squares = scratch_like(result, DType::kFloat64);
+  fold(jit::ReduceKind::kMean, in, wide, mean);
+  int64_t count = 1;
+  for (int i = in.x.ndim() - in.reduced; i < in.x.ndim(); ++i) count *= in.x.shape(i);
+  {
+    Writer writer;
+    const int x = writer.cast(writer.leaf(in.x), wide);
+    const int distance = writer.op("abs", {writer.op("subtract", {x, writer.leaf(mean)})});
+    writer.reduce(jit::ReduceKind::kSum, writer.op("square", {distance}), in.x.shape(), in.reduced,
+                  squares);
+  }
+  Writer writer;
+  const double divisor = std::max(0.0, static_cast<double>(count) - reduction.parameter);
+  const int total = writer.leaf(squares);
+  const int quotient = writer.op("divide", {total, writer.number(divisor, DType::kFloat64)});
+  const bool is_std = reduction.kind == ReduceKind::kStd;
+  writer.write(is_std ? writer.op("sqrt", {quotient}) : quotient, result);
+}
+
+/// What the magnitudes are divided by before they are squared: the largest, so that no square
+/// overflows or vanishes; 1 where it is 0 or not finite.
+Tensor norm_scale(const Arranged& in, const Tensor& result) {
+  const Tensor largest = scratch_like(result, DType::kFloat64);
+  {
+    Writer writer;
+    int size = writer.leaf(in.x);
+    if (!is_complex(in.x.dtype())) size = writer.cast(size, DType::kFloat64);
+    size = writer.op("abs", {size});
+    writer.reduce(jit::ReduceKind::kMax, size, in.x.shape(), in.reduced, largest);
+  }
+  Writer writer;
+  const int m = writer.leaf(largest), one = writer.number(1.0, DType::kFloat64);
+  const int is_usable = writer.op("logical_and", {writer.op("isfinite", {m}), m});
+  writer.write(writer.op("where", {is_usable, m, one}), largest);
+  return largest;
+}
+
+void norm(double order, const Arranged& in, const Tensor& result) {
+  const bool is_double = result.dtype() == DType::kFloat64;
+  const Tensor scale = order == 2.0 && is_double ? norm_scale(in, result) : Tensor();
+  const Tensor folded = scratch_like(result, DType::kFloat64);
+  {
+    Writer writer;
+    int size = writer.leaf(in.x);
+    // Integers as float64 first: the smallest one has no magnitude of its own type.
+    if (!is_complex(in.x.dtype())) size = writer.cast(size, DType::kFloat64);
+    size = writer.cast(writer.op("abs", {size}), DType::kFloat64);
+    jit::ReduceKind kind = jit::ReduceKind::kSum;
+    if (std::isinf(order)) {
+      kind = order > 0 ? jit::ReduceKind::kMax : jit::ReduceKind::kMin;
+    } else if (order == 0.0) {
+      size = writer.cast(writer.cast(size, DType::kBool), DType::kFloat64);
+    } else if (order == 2.0) {
+      if (scale.is_defined()) size = writer.op("divide", {size, writer.leaf(scale)});
+      size = writer.op("square", {size});
+    } else if (order != 1.0) {
+      size = writer.op("pow", {size, writer.number(order, DType::kFloat64)});
+    }
+    writer.reduce(kind, size, in.x.shape(), in.reduced, folded);
+  }
+  Writer writer;
+  int total = writer.leaf(folded);
+  if (order == 2.0) {
+    total = writer.op("sqrt", {total});
+    if (scale.is_defined()) total = writer.op("multiply", {total, writer.leaf(scale)});
+  } else if (order != 0.0 && order != 1.0 && !std::isinf(order)) {
+    total = writer.op("pow", {total, writer.number(1.0 / order, DType::kFloat64)});
+  }
+  writer.write(total, result);
+}
+
+}  // namespace
+
+void reduce_cuda(const char* who, const Reduction& reduction, const Tensor& x,
+                 const std::vector<int>& axes, const Tensor& given) {
+  const Arranged in(x, axes);
+  const Tensor result = in.rearranged(given);
+  const DType dtype = result.dtype();
+  if (reduction.mode != SumMode::kPlain && !is_integer(dtype)) {
+    throw NotImplementedError(cat(who, ": no kernel for the mode '", name(reduction.mode), "' on ",
+                                  x.device(), "; there is one for cpu"));
+  }
+  switch (reduction.kind) {
+    case ReduceKind::kSum:
+      return fold(jit::ReduceKind::kSum, in, dtype, result);
+    case ReduceKind::kMean:
+      return fold(jit::ReduceKind::kMean, in, dtype, result);
+    case ReduceKind::kProd:
+      return fold(jit::ReduceKind::kProd, in, dtype, result);
+    case ReduceKind::kMax:
+      return fold(jit::ReduceKind::kMax, in, dtype, result);
+    case ReduceKind::kMin:
+      return fold(jit::ReduceKind::kMin, in, dtype, result);
+    case ReduceKind::kAny:
+      return fold(jit::ReduceKind::kMax, in, DType::kBool, result);
+    case ReduceKind::kAll:
+      return fold(jit::ReduceKind::kMin, in, DType::kBool, result);
+    case ReduceKind::kVar:
+    case ReduceKind::kStd:
+      return variance(reduction, in, result);
+    case ReduceKind::kNorm:
+      return norm(reduction.parameter, in, result);
+  }
+}
+
+void arg_reduce_cuda(const Tensor& x, int axis, bool is_max, const Tensor& result) {
+  const Arranged in(x, {axis});
+  fold(is_max ? jit::ReduceKind::kArgMax : jit::ReduceKind::kArgMin, in, x.dtype(),
+       in.rearranged(result));
+}
+
+}  // namespace cuop::kernels

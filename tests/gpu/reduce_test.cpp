@@ -1,0 +1,135 @@
+// Reductions on a GPU beside the CPU's.
+#include "cuop/ops/reduce/reduce.h"
+
+#include "cuop/core/error.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/view.h"
+#include "tests/gpu/compare.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace cuop {
+namespace {
+
+using test::expect_same;
+using test::random_tensor;
+
+class GpuReduce : public GpuTest {};
+
+const std::vector<std::vector<int64_t>> kAxes = {{}, {0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}};
+const Shape kShapes[] = {{3, 5, 7}, {1, 40, 1000}, {130, 3, 64}, {2, 2, 70001}, {4099, 1, 3}};
+
+TEST_F(GpuReduce, SumsOfEveryDtypeOverAllAxes) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    for (const Shape& shape : kShapes) {
+      const Tensor host = random_tensor(shape, dtype, i);
+      const Tensor device = to_device(host, kGpu);
+      for (const auto& axes : kAxes) {
+        const std::string what = cat(dtype, ' ', shape, " axes ", join(axes));
+        // Of terms of both signs: some rounding of the sum of their sizes.
+        const double ulps = is_integer(dtype) || is_bool(dtype) ? 0.0 : 2000.0;
+        expect_same(sum(device, axes), sum(host, axes), ulps, "sum " + what);
+        expect_same(mean(device, axes, true), mean(host, axes, true), 2000.0, "mean " + what);
+        expect_same(any(device, axes), any(host, axes), 0.0, "any " + what);
+        expect_same(all(device, axes), all(host, axes), 0.0, "all " + what);
+      }
+    }
+  }
+}
+
+TEST_F(GpuReduce, PositiveSumsAreAccurate) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const Shape& shape : kShapes) {
+      const Tensor host = abs(random_tensor(shape, dtype, 3));
+      const Tensor device = to_device(host, kGpu);
+      for (const auto& axes : kAxes) {
+        expect_same(sum(device, axes), sum(host, axes), 16.0, cat(dtype, ' ', shape, join(axes)));
+        expect_same(norm(device, 2.0, axes), norm(host, 2.0, axes), 16.0, "norm");
+      }
+    }
+  }
+}
+
+TEST_F(GpuReduce, ExtremesAndTheirPlaces) {
+  for (const DType dtype : {DType::kBool, DType::kInt8, DType::kInt64, DType::kUInt16,
+                            DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
+    for (const Shape& shape : kShapes) {
+      const Tensor host = random_tensor(shape, dtype, 5);
+      const Tensor device = to_device(host, kGpu);
+      for (const auto& axes : kAxes) {
+        const std::string what = cat(dtype, ' ', shape, " axes ", join(axes));
+        expect_same(max(device, axes), max(host, axes), 0.0, "max " + what);
+        expect_same(min(device, axes), min(host, axes), 0.0, "min " + what);
+      }
+      for (const int64_t axis : {0, 1, 2}) {
+        const std::string what = cat(dtype, ' ', shape, " axis ", axis);
+        expect_same(argmax(device, axis), argmax(host, axis), 0.0, "argmax " + what);
+        expect_same(argmin(device, axis, true), argmin(host, axis, true), 0.0, "argmin " + what);
+      }
+      expect_same(argmax(device), argmax(host), 0.0, cat("argmax ", dtype, shape));
+    }
+  }
+}
+
+TEST_F(GpuReduce, TheFirstNaNWins) {
+  const Tensor host = random_tensor({1 << 20}, DType::kFloat32, 1);
+  for (const int64_t place : {int64_t{0}, int64_t{4097}, int64_t{999999}}) {
+    host.data<float>()[place] = NAN;
+    host.data<float>()[(1 << 20) - 1] = NAN;
+    const Tensor device = to_device(host, kGpu);
+    expect_same(argmax(device), argmax(host), 0.0, "argmax");
+    expect_same(argmin(device), argmin(host), 0.0, "argmin");
+    EXPECT_TRUE(std::isnan(to_device(max(device), kCpu).data<float>()[0]));
+    EXPECT_TRUE(std::isnan(to_device(sum(device), kCpu).data<float>()[0]));
+    host.data<float>()[place] = 0;
+  }
+}
+
+TEST_F(GpuReduce, VariancesNormsAndProducts) {
+  for (const DType dtype : {DType::kInt32, DType::kFloat16, DType::kFloat32, DType::kFloat64,
+                            DType::kComplex64, DType::kComplex128}) {
+    const Tensor host = random_tensor({40, 300}, dtype, 6);
+    const Tensor device = to_device(host, kGpu);
+    for (const auto& axes : std::vector<std::vector<int64_t>>{{}, {0}, {1}}) {
+      expect_same(var(device, axes, 1.0), var(host, axes, 1.0), 16.0, cat("var ", dtype));
+      expect_same(stddev(device, axes), stddev(host, axes), 16.0, cat("std ", dtype));
+      for (const double order : {0.0, 1.0, 2.0, 3.0, HUGE_VAL, -HUGE_VAL}) {
+        expect_same(norm(device, order, axes), norm(host, order, axes), 32.0,
+                    cat("norm ", order, ' ', dtype));
+      }
+    }
+    const Tensor few = random_tensor({3, 5}, dtype, 8);
+    expect_same(prod(to_device(few, kGpu), {1}), prod(few, {1}), 64.0, cat("prod ", dtype));
+  }
+  const Tensor large = full({1000}, 1e300, DType::kFloat64, kGpu);
+  EXPECT_NEAR(to_device(norm(large), kCpu).data<double>()[0], 1e300 * std::sqrt(1000.0), 1e289);
+  expect_same(norm(zeros({100}, DType::kFloat64, kGpu)), zeros({}, DType::kFloat64), 0.0, "zero");
+}
+
+TEST_F(GpuReduce, ViewsAndOutputs) {
+  const Tensor host = random_tensor({48, 33, 20}, DType::kFloat32, 2);
+  const Tensor device = to_device(host, kGpu);
+  const int64_t order[] = {2, 0, 1};
+  for (const auto& axes : kAxes) {
+    expect_same(max(permute(device, order), axes), max(permute(host, order), axes), 0.0, "view");
+  }
+  const Tensor whole = full({48, 3}, 9, DType::kFloat32, kGpu), expected = full({48, 3}, 9);
+  const Tensor column = select(whole, 1, 1), wanted = select(expected, 1, 1);
+  max(device, {1, 2}, false, &column);
+  max(host, {1, 2}, false, &wanted);
+  expect_same(whole, expected, 0.0, "a column as the output");
+}
+
+TEST_F(GpuReduce, SameBitsEveryTime) {
+  const Tensor device = to_device(random_tensor({3, 1 << 20}, DType::kFloat32, 4), kGpu);
+  const Tensor first = to_device(sum(device, {1}), kCpu);
+  for (int i = 0; i < 20; ++i) expect_same(sum(device, {1}), first, 0.0, "again");
+}
+
+TEST_F(GpuReduce, SaysWhatIsMissing) {
+  const Tensor x = ones({10}, DType::kFloat32, kGpu);
+  EXPECT_THROW(sum(x, {}, false, SumMode::kExact), NotImplementedError);
+}
+
+}  // namespace
+}  // namespace cuop

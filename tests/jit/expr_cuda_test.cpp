@@ -1,0 +1,328 @@
+// What is generated for GPUs, compiled here for three of them: no GPU is needed for that.
+#include "cuop/jit/cuda/expr_cuda.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "cuop/core/text.h"
+#include "cuop/jit/cuda/kernel_arguments.h"
+#include "cuop/jit/cuda/loops.h"
+#include "cuop/jit/nvrtc.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop::jit {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const char* const kArchitectures[] = {"sm_80", "sm_90a", "sm_100a"};
+
+/// What ptxas says a kernel uses.
+struct Resources {
+  int registers = 0, stack = 0, spilled = 0;
+};
+
+int number_before(const std::string& log, const std::string& what) {
+  const size_t end = log.find(what);
+  if (end == std::string::npos) return -1;
+  size_t begin = end;
+  while (begin > 0 && std::isdigit(static_cast<unsigned char>(log[begin - 1])) != 0) --begin;
+  return std::atoi(log.substr(begin, end - begin).c_str());
+}
+
+Resources resources_of(CompileRequest request, const char* arch) {
+  request.arch = arch;
+  request.options.emplace_back("--ptxas-options=-v");
+  const CompiledKernel compiled = Nvrtc::instance().compile(request, 120.0);
+  return {number_before(compiled.log, " registers"), number_before(compiled.log, " bytes stack"),
+          number_before(compiled.log, " bytes spill stores")};
+}
+
+/// An expression with tensors to run on; they are on the CPU, as planning does not care.
+struct Problem {
+  Expr expr;
+  Shape shape;
+  int reduced = 0;
+  std::vector<Tensor> leaves, outputs;
+  std::vector<Scalar> parameters;
+
+  explicit Problem(Shape iteration, int reduced_axes = 0)
+      : shape(std::move(iteration)), reduced(reduced_axes) {}
+
+  int leaf(const Tensor& tensor) {
+    leaves.push_back(tensor);
+    return expr.add_leaf(tensor.dtype());
+  }
+  int leaf(DType dtype) { return leaf(empty(shape, dtype)); }
+  int op(const char* name, OpTypes types, std::vector<int> arguments) {
+    return expr.add_op(find_op(name), types, arguments);
+  }
+  void output(int node, const Tensor& tensor) {
+    expr.add_output(node);
+    outputs.push_back(tensor);
+  }
+  void output(int node) { output(node, empty(shape, expr.node(node).dtype)); }
+  void reduce(ReduceKind kind, int node) {
+    const int result = expr.add_reduce(kind, node);
+    Shape kept;
+    for (int i = 0; i < shape.ndim() - reduced; ++i) kept.push_back(shape[i]);
+    output(result, empty(kept, expr.node(result).dtype));
+  }
+
+  Bindings bindings() {
+    pointers_.clear();
+    for (const Tensor& leaf : leaves) pointers_.push_back(&leaf);
+    for (const Tensor& output : outputs) pointers_.push_back(&output);
+    const std::span<const Tensor* const> all = pointers_;
+    return {shape, reduced, all.first(leaves.size()), parameters, all.subspan(leaves.size())};
+  }
+  Loops loops() { return plan_loops(expr, bindings(), element_cost(expr)); }
+  std::string source() { return cuda_source(expr, loops()); }
+  /// Dear functions keep tables on the stack.
+  bool is_cheap() const { return element_cost(expr) <= 2; }
+  int64_t argument_bytes() {
+    return static_cast<int64_t>(pack_arguments(expr, bindings(), loops(), {}).bytes.size());
+  }
+
+ private:
+  std::vector<const Tensor*> pointers_;
+};
+
+class CompiledExpr : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!Nvrtc::instance().is_available()) {
+      GTEST_SKIP() << "needs NVRTC: " << Nvrtc::instance().reason();
+    }
+  }
+};
+
+/// Compiles for every architecture and holds it to its budget; `spilled` in bytes.
+void expect_within(const std::string& what, Problem& problem, int registers, int spilled = 0) {
+  const CompileRequest request = kernel_request(problem.expr, problem.loops());
+  for (const char* arch : kArchitectures) {
+    const Resources used = resources_of(request, arch);
+    EXPECT_GT(used.registers, 0) << what << " for " << arch;
+    EXPECT_LE(used.registers, registers) << what << " for " << arch << "\n" << request.source;
+    EXPECT_LE(used.spilled, spilled) << what << " for " << arch;
+    // Elements of a thread belong in registers: a stack would mean that a loop was not unrolled.
+    if (!problem.loops().is_reduction && problem.is_cheap()) {
+      EXPECT_EQ(used.stack, 0) << what << " for " << arch;
+    }
+  }
+}
+
+TEST_F(CompiledExpr, FourFloatsAreOneAccess) {
+  Problem p({1 << 20});
+  const int a = p.leaf(DType::kFloat32), b = p.leaf(DType::kFloat32);
+  p.output(p.op("add", {DType::kFloat32, DType::kFloat32}, {a, b}));
+  EXPECT_EQ(p.loops().width, 4);
+  EXPECT_FALSE(p.loops().is_wide);
+  EXPECT_THAT(p.source(), HasSubstr("load_pack(x0"));
+  expect_within("add", p, 32);
+}
+
+TEST_F(CompiledExpr, EveryReductionKeepsItsBudget) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kInt64, DType::kComplex128}) {
+    for (const bool is_column : {false, true}) {
+      Problem p(is_column ? Shape{512, 4096} : Shape{4096, 512}, 1);
+      Tensor x = empty({4096, 512}, dtype);
+      if (is_column) x = transpose(x);
+      const int leaf = p.leaf(x);
+      for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kProd, ReduceKind::kMax,
+                                    ReduceKind::kMin, ReduceKind::kMean, ReduceKind::kArgMax}) {
+        if (is_complex(dtype) && kind >= ReduceKind::kMax && kind != ReduceKind::kMean) continue;
+        Problem one = p;
+        one.reduce(kind, leaf);
+        EXPECT_EQ(one.loops().is_column, is_column);
+        expect_within(cat(name(kind), ' ', dtype, is_column ? " of columns" : " of rows"), one, 72,
+                      16);  // what does not change in the loop
+      }
+    }
+  }
+}
+
+TEST_F(CompiledExpr, ALongChainKeepsItsBudget) {
+  const OpTypes f{DType::kFloat32, DType::kFloat32};
+  Problem p({64, 4096});
+  std::vector<int> leaves;
+  for (int i = 0; i < 16; ++i) leaves.push_back(p.leaf(DType::kFloat32));
+  int value = leaves[0];
+  for (int i = 1; i < 64; ++i) {
+    value = p.op(i % 3 == 0 ? "multiply" : "add", f, {value, leaves[static_cast<size_t>(i) % 16]});
+    if (i % 16 == 0) p.output(value);
+  }
+  p.output(value);
+  expect_within("64 operations", p, 255);
+}
+
+/// All operations of one dtype, so many at a time that one compilation checks several.
+class CompiledOps : public CompiledExpr, public ::testing::WithParamInterface<int> {};
+
+TEST_P(CompiledOps, CompileForEveryArchitecture) {
+  const auto dtype = static_cast<DType>(GetParam());
+  constexpr int kAtATime = 12;
+  std::vector<Problem> problems;
+  int in_last = kAtATime;
+  for (size_t code = 0; code < op_table().size(); ++code) {
+    const OpInfo& op = op_table()[code];
+    if (!accepts(op, dtype)) continue;
+    if (in_last == kAtATime) {
+      problems.emplace_back(Shape{4096});
+      in_last = 0;
+    }
+    ++in_last;
+    Problem& p = problems.back();
+    std::vector<int> arguments;
+    for (int i = 0; i < op.arity; ++i) {
+      const bool is_condition = op.rule == Rule::kSelect && i == 0;
+      arguments.push_back(p.leaf(is_condition ? DType::kBool : dtype));
+    }
+    DType result = dtype;
+    if (op.rule == Rule::kBool) result = DType::kBool;
+    if (op.rule == Rule::kReal) result = real_dtype(dtype);
+    p.output(p.expr.add_op(static_cast<int>(code), {dtype, result}, arguments));
+  }
+  ASSERT_FALSE(problems.empty());
+  for (Problem& p : problems) expect_within(kernel_title(p.expr), p, 255);
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, CompiledOps, ::testing::Range(0, kDTypeCount),
+                         [](const auto& instance) {
+                           return name(static_cast<DType>(instance.param));
+                         });
+
+TEST_F(CompiledExpr, EveryConversion) {
+  for (int from = 0; from < kDTypeCount; ++from) {
+    Problem p({4096});
+    const int leaf = p.leaf(static_cast<DType>(from));
+    for (int to = 0; to < kDTypeCount; ++to) {
+      const auto source = static_cast<DType>(from), target = static_cast<DType>(to);
+      if (is_complex(source) && !is_complex(target) && !is_bool(target)) continue;
+      p.output(p.expr.add_cast(leaf, target));
+    }
+    expect_within(cat("casts from ", static_cast<DType>(from)), p, 128);
+  }
+}
+
+// --- planning ------------------------------------------------------------------------------------
+
+Problem binary(const Tensor& a, const Tensor& b, const Tensor& out) {
+  Problem p(out.shape());
+  const int x = p.leaf(a), y = p.leaf(b);
+  p.output(p.op("add", {a.dtype(), a.dtype()}, {x, y}), out);
+  return p;
+}
+
+TEST(Loops, ContiguousTensorsAreOneAxis) {
+  Problem p = binary(empty({3, 5, 8}), empty({3, 5, 8}), empty({3, 5, 8}));
+  const Loops loops = p.loops();
+  EXPECT_EQ(loops.axes, 1);
+  EXPECT_EQ(loops.sizes[0], 120);
+  EXPECT_EQ(loops.width, 4);
+  EXPECT_FALSE(loops.has_tail);
+  EXPECT_EQ(loops.walkers[0].pattern, "v");
+}
+
+TEST(Loops, TheKernelDependsOnTheStructureAlone) {
+  Problem a = binary(empty({64, 96}), empty({96}), empty({64, 96}));
+  Problem b = binary(empty({32, 1024}), empty({1024}), empty({32, 1024}));
+  EXPECT_EQ(a.loops().key(), b.loops().key());
+  EXPECT_EQ(a.source(), b.source());
+  Problem c = binary(empty({64, 97}), empty({97}), empty({64, 97}));  // no four at a time
+  EXPECT_NE(a.loops().key(), c.loops().key());
+  Problem d = binary(empty({64, 96}), empty({64, 1}), empty({64, 96}));
+  EXPECT_NE(a.loops().key(), d.loops().key());
+}
+
+TEST(Loops, WidthFollowsAlignmentAndSize) {
+  const Tensor whole = empty({4096});
+  const auto from = [&](int64_t start, int64_t count) {
+    return slice(whole, 0, start, start + count);
+  };
+  EXPECT_EQ(binary(from(0, 1000), from(1024, 1000), from(2048, 1000)).loops().width, 4);
+  EXPECT_EQ(binary(from(2, 1000), from(1024, 1000), from(2048, 1000)).loops().width, 2);
+  EXPECT_EQ(binary(from(1, 1000), from(1024, 1000), from(2048, 1000)).loops().width, 1);
+  const Loops odd = binary(from(0, 1001), from(1024, 1001), from(2048, 1001)).loops();
+  EXPECT_EQ(odd.width, 4);
+  EXPECT_TRUE(odd.has_tail);
+  const DType half = DType::kFloat16, wide = DType::kComplex128;
+  EXPECT_EQ(binary(empty({64}, half), empty({64}, half), empty({64}, half)).loops().width, 8);
+  EXPECT_EQ(binary(empty({64}, wide), empty({64}, wide), empty({64}, wide)).loops().width, 1);
+}
+
+TEST(Loops, StridedAccessesNeverReachBeyondTheEnd) {
+  const Tensor whole = empty({4096});
+  const auto every_second = [&](int64_t count) { return slice(whole, 0, 0, 2 * count, 2); };
+  for (const int64_t count : {85, 1001, 1024}) {
+    for (const bool is_output : {false, true}) {
+      const Tensor plain = empty({count}), strided = every_second(count);
+      const Loops loops =
+          binary(plain, is_output ? plain : strided, is_output ? strided : plain).loops();
+      EXPECT_FALSE(loops.has_tail) << count;
+      EXPECT_EQ(count % loops.width, 0) << count;
+    }
+  }
+}
+
+TEST(Loops, IndicesAre64BitOnlyWhereTheyMustBe) {
+  const Tensor small = empty({1});
+  const int64_t large = int64_t{1} << 32;
+  const auto seen_as = [&](Shape shape, Strides strides) {
+    return small.with_layout({std::move(shape), std::move(strides), 0});
+  };
+  EXPECT_TRUE(
+      binary(seen_as({large}, {0}), seen_as({large}, {0}), seen_as({large}, {1})).loops().is_wide);
+  EXPECT_TRUE(binary(seen_as({4}, {large}), seen_as({4}, {1}), seen_as({4}, {1})).loops().is_wide);
+  EXPECT_FALSE(binary(seen_as({1 << 20}, {100}), seen_as({1 << 20}, {1}), seen_as({1 << 20}, {1}))
+                   .loops()
+                   .is_wide);
+}
+
+TEST(Loops, RowsAndColumnsOfReductions) {
+  const auto direction = [](const Tensor& x, int reduced) {
+    Problem p(x.shape(), reduced);
+    p.reduce(ReduceKind::kSum, p.leaf(x));
+    return p.loops();
+  };
+  EXPECT_FALSE(direction(empty({100, 300}), 1).is_column);
+  EXPECT_TRUE(direction(transpose(empty({300, 100})), 1).is_column);
+  const Loops all = direction(empty({10, 20, 30}), 3);
+  EXPECT_EQ(all.kept, 0);
+  EXPECT_EQ(all.axes, 1);
+  EXPECT_EQ(all.team, 256);
+  EXPECT_EQ(all.reduced_size(), 6000);
+  EXPECT_EQ(direction(empty({1000, 2}), 1).team, 1);
+}
+
+TEST(ExprCuda, NumbersAndShapesAreArguments) {
+  Problem p({128});
+  const int x = p.leaf(DType::kFloat32);
+  const int number = p.expr.add_parameter(DType::kFloat32);
+  p.parameters.emplace_back(41.5);
+  p.output(p.op("multiply", {DType::kFloat32, DType::kFloat32}, {x, number}));
+  EXPECT_THAT(p.source(), Not(HasSubstr("41.5")));
+  EXPECT_THAT(p.source(), Not(HasSubstr("128")));
+  // count, two pointers, the number: 4 + 4 of padding + 8 + 8 + 4 + 4 of padding.
+  EXPECT_EQ(p.argument_bytes(), 32);
+  EXPECT_EQ(kernel_title(p.expr), "multiply");
+}
+
+TEST(ExprCuda, WhatNoOutputNeedsIsNotComputed) {
+  Problem p({128});
+  const OpTypes f{DType::kFloat32, DType::kFloat32};
+  const int x = p.leaf(DType::kFloat32), unused = p.leaf(DType::kFloat32);
+  p.op("exp", f, {unused});
+  p.output(p.op("negative", f, {x}));
+  EXPECT_THAT(p.source(), Not(HasSubstr("Exp")));
+  EXPECT_THAT(p.source(), Not(HasSubstr("x1")));
+}
+
+}  // namespace
+}  // namespace cuop::jit
