@@ -27,7 +27,7 @@ def main() -> None:
 def _application():
     import typer
 
-    from cuop.cli import bench, demo, info, run
+    from cuop.cli import bench, cache, demo, info, run
 
     application = typer.Typer(
         no_args_is_help=True,
@@ -54,6 +54,7 @@ def _application():
     application.command("demo")(demo.demo)
     application.command("run")(run.run)
     application.command("bench")(bench.bench)
+    application.add_typer(cache.application, name="cache")
     return application
 
 

@@ -7,6 +7,7 @@
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/compile_service.h"
 #include "cuop/tune/choice_store.h"
 
 namespace cuop {
@@ -141,6 +142,11 @@ void set_global_jit_config(const GlobalJitConfig& config) {
     if (!problem.empty()) refuse(who, cat("cache_dir ", problem));
   }
   shared().config = config;
+  jit::set_compile_settings({.is_caching = config.enable_caching,
+                             .directory = jit::kernel_directory(config.cache_dir),
+                             .max_bytes = config.max_cache_size,
+                             .timeout = config.compilation_timeout,
+                             .max_threads = config.max_compilation_threads});
 }
 
 void check_jit_config(const char* who, const JitConfig& config, Device device, bool takes_tile) {

@@ -7,6 +7,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/compile_service.h"
 #include "cuop/operators/jit/roof.h"
 
 namespace cuop {
@@ -199,7 +200,8 @@ JitStatistics JitEngine::statistics() const {
 
 int64_t clear_kernel_cache() {
   const GlobalJitConfig global = global_jit_config();
-  return forget_choices() + tune::ChoiceStore(global.cache_dir, global.max_cache_size).clear();
+  return forget_choices() + tune::ChoiceStore(global.cache_dir, global.max_cache_size).clear() +
+         jit::kernel_disk_cache()->clear();
 }
 
 }  // namespace cuop

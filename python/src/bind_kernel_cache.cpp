@@ -1,0 +1,88 @@
+// The cache of compiled kernels on disk.
+#include "binders.h"
+#include "cuop/jit/compile_service.h"
+#include "cuop/jit/warm.h"
+
+namespace cuop::python {
+
+namespace {
+
+nb::typed<nb::dict, nb::str, nb::any> entry_dict(const jit::DiskCache::Entry& entry) {
+  nb::typed<nb::dict, nb::str, nb::any> row;
+  row["key"] = entry.key;
+  row["name"] = entry.name;
+  row["bytes"] = entry.bytes;
+  row["made_in_ms"] = entry.made_in_ms;
+  row["used"] = entry.used;
+  return row;
+}
+
+}  // namespace
+
+void bind_kernel_cache(nb::module_& m) {
+  m.def(
+      "kernel_cache_entries",
+      [] {
+        std::vector<jit::DiskCache::Entry> entries;
+        {
+          const nb::gil_scoped_release released;
+          entries = jit::kernel_disk_cache()->entries();
+        }
+        nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> rows;
+        for (const auto& entry : entries) rows.append(entry_dict(entry));
+        return rows;
+      },
+      "Every kernel that the cache on disk holds and that can be used, the last used first: key, "
+      "name, bytes, made_in_ms, used (seconds since 1970).");
+  m.def(
+      "kernel_cache_info",
+      [] {
+        const auto cache = jit::kernel_disk_cache();
+        const jit::CompileSettings settings = jit::compile_settings();
+        const jit::CompileStatistics statistics = jit::compile_statistics();
+        nb::typed<nb::dict, nb::str, nb::any> info;
+        info["directory"] = cache->directory();
+        info["problem"] = cache->problem();
+        info["max_bytes"] = settings.max_bytes;
+        info["is_used"] = settings.is_caching;
+        info["compilations"] = statistics.compilations;
+        info["disk_hits"] = statistics.disk_hits;
+        info["damaged_entries"] = statistics.damaged_entries;
+        info["compile_ms"] = statistics.compile_ms;
+        info["saved_ms"] = statistics.saved_ms;
+        return info;
+      },
+      "Where compiled kernels are kept, why not ('problem'), and what this process compiled and "
+      "found there.");
+  m.def(
+      "kernel_cache_clear", [] { return jit::kernel_disk_cache()->clear(); }, Released(),
+      "Removes every compiled kernel from disk; answers how many there were.");
+  m.def(
+      "kernel_cache_export",
+      [](const std::string& file) { return jit::kernel_disk_cache()->export_to(file); }, "file"_a,
+      Released(), "Writes every kernel into one file; answers how many. Raises ExecutionError.");
+  m.def(
+      "kernel_cache_import",
+      [](const std::string& file) { return jit::kernel_disk_cache()->import_from(file); }, "file"_a,
+      Released(),
+      "Takes the kernels of such a file whose checksums hold; answers how many. Only import what "
+      "you would run. Raises ExecutionError when it is no such file.");
+  m.def(
+      "kernel_cache_warm",
+      [](const std::vector<std::string>& ops, const std::vector<std::string>& dtypes,
+         const std::string& arch) {
+        jit::WarmUp wanted;
+        wanted.ops = ops;
+        wanted.arch = arch;
+        if (!dtypes.empty()) wanted.dtypes.clear();
+        for (const std::string& dtype : dtypes) wanted.dtypes.push_back(parse_dtype(dtype));
+        return jit::warm_kernels(wanted);
+      },
+      "ops"_a = std::vector<std::string>{}, "dtypes"_a = std::vector<std::string>{}, "arch"_a = "",
+      Released(),
+      "Compiles kernels into the cache before they are needed; answers how many. All operations "
+      "when none is named; float32, float16 and bfloat16 when no dtype is; for the first GPU when "
+      "no architecture ('sm_90a') is.");
+}
+
+}  // namespace cuop::python
