@@ -23,9 +23,9 @@ using Program = void*;
 /// Changes when the same request should be compiled anew: other common options, another format.
 constexpr const char* kSchema = "cuop-kernel-1";
 
-// Results must not depend on where the compiler could fuse, as on the CPU; unannotated functions are
-// device code, since the host compiles the same text; the seed makes the names of internal symbols,
-// and with them the bytes, the same every time.
+// Results must not depend on where the compiler could fuse, as on the CPU; unannotated functions
+// are device code, since the host compiles the same text; the seed makes the names of internal
+// symbols, and with them the bytes, the same every time.
 constexpr const char* kCommonOptions[] = {
     "--std=c++20", "--fmad=false", "--device-as-default-execution-space", "--frandom-seed=cuop",
     "--diag-suppress=20208,1097"};  // long double constants; attributes of other compilers

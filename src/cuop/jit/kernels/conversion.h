@@ -15,7 +15,7 @@ CUOP_FN To convert(From value) {
     return {static_cast<R>(value.real()), static_cast<R>(value.imag())};
   } else if constexpr (is_complex_type<To>) {
     return {static_cast<RealType<To>>(value), 0};
-  } else if constexpr (is_float_type<From> && is_integer_type<To>) {
+  } else if constexpr (is_float_type<From> && is_integer_type<To> && !__is_class(To)) {
     return to_integer<To>(value);
   } else {
     return static_cast<To>(value);
