@@ -5,13 +5,15 @@ Every function takes a device ('cpu', 'cuda:1'); without one it is the current d
 
 import atexit
 import inspect
+import numbers
 import operator
-import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cuop import _core
-from cuop.errors import ExecutionError, MemoryError
+from cuop._arguments import check_callable, file_path, refused
+from cuop.errors import MemoryError
 
 __all__ = [
     "MemoryEvent",
@@ -50,17 +52,22 @@ def _device(device):
     return _core.current_device() if device is None else device
 
 
+def _number(value, who, name):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise refused(value, who, name, "a number")
+    return float(value)
+
+
 def _bytes(size, who):
     if size is None:
         return None
     if isinstance(size, str):
         return _core.parse_bytes(size, who)
-    try:
-        return operator.index(size)
-    except TypeError:
-        raise ExecutionError(
-            f"{who}: {size!r} is not a size; give bytes or a number with a unit: '512MB', '2GB'"
-        ) from None
+    if isinstance(size, bool) or not hasattr(type(size), "__index__"):
+        raise refused(
+            size, who, "size", "a size: bytes, or a number with a unit as '512MB' or '2GB'"
+        )
+    return operator.index(size)
 
 
 def memory_stats(device=None):
@@ -132,7 +139,7 @@ def set_memory_limit(size, device=None):
 
 def set_memory_fraction(fraction, device=None):
     """The limit as a part of the device's memory, above 0 and up to 1."""
-    _core.set_memory_fraction(_device(device), fraction)
+    _core.set_memory_fraction(_device(device), _number(fraction, "set_memory_fraction", "fraction"))
 
 
 def set_cache_size(size, device=None):
@@ -150,8 +157,7 @@ def set_memory_callback(function, thresholds=(0.9, 0.95), device=None):
     """
     told = None
     if function is not None:
-        if not callable(function):
-            raise ExecutionError(f"set_memory_callback: {function!r} cannot be called")
+        check_callable(function, "set_memory_callback", "function")
         try:
             takes_event = len(inspect.signature(function).parameters) > 0
         except ValueError:  # a builtin that does not tell
@@ -160,7 +166,10 @@ def set_memory_callback(function, thresholds=(0.9, 0.95), device=None):
         def told(event):
             function(MemoryEvent(**event)) if takes_event else function()
 
-    _core.set_memory_callback(_device(device), told, [float(t) for t in thresholds])
+    if not isinstance(thresholds, Iterable) or isinstance(thresholds, str):
+        raise refused(thresholds, "set_memory_callback", "thresholds", "a sequence of numbers")
+    levels = [_number(level, "set_memory_callback", "thresholds") for level in thresholds]
+    _core.set_memory_callback(_device(device), told, levels)
 
 
 _debugged = set()
@@ -216,7 +225,8 @@ def memory_snapshot(path, device=None):
     allocated and reserved memory, the segments with their blocks, the largest blocks. Returns both
     names.
     """
-    return _core.write_memory_snapshot(_device(device), os.fspath(path))
+    name = str(file_path(path, "memory_snapshot"))
+    return _core.write_memory_snapshot(_device(device), name)
 
 
 class MemoryPool:

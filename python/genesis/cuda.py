@@ -5,6 +5,7 @@ other functions raise the `DeviceError` that says what is missing and how to use
 """
 
 import functools
+import inspect
 import math
 from typing import ClassVar
 
@@ -92,9 +93,16 @@ def empty_cache(device=None):
 def _on_gpu(function):
     """The function of `cuop.memory` with a GPU as its device, which is the current one by default."""
 
+    signature = inspect.signature(function)
+
     @functools.wraps(function)
-    def on_gpu(*args, device=None, **options):
-        return function(*args, device=_gpu(device), **options)
+    def on_gpu(*args, **options):
+        try:
+            call = signature.bind(*args, **options)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}: {error}") from None
+        call.arguments["device"] = _gpu(call.arguments.get("device"))
+        return function(*call.args, **call.kwargs)
 
     return on_gpu
 
@@ -161,7 +169,7 @@ class CUDAStorage:
     """Memory of a GPU for `shape` elements of `dtype`, taken when it is first used."""
 
     def __init__(self, shape, dtype, device_id=0):
-        self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.shape = cuop.broadcast_to(cuop.zeros(1, dtype="bool", device="cpu"), shape).shape
         self.dtype = cuop.dtype(dtype)
         self.device_id = device_id
         self._tensor = None

@@ -75,6 +75,16 @@ def is_ours(error):
 PUBLIC = list(public_callables())
 
 
+@pytest.fixture(autouse=True)
+def _memory_as_before():
+    """Some calls that fit after all change how the whole process uses memory."""
+    yield
+    cuop.enable_memory_debugging(False, device="cpu")
+    cuop.set_memory_callback(None, device="cpu")
+    cuop.set_memory_limit(None, "cpu")
+    cuop.set_cache_size("1GB", "cpu")
+
+
 @pytest.mark.parametrize("function", PUBLIC)
 def test_nonsense_is_refused_in_words(function, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # "a" is a name of a file too

@@ -47,7 +47,14 @@ void* GuardResource::allocate(int64_t bytes, Stream stream) {
   } catch (const MemoryError&) {
     // Freed blocks that are only held for looking at go first.
     release_held(0, 0);
-    outer = upstream_.allocate(guarded(bytes), stream);
+    try {
+      outer = upstream_.allocate(guarded(bytes), stream);
+    } catch (const MemoryError& error) {
+      MemoryError::Figures figures = error.figures();
+      figures.requested = bytes;
+      throw MemoryError(cat(error.what(), "; ", guarded(0), " of the bytes are red zones"),
+                        figures);
+    }
   }
   auto* data = static_cast<std::byte*>(outer) + kZone;
   access_.fill(data - kZone, kZoneByte, kZone, stream);
