@@ -1,6 +1,7 @@
 // x[...] and the operators that read or write elements by index tensors and masks.
 #include "binders.h"
 #include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/indexing.h"
@@ -30,25 +31,32 @@ std::optional<int64_t> slice_bound(nb::handle object) {
   return PyNumber_AsSsize_t(object.ptr(), nullptr);
 }
 
-Tensor to_index_tensor(nb::handle object) {
-  Tensor tensor = named_argument<Tensor>(object);
-  // An empty list has no dtype of its own: it names nothing.
-  const bool is_list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
-  if (is_list && tensor.size() == 0) return empty(tensor.shape(), DType::kInt64);
-  return tensor;
+/// What is no tensor yet becomes one beside x, on its device.
+Tensor beside(const Tensor& x, nb::handle object, const Tensor& tensor) {
+  return nb::isinstance<Tensor>(object) ? tensor : to_device(tensor, x.device());
 }
 
-Index to_index(nb::handle object) {
+Tensor to_index_tensor(const Tensor& x, nb::handle object) {
+  const Tensor tensor = named_argument<Tensor>(object);
+  // An empty list has no dtype of its own: it names nothing.
+  const bool is_list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
+  if (is_list && tensor.size() == 0) return empty(tensor.shape(), DType::kInt64, x.device());
+  return beside(x, object, tensor);
+}
+
+Index to_index(const Tensor& x, nb::handle object) {
   if (object.is_none()) return NewAxisIndex{};
   if (object.is(nb::handle(Py_Ellipsis))) return EllipsisIndex{};
-  if (nb::isinstance<nb::bool_>(object)) return full({}, nb::cast<bool>(object), DType::kBool);
+  if (nb::isinstance<nb::bool_>(object)) {
+    return full({}, nb::cast<bool>(object), DType::kBool, x.device());
+  }
   if (PyLong_Check(object.ptr()) != 0) return to_integer(object);
   if (PySlice_Check(object.ptr()) != 0) {
     const auto step = slice_bound(object.attr("step"));
     return SliceIndex{slice_bound(object.attr("start")), slice_bound(object.attr("stop")),
                       step.value_or(1)};
   }
-  Tensor tensor = to_index_tensor(object);
+  const Tensor tensor = to_index_tensor(x, object);
   // NumPy's integer scalars index like Python's; so do tensors of one element without axes.
   if (tensor.ndim() == 0 && is_integer(tensor.dtype()) && PyIndex_Check(object.ptr()) != 0 &&
       !nb::isinstance<Tensor>(object)) {
@@ -57,31 +65,31 @@ Index to_index(nb::handle object) {
   return tensor;
 }
 
-std::vector<Index> to_indices(nb::handle key) {
+std::vector<Index> to_indices(const Tensor& x, nb::handle key) {
   std::vector<Index> list;
   if (nb::isinstance<nb::tuple>(key)) {
-    for (nb::handle entry : nb::borrow<nb::tuple>(key)) list.push_back(to_index(entry));
+    for (nb::handle entry : nb::borrow<nb::tuple>(key)) list.push_back(to_index(x, entry));
   } else {
-    list.push_back(to_index(key));
+    list.push_back(to_index(x, key));
   }
   return list;
 }
 
 Tensor get(const Tensor& self, nb::handle key) {
   if (PyLong_CheckExact(key.ptr()) && self.ndim() > 0) return select(self, 0, to_integer(key));
-  const std::vector<Index> index = to_indices(key);
+  const std::vector<Index> index = to_indices(self, key);
   const nb::gil_scoped_release released;
   return get_item(self, index);
 }
 
 void set(const Tensor& self, nb::handle key, nb::handle value) {
-  const std::vector<Index> index = to_indices(key);
+  const std::vector<Index> index = to_indices(self, key);
   const bool is_number = PyLong_CheckExact(value.ptr()) || PyFloat_CheckExact(value.ptr()) ||
                          PyComplex_CheckExact(value.ptr()) || nb::isinstance<nb::bool_>(value);
   // Python's numbers take the tensor's dtype, so that they are not rounded on the way.
   const Tensor source = is_number ? scalar_tensor("index assignment", named_argument<Scalar>(value),
                                                   self.dtype(), self.device())
-                                  : named_values(value, self.dtype());
+                                  : beside(self, value, named_values(value, self.dtype()));
   const nb::gil_scoped_release released;
   set_item(self, index, source);
 }
@@ -113,7 +121,7 @@ void bind_gather(nb::module_& m) {
       "take",
       [](Arg<Tensor> x, nb::handle indices, std::optional<int64_t> axis,
          std::optional<Tensor> out) {
-        const Tensor list = to_index_tensor(indices);
+        const Tensor list = to_index_tensor(*x, indices);
         const nb::gil_scoped_release released;
         return take(x, list, axis, pointer(out));
       },

@@ -139,6 +139,14 @@ static inline double unit_double(WideWord word) {
   return static_cast<double>(word >> 11) * 0x1p-53;
 }
 
+/// [0, 1) to [low, high): rounding must not reach `high`; `last` is the largest number below it.
+template <class Real>
+static inline Real stretched(Real unit, Real low, Real high, Real last) {
+  const Real value = exact::multiply_add(unit, high - low, low);
+  const Real above = low < value ? value : low;
+  return above < last ? above : last;
+}
+
 /// Uniform integer in [0, range) as the high half of a 128-bit product (Lemire, ACM Trans. Model.
 /// Comput. Simul. 29, 2019, without the rejection); range 0 stands for 2^64.
 static inline WideWord below(WideWord word, WideWord range) {

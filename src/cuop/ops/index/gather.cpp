@@ -6,6 +6,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/offsets_internal.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
@@ -52,10 +53,7 @@ AlongAxis pick_along_axis(const char* who, const Tensor& x, const Tensor& indice
     if (i == at) continue;
     Shape shape = Dims::filled(view.ndim(), 1);
     shape[i] = view.shape(i);
-    const int64_t size = view.shape(i);
-    const Tensor positions = arange(0, size, 1, DType::kInt64, x.device());
-    Offsets part = index_offsets(view, i, positions);
-    parts.push_back({reshape(part.table, shape), false});
+    parts.push_back({reshape(all_offsets(view, i).table, shape), false});
   }
   return {view, combine_offsets(view, parts, axes, 0)};
 }
@@ -131,20 +129,13 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value, con
   const trace::Span span("masked_fill", "op");
   check_mask("masked_fill", mask);
   const Device device = common_device("masked_fill", {&x, &mask, &value});
-  const Tensor wide_mask = broadcast_to(mask, x.shape());
-  const Tensor wide_value = broadcast_to(value, x.shape());
+  broadcast_to(mask, x.shape());
+  broadcast_to(value, x.shape());
   const Tensor result = prepare_output("masked_fill", out, x.shape(), x.dtype(), device);
   check_same_or_no_overlap("masked_fill", result, x, "x");
   check_no_overlap("masked_fill", result, mask, "mask");
   check_no_overlap("masked_fill", result, value, "value");
-  copy_into(result, x);
-  const std::vector<int> axes = normalize_axes({}, x.ndim(), "masked_fill");
-  const Offsets to = mask_offsets(result, 0, wide_mask);
-  const Offsets from = mask_offsets(wide_value, 0, wide_mask);
-  const Tensor chosen =
-      gather_picks(wide_value, combine_offsets(wide_value, {&from, 1}, axes, 0), nullptr);
-  scatter_picks(result, combine_offsets(result, {&to, 1}, axes, 0), chosen);
-  return result;
+  return where(mask, cast(value, x.dtype()), x, &result);
 }
 
 std::vector<Tensor> nonzero(const Tensor& x) {
@@ -153,12 +144,13 @@ std::vector<Tensor> nonzero(const Tensor& x) {
     throw ShapeError("nonzero: a tensor of 0 dimensions has no positions; reshape it to (1,)");
   }
   const Tensor mask = cast(x, DType::kBool);
+  const int64_t count = count_true(mask);
   // The position along one axis is the offset in a layout whose only stride is that axis's.
   std::vector<Tensor> result;
   for (int i = 0; i < x.ndim(); ++i) {
     Layout layout{x.shape(), Dims::filled(x.ndim(), 0), 0};
     layout.strides[i] = 1;
-    result.push_back(mask_offsets(x.with_layout(layout), 0, mask).table);
+    result.push_back(mask_offsets(x.with_layout(layout), 0, mask, count).table);
   }
   return result;
 }

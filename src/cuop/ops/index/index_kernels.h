@@ -8,20 +8,22 @@
 
 namespace cuop::kernels {
 
+/// How many elements of a contiguous bool mask are true.
+int64_t count_true_cpu(const Tensor& mask);
+
 /// Writes, for each true element of a contiguous bool mask in row-major order, the sum over axes of
-/// position * strides[axis] to `offsets`, or counts them only when `offsets` is null. Answers the
-/// count.
-int64_t mask_offsets_cpu(const Tensor& mask, const Strides& strides, int64_t* offsets);
+/// position * strides[axis] to `offsets`.
+void mask_offsets_cpu(const Tensor& mask, const Strides& strides, int64_t* offsets);
 
 /// offsets[i] = (indices[i] counted from the end when negative) * stride for contiguous int64
 /// indices; answers the position of the first one outside [-size, size), or -1.
-int64_t index_offsets_cpu(const int64_t* indices, int64_t count, int64_t size, int64_t stride,
-                          int64_t* offsets);
+int64_t index_offsets_cpu(const Tensor& indices, int64_t size, int64_t stride, int64_t* offsets);
 
 /// table += part for int64 tensors of one shape, the table contiguous.
 void add_offsets_cpu(Tensor& table, const Tensor& part);
 
-/// dense[r, p] <-> sparse[r at offsets[p]] for all p < count and all r of `rest`.
+/// dense[r, p] <-> sparse[r at offsets[p]] for all p < count and all r of `rest`; there is at least
+/// one of each.
 struct OffsetCopy {
   void* dense = nullptr;
   void* sparse = nullptr;

@@ -106,7 +106,6 @@ void copy_listed(const OffsetCopy& copy, const LoopNest<2>& inner, Word* dense, 
 
 template <bool kGather>
 void copy_offsets(const OffsetCopy& copy, bool is_list_parallel) {
-  if (copy.count == 0 || element_count(copy.rest) == 0) return;
   const SplitNest split = split_rest(copy);
   const int64_t inner_size = nest_size(split.inner);
   const int64_t outer_rows = split.outer.inner().size;
@@ -167,11 +166,9 @@ int64_t list_block(const uint8_t* mask, const Shape& shape, const Strides& strid
   return found;
 }
 
-}  // namespace
-
-int64_t mask_offsets_cpu(const Tensor& mask, const Strides& strides, int64_t* offsets) {
+/// How many elements are true before each block of the flattened mask, and in all of them.
+std::vector<int64_t> block_starts(const Tensor& mask) {
   const int64_t count = mask.size();
-  if (count == 0) return 0;
   const auto* bits = static_cast<const uint8_t*>(mask.data());
   const int64_t blocks = (count + kMaskBlock - 1) / kMaskBlock;
   std::vector<int64_t> starts(static_cast<size_t>(blocks) + 1, 0);
@@ -183,32 +180,42 @@ int64_t mask_offsets_cpu(const Tensor& mask, const Strides& strides, int64_t* of
     }
   });
   for (size_t b = 0; b < static_cast<size_t>(blocks); ++b) starts[b + 1] += starts[b];
-  if (offsets != nullptr) {
-    backend::parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-      std::vector<int64_t> listed(static_cast<size_t>(kMaskBlock) + 1);
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t first = b * kMaskBlock, last = std::min(first + kMaskBlock, count);
-        const int64_t found = list_block(bits, mask.shape(), strides, first, last, listed.data());
-        std::copy_n(listed.data(), found, offsets + starts[static_cast<size_t>(b)]);
-      }
-    });
-  }
-  return starts.back();
+  return starts;
 }
 
-int64_t index_offsets_cpu(const int64_t* indices, int64_t count, int64_t size, int64_t stride,
-                          int64_t* offsets) {
+}  // namespace
+
+int64_t count_true_cpu(const Tensor& mask) { return block_starts(mask).back(); }
+
+void mask_offsets_cpu(const Tensor& mask, const Strides& strides, int64_t* offsets) {
+  const int64_t count = mask.size();
+  const auto* bits = static_cast<const uint8_t*>(mask.data());
+  const std::vector<int64_t> starts = block_starts(mask);
+  backend::parallel_for(
+      static_cast<int64_t>(starts.size()) - 1, 1, [&](int64_t begin, int64_t end) {
+        std::vector<int64_t> listed(static_cast<size_t>(kMaskBlock) + 1);
+        for (int64_t b = begin; b < end; ++b) {
+          const int64_t first = b * kMaskBlock, last = std::min(first + kMaskBlock, count);
+          const int64_t found = list_block(bits, mask.shape(), strides, first, last, listed.data());
+          std::copy_n(listed.data(), found, offsets + starts[static_cast<size_t>(b)]);
+        }
+      });
+}
+
+int64_t index_offsets_cpu(const Tensor& indices, int64_t size, int64_t stride, int64_t* offsets) {
+  const int64_t count = indices.size();
+  const auto* given = indices.data<int64_t>();
   std::atomic<int64_t> bad = count;
   backend::parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
     bool is_good = true;
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t index = indices[i] < 0 ? indices[i] + size : indices[i];
+      const int64_t index = given[i] < 0 ? given[i] + size : given[i];
       is_good = is_good && index >= 0 && index < size;
       offsets[i] = index * stride;
     }
     if (is_good) return;
     for (int64_t i = begin; i < end; ++i) {
-      if (indices[i] >= -size && indices[i] < size) continue;
+      if (given[i] >= -size && given[i] < size) continue;
       int64_t known = bad;
       while (i < known && !bad.compare_exchange_weak(known, i)) {
       }

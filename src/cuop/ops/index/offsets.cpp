@@ -7,14 +7,16 @@
 #include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/index/offsets_internal.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/output.h"
 
 namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<int64_t(const Tensor&, const Strides&, int64_t*)> kMaskOffsets{
+constexpr backend::Slot<int64_t(const Tensor&)> kCountTrue{"mask", &kernels::count_true_cpu};
+constexpr backend::Slot<void(const Tensor&, const Strides&, int64_t*)> kMaskOffsets{
     "mask", &kernels::mask_offsets_cpu};
-constexpr backend::Slot<int64_t(const int64_t*, int64_t, int64_t, int64_t, int64_t*)> kIndexOffsets{
+constexpr backend::Slot<int64_t(const Tensor&, int64_t, int64_t, int64_t*)> kIndexOffsets{
     "index", &kernels::index_offsets_cpu};
 constexpr backend::Slot<void(Tensor&, const Tensor&)> kAddOffsets{"index",
                                                                   &kernels::add_offsets_cpu};
@@ -59,34 +61,42 @@ kernels::OffsetCopy describe(const Tensor& view, const Picks& picks, const Tenso
 }  // namespace
 
 Offsets index_offsets(const Tensor& view, int axis, const Tensor& indices) {
+  common_device("index", {&view, &indices});
   const Tensor list = contiguous(cast(indices, DType::kInt64));
   Tensor table = empty(indices.shape(), DType::kInt64, view.device());
   const int64_t size = view.shape(axis);
-  const int64_t bad = kIndexOffsets(view.device(), list.data<int64_t>(), list.size(), size,
-                                    view.strides()[axis], table.data<int64_t>());
+  const int64_t bad =
+      kIndexOffsets(view.device(), list, size, view.strides()[axis], table.data<int64_t>());
   if (bad >= 0) {
-    throw IndexError(cat("index: ", list.data<int64_t>()[bad], " is out of range for axis ", axis,
+    const Tensor given = to_device(list.with_layout({{}, {}, list.layout().offset + bad}), kCpu);
+    throw IndexError(cat("index: ", *given.data<int64_t>(), " is out of range for axis ", axis,
                          " of size ", size));
   }
   return {table, list.size() <= 1};
 }
 
-Offsets mask_offsets(const Tensor& view, int axis, const Tensor& mask) {
+Offsets all_offsets(const Tensor& view, int axis) {
+  const int64_t size = view.shape(axis), stride = view.strides()[axis];
+  if (stride == 0) return {zeros({size}, DType::kInt64, view.device()), size <= 1};
+  return {arange(0, size * stride, stride, DType::kInt64, view.device()), true};
+}
+
+Offsets mask_offsets(const Tensor& view, int axis, const Tensor& mask,
+                     std::optional<int64_t> known_count) {
+  common_device("index", {&view, &mask});
   const Layout covered = axes_of(view.layout(), axis, mask.ndim());
   if (covered.shape != mask.shape()) {
     throw IndexError(cat("index: a mask of shape ", mask.shape(), " does not fit axes of shape ",
                          covered.shape, " from axis ", axis, " on"));
   }
   const Tensor bits = contiguous(mask);
-  const int64_t count = kMaskOffsets(view.device(), bits, covered.strides, nullptr);
+  const int64_t count = known_count ? *known_count : kCountTrue(view.device(), bits);
   Tensor table = empty({count}, DType::kInt64, view.device());
   if (count > 0) kMaskOffsets(view.device(), bits, covered.strides, table.data<int64_t>());
   return {table, !may_self_overlap(covered)};
 }
 
-int64_t count_true(const Tensor& mask) {
-  return kMaskOffsets(mask.device(), contiguous(mask), Dims::filled(mask.ndim(), 0), nullptr);
-}
+int64_t count_true(const Tensor& mask) { return kCountTrue(mask.device(), contiguous(mask)); }
 
 Picks combine_offsets(const Tensor& view, std::span<const Offsets> parts, std::span<const int> axes,
                       int first_axis) {

@@ -2,6 +2,7 @@
 // that names elements by tensors is built from these.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,15 @@ struct Offsets {
   Tensor table;            ///< int64, contiguous, of the index array's shape
   bool is_unique = false;  ///< no offset occurs twice
 };
-/// IndexError when an index is outside the axis.
+/// IndexError when an index is outside the axis, DeviceError when view and indices lie on different
+/// devices.
 Offsets index_offsets(const Tensor& view, int axis, const Tensor& indices);
-/// The mask covers axes axis, axis+1, ...; IndexError when its shape is not theirs.
-Offsets mask_offsets(const Tensor& view, int axis, const Tensor& mask);
+/// All positions of the axis, in their order.
+Offsets all_offsets(const Tensor& view, int axis);
+/// The mask covers axes axis, axis+1, ...; IndexError when its shape is not theirs. The number
+/// of true elements is counted unless it is known.
+Offsets mask_offsets(const Tensor& view, int axis, const Tensor& mask,
+                     std::optional<int64_t> known_count = {});
 
 /// How many elements of a mask are true.
 int64_t count_true(const Tensor& mask);

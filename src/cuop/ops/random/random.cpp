@@ -45,6 +45,27 @@ Tensor fill(const char* who, const Shape& shape, const Draw& draw, const RandomO
   return result;
 }
 
+/// The largest number of T below `high` as T's numbers are drawn: in double or in float.
+template <class T>
+double largest_below(double high) {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::nextafter(high, -std::numeric_limits<double>::infinity());
+  } else if constexpr (std::is_same_v<T, float>) {
+    return std::nextafter(static_cast<float>(high), -std::numeric_limits<float>::infinity());
+  } else {
+    const auto end = static_cast<float>(high);
+    T near(end);
+    // One step of the 16-bit pattern is one step of the value, downwards for positive ones.
+    while (static_cast<float>(near) >= end) {
+      const bool is_zero = static_cast<float>(near) == 0.0f;
+      near.bits = static_cast<uint16_t>(is_zero                           ? 0x8001u
+                                        : static_cast<float>(near) > 0.0f ? near.bits - 1u
+                                                                          : near.bits + 1u);
+    }
+    return static_cast<float>(near);
+  }
+}
+
 struct Limits {
   int64_t lowest;
   uint64_t highest;
@@ -91,7 +112,10 @@ Tensor uniform(const Shape& shape, double low, double high, const RandomOptions&
     throw ExecutionError(
         cat("uniform: [", low, ", ", high, ") is no finite range in ", options.dtype));
   }
-  return fill("uniform", shape, {Distribution::kUniform, low, high}, options);
+  const double last = visit_dtype(FloatingTypes{}, options.dtype, "uniform", [&](auto tag) {
+    return largest_below<typename decltype(tag)::type>(high);
+  });
+  return fill("uniform", shape, {Distribution::kUniform, low, high, last}, options);
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const RandomOptions& options) {

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/jit/kernels/random_numbers.h"
 #include "cuop/ops/random/random_kernels.h"
 
 namespace cuop::kernels {
@@ -27,38 +26,12 @@ struct DrawnAs {
                                   std::conditional_t<std::is_same_v<T, double>, double, float>>;
 };
 
-/// The largest number of T below `high`.
-template <class T>
-float largest_below(float high) {
-  if constexpr (std::is_same_v<T, float>) {
-    return std::nextafter(high, -std::numeric_limits<float>::infinity());
-  } else {
-    T near(high);
-    // One step of the 16-bit pattern is one step of the value, downwards for positive ones.
-    while (static_cast<float>(near) >= high) {
-      const bool is_zero = static_cast<float>(near) == 0.0f;
-      near.bits = static_cast<uint16_t>(is_zero                           ? 0x8001u
-                                        : static_cast<float>(near) > 0.0f ? near.bits - 1u
-                                                                          : near.bits + 1u);
-    }
-    return static_cast<float>(near);
-  }
-}
-
-/// [0, 1) to [low, high): rounding must not reach `high`.
-template <class T, class Real>
-void stretch(Real* values, int64_t count, Real low, Real high) {
+template <class Real>
+void stretch(Real* values, int64_t count, const Draw& draw) {
+  const auto low = static_cast<Real>(draw.first), high = static_cast<Real>(draw.second);
+  const auto last = static_cast<Real>(draw.last);
   if (low == Real{0} && high == Real{1}) return;
-  const Real width = high - low;
-  Real last;
-  if constexpr (std::is_same_v<Real, double>) {
-    last = std::nextafter(high, -std::numeric_limits<double>::infinity());
-  } else {
-    last = largest_below<T>(high);
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    values[i] = std::min(last, std::max(low, std::fma(values[i], width, low)));
-  }
+  for (int64_t i = 0; i < count; ++i) values[i] = jit::stretched(values[i], low, high, last);
 }
 
 template <class T>
@@ -78,14 +51,14 @@ void draw_blocks(const Draw& draw, Generator::Ticket ticket, int64_t blocks, Dra
         return;
       }
       loops().uniform_double(ticket, blocks, out);
-      stretch<T>(out, 2 * blocks, first, second);
+      stretch(out, 2 * blocks, draw);
     } else {
       if (draw.distribution == Distribution::kNormal) {
         loops().normal_float(ticket, blocks, first, second, out);
         return;
       }
       loops().uniform_float(ticket, blocks, uniform_digits<T>(), out);
-      stretch<T>(out, 4 * blocks, first, second);
+      stretch(out, 4 * blocks, draw);
     }
   }
 }

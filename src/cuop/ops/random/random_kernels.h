@@ -1,4 +1,4 @@
-// Whole blocks of random numbers on the CPU, in counter order.
+// Whole blocks of random numbers, in counter order.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ struct Draw {
   Distribution distribution = Distribution::kNormal;
   double first = 0.0;   ///< mean or low
   double second = 1.0;  ///< std or high
+  double last = 0.0;    ///< of uniform numbers: the dtype's largest below `second`
   int64_t low = 0;      ///< of integers
   uint64_t range = 0;   ///< of integers; 0 stands for 2^64
 };
