@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 
 #include "cuop/core/text.h"
 #include "cuop/jit/cuda/kernel_arguments.h"
@@ -14,35 +12,16 @@
 #include "cuop/jit/nvrtc.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "tests/jit/resources.h"
 
 namespace cuop::jit {
 namespace {
 
+using test::kArchitectures;
+using test::Resources;
+using test::resources_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const char* const kArchitectures[] = {"sm_80", "sm_90a", "sm_100a"};
-
-/// What ptxas says a kernel uses.
-struct Resources {
-  int registers = 0, stack = 0, spilled = 0;
-};
-
-int number_before(const std::string& log, const std::string& what) {
-  const size_t end = log.find(what);
-  if (end == std::string::npos) return -1;
-  size_t begin = end;
-  while (begin > 0 && std::isdigit(static_cast<unsigned char>(log[begin - 1])) != 0) --begin;
-  return std::atoi(log.substr(begin, end - begin).c_str());
-}
-
-Resources resources_of(CompileRequest request, const char* arch) {
-  request.arch = arch;
-  request.options.emplace_back("--ptxas-options=-v");
-  const CompiledKernel compiled = Nvrtc::instance().compile(request, 120.0);
-  return {number_before(compiled.log, " registers"), number_before(compiled.log, " bytes stack"),
-          number_before(compiled.log, " bytes spill stores")};
-}
 
 /// An expression with tensors to run on; they are on the CPU, as planning does not care.
 struct Problem {

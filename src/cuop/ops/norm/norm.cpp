@@ -7,6 +7,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/norm/norm_kernels.h"
 #include "cuop/ops/output.h"
 
@@ -18,12 +19,12 @@ using kernels::RowNorm;
 
 constexpr backend::Slot<void(const Tensor&, const RowNorm&, const Tensor&, const Tensor&,
                              const Tensor&)>
-    kRowSlot{"layer_norm", kernels::row_norm_cpu};
+    kRowSlot{"layer_norm", kernels::row_norm_cpu, kernels::row_norm_cuda};
 constexpr backend::Slot<void(const Tensor&, int64_t, const Tensor&, const Tensor&, const Tensor&,
                              const Tensor&)>
-    kAffineSlot{"batch_norm", kernels::channel_affine_cpu};
+    kAffineSlot{"batch_norm", kernels::channel_affine_cpu, kernels::channel_affine_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const Tensor&)> kMomentsSlot{
-    "batch_norm", kernels::channel_moments_cpu};
+    "batch_norm", kernels::channel_moments_cpu, kernels::channel_moments_cuda};
 
 void check_input(const char* who, const Tensor& x, double eps) {
   if (!is_floating(x.dtype())) {
@@ -163,12 +164,8 @@ Tensor channel_values(const Tensor& parameter, const Tensor& x, double otherwise
 /// running <- (1 - momentum) running + momentum batch * correction
 void move_running(const Tensor& running, const Tensor& batch, double momentum, double correction) {
   if (!running.is_defined()) return;
-  const Tensor values = clone(cast(running, DType::kFloat64));
-  for (int64_t c = 0; c < values.size(); ++c) {
-    double& value = values.data<double>()[c];
-    value = (1.0 - momentum) * value + momentum * correction * batch.data<double>()[c];
-  }
-  copy_into(running, values);
+  const Tensor kept = multiply(cast(running, DType::kFloat64), 1.0 - momentum);
+  copy_into(running, add(kept, multiply(batch, momentum * correction)));
 }
 
 void check_batch_norm(const Tensor& x, const BatchNormParameters& p, const BatchNormOptions& o) {
@@ -213,10 +210,9 @@ Tensor batch_norm(const Tensor& x, const BatchNormParameters& parameters,
     move_running(running_mean, mean, options.momentum, 1.0);
     move_running(running_var, variance, options.momentum, count / (count - 1.0));
   }
-  const Tensor scale = channel_values(gamma, x, 1.0), shift = channel_values(beta, x, 0.0);
-  for (int64_t c = 0; c < scale.size(); ++c) {
-    scale.data<double>()[c] /= std::sqrt(variance.data<double>()[c] + options.eps);
-  }
+  const Tensor scale =
+      divide(channel_values(gamma, x, 1.0), cuop::sqrt(add(variance, options.eps)));
+  const Tensor shift = channel_values(beta, x, 0.0);
   int64_t inner = 1;
   for (int axis = 2; axis < x.ndim(); ++axis) inner *= x.shape(axis);
   on_contiguous(x, result, [&](const Tensor& in, const Tensor& to) {

@@ -18,13 +18,18 @@ struct RowNorm {
 };
 void row_norm_cpu(const Tensor& x, const RowNorm& norm, const Tensor& gamma, const Tensor& beta,
                   const Tensor& out);
+void row_norm_cuda(const Tensor& x, const RowNorm& norm, const Tensor& gamma, const Tensor& beta,
+                   const Tensor& out);
 
 /// out = (x - mean) * scale + shift for x [N, C, inner]; mean, scale and shift are float64 [C].
 void channel_affine_cpu(const Tensor& x, int64_t inner, const Tensor& mean, const Tensor& scale,
                         const Tensor& shift, const Tensor& out);
+void channel_affine_cuda(const Tensor& x, int64_t inner, const Tensor& mean, const Tensor& scale,
+                         const Tensor& shift, const Tensor& out);
 
 /// Biased mean and variance of every channel of x [N, C, inner] as float64 [C].
 void channel_moments_cpu(const Tensor& x, const Tensor& mean, const Tensor& variance);
+void channel_moments_cuda(const Tensor& x, const Tensor& mean, const Tensor& variance);
 
 /// y may be x. Differences are taken in double: the mean may be far larger than the spread.
 template <class T>

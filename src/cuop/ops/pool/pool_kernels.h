@@ -24,6 +24,7 @@ struct Pool {
 
 /// x and y are row-major with one dtype; every window meets its plane.
 void pool_cpu(const Pool& pool, const Tensor& x, const Tensor& y);
+void pool_cuda(const Pool& pool, const Tensor& x, const Tensor& y);
 
 /// Loops over contiguous rows for one way to combine elements.
 template <class T>

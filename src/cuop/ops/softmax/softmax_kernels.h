@@ -9,6 +9,7 @@ namespace cuop::kernels {
 
 /// x and out are contiguous, of one floating dtype, and either the same memory or apart.
 void softmax_cpu(const Tensor& x, int axis, bool is_log, const Tensor& out);
+void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out);
 
 /// One table for each T (float, double) and instruction set.
 template <class T>

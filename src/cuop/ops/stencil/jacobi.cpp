@@ -7,7 +7,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/index/arrange.h"
+#include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/stencil/stencil.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
@@ -18,12 +18,13 @@ namespace {
 
 constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, int64_t, const Tensor&,
                              double*)>
-    kJacobi{"jacobi2d", &kernels::jacobi_cpu};
+    kJacobi{"jacobi2d", &kernels::jacobi_cpu, &kernels::jacobi_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const Tensor&,
                              double*)>
-    kJacobiRows{"jacobi2d_rows", &kernels::jacobi_rows_cpu};
+    kJacobiRows{"jacobi2d_rows", &kernels::jacobi_rows_cpu, &kernels::jacobi_rows_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, double*)>
-    kResidualRows{"poisson_residual_rows", &kernels::residual_rows_cpu};
+    kResidualRows{"poisson_residual_rows", &kernels::residual_rows_cpu,
+                  &kernels::residual_rows_cuda};
 
 /// `halo` is how many more rows `u` has than the right-hand side.
 void check_problem(const char* who, const Tensor& u, const Tensor& rhs, int64_t halo, double dx) {
@@ -49,8 +50,21 @@ double sum(const double* values, int64_t count) {
 
 /// One row more on each side: zeros, or the row of the opposite side.
 Tensor with_halo(const Tensor& u, Boundary boundary) {
-  const std::pair<int64_t, int64_t> widths[] = {{1, 1}, {0, 0}};
-  return pad(u, widths, boundary == Boundary::kZero ? PadMode::kConstant : PadMode::kWrap);
+  const int64_t height = u.shape(0);
+  const Tensor padded = empty({height + 2, u.shape(1)}, u.dtype(), u.device());
+  const auto rows = [](const Tensor& t, int64_t first, int64_t count) {
+    return slice(t, 0, first, first + count);
+  };
+  copy_into(rows(padded, 1, height), u);
+  if (boundary == Boundary::kPeriodic && height > 0) {
+    copy_into(rows(padded, 0, 1), rows(u, height - 1, 1));
+    copy_into(rows(padded, height + 1, 1), rows(u, 0, 1));
+  } else {
+    const Tensor none = zeros({1, u.shape(1)}, u.dtype(), u.device());
+    copy_into(rows(padded, 0, 1), none);
+    copy_into(rows(padded, height + 1, 1), none);
+  }
+  return padded;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/arithmetic.h"
 #include "cuop/ops/convert.h"
-#include "cuop/ops/index/view.h"
+#include "cuop/ops/stencil/parts_internal.h"
 #include "cuop/ops/stencil/row_pipeline_internal.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
@@ -144,21 +144,6 @@ template <class Types, class F>
 void visit(Types types, const Tensor& tensor, F&& f) {
   visit_dtype(types, tensor.dtype(), "stencil",
               [&](auto tag) { f(typename decltype(tag)::type{}); });
-}
-
-/// A real kernel treats the parts of complex numbers alike: as columns of a grid twice as wide.
-bool is_by_parts(const Tensor& grid, const TapList& list) {
-  return is_complex(grid.dtype()) &&
-         std::all_of(list.taps.begin(), list.taps.end(),
-                     [](const Tap& tap) { return tap.weight.imag() == 0.0; });
-}
-Tensor by_parts(const Tensor& grid) {
-  return reshape(as_real(grid), {grid.shape(0), 2 * grid.shape(1)});
-}
-TapList by_parts(TapList list) {
-  list.column_radius *= 2;
-  for (Tap& tap : list.taps) tap.column *= 2;
-  return list;
 }
 
 }  // namespace

@@ -26,19 +26,30 @@ struct TapList {
 /// `sweeps` applications to the contiguous `grid` [h, w].
 void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
                  const Tensor& out);
+void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
+                  const Tensor& out);
 /// One application to rows with their halos: `padded` is [h + 2 row_radius, w].
 void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary boundary,
                       const Tensor& out);
+void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary boundary,
+                       const Tensor& out);
 
 /// `sweeps` Jacobi sweeps over `u` [h, w]; row_norms[sweep * h + row] becomes the sum of squares of
-/// that row's update.
+/// that row's update. The norms lie in the host's memory: where a device computes them, these
+/// functions wait for it.
 void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                 const Tensor& out, double* row_norms);
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                      const Tensor& out, double* row_norms);
+void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
+                 const Tensor& out, double* row_norms);
+void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                      const Tensor& out, double* row_norms);
 /// Sums of squares of rhs - (N + S + E + W - 4 u) / dx^2, row by row.
 void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                        double* row_norms);
+void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                        double* row_norms);
 /// How many sweeps over rows of this width are best done in one pass over memory.
 int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize);
 

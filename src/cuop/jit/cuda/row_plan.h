@@ -1,0 +1,29 @@
+// How rows are shared among the threads of kernels built on jit/kernels/rows.cuh.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "cuop/core/dtype.h"
+
+namespace cuop::jit {
+
+struct RowPlan {
+  int width = 1;  ///< elements of one access
+  int team = 4;   ///< threads that share a row
+  int keep = 1;   ///< accesses whose elements a thread keeps in registers; 0: the row is too long
+
+  int threads() const { return team < 128 ? 128 : team; }
+  int64_t blocks(int64_t rows) const;
+  /// The template arguments: "4, 32, 1".
+  std::string text() const;
+};
+
+/// For contiguous rows of `length` elements of the dtype, read and written at `addresses`, beside
+/// parameters in the dtype that is computed in. Packs do not cross multiples of `group`.
+RowPlan plan_rows(int64_t length, int64_t group, DType dtype,
+                  std::initializer_list<const void*> addresses,
+                  std::initializer_list<const void*> parameters = {});
+
+}  // namespace cuop::jit

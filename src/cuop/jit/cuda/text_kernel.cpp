@@ -1,0 +1,40 @@
+#include "cuop/jit/cuda/text_kernel.h"
+
+#include <algorithm>
+
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/cuda/expr_cuda.h"
+#include "cuop/jit/cuda/kernel_cache.h"
+#include "cuop/jit/cuda/kernel_fields.h"
+
+namespace cuop::jit {
+
+namespace {
+/// Blocks a multiprocessor is given before blocks go round again.
+constexpr int64_t kBlocksPerMultiprocessor = 256;
+}  // namespace
+
+CompileRequest kernel_request(const TextKernel& kernel) {
+  return {kernel.title,
+          cat("#include \"", kernel.path, "\"\nnamespace cuop::jit {\n",
+              "extern \"C\" __global__ void __launch_bounds__(", kernel.threads, ") ", kEntry,
+              "(const __grid_constant__ ", kernel.arguments, " a) {\n  ", kernel.call,
+              "(a);\n}\n}  // namespace cuop::jit\n"),
+          ""};
+}
+
+void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const void* arguments) {
+  const LoadedKernel& loaded =
+      loaded_kernel(device, kernel.call, [&] { return kernel_request(kernel); });
+  const int64_t most =
+      kBlocksPerMultiprocessor * backend::cuda::cuda_runtime(device).properties().multiprocessors;
+  launch(loaded,
+         {.grid_x = static_cast<unsigned>(std::min(blocks, most)),
+          .threads = static_cast<unsigned>(kernel.threads)},
+         arguments, current_stream(device));
+}
+
+const char* text_type(DType dtype) { return detail::type_name(dtype); }
+
+}  // namespace cuop::jit

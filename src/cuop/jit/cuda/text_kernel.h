@@ -1,0 +1,32 @@
+// Kernels that are written as templates in kernel text: the source that names one instance of a
+// template, and its launch.
+#pragma once
+
+#include <string>
+
+#include "cuop/core/tensor.h"
+#include "cuop/jit/nvrtc.h"
+
+namespace cuop::jit {
+
+/// `call` is an instance, as "softmax_rows<float, 4, 32, 1, false>", of a function of the kernel
+/// text `path` that takes a const reference to the struct named `arguments`.
+struct TextKernel {
+  const char* title;  ///< for messages and listings
+  const char* path;   ///< as #include names it
+  const char* arguments;
+  std::string call;
+  int threads = 0;  ///< of a block, as the template expects
+};
+
+/// All that the compiler needs but the architecture.
+CompileRequest kernel_request(const TextKernel& kernel);
+
+/// Starts up to `blocks` blocks on this thread's current stream of the device; the kernel goes
+/// round again where they are fewer than asked for. `arguments` points to the kernel's struct.
+void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const void* arguments);
+
+/// The C++ type of a dtype's elements in kernel text.
+const char* text_type(DType dtype);
+
+}  // namespace cuop::jit

@@ -1,0 +1,151 @@
+// Operations on the rows of a contiguous matrix, each row shared by a team of threads: who has
+// which elements, and numbers on which a team agrees. A team of more than a warp is a whole block.
+#pragma once
+
+#include "cuop/jit/kernels/elementwise.cuh"
+
+namespace cuop::jit {
+
+CUOP_FN constexpr int row_threads(int team) { return team < 128 ? 128 : team; }
+
+namespace detail {
+template <class Stored>
+struct ComputedOf {
+  using type = Stored;
+};
+template <>
+struct ComputedOf<Half> {
+  using type = float;
+};
+template <>
+struct ComputedOf<BFloat16> {
+  using type = float;
+};
+}  // namespace detail
+template <class Stored>
+using Computed = typename detail::ComputedOf<Stored>::type;
+
+/// A computed value as it lies in memory.
+template <class Stored>
+CUOP_FN Stored stored(Computed<Stored> value) {
+  if constexpr (sizeof(Stored) == sizeof(Computed<Stored>)) {
+    return value;
+  } else {
+    return narrowed<Stored>(value);
+  }
+}
+
+struct Larger {
+  template <class T>
+  CUOP_FN T operator()(T a, T b) const {
+    return a > b ? a : b;
+  }
+};
+struct Total {
+  template <class T>
+  CUOP_FN T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+/// The values of a team's threads together, for each of them the same bits. Every thread of the
+/// block must come here.
+template <int Team, class T, class Op>
+CUOP_FN T agree(T value, Op together) {
+  constexpr int kInWarp = Team < 32 ? Team : 32;
+#pragma unroll
+  for (int apart = kInWarp / 2; apart > 0; apart /= 2) {
+    value = together(value, __shfl_xor_sync(0xffffffffu, value, apart));
+  }
+  if constexpr (Team > 32) {
+    constexpr int kWarps = Team / 32;
+    __shared__ T parts[kWarps];
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    __syncthreads();  // what was agreed before has been read
+    if (lane == 0) parts[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = parts[lane % kWarps];
+#pragma unroll
+    for (int apart = kWarps / 2; apart > 0; apart /= 2) {
+      value = together(value, __shfl_xor_sync(0xffffffffu, value, apart));
+    }
+  }
+  return value;
+}
+
+template <class Stored, int Width>
+CUOP_FN void load_computed(Computed<Stored> (&to)[Width], const Stored* from) {
+  Stored raw[Width];
+  load_pack(raw, from);
+#pragma unroll
+  for (int j = 0; j < Width; ++j) to[j] = static_cast<Computed<Stored>>(raw[j]);
+}
+template <class Stored, int Width>
+CUOP_FN void store_computed(Stored* to, const Computed<Stored> (&from)[Width]) {
+  Stored raw[Width];
+#pragma unroll
+  for (int j = 0; j < Width; ++j) raw[j] = stored<Stored>(from[j]);
+  store_pack(to, raw);
+}
+
+/// A thread's elements of its team's row: packs of Width neighbours, Team packs apart. The row's
+/// length is a multiple of Width and its packs are aligned.
+///
+/// With Keep > 0 the thread holds all of its at most Keep packs in registers, so that the row is
+/// read once; with Keep = 0 the row is of any length and read again by each pass.
+template <class Stored, int Width, int Team, int Keep>
+class TeamRow {
+  using T = Computed<Stored>;
+
+ public:
+  CUOP_FN TeamRow(const Stored* row, int64_t length, bool is_row)
+      : row_(row), length_(is_row ? length : 0) {
+#pragma unroll
+    for (int k = 0; k < Keep; ++k) {
+      if (position(k) < length_) load_computed<Stored>(kept_[k], row_ + position(k));
+    }
+  }
+
+  /// visit(values, position) for each pack; it may change the values for later passes only where
+  /// they are kept.
+  template <class Visit>
+  CUOP_FN void each_pack(Visit&& visit) {
+    if constexpr (Keep > 0) {
+#pragma unroll
+      for (int k = 0; k < Keep; ++k) {
+        if (position(k) < length_) visit(kept_[k], position(k));
+      }
+    } else {
+#pragma unroll 2
+      for (int64_t at = position(0); at < length_; at += Team * Width) {
+        T values[Width];
+        load_computed<Stored>(values, row_ + at);
+        visit(values, at);
+      }
+    }
+  }
+
+ private:
+  CUOP_FN static int64_t position(int k) {
+    return (k * Team + static_cast<int>(threadIdx.x) % Team) * Width;
+  }
+
+  const Stored* row_;
+  int64_t length_;
+  T kept_[Keep > 0 ? Keep : 1][Width];
+};
+
+/// Calls body(row, is_row) for the rows of this thread's team. All threads of the block come to the
+/// body equally often; where is_row does not hold there is nothing to read or write.
+template <int Team, class Body>
+CUOP_FN void for_team_rows(int64_t rows, Body&& body) {
+  constexpr int kRows = row_threads(Team) / Team;
+#pragma unroll 1
+  for (int64_t first = int64_t(blockIdx.x) * kRows; first < rows;
+       first += int64_t(gridDim.x) * kRows) {
+    const int64_t row = first + threadIdx.x / Team;
+    body(row < rows ? row : rows - 1, row < rows);
+  }
+}
+
+}  // namespace cuop::jit

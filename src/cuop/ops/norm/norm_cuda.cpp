@@ -1,0 +1,71 @@
+#include <limits>
+#include <vector>
+
+#include "cuop/core/text.h"
+#include "cuop/jit/expr.h"
+#include "cuop/jit/run.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/norm/norm_arguments.cuh"
+#include "cuop/ops/norm/norm_cuda_internal.h"
+#include "cuop/ops/norm/norm_kernels.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
+
+namespace cuop::kernels {
+
+jit::TextKernel norm_rows_kernel(DType dtype, const jit::RowPlan& plan, bool is_centred,
+                                 NormGroup group) {
+  static constexpr const char* kGroups[] = {"void", "uint32_t", "uint64_t"};
+  return {is_centred ? "layer_norm" : "rms_norm", "cuop/ops/norm/norm.cuh", "NormArguments",
+          cat("norm_rows<", jit::text_type(dtype), ", ", plan.text(), ", ",
+              is_centred ? "true, " : "false, ", kGroups[static_cast<int>(group)], ">"),
+          plan.threads()};
+}
+
+void row_norm_cuda(const Tensor& x, const RowNorm& norm, const Tensor& gamma, const Tensor& beta,
+                   const Tensor& out) {
+  const jit::NormArguments arguments{x.data(),     out.data(),
+                                     gamma.data(), beta.is_defined() ? beta.data() : nullptr,
+                                     norm.rows,    norm.channels * norm.inner,
+                                     norm.inner,   norm.eps};
+  NormGroup group = NormGroup::kNone;
+  if (norm.inner > 1) {
+    const bool is_narrow = arguments.length <= std::numeric_limits<uint32_t>::max();
+    group = is_narrow ? NormGroup::kNarrow : NormGroup::kWide;
+  }
+  const jit::RowPlan plan =
+      jit::plan_rows(arguments.length, norm.inner > 1 ? norm.inner : arguments.length, x.dtype(),
+                     {arguments.x, arguments.y}, {arguments.gamma, arguments.beta});
+  jit::launch_text(norm_rows_kernel(x.dtype(), plan, norm.is_centred, group), x.device(),
+                   plan.blocks(norm.rows), &arguments);
+}
+
+void channel_affine_cuda(const Tensor& x, int64_t inner, const Tensor& mean, const Tensor& scale,
+                         const Tensor& shift, const Tensor& out) {
+  const int64_t channels = mean.size();
+  const Shape shape{x.size() / (channels * inner), channels, inner};
+  const Tensor in = reshape(x, shape), to = reshape(out, shape);
+  const Tensor center = reshape(mean, {channels, 1}), factor = reshape(scale, {channels, 1}),
+               offset = reshape(shift, {channels, 1});
+  const Tensor* leaves[] = {&in, &center, &factor, &offset};
+  constexpr jit::OpTypes kWide{DType::kFloat64, DType::kFloat64};
+  jit::Expr expr;
+  int value = expr.add_cast(expr.add_leaf(x.dtype()), DType::kFloat64);
+  for (const char* op : {"subtract", "multiply", "add"}) {
+    const int arguments[] = {value, expr.add_leaf(DType::kFloat64)};
+    value = expr.add_op(jit::find_op(op), kWide, arguments);
+  }
+  expr.add_output(expr.add_cast(value, x.dtype()));
+  const Tensor* output = &to;
+  jit::run(expr, {shape, 0, leaves, {}, {&output, 1}});
+}
+
+void channel_moments_cuda(const Tensor& x, const Tensor& mean, const Tensor& variance) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (axis != 1) axes.push_back(axis);
+  }
+  reduce_cuda("batch_norm", {ReduceKind::kMean}, x, axes, mean);
+  reduce_cuda("batch_norm", {ReduceKind::kVar}, x, axes, variance);
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,15 @@
+// What the softmax kernels are given; host and device read the same struct.
+#pragma once
+
+#include "cuop/jit/kernels/prelude.h"
+
+namespace cuop::jit {
+
+/// x and y are [outer, length, inner], contiguous; by rows, `outer` is the number of rows.
+struct SoftmaxArguments {
+  const void* x;
+  void* y;
+  int64_t outer, length, inner;
+};
+
+}  // namespace cuop::jit

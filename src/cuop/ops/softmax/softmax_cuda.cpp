@@ -1,0 +1,51 @@
+#include "cuop/core/text.h"
+#include "cuop/ops/softmax/softmax_arguments.cuh"
+#include "cuop/ops/softmax/softmax_cuda_internal.h"
+#include "cuop/ops/softmax/softmax_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int kColumnThreads = 256;   // kSoftmaxThreads of softmax.cuh
+constexpr int64_t kShortColumn = 16;  // is left to one thread
+
+jit::TextKernel kernel(bool is_log, std::string call, int threads) {
+  return {is_log ? "log_softmax" : "softmax", "cuop/ops/softmax/softmax.cuh", "SoftmaxArguments",
+          std::move(call), threads};
+}
+
+}  // namespace
+
+jit::TextKernel softmax_rows_kernel(DType dtype, const jit::RowPlan& plan, bool is_log) {
+  return kernel(is_log,
+                cat("softmax_rows<", jit::text_type(dtype), ", ", plan.text(), ", ",
+                    is_log ? "true>" : "false>"),
+                plan.threads());
+}
+
+jit::TextKernel softmax_columns_kernel(DType dtype, int lanes, bool is_log) {
+  return kernel(is_log,
+                cat("softmax_columns<", jit::text_type(dtype), ", ", lanes, ", ",
+                    is_log ? "true>" : "false>"),
+                kColumnThreads);
+}
+
+void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out) {
+  jit::SoftmaxArguments arguments{x.data(), out.data(), 1, x.shape(axis), 1};
+  for (int i = 0; i < axis; ++i) arguments.outer *= x.shape(i);
+  for (int i = axis + 1; i < x.ndim(); ++i) arguments.inner *= x.shape(i);
+  if (arguments.inner == 1) {
+    const jit::RowPlan plan =
+        jit::plan_rows(arguments.length, arguments.length, x.dtype(), {x.data(), out.data()});
+    jit::launch_text(softmax_rows_kernel(x.dtype(), plan, is_log), x.device(),
+                     plan.blocks(arguments.outer), &arguments);
+  } else {
+    const int lanes = arguments.length <= kShortColumn ? 1 : 8;
+    const int64_t columns = kColumnThreads / lanes;
+    jit::launch_text(softmax_columns_kernel(x.dtype(), lanes, is_log), x.device(),
+                     (arguments.outer * arguments.inner + columns - 1) / columns, &arguments);
+  }
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,37 @@
+// What the stencil kernels are given; host and device read the same structs.
+#pragma once
+
+#include "cuop/jit/kernels/prelude.h"
+
+namespace cuop::jit {
+
+/// As many as fit into a kernel's arguments beside the rest.
+inline constexpr int kStencilTaps = 64;
+
+/// A grid [height, width] that is read, with `halo` rows of neighbours before and behind it.
+struct StencilGrid {
+  const void* first;  ///< the grid's first element, behind the halo
+  int64_t height, width, halo;
+  int64_t is_periodic;  ///< 0 or 1
+};
+
+struct StencilArguments {
+  StencilGrid grid;
+  void* out;
+  int64_t is_first;  ///< 0: adds to what is in `out`
+  int64_t taps;
+  struct {
+    int64_t row, column;
+    double real, imag;
+  } tap[kStencilTaps];
+};
+
+struct JacobiArguments {
+  StencilGrid grid;
+  const void* rhs;
+  void* out;
+  double* norms;  ///< one a row
+  double factor;  ///< dx^2, or for residuals 1 / dx^2
+};
+
+}  // namespace cuop::jit

@@ -1,0 +1,138 @@
+// Sweeps on a GPU are launches that follow each other; results go to and fro between two grids.
+#include <algorithm>
+
+#include "cuop/backend/runtime.h"
+#include "cuop/core/text.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/stencil/parts_internal.h"
+#include "cuop/ops/stencil/stencil_arguments.cuh"
+#include "cuop/ops/stencil/stencil_cuda_internal.h"
+#include "cuop/ops/stencil/stencil_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int kThreads = 256;  // as in stencil.cuh
+constexpr int64_t kTileColumns = 32, kTileRows = 8;
+
+constexpr const char* kPath = "cuop/ops/stencil/stencil.cuh";
+
+/// The grid that `tensor` holds between its halo rows.
+jit::StencilGrid grid_of(const Tensor& tensor, int64_t halo, Boundary boundary) {
+  const int64_t width = tensor.shape(1);
+  return {static_cast<const std::byte*>(tensor.data()) + halo * width * itemsize(tensor.dtype()),
+          tensor.shape(0) - 2 * halo, width, halo, boundary == Boundary::kPeriodic ? 1 : 0};
+}
+
+/// One application; more weights than a launch takes are added by further ones.
+void apply(const jit::StencilGrid& grid, const TapList& list, const Tensor& out) {
+  jit::StencilArguments a{};
+  a.grid = grid;
+  a.out = out.data();
+  const int64_t tiles = ((grid.width + kTileColumns - 1) / kTileColumns) *
+                        ((grid.height + kTileRows - 1) / kTileRows);
+  const auto count = static_cast<int64_t>(list.taps.size());
+  int64_t done = 0;
+  do {
+    a.is_first = done == 0 ? 1 : 0;
+    a.taps = std::min<int64_t>(jit::kStencilTaps, count - done);
+    for (int64_t n = 0; n < a.taps; ++n) {
+      const Tap& tap = list.taps[static_cast<size_t>(done + n)];
+      a.tap[n] = {tap.row, tap.column, tap.weight.real(), tap.weight.imag()};
+    }
+    jit::launch_text(stencil_kernel(out.dtype()), out.device(), tiles, &a);
+    done += a.taps;
+  } while (done < count);
+}
+
+/// Calls sweep(i, from, to) `sweeps` times, so that the last result is `out` and the source stays.
+template <class Sweep>
+void to_and_fro(const Tensor& source, int64_t sweeps, const Tensor& out, Sweep&& sweep) {
+  const Tensor other = sweeps > 1 ? empty(out.shape(), out.dtype(), out.device()) : out;
+  const Tensor* from = &source;
+  for (int64_t i = 0; i < sweeps; ++i) {
+    const Tensor* to = (sweeps - i) % 2 == 1 ? &out : &other;
+    sweep(i, *from, *to);
+    from = to;
+  }
+}
+
+/// Norms of rows, on the device until they are fetched.
+class RowNorms {
+ public:
+  RowNorms(int64_t count, Device device) : values_(empty({count}, DType::kFloat64, device)) {}
+  double* from(int64_t first) const { return values_.data<double>() + first; }
+  void fetch(double* to) const {
+    const Device device = values_.device();
+    backend::runtime(device).copy(to, values_.data(), values_.nbytes(), current_stream(device));
+  }
+
+ private:
+  Tensor values_;
+};
+
+/// `out` undefined: the residual's norms alone.
+void jacobi(const jit::StencilGrid& grid, const Tensor& rhs, double factor, const Tensor& out,
+            double* norms) {
+  const bool is_residual = !out.is_defined();
+  const jit::JacobiArguments a{grid, rhs.data(), is_residual ? nullptr : out.data(), norms, factor};
+  jit::launch_text(jacobi_kernel(rhs.dtype(), is_residual), rhs.device(), grid.height, &a);
+}
+
+}  // namespace
+
+jit::TextKernel stencil_kernel(DType dtype) {
+  return {"stencil2d", kPath, "StencilArguments", cat("stencil_tiles<", jit::text_type(dtype), ">"),
+          kThreads};
+}
+
+jit::TextKernel jacobi_kernel(DType dtype, bool is_residual) {
+  return {is_residual ? "poisson_residual" : "jacobi2d", kPath, "JacobiArguments",
+          cat("jacobi_rows<", jit::text_type(dtype), is_residual ? ", true>" : ", false>"),
+          kThreads};
+}
+
+void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
+                  const Tensor& out) {
+  if (is_by_parts(grid, taps)) {
+    return stencil_cuda(by_parts(grid), by_parts(taps), boundary, sweeps, by_parts(out));
+  }
+  to_and_fro(grid, sweeps, out, [&](int64_t, const Tensor& from, const Tensor& to) {
+    apply(grid_of(from, 0, boundary), taps, to);
+  });
+}
+
+void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary boundary,
+                       const Tensor& out) {
+  if (is_by_parts(padded, taps)) {
+    return stencil_rows_cuda(by_parts(padded), by_parts(taps), boundary, by_parts(out));
+  }
+  apply(grid_of(padded, taps.row_radius, boundary), taps, out);
+}
+
+void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
+                 const Tensor& out, double* row_norms) {
+  const int64_t height = u.shape(0);
+  const RowNorms norms(sweeps * height, u.device());
+  to_and_fro(u, sweeps, out, [&](int64_t i, const Tensor& from, const Tensor& to) {
+    jacobi(grid_of(from, 0, boundary), rhs, dx * dx, to, norms.from(i * height));
+  });
+  norms.fetch(row_norms);
+}
+
+void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                      const Tensor& out, double* row_norms) {
+  const RowNorms norms(rhs.shape(0), rhs.device());
+  jacobi(grid_of(padded, 1, boundary), rhs, dx * dx, out, norms.from(0));
+  norms.fetch(row_norms);
+}
+
+void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
+                        double* row_norms) {
+  const RowNorms norms(rhs.shape(0), rhs.device());
+  jacobi(grid_of(padded, 1, boundary), rhs, 1.0 / (dx * dx), {}, norms.from(0));
+  norms.fetch(row_norms);
+}
+
+}  // namespace cuop::kernels

@@ -1,0 +1,122 @@
+// Stencils and Jacobi's method on a GPU beside the CPU's: cells are the same bits.
+#include "cuop/ops/stencil/stencil.h"
+
+#include "cuop/ops/index/view.h"
+#include "tests/gpu/compare.h"
+#include "tests/gpu/gpu_test.h"
+#include "tests/gpu/guarded.h"
+
+namespace cuop {
+namespace {
+
+using test::expect_same;
+using test::Guarded;
+using test::random_tensor;
+
+constexpr DType kDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
+                             DType::kFloat64, DType::kComplex64, DType::kComplex128};
+constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
+
+class GpuStencil : public GpuTest {};
+
+TEST_F(GpuStencil, EveryDtypeAndBoundary) {
+  for (const DType dtype : kDTypes) {
+    for (const Shape& shape : {Shape{1, 1}, Shape{7, 1}, Shape{1, 33}, Shape{37, 101}}) {
+      // 121 weights are more than one launch takes.
+      for (const Shape& size : {Shape{1, 1}, Shape{3, 3}, Shape{5, 1}, Shape{11, 11}}) {
+        for (const Boundary boundary : kBoundaries) {
+          const Tensor grid = random_tensor(shape, dtype, 1);
+          const DType real = real_dtype(dtype);
+          for (const Tensor& kernel :
+               {random_tensor(size, real, 2), random_tensor(size, dtype, 3)}) {
+            for (const int64_t iterations : {1, 2, 3}) {
+              expect_same(
+                  stencil2d(to_device(grid, kGpu), to_device(kernel, kGpu), boundary, iterations),
+                  stencil2d(grid, kernel, boundary, iterations), 0.0,
+                  cat(dtype, ' ', shape, " kernel ", size, " times ", iterations));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuStencil, NoWeightsAndNoIterations) {
+  const Tensor grid = random_tensor({5, 6}, DType::kFloat32, 1), there = to_device(grid, kGpu);
+  expect_same(stencil2d(there, zeros({3, 3})), zeros({5, 6}), 0.0, "no weights");
+  expect_same(stencil2d(there, ones({3, 3}), Boundary::kZero, 0), grid, 0.0, "not at all");
+  EXPECT_EQ(stencil2d(zeros({0, 6}, DType::kFloat32, kGpu), ones({3, 3})).shape(), (Shape{0, 6}));
+}
+
+TEST_F(GpuStencil, RowsWithHalosAreTheWholeGridsRows) {
+  const Tensor grid = to_device(random_tensor({40, 65}, DType::kFloat32, 1), kGpu);
+  const Tensor kernel = random_tensor({5, 3}, DType::kFloat32, 2);
+  for (const Boundary boundary : kBoundaries) {
+    const Tensor whole = stencil2d(grid, kernel, boundary);
+    const Tensor part = stencil2d_rows(slice(grid, 0, 8, 22), kernel, boundary);
+    expect_same(part, to_device(slice(whole, 0, 10, 20), kCpu), 0.0, "rows 10 to 20");
+  }
+}
+
+TEST_F(GpuStencil, ViewsAndOutputs) {
+  const Tensor grid = random_tensor({30, 40}, DType::kFloat64, 1), there = to_device(grid, kGpu);
+  const Tensor kernel = random_tensor({3, 3}, DType::kFloat64, 2);
+  expect_same(stencil2d(transpose(there), kernel, Boundary::kPeriodic, 4),
+              stencil2d(transpose(grid), kernel, Boundary::kPeriodic, 4), 0.0, "transposed");
+  for (const DType dtype : kDTypes) {
+    const Guarded out({13, 35}, dtype, kGpu);
+    stencil2d(ones({13, 35}, dtype, kGpu), ones({3, 3}), Boundary::kZero, 2, &out.tensor());
+    out.expect_intact(cat(dtype));
+  }
+}
+
+TEST_F(GpuStencil, Jacobi) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const Shape& shape : {Shape{1, 1}, Shape{2, 300}, Shape{31, 45}}) {
+      for (const Boundary boundary : kBoundaries) {
+        const Tensor u = random_tensor(shape, dtype, 1), rhs = random_tensor(shape, dtype, 2);
+        const JacobiOptions options{
+            .dx = 0.25, .boundary = boundary, .iterations = 37, .tolerance = 0.0};
+        const JacobiResult here = jacobi2d(u, rhs, options);
+        const JacobiResult there = jacobi2d(to_device(u, kGpu), to_device(rhs, kGpu), options);
+        const std::string what = cat(dtype, ' ', shape);
+        expect_same(there.u, here.u, 0.0, what);
+        EXPECT_EQ(there.sweeps, 37);
+        EXPECT_NEAR(there.update_norm, here.update_norm, 1e-12 * here.update_norm) << what;
+        EXPECT_NEAR(there.residual_norm, here.residual_norm, 1e-12 * here.residual_norm) << what;
+      }
+    }
+  }
+}
+
+TEST_F(GpuStencil, JacobiStopsWhereTheCpuDoes) {
+  const Tensor u = zeros({17, 17}, DType::kFloat64),
+               rhs = random_tensor({17, 17}, DType::kFloat64, 2);
+  const JacobiOptions options{.dx = 0.1, .iterations = 5000, .tolerance = 1e-7};
+  const JacobiResult here = jacobi2d(u, rhs, options);
+  const JacobiResult there = jacobi2d(to_device(u, kGpu), to_device(rhs, kGpu), options);
+  EXPECT_LT(here.sweeps, 5000);
+  EXPECT_EQ(there.sweeps, here.sweeps);
+  expect_same(there.u, here.u, 0.0, "converged");
+}
+
+TEST_F(GpuStencil, JacobiRows) {
+  const Tensor padded = random_tensor({12, 50}, DType::kFloat32, 1);
+  const Tensor rhs = random_tensor({10, 50}, DType::kFloat32, 2);
+  for (const Boundary boundary : kBoundaries) {
+    const JacobiSweep here = jacobi2d_rows(padded, rhs, 0.5, boundary);
+    const JacobiSweep there =
+        jacobi2d_rows(to_device(padded, kGpu), to_device(rhs, kGpu), 0.5, boundary);
+    expect_same(there.u, here.u, 0.0, "a sweep");
+    EXPECT_NEAR(there.squared_norm(), here.squared_norm(), 1e-12 * here.squared_norm());
+    const auto mine =
+        poisson_residual_rows(to_device(padded, kGpu), to_device(rhs, kGpu), 0.5, boundary);
+    const auto theirs = poisson_residual_rows(padded, rhs, 0.5, boundary);
+    ASSERT_EQ(mine.size(), theirs.size());
+    for (size_t i = 0; i < mine.size(); ++i) EXPECT_NEAR(mine[i], theirs[i], 1e-12 * theirs[i]);
+  }
+}
+
+}  // namespace
+}  // namespace cuop

@@ -1,0 +1,39 @@
+// Kernels compiled for the architectures that matter, and what they use: no GPU is needed for that.
+#pragma once
+
+#include <cctype>
+#include <cstdlib>
+#include <string>
+
+#include "cuop/jit/nvrtc.h"
+
+namespace cuop::test {
+
+using jit::CompiledKernel;
+using jit::CompileRequest;
+using jit::Nvrtc;
+
+inline constexpr const char* kArchitectures[] = {"sm_80", "sm_90a", "sm_100a"};
+
+/// What the assembler says a kernel uses.
+struct Resources {
+  int registers = 0, stack = 0, spilled = 0;
+};
+
+inline int number_before(const std::string& log, const std::string& what) {
+  const size_t end = log.find(what);
+  if (end == std::string::npos) return -1;
+  size_t begin = end;
+  while (begin > 0 && std::isdigit(static_cast<unsigned char>(log[begin - 1])) != 0) --begin;
+  return std::atoi(log.substr(begin, end - begin).c_str());
+}
+
+inline Resources resources_of(CompileRequest request, const char* arch) {
+  request.arch = arch;
+  request.options.emplace_back("--ptxas-options=-v");
+  const CompiledKernel compiled = Nvrtc::instance().compile(request, 120.0);
+  return {number_before(compiled.log, " registers"), number_before(compiled.log, " bytes stack"),
+          number_before(compiled.log, " bytes spill stores")};
+}
+
+}  // namespace cuop::test
