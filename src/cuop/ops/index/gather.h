@@ -1,5 +1,6 @@
 // Reading and writing elements that integer tensors or masks name. Negative indices count from the
-// end; an index outside its axis is an IndexError, found before anything is written.
+// end; an index outside its axis is an IndexError, found before anything is written. On a GPU that
+// check waits for the stream, and so does what has as many elements as a mask has true ones.
 #pragma once
 
 #include <optional>

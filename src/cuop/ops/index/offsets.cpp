@@ -13,17 +13,18 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<int64_t(const Tensor&)> kCountTrue{"mask", &kernels::count_true_cpu};
+constexpr backend::Slot<int64_t(const Tensor&)> kCountTrue{"mask", &kernels::count_true_cpu,
+                                                           &kernels::count_true_cuda};
 constexpr backend::Slot<void(const Tensor&, const Strides&, int64_t*)> kMaskOffsets{
-    "mask", &kernels::mask_offsets_cpu};
+    "mask", &kernels::mask_offsets_cpu, &kernels::mask_offsets_cuda};
 constexpr backend::Slot<int64_t(const Tensor&, int64_t, int64_t, int64_t*)> kIndexOffsets{
-    "index", &kernels::index_offsets_cpu};
-constexpr backend::Slot<void(Tensor&, const Tensor&)> kAddOffsets{"index",
-                                                                  &kernels::add_offsets_cpu};
-constexpr backend::Slot<void(const kernels::OffsetCopy&)> kGather{"gather",
-                                                                  &kernels::gather_offsets_cpu};
+    "index", &kernels::index_offsets_cpu, &kernels::index_offsets_cuda};
+constexpr backend::Slot<void(Tensor&, const Tensor&)> kAddOffsets{
+    "index", &kernels::add_offsets_cpu, &kernels::add_offsets_cuda};
+constexpr backend::Slot<void(const kernels::OffsetCopy&)> kGather{
+    "gather", &kernels::gather_offsets_cpu, &kernels::gather_offsets_cuda};
 constexpr backend::Slot<void(const kernels::OffsetCopy&, bool)> kScatter{
-    "scatter", &kernels::scatter_offsets_cpu};
+    "scatter", &kernels::scatter_offsets_cpu, &kernels::scatter_offsets_cuda};
 
 /// The layout's axes from `at` on, `count` of them.
 Layout axes_of(const Layout& layout, int at, int count) {
@@ -45,6 +46,7 @@ std::optional<int64_t> picked_stride(const Layout& dense, const Picks& picks) {
 
 kernels::OffsetCopy describe(const Tensor& view, const Picks& picks, const Tensor& dense) {
   kernels::OffsetCopy copy;
+  copy.device = view.device();
   copy.dense = dense.data();
   copy.sparse = view.data();
   copy.itemsize = itemsize(view.dtype());

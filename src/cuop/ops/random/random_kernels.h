@@ -34,5 +34,6 @@ const RandomLoops& random_loops();
 
 /// Fills a contiguous tensor.
 void random_fill_cpu(const Tensor& out, const Draw& draw, Generator::Ticket ticket);
+void random_fill_cuda(const Tensor& out, const Draw& draw, Generator::Ticket ticket);
 
 }  // namespace cuop::kernels
