@@ -50,9 +50,10 @@ void* Pool::climb_once(const Request& request) {
   using Step = void (Pool::*)(const Request&);
   static constexpr Step kSteps[] = {&Pool::finish_pending, &Pool::flush_thread_caches,
                                     &Pool::release_own_idle, &Pool::take_from_other_streams};
-  for (size_t i = 0; i < std::size(kSteps); ++i) {
-    ++rungs_[i];
-    (this->*kSteps[i])(request);
+  size_t rung = 0;
+  for (const Step step : kSteps) {
+    ++rungs_[rung++];
+    (this->*step)(request);
     if (void* data = serve(request)) return data;
   }
   return nullptr;
