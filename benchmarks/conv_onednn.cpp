@@ -33,7 +33,9 @@ constexpr Problem kProblems[] = {
     {"conv2d 8x256x28x28 1x1 to 64", 8, 256, 64, 28, 1, 0},
     {"conv2d 4x3x112x112 7x7 to 64", 4, 3, 64, 112, 7, 3},
 };
-constexpr int kRounds = 45;
+/// Of the median of many short calls less is left to chance than of few.
+constexpr double kSecondsEach = 2.0;
+constexpr int kWarmUps = 3, kMinRounds = 45;
 
 /// oneDNN's convolution with or without freedom to choose formats.
 class Direct {
@@ -105,8 +107,9 @@ double seconds(Call&& call) {
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + kRounds / 2, values.end());
-  return values[kRounds / 2];
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 void print(const char* name, const std::vector<double>& values) {
@@ -131,15 +134,20 @@ void run(const Problem& p) {
   cuop::ConvOptions options;
   options.padding = {p.padding, p.padding};
   Direct free(p, src.data<float>(), weight.data<float>(), freely.data<float>(), true);
-  Direct plain(p, src.data<float>(), weight.data<float>(), plainly.data<float>(), false);
-  const auto own = [&] { cuop::conv2d(src, weight, nullptr, options, &ours); };
-  // Each writes its own output and takes its turn at each place, so that none finds warmer caches.
+  Direct plain(p, src.data<float>(), weight.data<float>(), ours.data<float>(), false);
+  const auto own = [&] { cuop::conv2d(src, weight, nullptr, options, &plainly); };
+  // Each writes its own output and follows each of the others as often, so that none finds warmer
+  // caches: a turn that goes round in a circle leaves everyone the same predecessor.
   const std::array<std::function<void()>, 3> calls{own, free, plain};
   std::array<std::vector<double>, 3> times;
-  for (int i = -3; i < kRounds; ++i) {
+  std::array<size_t, 3> order{0, 1, 2};
+  double spent = 0;
+  for (int i = -kWarmUps; i < kMinRounds || spent < kSecondsEach; ++i) {
+    std::shuffle(order.begin(), order.end(), random);
     for (size_t turn = 0; turn < calls.size(); ++turn) {
-      const size_t which = (turn + static_cast<size_t>(i + 3)) % calls.size();
+      const size_t which = order[turn];
       const double time = seconds(calls[which]);
+      spent += time;
       if (i >= 0) times[which].push_back(time);
     }
   }

@@ -30,6 +30,11 @@ def test_noise_makes_a_small_gap_even_and_steady_samples_do_not():
     assert row(STEADY, [0.98 * t for t in STEADY]).verdict == "MISSED"
 
 
+def test_a_gap_of_a_hundredth_is_even_without_noise_too():
+    assert row(STEADY, [0.99 * t for t in STEADY]).verdict == "even"
+    assert row(STEADY, [0.98 * t for t in STEADY]).verdict == "MISSED"
+
+
 def test_noise_never_excuses_a_wide_gap():
     wide = [0.5, 1.5, 1.0, 0.7, 1.3, 1.0, 1.0]
     missed = row(wide, [0.9 * t for t in wide])

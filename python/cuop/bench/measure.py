@@ -13,7 +13,8 @@ _ROUNDS = 7
 # those of this one must wake up.
 _SETTLE_SECONDS = 0.08
 _RESAMPLES = 2000
-_EVEN = 0.03  # the widest gap that noise may excuse
+_EVEN = 0.015  # a gap below the goal that is none: 1.0x in the one decimal of the goals, and tighter
+_NOISE = 0.03  # the widest gap that noise may excuse
 
 
 @dataclass
@@ -76,11 +77,13 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """'reached'; 'even', when the goal is within 3 % and within the ratio's 95 % interval, so
-        that these samples cannot tell the two apart; or 'MISSED'."""
+        """'reached'; 'even', when the ratio is at most 1.5 % below the goal, or at most 3 % and the
+        goal within its 95 % interval, so that these samples cannot tell the two apart; or
+        'MISSED'."""
         if self.ratio >= self.goal:
             return "reached"
-        is_even = self.ratio >= (1 - _EVEN) * self.goal and self.ratio_interval[1] >= self.goal
+        gap = 1 - self.ratio / self.goal
+        is_even = gap <= _EVEN or (gap <= _NOISE and self.ratio_interval[1] >= self.goal)
         return "even" if is_even else "MISSED"
 
     @property

@@ -38,8 +38,9 @@ def write(path: Path, rows: Sequence[Row], about: dict[str, str]) -> None:
         "",
         "Times are medians of interleaved rounds, in milliseconds a call. Ratio is the peer's time "
         "over ours; floor is the least time that the measured roofs allow over ours; error is "
-        "against double precision, relative to the largest value. 'even' is a goal that lies within "
-        "the 95 % interval of the ratio (bootstrap of the medians), and at most 3 % above it.",
+        "against double precision, relative to the largest value. 'even' is a ratio at most 1.5 % "
+        "below its goal, or at most 3 % with the goal within its 95 % interval (bootstrap of the "
+        "medians).",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "|" + "---|" * len(COLUMNS),

@@ -6,13 +6,12 @@
 
 extern "C" {
 
-/// Sizes of a convolution; spatial values for three axes, of which the last `spatial` count.
+/// Sizes of a convolution; spatial values for three axes, of which the last `spatial` count. All
+/// members are of one size, so that there are no gaps and two problems compare as bytes.
 struct CuopDnnConv {
   int64_t batch, in_channels, out_channels, groups;
   int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
-  int32_t spatial;
-  int32_t has_bias;
-  int32_t threads;
+  int64_t spatial, has_bias, threads;
 };
 
 /// "3.1.1, OpenMP".

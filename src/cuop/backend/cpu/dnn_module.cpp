@@ -47,7 +47,7 @@ class ThreadScope {
 #endif
 };
 
-memory::dims tail(const int64_t (&values)[3], int spatial) {
+memory::dims tail(const int64_t (&values)[3], int64_t spatial) {
   return memory::dims(values + 3 - spatial, values + 3);
 }
 
@@ -79,7 +79,7 @@ dnnl::convolution_forward::primitive_desc describe(const CuopDnnConv& p, const m
   for (auto& value : dilation) --value;  // oneDNN counts the elements that are skipped
   const memory::dims stride = tail(p.stride, p.spatial), before = tail(p.padding, p.spatial);
   memory::dims after;
-  for (int i = 3 - p.spatial; i < 3; ++i) {
+  for (int64_t i = 3 - p.spatial; i < 3; ++i) {
     after.push_back((p.out[i] - 1) * p.stride[i] + (p.kernel[i] - 1) * p.dilation[i] + 1 - p.in[i] -
                     p.padding[i]);
   }
@@ -116,7 +116,8 @@ struct KeptWeights {
 struct Workspace {
   dnnl::stream stream;
   memory given_x, given_w, given_bias, given_y;
-  memory x, w, y, scratch;
+  memory x, w, y;
+  std::unordered_map<int, memory> arguments;  ///< of the convolution
 };
 
 /// A convolution prepared for its sizes; any number of threads may run it at once.
@@ -154,16 +155,10 @@ class PreparedConv {
     point(space->given_x, x);
     point(space->given_w, w);
     point(space->given_y, y);
+    if (has_bias_) point(space->given_bias, bias);
     move_in(stream, x_in_, space->given_x, space->x);
-    std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, x_in_ ? space->x : space->given_x},
-                                              {DNNL_ARG_WEIGHTS, weights(*space, kept)},
-                                              {DNNL_ARG_DST, y_out_ ? space->y : space->given_y},
-                                              {DNNL_ARG_SCRATCHPAD, space->scratch}};
-    if (has_bias_) {
-      point(space->given_bias, bias);
-      arguments[DNNL_ARG_BIAS] = space->given_bias;
-    }
-    run_.execute(stream, arguments);
+    if (w_in_) space->arguments[DNNL_ARG_WEIGHTS] = weights(*space, kept);
+    run_.execute(stream, space->arguments);
     move_in(stream, y_out_, space->y, space->given_y);
     stream.wait();
     const std::lock_guard lock(mutex_);
@@ -197,8 +192,8 @@ class PreparedConv {
     if (reorder) reorder.execute(stream, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
 
+  /// The weights in the library's formats.
   memory weights(Workspace& space, KeptWeights* kept) const {
-    if (!w_in_) return space.given_w;
     if (kept == nullptr) {
       move_in(space.stream, w_in_, space.given_w, space.w);
       return space.w;
@@ -237,7 +232,11 @@ class PreparedConv {
     if (has_bias_) space->given_bias = memory(bias_, engine(), nullptr);
     if (x_in_) space->x = memory(conv_.src_desc(), engine());
     if (y_out_) space->y = memory(conv_.dst_desc(), engine());
-    space->scratch = memory(conv_.scratchpad_desc(), engine());
+    space->arguments = {{DNNL_ARG_SRC, x_in_ ? space->x : space->given_x},
+                        {DNNL_ARG_WEIGHTS, space->given_w},
+                        {DNNL_ARG_DST, y_out_ ? space->y : space->given_y},
+                        {DNNL_ARG_SCRATCHPAD, memory(conv_.scratchpad_desc(), engine())}};
+    if (has_bias_) space->arguments[DNNL_ARG_BIAS] = space->given_bias;
     return space;
   }
 
@@ -254,14 +253,13 @@ class PreparedConv {
 class Cache {
  public:
   std::shared_ptr<PreparedConv> get(const CuopDnnConv& problem) {
-    const std::string key(reinterpret_cast<const char*>(&problem), sizeof(problem));
     const std::lock_guard lock(mutex_);
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (entry->first != key) continue;
+      if (std::memcmp(&entry->first, &problem, sizeof(problem)) != 0) continue;
       entries_.splice(entries_.begin(), entries_, entry);
       return entries_.front().second;
     }
-    entries_.emplace_front(key, std::make_shared<PreparedConv>(problem));
+    entries_.emplace_front(problem, std::make_shared<PreparedConv>(problem));
     size_t bytes = 0, count = 0;
     for (auto entry = entries_.begin(); entry != entries_.end(); ++count) {
       bytes += entry->second->workspace_bytes();
@@ -284,7 +282,7 @@ class Cache {
   static constexpr size_t kCount = 64;
   static constexpr size_t kBytes = size_t{512} << 20;
   std::mutex mutex_;
-  std::list<std::pair<std::string, std::shared_ptr<PreparedConv>>> entries_;
+  std::list<std::pair<CuopDnnConv, std::shared_ptr<PreparedConv>>> entries_;
 };
 
 Cache& cache() {
@@ -314,7 +312,7 @@ __attribute__((visibility("default"))) int cuop_dnn_conv(const CuopDnnConv* prob
                                                          float* y, void* kept, char* error,
                                                          int64_t size) {
   try {
-    const ThreadScope threads(problem->threads);
+    const ThreadScope threads(static_cast<int>(problem->threads));
     cache().get(*problem)->run(x, w, bias, y, static_cast<KeptWeights*>(kept));
     return 0;
   } catch (const std::exception& e) {
