@@ -276,7 +276,7 @@ TEST_F(DiskCacheTest, SurvivesProcessesThatAreKilled) {
       }
     });
     close(progress[1]);
-    // Killed somewhere in the middle of its work: after its first entry, however slow the machine is.
+    // Killed in the middle of its work: after its first entry, however slow the machine is.
     char stored = 0;
     EXPECT_EQ(read(progress[0], &stored, 1), 1);
     usleep(static_cast<useconds_t>(random() % 2000));

@@ -13,7 +13,7 @@ _ROUNDS = 7
 # those of this one must wake up.
 _SETTLE_SECONDS = 0.08
 _RESAMPLES = 2000
-_EVEN = 0.015  # a gap below the goal that is none: 1.0x in the one decimal of the goals, and tighter
+_EVEN = 0.015  # a gap that is none: the goals say 1.0x, in one decimal
 _NOISE = 0.03  # the widest gap that noise may excuse
 
 
