@@ -9,6 +9,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/warm.h"
+#include "tests/temporary_folder.h"
 
 namespace cuop::jit {
 namespace {
@@ -22,16 +23,11 @@ class CompileServiceTest : public ::testing::Test {
     if (!Nvrtc::instance().is_available()) {
       GTEST_SKIP() << "needs NVRTC: " << Nvrtc::instance().reason();
     }
-    std::string pattern = (fs::temp_directory_path() / "cuop-compile-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
     CompileSettings settings = before_;
     settings.directory = root_;
     set_compile_settings(settings);
   }
-  void TearDown() override {
-    set_compile_settings(before_);
-    if (!root_.empty()) fs::remove_all(root_);
-  }
+  void TearDown() override { set_compile_settings(before_); }
   static CompileRequest request(int number) {
     return {
         cat("fill_", number),
@@ -41,7 +37,8 @@ class CompileServiceTest : public ::testing::Test {
   static int64_t compilations() { return compile_statistics().compilations; }
 
   const CompileSettings before_ = compile_settings();
-  std::string root_;
+  const test::TemporaryFolder folder_;
+  const std::string root_ = folder_.path().string();
 };
 
 TEST_F(CompileServiceTest, CompilesOnceAndThenReadsFromDisk) {

@@ -17,6 +17,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
+#include "tests/temporary_folder.h"
 
 namespace cuop::jit {
 namespace {
@@ -36,13 +37,6 @@ std::string image_of(int number) {
 
 class DiskCacheTest : public ::testing::Test {
  protected:
-  DiskCacheTest() {
-    std::string pattern = (fs::temp_directory_path() / "cuop-kernels-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
-    directory_ = root_ / "cache";
-  }
-  ~DiskCacheTest() override { fs::remove_all(root_); }
-
   DiskCache cache(int64_t max_bytes = kLarge) const { return {directory_.string(), max_bytes}; }
   fs::path file_of(int number) const { return directory_ / cat(key_of(number), ".kernel"); }
   /// load_or_make that counts in `made` what it had to make.
@@ -65,7 +59,8 @@ class DiskCacheTest : public ::testing::Test {
     _exit(0);
   }
 
-  fs::path root_, directory_;
+  const test::TemporaryFolder folder_;
+  const fs::path root_ = folder_.path(), directory_ = root_ / "cache";
 };
 
 TEST_F(DiskCacheTest, KeepsAnEntryForTheNextProcess) {

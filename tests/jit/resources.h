@@ -1,10 +1,14 @@
 // Kernels compiled for the architectures that matter, and what they use: no GPU is needed for that.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cctype>
 #include <cstdlib>
+#include <set>
 #include <string>
 
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/jit/nvrtc.h"
 
 namespace cuop::test {
@@ -35,5 +39,30 @@ inline Resources resources_of(CompileRequest request, const char* arch) {
   return {number_before(compiled.log, " registers"), number_before(compiled.log, " bytes stack"),
           number_before(compiled.log, " bytes spill stores")};
 }
+
+/// Tests that hold kernels of fixed text to their budgets.
+class KernelBudget : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Nvrtc& nvrtc = Nvrtc::instance();
+    if (!nvrtc.is_available()) GTEST_SKIP() << "needs NVRTC: " << nvrtc.reason();
+  }
+
+  /// Compiles the kernel for every architecture, once in a test. `frame` is in bytes: divisions and
+  /// exponentials of doubles are routines with one.
+  void expect_within(const jit::TextKernel& kernel, int registers, int frame = 0) {
+    if (!seen_.insert(kernel.call).second) return;
+    for (const char* arch : kArchitectures) {
+      const Resources used = resources_of(jit::kernel_request(kernel), arch);
+      EXPECT_GT(used.registers, 0) << kernel.call << " for " << arch;
+      EXPECT_LE(used.registers, registers) << kernel.call << " for " << arch;
+      EXPECT_LE(used.spilled, frame) << kernel.call << " for " << arch;
+      EXPECT_LE(used.stack, frame) << kernel.call << " for " << arch;
+    }
+  }
+
+ private:
+  std::set<std::string> seen_;
+};
 
 }  // namespace cuop::test

@@ -15,6 +15,7 @@
 #include "cuop/operators/products.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "tests/temporary_folder.h"
 
 namespace cuop {
 namespace {
@@ -101,15 +102,10 @@ TEST(Jit, TasksWithOtherEffectsAreMeasuredByTheirTrialAndRunOnce) {
 class JitGlobal : public ::testing::Test {
  protected:
   JitGlobal() {
-    std::string pattern = (fs::temp_directory_path() / "cuop-jit-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
     config_.cache_dir = root_ + "/cache";
     forget_choices();
   }
-  ~JitGlobal() override {
-    set_global_jit_config(before_);
-    fs::remove_all(root_);
-  }
+  ~JitGlobal() override { set_global_jit_config(before_); }
   int64_t count_of(const std::string& ending) const {
     int64_t count = 0;
     for (const auto& entry : fs::directory_iterator(config_.cache_dir)) {
@@ -120,7 +116,8 @@ class JitGlobal : public ::testing::Test {
 
   const GlobalJitConfig before_ = global_jit_config();
   GlobalJitConfig config_ = before_;
-  std::string root_;
+  const test::TemporaryFolder folder_;
+  const std::string root_ = folder_.path().string();
 };
 
 TEST_F(JitGlobal, DebugModeFindsAKernelThatDisagrees) {

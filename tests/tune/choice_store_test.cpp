@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/temporary_folder.h"
+
 namespace cuop::tune {
 namespace {
 
@@ -15,12 +17,6 @@ namespace fs = std::filesystem;
 
 class ChoiceStoreTest : public ::testing::Test {
  protected:
-  ChoiceStoreTest() {
-    std::string pattern = (fs::temp_directory_path() / "cuop-choices-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
-  }
-  ~ChoiceStoreTest() override { fs::remove_all(root_); }
-
   std::string directory() const { return root_ + "/store"; }
   int64_t file_count() const {
     int64_t count = 0;
@@ -30,7 +26,8 @@ class ChoiceStoreTest : public ::testing::Test {
     return count;
   }
 
-  std::string root_;
+  const test::TemporaryFolder folder_;
+  const std::string root_ = folder_.path().string();
 };
 
 TEST_F(ChoiceStoreTest, WhatWasSavedIsFoundByItsKeyOnly) {

@@ -23,16 +23,12 @@ class MappedHostUpstream final : public Upstream {
 };
 
 /// Blocks of the C library, the host's likeness of cudaMalloc.
-class PlainHostUpstream final : public Upstream {
+class PlainHostUpstream final : public PlainUpstream {
  public:
   Device device() const override { return kCpu; }
   std::string name() const override { return "host, plain"; }
-  bool can_map() const override { return false; }
-  int64_t granule() const override { return int64_t{2} << 20; }
   void* acquire(int64_t bytes) override;
   void release(void* range, int64_t bytes) noexcept override;
-  bool map(void*, int64_t, int64_t) override { return false; }
-  void unmap(void*, int64_t, int64_t) noexcept override {}
   DeviceMemory memory() const override { return host_memory(); }
 };
 

@@ -43,6 +43,15 @@ class Upstream {
   virtual DeviceMemory memory() const = 0;
 };
 
+/// An upstream that gives memory in whole pieces and cannot map.
+class PlainUpstream : public Upstream {
+ public:
+  bool can_map() const final { return false; }
+  int64_t granule() const override { return int64_t{2} << 20; }
+  bool map(void*, int64_t, int64_t) final { return false; }
+  void unmap(void*, int64_t, int64_t) noexcept final {}
+};
+
 /// Points in the order of a stream's work.
 class StreamOrder {
  public:

@@ -33,17 +33,13 @@ class MappedCudaUpstream final : public memory::Upstream {
 };
 
 /// Memory in plain pieces, for devices and drivers that cannot map.
-class PlainCudaUpstream final : public memory::Upstream {
+class PlainCudaUpstream final : public memory::PlainUpstream {
  public:
   explicit PlainCudaUpstream(CudaRuntime& runtime) : runtime_(runtime) {}
   Device device() const override { return runtime_.device(); }
   std::string name() const override { return "cuda, plain"; }
-  bool can_map() const override { return false; }
-  int64_t granule() const override { return int64_t{2} << 20; }
   void* acquire(int64_t bytes) override;
   void release(void* range, int64_t bytes) noexcept override;
-  bool map(void*, int64_t, int64_t) override { return false; }
-  void unmap(void*, int64_t, int64_t) noexcept override {}
   memory::DeviceMemory memory() const override;
 
  private:
@@ -51,17 +47,13 @@ class PlainCudaUpstream final : public memory::Upstream {
 };
 
 /// Host memory that the device copies from and to by itself.
-class PinnedHostUpstream final : public memory::Upstream {
+class PinnedHostUpstream final : public memory::PlainUpstream {
  public:
   explicit PinnedHostUpstream(CudaRuntime& runtime) : runtime_(runtime) {}
   Device device() const override { return kCpu; }
   std::string name() const override { return "host, pinned"; }
-  bool can_map() const override { return false; }
-  int64_t granule() const override { return int64_t{2} << 20; }
   void* acquire(int64_t bytes) override;
   void release(void* range, int64_t bytes) noexcept override;
-  bool map(void*, int64_t, int64_t) override { return false; }
-  void unmap(void*, int64_t, int64_t) noexcept override {}
   memory::DeviceMemory memory() const override;
 
  private:

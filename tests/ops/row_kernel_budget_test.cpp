@@ -2,9 +2,6 @@
 // held to their budgets of registers. No GPU is needed for that.
 #include <gtest/gtest.h>
 
-#include <set>
-
-#include "cuop/core/text.h"
 #include "cuop/ops/norm/norm_cuda_internal.h"
 #include "cuop/ops/pool/pool_cuda_internal.h"
 #include "cuop/ops/softmax/softmax_cuda_internal.h"
@@ -19,35 +16,14 @@ constexpr DType kFloats[] = {DType::kFloat16, DType::kFloat32, DType::kFloat64};
 /// From a few elements to more than a block keeps, even and odd.
 constexpr int64_t kLengths[] = {64, 333, 8192, 100000};
 
-class TextKernels : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const jit::Nvrtc& nvrtc = jit::Nvrtc::instance();
-    if (!nvrtc.is_available()) GTEST_SKIP() << "needs NVRTC: " << nvrtc.reason();
-  }
-
-  /// `spilled` in bytes: divisions and exponentials of doubles are routines with a frame.
-  void expect_within(const jit::TextKernel& kernel, int registers, int spilled = 0) {
-    if (!seen_.insert(kernel.call).second) return;
-    for (const char* arch : test::kArchitectures) {
-      const test::Resources used = test::resources_of(jit::kernel_request(kernel), arch);
-      EXPECT_GT(used.registers, 0) << kernel.call << " for " << arch;
-      EXPECT_LE(used.registers, registers) << kernel.call << " for " << arch;
-      EXPECT_LE(used.spilled, spilled) << kernel.call << " for " << arch;
-      EXPECT_LE(used.stack, spilled) << kernel.call << " for " << arch;
-    }
-  }
-
- private:
-  std::set<std::string> seen_;
-};
+class RowKernelBudget : public test::KernelBudget {};
 
 int frame(DType dtype) { return dtype == DType::kFloat64 ? 192 : 0; }
 
 /// A block of 1024 threads leaves 64 registers to each.
 int budget(const jit::RowPlan& plan) { return plan.threads() > 512 ? 64 : 144; }
 
-TEST_F(TextKernels, Softmax) {
+TEST_F(RowKernelBudget, Softmax) {
   for (const DType dtype : kFloats) {
     for (const bool is_log : {false, true}) {
       for (const int64_t length : kLengths) {
@@ -61,7 +37,7 @@ TEST_F(TextKernels, Softmax) {
   }
 }
 
-TEST_F(TextKernels, Norms) {
+TEST_F(RowKernelBudget, Norms) {
   for (const DType dtype : kFloats) {
     for (const int64_t length : kLengths) {
       const jit::RowPlan plan = jit::plan_rows(length, length, dtype, {});
@@ -78,7 +54,7 @@ TEST_F(TextKernels, Norms) {
   }
 }
 
-TEST_F(TextKernels, Pools) {
+TEST_F(RowKernelBudget, Pools) {
   for (const DType dtype : {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
                             DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64,
                             DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
@@ -87,7 +63,7 @@ TEST_F(TextKernels, Pools) {
   }
 }
 
-TEST_F(TextKernels, Stencils) {
+TEST_F(RowKernelBudget, Stencils) {
   for (const DType dtype :
        {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128}) {
     // Wrapping around divides 64-bit integers, which is a routine too.
@@ -96,34 +72,6 @@ TEST_F(TextKernels, Stencils) {
     expect_within(jacobi_kernel(dtype, false), 64, 16);
     expect_within(jacobi_kernel(dtype, true), 64, 16);
   }
-}
-
-TEST(RowPlan, KeepsWhatFitsIntoRegisters) {
-  const auto plan = [](int64_t length, DType dtype, int64_t group = 0) {
-    return jit::plan_rows(length, group == 0 ? length : group, dtype, {}).text();
-  };
-  EXPECT_EQ(plan(1, DType::kFloat32), "1, 4, 1");
-  EXPECT_EQ(plan(64, DType::kFloat32), "4, 4, 4");
-  EXPECT_EQ(plan(4096, DType::kFloat32), "4, 512, 2");
-  EXPECT_EQ(plan(16384, DType::kFloat32), "4, 1024, 4");
-  EXPECT_EQ(plan(16388, DType::kFloat32), "4, 1024, 0");
-  EXPECT_EQ(plan(4096, DType::kFloat16), "8, 512, 1");
-  EXPECT_EQ(plan(4096, DType::kFloat64), "2, 512, 4");
-  EXPECT_EQ(plan(100000, DType::kFloat64), "2, 512, 0");
-  EXPECT_EQ(plan(100003, DType::kFloat32), "1, 1024, 0");  // a prime
-  EXPECT_EQ(plan(96, DType::kFloat32, 6), "2, 32, 2");     // packs lie within a group
-  EXPECT_EQ(jit::plan_rows(1, 1, DType::kFloat32, {}).blocks(33), 2);
-}
-
-TEST(RowPlan, AccessesAreAligned) {
-  alignas(16) static std::byte memory[64];
-  const auto width = [](const void* address, DType dtype) {
-    return jit::plan_rows(64, 64, dtype, {address}).width;
-  };
-  EXPECT_EQ(width(memory, DType::kFloat32), 4);
-  EXPECT_EQ(width(memory + 8, DType::kFloat32), 2);
-  EXPECT_EQ(width(memory + 4, DType::kFloat32), 1);
-  EXPECT_EQ(width(memory + 2, DType::kFloat16), 1);
 }
 
 }  // namespace
