@@ -3,10 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cmath>
 #include <random>
+#include <thread>
 
 #include "cuop/core/error.h"
+#include "cuop/jit/compile_service.h"
+#include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/jit/fusion.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/copy/copy.h"
@@ -164,6 +168,34 @@ TEST_F(GpuElementwise, FusedIsWhatTheStepsAre) {
     expect_same(fused[i], to_device(steps[i], kCpu), 0.0, cat("step ", i));
     expect_same(fused[i], oracle[i], 8.0, cat("oracle ", i));
   }
+}
+
+TEST_F(GpuElementwise, StepsAnswerWhileTheFusedKernelIsCompiled) {
+  const auto before = jit::compile_settings();
+  auto settings = before;
+  settings.is_caching = false;  // so that the fused kernel is on no disk
+  jit::set_compile_settings(settings);
+  const Tensor x = random_tensor({37, 128}, DType::kFloat32, 1);
+  const Tensor y = random_tensor({128}, DType::kFloat32, 2), gx = to_device(x, kGpu),
+               gy = to_device(y, kGpu);
+  const auto chain = [](const Tensor& a, const Tensor& b) {
+    Fused scope;
+    const Tensor t = maximum(multiply(add(a, b), 0.25), b);
+    const Tensor result = subtract(square(t), b);
+    scope.close();
+    return result;
+  };
+  set_kernel_fusion(false);  // loads the kernels of the steps
+  const Tensor steps = to_device(chain(gx, gy), kCpu);
+  set_kernel_fusion(true);
+  const int64_t loaded = jit::loaded_kernel_count();
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  do {
+    expect_same(chain(gx, gy), steps, 0.0, "while it is compiled, and then");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } while (jit::loaded_kernel_count() == loaded && std::chrono::steady_clock::now() < limit);
+  EXPECT_EQ(jit::loaded_kernel_count(), loaded + 1) << "the fused kernel never took over";
+  jit::set_compile_settings(before);
 }
 
 TEST_F(GpuElementwise, ManyOutputsAndInputs) {

@@ -69,11 +69,14 @@ class Service {
           is_fresh = true;
           return {fresh.image, fresh.made_in_ms};
         });
-    if (is_fresh) return fresh;
-    const std::lock_guard lock(mutex_);
-    ++statistics_.disk_hits;
-    statistics_.saved_ms += binary.made_in_ms;
-    return {binary.image, "", binary.made_in_ms};
+    return is_fresh ? fresh : count_hit(binary);
+  }
+
+  std::optional<CompiledKernel> find(const CompileRequest& request) {
+    const Nvrtc& nvrtc = Nvrtc::instance();
+    if (!settings().is_caching || !nvrtc.is_available()) return std::nullopt;
+    const auto binary = cache()->load(compile_key(request, nvrtc.identity()));
+    return binary ? std::optional(count_hit(*binary)) : std::nullopt;
   }
 
   std::shared_future<CompiledKernel> compile_later(CompileRequest request) {
@@ -92,6 +95,13 @@ class Service {
   }
 
  private:
+  CompiledKernel count_hit(const DiskCache::Binary& binary) {
+    const std::lock_guard lock(mutex_);
+    ++statistics_.disk_hits;
+    statistics_.saved_ms += binary.made_in_ms;
+    return {binary.image, "", binary.made_in_ms};
+  }
+
   /// Seconds beyond the timeout after which another process's compilation is given up.
   static constexpr double kPatience = 5.0;
 
@@ -173,6 +183,10 @@ std::shared_ptr<DiskCache> kernel_disk_cache() { return Service::instance().cach
 
 CompiledKernel compile_kernel(const CompileRequest& request) {
   return Service::instance().compile(request);
+}
+
+std::optional<CompiledKernel> find_compiled(const CompileRequest& request) {
+  return Service::instance().find(request);
 }
 
 std::shared_future<CompiledKernel> compile_in_background(CompileRequest request) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cuop/jit/disk_cache.h"
@@ -42,7 +43,9 @@ std::shared_ptr<DiskCache> kernel_disk_cache();
 /// The binary of the request, from disk or from the compiler; waits while as many threads compile
 /// as may. Errors as Nvrtc::compile.
 CompiledKernel compile_kernel(const CompileRequest& request);
-/// The same on a thread of the pool; errors are kept in the future.
+/// The binary from the cache on disk alone; nothing when it has none.
+std::optional<CompiledKernel> find_compiled(const CompileRequest& request);
+/// The binary of the request on a thread of the pool; errors are kept in the future.
 std::shared_future<CompiledKernel> compile_in_background(CompileRequest request);
 
 /// The name of the architecture that binaries for a device of this compute capability are made for:

@@ -113,16 +113,21 @@ Result set_words(DevicePointer to, const unsigned char* element, int64_t element
 }
 
 /// Recorded copies read and write host memory when the graph runs, which may be gone by then.
-void refuse_while_capturing(StreamHandle queue, Device device) {
-  CaptureStatus status{};
-  check(driver().stream_is_capturing(queue, &status), "copy: on ", device);
-  if (status != CaptureStatus::kNone) {
-    throw ExecutionError(cat("copy: host memory takes part while a graph is captured on ", device,
-                             "; copy before the capture or after it"));
+void refuse_while_capturing(Stream stream) {
+  if (is_capturing(stream)) {
+    throw ExecutionError(cat("copy: host memory takes part while a graph is captured on ",
+                             stream.device, "; copy before the capture or after it"));
   }
 }
 
 }  // namespace
+
+bool is_capturing(Stream stream) {
+  const ContextScope scope(stream.device);
+  CaptureStatus status{};
+  check(driver().stream_is_capturing(handle_of(stream), &status), "stream of ", stream.device);
+  return status != CaptureStatus::kNone;
+}
 
 CudaRuntime::CudaRuntime(Device device) : device_(device) {
   primary_context(device);
@@ -137,7 +142,7 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
   const StreamHandle queue = handle_of(stream);
   const Place to = place_of(dst), from = place_of(src);
   const bool is_within = to.is_gpu() && from.is_gpu();
-  if (!is_within) refuse_while_capturing(queue, device_);
+  if (!is_within) refuse_while_capturing(stream);
   const DevicePointer target = device_pointer(dst), source = device_pointer(src);
   const auto size = static_cast<size_t>(bytes);
   // Only the copy that names both contexts reaches memory that the other GPU has no access to.

@@ -81,6 +81,8 @@ class CudaRuntime final : public Runtime {
 CudaRuntime& cuda_runtime(Device device);
 
 inline StreamHandle handle_of(Stream stream) { return static_cast<StreamHandle>(stream.handle); }
+/// Whether work that the stream is given is recorded for a graph instead of run.
+bool is_capturing(Stream stream);
 inline DevicePointer device_pointer(const void* data) {
   return reinterpret_cast<DevicePointer>(data);
 }

@@ -76,16 +76,29 @@ class Slot {
   const LoadedKernel* get_if_ready(Device device, const DescribeKernel& describe) {
     const std::lock_guard lock(mutex_);
     if (const LoadedKernel* kernel = find()) return kernel;
-    if (!compiling_.valid()) {
-      CompileRequest request = request_for(device, describe);
-      title_ = request.name;
-      compiling_ = compile_in_background(std::move(request));
-    }
-    if (compiling_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return nullptr;
-    return &finish(device);
+    if (compiling_.valid()) return is_compiled() ? &finish(device) : nullptr;
+    CompileRequest request = request_for(device, describe);
+    if (const LoadedKernel* kernel = load_known(device, request)) return kernel;
+    title_ = request.name;
+    compiling_ = compile_in_background(std::move(request));
+    return nullptr;
+  }
+
+  const LoadedKernel* get_known(Device device, const DescribeKernel& describe) {
+    const std::lock_guard lock(mutex_);
+    if (const LoadedKernel* kernel = find()) return kernel;
+    if (compiling_.valid()) return is_compiled() ? &finish(device) : nullptr;
+    return load_known(device, request_for(device, describe));
   }
 
  private:
+  bool is_compiled() const {
+    return compiling_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+  const LoadedKernel* load_known(Device device, const CompileRequest& request) {
+    const std::optional<CompiledKernel> compiled = find_compiled(request);
+    return compiled ? &keep(load(device, request.name, *compiled)) : nullptr;
+  }
   const LoadedKernel& finish(Device device) {
     const auto compiling = std::exchange(compiling_, {});  // a failure is not kept
     return keep(load(device, title_, compiling.get()));
@@ -144,6 +157,13 @@ const LoadedKernel* kernel_if_ready(Device device, const std::string& key,
   Slot& slot = kernels_of(device).slot(key);
   if (const LoadedKernel* kernel = slot.find()) return kernel;
   return slot.get_if_ready(device, describe);
+}
+
+const LoadedKernel* known_kernel(Device device, const std::string& key,
+                                 const DescribeKernel& describe) {
+  Slot& slot = kernels_of(device).slot(key);
+  if (const LoadedKernel* kernel = slot.find()) return kernel;
+  return slot.get_known(device, describe);
 }
 
 int64_t loaded_kernel_count() { return loaded_count; }

@@ -28,10 +28,13 @@ using DescribeKernel = std::function<CompileRequest()>;
 /// `describe` depends on. Errors as compile_kernel and the driver's; nothing is kept of a failure.
 const LoadedKernel& loaded_kernel(Device device, const std::string& key,
                                   const DescribeKernel& describe);
-/// The same without waiting: null, and the compilation started in the background, when it is not
-/// yet loaded. A failure in the background is thrown by the call that finds it.
+/// The same without waiting: null, and the compilation started in the background, when it is
+/// neither loaded nor on disk. A failure in the background is thrown by the call that finds it.
 const LoadedKernel* kernel_if_ready(Device device, const std::string& key,
                                     const DescribeKernel& describe);
+/// The same, but nothing is compiled: null when the kernel is neither loaded nor on disk.
+const LoadedKernel* known_kernel(Device device, const std::string& key,
+                                 const DescribeKernel& describe);
 
 /// How many kernels the process has loaded.
 int64_t loaded_kernel_count();

@@ -9,6 +9,7 @@
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/jit/cuda/kernel_arguments.h"
 #include "cuop/jit/cuda/kernel_cache.h"
+#include "cuop/jit/cuda/steps.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::jit {
@@ -90,17 +91,41 @@ void launch_reduction(const LoadedKernel& kernel, const Expr& expr, const Bindin
          arguments.bytes.data(), stream);
 }
 
-void run_some(const Expr& expr, const Bindings& bindings) {
+using FindKernel = const LoadedKernel*(Device, const std::string& key, const DescribeKernel&);
+
+const LoadedKernel* wait_for_kernel(Device device, const std::string& key,
+                                    const DescribeKernel& describe) {
+  return &loaded_kernel(device, key, describe);
+}
+
+/// Starts the expression's kernel; false when `find` has none.
+bool start(const Expr& expr, const Bindings& bindings, FindKernel& find) {
   const Device device = bindings.outputs.front()->device();
   const Loops loops = plan_loops(expr, bindings, element_cost(expr));
-  if (loops.kept_size() == 0) return;
+  if (loops.kept_size() == 0) return true;
   std::string key = expr.structural_key();
   key += loops.key();
-  const LoadedKernel& kernel =
-      loaded_kernel(device, key, [&] { return kernel_request(expr, loops); });
+  const LoadedKernel* const kernel = find(device, key, [&] { return kernel_request(expr, loops); });
+  if (kernel == nullptr) return false;
   const int64_t multiprocessors = backend::cuda::cuda_runtime(device).properties().multiprocessors;
-  const auto start = loops.is_reduction ? launch_reduction : launch_elementwise;
-  start(kernel, expr, bindings, loops, multiprocessors, current_stream(device));
+  const auto launch_kind = loops.is_reduction ? launch_reduction : launch_elementwise;
+  launch_kind(*kernel, expr, bindings, loops, multiprocessors, current_stream(device));
+  return true;
+}
+
+bool start_known(const Expr& expr, const Bindings& bindings) {
+  return start(expr, bindings, known_kernel);
+}
+
+/// A fused kernel that is not there yet is compiled in the background while its steps answer, where
+/// their kernels are there; a captured graph would repeat the steps for ever.
+void run_some(const Expr& expr, const Bindings& bindings) {
+  const Stream stream = current_stream(bindings.outputs.front()->device());
+  if (can_run_in_steps(expr, bindings) && !backend::cuda::is_capturing(stream)) {
+    if (start(expr, bindings, kernel_if_ready)) return;
+    if (run_in_steps(expr, bindings, start_known)) return;
+  }
+  start(expr, bindings, wait_for_kernel);
 }
 
 }  // namespace
