@@ -313,7 +313,7 @@ def test_damaged_files_are_ignored_counted_and_replaced(tmp_path, damage):
     cuop.clear_kernel_cache()
     statistics = persistent(directory)
     assert (statistics.compilations, statistics.damaged_entries) == (1, 1)
-    assert path.read_text().startswith('{"schema":1,"key":"JITGemmFloat')
+    assert path.read_text().startswith('{"schema":2,"key":"JITGemmFloat')
     cuop.clear_kernel_cache()
     assert persistent(directory).persistent_cache_hits == 1
 

@@ -12,9 +12,11 @@
 #include <thread>
 
 #include "cuop/operators/activations.h"
+#include "cuop/operators/jit/agreement.h"
 #include "cuop/operators/products.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/tune/permission.h"
 #include "tests/temporary_folder.h"
 
 namespace cuop {
@@ -69,7 +71,7 @@ TEST(FastestKernel, HopelessAndFailingCandidatesAreOut) {
     if (!backend::asked_kernel().is_default()) throw ExecutionError("cannot");
     fill(target, 1.0);
   };
-  EXPECT_THAT(fastest_kernel(task, kBoth, {}).text, HasSubstr("simple: cannot"));
+  EXPECT_THAT(fastest_kernel(task, kBoth, {}).text, HasSubstr("simple: failed: cannot"));
   EXPECT_THAT(fastest_kernel(task, kBoth, {.rounds = 1, .seconds = 0.0}).text,
               HasSubstr("not run: out of time"));
 }
@@ -82,6 +84,17 @@ TEST(ResultsAgree, UpToRoundingAndWithNaN) {
   EXPECT_FALSE(results_agree(a, from_values<float>({3}, {1.1F, kNaN, kInf})));
   EXPECT_FALSE(results_agree(a, from_values<float>({3}, {1.0F, 0.0F, kInf})));
   EXPECT_FALSE(results_agree(a, from_values<float>({3}, {1.0F, kNaN, -kInf})));
+}
+
+TEST(ResultsAgree, InEveryDType) {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kComplex64, DType::kBool,
+                            DType::kInt8, DType::kUInt64}) {
+    const Tensor a = ones({2, 3}, dtype), b = ones({3, 2}, dtype);
+    const Tensor transposed = b.with_layout({Shape({2, 3}), Strides({1, 2}), b.layout().offset});
+    EXPECT_EQ(disagreement(a, transposed), "") << dtype;
+    fill(b.with_layout({Shape({1}), Strides({1}), 4}), 0);
+    EXPECT_EQ(disagreement(a, transposed), "element 2 is 0, the default's is 1") << dtype;
+  }
 }
 
 TEST(Jit, TasksWithOtherEffectsAreMeasuredByTheirTrialAndRunOnce) {
@@ -218,6 +231,58 @@ TEST(ChooseKernel, AThreadWhoseTurnDoesNotComeInTimeTakesTheDefault) {
   EXPECT_EQ(runs, 0);
   may_go_on = true;
   slow.join();
+}
+
+/// Thaws the tuner again.
+struct Frozen {
+  Frozen() { tune::set_frozen(true); }
+  ~Frozen() { tune::set_frozen(false); }
+};
+
+TEST_F(JitGlobal, FrozenItReadsWhatWasStoredAndMeasuresNothing) {
+  set_global_jit_config(config_);
+  const auto run = [](const std::vector<int64_t>& shape, int* runs) {
+    JitEngine engine("Fake", DType::kFloat32, false);
+    engine.enable_persistent_cache(true);
+    Task task = fake_task(zeros(Shape(shape)), 1.0F, 1.0F, runs);
+    task.run = [=, inner = task.run](const Tensor& target) {
+      if (backend::asked_kernel().is_default()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+      inner(target);
+    };
+    engine.run(task);
+    return std::pair(engine.profile().kernel_type, engine.statistics());
+  };
+  int runs = 0;
+  EXPECT_EQ(run({3}, &runs).first, "simple");
+  EXPECT_GT(runs, 2);
+  forget_choices();
+  const Frozen frozen;
+  runs = 0;
+  const auto [kernel, statistics] = run({3}, &runs);
+  EXPECT_EQ(kernel, "simple");
+  EXPECT_EQ(statistics.persistent_cache_hits, 1);
+  const auto [other, of_other] = run({4}, &runs);
+  EXPECT_EQ(other, "tiled");  // the default
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(of_other.compilations, 0);
+  EXPECT_EQ(of_other.cache_misses, 1);
+  EXPECT_EQ(count_of(".choice.json"), 1);
+  tune::set_frozen(false);
+  EXPECT_EQ(run({4}, &runs).first, "simple");  // the default was not remembered
+}
+
+TEST_F(JitGlobal, WhatWasMeasuredInMoreRoundsServesThoseWhoAskForFewer) {
+  set_global_jit_config(config_);
+  JitConfig config;
+  for (const char* level : {"best", "auto"}) {
+    JitEngine engine("Fake", DType::kFloat32, false);
+    config.optimization_level = level;
+    engine.set_config(config);
+    engine.run(fake_task(zeros({3}), 1.0F, 1.0F));
+    EXPECT_EQ(engine.statistics().cache_hits, level == std::string("auto") ? 1 : 0);
+  }
 }
 
 TEST(Jit, AWrapperSharesTheWeightsOfTheOperatorItWraps) {

@@ -34,16 +34,37 @@ TEST_F(ChoiceStoreTest, WhatWasSavedIsFoundByItsKeyOnly) {
   ChoiceStore store(directory(), 1 << 20);
   EXPECT_FALSE(store.load("a").has_value());
   EXPECT_FALSE(fs::exists(directory()));  // looking makes nothing
-  store.save("key \"a\"\n", {"tiled/32", 1.25});
+  store.save("key \"a\"\n", {"tiled/32", 1.25, 0.125, 9});
   const auto found = ChoiceStore(directory(), 1 << 20).load("key \"a\"\n");
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->value, "tiled/32");
   EXPECT_EQ(found->made_in_ms, 1.25);
+  EXPECT_EQ(found->gain, 0.125);
+  EXPECT_EQ(found->rounds, 9);
   EXPECT_FALSE(store.load("key").has_value());
   EXPECT_EQ(store.damaged_count(), 0);
   store.save("key \"a\"\n", {"simple", 2.0});
   EXPECT_EQ(store.load("key \"a\"\n")->value, "simple");
   EXPECT_EQ(file_count(), 1);
+}
+
+TEST_F(ChoiceStoreTest, ListsWhatCanBeUsedTheLastUsedFirst) {
+  ChoiceStore store(directory(), 1 << 20);
+  EXPECT_TRUE(store.entries().empty());
+  store.save("old \"key\" \\", {"tiled", 1.0, 0.0, 9});
+  store.save("new", {"simple", 2.0, 0.5, 9});
+  store.save("damaged", {"simple", 2.0, 0.5, 9});
+  std::ofstream(store.path("damaged"), std::ios::app) << "x";
+  const auto now = fs::file_time_type::clock::now();
+  fs::last_write_time(store.path("old \"key\" \\"), now - std::chrono::hours(1));
+  fs::copy_file(store.path("new"), directory() + "/0123456789abcdef.choice.json");
+  const auto entries = store.entries();
+  ASSERT_EQ(entries.size(), 2U);  // neither the damaged one nor the one under a foreign name
+  EXPECT_EQ(entries[0].key, "new");
+  EXPECT_EQ(entries[0].choice.value, "simple");
+  EXPECT_EQ(entries[0].choice.gain, 0.5);
+  EXPECT_EQ(entries[1].key, "old \"key\" \\");
+  EXPECT_NEAR(static_cast<double>(entries[0].used - entries[1].used), 3600.0, 60.0);
 }
 
 TEST_F(ChoiceStoreTest, AnyChangedByteMakesTheFileAbsentAndCounted) {

@@ -43,6 +43,10 @@ struct Env {
                                   "Directory of what is kept between processes; empty for the "
                                   "user's cache directory.",
                                   ""};
+  EnvField<bool> tune_frozen{"CUOP_TUNE_FROZEN", "",
+                             "1 lets the tuner only read what was stored: nothing is measured, "
+                             "so that every run takes the same kernels.",
+                             false};
   EnvField<bool> cuda_blocking{"CUOP_CUDA_BLOCKING", "",
                                "1 waits for every operation on a GPU, so that its error is raised "
                                "where it was caused.",
@@ -87,6 +91,7 @@ struct Env {
     visit(log);
     visit(kernel_fusion);
     visit(cache_dir);
+    visit(tune_frozen);
     visit(cuda_blocking);
     visit(cuda_home);
     visit(library_path);

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
@@ -31,25 +33,32 @@ std::string hex(uint64_t value) {
   return out.str();
 }
 
-std::string json_text(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return result + '"';
-}
-
-/// The text up to the value; a reader that knows the key expects exactly this.
+/// The text up to the numbers; a reader that knows the key expects exactly this.
 std::string opening(const std::string& key) {
-  return cat("{\"schema\":1,\"key\":", json_text(key), ",\"made_in_ms\":");
+  return cat("{\"schema\":2,\"key\":\"", json_escaped(key), '"');
 }
+constexpr std::string_view kKey = "\"key\":\"";
+constexpr std::string_view kMadeIn = ",\"made_in_ms\":";
+constexpr std::string_view kGain = ",\"gain\":";
+constexpr std::string_view kRounds = ",\"rounds\":";
 constexpr std::string_view kBeforeValue = ",\"choice\":\"";
 constexpr std::string_view kBeforeChecksum = "\",\"checksum\":\"";
 
 std::string encode(const std::string& key, const Choice& choice) {
-  const std::string body = cat(opening(key), choice.made_in_ms, kBeforeValue, choice.value);
+  const std::string body = cat(opening(key), kMadeIn, choice.made_in_ms, kGain, choice.gain,
+                               kRounds, choice.rounds, kBeforeValue, choice.value);
   return cat(body, kBeforeChecksum, hex(hash_text(body)), "\"}\n");
+}
+
+/// Takes ",\"label\":number" off the front.
+template <class Number>
+bool take(std::string_view& text, std::string_view label, Number& number) {
+  if (!text.starts_with(label)) return false;
+  text.remove_prefix(label.size());
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
 }
 
 std::optional<Choice> decode(const std::string& key, const std::string& text) {
@@ -58,13 +67,34 @@ std::optional<Choice> decode(const std::string& key, const std::string& text) {
   const std::string body = text.substr(0, end);
   if (text.substr(end) != cat(kBeforeChecksum, hex(hash_text(body)), "\"}\n")) return std::nullopt;
   const std::string start = opening(key);
-  const size_t value = body.rfind(kBeforeValue);
-  if (body.rfind(start, 0) != 0 || value == std::string::npos) return std::nullopt;
+  if (!body.starts_with(start)) return std::nullopt;
+  std::string_view rest = std::string_view(body).substr(start.size());
   Choice choice;
-  std::istringstream number(body.substr(start.size(), value - start.size()));
-  if (!(number >> choice.made_in_ms) || !number.eof()) return std::nullopt;
-  choice.value = body.substr(value + kBeforeValue.size());
+  const bool is_read = take(rest, kMadeIn, choice.made_in_ms) && take(rest, kGain, choice.gain) &&
+                       take(rest, kRounds, choice.rounds) && rest.starts_with(kBeforeValue);
+  if (!is_read) return std::nullopt;
+  choice.value = rest.substr(kBeforeValue.size());
   return choice;
+}
+
+/// The key that a file says it is for, "" when it says none.
+std::string key_in(const std::string& text) {
+  std::string key;
+  size_t i = text.find(kKey);
+  if (i == std::string::npos) return key;
+  for (i += kKey.size(); i < text.size() && text[i] != '"'; ++i) {
+    if (text[i] == '\\') ++i;
+    if (i < text.size()) key += text[i];
+  }
+  return key;
+}
+
+std::optional<std::string> contents(const fs::path& file) {
+  std::ifstream in(file);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 struct File {
@@ -101,18 +131,43 @@ std::string ChoiceStore::problem() const { return directory_problem(directory_);
 std::optional<Choice> ChoiceStore::load(const std::string& key) {
   if (!problem().empty()) return std::nullopt;
   const std::string file = path(key);
-  std::ifstream in(file);
-  if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  auto choice = decode(key, text.str());
+  const auto text = contents(file);
+  if (!text) return std::nullopt;
+  auto choice = decode(key, *text);
   std::error_code error;
   if (choice) {
     fs::last_write_time(file, fs::file_time_type::clock::now(), error);  // recently used
   } else {
-    ++damaged_;
+    note_damage(file);
   }
   return choice;
+}
+
+void ChoiceStore::note_damage(const std::string& file) {
+  ++damaged_;
+  static std::once_flag is_said;
+  std::call_once(is_said, [&] {
+    log(LogLevel::kWarn, "cache: ", file,
+        " is damaged or of another version; such files are ignored, and counted");
+  });
+}
+
+std::vector<ChoiceStore::Entry> ChoiceStore::entries() const {
+  std::vector<Entry> found;
+  if (!problem().empty()) return found;
+  for (const File& file : files_of(directory_)) {
+    if (!file.path.native().ends_with(kEnding)) continue;
+    const auto text = contents(file.path);
+    if (!text) continue;
+    const std::string key = key_in(*text);
+    const auto choice = decode(key, *text);
+    if (!choice || file.path != path(key)) continue;
+    const auto used = std::chrono::file_clock::to_sys(file.used).time_since_epoch();
+    found.push_back({key, *choice, std::chrono::duration_cast<std::chrono::seconds>(used).count()});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Entry& a, const Entry& b) { return a.used > b.used; });
+  return found;
 }
 
 std::string ChoiceStore::make_directory() const {

@@ -7,16 +7,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace cuop::tune {
 
 struct Choice {
   std::string value;
   double made_in_ms = 0.0;  ///< what finding it cost
+  double gain = 0.0;        ///< part of the default's time that it saves
+  int rounds = 0;           ///< samples of each candidate
 };
 
 class ChoiceStore {
  public:
+  struct Entry {
+    std::string key;
+    Choice choice;
+    int64_t used = 0;  ///< seconds since 1970
+  };
+
   /// The directory is made on the first save. Beyond `max_bytes` the files that were not used for
   /// the longest time are removed.
   ChoiceStore(std::string directory, int64_t max_bytes);
@@ -27,13 +36,15 @@ class ChoiceStore {
   /// Keeps a text for people beside the choice, in the place of an earlier one. Logs count towards
   /// the size and go like choices.
   void save_log(const std::string& key, const std::string& text);
+  /// All that can be used, the last used first.
+  std::vector<Entry> entries() const;
   /// Removes every choice and log; answers how many choices there were.
   int64_t clear();
 
   const std::string& directory() const { return directory_; }
   /// Where a choice is or would be kept.
   std::string path(const std::string& key) const;
-  /// Files that were there but could not be used.
+  /// Files that were there but could not be used; the first of a process is said on stderr.
   int64_t damaged_count() const { return damaged_; }
   /// "" when the directory can be trusted, else why not (it then acts as if it were empty).
   std::string problem() const;
@@ -45,6 +56,7 @@ class ChoiceStore {
   /// False, after a warning, when nothing can be written.
   bool write(const std::string& file, const std::string& text) const;
   void warn(const std::string& why) const;
+  void note_damage(const std::string& file);
   void evict();
 
   std::string directory_;

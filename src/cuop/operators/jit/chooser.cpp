@@ -5,11 +5,10 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "cuop/backend/cpu/blas.h"
-#include "cuop/backend/cpu/isa.h"
-#include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
+#include "cuop/tune/machine.h"
+#include "cuop/tune/permission.h"
 
 namespace cuop {
 
@@ -20,6 +19,8 @@ constexpr size_t kMostRemembered = 1 << 16;
 struct Remembered {
   Kernel kernel;
   double made_in_ms = 0.0;
+  double gain = 0.0;
+  int rounds = 0;
   std::string stored_in;  ///< the directory that has it too
   bool is_final = true;   ///< false: chosen for want of time, so not worth keeping on disk
 };
@@ -61,25 +62,16 @@ class MakerScope {
   bool has_turn_ = false;
 };
 
-/// Everything beside the sizes that may change which kernel is fastest.
-const std::string& machine_text() {
-  static const std::string text = [] {
-    const auto& blas = backend::blas::info();
-    return cat(isa::name(isa::current()), ' ', blas.version, ' ', blas.core);
-  }();
-  return text;
-}
-
 std::string key_of(const ChoiceRequest& request) {
   std::string key = request.who;
   for (const int64_t size : request.task->sizes) key.append(" ").append(std::to_string(size));
   for (const Kernel& kernel : request.candidates) key.append(" ").append(name(kernel));
-  const int rounds = request.is_measured ? request.measuring.rounds : 0;
-  key.append(rounds > 0 ? cat(" measured in ", rounds, " rounds, threads ") : " by rule, threads ")
-      .append(std::to_string(backend::thread_count()))
-      .append(" ")
-      .append(machine_text());
-  return key;
+  key.append(request.is_measured ? " measured on " : " by rule on ");
+  return key + tune::machine_text(request.task->out.device());
+}
+
+int rounds_of(const ChoiceRequest& request) {
+  return request.is_measured ? request.measuring.rounds : 0;
 }
 
 bool is_candidate(const ChoiceRequest& request, const Kernel& kernel) {
@@ -95,18 +87,31 @@ void remember(const std::string& key, const Remembered& choice) {
   memory().choices[key] = choice;
 }
 
-bool look_up(const std::string& key, Remembered& found) {
+/// What was measured in fewer rounds than are asked for now does not count.
+bool look_up(const ChoiceRequest& request, const std::string& key, Remembered& found) {
   const std::lock_guard lock(memory().mutex);
   const auto entry = memory().choices.find(key);
   if (entry == memory().choices.end()) return false;
   found = entry->second;
+  return found.rounds >= rounds_of(request);
+}
+
+bool look_up_on_disk(const ChoiceRequest& request, const std::string& key, Remembered& found) {
+  if (request.store == nullptr || !request.is_measured) return false;
+  const auto choice = request.store->load(key);
+  const bool is_good = choice && choice->rounds >= rounds_of(request) &&
+                       backend::parse_kernel(choice->value, found.kernel) &&
+                       is_candidate(request, found.kernel);
+  if (!is_good) return false;
+  found = {found.kernel,   choice->made_in_ms,         choice->gain,
+           choice->rounds, request.store->directory(), true};
   return true;
 }
 
 void store(const ChoiceRequest& request, const std::string& key, Remembered choice) {
   if (request.store == nullptr || !request.is_measured || !choice.is_final) return;
   if (choice.stored_in == request.store->directory()) return;
-  request.store->save(key, {name(choice.kernel), choice.made_in_ms});
+  request.store->save(key, {name(choice.kernel), choice.made_in_ms, choice.gain, choice.rounds});
   choice.stored_in = request.store->directory();
   remember(key, choice);
 }
@@ -115,6 +120,10 @@ Measured make(const ChoiceRequest& request) {
   const Kernel& first = request.candidates.front();
   if (!request.is_measured) return {first, "by rule: nothing is measured\n"};
   if (request.candidates.size() < 2) return {first, "there is no other\n"};
+  const std::string obstacle =
+      tune::measuring_obstacle(request.task->out.device(), request.is_asked);
+  if (!obstacle.empty())
+    return {first, cat("nothing is measured: ", obstacle, "\n"), false, 0.0, true};
   const int64_t start = trace::now_ns();
   const MakerScope scope(request.most_makers, request.measuring.seconds);
   if (!scope.has_turn()) {
@@ -139,26 +148,28 @@ ChosenKernel choose_kernel(const ChoiceRequest& request) {
   const auto elapsed_ms = [&] { return static_cast<double>(trace::now_ns() - start) * 1e-6; };
   const std::string key = key_of(request);
   Remembered found;
-  if (request.is_cached && look_up(key, found)) {
+  const auto answer = [&](Source source) {
+    return ChosenKernel{found.kernel, source, found.made_in_ms, elapsed_ms(), found.gain};
+  };
+  if (request.is_cached && look_up(request, key, found)) {
     store(request, key, found);
-    return {found.kernel, Source::kMemory, found.made_in_ms, elapsed_ms()};
+    return answer(Source::kMemory);
   }
-  if (request.is_cached && request.store != nullptr && request.is_measured) {
-    const auto choice = request.store->load(key);
-    Kernel kernel;
-    if (choice && backend::parse_kernel(choice->value, kernel) && is_candidate(request, kernel)) {
-      remember(key, {kernel, choice->made_in_ms, request.store->directory()});
-      return {kernel, Source::kDisk, choice->made_in_ms, elapsed_ms()};
-    }
+  if (request.is_cached && look_up_on_disk(request, key, found)) {
+    remember(key, found);
+    return answer(Source::kDisk);
   }
   const Measured measured = make(request);
-  const Remembered made{measured.kernel, elapsed_ms(), "", measured.is_complete};
-  if (request.is_cached) {
-    remember(key, made);
-    store(request, key, made);
+  found = {measured.kernel,    elapsed_ms(), measured.gain,
+           rounds_of(request), "",           measured.is_complete};
+  if (request.is_cached && !measured.is_put_off) {
+    remember(key, found);
+    store(request, key, found);
   }
   write_log(request, key, measured);
-  return {made.kernel, Source::kMade, made.made_in_ms, elapsed_ms()};
+  ChosenKernel made = answer(measured.is_put_off ? Source::kPutOff : Source::kMade);
+  made.text = measured.text;
+  return made;
 }
 
 int64_t forget_choices() {

@@ -15,6 +15,7 @@ struct ChoiceRequest {
   std::string who;                 ///< the operator's name
   std::vector<Kernel> candidates;  ///< the default first
   bool is_measured = false;        ///< false: the first candidate, without running any
+  bool is_asked = false;           ///< measure on a busy device too
   MeasureOptions measuring{};
   bool is_cached = true;                   ///< remember and look up
   tune::ChoiceStore* store = nullptr;      ///< and on disk, when there is one
@@ -23,16 +24,20 @@ struct ChoiceRequest {
 };
 
 struct ChosenKernel {
-  enum class Source { kMade, kMemory, kDisk };
+  /// kPutOff: the default, because nothing may be measured now.
+  enum class Source { kMade, kMemory, kDisk, kPutOff };
   Kernel kernel;
   Source source = Source::kMade;
   double made_in_ms = 0.0;  ///< what finding it cost when it was found
   double took_ms = 0.0;     ///< what this call cost
+  double gain = 0.0;        ///< part of the default kernel's time that this one saved
+  std::string text = {};    ///< what was measured in this call, one line a candidate
 };
 
 /// Waiting for a turn to measure and measuring together take no longer than `measuring.seconds`
 /// beyond the run that is going on then. What was chosen for want of time is remembered, but not
-/// kept on disk.
+/// kept on disk; what was chosen because nothing may be measured now (tune/permission.h) is
+/// neither.
 ChosenKernel choose_kernel(const ChoiceRequest& request);
 
 /// Forgets what the process remembers; answers how many choices that were.

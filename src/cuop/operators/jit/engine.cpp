@@ -8,14 +8,15 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
+#include "cuop/operators/jit/agreement.h"
 #include "cuop/operators/jit/roof.h"
 
 namespace cuop {
 
 namespace {
 
-constexpr int kRounds = 3;
-constexpr int kRoundsOfBest = 15;
+constexpr int kRounds = 9;
+constexpr int kRoundsOfBest = 21;
 
 double milliseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }
 
@@ -28,6 +29,7 @@ std::vector<Kernel> candidates_of(const Task& task, const JitConfig& config) {
   if (config.kernel_type == KernelType::kTiled || config.tile_size != 0) {
     return {{KernelType::kTiled, config.tile_size}};
   }
+  if (!task.out.device().is_cpu()) return {task.kernels.front()};  // the others are the CPU's
   return {task.kernels.begin(), task.kernels.end()};
 }
 
@@ -105,6 +107,7 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   request.who = who_;
   request.candidates = candidates_of(task, config);
   request.is_measured = is_measured(config, global) && task.out.size() > 0;
+  request.is_asked = config.optimization_level == "best";
   request.measuring.rounds = config.optimization_level == "best" ? kRoundsOfBest : kRounds;
   request.measuring.seconds = global.compilation_timeout;
   request.is_cached = global.enable_caching;
@@ -115,6 +118,10 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
 void JitEngine::count(const ChosenKernel& chosen) {
   using Source = ChosenKernel::Source;
   const std::lock_guard lock(mutex_);
+  if (chosen.source == Source::kPutOff) {
+    ++statistics_.cache_misses;
+    return;
+  }
   if (chosen.source == Source::kMade) {
     ++statistics_.cache_misses;
     ++statistics_.compilations;

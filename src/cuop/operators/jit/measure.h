@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "cuop/operators/task.h"
+#include "cuop/tune/search.h"
 
 namespace cuop {
 
 struct MeasureOptions {
-  int rounds = 3;         ///< runs of each candidate, interleaved; the shortest counts
+  int rounds = 9;         ///< samples of each candidate, interleaved
   double seconds = 30.0;  ///< candidates not reached in this time do not win
 };
 
@@ -17,11 +18,14 @@ struct Measured {
   Kernel kernel;            ///< the winner
   std::string text;         ///< one line a candidate: its time, or why it is out
   bool is_complete = true;  ///< false: time ran out before every candidate had its turn
+  double gain = 0.0;        ///< part of the default's time that the winner saves
+  bool is_put_off = false;  ///< true: nothing may be measured now, so the next call asks again
 };
 
-/// The first candidate unless another gives the same result at least 2 % faster. Runs on outputs of
-/// its own; `task.out` is not written. Candidates that are hopeless by their operation count are
-/// not run. Errors of the first candidate leave; other candidates that fail are out.
+/// The first candidate unless another gives the same result and is faster beyond doubt
+/// (tune/search.h). Runs on outputs of its own; `task.out` is not written. Candidates that are
+/// hopeless by their operation count are not run. Errors of the first candidate leave; other
+/// candidates that fail are out.
 Measured fastest_kernel(const Task& task, const std::vector<Kernel>& candidates,
                         const MeasureOptions& options);
 
@@ -31,7 +35,5 @@ void run_kernel(const Task& task, const Kernel& kernel, const Tensor& out);
 void try_kernel(const Task& task, const Kernel& kernel, const Tensor& out);
 /// An output to try a task on: the values of `task.out` when they are an input.
 Tensor trial_output(const Task& task);
-/// Whether two results of one task agree but for rounding; NaN agrees with NaN.
-bool results_agree(const Tensor& a, const Tensor& b);
 
 }  // namespace cuop

@@ -1,0 +1,218 @@
+#include "cuop/tune/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <stdexcept>
+
+#include "cuop/core/error.h"
+
+namespace cuop::tune {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Time passes only when a candidate says so.
+class FakeClock final : public Clock {
+ public:
+  double time_ms(const std::function<void()>& work) override {
+    const double before = now_ms;
+    work();
+    return now_ms - before;
+  }
+  double seconds() override { return now_ms * 1e-3; }
+  double now_ms = 0.0;
+};
+
+class SearchTest : public ::testing::Test {
+ protected:
+  /// A candidate whose runs take what `ms` answers.
+  Candidate takes(const std::string& name, std::function<double()> ms) {
+    Candidate candidate;
+    candidate.name = name;
+    candidate.run = [this, name, ms](int64_t turn) {
+      clock_.now_ms += ms();
+      runs_.emplace_back(name, turn);
+    };
+    candidate.disagreement = [] { return ""; };
+    return candidate;
+  }
+  Candidate takes(const std::string& name, double ms) {
+    return takes(name, [ms] { return ms; });
+  }
+  int runs_of(const std::string& name) const {
+    return static_cast<int>(std::count_if(runs_.begin(), runs_.end(),
+                                          [&](const auto& run) { return run.first == name; }));
+  }
+  SearchResult found(const std::vector<Candidate>& candidates, const SearchOptions& options = {}) {
+    return search(candidates, clock_, options);
+  }
+
+  FakeClock clock_;
+  std::vector<std::pair<std::string, int64_t>> runs_;
+};
+
+TEST_F(SearchTest, TheFastestWinsAndItsGainIsTold) {
+  const auto result = found({takes("a", 1.0), takes("b", 0.9), takes("c", 0.8), takes("d", 1.1)});
+  EXPECT_EQ(result.winner, 2U);
+  EXPECT_NEAR(result.gain, 0.2, 1e-9);
+  EXPECT_TRUE(result.is_complete);
+  EXPECT_NEAR(result.measurements[2].median_ms, 0.8, 1e-9);
+  EXPECT_THAT(result.text(),
+              HasSubstr("a: 1 ms (default)\nb: 0.9 ms\nc: 0.8 ms, 20 % less than a"));
+}
+
+TEST_F(SearchTest, TiesAndSmallGainsKeepTheDefault) {
+  for (const double ms : {1.0, 0.99, 0.981}) {
+    const auto result = found({takes("a", 1.0), takes("b", ms)});
+    EXPECT_EQ(result.winner, 0U) << ms;
+    EXPECT_EQ(result.gain, 0.0);
+    EXPECT_THAT(result.text(), HasSubstr("not faster"));
+  }
+  EXPECT_EQ(found({takes("a", 1.0), takes("b", 0.979)}).winner, 1U);
+}
+
+TEST_F(SearchTest, AWrongResultNeverWins) {
+  Candidate wrong = takes("b", 0.01);
+  wrong.disagreement = [] { return "element 3 is 4, the default's is 5"; };
+  const auto result = found({takes("a", 1.0), wrong});
+  EXPECT_EQ(result.winner, 0U);
+  EXPECT_EQ(result.measurements[1].why_out, "another result: element 3 is 4, the default's is 5");
+  EXPECT_EQ(runs_of("b"), 1);
+}
+
+TEST_F(SearchTest, ACandidateThatFailsIsOutWheneverItDoes) {
+  for (const int good_runs : {0, 1, 4}) {
+    int left = good_runs;
+    Candidate failing = takes("b", [&left]() -> double {
+      if (left-- == 0) throw std::runtime_error("illegal address");
+      return 0.1;
+    });
+    const auto result = found({takes("a", 1.0), failing, takes("c", 0.5)});
+    EXPECT_EQ(result.winner, 2U) << good_runs;
+    EXPECT_EQ(result.measurements[1].why_out, "failed: illegal address");
+  }
+  Candidate failing = takes("a", []() -> double { throw ExecutionError("the default fails"); });
+  EXPECT_THROW(found({failing, takes("b", 1.0)}), ExecutionError);
+}
+
+TEST_F(SearchTest, NoiseDoesNotFlipTheDefault) {
+  // Seven candidates as fast as the default, under noise of 5 %: with a significance of 5 % a few
+  // of 400 searches may go wrong; the bar of 2 % makes that rarer still.
+  int flips = 0;
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> noise(1.0, 0.05);
+  for (int i = 0; i < 400; ++i) {
+    std::vector<Candidate> candidates;
+    for (int c = 0; c < 8; ++c) {
+      candidates.push_back(takes(std::string(1, static_cast<char>('a' + c)),
+                                 [&] { return std::max(0.1, noise(random)); }));
+    }
+    flips += found(candidates).winner == 0 ? 0 : 1;
+  }
+  EXPECT_LE(flips, 8);
+}
+
+TEST_F(SearchTest, AClearGainIsFoundUnderNoiseAndDrift) {
+  std::mt19937_64 random(2);
+  std::normal_distribution<double> noise(1.0, 0.02);
+  int wins = 0;
+  for (int i = 0; i < 100; ++i) {
+    double drift = 1.0;  // the machine slows down by a half within the search
+    const auto drifting = [&](double ms) {
+      return [&, ms] { return ms * (drift += 0.02) * noise(random); };
+    };
+    wins += found({takes("a", drifting(1.0)), takes("b", drifting(0.8))}).winner == 1 ? 1 : 0;
+  }
+  EXPECT_GE(wins, 95);
+}
+
+TEST_F(SearchTest, CandidatesTakeTurnsOnChangingBuffersInRandomOrder) {
+  SearchOptions options;
+  options.rounds = 6;
+  options.significance = 1.0;
+  found({takes("a", 1.0), takes("b", 0.9)}, options);
+  ASSERT_EQ(runs_.size(), 16U);  // once to compare, once to warm up, six rounds
+  std::map<std::string, int> firsts;
+  for (size_t i = 4; i < runs_.size(); i += 2) {
+    EXPECT_NE(runs_[i].first, runs_[i + 1].first);
+    ++firsts[runs_[i].first];
+  }
+  EXPECT_EQ(firsts.size(), 2U);
+  for (size_t i = 2; i < runs_.size(); ++i) EXPECT_EQ(runs_[i].second, static_cast<int64_t>(i - 1));
+  const auto before = std::exchange(runs_, {});
+  found({takes("a", 1.0), takes("b", 0.9)}, options);
+  EXPECT_EQ(runs_, before);  // the order is the same in every process
+}
+
+TEST_F(SearchTest, ShortRunsAreRepeatedWithinASample) {
+  SearchOptions options;
+  options.least_sample_ms = 0.02;
+  const auto result = found({takes("a", 0.001), takes("b", 0.0005)}, options);
+  EXPECT_EQ(result.winner, 1U);
+  EXPECT_EQ(runs_of("a"), 2 + 9 * 20);
+  EXPECT_NEAR(result.measurements[0].median_ms, 0.001, 1e-9);
+}
+
+TEST_F(SearchTest, TheModelPrunesAndNeverTheDefault) {
+  std::vector<Candidate> candidates{takes("a", 1.0)};
+  candidates[0].predicted_ms = 100.0;
+  for (int c = 1; c < 8; ++c) {
+    candidates.push_back(takes(std::string(1, static_cast<char>('a' + c)), 0.5));
+    candidates.back().predicted_ms = 8.0 - c;  // 7 to 1
+  }
+  candidates[7].why_not = "not run: does not fit";
+  SearchOptions options;
+  options.most_candidates = 3;
+  const auto result = found(candidates, options);
+  const auto& m = result.measurements;
+  EXPECT_THAT(m[1].why_out, HasSubstr("expects 3.5 times"));
+  EXPECT_THAT(m[4].why_out, HasSubstr("beyond the model's first 3"));
+  EXPECT_EQ(m[5].why_out, "");
+  EXPECT_EQ(m[6].why_out, "");
+  EXPECT_EQ(m[7].why_out, "not run: does not fit");
+  EXPECT_EQ(runs_of("b") + runs_of("e") + runs_of("h"), 0);
+  EXPECT_GT(runs_of("a"), 0);
+}
+
+TEST_F(SearchTest, HopelessOnesAreGivenUpAfterOneSample) {
+  const auto result = found({takes("a", 1.0), takes("b", 4.0)});
+  EXPECT_THAT(result.measurements[1].why_out, HasSubstr("took 4 times the default's"));
+  EXPECT_EQ(runs_of("b"), 2);
+  EXPECT_EQ(result.rounds, 0);  // nobody is left to compare with
+}
+
+TEST_F(SearchTest, WhatTimeDoesNotAllowDoesNotWin) {
+  SearchOptions options;
+  options.seconds = 0.005;
+  auto result = found({takes("a", 1.0), takes("b", 0.5)}, options);
+  EXPECT_EQ(result.winner, 0U);
+  EXPECT_FALSE(result.is_complete);
+  EXPECT_THAT(result.measurements[1].why_out, HasSubstr("not measured often enough"));
+  options.seconds = -1.0;
+  result = found({takes("a", 1.0), takes("b", 0.5)}, options);
+  EXPECT_EQ(result.measurements[1].why_out, "not run: out of time");
+  EXPECT_FALSE(result.is_complete);
+}
+
+TEST_F(SearchTest, WrongOptionsAreRefused) {
+  EXPECT_THROW(found({}), ExecutionError);
+  SearchOptions options;
+  options.rounds = 0;
+  EXPECT_THROW(found({takes("a", 1.0)}, options), ExecutionError);
+}
+
+TEST(NeededWins, IsTheSignTest) {
+  EXPECT_EQ(needed_wins(9, 0.05), 8);    // P(8 or 9 of 9) = 10/512
+  EXPECT_EQ(needed_wins(9, 0.0195), 9);  // just below that
+  EXPECT_EQ(needed_wins(9, 0.001), 10);  // 1/512 is too much
+  EXPECT_EQ(needed_wins(1, 0.5), 1);
+  EXPECT_EQ(needed_wins(4, 1.0), 0);
+  EXPECT_EQ(needed_wins(100, 0.05), 59);
+}
+
+}  // namespace
+}  // namespace cuop::tune
