@@ -3,12 +3,12 @@
 # and the kernel tests under compute-sanitizer. Logs and results go to $OUT, or to build/gpu-results.
 #   CUOP_GTEST_SOURCE  GoogleTest's sources, where the machine has no GoogleTest
 #   CUOP_GPU_BUILD     an existing build folder to use instead of building
-#   CUOP_GPU_STAGES    which to run, of: build ctest pytest memcheck racecheck (default: all)
+#   CUOP_GPU_STAGES    which to run, of: build ctest pytest memcheck racecheck bench (default: all)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 results=${OUT:-build/gpu-results}
 build=${CUOP_GPU_BUILD:-build/gpu}
-stages=${CUOP_GPU_STAGES:-build ctest pytest memcheck racecheck}
+stages=${CUOP_GPU_STAGES:-build ctest pytest memcheck racecheck bench}
 python=${PYTHON:-python3}
 mkdir -p "$results"
 failed=()
@@ -48,11 +48,17 @@ sanitize() {
     "$build/tests/cuop_gpu_tests" --gtest_filter="${2:-*}"
 }
 
+# The table, which fails for a missed goal, is for people to judge; without one the stage failed.
+bench() {
+  "$python" -m cuop.cli.main bench --suite gpu --output "$results/bench-gpu.md" ||
+    [ -s "$results/bench-gpu.md" ]
+}
+
 # memcheck counts refused driver calls as errors; one test is about them.
 sanitize_filter=${CUOP_SANITIZE_FILTER:--GpuPool.ANeighbourThatHoldsMostOfTheDeviceIsNamed}
 
 export results build python
-export -f configure_and_build sanitize
+export -f configure_and_build sanitize bench
 if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
   echo "check_gpu: this machine has no usable NVIDIA GPU" >&2
   exit 1
@@ -65,6 +71,7 @@ stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider
   --junitxml="$results/pytest.xml"
 stage memcheck 600 sanitize memcheck "$sanitize_filter"
 stage racecheck 600 sanitize racecheck "$sanitize_filter"
+stage bench 600 bench
 for log in ctest pytest; do
   [ ! -f "$results/$log.log" ] || tail -n 3 "$results/$log.log"
 done

@@ -1,9 +1,11 @@
 """Cases that are whole processes: the time of an import, and oneDNN called directly from C++."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 
@@ -41,6 +43,56 @@ def conv_rows(roofs: Roofs) -> list[Row]:
             {"cuop": case["cuop_samples"], "oneDNN called directly": case["onednn_samples"]},
         )
         for case in json.loads(done.stdout)
+    ]  # fmt: skip
+
+
+_FIRST_USES = """
+import json, time
+import cuop
+def timed(run):
+    start = time.perf_counter()
+    run()
+    cuop.synchronize("cuda")
+    return time.perf_counter() - start
+first = timed(lambda: cuop.ones(1 << 20, device="cuda") + 1)
+x, y = cuop.random((2, 1 << 16)).to("cuda")
+steps = [cuop.exp, cuop.abs, cuop.relu, cuop.square, cuop.floor]
+joins = [cuop.multiply, cuop.subtract, cuop.maximum]
+def chain(number):
+    def run(x, y):
+        value = x
+        for _ in range(3):
+            value = joins[number % 3](steps[number % 5](value), y)
+            number //= 2
+        return value
+    return cuop.fuse(run)
+kernels = [timed(lambda: chain(number)(x, y)) for number in range(3, 15)]
+print(json.dumps({"first": first, "kernels": kernels[1:]}))
+"""
+
+
+def first_use_rows() -> list[Row]:
+    """Seconds until a process's first operation on a GPU is done, and of the first call of a new
+    fused kernel: compiled, then in a second process from disk. The peer's column is the bound."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = []
+        for _ in range(2):
+            done = subprocess.run(
+                [sys.executable, "-c", _FIRST_USES], capture_output=True, text=True, check=True,
+                env={**os.environ, "CUOP_CACHE_DIR": folder},
+            )  # fmt: skip
+            runs.append(json.loads(done.stdout))
+    cold, warm = runs
+    return [
+        Row(
+            name, "float32", median(samples), f"bound of {bound * 1e3:g} ms", bound, 1.0, 0.0,
+            float("nan"), {"cuop": samples}, kind="S",
+        )
+        for name, samples, bound in (
+            ("first operation of a process", [cold["first"], warm["first"]], 0.35),
+            ("new fused kernel, compiled", cold["kernels"], 0.06),
+            ("new fused kernel, from disk", warm["kernels"], 0.001),
+        )
     ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """`cuop bench`: the table of peers, measured here and now."""
 
 import datetime
+import importlib.util
 import os
 import platform
 import shlex
@@ -11,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from cuop.bench.measure import Roofs, Row
 from cuop.cli import console
 from cuop.files import check_writable
 
@@ -19,6 +21,7 @@ class Suite(StrEnum):
     """The suites that can be run."""
 
     cpu = "cpu"
+    gpu = "gpu"
 
 
 def bench(
@@ -37,26 +40,69 @@ def bench(
     """
     if output is not None:
         check_writable(output, "bench")
+    from cuop.bench import table
+
+    rows, about = (_run_cpu if suite is Suite.cpu else _run_gpu)(only)
+    console.table(
+        f"cuop bench --suite {suite.value}", table.COLUMNS, [table.cells(r) for r in rows]
+    )
+    if output is not None:
+        table.write(output, rows, {"title": f"cuop bench --suite {suite.value}", **about})
+    if not all(row.is_reached for row in rows):
+        raise typer.Exit(1)
+
+
+def _announce(case) -> None:
+    console.errors.print(f"measuring {case.name} {case.precision}", markup=False)
+
+
+def _run_cpu(only: str) -> tuple[list[Row], dict[str, str]]:
     _use_numpys_blas()
-    from cuop.bench import cpu_suite, processes, table
+    from cuop.bench import cpu_suite, processes
     from cuop.bench.measure import measure, measure_roofs
 
     roofs = measure_roofs()
     rows = []
     for case in cpu_suite.cases():
         if only in case.name:
-            console.errors.print(f"measuring {case.name} {case.precision}", markup=False)
+            _announce(case)
             rows += measure(case, roofs)
     rows += [row for row in processes.conv_rows(roofs) if only in row.name]
     if only in "import":
         rows.append(processes.import_row())
-    console.table(
-        f"cuop bench --suite {suite.value}", table.COLUMNS, [table.cells(r) for r in rows]
-    )
-    if output is not None:
-        table.write(output, rows, _about(suite, roofs))
-    if not all(row.is_reached for row in rows):
-        raise typer.Exit(1)
+    return rows, _about_cpu(roofs)
+
+
+def _run_gpu(only: str) -> tuple[list[Row], dict[str, str]]:
+    _require_gpu_peers()
+    from cuop.bench import gpu_measure, gpu_suite, processes
+
+    gpu_suite.pin_precision()
+    roofs = gpu_suite.measure_roofs()
+    libraries = {name: make() for name, make in gpu_measure.LIBRARIES.items()}
+    rows = []
+    for case in gpu_suite.cases():
+        if only in case.name:
+            _announce(case)
+            rows += gpu_measure.measure(
+                case, libraries, roofs.get(case.precision, roofs["float32"])
+            )
+    rows += [row for row in processes.first_use_rows() if only in row.name]
+    return rows, _about_gpu(roofs)
+
+
+def _require_gpu_peers() -> None:
+    """DeviceError without a GPU, ExecutionError without the libraries that are measured beside."""
+    import cuop
+
+    if cuop.device_count("cuda") == 0:
+        cuop.empty(1, device="cuda")  # says why there is none
+    absent = [name for name in ("torch", "cupy") if importlib.util.find_spec(name) is None]
+    if absent:
+        raise cuop.ExecutionError(
+            f"bench: the suite gpu compares with {' and '.join(absent)}, which cannot be imported; "
+            "install them, or run --suite cpu"
+        )
 
 
 def _use_numpys_blas() -> None:
@@ -73,16 +119,42 @@ def _use_numpys_blas() -> None:
         os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
-def _about(suite: Suite, roofs) -> dict[str, str]:
+def _command() -> dict[str, str]:
+    return {
+        "command": shlex.join(["cuop", *sys.argv[1:]]),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def _about_gpu(roofs: dict[str, Roofs]) -> dict[str, str]:
+    import cupy
+    import torch
+
+    import cuop
+
+    return {
+        **_command(),
+        "device": cuop.device_description("cuda"),
+        "versions": f"cuOP {cuop.__version__}, PyTorch {torch.__version__}, CuPy "
+        f"{cupy.__version__}, CUDA {torch.version.cuda}, Python {platform.python_version()}",
+        "precision": "float32 products and convolutions in full float32 (no TF32) for everybody",
+        "kinds": "G: the GPU's time of a call within a CUDA graph; E: a call among many, one wait at "
+        "the end; S: a call and its wait",
+        "roofs": ", ".join(
+            [f"{roofs['float32'].bandwidth / 1e9:.0f} GB/s copy"]
+            + [f"{roof.flops / 1e12:.1f} TFLOP/s {name}" for name, roof in roofs.items()]
+        ),
+    }
+
+
+def _about_cpu(roofs: Roofs) -> dict[str, str]:
     import numpy
     import scipy
 
     import cuop
 
     return {
-        "title": f"cuop bench --suite {suite.value}",
-        "command": shlex.join(["cuop", *sys.argv[1:]]),
-        "date": datetime.date.today().isoformat(),
+        **_command(),
         "processor": cuop.device_description("cpu"),
         "BLAS": f"{cuop.blas_info()['version']}, kernels {cuop.blas_info()['core']}, "
         + ("NumPy's own" if "numpy.libs" in cuop.blas_info()["path"] else "not NumPy's own"),
