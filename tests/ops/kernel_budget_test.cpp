@@ -1,6 +1,7 @@
 // The kernels of fixed text, compiled for three GPUs.
 #include <gtest/gtest.h>
 
+#include "cuop/ops/copy/copy_cuda_internal.h"
 #include "cuop/ops/index/index_cuda_internal.h"
 #include "cuop/ops/random/random_cuda_internal.h"
 #include "tests/jit/resources.h"
@@ -19,6 +20,12 @@ TEST_F(KernelBudget, RandomNumbersKeepTheirBudgets) {
   expect_within(random_fill_kernel(DType::kFloat64, Distribution::kUniform), 40);
   for (const DType dtype : {DType::kInt8, DType::kUInt16, DType::kInt32, DType::kUInt64}) {
     expect_within(random_fill_kernel(dtype, Distribution::kInteger), 48);
+  }
+}
+
+TEST_F(KernelBudget, TransposedCopiesKeepTheirBudgets) {
+  for (const int64_t itemsize : {1, 2, 4, 8, 16}) {
+    expect_within(transposed_copy_kernel(itemsize), 64);
   }
 }
 

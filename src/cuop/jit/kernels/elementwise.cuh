@@ -6,6 +6,11 @@
 
 namespace cuop::jit {
 
+/// The largest element, where only its bytes matter.
+struct alignas(16) Word16 {
+  uint64_t half[2];
+};
+
 template <class T, int Count>
 struct alignas(Count * sizeof(T) > 16 ? 16 : Count * sizeof(T)) Pack {
   T values[Count];

@@ -7,10 +7,6 @@
 
 namespace cuop::jit {
 
-struct alignas(16) Word16 {
-  uint64_t half[2];
-};
-
 /// Gather reads the listed side, scatter writes it. A thread takes `Width` elements of the
 /// innermost axis at once, which then lie one after the other on both sides and aligned on the
 /// dense one; of the listed side only the offset can tell. Axes is their number, or 0 to ask the

@@ -1,0 +1,48 @@
+// Copies that exchange the axis along which elements lie one after the other: by square tiles in
+// shared memory, so that what is read and what is written are both runs of neighbours. Elements are
+// words of 1 to 16 bytes: no arithmetic is done on them.
+#pragma once
+
+#include "cuop/jit/kernels/elementwise.cuh"
+#include "cuop/ops/copy/transposed_copy_arguments.cuh"
+
+namespace cuop::jit {
+
+inline constexpr int kTransposeThreads = 256;
+
+template <class Word, int Tile>
+CUOP_FN void transposed_copy(const TransposedCopy& a) {
+  constexpr int kApart = kTransposeThreads / Tile;
+  __shared__ Word words[Tile][Tile + 1];  // the odd pitch spreads a column over the banks
+  const int x = static_cast<int>(threadIdx.x) % Tile, y = static_cast<int>(threadIdx.x) / Tile;
+#pragma unroll 1
+  for (int64_t tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
+    int64_t rest = tile / a.across;
+    const int64_t column = (tile - rest * a.across) * Tile;
+    const int64_t matrix = rest / a.down;
+    const int64_t row = (rest - matrix * a.down) * Tile;
+    const Word* from = static_cast<const Word*>(a.from);
+    Word* to = static_cast<Word*>(a.to);
+    rest = matrix;
+    for (int axis = a.axes - 1; axis >= 0; --axis) {
+      const int64_t next = rest / a.sizes[axis], at = rest - next * a.sizes[axis];
+      rest = next;
+      from += at * a.from_strides[axis];
+      to += at * a.to_strides[axis];
+    }
+#pragma unroll
+    for (int k = 0; k < Tile; k += kApart) {
+      const int64_t r = row + y + k, c = column + x;
+      if (r < a.rows && c < a.columns) words[y + k][x] = from[r * a.row_stride + c];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < Tile; k += kApart) {
+      const int64_t r = row + x, c = column + y + k;
+      if (r < a.rows && c < a.columns) to[c * a.column_stride + r] = words[x][y + k];
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace cuop::jit
