@@ -5,6 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 package=$1/python
 export MYPYPATH=$package
-.venv/bin/mypy --follow-imports=silent "$package/cuop/_core"
-.venv/bin/mypy --strict --follow-imports=silent tools/tests/typed_sample.py
+.venv/bin/mypy --cache-dir=/dev/null --follow-imports=silent "$package/cuop/_core"
+.venv/bin/mypy --cache-dir=/dev/null --strict --follow-imports=silent tools/tests/typed_sample.py
 PYTHONPATH=$package .venv/bin/python tools/tests/typed_sample.py

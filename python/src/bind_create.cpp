@@ -26,9 +26,36 @@ Tensor arange_from(Operand start, const std::optional<Arg<Scalar>>& stop, const 
   return arange(first, last, step, value_or(dtype, natural), device_or_current(device));
 }
 
+/// empty_like and its kin: `make(shape, dtype, device)` with what is not given taken from x.
+template <class Make, class... Extra>
+void bind_like(nb::module_& m, const char* name, Make make, const Extra&... extra) {
+  m.def(
+      name,
+      [make](Arg<Tensor> x, std::optional<Arg<DType>> dtype, OptionalDevice device) {
+        return make(x->shape(), value_or(dtype, x->dtype()), device ? **device : x->device());
+      },
+      "x"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), extra...);
+}
+
+void bind_like_functions(nb::module_& m) {
+  bind_like(m, "empty_like", &empty, "Uninitialised tensor of the shape, dtype and device of `x`.");
+  bind_like(m, "zeros_like", &zeros, Released(), "Zeros of the shape, dtype and device of `x`.");
+  bind_like(m, "ones_like", &ones, Released(), "Ones of the shape, dtype and device of `x`.");
+  m.def(
+      "full_like",
+      [](Arg<Tensor> x, Arg<Scalar> value, std::optional<Arg<DType>> dtype, OptionalDevice device) {
+        return full(x->shape(), value, value_or(dtype, x->dtype()),
+                    device ? **device : x->device());
+      },
+      "x"_a, "fill_value"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), Released(),
+      "`fill_value` everywhere in a tensor of the shape, dtype and device of `x`. Raises "
+      "OverflowError when the dtype cannot hold it.");
+}
+
 }  // namespace
 
 void bind_create(nb::module_& m) {
+  bind_like_functions(m);
   m.def(
       "tensor",
       [](nb::handle data, std::optional<Arg<DType>> dtype, OptionalDevice device) {

@@ -231,6 +231,20 @@ def test_out_of_memory_is_an_error_and_not_the_end():
     assert cuop.ones(3).tolist() == [1, 1, 1]
 
 
+def test_like_is_numpys():
+    x = np.arange(6, dtype="float16").reshape(2, 3)
+    for source in (x, cuop.tensor(x)):
+        for name, value in (("zeros_like", 0), ("ones_like", 1)):
+            made = getattr(cuop, name)(source)
+            assert made.dtype == cuop.float16 and (made.to_numpy() == value).all()
+            assert getattr(cuop, name)(source, dtype="int8", device="cpu").dtype == cuop.int8
+        assert cuop.empty_like(source, "float64").shape == (2, 3)
+        full = cuop.full_like(source, 7)
+        np.testing.assert_array_equal(full.to_numpy(), np.full_like(x, 7))
+    with pytest.raises(OverflowError, match="int8"):
+        cuop.full_like(x, 1000, dtype="int8")
+
+
 def test_creation_is_numpys():
     np.testing.assert_array_equal(cuop.eye(3).to_numpy(), np.eye(3, dtype="float32"))
     np.testing.assert_array_equal(cuop.eye(2, m=4, k=1).to_numpy(), np.eye(2, 4, 1))

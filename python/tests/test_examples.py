@@ -1,0 +1,41 @@
+"""The example programs run as a user runs them: each checks what it computes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cuop
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "python"
+HAS_GPU = cuop.device_count("cuda") > 0
+on_gpu = pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA GPU")
+
+
+def run(name, device):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name], capture_output=True, text=True, timeout=300,
+        env={**os.environ, "CUOP_DEVICE": device},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(": all checks hold\n")
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
+@pytest.mark.parametrize("name", ["tensors.py", "operators.py", "jit.py", "memory.py"])
+def test_program(name, device):
+    run(name, device)
+
+
+@on_gpu
+def test_exchange_with_other_libraries():
+    for library in ("torch", "cupy", "triton"):
+        pytest.importorskip(library)
+    run("exchange.py", "cuda")
+
+
+def test_every_program_is_run():
+    names = {path.name for path in EXAMPLES.glob("*.py")}
+    assert names == {"tensors.py", "operators.py", "jit.py", "memory.py", "exchange.py"}
