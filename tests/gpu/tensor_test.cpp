@@ -49,6 +49,49 @@ TEST_F(GpuTensor, EveryDtypeIsFilledAsOnTheCpu) {
   }
 }
 
+TEST_F(GpuTensor, SequencesAreTheCpusBits) {
+  const auto expect_equal = [](const char* what, DType dtype, auto make) {
+    EXPECT_EQ(bytes_of(make(kGpu)), bytes_of(make(kCpu))) << what << ' ' << dtype;
+  };
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    for (const int64_t count : {0, 1, 16, 100}) {
+      expect_equal("arange", dtype, [&](Device at) { return arange(1, count, 1, dtype, at); });
+      expect_equal("falling arange", dtype,
+                   [&](Device at) { return arange(count, 0, -3, dtype, at); });
+      expect_equal("real arange", dtype,
+                   [&](Device at) { return arange(0.1, count, 0.7, dtype, at); });
+      for (const bool endpoint : {false, true}) {
+        expect_equal("linspace", dtype,
+                     [&](Device at) { return linspace(0.1, 77.7, count, dtype, endpoint, at); });
+      }
+      expect_equal("logspace", dtype,
+                   [&](Device at) { return logspace(0, 2, count, 10.0, dtype, true, at); });
+    }
+    for (const int64_t k : {-7, -1, 0, 2, 9}) {
+      expect_equal("eye", dtype, [&](Device at) { return eye(5, 8, k, dtype, at); });
+    }
+    expect_equal("number", dtype, [&](Device at) { return scalar_tensor("number", 1, dtype, at); });
+  }
+  const uint64_t large = uint64_t{1} << 63;
+  for (const DType dtype : {DType::kUInt64, DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    expect_equal("large arange", dtype, [&](Device at) {
+      return arange(Scalar(large - 5000), Scalar(large + 5000), 999, dtype, at);
+    });
+  }
+}
+
+TEST_F(GpuTensor, GridsAreTheCpusBits) {
+  for (const char* indexing : {"xy", "ij"}) {
+    std::vector<Tensor> axes{arange(0, 5, 1, DType::kInt16), linspace(0, 1, 3),
+                             arange(0, 1, 1, DType::kInt8)};
+    const std::vector<Tensor> wanted = meshgrid(axes, indexing);
+    for (Tensor& axis : axes) axis = to_device(axis, kGpu);
+    const std::vector<Tensor> given = meshgrid(axes, indexing);
+    for (size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(bytes_of(given[i]), bytes_of(wanted[i]));
+  }
+}
+
 TEST_F(GpuTensor, AFilledSliceLeavesItsNeighboursAlone) {
   const Tensor whole = zeros({300}, DType::kFloat64, kGpu);
   fill(slice(whole, 0, 100, 200), 1.5);

@@ -5,9 +5,13 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/blas/level1_kernels.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/dtype_lists.h"
+#include "cuop/ops/index/view.h"
+#include "tests/gpu/compare.h"
 
 namespace cuop {
 namespace {
@@ -20,6 +24,10 @@ template <class T>
 std::vector<T> values(const Tensor& t) {
   const Tensor dense = contiguous(t);
   return {dense.data<T>(), dense.data<T>() + dense.size()};
+}
+template <class... T, class Visit>
+void visit_all(TypeList<T...>, Visit visit) {
+  (visit(dtype_of<T>), ...);
 }
 std::vector<double> numbers(const Tensor& t) { return values<double>(cast(t, DType::kFloat64)); }
 
@@ -64,6 +72,56 @@ TEST(Blas, SixteenBitFloatsAreRoundedOnce) {
       cast(from_values<double>({3, 3}, {1, 0, 0, tiny, 1, 0, -tiny, 1, 1}), DType::kFloat16);
   const Tensor b = cast(from_values<double>({3, 1}, {1, 0, 1}), DType::kFloat16);
   EXPECT_THAT(numbers(trsm(a, b)), ElementsAre(1, -tiny, sum));
+}
+
+/// The largest difference of two tensors' elements.
+double distance(const Tensor& a, const Tensor& b) {
+  const Tensor x = cast(a, DType::kComplex128), y = cast(b, DType::kComplex128);
+  double worst = 0;
+  for (int64_t i = 0; i < x.size(); ++i) {
+    worst = std::max(
+        worst, std::abs(x.data<std::complex<double>>()[i] - y.data<std::complex<double>>()[i]));
+  }
+  return worst;
+}
+
+/// What a GPU runs is an expression, which the CPU's interpreter runs too.
+TEST(Blas, TheGpusLevelOneIsTheCpusArithmetic) {
+  visit_all(NumericTypes{}, [](DType dtype) {
+    const bool is_whole = is_integer(dtype);
+    const Scalar alpha = is_complex(dtype) ? Scalar(std::complex<double>(0.3, -1.7))
+                         : is_whole        ? Scalar(3)
+                                           : Scalar(0.3);
+    for (const int64_t size : {1, 7, 1000, 70001}) {
+      const Tensor x = test::random_tensor({size, 2}, dtype, 1), line = select(x, 1, 1);
+      const Tensor y = test::random_tensor({size}, dtype, 2);
+      const Tensor given = empty({size}, dtype), wanted = empty({size}, dtype);
+      for (const Tensor* addend : {static_cast<const Tensor*>(nullptr), &y}) {
+        kernels::axpy_cuda(alpha, line, addend, given);
+        kernels::axpy_cpu(alpha, line, addend, wanted);
+        // g++ 12 fuses the products of complex vectors, but not those left over behind them.
+        const double tolerance = is_complex(dtype) ? 32 * test::epsilon(dtype) : 0;
+        EXPECT_LE(distance(given, wanted), tolerance) << size << ' ' << dtype;
+      }
+      for (const bool conjugate : {false, true}) {
+        const auto as_complex = [](const auto& value) -> std::complex<double> {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::complex<double>>) {
+            return value;
+          } else {
+            return static_cast<double>(value);
+          }
+        };
+        const DotValue mine = kernels::dot_cuda(line, y, conjugate);
+        const DotValue theirs = kernels::dot_cpu(line, y, conjugate);
+        ASSERT_EQ(mine.index(), theirs.index()) << dtype;
+        const auto difference = std::visit(as_complex, mine) - std::visit(as_complex, theirs);
+        const double scale = static_cast<double>(size) * 32;
+        EXPECT_LE(std::abs(difference), is_whole ? 0.0 : scale * 0x1p-46) << dtype << ' ' << size;
+      }
+    }
+  });
+  const Tensor none = empty({0}, DType::kUInt16);
+  EXPECT_EQ(std::get<uint64_t>(kernels::dot_cuda(none, none, false)), 0U);
 }
 
 TEST(Blas, GemmTakesTransposesAndConjugates) {

@@ -16,11 +16,11 @@ namespace cuop {
 namespace {
 
 constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const Tensor&)> kScal{
-    "scal", &kernels::axpy_cpu};
+    "scal", &kernels::axpy_cpu, &kernels::axpy_cuda};
 constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const Tensor&)> kAxpy{
-    "axpy", &kernels::axpy_cpu};
-constexpr backend::Slot<DotValue(const Tensor&, const Tensor&, bool)> kDot{"dot",
-                                                                           &kernels::dot_cpu};
+    "axpy", &kernels::axpy_cpu, &kernels::axpy_cuda};
+constexpr backend::Slot<DotValue(const Tensor&, const Tensor&, bool)> kDot{"dot", &kernels::dot_cpu,
+                                                                           &kernels::dot_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const GemvOptions&, const Tensor&)>
     kGemv{"gemv", &kernels::gemv_cpu, nullptr, &kernels::gemv_loops_cpu};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const SymmOptions&, const Tensor&)>

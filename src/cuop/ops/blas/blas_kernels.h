@@ -8,6 +8,9 @@ namespace cuop::kernels {
 /// out <- alpha * x + y, or alpha * x when y is null; equal shapes, any strides, out may be x or y.
 void axpy_cpu(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out);
 DotValue dot_cpu(const Tensor& x, const Tensor& y, bool conjugate);
+/// Expressions of the fused kernels, which run wherever the tensors are; dot waits for the stream.
+void axpy_cuda(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out);
+DotValue dot_cuda(const Tensor& x, const Tensor& y, bool conjugate);
 
 // Nothing is empty but perhaps the inner axis of gemv; the output overlaps no input, but x may be b
 // in trsm.

@@ -1,11 +1,10 @@
-// Products on a GPU by cuBLASLt.
+// Products on a GPU: by cuBLASLt, those of integers and bool by a kernel of our own.
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/runtime.h"
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
+#include "cuop/ops/matmul/integer_product_cuda_internal.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop::kernels {
@@ -35,10 +34,7 @@ void scale_only(const Product& p) {
 
 void matmul_cuda(Product& p) {
   const DType dtype = p.c.dtype();
-  if (!backend::cuda::has_gemm(dtype)) {
-    throw NotImplementedError(cat(kName, ": no kernel for ", dtype, " on ", p.c.device(),
-                                  "; there is one for floating and complex dtypes"));
-  }
+  if (!backend::cuda::has_gemm(dtype)) return integer_product_cuda(p);
   if (p.a.shape().back() == 0) return scale_only(p);
   const ArrangedProduct arranged = arrange(p);
   const int r = p.c.ndim() - 2;

@@ -25,7 +25,7 @@ void matmul_integer_cpu(const Product& product);  ///< integers and bool
 /// BLAS.
 void matmul_loops_cpu(Product& product);
 
-/// The entry for a GPU; floating and complex dtypes.
+/// The entry for a GPU.
 void matmul_cuda(Product& product);
 
 /// The batch as one flat index: offsets in elements of matrix i of a, b and c.

@@ -1,0 +1,20 @@
+// Internal: what fills new tensors, after all checks.
+#pragma once
+
+#include "cuop/core/scalar.h"
+#include "cuop/core/tensor.h"
+#include "cuop/ops/create/sequence_arguments.cuh"
+
+namespace cuop::kernels {
+
+/// The contiguous tensor of one axis, of any dtype, gets the sequence's numbers, each converted
+/// once.
+void fill_whole_cpu(const Tensor& out, const jit::WholeSequence& sequence);
+void fill_real_cpu(const Tensor& out, const jit::RealSequence& sequence);
+void fill_whole_cuda(const Tensor& out, const jit::WholeSequence& sequence);
+void fill_real_cuda(const Tensor& out, const jit::RealSequence& sequence);
+
+/// On a GPU: any strides; the tensor is not empty and its dtype holds the value.
+void fill_strided_cuda(const Tensor& out, const Scalar& value);
+
+}  // namespace cuop::kernels

@@ -1,0 +1,38 @@
+// The kernels of products, convolutions and sequences that are our own, compiled for three GPUs.
+#include <gtest/gtest.h>
+
+#include "cuop/ops/create/create_cuda_internal.h"
+#include "cuop/ops/dtype_lists.h"
+#include "cuop/ops/matmul/integer_product_cuda_internal.h"
+#include "tests/jit/resources.h"
+
+namespace cuop::kernels {
+namespace {
+
+class ProductBudget : public test::KernelBudget {};
+
+/// Sums are of 32 or 64 bits, elements of every size.
+constexpr DType kIntegers[] = {DType::kBool, DType::kInt8, DType::kUInt16, DType::kInt32,
+                               DType::kUInt64};
+
+TEST_F(ProductBudget, IntegerProducts) {
+  for (const DType dtype : kIntegers) {
+    for (const bool is_symmetric : {false, true}) {
+      if (is_symmetric && is_bool(dtype)) continue;
+      expect_within(integer_product_kernel(dtype, 4, is_symmetric), 128);
+      if (itemsize(dtype) < 8) expect_within(integer_product_kernel(dtype, 8, is_symmetric), 184);
+    }
+  }
+}
+
+TEST_F(ProductBudget, Sequences) {
+  for (const DType dtype : {DType::kBool, DType::kInt8, DType::kFloat16, DType::kBFloat16,
+                            DType::kFloat32, DType::kComplex128}) {
+    const int registers = itemsize(dtype) == 1 ? 80 : 48;  // 16 elements a thread
+    expect_within(fill_sequence_kernel(dtype, true), registers);
+    expect_within(fill_sequence_kernel(dtype, false), registers);
+  }
+}
+
+}  // namespace
+}  // namespace cuop::kernels
