@@ -1,6 +1,6 @@
 """cuOP: tensors, operators and distributed algorithms from a laptop's CPU to a cluster of GPUs."""
 
-from cuop import dist, errors  # noqa: F401
+from cuop import dist, errors, jit  # noqa: F401
 from cuop._core import *  # noqa: F403
 from cuop._core import bool_ as bool  # noqa: F401
 from cuop.device import *  # noqa: F403

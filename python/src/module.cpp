@@ -30,6 +30,7 @@ NB_MODULE(_core, m) {
   cuop::python::bind_network_operators(m);
   cuop::python::bind_jit(m);
   cuop::python::bind_kernel_cache(m);
+  cuop::python::bind_tune(m);
   cuop::python::bind_elementwise(m);
   cuop::python::bind_fusion(m);
   nanobind::module_ dist = m.def_submodule("_dist", "The engine of cuop.dist.");

@@ -14,6 +14,7 @@ struct CompileRequest {
   std::string source;  ///< may include kernel text (jit/kernel_text.h) and nothing else
   std::string arch;    ///< "sm_80", "sm_90a": exactly what the binary is for
   std::vector<std::string> options = {};  ///< beyond those that all kernels are compiled with
+  std::string entry = {};                 ///< the function to launch; "" for the usual name
 };
 
 struct CompiledKernel {

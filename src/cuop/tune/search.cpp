@@ -12,8 +12,6 @@ namespace cuop::tune {
 
 namespace {
 
-constexpr int kMostRepetitions = 1000;
-
 double median(std::vector<double> values) {
   if (values.empty()) return 0.0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -86,7 +84,7 @@ class Search {
 
   /// One run of each, to compile, to warm up and to compare the results.
   void try_each() {
-    candidates_[0].run(0);
+    run_first(0);
     for (size_t i = 1; i < candidates_.size(); ++i) {
       if (!is_in(i)) continue;
       if (is_late()) {
@@ -95,13 +93,18 @@ class Search {
         continue;
       }
       guarded(i, [&] {
-        candidates_[i].run(0);
+        run_first(i);
         if (!candidates_[i].disagreement) return;
         const std::string difference = candidates_[i].disagreement();
         if (!difference.empty()) put_out(i, "another result: " + difference);
       });
     }
     if (rivals() > 0) warm_up();
+  }
+
+  void run_first(size_t i) {
+    if (options_.before_sample) options_.before_sample(0, 1);
+    candidates_[i].run(0);
   }
 
   /// The first runs may have paid for compilation, so how long a run takes is seen in the second.
@@ -116,11 +119,12 @@ class Search {
       });
     }
     const double wanted = std::ceil(options_.least_sample_ms / std::max(of_default, 1e-6));
-    repetitions_ = static_cast<int>(std::clamp(wanted, 1.0, double{kMostRepetitions}));
+    repetitions_ = static_cast<int>(std::clamp(wanted, 1.0, double(options_.most_repetitions)));
   }
 
   /// Milliseconds of one run, as the mean of some on rotated buffers.
   double sample(size_t i, int repetitions) {
+    if (options_.before_sample) options_.before_sample(turn_ + 1, repetitions);
     const double ms = clock_.time_ms([&] {
       for (int r = 0; r < repetitions; ++r) candidates_[i].run(++turn_);
     });

@@ -33,6 +33,9 @@ struct SearchOptions {
   double most_predicted = 2.0;    ///< times the best prediction that is still run
   double hopeless = 3.0;          ///< times the default's first run after which one is given up
   double least_sample_ms = 0.02;  ///< shorter runs are repeated within a sample
+  int most_repetitions = 1000;
+  /// Called before every sample, outside the time that counts, with the turns that it will run.
+  std::function<void(int64_t first_turn, int count)> before_sample = {};
   uint64_t seed = 0x9e3779b97f4a7c15u;  ///< of the order within the rounds
 };
 

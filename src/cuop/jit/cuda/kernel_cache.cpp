@@ -21,6 +21,7 @@ namespace {
 namespace cuda = backend::cuda;
 
 std::atomic<int64_t> loaded_count = 0;
+constexpr unsigned kSharedWithoutAsking = 48 << 10;
 
 /// Loading is no work of a stream: a capture of this thread must not object to it.
 class RelaxedCapture {
@@ -34,15 +35,24 @@ class RelaxedCapture {
   cuda::CaptureMode mode_ = cuda::CaptureMode::kRelaxed;
 };
 
-LoadedKernel load(Device device, const std::string& title, const CompiledKernel& compiled) {
+/// What of a request is needed once it is compiled.
+struct Names {
+  explicit Names(const CompileRequest& request)
+      : title(request.name), entry(request.entry.empty() ? kEntry : request.entry) {}
+  std::string title, entry;
+};
+
+LoadedKernel load(Device device, const Names& names, const CompiledKernel& compiled) {
   const cuda::Driver& driver = cuda::driver();
   const cuda::ContextScope scope(device);
   const RelaxedCapture relaxed;
+  const std::string& title = names.title;
   LoadedKernel kernel{title, device};
   cuda::ModuleHandle module = nullptr;
   cuda::check(driver.module_load_data_ex(&module, compiled.image.data(), 0, nullptr, nullptr),
               "jit: loading ", title);
-  cuda::check(driver.module_get_function(&kernel.function, module, kEntry), "jit: ", title);
+  cuda::check(driver.module_get_function(&kernel.function, module, names.entry.c_str()),
+              "jit: ", title);
   cuda::check(driver.func_get_attribute(&kernel.registers, cuda::FunctionAttribute::kRegisters,
                                         kernel.function),
               "jit: ", title);
@@ -70,7 +80,7 @@ class Slot {
     if (const LoadedKernel* kernel = find()) return *kernel;
     if (compiling_.valid()) return finish(device);
     const CompileRequest request = request_for(device, describe);
-    return keep(load(device, request.name, compile_kernel(request)));
+    return keep(load(device, Names(request), compile_kernel(request)));
   }
 
   const LoadedKernel* get_if_ready(Device device, const DescribeKernel& describe) {
@@ -79,7 +89,7 @@ class Slot {
     if (compiling_.valid()) return is_compiled() ? &finish(device) : nullptr;
     CompileRequest request = request_for(device, describe);
     if (const LoadedKernel* kernel = load_known(device, request)) return kernel;
-    title_ = request.name;
+    names_.emplace(request);
     compiling_ = compile_in_background(std::move(request));
     return nullptr;
   }
@@ -97,11 +107,11 @@ class Slot {
   }
   const LoadedKernel* load_known(Device device, const CompileRequest& request) {
     const std::optional<CompiledKernel> compiled = find_compiled(request);
-    return compiled ? &keep(load(device, request.name, *compiled)) : nullptr;
+    return compiled ? &keep(load(device, Names(request), *compiled)) : nullptr;
   }
   const LoadedKernel& finish(Device device) {
     const auto compiling = std::exchange(compiling_, {});  // a failure is not kept
-    return keep(load(device, title_, compiling.get()));
+    return keep(load(device, *names_, compiling.get()));
   }
   const LoadedKernel& keep(LoadedKernel kernel) {
     kernel_ = std::move(kernel);
@@ -112,7 +122,7 @@ class Slot {
   std::mutex mutex_;
   std::atomic<const LoadedKernel*> ready_ = nullptr;
   std::optional<LoadedKernel> kernel_;
-  std::string title_;
+  std::optional<Names> names_;  ///< of what is being compiled
   std::shared_future<CompiledKernel> compiling_;
 };
 
@@ -169,12 +179,24 @@ const LoadedKernel* known_kernel(Device device, const std::string& key,
 int64_t loaded_kernel_count() { return loaded_count; }
 
 void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments, Stream stream) {
-  const cuda::ContextScope scope(kernel.device);
   void* parameters[] = {const_cast<void*>(arguments)};
+  launch(kernel, shape, std::span<void*>(parameters), stream);
+}
+
+void launch(const LoadedKernel& kernel, LaunchShape shape, std::span<void*> parameters,
+            Stream stream) {
+  const cuda::ContextScope scope(kernel.device);
   const cuda::StreamHandle handle = cuda::handle_of(stream);
+  if (shape.shared_bytes > kSharedWithoutAsking) {
+    cuda::check(cuda::driver().func_set_attribute(kernel.function,
+                                                  cuda::FunctionAttribute::kMaxDynamicSharedBytes,
+                                                  static_cast<int>(shape.shared_bytes)),
+                kernel.title, ": ", shape.shared_bytes, " bytes of shared memory");
+  }
   cuda::check(
-      cuda::driver().launch_kernel(kernel.function, shape.grid_x, shape.grid_y, 1, shape.threads, 1,
-                                   1, shape.shared_bytes, handle, parameters, nullptr),
+      cuda::driver().launch_kernel(kernel.function, shape.grid_x, shape.grid_y, shape.grid_z,
+                                   shape.threads, shape.threads_y, shape.threads_z,
+                                   shape.shared_bytes, handle, parameters.data(), nullptr),
       kernel.title.c_str(), ": launch");
   cuda::note_started(kernel.title.c_str(), handle);
 }

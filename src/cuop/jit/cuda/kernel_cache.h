@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "cuop/backend/cuda/driver_types.h"
@@ -24,8 +25,9 @@ struct LoadedKernel {
 /// Answers a request without an architecture; called only when the kernel is not yet loaded.
 using DescribeKernel = std::function<CompileRequest()>;
 
-/// The kernel that `key` stands for, whose entry is kEntry. The key must tell apart everything that
-/// `describe` depends on. Errors as compile_kernel and the driver's; nothing is kept of a failure.
+/// The kernel that `key` stands for, whose entry is the request's. The key must tell apart
+/// everything that `describe` depends on. Errors as compile_kernel and the driver's; nothing is
+/// kept of a failure.
 const LoadedKernel& loaded_kernel(Device device, const std::string& key,
                                   const DescribeKernel& describe);
 /// The same without waiting: null, and the compilation started in the background, when it is
@@ -40,11 +42,14 @@ const LoadedKernel* known_kernel(Device device, const std::string& key,
 int64_t loaded_kernel_count();
 
 struct LaunchShape {
-  unsigned grid_x = 1, grid_y = 1;
-  unsigned threads = 1;
-  unsigned shared_bytes = 0;
+  unsigned grid_x = 1, grid_y = 1, grid_z = 1;
+  unsigned threads = 1, threads_y = 1, threads_z = 1;
+  unsigned shared_bytes = 0;  ///< beyond those that the kernel declares
 };
 /// Starts the kernel, whose one parameter is the struct at `arguments`, on the stream.
 void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments, Stream stream);
+/// The same with the addresses of several parameters.
+void launch(const LoadedKernel& kernel, LaunchShape shape, std::span<void*> parameters,
+            Stream stream);
 
 }  // namespace cuop::jit

@@ -9,6 +9,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/tune/choice_store.h"
+#include "cuop/tune/database.h"
 
 namespace cuop {
 
@@ -147,6 +148,9 @@ void set_global_jit_config(const GlobalJitConfig& config) {
                              .max_bytes = config.max_cache_size,
                              .timeout = config.compilation_timeout,
                              .max_threads = config.max_compilation_threads});
+  tune::set_database({.is_used = config.enable_caching,
+                      .directory = config.cache_dir,
+                      .max_bytes = config.max_cache_size});
 }
 
 void check_jit_config(const char* who, const JitConfig& config, Device device, bool takes_tile) {

@@ -1,0 +1,71 @@
+#include "cuop/tune/database.h"
+
+#include <mutex>
+
+#include "cuop/core/cache_directory.h"
+
+namespace cuop::tune {
+
+namespace {
+
+struct Database {
+  std::mutex mutex;
+  DatabaseSettings settings;
+  std::shared_ptr<ChoiceStore> store;
+  DatabaseStatistics statistics;
+};
+Database& shared() {
+  static Database* instance = new Database;
+  return *instance;
+}
+
+}  // namespace
+
+void set_database(const DatabaseSettings& settings) {
+  Database& database = shared();
+  const std::lock_guard lock(database.mutex);
+  database.settings = settings;
+  if (database.store) database.statistics.damaged += database.store->damaged_count();
+  database.store = nullptr;
+}
+
+std::shared_ptr<ChoiceStore> database() {
+  Database& database = shared();
+  const std::lock_guard lock(database.mutex);
+  if (!database.settings.is_used) return nullptr;
+  if (!database.store) {
+    const std::string& directory = database.settings.directory;
+    database.store = std::make_shared<ChoiceStore>(
+        directory.empty() ? default_cache_directory() : directory, database.settings.max_bytes);
+  }
+  return database.store;
+}
+
+DatabaseStatistics database_statistics() {
+  Database& database = shared();
+  const std::lock_guard lock(database.mutex);
+  DatabaseStatistics statistics = database.statistics;
+  if (database.store) statistics.damaged += database.store->damaged_count();
+  return statistics;
+}
+
+std::optional<Choice> stored_choice(const std::string& key) {
+  const auto store = database();
+  return store ? store->load(key) : std::nullopt;
+}
+
+void note_loaded(bool is_taken) {
+  Database& database = shared();
+  const std::lock_guard lock(database.mutex);
+  ++(is_taken ? database.statistics.loaded : database.statistics.refused);
+}
+
+void store_choice(const std::string& key, const Choice& choice) {
+  {
+    const std::lock_guard lock(shared().mutex);
+    ++shared().statistics.searches;
+  }
+  if (const auto store = database()) store->save(key, choice);
+}
+
+}  // namespace cuop::tune
