@@ -20,8 +20,8 @@ stride, padding (zeros on both sides) and dilation are one number or one for eac
 result is [N, O, out] with out = (in + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 x, w and bias share one dtype, any but bool: float16 and bfloat16 are computed in float32, integers
 wrap. variant: 'auto', 'onednn' (float32, where oneDNN is installed), 'gemm' (patches and matrix
-products; no integers), 'direct' (loops over the padded image; no complex dtypes) or, on a GPU,
-'cudnn'. Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
+products; no integers), 'direct' (loops over the padded image; on the CPU no complex dtypes) or, on
+a GPU, 'cudnn' (floating dtypes). Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
   m.def(
       name,
       [convolution](Arg<Tensor> x, Arg<Tensor> w, std::optional<Arg<Tensor>> bias,

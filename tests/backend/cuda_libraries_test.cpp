@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(CudaLibraries, EachIsFoundOrHasAReason) {
-  EXPECT_EQ(cuda_libraries().size(), 8u);
+  EXPECT_EQ(cuda_libraries().size(), 9u);
   for (const LibraryStatus& row : cuda_libraries()) {
     EXPECT_NE(row.path.empty(), row.reason.empty()) << row.title;
   }

@@ -1,7 +1,9 @@
 // The BLAS operations of a GPU against those of the CPU.
 #include "cuop/ops/blas/blas.h"
 
+#include "cuop/backend/cuda/libraries.h"
 #include "cuop/ops/dtype_lists.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
@@ -77,6 +79,90 @@ TEST_F(GpuBlas, DotAnswersAsTheCpu) {
         ASSERT_EQ(mine.index(), theirs.index());
         EXPECT_LE(std::abs(number(mine) - number(theirs)), is_integer(dtype) ? 0 : 1e-9)
             << dtype << size;
+      }
+    }
+  }
+}
+
+/// Rows behind each other, or columns.
+Tensor laid(const Tensor& t, bool is_turned) {
+  return is_turned ? transpose(contiguous(transpose(t))) : t;
+}
+
+bool has_cublas() { return backend::cuda_library(backend::CudaLibrary::kCublas).is_loaded(); }
+
+/// The last places count from the largest element.
+void expect_near(const Tensor& given, const Tensor& wanted, double ulps, const std::string& what) {
+  ASSERT_EQ(given.shape(), wanted.shape()) << what;
+  ASSERT_EQ(given.dtype(), wanted.dtype()) << what;
+  const Tensor a = cast(to_device(given, kCpu), DType::kComplex128);
+  const Tensor b = cast(wanted, DType::kComplex128);
+  double worst = 0, largest = 1e-3;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const auto mine = a.data<std::complex<double>>()[i], theirs = b.data<std::complex<double>>()[i];
+    const double difference = std::abs(mine - theirs);
+    worst = std::isnan(difference) ? HUGE_VAL : std::max(worst, difference);
+    largest = std::max(largest, std::abs(theirs));
+  }
+  EXPECT_LE(worst, ulps * test::epsilon(wanted.dtype()) * largest) << what;
+}
+
+void expect_cpu_symm(const std::vector<DType>& dtypes) {
+  for (const DType dtype : dtypes) {
+    for (const auto& [order, other] : {std::array<int64_t, 2>{1, 1}, {5, 3}, {67, 130}}) {
+      for (int form = 0; form < 16; ++form) {
+        SymmOptions options;
+        options.side = (form & 1) != 0 ? Side::kRight : Side::kLeft;
+        options.uplo = (form & 2) != 0 ? Uplo::kUpper : Uplo::kLower;
+        options.alpha = coefficient(dtype);
+        options.beta = (form & 4) != 0 ? Scalar(2) : Scalar(0);
+        const Shape shape = options.side == Side::kLeft ? Shape{order, other} : Shape{other, order};
+        const bool is_turned = (form & 8) != 0;
+        const Tensor a = random_tensor({order, order}, dtype, 1),
+                     b = random_tensor(shape, dtype, 2);
+        const Tensor wanted = random_tensor(shape, dtype, 3);
+        const Guarded out(shape, dtype, kGpu);
+        copy_into(out.tensor(), gpu(wanted));
+        symm(a, b, options, &wanted);
+        symm(laid(gpu(a), is_turned), laid(gpu(b), is_turned), options, &out.tensor());
+        const std::string what = cat(dtype, ' ', shape, " form ", form);
+        expect_near(out.tensor(), wanted, is_integer(dtype) ? 0 : 32, what);
+        out.expect_intact(what);
+      }
+    }
+  }
+}
+
+TEST_F(GpuBlas, SymmOfIntegersAnswersAsTheCpu) { expect_cpu_symm(dtypes_of(IntegerTypes{})); }
+
+TEST_F(GpuBlas, SymmAnswersAsTheCpu) {
+  if (!has_cublas()) GTEST_SKIP() << "needs cuBLAS";
+  expect_cpu_symm(dtypes_of(InexactTypes{}));
+}
+
+TEST_F(GpuBlas, TrsmAnswersAsTheCpu) {
+  if (!has_cublas()) GTEST_SKIP() << "needs cuBLAS";
+  for (const DType dtype : dtypes_of(InexactTypes{})) {
+    for (const auto& [order, other] : {std::array<int64_t, 2>{1, 1}, {5, 3}, {67, 130}}) {
+      for (int form = 0; form < 24; ++form) {
+        TrsmOptions options;
+        options.side = (form & 1) != 0 ? Side::kRight : Side::kLeft;
+        options.uplo = (form & 2) != 0 ? Uplo::kUpper : Uplo::kLower;
+        options.diag = (form & 4) != 0 ? Diag::kUnit : Diag::kNonUnit;
+        options.trans = static_cast<Trans>(form / 8);
+        options.alpha = coefficient(dtype);
+        const Shape shape = options.side == Side::kLeft ? Shape{order, other} : Shape{other, order};
+        // Small beside the diagonal, so that solutions do not grow.
+        const Tensor a =
+            multiply(random_tensor({order, order}, dtype, 1), 1.0 / static_cast<double>(8 * order));
+        fill(a.with_layout({{order}, {order + 1}, 0}), 2);
+        const Tensor b = random_tensor(shape, dtype, 2);
+        const std::string what = cat(dtype, ' ', shape, " form ", form);
+        const Tensor wanted = trsm(a, b, options), there = gpu(b);
+        expect_near(trsm(laid(gpu(a), form % 3 == 0), laid(there, form % 2 == 0), options), wanted,
+                    32, what);
+        trsm(gpu(a), there, options, &there);  // in place
+        expect_near(there, wanted, 32, what);
       }
     }
   }

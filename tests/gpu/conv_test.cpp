@@ -9,6 +9,7 @@
 #include "cuop/backend/cuda/cudnn.h"
 #include "cuop/core/error.h"
 #include "cuop/ops/index/view.h"
+#include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_values.h"
 
 namespace cuop {
@@ -22,6 +23,7 @@ Tensor gpu(const Tensor& t) { return to_device(t, kGpu); }
 double tolerance_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:
+    case DType::kComplex128:
       return 1e-13;
     case DType::kFloat16:
       return 2e-3;
@@ -268,21 +270,43 @@ TEST_F(GpuConv, ThreadsRunOnStreamsOfTheirOwnAndRunsAgree) {
   EXPECT_THAT(equal, testing::Each(8));
 }
 
-TEST_F(GpuConv, WhatCudnnLacksIsSaid) {
-  const Tensor x = zeros({1, 1, 4, 4}, DType::kInt32, kGpu);
-  EXPECT_THAT([&] { conv2d(x, x); },
-              ThrowsMessage<NotImplementedError>(HasSubstr("conv2d: no kernel on a GPU: cuDNN "
-                                                           "convolves float16, bfloat16, float32 "
-                                                           "and float64, the tensors are int32")));
-  const Tensor c = zeros({1, 1, 4, 4}, DType::kComplex64, kGpu);
-  EXPECT_THAT([&] { conv2d(c, c); },
-              ThrowsMessage<NotImplementedError>(HasSubstr("the tensors are complex64")));
+TEST_F(GpuConv, TheDirectKernelServesEveryDtype) {
+  for (const DType dtype :
+       {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kUInt8, DType::kUInt16,
+        DType::kUInt32, DType::kUInt64, DType::kComplex64, DType::kComplex128, DType::kFloat16,
+        DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
+    const bool is_whole = is_integer(dtype);
+    for (uint32_t seed = 0; seed < 12; ++seed) {
+      SCOPED_TRACE(seed);
+      RandomProblem p(seed * 10 + 3, is_whole ? DType::kFloat64 : dtype);
+      if (is_whole) {
+        for (Tensor* t : {&p.x, &p.w, &p.bias}) *t = test::random_tensor(t->shape(), dtype, 1);
+      }
+      if (is_whole || is_complex(dtype)) {
+        EXPECT_EQ(conv_variant(gpu(p.x), gpu(p.w), p.options), ConvVariant::kDirect);
+      }
+      const Tensor wanted = p.run(p.x, p.w, &p.bias), bare = p.run(p.x, p.w, nullptr);
+      p.options.variant = ConvVariant::kDirect;
+      const Tensor bias = gpu(p.bias);
+      const double tolerance = is_whole ? 0 : tolerance_of(dtype);
+      expect_close(p.run(gpu(p.x), gpu(p.w), &bias), wanted, tolerance);
+      expect_close(p.run(gpu(p.x), gpu(p.w), nullptr), bare, tolerance);
+    }
+  }
+}
+
+TEST_F(GpuConv, DirectSumsOfNothingAreTheBias) {
+  const Tensor x = zeros({2, 0, 5, 4}, DType::kInt32), w = zeros({3, 0, 2, 2}, DType::kInt32);
+  const Tensor bias = test::random_tensor({3}, DType::kInt32, 1), there = gpu(bias);
+  test::expect_same(conv2d(gpu(x), gpu(w), &there), conv2d(x, w, &bias), 0, "no channels");
+}
+
+TEST_F(GpuConv, AVariantOfTheCpuIsRefused) {
   const Tensor f = zeros({1, 1, 4, 4}, DType::kFloat32, kGpu);
   ConvOptions options;
   options.variant = ConvVariant::kGemm;
   EXPECT_THAT([&] { conv2d(f, f, nullptr, options); },
-              ThrowsMessage<ExecutionError>(HasSubstr("which has 'cudnn'")));
-  EXPECT_EQ(conv_variant(f, f, {}), ConvVariant::kCudnn);
+              ThrowsMessage<ExecutionError>(HasSubstr("which has 'cudnn' and 'direct'")));
 }
 
 }  // namespace

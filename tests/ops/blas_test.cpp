@@ -7,6 +7,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/blas/level1_kernels.h"
+#include "cuop/ops/blas/matrix_operands_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/dtype_lists.h"
@@ -184,6 +185,118 @@ TEST(Level1, IntegersGiveTheSameBitsAtEveryInstructionSet) {
     EXPECT_EQ(run_level1<uint8_t>(level), run_level1<uint8_t>(isa::Level::kBaseline));
     EXPECT_EQ(run_level1<uint16_t>(level), run_level1<uint16_t>(isa::Level::kBaseline));
     EXPECT_EQ(run_level1<uint64_t>(level), run_level1<uint64_t>(isa::Level::kBaseline));
+  }
+}
+
+// --- calls by columns, as a GPU's library takes them ---------------------------------------------
+
+using Number = std::complex<double>;
+
+/// A matrix whose columns follow each other.
+struct Columns {
+  std::vector<Number> values;
+  int64_t rows;
+  Number& at(int64_t i, int64_t j) { return values[static_cast<size_t>(j * rows + i)]; }
+};
+
+/// The structured matrix as a whole: the other triangle mirrored, or zero.
+Columns whole(const Number* a, int64_t lda, int64_t order, Uplo uplo, bool is_mirrored) {
+  Columns result{std::vector<Number>(static_cast<size_t>(order * order)), order};
+  for (int64_t j = 0; j < order; ++j) {
+    for (int64_t i = 0; i < order; ++i) {
+      const bool is_read = uplo == Uplo::kLower ? i >= j : i <= j;
+      if (is_read) result.at(i, j) = a[j * lda + i];
+      if (!is_read && is_mirrored) result.at(i, j) = a[i * lda + j];
+    }
+  }
+  return result;
+}
+
+void symm_by_columns(const backend::blas::SymmCall<Number>& c) {
+  const bool is_left = c.side == Side::kLeft;
+  Columns a = whole(c.a, c.lda, is_left ? c.m : c.n, c.uplo, true);
+  for (int64_t j = 0; j < c.n; ++j) {
+    for (int64_t i = 0; i < c.m; ++i) {
+      Number sum = 0;
+      for (int64_t k = 0; k < a.rows; ++k) {
+        sum += is_left ? a.at(i, k) * c.b[j * c.ldb + k] : c.b[k * c.ldb + i] * a.at(k, j);
+      }
+      Number& to = c.c[j * c.ldc + i];
+      to = c.alpha * sum + (c.beta == 0.0 ? 0.0 : c.beta * to);
+    }
+  }
+}
+
+void trsm_by_columns(const backend::blas::TrsmCall<Number>& c) {
+  const bool is_left = c.side == Side::kLeft;
+  const int64_t order = is_left ? c.m : c.n;
+  Columns a = whole(c.a, c.lda, order, c.uplo, false), op = a;
+  for (int64_t i = 0; i < order; ++i) {
+    if (c.diag == Diag::kUnit) a.at(i, i) = 1;
+    for (int64_t j = 0; j <= i; ++j) {  // X op(A) = B is op(A)^T X^T = B^T
+      const bool is_turned = (c.trans != Trans::kNone) != !is_left;
+      const auto taken = [&](Number v) { return c.trans == Trans::kConjTrans ? std::conj(v) : v; };
+      op.at(i, j) = taken(is_turned ? a.at(j, i) : a.at(i, j));
+      op.at(j, i) = taken(is_turned ? a.at(i, j) : a.at(j, i));
+    }
+  }
+  const bool is_lower = order > 1 && op.at(order - 1, 0) != 0.0;
+  for (int64_t line = 0; line < (is_left ? c.n : c.m); ++line) {
+    const auto element = [&](int64_t k) -> Number& {
+      return is_left ? c.b[line * c.ldb + k] : c.b[k * c.ldb + line];
+    };
+    for (int64_t step = 0; step < order; ++step) {
+      const int64_t i = is_lower ? step : order - 1 - step;
+      Number rest = c.alpha * element(i);
+      for (int64_t k = is_lower ? 0 : i + 1; k < (is_lower ? i : order); ++k) {
+        rest -= op.at(i, k) * element(k);
+      }
+      element(i) = rest / op.at(i, i);
+    }
+  }
+}
+
+/// Rows behind each other, or columns.
+Tensor laid(const Tensor& t, bool is_turned) {
+  return is_turned ? transpose(contiguous(transpose(t))) : t;
+}
+
+TEST(Blas, CallsByColumnsMeanTheSame) {
+  const int64_t order = 5, other = 3;
+  for (const Side side : {Side::kLeft, Side::kRight}) {
+    const Shape shape = side == Side::kLeft ? Shape{order, other} : Shape{other, order};
+    for (int layouts = 0; layouts < 8; ++layouts) {
+      const Tensor square = test::random_tensor({order, order}, DType::kComplex128, 1);
+      for (int64_t i = 0; i < order; ++i) square.data<Number>()[i * (order + 1)] += Number(9, 1);
+      const Tensor a = laid(square, (layouts & 1) != 0);
+      const Tensor b = laid(test::random_tensor(shape, DType::kComplex128, 2), (layouts & 2) != 0);
+      const auto result = [&] {
+        return laid(test::random_tensor(shape, DType::kComplex128, 3), (layouts & 4) != 0);
+      };
+      for (const Uplo uplo : {Uplo::kLower, Uplo::kUpper}) {
+        const Tensor product = result(), wanted_product = result();
+        const SymmOptions options{side, uplo, Number(2, 1), Number(0.5, -1)};
+        kernels::symm_by<Number>(a, b, options, product, [](const auto& call) {
+          symm_by_columns(backend::blas::by_columns(call));
+        });
+        kernels::symm_cpu(a, b, options, wanted_product);
+        EXPECT_LT(distance(product, wanted_product), 1e-12) << layouts;
+        for (const Trans trans : {Trans::kNone, Trans::kTrans, Trans::kConjTrans}) {
+          for (const Diag diag : {Diag::kNonUnit, Diag::kUnit}) {
+            const Tensor solution = result(), wanted_solution = result();
+            const TrsmOptions solve{side, uplo, trans, diag, Number(1, 2)};
+            kernels::trsm_by<Number>(a, b, solve, solution, [](const auto& call) {
+              trsm_by_columns(backend::blas::by_columns(call));
+            });
+            kernels::trsm_cpu(a, b, solve, wanted_solution);
+            EXPECT_LT(distance(solution, wanted_solution) /
+                          distance(wanted_solution, zeros(shape, DType::kComplex128)),
+                      1e-12)
+                << layouts;
+          }
+        }
+      }
+    }
   }
 }
 

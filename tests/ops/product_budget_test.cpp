@@ -1,6 +1,7 @@
 // The kernels of products, convolutions and sequences that are our own, compiled for three GPUs.
 #include <gtest/gtest.h>
 
+#include "cuop/ops/conv/conv_cuda_internal.h"
 #include "cuop/ops/create/create_cuda_internal.h"
 #include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
@@ -23,6 +24,16 @@ TEST_F(ProductBudget, IntegerProducts) {
       if (itemsize(dtype) < 8) expect_within(integer_product_kernel(dtype, 8, is_symmetric), 184);
     }
   }
+}
+
+TEST_F(ProductBudget, DirectConvolutions) {
+  for (const DType dtype : {DType::kInt8, DType::kInt32, DType::kUInt64, DType::kFloat16,
+                            DType::kFloat64, DType::kComplex64, DType::kComplex128}) {
+    expect_within(direct_conv_kernel(dtype, 1, false), 96);
+    expect_within(direct_conv_kernel(dtype, itemsize(dtype) == 16 ? 4 : 8, false), 96);
+  }
+  expect_within(direct_conv_kernel(DType::kComplex128, 4, true), 128);
+  expect_within(direct_conv_kernel(DType::kInt32, 8, true), 128);
 }
 
 TEST_F(ProductBudget, Sequences) {

@@ -74,7 +74,15 @@ def test_the_variant_is_cudnn():
         cuop.conv2d(x, w, variant="onednn")
 
 
-def test_a_dtype_that_cudnn_lacks_is_said():
-    x = cuop.zeros((1, 1, 4, 4), dtype="int32", device="cuda")
-    with pytest.raises(cuop.NotImplementedError, match="conv2d: no kernel on a GPU: .*int32"):
-        cuop.conv2d(x, x)
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "complex64", "complex128"])
+def test_dtypes_that_cudnn_lacks_are_convolved_directly(dtype):
+    rng = np.random.default_rng(1)
+    x, w = (rng.integers(-5, 6, shape).astype(dtype) for shape in ((2, 4, 7, 6), (6, 2, 3, 2)))
+    here, there = (
+        cuop.conv2d(cuop.tensor(x, device=d), cuop.tensor(w, device=d), padding=1, groups=2)
+        for d in ("cpu", "cuda")
+    )
+    np.testing.assert_array_equal(there.to_numpy(), here.to_numpy())
+    assert (
+        cuop.conv_variant(cuop.tensor(x, device="cuda"), cuop.tensor(w, device="cuda")) == "direct"
+    )

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cuop/backend/blas_calls.h"
 #include "cuop/core/linalg.h"
 
 namespace cuop::backend::blas {
@@ -68,37 +69,6 @@ struct GemvCall {
   T beta = T(0);
   T* y = nullptr;
   int64_t incy = 1;
-};
-
-/// C [m, n] <- alpha A B + beta C, or alpha B A + beta C, with a symmetric A.
-template <class T>
-struct SymmCall {
-  Side side = Side::kLeft;
-  Uplo uplo = Uplo::kUpper;
-  int64_t m = 0, n = 0;
-  T alpha = T(1);
-  const T* a = nullptr;
-  int64_t lda = 1;
-  const T* b = nullptr;
-  int64_t ldb = 1;
-  T beta = T(0);
-  T* c = nullptr;
-  int64_t ldc = 1;
-};
-
-/// B [m, n] <- alpha op(A)^-1 B, or alpha B op(A)^-1, with a triangular A.
-template <class T>
-struct TrsmCall {
-  Side side = Side::kLeft;
-  Uplo uplo = Uplo::kLower;
-  Trans trans = Trans::kNone;
-  Diag diag = Diag::kNonUnit;
-  int64_t m = 0, n = 0;
-  T alpha = T(1);
-  const T* a = nullptr;
-  int64_t lda = 1;
-  T* b = nullptr;
-  int64_t ldb = 1;
 };
 
 // For float, double, std::complex<float> and std::complex<double>. On thread_count() threads when

@@ -35,6 +35,7 @@ constexpr LibraryRow kLibraries[] = {
      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
      VersionCall::kTwoParts,
      "nvrtcVersion"},
+    {"cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}, VersionCall::kNone, ""},
     {"cuBLASLt",
      {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
      VersionCall::kValue,

@@ -8,7 +8,17 @@
 
 namespace cuop::backend {
 
-enum class CudaLibrary { kDriver, kNvrtc, kCublasLt, kCufft, kCusparse, kCudnn, kNccl, kNvml };
+enum class CudaLibrary {
+  kDriver,
+  kNvrtc,
+  kCublas,
+  kCublasLt,
+  kCufft,
+  kCusparse,
+  kCudnn,
+  kNccl,
+  kNvml
+};
 
 /// The library, opened by the first call and kept; absent is a state of it (core/dynlib.h).
 const DynLib& cuda_library(CudaLibrary which);

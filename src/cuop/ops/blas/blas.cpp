@@ -24,9 +24,9 @@ constexpr backend::Slot<DotValue(const Tensor&, const Tensor&, bool)> kDot{"dot"
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const GemvOptions&, const Tensor&)>
     kGemv{"gemv", &kernels::gemv_cpu, nullptr, &kernels::gemv_loops_cpu};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const SymmOptions&, const Tensor&)>
-    kSymm{"symm", &kernels::symm_cpu};
+    kSymm{"symm", &kernels::symm_cpu, &kernels::symm_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const TrsmOptions&, const Tensor&)>
-    kTrsm{"trsm", &kernels::trsm_cpu};
+    kTrsm{"trsm", &kernels::trsm_cpu, &kernels::trsm_cuda};
 
 /// DTypeError for a dtype outside the list.
 template <class Types>

@@ -24,5 +24,7 @@ void symm_product_cpu(const Tensor& a, const Tensor& b, const SymmOptions& optio
                       const Tensor& c);
 void symm_cpu(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c);
 void trsm_cpu(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x);
+void symm_cuda(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c);
+void trsm_cuda(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x);
 
 }  // namespace cuop::kernels

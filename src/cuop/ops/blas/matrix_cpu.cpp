@@ -1,72 +1,12 @@
 // Levels 2 and 3 through the BLAS library. Matrices that it cannot read where they lie are copied.
 #include "cuop/backend/cpu/blas.h"
-#include "cuop/ops/blas/blas_kernels.h"
-#include "cuop/ops/convert.h"
-#include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/create.h"
-#include "cuop/ops/matmul/blas_reading_internal.h"
-#include "cuop/ops/matmul/coefficients_internal.h"
+#include "cuop/ops/blas/matrix_operands_internal.h"
 
 namespace cuop::kernels {
 
 namespace {
 
 namespace blas = backend::blas;
-
-/// A tensor together with the way to read it.
-struct Operand {
-  Tensor tensor;
-  Reading reading;
-};
-
-Operand readable(const Tensor& t) {
-  if (const auto found = reading(t)) return {t, *found};
-  const Tensor copy = clone(t);
-  return {copy, *reading(copy)};
-}
-
-Operand readable_by_rows(const Tensor& t) {
-  const Operand operand = readable(t);
-  if (operand.reading.trans == Trans::kNone) return operand;
-  const Tensor copy = clone(t);
-  return {copy, *reading(copy)};
-}
-
-/// The output by rows: itself, or a temporary that `finish` copies back.
-class Target {
- public:
-  Target(const Tensor& out, bool is_read) : out_(out), used_(out) {
-    const auto found = reading(out);
-    if (!found || found->trans != Trans::kNone) {
-      used_ = is_read ? clone(out) : empty(out.shape(), out.dtype(), out.device());
-    }
-  }
-  const Tensor& tensor() const { return used_; }
-  int64_t ld() const { return reading(used_)->ld; }
-  void finish() const {
-    if (!is_same_view(out_, used_)) copy_into(out_, used_);
-  }
-
- private:
-  Tensor out_;
-  Tensor used_;
-};
-
-Uplo other(Uplo uplo) { return uplo == Uplo::kLower ? Uplo::kUpper : Uplo::kLower; }
-
-/// Turns the reading of a transposed matrix into an operation on it; conj(A^T) read as a transpose
-/// would be conj(A), which BLAS does not have, so that one is copied.
-Operand with_operation(const Tensor& a, Trans* trans) {
-  if (*trans == Trans::kConjTrans) {
-    if (is_complex(a.dtype())) return readable_by_rows(a);
-    *trans = Trans::kTrans;
-  }
-  const Operand operand = readable(a);
-  if (operand.reading.trans == Trans::kTrans) {
-    *trans = *trans == Trans::kNone ? Trans::kTrans : Trans::kNone;
-  }
-  return operand;
-}
 
 template <class T>
 void gemv_typed(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y) {
@@ -89,48 +29,6 @@ void gemv_typed(const Tensor& a, const Tensor& x, const GemvOptions& options, co
   blas::gemv(call);
 }
 
-template <class T>
-void symm_typed(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c) {
-  const Operand symmetric = readable(a), dense = readable_by_rows(b);
-  const Target target(c, !is_zero(options.beta));
-  blas::SymmCall<T> call;
-  call.side = options.side;
-  call.uplo = symmetric.reading.trans == Trans::kNone ? options.uplo : other(options.uplo);
-  call.m = c.shape(0);
-  call.n = c.shape(1);
-  call.alpha = convert_scalar<T>(options.alpha);
-  call.beta = convert_scalar<T>(options.beta);
-  call.a = symmetric.tensor.data<T>();
-  call.lda = symmetric.reading.ld;
-  call.b = dense.tensor.data<T>();
-  call.ldb = dense.reading.ld;
-  call.c = target.tensor().data<T>();
-  call.ldc = target.ld();
-  blas::symm(call);
-  target.finish();
-}
-
-template <class T>
-void trsm_typed(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x) {
-  blas::TrsmCall<T> call;
-  call.trans = options.trans;
-  const Operand triangular = with_operation(a, &call.trans);
-  const Target target(x, false);
-  copy_into(target.tensor(), b);  // nothing when x is b
-  call.side = options.side;
-  call.uplo = triangular.reading.trans == Trans::kNone ? options.uplo : other(options.uplo);
-  call.diag = options.diag;
-  call.m = x.shape(0);
-  call.n = x.shape(1);
-  call.alpha = convert_scalar<T>(options.alpha);
-  call.a = triangular.tensor.data<T>();
-  call.lda = triangular.reading.ld;
-  call.b = target.tensor().data<T>();
-  call.ldb = target.ld();
-  blas::trsm(call);
-  target.finish();
-}
-
 bool is_of_blas(DType dtype) { return compute_dtype(dtype) == dtype && !is_integer(dtype); }
 
 }  // namespace
@@ -143,19 +41,18 @@ void gemv_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, cons
 
 void symm_cpu(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c) {
   if (!is_of_blas(c.dtype())) return symm_product_cpu(a, b, options, c);
-  visit_dtype(FloatComplexTypes{}, c.dtype(), "symm",
-              [&]<class T>(TypeTag<T>) { symm_typed<T>(a, b, options, c); });
+  visit_dtype(FloatComplexTypes{}, c.dtype(), "symm", [&]<class T>(TypeTag<T>) {
+    symm_by<T>(a, b, options, c, [](const blas::SymmCall<T>& call) { blas::symm(call); });
+  });
 }
 
 void trsm_cpu(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x) {
-  const DType dtype = compute_dtype(x.dtype());
-  if (dtype != x.dtype()) {
-    const Tensor wide = empty(x.shape(), dtype, x.device());
-    trsm_cpu(cast(a, dtype), cast(b, dtype), options, wide);
-    return copy_into(x, wide);
-  }
-  visit_dtype(FloatComplexTypes{}, dtype, "trsm",
-              [&]<class T>(TypeTag<T>) { trsm_typed<T>(a, b, options, x); });
+  compute_wide(a, b, x, [&](const Tensor& wide_a, const Tensor& wide_b, const Tensor& wide_x) {
+    visit_dtype(FloatComplexTypes{}, wide_x.dtype(), "trsm", [&]<class T>(TypeTag<T>) {
+      trsm_by<T>(wide_a, wide_b, options, wide_x,
+                 [](const blas::TrsmCall<T>& call) { blas::trsm(call); });
+    });
+  });
 }
 
 }  // namespace cuop::kernels

@@ -11,8 +11,9 @@ namespace cuop {
 
 /// How a convolution is computed. kOneDnn: the oneDNN library (float32, where it is installed).
 /// kGemm: patches gathered in cache-sized tiles, then matrix products (not for integers). kDirect:
-/// one pass over the padded input for each weight, best for depthwise convolutions (not for complex
-/// dtypes). kCudnn: the cuDNN library, the GPUs' only one. kAuto picks.
+/// one pass over the padded input for each weight, best for depthwise convolutions (on the CPU not
+/// for complex dtypes; on a GPU for all). kCudnn: the cuDNN library on a GPU (floating dtypes).
+/// kAuto picks.
 enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect, kCudnn };
 const char* name(ConvVariant variant);
 /// Inverse of `name`: auto, onednn, gemm, direct, cudnn; ExecutionError names them.

@@ -1,7 +1,6 @@
-// Convolutions on a GPU by cuDNN.
+// Convolutions on a GPU: by cuDNN, or directly by a kernel of our own.
 #include "cuop/backend/cuda/cudnn.h"
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
+#include "cuop/ops/conv/conv_cuda_internal.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -78,7 +77,8 @@ void convolve(const Conv& conv) {
 
 }  // namespace
 
-void conv_cuda(const Conv& conv, ConvVariant) {
+void conv_cuda(const Conv& conv, ConvVariant variant) {
+  if (variant == ConvVariant::kDirect) return conv_direct_cuda(conv);
   Conv aligned = conv;
   for (Tensor* t : {&aligned.x, &aligned.w, &aligned.bias}) {
     if (t->is_defined() && !is_aligned(*t)) *t = clone(*t);
@@ -89,21 +89,18 @@ void conv_cuda(const Conv& conv, ConvVariant) {
 }
 
 std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DType dtype) {
+  if (variant == ConvVariant::kDirect) return "";
   if (variant != ConvVariant::kCudnn) {
-    return "it is the CPU's, the tensors are on a GPU, which has 'cudnn'";
+    return "it is the CPU's, the tensors are on a GPU, which has 'cudnn' and 'direct'";
   }
   const std::string absence = backend::cuda::cudnn_absence();
   return absence.empty() ? backend::cuda::conv_obstacle(to_shape(sizes, dtype)) : absence;
 }
 
 ConvVariant choose_conv_cuda(const ConvSizes& sizes, DType dtype) {
-  const std::string obstacle = backend::cuda::conv_obstacle(to_shape(sizes, dtype));
-  if (!obstacle.empty()) {
-    throw NotImplementedError(cat(who_of(sizes), ": no kernel on a GPU: ", obstacle));
-  }
-  const std::string absence = backend::cuda::cudnn_absence();
-  if (!absence.empty()) throw DeviceError(cat(who_of(sizes), ": ", absence));
-  return ConvVariant::kCudnn;
+  const bool is_cudnns = backend::cuda::conv_obstacle(to_shape(sizes, dtype)).empty() &&
+                         backend::cuda::cudnn_absence().empty();
+  return is_cudnns ? ConvVariant::kCudnn : ConvVariant::kDirect;
 }
 
 }  // namespace cuop::kernels

@@ -34,7 +34,7 @@ void conv_gemm_cpu(const Conv& conv);
 void conv_direct_cpu(const Conv& conv);
 void conv_onednn_cpu(const Conv& conv);
 
-/// A GPU's: cuDNN.
+/// A GPU's: cuDNN or our own kernel.
 void conv_cuda(const Conv& conv, ConvVariant variant);
 std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DType dtype);
 ConvVariant choose_conv_cuda(const ConvSizes& sizes, DType dtype);

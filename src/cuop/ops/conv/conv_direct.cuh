@@ -1,0 +1,146 @@
+// Convolution without gathering patches. A thread has one output position and several channels, for
+// which it reads each element of x once; the channels' weights, and where each of them meets x, are
+// in shared memory, a piece at a time.
+#pragma once
+
+#include "cuop/jit/kernels/rows.cuh"
+#include "cuop/ops/conv/conv_arguments.cuh"
+
+namespace cuop::jit {
+
+inline constexpr int kConvThreads = 256;
+/// Weights of a channel that are in shared memory at a time.
+inline constexpr int kConvTaps = 128;
+
+namespace detail {
+template <class T, bool IsInteger>
+struct ConvSumOf {
+  using type = Computed<T>;
+};
+template <class T>
+struct ConvSumOf<T, true> {
+  using type = WrapType<T>;
+};
+}  // namespace detail
+/// In which products are added up: 16-bit floats in float, integers modulo 2^bits.
+template <class T>
+using ConvSum = typename detail::ConvSumOf<T, is_integer_type<T> && !__is_class(T)>::type;
+
+template <class Sum>
+CUOP_FN Sum add_tap(Sum sum, Sum x, Sum w) {
+  if constexpr (is_complex_type<Sum>) {
+    return {sum.real() + (x.real() * w.real() - x.imag() * w.imag()),
+            sum.imag() + (x.real() * w.imag() + x.imag() * w.real())};
+  } else {
+    return sum + x * w;
+  }
+}
+
+/// Where a weight meets x, from where the kernel's first one does.
+template <class Index>
+struct alignas(4 * sizeof(Index)) ConvTap {
+  Index offset, at[3];
+};
+
+template <class Index>
+CUOP_FN ConvTap<Index> tap_of(const DirectConv& a, Index number) {
+  ConvTap<Index> tap;
+#pragma unroll
+  for (int axis = 2; axis >= 0; --axis) {
+    const Index size = static_cast<Index>(a.kernel[axis]), left = number / size;
+    tap.at[axis] = (number - left * size) * static_cast<Index>(a.dilation[axis]);
+    number = left;
+  }
+  tap.offset = number;  // the channel
+#pragma unroll
+  for (int axis = 0; axis < 3; ++axis) {
+    tap.offset = tap.offset * static_cast<Index>(a.in[axis]) + tap.at[axis];
+  }
+  return tap;
+}
+
+/// `Own` channels of a thread. Index is a signed type that holds every index, of the padded x too.
+template <class T, int Own, class Index>
+CUOP_FN void convolve_direct(const DirectConv& a) {
+  using Sum = ConvSum<T>;
+  alignas(16) __shared__ Sum weights[kConvTaps][Own];
+  __shared__ ConvTap<Index> taps[kConvTaps];
+  const int thread = static_cast<int>(threadIdx.x);
+  const T* const x = static_cast<const T*>(a.x);
+  const T* const bias = static_cast<const T*>(a.bias);
+  T* const y = static_cast<T*>(a.y);
+  const Index all_taps = static_cast<Index>(a.taps);
+  const Index group_out = static_cast<Index>(a.group_out);
+#pragma unroll 1
+  for (int64_t tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
+    const int64_t rest = tile / a.channel_tiles;
+    const Index channel = static_cast<Index>(tile - rest * a.channel_tiles) * Own;
+    const Index group = static_cast<Index>(rest / a.position_tiles);
+    const int64_t position = (rest - group * a.position_tiles) * kConvThreads + thread;
+    const bool is_position = position < a.positions;
+    // The first element of x that this position's kernel meets; it may be outside.
+    Index image = static_cast<Index>(is_position ? position : 0), volume = 1, place = 0, start[3];
+#pragma unroll
+    for (int axis = 2; axis >= 0; --axis) {
+      const Index size = static_cast<Index>(a.out[axis]), left = image / size;
+      const Index at = image - left * size;
+      start[axis] = at * static_cast<Index>(a.stride[axis]) - static_cast<Index>(a.padding[axis]);
+      place += at * volume;
+      volume *= size;
+      image = left;
+    }
+    image = image * static_cast<Index>(a.groups) + group;
+    Index first = image * static_cast<Index>(a.group_in);
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+      first = first * static_cast<Index>(a.in[axis]) + start[axis];
+    }
+    const T* const w = static_cast<const T*>(a.w) + (group * group_out + channel) * all_taps;
+    Sum sums[Own];
+#pragma unroll
+    for (int k = 0; k < Own; ++k) {
+      const bool is_biased = bias != nullptr && channel + k < group_out;
+      sums[k] = is_biased ? static_cast<Sum>(bias[group * group_out + channel + k]) : Sum(0);
+    }
+#pragma unroll 1
+    for (Index begin = 0; begin < all_taps; begin += kConvTaps) {
+      const Index left = all_taps - begin;
+      const int count = left < kConvTaps ? static_cast<int>(left) : kConvTaps;
+      __syncthreads();  // the piece before has been read
+#pragma unroll 1
+      for (int i = thread; i < kConvTaps * Own; i += kConvThreads) {
+        const int tap = i % kConvTaps, k = i / kConvTaps;
+        const bool is_weight = tap < count && channel + k < group_out;
+        weights[tap][k] = is_weight ? static_cast<Sum>(w[k * all_taps + begin + tap]) : Sum(0);
+      }
+      if (thread < count) taps[thread] = tap_of(a, static_cast<Index>(begin + thread));
+      __syncthreads();
+#pragma unroll 4
+      for (int t = 0; t < count; ++t) {
+        const ConvTap<Index> tap = taps[t];
+        bool is_inside = is_position;
+#pragma unroll
+        for (int axis = 0; axis < 3; ++axis) {
+          const Index at = start[axis] + tap.at[axis];
+          is_inside = is_inside && at >= 0 && at < static_cast<Index>(a.in[axis]);
+        }
+        // Zeros around x are multiplied as the CPU does it: an infinite weight makes them NaN.
+        const Sum value = is_inside ? static_cast<Sum>(x[first + tap.offset]) : Sum(0);
+#pragma unroll
+        for (int k = 0; k < Own; ++k) sums[k] = add_tap(sums[k], value, weights[t][k]);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < Own; ++k) {
+      if (!is_position || channel + k >= group_out) continue;
+      T* const to = y + (image * group_out + channel + k) * volume + place;
+      if constexpr (is_integer_type<T> && !__is_class(T)) {
+        *to = wrapped<T>(sums[k]);
+      } else {
+        *to = stored<T>(sums[k]);
+      }
+    }
+  }
+}
+
+}  // namespace cuop::jit
