@@ -6,12 +6,12 @@ LOG := build/log
 STEP := tools/step.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cpp test-python bench lint format docs build setup clean distclean
+.PHONY: help demo test test-cpp test-python bench lint format docs build package setup clean distclean
 
 help:  ## lists the commands
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1|/p' Makefile | column -t -s '|'
 
-demo: build  ## runs the demonstration on 4 ranks and writes report.html
+demo: package  ## runs the demonstration on 4 ranks and writes report.html
 	@$(VENV)/bin/cuop demo
 
 test: test-cpp test-python  ## runs every test
@@ -30,6 +30,11 @@ docs: build  ## writes the generated pages of docs/
 
 setup:  ## installs system packages and fills .venv
 	@tools/setup.sh
+
+package: setup $(BUILD)/build.ninja  ## builds the library and the Python package alone
+	@$(STEP) "build ($(PRESET))" $(LOG)/build-$(PRESET).log \
+	  cmake --build $(BUILD) --target cuop_package
+	@tools/link_package.sh $(BUILD)/python
 
 build: setup $(BUILD)/build.ninja  ## builds the library, the tests and the Python package
 	@$(STEP) "build ($(PRESET))" $(LOG)/build-$(PRESET).log cmake --build $(BUILD)
