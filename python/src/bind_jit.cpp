@@ -160,6 +160,16 @@ void bind_records(nb::module_& m) {
       .read("percent_of_roof", &Profile::percent_of_roof,
             "Of the measured roof of memory and arithmetic; data in caches can exceed 100.")
       .finish();
+  using Report = TuningReport;
+  RecordClass<Report>(m, "TuningReport", "How a JIT wrapper came to the kernel of its last call.")
+      .read("source", &Report::source,
+            "'measured', 'memory', 'disk', 'put off' (nothing may be measured now); '' before the "
+            "first call.")
+      .read("kernel", &Report::kernel, "As kernel_type of the profile.")
+      .read("gain", &Report::gain, "Part of the default kernel's time that the choice saves.")
+      .read("made_in_ms", &Report::made_in_ms, "What finding it cost.")
+      .read("text", &Report::text, "What was measured in that call, one line a candidate.")
+      .finish();
   using Statistics = JitStatistics;
   RecordClass<Statistics>(m, "JITStatistics", "What a JIT wrapper's calls found in the caches.")
       .read("compilations", &Statistics::compilations, "Kernels chosen because no cache had them.")

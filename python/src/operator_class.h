@@ -65,6 +65,8 @@ void def_jit_members(OperatorClass<Op>& c) {
       .def("get_performance_profile", &Op::profile, Released(),
            "Times, rates and kernel of the last call.")
       .def("get_statistics", &Op::statistics, "Compilations, cache hits and misses, time saved.")
+      .def("get_tuning_report", &Op::tuning_report,
+           "How the wrapper came to the kernel of its last call, and what was measured for it.")
       .def(
           "warmup", [](const Op& op) { op.warm_up(); }, Released(),
           "Opens libraries, starts threads and measures the roof. With forward's arguments it "

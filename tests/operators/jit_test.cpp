@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "cuop/operators/activations.h"
-#include "cuop/operators/jit/agreement.h"
 #include "cuop/operators/products.h"
+#include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/tune/permission.h"

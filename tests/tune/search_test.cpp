@@ -9,23 +9,12 @@
 #include <stdexcept>
 
 #include "cuop/core/error.h"
+#include "tests/tune/fake_clock.h"
 
 namespace cuop::tune {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// Time passes only when a candidate says so.
-class FakeClock final : public Clock {
- public:
-  double time_ms(const std::function<void()>& work) override {
-    const double before = now_ms;
-    work();
-    return now_ms - before;
-  }
-  double seconds() override { return now_ms * 1e-3; }
-  double now_ms = 0.0;
-};
 
 class SearchTest : public ::testing::Test {
  protected:
@@ -51,7 +40,7 @@ class SearchTest : public ::testing::Test {
     return search(candidates, clock_, options);
   }
 
-  FakeClock clock_;
+  test::FakeClock clock_;
   std::vector<std::pair<std::string, int64_t>> runs_;
 };
 

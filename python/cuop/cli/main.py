@@ -27,7 +27,7 @@ def main() -> None:
 def _application():
     import typer
 
-    from cuop.cli import bench, cache, demo, info, run
+    from cuop.cli import bench, cache, demo, info, run, tune
 
     application = typer.Typer(
         no_args_is_help=True,
@@ -55,6 +55,7 @@ def _application():
     application.command("run")(run.run)
     application.command("bench")(bench.bench)
     application.add_typer(cache.application, name="cache")
+    application.add_typer(tune.application, name="tune")
     return application
 
 

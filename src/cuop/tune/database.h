@@ -11,8 +11,8 @@
 namespace cuop::tune {
 
 struct DatabaseSettings {
-  bool is_used = true;    ///< false: nothing is read or written
-  std::string directory;  ///< "" for the default cache directory
+  bool is_used = true;         ///< false: nothing is read or written
+  std::string directory = {};  ///< "" for the default cache directory
   int64_t max_bytes = int64_t{1} << 30;
 };
 void set_database(const DatabaseSettings& settings);

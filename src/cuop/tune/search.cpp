@@ -246,7 +246,7 @@ std::string SearchResult::text() const {
     if (!m.why_out.empty()) text += cat(' ', m.why_out);
     if (i == winner && i > 0)
       text += cat(", ", gain * 100.0, " % less than ", measurements[0].name);
-    if (i == 0 && measurements.size() > 1) text += " (default)";
+    if (i == 0) text += " (default)";
     text += '\n';
   }
   return text;

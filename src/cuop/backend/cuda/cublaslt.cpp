@@ -5,11 +5,12 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string_view>
 #include <unordered_map>
 
 #include "cuop/backend/cuda/context.h"
-#include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/cuda/cublaslt_api.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
@@ -18,95 +19,10 @@ namespace cuop::backend::cuda {
 
 namespace {
 
-// The library's binary interface, as its documentation gives it for version 12 and later.
-using Handle = struct HandleState*;
-using MatmulDesc = struct MatmulDescState*;
-using MatrixLayout = struct MatrixLayoutState*;
-using Preference = struct PreferenceState*;
-enum ScalarType : int {
-  kReal32 = 0,
-  kReal64 = 1,
-  kReal16 = 2,
-  kComplex32 = 4,
-  kComplex64 = 5,
-  kRealB16 = 14
-};
-enum ComputeType : int { kCompute32 = 68, kCompute64 = 70 };
-enum DescAttribute : int { kDescTransA = 3, kDescTransB = 4 };
-enum LayoutAttribute : int { kLayoutBatchCount = 5, kLayoutBatchStride = 6 };
-enum PreferenceAttribute : int {
-  kPreferWorkspace = 1,
-  kPreferReductions = 3,
-  kPreferAlignmentA = 5,
-  kPreferAlignmentB = 6,
-  kPreferAlignmentC = 7,
-  kPreferAlignmentD = 8,
-};
-constexpr uint32_t kReduceInComputeType = 2;
-struct Algorithm {
-  uint64_t data[8];
-};
-struct Heuristic {
-  Algorithm algorithm;
-  size_t workspace_bytes;
-  int status;
-  float waves;
-  int reserved[4];
-};
-static_assert(sizeof(Heuristic) == 96);
+using namespace blaslt;
 
 constexpr uint64_t kMaxWorkspace = uint64_t{32} << 20;
 constexpr size_t kMaxPlans = 4096;
-
-struct Library {
-  int (*create)(Handle*);
-  const char* (*status_name)(int);
-  int (*desc_create)(MatmulDesc*, ComputeType, ScalarType);
-  int (*desc_set)(MatmulDesc, DescAttribute, const void*, size_t);
-  int (*desc_destroy)(MatmulDesc);
-  int (*layout_create)(MatrixLayout*, ScalarType, uint64_t rows, uint64_t columns, int64_t ld);
-  int (*layout_set)(MatrixLayout, LayoutAttribute, const void*, size_t);
-  int (*layout_destroy)(MatrixLayout);
-  int (*preference_create)(Preference*);
-  int (*preference_set)(Preference, PreferenceAttribute, const void*, size_t);
-  int (*preference_destroy)(Preference);
-  int (*heuristic)(Handle, MatmulDesc, MatrixLayout, MatrixLayout, MatrixLayout, MatrixLayout,
-                   Preference, int, Heuristic*, int*);
-  int (*matmul)(Handle, MatmulDesc, const void*, const void*, MatrixLayout, const void*,
-                MatrixLayout, const void*, const void*, MatrixLayout, void*, MatrixLayout,
-                const Algorithm*, void*, size_t, StreamHandle);
-};
-
-const Library& library() {
-  static const Library loaded = [] {
-    const DynLib& lib = cuda_library(CudaLibrary::kCublasLt);
-    Library l{};
-    const auto bind = [&]<class Function>(Function*& entry, const char* name) {
-      entry = lib.require_function<Function>(name);
-    };
-    bind(l.create, "cublasLtCreate");
-    bind(l.status_name, "cublasLtGetStatusName");
-    bind(l.desc_create, "cublasLtMatmulDescCreate");
-    bind(l.desc_set, "cublasLtMatmulDescSetAttribute");
-    bind(l.desc_destroy, "cublasLtMatmulDescDestroy");
-    bind(l.layout_create, "cublasLtMatrixLayoutCreate");
-    bind(l.layout_set, "cublasLtMatrixLayoutSetAttribute");
-    bind(l.layout_destroy, "cublasLtMatrixLayoutDestroy");
-    bind(l.preference_create, "cublasLtMatmulPreferenceCreate");
-    bind(l.preference_set, "cublasLtMatmulPreferenceSetAttribute");
-    bind(l.preference_destroy, "cublasLtMatmulPreferenceDestroy");
-    bind(l.heuristic, "cublasLtMatmulAlgoGetHeuristic");
-    bind(l.matmul, "cublasLtMatmul");
-    return l;
-  }();
-  return loaded;
-}
-
-void check_status(int status, const char* who, const char* step) {
-  if (status != 0) [[unlikely]]
-    throw ExecutionError(
-        cat(who, ": cuBLASLt answered ", library().status_name(status), " to ", step));
-}
 
 struct Types {
   ScalarType element;
@@ -146,15 +62,8 @@ struct Coefficient {
   alignas(16) unsigned char bytes[16] = {};
 };
 
-/// Everything a plan depends on. The names a and b are cuOP's.
-struct Key {
-  int device = 0;
-  GemmShape shape;
-  uint32_t align_a = 0, align_b = 0, align_c = 0;
-  bool operator==(const Key&) const = default;
-};
 struct KeyHash {
-  size_t operator()(const Key& key) const {
+  size_t operator()(const GemmProblem& key) const {
     const GemmShape& s = key.shape;
     const int64_t fields[] = {
         key.device,
@@ -182,12 +91,15 @@ uint32_t alignment(const void* data, int64_t stride, DType dtype) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-/// What cuBLASLt needs to run one shape: its descriptions and the algorithm it chose for them.
-class Plan {
+}  // namespace
+
+/// What cuBLASLt needs to run one shape: its descriptions and the algorithm that was chosen.
+class GemmPlan {
  public:
-  Plan(const char* who, Handle handle, const Key& key) : who_(who) {
+  /// Without an algorithm until `choose` or `take`.
+  GemmPlan(const char* who, const GemmProblem& problem) : who_(who), problem_(problem) {
     const Library& lib = library();
-    const GemmShape& s = key.shape;
+    const GemmShape& s = problem.shape;
     const Types types = types_of(s.dtype);
     check_status(lib.desc_create(&desc_, types.compute, types.scale), who, "a description");
     // By columns the product is c^T = op(b)^T op(a)^T, so b comes first.
@@ -197,25 +109,76 @@ class Plan {
     first_ = layout(types.element, s.trans_b, s.n, s.k, s.ldb, s.batch, s.stride_b);
     second_ = layout(types.element, s.trans_a, s.k, s.m, s.lda, s.batch, s.stride_a);
     result_ = layout(types.element, Trans::kNone, s.n, s.m, s.ldc, s.batch, s.stride_c);
-    choose(handle, key);
   }
-  ~Plan() {
+  ~GemmPlan() {
     const Library& lib = library();
     for (MatrixLayout layout : {first_, second_, result_}) {
       if (layout != nullptr) lib.layout_destroy(layout);
     }
     if (desc_ != nullptr) lib.desc_destroy(desc_);
   }
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
+  GemmPlan(const GemmPlan&) = delete;
+  GemmPlan& operator=(const GemmPlan&) = delete;
 
-  int64_t workspace_bytes() const { return static_cast<int64_t>(chosen_.workspace_bytes); }
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  ScalarType scale_type() const { return types_of(problem_.shape.dtype).scale; }
+
+  /// The library's ranking, at most `most` of it.
+  std::vector<Heuristic> ranked(Handle handle, int most) const {
+    const Library& lib = library();
+    Preference raw = nullptr;
+    check_status(lib.preference_create(&raw), who_, "a preference");
+    const std::unique_ptr<PreferenceState, int (*)(Preference)> preference(raw,
+                                                                           lib.preference_destroy);
+    const auto set = [&](PreferenceAttribute attribute, auto value) {
+      check_status(lib.preference_set(raw, attribute, &value, sizeof value), who_, "a preference");
+    };
+    set(kPreferWorkspace, kMaxWorkspace);
+    set(kPreferAlignmentA, problem_.align_b);
+    set(kPreferAlignmentB, problem_.align_a);
+    set(kPreferAlignmentC, problem_.align_c);
+    set(kPreferAlignmentD, problem_.align_c);
+    if (itemsize(problem_.shape.dtype) == 2) set(kPreferReductions, kReduceInComputeType);
+    std::vector<Heuristic> found(static_cast<size_t>(most));
+    int count = 0;
+    check_status(lib.heuristic(handle, desc_, first_, second_, result_, result_, raw, most,
+                               found.data(), &count),
+                 who_, "the choice of an algorithm");
+    found.resize(static_cast<size_t>(count));
+    std::erase_if(found, [](const Heuristic& one) { return one.status != 0; });
+    return found;
+  }
+
+  /// Takes the library's first choice.
+  void choose(Handle handle) {
+    const std::vector<Heuristic> found = ranked(handle, 1);
+    if (found.empty()) {
+      const GemmShape& s = problem_.shape;
+      throw NotImplementedError(cat(who_, ": cuBLASLt has no algorithm for ", s.dtype,
+                                    " matrices of ", s.m, " x ", s.k, " and ", s.k, " x ", s.n));
+    }
+    algorithm_ = found.front().algorithm;
+    workspace_bytes_ = static_cast<int64_t>(found.front().workspace_bytes);
+  }
+
+  /// Takes this one, unless the library refuses it for the problem.
+  bool take(Handle handle, const GemmAlgorithm& algorithm) {
+    Algorithm words{};
+    std::copy(algorithm.words.begin(), algorithm.words.end(), words.data);
+    Heuristic checked{};
+    const int status =
+        library().check(handle, desc_, first_, second_, result_, result_, &words, &checked);
+    if (status != 0 || checked.status != 0 || checked.workspace_bytes > kMaxWorkspace) return false;
+    algorithm_ = words;
+    workspace_bytes_ = static_cast<int64_t>(checked.workspace_bytes);
+    return true;
+  }
 
   void run(Handle handle, const Coefficient& alpha, const void* a, const void* b,
            const Coefficient& beta, void* c, void* workspace, StreamHandle stream) const {
     check_status(library().matmul(handle, desc_, alpha.bytes, b, first_, a, second_, beta.bytes, c,
-                                  result_, c, result_, &chosen_.algorithm, workspace,
-                                  chosen_.workspace_bytes, stream),
+                                  result_, c, result_, &algorithm_, workspace,
+                                  static_cast<size_t>(workspace_bytes_), stream),
                  who_, "the product");
   }
 
@@ -241,55 +204,53 @@ class Plan {
     return made;
   }
 
-  void choose(Handle handle, const Key& key) {
-    const Library& lib = library();
-    Preference raw = nullptr;
-    check_status(lib.preference_create(&raw), who_, "a preference");
-    const std::unique_ptr<PreferenceState, int (*)(Preference)> preference(raw,
-                                                                           lib.preference_destroy);
-    const auto set = [&](PreferenceAttribute attribute, auto value) {
-      check_status(lib.preference_set(raw, attribute, &value, sizeof value), who_, "a preference");
-    };
-    set(kPreferWorkspace, kMaxWorkspace);
-    set(kPreferAlignmentA, key.align_b);
-    set(kPreferAlignmentB, key.align_a);
-    set(kPreferAlignmentC, key.align_c);
-    set(kPreferAlignmentD, key.align_c);
-    if (itemsize(key.shape.dtype) == 2) set(kPreferReductions, kReduceInComputeType);
-    int found = 0;
-    check_status(
-        lib.heuristic(handle, desc_, first_, second_, result_, result_, raw, 1, &chosen_, &found),
-        who_, "the choice of an algorithm");
-    if (found == 0) {
-      throw NotImplementedError(cat(who_, ": cuBLASLt has no algorithm for ", key.shape.dtype,
-                                    " matrices of ", key.shape.m, " x ", key.shape.k, " and ",
-                                    key.shape.k, " x ", key.shape.n));
-    }
-  }
-
   const char* who_;
+  const GemmProblem problem_;
   MatmulDesc desc_ = nullptr;
   MatrixLayout first_ = nullptr, second_ = nullptr, result_ = nullptr;
-  Heuristic chosen_{};
+  Algorithm algorithm_{};
+  int64_t workspace_bytes_ = 0;
 };
+
+namespace {
+
+GemmAdvisor& advisor() {
+  static GemmAdvisor* advisor = new GemmAdvisor;
+  return *advisor;
+}
+
+/// With the advisor's algorithm, or the library's own choice.
+std::shared_ptr<const GemmPlan> make_plan(const char* who, Handle handle,
+                                          const GemmProblem& problem) {
+  auto plan = std::make_shared<GemmPlan>(who, problem);
+  const auto advice = advisor().ask ? advisor().ask(problem) : std::nullopt;
+  const bool is_taken = advice && plan->take(handle, *advice);
+  if (advice) advisor().tell(is_taken);
+  if (!is_taken) plan->choose(handle);
+  return plan;
+}
 
 /// The plans that were made, shared by all threads; forgotten all at once when there are many.
 class PlanCache {
  public:
-  std::shared_ptr<const Plan> get(const char* who, Handle handle, const Key& key) {
+  std::shared_ptr<const GemmPlan> get(const char* who, Handle handle, const GemmProblem& key) {
     {
       const std::lock_guard lock(mutex_);
       if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
     }
-    auto made = std::make_shared<const Plan>(who, handle, key);
+    auto made = make_plan(who, handle, key);
     const std::lock_guard lock(mutex_);
     if (plans_.size() >= kMaxPlans) plans_.clear();
     return plans_.emplace(key, std::move(made)).first->second;
   }
+  void put(const GemmProblem& key, std::shared_ptr<const GemmPlan> plan) {
+    const std::lock_guard lock(mutex_);
+    plans_[key] = std::move(plan);
+  }
 
  private:
   std::mutex mutex_;
-  std::unordered_map<Key, std::shared_ptr<const Plan>, KeyHash> plans_;
+  std::unordered_map<GemmProblem, std::shared_ptr<const GemmPlan>, KeyHash> plans_;
 };
 
 /// One handle a device serves all threads; made while the device's context is current.
@@ -311,24 +272,85 @@ PlanCache& plan_cache() {
 
 bool has_gemm(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
 
-void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const void* a,
-          const void* b, const Scalar& beta, void* c, Stream stream) {
+GemmProblem gemm_problem(const GemmShape& shape, const void* a, const void* b, const void* c,
+                         Device device) {
+  return {device.index, shape, alignment(a, shape.stride_a, shape.dtype),
+          alignment(b, shape.stride_b, shape.dtype), alignment(c, shape.stride_c, shape.dtype)};
+}
+
+std::string gemm_text(const GemmProblem& problem) {
+  const GemmShape& s = problem.shape;
+  return cat("gemm ", s.dtype, " op ", static_cast<int>(s.trans_a), static_cast<int>(s.trans_b),
+             " m ", s.m, " n ", s.n, " k ", s.k, " ld ", s.lda, ' ', s.ldb, ' ', s.ldc, " batch ",
+             s.batch, " by ", s.stride_a, ' ', s.stride_b, ' ', s.stride_c, " aligned ",
+             problem.align_a, ' ', problem.align_b, ' ', problem.align_c);
+}
+
+std::string gemm_text(const GemmAlgorithm& algorithm) {
+  std::ostringstream text;
+  for (const uint64_t word : algorithm.words) text << std::hex << word << ' ';
+  text << std::dec << algorithm.workspace_bytes;
+  return text.str();
+}
+
+std::optional<GemmAlgorithm> parse_gemm_algorithm(const std::string& text) {
+  GemmAlgorithm algorithm;
+  std::istringstream in(text);
+  for (uint64_t& word : algorithm.words) in >> std::hex >> word;
+  in >> std::dec >> algorithm.workspace_bytes;
+  if (!in || !in.eof() || algorithm.workspace_bytes < 0) return std::nullopt;
+  return algorithm;
+}
+
+std::vector<GemmAlgorithm> gemm_algorithms(const char* who, const GemmProblem& problem, int most) {
+  const Device device{DeviceType::kCuda, problem.device};
+  const ContextScope scope(device);
+  std::vector<GemmAlgorithm> algorithms;
+  for (const Heuristic& found : GemmPlan(who, problem).ranked(handle_for(who, device), most)) {
+    GemmAlgorithm& algorithm = algorithms.emplace_back();
+    std::copy(std::begin(found.algorithm.data), std::end(found.algorithm.data),
+              algorithm.words.begin());
+    algorithm.workspace_bytes = static_cast<int64_t>(found.workspace_bytes);
+  }
+  return algorithms;
+}
+
+std::shared_ptr<const GemmPlan> make_gemm_plan(const char* who, const GemmProblem& problem,
+                                               const GemmAlgorithm& algorithm) {
+  const Device device{DeviceType::kCuda, problem.device};
+  const ContextScope scope(device);
+  auto plan = std::make_shared<GemmPlan>(who, problem);
+  return plan->take(handle_for(who, device), algorithm) ? plan : nullptr;
+}
+
+void use_gemm_plan(const GemmProblem& problem, std::shared_ptr<const GemmPlan> plan) {
+  plan_cache().put(problem, std::move(plan));
+}
+
+void set_gemm_advisor(GemmAdvisor new_advisor) { advisor() = std::move(new_advisor); }
+
+void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, const void* a,
+                   const void* b, const Scalar& beta, void* c, Stream stream) {
   const ContextScope scope(stream.device);
-  const Handle handle = handle_for(who, stream.device);
-  const Key key{stream.device.index, shape, alignment(a, shape.stride_a, shape.dtype),
-                alignment(b, shape.stride_b, shape.dtype),
-                alignment(c, shape.stride_c, shape.dtype)};
-  const auto plan = plan_cache().get(who, handle, key);
-  const ScalarType scale = types_of(shape.dtype).scale;
+  const ScalarType scale = plan.scale_type();
   memory::MemoryResource& resource = memory::current_resource(stream.device);
-  const int64_t bytes = plan->workspace_bytes();
+  const int64_t bytes = plan.workspace_bytes();
   void* const workspace = resource.allocate(bytes, stream);
   const std::shared_ptr<void> owner(workspace, [&](void* block) {
     resource.deallocate(block, bytes, stream);  // freed in the stream's order, behind the product
   });
   const auto queue = static_cast<StreamHandle>(stream.handle);
-  plan->run(handle, Coefficient(alpha, scale), a, b, Coefficient(beta, scale), c, workspace, queue);
+  plan.run(handle_for(who, stream.device), Coefficient(alpha, scale), a, b,
+           Coefficient(beta, scale), c, workspace, queue);
   note_started(who, queue);
+}
+
+void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const void* a,
+          const void* b, const Scalar& beta, void* c, Stream stream) {
+  const ContextScope scope(stream.device);
+  const auto plan = plan_cache().get(who, handle_for(who, stream.device),
+                                     gemm_problem(shape, a, b, c, stream.device));
+  run_gemm_plan(who, *plan, alpha, a, b, beta, c, stream);
 }
 
 }  // namespace cuop::backend::cuda

@@ -2,6 +2,13 @@
 // of cuOP; the library itself counts by columns.
 #pragma once
 
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "cuop/core/dtype.h"
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
@@ -30,5 +37,50 @@ bool has_gemm(DType dtype);
 /// there is no cuBLASLt, ExecutionError for what it refuses.
 void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const void* a,
           const void* b, const Scalar& beta, void* c, Stream stream);
+
+/// Everything on which the choice of an algorithm depends. Alignments in bytes: what the address of
+/// every matrix of the operand is a multiple of, up to 256.
+struct GemmProblem {
+  int device = 0;
+  GemmShape shape;
+  uint32_t align_a = 0, align_b = 0, align_c = 0;
+  bool operator==(const GemmProblem&) const = default;
+};
+GemmProblem gemm_problem(const GemmShape& shape, const void* a, const void* b, const void* c,
+                         Device device);
+/// The problem in words, for keys.
+std::string gemm_text(const GemmProblem& problem);
+
+/// An algorithm as the library describes it to itself: the same words mean the same to the same
+/// version of the library, which is asked whether it takes them.
+struct GemmAlgorithm {
+  std::array<uint64_t, 8> words{};
+  int64_t workspace_bytes = 0;
+  bool operator==(const GemmAlgorithm&) const = default;
+};
+/// "0123456789abcdef ... 65536".
+std::string gemm_text(const GemmAlgorithm& algorithm);
+std::optional<GemmAlgorithm> parse_gemm_algorithm(const std::string& text);
+
+/// One problem with the algorithm that computes it.
+class GemmPlan;
+/// The library's ranking of its algorithms for the problem, the default first.
+std::vector<GemmAlgorithm> gemm_algorithms(const char* who, const GemmProblem& problem, int most);
+/// Null when the library refuses the algorithm for the problem.
+std::shared_ptr<const GemmPlan> make_gemm_plan(const char* who, const GemmProblem& problem,
+                                               const GemmAlgorithm& algorithm);
+void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, const void* a,
+                   const void* b, const Scalar& beta, void* c, Stream stream);
+/// `gemm` uses the plan for the problem from now on.
+void use_gemm_plan(const GemmProblem& problem, std::shared_ptr<const GemmPlan> plan);
+
+/// Who knows better than the library's ranking. Asked once for each new problem, and told whether
+/// the library takes what it answered.
+struct GemmAdvisor {
+  std::function<std::optional<GemmAlgorithm>(const GemmProblem&)> ask;
+  std::function<void(bool is_taken)> tell;
+};
+/// Before the first product only.
+void set_gemm_advisor(GemmAdvisor advisor);
 
 }  // namespace cuop::backend::cuda

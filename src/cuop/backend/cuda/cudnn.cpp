@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cudnn_engines.h"
 #include "cuop/backend/cuda/cudnn_plan.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/error.h"
@@ -143,26 +144,18 @@ class GraphOfConv {
   dnn::Graph graph_;
 };
 
-struct ShapeHash {
-  size_t operator()(const ConvShape& s) const {
-    const int64_t fields[] = {
-        static_cast<int64_t>(s.dtype) * 4 + (s.has_bias ? 2 : 0) + (s.adds_to_y ? 1 : 0), s.batch,
-        s.in_channels, s.out_channels, s.groups};
-    const auto bytes = [](const auto& values) {
-      return hash_text({reinterpret_cast<const char*>(&values), sizeof values});
-    };
-    uint64_t hash = bytes(fields);
-    for (const auto* axes : {&s.in, &s.kernel, &s.out, &s.stride, &s.padding, &s.dilation}) {
-      hash = hash * 31 + bytes(*axes);
-    }
-    return hash;
+/// A problem, and the engine that is asked for; "" for the best that is known.
+using PlanKey = std::pair<ConvShape, std::string>;
+struct PlanKeyHash {
+  size_t operator()(const PlanKey& key) const {
+    return ConvShapeHash()(key.first) * 31 + hash_text(key.second);
   }
 };
 
 /// A handle of the library with the plans used last: both serve one thread at a time.
 class Session {
  public:
-  explicit Session(const char* who) {
+  Session(const char* who, Device device) : device_(device) {
     dnn::check_status(dnn::library().create(&handle_), who, "its start");
   }
   ~Session() {
@@ -174,16 +167,16 @@ class Session {
 
   Handle handle() const { return handle_; }
 
-  /// Null when cuDNN has no engine for the shape.
-  const Plan* plan(const char* who, const ConvShape& shape) {
-    if (const auto known = places_.find(shape); known != places_.end()) {
+  /// Null when cuDNN has no engine for the shape, or not the one that is asked for.
+  const Plan* plan(const char* who, const ConvShape& shape, const std::string& engine = "") {
+    forget_old_plans();
+    const PlanKey key(shape, engine);
+    if (const auto known = places_.find(key); known != places_.end()) {
       plans_.splice(plans_.begin(), plans_, known->second);
       return get(plans_.front());
     }
-    auto made =
-        Plan::choose(who, handle_, GraphOfConv(who, shape).build(), shape.dtype == DType::kFloat32);
-    plans_.emplace_front(shape, std::move(made));
-    places_.emplace(shape, plans_.begin());
+    plans_.emplace_front(key, engine.empty() ? best(who, shape) : make(who, shape, engine));
+    places_.emplace(key, plans_.begin());
     if (plans_.size() > kMaxPlans) {
       places_.erase(plans_.back().first);
       plans_.pop_back();
@@ -191,13 +184,44 @@ class Session {
     return get(plans_.front());
   }
 
- private:
-  using Entry = std::pair<ConvShape, std::optional<Plan>>;
-  static const Plan* get(const Entry& entry) { return entry.second ? &*entry.second : nullptr; }
+  std::vector<dnn::EngineChoice> offered(const char* who, const ConvShape& shape, size_t most) {
+    return Plan::offered(who, handle_, GraphOfConv(who, shape).build(), is_exact(shape), most);
+  }
 
+ private:
+  using Entry = std::pair<PlanKey, std::optional<Plan>>;
+  static const Plan* get(const Entry& entry) { return entry.second ? &*entry.second : nullptr; }
+  static bool is_exact(const ConvShape& shape) { return shape.dtype == DType::kFloat32; }
+
+  void forget_old_plans() {
+    const int64_t version = known_engines().version();
+    if (version == version_) return;
+    places_.clear();
+    plans_.clear();
+    version_ = version;
+  }
+
+  /// By the engine of that text; none when the library does not offer it.
+  std::optional<Plan> make(const char* who, const ConvShape& shape, const std::string& engine) {
+    const auto choice = dnn::EngineChoice::parse(engine);
+    if (!choice) return std::nullopt;
+    return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), is_exact(shape), &*choice);
+  }
+
+  std::optional<Plan> best(const char* who, const ConvShape& shape) {
+    if (const auto known = known_engines().find(shape, device_)) {
+      auto plan = make(who, shape, *known);
+      known_engines().tell(plan.has_value());
+      if (plan) return plan;
+    }
+    return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), is_exact(shape));
+  }
+
+  Device device_;
   Handle handle_ = nullptr;
+  int64_t version_ = 0;
   std::list<Entry> plans_;  ///< the newest first
-  std::unordered_map<ConvShape, std::list<Entry>::iterator, ShapeHash> places_;
+  std::unordered_map<PlanKey, std::list<Entry>::iterator, PlanKeyHash> places_;
 };
 
 /// The sessions of all devices; a thread takes one for the time of a call, the one put back last,
@@ -214,7 +238,7 @@ class SessionPool {
         return session;
       }
     }
-    return std::make_unique<Session>(who);
+    return std::make_unique<Session>(who, device);
   }
   void put_back(Device device, std::unique_ptr<Session> session) {
     const std::lock_guard lock(mutex_);
@@ -275,9 +299,38 @@ bool has_conv(const char* who, const ConvShape& shape, Stream stream) {
   return Lease(who, stream)->plan(who, shape) != nullptr;
 }
 
+std::string conv_text(const ConvShape& s) {
+  const auto axes = [](const ConvShape::Axes& sizes) { return join(sizes, "x"); };
+  return cat("conv ", s.dtype, " batch ", s.batch, " channels ", s.in_channels, " to ",
+             s.out_channels, " in ", s.groups, " groups, ", axes(s.in), " by ", axes(s.kernel),
+             " to ", axes(s.out), " stride ", axes(s.stride), " padding ", axes(s.padding),
+             " dilation ", axes(s.dilation), s.has_bias ? " with bias" : "",
+             s.adds_to_y ? " added" : "");
+}
+
+std::vector<std::string> conv_engines(const char* who, const ConvShape& shape, Stream stream,
+                                      size_t most) {
+  std::vector<std::string> texts;
+  for (const auto& engine : Lease(who, stream)->offered(who, shape, most)) {
+    texts.push_back(engine.text());
+  }
+  return texts;
+}
+
+void use_conv_engine(const ConvShape& shape, Device device, const std::string& engine) {
+  known_engines().put(shape, device, engine);
+}
+
+void set_conv_advisor(ConvAdvisor advisor) { known_engines().set_advisor(std::move(advisor)); }
+
 void conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream) {
+  conv_by(who, shape, "", data, stream);
+}
+
+void conv_by(const char* who, const ConvShape& shape, const std::string& engine,
+             const ConvData& data, Stream stream) {
   Lease session(who, stream);
-  const Plan* const plan = session->plan(who, shape);
+  const Plan* const plan = session->plan(who, shape, engine);
   if (plan == nullptr) {
     throw NotImplementedError(cat(who, ": cuDNN has no engine for this problem in ", shape.dtype,
                                   " on ", stream.device, " that keeps its precision"));

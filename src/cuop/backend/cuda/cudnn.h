@@ -2,7 +2,10 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cuop/core/dtype.h"
 #include "cuop/core/stream.h"
@@ -49,5 +52,26 @@ bool has_conv(const char* who, const ConvShape& shape, Stream stream);
 /// in every run. `who` (a literal) names the operator in errors: DeviceError when there is no
 /// cuDNN, NotImplementedError when it has no engine, ExecutionError for what it refuses.
 void conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream);
+
+/// The problem in words, for keys.
+std::string conv_text(const ConvShape& shape);
+/// The engines that cuDNN offers for the problem and that keep what `conv` promises, in words that
+/// mean the same to the same version of the library; the one that `conv` takes by itself first.
+std::vector<std::string> conv_engines(const char* who, const ConvShape& shape, Stream stream,
+                                      size_t most);
+/// `conv` by one of them. NotImplementedError when cuDNN does not offer it for the problem.
+void conv_by(const char* who, const ConvShape& shape, const std::string& engine,
+             const ConvData& data, Stream stream);
+/// `conv` takes the engine for the problem from now on.
+void use_conv_engine(const ConvShape& shape, Device device, const std::string& engine);
+
+/// Who knows better than the library's ranking. Asked about each new problem, and told whether the
+/// library still offers what it answered.
+struct ConvAdvisor {
+  std::function<std::optional<std::string>(const ConvShape&, Device)> ask;
+  std::function<void(bool is_taken)> tell;
+};
+/// Before the first convolution only.
+void set_conv_advisor(ConvAdvisor advisor);
 
 }  // namespace cuop::backend::cuda

@@ -29,6 +29,9 @@ enum class Note : int {
   kWinograd = 5,
 };
 constexpr int64_t kNoteCount = 10;
+/// What an engine lets its caller set; the numbers are the library's.
+enum class Knob : int {};
+constexpr int64_t kMostKnobs = 64;  ///< more than there are
 
 enum class DescriptorType : int {
   kPointwise = 0,
@@ -37,6 +40,7 @@ enum class DescriptorType : int {
   kEngineConfig = 3,
   kHeuristic = 4,
   kPlan = 5,
+  kKnobChoice = 7,
   kConvolutionForward = 10,
   kPointwiseOperation = 13,
   kOperationGraph = 15,
@@ -58,9 +62,12 @@ enum class Attribute : int {
   kHeuristicGraph = 201,
   kHeuristicResults = 202,
   kConfigEngine = 300,
+  kConfigKnobChoices = 302,
   kPlanHandle = 400,
   kPlanConfig = 401,
   kPlanWorkspace = 402,
+  kKnobType = 600,
+  kKnobValue = 601,
   kForwardAlpha = 700,
   kForwardBeta = 701,
   kForwardConv = 702,
@@ -82,6 +89,7 @@ enum class Attribute : int {
   kPackIds = 1000,
   kPackPointers = 1001,
   kPackWorkspace = 1003,
+  kEngineIndex = 1301,
   kEngineNotes = 1303,
 };
 
@@ -130,6 +138,8 @@ template <>
 inline constexpr int kTypeCode<ConvMode> = 7;
 template <>
 inline constexpr int kTypeCode<HeuristicMode> = 8;
+template <>
+inline constexpr int kTypeCode<Knob> = 9;
 template <>
 inline constexpr int kTypeCode<Note> = 11;
 template <>

@@ -1,6 +1,9 @@
 #include "cuop/backend/cuda/cudnn_plan.h"
 
 #include <algorithm>
+#include <sstream>
+
+#include "cuop/core/text.h"
 
 namespace cuop::backend::cuda::dnn {
 
@@ -33,6 +36,29 @@ bool is_allowed(const char* who, const Descriptor& config, bool is_exact) {
   const int64_t count = engine.get(Attribute::kEngineNotes, kNoteCount, notes.data());
   return std::none_of(notes.begin(), notes.begin() + std::min(count, kNoteCount),
                       [&](Note note) { return is_refused(note, is_exact); });
+}
+
+EngineChoice choice_of(const char* who, const Descriptor& config) {
+  EngineChoice choice;
+  const Descriptor engine(who, DescriptorType::kEngine);
+  void* raw = engine.raw();
+  config.get(Attribute::kConfigEngine, 1, &raw);
+  engine.get(Attribute::kEngineIndex, 1, &choice.engine);
+  std::vector<Descriptor> knobs;
+  std::vector<void*> addresses;
+  for (int64_t i = 0; i < kMostKnobs; ++i) {
+    addresses.push_back(knobs.emplace_back(who, DescriptorType::kKnobChoice).raw());
+  }
+  const int64_t count = config.get(Attribute::kConfigKnobChoices, kMostKnobs, addresses.data());
+  for (size_t i = 0; i < static_cast<size_t>(std::min(count, kMostKnobs)); ++i) {
+    Knob knob{};
+    int64_t value = 0;
+    knobs[i].get(Attribute::kKnobType, 1, &knob);
+    knobs[i].get(Attribute::kKnobValue, 1, &value);
+    choice.knobs.emplace_back(static_cast<int64_t>(knob), value);
+  }
+  std::sort(choice.knobs.begin(), choice.knobs.end());
+  return choice;
 }
 
 /// The engines that cuDNN ranks for the graph, the best first.
@@ -68,26 +94,82 @@ Descriptor describe(const char* who, const TensorSpec& spec, int64_t alignment) 
   return tensor;
 }
 
-std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, bool is_exact) {
+std::string EngineChoice::text() const {
+  std::string text = cat(engine);
+  for (const auto& [knob, value] : knobs) text += cat(" ", knob, "=", value);
+  return text;
+}
+
+std::optional<EngineChoice> EngineChoice::parse(const std::string& text) {
+  EngineChoice choice;
+  std::istringstream in(text);
+  if (!(in >> choice.engine)) return std::nullopt;
+  for (std::pair<int64_t, int64_t> knob; in >> knob.first;) {
+    char equals = 0;
+    if (!in.get(equals) || equals != '=' || !(in >> knob.second)) return std::nullopt;
+    choice.knobs.push_back(knob);
+  }
+  if (!in.eof()) return std::nullopt;
+  return choice;
+}
+
+namespace {
+
+/// The graph as a whole; none when the library has nothing for it.
+Descriptor* whole_of(const char* who, Handle handle, Graph& graph) {
   Descriptor& whole = graph.keep(Descriptor(who, DescriptorType::kOperationGraph));
   whole.set(Attribute::kGraphHandle, handle);
   whole.set(Attribute::kGraphOperations, std::span<void* const>(graph.operations));
-  if (!whole.try_finalize()) return std::nullopt;
+  return whole.try_finalize() ? &whole : nullptr;
+}
+
+/// A plan and the workspace it needs; none when it cannot be made or needs too much.
+std::optional<std::pair<Descriptor, int64_t>> plan_of(const char* who, Handle handle,
+                                                      const Descriptor& config) {
+  Descriptor plan(who, DescriptorType::kPlan);
+  plan.set(Attribute::kPlanHandle, handle);
+  plan.set(Attribute::kPlanConfig, config);
+  if (!plan.try_finalize()) return std::nullopt;
+  int64_t bytes = 0;
+  plan.get(Attribute::kPlanWorkspace, 1, &bytes);
+  if (bytes > kMaxWorkspace) return std::nullopt;
+  return std::pair<Descriptor, int64_t>(std::move(plan), bytes);
+}
+
+}  // namespace
+
+std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, bool is_exact,
+                                 const EngineChoice* wanted) {
+  const Descriptor* const whole = whole_of(who, handle, graph);
+  if (whole == nullptr) return std::nullopt;
   for (const HeuristicMode mode : {HeuristicMode::kBest, HeuristicMode::kFallback}) {
-    for (Descriptor& config : ranked(who, whole, mode)) {
+    for (Descriptor& config : ranked(who, *whole, mode)) {
       if (!is_allowed(who, config, is_exact)) continue;
-      Descriptor plan(who, DescriptorType::kPlan);
-      plan.set(Attribute::kPlanHandle, handle);
-      plan.set(Attribute::kPlanConfig, config);
-      if (!plan.try_finalize()) continue;
-      int64_t bytes = 0;
-      plan.get(Attribute::kPlanWorkspace, 1, &bytes);
-      if (bytes > kMaxWorkspace) continue;
+      if (wanted != nullptr && choice_of(who, config) != *wanted) continue;
+      auto plan = plan_of(who, handle, config);
+      if (!plan) continue;
       graph.keep(std::move(config));
-      return Plan(std::move(graph), std::move(plan), bytes);
+      return Plan(std::move(graph), std::move(plan->first), plan->second);
     }
   }
   return std::nullopt;
+}
+
+std::vector<EngineChoice> Plan::offered(const char* who, Handle handle, Graph graph, bool is_exact,
+                                        size_t most) {
+  std::vector<EngineChoice> choices;
+  const Descriptor* const whole = whole_of(who, handle, graph);
+  if (whole == nullptr) return choices;
+  for (const HeuristicMode mode : {HeuristicMode::kBest, HeuristicMode::kFallback}) {
+    for (const Descriptor& config : ranked(who, *whole, mode)) {
+      if (choices.size() == most) return choices;
+      if (!is_allowed(who, config, is_exact) || !plan_of(who, handle, config)) continue;
+      EngineChoice choice = choice_of(who, config);
+      const bool is_known = std::find(choices.begin(), choices.end(), choice) != choices.end();
+      if (!is_known) choices.push_back(std::move(choice));
+    }
+  }
+  return choices;
 }
 
 void Plan::run(const char* who, Handle handle, const Addresses& data, void* workspace) const {

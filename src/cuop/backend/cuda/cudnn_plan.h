@@ -3,6 +3,8 @@
 
 #include <array>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "cuop/backend/cuda/cudnn_api.h"
@@ -29,11 +31,26 @@ struct Graph {
   Descriptor& keep(Descriptor part) { return parts.emplace_back(std::move(part)); }
 };
 
+/// An engine with its settings. The numbers mean the same to the same version of the library.
+struct EngineChoice {
+  int64_t engine = -1;
+  std::vector<std::pair<int64_t, int64_t>> knobs;  ///< which, and its value; ascending
+  bool operator==(const EngineChoice&) const = default;
+  /// "34 2=1 7=64".
+  std::string text() const;
+  static std::optional<EngineChoice> parse(const std::string& text);
+};
+
 class Plan {
  public:
   /// The first engine of cuDNN's ranking that computes the graph with arithmetic that `is_exact`
-  /// (each product and sum in the compute type) asks for; none when there is no such engine.
-  static std::optional<Plan> choose(const char* who, Handle handle, Graph graph, bool is_exact);
+  /// (each product and sum in the compute type) asks for; none when there is no such engine. With
+  /// `wanted`, that engine, when the ranking has it and it keeps to the same rules.
+  static std::optional<Plan> choose(const char* who, Handle handle, Graph graph, bool is_exact,
+                                    const EngineChoice* wanted = nullptr);
+  /// The engines that `choose` has, the best first and each once, `most` of them.
+  static std::vector<EngineChoice> offered(const char* who, Handle handle, Graph graph,
+                                           bool is_exact, size_t most);
 
   int64_t workspace_bytes() const { return workspace_bytes_; }
   /// Addresses by role; null for the roles that the graph does not have.

@@ -70,6 +70,10 @@ LibraryStatus probe(size_t row) {
 
 }  // namespace
 
+std::string cuda_library_version(CudaLibrary which) {
+  return version_of(cuda_library(which), kLibraries[static_cast<size_t>(which)]);
+}
+
 const DynLib& cuda_library(CudaLibrary which) {
   static std::array<std::unique_ptr<const DynLib>, std::size(kLibraries)> opened;
   static std::array<std::once_flag, std::size(kLibraries)> once;

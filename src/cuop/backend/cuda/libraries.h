@@ -23,6 +23,9 @@ enum class CudaLibrary {
 /// The library, opened by the first call and kept; absent is a state of it (core/dynlib.h).
 const DynLib& cuda_library(CudaLibrary which);
 
+/// The version that the library tells, "" when it is absent or tells none. Opens it.
+std::string cuda_library_version(CudaLibrary which);
+
 struct LibraryStatus {
   std::string title;    ///< "CUDA driver", "cuFFT", ...
   std::string version;  ///< as the library reports it; "" when it is absent or does not tell

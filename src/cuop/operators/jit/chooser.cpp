@@ -119,11 +119,14 @@ void store(const ChoiceRequest& request, const std::string& key, Remembered choi
 Measured make(const ChoiceRequest& request) {
   const Kernel& first = request.candidates.front();
   if (!request.is_measured) return {first, "by rule: nothing is measured\n"};
-  if (request.candidates.size() < 2) return {first, "there is no other\n"};
+  if (request.candidates.size() < 2 && !request.is_for_library) {
+    return {first, "there is no other\n"};
+  }
   const std::string obstacle =
       tune::measuring_obstacle(request.task->out.device(), request.is_asked);
-  if (!obstacle.empty())
+  if (!obstacle.empty()) {
     return {first, cat("nothing is measured: ", obstacle, "\n"), false, 0.0, true};
+  }
   const int64_t start = trace::now_ns();
   const MakerScope scope(request.most_makers, request.measuring.seconds);
   if (!scope.has_turn()) {
@@ -131,6 +134,7 @@ Measured make(const ChoiceRequest& request) {
   }
   MeasureOptions measuring = request.measuring;
   measuring.seconds -= static_cast<double>(trace::now_ns() - start) * 1e-9;
+  if (request.is_for_library) return fastest_algorithms(*request.task, first, measuring);
   return fastest_kernel(*request.task, request.candidates, measuring);
 }
 

@@ -8,8 +8,8 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
-#include "cuop/operators/jit/agreement.h"
 #include "cuop/operators/jit/roof.h"
+#include "cuop/ops/agreement.h"
 
 namespace cuop {
 
@@ -107,6 +107,8 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   request.who = who_;
   request.candidates = candidates_of(task, config);
   request.is_measured = is_measured(config, global) && task.out.size() > 0;
+  const bool is_open = config.kernel_type == KernelType::kAuto && config.tile_size == 0;
+  request.is_for_library = !task.out.device().is_cpu() && is_open;
   request.is_asked = config.optimization_level == "best";
   request.measuring.rounds = config.optimization_level == "best" ? kRoundsOfBest : kRounds;
   request.measuring.seconds = global.compilation_timeout;
@@ -117,7 +119,10 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
 
 void JitEngine::count(const ChosenKernel& chosen) {
   using Source = ChosenKernel::Source;
+  constexpr const char* kSources[] = {"measured", "memory", "disk", "put off"};
   const std::lock_guard lock(mutex_);
+  report_ = {kSources[static_cast<size_t>(chosen.source)], name(chosen.kernel), chosen.gain,
+             chosen.made_in_ms, chosen.text};
   if (chosen.source == Source::kPutOff) {
     ++statistics_.cache_misses;
     return;
@@ -196,6 +201,11 @@ PerformanceProfile JitEngine::profile() const {
   }
   profile.percent_of_roof = percent_of_roof(cost, profile.kernel_time_ms, dtype_);
   return profile;
+}
+
+TuningReport JitEngine::tuning_report() const {
+  const std::lock_guard lock(mutex_);
+  return report_;
 }
 
 JitStatistics JitEngine::statistics() const {

@@ -33,6 +33,15 @@ struct JitStatistics {
   double time_saved_ms = 0.0;         ///< what the hits would have cost as compilations
 };
 
+/// How a wrapper came to the kernel of its last call.
+struct TuningReport {
+  std::string source;       ///< "measured", "memory", "disk", "put off"; "" before the first call
+  std::string kernel;       ///< as in PerformanceProfile
+  double gain = 0.0;        ///< part of the default kernel's time that the choice saves
+  double made_in_ms = 0.0;  ///< what finding it cost
+  std::string text;         ///< what was measured in that call, one line a candidate
+};
+
 class JitEngine {
  public:
   JitEngine(std::string who, DType dtype, bool takes_tile)
@@ -55,6 +64,7 @@ class JitEngine {
 
   PerformanceProfile profile() const;
   JitStatistics statistics() const;
+  TuningReport tuning_report() const;
 
  private:
   struct Plan {
@@ -84,6 +94,7 @@ class JitEngine {
   int64_t damaged_before_ = 0;  ///< of stores that were replaced
   JitStatistics statistics_;
   PerformanceProfile profile_;
+  TuningReport report_;
   Cost cost_;
 };
 

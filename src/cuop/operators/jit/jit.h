@@ -37,6 +37,7 @@ class Jit : public Op {
 
   PerformanceProfile profile() const { return engine_.profile(); }
   JitStatistics statistics() const { return engine_.statistics(); }
+  TuningReport tuning_report() const { return engine_.tuning_report(); }
 
   /// Opens libraries, starts threads and measures the roof.
   void warm_up() const { engine_.warm_up(); }

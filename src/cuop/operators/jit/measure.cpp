@@ -1,8 +1,9 @@
 #include "cuop/operators/jit/measure.h"
 
-#include "cuop/operators/jit/agreement.h"
+#include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/tune/library_tuning.h"
 
 namespace cuop {
 
@@ -32,6 +33,13 @@ void try_kernel(const Task& task, const Kernel& kernel, const Tensor& out) {
 Tensor trial_output(const Task& task) {
   return task.reads_out ? clone(task.out)
                         : empty(task.out.shape(), task.out.dtype(), task.out.device());
+}
+
+Measured fastest_algorithms(const Task& task, const Kernel& kernel, const MeasureOptions& options) {
+  tune::LibraryTuning tuning(options.rounds, options.seconds);
+  try_kernel(task, kernel, trial_output(task));
+  const std::string text = tuning.text().empty() ? "no library has a choice\n" : tuning.text();
+  return {kernel, text, tuning.is_complete(), tuning.gain()};
 }
 
 Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,

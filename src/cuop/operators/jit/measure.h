@@ -29,6 +29,10 @@ struct Measured {
 Measured fastest_kernel(const Task& task, const std::vector<Kernel>& candidates,
                         const MeasureOptions& options);
 
+/// Runs the kernel once on an output of its own, and lets the libraries that it calls search for
+/// the fastest of their algorithms (tune/library_tuning.h). Answers the kernel.
+Measured fastest_algorithms(const Task& task, const Kernel& kernel, const MeasureOptions& options);
+
 /// Runs the task by one kernel into `out`.
 void run_kernel(const Task& task, const Kernel& kernel, const Tensor& out);
 /// The same without any effect but on `out`.

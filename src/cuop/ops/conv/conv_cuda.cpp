@@ -1,5 +1,6 @@
 // Convolutions on a GPU: by cuDNN, or directly by a kernel of our own.
 #include "cuop/backend/cuda/cudnn.h"
+#include "cuop/ops/conv/conv_choice_internal.h"
 #include "cuop/ops/conv/conv_cuda_internal.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/copy/copy.h"
@@ -41,7 +42,7 @@ const void* address(const Tensor& t) { return t.is_defined() ? t.data() : nullpt
 void run(const ConvShape& shape, const Conv& conv) {
   const backend::cuda::ConvData data{address(conv.x), address(conv.w), address(conv.bias),
                                      conv.y.data()};
-  backend::cuda::conv(who_of(conv.sizes), shape, data, current_stream(conv.y.device()));
+  tuned_conv(who_of(conv.sizes), shape, data, current_stream(conv.y.device()));
 }
 
 /// y <- bias in every channel: the convolution of ones with the bias as weights of one element.
@@ -67,7 +68,7 @@ void convolve(const Conv& conv) {
   const bool is_empty_sum = conv.x.size() == 0;
   if (!shape.has_bias) return is_empty_sum ? fill(conv.y, 0) : run(shape, conv);
   if (is_empty_sum) return spread_bias(conv);
-  if (!backend::cuda::has_conv(who_of(conv.sizes), shape, current_stream(conv.y.device()))) {
+  if (!has_tuned_conv(who_of(conv.sizes), shape, current_stream(conv.y.device()))) {
     shape.has_bias = false;
     shape.adds_to_y = true;
     spread_bias(conv);

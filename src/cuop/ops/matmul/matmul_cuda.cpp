@@ -4,6 +4,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
+#include "cuop/ops/matmul/gemm_choice_internal.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
 #include "cuop/ops/strided.h"
 
@@ -60,8 +61,8 @@ void matmul_cuda(Product& p) {
   const Stream stream = current_stream(p.c.device());
   for (int64_t outer = 0; outer < nest.outer_size(); ++outer) {
     const auto offsets = nest.row_offsets(outer);
-    backend::cuda::gemm(kName, shape, p.alpha, at(p.a, offsets[1]), at(p.b, offsets[2]), p.beta,
-                        const_cast<void*>(at(p.c, offsets[0])), stream);
+    tuned_gemm(kName, shape, p.alpha, at(p.a, offsets[1]), at(p.b, offsets[2]), p.beta,
+               const_cast<void*>(at(p.c, offsets[0])), stream);
   }
   finish(arranged, p);
 }

@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/agreement.h"
+#include "cuop/ops/agreement.h"
 
 #include <cmath>
 

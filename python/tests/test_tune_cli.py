@@ -1,0 +1,100 @@
+"""`cuop tune` as a shell user meets it: what it measures, stores, shows and refuses."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("typer")
+
+ROW = re.compile(
+    r"^(\w+ [\dx]+ float\d\d)\s+(\S+)\s+(default|[\d.]+ %)\s+(measured|disk|put off)\s+[\d.]+ ms$",
+    re.MULTILINE,
+)
+
+
+@pytest.fixture
+def cuop_tune(tmp_path):
+    """cuop tune with a cache of its own; `rows` are the lines of what was measured."""
+
+    def run(*arguments, **environment):
+        done = subprocess.run(
+            [sys.executable, "-m", "cuop.cli.main", "tune", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "CUOP_CACHE_DIR": str(tmp_path / "cache"), **environment},
+        )
+        done.rows = ROW.findall(done.stdout)
+        return done
+
+    return run
+
+
+def stored(cuop_tune):
+    """The lines of `cuop tune ls` about softmax."""
+    return [line for line in cuop_tune("ls").stdout.splitlines() if "JITSoftmaxFloat" in line]
+
+
+CASE = ("ops", "softmax", "--size", "5x7", "--dtype", "float32")
+
+
+def test_what_is_measured_is_stored_shown_and_forgotten(cuop_tune, tmp_path):
+    done = cuop_tune(*CASE, "--details")
+    assert done.returncode == 0, done.stderr
+    ((case, fastest, gain, source),) = done.rows
+    assert (case, source) == ("softmax 5x7 float32", "measured")
+    assert fastest in ("tiled", "simple")
+    assert gain.endswith(" %") if fastest == "simple" else gain == "default"
+    assert f"stored in {tmp_path / 'cache'}" in done.stdout
+    assert "tiled:" in done.stdout and "simple:" in done.stdout  # the details
+    assert "measuring softmax 5x7 float32" in done.stderr
+
+    assert cuop_tune(*CASE).rows == [(case, fastest, gain, "disk")]
+    (entry,) = stored(cuop_tune)
+    assert entry.startswith(fastest)
+    assert re.search(r"^choices\s+1$", cuop_tune("info").stdout, re.MULTILINE)
+    assert cuop_tune("clear").stdout == "1 choice removed\n"
+    assert stored(cuop_tune) == []
+
+
+def test_every_operator_has_a_case_that_runs(cuop_tune):
+    from cuop.cli import tuned
+
+    for name, operator in tuned.OPERATORS.items():
+        sizes = "x".join("3" for _ in operator.sizes)
+        done = cuop_tune("ops", name, "--size", sizes)
+        assert done.returncode == 0, done.stderr
+        assert [row[0] for row in done.rows] == [
+            f"{name} {sizes} float32",
+            f"{name} {sizes} float64",
+        ]
+        for shape in operator.defaults:
+            assert len(shape) == len(operator.sizes)
+
+
+def test_frozen_it_measures_nothing(cuop_tune):
+    done = cuop_tune(*CASE, CUOP_TUNE_FROZEN="1")
+    assert [row[2:] for row in done.rows] == [("default", "put off")]
+    assert "frozen" in done.stderr
+    assert stored(cuop_tune) == []
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["nothing"], "tune: 'nothing' is unknown; known are gemm, gemv"),
+        (["gemm", "--size", "3x3"], "--size is '3x3', needed is MxNxK"),
+        (["gemm", "--size", "3x3x0"], "needed is MxNxK"),
+        (["--size", "3x3"], "--size needs the one operator"),
+        (["conv2d", "--size", "1x1x1x2x3"], "a kernel of 3 does not fit an edge of 2"),
+        (["gemm", "--device", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(cuop_tune, arguments, message):
+    done = cuop_tune("ops", *arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith("cuop: error:") or "measuring" in done.stderr
+    assert message in done.stderr

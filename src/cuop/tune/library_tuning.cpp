@@ -1,0 +1,53 @@
+#include "cuop/tune/library_tuning.h"
+
+#include <algorithm>
+
+#include "cuop/core/log.h"
+#include "cuop/core/text.h"
+#include "cuop/tune/database.h"
+
+namespace cuop::tune {
+
+namespace {
+thread_local LibraryTuning* innermost = nullptr;
+}
+
+LibraryTuning::LibraryTuning(int rounds, double seconds)
+    : before_(innermost), rounds_(rounds), deadline_(HostClock().seconds() + seconds) {
+  innermost = this;
+}
+
+LibraryTuning::~LibraryTuning() { innermost = before_; }
+
+LibraryTuning* LibraryTuning::current() { return innermost; }
+
+bool LibraryTuning::wants(const std::string& key) {
+  if (!searched_.insert(key).second) return false;
+  const auto stored = stored_choice(key);
+  if (!stored || stored->rounds < rounds_) return true;
+  text_ += cat(key, "\n  stored: ", stored->value, "\n");
+  gain_ = std::max(gain_, stored->gain);
+  return false;
+}
+
+void LibraryTuning::search(const LibraryProblem& problem, Clock& clock) {
+  HostClock host;
+  const double start = host.seconds();
+  SearchOptions options;
+  options.rounds = rounds_;
+  options.seconds = deadline_ - start;
+  options.most_repetitions = problem.most_repetitions;
+  options.before_sample = problem.before_sample;
+  const SearchResult found = tune::search(problem.candidates, clock, options);
+  text_ += cat(problem.key, "\n", found.text());
+  log(LogLevel::kDebug, "tune: ", problem.key, "\n", found.text());
+  is_complete_ = is_complete_ && found.is_complete;
+  gain_ = std::max(gain_, found.gain);
+  if (found.is_complete) {
+    const double took_ms = (host.seconds() - start) * 1e3;
+    store_choice(problem.key, {problem.values[found.winner], took_ms, found.gain, rounds_});
+  }
+  problem.use(found.winner);
+}
+
+}  // namespace cuop::tune
