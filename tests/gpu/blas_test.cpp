@@ -107,6 +107,42 @@ void expect_near(const Tensor& given, const Tensor& wanted, double ulps, const s
   EXPECT_LE(worst, ulps * test::epsilon(wanted.dtype()) * largest) << what;
 }
 
+TEST_F(GpuBlas, GemvAnswersAsTheCpu) {
+  for (const DType dtype : dtypes_of(NumericTypes{})) {
+    for (const auto& [m, n] : {std::array<int64_t, 2>{1, 1},
+                               {3, 0},
+                               {7, 5},
+                               {130, 64},
+                               {2, 5000},
+                               {5000, 3},
+                               {3, 20000}}) {
+      for (int form = 0; form < 12; ++form) {
+        const Tensor a = random_tensor({m, n}, dtype, 1);
+        const Tensor there = laid(gpu(a), form % 2 != 0);
+        GemvOptions options;
+        options.trans = static_cast<Trans>(form / 2 % 3);
+        options.alpha = coefficient(dtype);
+        options.beta = form / 6 != 0 ? Scalar(2) : Scalar(0);
+        const bool is_plain = options.trans == Trans::kNone;
+        const int64_t rows = is_plain ? m : n, columns = is_plain ? n : m;
+        const bool is_strided = form % 4 == 1;
+        const Tensor x =
+            is_strided ? strided(columns, dtype, 2, kCpu) : random_tensor({columns}, dtype, 2);
+        const Tensor x_there = is_strided ? strided(columns, dtype, 2, kGpu) : gpu(x);
+        const Tensor y = random_tensor({rows}, dtype, 3);
+        const Guarded out({rows}, dtype, kGpu);
+        copy_into(out.tensor(), gpu(y));
+        gemv(a, x, options, &y);
+        gemv(there, x_there, options, &out.tensor());
+        const std::string what = cat(dtype, ' ', m, " x ", n, " form ", form);
+        const double ulps = 4 + std::sqrt(static_cast<double>(columns));
+        expect_near(out.tensor(), y, is_integer(dtype) ? 0 : ulps, what);
+        out.expect_intact(what);
+      }
+    }
+  }
+}
+
 void expect_cpu_symm(const std::vector<DType>& dtypes) {
   for (const DType dtype : dtypes) {
     for (const auto& [order, other] : {std::array<int64_t, 2>{1, 1}, {5, 3}, {67, 130}}) {

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
+
+#include "cuop/jit/cuda/row_sharing.h"
 
 namespace cuop::jit {
 namespace {
@@ -34,6 +37,23 @@ TEST(RowPlan, AccessesAreAligned) {
   EXPECT_EQ(width(memory + 8, DType::kFloat32), 2);
   EXPECT_EQ(width(memory + 4, DType::kFloat32), 1);
   EXPECT_EQ(width(memory + 2, DType::kFloat16), 1);
+}
+
+TEST(RowSharing, PiecesCoverEveryStepAndNoneIsEmpty) {
+  for (const int64_t rows : {1, 2, 31, 257, 100000}) {
+    for (const int64_t steps : {0, 1, 7, 256, 5000, 123457, 10000000}) {
+      for (const bool is_column : {false, true}) {
+        const int team = team_of_row(steps, is_column);
+        const RowSharing sharing = share_rows(rows, steps, team, 132);
+        EXPECT_GE(sharing.groups * (256 / team), rows);
+        EXPECT_GE(sharing.pieces * sharing.piece, steps);
+        EXPECT_LE((sharing.pieces - 1) * sharing.piece, std::max<int64_t>(0, steps - 1));
+        EXPECT_TRUE(sharing.pieces == 1 || sharing.groups <= 4096);
+      }
+    }
+  }
+  EXPECT_GE(share_rows(1, 10000000, 256, 132).pieces, 4 * 132);  // the device is busy
+  EXPECT_EQ(share_rows(100000, 10000000, 256, 132).pieces, 1);
 }
 
 }  // namespace

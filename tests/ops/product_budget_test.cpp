@@ -5,6 +5,7 @@
 #include "cuop/ops/create/create_cuda_internal.h"
 #include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
+#include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::kernels {
@@ -22,6 +23,21 @@ TEST_F(ProductBudget, IntegerProducts) {
       if (is_symmetric && is_bool(dtype)) continue;
       expect_within(integer_product_kernel(dtype, 4, is_symmetric), 128);
       if (itemsize(dtype) < 8) expect_within(integer_product_kernel(dtype, 8, is_symmetric), 184);
+    }
+  }
+}
+
+TEST_F(ProductBudget, MatricesTimesVectors) {
+  for (const DType dtype :
+       {DType::kBool, DType::kInt8, DType::kUInt64, DType::kFloat16, DType::kBFloat16,
+        DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128}) {
+    const auto width = static_cast<int>(16 / itemsize(dtype));
+    for (const bool is_column : {false, true}) {
+      MatrixVectorForm form{dtype, is_column ? 1 : width, is_complex(dtype), is_column ? 8 : 256,
+                            is_column};
+      expect_within(matrix_vector_kernel(form), 96);
+      form.is_wide = true;
+      if (itemsize(dtype) >= 8) expect_within(matrix_vector_kernel(form), 96);
     }
   }
 }

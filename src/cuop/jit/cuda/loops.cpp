@@ -5,6 +5,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/cuda/row_sharing.h"
 
 namespace cuop::jit {
 
@@ -230,12 +231,7 @@ class Planner {
 
   void choose_team() {
     if (!loops_.is_reduction) return;
-    const int64_t steps = loops_.reduced_size() / loops_.width;
-    if (loops_.is_column) {
-      loops_.team = 8;
-    } else {
-      loops_.team = steps <= 2 ? 1 : steps <= 16 ? 8 : steps <= 256 ? 32 : 256;
-    }
+    loops_.team = team_of_row(loops_.reduced_size() / loops_.width, loops_.is_column);
   }
 
   std::string pattern(const Walker& walker) const {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <mutex>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/jit/cuda/arrivals.h"
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/jit/cuda/kernel_arguments.h"
 #include "cuop/jit/cuda/kernel_cache.h"
+#include "cuop/jit/cuda/row_sharing.h"
 #include "cuop/jit/cuda/steps.h"
 #include "cuop/memory/current.h"
 
@@ -21,39 +21,8 @@ constexpr size_t kMaxOutputs = 16;
 constexpr int kReduceThreads = 256;
 /// Blocks a multiprocessor is given before threads go round again.
 constexpr int64_t kBlocksPerMultiprocessor = 256;
-/// Blocks a multiprocessor should have before rows are shared among blocks.
-constexpr int64_t kBusyBlocks = 4;
-/// Steps that a thread should have of a shared row at least.
-constexpr int64_t kMinStepsPerThread = 4;
-constexpr int64_t kMaxPieces = 1024;
-constexpr int64_t kArrivals = 4096;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-/// Counters that are zero between launches: blocks of a shared row count themselves and the last
-/// puts the zero back. One array a stream, as launches of one stream follow each other.
-void* arrivals_of(Stream stream) {
-  static std::mutex mutex;
-  static auto* all = new std::map<std::pair<int, void*>, std::shared_ptr<Storage>>;
-  const std::lock_guard lock(mutex);
-  auto& counters = (*all)[{stream.device.index, stream.handle}];
-  if (!counters) {
-    constexpr int64_t kBytes = kArrivals * static_cast<int64_t>(sizeof(unsigned));
-    counters = memory::allocate_storage(kBytes, stream.device);
-    backend::runtime(stream.device).fill_bytes(counters->data(), 0, kBytes, stream);
-  }
-  return counters->data();
-}
-
-/// How many blocks share a row, so that few long rows keep the whole device busy.
-int64_t pieces_of(const Loops& loops, int64_t multiprocessors) {
-  const int64_t steps = loops.reduced_size() / loops.width;
-  const int64_t groups = divide_up(loops.kept_size(), kReduceThreads / loops.team);
-  const int64_t wanted = kBusyBlocks * multiprocessors;
-  if (groups >= wanted || groups > kArrivals) return 1;
-  const int64_t worthwhile = steps / (loops.team * kMinStepsPerThread);
-  return std::clamp<int64_t>(std::min(divide_up(wanted, groups), worthwhile), 1, kMaxPieces);
-}
 
 void launch_elementwise(const LoadedKernel& kernel, const Expr& expr, const Bindings& bindings,
                         const Loops& loops, int64_t multiprocessors, Stream stream) {
@@ -68,25 +37,23 @@ void launch_elementwise(const LoadedKernel& kernel, const Expr& expr, const Bind
 
 void launch_reduction(const LoadedKernel& kernel, const Expr& expr, const Bindings& bindings,
                       const Loops& loops, int64_t multiprocessors, Stream stream) {
-  const int64_t steps = loops.reduced_size() / loops.width;
-  int64_t count = pieces_of(loops, multiprocessors);
+  const RowSharing sharing = share_rows(loops.kept_size(), loops.reduced_size() / loops.width,
+                                        loops.team, multiprocessors);
   RowPieces pieces;
-  pieces.piece = std::max<int64_t>(1, divide_up(steps, count));
-  count = std::max<int64_t>(1, divide_up(steps, pieces.piece));
+  pieces.piece = sharing.piece;
   std::shared_ptr<Storage> partials;
-  if (count > 1) {
-    partials =
-        memory::allocate_storage(loops.kept_size() * count * state_bytes(expr), stream.device);
+  int64_t blocks = std::min(sharing.groups, kBlocksPerMultiprocessor * multiprocessors);
+  if (sharing.pieces > 1) {
+    partials = memory::allocate_storage(loops.kept_size() * sharing.pieces * state_bytes(expr),
+                                        stream.device);
     pieces.partials = partials->data();
-    pieces.arrivals = arrivals_of(stream);
+    pieces.arrivals = Arrivals(sharing.groups, stream).data();
+    blocks = sharing.groups;
   }
   const LaunchArguments arguments = pack_arguments(expr, bindings, loops, pieces);
-  const int64_t groups = divide_up(loops.kept_size(), kReduceThreads / loops.team);
-  const int64_t blocks =
-      count > 1 ? groups : std::min(groups, kBlocksPerMultiprocessor * multiprocessors);
   launch(kernel,
          {.grid_x = static_cast<unsigned>(blocks),
-          .grid_y = static_cast<unsigned>(count),
+          .grid_y = static_cast<unsigned>(sharing.pieces),
           .threads = kReduceThreads},
          arguments.bytes.data(), stream);
 }

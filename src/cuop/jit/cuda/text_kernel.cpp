@@ -24,13 +24,15 @@ CompileRequest kernel_request(const TextKernel& kernel) {
           ""};
 }
 
-void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const void* arguments) {
+void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const void* arguments,
+                 int64_t pieces) {
   const LoadedKernel& loaded =
       loaded_kernel(device, kernel.call, [&] { return kernel_request(kernel); });
   const int64_t most =
       kBlocksPerMultiprocessor * backend::cuda::cuda_runtime(device).properties().multiprocessors;
   launch(loaded,
          {.grid_x = static_cast<unsigned>(std::min(blocks, most)),
+          .grid_y = static_cast<unsigned>(pieces),
           .threads = static_cast<unsigned>(kernel.threads)},
          arguments, current_stream(device));
 }

@@ -22,9 +22,11 @@ struct TextKernel {
 /// All that the compiler needs but the architecture.
 CompileRequest kernel_request(const TextKernel& kernel);
 
-/// Starts up to `blocks` blocks on this thread's current stream of the device; the kernel goes
-/// round again where they are fewer than asked for. `arguments` points to the kernel's struct.
-void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const void* arguments);
+/// Starts up to `blocks` blocks on this thread's current stream of the device, each `pieces` times
+/// along the grid's second axis; the kernel goes round again where blocks are fewer than asked for.
+/// `arguments` points to the kernel's struct.
+void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const void* arguments,
+                 int64_t pieces = 1);
 
 /// The C++ type of a dtype's elements in kernel text.
 const char* text_type(DType dtype);

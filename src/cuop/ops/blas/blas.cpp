@@ -22,7 +22,7 @@ constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const 
 constexpr backend::Slot<DotValue(const Tensor&, const Tensor&, bool)> kDot{"dot", &kernels::dot_cpu,
                                                                            &kernels::dot_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const GemvOptions&, const Tensor&)>
-    kGemv{"gemv", &kernels::gemv_cpu, nullptr, &kernels::gemv_loops_cpu};
+    kGemv{"gemv", &kernels::gemv_cpu, &kernels::gemv_cuda, &kernels::gemv_loops_cpu};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const SymmOptions&, const Tensor&)>
     kSymm{"symm", &kernels::symm_cpu, &kernels::symm_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, const TrsmOptions&, const Tensor&)>

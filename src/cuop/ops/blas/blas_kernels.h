@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuop/ops/blas/blas.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {
 
@@ -17,6 +18,8 @@ DotValue dot_cuda(const Tensor& x, const Tensor& y, bool conjugate);
 void gemv_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
 /// gemv by plain loops, in tiles when the caller asks for a tile size (backend/kernel.h).
 void gemv_loops_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
+/// y as the product that matmul would compute, of matrices without batch.
+Product gemv_product(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
 /// gemv and symm of the dtypes that BLAS lacks, as products of matmul.
 void gemv_product_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options,
                       const Tensor& y);
@@ -24,6 +27,7 @@ void symm_product_cpu(const Tensor& a, const Tensor& b, const SymmOptions& optio
                       const Tensor& c);
 void symm_cpu(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c);
 void trsm_cpu(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x);
+void gemv_cuda(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y);
 void symm_cuda(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c);
 void trsm_cuda(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x);
 

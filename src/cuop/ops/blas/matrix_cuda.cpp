@@ -1,8 +1,9 @@
-// Level 3 on a GPU by cuBLAS; integers by the product of our own.
+// Level 2 on a GPU by a kernel of our own, level 3 by cuBLAS and, for integers, by our own product.
 #include "cuop/backend/cuda/cublas.h"
 #include "cuop/ops/blas/matrix_operands_internal.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
+#include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
 
 namespace cuop::kernels {
 
@@ -27,6 +28,10 @@ void symm_library(const Tensor& a, const Tensor& b, const SymmOptions& options, 
 }
 
 }  // namespace
+
+void gemv_cuda(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y) {
+  matrix_vector_cuda(gemv_product(a, x, options, y));
+}
 
 void symm_cuda(const Tensor& a, const Tensor& b, const SymmOptions& options, const Tensor& c) {
   if (is_integer(c.dtype())) {

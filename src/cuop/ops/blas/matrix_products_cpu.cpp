@@ -10,18 +10,6 @@ namespace cuop::kernels {
 
 namespace {
 
-Product gemv_product(const Tensor& a, const Tensor& x, const GemvOptions& options,
-                     const Tensor& y) {
-  Product product;
-  product.a = options.trans == Trans::kNone ? a : swap_axes(a, 0, 1);
-  product.b = unsqueeze(x, 1);
-  product.c = unsqueeze(y, 1);
-  product.alpha = options.alpha;
-  product.beta = options.beta;
-  product.conjugate_a = options.trans == Trans::kConjTrans && is_complex(a.dtype());
-  return product;
-}
-
 /// The whole of a symmetric matrix of which one triangle is read.
 Tensor completed(const Tensor& a, Uplo uplo) {
   const Tensor whole = empty(a.shape(), a.dtype(), a.device());
@@ -42,6 +30,18 @@ Tensor completed(const Tensor& a, Uplo uplo) {
 }
 
 }  // namespace
+
+Product gemv_product(const Tensor& a, const Tensor& x, const GemvOptions& options,
+                     const Tensor& y) {
+  Product product;
+  product.a = options.trans == Trans::kNone ? a : swap_axes(a, 0, 1);
+  product.b = unsqueeze(x, 1);
+  product.c = unsqueeze(y, 1);
+  product.alpha = options.alpha;
+  product.beta = options.beta;
+  product.conjugate_a = options.trans == Trans::kConjTrans && is_complex(a.dtype());
+  return product;
+}
 
 void gemv_product_cpu(const Tensor& a, const Tensor& x, const GemvOptions& options,
                       const Tensor& y) {

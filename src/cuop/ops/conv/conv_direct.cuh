@@ -3,7 +3,7 @@
 // in shared memory, a piece at a time.
 #pragma once
 
-#include "cuop/jit/kernels/rows.cuh"
+#include "cuop/jit/kernels/product_sum.cuh"
 #include "cuop/ops/conv/conv_arguments.cuh"
 
 namespace cuop::jit {
@@ -11,30 +11,6 @@ namespace cuop::jit {
 inline constexpr int kConvThreads = 256;
 /// Weights of a channel that are in shared memory at a time.
 inline constexpr int kConvTaps = 128;
-
-namespace detail {
-template <class T, bool IsInteger>
-struct ConvSumOf {
-  using type = Computed<T>;
-};
-template <class T>
-struct ConvSumOf<T, true> {
-  using type = WrapType<T>;
-};
-}  // namespace detail
-/// In which products are added up: 16-bit floats in float, integers modulo 2^bits.
-template <class T>
-using ConvSum = typename detail::ConvSumOf<T, is_integer_type<T> && !__is_class(T)>::type;
-
-template <class Sum>
-CUOP_FN Sum add_tap(Sum sum, Sum x, Sum w) {
-  if constexpr (is_complex_type<Sum>) {
-    return {sum.real() + (x.real() * w.real() - x.imag() * w.imag()),
-            sum.imag() + (x.real() * w.imag() + x.imag() * w.real())};
-  } else {
-    return sum + x * w;
-  }
-}
 
 /// Where a weight meets x, from where the kernel's first one does.
 template <class Index>
@@ -62,7 +38,7 @@ CUOP_FN ConvTap<Index> tap_of(const DirectConv& a, Index number) {
 /// `Own` channels of a thread. Index is a signed type that holds every index, of the padded x too.
 template <class T, int Own, class Index>
 CUOP_FN void convolve_direct(const DirectConv& a) {
-  using Sum = ConvSum<T>;
+  using Sum = ProductSum<T>;
   alignas(16) __shared__ Sum weights[kConvTaps][Own];
   __shared__ ConvTap<Index> taps[kConvTaps];
   const int thread = static_cast<int>(threadIdx.x);
@@ -121,24 +97,19 @@ CUOP_FN void convolve_direct(const DirectConv& a) {
         bool is_inside = is_position;
 #pragma unroll
         for (int axis = 0; axis < 3; ++axis) {
-          const Index at = start[axis] + tap.at[axis];
-          is_inside = is_inside && at >= 0 && at < static_cast<Index>(a.in[axis]);
+          // Unsigned, what is before x is far behind it.
+          is_inside &= wrap(start[axis] + tap.at[axis]) < wrap(static_cast<Index>(a.in[axis]));
         }
         // Zeros around x are multiplied as the CPU does it: an infinite weight makes them NaN.
         const Sum value = is_inside ? static_cast<Sum>(x[first + tap.offset]) : Sum(0);
 #pragma unroll
-        for (int k = 0; k < Own; ++k) sums[k] = add_tap(sums[k], value, weights[t][k]);
+        for (int k = 0; k < Own; ++k) sums[k] = add_product<T>(sums[k], value, weights[t][k]);
       }
     }
 #pragma unroll
     for (int k = 0; k < Own; ++k) {
       if (!is_position || channel + k >= group_out) continue;
-      T* const to = y + (image * group_out + channel + k) * volume + place;
-      if constexpr (is_integer_type<T> && !__is_class(T)) {
-        *to = wrapped<T>(sums[k]);
-      } else {
-        *to = stored<T>(sums[k]);
-      }
+      y[(image * group_out + channel + k) * volume + place] = from_sum<T>(sums[k]);
     }
   }
 }

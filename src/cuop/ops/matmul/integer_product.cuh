@@ -2,8 +2,7 @@
 // memory, a step of the depth at a time, and each thread multiplies squares of them in registers.
 #pragma once
 
-#include "cuop/jit/kernels/elementwise.cuh"
-#include "cuop/ops/matmul/integer_arithmetic.cuh"
+#include "cuop/jit/kernels/product_sum.cuh"
 #include "cuop/ops/matmul/integer_product_arguments.cuh"
 
 namespace cuop::jit {
@@ -27,7 +26,7 @@ CUOP_FN constexpr int product_line(int at, int k) {
 /// triangle is read in which no line is before its depth.
 template <class T, int Tile, bool IsSymmetric>
 class ProductPanel {
-  using Sum = WholeSum<T>;
+  using Sum = ProductSum<T>;
   static constexpr int kEach = Tile * kProductDepth / kProductThreads;
 
  public:
@@ -51,7 +50,7 @@ class ProductPanel {
 #pragma unroll
     for (int turn = 0; turn < kEach; ++turn) {
       const int k = k_ + turn * turn_k_, line = line_ + turn * turn_line_;
-      held_[turn] = k < steps && line < lines_ ? wrap(*address(depth, turn)) : Sum(0);
+      held_[turn] = k < steps && line < lines_ ? static_cast<Sum>(*address(depth, turn)) : Sum(0);
     }
     if constexpr (!IsSymmetric) data_ += kProductDepth * depth_step_;
   }
@@ -95,7 +94,7 @@ CUOP_FN void load_lines(Sum (&to)[Own], const Sum* line, int at) {
 /// Each thread has Own x Own elements of a tile; of a symmetric a only the lower triangle is read.
 template <class T, int Own, bool IsSymmetric>
 CUOP_FN void multiply_integers(const IntegerProduct& p) {
-  using Sum = WholeSum<T>;
+  using Sum = ProductSum<T>;
   constexpr int kTile = kProductSide * Own;
   alignas(16) __shared__ Sum room_a[kProductDepth][kTile + kProductPack];
   alignas(16) __shared__ Sum room_b[kProductDepth][kTile + kProductPack];

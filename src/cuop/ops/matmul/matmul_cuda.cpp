@@ -3,9 +3,11 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
 #include "cuop/ops/matmul/gemm_choice_internal.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
+#include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop::kernels {
@@ -31,11 +33,21 @@ void scale_only(const Product& p) {
   }
 }
 
+/// Integers and bool. A tile has many rows and columns; a single one is a matrix times a vector.
+void multiply_whole(const Product& p) {
+  if (p.c.ndim() == 2 && p.c.shape(1) == 1) return matrix_vector_cuda(p);
+  if (p.c.ndim() == 2 && p.c.shape(0) == 1) {
+    const auto turned = [](const Tensor& t) { return swap_axes(t, 0, 1); };
+    return matrix_vector_cuda({turned(p.b), turned(p.a), turned(p.c), p.alpha, p.beta});
+  }
+  integer_product_cuda(p);
+}
+
 }  // namespace
 
 void matmul_cuda(Product& p) {
   const DType dtype = p.c.dtype();
-  if (!backend::cuda::has_gemm(dtype)) return integer_product_cuda(p);
+  if (!backend::cuda::has_gemm(dtype)) return multiply_whole(p);
   if (p.a.shape().back() == 0) return scale_only(p);
   const ArrangedProduct arranged = arrange(p);
   const int r = p.c.ndim() - 2;

@@ -1,0 +1,41 @@
+#include "cuop/jit/cuda/arrivals.h"
+
+#include <map>
+#include <mutex>
+
+#include "cuop/backend/runtime.h"
+#include "cuop/memory/current.h"
+
+namespace cuop::jit {
+
+namespace {
+
+std::shared_ptr<Storage> zeros(int64_t count, Stream stream) {
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(unsigned));
+  auto storage = memory::allocate_storage(bytes, stream.device);
+  backend::runtime(stream.device).fill_bytes(storage->data(), 0, bytes, stream);
+  return storage;
+}
+
+/// One array a stream, as launches of one stream follow each other.
+unsigned* kept_by(Stream stream) {
+  static std::mutex mutex;
+  static auto* all = new std::map<std::pair<int, void*>, std::shared_ptr<Storage>>;
+  const std::lock_guard lock(mutex);
+  auto& counters = (*all)[{stream.device.index, stream.handle}];
+  if (!counters) counters = zeros(Arrivals::kKept, stream);
+  return static_cast<unsigned*>(counters->data());
+}
+
+}  // namespace
+
+Arrivals::Arrivals(int64_t count, Stream stream) {
+  if (count <= kKept) {
+    data_ = kept_by(stream);
+  } else {
+    own_ = zeros(count, stream);
+    data_ = static_cast<unsigned*>(own_->data());
+  }
+}
+
+}  // namespace cuop::jit

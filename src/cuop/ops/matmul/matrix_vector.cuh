@@ -1,0 +1,78 @@
+// A matrix times a vector, which is as fast as the matrix can be read: each row is a reduction.
+#pragma once
+
+#include "cuop/jit/kernels/product_sum.cuh"
+#include "cuop/jit/kernels/reduce.cuh"
+#include "cuop/ops/matmul/matrix_vector_arguments.cuh"
+
+namespace cuop::jit {
+
+template <class T>
+CUOP_FN ProductSum<T> coefficient(const Coefficient& given) {
+  using Sum = ProductSum<T>;
+  if constexpr (is_whole_type<T>) {
+    return static_cast<Sum>(given.bits);
+  } else if constexpr (is_complex_type<T>) {
+    using R = RealType<T>;
+    return {static_cast<R>(given.real), static_cast<R>(given.imag)};
+  } else {
+    return static_cast<Sum>(given.real);
+  }
+}
+
+/// One row: packs of Width neighbours, or with Width 1 elements at any step.
+template <class T, int Width, bool IsConjugate>
+class VectorProduct {
+  using Sum = ProductSum<T>;
+
+ public:
+  struct alignas(16) State {
+    Sum sum;
+  };
+  CUOP_FN static State start() { return {Sum(0)}; }
+  CUOP_FN static void merge(State& into, const State& other) {
+    into.sum = add_sums<T>(into.sum, other.sum);
+  }
+
+  CUOP_FN VectorProduct(const MatrixVector& arguments, int64_t row)
+      : a_(arguments),
+        row_(row),
+        line_(static_cast<const T*>(arguments.a) + row * arguments.a_row) {}
+
+  CUOP_FN void take(State& state, int64_t step) const {
+    T from_a[Width], from_x[Width];
+    const T* const x = static_cast<const T*>(a_.x);
+    if constexpr (Width > 1) {
+      load_pack(from_a, line_ + step * Width);
+      load_pack(from_x, x + step * Width);
+    } else {
+      from_a[0] = line_[step * a_.a_column];
+      from_x[0] = x[step * a_.x_step];
+    }
+#pragma unroll
+    for (int k = 0; k < Width; ++k) {
+      Sum element = static_cast<Sum>(from_a[k]);
+      if constexpr (IsConjugate) element = {element.real(), -element.imag()};
+      state.sum = add_product<T>(state.sum, element, static_cast<Sum>(from_x[k]));
+    }
+  }
+
+  CUOP_FN void finish(const State& state) const {
+    store_scaled<T>(static_cast<T*>(a_.y) + row_ * a_.y_step, coefficient<T>(a_.alpha), state.sum,
+                    coefficient<T>(a_.beta));
+  }
+
+ private:
+  const MatrixVector& a_;
+  int64_t row_;
+  const T* line_;
+};
+
+template <class T, int Width, bool IsConjugate, int Team, bool IsColumn, class Count>
+CUOP_FN void multiply_vector(const MatrixVector& a) {
+  const RowShare<Count> share{static_cast<Count>(a.rows), static_cast<Count>(a.steps),
+                              static_cast<Count>(a.piece), a.partials, a.arrivals};
+  reduce_rows<VectorProduct<T, Width, IsConjugate>, Team, IsColumn, 4>(a, share);
+}
+
+}  // namespace cuop::jit

@@ -1,0 +1,99 @@
+// A matrix times a vector on a GPU.
+#include <cstdlib>
+#include <limits>
+
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/cuda/arrivals.h"
+#include "cuop/jit/cuda/row_sharing.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int kThreads = 256;  // kReduceThreads of reduce.cuh
+constexpr int64_t kAccessBytes = 16;
+/// Of one partial result: VectorProduct's State.
+constexpr int64_t kStateBytes = 16;
+/// By columns, as many rows as make neighbouring threads worth their while.
+constexpr int64_t kMinColumnRows = 8;
+
+jit::Coefficient coefficient_of(const Scalar& value, DType dtype) {
+  const std::complex<double> wide = value.to_complex();
+  if (is_bool(dtype)) return {0, 0, wide != 0.0 ? uint64_t{1} : uint64_t{0}};
+  return {wide.real(), wide.imag(), is_integer(dtype) ? value.to_bits64() : 0};
+}
+
+/// The columns of one access, up to 16 bytes of neighbours in the matrix and in the vector.
+int width_of(const jit::MatrixVector& v, int64_t columns, DType dtype) {
+  if (v.a_column != 1 || v.x_step != 1) return 1;
+  const int64_t size = itemsize(dtype);
+  const auto addresses = reinterpret_cast<uintptr_t>(v.a) | reinterpret_cast<uintptr_t>(v.x);
+  int64_t width = kAccessBytes / size;
+  while (width > 1 && (columns % width != 0 || v.a_row % width != 0 ||
+                       addresses % static_cast<uintptr_t>(width * size) != 0)) {
+    width /= 2;
+  }
+  return static_cast<int>(width);
+}
+
+}  // namespace
+
+jit::TextKernel matrix_vector_kernel(const MatrixVectorForm& form) {
+  const auto flag = [](bool value) { return value ? "true, " : "false, "; };
+  return {"gemv", "cuop/ops/matmul/matrix_vector.cuh", "MatrixVector",
+          cat("multiply_vector<", jit::text_type(form.dtype), ", ", form.width, ", ",
+              flag(form.conjugate_a), form.team, ", ", flag(form.is_column),
+              form.is_wide ? "uint64_t>" : "uint32_t>"),
+          kThreads};
+}
+
+MatrixVectorPlan plan_matrix_vector(const Product& p) {
+  MatrixVectorPlan plan;
+  jit::MatrixVector& v = plan.arguments;
+  const int64_t columns = p.a.shape(1);
+  const DType dtype = p.c.dtype();
+  v.a = p.a.data();
+  v.x = p.b.data();
+  v.y = p.c.data();
+  v.rows = p.a.shape(0);
+  v.a_row = p.a.strides()[0];
+  v.a_column = p.a.strides()[1];
+  v.x_step = p.b.strides()[0];
+  v.y_step = p.c.strides()[0];
+  v.alpha = coefficient_of(p.alpha, dtype);
+  v.beta = coefficient_of(p.beta, dtype);
+  MatrixVectorForm& form = plan.form;
+  form.dtype = dtype;
+  form.conjugate_a = p.conjugate_a;
+  form.is_column =
+      v.rows >= kMinColumnRows && v.a_column != 1 && std::abs(v.a_row) < std::abs(v.a_column);
+  form.width = form.is_column ? 1 : width_of(v, columns, dtype);
+  v.steps = columns / form.width;
+  form.team = jit::team_of_row(v.steps, form.is_column);
+  // Room for the counters to go beyond the last row and step.
+  form.is_wide = std::max(v.rows, v.steps) > std::numeric_limits<int32_t>::max();
+  return plan;
+}
+
+void matrix_vector_cuda(const Product& p) {
+  MatrixVectorPlan plan = plan_matrix_vector(p);
+  jit::MatrixVector& v = plan.arguments;
+  const Device device = p.c.device();
+  const Stream stream = current_stream(device);
+  const jit::RowSharing sharing =
+      jit::share_rows(v.rows, v.steps, plan.form.team,
+                      backend::cuda::cuda_runtime(device).properties().multiprocessors);
+  v.piece = sharing.piece;
+  std::shared_ptr<Storage> partials;
+  if (sharing.pieces > 1) {
+    partials = memory::allocate_storage(v.rows * sharing.pieces * kStateBytes, device);
+    v.partials = partials->data();
+    v.arrivals = jit::Arrivals(sharing.groups, stream).data();
+  }
+  jit::launch_text(matrix_vector_kernel(plan.form), device, sharing.groups, &v, sharing.pieces);
+}
+
+}  // namespace cuop::kernels
