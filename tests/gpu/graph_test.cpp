@@ -7,6 +7,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "cuop/ops/reduce/reduce.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace cuop {
@@ -62,6 +63,22 @@ TEST_F(GpuGraph, ATensorOutlivesItsGraph) {
   EXPECT_EQ(first_of(kept), 3);
   kept = Tensor();
   EXPECT_EQ(resource.statistics().allocated_bytes, before) << "the graph's memory went back";
+}
+
+TEST_F(GpuGraph, RowsThatBlocksShareAreCountedBeyondTheGraph) {
+  const Tensor ones_row = full({1 << 20}, 1, DType::kFloat32, kGpu);
+  sum(ones_row);  // loads the kernel
+  // Graphs that end without a replay leave their stream's handle, and counters, to the next.
+  for (int i = 0; i < 6; ++i) {
+    const auto graph = backend::runtime(kGpu).create_graph();
+    graph->begin();
+    const Tensor total = sum(ones_row);
+    graph->end();
+    for (int replay = 0; replay < i % 3; ++replay) {
+      graph->replay(current_stream(kGpu));
+      EXPECT_EQ(first_of(total), static_cast<float>(1 << 20)) << "graph " << i;
+    }
+  }
 }
 
 TEST_F(GpuGraph, RefusesWhatCannotBeRecorded) {

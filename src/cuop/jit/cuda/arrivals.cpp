@@ -17,13 +17,24 @@ std::shared_ptr<Storage> zeros(int64_t count, Stream stream) {
   return storage;
 }
 
+/// The same now, whatever is being captured: what is kept may not live in a graph's memory, nor
+/// wait for a replay to become zero.
+std::shared_ptr<Storage> zeros_now(int64_t count, Device device) {
+  const memory::ResourceScope scope(memory::device_resource(device));
+  const backend::OwnedStream aside(device);
+  const StreamScope current(aside.get());
+  auto storage = zeros(count, aside.get());
+  backend::runtime(device).synchronize(aside.get());
+  return storage;
+}
+
 /// One array a stream, as launches of one stream follow each other.
 unsigned* kept_by(Stream stream) {
   static std::mutex mutex;
   static auto* all = new std::map<std::pair<int, void*>, std::shared_ptr<Storage>>;
   const std::lock_guard lock(mutex);
   auto& counters = (*all)[{stream.device.index, stream.handle}];
-  if (!counters) counters = zeros(Arrivals::kKept, stream);
+  if (!counters) counters = zeros_now(Arrivals::kKept, stream.device);
   return static_cast<unsigned*>(counters->data());
 }
 
