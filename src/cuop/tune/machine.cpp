@@ -1,5 +1,7 @@
 #include "cuop/tune/machine.h"
 
+#include <unordered_map>
+
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
@@ -18,13 +20,24 @@ const std::string& cpu_text() {
   return text;
 }
 
+/// Kept by each thread: the text is part of the key of every call of a JIT wrapper.
+const std::string& gpu_text(Device device) {
+  thread_local std::unordered_map<int, std::string> texts;
+  std::string& text = texts[device.index];
+  if (text.empty()) {
+    const auto& properties = backend::cuda::cuda_runtime(device).properties();
+    text = cat(properties.name, ", ", properties.multiprocessors, " multiprocessors, memory at ",
+               properties.memory_clock_khz, " kHz, driver ", backend::cuda::driver().version);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string machine_text(Device device) {
-  if (device.is_cpu()) return cat("cpu, threads ", backend::thread_count(), ", ", cpu_text());
-  const auto& properties = backend::cuda::cuda_runtime(device).properties();
-  return cat(properties.name, ", ", properties.multiprocessors, " multiprocessors, memory at ",
-             properties.memory_clock_khz, " kHz, driver ", backend::cuda::driver().version);
+  if (!device.is_cpu()) return gpu_text(device);
+  std::string text = "cpu, threads ";
+  return text.append(std::to_string(backend::thread_count())).append(", ").append(cpu_text());
 }
 
 }  // namespace cuop::tune
