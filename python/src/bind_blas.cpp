@@ -24,7 +24,8 @@ DotValue dot_product(const Arg<Tensor>& x, const Arg<Tensor>& y, bool conjugate,
   if (!out) return dot(x, y, conjugate);
   prepare_output("dot", &*out, {}, promote(x->dtype(), y->dtype()), x->device());
   const DotValue sum = dot(x, y, conjugate);
-  copy_into(*out, std::visit([](auto value) { return scalar_tensor(value); }, sum));
+  const Tensor number = std::visit([](auto value) { return scalar_tensor(value); }, sum);
+  copy_into(*out, to_device(number, out->device()));
   return sum;
 }
 

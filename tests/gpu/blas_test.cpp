@@ -5,6 +5,7 @@
 #include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/guarded.h"
@@ -46,9 +47,12 @@ std::complex<double> number(const DotValue& value) {
       value);
 }
 
+/// What runs by kernels of our own, and what needs cuBLAS.
+class GpuVectors : public GpuTest {};
+class GpuIntegerProducts : public GpuTest {};
 class GpuBlas : public GpuTest {};
 
-TEST_F(GpuBlas, ScalAndAxpyRoundAsOnTheCpu) {
+TEST_F(GpuVectors, ScalAndAxpyRoundAsOnTheCpu) {
   for (const DType dtype : dtypes_of(NumericTypes{})) {
     const Scalar alpha = coefficient(dtype);
     const double ulps = is_complex(dtype) ? 64 : 0;  // the CPU fuses some products of complex ones
@@ -69,7 +73,7 @@ TEST_F(GpuBlas, ScalAndAxpyRoundAsOnTheCpu) {
   }
 }
 
-TEST_F(GpuBlas, DotAnswersAsTheCpu) {
+TEST_F(GpuVectors, DotAnswersAsTheCpu) {
   for (const DType dtype : dtypes_of(NumericTypes{})) {
     for (const int64_t size : {0, 1, 7, 4099}) {
       const Tensor x = strided(size, dtype, 3, kCpu), there = strided(size, dtype, 3, kGpu);
@@ -107,8 +111,10 @@ void expect_near(const Tensor& given, const Tensor& wanted, double ulps, const s
   EXPECT_LE(worst, ulps * test::epsilon(wanted.dtype()) * largest) << what;
 }
 
-TEST_F(GpuBlas, GemvAnswersAsTheCpu) {
-  for (const DType dtype : dtypes_of(NumericTypes{})) {
+TEST_F(GpuVectors, GemvAnswersAsTheCpu) {
+  for (const DType dtype : {DType::kInt8, DType::kUInt16, DType::kInt32, DType::kUInt64,
+                            DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64,
+                            DType::kComplex64, DType::kComplex128}) {
     for (const auto& [m, n] : {std::array<int64_t, 2>{1, 1},
                                {3, 0},
                                {7, 5},
@@ -143,6 +149,57 @@ TEST_F(GpuBlas, GemvAnswersAsTheCpu) {
   }
 }
 
+TEST_F(GpuIntegerProducts, MatmulWrapsAsOnTheCpu) {
+  for (const DType dtype : {DType::kBool, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
+                            DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64}) {
+    for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 1, 1},
+                                  {37, 0, 5},
+                                  {1, 700, 53},
+                                  {37, 7, 1},
+                                  {65, 127, 66},
+                                  {300, 40, 700}}) {
+      const Tensor a = random_tensor({m, k}, dtype, 1);
+      const Tensor b = random_tensor({n, k}, dtype, 2);
+      const Tensor wanted = matmul(a, transpose(b)), c = random_tensor({m, n}, dtype, 3);
+      const std::string what = cat(dtype, ' ', m, ' ', k, ' ', n);
+      expect_same(matmul(gpu(a), transpose(gpu(b))), wanted, 0, what);
+      const Guarded out({m, n}, dtype, kGpu);
+      copy_into(out.tensor(), gpu(c));
+      MatmulOptions options;
+      options.alpha = 1;
+      options.beta = is_bool(dtype) ? 1 : 5;
+      matmul(a, transpose(b), options, &c);
+      matmul(gpu(a), transpose(gpu(b)), options, &out.tensor());
+      expect_same(out.tensor(), c, 0, what);
+      out.expect_intact(what);
+    }
+  }
+}
+
+TEST_F(GpuIntegerProducts, BatchesBroadcast) {
+  const struct {
+    Shape a, b;
+  } shapes[] = {{{5, 9, 4}, {5, 4, 6}},
+                {{5, 9, 4}, {4, 6}},
+                {{9, 4}, {5, 4, 6}},
+                {{3, 1, 9, 4}, {5, 4, 6}},
+                {{2, 3, 9, 4}, {2, 3, 4, 6}},
+                {{4}, {5, 4, 6}},
+                {{5, 9, 4}, {4}},
+                {{3, 1, 1, 700}, {5, 700, 2}},
+                {{2, 1, 3, 8}, {1, 4, 8, 1}},
+                {{4}, {4}}};
+  for (const DType dtype : {DType::kBool, DType::kInt32, DType::kUInt8}) {
+    for (const auto& [a_shape, b_shape] : shapes) {
+      const Tensor a = random_tensor(a_shape, dtype, 5), b = random_tensor(b_shape, dtype, 6);
+      expect_same(matmul(gpu(a), gpu(b)), matmul(a, b), 0, cat(dtype, ' ', a_shape, ' ', b_shape));
+      const Tensor wide = random_tensor({2, 1, 7, 33}, dtype, 7);
+      const Tensor other = random_tensor({3, 7, 33}, dtype, 8);
+      expect_same(vecdot(gpu(wide), gpu(other)), vecdot(wide, other), 0, cat("vecdot ", dtype));
+    }
+  }
+}
+
 void expect_cpu_symm(const std::vector<DType>& dtypes) {
   for (const DType dtype : dtypes) {
     for (const auto& [order, other] : {std::array<int64_t, 2>{1, 1}, {5, 3}, {67, 130}}) {
@@ -169,7 +226,7 @@ void expect_cpu_symm(const std::vector<DType>& dtypes) {
   }
 }
 
-TEST_F(GpuBlas, SymmOfIntegersAnswersAsTheCpu) { expect_cpu_symm(dtypes_of(IntegerTypes{})); }
+TEST_F(GpuIntegerProducts, SymmAnswersAsTheCpu) { expect_cpu_symm(dtypes_of(IntegerTypes{})); }
 
 TEST_F(GpuBlas, SymmAnswersAsTheCpu) {
   if (!has_cublas()) GTEST_SKIP() << "needs cuBLAS";

@@ -270,7 +270,10 @@ TEST_F(GpuConv, ThreadsRunOnStreamsOfTheirOwnAndRunsAgree) {
   EXPECT_THAT(equal, testing::Each(8));
 }
 
-TEST_F(GpuConv, TheDirectKernelServesEveryDtype) {
+/// Without cuDNN.
+class GpuDirectConv : public GpuTest {};
+
+TEST_F(GpuDirectConv, ServesEveryDtype) {
   for (const DType dtype :
        {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kUInt8, DType::kUInt16,
         DType::kUInt32, DType::kUInt64, DType::kComplex64, DType::kComplex128, DType::kFloat16,
@@ -295,13 +298,13 @@ TEST_F(GpuConv, TheDirectKernelServesEveryDtype) {
   }
 }
 
-TEST_F(GpuConv, DirectSumsOfNothingAreTheBias) {
+TEST_F(GpuDirectConv, SumsOfNothingAreTheBias) {
   const Tensor x = zeros({2, 0, 5, 4}, DType::kInt32), w = zeros({3, 0, 2, 2}, DType::kInt32);
   const Tensor bias = test::random_tensor({3}, DType::kInt32, 1), there = gpu(bias);
   test::expect_same(conv2d(gpu(x), gpu(w), &there), conv2d(x, w, &bias), 0, "no channels");
 }
 
-TEST_F(GpuConv, AVariantOfTheCpuIsRefused) {
+TEST_F(GpuDirectConv, AVariantOfTheCpuIsRefused) {
   const Tensor f = zeros({1, 1, 4, 4}, DType::kFloat32, kGpu);
   ConvOptions options;
   options.variant = ConvVariant::kGemm;

@@ -35,10 +35,11 @@ void scale_only(const Product& p) {
 
 /// Integers and bool. A tile has many rows and columns; a single one is a matrix times a vector.
 void multiply_whole(const Product& p) {
-  if (p.c.ndim() == 2 && p.c.shape(1) == 1) return matrix_vector_cuda(p);
-  if (p.c.ndim() == 2 && p.c.shape(0) == 1) {
-    const auto turned = [](const Tensor& t) { return swap_axes(t, 0, 1); };
-    return matrix_vector_cuda({turned(p.b), turned(p.a), turned(p.c), p.alpha, p.beta});
+  const int r = p.c.ndim() - 2;
+  if (p.c.shape(r + 1) == 1 && matrix_vector_cuda(p)) return;
+  if (p.c.shape(r) == 1) {
+    const auto turned = [](const Tensor& t) { return swap_axes(t, -1, -2); };
+    if (matrix_vector_cuda({turned(p.b), turned(p.a), turned(p.c), p.alpha, p.beta})) return;
   }
   integer_product_cuda(p);
 }

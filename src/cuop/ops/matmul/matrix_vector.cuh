@@ -21,7 +21,7 @@ CUOP_FN ProductSum<T> coefficient(const Coefficient& given) {
 }
 
 /// One row: packs of Width neighbours, or with Width 1 elements at any step.
-template <class T, int Width, bool IsConjugate>
+template <class T, int Width, bool IsConjugate, class Count>
 class VectorProduct {
   using Sum = ProductSum<T>;
 
@@ -34,20 +34,22 @@ class VectorProduct {
     into.sum = add_sums<T>(into.sum, other.sum);
   }
 
-  CUOP_FN VectorProduct(const MatrixVector& arguments, int64_t row)
-      : a_(arguments),
-        row_(row),
-        line_(static_cast<const T*>(arguments.a) + row * arguments.a_row) {}
+  CUOP_FN VectorProduct(const MatrixVector& arguments, Count number) : a_(arguments) {
+    const Count height = static_cast<Count>(a_.height), matrix = number / height;
+    const int64_t row = number - matrix * height;
+    line_ = static_cast<const T*>(a_.a) + matrix * a_.a_batch + row * a_.a_row;
+    x_ = static_cast<const T*>(a_.x) + matrix * a_.x_batch;
+    y_ = static_cast<T*>(a_.y) + matrix * a_.y_batch + row * a_.y_step;
+  }
 
   CUOP_FN void take(State& state, int64_t step) const {
     T from_a[Width], from_x[Width];
-    const T* const x = static_cast<const T*>(a_.x);
     if constexpr (Width > 1) {
       load_pack(from_a, line_ + step * Width);
-      load_pack(from_x, x + step * Width);
+      load_pack(from_x, x_ + step * Width);
     } else {
       from_a[0] = line_[step * a_.a_column];
-      from_x[0] = x[step * a_.x_step];
+      from_x[0] = x_[step * a_.x_step];
     }
 #pragma unroll
     for (int k = 0; k < Width; ++k) {
@@ -58,21 +60,21 @@ class VectorProduct {
   }
 
   CUOP_FN void finish(const State& state) const {
-    store_scaled<T>(static_cast<T*>(a_.y) + row_ * a_.y_step, coefficient<T>(a_.alpha), state.sum,
-                    coefficient<T>(a_.beta));
+    store_scaled<T>(y_, coefficient<T>(a_.alpha), state.sum, coefficient<T>(a_.beta));
   }
 
  private:
   const MatrixVector& a_;
-  int64_t row_;
   const T* line_;
+  const T* x_;
+  T* y_;
 };
 
 template <class T, int Width, bool IsConjugate, int Team, bool IsColumn, class Count>
 CUOP_FN void multiply_vector(const MatrixVector& a) {
   const RowShare<Count> share{static_cast<Count>(a.rows), static_cast<Count>(a.steps),
                               static_cast<Count>(a.piece), a.partials, a.arrivals};
-  reduce_rows<VectorProduct<T, Width, IsConjugate>, Team, IsColumn, 4>(a, share);
+  reduce_rows<VectorProduct<T, Width, IsConjugate, Count>, Team, IsColumn, 4>(a, share);
 }
 
 }  // namespace cuop::jit

@@ -12,13 +12,15 @@ struct Coefficient {
   uint64_t bits;  ///< modulo 2^64; of bool 0 or 1
 };
 
-/// y <- alpha * a @ x + beta * y for a [rows, columns].
+/// y <- alpha * a @ x + beta * y for matrices a of `height` rows; their rows are counted together,
+/// `steps` accesses of one or more columns each.
 struct MatrixVector {
   const void* a;
   const void* x;
   void* y;
-  int64_t rows, steps;  ///< steps of a row: accesses of one or more columns
+  int64_t rows, height, steps;
   int64_t a_row, a_column, x_step, y_step;
+  int64_t a_batch, x_batch, y_batch;  ///< from one matrix to the next
   Coefficient alpha, beta;
   int64_t piece;  ///< steps of one block
   void* partials;

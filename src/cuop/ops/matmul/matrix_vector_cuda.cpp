@@ -8,6 +8,7 @@
 #include "cuop/jit/cuda/row_sharing.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
+#include "cuop/ops/strided.h"
 
 namespace cuop::kernels {
 
@@ -26,14 +27,19 @@ jit::Coefficient coefficient_of(const Scalar& value, DType dtype) {
   return {wide.real(), wide.imag(), is_integer(dtype) ? value.to_bits64() : 0};
 }
 
+Dims batch_part(const Dims& dims) {
+  return Dims(std::span<const int64_t>(dims.begin(), static_cast<size_t>(dims.ndim() - 2)));
+}
+
 /// The columns of one access, up to 16 bytes of neighbours in the matrix and in the vector.
 int width_of(const jit::MatrixVector& v, int64_t columns, DType dtype) {
   if (v.a_column != 1 || v.x_step != 1) return 1;
   const int64_t size = itemsize(dtype);
   const auto addresses = reinterpret_cast<uintptr_t>(v.a) | reinterpret_cast<uintptr_t>(v.x);
   int64_t width = kAccessBytes / size;
-  while (width > 1 && (columns % width != 0 || v.a_row % width != 0 ||
-                       addresses % static_cast<uintptr_t>(width * size) != 0)) {
+  while (width > 1 &&
+         (columns % width != 0 || v.a_row % width != 0 || v.a_batch % width != 0 ||
+          v.x_batch % width != 0 || addresses % static_cast<uintptr_t>(width * size) != 0)) {
     width /= 2;
   }
   return static_cast<int>(width);
@@ -50,19 +56,30 @@ jit::TextKernel matrix_vector_kernel(const MatrixVectorForm& form) {
           kThreads};
 }
 
-MatrixVectorPlan plan_matrix_vector(const Product& p) {
+std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& p) {
+  const Strides a_strides = batch_part(p.a.strides()), x_strides = batch_part(p.b.strides()),
+                y_strides = batch_part(p.c.strides());
+  const auto nest =
+      make_loop_nest<3>(batch_part(p.c.shape()), {&y_strides, &a_strides, &x_strides});
+  if (nest.count > 1) return std::nullopt;
+  const auto& batch = nest.inner();
   MatrixVectorPlan plan;
   jit::MatrixVector& v = plan.arguments;
-  const int64_t columns = p.a.shape(1);
+  const int r = p.c.ndim() - 2;
+  const int64_t columns = p.a.shape(r + 1);
   const DType dtype = p.c.dtype();
   v.a = p.a.data();
   v.x = p.b.data();
   v.y = p.c.data();
-  v.rows = p.a.shape(0);
-  v.a_row = p.a.strides()[0];
-  v.a_column = p.a.strides()[1];
-  v.x_step = p.b.strides()[0];
-  v.y_step = p.c.strides()[0];
+  v.height = p.a.shape(r);
+  v.rows = batch.size * v.height;
+  v.a_row = p.a.strides()[r];
+  v.a_column = p.a.strides()[r + 1];
+  v.x_step = p.b.strides()[r];
+  v.y_step = p.c.strides()[r];
+  v.y_batch = batch.strides[0];
+  v.a_batch = batch.strides[1];
+  v.x_batch = batch.strides[2];
   v.alpha = coefficient_of(p.alpha, dtype);
   v.beta = coefficient_of(p.beta, dtype);
   MatrixVectorForm& form = plan.form;
@@ -78,13 +95,14 @@ MatrixVectorPlan plan_matrix_vector(const Product& p) {
   return plan;
 }
 
-void matrix_vector_cuda(const Product& p) {
-  MatrixVectorPlan plan = plan_matrix_vector(p);
-  jit::MatrixVector& v = plan.arguments;
+bool matrix_vector_cuda(const Product& p) {
+  std::optional<MatrixVectorPlan> plan = plan_matrix_vector(p);
+  if (!plan) return false;
+  jit::MatrixVector& v = plan->arguments;
   const Device device = p.c.device();
   const Stream stream = current_stream(device);
   const jit::RowSharing sharing =
-      jit::share_rows(v.rows, v.steps, plan.form.team,
+      jit::share_rows(v.rows, v.steps, plan->form.team,
                       backend::cuda::cuda_runtime(device).properties().multiprocessors);
   v.piece = sharing.piece;
   std::shared_ptr<Storage> partials;
@@ -93,7 +111,8 @@ void matrix_vector_cuda(const Product& p) {
     v.partials = partials->data();
     v.arrivals = jit::Arrivals(sharing.groups, stream).data();
   }
-  jit::launch_text(matrix_vector_kernel(plan.form), device, sharing.groups, &v, sharing.pieces);
+  jit::launch_text(matrix_vector_kernel(plan->form), device, sharing.groups, &v, sharing.pieces);
+  return true;
 }
 
 }  // namespace cuop::kernels

@@ -1,6 +1,8 @@
 // Internal: a matrix times a vector on a GPU, and the kernels for it.
 #pragma once
 
+#include <optional>
+
 #include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/matrix_vector_arguments.cuh"
@@ -22,10 +24,11 @@ struct MatrixVectorPlan {
   MatrixVectorForm form;
   jit::MatrixVector arguments{};  ///< but how blocks share a row
 };
-/// For matrices a [M, K], b [K, 1] and c [M, 1] of any strides.
-MatrixVectorPlan plan_matrix_vector(const Product& product);
+/// For a [batch..., M, K], b [batch..., K, 1] and c [batch..., M, 1] of any strides but nothing
+/// when the batch cannot be walked with one stride of each.
+std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& product);
 
-/// Every dtype; K may be 0.
-void matrix_vector_cuda(const Product& product);
+/// Every dtype; K may be 0. False, and nothing done, where there is no plan.
+bool matrix_vector_cuda(const Product& product);
 
 }  // namespace cuop::kernels
