@@ -1,13 +1,16 @@
-"""Measuring: `benchmark` times an operator, `profile` writes what ran when."""
+"""Measuring: `benchmark` times an operator, `profile` writes what ran when, `enable_profiling` tells
+the time of every operation."""
 
+import atexit
 import contextlib
+import sys
 
 from cuop import _core
-from cuop._arguments import check_callable, integer
+from cuop._arguments import check_callable, integer, refused
 from cuop.errors import ExecutionError
 from cuop.files import check_writable, replace_file
 
-__all__ = ["benchmark", "profile"]
+__all__ = ["benchmark", "enable_profiling", "profile"]
 
 
 def _callable_of(op):
@@ -18,12 +21,21 @@ def _callable_of(op):
     return op, None
 
 
+def _device_of(arguments):
+    """Where the work of a call is done: on the first tensor's device, without one the current."""
+    for argument in arguments:
+        if isinstance(argument, _core.Tensor):
+            return argument.device
+    return _core.current_device()
+
+
 def benchmark(op, *tensors, num_runs=100, warmup_runs=10, **options):
     """Times `op.forward(*tensors, **options)`, or `op(...)` for a function.
 
-    Returns a dict of times in ms (`mean_time_ms`, `std_time_ms`, `min_time_ms`, `max_time_ms`,
-    `median_time_ms`), `num_runs` and `warmup_runs`; `gpu_time_ms` is None on the CPU. Where the
-    operator knows its cost also `gflops`, `bandwidth_gb_s` and `percent_of_roof`, from the median
+    Returns a dict of times in ms until the device was done (`mean_time_ms`, `std_time_ms`,
+    `min_time_ms`, `max_time_ms`, `median_time_ms`), `num_runs`, `warmup_runs` and `gpu_time_ms`: the
+    median by events in the GPU's stream, None on the CPU. Where the operator knows its cost also
+    `gflops`, `bandwidth_gb_s` and `percent_of_roof`, from `gpu_time_ms`, on the CPU from the median
     (the roof is that of memory and of a large matrix product; data in caches can exceed 100).
     Raises ExecutionError for counts out of range, DTypeError for what is no count or cannot be
     called; errors of the operator are the operator's.
@@ -37,12 +49,43 @@ def benchmark(op, *tensors, num_runs=100, warmup_runs=10, **options):
         warmup_runs,
         cost and (lambda: cost(*tensors, **options)),
         "float64" if type(op).__name__.endswith("Double") else "float32",
+        _device_of([*tensors, *options.values()]),
     )
+
+
+def _write(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _end_profiling():
+    _core._enable_profiling(False)
+    _core._set_profiling_output(None)
+
+
+def enable_profiling(is_on=True):
+    """Tells the time of every operation from now on, in lines as `matmul_kernel: 0.15ms`.
+
+    Time is that of the stream for work on a GPU, where the line comes when the time is known (nothing
+    waits for it), and that of the call for work on the CPU. False prints the rest and a table:
+    operation, device, calls, total and mean time, share. So does the end of the program. True anew
+    begins a new table. `profiling_rows()` and `profiling_summary()` give the table at any time.
+    """
+    if not isinstance(is_on, bool):
+        raise refused(is_on, "enable_profiling", "is_on", "True or False")
+    if is_on and not _core.is_profiling():
+        _core._set_profiling_output(_write)
+        atexit.unregister(_end_profiling)
+        atexit.register(_end_profiling)
+    _core._enable_profiling(is_on)
 
 
 @contextlib.contextmanager
 def profile(path=None):
     """Records what runs inside; writes a Chrome trace (chrome://tracing, Perfetto) to `path`.
+
+    The trace has a process for each rank, in it a track for each thread and each stream of a GPU, and
+    counters of GB/s and GFLOP/s. Nothing waits for a GPU before the block ends.
 
     Yields an object whose `events` (dicts) and `summary()` (a table by name) are there after the
     block. One recording at a time in a process; raises ExecutionError inside another one, FileError
@@ -81,8 +124,10 @@ class Recording:
                 "name": event["name"],
                 "category": event["cat"],
                 "rank": event["pid"],
+                "stream": event["args"].get("stream", ""),
                 "start_ms": event["ts"] / 1e3,
                 "time_ms": event["dur"] / 1e3,
+                "gpu_time_ms": event["args"].get("gpu_us", 0.0) / 1e3,
                 "bytes": event["args"]["bytes"],
                 "flops": event["args"]["flops"],
             }
@@ -91,9 +136,11 @@ class Recording:
         ]
 
     def summary(self):
-        """Calls, total and mean time by name, the longest first."""
+        """Calls, total and mean time by name, the longest first; of the host, not of streams."""
         totals = {}
         for event in self.events:
+            if event["stream"]:
+                continue
             calls, time_ms = totals.get(event["name"], (0, 0.0))
             totals[event["name"]] = (calls + 1, time_ms + event["time_ms"])
         width = max((len(name) for name in totals), default=0)

@@ -14,5 +14,9 @@ from cuop import Device as device
 from cuop import Tensor, __version__, errors  # noqa: F401
 from genesis import cuda
 from genesis.creation import *  # noqa: F403
+from genesis.cuda import CUDAMemoryPool, CUDAStorage, enable_lazy_init  # noqa: F401
+from genesis.kernels import warm_up_kernels  # noqa: F401
 
-__all__ = [name for name in dir() if not name.startswith("_") and name != "creation"]
+__all__ = [
+    name for name in dir() if not name.startswith("_") and name not in ("creation", "kernels")
+]

@@ -10,6 +10,8 @@ import math
 from typing import ClassVar
 
 import cuop
+from cuop import clear_kernel_cache, enable_profiling, set_kernel_fusion
+from genesis.kernels import warm_up_kernels
 
 __all__ = [
     "CUDAMemoryPool",
@@ -21,6 +23,7 @@ __all__ = [
     "empty_cache",
     "enable_lazy_init",
     "enable_memory_debugging",
+    "enable_profiling",
     "get_memory_stats",
     "is_available",
     "max_memory_allocated",
@@ -33,10 +36,12 @@ __all__ = [
     "reset_peak_memory_stats",
     "set_cache_size",
     "set_device",
+    "set_kernel_fusion",
     "set_memory_callback",
     "set_memory_fraction",
     "set_memory_limit",
     "synchronize",
+    "warm_up_kernels",
 ]
 
 
@@ -193,8 +198,3 @@ class CUDAStorage:
     def data_ptr(self):
         """Address of the first byte."""
         return self.tensor().data_ptr()
-
-
-def clear_kernel_cache():
-    """Forgets all chosen and compiled kernels; answers how many that were."""
-    return cuop.clear_kernel_cache()

@@ -6,7 +6,6 @@
 #include "cuop/backend/cuda/library_search.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
-#include "cuop/core/trace.h"
 #include "cuop/memory/current.h"
 #include "cuop/system/info.h"
 
@@ -106,13 +105,6 @@ void bind_device(nb::module_& m) {
       },
       "What this machine and this process have to offer: name, whether it is there, and the detail "
       "or the reason.");
-
-  m.def("set_trace_recording", &trace::set_recording, "on"_a);
-  m.def("is_trace_recording", &trace::is_recording);
-  m.def("clear_trace", &trace::clear);
-  m.def(
-      "trace_json", [] { return trace::to_chrome_json(trace::events()); },
-      "Recorded spans in Chrome's trace-event format.");
 }
 
 }  // namespace cuop::python

@@ -3,11 +3,8 @@
 #include <memory>
 
 #include "binders.h"
-#include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/operators/benchmark.h"
 #include "cuop/operators/jit/engine.h"
-#include "cuop/operators/jit/roof.h"
 
 namespace cuop::python {
 
@@ -147,11 +144,14 @@ void bind_records(nb::module_& m) {
   using Profile = PerformanceProfile;
   RecordClass<Profile>(m, "PerformanceProfile", "Times and rates of a JIT wrapper's last call.")
       .read("execution_time", &Profile::execution_time,
-            "ms of the whole call without choosing the kernel.")
-      .read("kernel_time_ms", &Profile::kernel_time_ms, "ms of the kernel alone.")
-      .read("launch_overhead_ms", &Profile::launch_overhead_ms, "ms of checks and look-ups.")
+            "ms of the whole call without choosing or compiling the kernel.")
+      .read("kernel_time_ms", &Profile::kernel_time_ms,
+            "ms of the kernel alone; on a GPU by its stream's own time, for which reading the "
+            "profile waits. 0 for a call that a graph recorded.")
+      .read("launch_overhead_ms", &Profile::launch_overhead_ms,
+            "ms of checks, look-ups and, on a GPU, starting the kernel.")
       .read("compilation_time_ms", &Profile::compilation_time_ms,
-            "ms that choosing this kernel cost when it was chosen.")
+            "ms that choosing this kernel cost when it was chosen, and compiling in this call.")
       .read("gflops", &Profile::gflops, "1e9 operations a second of the kernel.")
       .read("bandwidth_gb_s", &Profile::bandwidth_gb_s,
             "1e9 bytes a second that the kernel must move at least.")
@@ -185,56 +185,11 @@ void bind_records(nb::module_& m) {
       .finish();
 }
 
-/// What cuop.benchmark answers. `cost` gives the operations and bytes of a call, where they are
-/// known; it is asked after the call has shown that its arguments are good.
-nb::dict benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warmup_runs,
-                        const std::optional<nb::callable>& cost, Arg<DType> dtype) {
-  BenchmarkResult measured;
-  {
-    const nb::gil_scoped_release released;
-    const auto run = [&call] {
-      const nb::gil_scoped_acquire held;
-      call();
-    };
-    measured = benchmark(run, {.num_runs = num_runs, .warmup_runs = warmup_runs});
-  }
-  nb::dict result;
-  result["mean_time_ms"] = measured.mean_time_ms;
-  result["std_time_ms"] = measured.std_time_ms;
-  result["min_time_ms"] = measured.min_time_ms;
-  result["max_time_ms"] = measured.max_time_ms;
-  result["median_time_ms"] = measured.median_time_ms;
-  result["num_runs"] = measured.num_runs;
-  result["warmup_runs"] = measured.warmup_runs;
-  result["gpu_time_ms"] = nb::none();
-  if (!cost) return result;
-  const auto [flops, bytes] = nb::cast<std::pair<double, int64_t>>((*cost)());
-  {
-    const nb::gil_scoped_release released;
-    add_rates(measured, {flops, bytes}, dtype);
-  }
-  result["gflops"] = measured.gflops;
-  result["bandwidth_gb_s"] = measured.bandwidth_gb_s;
-  result["percent_of_roof"] = measured.percent_of_roof;
-  return result;
-}
-
 }  // namespace
 
 void bind_jit(nb::module_& m) {
   bind_configs(m);
   bind_records(m);
-  m.def("_benchmark", &benchmark_call, "call"_a, "num_runs"_a, "warmup_runs"_a,
-        "cost"_a = nb::none(), "dtype"_a = "float32");
-  m.def(
-      "measured_roof",
-      [](Arg<DType> dtype) {
-        const Roof& roof = measured_roof(*dtype);
-        return std::pair{roof.flops_per_second, roof.bytes_per_second};
-      },
-      "dtype"_a = "float32", Released(),
-      "(operations, bytes) a second that this machine reached in a large matrix product and copy; "
-      "measured on the first call.");
 }
 
 }  // namespace cuop::python

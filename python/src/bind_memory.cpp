@@ -1,5 +1,6 @@
 // The memory of a device: figures, limits, callbacks, debugging, snapshots.
 #include "binders.h"
+#include "callback.h"
 #include "cuop/backend/memory_debugging.h"
 #include "cuop/core/byte_size.h"
 #include "cuop/core/text.h"
@@ -34,15 +35,6 @@ nb::dict to_dict(const memory::Statistics& s) {
   result["takes_from_streams"] = s.takes_from_streams;
   result["callback_calls"] = s.callback_calls;
   return result;
-}
-
-/// A Python function that C++ threads may call and drop; it is left alone when Python is ending.
-std::shared_ptr<nb::object> shared_function(nb::object function) {
-  return {new nb::object(std::move(function)), [](nb::object* held) {
-            if (Py_IsInitialized() == 0) return;
-            const nb::gil_scoped_acquire gil;
-            delete held;
-          }};
 }
 
 void set_callback(Device device, nb::object function, std::vector<double> thresholds) {

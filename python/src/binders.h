@@ -34,6 +34,7 @@ void bind_network_operators(nb::module_& m);
 void bind_jit(nb::module_& m);
 void bind_kernel_cache(nb::module_& m);
 void bind_tune(nb::module_& m);
+void bind_measure(nb::module_& m);
 void bind_elementwise(nb::module_& m);
 void bind_fusion(nb::module_& m);
 

@@ -29,6 +29,7 @@ NB_MODULE(_core, m) {
   cuop::python::bind_operators(m);
   cuop::python::bind_network_operators(m);
   cuop::python::bind_jit(m);
+  cuop::python::bind_measure(m);
   cuop::python::bind_kernel_cache(m);
   cuop::python::bind_tune(m);
   cuop::python::bind_elementwise(m);

@@ -108,6 +108,63 @@ def test_clearing_the_kernel_cache_forgets_choices(tmp_path):
         cuop.set_global_jit_config(before)
 
 
+SPEC = """
+    tensor device matmul cuda enable_lazy_init clear_kernel_cache set_kernel_fusion warm_up_kernels
+    enable_profiling CUDAMemoryPool CUDAStorage
+""".split()
+CUDA_SPEC = """
+    is_available device_count current_device set_device synchronize set_memory_fraction
+    set_cache_size memory_allocated memory_reserved max_memory_allocated memory_stats
+    get_memory_stats reset_peak_memory_stats memory_summary empty_cache set_memory_callback
+    enable_memory_debugging memory_snapshot enable_lazy_init clear_kernel_cache set_kernel_fusion
+    warm_up_kernels enable_profiling CUDAMemoryPool CUDAStorage
+""".split()
+
+
+@pytest.mark.parametrize("name", SPEC)
+def test_every_documented_name_is_there(name):
+    assert name in genesis.__all__ and getattr(genesis, name).__doc__
+
+
+@pytest.mark.parametrize("name", CUDA_SPEC)
+def test_every_documented_name_of_cuda_is_there(name):
+    assert name in genesis.cuda.__all__ and getattr(genesis.cuda, name).__doc__
+
+
+def test_the_pool_has_the_documented_counters():
+    for name in (
+        "allocated_bytes cached_bytes reserved_bytes free_bytes fragmentation_ratio "
+        "peak_allocated_bytes"
+    ).split():
+        assert isinstance(getattr(genesis.CUDAMemoryPool, name), property)
+
+
+def test_memory_stats_have_the_documented_names():
+    stats = cuop.memory_stats("cpu")
+    for name in "allocated cached reserved free fragmentation peak_allocated".split():
+        assert stats[name] >= 0
+
+
+def test_warming_up_runs_names_on_shapes():
+    assert genesis.warm_up_kernels(["add", "softmax"]) == 2
+    assert genesis.warm_up_kernels("where") == 1
+    assert genesis.warm_up_kernels(["matmul", "sum", (3, 5), (2, 3, 4)], dtype="float64") == 4
+    assert genesis.warm_up_kernels([(7, 8)]) == genesis.warm_up_kernels() > 5
+    with cuop.profile() as spans:
+        genesis.warm_up_kernels(["exp", (4, 4)], device="cpu")
+    assert "exp" in {event["name"] for event in spans.events}
+
+
+def test_warming_up_refuses_what_is_no_operation():
+    for name in ("no_such", "Tensor", "benchmark"):
+        with pytest.raises(cuop.ExecutionError, match=f"there is no operation '{name}'"):
+            genesis.warm_up_kernels([name])
+    with pytest.raises(cuop.DTypeError, match="kernels: needed is a list of names and shapes"):
+        genesis.warm_up_kernels(3)
+    with pytest.raises(cuop.ShapeError):
+        genesis.warm_up_kernels(["add", (-1,)])
+
+
 def test_importing_loads_neither_cuda_nor_heavy_modules():
     script = (
         "import sys, genesis\n"

@@ -1,7 +1,12 @@
 """benchmark, profile, system information, and the names that the documentation promises."""
 
+import ast
 import json
 import math
+import os
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -47,6 +52,80 @@ def test_benchmark_refuses_what_it_cannot_time():
         cuop.benchmark(cuop.GemmFloat(), cuop.ones((1, 1)), cuop.ones((1, 1)))
 
 
+def test_profiling_prints_a_line_an_operation_and_a_table(capsys):
+    cuop.enable_profiling(True)
+    assert cuop.is_profiling()
+    x = cuop.ones((64, 64))
+    cuop.matmul(x, x)
+    with cuop.fused():
+        y = cuop.exp(x) + 1
+    y.tolist()
+    lines = capsys.readouterr().out.splitlines()
+    assert any(re.fullmatch(r"matmul_kernel: \d+(\.\d+)?ms", line) for line in lines)
+    names = [line.split("_kernel: ")[0] for line in lines]
+    assert names[-1] == "fused" and "exp" not in names, "recorded operations did not run"
+    rows = cuop.profiling_rows()
+    (matmul,) = [row for row in rows if row["name"] == "matmul"]
+    assert (matmul["device"], matmul["calls"]) == ("cpu", 1)
+    assert matmul["mean_ms"] == matmul["total_ms"] > 0
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    cuop.enable_profiling(False)
+    table = capsys.readouterr().out
+    assert not cuop.is_profiling()
+    assert re.match(r"operation +device +calls +total ms +mean ms +share\n", table)
+    assert re.search(r"^matmul +cpu +1 ", table, re.M) and cuop.profiling_summary() == table
+    cuop.matmul(x, x)
+    assert capsys.readouterr().out == ""
+
+
+def test_profiling_ends_with_the_program():
+    script = (
+        "import genesis\n"
+        "genesis.enable_profiling(True)\n"
+        "x = genesis.ones((8, 8))\n"
+        "genesis.matmul(x, x)\n"
+        "print('over')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    before, after = run.stdout.split("over\n")
+    assert "matmul_kernel: " in before and re.search(r"^matmul +cpu +1 ", after, re.M)
+    assert run.stderr == ""
+
+
+def test_profiling_survives_an_output_that_fails(monkeypatch, capsys):
+    class Broken:
+        def write(self, text):
+            raise OSError("broken pipe")
+
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    cuop.enable_profiling(True)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Broken())
+        assert cuop.ones((2,)).tolist() == [1, 1]
+        (cuop.ones((2,)) + 1).tolist()
+    cuop.enable_profiling(False)
+    assert "add" in capsys.readouterr().out
+    assert raised and str(raised[0].exc_value) == "broken pipe"
+
+
+def test_profiling_is_turned_on_or_off():
+    with pytest.raises(cuop.DTypeError, match="is_on: needed is True or False, given 'on'"):
+        cuop.enable_profiling("on")
+
+
+def test_the_trace_has_tracks_and_counters(tmp_path):
+    with cuop.profile(tmp_path / "t.json"):
+        x = cuop.ones((128, 128))
+        cuop.matmul(x, x)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    tracks = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert tracks and all(track.startswith("thread ") for track in tracks)
+    counters = [event for event in events if event["ph"] == "C"]
+    assert {event["name"] for event in counters} == {"GB/s", "GFLOP/s"}
+    assert counters[-1]["args"]["GFLOP/s"] == 0
+
+
 def test_profile_writes_a_chrome_trace(tmp_path):
     path = tmp_path / "trace.json"
     with cuop.profile(path) as recording:
@@ -87,6 +166,23 @@ def test_system_info_names_what_there_is_and_what_is_missing(capsys):
     assert parts["CPU"].is_found
     if cuop.device_count("cuda") == 0:
         assert parts["GPU"] == ("GPU", False, cuop.cuda_absence_reason())
+
+
+def test_the_roof_is_kept_in_the_cache_directory(tmp_path):
+    script = "import cuop; print(repr(cuop.measured_roof('float32')))"
+    env = os.environ | {"CUOP_CACHE_DIR": str(tmp_path / "cache")}
+    run = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
+                       env=env).stdout
+        for _ in range(2)
+    ]  # fmt: skip
+    files = list((tmp_path / "cache" / "roofs").glob("*.json"))
+    if not files:  # others kept this machine busy, and nothing is kept of such a measurement
+        pytest.skip("the machine is busy")
+    kept = json.loads(files[0].read_text())
+    assert kept["key"].startswith("roof of float32 on ") and "threads" in kept["key"]
+    flops, moved = ast.literal_eval(run[1])
+    assert kept["choice"] == f"{flops:g} flop/s {moved:g} B/s"
 
 
 def test_the_roof_is_that_of_a_machine():

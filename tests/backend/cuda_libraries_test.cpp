@@ -17,6 +17,16 @@ TEST(CudaLibraries, EachIsFoundOrHasAReason) {
   }
 }
 
+TEST(CudaLibraries, VersionsAreToldInWords) {
+  EXPECT_EQ(version_text(CudaLibrary::kDriver, 13000), "13.0");
+  EXPECT_EQ(version_text(CudaLibrary::kDriver, 12040), "12.4");
+  EXPECT_EQ(version_text(CudaLibrary::kCublasLt, 130100), "13.1.0");
+  EXPECT_EQ(version_text(CudaLibrary::kCudnn, 91002), "9.10.2");
+  EXPECT_EQ(version_text(CudaLibrary::kCudnn, 8907), "8.9.7");
+  EXPECT_EQ(version_text(CudaLibrary::kNccl, 22703), "2.27.3");
+  EXPECT_EQ(version_text(CudaLibrary::kCufft, 11300), "11.3.0");
+}
+
 TEST(CudaLibraries, AbsenceSaysHowToGoOn) {
   if (device_count(DeviceType::kCuda) > 0) GTEST_SKIP() << "there is a usable GPU";
   EXPECT_THAT(cuda_absence_reason(), HasSubstr("CUOP_DEVICE=cpu"));

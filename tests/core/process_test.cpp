@@ -8,7 +8,6 @@
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
-#include "cuop/core/trace.h"
 
 namespace cuop {
 namespace {
@@ -46,28 +45,6 @@ TEST(DynLib, AbsenceIsAStateWithAReason) {
   EXPECT_EQ(c.reason(), "");
   EXPECT_NE(c.find("malloc"), nullptr);
   EXPECT_THROW(c.require("cuop_no_such_symbol"), DeviceError);
-}
-
-TEST(Trace, RecordsOnlyWhileOn) {
-  trace::clear();
-  { const trace::Span span("before", "op"); }
-  trace::set_recording(true);
-  trace::set_thread_rank(2);
-  {
-    trace::Span span("inside \"quoted\"", "comm");
-    span.add_bytes(128);
-  }
-  trace::set_thread_rank(0);
-  trace::set_recording(false);
-  const auto events = trace::events();
-  ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].rank, 2);
-  EXPECT_EQ(events[0].bytes, 128);
-  EXPECT_GE(events[0].duration_ns, 0);
-  const std::string json = trace::to_chrome_json(events);
-  EXPECT_THAT(json, HasSubstr("inside \\\"quoted\\\""));
-  EXPECT_THAT(json, HasSubstr("\"pid\":2"));
-  trace::clear();
 }
 
 }  // namespace

@@ -31,8 +31,9 @@ void start_failing(const char* operation) {
   FunctionHandle function = nullptr;
   check(d.module_load_data_ex(&module, kFailingKernel, 0, nullptr, nullptr), "loading");
   check(d.module_get_function(&function, module, "fails"), "finding");
+  Operation started(operation, {kGpu});
   check(d.launch_kernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), operation);
-  note_started(operation, nullptr);
+  started.started();
 }
 
 /// Ends the process with the error's text on stderr, with 3 when there was none.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "cuop/core/error.h"
@@ -53,6 +54,40 @@ TEST(Benchmark, OperatorsTellTheirRates) {
                       ones({4}, DType::kFloat64))
                 .gflops,
             0.0);
+}
+
+/// Answers times that were written down before.
+RunTimer timer_of(std::vector<RunTime> times) {
+  return [times = std::move(times), next = size_t{0}](const std::function<void()>& call) mutable {
+    call();
+    return times[next++];
+  };
+}
+
+TEST(Benchmark, TheGpusTimeIsItsMedianAndCountsForTheRates) {
+  const BenchmarkOptions options{.num_runs = 4, .warmup_runs = 1};
+  BenchmarkResult result = benchmark(
+      [] {}, options, timer_of({{90.0, 90.0}, {4.0, 2.5}, {1.0, 0.5}, {3.0, 1.5}, {2.0, 1.0}}));
+  EXPECT_DOUBLE_EQ(result.median_time_ms, 2.5);
+  EXPECT_DOUBLE_EQ(result.min_time_ms, 1.0);
+  EXPECT_DOUBLE_EQ(result.max_time_ms, 4.0);
+  EXPECT_DOUBLE_EQ(result.std_time_ms, std::sqrt(1.25));
+  ASSERT_TRUE(result.gpu_time_ms.has_value());
+  EXPECT_DOUBLE_EQ(*result.gpu_time_ms, 1.25);
+  add_rates(result, {2.5e6, 5'000'000}, {1e10, 1e10});
+  EXPECT_DOUBLE_EQ(result.gflops, 2.0);
+  EXPECT_DOUBLE_EQ(result.bandwidth_gb_s, 4.0);
+  EXPECT_DOUBLE_EQ(result.percent_of_roof, 40.0);
+  EXPECT_THAT(to_text(result), HasSubstr("GPU median 1.25 ms\n"));
+}
+
+TEST(Benchmark, OnTheCpuTheMedianCountsForTheRates) {
+  BenchmarkResult result =
+      benchmark([] {}, {.num_runs = 1, .warmup_runs = 0}, timer_of({{2.0, std::nullopt}}));
+  EXPECT_FALSE(result.gpu_time_ms.has_value());
+  add_rates(result, {2e6, 0}, {1e9, 1e9});
+  EXPECT_DOUBLE_EQ(result.gflops, 1.0);
+  EXPECT_DOUBLE_EQ(result.percent_of_roof, 100.0);
 }
 
 TEST(Benchmark, RefusesCountsAndPassesErrorsOn) {

@@ -34,6 +34,8 @@ def make_timeline(traces: list[str], size: int) -> Timeline:
     events = {}
     for trace in traces:
         for event in json.loads(trace)["traceEvents"]:
+            if event["ph"] != "X" or event["cat"] == "gpu":
+                continue  # names, counters, and the GPUs' side of what the host's spans show
             key = (event["pid"], event["ts"], event["dur"], event["name"])
             events[key] = event  # ranks that are threads of one process report the same spans
     if not events:

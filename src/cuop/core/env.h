@@ -77,6 +77,11 @@ struct Env {
                                         "Idle host memory that the pool keeps for reuse, as 1GB; "
                                         "empty for an eighth of the machine's.",
                                         ""};
+  EnvField<std::string> nvtx_library{
+      "CUOP_NVTX_LIBRARY", "NVTX_INJECTION64_PATH",
+      "Library of a profiler that gets a range for every operation by NVTX's protocol. Profilers "
+      "set the second name themselves; off for none.",
+      ""};
   EnvField<std::string> cpu_isa{
       "CUOP_CPU_ISA", "", "Instruction set of the CPU kernels: auto, baseline, v3 or v4.", "auto"};
 
@@ -100,6 +105,7 @@ struct Env {
     visit(cuda_allocator);
     visit(host_allocator);
     visit(host_cache_size);
+    visit(nvtx_library);
     visit(cpu_isa);
   }
 };

@@ -1,23 +1,31 @@
 #include "cuop/core/trace.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
+#include <map>
 #include <mutex>
-#include <sstream>
+#include <utility>
 
+#include "cuop/core/error.h"
+#include "cuop/core/nvtx.h"
 #include "cuop/core/text.h"
 
 namespace cuop::trace {
 
 namespace {
 
-std::atomic<bool> recording = false;
+using detail::sinks;
+
+std::atomic<Listener> listener = nullptr;
+std::atomic<MarkMaker> mark_maker = nullptr;
+std::atomic<int> threads_seen = 0;
 thread_local int rank_of_thread = 0;
+thread_local int number_of_thread = -1;
+thread_local Span* innermost = nullptr;
 
 struct Log {
   std::mutex mutex;
-  std::vector<Event> events;
+  std::vector<Finished> spans;
 };
 
 Log& log() {
@@ -25,10 +33,68 @@ Log& log() {
   return *instance;
 }
 
+void set_sink(unsigned sink, bool on) {
+  if (on) {
+    sinks |= sink;
+  } else {
+    sinks &= ~sink;
+  }
+}
+
+int thread_number() {
+  if (number_of_thread < 0) number_of_thread = threads_seen++;
+  return number_of_thread;
+}
+
+/// Streams by number, in the order in which they are met.
+class StreamNames {
+ public:
+  std::string name(Stream stream) {
+    if (stream.handle == nullptr) return cat(stream.device, " default stream");
+    auto& numbers = numbers_[stream.device.index];
+    const auto number = numbers.emplace(stream.handle, numbers.size() + 1).first->second;
+    return cat(stream.device, " stream ", number);
+  }
+
+ private:
+  std::map<int, std::map<void*, size_t>> numbers_;
+};
+
+/// The event with what is known now of its streams, and one event for each of them.
+void add_events(const Finished& span, StreamNames& names, std::vector<Event>& events) {
+  const size_t place = events.size();
+  events.push_back(span.event);
+  for (const StreamWork& work : span.work) {
+    Event event = span.event;
+    event.category = "gpu";
+    event.stream = names.name(work.stream);
+    event.start_ns = work.begin->time_ns();
+    event.duration_ns = work.end->since_ns(*work.begin);
+    events[place].gpu_ns += event.duration_ns;
+    events.push_back(std::move(event));
+  }
+}
+
 }  // namespace
 
-void set_recording(bool on) { recording = on; }
-bool is_recording() { return recording; }
+bool Finished::is_done() const {
+  return std::all_of(work.begin(), work.end(),
+                     [](const StreamWork& part) { return part.end->is_reached(); });
+}
+
+int64_t Finished::gpu_ns() const {
+  int64_t sum = 0;
+  for (const StreamWork& part : work) sum += part.end->since_ns(*part.begin);
+  return sum;
+}
+
+MarkMaker set_mark_maker(MarkMaker maker) { return mark_maker.exchange(maker); }
+void set_recording(bool on) { set_sink(detail::kRecording, on); }
+bool is_recording() { return (sinks & detail::kRecording) != 0; }
+void set_listener(Listener wanted) {
+  listener = wanted;
+  set_sink(detail::kListener, wanted != nullptr);
+}
 void set_thread_rank(int rank) { rank_of_thread = rank; }
 int thread_rank() { return rank_of_thread; }
 
@@ -40,55 +106,104 @@ int64_t now_ns() {
 
 void record(Event event) {
   const std::lock_guard lock(log().mutex);
-  log().events.push_back(std::move(event));
+  log().spans.push_back({std::move(event), {}});
 }
 
 std::vector<Event> events() {
-  std::vector<Event> copy;
+  std::vector<Finished> spans;
   {
     const std::lock_guard lock(log().mutex);
-    copy = log().events;
+    spans = log().spans;
   }
-  std::stable_sort(copy.begin(), copy.end(),
+  // All are waited for first: a mark is read most exactly by a clock that is set after it.
+  for (const Finished& span : spans) {
+    for (const StreamWork& work : span.work) work.end->wait();
+  }
+  std::vector<Event> all;
+  StreamNames names;
+  for (const Finished& span : spans) add_events(span, names, all);
+  std::stable_sort(all.begin(), all.end(),
                    [](const Event& a, const Event& b) { return a.start_ns < b.start_ns; });
-  return copy;
+  return all;
 }
 
 void clear() {
   const std::lock_guard lock(log().mutex);
-  log().events.clear();
+  log().spans.clear();
 }
 
-std::string to_chrome_json(const std::vector<Event>& events) {
-  std::ostringstream out;
-  out.precision(3);
-  out << std::fixed << "{\"traceEvents\":[";
-  const char* between = "\n";
-  for (const Event& event : events) {
-    out << between << "{\"ph\":\"X\",\"name\":\"" << json_escaped(event.name) << "\",\"cat\":\""
-        << json_escaped(event.category) << "\",\"pid\":" << event.rank
-        << ",\"tid\":0,\"ts\":" << static_cast<double>(event.start_ns) * 1e-3
-        << ",\"dur\":" << static_cast<double>(event.duration_ns) * 1e-3
-        << ",\"args\":{\"bytes\":" << event.bytes << ",\"flops\":" << event.flops << "}}";
-    between = ",\n";
+void Span::open(std::string_view name, std::string_view category) {
+  if ((sinks & detail::kUndecided) != 0) {
+    set_sink(detail::kRanges, nvtx::is_attached());
+    set_sink(detail::kUndecided, false);
+    if (sinks == 0) return;
   }
-  out << "\n]}\n";
-  return out.str();
+  state_ = std::make_unique<State>();
+  Event& event = state_->event;
+  event.name = name;
+  event.category = category;
+  event.rank = rank_of_thread;
+  event.thread = thread_number();
+  for (const Span* outer = innermost; outer != nullptr; outer = outer->state_->outer) {
+    if (outer->state_->event.category == category) event.is_outermost = false;
+  }
+  state_->outer = std::exchange(innermost, this);
+  if ((sinks & detail::kRanges) != 0) {
+    nvtx::push(event.name.c_str());
+    state_->has_range = true;
+  }
+  event.start_ns = now_ns();
 }
 
-Span::Span(std::string_view name, std::string_view category) {
-  if (!is_recording()) return;
-  event_.emplace();
-  event_->name = name;
-  event_->category = category;
-  event_->rank = rank_of_thread;
-  event_->start_ns = now_ns();
+void Span::close() noexcept {
+  State& state = *state_;
+  state.event.duration_ns = now_ns() - state.event.start_ns;
+  if (state.has_range) nvtx::pop();
+  if (innermost == this) innermost = state.outer;
+  std::erase_if(state.work, [](const StreamWork& part) { return part.end == nullptr; });
+  if (state.outer != nullptr) {
+    for (const StreamWork& part : state.work) {
+      auto& outer = state.outer->state_->work;
+      const auto known = std::find_if(outer.begin(), outer.end(), [&](const StreamWork& other) {
+        return other.stream == part.stream;
+      });
+      if (known == outer.end()) {
+        outer.push_back(part);
+      } else {
+        known->end = part.end;
+      }
+    }
+  }
+  Finished finished{std::move(state.event), std::move(state.work)};
+  const Listener listening = listener;
+  if (is_recording()) {
+    const std::lock_guard lock(log().mutex);
+    log().spans.push_back(listening != nullptr ? finished : std::move(finished));
+  }
+  if (listening != nullptr) listening(std::move(finished));
 }
 
-Span::~Span() {
-  if (!event_) return;
-  event_->duration_ns = now_ns() - event_->start_ns;
-  record(std::move(*event_));
+void Work::open(std::string_view name, Stream stream) {
+  const MarkMaker make = mark_maker;
+  if (make == nullptr || (sinks & (detail::kRecording | detail::kListener)) == 0) return;
+  if (innermost == nullptr) own_.emplace(name, "op");
+  if (innermost == nullptr) return;  // nobody listens any more
+  stream_ = stream;
+  begin_ = make(stream);
+}
+
+void Work::finish() {
+  auto end = mark_maker.load()(stream_);
+  auto& all = innermost->state_->work;
+  const auto known = std::find_if(all.begin(), all.end(),
+                                  [&](const StreamWork& part) { return part.stream == stream_; });
+  if (known == all.end()) {
+    all.push_back({stream_, std::move(begin_), std::move(end)});
+  } else {
+    known->end = std::move(end);
+  }
+  begin_.reset();
+  own_.reset();
 }
 
 }  // namespace cuop::trace

@@ -1,54 +1,155 @@
-// Spans of work with their time, rank and figures, collected while recording is on. They feed the
-// profiler's table, the report's time line and the Chrome trace.
+// Spans of work with their time, rank and figures, while somebody listens: a recording (the Chrome
+// trace, the report's time line), the profiler (core/profile.h) or a profiler from outside that
+// takes ranges (core/nvtx.h). A span costs one flag test when nobody does.
+//
+// Work on a GPU is done after the call that starts it. Marks are put into the stream before its
+// first and behind its last start of a span, and read when the spans are: nothing waits meanwhile.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cuop/core/stream.h"
+
 namespace cuop::trace {
 
 struct Event {
   std::string name;
-  std::string category;  ///< "op", "comm", "plan", ...
+  std::string category;  ///< "op", "comm", "plan", ...; "gpu" for the time of a stream
   int rank = 0;
-  int64_t start_ns = 0;  ///< since the process's first call, on a clock shared by all threads
+  int thread = 0;           ///< which of the process's threads, counted from their first span
+  std::string stream = {};  ///< whose time this is, "cuda:0 stream 1"; "" for the host's
+  int64_t start_ns = 0;     ///< on a clock shared by all threads
   int64_t duration_ns = 0;
-  int64_t bytes = 0;  ///< moved between ranks, or read and written by an op
+  int64_t gpu_ns = 0;  ///< of a host's span: what streams needed for its work
+  int64_t bytes = 0;   ///< moved between ranks, or read and written by an op
   double flops = 0.0;
+  bool is_outermost = true;  ///< not inside another span of its category
+};
+
+/// A place in a stream's work.
+class Mark {
+ public:
+  virtual ~Mark() = default;
+  /// Whether the stream has come to it; never waits.
+  virtual bool is_reached() const = 0;
+  virtual void wait() const = 0;
+  /// When the stream came to it, on the clock of now_ns. Waits.
+  virtual int64_t time_ns() const = 0;
+  /// Nanoseconds from an earlier mark of the same stream to this one. Waits.
+  virtual int64_t since_ns(const Mark& earlier) const = 0;
+};
+/// Puts a mark behind all work that the stream holds now; null where none can be (a graph is being
+/// captured).
+using MarkMaker = std::shared_ptr<const Mark> (*)(Stream stream);
+/// Streams are marked by what stands above this layer. Answers the maker before.
+MarkMaker set_mark_maker(MarkMaker maker);
+
+/// From the first start of a span's work in a stream to the end of the last.
+struct StreamWork {
+  Stream stream;
+  std::shared_ptr<const Mark> begin, end;
+};
+
+/// A span that was closed. Its stream work may still be going on.
+struct Finished {
+  Event event;
+  std::vector<StreamWork> work;
+  bool is_done() const;
+  /// Time of all streams together. Waits.
+  int64_t gpu_ns() const;
 };
 
 void set_recording(bool on);
 bool is_recording();
+/// Gets every span when it is closed, on its thread; null for nobody. Must not throw.
+using Listener = void (*)(Finished&& finished);
+void set_listener(Listener listener);
+
 /// The rank under which this thread's spans are filed.
 void set_thread_rank(int rank);
 int thread_rank();
 int64_t now_ns();
 void record(Event event);
-/// All events so far in order of their start; `clear` empties the list.
+/// All events so far in order of their start, those of streams among them; waits for these. `clear`
+/// empties the list.
 std::vector<Event> events();
 void clear();
-/// The events in Chrome's trace-event format (one process a rank).
-std::string to_chrome_json(const std::vector<Event>& events);
 
-/// Records from construction to destruction; costs one flag test when recording is off.
+namespace detail {
+enum Sink : unsigned { kRecording = 1, kListener = 2, kRanges = 4, kUndecided = 8 };
+/// Undecided until the first span asks whether there are ranges to tell.
+inline std::atomic<unsigned> sinks = kUndecided;
+}  // namespace detail
+
+/// Open from construction to destruction, on one thread; spans of a thread nest.
 class Span {
  public:
-  Span(std::string_view name, std::string_view category);
-  ~Span();
+  Span(std::string_view name, std::string_view category) {
+    if (detail::sinks.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      open(name, category);
+  }
+  ~Span() {
+    if (state_) [[unlikely]]
+      close();
+  }
   Span(const Span&) = delete;
   Span& operator=(const Span&) = delete;
+  /// False when nobody listens.
+  bool is_open() const { return state_ != nullptr; }
   void add_bytes(int64_t bytes) {
-    if (event_) event_->bytes += bytes;
+    if (state_) state_->event.bytes += bytes;
   }
   void add_flops(double flops) {
-    if (event_) event_->flops += flops;
+    if (state_) state_->event.flops += flops;
+  }
+  /// What this span turned out to be: work that was only recorded is no "op".
+  void set_category(std::string_view category) {
+    if (state_) state_->event.category = category;
   }
 
  private:
-  std::optional<Event> event_;  // empty when recording is off
+  friend class Work;
+  struct State {
+    Event event;
+    std::vector<StreamWork> work;
+    Span* outer = nullptr;
+    bool has_range = false;
+  };
+  void open(std::string_view name, std::string_view category);
+  void close() noexcept;
+
+  std::unique_ptr<State> state_;
+};
+
+/// Stands around a start of work in a GPU's stream and marks it for the innermost span of this
+/// thread; work outside of all spans gets one of its own.
+class Work {
+ public:
+  Work(std::string_view name, Stream stream) {
+    if (detail::sinks.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      open(name, stream);
+  }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  /// The work has been started.
+  void started() {
+    if (begin_) [[unlikely]]
+      finish();
+  }
+
+ private:
+  void open(std::string_view name, Stream stream);
+  void finish();
+
+  Stream stream_;
+  std::shared_ptr<const Mark> begin_;
+  std::optional<Span> own_;
 };
 
 }  // namespace cuop::trace

@@ -5,10 +5,8 @@
 #include <numeric>
 #include <vector>
 
-#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/operators/jit/roof.h"
 
 namespace cuop {
 
@@ -19,25 +17,52 @@ double median_of_sorted(const std::vector<double>& sorted) {
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+double since_ms(int64_t start_ns) { return static_cast<double>(trace::now_ns() - start_ns) * 1e-6; }
+
 }  // namespace
 
+RunTimer run_timer(Device device) {
+  backend::Runtime& runtime = backend::runtime(device);
+  if (device.is_cpu()) {
+    return [](const std::function<void()>& call) {
+      const int64_t start = trace::now_ns();
+      call();
+      return RunTime{since_ms(start), std::nullopt};
+    };
+  }
+  const std::shared_ptr<backend::Event> begin = runtime.create_event(true);
+  const std::shared_ptr<backend::Event> end = runtime.create_event(true);
+  return [=, &runtime](const std::function<void()>& call) {
+    const Stream stream = current_stream(device);
+    begin->record(stream);
+    const int64_t start = trace::now_ns();
+    call();
+    end->record(stream);
+    runtime.synchronize();
+    return RunTime{since_ms(start), end->elapsed_ms(*begin)};
+  };
+}
+
 BenchmarkResult benchmark(const std::function<void()>& call, const BenchmarkOptions& options) {
+  return benchmark(call, options, run_timer(options.device.value_or(backend::current_device())));
+}
+
+BenchmarkResult benchmark(const std::function<void()>& call, const BenchmarkOptions& options,
+                          const RunTimer& timer) {
   if (options.num_runs < 1 || options.warmup_runs < 0) {
     throw ExecutionError(cat("benchmark: num_runs is ", options.num_runs, " and warmup_runs ",
                              options.warmup_runs,
                              "; at least 1 run and no negative warm-up are needed"));
   }
-  backend::Runtime& device = backend::runtime(backend::current_device());
-  for (int64_t i = 0; i < options.warmup_runs; ++i) call();
-  device.synchronize();
-  std::vector<double> times;
+  for (int64_t i = 0; i < options.warmup_runs; ++i) timer(call);
+  std::vector<double> times, gpu_times;
   for (int64_t i = 0; i < options.num_runs; ++i) {
-    const int64_t start = trace::now_ns();
-    call();
-    device.synchronize();
-    times.push_back(static_cast<double>(trace::now_ns() - start) * 1e-6);
+    const RunTime time = timer(call);
+    times.push_back(time.host_ms);
+    if (time.gpu_ms) gpu_times.push_back(*time.gpu_ms);
   }
   std::sort(times.begin(), times.end());
+  std::sort(gpu_times.begin(), gpu_times.end());
   const auto count = static_cast<double>(times.size());
   const double mean = std::accumulate(times.begin(), times.end(), 0.0) / count;
   double squares = 0.0;
@@ -50,14 +75,16 @@ BenchmarkResult benchmark(const std::function<void()>& call, const BenchmarkOpti
   result.median_time_ms = median_of_sorted(times);
   result.num_runs = options.num_runs;
   result.warmup_runs = options.warmup_runs;
+  if (!gpu_times.empty()) result.gpu_time_ms = median_of_sorted(gpu_times);
   return result;
 }
 
-void add_rates(BenchmarkResult& result, const Cost& cost, DType dtype) {
-  const double nanoseconds = std::max(result.median_time_ms * 1e6, 1.0);  // the clock's step
+void add_rates(BenchmarkResult& result, const Cost& cost, const Roof& roof) {
+  const double needed_ms = result.gpu_time_ms.value_or(result.median_time_ms);
+  const double nanoseconds = std::max(needed_ms * 1e6, 1.0);  // the clock's step
   result.gflops = cost.flops / nanoseconds;
   result.bandwidth_gb_s = static_cast<double>(cost.bytes) / nanoseconds;
-  result.percent_of_roof = percent_of_roof(cost, nanoseconds * 1e-6, dtype);
+  result.percent_of_roof = percent_of_roof(cost, nanoseconds * 1e-6, roof);
 }
 
 std::string to_text(const BenchmarkResult& result) {
@@ -65,6 +92,7 @@ std::string to_text(const BenchmarkResult& result) {
                          result.min_time_ms, " ms, median ", result.median_time_ms, " ms, max ",
                          result.max_time_ms, " ms\n", result.num_runs, " runs after ",
                          result.warmup_runs, " to warm up\n");
+  if (result.gpu_time_ms) text += cat("GPU median ", *result.gpu_time_ms, " ms\n");
   if (result.bandwidth_gb_s > 0) {
     text += cat(result.gflops, " GFLOP/s, ", result.bandwidth_gb_s, " GB/s, ",
                 result.percent_of_roof, " % of the roof\n");

@@ -11,8 +11,11 @@
 #include "cuop/backend/cpu/fft.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/cuda/nvml.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/mpi.h"
 
@@ -65,6 +68,44 @@ void add_libraries(std::vector<SystemPart>& parts) {
   }
 }
 
+/// Who else holds memory of the GPU, as the management library knows.
+SystemPart processes_part(Device device) {
+  namespace cuda = backend::cuda;
+  const std::string name = cat("processes on ", device);
+  const cuda::Nvml& nvml = cuda::nvml();
+  if (!nvml.absence().empty()) return {name, false, cat("NVML: ", nvml.absence())};
+  try {
+    const std::string& uuid = cuda::cuda_runtime(device).properties().uuid;
+    return {name, true, cat("others: ", cuda::to_text(nvml.other_processes(uuid)))};
+  } catch (const ExecutionError& error) {
+    return {name, false, error.what()};
+  }
+}
+
+/// A device that cannot be used says so in its own line.
+void add_gpu(std::vector<SystemPart>& parts, Device device) {
+  const std::string name = cat("GPU ", device.index);
+  try {
+    const backend::Runtime& gpu = backend::runtime(device);
+    const backend::MemoryInfo memory = gpu.memory_info();
+    parts.push_back({name, true,
+                     cat(gpu.description(), ", ", gibibytes(memory.free), " free of ",
+                         gibibytes(memory.total))});
+    parts.push_back(processes_part(device));
+  } catch (const Error& error) {
+    parts.push_back({name, false, error.what()});
+  }
+}
+
+void add_gpus(std::vector<SystemPart>& parts) {
+  const int gpus = backend::device_count(DeviceType::kCuda);
+  parts.push_back({"GPU", gpus > 0, gpus > 0 ? cat(gpus) : backend::cuda_absence_reason()});
+  if (gpus == 0) return;
+  const std::string driver = backend::cuda::nvml().driver_version();
+  parts.push_back({"GPU driver", !driver.empty(), driver.empty() ? "NVML does not tell" : driver});
+  for (int index = 0; index < gpus; ++index) add_gpu(parts, {DeviceType::kCuda, index});
+}
+
 }  // namespace
 
 const char* version() { return CUOP_VERSION; }
@@ -73,8 +114,7 @@ std::vector<SystemPart> system_info() {
   std::vector<SystemPart> parts;
   add_machine(parts);
   add_libraries(parts);
-  const int gpus = backend::device_count(DeviceType::kCuda);
-  parts.push_back({"GPU", gpus > 0, gpus > 0 ? cat(gpus) : backend::cuda_absence_reason()});
+  add_gpus(parts);
   parts.push_back({"current device", true, cat(backend::current_device())});
   return parts;
 }

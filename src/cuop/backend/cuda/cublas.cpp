@@ -157,24 +157,26 @@ template <class T>
 void symm(const blas::SymmCall<T>& given, Stream stream) {
   const auto call = blas::by_columns(given);
   const Session session("symm", stream);
+  Operation operation("symm", stream);
   check_status(
       std::get<Functions<T>>(library().functions)
           .symm(session.handle(), code(call.side), code(call.uplo), call.m, call.n, &call.alpha,
                 call.a, call.lda, call.b, call.ldb, &call.beta, call.c, call.ldc),
       "symm", "the product");
-  note_started("symm", session.queue());
+  operation.started();
 }
 
 template <class T>
 void trsm(const blas::TrsmCall<T>& given, Stream stream) {
   const auto call = blas::by_columns(given);
   const Session session("trsm", stream);
+  Operation operation("trsm", stream);
   check_status(
       std::get<Functions<T>>(library().functions)
           .trsm(session.handle(), code(call.side), code(call.uplo), code(call.trans),
                 code(call.diag), call.m, call.n, &call.alpha, call.a, call.lda, call.b, call.ldb),
       "trsm", "the solution");
-  note_started("trsm", session.queue());
+  operation.started();
 }
 
 template void symm(const blas::SymmCall<float>&, Stream);

@@ -340,9 +340,10 @@ void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, c
     resource.deallocate(block, bytes, stream);  // freed in the stream's order, behind the product
   });
   const auto queue = static_cast<StreamHandle>(stream.handle);
+  Operation operation(who, stream);
   plan.run(handle_for(who, stream.device), Coefficient(alpha, scale), a, b,
            Coefficient(beta, scale), c, workspace, queue);
-  note_started(who, queue);
+  operation.started();
 }
 
 void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const void* a,

@@ -144,6 +144,7 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
   const bool is_within = to.is_gpu() && from.is_gpu();
   if (!is_within) refuse_while_capturing(stream);
   const DevicePointer target = device_pointer(dst), source = device_pointer(src);
+  Operation operation("copy", stream);
   const auto size = static_cast<size_t>(bytes);
   // Only the copy that names both contexts reaches memory that the other GPU has no access to.
   const Result result =
@@ -152,7 +153,7 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
                                 primary_context({DeviceType::kCuda, from.gpu}), size, queue)
           : d.memcpy_async(target, source, size, queue);
   check(result, "copy: ", bytes, " bytes on ", device_);
-  note_started("copy", queue);
+  operation.started();
   // Ordinary host memory is read before the call returns; page-locked memory is read later, and
   // what is copied to the host must be there when the caller looks.
   if (!is_within && !(to.is_gpu() && from.is_ordinary())) {
@@ -174,6 +175,7 @@ void CudaRuntime::fill(void* dst, const void* element, int64_t element_bytes, in
   const StreamHandle queue = handle_of(stream);
   const DevicePointer to = device_pointer(dst);
   const int64_t period = period_of(static_cast<const unsigned char*>(element), element_bytes);
+  Operation operation("fill", stream);
   Result result{};
   if (period == 1) {
     result = d.memset_d8_async(to, *static_cast<const unsigned char*>(element),
@@ -190,7 +192,7 @@ void CudaRuntime::fill(void* dst, const void* element, int64_t element_bytes, in
     result = set_words(to, static_cast<const unsigned char*>(element), element_bytes, count, queue);
   }
   check(result, "fill: ", bytes, " bytes on ", device_);
-  note_started("fill", queue);
+  operation.started();
 }
 
 Stream CudaRuntime::create_stream(int priority) {

@@ -345,8 +345,9 @@ void conv_by(const char* who, const ConvShape& shape, const std::string& engine,
   addresses[static_cast<size_t>(Role::kW)] = data.w;
   addresses[static_cast<size_t>(Role::kBias)] = shape.has_bias ? data.bias : nullptr;
   addresses[static_cast<size_t>(Role::kY)] = data.y;
+  Operation operation(who, stream);
   plan->run(who, session->handle(), addresses, workspace);
-  note_started(who, static_cast<StreamHandle>(stream.handle));
+  operation.started();
 }
 
 }  // namespace cuop::backend::cuda

@@ -159,9 +159,9 @@ void fft(const char* who, const FftPlanSpec& spec, void* in, void* out, Stream s
   const std::shared_ptr<void> owner(work, [&](void* block) {
     resource.deallocate(block, plan->work_bytes(), stream);  // behind the transforms, by the stream
   });
-  const auto queue = static_cast<StreamHandle>(stream.handle);
-  plan->run(who, in, out, work, queue);
-  note_started("fft", queue);
+  Operation operation("fft", stream);
+  plan->run(who, in, out, work, static_cast<StreamHandle>(stream.handle));
+  operation.started();
 }
 
 }  // namespace cuop::backend::cuda

@@ -74,10 +74,11 @@ void CudaGraph::replay(Stream stream) {
   if (exec_ == nullptr) throw ExecutionError("graph: nothing was captured yet");
   const ContextScope scope(runtime_.device());
   runtime_.order(stream, last_);
+  Operation operation("graph", stream);
   check(driver().graph_launch(exec_, handle_of(stream)), "graph: replaying ", node_count_,
         " nodes on ", runtime_.device());
   last_ = stream;
-  note_started("graph", handle_of(stream));
+  operation.started();
 }
 
 }  // namespace cuop::backend::cuda

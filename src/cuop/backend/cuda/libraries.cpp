@@ -50,28 +50,40 @@ constexpr LibraryRow kLibraries[] = {
     {"NVML", {"libnvidia-ml.so.1"}, VersionCall::kNone, ""},
 };
 
-std::string version_of(const DynLib& library, const LibraryRow& row) {
+std::string version_of(const DynLib& library, CudaLibrary which) {
+  const LibraryRow& row = kLibraries[static_cast<size_t>(which)];
   void* symbol = row.call == VersionCall::kNone ? nullptr : library.find(row.symbol);
   if (symbol == nullptr) return "";
-  if (row.call == VersionCall::kValue) return cat(reinterpret_cast<size_t (*)()>(symbol)());
+  if (row.call == VersionCall::kValue) {
+    return version_text(which, static_cast<int64_t>(reinterpret_cast<size_t (*)()>(symbol)()));
+  }
   int first = 0, second = 0;
   if (row.call == VersionCall::kPointer) {
-    return reinterpret_cast<int (*)(int*)>(symbol)(&first) == 0 ? cat(first) : "";
+    const bool is_told = reinterpret_cast<int (*)(int*)>(symbol)(&first) == 0;
+    return is_told ? version_text(which, first) : "";
   }
   const int status = reinterpret_cast<int (*)(int*, int*)>(symbol)(&first, &second);
   return status == 0 ? cat(first, ".", second) : "";
 }
 
 LibraryStatus probe(size_t row) {
-  const DynLib& library = cuda_library(static_cast<CudaLibrary>(row));
-  return {kLibraries[row].title, version_of(library, kLibraries[row]), library.path(),
-          library.reason()};
+  const auto which = static_cast<CudaLibrary>(row);
+  const DynLib& library = cuda_library(which);
+  return {kLibraries[row].title, version_of(library, which), library.path(), library.reason()};
 }
 
 }  // namespace
 
 std::string cuda_library_version(CudaLibrary which) {
-  return version_of(cuda_library(which), kLibraries[static_cast<size_t>(which)]);
+  return version_of(cuda_library(which), which);
+}
+
+std::string version_text(CudaLibrary which, int64_t number) {
+  if (which == CudaLibrary::kDriver) return cat(number / 1000, '.', number % 1000 / 10);
+  // Two digits each for minor and patch; cuFFT and the older libraries have one for each.
+  const bool is_short = which == CudaLibrary::kCufft || number < 10000;
+  const int64_t major = is_short ? 1000 : 10000, minor = 100;
+  return cat(number / major, '.', number % major / minor, '.', number % minor);
 }
 
 const DynLib& cuda_library(CudaLibrary which) {

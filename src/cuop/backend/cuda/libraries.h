@@ -1,6 +1,7 @@
 // The CUDA libraries of this machine, looked for at run time and never linked.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,13 +29,17 @@ std::string cuda_library_version(CudaLibrary which);
 
 struct LibraryStatus {
   std::string title;    ///< "CUDA driver", "cuFFT", ...
-  std::string version;  ///< as the library reports it; "" when it is absent or does not tell
+  std::string version;  ///< "13.0", "9.10.2"; "" when it is absent or does not tell
   std::string path;     ///< the soname or file that was opened; "" when absent
   std::string reason;   ///< why it is absent; "" when found
 };
 
 /// One row a library, in a fixed order. Opens each on the first call.
 const std::vector<LibraryStatus>& cuda_libraries();
+
+/// The number by which a library of NVIDIA's tells its version, in words: 13000 of the driver is
+/// "13.0", 91002 of cuDNN "9.10.2".
+std::string version_text(CudaLibrary which, int64_t number);
 
 /// Why no GPU can be used by this process: what is missing (driver, device, CUOP_DEVICE) and how to
 /// use the CPU instead; "" when one can.

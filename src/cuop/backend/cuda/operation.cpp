@@ -11,7 +11,7 @@ namespace cuop::backend::cuda {
 namespace {
 
 constexpr unsigned kRemembered = 8;
-std::array<std::atomic<const char*>, kRemembered> started{};
+std::array<std::atomic<const char*>, kRemembered> latest{};
 std::atomic<unsigned> count = 0;
 
 void wait_for(const char* operation, StreamHandle stream) {
@@ -23,18 +23,19 @@ void wait_for(const char* operation, StreamHandle stream) {
 
 }  // namespace
 
-void note_started(const char* operation, StreamHandle stream) {
+void Operation::started() {
+  work_.started();
   const unsigned place = count.fetch_add(1, std::memory_order_relaxed) % kRemembered;
-  started[place].store(operation, std::memory_order_relaxed);
+  latest[place].store(name_, std::memory_order_relaxed);
   static const bool is_blocking = env().cuda_blocking.value;
-  if (is_blocking) wait_for(operation, stream);
+  if (is_blocking) wait_for(name_, static_cast<StreamHandle>(stream_.handle));
 }
 
 std::string recently_started() {
   std::string list;
   const unsigned end = count.load(std::memory_order_relaxed);
   for (unsigned i = 1; i <= kRemembered && i <= end; ++i) {
-    const char* operation = started[(end - i) % kRemembered].load(std::memory_order_relaxed);
+    const char* operation = latest[(end - i) % kRemembered].load(std::memory_order_relaxed);
     if (operation != nullptr) list += (list.empty() ? "" : ", ") + std::string(operation);
   }
   return list;

@@ -1,17 +1,29 @@
 // Errors of a GPU arrive later than they were caused. Every start of work is noted here, so that a
 // message can say what was started last, and in blocking mode an error is raised by its own cause.
+// The time that the work takes is marked for those who listen (core/trace.h).
 #pragma once
 
 #include <string>
 
-#include "cuop/backend/cuda/driver_types.h"
+#include "cuop/core/trace.h"
 
 namespace cuop::backend::cuda {
 
-/// To be called after each start of work on a stream; `operation` is a text that outlives the
-/// process's use of CUDA, such as a literal. With CUOP_CUDA_BLOCKING=1 waits for the stream and
-/// raises the operation's error.
-void note_started(const char* operation, StreamHandle stream);
+/// Stands around each start of work on a stream.
+class Operation {
+ public:
+  /// `name` is a text that outlives the process's use of CUDA, such as a literal.
+  Operation(const char* name, Stream stream) : name_(name), stream_(stream), work_(name, stream) {}
+  /// To be called when the work has been started. With CUOP_CUDA_BLOCKING=1 waits for the stream
+  /// and raises the operation's error.
+  void started();
+
+ private:
+  const char* name_;
+  Stream stream_;
+  trace::Work work_;
+};
+
 /// The operations that were started last by any thread, the newest first: "add, softmax, copy"; ""
 /// when there were none.
 std::string recently_started();

@@ -186,19 +186,19 @@ void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments
 void launch(const LoadedKernel& kernel, LaunchShape shape, std::span<void*> parameters,
             Stream stream) {
   const cuda::ContextScope scope(kernel.device);
-  const cuda::StreamHandle handle = cuda::handle_of(stream);
   if (shape.shared_bytes > kSharedWithoutAsking) {
     cuda::check(cuda::driver().func_set_attribute(kernel.function,
                                                   cuda::FunctionAttribute::kMaxDynamicSharedBytes,
                                                   static_cast<int>(shape.shared_bytes)),
                 kernel.title, ": ", shape.shared_bytes, " bytes of shared memory");
   }
-  cuda::check(
-      cuda::driver().launch_kernel(kernel.function, shape.grid_x, shape.grid_y, shape.grid_z,
-                                   shape.threads, shape.threads_y, shape.threads_z,
-                                   shape.shared_bytes, handle, parameters.data(), nullptr),
-      kernel.title.c_str(), ": launch");
-  cuda::note_started(kernel.title.c_str(), handle);
+  cuda::Operation operation(kernel.title.c_str(), stream);
+  cuda::check(cuda::driver().launch_kernel(kernel.function, shape.grid_x, shape.grid_y,
+                                           shape.grid_z, shape.threads, shape.threads_y,
+                                           shape.threads_z, shape.shared_bytes,
+                                           cuda::handle_of(stream), parameters.data(), nullptr),
+              kernel.title.c_str(), ": launch");
+  operation.started();
 }
 
 }  // namespace cuop::jit

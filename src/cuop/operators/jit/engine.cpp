@@ -5,6 +5,7 @@
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/backend/stream_mark.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
@@ -159,24 +160,28 @@ Tensor JitEngine::run(const Task& task) {
   const Plan plan = this->plan(task);
   const double before_ms = milliseconds(trace::now_ns() - task.start_ns) - plan.choosing_ms;
   const Tensor reference = plan.is_debug ? reference_result(task) : Tensor();
+  CallRecord call;
+  call.device = task.out.device();
+  call.cost = task.cost;
+  call.before_ms = before_ms;
+  call.choosing_ms = plan.compilation_ms;
+  call.kernel_type = name(plan.kernel);
+  const Stream stream = current_stream(call.device);
+  const double compiled_before = jit::compile_statistics().compile_ms;
+  call.begin = backend::mark_stream(stream);
   const int64_t launch_ns = trace::now_ns();
   run_kernel(task, plan.kernel, task.out);
-  const int64_t kernel_ns = std::max<int64_t>(1, trace::now_ns() - launch_ns);
+  call.running_ms = milliseconds(std::max<int64_t>(1, trace::now_ns() - launch_ns));
+  call.end = backend::mark_stream(stream);
+  // Of all threads, so it can be more than this call waited for.
+  call.compiling_ms =
+      std::min(jit::compile_statistics().compile_ms - compiled_before, call.running_ms);
   if (reference.is_defined() && !results_agree(reference, task.out)) {
     throw ExecutionError(cat(who_, ": kernel ", name(plan.kernel),
                              " and the simple kernel disagree (checked in debug mode)"));
   }
-  PerformanceProfile profile;
-  profile.kernel_time_ms = milliseconds(kernel_ns);
-  profile.launch_overhead_ms = std::max(0.0, before_ms);
-  profile.execution_time = profile.launch_overhead_ms + profile.kernel_time_ms;
-  profile.compilation_time_ms = plan.compilation_ms;
-  profile.gflops = task.cost.flops / (profile.kernel_time_ms * 1e6);
-  profile.bandwidth_gb_s = static_cast<double>(task.cost.bytes) / (profile.kernel_time_ms * 1e6);
-  profile.kernel_type = name(plan.kernel);
   const std::lock_guard lock(mutex_);
-  profile_ = profile;
-  cost_ = task.cost;
+  last_call_ = std::move(call);
   return task.out;
 }
 
@@ -188,18 +193,20 @@ void JitEngine::warm_up(const Task& task) {
 void JitEngine::warm_up() const {
   backend::blas::info();
   backend::parallel_for(backend::thread_count(), 1, [](int64_t, int64_t) {});
-  measured_roof(dtype_);
+  measured_roof(dtype_, backend::current_device());
 }
 
 PerformanceProfile JitEngine::profile() const {
-  PerformanceProfile profile;
-  Cost cost;
+  CallRecord call;
   {
     const std::lock_guard lock(mutex_);
-    profile = profile_;
-    cost = cost_;
+    call = last_call_;
   }
-  profile.percent_of_roof = percent_of_roof(cost, profile.kernel_time_ms, dtype_);
+  PerformanceProfile profile = profile_of(call);
+  if (profile.kernel_time_ms > 0.0) {
+    profile.percent_of_roof =
+        percent_of_roof(call.cost, profile.kernel_time_ms, measured_roof(dtype_, call.device));
+  }
   return profile;
 }
 

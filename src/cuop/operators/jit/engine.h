@@ -7,21 +7,9 @@
 
 #include "cuop/operators/jit/chooser.h"
 #include "cuop/operators/jit/config.h"
+#include "cuop/operators/jit/profile.h"
 
 namespace cuop {
-
-/// Of the last call. Times in ms.
-struct PerformanceProfile {
-  double execution_time = 0.0;       ///< the whole call without choosing the kernel
-  double kernel_time_ms = 0.0;       ///< the kernel alone
-  double launch_overhead_ms = 0.0;   ///< checks and look-ups: execution_time - kernel_time_ms
-  double compilation_time_ms = 0.0;  ///< what choosing the kernel cost when it was chosen
-  double gflops = 0.0;               ///< 1e9 operations a second of the kernel
-  double bandwidth_gb_s = 0.0;       ///< 1e9 bytes a second that the kernel must move at least
-  double percent_of_roof = 0.0;      ///< see percent_of_roof in roof.h
-  bool used_tensor_core = false;
-  std::string kernel_type;  ///< "simple", "tiled", "tiled/32"; "" before the first call
-};
 
 struct JitStatistics {
   int64_t compilations = 0;  ///< kernels chosen because no cache had them
@@ -62,6 +50,7 @@ class JitEngine {
   /// Opens the libraries, starts the threads and measures the roof.
   void warm_up() const;
 
+  /// Of the last call; on a GPU waits for its kernel. Zeros before the first.
   PerformanceProfile profile() const;
   JitStatistics statistics() const;
   TuningReport tuning_report() const;
@@ -93,9 +82,8 @@ class JitEngine {
   int64_t store_limit_ = 0;
   int64_t damaged_before_ = 0;  ///< of stores that were replaced
   JitStatistics statistics_;
-  PerformanceProfile profile_;
+  CallRecord last_call_;
   TuningReport report_;
-  Cost cost_;
 };
 
 /// Forgets the process's choices and removes those in the global cache directory; answers how many

@@ -159,7 +159,7 @@ int elementwise_code(const char* name) { return jit::find_op(name); }
 
 Tensor elementwise(int code, std::span<const Operand* const> operands, const Tensor* out) {
   const char* who = jit::op_table()[static_cast<size_t>(code)].name;
-  const trace::Span span(who, "op");
+  trace::Span span(who, "op");
   if (operands.size() > kMaxArity) {
     throw ExecutionError(cat(who, ": takes at most ", kMaxArity, " operands"));
   }
@@ -167,6 +167,7 @@ Tensor elementwise(int code, std::span<const Operand* const> operands, const Ten
   if (is_mixed_comparison(code, call)) return compare_mixed(code, call, out);
   const jit::OpTypes types = jit::infer_types(code, call.used_types());
   if (out == nullptr && jit::is_recording()) {
+    span.set_category("record");
     return jit::record_op(code, types, call.shape, call.device, call.used());
   }
   const Tensor result = prepare(call, types.result, out);

@@ -90,7 +90,7 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
   check_no_overlap(who, result, a, "a");
   check_no_overlap(who, result, b, "b");
   if (result.size() == 0) return result;
-  if (trace::is_recording()) {
+  if (span.is_open()) {
     span.add_flops(2.0 * static_cast<double>(result.size()) * static_cast<double>(inner));
     span.add_bytes(a.nbytes() + b.nbytes() + result.nbytes());
   }

@@ -71,7 +71,10 @@ Tensor reduce(const char* who, const Reduction& reduction, const Tensor& x, Axes
   }
   const DType dtype = result_dtype(who, reduction, x.dtype());
   if (const auto kind = recorded_kind(reduction); kind && out == nullptr && count > 0) {
-    if (auto fused = jit::record_reduction(*kind, x, reduced, keepdims, dtype)) return *fused;
+    if (auto fused = jit::record_reduction(*kind, x, reduced, keepdims, dtype)) {
+      span.set_category("record");
+      return *fused;
+    }
   }
   const Tensor result =
       prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), dtype, x.device());

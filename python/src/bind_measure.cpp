@@ -1,0 +1,122 @@
+// Measuring: the trace, the profiler, benchmarks and the roof. What users call is in
+// cuop/measure.py.
+#include "binders.h"
+#include "callback.h"
+#include "cuop/core/chrome_trace.h"
+#include "cuop/core/profile.h"
+#include "cuop/operators/benchmark.h"
+
+namespace cuop::python {
+
+namespace {
+
+/// What cuop.benchmark answers. `cost` gives the operations and bytes of a call, where they are
+/// known; it is asked after the call has shown that its arguments are good.
+nb::dict benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warmup_runs,
+                        const std::optional<nb::callable>& cost, Arg<DType> dtype,
+                        Arg<Device> given) {
+  const Device device = given;
+  const DType measured_in = dtype;
+  BenchmarkResult measured;
+  {
+    const nb::gil_scoped_release released;
+    const auto run = [&call] {
+      const nb::gil_scoped_acquire held;
+      call();
+    };
+    measured = benchmark(run, {.num_runs = num_runs, .warmup_runs = warmup_runs, .device = device});
+  }
+  nb::dict result;
+  result["mean_time_ms"] = measured.mean_time_ms;
+  result["std_time_ms"] = measured.std_time_ms;
+  result["min_time_ms"] = measured.min_time_ms;
+  result["max_time_ms"] = measured.max_time_ms;
+  result["median_time_ms"] = measured.median_time_ms;
+  result["num_runs"] = measured.num_runs;
+  result["warmup_runs"] = measured.warmup_runs;
+  result["gpu_time_ms"] = nb::none();
+  if (measured.gpu_time_ms) result["gpu_time_ms"] = *measured.gpu_time_ms;
+  if (!cost) return result;
+  const auto [flops, bytes] = nb::cast<std::pair<double, int64_t>>((*cost)());
+  {
+    const nb::gil_scoped_release released;
+    add_rates(measured, {flops, bytes}, measured_roof(measured_in, device));
+  }
+  result["gflops"] = measured.gflops;
+  result["bandwidth_gb_s"] = measured.bandwidth_gb_s;
+  result["percent_of_roof"] = measured.percent_of_roof;
+  return result;
+}
+
+void bind_trace(nb::module_& m) {
+  m.def("set_trace_recording", &trace::set_recording, "on"_a);
+  m.def("is_trace_recording", &trace::is_recording);
+  m.def("clear_trace", &trace::clear);
+  m.def(
+      "trace_json", [] { return trace::to_chrome_json(trace::events()); }, Released(),
+      "Recorded spans in Chrome's trace-event format; waits for the GPUs' part of them.");
+}
+
+void bind_profiler(nb::module_& m) {
+  m.def("_enable_profiling", &enable_profiling, "is_on"_a, Released());
+  m.def("is_profiling", &is_profiling, "Whether operations tell their times.");
+  m.def(
+      "_set_profiling_output",
+      [](nb::object function) {
+        std::function<void(const std::string&)> write;
+        if (!function.is_none()) {
+          write = [held = shared_function(std::move(function))](const std::string& text) {
+            call_shared(*held, "the output of profiling", text);
+          };
+        }
+        const nb::gil_scoped_release released;
+        set_profiling_output(std::move(write));
+      },
+      "function"_a.none(), nb::sig("def _set_profiling_output(function: Any) -> None"));
+  m.def(
+      "profiling_rows",
+      [] {
+        std::vector<ProfileRow> rows;
+        {
+          const nb::gil_scoped_release released;
+          rows = profiling_rows();
+        }
+        nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> list;
+        for (const ProfileRow& row : rows) {
+          nb::dict entry;
+          entry["name"] = row.name;
+          entry["device"] = row.device;
+          entry["calls"] = row.calls;
+          entry["total_ms"] = row.total_ms;
+          entry["mean_ms"] = row.mean_ms;
+          entry["share"] = row.share;
+          list.append(entry);
+        }
+        return list;
+      },
+      "The profiler's table so far, the longest first: name, device, calls, total_ms, mean_ms and "
+      "share (0 to 1) of each operation. Waits for GPUs.");
+  m.def("profiling_summary", &profiling_summary, Released(),
+        "The profiler's table so far as text. Waits for GPUs.");
+}
+
+}  // namespace
+
+void bind_measure(nb::module_& m) {
+  bind_trace(m);
+  bind_profiler(m);
+  m.def("_benchmark", &benchmark_call, "call"_a, "num_runs"_a, "warmup_runs"_a, "cost"_a.none(),
+        "dtype"_a, "device"_a);
+  m.def(
+      "measured_roof",
+      [](Arg<DType> dtype, const std::optional<Arg<Device>>& device) {
+        const Roof roof =
+            measured_roof(*dtype, device ? Device(*device) : backend::current_device());
+        return std::pair{roof.flops_per_second, roof.bytes_per_second};
+      },
+      "dtype"_a = "float32", "device"_a = nb::none(), Released(),
+      "(operations, bytes) a second that the device (default: the current one) reached in a large "
+      "matrix product and copy; measured on the first call and kept in the cache directory.");
+}
+
+}  // namespace cuop::python

@@ -1,0 +1,131 @@
+#include "cuop/core/chrome_trace.h"
+
+#include <map>
+#include <sstream>
+
+#include "cuop/core/text.h"
+
+namespace cuop::trace {
+
+namespace {
+
+/// Tracks of streams are numbered from here, behind those of the threads.
+constexpr int kFirstStreamTrack = 1000;
+
+double microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
+
+class Writer {
+ public:
+  Writer() {
+    out_.precision(3);
+    out_ << std::fixed << "{\"traceEvents\":[";
+  }
+
+  void span(const Event& event, int track) {
+    begin("X", event.name, event.rank);
+    out_ << ",\"cat\":\"" << json_escaped(event.category) << "\",\"tid\":" << track
+         << ",\"ts\":" << microseconds(event.start_ns)
+         << ",\"dur\":" << microseconds(event.duration_ns) << ",\"args\":{\"bytes\":" << event.bytes
+         << ",\"flops\":" << event.flops;
+    if (event.gpu_ns > 0) out_ << ",\"gpu_us\":" << microseconds(event.gpu_ns);
+    if (!event.stream.empty()) out_ << ",\"stream\":\"" << json_escaped(event.stream) << '"';
+    out_ << "}}";
+  }
+
+  void track_name(int rank, int track, const std::string& name) {
+    begin("M", "thread_name", rank);
+    out_ << ",\"tid\":" << track << ",\"args\":{\"name\":\"" << json_escaped(name) << "\"}}";
+  }
+
+  void process_name(int rank) {
+    begin("M", "process_name", rank);
+    out_ << ",\"tid\":0,\"args\":{\"name\":\"rank " << rank << "\"}}";
+  }
+
+  void counter(int rank, const char* name, int64_t time_ns, double value) {
+    begin("C", name, rank);
+    out_ << ",\"tid\":0,\"ts\":" << microseconds(time_ns) << ",\"args\":{\"" << name
+         << "\":" << value << "}}";
+  }
+
+  std::string finish() {
+    out_ << "\n]}\n";
+    return out_.str();
+  }
+
+ private:
+  void begin(const char* kind, const std::string& name, int rank) {
+    out_ << between_ << "{\"ph\":\"" << kind << "\",\"name\":\"" << json_escaped(name)
+         << "\",\"pid\":" << rank;
+    between_ = ",\n";
+  }
+
+  std::ostringstream out_;
+  const char* between_ = "\n";
+};
+
+/// The tracks of each rank, named as they are met.
+class Tracks {
+ public:
+  explicit Tracks(Writer& writer) : writer_(writer) {}
+
+  int of(const Event& event) {
+    auto [rank, is_new_rank] = ranks_.try_emplace(event.rank);
+    if (is_new_rank) writer_.process_name(event.rank);
+    auto& streams = rank->second;
+    if (event.stream.empty()) {
+      const std::string name = cat("thread ", event.thread);
+      const auto [track, is_new] = streams.try_emplace(name, event.thread);
+      if (is_new) writer_.track_name(event.rank, event.thread, name);
+      return track->second;
+    }
+    const int next = kFirstStreamTrack + static_cast<int>(streams.size());
+    const auto [track, is_new] = streams.try_emplace(event.stream, next);
+    if (is_new) writer_.track_name(event.rank, next, event.stream);
+    return track->second;
+  }
+
+ private:
+  Writer& writer_;
+  std::map<int, std::map<std::string, int>> ranks_;
+};
+
+/// Whether the event's bytes and operations count: those of work on a GPU in its stream's time.
+bool counts(const Event& event) {
+  return event.is_outermost && event.duration_ns > 0 &&
+         (event.category == "gpu" || event.gpu_ns == 0);
+}
+
+/// The sum of the rates of all events that are going on, at each moment where it changes.
+void write_counter(Writer& writer, const std::vector<Event>& events, const char* name,
+                   double (*amount)(const Event& event)) {
+  std::map<int, std::map<int64_t, double>> changes;
+  for (const Event& event : events) {
+    const double rate = counts(event) ? amount(event) / static_cast<double>(event.duration_ns) : 0;
+    if (!(rate > 0.0)) continue;
+    changes[event.rank][event.start_ns] += rate;
+    changes[event.rank][event.start_ns + event.duration_ns] -= rate;
+  }
+  for (const auto& [rank, steps] : changes) {
+    double now = 0.0;
+    for (const auto& [time, change] : steps) {
+      now += change;
+      writer.counter(rank, name, time, now > 1e-9 ? now : 0.0);  // rounding may leave a rest
+    }
+  }
+}
+
+}  // namespace
+
+std::string to_chrome_json(const std::vector<Event>& events) {
+  Writer writer;
+  Tracks tracks(writer);
+  for (const Event& event : events) writer.span(event, tracks.of(event));
+  // Bytes in a nanosecond are GB/s, operations GFLOP/s.
+  write_counter(writer, events, "GB/s",
+                [](const Event& event) { return static_cast<double>(event.bytes); });
+  write_counter(writer, events, "GFLOP/s", [](const Event& event) { return event.flops; });
+  return writer.finish();
+}
+
+}  // namespace cuop::trace

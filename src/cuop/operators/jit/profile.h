@@ -1,0 +1,43 @@
+// What a JIT wrapper's last call took. On a GPU the kernel's time is read from marks in the stream
+// when somebody asks, so the call itself waits for nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cuop/operators/task.h"
+
+namespace cuop {
+
+/// Of the last call. Times in ms.
+struct PerformanceProfile {
+  double execution_time = 0.0;       ///< the whole call without choosing or compiling the kernel
+  double kernel_time_ms = 0.0;       ///< the kernel alone, on a GPU by the stream's own time
+  double launch_overhead_ms = 0.0;   ///< checks, look-ups and, on a GPU, starting the kernel
+  double compilation_time_ms = 0.0;  ///< what choosing the kernel cost when it was chosen, and what
+                                     ///< compiling cost in this call
+  double gflops = 0.0;               ///< 1e9 operations a second of the kernel
+  double bandwidth_gb_s = 0.0;       ///< 1e9 bytes a second that the kernel must move at least
+  double percent_of_roof = 0.0;      ///< see percent_of_roof in roof.h
+  bool used_tensor_core = false;
+  std::string kernel_type;  ///< "simple", "tiled", "tiled/32"; "" before the first call
+};
+
+/// What was noted during a call.
+struct CallRecord {
+  Device device;
+  Cost cost;
+  double before_ms = 0.0;     ///< host time until the kernel was started, without choosing it
+  double running_ms = 0.0;    ///< host time of running (CPU) or starting (GPU) it
+  double compiling_ms = 0.0;  ///< part of running_ms that went into compiling
+  double choosing_ms = 0.0;   ///< when it was chosen, whenever that was
+  std::string kernel_type;
+  /// Around the kernel on a GPU; null on the CPU, and where a graph recorded it.
+  std::shared_ptr<const trace::Mark> begin, end;
+};
+
+/// The figures of a call, without percent_of_roof. Waits for the kernel on a GPU. Where the
+/// kernel's time is unknown it and the rates are 0.
+PerformanceProfile profile_of(const CallRecord& call);
+
+}  // namespace cuop

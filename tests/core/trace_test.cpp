@@ -1,0 +1,195 @@
+#include "cuop/core/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/core/fake_stream.h"
+
+namespace cuop::trace {
+namespace {
+
+using ::testing::IsEmpty;
+
+/// The events of streams, in the order of their start.
+std::vector<Event> stream_events() {
+  std::vector<Event> found;
+  for (Event& event : events()) {
+    if (event.category == "gpu") found.push_back(std::move(event));
+  }
+  return found;
+}
+
+Event event_named(const std::string& name, const std::string& category = "op") {
+  for (const Event& event : events()) {
+    if (event.name == name && event.category == category) return event;
+  }
+  ADD_FAILURE() << "no event " << name;
+  return {};
+}
+
+TEST(Trace, RecordsOnlyWhileOn) {
+  clear();
+  {
+    const Span span("before", "op");
+    EXPECT_FALSE(span.is_open());
+  }
+  set_recording(true);
+  set_thread_rank(2);
+  {
+    Span span("inside", "comm");
+    EXPECT_TRUE(span.is_open());
+    span.add_bytes(128);
+    span.add_flops(3.0);
+  }
+  set_thread_rank(0);
+  set_recording(false);
+  const auto all = events();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].rank, 2);
+  EXPECT_EQ(all[0].bytes, 128);
+  EXPECT_EQ(all[0].flops, 3.0);
+  EXPECT_GE(all[0].duration_ns, 0);
+  EXPECT_EQ(all[0].stream, "");
+  EXPECT_EQ(all[0].gpu_ns, 0);
+  clear();
+}
+
+TEST(Trace, SpansNestWithinTheirCategoryAndThread) {
+  clear();
+  set_recording(true);
+  {
+    const Span call("call", "dist");
+    const Span outer("outer", "op");
+    const Span inner("inner", "op");
+    std::thread([] { const Span beside("beside", "op"); }).join();
+  }
+  {
+    Span recorded("recorded", "op");
+    recorded.set_category("record");
+  }
+  set_recording(false);
+  EXPECT_TRUE(event_named("call", "dist").is_outermost);
+  EXPECT_TRUE(event_named("outer").is_outermost);
+  EXPECT_FALSE(event_named("inner").is_outermost);
+  EXPECT_TRUE(event_named("beside").is_outermost);
+  EXPECT_NE(event_named("beside").thread, event_named("outer").thread);
+  EXPECT_EQ(event_named("recorded", "record").name, "recorded");
+  clear();
+}
+
+using StreamTrace = FakeStreamTest;
+
+TEST_F(StreamTrace, WorkIsTimedInItsStreamAndNothingWaitsBeforeItIsRead) {
+  set_recording(true);
+  queue_.start(1000);  // what the stream was doing before
+  {
+    Span span("matmul", "op");
+    span.add_flops(64.0);
+    launch("gemm", 150'000);
+  }
+  set_recording(false);
+  EXPECT_EQ(queue_.waits, 0);
+  const auto found = stream_events();
+  EXPECT_GE(queue_.waits, 1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].name, "matmul");
+  EXPECT_EQ(found[0].stream, "cuda:0 default stream");
+  EXPECT_EQ(found[0].start_ns, 1000);
+  EXPECT_EQ(found[0].duration_ns, 150'000);
+  EXPECT_EQ(found[0].flops, 64.0);
+  EXPECT_EQ(event_named("matmul").gpu_ns, 150'000);
+}
+
+TEST_F(StreamTrace, ASpanGoesFromItsFirstStartToItsLastAndCoversItsParts) {
+  set_recording(true);
+  {
+    const Span span("layer_norm", "op");
+    launch("first", 10);
+    queue_.start(5);  // another thread's work in the same stream
+    {
+      const Span part("copy", "op");
+      launch("copy", 20);
+    }
+    launch("last", 30);
+  }
+  set_recording(false);
+  EXPECT_EQ(event_named("copy", "gpu").duration_ns, 20);
+  EXPECT_EQ(event_named("layer_norm", "gpu").start_ns, 0);
+  EXPECT_EQ(event_named("layer_norm", "gpu").duration_ns, 65);
+}
+
+TEST_F(StreamTrace, APartCanBeTheFirstOrTheLastWork) {
+  set_recording(true);
+  {
+    const Span span("softmax", "op");
+    {
+      const Span part("contiguous", "op");
+      launch("copy", 7);
+    }
+    launch("softmax", 5);
+    {
+      const Span part("copy", "op");
+      launch("copy", 3);
+    }
+  }
+  set_recording(false);
+  EXPECT_EQ(event_named("softmax", "gpu").duration_ns, 15);
+}
+
+TEST_F(StreamTrace, StreamsAreToldApart) {
+  int first = 0, second = 0;
+  set_recording(true);
+  {
+    const Span span("both", "op");
+    launch("a", 10, {{DeviceType::kCuda, 0}, &first});
+    launch("b", 20, {{DeviceType::kCuda, 0}, &second});
+  }
+  { launch("c", 5, {{DeviceType::kCuda, 1}, &first}); }
+  set_recording(false);
+  const auto found = stream_events();
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].stream, "cuda:0 stream 1");
+  EXPECT_EQ(found[1].stream, "cuda:0 stream 2");
+  EXPECT_EQ(found[2].stream, "cuda:1 stream 1");
+  EXPECT_EQ(event_named("both").gpu_ns, 30);
+}
+
+TEST_F(StreamTrace, WorkOutsideOfSpansGetsOneOfItsOwn) {
+  set_recording(true);
+  launch("copy", 40);
+  set_recording(false);
+  EXPECT_EQ(event_named("copy").gpu_ns, 40);
+  EXPECT_EQ(event_named("copy", "gpu").duration_ns, 40);
+}
+
+TEST_F(StreamTrace, WhatAGraphRecordsOrAFailureEndsHasNoStreamTime) {
+  set_recording(true);
+  queue_.is_capturing = true;
+  {
+    const Span span("captured", "op");
+    launch("kernel", 10);
+  }
+  queue_.is_capturing = false;
+  {
+    const Span span("failed", "op");
+    const Work work("kernel", kFakeStream);  // never started
+  }
+  set_recording(false);
+  EXPECT_THAT(stream_events(), IsEmpty());
+  EXPECT_EQ(event_named("captured").gpu_ns, 0);
+  EXPECT_EQ(event_named("failed").gpu_ns, 0);
+}
+
+TEST_F(StreamTrace, NothingIsMarkedWhenNobodyListens) {
+  {
+    const Span span("matmul", "op");
+    launch("gemm", 10);
+  }
+  EXPECT_EQ(queue_.marks, 0);
+  EXPECT_THAT(events(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuop::trace
