@@ -24,7 +24,7 @@ def _run(name, x):
     if name in _CALLS:
         return _CALLS[name](x)
     function = getattr(cuop, name)
-    parameters = _signatures(function)[0].parameters.values()
+    parameters = next(iter(_signatures(function))).parameters.values()
     return function(*[x for p in parameters if p.default is p.empty])
 
 

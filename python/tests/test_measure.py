@@ -63,7 +63,7 @@ def test_profiling_prints_a_line_an_operation_and_a_table(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert any(re.fullmatch(r"matmul_kernel: \d+(\.\d+)?ms", line) for line in lines)
     names = [line.split("_kernel: ")[0] for line in lines]
-    assert names[-1] == "fused" and "exp" not in names, "recorded operations did not run"
+    assert "fused" in names and "exp" not in names, "recorded operations did not run"
     rows = cuop.profiling_rows()
     (matmul,) = [row for row in rows if row["name"] == "matmul"]
     assert (matmul["device"], matmul["calls"]) == ("cpu", 1)

@@ -1,9 +1,8 @@
 #include "cuop/operators/jit/roof.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
