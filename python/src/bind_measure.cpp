@@ -106,7 +106,9 @@ void bind_measure(nb::module_& m) {
   bind_trace(m);
   bind_profiler(m);
   m.def("_benchmark", &benchmark_call, "call"_a, "num_runs"_a, "warmup_runs"_a, "cost"_a.none(),
-        "dtype"_a, "device"_a);
+        "dtype"_a, "device"_a,
+        nb::sig("def _benchmark(call: Any, num_runs: int, warmup_runs: int, cost: Any, dtype: "
+                "DTypeLike, device: DeviceLike) -> dict[str, Any]"));
   m.def(
       "measured_roof",
       [](Arg<DType> dtype, const std::optional<Arg<Device>>& device) {
