@@ -9,6 +9,7 @@
 #include "cuop/operators/jit/jit.h"
 #include "cuop/operators/products.h"
 #include "cuop/ops/agreement.h"
+#include "cuop/ops/conv/conv.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -50,6 +51,13 @@ class GpuLibraryTuning : public GpuTest {
     const Tensor b = test::random_tensor({33, 17}, DType::kFloat32, 2);
     const Tensor c = matmul(to_device(a, kGpu), to_device(b, kGpu));
     EXPECT_EQ(disagreement(matmul(a, b), c), "");
+  }
+  /// The convolution of `count` images by 4 kernels of 3 x 3.
+  static void check_conv(int64_t count) {
+    const Tensor x = test::random_tensor({count, 2, 9, 8}, DType::kFloat32, 1);
+    const Tensor w = test::random_tensor({4, 2, 3, 3}, DType::kFloat32, 2);
+    const Tensor y = conv2d(to_device(x, kGpu), to_device(w, kGpu));
+    EXPECT_EQ(disagreement(conv2d(x, w), y), "");
   }
   /// Stores for the product of `m` rows what `change` makes of the choice for that of `of` rows.
   template <class Change>
@@ -110,6 +118,43 @@ TEST_F(GpuLibraryTuning, WhatIsStoredIsShownToTheLibraryBeforeItIsUsed) {
   store(43, 49, [](std::string& value) { value = "no algorithm at all"; });
   check_product(49);
   EXPECT_EQ(tune::database_statistics().loaded - before.loaded, 1);
+}
+
+TEST_F(GpuLibraryTuning, EnginesOfConvolutionsAreSearchedForStoredAndReadAgain) {
+  const std::string version = backend::cuda_library_version(backend::CudaLibrary::kCudnn);
+  if (version.empty()) GTEST_SKIP() << "needs cuDNN";
+  std::string text;
+  {
+    tune::LibraryTuning tuning(9, 60.0);
+    check_conv(3);
+    text = tuning.text();
+  }
+  EXPECT_THAT(text, HasSubstr("conv float32 batch 3"));
+  EXPECT_THAT(text, HasSubstr("cuDNN's engine "));
+  check_conv(3);  // by the winner
+  const auto entries = tune::database()->entries();
+  ASSERT_EQ(entries.size(), 1U);
+  if (version == kSimulated) {
+    EXPECT_THAT(text, HasSubstr("cuDNN's engine 12 6=25 7=24: another result: element 0"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("engine 13")));  // differs from run to run
+    EXPECT_EQ(entries[0].choice.value, "11 6=23 7=22");
+  }
+  const auto store = [&](int64_t count, const std::string& value) {
+    tune::ChoiceStore::Entry entry = entries[0];
+    const std::string batch = "batch 3";
+    entry.key.replace(entry.key.find(batch), batch.size(), "batch " + std::to_string(count));
+    if (!value.empty()) entry.choice.value = value;
+    tune::database()->save(entry.key, entry.choice);
+  };
+  const auto before = tune::database_statistics();
+  store(5, "");
+  check_conv(5);
+  EXPECT_EQ(tune::database_statistics().loaded - before.loaded, 1);
+  store(7, "123456 1=2");
+  check_conv(7);  // by cuDNN's own choice
+  store(8, "no engine");
+  check_conv(8);
+  EXPECT_EQ(tune::database_statistics().refused - before.refused, 2);
 }
 
 TEST_F(GpuLibraryTuning, WrappersOnTheGpuSearchAndReport) {
