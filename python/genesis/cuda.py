@@ -66,7 +66,7 @@ def _gpu(device=None):
     if not name.startswith("cuda"):
         raise cuop.DeviceError(f"cuda: {name} is not a GPU; use 'cuda' or 'cuda:N'")
     cuop.device_description(name)  # DeviceError with the reason when it cannot be used
-    return name
+    return str(cuop.Device(name))  # 'cuda' and 'cuda:0' are one
 
 
 def current_device():
