@@ -58,11 +58,14 @@ class UserKernel::Implementation {
     }
     check_kernel_key(who_, options_.key, parameters_[0]);
     digest_ = digest();
+    for (size_t i = 0; i < options_.configs.size(); ++i) {
+      loaded_keys_.push_back(cat("user ", digest_, " ", title(i)));
+    }
   }
 
   void launch(std::span<const KernelArgument> arguments, const LaunchFor& launch_for) {
-    const size_t config = choose(arguments, launch_for);
-    start(config, arguments, launch_for(config));
+    const size_t config = options_.configs.size() == 1 ? 0 : choose(arguments, launch_for);
+    start(config, arguments, launch_for);
   }
 
   size_t choose(std::span<const KernelArgument> arguments, const LaunchFor& launch_for) {
@@ -167,7 +170,7 @@ class UserKernel::Implementation {
                 const LaunchFor& launch_for, double seconds) {
     const int64_t start_ns = trace::now_ns();
     for (size_t i = 0; i < options_.configs.size(); ++i) {
-      jit::kernel_if_ready(device, loaded_key(i), [&] { return request(i); });  // all at once
+      jit::kernel_if_ready(device, loaded_keys_[i], [&] { return request(i); });  // all at once
     }
     KernelTrial trial(parameters_[0], arguments,
                       backend::cuda::cuda_runtime(device).properties().l2_bytes);
@@ -177,7 +180,7 @@ class UserKernel::Implementation {
       tune::Candidate candidate;
       candidate.name = options_.configs[i].text();
       candidate.run = [&, i](int64_t turn) {
-        start(i, trial.arguments(turn), launch_for(i));
+        start(i, trial.arguments(turn), launch_for);
         if (turn != 0 || i != 0) return;
         for (const Tensor& result : trial.results()) expected.push_back(clone(result));
       };
@@ -219,19 +222,19 @@ class UserKernel::Implementation {
     return name_;
   }
 
-  std::string loaded_key(size_t config) const { return cat("user ", digest_, " ", title(config)); }
-
   void start(size_t config, std::span<const KernelArgument> arguments,
-             const KernelLaunch& asked) const {
+             const LaunchFor& launch_for) const {
     const Device device = check_kernel_arguments(who_, arguments, parameters_[config]);
+    const KernelLaunch asked = launch_for(config);
     const jit::LaunchShape shape = check_kernel_launch(who_, asked, device);
     if (std::find(asked.grid.begin(), asked.grid.end(), 0) != asked.grid.end()) return;
     PackedArguments packed(arguments, parameters_[config]);
-    jit::launch(jit::loaded_kernel(device, loaded_key(config), [&] { return request(config); }),
+    jit::launch(jit::loaded_kernel(device, loaded_keys_[config], [&] { return request(config); }),
                 shape, packed.addresses(), current_stream(device));
   }
 
   std::string digest_;
+  std::vector<std::string> loaded_keys_;  ///< of each configuration, for jit::loaded_kernel
   mutable std::mutex mutex_;
   std::mutex search_mutex_;
   std::map<std::string, size_t> chosen_;

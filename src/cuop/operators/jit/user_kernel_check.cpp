@@ -34,9 +34,11 @@ std::string names_of(const std::vector<KernelParameter>& parameters) {
 }
 
 void check_number(const std::string& who, const Scalar& number, const KernelParameter& parameter) {
-  const std::string name = cat(who, ": ", parameter.name);
   const bool is_exact = !is_floating(*parameter.dtype) && !is_complex(*parameter.dtype);
-  if (is_exact && (number.is_floating() || number.is_complex())) {
+  const bool has_fraction = is_exact && (number.is_floating() || number.is_complex());
+  if (!has_fraction && number.fits(*parameter.dtype)) return;
+  const std::string name = cat(who, ": ", parameter.name);
+  if (has_fraction) {
     throw DTypeError(cat(name, " is ", parameter.type, ", given the number ", number));
   }
   number.check_fits(name.c_str(), *parameter.dtype);
@@ -44,6 +46,13 @@ void check_number(const std::string& who, const Scalar& number, const KernelPara
 
 void check_tensor(const std::string& who, const Tensor& tensor, const KernelParameter& parameter,
                   const std::optional<Device>& device) {
+  const bool is_good = (!parameter.dtype || tensor.dtype() == *parameter.dtype) &&
+                       !tensor.device().is_cpu() && (!device || tensor.device() == *device) &&
+                       tensor.is_contiguous();
+  if (is_good) {
+    if (parameter.is_written) check_writable(who.c_str(), tensor);
+    return;
+  }
   const std::string name = cat(who, ": ", parameter.name);
   if (parameter.dtype && tensor.dtype() != *parameter.dtype) {
     throw DTypeError(cat(name, " is ", parameter.type, "*, which takes ", *parameter.dtype,
@@ -56,12 +65,8 @@ void check_tensor(const std::string& who, const Tensor& tensor, const KernelPara
   if (device && tensor.device() != *device) {
     throw DeviceError(cat(name, " is on ", tensor.device(), ", tensors before it on ", *device));
   }
-  if (!tensor.is_contiguous()) {
-    throw ExecutionError(cat(name, " of shape ", tensor.shape(), " has strides ", tensor.strides(),
-                             "; kernels get an address alone, so it must be row-major without "
-                             "gaps"));
-  }
-  if (parameter.is_written) check_writable(name.c_str(), tensor);
+  throw ExecutionError(cat(name, " of shape ", tensor.shape(), " has strides ", tensor.strides(),
+                           "; kernels get an address alone, so it must be row-major without gaps"));
 }
 
 /// Writes a number that fits as the kernel reads it.
