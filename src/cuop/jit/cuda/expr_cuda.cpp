@@ -48,21 +48,23 @@ const char* functor_of(ReduceKind kind) {
   }
 }
 
+/// Count and Index are types of the source, see Generator::run.
 struct FieldWriter {
   std::string text;
-  void field(const std::string& type, const std::string& name) {
-    text += cat("  ", type, " ", name, ";\n");
+
+  template <class... Parts>
+  void field(const Parts&... parts) {
+    text += cat("  ", parts..., ";\n");
   }
-  void index(const char* type, const std::string& name) { field(type, name); }
-  void size(const char* type, const std::string& name, int) { field(type, name); }
-  void pointer(const std::string& type, const std::string& name, const Walker&) {
-    field(type, name);
+  void count() { field("Count count"); }
+  void size() { field("Count size"); }
+  void axis(int i) { field("Count n", i); }
+  void pointer(size_t k, const Walker& walker) {
+    field(walker.role == Walker::Role::kLeaf ? "const " : "", type_name(walker.dtype), "* p", k);
   }
-  void stride(const char* type, const std::string& name, const Walker&, size_t) {
-    field(type, name);
-  }
-  void parameter(const char* type, const std::string& name, const Node&) { field(type, name); }
-  void share(const char* count) { field(cat("RowShare<", count, ">"), "share"); }
+  void stride(size_t k, const Walker&, size_t axis) { field("Index s", k, "_", axis); }
+  void parameter(const Node& node) { field(value_type(node.dtype), " c", node.code); }
+  void share() { field("RowShare<Count> share"); }
 };
 
 /// Writes one source. Names: p pointers, s strides, n sizes, c numbers, i indices, x elements of

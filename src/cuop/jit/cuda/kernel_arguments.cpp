@@ -28,30 +28,27 @@ struct FieldPacker {
     put(&value, size, size);  // the low bytes come first
   }
 
-  void index(const char*, const std::string& name) {
-    const int64_t inner = loops.sizes[static_cast<size_t>(loops.axes - 1)];
-    const int64_t steps = (inner + loops.width - 1) / loops.width;
-    int64_t count = steps;
+  int64_t inner() const { return loops.sizes[static_cast<size_t>(loops.axes - 1)]; }
+
+  void count() {
+    int64_t count = (inner() + loops.width - 1) / loops.width;
     for (int i = 0; i + 1 < loops.axes; ++i) count *= loops.sizes[static_cast<size_t>(i)];
-    put_number(name == "size" ? inner : count);
+    put_number(count);
   }
-  void size(const char*, const std::string&, int axis) {
-    const int64_t size = loops.sizes[static_cast<size_t>(axis)];
-    put_number(axis == loops.axes - 1 ? size / loops.width : size);
+  void size() { put_number(inner()); }
+  void axis(int i) {
+    const int64_t size = loops.sizes[static_cast<size_t>(i)];
+    put_number(i == loops.axes - 1 ? size / loops.width : size);
   }
-  void pointer(const std::string&, const std::string&, const Walker& walker) {
-    put(&walker.data, sizeof(void*), sizeof(void*));
-  }
-  void stride(const char*, const std::string&, const Walker& walker, size_t axis) {
-    put_number(walker.strides[axis]);
-  }
-  void parameter(const char*, const std::string&, const Node& node) {
+  void pointer(size_t, const Walker& walker) { put(&walker.data, sizeof(void*), sizeof(void*)); }
+  void stride(size_t, const Walker& walker, size_t axis) { put_number(walker.strides[axis]); }
+  void parameter(const Node& node) {
     alignas(16) std::byte value[16] = {};
     store_parameter(bindings.parameters[static_cast<size_t>(node.code)], node.dtype, value);
     const auto size = static_cast<size_t>(itemsize(compute_dtype(node.dtype)));
     put(value, size, size);
   }
-  void share(const char*) {
+  void share() {
     put(nullptr, 0, 8);
     put_number(loops.kept_size());
     put_number(loops.reduced_size() / loops.width);
@@ -79,6 +76,7 @@ int64_t state_bytes(const Expr& expr) {
 LaunchArguments pack_arguments(const Expr& expr, const Bindings& bindings, const Loops& loops,
                                const RowPieces& pieces) {
   FieldPacker packer{bindings, loops, pieces};
+  packer.packed.bytes.reserve(256);
   detail::visit_fields(expr, loops, packer);
   const auto alignment = static_cast<size_t>(packer.packed.alignment);
   auto& bytes = packer.packed.bytes;

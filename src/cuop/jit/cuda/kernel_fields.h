@@ -1,9 +1,6 @@
 // What the source of a kernel and the bytes of its arguments must agree on.
 #pragma once
 
-#include <string>
-
-#include "cuop/core/text.h"
 #include "cuop/jit/cuda/loops.h"
 
 namespace cuop::jit::detail {
@@ -32,33 +29,27 @@ inline DType accumulator_dtype(const Node& node) {
 }
 inline const char* accumulator_type(const Node& node) { return type_name(accumulator_dtype(node)); }
 
-/// The fields of the struct of arguments, in their order; `visit` gets each field's type, name and
-/// what to write there. Source and bytes both come from here, so that they cannot disagree.
+/// The fields of the struct of arguments, in their order. Source and bytes both come from here, so
+/// that they cannot disagree; names are the source's affair, as arguments are packed at each
+/// launch.
 template <class Visitor>
 void visit_fields(const Expr& expr, const Loops& loops, Visitor&& visit) {
-  const char* count = loops.is_wide ? "uint64_t" : "uint32_t";
-  const char* index = loops.is_wide ? "int64_t" : "int32_t";
-  visit.index(count, "count");
-  if (loops.has_tail) visit.index(count, "size");
+  visit.count();
+  if (loops.has_tail) visit.size();
   for (int i = 1; i < loops.axes; ++i) {
-    if (i != loops.kept) visit.size(count, cat("n", i), i);
+    if (i != loops.kept) visit.axis(i);
   }
   for (size_t k = 0; k < loops.walkers.size(); ++k) {
     const Walker& walker = loops.walkers[k];
-    visit.pointer(
-        cat(walker.role == Walker::Role::kLeaf ? "const " : "", type_name(walker.dtype), "*"),
-        cat("p", k), walker);
+    visit.pointer(k, walker);
     for (size_t i = 0; i < walker.pattern.size(); ++i) {
-      if (walker.pattern[i] != 'x' && walker.pattern[i] != 's') continue;
-      visit.stride(index, cat("s", k, "_", i), walker, i);
+      if (walker.pattern[i] == 'x' || walker.pattern[i] == 's') visit.stride(k, walker, i);
     }
   }
   for (const Node& node : expr.nodes()) {
-    if (node.kind == NodeKind::kParameter) {
-      visit.parameter(value_type(node.dtype), cat("c", node.code), node);
-    }
+    if (node.kind == NodeKind::kParameter) visit.parameter(node);
   }
-  if (loops.is_reduction) visit.share(count);
+  if (loops.is_reduction) visit.share();
 }
 
 }  // namespace cuop::jit::detail

@@ -78,6 +78,9 @@ class Planner {
   }
 
   void add_walkers() {
+    const size_t most = bindings_.leaves.size() + bindings_.outputs.size();
+    loops_.walkers.reserve(most);
+    layouts_.reserve(most);
     const std::vector<bool> is_needed = needed_nodes(expr_);
     const int kept = bindings_.shape.ndim() - bindings_.reduced_axes;
     const Shape kept_shape(
@@ -97,9 +100,20 @@ class Planner {
     }
   }
 
+  /// Every tensor has all elements one after the other, in one order.
+  bool is_one_run() const {
+    return element_count(bindings_.shape) > 1 &&
+           std::all_of(layouts_.begin(), layouts_.end(), [this](const Layout& layout) {
+             return layout.shape == bindings_.shape && layout.is_contiguous();
+           });
+  }
+
   /// The axes from `begin` to `end`, the longest stride first, merged where every tensor goes on
   /// from one to the next without a gap.
   std::vector<Axis> merged(int begin, int end) const {
+    if (begin == 0 && end == bindings_.shape.ndim() && is_one_run()) {
+      return {{element_count(bindings_.shape), std::vector<int64_t>(layouts_.size(), 1)}};
+    }
     std::vector<Axis> axes;
     for (int i = begin; i < end; ++i) {
       if (bindings_.shape[i] == 1) continue;
@@ -269,8 +283,10 @@ int64_t Loops::reduced_size() const {
 }
 
 std::string Loops::key() const {
-  std::string key = cat(kept, ",", axes, is_wide ? 'w' : 'n', width, has_tail ? 't' : '-', team,
-                        is_column ? 'c' : 'r');
+  // At each launch: no streams here.
+  std::string key = std::to_string(kept) + ',' + std::to_string(axes) + (is_wide ? 'w' : 'n') +
+                    std::to_string(width) + (has_tail ? 't' : '-') + std::to_string(team) +
+                    (is_column ? 'c' : 'r');
   for (const Walker& walker : walkers) {
     key += '/';
     key += walker.pattern;
