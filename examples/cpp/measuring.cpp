@@ -1,5 +1,7 @@
-// What this machine offers, how long a product takes on it, and memory given back afterwards.
+// What this machine offers, how long a product takes on it, where the time goes, and memory given
+// back afterwards.
 #include <iostream>
+#include <string>
 
 #include "cuop/cuop.h"
 
@@ -18,6 +20,17 @@ int main() {
   std::cout << "sum of 128 x 128\n" << cuop::to_text(sum);
   // [benchmark]
   if (product.median_time_ms <= 0 || product.gflops <= 0 || sum.num_runs != 100) return 1;
+
+  // [profiling]
+  std::string lines;
+  cuop::set_profiling_output([&](const std::string& text) { lines += text; });
+  cuop::enable_profiling();
+  cuop::matmul(a, b);
+  cuop::enable_profiling(false);
+  cuop::set_profiling_output({});
+  std::cout << lines;  // matmul_kernel: 0.15ms, and the table
+  // [profiling]
+  if (lines.find("matmul_kernel: ") != 0 || cuop::profiling_rows().size() != 1) return 1;
 
   // [memory]
   {

@@ -126,6 +126,19 @@ def test_the_trace_has_tracks_and_counters(tmp_path):
     assert counters[-1]["args"]["GFLOP/s"] == 0
 
 
+def test_spans_know_the_bytes_that_they_move():
+    x = cuop.ones((10, 10))
+    with cuop.profile() as recording:
+        x + cuop.ones((10,))
+        x.clone()
+        with cuop.fused():
+            y = cuop.exp(x) * 2
+    assert y.size == 100
+    moved = {event["name"]: event["bytes"] for event in recording.events}
+    assert moved["add"] == 4 * (100 + 100 + 10)
+    assert moved["copy"] == moved["fused"] == 4 * 200
+
+
 def test_profile_writes_a_chrome_trace(tmp_path):
     path = tmp_path / "trace.json"
     with cuop.profile(path) as recording:

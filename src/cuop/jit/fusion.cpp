@@ -209,13 +209,15 @@ void before_write(const Tensor& written) {
 }
 
 void run_group(Group& group, const char* reason) {
-  const trace::Span span("fused", "op");
-  if (current_reports == nullptr) {
+  trace::Span span("fused", "op");
+  if (current_reports == nullptr && !span.is_open()) {
     group.run(reason, nullptr);
     return;
   }
   GroupReport report;
-  if (group.run(reason, &report)) current_reports->add(std::move(report));
+  const bool is_run = group.run(reason, &report);
+  span.add_bytes(report.fused_bytes);
+  if (is_run && current_reports != nullptr) current_reports->add(std::move(report));
 }
 
 Reports::Reports() : before_(current_reports) { current_reports = this; }

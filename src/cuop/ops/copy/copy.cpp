@@ -37,12 +37,13 @@ void check_convertible(const char* who, DType from, DType to) {
 }  // namespace
 
 void copy_into(const Tensor& dst, const Tensor& src) {
-  const trace::Span span("copy", "op");
+  trace::Span span("copy", "op");
   const Device device = common_device("copy", {&dst, &src});
   check_convertible("copy", src.dtype(), dst.dtype());
   check_writable("copy", dst);
   Tensor source = src.with_layout(broadcast_to(src.layout(), dst.shape(), "copy"));
   if (dst.size() == 0 || is_same_view(dst, source)) return;
+  span.add_bytes(src.nbytes() + dst.nbytes());
   if (may_overlap(dst, source)) source = clone(source);
   kStridedCopy(device, dst, source);
 }

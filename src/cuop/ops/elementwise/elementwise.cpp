@@ -171,6 +171,10 @@ Tensor elementwise(int code, std::span<const Operand* const> operands, const Ten
     return jit::record_op(code, types, call.shape, call.device, call.used());
   }
   const Tensor result = prepare(call, types.result, out);
+  span.add_bytes(result.nbytes());
+  for (const Argument& argument : call.used()) {
+    if (argument.tensor != nullptr) span.add_bytes(argument.tensor->nbytes());
+  }
   if (result.size() > 0) run_now(code, types, call, result);
   return result;
 }
