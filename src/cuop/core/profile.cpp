@@ -177,8 +177,11 @@ std::vector<ProfileRow> profiling_rows() {
 std::string profiling_summary() { return to_text(profiling_rows()); }
 
 void set_profiling_output(std::function<void(const std::string& text)> write) {
-  const std::lock_guard lock(state().mutex);
-  state().write = std::move(write);
+  {
+    const std::lock_guard lock(state().mutex);
+    state().write.swap(write);
+  }
+  // The one before dies without the lock: what it holds may wait for a thread that ends a span.
 }
 
 }  // namespace cuop
