@@ -136,6 +136,7 @@ TEST_F(GpuElementwise, Conversions) {
   for (int from = 0; from < kDTypeCount; ++from) {
     for (int to = 0; to < kDTypeCount; ++to) {
       const auto source = static_cast<DType>(from), target = static_cast<DType>(to);
+      if (is_complex(source) && !is_complex(target) && !is_bool(target)) continue;  // refused
       const Tensor host = random_tensor({7, 143}, source, 9);
       expect_same(cast(to_device(host, kGpu), target), cast(host, target), 0.0,
                   cat(source, " to ", target));

@@ -61,11 +61,13 @@ void channel_affine_cuda(const Tensor& x, int64_t inner, const Tensor& mean, con
 
 void channel_moments_cuda(const Tensor& x, const Tensor& mean, const Tensor& variance) {
   std::vector<int> axes;
+  Shape kept;  // results of reductions keep the reduced axes
   for (int axis = 0; axis < x.ndim(); ++axis) {
     if (axis != 1) axes.push_back(axis);
+    kept.push_back(axis == 1 ? x.shape(1) : 1);
   }
-  reduce_cuda("batch_norm", {ReduceKind::kMean}, x, axes, mean);
-  reduce_cuda("batch_norm", {ReduceKind::kVar}, x, axes, variance);
+  reduce_cuda("batch_norm", {ReduceKind::kMean}, x, axes, reshape(mean, kept));
+  reduce_cuda("batch_norm", {ReduceKind::kVar}, x, axes, reshape(variance, kept));
 }
 
 }  // namespace cuop::kernels

@@ -1,0 +1,115 @@
+// The memory of the simulated devices. All of it lies in one range of host addresses that nobody
+// can touch, except where memory is; a table says which devices reach what. Freed addresses are not
+// given out again before the others.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cuop/backend/cuda/driver_types.h"
+
+namespace cuop::simulator {
+
+using backend::cuda::DevicePointer;
+using backend::cuda::Result;
+
+inline constexpr int kMaxSimulated = 8;
+
+/// Memory that is somewhere; its pages go back to the host with it.
+class Physical {
+ public:
+  Physical(int device, size_t bytes);
+  ~Physical();
+  Physical(const Physical&) = delete;
+  Physical& operator=(const Physical&) = delete;
+
+  int device() const { return device_; }
+  size_t bytes() const { return bytes_; }
+  /// Makes the bytes appear at an address.
+  bool show_at(DevicePointer address) const;
+
+ private:
+  int device_;  ///< whose memory it takes; -1: the host's
+  size_t bytes_;
+  int64_t offset_;
+};
+
+/// What lies at a range of addresses.
+struct Block {
+  DevicePointer begin = 0;
+  size_t bytes = 0;
+  bool is_host = false;    ///< page-locked
+  bool is_mapped = false;  ///< by mem_map into reserved addresses
+  int device = 0;          ///< whose memory it is, or with whose context it was page-locked
+};
+
+class AddressSpace {
+ public:
+  static AddressSpace& instance();
+
+  /// Addresses alone. 0 when there are none left.
+  DevicePointer reserve(size_t bytes, size_t alignment);
+  Result unreserve(DevicePointer address, size_t bytes);
+  Result map(DevicePointer address, std::shared_ptr<const Physical> memory);
+  Result unmap(DevicePointer address, size_t bytes);
+  /// Sets which devices reach a mapped range: device i with bit i.
+  Result set_reach(DevicePointer address, size_t bytes, int device, bool is_reached);
+
+  /// Memory with addresses of its own, reached by the devices of the mask.
+  DevicePointer allocate(size_t bytes, int device, unsigned reached_by, bool is_host);
+  Result free(DevicePointer address, bool is_host);
+  /// A device is let into what another allocated.
+  void add_reach(int owner, int device);
+
+  /// The block that holds an address. Addresses that were only reserved have none.
+  std::optional<Block> find(DevicePointer address) const;
+  bool is_within(DevicePointer address) const { return address - base_ < kBytes; }
+  /// Whether all of a range is there and reached by the device.
+  bool is_reached(DevicePointer address, size_t bytes, int device) const;
+
+  void add_registered(const void* data, size_t bytes);
+  bool remove_registered(const void* data);
+  bool is_registered(const void* data, size_t bytes) const;
+
+  DevicePointer base() const { return base_; }
+  static constexpr size_t kBytes = size_t{1} << 40;
+  const unsigned char* reach() const { return reach_; }
+
+ private:
+  AddressSpace();
+  struct Entry {
+    Block block;
+    std::shared_ptr<const Physical> memory;
+  };
+  struct Reservation {
+    size_t bytes;
+  };
+
+  DevicePointer find_gap(size_t bytes, size_t alignment) const;
+  void mark(DevicePointer address, size_t bytes, unsigned char reached_by);
+  void hide(DevicePointer address, size_t bytes);
+
+  mutable std::mutex mutex_;
+  DevicePointer base_ = 0, next_ = 0;
+  unsigned char* reach_ = nullptr;
+  std::map<DevicePointer, Reservation> reserved_;
+  std::map<DevicePointer, Entry> blocks_;
+  std::map<uintptr_t, size_t> registered_;
+};
+
+/// What a device has and how much of it is taken.
+struct Budget {
+  size_t total = 0, used = 0;
+};
+Budget budget_of(int device);
+/// Whether so much more can be had; memory is counted by Physical.
+bool has_room(int device, size_t bytes);
+void set_total(int device, size_t bytes);
+
+}  // namespace cuop::simulator

@@ -1,0 +1,159 @@
+#include "tests/simulator/block.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cuop/core/text.h"
+
+namespace cuop::simulator {
+
+namespace {
+
+thread_local BlockRunner* current_runner = nullptr;
+
+bool is_same_place(const char* file, int line, const char* other_file, int other_line) {
+  return line == other_line && std::strcmp(file, other_file) == 0;
+}
+
+}  // namespace
+
+void BlockRunner::prepare(Running& running) {
+  exchange_.resize(16 * kMaxThreads);
+  running.meet = &BlockRunner::meet;
+  running.refuse = &BlockRunner::refuse;
+  running.exchange = exchange_.data();
+  running.stacks = stacks_.address();
+  running.stacks_bytes = stacks_.bytes();
+}
+
+std::string BlockRunner::run(Running& running, void (*call)(void**), void** arguments) {
+  running_ = &running;
+  call_ = call;
+  arguments_ = arguments;
+  const Index3 size = running.block_size;
+  threads_.assign(size_t{size.x} * size.y * size.z, Thread{});
+  at_barrier_ = done_ = 0;
+  failure_.clear();
+  ready_.clear();
+  make_ready(0, count());
+  current_runner = this;
+  while (!ready_.empty() && failure_.empty()) {
+    current_ = ready_.back();
+    ready_.pop_back();
+    Thread& thread = threads_[current_];
+    if (thread.state == State::kNew) thread.position = stacks_.begin(&enter, thread.stack);
+    thread.state = State::kReady;
+    running.thread = {current_ % size.x, current_ / size.x % size.y, current_ / size.x / size.y};
+    cuop_simulator_switch(&scheduler_, thread.position);
+    if (thread.state == State::kDone) {
+      stacks_.give_back(thread.stack);
+      ++done_;
+    }
+  }
+  if (failure_.empty() && done_ < count()) failure_ = stuck();
+  if (!failure_.empty()) stacks_.give_all_back();
+  return failure_;
+}
+
+/// The first frame of every thread's stack.
+void BlockRunner::enter() {
+  BlockRunner& runner = *current_runner;
+  runner.call_(runner.arguments_);
+  Thread& own = runner.threads_[runner.current_];
+  own.state = State::kDone;
+  cuop_simulator_switch(&own.position, runner.scheduler_);
+}
+
+void BlockRunner::meet(Group group, unsigned lanes, const char* file, int line) {
+  BlockRunner& runner = *current_runner;
+  Thread& own = runner.threads_[runner.current_];
+  own.file = file;
+  own.line = line;
+  if (group == Group::kBlock) {
+    runner.wait_for_block(own, file, line);
+  } else {
+    runner.wait_for_warp(own, lanes, file, line);
+  }
+  cuop_simulator_switch(&own.position, runner.scheduler_);
+}
+
+void BlockRunner::refuse(const char* what, const void* address, unsigned long bytes) {
+  BlockRunner& runner = *current_runner;
+  const std::string size = bytes > 0 ? cat(bytes, " bytes at ") : std::string();
+  runner.leave(cat(runner.name(runner.current_), ' ', what, ' ', size, address,
+                   ", which its device does not let it"));
+}
+
+void BlockRunner::leave(std::string failure) {
+  failure_ = std::move(failure);
+  Position never = nullptr;
+  cuop_simulator_switch(&never, scheduler_);
+}
+
+void BlockRunner::wait_for_block(Thread& own, const char* file, int line) {
+  for (const Thread& other : threads_) {  // the first that waits stands for all
+    if (other.state != State::kAtBarrier) continue;
+    if (is_same_place(file, line, other.file, other.line)) break;
+    failure_ = cat("threads of a block wait at different barriers, ", file, ':', line, " and ",
+                   other.file, ':', other.line);
+    return;
+  }
+  own.state = State::kAtBarrier;
+  if (++at_barrier_ < count()) return;
+  at_barrier_ = 0;
+  make_ready(0, count());
+}
+
+void BlockRunner::wait_for_warp(Thread& own, unsigned lanes, const char* file, int line) {
+  const unsigned first = current_ / kWarpThreads * kWarpThreads;
+  const unsigned size = std::min(kWarpThreads, count() - first);
+  if ((lanes >> (current_ - first) & 1u) == 0) {
+    failure_ = cat(name(current_), " names other lanes than its own at ", file, ':', line);
+    return;
+  }
+  own.state = State::kInWarp;
+  own.lanes = lanes;
+  for (unsigned lane = 0; lane < size; ++lane) {
+    const Thread& other = threads_[first + lane];
+    if ((lanes >> lane & 1u) == 0) continue;
+    if (other.state != State::kInWarp || other.lanes != lanes) return;
+    if (is_same_place(file, line, other.file, other.line)) continue;
+    failure_ = cat("lanes of a warp meet at different places, ", file, ':', line, " and ",
+                   other.file, ':', other.line);
+    return;
+  }
+  for (unsigned lane = 0; lane < size; ++lane) {
+    if ((lanes >> lane & 1u) != 0) make_ready(first + lane, 1);
+  }
+}
+
+void BlockRunner::make_ready(unsigned first, unsigned count) {
+  const size_t begin = ready_.size();
+  for (unsigned i = first; i < first + count; ++i) {
+    if (threads_[i].state != State::kNew) threads_[i].state = State::kReady;
+    ready_.push_back(i);
+  }
+  const auto added = ready_.begin() + static_cast<std::ptrdiff_t>(begin);
+  if (count > 1) {
+    std::shuffle(added, ready_.end(), random_);
+  } else if (ready_.size() > 1) {
+    std::swap(ready_.back(), ready_[random_() % ready_.size()]);
+  }
+}
+
+std::string BlockRunner::stuck() const {
+  for (unsigned i = 0; i < count(); ++i) {
+    const Thread& thread = threads_[i];
+    if (thread.state == State::kDone) continue;
+    return cat(name(i), " waits at ", thread.file, ':', thread.line,
+               " for threads that do not come; ", done_, " of ", count(), " have returned");
+  }
+  return "";
+}
+
+std::string BlockRunner::name(unsigned thread) const {
+  const Index3 b = running_->block;
+  return cat("thread ", thread, " of block (", b.x, ", ", b.y, ", ", b.z, ')');
+}
+
+}  // namespace cuop::simulator

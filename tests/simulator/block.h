@@ -1,0 +1,67 @@
+// One block of a kernel: its threads run one at a time, in an order that differs from block to
+// block, each until it waits for others.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/simulator/fiber.h"
+#include "tests/simulator/kernel_interface.h"
+
+namespace cuop::simulator {
+
+inline constexpr unsigned kMaxThreads = 1024;
+inline constexpr unsigned kWarpThreads = 32;
+
+class BlockRunner {
+ public:
+  explicit BlockRunner(uint64_t seed) : stacks_(kMaxThreads), random_(seed) {}
+
+  /// Runs the block running.block of size running.block_size. "" or what went wrong: an access to
+  /// memory that is not the kernel's, a barrier that some threads do not reach.
+  std::string run(Running& running, void (*call)(void**), void** arguments);
+
+  /// Binds the calls of kernels to this runner's memory; before run.
+  void prepare(Running& running);
+
+  std::minstd_rand& random() { return random_; }
+
+ private:
+  enum class State : uint8_t { kNew, kReady, kAtBarrier, kInWarp, kDone };
+  struct Thread {
+    Position position = nullptr;
+    size_t stack = 0;
+    State state = State::kNew;
+    unsigned lanes = 0;
+    const char* file = nullptr;
+    int line = 0;
+  };
+
+  static void enter();
+  static void meet(Group group, unsigned lanes, const char* file, int line);
+  static void refuse(const char* what, const void* address, unsigned long bytes);
+
+  void wait_for_block(Thread& own, const char* file, int line);
+  void wait_for_warp(Thread& own, unsigned lanes, const char* file, int line);
+  void leave(std::string failure);
+  void make_ready(unsigned first, unsigned count);
+  std::string stuck() const;
+  std::string name(unsigned thread) const;
+  unsigned count() const { return static_cast<unsigned>(threads_.size()); }
+
+  Stacks stacks_;
+  std::minstd_rand random_;
+  std::vector<Thread> threads_;
+  std::vector<unsigned> ready_;
+  std::vector<unsigned char> exchange_;
+  Position scheduler_ = nullptr;
+  unsigned current_ = 0, at_barrier_ = 0, done_ = 0;
+  std::string failure_;
+  Running* running_ = nullptr;
+  void (*call_)(void**) = nullptr;
+  void** arguments_ = nullptr;
+};
+
+}  // namespace cuop::simulator
