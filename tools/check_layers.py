@@ -80,7 +80,9 @@ STANDARD = set(
     system_error thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility
     valarray variant vector version""".split()
 )
-POSIX = set("dlfcn.h errno.h fcntl.h link.h malloc.h pthread.h sched.h signal.h spawn.h unistd.h".split())
+POSIX = set(
+    "dlfcn.h errno.h fcntl.h link.h malloc.h pthread.h sched.h signal.h spawn.h unistd.h".split()
+)
 
 SOURCE_ENDINGS = {".h", ".cpp", ".cuh", ".py", ".sh"}
 LINE_LIMIT = 500

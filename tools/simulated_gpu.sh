@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Runs a command with the simulated GPU of a build folder in the place of a real one:
+#   tools/simulated_gpu.sh build/ci .venv/bin/python -m pytest python/tests/gpu
+# SIM_DEVICES (default 1) is the number of GPUs; SIM_DELAY_US lets each operation of a stream begin
+# up to so many microseconds late, which shows work that is not ordered.
+set -euo pipefail
+folder=$(realpath "$1")/simulator
+shift
+[ -f "$folder/libcuda.so.1" ] || { echo "simulated_gpu: $folder has no libcuda.so.1" >&2; exit 1; }
+export LD_LIBRARY_PATH=$folder CUOP_LIBRARY_PATH=$folder CUOP_CACHE_DIR=$folder/cache
+exec "$@"
