@@ -1,6 +1,7 @@
 # Writes the text of the kernels into one source file: name, length, SHA-256 and text of each. Included
 # by CMakeLists.txt it declares the step; run as a script (-P) it is the step.
 if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)
   set(rows "")
   foreach(file IN LISTS CUOP_KERNEL_FILES)
     file(READ ${CUOP_SOURCE_ROOT}/${file} text)
