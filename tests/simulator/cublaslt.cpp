@@ -1,0 +1,264 @@
+// A cuBLASLt for the simulated GPU: products by plain loops on the stream's thread. It has four
+// algorithms, so that the choice among them can be tested: the default, which is slow; one that is
+// fast; one whose result is wrong; and one that fails to start.
+#include <dlfcn.h>
+
+#include <chrono>
+#include <complex>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "cuop/backend/cuda/cublaslt_api.h"
+#include "cuop/core/half.h"
+
+namespace {
+
+using namespace cuop::backend::cuda;
+using namespace cuop::backend::cuda::blaslt;
+using cuop::BFloat16;
+using cuop::Half;
+
+constexpr int kInvalidValue = 7;
+constexpr int kExecutionFailed = 13;
+constexpr int kNotSupported = 15;
+constexpr uint64_t kMark = 0x63754f50;  ///< in the second word of every algorithm of this library
+enum Method : uint64_t { kSlow, kFast, kWrong, kFailing, kMethodCount };
+
+struct Description {
+  int trans_a = 0, trans_b = 0;
+};
+struct Layout {
+  ScalarType type = kReal32;
+  uint64_t rows = 0, columns = 0;
+  int64_t ld = 0;
+  int32_t batch = 1;
+  int64_t stride = 0;
+};
+
+/// Everything that a product needs when its turn in the stream comes.
+struct Product {
+  Description description;
+  Layout a_layout, b_layout, c_layout, d_layout;
+  std::complex<double> alpha, beta;
+  const void *a, *b, *c;
+  void* d;
+  uint64_t method;
+};
+
+template <class T>
+std::complex<double> read(const void* data, int64_t i) {
+  const T value = static_cast<const T*>(data)[i];
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    return static_cast<double>(static_cast<float>(value));
+  } else {
+    return std::complex<double>(value);
+  }
+}
+
+template <class T>
+void write(void* data, int64_t i, std::complex<double> value) {
+  T& to = static_cast<T*>(data)[i];
+  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    to = T(value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    to = value.real();
+  } else {
+    to = T(static_cast<float>(value.real()));
+  }
+}
+
+/// Element (row, column) of op(matrix); matrices lie by columns.
+template <class T>
+std::complex<double> element(const void* data, const Layout& layout, int trans, int64_t batch,
+                             int64_t row, int64_t column) {
+  if (trans != 0) std::swap(row, column);
+  const auto value = read<T>(data, batch * layout.stride + column * layout.ld + row);
+  return trans == 2 ? std::conj(value) : value;
+}
+
+template <class T>
+void multiply(const Product& p) {
+  const auto rows = static_cast<int64_t>(p.d_layout.rows);
+  const auto columns = static_cast<int64_t>(p.d_layout.columns);
+  const auto depth =
+      static_cast<int64_t>(p.description.trans_a != 0 ? p.a_layout.rows : p.a_layout.columns);
+  for (int64_t batch = 0; batch < p.d_layout.batch; ++batch) {
+    for (int64_t column = 0; column < columns; ++column) {
+      for (int64_t row = 0; row < rows; ++row) {
+        std::complex<double> sum = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          sum += element<T>(p.a, p.a_layout, p.description.trans_a, batch, row, k) *
+                 element<T>(p.b, p.b_layout, p.description.trans_b, batch, k, column);
+        }
+        sum *= p.alpha;
+        if (p.beta != std::complex<double>(0)) {
+          sum += p.beta * element<T>(p.c, p.c_layout, 0, batch, row, column);
+        }
+        write<T>(p.d, batch * p.d_layout.stride + column * p.d_layout.ld + row, sum);
+      }
+    }
+  }
+  if (p.method == kWrong) write<T>(p.d, 0, read<T>(p.d, 0) + 100.0);
+}
+
+/// Runs on the stream's thread.
+void run(void* data) {
+  const std::unique_ptr<Product> p(static_cast<Product*>(data));
+  switch (p->d_layout.type) {
+    case kReal16:
+      multiply<Half>(*p);
+      break;
+    case kRealB16:
+      multiply<BFloat16>(*p);
+      break;
+    case kReal32:
+      multiply<float>(*p);
+      break;
+    case kReal64:
+      multiply<double>(*p);
+      break;
+    case kComplex32:
+      multiply<std::complex<float>>(*p);
+      break;
+    case kComplex64:
+      multiply<std::complex<double>>(*p);
+      break;
+  }
+  if (p->method == kSlow) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+/// A coefficient, which has the type that the elements are scaled in.
+std::complex<double> coefficient(const void* data, ScalarType type) {
+  switch (type) {
+    case kReal64:
+      return read<double>(data, 0);
+    case kComplex32:
+      return read<std::complex<float>>(data, 0);
+    case kComplex64:
+      return read<std::complex<double>>(data, 0);
+    default:
+      return read<float>(data, 0);
+  }
+}
+
+using LaunchHost = Result (*)(StreamHandle, void (*)(void*), void*);
+LaunchHost launch_host() {
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return reinterpret_cast<LaunchHost>(dlsym(driver, "cuLaunchHostFunc"));
+}
+
+template <class T>
+T& as(void* handle) {
+  return *static_cast<T*>(handle);
+}
+
+Heuristic heuristic_of(uint64_t method) {
+  Heuristic result{};
+  result.algorithm.data[0] = method;
+  result.algorithm.data[1] = kMark;
+  result.workspace_bytes = method == kFast ? 1024 : 0;
+  return result;
+}
+
+}  // namespace
+
+#define CUOP_SIMULATOR_ENTRY extern "C" [[gnu::visibility("default")]]
+
+CUOP_SIMULATOR_ENTRY size_t cublasLtGetVersion() { return 999; }
+CUOP_SIMULATOR_ENTRY const char* cublasLtGetStatusName(int status) {
+  return status == kExecutionFailed ? "CUBLAS_STATUS_EXECUTION_FAILED"
+         : status == kNotSupported  ? "CUBLAS_STATUS_NOT_SUPPORTED"
+                                    : "CUBLAS_STATUS_INVALID_VALUE";
+}
+CUOP_SIMULATOR_ENTRY int cublasLtCreate(void** handle) {
+  static int only = 0;
+  *handle = &only;
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulDescCreate(void** made, ComputeType, ScalarType) {
+  *made = new Description;
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulDescSetAttribute(void* description, DescAttribute attribute,
+                                                        const void* value, size_t bytes) {
+  auto& to = as<Description>(description);
+  if (bytes != sizeof(int)) return kInvalidValue;
+  std::memcpy(attribute == kDescTransA ? &to.trans_a : &to.trans_b, value, sizeof(int));
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulDescDestroy(void* description) {
+  delete static_cast<Description*>(description);
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatrixLayoutCreate(void** made, ScalarType type, uint64_t rows,
+                                                    uint64_t columns, int64_t ld) {
+  if (ld < static_cast<int64_t>(rows)) return kInvalidValue;
+  *made = new Layout{type, rows, columns, ld, 1, 0};
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatrixLayoutSetAttribute(void* layout, LayoutAttribute attribute,
+                                                          const void* value, size_t bytes) {
+  auto& to = as<Layout>(layout);
+  if (attribute == kLayoutBatchCount && bytes == sizeof to.batch) {
+    std::memcpy(&to.batch, value, bytes);
+  } else if (attribute == kLayoutBatchStride && bytes == sizeof to.stride) {
+    std::memcpy(&to.stride, value, bytes);
+  } else {
+    return kInvalidValue;
+  }
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatrixLayoutDestroy(void* layout) {
+  delete static_cast<Layout*>(layout);
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulPreferenceCreate(void** made) {
+  static int only = 0;
+  *made = &only;
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulPreferenceSetAttribute(void*, PreferenceAttribute,
+                                                              const void*, size_t) {
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulPreferenceDestroy(void*) { return 0; }
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*,
+                                                        void*, int most, Heuristic* results,
+                                                        int* count) {
+  *count = 0;
+  for (uint64_t method = kSlow; method < kMethodCount && *count < most; ++method) {
+    results[(*count)++] = heuristic_of(method);
+  }
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoCheck(void*, void*, void*, void*, void*, void*,
+                                                 const Algorithm* algorithm, Heuristic* result) {
+  const bool is_known = algorithm->data[0] < kMethodCount && algorithm->data[1] == kMark;
+  if (!is_known) return kNotSupported;
+  *result = heuristic_of(algorithm->data[0]);
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* alpha, const void* a,
+                                        void* a_layout, const void* b, void* b_layout,
+                                        const void* beta, const void* c, void* c_layout, void* d,
+                                        void* d_layout, const Algorithm* algorithm, void*,
+                                        size_t workspace_bytes, StreamHandle stream) {
+  const uint64_t method = algorithm->data[0];
+  if (method == kFailing) return kExecutionFailed;
+  if (workspace_bytes < heuristic_of(method).workspace_bytes) return kInvalidValue;
+  const ScalarType type = as<Layout>(d_layout).type;
+  auto* const product = new Product{as<Description>(description),
+                                    as<Layout>(a_layout),
+                                    as<Layout>(b_layout),
+                                    as<Layout>(c_layout),
+                                    as<Layout>(d_layout),
+                                    coefficient(alpha, type),
+                                    coefficient(beta, type),
+                                    a,
+                                    b,
+                                    c,
+                                    d,
+                                    method};
+  return launch_host()(stream, run, product) == Result::kSuccess ? 0 : kExecutionFailed;
+}

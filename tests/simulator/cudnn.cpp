@@ -1,0 +1,337 @@
+// A cuDNN for the simulated GPU: the part of its graph interface that convolutions use, computed by
+// plain loops on the stream's thread. Of its engines the first is slow, the second fast, the third
+// wrong, and the fourth one that must never be taken, because its results differ from run to run.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "cuop/backend/cuda/cudnn_api.h"
+#include "cuop/core/half.h"
+
+#define CUOP_SIMULATOR_ENTRY extern "C" [[gnu::visibility("default")]]
+
+namespace {
+
+using namespace cuop::backend::cuda;
+using namespace cuop::backend::cuda::dnn;
+using cuop::BFloat16;
+using cuop::Half;
+
+constexpr int kBadParameter = 2000;
+constexpr int kExecutionFailed = 5000;
+enum EngineIndex : int64_t { kSlow = 10, kFast, kWrong, kUnsteady, kPlain };  // the last as slow
+
+struct Session {
+  StreamHandle stream = nullptr;
+};
+
+/// A descriptor: the values of its attributes as they were set.
+struct Node {
+  DescriptorType type{};
+  std::map<Attribute, std::vector<std::byte>> values;
+
+  template <class T>
+  std::vector<T> get(Attribute attribute) const {
+    const auto found = values.find(attribute);
+    std::vector<T> result(found == values.end() ? 0 : found->second.size() / sizeof(T));
+    if (!result.empty()) std::memcpy(result.data(), found->second.data(), found->second.size());
+    return result;
+  }
+  template <class T>
+  T one(Attribute attribute) const {
+    const auto all = get<T>(attribute);
+    return all.empty() ? T{} : all.front();
+  }
+  const Node& node(Attribute attribute) const { return *one<const Node*>(attribute); }
+  template <class T>
+  void put(Attribute attribute, const T& value) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    values[attribute] = std::vector<std::byte>(bytes, bytes + sizeof value);
+  }
+};
+
+size_t size_of(int type) {
+  switch (type) {
+    case kTypeCode<bool>:
+      return sizeof(bool);
+    case kTypeCode<Handle>:
+    case kTypeCode<int64_t>:
+    case kTypeCode<double>:
+    case kTypeCode<const void*>:
+    case kTypeCode<void*>:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+struct Tensor {
+  ElementType type{};
+  std::array<int64_t, 5> shape{1, 1, 1, 1, 1};  ///< two axes and three spatial ones
+  void* data = nullptr;
+};
+
+/// Everything that a convolution needs when its turn in the stream comes.
+struct Convolution {
+  Tensor x, w, y, bias;
+  std::array<int64_t, 3> stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
+  double beta = 0.0;
+  int64_t engine = kPlain;
+};
+
+template <class Function>
+void visit(ElementType type, Function&& function) {
+  switch (type) {
+    case ElementType::kReal64:
+      return function(double{});
+    case ElementType::kReal16:
+      return function(Half{});
+    case ElementType::kRealB16:
+      return function(BFloat16{});
+    case ElementType::kReal32:
+      return function(float{});
+  }
+}
+
+template <class T>
+double read(const Tensor& t, int64_t i) {
+  const T value = static_cast<const T*>(t.data)[i];
+  if constexpr (std::is_same_v<T, double>) {
+    return value;
+  } else {
+    return static_cast<float>(value);
+  }
+}
+
+int64_t offset(const Tensor& t, const std::array<int64_t, 5>& index) {
+  int64_t at = 0;
+  for (size_t axis = 0; axis < 5; ++axis) at = at * t.shape[axis] + index[axis];
+  return at;
+}
+
+/// The sum of the window that belongs to one element of y.
+template <class T>
+double window(const Convolution& c, const std::array<int64_t, 5>& at) {
+  const int64_t channels = c.w.shape[1], per_group = c.w.shape[0] * channels / c.x.shape[1];
+  const int64_t first = at[1] / per_group * channels;
+  double sum = 0.0;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    for (int64_t i = 0; i < c.w.shape[2]; ++i) {
+      for (int64_t j = 0; j < c.w.shape[3]; ++j) {
+        for (int64_t k = 0; k < c.w.shape[4]; ++k) {
+          const std::array<int64_t, 3> tap{i, j, k};
+          std::array<int64_t, 5> from{at[0], first + channel, 0, 0, 0};
+          bool is_inside = true;
+          for (size_t axis = 0; axis < 3; ++axis) {
+            const int64_t place =
+                at[axis + 2] * c.stride[axis] - c.padding[axis] + tap[axis] * c.dilation[axis];
+            is_inside = is_inside && place >= 0 && place < c.x.shape[axis + 2];
+            from[axis + 2] = place;
+          }
+          if (!is_inside) continue;
+          sum += read<T>(c.x, offset(c.x, from)) *
+                 read<T>(c.w, offset(c.w, {at[1], channel, i, j, k}));
+        }
+      }
+    }
+  }
+  return sum;
+}
+
+template <class T>
+void convolve(const Convolution& c) {
+  const auto& s = c.y.shape;
+  std::array<int64_t, 5> at{};
+  for (at[0] = 0; at[0] < s[0]; ++at[0])
+    for (at[1] = 0; at[1] < s[1]; ++at[1])
+      for (at[2] = 0; at[2] < s[2]; ++at[2])
+        for (at[3] = 0; at[3] < s[3]; ++at[3])
+          for (at[4] = 0; at[4] < s[4]; ++at[4]) {
+            const int64_t i = offset(c.y, at);
+            double value = window<T>(c, at);
+            if (c.beta != 0.0) value += c.beta * read<T>(c.y, i);
+            if (c.bias.data != nullptr) value += read<T>(c.bias, at[1]);
+            if (c.engine == kWrong && i == 0) value += 100.0;
+            if constexpr (std::is_same_v<T, double>) {
+              static_cast<T*>(c.y.data)[i] = value;
+            } else {
+              static_cast<T*>(c.y.data)[i] = T(static_cast<float>(value));
+            }
+          }
+}
+
+/// Runs on the stream's thread.
+void run(void* data) {
+  const std::unique_ptr<Convolution> c(static_cast<Convolution*>(data));
+  visit(c->y.type, [&](auto element) { convolve<decltype(element)>(*c); });
+  if (c->engine == kSlow || c->engine == kPlain)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+Tensor tensor_of(const Node& node, const std::map<int64_t, void*>& addresses) {
+  Tensor tensor;
+  tensor.type = node.one<ElementType>(Attribute::kTensorElementType);
+  const auto shape = node.get<int64_t>(Attribute::kTensorShape);
+  tensor.shape = {shape[0], shape[1], 1, 1, 1};
+  std::copy(shape.begin() + 2, shape.end(), tensor.shape.end() - (std::ssize(shape) - 2));
+  const auto address = addresses.find(node.one<int64_t>(Attribute::kTensorId));
+  if (address != addresses.end()) tensor.data = address->second;
+  return tensor;
+}
+
+void read_axes(const Node& conv, Attribute attribute, std::array<int64_t, 3>& axes) {
+  const auto given = conv.get<int64_t>(attribute);
+  std::copy(given.begin(), given.end(), axes.end() - std::ssize(given));
+}
+
+const Node& graph_of(const Node& plan) {
+  return plan.node(Attribute::kPlanConfig).node(Attribute::kHeuristicGraph);
+}
+
+Convolution convolution_of(const Node& plan, const Node& pack) {
+  std::map<int64_t, void*> addresses;
+  const auto ids = pack.get<int64_t>(Attribute::kPackIds);
+  const auto pointers = pack.get<void*>(Attribute::kPackPointers);
+  for (size_t i = 0; i < ids.size(); ++i) addresses[ids[i]] = pointers[i];
+  const auto operations = graph_of(plan).get<const Node*>(Attribute::kGraphOperations);
+  const Node& forward = *operations.at(0);
+  const Node& conv = forward.node(Attribute::kForwardConv);
+  Convolution c;
+  c.engine = plan.node(Attribute::kPlanConfig).one<int64_t>(Attribute::kEngineIndex);
+  c.x = tensor_of(forward.node(Attribute::kForwardX), addresses);
+  c.w = tensor_of(forward.node(Attribute::kForwardW), addresses);
+  c.y = tensor_of(forward.node(Attribute::kForwardY), addresses);
+  if (operations.size() > 1) {
+    c.bias = tensor_of(operations[1]->node(Attribute::kPointwiseB), addresses);
+    c.y = tensor_of(operations[1]->node(Attribute::kPointwiseY), addresses);
+  }
+  read_axes(conv, Attribute::kConvStrides, c.stride);
+  read_axes(conv, Attribute::kConvPrePaddings, c.padding);
+  read_axes(conv, Attribute::kConvDilations, c.dilation);
+  const bool is_wide = conv.one<ElementType>(Attribute::kConvComputeType) == ElementType::kReal64;
+  c.beta = is_wide ? forward.one<double>(Attribute::kForwardBeta)
+                   : forward.one<float>(Attribute::kForwardBeta);
+  return c;
+}
+
+std::vector<int64_t> engines_of(const Node& heuristic) {
+  const auto mode = heuristic.one<HeuristicMode>(Attribute::kHeuristicMode);
+  if (mode == HeuristicMode::kFallback) return {kPlain};
+  return {kSlow, kUnsteady, kFast, kWrong};
+}
+
+/// What is asked of a descriptor that others fill in; -1 when it is an attribute as it was set.
+int64_t answer(const Node& node, Attribute attribute, int64_t capacity, void** given) {
+  if (attribute == Attribute::kHeuristicResults) {
+    const auto engines = engines_of(node);
+    const auto count = std::min<int64_t>(capacity, std::ssize(engines));
+    for (int64_t i = 0; i < count; ++i) {
+      auto& config = *static_cast<Node*>(given[i]);
+      config.put<int64_t>(Attribute::kEngineIndex, engines[static_cast<size_t>(i)]);
+      config.values[Attribute::kHeuristicGraph] = node.values.at(Attribute::kHeuristicGraph);
+    }
+    return std::ssize(engines);
+  }
+  const auto engine = node.one<int64_t>(Attribute::kEngineIndex);
+  if (attribute == Attribute::kConfigEngine) {
+    auto& filled = *static_cast<Node*>(given[0]);
+    filled.put<int64_t>(Attribute::kEngineIndex, engine);
+    if (engine == kUnsteady) filled.put<Note>(Attribute::kEngineNotes, Note::kNondeterministic);
+    return 1;
+  }
+  if (attribute == Attribute::kConfigKnobChoices) {
+    for (int64_t i = 0; i < std::min<int64_t>(capacity, 2); ++i) {
+      auto& knob = *static_cast<Node*>(given[i]);
+      knob.put<Knob>(Attribute::kKnobType, static_cast<Knob>(7 - i));
+      knob.put<int64_t>(Attribute::kKnobValue, engine * 2 + i);
+    }
+    return 2;
+  }
+  return -1;
+}
+
+using LaunchHost = Result (*)(StreamHandle, void (*)(void*), void*);
+LaunchHost launch_host() {
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return reinterpret_cast<LaunchHost>(dlsym(driver, "cuLaunchHostFunc"));
+}
+
+}  // namespace
+
+CUOP_SIMULATOR_ENTRY size_t cudnnGetVersion() { return 999; }
+CUOP_SIMULATOR_ENTRY const char* cudnnGetErrorString(int status) {
+  return status == kBadParameter      ? "CUDNN_STATUS_BAD_PARAM"
+         : status == kExecutionFailed ? "CUDNN_STATUS_EXECUTION_FAILED"
+                                      : "CUDNN_STATUS_NOT_SUPPORTED";
+}
+CUOP_SIMULATOR_ENTRY void cudnnGetLastErrorString(char* text, size_t size) {
+  if (size > 0) text[0] = '\0';
+}
+CUOP_SIMULATOR_ENTRY int cudnnCreate(Session** handle) {
+  *handle = new Session;
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cudnnDestroy(Session* handle) {
+  delete handle;
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cudnnSetStream(Session* handle, StreamHandle stream) {
+  handle->stream = stream;
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cudnnBackendCreateDescriptor(DescriptorType type, Node** made) {
+  *made = new Node{type, {}};
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cudnnBackendDestroyDescriptor(Node* node) {
+  delete node;
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cudnnBackendFinalize(Node* node) {
+  if (node->type != DescriptorType::kOperationGraph) return 0;
+  // As some versions of the library: no bias within the convolution in double precision.
+  const auto operations = node->get<const Node*>(Attribute::kGraphOperations);
+  const Node& conv = operations.at(0)->node(Attribute::kForwardConv);
+  const bool is_wide = conv.one<ElementType>(Attribute::kConvComputeType) == ElementType::kReal64;
+  return is_wide && operations.size() > 1 ? kNotSupported : 0;
+}
+CUOP_SIMULATOR_ENTRY int cudnnBackendSetAttribute(Node* node, Attribute attribute, int type,
+                                                  int64_t count, const void* values) {
+  if (count < 0 || (count > 0 && values == nullptr)) return kBadParameter;
+  const auto* bytes = static_cast<const std::byte*>(values);
+  node->values[attribute].assign(bytes, bytes + static_cast<size_t>(count) * size_of(type));
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cudnnBackendGetAttribute(const Node* node, Attribute attribute, int type,
+                                                  int64_t capacity, int64_t* count, void* values) {
+  *count = answer(*node, attribute, capacity, static_cast<void**>(values));
+  if (*count >= 0) return 0;
+  if (attribute == Attribute::kPlanWorkspace) {
+    const int64_t bytes = 256;
+    std::memcpy(values, &bytes, sizeof bytes);
+    *count = 1;
+    return 0;
+  }
+  const auto found = node->values.find(attribute);
+  const size_t bytes = found == node->values.end() ? 0 : found->second.size();
+  *count = static_cast<int64_t>(bytes / size_of(type));
+  const size_t room = static_cast<size_t>(capacity) * size_of(type);
+  if (bytes > 0) std::memcpy(values, found->second.data(), std::min(bytes, room));
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cudnnBackendExecute(Session* handle, const Node* plan, const Node* pack) {
+  if (pack->one<void*>(Attribute::kPackWorkspace) == nullptr) return kBadParameter;
+  auto work = std::make_unique<Convolution>(convolution_of(*plan, *pack));
+  if (launch_host()(handle->stream, run, work.release()) != Result::kSuccess) {
+    return kExecutionFailed;
+  }
+  return 0;
+}
