@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import cuop
 from cuop import dist
 from distributed_gpu import MPIError, MPIManager, TensorDistributor
 from distributed_gpu.algorithms import convolution, fft, matrix_ops, reduction, stencil
@@ -52,7 +53,10 @@ def main():
     mesh = dist.Mesh.line(mpi.get_size())
     x = dist.DistTensor.from_root(mpi.comm, a if root else None)
     x = x.redistribute(dist.Sharding(mesh, dist.P("r", None)))
-    np.testing.assert_allclose((x @ x.T).gather_all(), a @ a.T, atol=1e-13)
+    with cuop.profile() as recording:
+        product = x @ x.T
+    assert {event["rank"] for event in recording.events} == {mpi.get_rank()}
+    np.testing.assert_allclose(product.gather_all(), a @ a.T, atol=1e-13)
     last = mpi.get_size() - 1
     if last > 0:
         try:

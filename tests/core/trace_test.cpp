@@ -56,6 +56,22 @@ TEST(Trace, RecordsOnlyWhileOn) {
   clear();
 }
 
+TEST(Trace, ThreadsWithoutARankHaveTheProcesss) {
+  clear();
+  set_recording(true);
+  set_process_rank(5);
+  std::thread([] { const Span span("of the process", "op"); }).join();
+  std::thread([] {
+    set_thread_rank(1);
+    const Span span("of its own", "op");
+  }).join();
+  set_process_rank(0);
+  set_recording(false);
+  EXPECT_EQ(event_named("of the process").rank, 5);
+  EXPECT_EQ(event_named("of its own").rank, 1);
+  clear();
+}
+
 TEST(Trace, SpansNestWithinTheirCategoryAndThread) {
   clear();
   set_recording(true);

@@ -19,7 +19,8 @@ using detail::sinks;
 std::atomic<Listener> listener = nullptr;
 std::atomic<MarkMaker> mark_maker = nullptr;
 std::atomic<int> threads_seen = 0;
-thread_local int rank_of_thread = 0;
+std::atomic<int> rank_of_process = 0;
+thread_local int rank_of_thread = -1;
 thread_local int number_of_thread = -1;
 thread_local Span* innermost = nullptr;
 
@@ -95,8 +96,9 @@ void set_listener(Listener wanted) {
   listener = wanted;
   set_sink(detail::kListener, wanted != nullptr);
 }
+void set_process_rank(int rank) { rank_of_process = rank; }
 void set_thread_rank(int rank) { rank_of_thread = rank; }
-int thread_rank() { return rank_of_thread; }
+int thread_rank() { return rank_of_thread >= 0 ? rank_of_thread : rank_of_process.load(); }
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -142,7 +144,7 @@ void Span::open(std::string_view name, std::string_view category) {
   Event& event = state_->event;
   event.name = name;
   event.category = category;
-  event.rank = rank_of_thread;
+  event.rank = thread_rank();
   event.thread = thread_number();
   for (const Span* outer = innermost; outer != nullptr; outer = outer->state_->outer) {
     if (outer->state_->event.category == category) event.is_outermost = false;

@@ -71,7 +71,8 @@ bool is_recording();
 using Listener = void (*)(Finished&& finished);
 void set_listener(Listener listener);
 
-/// The rank under which this thread's spans are filed.
+/// The rank under which spans are filed: of threads that have none of their own, and of this one.
+void set_process_rank(int rank);
 void set_thread_rank(int rank);
 int thread_rank();
 int64_t now_ns();

@@ -5,6 +5,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/core/trace.h"
 #include "cuop/dist/comm/current.h"
 #include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/mpi.h"
@@ -52,6 +53,7 @@ std::shared_ptr<Communicator> world() {
   if (!*process_world) {
     *process_world = connect(detect_launch());
     backend::set_local_ranks((*process_world)->local_size());
+    trace::set_process_rank((*process_world)->rank());
   }
   return *process_world;
 }
