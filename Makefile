@@ -54,7 +54,7 @@ test-python: build
 
 # The tests that need a GPU, on one that is simulated (see CONTRIBUTING.md). Its kernels are compiled
 # into build/*/simulator/cache. Left out: a gigabyte filled 200 times.
-NOT_SIMULATED = a_graph_replays or another_stream
+NOT_SIMULATED = another_stream
 test-simulated: build
 	@[ ! -f $(BUILD)/simulator/libcuda.so.1 ] || { \
 	  $(STEP) "Python tests, simulated GPU" $(LOG)/pytest-sim.log tools/simulated_gpu.sh $(BUILD) \

@@ -1,8 +1,6 @@
 // A cuBLASLt for the simulated GPU: products by plain loops on the stream's thread. It has four
 // algorithms, so that the choice among them can be tested: the default, which is slow; one that is
 // fast; one whose result is wrong; and one that fails to start.
-#include <dlfcn.h>
-
 #include <chrono>
 #include <complex>
 #include <cstring>
@@ -11,6 +9,7 @@
 
 #include "cuop/backend/cuda/cublaslt_api.h"
 #include "cuop/core/half.h"
+#include "tests/simulator/library_work.h"
 
 namespace {
 
@@ -103,29 +102,28 @@ void multiply(const Product& p) {
 }
 
 /// Runs on the stream's thread.
-void run(void* data) {
-  const std::unique_ptr<Product> p(static_cast<Product*>(data));
-  switch (p->d_layout.type) {
+void run(const Product& p) {
+  switch (p.d_layout.type) {
     case kReal16:
-      multiply<Half>(*p);
+      multiply<Half>(p);
       break;
     case kRealB16:
-      multiply<BFloat16>(*p);
+      multiply<BFloat16>(p);
       break;
     case kReal32:
-      multiply<float>(*p);
+      multiply<float>(p);
       break;
     case kReal64:
-      multiply<double>(*p);
+      multiply<double>(p);
       break;
     case kComplex32:
-      multiply<std::complex<float>>(*p);
+      multiply<std::complex<float>>(p);
       break;
     case kComplex64:
-      multiply<std::complex<double>>(*p);
+      multiply<std::complex<double>>(p);
       break;
   }
-  if (p->method == kSlow) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (p.method == kSlow) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
 /// A coefficient, which has the type that the elements are scaled in.
@@ -140,12 +138,6 @@ std::complex<double> coefficient(const void* data, ScalarType type) {
     default:
       return read<float>(data, 0);
   }
-}
-
-using LaunchHost = Result (*)(StreamHandle, void (*)(void*), void*);
-LaunchHost launch_host() {
-  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return reinterpret_cast<LaunchHost>(dlsym(driver, "cuLaunchHostFunc"));
 }
 
 template <class T>
@@ -248,17 +240,19 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* al
   if (method == kFailing) return kExecutionFailed;
   if (workspace_bytes < heuristic_of(method).workspace_bytes) return kInvalidValue;
   const ScalarType type = as<Layout>(d_layout).type;
-  auto* const product = new Product{as<Description>(description),
-                                    as<Layout>(a_layout),
-                                    as<Layout>(b_layout),
-                                    as<Layout>(c_layout),
-                                    as<Layout>(d_layout),
-                                    coefficient(alpha, type),
-                                    coefficient(beta, type),
-                                    a,
-                                    b,
-                                    c,
-                                    d,
-                                    method};
-  return launch_host()(stream, run, product) == Result::kSuccess ? 0 : kExecutionFailed;
+  const Product product{as<Description>(description),
+                        as<Layout>(a_layout),
+                        as<Layout>(b_layout),
+                        as<Layout>(c_layout),
+                        as<Layout>(d_layout),
+                        coefficient(alpha, type),
+                        coefficient(beta, type),
+                        a,
+                        b,
+                        c,
+                        d,
+                        method};
+  const Result result =
+      cuop::simulator::start_library_work(stream, {}, [product] { run(product); });
+  return result == Result::kSuccess ? 0 : kExecutionFailed;
 }

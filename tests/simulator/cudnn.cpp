@@ -1,8 +1,6 @@
 // A cuDNN for the simulated GPU: the part of its graph interface that convolutions use, computed by
 // plain loops on the stream's thread. Of its engines the first is slow, the second fast, the third
 // wrong, and the fourth one that must never be taken, because its results differ from run to run.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -15,6 +13,7 @@
 
 #include "cuop/backend/cuda/cudnn_api.h"
 #include "cuop/core/half.h"
+#include "tests/simulator/library_work.h"
 
 #define CUOP_SIMULATOR_ENTRY extern "C" [[gnu::visibility("default")]]
 
@@ -169,10 +168,9 @@ void convolve(const Convolution& c) {
 }
 
 /// Runs on the stream's thread.
-void run(void* data) {
-  const std::unique_ptr<Convolution> c(static_cast<Convolution*>(data));
-  visit(c->y.type, [&](auto element) { convolve<decltype(element)>(*c); });
-  if (c->engine == kSlow || c->engine == kPlain)
+void run(const Convolution& c) {
+  visit(c.y.type, [&](auto element) { convolve<decltype(element)>(c); });
+  if (c.engine == kSlow || c.engine == kPlain)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
@@ -258,12 +256,6 @@ int64_t answer(const Node& node, Attribute attribute, int64_t capacity, void** g
   return -1;
 }
 
-using LaunchHost = Result (*)(StreamHandle, void (*)(void*), void*);
-LaunchHost launch_host() {
-  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return reinterpret_cast<LaunchHost>(dlsym(driver, "cuLaunchHostFunc"));
-}
-
 }  // namespace
 
 CUOP_SIMULATOR_ENTRY size_t cudnnGetVersion() { return 999; }
@@ -330,8 +322,8 @@ CUOP_SIMULATOR_ENTRY int cudnnBackendGetAttribute(const Node* node, Attribute at
 CUOP_SIMULATOR_ENTRY int cudnnBackendExecute(Session* handle, const Node* plan, const Node* pack) {
   if (pack->one<void*>(Attribute::kPackWorkspace) == nullptr) return kBadParameter;
   auto work = std::make_unique<Convolution>(convolution_of(*plan, *pack));
-  if (launch_host()(handle->stream, run, work.release()) != Result::kSuccess) {
-    return kExecutionFailed;
-  }
-  return 0;
+  const std::shared_ptr<const Convolution> kept = std::move(work);
+  const Result result =
+      cuop::simulator::start_library_work(handle->stream, {}, [kept] { run(*kept); });
+  return result == Result::kSuccess ? 0 : kExecutionFailed;
 }
