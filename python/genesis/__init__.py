@@ -10,7 +10,6 @@ CPU unless a device is given, and Python numbers, whole ones too, become float32
 """
 
 from cuop import *  # noqa: F403
-from cuop import Device as device
 from cuop import Tensor, __version__, errors  # noqa: F401
 from genesis import cuda
 from genesis.creation import *  # noqa: F403

@@ -6,6 +6,7 @@ import cuop
 
 __all__ = [
     "arange",
+    "device",
     "empty",
     "eye",
     "full",
@@ -23,6 +24,18 @@ def _is_python_number(data):
     if isinstance(data, (list, tuple)):
         return all(_is_python_number(item) for item in data)
     return isinstance(data, (int, float)) and not isinstance(data, bool)
+
+
+def device(name):
+    """The device called "cpu", "cuda" or "cuda:N", as an object that `device=` and `to()` take.
+
+    Raises DeviceError for a GPU that this process cannot use, with what is missing (driver, device)
+    and how to use the CPU.
+    """
+    chosen = cuop.Device(name)
+    if chosen.type == "cuda":
+        cuop.device_description(chosen)
+    return chosen
 
 
 def tensor(data, dtype=None, device=None):

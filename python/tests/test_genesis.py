@@ -43,8 +43,12 @@ def test_the_functions_are_those_of_cuop():
     assert ((x + 1) * 2).sum().item() == 28
 
 
-def test_devices_may_be_named_without_touching_them():
-    assert str(genesis.device("cuda:0")) == str(genesis.device("cuda")) == "cuda:0"
+def test_devices_are_named():
+    assert genesis.device("cpu") == cuop.Device("cpu") == genesis.device(genesis.device("cpu"))
+    if genesis.cuda.is_available():
+        assert str(genesis.device("cuda:0")) == str(genesis.device("cuda")) == "cuda:0"
+    with pytest.raises(cuop.DeviceError, match="'tpu' is not a device"):
+        genesis.device("tpu")
     assert genesis.cuda.device_count() == cuop.device_count("cuda")
     assert genesis.cuda.is_available() == (genesis.cuda.device_count() > 0)
     genesis.cuda.enable_lazy_init(True)
@@ -55,7 +59,9 @@ def test_devices_may_be_named_without_touching_them():
     "use",
     [
         lambda: genesis.tensor([1.0], device="cuda"),
-        lambda: genesis.zeros(3, device=genesis.device("cuda:0")),
+        lambda: genesis.device("cuda"),
+        lambda: genesis.device("cuda:0"),
+        lambda: genesis.zeros(3, device=cuop.Device("cuda:0")),
         lambda: genesis.tensor([1.0]).to("cuda"),
         lambda: genesis.cuda.current_device(),
         lambda: genesis.cuda.set_device(0),
