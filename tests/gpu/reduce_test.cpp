@@ -3,6 +3,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
@@ -126,9 +127,98 @@ TEST_F(GpuReduce, SameBitsEveryTime) {
   for (int i = 0; i < 20; ++i) expect_same(sum(device, {1}), first, 0.0, "again");
 }
 
-TEST_F(GpuReduce, SaysWhatIsMissing) {
-  const Tensor x = ones({10}, DType::kFloat32, kGpu);
-  EXPECT_THROW(sum(x, {}, false, SumMode::kExact), NotImplementedError);
+/// Of sizes so different that another order of additions gives other bits.
+Tensor uneven(const Shape& shape, DType dtype, int seed) {
+  const Tensor sizes = random_tensor(shape, DType::kFloat64, seed + 100);
+  return cast(multiply(random_tensor(shape, DType::kFloat64, seed), exp2(multiply(sizes, 8.0))),
+              dtype);
+}
+
+TEST_F(GpuReduce, CompensatedAndExactSumsAreTheCpusBits) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const bool is_real = is_floating(dtype);
+    for (const Shape& shape : kShapes) {
+      const Tensor host = is_real ? uneven(shape, dtype, i) : random_tensor(shape, dtype, i);
+      const Tensor device = to_device(host, kGpu);
+      for (const auto& axes : kAxes) {
+        for (const SumMode mode : {SumMode::kCompensated, SumMode::kExact}) {
+          const std::string what = cat(name(mode), ' ', dtype, ' ', shape, " axes ", join(axes));
+          expect_same(sum(device, axes, false, mode), sum(host, axes, false, mode), 0.0, what);
+          expect_same(mean(device, axes, true, mode), mean(host, axes, true, mode), 0.0,
+                      "mean " + what);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuReduce, WideSumsOfViewsIntoStridedOutputs) {
+  const Tensor host = uneven({6, 70, 310}, DType::kFloat32, 3), device = to_device(host, kGpu);
+  const auto views = [](const Tensor& x) {
+    const int64_t order[] = {2, 0, 1};
+    return std::vector<Tensor>{slice(x, 2, 0, 310, 2), slice(x, 2, 3, 300), flip(x),
+                               permute(x, order), broadcast_to(slice(x, 0, 0, 1), x.shape())};
+  };
+  const auto hosts = views(host), devices = views(device);
+  for (const SumMode mode : {SumMode::kCompensated, SumMode::kExact}) {
+    for (size_t k = 0; k < hosts.size(); ++k) {
+      for (const auto& axes : kAxes) {
+        expect_same(sum(devices[k], axes, false, mode), sum(hosts[k], axes, false, mode), 0.0,
+                    cat(name(mode), " view ", k, " axes ", join(axes)));
+      }
+    }
+    const Tensor whole = full({6, 3}, 9, DType::kFloat32, kGpu), expected = full({6, 3}, 9);
+    const Tensor column = select(whole, 1, 1), wanted = select(expected, 1, 1);
+    sum(device, {1, 2}, false, mode, &column);
+    sum(host, {1, 2}, false, mode, &wanted);
+    expect_same(whole, expected, 0.0, "a column as the output");
+  }
+}
+
+TEST_F(GpuReduce, WideSumsOfInfinitiesNaNsAndHugeNumbers) {
+  const double cases[][3] = {
+      {HUGE_VAL, 1, 2}, {-HUGE_VAL, 1, HUGE_VAL}, {1e308, 1e308, -1e308}, {1e308, 1e308, 1},
+      {NAN, 1, 2},      {5e-324, 5e-324, 0}};
+  for (const auto& numbers : cases) {
+    const Tensor host = zeros({100000}, DType::kFloat64);
+    for (int i = 0; i < 3; ++i) host.data<double>()[i * 40000] = numbers[i];
+    for (const SumMode mode : {SumMode::kCompensated, SumMode::kExact}) {
+      expect_same(sum(to_device(host, kGpu), {}, false, mode), sum(host, {}, false, mode), 0.0,
+                  cat(name(mode), ' ', numbers[0], ' ', numbers[1], ' ', numbers[2]));
+    }
+  }
+}
+
+TEST_F(GpuReduce, RunningSumsOfEveryDtypeAlongEveryAxis) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    for (const Shape& shape : kShapes) {
+      // Whole numbers: sums that are exact in any order.
+      const Tensor host =
+          cast(random_tensor(shape, is_bool(dtype) ? dtype : DType::kInt8, i), dtype);
+      const Tensor device = to_device(host, kGpu);
+      const double ulps = compute_dtype(dtype) != dtype ? 1.0 : 0.0;
+      for (const int64_t axis : {0, 1, 2}) {
+        expect_same(cumsum(device, axis), cumsum(host, axis), ulps,
+                    cat("cumsum ", dtype, ' ', shape, " axis ", axis));
+      }
+    }
+  }
+}
+
+TEST_F(GpuReduce, RunningSumsOfLongLinesAndViews) {
+  for (const int64_t size : {1, 2047, 2048, 2049, 524289, 3000017}) {
+    const Tensor host = random_tensor({size}, DType::kInt32, 1), device = to_device(host, kGpu);
+    expect_same(cumsum(device, 0), cumsum(host, 0), 0.0, cat("cumsum of ", size));
+    expect_same(cumsum(flip(device), 0), cumsum(flip(host), 0), 0.0, cat("backwards ", size));
+  }
+  const Tensor x = to_device(random_tensor({3000017}, DType::kFloat64, 2), kGpu);
+  const Tensor first = to_device(cumsum(x, 0), kCpu);
+  for (int i = 0; i < 20; ++i) expect_same(cumsum(x, 0), first, 0.0, "the same bits every time");
+  const Tensor in_place = to_device(ones({5, 70000}, DType::kFloat32), kGpu);
+  cumsum(in_place, 1, &in_place);
+  expect_same(in_place, cumsum(ones({5, 70000}, DType::kFloat32), 1), 0.0, "in place");
 }
 
 }  // namespace

@@ -34,27 +34,55 @@ struct ExactSum {
   int64_t pending = 0;  ///< additions since carries were last propagated
   int64_t special = 0;  ///< which of inf, -inf, NaN have been added
 
-  CUOP_FN void add(double value) {
+  /// What one addition changes: three neighbouring digits.
+  struct Change {
+    int first;
+    int64_t digits[3];
+  };
+  /// Of significand * 2^(position + kMinExponent).
+  CUOP_FN static Change change_by(uint64_t significand, int position, bool is_negative) {
+    const int shift = position & 31;
+    const uint64_t low = (significand & 0xffffffff) << shift;
+    const uint64_t high = (significand >> 32) << shift;
+    const int64_t sign = is_negative ? -1 : 1;
+    return {position >> 5,
+            {sign * static_cast<int64_t>(low & 0xffffffff),
+             sign * static_cast<int64_t>((low >> 32) + (high & 0xffffffff)),
+             sign * static_cast<int64_t>(high >> 32)}};
+  }
+  /// Of a finite number.
+  CUOP_FN static Change change_by(double value) {
     const uint64_t bits = __builtin_bit_cast(uint64_t, value);
     const int exponent = static_cast<int>((bits >> 52) & 0x7ff);
     uint64_t significand = bits & 0xfffffffffffffu;
-    if (exponent == 0x7ff) {
-      special |= significand != 0    ? kNaN
-                 : (bits >> 63) != 0 ? kNegativeInfinity
-                                     : kPositiveInfinity;
-      return;
-    }
     if (exponent != 0) significand |= uint64_t{1} << 52;
-    add_shifted(significand, exponent == 0 ? 0 : exponent - 1, (bits >> 63) != 0);
+    return change_by(significand, exponent == 0 ? 0 : exponent - 1, (bits >> 63) != 0);
+  }
+  /// Which of inf, -inf, NaN a number is; 0 for a finite one.
+  CUOP_FN static int64_t special_of(double value) {
+    const uint64_t bits = __builtin_bit_cast(uint64_t, value);
+    if (((bits >> 52) & 0x7ff) != 0x7ff) return 0;
+    if ((bits & 0xfffffffffffffu) != 0) return kNaN;
+    return (bits >> 63) != 0 ? kNegativeInfinity : kPositiveInfinity;
+  }
+
+  CUOP_FN void add(double value) {
+    const int64_t kind = special_of(value);
+    if (kind != 0) {
+      special |= kind;
+    } else {
+      apply(change_by(value));
+    }
   }
 
   CUOP_FN void add_integer(int64_t value) {
     const uint64_t magnitude = static_cast<uint64_t>(value);
-    add_shifted(value < 0 ? uint64_t{0} - magnitude : magnitude, -kMinExponent, value < 0);
+    apply(change_by(value < 0 ? uint64_t{0} - magnitude : magnitude, -kMinExponent, value < 0));
   }
-  CUOP_FN void add_integer(uint64_t value) { add_shifted(value, -kMinExponent, false); }
+  CUOP_FN void add_integer(uint64_t value) { apply(change_by(value, -kMinExponent, false)); }
 
   CUOP_FN void merge(const ExactSum& other) {
+    CUOP_ROLLED
     for (int i = 0; i < kDigits; ++i) digits[i] += other.digits[i];
     special |= other.special;
     pending += other.pending + 1;
@@ -64,6 +92,7 @@ struct ExactSum {
   /// Brings every digit but the last, which keeps the sign, into [0, 2^32).
   CUOP_FN void normalize() {
     int64_t carry = 0;
+    CUOP_ROLLED
     for (int i = 0; i < kDigits - 1; ++i) {
       const int64_t digit = digits[i] + carry;
       carry = digit >> 32;
@@ -82,18 +111,10 @@ struct ExactSum {
   CUOP_FN double round_quotient(uint64_t divisor, FloatFormat format = kDoubleFormat) const;
 
  private:
-  /// significand * 2^(position + kMinExponent)
-  CUOP_FN void add_shifted(uint64_t significand, int position, bool is_negative) {
+  CUOP_FN void apply(const Change& change) {
     if (pending >= kMaxPending) normalize();
     ++pending;
-    int64_t* digit = digits + (position >> 5);
-    const int shift = position & 31;
-    const uint64_t low = (significand & 0xffffffff) << shift;
-    const uint64_t high = (significand >> 32) << shift;
-    const int64_t sign = is_negative ? -1 : 1;
-    digit[0] += sign * static_cast<int64_t>(low & 0xffffffff);
-    digit[1] += sign * static_cast<int64_t>((low >> 32) + (high & 0xffffffff));
-    digit[2] += sign * static_cast<int64_t>(high >> 32);
+    for (int i = 0; i < 3; ++i) digits[change.first + i] += change.digits[i];
   }
 };
 
@@ -107,6 +128,7 @@ struct Magnitude {
   bool is_inexact = false;  ///< a part below the last digit was dropped
 
   CUOP_FN int bit_length() const {
+    CUOP_ROLLED
     for (int i = kCount - 1; i >= 0; --i) {
       int length = 0;
       for (uint32_t rest = digits[i]; rest != 0; rest >>= 1) ++length;
@@ -118,6 +140,7 @@ struct Magnitude {
     return ((digits[position >> 5] >> (position & 31)) & 1u) != 0;
   }
   CUOP_FN bool any_below(int position) const {
+    CUOP_ROLLED
     for (int i = 0; i < position >> 5; ++i) {
       if (digits[i] != 0) return true;
     }
@@ -129,6 +152,7 @@ struct Magnitude {
   CUOP_FN void divide(uint64_t divisor) {
     uint64_t remainder = 0;
     if (divisor >> 32 == 0) {
+      CUOP_ROLLED
       for (int i = kCount - 1; i >= 0; --i) {
         const uint64_t part = (remainder << 32) | digits[i];
         digits[i] = static_cast<uint32_t>(part / divisor);
@@ -137,9 +161,11 @@ struct Magnitude {
       is_inexact = is_inexact || remainder != 0;
       return;
     }
+    CUOP_ROLLED
     for (int i = kCount - 1; i >= 0; --i) {
       uint32_t quotient = 0;
       if (remainder == 0 && digits[i] == 0) continue;
+      CUOP_ROLLED
       for (int b = 31; b >= 0; --b) {
         const bool overflows = (remainder >> 63) != 0;
         remainder = (remainder << 1) | ((digits[i] >> b) & 1u);
@@ -160,6 +186,7 @@ struct Magnitude {
     if (lsb < format.min_lsb - exponent) lsb = format.min_lsb - exponent;
     if (lsb < 0) lsb = 0;
     uint64_t significand = 0;
+    CUOP_ROLLED
     for (int position = length - 1; position >= lsb; --position) {
       significand = (significand << 1) | (bit(position) ? 1u : 0u);
     }
@@ -183,11 +210,13 @@ CUOP_FN double ExactSum::round_quotient(uint64_t divisor, FloatFormat format) co
   sum.normalize();
   const bool is_negative = sum.digits[kDigits - 1] < 0;
   if (is_negative) {
+    CUOP_ROLLED
     for (int i = 0; i < kDigits; ++i) sum.digits[i] = -sum.digits[i];
     sum.normalize();
   }
   // One digit below the smallest subnormal holds the bit that decides a quotient's rounding.
   detail::Magnitude magnitude{{}, kMinExponent - 32};
+  CUOP_ROLLED
   for (int i = 0; i < kDigits; ++i) {
     magnitude.digits[i + 1] = static_cast<uint32_t>(sum.digits[i]);
   }

@@ -3,6 +3,8 @@
 #pragma once
 
 #define CUOP_FN __device__ __forceinline__
+/// Before a loop that is to stay one: registers are dearer than its branch.
+#define CUOP_ROLLED _Pragma("unroll 1")
 
 using int8_t = signed char;
 using int16_t = short;

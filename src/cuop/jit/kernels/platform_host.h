@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #define CUOP_FN [[gnu::always_inline]] inline
+#define CUOP_ROLLED
 
 // glibc says in its headers which functions have vector versions only under -ffast-math; these
 // declarations say it under strict arithmetic too.

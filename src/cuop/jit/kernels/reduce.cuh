@@ -12,7 +12,7 @@
 //   void finish(const State&);                   writes the row's result
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/sharing.cuh"
 
 namespace cuop::jit {
 
@@ -78,20 +78,6 @@ struct RowShare {
   void* partials;      ///< [rows][pieces] states, where several blocks share a row
   unsigned* arrivals;  ///< zeros, one a group of rows; zeros again afterwards
 };
-
-/// What another block wrote, past this multiprocessor's first-level cache.
-template <class State>
-CUOP_FN State load_fresh(const State* from) {
-  constexpr int kWords = static_cast<int>(sizeof(State) / sizeof(unsigned));
-  static_assert(sizeof(State) % sizeof(unsigned) == 0);
-  struct Words {
-    unsigned words[kWords];
-  } raw;
-#pragma unroll
-  for (int i = 0; i < kWords; ++i)
-    raw.words[i] = __ldcg(reinterpret_cast<const unsigned*>(from) + i);
-  return __builtin_bit_cast(State, raw);
-}
 
 /// Merges the states of each team; the first lane of a team holds the result.
 template <class Program, int Team, bool IsColumn, class State>

@@ -11,16 +11,13 @@ namespace cuop {
 
 namespace {
 
-constexpr int64_t kChunk = 16384;             // elements of a row folded in one go
-constexpr int64_t kPackedChunk = 4096;        // the same where they must be gathered first
-constexpr int64_t kPart = 4 * kChunk;         // elements of a row that one task folds
-constexpr int64_t kShortRun = 256;            // shorter runs are gathered first
-constexpr int64_t kGrain = 1 << 16;           // elements that are worth a thread
-constexpr int64_t kRowChunk = 128;            // rows that are folded into columns in one go
-constexpr int64_t kMaxRowChunk = 256;         // the same where a state takes in any number well
-constexpr int64_t kRowPart = 16 * kRowChunk;  // rows that one task folds
-constexpr int64_t kTileBytes = 16384;         // states of a tile of columns, at home in L1
-constexpr int64_t kPackedColumns = 512, kPackedRows = 32;
+constexpr int64_t kChunk = FoldCuts::kChunk, kPackedChunk = FoldCuts::kPackedChunk;
+constexpr int64_t kPart = FoldCuts::kPart, kShortRun = FoldCuts::kShortRun;
+constexpr int64_t kRowChunk = FoldCuts::kRowChunk, kMaxRowChunk = FoldCuts::kMaxRowChunk;
+constexpr int64_t kRowPart = FoldCuts::kRowPart, kPackedRows = FoldCuts::kPackedRows;
+constexpr int64_t kGrain = 1 << 16;    // elements that are worth a thread
+constexpr int64_t kTileBytes = 16384;  // states of a tile of columns, at home in L1
+constexpr int64_t kPackedColumns = 512;
 
 using Buffer = std::unique_ptr<std::byte[]>;
 Buffer allocate(int64_t bytes) {
@@ -253,41 +250,21 @@ void Run::columns(std::byte* states) const {
   fold_.merge(states, partial, count);
 }
 
-/// How many neighbouring rows to treat as one wide row, when the columns are too few to fill
-/// vectors and the rows follow each other without a gap; 1 when that does not apply.
-int64_t rows_to_join(const FoldPlan& plan) {
-  constexpr int64_t kWide = 64;
-  const auto& columns = plan.kept.inner();
-  const auto& rows = plan.reduced.inner();
-  if (columns.size >= kWide / 2 || rows.strides[0] != columns.size * columns.strides[0]) return 1;
-  const int64_t join = (kWide + columns.size - 1) / columns.size;
-  return rows.size >= 4 * join ? join : 1;
-}
-
-/// As `run_fold` by columns, `join` rows at a time.
-void run_joined(const FoldPlan& plan, int64_t join, const std::byte* data, std::byte* states) {
+/// As `run_fold` by columns, several rows at a time.
+void run_joined(const FoldPlan& plan, const JoinedFold& joined, const std::byte* data,
+                std::byte* states) {
   const Fold& fold = *plan.fold;
-  FoldPlan wide = plan, rest = plan;
-  auto& columns = wide.kept.axes[static_cast<size_t>(plan.kept.count - 1)];
-  auto& rows = wide.reduced.axes[static_cast<size_t>(plan.reduced.count - 1)];
-  const int64_t width = columns.size, height = rows.size;
-  columns.size = width * join;
-  rows.size = height / join;
-  rows.strides[0] *= join;
-  const Buffer joined = allocate(wide.states() * fold.state_bytes);
-  run_fold(wide, data, joined.get());
-
-  const int64_t leftover = height % join;
-  if (leftover == 0) {
+  const Buffer folded = allocate(joined.wide.states() * fold.state_bytes);
+  run_fold(joined.wide, data, folded.get());
+  if (joined.rest_rows == 0) {
     fold.init(states, plan.states());
   } else {
-    auto& last = rest.reduced.axes[static_cast<size_t>(plan.reduced.count - 1)];
-    last.size = leftover;
-    run_fold(rest, data + (height - leftover) * last.strides[0] * itemsize(plan.source), states);
+    run_fold(joined.rest, data + joined.rest_offset * itemsize(plan.source), states);
   }
+  const int64_t width = plan.kept.inner().size;
   for (int64_t i = 0; i < plan.kept.outer_size(); ++i) {
-    std::byte* group = joined.get() + i * width * join * fold.state_bytes;
-    merge_tree(fold, group, join, width);
+    std::byte* group = folded.get() + i * width * joined.join * fold.state_bytes;
+    merge_tree(fold, group, joined.join, width);
     fold.merge(states + i * width * fold.state_bytes, group, width);
   }
 }
@@ -298,8 +275,8 @@ void run_fold(const FoldPlan& plan, const std::byte* data, std::byte* states) {
   if (plan.states() == 0) return;
   if (plan.length() == 0) return plan.fold->init(states, plan.states());
   if (!plan.by_columns) return Run(plan, data).rows(states);
-  const int64_t join = rows_to_join(plan);
-  if (join > 1) return run_joined(plan, join, data, states);
+  const JoinedFold joined = join_rows(plan);
+  if (joined.join > 1) return run_joined(plan, joined, data, states);
   Run(plan, data).columns(states);
 }
 

@@ -59,4 +59,55 @@ FoldPlan plan_fold(const char* who, const FoldInput& input, const Tensor& x, con
   return plan;
 }
 
+namespace {
+
+/// How many neighbouring rows make one wide row; 1 where they stay alone.
+int64_t rows_to_join(const FoldPlan& plan) {
+  constexpr int64_t kWide = 64;
+  const auto& columns = plan.kept.inner();
+  const auto& rows = plan.reduced.inner();
+  if (columns.size >= kWide / 2 || rows.strides[0] != columns.size * columns.strides[0]) return 1;
+  const int64_t join = (kWide + columns.size - 1) / columns.size;
+  return rows.size >= 4 * join ? join : 1;
+}
+
+constexpr int64_t kMaxStateBytes = int64_t{1} << 26;
+
+}  // namespace
+
+JoinedFold join_rows(const FoldPlan& plan) {
+  JoinedFold joined{rows_to_join(plan), plan, plan};
+  if (joined.join == 1) return joined;
+  auto& columns = joined.wide.kept.axes[static_cast<size_t>(plan.kept.count - 1)];
+  auto& rows = joined.wide.reduced.axes[static_cast<size_t>(plan.reduced.count - 1)];
+  auto& last = joined.rest.reduced.axes[static_cast<size_t>(plan.reduced.count - 1)];
+  joined.rest_rows = rows.size % joined.join;
+  joined.rest_offset = (rows.size - joined.rest_rows) * rows.strides[0];
+  last.size = joined.rest_rows;
+  columns.size *= joined.join;
+  rows.size /= joined.join;
+  rows.strides[0] *= joined.join;
+  return joined;
+}
+
+void for_fold_parts(const char* who, const FoldInput& input, const Tensor& x,
+                    const std::vector<int>& axes, const Tensor& result, const RunFold& run) {
+  const FoldPlan plan = plan_fold(who, input, x, result.layout(), axes);
+  if (plan.states() * plan.fold->state_bytes <= kMaxStateBytes || plan.states() == 1) {
+    return run(plan, x, result);
+  }
+  int longest = 0;
+  for (int i = 1; i < result.ndim(); ++i) {
+    if (result.shape(i) > result.shape(longest)) longest = i;
+  }
+  const int64_t first = x.shape(longest) / 2;
+  for (const auto& [start, length] :
+       {std::pair{int64_t{0}, first}, std::pair{first, x.shape(longest) - first}}) {
+    const auto half = [&, start = start, length = length](const Tensor& whole) {
+      return whole.with_layout(slice(whole.layout(), longest, start, length, 1));
+    };
+    for_fold_parts(who, input, half(x), axes, half(result), run);
+  }
+}
+
 }  // namespace cuop

@@ -21,8 +21,8 @@ constexpr backend::Slot<ReduceKernel> kReduceSlot{"reduce", kernels::reduce_cpu,
                                                   kernels::reduce_cuda};
 constexpr backend::Slot<void(const Tensor&, int, bool, const Tensor&)> kArgSlot{
     "argmax", kernels::arg_reduce_cpu, kernels::arg_reduce_cuda};
-constexpr backend::Slot<void(const Tensor&, int, const Tensor&)> kCumsumSlot{"cumsum",
-                                                                             kernels::cumsum_cpu};
+constexpr backend::Slot<void(const Tensor&, int, const Tensor&)> kCumsumSlot{
+    "cumsum", kernels::cumsum_cpu, kernels::cumsum_cuda};
 
 /// The shape of x without the axes.
 Shape dropped(const Shape& shape, const std::vector<int>& axes) {

@@ -72,7 +72,9 @@ Tensor var(const Tensor& x, Axes axes = {}, double correction = 0.0, bool keepdi
 Tensor stddev(const Tensor& x, Axes axes = {}, double correction = 0.0, bool keepdims = false,
               const Tensor* out = nullptr);
 
-/// Running sum along `axis`; result dtype as for `sum`, shape of x.
+/// Running sum along `axis`; result dtype as for `sum`, shape of x. The CPU adds one element after
+/// the other in the result's precision (float32 for 16-bit floats), a GPU in float64 and in another
+/// order, the same on every run.
 Tensor cumsum(const Tensor& x, int64_t axis, const Tensor* out = nullptr);
 
 }  // namespace cuop

@@ -11,8 +11,6 @@ namespace cuop::kernels {
 
 namespace {
 
-constexpr int64_t kMaxStateBytes = int64_t{1} << 26;
-
 const std::byte* bytes_of(const Tensor& x) { return static_cast<const std::byte*>(x.data()); }
 
 /// The elements of `result` in the order in which the plan numbers its states.
@@ -26,33 +24,9 @@ Tensor in_plan_order(const FoldPlan& plan, const Tensor& result) {
   return result.with_layout(layout);
 }
 
-/// The half of `x` (and of `result`) along its longest kept axis.
-void split(const Tensor& x, const Tensor& result, int axis, Tensor (&xs)[2], Tensor (&results)[2]) {
-  const int64_t first = x.shape(axis) / 2;
-  for (int part = 0; part < 2; ++part) {
-    const int64_t start = part == 0 ? 0 : first;
-    const int64_t length = part == 0 ? first : x.shape(axis) - first;
-    xs[part] = x.with_layout(slice(x.layout(), axis, start, length, 1));
-    results[part] = result.with_layout(slice(result.layout(), axis, start, length, 1));
-  }
-}
-
-void reduce_real(const char* who, const Reduction& reduction, const FoldInput& input,
-                 const Tensor& x, const std::vector<int>& axes, const Tensor& result, DType round) {
-  const FoldPlan plan = plan_fold(who, input, x, result.layout(), axes);
-  if (plan.states() * plan.fold->state_bytes > kMaxStateBytes && plan.states() > 1) {
-    // Wide states (570 bytes for an exact sum) of many results: one half after the other.
-    int longest = 0;
-    for (int i = 1; i < result.ndim(); ++i) {
-      if (result.shape(i) > result.shape(longest)) longest = i;
-    }
-    Tensor xs[2], results[2];
-    split(x, result, longest, xs, results);
-    for (int part = 0; part < 2; ++part) {
-      reduce_real(who, reduction, input, xs[part], axes, results[part], round);
-    }
-    return;
-  }
+void reduce_part(const Reduction& reduction, const FoldPlan& plan, const Tensor& x,
+                 const Tensor& result, DType round) {
+  const FoldInput& input = plan.input;
   const Tensor ordered = in_plan_order(plan, result);
   const bool is_value = input.kind == FoldKind::kSum || input.kind == FoldKind::kProd ||
                         input.kind == FoldKind::kMax || input.kind == FoldKind::kMin;
@@ -70,6 +44,14 @@ void reduce_real(const char* who, const Reduction& reduction, const FoldInput& i
       return layout;
     }()));
   }
+}
+
+void reduce_real(const char* who, const Reduction& reduction, const FoldInput& input,
+                 const Tensor& x, const std::vector<int>& axes, const Tensor& result, DType round) {
+  for_fold_parts(who, input, x, axes, result,
+                 [&](const FoldPlan& plan, const Tensor& part, const Tensor& to) {
+                   reduce_part(reduction, plan, part, to, round);
+                 });
 }
 
 bool is_suspect(double norm) { return norm <= 0x1p-480 || (norm > 0x1p511 && !std::isnan(norm)); }

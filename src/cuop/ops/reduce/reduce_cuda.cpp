@@ -3,12 +3,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
+#include "cuop/ops/reduce/wide_sum_cuda_internal.h"
 
 namespace cuop::kernels {
 
@@ -166,13 +166,15 @@ void norm(double order, const Arranged& in, const Tensor& result) {
 
 void reduce_cuda(const char* who, const Reduction& reduction, const Tensor& x,
                  const std::vector<int>& axes, const Tensor& given) {
+  const DType own = given.dtype();
+  if (reduction.mode != SumMode::kPlain && !is_integer(own)) {
+    const FoldInput input = fold_input(reduction, real_dtype(x.dtype()));
+    return is_complex(own) ? wide_sum_cuda(who, reduction, input, as_real(x), axes, as_real(given))
+                           : wide_sum_cuda(who, reduction, input, x, axes, given);
+  }
   const Arranged in(x, axes);
   const Tensor result = in.rearranged(given);
   const DType dtype = result.dtype();
-  if (reduction.mode != SumMode::kPlain && !is_integer(dtype)) {
-    throw NotImplementedError(cat(who, ": no kernel for the mode '", name(reduction.mode), "' on ",
-                                  x.device(), "; there is one for cpu"));
-  }
   switch (reduction.kind) {
     case ReduceKind::kSum:
       return fold(jit::ReduceKind::kSum, in, dtype, result);

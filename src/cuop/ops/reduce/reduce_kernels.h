@@ -26,5 +26,7 @@ void arg_reduce_cuda(const Tensor& x, int axis, bool is_max, const Tensor& resul
 
 /// result <- running sum of x along the axis; the dtype of `result` is what is added in.
 void cumsum_cpu(const Tensor& x, int axis, const Tensor& result);
+/// The same with sums of floats in double, each result rounded once.
+void cumsum_cuda(const Tensor& x, int axis, const Tensor& result);
 
 }  // namespace cuop::kernels

@@ -1,0 +1,213 @@
+// Exact sums. Integers and superaccumulators add up the same in any order, so nothing here is
+// ordered: a thread keeps what it has seen in a few doubles without any error, what they cannot
+// hold goes to the superaccumulator of its row in shared memory (after Collange, Defour, Graillat
+// and Iakymchuk, "Numerical reproducibility for the parallel reduction on multi- and many-core
+// architectures", 2015); where several blocks share rows, the last of them adds up what they left.
+#pragma once
+
+#include "cuop/jit/kernels/compensated.h"
+#include "cuop/jit/kernels/exact_sum.h"
+#include "cuop/ops/reduce/wide_sum.cuh"
+
+namespace cuop::jit {
+
+/// A superaccumulator in memory that threads share: its digits, its specials behind them.
+inline constexpr int kExactWords = ExactSum::kDigits + 1;
+
+CUOP_FN void change_shared(int64_t* sum, const ExactSum::Change& change) {
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    if (change.digits[i] == 0) continue;
+    atomicAdd(reinterpret_cast<unsigned long long*>(sum + change.first + i),
+              static_cast<unsigned long long>(change.digits[i]));
+  }
+}
+
+/// The sum of what a thread has seen, as doubles that do not overlap much: an addition ends where
+/// nothing is left of the number.
+class Expansion {
+ public:
+  CUOP_FN void add(double x, int64_t* sum) {
+    if (!(math::abs(x) < kLarge)) return add_special(x, sum);
+#pragma unroll
+    for (int k = 0; k < kTerms; ++k) {
+      double left;
+      two_sum(double(terms_[k]), x, terms_[k], left);
+      x = left;
+      if (x == 0.0) return;
+    }
+    change_shared(sum, ExactSum::change_by(x));
+  }
+  CUOP_FN void flush(int64_t* sum) {
+#pragma unroll
+    for (int k = 0; k < kTerms; ++k) {
+      if (terms_[k] != 0.0) change_shared(sum, ExactSum::change_by(terms_[k]));
+    }
+  }
+
+ private:
+  static constexpr int kTerms = 4;
+  /// 2^63 smaller ones do not overflow a term.
+  static constexpr double kLarge = 0x1p960;
+
+  CUOP_FN static void add_special(double x, int64_t* sum) {
+    const int64_t kind = ExactSum::special_of(x);
+    if (kind == 0) return change_shared(sum, ExactSum::change_by(x));
+    atomicOr(reinterpret_cast<unsigned long long*>(sum + ExactSum::kDigits),
+             static_cast<unsigned long long>(kind));
+  }
+
+  double terms_[kTerms] = {};
+};
+
+/// The same of integers: their lower and upper halves, of which 2^31 fit.
+class IntegerExpansion {
+ public:
+  CUOP_FN void add(int64_t x, int64_t*) { add_halves(x, x >> 32); }
+  CUOP_FN void add(uint64_t x, int64_t*) {
+    add_halves(static_cast<int64_t>(x), static_cast<int64_t>(x >> 32));
+  }
+  CUOP_FN void flush(int64_t* sum) {
+    change_shared(sum, ExactSum::change_by(static_cast<uint64_t>(low_), kPlace, false));
+    const bool is_negative = high_ < 0;
+    const auto size = static_cast<uint64_t>(is_negative ? -high_ : high_);
+    change_shared(sum, ExactSum::change_by(size, kPlace + 32, is_negative));
+  }
+
+ private:
+  static constexpr int kPlace = -ExactSum::kMinExponent;
+
+  CUOP_FN void add_halves(int64_t low, int64_t high) {
+    low_ += low & 0xffffffff;
+    high_ += high;
+  }
+
+  int64_t low_ = 0, high_ = 0;
+};
+
+template <bool IsInteger>
+struct SeenOf {
+  using type = Expansion;
+};
+template <>
+struct SeenOf<true> {
+  using type = IntegerExpansion;
+};
+template <bool IsInteger>
+using Seen = typename SeenOf<IsInteger>::type;
+
+/// An element as `Seen` takes it.
+template <bool IsInteger, class Source>
+CUOP_FN auto term(Source x) {
+  if constexpr (!IsInteger) {
+    return as_double(x);
+  } else if constexpr (is_signed_type<Source>) {
+    return static_cast<int64_t>(x);
+  } else {
+    return static_cast<uint64_t>(x);
+  }
+}
+
+/// Brings the digits into [0, 2^32), so that those of many blocks can be added.
+CUOP_FN void normalize_shared(int64_t* sum) {
+  int64_t carry = 0;
+#pragma unroll 1
+  for (int i = 0; i < ExactSum::kDigits - 1; ++i) {
+    const int64_t digit = sum[i] + carry;
+    carry = digit >> 32;
+    sum[i] = digit & 0xffffffff;
+  }
+  sum[ExactSum::kDigits - 1] += carry;
+}
+
+/// Where sums are rounded to.
+template <class Result>
+inline constexpr FloatFormat format_of = kDoubleFormat;
+template <>
+inline constexpr FloatFormat format_of<float> = kFloatFormat;
+template <>
+inline constexpr FloatFormat format_of<Half> = kHalfFormat;
+template <>
+inline constexpr FloatFormat format_of<BFloat16> = kBFloat16Format;
+
+template <class Result>
+CUOP_FN void finish_exact(const WideSum& a, int64_t state, const int64_t* words) {
+  ExactSum sum;
+#pragma unroll 1
+  for (int i = 0; i < ExactSum::kDigits; ++i) sum.digits[i] = words[i];
+  sum.special = words[ExactSum::kDigits];
+  if constexpr (gives_states<Result>) {
+    sum.normalize();
+    static_cast<ExactSum*>(a.result)[state] = sum;
+  } else {
+    store_sum<Result>(a, state,
+                      sum.round_quotient(a.divisor == 0 ? 1 : a.divisor, format_of<Result>));
+  }
+}
+
+/// `Team` threads share a state: neighbours or, where IsColumn, threads that are far apart, so that
+/// neighbours read neighbouring states. A block takes one part of its states.
+template <class Source, bool IsInteger, bool IsLinear, int Team, bool IsColumn, class Result>
+CUOP_FN void exact_sums(const WideSum& a) {
+  constexpr int kStates = kSumThreads / Team;
+  constexpr int kAtATime = IsLinear ? 4 : 1;
+  __shared__ int64_t words[kStates][kExactWords];
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = IsColumn ? thread / kStates : thread % Team;
+  const int slot = IsColumn ? thread % kStates : thread / Team;
+  int64_t* const flat = &words[0][0];
+#pragma unroll 1
+  for (int64_t unit = blockIdx.x; unit < a.units; unit += gridDim.x) {
+    const int64_t group = unit / a.parts, part = unit % a.parts;
+    const int64_t state = group * kStates + slot;
+    for (int i = thread; i < kStates * kExactWords; i += kSumThreads) flat[i] = 0;
+    __syncthreads();
+    if (state < a.states) {
+      const Elements<Source, IsLinear> from{
+          static_cast<const Source*>(a.x) + offset_along(a.kept, state), &a.reduced};
+      const int64_t begin = part * a.chunk;
+      const int64_t end = a.length - begin < a.chunk ? a.length : begin + a.chunk;
+      Seen<IsInteger> seen;
+      int64_t i = begin + lane;
+#pragma unroll 1
+      for (; end - i > (kAtATime - 1) * Team; i += kAtATime * Team) {
+        Source x[kAtATime];
+#pragma unroll
+        for (int k = 0; k < kAtATime; ++k) x[k] = from[i + k * Team];
+#pragma unroll 1
+        for (int k = 0; k < kAtATime; ++k) seen.add(term<IsInteger>(x[k]), words[slot]);
+      }
+#pragma unroll 1
+      for (; i < end; i += Team) seen.add(term<IsInteger>(from[i]), words[slot]);
+      seen.flush(words[slot]);
+    }
+    __syncthreads();
+    if (a.parts > 1) {
+      if (thread < kStates) normalize_shared(words[thread]);
+      __syncthreads();
+      int64_t* const left =
+          static_cast<int64_t*>(a.partials) + group * a.parts * kStates * kExactWords;
+      for (int i = thread; i < kStates * kExactWords; i += kSumThreads) {
+        left[part * kStates * kExactWords + i] = flat[i];
+      }
+      if (!is_last_of(a.parts, a.arrivals + group)) continue;
+      for (int i = thread; i < kStates * kExactWords; i += kSumThreads) {
+        const bool is_special = i % kExactWords == ExactSum::kDigits;
+        int64_t total = 0;
+#pragma unroll 4
+        for (int64_t k = 0; k < a.parts; ++k) {
+          const int64_t word = load_fresh(left + k * kStates * kExactWords + i);
+          total = is_special ? total | word : total + word;
+        }
+        flat[i] = total;
+      }
+      __syncthreads();
+    }
+    if (thread < kStates && group * kStates + thread < a.states) {
+      finish_exact<Result>(a, group * kStates + thread, words[thread]);
+    }
+    __syncthreads();  // the words have been read
+  }
+}
+
+}  // namespace cuop::jit

@@ -1,0 +1,88 @@
+#include "cuop/backend/runtime.h"
+#include "cuop/core/text.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
+#include "cuop/ops/reduce/scan_cuda_internal.h"
+#include "cuop/ops/strided.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+// As in scan.cuh.
+constexpr int64_t kThreads = 256, kTile = 8 * kThreads, kGroup = kThreads;
+constexpr int64_t kSumBytes = 16;  // of the widest sum
+/// Shorter lines are no work for a block; so many lines side by side are work for threads.
+constexpr int64_t kShortLine = 64, kManyLines = 1 << 14;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+void ScanPlan::set_scratch(unsigned* zeros, void* values) {
+  const int64_t units = arguments.lines * arguments.tiles;
+  arguments.ticket = zeros;
+  arguments.has_sum = zeros + 1;
+  arguments.has_start = zeros + 1 + units;
+  arguments.sums = values;
+  arguments.starts = static_cast<std::byte*>(values) + units * kSumBytes;
+}
+
+ScanPlan plan_scan(const Tensor& x, int axis, const Tensor& out) {
+  Shape others = x.shape();
+  others[axis] = 1;
+  const LoopNest<2> nest = make_loop_nest<2>(others, {&x.strides(), &out.strides()});
+  ScanPlan plan;
+  jit::Scan& a = plan.arguments;
+  a.x = x.data();
+  a.out = out.data();
+  a.axes = nest.count;
+  for (int i = 0; i < nest.count; ++i) {
+    const auto& loop = nest.axes[static_cast<size_t>(i)];
+    a.sizes[i] = loop.size;
+    a.x_strides[i] = loop.strides[0];
+    a.out_strides[i] = loop.strides[1];
+  }
+  a.lines = nest.outer_size() * nest.inner().size;
+  a.length = x.shape(axis);
+  a.x_step = x.strides()[axis];
+  a.out_step = out.strides()[axis];
+  const bool is_side_by_side =
+      a.lines > 1 && std::abs(nest.inner().strides[0]) < std::abs(a.x_step);
+  plan.by_tiles = a.length > kShortLine && !(is_side_by_side && a.lines >= kManyLines);
+  if (!plan.by_tiles) {
+    plan.blocks = divide_up(a.lines, kThreads);
+    return plan;
+  }
+  a.tiles = divide_up(a.length, kTile);
+  plan.blocks = a.lines * a.tiles;
+  const int64_t starts = a.lines * divide_up(a.tiles, kGroup);
+  plan.sums = a.tiles > 1 ? plan.blocks + starts : 0;
+  plan.flags = 1 + plan.sums;
+  return plan;
+}
+
+jit::TextKernel scan_kernel(DType source, DType out, bool by_tiles) {
+  const char* sum = is_complex(out) ? "Complex<double>" : is_integer(out) ? "uint64_t" : "double";
+  return {"cumsum", "cuop/ops/reduce/scan.cuh", "Scan",
+          cat(by_tiles ? "scan_tiles<" : "scan_short_lines<", jit::text_type(source), ", ", sum,
+              ", ", jit::text_type(out), ">"),
+          static_cast<int>(kThreads)};
+}
+
+void cumsum_cuda(const Tensor& x, int axis, const Tensor& result) {
+  const Device device = x.device();
+  ScanPlan plan = plan_scan(x, axis, result);
+  std::shared_ptr<Storage> zeros, values;
+  if (plan.by_tiles) {
+    const int64_t bytes = plan.flags * static_cast<int64_t>(sizeof(unsigned));
+    zeros = memory::allocate_storage(bytes, device);
+    backend::runtime(device).fill_bytes(zeros->data(), 0, bytes, current_stream(device));
+    values = memory::allocate_storage(plan.sums * kSumBytes, device);
+    plan.set_scratch(static_cast<unsigned*>(zeros->data()), values->data());
+  }
+  jit::launch_text(scan_kernel(x.dtype(), result.dtype(), plan.by_tiles), device, plan.blocks,
+                   &plan.arguments);
+}
+
+}  // namespace cuop::kernels

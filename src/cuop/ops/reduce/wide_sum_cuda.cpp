@@ -1,0 +1,213 @@
+// Compensated and exact sums on a GPU, cut as the CPU cuts them.
+#include <algorithm>
+
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/cuda/arrivals.h"
+#include "cuop/jit/kernels/compensated.h"
+#include "cuop/jit/kernels/exact_sum.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/reduce/wide_sum_cuda_internal.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+using Kind = WideSumForm::Kind;
+
+// As in the kernels' text, which includes none of these headers.
+constexpr int kThreads = 256, kTileColumns = 32;
+constexpr int64_t kExactWords = ExactSum::kDigits + 1;
+/// Steps of one thread that are worth a part of its own.
+constexpr int64_t kMinSteps = 32;
+/// Blocks a multiprocessor should have before states are shared among blocks.
+constexpr int64_t kBusyBlocks = 4;
+constexpr int64_t kMaxParts = 1024;
+/// Elements of a part: their superaccumulator takes in twice as many without carries.
+constexpr int64_t kMaxPart = ExactSum::kMaxPending / 2;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Elements that a compensated sum takes at a time.
+int taken(DType element) { return element == DType::kFloat32 ? 8 : 1; }
+
+template <size_t N>
+jit::SumAxes axes_of(const LoopNest<N>& nest) {
+  jit::SumAxes axes{nest.count, {}, {}};
+  for (int i = 0; i < nest.count; ++i) {
+    axes.sizes[i] = nest.axes[static_cast<size_t>(i)].size;
+    axes.strides[i] = nest.axes[static_cast<size_t>(i)].strides[0];
+  }
+  return axes;
+}
+
+void plan_short_rows(WideSumPlan& plan) {
+  const int64_t round = 32 * taken(plan.form.element);
+  plan.form.kind = Kind::kShortRows;
+  plan.form.team = plan.arguments.length < round ? 1 : 32;
+  plan.arguments.units = plan.arguments.states;
+  plan.blocks = divide_up(plan.arguments.states * plan.form.team, kThreads);
+}
+
+void plan_rows(WideSumPlan& plan, const FoldPlan& fold) {
+  const bool is_split =
+      fold.is_direct && fold.reduced.count > 1 && fold.reduced.inner().size >= FoldCuts::kShortRun;
+  const bool is_whole = fold.is_direct && (is_split || fold.reduced.count == 1);
+  plan.form.kind = Kind::kRows;
+  plan.form.is_linear = is_split || fold.reduced.count == 1;
+  plan.arguments.chunk = is_whole ? FoldCuts::kChunk : FoldCuts::kPackedChunk;
+  plan.arguments.parts = divide_up(plan.arguments.length, FoldCuts::kPart);
+  plan.arguments.units = plan.arguments.states * plan.arguments.parts;
+  plan.blocks = plan.arguments.units;
+  plan.arrivals = plan.arguments.states;
+}
+
+void plan_columns(WideSumPlan& plan, const FoldPlan& fold) {
+  plan.form.kind = Kind::kColumns;
+  plan.arguments.chunk = fold.is_direct ? FoldCuts::kMaxRowChunk : FoldCuts::kPackedRows;
+  plan.arguments.parts = divide_up(plan.arguments.length, FoldCuts::kRowPart);
+  plan.arrivals = fold.kept.outer_size() * divide_up(fold.kept.inner().size, kTileColumns);
+  plan.arguments.units = plan.arrivals * plan.arguments.parts;
+  plan.blocks = plan.arguments.units;
+}
+
+void plan_exact(WideSumPlan& plan, const FoldPlan& fold, int64_t multiprocessors) {
+  jit::WideSum& a = plan.arguments;
+  plan.form.kind = Kind::kExact;
+  plan.form.by_columns = fold.by_columns;
+  const bool is_long = a.length >= 2048 && !fold.by_columns;
+  plan.form.team = is_long ? kThreads : a.length >= 64 && !fold.by_columns ? 32 : 8;
+  const int64_t states = kThreads / plan.form.team, groups = divide_up(a.states, states);
+  const int64_t wanted = divide_up(kBusyBlocks * multiprocessors, groups);
+  const int64_t worthwhile = a.length / (plan.form.team * kMinSteps);
+  a.parts = std::clamp<int64_t>(std::min(wanted, worthwhile), 1, kMaxParts);
+  a.chunk = std::min(divide_up(a.length, a.parts), kMaxPart);
+  a.parts = divide_up(a.length, a.chunk);
+  a.units = groups * a.parts;
+  plan.blocks = a.units;
+  plan.arrivals = groups;
+  plan.partial_bytes = a.units * states * kExactWords * 8;
+}
+
+/// Starts the plan's kernel on elements from `data` on.
+void start(WideSumPlan plan, const std::byte* data, void* result, Device device) {
+  std::shared_ptr<Storage> partials;
+  std::optional<jit::Arrivals> arrivals;
+  plan.arguments.x = data;
+  plan.arguments.result = result;
+  if (plan.arguments.parts > 1) {
+    partials = memory::allocate_storage(plan.partial_bytes, device);
+    arrivals.emplace(plan.arrivals, current_stream(device));
+    plan.arguments.partials = partials->data();
+    plan.arguments.arrivals = arrivals->data();
+  }
+  jit::launch_text(wide_sum_kernel(plan.form), device, plan.blocks, &plan.arguments);
+}
+
+}  // namespace
+
+jit::TextKernel wide_sum_kernel(const WideSumForm& form) {
+  const auto truth = [](bool value) { return value ? "true" : "false"; };
+  const std::string source = jit::text_type(form.source);
+  const std::string result = form.gives_states ? "RawState" : jit::text_type(form.result);
+  const char* linear = truth(form.is_linear);
+  if (form.kind == Kind::kExact) {
+    return {"exact_sum", "cuop/ops/reduce/exact_sum.cuh", "WideSum",
+            cat("exact_sums<", source, ", ", truth(!is_floating(form.element)), ", ", linear, ", ",
+                form.team, ", ", truth(form.by_columns), ", ", result, ">"),
+            kThreads};
+  }
+  const char* names[] = {"compensated_short_rows", "compensated_rows", "compensated_columns"};
+  const std::string team = form.kind == Kind::kShortRows ? cat(form.team, ", ") : std::string();
+  return {"compensated_sum", "cuop/ops/reduce/compensated_sum.cuh", "WideSum",
+          cat(names[static_cast<size_t>(form.kind)], "<", source, ", ", taken(form.element), ", ",
+              linear, ", ", team, result, ">"),
+          kThreads};
+}
+
+jit::TextKernel joined_sum_kernel(DType result, bool gives_states) {
+  return {"compensated_sum", "cuop/ops/reduce/compensated_sum.cuh", "JoinedSum",
+          cat("compensated_joined<", gives_states ? "RawState" : jit::text_type(result), ">"),
+          kThreads};
+}
+
+WideSumPlan plan_wide_sum(const FoldPlan& fold, const DType* result, int64_t multiprocessors) {
+  WideSumPlan plan;
+  plan.form.source = fold.source;
+  plan.form.element = fold.input.element;
+  plan.form.is_linear = fold.reduced.count == 1;
+  plan.form.gives_states = result == nullptr;
+  if (result != nullptr) plan.form.result = *result;
+  jit::WideSum& a = plan.arguments;
+  a.kept = axes_of(fold.kept);
+  a.reduced = axes_of(fold.reduced);
+  for (int i = 0; i < fold.kept.count; ++i) {
+    a.result_strides[i] = fold.kept.axes[static_cast<size_t>(i)].strides[1];
+  }
+  a.states = fold.states();
+  a.length = fold.length();
+  a.parts = 1;
+  if (fold.input.kind == FoldKind::kExact) {
+    plan_exact(plan, fold, multiprocessors);
+    return plan;
+  }
+  if (fold.by_columns) {
+    plan_columns(plan, fold);
+  } else if (a.length <= FoldCuts::kChunk) {
+    plan_short_rows(plan);
+  } else {
+    plan_rows(plan, fold);
+  }
+  plan.partial_bytes = a.states * a.parts * static_cast<int64_t>(sizeof(Compensated<double>));
+  return plan;
+}
+
+namespace {
+
+/// Rows that the CPU folds side by side: their states, those of the rows left over, and one kernel
+/// more that merges them.
+void start_joined(const JoinedFold& joined, const FoldPlan& fold, const WideSumPlan& whole,
+                  const std::byte* data, void* result, Device device) {
+  constexpr int64_t kBytes = sizeof(Compensated<double>);
+  const int64_t multiprocessors = 1;  // of no interest to compensated sums
+  const auto wide = memory::allocate_storage(joined.wide.states() * kBytes, device);
+  start(plan_wide_sum(joined.wide, nullptr, multiprocessors), data, wide->data(), device);
+  std::shared_ptr<Storage> rest;
+  if (joined.rest_rows > 0) {
+    rest = memory::allocate_storage(fold.states() * kBytes, device);
+    start(plan_wide_sum(joined.rest, nullptr, multiprocessors),
+          data + joined.rest_offset * itemsize(fold.source), rest->data(), device);
+  }
+  jit::JoinedSum arguments{wide->data(), rest ? rest->data() : nullptr, fold.kept.inner().size,
+                           joined.join, whole.arguments};
+  arguments.sum.result = result;
+  jit::launch_text(joined_sum_kernel(whole.form.result, whole.form.gives_states), device,
+                   divide_up(fold.states(), kThreads), &arguments);
+}
+
+}  // namespace
+
+void wide_sum_cuda(const char* who, const Reduction& reduction, const FoldInput& input,
+                   const Tensor& x, const std::vector<int>& axes, const Tensor& result) {
+  const Device device = x.device();
+  const int64_t multiprocessors = backend::cuda::cuda_runtime(device).properties().multiprocessors;
+  for_fold_parts(who, input, x, axes, result,
+                 [&](const FoldPlan& fold, const Tensor& part, const Tensor& to) {
+                   const DType dtype = result.dtype();
+                   WideSumPlan plan = plan_wide_sum(fold, &dtype, multiprocessors);
+                   if (reduction.kind == ReduceKind::kMean) {
+                     plan.arguments.divisor = static_cast<uint64_t>(fold.length());
+                   }
+                   const auto* data = static_cast<const std::byte*>(part.data());
+                   const JoinedFold joined = fold.by_columns && input.kind == FoldKind::kCompensated
+                                                 ? join_rows(fold)
+                                                 : JoinedFold{};
+                   if (joined.join > 1) {
+                     start_joined(joined, fold, plan, data, to.data(), device);
+                   } else {
+                     start(plan, data, to.data(), device);
+                   }
+                 });
+}
+
+}  // namespace cuop::kernels
