@@ -100,9 +100,5 @@ TEST_F(GpuRandom, WritesOnlyTheOutput) {
   }
 }
 
-TEST_F(GpuRandom, APermutationSaysThatItHasNoKernel) {
-  EXPECT_THROW(permutation(10, {DType::kInt64, kGpu}), NotImplementedError);
-}
-
 }  // namespace
 }  // namespace cuop

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
-#include <vector>
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
@@ -13,6 +11,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/random/random_kernels.h"
+#include "cuop/ops/sort/sort.h"
 
 namespace cuop {
 
@@ -135,27 +134,13 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, const RandomOption
 
 Tensor permutation(int64_t n, const RandomOptions& options) {
   if (n < 0) throw ShapeError(cat("permutation: n is ", n, ", it must not be negative"));
-  if (!options.device.is_cpu()) {
-    throw NotImplementedError(
-        cat("permutation: no kernel for ", options.device, "; there is one for cpu"));
-  }
+  const Tensor result =
+      prepare_output("permutation", options.out, {n}, DType::kInt64, options.device);
   // Sorting by 64-bit keys: equal keys (chance below n^2 / 2^65) stay in order.
-  Draw all{Distribution::kInteger};
   RandomOptions key_options = options;
   key_options.dtype = DType::kInt64;
   key_options.out = nullptr;
-  const Tensor keys = fill("permutation", {n}, all, key_options);
-  std::vector<std::pair<int64_t, int64_t>> order;
-  order.reserve(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) order.emplace_back(keys.data<int64_t>()[i], i);
-  std::sort(order.begin(), order.end());
-  const Tensor positions = empty({n}, DType::kInt64, options.device);
-  for (int64_t i = 0; i < n; ++i) {
-    positions.data<int64_t>()[i] = order[static_cast<size_t>(i)].second;
-  }
-  const Tensor result =
-      prepare_output("permutation", options.out, {n}, DType::kInt64, options.device);
-  copy_into(result, positions);
+  argsort(fill("permutation", {n}, {Distribution::kInteger}, key_options), 0, false, &result);
   return result;
 }
 

@@ -6,10 +6,13 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "cuop/core/dtype.h"
+#include "cuop/core/half.h"
+#include "cuop/ops/sort/sort_key.cuh"
 
 namespace cuop::kernels {
 
@@ -23,37 +26,29 @@ template <class T>
 inline constexpr bool is_floating_number =
     std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/// The key's order is the number's, with every NaN at the top. With `IsMerging`, -0 becomes 0 and
-/// all NaN become one: equal elements have equal keys. Without, `decode` restores all but a NaN's
-/// sign.
-template <bool IsMerging, class T>
-KeyOf<T> encode(T value) {
-  using Key = KeyOf<T>;
-  constexpr Key kSign = static_cast<Key>(Key{1} << (8 * sizeof(T) - 1));
-  Key bits = std::bit_cast<Key>(value);
-  if constexpr (is_floating_number<T>) {
-    if (!(value == value))
-      return IsMerging ? static_cast<Key>(~Key{0}) : static_cast<Key>(bits | kSign);
-    if (IsMerging && value == T(0.0f)) bits = 0;
-    return static_cast<Key>((bits & kSign) != 0 ? ~bits : bits | kSign);
-  } else if constexpr (std::is_signed_v<T>) {
-    return static_cast<Key>(bits ^ kSign);
+template <class T>
+inline constexpr jit::NumberKind kKindOf = is_floating_number<T> ? jit::NumberKind::kFloating
+                                           : std::is_signed_v<T> ? jit::NumberKind::kSigned
+                                                                 : jit::NumberKind::kUnsigned;
+/// The bits of +inf; 0 for integers.
+template <class T>
+constexpr KeyOf<T> infinity_bits() {
+  if constexpr (!is_floating_number<T>) {
+    return 0;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::bit_cast<KeyOf<T>>(std::numeric_limits<T>::infinity());
   } else {
-    return bits;
+    return T(std::numeric_limits<float>::infinity()).bits;
   }
 }
 
+template <bool IsMerging, class T>
+KeyOf<T> encode(T value) {
+  return jit::encode_key<kKindOf<T>, IsMerging>(std::bit_cast<KeyOf<T>>(value), infinity_bits<T>());
+}
 template <class T>
 T decode(KeyOf<T> key) {
-  using Key = KeyOf<T>;
-  constexpr Key kSign = static_cast<Key>(Key{1} << (8 * sizeof(T) - 1));
-  if constexpr (is_floating_number<T>) {
-    return std::bit_cast<T>(static_cast<Key>((key & kSign) != 0 ? key & ~kSign : ~key));
-  } else if constexpr (std::is_signed_v<T>) {
-    return std::bit_cast<T>(static_cast<Key>(key ^ kSign));
-  } else {
-    return std::bit_cast<T>(key);
-  }
+  return std::bit_cast<T>(jit::decode_key<kKindOf<T>>(key));
 }
 
 /// Sorts records by `key_of(record)`; `spare` has the same size. Records may be keys themselves.

@@ -1,13 +1,19 @@
 #include "cuop/ops/sort/sort.h"
 
+#include <algorithm>
+
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/gather.h"
+#include "cuop/ops/index/indexing.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
+#include "cuop/ops/reduce/reduce.h"
 #include "cuop/ops/sort/sort_kernels.h"
 
 namespace cuop {
@@ -15,10 +21,10 @@ namespace cuop {
 namespace {
 
 using Kernel = void(const Tensor&, int, bool, const Tensor&);
-constexpr backend::Slot<Kernel> kSort{"sort", &kernels::sort_cpu};
-constexpr backend::Slot<Kernel> kArgsort{"argsort", &kernels::argsort_cpu};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, int64_t*)> kMarkRuns{
-    "unique", &kernels::mark_runs_cpu};
+constexpr backend::Slot<Kernel> kSort{"sort", &kernels::sort_cpu, &kernels::sort_cuda};
+constexpr backend::Slot<Kernel> kArgsort{"argsort", &kernels::argsort_cpu, &kernels::argsort_cuda};
+constexpr backend::Slot<void(const Tensor&, const Tensor&, const Tensor&)> kMarkRuns{
+    "unique", &kernels::mark_runs_cpu, &kernels::mark_runs_cuda};
 
 Tensor run(const char* who, const backend::Slot<Kernel>& kernel, const Tensor& x, int64_t axis,
            bool is_descending, DType dtype, const Tensor* out) {
@@ -47,25 +53,21 @@ Unique unique(const Tensor& x) {
   const Tensor flat = contiguous(reshape(x, {x.size()}));
   const Tensor order = argsort(flat);
   const int64_t count = flat.size();
-  Tensor inverse = empty({count}, DType::kInt64, x.device());
-  std::vector<int64_t> starts(static_cast<size_t>(count));
-  if (count > 0) kMarkRuns(x.device(), flat, order, starts.data());
-  std::vector<int64_t> first, lengths;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t position = order.data<int64_t>()[i];
-    if (starts[static_cast<size_t>(i)] != 0) {
-      first.push_back(position);
-      lengths.push_back(0);
-    }
-    ++lengths.back();
-    inverse.data<int64_t>()[position] = static_cast<int64_t>(first.size()) - 1;
-  }
-  const Shape shape{static_cast<int64_t>(first.size())};
+  const Tensor starts = empty({count}, DType::kBool, x.device());
+  if (count > 0) kMarkRuns(x.device(), flat, order, starts);
+  const Tensor first = nonzero(starts)[0];  // of each run, in the order
+
   Unique result;
-  result.index = from_values<int64_t>(shape, std::span<const int64_t>(first));
-  result.counts = from_values<int64_t>(shape, std::span<const int64_t>(lengths));
+  result.index = take(order, first, 0);
   result.values = take(flat, result.index, 0);
+  const Tensor runs = subtract(cumsum(starts, 0), 1);
+  const Tensor inverse = empty({count}, DType::kInt64, x.device());
+  put_along_axis(inverse, order, runs, 0);
   result.inverse = reshape(inverse, x.shape());
+  // Each run ends where the next one begins, the last one behind everything.
+  const int64_t some = std::min<int64_t>(1, first.size());
+  const Tensor ends[] = {slice(first, 0, some, {}), full({some}, count, DType::kInt64, x.device())};
+  result.counts = subtract(concatenate(ends, 0), first);
   return result;
 }
 

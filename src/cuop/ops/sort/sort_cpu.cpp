@@ -95,14 +95,15 @@ void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& ou
   });
 }
 
-void mark_runs_cpu(const Tensor& x, const Tensor& order, int64_t* starts) {
+void mark_runs_cpu(const Tensor& x, const Tensor& order, const Tensor& starts) {
   visit_dtype(RealTypes{}, x.dtype(), "unique", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* values = x.data<T>();
     const auto* positions = order.data<int64_t>();
+    auto* marks = starts.data<bool>();
     backend::parallel_for(x.size(), kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        starts[i] =
+        marks[i] =
             i == 0 || encode<true>(values[positions[i]]) != encode<true>(values[positions[i - 1]]);
       }
     });

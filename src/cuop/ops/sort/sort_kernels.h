@@ -1,7 +1,5 @@
-// Sorting of strided lines on the CPU.
+// Sorting of strided lines.
 #pragma once
-
-#include <cstdint>
 
 #include "cuop/core/tensor.h"
 
@@ -9,9 +7,13 @@ namespace cuop::kernels {
 
 /// Sorts every line of x along `axis` into `out` (x's dtype and shape, any strides).
 void sort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out);
+void sort_cuda(const Tensor& x, int axis, bool is_descending, const Tensor& out);
 /// The same for int64 positions.
 void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out);
-/// Marks with 1 in `starts` where, in the order given, an element differs from the one before.
-void mark_runs_cpu(const Tensor& x, const Tensor& order, int64_t* starts);
+void argsort_cuda(const Tensor& x, int axis, bool is_descending, const Tensor& out);
+/// Marks in `starts` where, in the order given, an element of x differs from the one before; all
+/// contiguous.
+void mark_runs_cpu(const Tensor& x, const Tensor& order, const Tensor& starts);
+void mark_runs_cuda(const Tensor& x, const Tensor& order, const Tensor& starts);
 
 }  // namespace cuop::kernels

@@ -1,0 +1,152 @@
+// The text of the GPU's sorting, run on host threads beside the CPU's.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/arrange.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/sort/radix_internal.h"
+#include "cuop/ops/sort/sort.h"
+#include "cuop/ops/sort/sort_cuda_internal.h"
+#include "cuop/ops/sort/sort_kernels.h"
+#include "tests/jit/host_warps.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#include "cuop/ops/sort/sort.cuh"
+#pragma GCC diagnostic pop
+
+namespace cuop::kernels {
+namespace {
+
+template <class T, class Position>
+void run_kernels(SortPlan& plan) {
+  using Key = KeyOf<T>;
+  constexpr jit::NumberKind kKind = kKindOf<T>;
+  jit::SortLines& a = plan.arguments;
+  std::vector<uint64_t> memory[2];
+  for (auto& each : memory) each.resize(static_cast<size_t>(plan.run_bytes / 8 + 1));
+  a.to = plan.runs_in(memory[0].data());
+  a.from = plan.runs_in(memory[1].data());
+  // Fewer than there is work for: blocks go round again.
+  const auto blocks = [](int64_t wanted) {
+    return static_cast<unsigned>(std::min<int64_t>(wanted, 2));
+  };
+  test::run_together(blocks(plan.blocks), jit::kSortThreads,
+                     [&] { jit::sort_tiles<Key, kKind, Position>(a); });
+  for (a.run = jit::kSortTile; a.run < a.length; a.run *= 2) {
+    std::swap(a.from, a.to);
+    test::run_together(blocks(plan.merge_blocks), jit::kSortThreads,
+                       [&] { jit::merge_runs<Key, kKind, Position>(a); });
+  }
+}
+
+void sort_by_text(const Tensor& x, int axis, bool is_descending, const Tensor& out,
+                  bool gives_positions, bool is_wide) {
+  SortPlan plan = plan_sort(x, axis, is_descending, out, gives_positions);
+  plan.form.is_wide = is_wide;
+  if (is_wide) plan.run_bytes += 4 * x.size();
+  visit_dtype(RealTypes{}, x.dtype(), "test", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (!gives_positions) return run_kernels<T, jit::NoPosition>(plan);
+    is_wide ? run_kernels<T, uint64_t>(plan) : run_kernels<T, uint32_t>(plan);
+  });
+}
+
+/// Few different values, so that many are equal; for floats both zeros, infinities and NaN too.
+Tensor values(const Shape& shape, DType dtype, int seed, int different = 40) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  const Tensor x = empty(shape, is_floating(dtype) ? DType::kFloat64 : DType::kInt64);
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const int drawn = static_cast<int>(random() % static_cast<unsigned>(different)) - different / 2;
+    if (!is_floating(dtype)) {
+      x.data<int64_t>()[i] = drawn;
+    } else {
+      const double special[] = {HUGE_VAL, -HUGE_VAL, NAN, -0.0, 0.0};
+      const bool is_special = random() % 10 == 0;
+      x.data<double>()[i] = is_special ? special[random() % 5] : drawn * 0.5;
+    }
+  }
+  return cast(x, dtype);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = contiguous(a), y = contiguous(b);
+  return std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
+}
+
+void expect_as_cpu(const Tensor& x, int axis, const std::string& what, bool is_wide = false) {
+  for (const bool is_descending : {false, true}) {
+    const std::string all = cat(x.dtype(), ' ', x.shape(), " along ", axis,
+                                is_descending ? " falling " : " rising ", what);
+    const Tensor sorted = full(x.shape(), 1, x.dtype());
+    sort_by_text(x, axis, is_descending, sorted, false, false);
+    EXPECT_TRUE(same_bits(sorted, sort(x, axis, is_descending))) << "sort " << all;
+    const Tensor order = full(x.shape(), -7, DType::kInt64);
+    sort_by_text(x, axis, is_descending, order, true, is_wide);
+    EXPECT_TRUE(same_bits(order, argsort(x, axis, is_descending))) << "argsort " << all;
+  }
+}
+
+constexpr DType kDTypes[] = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
+                             DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
+                             DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
+                             DType::kFloat64};
+
+TEST(SortText, EveryDtype) {
+  for (const DType dtype : kDTypes) expect_as_cpu(values({3, 77}, dtype, 1), 1, "few values");
+  expect_as_cpu(values({4099}, DType::kFloat64, 2), 0, "two tiles", true);
+  expect_as_cpu(values({4099}, DType::kUInt8, 2), 0, "two tiles");
+}
+
+TEST(SortText, LinesOfEveryLength) {
+  for (const int64_t n : {1, 2, 7, 8, 9, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049, 6151}) {
+    expect_as_cpu(values({3, n}, DType::kFloat32, 3, 1 << 20), 1, "rows");
+  }
+}
+
+TEST(SortText, AlreadySortedAndAllEqual) {
+  const Tensor rising = arange(0, 5000, 1, DType::kInt32);
+  for (const Tensor& x : {rising, flip(rising), zeros({5000}, DType::kInt32)}) {
+    expect_as_cpu(x, 0, "special order");
+  }
+}
+
+TEST(SortText, ViewsAndOutputs) {
+  const Tensor x = values({7, 20, 45}, DType::kFloat32, 4);
+  const int64_t order[] = {2, 0, 1};
+  for (const Tensor& view : {slice(x, 2, 0, 45, 2), flip(x), permute(x, order),
+                             broadcast_to(slice(x, 1, 0, 1), x.shape())}) {
+    for (const int axis : {0, 1, 2}) expect_as_cpu(view, axis, "of a view");
+  }
+  const Tensor whole = full({3, 45}, 9), wanted = clone(whole);
+  const Tensor line = reshape(slice(slice(x, 0, 0, 1), 1, 2, 3), {45});
+  const Tensor out = flip(reshape(slice(whole, 0, 1, 2), {45}));
+  const Tensor there = flip(reshape(slice(wanted, 0, 1, 2), {45}));
+  sort_by_text(line, 0, false, out, false, false);
+  sort(line, 0, false, &there);
+  EXPECT_TRUE(same_bits(whole, wanted));
+}
+
+TEST(SortText, RunsOfEqualElementsAreMarked) {
+  for (const DType dtype : {DType::kInt8, DType::kFloat16, DType::kFloat64}) {
+    const Tensor x = values({3001}, dtype, 5), order = argsort(x);
+    const Tensor given = empty({3001}, DType::kBool), wanted = empty({3001}, DType::kBool);
+    mark_runs_cpu(x, order, wanted);
+    const jit::RunStarts a{x.data(), order.data<int64_t>(), given.data<bool>(), x.size(),
+                           infinity_of(dtype)};
+    visit_dtype(RealTypes{}, dtype, "test", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      test::run_threads(3, jit::kSortThreads, [&] { jit::mark_runs<KeyOf<T>, kKindOf<T>>(a); });
+    });
+    EXPECT_TRUE(same_bits(given, wanted)) << dtype;
+  }
+}
+
+}  // namespace
+}  // namespace cuop::kernels
