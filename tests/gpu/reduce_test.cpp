@@ -135,11 +135,14 @@ Tensor uneven(const Shape& shape, DType dtype, int seed) {
 }
 
 TEST_F(GpuReduce, CompensatedAndExactSumsAreTheCpusBits) {
-  for (int i = 0; i < kDTypeCount; ++i) {
-    const auto dtype = static_cast<DType>(i);
+  int seed = 0;
+  for (const DType dtype :
+       {DType::kBool, DType::kInt32, DType::kUInt64, DType::kFloat16, DType::kBFloat16,
+        DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128}) {
+    ++seed;
     const bool is_real = is_floating(dtype);
     for (const Shape& shape : kShapes) {
-      const Tensor host = is_real ? uneven(shape, dtype, i) : random_tensor(shape, dtype, i);
+      const Tensor host = is_real ? uneven(shape, dtype, seed) : random_tensor(shape, dtype, seed);
       const Tensor device = to_device(host, kGpu);
       for (const auto& axes : kAxes) {
         for (const SumMode mode : {SumMode::kCompensated, SumMode::kExact}) {
@@ -208,14 +211,14 @@ TEST_F(GpuReduce, RunningSumsOfEveryDtypeAlongEveryAxis) {
 }
 
 TEST_F(GpuReduce, RunningSumsOfLongLinesAndViews) {
-  for (const int64_t size : {1, 2047, 2048, 2049, 524289, 3000017}) {
+  for (const int64_t size : {1, 2047, 2048, 2049, 524289, 1200007}) {
     const Tensor host = random_tensor({size}, DType::kInt32, 1), device = to_device(host, kGpu);
     expect_same(cumsum(device, 0), cumsum(host, 0), 0.0, cat("cumsum of ", size));
     expect_same(cumsum(flip(device), 0), cumsum(flip(host), 0), 0.0, cat("backwards ", size));
   }
-  const Tensor x = to_device(random_tensor({3000017}, DType::kFloat64, 2), kGpu);
+  const Tensor x = to_device(random_tensor({600011}, DType::kFloat64, 2), kGpu);
   const Tensor first = to_device(cumsum(x, 0), kCpu);
-  for (int i = 0; i < 20; ++i) expect_same(cumsum(x, 0), first, 0.0, "the same bits every time");
+  for (int i = 0; i < 4; ++i) expect_same(cumsum(x, 0), first, 0.0, "the same bits every time");
   const Tensor in_place = to_device(ones({5, 70000}, DType::kFloat32), kGpu);
   cumsum(in_place, 1, &in_place);
   expect_same(in_place, cumsum(ones({5, 70000}, DType::kFloat32), 1), 0.0, "in place");
