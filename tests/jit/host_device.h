@@ -4,8 +4,10 @@
 // Includes of kernel text follow this one.
 #pragma once
 
+#include <algorithm>
 #include <barrier>
 #include <cstddef>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -34,24 +36,36 @@ void run_threads(unsigned blocks, unsigned threads, Kernel kernel) {
   }
 }
 
-inline std::barrier<>* host_barrier = nullptr;
+/// Where the threads of the running block meet: all of them, and those of each warp.
+struct HostBarriers {
+  explicit HostBarriers(unsigned threads) : block(static_cast<std::ptrdiff_t>(threads)) {
+    for (unsigned first = 0; first < threads; first += 32) {
+      warps.emplace_back(static_cast<std::ptrdiff_t>(std::min(32u, threads - first)));
+    }
+  }
+  std::barrier<> block;
+  std::deque<std::barrier<>> warps;
+};
+inline HostBarriers* host_barriers = nullptr;
 
-/// Warps wait for the whole block, in which all do the same.
-inline void meet_all(simulator::Group, unsigned, const char*, int) {
-  host_barrier->arrive_and_wait();
+/// The lanes of a warp are all of it.
+inline void meet(simulator::Group group, unsigned, const char*, int) {
+  const bool is_warp = group == simulator::Group::kWarp;
+  (is_warp ? host_barriers->warps[simulator::thread_number() / 32] : host_barriers->block)
+      .arrive_and_wait();
 }
 
 /// A kernel whose threads meet at barriers.
 template <class Kernel>
 void run_together(unsigned blocks, unsigned threads, Kernel kernel) {
-  std::barrier<> barrier(static_cast<std::ptrdiff_t>(threads));
-  host_barrier = &barrier;
+  HostBarriers barriers(threads);
+  host_barriers = &barriers;
   std::vector<unsigned char> exchange(threads * simulator::kExchangeBytes);
   std::vector<std::thread> started;
   for (unsigned thread = 0; thread < threads; ++thread) {
     started.emplace_back([&, thread] {
       simulator::Running& running = simulator::running;
-      running.meet = &meet_all;
+      running.meet = &meet;
       running.exchange = exchange.data();
       running.grid = {blocks, 1, 1};
       running.block_size = {threads, 1, 1};
@@ -59,7 +73,7 @@ void run_together(unsigned blocks, unsigned threads, Kernel kernel) {
       for (unsigned block = 0; block < blocks; ++block) {
         running.block = {block, 0, 0};
         kernel();
-        barrier.arrive_and_wait();  // the next block takes over the shared memory
+        barriers.block.arrive_and_wait();  // the next block takes over the shared memory
       }
     });
   }

@@ -14,7 +14,7 @@
 #include "cuop/ops/reduce/reduction.h"
 #include "cuop/ops/reduce/scan_cuda_internal.h"
 #include "tests/gpu/compare.h"
-#include "tests/jit/host_warps.h"
+#include "tests/jit/host_device.h"
 
 namespace cuop::jit {
 using cuop::BFloat16;

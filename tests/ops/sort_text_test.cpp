@@ -14,7 +14,7 @@
 #include "cuop/ops/sort/sort.h"
 #include "cuop/ops/sort/sort_cuda_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"
-#include "tests/jit/host_warps.h"
+#include "tests/jit/host_device.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

@@ -14,7 +14,7 @@
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/reduce/reduce.h"
 #include "cuop/ops/reduce/wide_sum_cuda_internal.h"
-#include "tests/jit/host_warps.h"
+#include "tests/jit/host_device.h"
 
 namespace cuop::jit {
 using cuop::BFloat16;
