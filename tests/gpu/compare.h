@@ -47,9 +47,10 @@ inline double epsilon(DType dtype) {
   }
 }
 
-/// Elements differ by at most `ulps` units in the last place of the larger part; NaN equals NaN.
+/// Elements differ by at most `ulps` units in the last place of the larger part, or of `least`
+/// where that is larger still; NaN equals NaN.
 inline void expect_same(const Tensor& given, const Tensor& wanted, double ulps,
-                        const std::string& what) {
+                        const std::string& what, double least = 0.0) {
   ASSERT_EQ(given.dtype(), wanted.dtype()) << what;
   ASSERT_EQ(given.shape(), wanted.shape()) << what;
   const Tensor a = cast(to_device(given, kCpu), DType::kComplex128);
@@ -59,7 +60,8 @@ inline void expect_same(const Tensor& given, const Tensor& wanted, double ulps,
   const double unit = ulps * epsilon(wanted.dtype());
   int shown = 0;
   for (int64_t i = 0; i < a.size() && shown < 3; ++i) {
-    const double scale = std::max(std::abs(y[i].real()), std::abs(y[i].imag()));
+    const double size = std::max(std::abs(y[i].real()), std::abs(y[i].imag()));
+    const double scale = size < least ? least : size;  // NaN stays
     const auto differs = [&](double mine, double theirs) {
       if (std::isnan(theirs) || std::isnan(mine)) return std::isnan(theirs) != std::isnan(mine);
       if (mine == theirs || std::isnan(scale)) return false;

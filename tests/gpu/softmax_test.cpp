@@ -19,8 +19,12 @@ class GpuSoftmax : public GpuTest {
  protected:
   static void compare(const Tensor& host, int64_t axis, const std::string& what) {
     const Tensor device = to_device(host, kGpu);
-    expect_same(softmax(device, axis), softmax(host, axis), 32.0, "softmax " + what);
-    expect_same(log_softmax(device, axis), log_softmax(host, axis), 32.0, "log_softmax " + what);
+    // One thread adds up to an eighth of a column, each step with a rounding of its own.
+    const double ulps = 32.0 + static_cast<double>(host.shape(static_cast<int>(axis))) / 256;
+    expect_same(softmax(device, axis), softmax(host, axis), ulps, "softmax " + what);
+    // Near 0 a logarithm has the error of the sum near 1.
+    expect_same(log_softmax(device, axis), log_softmax(host, axis), ulps, "log_softmax " + what,
+                1.0);
   }
 };
 

@@ -1,5 +1,8 @@
-// Stencils and Jacobi's method on a GPU beside the CPU's: cells are the same bits.
+// Stencils and Jacobi's method on a GPU beside the CPU's: cells of real numbers are the same bits.
 #include "cuop/ops/stencil/stencil.h"
+
+#include <algorithm>
+#include <cmath>
 
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
@@ -19,6 +22,15 @@ constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
 
 class GpuStencil : public GpuTest {};
 
+double largest_part(const Tensor& t) {
+  const Tensor wide = cast(as_real(t), DType::kFloat64);
+  double largest = 0.0;
+  for (int64_t i = 0; i < wide.size(); ++i) {
+    largest = std::max(largest, std::abs(wide.data<double>()[i]));
+  }
+  return largest;
+}
+
 TEST_F(GpuStencil, EveryDtypeAndBoundary) {
   for (const DType dtype : kDTypes) {
     for (const Shape& shape : {Shape{1, 1}, Shape{7, 1}, Shape{1, 33}, Shape{37, 101}}) {
@@ -30,10 +42,13 @@ TEST_F(GpuStencil, EveryDtypeAndBoundary) {
           for (const Tensor& kernel :
                {random_tensor(size, real, 2), random_tensor(size, dtype, 3)}) {
             for (const int64_t iterations : {1, 2, 3}) {
+              const Tensor wanted = stencil2d(grid, kernel, boundary, iterations);
+              // g++ 12 contracts complex products on the CPU, whatever it is told.
+              const double ulps = is_complex(dtype) ? 16.0 : 0.0;
               expect_same(
                   stencil2d(to_device(grid, kGpu), to_device(kernel, kGpu), boundary, iterations),
-                  stencil2d(grid, kernel, boundary, iterations), 0.0,
-                  cat(dtype, ' ', shape, " kernel ", size, " times ", iterations));
+                  wanted, ulps, cat(dtype, ' ', shape, " kernel ", size, " times ", iterations),
+                  largest_part(wanted));
             }
           }
         }
