@@ -105,6 +105,7 @@ class ProfilingTest : public trace::FakeStreamTest {
     FakeStreamTest::TearDown();
   }
   std::string written_;
+  int calls_ = 0;
 };
 
 TEST_F(ProfilingTest, TellsOutermostOperationsAndTheTableAtTheEnd) {
@@ -155,14 +156,13 @@ TEST_F(ProfilingTest, EachTurningOnBeginsANewTable) {
 }
 
 TEST_F(ProfilingTest, TheOutputMayRunOperationsItself) {
-  int calls = 0;
-  set_profiling_output([&](const std::string&) {
-    ++calls;
+  set_profiling_output([this](const std::string&) {
+    ++calls_;
     const trace::Span span("printing", "op");
   });
   enable_profiling();
   { const trace::Span span("add", "op"); }
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(calls_, 1);
   const auto rows = profiling_rows();
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].name, "add");
