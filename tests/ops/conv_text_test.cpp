@@ -3,19 +3,9 @@
 
 #include <random>
 
-#include "cuop/core/half.h"
 #include "cuop/ops/conv/conv_cuda_internal.h"
 #include "tests/gpu/compare.h"
-#include "tests/jit/host_device.h"
-
-namespace cuop::jit {
-using cuop::BFloat16;
-using cuop::Half;
-template <class T>
-T narrowed(float value) {
-  return T(value);
-}
-}  // namespace cuop::jit
+#include "tests/jit/host_text.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

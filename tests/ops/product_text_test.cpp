@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "cuop/core/half.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -12,16 +11,7 @@
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
 #include "tests/gpu/compare.h"
-#include "tests/jit/host_device.h"
-
-namespace cuop::jit {
-using cuop::BFloat16;
-using cuop::Half;
-template <class T>
-T narrowed(float value) {
-  return T(value);
-}
-}  // namespace cuop::jit
+#include "tests/jit/host_text.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

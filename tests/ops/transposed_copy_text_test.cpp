@@ -3,22 +3,12 @@
 
 #include <cstring>
 
-#include "cuop/core/half.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/copy/copy_cuda_internal.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
-#include "tests/jit/host_device.h"
-
-namespace cuop::jit {
-using cuop::BFloat16;
-using cuop::Half;
-template <class T>
-T narrowed(float value) {
-  return T(value);
-}
-}  // namespace cuop::jit
+#include "tests/jit/host_text.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
