@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "cuop/backend/cuda/cublaslt_api.h"
 #include "cuop/core/half.h"
@@ -17,6 +19,7 @@ using namespace cuop::backend::cuda;
 using namespace cuop::backend::cuda::blaslt;
 using cuop::BFloat16;
 using cuop::Half;
+using cuop::simulator::Region;
 
 constexpr int kInvalidValue = 7;
 constexpr int kExecutionFailed = 13;
@@ -101,29 +104,42 @@ void multiply(const Product& p) {
   if (p.method == kWrong) write<T>(p.d, 0, read<T>(p.d, 0) + 100.0);
 }
 
-/// Runs on the stream's thread.
-void run(const Product& p) {
-  switch (p.d_layout.type) {
+/// Calls call(T()) with the type of the elements.
+template <class Call>
+void visit(ScalarType type, Call&& call) {
+  switch (type) {
     case kReal16:
-      multiply<Half>(p);
-      break;
+      return call(Half());
     case kRealB16:
-      multiply<BFloat16>(p);
-      break;
+      return call(BFloat16());
     case kReal32:
-      multiply<float>(p);
-      break;
+      return call(float());
     case kReal64:
-      multiply<double>(p);
-      break;
+      return call(double());
     case kComplex32:
-      multiply<std::complex<float>>(p);
-      break;
+      return call(std::complex<float>());
     case kComplex64:
-      multiply<std::complex<double>>(p);
-      break;
+      return call(std::complex<double>());
   }
+}
+
+/// Runs on the stream's thread.
+void run(const Product& p, void* workspace, size_t workspace_bytes) {
+  visit(p.d_layout.type, [&]<class T>(T) { multiply<T>(p); });
   if (p.method == kSlow) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (workspace_bytes > 0) std::memset(workspace, 0xff, workspace_bytes);
+}
+
+Region region_of(const Layout& layout, const void* data) {
+  Region result;
+  const auto rows = static_cast<int64_t>(layout.rows);
+  const auto columns = static_cast<int64_t>(layout.columns);
+  const int64_t extent = rows == 0 || columns == 0 ? 0 : (columns - 1) * layout.ld + rows;
+  visit(layout.type, [&]<class T>(T) {
+    result = cuop::simulator::region(static_cast<const T*>(data), extent, 1, layout.batch,
+                                     layout.stride);
+  });
+  return result;
 }
 
 /// A coefficient, which has the type that the elements are scaled in.
@@ -154,8 +170,6 @@ Heuristic heuristic_of(uint64_t method) {
 }
 
 }  // namespace
-
-#define CUOP_SIMULATOR_ENTRY extern "C" [[gnu::visibility("default")]]
 
 CUOP_SIMULATOR_ENTRY size_t cublasLtGetVersion() { return 999; }
 CUOP_SIMULATOR_ENTRY const char* cublasLtGetStatusName(int status) {
@@ -234,11 +248,12 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoCheck(void*, void*, void*, void*, voi
 CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* alpha, const void* a,
                                         void* a_layout, const void* b, void* b_layout,
                                         const void* beta, const void* c, void* c_layout, void* d,
-                                        void* d_layout, const Algorithm* algorithm, void*,
+                                        void* d_layout, const Algorithm* algorithm, void* workspace,
                                         size_t workspace_bytes, StreamHandle stream) {
   const uint64_t method = algorithm->data[0];
   if (method == kFailing) return kExecutionFailed;
-  if (workspace_bytes < heuristic_of(method).workspace_bytes) return kInvalidValue;
+  const size_t used_bytes = heuristic_of(method).workspace_bytes;
+  if (workspace_bytes < used_bytes) return kInvalidValue;
   const ScalarType type = as<Layout>(d_layout).type;
   const Product product{as<Description>(description),
                         as<Layout>(a_layout),
@@ -252,7 +267,13 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* al
                         c,
                         d,
                         method};
-  const Result result =
-      cuop::simulator::start_library_work(stream, {}, [product] { run(product); });
+  std::vector<Region> regions{region_of(product.a_layout, a),
+                              region_of(product.b_layout, b),
+                              region_of(product.d_layout, d),
+                              {workspace, used_bytes}};
+  if (product.beta != std::complex<double>(0)) regions.push_back(region_of(product.c_layout, c));
+  const Result result = cuop::simulator::start_library_work(
+      stream, std::move(regions),
+      [product, workspace, used_bytes] { run(product, workspace, used_bytes); });
   return result == Result::kSuccess ? 0 : kExecutionFailed;
 }

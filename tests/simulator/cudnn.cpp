@@ -15,8 +15,6 @@
 #include "cuop/core/half.h"
 #include "tests/simulator/library_work.h"
 
-#define CUOP_SIMULATOR_ENTRY extern "C" [[gnu::visibility("default")]]
-
 namespace {
 
 using namespace cuop::backend::cuda;
@@ -26,6 +24,7 @@ using cuop::Half;
 
 constexpr int kBadParameter = 2000;
 constexpr int kExecutionFailed = 5000;
+constexpr size_t kWorkspaceBytes = 256;
 enum EngineIndex : int64_t { kSlow = 10, kFast, kWrong, kUnsteady, kPlain };  // the last as slow
 
 struct Session {
@@ -84,6 +83,7 @@ struct Convolution {
   std::array<int64_t, 3> stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
   double beta = 0.0;
   int64_t engine = kPlain;
+  void* workspace = nullptr;
 };
 
 template <class Function>
@@ -172,6 +172,18 @@ void run(const Convolution& c) {
   visit(c.y.type, [&](auto element) { convolve<decltype(element)>(c); });
   if (c.engine == kSlow || c.engine == kPlain)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::memset(c.workspace, 0xff, kWorkspaceBytes);
+}
+
+std::vector<cuop::simulator::Region> regions_of(const Convolution& c) {
+  std::vector<cuop::simulator::Region> regions{{c.workspace, kWorkspaceBytes}};
+  for (const Tensor* t : {&c.x, &c.w, &c.y, &c.bias}) {
+    if (t->data == nullptr) continue;
+    int64_t count = 1;
+    for (const int64_t size : t->shape) count *= size;
+    visit(t->type, [&]<class T>(T) { regions.push_back({t->data, size_t(count) * sizeof(T)}); });
+  }
+  return regions;
 }
 
 Tensor tensor_of(const Node& node, const std::map<int64_t, void*>& addresses) {
@@ -307,7 +319,7 @@ CUOP_SIMULATOR_ENTRY int cudnnBackendGetAttribute(const Node* node, Attribute at
   *count = answer(*node, attribute, capacity, static_cast<void**>(values));
   if (*count >= 0) return 0;
   if (attribute == Attribute::kPlanWorkspace) {
-    const int64_t bytes = 256;
+    const auto bytes = int64_t{kWorkspaceBytes};
     std::memcpy(values, &bytes, sizeof bytes);
     *count = 1;
     return 0;
@@ -320,10 +332,10 @@ CUOP_SIMULATOR_ENTRY int cudnnBackendGetAttribute(const Node* node, Attribute at
   return 0;
 }
 CUOP_SIMULATOR_ENTRY int cudnnBackendExecute(Session* handle, const Node* plan, const Node* pack) {
-  if (pack->one<void*>(Attribute::kPackWorkspace) == nullptr) return kBadParameter;
-  auto work = std::make_unique<Convolution>(convolution_of(*plan, *pack));
-  const std::shared_ptr<const Convolution> kept = std::move(work);
+  Convolution c = convolution_of(*plan, *pack);
+  c.workspace = pack->one<void*>(Attribute::kPackWorkspace);
+  if (c.workspace == nullptr) return kBadParameter;
   const Result result =
-      cuop::simulator::start_library_work(handle->stream, {}, [kept] { run(*kept); });
+      cuop::simulator::start_library_work(handle->stream, regions_of(c), [c] { run(c); });
   return result == Result::kSuccess ? 0 : kExecutionFailed;
 }

@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "tests/simulator/device.h"
+#include "tests/simulator/exported.h"
 #include "tests/simulator/stream.h"
-
-#define CUOP_SIMULATOR_ENTRY extern "C" [[gnu::visibility("default")]]
 
 namespace cuop::simulator {
 

@@ -8,6 +8,15 @@
 
 namespace cuop::simulator {
 
+ContextHandle library_context() {
+  ContextHandle context = nullptr;
+  in_context([&](int device) {
+    context = context_of(device);
+    return Result::kSuccess;
+  });
+  return context;
+}
+
 Result start_library_work(StreamHandle on, std::vector<Region> regions,
                           std::function<void()> work) {
   return on_stream(on, [&](Stream& stream) {

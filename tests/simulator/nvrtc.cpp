@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "tests/simulator/compiler.h"
+#include "tests/simulator/exported.h"
 #include "tests/simulator/kernel_source.h"
-
-#define CUOP_SIMULATOR_ENTRY extern "C" [[gnu::visibility("default")]]
 
 namespace cuop::simulator {
 

@@ -55,10 +55,27 @@ const Library& library() {
 }
 
 const char* name_of(int status) {
-  constexpr const char* kNames[] = {
-      "CUFFT_SUCCESS",       "CUFFT_INVALID_PLAN",   "CUFFT_ALLOC_FAILED", "CUFFT_INVALID_TYPE",
-      "CUFFT_INVALID_VALUE", "CUFFT_INTERNAL_ERROR", "CUFFT_EXEC_FAILED",  "CUFFT_SETUP_FAILED",
-      "CUFFT_INVALID_SIZE",  "CUFFT_UNALIGNED_DATA"};
+  constexpr const char* kNames[] = {"CUFFT_SUCCESS",
+                                    "CUFFT_INVALID_PLAN",
+                                    "CUFFT_ALLOC_FAILED",
+                                    "CUFFT_INVALID_TYPE",
+                                    "CUFFT_INVALID_VALUE",
+                                    "CUFFT_INTERNAL_ERROR",
+                                    "CUFFT_EXEC_FAILED",
+                                    "CUFFT_SETUP_FAILED",
+                                    "CUFFT_INVALID_SIZE",
+                                    "CUFFT_UNALIGNED_DATA",
+                                    "CUFFT_INCOMPLETE_PARAMETER_LIST",
+                                    "CUFFT_INVALID_DEVICE",
+                                    "CUFFT_PARSE_ERROR",
+                                    "CUFFT_NO_WORKSPACE",
+                                    "CUFFT_NOT_IMPLEMENTED",
+                                    "CUFFT_LICENSE_ERROR",
+                                    "CUFFT_NOT_SUPPORTED",
+                                    "CUFFT_MISSING_DEPENDENCY",
+                                    "CUFFT_NVRTC_FAILURE",
+                                    "CUFFT_NVJITLINK_FAILURE",
+                                    "CUFFT_NVSHMEM_FAILURE"};
   return status >= 0 && status < static_cast<int>(std::size(kNames)) ? kNames[status] : "an error";
 }
 

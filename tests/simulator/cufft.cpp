@@ -1,0 +1,297 @@
+// A cuFFT for the simulated GPU: the part of its interface that 1-D transforms use, with the checks
+// of its documentation. Types, directions and answers are written down here a second time, apart
+// from cuOP's own, so that a slip in either shows. What is easily got wrong is made to show too:
+// transforms pass through the work area, which is spoilt behind them, as is the spectrum of a
+// transform to real numbers; a plan has memory of its own, without which a recorded transform
+// fails.
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+#include "tests/simulator/fourier.h"
+#include "tests/simulator/library_work.h"
+
+using namespace cuop::backend::cuda;
+using cuop::simulator::region;
+
+// Of the simulated driver.
+extern "C" Result cuMemAlloc(DevicePointer* address, size_t bytes);
+extern "C" Result cuMemFree(DevicePointer address);
+
+namespace {
+
+enum Status : int {
+  kSuccess = 0,
+  kInvalidPlan = 1,
+  kAllocFailed = 2,
+  kInvalidType = 3,
+  kInvalidValue = 4,
+  kInternalError = 5,
+  kExecFailed = 6,
+  kSetupFailed = 7,
+  kInvalidSize = 8,
+  kInvalidDevice = 11,
+  kNoWorkspace = 13,
+  kNotImplemented = 14,
+};
+enum DataType : int { kR32F = 0, kR64F = 1, kC32F = 4, kC64F = 5 };
+constexpr int kForward = -1, kInverse = 1;
+
+constexpr size_t kTableBytes = 512;
+constexpr int64_t kLongestWithoutWork = 16;  ///< of the powers of two
+
+/// How the elements of one side lie.
+struct Side {
+  int64_t count = 0;  ///< elements of a line
+  int64_t stride = 1, distance = 1;
+};
+
+struct Transforms {
+  enum Kind { kComplex, kRealToComplex, kComplexToReal } kind = kComplex;
+  bool is_double = false;
+  int64_t n = 0, batch = 0;
+  Side in, out;
+};
+
+/// Memory of the device for as long as a plan lives.
+class Tables {
+ public:
+  Tables() = default;
+  ~Tables() {
+    if (address_ != 0) cuMemFree(address_);
+  }
+  Tables(const Tables&) = delete;
+  Tables& operator=(const Tables&) = delete;
+  bool take() { return cuMemAlloc(&address_, kTableBytes) == Result::kSuccess; }
+  const void* data() const { return reinterpret_cast<const void*>(address_); }
+
+ private:
+  DevicePointer address_ = 0;
+};
+
+struct Plan {
+  std::mutex in_use;  ///< a plan serves one thread at a time
+  ContextHandle context = nullptr;
+  Transforms transforms;
+  bool is_made = false, takes_own_memory = true;
+  size_t work_bytes = 0;
+  void* work_area = nullptr;
+  StreamHandle stream = nullptr;
+  Tables tables;
+};
+
+std::mutex mutex;
+std::map<int, std::shared_ptr<Plan>>& plans() {
+  static auto* all = new std::map<int, std::shared_ptr<Plan>>;
+  return *all;
+}
+
+/// Answers call(plan), unless there is no such plan or another thread is at it.
+template <class Call>
+int with_plan(int handle, Call&& call) {
+  std::shared_ptr<Plan> plan;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = plans().find(handle);
+    if (found == plans().end()) return kInvalidPlan;
+    plan = found->second;
+  }
+  const std::unique_lock lock(plan->in_use, std::try_to_lock);
+  return lock.owns_lock() ? call(*plan) : kInternalError;
+}
+
+template <class Real, class Call>
+auto visit_kind(Transforms::Kind kind, Call&& call) {
+  using Complex = std::complex<Real>;
+  if (kind == Transforms::kRealToComplex) return call(Real(), Complex());
+  if (kind == Transforms::kComplexToReal) return call(Complex(), Real());
+  return call(Complex(), Complex());
+}
+/// Answers call(In(), Out()) with the types of both sides' elements.
+template <class Call>
+auto visit(const Transforms& t, Call&& call) {
+  return t.is_double ? visit_kind<double>(t.kind, call) : visit_kind<float>(t.kind, call);
+}
+
+/// The whole line that a transform reads; of a symmetric one only half is given.
+template <class In>
+std::vector<std::complex<double>> line_of(const Transforms& t, const In* given) {
+  std::vector<std::complex<double>> line(static_cast<size_t>(t.n));
+  for (int64_t i = 0; i < t.in.count; ++i) {
+    auto& element = line[static_cast<size_t>(i)];
+    element = std::complex<double>(given[i]);
+    if (t.kind != Transforms::kComplexToReal) continue;
+    if (i == 0 || 2 * i == t.n) {
+      element = element.real();
+    } else {
+      line[static_cast<size_t>(t.n - i)] = std::conj(element);
+    }
+  }
+  return line;
+}
+
+/// Runs on the stream's thread.
+template <class In, class Out>
+void run(const Transforms& t, In* in, Out* out, In* work, int sign) {
+  const In spoilt(std::numeric_limits<float>::quiet_NaN());
+  const int64_t all = t.batch * t.in.count;
+  std::vector<In> own(work == nullptr ? static_cast<size_t>(all) : 0);
+  if (work == nullptr) work = own.data();
+  for (int64_t line = 0; line < t.batch; ++line) {
+    for (int64_t i = 0; i < t.in.count; ++i) {
+      In& from = in[line * t.in.distance + i * t.in.stride];
+      work[line * t.in.count + i] = from;
+      if (t.kind == Transforms::kComplexToReal) from = spoilt;
+    }
+  }
+  for (int64_t number = 0; number < t.batch; ++number) {
+    auto line = line_of(t, work + number * t.in.count);
+    cuop::simulator::fourier_transform(line, sign);
+    for (int64_t i = 0; i < t.out.count; ++i) {
+      Out& to = out[number * t.out.distance + i * t.out.stride];
+      if constexpr (std::is_floating_point_v<Out>) {
+        to = static_cast<Out>(line[static_cast<size_t>(i)].real());
+      } else {
+        to = Out(line[static_cast<size_t>(i)]);
+      }
+    }
+  }
+  for (int64_t i = 0; i < all; ++i) work[i] = spoilt;
+}
+
+bool set_types(Transforms& t, DataType in, DataType out, DataType computed_in) {
+  t.is_double = computed_in == kC64F;
+  if (!t.is_double && computed_in != kC32F) return false;
+  const DataType real = t.is_double ? kR64F : kR32F, complex = computed_in;
+  t.kind = in == real    ? Transforms::kRealToComplex
+           : out == real ? Transforms::kComplexToReal
+                         : Transforms::kComplex;
+  return in == (t.kind == Transforms::kRealToComplex ? real : complex) &&
+         out == (t.kind == Transforms::kComplexToReal ? real : complex);
+}
+
+/// Counts the elements of lines; without embeddings everything lies densely.
+void set_sides(Transforms& t, bool is_embedded) {
+  const int64_t half = t.n / 2 + 1;
+  t.in.count = t.kind == Transforms::kComplexToReal ? half : t.n;
+  t.out.count = t.kind == Transforms::kRealToComplex ? half : t.n;
+  if (is_embedded) return;
+  t.in = {t.in.count, 1, t.in.count};
+  t.out = {t.out.count, 1, t.out.count};
+}
+
+size_t work_bytes_of(const Transforms& t) {
+  const bool is_power_of_two = (t.n & (t.n - 1)) == 0;
+  if (is_power_of_two && t.n <= kLongestWithoutWork) return 0;
+  return visit(
+      t, [&](auto in, auto) { return static_cast<size_t>(t.batch * t.in.count) * sizeof(in); });
+}
+
+bool is_aligned(const void* data, const Transforms& t) {
+  return reinterpret_cast<uintptr_t>(data) % (t.is_double ? 16 : 8) == 0;
+}
+
+}  // namespace
+
+CUOP_SIMULATOR_ENTRY int cufftGetVersion(int* version) {
+  *version = 999;
+  return kSuccess;
+}
+CUOP_SIMULATOR_ENTRY int cufftCreate(int* handle) {
+  static int last = 0;
+  auto plan = std::make_shared<Plan>();
+  plan->context = cuop::simulator::library_context();
+  if (plan->context == nullptr) return kSetupFailed;
+  const std::lock_guard lock(mutex);
+  *handle = ++last;
+  plans().emplace(*handle, std::move(plan));
+  return kSuccess;
+}
+CUOP_SIMULATOR_ENTRY int cufftDestroy(int handle) {
+  std::shared_ptr<Plan> plan;  // goes when nothing is locked
+  const std::lock_guard lock(mutex);
+  const auto found = plans().find(handle);
+  if (found == plans().end()) return kInvalidPlan;
+  plan = std::move(found->second);
+  plans().erase(found);
+  return kSuccess;
+}
+CUOP_SIMULATOR_ENTRY int cufftSetAutoAllocation(int handle, int is_on) {
+  return with_plan(handle, [&](Plan& plan) {
+    plan.takes_own_memory = is_on != 0;
+    return kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY int cufftXtMakePlanMany(int handle, int rank, long long* n,
+                                             long long* in_embed, long long in_stride,
+                                             long long in_distance, DataType in,
+                                             long long* out_embed, long long out_stride,
+                                             long long out_distance, DataType out, long long batch,
+                                             size_t* work_bytes, DataType computed_in) {
+  return with_plan(handle, [&](Plan& plan) {
+    if (plan.is_made) return kInvalidPlan;
+    if (plan.context != cuop::simulator::library_context()) return kInvalidDevice;
+    if (rank < 1 || rank > 3 || n == nullptr || work_bytes == nullptr) return kInvalidValue;
+    if (rank > 1 || plan.takes_own_memory) return kNotImplemented;  // cuOP does without
+    Transforms t;
+    t.n = *n;
+    t.batch = batch;
+    t.in = {0, in_stride, in_distance};
+    t.out = {0, out_stride, out_distance};
+    if (t.n < 1 || t.batch < 1) return kInvalidSize;
+    if (!set_types(t, in, out, computed_in)) return kInvalidType;
+    const bool is_embedded = in_embed != nullptr && out_embed != nullptr;
+    set_sides(t, is_embedded);
+    for (const int64_t step : {t.in.stride, t.in.distance, t.out.stride, t.out.distance}) {
+      if (step < 1) return kInvalidValue;
+    }
+    if (!plan.tables.take()) return kAllocFailed;
+    plan.transforms = t;
+    plan.is_made = true;
+    *work_bytes = plan.work_bytes = work_bytes_of(t);
+    return kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY int cufftSetWorkArea(int handle, void* work_area) {
+  return with_plan(handle, [&](Plan& plan) {
+    plan.work_area = work_area;
+    return kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY int cufftSetStream(int handle, StreamHandle stream) {
+  return with_plan(handle, [&](Plan& plan) {
+    plan.stream = stream;
+    return kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY int cufftXtExec(int handle, void* in, void* out, int direction) {
+  return with_plan(handle, [&](Plan& plan) {
+    const Transforms& t = plan.transforms;
+    if (!plan.is_made) return kInvalidPlan;
+    if (plan.context != cuop::simulator::library_context()) return kInvalidDevice;
+    if (plan.work_bytes > 0 && plan.work_area == nullptr) return kNoWorkspace;
+    if (in == nullptr || out == nullptr) return kInvalidValue;
+    if (!is_aligned(in, t) || !is_aligned(out, t)) return kInvalidValue;
+    if (t.kind == Transforms::kRealToComplex) direction = kForward;
+    if (t.kind == Transforms::kComplexToReal) direction = kInverse;
+    if (direction != kForward && direction != kInverse) return kInvalidValue;
+    const Result result = visit(t, [&]<class In, class Out>(In, Out) {
+      auto* const from = static_cast<In*>(in);
+      auto* const to = static_cast<Out*>(out);
+      auto* const work = plan.work_bytes > 0 ? static_cast<In*>(plan.work_area) : nullptr;
+      return cuop::simulator::start_library_work(
+          plan.stream,
+          {region(from, t.in.count, t.in.stride, t.batch, t.in.distance),
+           region(to, t.out.count, t.out.stride, t.batch, t.out.distance),
+           {work, plan.work_bytes},
+           {plan.tables.data(), kTableBytes}},
+          [t, from, to, work, direction] { run(t, from, to, work, direction); });
+    });
+    return result == Result::kSuccess ? kSuccess : kExecFailed;
+  });
+}
