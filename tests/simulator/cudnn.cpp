@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuop/backend/cuda/cudnn_api.h"
@@ -23,6 +24,7 @@ using cuop::BFloat16;
 using cuop::Half;
 
 constexpr int kBadParameter = 2000;
+constexpr int kInternalError = 4000;
 constexpr int kExecutionFailed = 5000;
 constexpr size_t kWorkspaceBytes = 256;
 enum EngineIndex : int64_t { kSlow = 10, kFast, kWrong, kUnsteady, kPlain };  // the last as slow
@@ -35,6 +37,7 @@ struct Session {
 struct Node {
   DescriptorType type{};
   std::map<Attribute, std::vector<std::byte>> values;
+  std::unique_ptr<const cuop::simulator::LibraryMemory> kernels{};  ///< of a plan
 
   template <class T>
   std::vector<T> get(Attribute attribute) const {
@@ -300,6 +303,10 @@ CUOP_SIMULATOR_ENTRY int cudnnBackendDestroyDescriptor(Node* node) {
   return 0;
 }
 CUOP_SIMULATOR_ENTRY int cudnnBackendFinalize(Node* node) {
+  if (node->type == DescriptorType::kPlan) {
+    node->kernels = std::make_unique<const cuop::simulator::LibraryMemory>();
+    return node->kernels->region().data == nullptr ? kInternalError : 0;
+  }
   if (node->type != DescriptorType::kOperationGraph) return 0;
   // As some versions of the library: no bias within the convolution in double precision.
   const auto operations = node->get<const Node*>(Attribute::kGraphOperations);
@@ -335,7 +342,9 @@ CUOP_SIMULATOR_ENTRY int cudnnBackendExecute(Session* handle, const Node* plan, 
   Convolution c = convolution_of(*plan, *pack);
   c.workspace = pack->one<void*>(Attribute::kPackWorkspace);
   if (c.workspace == nullptr) return kBadParameter;
+  auto regions = regions_of(c);
+  regions.push_back(plan->kernels->region());
   const Result result =
-      cuop::simulator::start_library_work(handle->stream, regions_of(c), [c] { run(c); });
+      cuop::simulator::start_library_work(handle->stream, std::move(regions), [c] { run(c); });
   return result == Result::kSuccess ? 0 : kExecutionFailed;
 }

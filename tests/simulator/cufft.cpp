@@ -17,11 +17,8 @@
 #include "tests/simulator/library_work.h"
 
 using namespace cuop::backend::cuda;
+using cuop::simulator::LibraryMemory;
 using cuop::simulator::region;
-
-// Of the simulated driver.
-extern "C" Result cuMemAlloc(DevicePointer* address, size_t bytes);
-extern "C" Result cuMemFree(DevicePointer address);
 
 namespace {
 
@@ -42,7 +39,6 @@ enum Status : int {
 enum DataType : int { kR32F = 0, kR64F = 1, kC32F = 4, kC64F = 5 };
 constexpr int kForward = -1, kInverse = 1;
 
-constexpr size_t kTableBytes = 512;
 constexpr int64_t kLongestWithoutWork = 16;  ///< of the powers of two
 
 /// How the elements of one side lie.
@@ -58,22 +54,6 @@ struct Transforms {
   Side in, out;
 };
 
-/// Memory of the device for as long as a plan lives.
-class Tables {
- public:
-  Tables() = default;
-  ~Tables() {
-    if (address_ != 0) cuMemFree(address_);
-  }
-  Tables(const Tables&) = delete;
-  Tables& operator=(const Tables&) = delete;
-  bool take() { return cuMemAlloc(&address_, kTableBytes) == Result::kSuccess; }
-  const void* data() const { return reinterpret_cast<const void*>(address_); }
-
- private:
-  DevicePointer address_ = 0;
-};
-
 struct Plan {
   std::mutex in_use;  ///< a plan serves one thread at a time
   ContextHandle context = nullptr;
@@ -82,7 +62,7 @@ struct Plan {
   size_t work_bytes = 0;
   void* work_area = nullptr;
   StreamHandle stream = nullptr;
-  Tables tables;
+  std::unique_ptr<const LibraryMemory> tables;
 };
 
 std::mutex mutex;
@@ -250,7 +230,8 @@ CUOP_SIMULATOR_ENTRY int cufftXtMakePlanMany(int handle, int rank, long long* n,
     for (const int64_t step : {t.in.stride, t.in.distance, t.out.stride, t.out.distance}) {
       if (step < 1) return kInvalidValue;
     }
-    if (!plan.tables.take()) return kAllocFailed;
+    plan.tables = std::make_unique<const LibraryMemory>();
+    if (plan.tables->region().data == nullptr) return kAllocFailed;
     plan.transforms = t;
     plan.is_made = true;
     *work_bytes = plan.work_bytes = work_bytes_of(t);
@@ -289,7 +270,7 @@ CUOP_SIMULATOR_ENTRY int cufftXtExec(int handle, void* in, void* out, int direct
           {region(from, t.in.count, t.in.stride, t.batch, t.in.distance),
            region(to, t.out.count, t.out.stride, t.batch, t.out.distance),
            {work, plan.work_bytes},
-           {plan.tables.data(), kTableBytes}},
+           plan.tables->region()},
           [t, from, to, work, direction] { run(t, from, to, work, direction); });
     });
     return result == Result::kSuccess ? kSuccess : kExecFailed;

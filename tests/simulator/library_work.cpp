@@ -6,7 +6,13 @@
 #include "tests/simulator/capture.h"
 #include "tests/simulator/entry.h"
 
+// Entry points of this driver.
+extern "C" cuop::backend::cuda::Result cuMemAlloc(cuop::backend::cuda::DevicePointer*, size_t);
+extern "C" cuop::backend::cuda::Result cuMemFree(cuop::backend::cuda::DevicePointer);
+
 namespace cuop::simulator {
+
+constexpr size_t kLibraryBytes = 512;
 
 ContextHandle library_context() {
   ContextHandle context = nullptr;
@@ -15,6 +21,16 @@ ContextHandle library_context() {
     return Result::kSuccess;
   });
   return context;
+}
+
+LibraryMemory::LibraryMemory() {
+  if (cuMemAlloc(&address_, kLibraryBytes) != Result::kSuccess) address_ = 0;
+}
+LibraryMemory::~LibraryMemory() {
+  if (address_ != 0) cuMemFree(address_);
+}
+Region LibraryMemory::region() const {
+  return {reinterpret_cast<const void*>(address_), kLibraryBytes};
 }
 
 Result start_library_work(StreamHandle on, std::vector<Region> regions,

@@ -29,6 +29,20 @@ Region region(const T* first, int64_t count, int64_t stride, int64_t lines, int6
           static_cast<size_t>((count - 1) * stride + (lines - 1) * distance + 1) * sizeof(T)};
 }
 
+/// Memory of the current device that an object of a library takes for itself, as a plan does for
+/// its tables or kernels. Work that needs it cannot be replayed when it is gone.
+class CUOP_SIMULATOR_EXPORTED LibraryMemory {
+ public:
+  LibraryMemory();
+  ~LibraryMemory();
+  LibraryMemory(const LibraryMemory&) = delete;
+  LibraryMemory& operator=(const LibraryMemory&) = delete;
+  Region region() const;  ///< without an address when the device had none left
+
+ private:
+  backend::cuda::DevicePointer address_ = 0;
+};
+
 /// Starts the work on the stream of the current device, or records it. Memory that the device does
 /// not reach when the work begins ends the device's use.
 CUOP_SIMULATOR_EXPORTED backend::cuda::Result start_library_work(backend::cuda::StreamHandle on,

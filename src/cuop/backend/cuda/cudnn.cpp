@@ -11,6 +11,7 @@
 #include "cuop/backend/cuda/cudnn_engines.h"
 #include "cuop/backend/cuda/cudnn_plan.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/backend/cuda/recorded.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/memory/current.h"
@@ -168,20 +169,22 @@ class Session {
   Handle handle() const { return handle_; }
 
   /// Null when cuDNN has no engine for the shape, or not the one that is asked for.
-  const Plan* plan(const char* who, const ConvShape& shape, const std::string& engine = "") {
+  std::shared_ptr<const Plan> plan(const char* who, const ConvShape& shape,
+                                   const std::string& engine = "") {
     forget_old_plans();
     const PlanKey key(shape, engine);
     if (const auto known = places_.find(key); known != places_.end()) {
       plans_.splice(plans_.begin(), plans_, known->second);
-      return get(plans_.front());
+      return plans_.front().second;
     }
-    plans_.emplace_front(key, engine.empty() ? best(who, shape) : make(who, shape, engine));
+    auto found = engine.empty() ? best(who, shape) : make(who, shape, engine);
+    plans_.emplace_front(key, found ? std::make_shared<const Plan>(*std::move(found)) : nullptr);
     places_.emplace(key, plans_.begin());
     if (plans_.size() > kMaxPlans) {
       places_.erase(plans_.back().first);
       plans_.pop_back();
     }
-    return get(plans_.front());
+    return plans_.front().second;
   }
 
   std::vector<dnn::EngineChoice> offered(const char* who, const ConvShape& shape, size_t most) {
@@ -189,8 +192,7 @@ class Session {
   }
 
  private:
-  using Entry = std::pair<PlanKey, std::optional<Plan>>;
-  static const Plan* get(const Entry& entry) { return entry.second ? &*entry.second : nullptr; }
+  using Entry = std::pair<PlanKey, std::shared_ptr<const Plan>>;
   static bool is_exact(const ConvShape& shape) { return shape.dtype == DType::kFloat32; }
 
   void forget_old_plans() {
@@ -330,11 +332,12 @@ void conv(const char* who, const ConvShape& shape, const ConvData& data, Stream 
 void conv_by(const char* who, const ConvShape& shape, const std::string& engine,
              const ConvData& data, Stream stream) {
   Lease session(who, stream);
-  const Plan* const plan = session->plan(who, shape, engine);
+  const auto plan = session->plan(who, shape, engine);
   if (plan == nullptr) {
     throw NotImplementedError(cat(who, ": cuDNN has no engine for this problem in ", shape.dtype,
                                   " on ", stream.device, " that keeps its precision"));
   }
+  keep_if_recorded(stream, plan);
   memory::MemoryResource& resource = memory::current_resource(stream.device);
   void* const workspace = resource.allocate(plan->workspace_bytes(), stream);
   const std::shared_ptr<void> owner(workspace, [&](void* block) {

@@ -8,6 +8,7 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/backend/cuda/recorded.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
 
@@ -171,6 +172,7 @@ PlanCache& plan_cache() {
 void fft(const char* who, const FftPlanSpec& spec, void* in, void* out, Stream stream) {
   const ContextScope scope(stream.device);
   const auto plan = plan_cache().get(who, {stream.device.index, spec});
+  keep_if_recorded(stream, plan);
   memory::MemoryResource& resource = memory::current_resource(stream.device);
   void* const work = resource.allocate(plan->work_bytes(), stream);
   const std::shared_ptr<void> owner(work, [&](void* block) {
