@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/exec/combine.h"
 #include "tests/dist/algo_test.h"
 
@@ -164,6 +167,29 @@ TEST(Combine, FoldsPartialResultsInRankOrder) {
       for (const double value : values(sum)) EXPECT_EQ(value, ranks * (ranks + 1) / 2);
     });
   }
+}
+
+/// Says that it is a GPU's, so that whoever touched it there would be found out on a real one.
+Tensor on_gpu(const Shape& shape) {
+  static std::array<double, 64> memory{};
+  return from_memory(memory.data(), contiguous_layout(shape), DType::kFloat64,
+                     {DeviceType::kCuda, 0}, nullptr);
+}
+
+TEST(Redistribute, RefusesTensorsThatAreNotInHostMemory) {
+  const char* const kText = "on cuda:0; ranks exchange host memory";
+  run_ranks(2, [&](const CommunicatorPtr& comm) {
+    const Tensor x = on_gpu({2, 4});
+    const auto refused = [&](auto&& work) { EXPECT_THAT(failure_of(work), HasSubstr(kText)); };
+    refused([&] { DistTensor::from_root(comm, x); });
+    refused([&] { DistTensor::from_parts(comm, x); });
+    refused([&] { all_reduce(comm, x, ReduceOp::kSum); });
+    refused([&] { reduce_to(comm, x, ReduceOp::kSum, 0); });
+    refused([&] { reduce_from_root(comm, x, {ReduceKind::kSum}, {}); });
+    const Sharding all = Sharding::replicated(Mesh::line(2));
+    refused([&] { DistTensor(comm, all, x.shape(), x.dtype(), x); });
+    EXPECT_EQ(values(all_reduce(comm, ones({1}), ReduceOp::kSum)), std::vector<double>{2.0});
+  });
 }
 
 }  // namespace

@@ -97,5 +97,17 @@ TEST(PartialReduction, MergesOnlyWhatBelongsTogether) {
                ExecutionError);
 }
 
+/// Bytes received from elsewhere may lie anywhere; what is merged into may not.
+TEST(PartialReduction, TakesBytesFromAnyPlace) {
+  const PartialReduction reduction(ReduceKind::kSum, SumMode::kExact, DType::kFloat64);
+  const Tensor mine = reduction.fold(ones({3}, DType::kFloat64));
+  const Tensor buffer = zeros({reduction.state_bytes() + 3}, DType::kUInt8);
+  const Tensor there = slice(buffer, 0, 3, {});
+  copy_into(there, mine);
+  reduction.merge(mine, there);
+  EXPECT_EQ(*reduction.finish(mine, 6).data<double>(), 6.0);
+  EXPECT_THROW(reduction.merge(there, mine), ExecutionError);
+}
+
 }  // namespace
 }  // namespace cuop

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/ops/reduce/scan_cuda_internal.h"
+#include "cuop/ops/reduce/states_cuda_internal.h"
 #include "cuop/ops/reduce/wide_sum_cuda_internal.h"
 #include "tests/jit/resources.h"
 
@@ -52,6 +53,13 @@ TEST_F(KernelBudget, ExactSumsKeepTheirBudgets) {
     }
     expect_within(wide_sum_kernel({Kind::kExact, dtype, element, true, 256, false, true, result}),
                   64, kSums);
+  }
+}
+
+TEST_F(KernelBudget, StatesKeepTheirBudgets) {
+  for (const FoldKind kind : {FoldKind::kCompensated, FoldKind::kExact, FoldKind::kMoments}) {
+    expect_within(merge_states_kernel(kind), 64, 16);
+    expect_within(finish_states_kernel(kind), 64, kind == FoldKind::kExact ? kSums : 16);
   }
 }
 

@@ -22,6 +22,7 @@ DistTensor::DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& sha
                          sharding_.mesh().size(), " ranks, the communicator has ", comm_->size()));
   }
   sharding_.check_fits(shape_, "DistTensor");
+  check_in_host_memory("DistTensor", local_);
   const Box mine = box();
   if (mine.is_void) return;
   if (mine.empty() && !local_.is_defined()) local_ = empty(mine.shape(), dtype_);
@@ -43,6 +44,7 @@ DistTensor DistTensor::from_root(CommunicatorPtr comm, const Tensor& tensor, int
     if (!tensor.is_defined()) {
       throw ExecutionError(cat("DistTensor.from_root: no tensor was given on rank ", root));
     }
+    check_in_host_memory("DistTensor.from_root", tensor);
     headers.tensors.push_back(header_of(tensor));
   });
   const Header header = broadcast_headers(*comm, headers, root).tensors.at(0);
@@ -55,6 +57,7 @@ DistTensor DistTensor::from_parts(CommunicatorPtr comm, const Tensor& local, int
   int axis = 0;
   prepare_together(*comm, cat("DistTensor.from_parts, dim ", dim), [&] {
     if (!local.is_defined()) throw ExecutionError("DistTensor.from_parts: no tensor was given");
+    check_in_host_memory("DistTensor.from_parts", local);
     axis = normalize_axis(dim, local.ndim(), "DistTensor.from_parts");
   });
   const std::vector<Header> headers = gather_headers(*comm, header_of(local));

@@ -22,7 +22,8 @@ class DistTensor {
  public:
   DistTensor() = default;
   /// `local` must have the shape of this rank's owner box and the dtype; it may be undefined where
-  /// the box is empty. Not collective. ShapeError, DTypeError otherwise.
+  /// the box is empty. Not collective. ShapeError, DTypeError otherwise; DeviceError where it is
+  /// not in host memory.
   DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& shape, DType dtype,
              Tensor local);
 

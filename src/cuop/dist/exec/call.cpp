@@ -159,6 +159,7 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
             throw ExecutionError(
                 cat(operation.text, ": ", operation.names.at(i), " was not given on rank ", root));
           }
+          check_in_host_memory(cat(operation.text, ": ", operation.names.at(i)), inputs[i]);
           headers.tensors.push_back(header_of(inputs[i]));
         }
         if (count == 0) {

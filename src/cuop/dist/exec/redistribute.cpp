@@ -49,6 +49,7 @@ Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op
   run_together(
       *comm, cat("all_reduce ", name(op), " of ", header_of(tensor)),
       [&] {
+        check_in_host_memory("all_reduce", tensor);
         check_reducible("all_reduce", tensor.dtype(), op);
         result = clone(tensor);
       },
@@ -62,6 +63,7 @@ Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op,
       *comm, cat("reduce ", name(op), " of ", header_of(tensor), " to rank ", root),
       [&] {
         check_rank("reduce", root, comm->size());
+        check_in_host_memory("reduce", tensor);
         check_reducible("reduce", tensor.dtype(), op);
         result = clone(tensor);
       },

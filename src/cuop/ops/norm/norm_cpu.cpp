@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/ops/create/create.h"
 #include "cuop/ops/norm/norm_kernels.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 
@@ -116,14 +117,15 @@ void channel_affine_cpu(const Tensor& x, int64_t inner, const Tensor& mean, cons
 }
 
 void channel_moments_cpu(const Tensor& x, const Tensor& mean, const Tensor& variance) {
-  std::vector<Moments> moments(static_cast<size_t>(mean.size()));
+  const Tensor states = empty({mean.size() * static_cast<int64_t>(sizeof(Moments))}, DType::kUInt8);
   std::vector<int> axes;
   for (int axis = 0; axis < x.ndim(); ++axis) {
     if (axis != 1) axes.push_back(axis);
   }
   const FoldInput input{FoldKind::kMoments, compute_dtype(x.dtype())};
-  reduce_states_cpu("batch_norm", input, x, axes, reinterpret_cast<std::byte*>(moments.data()));
-  for (size_t c = 0; c < moments.size(); ++c) {
+  reduce_states_cpu("batch_norm", input, x, axes, states);
+  const auto* const moments = static_cast<const Moments*>(states.data());
+  for (int64_t c = 0; c < mean.size(); ++c) {
     mean.data<double>()[c] = moments[c].mean;
     variance.data<double>()[c] = moments[c].squares / moments[c].count;
   }

@@ -23,7 +23,7 @@ inline constexpr int64_t kShortRun = 256;
 template <class Result>
 CUOP_FN void finish_compensated(const WideSum& a, int64_t state, CompensatedSum total) {
   if constexpr (gives_states<Result>) {
-    static_cast<CompensatedSum*>(a.result)[state] = total;
+    static_cast<CompensatedSum*>(a.result)[place_of_result(a, state)] = total;
   } else {
     const double sum = value(total);
     store_sum<Result>(a, state, a.divisor == 0 ? sum : sum / static_cast<double>(a.divisor));

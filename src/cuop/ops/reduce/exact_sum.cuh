@@ -138,7 +138,7 @@ CUOP_FN void finish_exact(const WideSum& a, int64_t state, const int64_t* words)
   sum.special = words[ExactSum::kDigits];
   if constexpr (gives_states<Result>) {
     sum.normalize();
-    static_cast<ExactSum*>(a.result)[state] = sum;
+    static_cast<ExactSum*>(a.result)[place_of_result(a, state)] = sum;
   } else {
     store_sum<Result>(a, state,
                       sum.round_quotient(a.divisor == 0 ? 1 : a.divisor, format_of<Result>));

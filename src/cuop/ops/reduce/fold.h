@@ -13,6 +13,8 @@ namespace cuop {
 
 enum class FoldKind : uint8_t { kSum, kCompensated, kExact, kProd, kMax, kMin, kMoments };
 
+/// States of kCompensated, kExact, kMoments: Compensated<double>, ExactSum, Moments. Of the others:
+/// the element type.
 struct Fold {
   int64_t state_bytes;
   /// The more elements one state takes in one after the other, the larger its error: chunks should
@@ -26,12 +28,6 @@ struct Fold {
   void (*columns)(void* states, const void* const* rows, int64_t row_count, int64_t columns);
   /// Folds states into others, one by one.
   void (*merge)(void* into, const void* from, int64_t count);
-};
-
-/// States of kCompensated, kExact: Compensated<double>, ExactSum. Of the others but kMoments: the
-/// element type.
-struct Moments {
-  double count, mean, squares;  ///< squares: sum of (x - mean)^2
 };
 
 /// The fold for elements of that dtype: float32 and float64 for every kind; int64, uint64 for kSum,

@@ -1,11 +1,12 @@
 // Mean and squared deviations. Each block is read twice while it is in the cache: mean first, then
-// the deviations from it; blocks are combined by the formula of Chan, Golub and LeVeque (1983).
+// the deviations from it; then the moments of blocks are merged.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
+#include "cuop/jit/kernels/moments.h"
 #include "cuop/ops/reduce/fold.h"
 
 namespace cuop {
@@ -19,19 +20,6 @@ constexpr int64_t kBlock = 2048;
 
 void init(void* states, int64_t count) {
   std::fill_n(static_cast<Moments*>(states), count, Moments{0.0, 0.0, 0.0});
-}
-
-[[gnu::always_inline]] inline void combine(Moments& into, const Moments& from) {
-  if (from.count == 0.0) return;
-  if (into.count == 0.0) {
-    into = from;
-    return;
-  }
-  const double count = into.count + from.count;
-  const double apart = from.mean - into.mean;
-  into.mean += apart * (from.count / count);
-  into.squares += from.squares + apart * apart * (into.count * from.count / count);
-  into.count = count;
 }
 
 /// sum of term(x) over the row.
@@ -61,7 +49,7 @@ void fold_row(Moments& state, const T* row, int64_t n) {
       const auto deviation = x - mean;
       return deviation * deviation;
     });
-    combine(state, {count, mean, squares});
+    state.merge({count, mean, squares});
   }
 }
 
@@ -106,7 +94,7 @@ void columns(void* states, const void* const* rows, int64_t row_count, int64_t c
         return deviation * deviation;
       });
       for (int64_t j = 0; j < width; ++j) {
-        combine(static_cast<Moments*>(states)[first + j], {count, mean[j], squares[j]});
+        static_cast<Moments*>(states)[first + j].merge({count, mean[j], squares[j]});
       }
     }
   }
@@ -114,7 +102,7 @@ void columns(void* states, const void* const* rows, int64_t row_count, int64_t c
 
 void merge(void* into, const void* from, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    combine(static_cast<Moments*>(into)[i], static_cast<const Moments*>(from)[i]);
+    static_cast<Moments*>(into)[i].merge(static_cast<const Moments*>(from)[i]);
   }
 }
 

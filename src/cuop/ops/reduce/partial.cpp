@@ -1,5 +1,7 @@
 #include "cuop/ops/reduce/partial.h"
 
+#include <algorithm>
+
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
@@ -13,11 +15,22 @@ namespace cuop {
 namespace {
 
 constexpr backend::Slot<void(const char*, const FoldInput&, const Tensor&, const std::vector<int>&,
-                             std::byte*)>
-    kFoldSlot{"partial reduction", kernels::reduce_states_cpu};
+                             const Tensor&)>
+    kFold{"partial reduction", kernels::reduce_states_cpu, kernels::reduce_states_cuda};
+constexpr backend::Slot<void(const FoldInput&, const Tensor&, const Tensor&)> kMerge{
+    "partial reduction", kernels::merge_states_cpu, kernels::merge_states_cuda};
+constexpr backend::Slot<Tensor(const Reduction&, const FoldInput&, const Tensor&, int64_t, DType)>
+    kFinish{"partial reduction", finish_states, kernels::finish_states_cuda};
 
 bool is_by_parts(ReduceKind kind, DType dtype) {
   return is_complex(dtype) && (kind == ReduceKind::kSum || kind == ReduceKind::kMean);
+}
+
+/// Whether states of so many bytes lie where their numbers may.
+bool is_aligned(const Tensor& states, int64_t bytes) {
+  constexpr int64_t kWidest = 16;
+  const int64_t step = std::min(bytes & -bytes, kWidest);
+  return reinterpret_cast<uintptr_t>(states.data()) % static_cast<uintptr_t>(step) == 0;
 }
 
 /// What the states of this reduction are folded from: complex sums are two real ones side by side.
@@ -62,8 +75,7 @@ Tensor PartialReduction::fold(const Tensor& x, Axes axes) const {
   const Tensor states = empty(shape, DType::kUInt8, x.device());
   if (states.size() == 0) return states;
   const Tensor elements = is_by_parts(kind_, dtype_) ? as_real(x) : x;
-  kFoldSlot(x.device(), who(), input_of(kind_, mode_, dtype_), elements, reduced,
-            static_cast<std::byte*>(states.data()));
+  kFold(x.device(), who(), input_of(kind_, mode_, dtype_), elements, reduced, states);
   return states;
 }
 
@@ -84,10 +96,16 @@ void PartialReduction::merge(const Tensor& into, const Tensor& from) const {
     throw ShapeError(cat(who(), ": partial results of shapes ", into.shape(), " and ", from.shape(),
                          " cannot be merged"));
   }
+  const Device device = common_device(who(), {&into, &from});
   check_writable(who(), into);
-  const FoldInput input = input_of(kind_, mode_, dtype_);
-  const Fold& fold = fold_cpu(input.kind, input.element);
-  fold.merge(into.data(), from.data(), into.size() / fold.state_bytes);
+  if (into.size() == 0) return;
+  if (!is_aligned(into, state_bytes_)) {
+    throw ExecutionError(
+        cat(who(), ": partial results to merge into must begin at a multiple of their numbers' ",
+            "size in memory; given is a view at byte ", into.layout().offset));
+  }
+  kMerge(device, input_of(kind_, mode_, dtype_), into,
+         is_aligned(from, state_bytes_) ? from : clone(from));
 }
 
 Tensor PartialReduction::finish(const Tensor& states, int64_t count, const Tensor* out) const {
@@ -100,8 +118,9 @@ Tensor PartialReduction::finish(const Tensor& states, int64_t count, const Tenso
     return result;
   }
   // A copy, because a mean is divided in place.
-  const Tensor values =
-      finish_states(reduction, input_of(kind_, mode_, dtype_), clone(states), count, result_);
+  if (result.size() == 0) return result;
+  const Tensor values = kFinish(states.device(), reduction, input_of(kind_, mode_, dtype_),
+                                clone(states), count, result_);
   const bool is_parts = is_by_parts(kind_, dtype_);
   const Tensor target = is_parts ? as_real(result) : result;
   copy_into(target, values.with_layout(contiguous_layout(target.shape())));

@@ -6,9 +6,11 @@
 //   reduction.merge(mine, theirs);                      // bytes received from another rank
 //   Tensor total = reduction.finish(mine, rows_of_all_parts);
 //
-// States are plain bytes of fixed size. With kExact, and for integers, max, min, any and all, the
-// result does not depend on how the elements were split or in which order parts are merged; else
-// merge in a fixed order to get the same bits on every run.
+// States are plain bytes of fixed size, the same on every device, where they stay until they are
+// moved: those of a GPU's part are merged with a rank's in host memory after to_device. With
+// kExact, and for integers, max, min, any and all, the result does not depend on how the elements
+// were split or in which order parts are merged; else merge in a fixed order to get the same bits
+// on every run.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,7 @@ class PartialReduction {
   /// The states of x's elements over the axes, uint8 [kept sizes..., state_bytes()]; the identity
   /// where x has no elements.
   Tensor fold(const Tensor& x, Axes axes = {}) const;
-  /// into <- into with from; both as `fold` made them.
+  /// into <- into with from; both as `fold` made them, on one device (DeviceError).
   void merge(const Tensor& into, const Tensor& from) const;
   /// The values of states that have seen `count` elements each: the shape of `states` without the
   /// last axis. ShapeError for max and min over no element. Variances have correction 0.

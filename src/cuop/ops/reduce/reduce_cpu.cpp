@@ -126,20 +126,26 @@ void reduce_cpu(const char* who, const Reduction& reduction, const Tensor& x,
 }
 
 void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
-                       const std::vector<int>& axes, std::byte* states) {
+                       const std::vector<int>& axes, const Tensor& states) {
   Shape shape = x.shape();
   for (const int axis : axes) shape[axis] = 1;
   const FoldPlan plan = plan_fold(who, input, x, contiguous_layout(shape), axes);
   const int64_t bytes = plan.fold->state_bytes;
   const Tensor folded = empty({plan.states() * bytes}, DType::kUInt8);
   auto* from = static_cast<std::byte*>(folded.data());
+  auto* to = static_cast<std::byte*>(states.data());
   run_fold(plan, bytes_of(x), from);
   const auto& inner = plan.kept.inner();
   for (int64_t i = 0; i < plan.states(); ++i) {
     const int64_t place =
         plan.kept.row_offsets(i / inner.size)[1] + i % inner.size * inner.strides[1];
-    std::memcpy(states + place * bytes, from + i * bytes, static_cast<size_t>(bytes));
+    std::memcpy(to + place * bytes, from + i * bytes, static_cast<size_t>(bytes));
   }
+}
+
+void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& from) {
+  const Fold& fold = fold_cpu(input.kind, input.element);
+  fold.merge(into.data(), from.data(), into.nbytes() / fold.state_bytes);
 }
 
 }  // namespace cuop::kernels

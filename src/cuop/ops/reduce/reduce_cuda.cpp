@@ -5,6 +5,7 @@
 
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
@@ -27,6 +28,12 @@ struct Arranged {
     }
     order.insert(order.end(), axes.begin(), axes.end());
     x = rearranged(given);
+  }
+  /// Elements of each reduction.
+  int64_t count() const {
+    int64_t result = 1;
+    for (int i = x.ndim() - reduced; i < x.ndim(); ++i) result *= x.shape(i);
+    return result;
   }
   /// A tensor with axes as the given one, in the same order.
   Tensor rearranged(const Tensor& tensor) const {
@@ -87,23 +94,24 @@ Tensor scratch_like(const Tensor& result, DType dtype) {
   return empty(result.shape(), dtype, result.device());
 }
 
-/// The squares of the distances from the mean, in double precision: two passes, so that a large
-/// mean does not cancel a small variance.
+/// The means and the squares of the distances from them, in double precision: two passes, so that a
+/// large mean does not cancel a small variance.
+void moments(const Arranged& in, const Tensor& mean, const Tensor& squares) {
+  const DType wide = mean.dtype();
+  fold(jit::ReduceKind::kMean, in, wide, mean);
+  Writer writer;
+  const int x = writer.cast(writer.leaf(in.x), wide);
+  const int distance = writer.op("abs", {writer.op("subtract", {x, writer.leaf(mean)})});
+  writer.reduce(jit::ReduceKind::kSum, writer.op("square", {distance}), in.x.shape(), in.reduced,
+                squares);
+}
+
 void variance(const Reduction& reduction, const Arranged& in, const Tensor& result) {
   const DType wide = is_complex(in.x.dtype()) ? DType::kComplex128 : DType::kFloat64;
-  const Tensor mean = scratch_like(result, wide), squares = scratch_like(result, DType::kFloat64);
-  fold(jit::ReduceKind::kMean, in, wide, mean);
-  int64_t count = 1;
-  for (int i = in.x.ndim() - in.reduced; i < in.x.ndim(); ++i) count *= in.x.shape(i);
-  {
-    Writer writer;
-    const int x = writer.cast(writer.leaf(in.x), wide);
-    const int distance = writer.op("abs", {writer.op("subtract", {x, writer.leaf(mean)})});
-    writer.reduce(jit::ReduceKind::kSum, writer.op("square", {distance}), in.x.shape(), in.reduced,
-                  squares);
-  }
+  const Tensor squares = scratch_like(result, DType::kFloat64);
+  moments(in, scratch_like(result, wide), squares);
   Writer writer;
-  const double divisor = std::max(0.0, static_cast<double>(count) - reduction.parameter);
+  const double divisor = std::max(0.0, static_cast<double>(in.count()) - reduction.parameter);
   const int total = writer.leaf(squares);
   const int quotient = writer.op("divide", {total, writer.number(divisor, DType::kFloat64)});
   const bool is_std = reduction.kind == ReduceKind::kStd;
@@ -196,6 +204,56 @@ void reduce_cuda(const char* who, const Reduction& reduction, const Tensor& x,
     case ReduceKind::kNorm:
       return norm(reduction.parameter, in, result);
   }
+}
+
+namespace {
+
+/// The fold over no element, made by the CPU.
+void fill_identity(const FoldInput& input, const Tensor& states) {
+  const Fold& fold_of = fold_cpu(input.kind, input.element);
+  const Tensor one = empty({fold_of.state_bytes}, DType::kUInt8);
+  fold_of.init(one.data(), 1);
+  const Shape rows{states.nbytes() / fold_of.state_bytes, fold_of.state_bytes};
+  copy_into(states.with_layout(contiguous_layout(rows)), to_device(one, states.device()));
+}
+
+jit::ReduceKind value_fold(FoldKind kind) {
+  switch (kind) {
+    case FoldKind::kProd:
+      return jit::ReduceKind::kProd;
+    case FoldKind::kMax:
+      return jit::ReduceKind::kMax;
+    case FoldKind::kMin:
+      return jit::ReduceKind::kMin;
+    default:
+      return jit::ReduceKind::kSum;
+  }
+}
+
+}  // namespace
+
+void reduce_states_cuda(const char* who, const FoldInput& input, const Tensor& x,
+                        const std::vector<int>& axes, const Tensor& states) {
+  if (x.size() == 0) return fill_identity(input, states);
+  if (input.kind == FoldKind::kCompensated || input.kind == FoldKind::kExact) {
+    return wide_states_cuda(who, input, x, axes, states);
+  }
+  const Arranged in(x, axes);
+  Shape shape = x.shape();
+  for (const int axis : axes) shape[axis] = 1;
+  if (input.kind == FoldKind::kMoments) {
+    Layout part = contiguous_layout(shape);
+    for (int64_t& stride : part.strides) stride *= 3;
+    const auto field = [&](int64_t place) {
+      part.offset = place;
+      return in.rearranged(Tensor(states.storage(), part, DType::kFloat64));
+    };
+    fill(field(0), static_cast<double>(in.count()));
+    return moments(in, field(1), field(2));
+  }
+  const DType dtype = input.map == LoadMap::kNonzero ? DType::kBool : input.element;
+  fold(value_fold(input.kind), in, dtype,
+       in.rearranged(Tensor(states.storage(), contiguous_layout(shape), dtype)));
 }
 
 void arg_reduce_cuda(const Tensor& x, int axis, bool is_max, const Tensor& result) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cuop/ops/reduce/reduction.h"
+#include "cuop/ops/reduce/states_arguments.cuh"
 
 namespace cuop::kernels {
 
@@ -15,9 +16,20 @@ void reduce_cpu(const char* who, const Reduction& reduction, const Tensor& x,
 void reduce_cuda(const char* who, const Reduction& reduction, const Tensor& x,
                  const std::vector<int>& axes, const Tensor& result);
 
-/// States of the fold of x over `axes`, in row-major order of the kept axes, as bytes.
+/// `states` (contiguous bytes) <- states of the fold of x over `axes`, in row-major order of the
+/// kept axes. On a GPU they have the CPU's form; those of sums its bits too, but for plain ones.
 void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
-                       const std::vector<int>& axes, std::byte* states);
+                       const std::vector<int>& axes, const Tensor& states);
+void reduce_states_cuda(const char* who, const FoldInput& input, const Tensor& x,
+                        const std::vector<int>& axes, const Tensor& states);
+/// into <- into with from, state by state; contiguous bytes, aligned as the states are.
+void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& from);
+void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from);
+/// What becomes of states that have seen `count` elements each and are rounded to `result`.
+jit::Finish finish_of(const Reduction& reduction, int64_t count, DType result);
+/// As finish_states; values may be in the memory of the states.
+Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, const Tensor& states,
+                          int64_t count, DType result);
 
 /// result <- position of the first largest (or smallest) element along the axis; `result` has the
 /// shape of x with that axis of size 1.

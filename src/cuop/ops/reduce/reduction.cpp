@@ -5,9 +5,8 @@
 #include <limits>
 
 #include "cuop/core/text.h"
-#include "cuop/jit/kernels/compensated.h"
-#include "cuop/jit/kernels/exact_sum.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
 
 namespace cuop {
 
@@ -94,13 +93,13 @@ FloatFormat format_of(DType dtype) {
 }
 
 /// The values of states that are not values themselves.
-template <class State, class Value>
-Tensor map_states(const Tensor& states, int64_t state_bytes, Value&& value_of) {
-  const int64_t n = states.nbytes() / state_bytes;
+template <class State>
+Tensor map_states(const Tensor& states, const jit::Finish& finish) {
+  const int64_t n = states.nbytes() / static_cast<int64_t>(sizeof(State));
   const Tensor values = empty({n}, DType::kFloat64);
   const auto* state = static_cast<const State*>(states.data());
   auto* value = values.data<double>();
-  for (int64_t i = 0; i < n; ++i) value[i] = value_of(state[i]);
+  for (int64_t i = 0; i < n; ++i) value[i] = jit::finished(state[i], finish);
   return values;
 }
 
@@ -165,24 +164,23 @@ FoldInput fold_input(const Reduction& reduction, DType dtype) {
   }
 }
 
+jit::Finish kernels::finish_of(const Reduction& reduction, int64_t count, DType result) {
+  return {static_cast<uint64_t>(count), reduction.kind == ReduceKind::kMean,
+          reduction.kind == ReduceKind::kStd, reduction.parameter, format_of(result)};
+}
+
 Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                      int64_t count, DType result) {
   const bool is_mean = reduction.kind == ReduceKind::kMean;
   const auto divisor = static_cast<double>(count);
+  const jit::Finish finish = kernels::finish_of(reduction, count, result);
   switch (input.kind) {
     case FoldKind::kCompensated:
-      return map_states<Compensated<double>>(
-          states, sizeof(Compensated<double>),
-          [&](const auto& state) { return is_mean ? value(state) / divisor : value(state); });
+      return map_states<Compensated<double>>(states, finish);
     case FoldKind::kExact:
-      return map_states<ExactSum>(states, sizeof(ExactSum), [&](const auto& state) {
-        return state.round_quotient(is_mean ? static_cast<uint64_t>(count) : 1, format_of(result));
-      });
+      return map_states<ExactSum>(states, finish);
     case FoldKind::kMoments:
-      return map_states<Moments>(states, sizeof(Moments), [&](const auto& state) {
-        const double variance = state.squares / std::max(0.0, divisor - reduction.parameter);
-        return reduction.kind == ReduceKind::kStd ? std::sqrt(variance) : variance;
-      });
+      return map_states<Moments>(states, finish);
     default:
       break;
   }

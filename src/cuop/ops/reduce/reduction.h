@@ -21,8 +21,9 @@ DType result_dtype(const char* who, const Reduction& reduction, DType dtype);
 /// How a reduction treats real elements (complex ones are taken apart first where that is needed).
 FoldInput fold_input(const Reduction& reduction, DType dtype);
 
-/// What the states of a fold stand for, given that each saw `count` elements: a contiguous tensor
-/// of as many values, in the dtype in which they arise. `result` is the dtype to round to.
+/// What the states of a fold in host memory stand for, given that each saw `count` elements: a
+/// contiguous tensor of as many values, in the dtype in which they arise. `result` is the dtype to
+/// round to.
 Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                      int64_t count, DType result);
 

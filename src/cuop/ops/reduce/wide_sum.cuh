@@ -64,11 +64,14 @@ struct Elements {
   }
 };
 
+CUOP_FN int64_t place_of_result(const WideSum& a, int64_t state) {
+  return offset_along(a.kept.count, a.kept.sizes, a.result_strides, state);
+}
+
 /// Writes the value of a state to its place.
 template <class Result>
 CUOP_FN void store_sum(const WideSum& a, int64_t state, double value) {
-  Result* const place = static_cast<Result*>(a.result) +
-                        offset_along(a.kept.count, a.kept.sizes, a.result_strides, state);
+  Result* const place = static_cast<Result*>(a.result) + place_of_result(a, state);
   if constexpr (sizeof(Result) == 2) {
     *place = narrowed<Result>(static_cast<float>(value));
   } else {

@@ -19,7 +19,7 @@ struct SumAxes {
 /// Sums over the axes `reduced` for each place along `kept`.
 struct WideSum {
   const void* x;
-  void* result;  ///< elements at result_strides along `kept`, or states in order
+  void* result;  ///< elements or states, at result_strides along `kept`
   SumAxes kept, reduced;
   int64_t result_strides[kMaxSumAxes];
   int64_t states, length;  ///< places along `kept` and along `reduced`

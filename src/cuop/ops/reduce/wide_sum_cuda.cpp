@@ -131,6 +131,12 @@ jit::TextKernel joined_sum_kernel(DType result, bool gives_states) {
           kThreads};
 }
 
+void WideSumPlan::place_results(const FoldPlan& fold) {
+  for (int i = 0; i < fold.kept.count; ++i) {
+    arguments.result_strides[i] = fold.kept.axes[static_cast<size_t>(i)].strides[1];
+  }
+}
+
 WideSumPlan plan_wide_sum(const FoldPlan& fold, const DType* result, int64_t multiprocessors) {
   WideSumPlan plan;
   plan.form.source = fold.source;
@@ -141,8 +147,14 @@ WideSumPlan plan_wide_sum(const FoldPlan& fold, const DType* result, int64_t mul
   jit::WideSum& a = plan.arguments;
   a.kept = axes_of(fold.kept);
   a.reduced = axes_of(fold.reduced);
-  for (int i = 0; i < fold.kept.count; ++i) {
-    a.result_strides[i] = fold.kept.axes[static_cast<size_t>(i)].strides[1];
+  if (result != nullptr) {
+    plan.place_results(fold);
+  } else {
+    int64_t stride = 1;
+    for (int i = fold.kept.count - 1; i >= 0; --i) {
+      a.result_strides[i] = stride;
+      stride *= a.kept.sizes[i];
+    }
   }
   a.states = fold.states();
   a.length = fold.length();
@@ -185,28 +197,45 @@ void start_joined(const JoinedFold& joined, const FoldPlan& fold, const WideSumP
                    divide_up(fold.states(), kThreads), &arguments);
 }
 
+/// Starts what the plan of a fold of x needs.
+void run(const FoldPlan& fold, const WideSumPlan& plan, const Tensor& x, void* result) {
+  const auto* data = static_cast<const std::byte*>(x.data());
+  const JoinedFold joined =
+      fold.by_columns && fold.input.kind == FoldKind::kCompensated ? join_rows(fold) : JoinedFold{};
+  if (joined.join > 1) {
+    start_joined(joined, fold, plan, data, result, x.device());
+  } else {
+    start(plan, data, result, x.device());
+  }
+}
+
+int64_t multiprocessors_of(Device device) {
+  return backend::cuda::cuda_runtime(device).properties().multiprocessors;
+}
+
 }  // namespace
+
+void wide_states_cuda(const char* who, const FoldInput& input, const Tensor& x,
+                      const std::vector<int>& axes, const Tensor& states) {
+  Shape shape = x.shape();
+  for (const int axis : axes) shape[axis] = 1;
+  const FoldPlan fold = plan_fold(who, input, x, contiguous_layout(shape), axes);
+  WideSumPlan plan = plan_wide_sum(fold, nullptr, multiprocessors_of(x.device()));
+  plan.place_results(fold);
+  run(fold, plan, x, states.data());
+}
 
 void wide_sum_cuda(const char* who, const Reduction& reduction, const FoldInput& input,
                    const Tensor& x, const std::vector<int>& axes, const Tensor& result) {
-  const Device device = x.device();
-  const int64_t multiprocessors = backend::cuda::cuda_runtime(device).properties().multiprocessors;
+  const int64_t multiprocessors = multiprocessors_of(x.device());
+  const DType dtype = result.dtype();
   for_fold_parts(who, input, x, axes, result,
                  [&](const FoldPlan& fold, const Tensor& part, const Tensor& to) {
-                   const DType dtype = result.dtype();
                    WideSumPlan plan = plan_wide_sum(fold, &dtype, multiprocessors);
                    if (reduction.kind == ReduceKind::kMean) {
                      plan.arguments.divisor = static_cast<uint64_t>(fold.length());
                    }
-                   const auto* data = static_cast<const std::byte*>(part.data());
-                   const JoinedFold joined = fold.by_columns && input.kind == FoldKind::kCompensated
-                                                 ? join_rows(fold)
-                                                 : JoinedFold{};
-                   if (joined.join > 1) {
-                     start_joined(joined, fold, plan, data, to.data(), device);
-                   } else {
-                     start(plan, data, to.data(), device);
-                   }
+                   run(fold, plan, part, to.data());
                  });
 }
 

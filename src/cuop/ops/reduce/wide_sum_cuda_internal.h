@@ -29,9 +29,17 @@ struct WideSumPlan {
   int64_t blocks = 0;         ///< that have something to do
   int64_t partial_bytes = 0;  ///< of scratch memory, where blocks share states
   int64_t arrivals = 0;       ///< counters, the same
+
+  /// Results go where the fold has its results.
+  void place_results(const FoldPlan& fold);
 };
-/// `fold` is of kind kCompensated or kExact; results of dtype `result`, or states where it is null.
+/// `fold` is of kind kCompensated or kExact; results of dtype `result` at their places, or states
+/// in the order of the fold where it is null.
 WideSumPlan plan_wide_sum(const FoldPlan& fold, const DType* result, int64_t multiprocessors);
+
+/// States of sums of real x over the axes, in row-major order of the kept ones.
+void wide_states_cuda(const char* who, const FoldInput& input, const Tensor& x,
+                      const std::vector<int>& axes, const Tensor& states);
 
 /// Sum or mean of real x over the axes.
 void wide_sum_cuda(const char* who, const Reduction& reduction, const FoldInput& input,

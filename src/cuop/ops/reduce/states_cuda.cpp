@@ -1,0 +1,95 @@
+// States of partial reductions on a GPU, once they have been folded.
+#include "cuop/core/text.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
+#include "cuop/ops/reduce/states_cuda_internal.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+constexpr int kThreads = 128;
+constexpr const char* kText = "cuop/ops/reduce/states.cuh";
+
+/// Null where states are values.
+const char* state_type(FoldKind kind) {
+  switch (kind) {
+    case FoldKind::kCompensated:
+      return "Compensated<double>";
+    case FoldKind::kExact:
+      return "ExactSum";
+    case FoldKind::kMoments:
+      return "Moments";
+    default:
+      return nullptr;
+  }
+}
+
+int64_t count_of(const FoldInput& input, const Tensor& states) {
+  return states.nbytes() / fold_cpu(input.kind, input.element).state_bytes;
+}
+
+int64_t blocks_for(int64_t count) { return (count + kThreads - 1) / kThreads; }
+
+/// States that are values, as such.
+Tensor values_of(const FoldInput& input, const Tensor& states) {
+  const int64_t bytes = itemsize(input.element);
+  return {states.storage(),
+          {{states.nbytes() / bytes}, {1}, states.layout().offset / bytes},
+          input.element};
+}
+
+void merge_values(FoldKind kind, const Tensor& into, const Tensor& from) {
+  switch (kind) {
+    case FoldKind::kProd:
+      multiply(into, from, &into);
+      return;
+    case FoldKind::kMax:
+      maximum(into, from, &into);
+      return;
+    case FoldKind::kMin:
+      minimum(into, from, &into);
+      return;
+    default:
+      add(into, from, &into);
+  }
+}
+
+}  // namespace
+
+jit::TextKernel merge_states_kernel(FoldKind kind) {
+  return {"merge_states", kText, "MergedStates", cat("merge_states<", state_type(kind), ">"),
+          kThreads};
+}
+
+jit::TextKernel finish_states_kernel(FoldKind kind) {
+  return {"finish_states", kText, "FinishedStates", cat("finish_states<", state_type(kind), ">"),
+          kThreads};
+}
+
+void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from) {
+  if (state_type(input.kind) == nullptr) {
+    return merge_values(input.kind, values_of(input, into), values_of(input, from));
+  }
+  const int64_t count = count_of(input, into);
+  const jit::MergedStates arguments{into.data(), from.data(), count};
+  jit::launch_text(merge_states_kernel(input.kind), into.device(), blocks_for(count), &arguments);
+}
+
+Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, const Tensor& states,
+                          int64_t count, DType result) {
+  if (state_type(input.kind) == nullptr) {
+    const Tensor values = values_of(input, states);
+    if (reduction.kind == ReduceKind::kMean) divide(values, static_cast<double>(count), &values);
+    return values;
+  }
+  const int64_t n = count_of(input, states);
+  const Tensor values = empty({n}, DType::kFloat64, states.device());
+  const jit::FinishedStates arguments{states.data(), values.data<double>(), n,
+                                      finish_of(reduction, count, result)};
+  jit::launch_text(finish_states_kernel(input.kind), states.device(), blocks_for(n), &arguments);
+  return values;
+}
+
+}  // namespace cuop::kernels

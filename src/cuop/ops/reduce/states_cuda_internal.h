@@ -1,0 +1,14 @@
+// Internal: the GPU's kernels of states that have been written to memory, named apart from running
+// them.
+#pragma once
+
+#include "cuop/jit/cuda/text_kernel.h"
+#include "cuop/ops/reduce/fold.h"
+
+namespace cuop::kernels {
+
+/// Of kinds whose states are not values: kCompensated, kExact and kMoments.
+jit::TextKernel merge_states_kernel(FoldKind kind);
+jit::TextKernel finish_states_kernel(FoldKind kind);
+
+}  // namespace cuop::kernels

@@ -1,0 +1,125 @@
+// Partial reductions on a GPU beside the CPU's, and together with them: states are the same bytes.
+#include "cuop/ops/reduce/partial.h"
+
+#include <cstring>
+
+#include "cuop/core/error.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/arrange.h"
+#include "cuop/ops/index/view.h"
+#include "tests/gpu/compare.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace cuop {
+namespace {
+
+using test::expect_same;
+using test::random_tensor;
+
+class GpuPartialReduction : public GpuTest {};
+
+constexpr ReduceKind kKinds[] = {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kProd,
+                                 ReduceKind::kMax, ReduceKind::kMin,  ReduceKind::kAny,
+                                 ReduceKind::kAll, ReduceKind::kVar,  ReduceKind::kStd};
+
+bool is_defined_for(ReduceKind kind, DType dtype) {
+  const bool has_order = kind == ReduceKind::kMax || kind == ReduceKind::kMin;
+  const bool is_spread = kind == ReduceKind::kVar || kind == ReduceKind::kStd;
+  return !is_complex(dtype) || !(has_order || is_spread);
+}
+
+/// 0 where the order of operations cannot matter, or is the CPU's.
+double ulps_of(ReduceKind kind, SumMode mode, DType dtype) {
+  const bool is_sum = kind == ReduceKind::kSum || kind == ReduceKind::kMean;
+  const bool is_ordered = kind == ReduceKind::kMax || kind == ReduceKind::kMin ||
+                          kind == ReduceKind::kAny || kind == ReduceKind::kAll;
+  if (is_ordered || (is_sum && mode != SumMode::kPlain)) return 0.0;
+  const bool is_whole = is_integer(dtype) || is_bool(dtype);
+  return is_whole && (kind == ReduceKind::kSum || kind == ReduceKind::kProd) ? 0.0 : 2000.0;
+}
+
+/// Uneven parts along axis 1, an empty one among them, merged in order. Each is folded where
+/// `place(i)` says and moved to `device`, where all are merged and finished.
+template <class Place>
+Tensor by_parts(const PartialReduction& reduction, const Tensor& x, Device device, Place place) {
+  const int64_t cuts[] = {0, 1, 1, x.shape(1) / 3, x.shape(1)};
+  Tensor total;
+  for (int i = 0; i < 4; ++i) {
+    const Tensor part = slice(to_device(x, place(i)), 1, cuts[i], cuts[i + 1]);
+    const Tensor states = to_device(reduction.fold(part, {1}), device);
+    if (i == 0) {
+      total = states;
+    } else {
+      reduction.merge(total, states);
+    }
+  }
+  return reduction.finish(total, x.shape(1));
+}
+
+TEST_F(GpuPartialReduction, EveryKindGivesTheCpus) {
+  for (const DType dtype : {DType::kBool, DType::kInt8, DType::kUInt64, DType::kFloat16,
+                            DType::kFloat32, DType::kFloat64, DType::kComplex64}) {
+    const Tensor x = random_tensor({3, 21, 5}, dtype, 1);
+    for (const ReduceKind kind : kKinds) {
+      if (!is_defined_for(kind, dtype)) continue;
+      for (const SumMode mode : {SumMode::kPlain, SumMode::kCompensated, SumMode::kExact}) {
+        const bool is_sum = kind == ReduceKind::kSum || kind == ReduceKind::kMean;
+        if (mode != SumMode::kPlain && !is_sum) continue;
+        const PartialReduction reduction(kind, mode, dtype);
+        const Tensor wanted = by_parts(reduction, x, kCpu, [](int) { return kCpu; });
+        const std::string what = cat(name(kind), ' ', name(mode), ' ', dtype);
+        const double ulps = ulps_of(kind, mode, dtype);
+        const Tensor given = by_parts(reduction, x, kGpu, [](int) { return kGpu; });
+        EXPECT_EQ(given.device(), kGpu);
+        expect_same(given, wanted, ulps, what, 1.0);
+        const auto mixed = [](int part) { return part % 2 == 0 ? kGpu : kCpu; };
+        expect_same(by_parts(reduction, x, kCpu, mixed), wanted, ulps, what + " of both", 1.0);
+      }
+    }
+  }
+}
+
+/// Axes kept in another order in memory than in the shape, rows that are folded side by side, and
+/// parts that blocks share.
+TEST_F(GpuPartialReduction, StatesLieInTheOrderOfTheKeptAxes) {
+  for (const Shape& shape : {Shape{4, 7, 9}, Shape{2, 700, 3}, Shape{3, 70001, 2}}) {
+    const Tensor host = random_tensor(shape, DType::kFloat32, 3), device = to_device(host, kGpu);
+    const Tensor views[][2] = {{host, device},
+                               {swap_axes(host, 0, 2), swap_axes(device, 0, 2)},
+                               {flip(host), flip(device)}};
+    for (const SumMode mode : {SumMode::kCompensated, SumMode::kExact}) {
+      const PartialReduction reduction(ReduceKind::kSum, mode, DType::kFloat32);
+      for (const auto& view : views) {
+        const Tensor states = reduction.fold(view[1], {1});
+        ASSERT_EQ(states.shape(), reduction.fold(view[0], {1}).shape());
+        expect_same(reduction.finish(states, shape[1]),
+                    reduction.finish(reduction.fold(view[0], {1}), shape[1]), 0.0,
+                    cat(name(mode), ' ', shape));
+      }
+    }
+  }
+}
+
+TEST_F(GpuPartialReduction, NoElementIsTheIdentity) {
+  for (const ReduceKind kind : kKinds) {
+    const PartialReduction reduction(kind, SumMode::kExact, DType::kFloat64);
+    const Tensor none = empty({2, 0, 3}, DType::kFloat64);
+    const Tensor given = to_device(reduction.fold(to_device(none, kGpu), {1}), kCpu);
+    const Tensor wanted = reduction.fold(none, {1});
+    EXPECT_EQ(std::memcmp(given.data(), wanted.data(), static_cast<size_t>(wanted.nbytes())), 0)
+        << name(kind);
+    EXPECT_EQ(reduction.fold(empty({0, 4}, DType::kFloat64, kGpu), {1}).shape(0), 0);
+  }
+}
+
+TEST_F(GpuPartialReduction, StatesOfTwoDevicesAreRefused) {
+  const PartialReduction reduction(ReduceKind::kSum, SumMode::kExact, DType::kFloat32);
+  const Tensor host = reduction.fold(ones({4})),
+               device = reduction.fold(ones({4}, DType::kFloat32, kGpu));
+  EXPECT_THROW(reduction.merge(host, device), DeviceError);
+  const Tensor out = empty({}, DType::kFloat32);
+  EXPECT_THROW(reduction.finish(device, 4, &out), DeviceError);
+}
+
+}  // namespace
+}  // namespace cuop
