@@ -33,6 +33,11 @@ class DynLib {
   Function* require_function(const char* symbol) const {
     return reinterpret_cast<Function*>(require(symbol));
   }
+  /// The same, into a pointer that tells the type.
+  template <class Function>
+  void bind(Function*& entry, const char* symbol) const {
+    entry = require_function<Function>(symbol);
+  }
 
  private:
   std::string title_;

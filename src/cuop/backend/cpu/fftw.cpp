@@ -42,8 +42,7 @@ struct Functions {
 
   Functions(const DynLib& library, const std::string& prefix) {
     const auto load = [&](auto& function, const char* symbol) {
-      using Function = std::remove_pointer_t<std::remove_reference_t<decltype(function)>>;
-      function = library.require_function<Function>((prefix + symbol).c_str());
+      library.bind(function, (prefix + symbol).c_str());
     };
     load(plan_many_dft, "plan_many_dft");
     load(plan_many_dft_r2c, "plan_many_dft_r2c");

@@ -1,18 +1,14 @@
 #include "cuop/backend/cuda/cublas.h"
 
 #include <complex>
-#include <memory>
-#include <mutex>
 #include <tuple>
-#include <unordered_map>
-#include <vector>
 
 #include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/cuda/library_status.h"
 #include "cuop/backend/cuda/operation.h"
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
-#include "cuop/memory/current.h"
+#include "cuop/backend/cuda/workspace.h"
 
 namespace cuop::backend::cuda {
 
@@ -49,17 +45,14 @@ const Library& library() {
     cuda_library(CudaLibrary::kCublasLt);  // which it is built on and finds by name alone
     const DynLib& lib = cuda_library(CudaLibrary::kCublas);
     Library l{};
-    const auto bind = [&]<class Function>(Function*& entry, const char* name) {
-      entry = lib.require_function<Function>(name);
-    };
-    bind(l.create, "cublasCreate_v2");
-    bind(l.status_name, "cublasGetStatusName");
-    bind(l.set_math_mode, "cublasSetMathMode");
-    bind(l.set_stream, "cublasSetStream_v2");
-    bind(l.set_workspace, "cublasSetWorkspace_v2");
+    lib.bind(l.create, "cublasCreate_v2");
+    lib.bind(l.status_name, "cublasGetStatusName");
+    lib.bind(l.set_math_mode, "cublasSetMathMode");
+    lib.bind(l.set_stream, "cublasSetStream_v2");
+    lib.bind(l.set_workspace, "cublasSetWorkspace_v2");
     const auto bind_type = [&](auto& functions, char letter) {
-      bind(functions.symm, cat("cublas", letter, "symm_v2_64").c_str());
-      bind(functions.trsm, cat("cublas", letter, "trsm_v2_64").c_str());
+      lib.bind(functions.symm, cat("cublas", letter, "symm_v2_64").c_str());
+      lib.bind(functions.trsm, cat("cublas", letter, "trsm_v2_64").c_str());
     };
     auto& [s, d, c, z] = l.functions;
     bind_type(s, 'S');
@@ -72,34 +65,12 @@ const Library& library() {
 }
 
 void check_status(int status, const char* who, const char* step) {
-  if (status != 0) [[unlikely]]
-    throw ExecutionError(
-        cat(who, ": cuBLAS answered ", library().status_name(status), " to ", step));
+  check_library(status, "cuBLAS", who, step, library().status_name);
 }
 
-/// Handles nobody uses, by device. They are never destroyed, which would wait for the device.
-class IdleHandles {
- public:
-  Handle take(int device) {
-    const std::lock_guard lock(mutex_);
-    std::vector<Handle>& idle = idle_[device];
-    if (idle.empty()) return nullptr;
-    const Handle handle = idle.back();
-    idle.pop_back();
-    return handle;
-  }
-  void put(int device, Handle handle) {
-    const std::lock_guard lock(mutex_);
-    idle_[device].push_back(handle);
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<int, std::vector<Handle>> idle_;
-};
-
-IdleHandles& idle_handles() {
-  static auto* handles = new IdleHandles;  // outlives what may still run at the end
+/// They are never destroyed, which would wait for the device.
+IdleObjects<Handle>& idle_handles() {
+  static auto* handles = new IdleObjects<Handle>;  // outlives what may still run at the end
   return *handles;
 }
 
@@ -107,43 +78,30 @@ IdleHandles& idle_handles() {
 class Session {
  public:
   Session(const char* who, Stream stream)
-      : stream_(stream), scope_(stream.device), resource_(memory::current_resource(stream.device)) {
-    handle_ = idle_handles().take(stream.device.index);
-    try {
-      if (handle_ == nullptr) start(who);
-      workspace_ = resource_.allocate(kWorkspaceBytes, stream);
-      const Library& lib = library();
-      check_status(lib.set_stream(handle_, queue()), who, "a stream");
-      // Setting a stream takes back the workspace of before.
-      check_status(lib.set_workspace(handle_, workspace_, kWorkspaceBytes), who, "a workspace");
-    } catch (...) {
-      give_back();
-      throw;
-    }
+      : scope_(stream.device),
+        workspace_(kWorkspaceBytes, stream),
+        lease_(idle_handles(), stream.device, [&] { return start(who); }) {
+    const Library& lib = library();
+    check_status(lib.set_stream(handle(), static_cast<StreamHandle>(stream.handle)), who,
+                 "a stream");
+    // Setting a stream takes back the workspace of before.
+    check_status(lib.set_workspace(handle(), workspace_.data(), kWorkspaceBytes), who,
+                 "a workspace");
   }
-  ~Session() { give_back(); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
 
-  Handle handle() const { return handle_; }
-  StreamHandle queue() const { return static_cast<StreamHandle>(stream_.handle); }
+  Handle handle() const { return lease_.get(); }
 
  private:
-  void start(const char* who) {
-    check_status(library().create(&handle_), who, "its start");
-    check_status(library().set_math_mode(handle_, kPedanticMath), who, "exact arithmetic");
-  }
-  /// The memory is free behind the work, in the stream's order.
-  void give_back() {
-    if (workspace_ != nullptr) resource_.deallocate(workspace_, kWorkspaceBytes, stream_);
-    if (handle_ != nullptr) idle_handles().put(stream_.device.index, handle_);
+  static Handle start(const char* who) {
+    Handle made = nullptr;
+    check_status(library().create(&made), who, "its start");
+    check_status(library().set_math_mode(made, kPedanticMath), who, "exact arithmetic");
+    return made;
   }
 
-  Stream stream_;
   ContextScope scope_;
-  memory::MemoryResource& resource_;
-  Handle handle_ = nullptr;
-  void* workspace_ = nullptr;
+  Workspace workspace_;
+  IdleObjects<Handle>::Lease lease_;
 };
 
 int code(Side side) { return side == Side::kLeft ? 0 : 1; }

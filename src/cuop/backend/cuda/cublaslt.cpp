@@ -12,8 +12,8 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cublaslt_api.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/backend/cuda/workspace.h"
 #include "cuop/core/error.h"
-#include "cuop/memory/current.h"
 
 namespace cuop::backend::cuda {
 
@@ -333,16 +333,11 @@ void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, c
                    const void* b, const Scalar& beta, void* c, Stream stream) {
   const ContextScope scope(stream.device);
   const ScalarType scale = plan.scale_type();
-  memory::MemoryResource& resource = memory::current_resource(stream.device);
-  const int64_t bytes = plan.workspace_bytes();
-  void* const workspace = resource.allocate(bytes, stream);
-  const std::shared_ptr<void> owner(workspace, [&](void* block) {
-    resource.deallocate(block, bytes, stream);  // freed in the stream's order, behind the product
-  });
+  const Workspace workspace(plan.workspace_bytes(), stream);
   const auto queue = static_cast<StreamHandle>(stream.handle);
   Operation operation(who, stream);
   plan.run(handle_for(who, stream.device), Coefficient(alpha, scale), a, b,
-           Coefficient(beta, scale), c, workspace, queue);
+           Coefficient(beta, scale), c, workspace.data(), queue);
   operation.started();
 }
 

@@ -4,17 +4,17 @@
 #include <limits>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cudnn_engines.h"
 #include "cuop/backend/cuda/cudnn_plan.h"
+#include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/recorded.h"
+#include "cuop/backend/cuda/workspace.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
-#include "cuop/memory/current.h"
 
 namespace cuop::backend::cuda {
 
@@ -226,57 +226,28 @@ class Session {
   std::unordered_map<PlanKey, std::list<Entry>::iterator, PlanKeyHash> places_;
 };
 
-/// The sessions of all devices; a thread takes one for the time of a call, the one put back last,
-/// so that a program of one thread finds its plans.
-class SessionPool {
- public:
-  std::unique_ptr<Session> take(const char* who, Device device) {
-    {
-      const std::lock_guard lock(mutex_);
-      auto& idle = idle_[device.index];
-      if (!idle.empty()) {
-        auto session = std::move(idle.back());
-        idle.pop_back();
-        return session;
-      }
-    }
-    return std::make_unique<Session>(who, device);
-  }
-  void put_back(Device device, std::unique_ptr<Session> session) {
-    const std::lock_guard lock(mutex_);
-    idle_[device.index].push_back(std::move(session));
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<int, std::vector<std::unique_ptr<Session>>> idle_;
-};
-
-SessionPool& session_pool() {
-  static SessionPool* pool = new SessionPool;  // outlives what may still run at the end
-  return *pool;
+using IdleSessions = IdleObjects<std::unique_ptr<Session>>;
+IdleSessions& idle_sessions() {
+  static auto* sessions = new IdleSessions;  // outlives what may still run at the end
+  return *sessions;
 }
 
 /// A session for the current scope, its handle on the stream.
 class Lease {
  public:
   Lease(const char* who, Stream stream)
-      : context_(stream.device),
-        device_(stream.device),
-        session_(session_pool().take(who, stream.device)) {
+      : context_(stream.device), session_(idle_sessions(), stream.device, [&] {
+          return std::make_unique<Session>(who, stream.device);
+        }) {
     dnn::check_status(
-        dnn::library().set_stream(session_->handle(), static_cast<StreamHandle>(stream.handle)),
-        who, "a stream");
+        dnn::library().set_stream((*this)->handle(), static_cast<StreamHandle>(stream.handle)), who,
+        "a stream");
   }
-  ~Lease() { session_pool().put_back(device_, std::move(session_)); }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-  Session* operator->() { return session_.get(); }
+  Session* operator->() const { return session_.get().get(); }
 
  private:
   ContextScope context_;
-  Device device_;
-  std::unique_ptr<Session> session_;
+  IdleSessions::Lease session_;
 };
 
 }  // namespace
@@ -338,18 +309,14 @@ void conv_by(const char* who, const ConvShape& shape, const std::string& engine,
                                   " on ", stream.device, " that keeps its precision"));
   }
   keep_if_recorded(stream, plan);
-  memory::MemoryResource& resource = memory::current_resource(stream.device);
-  void* const workspace = resource.allocate(plan->workspace_bytes(), stream);
-  const std::shared_ptr<void> owner(workspace, [&](void* block) {
-    resource.deallocate(block, plan->workspace_bytes(), stream);  // behind the work, by the stream
-  });
+  const Workspace workspace(plan->workspace_bytes(), stream);
   Plan::Addresses addresses{};
   addresses[static_cast<size_t>(Role::kX)] = data.x;
   addresses[static_cast<size_t>(Role::kW)] = data.w;
   addresses[static_cast<size_t>(Role::kBias)] = shape.has_bias ? data.bias : nullptr;
   addresses[static_cast<size_t>(Role::kY)] = data.y;
   Operation operation(who, stream);
-  plan->run(who, session->handle(), addresses, workspace);
+  plan->run(who, session->handle(), addresses, workspace.data());
   operation.started();
 }
 

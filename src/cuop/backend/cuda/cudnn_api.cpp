@@ -1,8 +1,7 @@
 #include "cuop/backend/cuda/cudnn_api.h"
 
 #include "cuop/backend/cuda/libraries.h"
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
+#include "cuop/backend/cuda/library_status.h"
 
 namespace cuop::backend::cuda::dnn {
 
@@ -17,6 +16,13 @@ const char* step_of(Attribute attribute) {
   if (number >= 200 && number < 500) return "the choice of an engine";
   if (number >= 1300) return "a question about an engine";
   return "the description of the operation";
+}
+
+/// What cuDNN last said about an error of this thread; "" when it says nothing.
+std::string last_error() {
+  char text[512] = "";
+  library().last_error(text, sizeof text);
+  return text;
 }
 
 }  // namespace
@@ -34,37 +40,28 @@ const Library& library() {
     const DynLib& lib = cuda_library(CudaLibrary::kCudnn);
     if (!lib.is_loaded()) throw DeviceError(absence());
     Library l{};
-    const auto bind = [&]<class Function>(Function*& entry, const char* name) {
-      entry = lib.require_function<Function>(name);
-    };
-    bind(l.create, "cudnnCreate");
-    bind(l.destroy, "cudnnDestroy");
-    bind(l.set_stream, "cudnnSetStream");
-    bind(l.status_text, "cudnnGetErrorString");
-    bind(l.last_error, "cudnnGetLastErrorString");
-    bind(l.descriptor_create, "cudnnBackendCreateDescriptor");
-    bind(l.descriptor_destroy, "cudnnBackendDestroyDescriptor");
-    bind(l.descriptor_finalize, "cudnnBackendFinalize");
-    bind(l.attribute_set, "cudnnBackendSetAttribute");
-    bind(l.attribute_get, "cudnnBackendGetAttribute");
-    bind(l.execute, "cudnnBackendExecute");
+    lib.bind(l.create, "cudnnCreate");
+    lib.bind(l.destroy, "cudnnDestroy");
+    lib.bind(l.set_stream, "cudnnSetStream");
+    lib.bind(l.status_text, "cudnnGetErrorString");
+    lib.bind(l.last_error, "cudnnGetLastErrorString");
+    lib.bind(l.descriptor_create, "cudnnBackendCreateDescriptor");
+    lib.bind(l.descriptor_destroy, "cudnnBackendDestroyDescriptor");
+    lib.bind(l.descriptor_finalize, "cudnnBackendFinalize");
+    lib.bind(l.attribute_set, "cudnnBackendSetAttribute");
+    lib.bind(l.attribute_get, "cudnnBackendGetAttribute");
+    lib.bind(l.execute, "cudnnBackendExecute");
     return l;
   }();
   return loaded;
-}
-
-std::string last_error() {
-  char text[512] = "";
-  library().last_error(text, sizeof text);
-  return text;
 }
 
 void check_status(int status, const char* who, const char* step) {
   if (status == 0) [[likely]]
     return;
   const std::string words = last_error();
-  throw ExecutionError(cat(who, ": cuDNN answered ", library().status_text(status), " to ", step,
-                           words.empty() ? "" : ": ", words));
+  check_library(status, "cuDNN", who, words.empty() ? step : cat(step, ": ", words),
+                library().status_text);
 }
 
 Descriptor::Descriptor(const char* who, DescriptorType type) : who_(who) {

@@ -114,8 +114,6 @@ const Library& library();
 
 /// ExecutionError "who: cuDNN answered STATUS to STEP: its own last words" unless status is 0.
 void check_status(int status, const char* who, const char* step);
-/// What cuDNN last said about an error of this thread; "" when it says nothing.
-std::string last_error();
 
 /// The number by which the library knows the type of an attribute's values.
 template <class T>

@@ -7,10 +7,10 @@
 
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/cuda/library_status.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/recorded.h"
-#include "cuop/core/error.h"
-#include "cuop/memory/current.h"
+#include "cuop/backend/cuda/workspace.h"
 
 namespace cuop::backend::cuda {
 
@@ -40,16 +40,13 @@ const Library& library() {
   static const Library loaded = [] {
     const DynLib& lib = cuda_library(CudaLibrary::kCufft);
     Library l{};
-    const auto bind = [&]<class Function>(Function*& entry, const char* name) {
-      entry = lib.require_function<Function>(name);
-    };
-    bind(l.create, "cufftCreate");
-    bind(l.destroy, "cufftDestroy");
-    bind(l.set_auto_allocation, "cufftSetAutoAllocation");
-    bind(l.set_work_area, "cufftSetWorkArea");
-    bind(l.set_stream, "cufftSetStream");
-    bind(l.make_plan, "cufftXtMakePlanMany");
-    bind(l.execute, "cufftXtExec");
+    lib.bind(l.create, "cufftCreate");
+    lib.bind(l.destroy, "cufftDestroy");
+    lib.bind(l.set_auto_allocation, "cufftSetAutoAllocation");
+    lib.bind(l.set_work_area, "cufftSetWorkArea");
+    lib.bind(l.set_stream, "cufftSetStream");
+    lib.bind(l.make_plan, "cufftXtMakePlanMany");
+    lib.bind(l.execute, "cufftXtExec");
     return l;
   }();
   return loaded;
@@ -81,9 +78,8 @@ const char* name_of(int status) {
 }
 
 void check_status(int status, const char* who, const char* step) {
-  if (status != 0) [[unlikely]]
-    throw ExecutionError(
-        cat(who, ": cuFFT answered ", name_of(status), " (", status, ") to ", step));
+  check_library(status, "cuFFT", who, step,
+                [](int given) { return cat(name_of(given), " (", given, ')'); });
 }
 
 struct Key {
@@ -173,13 +169,9 @@ void fft(const char* who, const FftPlanSpec& spec, void* in, void* out, Stream s
   const ContextScope scope(stream.device);
   const auto plan = plan_cache().get(who, {stream.device.index, spec});
   keep_if_recorded(stream, plan);
-  memory::MemoryResource& resource = memory::current_resource(stream.device);
-  void* const work = resource.allocate(plan->work_bytes(), stream);
-  const std::shared_ptr<void> owner(work, [&](void* block) {
-    resource.deallocate(block, plan->work_bytes(), stream);  // behind the transforms, by the stream
-  });
+  const Workspace work(plan->work_bytes(), stream);
   Operation operation("fft", stream);
-  plan->run(who, in, out, work, static_cast<StreamHandle>(stream.handle));
+  plan->run(who, in, out, work.data(), static_cast<StreamHandle>(stream.handle));
   operation.started();
 }
 

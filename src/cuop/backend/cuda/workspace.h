@@ -1,0 +1,31 @@
+// The memory that a call of a library works in.
+#pragma once
+
+#include "cuop/core/stream.h"
+#include "cuop/memory/current.h"
+
+namespace cuop::backend::cuda {
+
+/// From the current resource of the stream's device for the time of its life: work that was started
+/// on the stream meanwhile may use it, since it is free behind that, in the stream's order.
+class Workspace {
+ public:
+  Workspace(int64_t bytes, Stream stream)
+      : resource_(memory::current_resource(stream.device)),
+        stream_(stream),
+        bytes_(bytes),
+        data_(resource_.allocate(bytes, stream)) {}
+  ~Workspace() { resource_.deallocate(data_, bytes_, stream_); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  void* data() const { return data_; }
+
+ private:
+  memory::MemoryResource& resource_;
+  Stream stream_;
+  int64_t bytes_;
+  void* data_;
+};
+
+}  // namespace cuop::backend::cuda
