@@ -24,6 +24,7 @@ CUOP_FN void transposed_copy(const TransposedCopy& a) {
     const Word* from = static_cast<const Word*>(a.from);
     Word* to = static_cast<Word*>(a.to);
     rest = matrix;
+    CUOP_ROLLED
     for (int axis = a.axes - 1; axis >= 0; --axis) {
       const int64_t next = rest / a.sizes[axis], at = rest - next * a.sizes[axis];
       rest = next;

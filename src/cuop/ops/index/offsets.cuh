@@ -93,6 +93,7 @@ template <class Count>
 CUOP_FN int64_t offset_in_mask(const MaskTiles& a, int64_t position) {
   auto rest = static_cast<Count>(position);
   int64_t offset = 0;
+  CUOP_ROLLED
   for (int axis = a.axes - 1; axis > 0; --axis) {
     const Count next = rest / Count(a.sizes[axis]);
     offset += static_cast<int64_t>(rest - next * Count(a.sizes[axis])) * a.strides[axis];

@@ -58,10 +58,10 @@ CUOP_FN CompensatedSum fold_rounds(const From& from, int64_t begin, int64_t n) {
   constexpr int kRound = 32 * Taken;
   CompensatedSum mine{0.0, 0.0};
   const int64_t end = begin + n / kRound * kRound;
-#pragma unroll(16 / Taken)
+#pragma unroll(From::unrolled(16 / Taken))
   for (int64_t i = begin + threadIdx.x % 32; i < end; i += kRound) {
     double total = as_double(from[i]);
-#pragma unroll
+#pragma unroll(From::unrolled(Taken))
     for (int j = 1; j < Taken; ++j) total = total + as_double(from[i + 32 * j]);
     mine.add(total);
   }
@@ -72,7 +72,7 @@ CUOP_FN CompensatedSum fold_rounds(const From& from, int64_t begin, int64_t n) {
 template <int Taken, class From>
 CUOP_FN void add_rest(CompensatedSum& total, const From& from, int64_t begin, int64_t n) {
   constexpr int kRound = 32 * Taken;
-#pragma unroll 8
+#pragma unroll(From::unrolled(8))
   for (int64_t i = n / kRound * kRound; i < n; ++i) total.add(as_double(from[begin + i]));
 }
 
@@ -194,7 +194,7 @@ CUOP_FN CompensatedSum fold_chunk(const From& from, int64_t begin, int64_t end, 
 #pragma unroll 1
   for (; end - begin >= kRows; begin += kRows) {
     double row[kRows];
-#pragma unroll
+#pragma unroll(From::unrolled(kRows))
     for (int r = 0; r < kRows; ++r) row[r] = as_double(from[begin + r]);
     if (Taken > 1 && takes_many) {
 #pragma unroll

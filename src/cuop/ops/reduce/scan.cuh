@@ -69,6 +69,7 @@ struct LinePlace {
 };
 CUOP_FN LinePlace place_of_line(const Scan& a, int64_t line) {
   LinePlace place{0, 0};
+  CUOP_ROLLED
   for (int axis = a.axes - 1; axis >= 0; --axis) {
     const int64_t next = axis > 0 ? line / a.sizes[axis] : 0, at = line - next * a.sizes[axis];
     place.x += at * a.x_strides[axis];

@@ -27,6 +27,7 @@ CUOP_FN int64_t quotient(int64_t a, int64_t b) {
 CUOP_FN int64_t offset_along(int count, const int64_t* sizes, const int64_t* strides,
                              int64_t index) {
   int64_t offset = 0;
+  CUOP_ROLLED
   for (int axis = count - 1; axis > 0; --axis) {
     const int64_t next = quotient(index, sizes[axis]);
     offset += (index - next * sizes[axis]) * strides[axis];
@@ -52,6 +53,10 @@ CUOP_FN double as_double(Source x) {
 /// place is found by itself.
 template <class Source, bool IsLinear>
 struct Elements {
+  /// How many reads are worth having in flight: finding a place takes longer than reading it, and
+  /// more code than is worth repeating.
+  static constexpr int unrolled(int many) { return IsLinear ? many : 1; }
+
   const Source* first;
   const SumAxes* axes;
 
