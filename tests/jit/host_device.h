@@ -1,15 +1,22 @@
 // Kernel text on the host, for tests that run a kernel's own text beside the CPU's kernels. The
-// names that NVRTC has built in are the simulated device's (tests/simulator), but the threads of a
-// block are threads of the host, so that the sanitizers see them. Blocks run one after the other.
-// Includes of kernel text follow this one.
+// names that NVRTC has built in are the simulated device's (tests/simulator), and so are the
+// threads of a block, where it can be had; under the sanitizers, which then see races between them,
+// they are threads of the host. Blocks run one after the other. Includes of kernel text follow this
+// one.
 #pragma once
 
+#ifdef CUOP_TEST_FIBERS
+#include <gtest/gtest.h>
+
+#include "tests/simulator/block.h"
+#else
 #include <algorithm>
 #include <barrier>
 #include <cstddef>
 #include <deque>
 #include <thread>
 #include <vector>
+#endif
 
 #include "tests/simulator/kernel_interface.h"
 
@@ -36,6 +43,32 @@ void run_threads(unsigned blocks, unsigned threads, Kernel kernel) {
   }
 }
 
+#ifdef CUOP_TEST_FIBERS
+
+/// One for all tests: its stacks take time to make.
+inline simulator::BlockRunner& block_runner() {
+  static simulator::BlockRunner runner(1);
+  return runner;
+}
+
+/// A kernel whose threads meet at barriers.
+template <class Kernel>
+void run_together(unsigned blocks, unsigned threads, Kernel kernel) {
+  simulator::Running& running = simulator::running;
+  simulator::BlockRunner& runner = block_runner();
+  runner.prepare(running);
+  running.grid = {blocks, 1, 1};
+  running.block_size = {threads, 1, 1};
+  const auto call = [](void** given) { (*static_cast<Kernel*>(*given))(); };
+  void* given = &kernel;
+  for (unsigned block = 0; block < blocks; ++block) {
+    running.block = {block, 0, 0};
+    ASSERT_EQ(runner.run(running, call, &given), "");
+  }
+}
+
+#else
+
 /// Where the threads of the running block meet: all of them, and those of each warp.
 struct HostBarriers {
   explicit HostBarriers(unsigned threads) : block(static_cast<std::ptrdiff_t>(threads)) {
@@ -44,7 +77,7 @@ struct HostBarriers {
     }
   }
   std::barrier<> block;
-  std::deque<std::barrier<>> warps;
+  std::deque<std::barrier<> > warps;
 };
 inline HostBarriers* host_barriers = nullptr;
 
@@ -79,5 +112,7 @@ void run_together(unsigned blocks, unsigned threads, Kernel kernel) {
   }
   for (std::thread& each : started) each.join();
 }
+
+#endif
 
 }  // namespace cuop::test
