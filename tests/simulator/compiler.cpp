@@ -18,13 +18,12 @@ namespace fs = std::filesystem;
 
 // No contraction and no vector order, as NVRTC is told; every access to memory is checked. Nothing
 // is linked that a kernel does not call, so that .bss is the block's shared memory.
-constexpr const char* kOptions[] = {"-x",
+constexpr const char* kCompile[] = {"-x",
                                     "c++",
                                     "-std=gnu++20",
                                     "-O1",
                                     "-w",
                                     "-fPIC",
-                                    "-shared",
                                     "-D__CUDACC_RTC__=1",
                                     "-D__CUDA_ARCH__=900",
                                     "-ffp-contract=off",
@@ -33,9 +32,6 @@ constexpr const char* kOptions[] = {"-x",
                                     "-fno-threadsafe-statics",
                                     "-fno-strict-aliasing",
                                     "-fvisibility=hidden",
-                                    "-nostdlib",
-                                    "-nostartfiles",
-                                    "-Wl,-Bsymbolic",
                                     "-fsanitize=kernel-address,alignment,bounds",
                                     "-fno-sanitize-recover=alignment,bounds",
                                     "--param",
@@ -43,8 +39,17 @@ constexpr const char* kOptions[] = {"-x",
                                     "--param",
                                     "asan-stack=0",
                                     "--param",
-                                    "asan-globals=0"};
-constexpr const char* kFrameFiles[] = {"kernel_frame.h", "kernel_interface.h", "device_text.h"};
+                                    "asan-globals=0",
+                                    "-I.",
+                                    "-c",
+                                    "-o",
+                                    "kernel.o"};
+constexpr const char* kLink[] = {"-shared",  "-nostdlib", "-nostartfiles", "-Wl,-Bsymbolic",
+                                 "kernel.o", "-o",        "kernel.so",     "-lm",
+                                 "-lc",      "-lgcc"};
+constexpr const char* kFrameFiles[] = {"tests/simulator/kernel_frame.h",
+                                       "tests/simulator/kernel_interface.h",
+                                       "tests/simulator/device_text.h"};
 
 /// A folder that goes with its scope.
 class Folder {
@@ -69,6 +74,14 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+void write(const fs::path& folder, const std::string& name, const std::string& text) {
+  const fs::path path = folder / name;
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string read_frame(const char* file) { return read(fs::path(CUOP_SIMULATOR_ROOT) / file); }
+
 /// The exit status of the command, run in the folder with its output in the file `log` there.
 int run(const std::vector<std::string>& command, const std::string& folder) {
   std::vector<char*> words;
@@ -92,19 +105,24 @@ int run(const std::vector<std::string>& command, const std::string& folder) {
 }  // namespace
 
 Compiled compile(const std::vector<SourceFile>& files, const std::vector<std::string>& defines) {
+  // Everything lies in a folder that is the compiler's own, so that a compiler cache knows a kernel
+  // again wherever the sources are.
   const Folder folder;
-  for (const SourceFile& file : files) {
-    const fs::path path = fs::path(folder.path()) / file.name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << file.text;
-  }
-  std::vector<std::string> command{CUOP_SIMULATOR_COMPILER};
-  command.insert(command.end(), std::begin(kOptions), std::end(kOptions));
+  for (const SourceFile& file : files) write(folder.path(), file.name, file.text);
+  for (const char* file : kFrameFiles) write(folder.path(), file, read_frame(file));
+  std::vector<std::string> command;
+  if (*CUOP_SIMULATOR_CCACHE != '\0') command.emplace_back(CUOP_SIMULATOR_CCACHE);
+  command.emplace_back(CUOP_SIMULATOR_COMPILER);
+  command.insert(command.end(), std::begin(kCompile), std::end(kCompile));
   command.insert(command.end(), defines.begin(), defines.end());
-  command.insert(command.end(), {"-I.", "-I" CUOP_SIMULATOR_ROOT, files.front().name, "-o",
-                                 "kernel.so", "-lm", "-lc", "-lgcc"});
+  command.push_back(files.front().name);
   Compiled result;
   result.is_good = run(command, folder.path()) == 0;
+  if (result.is_good) {
+    command = {CUOP_SIMULATOR_COMPILER};
+    command.insert(command.end(), std::begin(kLink), std::end(kLink));
+    result.is_good = run(command, folder.path()) == 0;
+  }
   result.log = read(fs::path(folder.path()) / "log");
   if (result.is_good) result.image = read(fs::path(folder.path()) / "kernel.so");
   return result;
@@ -115,10 +133,9 @@ unsigned compiler_fingerprint() {
   const auto add = [&hash](const std::string& text) {
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   };
-  for (const char* file : kFrameFiles) {
-    add(read(fs::path(CUOP_SIMULATOR_ROOT) / "tests/simulator" / file));
-  }
-  for (const char* option : kOptions) add(option);
+  for (const char* file : kFrameFiles) add(read_frame(file));
+  for (const char* option : kCompile) add(option);
+  for (const char* option : kLink) add(option);
   add(CUOP_SIMULATOR_COMPILER __VERSION__);
   return hash;
 }
