@@ -29,7 +29,8 @@ stage() {
 }
 
 configure_and_build() {
-  local options=(-DCMAKE_BUILD_TYPE=Release -DCUOP_PYTHON=ON -DPython_EXECUTABLE="$(command -v "$python")")
+  local options=(-DCMAKE_BUILD_TYPE=Release -DCUOP_PYTHON=ON -DCUOP_SIMULATED_GPU=OFF
+    -DPython_EXECUTABLE="$(command -v "$python")")
   [ -z "${CUOP_GTEST_SOURCE:-}" ] || options+=(-DCUOP_GTEST_SOURCE="$(realpath "$CUOP_GTEST_SOURCE")")
   [ ! -x /usr/bin/g++ ] || options+=(-DCMAKE_CXX_COMPILER=/usr/bin/g++)
   cmake -G Ninja -B "$build" "${options[@]}" && cmake --build "$build" --target cuop_gpu_tests _core
@@ -66,7 +67,9 @@ fi
 export CUOP_LIBRARY_PATH=${CUOP_LIBRARY_PATH:-$(package_libraries)}
 [ -n "${CUOP_GPU_BUILD:-}" ] || stage build 1500 configure_and_build || exit 1
 export PYTHONPATH=$(realpath "$build")/python
-stage ctest 600 "$build/tests/cuop_gpu_tests" --gtest_output="xml:$results/cuop_gpu_tests.xml"
+# A process for each test: one that breaks the device's context fails alone.
+stage ctest 600 ctest --test-dir "$build" -R '^gpu\.' --no-tests=error -j 4 --timeout 120 \
+  --output-on-failure --output-junit "$(realpath "$results")/cuop_gpu_tests.xml"
 stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
   --junitxml="$results/pytest.xml"
 stage memcheck 600 sanitize memcheck "$sanitize_filter"
