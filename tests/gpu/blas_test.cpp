@@ -6,13 +6,13 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
-#include "tests/gpu/compare.h"
-#include "tests/gpu/gpu_test.h"
+#include "tests/gpu/gpu_values.h"
 #include "tests/gpu/guarded.h"
 
 namespace cuop {
 namespace {
 
+using test::epsilon;
 using test::expect_same;
 using test::Guarded;
 using test::random_tensor;
@@ -21,8 +21,6 @@ template <class... T>
 std::vector<DType> dtypes_of(TypeList<T...>) {
   return {dtype_of<T>...};
 }
-
-Tensor gpu(const Tensor& t) { return to_device(t, kGpu); }
 
 Scalar coefficient(DType dtype) {
   if (is_complex(dtype)) return std::complex<double>(0.5, -1.75);
@@ -95,22 +93,6 @@ Tensor laid(const Tensor& t, bool is_turned) {
 
 bool has_cublas() { return backend::cuda_library(backend::CudaLibrary::kCublas).is_loaded(); }
 
-/// The last places count from the largest element.
-void expect_near(const Tensor& given, const Tensor& wanted, double ulps, const std::string& what) {
-  ASSERT_EQ(given.shape(), wanted.shape()) << what;
-  ASSERT_EQ(given.dtype(), wanted.dtype()) << what;
-  const Tensor a = cast(to_device(given, kCpu), DType::kComplex128);
-  const Tensor b = cast(wanted, DType::kComplex128);
-  double worst = 0, largest = 1e-3;
-  for (int64_t i = 0; i < a.size(); ++i) {
-    const auto mine = a.data<std::complex<double>>()[i], theirs = b.data<std::complex<double>>()[i];
-    const double difference = std::abs(mine - theirs);
-    worst = std::isnan(difference) ? HUGE_VAL : std::max(worst, difference);
-    largest = std::max(largest, std::abs(theirs));
-  }
-  EXPECT_LE(worst, ulps * test::epsilon(wanted.dtype()) * largest) << what;
-}
-
 TEST_F(GpuVectors, GemvAnswersAsTheCpu) {
   for (const DType dtype : {DType::kInt8, DType::kUInt16, DType::kInt32, DType::kUInt64,
                             DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64,
@@ -142,7 +124,7 @@ TEST_F(GpuVectors, GemvAnswersAsTheCpu) {
         gemv(there, x_there, options, &out.tensor());
         const std::string what = cat(dtype, ' ', m, " x ", n, " form ", form);
         const double ulps = 4 + std::sqrt(static_cast<double>(columns));
-        expect_near(out.tensor(), y, is_integer(dtype) ? 0 : ulps, what);
+        expect_close(out.tensor(), y, ulps * epsilon(dtype), what);
         out.expect_intact(what);
       }
     }
@@ -219,7 +201,7 @@ void expect_cpu_symm(const std::vector<DType>& dtypes) {
         symm(a, b, options, &wanted);
         symm(laid(gpu(a), is_turned), laid(gpu(b), is_turned), options, &out.tensor());
         const std::string what = cat(dtype, ' ', shape, " form ", form);
-        expect_near(out.tensor(), wanted, is_integer(dtype) ? 0 : 32, what);
+        expect_close(out.tensor(), wanted, 32 * epsilon(dtype), what);
         out.expect_intact(what);
       }
     }
@@ -252,10 +234,10 @@ TEST_F(GpuBlas, TrsmAnswersAsTheCpu) {
         const Tensor b = random_tensor(shape, dtype, 2);
         const std::string what = cat(dtype, ' ', shape, " form ", form);
         const Tensor wanted = trsm(a, b, options), there = gpu(b);
-        expect_near(trsm(laid(gpu(a), form % 3 == 0), laid(there, form % 2 == 0), options), wanted,
-                    32, what);
+        expect_close(trsm(laid(gpu(a), form % 3 == 0), laid(there, form % 2 == 0), options), wanted,
+                     32 * epsilon(dtype), what);
         trsm(gpu(a), there, options, &there);  // in place
-        expect_near(there, wanted, 32, what);
+        expect_close(there, wanted, 32 * epsilon(dtype), what);
       }
     }
   }

@@ -18,8 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-Tensor gpu(const Tensor& t) { return to_device(t, kGpu); }
-
 double tolerance_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:

@@ -7,8 +7,6 @@
 namespace cuop {
 namespace {
 
-Tensor gpu(const Tensor& t) { return to_device(t, kGpu); }
-
 constexpr bool is_double(DType dtype) {
   return dtype == DType::kFloat64 || dtype == DType::kComplex128;
 }

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <complex>
 #include <random>
+#include <string>
 #include <vector>
 
-#include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/create.h"
+#include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace cuop {
@@ -19,12 +19,10 @@ namespace cuop {
 inline Tensor random_values(const Shape& shape, uint32_t seed, DType dtype) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<double> values(-1.0, 1.0);
-  const bool has_parts = is_complex(dtype);
-  Tensor t = empty(shape, has_parts ? DType::kComplex128 : DType::kFloat64);
-  auto* numbers = static_cast<double*>(t.data());
-  for (int64_t i = 0; i < t.size() * (has_parts ? 2 : 1); ++i) numbers[i] = values(generator);
-  return cast(t, dtype);
+  return test::drawn(shape, dtype, [&] { return values(generator); });
 }
+
+inline Tensor gpu(const Tensor& t) { return to_device(t, kGpu); }
 
 inline std::vector<std::complex<double>> host_values(const Tensor& t) {
   const Tensor dense = contiguous(cast(to_device(t, kCpu), DType::kComplex128));
@@ -33,10 +31,11 @@ inline std::vector<std::complex<double>> host_values(const Tensor& t) {
 }
 
 /// Expects equal shapes and dtypes, and differences of at most `tolerance` times the largest value.
-inline void expect_close(const Tensor& got, const Tensor& expected, double tolerance) {
-  ASSERT_EQ(got.shape(), expected.shape());
-  ASSERT_EQ(got.dtype(), expected.dtype());
-  EXPECT_EQ(got.device(), kGpu);
+inline void expect_close(const Tensor& got, const Tensor& expected, double tolerance,
+                         const std::string& what = "") {
+  ASSERT_EQ(got.shape(), expected.shape()) << what;
+  ASSERT_EQ(got.dtype(), expected.dtype()) << what;
+  EXPECT_EQ(got.device(), kGpu) << what;
   const auto a = host_values(got), b = host_values(expected);
   double largest = 0, worst = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -44,7 +43,8 @@ inline void expect_close(const Tensor& got, const Tensor& expected, double toler
     const double difference = std::abs(a[i] - b[i]);
     worst = std::isnan(difference) ? HUGE_VAL : std::max(worst, difference);
   }
-  EXPECT_LE(worst, tolerance * std::max(largest, 1e-3)) << got.dtype() << ' ' << got.shape();
+  EXPECT_LE(worst, tolerance * std::max(largest, 1e-3))
+      << got.dtype() << ' ' << got.shape() << ' ' << what;
 }
 
 }  // namespace cuop

@@ -23,8 +23,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-Tensor gpu(const Tensor& t) { return to_device(t, kGpu); }
-
 class GpuLibraryCalls : public GpuTest {};
 
 /// `work` on streams of four threads at once, three times each.

@@ -3,15 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include <cmath>
-#include <complex>
-#include <random>
-
-#include "cuop/core/error.h"
-#include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
-#include "tests/gpu/gpu_test.h"
+#include "tests/gpu/gpu_values.h"
 
 namespace cuop {
 namespace {
@@ -22,27 +15,9 @@ constexpr DType kDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32
 /// Small whole numbers: every sum is exact in every dtype but bfloat16's and float16's long ones.
 Tensor whole_numbers(const Shape& shape, uint32_t seed, DType dtype) {
   std::mt19937 generator(seed);
-  std::uniform_int_distribution<int> values(-4, 4);
-  Tensor t = empty(shape, DType::kComplex128);
-  for (int64_t i = 0; i < t.size(); ++i) {
-    const int real = values(generator), imaginary = values(generator);
-    t.data<std::complex<double>>()[i] = {double(real), is_complex(dtype) ? double(imaginary) : 0.0};
-  }
-  if (is_complex(dtype)) return cast(t, dtype);
-  Tensor real = empty(shape, DType::kFloat64);
-  for (int64_t i = 0; i < t.size(); ++i) {
-    real.data<double>()[i] = t.data<std::complex<double>>()[i].real();
-  }
-  return cast(real, dtype);
+  std::uniform_int_distribution<int> numbers(-4, 4);
+  return test::drawn(shape, dtype, [&] { return numbers(generator); });
 }
-
-std::vector<std::complex<double>> values(const Tensor& t) {
-  const Tensor dense = contiguous(cast(to_device(t, kCpu), DType::kComplex128));
-  const auto* first = dense.data<std::complex<double>>();
-  return {first, first + dense.size()};
-}
-
-Tensor gpu(const Tensor& t) { return to_device(t, kGpu); }
 
 class GpuMatmul : public GpuTest {};
 
@@ -58,7 +33,8 @@ TEST_F(GpuMatmul, EveryDtypeAgreesWithTheCpu) {
       const Tensor c = matmul(gpu(a), gpu(b));
       EXPECT_EQ(c.dtype(), dtype);
       EXPECT_EQ(c.device(), kGpu);
-      EXPECT_EQ(values(c), values(matmul(a, b))) << dtype << ' ' << m << ' ' << k << ' ' << n;
+      EXPECT_EQ(host_values(c), host_values(matmul(a, b)))
+          << dtype << ' ' << m << ' ' << k << ' ' << n;
     }
   }
 }
@@ -67,10 +43,11 @@ TEST_F(GpuMatmul, TransposedViewsAreReadWhereTheyLie) {
   for (const DType dtype : kDTypes) {
     const Tensor a = whole_numbers({7, 33}, 3, dtype), b = whole_numbers({29, 7}, 4, dtype);
     const Tensor expected = matmul(transpose(a), transpose(b));
-    EXPECT_EQ(values(matmul(transpose(gpu(a)), transpose(gpu(b)))), values(expected)) << dtype;
+    EXPECT_EQ(host_values(matmul(transpose(gpu(a)), transpose(gpu(b)))), host_values(expected))
+        << dtype;
     MatmulOptions options;
     options.trans_a = options.trans_b = true;
-    EXPECT_EQ(values(matmul(gpu(a), gpu(b), options)), values(expected)) << dtype;
+    EXPECT_EQ(host_values(matmul(gpu(a), gpu(b), options)), host_values(expected)) << dtype;
   }
 }
 
@@ -88,7 +65,7 @@ TEST_F(GpuMatmul, BatchesBroadcast) {
                   {{4}, {4}}};
     for (const auto& [a_shape, b_shape] : shapes) {
       const Tensor a = whole_numbers(a_shape, 5, dtype), b = whole_numbers(b_shape, 6, dtype);
-      EXPECT_EQ(values(matmul(gpu(a), gpu(b))), values(matmul(a, b)))
+      EXPECT_EQ(host_values(matmul(gpu(a), gpu(b))), host_values(matmul(a, b)))
           << dtype << ' ' << a_shape << ' ' << b_shape;
     }
   }
@@ -105,13 +82,14 @@ TEST_F(GpuMatmul, ScalesAndAccumulatesIntoASlice) {
     const Tensor inner = slice(expected, 0, 10, 20), inner_gpu = slice(on_gpu, 0, 10, 20);
     matmul(a, b, options, &inner);
     matmul(gpu(a), gpu(b), options, &inner_gpu);
-    EXPECT_EQ(values(on_gpu), values(expected)) << dtype;  // the neighbours are guard zones
+    EXPECT_EQ(host_values(on_gpu), host_values(expected))
+        << dtype;  // the neighbours are guard zones
   }
 }
 
 TEST_F(GpuMatmul, AnEmptyInnerSizeGivesZeros) {
   const Tensor a = zeros({3, 0}, DType::kFloat32, kGpu), b = zeros({0, 5}, DType::kFloat32, kGpu);
-  EXPECT_THAT(values(matmul(a, b)), testing::Each(std::complex<double>(0)));
+  EXPECT_THAT(host_values(matmul(a, b)), testing::Each(std::complex<double>(0)));
 }
 
 TEST_F(GpuMatmul, Float32IsNotRoundedToFewerBits) {
@@ -124,7 +102,7 @@ TEST_F(GpuMatmul, Float32IsNotRoundedToFewerBits) {
     b.data<float>()[i] = random(generator);
   }
   const Tensor wide = matmul(cast(a, DType::kFloat64), cast(b, DType::kFloat64));
-  const auto exact = values(wide), ours = values(matmul(gpu(a), gpu(b)));
+  const auto exact = host_values(wide), ours = host_values(matmul(gpu(a), gpu(b)));
   double worst = 0;
   for (size_t i = 0; i < exact.size(); ++i) {
     worst = std::max(worst, std::abs(ours[i] - exact[i]) / std::abs(exact[i]));
@@ -135,13 +113,13 @@ TEST_F(GpuMatmul, Float32IsNotRoundedToFewerBits) {
 
 TEST_F(GpuMatmul, ServesManyStreams) {
   const Tensor a = whole_numbers({200, 200}, 11, DType::kFloat32);
-  const auto expected = values(matmul(a, a));
+  const auto expected = host_values(matmul(a, a));
   const Tensor on_gpu = gpu(a);
   backend::runtime(kGpu).synchronize();
   for (int round = 0; round < 5; ++round) {
     const backend::OwnedStream stream(kGpu);
     const StreamScope scope(stream.get());
-    EXPECT_EQ(values(matmul(on_gpu, on_gpu)), expected);
+    EXPECT_EQ(host_values(matmul(on_gpu, on_gpu)), expected);
   }
 }
 
