@@ -7,12 +7,15 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/simulator/elements.h"
 #include "tests/simulator/library_work.h"
 
 namespace {
 
 using namespace cuop::backend::cuda;
+using cuop::simulator::narrowed;
 using cuop::simulator::region;
+using cuop::simulator::Wide;
 
 enum Status : int {
   kSuccess = 0,
@@ -27,8 +30,6 @@ enum Diagonal : int { kGiven = 0, kOnes = 1 };
 
 constexpr uintptr_t kWorkspaceAlignment = 256;
 constexpr int kMathModes = 4, kMathFlags = 16;
-
-using Wide = std::complex<double>;
 
 struct Session {
   ContextHandle context = nullptr;
@@ -52,15 +53,6 @@ struct Matrix {
   int64_t rows, columns, ld;
   T& at(int64_t row, int64_t column) const { return data[column * ld + row]; }
 };
-
-template <class T>
-T narrowed(Wide value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(value.real());
-  } else {
-    return T(value);
-  }
-}
 
 /// Room for a result: of the workspace where it is large enough.
 template <class T>

@@ -11,6 +11,7 @@
 
 #include "cuop/backend/cuda/cublaslt_api.h"
 #include "cuop/core/half.h"
+#include "tests/simulator/elements.h"
 #include "tests/simulator/library_work.h"
 
 namespace {
@@ -20,6 +21,7 @@ using namespace cuop::backend::cuda::blaslt;
 using cuop::BFloat16;
 using cuop::Half;
 using cuop::simulator::Region;
+using cuop::simulator::Wide;
 
 constexpr int kInvalidValue = 7;
 constexpr int kExecutionFailed = 13;
@@ -42,38 +44,25 @@ struct Layout {
 struct Product {
   Description description;
   Layout a_layout, b_layout, c_layout, d_layout;
-  std::complex<double> alpha, beta;
+  Wide alpha, beta;
   const void *a, *b, *c;
   void* d;
   uint64_t method;
 };
 
 template <class T>
-std::complex<double> read(const void* data, int64_t i) {
-  const T value = static_cast<const T*>(data)[i];
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return static_cast<double>(static_cast<float>(value));
-  } else {
-    return std::complex<double>(value);
-  }
+Wide read(const void* data, int64_t i) {
+  return cuop::simulator::widened(static_cast<const T*>(data)[i]);
 }
-
 template <class T>
-void write(void* data, int64_t i, std::complex<double> value) {
-  T& to = static_cast<T*>(data)[i];
-  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
-    to = T(value);
-  } else if constexpr (std::is_same_v<T, double>) {
-    to = value.real();
-  } else {
-    to = T(static_cast<float>(value.real()));
-  }
+void write(void* data, int64_t i, Wide value) {
+  static_cast<T*>(data)[i] = cuop::simulator::narrowed<T>(value);
 }
 
 /// Element (row, column) of op(matrix); matrices lie by columns.
 template <class T>
-std::complex<double> element(const void* data, const Layout& layout, int trans, int64_t batch,
-                             int64_t row, int64_t column) {
+Wide element(const void* data, const Layout& layout, int trans, int64_t batch, int64_t row,
+             int64_t column) {
   if (trans != 0) std::swap(row, column);
   const auto value = read<T>(data, batch * layout.stride + column * layout.ld + row);
   return trans == 2 ? std::conj(value) : value;
@@ -88,13 +77,13 @@ void multiply(const Product& p) {
   for (int64_t batch = 0; batch < p.d_layout.batch; ++batch) {
     for (int64_t column = 0; column < columns; ++column) {
       for (int64_t row = 0; row < rows; ++row) {
-        std::complex<double> sum = 0;
+        Wide sum = 0;
         for (int64_t k = 0; k < depth; ++k) {
           sum += element<T>(p.a, p.a_layout, p.description.trans_a, batch, row, k) *
                  element<T>(p.b, p.b_layout, p.description.trans_b, batch, k, column);
         }
         sum *= p.alpha;
-        if (p.beta != std::complex<double>(0)) {
+        if (p.beta != Wide(0)) {
           sum += p.beta * element<T>(p.c, p.c_layout, 0, batch, row, column);
         }
         write<T>(p.d, batch * p.d_layout.stride + column * p.d_layout.ld + row, sum);
@@ -143,7 +132,7 @@ Region region_of(const Layout& layout, const void* data) {
 }
 
 /// A coefficient, which has the type that the elements are scaled in.
-std::complex<double> coefficient(const void* data, ScalarType type) {
+Wide coefficient(const void* data, ScalarType type) {
   switch (type) {
     case kReal64:
       return read<double>(data, 0);
@@ -271,7 +260,7 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* al
                               region_of(product.b_layout, b),
                               region_of(product.d_layout, d),
                               {workspace, used_bytes}};
-  if (product.beta != std::complex<double>(0)) regions.push_back(region_of(product.c_layout, c));
+  if (product.beta != Wide(0)) regions.push_back(region_of(product.c_layout, c));
   const Result result = cuop::simulator::start_library_work(
       stream, std::move(regions),
       [product, workspace, used_bytes] { run(product, workspace, used_bytes); });

@@ -14,6 +14,7 @@
 
 #include "cuop/backend/cuda/cudnn_api.h"
 #include "cuop/core/half.h"
+#include "tests/simulator/elements.h"
 #include "tests/simulator/library_work.h"
 
 namespace {
@@ -105,12 +106,7 @@ void visit(ElementType type, Function&& function) {
 
 template <class T>
 double read(const Tensor& t, int64_t i) {
-  const T value = static_cast<const T*>(t.data)[i];
-  if constexpr (std::is_same_v<T, double>) {
-    return value;
-  } else {
-    return static_cast<float>(value);
-  }
+  return cuop::simulator::widened(static_cast<const T*>(t.data)[i]).real();
 }
 
 int64_t offset(const Tensor& t, const std::array<int64_t, 5>& index) {
@@ -162,11 +158,7 @@ void convolve(const Convolution& c) {
             if (c.beta != 0.0) value += c.beta * read<T>(c.y, i);
             if (c.bias.data != nullptr) value += read<T>(c.bias, at[1]);
             if (c.engine == kWrong && i == 0) value += 100.0;
-            if constexpr (std::is_same_v<T, double>) {
-              static_cast<T*>(c.y.data)[i] = value;
-            } else {
-              static_cast<T*>(c.y.data)[i] = T(static_cast<float>(value));
-            }
+            static_cast<T*>(c.y.data)[i] = cuop::simulator::narrowed<T>(value);
           }
 }
 

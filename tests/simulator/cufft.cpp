@@ -10,9 +10,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <type_traits>
 #include <vector>
 
+#include "tests/simulator/elements.h"
 #include "tests/simulator/fourier.h"
 #include "tests/simulator/library_work.h"
 
@@ -133,12 +133,8 @@ void run(const Transforms& t, In* in, Out* out, In* work, int sign) {
     auto line = line_of(t, work + number * t.in.count);
     cuop::simulator::fourier_transform(line, sign);
     for (int64_t i = 0; i < t.out.count; ++i) {
-      Out& to = out[number * t.out.distance + i * t.out.stride];
-      if constexpr (std::is_floating_point_v<Out>) {
-        to = static_cast<Out>(line[static_cast<size_t>(i)].real());
-      } else {
-        to = Out(line[static_cast<size_t>(i)]);
-      }
+      out[number * t.out.distance + i * t.out.stride] =
+          cuop::simulator::narrowed<Out>(line[static_cast<size_t>(i)]);
     }
   }
   for (int64_t i = 0; i < all; ++i) work[i] = spoilt;
