@@ -57,7 +57,8 @@ test-python: build
 NOT_SIMULATED = another_stream
 test-simulated: build
 	@[ ! -f $(BUILD)/simulator/libcuda.so.1 ] || { \
-	  $(STEP) "Python tests, simulated GPU" $(LOG)/pytest-sim.log tools/simulated_gpu.sh $(BUILD) \
+	  $(STEP) "Python tests, simulated GPU" $(LOG)/pytest-sim.log \
+	    env SIM_DELAY_US=100 SIM_RACES=1 tools/simulated_gpu.sh $(BUILD) \
 	    $(VENV)/bin/python -m pytest -n 2 -rs python/tests/gpu -k "not ($(NOT_SIMULATED))" && \
 	  tail -n 1 $(LOG)/pytest-sim.log; }
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command with the simulated GPU of a build folder in the place of a real one:
 #   tools/simulated_gpu.sh build/ci .venv/bin/python -m pytest python/tests/gpu
-# SIM_DEVICES (default 1) is the number of GPUs; SIM_DELAY_US lets each operation of a stream begin
-# up to so many microseconds late, which shows work that is not ordered.
+# SIM_DEVICES, SIM_RACES, SIM_DELAY_US and SIM_SEED are in CONTRIBUTING.md.
 set -euo pipefail
 folder=$(realpath "$1")/simulator
 shift

@@ -83,7 +83,7 @@ inline HostBarriers* host_barriers = nullptr;
 
 /// The lanes of a warp are all of it.
 inline void meet(simulator::Group group, unsigned, const char*, int) {
-  const bool is_warp = group == simulator::Group::kWarp;
+  const bool is_warp = group != simulator::Group::kBlock;
   (is_warp ? host_barriers->warps[simulator::thread_number() / 32] : host_barriers->block)
       .arrive_and_wait();
 }

@@ -95,6 +95,8 @@ AddressSpace::AddressSpace() {
   base_ = next_ = rounded_up(raw, kLargestPage);
   reach_ = static_cast<unsigned char*>(
       reserve_range(kBytes / kReachableGranule, PROT_READ | PROT_WRITE));
+  present_ = static_cast<unsigned short*>(
+      reserve_range(kBytes / kReachableGranule * sizeof(unsigned short), PROT_READ | PROT_WRITE));
 }
 
 DevicePointer AddressSpace::find_gap(size_t bytes, size_t alignment) const {
@@ -154,6 +156,7 @@ Result AddressSpace::map(DevicePointer address, std::shared_ptr<const Physical> 
   }
   if (!memory->show_at(address)) return Result::kOutOfMemory;
   const int device = memory->device();
+  set_present(address, bytes);
   blocks_[address] = {{address, bytes, false, true, device}, std::move(memory)};
   return Result::kSuccess;
 }
@@ -161,6 +164,13 @@ Result AddressSpace::map(DevicePointer address, std::shared_ptr<const Physical> 
 void AddressSpace::mark(DevicePointer address, size_t bytes, unsigned char reached_by) {
   std::memset(reach_ + (address - base_) / kReachableGranule, reached_by,
               rounded_up(bytes, kReachableGranule) / kReachableGranule);
+}
+
+void AddressSpace::set_present(DevicePointer address, size_t bytes) {
+  unsigned short* const first = present_ + (address - base_) / kReachableGranule;
+  const size_t whole = bytes / kReachableGranule, rest = bytes % kReachableGranule;
+  std::fill_n(first, whole, static_cast<unsigned short>(kReachableGranule));
+  if (rest > 0) first[whole] = static_cast<unsigned short>(rest);
 }
 
 void AddressSpace::hide(DevicePointer address, size_t bytes) {
@@ -204,6 +214,7 @@ DevicePointer AddressSpace::allocate(size_t bytes, int device, unsigned reached_
   const std::lock_guard lock(mutex_);
   if (!memory->show_at(address)) return 0;
   mark(address, bytes, static_cast<unsigned char>(reached_by));
+  set_present(address, bytes);
   blocks_[address] = {{address, bytes, is_host, false, device}, std::move(memory)};
   return address;
 }
@@ -250,8 +261,9 @@ bool AddressSpace::is_reached(DevicePointer address, size_t bytes, int device) c
   const size_t last = (address + bytes - 1 - base_) / kReachableGranule;
   for (size_t i = first; i <= last; ++i) {
     if ((reach_[i] >> device & 1) == 0) return false;
+    if (i < last && present_[i] < kReachableGranule) return false;
   }
-  return true;
+  return (address + bytes - 1 - base_) % kReachableGranule < present_[last];
 }
 
 void AddressSpace::add_registered(const void* data, size_t bytes) {

@@ -1,6 +1,6 @@
 // The memory of the simulated devices. All of it lies in one range of host addresses that nobody
-// can touch, except where memory is; a table says which devices reach what. Freed addresses are not
-// given out again before the others.
+// can touch, except where memory is; a table says which devices reach what, to the byte. Freed
+// addresses are not given out again before the others.
 #pragma once
 
 #include <array>
@@ -80,6 +80,7 @@ class AddressSpace {
   DevicePointer base() const { return base_; }
   static constexpr size_t kBytes = size_t{1} << 40;
   const unsigned char* reach() const { return reach_; }
+  const unsigned short* present() const { return present_; }
 
  private:
   AddressSpace();
@@ -93,11 +94,14 @@ class AddressSpace {
 
   DevicePointer find_gap(size_t bytes, size_t alignment) const;
   void mark(DevicePointer address, size_t bytes, unsigned char reached_by);
+  void set_present(DevicePointer address, size_t bytes);
   void hide(DevicePointer address, size_t bytes);
 
   mutable std::mutex mutex_;
   DevicePointer base_ = 0, next_ = 0;
-  unsigned char* reach_ = nullptr;
+  // Of every kReachableGranule bytes.
+  unsigned char* reach_ = nullptr;     ///< which devices reach them
+  unsigned short* present_ = nullptr;  ///< how many of them, from the first, were allocated
   std::map<DevicePointer, Reservation> reserved_;
   std::map<DevicePointer, Entry> blocks_;
   std::map<uintptr_t, size_t> registered_;

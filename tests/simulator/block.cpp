@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cuop/core/text.h"
+#include "tests/simulator/settings.h"
 
 namespace cuop::simulator {
 
@@ -17,16 +18,27 @@ bool is_same_place(const char* file, int line, const char* other_file, int other
 
 }  // namespace
 
+BlockRunner::BlockRunner(uint64_t seed) : stacks_(kMaxThreads), random_(seed) {
+  if (settings().finds_races) races_ = std::make_unique<Races>();
+}
+
+void BlockRunner::begin_launch() {
+  if (races_ != nullptr) races_->begin_launch();
+}
+
 void BlockRunner::prepare(Running& running) {
   exchange_.resize(16 * kMaxThreads);
   running.meet = &BlockRunner::meet;
   running.refuse = &BlockRunner::refuse;
+  running.watch = races_ != nullptr ? &BlockRunner::watch : nullptr;
+  running.is_atomic = false;
   running.exchange = exchange_.data();
   running.stacks = stacks_.address();
   running.stacks_bytes = stacks_.bytes();
 }
 
-std::string BlockRunner::run(Running& running, void (*call)(void**), void** arguments) {
+std::string BlockRunner::run(Running& running, void (*call)(void**), void** arguments,
+                             const unsigned char* shared_begin, const unsigned char* shared_end) {
   running_ = &running;
   call_ = call;
   arguments_ = arguments;
@@ -37,6 +49,10 @@ std::string BlockRunner::run(Running& running, void (*call)(void**), void** argu
   ready_.clear();
   make_ready(0, count());
   current_runner = this;
+  if (races_ != nullptr) {
+    races_->begin_block(running.block, reinterpret_cast<uintptr_t>(shared_begin),
+                        reinterpret_cast<uintptr_t>(shared_end));
+  }
   while (!ready_.empty() && failure_.empty()) {
     current_ = ready_.back();
     ready_.pop_back();
@@ -72,7 +88,7 @@ void BlockRunner::meet(Group group, unsigned lanes, const char* file, int line) 
   if (group == Group::kBlock) {
     runner.wait_for_block(own, file, line);
   } else {
-    runner.wait_for_warp(own, lanes, file, line);
+    runner.wait_for_warp(own, group, lanes, file, line);
   }
   cuop_simulator_switch(&own.position, runner.scheduler_);
 }
@@ -82,6 +98,17 @@ void BlockRunner::refuse(const char* what, const void* address, unsigned long by
   const std::string size = bytes > 0 ? cat(bytes, " bytes at ") : std::string();
   runner.leave(cat(runner.name(runner.current_), ' ', what, ' ', size, address,
                    ", which its device does not let it"));
+}
+
+void BlockRunner::watch(Access access, const void* address, unsigned long bytes) {
+  BlockRunner& runner = *current_runner;
+  const std::string race =
+      runner.races_->use(access, reinterpret_cast<uintptr_t>(address), bytes, runner.current_);
+  if (race.empty()) return;
+  const Thread& own = runner.threads_[runner.current_];
+  const std::string since = own.file == nullptr ? "" : cat(", after ", own.file, ':', own.line);
+  runner.leave(cat(runner.name(runner.current_), ' ', race, since, ", at ", address,
+                   ", and nothing puts one before the other"));
 }
 
 void BlockRunner::leave(std::string failure) {
@@ -101,10 +128,12 @@ void BlockRunner::wait_for_block(Thread& own, const char* file, int line) {
   own.state = State::kAtBarrier;
   if (++at_barrier_ < count()) return;
   at_barrier_ = 0;
+  if (races_ != nullptr) races_->at_barrier();
   make_ready(0, count());
 }
 
-void BlockRunner::wait_for_warp(Thread& own, unsigned lanes, const char* file, int line) {
+void BlockRunner::wait_for_warp(Thread& own, Group group, unsigned lanes, const char* file,
+                                int line) {
   const unsigned first = current_ / kWarpThreads * kWarpThreads;
   const unsigned size = std::min(kWarpThreads, count() - first);
   if ((lanes >> (current_ - first) & 1u) == 0) {
@@ -122,6 +151,7 @@ void BlockRunner::wait_for_warp(Thread& own, unsigned lanes, const char* file, i
                    other.file, ':', other.line);
     return;
   }
+  if (races_ != nullptr && group == Group::kWarp) races_->at_warp_barrier(first / kWarpThreads);
   for (unsigned lane = 0; lane < size; ++lane) {
     if ((lanes >> lane & 1u) != 0) make_ready(first + lane, 1);
   }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tests/simulator/fiber.h"
 #include "tests/simulator/kernel_interface.h"
+#include "tests/simulator/races.h"
 
 namespace cuop::simulator {
 
@@ -17,11 +19,16 @@ inline constexpr unsigned kWarpThreads = 32;
 
 class BlockRunner {
  public:
-  explicit BlockRunner(uint64_t seed) : stacks_(kMaxThreads), random_(seed) {}
+  explicit BlockRunner(uint64_t seed);
 
+  /// Before the first block of each launch.
+  void begin_launch();
   /// Runs the block running.block of size running.block_size. "" or what went wrong: an access to
-  /// memory that is not the kernel's, a barrier that some threads do not reach.
-  std::string run(Running& running, void (*call)(void**), void** arguments);
+  /// memory that is not the kernel's, a barrier that some threads do not reach, a race where those
+  /// are looked for, for which the block's shared memory is that between the two addresses.
+  std::string run(Running& running, void (*call)(void**), void** arguments,
+                  const unsigned char* shared_begin = nullptr,
+                  const unsigned char* shared_end = nullptr);
 
   /// Binds the calls of kernels to this runner's memory; before run.
   void prepare(Running& running);
@@ -42,9 +49,10 @@ class BlockRunner {
   static void enter();
   static void meet(Group group, unsigned lanes, const char* file, int line);
   static void refuse(const char* what, const void* address, unsigned long bytes);
+  static void watch(Access access, const void* address, unsigned long bytes);
 
   void wait_for_block(Thread& own, const char* file, int line);
-  void wait_for_warp(Thread& own, unsigned lanes, const char* file, int line);
+  void wait_for_warp(Thread& own, Group group, unsigned lanes, const char* file, int line);
   void leave(std::string failure);
   void make_ready(unsigned first, unsigned count);
   std::string stuck() const;
@@ -62,6 +70,7 @@ class BlockRunner {
   Running* running_ = nullptr;
   void (*call_)(void**) = nullptr;
   void** arguments_ = nullptr;
+  std::unique_ptr<Races> races_;  ///< null when nobody looks for them
 };
 
 }  // namespace cuop::simulator

@@ -53,6 +53,8 @@ Result begin_capture(Stream& stream, CaptureMode mode) {
   if (stream.capture != nullptr) return kIllegalState;
   if (&stream == &legacy_stream(stream.device())) return Result::kCaptureUnsupported;
   auto capture = std::make_shared<Capture>();
+  static uint64_t serial = 0;
+  capture->id = ++serial;
   capture->graph.device = stream.device();
   capture->origin = &stream;
   capture->mode = mode;

@@ -29,6 +29,7 @@ struct Capture {
   CaptureMode mode = CaptureMode::kGlobal;
   std::thread::id thread;
   bool is_valid = true;
+  uint64_t id = 0;  ///< no other recording has it
   /// Behind which nodes the next of a stream comes.
   std::map<Stream*, std::vector<size_t>> ends;
 };

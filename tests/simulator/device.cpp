@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
+
+#include "tests/simulator/settings.h"
 
 namespace cuop::simulator {
 
@@ -37,8 +38,7 @@ thread_local int current = -1;
 int device_count() {
   static const int count = [] {
     devices();
-    const char* text = std::getenv("SIM_DEVICES");
-    return text == nullptr ? 1 : std::clamp(std::atoi(text), 0, kMaxSimulated);
+    return static_cast<int>(std::clamp<int64_t>(settings().devices, 0, kMaxSimulated));
   }();
   return count;
 }

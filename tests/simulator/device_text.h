@@ -34,11 +34,11 @@ CUOP_UNCHECKED T exchanged(unsigned lanes, T value, unsigned lane, const char* f
   static_assert(sizeof(T) <= kExchangeBytes);
   const unsigned self = thread_number();
   __builtin_memcpy(running.exchange + self * kExchangeBytes, &value, sizeof value);
-  running.meet(Group::kWarp, lanes, file, line);
+  running.meet(Group::kExchange, lanes, file, line);
   T result;
   __builtin_memcpy(&result, running.exchange + (self / 32 * 32 + lane) * kExchangeBytes,
                    sizeof result);
-  running.meet(Group::kWarp, lanes, file, line);
+  running.meet(Group::kExchange, lanes, file, line);
   return result;
 }
 
@@ -46,13 +46,13 @@ CUOP_UNCHECKED T exchanged(unsigned lanes, T value, unsigned lane, const char* f
 CUOP_UNCHECKED inline unsigned voted(unsigned lanes, bool predicate, const char* file, int line) {
   const unsigned self = thread_number();
   running.exchange[self * kExchangeBytes] = predicate;
-  running.meet(Group::kWarp, lanes, file, line);
+  running.meet(Group::kExchange, lanes, file, line);
   unsigned votes = 0;
   for (unsigned lane = 0; lane < 32; ++lane) {
     if ((lanes >> lane & 1u) == 0) continue;
     if (running.exchange[(self / 32 * 32 + lane) * kExchangeBytes] != 0) votes |= 1u << lane;
   }
-  running.meet(Group::kWarp, lanes, file, line);
+  running.meet(Group::kExchange, lanes, file, line);
   return votes;
 }
 
@@ -72,9 +72,15 @@ inline void __syncwarp(unsigned lanes = 0xffffffffu, const char* file = __builti
                        int line = __builtin_LINE()) {
   ::cuop::simulator::running.meet(::cuop::simulator::Group::kWarp, lanes, file, line);
 }
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+namespace cuop::simulator {
+inline void fence() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (running.watch != nullptr) running.watch(Access::kFence, nullptr, 0);
+}
+}  // namespace cuop::simulator
+inline void __threadfence() { ::cuop::simulator::fence(); }
+inline void __threadfence_block() { ::cuop::simulator::fence(); }
+inline void __threadfence_system() { ::cuop::simulator::fence(); }
 
 template <class T>
 T __shfl_sync(unsigned lanes, T value, int source, int width = 32,
@@ -161,6 +167,7 @@ using ConvertedTo = typename Same<T>::type;  // an argument that decides no temp
 /// Replaces what is at `place` by change(old), whole, and returns the old.
 template <class T, class Change>
 T replaced(T* place, Change change) {
+  running.is_atomic = true;
   T old;
   __atomic_load(place, &old, __ATOMIC_SEQ_CST);
   T next = change(old);
@@ -168,6 +175,7 @@ T replaced(T* place, Change change) {
       !__atomic_compare_exchange(place, &old, &next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     next = change(old);
   }
+  running.is_atomic = false;
   return old;
 }
 

@@ -66,6 +66,11 @@ Result on_event(EventHandle handle, Call&& call) {
   });
 }
 
+CaptureStatus status_of(const Stream& stream) {
+  if (stream.capture == nullptr) return CaptureStatus::kNone;
+  return stream.capture->is_valid ? CaptureStatus::kActive : CaptureStatus::kInvalidated;
+}
+
 Graph* graph_of(GraphHandle handle) { return reinterpret_cast<Graph*>(handle); }
 
 }  // namespace
@@ -127,9 +132,18 @@ CUOP_SIMULATOR_ENTRY Result cuStreamGetCtx(StreamHandle handle, ContextHandle* c
 CUOP_SIMULATOR_ENTRY Result cuStreamIsCapturing(StreamHandle handle, CaptureStatus* status) {
   return on_stream(handle, [&](Stream& stream) {
     const std::lock_guard lock(capture_mutex());
-    *status = stream.capture == nullptr  ? CaptureStatus::kNone
-              : stream.capture->is_valid ? CaptureStatus::kActive
-                                         : CaptureStatus::kInvalidated;
+    *status = status_of(stream);
+    return Result::kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY Result cuStreamGetCaptureInfo(StreamHandle handle, CaptureStatus* status,
+                                                   uint64_t* id, GraphHandle* graph,
+                                                   const GraphNodeHandle** nodes, size_t*) {
+  return on_stream(handle, [&](Stream& stream) {
+    if (graph != nullptr || nodes != nullptr) return Result::kNotSupported;
+    const std::lock_guard lock(capture_mutex());
+    *status = status_of(stream);
+    if (id != nullptr) *id = stream.capture != nullptr ? stream.capture->id : 0;
     return Result::kSuccess;
   });
 }

@@ -110,23 +110,31 @@ inline unsigned short float_to_bfloat16(float value) {
 
 // --- checks --------------------------------------------------------------------------------------
 
+CUOP_UNCHECKED inline bool is_there(unsigned long at, unsigned long bytes) {
+  const unsigned long last = at + bytes - 1;
+  if (last >= running.window_bytes) return false;
+  // What begins in one part and ends in the next needs all of the first.
+  const unsigned long first_part = at / kReachableGranule, last_part = last / kReachableGranule;
+  const unsigned long needed =
+      first_part == last_part ? last % kReachableGranule + 1 : kReachableGranule;
+  return (running.reachable[first_part] & running.device_bit) != 0 &&
+         (running.reachable[last_part] & running.device_bit) != 0 &&
+         needed <= running.present[first_part] &&
+         last % kReachableGranule < running.present[last_part];
+}
+
 /// A kernel may touch memory that its device reaches, its block's shared memory and its own stack.
-CUOP_UNCHECKED inline void check_access(const char* what, const void* data, unsigned long bytes) {
+CUOP_UNCHECKED inline void check_access(Access access, const void* data, unsigned long bytes) {
   const auto address = reinterpret_cast<unsigned long>(data);
+  if (address - running.stacks < running.stacks_bytes) return;
   const unsigned long at = address - running.window;
-  if (at < running.window_bytes) {
-    const unsigned long last = at + bytes - 1;
-    if (last < running.window_bytes &&
-        (running.reachable[at / kReachableGranule] & running.device_bit) != 0 &&
-        (running.reachable[last / kReachableGranule] & running.device_bit) != 0) {
-      return;
-    }
-  } else {
-    if (address - running.stacks < running.stacks_bytes) return;
-    if (data >= __ehdr_start && data < _end) return;
-    if (running.is_registered(data, bytes)) return;
-  }
-  running.refuse(what, data, bytes);
+  const bool is_binary = data >= __ehdr_start && data < _end;
+  const bool is_allowed = at < running.window_bytes
+                              ? is_there(at, bytes)
+                              : is_binary || running.is_registered(data, bytes);
+  if (!is_allowed) running.refuse(access == Access::kRead ? "reads" : "writes", data, bytes);
+  if (running.watch == nullptr || (is_binary && data < __bss_start)) return;
+  running.watch(running.is_atomic ? Access::kAtomic : access, data, bytes);
 }
 
 // --- what the driver finds -----------------------------------------------------------------------
@@ -159,12 +167,12 @@ struct Entry<Kernel> {
 
 // Called by the compiler before each access to memory that it does not know to be a variable's own.
 extern "C" {
-#define CUOP_CHECKED_SIZE(bytes)                                  \
-  CUOP_UNCHECKED void __asan_load##bytes##_noabort(void* data) {  \
-    ::cuop::simulator::check_access("reads", data, bytes);        \
-  }                                                               \
-  CUOP_UNCHECKED void __asan_store##bytes##_noabort(void* data) { \
-    ::cuop::simulator::check_access("writes", data, bytes);       \
+#define CUOP_CHECKED_SIZE(bytes)                                                     \
+  CUOP_UNCHECKED void __asan_load##bytes##_noabort(void* data) {                     \
+    ::cuop::simulator::check_access(::cuop::simulator::Access::kRead, data, bytes);  \
+  }                                                                                  \
+  CUOP_UNCHECKED void __asan_store##bytes##_noabort(void* data) {                    \
+    ::cuop::simulator::check_access(::cuop::simulator::Access::kWrite, data, bytes); \
   }
 CUOP_CHECKED_SIZE(1)
 CUOP_CHECKED_SIZE(2)
@@ -173,10 +181,14 @@ CUOP_CHECKED_SIZE(8)
 CUOP_CHECKED_SIZE(16)
 #undef CUOP_CHECKED_SIZE
 CUOP_UNCHECKED void __asan_loadN_noabort(void* data, long bytes) {
-  if (bytes > 0) ::cuop::simulator::check_access("reads", data, static_cast<unsigned long>(bytes));
+  if (bytes > 0)
+    ::cuop::simulator::check_access(::cuop::simulator::Access::kRead, data,
+                                    static_cast<unsigned long>(bytes));
 }
 CUOP_UNCHECKED void __asan_storeN_noabort(void* data, long bytes) {
-  if (bytes > 0) ::cuop::simulator::check_access("writes", data, static_cast<unsigned long>(bytes));
+  if (bytes > 0)
+    ::cuop::simulator::check_access(::cuop::simulator::Access::kWrite, data,
+                                    static_cast<unsigned long>(bytes));
 }
 CUOP_UNCHECKED void __asan_handle_no_return() {}
 CUOP_UNCHECKED void __ubsan_handle_type_mismatch_v1_abort(void*, void* data) {

@@ -8,7 +8,11 @@ struct Index3 {
   unsigned x = 0, y = 0, z = 0;
 };
 
-enum class Group : int { kBlock, kWarp };
+/// Lanes that exchange values wait for each other, but see nothing of each other's memory by that.
+enum class Group : int { kBlock, kWarp, kExchange };
+
+/// What a thread does with memory; a fence is of all of it.
+enum class Access : int { kRead, kWrite, kAtomic, kFence };
 
 /// The thread of a kernel that runs, and what it may ask for.
 struct Running {
@@ -21,9 +25,15 @@ struct Running {
   /// 16 bytes of every thread of the block, in which it hands a value to its warp.
   unsigned char* exchange = nullptr;
 
-  /// Addresses that belong to devices, and for every 512 bytes of them which devices reach them.
+  /// Told of each access that is allowed; null when nobody looks for races.
+  void (*watch)(Access access, const void* address, unsigned long bytes) = nullptr;
+  bool is_atomic = false;  ///< what is accessed now, is by an atomic function
+
+  /// Addresses that belong to devices, and for every 512 bytes of them which devices reach them and
+  /// how many of them, from the first, are there.
   unsigned long window = 0, window_bytes = 0;
   const unsigned char* reachable = nullptr;
+  const unsigned short* present = nullptr;
   unsigned char device_bit = 0;
   /// The stacks of the block's threads.
   unsigned long stacks = 0, stacks_bytes = 0;

@@ -16,6 +16,7 @@
 #include "tests/simulator/address_space.h"
 #include "tests/simulator/block.h"
 #include "tests/simulator/device.h"
+#include "tests/simulator/settings.h"
 
 namespace cuop::simulator {
 
@@ -61,10 +62,10 @@ std::string name_of_trap(const char* ptx) {
   return std::regex_search(ptx, match, pattern) ? match[1].str() : "";
 }
 
-std::atomic<uint64_t> launches = 0;
+std::atomic<uint64_t> runners = 0;
 
 BlockRunner& runner() {
-  static thread_local BlockRunner made(++launches);
+  static thread_local BlockRunner made(static_cast<uint64_t>(settings().seed) + ++runners);
   return made;
 }
 
@@ -99,6 +100,7 @@ void prepare_memory(Running& running, int device) {
   running.window = space.base();
   running.window_bytes = AddressSpace::kBytes;
   running.reachable = space.reach();
+  running.present = space.present();
   running.device_bit = static_cast<unsigned char>(1u << device);
   running.is_registered = &is_registered;
 }
@@ -114,6 +116,7 @@ Result run(const Launch& launch, const Arguments& arguments, int device) {
   }
   BlockRunner& blocks = runner();
   const uint64_t count = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  blocks.begin_launch();
   // From anywhere, in steps that come to every block once.
   uint64_t step = 1 + blocks.random()() % count;
   while (std::gcd(step, count) != 1) step = 1 + step % count;
@@ -129,7 +132,8 @@ Result run(const Launch& launch, const Arguments& arguments, int device) {
     running.block = {static_cast<unsigned>(x), static_cast<unsigned>(rest % launch.grid.y),
                      static_cast<unsigned>(rest / launch.grid.y)};
     std::memset(info.shared_begin, kSharedByte, function.shared_bytes());
-    const std::string failure = blocks.run(running, info.call, pointers.data());
+    const std::string failure =
+        blocks.run(running, info.call, pointers.data(), info.shared_begin, info.shared_end);
     if (failure.empty()) continue;
     std::fprintf(stderr, "simulated GPU: %s: %s\n", function.name.c_str(), failure.c_str());
     return Result::kIllegalAddress;

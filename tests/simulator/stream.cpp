@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <random>
 #include <thread>
 
 #include "tests/simulator/address_space.h"
 #include "tests/simulator/device.h"
+#include "tests/simulator/settings.h"
 
 namespace cuop::simulator {
 
@@ -24,15 +24,6 @@ struct Scheduler {
 Scheduler& scheduler() {
   static auto* made = new Scheduler;
   return *made;
-}
-
-/// SIM_DELAY_US: each operation begins up to so many microseconds late, which shows missing order.
-int64_t longest_delay() {
-  static const int64_t microseconds = [] {
-    const char* text = std::getenv("SIM_DELAY_US");
-    return text == nullptr ? int64_t{0} : std::atoll(text);
-  }();
-  return microseconds;
 }
 
 }  // namespace
@@ -134,9 +125,9 @@ void Stream::run() {
       shared.completed.wait(lock, [&] { return mark.stream->completed_ >= mark.ticket; });
     }
     lock.unlock();
-    if (longest_delay() > 0) {
+    if (settings().delay_us > 0) {
       std::this_thread::sleep_for(
-          std::chrono::microseconds(static_cast<int64_t>(random()) % longest_delay()));
+          std::chrono::microseconds(static_cast<int64_t>(random()) % settings().delay_us));
     }
     if (!is_lost(device_)) {
       const Result result = operation.work();
