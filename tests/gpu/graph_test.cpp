@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "cuop/ops/reduce/reduce.h"
 #include "tests/gpu/gpu_test.h"
@@ -13,6 +16,10 @@
 namespace cuop {
 namespace {
 
+using backend::cuda::CaptureMode;
+using backend::cuda::check;
+using backend::cuda::handle_of;
+using backend::cuda::StreamHandle;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -79,6 +86,61 @@ TEST_F(GpuGraph, RowsThatBlocksShareAreCountedBeyondTheGraph) {
       EXPECT_EQ(first_of(total), static_cast<float>(1 << 20)) << "graph " << i;
     }
   }
+}
+
+/// A graph as another library records and starts it, of what is done on one of its streams.
+class ForeignGraph {
+ public:
+  template <class Work>
+  ForeignGraph(Stream stream, Work&& work) {
+    const backend::cuda::ContextScope scope(kGpu);
+    const StreamScope current(stream);
+    const StreamHandle queue = handle_of(stream);
+    check(driver_.stream_begin_capture(queue, CaptureMode::kGlobal), "begin");
+    work();
+    backend::cuda::GraphHandle graph = nullptr;
+    check(driver_.stream_end_capture(queue, &graph), "end");
+    check(driver_.graph_instantiate(&exec_, graph, 0), "instantiate");
+    driver_.graph_destroy(graph);
+  }
+  ~ForeignGraph() { driver_.graph_exec_destroy(exec_); }
+  ForeignGraph(const ForeignGraph&) = delete;
+  ForeignGraph& operator=(const ForeignGraph&) = delete;
+
+  void launch(Stream stream) {
+    const backend::cuda::ContextScope scope(kGpu);
+    check(driver_.graph_launch(exec_, handle_of(stream)), "launch");
+  }
+
+ private:
+  const backend::cuda::Driver& driver_ = backend::cuda::driver();
+  backend::cuda::GraphExecHandle exec_ = nullptr;
+};
+
+TEST_F(GpuGraph, GraphsOfAnotherLibraryThatShareAStreamShareNoMemory) {
+  const Shape shape{1 << 20};
+  const Tensor ones_row = full(shape, 1, DType::kFloat32, kGpu),
+               twos_row = full(shape, 2, DType::kFloat32, kGpu);
+  sum(ones_row);  // loads the kernel
+  const backend::OwnedStream recorded(kGpu), first(kGpu), second(kGpu);
+  Tensor ones_sum, twos_sum;
+  ForeignGraph ones_graph(recorded.get(), [&] { ones_sum = sum(add(ones_row, ones_row)); });
+  ForeignGraph twos_graph(recorded.get(), [&] { twos_sum = sum(add(twos_row, twos_row)); });
+  // Memory of the kind that the graphs took, and gave back when they were recorded.
+  std::vector<Tensor> others;
+  {
+    const StreamScope scope(recorded.get());
+    for (int i = 0; i < 8; ++i) others.push_back(full(shape, 7, DType::kFloat32, kGpu));
+  }
+  backend::runtime(kGpu).synchronize();
+  for (int round = 0; round < 4; ++round) {
+    ones_graph.launch(first.get());
+    twos_graph.launch(second.get());
+  }
+  backend::runtime(kGpu).synchronize();
+  EXPECT_EQ(first_of(ones_sum), 2.0F * (1 << 20));
+  EXPECT_EQ(first_of(twos_sum), 4.0F * (1 << 20));
+  for (const Tensor& other : others) EXPECT_EQ(first_of(max(other)), 7.0F);
 }
 
 TEST_F(GpuGraph, RefusesWhatCannotBeRecorded) {

@@ -5,8 +5,10 @@
 #include <memory>
 #include <mutex>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
 #include "cuop/backend/cuda/direct_memory.h"
+#include "cuop/backend/cuda/graph_memory.h"
 #include "cuop/core/byte_size.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
@@ -71,13 +73,20 @@ memory::Pool& one_for_each(Device device, PoolOfDevice* (*make)(CudaRuntime&),
   return place.load()->pool;
 }
 
-}  // namespace
-
-memory::MemoryResource& cuda_memory(Device device) {
+memory::MemoryResource& usual_memory(Device device) {
   static const bool is_drivers = env().cuda_allocator.value == "driver";
   if (is_drivers) return direct_memory(device);
   static std::array<std::atomic<PoolOfDevice*>, kMaxDevices> pools{};
   return one_for_each(device, &make_pool, pools);
+}
+
+}  // namespace
+
+memory::MemoryResource& cuda_memory(Device device) {
+  const Stream stream = current_stream(device);
+  const uint64_t capture = capture_by_others(stream);
+  memory::MemoryResource& usual = usual_memory(device);
+  return capture == 0 ? usual : memory_of_capture(usual, stream, capture);
 }
 
 memory::MemoryResource& pinned_memory(Device device) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
@@ -17,6 +18,7 @@ template <class Work>
 void quietly(Device device, const char* what, Work&& work) noexcept {
   try {
     const ContextScope scope(device);
+    const RelaxedCapture outside;
     const Result result = work(driver());
     if (result != Result::kSuccess && result != Result::kDeinitialized) {
       log(LogLevel::kInfo, "memory: ", what, " on ", device, ": ", describe(result));
@@ -57,6 +59,7 @@ AllocationProperties MappedCudaUpstream::properties() const {
 
 void* MappedCudaUpstream::acquire(int64_t bytes) {
   const ContextScope scope(device());
+  const RelaxedCapture outside;
   DevicePointer range = 0;
   const Result result = driver().mem_address_reserve(&range, static_cast<size_t>(bytes),
                                                      static_cast<size_t>(granule_), 0, 0);
@@ -71,6 +74,7 @@ void MappedCudaUpstream::release(void* range, int64_t bytes) noexcept {
 
 bool MappedCudaUpstream::map(void* address, int64_t bytes, int64_t piece) {
   const ContextScope scope(device());
+  const RelaxedCapture outside;
   const Driver& d = driver();
   const AllocationProperties wanted = properties();
   const auto unit = static_cast<size_t>(piece);
@@ -110,6 +114,7 @@ memory::DeviceMemory MappedCudaUpstream::memory() const { return memory_of(runti
 
 void* PlainCudaUpstream::acquire(int64_t bytes) {
   const ContextScope scope(device());
+  const RelaxedCapture outside;
   DevicePointer data = 0;
   const Result result = driver().mem_alloc(&data, static_cast<size_t>(bytes));
   return is_given(result, "allocating", bytes, device()) ? reinterpret_cast<void*>(data) : nullptr;
@@ -123,6 +128,7 @@ memory::DeviceMemory PlainCudaUpstream::memory() const { return memory_of(runtim
 
 void* PinnedHostUpstream::acquire(int64_t bytes) {
   const ContextScope scope(runtime_.device());
+  const RelaxedCapture outside;
   void* data = nullptr;
   const Result result = driver().mem_host_alloc(&data, static_cast<size_t>(bytes), kHostPortable);
   return is_given(result, "page-locking", bytes, runtime_.device()) ? data : nullptr;

@@ -70,6 +70,7 @@ void bind_streams(Loader& load, Driver& d) {
   load.bind(d.stream_wait_event, "cuStreamWaitEvent", 3020);
   load.bind(d.stream_get_ctx, "cuStreamGetCtx", 9020);
   load.bind(d.stream_is_capturing, "cuStreamIsCapturing", 10000);
+  load.bind(d.stream_get_capture_info, "cuStreamGetCaptureInfo", 11030);
   load.bind(d.stream_begin_capture, "cuStreamBeginCapture", 10010);
   load.bind(d.stream_end_capture, "cuStreamEndCapture", 10000);
   load.bind(d.thread_exchange_stream_capture_mode, "cuThreadExchangeStreamCaptureMode", 10010);

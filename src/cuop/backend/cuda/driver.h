@@ -45,6 +45,8 @@ struct Driver {
   Call<StreamHandle, EventHandle, unsigned> stream_wait_event = nullptr;
   Call<StreamHandle, ContextHandle*> stream_get_ctx = nullptr;
   Call<StreamHandle, CaptureStatus*> stream_is_capturing = nullptr;
+  Call<StreamHandle, CaptureStatus*, uint64_t*, GraphHandle*, const GraphNodeHandle**, size_t*>
+      stream_get_capture_info = nullptr;
   Call<StreamHandle, CaptureMode> stream_begin_capture = nullptr;
   Call<StreamHandle, GraphHandle*> stream_end_capture = nullptr;
   Call<CaptureMode*> thread_exchange_stream_capture_mode = nullptr;

@@ -32,6 +32,7 @@ void CudaGraph::begin() {
   // Relaxed: memory may be taken from the driver meanwhile, which is no part of the recording.
   check(driver().stream_begin_capture(handle_of(stream_.get()), CaptureMode::kRelaxed),
         "graph: starting a capture on ", device);
+  capture_.emplace(handle_of(stream_.get()));
   current_stream_.emplace(stream_.get());
   current_memory_.emplace(*memory_);
 }
@@ -39,6 +40,7 @@ void CudaGraph::begin() {
 GraphHandle CudaGraph::stop_recording() {
   current_memory_.reset();
   current_stream_.reset();
+  capture_.reset();
   const ContextScope scope(runtime_.device());
   GraphHandle graph = nullptr;
   check(driver().stream_end_capture(handle_of(stream_.get()), &graph),
@@ -57,7 +59,6 @@ void CudaGraph::end() {
   d.graph_destroy(graph);
   check(result, "graph: making ", nodes, " nodes ready on ", runtime_.device());
   node_count_ = static_cast<int64_t>(nodes);
-  memory_->settle();
 }
 
 void CudaGraph::abandon() noexcept {

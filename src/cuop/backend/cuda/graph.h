@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "cuop/backend/cuda/driver.h"
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/graph.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/memory/current.h"
@@ -32,6 +32,7 @@ class CudaGraph final : public Graph {
   OwnedStream stream_;  ///< on which the work is recorded
   Stream last_;         ///< the last replay's, or stream_
   GraphMemory* memory_ = nullptr;
+  std::optional<OwnCapture> capture_;
   std::optional<StreamScope> current_stream_;
   std::optional<memory::ResourceScope> current_memory_;
   GraphExecHandle exec_ = nullptr;

@@ -1,7 +1,9 @@
 #include "cuop/backend/cuda/graph_memory.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/core/error.h"
 
 namespace cuop::backend::cuda {
@@ -22,6 +24,9 @@ void* GraphMemory::allocate(int64_t bytes, Stream) {
     blocks_.reserve(blocks_.size() + 1);
     void* const data = upstream_.allocate(bytes, side_);
     blocks_.push_back({data, bytes});
+    // What the block was before is over when the graph is replayed, on whatever stream.
+    const RelaxedCapture outside;
+    runtime_.synchronize(side_);
     place = idle_.emplace(bytes, data);
   }
   const auto [size, data] = *place;
@@ -55,8 +60,6 @@ void GraphMemory::leave(Stream last) noexcept {
   delete_when_unused(lock);
 }
 
-void GraphMemory::settle() { runtime_.synchronize(side_); }
-
 void GraphMemory::delete_when_unused(std::unique_lock<std::mutex>& lock) noexcept {
   const bool is_unused = is_left_ && live_.empty();
   lock.unlock();
@@ -78,6 +81,19 @@ memory::Statistics GraphMemory::statistics() const {
 void GraphMemory::reset_peak() {
   const std::lock_guard lock(mutex_);
   peak_bytes_ = live_bytes_;
+}
+
+memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Stream stream,
+                                          uint64_t capture) {
+  static std::mutex mutex;
+  static auto* const all = new std::map<std::tuple<int, void*, uint64_t>, GraphMemory*>;
+  const std::lock_guard lock(mutex);
+  GraphMemory*& memory = (*all)[{stream.device.index, stream.handle, capture}];
+  if (memory == nullptr) {
+    const RelaxedCapture outside;
+    memory = new GraphMemory(upstream, runtime(stream.device));
+  }
+  return *memory;
 }
 
 }  // namespace cuop::backend::cuda

@@ -2,6 +2,7 @@
 // them while the graph can be replayed.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -19,8 +20,6 @@ class GraphMemory final : public memory::MemoryResource {
   /// The graph, whose replays were ordered on `last`, needs the memory no more; do not use the
   /// pointer after this.
   void leave(Stream last) noexcept;
-  /// Waits until the blocks may be used by any stream.
-  void settle();
 
   void* allocate(int64_t bytes, Stream stream) override;
   void deallocate(void* data, int64_t bytes, Stream stream) noexcept override;
@@ -47,5 +46,10 @@ class GraphMemory final : public memory::MemoryResource {
   int64_t live_bytes_ = 0, peak_bytes_ = 0, allocations_ = 0, frees_ = 0;
   bool is_left_ = false;
 };
+
+/// The memory of what another library records of a stream, over the device's resource. That library
+/// says nobody when its graph is gone, so it is kept until the process ends.
+memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Stream stream,
+                                          uint64_t capture);
 
 }  // namespace cuop::backend::cuda

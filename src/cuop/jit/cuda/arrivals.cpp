@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/memory/current.h"
 
@@ -41,7 +42,9 @@ unsigned* kept_by(Stream stream) {
 }  // namespace
 
 Arrivals::Arrivals(int64_t count, Stream stream) {
-  if (count <= kKept) {
+  // Graphs of one stream may run at the same time: each that another library records has its own,
+  // in memory that stays its own. Ours have a stream of their own instead.
+  if (count <= kKept && backend::cuda::capture_by_others(stream) == 0) {
     data_ = kept_by(stream);
   } else {
     own_ = zeros(count, stream);

@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/operation.h"
@@ -23,18 +24,6 @@ namespace cuda = backend::cuda;
 std::atomic<int64_t> loaded_count = 0;
 constexpr unsigned kSharedWithoutAsking = 48 << 10;
 
-/// Loading is no work of a stream: a capture of this thread must not object to it.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { cuda::driver().thread_exchange_stream_capture_mode(&mode_); }
-  ~RelaxedCapture() { cuda::driver().thread_exchange_stream_capture_mode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  cuda::CaptureMode mode_ = cuda::CaptureMode::kRelaxed;
-};
-
 /// What of a request is needed once it is compiled.
 struct Names {
   explicit Names(const CompileRequest& request)
@@ -45,7 +34,7 @@ struct Names {
 LoadedKernel load(Device device, const Names& names, const CompiledKernel& compiled) {
   const cuda::Driver& driver = cuda::driver();
   const cuda::ContextScope scope(device);
-  const RelaxedCapture relaxed;
+  const cuda::RelaxedCapture relaxed;  // loading is no work of a stream
   const std::string& title = names.title;
   LoadedKernel kernel{title, device};
   cuda::ModuleHandle module = nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/jit/cuda/arrivals.h"
@@ -42,12 +43,13 @@ void launch_reduction(const LoadedKernel& kernel, const Expr& expr, const Bindin
   RowPieces pieces;
   pieces.piece = sharing.piece;
   std::shared_ptr<Storage> partials;
+  std::optional<Arrivals> arrivals;  // both until the launch
   int64_t blocks = std::min(sharing.groups, kBlocksPerMultiprocessor * multiprocessors);
   if (sharing.pieces > 1) {
     partials = memory::allocate_storage(loops.kept_size() * sharing.pieces * state_bytes(expr),
                                         stream.device);
     pieces.partials = partials->data();
-    pieces.arrivals = Arrivals(sharing.groups, stream).data();
+    pieces.arrivals = arrivals.emplace(sharing.groups, stream).data();
     blocks = sharing.groups;
   }
   const LaunchArguments arguments = pack_arguments(expr, bindings, loops, pieces);

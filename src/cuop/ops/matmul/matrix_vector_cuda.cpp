@@ -106,10 +106,11 @@ bool matrix_vector_cuda(const Product& p) {
                       backend::cuda::cuda_runtime(device).properties().multiprocessors);
   v.piece = sharing.piece;
   std::shared_ptr<Storage> partials;
+  std::optional<jit::Arrivals> arrivals;  // both until the launch
   if (sharing.pieces > 1) {
     partials = memory::allocate_storage(v.rows * sharing.pieces * kStateBytes, device);
     v.partials = partials->data();
-    v.arrivals = jit::Arrivals(sharing.groups, stream).data();
+    v.arrivals = arrivals.emplace(sharing.groups, stream).data();
   }
   jit::launch_text(matrix_vector_kernel(plan->form), device, sharing.groups, &v, sharing.pieces);
   return true;

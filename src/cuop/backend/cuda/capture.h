@@ -1,0 +1,40 @@
+// What is being recorded, and by whom.
+#pragma once
+
+#include <cstdint>
+
+#include "cuop/backend/cuda/driver.h"
+#include "cuop/core/stream.h"
+
+namespace cuop::backend::cuda {
+
+/// While another library records a graph, the driver refuses calls that could wait, such as taking
+/// memory, and spoils the recording. Within this scope this thread may make them.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { driver().thread_exchange_stream_capture_mode(&mode_); }
+  ~RelaxedCapture() { driver().thread_exchange_stream_capture_mode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  CaptureMode mode_ = CaptureMode::kRelaxed;
+};
+
+/// A stream that a graph of ours records, while this lives.
+class OwnCapture {
+ public:
+  explicit OwnCapture(StreamHandle stream);
+  ~OwnCapture();
+  OwnCapture(const OwnCapture&) = delete;
+  OwnCapture& operator=(const OwnCapture&) = delete;
+
+ private:
+  StreamHandle stream_;
+};
+
+/// The number of the recording that another library makes of the stream; 0 when there is none. No
+/// two recordings of a process have the same.
+uint64_t capture_by_others(Stream stream);
+
+}  // namespace cuop::backend::cuda
