@@ -4,6 +4,9 @@
 #include <thread>
 
 #include "cuop/backend/cuda/context.h"
+#include "cuop/jit/fusion.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/gpu/gpu_values.h"
 
@@ -39,6 +42,18 @@ TEST_F(GpuPeers, TensorsMoveFromOneToTheOther) {
   }
 }
 
+TEST_F(GpuPeers, WhatIsRecordedForFusionRunsBeforeItIsCopied) {
+  for (int round = 0; round < 10; ++round) {
+    const Tensor x = full({1 << 20}, round, DType::kInt32, kGpu);
+    Tensor moved;
+    {
+      Fused scope;
+      moved = to_device(add(x, 1), kSecond);
+    }
+    EXPECT_EQ(to_device(moved, kCpu).data<int32_t>()[(1 << 20) - 1], round + 1);
+  }
+}
+
 TEST_F(GpuPeers, EachComputesAndLeavesTheThreadWhereItWas) {
   const Tensor a = random_values({64, 64}, 2, DType::kFloat64);
   const auto expected = host_values(matmul(a, a));
@@ -53,6 +68,37 @@ TEST_F(GpuPeers, EachComputesAndLeavesTheThreadWhereItWas) {
     backend::cuda::check(backend::cuda::driver().ctx_get_current(&current), "test");
     EXPECT_EQ(current, backend::cuda::primary_context(kGpu));
   }
+}
+
+TEST_F(GpuPeers, StreamsOfOneWaitForThoseOfTheOther) {
+  constexpr int64_t kCount = 1 << 20;
+  const backend::OwnedStream first(kGpu), second(kSecond);
+  const StreamScope on_first(first.get()), on_second(second.get());
+  const Tensor from = empty({kCount}, DType::kUInt8, kGpu);
+  const Tensor to = empty({kCount}, DType::kUInt8, kSecond);
+  backend::Runtime &here = backend::runtime(kGpu), &there = backend::runtime(kSecond);
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 10; ++i) here.fill_bytes(from.data(), round, kCount, first.get());
+    there.order(second.get(), first.get());
+    there.copy(to.data(), from.data(), kCount, second.get());
+    here.order(first.get(), second.get());
+    here.fill_bytes(from.data(), 255, kCount, first.get());
+    const Tensor host = to_device(to, kCpu);
+    EXPECT_EQ(host.data<uint8_t>()[0], round);
+    EXPECT_EQ(host.data<uint8_t>()[kCount - 1], round);
+  }
+}
+
+TEST_F(GpuPeers, EachHasMemoryOfItsOwnThatAnyThreadGivesBack) {
+  const auto live = [](Device device) {
+    return memory::current_resource(device).statistics().allocated_bytes;
+  };
+  const int64_t on_first = live(kGpu), on_second = live(kSecond);
+  Tensor tensor = zeros({1 << 20}, DType::kUInt8, kSecond);
+  EXPECT_EQ(live(kGpu), on_first);
+  EXPECT_EQ(live(kSecond), on_second + (1 << 20));
+  std::thread([&] { tensor = Tensor(); }).join();
+  EXPECT_EQ(live(kSecond), on_second);
 }
 
 TEST_F(GpuPeers, TheyDoNotMixInOneOperation) {

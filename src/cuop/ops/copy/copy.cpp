@@ -22,8 +22,10 @@ constexpr backend::Slot<void(const Tensor&, const Tensor&)> kStridedCopy{
 void copy_between_gpus(const Tensor& dst, const Tensor& src) {
   backend::Runtime& runtime = backend::runtime(dst.device());
   const Stream to = current_stream(dst.device()), from = current_stream(src.device());
+  void* const target = dst.data();
+  const void* const source = src.data();  // recorded work runs here, before it is waited for
   runtime.order(to, from);
-  runtime.copy(dst.data(), src.data(), src.nbytes(), to);
+  runtime.copy(target, source, src.nbytes(), to);
   runtime.order(from, to);
 }
 
