@@ -6,8 +6,10 @@
 #include "cuop/backend/cuda/library_search.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/memory/current.h"
 #include "cuop/system/info.h"
+#include "exchange_release.h"
 
 namespace cuop::python {
 
@@ -39,8 +41,13 @@ void bind_device(nb::module_& m) {
       "set_current_device", [](Arg<Device> device) { backend::set_current_device(device); },
       "device"_a);
   m.def(
-      "synchronize", [](Arg<Device> device) { backend::runtime(device).synchronize(); }, "device"_a,
-      Released());
+      "synchronize",
+      [](Arg<Device> device) {
+        jit::flush_pending("the device is waited for");
+        backend::runtime(device).synchronize();
+        release_borrowed();
+      },
+      "device"_a, Released());
   m.def(
       "memory_info",
       [](Arg<Device> device) {

@@ -2,8 +2,10 @@
 #include "binders.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/memory/current.h"
 #include "exchange.h"
+#include "exchange_release.h"
 
 namespace cuop::python {
 
@@ -21,6 +23,18 @@ struct PyEvent {
 
 /// Streams that this thread was on before each `with stream:`, the innermost last.
 thread_local std::vector<Stream> entered;
+
+/// What is recorded for fusion was called before: it runs before its stream is looked at, waited
+/// for or left.
+void settle() { jit::flush_pending("streams are put in order"); }
+
+/// The same before this thread waits; what other libraries get back is looked through afterwards.
+template <class Wait>
+void settle_and(Wait&& wait) {
+  settle();
+  wait();
+  release_borrowed();
+}
 
 PyStream make_stream(const std::optional<Arg<Device>>& device, int priority) {
   const Device where = device ? **device : backend::current_device();
@@ -54,6 +68,7 @@ PyStream external_stream(nb::handle object, Arg<Device> device) {
 }
 
 void wait_for(const PyStream& later, nb::handle other) {
+  settle();
   if (nb::isinstance<PyEvent>(other)) {
     nb::cast<PyEvent&>(other).event->wait(later.stream);
   } else if (nb::isinstance<PyStream>(other)) {
@@ -69,6 +84,7 @@ void leave() {
     throw ExecutionError("Stream: this thread left a stream that it never entered");
   set_current_stream(entered.back());
   entered.pop_back();
+  settle();
 }
 
 Stream stream_or_current(const PyEvent& event, const PyStream* stream) {
@@ -89,19 +105,23 @@ void bind_event(nb::module_& m) {
           "device", [](const PyEvent& e) { return PyDevice{e.device}; }, "The device it marks.")
       .def(
           "record",
-          [](PyEvent& e, const PyStream* stream) { e.event->record(stream_or_current(e, stream)); },
+          [](PyEvent& e, const PyStream* stream) {
+            settle();
+            e.event->record(stream_or_current(e, stream));
+          },
           "stream"_a = nb::none(), "Marks the end of what the stream (default: the current) holds.")
       .def(
           "wait",
           [](const PyEvent& e, const PyStream* stream) {
+            settle();
             e.event->wait(stream_or_current(e, stream));
           },
           "stream"_a = nb::none(),
           "Later work of the stream (default: the current) waits for the mark; the caller does "
           "not.")
       .def(
-          "synchronize", [](const PyEvent& e) { e.event->synchronize(); }, Released(),
-          "Waits until the marked work is done.")
+          "synchronize", [](const PyEvent& e) { settle_and([&] { e.event->synchronize(); }); },
+          Released(), "Waits until the marked work is done.")
       .def(
           "is_done", [](const PyEvent& e) { return e.event->is_done(); },
           "Whether the marked work is done.")
@@ -129,6 +149,7 @@ void bind_record_stream(nb::module_& m) {
         }
         used.data();
         memory::record_stream(*used.storage(), stream.stream);
+        note_use(used, stream.stream);
       },
       "tensor"_a, "stream"_a,
       "Tells that work of another stream than the tensor's own uses it: when the tensor is gone, "
@@ -153,6 +174,7 @@ void bind_graph(nb::module_& m) {
       .def(
           "__enter__",
           [](nb::object self) {
+            settle();
             nb::cast<PyGraph&>(self).graph->begin();
             return self;
           },
@@ -160,16 +182,20 @@ void bind_graph(nb::module_& m) {
       .def(
           "__exit__",
           [](PyGraph& g, nb::handle type, nb::handle, nb::handle) {
-            if (type.is_none()) {
-              g.graph->end();
-            } else {
+            if (!type.is_none()) return g.graph->abandon();
+            try {
+              settle();  // what the graph's body recorded belongs to it
+            } catch (...) {
               g.graph->abandon();
+              throw;
             }
+            g.graph->end();
           },
           nb::arg().none(), nb::arg().none(), nb::arg().none())
       .def(
           "replay",
           [](PyGraph& g, const PyStream* stream) {
+            settle();
             g.graph->replay(stream != nullptr ? stream->stream : current_stream(g.device));
           },
           "stream"_a = nb::none(),
@@ -202,11 +228,16 @@ void bind_stream(nb::module_& m) {
           "The driver's handle; 0 is the default stream.")
       .def(
           "synchronize",
-          [](const PyStream& s) { backend::runtime(s.stream.device).synchronize(s.stream); },
+          [](const PyStream& s) {
+            settle_and([&] { backend::runtime(s.stream.device).synchronize(s.stream); });
+          },
           Released(), "Waits until its work is done.")
       .def(
           "is_idle",
-          [](const PyStream& s) { return backend::runtime(s.stream.device).is_idle(s.stream); },
+          [](const PyStream& s) {
+            settle();
+            return backend::runtime(s.stream.device).is_idle(s.stream);
+          },
           "Whether it has no work left.")
       .def("wait", &wait_for, "other"_a,
            "Later work waits for what another stream holds now, or for an event.")
@@ -214,6 +245,7 @@ void bind_stream(nb::module_& m) {
           "__enter__",
           [](nb::object self) {
             const Stream stream = nb::cast<PyStream&>(self).stream;
+            settle();
             entered.push_back(current_stream(stream.device));
             set_current_stream(stream);
             return self;

@@ -23,9 +23,6 @@ Stream stream_of_number(Device device, int64_t number);
 /// Lets the consumer's stream wait for the tensor's; None is the default stream, -1 asks for
 /// nothing. ExecutionError for a number that means nothing.
 void order_for_consumer(const char* who, const Tensor& tensor, nb::handle stream);
-/// The owner of another library's memory, given back only behind the work that this thread's stream
-/// then holds: `producer` is the stream on which that library reuses it.
-std::shared_ptr<void> released_in_order(Stream producer, std::shared_ptr<void> owner);
 
 /// The dictionary of __cuda_array_interface__; AttributeError for what it cannot express.
 nb::object export_cuda_array(const Tensor& tensor);

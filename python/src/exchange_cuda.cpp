@@ -5,8 +5,8 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
-#include "cuop/ops/create/create.h"
 #include "exchange.h"
+#include "exchange_release.h"
 
 namespace cuop::python {
 
@@ -89,19 +89,7 @@ void order_for_consumer(const char* who, const Tensor& tensor, nb::handle stream
   backend::runtime(device).order(consumer, current_stream(device));
   // The consumer may give the tensor back while its work on it is still to be done.
   memory::record_stream(*tensor.storage(), consumer);
-}
-
-std::shared_ptr<void> released_in_order(Stream producer, std::shared_ptr<void> owner) {
-  if (producer.device.is_cpu()) return owner;
-  return {owner.get(), [producer, owner](void*) mutable {
-            const Stream used = current_stream(producer.device);
-            try {
-              backend::runtime(producer.device).order(producer, used);
-            } catch (const Error&) {
-              // The device is lost or the process is ending: there is nothing left to wait for.
-            }
-            owner.reset();
-          }};
+  note_use(tensor, consumer);
 }
 
 nb::object export_cuda_array(const Tensor& tensor) {
@@ -141,9 +129,8 @@ Tensor import_cuda_array(nb::handle object) {
   const Device device = device_of(object);
   backend::Runtime& runtime = backend::runtime(device);
   nb::object stream = interface.attr("get")("stream");
-  Stream producer{device};  // None: the producer has finished, and frees on the default stream
-  if (!stream.is_none()) {
-    producer = stream_of_number(device, nb::cast<int64_t>(stream));
+  if (!stream.is_none()) {  // else the producer has finished
+    const Stream producer = stream_of_number(device, nb::cast<int64_t>(stream));
     runtime.order(current_stream(device), producer);
   }
   std::shared_ptr<void> owner(nb::borrow(object).release().ptr(), [](void* held) {
@@ -151,8 +138,8 @@ Tensor import_cuda_array(nb::handle object) {
     const nb::gil_scoped_acquire gil;
     Py_DECREF(static_cast<PyObject*>(held));
   });
-  return from_memory(reinterpret_cast<void*>(address), layout, dtype, device,
-                     released_in_order(producer, std::move(owner)), is_read_only);
+  return borrow(reinterpret_cast<void*>(address), layout, dtype, device, std::move(owner),
+                is_read_only);
 }
 
 }  // namespace cuop::python

@@ -1,8 +1,8 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
-#include "cuop/ops/create/create.h"
 #include "dlpack.h"
 #include "exchange.h"
+#include "exchange_release.h"
 
 namespace cuop::python {
 
@@ -95,10 +95,8 @@ Tensor wrap(const DLTensor& dl, std::shared_ptr<void> owner, bool is_read_only) 
   backend::runtime(device);  // an absent device is said here, with the reason
   Layout layout = contiguous_layout(Shape(std::span(dl.shape, static_cast<size_t>(dl.ndim))));
   for (int i = 0; dl.strides != nullptr && i < dl.ndim; ++i) layout.strides[i] = dl.strides[i];
-  // DLPack does not name the stream on which the producer reuses the memory; by default it is the
-  // default stream.
-  return from_memory(static_cast<std::byte*>(dl.data) + dl.byte_offset, layout, from_dl(dl.dtype),
-                     device, released_in_order({device}, std::move(owner)), is_read_only);
+  return borrow(static_cast<std::byte*>(dl.data) + dl.byte_offset, layout, from_dl(dl.dtype),
+                device, std::move(owner), is_read_only);
 }
 
 /// The capsule of a producer, whose work the current stream waits for.

@@ -97,6 +97,51 @@ def test_our_memory_is_kept_and_let_go(torch):
     assert cuop.memory_statistics("cuda")["allocated_bytes"] == before
 
 
+class Lent:
+    """Memory of a library that frees it when nobody holds the object."""
+
+    def __init__(self, tensor, how):
+        self.tensor = tensor
+        if how == "interface":
+            self.__cuda_array_interface__ = tensor.__cuda_array_interface__
+        else:
+            self.__dlpack__ = tensor.__dlpack__
+            self.__dlpack_device__ = tensor.__dlpack_device__
+
+
+@pytest.mark.parametrize("how", ["dlpack", "interface"])
+@pytest.mark.parametrize("known_by", ["import", "record_stream", "release"])
+def test_borrowed_memory_is_given_back_behind_the_work_that_uses_it(how, known_by):
+    def is_held():
+        return cuop.memory_statistics("cuda")["allocated_bytes"] > before
+
+    outside, stream = cuop.current_stream("cuda"), cuop.Stream("cuda")
+    gc.collect()
+    before = cuop.memory_statistics("cuda")["allocated_bytes"]
+    seen_busy = False
+    for _ in range(50):
+        theirs = cuop.empty((1 << 22,), device="cuda")
+        with stream if known_by == "import" else outside:
+            ours = cuop.from_dlpack(Lent(theirs, how))
+        with stream:
+            for _ in range(30):
+                ours.fill(1)
+        if known_by == "record_stream":
+            cuop.record_stream(ours, stream)
+        del theirs
+        with stream if known_by == "release" else outside:
+            del ours
+        held = is_held()
+        if not stream.is_idle():  # nor was it when we looked
+            seen_busy = True
+            assert held
+        stream.synchronize()
+        assert not is_held()
+        if seen_busy:
+            break
+    assert seen_busy
+
+
 def test_cupy_arrays_are_shared_both_ways(cupy):
     theirs = cupy.arange(12, dtype="float32").reshape(3, 4)
     ours = cuop.from_dlpack(theirs)

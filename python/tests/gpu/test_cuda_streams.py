@@ -92,3 +92,33 @@ def test_a_failed_capture_leaves_the_device_alone():
         value.fill(6)
     graph.replay()
     assert value.tolist() == [6, 6, 6, 6]
+
+
+def test_recorded_work_stays_on_the_stream_where_it_was_called():
+    first, second = cuop.Stream("cuda"), cuop.Stream("cuda")
+    for round in range(5):
+        with cuop.fused():
+            with first:
+                source = cuop.zeros((SIZE,), dtype="int32", device="cuda")
+                for _ in range(10):
+                    source.fill(round)
+                result = source + 1
+            second.wait(first)
+            with second:
+                copied = result.clone()
+        second.synchronize()
+        assert copied[0].item() == copied[SIZE - 1].item() == round + 1
+
+
+def test_a_graph_takes_in_what_its_block_recorded_and_nothing_before():
+    x = cuop.full((1000,), 1, dtype="int32", device="cuda")
+    graph = cuop.Graph("cuda")
+    with cuop.fused():
+        before = x + 1
+        with graph:
+            inside = x + 2
+    assert before[999].item() == 2
+    x.fill(5)
+    graph.replay()
+    assert before[999].item() == 2
+    assert inside[999].item() == 7

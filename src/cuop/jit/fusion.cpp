@@ -17,7 +17,7 @@ namespace {
 std::atomic<int> chosen_fusion = -1;  // -1: as the environment says
 thread_local Reports* current_reports = nullptr;
 
-/// A thread's open groups, at most one for each shape and device, and where pending values are.
+/// A thread's open groups, at most one for each shape and stream, and where pending values are.
 class Recorder {
  public:
   struct Place {
@@ -72,10 +72,11 @@ class Recorder {
   /// The open group of that shape; a new one when there is none.
   std::shared_ptr<Group> group_of(const Shape& shape, Device device) {
     std::erase_if(groups_, [](const auto& group) { return group->is_closed(); });
+    const Stream stream = current_stream(device);
     for (const auto& group : groups_) {
-      if (group->shape() == shape && group->device() == device) return group;
+      if (group->shape() == shape && group->stream() == stream) return group;
     }
-    groups_.push_back(std::make_shared<Group>(shape, device));
+    groups_.push_back(std::make_shared<Group>(shape, stream));
     return groups_.back();
   }
 
@@ -99,6 +100,11 @@ class Recorder {
 
 thread_local Recorder recorder;
 
+/// Whether what is recorded now would join the group's work.
+bool is_on_current_stream(const Group& group) {
+  return group.stream() == current_stream(group.stream().device);
+}
+
 const Recorder::Place* Recorder::place_or_settle(const Tensor& tensor, const Shape& shape) {
   const Place* place = find(tensor);
   if (place == nullptr) {
@@ -108,6 +114,10 @@ const Recorder::Place* Recorder::place_or_settle(const Tensor& tensor, const Sha
   const std::shared_ptr<Group> group = place->group;
   if (place->is_reduction) {
     flush(group, "the result of a reduction is used");
+    return nullptr;
+  }
+  if (!is_on_current_stream(*group)) {
+    flush(group, "its value is used on another stream");
     return nullptr;
   }
   if (!(group->shape() == shape)) {
@@ -161,6 +171,7 @@ std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype) {
   const Recorder::Place* place = recorder.find(tensor);
   if (place == nullptr || place->is_reduction) return std::nullopt;
   const std::shared_ptr<Group> group = place->group;
+  if (!is_on_current_stream(*group)) return std::nullopt;
   const RecordedArgument argument{place->node, nullptr, nullptr};
   if (!(tensor.layout() == contiguous_layout(group->shape()))) return std::nullopt;
   if (group->obstacle({&argument, 1}) != nullptr) return std::nullopt;
@@ -175,6 +186,7 @@ std::optional<Tensor> record_reduction(ReduceKind kind, const Tensor& tensor,
   const Recorder::Place* place = recorder.find(tensor);
   if (place == nullptr || place->is_reduction) return std::nullopt;
   const std::shared_ptr<Group> group = place->group;
+  if (!is_on_current_stream(*group)) return std::nullopt;
   const int ndim = tensor.ndim(), count = static_cast<int>(axes.size());
   if (count == 0 || !(tensor.layout() == contiguous_layout(group->shape()))) return std::nullopt;
   for (int i = 0; i < count; ++i) {

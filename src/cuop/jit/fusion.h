@@ -2,7 +2,9 @@
 // reductions are recorded and run as few passes over memory. A value is computed when the scope
 // ends or when anything needs its elements; a value that nobody holds by then is never written.
 // What is recorded reads its input arrays later: memory shared with other libraries must not be
-// written by them before the scope ends (cuOP's own writers take care of it).
+// written by them before the scope ends (cuOP's own writers take care of it). What is recorded is
+// work of the stream that was current then; call jit::flush_pending() before events mark that
+// stream, others wait for it or a graph is captured.
 #pragma once
 
 #include <optional>

@@ -74,7 +74,7 @@ int Group::add_argument(const RecordedArgument& argument, DType dtype) {
 Group::Value Group::add_value(int node, const Shape& shape, const char* op) {
   const DType dtype = expr_.node(node).dtype;
   const int64_t bytes = element_count(shape) * itemsize(dtype);
-  auto storage = Storage::deferred(bytes, device_, [self = shared_from_this()] {
+  auto storage = Storage::deferred(bytes, stream_.device, [self = shared_from_this()] {
     run_group(*self, "a value was needed outside of elementwise work");
   });
   values_.push_back({node, storage, dtype, shape});
@@ -119,10 +119,13 @@ std::optional<Group::Value> Group::record_reduction(ReduceKind kind, int node, i
 }
 
 bool Group::run(const char* reason, GroupReport* report) {
+  std::vector<Tensor>
+      read;  // let go behind the lock: owners of borrowed memory may wait for others
   const std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
   if (is_closed_) return false;
   is_closed_ = true;
+  const StreamScope scope(stream_);
   if (report != nullptr) {
     report->ops.assign(ops_.begin(), ops_.end());
     report->shape = shape_;
@@ -133,9 +136,11 @@ bool Group::run(const char* reason, GroupReport* report) {
     compute(report);
   } catch (...) {
     error_ = std::current_exception();
+    read.swap(leaves_);
     release();
     throw;
   }
+  read.swap(leaves_);
   release();
   return true;
 }
@@ -148,7 +153,7 @@ void Group::compute(GroupReport* report) {
     std::shared_ptr<Storage> storage = value.storage.lock();
     if (!storage) continue;
     // Others may look at the deferred storage meanwhile: it gets its memory when the work is done.
-    results.emplace_back(memory::allocate_storage(storage->nbytes(), device_),
+    results.emplace_back(memory::allocate_storage(storage->nbytes(), stream_.device),
                          contiguous_layout(value.shape), value.dtype);
     bytes += storage->nbytes();
     held.push_back(std::move(storage));
@@ -172,7 +177,6 @@ void Group::compute(GroupReport* report) {
 
 /// Lets go of everything read: the values' storages keep the group alive, not its inputs.
 void Group::release() {
-  leaves_.clear();
   leaf_nodes_.clear();
   parameters_.clear();
   values_.clear();

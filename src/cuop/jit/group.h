@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuop/core/scalar.h"
+#include "cuop/core/stream.h"
 #include "cuop/core/tensor.h"
 #include "cuop/jit/expr.h"
 
@@ -38,10 +39,11 @@ class Group : public std::enable_shared_from_this<Group> {
   static constexpr int kMaxOps = 64;
   static constexpr int kMaxParameters = 32;
 
-  Group(const Shape& shape, Device device) : shape_(shape), device_(device) {}
+  /// Its work belongs to the stream, whoever runs it.
+  Group(const Shape& shape, Stream stream) : shape_(shape), stream_(stream) {}
 
   const Shape& shape() const { return shape_; }
-  Device device() const { return device_; }
+  Stream stream() const { return stream_; }
   bool is_closed() const;
   /// Why these arguments cannot join, or null when they can.
   const char* obstacle(std::span<const RecordedArgument> arguments) const;
@@ -85,7 +87,7 @@ class Group : public std::enable_shared_from_this<Group> {
   bool is_closed_ = false;
   std::exception_ptr error_;
   Shape shape_;
-  Device device_;
+  Stream stream_;
   int reduced_axes_ = 0;
   Expr expr_;
   std::vector<Tensor> leaves_;
