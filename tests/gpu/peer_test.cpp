@@ -7,6 +7,7 @@
 #include "cuop/jit/fusion.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/fft/fft.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/gpu/gpu_values.h"
 
@@ -14,6 +15,8 @@ namespace cuop {
 namespace {
 
 constexpr Device kSecond{DeviceType::kCuda, 1};
+
+using test::expect_same;
 
 class GpuPeers : public GpuTest {
  protected:
@@ -105,6 +108,15 @@ TEST_F(GpuPeers, TheyDoNotMixInOneOperation) {
   EXPECT_THROW(
       matmul(zeros({2, 2}, DType::kFloat32, kGpu), zeros({2, 2}, DType::kFloat32, kSecond)),
       DeviceError);
+}
+
+TEST_F(GpuPeers, PlansOfOneGpuMayLeaveTheCacheWhileTheyRunThere) {
+  constexpr int64_t kSize = 1 << 16;
+  const Tensor x = random_values({kSize}, 2, DType::kComplex64), other = gpu(x);
+  const Tensor there = to_device(x, kSecond);
+  const Tensor twice = fft(fft(there));
+  for (int64_t n = 1; n < 100; ++n) fft(other, n);
+  expect_same(twice, fft(fft(x)), 64, "twice", static_cast<double>(kSize));
 }
 
 }  // namespace

@@ -90,7 +90,9 @@ struct Key {
 
 class Plan {
  public:
-  Plan(const char* who, const FftPlanSpec& spec) : kind_(spec.kind) {
+  Plan(const char* who, const Key& key)
+      : device_{DeviceType::kCuda, key.device}, kind_(key.spec.kind) {
+    const FftPlanSpec& spec = key.spec;
     const Library& lib = library();
     check_status(lib.create(&handle_), who, "a plan");
     const ElementType real = spec.is_double ? kReal64 : kReal32;
@@ -107,7 +109,14 @@ class Plan {
     if (status != 0) lib.destroy(handle_);
     check_status(status, who, "a plan");
   }
-  ~Plan() { library().destroy(handle_); }
+  ~Plan() {
+    try {
+      const ContextScope scope(device_);  // the plan goes when work of its own device is behind it
+      library().destroy(handle_);
+    } catch (const Error&) {
+      // The device was lost, and the plan with it.
+    }
+  }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -127,6 +136,7 @@ class Plan {
  private:
   std::mutex mutex_;
   Handle handle_ = -1;
+  Device device_;
   FftKind kind_;
   size_t work_bytes_ = 0;
 };
@@ -136,10 +146,14 @@ class PlanCache {
  public:
   std::shared_ptr<Plan> get(const char* who, const Key& key) {
     if (auto known = find(key)) return known;
-    auto made = std::make_shared<Plan>(who, key.spec);
+    auto made = std::make_shared<Plan>(who, key);
+    std::shared_ptr<Plan> oldest;  // ends, which may take time, when nothing is locked
     const std::lock_guard lock(mutex_);
     plans_.emplace_front(key, made);
-    if (plans_.size() > kMaxPlans) plans_.pop_back();
+    if (plans_.size() > kMaxPlans) {
+      oldest = std::move(plans_.back().second);
+      plans_.pop_back();
+    }
     return made;
   }
 
