@@ -49,5 +49,17 @@ TEST(Slot, RunsTheKernelOnRequestWhenTheThreadAsksForAnother) {
   EXPECT_EQ(without(kCpu, 3), 3);
 }
 
+TEST(Slot, ADeviceWithoutAKernelIsSaidWithWhatThereIs) {
+  constexpr Slot<int(int)> slot{"hum", [](int x) { return x; }};
+  const Device gpu{DeviceType::kCuda, 1};
+  EXPECT_FALSE(slot.supports(gpu));
+  try {
+    slot(gpu, 3);
+    ADD_FAILURE() << "ran";
+  } catch (const NotImplementedError& error) {
+    EXPECT_STREQ(error.what(), "hum: no kernel for cuda:1; there is one for cpu");
+  }
+}
+
 }  // namespace
 }  // namespace cuop::backend
