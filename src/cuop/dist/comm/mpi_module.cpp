@@ -72,6 +72,10 @@ class Session {
     } else {
       int provided = MPI_THREAD_SINGLE;
       check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+      // MPICH lays a failed request that is done at their door, whatever communicator it was of.
+      for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+      }
       std::atexit([] { instance().finalize(); });
     }
     check(MPI_Comm_dup(MPI_COMM_WORLD, &farewell_), "MPI_Comm_dup");
