@@ -11,15 +11,12 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "cuop/ops/reduce/reduce.h"
+#include "tests/gpu/foreign_graph.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace cuop {
 namespace {
 
-using backend::cuda::CaptureMode;
-using backend::cuda::check;
-using backend::cuda::handle_of;
-using backend::cuda::StreamHandle;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -87,35 +84,6 @@ TEST_F(GpuGraph, RowsThatBlocksShareAreCountedBeyondTheGraph) {
     }
   }
 }
-
-/// A graph as another library records and starts it, of what is done on one of its streams.
-class ForeignGraph {
- public:
-  template <class Work>
-  ForeignGraph(Stream stream, Work&& work) {
-    const backend::cuda::ContextScope scope(kGpu);
-    const StreamScope current(stream);
-    const StreamHandle queue = handle_of(stream);
-    check(driver_.stream_begin_capture(queue, CaptureMode::kGlobal), "begin");
-    work();
-    backend::cuda::GraphHandle graph = nullptr;
-    check(driver_.stream_end_capture(queue, &graph), "end");
-    check(driver_.graph_instantiate(&exec_, graph, 0), "instantiate");
-    driver_.graph_destroy(graph);
-  }
-  ~ForeignGraph() { driver_.graph_exec_destroy(exec_); }
-  ForeignGraph(const ForeignGraph&) = delete;
-  ForeignGraph& operator=(const ForeignGraph&) = delete;
-
-  void launch(Stream stream) {
-    const backend::cuda::ContextScope scope(kGpu);
-    check(driver_.graph_launch(exec_, handle_of(stream)), "launch");
-  }
-
- private:
-  const backend::cuda::Driver& driver_ = backend::cuda::driver();
-  backend::cuda::GraphExecHandle exec_ = nullptr;
-};
 
 TEST_F(GpuGraph, GraphsOfAnotherLibraryThatShareAStreamShareNoMemory) {
   const Shape shape{1 << 20};

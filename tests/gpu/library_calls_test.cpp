@@ -15,6 +15,8 @@
 #include "cuop/ops/blas/blas.h"
 #include "cuop/ops/conv/conv.h"
 #include "cuop/ops/fft/fft.h"
+#include "cuop/ops/matmul/matmul.h"
+#include "tests/gpu/foreign_graph.h"
 #include "tests/gpu/gpu_values.h"
 
 namespace cuop {
@@ -177,6 +179,27 @@ TEST_F(GpuLibraryCalls, RecordedConvolutionsOutliveTheirPlans) {
   copy_into(x, gpu(other));
   graph->replay(current_stream(kGpu));
   expect_close(y, conv2d(other, w), 1e-5);
+}
+
+TEST_F(GpuLibraryCalls, WhatTheyNeedIsMadeWhileAnotherLibraryRecords) {
+  if (!backend::cuda::cudnn_absence().empty()) GTEST_SKIP() << "needs cuDNN";
+  const Tensor x = random_values({3, 45}, 12, DType::kComplex64), x_there = gpu(x);
+  const Tensor a = random_values({20, 20}, 13, DType::kFloat64), a_there = gpu(a);
+  const Tensor image = random_values({1, 2, 9, 9}, 14, DType::kFloat32), image_there = gpu(image);
+  const Tensor w = random_values({4, 2, 3, 3}, 15, DType::kFloat32), w_there = gpu(w);
+  backend::runtime(kGpu).synchronize();
+  const backend::OwnedStream recorded(kGpu);
+  Tensor spectrum, product, y;
+  ForeignGraph graph(recorded.get(), [&] {
+    spectrum = fft(x_there);
+    product = symm(a_there, matmul(a_there, a_there));
+    y = conv2d(image_there, w_there);
+  });
+  graph.launch(recorded.get());
+  backend::runtime(kGpu).synchronize();
+  expect_close(spectrum, fft(x), 3e-6);
+  expect_close(product, symm(a, matmul(a, a)), 1e-13);
+  expect_close(y, conv2d(image, w), 1e-5);
 }
 
 }  // namespace

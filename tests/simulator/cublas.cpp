@@ -5,6 +5,8 @@
 #include <complex>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/simulator/elements.h"
@@ -20,6 +22,7 @@ using cuop::simulator::Wide;
 enum Status : int {
   kSuccess = 0,
   kNotInitialized = 1,
+  kAllocFailed = 3,
   kInvalidValue = 7,
   kExecutionFailed = 13,
 };
@@ -33,6 +36,7 @@ constexpr int kMathModes = 4, kMathFlags = 16;
 
 struct Session {
   ContextHandle context = nullptr;
+  std::shared_ptr<const cuop::simulator::LibraryMemory> memory;
   StreamHandle stream = nullptr;
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
@@ -216,13 +220,16 @@ int trsm(const Session* session, Side side, Fill fill, Operation operation, Diag
 
 CUOP_SIMULATOR_ENTRY const char* cublasGetStatusName(int status) {
   return status == kInvalidValue      ? "CUBLAS_STATUS_INVALID_VALUE"
+         : status == kAllocFailed     ? "CUBLAS_STATUS_ALLOC_FAILED"
          : status == kExecutionFailed ? "CUBLAS_STATUS_EXECUTION_FAILED"
                                       : "CUBLAS_STATUS_NOT_INITIALIZED";
 }
 CUOP_SIMULATOR_ENTRY int cublasCreate_v2(Session** session) {
   const ContextHandle context = cuop::simulator::library_context();
   if (context == nullptr) return kNotInitialized;
-  *session = new Session{context};
+  auto memory = std::make_shared<const cuop::simulator::LibraryMemory>();
+  if (memory->region().data == nullptr) return kAllocFailed;
+  *session = new Session{context, std::move(memory)};
   return kSuccess;
 }
 CUOP_SIMULATOR_ENTRY int cublasSetMathMode(Session* session, int mode) {
@@ -231,7 +238,9 @@ CUOP_SIMULATOR_ENTRY int cublasSetMathMode(Session* session, int mode) {
 }
 CUOP_SIMULATOR_ENTRY int cublasSetStream_v2(Session* session, StreamHandle stream) {
   if (session == nullptr) return kNotInitialized;
-  *session = {session->context, stream, nullptr, 0};
+  session->stream = stream;
+  session->workspace = nullptr;
+  session->workspace_bytes = 0;
   return kSuccess;
 }
 CUOP_SIMULATOR_ENTRY int cublasSetWorkspace_v2(Session* session, void* workspace, size_t bytes) {

@@ -3,6 +3,7 @@
 #include <complex>
 #include <tuple>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/libraries.h"
@@ -93,6 +94,7 @@ class Session {
 
  private:
   static Handle start(const char* who) {
+    const RelaxedCapture relaxed;
     Handle made = nullptr;
     check_status(library().create(&made), who, "its start");
     check_status(library().set_math_mode(made, kPedanticMath), who, "exact arithmetic");

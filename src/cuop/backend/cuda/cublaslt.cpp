@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cublaslt_api.h"
 #include "cuop/backend/cuda/operation.h"
@@ -259,7 +260,10 @@ Handle handle_for(const char* who, Device device) {
   static std::unordered_map<int, Handle> handles;
   const std::lock_guard lock(mutex);
   Handle& handle = handles[device.index];
-  if (handle == nullptr) check_status(library().create(&handle), who, "its start");
+  if (handle == nullptr) {
+    const RelaxedCapture relaxed;
+    check_status(library().create(&handle), who, "its start");
+  }
   return handle;
 }
 

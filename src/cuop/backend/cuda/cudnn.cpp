@@ -6,6 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cudnn_engines.h"
 #include "cuop/backend/cuda/cudnn_plan.h"
@@ -157,6 +158,7 @@ struct PlanKeyHash {
 class Session {
  public:
   Session(const char* who, Device device) : device_(device) {
+    const RelaxedCapture relaxed;
     dnn::check_status(dnn::library().create(&handle_), who, "its start");
   }
   ~Session() {
@@ -171,6 +173,7 @@ class Session {
   /// Null when cuDNN has no engine for the shape, or not the one that is asked for.
   std::shared_ptr<const Plan> plan(const char* who, const ConvShape& shape,
                                    const std::string& engine = "") {
+    const RelaxedCapture relaxed;  // plans may be made and ended below
     forget_old_plans();
     const PlanKey key(shape, engine);
     if (const auto known = places_.find(key); known != places_.end()) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/library_status.h"
@@ -93,6 +94,7 @@ class Plan {
   Plan(const char* who, const Key& key)
       : device_{DeviceType::kCuda, key.device}, kind_(key.spec.kind) {
     const FftPlanSpec& spec = key.spec;
+    const RelaxedCapture relaxed;
     const Library& lib = library();
     check_status(lib.create(&handle_), who, "a plan");
     const ElementType real = spec.is_double ? kReal64 : kReal32;
@@ -111,6 +113,7 @@ class Plan {
   }
   ~Plan() {
     try {
+      const RelaxedCapture relaxed;
       const ContextScope scope(device_);  // the plan goes when work of its own device is behind it
       library().destroy(handle_);
     } catch (const Error&) {
