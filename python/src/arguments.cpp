@@ -105,12 +105,9 @@ Scalar convert_argument(nb::handle object, TypeTag<Scalar>) {
   return Scalar(nb::cast<double>(number));
 }
 
-Operand convert_argument(nb::handle object, TypeTag<Operand>) {
-  if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
-  const bool is_number = nb::isinstance<nb::bool_>(object) || PyLong_CheckExact(object.ptr()) ||
-                         PyFloat_CheckExact(object.ptr()) || PyComplex_CheckExact(object.ptr());
-  if (is_number) return convert_argument(object, TypeTag<Scalar>{});
-  return convert_argument(object, TypeTag<Tensor>{});
+bool is_python_number(nb::handle object) {
+  return PyFloat_CheckExact(object.ptr()) || PyLong_CheckExact(object.ptr()) ||
+         PyBool_Check(object.ptr()) || PyComplex_CheckExact(object.ptr());
 }
 
 IntTuple to_tuple(const Dims& dims) {

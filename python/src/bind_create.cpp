@@ -14,9 +14,9 @@ Device device_or_current(const OptionalDevice& device) {
   return device ? **device : backend::current_device();
 }
 
-Tensor arange_from(Operand start, const std::optional<Arg<Scalar>>& stop, const Scalar& step,
+Tensor arange_from(const Operand& start, const std::optional<Arg<Scalar>>& stop, const Scalar& step,
                    const std::optional<Arg<DType>>& dtype, const OptionalDevice& device) {
-  const auto* number = std::get_if<Scalar>(&start);
+  const Scalar* number = start.number();
   if (number == nullptr) throw DTypeError("arange: start must be a number");
   const Scalar first = stop ? *number : Scalar(0);
   const Scalar last = stop ? **stop : *number;

@@ -5,7 +5,6 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/elementwise/elementwise.h"
-#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -13,15 +12,33 @@ namespace {
 
 using jit::OpInfo;
 
-cuop::Operand refer(const Operand& operand) {
-  return std::visit([](const auto& value) { return cuop::Operand(value); }, operand);
+/// Up to so many elements take less time than giving the GIL up and taking it back.
+constexpr int64_t kShort = 512;
+
+/// Whether the work is done by the time that another thread would have noticed: nothing of it is on
+/// a GPU or still to be computed, and however the shapes broadcast, there are few elements.
+bool is_short(std::span<const Operand* const> operands) {
+  int64_t most = 1;
+  const Tensor* first = nullptr;
+  for (const Operand* operand : operands) {
+    const Tensor* tensor = operand->tensor();
+    if (tensor == nullptr) continue;
+    if (!tensor->is_defined() || !tensor->device().is_cpu() || tensor->storage()->is_deferred()) {
+      return false;
+    }
+    if (first == nullptr || !(tensor->shape() == first->shape())) {
+      if (__builtin_mul_overflow(most, tensor->size(), &most)) return false;
+    }
+    if (first == nullptr) first = tensor;
+  }
+  return most <= kShort;
 }
 
 template <class... Operands>
 Tensor apply(int code, const Tensor* out, const Operands&... operands) {
-  const cuop::Operand given[] = {refer(operands)...};
-  std::array<const cuop::Operand*, sizeof...(Operands)> list;
-  for (size_t i = 0; i < list.size(); ++i) list[i] = &given[i];
+  const std::array<const Operand*, sizeof...(Operands)> list{&operands...};
+  std::optional<nb::gil_scoped_release> released;
+  if (!is_short(list)) released.emplace();
   return detail::elementwise(code, list, out);
 }
 
@@ -57,24 +74,25 @@ void bind_function(nb::module_& m, const char* name, int code) {
   if (op.arity == 1) {
     m.def(
         name,
-        [code](Arg<Operand> x, std::optional<Tensor> given) {
+        [code](const Arg<Operand>& x, const std::optional<Tensor>& given) {
           return apply(code, pointer(given), *x);
         },
-        parameter(0), out, ReturnsOut(), Released(), doc.c_str());
+        parameter(0), out, ReturnsOut(), doc.c_str());
   } else if (op.arity == 2) {
     m.def(
         name,
-        [code](Arg<Operand> a, Arg<Operand> b, std::optional<Tensor> given) {
+        [code](const Arg<Operand>& a, const Arg<Operand>& b, const std::optional<Tensor>& given) {
           return apply(code, pointer(given), *a, *b);
         },
-        parameter(0), parameter(1), out, ReturnsOut(), Released(), doc.c_str());
+        parameter(0), parameter(1), out, ReturnsOut(), doc.c_str());
   } else {
     m.def(
         name,
-        [code](Arg<Operand> a, Arg<Operand> b, Arg<Operand> c, std::optional<Tensor> given) {
+        [code](const Arg<Operand>& a, const Arg<Operand>& b, const Arg<Operand>& c,
+               const std::optional<Tensor>& given) {
           return apply(code, pointer(given), *a, *b, *c);
         },
-        parameter(0), parameter(1), parameter(2), out, ReturnsOut(), Released(), doc.c_str());
+        parameter(0), parameter(1), parameter(2), out, ReturnsOut(), doc.c_str());
   }
 }
 
@@ -83,7 +101,8 @@ void bind_clip(nb::module_& m, const char* name) {
   using Bound = std::optional<Arg<Operand>>;
   m.def(
       name,
-      [](Arg<Operand> x, Bound low, Bound high, std::optional<Tensor> out) {
+      [](const Arg<Operand>& x, const Bound& low, const Bound& high,
+         const std::optional<Tensor>& out) {
         static const int both = jit::find_op("clip"), lower = jit::find_op("maximum"),
                          upper = jit::find_op("minimum"), none = jit::find_op("positive");
         if (low && high) return apply(both, pointer(out), *x, **low, **high);
@@ -92,7 +111,6 @@ void bind_clip(nb::module_& m, const char* name) {
         return apply(none, pointer(out), *x);
       },
       "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
-      Released(),
       (document(jit::op_table()[static_cast<size_t>(jit::find_op("clip"))]) +
        " A bound that is None does not bind.")
           .c_str());
@@ -108,24 +126,18 @@ bool is_operand(nb::handle object) {
 
 nb::object compute(int code, nb::handle first, nb::handle second) {
   if (!is_operand(first) || !is_operand(second)) return nb::borrow(Py_NotImplemented);
-  const Operand a = named_argument<Operand>(first);
-  const Operand b = named_argument<Operand>(second);
-  Tensor result;
-  {
-    const nb::gil_scoped_release released;
-    result = apply(code, nullptr, a, b);
-  }
-  return nb::cast(std::move(result));
+  Arg<Operand> a, b;
+  a.convert(first);
+  b.convert(second);
+  return nb::cast(apply(code, nullptr, *a, *b));
 }
 
 nb::object compute_in_place(int code, nb::handle self, nb::handle other) {
   if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-  const Operand a = named_argument<Operand>(self);
-  const Operand b = named_argument<Operand>(other);
-  {
-    const nb::gil_scoped_release released;
-    apply(code, &std::get<Tensor>(a), a, b);
-  }
+  Arg<Operand> a, b;
+  a.convert(self);
+  b.convert(other);
+  apply(code, (*a).tensor(), *a, *b);
   return nb::borrow(self);
 }
 
@@ -163,11 +175,9 @@ constexpr OperatorName kComparisons[] = {{"equal", "eq"},   {"not_equal", "ne"},
 
 void bind_operators(nb::handle type) {
   for (const auto& [op, method] : kUnaryOperators) {
-    add_method(type, cat("__", method, "__"), "(self) -> Tensor",
-               [code = jit::find_op(op)](const Tensor& x) {
-                 const nb::gil_scoped_release released;
-                 return apply(code, nullptr, Operand(x));
-               });
+    add_method(
+        type, cat("__", method, "__"), "(self) -> Tensor",
+        [code = jit::find_op(op)](const Tensor& x) { return apply(code, nullptr, Operand(x)); });
   }
   const auto bind_binary = [&](const std::string& method, const char* op, auto compute_operator) {
     add_method(

@@ -84,12 +84,11 @@ Tensor get(const Tensor& self, nb::handle key) {
 
 void set(const Tensor& self, nb::handle key, nb::handle value) {
   const std::vector<Index> index = to_indices(self, key);
-  const bool is_number = PyLong_CheckExact(value.ptr()) || PyFloat_CheckExact(value.ptr()) ||
-                         PyComplex_CheckExact(value.ptr()) || nb::isinstance<nb::bool_>(value);
   // Python's numbers take the tensor's dtype, so that they are not rounded on the way.
-  const Tensor source = is_number ? scalar_tensor("index assignment", named_argument<Scalar>(value),
-                                                  self.dtype(), self.device())
-                                  : beside(self, value, named_values(value, self.dtype()));
+  const Tensor source = is_python_number(value)
+                            ? scalar_tensor("index assignment", named_argument<Scalar>(value),
+                                            self.dtype(), self.device())
+                            : beside(self, value, named_values(value, self.dtype()));
   const nb::gil_scoped_release released;
   set_item(self, index, source);
 }
@@ -103,9 +102,8 @@ nb::object iterate(nb::handle self) {
 
 /// What is about to be written to `target`: a number takes its dtype, which must hold it.
 Tensor as_tensor(const char* who, const Operand& value, const Tensor& target) {
-  const auto* number = std::get_if<Scalar>(&value);
-  if (number == nullptr) return std::get<Tensor>(value);
-  return scalar_tensor(who, *number, target.dtype(), target.device());
+  if (value.tensor() != nullptr) return *value.tensor();
+  return scalar_tensor(who, *value.number(), target.dtype(), target.device());
 }
 
 /// Adds a method to the Tensor class that bind_tensor made.

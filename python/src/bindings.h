@@ -12,15 +12,16 @@
 
 #include <exception>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "calls.h"
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
+#include "cuop/ops/elementwise/operand.h"
 
 namespace nb = nanobind;
 
@@ -59,9 +60,6 @@ struct Axes {
   std::vector<int64_t> values;  ///< empty means every axis
 };
 
-/// A tensor or a host number: the two kinds of operand of an element-wise operation.
-using Operand = std::variant<Tensor, Scalar>;
-
 // Conversions; each throws the typed error that the user should see.
 Tensor convert_argument(nb::handle object,
                         TypeTag<Tensor>);                   ///< Tensor, NumPy, DLPack, list, number
@@ -70,12 +68,59 @@ Device convert_argument(nb::handle object, TypeTag<Device>);  ///< "cpu", "cuda:
 Shape convert_argument(nb::handle object, TypeTag<Shape>);    ///< an int or a sequence of ints
 Axes convert_argument(nb::handle object, TypeTag<Axes>);
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>);  ///< bool, int, float, complex
-Operand convert_argument(nb::handle object, TypeTag<Operand>);
+/// Whether an operand is a number beside the tensors, which follows their dtype: bool and Python's.
+bool is_python_number(nb::handle object);
 // A name such as 'lower', a member of the enum, or an integer where it has one meaning (not Uplo).
 Uplo convert_argument(nb::handle object, TypeTag<Uplo>);
 Side convert_argument(nb::handle object, TypeTag<Side>);
 Trans convert_argument(nb::handle object, TypeTag<Trans>);
 Diag convert_argument(nb::handle object, TypeTag<Diag>);
+
+/// What an argument of type T is converted into and read as.
+template <class T>
+class ArgValue {
+ public:
+  void convert(nb::handle object) { value_ = convert_argument(object, TypeTag<T>{}); }
+  const T& get() const { return value_; }
+
+ private:
+  T value_{};
+};
+
+/// A tensor is read where the Python object has it, which the call keeps alive; only what had to be
+/// made from something else is kept here.
+template <>
+class ArgValue<Tensor> {
+ public:
+  void convert(nb::handle object) {
+    const bool is_tensor = nb::isinstance<Tensor>(object) && nb::inst_ready(object);
+    if (!is_tensor) made_ = std::make_shared<Tensor>(convert_argument(object, TypeTag<Tensor>{}));
+    value_ = is_tensor ? nb::inst_ptr<Tensor>(object) : made_.get();
+  }
+  const Tensor& get() const { return *value_; }
+
+ private:
+  const Tensor* value_ = nullptr;
+  std::shared_ptr<const Tensor> made_;
+};
+
+template <>
+class ArgValue<Operand> {
+ public:
+  void convert(nb::handle object) {
+    if (is_python_number(object)) {
+      value_ = convert_argument(object, TypeTag<Scalar>{});
+    } else {
+      tensor_.convert(object);
+      value_ = tensor_.get();
+    }
+  }
+  const Operand& get() const { return value_; }
+
+ private:
+  ArgValue<Tensor> tensor_;
+  Operand value_ = false;
+};
 
 /// An argument of any kind above. A value that cannot be converted is kept as its error and thrown
 /// when the bound function first uses the argument, so that users see our message and not
@@ -83,18 +128,23 @@ Diag convert_argument(nb::handle object, TypeTag<Diag>);
 template <class T>
 class Arg {
  public:
-  Arg() = default;
-  void set(T value) { value_ = std::move(value); }
-  void set_error(std::exception_ptr error) { error_ = std::move(error); }
+  void convert(nb::handle object) noexcept {
+    try {
+      value_.convert(object);
+    } catch (...) {
+      error_ = name_argument(object);
+    }
+  }
   const T& operator*() const {
-    if (error_) std::rethrow_exception(error_);
-    return value_;
+    if (error_) [[unlikely]]
+      std::rethrow_exception(error_);
+    return value_.get();
   }
   const T* operator->() const { return &**this; }
   operator const T&() const { return **this; }
 
  private:
-  T value_{};
+  ArgValue<T> value_;
   std::exception_ptr error_;
 };
 
@@ -181,11 +231,7 @@ struct type_caster<cuop::python::Arg<T>> {
   NB_TYPE_CASTER(cuop::python::Arg<T>, cuop::python::argument_name<T>())
 
   bool from_python(handle source, auto, cleanup_list*) noexcept {
-    try {
-      value.set(cuop::python::convert_argument(source, cuop::TypeTag<T>{}));
-    } catch (...) {
-      value.set_error(cuop::python::name_argument(source));
-    }
+    value.convert(source);
     return true;
   }
 };

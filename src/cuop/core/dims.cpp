@@ -38,7 +38,11 @@ void Dims::erase(int position) {
 }
 
 bool Dims::operator==(const Dims& other) const {
-  return std::equal(begin(), end(), other.begin(), other.end());
+  if (count_ != other.count_) return false;
+  for (int i = 0; i < count_; ++i) {  // too few for a call of memcmp
+    if ((*this)[i] != other[i]) return false;
+  }
+  return true;
 }
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims) {
@@ -61,7 +65,10 @@ int64_t checked_add(int64_t a, int64_t b, const char* who) {
   return sum;
 }
 
-int64_t element_count(const Shape& shape) {
+namespace {
+
+/// The count where sizes are 0, the ShapeError where they are negative or too large together.
+int64_t count_unusual(const Shape& shape) {
   bool is_empty = false;
   for (int64_t size : shape) {
     if (size < 0) {
@@ -72,6 +79,17 @@ int64_t element_count(const Shape& shape) {
   if (is_empty) return 0;
   int64_t count = 1;
   for (int64_t size : shape) count = checked_multiply(count, size, "shape");
+  return count;
+}
+
+}  // namespace
+
+int64_t element_count(const Shape& shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) {
+    if (size <= 0 || __builtin_mul_overflow(count, size, &count)) [[unlikely]]
+      return count_unusual(shape);
+  }
   return count;
 }
 

@@ -10,11 +10,10 @@
 namespace cuop {
 
 bool Layout::is_contiguous() const {
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
   int64_t expected = 1;
   for (int i = ndim() - 1; i >= 0; --i) {
     if (shape[i] == 1) continue;
-    if (strides[i] != expected) return false;
+    if (strides[i] != expected) return std::find(shape.begin(), shape.end(), 0) != shape.end();
     expected *= shape[i];
   }
   return true;

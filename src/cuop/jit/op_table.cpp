@@ -40,10 +40,6 @@ unsigned kind_of(DType dtype) {
   throw_unsupported_dtype(op.name, given, allowed.data(), static_cast<int>(allowed.size()));
 }
 
-bool is_comparison(int code) {
-  return code >= op_code<fn::Equal> && code <= op_code<fn::GreaterEqual>;
-}
-
 /// The dtype in which all arguments meet: tensors first, then the numbers beside them.
 DType common_dtype(std::span<const ArgumentType> arguments) {
   bool has_tensor = false;
@@ -70,6 +66,10 @@ int find_op(std::string_view name) {
     if (name == kRows[i].name) return static_cast<int>(i);
   }
   throw ExecutionError(cat("elementwise: there is no operation '", name, "'"));
+}
+
+bool is_comparison(int code) {
+  return code >= op_code<fn::Equal> && code <= op_code<fn::GreaterEqual>;
 }
 
 bool accepts(const OpInfo& op, DType dtype) {

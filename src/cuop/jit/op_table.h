@@ -42,6 +42,8 @@ struct OpTypes {
 /// NumPy 2's promotion under the operation's rule. DTypeError naming the operation and the dtypes
 /// it takes, or the number that the computation's dtype cannot hold.
 OpTypes infer_types(int code, std::span<const ArgumentType> arguments);
+/// True for equal, less and the like.
+bool is_comparison(int code);
 /// True when the operation can be computed in this dtype.
 bool accepts(const OpInfo& op, DType dtype);
 /// The dtypes that an argument may have.

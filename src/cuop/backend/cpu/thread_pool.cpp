@@ -138,7 +138,7 @@ void parallel_for(int64_t count, int64_t grain,
                   const std::function<void(int64_t begin, int64_t end)>& body) {
   if (count <= 0) return;
   const int64_t pieces = (count + std::max<int64_t>(1, grain) - 1) / std::max<int64_t>(1, grain);
-  const int64_t threads = std::min<int64_t>(thread_count(), pieces);
+  const int64_t threads = pieces > 1 ? std::min<int64_t>(thread_count(), pieces) : 1;
   if (threads <= 1) {
     body(0, count);
     return;

@@ -81,16 +81,11 @@ Tensor prepare(const Call& call, DType result, const Tensor* out) {
   return prepared;
 }
 
-bool is_comparison(int code) {
-  static const int first = jit::find_op("equal"), last = jit::find_op("greater_equal");
-  return code >= first && code <= last;
-}
-
 /// True for a comparison of a tensor of signed integers with uint64 values, a tensor's or a large
 /// number: no common dtype holds both, and float64, to which they promote, would call neighbours
 /// beyond 2^53 equal.
 bool is_mixed_comparison(int code, const Call& call) {
-  if (!is_comparison(code) || call.count != 2) return false;
+  if (!jit::is_comparison(code) || call.count != 2) return false;
   const auto is_signed = [&](size_t i) {
     return call.arguments[i].tensor != nullptr && is_signed_integer(call.types[i].dtype);
   };
@@ -171,9 +166,11 @@ Tensor elementwise(int code, std::span<const Operand* const> operands, const Ten
     return jit::record_op(code, types, call.shape, call.device, call.used());
   }
   const Tensor result = prepare(call, types.result, out);
-  span.add_bytes(result.nbytes());
-  for (const Argument& argument : call.used()) {
-    if (argument.tensor != nullptr) span.add_bytes(argument.tensor->nbytes());
+  if (span.is_open()) [[unlikely]] {
+    span.add_bytes(result.nbytes());
+    for (const Argument& argument : call.used()) {
+      if (argument.tensor != nullptr) span.add_bytes(argument.tensor->nbytes());
+    }
   }
   if (result.size() > 0) run_now(code, types, call, result);
   return result;
