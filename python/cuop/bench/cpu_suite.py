@@ -16,6 +16,7 @@ def cases() -> Iterator[Case]:
     Where a peer takes an output, it writes the same memory as cuOP: which pages a buffer got can
     decide a tenth of the time.
     """
+    yield from _calls()
     yield from _products()
     yield from _elementwise()
     yield from _chains()
@@ -27,6 +28,24 @@ def cases() -> Iterator[Case]:
 def _random(shape, dtype: str, count: int = 1) -> list[np.ndarray]:
     generator = np.random.default_rng(1)
     return [generator.standard_normal(shape).astype(dtype) for _ in range(count)]
+
+
+def _calls() -> Iterator[Case]:
+    """What a call costs beside its work: there are eight elements, or eight rows of them."""
+    import cuop
+
+    a, b = _random((8, 8), "float32", 2)
+    x, y = cuop.asarray(a), cuop.asarray(b)
+    r, s, u, v = a[0].copy(), b[0].copy(), cuop.asarray(a[0].copy()), cuop.asarray(b[0].copy())
+    cases = [
+        ("add", lambda i: cuop.add(u, v), lambda i: np.add(r, s), 0.5),
+        ("sum", lambda i: cuop.sum(u), lambda i: np.sum(r), 1.0),
+        ("slice", lambda i: u[1:], lambda i: r[1:], 0.2),
+        ("empty", lambda i: cuop.empty(8), lambda i: np.empty(8, np.float32), 0.5),
+        ("matmul", lambda i: cuop.matmul(x, y), lambda i: np.matmul(a, b), 0.8),
+    ]
+    for name, ours, peer, goal in cases:
+        yield Case(f"{name} of 8", "float32", ours, {"numpy": peer}, {"numpy": goal}, nbytes=96)
 
 
 def _products() -> Iterator[Case]:

@@ -72,7 +72,8 @@ void Expr::clear() {
 
 std::string Expr::structural_key() const {
   std::string key;
-  key.reserve(nodes_.size() * 8 + outputs_.size() * 2);
+  constexpr size_t kRoom = 64;  // for what callers add
+  key.reserve(nodes_.size() * 10 + outputs_.size() * 2 + kRoom);
   const auto put = [&key](int value) {
     key.push_back(static_cast<char>(value & 0xff));
     key.push_back(static_cast<char>((value >> 8) & 0xff));

@@ -1,5 +1,6 @@
 #include "cuop/jit/cuda/kernel_cache.h"
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <mutex>
@@ -134,12 +135,13 @@ struct DeviceKernels {
 };
 
 DeviceKernels& kernels_of(Device device) {
+  static std::array<std::atomic<DeviceKernels*>, kMaxDevices> all{};
   static std::mutex mutex;
-  static auto* all = new std::unordered_map<int, std::unique_ptr<DeviceKernels>>;
+  std::atomic<DeviceKernels*>& place = all[static_cast<size_t>(device.index)];
+  if (DeviceKernels* known = place) return *known;
   const std::lock_guard lock(mutex);
-  auto& kernels = (*all)[device.index];
-  if (!kernels) kernels = std::make_unique<DeviceKernels>();
-  return *kernels;
+  if (place == nullptr) place = new DeviceKernels;
+  return *place;
 }
 
 }  // namespace
@@ -156,6 +158,10 @@ const LoadedKernel* kernel_if_ready(Device device, const std::string& key,
   Slot& slot = kernels_of(device).slot(key);
   if (const LoadedKernel* kernel = slot.find()) return kernel;
   return slot.get_if_ready(device, describe);
+}
+
+const LoadedKernel* kernel_if_loaded(Device device, const std::string& key, const DescribeKernel&) {
+  return kernels_of(device).slot(key).find();
 }
 
 const LoadedKernel* known_kernel(Device device, const std::string& key,

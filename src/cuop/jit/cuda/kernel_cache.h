@@ -34,6 +34,9 @@ const LoadedKernel& loaded_kernel(Device device, const std::string& key,
 /// neither loaded nor on disk. A failure in the background is thrown by the call that finds it.
 const LoadedKernel* kernel_if_ready(Device device, const std::string& key,
                                     const DescribeKernel& describe);
+/// The same, but nothing is read or compiled: null when the kernel is not loaded.
+const LoadedKernel* kernel_if_loaded(Device device, const std::string& key,
+                                     const DescribeKernel& describe);
 /// The same, but nothing is compiled: null when the kernel is neither loaded nor on disk.
 const LoadedKernel* known_kernel(Device device, const std::string& key,
                                  const DescribeKernel& describe);

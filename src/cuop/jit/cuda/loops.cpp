@@ -42,19 +42,16 @@ class Planner {
   Loops run(int cost) {
     add_walkers();
     const int ndim = bindings_.shape.ndim(), kept = ndim - bindings_.reduced_axes;
-    std::vector<Axis> rows = merged(0, kept), inner = merged(kept, ndim);
     loops_.is_reduction = bindings_.reduced_axes > 0;
-    if (loops_.is_reduction && inner.empty()) inner.push_back(unit_axis());
-    if (!loops_.is_reduction && rows.empty()) rows.push_back(unit_axis());
-    loops_.kept = static_cast<int>(rows.size());
-    rows.insert(rows.end(), inner.begin(), inner.end());
-    loops_.axes = static_cast<int>(rows.size());
-    for (int i = 0; i < loops_.axes; ++i) {
-      const Axis& axis = rows[static_cast<size_t>(i)];
-      loops_.sizes[static_cast<size_t>(i)] = axis.size;
-      for (size_t k = 0; k < axis.strides.size(); ++k) {
-        loops_.walkers[k].strides[static_cast<size_t>(i)] = axis.strides[k];
-      }
+    if (!loops_.is_reduction && is_one_run()) {
+      loops_.sizes[0] = element_count(bindings_.shape);
+      for (Walker& walker : loops_.walkers) walker.strides[0] = 1;
+      loops_.kept = loops_.axes = 1;
+    } else {
+      spread_all(kept);
+      add_axes(merged(0, kept), !loops_.is_reduction);
+      loops_.kept = loops_.axes;
+      add_axes(merged(kept, ndim), loops_.is_reduction);
     }
     choose_direction();
     choose_width(cost);
@@ -65,55 +62,75 @@ class Planner {
   }
 
  private:
-  Axis unit_axis() const { return {1, std::vector<int64_t>(loops_.walkers.size(), 0)}; }
+  /// Adds the axes behind those that there are; one of size 1 where one is needed and none given.
+  void add_axes(const std::vector<Axis>& axes, bool is_one_needed) {
+    for (const Axis& axis : axes) {
+      const auto i = static_cast<size_t>(loops_.axes++);
+      loops_.sizes[i] = axis.size;
+      for (size_t k = 0; k < axis.strides.size(); ++k) {
+        loops_.walkers[k].strides[i] = axis.strides[k];
+      }
+    }
+    if (axes.empty() && is_one_needed) loops_.sizes[static_cast<size_t>(loops_.axes++)] = 1;
+  }
 
-  void add(Walker::Role role, size_t number, const Tensor& tensor, Layout layout) {
-    Walker walker;
+  const Tensor& tensor_of(const Walker& walker) const {
+    const auto number = static_cast<size_t>(walker.number);
+    return walker.role == Walker::Role::kLeaf ? *bindings_.leaves[number]
+                                              : *bindings_.outputs[number];
+  }
+
+  void add(Walker::Role role, size_t number) {
+    Walker& walker = loops_.walkers.emplace_back();
     walker.role = role;
     walker.number = static_cast<int16_t>(number);
+    const Tensor& tensor = tensor_of(walker);
     walker.dtype = tensor.dtype();
     walker.data = static_cast<std::byte*>(tensor.data());
-    loops_.walkers.push_back(std::move(walker));
-    layouts_.push_back(std::move(layout));
   }
 
   void add_walkers() {
-    const size_t most = bindings_.leaves.size() + bindings_.outputs.size();
-    loops_.walkers.reserve(most);
-    layouts_.reserve(most);
+    loops_.walkers.reserve(bindings_.leaves.size() + bindings_.outputs.size());
     const std::vector<bool> is_needed = needed_nodes(expr_);
-    const int kept = bindings_.shape.ndim() - bindings_.reduced_axes;
-    const Shape kept_shape(
-        std::span<const int64_t>(bindings_.shape.begin(), static_cast<size_t>(kept)));
     for (size_t i = 0; i < expr_.nodes().size(); ++i) {
       const Node& node = expr_.nodes()[i];
       if (node.kind != NodeKind::kLeaf || !is_needed[i]) continue;
-      const Tensor& leaf = *bindings_.leaves[static_cast<size_t>(node.code)];
-      add(Walker::Role::kLeaf, static_cast<size_t>(node.code), leaf,
-          broadcast_to(leaf.layout(), bindings_.shape, "elementwise"));
+      add(Walker::Role::kLeaf, static_cast<size_t>(node.code));
     }
     for (size_t i = 0; i < bindings_.outputs.size(); ++i) {
-      const Tensor& output = *bindings_.outputs[i];
       const bool is_reduced = expr_.node(expr_.outputs()[i]).kind == NodeKind::kReduce;
-      add(is_reduced ? Walker::Role::kReduced : Walker::Role::kOutput, i, output,
-          spread(output, is_reduced ? kept_shape : bindings_.shape));
+      add(is_reduced ? Walker::Role::kReduced : Walker::Role::kOutput, i);
     }
   }
 
   /// Every tensor has all elements one after the other, in one order.
   bool is_one_run() const {
     return element_count(bindings_.shape) > 1 &&
-           std::all_of(layouts_.begin(), layouts_.end(), [this](const Layout& layout) {
-             return layout.shape == bindings_.shape && layout.is_contiguous();
+           std::all_of(loops_.walkers.begin(), loops_.walkers.end(), [this](const Walker& walker) {
+             const Tensor& tensor = tensor_of(walker);
+             return tensor.shape() == bindings_.shape && tensor.is_contiguous();
            });
+  }
+
+  /// The layouts of all tensors along the iteration's axes.
+  void spread_all(int kept) {
+    const Shape kept_shape(
+        std::span<const int64_t>(bindings_.shape.begin(), static_cast<size_t>(kept)));
+    layouts_.reserve(loops_.walkers.size());
+    for (const Walker& walker : loops_.walkers) {
+      const Tensor& tensor = tensor_of(walker);
+      if (walker.role == Walker::Role::kLeaf) {
+        layouts_.push_back(broadcast_to(tensor.layout(), bindings_.shape, "elementwise"));
+      } else {
+        const bool is_reduced = walker.role == Walker::Role::kReduced;
+        layouts_.push_back(spread(tensor, is_reduced ? kept_shape : bindings_.shape));
+      }
+    }
   }
 
   /// The axes from `begin` to `end`, the longest stride first, merged where every tensor goes on
   /// from one to the next without a gap.
   std::vector<Axis> merged(int begin, int end) const {
-    if (begin == 0 && end == bindings_.shape.ndim() && is_one_run()) {
-      return {{element_count(bindings_.shape), std::vector<int64_t>(layouts_.size(), 1)}};
-    }
     std::vector<Axis> axes;
     for (int i = begin; i < end; ++i) {
       if (bindings_.shape[i] == 1) continue;
@@ -282,16 +299,18 @@ int64_t Loops::reduced_size() const {
   return size;
 }
 
-std::string Loops::key() const {
-  // At each launch: no streams here.
-  std::string key = std::to_string(kept) + ',' + std::to_string(axes) + (is_wide ? 'w' : 'n') +
-                    std::to_string(width) + (has_tail ? 't' : '-') + std::to_string(team) +
-                    (is_column ? 'c' : 'r');
+void Loops::add_key_to(std::string& key) const {
+  for (const int number : {kept, axes, width, team}) {
+    key += static_cast<char>(number & 0xff);
+    key += static_cast<char>(number >> 8);
+  }
+  key += is_wide ? 'w' : 'n';
+  key += has_tail ? 't' : '-';
+  key += is_column ? 'c' : 'r';
   for (const Walker& walker : walkers) {
     key += '/';
     key += walker.pattern;
   }
-  return key;
 }
 
 Loops plan_loops(const Expr& expr, const Bindings& bindings, int cost) {

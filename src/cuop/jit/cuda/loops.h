@@ -40,8 +40,8 @@ struct Loops {
 
   int64_t kept_size() const;
   int64_t reduced_size() const;
-  /// What a kernel depends on, beside the expression.
-  std::string key() const;
+  /// Adds to the expression's key what else a kernel depends on.
+  void add_key_to(std::string& key) const;
 };
 
 /// `cost` is the price of one element, an addition being 1: dear ones are not taken many at once.

@@ -73,7 +73,7 @@ bool start(const Expr& expr, const Bindings& bindings, FindKernel& find) {
   const Loops loops = plan_loops(expr, bindings, element_cost(expr));
   if (loops.kept_size() == 0) return true;
   std::string key = expr.structural_key();
-  key += loops.key();
+  loops.add_key_to(key);
   const LoadedKernel* const kernel = find(device, key, [&] { return kernel_request(expr, loops); });
   if (kernel == nullptr) return false;
   const int64_t multiprocessors = backend::cuda::cuda_runtime(device).properties().multiprocessors;
@@ -89,6 +89,7 @@ bool start_known(const Expr& expr, const Bindings& bindings) {
 /// A fused kernel that is not there yet is compiled in the background while its steps answer, where
 /// their kernels are there; a captured graph would repeat the steps for ever.
 void run_some(const Expr& expr, const Bindings& bindings) {
+  if (start(expr, bindings, kernel_if_loaded)) return;
   const Stream stream = current_stream(bindings.outputs.front()->device());
   if (can_run_in_steps(expr, bindings) && !backend::cuda::is_capturing(stream)) {
     if (start(expr, bindings, kernel_if_ready)) return;
