@@ -83,6 +83,16 @@ TEST_F(NvrtcTest, OptionsReachTheCompiler) {
   EXPECT_THROW(nvrtc_.compile(request, 60.0), CompilationError);
 }
 
+TEST_F(NvrtcTest, KnowsTheCudaRuntimesTypesWhereTheyAreAskedFor) {
+  CompileRequest request{
+      "texel",
+      "extern \"C\" __global__ void texel(cudaTextureObject_t image, float* out) {\n"
+      "  out[threadIdx.x] = tex1Dfetch<float>(image, threadIdx.x);\n}\n",
+      "sm_90a"};
+  request.has_runtime_types = true;
+  EXPECT_FALSE(nvrtc_.compile(request, 60.0).image.empty());
+}
+
 TEST(KernelText, IncludesAreFollowed) {
   std::set<std::string> names;
   for (const KernelText* text : included_texts("#include \"cuop/jit/kernels/op_list.h\"\n")) {
@@ -113,8 +123,11 @@ TEST(CompileKey, ChangesWithEverythingThatChangesTheBinary) {
   keys.insert(compile_key(changed, "nvrtc 13.0 1"));
   changed.source = cat("#include \"cuop/jit/kernels/prelude.h\"\n", kScale);
   keys.insert(compile_key(changed, "nvrtc 13.0 1"));
+  changed = base;
+  changed.has_runtime_types = true;
+  keys.insert(compile_key(changed, "nvrtc 13.0 1"));
   keys.insert(compile_key(base, "nvrtc 13.1 1"));
-  EXPECT_EQ(keys.size(), 7u);
+  EXPECT_EQ(keys.size(), 8u);
   changed = base;
   changed.name = "another name";
   EXPECT_TRUE(keys.count(compile_key(changed, "nvrtc 13.0 1")));

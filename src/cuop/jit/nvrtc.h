@@ -15,6 +15,8 @@ struct CompileRequest {
   std::string arch;    ///< "sm_80", "sm_90a": exactly what the binary is for
   std::vector<std::string> options = {};  ///< beyond those that all kernels are compiled with
   std::string entry = {};                 ///< the function to launch; "" for the usual name
+  /// Whether it may name types of the CUDA runtime (textures, cudaError_t), as a user's own source.
+  bool has_runtime_types = false;
 };
 
 struct CompiledKernel {

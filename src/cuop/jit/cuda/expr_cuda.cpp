@@ -100,16 +100,19 @@ class Generator {
   /// Only what is needed: reading text takes longer than compiling most kernels does.
   void write_includes() {
     std::set<std::string_view> names{"cuop/jit/kernels/elementwise.cuh"};
+    bool is_real = true;
     if (loops_.is_reduction) names.insert("cuop/jit/kernels/reduce.cuh");
     for (size_t i = 0; i < expr_.nodes().size(); ++i) {
       const Node& node = expr_.nodes()[i];
       if (!is_needed_[i]) continue;
+      is_real = is_real && !is_complex(node.dtype) && !is_complex(node.compute);
       if (node.kind == NodeKind::kOp) {
         names.insert(text_defining(op_table()[static_cast<size_t>(node.code)].functor).name);
       } else if (node.kind == NodeKind::kReduce) {
         names.insert(text_defining(functor_of(static_cast<ReduceKind>(node.code))).name);
       }
     }
+    if (is_real) line("#define CUOP_REAL_ONLY");
     for (const std::string_view name : names) line("#include \"", name, "\"");
   }
 

@@ -1,10 +1,10 @@
 // Functions of a complex variable. The host takes the standard library's; under NVRTC, which has
 // none, they are made of real functions here, complex64 in double precision.
 //
-// Branch cuts as in C99, Annex G; the inverse functions follow W. Kahan, "Branch cuts for complex
-// elementary functions" (1987). Errors are a few units in the last place of the larger part.
+// Branch cuts as in C99, Annex G; inverse functions: W. Kahan, "Branch cuts for complex elementary
+// functions" (1987). Errors: some units in the last place of the larger part. Not in real kernels.
 #pragma once
-
+#ifndef CUOP_REAL_ONLY
 #include "cuop/jit/kernels/prelude.h"
 
 namespace cuop::jit::complex_math {
@@ -254,3 +254,4 @@ CUOP_FN Complex<R> pow(Complex<R> base, Complex<R> exponent) {
 }
 
 }  // namespace cuop::jit::math
+#endif

@@ -95,6 +95,7 @@ class UserKernel::Implementation {
     request.source += cat("#line 1 \"", name_, ".cu\"\n", source_);
     request.options = options_.compiler_options;
     request.entry = name_;
+    request.has_runtime_types = true;
     return request;
   }
 
