@@ -3,14 +3,14 @@
 # and the kernel tests under compute-sanitizer. Logs and results go to $OUT, or to build/gpu-results.
 #   CUOP_GTEST_SOURCE  GoogleTest's sources, where the machine has no GoogleTest
 #   CUOP_GPU_BUILD     an existing build folder to use instead of building
-#   CUOP_GPU_STAGES    which to run, of: build ctest pytest memcheck memcheck-pool racecheck
+#   CUOP_GPU_STAGES    which to run, of: build ctest pytest jit memcheck memcheck-pool racecheck
 #                      bench (default: all)
 #   CUOP_SANITIZE_FILTER  GoogleTest's filter for memcheck and racecheck
 set -uo pipefail
 cd "$(dirname "$0")/.."
 results=${OUT:-build/gpu-results}
 build=${CUOP_GPU_BUILD:-build/gpu}
-stages=${CUOP_GPU_STAGES:-build ctest pytest memcheck memcheck-pool racecheck bench}
+stages=${CUOP_GPU_STAGES:-build ctest pytest jit memcheck memcheck-pool racecheck bench}
 python=${PYTHON:-python3}
 mkdir -p "$results"
 failed=()
@@ -78,6 +78,7 @@ stage ctest 600 ctest --test-dir "$build" -R '^gpu\.' --no-tests=error -j 4 --ti
   --output-on-failure --output-junit "$(realpath "$results")/cuop_gpu_tests.xml"
 stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
   --junitxml="$results/pytest.xml"
+stage jit 600 "$python" tools/check_jit.py
 # Left out below: kernels that fail on purpose. With the driver's allocator each tensor is a block of
 # its own, whose end memcheck knows; the pool's blocks lie side by side in one.
 CUOP_CUDA_ALLOCATOR=driver stage memcheck 600 memcheck memcheck \
@@ -85,7 +86,7 @@ CUOP_CUDA_ALLOCATOR=driver stage memcheck 600 memcheck memcheck \
 stage memcheck-pool 600 memcheck memcheck-pool 'GpuPool.*'
 stage racecheck 600 sanitize racecheck "${CUOP_SANITIZE_FILTER:--GpuErrorDeathTest.*}" racecheck
 stage bench 600 bench
-for log in ctest pytest; do
+for log in ctest pytest jit; do
   [ ! -f "$results/$log.log" ] || tail -n 3 "$results/$log.log"
 done
 [ ${#failed[@]} -eq 0 ] || printf 'FAILED: %s\n' "${failed[@]}"
