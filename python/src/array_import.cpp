@@ -4,6 +4,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "exchange.h"
+#include "placement.h"
 
 namespace cuop::python {
 
@@ -50,6 +51,8 @@ Tensor import_numbers(nb::handle object, std::optional<DType> dtype) {
   return cast_exactly("tensor", tensor, dtype.value_or(default_dtype(tensor.dtype())));
 }
 
+}  // namespace
+
 Tensor import_any(nb::handle object, std::optional<DType> dtype) {
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
   if (is_numpy(object)) return import_numpy(object);
@@ -60,21 +63,36 @@ Tensor import_any(nb::handle object, std::optional<DType> dtype) {
   return import_numbers(object, dtype);
 }
 
-}  // namespace
-
 Tensor convert_argument(nb::handle object, TypeTag<Tensor>) {
-  return import_any(object, std::nullopt);
+  return placed(object, import_any(object, std::nullopt));
 }
 
-Tensor import_values(nb::handle object, DType dtype) { return import_any(object, dtype); }
+Unplaced convert_argument(nb::handle object, TypeTag<Unplaced>) {
+  return {import_any(object, std::nullopt)};
+}
+
+Tensor import_values(nb::handle object, DType dtype) {
+  return placed(object, import_any(object, dtype));
+}
 
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device) {
   const Tensor source = import_any(object, dtype);
+  const bool has_device = nb::isinstance<Tensor>(object) || !source.device().is_cpu();
   const nb::gil_scoped_release released;
   const Tensor converted = cast(source, dtype.value_or(source.dtype()));
-  const Device here = source.device().is_cpu() ? backend::current_device() : source.device();
-  const Tensor placed = to_device(converted, device.value_or(here));
-  return placed.storage() == source.storage() ? clone(placed) : placed;
+  const Device where = device ? *device : has_device ? source.device() : backend::current_device();
+  const Tensor there = to_device(converted, where);
+  return there.storage() == source.storage() ? clone(there) : there;
+}
+
+Tensor shared_or_placed(nb::handle object, std::optional<Device> device) {
+  const Tensor source = import_any(object, std::nullopt);
+  const bool has_memory = !nb::isinstance<nb::list>(object) && !nb::isinstance<nb::tuple>(object) &&
+                          !PyLong_Check(object.ptr()) && !PyFloat_Check(object.ptr()) &&
+                          !PyComplex_Check(object.ptr());
+  const nb::gil_scoped_release released;
+  const Device where = device ? *device : has_memory ? source.device() : backend::current_device();
+  return to_device(source, where);
 }
 
 nb::object to_python_number(const Tensor& element) {

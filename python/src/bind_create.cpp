@@ -67,8 +67,14 @@ void bind_create(nb::module_& m) {
       "become float32 and ints int64 unless `dtype` says otherwise, which must hold them "
       "(OverflowError); arrays keep their dtype, or are converted as by `Tensor.to`.");
   m.def(
-      "asarray", [](Arg<Tensor> data) { return *data; }, "data"_a,
-      "The data as a tensor, without a copy where memory can be shared.");
+      "asarray",
+      [](nb::handle data, OptionalDevice device) {
+        return shared_or_placed(data, device ? std::optional(**device) : std::nullopt);
+      },
+      "data"_a, nb::kw_only(), "device"_a = nb::none(),
+      nb::sig("def asarray(data: ArrayLike, *, device: DeviceLike | None = None) -> Tensor"),
+      "The data as a tensor that shares the memory of an array, and so lies where that lies; lists "
+      "and numbers go to the current device. With a `device` it is there, copied if need be.");
   m.def("from_dlpack", &import_dlpack, "producer"_a,
         "A tensor that shares the memory of any DLPack producer. Read-only memory stays so.");
   m.def(

@@ -31,17 +31,12 @@ std::optional<int64_t> slice_bound(nb::handle object) {
   return PyNumber_AsSsize_t(object.ptr(), nullptr);
 }
 
-/// What is no tensor yet becomes one beside x, on its device.
-Tensor beside(const Tensor& x, nb::handle object, const Tensor& tensor) {
-  return nb::isinstance<Tensor>(object) ? tensor : to_device(tensor, x.device());
-}
-
 Tensor to_index_tensor(const Tensor& x, nb::handle object) {
   const Tensor tensor = named_argument<Tensor>(object);
   // An empty list has no dtype of its own: it names nothing.
   const bool is_list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
   if (is_list && tensor.size() == 0) return empty(tensor.shape(), DType::kInt64, x.device());
-  return beside(x, object, tensor);
+  return tensor;
 }
 
 Index to_index(const Tensor& x, nb::handle object) {
@@ -88,7 +83,7 @@ void set(const Tensor& self, nb::handle key, nb::handle value) {
   const Tensor source = is_python_number(value)
                             ? scalar_tensor("index assignment", named_argument<Scalar>(value),
                                             self.dtype(), self.device())
-                            : beside(self, value, named_values(value, self.dtype()));
+                            : named_values(value, self.dtype());
   const nb::gil_scoped_release released;
   set_item(self, index, source);
 }

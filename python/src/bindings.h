@@ -60,10 +60,18 @@ struct Axes {
   std::vector<int64_t> values;  ///< empty means every axis
 };
 
-// Conversions; each throws the typed error that the user should see.
-Tensor convert_argument(nb::handle object,
-                        TypeTag<Tensor>);                   ///< Tensor, NumPy, DLPack, list, number
-DType convert_argument(nb::handle object, TypeTag<DType>);  ///< name, cuop or NumPy dtype, type
+/// An array that is taken where it lies, as a view of its memory (Tensor arguments on the host
+/// become tensors beside the other operands).
+struct Unplaced {
+  Tensor tensor;
+};
+
+// Conversions; each throws the typed error that the user should see. What becomes a tensor is a
+// Tensor, an array of NumPy or DLPack, a buffer, a list or a number; placement.h says on which
+// device.
+Tensor convert_argument(nb::handle object, TypeTag<Tensor>);
+Unplaced convert_argument(nb::handle object, TypeTag<Unplaced>);
+DType convert_argument(nb::handle object, TypeTag<DType>);    ///< name, cuop or NumPy dtype, type
 Device convert_argument(nb::handle object, TypeTag<Device>);  ///< "cpu", "cuda:0" or a Device
 Shape convert_argument(nb::handle object, TypeTag<Shape>);    ///< an int or a sequence of ints
 Axes convert_argument(nb::handle object, TypeTag<Axes>);
@@ -170,8 +178,12 @@ struct PyDevice {
 using IntTuple = nb::typed<nb::tuple, int64_t, nb::ellipsis>;
 IntTuple to_tuple(const Dims& dims);
 /// A new tensor from anything array-like; numbers and lists become float32, int64, bool or
-/// complex64.
+/// complex64. Without a device tensors and GPU arrays stay on theirs, all else goes to the current
+/// one.
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device);
+/// The data as a tensor that shares its memory where it has any, else on the current device; on
+/// `device` when that is given.
+Tensor shared_or_placed(nb::handle object, std::optional<Device> device);
 /// One element as a Python number.
 nb::object to_python_number(const Tensor& element);
 
@@ -179,6 +191,10 @@ template <class T>
 constexpr auto argument_name();
 template <>
 constexpr auto argument_name<Tensor>() {
+  return nb::detail::const_name("ArrayLike");
+}
+template <>
+constexpr auto argument_name<Unplaced>() {
   return nb::detail::const_name("ArrayLike");
 }
 template <>

@@ -193,6 +193,12 @@ void note_range(int64_t low, int64_t high) noexcept {
   if (current != nullptr) current->range = {low, high};
 }
 
+std::span<PyObject* const> arguments_of_call() noexcept {
+  if (current == nullptr) return {};
+  const auto named = current->keywords == nullptr ? 0 : nb::len(nb::handle(current->keywords));
+  return {current->arguments, count_of(*current) + named};
+}
+
 void explain_calls(nb::module_& m) { watch_all(m, nb::cast<std::string>(m.attr("__name__"))); }
 
 }  // namespace cuop::python

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <string>
 
 namespace cuop::python {
@@ -24,6 +25,10 @@ std::exception_ptr name_argument(nb::handle object) noexcept;
 
 /// Notes that an integer was refused because it is not in [low, high].
 void note_range(int64_t low, int64_t high) noexcept;
+
+/// What was given for the arguments of the call that is being made, by position and by name; empty
+/// outside of calls.
+std::span<PyObject* const> arguments_of_call() noexcept;
 
 /// Lets every function and method of a finished module explain what nanobind would answer with a
 /// list of signatures. See cuop/_calls.py for the words.

@@ -6,8 +6,11 @@
 
 namespace cuop::python {
 
-/// Anything array-like that is about to be written to a tensor of this dtype: arrays keep their
-/// own dtype, numbers and lists of them take the given one. OverflowError when it cannot hold one.
+/// A view of anything array-like, of its memory where it has any. Arrays keep their own dtype;
+/// numbers and lists of them take the given one (OverflowError when it cannot hold one), else
+/// float32, int64, bool or complex64.
+Tensor import_any(nb::handle object, std::optional<DType> dtype);
+/// Anything array-like that is about to be used with a tensor of this dtype: import_any, placed.
 Tensor import_values(nb::handle object, DType dtype);
 
 /// A view of an object that exports DLPack; BufferError-like problems are typed errors.

@@ -3,18 +3,15 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
+#include "exchange.h"
 
 namespace cuop::python {
 
 Tensor operator_input(InputObject input, const Operator& op) {
   const nb::handle object = input.object;
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
-  const bool is_plain = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
-                        PyNumber_Check(object.ptr()) != 0;
-  const bool is_array = nb::hasattr(object, "__array__") || nb::hasattr(object, "__dlpack__");
   // Lists take the operator's dtype at once: a double must not pass through float32.
-  const Tensor tensor = is_plain && !is_array ? tensor_from(object, op.dtype(), std::nullopt)
-                                              : convert_argument(object, TypeTag<Tensor>{});
+  const Tensor tensor = import_values(object, op.dtype());
   if (is_complex(tensor.dtype())) {
     throw DTypeError(cat("an input has dtype ", tensor.dtype(), ", this class takes ", op.dtype()));
   }
