@@ -1,4 +1,4 @@
-"""Arrays of any library in, arrays of the same library out."""
+"""Arrays of any library in, arrays of the same library, on the same kind of device, out."""
 
 import sys
 
@@ -17,6 +17,32 @@ def kind_of(array):
     if isinstance(array, np.ndarray) or not hasattr(array, "__array_namespace__"):
         return "numpy"
     return array.__array_namespace__().__name__
+
+
+def place_of(array):
+    """(library, device) of an array by name; the device is "cpu" or a GPU, as in "cuda:1"."""
+    return kind_of(array), str(cuop.asarray(plain(array)).device)
+
+
+def this_ranks(place):
+    """The place of another rank's array as it is here: GPUs are each rank's own, the current one."""
+    kind, device = place
+    if device == "cpu":
+        return place
+    here = cuop.current_device()
+    return kind, str(here) if here.type == "cuda" else "cuda"
+
+
+def to_place(tensor, place):
+    """A cuop tensor as an array of the library and on the device that `place` names; None stays None.
+
+    It shares the tensor's memory where that is the device's. DeviceError when this rank has no GPU
+    to hold it.
+    """
+    if tensor is None:
+        return None
+    kind, device = place
+    return to_kind(tensor.to(device), kind)
 
 
 def to_kind(tensor, kind):

@@ -5,7 +5,7 @@ import sys
 import cuop
 from cuop import dist
 from cuop._arguments import refused
-from distributed_gpu._arrays import kind_of, plain, to_kind
+from distributed_gpu._arrays import kind_of, place_of, plain, this_ranks, to_kind, to_place
 from distributed_gpu._call import MPIError, mpi_errors
 
 __all__ = ["MAX", "MIN", "PROD", "SUM", "MPIError", "MPIManager"]
@@ -125,8 +125,8 @@ class MPIManager:
         with mpi_errors(self.get_rank()):
             return self.comm.sendrecv(obj, dest, source, tag)
 
-    # Arrays of any library; results are of the kind that was given (on the root, where only it
-    # has one).
+    # Arrays of any library; results are of the kind and on the device that was given (on the root,
+    # where only it has one; another rank's part of an array of a GPU is on that rank's own GPU).
 
     def broadcast_tensor(self, tensor, root=0):
         """Root's array on every rank."""
@@ -173,13 +173,14 @@ class MPIManager:
         with mpi_errors(self.get_rank()):
             whole = dist.DistTensor.from_root(self.comm, plain(tensor) if is_root else None, root)
             local = place(whole)
-        kind = self.broadcast(kind_of(tensor) if is_root else None, root)
-        return to_kind(local, kind)
+        place = self.broadcast(place_of(tensor) if is_root else None, root)
+        with mpi_errors(self.get_rank()):
+            return to_place(local, place if is_root else this_ranks(place))
 
     def _joined(self, tensor, dim, collect):
         with mpi_errors(self.get_rank()):
             result = collect(dist.DistTensor.from_parts(self.comm, plain(tensor), dim))
-        return to_kind(result, kind_of(tensor))
+            return to_place(result, place_of(tensor))
 
 
 def _fold(objects, op):

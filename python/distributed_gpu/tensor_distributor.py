@@ -2,7 +2,7 @@
 
 import cuop
 from cuop import dist
-from distributed_gpu._arrays import kind_of, plain, to_kind
+from distributed_gpu._arrays import kind_of, place_of, plain, to_kind, to_place
 from distributed_gpu._call import announced, check_manager, mpi_errors
 
 __all__ = ["TensorDistributor"]
@@ -12,7 +12,7 @@ class TensorDistributor:
     """Splits arrays into blocks over the ranks of an MPIManager and joins them again.
 
     Blocks are nearly equal, the first total % size of them one longer; they may be empty. Results
-    are of the kind of the array that was given.
+    are of the kind and on the device of the array that was given.
     """
 
     def __init__(self, mpi):
@@ -77,4 +77,4 @@ class TensorDistributor:
             local = cuop.asarray(plain(C_local))
             whole = dist.DistTensor(self.mpi.comm, blocks, (M, N), local.dtype, local)
         with mpi_errors(self.mpi.get_rank()):
-            return to_kind(whole.gather(), kind_of(C_local))
+            return to_place(whole.gather(), place_of(C_local))

@@ -150,8 +150,8 @@ void bind_dist_tensor(nb::module_& m) {
           "A tensor given on rank `root` (None elsewhere). Collective.")
       .def_static(
           "from_parts",
-          [](const dist::CommunicatorPtr& comm, Arg<Tensor> local, int64_t dim) {
-            return DistTensor::from_parts(comm, *local, dim);
+          [](const dist::CommunicatorPtr& comm, Arg<Unplaced> local, int64_t dim) {
+            return DistTensor::from_parts(comm, local->tensor, dim);
           },
           "comm"_a, "local"_a, "dim"_a = 0, Released(),
           "Parts that the ranks hold, stacked along `dim` in rank order. Collective.")
@@ -213,15 +213,15 @@ void bind_whole_tensors(nb::module_& m) {
       "ExecutionError.");
   m.def(
       "all_reduce",
-      [](const dist::CommunicatorPtr& comm, Arg<Tensor> tensor, std::string_view op) {
-        return dist::all_reduce(comm, *tensor, parse_reduce_op(op));
+      [](const dist::CommunicatorPtr& comm, Arg<Unplaced> array, std::string_view op) {
+        return dist::all_reduce(comm, array->tensor, parse_reduce_op(op));
       },
       "comm"_a, "tensor"_a, "op"_a = "sum", Released(),
       "The ranks' tensors combined element by element, in rank order, on every rank. Collective.");
   m.def(
       "reduce_to",
-      [](const dist::CommunicatorPtr& comm, Arg<Tensor> tensor, std::string_view op, int root) {
-        return or_none(dist::reduce_to(comm, *tensor, parse_reduce_op(op), root));
+      [](const dist::CommunicatorPtr& comm, Arg<Unplaced> array, std::string_view op, int root) {
+        return or_none(dist::reduce_to(comm, array->tensor, parse_reduce_op(op), root));
       },
       "comm"_a, "tensor"_a, "op"_a = "sum", "root"_a = 0, Released(),
       "The same on rank `root` only, None elsewhere. Collective.");

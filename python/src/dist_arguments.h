@@ -23,8 +23,9 @@ inline dist::CallOptions call_options(std::string strategy,
   return options;
 }
 
-/// An array, or None on the ranks that do not hold it.
-using MaybeTensor = std::optional<Arg<Tensor>>;
+/// An array, or None on the ranks that do not hold it. Ranks exchange bytes of the host, so that it
+/// is taken where it lies.
+using MaybeTensor = std::optional<Arg<Unplaced>>;
 
 /// The tensors (undefined for None). An argument that cannot be converted raises on every rank:
 /// the others are in the first step of the call by then.
@@ -34,7 +35,7 @@ inline std::vector<Tensor> given(const dist::CommunicatorPtr& comm, const char* 
   std::exception_ptr error;
   for (const MaybeTensor* argument : arguments) {
     try {
-      tensors.push_back(*argument ? **(*argument) : Tensor());
+      tensors.push_back(*argument ? (**argument)->tensor : Tensor());
     } catch (...) {
       error = std::current_exception();
     }

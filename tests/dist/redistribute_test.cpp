@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/reduce.h"
@@ -176,8 +177,9 @@ Tensor on_gpu(const Shape& shape) {
                      {DeviceType::kCuda, 0}, nullptr);
 }
 
-TEST(Redistribute, RefusesTensorsThatAreNotInHostMemory) {
-  const char* const kText = "on cuda:0; ranks exchange host memory";
+TEST(Redistribute, RefusesTensorsOfAGpuThatIsNotThere) {
+  if (backend::device_count(DeviceType::kCuda) > 0) GTEST_SKIP() << "there is a usable GPU";
+  const char* const kText = "cuda:0 is not available";
   run_ranks(2, [&](const CommunicatorPtr& comm) {
     const Tensor x = on_gpu({2, 4});
     const auto refused = [&](auto&& work) { EXPECT_THAT(failure_of(work), HasSubstr(kText)); };

@@ -10,19 +10,22 @@
 
 namespace cuop::dist {
 
+Tensor on_host(const Tensor& tensor) {
+  return tensor.is_defined() ? to_device(tensor, kCpu) : tensor;
+}
+
 DistTensor::DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& shape, DType dtype,
                        Tensor local)
     : comm_(std::move(comm)),
       sharding_(std::move(sharding)),
       shape_(shape),
       dtype_(dtype),
-      local_(std::move(local)) {
+      local_(on_host(local)) {
   if (sharding_.mesh().size() != comm_->size()) {
     throw ShapeError(cat("DistTensor: ", sharding_.mesh(), " is a mesh of ",
                          sharding_.mesh().size(), " ranks, the communicator has ", comm_->size()));
   }
   sharding_.check_fits(shape_, "DistTensor");
-  check_in_host_memory("DistTensor", local_);
   const Box mine = box();
   if (mine.is_void) return;
   if (mine.empty() && !local_.is_defined()) local_ = empty(mine.shape(), dtype_);
@@ -39,26 +42,27 @@ DistTensor::DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& sha
 
 DistTensor DistTensor::from_root(CommunicatorPtr comm, const Tensor& tensor, int root) {
   Headers headers;
+  Tensor local;
   prepare_together(*comm, cat("DistTensor.from_root, root ", root), [&] {
     if (comm->rank() != root) return;
     if (!tensor.is_defined()) {
       throw ExecutionError(cat("DistTensor.from_root: no tensor was given on rank ", root));
     }
-    check_in_host_memory("DistTensor.from_root", tensor);
     headers.tensors.push_back(header_of(tensor));
+    local = on_host(tensor);
   });
   const Header header = broadcast_headers(*comm, headers, root).tensors.at(0);
   const Sharding sharding = Sharding::on_rank(Mesh::line(comm->size()), root);
-  return DistTensor(comm, sharding, header.shape, header.dtype,
-                    comm->rank() == root ? tensor : Tensor());
+  return DistTensor(comm, sharding, header.shape, header.dtype, local);
 }
 
-DistTensor DistTensor::from_parts(CommunicatorPtr comm, const Tensor& local, int64_t dim) {
+DistTensor DistTensor::from_parts(CommunicatorPtr comm, const Tensor& part, int64_t dim) {
   int axis = 0;
+  Tensor local;
   prepare_together(*comm, cat("DistTensor.from_parts, dim ", dim), [&] {
-    if (!local.is_defined()) throw ExecutionError("DistTensor.from_parts: no tensor was given");
-    check_in_host_memory("DistTensor.from_parts", local);
-    axis = normalize_axis(dim, local.ndim(), "DistTensor.from_parts");
+    if (!part.is_defined()) throw ExecutionError("DistTensor.from_parts: no tensor was given");
+    axis = normalize_axis(dim, part.ndim(), "DistTensor.from_parts");
+    local = on_host(part);
   });
   const std::vector<Header> headers = gather_headers(*comm, header_of(local));
   Shape shape = headers[0].shape;

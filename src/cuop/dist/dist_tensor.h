@@ -18,12 +18,16 @@ namespace cuop::dist {
 
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
+/// The tensor itself when it is in host memory (or undefined), else a copy that is. Ranks exchange
+/// bytes of the host's memory: all parts lie there, whatever the default device is.
+Tensor on_host(const Tensor& tensor);
+
 class DistTensor {
  public:
   DistTensor() = default;
   /// `local` must have the shape of this rank's owner box and the dtype; it may be undefined where
-  /// the box is empty. Not collective. ShapeError, DTypeError otherwise; DeviceError where it is
-  /// not in host memory.
+  /// the box is empty. That of a GPU is copied to the host. Not collective. ShapeError, DTypeError
+  /// otherwise.
   DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& shape, DType dtype,
              Tensor local);
 
@@ -32,7 +36,7 @@ class DistTensor {
   static DistTensor from_root(CommunicatorPtr comm, const Tensor& tensor, int root = 0);
   /// Collective. Parts that the ranks hold already, stacked along `dim` in rank order; they may
   /// differ in size there and must be equal in all else.
-  static DistTensor from_parts(CommunicatorPtr comm, const Tensor& local, int64_t dim = 0);
+  static DistTensor from_parts(CommunicatorPtr comm, const Tensor& part, int64_t dim = 0);
 
   bool is_defined() const { return comm_ != nullptr; }
   Communicator& comm() const { return *comm_; }
@@ -43,7 +47,8 @@ class DistTensor {
   int ndim() const { return shape_.ndim(); }
   int64_t size() const { return element_count(shape_); }
   DType dtype() const { return dtype_; }
-  /// This rank's part; undefined only where a tensor of no dimension lies elsewhere.
+  /// This rank's part, in host memory; undefined only where a tensor of no dimension lies
+  /// elsewhere.
   const Tensor& local() const { return local_; }
   Box box() const { return sharding_.owner_box(shape_, comm_->rank()); }
 

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "cuop/core/error.h"
-#include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 
 namespace cuop::dist {
@@ -48,13 +47,6 @@ class Reader {
 };
 
 }  // namespace
-
-void check_in_host_memory(const std::string& who, const Tensor& tensor) {
-  if (!tensor.is_defined() || tensor.device().is_cpu()) return;
-  throw DeviceError(
-      cat(who, ": the tensor is on ", tensor.device(),
-          "; ranks exchange host memory, move it there first (to_device, .to('cpu'))"));
-}
 
 Header header_of(const Tensor& tensor) { return {tensor.shape(), tensor.dtype()}; }
 

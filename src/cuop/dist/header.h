@@ -17,9 +17,6 @@ struct Header {
 };
 
 Header header_of(const Tensor& tensor);
-/// DeviceError unless the tensor is in host memory, from and to which ranks exchange bytes. Its
-/// memory is not touched before this is known.
-void check_in_host_memory(const std::string& who, const Tensor& tensor);
 /// As "float32 (2, 3)".
 std::ostream& operator<<(std::ostream& out, const Header& header);
 

@@ -12,6 +12,7 @@
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/header.h"
+#include "cuop/ops/copy/copy.h"
 
 namespace cuop::dist {
 namespace {
@@ -146,6 +147,7 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
   const bool is_root = comm->rank() == root;
   const Stopwatch watch(*comm);
   Headers headers;
+  std::vector<Tensor> on_root;
   std::shared_ptr<const Planned> made;
   Tensor result;
   run_together(
@@ -159,8 +161,8 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
             throw ExecutionError(
                 cat(operation.text, ": ", operation.names.at(i), " was not given on rank ", root));
           }
-          check_in_host_memory(cat(operation.text, ": ", operation.names.at(i)), inputs[i]);
           headers.tensors.push_back(header_of(inputs[i]));
+          on_root.push_back(on_host(inputs[i]));
         }
         if (count == 0) {
           throw ExecutionError(
@@ -188,9 +190,10 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
         for (size_t i = 0; i < headers.tensors.size(); ++i) {
           const Header& header = headers.tensors[i];
           parts.emplace_back(comm, at_root, header.shape, header.dtype,
-                             is_root ? inputs[i] : Tensor());
+                             is_root ? on_root[i] : Tensor());
         }
         result = follow(operation, made->plan, parts).local();
+        if (is_root) result = to_device(result, inputs[0].device());
       });
   watch.file_report(made->plan);
   return is_root ? result : Tensor();

@@ -42,7 +42,8 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
                        const CallOptions& options = {});
 
 /// Collective. The result is on rank `root`, undefined elsewhere. `inputs` are read on the root
-/// only; undefined ones at the end are inputs left out.
+/// only; undefined ones at the end are inputs left out. They may lie on GPUs: they are copied to
+/// the host, where ranks work, and the result to the device of the first.
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
                   const std::vector<Tensor>& inputs, const CallOptions& options = {}, int root = 0);
 

@@ -10,6 +10,14 @@
 
 namespace cuop::dist {
 
+namespace {
+
+Tensor host_copy(const Tensor& tensor) {
+  return tensor.device().is_cpu() ? clone(tensor) : to_device(tensor, kCpu);
+}
+
+}  // namespace
+
 Part part_of(const DistTensor& x) { return {x.local(), x.box()}; }
 
 DistTensor moved_to(const DistTensor& x, const Sharding& sharding) {
@@ -49,11 +57,13 @@ Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op
   run_together(
       *comm, cat("all_reduce ", name(op), " of ", header_of(tensor)),
       [&] {
-        check_in_host_memory("all_reduce", tensor);
         check_reducible("all_reduce", tensor.dtype(), op);
-        result = clone(tensor);
+        result = host_copy(tensor);
       },
-      [&] { comm->all_reduce(result.data(), result.data(), result.size(), result.dtype(), op); });
+      [&] {
+        comm->all_reduce(result.data(), result.data(), result.size(), result.dtype(), op);
+        result = to_device(result, tensor.device());
+      });
   return result;
 }
 
@@ -63,11 +73,13 @@ Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op,
       *comm, cat("reduce ", name(op), " of ", header_of(tensor), " to rank ", root),
       [&] {
         check_rank("reduce", root, comm->size());
-        check_in_host_memory("reduce", tensor);
         check_reducible("reduce", tensor.dtype(), op);
-        result = clone(tensor);
+        result = host_copy(tensor);
       },
-      [&] { comm->reduce(result.data(), result.data(), result.size(), result.dtype(), op, root); });
+      [&] {
+        comm->reduce(result.data(), result.data(), result.size(), result.dtype(), op, root);
+        if (comm->rank() == root) result = to_device(result, tensor.device());
+      });
   return comm->rank() == root ? result : Tensor();
 }
 

@@ -15,7 +15,8 @@ Tensor gather(const DistTensor& x, int root = 0);
 Tensor gather_all(const DistTensor& x);
 
 /// Every rank's `tensor`, all of one shape and dtype, combined element by element in rank order: on
-/// every rank, or on `root` and undefined elsewhere.
+/// every rank, or on `root` and undefined elsewhere. What comes back is on the rank's tensor's
+/// device.
 Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op);
 Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op, int root = 0);
 
