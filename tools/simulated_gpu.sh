@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command with the simulated GPU of a build folder in the place of a real one:
 #   tools/simulated_gpu.sh build/ci .venv/bin/python -m pytest python/tests/gpu
-# SIM_DEVICES, SIM_RACES, SIM_DELAY_US and SIM_SEED are in CONTRIBUTING.md.
+# The variables SIM_* are in CONTRIBUTING.md.
 set -euo pipefail
 folder=$(realpath "$1")/simulator
 shift

@@ -5,6 +5,8 @@ import functools
 import cuop
 
 __all__ = [
+    "TensorDouble",
+    "TensorFloat",
     "arange",
     "device",
     "empty",
@@ -13,6 +15,8 @@ __all__ = [
     "linspace",
     "logspace",
     "ones",
+    "permutation",
+    "randint",
     "random",
     "tensor",
     "uniform",
@@ -54,7 +58,9 @@ def _on_the_cpu(function):
 
     @functools.wraps(function)
     def made(*args, device=None, **options):
-        return function(*args, device="cpu" if device is None else device, **options)
+        if device is None and options.get("out") is None:
+            device = "cpu"
+        return function(*args, device=device, **options)
 
     made.__doc__ = f"{function.__doc__}\n\nOn the CPU unless `device` is given."
     return made
@@ -70,3 +76,7 @@ linspace = _on_the_cpu(cuop.linspace)
 logspace = _on_the_cpu(cuop.logspace)
 random = _on_the_cpu(cuop.random)
 uniform = _on_the_cpu(cuop.uniform)
+randint = _on_the_cpu(cuop.randint)
+permutation = _on_the_cpu(cuop.permutation)
+TensorFloat = _on_the_cpu(cuop.TensorFloat)
+TensorDouble = _on_the_cpu(cuop.TensorDouble)

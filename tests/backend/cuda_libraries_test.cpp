@@ -1,8 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/default_device.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/core/env.h"
 #include "cuop/core/error.h"
 
 namespace cuop::backend {
@@ -39,6 +42,11 @@ TEST(CudaLibraries, AbsenceSaysHowToGoOn) {
   EXPECT_THROW(set_current_device(Device{DeviceType::kCuda, 0}), DeviceError);
   EXPECT_EQ(current_device(), kCpu);
   EXPECT_EQ(device_count(DeviceType::kCuda), 0);
+  EXPECT_EQ(default_device().device, kCpu);
+  EXPECT_FALSE(cuda::is_driver_broken());
+  if (env().device.value == "auto") {
+    EXPECT_THAT(default_device().reason, HasSubstr("no GPU can be used: "));
+  }
 }
 
 }  // namespace

@@ -58,9 +58,11 @@ def _announce(case) -> None:
 
 def _run_cpu(only: str) -> tuple[list[Row], dict[str, str]]:
     _use_numpys_blas()
+    import cuop
     from cuop.bench import cpu_suite, processes
     from cuop.bench.measure import measure, measure_roofs
 
+    cuop.set_device("cpu")  # also where a GPU is the default
     roofs = measure_roofs()
     rows = []
     for case in cpu_suite.cases():

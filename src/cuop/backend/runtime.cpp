@@ -6,9 +6,7 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
-#include "cuop/core/env.h"
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
+#include "cuop/backend/default_device.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::backend {
@@ -22,14 +20,6 @@ const bool offers_memory = [] {
   return true;
 }();
 
-Device default_device() {
-  const std::string& text = env().device.value;
-  if (text == "auto") return kCpu;
-  const Device device = parse_device(text);
-  runtime(device);  // a device that is absent is said at once
-  return device;
-}
-
 }  // namespace
 
 int device_count(DeviceType type) {
@@ -41,7 +31,7 @@ Runtime& runtime(Device device) {
   return cuda::cuda_runtime(device);
 }
 
-Device current_device() { return chosen ? *chosen : default_device(); }
+Device current_device() { return chosen ? *chosen : default_device().device; }
 
 void set_current_device(Device device) {
   runtime(device);

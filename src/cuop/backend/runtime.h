@@ -52,8 +52,8 @@ class Runtime {
 int device_count(DeviceType type);
 /// The device's runtime; DeviceError that says what is missing when there is none.
 Runtime& runtime(Device device);
-/// The device on which new tensors are made by this thread: set_device's, else CUOP_DEVICE, else
-/// the CPU. CUOP_DEVICE=cpu moreover keeps the whole process off the GPUs.
+/// The device on which new tensors are made by this thread: set_current_device's, else the default
+/// one (default_device.h).
 Device current_device();
 void set_current_device(Device device);
 

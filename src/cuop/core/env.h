@@ -21,8 +21,9 @@ struct EnvField {
 
 struct Env {
   EnvField<std::string> device{"CUOP_DEVICE", "",
-                               "Device of new tensors: cuda or cuda:N; auto is the CPU. cpu "
-                               "moreover keeps the process off the GPUs.",
+                               "Device of new tensors: cuda or cuda:N; auto is the first GPU that "
+                               "can be used, else the CPU. cpu moreover keeps the process off the "
+                               "GPUs.",
                                "auto"};
   EnvField<int64_t> threads{"CUOP_THREADS", "",
                             "Threads of this process; 0 divides the cores by the local ranks.", 0};

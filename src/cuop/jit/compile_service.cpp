@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/default_device.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -155,6 +157,23 @@ class Service {
 [[noreturn]] void refuse(const char* what, double given, const char* allowed) {
   throw CompilationError(cat("jit: ", what, " is ", given, "; ", allowed));
 }
+
+std::string absence_of_kernels(Device device) {
+  const Nvrtc& nvrtc = Nvrtc::instance();
+  if (!nvrtc.is_available()) return cat(nvrtc.reason(), kNvrtcAdvice);
+  try {
+    const auto& properties = backend::cuda::cuda_runtime(device).properties();
+    architecture_of(properties.major, properties.minor);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+const bool tells_of_kernels = [] {
+  backend::set_kernel_check(&absence_of_kernels);
+  return true;
+}();
 
 }  // namespace
 

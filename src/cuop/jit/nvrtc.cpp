@@ -174,9 +174,7 @@ Nvrtc::Nvrtc() {
 
 CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) const {
   if (!is_available()) {
-    throw DeviceError(cat("jit: ", request.name, " cannot be compiled: ", reason_,
-                          "; install the package nvidia-cuda-nvrtc, or set CUOP_LIBRARY_PATH to "
-                          "the folder of libnvrtc"));
+    throw DeviceError(cat("jit: ", request.name, " cannot be compiled: ", reason_, kNvrtcAdvice));
   }
   const auto start = Clock::now();
   const std::string arch = "--gpu-architecture=" + request.arch;

@@ -8,6 +8,10 @@
 
 namespace cuop::jit {
 
+/// What to do where there is no NVRTC, to go behind its reason.
+inline constexpr const char* kNvrtcAdvice =
+    "; install the package nvidia-cuda-nvrtc, or set CUOP_LIBRARY_PATH to the folder of libnvrtc";
+
 /// One source to be compiled. Everything in it changes the binary or what is said about it.
 struct CompileRequest {
   std::string name;    ///< of the kernel, for messages

@@ -14,6 +14,7 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/nvml.h"
+#include "cuop/backend/default_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -115,6 +116,8 @@ std::vector<SystemPart> system_info() {
   add_machine(parts);
   add_libraries(parts);
   add_gpus(parts);
+  const backend::DefaultDevice& chosen = backend::default_device();
+  parts.push_back({"default device", true, cat(chosen.device, ": ", chosen.reason)});
   parts.push_back({"current device", true, cat(backend::current_device())});
   return parts;
 }

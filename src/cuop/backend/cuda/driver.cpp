@@ -139,48 +139,56 @@ void bind_kernels(Loader& load, Driver& d) {
   load.bind(d.graph_get_nodes, "cuGraphGetNodes", 10000);
 }
 
+/// Why the driver cannot be used: "" when it can.
+struct Absence {
+  std::string reason = {};
+  bool is_broken = false;  ///< a driver is there, and something is wrong with it
+};
+
 struct Opened {
   Driver driver;
-  std::string absence;  ///< "" when the driver can be used
+  Absence absence;
 };
 
 std::string version_text(int version) { return cat(version / 1000, '.', version % 1000 / 10); }
 
-std::string open(Driver& d) {
+Absence broken(std::string reason) { return {std::move(reason), true}; }
+
+Absence open(Driver& d) {
   const std::string& wanted = env().device.value;
   if (wanted != "auto" && parse_device(wanted).is_cpu()) {
-    return "CUOP_DEVICE=cpu keeps this process on the CPU; unset it to use a GPU";
+    return {"CUOP_DEVICE=cpu keeps this process on the CPU; unset it to use a GPU"};
   }
   const DynLib library("CUDA driver", {"libcuda.so.1"});  // DynLib never closes what it opened
   if (!library.is_loaded()) {
-    return cat("the NVIDIA driver was not found (", library.reason(), ")", kAdvice);
+    return {cat("the NVIDIA driver was not found (", library.reason(), ")", kAdvice)};
   }
   const auto get_version = reinterpret_cast<Result (*)(int*)>(library.find("cuDriverGetVersion"));
   if (get_version != nullptr) get_version(&d.version);
   Loader load(library);
   if (!load.is_usable() || d.version < kOldestVersion) {
-    return cat("the NVIDIA driver is too old: it serves CUDA ", version_text(d.version),
-               ", cuOP needs ", version_text(kOldestVersion), " or later", kAdvice);
+    return broken(cat("the NVIDIA driver is too old: it serves CUDA ", version_text(d.version),
+                      ", cuOP needs ", version_text(kOldestVersion), " or later", kAdvice));
   }
   bind_devices(load, d);
   bind_streams(load, d);
   bind_memory(load, d);
   bind_kernels(load, d);
   if (!load.missing().empty()) {
-    return cat("the NVIDIA driver for CUDA ", version_text(d.version), " lacks ", load.missing(),
-               kAdvice);
+    return broken(cat("the NVIDIA driver for CUDA ", version_text(d.version), " lacks ",
+                      load.missing(), kAdvice));
   }
   const auto init = library.require_function<Result(unsigned)>("cuInit");
   if (const Result result = init(0); result != Result::kSuccess) {
+    if (result == Result::kNoDevice) {
+      return {cat("the NVIDIA driver sees no device; CUDA_VISIBLE_DEVICES may hide them", kAdvice)};
+    }
     const char* name = "an unknown error";
     d.get_error_name(result, &name);
-    const bool is_empty = result == Result::kNoDevice;
-    return is_empty ? cat("the NVIDIA driver sees no device; CUDA_VISIBLE_DEVICES may hide them",
-                          kAdvice)
-                    : cat("the NVIDIA driver is there but did not start (cuInit answered ", name,
-                          ")", kAdvice);
+    return broken(
+        cat("the NVIDIA driver is there but did not start (cuInit answered ", name, ")", kAdvice));
   }
-  return "";
+  return {};
 }
 
 const Opened& opened() {
@@ -237,10 +245,12 @@ std::string hint(Result result) {
 const Driver* find_driver() {
   const Opened& result = opened();
   first_process();
-  return result.absence.empty() ? &result.driver : nullptr;
+  return result.absence.reason.empty() ? &result.driver : nullptr;
 }
 
-const std::string& driver_absence() { return opened().absence; }
+const std::string& driver_absence() { return opened().absence.reason; }
+
+bool is_driver_broken() { return opened().absence.is_broken; }
 
 const Driver& driver() {
   const Driver* found = find_driver();

@@ -127,6 +127,9 @@ const Driver* find_driver();
 /// Why there is no driver or no device of it for this process; "" when there is one.
 /// CUOP_DEVICE=cpu is such a reason, and then nothing is opened.
 const std::string& driver_absence();
+/// Whether it is absent although one is installed: too old, incomplete or failing to start. That
+/// there is none, that it shows no device or that none is wanted is no defect.
+bool is_driver_broken();
 
 /// "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
 std::string describe(Result result);

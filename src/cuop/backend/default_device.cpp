@@ -1,0 +1,74 @@
+#include "cuop/backend/default_device.h"
+
+#include <atomic>
+
+#include "cuop/backend/cuda/driver.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/env.h"
+#include "cuop/core/error.h"
+#include "cuop/core/log.h"
+#include "cuop/core/text.h"
+
+namespace cuop::backend {
+
+namespace {
+
+constinit std::atomic<std::string (*)(Device)> kernel_check = nullptr;
+
+void warn(const std::string& problem) {
+  log(LogLevel::kWarn, problem, "; new tensors are made elsewhere. CUOP_DEVICE=cpu says that this ",
+      "is wanted, CUOP_DEVICE=cuda makes it an error");
+}
+
+/// Why nothing can be computed on a device of the driver's; "" when it can.
+std::string problem_of(Device device) {
+  try {
+    runtime(device);
+    const auto check = kernel_check.load();
+    const std::string reason = check != nullptr ? check(device) : "";
+    return reason.empty() ? "" : cat(device, " has no use without kernels: ", reason);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+DefaultDevice first_usable() {
+  if (!cuda::driver_absence().empty()) {
+    if (cuda::is_driver_broken()) warn(cuda::driver_absence());
+    return {kCpu, cat("no GPU can be used: ", cuda::driver_absence())};
+  }
+  std::string problems;
+  const int count = device_count(DeviceType::kCuda);
+  for (int index = 0; index < count; ++index) {
+    const Device device{DeviceType::kCuda, index};
+    const std::string problem = problem_of(device);
+    if (problem.empty()) {
+      return {device, cat("the first GPU that can be used, of ", count,
+                          "; CUOP_DEVICE=cpu makes it the CPU")};
+    }
+    warn(problem);
+    problems += (problems.empty() ? "" : "; ") + problem;
+  }
+  return {kCpu, cat("no GPU can be used: ", problems)};
+}
+
+DefaultDevice choose() {
+  const std::string& text = env().device.value;
+  if (text == "auto") return first_usable();
+  const Device device = parse_device(text);
+  runtime(device);  // a device that is absent is said at once
+  return {device, cat("CUOP_DEVICE=", text)};
+}
+
+}  // namespace
+
+const DefaultDevice& default_device() {
+  static const DefaultDevice chosen = choose();
+  return chosen;
+}
+
+void set_kernel_check(std::string (*absence_of_kernels)(Device)) {
+  kernel_check = absence_of_kernels;
+}
+
+}  // namespace cuop::backend

@@ -1,0 +1,26 @@
+// The device of threads that have chosen none: CUOP_DEVICE's, else the first GPU that can be used,
+// else the CPU.
+#pragma once
+
+#include <string>
+
+#include "cuop/core/device.h"
+
+namespace cuop::backend {
+
+struct DefaultDevice {
+  Device device;
+  std::string reason;  ///< why it is this one
+};
+
+/// Found out by the first call, which is the first to look for a GPU, and the same ever after. With
+/// CUOP_DEVICE unset a machine without a GPU is on the CPU without a word; a GPU that is there and
+/// cannot be used (a driver that does not start, no compiler for kernels) is passed over with one
+/// warning. DeviceError when CUOP_DEVICE names a device that cannot be used.
+const DefaultDevice& default_device();
+
+/// Takes the function that says why no kernels can be made for a GPU, "" when they can: the
+/// compiler stands in a layer above, and a GPU without one is of no use as a default.
+void set_kernel_check(std::string (*absence_of_kernels)(Device));
+
+}  // namespace cuop::backend
