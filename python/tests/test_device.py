@@ -53,13 +53,14 @@ def test_emptying_the_cache_leaves_live_tensors_alone():
 
 def test_a_memory_context_frees_what_is_not_kept():
     gc.collect()
-    before = cuop.memory_statistics("cpu")["allocated_bytes"]
+    device = cuop.current_device()
+    before = cuop.memory_statistics(device)["allocated_bytes"]
     with cuop.memory_context():
         kept = cuop.ones(1000)
         cycle = [cuop.ones(1_000_000)]
         cycle.append(cycle)
         del cycle
-    after = cuop.memory_statistics("cpu")["allocated_bytes"]
+    after = cuop.memory_statistics(device)["allocated_bytes"]
     assert after - before == kept.nbytes
 
 
@@ -132,6 +133,7 @@ def test_work_of_the_cpu_is_done_at_once():
         cuop.Graph("cpu")
 
 
+@pytest.mark.cpu
 def test_a_cpu_tensor_has_no_stream_and_no_cuda_interface():
     tensor = cuop.ones((2,))
     assert not hasattr(tensor, "__cuda_array_interface__")

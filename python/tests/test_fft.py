@@ -7,6 +7,7 @@ import pytest
 import scipy.fft
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layouts import laid_out
 
 import cuop
 from cuop import fft
@@ -82,14 +83,14 @@ def strided(rng, array):
     """The same values behind other strides: reversed, spread out, transposed or as they are."""
     choice = rng.integers(4)
     if choice == 0 and array.ndim:
-        return cuop.asarray(np.ascontiguousarray(array[::-1])[::-1])
+        return laid_out(np.ascontiguousarray(array[::-1])[::-1])
     if choice == 1 and array.ndim:
         spread = np.zeros((*array.shape[:-1], 3 * array.shape[-1]), array.dtype)
         spread[..., 1::3] = array
-        return cuop.asarray(spread[..., 1::3])
+        return laid_out(spread[..., 1::3])
     if choice == 2:
-        return cuop.asarray(np.ascontiguousarray(array.T).T)
-    return cuop.asarray(array)
+        return laid_out(np.ascontiguousarray(array.T).T)
+    return laid_out(array)
 
 
 @given(

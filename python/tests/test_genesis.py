@@ -29,6 +29,8 @@ def test_tensors_are_made_on_the_cpu_and_are_those_of_cuop():
     assert genesis.tensor(x, device=genesis.device("cpu")).tolist() == x.tolist()
     for make in (genesis.zeros, genesis.full, genesis.random):
         assert "On the CPU" in make.__doc__
+    assert genesis.randint(0, 9, (2,)).device == genesis.permutation(3).device == "cpu"
+    assert genesis.TensorFloat((2,)).device == genesis.TensorDouble((2,)).device == "cpu"
 
 
 def test_the_functions_are_those_of_cuop():

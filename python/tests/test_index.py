@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from layouts import laid_out
 
 import cuop
 
@@ -109,7 +110,7 @@ def index_lists(draw, shape):
 
 
 def to_cuop(index):
-    return tuple(cuop.asarray(i) if isinstance(i, np.ndarray) else i for i in index)
+    return tuple(cuop.tensor(i) if isinstance(i, np.ndarray) else i for i in index)
 
 
 @given(st.data(), st.lists(SIZES, max_size=4), st.sampled_from(DTYPES), st.integers(0, 2**32))
@@ -120,9 +121,9 @@ def test_get(data, shape, dtype, seed):
         wanted = x[index]
     except IndexError:
         with pytest.raises(IndexError):
-            cuop.asarray(x)[to_cuop(index)]
+            laid_out(x)[to_cuop(index)]
         return
-    result = np.asarray(cuop.asarray(x)[to_cuop(index)])
+    result = np.asarray(laid_out(x)[to_cuop(index)])
     assert result.dtype == x.dtype
     assert np.array_equal(result, wanted), index
 
@@ -141,7 +142,7 @@ def test_set(data, shape, dtype, seed):
     value = rng.integers(0, 100, value_shape).astype(rng.choice(["int16", "float32"]))
     wanted, result = np.array(x), cuop.tensor(x)
     wanted[index] = value
-    result[to_cuop(index)] = cuop.asarray(value)
+    result[to_cuop(index)] = cuop.tensor(value)
     assert np.array_equal(np.asarray(result), wanted), index
 
 
@@ -157,7 +158,7 @@ def test_set(data, shape, dtype, seed):
 )  # fmt: skip
 def test_written_out(index):
     x = filled((2, 3, 4), "float32")
-    assert np.array_equal(np.asarray(cuop.asarray(x)[index]), x[index])
+    assert np.array_equal(np.asarray(cuop.tensor(x)[index]), x[index])
     wanted, result = x.copy(), cuop.tensor(x)
     wanted[index], result[index] = -1, -1
     assert np.array_equal(np.asarray(result), wanted)
