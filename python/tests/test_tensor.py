@@ -64,7 +64,7 @@ def test_exchange_shares_memory_and_keeps_it_alive():
     del array, tensor
     gc.collect()
     assert again[3] == 7 and again[4] == 8
-    view = memoryview(cuop.ones((2, 3)))
+    view = memoryview(cuop.ones((2, 3), device="cpu"))
     gc.collect()
     assert view.shape == (2, 3) and view.tolist() == [[1, 1, 1], [1, 1, 1]]
 
@@ -91,6 +91,7 @@ def test_read_only_memory_stays_so():
     assert cuop.asarray(b"abc").tolist() == [97, 98, 99]
 
 
+@pytest.mark.cpu
 def test_dlpack_protocol_arguments():
     tensor = cuop.ones(3)
     assert tensor.__dlpack_device__() == (1, 0)
@@ -192,7 +193,7 @@ def test_methods():
     assert cuop.tensor([3]).item() == 3 and float(cuop.tensor(2.5)) == 2.5
     assert int(cuop.tensor(7)) == 7 and bool(cuop.tensor([1])) and complex(cuop.tensor(1j)) == 1j
     assert [10, 20][cuop.tensor(1)] == 20
-    assert len(t) == 2 and t.strides == (3, 1) and t.device == "cpu"
+    assert len(t) == 2 and t.strides == (3, 1) and t.device == cuop.current_device()
     assert "float64" in repr(t) and "bfloat16" in repr(cuop.ones(2, "bfloat16"))
 
 
@@ -213,7 +214,7 @@ def test_method_errors():
     with pytest.raises(TypeError, match="bfloat16"):
         cuop.zeros(2, "bfloat16").to_numpy()
     with pytest.raises(BufferError, match="bfloat16"):
-        memoryview(cuop.zeros(2, "bfloat16"))
+        memoryview(cuop.zeros(2, "bfloat16", device="cpu"))
     with pytest.raises(cuop.DeviceError, match="'cpu', 'cuda' and 'cuda:N'"):
         t.to(device="gpu")
 

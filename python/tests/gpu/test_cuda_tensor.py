@@ -103,3 +103,14 @@ def test_memory_is_counted_and_a_tensor_too_large_is_refused():
     free, total = cuop.get_memory_info("cuda")
     assert 0 < free <= total
     assert cuop.empty_cache("cuda") >= 0
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32"])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_one_element_is_reduced_like_many(shape, dtype):
+    here = cuop.ones(shape, dtype=dtype, device="cpu")
+    for name in ("sum", "mean", "prod", "min", "max", "any", "all", "argmax", "var"):
+        wanted = getattr(cuop, name)(here)
+        result = getattr(cuop, name)(here.to("cuda"))
+        assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
+        assert result.item() == wanted.item()

@@ -42,7 +42,11 @@ class Planner {
   Loops run(int cost) {
     add_walkers();
     const int ndim = bindings_.shape.ndim(), kept = ndim - bindings_.reduced_axes;
-    loops_.is_reduction = bindings_.reduced_axes > 0;
+    // A tensor without axes is reduced over none of them.
+    loops_.is_reduction =
+        bindings_.reduced_axes > 0 ||
+        std::any_of(loops_.walkers.begin(), loops_.walkers.end(),
+                    [](const Walker& walker) { return walker.role == Walker::Role::kReduced; });
     if (!loops_.is_reduction && is_one_run()) {
       loops_.sizes[0] = element_count(bindings_.shape);
       for (Walker& walker : loops_.walkers) walker.strides[0] = 1;
