@@ -127,7 +127,12 @@ std::optional<Tensor> import_buffer(nb::handle object) {
   const auto dtype = parse_format(view.format != nullptr ? view.format : "B", view.itemsize);
   if (!dtype) return std::nullopt;
   Layout layout{{}, {}, 0};
-  for (int i = 0; i < view.ndim; ++i) {
+  const auto ndim = static_cast<size_t>(view.ndim);
+  if (view.strides == nullptr) {  // as ctypes tells that its arrays are contiguous
+    layout = contiguous_layout(
+        Shape(std::vector<int64_t>(view.shape, view.shape + (view.shape != nullptr ? ndim : 0))));
+  }
+  for (size_t i = 0; view.strides != nullptr && i < ndim; ++i) {
     if (view.strides[i] % view.itemsize != 0) return std::nullopt;
     layout.shape.push_back(view.shape[i]);
     layout.strides.push_back(view.strides[i] / view.itemsize);

@@ -1,6 +1,7 @@
 """The tensor itself: creation, conversion, exchange with NumPy, errors."""
 
 import copy
+import ctypes
 import gc
 import pickle
 import threading
@@ -52,6 +53,16 @@ def test_dlpack_goes_in_and_out_unchanged(array):
     for view in views(array):
         tensor = cuop.from_dlpack(view)
         np.testing.assert_array_equal(np.from_dlpack(tensor), view)
+
+
+def test_arrays_of_ctypes_are_buffers_without_strides():
+    values = (ctypes.c_float * 3)(1, 2, 3)
+    shared = cuop.asarray(values)
+    values[1] = 7
+    assert shared.tolist() == [1, 7, 3]
+    grid = ((ctypes.c_int64 * 2) * 3)((1, 2), (3, 4), (5, 6))
+    assert cuop.tensor(grid).tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert cuop.asarray(ctypes.c_double(2.5)).shape == ()
 
 
 def test_exchange_shares_memory_and_keeps_it_alive():
