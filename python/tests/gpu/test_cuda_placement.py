@@ -252,6 +252,29 @@ def test_asarray_shares_an_arrays_memory_and_takes_a_device():
         cuop.asarray(array, device="tpu")
 
 
+@pytest.mark.usefixtures("on_gpu")
+def test_numbers_alone_go_to_the_output_or_the_current_device():
+    result = cuop.add(1, 2)
+    assert (result.device, result.item()) == ("cuda:0", 3)
+    assert cuop.multiply(2, 3, out=cuop.empty((), "int64", device="cpu")).device == "cpu"
+    cuop.set_current_device("cpu")
+    assert cuop.add(1, 2).device == "cpu"
+    assert cuop.multiply(2, 3, out=cuop.empty((), "int64", device="cuda")).item() == 6
+
+
+def test_signed_and_unsigned_integers_are_compared_on_the_gpu():
+    signed = np.array([2**63 - 1, -1, 0])
+    there = cuop.tensor(signed, device="cuda")
+    for other, equal, less in [
+        (2**63, [False] * 3, [True] * 3),
+        (np.array([2**63, 0, 0], np.uint64), [False, False, True], [True, True, False]),
+    ]:
+        assert (there == other).device == "cuda:0"
+        here = cuop.tensor(signed, device="cpu")
+        assert (there == other).tolist() == (here == other).tolist() == equal
+        assert (there < other).tolist() == (here < other).tolist() == less
+
+
 TWO = [
     lambda a, b: a + b,
     lambda a, b: cuop.where(a > 0, a, b),

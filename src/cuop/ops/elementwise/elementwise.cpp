@@ -1,5 +1,6 @@
 #include "cuop/ops/elementwise/elementwise.h"
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -34,7 +35,8 @@ struct Call {
   }
 };
 
-Call check(const char* who, std::span<const Operand* const> operands) {
+/// Numbers alone are computed where the output is, else on the current device.
+Call check(const char* who, std::span<const Operand* const> operands, const Tensor* out) {
   Call call{.who = who,
             .count = static_cast<int>(operands.size()),
             .arguments = {},
@@ -58,6 +60,10 @@ Call check(const char* who, std::span<const Operand* const> operands) {
     if (!(tensor->shape() == call.shape)) {
       call.shape = broadcast_shapes(call.shape, tensor->shape(), who);
     }
+  }
+  if (first == nullptr) {
+    const bool has_output = out != nullptr && out->is_defined();
+    call.device = has_output ? out->device() : backend::current_device();
   }
   return call;
 }
@@ -104,7 +110,8 @@ Tensor compare_mixed(int code, const Call& call, const Tensor* out) {
   const Argument& with = call.arguments[is_first_signed ? 0 : 1];
   const Argument& without = call.arguments[is_first_signed ? 1 : 0];
   const Tensor as_unsigned = cast(*with.tensor, DType::kUInt64);
-  const Operand minus_one(-1), zero(0), converted(as_unsigned);
+  const Tensor below = scalar_tensor(call.who, -1, DType::kInt64, call.device);
+  const Operand minus_one(below), zero(0), converted(as_unsigned);
   const Operand other =
       without.tensor != nullptr ? Operand(*without.tensor) : Operand(*without.number);
   const auto in_order = [&](const Operand& a, const Operand& b) {
@@ -158,7 +165,7 @@ Tensor elementwise(int code, std::span<const Operand* const> operands, const Ten
   if (operands.size() > kMaxArity) {
     throw ExecutionError(cat(who, ": takes at most ", kMaxArity, " operands"));
   }
-  const Call call = check(who, operands);
+  const Call call = check(who, operands, out);
   if (is_mixed_comparison(code, call)) return compare_mixed(code, call, out);
   const jit::OpTypes types = jit::infer_types(code, call.used_types());
   if (out == nullptr && jit::is_recording()) {
