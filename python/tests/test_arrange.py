@@ -35,7 +35,7 @@ def test_joins(shape, data, first, second):
     other[axis] = data.draw(st.integers(0, 4))
     a, b = filled(shape, first), filled(other, second)
     wanted = np.concatenate([a, b, a.T.copy().T], axis)
-    result = cuop.concatenate([a, b, cuop.asarray(a.T.copy()).T], axis)
+    result = cuop.concatenate([a, b, cuop.tensor(a.T).T], axis)
     assert np.array_equal(np.asarray(result), wanted)
     assert str(result.dtype) == str(np.promote_types(first, second))
     same(cuop.stack([a, a], axis), np.stack([a, a], axis))

@@ -63,7 +63,7 @@ def test_a_tensor_stays_where_it_is():
 
 def test_devices_do_not_mix():
     with pytest.raises(cuop.DeviceError, match="move one with to"):
-        cuop.matmul(cuop.ones((2, 2), device="cuda"), cuop.ones((2, 2)))
+        cuop.matmul(cuop.ones((2, 2), device="cuda"), cuop.ones((2, 2), device="cpu"))
     with pytest.raises(cuop.DeviceError, match="the NVIDIA driver shows"):
         cuop.zeros((2,), device="cuda:63")
 
