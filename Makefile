@@ -52,14 +52,17 @@ test-python: build
 	@$(STEP) "Python tests" $(LOG)/pytest.log $(VENV)/bin/python -m pytest -n 2 -rs
 	@tail -n 1 $(LOG)/pytest.log
 
-# The tests that need a GPU, on one that is simulated (see CONTRIBUTING.md). Its kernels are compiled
-# into build/*/simulator/cache. Left out: a gigabyte filled 200 times.
+# The tests that need a GPU, and broad ones of all others with it as the default device, on one that is
+# simulated (see CONTRIBUTING.md). Its kernels are compiled into build/*/simulator/cache. Left out: a
+# gigabyte filled 200 times.
 NOT_SIMULATED = another_stream
+ON_SIMULATED_DEFAULT = arrange device out tensor values
 test-simulated: build
 	@[ ! -f $(BUILD)/simulator/libcuda.so.1 ] || { \
 	  $(STEP) "Python tests, simulated GPU" $(LOG)/pytest-sim.log \
-	    env SIM_DELAY_US=100 SIM_RACES=1 tools/simulated_gpu.sh $(BUILD) \
-	    $(VENV)/bin/python -m pytest -n 2 -rs python/tests/gpu -k "not ($(NOT_SIMULATED))" && \
+	    env CUOP_DEVICE=cuda SIM_DELAY_US=100 SIM_RACES=1 tools/simulated_gpu.sh $(BUILD) \
+	    $(VENV)/bin/python -m pytest -n 2 -rs -k "not ($(NOT_SIMULATED))" python/tests/gpu \
+	    $(ON_SIMULATED_DEFAULT:%=python/tests/test_%.py) && \
 	  tail -n 1 $(LOG)/pytest-sim.log; }
 
 clean:  ## removes what was built
