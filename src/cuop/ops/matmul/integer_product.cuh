@@ -102,22 +102,14 @@ CUOP_FN void multiply_integers(const IntegerProduct& p) {
   const int at_column = static_cast<int>(threadIdx.x) % kProductSide;
 #pragma unroll 1
   for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
-    int64_t rest = tile / p.column_tiles;
+    const int64_t rest = tile / p.column_tiles;
     const int64_t first_column = (tile - rest * p.column_tiles) * kTile;
-    int64_t place = rest / p.row_tiles;
+    const int64_t place = rest / p.row_tiles;
     const int64_t first_row = (rest - place * p.row_tiles) * kTile;
-    const T* a = static_cast<const T*>(p.a);
-    const T* b = static_cast<const T*>(p.b);
-    T* c = static_cast<T*>(p.c);
-#pragma unroll 1
-    for (int axis = p.batch_axes - 1; axis >= 0; --axis) {
-      rest = place / p.batch_sizes[axis];
-      const int64_t index = place - rest * p.batch_sizes[axis];
-      a += index * p.a_batch[axis];
-      b += index * p.b_batch[axis];
-      c += index * p.c_batch[axis];
-      place = rest;
-    }
+    const PlaceOffsets<3> offsets = offsets_at(p.batch, place);
+    T* const c = static_cast<T*>(p.c) + offsets.of[0];
+    const T* const a = static_cast<const T*>(p.a) + offsets.of[1];
+    const T* const b = static_cast<const T*>(p.b) + offsets.of[2];
     ProductPanel<T, kTile, IsSymmetric> panel_a(a, p.a_row, p.a_column, first_row, p.rows, p.depth);
     ProductPanel<T, kTile, false> panel_b(b, p.b_column, p.b_row, first_column, p.columns, p.depth);
     Sum sums[Own][Own] = {};

@@ -2,12 +2,9 @@
 // elements.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/ops/places.cuh"
 
 namespace cuop::jit {
-
-/// No tensor has more.
-inline constexpr int kMaxBatchAxes = 32;
 
 /// c <- alpha * a @ b + beta * c for matrices a [rows, depth], b [depth, columns] and c [rows,
 /// columns] at every place of a batch. Tiles of c are counted along columns, rows and batch.
@@ -19,9 +16,7 @@ struct IntegerProduct {
   int64_t a_row, a_column, b_row, b_column, c_row, c_column;
   uint64_t alpha, beta;  ///< modulo 2^64; of bool 0 or 1
   int64_t row_tiles, column_tiles, tiles;
-  int batch_axes;  ///< at least 1
-  int64_t batch_sizes[kMaxBatchAxes];
-  int64_t a_batch[kMaxBatchAxes], b_batch[kMaxBatchAxes], c_batch[kMaxBatchAxes];
+  Places<3> batch;  ///< of c, a and b
 };
 
 }  // namespace cuop::jit

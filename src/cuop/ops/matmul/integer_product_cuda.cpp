@@ -1,7 +1,7 @@
 // Products of integers on a GPU by a kernel of our own: the libraries have none that wraps.
 #include "cuop/core/text.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
-#include "cuop/ops/strided.h"
+#include "cuop/ops/places_internal.h"
 
 namespace cuop::kernels {
 
@@ -54,14 +54,7 @@ IntegerProductPlan plan_integer_product(const Product& product, bool is_symmetri
   const Strides a_strides = batch_part(a.strides()), b_strides = batch_part(b.strides()),
                 c_strides = batch_part(c.strides());
   const auto nest = make_loop_nest<3>(batch_part(c.shape()), {&c_strides, &a_strides, &b_strides});
-  p.batch_axes = nest.count;
-  for (int i = 0; i < nest.count; ++i) {
-    const auto& axis = nest.axes[static_cast<size_t>(i)];
-    p.batch_sizes[i] = axis.size;
-    p.c_batch[i] = axis.strides[0];
-    p.a_batch[i] = axis.strides[1];
-    p.b_batch[i] = axis.strides[2];
-  }
+  p.batch = places_of(nest);
   const int64_t batch = nest.outer_size() * nest.inner().size;
   // A thread's sums stay in registers: 64 of 32 bits, 16 of 64 bits.
   plan.own = itemsize(c.dtype()) == 8 ? kOwn : kManyOwn;

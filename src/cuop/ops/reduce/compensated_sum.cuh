@@ -87,7 +87,7 @@ CUOP_FN void compensated_short_rows(const WideSum& a) {
     const int64_t state = first + threadIdx.x / Team;
     if (state >= a.states) continue;
     const Elements<Source, IsLinear> from{
-        static_cast<const Source*>(a.x) + offset_along(a.kept, state), &a.reduced};
+        static_cast<const Source*>(a.x) + offsets_at(a.kept, state).of[0], &a.reduced};
     CompensatedSum total{0.0, 0.0};
     if constexpr (Team == 32) {
       total.merge(fold_rounds<Taken>(from, 0, a.length));
@@ -102,7 +102,7 @@ CUOP_FN void compensated_short_rows(const WideSum& a) {
 /// of a chunk and, where `is_split`, with the innermost axis.
 template <class Visit>
 CUOP_FN void for_runs(const WideSum& a, bool is_split, int64_t begin, int64_t end, Visit&& visit) {
-  const int64_t inner = a.reduced.sizes[a.reduced.count - 1];
+  const int64_t inner = a.reduced.innermost_size();
   int64_t chunk_end = begin + a.chunk;  // parts are whole chunks
   int64_t row_end = is_split ? (begin / inner + 1) * inner : end;
 #pragma unroll 1
@@ -144,16 +144,16 @@ CUOP_FN void compensated_rows(const WideSum& a) {
   constexpr int kWarps = kSumThreads / 32;
   __shared__ CompensatedSum rounds[kMaxRuns];
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const bool is_split = IsLinear && a.reduced.count > 1;
+  const bool is_split = IsLinear && a.reduced.axes > 1;
 #pragma unroll 1
   for (int64_t unit = blockIdx.x; unit < a.units; unit += gridDim.x) {
     const int64_t state = unit / a.parts, part = unit % a.parts;
-    const auto* const first = static_cast<const Source*>(a.x) + offset_along(a.kept, state);
+    const auto* const first = static_cast<const Source*>(a.x) + offsets_at(a.kept, state).of[0];
     const int64_t begin = part * kRowPart;
     const int64_t end = part + 1 == a.parts ? a.length : begin + kRowPart;
     const auto elements = [&](int64_t from) {
-      return Elements<Source, IsLinear>{IsLinear ? first + offset_along(a.reduced, from) : first,
-                                        &a.reduced};
+      return Elements<Source, IsLinear>{
+          IsLinear ? first + offsets_at(a.reduced, from).of[0] : first, &a.reduced};
     };
     int run = 0;
     for_runs(a, is_split, begin, end, [&](int64_t from, int64_t to) {
@@ -219,7 +219,7 @@ CUOP_FN void compensated_columns(const WideSum& a) {
   __shared__ CompensatedSum chunks[kMaxChunks][kColumns];
   const int column = static_cast<int>(threadIdx.x) % kColumns;
   const int lane = static_cast<int>(threadIdx.x) / kColumns;
-  const int64_t width = a.kept.sizes[a.kept.count - 1];
+  const int64_t width = a.kept.innermost_size();
   const int64_t tiles = (width + kColumns - 1) / kColumns;
 #pragma unroll 1
   for (int64_t unit = blockIdx.x; unit < a.units; unit += gridDim.x) {
@@ -228,7 +228,7 @@ CUOP_FN void compensated_columns(const WideSum& a) {
     const bool is_there = place < width;
     const int64_t state = group / tiles * width + (is_there ? place : 0);
     const Elements<Source, IsLinear> from{
-        static_cast<const Source*>(a.x) + offset_along(a.kept, state), &a.reduced};
+        static_cast<const Source*>(a.x) + offsets_at(a.kept, state).of[0], &a.reduced};
     const int64_t begin = part * kColumnPart;
     const int64_t end = part + 1 == a.parts ? a.length : begin + kColumnPart;
     const int count = static_cast<int>((end - begin + a.chunk - 1) / a.chunk);

@@ -164,7 +164,7 @@ CUOP_FN void exact_sums(const WideSum& a) {
     __syncthreads();
     if (state < a.states) {
       const Elements<Source, IsLinear> from{
-          static_cast<const Source*>(a.x) + offset_along(a.kept, state), &a.reduced};
+          static_cast<const Source*>(a.x) + offsets_at(a.kept, state).of[0], &a.reduced};
       const int64_t begin = part * a.chunk;
       const int64_t end = a.length - begin < a.chunk ? a.length : begin + a.chunk;
       Seen<IsInteger> seen;

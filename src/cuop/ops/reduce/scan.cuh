@@ -8,6 +8,7 @@
 
 #include "cuop/jit/kernels/conversion.h"
 #include "cuop/jit/kernels/sharing.cuh"
+#include "cuop/jit/kernels/thread_sums.cuh"
 #include "cuop/ops/reduce/scan_arguments.cuh"
 
 namespace cuop::jit {
@@ -17,43 +18,6 @@ inline constexpr int kScanThreads = 256;
 inline constexpr int kScanItems = 8, kScanTile = kScanItems * kScanThreads;
 inline constexpr int kScanGroup = kScanThreads;
 
-template <class T>
-CUOP_FN T value_below(T value, int apart) {
-  if constexpr (is_complex_type<T>) {
-    return {__shfl_up_sync(0xffffffffu, value.real(), apart),
-            __shfl_up_sync(0xffffffffu, value.imag(), apart)};
-  } else {
-    return __shfl_up_sync(0xffffffffu, value, apart);
-  }
-}
-
-/// The sum of the values of the threads before this one, and of all threads. Every thread of the
-/// block must come here.
-template <class T>
-CUOP_FN T sum_of_threads_before(T value, T& total) {
-  constexpr int kWarps = kScanThreads / 32;
-  __shared__ T sums[kWarps];
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  T through = value;
-#pragma unroll
-  for (int apart = 1; apart < 32; apart *= 2) {
-    const T below = value_below(through, apart);
-    if (lane >= apart) through = below + through;
-  }
-  const T before = value_below(through, 1);
-  if (lane == 31) sums[warp] = through;
-  __syncthreads();
-  T start = T(0);
-  total = T(0);
-#pragma unroll
-  for (int k = 0; k < kWarps; ++k) {
-    if (k == warp) start = total;
-    total = total + sums[k];
-  }
-  __syncthreads();  // the sums are free for the next call
-  return lane == 0 ? start : start + before;
-}
-
 template <class Out, class T>
 CUOP_FN Out scanned(T value) {
   if constexpr (sizeof(Out) == 2) {
@@ -61,22 +25,6 @@ CUOP_FN Out scanned(T value) {
   } else {
     return convert<Out>(value);
   }
-}
-
-/// Where a line begins in x and in out.
-struct LinePlace {
-  int64_t x, out;
-};
-CUOP_FN LinePlace place_of_line(const Scan& a, int64_t line) {
-  LinePlace place{0, 0};
-  CUOP_ROLLED
-  for (int axis = a.axes - 1; axis >= 0; --axis) {
-    const int64_t next = axis > 0 ? line / a.sizes[axis] : 0, at = line - next * a.sizes[axis];
-    place.x += at * a.x_strides[axis];
-    place.out += at * a.out_strides[axis];
-    line = next;
-  }
-  return place;
 }
 
 /// Publishes a value for other blocks; one thread.
@@ -107,7 +55,8 @@ CUOP_FN T start_of_tile(const Scan& a, int64_t line, int64_t tile, T sum) {
   const int64_t first = group * kScanGroup, mine = first + threadIdx.x;
   if (threadIdx.x == 0) publish(sums + tile, has_sum + tile, sum);
   T before;
-  sum_of_threads_before(mine < tile ? await(sums + mine, has_sum + mine) : T(0), before);
+  sum_of_threads_before<kScanThreads>(mine < tile ? await(sums + mine, has_sum + mine) : T(0),
+                                      before);
   if (threadIdx.x == 0) {
     const T start = group > 0 ? await(starts + group, has_start + group) + before : before;
     if (tile + 1 == first + kScanGroup && tile + 1 < a.tiles) {
@@ -129,22 +78,24 @@ CUOP_FN void scan_tiles(const Scan& a) {
   constexpr auto place = [](int i) { return i + i / kScanItems; };
   __shared__ T values[kPlaces];
   __shared__ unsigned taken;
+  const LinePair& lines = a.lines;
   const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll 1
   while (true) {
     if (thread == 0) taken = atomicAdd(a.ticket, 1u);
     __syncthreads();
     const int64_t unit = taken;
-    if (unit >= a.lines * a.tiles) return;
+    if (unit >= lines.count * a.tiles) return;
     const int64_t line = unit / a.tiles, tile = unit % a.tiles;
-    const LinePlace from = place_of_line(a, line);
-    const int64_t first = tile * kScanTile;
-    const int count = a.length - first < kScanTile ? static_cast<int>(a.length - first) : kScanTile;
-    const Source* const x = static_cast<const Source*>(a.x) + from.x + first * a.x_step;
+    const PlaceOffsets<2> start_of = offsets_at(lines.starts, line);
+    const int64_t first = tile * kScanTile, left = lines.length - first;
+    const int count = left < kScanTile ? static_cast<int>(left) : kScanTile;
+    const Source* const x =
+        static_cast<const Source*>(lines.x) + start_of.of[0] + first * lines.x_step;
 #pragma unroll
     for (int k = 0; k < kScanItems; ++k) {
       const int i = k * kScanThreads + thread;
-      values[place(i)] = i < count ? convert<T>(x[i * a.x_step]) : T(0);
+      values[place(i)] = i < count ? convert<T>(x[i * lines.x_step]) : T(0);
     }
     __syncthreads();
     T mine[kScanItems];
@@ -153,16 +104,16 @@ CUOP_FN void scan_tiles(const Scan& a) {
 #pragma unroll
     for (int k = 1; k < kScanItems; ++k) mine[k] = mine[k - 1] + mine[k];
     T sum;
-    T start = sum_of_threads_before(mine[kScanItems - 1], sum);
+    T start = sum_of_threads_before<kScanThreads>(mine[kScanItems - 1], sum);
     if (a.tiles > 1) start = start_of_tile(a, line, tile, sum) + start;
 #pragma unroll
     for (int k = 0; k < kScanItems; ++k) values[place(thread * kScanItems + k)] = start + mine[k];
     __syncthreads();
-    Out* const out = static_cast<Out*>(a.out) + from.out + first * a.out_step;
+    Out* const out = static_cast<Out*>(lines.out) + start_of.of[1] + first * lines.out_step;
 #pragma unroll
     for (int k = 0; k < kScanItems; ++k) {
       const int i = k * kScanThreads + thread;
-      if (i < count) out[i * a.out_step] = scanned<Out>(values[place(i)]);
+      if (i < count) out[i * lines.out_step] = scanned<Out>(values[place(i)]);
     }
     __syncthreads();  // the values and the ticket have been read
   }
@@ -171,30 +122,31 @@ CUOP_FN void scan_tiles(const Scan& a) {
 /// A thread a line.
 template <class Source, class T, class Out>
 CUOP_FN void scan_short_lines(const Scan& a) {
+  const LinePair& lines = a.lines;
 #pragma unroll 1
-  for (int64_t line = int64_t(blockIdx.x) * kScanThreads + threadIdx.x; line < a.lines;
+  for (int64_t line = int64_t(blockIdx.x) * kScanThreads + threadIdx.x; line < lines.count;
        line += int64_t(gridDim.x) * kScanThreads) {
-    const LinePlace from = place_of_line(a, line);
-    const Source* const x = static_cast<const Source*>(a.x) + from.x;
-    Out* const out = static_cast<Out*>(a.out) + from.out;
+    const PlaceOffsets<2> start = offsets_at(lines.starts, line);
+    const Source* const x = static_cast<const Source*>(lines.x) + start.of[0];
+    Out* const out = static_cast<Out*>(lines.out) + start.of[1];
     T total = T(0);
     int64_t i = 0;
     constexpr int kAtATime = 4;
 #pragma unroll 1
-    for (; a.length - i >= kAtATime; i += kAtATime) {
+    for (; lines.length - i >= kAtATime; i += kAtATime) {
       Source next[kAtATime];
 #pragma unroll
-      for (int k = 0; k < kAtATime; ++k) next[k] = x[(i + k) * a.x_step];
+      for (int k = 0; k < kAtATime; ++k) next[k] = x[(i + k) * lines.x_step];
 #pragma unroll
       for (int k = 0; k < kAtATime; ++k) {
         total = total + convert<T>(next[k]);
-        out[(i + k) * a.out_step] = scanned<Out>(total);
+        out[(i + k) * lines.out_step] = scanned<Out>(total);
       }
     }
 #pragma unroll 1
-    for (; i < a.length; ++i) {
-      total = total + convert<T>(x[i * a.x_step]);
-      out[i * a.out_step] = scanned<Out>(total);
+    for (; i < lines.length; ++i) {
+      total = total + convert<T>(x[i * lines.x_step]);
+      out[i * lines.out_step] = scanned<Out>(total);
     }
   }
 }

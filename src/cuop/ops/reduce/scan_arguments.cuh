@@ -1,23 +1,13 @@
-// What the kernels of running sums are given; host and device read the same struct. Strides are in
-// elements.
+// What the kernels of running sums are given; host and device read the same struct.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/ops/places.cuh"
 
 namespace cuop::jit {
 
-inline constexpr int kMaxScanAxes = 32;
-
-/// out = running sums of x along lines of `length` elements, which begin at the places of a loop
-/// over `axes` axes.
+/// out = running sums of x along lines.
 struct Scan {
-  const void* x;
-  void* out;
-  int axes;
-  int64_t sizes[kMaxScanAxes];
-  int64_t x_strides[kMaxScanAxes], out_strides[kMaxScanAxes];
-  int64_t lines, length;
-  int64_t x_step, out_step;
+  LinePair lines;
 
   /// A line in tiles that blocks take one after the other, first come, first served.
   int64_t tiles;

@@ -1,9 +1,11 @@
+#include <cstdlib>
+
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
+#include "cuop/ops/places_internal.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 #include "cuop/ops/reduce/scan_cuda_internal.h"
-#include "cuop/ops/strided.h"
 
 namespace cuop::kernels {
 
@@ -20,7 +22,7 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 void ScanPlan::set_scratch(unsigned* zeros, void* values) {
-  const int64_t units = arguments.lines * arguments.tiles;
+  const int64_t units = arguments.lines.count * arguments.tiles;
   arguments.ticket = zeros;
   arguments.has_sum = zeros + 1;
   arguments.has_start = zeros + 1 + units;
@@ -29,34 +31,20 @@ void ScanPlan::set_scratch(unsigned* zeros, void* values) {
 }
 
 ScanPlan plan_scan(const Tensor& x, int axis, const Tensor& out) {
-  Shape others = x.shape();
-  others[axis] = 1;
-  const LoopNest<2> nest = make_loop_nest<2>(others, {&x.strides(), &out.strides()});
   ScanPlan plan;
   jit::Scan& a = plan.arguments;
-  a.x = x.data();
-  a.out = out.data();
-  a.axes = nest.count;
-  for (int i = 0; i < nest.count; ++i) {
-    const auto& loop = nest.axes[static_cast<size_t>(i)];
-    a.sizes[i] = loop.size;
-    a.x_strides[i] = loop.strides[0];
-    a.out_strides[i] = loop.strides[1];
-  }
-  a.lines = nest.outer_size() * nest.inner().size;
-  a.length = x.shape(axis);
-  a.x_step = x.strides()[axis];
-  a.out_step = out.strides()[axis];
+  a.lines = lines_along(axis, x, out);
+  const jit::LinePair& lines = a.lines;
   const bool is_side_by_side =
-      a.lines > 1 && std::abs(nest.inner().strides[0]) < std::abs(a.x_step);
-  plan.by_tiles = a.length > kShortLine && !(is_side_by_side && a.lines >= kManyLines);
+      lines.count > 1 && std::abs(lines.starts.innermost_stride(0)) < std::abs(lines.x_step);
+  plan.by_tiles = lines.length > kShortLine && !(is_side_by_side && lines.count >= kManyLines);
   if (!plan.by_tiles) {
-    plan.blocks = divide_up(a.lines, kThreads);
+    plan.blocks = divide_up(lines.count, kThreads);
     return plan;
   }
-  a.tiles = divide_up(a.length, kTile);
-  plan.blocks = a.lines * a.tiles;
-  const int64_t starts = a.lines * divide_up(a.tiles, kGroup);
+  a.tiles = divide_up(lines.length, kTile);
+  plan.blocks = lines.count * a.tiles;
+  const int64_t starts = lines.count * divide_up(a.tiles, kGroup);
   plan.sums = a.tiles > 1 ? plan.blocks + starts : 0;
   plan.flags = 1 + plan.sums;
   return plan;

@@ -17,28 +17,6 @@ inline constexpr bool gives_states = false;
 template <>
 inline constexpr bool gives_states<RawState> = true;
 
-/// Of numbers of 32 bits, as most are, without the routine that divides longer ones.
-CUOP_FN int64_t quotient(int64_t a, int64_t b) {
-  if (((a | b) >> 32) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
-  return a / b;
-}
-
-/// `index` counts along `count` loops of these sizes.
-CUOP_FN int64_t offset_along(int count, const int64_t* sizes, const int64_t* strides,
-                             int64_t index) {
-  int64_t offset = 0;
-  CUOP_ROLLED
-  for (int axis = count - 1; axis > 0; --axis) {
-    const int64_t next = quotient(index, sizes[axis]);
-    offset += (index - next * sizes[axis]) * strides[axis];
-    index = next;
-  }
-  return offset + index * strides[0];
-}
-CUOP_FN int64_t offset_along(const SumAxes& axes, int64_t index) {
-  return offset_along(axes.count, axes.sizes, axes.strides, index);
-}
-
 /// An element as a double; 16-bit floats go through float, which holds all numbers of 16 bits.
 template <class Source>
 CUOP_FN double as_double(Source x) {
@@ -58,19 +36,19 @@ struct Elements {
   static constexpr int unrolled(int many) { return IsLinear ? many : 1; }
 
   const Source* first;
-  const SumAxes* axes;
+  const Places<1>* places;
 
   CUOP_FN Source operator[](int64_t i) const {
     if constexpr (IsLinear) {
-      return first[i * axes->strides[axes->count - 1]];
+      return first[i * places->innermost_stride(0)];
     } else {
-      return first[offset_along(*axes, i)];
+      return first[offsets_at(*places, i).of[0]];
     }
   }
 };
 
 CUOP_FN int64_t place_of_result(const WideSum& a, int64_t state) {
-  return offset_along(a.kept.count, a.kept.sizes, a.result_strides, state);
+  return offsets_at(a.kept, state).of[1];
 }
 
 /// Writes the value of a state to its place.

@@ -1,27 +1,16 @@
 // What the kernels of compensated and exact sums are given; host and device read the same structs.
-// Strides are in elements.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/ops/places.cuh"
 
 namespace cuop::jit {
-
-/// No tensor has more.
-inline constexpr int kMaxSumAxes = 32;
-
-/// Loops from the outermost to the innermost, at least one.
-struct SumAxes {
-  int count;
-  int64_t sizes[kMaxSumAxes];
-  int64_t strides[kMaxSumAxes];
-};
 
 /// Sums over the axes `reduced` for each place along `kept`.
 struct WideSum {
   const void* x;
-  void* result;  ///< elements or states, at result_strides along `kept`
-  SumAxes kept, reduced;
-  int64_t result_strides[kMaxSumAxes];
+  void* result;            ///< elements or states
+  Places<2> kept;          ///< of x and the result
+  Places<1> reduced;       ///< of x
   int64_t states, length;  ///< places along `kept` and along `reduced`
   uint64_t divisor;        ///< of means; 0 for sums
 

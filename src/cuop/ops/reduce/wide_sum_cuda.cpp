@@ -7,6 +7,7 @@
 #include "cuop/jit/kernels/compensated.h"
 #include "cuop/jit/kernels/exact_sum.h"
 #include "cuop/memory/current.h"
+#include "cuop/ops/places_internal.h"
 #include "cuop/ops/reduce/wide_sum_cuda_internal.h"
 
 namespace cuop::kernels {
@@ -30,16 +31,6 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Elements that a compensated sum takes at a time.
 int taken(DType element) { return element == DType::kFloat32 ? 8 : 1; }
-
-template <size_t N>
-jit::SumAxes axes_of(const LoopNest<N>& nest) {
-  jit::SumAxes axes{nest.count, {}, {}};
-  for (int i = 0; i < nest.count; ++i) {
-    axes.sizes[i] = nest.axes[static_cast<size_t>(i)].size;
-    axes.strides[i] = nest.axes[static_cast<size_t>(i)].strides[0];
-  }
-  return axes;
-}
 
 void plan_short_rows(WideSumPlan& plan) {
   const int64_t round = 32 * taken(plan.form.element);
@@ -133,7 +124,7 @@ jit::TextKernel joined_sum_kernel(DType result, bool gives_states) {
 
 void WideSumPlan::place_results(const FoldPlan& fold) {
   for (int i = 0; i < fold.kept.count; ++i) {
-    arguments.result_strides[i] = fold.kept.axes[static_cast<size_t>(i)].strides[1];
+    arguments.kept.strides[1][i] = fold.kept.axes[static_cast<size_t>(i)].strides[1];
   }
 }
 
@@ -145,16 +136,12 @@ WideSumPlan plan_wide_sum(const FoldPlan& fold, const DType* result, int64_t mul
   plan.form.gives_states = result == nullptr;
   if (result != nullptr) plan.form.result = *result;
   jit::WideSum& a = plan.arguments;
-  a.kept = axes_of(fold.kept);
-  a.reduced = axes_of(fold.reduced);
-  if (result != nullptr) {
-    plan.place_results(fold);
-  } else {
-    int64_t stride = 1;
-    for (int i = fold.kept.count - 1; i >= 0; --i) {
-      a.result_strides[i] = stride;
-      stride *= a.kept.sizes[i];
-    }
+  a.kept = places_of(fold.kept);
+  a.reduced = places_of(fold.reduced);
+  int64_t stride = 1;
+  for (int i = fold.kept.count - 1; result == nullptr && i >= 0; --i) {
+    a.kept.strides[1][i] = stride;
+    stride *= a.kept.sizes[i];
   }
   a.states = fold.states();
   a.length = fold.length();
