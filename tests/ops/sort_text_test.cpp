@@ -18,43 +18,68 @@
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
+#include "cuop/ops/sort/digits.cuh"
 #include "cuop/ops/sort/sort.cuh"
 #pragma GCC diagnostic pop
 
 namespace cuop::kernels {
 namespace {
 
+/// Fewer than there is work for: blocks go round again.
+unsigned few(int64_t wanted) { return static_cast<unsigned>(std::min<int64_t>(wanted, 2)); }
+
 template <class T, class Position>
-void run_kernels(SortPlan& plan) {
+void merge_by_text(const Tensor& x, int axis, bool is_descending, const Tensor& out,
+                   const SortForm& form) {
   using Key = KeyOf<T>;
   constexpr jit::NumberKind kKind = kKindOf<T>;
+  SortPlan plan = plan_sort(x, axis, is_descending, out, form);
   jit::SortLines& a = plan.arguments;
   std::vector<uint64_t> memory[2];
   for (auto& each : memory) each.resize(static_cast<size_t>(plan.run_bytes / 8 + 1));
-  a.to = plan.runs_in(memory[0].data());
-  a.from = plan.runs_in(memory[1].data());
-  // Fewer than there is work for: blocks go round again.
-  const auto blocks = [](int64_t wanted) {
-    return static_cast<unsigned>(std::min<int64_t>(wanted, 2));
-  };
-  test::run_together(blocks(plan.blocks), jit::kSortThreads,
+  a.to = runs_in(form, x.size(), memory[0].data());
+  a.from = runs_in(form, x.size(), memory[1].data());
+  test::run_together(few(plan.blocks), jit::kSortThreads,
                      [&] { jit::sort_tiles<Key, kKind, Position>(a); });
-  for (a.run = jit::kSortTile; a.run < a.length; a.run *= 2) {
+  for (a.run = jit::kSortTile; a.run < a.order.lines.length; a.run *= 2) {
     std::swap(a.from, a.to);
-    test::run_together(blocks(plan.merge_blocks), jit::kSortThreads,
+    test::run_together(few(plan.merge_blocks), jit::kSortThreads,
                        [&] { jit::merge_runs<Key, kKind, Position>(a); });
   }
 }
 
+template <class T, class Position>
+void digits_by_text(const Tensor& x, int axis, bool is_descending, const Tensor& out,
+                    const SortForm& form) {
+  using Key = KeyOf<T>;
+  constexpr jit::NumberKind kKind = kKindOf<T>;
+  DigitSortPlan plan = plan_digit_sort(x, axis, is_descending, out, form);
+  EXPECT_EQ(plan.blocks % plan.arguments.order.lines.count, 0);
+  std::vector<uint64_t> zeros(static_cast<size_t>(plan.zero_bytes / 8 + 1)), memory[2];
+  for (auto& each : memory) each.resize(static_cast<size_t>(plan.run_bytes / 8 + 1));
+  plan.set_scratch(zeros.data(), memory[0].data(), memory[1].data());
+  jit::DigitSort& a = plan.arguments;
+  test::run_together(few(plan.count_blocks), jit::kDigitThreads,
+                     [&] { jit::count_digits<Key, kKind, Position>(a); });
+  for (a.digit = 0; a.digit < plan.digits; ++a.digit) {
+    test::run_together(few(plan.blocks), jit::kDigitThreads,
+                       [&] { jit::sort_by_digit<Key, kKind, Position>(a); });
+  }
+}
+
+enum class Way { kMerging, kDigits };
+
 void sort_by_text(const Tensor& x, int axis, bool is_descending, const Tensor& out,
-                  bool gives_positions, bool is_wide) {
-  SortPlan plan = plan_sort(x, axis, is_descending, out, gives_positions);
-  plan.form.is_wide = is_wide;
-  if (is_wide) plan.run_bytes += 4 * x.size();
+                  bool gives_positions, bool is_wide, Way way = Way::kMerging) {
+  const SortForm form{x.dtype(), gives_positions, is_wide};
   visit_dtype(RealTypes{}, x.dtype(), "test", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (!gives_positions) return run_kernels<T, jit::NoPosition>(plan);
-    is_wide ? run_kernels<T, uint64_t>(plan) : run_kernels<T, uint32_t>(plan);
+    const auto run = [&]<class Position>(TypeTag<Position>) {
+      (way == Way::kMerging ? merge_by_text<T, Position>
+                            : digits_by_text<T, Position>)(x, axis, is_descending, out, form);
+    };
+    if (!gives_positions) return run(TypeTag<jit::NoPosition>{});
+    is_wide ? run(TypeTag<uint64_t>{}) : run(TypeTag<uint32_t>{});
   });
 }
 
@@ -131,6 +156,40 @@ TEST(SortText, ViewsAndOutputs) {
   sort_by_text(line, 0, false, out, false, false);
   sort(line, 0, false, &there);
   EXPECT_TRUE(same_bits(whole, wanted));
+}
+
+TEST(SortText, LongLinesByDigits) {
+  const auto check = [](const Tensor& x, int axis, const char* what, bool is_wide = false) {
+    for (const bool is_descending : {false, true}) {
+      const Tensor sorted = full(x.shape(), 1, x.dtype());
+      const Tensor order = full(x.shape(), -7, DType::kInt64);
+      if (is_descending) {
+        sort_by_text(x, axis, true, sorted, false, false, Way::kDigits);
+        EXPECT_TRUE(same_bits(sorted, sort(x, axis, true))) << "sort " << what;
+      } else {
+        sort_by_text(x, axis, false, order, true, is_wide, Way::kDigits);
+        EXPECT_TRUE(same_bits(order, argsort(x, axis, false))) << "argsort " << what;
+      }
+    }
+  };
+  check(values({4099}, DType::kUInt8, 6), 0, "two tiles of bytes");
+  check(values({2, 2050}, DType::kFloat16, 7), 1, "two lines with NaN and both zeros");
+  check(flip(values({2100, 3}, DType::kInt32, 8, 2000)), 0, "columns backwards", true);
+  check(full({4500}, 3, DType::kInt64), 0, "equal elements");
+  for (const int64_t n : {1, 2047, 2048, 2049, 4096, 4097, 100000}) {
+    check(values({n}, DType::kFloat32, 9, 1 << 20), 0, "of every length");
+  }
+}
+
+TEST(SortText, TheWayWithFewerPassesIsTaken) {
+  // A pass that counts and two accesses a digit, beside two for tiles and for each doubling.
+  EXPECT_EQ(accesses_by_digits(DType::kInt8), 3);
+  EXPECT_EQ(accesses_by_digits(DType::kFloat64), 17);
+  EXPECT_EQ(accesses_by_merging(2048), 2);
+  EXPECT_EQ(accesses_by_merging(2049), 4);
+  EXPECT_EQ(accesses_by_merging(4096), 4);
+  EXPECT_EQ(accesses_by_merging(4097), 6);
+  EXPECT_EQ(accesses_by_merging(int64_t{1} << 30), 40);
 }
 
 TEST(SortText, RunsOfEqualElementsAreMarked) {

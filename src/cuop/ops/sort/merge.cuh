@@ -2,21 +2,13 @@
 // both inputs (the merge path of Green, McColl and Bader, 2012), and that part itself.
 #pragma once
 
-#include "cuop/ops/sort/sort_key.cuh"
+#include "cuop/ops/sort/record.cuh"
 
 namespace cuop::jit {
 
 inline constexpr int kSortThreads = 256;
 /// Records of a thread and of a tile.
 inline constexpr int kSortItems = 8, kSortTile = kSortItems * kSortThreads;
-
-/// A key and, where it has one, the place that it came from.
-template <class Key, class Position>
-struct SortRecord {
-  Key key;
-  Position position;
-};
-struct NoPosition {};
 
 /// Records of a tile. Between the records of two threads lies an empty place, or neighbours would
 /// wait for each other.

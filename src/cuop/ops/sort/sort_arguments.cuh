@@ -1,36 +1,47 @@
-// What the kernels of sorting are given; host and device read the same structs. Strides are in
-// elements.
+// What the kernels of sorting are given; host and device read the same structs.
 #pragma once
 
+#include "cuop/ops/places.cuh"
 #include "cuop/ops/sort/sort_key.cuh"
 
 namespace cuop::jit {
 
-inline constexpr int kMaxSortAxes = 32;
+/// Lines to be sorted: elements become elements, or int64 positions.
+struct SortOrder {
+  LinePair lines;
+  uint64_t infinity;  ///< its bits; 0 for integers
+  bool is_descending;
+};
 
-/// Keys of lines one after the other, `length` each, and the places their elements came from, which
-/// stay unused where only values are sorted.
+/// Keys of lines one after the other, and the places their elements came from, which stay unused
+/// where only values are sorted.
 struct SortedRuns {
   void* keys;
   void* positions;
 };
 
-/// Lines of `length` elements that begin at the places of a loop over `axes` axes.
+/// Tiles, and runs that are merged.
 struct SortLines {
-  const void* x;
-  void* out;  ///< the elements, or int64 positions
-  int axes;
-  int64_t sizes[kMaxSortAxes];
-  int64_t x_strides[kMaxSortAxes], out_strides[kMaxSortAxes];
-  int64_t lines, length;
-  int64_t x_step, out_step;
-  uint64_t infinity;  ///< its bits; 0 for integers
-  bool is_descending;
-
+  SortOrder order;
   int width;            ///< places that a tile has for a line, a power of two of at least 8
   int64_t tiles;        ///< of a line, or 1
   int64_t run;          ///< length of the sorted runs in `from` that are merged
   SortedRuns from, to;  ///< where lines have several tiles
+};
+
+/// Long lines by the digits of their keys. Scratch memory begins as zeros.
+struct DigitSort {
+  SortOrder order;
+  int digit;             ///< the one that is sorted by, counted from the least significant
+  int64_t stretch;       ///< elements that a block counts at a time
+  int64_t stretches;     ///< of a line
+  int64_t tiles;         ///< of a line
+  SortedRuns even, odd;  ///< what the passes over a line leave, in turns
+  uint64_t* starts;      ///< [lines][digits][256]: elements of smaller digits
+  uint64_t* words;       ///< [lines][tiles][256]: what tiles tell those behind them
+  unsigned* arrivals;    ///< [lines]: blocks that have counted
+  unsigned* needed;      ///< [lines]: a bit for each digit that a line must be sorted by
+  unsigned* tickets;     ///< [digits]: the next tile of all lines
 };
 
 /// starts[i] = whether x[order[i]] differs from x[order[i - 1]].

@@ -4,10 +4,10 @@
 
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
+#include "cuop/ops/places_internal.h"
 #include "cuop/ops/sort/radix_internal.h"
 #include "cuop/ops/sort/sort_cuda_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"
-#include "cuop/ops/strided.h"
 
 namespace cuop::kernels {
 
@@ -15,8 +15,10 @@ namespace {
 
 // As in merge.cuh.
 constexpr int kThreads = 256, kItems = 8;
-constexpr int64_t kTile = kItems * kThreads;
+constexpr int64_t kTile = kSortTileItems;
+static_assert(kTile == kItems * kThreads);
 constexpr const char* kText = "cuop/ops/sort/sort.cuh";
+constexpr const char* kDigitText = "cuop/ops/sort/digits.cuh";
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -33,25 +35,31 @@ std::string call(const char* function, const SortForm& form) {
              form.gives_positions ? position : "NoPosition", ">");
 }
 
-int64_t position_bytes(const SortForm& form) {
-  return form.gives_positions ? form.is_wide ? 8 : 4 : 0;
-}
-
-void run(const Tensor& x, int axis, bool is_descending, const Tensor& out, bool gives_positions) {
-  SortPlan plan = plan_sort(x, axis, is_descending, out, gives_positions);
+void sort_by_merging(const Tensor& x, int axis, bool is_descending, const Tensor& out,
+                     const SortForm& form) {
+  SortPlan plan = plan_sort(x, axis, is_descending, out, form);
   jit::SortLines& a = plan.arguments;
+  const jit::LinePair& lines = a.order.lines;
   const Device device = x.device();
   std::shared_ptr<Storage> memory[2];
   if (plan.run_bytes > 0) {
     for (auto& each : memory) each = memory::allocate_storage(plan.run_bytes, device);
-    a.to = plan.runs_in(memory[0]->data());
-    a.from = plan.runs_in(memory[1]->data());
+    a.to = runs_in(form, lines.count * lines.length, memory[0]->data());
+    a.from = runs_in(form, lines.count * lines.length, memory[1]->data());
   }
-  jit::launch_text(sort_tiles_kernel(plan.form), device, plan.blocks, &a);
-  for (a.run = kTile; a.run < a.length; a.run *= 2) {
+  jit::launch_text(sort_tiles_kernel(form), device, plan.blocks, &a);
+  for (a.run = kTile; a.run < lines.length; a.run *= 2) {
     std::swap(a.from, a.to);
-    jit::launch_text(merge_runs_kernel(plan.form), device, plan.merge_blocks, &a);
+    jit::launch_text(merge_runs_kernel(form), device, plan.merge_blocks, &a);
   }
+}
+
+void run(const Tensor& x, int axis, bool is_descending, const Tensor& out, bool gives_positions) {
+  const int64_t length = x.shape(axis);
+  const SortForm form{x.dtype(), gives_positions, length > (int64_t{1} << 31)};
+  const bool by_digits =
+      length > kTile && accesses_by_digits(x.dtype()) < accesses_by_merging(length);
+  (by_digits ? sort_by_digits_cuda : sort_by_merging)(x, axis, is_descending, out, form);
 }
 
 }  // namespace
@@ -68,49 +76,44 @@ jit::TextKernel sort_tiles_kernel(const SortForm& form) {
 jit::TextKernel merge_runs_kernel(const SortForm& form) {
   return {"sort", kText, "SortLines", call("merge_runs", form), kThreads};
 }
+jit::TextKernel count_digits_kernel(const SortForm& form) {
+  return {"sort", kDigitText, "DigitSort", call("count_digits", form), kThreads};
+}
+jit::TextKernel sort_by_digit_kernel(const SortForm& form) {
+  return {"sort", kDigitText, "DigitSort", call("sort_by_digit", form), kThreads};
+}
 jit::TextKernel mark_runs_kernel(DType dtype) {
   return {"unique", kText, "RunStarts", cat("mark_runs<", key_of(dtype), ">"), kThreads};
 }
 
-jit::SortedRuns SortPlan::runs_in(void* memory) const {
-  const int64_t count = arguments.lines * arguments.length;
+int64_t position_bytes(const SortForm& form) {
+  return form.gives_positions ? form.is_wide ? 8 : 4 : 0;
+}
+
+jit::SortedRuns runs_in(const SortForm& form, int64_t records, void* memory) {
   const int64_t key = itemsize(form.dtype), position = position_bytes(form);
   auto* const bytes = static_cast<std::byte*>(memory);
+  if (bytes == nullptr) return {};
   // The wider ones first, so that both are aligned.
-  return key >= position ? jit::SortedRuns{bytes, bytes + count * key}
-                         : jit::SortedRuns{bytes + count * position, bytes};
+  return key >= position ? jit::SortedRuns{bytes, bytes + records * key}
+                         : jit::SortedRuns{bytes + records * position, bytes};
 }
 
 SortPlan plan_sort(const Tensor& x, int axis, bool is_descending, const Tensor& out,
-                   bool gives_positions) {
-  Shape others = x.shape();
-  others[axis] = 1;
-  const LoopNest<2> nest = make_loop_nest<2>(others, {&x.strides(), &out.strides()});
+                   const SortForm& form) {
   SortPlan plan;
+  plan.form = form;
   jit::SortLines& a = plan.arguments;
-  a.x = x.data();
-  a.out = out.data();
-  a.axes = nest.count;
-  for (int i = 0; i < nest.count; ++i) {
-    const auto& loop = nest.axes[static_cast<size_t>(i)];
-    a.sizes[i] = loop.size;
-    a.x_strides[i] = loop.strides[0];
-    a.out_strides[i] = loop.strides[1];
-  }
-  a.lines = nest.outer_size() * nest.inner().size;
-  a.length = x.shape(axis);
-  a.x_step = x.strides()[axis];
-  a.out_step = out.strides()[axis];
-  a.infinity = infinity_of(x.dtype());
-  a.is_descending = is_descending;
-  a.tiles = divide_up(a.length, kTile);
-  const auto fitting = std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(a.length, kItems)));
+  a.order = {lines_along(axis, x, out), infinity_of(x.dtype()), is_descending};
+  const jit::LinePair& lines = a.order.lines;
+  a.tiles = divide_up(lines.length, kTile);
+  const auto fitting =
+      std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(lines.length, kItems)));
   a.width = static_cast<int>(std::min<uint64_t>(fitting, kTile));
-  plan.form = {x.dtype(), gives_positions, a.length > (int64_t{1} << 31)};
-  plan.blocks = divide_up(a.lines, kTile / a.width) * a.tiles;
+  plan.blocks = divide_up(lines.count, kTile / a.width) * a.tiles;
   if (a.tiles > 1) {
-    plan.merge_blocks = a.lines * a.tiles;
-    plan.run_bytes = a.lines * a.length * (itemsize(x.dtype()) + position_bytes(plan.form));
+    plan.merge_blocks = lines.count * a.tiles;
+    plan.run_bytes = lines.count * lines.length * (itemsize(form.dtype) + position_bytes(form));
   }
   return plan;
 }
