@@ -121,6 +121,48 @@ TEST(Create, SizesThatCannotBe) {
                DeviceError);
 }
 
+/// All powers of a base from it to the last one.
+std::vector<double> powers(double base, double first, double last, int64_t count) {
+  const Tensor x = logspace(first, last, count, base, DType::kFloat64);
+  return {x.data<double>(), x.data<double>() + count};
+}
+
+TEST(Create, PowersThatAreDoublesAreExact) {
+  for (const double base : {2.0, 3.0, 7.0, 10.0, -10.0, 0.5}) {
+    const std::vector<double> given = powers(base, 0, 15, 16);
+    double wanted = 1.0;
+    for (size_t i = 0; i < 16; ++i, wanted *= base) EXPECT_EQ(given[i], wanted) << base << ' ' << i;
+  }
+  const Tensor whole = logspace(0, 18, 19, 10, DType::kInt64);
+  int64_t wanted = 1;
+  for (int64_t i = 0; i < 19; ++i, wanted *= 10) EXPECT_EQ(whole.data<int64_t>()[i], wanted);
+}
+
+TEST(Create, PowersAreTheLibrarysToTheLastPlaceOrTwo) {
+  for (const double base : {10.0, 1.0191, 0.001, 1e300, 5e-310}) {
+    const std::vector<double> given = powers(base, -1.1, 0.97, 1001);
+    for (size_t i = 0; i < given.size(); ++i) {
+      const double wanted = std::pow(base, -1.1 + static_cast<double>(i) * (2.07 / 1000.0));
+      if (!(wanted > 1e-300) || std::isinf(wanted)) continue;
+      EXPECT_NEAR(given[i] / wanted, 1.0, 1e-12) << base << ' ' << i;  // of exponents' rounding
+    }
+  }
+  for (const double base : {0.0, -0.0, HUGE_VAL, -HUGE_VAL, double{NAN}, 1.0, -1.0, -2.5, 1e300}) {
+    for (const double exponent : {0.0, 1.0, 2.0, -3.0, 2.5, -2.5, 800.0, -800.0}) {
+      const double given = powers(base, exponent, exponent, 1)[0],
+                   wanted = std::pow(base, exponent);
+      if (std::isnan(wanted)) {
+        EXPECT_TRUE(std::isnan(given)) << base << ' ' << exponent;
+      } else if (wanted == 0.0 || std::isinf(wanted)) {
+        EXPECT_EQ(given, wanted) << base << ' ' << exponent;
+        EXPECT_EQ(std::signbit(given), std::signbit(wanted)) << base << ' ' << exponent;
+      } else {
+        EXPECT_DOUBLE_EQ(given, wanted) << base << ' ' << exponent;
+      }
+    }
+  }
+}
+
 TEST(Create, Sequences) {
   EXPECT_EQ(elements(arange(5, 0, -2, DType::kInt16)), (std::vector<double>{5, 3, 1}));
   EXPECT_EQ(elements(arange(0.0, 1.0, 0.25, DType::kFloat32)),

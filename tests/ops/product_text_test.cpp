@@ -117,6 +117,10 @@ void expect_cpu_sequences() {
                                        {~uint64_t{0}, ~(uint64_t{1} << 57), 0, 64}};
   const jit::RealSequence reals[] = {
       {0.1, 0.3}, {-3.7, 0.1, 16, 42.5, 1}, {1e30, -1e28}, {0.0, 0.0, 3, 1.0, 0}};
+  const jit::PowerSequence powers[] = {
+      {{{0x1.a934f0979a371p+1, 0x1.7f2495fb7fa6dp-53}, 0, 0, 0, 0}, {-1.5, 0.05}},  // of ten
+      {{{1, 0}, 0, 0, 0, 1}, {0, 1, 16, 3}},                                        // of minus two
+      {{{0, 0}, HUGE_VAL, 0, 1, 0}, {-1, 0.5}}};                                    // of zero
   for (const int64_t count : {1, 17, 64}) {
     for (const int64_t start : {0, 1}) {
       const auto compare = [&](const auto& sequence, auto fill_cpu) {
@@ -130,6 +134,7 @@ void expect_cpu_sequences() {
       };
       for (const auto& sequence : wholes) compare(sequence, fill_whole_cpu);
       for (const auto& sequence : reals) compare(sequence, fill_real_cpu);
+      for (const auto& sequence : powers) compare(sequence, fill_powers_cpu);
     }
   }
 }

@@ -176,7 +176,7 @@ TEST(SortText, LongLinesByDigits) {
   check(values({2, 2050}, DType::kFloat16, 7), 1, "two lines with NaN and both zeros");
   check(flip(values({2100, 3}, DType::kInt32, 8, 2000)), 0, "columns backwards", true);
   check(full({4500}, 3, DType::kInt64), 0, "equal elements");
-  for (const int64_t n : {1, 2047, 2048, 2049, 4096, 4097, 100000}) {
+  for (const int64_t n : {1, 2047, 2048, 2049, 4096, 4097, 20000}) {
     check(values({n}, DType::kFloat32, 9, 1 << 20), 0, "of every length");
   }
 }

@@ -57,6 +57,8 @@ TEST(Values, NumbersThatDoNotFitAreRefusedByName) {
             "linspace: the number -1 does not fit dtype uint32, which holds 0 to 4294967295");
   EXPECT_EQ(overflow_of([] { logspace(0, 3, 4, 10, DType::kUInt8); }),
             "logspace: the number 1000 does not fit dtype uint8, which holds 0 to 255");
+  EXPECT_EQ(overflow_of([] { logspace(0, 2, 3, -10, DType::kUInt8); }),
+            "logspace: the number -10 does not fit dtype uint8, which holds 0 to 255");
   EXPECT_EQ(overflow_of([] { add(zeros({2}, DType::kInt8), 200); }),
             "add: the number 200 does not fit dtype int8, which holds -128 to 127");
   for (const double bad : {kNan, kInf, -kInf, 0x1p63, 1e30}) {

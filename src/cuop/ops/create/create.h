@@ -26,7 +26,8 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype, Device device
 /// `count` values from start to stop, the last included unless `endpoint` is false.
 Tensor linspace(double start, double stop, int64_t count, DType dtype = DType::kFloat32,
                 bool endpoint = true, Device device = kCpu);
-/// base ** linspace(start, stop).
+/// base ** linspace(start, stop), the same bits on every device; OverflowError where an integer
+/// dtype does not hold a value.
 Tensor logspace(double start, double stop, int64_t count, double base = 10.0,
                 DType dtype = DType::kFloat32, bool endpoint = true, Device device = kCpu);
 /// Coordinate tensors of the grid of 1-D axes: NumPy's meshgrid; `indexing` is "xy" or "ij".

@@ -12,31 +12,37 @@ constexpr int kThreads = 256;
 constexpr int64_t kThreadBytes = 16;
 
 template <class Sequence>
-void fill_sequence(const Tensor& out, const Sequence& sequence) {
+void fill_sequence(SequenceKind kind, const Tensor& out, const Sequence& sequence) {
   if (out.size() == 0) return;
   const jit::SequenceFill<Sequence> arguments{out.data(), out.size(), sequence};
-  constexpr bool kIsWhole = std::is_same_v<Sequence, jit::WholeSequence>;
   const int64_t block_bytes = kThreads * kThreadBytes;
-  jit::launch_text(fill_sequence_kernel(out.dtype(), kIsWhole), out.device(),
+  jit::launch_text(fill_sequence_kernel(out.dtype(), kind), out.device(),
                    (out.nbytes() + block_bytes - 1) / block_bytes, &arguments);
 }
 
 }  // namespace
 
-jit::TextKernel fill_sequence_kernel(DType dtype, bool is_whole) {
-  return {is_whole ? "arange" : "linspace", "cuop/ops/create/sequence.cuh",
-          is_whole ? "WholeFill" : "RealFill",
-          cat("fill_sequence<", jit::text_type(dtype),
-              is_whole ? ", WholeSequence>" : ", RealSequence>"),
-          kThreads};
+jit::TextKernel fill_sequence_kernel(DType dtype, SequenceKind kind) {
+  constexpr struct {
+    const char *title, *arguments, *type;
+  } kNames[] = {{"arange", "WholeFill", "WholeSequence"},
+                {"linspace", "RealFill", "RealSequence"},
+                {"logspace", "PowerFill", "PowerSequence"}};
+  const auto& names = kNames[static_cast<size_t>(kind)];
+  return {names.title, "cuop/ops/create/sequence.cuh", names.arguments,
+          cat("fill_sequence<", jit::text_type(dtype), ", ", names.type, ">"), kThreads};
 }
 
 void fill_whole_cuda(const Tensor& out, const jit::WholeSequence& sequence) {
-  fill_sequence(out, sequence);
+  fill_sequence(SequenceKind::kWhole, out, sequence);
 }
 
 void fill_real_cuda(const Tensor& out, const jit::RealSequence& sequence) {
-  fill_sequence(out, sequence);
+  fill_sequence(SequenceKind::kReal, out, sequence);
+}
+
+void fill_powers_cuda(const Tensor& out, const jit::PowerSequence& sequence) {
+  fill_sequence(SequenceKind::kPowers, out, sequence);
 }
 
 void fill_strided_cuda(const Tensor& out, const Scalar& value) {

@@ -5,6 +5,7 @@
 
 namespace cuop::kernels {
 
-jit::TextKernel fill_sequence_kernel(DType dtype, bool is_whole);
+enum class SequenceKind : uint8_t { kWhole, kReal, kPowers };
+jit::TextKernel fill_sequence_kernel(DType dtype, SequenceKind kind);
 
 }  // namespace cuop::kernels

@@ -11,8 +11,10 @@ namespace cuop::kernels {
 /// once.
 void fill_whole_cpu(const Tensor& out, const jit::WholeSequence& sequence);
 void fill_real_cpu(const Tensor& out, const jit::RealSequence& sequence);
+void fill_powers_cpu(const Tensor& out, const jit::PowerSequence& sequence);
 void fill_whole_cuda(const Tensor& out, const jit::WholeSequence& sequence);
 void fill_real_cuda(const Tensor& out, const jit::RealSequence& sequence);
+void fill_powers_cuda(const Tensor& out, const jit::PowerSequence& sequence);
 
 /// On a GPU: any strides; the tensor is not empty and its dtype holds the value.
 void fill_strided_cuda(const Tensor& out, const Scalar& value);

@@ -14,8 +14,8 @@ CUOP_FN T sequence_element(const WholeSequence& sequence, int64_t i) {
   return stored<T>(sequence.is_large(i) ? convert<To>(bits)
                                         : convert<To>(static_cast<int64_t>(bits)));
 }
-template <class T>
-CUOP_FN T sequence_element(const RealSequence& sequence, int64_t i) {
+template <class T, class Sequence>
+CUOP_FN T sequence_element(const Sequence& sequence, int64_t i) {
   return stored<T>(convert<Computed<T>>(sequence.value(i)));
 }
 

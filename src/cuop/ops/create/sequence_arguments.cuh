@@ -1,8 +1,8 @@
-// The numbers of arange and linspace by their place: host and device compute them from the same
-// lines, so that their bits are the same.
+// The numbers of arange, linspace and logspace by their place: host and device compute them from
+// the same lines, so that their bits are the same.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/ops/create/powers.cuh"
 
 namespace cuop::jit {
 
@@ -28,6 +28,14 @@ struct RealSequence {
   }
 };
 
+/// Powers of one base.
+struct PowerSequence {
+  PowerBase base;
+  RealSequence exponents;
+
+  CUOP_FN double value(int64_t i) const { return base.to_the(exponents.value(i)); }
+};
+
 template <class Sequence>
 struct SequenceFill {
   void* out;
@@ -36,5 +44,6 @@ struct SequenceFill {
 };
 using WholeFill = SequenceFill<WholeSequence>;
 using RealFill = SequenceFill<RealSequence>;
+using PowerFill = SequenceFill<PowerSequence>;
 
 }  // namespace cuop::jit

@@ -5,7 +5,6 @@
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
-#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/create/create_kernels.h"
 
@@ -17,6 +16,9 @@ constexpr backend::Slot<void(const Tensor&, const jit::WholeSequence&)> kFillWho
     "arange", &kernels::fill_whole_cpu, &kernels::fill_whole_cuda};
 constexpr backend::Slot<void(const Tensor&, const jit::RealSequence&)> kFillReal{
     "linspace", &kernels::fill_real_cpu, &kernels::fill_real_cuda};
+
+constexpr backend::Slot<void(const Tensor&, const jit::PowerSequence&)> kFillPowers{
+    "logspace", &kernels::fill_powers_cpu, &kernels::fill_powers_cuda};
 
 /// Sequences grow or fall all the way, so their ends are all there is to check.
 void check_ends(const char* who, Scalar first, Scalar last, DType dtype) {
@@ -67,6 +69,52 @@ Tensor fill_real(const char* who, int64_t count, const jit::RealSequence& sequen
   return result;
 }
 
+jit::RealSequence evenly_spaced(double start, double stop, int64_t count, bool endpoint) {
+  const int64_t intervals = endpoint ? count - 1 : count;
+  jit::RealSequence sequence{start, 0.0};
+  if (intervals > 0) sequence.by = (stop - start) / static_cast<double>(intervals);
+  if (endpoint && count > 1) {
+    sequence.given_place = count - 1;
+    sequence.given = stop;
+  }
+  return sequence;
+}
+
+/// The logarithm by the library's, made more accurate by one step of Newton's method.
+jit::PowerBase power_base(double base) {
+  const double size = std::abs(base);
+  jit::PowerBase result{{}, size, size, 0, std::signbit(base) ? 1 : 0};
+  if (size == 0.0 || !std::isfinite(size)) {
+    result.is_special = 1;
+    if (std::isnan(size)) {
+      result.is_negative = 0;
+    } else {
+      result.below = 1.0 / size;
+    }
+    return result;
+  }
+  int exponent = 0;
+  const double fraction = std::frexp(size, &exponent), log = std::log2(fraction);
+  const double whole = std::rint(log);
+  const jit::TwoDoubles seen = jit::exp2_minus_1({log - whole, 0.0});
+  const double left =
+      ((std::ldexp(fraction, -static_cast<int>(whole)) - 1.0) - seen.high) - seen.low;
+  const double correction = left / ((1.0 + seen.high) * 0x1.62e42fefa39efp-1);  // log 2
+  jit::TwoDoubles sum{log, 0.0};
+  if (exponent != 0) sum = jit::quick_sum(exponent, log);
+  result.log2 = jit::quick_sum(sum.high, sum.low + correction);
+  return result;
+}
+
+/// As fill_real. Powers of a positive base grow or fall all the way, others must all be checked.
+void check_powers(const jit::PowerSequence& sequence, int64_t count, DType dtype) {
+  if (count == 0 || !is_integer(dtype)) return;
+  if (sequence.base.is_negative == 0) {
+    return check_ends("logspace", sequence.value(0), sequence.value(count - 1), dtype);
+  }
+  for (int64_t i = 0; i < count; ++i) Scalar(sequence.value(i)).check_fits("logspace", dtype);
+}
+
 }  // namespace
 
 Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype, Device device) {
@@ -89,25 +137,19 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype, Device device
 Tensor linspace(double start, double stop, int64_t count, DType dtype, bool endpoint,
                 Device device) {
   if (count < 0) throw ShapeError(cat("linspace: num must not be negative, given ", count));
-  const int64_t intervals = endpoint ? count - 1 : count;
-  jit::RealSequence sequence{start, 0.0};
-  if (intervals > 0) sequence.by = (stop - start) / static_cast<double>(intervals);
-  if (endpoint && count > 1) {
-    sequence.given_place = count - 1;
-    sequence.given = stop;
-  }
+  jit::RealSequence sequence = evenly_spaced(start, stop, count, endpoint);
   sequence.is_floored = is_integer(dtype) ? 1 : 0;  // as NumPy: rounded down, not towards zero
   return fill_real("linspace", count, sequence, dtype, device);
 }
 
 Tensor logspace(double start, double stop, int64_t count, double base, DType dtype, bool endpoint,
                 Device device) {
-  // On the host for every device: a GPU's pow has other last bits, which integer dtypes, 10^3 being
-  // 1000 and not 999, would make whole numbers of.
-  const Tensor powers = linspace(start, stop, count, DType::kFloat64, endpoint);
-  double* const values = powers.data<double>();
-  for (int64_t i = 0; i < count; ++i) values[i] = std::pow(base, values[i]);
-  return to_device(cast_exactly("logspace", powers, dtype), device);
+  if (count < 0) throw ShapeError(cat("logspace: num must not be negative, given ", count));
+  const jit::PowerSequence sequence{power_base(base), evenly_spaced(start, stop, count, endpoint)};
+  check_powers(sequence, count, dtype);
+  const Tensor result = empty({count}, dtype, device);
+  kFillPowers(device, result, sequence);
+  return result;
 }
 
 }  // namespace cuop

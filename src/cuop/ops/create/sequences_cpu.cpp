@@ -36,4 +36,8 @@ void fill_real_cpu(const Tensor& out, const jit::RealSequence& s) {
   generate(out, [s](int64_t i) { return s.value(i); });
 }
 
+void fill_powers_cpu(const Tensor& out, const jit::PowerSequence& s) {
+  generate(out, [s](int64_t i) { return s.value(i); });
+}
+
 }  // namespace cuop::kernels
