@@ -138,7 +138,12 @@ CUOP_FN void finish_exact(const WideSum& a, int64_t state, const int64_t* words)
   sum.special = words[ExactSum::kDigits];
   if constexpr (gives_states<Result>) {
     sum.normalize();
-    static_cast<ExactSum*>(a.result)[place_of_result(a, state)] = sum;
+    // Digit by digit: copied as one, all of them may be held in registers at once.
+    ExactSum& place = static_cast<ExactSum*>(a.result)[place_of_result(a, state)];
+#pragma unroll 1
+    for (int i = 0; i < ExactSum::kDigits; ++i) place.digits[i] = sum.digits[i];
+    place.special = sum.special;
+    place.pending = sum.pending;
   } else {
     store_sum<Result>(a, state,
                       sum.round_quotient(a.divisor == 0 ? 1 : a.divisor, format_of<Result>));
