@@ -68,7 +68,7 @@ Tensor convert_argument(nb::handle object, TypeTag<Tensor>) {
 }
 
 Unplaced convert_argument(nb::handle object, TypeTag<Unplaced>) {
-  return {import_any(object, std::nullopt)};
+  return {import_any(object, std::nullopt), nb::isinstance<Tensor>(object)};
 }
 
 Tensor import_values(nb::handle object, DType dtype) {

@@ -1,4 +1,5 @@
 #include "binders.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/norm/norm.h"
 
 namespace cuop::python {
@@ -7,8 +8,17 @@ namespace {
 
 using Out = std::optional<Tensor>;
 using OptionalTensor = std::optional<Arg<Tensor>>;
+using OptionalUnplaced = std::optional<Arg<Unplaced>>;
 
 Tensor given(const OptionalTensor& parameter) { return parameter ? **parameter : Tensor(); }
+
+/// An array of the host beside x, as every argument, unless it shall be changed: a change to a copy
+/// would be lost.
+Tensor statistics(const OptionalUnplaced& parameter, const Tensor& x, bool training) {
+  if (!parameter) return {};
+  const auto& [tensor, is_tensor] = **parameter;
+  return training || is_tensor ? tensor : to_device(tensor, x.device());
+}
 
 }  // namespace
 
@@ -36,10 +46,12 @@ ShapeError. x is floating, gamma and beta have its dtype (or float32 beside floa
       "Sennrich 2019). Raises ShapeError and DTypeError as layer_norm.");
   m.def(
       "batch_norm",
-      [](Arg<Tensor> x, OptionalTensor gamma, OptionalTensor beta, OptionalTensor running_mean,
-         OptionalTensor running_var, double eps, double momentum, bool training, Out out) {
-        return batch_norm(x, {given(gamma), given(beta), given(running_mean), given(running_var)},
-                          {eps, momentum, training}, pointer(out));
+      [](Arg<Tensor> x, OptionalTensor gamma, OptionalTensor beta, OptionalUnplaced running_mean,
+         OptionalUnplaced running_var, double eps, double momentum, bool training, Out out) {
+        const Tensor mean = statistics(running_mean, *x, training);
+        const Tensor variance = statistics(running_var, *x, training);
+        return batch_norm(x, {given(gamma), given(beta), mean, variance}, {eps, momentum, training},
+                          pointer(out));
       },
       "x"_a, "gamma"_a = nb::none(), "beta"_a = nb::none(), "running_mean"_a = nb::none(),
       "running_var"_a = nb::none(), "eps"_a = 1e-5, "momentum"_a = 0.1, "training"_a = false,
@@ -48,7 +60,7 @@ ShapeError. x is floating, gamma and beta have its dtype (or float32 beside floa
 
 Inference takes the running statistics (0 and 1 where not given). Training takes those of the batch
 and moves the running ones in place: (1 - momentum) * running + momentum * batch, with the unbiased
-variance. Parameters are [C], of x's dtype (or float32 beside float16, bfloat16); gamma 1 and beta 0
+variance; they must then lie on x's device, arrays too (DeviceError). Parameters are [C], of x's dtype (or float32 beside float16, bfloat16); gamma 1 and beta 0
 where not given. Raises ShapeError, DTypeError, ExecutionError (eps, momentum, read-only statistics).
 Source: Ioffe, Szegedy 2015.)");
 }

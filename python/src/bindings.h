@@ -64,6 +64,7 @@ struct Axes {
 /// become tensors beside the other operands).
 struct Unplaced {
   Tensor tensor;
+  bool is_tensor;  ///< a tensor of cuOP, which stays on its device in every call
 };
 
 // Conversions; each throws the typed error that the user should see. What becomes a tensor is a

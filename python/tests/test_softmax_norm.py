@@ -119,7 +119,7 @@ def test_batch_norm(x):
     if count < 2:
         return
     axes = (0, *range(2, x.ndim))
-    moved_mean, moved_variance = mean.copy(), variance.copy()
+    moved_mean, moved_variance = cuop.tensor(mean), cuop.tensor(variance)
     ours = cuop.batch_norm(
         x, gamma, beta, moved_mean, moved_variance, eps=1e-3, momentum=0.3, training=True
     )
@@ -127,10 +127,19 @@ def test_batch_norm(x):
     close(ours, expected.astype(np.float64), x, 8)
     wide = x.astype(np.float64)
     tolerance = TOLERANCE[str(x.dtype)]
-    np.testing.assert_allclose(moved_mean, 0.7 * mean + 0.3 * wide.mean(axes), tolerance, tolerance)
-    np.testing.assert_allclose(
-        moved_variance, 0.7 * variance + 0.3 * wide.var(axes, ddof=1), tolerance, tolerance
-    )
+    expected = 0.7 * mean + 0.3 * wide.mean(axes)
+    np.testing.assert_allclose(moved_mean.to_numpy(), expected, tolerance, tolerance)
+    expected = 0.7 * variance + 0.3 * wide.var(axes, ddof=1)
+    np.testing.assert_allclose(moved_variance.to_numpy(), expected, tolerance, tolerance)
+
+
+@pytest.mark.cpu
+def test_training_moves_statistics_that_are_arrays():
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    mean, variance = np.zeros(3, np.float32), np.ones(3, np.float32)
+    cuop.batch_norm(x, running_mean=mean, running_var=variance, momentum=0.5, training=True)
+    np.testing.assert_allclose(mean, x.mean(0) / 2, 1e-6)
+    np.testing.assert_allclose(variance, (1 + x.var(0, ddof=1)) / 2, 1e-6)
 
 
 def test_normalisation_survives_a_large_mean():

@@ -44,6 +44,12 @@ CALLS = {
     "layer_norm": (cuop.layer_norm, IMAGE[0], np.ones((8, 8), np.float32)),
     "rms_norm": (cuop.rms_norm, M, N[0]),
     "batch_norm": (cuop.batch_norm, IMAGE, GAMMA, GAMMA),
+    "batch_norm by statistics": (
+        lambda x, *s: cuop.batch_norm(x, None, None, *s),
+        IMAGE,
+        GAMMA,
+        GAMMA,
+    ),
     "stencil2d": (cuop.stencil2d, M, np.ones((3, 3), np.float32)),
     "jacobi2d": (lambda u, f: cuop.jacobi2d(u, f, iterations=2), M, N),
 }
@@ -305,3 +311,15 @@ def test_errors_of_arrays_are_the_same_as_on_the_cpu():
         cuop.add(V, np.array(["a"]))
     with pytest.raises(cuop.ShapeError, match="add"):
         cuop.add(cuop.tensor(V), W[:5])
+
+
+@pytest.mark.parametrize("name", ["running_mean", "running_var"])
+def test_training_changes_no_copy_of_the_statistics(on_gpu, name):
+    statistics = GAMMA.copy()
+    for x in (IMAGE, cuop.tensor(IMAGE)):
+        with pytest.raises(cuop.DeviceError, match="batch_norm.*cuda:0.*cpu"):
+            cuop.batch_norm(x, training=True, **{name: statistics})
+    np.testing.assert_array_equal(statistics, GAMMA)
+    there = cuop.tensor(GAMMA)
+    cuop.batch_norm(IMAGE, training=True, **{name: there})
+    assert there.device == cuop.Device("cuda") and not np.array_equal(there.to_numpy(), GAMMA)
