@@ -56,7 +56,7 @@ test-python: build
 # simulated (see CONTRIBUTING.md). Its kernels are compiled into build/*/simulator/cache. Left out: a
 # gigabyte filled 200 times.
 NOT_SIMULATED = another_stream
-ON_SIMULATED_DEFAULT = arrange device out tensor values
+ON_SIMULATED_DEFAULT = arrange device matmul out softmax_norm tensor values
 test-simulated: build
 	@[ ! -f $(BUILD)/simulator/libcuda.so.1 ] || { \
 	  $(STEP) "Python tests, simulated GPU" $(LOG)/pytest-sim.log \

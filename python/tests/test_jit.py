@@ -92,6 +92,7 @@ def test_the_kernel_that_was_asked_for_runs(name):
     assert results == {"simple": "simple", "tiled": "tiled"}
 
 
+@pytest.mark.cpu
 @names
 def test_choices_are_remembered_and_counted(name):
     jit, inputs, shape = case(name, "JIT", "Float")
@@ -125,6 +126,7 @@ def test_the_profile_is_filled_in():
         profile["speed"]
 
 
+@pytest.mark.cpu
 def test_warmup_chooses_and_leaves_the_output_alone():
     jit, inputs, shape = case("Softmax", "JIT", "Float")
     jit.warmup()
@@ -187,6 +189,7 @@ def test_default_configurations():
         cuop.JITConfig(tilesize=3)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize(
     "fields, reason",
     [
@@ -257,6 +260,7 @@ def test_auto_tuning_may_be_switched_off_but_best_measures_all_the_same(tmp_path
         assert len(os.listdir(tmp_path / level)) == is_kept
 
 
+@pytest.mark.cpu
 def test_caching_and_jit_may_be_switched_off_for_all():
     config = cuop.get_global_jit_config()
     config.enable_caching = False
@@ -279,6 +283,7 @@ def persistent(tmp_path):
     return jit.get_statistics()
 
 
+@pytest.mark.cpu
 def test_choices_are_kept_on_disk(tmp_path):
     directory = tmp_path / "kept"
     assert persistent(directory).compilations == 1
@@ -290,6 +295,7 @@ def test_choices_are_kept_on_disk(tmp_path):
     assert statistics.time_saved_ms > 0
 
 
+@pytest.mark.cpu
 def test_a_choice_made_in_memory_is_kept_when_a_wrapper_asks(tmp_path):
     jit, inputs, shape = case("Gemm", "JIT", "Float")
     jit.forward(*inputs, cuop.ones(shape))
@@ -297,6 +303,7 @@ def test_a_choice_made_in_memory_is_kept_when_a_wrapper_asks(tmp_path):
     assert len(os.listdir(tmp_path / "later")) == 1
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
 def test_damaged_files_are_ignored_counted_and_replaced(tmp_path, damage):
     directory = tmp_path / "damaged"
@@ -318,6 +325,7 @@ def test_damaged_files_are_ignored_counted_and_replaced(tmp_path, damage):
     assert persistent(directory).persistent_cache_hits == 1
 
 
+@pytest.mark.cpu
 def test_a_directory_that_others_can_write_to_is_not_used(tmp_path, capfd):
     directory = tmp_path / "open"
     directory.mkdir()
@@ -349,6 +357,7 @@ def test_a_directory_that_cannot_be_is_an_error(tmp_path):
         jit.set_persistent_cache_directory(7)
 
 
+@pytest.mark.cpu
 def test_the_cache_keeps_to_its_size(tmp_path):
     directory = tmp_path / "small"
     config = cuop.get_global_jit_config()
@@ -373,7 +382,10 @@ def test_the_next_process_finds_the_choice(tmp_path):
         "print(relu.get_statistics().persistent_cache_hits)\n"
     )
     run = [sys.executable, "-c", script, directory]
-    hits = [subprocess.run(run, capture_output=True, text=True, check=True) for _ in range(2)]
+    env = os.environ | {"CUOP_DEVICE": "cpu"}
+    hits = [
+        subprocess.run(run, capture_output=True, text=True, check=True, env=env) for _ in range(2)
+    ]
     assert [result.stdout.strip() for result in hits] == ["0", "1"]
 
 
@@ -391,6 +403,7 @@ def log_of(directory):
     return log.read_text()
 
 
+@pytest.mark.cpu
 def test_debug_mode_keeps_a_log_beside_the_choice(tmp_path):
     debugging()
     persistent(tmp_path / "debug")
@@ -399,6 +412,7 @@ def test_debug_mode_keeps_a_log_beside_the_choice(tmp_path):
     assert len(os.listdir(tmp_path / "debug")) == 2
 
 
+@pytest.mark.cpu
 @names
 def test_debug_mode_keeps_a_log_of_every_wrapper_and_accepts_every_right_result(name):
     cache = debugging()
@@ -423,6 +437,7 @@ def test_debug_mode_checks_training_and_trains_once():
     assert norm.get_running_mean().tolist() == [1.0]
 
 
+@pytest.mark.cpu
 def test_no_time_to_choose_means_the_default_and_nothing_on_disk(tmp_path):
     debugging(compilation_timeout=1e-9)
     assert persistent(tmp_path / "late").compilations == 1

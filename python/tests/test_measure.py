@@ -14,6 +14,7 @@ import pytest
 import cuop
 
 
+@pytest.mark.cpu
 def test_benchmark_has_every_field():
     gemm = cuop.GemmFloat()
     gemm.set_weight(np.ones((8, 8)))
@@ -52,6 +53,7 @@ def test_benchmark_refuses_what_it_cannot_time():
         cuop.benchmark(cuop.GemmFloat(), cuop.ones((1, 1)), cuop.ones((1, 1)))
 
 
+@pytest.mark.cpu
 def test_profiling_prints_a_line_an_operation_and_a_table(capsys):
     cuop.enable_profiling(True)
     assert cuop.is_profiling()
@@ -114,6 +116,7 @@ def test_profiling_is_turned_on_or_off():
         cuop.enable_profiling("on")
 
 
+@pytest.mark.cpu
 def test_the_trace_has_tracks_and_counters(tmp_path):
     with cuop.profile(tmp_path / "t.json"):
         x = cuop.ones((128, 128))
@@ -139,6 +142,7 @@ def test_spans_know_the_bytes_that_they_move():
     assert moved["copy"] == moved["fused"] == 4 * 200
 
 
+@pytest.mark.cpu
 def test_profile_writes_a_chrome_trace(tmp_path):
     path = tmp_path / "trace.json"
     with cuop.profile(path) as recording:
@@ -183,7 +187,7 @@ def test_system_info_names_what_there_is_and_what_is_missing(capsys):
 
 def test_the_roof_is_kept_in_the_cache_directory(tmp_path):
     script = "import cuop; print(repr(cuop.measured_roof('float32')))"
-    env = os.environ | {"CUOP_CACHE_DIR": str(tmp_path / "cache")}
+    env = os.environ | {"CUOP_CACHE_DIR": str(tmp_path / "cache"), "CUOP_DEVICE": "cpu"}
     run = [
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
                        env=env).stdout

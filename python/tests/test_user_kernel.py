@@ -54,6 +54,7 @@ def test_a_source_without_the_kernel_is_refused():
         cuop.jit.kernel(None, "scale")
 
 
+@pytest.mark.cpu
 def test_arguments_are_checked():
     kernel, x = scale(), cuop.ones(4)
     cases = [
@@ -93,12 +94,13 @@ def test_every_configuration_compiles_without_a_gpu(tmp_path):
         assert cuop.kernel_cache_info()["compilations"] == compilations  # from disk
         with pytest.raises(cuop.ExecutionError, match="none of the configurations"):
             kernel.compile("sm_90a", {"ONE": 3})
-        with pytest.raises(cuop.CompilationError, match=r"scale.cu\(4\)"):
+        with pytest.raises(cuop.CompilationError, match=r"scale.cu[(:]4"):
             scale(configs=[{"ONE": "nothing"}]).compile("sm_90a")
     finally:
         cuop.set_global_jit_config(before)
 
 
+@pytest.mark.cpu
 def test_the_tuner_can_be_frozen_and_tells_its_choices(tmp_path):
     before = cuop.get_global_jit_config()
     cuop.set_global_jit_config(cuop.GlobalJITConfig(cache_dir=str(tmp_path / "cache")))
