@@ -134,8 +134,10 @@ TEST(Create, PowersThatAreDoublesAreExact) {
     for (size_t i = 0; i < 16; ++i, wanted *= base) EXPECT_EQ(given[i], wanted) << base << ' ' << i;
   }
   const Tensor whole = logspace(0, 18, 19, 10, DType::kInt64);
-  int64_t wanted = 1;
-  for (int64_t i = 0; i < 19; ++i, wanted *= 10) EXPECT_EQ(whole.data<int64_t>()[i], wanted);
+  uint64_t wanted = 1;  // the power behind the last is beyond int64
+  for (int64_t i = 0; i < 19; ++i, wanted *= 10) {
+    EXPECT_EQ(whole.data<int64_t>()[i], static_cast<int64_t>(wanted));
+  }
 }
 
 TEST(Create, PowersAreTheLibrarysToTheLastPlaceOrTwo) {
