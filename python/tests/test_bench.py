@@ -20,6 +20,11 @@ STEADY = [1.0, 1.001, 0.999, 1.0, 1.0, 1.001, 0.999]
 NOISY = [1.0, 1.06, 0.94, 0.99, 1.01, 1.05, 0.95]
 
 
+def test_without_a_goal_it_is_said_which_is_faster():
+    assert row(STEADY, [2 * t for t in STEADY], goal=0.0).verdict == "faster"
+    assert row(STEADY, [t / 2 for t in STEADY], goal=0.0).verdict == "slower"
+
+
 def test_a_goal_is_reached_by_the_ratio_of_the_medians():
     assert row(STEADY, [2 * t for t in STEADY], goal=2.0).verdict == "reached"
     assert row(STEADY, [2 * t for t in STEADY], goal=2.0).ratio == pytest.approx(2.0)

@@ -38,14 +38,14 @@ def _calls() -> Iterator[Case]:
     x, y = cuop.asarray(a), cuop.asarray(b)
     r, s, u, v = a[0].copy(), b[0].copy(), cuop.asarray(a[0].copy()), cuop.asarray(b[0].copy())
     cases = [
-        ("add", lambda i: cuop.add(u, v), lambda i: np.add(r, s), 0.5),
-        ("sum", lambda i: cuop.sum(u), lambda i: np.sum(r), 1.0),
-        ("slice", lambda i: u[1:], lambda i: r[1:], 0.2),
-        ("empty", lambda i: cuop.empty(8), lambda i: np.empty(8, np.float32), 0.5),
-        ("matmul", lambda i: cuop.matmul(x, y), lambda i: np.matmul(a, b), 0.8),
+        ("add", lambda i: cuop.add(u, v), lambda i: np.add(r, s)),
+        ("sum", lambda i: cuop.sum(u), lambda i: np.sum(r)),
+        ("slice", lambda i: u[1:], lambda i: r[1:]),
+        ("empty", lambda i: cuop.empty(8), lambda i: np.empty(8, np.float32)),
+        ("matmul", lambda i: cuop.matmul(x, y), lambda i: np.matmul(a, b)),
     ]
-    for name, ours, peer, goal in cases:
-        yield Case(f"{name} of 8", "float32", ours, {"numpy": peer}, {"numpy": goal}, nbytes=96)
+    for name, ours, peer in cases:
+        yield Case(f"{name} of 8", "float32", ours, {"numpy": peer}, {"numpy": 0.0}, nbytes=96)
 
 
 def _products() -> Iterator[Case]:

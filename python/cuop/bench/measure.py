@@ -24,7 +24,8 @@ class Case:
     `ours` and each of `peers` take the index of a buffer set and answer an array-like; `sets` is how
     many sets they rotate through, so that nothing stays in cache that would not in real use.
     `nbytes` and `flops` are what one call must move and compute at least; `exact` answers the
-    result for set 0 in double precision; `goals` maps a peer to the speed ratio to reach.
+    result for set 0 in double precision; `goals` maps a peer to the speed ratio to reach, 0 where none
+    is set.
     """
 
     name: str
@@ -79,7 +80,9 @@ class Row:
     def verdict(self) -> str:
         """'reached'; 'even', when the ratio is at most 1.5 % below the goal, or at most 3 % and the
         goal within its 95 % interval, so that these samples cannot tell the two apart; or
-        'MISSED'."""
+        'MISSED'. Without a goal 'faster' or 'slower'."""
+        if not self.goal:
+            return "faster" if self.ratio >= 1 else "slower"
         if self.ratio >= self.goal:
             return "reached"
         gap = 1 - self.ratio / self.goal

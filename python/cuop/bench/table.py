@@ -23,7 +23,7 @@ def cells(row: Row) -> list[str]:
         row.peer,
         _milliseconds(row.peer_seconds),
         f"{row.ratio:.2f}",
-        f"{row.goal:.2f}",
+        f"{row.goal:.2f}" if row.goal else "-",
         f"{row.floor_seconds / row.seconds:.0%}" if row.floor_seconds else "-",
         f"{row.error:.1e}" if row.error == row.error else "-",
         row.verdict,
@@ -46,9 +46,10 @@ def write(path: Path, rows: Sequence[Row], about: dict[str, str]) -> None:
         "|" + "---|" * len(COLUMNS),
     ]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
-    missed = [row for row in rows if not row.is_reached]
-    even = sum(row.verdict == "even" for row in rows)
-    lines += ["", f"{len(rows) - len(missed)} of {len(rows)} goals reached, {even} of them evenly."]
+    goals = [row for row in rows if row.goal]
+    reached = sum(row.is_reached for row in goals)
+    even = sum(row.verdict == "even" for row in goals)
+    lines += ["", f"{reached} of {len(goals)} goals reached, {even} of them evenly."]
     with replace_file(path, "bench") as file:
         file.write(("\n".join(lines) + "\n").encode())
     with replace_file(path.with_suffix(".json"), "bench") as file:

@@ -15,7 +15,7 @@ def main() -> None:
         sys.stderr.close()  # the reader of our output has gone; that is no error of ours
         sys.exit(0)
     except ModuleNotFoundError as error:
-        sys.exit(f"cuop: this needs {error.name}: pip install 'cuop[cli,demo]'")
+        sys.exit(f"cuop: this needs {error.name}: pip install 'cuop[cli,demo,bench]'")
     except Exception as error:
         from cuop.errors import Error
 
