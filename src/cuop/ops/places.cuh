@@ -9,7 +9,7 @@ namespace cuop::jit {
 /// No tensor has more.
 inline constexpr int kMaxPlaceAxes = 32;
 
-/// Axes from the outermost to the innermost, at least one.
+/// Axes from the outermost to the innermost; only `offsets_at` does with none.
 template <int Tensors>
 struct Places {
   int axes;

@@ -17,20 +17,13 @@ CUOP_FN void transposed_copy(const TransposedCopy& a) {
   const int x = static_cast<int>(threadIdx.x) % Tile, y = static_cast<int>(threadIdx.x) / Tile;
 #pragma unroll 1
   for (int64_t tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
-    int64_t rest = tile / a.across;
+    const int64_t rest = tile / a.across;
     const int64_t column = (tile - rest * a.across) * Tile;
     const int64_t matrix = rest / a.down;
     const int64_t row = (rest - matrix * a.down) * Tile;
-    const Word* from = static_cast<const Word*>(a.from);
-    Word* to = static_cast<Word*>(a.to);
-    rest = matrix;
-    CUOP_ROLLED
-    for (int axis = a.axes - 1; axis >= 0; --axis) {
-      const int64_t next = rest / a.sizes[axis], at = rest - next * a.sizes[axis];
-      rest = next;
-      from += at * a.from_strides[axis];
-      to += at * a.to_strides[axis];
-    }
+    const PlaceOffsets<2> first = offsets_at(a.batch, matrix);
+    const Word* const from = static_cast<const Word*>(a.from) + first.of[0];
+    Word* const to = static_cast<Word*>(a.to) + first.of[1];
 #pragma unroll
     for (int k = 0; k < Tile; k += kApart) {
       const int64_t r = row + y + k, c = column + x;

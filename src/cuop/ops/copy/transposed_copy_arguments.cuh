@@ -1,12 +1,9 @@
 // What the kernel of transposed copies is given; host and device read the same struct.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/ops/places.cuh"
 
 namespace cuop::jit {
-
-/// No tensor has more axes.
-inline constexpr int kMaxBatchAxes = 32;
 
 /// For every position of the batch axes a matrix is copied whose columns lie one after the other in
 /// `from` and whose rows lie one after the other in `to`. Strides are in elements.
@@ -18,10 +15,7 @@ struct TransposedCopy {
   int64_t column_stride;  ///< of `to`
   int64_t down, across;   ///< tiles along the rows and the columns
   int64_t tiles;          ///< of all matrices
-  int axes;               ///< of the batch
-  int64_t sizes[kMaxBatchAxes];
-  int64_t from_strides[kMaxBatchAxes];
-  int64_t to_strides[kMaxBatchAxes];
+  Places<2> batch;        ///< of `from` and `to`; there may be no axes
 };
 
 }  // namespace cuop::jit

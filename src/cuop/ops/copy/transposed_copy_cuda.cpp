@@ -21,6 +21,7 @@ std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const 
     return std::nullopt;
   }
   jit::TransposedCopy copy{};
+  jit::Places<2>& batch = copy.batch;
   for (int i = 0; i + 1 < nest.count; ++i) {
     const auto& axis = nest.axes[static_cast<size_t>(i)];
     if (copy.columns == 0 && axis.strides[1] == 1 && axis.size >= kLeastEdge) {
@@ -28,9 +29,9 @@ std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const 
       copy.column_stride = axis.strides[0];
       continue;
     }
-    copy.sizes[copy.axes] = axis.size;
-    copy.to_strides[copy.axes] = axis.strides[0];
-    copy.from_strides[copy.axes++] = axis.strides[1];
+    batch.sizes[batch.axes] = axis.size;
+    batch.strides[0][batch.axes] = axis.strides[1];
+    batch.strides[1][batch.axes++] = axis.strides[0];
   }
   if (copy.columns == 0) return std::nullopt;
   const int64_t tile = transpose_tile(itemsize(to.dtype()));
@@ -41,7 +42,7 @@ std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const 
   copy.down = divide_up(copy.rows, tile);
   copy.across = divide_up(copy.columns, tile);
   copy.tiles = copy.down * copy.across;
-  for (int i = 0; i < copy.axes; ++i) copy.tiles *= copy.sizes[i];
+  for (int i = 0; i < batch.axes; ++i) copy.tiles *= batch.sizes[i];
   return copy;
 }
 

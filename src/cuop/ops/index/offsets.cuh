@@ -1,6 +1,7 @@
 // Indices and masks as tables of offsets.
 #pragma once
 
+#include "cuop/jit/kernels/thread_sums.cuh"
 #include "cuop/ops/index/index_arguments.cuh"
 
 namespace cuop::jit {
@@ -43,29 +44,7 @@ CUOP_FN unsigned mask_bits(const MaskTiles& a, int64_t first, int64_t end) {
   return bits;
 }
 
-/// Sums over the lanes of smaller number, and over the whole block in `total`.
-CUOP_FN unsigned sum_before(unsigned value, unsigned& total) {
-  constexpr int kWarps = kMaskThreads / 32;
-  __shared__ unsigned sums[kWarps];
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  unsigned through = value;
-#pragma unroll
-  for (int apart = 1; apart < 32; apart *= 2) {
-    const unsigned before = __shfl_up_sync(0xffffffffu, through, apart);
-    if (lane >= apart) through += before;
-  }
-  if (lane == 31) sums[warp] = through;
-  __syncthreads();
-  unsigned start = 0;
-  total = 0;
-#pragma unroll
-  for (int k = 0; k < kWarps; ++k) {
-    if (k < warp) start += sums[k];
-    total += sums[k];
-  }
-  __syncthreads();  // the sums are free for the next call
-  return start + through - value;
-}
+CUOP_FN unsigned true_count(unsigned bits) { return static_cast<unsigned>(__popc(bits)); }
 
 CUOP_FN int64_t end_of_tile(const MaskTiles& a, int64_t tile) {
   return tile + 1 == a.tiles ? a.count : (tile + 1) * a.tile;
@@ -78,7 +57,7 @@ CUOP_FN void count_mask(const MaskTiles& a) {
     for (int64_t at = tile * a.tile; at < end; at += kMaskStep) {
       const int64_t first = at + int64_t(threadIdx.x) * kMaskBytes;
       unsigned total;
-      sum_before(__popc(mask_bits(a, first, end)), total);
+      sum_of_threads_before<kMaskThreads>(true_count(mask_bits(a, first, end)), total);
       found += total;
     }
     if (threadIdx.x == 0) {
@@ -119,7 +98,7 @@ CUOP_FN void list_mask(const MaskTiles& a) {
     for (int64_t at = tile * a.tile; at < end; at += kMaskStep) {
       const int64_t first = at + int64_t(threadIdx.x) * kMaskBytes;
       unsigned bits = mask_bits(a, first, end), total;
-      int64_t* mine = to + sum_before(__popc(bits), total);
+      int64_t* mine = to + sum_of_threads_before<kMaskThreads>(true_count(bits), total);
       for (; bits != 0; bits &= bits - 1) {
         const int k = __ffs(static_cast<int>(bits)) - 1;
         *mine++ = offset_in_mask<Count>(a, first + k);
