@@ -60,8 +60,9 @@ ShapeError. x is floating, gamma and beta have its dtype (or float32 beside floa
 
 Inference takes the running statistics (0 and 1 where not given). Training takes those of the batch
 and moves the running ones in place: (1 - momentum) * running + momentum * batch, with the unbiased
-variance; they must then lie on x's device, arrays too (DeviceError). Parameters are [C], of x's dtype (or float32 beside float16, bfloat16); gamma 1 and beta 0
-where not given. Raises ShapeError, DTypeError, ExecutionError (eps, momentum, read-only statistics).
+variance; they must then lie on x's device, arrays too (DeviceError). Parameters are [C], of x's dtype
+(or float32 beside float16, bfloat16); gamma 1 and beta 0 where not given. Raises ShapeError, DTypeError,
+ExecutionError (eps, momentum, read-only statistics).
 Source: Ioffe, Szegedy 2015.)");
 }
 

@@ -74,26 +74,14 @@ SINGLE = {
 
 @pytest.fixture
 def on_gpu():
-    """This thread's device is the GPU."""
-    before = cuop.current_device()
+    """This thread's device is the GPU, until conftest.py's fixture sets it back."""
     cuop.set_current_device("cuda")
-    yield
-    cuop.set_current_device(before)
-
-
-@pytest.fixture
-def on_cpu():
-    before = cuop.current_device()
-    cuop.set_current_device("cpu")
-    yield
-    cuop.set_current_device(before)
 
 
 def as_numpy(result):
     return result.to_numpy()
 
 
-@pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize("name", CALLS)
 def test_arrays_go_beside_the_tensors_of_their_call(name):
     function, *arrays = CALLS[name]
@@ -133,7 +121,6 @@ def test_tensors_of_the_cpu_keep_their_call_on_the_cpu():
     assert cuop.concatenate([W, here]).device == "cpu"
 
 
-@pytest.mark.usefixtures("on_cpu")
 def test_operators_of_python_take_arrays_on_either_side():
     there = cuop.tensor(V, device="cuda")
     for result, wanted in [
@@ -151,7 +138,6 @@ def test_operators_of_python_take_arrays_on_either_side():
     np.testing.assert_allclose(as_numpy(there), V + W, rtol=1e-6)
 
 
-@pytest.mark.usefixtures("on_cpu")
 def test_keys_and_values_of_an_assignment_go_beside_the_tensor():
     there, wanted = cuop.tensor(M, device="cuda"), M.copy()
     there[ROWS, [0, 1, 2]] = wanted[ROWS, [0, 1, 2]] = np.array([7, 8, 9])
@@ -166,7 +152,6 @@ def test_keys_and_values_of_an_assignment_go_beside_the_tensor():
     np.testing.assert_array_equal(as_numpy(there), wanted)
 
 
-@pytest.mark.usefixtures("on_cpu")
 def test_an_output_says_where_as_well():
     out = cuop.empty(12, device="cuda")
     assert cuop.add(V, W, out=out) is out
@@ -177,7 +162,6 @@ def test_an_output_says_where_as_well():
     np.testing.assert_array_equal(as_numpy(cuop.concatenate(halves, out=out)), V)
 
 
-@pytest.mark.usefixtures("on_cpu")
 def test_operator_objects_take_arrays_beside_their_outputs():
     y = cuop.tensor(W, device="cuda")
     assert cuop.AxpyFloat(2).forward(V, y) is y
@@ -203,7 +187,6 @@ def test_weights_of_operator_objects_go_to_the_current_device():
     np.testing.assert_allclose(as_numpy(normed), wanted, rtol=1e-5)
 
 
-@pytest.mark.usefixtures("on_cpu")
 def test_buffers_and_arrays_of_every_layout_are_taken():
     there = cuop.tensor(V, device="cuda")
     fixed = V.copy()
@@ -219,7 +202,6 @@ def test_buffers_and_arrays_of_every_layout_are_taken():
         np.testing.assert_array_equal(as_numpy(cuop.add(there, array)), 2 * V)
 
 
-@pytest.mark.usefixtures("on_cpu")
 def test_gpu_arrays_of_other_libraries_say_where_too():
     held = cuop.tensor(V, device="cuda")
 
