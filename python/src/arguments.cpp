@@ -54,6 +54,12 @@ bool is_complex_scalar(nb::handle object) {
   return nb::hasattr(dtype, "kind") && nb::cast<std::string>(nb::str(dtype.attr("kind"))) == "c";
 }
 
+// Through complex(): Py_complex is no part of Python's stable interface.
+std::complex<double> complex_value(nb::handle object) {
+  const nb::object value = nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type))(object);
+  return {PyComplex_RealAsDouble(value.ptr()), PyComplex_ImagAsDouble(value.ptr())};
+}
+
 }  // namespace
 
 DType convert_argument(nb::handle object, TypeTag<DType>) {
@@ -90,10 +96,7 @@ Axes convert_argument(nb::handle object, TypeTag<Axes>) {
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>) {
   if (nb::isinstance<nb::bool_>(object)) return Scalar(nb::cast<bool>(object));
   if (nb::isinstance<nb::float_>(object)) return Scalar(nb::cast<double>(object));
-  if (is_complex_scalar(object)) {
-    const Py_complex value = PyComplex_AsCComplex(object.ptr());
-    return Scalar(std::complex<double>(value.real, value.imag));
-  }
+  if (is_complex_scalar(object)) return Scalar(complex_value(object));
   const nb::object index = nb::steal(PyNumber_Index(object.ptr()));
   if (index.is_valid()) return integer_scalar(index);
   PyErr_Clear();
