@@ -61,9 +61,8 @@ joins = [cuop.multiply, cuop.subtract, cuop.maximum]
 def chain(number):
     def run(x, y):
         value = x
-        for _ in range(3):
-            value = joins[number % 3](steps[number % 5](value), y)
-            number //= 2
+        for part in (number, number // 2, number // 4):
+            value = joins[part % 3](steps[part % 5](value), y)
         return value
     return cuop.fuse(run)
 kernels = [timed(lambda: chain(number)(x, y)) for number in range(3, 15)]
@@ -78,7 +77,7 @@ def first_use_rows() -> list[Row]:
         runs = []
         for _ in range(2):
             done = subprocess.run(
-                [sys.executable, "-c", _FIRST_USES], capture_output=True, text=True, check=True,
+                [sys.executable, "-c", _FIRST_USES], stdout=subprocess.PIPE, text=True, check=True,
                 env={**os.environ, "CUOP_CACHE_DIR": folder},
             )  # fmt: skip
             runs.append(json.loads(done.stdout))

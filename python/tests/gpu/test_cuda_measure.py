@@ -7,6 +7,7 @@ import pytest
 
 import cuop
 import genesis
+from cuop.bench import processes
 
 GPU = "cuda:0"
 
@@ -120,3 +121,9 @@ def test_warming_up_compiles_on_the_gpu():
     x = cuop.ones((8, 8), device=GPU)
     cuop.softmax(x + x)
     assert cuop.kernel_cache_info()["compilations"] == before
+
+
+def test_a_process_first_uses_are_measured():
+    rows = processes.first_use_rows()
+    assert [len(row.samples["cuop"]) for row in rows] == [2, 11, 11]
+    assert all(second > 0 for row in rows for second in row.samples["cuop"])
