@@ -3,14 +3,15 @@
 # and the kernel tests under compute-sanitizer. Logs and results go to $OUT, or to build/gpu-results.
 #   CUOP_GTEST_SOURCE  GoogleTest's sources, where the machine has no GoogleTest
 #   CUOP_GPU_BUILD     an existing build folder to use instead of building
-#   CUOP_GPU_STAGES    which to run, of: build ctest pytest jit memcheck memcheck-pool racecheck
-#                      bench (default: all)
+#   CUOP_GPU_STAGES    which to run, of: build ctest pytest pytest-default jit fuzz memcheck
+#                      memcheck-pool racecheck bench (default: all)
 #   CUOP_SANITIZE_FILTER  GoogleTest's filter for memcheck and racecheck
 set -uo pipefail
 cd "$(dirname "$0")/.."
 results=${OUT:-build/gpu-results}
 build=${CUOP_GPU_BUILD:-build/gpu}
-stages=${CUOP_GPU_STAGES:-build ctest pytest jit memcheck memcheck-pool racecheck bench}
+all="build ctest pytest pytest-default jit fuzz memcheck memcheck-pool racecheck bench"
+stages=${CUOP_GPU_STAGES:-$all}
 python=${PYTHON:-python3}
 mkdir -p "$results"
 failed=()
@@ -46,17 +47,25 @@ print(":".join(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "
 END
 }
 
-# sanitize NAME FILTER TOOL OPTION...
+# sanitize STAGE FILTER TOOL OPTION...: a process for each test, as one error ends what follows it.
 sanitize() {
-  local name=$1 filter=$2
+  local stage=$1 filter=$2 tests=$build/tests/cuop_gpu_tests
   shift 2
-  compute-sanitizer --tool "$@" --error-exitcode 1 --log-file "$results/$name-%p.txt" \
-    "$build/tests/cuop_gpu_tests" --gtest_filter="$filter"
+  "$tests" --gtest_list_tests --gtest_filter="$filter" |
+    awk '/^[^ ]/ { suite = $1; next } { print suite $1 }' |
+    xargs -P 8 -I TEST bash -c '
+      test=$1 && shift
+      said=$("$@" --gtest_filter="$test" 2>&1) || { echo "FAILED $test"; echo "$said"; exit 1; }' \
+      sanitize TEST compute-sanitizer --tool "$@" --error-exitcode 1 \
+      --log-file "$results/$stage-%p.txt" "$tests"
 }
 # Only what kernels do to memory counts. Driver calls that fail do not: tests let them fail on purpose
 # (five of cuMemCreate in GpuPool.ANeighbourThatHoldsMostOfTheDeviceIsNamed), and every other one is
-# an error of the test that meets it.
-memcheck() { sanitize "$1" "$2" memcheck --report-api-errors no; }
+# an error of the test that meets it. Kernels of cuDNN that read a bias as whole vectors of 16 bytes
+# are passed over: a bias of 24 bytes is read to the 32nd, which no allocator gives to anybody else.
+memcheck() {
+  sanitize "$1" "$2" memcheck --report-api-errors no --kernel-name-exclude kns=xmma_fprop_implicit_gemm
+}
 
 # The table, which fails for a missed goal, is for people to judge; without one the stage failed.
 bench() {
@@ -74,19 +83,26 @@ export CUOP_LIBRARY_PATH=${CUOP_LIBRARY_PATH:-$(package_libraries)}
 [ -n "${CUOP_GPU_BUILD:-}" ] || stage build 1500 configure_and_build || exit 1
 export PYTHONPATH=$(realpath "$build")/python
 # A process for each test: one that breaks the device's context fails alone.
-stage ctest 600 ctest --test-dir "$build" -R '^gpu\.' --no-tests=error -j 4 --timeout 120 \
+stage ctest 600 ctest --test-dir "$build" -R '^gpu\.' --no-tests=error -j 8 --timeout 120 \
   --output-on-failure --output-junit "$(realpath "$results")/cuop_gpu_tests.xml"
 stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
   --junitxml="$results/pytest.xml"
+# All other tests of the Python package, which use the GPU as its users do: by default.
+stage pytest-default 600 "$python" -m pytest python/tests --ignore=python/tests/gpu -q -rs \
+  -p no:cacheprovider -n 12 --junitxml="$results/pytest-default.xml"
 stage jit 600 "$python" tools/check_jit.py
-# Left out below: kernels that fail on purpose. With the driver's allocator each tensor is a block of
-# its own, whose end memcheck knows; the pool's blocks lie side by side in one.
+POOL_FUZZ_OPERATIONS=5000000 stage fuzz 600 "$build/tests/cuop_gpu_tests" \
+  --gtest_filter='GpuPool.SurvivesRandomPrograms*'
+# Left out below: kernels that fail on purpose, and what is recorded into graphs of others: there the
+# sanitizer itself does what must not be recorded. With the driver's allocator each tensor is a block
+# of its own, whose end memcheck knows; the pool's blocks lie side by side in one.
+unfit=GpuErrorDeathTest.*:GpuLibraryCalls.WhatTheyNeedIsMadeWhileAnotherLibraryRecords
 CUOP_CUDA_ALLOCATOR=driver stage memcheck 600 memcheck memcheck \
-  "${CUOP_SANITIZE_FILTER:--GpuErrorDeathTest.*:GpuPool.*}"
+  "${CUOP_SANITIZE_FILTER:--$unfit:GpuPool.*}"
 stage memcheck-pool 600 memcheck memcheck-pool 'GpuPool.*'
-stage racecheck 600 sanitize racecheck "${CUOP_SANITIZE_FILTER:--GpuErrorDeathTest.*}" racecheck
+stage racecheck 600 sanitize racecheck "${CUOP_SANITIZE_FILTER:--$unfit}" racecheck
 stage bench 600 bench
-for log in ctest pytest jit; do
+for log in ctest pytest pytest-default jit; do
   [ ! -f "$results/$log.log" ] || tail -n 3 "$results/$log.log"
 done
 [ ${#failed[@]} -eq 0 ] || printf 'FAILED: %s\n' "${failed[@]}"

@@ -36,7 +36,7 @@ TEST(Elementwise, TensorsAndNumbersMixInAnyOrder) {
   EXPECT_EQ(values_of(divide(x, 2.0f)), (Values{0.5, 1, 1.5}));
   EXPECT_EQ(subtract(10, x).dtype(), DType::kFloat32);
   EXPECT_EQ(add(x, std::complex<double>(0, 1)).dtype(), DType::kComplex64);
-  const Tensor both = add(1, 2);
+  const Tensor both = to_device(add(1, 2), {});
   EXPECT_EQ(both.ndim(), 0);
   EXPECT_EQ(*both.data<int64_t>(), 3);
 }
