@@ -241,23 +241,19 @@ TEST_F(GpuConv, AnInfinityReachesOnlyTheWindowsThatHoldIt) {
     for (size_t i = 0; i < y.size(); ++i) {
       const size_t row = i / 22 % 22, column = i % 22;
       const bool holds = row >= 10 && row <= 12 && column >= 10 && column <= 12;
-      // One of cuDNN's float16 kernels answered a finite number once: GpuConvNearInfinity.
-      if (holds && dtype == DType::kFloat16) continue;
       EXPECT_EQ(std::isfinite(y[i].real()), !holds) << dtype << ' ' << row << ' ' << column;
     }
   }
 }
 
-/// What float16 answers where a window's sum is not finite or hardly so: one value of a first run
-/// on a GPU was finite where -infinity was due, in the only window whose products had all one sign
-/// (the others were NaN, as they should be). Each case has one suspect:
-///   infinities, overflows  the last rounding saturates, as conversions with .satfinite do: all of
-///                          them give 65504; of a lower bound, as fused activations have, only
-///                          those below do
-///   BeyondAndBack          sums are kept in float16 on the way: infinite where 60000 is due
-///   HalfwayToInfinity      the last rounding is not to nearest even
-///   InfiniteWeight         padding is multiplied like numbers: NaN at the borders of the image
-/// Seven channels are too few for the engines that use matrix units.
+/// What float16 answers where a window's sum is not finite or hardly so. Libraries differ there:
+///   infinities, overflows  some of cuDNN's engines answer 0 for all below -65504 and are refused;
+///   a
+///                          last rounding that saturates would give 65504
+///   BeyondAndBack          sums kept in float16 on the way would be infinite where 60000 is due
+///   HalfwayToInfinity      the last rounding is to nearest even
+///   InfiniteWeight         padding that is multiplied like numbers would be NaN at the borders
+/// Few channels, so that engines for them are offered.
 struct NearInfinity {
   const char* name;
   std::vector<double> elements;  ///< of neighbouring channels of one pixel

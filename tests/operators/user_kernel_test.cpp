@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/operators/jit/kernel_trial_internal.h"
 #include "cuop/operators/jit/user_kernel_check_internal.h"
@@ -105,11 +106,14 @@ TEST(UserKernel, ArgumentsAreCheckedBeforeAnyWork) {
         count.launch({x, true}, never);
       },
       ThrowsMessage<DTypeError>(HasSubstr("n is int, a number; given a tensor")));
+  const Device before = backend::current_device();
+  backend::set_current_device({});  // a GPU would run it
   EXPECT_THAT(
       [&] {
         count.launch({1, true}, never);
       },
       ThrowsMessage<DeviceError>(HasSubstr("no argument is a tensor")));
+  backend::set_current_device(before);
 }
 
 TEST(UserKernel, NumbersArePackedAsTheKernelReadsThem) {

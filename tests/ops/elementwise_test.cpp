@@ -68,8 +68,10 @@ TEST(Elementwise, TernaryOperations) {
 TEST(Elementwise, ByNameWithTheCountOfTheRow) {
   const Operand x(-3), y(4);
   const Operand *one[] = {&x}, *two[] = {&x, &y};
-  EXPECT_EQ(*elementwise("abs", one).data<int64_t>(), 3);
-  EXPECT_EQ(*elementwise("multiply", two).data<int64_t>(), -12);
+  const Tensor distance = to_device(elementwise("abs", one), {});
+  EXPECT_EQ(*distance.data<int64_t>(), 3);
+  const Tensor product = to_device(elementwise("multiply", two), {});
+  EXPECT_EQ(*product.data<int64_t>(), -12);
   EXPECT_THROW(elementwise("abs", two), ExecutionError);
   EXPECT_THROW(elementwise("abc", one), ExecutionError);
 }

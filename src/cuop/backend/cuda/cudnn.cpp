@@ -191,12 +191,12 @@ class Session {
   }
 
   std::vector<dnn::EngineChoice> offered(const char* who, const ConvShape& shape, size_t most) {
-    return Plan::offered(who, handle_, GraphOfConv(who, shape).build(), is_exact(shape), most);
+    return Plan::offered(who, handle_, GraphOfConv(who, shape).build(), element_type(shape.dtype),
+                         most);
   }
 
  private:
   using Entry = std::pair<PlanKey, std::shared_ptr<const Plan>>;
-  static bool is_exact(const ConvShape& shape) { return shape.dtype == DType::kFloat32; }
 
   void forget_old_plans() {
     const int64_t version = known_engines().version();
@@ -210,7 +210,8 @@ class Session {
   std::optional<Plan> make(const char* who, const ConvShape& shape, const std::string& engine) {
     const auto choice = dnn::EngineChoice::parse(engine);
     if (!choice) return std::nullopt;
-    return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), is_exact(shape), &*choice);
+    return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), element_type(shape.dtype),
+                        &*choice);
   }
 
   std::optional<Plan> best(const char* who, const ConvShape& shape) {
@@ -219,7 +220,7 @@ class Session {
       known_engines().tell(plan.has_value());
       if (plan) return plan;
     }
-    return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), is_exact(shape));
+    return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), element_type(shape.dtype));
   }
 
   Device device_;

@@ -47,9 +47,8 @@ std::string conv_obstacle(const ConvShape& shape);
 bool has_conv(const char* who, const ConvShape& shape, Stream stream);
 
 /// Runs it on the stream. float32 is computed in IEEE float32; float16 and bfloat16 are accumulated
-/// in float32 and rounded once, but infinite sums of float16 may come back finite: some of cuDNN's
-/// kernels do not keep them. An element of y depends on its own window of x alone, and is the same
-/// in every run. `who` (a literal) names the operator in errors: DeviceError when there is no
+/// in float32 and rounded once. An element of y depends on its own window of x alone, and is the
+/// same in every run. `who` (a literal) names the operator in errors: DeviceError when there is no
 /// cuDNN, NotImplementedError when it has no engine, ExecutionError for what it refuses.
 void conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream);
 

@@ -28,22 +28,37 @@ bool is_refused(Note note, bool is_exact) {
   return false;
 }
 
-bool is_allowed(const char* who, const Descriptor& config, bool is_exact) {
-  const Descriptor engine(who, DescriptorType::kEngine);
+/// Kernels for few channels of float16, without a bias and with one. They answer 0 where -infinity
+/// is due, as if a rectifier followed (seen of cuDNN 9 on an H200: all their settings, no others),
+/// and read a bias as whole vectors of 16 bytes, beyond its end.
+constexpr int64_t kLoseInfinities[] = {47, 32};
+
+Descriptor engine_of(const char* who, const Descriptor& config) {
+  Descriptor engine(who, DescriptorType::kEngine);
   void* raw = engine.raw();
   config.get(Attribute::kConfigEngine, 1, &raw);
+  return engine;
+}
+
+int64_t index_of(const Descriptor& engine) {
+  int64_t index = -1;
+  engine.get(Attribute::kEngineIndex, 1, &index);
+  return index;
+}
+
+bool is_allowed(const char* who, const Descriptor& config, ElementType type) {
+  const Descriptor engine = engine_of(who, config);
+  const bool is_half = type == ElementType::kReal16;
+  if (is_half && std::ranges::count(kLoseInfinities, index_of(engine)) > 0) return false;
   std::array<Note, kNoteCount> notes{};
   const int64_t count = engine.get(Attribute::kEngineNotes, kNoteCount, notes.data());
   return std::none_of(notes.begin(), notes.begin() + std::min(count, kNoteCount),
-                      [&](Note note) { return is_refused(note, is_exact); });
+                      [&](Note note) { return is_refused(note, type == ElementType::kReal32); });
 }
 
 EngineChoice choice_of(const char* who, const Descriptor& config) {
   EngineChoice choice;
-  const Descriptor engine(who, DescriptorType::kEngine);
-  void* raw = engine.raw();
-  config.get(Attribute::kConfigEngine, 1, &raw);
-  engine.get(Attribute::kEngineIndex, 1, &choice.engine);
+  choice.engine = index_of(engine_of(who, config));
   std::vector<Descriptor> knobs;
   std::vector<void*> addresses;
   for (int64_t i = 0; i < kMostKnobs; ++i) {
@@ -138,13 +153,13 @@ std::optional<std::pair<Descriptor, int64_t>> plan_of(const char* who, Handle ha
 
 }  // namespace
 
-std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, bool is_exact,
+std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, ElementType type,
                                  const EngineChoice* wanted) {
   const Descriptor* const whole = whole_of(who, handle, graph);
   if (whole == nullptr) return std::nullopt;
   for (const HeuristicMode mode : {HeuristicMode::kBest, HeuristicMode::kFallback}) {
     for (Descriptor& config : ranked(who, *whole, mode)) {
-      if (!is_allowed(who, config, is_exact)) continue;
+      if (!is_allowed(who, config, type)) continue;
       if (wanted != nullptr && choice_of(who, config) != *wanted) continue;
       auto plan = plan_of(who, handle, config);
       if (!plan) continue;
@@ -155,15 +170,15 @@ std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, bo
   return std::nullopt;
 }
 
-std::vector<EngineChoice> Plan::offered(const char* who, Handle handle, Graph graph, bool is_exact,
-                                        size_t most) {
+std::vector<EngineChoice> Plan::offered(const char* who, Handle handle, Graph graph,
+                                        ElementType type, size_t most) {
   std::vector<EngineChoice> choices;
   const Descriptor* const whole = whole_of(who, handle, graph);
   if (whole == nullptr) return choices;
   for (const HeuristicMode mode : {HeuristicMode::kBest, HeuristicMode::kFallback}) {
     for (const Descriptor& config : ranked(who, *whole, mode)) {
       if (choices.size() == most) return choices;
-      if (!is_allowed(who, config, is_exact) || !plan_of(who, handle, config)) continue;
+      if (!is_allowed(who, config, type) || !plan_of(who, handle, config)) continue;
       EngineChoice choice = choice_of(who, config);
       const bool is_known = std::find(choices.begin(), choices.end(), choice) != choices.end();
       if (!is_known) choices.push_back(std::move(choice));

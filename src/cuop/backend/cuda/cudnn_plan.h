@@ -43,14 +43,14 @@ struct EngineChoice {
 
 class Plan {
  public:
-  /// The first engine of cuDNN's ranking that computes the graph with arithmetic that `is_exact`
-  /// (each product and sum in the compute type) asks for; none when there is no such engine. With
-  /// `wanted`, that engine, when the ranking has it and it keeps to the same rules.
-  static std::optional<Plan> choose(const char* who, Handle handle, Graph graph, bool is_exact,
+  /// The first engine of cuDNN's ranking that computes the graph as tensors of that type need it
+  /// (float32: each product and sum in float32); none when there is no such engine. With `wanted`,
+  /// that engine, when the ranking has it and it keeps to the same rules.
+  static std::optional<Plan> choose(const char* who, Handle handle, Graph graph, ElementType type,
                                     const EngineChoice* wanted = nullptr);
   /// The engines that `choose` has, the best first and each once, `most` of them.
   static std::vector<EngineChoice> offered(const char* who, Handle handle, Graph graph,
-                                           bool is_exact, size_t most);
+                                           ElementType type, size_t most);
 
   int64_t workspace_bytes() const { return workspace_bytes_; }
   /// Addresses by role; null for the roles that the graph does not have.
