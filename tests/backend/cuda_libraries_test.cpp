@@ -1,5 +1,9 @@
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <link.h>
+
+#include <filesystem>
 
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/libraries.h"
@@ -7,6 +11,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 
 namespace cuop::backend {
 namespace {
@@ -28,6 +33,20 @@ TEST(CudaLibraries, VersionsAreToldInWords) {
   EXPECT_EQ(version_text(CudaLibrary::kCudnn, 8907), "8.9.7");
   EXPECT_EQ(version_text(CudaLibrary::kNccl, 22703), "2.27.3");
   EXPECT_EQ(version_text(CudaLibrary::kCufft, 11300), "11.3.0");
+}
+
+TEST(CudaLibraries, NvrtcsBuiltInFunctionsAreThoseBesideIt) {
+  const DynLib& nvrtc = cuda_library(CudaLibrary::kNvrtc);
+  if (!nvrtc.is_loaded()) GTEST_SKIP() << "needs NVRTC";
+  const std::string name = cat("libnvrtc-builtins.so.", cuda_library_version(CudaLibrary::kNvrtc));
+  void* const builtins = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(builtins, nullptr) << "NVRTC would look where the system's loader does";
+  link_map* map = nullptr;
+  ASSERT_EQ(dlinfo(builtins, RTLD_DI_LINKMAP, &map), 0);
+  const auto folder = [](const std::string& path) {
+    return std::filesystem::path(path).parent_path();
+  };
+  EXPECT_EQ(folder(map->l_name), folder(nvrtc.real_path("nvrtcVersion")));
 }
 
 TEST(CudaLibraries, AbsenceSaysHowToGoOn) {

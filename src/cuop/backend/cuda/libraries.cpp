@@ -1,6 +1,7 @@
 #include "cuop/backend/cuda/libraries.h"
 
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -72,6 +73,15 @@ LibraryStatus probe(size_t row) {
   return {kLibraries[row].title, version_of(library, which), library.path(), library.reason()};
 }
 
+/// NVRTC opens its built-in functions by name, which finds them where the system's loader looks and
+/// nowhere else. A library of that name which is in the process already is found too: this one,
+/// that lies beside NVRTC.
+void open_builtins(const DynLib& nvrtc) {
+  const std::string name = cat("libnvrtc-builtins.so.", version_of(nvrtc, CudaLibrary::kNvrtc));
+  const auto path = std::filesystem::path(nvrtc.real_path("nvrtcVersion")).parent_path() / name;
+  DynLib("NVRTC's built-in functions", {path.string()});
+}
+
 }  // namespace
 
 std::string cuda_library_version(CudaLibrary which) {
@@ -97,6 +107,7 @@ const DynLib& cuda_library(CudaLibrary which) {
     }
     opened[row] =
         std::make_unique<const DynLib>(kLibraries[row].title, cuda_library_candidates(sonames));
+    if (which == CudaLibrary::kNvrtc && opened[row]->is_loaded()) open_builtins(*opened[row]);
   });
   return *opened[row];
 }
