@@ -28,8 +28,9 @@ bool is_refused(Note note, bool is_exact) {
   return false;
 }
 
-/// Engines for few channels of float16, without a bias and with one. They answer 0 where -infinity is
-/// due, as if a rectifier followed: seen of cuDNN 9 on an H200, of all their settings and no others.
+/// Engines for few channels of float16, without a bias and with one. They answer 0 where -infinity
+/// is due, as if a rectifier followed: seen of cuDNN 9 on an H200, of all their settings and no
+/// others.
 constexpr int64_t kLoseInfinities[] = {47, 32};
 
 Descriptor engine_of(const char* who, const Descriptor& config) {
