@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The gate for machines with a GPU: configures, builds, runs the C++ and Python tests that need one,
-# and the kernel tests under compute-sanitizer. Logs and results go to $OUT, or to build/gpu-results.
+# The gate for machines with a GPU: configures, builds, runs all C++ and Python tests with a GPU as the
+# default device, and those of kernels under compute-sanitizer. Results go to $OUT, or build/gpu-results.
 #   CUOP_GTEST_SOURCE  GoogleTest's sources, where the machine has no GoogleTest
 #   CUOP_GPU_BUILD     an existing build folder to use instead of building
 #   CUOP_GPU_STAGES    which to run, of: build ctest pytest pytest-default jit fuzz memcheck
@@ -36,7 +36,7 @@ configure_and_build() {
     -DPython_EXECUTABLE="$(command -v "$python")")
   [ -z "${CUOP_GTEST_SOURCE:-}" ] || options+=(-DCUOP_GTEST_SOURCE="$(realpath "$CUOP_GTEST_SOURCE")")
   [ ! -x /usr/bin/g++ ] || options+=(-DCMAKE_CXX_COMPILER=/usr/bin/g++)
-  cmake -G Ninja -B "$build" "${options[@]}" && cmake --build "$build" --target cuop_gpu_tests _core
+  cmake -G Ninja -B "$build" "${options[@]}" && cmake --build "$build"
 }
 
 # The folders of NVIDIA's Python packages, which hold the libraries where no toolkit is installed.
@@ -84,9 +84,10 @@ fi
 export CUOP_LIBRARY_PATH=${CUOP_LIBRARY_PATH:-$(package_libraries)}
 [ -n "${CUOP_GPU_BUILD:-}" ] || stage build 1500 configure_and_build || exit 1
 export PYTHONPATH=$(realpath "$build")/python
-# A process for each test: one that breaks the device's context fails alone.
-stage ctest 600 ctest --test-dir "$build" -R '^gpu\.' --no-tests=error -j 8 --timeout 120 \
-  --output-on-failure --output-junit "$(realpath "$results")/cuop_gpu_tests.xml"
+# All of them, as a GPU is the default device. A process for each test: one that breaks the device's
+# context fails alone.
+stage ctest 900 ctest --test-dir "$build" --no-tests=error -j 8 --timeout 200 \
+  --output-on-failure --output-junit "$(realpath "$results")/ctest.xml"
 stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
   --junitxml="$results/pytest.xml"
 # All other tests of the Python package, which use the GPU as its users do: by default.
