@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed (an error, or a check that did not hold), 2 wrong u
 130 interrupted.
 """
 
+import os
 import sys
 
 
@@ -12,8 +13,8 @@ def main() -> None:
     try:
         _application()(prog_name="cuop")  # exits by itself: 0, 2 on wrong usage, 130 on Ctrl-C
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; that is no error of ours
-        sys.exit(0)
+        _drop_unwritten_output()
+        sys.exit(0)  # the reader of our output has gone; that is no error of ours
     except ModuleNotFoundError as error:
         sys.exit(f"cuop: this needs {error.name}: pip install 'cuop[cli,demo,bench]'")
     except Exception as error:
@@ -21,7 +22,16 @@ def main() -> None:
 
         if not isinstance(error, (Error, OSError)):
             raise
+        _drop_unwritten_output()
         sys.exit(f"cuop: error: {error}")
+
+
+def _drop_unwritten_output() -> None:
+    """Python would try to write it once more at its end, and complain once more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _application():
