@@ -41,11 +41,13 @@ install_packages() {
     sudo=(sudo)
   fi
   echo "setup: installing system packages: $*"
+  local unreachable="the system package registry cannot be reached (apt-get update failed, see $log)"
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" update >>"$log" 2>&1 ||
-    fail "the system package registry cannot be reached (apt-get update failed, see $log)"
+    fail "$unreachable"
   for package in "$@"; do
-    [ -n "$(apt-cache show "$package" 2>/dev/null)" ] ||
-      fail "the system package registry has no package '$package'"
+    [ -z "$(apt-cache show "$package" 2>/dev/null)" ] || continue
+    ! grep -q '^W: Failed to fetch' "$log" || fail "$unreachable"  # which apt-get calls a warning
+    fail "the system package registry has no package '$package'"
   done
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" install --no-install-recommends "$@" \
     >>"$log" 2>&1 || fail "apt-get could not install: $* (see $log)"
