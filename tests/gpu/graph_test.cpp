@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
+#include "cuop/memory/pool.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -67,6 +71,37 @@ TEST_F(GpuGraph, ATensorOutlivesItsGraph) {
   EXPECT_EQ(first_of(kept), 3);
   kept = Tensor();
   EXPECT_EQ(resource.statistics().allocated_bytes, before) << "the graph's memory went back";
+}
+
+TEST_F(GpuGraph, AMemoryCallbackDuringACaptureMayAskAndFree) {
+  auto* pool = dynamic_cast<memory::Pool*>(&memory::current_resource(kGpu));
+  if (pool == nullptr) GTEST_SKIP() << "the device's memory is no pool, which calls nobody";
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  pool->release_cached();
+  const memory::Statistics before = pool->statistics();
+  pool->set_limit(before.reserved_bytes + 64 * kMiB);
+  const std::shared_ptr<void> at_end(pool, [](void* used) {
+    static_cast<memory::Pool*>(used)->set_callback({});
+    static_cast<memory::Pool*>(used)->set_limit(memory::kUnlimited);
+  });
+  const auto graph = backend::runtime(kGpu).create_graph();
+  Tensor unwanted;
+  int64_t seen = 0;
+  pool->set_callback(
+      [&](const memory::MemoryEvent&) {
+        seen = std::max(seen, memory::current_resource(kGpu).statistics().reserved_bytes);
+        unwanted = Tensor();
+      },
+      {static_cast<double>(before.allocated_bytes + 12 * kMiB) /
+       static_cast<double>(pool->capacity())});
+  graph->begin();
+  unwanted = empty({8 * kMiB}, DType::kUInt8, kGpu);
+  const Tensor kept = full({2 * kMiB}, 3, DType::kFloat32, kGpu);  // crosses the threshold
+  graph->end();
+  EXPECT_GE(seen, 8 * kMiB) << "nobody was called";
+  EXPECT_EQ(unwanted.storage(), nullptr);
+  graph->replay(current_stream(kGpu));
+  EXPECT_EQ(first_of(kept), 3);
 }
 
 TEST_F(GpuGraph, RowsThatBlocksShareAreCountedBeyondTheGraph) {

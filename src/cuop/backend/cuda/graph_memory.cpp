@@ -1,6 +1,7 @@
 #include "cuop/backend/cuda/graph_memory.h"
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 
 #include "cuop/backend/cuda/capture.h"
@@ -18,24 +19,38 @@ GraphMemory::~GraphMemory() {
 
 void* GraphMemory::allocate(int64_t bytes, Stream) {
   if (bytes == 0) return nullptr;
-  const std::lock_guard lock(mutex_);
-  auto place = idle_.lower_bound(bytes);
-  if (place == idle_.end() || place->first > 2 * bytes) {
-    blocks_.reserve(blocks_.size() + 1);
-    void* const data = upstream_.allocate(bytes, side_);
-    blocks_.push_back({data, bytes});
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = idle_.lower_bound(bytes);
+    if (place != idle_.end() && place->first <= 2 * bytes) {
+      const auto [size, data] = *place;
+      enter({data, size});
+      idle_.erase(place);
+      return data;
+    }
+  }
+  // Without the lock: the device takes its time, and a callback may ask for figures or free.
+  const Block block{upstream_.allocate(bytes, side_), bytes};
+  try {
     // What the block was before is over when the graph is replayed, on whatever stream.
     const RelaxedCapture outside;
     runtime_.synchronize(side_);
-    place = idle_.emplace(bytes, data);
+    const std::lock_guard lock(mutex_);
+    blocks_.reserve(blocks_.size() + 1);
+    enter(block);
+    blocks_.push_back(block);
+  } catch (...) {
+    upstream_.deallocate(block.data, block.bytes, side_);
+    throw;
   }
-  const auto [size, data] = *place;
-  live_.emplace(data, size);
-  idle_.erase(place);
+  return block.data;
+}
+
+void GraphMemory::enter(const Block& block) {
+  live_.emplace(block.data, block.bytes);
   ++allocations_;
-  live_bytes_ += size;
+  live_bytes_ += block.bytes;
   peak_bytes_ = std::max(peak_bytes_, live_bytes_);
-  return data;
 }
 
 void GraphMemory::deallocate(void* data, int64_t, Stream) noexcept {
@@ -87,13 +102,21 @@ memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Stre
                                           uint64_t capture) {
   static std::mutex mutex;
   static auto* const all = new std::map<std::tuple<int, void*, uint64_t>, GraphMemory*>;
-  const std::lock_guard lock(mutex);
-  GraphMemory*& memory = (*all)[{stream.device.index, stream.handle, capture}];
-  if (memory == nullptr) {
-    const RelaxedCapture outside;
-    memory = new GraphMemory(upstream, runtime(stream.device));
+  const std::tuple key{stream.device.index, stream.handle, capture};
+  {
+    const std::lock_guard lock(mutex);
+    const auto known = all->find(key);
+    if (known != all->end()) return *known->second;
   }
-  return *memory;
+  const RelaxedCapture outside;
+  struct Destroy {
+    void operator()(GraphMemory* unused) const { delete unused; }
+  };
+  std::unique_ptr<GraphMemory, Destroy> made(new GraphMemory(upstream, runtime(stream.device)));
+  const std::lock_guard lock(mutex);
+  const auto [entry, is_new] = all->emplace(key, made.get());
+  if (is_new) made.release();  // else another thread was first
+  return *entry->second;
 }
 
 }  // namespace cuop::backend::cuda

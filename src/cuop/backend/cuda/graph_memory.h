@@ -34,6 +34,8 @@ class GraphMemory final : public memory::MemoryResource {
     int64_t bytes = 0;
   };
   ~GraphMemory() override;
+  /// The block is live from now on; the lock is held.
+  void enter(const Block& block);
   void delete_when_unused(std::unique_lock<std::mutex>& lock) noexcept;
 
   memory::MemoryResource& upstream_;
@@ -45,6 +47,9 @@ class GraphMemory final : public memory::MemoryResource {
   std::map<void*, int64_t> live_;
   int64_t live_bytes_ = 0, peak_bytes_ = 0, allocations_ = 0, frees_ = 0;
   bool is_left_ = false;
+
+  friend memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Stream stream,
+                                                   uint64_t capture);
 };
 
 /// The memory of what another library records of a stream, over the device's resource. That library
