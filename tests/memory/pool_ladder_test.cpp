@@ -20,8 +20,8 @@ using ::testing::Not;
 
 class PoolLadder : public ::testing::Test {
  protected:
-  Pool& make(int64_t limit, bool can_map = true) {
-    upstream_ = std::make_unique<FakeUpstream>(can_map, 1024 * kMiB);
+  Pool& make(int64_t limit, bool can_map = true, int64_t large_granule = kGranule) {
+    upstream_ = std::make_unique<FakeUpstream>(can_map, 1024 * kMiB, large_granule);
     PoolOptions options;
     options.limit_bytes = limit;
     options.quantum = 512;
@@ -214,6 +214,33 @@ TEST_F(PoolLadder, AHopelessRequestCostsNothing) {
   EXPECT_EQ(upstream_->calls(), calls);
   EXPECT_EQ(pool.statistics().cached_bytes, 32 * kMiB);
   EXPECT_THAT(refusal(std::numeric_limits<int64_t>::max()), HasSubstr("9223372036854775807 bytes"));
+}
+
+TEST_F(PoolLadder, LargeGranulesThatDoNotFitAreNoReasonToRefuse) {
+  Pool& pool = make(60 * kMiB, true, 32 * kMiB);
+  void* a = pool.allocate(33 * kMiB, stream(0));  // two large granules would be 64 MiB
+  EXPECT_EQ(pool.statistics().reserved_bytes, 34 * kMiB);
+  EXPECT_EQ(pool.statistics().cache_flushes, 0) << "nothing had to be given up for it";
+  EXPECT_THAT(refusal(40 * kMiB), HasSubstr("reserved 34 MiB of a limit of 60 MiB"));
+  pool.deallocate(a, 33 * kMiB, stream(0));
+  EXPECT_EQ(pool.allocate(34 * kMiB, stream(0)), a) << "it is kept for the next of its size";
+  pool.deallocate(a, 34 * kMiB, stream(0));
+
+  // Another stream takes it over too.
+  void* b = pool.allocate(34 * kMiB, stream(1));
+  EXPECT_EQ(b, a);
+  pool.deallocate(b, 34 * kMiB, stream(1));
+  pool.set_limit(kUnlimited);
+  pool.release_cached();
+
+  // The last of a device that neighbours hold: 36 MiB behind a large granule.
+  upstream_->set_others((1024 - 68) * kMiB);
+  void* most = pool.allocate(32 * kMiB, stream(0));
+  EXPECT_EQ(pool.statistics().reserved_bytes, 32 * kMiB);
+  void* rest = pool.allocate(35 * kMiB, stream(0));
+  EXPECT_EQ(pool.statistics().reserved_bytes, 68 * kMiB);
+  pool.deallocate(most, 32 * kMiB, stream(0));
+  pool.deallocate(rest, 35 * kMiB, stream(0));
 }
 
 TEST_F(PoolLadder, ANeighbourCanHoldTheDevice) {

@@ -43,7 +43,11 @@ int64_t Central::arena_bytes(const Request& request) const {
 void* Central::take(const Request& request) {
   void* data = nullptr;
   if (is_cut_from_slab(request) && take_more(request, &data, 1) == 1) return data;
-  Block* block = arena(request).take(arena_bytes(request), request.stream);
+  const int64_t bytes = arena_bytes(request);
+  Block* block = arena(request).take(bytes, request.stream);
+  if (Arena* second = second_arena(request); block == nullptr && second != nullptr) {
+    block = second->take(bytes, request.stream);
+  }
   if (block == nullptr) return nullptr;
   if (is_cut_from_slab(request)) {
     slabs_.add(block, request.size_class);

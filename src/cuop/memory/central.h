@@ -45,6 +45,11 @@ class Central {
 
   /// Where the request's memory would come from, and in what amount, when nothing idle fits.
   Arena& arena(const Request& request);
+  /// Where it may come from as well, in smaller granules: when the large ones do not fit into what
+  /// is left of the device or the limit. Null when there is no such place.
+  Arena* second_arena(const Request& request) {
+    return &arena(request) == &huge_ ? &large_ : nullptr;
+  }
   int64_t arena_bytes(const Request& request) const;
   Slabs& slabs() { return slabs_; }
   const Slabs& slabs() const { return slabs_; }

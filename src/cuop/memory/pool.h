@@ -119,7 +119,7 @@ class Pool final : public MemoryResource, private CacheOwner {
   // pool_growth.cpp: taking memory from the upstream and giving it back.
   void* serve(const Request& request);
   bool grow(const Request& request, Lock& lock);
-  bool grow_mapped(const Request& request, Lock& lock);
+  bool grow_mapped(const Request& request, Arena& arena, Lock& lock);
   bool grow_plain(const Request& request, Lock& lock);
   std::vector<Release> begin_release(const Arena::StreamFilter& matches, int64_t most);
   int64_t finish_release(Arena& arena, Block* range) noexcept;

@@ -43,11 +43,13 @@ void* Pool::serve(const Request& request) {
 }
 
 bool Pool::grow(const Request& request, Lock& lock) {
-  return upstream_.can_map() ? grow_mapped(request, lock) : grow_plain(request, lock);
+  if (!upstream_.can_map()) return grow_plain(request, lock);
+  if (grow_mapped(request, central_.arena(request), lock)) return true;
+  Arena* second = central_.second_arena(request);
+  return second != nullptr && grow_mapped(request, *second, lock);
 }
 
-bool Pool::grow_mapped(const Request& request, Lock& lock) {
-  Arena& arena = central_.arena(request);
+bool Pool::grow_mapped(const Request& request, Arena& arena, Lock& lock) {
   const int64_t bytes = central_.arena_bytes(request);
   void* const stream = request.stream;
   Arena::Growth growth = arena.begin_growth(bytes, stream, false);

@@ -89,12 +89,16 @@ void Pool::release_own_idle(const Request& request) {
 
 void Pool::take_from_other_streams(const Request& request) {
   bring_strays_home();
-  Arena& arena = central_.arena(request);
+  Arena* arena = &central_.arena(request);
   Block* block = nullptr;
   void* owner = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    block = arena.begin_transfer(central_.arena_bytes(request), request.stream);
+    block = arena->begin_transfer(central_.arena_bytes(request), request.stream);
+    if (Arena* second = central_.second_arena(request); block == nullptr && second != nullptr) {
+      arena = second;
+      block = arena->begin_transfer(central_.arena_bytes(request), request.stream);
+    }
     if (block != nullptr) owner = block->stream;
   }
   if (block == nullptr) {
@@ -108,7 +112,7 @@ void Pool::take_from_other_streams(const Request& request) {
     order_.recycle(event);
   }
   const std::lock_guard lock(mutex_);
-  arena.hand_over(block, request.stream);
+  arena->hand_over(block, request.stream);
 }
 
 void Pool::bring_strays_home() {
