@@ -1,4 +1,6 @@
 // Streams and events: which work waits for which.
+#include <unordered_map>
+
 #include "binders.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
@@ -13,7 +15,7 @@ namespace {
 
 struct PyStream {
   Stream stream;
-  std::shared_ptr<void> owner;  ///< of a stream that was made here or lent by an object
+  std::shared_ptr<void> owner;  ///< of a stream that was made here
 };
 
 struct PyEvent {
@@ -58,13 +60,12 @@ PyStream external_stream(nb::handle object, Arg<Device> device) {
         "more");
   }
   backend::runtime(device);
-  auto holder = std::make_shared<nb::object>(nb::borrow(object));
-  std::shared_ptr<void> owner(nullptr, [holder](void*) mutable {
-    if (Py_IsInitialized() == 0) return;
-    const nb::gil_scoped_acquire gil;
-    holder->reset();
-  });
-  return {stream_of_number(device, nb::cast<int64_t>(number)), std::move(owner)};
+  // Who lends a stream that may end has it kept until the process ends, as streams of our own are:
+  // memory that was freed on it is put in its order later.
+  static auto* const lent = new std::unordered_map<int64_t, nb::object>;
+  const auto handle = nb::cast<int64_t>(number);
+  if (!number.is(object)) lent->try_emplace(handle, nb::borrow(object));
+  return {stream_of_number(device, handle), nullptr};
 }
 
 void wait_for(const PyStream& later, nb::handle other) {
@@ -271,9 +272,9 @@ void bind_stream(nb::module_& m) {
                    "', handle=", reinterpret_cast<uintptr_t>(s.stream.handle), ")");
       });
   bind_graph(m);
-  m.def(
-      "external_stream", &external_stream, "stream"_a, "device"_a = "cuda",
-      "The stream of another library (PyTorch, CuPy, anything with __cuda_stream__, or a handle).");
+  m.def("external_stream", &external_stream, "stream"_a, "device"_a = "cuda",
+        "The stream of another library (PyTorch, CuPy, anything with __cuda_stream__, or a handle, "
+        "which must stay valid). The object is kept until the process ends.");
   m.def(
       "current_stream",
       [](const std::optional<Arg<Device>>& device) {

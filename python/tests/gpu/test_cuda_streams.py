@@ -1,5 +1,8 @@
 """Streams, events and graphs."""
 
+import gc
+import weakref
+
 import pytest
 
 import cuop
@@ -65,6 +68,24 @@ def test_the_streams_of_pytorch_are_taken():
     assert cuop.external_stream(torch.cuda.default_stream()).handle == 0
     with pytest.raises(cuop.DTypeError, match="external_stream"):
         cuop.external_stream("first")
+
+
+def test_who_lends_a_stream_is_kept_for_the_memory_that_was_used_on_it():
+    class Lender:
+        def __init__(self):
+            self.stream = cuop.Stream("cuda")
+
+        def __cuda_stream__(self):
+            return self.stream.__cuda_stream__()
+
+    lender = Lender()
+    gone = weakref.ref(lender)
+    with cuop.external_stream(lender):
+        value = cuop.full((1000,), 4, device="cuda")
+    del lender
+    gc.collect()
+    assert gone() is not None
+    assert value[999].item() == 4
 
 
 def test_a_graph_replays_its_work():
