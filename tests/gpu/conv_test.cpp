@@ -210,8 +210,8 @@ TEST_F(GpuConv, AddsToWhatTheOutputHolds) {
     shape.kernel = {1, 3, 3};
     shape.out = {1, 7, 5};
     shape.adds_to_y = true;
-    backend::cuda::conv("conv2d", shape, {there.data(), weights.data(), nullptr, y.data()},
-                        current_stream(kGpu));
+    ASSERT_TRUE(backend::cuda::conv(
+        "conv2d", shape, {there.data(), weights.data(), nullptr, y.data()}, current_stream(kGpu)));
     ConvOptions options;
     options.groups = 2;
     expect_close(y, conv2d(x, w, &bias, options), tolerance_of(dtype));
@@ -323,6 +323,31 @@ TEST_F(GpuConv, ThreadsRunOnStreamsOfTheirOwnAndRunsAgree) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(equal, testing::Each(8));
+}
+
+/// The simulated cuDNN has no engine for kernels that are 29 wide.
+TEST_F(GpuConv, WhereCudnnHasNoEngineOurKernelRuns) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    const Tensor x = random_values({2, 4, 5, 40}, 1, dtype);
+    const Tensor w = random_values({6, 2, 3, 29}, 2, dtype), bias = random_values({6}, 3, dtype);
+    const Tensor x_there = gpu(x), w_there = gpu(w), bias_there = gpu(bias);
+    ConvOptions options;
+    options.groups = 2;
+    const Tensor y = conv2d(x_there, w_there, nullptr, options);
+    expect_close(y, conv2d(x, w, nullptr, options), tolerance_of(dtype));
+    expect_close(conv2d(x_there, w_there, &bias_there, options), conv2d(x, w, &bias, options),
+                 tolerance_of(dtype));
+
+    const ConvVariant told = conv_variant(x_there, w_there, options);
+    options.variant = ConvVariant::kCudnn;
+    if (told == ConvVariant::kCudnn) {
+      expect_close(conv2d(x_there, w_there, nullptr, options), y, tolerance_of(dtype));
+    } else {
+      EXPECT_EQ(told, ConvVariant::kDirect);
+      EXPECT_THAT([&] { conv2d(x_there, w_there, &bias_there, options); },
+                  ThrowsMessage<NotImplementedError>(HasSubstr("'auto' and 'direct' need none")));
+    }
+  }
 }
 
 /// Without cuDNN.

@@ -2,7 +2,7 @@
 // plain loops on the stream's thread. Of its engines the first is slow, the second fast, the third
 // wrong, and the fourth one that must never be taken, because its results differ from run to run.
 // For float16 one stands before them that must not be taken either: it answers 0 for -infinity, as
-// the library's of that number does.
+// the library's of that number does. For kernels of kUnservedWidth it has no engine at all.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -31,6 +31,7 @@ constexpr int kBadParameter = 2000;
 constexpr int kInternalError = 4000;
 constexpr int kExecutionFailed = 5000;
 constexpr size_t kWorkspaceBytes = 256;
+constexpr int64_t kUnservedWidth = 29;
 enum EngineIndex : int64_t { kSlow = 10, kFast, kWrong, kUnsteady, kPlain, kNotBelow = 47 };
 
 struct Session {
@@ -233,11 +234,14 @@ Convolution convolution_of(const Node& plan, const Node& pack) {
 }
 
 std::vector<int64_t> engines_of(const Node& heuristic) {
+  const Node& graph = heuristic.node(Attribute::kHeuristicGraph);
+  const Node& forward = graph.node(Attribute::kGraphOperations);
+  const Node& w = forward.node(Attribute::kForwardW);
+  if (w.get<int64_t>(Attribute::kTensorShape).back() == kUnservedWidth) return {};
   const auto mode = heuristic.one<HeuristicMode>(Attribute::kHeuristicMode);
   if (mode == HeuristicMode::kFallback) return {kPlain};
   std::vector<int64_t> engines{kSlow, kUnsteady, kFast, kWrong};
-  const Node& graph = heuristic.node(Attribute::kHeuristicGraph);
-  const Node& x = graph.node(Attribute::kGraphOperations).node(Attribute::kForwardX);
+  const Node& x = forward.node(Attribute::kForwardX);
   if (x.one<ElementType>(Attribute::kTensorElementType) == ElementType::kReal16) {
     engines.insert(engines.begin(), kNotBelow);
   }

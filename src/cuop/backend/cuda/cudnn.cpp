@@ -300,18 +300,15 @@ void use_conv_engine(const ConvShape& shape, Device device, const std::string& e
 
 void set_conv_advisor(ConvAdvisor advisor) { known_engines().set_advisor(std::move(advisor)); }
 
-void conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream) {
-  conv_by(who, shape, "", data, stream);
+bool conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream) {
+  return conv_by(who, shape, "", data, stream);
 }
 
-void conv_by(const char* who, const ConvShape& shape, const std::string& engine,
+bool conv_by(const char* who, const ConvShape& shape, const std::string& engine,
              const ConvData& data, Stream stream) {
   Lease session(who, stream);
   const auto plan = session->plan(who, shape, engine);
-  if (plan == nullptr) {
-    throw NotImplementedError(cat(who, ": cuDNN has no engine for this problem in ", shape.dtype,
-                                  " on ", stream.device, " that keeps its precision"));
-  }
+  if (plan == nullptr) return false;
   keep_if_recorded(stream, plan);
   const Workspace workspace(plan->workspace_bytes(), stream);
   Plan::Addresses addresses{};
@@ -322,6 +319,7 @@ void conv_by(const char* who, const ConvShape& shape, const std::string& engine,
   Operation operation(who, stream);
   plan->run(who, session->handle(), addresses, workspace.data());
   operation.started();
+  return true;
 }
 
 }  // namespace cuop::backend::cuda

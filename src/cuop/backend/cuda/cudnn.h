@@ -46,11 +46,13 @@ std::string conv_obstacle(const ConvShape& shape);
 /// DeviceError when there is no cuDNN.
 bool has_conv(const char* who, const ConvShape& shape, Stream stream);
 
-/// Runs it on the stream. float32 is computed in IEEE float32; float16 and bfloat16 are accumulated
-/// in float32 and rounded once. An element of y depends on its own window of x alone, and is the
-/// same in every run. `who` (a literal) names the operator in errors: DeviceError when there is no
-/// cuDNN, NotImplementedError when it has no engine, ExecutionError for what it refuses.
-void conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream);
+/// Runs it on the stream; false, and nothing is done, when cuDNN has no engine that keeps what
+/// follows. float32 is computed in IEEE float32; float16 and bfloat16 are accumulated in float32
+/// and rounded once. An element of y depends on its own window of x alone, and is the same in every
+/// run. `who` (a literal) names the operator in errors: DeviceError when there is no cuDNN,
+/// ExecutionError for what it refuses.
+[[nodiscard]] bool conv(const char* who, const ConvShape& shape, const ConvData& data,
+                        Stream stream);
 
 /// The problem in words, for keys.
 std::string conv_text(const ConvShape& shape);
@@ -58,9 +60,9 @@ std::string conv_text(const ConvShape& shape);
 /// mean the same to the same version of the library; the one that `conv` takes by itself first.
 std::vector<std::string> conv_engines(const char* who, const ConvShape& shape, Stream stream,
                                       size_t most);
-/// `conv` by one of them. NotImplementedError when cuDNN does not offer it for the problem.
-void conv_by(const char* who, const ConvShape& shape, const std::string& engine,
-             const ConvData& data, Stream stream);
+/// `conv` by one of them; false when cuDNN does not offer it for the problem.
+[[nodiscard]] bool conv_by(const char* who, const ConvShape& shape, const std::string& engine,
+                           const ConvData& data, Stream stream);
 /// `conv` takes the engine for the problem from now on.
 void use_conv_engine(const ConvShape& shape, Device device, const std::string& engine);
 

@@ -20,7 +20,7 @@ using kernels::ConvSizes;
 
 constexpr backend::Slot<void(const kernels::Conv&, ConvVariant)> kConv{"conv", &kernels::conv_cpu,
                                                                        &kernels::conv_cuda};
-constexpr backend::Slot<ConvVariant(const ConvSizes&, DType)> kChoose{
+constexpr backend::Slot<ConvVariant(const ConvSizes&, DType, Device)> kChoose{
     "conv", &kernels::choose_conv_cpu, &kernels::choose_conv_cuda};
 constexpr backend::Slot<std::string(ConvVariant, const ConvSizes&, DType)> kObstacle{
     "conv", &kernels::conv_obstacle_cpu, &kernels::conv_obstacle_cuda};
@@ -92,15 +92,14 @@ Shape output_shape(const ConvSizes& s) {
   return shape;
 }
 
-/// The variant to run; ExecutionError with the reason when the one asked for cannot.
-ConvVariant resolve(const char* who, Device device, const ConvSizes& sizes, DType dtype,
-                    ConvVariant asked) {
-  if (asked == ConvVariant::kAuto) return kChoose(device, sizes, dtype);
+/// ExecutionError with the reason when a variant that was asked for by name cannot run.
+void check_variant(const char* who, Device device, const ConvSizes& sizes, DType dtype,
+                   ConvVariant asked) {
+  if (asked == ConvVariant::kAuto) return;
   const std::string obstacle = kObstacle(device, asked, sizes, dtype);
   if (!obstacle.empty()) {
     throw ExecutionError(cat(who, ": the variant '", name(asked), "' cannot run: ", obstacle));
   }
-  return asked;
 }
 
 void check_operand(const char* who, const char* name, const Tensor& t, DType dtype) {
@@ -126,7 +125,7 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
                            " needs (", w.shape(0), ",)"));
     }
   }
-  const ConvVariant variant = resolve(who, device, conv.sizes, x.dtype(), options.variant);
+  check_variant(who, device, conv.sizes, x.dtype(), options.variant);
   const Tensor result = prepare_output(who, out, output_shape(conv.sizes), x.dtype(), device);
   check_no_overlap(who, result, x, "x");
   check_no_overlap(who, result, w, "w");
@@ -143,7 +142,7 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
   if (has_bias) conv.bias = contiguous(cast(*bias, dtype));
   const bool is_direct = result.dtype() == dtype && result.is_contiguous();
   conv.y = is_direct ? result : empty(result.shape(), dtype, device);
-  kConv(device, conv, variant);
+  kConv(device, conv, options.variant);
   if (!is_direct) copy_into(result, conv.y);
   return result;
 }
@@ -188,7 +187,9 @@ ConvVariant conv_variant(const Tensor& x, const Tensor& w, const ConvOptions& op
     throw ShapeError(cat("conv: x has shape ", x.shape(), "; it needs 3, 4 or 5 dimensions"));
   }
   const ConvSizes sizes = check_sizes("conv", x.shape(), w.shape(), options, x.ndim() - 2);
-  return resolve("conv", x.device(), sizes, x.dtype(), options.variant);
+  check_variant("conv", x.device(), sizes, x.dtype(), options.variant);
+  const bool is_auto = options.variant == ConvVariant::kAuto;
+  return is_auto ? kChoose(x.device(), sizes, x.dtype(), x.device()) : options.variant;
 }
 
 }  // namespace cuop

@@ -13,7 +13,7 @@ namespace cuop {
 /// kGemm: patches gathered in cache-sized tiles, then matrix products (not for integers). kDirect:
 /// one pass over the padded input for each weight, best for depthwise convolutions (on the CPU not
 /// for complex dtypes; on a GPU for all). kCudnn: the cuDNN library on a GPU (floating dtypes).
-/// kAuto picks.
+/// kAuto picks; on a GPU kDirect where cuDNN has nothing for the case.
 enum class ConvVariant : uint8_t { kAuto, kOneDnn, kGemm, kDirect, kCudnn };
 const char* name(ConvVariant variant);
 /// Inverse of `name`: auto, onednn, gemm, direct, cudnn; ExecutionError names them.
@@ -40,7 +40,8 @@ struct ConvOptions {
 /// out = (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down. Every dtype but
 /// bool, one for x, w and bias: float16 and bfloat16 accumulate in float32, integers wrap, nothing
 /// is conjugated. Errors: ShapeError naming the argument (an output size below 1 too), DTypeError,
-/// ExecutionError for a variant that cannot run the case, saying why.
+/// ExecutionError for a variant that cannot run the case, saying why; NotImplementedError for
+/// kCudnn where no engine of the library keeps this precision.
 Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,
               const ConvOptions& options = {}, const Tensor* out = nullptr);
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor* bias = nullptr,

@@ -50,7 +50,7 @@ TrialBuffers buffers_for(const cuda::ConvShape& s, const cuda::ConvData& data, D
 void search(tune::LibraryTuning& tuning, const std::string& key, const char* who,
             const cuda::ConvShape& shape, const cuda::ConvData& data, Stream stream) {
   const std::vector<std::string> engines = cuda::conv_engines(who, shape, stream, kMostEngines);
-  if (engines.empty()) return;  // conv says so in its own words
+  if (engines.empty()) return;
   TrialBuffers buffers = buffers_for(shape, data, stream.device);
   tune::LibraryProblem offered{.key = key, .values = engines, .most_repetitions = buffers.count()};
   Tensor expected;
@@ -59,10 +59,11 @@ void search(tune::LibraryTuning& tuning, const std::string& key, const char* who
     candidate.name = cat("cuDNN's engine ", engines[i]);
     candidate.run = [&, i](int64_t turn) {
       const auto address = [&](Operand operand) { return buffers.copy(turn, operand).data(); };
-      cuda::conv_by(
-          who, shape, engines[i],
-          {address(kX), address(kW), shape.has_bias ? address(kBias) : nullptr, address(kY)},
-          stream);
+      const cuda::ConvData data_of_turn{address(kX), address(kW),
+                                        shape.has_bias ? address(kBias) : nullptr, address(kY)};
+      if (!cuda::conv_by(who, shape, engines[i], data_of_turn, stream)) {
+        throw ExecutionError(cat(who, ": cuDNN offers its engine ", engines[i], " no longer"));
+      }
       if (turn == 0 && i == 0) expected = clone(buffers.copy(0, kY));
     };
     candidate.disagreement = [&] { return disagreement(expected, buffers.copy(0, kY)); };
@@ -77,14 +78,14 @@ void search(tune::LibraryTuning& tuning, const std::string& key, const char* who
 
 }  // namespace
 
-void tuned_conv(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
+bool tuned_conv(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
                 Stream stream) {
   advise();
   if (tune::LibraryTuning* tuning = tune::LibraryTuning::current()) {
     const std::string key = key_of(shape, stream.device);
     if (tuning->wants(key)) search(*tuning, key, who, shape, data, stream);
   }
-  cuda::conv(who, shape, data, stream);
+  return cuda::conv(who, shape, data, stream);
 }
 
 bool has_tuned_conv(const char* who, const cuda::ConvShape& shape, Stream stream) {

@@ -87,7 +87,7 @@ std::string conv_obstacle_cpu(ConvVariant variant, const ConvSizes& sizes, DType
   return "";
 }
 
-ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype) {
+ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype, Device) {
   if (is_integer(dtype)) return ConvVariant::kDirect;
   if (is_complex(dtype)) return ConvVariant::kGemm;
   if (onednn_obstacle(sizes, dtype).empty()) return ConvVariant::kOneDnn;
@@ -105,7 +105,8 @@ void conv_onednn_cpu(const Conv& conv) {
 }
 
 void conv_cpu(const Conv& conv, ConvVariant variant) {
-  switch (variant) {
+  const bool is_auto = variant == ConvVariant::kAuto;
+  switch (is_auto ? choose_conv_cpu(conv.sizes, conv.y.dtype(), conv.y.device()) : variant) {
     case ConvVariant::kOneDnn:
       return conv_onednn_cpu(conv);
     case ConvVariant::kGemm:

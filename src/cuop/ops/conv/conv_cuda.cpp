@@ -1,5 +1,7 @@
 // Convolutions on a GPU: by cuDNN, or directly by a kernel of our own.
 #include "cuop/backend/cuda/cudnn.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/ops/conv/conv_choice_internal.h"
 #include "cuop/ops/conv/conv_cuda_internal.h"
 #include "cuop/ops/conv/conv_kernels.h"
@@ -39,14 +41,14 @@ bool is_aligned(const Tensor& t) {
 
 const void* address(const Tensor& t) { return t.is_defined() ? t.data() : nullptr; }
 
-void run(const ConvShape& shape, const Conv& conv) {
+bool run(const ConvShape& shape, const Conv& conv) {
   const backend::cuda::ConvData data{address(conv.x), address(conv.w), address(conv.bias),
                                      conv.y.data()};
-  tuned_conv(who_of(conv.sizes), shape, data, current_stream(conv.y.device()));
+  return tuned_conv(who_of(conv.sizes), shape, data, current_stream(conv.y.device()));
 }
 
 /// y <- bias in every channel: the convolution of ones with the bias as weights of one element.
-void spread_bias(const Conv& conv) {
+bool spread_bias(const Conv& conv) {
   Conv spread;
   spread.sizes = conv.sizes;
   ConvSizes& s = spread.sizes;
@@ -57,35 +59,54 @@ void spread_bias(const Conv& conv) {
   spread.x = full({s.batch, ConvSizes::volume(s.out)}, 1, conv.y.dtype(), conv.y.device());
   spread.w = conv.bias;
   spread.y = conv.y;
-  run(to_shape(s, conv.y.dtype()), spread);
+  return run(to_shape(s, conv.y.dtype()), spread);
 }
 
 /// The bias joins the convolution's kernel where cuDNN has one for both; otherwise y starts with
-/// it, so that the sum is rounded once either way.
-void convolve(const Conv& conv) {
+/// it, so that the sum is rounded once either way. False when cuDNN has no engine for a part.
+bool convolve(const Conv& conv) {
   ConvShape shape = to_shape(conv.sizes, conv.y.dtype());
   shape.has_bias = conv.bias.is_defined();
-  const bool is_empty_sum = conv.x.size() == 0;
-  if (!shape.has_bias) return is_empty_sum ? fill(conv.y, 0) : run(shape, conv);
-  if (is_empty_sum) return spread_bias(conv);
-  if (!has_tuned_conv(who_of(conv.sizes), shape, current_stream(conv.y.device()))) {
-    shape.has_bias = false;
-    shape.adds_to_y = true;
-    spread_bias(conv);
+  if (conv.x.size() == 0) {
+    if (shape.has_bias) return spread_bias(conv);
+    fill(conv.y, 0);
+    return true;
   }
-  run(shape, conv);
+  if (run(shape, conv)) return true;
+  if (!shape.has_bias) return false;
+  shape.has_bias = false;
+  shape.adds_to_y = true;
+  const bool is_offered =
+      has_tuned_conv(who_of(conv.sizes), shape, current_stream(conv.y.device()));
+  return is_offered && spread_bias(conv) && run(shape, conv);
+}
+
+bool is_cudnns(const ConvSizes& sizes, DType dtype) {
+  return backend::cuda::conv_obstacle(to_shape(sizes, dtype)).empty() &&
+         backend::cuda::cudnn_absence().empty();
+}
+
+NotImplementedError no_engine(const Conv& conv) {
+  return NotImplementedError(cat(who_of(conv.sizes), ": cuDNN has no engine for this problem in ",
+                                 conv.y.dtype(), " on ", conv.y.device(),
+                                 " that keeps its precision; 'auto' and 'direct' need none"));
 }
 
 }  // namespace
 
 void conv_cuda(const Conv& conv, ConvVariant variant) {
-  if (variant == ConvVariant::kDirect) return conv_direct_cuda(conv);
+  const bool is_auto = variant == ConvVariant::kAuto;
+  const bool is_direct = is_auto && !is_cudnns(conv.sizes, conv.y.dtype());
+  if (is_direct || variant == ConvVariant::kDirect) return conv_direct_cuda(conv);
   Conv aligned = conv;
   for (Tensor* t : {&aligned.x, &aligned.w, &aligned.bias}) {
     if (t->is_defined() && !is_aligned(*t)) *t = clone(*t);
   }
   if (!is_aligned(conv.y)) aligned.y = empty(conv.y.shape(), conv.y.dtype(), conv.y.device());
-  convolve(aligned);
+  if (!convolve(aligned)) {
+    if (!is_auto) throw no_engine(conv);
+    return conv_direct_cuda(conv);
+  }
   if (!is_aligned(conv.y)) copy_into(conv.y, aligned.y);
 }
 
@@ -98,10 +119,13 @@ std::string conv_obstacle_cuda(ConvVariant variant, const ConvSizes& sizes, DTyp
   return absence.empty() ? backend::cuda::conv_obstacle(to_shape(sizes, dtype)) : absence;
 }
 
-ConvVariant choose_conv_cuda(const ConvSizes& sizes, DType dtype) {
-  const bool is_cudnns = backend::cuda::conv_obstacle(to_shape(sizes, dtype)).empty() &&
-                         backend::cuda::cudnn_absence().empty();
-  return is_cudnns ? ConvVariant::kCudnn : ConvVariant::kDirect;
+ConvVariant choose_conv_cuda(const ConvSizes& sizes, DType dtype, Device device) {
+  if (!is_cudnns(sizes, dtype)) return ConvVariant::kDirect;
+  const bool is_empty =
+      sizes.batch * sizes.in_channels * ConvSizes::volume(sizes.in) * sizes.out_channels == 0;
+  const bool is_offered =
+      is_empty || has_tuned_conv(who_of(sizes), to_shape(sizes, dtype), current_stream(device));
+  return is_offered ? ConvVariant::kCudnn : ConvVariant::kDirect;
 }
 
 }  // namespace cuop::kernels
