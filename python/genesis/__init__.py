@@ -5,8 +5,10 @@
     >>> genesis.matmul(x, x).tolist()
     [[7.0, 10.0], [15.0, 22.0]]
 
-Tensors are `cuop.Tensor`s and every function is cuOP's. Two things differ: tensors are made on the
-CPU unless a device is given, and Python numbers, whole ones too, become float32.
+Tensors are `cuop.Tensor`s and every function is cuOP's. Two things differ in what makes tensors
+(`tensor`, `asarray`, `zeros`, `random`, ...): they are made on the CPU unless a device is given, and
+Python numbers, whole ones too, become float32. A call computes where its tensors lie; one of lists
+alone, as `add([1.0], [2.0])`, computes where cuOP's does, on the default device of `CUOP_DEVICE`.
 """
 
 from cuop import *  # noqa: F403

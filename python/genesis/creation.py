@@ -8,6 +8,7 @@ __all__ = [
     "TensorDouble",
     "TensorFloat",
     "arange",
+    "asarray",
     "device",
     "empty",
     "eye",
@@ -51,6 +52,17 @@ def tensor(data, dtype=None, device=None):
     if dtype is None and _is_python_number(data):
         dtype = "float32"
     return cuop.tensor(data, dtype=dtype, device="cpu" if device is None else device)
+
+
+def asarray(data, *, device=None):
+    """The data as a tensor that shares the memory of an array, and so lies where that lies.
+
+    Lists and Python numbers become what `tensor` makes of them, on the CPU unless a `device` is
+    given. An array goes to the `device`, copied if need be, when one is given.
+    """
+    if isinstance(data, (list, tuple, bool, int, float, complex)):
+        return tensor(data, device=device)
+    return cuop.asarray(data, device=device)
 
 
 def _on_the_cpu(function):

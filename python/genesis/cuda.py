@@ -75,7 +75,11 @@ def current_device():
 
 
 def set_device(device):
-    """Makes a GPU ('cuda:N' or N) the one on which this thread makes new tensors."""
+    """Makes a GPU ('cuda:N' or N) the current one of this thread.
+
+    It is the one that this module's functions mean and on which `cuop` makes new tensors; those of
+    `genesis` stay on the CPU unless a device is given.
+    """
     cuop.set_current_device(_gpu(device))
 
 

@@ -131,7 +131,8 @@ void bind_event(nb::module_& m) {
           [](const PyEvent& e, const PyEvent& since) { return e.event->elapsed_ms(*since.event); },
           "since"_a, Released(),
           "Milliseconds from the mark of `since` to this one, waiting for this one. Raises "
-          "ExecutionError when either was made without timed=True or never recorded.");
+          "ExecutionError when either was made without timed=True or never recorded, DeviceError "
+          "when `since` marks another device.");
 }
 
 struct PyGraph {

@@ -22,6 +22,22 @@ def test_python_numbers_become_float32_and_arrays_keep_their_dtype():
     assert genesis.tensor(cuop.zeros(3, "float64")).dtype == "float64"
 
 
+def test_asarray_shares_arrays_and_makes_tensors_of_lists_and_numbers():
+    array = np.arange(3, dtype=np.float64)
+    shared = genesis.asarray(array)
+    array[0] = 7
+    assert shared.tolist() == [7, 1, 2] and shared.device == "cpu"
+    tensor = cuop.ones(2, device="cpu")
+    assert genesis.asarray(tensor).data_ptr() == tensor.data_ptr()
+    for data in ([1, 2], (1.5, 2), 3, 2.5):
+        made = genesis.asarray(data)
+        assert made.dtype == "float32" and made.device == "cpu"
+        assert made.tolist() == genesis.tensor(data).tolist()
+    assert genesis.asarray([True]).dtype == "bool"
+    assert genesis.asarray([1j]).dtype == cuop.tensor([1j], device="cpu").dtype
+    assert genesis.asarray([1.0], device="cpu").device == "cpu"
+
+
 def test_tensors_are_made_on_the_cpu_and_are_those_of_cuop():
     x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert isinstance(x, cuop.Tensor) and x.device == "cpu" == genesis.device("cpu")

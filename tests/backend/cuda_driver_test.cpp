@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 
 #include "cuop/backend/cuda/driver.h"
+#include "cuop/backend/cuda/operation.h"
 #include "cuop/core/error.h"
 
 namespace cuop::backend::cuda {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 TEST(CudaDriver, IsThereOrSaysWhatIsMissing) {
   if (find_driver() != nullptr) {
@@ -43,11 +46,24 @@ TEST(CudaDriver, ResultsBecomeTheErrorsOfTheirKind) {
 }
 
 TEST(CudaDriver, ABrokenDeviceSaysHowToFindTheCause) {
-  try {
-    check(Result::kIllegalAddress, "softmax");
-    FAIL() << "an error was swallowed";
-  } catch (const ExecutionError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("CUOP_CUDA_BLOCKING=1"));
+  Operation("an_operation_of_this_test", Stream{{DeviceType::kCuda, 0}}).started();
+  const Result broken[] = {Result::kEccUncorrectable,
+                           Result::kNvlinkUncorrectable,
+                           Result::kIllegalAddress,
+                           Result::kLaunchTimeout,
+                           Result::kAssert,
+                           Result::kHardwareStackError,
+                           Result{715},  // CUDA_ERROR_ILLEGAL_INSTRUCTION
+                           Result{716},  // CUDA_ERROR_MISALIGNED_ADDRESS
+                           Result{717},  // CUDA_ERROR_INVALID_ADDRESS_SPACE
+                           Result{718},  // CUDA_ERROR_INVALID_PC
+                           Result::kLaunchFailed};
+  for (const Result result : broken) {
+    EXPECT_THAT([&] { check(result, "softmax"); },
+                ThrowsMessage<ExecutionError>(AllOf(HasSubstr("softmax: CUDA"),
+                                                    HasSubstr("started last: an_operation_of"),
+                                                    HasSubstr("CUOP_CUDA_BLOCKING=1"))))
+        << static_cast<int>(result);
   }
 }
 

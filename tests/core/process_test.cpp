@@ -18,10 +18,12 @@ TEST(Env, TableNamesEveryVariableOnce) {
   std::set<std::string> names;
   for (const EnvRow& row : env_table()) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
-    EXPECT_THAT(row.name, ::testing::StartsWith("CUOP_"));
+    const bool is_drivers = row.name == "CUDA_VISIBLE_DEVICES";
+    EXPECT_TRUE(is_drivers || row.name.starts_with("CUOP_")) << row.name;
     EXPECT_FALSE(row.what.empty());
   }
   EXPECT_TRUE(names.count("CUOP_COMM_TIMEOUT"));
+  EXPECT_TRUE(names.count("CUDA_VISIBLE_DEVICES"));
 }
 
 TEST(Device, ParsesItsOwnNames) {
@@ -45,6 +47,17 @@ TEST(DynLib, AbsenceIsAStateWithAReason) {
   EXPECT_EQ(c.reason(), "");
   EXPECT_NE(c.find("malloc"), nullptr);
   EXPECT_THROW(c.require("cuop_no_such_symbol"), DeviceError);
+}
+
+TEST(DynLib, ErrorsEndWithTheAdvice) {
+  using ::testing::EndsWith, ::testing::ThrowsMessage;
+  const DynLib absent("Nothing", {"libcuop-no-such-library.so.1"}, "install it");
+  EXPECT_EQ(absent.advice(), "install it");
+  EXPECT_THAT([&] { absent.require("anything"); },
+              ThrowsMessage<DeviceError>(EndsWith("; install it")));
+  const DynLib c("C library", {"libc.so.6"}, "install a newer one");
+  EXPECT_THAT([&] { c.require("cuop_no_such_symbol"); },
+              ThrowsMessage<DeviceError>(EndsWith("cuop_no_such_symbol; install a newer one")));
 }
 
 }  // namespace

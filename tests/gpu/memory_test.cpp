@@ -10,6 +10,7 @@
 #include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
 #include "cuop/core/error.h"
+#include "cuop/jit/cuda/arrivals.h"
 #include "cuop/memory/current.h"
 #include "cuop/memory/pool.h"
 #include "cuop/ops/copy/copy.h"
@@ -185,6 +186,33 @@ TEST_F(GpuPool, ANeighbourThatHoldsMostOfTheDeviceIsNamed) {
   neighbour.release(block, held);
   const Tensor now = empty({2 * kGiB}, DType::kUInt8, kGpu);
   EXPECT_NE(now.data(), nullptr);
+}
+
+TEST_F(GpuPool, ACallbackMayComputeWhileTheCountersOfItsStreamAreMade) {
+  Pool& pool = memory::device_pool(kGpu);
+  const memory::Statistics before = pool.statistics();
+  constexpr int64_t kBytes = jit::Arrivals::kKept * static_cast<int64_t>(sizeof(unsigned));
+  std::vector<std::unique_ptr<backend::OwnedStream>> streams;
+  unsigned *inner = nullptr, *outer = nullptr;
+  pool.set_callback(
+      [&](const memory::MemoryEvent&) {
+        if (inner == nullptr) inner = jit::Arrivals(16, streams.back()->get()).data();
+      },
+      {static_cast<double>(before.allocated_bytes + kBytes / 2) /
+       static_cast<double>(before.capacity_bytes)});
+  // A stream of an earlier test has its counters already.
+  for (int i = 0; i < 64 && inner == nullptr; ++i) {
+    streams.push_back(std::make_unique<backend::OwnedStream>(kGpu));
+    outer = jit::Arrivals(16, streams.back()->get()).data();
+  }
+  pool.set_callback({});
+  ASSERT_NE(inner, nullptr) << "the callback was never called";
+  EXPECT_EQ(outer, inner);
+  EXPECT_EQ(pool.statistics().allocated_bytes, before.allocated_bytes + kBytes);
+  std::vector<unsigned> counters(jit::Arrivals::kKept, 1);
+  backend::runtime(kGpu).copy(counters.data(), outer, kBytes, streams.back()->get());
+  backend::runtime(kGpu).synchronize(streams.back()->get());
+  EXPECT_EQ(counters, std::vector<unsigned>(jit::Arrivals::kKept, 0));
 }
 
 TEST_F(GpuPool, PinnedMemoryServesCopies) {

@@ -224,6 +224,12 @@ CUOP_SIMULATOR_ENTRY const char* cublasGetStatusName(int status) {
          : status == kExecutionFailed ? "CUBLAS_STATUS_EXECUTION_FAILED"
                                       : "CUBLAS_STATUS_NOT_INITIALIZED";
 }
+CUOP_SIMULATOR_ENTRY int cublasGetProperty(int part, int* value) {
+  constexpr int kVersion[] = {13, 2, 1};
+  if (part < 0 || part > 2 || value == nullptr) return kInvalidValue;
+  *value = kVersion[part];
+  return kSuccess;
+}
 CUOP_SIMULATOR_ENTRY int cublasCreate_v2(Session** session) {
   const ContextHandle context = cuop::simulator::library_context();
   if (context == nullptr) return kNotInitialized;

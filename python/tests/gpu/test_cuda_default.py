@@ -1,31 +1,11 @@
 """Which device new tensors are made on, and when a process first looks for a GPU."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+from processes import python, simulated
 
-import cuop
-
-IS_SIMULATED = cuop.device_count("cuda") > 0 and "simulated" in cuop.device_description("cuda")
-simulated = pytest.mark.skipif(not IS_SIMULATED, reason="needs the simulated driver")
 OPENED = "'libcuda' in open('/proc/self/maps').read()"
-
-
-def python(code, **variables):
-    """What a fresh process prints: (stdout, stderr); CUOP_DEVICE is unset unless it is given."""
-    inherited = {key: value for key, value in os.environ.items() if key != "CUOP_DEVICE"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=inherited | variables,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split("\n"), done.stderr
 
 
 def test_the_first_gpu_is_the_default_and_importing_does_not_touch_it():
@@ -53,10 +33,13 @@ def test_genesis_makes_tensors_on_the_cpu_and_keeps_their_calls_there():
     lines, _ = python("""
 import cuop, genesis
 x = genesis.tensor([[1.0, 2.0]])
+print(genesis.asarray([1.0]).device, genesis.asarray(2).device, cuop.asarray([1.0]).device)
+print(genesis.asarray(cuop.ones(1)).device, genesis.asarray([1.0], device="cuda").device)
 print(x.device, (x + [1.0, 1.0]).device, genesis.matmul([[1.0], [2.0]], x).device)
 print(genesis.permutation(3).device, genesis.uniform((2,), out=cuop.empty(2)).device)
 """)
-    assert lines[:2] == ["cpu cpu cpu", "cpu cuda:0"]
+    assert lines[:2] == ["cpu cpu cuda:0", "cuda:0 cuda:0"]
+    assert lines[2:4] == ["cpu cpu cpu", "cpu cuda:0"]
 
 
 def test_a_thread_may_choose_otherwise():
@@ -120,7 +103,7 @@ def test_a_gpu_without_a_compiler_of_kernels_is_no_default(tmp_path):
     lines, errors = python(TWICE, CUOP_LIBRARY_PATH=str(tmp_path))
     assert lines[0] == "cpu cpu"
     assert errors.count("cuda:0 has no use without kernels") == 1
-    assert "install the package nvidia-cuda-nvrtc" in errors
+    assert "install the Python package nvidia-cuda-nvrtc (for CUDA 12:" in errors
     lines, errors = python(TWICE, CUOP_LIBRARY_PATH=str(tmp_path), CUOP_DEVICE="cpu")
     assert lines[0] == "cpu cpu"
     assert errors == ""

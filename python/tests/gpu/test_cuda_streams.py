@@ -1,6 +1,7 @@
 """Streams, events and graphs."""
 
 import gc
+import itertools
 import weakref
 
 import pytest
@@ -52,6 +53,17 @@ def test_events_mark_and_measure():
     other.wait(end)
     with pytest.raises(cuop.ExecutionError, match="timed=True"):
         cuop.Event("cuda").elapsed_ms(start)
+
+
+def test_events_of_two_devices_cannot_be_measured():
+    names = ["cpu", *(f"cuda:{index}" for index in range(cuop.device_count("cuda")))]
+    events = [cuop.Event(name, timed=True) for name in names]
+    for event in events:
+        event.record()
+    for one, other in itertools.permutations(events, 2):
+        words = f"event: one of {one.device} cannot be measured from one of .*same device"
+        with pytest.raises(cuop.DeviceError, match=words):
+            one.elapsed_ms(other)
 
 
 def test_the_streams_of_pytorch_are_taken():

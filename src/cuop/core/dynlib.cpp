@@ -7,8 +7,8 @@
 
 namespace cuop {
 
-DynLib::DynLib(std::string title, const std::vector<std::string>& candidates)
-    : title_(std::move(title)) {
+DynLib::DynLib(std::string title, const std::vector<std::string>& candidates, std::string advice)
+    : title_(std::move(title)), advice_(std::move(advice)) {
   for (const std::string& candidate : candidates) {
     handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) {
@@ -33,9 +33,14 @@ void* DynLib::find(const char* symbol) const {
 }
 
 void* DynLib::require(const char* symbol) const {
-  if (handle_ == nullptr) throw DeviceError(cat(title_, ": the library was not found: ", reason_));
+  const std::string what_to_do = advice_.empty() ? "" : cat("; ", advice_);
+  if (handle_ == nullptr) {
+    throw DeviceError(cat(title_, ": the library was not found: ", reason_, what_to_do));
+  }
   void* address = find(symbol);
-  if (address == nullptr) throw DeviceError(cat(title_, ": ", path_, " has no symbol ", symbol));
+  if (address == nullptr) {
+    throw DeviceError(cat(title_, ": ", path_, " has no symbol ", symbol, what_to_do));
+  }
   return address;
 }
 

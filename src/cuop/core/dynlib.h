@@ -9,8 +9,9 @@ namespace cuop {
 
 class DynLib {
  public:
-  /// Tries the names in order (sonames or paths); remembers why none could be opened.
-  DynLib(std::string title, const std::vector<std::string>& candidates);
+  /// Tries the names in order (sonames or paths); remembers why none could be opened. `advice` says
+  /// what to do about that; it ends the errors of require().
+  DynLib(std::string title, const std::vector<std::string>& candidates, std::string advice = {});
   DynLib(const DynLib&) = delete;
   DynLib& operator=(const DynLib&) = delete;
 
@@ -20,13 +21,15 @@ class DynLib {
   const std::string& path() const { return path_; }
   /// Why it could not be opened, or "".
   const std::string& reason() const { return reason_; }
+  const std::string& advice() const { return advice_; }
 
   /// The file from which a symbol of the library really comes; path() when that cannot be told.
   std::string real_path(const char* symbol) const;
 
   /// Address of a symbol, null when the library or the symbol is absent.
   void* find(const char* symbol) const;
-  /// Address of a symbol; DeviceError "title: ..." when the library or the symbol is absent.
+  /// Address of a symbol; DeviceError "title: ...; advice" when the library or the symbol is
+  /// absent.
   void* require(const char* symbol) const;
 
   template <class Function>
@@ -43,6 +46,7 @@ class DynLib {
   std::string title_;
   std::string path_;
   std::string reason_;
+  std::string advice_;
   void* handle_ = nullptr;  // kept open until the process ends
 };
 

@@ -1,4 +1,4 @@
-// Every environment variable that cuOP reads is one field of this struct; the documentation's table
+// Every environment variable that cuOP heeds is one field of this struct; the documentation's table
 // is printed from it. CUOP_* wins over the GENESIS_* name of the same meaning.
 #pragma once
 
@@ -25,6 +25,11 @@ struct Env {
                                "can be used, else the CPU. cpu moreover keeps the process off the "
                                "GPUs.",
                                "auto"};
+  EnvField<std::string> cuda_visible_devices{
+      "CUDA_VISIBLE_DEVICES", "",
+      "GPUs that this process sees, by number or UUID and separated by commas: it is the driver "
+      "that reads it, and cuda:0 is the first of them. Unset shows all, -1 or an empty text none.",
+      ""};
   EnvField<int64_t> threads{"CUOP_THREADS", "",
                             "Threads of this process; 0 divides the cores by the local ranks.", 0};
   EnvField<double> comm_timeout{
@@ -90,6 +95,7 @@ struct Env {
   template <class Visitor>
   void for_each(Visitor&& visit) {
     visit(device);
+    visit(cuda_visible_devices);
     visit(threads);
     visit(comm_timeout);
     visit(blas_library);

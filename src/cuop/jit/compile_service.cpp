@@ -160,7 +160,7 @@ class Service {
 
 std::string absence_of_kernels(Device device) {
   const Nvrtc& nvrtc = Nvrtc::instance();
-  if (!nvrtc.is_available()) return cat(nvrtc.reason(), kNvrtcAdvice);
+  if (!nvrtc.is_available()) return nvrtc.reason();
   try {
     const auto& properties = backend::cuda::cuda_runtime(device).properties();
     architecture_of(properties.major, properties.minor);

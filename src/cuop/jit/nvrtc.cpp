@@ -157,7 +157,7 @@ Nvrtc::Nvrtc() {
     const Functions& nvrtc = functions();
     int count = 0;
     if (nvrtc.version(&major_, &minor_) != 0 || nvrtc.arch_count(&count) != 0) {
-      reason_ = cat("NVRTC: ", library().path(), " does not answer");
+      reason_ = cat("NVRTC: ", library().path(), " does not answer; ", library().advice());
       return;
     }
     architectures_.resize(static_cast<size_t>(count));
@@ -174,7 +174,7 @@ Nvrtc::Nvrtc() {
 
 CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) const {
   if (!is_available()) {
-    throw DeviceError(cat("jit: ", request.name, " cannot be compiled: ", reason_, kNvrtcAdvice));
+    throw DeviceError(cat("jit: ", request.name, " cannot be compiled: ", reason_));
   }
   const auto start = Clock::now();
   const std::string arch = "--gpu-architecture=" + request.arch;

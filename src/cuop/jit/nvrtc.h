@@ -8,10 +8,6 @@
 
 namespace cuop::jit {
 
-/// What to do where there is no NVRTC, to go behind its reason.
-inline constexpr const char* kNvrtcAdvice =
-    "; install the package nvidia-cuda-nvrtc, or set CUOP_LIBRARY_PATH to the folder of libnvrtc";
-
 /// One source to be compiled. Everything in it changes the binary or what is said about it.
 struct CompileRequest {
   std::string name;    ///< of the kernel, for messages
@@ -35,7 +31,7 @@ class Nvrtc {
   static const Nvrtc& instance();
 
   bool is_available() const { return reason_.empty(); }
-  /// Why it cannot be used, or "".
+  /// Why it cannot be used and what to do about it, or "".
   const std::string& reason() const { return reason_; }
   /// The file that was opened.
   const std::string& path() const { return path_; }

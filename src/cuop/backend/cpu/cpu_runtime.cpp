@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/event_pair_internal.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -34,12 +35,13 @@ int64_t proc_bytes(const char* key) {
 class CpuEvent final : public Event {
  public:
   explicit CpuEvent(bool is_timed) : is_timed_(is_timed) {}
+  Device device() const { return kCpu; }
   void record(Stream) override { moment_ = trace::now_ns(); }
   void wait(Stream) const override {}
   void synchronize() const override {}
   bool is_done() const override { return true; }
   double elapsed_ms(const Event& since) const override {
-    return static_cast<double>(moment() - dynamic_cast<const CpuEvent&>(since).moment()) * 1e-6;
+    return static_cast<double>(moment() - same_device(*this, since).moment()) * 1e-6;
   }
 
  private:

@@ -43,7 +43,6 @@ struct Library {
 
 const Library& library() {
   static const Library loaded = [] {
-    cuda_library(CudaLibrary::kCublasLt);  // which it is built on and finds by name alone
     const DynLib& lib = cuda_library(CudaLibrary::kCublas);
     Library l{};
     lib.bind(l.create, "cublasCreate_v2");

@@ -2,6 +2,7 @@
 
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/event_pair_internal.h"
 #include "cuop/core/error.h"
 
 namespace cuop::backend::cuda {
@@ -45,7 +46,7 @@ bool CudaEvent::is_done() const {
 }
 
 double CudaEvent::elapsed_ms(const Event& since) const {
-  const auto& first = dynamic_cast<const CudaEvent&>(since);
+  const CudaEvent& first = same_device(*this, since);
   if (!is_timed_ || !first.is_timed_) {
     throw ExecutionError("event: made without timing; pass timed=True");
   }

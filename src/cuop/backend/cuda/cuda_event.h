@@ -12,6 +12,7 @@ class CudaEvent final : public Event {
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
 
+  Device device() const { return device_; }
   void record(Stream stream) override;
   void wait(Stream stream) const override;
   void synchronize() const override;

@@ -30,9 +30,7 @@ std::string last_error() {
 std::string absence() {
   const DynLib& lib = cuda_library(CudaLibrary::kCudnn);
   if (lib.is_loaded()) return "";
-  return cat("cuDNN was not found: ", lib.reason(),
-             "; install the package nvidia-cudnn, set CUOP_LIBRARY_PATH to the folder of "
-             "libcudnn.so.9, or move the tensors with to('cpu')");
+  return cat("cuDNN was not found: ", lib.reason(), "; ", lib.advice());
 }
 
 const Library& library() {

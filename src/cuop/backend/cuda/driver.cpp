@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/device.h"
 #include "cuop/core/dynlib.h"
@@ -181,7 +184,9 @@ Absence open(Driver& d) {
   const auto init = library.require_function<Result(unsigned)>("cuInit");
   if (const Result result = init(0); result != Result::kSuccess) {
     if (result == Result::kNoDevice) {
-      return {cat("the NVIDIA driver sees no device; CUDA_VISIBLE_DEVICES may hide them", kAdvice)};
+      const std::string& visible = env().cuda_visible_devices.value;
+      return {cat("the NVIDIA driver sees no device; CUDA_VISIBLE_DEVICES",
+                  visible.empty() ? "" : "=" + visible, " may hide them", kAdvice)};
     }
     const char* name = "an unknown error";
     d.get_error_name(result, &name);
@@ -212,6 +217,24 @@ std::string hint_about_failure() {
              ": start it again, with CUOP_CUDA_BLOCKING=1 to learn which operation it was");
 }
 
+/// Whether work that was started earlier has failed, after which nothing runs any more.
+bool is_failure(Result result) {
+  constexpr Result kFailures[] = {
+      Result::kEccUncorrectable,
+      Result::kNvlinkUncorrectable,
+      Result::kIllegalAddress,
+      Result::kLaunchTimeout,
+      Result::kAssert,
+      Result::kHardwareStackError,
+      Result{715},  // illegal instruction
+      Result{716},  // misaligned address
+      Result{717},  // invalid address space
+      Result{718},  // invalid program counter
+      Result::kLaunchFailed,
+  };
+  return std::ranges::find(kFailures, result) != std::end(kFailures);
+}
+
 /// What the reader of a message can do about it; "" when the name says it all.
 std::string hint(Result result) {
   switch (result) {
@@ -227,16 +250,8 @@ std::string hint(Result result) {
     case Result::kCompatNotSupported:
     case Result::kUnsupportedPtxVersion:
       return "; a newer NVIDIA driver is needed";
-    case Result::kIllegalAddress:
-    case Result::kLaunchFailed:
-    case Result::kLaunchTimeout:
-    case Result::kAssert:
-    case Result::kHardwareStackError:
-    case Result::kEccUncorrectable:
-    case Result::kNvlinkUncorrectable:
-      return hint_about_failure();
     default:
-      return "";
+      return is_failure(result) ? hint_about_failure() : "";
   }
 }
 

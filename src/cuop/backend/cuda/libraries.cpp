@@ -19,7 +19,15 @@ enum class VersionCall {
   kPointer,   ///< int f(int* version)
   kValue,     ///< size_t f(void)
   kTwoParts,  ///< int f(int* major, int* minor)
+  kProperty,  ///< int f(int part, int* value), part 0 being major, 1 minor, 2 the patch level
   kNone,
+};
+
+/// Who brings a library: NVIDIA's Python packages for CUDA 13 and 12, and what else does.
+struct Source {
+  const char* package = nullptr;
+  const char* package_for_12 = nullptr;
+  const char* other = "the CUDA toolkit";
 };
 
 struct LibraryRow {
@@ -27,6 +35,7 @@ struct LibraryRow {
   std::array<const char*, 3> sonames;  ///< newest first
   VersionCall call;
   const char* symbol;
+  Source source = {};
 };
 
 /// In the order of CudaLibrary.
@@ -35,21 +44,59 @@ constexpr LibraryRow kLibraries[] = {
     {"NVRTC",
      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
      VersionCall::kTwoParts,
-     "nvrtcVersion"},
-    {"cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}, VersionCall::kNone, ""},
+     "nvrtcVersion",
+     {"nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"}},
+    {"cuBLAS",
+     {"libcublas.so.13", "libcublas.so.12", "libcublas.so"},
+     VersionCall::kProperty,
+     "cublasGetProperty",
+     {"nvidia-cublas", "nvidia-cublas-cu12"}},
     {"cuBLASLt",
      {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
      VersionCall::kValue,
-     "cublasLtGetVersion"},
+     "cublasLtGetVersion",
+     {"nvidia-cublas", "nvidia-cublas-cu12"}},
     {"cuFFT",
      {"libcufft.so.12", "libcufft.so.11", "libcufft.so"},
      VersionCall::kPointer,
-     "cufftGetVersion"},
-    {"cuSPARSE", {"libcusparse.so.12", "libcusparse.so"}, VersionCall::kNone, ""},
-    {"cuDNN", {"libcudnn.so.9", "libcudnn.so"}, VersionCall::kValue, "cudnnGetVersion"},
-    {"NCCL", {"libnccl.so.2", "libnccl.so"}, VersionCall::kPointer, "ncclGetVersion"},
+     "cufftGetVersion",
+     {"nvidia-cufft", "nvidia-cufft-cu12"}},
+    {"cuSPARSE",
+     {"libcusparse.so.12", "libcusparse.so"},
+     VersionCall::kProperty,
+     "cusparseGetProperty",
+     {"nvidia-cusparse", "nvidia-cusparse-cu12"}},
+    {"cuDNN",
+     {"libcudnn.so.9", "libcudnn.so"},
+     VersionCall::kValue,
+     "cudnnGetVersion",
+     {"nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "NVIDIA's cuDNN"}},
+    {"NCCL",
+     {"libnccl.so.2", "libnccl.so"},
+     VersionCall::kPointer,
+     "ncclGetVersion",
+     {"nvidia-nccl-cu13", "nvidia-nccl-cu12", "NVIDIA's NCCL"}},
     {"NVML", {"libnvidia-ml.so.1"}, VersionCall::kNone, ""},
 };
+
+/// What to do where the library is absent; "" for those that come with the driver.
+std::string advice_about(const LibraryRow& row) {
+  const Source& source = row.source;
+  if (source.package == nullptr) return "";
+  return cat("install the Python package ", source.package,
+             " (for CUDA 12: ", source.package_for_12, ") or ", source.other,
+             ", or set CUOP_LIBRARY_PATH to the folder of ", row.sonames[0],
+             "; to('cpu') moves a tensor to the CPU, CUOP_DEVICE=cpu keeps the process there");
+}
+
+/// "13.1.0" of a library that tells its version part by part; "" when it tells none.
+std::string version_by_parts(int (*property)(int, int*)) {
+  std::array<int, 3> parts{};
+  for (int i = 0; i < 3; ++i) {
+    if (property(i, &parts[static_cast<size_t>(i)]) != 0) return "";
+  }
+  return cat(parts[0], '.', parts[1], '.', parts[2]);
+}
 
 std::string version_of(const DynLib& library, CudaLibrary which) {
   const LibraryRow& row = kLibraries[static_cast<size_t>(which)];
@@ -57,6 +104,9 @@ std::string version_of(const DynLib& library, CudaLibrary which) {
   if (symbol == nullptr) return "";
   if (row.call == VersionCall::kValue) {
     return version_text(which, static_cast<int64_t>(reinterpret_cast<size_t (*)()>(symbol)()));
+  }
+  if (row.call == VersionCall::kProperty) {
+    return version_by_parts(reinterpret_cast<int (*)(int, int*)>(symbol));
   }
   int first = 0, second = 0;
   if (row.call == VersionCall::kPointer) {
@@ -101,12 +151,14 @@ const DynLib& cuda_library(CudaLibrary which) {
   static std::array<std::once_flag, std::size(kLibraries)> once;
   const auto row = static_cast<size_t>(which);
   std::call_once(once[row], [&] {
+    // Which it is built on and finds by name alone.
+    if (which == CudaLibrary::kCublas) cuda_library(CudaLibrary::kCublasLt);
     std::vector<std::string> sonames;
     for (const char* soname : kLibraries[row].sonames) {
       if (soname != nullptr) sonames.emplace_back(soname);
     }
-    opened[row] =
-        std::make_unique<const DynLib>(kLibraries[row].title, cuda_library_candidates(sonames));
+    opened[row] = std::make_unique<const DynLib>(
+        kLibraries[row].title, cuda_library_candidates(sonames), advice_about(kLibraries[row]));
     if (which == CudaLibrary::kNvrtc && opened[row]->is_loaded()) open_builtins(*opened[row]);
   });
   return *opened[row];

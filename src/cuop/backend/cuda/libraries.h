@@ -21,7 +21,8 @@ enum class CudaLibrary {
   kNvml
 };
 
-/// The library, opened by the first call and kept; absent is a state of it (core/dynlib.h).
+/// The library, opened by the first call and kept; absent is a state of it (core/dynlib.h), whose
+/// advice names the package that brings it and the ways to the CPU.
 const DynLib& cuda_library(CudaLibrary which);
 
 /// The version that the library tells, "" when it is absent or tells none. Opens it.

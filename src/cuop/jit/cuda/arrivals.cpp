@@ -29,14 +29,21 @@ std::shared_ptr<Storage> zeros_now(int64_t count, Device device) {
   return storage;
 }
 
-/// One array a stream, as launches of one stream follow each other.
+/// One array a stream, as launches of one stream follow each other. It is made under no lock: the
+/// driver may wait, and a memory callback may compute on this very stream.
 unsigned* kept_by(Stream stream) {
   static std::mutex mutex;
   static auto* all = new std::map<std::pair<int, void*>, std::shared_ptr<Storage>>;
+  const std::pair key(stream.device.index, stream.handle);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto known = all->find(key); known != all->end()) {
+      return static_cast<unsigned*>(known->second->data());
+    }
+  }
+  const auto made = zeros_now(Arrivals::kKept, stream.device);  // goes back if another came first
   const std::lock_guard lock(mutex);
-  auto& counters = (*all)[{stream.device.index, stream.handle}];
-  if (!counters) counters = zeros_now(Arrivals::kKept, stream.device);
-  return static_cast<unsigned*>(counters->data());
+  return static_cast<unsigned*>(all->try_emplace(key, made).first->second->data());
 }
 
 }  // namespace
