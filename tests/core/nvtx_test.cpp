@@ -2,12 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "cuop/core/trace.h"
+#include "tests/own_process.h"
 
 namespace cuop {
 namespace {
@@ -16,33 +15,23 @@ std::string told(const DynLib& library) {
   return library.require_function<const char*()>("told_ranges")();
 }
 
-/// Runs one test of this program in a process of its own, with a profiler named or not.
-int run_in_process(const std::string& test, const std::string& setting) {
-  char self[4096] = {};
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length <= 0) return -1;
-  const std::string command = setting + " '" + self +
-                              "' --gtest_also_run_disabled_tests --gtest_filter=" + test +
-                              " > /dev/null";
-  return std::system(command.c_str());
-}
-
 TEST(Nvtx, LibrariesThatDoNotSpeakTheProtocolAreDeclined) {
   EXPECT_FALSE(nvtx::attach(DynLib("C library", {"libc.so.6"})));
   EXPECT_FALSE(nvtx::attach(DynLib("nothing", {"libcuop-no-such-library.so"})));
 }
 
 TEST(Nvtx, WithoutAProfilerThereAreNoRanges) {
-  ASSERT_EQ(run_in_process("NvtxProcess.DISABLED_SpansCostNothing", "CUOP_NVTX_LIBRARY=off"), 0);
-  ASSERT_EQ(run_in_process("NvtxProcess.DISABLED_SpansCostNothing",
-                           "CUOP_LOG=off CUOP_NVTX_LIBRARY=/nowhere/libprofiler.so"),
+  ASSERT_EQ(test::run_in_process("NvtxProcess.DISABLED_SpansCostNothing", "CUOP_NVTX_LIBRARY=off"),
+            0);
+  ASSERT_EQ(test::run_in_process("NvtxProcess.DISABLED_SpansCostNothing",
+                                 "CUOP_LOG=off CUOP_NVTX_LIBRARY=/nowhere/libprofiler.so"),
             0);
 }
 
 TEST(Nvtx, EverySpanIsARangeOfTheProfilerThatIsAttached) {
   for (const char* name : {"CUOP_NVTX_LIBRARY", "NVTX_INJECTION64_PATH"}) {
-    EXPECT_EQ(run_in_process("NvtxProcess.DISABLED_SpansAreRanges",
-                             std::string(name) + "='" CUOP_FAKE_NVTX "'"),
+    EXPECT_EQ(test::run_in_process("NvtxProcess.DISABLED_SpansAreRanges",
+                                   std::string(name) + "='" CUOP_FAKE_NVTX "'"),
               0)
         << name;
   }
@@ -60,8 +49,17 @@ TEST(NvtxProcess, DISABLED_SpansAreRanges) {
     const trace::Span inner("copy", "op");
   }
   { const trace::Span span("add", "op"); }
+  const auto launch = [](const char* name) {
+    trace::Work work(name, {{DeviceType::kCuda, 0}, nullptr});
+    work.started();
+  };
+  launch("fill");  // work outside of all spans
+  {
+    const trace::Span span("exp", "op");
+    launch("exp");
+  }
   EXPECT_TRUE(nvtx::is_attached());
-  EXPECT_EQ(told(DynLib("fake", {CUOP_FAKE_NVTX})), "<softmax<copy>><add>");
+  EXPECT_EQ(told(DynLib("fake", {CUOP_FAKE_NVTX})), "<softmax<copy>><add><fill><exp>");
   EXPECT_TRUE(trace::events().empty()) << "ranges are not a recording";
 }
 

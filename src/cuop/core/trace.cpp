@@ -186,10 +186,10 @@ void Span::close() noexcept {
 }
 
 void Work::open(std::string_view name, Stream stream) {
-  const MarkMaker make = mark_maker;
-  if (make == nullptr || (sinks & (detail::kRecording | detail::kListener)) == 0) return;
   if (innermost == nullptr) own_.emplace(name, "op");
   if (innermost == nullptr) return;  // nobody listens any more
+  const MarkMaker make = mark_maker;
+  if (make == nullptr || (sinks & (detail::kRecording | detail::kListener)) == 0) return;
   stream_ = stream;
   begin_ = make(stream);
 }

@@ -5,6 +5,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/core/trace.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/convert.h"
 #include "cuop/ops/copy/copy.h"
@@ -37,7 +38,9 @@ Tensor empty(const Shape& shape, DType dtype, Device device) {
 }
 
 Tensor zeros(const Shape& shape, DType dtype, Device device) {
+  trace::Span span("zeros", "op");
   Tensor result = empty(shape, dtype, device);
+  span.add_bytes(result.nbytes());
   const Stream stream = current_stream(device);
   if (!device.is_cpu()) {
     backend::runtime(device).fill_bytes(result.data(), 0, result.nbytes(), stream);
@@ -51,18 +54,23 @@ Tensor zeros(const Shape& shape, DType dtype, Device device) {
 }
 
 Tensor ones(const Shape& shape, DType dtype, Device device) {
+  const trace::Span span("ones", "op");
   return full(shape, 1, dtype, device);
 }
 
 Tensor full(const Shape& shape, Scalar value, DType dtype, Device device) {
+  trace::Span span("full", "op");
   const Tensor one = scalar_tensor("full", value, dtype);
   Tensor result = empty(shape, dtype, device);
+  span.add_bytes(result.nbytes());
   set_every(result, value, one);
   return result;
 }
 
 void fill(const Tensor& tensor, Scalar value) {
+  trace::Span span("fill", "op");
   check_writable("fill", tensor);
+  span.add_bytes(tensor.nbytes());
   set_every(tensor, value, scalar_tensor("fill", value, tensor.dtype()));
 }
 
@@ -80,6 +88,7 @@ Tensor scalar_tensor(const char* who, const Scalar& value, DType dtype, Device d
 }
 
 Tensor eye(int64_t rows, int64_t columns, int64_t k, DType dtype, Device device) {
+  const trace::Span span("eye", "op");
   Tensor result = zeros({rows, columns}, dtype, device);
   const int64_t row = std::max<int64_t>(0, -k), column = std::max<int64_t>(0, k);
   const int64_t length = std::min(rows - row, columns - column);
@@ -90,6 +99,7 @@ Tensor eye(int64_t rows, int64_t columns, int64_t k, DType dtype, Device device)
 }
 
 std::vector<Tensor> meshgrid(std::span<const Tensor> axes, std::string_view indexing) {
+  const trace::Span span("meshgrid", "op");
   if (indexing != "xy" && indexing != "ij") {
     throw ExecutionError(cat("meshgrid: indexing '", indexing, "' is not 'xy' or 'ij'"));
   }

@@ -5,6 +5,7 @@
 
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
+#include "cuop/core/trace.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/create/create_kernels.h"
 
@@ -118,6 +119,7 @@ void check_powers(const jit::PowerSequence& sequence, int64_t count, DType dtype
 }  // namespace
 
 Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype, Device device) {
+  const trace::Span span("arange", "op");
   if (start.is_complex() || stop.is_complex() || step.is_complex()) {
     throw DTypeError("arange: start, stop and step must be real");
   }
@@ -136,6 +138,7 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype, Device device
 
 Tensor linspace(double start, double stop, int64_t count, DType dtype, bool endpoint,
                 Device device) {
+  const trace::Span span("linspace", "op");
   if (count < 0) throw ShapeError(cat("linspace: num must not be negative, given ", count));
   jit::RealSequence sequence = evenly_spaced(start, stop, count, endpoint);
   sequence.is_floored = is_integer(dtype) ? 1 : 0;  // as NumPy: rounded down, not towards zero
@@ -144,6 +147,7 @@ Tensor linspace(double start, double stop, int64_t count, DType dtype, bool endp
 
 Tensor logspace(double start, double stop, int64_t count, double base, DType dtype, bool endpoint,
                 Device device) {
+  const trace::Span span("logspace", "op");
   if (count < 0) throw ShapeError(cat("logspace: num must not be negative, given ", count));
   const jit::PowerSequence sequence{power_base(base), evenly_spaced(start, stop, count, endpoint)};
   check_powers(sequence, count, dtype);
