@@ -146,25 +146,37 @@ TEST_F(SearchTest, ShortRunsAreRepeatedWithinASample) {
   EXPECT_NEAR(result.measurements[0].median_ms, 0.001, 1e-9);
 }
 
-TEST_F(SearchTest, TheModelPrunesAndNeverTheDefault) {
-  std::vector<Candidate> candidates{takes("a", 1.0)};
-  candidates[0].predicted_ms = 100.0;
-  for (int c = 1; c < 8; ++c) {
-    candidates.push_back(takes(std::string(1, static_cast<char>('a' + c)), 0.5));
-    candidates.back().predicted_ms = 8.0 - c;  // 7 to 1
+TEST_F(SearchTest, WhatItsCallerRulesOutIsNotRun) {
+  std::vector<Candidate> candidates{takes("a", 1.0), takes("b", 0.5), takes("c", 0.8)};
+  candidates[1].why_not = "not run: too many operations";
+  const auto result = found(candidates);
+  EXPECT_EQ(result.winner, 2U);
+  EXPECT_EQ(result.measurements[1].why_out, "not run: too many operations");
+  EXPECT_EQ(runs_of("b"), 0);
+}
+
+TEST_F(SearchTest, OfManyCandidatesEachIsTriedAndTheFastestCanWin) {
+  for (const int count : {16, 27, 40, 400}) {
+    std::vector<Candidate> candidates;
+    for (int c = 0; c < count; ++c) {
+      candidates.push_back(takes(std::to_string(c), c + 1 == count ? 0.5 : 1.0));
+    }
+    const auto result = found(candidates);
+    EXPECT_EQ(result.winner, static_cast<size_t>(count - 1));
+    EXPECT_TRUE(result.is_complete);
+    // As many rounds as let a coin win all of them in 5 of 100 searches at most.
+    EXPECT_EQ(result.rounds, count <= 26 ? 9 : count == 400 ? 13 : 10) << count;
+    for (int c = 1; c + 1 < count; ++c) EXPECT_GE(runs_of(std::to_string(c)), 2) << c;
+    runs_.clear();
   }
-  candidates[7].why_not = "not run: does not fit";
+}
+
+TEST_F(SearchTest, FewRoundsAreMadeEnoughForOneToWin) {
   SearchOptions options;
-  options.most_candidates = 3;
-  const auto result = found(candidates, options);
-  const auto& m = result.measurements;
-  EXPECT_THAT(m[1].why_out, HasSubstr("expects 3.5 times"));
-  EXPECT_THAT(m[4].why_out, HasSubstr("beyond the model's first 3"));
-  EXPECT_EQ(m[5].why_out, "");
-  EXPECT_EQ(m[6].why_out, "");
-  EXPECT_EQ(m[7].why_out, "not run: does not fit");
-  EXPECT_EQ(runs_of("b") + runs_of("e") + runs_of("h"), 0);
-  EXPECT_GT(runs_of("a"), 0);
+  options.rounds = 1;
+  const auto result = found({takes("a", 1.0), takes("b", 0.5)}, options);
+  EXPECT_EQ(result.winner, 1U);
+  EXPECT_EQ(result.rounds, 5);  // of four a coin wins all in 6 of 100
 }
 
 TEST_F(SearchTest, HopelessOnesAreGivenUpAfterOneSample) {

@@ -12,6 +12,9 @@ namespace cuop::tune {
 
 namespace {
 
+/// A coin wins all of them once in 2^64 searches: for any number of candidates that is enough.
+constexpr int kMostRounds = 64;
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0.0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -34,12 +37,11 @@ class Search {
   }
 
   SearchResult run() {
-    prune();
     try_each();
     const bool has_rivals = rivals() > 0;
     if (has_rivals) choose_order();
-    while (rivals() > 0 && result_.rounds < options_.rounds && !is_late()) round();
-    if (rivals() > 0 && result_.rounds < options_.rounds) result_.is_complete = false;
+    while (rivals() > 0 && result_.rounds < rounds_ && !is_late()) round();
+    if (rivals() > 0 && result_.rounds < rounds_) result_.is_complete = false;
     choose();
     return std::move(result_);
   }
@@ -53,33 +55,6 @@ class Search {
     int count = 0;
     for (size_t i = 1; i < candidates_.size(); ++i) count += is_in(i) ? 1 : 0;
     return count;
-  }
-
-  /// By the model alone, before anything is run.
-  void prune() {
-    double best = INFINITY;
-    for (size_t i = 0; i < candidates_.size(); ++i) {
-      const double predicted = candidates_[i].predicted_ms;
-      if (is_in(i) && predicted > 0.0) best = std::min(best, predicted);
-    }
-    std::vector<size_t> order;
-    for (size_t i = 1; i < candidates_.size(); ++i) {
-      const double predicted = candidates_[i].predicted_ms;
-      if (!is_in(i)) continue;
-      if (predicted > options_.most_predicted * best) {
-        put_out(i, cat("not run: the model expects ", predicted / best, " times the best's time"));
-      } else {
-        order.push_back(i);
-      }
-    }
-    const auto most = static_cast<size_t>(std::max(options_.most_candidates - 1, 0));
-    if (order.size() <= most) return;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return candidates_[a].predicted_ms < candidates_[b].predicted_ms;
-    });
-    for (size_t i = most; i < order.size(); ++i) {
-      put_out(order[i], cat("not run: beyond the model's first ", options_.most_candidates));
-    }
   }
 
   /// One run of each, to compile, to warm up and to compare the results.
@@ -135,7 +110,10 @@ class Search {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (is_in(i)) order_.push_back(i);
     }
-    needed_ = needed_wins(options_.rounds, share_of_significance());
+    while (needed_wins(rounds_, share_of_significance()) > rounds_ && rounds_ < kMostRounds) {
+      ++rounds_;  // among many rivals even one that wins all rounds needs more of them
+    }
+    needed_ = needed_wins(rounds_, share_of_significance());
   }
 
   /// Every candidate that is compared might win by chance.
@@ -163,10 +141,9 @@ class Search {
   void count_win(size_t i) {
     Measurement& measurement = result_.measurements[i];
     if (samples_[i].back() < samples_[0].back() * (1.0 - options_.least_gain)) ++measurement.wins;
-    if (measurement.wins + options_.rounds - result_.rounds < needed_) {
-      put_out(
-          i, cat("not faster: gained ", options_.least_gain * 100.0, " % in ", measurement.wins,
-                 " of ", result_.rounds, " rounds, needed are ", needed_, " of ", options_.rounds));
+    if (measurement.wins + rounds_ - result_.rounds < needed_) {
+      put_out(i, cat("not faster: gained ", options_.least_gain * 100.0, " % in ", measurement.wins,
+                     " of ", result_.rounds, " rounds, needed are ", needed_, " of ", rounds_));
     }
   }
 
@@ -210,6 +187,7 @@ class Search {
   std::mt19937_64 random_{options_.seed};
   int64_t turn_ = 0;
   int repetitions_ = 1;
+  int rounds_ = options_.rounds;
   int needed_ = 0;
   SearchResult result_;
 };

@@ -20,17 +20,14 @@ struct Candidate {
   /// Called after the candidate's first run, whose turn was 0: "" or how its result differs from
   /// the default's. Not called for the default.
   std::function<std::string()> disagreement = {};
-  double predicted_ms = 0.0;  ///< what a model expects; 0 where it has no opinion
-  std::string why_not = {};   ///< not run at all for this reason, when there is one
+  std::string why_not = {};  ///< not run at all for this reason, when there is one
 };
 
 struct SearchOptions {
-  int rounds = 9;                 ///< samples of each candidate
+  int rounds = 9;  ///< samples of each candidate; more where chance needs more to be ruled out
   double seconds = 30.0;          ///< for the whole search
   double least_gain = 0.02;       ///< what a candidate must gain over the default, of 1
   double significance = 0.05;     ///< chance that any candidate wins which is not that much faster
-  int most_candidates = 16;       ///< run, the default included; the model's best of them
-  double most_predicted = 2.0;    ///< times the best prediction that is still run
   double hopeless = 3.0;          ///< times the default's first run after which one is given up
   double least_sample_ms = 0.02;  ///< shorter runs are repeated within a sample
   int most_repetitions = 1000;
