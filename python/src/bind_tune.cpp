@@ -6,6 +6,7 @@
 #include "cuop/core/text.h"
 #include "cuop/operators/jit/user_kernel.h"
 #include "cuop/tune/database.h"
+#include "cuop/tune/library_tuning.h"
 #include "cuop/tune/permission.h"
 
 namespace cuop::python {
@@ -15,6 +16,7 @@ namespace {
 using Row = nb::typed<nb::dict, nb::str, nb::any>;
 using ArgumentList = nb::typed<nb::list, nb::any>;
 using LaunchFunction = nb::typed<nb::callable, nb::any(int)>;
+using PlainCall = nb::typed<nb::callable, nb::any()>;
 
 Row choice_row(const tune::ChoiceStore::Entry& entry) {
   Row row;
@@ -69,6 +71,41 @@ void bind_database(nb::module_& m) {
         return store ? store->clear() : 0;
       },
       Released(), "Removes every stored choice; answers how many there were.");
+}
+
+const char* source_of(const tune::LibraryTuning::Counts& counts) {
+  if (counts.searched > 0) return "measured";
+  if (counts.stored > 0) return "disk";
+  return counts.put_off > 0 ? "put off" : "";
+}
+
+void bind_library_tuning(nb::module_& m) {
+  m.def(
+      "tune_libraries",
+      [](const PlainCall& call, int64_t rounds, double seconds) {
+        if (rounds < 1 || rounds > 1000) {
+          throw ExecutionError(cat("tune_libraries: rounds is ", rounds, ", needed is 1 to 1000"));
+        }
+        tune::LibraryTuning tuning(static_cast<int>(rounds), seconds);
+        call();
+        Row report;
+        report["fastest"] = tuning.fastest();
+        report["gain"] = tuning.gain();
+        report["source"] = source_of(tuning.counts());
+        report["is_complete"] = tuning.is_complete();
+        report["made_in_ms"] = tuning.made_in_ms();
+        report["text"] = tuning.text();
+        return report;
+      },
+      "call"_a, "rounds"_a = 21, "seconds"_a = 30.0,
+      "Calls call(), and for each product and convolution on a GPU that it leaves to a library "
+      "searches for the fastest of the library's algorithms, on copies of the operands; what is "
+      "found is stored, and taken by this and later calls. Any dtype that the library takes. "
+      "Answers a dict: fastest (of the search with the largest gain), gain (part of the default's "
+      "time that it saves), source ('measured', 'disk', 'put off' while the tuner is frozen or a "
+      "graph is captured, '' when no library had a choice), is_complete (false: more than "
+      "`seconds` would have been needed), made_in_ms, text (one line a candidate). `rounds`: "
+      "samples of each; stored choices of fewer are searched for again.");
 }
 
 /// Tensors and numbers, and nothing that would have to be copied: a kernel may write.
@@ -163,6 +200,7 @@ void bind_user_kernel(nb::module_& m) {
 
 void bind_tune(nb::module_& m) {
   bind_database(m);
+  bind_library_tuning(m);
   bind_user_kernel(m);
 }
 

@@ -91,6 +91,12 @@ def test_frozen_it_measures_nothing(cuop_tune):
         (["--size", "3x3"], "--size needs the one operator"),
         (["conv2d", "--size", "1x1x1x2x3"], "a kernel of 3 does not fit an edge of 2"),
         (["gemm", "--device", "nowhere"], "nowhere"),
+        (["gemm", "--dtype", "float16"], "float16 is a choice among a GPU's libraries"),
+        (
+            ["relu", "--dtype", "bfloat16"],
+            "relu: there is no choice in bfloat16; known are float32",
+        ),
+        (["conv2d", "--dtype", "complex64"], "conv2d: there is no choice in complex64"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(cuop_tune, arguments, message):
@@ -98,3 +104,16 @@ def test_what_cannot_be_measured_is_refused(cuop_tune, arguments, message):
     assert done.returncode == 1
     assert done.stderr.startswith("cuop: error:") or "measuring" in done.stderr
     assert message in done.stderr
+
+
+def test_libraries_are_searched_for_during_a_call():
+    import cuop
+
+    called = []
+    found = cuop.tune_libraries(lambda: called.append(cuop.matmul(*2 * [cuop.ones((3, 3))])))
+    assert called[0].numpy().tolist() == [[3.0] * 3] * 3
+    assert (found["source"], found["text"], found["is_complete"]) == ("", "", True)  # on the CPU
+    with pytest.raises(ZeroDivisionError):
+        cuop.tune_libraries(lambda: 1 / 0)
+    with pytest.raises(cuop.ExecutionError, match="rounds is 0, needed is 1 to 1000"):
+        cuop.tune_libraries(lambda: None, rounds=0)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/tune/database.h"
+#include "cuop/tune/permission.h"
 #include "tests/temporary_folder.h"
 #include "tests/tune/fake_clock.h"
 
@@ -49,26 +50,55 @@ TEST_F(LibraryTuningTest, ScopesNestWithinTheirThread) {
 
 TEST_F(LibraryTuningTest, TheFastestAlgorithmIsUsedStoredAndTold) {
   LibraryTuning tuning(9, 30.0);
-  ASSERT_TRUE(tuning.wants("gemm"));
+  ASSERT_TRUE(tuning.wants("gemm", kCpu));
   tuning.search(problem("gemm", {1.0, 0.5, 0.8}), clock_);
   EXPECT_EQ(used_, std::vector<size_t>{1});
   EXPECT_THAT(tuning.text(), HasSubstr("gemm\nalgorithm 0: 1 ms (default)\nalgorithm 1: 0.5 ms"));
   EXPECT_DOUBLE_EQ(tuning.gain(), 0.5);
+  EXPECT_EQ(tuning.fastest(), "algorithm 1");
+  EXPECT_EQ(tuning.counts().searched, 1);
+  EXPECT_GE(tuning.made_in_ms(), 0.0);
   const auto stored = stored_choice("gemm");
   ASSERT_TRUE(stored.has_value());
   EXPECT_EQ(stored->value, "1");
   EXPECT_EQ(stored->rounds, 9);
-  EXPECT_FALSE(tuning.wants("gemm"));  // searched already
+  EXPECT_FALSE(tuning.wants("gemm", kCpu));  // searched already
 }
 
 TEST_F(LibraryTuningTest, WhatIsStoredIsNotSearchedAgainUnlessMoreRoundsAreAskedFor) {
   LibraryTuning(9, 30.0).search(problem("gemm", {1.0, 0.5}), clock_);
   LibraryTuning same(9, 30.0);
-  EXPECT_FALSE(same.wants("gemm"));
+  EXPECT_FALSE(same.wants("gemm", kCpu));
   EXPECT_THAT(same.text(), HasSubstr("stored: 1"));
   EXPECT_DOUBLE_EQ(same.gain(), 0.5);
-  EXPECT_TRUE(LibraryTuning(21, 30.0).wants("gemm"));
-  EXPECT_TRUE(LibraryTuning(9, 30.0).wants("conv"));
+  EXPECT_EQ(same.fastest(), "stored");
+  EXPECT_EQ(same.counts().stored, 1);
+  EXPECT_EQ(same.counts().searched, 0);
+  EXPECT_TRUE(LibraryTuning(21, 30.0).wants("gemm", kCpu));
+  EXPECT_TRUE(LibraryTuning(9, 30.0).wants("conv", kCpu));
+}
+
+TEST_F(LibraryTuningTest, OfSeveralProblemsTheLargestGainIsTold) {
+  LibraryTuning tuning(9, 30.0);
+  tuning.search(problem("a", {1.0, 2.0}), clock_);
+  EXPECT_EQ(tuning.fastest(), "algorithm 0");
+  tuning.search(problem("b", {1.0, 1.0, 0.5}), clock_);
+  tuning.search(problem("c", {1.0, 0.75}), clock_);
+  EXPECT_EQ(tuning.fastest(), "algorithm 2");
+  EXPECT_DOUBLE_EQ(tuning.gain(), 0.5);
+  EXPECT_EQ(tuning.counts().searched, 3);
+}
+
+TEST_F(LibraryTuningTest, FrozenNothingIsSearchedForAndWhatIsStoredIsTold) {
+  LibraryTuning(9, 30.0).search(problem("gemm", {1.0, 0.5}), clock_);
+  set_frozen(true);
+  LibraryTuning tuning(9, 30.0);
+  EXPECT_FALSE(tuning.wants("gemm", kCpu));
+  EXPECT_FALSE(tuning.wants("conv", kCpu));
+  set_frozen(false);
+  EXPECT_THAT(tuning.text(), HasSubstr("conv\n  not measured: the tuner is frozen"));
+  EXPECT_EQ(tuning.counts().stored, 1);
+  EXPECT_EQ(tuning.counts().put_off, 1);
 }
 
 TEST_F(LibraryTuningTest, WhatTimeDidNotAllowIsNotStored) {

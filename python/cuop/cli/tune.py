@@ -15,11 +15,15 @@ application = typer.Typer(
 )
 
 
-class Real(StrEnum):
+class Element(StrEnum):
     """The dtypes that operators are tuned for."""
 
     float32 = "float32"
     float64 = "float64"
+    float16 = "float16"
+    bfloat16 = "bfloat16"
+    complex64 = "complex64"
+    complex128 = "complex128"
 
 
 @application.command("ops")
@@ -33,19 +37,24 @@ def ops(
         typer.Option(help="Of the one operator, as 512x512x512; can be given several times."),
     ] = None,
     dtype: Annotated[
-        list[Real] | None, typer.Option(help="Of the elements; float32 and float64 by default.")
+        list[Element] | None,
+        typer.Option(
+            help="Of the elements; float32 and float64 by default. The others are for products and "
+            "convolutions on a GPU."
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="Where to measure: cpu or cuda:N.")] = "cpu",
     details: Annotated[bool, typer.Option(help="Print every candidate.")] = False,
 ) -> None:
-    """Measure JIT wrappers on some sizes, and store which kernel or algorithm won.
+    """Measure operators on some sizes, and store which kernel or algorithm won.
 
     What is stored already is shown and not measured again; `cuop tune clear` forgets it.
     """
     import cuop
     from cuop.cli import tuned
 
-    cases = tuned.cases(operators or [], size or [], [str(d.value) for d in dtype or list(Real)])
+    dtypes = [str(d.value) for d in dtype or (Element.float32, Element.float64)]
+    cases = tuned.cases(operators or [], size or [], dtypes, device)
     cuop.set_device(device)  # says what is missing where there is no such device
     if cuop.tuning_frozen():
         console.errors.print("the tuner is frozen: stored choices are shown, nothing is measured")
@@ -55,7 +64,7 @@ def ops(
             stages.begin(case.name)
             if not console.errors.is_terminal:
                 console.errors.print(f"measuring {case.name}", markup=False)
-            report = _measure(case, device)
+            report = case.measure(device)
             rows.append([case.name, *_cells(report)])
             reports.append((case.name, report.text))
     console.table(f"cuop tune ops on {device}", ["case", "fastest", "gain", "from", "took"], rows)
@@ -66,21 +75,9 @@ def ops(
     console.console.print(_place(info), markup=False)
 
 
-def _measure(case: Any, device: str) -> Any:
-    import cuop
-
-    wrapper, arguments = case.prepare(device)
-    config = cuop.get_default_jit_config()
-    config.optimization_level = "best"
-    wrapper.set_jit_config(config)
-    wrapper.enable_persistent_cache()
-    wrapper.warmup(*arguments)
-    return wrapper.get_tuning_report()
-
-
 def _cells(report: Any) -> list[str]:
     gain = f"{report.gain * 100:.1f} %" if report.gain > 0 else "default"
-    return [report.kernel, gain, report.source, f"{report.made_in_ms:.1f} ms"]
+    return [report.fastest, gain, report.source, f"{report.made_in_ms:.1f} ms"]
 
 
 def _place(info: dict[str, Any]) -> str:

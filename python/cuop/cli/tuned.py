@@ -1,4 +1,8 @@
-"""What `cuop tune ops` measures: JIT wrappers on the sizes that are asked for."""
+"""What `cuop tune ops` measures on the sizes that are asked for.
+
+JIT wrappers in float32 and float64, and in the dtypes they do not have plain calls, for which a GPU's
+libraries search among their algorithms.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from cuop.errors import ExecutionError
+
+_WRAPPED = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -24,9 +30,48 @@ class Case:
         """As "gemm 512x512x512 float32"."""
         return f"{self.operator} {'x'.join(map(str, self.sizes))} {self.dtype}"
 
-    def prepare(self, device: str) -> tuple[Any, list[Any]]:
-        """A JIT wrapper and the arguments of a call."""
-        return OPERATORS[self.operator].prepare(_Maker(self.dtype, device), *self.sizes)
+    def measure(self, device: str) -> Report:
+        """The fastest way to do it on the device; measured, unless it is stored already."""
+        operator, make = OPERATORS[self.operator], _Maker(self.dtype, device)
+        if self.dtype in _WRAPPED:
+            return _measure_wrapper(*operator.prepare(make, *self.sizes))
+        return _measure_libraries(operator.call(make, *self.sizes))
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found about a case."""
+
+    fastest: str
+    gain: float
+    source: str
+    made_in_ms: float
+    text: str
+
+
+def _measure_wrapper(wrapper: Any, arguments: list[Any]) -> Report:
+    import cuop
+
+    config = cuop.get_default_jit_config()
+    config.optimization_level = "best"
+    wrapper.set_jit_config(config)
+    wrapper.enable_persistent_cache()
+    wrapper.warmup(*arguments)
+    found = wrapper.get_tuning_report()
+    return Report(found.kernel, found.gain, found.source, found.made_in_ms, found.text)
+
+
+def _measure_libraries(call: Callable[[], Any]) -> Report:
+    import cuop
+
+    found = cuop.tune_libraries(call)
+    return Report(
+        found["fastest"] or "library's own",
+        found["gain"],
+        found["source"] or "no choice",
+        found["made_in_ms"],
+        found["text"] or "no library has a choice\n",
+    )
 
 
 class _Maker:
@@ -46,7 +91,10 @@ class _Maker:
     def tensor(self, *shape: int) -> Any:
         import cuop
 
-        return cuop.tensor(self._random.standard_normal(shape), self._dtype).to(self._device)
+        values = self._random.standard_normal(shape)
+        if self._dtype.startswith("complex"):
+            values = values + 1j * self._random.standard_normal(shape)
+        return cuop.tensor(values, self._dtype).to(self._device)
 
 
 def _gemm(make: _Maker, m: int, n: int, k: int) -> tuple[Any, list[Any]]:
@@ -95,6 +143,29 @@ def _conv2d(
     return conv, [make.tensor(batch, inputs, edge, edge), make.tensor(batch, outputs, after, after)]
 
 
+def _gemm_call(make: _Maker, m: int, n: int, k: int) -> Callable[[], Any]:
+    import cuop
+
+    a, b = make.tensor(m, k), make.tensor(k, n)
+    return lambda: cuop.matmul(a, b)
+
+
+def _matmul_call(make: _Maker, batch: int, m: int, n: int, k: int) -> Callable[[], Any]:
+    import cuop
+
+    a, b = make.tensor(batch, m, k), make.tensor(batch, k, n)
+    return lambda: cuop.matmul(a, b)
+
+
+def _conv2d_call(
+    make: _Maker, batch: int, inputs: int, outputs: int, edge: int, kernel: int
+) -> Callable[[], Any]:
+    import cuop
+
+    x, w = make.tensor(batch, inputs, edge, edge), make.tensor(outputs, inputs, kernel, kernel)
+    return lambda: cuop.conv2d(x, w)
+
+
 @dataclass(frozen=True)
 class Operator:
     """How an operator's sizes are called, which are measured by default, and how it is called."""
@@ -102,36 +173,81 @@ class Operator:
     sizes: tuple[str, ...]
     defaults: tuple[tuple[int, ...], ...]
     prepare: Callable[..., tuple[Any, list[Any]]]
+    call: Callable[..., Callable[[], Any]] | None = None
+    """In the dtypes that have no wrapper, which a GPU's library takes."""
+    library_dtypes: tuple[str, ...] = ()
+
+
+_HALVES = ("float16", "bfloat16")
+_COMPLEX = ("complex64", "complex128")
 
 
 OPERATORS = {
-    "gemm": Operator(("M", "N", "K"), ((64, 64, 64), (256, 256, 256), (512, 512, 512)), _gemm),
+    "gemm": Operator(
+        ("M", "N", "K"),
+        ((64, 64, 64), (256, 256, 256), (512, 512, 512)),
+        _gemm,
+        _gemm_call,
+        _HALVES + _COMPLEX,
+    ),
     "gemv": Operator(("M", "N"), ((256, 256), (2048, 2048)), _gemv),
-    "matmul": Operator(("BATCH", "M", "N", "K"), ((16, 64, 64, 64),), _matmul),
+    "matmul": Operator(
+        ("BATCH", "M", "N", "K"), ((16, 64, 64, 64),), _matmul, _matmul_call, _HALVES + _COMPLEX
+    ),
     "relu": Operator(("ROWS", "COLUMNS"), ((32, 32), (1024, 1024)), _map("Relu")),
     "softmax": Operator(("ROWS", "COLUMNS"), ((32, 32), (1024, 1024)), _map("Softmax")),
     "layernorm": Operator(("ROWS", "COLUMNS"), ((32, 32), (1024, 1024)), _layernorm),
     "batchnorm": Operator(("BATCH", "CHANNELS", "EDGE"), ((8, 16, 32),), _batchnorm),
     "conv2d": Operator(
-        ("BATCH", "INPUTS", "OUTPUTS", "EDGE", "KERNEL"), ((4, 8, 16, 32, 3),), _conv2d
+        ("BATCH", "INPUTS", "OUTPUTS", "EDGE", "KERNEL"),
+        ((4, 8, 16, 32, 3),),
+        _conv2d,
+        _conv2d_call,
+        _HALVES,
     ),
 }
 
 
-def cases(operators: list[str], sizes: list[str], dtypes: list[str]) -> list[Case]:
-    """The cases that are asked for; ExecutionError for what is not known or does not fit."""
+def cases(
+    operators: list[str], sizes: list[str], dtypes: list[str], device: str = "cpu"
+) -> list[Case]:
+    """The cases that are asked for; ExecutionError for what is not known or does not fit.
+
+    Of the dtypes that only some operators have, those cases are left out whose operator was not
+    named.
+    """
     names = operators or list(OPERATORS)
     for name in names:
         if name not in OPERATORS:
             raise ExecutionError(f"tune: '{name}' is unknown; known are {', '.join(OPERATORS)}")
+        for dtype in dtypes if operators else ():
+            _check_dtype(name, dtype)
     if sizes and len(names) != 1:
         raise ExecutionError("tune: --size needs the one operator that it is for")
+    for dtype in dtypes:
+        if dtype not in _WRAPPED and device.startswith("cpu"):
+            raise ExecutionError(
+                f"tune: {dtype} is a choice among a GPU's libraries, given is device {device}"
+            )
     return [
         Case(name, shape, dtype)
         for name in names
         for shape in ([_shape(name, text) for text in sizes] or OPERATORS[name].defaults)
         for dtype in dtypes
+        if dtype in _dtypes(name)
     ]
+
+
+def _dtypes(name: str) -> tuple[str, ...]:
+    return _WRAPPED + OPERATORS[name].library_dtypes
+
+
+def _check_dtype(name: str, dtype: str) -> None:
+    known = _dtypes(name)
+    if dtype not in known:
+        raise ExecutionError(
+            f"tune: {name}: there is no choice in {dtype}; known are {', '.join(known)}"
+        )
 
 
 def _shape(name: str, text: str) -> tuple[int, ...]:

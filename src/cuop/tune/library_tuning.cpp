@@ -5,6 +5,7 @@
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/tune/database.h"
+#include "cuop/tune/permission.h"
 
 namespace cuop::tune {
 
@@ -21,13 +22,26 @@ LibraryTuning::~LibraryTuning() { innermost = before_; }
 
 LibraryTuning* LibraryTuning::current() { return innermost; }
 
-bool LibraryTuning::wants(const std::string& key) {
+bool LibraryTuning::wants(const std::string& key, Device device) {
   if (!searched_.insert(key).second) return false;
   const auto stored = stored_choice(key);
-  if (!stored || stored->rounds < rounds_) return true;
-  text_ += cat(key, "\n  stored: ", stored->value, "\n");
-  gain_ = std::max(gain_, stored->gain);
+  if (stored && stored->rounds >= rounds_) {
+    text_ += cat(key, "\n  stored: ", stored->value, "\n");
+    note(stored->gain, "stored", stored->made_in_ms);
+    ++counts_.stored;
+    return false;
+  }
+  const std::string obstacle = measuring_obstacle(device, true);
+  if (obstacle.empty()) return true;
+  text_ += cat(key, "\n  not measured: ", obstacle, "\n");
+  ++counts_.put_off;
   return false;
+}
+
+void LibraryTuning::note(double gain, const std::string& fastest, double made_in_ms) {
+  if (fastest_.empty() || gain > gain_) fastest_ = fastest;
+  gain_ = std::max(gain_, gain);
+  made_in_ms_ += made_in_ms;
 }
 
 void LibraryTuning::search(const LibraryProblem& problem, Clock& clock) {
@@ -42,9 +56,10 @@ void LibraryTuning::search(const LibraryProblem& problem, Clock& clock) {
   text_ += cat(problem.key, "\n", found.text());
   log(LogLevel::kDebug, "tune: ", problem.key, "\n", found.text());
   is_complete_ = is_complete_ && found.is_complete;
-  gain_ = std::max(gain_, found.gain);
+  const double took_ms = (host.seconds() - start) * 1e3;
+  note(found.gain, problem.candidates[found.winner].name, took_ms);
+  ++counts_.searched;
   if (found.is_complete) {
-    const double took_ms = (host.seconds() - start) * 1e3;
     store_choice(problem.key, {problem.values[found.winner], took_ms, found.gain, rounds_});
   }
   problem.use(found.winner);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/device.h"
 #include "cuop/tune/search.h"
 
 namespace cuop::tune {
@@ -34,9 +35,9 @@ class LibraryTuning {
   /// The innermost one of this thread, null outside of any.
   static LibraryTuning* current();
 
-  /// False for a problem that this scope has searched already, or for which something of at least
-  /// as many rounds is stored.
-  bool wants(const std::string& key);
+  /// False for a problem that this scope has searched already, for which something of at least as
+  /// many rounds is stored, or while nothing may be measured on the device (tune/permission.h).
+  bool wants(const std::string& key, Device device);
   /// Searches, stores what was found and uses it.
   void search(const LibraryProblem& problem, Clock& clock);
 
@@ -45,8 +46,20 @@ class LibraryTuning {
   /// Of the search with the largest gain: the part of the default's time that it saves.
   double gain() const { return gain_; }
   bool is_complete() const { return is_complete_; }
+  /// That search's winner, "stored" for one that was read; "" when no library had a choice.
+  const std::string& fastest() const { return fastest_; }
+  /// Spent on the searches of this scope and, before it, on the choices that it found stored.
+  double made_in_ms() const { return made_in_ms_; }
+
+  /// Problems that were searched for, that had a stored choice, and that were left as they are.
+  struct Counts {
+    int searched = 0, stored = 0, put_off = 0;
+  };
+  const Counts& counts() const { return counts_; }
 
  private:
+  void note(double gain, const std::string& fastest, double made_in_ms);
+
   LibraryTuning* const before_;
   const int rounds_;
   const double deadline_;
@@ -54,6 +67,9 @@ class LibraryTuning {
   std::string text_;
   double gain_ = 0.0;
   bool is_complete_ = true;
+  std::string fastest_;
+  double made_in_ms_ = 0.0;
+  Counts counts_;
 };
 
 }  // namespace cuop::tune

@@ -83,7 +83,7 @@ bool tuned_conv(const char* who, const cuda::ConvShape& shape, const cuda::ConvD
   advise();
   if (tune::LibraryTuning* tuning = tune::LibraryTuning::current()) {
     const std::string key = key_of(shape, stream.device);
-    if (tuning->wants(key)) search(*tuning, key, who, shape, data, stream);
+    if (tuning->wants(key, stream.device)) search(*tuning, key, who, shape, data, stream);
   }
   return cuda::conv(who, shape, data, stream);
 }

@@ -96,7 +96,7 @@ void tuned_gemm(const char* who, const cuda::GemmShape& shape, const Scalar& alp
   if (tune::LibraryTuning* tuning = tune::LibraryTuning::current()) {
     const cuda::GemmProblem problem = cuda::gemm_problem(shape, a, b, c, stream.device);
     const std::string key = key_of(problem);
-    if (tuning->wants(key)) {
+    if (tuning->wants(key, stream.device)) {
       search(*tuning, who, problem, key, alpha, a, b, beta, c, stream);
     }
   }
