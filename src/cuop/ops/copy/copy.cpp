@@ -95,7 +95,7 @@ Tensor cast_exactly(const char* who, const Tensor& tensor, DType dtype) {
 
 Tensor to_device(const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;
-  trace::Span span("copy between devices", "op");
+  trace::Span span("copy", "op");
   span.add_bytes(tensor.nbytes());
   const Tensor source = contiguous(tensor);
   Tensor result = empty(tensor.shape(), tensor.dtype(), device);
