@@ -1,5 +1,6 @@
 #include "binders.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/create.h"
 #include "exchange.h"
 #include "named_argument.h"
@@ -52,10 +53,26 @@ void bind_like_functions(nb::module_& m) {
       "OverflowError when the dtype cannot hold it.");
 }
 
+void bind_pinned(nb::module_& m) {
+  m.def(
+      "pin_memory",
+      [](Arg<Tensor> tensor, Arg<Device> device) { return pin_memory(tensor, device); }, "tensor"_a,
+      "device"_a = "cuda", Released(),
+      "A row-major copy of the tensor in page-locked host memory: a tensor of the CPU that copies "
+      "from and to the GPU at the full rate of its link. Copies are done when their call returns. "
+      "The memory goes back to a pool with the last view of it. Raises DeviceError without the "
+      "GPU.");
+  m.def(
+      "release_pinned", [](Arg<Device> device) { return release_pinned(device); },
+      "device"_a = "cuda", Released(),
+      "Returns idle page-locked memory of the GPU's pool to the system; the number of bytes.");
+}
+
 }  // namespace
 
 void bind_create(nb::module_& m) {
   bind_like_functions(m);
+  bind_pinned(m);
   m.def(
       "tensor",
       [](nb::handle data, std::optional<Arg<DType>> dtype, OptionalDevice device) {

@@ -23,6 +23,13 @@ def test_the_cpu_is_device_0_of_1():
     cuop.synchronize()
 
 
+@without_cuda
+def test_no_memory_is_locked_for_a_gpu_that_is_absent():
+    for use in (lambda: cuop.pin_memory(cuop.ones(3)), lambda: cuop.release_pinned()):
+        with pytest.raises(cuop.DeviceError, match=r"cuda:0 is not available: .*CUOP_DEVICE=cpu"):
+            use()
+
+
 def test_a_device_that_is_absent_is_said():
     count = cuop.get_device_count()
     with pytest.raises(cuop.DeviceError, match=f"{count} is out of range; there are {count}"):

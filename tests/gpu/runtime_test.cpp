@@ -6,9 +6,12 @@
 
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/cuda/cuda_upstream.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "tests/conformance/runtime_suite.h"
 #include "tests/gpu/gpu_test.h"
 
@@ -78,6 +81,22 @@ TEST_F(GpuRuntime, PeersAreReachedWhereTheHardwareCan) {
   const Device other{DeviceType::kCuda, 1};
   const bool can = first.enable_peer_access(other);
   EXPECT_EQ(first.enable_peer_access(other), can) << "asking twice changed the answer";
+  if (!can) GTEST_SKIP() << "these two do not reach each other";
+  // A kernel of the first reads plain memory of the other.
+  constexpr int64_t kCount = 1000, kBytes = kCount * 4;
+  PlainCudaUpstream plain(cuda_runtime(other));
+  void* data = plain.acquire(kBytes);
+  ASSERT_NE(data, nullptr);
+  cuda_runtime(other).fill_bytes(data, 1, kBytes, {other});
+  cuda_runtime(other).synchronize();
+  {
+    const Tensor there{std::make_shared<Storage>(data, kBytes, kGpu, nullptr),
+                       contiguous_layout({kCount}), DType::kInt32};
+    const Tensor sum = to_device(add(there, 1), kCpu);
+    EXPECT_EQ(sum.data<int32_t>()[0], 0x01010102);
+    EXPECT_EQ(sum.data<int32_t>()[kCount - 1], 0x01010102);
+  }
+  plain.release(data, kBytes);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ class Event {
   virtual void wait(Stream stream) const = 0;
   virtual void synchronize() const = 0;
   virtual bool is_done() const = 0;
-  /// Milliseconds between two recorded marks; ExecutionError when either was made without timing.
+  /// Milliseconds between two recorded marks; ExecutionError when either was made without timing,
+  /// DeviceError when they mark two devices.
   virtual double elapsed_ms(const Event& since) const = 0;
 };
 

@@ -59,7 +59,10 @@ class CudaRuntime final : public Runtime {
   MemoryInfo memory_info() const override;
   std::string description() const override;
 
-  /// Lets kernels of this device read and write memory of `peer`; false when the hardware cannot.
+  /// Lets kernels of this device read and write what `peer` allocates as plain memory (cuMemAlloc:
+  /// other libraries' memory, the pool with CUOP_CUDA_ALLOCATOR=plain); false when the hardware
+  /// cannot. Mapped memory, on which the pool stands by default, and the driver's own pools grant
+  /// access piece by piece and stay closed to other devices. Copies between devices need no access.
   /// Asking twice is harmless.
   bool enable_peer_access(Device peer);
 
