@@ -104,6 +104,33 @@ TEST_F(GpuGraph, AMemoryCallbackDuringACaptureMayAskAndFree) {
   EXPECT_EQ(first_of(kept), 3);
 }
 
+TEST_F(GpuGraph, MarksOfStreamsReachTheMemoryBehindIt) {
+  auto* pool = dynamic_cast<memory::Pool*>(&memory::current_resource(kGpu));
+  if (pool == nullptr)
+    GTEST_SKIP() << "the device's memory is no pool, which tells what is pending";
+  constexpr int64_t kBytes = int64_t{64} << 20;
+  const backend::OwnedStream side(kGpu);
+  Tensor outside = empty({kBytes}, DType::kUInt8, kGpu);
+  const Tensor busy = empty({kBytes}, DType::kUInt8, kGpu);
+  const auto graph = backend::runtime(kGpu).create_graph();
+  graph->begin();
+  memory::record_stream(*outside.storage(), side.get());
+  Tensor shared = full({1000}, 1, DType::kFloat32, kGpu);
+  const void* const address = shared.data();
+  memory::record_stream(*shared.storage(), side.get());
+  shared = Tensor();
+  const Tensor next = full({1000}, 2, DType::kFloat32, kGpu);
+  graph->end();
+  EXPECT_NE(next.data(), address) << "used again although another stream may use it";
+  for (int i = 0; i < 40; ++i) {
+    backend::runtime(kGpu).fill_bytes(busy.data(), i, kBytes, side.get());
+  }
+  const int64_t before = pool->statistics().pending_bytes;
+  outside = Tensor();
+  EXPECT_EQ(pool->statistics().pending_bytes - before, kBytes);
+  backend::runtime(kGpu).synchronize();
+}
+
 TEST_F(GpuGraph, RowsThatBlocksShareAreCountedBeyondTheGraph) {
   const Tensor ones_row = full({1 << 20}, 1, DType::kFloat32, kGpu);
   sum(ones_row);  // loads the kernel

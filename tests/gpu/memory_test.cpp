@@ -2,6 +2,7 @@
 // the random programs.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -9,6 +10,8 @@
 
 #include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
+#include "cuop/backend/cuda/direct_memory.h"
+#include "cuop/backend/memory_debugging.h"
 #include "cuop/core/error.h"
 #include "cuop/jit/cuda/arrivals.h"
 #include "cuop/memory/current.h"
@@ -128,6 +131,57 @@ TEST_F(GpuPool, SurvivesRandomProgramsOverMappedMemory) {
 TEST_F(GpuPool, SurvivesRandomProgramsOverPlainMemory) {
   backend::cuda::PlainCudaUpstream upstream(backend::cuda::cuda_runtime(kGpu));
   fuzz(upstream);
+}
+
+TEST_F(GpuPool, TheDriversPoolKeepsABlockUntilMarkedStreamsAreDone) {
+  backend::cuda::CudaRuntime& runtime = backend::cuda::cuda_runtime(kGpu);
+  memory::MemoryResource& drivers = backend::cuda::direct_memory(kGpu);
+  const backend::OwnedStream own(kGpu), side(kGpu);
+  constexpr int64_t kBytes = 64 * kMiB;
+  const Tensor busy = empty({kBytes}, DType::kUInt8, kGpu),
+               seen = zeros({kBytes}, DType::kUInt8, kGpu);
+  runtime.order(side.get(), Stream{kGpu});
+  const int64_t before = drivers.statistics().allocated_bytes;
+  void* block = drivers.allocate(kBytes, own.get());
+  runtime.fill_bytes(block, 1, kBytes, own.get());
+  runtime.order(side.get(), own.get());
+  for (int i = 0; i < 40; ++i) runtime.fill_bytes(busy.data(), i, kBytes, side.get());
+  runtime.copy(seen.data(), block, kBytes, side.get());
+  drivers.record_stream(block, side.get());
+  drivers.record_stream(busy.data(), side.get());  // not one of its blocks
+  drivers.deallocate(block, kBytes, own.get());
+  std::vector<void*> next;
+  for (int i = 0; i < 3; ++i) {
+    next.push_back(drivers.allocate(kBytes, own.get()));
+    runtime.fill_bytes(next.back(), 2, kBytes, own.get());
+  }
+  runtime.synchronize();
+  const Tensor host = to_device(seen, kCpu);
+  const auto* first = host.data<uint8_t>();
+  EXPECT_EQ(std::count(first, first + kBytes, 1), kBytes) << "given away while it was read";
+  for (void* data : next) drivers.deallocate(data, kBytes, own.get());
+  EXPECT_EQ(drivers.statistics().allocated_bytes, before);
+  drivers.release_cached();
+}
+
+TEST_F(GpuPool, DebuggingFindsWritesOutsideAndIntoFreedMemory) {
+  backend::Runtime& runtime = backend::runtime(kGpu);
+  backend::set_memory_debugging(kGpu, true);
+  const std::shared_ptr<void> at_end(&runtime,
+                                     [](void*) { backend::set_memory_debugging(kGpu, false); });
+  const size_t before = backend::check_memory(kGpu).size();
+  const Tensor small = empty({100}, DType::kUInt8, kGpu);
+  Tensor large = empty({5 * kMiB}, DType::kUInt8, kGpu);
+  auto* const behind = static_cast<std::byte*>(small.data()) + small.nbytes();
+  auto* const first = static_cast<std::byte*>(large.data());
+  EXPECT_EQ(backend::check_memory(kGpu).size(), before) << "nothing was wrong so far";
+  runtime.fill_bytes(behind + 7, 1, 1, {kGpu});
+  large = Tensor();
+  runtime.fill_bytes(first + 3 * kMiB + 17, 1, 1, {kGpu});
+  const std::vector<std::string> found = backend::check_memory(kGpu);
+  ASSERT_EQ(found.size(), before + 2);
+  EXPECT_THAT(found[before], HasSubstr("behind a block, 7 bytes after its end: 100 B"));
+  EXPECT_THAT(found[before + 1], HasSubstr("into a freed block at byte 3145745: 5 MiB"));
 }
 
 TEST_F(GpuPool, ServesTensorsAligned) {

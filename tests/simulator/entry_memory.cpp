@@ -308,8 +308,16 @@ CUOP_SIMULATOR_ENTRY Result cuMemPoolGetAttribute(MemoryPoolHandle handle, PoolA
 CUOP_SIMULATOR_ENTRY Result cuMemPoolSetAttribute(MemoryPoolHandle handle, PoolAttribute which,
                                                   void* value) {
   return answered([&] {
+    Pool& pool = *pool_of(handle);
+    const uint64_t wanted = *static_cast<uint64_t*>(value);
+    const bool is_high = which == PoolAttribute::kReservedHigh || which == PoolAttribute::kUsedHigh;
+    if (is_high && wanted == 0) {  // begins anew
+      if (which == PoolAttribute::kReservedHigh) pool.reserved_high = pool.reserved.load();
+      if (which == PoolAttribute::kUsedHigh) pool.used_high = pool.used.load();
+      return Result::kSuccess;
+    }
     if (which != PoolAttribute::kReleaseThreshold) return Result::kInvalidValue;
-    pool_of(handle)->threshold = *static_cast<uint64_t*>(value);
+    pool.threshold = wanted;
     return Result::kSuccess;
   });
 }

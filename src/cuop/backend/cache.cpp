@@ -8,7 +8,7 @@ namespace cuop {
 
 int64_t empty_cache(Device device) {
   const int64_t prepared = device.is_cpu() ? backend::dnn::release() : 0;
-  return prepared + memory::current_resource(device).release_cached();
+  return prepared + memory::whole_resource(device).release_cached();
 }
 
 MemoryContext::~MemoryContext() {

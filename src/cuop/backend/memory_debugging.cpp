@@ -36,8 +36,9 @@ class RuntimeBytes final : public memory::ByteAccess {
 
 /// A device's guard, or null; the CPU's stands behind those of the GPUs. Never destroyed: blocks
 /// that came from it go back to it.
+std::array<std::atomic<memory::GuardResource*>, kMaxDevices + 1> guards{};
+
 std::atomic<memory::GuardResource*>& guard_of(Device device) {
-  static std::array<std::atomic<memory::GuardResource*>, kMaxDevices + 1> guards{};
   return guards.at(device.is_cpu() ? size_t{kMaxDevices} : static_cast<size_t>(device.index));
 }
 
@@ -63,7 +64,13 @@ void set_memory_debugging(Device device, bool is_on) {
 
 bool is_memory_debugging(Device device) {
   memory::GuardResource* guard = guard_of(device);
-  return guard != nullptr && &memory::current_resource(device) == guard;
+  return guard != nullptr && &memory::whole_resource(device) == guard;
+}
+
+bool is_memory_debugging() {
+  return std::any_of(guards.begin(), guards.end(), [](const auto& guard) {
+    return guard != nullptr && is_memory_debugging(guard.load()->device());
+  });
 }
 
 std::vector<std::string> check_memory(Device device) {

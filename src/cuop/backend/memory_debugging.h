@@ -12,6 +12,8 @@ namespace cuop::backend {
 /// resource they came from.
 void set_memory_debugging(Device device, bool is_on);
 bool is_memory_debugging(Device device);
+/// Whether it is on for any device.
+bool is_memory_debugging();
 /// What was found wrong so far, after a look at every guarded block; empty while never switched on.
 std::vector<std::string> check_memory(Device device);
 /// Guarded blocks that are live, the largest first.

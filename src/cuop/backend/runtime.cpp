@@ -16,7 +16,7 @@ namespace {
 thread_local std::optional<Device> chosen;
 
 const bool offers_memory = [] {
-  memory::set_resource_provider(DeviceType::kCuda, &cuda::cuda_memory);
+  memory::set_resource_provider(DeviceType::kCuda, &cuda::cuda_memory, &cuda::current_cuda_memory);
   return true;
 }();
 

@@ -61,7 +61,7 @@ void HostResource::deallocate(void* data, int64_t bytes, Stream) noexcept {
 Statistics HostResource::statistics() const {
   Statistics s;
   s.allocated_bytes = s.reserved_bytes = live_;
-  s.peak_allocated_bytes = peak_;
+  s.peak_allocated_bytes = s.peak_active_bytes = s.peak_reserved_bytes = peak_;
   s.allocation_count = allocations_;
   s.free_count = frees_;
   s.out_of_memory_count = failures_;

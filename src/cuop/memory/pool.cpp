@@ -160,6 +160,7 @@ void Pool::deallocate_shared(void* data, int64_t bytes, Stream stream) noexcept 
   pending.bytes = bytes;
   pending.stream = stream.handle;
   count_directly(-bytes);
+  active_.add(bytes, bytes);  // no more live, but still in use
   pending_bytes_ += bytes;
   {
     const std::lock_guard lock(mutex_);
@@ -192,7 +193,7 @@ void Pool::publish(ThreadCache& cache) noexcept {
   if (!cache.claim()) return;  // somebody else is collecting it
   const ThreadCache::Counts counts = cache.take_counts();
   cache.unclaim();
-  usage_.add(counts.live, counts.live_peak);
+  count_use(counts.live, counts.live_peak);
   allocations_.fetch_add(counts.allocations, std::memory_order_relaxed);
   frees_.fetch_add(counts.frees, std::memory_order_relaxed);
 }
@@ -200,8 +201,13 @@ void Pool::publish(ThreadCache& cache) noexcept {
 void Pool::count_directly(int64_t change) noexcept {
   // What this thread kept to itself comes first, or the peak would miss it.
   if (ThreadCache* cache = find_thread_cache(id_)) publish(*cache);
-  usage_.add(change, std::max<int64_t>(0, change));
+  count_use(change, std::max<int64_t>(0, change));
   (change > 0 ? allocations_ : frees_).fetch_add(1, std::memory_order_relaxed);
+}
+
+void Pool::count_use(int64_t change, int64_t peak) const noexcept {
+  usage_.add(change, peak);
+  active_.add(change, peak);
 }
 
 void Pool::tell_thresholds() {
@@ -236,7 +242,7 @@ void Pool::adopt(ThreadCache& cache) noexcept {
 void Pool::drain(ThreadCache& cache) {
   cache.drain_all([&](void* data, void* stream) { central_.give(data, stream); });
   const ThreadCache::Counts counts = cache.take_counts();
-  usage_.add(counts.live, counts.live_peak);
+  count_use(counts.live, counts.live_peak);
   allocations_ += counts.allocations;
   frees_ += counts.frees;
 }

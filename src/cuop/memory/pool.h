@@ -113,6 +113,7 @@ class Pool final : public MemoryResource, private CacheOwner {
   ThreadCache* own_cache();
   void publish(ThreadCache& cache) noexcept;
   void count_directly(int64_t change) noexcept;
+  void count_use(int64_t change, int64_t peak) const noexcept;
   void tell_thresholds();
   void note(HistoryEntry::Kind kind, int64_t bytes);
 
@@ -121,6 +122,8 @@ class Pool final : public MemoryResource, private CacheOwner {
   bool grow(const Request& request, Lock& lock);
   bool grow_mapped(const Request& request, Arena& arena, Lock& lock);
   bool grow_plain(const Request& request, Lock& lock);
+  /// Enters memory that the upstream gave and `reserved_` counts already; the lock is held.
+  void count_growth(int64_t bytes);
   std::vector<Release> begin_release(const Arena::StreamFilter& matches, int64_t most);
   int64_t finish_release(Arena& arena, Block* range) noexcept;
   int64_t release_idle(const Arena::StreamFilter& matches, int64_t most);
@@ -159,6 +162,7 @@ class Pool final : public MemoryResource, private CacheOwner {
 
   // Counted without the lock.
   mutable Usage usage_;
+  mutable Usage active_;  ///< the same with what is pending
   mutable std::atomic<int64_t> allocations_ = 0;
   mutable std::atomic<int64_t> frees_ = 0;
   std::atomic<int64_t> pending_bytes_ = 0;
@@ -170,6 +174,7 @@ class Pool final : public MemoryResource, private CacheOwner {
   mutable std::mutex mutex_;
   Central central_;
   int64_t reserved_ = 0;  ///< mapped bytes and those that are being mapped
+  int64_t peak_reserved_ = 0;
   int64_t maps_ = 0;
   int64_t unmaps_ = 0;
   std::deque<Pending> pending_;

@@ -85,8 +85,7 @@ bool Pool::grow_mapped(const Request& request, Arena& arena, Lock& lock) {
   }
   arena.finish_growth(growth, is_mapped, stream);
   if (!is_mapped) return false;
-  ++maps_;
-  note(HistoryEntry::Kind::kMap, mapped);
+  count_growth(mapped);
   return true;
 }
 
@@ -109,14 +108,19 @@ bool Pool::grow_plain(const Request& request, Lock& lock) {
     lock.lock();
     if (memory != nullptr) {
       arena.add_segment(memory, size, request.stream);
-      ++maps_;
-      note(HistoryEntry::Kind::kMap, size);
+      count_growth(size);
       return true;
     }
     reserved_ -= size;
     if (error) std::rethrow_exception(error);
   }
   return false;
+}
+
+void Pool::count_growth(int64_t bytes) {
+  ++maps_;
+  peak_reserved_ = std::max(peak_reserved_, reserved_);
+  note(HistoryEntry::Kind::kMap, bytes);
 }
 
 std::vector<Pool::Release> Pool::begin_release(const Arena::StreamFilter& matches, int64_t most) {
@@ -245,6 +249,7 @@ void Pool::complete(Pending& pending) noexcept {
     return;
   }
   pending_bytes_ -= pending.bytes;
+  active_.add(-pending.bytes, 0);
   const std::lock_guard lock(mutex_);
   central_.give(pending.data, pending.stream);
 }

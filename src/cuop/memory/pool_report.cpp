@@ -15,7 +15,7 @@ void Pool::collect_counts() const {
     if (!cache->claim_patiently()) continue;
     const ThreadCache::Counts counts = cache->take_counts();
     cache->unclaim();
-    usage_.add(counts.live, counts.live_peak);
+    count_use(counts.live, counts.live_peak);
     allocations_ += counts.allocations;
     frees_ += counts.frees;
   }
@@ -34,7 +34,9 @@ Statistics Pool::statistics() const {
   }
   s.allocated_bytes = usage_.live();
   s.peak_allocated_bytes = usage_.peak();
+  s.peak_active_bytes = active_.peak();
   s.reserved_bytes = reserved_;
+  s.peak_reserved_bytes = peak_reserved_;
   s.thread_cached_bytes = cached;
   s.cached_bytes = central_.idle_bytes() + cached;
   s.largest_free_bytes = std::max(central_.largest_idle(), largest_cached);
@@ -61,6 +63,8 @@ void Pool::reset_peak() {
   const std::lock_guard lock(mutex_);
   collect_counts();
   usage_.reset_peak();
+  active_.reset_peak();
+  peak_reserved_ = reserved_;
 }
 
 int64_t Pool::release_cached() {

@@ -16,8 +16,10 @@ inline constexpr int64_t kAlignment = 64;
 struct Statistics {
   int64_t allocated_bytes = 0;  ///< live
   int64_t peak_allocated_bytes = 0;
-  int64_t reserved_bytes = 0;  ///< held from the system, live or idle
-  int64_t cached_bytes = 0;    ///< reserved but idle
+  int64_t peak_active_bytes = 0;  ///< of what is live or pending
+  int64_t reserved_bytes = 0;     ///< held from the system, live or idle
+  int64_t peak_reserved_bytes = 0;
+  int64_t cached_bytes = 0;  ///< reserved but idle
   int64_t allocation_count = 0;
   int64_t free_count = 0;
   int64_t out_of_memory_count = 0;

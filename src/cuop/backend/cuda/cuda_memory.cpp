@@ -73,20 +73,20 @@ memory::Pool& one_for_each(Device device, PoolOfDevice* (*make)(CudaRuntime&),
   return place.load()->pool;
 }
 
-memory::MemoryResource& usual_memory(Device device) {
+}  // namespace
+
+memory::MemoryResource& cuda_memory(Device device) {
   static const bool is_drivers = env().cuda_allocator.value == "driver";
   if (is_drivers) return direct_memory(device);
   static std::array<std::atomic<PoolOfDevice*>, kMaxDevices> pools{};
   return one_for_each(device, &make_pool, pools);
 }
 
-}  // namespace
-
-memory::MemoryResource& cuda_memory(Device device) {
+memory::MemoryResource& current_cuda_memory(Device device) {
   const Stream stream = current_stream(device);
   const uint64_t capture = capture_by_others(stream);
-  memory::MemoryResource& usual = usual_memory(device);
-  return capture == 0 ? usual : memory_of_capture(usual, stream, capture);
+  memory::MemoryResource& whole = cuda_memory(device);
+  return capture == 0 ? whole : memory_of_capture(whole, stream, capture);
 }
 
 memory::MemoryResource& pinned_memory(Device device) {

@@ -5,9 +5,12 @@
 
 namespace cuop::backend::cuda {
 
-/// Where tensors of the device lie unless somebody chose otherwise: the pool, or what
-/// CUOP_CUDA_ALLOCATOR names. Made by the first call and never destroyed.
+/// The device's memory: the pool, or what CUOP_CUDA_ALLOCATOR names. Made by the first call and
+/// never destroyed.
 memory::MemoryResource& cuda_memory(Device device);
+/// Where this thread's tensors lie unless somebody chose otherwise: there, or while another library
+/// records a graph of the current stream, in that graph's part of it.
+memory::MemoryResource& current_cuda_memory(Device device);
 /// Page-locked host memory for copies from and to the device, ordered on its streams.
 memory::MemoryResource& pinned_memory(Device device);
 

@@ -1,11 +1,17 @@
 #include "cuop/backend/cuda/direct_memory.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/cuda/cuda_upstream.h"
 #include "cuop/core/error.h"
 
 namespace cuop::backend::cuda {
@@ -14,8 +20,9 @@ namespace {
 
 class DirectMemory final : public memory::MemoryResource {
  public:
-  explicit DirectMemory(Device device) : runtime_(cuda_runtime(device)) {
+  explicit DirectMemory(Device device) : runtime_(cuda_runtime(device)), order_(runtime_) {
     if (!runtime_.properties().has_memory_pools) return;
+    side_ = runtime_.create_stream(0);
     const Driver& d = driver();
     check(d.device_get_default_mem_pool(&pool_, runtime_.id()), "memory: the pool of ", device);
     uint64_t keep = ~uint64_t{0};  // freed memory stays in the driver's pool until it is asked back
@@ -26,6 +33,7 @@ class DirectMemory final : public memory::MemoryResource {
   void* allocate(int64_t bytes, Stream stream) override {
     if (bytes == 0) return nullptr;
     const ContextScope scope(device());
+    const RelaxedCapture outside;
     const Driver& d = driver();
     DevicePointer data = 0;
     const auto size = static_cast<size_t>(bytes);
@@ -33,23 +41,31 @@ class DirectMemory final : public memory::MemoryResource {
                                            : d.mem_alloc(&data, size);
     if (result == Result::kOutOfMemory) refuse(bytes);
     check(result, "memory: allocating ", bytes, " bytes on ", device());
+    auto* const block = reinterpret_cast<void*>(data);
+    {
+      const std::lock_guard lock(mutex_);
+      live_blocks_[block].clear();
+    }
     ++allocations_;
     const int64_t now = live_ += bytes;
     int64_t peak = peak_;
     while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
     }
-    return reinterpret_cast<void*>(data);
+    return block;
   }
 
   void deallocate(void* data, int64_t bytes, Stream stream) noexcept override {
     if (data == nullptr) return;
+    const std::vector<Stream> others = forget(data);
     const Driver& d = driver();
     try {
       const ContextScope scope(device());
-      if (pool_ != nullptr) {
-        d.mem_free_async(device_pointer(data), handle_of(stream));
+      const RelaxedCapture outside;
+      if (pool_ == nullptr) {
+        d.mem_free(device_pointer(data));  // waits for the device
       } else {
-        d.mem_free(device_pointer(data));
+        const Stream last = others.empty() ? stream : behind(others, stream);
+        d.mem_free_async(device_pointer(data), handle_of(last));
       }
     } catch (const Error&) {
       // The process is ending or its device is lost; the driver takes the memory back itself.
@@ -58,11 +74,20 @@ class DirectMemory final : public memory::MemoryResource {
     ++frees_;
   }
 
+  void record_stream(void* data, Stream stream) override {
+    const std::lock_guard lock(mutex_);
+    const auto block = live_blocks_.find(data);
+    if (block == live_blocks_.end()) return;
+    std::vector<Stream>& others = block->second;
+    if (std::find(others.begin(), others.end(), stream) == others.end()) others.push_back(stream);
+  }
+
   memory::Statistics statistics() const override {
     memory::Statistics s;
     s.allocated_bytes = live_;
-    s.peak_allocated_bytes = peak_;
-    s.reserved_bytes = reserved();
+    s.peak_allocated_bytes = s.peak_active_bytes = peak_;
+    s.reserved_bytes = pool_ == nullptr ? live_.load() : figure(PoolAttribute::kReservedCurrent);
+    s.peak_reserved_bytes = pool_ == nullptr ? peak_.load() : figure(PoolAttribute::kReservedHigh);
     s.cached_bytes = s.reserved_bytes - s.allocated_bytes;
     s.allocation_count = allocations_;
     s.free_count = frees_;
@@ -70,32 +95,58 @@ class DirectMemory final : public memory::MemoryResource {
     return s;
   }
 
-  void reset_peak() override { peak_ = live_.load(); }
+  void reset_peak() override {
+    peak_ = live_.load();
+    if (pool_ == nullptr) return;
+    uint64_t none = 0;  // the driver then goes on from what is reserved now
+    check(driver().mem_pool_set_attribute(pool_, PoolAttribute::kReservedHigh, &none),
+          "memory: the pool of ", device());
+  }
 
   int64_t release_cached() override {
     if (pool_ == nullptr) return 0;
-    runtime_.synchronize();  // what is still to be freed on a stream cannot be given back
-    const int64_t before = reserved();
+    // What is still to be freed on a stream cannot be given back; a recording cannot be waited for.
+    if (!is_capturing(current_stream(device()))) runtime_.synchronize();
+    const int64_t before = figure(PoolAttribute::kReservedCurrent);
     const ContextScope scope(device());
     check(driver().mem_pool_trim_to(pool_, 0), "memory: emptying the cache of ", device());
-    return before - reserved();
+    return before - figure(PoolAttribute::kReservedCurrent);
   }
 
   Device device() const override { return runtime_.device(); }
 
  private:
-  int64_t reserved() const {
-    if (pool_ == nullptr) return live_;
+  /// The block is no more; answers who used it besides its own stream.
+  std::vector<Stream> forget(void* data) {
+    const std::lock_guard lock(mutex_);
+    auto block = live_blocks_.extract(data);
+    return block.empty() ? std::vector<Stream>() : std::move(block.mapped());
+  }
+
+  /// A stream that comes after what all of these hold now; none of them waits for another.
+  Stream behind(std::vector<Stream> streams, Stream last) {
+    streams.push_back(last);
+    for (const Stream& stream : streams) {
+      // What is recorded for a graph does not run now; a mark of it would be a part of the graph.
+      if (is_capturing(stream)) continue;
+      const memory::StreamOrder::Event event = order_.record(stream);
+      if (event == nullptr) continue;
+      order_.make_wait(side_, event);
+      order_.recycle(event);
+    }
+    return side_;
+  }
+
+  int64_t figure(PoolAttribute which) const {
     uint64_t bytes = 0;
-    check(driver().mem_pool_get_attribute(pool_, PoolAttribute::kReservedCurrent, &bytes),
-          "memory: the pool of ", device());
+    check(driver().mem_pool_get_attribute(pool_, which, &bytes), "memory: the pool of ", device());
     return static_cast<int64_t>(bytes);
   }
 
   [[noreturn]] void refuse(int64_t bytes) {
     ++failures_;
     const MemoryInfo info = runtime_.memory_info();
-    const int64_t held = reserved();
+    const int64_t held = statistics().reserved_bytes;
     throw MemoryError(cat("memory: ", bytes, " bytes were asked of ", device(), ", which has ",
                           info.free, " of ", info.total, " bytes free; cuOP holds ", held,
                           " bytes, ", live_.load(), " of them in use"),
@@ -103,7 +154,11 @@ class DirectMemory final : public memory::MemoryResource {
   }
 
   CudaRuntime& runtime_;
+  CudaOrder order_;
   MemoryPoolHandle pool_ = nullptr;
+  Stream side_;  ///< where blocks are freed that several streams used
+  std::mutex mutex_;
+  std::unordered_map<void*, std::vector<Stream>> live_blocks_;  ///< with the streams that use them
   std::atomic<int64_t> live_ = 0, peak_ = 0, allocations_ = 0, frees_ = 0, failures_ = 0;
 };
 

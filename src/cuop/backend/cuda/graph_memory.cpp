@@ -17,15 +17,16 @@ GraphMemory::~GraphMemory() {
   runtime_.destroy_stream(side_);
 }
 
-void* GraphMemory::allocate(int64_t bytes, Stream) {
+void* GraphMemory::allocate(int64_t bytes, Stream stream) {
   if (bytes == 0) return nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto place = idle_.lower_bound(bytes);
-    if (place != idle_.end() && place->first <= 2 * bytes) {
+    auto& idle = idle_[stream.handle];
+    const auto place = idle.lower_bound(bytes);
+    if (place != idle.end() && place->first <= 2 * bytes) {
       const auto [size, data] = *place;
-      enter({data, size});
-      idle_.erase(place);
+      enter({data, size}, stream);
+      idle.erase(place);
       return data;
     }
   }
@@ -37,7 +38,7 @@ void* GraphMemory::allocate(int64_t bytes, Stream) {
     runtime_.synchronize(side_);
     const std::lock_guard lock(mutex_);
     blocks_.reserve(blocks_.size() + 1);
-    enter(block);
+    enter(block, stream);
     blocks_.push_back(block);
   } catch (...) {
     upstream_.deallocate(block.data, block.bytes, side_);
@@ -46,22 +47,33 @@ void* GraphMemory::allocate(int64_t bytes, Stream) {
   return block.data;
 }
 
-void GraphMemory::enter(const Block& block) {
-  live_.emplace(block.data, block.bytes);
+void GraphMemory::enter(const Block& block, Stream stream) {
+  live_.emplace(block.data, Live{block.bytes, stream});
   ++allocations_;
   live_bytes_ += block.bytes;
   peak_bytes_ = std::max(peak_bytes_, live_bytes_);
 }
 
-void GraphMemory::deallocate(void* data, int64_t, Stream) noexcept {
+void GraphMemory::deallocate(void* data, int64_t, Stream stream) noexcept {
   if (data == nullptr) return;
   std::unique_lock lock(mutex_);
   auto node = live_.extract(data);
   if (node.empty()) return;
-  live_bytes_ -= node.mapped();
+  const Live& block = node.mapped();
+  live_bytes_ -= block.bytes;
   ++frees_;
-  idle_.emplace(node.mapped(), data);
+  // What comes after the work of all its streams nobody can tell while they are recorded.
+  if (!block.is_shared) idle_[stream.handle].emplace(block.bytes, data);
   delete_when_unused(lock);
+}
+
+void GraphMemory::record_stream(void* data, Stream stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto block = live_.find(data);
+    if (block != live_.end() && !(block->second.stream == stream)) block->second.is_shared = true;
+  }
+  upstream_.record_stream(data, stream);
 }
 
 void GraphMemory::leave(Stream last) noexcept {
@@ -85,8 +97,9 @@ memory::Statistics GraphMemory::statistics() const {
   const std::lock_guard lock(mutex_);
   memory::Statistics s;
   s.allocated_bytes = live_bytes_;
-  s.peak_allocated_bytes = peak_bytes_;
+  s.peak_allocated_bytes = s.peak_active_bytes = peak_bytes_;
   for (const Block& block : blocks_) s.reserved_bytes += block.bytes;
+  s.peak_reserved_bytes = s.reserved_bytes;  // none goes back before the graph does
   s.cached_bytes = s.reserved_bytes - s.allocated_bytes;
   s.allocation_count = allocations_;
   s.free_count = frees_;

@@ -12,8 +12,9 @@
 
 namespace cuop::backend::cuda {
 
-/// Blocks of the device's resource, used again within the graph in the order of its one stream. It
-/// lives until the graph has left it and the last tensor in it is gone; then the blocks go back.
+/// Blocks of the device's resource, used again within the graph in the order of the stream that
+/// freed them; those that further streams use are not. It lives until the graph has left it and the
+/// last tensor in it is gone; then the blocks go back.
 class GraphMemory final : public memory::MemoryResource {
  public:
   GraphMemory(memory::MemoryResource& upstream, Runtime& runtime);
@@ -23,6 +24,8 @@ class GraphMemory final : public memory::MemoryResource {
 
   void* allocate(int64_t bytes, Stream stream) override;
   void deallocate(void* data, int64_t bytes, Stream stream) noexcept override;
+  /// Of other blocks too: they are the device's, which hears of it as well.
+  void record_stream(void* data, Stream stream) override;
   memory::Statistics statistics() const override;
   void reset_peak() override;
   int64_t release_cached() override { return 0; }
@@ -33,9 +36,14 @@ class GraphMemory final : public memory::MemoryResource {
     void* data = nullptr;
     int64_t bytes = 0;
   };
+  struct Live {
+    int64_t bytes = 0;
+    Stream stream;
+    bool is_shared = false;  ///< with another stream
+  };
   ~GraphMemory() override;
   /// The block is live from now on; the lock is held.
-  void enter(const Block& block);
+  void enter(const Block& block, Stream stream);
   void delete_when_unused(std::unique_lock<std::mutex>& lock) noexcept;
 
   memory::MemoryResource& upstream_;
@@ -43,8 +51,8 @@ class GraphMemory final : public memory::MemoryResource {
   const Stream side_;  ///< orders the blocks upstream; work of the graph never runs there
   mutable std::mutex mutex_;
   std::vector<Block> blocks_;
-  std::multimap<int64_t, void*> idle_;
-  std::map<void*, int64_t> live_;
+  std::map<void*, std::multimap<int64_t, void*>> idle_;  ///< by the stream that freed them
+  std::map<void*, Live> live_;
   int64_t live_bytes_ = 0, peak_bytes_ = 0, allocations_ = 0, frees_ = 0;
   bool is_left_ = false;
 
