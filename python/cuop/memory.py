@@ -86,7 +86,9 @@ def memory_stats(device=None):
         "allocated_bytes.all.current": core["allocated_bytes"],
         "allocated_bytes.all.peak": core["peak_allocated_bytes"],
         "reserved_bytes.all.current": core["reserved_bytes"],
+        "reserved_bytes.all.peak": core["peak_reserved_bytes"],
         "active_bytes.all.current": core["allocated_bytes"] + core["pending_bytes"],
+        "active_bytes.all.peak": core["peak_active_bytes"],
         "inactive_split_bytes.all.current": core["cached_bytes"],
         "allocation.all.allocated": core["allocation_count"],
         "allocation.all.freed": core["free_count"],
@@ -147,21 +149,39 @@ def set_cache_size(size, device=None):
     _core.set_cache_size(_device(device), _bytes(size, "set_cache_size"))
 
 
+def _takes_event(function):
+    """Whether a memory callback is given the event, or nothing."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a builtin that does not tell
+        return True
+    needed = [
+        p
+        for p in parameters
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    if len(needed) > 1 or any(p.kind == p.KEYWORD_ONLY for p in needed):
+        raise refused(
+            function,
+            "set_memory_callback",
+            "function",
+            "a function of one MemoryEvent or of nothing",
+        )
+    return bool(needed) or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+
+
 def set_memory_callback(function, thresholds=(0.9, 0.95), device=None):
     """Calls `function` when live memory crosses a threshold and before a request is refused.
 
     Thresholds are parts of the limit, or of the device's memory without one; each is told once
-    whenever use rises across it. The function takes a `MemoryEvent` or nothing. It may query and
-    free memory: a request that fails is tried again after it. It runs in the thread that asked for
+    whenever use rises across it. The function is given a `MemoryEvent` when it has a parameter
+    without a default (or `*args`), otherwise nothing. It may query and free memory: a request that fails is tried again after it. It runs in the thread that asked for
     memory, never inside itself; what it raises is reported and goes no further. None removes it.
     """
     told = None
     if function is not None:
         check_callable(function, "set_memory_callback", "function")
-        try:
-            takes_event = len(inspect.signature(function).parameters) > 0
-        except ValueError:  # a builtin that does not tell
-            takes_event = True
+        takes_event = _takes_event(function)
 
         def told(event):
             function(MemoryEvent(**event)) if takes_event else function()
@@ -200,7 +220,7 @@ def enable_memory_debugging(is_on=True, device=None):
     found: at frees, by `check_memory` and at exit, where tensors that are still alive are listed
     with the places that made them. Slow. False stops guarding new tensors.
     """
-    device = str(_device(device))
+    device = str(_core.Device(_device(device)))  # 'cuda' and 'cuda:0' are one
     _core.set_memory_debugging(device, bool(is_on))
     if is_on:
         if not _debugged:
@@ -232,33 +252,34 @@ def memory_snapshot(path, device=None):
 class MemoryPool:
     """Raw blocks of a device's memory, by address.
 
-    `allocate` and `deallocate` pair up; what the pool holds counts in the device's figures.
+    `allocate` and `deallocate` pair up; what the pool holds counts in the device's figures and goes
+    with the pool.
     """
 
     def __init__(self, device=None):
-        self._device = str(_device(device))
-        self._sizes = {}
+        self._device = str(_core.Device(_device(device)))
+        self._blocks = {}  # by address; the owner goes back to where it came from
 
     def allocate(self, size):
         """Address of a new block of `size` bytes (or '2MB')."""
         size = _bytes(size, "MemoryPool.allocate")
         if size is None or size < 0:
             raise MemoryError(f"MemoryPool.allocate: {size} bytes; give 0 or more")
-        address = _core.allocate_memory(self._device, size)
+        address, owner = _core.allocate_memory(self._device, size)
         if address:
-            self._sizes[address] = size
+            self._blocks[address] = owner
         return address
 
     def deallocate(self, address):
-        """Gives a block back; MemoryError when it is not one of this pool's."""
-        if address == 0:
-            return
-        size = self._sizes.pop(address, None)
-        if size is None:
+        """Gives a block back; MemoryError when it is not one of this pool's.
+
+        It serves later work of the stream that was current when it was allocated: work of other
+        streams on it must come before that.
+        """
+        if address != 0 and self._blocks.pop(address, None) is None:
             raise MemoryError(
                 f"MemoryPool.deallocate: {address:#x} is not a live block of this pool"
             )
-        _core.free_memory(self._device, address, size)
 
     def _figure(self, name):
         return _core.memory_statistics(self._device)[name]

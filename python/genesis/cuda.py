@@ -167,6 +167,9 @@ class CUDAMemoryPool(cuop.MemoryPool):
 
     _instances: ClassVar[dict] = {}
 
+    def __init__(self, device=None):
+        super().__init__(_gpu(device))  # never the CPU, whatever the current device is
+
     @classmethod
     def get_instance(cls, device=None):
         """The pool of the GPU (default: the current one)."""

@@ -17,7 +17,9 @@ nb::dict to_dict(const memory::Statistics& s) {
   nb::dict result;
   result["allocated_bytes"] = s.allocated_bytes;
   result["peak_allocated_bytes"] = s.peak_allocated_bytes;
+  result["peak_active_bytes"] = s.peak_active_bytes;
   result["reserved_bytes"] = s.reserved_bytes;
+  result["peak_reserved_bytes"] = s.peak_reserved_bytes;
   result["cached_bytes"] = s.cached_bytes;
   result["allocation_count"] = s.allocation_count;
   result["free_count"] = s.free_count;
@@ -63,6 +65,24 @@ void set_callback(Device device, nb::object function, std::vector<double> thresh
   pool.set_callback(std::move(callback), std::move(thresholds));
 }
 
+/// The owner remembers the resource and the stream of the block, whatever is current when it goes.
+nb::tuple allocate_memory(Arg<Device> device, int64_t bytes) {
+  const Device where = device;
+  std::shared_ptr<Storage> storage;
+  {
+    const nb::gil_scoped_release release;
+    storage = memory::allocate_storage(bytes, where);
+  }
+  const auto address = reinterpret_cast<intptr_t>(storage->data());
+  auto owner = std::make_unique<std::shared_ptr<Storage>>(std::move(storage));
+  nb::capsule held(owner.get(), [](void* block) noexcept {
+    const std::unique_ptr<std::shared_ptr<Storage>> dropped(
+        static_cast<std::shared_ptr<Storage>*>(block));
+  });
+  owner.release();
+  return nb::make_tuple(address, std::move(held));
+}
+
 /// "file.py:17 in function" of the innermost frame outside of cuOP's own packages.
 std::string python_site() {
   if (Py_IsInitialized() == 0) return "";
@@ -92,12 +112,12 @@ std::string python_site() {
 void bind_memory(nb::module_& m) {
   m.def(
       "memory_statistics",
-      [](Arg<Device> device) { return to_dict(memory::current_resource(device).statistics()); },
+      [](Arg<Device> device) { return to_dict(memory::whole_resource(device).statistics()); },
       "device"_a, nb::sig("def memory_statistics(device: DeviceLike) -> dict[str, Any]"),
       "Figures of the device's memory; sizes in bytes.");
   m.def(
-      "reset_peak_memory",
-      [](Arg<Device> device) { memory::current_resource(device).reset_peak(); }, "device"_a);
+      "reset_peak_memory", [](Arg<Device> device) { memory::whole_resource(device).reset_peak(); },
+      "device"_a);
   m.def(
       "set_memory_limit",
       [](Arg<Device> device, std::optional<int64_t> bytes) {
@@ -132,8 +152,9 @@ void bind_memory(nb::module_& m) {
       "set_memory_debugging",
       [](Arg<Device> device, bool is_on) {
         backend::set_memory_debugging(device, is_on);
-        memory::set_site_provider(is_on ? memory::SiteProvider(&python_site)
-                                        : memory::SiteProvider());
+        const bool is_any_on = backend::is_memory_debugging();
+        memory::set_site_provider(is_any_on ? memory::SiteProvider(&python_site)
+                                            : memory::SiteProvider());
       },
       "device"_a, "is_on"_a);
   m.def(
@@ -158,22 +179,9 @@ void bind_memory(nb::module_& m) {
         return memory::write_snapshot(memory::device_pool(device).snapshot(), path);
       },
       "device"_a, "path"_a, Released());
-  m.def(
-      "allocate_memory",
-      [](Arg<Device> device, int64_t bytes) {
-        const Device where = device;
-        return reinterpret_cast<intptr_t>(
-            memory::current_resource(where).allocate(bytes, current_stream(where)));
-      },
-      "device"_a, "bytes"_a, Released(), "Address of a new block; 0 for 0 bytes.");
-  m.def(
-      "free_memory",
-      [](Arg<Device> device, int64_t address, int64_t bytes) {
-        const Device where = device;
-        memory::current_resource(where).deallocate(reinterpret_cast<void*>(address), bytes,
-                                                   current_stream(where));
-      },
-      "device"_a, "address"_a, "bytes"_a, Released());
+  m.def("allocate_memory", &allocate_memory, "device"_a, "bytes"_a,
+        nb::sig("def allocate_memory(device: DeviceLike, bytes: int) -> tuple[int, Any]"),
+        "Address of a new block, 0 for 0 bytes, and its owner, with which it goes.");
 }
 
 }  // namespace cuop::python

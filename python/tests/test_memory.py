@@ -37,12 +37,20 @@ def test_figures_follow_tensors(pool):
     assert stats["allocated"] == before
     assert stats["peak_allocated"] == before + 5 * MIB + 10
     assert cuop.max_memory_allocated(pool) == stats["allocated_bytes.all.peak"]
+    assert stats["active_bytes.all.peak"] == stats["peak_allocated"]
+    assert stats["reserved_bytes.all.peak"] >= stats["reserved"]
     assert stats["reserved"] == cuop.memory_reserved(pool) >= stats["cached"] >= 5 * MIB
     assert 0 <= stats["fragmentation"] < 1
     assert 0 < stats["free"] <= stats["total"]
     assert stats["allocation.all.current"] == stats["allocation_count"] - stats["free_count"]
     assert cuop.empty_cache(pool) >= 5 * MIB
-    assert cuop.memory_stats(pool)["cached"] < 5 * MIB  # what lives pins the rest of its granule
+    stats = cuop.memory_stats(pool)
+    assert stats["cached"] < 5 * MIB  # what lives pins the rest of its granule
+    assert stats["reserved_bytes.all.peak"] >= stats["reserved"] + 5 * MIB
+    cuop.reset_peak_memory_stats(pool)
+    stats = cuop.memory_stats(pool)
+    assert stats["reserved_bytes.all.peak"] == stats["reserved"]
+    assert stats["active_bytes.all.peak"] == stats["active_bytes.all.current"]
     summary = cuop.memory_summary(pool)
     assert "peak_allocated" in summary and "." not in summary.split()[0]
 
@@ -135,6 +143,27 @@ def test_callbacks_may_take_nothing_and_may_fail(pool, monkeypatch):
     assert x.sum().item() == 0
 
 
+def test_a_callback_is_given_the_event_when_it_must_have_something(pool):
+    hoard, told = ["kept"], []
+    callbacks = {
+        "defaults": lambda hoard=hoard: hoard.clear(),
+        "event": lambda event: told.append(event.kind),
+        "any": lambda *events: told.append(len(events)),
+        "event and default": lambda event, told=told: told.append(event.threshold),
+    }
+    cuop.set_memory_limit(cuop.memory_reserved(pool) + 64 * MIB, pool)
+    for callback in callbacks.values():
+        cuop.set_memory_callback(callback, thresholds=[0.2], device=pool)
+        cuop.zeros(60 * MIB, dtype="uint8", device=pool)
+    assert hoard == [] and told == ["threshold", 1, 0.2]
+
+
+@pytest.mark.parametrize("wrong", [lambda a, b: None, lambda *, event: None])
+def test_a_callback_that_cannot_be_called_is_refused(pool, wrong):
+    with pytest.raises(cuop.DTypeError, match="needed is a function of one MemoryEvent"):
+        cuop.set_memory_callback(wrong, device=pool)
+
+
 def test_threads_share_the_pool(pool):
     before = cuop.memory_allocated(pool)
     results = []
@@ -188,6 +217,40 @@ def test_raw_blocks(pool):
         blocks.allocate(-1)
     assert blocks.allocate(0) == 0
     blocks.deallocate(0)
+
+
+def test_raw_blocks_go_with_their_pool(pool):
+    before = cuop.memory_allocated(pool)
+    blocks = cuop.MemoryPool(pool)
+    blocks.allocate(MIB)
+    assert cuop.memory_allocated(pool) == before + MIB
+    del blocks
+    gc.collect()
+    assert cuop.memory_allocated(pool) == before
+
+
+RAW_BLOCKS = """
+import cuop
+blocks = cuop.MemoryPool("cpu")
+before = cuop.memory_allocated("cpu")
+plain = blocks.allocate(1 << 20)
+cuop.enable_memory_debugging(True, device="cpu")
+guarded = blocks.allocate(1 << 20)
+blocks.deallocate(plain)
+cuop.enable_memory_debugging(False, device="cpu")
+blocks.deallocate(guarded)
+assert cuop.check_memory("cpu") == [], cuop.check_memory("cpu")
+assert cuop.memory_leaks("cpu") == []
+cuop.enable_memory_debugging(True, device="cpu")
+cuop.empty_cache("cpu")
+cuop.enable_memory_debugging(False, device="cpu")
+assert cuop.memory_allocated("cpu") == before, cuop.memory_allocated("cpu") - before
+"""
+
+
+def test_raw_blocks_go_back_to_where_they_came_from():
+    result = run_with({}, RAW_BLOCKS)
+    assert result.returncode == 0 and result.stderr == "", result.stderr
 
 
 DEBUGGED = """

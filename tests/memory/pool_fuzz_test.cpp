@@ -179,7 +179,7 @@ TEST_P(PoolFuzz, OneThreadManyStreams) {
     pool.deallocate(reinterpret_cast<void*>(start), block.bytes, last);
   };
 
-  const int count = operations(60'000);
+  const int count = operations(120'000);
   for (int i = 0; i < count && !HasFatalFailure(); ++i) {
     // Waves, so that memory grows, fragments and runs out in turn.
     const bool grows = (i / 4000) % 2 == 0;
@@ -248,7 +248,7 @@ TEST_P(PoolFuzz, ManyThreadsWithLittleMemory) {
       live.erase(start);
     };
     constexpr int kThreads = 4;
-    const int count = operations(40'000) / kThreads;
+    const int count = operations(80'000) / kThreads;
     std::atomic<int64_t> refused = 0;
     const auto program = [&](int number) {
       std::mt19937 random(static_cast<unsigned>(number));

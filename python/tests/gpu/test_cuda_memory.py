@@ -1,6 +1,7 @@
 """The memory functions documented for Genesis, on a GPU."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -105,6 +106,119 @@ def test_memory_used_on_another_stream_is_not_reused_before_its_work():
     assert genesis.cuda.memory_stats()["pending"] == 0
     with pytest.raises(cuop.DeviceError, match="a tensor on cpu and a stream of cuda:0"):
         cuop.record_stream(cuop.zeros(3, device="cpu"), side)
+
+
+def test_a_capture_changes_no_figures_of_the_device():
+    kept = genesis.zeros(10 * MIB, device="cuda")
+    unused = genesis.zeros(20 * MIB, device="cuda")
+    del unused
+    before = genesis.cuda.memory_allocated()
+    graph = cuop.Graph("cuda")
+    with graph:
+        inside = kept + 1
+        stats = genesis.cuda.memory_stats()
+        given_back = genesis.cuda.empty_cache()
+    assert stats["allocated"] == before + 40 * MIB
+    assert stats["reserved"] >= stats["allocated"] and stats["capacity"] > 0
+    assert given_back >= 40 * MIB
+    graph.replay()
+    assert inside.sum().item() == 10 * MIB
+
+
+def test_raw_blocks_keep_to_their_stream():
+    pool, side = genesis.cuda.CUDAMemoryPool(), cuop.Stream(device="cuda")
+    address = pool.allocate(96 * MIB)
+    with side:
+        pool.deallocate(address)
+        other = pool.allocate(96 * MIB)  # nothing idle on this stream
+    assert other != address
+    assert pool.allocate(96 * MIB) == address
+
+
+def run_with(variables, code):
+    unset = ("CUOP_CACHE_DIR",) if "GENESIS_KERNEL_CACHE_DIR" in variables else ()
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**{k: v for k, v in os.environ.items() if k not in unset}, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_environment_limits_memory():
+    code = "import cuop; s = cuop.memory_stats('cuda')\nprint(round(s['capacity'] / s['total'], 3))"
+    assert run_with({}, code).stdout == "1.0\n"
+    theirs = {"GENESIS_CUDA_MEMORY_FRACTION": "0.5"}
+    assert run_with(theirs, code).stdout == "0.5\n"
+    assert run_with({**theirs, "CUOP_CUDA_MEMORY_FRACTION": "0.25"}, code).stdout == "0.25\n"
+    assert "0 < fraction <= 1" in run_with({"GENESIS_CUDA_MEMORY_FRACTION": "2"}, code).stderr
+
+
+def test_the_environment_bounds_the_cache():
+    code = (
+        "import cuop; x = cuop.zeros(16 << 20, dtype='uint8', device='cuda')\n"
+        "cuop.synchronize('cuda'); del x\n"
+        "print(cuop.memory_stats('cuda')['cached'] >> 20)"
+    )
+    theirs = {"GENESIS_CUDA_CACHE_SIZE": "4MB"}
+    assert int(run_with({}, code).stdout) >= 16
+    assert int(run_with(theirs, code).stdout) <= 4
+    assert int(run_with({**theirs, "CUOP_CUDA_CACHE_SIZE": "1GB"}, code).stdout) >= 16
+    wrong = run_with({"GENESIS_CUDA_CACHE_SIZE": "much"}, code)
+    assert "CUOP_CUDA_CACHE_SIZE: 'much' is not a size" in wrong.stderr
+
+
+@pytest.mark.parametrize("kind", ["auto", "mapped", "plain", "driver"])
+def test_the_environment_chooses_the_allocator(kind, tmp_path):
+    code = (
+        "import cuop; x = cuop.full(1 << 20, 2.0, device='cuda')\n"
+        "assert x.sum().item() == 2 << 20\n"
+        "assert cuop.memory_allocated('cuda') >= 4 << 20\n"
+        f"print(open(cuop.memory_snapshot({str(tmp_path / 'memory')!r}, 'cuda')[0]).read())"
+    )
+    result = run_with({"CUOP_CUDA_ALLOCATOR": kind}, code)
+    if kind == "driver":
+        assert "cuda:0 is not served by a pool" in result.stderr
+    elif "cannot map memory" not in result.stderr:
+        name = "cuda, plain" if kind == "plain" else "cuda, mapped"
+        assert json.loads(result.stdout)["upstream"] == name
+
+
+def test_an_unknown_allocator_is_refused():
+    wrong = run_with({"CUOP_CUDA_ALLOCATOR": "best"}, "import cuop; cuop.empty(3, device='cuda')")
+    message = "CUOP_CUDA_ALLOCATOR: 'best' is unknown; give auto, mapped, plain or driver"
+    assert message in wrong.stderr
+
+
+def test_the_environment_names_the_folder_of_kernels(tmp_path):
+    code = "import cuop; assert cuop.full(3, 2.0, device='cuda').sum().item() == 6"
+    theirs = {"GENESIS_KERNEL_CACHE_DIR": str(tmp_path / "theirs")}
+    assert run_with(theirs, code).returncode == 0
+    assert any((tmp_path / "theirs").rglob("*"))
+    assert run_with({**theirs, "CUOP_CACHE_DIR": str(tmp_path / "ours")}, code).returncode == 0
+    assert any((tmp_path / "ours").rglob("*"))
+
+
+TWO_DEVICES = """
+import cuop, genesis
+cuop.enable_memory_debugging(device="cuda")
+genesis.cuda.enable_memory_debugging(True)
+cuop.enable_memory_debugging(device="cpu")
+cuop.enable_memory_debugging(False, device="cuda")
+x = cuop.zeros(100, dtype="uint8", device="cpu")
+assert "<string>:7" in cuop.memory_leaks("cpu")[0][2], cuop.memory_leaks("cpu")
+cuop.enable_memory_debugging(device="cuda")
+y = cuop.zeros(50, dtype="uint8", device="cuda")
+"""
+
+
+def test_debugging_of_two_devices():
+    result = run_with({}, TWO_DEVICES)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("1 blocks, 50 bytes, were not freed") == 1
+    assert result.stderr.count("1 blocks, 100 bytes, were not freed") == 1
 
 
 DEBUGGED = """
