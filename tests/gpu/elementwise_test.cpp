@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <random>
@@ -13,6 +14,7 @@
 #include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/jit/fusion.h"
 #include "cuop/jit/op_table.h"
+#include "cuop/jit/run.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -217,6 +219,59 @@ TEST_F(GpuElementwise, ManyOutputsAndInputs) {
   };
   const std::vector<Tensor> wanted = all(host), given = all(device);
   for (size_t i = 0; i < wanted.size(); ++i) expect_same(given[i], wanted[i], 0.0, cat(i));
+}
+
+TEST_F(GpuElementwise, WhatIsExplainedIsWhatIsLaunched) {
+  const Tensor host = random_tensor({1000}, DType::kFloat32, 7), x = to_device(host, kGpu);
+  std::vector<Tensor> held;
+  const auto groups = explain([&] {
+    for (int i = 0; i < 20; ++i) held.push_back(multiply(x, i));
+  });
+  ASSERT_EQ(groups.size(), 2U);  // as one launch writes 16
+  EXPECT_EQ(groups[0].outputs, 16);
+  EXPECT_EQ(groups[0].reason, "the limit of 16 values of a GPU's group that are held was reached");
+  EXPECT_EQ(groups[1].outputs, 4);
+  EXPECT_EQ(groups[0].fused_bytes + groups[1].fused_bytes, 22 * 4000);
+  for (int i = 0; i < 20; ++i) {
+    expect_same(held[static_cast<size_t>(i)], multiply(host, i), 0.0, cat(i));
+  }
+}
+
+/// Without recording there is no such limit: the rest of the outputs is another launch.
+TEST_F(GpuElementwise, AnExpressionMayHaveMoreOutputsThanALaunch) {
+  const Tensor host = random_tensor({333}, DType::kFloat32, 9), x = to_device(host, kGpu);
+  jit::Expr expr;
+  const int leaf = expr.add_leaf(DType::kFloat32);
+  std::vector<Tensor> outputs;
+  std::vector<const Tensor*> written;
+  for (int i = 0, value = leaf; i < jit::kMaxGpuOutputs + 3; ++i) {
+    value = expr.add_op(jit::find_op("add"), {DType::kFloat32, DType::kFloat32},
+                        std::array{value, leaf});
+    expr.add_output(value);
+    outputs.push_back(empty(x.shape(), x.dtype(), kGpu));
+  }
+  for (const Tensor& output : outputs) written.push_back(&output);
+  const Tensor* const leaves[] = {&x};
+  jit::run(expr, {x.shape(), 0, leaves, {}, written});
+  Tensor expected = host;
+  for (const Tensor& output : outputs) {
+    expected = add(expected, host);
+    expect_same(output, expected, 0.0, "sum");
+  }
+}
+
+/// A conversion that does not fit any more ends the group as other operations do.
+TEST_F(GpuElementwise, ConversionsAreCutAtTheSameLimit) {
+  const Tensor host = random_tensor({100}, DType::kFloat32, 8), x = to_device(host, kGpu);
+  std::vector<Tensor> held;
+  Tensor converted;
+  const auto groups = explain([&] {
+    for (int i = 0; i < 16; ++i) held.push_back(multiply(x, i));
+    converted = cast(held.back(), DType::kFloat64);
+  });
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].reason, "the limit of 16 values of a GPU's group that are held was reached");
+  expect_same(converted, cast(multiply(host, 15), DType::kFloat64), 0.0, "cast");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/cuda/kernel_arguments.h"
 #include "cuop/jit/cuda/loops.h"
+#include "cuop/jit/group.h"
 #include "cuop/jit/nvrtc.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -144,6 +145,32 @@ TEST_F(CompiledExpr, ALongChainKeepsItsBudget) {
   }
   p.output(value);
   expect_within("64 operations", p, 255);
+}
+
+/// The largest group that fusion makes on a GPU: as many inputs, operations and held values as
+/// there may be, all of them needed until the end.
+Problem largest_group(DType dtype, const std::vector<const char*>& ops) {
+  const OpTypes types{dtype, dtype};
+  Problem p({64, 4096});
+  std::vector<int> leaves, values;
+  for (int i = 0; i < Group::kMaxInputs; ++i) leaves.push_back(p.leaf(dtype));
+  values = leaves;
+  values.resize(kMaxGpuOutputs);
+  for (size_t i = 0; i < static_cast<size_t>(Group::kMaxOps); ++i) {
+    int& value = values[i % values.size()];
+    value = p.op(ops[i % ops.size()], types,
+                 {value, leaves[(i * 5 + i / values.size()) % leaves.size()]});
+  }
+  for (const int value : values) p.output(value);
+  return p;
+}
+
+TEST_F(CompiledExpr, TheLargestGroupsKeepTheirBudget) {
+  for (const DType dtype :
+       {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128}) {
+    Problem p = largest_group(dtype, {"multiply", "add", "subtract", "divide", "multiply"});
+    expect_within(cat("the largest group of ", dtype), p, 255);
+  }
 }
 
 /// All operations of one dtype, so many at a time that one compilation checks several.

@@ -164,6 +164,32 @@ TEST_F(Fusion, LimitsCutGroups) {
   EXPECT_EQ(many_inputs[0].inputs, jit::Group::kMaxInputs);
 }
 
+TEST_F(Fusion, AGpusGroupHoldsAsManyValuesAsOneLaunchWrites) {
+  const Scalar number(2.0);
+  const jit::RecordedArgument argument{.number = &number};
+  for (const Device device : {kCpu, Device{DeviceType::kCuda, 0}}) {
+    const auto group = std::make_shared<jit::Group>(Shape{10}, Stream{device, nullptr});
+    std::vector<Tensor> held;
+    const auto record = [&] {
+      return group->record_op(jit::find_op("exp"), {DType::kFloat32, DType::kFloat32},
+                              {&argument, 1});
+    };
+    for (int i = 0; i < 16; ++i) {
+      EXPECT_EQ(group->obstacle({&argument, 1}), nullptr) << i;
+      held.push_back(record()->tensor);
+      record();  // held by nobody
+    }
+    if (device.is_cpu()) {
+      EXPECT_EQ(group->obstacle({}), nullptr);
+      continue;
+    }
+    EXPECT_STREQ(group->obstacle({}),
+                 "the limit of 16 values of a GPU's group that are held was reached");
+    held.pop_back();
+    EXPECT_EQ(group->obstacle({}), nullptr);
+  }
+}
+
 TEST_F(Fusion, ErrorsAreRaisedWhenRecording) {
   const Tensor a = ramp({3}), b = ramp({4});
   Fused scope;

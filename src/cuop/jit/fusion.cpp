@@ -174,7 +174,10 @@ std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype) {
   if (!is_on_current_stream(*group)) return std::nullopt;
   const RecordedArgument argument{place->node, nullptr, nullptr};
   if (!(tensor.layout() == contiguous_layout(group->shape()))) return std::nullopt;
-  if (group->obstacle({&argument, 1}) != nullptr) return std::nullopt;
+  if (const char* reason = group->obstacle({&argument, 1})) {
+    recorder.flush(group, reason);
+    return std::nullopt;
+  }
   auto value = group->record_cast(argument, dtype);
   if (!value) return std::nullopt;
   return recorder.remember(group, std::move(*value), false);

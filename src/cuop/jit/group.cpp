@@ -1,5 +1,7 @@
 #include "cuop/jit/group.h"
 
+#include <algorithm>
+#include <complex>
 #include <utility>
 
 #include "cuop/jit/fusion.h"
@@ -18,6 +20,16 @@ int Group::reduced_axes() const {
   return reduced_axes_;
 }
 
+/// A value that nobody holds cannot be used again, so what a kernel keeps in registers at any time
+/// are its inputs and the values held then: of the largest elements half of a thread's registers.
+static_assert((Group::kMaxInputs + kMaxGpuOutputs) * sizeof(std::complex<double>) / 4 <= 128);
+
+int Group::held_count() const {
+  return static_cast<int>(std::count_if(values_.begin(), values_.end(), [](const Pending& value) {
+    return !value.storage.expired();
+  }));
+}
+
 const char* Group::obstacle(std::span<const RecordedArgument> arguments) const {
   const std::lock_guard lock(mutex_);
   int inputs = static_cast<int>(leaves_.size()), numbers = static_cast<int>(parameters_.size());
@@ -28,6 +40,9 @@ const char* Group::obstacle(std::span<const RecordedArgument> arguments) const {
   if (inputs > kMaxInputs) return "the limit of 16 inputs was reached";
   if (numbers > kMaxParameters) return "the limit of 32 numbers was reached";
   if (static_cast<int>(ops_.size()) >= kMaxOps) return "the limit of 64 operations was reached";
+  if (!stream_.device.is_cpu() && held_count() >= kMaxGpuOutputs) {
+    return "the limit of 16 values of a GPU's group that are held was reached";
+  }
   return nullptr;
 }
 

@@ -79,6 +79,7 @@ class Group : public std::enable_shared_from_this<Group> {
   int add_argument(const RecordedArgument& argument, DType dtype);
   int add_leaf(const Tensor& tensor);
   int find_leaf(const Tensor& tensor) const;
+  int held_count() const;
   Value add_value(int node, const Shape& shape, const char* op);
   void compute(GroupReport* report);
   void release();

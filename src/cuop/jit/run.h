@@ -9,6 +9,9 @@
 
 namespace cuop::jit {
 
+/// Outputs of one launch on a GPU, where each takes registers; the rest of more is another launch.
+inline constexpr int kMaxGpuOutputs = 16;
+
 struct BlockTable;
 
 /// What an expression is run on. Nothing is owned.

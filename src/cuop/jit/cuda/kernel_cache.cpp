@@ -12,6 +12,7 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/cuda/expr_cuda.h"
@@ -49,6 +50,10 @@ LoadedKernel load(Device device, const Names& names, const CompiledKernel& compi
   cuda::check(driver.func_get_attribute(&kernel.local_bytes, cuda::FunctionAttribute::kLocalBytes,
                                         kernel.function),
               "jit: ", title);
+  if (kernel.local_bytes > 0) {
+    log(LogLevel::kDebug, "jit: ", title, ": ", kernel.registers, " registers, and ",
+        kernel.local_bytes, " bytes of a thread in local memory");
+  }
   ++loaded_count;
   return kernel;
 }

@@ -17,8 +17,6 @@ namespace cuop::jit {
 
 namespace {
 
-/// More outputs cost registers; the rest of them is another launch.
-constexpr size_t kMaxOutputs = 16;
 constexpr int kReduceThreads = 256;
 /// Blocks a multiprocessor is given before threads go round again.
 constexpr int64_t kBlocksPerMultiprocessor = 256;
@@ -103,9 +101,10 @@ void run_some(const Expr& expr, const Bindings& bindings) {
 void run_cuda(const Expr& expr, const Bindings& bindings) {
   for (const Tensor* leaf : bindings.leaves) leaf->data();  // deferred values are computed first
   for (const Tensor* output : bindings.outputs) output->data();
-  if (bindings.outputs.size() <= kMaxOutputs) return run_some(expr, bindings);
-  for (size_t begin = 0; begin < bindings.outputs.size(); begin += kMaxOutputs) {
-    const size_t count = std::min(kMaxOutputs, bindings.outputs.size() - begin);
+  constexpr size_t kMost = kMaxGpuOutputs;
+  if (bindings.outputs.size() <= kMost) return run_some(expr, bindings);
+  for (size_t begin = 0; begin < bindings.outputs.size(); begin += kMost) {
+    const size_t count = std::min(kMost, bindings.outputs.size() - begin);
     Expr part = expr.with_outputs(begin, count);
     Bindings own = bindings;
     own.outputs = bindings.outputs.subspan(begin, count);
