@@ -238,6 +238,10 @@ TEST_F(GpuBlas, TrsmAnswersAsTheCpu) {
                      32 * epsilon(dtype), what);
         trsm(gpu(a), there, options, &there);  // in place
         expect_close(there, wanted, 32 * epsilon(dtype), what);
+        const Guarded out(shape, dtype, kGpu);
+        trsm(gpu(a), gpu(b), options, &out.tensor());
+        expect_close(out.tensor(), wanted, 32 * epsilon(dtype), what);
+        out.expect_intact(what);
       }
     }
   }

@@ -1,8 +1,11 @@
 // Fourier transforms of a GPU against those of the CPU.
 #include "cuop/ops/fft/fft.h"
 
+#include <string>
+
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/gpu_values.h"
+#include "tests/gpu/guarded.h"
 
 namespace cuop {
 namespace {
@@ -14,6 +17,8 @@ double tolerance_of(DType dtype) { return is_double(dtype) ? 1e-13 : 3e-6; }
 
 constexpr DType kDTypes[] = {DType::kFloat32, DType::kFloat64, DType::kComplex64,
                              DType::kComplex128};
+
+using test::Guarded;
 
 class GpuFft : public GpuTest {};
 
@@ -47,6 +52,31 @@ TEST_F(GpuFft, SeveralAxesAndNorms) {
       } else {
         expect_close(rfftn(there, {}, {}, norm), rfftn(x, {}, {}, norm), tolerance_of(dtype));
       }
+    }
+  }
+}
+
+TEST_F(GpuFft, WritesNothingAroundAnOutput) {
+  for (const bool is_wide : {false, true}) {
+    const DType real = is_wide ? DType::kFloat64 : DType::kFloat32;
+    const DType complex = is_wide ? DType::kComplex128 : DType::kComplex64;
+    for (const int64_t n : {1, 2, 13, 64, 100}) {
+      const Tensor x = random_values({3, n}, 4, complex), r = random_values({3, n}, 5, real);
+      const std::string what = "of " + std::to_string(n);
+      const Guarded forward({3, n}, complex, kGpu), backward({3, n}, complex, kGpu),
+          half({3, n / 2 + 1}, complex, kGpu), whole({3, n}, real, kGpu);
+      fft(gpu(x), {}, -1, FftNorm::kBackward, &forward.tensor());
+      ifft(gpu(x), {}, -1, FftNorm::kBackward, &backward.tensor());
+      rfft(gpu(r), {}, -1, FftNorm::kBackward, &half.tensor());
+      irfft(half.tensor(), n, -1, FftNorm::kBackward, &whole.tensor());
+      expect_close(forward.tensor(), fft(x), tolerance_of(complex));
+      expect_close(backward.tensor(), ifft(x), tolerance_of(complex));
+      expect_close(half.tensor(), rfft(r), tolerance_of(complex));
+      expect_close(whole.tensor(), r, tolerance_of(real));
+      forward.expect_intact("fft " + what);
+      backward.expect_intact("ifft " + what);
+      half.expect_intact("rfft " + what);
+      whole.expect_intact("irfft " + what);
     }
   }
 }

@@ -7,11 +7,13 @@
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
+#include "tests/gpu/guarded.h"
 
 namespace cuop {
 namespace {
 
 using test::expect_same;
+using test::Guarded;
 using test::random_tensor;
 
 class GpuReduce : public GpuTest {};
@@ -168,6 +170,12 @@ TEST_F(GpuReduce, CompensatedAndExactSumsOfDoublesAreTheCpusBits) {
 TEST_F(GpuReduce, CompensatedAndExactSumsOfComplexNumbersAreTheCpusBits) {
   expect_cpus_bits({DType::kComplex64});
 }
+TEST_F(GpuReduce, CompensatedAndExactSumsOfBFloatsAreTheCpusBits) {
+  expect_cpus_bits({DType::kBFloat16});
+}
+TEST_F(GpuReduce, CompensatedAndExactSumsOfComplexDoublesAreTheCpusBits) {
+  expect_cpus_bits({DType::kComplex128});
+}
 TEST_F(GpuReduce, CompensatedAndExactMeansOfIntegersAreTheCpusBits) {
   expect_cpus_bits({DType::kBool, DType::kInt32});
 }
@@ -222,6 +230,34 @@ TEST_F(GpuReduce, RunningSumsOfEveryDtypeAlongEveryAxis) {
         expect_same(cumsum(device, axis), cumsum(host, axis), ulps,
                     cat("cumsum ", dtype, ' ', shape, " axis ", axis));
       }
+    }
+  }
+}
+
+/// Lengths about those of blocks and packs, where a step too many would reach beyond the end.
+TEST_F(GpuReduce, WritesNothingAroundAnOutput) {
+  for (const int64_t length : {1, 3, 255, 257, 2049, 70001}) {
+    const Tensor host = random_tensor({3, length}, DType::kFloat32, static_cast<int>(length));
+    const Tensor device = to_device(host, kGpu);
+    for (const int64_t axis : {0, 1}) {
+      const std::string what = cat(" of 3 x ", length, " along ", axis);
+      const int64_t kept = axis == 0 ? length : 3;
+      const Guarded largest({kept}, DType::kInt64, kGpu), smallest({kept}, DType::kInt64, kGpu);
+      argmax(device, axis, false, &largest.tensor());
+      argmin(device, axis, false, &smallest.tensor());
+      expect_same(largest.tensor(), argmax(host, axis), 0.0, "argmax" + what);
+      expect_same(smallest.tensor(), argmin(host, axis), 0.0, "argmin" + what);
+      largest.expect_intact("argmax" + what);
+      smallest.expect_intact("argmin" + what);
+      const Tensor whole = cast(random_tensor({3, length}, DType::kInt8, 5), DType::kFloat32);
+      const Guarded sums({3, length}, DType::kFloat32, kGpu);
+      cumsum(to_device(whole, kGpu), axis, &sums.tensor());
+      expect_same(sums.tensor(), cumsum(whole, axis), 0.0, "cumsum" + what);
+      sums.expect_intact("cumsum" + what);
+      const Guarded exact({kept}, DType::kFloat32, kGpu);
+      sum(device, {axis}, false, SumMode::kExact, &exact.tensor());
+      expect_same(exact.tensor(), sum(host, {axis}, false, SumMode::kExact), 0.0, "sum" + what);
+      exact.expect_intact("exact sum" + what);
     }
   }
 }

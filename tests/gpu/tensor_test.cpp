@@ -7,8 +7,10 @@
 #include "cuop/core/error.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/create/create_kernels.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/gpu_test.h"
+#include "tests/gpu/guarded.h"
 
 namespace cuop {
 namespace {
@@ -78,6 +80,31 @@ TEST_F(GpuTensor, SequencesAreTheCpusBits) {
     expect_equal("large arange", dtype, [&](Device at) {
       return arange(Scalar(large - 5000), Scalar(large + 5000), 999, dtype, at);
     });
+  }
+}
+
+/// They make their tensors themselves, so what fills these is given guarded ones.
+TEST_F(GpuTensor, SequencesWriteNothingAroundThem) {
+  const jit::PowerBase two{{1.0, 0.0}, 2.0, 2.0, 0, 0};
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    for (const int64_t count : {1, 15, 17, 255, 1025}) {
+      const test::Guarded whole({count}, dtype, kGpu), real({count}, dtype, kGpu),
+          powers({count}, dtype, kGpu);
+      kernels::fill_whole_cuda(whole.tensor(), {1, 1});
+      kernels::fill_real_cuda(real.tensor(), {0.0, 0.01});
+      kernels::fill_powers_cuda(powers.tensor(), {two, {0.0, 0.005}});
+      const Tensor wanted = empty({count}, dtype);
+      kernels::fill_whole_cpu(wanted, {1, 1});
+      EXPECT_EQ(bytes_of(whole.tensor()), bytes_of(wanted)) << dtype << ' ' << count;
+      kernels::fill_real_cpu(wanted, {0.0, 0.01});
+      EXPECT_EQ(bytes_of(real.tensor()), bytes_of(wanted)) << dtype << ' ' << count;
+      kernels::fill_powers_cpu(wanted, {two, {0.0, 0.005}});
+      EXPECT_EQ(bytes_of(powers.tensor()), bytes_of(wanted)) << dtype << ' ' << count;
+      whole.expect_intact("arange");
+      real.expect_intact("linspace");
+      powers.expect_intact("logspace");
+    }
   }
 }
 
