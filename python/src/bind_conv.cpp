@@ -21,19 +21,27 @@ result is [N, O, out] with out = (in + 2 * padding - dilation * (kernel - 1) - 1
 x, w and bias share one dtype, any but bool: float16 and bfloat16 are computed in float32, integers
 wrap. variant: 'auto', 'onednn' (float32, where oneDNN is installed), 'gemm' (patches and matrix
 products; no integers), 'direct' (loops over the padded image; on the CPU no complex dtypes) or, on
-a GPU, 'cudnn' (floating dtypes). Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
+a GPU, 'cudnn' (floating dtypes). activation: 'none', or 'relu' for 0 in place of negative results (NaN
+stays; not for complex dtypes), on a GPU in the same pass over memory where cuDNN has a kernel for it.
+Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.)");
   m.def(
       name,
       [convolution](Arg<Tensor> x, Arg<Tensor> w, std::optional<Arg<Tensor>> bias,
                     Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation, int64_t groups,
-                    std::string_view variant, std::optional<Tensor> out) {
-        const ConvOptions options{*stride, *padding, *dilation, groups, parse_conv_variant(variant),
-                                  nullptr};
+                    std::string_view variant, std::string_view activation,
+                    std::optional<Tensor> out) {
+        const ConvOptions options{*stride,
+                                  *padding,
+                                  *dilation,
+                                  groups,
+                                  parse_conv_variant(variant),
+                                  nullptr,
+                                  parse_conv_activation(activation)};
         return convolution(x, w, bias ? bias->operator->() : nullptr, options, pointer(out));
       },
       "x"_a, "w"_a, "bias"_a = nb::none(), nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
-      "dilation"_a = 1, "groups"_a = 1, "variant"_a = "auto", "out"_a = nb::none(), ReturnsOut(),
-      Released(), doc.c_str());
+      "dilation"_a = 1, "groups"_a = 1, "variant"_a = "auto", "activation"_a = "none",
+      "out"_a = nb::none(), ReturnsOut(), Released(), doc.c_str());
 }
 
 }  // namespace
@@ -46,8 +54,9 @@ void bind_conv(nb::module_& m) {
       "conv_variant",
       [](Arg<Tensor> x, Arg<Tensor> w, Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation,
          int64_t groups, std::string_view variant) {
-        return name(conv_variant(
-            x, w, {*stride, *padding, *dilation, groups, parse_conv_variant(variant), nullptr}));
+        return name(conv_variant(x, w,
+                                 {*stride, *padding, *dilation, groups, parse_conv_variant(variant),
+                                  nullptr, ConvActivation::kNone}));
       },
       "x"_a, "w"_a, nb::kw_only(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
       "groups"_a = 1, "variant"_a = "auto",

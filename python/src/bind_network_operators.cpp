@@ -82,21 +82,24 @@ void bind_normalisation(nb::module_& m) {
 
 void bind_images(nb::module_& m) {
   bind_jit_operator<Convolution2D>(
-      m, "Convolution2D", "y <- conv2d(x [N, I, H, W], weight [O, I / groups, kh, kw]) + bias [O].",
+      m, "Convolution2D",
+      "y <- conv2d(x [N, I, H, W], weight [O, I / groups, kh, kw]) + bias [O], with 0 in place of "
+      "negative results for the activation 'relu'.",
       [](auto& c) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def(
             "__init__",
             [](Op* self, int64_t in_channels, int64_t out_channels, int64_t kernel_h,
                int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t pad_h, int64_t pad_w,
-               int64_t dilation_h, int64_t dilation_w, int64_t groups) {
-              new (self)
-                  Op(Convolution2DOptions{in_channels, out_channels, kernel_h, kernel_w, stride_h,
-                                          stride_w, pad_h, pad_w, dilation_h, dilation_w, groups});
+               int64_t dilation_h, int64_t dilation_w, int64_t groups,
+               std::string_view activation) {
+              new (self) Op(Convolution2DOptions{
+                  in_channels, out_channels, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w,
+                  dilation_h, dilation_w, groups, parse_conv_activation(activation)});
             },
             "in_channels"_a, "out_channels"_a, "kernel_h"_a, "kernel_w"_a, "stride_h"_a = 1,
             "stride_w"_a = 1, "pad_h"_a = 0, "pad_w"_a = 0, "dilation_h"_a = 1, "dilation_w"_a = 1,
-            "groups"_a = 1);
+            "groups"_a = 1, "activation"_a = "none");
         def_setter(c, "set_weight", &Op::set_weight, "weight",
                    "Copies the weight [O, I / groups, kh, kw].");
         def_setter(c, "set_bias", &Op::set_bias, "bias", "Copies the bias [O].");

@@ -173,6 +173,36 @@ def test_nan_stays_in_its_windows(variant):
     assert np.isnan(y).sum() == 9
 
 
+@pytest.mark.cpu
+@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize(
+    ("variant", "dtype"),
+    [(v, d) for v in VARIANTS for d in DTYPES[v] if d not in COMPLEX],
+)
+def test_the_activation_is_relu(variant, dtype, with_bias):
+    rng = np.random.default_rng(6)
+    x, w, bias = (random_tensor(rng, s, dtype)[0] for s in ((2, 4, 9, 8), (6, 2, 3, 3), (6,)))
+    if dtype in TOLERANCE:
+        x[0, 0, 4, 4], x[1, 2, 3, 3] = np.nan, -np.inf
+    arguments = (x, w, bias) if with_bias else (x, w)
+    options = {"padding": 1, "groups": 2, "variant": variant}
+    y = cuop.conv2d(*arguments, activation="relu", **options)
+    expected = cuop.relu(cuop.conv2d(*arguments, **options))
+    np.testing.assert_array_equal(y.to(wide(dtype)).to_numpy(), expected.to(wide(dtype)).to_numpy())
+    out = cuop.zeros(y.shape, dtype=dtype)
+    assert cuop.conv2d(*arguments, activation="relu", out=out, **options) is out
+    np.testing.assert_array_equal(out.to(wide(dtype)).to_numpy(), y.to(wide(dtype)).to_numpy())
+
+
+@pytest.mark.parametrize("conv", CONV.values())
+def test_every_convolution_rectifies(conv):
+    axes = list(CONV.values()).index(conv) + 1
+    x, w = cuop.ones((1, 1, *[3] * axes)), cuop.ones((2, 1, *[1] * axes))
+    y = conv(x, w, cuop.tensor([-3.0, 2.0]), activation="relu").to_numpy()
+    assert np.all(y[0, 0] == 0)
+    assert np.all(y[0, 1] == 3)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
 def test_empty_axes(dtype):
     assert cuop.conv2d(z(0, 2, 5, 5, dtype=dtype), z(3, 2, 3, 3, dtype=dtype)).shape == (0, 3, 3, 3)
@@ -285,6 +315,16 @@ def z(*shape, dtype="float32"):
             lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), variant="winograd"),
             cuop.ExecutionError,
             "known are auto, onednn",
+        ),
+        (
+            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), activation="gelu"),
+            cuop.ExecutionError,
+            "activation 'gelu' is unknown; known are none, relu",
+        ),
+        (
+            lambda: cuop.conv1d(*[z(1, 1, 2, dtype="complex64")] * 2, activation="relu"),
+            cuop.DTypeError,
+            "conv1d: the activation 'relu' is for real numbers, x has dtype complex64",
         ),
         pytest.param(
             lambda: cuop.conv2d(

@@ -217,6 +217,19 @@ def test_convolution(kind, dtype, tolerance, channels, kernel, stride, pad, dila
     close(y, expected, 10 * tolerance)
 
 
+@kinds
+def test_convolution_rectifies(kind, dtype, tolerance):
+    x, w = numbers(5, dtype, 2, 3, 9, 8), numbers(6, dtype, 4, 3, 3, 3)
+    conv = make("Convolution2D", kind, 3, 4, 3, 3, activation="relu")
+    conv.set_weight(w)
+    bias = numbers(7, dtype, 4)
+    conv.set_bias(bias)
+    expected = np.maximum(expected_conv(x, w, bias, (1, 1), (0, 0), (1, 1), 1), 0)
+    y = cuop.zeros(expected.shape, dtype)
+    assert conv.forward(x, y) is y
+    close(y, expected, 10 * tolerance)
+
+
 def test_convolution_padding_may_be_overridden():
     conv = cuop.Convolution2DFloat(1, 1, 3, 3, pad_h=5)
     x, w = numbers(0, np.float32, 1, 1, 6, 6), numbers(1, np.float32, 1, 1, 3, 3)
@@ -238,6 +251,8 @@ def test_convolution_errors():
     conv.set_weight(cuop.ones((6, 2, 3, 3)))
     with pytest.raises(cuop.ShapeError, match="Convolution2DFloat: "):
         conv.forward(x, cuop.zeros((1, 6, 4, 3)))
+    with pytest.raises(cuop.ExecutionError, match="activation 'tanh' is unknown; known are none"):
+        cuop.Convolution2DFloat(4, 6, 3, 3, activation="tanh")
     with pytest.raises(cuop.ShapeError, match="groups is 3, it must divide"):
         cuop.Convolution2DFloat(4, 6, 3, 3, groups=3)
     with pytest.raises(cuop.ShapeError, match="Convolution2DFloat: pad_w is -1, needed is 0 to"):

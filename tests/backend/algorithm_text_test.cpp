@@ -70,8 +70,9 @@ TEST(ConvProblem, EveryFieldIsInItsText) {
   add([](ConvShape& s) { s.padding[1] = 9; });
   add([](ConvShape& s) { s.dilation[1] = 9; });
   add([](ConvShape& s) { s.has_bias = true; });
+  add([](ConvShape& s) { s.has_relu = true; });
   add([](ConvShape& s) { s.adds_to_y = true; });
-  EXPECT_EQ(texts.size(), 14U);
+  EXPECT_EQ(texts.size(), 15U);
 }
 
 TEST(EngineChoice, IsReadAsItWasWritten) {

@@ -10,6 +10,7 @@
 #include "cuop/core/error.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
+#include "tests/gpu/conv_values.h"
 #include "tests/gpu/gpu_values.h"
 
 namespace cuop {
@@ -93,14 +94,6 @@ TEST_F(GpuConv, WritesIntoWhatItIsGivenAndNothingElse) {
   }
 }
 
-/// A tensor of these values whose address is that of an element and no more.
-Tensor misaligned(const Tensor& t) {
-  const Tensor longer = empty({t.size() + 1}, t.dtype(), kGpu);
-  const Tensor rest = slice(longer, 0, 1, t.size() + 1);
-  copy_into(rest, reshape(gpu(t), {t.size()}));
-  return reshape(rest, t.shape());
-}
-
 struct RandomProblem {
   Tensor x, w, bias;
   ConvOptions options;
@@ -137,7 +130,8 @@ TEST_F(GpuConv, RandomProblemsAgreeWithTheCpu) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
     for (uint32_t seed = 0; seed < 24; ++seed) {
       SCOPED_TRACE(seed);
-      const RandomProblem p(seed * 10, dtype);
+      RandomProblem p(seed * 10, dtype);
+      if (seed % 2 != 0) p.options.activation = ConvActivation::kRelu;
       const Tensor bias = gpu(p.bias);
       expect_close(p.run(gpu(p.x), gpu(p.w), nullptr), p.run(p.x, p.w, nullptr),
                    tolerance_of(dtype));
@@ -159,10 +153,13 @@ TEST_F(GpuConv, EmptySumsAreTheBias) {
       const Tensor bias = random_values({3}, 1, dtype), gpu_bias = gpu(bias);
       ConvOptions options;
       options.padding = {c.padding};
-      EXPECT_EQ(host_values(conv2d(gpu(x), gpu(w), &gpu_bias, options)),
-                host_values(conv2d(x, w, &bias, options)));
-      EXPECT_EQ(host_values(conv2d(gpu(x), gpu(w), nullptr, options)),
-                host_values(conv2d(x, w, nullptr, options)));
+      for (const auto activation : {ConvActivation::kNone, ConvActivation::kRelu}) {
+        options.activation = activation;
+        EXPECT_EQ(host_values(conv2d(gpu(x), gpu(w), &gpu_bias, options)),
+                  host_values(conv2d(x, w, &bias, options)));
+        EXPECT_EQ(host_values(conv2d(gpu(x), gpu(w), nullptr, options)),
+                  host_values(conv2d(x, w, nullptr, options)));
+      }
     }
   }
 }
@@ -368,6 +365,7 @@ TEST_F(GpuDirectConv, ServesEveryDtype) {
       if (is_whole || is_complex(dtype)) {
         EXPECT_EQ(conv_variant(gpu(p.x), gpu(p.w), p.options), ConvVariant::kDirect);
       }
+      if (seed % 2 != 0 && !is_complex(dtype)) p.options.activation = ConvActivation::kRelu;
       const Tensor wanted = p.run(p.x, p.w, &p.bias), bare = p.run(p.x, p.w, nullptr);
       p.options.variant = ConvVariant::kDirect;
       const Tensor bias = gpu(p.bias);

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -14,6 +17,7 @@
 #include "cuop/ops/conv/direct_kernels.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 
 namespace cuop {
 namespace {
@@ -153,6 +157,41 @@ TEST(Conv, OutputShapeIsKnownBeforehand) {
   EXPECT_EQ(conv_output_shape("conv2d", {4, 3, 224, 224}, {64, 3, 7, 7}, options),
             (Shape{4, 64, 110, 110}));
   EXPECT_THROW(conv_output_shape("conv2d", {4, 3, 2, 2}, {64, 3, 7, 7}, options), ShapeError);
+}
+
+TEST(Conv, RectifiesAsReluDoes) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Tensor x = whole_numbers({2, 4, 9, 11}, 1), w = whole_numbers({6, 4, 3, 3}, 2);
+  x.data<float>()[30] = std::numeric_limits<float>::quiet_NaN();
+  x.data<float>()[500] = kInfinity;
+  x.data<float>()[700] = -kInfinity;
+  const Tensor bias = whole_numbers({6}, 3);
+  for (const ConvVariant variant : runnable()) {
+    ConvOptions options{.variant = variant};
+    for (const Tensor* offset : std::initializer_list<const Tensor*>{nullptr, &bias}) {
+      options.activation = ConvActivation::kNone;
+      const auto expected = values(relu(conv2d(x, w, offset, options)));
+      options.activation = ConvActivation::kRelu;
+      const auto y = values(conv2d(x, w, offset, options));
+      int not_numbers = 0;
+      for (size_t i = 0; i < y.size(); ++i) {
+        not_numbers += std::isnan(y[i]) ? 1 : 0;
+        EXPECT_TRUE(y[i] == expected[i] || (std::isnan(y[i]) && std::isnan(expected[i]))) << i;
+      }
+      EXPECT_GE(not_numbers, 9) << name(variant);
+      EXPECT_EQ(std::count(y.begin(), y.end(), -kInfinity), 0) << name(variant);
+      EXPECT_GT(std::count(y.begin(), y.end(), kInfinity), 0) << name(variant);
+    }
+  }
+}
+
+TEST(Conv, ActivationNamesRoundTripAndOthersAreRefused) {
+  for (const ConvActivation a : {ConvActivation::kNone, ConvActivation::kRelu}) {
+    EXPECT_EQ(parse_conv_activation(name(a)), a);
+  }
+  EXPECT_THAT([] { parse_conv_activation("gelu"); },
+              testing::ThrowsMessage<ExecutionError>("conv: activation 'gelu' is unknown; known "
+                                                     "are none, relu"));
 }
 
 TEST(Conv, VariantNamesRoundTrip) {

@@ -1,11 +1,13 @@
 // A cuDNN for the simulated GPU: the part of its graph interface that convolutions use, computed by
-// plain loops on the stream's thread. Of its engines the first is slow, the second fast, the third
-// wrong, and the fourth one that must never be taken, because its results differ from run to run.
-// For float16 one stands before them that must not be taken either: it answers 0 for -infinity, as
-// the library's of that number does. For kernels of kUnservedWidth it has no engine at all.
+// plain loops on the stream's thread. Of its engines the best in its ranking cannot be compiled,
+// the second is slow, the third one that must never be taken, because its results differ from run
+// to run, the fourth fast, and the last wrong. For float16 one stands before them that must not be
+// taken either: it answers 0 for -infinity, as the library's of that number does. For kernels of
+// kUnservedWidth it has no engine at all.
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -32,7 +34,15 @@ constexpr int kInternalError = 4000;
 constexpr int kExecutionFailed = 5000;
 constexpr size_t kWorkspaceBytes = 256;
 constexpr int64_t kUnservedWidth = 29;
-enum EngineIndex : int64_t { kSlow = 10, kFast, kWrong, kUnsteady, kPlain, kNotBelow = 47 };
+enum EngineIndex : int64_t {
+  kSlow = 10,
+  kFast,
+  kWrong,
+  kUnsteady,
+  kPlain,
+  kUncompiled,
+  kNotBelow = 47
+};
 
 struct Session {
   StreamHandle stream = nullptr;
@@ -90,6 +100,8 @@ struct Convolution {
   Tensor x, w, y, bias;
   std::array<int64_t, 3> stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
   double beta = 0.0;
+  bool has_relu = false, keeps_nan = false;
+  double upper_bound = std::numeric_limits<float>::max();  ///< the library's, where none is given
   int64_t engine = kPlain;
   void* workspace = nullptr;
 };
@@ -148,6 +160,11 @@ double window(const Convolution& c, const std::array<int64_t, 5>& at) {
   return sum;
 }
 
+double rectified(double value, const Convolution& c) {
+  if (std::isnan(value)) return c.keeps_nan ? value : 0.0;
+  return std::clamp(value, 0.0, c.upper_bound);
+}
+
 template <class T>
 void convolve(const Convolution& c) {
   const auto& s = c.y.shape;
@@ -161,6 +178,7 @@ void convolve(const Convolution& c) {
             double value = window<T>(c, at);
             if (c.beta != 0.0) value += c.beta * read<T>(c.y, i);
             if (c.bias.data != nullptr) value += read<T>(c.bias, at[1]);
+            if (c.has_relu) value = rectified(value, c);
             if (c.engine == kWrong && i == 0) value += 100.0;
             if (c.engine == kNotBelow && value == -std::numeric_limits<double>::infinity())
               value = 0;
@@ -207,6 +225,11 @@ const Node& graph_of(const Node& plan) {
   return plan.node(Attribute::kPlanConfig).node(Attribute::kHeuristicGraph);
 }
 
+bool is_relu(const Node& operation) {
+  const Node& description = operation.node(Attribute::kPointwiseDescription);
+  return description.one<PointwiseMode>(Attribute::kPointwiseMode) == PointwiseMode::kReluForward;
+}
+
 Convolution convolution_of(const Node& plan, const Node& pack) {
   std::map<int64_t, void*> addresses;
   const auto ids = pack.get<int64_t>(Attribute::kPackIds);
@@ -220,9 +243,19 @@ Convolution convolution_of(const Node& plan, const Node& pack) {
   c.x = tensor_of(forward.node(Attribute::kForwardX), addresses);
   c.w = tensor_of(forward.node(Attribute::kForwardW), addresses);
   c.y = tensor_of(forward.node(Attribute::kForwardY), addresses);
-  if (operations.size() > 1) {
-    c.bias = tensor_of(operations[1]->node(Attribute::kPointwiseB), addresses);
-    c.y = tensor_of(operations[1]->node(Attribute::kPointwiseY), addresses);
+  for (size_t i = 1; i < operations.size(); ++i) {
+    const Node& operation = *operations[i];
+    const Node& description = operation.node(Attribute::kPointwiseDescription);
+    c.y = tensor_of(operation.node(Attribute::kPointwiseY), addresses);
+    if (is_relu(operation)) {
+      c.has_relu = true;
+      c.keeps_nan = description.one<NanPropagation>(Attribute::kPointwiseNanPropagation) ==
+                    NanPropagation::kStays;
+      const auto bound = description.get<double>(Attribute::kPointwiseUpperBound);
+      if (!bound.empty()) c.upper_bound = bound.front();
+    } else {
+      c.bias = tensor_of(operation.node(Attribute::kPointwiseB), addresses);
+    }
   }
   read_axes(conv, Attribute::kConvStrides, c.stride);
   read_axes(conv, Attribute::kConvPrePaddings, c.padding);
@@ -240,7 +273,7 @@ std::vector<int64_t> engines_of(const Node& heuristic) {
   if (w.get<int64_t>(Attribute::kTensorShape).back() == kUnservedWidth) return {};
   const auto mode = heuristic.one<HeuristicMode>(Attribute::kHeuristicMode);
   if (mode == HeuristicMode::kFallback) return {kPlain};
-  std::vector<int64_t> engines{kSlow, kUnsteady, kFast, kWrong};
+  std::vector<int64_t> engines{kUncompiled, kSlow, kUnsteady, kFast, kWrong};
   const Node& x = forward.node(Attribute::kForwardX);
   if (x.one<ElementType>(Attribute::kTensorElementType) == ElementType::kReal16) {
     engines.insert(engines.begin(), kNotBelow);
@@ -311,15 +344,21 @@ CUOP_SIMULATOR_ENTRY int cudnnBackendDestroyDescriptor(Node* node) {
 }
 CUOP_SIMULATOR_ENTRY int cudnnBackendFinalize(Node* node) {
   if (node->type == DescriptorType::kPlan) {
+    const Node& config = node->node(Attribute::kPlanConfig);
+    if (config.one<int64_t>(Attribute::kEngineIndex) == kUncompiled) return kNotCompiled;
     node->kernels = std::make_unique<const cuop::simulator::LibraryMemory>();
     return node->kernels->region().data == nullptr ? kInternalError : 0;
   }
   if (node->type != DescriptorType::kOperationGraph) return 0;
-  // As some versions of the library: no bias within the convolution in double precision.
+  // As some versions of the library: no bias within the convolution in double precision, no
+  // rectifier without a bias in single precision.
   const auto operations = node->get<const Node*>(Attribute::kGraphOperations);
   const Node& conv = operations.at(0)->node(Attribute::kForwardConv);
   const bool is_wide = conv.one<ElementType>(Attribute::kConvComputeType) == ElementType::kReal64;
-  return is_wide && operations.size() > 1 ? kNotSupported : 0;
+  if (is_wide && operations.size() > 1) return kNotSupported;
+  const Node& x = operations.at(0)->node(Attribute::kForwardX);
+  const bool is_single = x.one<ElementType>(Attribute::kTensorElementType) == ElementType::kReal32;
+  return is_single && operations.size() == 2 && is_relu(*operations[1]) ? kNotSupported : 0;
 }
 CUOP_SIMULATOR_ENTRY int cudnnBackendSetAttribute(Node* node, Attribute attribute, int type,
                                                   int64_t count, const void* values) {

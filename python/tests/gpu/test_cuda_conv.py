@@ -31,7 +31,13 @@ def problems(draw):
         x,
         w,
         bias,
-        {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups},
+        {
+            "stride": stride,
+            "padding": padding,
+            "dilation": dilation,
+            "groups": groups,
+            "activation": draw(st.sampled_from(["none", "relu"])),
+        },
     )
 
 

@@ -80,9 +80,11 @@ Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int6
   options.padding = {pad_h.value_or(options_.pad_h), pad_w.value_or(options_.pad_w)};
   options.dilation = {options_.dilation_h, options_.dilation_w};
   options.groups = options_.groups;
-  task.sizes = sizes_of({&x, &weight}, {options_.stride_h, options_.stride_w, options.padding[0],
-                                        options.padding[1], options_.dilation_h,
-                                        options_.dilation_w, options_.groups, bias.is_defined()});
+  options.activation = options_.activation;
+  task.sizes = sizes_of(
+      {&x, &weight}, {options_.stride_h, options_.stride_w, options.padding[0], options.padding[1],
+                      options_.dilation_h, options_.dilation_w, options_.groups, bias.is_defined(),
+                      static_cast<int64_t>(options_.activation)});
   const int64_t terms = weight.size() / options_.out_channels;
   task.cost.flops = 2.0 * static_cast<double>(y.size()) * static_cast<double>(terms);
   task.cost.bytes = bytes_of(x, weight, y);

@@ -17,10 +17,11 @@ struct Convolution2DOptions {
   int64_t pad_h = 0, pad_w = 0;
   int64_t dilation_h = 1, dilation_w = 1;
   int64_t groups = 1;
+  ConvActivation activation = ConvActivation::kNone;
 };
 
-/// y <- conv2d(x, weight [O, I / groups, kh, kw]) + bias [O]; see cuop::conv2d for the sizes. y
-/// must not share memory with x.
+/// y <- conv2d(x, weight [O, I / groups, kh, kw]) + bias [O], rectified where the activation says
+/// so; see cuop::conv2d for the sizes. y must not share memory with x.
 template <class T>
 class Convolution2D : public Operator {
  public:

@@ -44,7 +44,8 @@ ElementType element_type(DType dtype) {
   }
 }
 
-/// The graph of one convolution; the bias, if any, is added before the only rounding to y's dtype.
+/// The graph of one convolution; a bias is added, and then the sum rectified, before the only
+/// rounding to y's dtype.
 class GraphOfConv {
  public:
   GraphOfConv(const char* who, const ConvShape& s)
@@ -59,13 +60,14 @@ class GraphOfConv {
 
   dnn::Graph build() {
     void* const y = tensor(Role::kY, s_.batch, s_.out_channels, s_.out);
-    if (!s_.has_bias) {
-      forward(y);
-      return std::move(graph_);
-    }
-    void* const sum = tensor(Role::kSum, s_.batch, s_.out_channels, s_.out);
+    const auto part = [&](Role role, bool is_last) {
+      return is_last ? y : tensor(role, s_.batch, s_.out_channels, s_.out);
+    };
+    void* const sum = part(Role::kSum, !s_.has_bias && !s_.has_relu);
     forward(sum);
-    add_bias(sum, y);
+    void* const biased = s_.has_bias ? part(Role::kBiased, !s_.has_relu) : sum;
+    if (s_.has_bias) add_bias(sum, biased);
+    if (s_.has_relu) rectify(biased, y);
     return std::move(graph_);
   }
 
@@ -77,7 +79,7 @@ class GraphOfConv {
   void* tensor(Role role, int64_t first, int64_t second, const ConvShape::Axes& axes) {
     dnn::TensorSpec spec;
     spec.role = role;
-    spec.is_virtual = role == Role::kSum;
+    spec.is_virtual = role == Role::kSum || role == Role::kBiased;
     spec.type = spec.is_virtual ? compute_ : type_;
     spec.shape = {first, second};
     for (const int64_t size : spatial(axes)) spec.shape.push_back(size);
@@ -118,19 +120,32 @@ class GraphOfConv {
     finish(std::move(operation));
   }
 
+  /// An operation on each element; `description` lacks only its end.
+  Descriptor pointwise(Descriptor description, dnn::PointwiseMode mode, void* x, void* result) {
+    description.set(Attribute::kPointwiseMode, mode);
+    description.set(Attribute::kPointwisePrecision, compute_);
+    description.finalize();
+    Descriptor operation(who_, DescriptorType::kPointwiseOperation);
+    operation.set(Attribute::kPointwiseDescription, graph_.keep(std::move(description)));
+    operation.set(Attribute::kPointwiseX, x);
+    operation.set(Attribute::kPointwiseY, result);
+    return operation;
+  }
+
   void add_bias(void* sum, void* result) {
     constexpr ConvShape::Axes kOnes{1, 1, 1};
-    Descriptor addition(who_, DescriptorType::kPointwise);
-    addition.set(Attribute::kPointwiseMode, dnn::PointwiseMode::kAdd);
-    addition.set(Attribute::kPointwisePrecision, compute_);
-    addition.finalize();
-    Descriptor operation(who_, DescriptorType::kPointwiseOperation);
-    operation.set(Attribute::kPointwiseDescription, addition);
-    graph_.keep(std::move(addition));
-    operation.set(Attribute::kPointwiseX, sum);
+    Descriptor operation = pointwise(Descriptor(who_, DescriptorType::kPointwise),
+                                     dnn::PointwiseMode::kAdd, sum, result);
     operation.set(Attribute::kPointwiseB, tensor(Role::kBias, 1, s_.out_channels, kOnes));
-    operation.set(Attribute::kPointwiseY, result);
     finish(std::move(operation));
+  }
+
+  /// Where nothing else is said, NaN need not stay, and the largest number is a bound from above.
+  void rectify(void* sum, void* result) {
+    Descriptor description(who_, DescriptorType::kPointwise);
+    description.set(Attribute::kPointwiseNanPropagation, dnn::NanPropagation::kStays);
+    description.set(Attribute::kPointwiseUpperBound, std::numeric_limits<double>::infinity());
+    finish(pointwise(std::move(description), dnn::PointwiseMode::kReluForward, sum, result));
   }
 
   void finish(Descriptor operation) {
@@ -282,7 +297,7 @@ std::string conv_text(const ConvShape& s) {
              s.out_channels, " in ", s.groups, " groups, ", axes(s.in), " by ", axes(s.kernel),
              " to ", axes(s.out), " stride ", axes(s.stride), " padding ", axes(s.padding),
              " dilation ", axes(s.dilation), s.has_bias ? " with bias" : "",
-             s.adds_to_y ? " added" : "");
+             s.has_relu ? " with relu" : "", s.adds_to_y ? " added" : "");
 }
 
 std::vector<std::string> conv_engines(const char* who, const ConvShape& shape, Stream stream,

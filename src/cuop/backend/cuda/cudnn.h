@@ -22,6 +22,7 @@ struct ConvShape {
   Axes in{1, 1, 1}, kernel{1, 1, 1}, out{1, 1, 1};
   Axes stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
   bool has_bias = false;   ///< a bias [out_channels] is added
+  bool has_relu = false;   ///< then 0 where the sum is negative; NaN stays
   bool adds_to_y = false;  ///< the result is added to what y holds
   bool operator==(const ConvShape&) const = default;
 };
@@ -42,8 +43,8 @@ std::string cudnn_absence();
 /// Why cuDNN has nothing for such a convolution: its dtype, a size beyond 32 bits; "" otherwise.
 std::string conv_obstacle(const ConvShape& shape);
 
-/// Whether one kernel of cuDNN computes this on the stream's device (with a bias it may not).
-/// DeviceError when there is no cuDNN.
+/// Whether one kernel of cuDNN computes this on the stream's device (with a bias or a rectifier it
+/// may not). DeviceError when there is no cuDNN.
 bool has_conv(const char* who, const ConvShape& shape, Stream stream);
 
 /// Runs it on the stream; false, and nothing is done, when cuDNN has no engine that keeps what

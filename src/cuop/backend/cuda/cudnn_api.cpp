@@ -89,6 +89,7 @@ void Descriptor::finalize() {
 bool Descriptor::try_finalize() {
   const int status = library().descriptor_finalize(raw_);
   if (status >= kNotSupported && status < kNotSupported + 1000) return false;
+  if (status == kNotCompiled) return false;
   check_status(status, who_, "the whole of a description");
   return true;
 }

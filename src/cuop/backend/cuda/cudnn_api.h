@@ -14,10 +14,12 @@ namespace cuop::backend::cuda::dnn {
 using Handle = struct DnnHandleState*;
 
 constexpr int kNotSupported = 3000;  ///< statuses from here to 3999: no engine for the case
+constexpr int kNotCompiled = 4001;   ///< an engine's kernel, which is made when its plan is
 
 enum class ElementType : int { kReal32 = 0, kReal64 = 1, kReal16 = 2, kRealB16 = 9 };
 enum class ConvMode : int { kCrossCorrelation = 1 };
-enum class PointwiseMode : int { kAdd = 0 };
+enum class PointwiseMode : int { kAdd = 0, kReluForward = 100 };
+enum class NanPropagation : int { kStays = 1 };
 enum class HeuristicMode : int { kFallback = 2, kBest = 3 };
 /// What an engine does to the numbers.
 enum class Note : int {
@@ -51,6 +53,8 @@ enum class DescriptorType : int {
 enum class Attribute : int {
   kPointwiseMode = 0,
   kPointwisePrecision = 1,
+  kPointwiseNanPropagation = 2,
+  kPointwiseUpperBound = 4,
   kConvComputeType = 100,
   kConvMode = 101,
   kConvDilations = 102,
@@ -138,6 +142,8 @@ template <>
 inline constexpr int kTypeCode<HeuristicMode> = 8;
 template <>
 inline constexpr int kTypeCode<Knob> = 9;
+template <>
+inline constexpr int kTypeCode<NanPropagation> = 10;
 template <>
 inline constexpr int kTypeCode<Note> = 11;
 template <>

@@ -14,9 +14,9 @@ namespace cuop::backend::cuda {
 
 struct ConvShapeHash {
   size_t operator()(const ConvShape& s) const {
-    const int64_t fields[] = {
-        static_cast<int64_t>(s.dtype) * 4 + (s.has_bias ? 2 : 0) + (s.adds_to_y ? 1 : 0), s.batch,
-        s.in_channels, s.out_channels, s.groups};
+    const int64_t fields[] = {static_cast<int64_t>(s.dtype) * 8 + (s.has_relu ? 4 : 0) +
+                                  (s.has_bias ? 2 : 0) + (s.adds_to_y ? 1 : 0),
+                              s.batch, s.in_channels, s.out_channels, s.groups};
     const auto bytes = [](const auto& values) {
       return hash_text({reinterpret_cast<const char*>(&values), sizeof values});
     };

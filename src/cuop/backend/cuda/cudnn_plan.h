@@ -12,7 +12,8 @@
 namespace cuop::backend::cuda::dnn {
 
 /// What the tensors of a convolution's graph are; the numbers are their names in the graph.
-enum class Role : int64_t { kX = 0, kW = 1, kBias = 2, kSum = 3, kY = 4 };
+/// kSum and kBiased live only inside the graph.
+enum class Role : int64_t { kX = 0, kW = 1, kBias = 2, kSum = 3, kY = 4, kBiased = 5 };
 
 /// A row-major tensor; `is_virtual` for one that lives only inside the graph.
 struct TensorSpec {

@@ -140,11 +140,12 @@ Operation operation(const ConvOptions& options) {
           return convolve(geometry, parts, box);
         });
   };
-  return {cat("conv stride ", options.stride, ", padding ", options.padding, ", dilation ",
-              options.dilation, ", groups ", options.groups),
-          {"input", "weight", "bias"},
-          plan,
-          execute};
+  return {
+      cat("conv stride ", options.stride, ", padding ", options.padding, ", dilation ",
+          options.dilation, ", groups ", options.groups, ", activation ", name(options.activation)),
+      {"input", "weight", "bias"},
+      plan,
+      execute};
 }
 
 }  // namespace

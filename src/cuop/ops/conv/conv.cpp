@@ -26,6 +26,7 @@ constexpr backend::Slot<std::string(ConvVariant, const ConvSizes&, DType)> kObst
     "conv", &kernels::conv_obstacle_cpu, &kernels::conv_obstacle_cuda};
 
 constexpr const char* kVariantNames[] = {"auto", "onednn", "gemm", "direct", "cudnn"};
+constexpr const char* kActivationNames[] = {"none", "relu"};
 
 ConvSizes check_sizes(const char* who, const Shape& x, const Shape& w, const ConvOptions& options,
                       int spatial) {
@@ -102,6 +103,12 @@ void check_variant(const char* who, Device device, const ConvSizes& sizes, DType
   }
 }
 
+void check_activation(const char* who, DType dtype, ConvActivation activation) {
+  if (activation == ConvActivation::kNone || !is_complex(dtype)) return;
+  throw DTypeError(cat(who, ": the activation '", name(activation),
+                       "' is for real numbers, x has dtype ", dtype));
+}
+
 void check_operand(const char* who, const char* name, const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return;
   throw DTypeError(
@@ -114,9 +121,11 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
   const Device device = common_device(who, {&x, &w, bias, out});
   visit_dtype(NumericTypes{}, x.dtype(), who, [](auto) {});
   check_operand(who, "w", w, x.dtype());
+  check_activation(who, x.dtype(), options.activation);
   kernels::Conv conv;
   conv.sizes = check_sizes(who, x.shape(), w.shape(), options, spatial);
   conv.cache = options.cache;
+  conv.activation = options.activation;
   const bool has_bias = bias != nullptr && bias->is_defined();
   if (has_bias) {
     check_operand(who, "bias", *bias, x.dtype());
@@ -157,6 +166,17 @@ ConvVariant parse_conv_variant(std::string_view text) {
   }
   throw ExecutionError(
       cat("conv: variant '", text, "' is unknown; known are auto, onednn, gemm, direct, cudnn"));
+}
+
+const char* name(ConvActivation activation) {
+  return kActivationNames[static_cast<int>(activation)];
+}
+
+ConvActivation parse_conv_activation(std::string_view text) {
+  for (const auto activation : {ConvActivation::kNone, ConvActivation::kRelu}) {
+    if (text == name(activation)) return activation;
+  }
+  throw ExecutionError(cat("conv: activation '", text, "' is unknown; known are none, relu"));
 }
 
 Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor* bias, const ConvOptions& options,

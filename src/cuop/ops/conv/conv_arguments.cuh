@@ -18,6 +18,7 @@ struct DirectConv {
   int64_t taps;       ///< weights of one output channel
   int64_t positions;  ///< of the batch
   int64_t channel_tiles, position_tiles, tiles;
+  bool has_relu;
 };
 
 }  // namespace cuop::jit

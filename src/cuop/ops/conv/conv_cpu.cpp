@@ -6,6 +6,7 @@
 #include "cuop/backend/cpu/dnn.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/conv/conv_kernels.h"
+#include "cuop/ops/elementwise/elementwise.h"
 
 namespace cuop::kernels {
 
@@ -108,14 +109,18 @@ void conv_cpu(const Conv& conv, ConvVariant variant) {
   const bool is_auto = variant == ConvVariant::kAuto;
   switch (is_auto ? choose_conv_cpu(conv.sizes, conv.y.dtype(), conv.y.device()) : variant) {
     case ConvVariant::kOneDnn:
-      return conv_onednn_cpu(conv);
+      conv_onednn_cpu(conv);
+      break;
     case ConvVariant::kGemm:
-      return conv_gemm_cpu(conv);
+      conv_gemm_cpu(conv);
+      break;
     case ConvVariant::kDirect:
     case ConvVariant::kAuto:
     case ConvVariant::kCudnn:
-      return conv_direct_cpu(conv);
+      conv_direct_cpu(conv);
+      break;
   }
+  if (conv.activation == ConvActivation::kRelu) relu(conv.y, &conv.y);
 }
 
 }  // namespace cuop::kernels

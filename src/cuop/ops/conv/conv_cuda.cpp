@@ -7,6 +7,7 @@
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 
 namespace cuop::kernels {
 
@@ -64,7 +65,7 @@ bool spread_bias(const Conv& conv) {
 
 /// The bias joins the convolution's kernel where cuDNN has one for both; otherwise y starts with
 /// it, so that the sum is rounded once either way. False when cuDNN has no engine for a part.
-bool convolve(const Conv& conv) {
+bool add_up(const Conv& conv) {
   ConvShape shape = to_shape(conv.sizes, conv.y.dtype());
   shape.has_bias = conv.bias.is_defined();
   if (conv.x.size() == 0) {
@@ -79,6 +80,21 @@ bool convolve(const Conv& conv) {
   const bool is_offered =
       has_tuned_conv(who_of(conv.sizes), shape, current_stream(conv.y.device()));
   return is_offered && spread_bias(conv) && run(shape, conv);
+}
+
+/// The rectifier joins the kernel too where cuDNN has one for all; rounded sums are as negative as
+/// the sums, so that it may follow as well.
+bool convolve(const Conv& conv) {
+  if (conv.activation == ConvActivation::kNone) return add_up(conv);
+  if (conv.x.size() > 0) {
+    ConvShape shape = to_shape(conv.sizes, conv.y.dtype());
+    shape.has_bias = conv.bias.is_defined();
+    shape.has_relu = true;
+    if (run(shape, conv)) return true;
+  }
+  if (!add_up(conv)) return false;
+  relu(conv.y, &conv.y);
+  return true;
 }
 
 bool is_cudnns(const ConvSizes& sizes, DType dtype) {

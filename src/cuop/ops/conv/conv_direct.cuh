@@ -3,6 +3,7 @@
 // in shared memory, a piece at a time.
 #pragma once
 
+#include "cuop/jit/kernels/activation.h"
 #include "cuop/jit/kernels/product_sum.cuh"
 #include "cuop/ops/conv/conv_arguments.cuh"
 
@@ -33,6 +34,19 @@ CUOP_FN ConvTap<Index> tap_of(const DirectConv& a, Index number) {
     tap.offset = tap.offset * static_cast<Index>(a.in[axis]) + tap.at[axis];
   }
   return tap;
+}
+
+/// A sum as an element of y, rectified before its only rounding where that is asked for.
+template <class T>
+CUOP_FN T finished(ProductSum<T> sum, bool has_relu) {
+  if constexpr (is_complex_type<T>) {
+    return from_sum<T>(sum);
+  } else if constexpr (is_whole_type<T>) {
+    const T whole = from_sum<T>(sum);  // sums of integers are unsigned
+    return has_relu ? fn::Relu::apply(whole) : whole;
+  } else {
+    return from_sum<T>(has_relu ? fn::Relu::apply(sum) : sum);
+  }
 }
 
 /// `Own` channels of a thread. Index is a signed type that holds every index, of the padded x too.
@@ -109,7 +123,7 @@ CUOP_FN void convolve_direct(const DirectConv& a) {
 #pragma unroll
     for (int k = 0; k < Own; ++k) {
       if (!is_position || channel + k >= group_out) continue;
-      y[(image * group_out + channel + k) * volume + place] = from_sum<T>(sums[k]);
+      y[(image * group_out + channel + k) * volume + place] = finished<T>(sums[k], a.has_relu);
     }
   }
 }

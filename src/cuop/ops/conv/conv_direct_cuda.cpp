@@ -54,6 +54,7 @@ DirectConvPlan plan_direct_conv(const Conv& conv) {
   a.channel_tiles = (a.group_out + plan.own - 1) / plan.own;
   a.position_tiles = (a.positions + kThreads - 1) / kThreads;
   a.tiles = a.groups * a.channel_tiles * a.position_tiles;
+  a.has_relu = conv.activation == ConvActivation::kRelu;
   return plan;
 }
 

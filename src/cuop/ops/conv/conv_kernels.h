@@ -27,10 +27,12 @@ struct Conv {
   ConvSizes sizes;
   Tensor x, w, bias, y;
   ConvWeightCache* cache = nullptr;
+  ConvActivation activation = ConvActivation::kNone;  ///< kRelu not for complex dtypes
 };
 
 /// kAuto is chosen here, any other variant must be able to run.
 void conv_cpu(const Conv& conv, ConvVariant variant);
+/// The sums without the activation, which conv_cpu applies to them.
 void conv_gemm_cpu(const Conv& conv);
 void conv_direct_cpu(const Conv& conv);
 void conv_onednn_cpu(const Conv& conv);
