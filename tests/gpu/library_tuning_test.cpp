@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 
 /// The version that the simulated cuBLASLt tells: its second algorithm is the fastest.
-constexpr const char* kSimulated = "999";
+const std::string kSimulated = backend::version_text(backend::CudaLibrary::kCublasLt, 999);
 
 class GpuLibraryTuning : public GpuTest {
  protected:
