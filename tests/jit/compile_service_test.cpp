@@ -92,6 +92,69 @@ TEST_F(CompileServiceTest, TheTimeoutIsKept) {
   EXPECT_THROW(compile_kernel(request(9)), CompilationError);
 }
 
+/// Takes a compiler long; its deadline ends it where the compiler can be stopped.
+CompileRequest slow_request() {
+  std::string source = "extern \"C\" __global__ void cuop_kernel(float* x) {\n";
+  for (int i = 0; i < 1500; ++i) {
+    source += cat("x[", i, "] = x[", i + 1, "] * x[", (i * 7) % 1500, "] + ", i, ".0f;\n");
+  }
+  return {"slow", source + "}", "sm_90a"};
+}
+
+TEST_F(CompileServiceTest, WaitingForATurnIsPartOfTheTimeout) {
+  CompileSettings settings = compile_settings();
+  settings.max_threads = 1;
+  settings.timeout = 5.0;
+  set_compile_settings(settings);
+  std::thread slow([] {
+    try {
+      compile_kernel(slow_request());
+    } catch (const CompilationError&) {
+    }
+  });
+  while (compile_statistics().running == 0) std::this_thread::yield();
+  settings.timeout = 0.01;
+  set_compile_settings(settings);
+  try {
+    compile_kernel(request(11));
+    ADD_FAILURE() << "a thread compiles, and only one may";
+  } catch (const CompilationError& error) {
+    EXPECT_THAT(error.what(),
+                ::testing::HasSubstr("fill_11 did not get its turn to be compiled "
+                                     "within 0.01 s (compilation_timeout); 1 thread"));
+  }
+  slow.join();
+  settings.timeout = 60.0;
+  set_compile_settings(settings);
+  EXPECT_FALSE(compile_kernel(request(11)).image.empty());
+}
+
+TEST_F(CompileServiceTest, SourcesAndLogsAreKeptWhereAskedFor) {
+  const auto files_of = [&](const char* ending) {
+    int64_t count = 0;
+    for (const auto& entry : fs::directory_iterator(root_)) {
+      count += entry.path().extension() == ending ? 1 : 0;
+    }
+    return count;
+  };
+  compile_kernel(request(1));
+  EXPECT_EQ(files_of(".cu") + files_of(".log"), 0);
+  CompileSettings settings = compile_settings();
+  settings.keeps_texts = true;
+  set_compile_settings(settings);
+  compile_kernel(request(1));  // from disk
+  EXPECT_EQ(files_of(".cu"), 1);
+  compile_kernel(request(2));
+  CompileRequest broken = request(3);
+  broken.source = "no CUDA";
+  EXPECT_THROW(compile_kernel(broken), CompilationError);
+  EXPECT_EQ(files_of(".cu"), 3);
+  EXPECT_EQ(files_of(".log"), 2);
+  EXPECT_EQ(files_of(".kernel"), 2);
+  EXPECT_EQ(kernel_disk_cache()->clear(), 2);
+  EXPECT_EQ(files_of(".cu") + files_of(".log") + files_of(".kernel"), 0);
+}
+
 TEST_F(CompileServiceTest, WarmsForAGpuThatIsNotHere) {
   const WarmUp wanted{"sm_90a", {"add", "sum"}, {DType::kFloat32}};
   EXPECT_EQ(warm_kernels(wanted), 3);

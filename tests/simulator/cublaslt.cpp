@@ -29,6 +29,14 @@ constexpr int kNotSupported = 15;
 constexpr uint64_t kMark = 0x63754f50;  ///< in the second word of every algorithm of this library
 enum Method : uint64_t { kSlow, kFast, kWrong, kFailing, kMethodCount };
 
+/// Of float64 all but the slow one claim matrix units.
+uint64_t implementations_of(uint64_t method, ScalarType type) {
+  return type == kReal64 && method != kSlow ? kByMatrixUnits & 0x08 : kByFusedMultiplyAdd;
+}
+struct Choosing {
+  uint64_t implementations = ~uint64_t{0};
+};
+
 struct Description {
   int trans_a = 0, trans_b = 0;
 };
@@ -150,8 +158,9 @@ T& as(void* handle) {
   return *static_cast<T*>(handle);
 }
 
-Heuristic heuristic_of(uint64_t method) {
+Heuristic heuristic_of(uint64_t method, ScalarType type) {
   Heuristic result{};
+  result.algorithm.data[2] = implementations_of(method, type);
   result.algorithm.data[0] = method;
   result.algorithm.data[1] = kMark;
   result.workspace_bytes = method == kFast ? 1024 : 0;
@@ -209,29 +218,48 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatrixLayoutDestroy(void* layout) {
   return 0;
 }
 CUOP_SIMULATOR_ENTRY int cublasLtMatmulPreferenceCreate(void** made) {
-  static int only = 0;
-  *made = &only;
+  *made = new Choosing;
   return 0;
 }
-CUOP_SIMULATOR_ENTRY int cublasLtMatmulPreferenceSetAttribute(void*, PreferenceAttribute,
-                                                              const void*, size_t) {
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulPreferenceSetAttribute(void* preference,
+                                                              PreferenceAttribute attribute,
+                                                              const void* value, size_t bytes) {
+  if (attribute != kPreferImplementations) return 0;
+  auto& to = as<Choosing>(preference);
+  if (bytes != sizeof to.implementations) return kInvalidValue;
+  std::memcpy(&to.implementations, value, bytes);
   return 0;
 }
-CUOP_SIMULATOR_ENTRY int cublasLtMatmulPreferenceDestroy(void*) { return 0; }
-CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*,
-                                                        void*, int most, Heuristic* results,
-                                                        int* count) {
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulPreferenceDestroy(void* preference) {
+  delete static_cast<Choosing*>(preference);
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoCapGetAttribute(const Algorithm* algorithm,
+                                                           AlgorithmCapability capability,
+                                                           void* value, size_t bytes,
+                                                           size_t* written) {
+  if (capability != kCapabilityImplementations || bytes != sizeof(uint64_t)) return kInvalidValue;
+  std::memcpy(value, &algorithm->data[2], sizeof(uint64_t));
+  *written = sizeof(uint64_t);
+  return 0;
+}
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void* layout,
+                                                        void*, void* preference, int most,
+                                                        Heuristic* results, int* count) {
   *count = 0;
+  const ScalarType type = as<Layout>(layout).type;
   for (uint64_t method = kSlow; method < kMethodCount && *count < most; ++method) {
-    results[(*count)++] = heuristic_of(method);
+    const uint64_t allowed = as<Choosing>(preference).implementations;
+    if ((implementations_of(method, type) & ~allowed) != 0) continue;
+    results[(*count)++] = heuristic_of(method, type);
   }
   return 0;
 }
-CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoCheck(void*, void*, void*, void*, void*, void*,
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoCheck(void*, void*, void*, void*, void* layout, void*,
                                                  const Algorithm* algorithm, Heuristic* result) {
   const bool is_known = algorithm->data[0] < kMethodCount && algorithm->data[1] == kMark;
   if (!is_known) return kNotSupported;
-  *result = heuristic_of(algorithm->data[0]);
+  *result = heuristic_of(algorithm->data[0], as<Layout>(layout).type);
   return 0;
 }
 CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* alpha, const void* a,
@@ -241,9 +269,9 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* al
                                         size_t workspace_bytes, StreamHandle stream) {
   const uint64_t method = algorithm->data[0];
   if (method == kFailing) return kExecutionFailed;
-  const size_t used_bytes = heuristic_of(method).workspace_bytes;
-  if (workspace_bytes < used_bytes) return kInvalidValue;
   const ScalarType type = as<Layout>(d_layout).type;
+  const size_t used_bytes = heuristic_of(method, type).workspace_bytes;
+  if (workspace_bytes < used_bytes) return kInvalidValue;
   const Product product{as<Description>(description),
                         as<Layout>(a_layout),
                         as<Layout>(b_layout),

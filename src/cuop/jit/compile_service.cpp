@@ -1,7 +1,7 @@
 #include "cuop/jit/compile_service.h"
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -17,6 +17,16 @@
 namespace cuop::jit {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kMostSeconds = 1e8;  // three years; more would not fit the clock
+
+/// The source for a reader: what else decides about the binary goes before it.
+std::string listing(const CompileRequest& request) {
+  std::string text = cat("// ", request.name, " for ", request.arch);
+  for (const std::string& option : request.options) text += cat(" ", option);
+  return cat(text, "\n", request.source);
+}
 
 /// Everything that the process's compilations share. Never destroyed: threads may still compile
 /// while the process ends.
@@ -54,6 +64,7 @@ class Service {
   CompileStatistics statistics() {
     const std::lock_guard lock(mutex_);
     CompileStatistics result = statistics_;
+    result.running = running_;
     result.damaged_entries = damaged_before_ + (cache_ ? cache_->statistics().damaged : 0);
     return result;
   }
@@ -61,23 +72,28 @@ class Service {
   CompiledKernel compile(const CompileRequest& request) {
     const CompileSettings now = settings();
     const Nvrtc& nvrtc = Nvrtc::instance();
-    if (!now.is_caching || !nvrtc.is_available()) return compile_now(request, now);
+    if (!nvrtc.is_available()) return compile_now(request, now);
+    const std::string key = compile_key(request, nvrtc.identity());
+    if (now.keeps_texts) cache()->save_text(key, ".cu", listing(request));
+    if (!now.is_caching) return compile_now(request, now);
     CompiledKernel fresh;
     bool is_fresh = false;
-    const DiskCache::Binary binary = cache()->load_or_make(
-        compile_key(request, nvrtc.identity()), cat(request.name, " ", request.arch),
-        now.timeout + kPatience, [&]() -> DiskCache::Binary {
-          fresh = compile_now(request, now);
-          is_fresh = true;
-          return {fresh.image, fresh.made_in_ms};
-        });
+    const DiskCache::Binary binary =
+        cache()->load_or_make(key, cat(request.name, " ", request.arch), now.timeout + kPatience,
+                              [&]() -> DiskCache::Binary {
+                                fresh = compile_now(request, now);
+                                is_fresh = true;
+                                return {fresh.image, fresh.made_in_ms};
+                              });
     return is_fresh ? fresh : count_hit(binary);
   }
 
   std::optional<CompiledKernel> find(const CompileRequest& request) {
     const Nvrtc& nvrtc = Nvrtc::instance();
     if (!settings().is_caching || !nvrtc.is_available()) return std::nullopt;
-    const auto binary = cache()->load(compile_key(request, nvrtc.identity()));
+    const std::string key = compile_key(request, nvrtc.identity());
+    const auto binary = cache()->load(key);
+    if (binary && settings().keeps_texts) cache()->save_text(key, ".cu", listing(request));
     return binary ? std::optional(count_hit(*binary)) : std::nullopt;
   }
 
@@ -108,9 +124,17 @@ class Service {
   static constexpr double kPatience = 5.0;
 
   CompiledKernel compile_now(const CompileRequest& request, const CompileSettings& now) {
+    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                             std::chrono::duration<double>(now.timeout));
     {
       std::unique_lock lock(mutex_);
-      is_free_.wait(lock, [this] { return running_ < settings_.max_threads; });
+      const auto is_free = [this] { return running_ < settings_.max_threads; };
+      if (!is_free_.wait_until(lock, deadline, is_free)) {
+        throw CompilationError(cat("jit: ", request.name, " did not get its turn to be compiled ",
+                                   "within ", now.timeout, " s (compilation_timeout); ", running_,
+                                   " threads compile, max_compilation_threads is ",
+                                   settings_.max_threads));
+      }
       ++running_;
     }
     struct Release {
@@ -122,11 +146,29 @@ class Service {
       }
     };
     const Release release{*this};
-    CompiledKernel compiled = Nvrtc::instance().compile(request, now.timeout);
+    const std::chrono::duration<double> left = deadline - Clock::now();
+    CompiledKernel compiled = compile_with_log(request, now, std::max(left.count(), 0.0));
     const std::lock_guard lock(mutex_);
     ++statistics_.compilations;
     statistics_.compile_ms += compiled.made_in_ms;
     return compiled;
+  }
+
+  CompiledKernel compile_with_log(const CompileRequest& request, const CompileSettings& now,
+                                  double seconds) {
+    const Nvrtc& nvrtc = Nvrtc::instance();
+    const auto keep_log = [&](const std::string& text) {
+      if (!now.keeps_texts || !nvrtc.is_available()) return;
+      cache()->save_text(compile_key(request, nvrtc.identity()), ".log", text);
+    };
+    try {
+      CompiledKernel compiled = nvrtc.compile(request, seconds);
+      keep_log(cat("compiled in ", compiled.made_in_ms, " ms\n", compiled.log));
+      return compiled;
+    } catch (const Error& error) {
+      keep_log(error.what());
+      throw;
+    }
   }
 
   void work() {
@@ -187,8 +229,8 @@ void set_compile_settings(const CompileSettings& settings) {
   if (settings.max_bytes < 0) {
     refuse("max_bytes", static_cast<double>(settings.max_bytes), "allowed are 0 and more");
   }
-  if (!(settings.timeout > 0) || std::isinf(settings.timeout)) {
-    refuse("timeout", settings.timeout, "allowed are positive seconds");
+  if (!(settings.timeout > 0 && settings.timeout <= kMostSeconds)) {
+    refuse("timeout", settings.timeout, "allowed are positive seconds, up to 1e8");
   }
   if (settings.max_threads < 1) {
     refuse("max_threads", settings.max_threads, "at least 1 must compile");

@@ -19,8 +19,11 @@ struct CompileSettings {
   bool is_caching = true;  ///< on disk
   std::string directory;   ///< of the cache; "" for that of the default cache directory
   int64_t max_bytes = int64_t{1} << 30;
-  double timeout = 30.0;  ///< seconds for one kernel
+  double timeout = 30.0;  ///< seconds for one kernel, waiting for a turn included
   int max_threads = 4;    ///< that compile at a time
+  /// Beside every kernel in the cache its source, "<key>.cu", and what the compiler said of it,
+  /// "<key>.log", whether or not it compiled.
+  bool keeps_texts = false;
 };
 CompileSettings compile_settings();
 /// Where below a cache directory the kernels lie.
@@ -29,6 +32,7 @@ std::string kernel_directory(const std::string& cache_directory);
 void set_compile_settings(const CompileSettings& settings);
 
 struct CompileStatistics {
+  int running = 0;  ///< threads that compile now
   int64_t compilations = 0;
   int64_t disk_hits = 0;
   int64_t damaged_entries = 0;
@@ -41,7 +45,7 @@ CompileStatistics compile_statistics();
 std::shared_ptr<DiskCache> kernel_disk_cache();
 
 /// The binary of the request, from disk or from the compiler; waits while as many threads compile
-/// as may. Errors as Nvrtc::compile.
+/// as may. Errors as Nvrtc::compile; CompilationError too when its turn does not come in time.
 CompiledKernel compile_kernel(const CompileRequest& request);
 /// The binary from the cache on disk alone; nothing when it has none.
 std::optional<CompiledKernel> find_compiled(const CompileRequest& request);

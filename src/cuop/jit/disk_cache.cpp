@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kEnding = ".kernel", kTemporary = ".tmp", kLock = ".lock";
+constexpr std::string_view kTexts[] = {".cu", ".log"};
 constexpr const char* kArchiveMagic = "cuop kernels 1\n";
 /// What is left of a full cache: room for some entries before the next look.
 constexpr double kKeptPart = 0.8;
@@ -184,10 +185,10 @@ std::optional<DiskCache::Binary> DiskCache::load(const std::string& key) {
   return std::move(entry->binary);
 }
 
-void DiskCache::write_entry(const std::string& key, const std::string& content) {
+void DiskCache::write_file(const std::string& name, const std::string& content) {
   if (const std::string why = make_private_directory(directory_); !why.empty()) return warn(why);
   static std::atomic<int64_t> serial = 0;
-  const fs::path target = fs::path(directory_) / file_name(key);
+  const fs::path target = fs::path(directory_) / name;
   const std::string temporary =
       cat(target.string(), ".", getpid(), ".", serial.fetch_add(1), kTemporary);
   bool is_written = false;
@@ -205,7 +206,11 @@ void DiskCache::write_entry(const std::string& key, const std::string& content) 
 }
 
 void DiskCache::save(const std::string& key, const std::string& name, const Binary& binary) {
-  write_entry(key, encode_entry(key, name, binary));
+  write_file(file_name(key), encode_entry(key, name, binary));
+}
+
+void DiskCache::save_text(const std::string& key, const char* ending, const std::string& text) {
+  write_file(cat(key, ending), text);
 }
 
 DiskCache::Binary DiskCache::load_or_make(const std::string& key, const std::string& name,
@@ -257,6 +262,9 @@ void DiskCache::evict(int64_t added) {
     if (now - left.used > kStaleAge) fs::remove(left.path, error);
   }
   std::vector<File> files = files_with(directory_, kEnding);
+  for (const std::string_view ending : kTexts) {
+    for (File& text : files_with(directory_, ending)) files.push_back(std::move(text));
+  }
   std::sort(files.begin(), files.end(),
             [](const File& a, const File& b) { return a.used < b.used; });
   size_ = 0;
@@ -293,7 +301,7 @@ std::vector<DiskCache::Entry> DiskCache::entries() {
 int64_t DiskCache::clear() {
   if (!problem().empty()) return 0;
   std::error_code error;
-  for (const std::string_view ending : {kTemporary, kLock}) {
+  for (const std::string_view ending : {kTemporary, kLock, kTexts[0], kTexts[1]}) {
     for (const File& file : files_with(directory_, ending)) fs::remove(file.path, error);
   }
   int64_t count = 0;
@@ -346,7 +354,7 @@ int64_t DiskCache::import_from(const std::string& file) {
       ++damaged_;
       continue;
     }
-    write_entry(entry->key, content);
+    write_file(file_name(entry->key), content);
     ++count;
   }
   return count;

@@ -45,6 +45,9 @@ class DiskCache {
   std::optional<Binary> load(const std::string& key);
   /// Never throws: what cannot be written is kept by the process alone, and said once.
   void save(const std::string& key, const std::string& name, const Binary& binary);
+  /// A text for readers beside the entry of the key, "<key>.cu" or "<key>.log"; texts count
+  /// and go as entries do. Never throws, as save.
+  void save_text(const std::string& key, const char* ending, const std::string& text);
   /// The entry, or what `make` answers, saved. While one process makes an entry the others wait for
   /// it, but no longer than `patience` seconds: then they make it themselves. The system drops the
   /// lock of a process that dies.
@@ -70,7 +73,7 @@ class DiskCache {
   class Lock;
 
   std::optional<std::string> read_entry(const std::string& file_name);
-  void write_entry(const std::string& key, const std::string& content);
+  void write_file(const std::string& name, const std::string& content);
   void warn(const std::string& why);
   void evict(int64_t added);
 

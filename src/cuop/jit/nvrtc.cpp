@@ -10,6 +10,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/jit/kernel_text.h"
 
 namespace cuop::jit {
@@ -100,16 +101,24 @@ void check(Status status, const char* call, const std::string& kernel) {
       cat("jit: ", kernel, ": ", call, " failed: ", functions().error_string(status)));
 }
 
+bool is_unrolled(const CompileRequest& request) {
+  return std::ranges::find(request.options, kNotUnrolled) == request.options.end();
+}
+
 /// A program that is destroyed with its scope.
 class ProgramHandle {
  public:
   ProgramHandle(const CompileRequest& request, const std::vector<const KernelText*>& texts) {
+    const auto told = [&](const char* text) {
+      return is_unrolled(request) ? std::string(text) : without_unrolling(text);
+    };
+    std::vector<std::string> kept;
     std::vector<const char*> bodies, names;
-    for (const KernelText* text : texts) {
-      bodies.push_back(text->text);
-      names.push_back(text->name);
-    }
-    check(functions().create(&program_, request.source.c_str(), (request.name + ".cu").c_str(),
+    for (const KernelText* text : texts) kept.push_back(told(text->text));
+    for (const std::string& body : kept) bodies.push_back(body.c_str());
+    for (const KernelText* text : texts) names.push_back(text->name);
+    const std::string source = told(request.source.c_str());
+    check(functions().create(&program_, source.c_str(), (request.name + ".cu").c_str(),
                              static_cast<int>(texts.size()), bodies.data(), names.data()),
           "nvrtcCreateProgram", request.name);
   }
@@ -183,7 +192,9 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
   if (!request.has_runtime_types && major_ * 100 + minor_ >= kMinimalSince) {
     options.push_back(kMinimal);
   }
-  for (const std::string& option : request.options) options.push_back(option.c_str());
+  for (const std::string& option : request.options) {
+    if (option != kNotUnrolled) options.push_back(option.c_str());
+  }
 
   const ProgramHandle program(request, included_texts(request.source));
   Deadline deadline{start + std::chrono::microseconds(static_cast<int64_t>(timeout * 1e6))};

@@ -15,6 +15,7 @@ Task Relu<T>::task(const Tensor& x, const Tensor& y) const {
   task.kernels = kTiledOrSimple;
   task.out = y;
   task.run = [x](const Tensor& out) { relu(x, &out); };
+  task.on_cpu = [x](const Tensor& out) { relu(copy_on_cpu(x), &out); };
   return task;
 }
 
@@ -34,6 +35,7 @@ Task Softmax<T>::task(const Tensor& x, const Tensor& y, int64_t axis) const {
   task.kernels = kTiledOrSimple;
   task.out = y;
   task.run = [x, axis](const Tensor& out) { softmax(x, axis, &out); };
+  task.on_cpu = [x, axis](const Tensor& out) { softmax(copy_on_cpu(x), axis, &out); };
   return task;
 }
 

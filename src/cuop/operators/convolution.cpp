@@ -96,6 +96,11 @@ Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int6
     if (backend::asked_kernel().type == KernelType::kSimple) asked.variant = ConvVariant::kDirect;
     conv2d(x, weight, bias.is_defined() ? &bias : nullptr, asked, &out);
   };
+  task.on_cpu = [x, weight = weight, bias, options](const Tensor& out) {
+    const Tensor own_bias = copy_on_cpu(bias);
+    conv2d(copy_on_cpu(x), copy_on_cpu(weight), bias.is_defined() ? &own_bias : nullptr, options,
+           &out);
+  };
   return task;
 }
 

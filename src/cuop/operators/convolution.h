@@ -25,6 +25,8 @@ struct Convolution2DOptions {
 template <class T>
 class Convolution2D : public Operator {
  public:
+  static constexpr GpuKernels kGpuKernels = GpuKernels::kCudnn;
+
   /// ShapeError for an option that makes no sense or a weight that no memory could hold.
   explicit Convolution2D(const Convolution2DOptions& options);
   void set_weight(const Tensor& weight);

@@ -100,6 +100,18 @@ void BatchNorm<T>::try_training_on(const Tensor& x, const Tensor& y) const {
 }
 
 template <class T>
+void BatchNorm<T>::compute_on_cpu(const Tensor& x, const Tensor& y, bool is_training) const {
+  const std::shared_lock lock(mode_->statistics);
+  const auto statistic = [&](const Weight& weight) {
+    return is_training ? Tensor() : copy_on_cpu(weight.get_or_none());
+  };
+  batch_norm(copy_on_cpu(x),
+             {copy_on_cpu(gamma_.get_or_none()), copy_on_cpu(beta_.get_or_none()),
+              statistic(running_mean_), statistic(running_var_)},
+             {eps_, momentum_, is_training}, &y);
+}
+
+template <class T>
 Task BatchNorm<T>::task(const Tensor& x, const Tensor& y) const {
   Task task;
   check(x, "x");
@@ -113,6 +125,7 @@ Task BatchNorm<T>::task(const Tensor& x, const Tensor& y) const {
   task.run = [this, x, is_training](const Tensor& out) {
     is_training ? train_on(x, out) : infer(x, out);
   };
+  task.on_cpu = [this, x, is_training](const Tensor& out) { compute_on_cpu(x, out, is_training); };
   if (is_training) task.trial = [this, x](const Tensor& out) { try_training_on(x, out); };
   return task;
 }
@@ -160,6 +173,9 @@ Task LayerNorm<T>::task(const Tensor& x, const Tensor& y) const {
   task.out = y;
   task.run = [x, gamma, beta, eps = eps_](const Tensor& out) {
     layer_norm(x, gamma, beta, eps, &out);
+  };
+  task.on_cpu = [x, gamma, beta, eps = eps_](const Tensor& out) {
+    layer_norm(copy_on_cpu(x), copy_on_cpu(gamma), copy_on_cpu(beta), eps, &out);
   };
   return task;
 }

@@ -37,6 +37,7 @@ class BatchNorm : public Operator {
   void infer(const Tensor& x, const Tensor& y) const;
   void train_on(const Tensor& x, const Tensor& y) const;
   void try_training_on(const Tensor& x, const Tensor& y) const;  ///< leaves the statistics alone
+  void compute_on_cpu(const Tensor& x, const Tensor& y, bool is_training) const;  ///< the same
   void set(Weight& weight, const Tensor& value, const char* argument);
 
   double eps_, momentum_;

@@ -31,6 +31,10 @@ template <class... Types>
 
 }  // namespace
 
+Tensor copy_on_cpu(const Tensor& tensor) {
+  return tensor.is_defined() ? to_device(tensor, kCpu) : tensor;
+}
+
 Operator::Operator(const char* base_name, DType dtype)
     : name_(cat(base_name, dtype == DType::kFloat64 ? "Double" : "Float")), dtype_(dtype) {}
 

@@ -22,6 +22,7 @@ class Operator {
  public:
   /// True in operators whose tiled kernel takes any tile size.
   static constexpr bool kTakesTile = false;
+  static constexpr GpuKernels kGpuKernels = GpuKernels::kOwn;
 
   /// `base_name` "Gemm" and a float make "GemmFloat", the name in every message.
   Operator(const char* base_name, DType dtype);
@@ -91,6 +92,9 @@ class Weight {
   const char* setter_;
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
+
+/// A copy on the CPU; undefined for an undefined tensor.
+Tensor copy_on_cpu(const Tensor& tensor);
 
 /// Bytes of the tensors together, for costs.
 template <class... Tensors>

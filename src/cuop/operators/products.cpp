@@ -56,6 +56,9 @@ Task Gemm<T>::task(const Tensor& a, const Tensor& c) const {
                            beta_ != 0.0);
   task.start_ns = start_ns;
   task.run = [a, b, options](const Tensor& out) { matmul(a, b, options, &out); };
+  task.on_cpu = [a, b, options](const Tensor& out) {
+    matmul(copy_on_cpu(a), copy_on_cpu(b), options, &out);
+  };
   return task;
 }
 
@@ -83,6 +86,9 @@ Task Gemv<T>::task(const Tensor& x, const Tensor& y) const {
   Task task = product_task({&a, &x}, y, x.size(), {trans_a_, beta_ != 0.0}, beta_ != 0.0);
   task.start_ns = start_ns;
   task.run = [a, x, options](const Tensor& out) { gemv(a, x, options, &out); };
+  task.on_cpu = [a, x, options](const Tensor& out) {
+    gemv(copy_on_cpu(a), copy_on_cpu(x), options, &out);
+  };
   return task;
 }
 
@@ -110,6 +116,9 @@ Task MatMul<T>::task(const Tensor& a, const Tensor& b, const Tensor& out) const 
   task.start_ns = start_ns;
   task.run = [function = function_, a, b, options](const Tensor& c) {
     function(a, b, options, &c);
+  };
+  task.on_cpu = [function = function_, a, b, options](const Tensor& c) {
+    function(copy_on_cpu(a), copy_on_cpu(b), options, &c);
   };
   return task;
 }

@@ -14,6 +14,7 @@ template <class T>
 class Gemm : public Operator {
  public:
   static constexpr bool kTakesTile = true;
+  static constexpr GpuKernels kGpuKernels = GpuKernels::kCublasLt;
 
   explicit Gemm(TransLike trans_a = {}, TransLike trans_b = {}, double alpha = 1.0,
                 double beta = 0.0)
@@ -58,6 +59,7 @@ template <class T>
 class MatMul : public Operator {
  public:
   static constexpr bool kTakesTile = true;
+  static constexpr GpuKernels kGpuKernels = GpuKernels::kCublasLt;
 
   explicit MatMul(TransLike trans_a = {}, TransLike trans_b = {})
       : MatMul("MatMul", &matmul, trans_a, trans_b) {}

@@ -21,6 +21,9 @@ struct Cost {
 using backend::Kernel;
 using backend::KernelType;
 
+/// Whose kernels run an operator on a GPU.
+enum class GpuKernels : uint8_t { kOwn, kCublasLt, kCudnn };
+
 /// The kernels of operators without a tile size, the default first.
 inline constexpr Kernel kTiledOrSimple[] = {{KernelType::kTiled}, {KernelType::kSimple}};
 
@@ -35,6 +38,9 @@ struct Task {
   std::function<void(const Tensor& out)> run;
   /// The same without any other effect, for trial runs; empty where `run` has none.
   std::function<void(const Tensor& out)> trial;
+  /// Fills its argument, a tensor on the CPU, from copies of the inputs there, without any other
+  /// effect: what a GPU's result is compared with. Empty where nothing can be compared.
+  std::function<void(const Tensor& out)> on_cpu;
 };
 
 }  // namespace cuop

@@ -80,6 +80,7 @@ struct KeyHash {
         s.stride_a,
         s.stride_b,
         s.stride_c,
+        static_cast<int64_t>(key.units),
         key.align_a + (int64_t{key.align_b} << 16) + (int64_t{key.align_c} << 32)};
     return std::hash<std::string_view>()({reinterpret_cast<const char*>(fields), sizeof fields});
   }
@@ -90,6 +91,30 @@ uint32_t alignment(const void* data, int64_t stride, DType dtype) {
   const auto bits = reinterpret_cast<uintptr_t>(data) |
                     static_cast<uintptr_t>(stride * itemsize(dtype)) | uintptr_t{256};
   return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
+}  // namespace
+
+namespace {
+
+const char* units_text(MatrixUnits units) {
+  switch (units) {
+    case MatrixUnits::kAllowed:
+      return "";
+    case MatrixUnits::kForbidden:
+      return " without matrix units";
+    case MatrixUnits::kRequired:
+      return " on matrix units";
+  }
+  return "";
+}
+
+bool is_on_matrix_units(const Algorithm& algorithm) {
+  uint64_t implementations = 0;
+  size_t written = 0;
+  const int status = library().capability(&algorithm, kCapabilityImplementations, &implementations,
+                                          sizeof implementations, &written);
+  return status == 0 && (implementations & kByMatrixUnits) != 0;
 }
 
 }  // namespace
@@ -122,6 +147,7 @@ class GemmPlan {
   GemmPlan& operator=(const GemmPlan&) = delete;
 
   int64_t workspace_bytes() const { return workspace_bytes_; }
+  bool on_matrix_units() const { return on_matrix_units_; }
   ScalarType scale_type() const { return types_of(problem_.shape.dtype).scale; }
 
   /// The library's ranking, at most `most` of it.
@@ -140,6 +166,11 @@ class GemmPlan {
     set(kPreferAlignmentC, problem_.align_c);
     set(kPreferAlignmentD, problem_.align_c);
     if (itemsize(problem_.shape.dtype) == 2) set(kPreferReductions, kReduceInComputeType);
+    if (problem_.units != MatrixUnits::kAllowed) {
+      const bool is_required = problem_.units == MatrixUnits::kRequired;
+      const uint64_t others = ~(kByFusedMultiplyAdd | kByMatrixUnits);
+      set(kPreferImplementations, others | (is_required ? kByMatrixUnits : kByFusedMultiplyAdd));
+    }
     std::vector<Heuristic> found(static_cast<size_t>(most));
     int count = 0;
     check_status(lib.heuristic(handle, desc_, first_, second_, result_, result_, raw, most,
@@ -156,9 +187,11 @@ class GemmPlan {
     if (found.empty()) {
       const GemmShape& s = problem_.shape;
       throw NotImplementedError(cat(who_, ": cuBLASLt has no algorithm for ", s.dtype,
-                                    " matrices of ", s.m, " x ", s.k, " and ", s.k, " x ", s.n));
+                                    " matrices of ", s.m, " x ", s.k, " and ", s.k, " x ", s.n,
+                                    units_text(problem_.units)));
     }
     algorithm_ = found.front().algorithm;
+    on_matrix_units_ = is_on_matrix_units(algorithm_);
     workspace_bytes_ = static_cast<int64_t>(found.front().workspace_bytes);
   }
 
@@ -170,7 +203,11 @@ class GemmPlan {
     const int status =
         library().check(handle, desc_, first_, second_, result_, result_, &words, &checked);
     if (status != 0 || checked.status != 0 || checked.workspace_bytes > kMaxWorkspace) return false;
+    const bool on_matrix_units = is_on_matrix_units(words);
+    if (problem_.units == MatrixUnits::kForbidden && on_matrix_units) return false;
+    if (problem_.units == MatrixUnits::kRequired && !on_matrix_units) return false;
     algorithm_ = words;
+    on_matrix_units_ = on_matrix_units;
     workspace_bytes_ = static_cast<int64_t>(checked.workspace_bytes);
     return true;
   }
@@ -211,6 +248,7 @@ class GemmPlan {
   MatrixLayout first_ = nullptr, second_ = nullptr, result_ = nullptr;
   Algorithm algorithm_{};
   int64_t workspace_bytes_ = 0;
+  bool on_matrix_units_ = false;
 };
 
 namespace {
@@ -278,8 +316,12 @@ bool has_gemm(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
 
 GemmProblem gemm_problem(const GemmShape& shape, const void* a, const void* b, const void* c,
                          Device device) {
-  return {device.index, shape, alignment(a, shape.stride_a, shape.dtype),
-          alignment(b, shape.stride_b, shape.dtype), alignment(c, shape.stride_c, shape.dtype)};
+  return {device.index,
+          shape,
+          alignment(a, shape.stride_a, shape.dtype),
+          alignment(b, shape.stride_b, shape.dtype),
+          alignment(c, shape.stride_c, shape.dtype),
+          asked_matrix_units()};
 }
 
 std::string gemm_text(const GemmProblem& problem) {
@@ -287,7 +329,8 @@ std::string gemm_text(const GemmProblem& problem) {
   return cat("gemm ", s.dtype, " op ", static_cast<int>(s.trans_a), static_cast<int>(s.trans_b),
              " m ", s.m, " n ", s.n, " k ", s.k, " ld ", s.lda, ' ', s.ldb, ' ', s.ldc, " batch ",
              s.batch, " by ", s.stride_a, ' ', s.stride_b, ' ', s.stride_c, " aligned ",
-             problem.align_a, ' ', problem.align_b, ' ', problem.align_c);
+             problem.align_a, ' ', problem.align_b, ' ', problem.align_c,
+             units_text(problem.units));
 }
 
 std::string gemm_text(const GemmAlgorithm& algorithm) {
@@ -343,6 +386,7 @@ void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, c
   plan.run(handle_for(who, stream.device), Coefficient(alpha, scale), a, b,
            Coefficient(beta, scale), c, workspace.data(), queue);
   operation.started();
+  note_library_use(plan.on_matrix_units());
 }
 
 void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const void* a,

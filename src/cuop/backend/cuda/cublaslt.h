@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cuop/backend/library_use.h"
 #include "cuop/core/dtype.h"
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
@@ -39,11 +40,13 @@ void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const vo
           const void* b, const Scalar& beta, void* c, Stream stream);
 
 /// Everything on which the choice of an algorithm depends. Alignments in bytes: what the address of
-/// every matrix of the operand is a multiple of, up to 256.
+/// every matrix of the operand is a multiple of, up to 256. Matrix units: what this thread asks
+/// for.
 struct GemmProblem {
   int device = 0;
   GemmShape shape;
   uint32_t align_a = 0, align_b = 0, align_c = 0;
+  MatrixUnits units = MatrixUnits::kAllowed;
   bool operator==(const GemmProblem&) const = default;
 };
 GemmProblem gemm_problem(const GemmShape& shape, const void* a, const void* b, const void* c,

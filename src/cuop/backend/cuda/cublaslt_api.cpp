@@ -22,6 +22,7 @@ const Library& library() {
     lib.bind(l.preference_destroy, "cublasLtMatmulPreferenceDestroy");
     lib.bind(l.heuristic, "cublasLtMatmulAlgoGetHeuristic");
     lib.bind(l.check, "cublasLtMatmulAlgoCheck");
+    lib.bind(l.capability, "cublasLtMatmulAlgoCapGetAttribute");
     lib.bind(l.matmul, "cublasLtMatmul");
     return l;
   }();

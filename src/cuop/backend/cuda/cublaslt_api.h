@@ -32,7 +32,11 @@ enum PreferenceAttribute : int {
   kPreferAlignmentB = 6,
   kPreferAlignmentC = 7,
   kPreferAlignmentD = 8,
+  kPreferImplementations = 12,
 };
+enum AlgorithmCapability : int { kCapabilityImplementations = 15 };
+/// Of the masks above: what multiplies.
+constexpr uint64_t kByFusedMultiplyAdd = 0x01, kByMatrixUnits = 0xfe;
 constexpr uint32_t kReduceInComputeType = 2;
 struct Algorithm {
   uint64_t data[8];
@@ -62,6 +66,7 @@ struct Library {
                    Preference, int, Heuristic*, int*);
   int (*check)(Handle, MatmulDesc, MatrixLayout, MatrixLayout, MatrixLayout, MatrixLayout,
                const Algorithm*, Heuristic*);
+  int (*capability)(const Algorithm*, AlgorithmCapability, void*, size_t, size_t* written);
   int (*matmul)(Handle, MatmulDesc, const void*, const void*, MatrixLayout, const void*,
                 MatrixLayout, const void*, const void*, MatrixLayout, void*, MatrixLayout,
                 const Algorithm*, void*, size_t, StreamHandle);

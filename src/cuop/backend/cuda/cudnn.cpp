@@ -14,6 +14,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/recorded.h"
 #include "cuop/backend/cuda/workspace.h"
+#include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 
@@ -334,6 +335,7 @@ bool conv_by(const char* who, const ConvShape& shape, const std::string& engine,
   Operation operation(who, stream);
   plan->run(who, session->handle(), addresses, workspace.data());
   operation.started();
+  note_library_use(plan->on_matrix_units());
   return true;
 }
 

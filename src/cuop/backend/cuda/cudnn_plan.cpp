@@ -46,14 +46,19 @@ int64_t index_of(const Descriptor& engine) {
   return index;
 }
 
+std::vector<Note> notes_of(const Descriptor& engine) {
+  std::vector<Note> notes(static_cast<size_t>(kNoteCount));
+  const int64_t count = engine.get(Attribute::kEngineNotes, kNoteCount, notes.data());
+  notes.resize(static_cast<size_t>(std::min(count, kNoteCount)));
+  return notes;
+}
+
 bool is_allowed(const char* who, const Descriptor& config, ElementType type) {
   const Descriptor engine = engine_of(who, config);
   const bool is_half = type == ElementType::kReal16;
   if (is_half && std::ranges::count(kLoseInfinities, index_of(engine)) > 0) return false;
-  std::array<Note, kNoteCount> notes{};
-  const int64_t count = engine.get(Attribute::kEngineNotes, kNoteCount, notes.data());
-  return std::none_of(notes.begin(), notes.begin() + std::min(count, kNoteCount),
-                      [&](Note note) { return is_refused(note, type == ElementType::kReal32); });
+  return std::ranges::none_of(
+      notes_of(engine), [&](Note note) { return is_refused(note, type == ElementType::kReal32); });
 }
 
 EngineChoice choice_of(const char* who, const Descriptor& config) {
@@ -163,8 +168,10 @@ std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, El
       if (wanted != nullptr && choice_of(who, config) != *wanted) continue;
       auto plan = plan_of(who, handle, config);
       if (!plan) continue;
+      const auto notes = notes_of(engine_of(who, config));
+      const bool on_matrix_units = std::ranges::count(notes, Note::kTensorCore) > 0;
       graph.keep(std::move(config));
-      return Plan(std::move(graph), std::move(plan->first), plan->second);
+      return Plan(std::move(graph), std::move(plan->first), plan->second, on_matrix_units);
     }
   }
   return std::nullopt;

@@ -54,17 +54,23 @@ class Plan {
                                            ElementType type, size_t most);
 
   int64_t workspace_bytes() const { return workspace_bytes_; }
+  /// By the engine's own notes.
+  bool on_matrix_units() const { return on_matrix_units_; }
   /// Addresses by role; null for the roles that the graph does not have.
   using Addresses = std::array<const void*, 5>;
   void run(const char* who, Handle handle, const Addresses& data, void* workspace) const;
 
  private:
-  Plan(Graph graph, Descriptor plan, int64_t bytes)
-      : graph_(std::move(graph)), plan_(std::move(plan)), workspace_bytes_(bytes) {}
+  Plan(Graph graph, Descriptor plan, int64_t bytes, bool on_matrix_units)
+      : graph_(std::move(graph)),
+        plan_(std::move(plan)),
+        workspace_bytes_(bytes),
+        on_matrix_units_(on_matrix_units) {}
 
   Graph graph_;
   Descriptor plan_;
   int64_t workspace_bytes_;
+  bool on_matrix_units_;
 };
 
 }  // namespace cuop::backend::cuda::dnn

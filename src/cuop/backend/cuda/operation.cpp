@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 
+#include "cuop/backend/cuda/blocking.h"
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/core/env.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr unsigned kRemembered = 8;
 std::array<std::atomic<const char*>, kRemembered> latest{};
 std::atomic<unsigned> count = 0;
+std::atomic<bool> is_told_to_block = false;
 
 void wait_for(const char* operation, StreamHandle stream) {
   const Driver& d = driver();
@@ -28,8 +30,11 @@ void Operation::started() {
   const unsigned place = count.fetch_add(1, std::memory_order_relaxed) % kRemembered;
   latest[place].store(name_, std::memory_order_relaxed);
   static const bool is_blocking = env().cuda_blocking.value;
-  if (is_blocking) wait_for(name_, static_cast<StreamHandle>(stream_.handle));
+  if (is_blocking || is_told_to_block.load(std::memory_order_relaxed))
+    wait_for(name_, static_cast<StreamHandle>(stream_.handle));
 }
+
+void set_blocking(bool is_on) { is_told_to_block = is_on; }
 
 std::string recently_started() {
   std::string list;

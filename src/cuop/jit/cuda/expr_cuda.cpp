@@ -6,6 +6,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/kernel_fields.h"
 #include "cuop/jit/kernel_text.h"
 
@@ -117,7 +118,7 @@ class Generator {
   }
 
   void open_kernel(int threads) {
-    line("extern \"C\" __global__ void __launch_bounds__(", threads, ") ", kEntry,
+    line("extern \"C\" __global__ void ", launch_bounds(threads), kEntry,
          "(const __grid_constant__ Arguments a) {");
   }
 
@@ -362,7 +363,8 @@ std::string cuda_source(const Expr& expr, const Loops& loops) {
 }
 
 CompileRequest kernel_request(const Expr& expr, const Loops& loops) {
-  return {kernel_title(expr), cuda_source(expr, loops), ""};
+  return with_build_options({kernel_title(expr), cuda_source(expr, loops), ""},
+                            kElementwiseThreads);
 }
 
 std::string kernel_title(const Expr& expr) {

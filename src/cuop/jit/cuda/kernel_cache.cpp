@@ -14,6 +14,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/cuda/expr_cuda.h"
 
@@ -149,29 +150,36 @@ DeviceKernels& kernels_of(Device device) {
   return *place;
 }
 
+/// Of the key and of this thread's build options.
+Slot& slot_of(Device device, const std::string& key) {
+  DeviceKernels& kernels = kernels_of(device);
+  const std::string build = build_key();
+  return build.empty() ? kernels.slot(key) : kernels.slot(key + build);
+}
+
 }  // namespace
 
 const LoadedKernel& loaded_kernel(Device device, const std::string& key,
                                   const DescribeKernel& describe) {
-  Slot& slot = kernels_of(device).slot(key);
+  Slot& slot = slot_of(device, key);
   if (const LoadedKernel* kernel = slot.find()) return *kernel;
   return slot.get(device, describe);
 }
 
 const LoadedKernel* kernel_if_ready(Device device, const std::string& key,
                                     const DescribeKernel& describe) {
-  Slot& slot = kernels_of(device).slot(key);
+  Slot& slot = slot_of(device, key);
   if (const LoadedKernel* kernel = slot.find()) return kernel;
   return slot.get_if_ready(device, describe);
 }
 
 const LoadedKernel* kernel_if_loaded(Device device, const std::string& key, const DescribeKernel&) {
-  return kernels_of(device).slot(key).find();
+  return slot_of(device, key).find();
 }
 
 const LoadedKernel* known_kernel(Device device, const std::string& key,
                                  const DescribeKernel& describe) {
-  Slot& slot = kernels_of(device).slot(key);
+  Slot& slot = slot_of(device, key);
   if (const LoadedKernel* kernel = slot.find()) return kernel;
   return slot.get_known(device, describe);
 }

@@ -4,6 +4,7 @@
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/jit/cuda/kernel_fields.h"
@@ -16,12 +17,11 @@ constexpr int64_t kBlocksPerMultiprocessor = 256;
 }  // namespace
 
 CompileRequest kernel_request(const TextKernel& kernel) {
-  return {kernel.title,
-          cat("#include \"", kernel.path, "\"\nnamespace cuop::jit {\n",
-              "extern \"C\" __global__ void __launch_bounds__(", kernel.threads, ") ", kEntry,
-              "(const __grid_constant__ ", kernel.arguments, " a) {\n  ", kernel.call,
-              "(a);\n}\n}  // namespace cuop::jit\n"),
-          ""};
+  const std::string source = cat("#include \"", kernel.path, "\"\nnamespace cuop::jit {\n",
+                                 "extern \"C\" __global__ void ", launch_bounds(kernel.threads),
+                                 kEntry, "(const __grid_constant__ ", kernel.arguments, " a) {\n  ",
+                                 kernel.call, "(a);\n}\n}  // namespace cuop::jit\n");
+  return with_build_options({kernel.title, source, ""}, kernel.threads);
 }
 
 void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const void* arguments,

@@ -66,6 +66,7 @@ std::string key_of(const ChoiceRequest& request) {
   std::string key = request.who;
   for (const int64_t size : request.task->sizes) key.append(" ").append(std::to_string(size));
   for (const Kernel& kernel : request.candidates) key.append(" ").append(name(kernel));
+  key.append(request.demands);
   key.append(request.is_measured ? " measured on " : " by rule on ");
   return key + tune::machine_text(request.task->out.device());
 }

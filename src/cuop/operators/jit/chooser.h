@@ -14,6 +14,7 @@ struct ChoiceRequest {
   const Task* task = nullptr;
   std::string who;                 ///< the operator's name
   std::vector<Kernel> candidates;  ///< the default first
+  std::string demands = {};        ///< KernelDemands::text of this thread's demands
   bool is_measured = false;        ///< false: the first candidate, without running any
   bool is_asked = false;           ///< measure on a busy device too
   bool is_for_library = false;     ///< what is measured is what the kernel leaves to a library

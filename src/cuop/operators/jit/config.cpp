@@ -4,10 +4,12 @@
 #include <mutex>
 #include <string_view>
 
+#include "cuop/backend/cuda/blocking.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
+#include "cuop/operators/jit/device_config_internal.h"
 #include "cuop/tune/choice_store.h"
 #include "cuop/tune/database.h"
 
@@ -73,39 +75,6 @@ void check_level(const char* who, const JitConfig& config) {
                   join(kLevels)));
 }
 
-void check_cpu(const char* who, const JitConfig& config) {
-  const struct {
-    bool is_asked;
-    const char* why;
-  } rows[] = {
-      {config.kernel_type == KernelType::kTensorCore,
-       "kernel_type 'tensor_core' needs a GPU with tensor cores; the CPU backend has none: use "
-       "'auto', 'tiled' or 'simple'"},
-      {config.enable_tma,
-       "enable_tma needs a GPU with a tensor memory accelerator; the CPU backend has none"},
-      {config.block_size != 0,
-       "block_size counts the threads of a GPU block; the CPU backend has none: leave it 0"},
-      {config.num_stages != 0,
-       "num_stages counts the stages of a GPU kernel's copy pipeline; the CPU backend has none: "
-       "leave it 0"},
-      {config.max_registers != 0,
-       "max_registers is an option of the GPU's compiler; the CPU's kernels are compiled ahead of "
-       "time: leave it 0"},
-      {!config.enable_shared_memory_opt,
-       "enable_shared_memory_opt=False: the CPU backend has no shared memory to leave unused; "
-       "kernel_type 'simple' runs without blocking"},
-      {!config.enable_loop_unroll,
-       "enable_loop_unroll=False: the CPU's kernels are compiled ahead of time; kernel_type "
-       "'simple' runs plain loops"},
-      {!config.enable_memory_coalescing,
-       "enable_memory_coalescing=False: coalescing is a GPU's way to read memory; the CPU backend "
-       "has none to switch off"},
-  };
-  for (const auto& row : rows) {
-    if (row.is_asked) refuse(who, row.why);
-  }
-}
-
 }  // namespace
 
 GlobalJitConfig default_global_jit_config() {
@@ -147,20 +116,23 @@ void set_global_jit_config(const GlobalJitConfig& config) {
                              .directory = jit::kernel_directory(config.cache_dir),
                              .max_bytes = config.max_cache_size,
                              .timeout = config.compilation_timeout,
-                             .max_threads = config.max_compilation_threads});
+                             .max_threads = config.max_compilation_threads,
+                             .keeps_texts = config.enable_debug});
+  backend::cuda::set_blocking(config.enable_debug);
   tune::set_database({.is_used = config.enable_caching,
                       .directory = config.cache_dir,
                       .max_bytes = config.max_cache_size});
 }
 
-void check_jit_config(const char* who, const JitConfig& config, Device device, bool takes_tile) {
+void check_jit_config(const char* who, const JitConfig& config, Device device,
+                      const KernelTraits& traits) {
   check_range(who, "tile_size", config.tile_size, 1024);
   check_range(who, "block_size", config.block_size, 1024);
   check_range(who, "num_stages", config.num_stages, 8);
   check_range(who, "max_registers", config.max_registers, 255);
   check_level(who, config);
   check_registers(who, config);
-  if (config.tile_size != 0 && !takes_tile) {
+  if (config.tile_size != 0 && !traits.takes_tile) {
     refuse(who, cat("tile_size is ", config.tile_size,
                     ", but this operator's kernels have no tiles; leave it 0"));
   }
@@ -168,7 +140,9 @@ void check_jit_config(const char* who, const JitConfig& config, Device device, b
     refuse(who, cat("tile_size is ", config.tile_size,
                     ", but kernel_type 'simple' has no tiles; use 'tiled' or 'auto'"));
   }
-  if (device.is_cpu()) check_cpu(who, config);
+  const std::string obstacle = device.is_cpu() ? detail::obstacle_on_cpu(config)
+                                               : detail::obstacle_on_gpu(config, device, traits);
+  if (!obstacle.empty()) refuse(who, obstacle);
 }
 
 }  // namespace cuop

@@ -7,27 +7,42 @@
 
 #include "cuop/backend/kernel.h"
 #include "cuop/core/device.h"
+#include "cuop/core/dtype.h"
+#include "cuop/operators/task.h"
 
 namespace cuop {
 
 /// Of one wrapper. On the CPU kernels are compiled ahead of time: what is "compiled" there is the
-/// choice among them.
+/// choice among them. On a GPU kernels of the operator's own (GpuKernels::kOwn, and the simple one
+/// of convolutions) are compiled as the fields say; what is a library's is chosen within what they
+/// allow. Defaults are allowed everywhere; what a device cannot give is refused.
 struct JitConfig {
   bool enable_jit = true;  ///< false: the operator's own kernel, no choosing
+  /// On a GPU "simple" is the operator's own kernel without optimisation (products have none), and
+  /// "tensor_core" an algorithm of the library on matrix units (products in double precision).
   backend::KernelType kernel_type = backend::KernelType::kAuto;
-  int64_t tile_size = 0;   ///< edge of the tile of products, which are then tiled; 0: chosen
-  int64_t block_size = 0;  ///< threads of a GPU block; 0: chosen. GPU only
-  int64_t num_stages = 0;  ///< stages of a GPU kernel's pipeline; 0: chosen. GPU only
+  int64_t tile_size =
+      0;  ///< edge of the tile of products, which are then tiled; 0: chosen. CPU only
+  int64_t block_size = 0;  ///< threads of a GPU block; 0: chosen, as everywhere today
+  int64_t num_stages = 0;  ///< stages of a GPU kernel's pipeline; 0: chosen, as everywhere today
   /// "O0": the simple kernel. "O1", "O2", "fast": the operator's rule, nothing is measured. "O3",
   /// "auto": measured when auto-tuning is on. "best": always measured, with more repetitions. There
-  /// is something to measure while neither kernel_type nor tile_size has settled the matter.
+  /// is something to measure while neither kernel_type nor tile_size has settled the matter. "O1"
+  /// and "O2" are also what the assembler is told for a GPU kernel of the operator's own.
   std::string optimization_level = "auto";
-  bool enable_tensor_core = true;        ///< a permission; the CPU has none
-  bool enable_tma = false;               ///< GPU only
-  int64_t max_registers = 0;             ///< of a GPU thread; 0: no limit. GPU only
-  bool enable_shared_memory_opt = true;  ///< false: GPU only
-  bool enable_loop_unroll = true;        ///< false: GPU only
-  bool enable_memory_coalescing = true;  ///< false: GPU only
+  bool enable_tensor_core = true;  ///< a permission; false leaves algorithms without matrix units
+  bool enable_tma = false;         ///< libraries decide by themselves, no other kernel uses it
+  int64_t max_registers = 0;  ///< of a thread of a GPU kernel of the operator's own; 0: no limit
+  bool enable_shared_memory_opt = true;  ///< no kernel has a variant without
+  bool enable_loop_unroll = true;        ///< false: in GPU kernels of the operator's own
+  bool enable_memory_coalescing = true;  ///< no kernel has a variant without
+};
+
+/// What of an operator decides which configurations can be met.
+struct KernelTraits {
+  bool takes_tile = false;
+  GpuKernels gpu_kernels = GpuKernels::kOwn;
+  DType dtype = DType::kFloat32;
 };
 
 /// Of the process.
@@ -42,8 +57,10 @@ struct GlobalJitConfig {
   double compilation_timeout = 30.0;
   int max_compilation_threads = 4;  ///< threads that may choose kernels at a time; others wait
   /// Writes a log of every choice into the cache directory (what was measured, and why a candidate
-  /// was out) and compares every result with the simple kernel's: ExecutionError where they
-  /// disagree. On the CPU there are no sources to keep.
+  /// was out) and, beside every kernel that is compiled, its source and the compiler's log; waits
+  /// for every launch on a GPU, so that an error is its own; and compares every result with the
+  /// simple kernel's, on a GPU with the CPU's: ExecutionError where they disagree. While a graph
+  /// is captured nothing can be waited for or compared.
   bool enable_debug = false;
 };
 
@@ -55,6 +72,7 @@ GlobalJitConfig global_jit_config();
 void set_global_jit_config(const GlobalJitConfig& config);
 
 /// CompilationError "who: ..." when the configuration cannot be met on the device, saying why.
-void check_jit_config(const char* who, const JitConfig& config, Device device, bool takes_tile);
+void check_jit_config(const char* who, const JitConfig& config, Device device,
+                      const KernelTraits& traits);
 
 }  // namespace cuop

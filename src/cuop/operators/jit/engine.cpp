@@ -4,18 +4,24 @@
 
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/backend/stream_mark.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
+#include "cuop/operators/jit/demands.h"
+#include "cuop/operators/jit/device_config_internal.h"
 #include "cuop/operators/jit/roof.h"
 #include "cuop/ops/agreement.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
 
 namespace cuop {
 
 namespace {
 
+constexpr const char* kLibrary = "library";
 constexpr int kRounds = 9;
 constexpr int kRoundsOfBest = 21;
 
@@ -24,9 +30,7 @@ double milliseconds(int64_t nanoseconds) { return static_cast<double>(nanosecond
 /// The kernels that the configuration leaves for a task, the default first: one where it names the
 /// type or the tile, else all that the task has.
 std::vector<Kernel> candidates_of(const Task& task, const JitConfig& config) {
-  if (config.kernel_type == KernelType::kSimple || config.optimization_level == "O0") {
-    return {{KernelType::kSimple}};
-  }
+  if (detail::wants_simple(config)) return {{KernelType::kSimple}};
   if (config.kernel_type == KernelType::kTiled || config.tile_size != 0) {
     return {{KernelType::kTiled, config.tile_size}};
   }
@@ -40,13 +44,31 @@ bool is_measured(const JitConfig& config, const GlobalJitConfig& global) {
   return global.enable_auto_tuning && (level == "auto" || level == "O3");
 }
 
-/// The result of the simple kernel, to compare with; undefined when the task has none.
-Tensor reference_result(const Task& task) {
+KernelDemands demands_for(const JitConfig& config, const Task& task) {
+  const bool is_on = config.enable_jit && global_jit_config().enable_jit;
+  return is_on ? demands_of(config, task.out.device()) : KernelDemands{};
+}
+
+/// What to compare the task's result with, and who it is from; undefined when there is none.
+struct Reference {
+  Tensor result;
+  const char* whose = "the simple kernel";
+};
+Reference reference_of(const Task& task) {
+  const Device device = task.out.device();
+  if (!device.is_cpu()) {
+    const bool is_captured = backend::cuda::is_capturing(current_stream(device));
+    if (!task.on_cpu || is_captured) return {};
+    Tensor result = task.reads_out ? to_device(task.out, kCpu)
+                                   : empty(task.out.shape(), task.out.dtype(), kCpu);
+    task.on_cpu(result);
+    return {result, "the CPU"};
+  }
   for (const Kernel& kernel : task.kernels) {
     if (kernel.type != KernelType::kSimple) continue;
-    const Tensor reference = trial_output(task);
-    try_kernel(task, kernel, reference);
-    return reference;
+    const Tensor result = trial_output(task);
+    try_kernel(task, kernel, result);
+    return {result};
   }
   return {};
 }
@@ -72,9 +94,11 @@ void JitEngine::set_persistent_cache_directory(const std::string& path) {
 }
 
 void JitEngine::set_config(const JitConfig& config) {
-  check_jit_config(who_.c_str(), config, backend::current_device(), takes_tile_);
+  const Device device = backend::current_device();
+  check_jit_config(who_.c_str(), config, device, traits_);
   const std::lock_guard lock(mutex_);
   config_ = config;
+  checked_for_ = device;
 }
 
 JitConfig JitEngine::config() const {
@@ -108,11 +132,13 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   request.who = who_;
   request.candidates = candidates_of(task, config);
   request.is_measured = is_measured(config, global) && task.out.size() > 0;
-  const bool is_open = config.kernel_type == KernelType::kAuto && config.tile_size == 0;
+  const bool is_open = config.tile_size == 0 && (config.kernel_type == KernelType::kAuto ||
+                                                 config.kernel_type == KernelType::kTensorCore);
   request.is_for_library = !task.out.device().is_cpu() && is_open;
   request.is_asked = config.optimization_level == "best";
   request.measuring.rounds = config.optimization_level == "best" ? kRoundsOfBest : kRounds;
   request.measuring.seconds = global.compilation_timeout;
+  request.demands = demands_for(config, task).text();
   request.is_cached = global.enable_caching;
   request.most_makers = global.max_compilation_threads;
   return request;
@@ -139,8 +165,17 @@ void JitEngine::count(const ChosenKernel& chosen) {
   statistics_.time_saved_ms += chosen.made_in_ms;
 }
 
-JitEngine::Plan JitEngine::plan(const Task& task) {
-  const JitConfig config = this->config();
+JitConfig JitEngine::config_for(const Task& task) const {
+  const std::lock_guard lock(mutex_);
+  const Device device = task.out.device();
+  if (!checked_for_ || *checked_for_ != device) {
+    check_jit_config(who_.c_str(), config_, device, traits_);
+    checked_for_ = device;
+  }
+  return config_;
+}
+
+JitEngine::Plan JitEngine::plan(const Task& task, const JitConfig& config) {
   const GlobalJitConfig global = global_jit_config();
   if (!config.enable_jit || !global.enable_jit) {
     return {task.kernels.front(), 0.0, 0.0, global.enable_debug};
@@ -157,43 +192,50 @@ JitEngine::Plan JitEngine::plan(const Task& task) {
 }
 
 Tensor JitEngine::run(const Task& task) {
-  const Plan plan = this->plan(task);
+  const JitConfig config = config_for(task);
+  const DemandScope scope(demands_for(config, task));
+  const Plan plan = this->plan(task, config);
   const double before_ms = milliseconds(trace::now_ns() - task.start_ns) - plan.choosing_ms;
-  const Tensor reference = plan.is_debug ? reference_result(task) : Tensor();
+  const Reference reference = plan.is_debug ? reference_of(task) : Reference{};
   CallRecord call;
   call.device = task.out.device();
   call.cost = task.cost;
   call.before_ms = before_ms;
   call.choosing_ms = plan.compilation_ms;
-  call.kernel_type = name(plan.kernel);
   const Stream stream = current_stream(call.device);
   const double compiled_before = jit::compile_statistics().compile_ms;
   call.begin = backend::mark_stream(stream);
   const int64_t launch_ns = trace::now_ns();
+  const backend::LibraryWatch watch;
   run_kernel(task, plan.kernel, task.out);
   call.running_ms = milliseconds(std::max<int64_t>(1, trace::now_ns() - launch_ns));
   call.end = backend::mark_stream(stream);
+  call.kernel_type = watch.has_library() ? kLibrary : name(plan.kernel);
+  call.used_tensor_core = watch.has_matrix_units();
   // Of all threads, so it can be more than this call waited for.
   call.compiling_ms =
       std::min(jit::compile_statistics().compile_ms - compiled_before, call.running_ms);
-  if (reference.is_defined() && !results_agree(reference, task.out)) {
-    throw ExecutionError(cat(who_, ": kernel ", name(plan.kernel),
-                             " and the simple kernel disagree (checked in debug mode)"));
+  if (reference.result.is_defined() && !results_agree(reference.result, task.out)) {
+    throw ExecutionError(cat(who_, ": kernel ", call.kernel_type, " and ", reference.whose,
+                             " disagree (checked in debug mode)"));
   }
   const std::lock_guard lock(mutex_);
+  report_.kernel = call.kernel_type;
   last_call_ = std::move(call);
   return task.out;
 }
 
 void JitEngine::warm_up(const Task& task) {
   warm_up();
-  try_kernel(task, plan(task).kernel, trial_output(task));
+  const JitConfig config = config_for(task);
+  const DemandScope scope(demands_for(config, task));
+  try_kernel(task, plan(task, config).kernel, trial_output(task));
 }
 
 void JitEngine::warm_up() const {
   backend::blas::info();
   backend::parallel_for(backend::thread_count(), 1, [](int64_t, int64_t) {});
-  measured_roof(dtype_, backend::current_device());
+  measured_roof(traits_.dtype, backend::current_device());
 }
 
 PerformanceProfile JitEngine::profile() const {
@@ -204,8 +246,8 @@ PerformanceProfile JitEngine::profile() const {
   }
   PerformanceProfile profile = profile_of(call);
   if (profile.kernel_time_ms > 0.0) {
-    profile.percent_of_roof =
-        percent_of_roof(call.cost, profile.kernel_time_ms, measured_roof(dtype_, call.device));
+    profile.percent_of_roof = percent_of_roof(call.cost, profile.kernel_time_ms,
+                                              measured_roof(traits_.dtype, call.device));
   }
   return profile;
 }

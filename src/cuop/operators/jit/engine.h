@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "cuop/operators/jit/chooser.h"
@@ -32,15 +33,15 @@ struct TuningReport {
 
 class JitEngine {
  public:
-  JitEngine(std::string who, DType dtype, bool takes_tile)
-      : who_(std::move(who)), dtype_(dtype), takes_tile_(takes_tile) {}
+  JitEngine(std::string who, const KernelTraits& traits) : who_(std::move(who)), traits_(traits) {}
 
   void enable_jit(bool is_on);
   void enable_persistent_cache(bool is_on);
   /// Makes the directory if it is not there; ExecutionError when it cannot be made or written to.
   /// One that other users can write to is not used: a warning says so, and choices stay in memory.
   void set_persistent_cache_directory(const std::string& path);
-  /// CompilationError when it cannot be met.
+  /// CompilationError when it cannot be met on the current device. The device of a call decides
+  /// again, with the same error.
   void set_config(const JitConfig& config);
   JitConfig config() const;
 
@@ -62,7 +63,9 @@ class JitEngine {
     double choosing_ms = 0.0;     ///< in this call, unless it was remembered
     bool is_debug = false;
   };
-  Plan plan(const Task& task);
+  Plan plan(const Task& task, const JitConfig& config);
+  /// The configuration for the task's device; CompilationError when that cannot meet it.
+  JitConfig config_for(const Task& task) const;
   ChoiceRequest request_for(const Task& task, const JitConfig& config,
                             const GlobalJitConfig& global) const;
   bool is_persistent() const;
@@ -71,11 +74,11 @@ class JitEngine {
   void count(const ChosenKernel& chosen);
 
   const std::string who_;
-  const DType dtype_;
-  const bool takes_tile_;
+  const KernelTraits traits_;
 
   mutable std::mutex mutex_;
   JitConfig config_;
+  mutable std::optional<Device> checked_for_;  ///< the device whose check config_ has passed last
   bool is_persistent_ = false;
   std::string directory_;
   std::shared_ptr<tune::ChoiceStore> store_;

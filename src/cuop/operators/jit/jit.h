@@ -20,7 +20,8 @@ class Jit : public Op {
   /// From the arguments of any constructor of Op, its copy constructor included.
   template <class... Arguments>
   explicit Jit(const Arguments&... arguments)
-      : Op(arguments...), engine_(jit_name(this->name()), this->dtype(), Op::kTakesTile) {
+      : Op(arguments...),
+        engine_(jit_name(this->name()), {Op::kTakesTile, Op::kGpuKernels, this->dtype()}) {
     this->set_name(jit_name(this->name()));
   }
   Jit(const Jit&) = delete;

@@ -19,8 +19,9 @@ struct PerformanceProfile {
   double gflops = 0.0;               ///< 1e9 operations a second of the kernel
   double bandwidth_gb_s = 0.0;       ///< 1e9 bytes a second that the kernel must move at least
   double percent_of_roof = 0.0;      ///< see percent_of_roof in roof.h
-  bool used_tensor_core = false;
-  std::string kernel_type;  ///< "simple", "tiled", "tiled/32"; "" before the first call
+  bool used_tensor_core = false;     ///< by the account of the library that ran
+  /// "simple", "tiled", "tiled/32", "library" for one on a GPU; "" before the first call.
+  std::string kernel_type;
 };
 
 /// What was noted during a call.
@@ -32,6 +33,7 @@ struct CallRecord {
   double compiling_ms = 0.0;  ///< part of running_ms that went into compiling
   double choosing_ms = 0.0;   ///< when it was chosen, whenever that was
   std::string kernel_type;
+  bool used_tensor_core = false;
   /// Around the kernel on a GPU; null on the CPU, and where a graph recorded it.
   std::shared_ptr<const trace::Mark> begin, end;
 };

@@ -1,0 +1,24 @@
+#include "cuop/backend/library_use.h"
+
+namespace cuop::backend {
+
+namespace {
+thread_local MatrixUnits asked = MatrixUnits::kAllowed;
+thread_local LibraryWatch* innermost = nullptr;
+}  // namespace
+
+MatrixUnits asked_matrix_units() { return asked; }
+
+MatrixUnitsScope::MatrixUnitsScope(MatrixUnits units) : before_(asked) { asked = units; }
+MatrixUnitsScope::~MatrixUnitsScope() { asked = before_; }
+
+LibraryWatch::LibraryWatch() : before_(innermost) { innermost = this; }
+LibraryWatch::~LibraryWatch() { innermost = before_; }
+
+void note_library_use(bool on_matrix_units) {
+  if (innermost == nullptr) return;
+  innermost->has_library_ = true;
+  innermost->has_matrix_units_ = innermost->has_matrix_units_ || on_matrix_units;
+}
+
+}  // namespace cuop::backend

@@ -1,0 +1,45 @@
+// What a thread's work asks of the libraries that serve a GPU, and what they did for it.
+#pragma once
+
+#include <cstdint>
+
+namespace cuop::backend {
+
+/// A GPU's matrix units (tensor cores). kForbidden and kRequired leave only those of a library's
+/// algorithms that keep to it.
+enum class MatrixUnits : uint8_t { kAllowed, kForbidden, kRequired };
+
+/// What this thread asks for: kAllowed outside of every scope.
+MatrixUnits asked_matrix_units();
+class MatrixUnitsScope {
+ public:
+  explicit MatrixUnitsScope(MatrixUnits asked);
+  ~MatrixUnitsScope();
+  MatrixUnitsScope(const MatrixUnitsScope&) = delete;
+  MatrixUnitsScope& operator=(const MatrixUnitsScope&) = delete;
+
+ private:
+  MatrixUnits before_;
+};
+
+/// While it lives, notes what libraries start for this thread.
+class LibraryWatch {
+ public:
+  LibraryWatch();
+  ~LibraryWatch();
+  LibraryWatch(const LibraryWatch&) = delete;
+  LibraryWatch& operator=(const LibraryWatch&) = delete;
+
+  bool has_library() const { return has_library_; }
+  bool has_matrix_units() const { return has_matrix_units_; }
+
+ private:
+  friend void note_library_use(bool on_matrix_units);
+  LibraryWatch* const before_;
+  bool has_library_ = false, has_matrix_units_ = false;
+};
+
+/// A library has started a kernel for this thread, by its own account on matrix units or not.
+void note_library_use(bool on_matrix_units);
+
+}  // namespace cuop::backend

@@ -1,0 +1,57 @@
+#include "cuop/jit/build_options.h"
+
+#include <algorithm>
+
+#include "cuop/core/text.h"
+
+namespace cuop::jit {
+
+namespace {
+
+constexpr int kRegistersOfBlock = 65536;
+thread_local BuildOptions asked;
+
+}  // namespace
+
+const BuildOptions& build_options() { return asked; }
+
+BuildScope::BuildScope(const BuildOptions& options) : before_(asked) { asked = options; }
+BuildScope::~BuildScope() { asked = before_; }
+
+std::string build_key() {
+  if (asked == BuildOptions{}) return "";
+  return cat(" registers ", asked.max_registers, " level ", asked.assembler_level,
+             asked.is_unrolled ? "" : " not unrolled");
+}
+
+std::string launch_bounds(int threads) {
+  return asked.max_registers != 0 ? "" : cat("__launch_bounds__(", threads, ") ");
+}
+
+CompileRequest with_build_options(CompileRequest request, int threads) {
+  if (asked.max_registers != 0) {
+    // Without the qualifier nothing else keeps a block's registers within a multiprocessor's.
+    const int most = std::min(asked.max_registers, kRegistersOfBlock / threads);
+    request.options.push_back(cat("--maxrregcount=", most));
+  }
+  if (asked.assembler_level != BuildOptions{}.assembler_level) {
+    request.options.push_back(cat("--ptxas-options=-O", asked.assembler_level));
+  }
+  if (!asked.is_unrolled) request.options.emplace_back(kNotUnrolled);
+  return request;
+}
+
+std::string without_unrolling(std::string_view text) {
+  constexpr std::string_view kUnroll = "#pragma unroll";
+  std::string result;
+  size_t from = 0;
+  for (size_t at = text.find(kUnroll); at != std::string_view::npos;
+       at = text.find(kUnroll, from)) {
+    result += text.substr(from, at - from);
+    result += "#pragma unroll 1";
+    from = std::min(text.find('\n', at), text.size());
+  }
+  return result += text.substr(from);
+}
+
+}  // namespace cuop::jit

@@ -1,0 +1,51 @@
+// How the kernels that a thread asks for are compiled, where its caller wants it otherwise than
+// usual: each way makes a binary of its own.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cuop/jit/nvrtc.h"
+
+namespace cuop::jit {
+
+/// What the assembler gives a thread at least, whatever it is told.
+inline constexpr int kFewestRegisters = 24;
+inline constexpr int kMostRegisters = 255;
+
+struct BuildOptions {
+  int max_registers = 0;    ///< of a thread, kFewestRegisters to kMostRegisters; 0: no limit
+  int assembler_level = 3;  ///< of optimisation, 0 to 3
+  bool is_unrolled = true;  ///< false: loops stay loops where the text asks to unroll them
+  bool operator==(const BuildOptions&) const = default;
+};
+
+/// An option of ours: the compiler sees the text of the kernel as without_unrolling leaves it.
+inline constexpr const char* kNotUnrolled = "--not-unrolled";
+
+/// What this thread asks for.
+const BuildOptions& build_options();
+class BuildScope {
+ public:
+  explicit BuildScope(const BuildOptions& options);
+  ~BuildScope();
+  BuildScope(const BuildScope&) = delete;
+  BuildScope& operator=(const BuildScope&) = delete;
+
+ private:
+  BuildOptions before_;
+};
+
+/// What tells apart the kernels of this thread's options; "" for the usual ones.
+std::string build_key();
+
+/// The qualifier of a kernel for blocks of so many threads, with a space behind it, or "": the
+/// compiler takes no limit of registers beside it.
+std::string launch_bounds(int threads);
+/// Adds this thread's options to the request of a kernel whose source has that qualifier.
+CompileRequest with_build_options(CompileRequest request, int threads);
+
+/// The text with "#pragma unroll 1" in the place of every other factor.
+std::string without_unrolling(std::string_view text);
+
+}  // namespace cuop::jit

@@ -1,0 +1,156 @@
+#include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
+#include "cuop/operators/jit/device_config_internal.h"
+
+namespace cuop::detail {
+
+namespace {
+
+using backend::KernelType;
+
+/// A field with a value that a device cannot give it, if it is asked for.
+struct Row {
+  bool is_asked = false;
+  std::string why;
+};
+
+template <size_t size>
+std::string first_asked(const Row (&rows)[size]) {
+  for (const Row& row : rows) {
+    if (row.is_asked) return row.why;
+  }
+  return "";
+}
+
+/// What a library's kernels leave open: nothing of how they were compiled.
+std::string library_obstacle(const JitConfig& config, Device device, const std::string& library) {
+  const auto chosen = [&](const char* field, auto value, const char* what) {
+    return cat(field, " is ", value, ", but on ", device, ' ', library, " chooses ", what,
+               ": leave it at its default");
+  };
+  const auto compiled = [&](const std::string& field) {
+    return cat(field, ": on ", device, " the kernels are ", library,
+               "'s, which are compiled already: leave it at its default");
+  };
+  const Row rows[] = {
+      {config.tile_size != 0, chosen("tile_size", config.tile_size, "the tiles")},
+      {config.block_size != 0, chosen("block_size", config.block_size, "the threads of a block")},
+      {config.num_stages != 0, chosen("num_stages", config.num_stages, "the stages of a pipeline")},
+      {config.enable_tma, chosen("enable_tma", "True", "how its kernels copy")},
+      {config.max_registers != 0, compiled(cat("max_registers is ", config.max_registers))},
+      {!config.enable_shared_memory_opt, compiled("enable_shared_memory_opt is False")},
+      {!config.enable_loop_unroll, compiled("enable_loop_unroll is False")},
+      {!config.enable_memory_coalescing, compiled("enable_memory_coalescing is False")}};
+  return first_asked(rows);
+}
+
+std::string own_obstacle(const JitConfig& config, Device device) {
+  const std::string own = cat("the operator's own kernels for ", device);
+  const Row rows[] = {
+      {config.kernel_type == KernelType::kTensorCore,
+       cat("kernel_type 'tensor_core': ", own,
+           " multiply no matrices, so matrix units have nothing to do: use 'auto', 'tiled' or "
+           "'simple'")},
+      {config.tile_size != 0,
+       cat("tile_size is ", config.tile_size, ", but ", own, " have no tiles: leave it 0")},
+      {config.block_size != 0,
+       cat("block_size is ", config.block_size, ", but ", own,
+           " share their work among a number of threads that is part of their text: leave it 0")},
+      {config.num_stages != 0, cat("num_stages is ", config.num_stages, ", but ", own,
+                                   " have no copy pipeline: leave it 0")},
+      {config.enable_tma,
+       cat("enable_tma is True, but ", own, " do not use the tensor memory accelerator")},
+      {config.max_registers != 0 && config.max_registers < jit::kFewestRegisters,
+       cat("max_registers is ", config.max_registers, ", but for ", device,
+           " the assembler gives a thread at least ", jit::kFewestRegisters, "; allowed is 0 (no ",
+           "limit) or ", jit::kFewestRegisters, " to ", jit::kMostRegisters)},
+      {!config.enable_shared_memory_opt,
+       cat("enable_shared_memory_opt is False, but ", own,
+           " have no variant without shared memory, through which threads exchange sums")},
+      {!config.enable_memory_coalescing,
+       cat("enable_memory_coalescing is False, but ", own,
+           " have no variant in which neighbouring threads read far apart")}};
+  return first_asked(rows);
+}
+
+std::string product_obstacle(const JitConfig& config, Device device, DType dtype) {
+  const bool is_plain = wants_simple(config);
+  const bool is_tensor_core = config.kernel_type == KernelType::kTensorCore;
+  const Row rows[] = {
+      {is_plain || config.kernel_type == KernelType::kTiled,
+       cat(is_plain && config.kernel_type != KernelType::kSimple
+               ? "optimization_level 'O0' asks for the simple kernel"
+               : cat("kernel_type is '", name(config.kernel_type), "'"),
+           ", but on ", device,
+           " the product is cuBLASLt's alone: use 'auto', or in double precision 'tensor_core'")},
+      {is_tensor_core && dtype != DType::kFloat64,
+       cat("kernel_type is 'tensor_core', but ", dtype, " products are computed in IEEE ", dtype,
+           ", which the matrix units of ", device, " do not have: use 'auto'")},
+      {is_tensor_core && !config.enable_tensor_core,
+       "kernel_type 'tensor_core' and enable_tensor_core=False contradict each other"}};
+  const std::string obstacle = first_asked(rows);
+  return obstacle.empty() ? library_obstacle(config, device, "cuBLASLt") : obstacle;
+}
+
+/// The simple kernel is the operator's own, which compiles as the others; the rest is cuDNN's.
+std::string convolution_obstacle(const JitConfig& config, Device device, DType dtype) {
+  if (wants_simple(config)) return own_obstacle(config, device);
+  const Row rows[] = {
+      {config.kernel_type != KernelType::kAuto,
+       cat("kernel_type is '", name(config.kernel_type), "', but on ", device,
+           " a convolution is cuDNN's, which chooses by itself, or the operator's own plain "
+           "kernel: use 'auto' or 'simple'")},
+      {!config.enable_tensor_core && dtype == DType::kFloat64,
+       cat("enable_tensor_core is False, but on ", device,
+           " cuDNN may take matrix units for float64: kernel_type 'simple' does not")}};
+  const std::string obstacle = first_asked(rows);
+  return obstacle.empty() ? library_obstacle(config, device, "cuDNN") : obstacle;
+}
+
+}  // namespace
+
+bool wants_simple(const JitConfig& config) {
+  return config.kernel_type == KernelType::kSimple || config.optimization_level == "O0";
+}
+
+std::string obstacle_on_cpu(const JitConfig& config) {
+  const Row rows[] = {
+      {config.kernel_type == KernelType::kTensorCore,
+       "kernel_type 'tensor_core' needs a GPU with tensor cores; the CPU backend has none: use "
+       "'auto', 'tiled' or 'simple'"},
+      {config.enable_tma,
+       "enable_tma needs a GPU with a tensor memory accelerator; the CPU backend has none"},
+      {config.block_size != 0,
+       "block_size counts the threads of a GPU block; the CPU backend has none: leave it 0"},
+      {config.num_stages != 0,
+       "num_stages counts the stages of a GPU kernel's copy pipeline; the CPU backend has none: "
+       "leave it 0"},
+      {config.max_registers != 0,
+       "max_registers is an option of the GPU's compiler; the CPU's kernels are compiled ahead of "
+       "time: leave it 0"},
+      {!config.enable_shared_memory_opt,
+       "enable_shared_memory_opt=False: the CPU backend has no shared memory to leave unused; "
+       "kernel_type 'simple' runs without blocking"},
+      {!config.enable_loop_unroll,
+       "enable_loop_unroll=False: the CPU's kernels are compiled ahead of time; kernel_type "
+       "'simple' runs plain loops"},
+      {!config.enable_memory_coalescing,
+       "enable_memory_coalescing=False: coalescing is a GPU's way to read memory; the CPU backend "
+       "has none to switch off"},
+  };
+  return first_asked(rows);
+}
+
+std::string obstacle_on_gpu(const JitConfig& config, Device device, const KernelTraits& traits) {
+  switch (traits.gpu_kernels) {
+    case GpuKernels::kOwn:
+      return own_obstacle(config, device);
+    case GpuKernels::kCublasLt:
+      return product_obstacle(config, device, traits.dtype);
+    case GpuKernels::kCudnn:
+      return convolution_obstacle(config, device, traits.dtype);
+  }
+  return "";
+}
+
+}  // namespace cuop::detail

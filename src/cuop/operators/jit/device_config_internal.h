@@ -1,0 +1,18 @@
+// Internal: what of a JitConfig can be met on a certain device.
+#pragma once
+
+#include <string>
+
+#include "cuop/operators/jit/config.h"
+
+namespace cuop::detail {
+
+/// Why the configuration cannot be met, or "". Ranges and contradictions between fields have been
+/// checked.
+std::string obstacle_on_cpu(const JitConfig& config);
+std::string obstacle_on_gpu(const JitConfig& config, Device device, const KernelTraits& traits);
+
+/// True where the operator's plain kernel is asked for.
+bool wants_simple(const JitConfig& config);
+
+}  // namespace cuop::detail
