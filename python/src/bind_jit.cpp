@@ -183,7 +183,8 @@ void bind_records(nb::module_& m) {
       .finish();
   using Statistics = JitStatistics;
   RecordClass<Statistics>(m, "JITStatistics", "What a JIT wrapper's calls found in the caches.")
-      .read("compilations", &Statistics::compilations, "Kernels chosen because no cache had them.")
+      .read("compilations", &Statistics::compilations,
+            "Of kernels, during calls; on the CPU, which compiles none, choices that no cache had.")
       .read("cache_hits", &Statistics::cache_hits, "Calls whose kernel a cache had.")
       .read("cache_misses", &Statistics::cache_misses, "Calls whose kernel no cache had.")
       .read("persistent_cache_hits", &Statistics::persistent_cache_hits,

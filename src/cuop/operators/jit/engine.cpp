@@ -144,7 +144,7 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   return request;
 }
 
-void JitEngine::count(const ChosenKernel& chosen) {
+void JitEngine::count(const ChosenKernel& chosen, Device device) {
   using Source = ChosenKernel::Source;
   constexpr const char* kSources[] = {"measured", "memory", "disk", "put off"};
   const std::lock_guard lock(mutex_);
@@ -156,6 +156,7 @@ void JitEngine::count(const ChosenKernel& chosen) {
   }
   if (chosen.source == Source::kMade) {
     ++statistics_.cache_misses;
+    if (!device.is_cpu()) return;
     ++statistics_.compilations;
     statistics_.compilation_time_ms += chosen.made_in_ms;
     return;
@@ -185,13 +186,22 @@ JitEngine::Plan JitEngine::plan(const Task& task, const JitConfig& config) {
   if (is_persistent()) request.store = store.get();
   if (global.enable_debug) request.log_store = store.get();
   const ChosenKernel chosen = choose_kernel(request);
-  count(chosen);
+  count(chosen, task.out.device());
   const bool is_remembered = chosen.source == ChosenKernel::Source::kMemory;
   return {chosen.kernel, chosen.made_in_ms, is_remembered ? 0.0 : chosen.took_ms,
           global.enable_debug};
 }
 
+void JitEngine::count_compiled(const jit::CompileStatistics& before, Device device) {
+  if (device.is_cpu()) return;
+  const jit::CompileStatistics now = jit::compile_statistics();
+  const std::lock_guard lock(mutex_);
+  statistics_.compilations += now.compilations - before.compilations;
+  statistics_.compilation_time_ms += now.compile_ms - before.compile_ms;
+}
+
 Tensor JitEngine::run(const Task& task) {
+  const jit::CompileStatistics compiled = jit::compile_statistics();
   const JitConfig config = config_for(task);
   const DemandScope scope(demands_for(config, task));
   const Plan plan = this->plan(task, config);
@@ -215,6 +225,7 @@ Tensor JitEngine::run(const Task& task) {
   // Of all threads, so it can be more than this call waited for.
   call.compiling_ms =
       std::min(jit::compile_statistics().compile_ms - compiled_before, call.running_ms);
+  count_compiled(compiled, call.device);
   if (reference.result.is_defined() && !results_agree(reference.result, task.out)) {
     throw ExecutionError(cat(who_, ": kernel ", call.kernel_type, " and ", reference.whose,
                              " disagree (checked in debug mode)"));
@@ -227,9 +238,11 @@ Tensor JitEngine::run(const Task& task) {
 
 void JitEngine::warm_up(const Task& task) {
   warm_up();
+  const jit::CompileStatistics compiled = jit::compile_statistics();
   const JitConfig config = config_for(task);
   const DemandScope scope(demands_for(config, task));
   try_kernel(task, plan(task, config).kernel, trial_output(task));
+  count_compiled(compiled, task.out.device());
 }
 
 void JitEngine::warm_up() const {

@@ -12,8 +12,13 @@
 
 namespace cuop {
 
+namespace jit {
+struct CompileStatistics;
+}
+
 struct JitStatistics {
-  int64_t compilations = 0;  ///< kernels chosen because no cache had them
+  int64_t compilations = 0;  ///< of kernels, during calls; on the CPU, which compiles none, choices
+                             ///< that no cache had
   int64_t cache_hits = 0;    ///< of calls: remembered by the process or on disk
   int64_t cache_misses = 0;
   int64_t persistent_cache_hits = 0;  ///< those of cache_hits that came from disk
@@ -71,7 +76,9 @@ class JitEngine {
   bool is_persistent() const;
   /// The store of choices or, in debug mode, of logs alone; null where neither is kept.
   std::shared_ptr<tune::ChoiceStore> store_for(const GlobalJitConfig& global);
-  void count(const ChosenKernel& chosen);
+  void count(const ChosenKernel& chosen, Device device);
+  /// What has been compiled for a GPU since then, by any thread.
+  void count_compiled(const jit::CompileStatistics& before, Device device);
 
   const std::string who_;
   const KernelTraits traits_;
