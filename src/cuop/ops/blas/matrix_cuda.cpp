@@ -1,6 +1,7 @@
 // Level 2 on a GPU by a kernel of our own, level 3 by cuBLAS and, for integers, by our own product.
 #include "cuop/backend/cuda/cublas.h"
 #include "cuop/ops/blas/matrix_operands_internal.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
 #include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
@@ -27,6 +28,44 @@ void symm_library(const Tensor& a, const Tensor& b, const SymmOptions& options, 
   });
 }
 
+void trsm_library(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x) {
+  const Stream stream = current_stream(x.device());
+  visit_dtype(FloatComplexTypes{}, x.dtype(), "trsm", [&]<class T>(TypeTag<T>) {
+    trsm_by<T>(a, b, options, x, [&](const auto& call) { backend::cuda::trsm<T>(call, stream); });
+  });
+}
+
+/// Up to here cuBLAS solves complex128. Beyond its own block of 64 it multiplies by cuBLASLt, whose
+/// code ended the process at an order of 129 each time (13.0 on an H200; other dtypes do not).
+constexpr int64_t kLargestTriangle = 64;
+
+/// Solves in x, which holds B: the half of the unknowns that needs no others, then, when the other
+/// equations have lost it, the rest.
+void trsm_by_halves(const Tensor& a, const TrsmOptions& options, const Tensor& x) {
+  const int64_t order = a.shape(0), half = order / 2;
+  if (order <= kLargestTriangle) return trsm_library(a, x, options, x);
+  const bool is_left = options.side == Side::kLeft, is_lower = options.uplo == Uplo::kLower;
+  const auto part = [&](const Tensor& t, int64_t axis, bool is_second) {
+    return slice(t, axis, is_second ? half : 0, is_second ? order : half);
+  };
+  const auto block = [&](bool second_row, bool second_column) {
+    return part(part(a, 0, second_row), 1, second_column);
+  };
+  // op(A) is lower, or upper; from the left a lower one gives the first unknowns first.
+  const bool is_second_first = (is_lower == (options.trans == Trans::kNone)) != is_left;
+  const int64_t axis = is_left ? 0 : 1;
+  const Tensor known = part(x, axis, is_second_first), rest = part(x, axis, !is_second_first);
+  trsm_by_halves(block(is_second_first, is_second_first), options, known);
+  Tensor between = block(is_lower, !is_lower);
+  if (options.trans != Trans::kNone) between = swap_axes(between, 0, 1);
+  if (options.trans == Trans::kConjTrans) between = conj(between);
+  Product update{is_left ? between : known, is_left ? known : between, rest, -1, options.alpha};
+  matmul_cuda(update);
+  TrsmOptions further = options;
+  further.alpha = 1;
+  trsm_by_halves(block(!is_second_first, !is_second_first), further, rest);
+}
+
 }  // namespace
 
 void gemv_cuda(const Tensor& a, const Tensor& x, const GemvOptions& options, const Tensor& y) {
@@ -44,12 +83,11 @@ void symm_cuda(const Tensor& a, const Tensor& b, const SymmOptions& options, con
 }
 
 void trsm_cuda(const Tensor& a, const Tensor& b, const TrsmOptions& options, const Tensor& x) {
-  const Stream stream = current_stream(x.device());
   compute_wide(a, b, x, [&](const Tensor& wide_a, const Tensor& wide_b, const Tensor& wide_x) {
-    visit_dtype(FloatComplexTypes{}, wide_x.dtype(), "trsm", [&]<class T>(TypeTag<T>) {
-      trsm_by<T>(wide_a, wide_b, options, wide_x,
-                 [&](const auto& call) { backend::cuda::trsm<T>(call, stream); });
-    });
+    const bool is_whole = wide_x.dtype() != DType::kComplex128 || a.shape(0) <= kLargestTriangle;
+    if (is_whole) return trsm_library(wide_a, wide_b, options, wide_x);
+    copy_into(wide_x, wide_b);  // nothing when they are one
+    trsm_by_halves(wide_a, options, wide_x);
   });
 }
 
