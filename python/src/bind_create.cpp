@@ -59,7 +59,8 @@ void bind_pinned(nb::module_& m) {
       [](Arg<Tensor> tensor, Arg<Device> device) { return pin_memory(tensor, device); }, "tensor"_a,
       "device"_a = "cuda", Released(),
       "A row-major copy of the tensor in page-locked host memory: a tensor of the CPU that copies "
-      "from and to the GPU at the full rate of its link. Copies are done when their call returns. "
+      "from and to the GPU without the driver's staging buffer. Copies are done when their call "
+      "returns. "
       "The memory goes back to a pool with the last view of it. Raises DeviceError without the "
       "GPU.");
   m.def(
