@@ -53,7 +53,7 @@ sanitize() {
   local stage=$1 filter=$2 tests=$build/tests/cuop_gpu_tests
   shift 2
   "$tests" --gtest_list_tests --gtest_filter="$filter" |
-    awk '/^[^ ]/ { suite = $1; next } { print suite $1 }' |
+    awk '/^[^ ]/ { suite = $1; next } !/DISABLED_/ { print suite $1 }' |
     xargs -P "${at_once:-8}" -I TEST bash -c '
       test=$1 && shift
       said=$("$@" --gtest_filter="$test" 2>&1) || { echo "FAILED $test"; echo "$said"; exit 1; }' \

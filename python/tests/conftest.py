@@ -5,6 +5,15 @@ import pytest
 import cuop
 
 
+@pytest.fixture
+def own_cache(tmp_path):
+    """A folder of the test's own for what is compiled and chosen; the configuration comes back."""
+    before = cuop.get_global_jit_config()
+    cuop.set_global_jit_config(cuop.GlobalJITConfig(cache_dir=str(tmp_path / "cache")))
+    yield
+    cuop.set_global_jit_config(before)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Tests marked `cpu` make their tensors there, also where a GPU is the default."""

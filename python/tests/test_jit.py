@@ -15,13 +15,9 @@ kinds = pytest.mark.parametrize("kind, dtype", [("Float", np.float32), ("Double"
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path):
-    """Each test has its own cache directory, an empty memory and leaves the defaults behind."""
-    before = cuop.get_global_jit_config()
-    cuop.set_global_jit_config(cuop.GlobalJITConfig(cache_dir=str(tmp_path / "cache")))
+def empty_memory(own_cache):
+    """Each test has its own cache directory and an empty memory."""
     cuop.clear_kernel_cache()
-    yield
-    cuop.set_global_jit_config(before)
 
 
 def numbers(seed, *shape):

@@ -106,13 +106,14 @@ def test_what_cannot_be_measured_is_refused(cuop_tune, arguments, message):
     assert message in done.stderr
 
 
-def test_libraries_are_searched_for_during_a_call():
+@pytest.mark.cpu
+def test_on_the_cpu_no_library_is_searched_for():
     import cuop
 
     called = []
     found = cuop.tune_libraries(lambda: called.append(cuop.matmul(*2 * [cuop.ones((3, 3))])))
     assert called[0].numpy().tolist() == [[3.0] * 3] * 3
-    assert (found["source"], found["text"], found["is_complete"]) == ("", "", True)  # on the CPU
+    assert (found["source"], found["text"], found["is_complete"]) == ("", "", True)
     with pytest.raises(ZeroDivisionError):
         cuop.tune_libraries(lambda: 1 / 0)
     with pytest.raises(cuop.ExecutionError, match="rounds is 0, needed is 1 to 1000"):

@@ -9,15 +9,12 @@ from cuop import _core
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path):
-    """A cache directory of each test's own: what lies in it was compiled for the test."""
-    before = cuop.get_global_jit_config()
-    cuop.set_global_jit_config(cuop.GlobalJITConfig(cache_dir=str(tmp_path / "cache")))
+def on_gpu(own_cache):
+    """What lies in the cache was compiled for the test."""
     device = cuop.current_device()
     cuop.set_current_device("cuda")
     yield
     cuop.set_current_device(device)
-    cuop.set_global_jit_config(before)
 
 
 def numbers(seed, *shape):

@@ -16,12 +16,7 @@ extern "C" __global__ void scale(const float* x, float* y, float factor, int n) 
 """
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path):
-    before = cuop.get_global_jit_config()
-    cuop.set_global_jit_config(cuop.GlobalJITConfig(cache_dir=str(tmp_path / "cache")))
-    yield
-    cuop.set_global_jit_config(before)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def grid(m):

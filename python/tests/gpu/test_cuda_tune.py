@@ -9,13 +9,7 @@ import pytest
 
 import cuop
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path):
-    before = cuop.get_global_jit_config()
-    cuop.set_global_jit_config(cuop.GlobalJITConfig(cache_dir=str(tmp_path / "cache")))
-    yield
-    cuop.set_global_jit_config(before)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def operand(dtype, *shape):
@@ -58,7 +52,7 @@ def test_products_and_convolutions_are_searched_for_stored_and_right(dtype):
         )
         again = cuop.tune_libraries(lambda: function(*on_gpu))  # noqa: B023
         assert (again["source"], again["fastest"]) == ("disk", "stored")
-        assert again["gain"] == pytest.approx(found["gain"])
+        assert again["gain"] == pytest.approx(found["gain"], rel=1e-5)  # stored with six digits
 
 
 def test_frozen_nothing_is_measured():
