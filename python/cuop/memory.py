@@ -175,8 +175,9 @@ def set_memory_callback(function, thresholds=(0.9, 0.95), device=None):
 
     Thresholds are parts of the limit, or of the device's memory without one; each is told once
     whenever use rises across it. The function is given a `MemoryEvent` when it has a parameter
-    without a default (or `*args`), otherwise nothing. It may query and free memory: a request that fails is tried again after it. It runs in the thread that asked for
-    memory, never inside itself; what it raises is reported and goes no further. None removes it.
+    without a default (or `*args`), otherwise nothing. It may query and free memory: a request that
+    fails is tried again after it. It runs in the thread that asked for memory, never inside itself;
+    what it raises is reported and goes no further. None removes it.
     """
     told = None
     if function is not None:

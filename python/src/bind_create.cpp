@@ -60,9 +60,8 @@ void bind_pinned(nb::module_& m) {
       "device"_a = "cuda", Released(),
       "A row-major copy of the tensor in page-locked host memory: a tensor of the CPU that copies "
       "from and to the GPU without the driver's staging buffer. Copies are done when their call "
-      "returns. "
-      "The memory goes back to a pool with the last view of it. Raises DeviceError without the "
-      "GPU.");
+      "returns. The memory goes back to a pool with the last view of it. Raises DeviceError "
+      "without the GPU.");
   m.def(
       "release_pinned", [](Arg<Device> device) { return release_pinned(device); },
       "device"_a = "cuda", Released(),

@@ -3,12 +3,12 @@
 import gc
 import json
 import os
-import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+from fresh_process import run_with
 
 import cuop
 
@@ -268,24 +268,11 @@ kept = x
 
 
 def test_debugging_finds_writes_outside_and_lists_leaks_at_exit():
-    result = subprocess.run(
-        [sys.executable, "-c", DEBUGGED], capture_output=True, text=True, timeout=120, check=False
-    )
+    result = run_with({}, DEBUGGED)
     assert result.returncode == 0, result.stderr
     assert "somebody wrote behind a block" in result.stderr
     assert "2 blocks, 150 bytes, were not freed" in result.stderr
     assert "100 bytes" in result.stderr and "<string>:4 in <module>" in result.stderr
-
-
-def run_with(variables, code):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def test_the_environment_chooses_the_hosts_allocator():

@@ -143,17 +143,11 @@ def _conv2d(
     return conv, [make.tensor(batch, inputs, edge, edge), make.tensor(batch, outputs, after, after)]
 
 
-def _gemm_call(make: _Maker, m: int, n: int, k: int) -> Callable[[], Any]:
+def _matmul_call(make: _Maker, *sizes: int) -> Callable[[], Any]:
     import cuop
 
-    a, b = make.tensor(m, k), make.tensor(k, n)
-    return lambda: cuop.matmul(a, b)
-
-
-def _matmul_call(make: _Maker, batch: int, m: int, n: int, k: int) -> Callable[[], Any]:
-    import cuop
-
-    a, b = make.tensor(batch, m, k), make.tensor(batch, k, n)
+    *batch, m, n, k = sizes
+    a, b = make.tensor(*batch, m, k), make.tensor(*batch, k, n)
     return lambda: cuop.matmul(a, b)
 
 
@@ -187,7 +181,7 @@ OPERATORS = {
         ("M", "N", "K"),
         ((64, 64, 64), (256, 256, 256), (512, 512, 512)),
         _gemm,
-        _gemm_call,
+        _matmul_call,
         _HALVES + _COMPLEX,
     ),
     "gemv": Operator(("M", "N"), ((256, 256), (2048, 2048)), _gemv),

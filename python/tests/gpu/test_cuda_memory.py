@@ -1,12 +1,10 @@
 """The memory functions documented for Genesis, on a GPU."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from fresh_process import run_with
 
 import cuop
 import genesis
@@ -135,18 +133,6 @@ def test_raw_blocks_keep_to_their_stream():
     assert pool.allocate(96 * MIB) == address
 
 
-def run_with(variables, code):
-    unset = ("CUOP_CACHE_DIR",) if "GENESIS_KERNEL_CACHE_DIR" in variables else ()
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**{k: v for k, v in os.environ.items() if k not in unset}, **variables},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 def test_the_environment_limits_memory():
     code = "import cuop; s = cuop.memory_stats('cuda')\nprint(round(s['capacity'] / s['total'], 3))"
     assert run_with({}, code).stdout == "1.0\n"
@@ -195,7 +181,7 @@ def test_an_unknown_allocator_is_refused():
 def test_the_environment_names_the_folder_of_kernels(tmp_path):
     code = "import cuop; assert cuop.full(3, 2.0, device='cuda').sum().item() == 6"
     theirs = {"GENESIS_KERNEL_CACHE_DIR": str(tmp_path / "theirs")}
-    assert run_with(theirs, code).returncode == 0
+    assert run_with(theirs, code, unset=["CUOP_CACHE_DIR"]).returncode == 0
     assert any((tmp_path / "theirs").rglob("*"))
     assert run_with({**theirs, "CUOP_CACHE_DIR": str(tmp_path / "ours")}, code).returncode == 0
     assert any((tmp_path / "ours").rglob("*"))
@@ -233,8 +219,6 @@ kept = x
 
 
 def test_debugging_guards_gpu_tensors():
-    result = subprocess.run(
-        [sys.executable, "-c", DEBUGGED], capture_output=True, text=True, timeout=120, check=False
-    )
+    result = run_with({}, DEBUGGED)
     assert result.returncode == 0, result.stderr
     assert "1 blocks, 400 bytes, were not freed" in result.stderr

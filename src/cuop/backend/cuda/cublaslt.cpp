@@ -93,10 +93,6 @@ uint32_t alignment(const void* data, int64_t stride, DType dtype) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-}  // namespace
-
-namespace {
-
 const char* units_text(MatrixUnits units) {
   switch (units) {
     case MatrixUnits::kAllowed:

@@ -49,6 +49,11 @@ KernelDemands demands_for(const JitConfig& config, const Task& task) {
   return is_on ? demands_of(config, task.out.device()) : KernelDemands{};
 }
 
+/// Nothing is compiled for the CPU.
+jit::CompileStatistics compiled_so_far(Device device) {
+  return device.is_cpu() ? jit::CompileStatistics{} : jit::compile_statistics();
+}
+
 /// What to compare the task's result with, and who it is from; undefined when there is none.
 struct Reference {
   Tensor result;
@@ -192,16 +197,15 @@ JitEngine::Plan JitEngine::plan(const Task& task, const JitConfig& config) {
           global.enable_debug};
 }
 
-void JitEngine::count_compiled(const jit::CompileStatistics& before, Device device) {
-  if (device.is_cpu()) return;
-  const jit::CompileStatistics now = jit::compile_statistics();
+void JitEngine::count_compiled(const jit::CompileStatistics& before,
+                               const jit::CompileStatistics& now) {
   const std::lock_guard lock(mutex_);
   statistics_.compilations += now.compilations - before.compilations;
   statistics_.compilation_time_ms += now.compile_ms - before.compile_ms;
 }
 
 Tensor JitEngine::run(const Task& task) {
-  const jit::CompileStatistics compiled = jit::compile_statistics();
+  const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
   const DemandScope scope(demands_for(config, task));
   const Plan plan = this->plan(task, config);
@@ -213,7 +217,7 @@ Tensor JitEngine::run(const Task& task) {
   call.before_ms = before_ms;
   call.choosing_ms = plan.compilation_ms;
   const Stream stream = current_stream(call.device);
-  const double compiled_before = jit::compile_statistics().compile_ms;
+  const double compiled_before = compiled_so_far(call.device).compile_ms;
   call.begin = backend::mark_stream(stream);
   const int64_t launch_ns = trace::now_ns();
   const backend::LibraryWatch watch;
@@ -223,9 +227,9 @@ Tensor JitEngine::run(const Task& task) {
   call.kernel_type = watch.has_library() ? kLibrary : name(plan.kernel);
   call.used_tensor_core = watch.has_matrix_units();
   // Of all threads, so it can be more than this call waited for.
-  call.compiling_ms =
-      std::min(jit::compile_statistics().compile_ms - compiled_before, call.running_ms);
-  count_compiled(compiled, call.device);
+  const jit::CompileStatistics at_end = compiled_so_far(call.device);
+  call.compiling_ms = std::min(at_end.compile_ms - compiled_before, call.running_ms);
+  count_compiled(at_start, at_end);
   if (reference.result.is_defined() && !results_agree(reference.result, task.out)) {
     throw ExecutionError(cat(who_, ": kernel ", call.kernel_type, " and ", reference.whose,
                              " disagree (checked in debug mode)"));
@@ -238,11 +242,11 @@ Tensor JitEngine::run(const Task& task) {
 
 void JitEngine::warm_up(const Task& task) {
   warm_up();
-  const jit::CompileStatistics compiled = jit::compile_statistics();
+  const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
   const DemandScope scope(demands_for(config, task));
   try_kernel(task, plan(task, config).kernel, trial_output(task));
-  count_compiled(compiled, task.out.device());
+  count_compiled(at_start, compiled_so_far(task.out.device()));
 }
 
 void JitEngine::warm_up() const {

@@ -77,8 +77,8 @@ class JitEngine {
   /// The store of choices or, in debug mode, of logs alone; null where neither is kept.
   std::shared_ptr<tune::ChoiceStore> store_for(const GlobalJitConfig& global);
   void count(const ChosenKernel& chosen, Device device);
-  /// What has been compiled for a GPU since then, by any thread.
-  void count_compiled(const jit::CompileStatistics& before, Device device);
+  /// What any thread has compiled in between.
+  void count_compiled(const jit::CompileStatistics& before, const jit::CompileStatistics& now);
 
   const std::string who_;
   const KernelTraits traits_;

@@ -93,6 +93,11 @@ Tensor cast_exactly(const char* who, const Tensor& tensor, DType dtype) {
   return result;
 }
 
+void kernels::copy_with_host(const Tensor& to, const Tensor& from) {
+  const Device gpu = to.device().is_cpu() ? from.device() : to.device();
+  backend::runtime(gpu).copy(to.data(), from.data(), from.nbytes(), current_stream(gpu));
+}
+
 Tensor to_device(const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;
   trace::Span span("copy", "op");
@@ -103,8 +108,7 @@ Tensor to_device(const Tensor& tensor, Device device) {
     copy_between_gpus(result, source);
     return result;
   }
-  const Device gpu = device.is_cpu() ? tensor.device() : device;
-  backend::runtime(gpu).copy(result.data(), source.data(), source.nbytes(), current_stream(gpu));
+  kernels::copy_with_host(result, source);
   return result;
 }
 

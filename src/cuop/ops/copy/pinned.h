@@ -7,8 +7,8 @@ namespace cuop {
 
 /// A row-major copy of the tensor, of any device, in page-locked host memory: a tensor of the CPU
 /// that copies from and to `gpu` directly, where ordinary memory goes through the driver's staging
-/// buffer. A copy is done when the call returns, as every copy between a host
-/// and a GPU. The memory is the pool's of that GPU and goes back to it with the last view.
+/// buffer. A copy is done when the call returns, as every copy between a host and a GPU. The memory
+/// is the pool's of that GPU and goes back to it with the last view.
 /// DeviceError when `gpu` is none that can be used, MemoryError when no more can be locked.
 Tensor pin_memory(const Tensor& tensor, Device gpu);
 /// Returns the idle page-locked memory of that GPU's pool to the system; answers the bytes.

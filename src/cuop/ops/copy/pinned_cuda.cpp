@@ -4,6 +4,7 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/copy/pinned.h"
 
 namespace cuop {
@@ -37,9 +38,7 @@ Tensor pin_memory(const Tensor& tensor, Device gpu) {
   if (tensor.device().is_cpu()) {
     copy_into(result, tensor);
   } else {
-    const Tensor source = contiguous(tensor);
-    backend::runtime(tensor.device())
-        .copy(data, source.data(), bytes, current_stream(tensor.device()));
+    kernels::copy_with_host(result, contiguous(tensor));
   }
   return result;
 }
