@@ -1,6 +1,7 @@
 // The cache of compiled kernels on disk.
 #include "binders.h"
 #include "cuop/jit/compile_service.h"
+#include "cuop/jit/nvrtc.h"
 #include "cuop/jit/warm.h"
 
 namespace cuop::python {
@@ -20,6 +21,9 @@ nb::typed<nb::dict, nb::str, nb::any> entry_dict(const jit::DiskCache::Entry& en
 }  // namespace
 
 void bind_kernel_cache(nb::module_& m) {
+  // Python ends before the process does, and before anything that threads may still use.
+  nb::module_::import_("atexit").attr("register")(
+      nb::cpp_function([] { jit::end_compiling(); }, Released()));
   m.def(
       "kernel_cache_entries",
       [] {

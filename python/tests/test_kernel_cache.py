@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from fresh_process import run_with
 
 import cuop
 from cuop import _core
@@ -74,3 +75,20 @@ def test_settings_reach_the_compiler(tmp_path):
         assert about["max_bytes"] == 12345
     finally:
         cuop.set_global_jit_config(before)
+
+
+@needs_compiler
+def test_nothing_is_compiled_while_python_ends(tmp_path):
+    """The handler was registered before cuop's own: it is called after that."""
+    code = """
+import atexit
+def late():
+    print("asked")
+    _core.kernel_cache_warm(["add"], ["float32"], "sm_90a")
+atexit.register(late)
+from cuop import _core
+assert _core.kernel_cache_warm(["max"], ["float32"], "sm_90a") > 0
+"""
+    ended = run_with({"CUOP_CACHE_DIR": str(tmp_path)}, code)
+    assert (ended.returncode, ended.stdout) == (0, "asked\n")
+    assert "is not compiled: the process ends" in ended.stderr

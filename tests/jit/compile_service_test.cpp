@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/warm.h"
+#include "tests/own_process.h"
 #include "tests/temporary_folder.h"
 
 namespace cuop::jit {
@@ -127,6 +129,32 @@ TEST_F(CompileServiceTest, WaitingForATurnIsPartOfTheTimeout) {
   settings.timeout = 60.0;
   set_compile_settings(settings);
   EXPECT_FALSE(compile_kernel(request(11)).image.empty());
+}
+
+/// Drivers take their time to end, and what was registered first, as this, ends last.
+void end_slowly() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  try {
+    compile_kernel(slow_request());
+  } catch (const CompilationError& error) {
+    if (std::string(error.what()) == "jit: slow is not compiled: the process ends") return;
+  }
+  std::_Exit(3);
+}
+
+TEST(CompileServiceProcess, DISABLED_EndsWhileItCompiles) {
+  std::atexit(end_slowly);
+  CompileSettings settings = compile_settings();
+  settings.max_threads = 1;
+  set_compile_settings(settings);
+  for (int i = 0; i < 3; ++i) compile_in_background(slow_request());
+  while (compile_statistics().running == 0) std::this_thread::yield();
+}
+
+/// The compiler's own objects go before a thread that compiles does.
+TEST_F(CompileServiceTest, AProcessMayEndWhileItCompiles) {
+  const std::string setting = cat("CUOP_CACHE_DIR='", root_, "'");
+  EXPECT_EQ(test::run_in_process("CompileServiceProcess.DISABLED_EndsWhileItCompiles", setting), 0);
 }
 
 TEST_F(CompileServiceTest, SourcesAndLogsAreKeptWhereAskedFor) {

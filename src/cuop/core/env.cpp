@@ -47,12 +47,12 @@ void read(EnvField<T>& field) {
 }  // namespace
 
 const Env& env() {
-  static const Env instance = [] {
-    Env result;
-    result.for_each([](auto& field) { read(field); });
+  static const Env* instance = [] {
+    auto* result = new Env;  // what ends after static objects still asks
+    result->for_each([](auto& field) { read(field); });
     return result;
   }();
-  return instance;
+  return *instance;
 }
 
 std::vector<EnvRow> env_table() {

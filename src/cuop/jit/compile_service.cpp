@@ -98,6 +98,7 @@ class Service {
   }
 
   std::shared_future<CompiledKernel> compile_later(CompileRequest request) {
+    Nvrtc::instance();  // not by a thread beside which the process may end
     std::packaged_task<CompiledKernel()> task(
         [this, kept = std::move(request)] { return compile(kept); });
     std::shared_future<CompiledKernel> result = task.get_future().share();

@@ -1,9 +1,14 @@
 #include "cuop/jit/nvrtc.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
 
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/core/dynlib.h"
@@ -83,6 +88,66 @@ const Functions& functions() {
   return loaded;
 }
 
+/// The process's compilations. The library's static objects go when the process ends: by then all
+/// have stopped, those of threads that nobody waits for too, and no other begins. What is
+/// registered last is called first, and the library makes some of its objects while it compiles for
+/// the first time: so `end` is registered when it was opened, and again until it has compiled.
+class Compilations {
+ public:
+  static Compilations& instance() {
+    static auto* compilations = new Compilations;
+    return *compilations;
+  }
+
+  /// While it lives one more is running.
+  class Running {
+   public:
+    explicit Running(const std::string& kernel) { instance().begin(kernel); }
+    ~Running() { instance().finish(); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+  };
+
+  /// Called by the library again and again while it compiles.
+  bool are_to_stop() {
+    if (!has_compiled_) register_end();
+    return are_ending_;
+  }
+  bool are_ending() const { return are_ending_; }
+  void end() noexcept {
+    if (getpid() != process_) return;  // a fork, without the threads that compile
+    std::unique_lock lock(mutex_);
+    are_ending_ = true;
+    none_runs_.wait_for(lock, kPatience, [this] { return running_ == 0; });
+  }
+  [[noreturn]] static void refuse(const std::string& kernel) {
+    throw CompilationError(cat("jit: ", kernel, " is not compiled: the process ends"));
+  }
+
+ private:
+  /// A compiler that cannot be stopped is waited for, but no longer than this.
+  static constexpr std::chrono::seconds kPatience{30};
+
+  Compilations() { register_end(); }
+  static void register_end() { std::atexit(end_compiling); }
+  void begin(const std::string& kernel) {
+    const std::lock_guard lock(mutex_);
+    if (are_ending_) refuse(kernel);
+    ++running_;
+  }
+  void finish() {
+    const std::lock_guard lock(mutex_);
+    if (!has_compiled_.exchange(true)) register_end();
+    if (--running_ == 0) none_runs_.notify_all();
+  }
+
+  const pid_t process_ = getpid();
+  std::mutex mutex_;
+  std::condition_variable none_runs_;
+  std::atomic<bool> are_ending_ = false, has_compiled_ = false;
+  int running_ = 0;
+};
+
 struct Deadline {
   Clock::time_point at;
   bool has_passed = false;
@@ -92,7 +157,7 @@ struct Deadline {
 int ask_deadline(void* deadline, void*) {
   auto* asked = static_cast<Deadline*>(deadline);
   asked->has_passed = asked->has_passed || Clock::now() >= asked->at;
-  return asked->has_passed ? 1 : 0;
+  return Compilations::instance().are_to_stop() || asked->has_passed ? 1 : 0;
 }
 
 void check(Status status, const char* call, const std::string& kernel) {
@@ -157,8 +222,8 @@ int64_t file_size(const std::string& path) {
 }  // namespace
 
 const Nvrtc& Nvrtc::instance() {
-  static const Nvrtc opened;
-  return opened;
+  static const auto* opened = new Nvrtc;  // threads may still compile while the process ends
+  return *opened;
 }
 
 Nvrtc::Nvrtc() {
@@ -176,6 +241,7 @@ Nvrtc::Nvrtc() {
     reason_ = error.what();
     return;
   }
+  Compilations::instance();
   path_ = library().real_path("nvrtcVersion");
   // Releases of one version differ in their size; the version alone would call them equal.
   identity_ = cat("nvrtc ", major_, ".", minor_, " ", file_size(path_));
@@ -196,6 +262,7 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
     if (option != kNotUnrolled) options.push_back(option.c_str());
   }
 
+  const Compilations::Running running(request.name);
   const ProgramHandle program(request, included_texts(request.source));
   Deadline deadline{start + std::chrono::microseconds(static_cast<int64_t>(timeout * 1e6))};
   if (functions().set_flow_callback != nullptr) {
@@ -208,6 +275,7 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
     throw CompilationError(cat("jit: ", request.name, " was not compiled within ", timeout,
                                " s (compilation_timeout)"));
   }
+  if (status != 0 && Compilations::instance().are_ending()) Compilations::refuse(request.name);
   CompiledKernel compiled;
   compiled.log = program.log();
   if (status != 0) {
@@ -218,6 +286,8 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
   compiled.made_in_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return compiled;
 }
+
+void end_compiling() noexcept { Compilations::instance().end(); }
 
 std::string compile_key(const CompileRequest& request, const std::string& compiler_identity) {
   Sha256 digest;

@@ -3,7 +3,6 @@
 #include <array>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <mutex>
 
 #include "cuop/backend/cuda/driver.h"
@@ -147,7 +146,7 @@ std::string version_text(CudaLibrary which, int64_t number) {
 }
 
 const DynLib& cuda_library(CudaLibrary which) {
-  static std::array<std::unique_ptr<const DynLib>, std::size(kLibraries)> opened;
+  static std::array<const DynLib*, std::size(kLibraries)> opened{};  // until the process is gone
   static std::array<std::once_flag, std::size(kLibraries)> once;
   const auto row = static_cast<size_t>(which);
   std::call_once(once[row], [&] {
@@ -157,8 +156,8 @@ const DynLib& cuda_library(CudaLibrary which) {
     for (const char* soname : kLibraries[row].sonames) {
       if (soname != nullptr) sonames.emplace_back(soname);
     }
-    opened[row] = std::make_unique<const DynLib>(
-        kLibraries[row].title, cuda_library_candidates(sonames), advice_about(kLibraries[row]));
+    opened[row] = new DynLib(kLibraries[row].title, cuda_library_candidates(sonames),
+                             advice_about(kLibraries[row]));
     if (which == CudaLibrary::kNvrtc && opened[row]->is_loaded()) open_builtins(*opened[row]);
   });
   return *opened[row];
