@@ -7,10 +7,12 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
+#include "cuop/backend/cuda/direct_memory.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "tests/conformance/runtime_suite.h"
 #include "tests/gpu/gpu_test.h"
@@ -74,29 +76,43 @@ TEST_F(GpuRuntime, WhatWasStartedIsRemembered) {
   EXPECT_THAT(recently_started(), testing::StartsWith("fill"));
 }
 
+/// A kernel of the first GPU reads numbers of another, all 0x01010101.
+void expect_read_by_first(void* data, int64_t count) {
+  cuda_runtime({DeviceType::kCuda, 1}).synchronize();
+  const Tensor there{std::make_shared<Storage>(data, 4 * count, kGpu, nullptr),
+                     contiguous_layout({count}), DType::kInt32};
+  const Tensor sum = to_device(add(there, 1), kCpu);
+  EXPECT_EQ(sum.data<int32_t>()[0], 0x01010102);
+  EXPECT_EQ(sum.data<int32_t>()[count - 1], 0x01010102);
+}
+
 TEST_F(GpuRuntime, PeersAreReachedWhereTheHardwareCan) {
   CudaRuntime& first = cuda_runtime(kGpu);
   EXPECT_TRUE(first.enable_peer_access(kGpu));
   if (device_count(DeviceType::kCuda) < 2) GTEST_SKIP() << "needs two CUDA GPUs";
   const Device other{DeviceType::kCuda, 1};
+  const Tensor before = full({1000}, 0x01010101, DType::kInt32, other);
   const bool can = first.enable_peer_access(other);
   EXPECT_EQ(first.enable_peer_access(other), can) << "asking twice changed the answer";
   if (!can) GTEST_SKIP() << "these two do not reach each other";
-  // A kernel of the first reads plain memory of the other.
-  constexpr int64_t kCount = 1000, kBytes = kCount * 4;
+  const int64_t count = before.size();
+  const auto expect_readable = [&](void* data) {
+    ASSERT_NE(data, nullptr);
+    cuda_runtime(other).fill_bytes(data, 1, 4 * count, {other});
+    expect_read_by_first(data, count);
+  };
   PlainCudaUpstream plain(cuda_runtime(other));
-  void* data = plain.acquire(kBytes);
-  ASSERT_NE(data, nullptr);
-  cuda_runtime(other).fill_bytes(data, 1, kBytes, {other});
-  cuda_runtime(other).synchronize();
-  {
-    const Tensor there{std::make_shared<Storage>(data, kBytes, kGpu, nullptr),
-                       contiguous_layout({kCount}), DType::kInt32};
-    const Tensor sum = to_device(add(there, 1), kCpu);
-    EXPECT_EQ(sum.data<int32_t>()[0], 0x01010102);
-    EXPECT_EQ(sum.data<int32_t>()[kCount - 1], 0x01010102);
-  }
-  plain.release(data, kBytes);
+  void* data = plain.acquire(4 * count);
+  expect_readable(data);
+  plain.release(data, 4 * count);
+  data = direct_memory(other).allocate(4 * count, {other});
+  expect_readable(data);
+  direct_memory(other).deallocate(data, 4 * count, {other});
+  // What was there, and what is mapped afterwards.
+  expect_read_by_first(before.data(), count);
+  const int64_t large = int64_t{48} << 20;
+  const Tensor after = full({large}, 0x01010101, DType::kInt32, other);
+  expect_read_by_first(after.data(), large);
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ Result AddressSpace::map(DevicePointer address, std::shared_ptr<const Physical> 
   if (!memory->show_at(address)) return Result::kOutOfMemory;
   const int device = memory->device();
   set_present(address, bytes);
-  blocks_[address] = {{address, bytes, false, true, device}, std::move(memory)};
+  blocks_[address] = {{address, bytes, false, true, false, device}, std::move(memory)};
   return Result::kSuccess;
 }
 
@@ -207,7 +207,8 @@ Result AddressSpace::set_reach(DevicePointer address, size_t bytes, int device, 
   return Result::kSuccess;
 }
 
-DevicePointer AddressSpace::allocate(size_t bytes, int device, unsigned reached_by, bool is_host) {
+DevicePointer AddressSpace::allocate(size_t bytes, int device, unsigned reached_by, bool is_host,
+                                     bool is_pooled) {
   auto memory = std::make_shared<const Physical>(is_host ? -1 : device, bytes);
   const DevicePointer address = reserve(memory->bytes(), kPage);
   if (address == 0) return 0;
@@ -215,7 +216,7 @@ DevicePointer AddressSpace::allocate(size_t bytes, int device, unsigned reached_
   if (!memory->show_at(address)) return 0;
   mark(address, bytes, static_cast<unsigned char>(reached_by));
   set_present(address, bytes);
-  blocks_[address] = {{address, bytes, is_host, false, device}, std::move(memory)};
+  blocks_[address] = {{address, bytes, is_host, false, is_pooled, device}, std::move(memory)};
   return address;
 }
 
@@ -232,12 +233,12 @@ Result AddressSpace::free(DevicePointer address, bool is_host) {
   return Result::kSuccess;
 }
 
-void AddressSpace::add_reach(int owner, int device) {
+void AddressSpace::add_reach(int owner, int device, bool is_pooled) {
   const std::lock_guard lock(mutex_);
   const auto bit = static_cast<unsigned char>(1u << device);
   for (const auto& [address, entry] : blocks_) {
     const Block& block = entry.block;
-    if (block.is_mapped || block.device != owner) continue;
+    if (block.is_mapped || block.is_pooled != is_pooled || block.device != owner) continue;
     unsigned char* const entries = reach_ + (address - base_) / kReachableGranule;
     const size_t count = rounded_up(block.bytes, kReachableGranule) / kReachableGranule;
     for (size_t i = 0; i < count; ++i) entries[i] |= bit;

@@ -46,6 +46,7 @@ struct Block {
   size_t bytes = 0;
   bool is_host = false;    ///< page-locked
   bool is_mapped = false;  ///< by mem_map into reserved addresses
+  bool is_pooled = false;  ///< from the device's pool, which is opened to others as a whole
   int device = 0;          ///< whose memory it is, or with whose context it was page-locked
 };
 
@@ -62,10 +63,11 @@ class AddressSpace {
   Result set_reach(DevicePointer address, size_t bytes, int device, bool is_reached);
 
   /// Memory with addresses of its own, reached by the devices of the mask.
-  DevicePointer allocate(size_t bytes, int device, unsigned reached_by, bool is_host);
+  DevicePointer allocate(size_t bytes, int device, unsigned reached_by, bool is_host,
+                         bool is_pooled = false);
   Result free(DevicePointer address, bool is_host);
-  /// A device is let into what another allocated.
-  void add_reach(int owner, int device);
+  /// A device is let into what another allocated, in its pool or outside.
+  void add_reach(int owner, int device, bool is_pooled);
 
   /// The block that holds an address. Addresses that were only reserved have none.
   std::optional<Block> find(DevicePointer address) const;

@@ -127,7 +127,7 @@ unsigned reached_by(int owner) { return device_at(owner).reached_by; }
 bool enable_peer(int device, int owner) {
   const unsigned bit = 1u << device;
   if ((device_at(owner).reached_by.fetch_or(bit) & bit) != 0) return false;
-  AddressSpace::instance().add_reach(owner, device);
+  AddressSpace::instance().add_reach(owner, device, false);
   return true;
 }
 

@@ -19,6 +19,7 @@ AddressSpace& space() { return AddressSpace::instance(); }
 /// The driver's own pool of a device: what was freed counts as reserved until it is trimmed.
 struct Pool {
   std::atomic<uint64_t> used = 0, used_high = 0, reserved = 0, reserved_high = 0, threshold = 0;
+  std::atomic<unsigned> opened_to = 0;  ///< devices beside the owner
 };
 Pool& pool_of(int device) {
   static auto* pools = new std::array<Pool, kMaxSimulated>;
@@ -42,10 +43,11 @@ Handles& handles() {
   return *made;
 }
 
-Result allocate(DevicePointer* address, size_t bytes, int device) {
+Result allocate(DevicePointer* address, size_t bytes, int device, const Pool* pool = nullptr) {
   if (bytes == 0) return Result::kInvalidValue;
   if (!has_room(device, bytes)) return Result::kOutOfMemory;
-  *address = space().allocate(bytes, device, reached_by(device), false);
+  const unsigned reach = pool == nullptr ? reached_by(device) : pool->opened_to | 1u << device;
+  *address = space().allocate(bytes, device, reach, false, pool != nullptr);
   return *address != 0 ? Result::kSuccess : Result::kOutOfMemory;
 }
 
@@ -158,9 +160,9 @@ CUOP_SIMULATOR_ENTRY Result cuMemAllocAsync(DevicePointer* address, size_t bytes
       const std::lock_guard lock(capture_mutex());
       if (stream.capture != nullptr) return Result::kNotSupported;
     }
-    const Result result = allocate(address, bytes, stream.device());
-    if (result != Result::kSuccess) return result;
     Pool& pool = pool_of(stream.device());
+    const Result result = allocate(address, bytes, stream.device(), &pool);
+    if (result != Result::kSuccess) return result;
     raise_to(pool.used_high, pool.used += bytes);
     if (pool.used > pool.reserved) pool.reserved = pool.used.load();
     raise_to(pool.reserved_high, pool.reserved);
@@ -277,6 +279,21 @@ CUOP_SIMULATOR_ENTRY Result cuDeviceGetDefaultMemPool(MemoryPoolHandle* pool, De
   return answered([&] {
     if (!is_device(device)) return Result::kInvalidDevice;
     *pool = reinterpret_cast<MemoryPoolHandle>(&pool_of(device));
+    return Result::kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY Result cuMemPoolSetAccess(MemoryPoolHandle handle,
+                                               const AccessDescription* access, size_t count) {
+  return answered([&] {
+    const auto owner = static_cast<int>(pool_of(handle) - &pool_of(0));
+    for (size_t i = 0; i < count; ++i) {
+      const int device = access[i].location.id;
+      if (!is_device(device) || access[i].flags != AccessFlags::kReadWrite) {
+        return Result::kInvalidValue;
+      }
+      pool_of(handle)->opened_to |= 1u << device;
+      space().add_reach(owner, device, true);
+    }
     return Result::kSuccess;
   });
 }

@@ -30,6 +30,13 @@ std::string text_of(const Uuid& uuid) {
   return text;
 }
 
+DeviceId driver_id(Device device) {
+  primary_context(device);
+  DeviceId id = 0;
+  check(driver().device_get(&id, device.index), device);
+  return id;
+}
+
 DeviceProperties read_properties(Device device, DeviceId id) {
   const Driver& d = driver();
   const auto get = [&](DeviceAttribute attribute) {
@@ -129,11 +136,11 @@ bool is_capturing(Stream stream) {
   return status != CaptureStatus::kNone;
 }
 
-CudaRuntime::CudaRuntime(Device device) : device_(device) {
-  primary_context(device);
-  check(driver().device_get(&id_, device.index), device);
-  properties_ = read_properties(device, id_);
-}
+CudaRuntime::CudaRuntime(Device device)
+    : device_(device),
+      id_(driver_id(device)),
+      access_(id_),
+      properties_(read_properties(device, id_)) {}
 
 void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream) {
   if (bytes <= 0 || dst == src) return;
@@ -274,14 +281,16 @@ bool CudaRuntime::enable_peer_access(Device peer) {
   if (peer == device_) return true;
   const Driver& d = driver();
   int can = 0;
-  check(d.device_can_access_peer(&can, id_, cuda_runtime(peer).id()), "peer access: ", device_,
-        " to ", peer);
+  CudaRuntime& owner = cuda_runtime(peer);
+  check(d.device_can_access_peer(&can, id_, owner.id()), "peer access: ", device_, " to ", peer);
   if (can == 0) return false;
   const ContextScope scope(device_);
   const Result result = d.ctx_enable_peer_access(primary_context(peer), 0);
   if (result != Result::kPeerAccessAlreadyEnabled) {
     check(result, "peer access: ", device_, " to ", peer);
   }
+  check(owner.access().admit(id_, owner.properties().has_memory_pools), "peer access: ", device_,
+        " to mapped memory of ", peer);
   return true;
 }
 

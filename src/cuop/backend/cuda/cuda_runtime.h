@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuop/backend/cuda/driver.h"
+#include "cuop/backend/cuda/peer_access.h"
 #include "cuop/backend/runtime.h"
 
 namespace cuop::backend::cuda {
@@ -59,12 +60,12 @@ class CudaRuntime final : public Runtime {
   MemoryInfo memory_info() const override;
   std::string description() const override;
 
-  /// Lets kernels of this device read and write what `peer` allocates as plain memory (cuMemAlloc:
-  /// other libraries' memory, the pool with CUOP_CUDA_ALLOCATOR=plain); false when the hardware
-  /// cannot. Mapped memory, on which the pool stands by default, and the driver's own pools grant
-  /// access piece by piece and stay closed to other devices. Copies between devices need no access.
-  /// Asking twice is harmless.
+  /// Lets kernels of this device read and write memory of `peer`, what is there and what comes: all
+  /// that cuOP allocates, plain memory and the driver's default pool of other libraries. False when
+  /// the hardware cannot. Copies between devices need no access. Asking twice is harmless.
   bool enable_peer_access(Device peer);
+  /// Which devices reach this one's mapped memory.
+  PeerAccess& access() { return access_; }
 
  private:
   struct IdleStream {
@@ -74,6 +75,7 @@ class CudaRuntime final : public Runtime {
 
   Device device_;
   DeviceId id_ = 0;
+  PeerAccess access_;
   DeviceProperties properties_;
   std::mutex mutex_;
   std::vector<IdleStream> idle_streams_;

@@ -90,14 +90,14 @@ bool MappedCudaUpstream::map(void* address, int64_t bytes, int64_t piece) {
     if (result != Result::kSuccess) break;
   }
   if (result == Result::kSuccess) {
-    const AccessDescription access{{LocationType::kDevice, runtime_.id()}, AccessFlags::kReadWrite};
-    result = d.mem_set_access(device_pointer(address), static_cast<size_t>(bytes), &access, 1);
+    result = runtime_.access().open(address, bytes, piece);
   }
   if (result != Result::kSuccess) unmap(address, mapped, piece);
   return is_given(result, "mapping", bytes, device());
 }
 
 void MappedCudaUpstream::unmap(void* address, int64_t bytes, int64_t piece) noexcept {
+  runtime_.access().forget(address, bytes, piece);
   // The driver unmaps what was mapped in one piece, in one piece.
   quietly(device(), "unmapping", [&](const Driver& d) {
     Result result = Result::kSuccess;

@@ -114,6 +114,7 @@ void bind_memory(Loader& load, Driver& d) {
   load.bind(d.mem_pool_get_attribute, "cuMemPoolGetAttribute", 11020);
   load.bind(d.mem_pool_set_attribute, "cuMemPoolSetAttribute", 11020);
   load.bind(d.mem_pool_trim_to, "cuMemPoolTrimTo", 11020);
+  load.bind(d.mem_pool_set_access, "cuMemPoolSetAccess", 11020);
   load.bind(d.pointer_get_attributes, "cuPointerGetAttributes", 7000);
 }
 

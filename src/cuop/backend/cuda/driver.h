@@ -88,6 +88,7 @@ struct Driver {
   Call<MemoryPoolHandle, PoolAttribute, void*> mem_pool_get_attribute = nullptr;
   Call<MemoryPoolHandle, PoolAttribute, void*> mem_pool_set_attribute = nullptr;
   Call<MemoryPoolHandle, size_t> mem_pool_trim_to = nullptr;
+  Call<MemoryPoolHandle, const AccessDescription*, size_t> mem_pool_set_access = nullptr;
   Call<unsigned, PointerAttribute*, void**, DevicePointer> pointer_get_attributes = nullptr;
 
   Call<ModuleHandle*, const void*, unsigned, JitOption*, void**> module_load_data_ex = nullptr;
