@@ -22,6 +22,7 @@ inline constexpr const char* kArchitectures[] = {"sm_80", "sm_90a", "sm_100a"};
 /// What the assembler says a kernel uses.
 struct Resources {
   int registers = 0, stack = 0, spilled = 0;
+  std::string log;
 };
 
 inline int number_before(const std::string& log, const std::string& what) {
@@ -37,7 +38,7 @@ inline Resources resources_of(CompileRequest request, const char* arch) {
   request.options.emplace_back("--ptxas-options=-v");
   const CompiledKernel compiled = Nvrtc::instance().compile(request, 120.0);
   return {number_before(compiled.log, " registers"), number_before(compiled.log, " bytes stack"),
-          number_before(compiled.log, " bytes spill stores")};
+          number_before(compiled.log, " bytes spill stores"), compiled.log};
 }
 
 /// Tests that hold kernels of fixed text to their budgets.
@@ -54,7 +55,7 @@ class KernelBudget : public ::testing::Test {
     if (!seen_.insert(kernel.call).second) return;
     for (const char* arch : kArchitectures) {
       const Resources used = resources_of(jit::kernel_request(kernel), arch);
-      EXPECT_GT(used.registers, 0) << kernel.call << " for " << arch;
+      EXPECT_GT(used.registers, 0) << kernel.call << " for " << arch << "\n" << used.log;
       EXPECT_LE(used.registers, registers) << kernel.call << " for " << arch;
       EXPECT_LE(used.spilled, frame) << kernel.call << " for " << arch;
       EXPECT_LE(used.stack, frame) << kernel.call << " for " << arch;

@@ -18,6 +18,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/tune/permission.h"
+#include "tests/current_device_scope.h"
 #include "tests/temporary_folder.h"
 
 namespace cuop {
@@ -302,6 +303,7 @@ TEST(Jit, AWrapperSharesTheWeightsOfTheOperatorItWraps) {
 }
 
 TEST(Jit, ATileTakesEffectUnlessSomethingElseExcludesIt) {
+  const test::CurrentDeviceScope scope(kCpu);  // a GPU's library chooses its tiles
   forget_choices();
   Jit<Gemm<double>> gemm;
   gemm.set_weight(eye(3, 3, 0, DType::kFloat64));
@@ -317,6 +319,7 @@ TEST(Jit, ATileTakesEffectUnlessSomethingElseExcludesIt) {
 }
 
 TEST(Jit, WrapsTheOperatorWithItsConstructorAndSetters) {
+  const test::CurrentDeviceScope scope(kCpu);
   forget_choices();
   Jit<Gemm<float>> gemm(false, true);
   EXPECT_EQ(gemm.name(), "JITGemmFloat");

@@ -10,6 +10,7 @@
 #include "cuop/operators/jit/user_kernel_check_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "tests/current_device_scope.h"
 
 namespace cuop {
 namespace {
@@ -106,14 +107,12 @@ TEST(UserKernel, ArgumentsAreCheckedBeforeAnyWork) {
         count.launch({x, true}, never);
       },
       ThrowsMessage<DTypeError>(HasSubstr("n is int, a number; given a tensor")));
-  const Device before = backend::current_device();
-  backend::set_current_device({});  // a GPU would run it
+  const test::CurrentDeviceScope scope(kCpu);  // a GPU would run it
   EXPECT_THAT(
       [&] {
         count.launch({1, true}, never);
       },
       ThrowsMessage<DeviceError>(HasSubstr("no argument is a tensor")));
-  backend::set_current_device(before);
 }
 
 TEST(UserKernel, NumbersArePackedAsTheKernelReadsThem) {

@@ -40,6 +40,10 @@ constexpr const char* kCommonOptions[] = {
 /// read; compilers before this version do not know it.
 constexpr const char* kMinimal = "--minimal";
 constexpr int kMinimalSince = 12 * 100 + 4;
+/// Where a driver is there this version keeps what it compiled, for all processes: what comes from
+/// there has no log and counts as compiled. Our cache is the one that is checked.
+constexpr const char* kNoCache = "--no-cache";
+constexpr int kNoCacheSince = 13 * 100;
 
 const DynLib& library() { return backend::cuda_library(backend::CudaLibrary::kNvrtc); }
 
@@ -255,9 +259,9 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
   const std::string arch = "--gpu-architecture=" + request.arch;
   std::vector<const char*> options(std::begin(kCommonOptions), std::end(kCommonOptions));
   options.push_back(arch.c_str());
-  if (!request.has_runtime_types && major_ * 100 + minor_ >= kMinimalSince) {
-    options.push_back(kMinimal);
-  }
+  const int version = major_ * 100 + minor_;
+  if (!request.has_runtime_types && version >= kMinimalSince) options.push_back(kMinimal);
+  if (version >= kNoCacheSince) options.push_back(kNoCache);
   for (const std::string& option : request.options) {
     if (option != kNotUnrolled) options.push_back(option.c_str());
   }
