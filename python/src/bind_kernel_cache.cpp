@@ -1,7 +1,7 @@
 // The cache of compiled kernels on disk.
 #include "binders.h"
+#include "cuop/jit/compilations.h"
 #include "cuop/jit/compile_service.h"
-#include "cuop/jit/nvrtc.h"
 #include "cuop/jit/warm.h"
 
 namespace cuop::python {

@@ -1,14 +1,9 @@
 #include "cuop/jit/nvrtc.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <cstdlib>
-#include <mutex>
 
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/core/dynlib.h"
@@ -16,6 +11,7 @@
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
+#include "cuop/jit/compilations.h"
 #include "cuop/jit/kernel_text.h"
 
 namespace cuop::jit {
@@ -91,66 +87,6 @@ const Functions& functions() {
   static const Functions loaded(library());
   return loaded;
 }
-
-/// The process's compilations. The library's static objects go when the process ends: by then all
-/// have stopped, those of threads that nobody waits for too, and no other begins. What is
-/// registered last is called first, and the library makes some of its objects while it compiles for
-/// the first time: so `end` is registered when it was opened, and again until it has compiled.
-class Compilations {
- public:
-  static Compilations& instance() {
-    static auto* compilations = new Compilations;
-    return *compilations;
-  }
-
-  /// While it lives one more is running.
-  class Running {
-   public:
-    explicit Running(const std::string& kernel) { instance().begin(kernel); }
-    ~Running() { instance().finish(); }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-  };
-
-  /// Called by the library again and again while it compiles.
-  bool are_to_stop() {
-    if (!has_compiled_) register_end();
-    return are_ending_;
-  }
-  bool are_ending() const { return are_ending_; }
-  void end() noexcept {
-    if (getpid() != process_) return;  // a fork, without the threads that compile
-    std::unique_lock lock(mutex_);
-    are_ending_ = true;
-    none_runs_.wait_for(lock, kPatience, [this] { return running_ == 0; });
-  }
-  [[noreturn]] static void refuse(const std::string& kernel) {
-    throw CompilationError(cat("jit: ", kernel, " is not compiled: the process ends"));
-  }
-
- private:
-  /// A compiler that cannot be stopped is waited for, but no longer than this.
-  static constexpr std::chrono::seconds kPatience{30};
-
-  Compilations() { register_end(); }
-  static void register_end() { std::atexit(end_compiling); }
-  void begin(const std::string& kernel) {
-    const std::lock_guard lock(mutex_);
-    if (are_ending_) refuse(kernel);
-    ++running_;
-  }
-  void finish() {
-    const std::lock_guard lock(mutex_);
-    if (!has_compiled_.exchange(true)) register_end();
-    if (--running_ == 0) none_runs_.notify_all();
-  }
-
-  const pid_t process_ = getpid();
-  std::mutex mutex_;
-  std::condition_variable none_runs_;
-  std::atomic<bool> are_ending_ = false, has_compiled_ = false;
-  int running_ = 0;
-};
 
 struct Deadline {
   Clock::time_point at;
@@ -279,7 +215,7 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
     throw CompilationError(cat("jit: ", request.name, " was not compiled within ", timeout,
                                " s (compilation_timeout)"));
   }
-  if (status != 0 && Compilations::instance().are_ending()) Compilations::refuse(request.name);
+  if (status != 0 && Compilations::instance().are_ending()) refuse_at_the_end(request.name);
   CompiledKernel compiled;
   compiled.log = program.log();
   if (status != 0) {
@@ -290,8 +226,6 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
   compiled.made_in_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return compiled;
 }
-
-void end_compiling() noexcept { Compilations::instance().end(); }
 
 std::string compile_key(const CompileRequest& request, const std::string& compiler_identity) {
   Sha256 digest;

@@ -54,11 +54,6 @@ class Nvrtc {
   std::vector<int> architectures_;
 };
 
-/// Stops what any thread compiles, waits for it and refuses what comes. Called when the process
-/// ends, as the compiler's own objects go then; who ends before the process does may call it
-/// earlier.
-void end_compiling() noexcept;
-
 /// The digest of everything that changes the binary: source, included text, options, architecture,
 /// compiler.
 std::string compile_key(const CompileRequest& request, const std::string& compiler_identity);
