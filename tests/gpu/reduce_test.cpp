@@ -123,6 +123,34 @@ TEST_F(GpuReduce, ViewsAndOutputs) {
   expect_same(whole, expected, 0.0, "a column as the output");
 }
 
+TEST_F(GpuReduce, ColumnsOfSeveralElementsAThread) {
+  for (const DType dtype :
+       {DType::kUInt8, DType::kFloat16, DType::kFloat32, DType::kInt64, DType::kComplex128}) {
+    const Tensor host = random_tensor({70, 3, 264}, dtype, 7), device = to_device(host, kGpu);
+    const auto views = [](const Tensor& x) {  // whole, one element aside, every second, both ways
+      return std::vector<Tensor>{x, slice(x, 2, 1, 257), slice(x, 2, 0, 264, 2), flip(x)};
+    };
+    const auto hosts = views(host), devices = views(device);
+    const double ulps = is_integer(dtype) ? 0.0 : 2000.0;
+    for (size_t k = 0; k < hosts.size(); ++k) {
+      const std::string what = cat(dtype, " view ", k);
+      for (const std::vector<int64_t>& axes : {std::vector<int64_t>{0}, {0, 1}}) {
+        expect_same(sum(devices[k], axes), sum(hosts[k], axes), ulps, "sum " + what);
+        expect_same(mean(devices[k], axes), mean(hosts[k], axes), 2000.0, "mean " + what);
+      }
+      if (is_complex(dtype)) continue;
+      expect_same(max(devices[k], {0}), max(hosts[k], {0}), 0.0, "max " + what);
+      expect_same(argmin(devices[k], 0), argmin(hosts[k], 0), 0.0, "argmin " + what);
+    }
+  }
+  // Rows that blocks share, into an output with gaps.
+  const Tensor host = random_tensor({5000, 128}, DType::kFloat32, 8);
+  const Tensor whole = zeros({128, 2}, DType::kFloat32, kGpu), gaps = select(whole, 1, 1);
+  sum(to_device(host, kGpu), {0}, false, SumMode::kPlain, &gaps);
+  expect_same(gaps, sum(host, {0}), 2000.0, "with gaps");
+  expect_same(select(whole, 1, 0), zeros({128}), 0.0, "the gaps");
+}
+
 TEST_F(GpuReduce, SameBitsEveryTime) {
   const Tensor device = to_device(random_tensor({3, 1 << 20}, DType::kFloat32, 4), kGpu);
   const Tensor first = to_device(sum(device, {1}), kCpu);

@@ -16,7 +16,7 @@ using ::testing::Not;
 
 /// The softmax of rows of so many elements, as a BuildScope around the call says.
 TextKernel softmax_kernel(int64_t length) {
-  const RowPlan plan = plan_rows(length, length, DType::kFloat64, {});
+  const RowPlan plan = kernels::softmax_rows_plan(length, DType::kFloat64, {});
   return kernels::softmax_rows_kernel(DType::kFloat64, plan, false);
 }
 CompileRequest softmax_of(int64_t length) { return kernel_request(softmax_kernel(length)); }

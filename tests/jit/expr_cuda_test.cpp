@@ -312,6 +312,26 @@ TEST(Loops, RowsAndColumnsOfReductions) {
   EXPECT_EQ(direction(empty({1000, 2}), 1).team, 1);
 }
 
+TEST(Loops, ColumnsAreReadBySeveralWhereThatLeavesNoThreadIdle) {
+  const auto loops = [](const Shape& shape, DType dtype, ReduceKind kind = ReduceKind::kSum) {
+    Problem p({shape[1], shape[0]}, 1);
+    p.reduce(kind, p.leaf(transpose(empty(shape, dtype))));
+    return p.loops();
+  };
+  const Loops wide = loops({50, 640}, DType::kFloat32);
+  EXPECT_TRUE(wide.is_column);
+  EXPECT_EQ(wide.width, 4);
+  EXPECT_EQ(wide.inner(), 0);
+  EXPECT_EQ(wide.rows(), 160);
+  EXPECT_EQ(wide.steps(), 50);
+  EXPECT_EQ(loops({50, 642}, DType::kFloat32).width, 2);  // no multiple of 4
+  EXPECT_EQ(loops({50, 96}, DType::kFloat32).width, 2);   // fewer than 32 times 4
+  EXPECT_EQ(loops({50, 640}, DType::kFloat16).width, 4);  // whose sums are doubles
+  EXPECT_EQ(loops({50, 640}, DType::kUInt8).width, 16);
+  EXPECT_EQ(loops({50, 640}, DType::kFloat32, ReduceKind::kArgMax).width, 2);
+  EXPECT_EQ(loops({50, 640}, DType::kComplex128).width, 1);
+}
+
 TEST(ExprCuda, NumbersAndShapesAreArguments) {
   Problem p({128});
   const int x = p.leaf(DType::kFloat32);

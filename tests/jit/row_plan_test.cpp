@@ -13,25 +13,38 @@ namespace {
 
 TEST(RowPlan, KeepsWhatFitsIntoRegisters) {
   const auto plan = [](int64_t length, DType dtype, int64_t group = 0) {
-    return plan_rows(length, group == 0 ? length : group, dtype, {}).text();
+    return plan_rows(length, group == 0 ? length : group, dtype, 20, {}).text();
   };
   EXPECT_EQ(plan(1, DType::kFloat32), "1, 4, 1");
   EXPECT_EQ(plan(64, DType::kFloat32), "4, 4, 4");
-  EXPECT_EQ(plan(4096, DType::kFloat32), "4, 512, 2");
-  EXPECT_EQ(plan(16384, DType::kFloat32), "4, 1024, 4");
-  EXPECT_EQ(plan(16388, DType::kFloat32), "4, 1024, 0");
-  EXPECT_EQ(plan(4096, DType::kFloat16), "8, 512, 1");
+  EXPECT_EQ(plan(4096, DType::kFloat32), "4, 256, 4");
+  EXPECT_EQ(plan(10000, DType::kFloat32), "4, 512, 5");
+  EXPECT_EQ(plan(20480, DType::kFloat32), "4, 512, 10");
+  EXPECT_EQ(plan(20484, DType::kFloat32), "4, 512, 0");
+  EXPECT_EQ(plan(4096, DType::kFloat16), "8, 256, 2");
   EXPECT_EQ(plan(4096, DType::kFloat64), "2, 512, 4");
   EXPECT_EQ(plan(100000, DType::kFloat64), "2, 512, 0");
-  EXPECT_EQ(plan(100003, DType::kFloat32), "1, 1024, 0");  // a prime
-  EXPECT_EQ(plan(96, DType::kFloat32, 6), "2, 32, 2");     // packs lie within a group
-  EXPECT_EQ(plan_rows(1, 1, DType::kFloat32, {}).blocks(33), 2);
+  EXPECT_EQ(plan(100003, DType::kFloat32), "1, 512, 0");  // a prime
+  EXPECT_EQ(plan(96, DType::kFloat32, 6), "2, 32, 2");    // packs lie within a group
+  EXPECT_EQ(plan_rows(1, 1, DType::kFloat32, 20, {}).blocks(33), 2);
+}
+
+TEST(RowPlan, RegistersLeaveRoomForOtherBlocks) {
+  const auto resident = [](int64_t length, int own_registers) {
+    return plan_rows(length, length, DType::kFloat32, own_registers, {}).resident;
+  };
+  EXPECT_EQ(resident(64, 20), 12);  // of 128 threads with 40 registers
+  EXPECT_EQ(resident(10000, 20), 3);
+  EXPECT_EQ(resident(20480, 20), 2);
+  EXPECT_EQ(resident(100000, 20), 3);
+  EXPECT_EQ(resident(10000, 44), 2);
+  EXPECT_EQ(resident(20480, 44), 1);
 }
 
 TEST(RowPlan, AccessesAreAligned) {
   alignas(16) static std::byte memory[64];
   const auto width = [](const void* address, DType dtype) {
-    return plan_rows(64, 64, dtype, {address}).width;
+    return plan_rows(64, 64, dtype, 20, {address}).width;
   };
   EXPECT_EQ(width(memory, DType::kFloat32), 4);
   EXPECT_EQ(width(memory + 8, DType::kFloat32), 2);

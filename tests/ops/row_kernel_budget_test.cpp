@@ -14,20 +14,23 @@ namespace {
 /// bfloat16 is float16 but for its conversion.
 constexpr DType kFloats[] = {DType::kFloat16, DType::kFloat32, DType::kFloat64};
 /// From a few elements to more than a block keeps, even and odd.
-constexpr int64_t kLengths[] = {64, 333, 8192, 100000};
+constexpr int64_t kLengths[] = {64, 333, 4096, 10000, 20480, 100000};
 
 class RowKernelBudget : public test::KernelBudget {};
 
-int frame(DType dtype) { return dtype == DType::kFloat64 ? 192 : 0; }
+/// In bytes; one register may go there where blocks share tightly.
+int frame(DType dtype) { return dtype == DType::kFloat64 ? 192 : 8; }
 
-/// A block of 1024 threads leaves 64 registers to each.
-int budget(const jit::RowPlan& plan) { return plan.threads() > 512 ? 64 : 144; }
+/// Blocks that are to be resident together share the registers of a multiprocessor.
+int budget(const jit::RowPlan& plan) {
+  return plan.resident > 1 ? 65536 / (plan.threads() * plan.resident) : 128;
+}
 
 TEST_F(RowKernelBudget, Softmax) {
   for (const DType dtype : kFloats) {
     for (const bool is_log : {false, true}) {
       for (const int64_t length : kLengths) {
-        const jit::RowPlan plan = jit::plan_rows(length, length, dtype, {});
+        const jit::RowPlan plan = softmax_rows_plan(length, dtype, {});
         expect_within(softmax_rows_kernel(dtype, plan, is_log), budget(plan), frame(dtype));
       }
       for (const int lanes : {1, 8}) {
@@ -40,14 +43,14 @@ TEST_F(RowKernelBudget, Softmax) {
 TEST_F(RowKernelBudget, Norms) {
   for (const DType dtype : kFloats) {
     for (const int64_t length : kLengths) {
-      const jit::RowPlan plan = jit::plan_rows(length, length, dtype, {});
+      const jit::RowPlan plan = norm_rows_plan(length, 1, dtype, {});
       for (const bool is_centred : {false, true}) {
         expect_within(norm_rows_kernel(dtype, plan, is_centred, NormGroup::kNone), budget(plan),
                       frame(dtype));
       }
     }
     for (const int64_t inner : {3, 16}) {
-      const jit::RowPlan plan = jit::plan_rows(48 * inner, inner, dtype, {});
+      const jit::RowPlan plan = norm_rows_plan(48 * inner, inner, dtype, {});
       expect_within(norm_rows_kernel(dtype, plan, true, NormGroup::kNarrow), 96, frame(dtype));
       expect_within(norm_rows_kernel(dtype, plan, true, NormGroup::kWide), 96, frame(dtype));
     }
@@ -58,8 +61,11 @@ TEST_F(RowKernelBudget, Pools) {
   for (const DType dtype : {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
                             DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64,
                             DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
-    expect_within(pool_kernel(dtype, true, is_floating(dtype)), 72);
-    if (is_floating(dtype)) expect_within(pool_kernel(dtype, false, false), 72);
+    for (PoolForm form : {PoolForm{true, false, 2, 2, 2}, PoolForm{true, is_floating(dtype)}}) {
+      expect_within(pool_kernel(dtype, form), 72);
+      form.is_max = false;
+      if (is_floating(dtype)) expect_within(pool_kernel(dtype, form), 72);
+    }
   }
 }
 

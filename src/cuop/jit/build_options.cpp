@@ -24,8 +24,10 @@ std::string build_key() {
              asked.is_unrolled ? "" : " not unrolled");
 }
 
-std::string launch_bounds(int threads) {
-  return asked.max_registers != 0 ? "" : cat("__launch_bounds__(", threads, ") ");
+std::string launch_bounds(int threads, int resident) {
+  if (asked.max_registers != 0) return "";
+  return resident == 1 ? cat("__launch_bounds__(", threads, ") ")
+                       : cat("__launch_bounds__(", threads, ", ", resident, ") ");
 }
 
 CompileRequest with_build_options(CompileRequest request, int threads) {

@@ -40,8 +40,9 @@ class BuildScope {
 std::string build_key();
 
 /// The qualifier of a kernel for blocks of so many threads, with a space behind it, or "": the
-/// compiler takes no limit of registers beside it.
-std::string launch_bounds(int threads);
+/// compiler takes no limit of registers beside it. So many blocks can be resident on a
+/// multiprocessor at once as far as registers go.
+std::string launch_bounds(int threads, int resident = 1);
 /// Adds this thread's options to the request of a kernel whose source has that qualifier.
 CompileRequest with_build_options(CompileRequest request, int threads);
 

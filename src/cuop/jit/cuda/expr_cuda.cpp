@@ -20,6 +20,7 @@ constexpr int kCheapStep = 24;
 using detail::accumulator_dtype;
 using detail::accumulator_type;
 using detail::is_16bit;
+using detail::states_abreast;
 using detail::type_name;
 using detail::value_type;
 
@@ -51,7 +52,8 @@ const char* functor_of(ReduceKind kind) {
 
 /// Count and Index are types of the source, see Generator::run.
 struct FieldWriter {
-  std::string text;
+  bool is_wide;
+  std::string text = {};
 
   template <class... Parts>
   void field(const Parts&... parts) {
@@ -59,7 +61,7 @@ struct FieldWriter {
   }
   void count() { field("Count count"); }
   void size() { field("Count size"); }
-  void axis(int i) { field("Count n", i); }
+  void axis(int i) { field(is_wide ? "Count n" : "Divisor n", i); }
   void pointer(size_t k, const Walker& walker) {
     field(walker.role == Walker::Role::kLeaf ? "const " : "", type_name(walker.dtype), "* p", k);
   }
@@ -80,7 +82,7 @@ class Generator {
     line("namespace cuop::jit {");
     line("using Count = ", loops_.is_wide ? "uint64_t;" : "uint32_t;");
     line("using Index = ", loops_.is_wide ? "int64_t;" : "int32_t;");
-    FieldWriter fields;
+    FieldWriter fields{loops_.is_wide};
     detail::visit_fields(expr_, loops_, fields);
     out_ += cat("struct Arguments {\n", fields.text, "};\n");
     if (loops_.is_reduction) {
@@ -142,25 +144,31 @@ class Generator {
   void write_program() {
     line("struct Program {");
     line("  struct alignas(16) State {");
+    const std::string abreast = cat("[", states_abreast(loops_), "];");
     for_each_reduction([&](size_t output, ReduceKind kind, const Node& node) {
-      line("    ", accumulator_type(node), " r", output, ";");
-      if (is_position(kind)) line("    int64_t at", output, ";");
+      line("    ", accumulator_type(node), " r", output, abreast);
+      if (is_position(kind)) line("    int64_t at", output, abreast);
     });
     line("  };");
     line("  const Arguments& a;");
     for (int i = 0; i < loops_.kept; ++i) line("  Index i", i, ";");
     line("  CUOP_FN static State start() {");
     line("    State state;");
+    open_loop(states_abreast(loops_));
     for_each_reduction([&](size_t output, ReduceKind kind, const Node& node) {
-      line("    state.r", output, " = ", start_of(kind, accumulator_type(node)), ";");
-      if (is_position(kind)) line("    state.at", output, " = kNowhere;");
+      line("      state.r", output, "[k] = ", start_of(kind, accumulator_type(node)), ";");
+      if (is_position(kind)) line("      state.at", output, "[k] = kNowhere;");
     });
+    line("    }");
     line("    return state;");
     line("  }");
     line("  CUOP_FN static void merge(State& into, const State& other) {");
+    open_loop(states_abreast(loops_));
     for_each_reduction([&](size_t output, ReduceKind kind, const Node&) {
-      write_fold(output, kind, "into", cat("other.r", output), cat("other.at", output));
+      write_fold(output, kind, "into", "[k]", cat("other.r", output, "[k]"),
+                 cat("other.at", output, "[k]"));
     });
+    line("    }");
     line("  }");
     line("  CUOP_FN Program(const Arguments& arguments, Count row) : a(arguments) {");
     write_indices(0, loops_.kept, "row", false);
@@ -185,15 +193,21 @@ class Generator {
     line("}");
   }
 
-  /// Folds a value (and its position) into the state named `into`.
-  void write_fold(size_t output, ReduceKind kind, const char* into, const std::string& value,
-                  const std::string& position) {
+  /// Until a line that closes it, k goes through so many numbers.
+  void open_loop(int count) {
+    line("#pragma unroll");
+    line("    for (int k = 0; k < ", count, "; ++k) {");
+  }
+
+  /// Folds a value (and its position) into one of the results of the state named `into`.
+  void write_fold(size_t output, ReduceKind kind, const char* into, const char* which,
+                  const std::string& value, const std::string& position) {
+    const std::string result = cat(into, ".r", output, which);
     if (is_position(kind)) {
-      line("      take_better<", kind == ReduceKind::kArgMax ? "true" : "false", ">(", into, ".r",
-           output, ", ", into, ".at", output, ", ", value, ", ", position, ");");
+      line("      take_better<", kind == ReduceKind::kArgMax ? "true" : "false", ">(", result, ", ",
+           into, ".at", output, which, ", ", value, ", ", position, ");");
     } else {
-      line("      ", into, ".r", output, " = ", functor_of(kind), "::apply(", into, ".r", output,
-           ", ", value, ");");
+      line("      ", result, " = ", functor_of(kind), "::apply(", result, ", ", value, ");");
     }
   }
 
@@ -212,8 +226,12 @@ class Generator {
     if (end - begin > 1) line("    Count rest = ", linear, ";");
     const std::string rest = end - begin > 1 ? "rest" : linear;
     for (int i = end - 1; i > begin; --i) {
-      line("    ", type, "i", i, " = Index(rest % a.n", i, ");");
-      line("    rest /= a.n", i, ";");
+      const std::string size = cat("a.n", i, loops_.is_wide ? "" : ".by");
+      const std::string left =
+          loops_.is_wide ? cat("rest / ", size) : cat("quotient(rest, a.n", i, ")");
+      line("    const Count left", i, " = ", left, ";");
+      line("    ", type, "i", i, " = Index(rest - left", i, " * ", size, ");");
+      line("    rest = left", i, ";");
     }
     line("    ", type, "i", begin, " = Index(", rest, ");");
   }
@@ -224,7 +242,7 @@ class Generator {
     std::string text = cat("a.p", k);
     for (size_t i = 0; i < walker.pattern.size(); ++i) {
       const char letter = walker.pattern[i];
-      const std::string at = static_cast<int>(i) == loops_.axes - 1 && loops_.width > 1
+      const std::string at = static_cast<int>(i) == loops_.inner() && loops_.width > 1
                                  ? cat("i", i, " * ", loops_.width)
                                  : cat("i", i);
       if (letter == 'v') text += cat(" + ", at);
@@ -233,7 +251,11 @@ class Generator {
     return text;
   }
 
-  std::string inner_stride(size_t k) const { return cat("a.s", k, "_", loops_.axes - 1); }
+  /// How a tensor that goes along the inner axis does.
+  char inner_letter(const Walker& walker) const {
+    return walker.pattern[static_cast<size_t>(loops_.inner())];
+  }
+  std::string inner_stride(size_t k) const { return cat("a.s", k, "_", loops_.inner()); }
 
   void write_loads() {
     for (size_t k = 0; k < loops_.walkers.size(); ++k) {
@@ -241,7 +263,7 @@ class Generator {
       if (walker.role != Walker::Role::kLeaf) continue;
       line("    ", type_name(walker.dtype), " x", walker.number, "[", loops_.width, "];");
       const std::string call = cat("(x", walker.number, ", ", address(k));
-      const char letter = walker.pattern.back();
+      const char letter = inner_letter(walker);
       if (letter == 'b') {
         line("    load_same", call, ");");
       } else if (letter == 's') {
@@ -260,8 +282,7 @@ class Generator {
   }
 
   void write_values() {
-    line("#pragma unroll");
-    line("    for (int k = 0; k < ", loops_.width, "; ++k) {");
+    open_loop(loops_.width);
     for (size_t i = 0; i < expr_.nodes().size(); ++i) {
       if (is_needed_[i]) write_value(i);
     }
@@ -269,9 +290,10 @@ class Generator {
       const int index = expr_.outputs()[i];
       const Node& node = expr_.node(index);
       if (node.kind == NodeKind::kReduce) {
-        write_fold(i, static_cast<ReduceKind>(node.code), "state",
-                   cat("convert<", accumulator_type(node), ">(v", node.arguments[0], ")"),
-                   cat("int64_t(step) * ", loops_.width, " + k"));
+        write_fold(
+            i, static_cast<ReduceKind>(node.code), "state", loops_.is_column ? "[k]" : "[0]",
+            cat("convert<", accumulator_type(node), ">(v", node.arguments[0], ")"),
+            loops_.is_column ? "int64_t(step)" : cat("int64_t(step) * ", loops_.width, " + k"));
       } else {
         line("      y", i, "[k] = ", stored(node.dtype, cat("v", index)), ";");
       }
@@ -320,34 +342,48 @@ class Generator {
     for (size_t k = 0; k < loops_.walkers.size(); ++k) {
       const Walker& walker = loops_.walkers[k];
       if (walker.role != Walker::Role::kOutput) continue;
-      const std::string call = cat("(", address(k), ", y", walker.number);
-      if (walker.pattern.back() != 'v') {
-        // An output never repeats an element; an axis of one element has no stride to go by.
-        const std::string stride = walker.pattern.back() == 'b' ? "Index(0)" : inner_stride(k);
-        line("    store_strided", call, ", ", stride, ");");
-      } else if (loops_.has_tail) {
-        line("    if (valid == ", loops_.width, ") store_pack", call, ");");
-        line("    else store_part", call, ", valid);");
-      } else {
-        line("    store_pack", call, ");");
-      }
+      write_store(k);
     }
   }
 
+  void write_store(size_t k) {
+    const Walker& walker = loops_.walkers[k];
+    const std::string call = cat("(", address(k), ", y", walker.number);
+    const char letter = inner_letter(walker);
+    if (letter != 'v') {
+      // An output never repeats an element; an axis of one element has no stride to go by.
+      line("    store_strided", call, ", ", letter == 'b' ? "Index(0)" : inner_stride(k), ");");
+    } else if (loops_.has_tail) {
+      line("    if (valid == ", loops_.width, ") store_pack", call, ");");
+      line("    else store_part", call, ", valid);");
+    } else {
+      line("    store_pack", call, ");");
+    }
+  }
+
+  /// The results of a reduction, which lie along the inner axis where there are several.
   void write_result(size_t k) {
     const Walker& walker = loops_.walkers[k];
     const auto output = static_cast<size_t>(walker.number);
     const Node& node = expr_.node(expr_.outputs()[output]);
     const auto kind = static_cast<ReduceKind>(node.code);
-    if (is_position(kind)) return line("    *(", address(k), ") = state.at", output, ";");
-    const DType accumulator = accumulator_dtype(node);
-    std::string value = cat("state.r", output);
+    std::string value = cat("state.", is_position(kind) ? "at" : "r", output, "[k]");
     if (kind == ReduceKind::kMean) {
-      value = cat("mean_of(", value, ", ", type_name(real_dtype(accumulator)),
-                  "(a.share.length) * ", loops_.width, ")");
+      value = cat("mean_of(", value, ", ", type_name(real_dtype(accumulator_dtype(node))),
+                  "(a.share.length)", loops_.is_column ? "" : cat(" * ", loops_.width), ")");
     }
-    value = cat("convert<", value_type(node.dtype), ">(", value, ")");
-    line("    *(", address(k), ") = ", stored(node.dtype, value), ";");
+    if (!is_position(kind)) {
+      value = stored(node.dtype, cat("convert<", value_type(node.dtype), ">(", value, ")"));
+    }
+    line("    ", type_name(walker.dtype), " y", output, "[", states_abreast(loops_), "];");
+    open_loop(states_abreast(loops_));
+    line("      y", output, "[k] = ", value, ";");
+    line("    }");
+    if (loops_.is_column) {
+      write_store(k);
+    } else {
+      line("    *(", address(k), ") = y", output, "[0];");
+    }
   }
 
   const Expr& expr_;

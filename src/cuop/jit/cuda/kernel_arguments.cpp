@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cuop/jit/cuda/kernel_fields.h"
+#include "cuop/jit/kernels/divisor.h"
 #include "cuop/jit/parameter.h"
 
 namespace cuop::jit {
@@ -28,17 +29,14 @@ struct FieldPacker {
     put(&value, size, size);  // the low bytes come first
   }
 
-  int64_t inner() const { return loops.sizes[static_cast<size_t>(loops.axes - 1)]; }
-
-  void count() {
-    int64_t count = (inner() + loops.width - 1) / loops.width;
-    for (int i = 0; i + 1 < loops.axes; ++i) count *= loops.sizes[static_cast<size_t>(i)];
-    put_number(count);
-  }
-  void size() { put_number(inner()); }
+  void count() { put_number(loops.packs()); }
+  void size() { put_number(loops.inner_size()); }
   void axis(int i) {
     const int64_t size = loops.sizes[static_cast<size_t>(i)];
-    put_number(i == loops.axes - 1 ? size / loops.width : size);
+    const int64_t taken = i == loops.inner() ? size / loops.width : size;
+    if (loops.is_wide) return put_number(taken);
+    const Divisor divisor = make_divisor(static_cast<uint32_t>(std::max<int64_t>(1, taken)));
+    put(&divisor, sizeof(divisor), alignof(Divisor));
   }
   void pointer(size_t, const Walker& walker) { put(&walker.data, sizeof(void*), sizeof(void*)); }
   void stride(size_t, const Walker& walker, size_t axis) { put_number(walker.strides[axis]); }
@@ -50,8 +48,8 @@ struct FieldPacker {
   }
   void share() {
     put(nullptr, 0, 8);
-    put_number(loops.kept_size());
-    put_number(loops.reduced_size() / loops.width);
+    put_number(loops.rows());
+    put_number(loops.steps());
     put_number(pieces.piece);
     put(&pieces.partials, sizeof(void*), sizeof(void*));
     put(&pieces.arrivals, sizeof(void*), sizeof(void*));
@@ -59,19 +57,6 @@ struct FieldPacker {
 };
 
 }  // namespace
-
-int64_t state_bytes(const Expr& expr) {
-  constexpr int64_t kAlignment = 16;  // of the struct State
-  int64_t bytes = 0;
-  const auto add = [&](int64_t size) { bytes = (bytes + size - 1) / size * size + size; };
-  for (const int output : expr.outputs()) {
-    const Node& node = expr.node(output);
-    if (node.kind != NodeKind::kReduce) continue;
-    add(itemsize(detail::accumulator_dtype(node)));
-    if (is_position(static_cast<ReduceKind>(node.code))) add(8);
-  }
-  return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-}
 
 LaunchArguments pack_arguments(const Expr& expr, const Bindings& bindings, const Loops& loops,
                                const RowPieces& pieces) {

@@ -9,9 +9,6 @@
 
 namespace cuop::jit {
 
-/// Bytes of one block's partial result of all reductions, as the source lays it out.
-int64_t state_bytes(const Expr& expr);
-
 /// The arguments as the kernel's one parameter, a struct, lays them out.
 struct LaunchArguments {
   std::vector<std::byte> bytes;

@@ -2,7 +2,9 @@
 // each in a process, whatever number of threads ask for it.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +51,10 @@ struct LaunchShape {
   unsigned threads = 1, threads_y = 1, threads_z = 1;
   unsigned shared_bytes = 0;  ///< beyond those that the kernel declares
 };
+/// So many blocks along the first axis, or as many as a grid has: kernels go round again.
+inline unsigned grid_blocks(int64_t wanted) {
+  return static_cast<unsigned>(std::min<int64_t>(wanted, std::numeric_limits<int32_t>::max()));
+}
 /// Starts the kernel, whose one parameter is the struct at `arguments`, on the stream.
 void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments, Stream stream);
 /// The same with the addresses of several parameters.

@@ -1,6 +1,8 @@
 // What the source of a kernel and the bytes of its arguments must agree on.
 #pragma once
 
+#include <algorithm>
+
 #include "cuop/jit/cuda/loops.h"
 
 namespace cuop::jit::detail {
@@ -28,6 +30,23 @@ inline DType accumulator_dtype(const Node& node) {
   return compute == DType::kComplex64 ? DType::kComplex128 : compute;
 }
 inline const char* accumulator_type(const Node& node) { return type_name(accumulator_dtype(node)); }
+
+/// Results that a thread has of each reduction at once.
+inline int states_abreast(const Loops& loops) { return loops.is_column ? loops.width : 1; }
+
+/// Bytes of a thread's partial results of all reductions, so many of each.
+inline int64_t state_bytes(const Expr& expr, int abreast) {
+  constexpr int64_t kAlignment = 16;  // of the struct State
+  int64_t bytes = 0;
+  const auto add = [&](int64_t size) { bytes = (bytes + size - 1) / size * size + size * abreast; };
+  for (const int output : expr.outputs()) {
+    const Node& node = expr.node(output);
+    if (node.kind != NodeKind::kReduce) continue;
+    add(itemsize(accumulator_dtype(node)));
+    if (is_position(static_cast<ReduceKind>(node.code))) add(8);
+  }
+  return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+}
 
 /// The fields of the struct of arguments, in their order. Source and bytes both come from here, so
 /// that they cannot disagree; names are the source's affair, as arguments are packed at each

@@ -5,6 +5,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/cuda/kernel_fields.h"
 #include "cuop/jit/cuda/row_sharing.h"
 
 namespace cuop::jit {
@@ -17,6 +18,10 @@ constexpr int kMaxWidth = 16;
 constexpr int kMaxUnrolledCost = 128;
 /// Registers that the elements of one thread may take.
 constexpr int64_t kMaxRegisters = 128;
+/// Bytes of one thread's partial results by columns: it has `width` of them.
+constexpr int64_t kMaxColumnState = 32;
+/// Rows that threads take side by side by columns.
+constexpr int64_t kColumnsAbreast = 32;
 constexpr int64_t kLargest32 = std::numeric_limits<int32_t>::max();
 
 struct Axis {
@@ -184,21 +189,26 @@ class Planner {
     return best;
   }
 
-  int64_t inner_stride(const Walker& walker) const {
-    return walker.strides[static_cast<size_t>(loops_.axes - 1)];
+  int64_t stride(const Walker& walker, int axis) const {
+    return walker.strides[static_cast<size_t>(axis)];
+  }
+  int64_t inner_stride(const Walker& walker) const { return stride(walker, loops_.inner()); }
+  /// Results lie along the inner axis by columns only.
+  bool goes_along(const Walker& walker) const {
+    return walker.role != Walker::Role::kReduced || loops_.is_column;
   }
 
   /// By columns where more bytes lie one after the other along the rows than along the elements.
   void choose_direction() {
     if (!loops_.is_reduction || loops_.kept == 0) return;
-    const auto last_kept = static_cast<size_t>(loops_.kept - 1);
     int64_t along_rows = 0, along_elements = 0;
     for (const Walker& walker : loops_.walkers) {
       if (walker.role == Walker::Role::kReduced) continue;
-      if (walker.strides[last_kept] == 1) along_rows += itemsize(walker.dtype);
-      if (inner_stride(walker) == 1) along_elements += itemsize(walker.dtype);
+      if (stride(walker, loops_.kept - 1) == 1) along_rows += itemsize(walker.dtype);
+      if (stride(walker, loops_.axes - 1) == 1) along_elements += itemsize(walker.dtype);
     }
-    loops_.is_column = along_rows > along_elements && loops_.sizes[last_kept] >= 8;
+    loops_.is_column =
+        along_rows > along_elements && loops_.sizes[static_cast<size_t>(loops_.kept - 1)] >= 8;
   }
 
   bool is_aligned(const Walker& walker, int width) const {
@@ -207,38 +217,42 @@ class Planner {
         0) {
       return false;
     }
-    for (int i = 0; i + 1 < loops_.axes; ++i) {
-      if (walker.strides[static_cast<size_t>(i)] % width != 0) return false;
+    for (int i = 0; i < loops_.axes; ++i) {
+      if (i != loops_.inner() && stride(walker, i) % width != 0) return false;
     }
     return true;
   }
 
   /// As many elements as one access of the widest tensor takes.
   void choose_width(int cost) {
-    const int64_t inner = loops_.sizes[static_cast<size_t>(loops_.axes - 1)];
     int64_t widest = 1, registers = 0;
     bool is_any = false;
     for (const Walker& walker : loops_.walkers) {
       registers += std::max<int64_t>(1, itemsize(walker.dtype) / 4);
       widest = std::max(widest, itemsize(walker.dtype));
-      is_any = is_any || (walker.role != Walker::Role::kReduced && inner_stride(walker) == 1);
+      is_any = is_any || (goes_along(walker) && inner_stride(walker) == 1);
     }
-    if (!is_any || loops_.is_column) return;
+    if (!is_any) return;
     int width = static_cast<int>(std::min<int64_t>(kMaxWidth, kAccessBytes / widest));
-    while (width > 1 && (width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters ||
-                         !fits(width, inner))) {
+    while (width > 1 &&
+           (width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters || !fits(width))) {
       width /= 2;
     }
     loops_.width = width;
-    loops_.has_tail = inner % width != 0;
+    loops_.has_tail = loops_.inner_size() % width != 0;
   }
 
-  bool fits(int width, int64_t inner) const {
+  bool fits(int width) const {
+    const int64_t inner = loops_.inner_size();
     const auto each = [this](auto&& holds) {
       return std::all_of(loops_.walkers.begin(), loops_.walkers.end(), [&](const Walker& walker) {
-        return walker.role == Walker::Role::kReduced || holds(walker);
+        return !goes_along(walker) || holds(walker);
       });
     };
+    if (loops_.is_column && (detail::state_bytes(expr_, width) > kMaxColumnState ||
+                             loops_.kept_size() < width * kColumnsAbreast)) {
+      return false;
+    }
     // Only accesses of neighbours know how to stop at the end.
     const bool may_have_tail = loops_.axes == 1 && !loops_.is_reduction && inner >= 4 * width &&
                                each([this](const Walker& walker) {
@@ -266,18 +280,18 @@ class Planner {
 
   void choose_team() {
     if (!loops_.is_reduction) return;
-    loops_.team = team_of_row(loops_.reduced_size() / loops_.width, loops_.is_column);
+    loops_.team = team_of_row(loops_.steps(), loops_.is_column);
   }
 
   std::string pattern(const Walker& walker) const {
     const int count = walker.role == Walker::Role::kReduced ? loops_.kept : loops_.axes;
     std::string letters;
     for (int i = 0; i < count; ++i) {
-      const int64_t stride = walker.strides[static_cast<size_t>(i)];
-      if (i < loops_.axes - 1) {
-        letters += stride == 0 ? '0' : 'x';
+      const int64_t by = stride(walker, i);
+      if (i != loops_.inner()) {
+        letters += by == 0 ? '0' : 'x';
       } else {
-        letters += stride == 0 ? 'b' : stride == 1 ? 'v' : 's';
+        letters += by == 0 ? 'b' : by == 1 ? 'v' : 's';
       }
     }
     return letters;
@@ -301,6 +315,14 @@ int64_t Loops::reduced_size() const {
   int64_t size = 1;
   for (int i = kept; i < axes; ++i) size *= sizes[static_cast<size_t>(i)];
   return size;
+}
+
+int64_t Loops::packs() const {
+  int64_t count = (inner_size() + width - 1) / width;
+  for (int i = 0; i < axes; ++i) {
+    if (i != inner()) count *= sizes[static_cast<size_t>(i)];
+  }
+  return count;
 }
 
 void Loops::add_key_to(std::string& key) const {

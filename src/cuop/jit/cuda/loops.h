@@ -20,8 +20,8 @@ struct Walker {
   DType dtype = DType::kFloat32;
   void* data = nullptr;  ///< of the first element
   std::array<int64_t, kMaxDims> strides{};
-  /// One letter an axis: '0' not along it, 'x' by its stride; of the innermost axis 'v' one after
-  /// the other, 'b' not along it, 's' by its stride. Of results of reductions only the kept axes.
+  /// One letter an axis: '0' not along it, 'x' by its stride; of the inner axis 'v' one after the
+  /// other, 'b' not along it, 's' by its stride. Of results of reductions only the kept axes.
   std::string pattern;
 };
 
@@ -31,15 +31,23 @@ struct Loops {
   std::array<int64_t, kMaxDims> sizes{};
   std::vector<Walker> walkers;  ///< the leaves that are needed, then the outputs
   bool is_reduction = false;
-  int width = 1;          ///< elements along the innermost axis that one thread takes at once
-  bool has_tail = false;  ///< the innermost axis is no multiple of the width
+  int width = 1;          ///< elements along the inner axis that one thread takes at once
+  bool has_tail = false;  ///< the inner axis is no multiple of the width
   bool is_wide = false;   ///< 64-bit indices
   /// Reductions: neighbouring threads read neighbouring rows, not neighbouring elements of a row.
   bool is_column = false;
   int team = 1;  ///< threads that share a row
 
+  /// The axis along which a thread's elements lie: the last, or by columns the last kept one.
+  int inner() const { return is_column ? kept - 1 : axes - 1; }
+  int64_t inner_size() const { return sizes[static_cast<size_t>(inner())]; }
   int64_t kept_size() const;
   int64_t reduced_size() const;
+  /// What is taken at once, all in all.
+  int64_t packs() const;
+  /// Of a reduction: groups of `width` rows by columns, else rows; and steps of each.
+  int64_t rows() const { return is_column ? kept_size() / width : kept_size(); }
+  int64_t steps() const { return is_column ? reduced_size() : reduced_size() / width; }
   /// Adds to the expression's key what else a kernel depends on.
   void add_key_to(std::string& key) const;
 };

@@ -1,6 +1,7 @@
 #include "cuop/jit/cuda/row_plan.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "cuop/core/text.h"
 
@@ -8,10 +9,19 @@ namespace cuop::jit {
 
 namespace {
 constexpr int64_t kAccessBytes = 16;
-/// 4-byte registers that a thread gives to elements.
-constexpr int64_t kKeptRegisters = 16;
 /// Warps cost less to agree than blocks, so small teams are tried first.
-constexpr int kTeams[] = {4, 32, 128, 512, 1024};
+constexpr int kTeams[] = {4, 32, 128, 256, 512};
+/// 4-byte registers that a thread gives to a row's elements: of all teams, and of the largest if
+/// that keeps a row that else would be read twice.
+constexpr int64_t kKept = 20, kMostKept = 40;
+constexpr int64_t kMostAccesses = 10;
+constexpr int64_t kRegistersOfMultiprocessor = 65536, kThreadsOfMultiprocessor = 2048;
+
+/// Blocks whose threads find their registers, which are given out by eights.
+int blocks_resident(int threads, int64_t registers) {
+  const int64_t most = kRegistersOfMultiprocessor / ((registers + 7) / 8 * 8);
+  return static_cast<int>(std::max<int64_t>(1, std::min(most, kThreadsOfMultiprocessor) / threads));
+}
 }  // namespace
 
 int64_t RowPlan::blocks(int64_t rows) const {
@@ -21,7 +31,7 @@ int64_t RowPlan::blocks(int64_t rows) const {
 
 std::string RowPlan::text() const { return cat(width, ", ", team, ", ", keep); }
 
-RowPlan plan_rows(int64_t length, int64_t group, DType dtype,
+RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
                   std::initializer_list<const void*> addresses,
                   std::initializer_list<const void*> parameters) {
   RowPlan plan;
@@ -40,15 +50,24 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype,
   while (!fits(width)) width /= 2;
   plan.width = static_cast<int>(width);
   const int64_t packs = length / width;
-  const int64_t most = kKeptRegisters * 4 / itemsize(compute_dtype(dtype)) / width;
-  for (const int team : kTeams) {
+  const int64_t pack_registers = width * itemsize(compute_dtype(dtype)) / 4;
+  const auto keeps = [&](int team, int64_t most) {
+    const int64_t keep = std::max<int64_t>(1, (packs + team - 1) / team);
+    const int64_t kept = keep * pack_registers;
+    if (kept > most || keep > kMostAccesses) return false;
     plan.team = team;
-    plan.keep = 1;
-    while (plan.keep * int64_t{team} < packs) plan.keep *= 2;
-    if (plan.keep <= most) return plan;
-    if (dtype == DType::kFloat64 && team == 512) break;  // more registers for each of fewer threads
+    plan.keep = static_cast<int>(keep);
+    plan.resident = blocks_resident(plan.threads(), kept + own_registers);
+    return true;
+  };
+  for (const int team : kTeams) {
+    if (keeps(team, kKept)) return plan;
   }
+  const int largest = kTeams[std::size(kTeams) - 1];
+  if (keeps(largest, kMostKept)) return plan;
+  plan.team = largest;
   plan.keep = 0;
+  plan.resident = blocks_resident(plan.threads(), kKept + own_registers);
   return plan;
 }
 

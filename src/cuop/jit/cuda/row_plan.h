@@ -13,6 +13,7 @@ struct RowPlan {
   int width = 1;  ///< elements of one access
   int team = 4;   ///< threads that share a row
   int keep = 1;   ///< accesses whose elements a thread keeps in registers; 0: the row is too long
+  int resident = 1;  ///< blocks whose registers a multiprocessor should hold: more loads on the way
 
   int threads() const { return team < 128 ? 128 : team; }
   int64_t blocks(int64_t rows) const;
@@ -21,8 +22,9 @@ struct RowPlan {
 };
 
 /// For contiguous rows of `length` elements of the dtype, read and written at `addresses`, beside
-/// parameters in the dtype that is computed in. Packs do not cross multiples of `group`.
-RowPlan plan_rows(int64_t length, int64_t group, DType dtype,
+/// parameters in the dtype that is computed in, by threads that need so many registers beside the
+/// elements they keep. Packs do not cross multiples of `group`.
+RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
                   std::initializer_list<const void*> addresses,
                   std::initializer_list<const void*> parameters = {});
 

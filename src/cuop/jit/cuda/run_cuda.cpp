@@ -1,7 +1,6 @@
 #include "cuop/jit/cuda/run_cuda.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
@@ -9,6 +8,7 @@
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/jit/cuda/kernel_arguments.h"
 #include "cuop/jit/cuda/kernel_cache.h"
+#include "cuop/jit/cuda/kernel_fields.h"
 #include "cuop/jit/cuda/row_sharing.h"
 #include "cuop/jit/cuda/steps.h"
 #include "cuop/memory/current.h"
@@ -18,41 +18,35 @@ namespace cuop::jit {
 namespace {
 
 constexpr int kReduceThreads = 256;
-/// Blocks a multiprocessor is given before threads go round again.
-constexpr int64_t kBlocksPerMultiprocessor = 256;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void launch_elementwise(const LoadedKernel& kernel, const Expr& expr, const Bindings& bindings,
-                        const Loops& loops, int64_t multiprocessors, Stream stream) {
+                        const Loops& loops, Stream stream) {
   const LaunchArguments arguments = pack_arguments(expr, bindings, loops, {});
-  int64_t steps = divide_up(loops.sizes[static_cast<size_t>(loops.axes - 1)], loops.width);
-  for (int i = 0; i + 1 < loops.axes; ++i) steps *= loops.sizes[static_cast<size_t>(i)];
-  const int64_t blocks =
-      std::min(divide_up(steps, kElementwiseThreads), kBlocksPerMultiprocessor * multiprocessors);
-  launch(kernel, {.grid_x = static_cast<unsigned>(blocks), .threads = kElementwiseThreads},
+  const int64_t blocks = divide_up(loops.packs(), kElementwiseThreads);
+  launch(kernel, {.grid_x = grid_blocks(blocks), .threads = kElementwiseThreads},
          arguments.bytes.data(), stream);
 }
 
 void launch_reduction(const LoadedKernel& kernel, const Expr& expr, const Bindings& bindings,
-                      const Loops& loops, int64_t multiprocessors, Stream stream) {
-  const RowSharing sharing = share_rows(loops.kept_size(), loops.reduced_size() / loops.width,
-                                        loops.team, multiprocessors);
+                      const Loops& loops, Stream stream) {
+  const int64_t multiprocessors =
+      backend::cuda::cuda_runtime(stream.device).properties().multiprocessors;
+  const RowSharing sharing = share_rows(loops.rows(), loops.steps(), loops.team, multiprocessors);
   RowPieces pieces;
   pieces.piece = sharing.piece;
   std::shared_ptr<Storage> partials;
   std::optional<Arrivals> arrivals;  // both until the launch
-  int64_t blocks = std::min(sharing.groups, kBlocksPerMultiprocessor * multiprocessors);
   if (sharing.pieces > 1) {
-    partials = memory::allocate_storage(loops.kept_size() * sharing.pieces * state_bytes(expr),
-                                        stream.device);
+    const int64_t state = detail::state_bytes(expr, detail::states_abreast(loops));
+    partials = memory::allocate_storage(loops.rows() * sharing.pieces * state, stream.device);
     pieces.partials = partials->data();
     pieces.arrivals = arrivals.emplace(sharing.groups, stream).data();
-    blocks = sharing.groups;
   }
   const LaunchArguments arguments = pack_arguments(expr, bindings, loops, pieces);
   launch(kernel,
-         {.grid_x = static_cast<unsigned>(blocks),
+         {.grid_x = grid_blocks(sharing.groups),
           .grid_y = static_cast<unsigned>(sharing.pieces),
           .threads = kReduceThreads},
          arguments.bytes.data(), stream);
@@ -74,9 +68,8 @@ bool start(const Expr& expr, const Bindings& bindings, FindKernel& find) {
   loops.add_key_to(key);
   const LoadedKernel* const kernel = find(device, key, [&] { return kernel_request(expr, loops); });
   if (kernel == nullptr) return false;
-  const int64_t multiprocessors = backend::cuda::cuda_runtime(device).properties().multiprocessors;
   const auto launch_kind = loops.is_reduction ? launch_reduction : launch_elementwise;
-  launch_kind(*kernel, expr, bindings, loops, multiprocessors, current_stream(device));
+  launch_kind(*kernel, expr, bindings, loops, current_stream(device));
   return true;
 }
 

@@ -1,8 +1,5 @@
 #include "cuop/jit/cuda/text_kernel.h"
 
-#include <algorithm>
-
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/expr_cuda.h"
@@ -11,16 +8,11 @@
 
 namespace cuop::jit {
 
-namespace {
-/// Blocks a multiprocessor is given before blocks go round again.
-constexpr int64_t kBlocksPerMultiprocessor = 256;
-}  // namespace
-
 CompileRequest kernel_request(const TextKernel& kernel) {
-  const std::string source = cat("#include \"", kernel.path, "\"\nnamespace cuop::jit {\n",
-                                 "extern \"C\" __global__ void ", launch_bounds(kernel.threads),
-                                 kEntry, "(const __grid_constant__ ", kernel.arguments, " a) {\n  ",
-                                 kernel.call, "(a);\n}\n}  // namespace cuop::jit\n");
+  const std::string source = cat(
+      "#include \"", kernel.path, "\"\nnamespace cuop::jit {\n", "extern \"C\" __global__ void ",
+      launch_bounds(kernel.threads, kernel.resident), kEntry, "(const __grid_constant__ ",
+      kernel.arguments, " a) {\n  ", kernel.call, "(a);\n}\n}  // namespace cuop::jit\n");
   return with_build_options({kernel.title, source, ""}, kernel.threads);
 }
 
@@ -28,10 +20,8 @@ void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const 
                  int64_t pieces) {
   const LoadedKernel& loaded =
       loaded_kernel(device, kernel.call, [&] { return kernel_request(kernel); });
-  const int64_t most =
-      kBlocksPerMultiprocessor * backend::cuda::cuda_runtime(device).properties().multiprocessors;
   launch(loaded,
-         {.grid_x = static_cast<unsigned>(std::min(blocks, most)),
+         {.grid_x = grid_blocks(blocks),
           .grid_y = static_cast<unsigned>(pieces),
           .threads = static_cast<unsigned>(kernel.threads)},
          arguments, current_stream(device));

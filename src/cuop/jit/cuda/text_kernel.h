@@ -16,7 +16,8 @@ struct TextKernel {
   const char* path;   ///< as #include names it
   const char* arguments;
   std::string call;
-  int threads = 0;  ///< of a block, as the template expects
+  int threads = 0;   ///< of a block, as the template expects
+  int resident = 1;  ///< blocks that share a multiprocessor's registers at least
 };
 
 /// All that the compiler needs but the architecture.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuop/jit/kernels/conversion.h"
+#include "cuop/jit/kernels/divisor.h"
 
 namespace cuop::jit {
 

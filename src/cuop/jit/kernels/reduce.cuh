@@ -79,25 +79,28 @@ struct RowShare {
   unsigned* arrivals;  ///< zeros, one a group of rows; zeros again afterwards
 };
 
-/// Merges the states of each team; the first lane of a team holds the result.
+/// Merges the states of each team; the first lane of a team holds the result. Only lanes that are
+/// still merged write, so that nothing is written that others read, and one barrier a halving is
+/// enough: of the block while halves lie in different warps.
 template <class Program, int Team, bool IsColumn, class State>
 CUOP_FN void merge_team(State (&states)[kReduceThreads], State& mine, int lane) {
   constexpr int kApart = IsColumn ? kReduceThreads / Team : 1;
   const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll 1
   for (int half = Team / 2; half > 0; half /= 2) {
-    states[thread] = mine;
-    if constexpr (Team <= 32 && !IsColumn) {
-      __syncwarp();
-    } else {
+    if (lane < 2 * half) states[thread] = mine;
+    if (half * kApart >= 32) {
       __syncthreads();
+    } else {
+      __syncwarp();
     }
     if (lane < half) Program::merge(mine, states[thread + half * kApart]);
-    if constexpr (Team <= 32 && !IsColumn) {
-      __syncwarp();
-    } else {
-      __syncthreads();
-    }
+  }
+  // The states have been read when the next are written.
+  if constexpr (Team * kApart > 32) {
+    __syncthreads();
+  } else if constexpr (Team > 1) {
+    __syncwarp();
   }
 }
 

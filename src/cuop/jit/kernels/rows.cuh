@@ -49,29 +49,42 @@ struct Total {
 };
 
 /// The values of a team's threads together, for each of them the same bits. Every thread of the
-/// block must come here.
-template <int Team, class T, class Op>
-CUOP_FN T agree(T value, Op together) {
-  constexpr int kInWarp = Team < 32 ? Team : 32;
-#pragma unroll
-  for (int apart = kInWarp / 2; apart > 0; apart /= 2) {
-    value = together(value, __shfl_xor_sync(0xffffffffu, value, apart));
+/// block must come to every call. Calls take turns with two places in shared memory: nobody writes
+/// to one before all have read from it and met in the call between.
+template <int Team, class T>
+class Agreement {
+ public:
+  template <class Op>
+  CUOP_FN T operator()(T value, Op together) {
+    constexpr int kInWarp = Team < 32 ? Team : 32, kWarps = Team / kInWarp;
+    value = among<kInWarp>(value, together);
+    if constexpr (kWarps > 1) {
+      T* const parts = place();
+      const int lane = static_cast<int>(threadIdx.x) % 32;
+      if (lane == 0) parts[threadIdx.x / 32] = value;
+      __syncthreads();
+      value = among<kWarps>(parts[lane % kWarps], together);
+    }
+    return value;
   }
-  if constexpr (Team > 32) {
-    constexpr int kWarps = Team / 32;
-    __shared__ T parts[kWarps];
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    __syncthreads();  // what was agreed before has been read
-    if (lane == 0) parts[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = parts[lane % kWarps];
+
+ private:
+  template <int Lanes, class Op>
+  CUOP_FN static T among(T value, Op together) {
 #pragma unroll
-    for (int apart = kWarps / 2; apart > 0; apart /= 2) {
+    for (int apart = Lanes / 2; apart > 0; apart /= 2) {
       value = together(value, __shfl_xor_sync(0xffffffffu, value, apart));
     }
+    return value;
   }
-  return value;
-}
+  CUOP_FN T* place() {
+    __shared__ T parts[2][Team / 32];
+    turn_ = 1 - turn_;
+    return parts[turn_];
+  }
+
+  int turn_ = 0;
+};
 
 template <class Stored, int Width>
 CUOP_FN void load_computed(Computed<Stored> (&to)[Width], const Stored* from) {
@@ -99,10 +112,10 @@ class TeamRow {
 
  public:
   CUOP_FN TeamRow(const Stored* row, int64_t length, bool is_row)
-      : row_(row), length_(is_row ? length : 0) {
+      : row_(row), length_(is_row ? length : 0), left_(static_cast<int>(length_) - first()) {
 #pragma unroll
     for (int k = 0; k < Keep; ++k) {
-      if (position(k) < length_) load_computed<Stored>(kept_[k], row_ + position(k));
+      if (has(k)) load_computed<Stored>(kept_[k], row_ + first() + k * kApart);
     }
   }
 
@@ -113,11 +126,11 @@ class TeamRow {
     if constexpr (Keep > 0) {
 #pragma unroll
       for (int k = 0; k < Keep; ++k) {
-        if (position(k) < length_) visit(kept_[k], position(k));
+        if (has(k)) visit(kept_[k], int64_t{first()} + k * kApart);
       }
     } else {
 #pragma unroll 2
-      for (int64_t at = position(0); at < length_; at += Team * Width) {
+      for (int64_t at = first(); at < length_; at += kApart) {
         T values[Width];
         load_computed<Stored>(values, row_ + at);
         visit(values, at);
@@ -126,12 +139,14 @@ class TeamRow {
   }
 
  private:
-  CUOP_FN static int64_t position(int k) {
-    return (k * Team + static_cast<int>(threadIdx.x) % Team) * Width;
-  }
+  static constexpr int kApart = Team * Width;
+  CUOP_FN static int first() { return static_cast<int>(threadIdx.x) % Team * Width; }
+  /// Whether the thread's k-th pack is one of the row: of rows that are kept, which are short.
+  CUOP_FN bool has(int k) const { return k * kApart < left_; }
 
   const Stored* row_;
   int64_t length_;
+  int left_;  ///< behind the thread's first element, with it
   T kept_[Keep > 0 ? Keep : 1][Width];
 };
 

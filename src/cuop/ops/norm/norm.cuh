@@ -64,6 +64,7 @@ CUOP_FN void norm_rows(const NormArguments& a) {
   using S = typename detail::NormSum<Stored>::type;
   const NormAffine<T, Group> affine(a);
   const S count = static_cast<S>(a.length);
+  Agreement<Team, S> agreed;
   for_team_rows<Team>(a.rows, [&](int64_t index, bool is_row) {
     TeamRow<Stored, Width, Team, Keep> row(static_cast<const Stored*>(a.x) + index * a.length,
                                            a.length, is_row);
@@ -74,7 +75,7 @@ CUOP_FN void norm_rows(const NormArguments& a) {
 #pragma unroll
         for (int j = 0; j < Width; ++j) mean += S(values[j]);
       });
-      mean = agree<Team>(mean, Total{}) / count;
+      mean = agreed(mean, Total{}) / count;
     }
     row.each_pack([&](T(&values)[Width], int64_t) {
 #pragma unroll
@@ -83,7 +84,7 @@ CUOP_FN void norm_rows(const NormArguments& a) {
         squares += distance * distance;
       }
     });
-    const S power = agree<Team>(squares, Total{}) / count;
+    const S power = agreed(squares, Total{}) / count;
     const T scale = static_cast<T>(S(1) / math::sqrt(power + S(a.eps)));
     row.each_pack([&](T(&values)[Width], int64_t at) {
 #pragma unroll

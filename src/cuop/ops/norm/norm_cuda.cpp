@@ -12,13 +12,24 @@
 
 namespace cuop::kernels {
 
+jit::RowPlan norm_rows_plan(int64_t length, int64_t inner, DType dtype,
+                            std::initializer_list<const void*> addresses,
+                            std::initializer_list<const void*> parameters) {
+  constexpr int kOwnRegisters = 44;
+  return jit::plan_rows(length, inner > 1 ? inner : length, dtype, kOwnRegisters, addresses,
+                        parameters);
+}
+
 jit::TextKernel norm_rows_kernel(DType dtype, const jit::RowPlan& plan, bool is_centred,
                                  NormGroup group) {
   static constexpr const char* kGroups[] = {"void", "uint32_t", "uint64_t"};
-  return {is_centred ? "layer_norm" : "rms_norm", "cuop/ops/norm/norm.cuh", "NormArguments",
+  return {is_centred ? "layer_norm" : "rms_norm",
+          "cuop/ops/norm/norm.cuh",
+          "NormArguments",
           cat("norm_rows<", jit::text_type(dtype), ", ", plan.text(), ", ",
               is_centred ? "true, " : "false, ", kGroups[static_cast<int>(group)], ">"),
-          plan.threads()};
+          plan.threads(),
+          plan.resident};
 }
 
 void row_norm_cuda(const Tensor& x, const RowNorm& norm, const Tensor& gamma, const Tensor& beta,
@@ -33,8 +44,8 @@ void row_norm_cuda(const Tensor& x, const RowNorm& norm, const Tensor& gamma, co
     group = is_narrow ? NormGroup::kNarrow : NormGroup::kWide;
   }
   const jit::RowPlan plan =
-      jit::plan_rows(arguments.length, norm.inner > 1 ? norm.inner : arguments.length, x.dtype(),
-                     {arguments.x, arguments.y}, {arguments.gamma, arguments.beta});
+      norm_rows_plan(arguments.length, norm.inner, x.dtype(), {arguments.x, arguments.y},
+                     {arguments.gamma, arguments.beta});
   jit::launch_text(norm_rows_kernel(x.dtype(), plan, norm.is_centred, group), x.device(),
                    plan.blocks(norm.rows), &arguments);
 }

@@ -9,8 +9,24 @@ namespace cuop::jit {
 
 inline constexpr int kPoolThreads = 256;
 
-/// Index is a signed type that holds every index of x and y.
-template <class Stored, bool IsMax, class Index>
+/// visit(i) for the i from begin to end, of which there are at most `Most` where that is known;
+/// else `AtATime` have their loads on the way together.
+template <int Most, int AtATime, class Index, class Visit>
+CUOP_FN void each_of_window(Index begin, Index end, Visit&& visit) {
+  if constexpr (Most > 0) {
+#pragma unroll
+    for (int k = 0; k < Most; ++k) {
+      if (begin + k < end) visit(begin + k);
+    }
+  } else {
+#pragma unroll AtATime
+    for (Index i = begin; i < end; ++i) visit(i);
+  }
+}
+
+/// Index is a signed type that holds every index of x and y. Only the last `Axes` axes of x and y
+/// are longer than 1. Height and Width are the window's, or 0 where the kernel serves any.
+template <class Stored, bool IsMax, class Index, int Axes, int Height, int Width>
 CUOP_FN void pool_windows(const PoolArguments& a) {
   using T = Computed<Stored>;
   const Index count = static_cast<Index>(a.count);
@@ -18,10 +34,16 @@ CUOP_FN void pool_windows(const PoolArguments& a) {
 #pragma unroll 1
   for (int64_t i = int64_t(blockIdx.x) * kPoolThreads + threadIdx.x; i < count;
        i += int64_t(gridDim.x) * kPoolThreads) {
-    Index begin[3], end[3], rest = static_cast<Index>(i);
+    Index begin[3] = {}, end[3] = {1, 1, 1}, rest = static_cast<Index>(i);
 #pragma unroll
-    for (int axis = 2; axis >= 0; --axis) {
-      const Index size = static_cast<Index>(a.out[axis]), left = rest / size;
+    for (int axis = 2; axis >= 3 - Axes; --axis) {
+      const Index size = static_cast<Index>(a.out[axis]);
+      Index left;
+      if constexpr (sizeof(Index) == 4) {
+        left = static_cast<Index>(quotient(static_cast<uint32_t>(rest), a.by_out[axis]));
+      } else {
+        left = rest / size;
+      }
       const Index first = (rest - left * size) * static_cast<Index>(a.stride[axis]) -
                           static_cast<Index>(a.padding[axis]);
       const Index last = first + static_cast<Index>(a.kernel[axis]);
@@ -34,19 +56,17 @@ CUOP_FN void pool_windows(const PoolArguments& a) {
     T result = IsMax ? lowest<T>() : T(0);
 #pragma unroll 1
     for (Index d = begin[0]; d < end[0]; ++d) {
-#pragma unroll 1
-      for (Index h = begin[1]; h < end[1]; ++h) {
+      each_of_window<Height, 1>(begin[1], end[1], [&](Index h) {
         const Stored* const row = plane + (d * height + h) * width;
-#pragma unroll 4
-        for (Index w = begin[2]; w < end[2]; ++w) {
+        each_of_window<Width, 4>(begin[2], end[2], [&](Index w) {
           const T value = static_cast<T>(row[w]);
           if constexpr (IsMax) {
             result = value > result || value != value ? value : result;
           } else {
             result += value;
           }
-        }
-      }
+        });
+      });
     }
     if constexpr (!IsMax) {
       T elements = T(1);

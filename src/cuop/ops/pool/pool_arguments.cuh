@@ -1,7 +1,7 @@
 // What the pooling kernel is given; host and device read the same struct.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/divisor.h"
 
 namespace cuop::jit {
 
@@ -11,6 +11,7 @@ struct PoolArguments {
   void* y;
   int64_t count;  ///< elements of y
   int64_t in[3], out[3], kernel[3], stride[3], padding[3];
+  Divisor by_out[3];          ///< for indices of 32 bits
   int64_t count_include_pad;  ///< 0 or 1
 };
 

@@ -13,7 +13,8 @@ namespace cuop::kernels {
 
 namespace {
 
-constexpr int kThreads = 256;  // kPoolThreads of pool.cuh
+constexpr int kThreads = 256;           // kPoolThreads of pool.cuh
+constexpr int64_t kMaxWrittenOut = 49;  // elements of a window
 
 /// Whole planes are reductions of rows.
 void global_pool(const Pool& p, const Tensor& x, const Tensor& y) {
@@ -27,20 +28,33 @@ void global_pool(const Pool& p, const Tensor& x, const Tensor& y) {
   jit::run(expr, {shape, 1, {&leaf, 1}, {}, {&output, 1}});
 }
 
-bool is_wide(const jit::PoolArguments& a, int64_t elements) {
-  int64_t largest = std::max(a.count, elements);
-  for (int axis = 0; axis < 3; ++axis) {
-    largest = std::max(largest, a.in[axis] + 2 * a.padding[axis] + a.kernel[axis] + a.stride[axis]);
+/// Whether indices of 32 bits reach everywhere.
+bool is_narrow(const Pool& p) {
+  int64_t largest = p.planes * std::max(Pool::volume(p.in), Pool::volume(p.out));
+  for (size_t axis = 0; axis < 3; ++axis) {
+    largest = std::max(largest, p.in[axis] + 2 * p.padding[axis] + p.kernel[axis] + p.stride[axis]);
   }
-  return largest > std::numeric_limits<int32_t>::max();
+  return largest <= std::numeric_limits<int32_t>::max();
 }
 
 }  // namespace
 
-jit::TextKernel pool_kernel(DType dtype, bool is_max, bool is_wide) {
-  return {is_max ? "max_pool" : "avg_pool", "cuop/ops/pool/pool.cuh", "PoolArguments",
-          cat("pool_windows<", jit::text_type(dtype), is_max ? ", true, " : ", false, ",
-              is_wide ? "int64_t>" : "int32_t>"),
+PoolForm pool_form(const Pool& p) {
+  PoolForm form{p.is_max, !is_narrow(p), 3, 0, 0};
+  for (size_t axis = 0; axis < 2 && p.in[axis] == 1 && p.out[axis] == 1; ++axis) --form.axes;
+  // A window's loops are written out where it is small.
+  if (p.kernel[1] * p.kernel[2] <= kMaxWrittenOut) {
+    form.height = static_cast<int>(p.kernel[1]);
+    form.width = static_cast<int>(p.kernel[2]);
+  }
+  return form;
+}
+
+jit::TextKernel pool_kernel(DType dtype, const PoolForm& form) {
+  return {form.is_max ? "max_pool" : "avg_pool", "cuop/ops/pool/pool.cuh", "PoolArguments",
+          cat("pool_windows<", jit::text_type(dtype), form.is_max ? ", true, " : ", false, ",
+              form.is_wide ? "int64_t, " : "int32_t, ", form.axes, ", ", form.height, ", ",
+              form.width, ">"),
           kThreads};
 }
 
@@ -56,8 +70,12 @@ void pool_cuda(const Pool& p, const Tensor& x, const Tensor& y) {
   std::copy_n(p.stride.begin(), 3, a.stride);
   std::copy_n(p.padding.begin(), 3, a.padding);
   a.count_include_pad = p.count_include_pad ? 1 : 0;
-  jit::launch_text(pool_kernel(x.dtype(), p.is_max, is_wide(a, x.size())), x.device(),
-                   (a.count + kThreads - 1) / kThreads, &a);
+  const PoolForm form = pool_form(p);
+  for (size_t axis = 0; axis < 3 && !form.is_wide; ++axis) {
+    a.by_out[axis] = jit::make_divisor(static_cast<uint32_t>(p.out[axis]));
+  }
+  jit::launch_text(pool_kernel(x.dtype(), form), x.device(), (a.count + kThreads - 1) / kThreads,
+                   &a);
 }
 
 }  // namespace cuop::kernels

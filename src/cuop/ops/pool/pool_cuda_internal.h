@@ -2,10 +2,17 @@
 #pragma once
 
 #include "cuop/jit/cuda/text_kernel.h"
+#include "cuop/ops/pool/pool_kernels.h"
 
 namespace cuop::kernels {
 
-/// `is_wide`: indices of 64 bits.
-jit::TextKernel pool_kernel(DType dtype, bool is_max, bool is_wide);
+struct PoolForm {
+  bool is_max = true;
+  bool is_wide = false;       ///< indices of 64 bits
+  int axes = 3;               ///< the last so many are longer than 1 in x or y
+  int height = 0, width = 0;  ///< of a small window; 0: any
+};
+PoolForm pool_form(const Pool& pool);
+jit::TextKernel pool_kernel(DType dtype, const PoolForm& form);
 
 }  // namespace cuop::kernels

@@ -49,6 +49,7 @@ class SoftmaxResult {
 template <class Stored, int Width, int Team, int Keep, bool IsLog>
 CUOP_FN void softmax_rows(const SoftmaxArguments& a) {
   using T = Computed<Stored>;
+  Agreement<Team, T> agreed;
   for_team_rows<Team>(a.outer, [&](int64_t index, bool is_row) {
     TeamRow<Stored, Width, Team, Keep> row(static_cast<const Stored*>(a.x) + index * a.length,
                                            a.length, is_row);
@@ -59,7 +60,7 @@ CUOP_FN void softmax_rows(const SoftmaxArguments& a) {
 #pragma unroll
         for (int j = 0; j < Width; ++j) top = values[j] > top ? values[j] : top;
       });
-      top = agree<Team>(top, Larger{});
+      top = agreed(top, Larger{});
       row.each_pack([&](T(&values)[Width], int64_t) {
 #pragma unroll
         for (int j = 0; j < Width; ++j) {
@@ -68,7 +69,7 @@ CUOP_FN void softmax_rows(const SoftmaxArguments& a) {
           if constexpr (!IsLog) values[j] = power;
         }
       });
-      const SoftmaxResult<IsLog, T> result(top, agree<Team>(sum, Total{}));
+      const SoftmaxResult<IsLog, T> result(top, agreed(sum, Total{}));
       row.each_pack([&](T(&values)[Width], int64_t at) {
 #pragma unroll
         for (int j = 0; j < Width; ++j) {
@@ -86,8 +87,8 @@ CUOP_FN void softmax_rows(const SoftmaxArguments& a) {
 #pragma unroll
         for (int j = 0; j < Width; ++j) state.add(values[j]);
       });
-      const T top = agree<Team>(state.top, Larger{});
-      const SoftmaxResult<IsLog, T> result(top, agree<Team>(state.share(top), Total{}));
+      const T top = agreed(state.top, Larger{});
+      const SoftmaxResult<IsLog, T> result(top, agreed(state.share(top), Total{}));
       row.each_pack([&](T(&values)[Width], int64_t at) {
 #pragma unroll
         for (int j = 0; j < Width; ++j) values[j] = result.of(values[j]);

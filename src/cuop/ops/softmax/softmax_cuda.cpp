@@ -10,18 +10,28 @@ namespace {
 constexpr int kColumnThreads = 256;   // kSoftmaxThreads of softmax.cuh
 constexpr int64_t kShortColumn = 16;  // is left to one thread
 
-jit::TextKernel kernel(bool is_log, std::string call, int threads) {
-  return {is_log ? "log_softmax" : "softmax", "cuop/ops/softmax/softmax.cuh", "SoftmaxArguments",
-          std::move(call), threads};
+jit::TextKernel kernel(bool is_log, std::string call, int threads, int resident = 1) {
+  return {is_log ? "log_softmax" : "softmax",
+          "cuop/ops/softmax/softmax.cuh",
+          "SoftmaxArguments",
+          std::move(call),
+          threads,
+          resident};
 }
 
 }  // namespace
+
+jit::RowPlan softmax_rows_plan(int64_t length, DType dtype,
+                               std::initializer_list<const void*> addresses) {
+  const int own_registers = dtype == DType::kFloat64 ? 44 : 20;
+  return jit::plan_rows(length, length, dtype, own_registers, addresses);
+}
 
 jit::TextKernel softmax_rows_kernel(DType dtype, const jit::RowPlan& plan, bool is_log) {
   return kernel(is_log,
                 cat("softmax_rows<", jit::text_type(dtype), ", ", plan.text(), ", ",
                     is_log ? "true>" : "false>"),
-                plan.threads());
+                plan.threads(), plan.resident);
 }
 
 jit::TextKernel softmax_columns_kernel(DType dtype, int lanes, bool is_log) {
@@ -37,7 +47,7 @@ void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out) {
   for (int i = axis + 1; i < x.ndim(); ++i) arguments.inner *= x.shape(i);
   if (arguments.inner == 1) {
     const jit::RowPlan plan =
-        jit::plan_rows(arguments.length, arguments.length, x.dtype(), {x.data(), out.data()});
+        softmax_rows_plan(arguments.length, x.dtype(), {x.data(), out.data()});
     jit::launch_text(softmax_rows_kernel(x.dtype(), plan, is_log), x.device(),
                      plan.blocks(arguments.outer), &arguments);
   } else {

@@ -3,6 +3,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/parameter.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/stencil/parts_internal.h"
 #include "cuop/ops/stencil/stencil_arguments.cuh"
@@ -14,7 +15,7 @@ namespace cuop::kernels {
 namespace {
 
 constexpr int kThreads = 256;  // as in stencil.cuh
-constexpr int64_t kTileColumns = 32, kTileRows = 8;
+constexpr int64_t kTileColumns = 64, kTileRows = 16;
 
 constexpr const char* kPath = "cuop/ops/stencil/stencil.cuh";
 
@@ -30,6 +31,8 @@ void apply(const jit::StencilGrid& grid, const TapList& list, const Tensor& out)
   jit::StencilArguments a{};
   a.grid = grid;
   a.out = out.data();
+  a.row_radius = list.row_radius;
+  a.column_radius = list.column_radius;
   const int64_t tiles = ((grid.width + kTileColumns - 1) / kTileColumns) *
                         ((grid.height + kTileRows - 1) / kTileRows);
   const auto count = static_cast<int64_t>(list.taps.size());
@@ -39,7 +42,13 @@ void apply(const jit::StencilGrid& grid, const TapList& list, const Tensor& out)
     a.taps = std::min<int64_t>(jit::kStencilTaps, count - done);
     for (int64_t n = 0; n < a.taps; ++n) {
       const Tap& tap = list.taps[static_cast<size_t>(done + n)];
-      a.tap[n] = {tap.row, tap.column, tap.weight.real(), tap.weight.imag()};
+      jit::StencilTap& to = a.tap[n];
+      to.offset = tap.row * grid.width + tap.column;
+      to.row = static_cast<int32_t>(tap.row);
+      to.column = static_cast<int32_t>(tap.column);
+      const Scalar weight =
+          is_complex(out.dtype()) ? Scalar(tap.weight) : Scalar(tap.weight.real());
+      jit::store_parameter(weight, out.dtype(), to.weight);
     }
     jit::launch_text(stencil_kernel(out.dtype()), out.device(), tiles, &a);
     done += a.taps;
