@@ -39,7 +39,8 @@ TEST_F(ProductBudget, MatricesTimesVectors) {
                             is_column};
       expect_within(matrix_vector_kernel(form), 96);
       form.is_wide = true;
-      if (itemsize(dtype) >= 8) expect_within(matrix_vector_kernel(form), 96);
+      // In 64 bits one register goes to the stack on one architecture.
+      if (itemsize(dtype) >= 8) expect_within(matrix_vector_kernel(form), 96, 8);
     }
   }
 }

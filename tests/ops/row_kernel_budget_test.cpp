@@ -61,7 +61,8 @@ TEST_F(RowKernelBudget, Pools) {
   for (const DType dtype : {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
                             DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64,
                             DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
-    for (PoolForm form : {PoolForm{true, false, 2, 2, 2}, PoolForm{true, is_floating(dtype)}}) {
+    for (PoolForm form :
+         {PoolForm{true, false, 2, 2, 2, true}, PoolForm{true, is_floating(dtype)}}) {
       expect_within(pool_kernel(dtype, form), 72);
       form.is_max = false;
       if (is_floating(dtype)) expect_within(pool_kernel(dtype, form), 72);
@@ -73,7 +74,10 @@ TEST_F(RowKernelBudget, Stencils) {
   for (const DType dtype :
        {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128}) {
     // Wrapping around divides 64-bit integers, which is a routine too.
-    expect_within(stencil_kernel(dtype), 80, 16);
+    for (const bool is_first : {true, false}) {
+      expect_within(stencil_kernel(dtype, true, is_first), is_first ? 64 : 128, 16);
+      expect_within(stencil_kernel(dtype, false, is_first), 80, 16);
+    }
     if (is_complex(dtype)) continue;
     expect_within(jacobi_kernel(dtype, false), 64, 16);
     expect_within(jacobi_kernel(dtype, true), 64, 16);

@@ -1,4 +1,4 @@
-// Pooling on a GPU: a thread takes one window, neighbours take neighbouring windows.
+// Pooling on a GPU: neighbouring threads take neighbouring windows.
 #pragma once
 
 #include "cuop/jit/kernels/reduce.cuh"
@@ -26,7 +26,8 @@ CUOP_FN void each_of_window(Index begin, Index end, Visit&& visit) {
 
 /// Index is a signed type that holds every index of x and y. Only the last `Axes` axes of x and y
 /// are longer than 1. Height and Width are the window's, or 0 where the kernel serves any.
-template <class Stored, bool IsMax, class Index, int Axes, int Height, int Width>
+/// IsPacked: each row of a window is one aligned access.
+template <class Stored, bool IsMax, class Index, int Axes, int Height, int Width, bool IsPacked>
 CUOP_FN void pool_windows(const PoolArguments& a) {
   using T = Computed<Stored>;
   const Index count = static_cast<Index>(a.count);
@@ -54,18 +55,26 @@ CUOP_FN void pool_windows(const PoolArguments& a) {
     const Stored* const plane =
         static_cast<const Stored*>(a.x) + rest * static_cast<Index>(a.in[0]) * height * width;
     T result = IsMax ? lowest<T>() : T(0);
+    const auto take = [&](Stored element) {
+      const T value = static_cast<T>(element);
+      if constexpr (IsMax) {
+        result = value > result || value != value ? value : result;
+      } else {
+        result += value;
+      }
+    };
 #pragma unroll 1
     for (Index d = begin[0]; d < end[0]; ++d) {
       each_of_window<Height, 1>(begin[1], end[1], [&](Index h) {
         const Stored* const row = plane + (d * height + h) * width;
-        each_of_window<Width, 4>(begin[2], end[2], [&](Index w) {
-          const T value = static_cast<T>(row[w]);
-          if constexpr (IsMax) {
-            result = value > result || value != value ? value : result;
-          } else {
-            result += value;
-          }
-        });
+        if constexpr (IsPacked) {
+          Stored elements[Width];
+          load_pack(elements, row + begin[2]);
+#pragma unroll
+          for (int w = 0; w < Width; ++w) take(elements[w]);
+        } else {
+          each_of_window<Width, 4>(begin[2], end[2], [&](Index w) { take(row[w]); });
+        }
       });
     }
     if constexpr (!IsMax) {

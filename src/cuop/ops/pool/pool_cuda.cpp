@@ -39,14 +39,20 @@ bool is_narrow(const Pool& p) {
 
 }  // namespace
 
-PoolForm pool_form(const Pool& p) {
-  PoolForm form{p.is_max, !is_narrow(p), 3, 0, 0};
+PoolForm pool_form(const Pool& p, const Tensor& x) {
+  PoolForm form{.is_max = p.is_max, .is_wide = !is_narrow(p)};
   for (size_t axis = 0; axis < 2 && p.in[axis] == 1 && p.out[axis] == 1; ++axis) --form.axes;
   // A window's loops are written out where it is small.
   if (p.kernel[1] * p.kernel[2] <= kMaxWrittenOut) {
     form.height = static_cast<int>(p.kernel[1]);
     form.width = static_cast<int>(p.kernel[2]);
   }
+  const int64_t width = p.kernel[2], bytes = width * itemsize(x.dtype());
+  form.is_packed = (width == 2 || width == 4) && form.width == width && p.stride[2] == width &&
+                   p.padding[2] == 0 && p.in[2] % width == 0 &&
+                   reinterpret_cast<uintptr_t>(x.data()) %
+                           static_cast<uintptr_t>(std::min<int64_t>(bytes, 16)) ==
+                       0;
   return form;
 }
 
@@ -54,7 +60,7 @@ jit::TextKernel pool_kernel(DType dtype, const PoolForm& form) {
   return {form.is_max ? "max_pool" : "avg_pool", "cuop/ops/pool/pool.cuh", "PoolArguments",
           cat("pool_windows<", jit::text_type(dtype), form.is_max ? ", true, " : ", false, ",
               form.is_wide ? "int64_t, " : "int32_t, ", form.axes, ", ", form.height, ", ",
-              form.width, ">"),
+              form.width, form.is_packed ? ", true>" : ", false>"),
           kThreads};
 }
 
@@ -70,7 +76,7 @@ void pool_cuda(const Pool& p, const Tensor& x, const Tensor& y) {
   std::copy_n(p.stride.begin(), 3, a.stride);
   std::copy_n(p.padding.begin(), 3, a.padding);
   a.count_include_pad = p.count_include_pad ? 1 : 0;
-  const PoolForm form = pool_form(p);
+  const PoolForm form = pool_form(p, x);
   for (size_t axis = 0; axis < 3 && !form.is_wide; ++axis) {
     a.by_out[axis] = jit::make_divisor(static_cast<uint32_t>(p.out[axis]));
   }

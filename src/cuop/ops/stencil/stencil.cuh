@@ -10,8 +10,10 @@ namespace cuop::jit {
 
 inline constexpr int kStencilThreads = 256;
 inline constexpr int kStencilColumns = 64;  ///< of a block's tile
-inline constexpr int kStencilRowsEach = 4;  ///< of a thread, one below the other
-inline constexpr int kStencilRows = kStencilThreads / kStencilColumns * kStencilRowsEach;
+inline constexpr int kStencilReach = 4;     ///< of taps within a tile, in rows and columns
+/// Cells of a thread, one below the other: as many as shared memory has room for.
+template <class T>
+inline constexpr int kStencilRowsEach = sizeof(T) <= 8 ? 16 : 4;
 
 CUOP_FN int64_t wrapped_index(int64_t index, int64_t size) {
   const int64_t rest = index % size;
@@ -36,63 +38,139 @@ CUOP_FN T weight_of(const StencilTap& tap) {
   return *reinterpret_cast<const T*>(tap.weight);
 }
 
-/// Whether all that a tile's cells need lies in the grid and its halo.
-CUOP_FN bool is_inside(const StencilArguments& a, int64_t first_row, int64_t first_column) {
-  const int64_t last_row = first_row + kStencilRows, last_column = first_column + kStencilColumns;
-  return first_row - a.row_radius >= -a.grid.halo && last_row <= a.grid.height &&
-         last_row + a.row_radius <= a.grid.height + a.grid.halo &&
-         first_column - a.column_radius >= 0 && last_column + a.column_radius <= a.grid.width;
+/// What a sum begins with where nothing was added before: -0 + x is x, zeros with their signs too.
+template <class T>
+CUOP_FN T start_of(const StencilArguments& a) {
+  return a.taps > 0 ? -T(0) : T(0);
 }
 
-/// The sums of a thread of a tile that is inside; each weight is read once for all of them.
+/// The cells of a tile and of its surroundings in shared memory.
 template <class T>
-CUOP_FN void stencil_inside(const StencilArguments& a, T start, int64_t at) {
-  const int64_t width = a.grid.width;
-  const T* const from = static_cast<const T*>(a.grid.first) + at;
-  T* const to = static_cast<T*>(a.out) + at;
-  T sums[kStencilRowsEach];
-#pragma unroll
-  for (int j = 0; j < kStencilRowsEach; ++j) sums[j] = a.is_first != 0 ? start : to[j * width];
+class StencilTile {
+ public:
+  static constexpr int kRows = kStencilThreads / kStencilColumns * kStencilRowsEach<T>;
+  static constexpr int kPitch = kStencilColumns + 2 * kStencilReach;
+
+  /// In memory for [kRows + 2 kStencilReach][kPitch] cells.
+  CUOP_FN explicit StencilTile(T* memory) : cells_(memory) {}
+
+  /// From the row `reach` above the tile's first. The whole block comes here.
+  CUOP_FN void fill(const StencilGrid& grid, int64_t first_row, int64_t first_column, int reach) {
+    const int64_t top = first_row - reach, left = first_column - kStencilReach;
+    const int rows = kRows + 2 * reach;
+    const bool is_inside = top >= -grid.halo && top + rows <= grid.height + grid.halo &&
+                           left >= 0 && left + kPitch <= grid.width;
+    const bool is_aligned =
+        grid.width % kPack == 0 && reinterpret_cast<uint64_t>(grid.first) % 16 == 0;
+    if (is_aligned && (is_inside || grid.is_periodic == 0)) {
+      fill_by_packs(grid, top, left, rows * kPacks);
+    } else {
 #pragma unroll 1
-  for (int64_t n = 0; n < a.taps; ++n) {
-    const T weight = weight_of<T>(a.tap[n]);
-    const T* const near = from + a.tap[n].offset;
-#pragma unroll
-    for (int j = 0; j < kStencilRowsEach; ++j) sums[j] = sums[j] + weight * near[j * width];
+      for (int i = static_cast<int>(threadIdx.x); i < rows * kPitch; i += kStencilThreads) {
+        cells_[i] = cell<T>(grid, top + i / kPitch, left + i % kPitch);
+      }
+    }
+    __syncthreads();
   }
-#pragma unroll
-  for (int j = 0; j < kStencilRowsEach; ++j) to[j * width] = sums[j];
-}
 
-template <class T>
+ private:
+  static constexpr int kPack = 16 / static_cast<int>(sizeof(T)), kPacks = kPitch / kPack;
+  static constexpr int kBatch = 5;  ///< accesses of a thread that are on the way together
+
+  T* cells_;
+
+  /// A pack lies in the grid or outside of it, where cells are 0.
+  CUOP_FN void fill_by_packs(const StencilGrid& grid, int64_t top, int64_t left, int packs) {
+    const T* const first = static_cast<const T*>(grid.first);
+#pragma unroll 1
+    for (int begin = static_cast<int>(threadIdx.x); begin < packs;
+         begin += kBatch * kStencilThreads) {
+      T batch[kBatch][kPack];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const int i = begin + k * kStencilThreads;
+        const int64_t row = top + i / kPacks, column = left + i % kPacks * kPack;
+        const bool is_there = i < packs && row >= -grid.halo && row < grid.height + grid.halo &&
+                              column >= 0 && column < grid.width;
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) batch[k][j] = T(0);
+        if (is_there) load_pack(batch[k], first + row * grid.width + column);
+      }
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const int i = begin + k * kStencilThreads;
+        if (i < packs) store_pack(cells_ + i * kPack, batch[k]);
+      }
+    }
+  }
+};
+
+/// Taps that reach at most kStencilReach cells far: a tile is read once, and each weight once for
+/// all cells of a thread. IsFirst: nothing was added to the results before.
+template <class T, bool IsFirst>
 CUOP_FN void stencil_tiles(const StencilArguments& a) {
+  using Tile = StencilTile<T>;
+  constexpr int kEach = kStencilRowsEach<T>;
   const StencilGrid& grid = a.grid;
   const int64_t across = (grid.width + kStencilColumns - 1) / kStencilColumns;
-  const int64_t tiles = across * ((grid.height + kStencilRows - 1) / kStencilRows);
-  T* const out = static_cast<T*>(a.out);
-  const T start = a.taps > 0 ? -T(0) : T(0);  // -0 + x is x, zeros with their signs too
+  const int64_t tiles = across * ((grid.height + Tile::kRows - 1) / Tile::kRows);
+  const int reach = static_cast<int>(a.row_radius), taps = static_cast<int>(a.taps);
+  const int row = static_cast<int>(threadIdx.x) / kStencilColumns * kEach;
+  const int column = static_cast<int>(threadIdx.x) % kStencilColumns;
+  alignas(16) __shared__ T cells[(Tile::kRows + 2 * kStencilReach) * Tile::kPitch];
+  const T* const mine = cells + (row + reach) * Tile::kPitch + column + kStencilReach;
 #pragma unroll 1
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t above = quotient(tile, across);
-    const int64_t first_row = above * kStencilRows;
+    const int64_t first_row = above * Tile::kRows;
     const int64_t first_column = (tile - above * across) * kStencilColumns;
-    const int64_t row = first_row + threadIdx.x / kStencilColumns * kStencilRowsEach;
-    const int64_t column = first_column + threadIdx.x % kStencilColumns;
-    if (is_inside(a, first_row, first_column)) {
-      stencil_inside(a, start, row * grid.width + column);
-      continue;
+    Tile(cells).fill(grid, first_row, first_column, reach);
+    const int64_t left = grid.height - first_row - row;  // rows of the grid from the thread's first
+    const bool is_column = first_column + column < grid.width;
+    const int count = !is_column || left <= 0 ? 0 : left < kEach ? static_cast<int>(left) : kEach;
+    T* to = static_cast<T*>(a.out) + (first_row + row) * grid.width + first_column + column;
+    T sums[kEach];
+    const T* before = to;
+#pragma unroll
+    for (int j = 0; j < kEach; ++j, before += grid.width) {
+      sums[j] = IsFirst || j >= count ? start_of<T>(a) : *before;
     }
 #pragma unroll 1
-    for (int64_t r = row; r < row + kStencilRowsEach; ++r) {
-      if (r >= grid.height || column >= grid.width) continue;
-      T sum = a.is_first != 0 ? start : out[r * grid.width + column];
-#pragma unroll 1
-      for (int64_t n = 0; n < a.taps; ++n) {
-        const StencilTap& tap = a.tap[n];
-        sum = sum + weight_of<T>(tap) * cell<T>(grid, r + tap.row, column + tap.column);
+    for (int n = 0; n < taps; ++n) {
+      const T weight = weight_of<T>(a.tap[n]);
+      const T* const near = mine + a.tap[n].row * Tile::kPitch + a.tap[n].column;
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) sums[j] = sums[j] + weight * near[j * Tile::kPitch];
+    }
+    if (count == kEach) {
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) to[j * grid.width] = sums[j];
+    } else {
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) {
+        if (j < count) to[j * grid.width] = sums[j];
       }
-      out[r * grid.width + column] = sum;
     }
+    __syncthreads();  // the cells have been read
+  }
+}
+
+/// Taps that reach any distance.
+template <class T, bool IsFirst>
+CUOP_FN void stencil_cells(const StencilArguments& a) {
+  const StencilGrid& grid = a.grid;
+  T* const out = static_cast<T*>(a.out);
+#pragma unroll 1
+  for (int64_t i = int64_t(blockIdx.x) * kStencilThreads + threadIdx.x;
+       i < grid.height * grid.width; i += int64_t(gridDim.x) * kStencilThreads) {
+    const int64_t row = quotient(i, grid.width), column = i - row * grid.width;
+    T sum = IsFirst ? start_of<T>(a) : out[i];
+#pragma unroll 4
+    for (int64_t n = 0; n < a.taps; ++n) {
+      const StencilTap& tap = a.tap[n];
+      sum = sum + weight_of<T>(tap) * cell<T>(grid, row + tap.row, column + tap.column);
+    }
+    out[i] = sum;
   }
 }
 

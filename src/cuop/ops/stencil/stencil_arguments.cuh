@@ -18,15 +18,13 @@ struct StencilGrid {
 /// A weight and where it applies.
 struct alignas(16) StencilTap {
   uint64_t weight[2];  ///< as an element of the grid lies in memory
-  int64_t offset;      ///< of its cell from the result's, in elements
   int32_t row, column;
 };
 
 struct StencilArguments {
   StencilGrid grid;
   void* out;
-  int64_t is_first;                   ///< 0: adds to what is in `out`
-  int64_t row_radius, column_radius;  ///< how far the taps reach
+  int64_t row_radius;  ///< how far the taps reach up and down
   int64_t taps;
   StencilTap tap[kStencilTaps];
 };

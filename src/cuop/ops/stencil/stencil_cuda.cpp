@@ -15,9 +15,12 @@ namespace cuop::kernels {
 namespace {
 
 constexpr int kThreads = 256;  // as in stencil.cuh
-constexpr int64_t kTileColumns = 64, kTileRows = 16;
+constexpr int64_t kTileColumns = 64, kReach = 4;
+int64_t tile_rows(DType dtype) { return itemsize(dtype) <= 8 ? 64 : 16; }
 
 constexpr const char* kPath = "cuop/ops/stencil/stencil.cuh";
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The grid that `tensor` holds between its halo rows.
 jit::StencilGrid grid_of(const Tensor& tensor, int64_t halo, Boundary boundary) {
@@ -32,25 +35,24 @@ void apply(const jit::StencilGrid& grid, const TapList& list, const Tensor& out)
   a.grid = grid;
   a.out = out.data();
   a.row_radius = list.row_radius;
-  a.column_radius = list.column_radius;
-  const int64_t tiles = ((grid.width + kTileColumns - 1) / kTileColumns) *
-                        ((grid.height + kTileRows - 1) / kTileRows);
+  const bool is_near = std::max(list.row_radius, list.column_radius) <= kReach;
+  const int64_t blocks =
+      is_near ? divide_up(grid.width, kTileColumns) * divide_up(grid.height, tile_rows(out.dtype()))
+              : divide_up(grid.width * grid.height, kThreads);
   const auto count = static_cast<int64_t>(list.taps.size());
   int64_t done = 0;
   do {
-    a.is_first = done == 0 ? 1 : 0;
     a.taps = std::min<int64_t>(jit::kStencilTaps, count - done);
     for (int64_t n = 0; n < a.taps; ++n) {
       const Tap& tap = list.taps[static_cast<size_t>(done + n)];
       jit::StencilTap& to = a.tap[n];
-      to.offset = tap.row * grid.width + tap.column;
       to.row = static_cast<int32_t>(tap.row);
       to.column = static_cast<int32_t>(tap.column);
       const Scalar weight =
           is_complex(out.dtype()) ? Scalar(tap.weight) : Scalar(tap.weight.real());
       jit::store_parameter(weight, out.dtype(), to.weight);
     }
-    jit::launch_text(stencil_kernel(out.dtype()), out.device(), tiles, &a);
+    jit::launch_text(stencil_kernel(out.dtype(), is_near, done == 0), out.device(), blocks, &a);
     done += a.taps;
   } while (done < count);
 }
@@ -91,9 +93,16 @@ void jacobi(const jit::StencilGrid& grid, const Tensor& rhs, double factor, cons
 
 }  // namespace
 
-jit::TextKernel stencil_kernel(DType dtype) {
-  return {"stencil2d", kPath, "StencilArguments", cat("stencil_tiles<", jit::text_type(dtype), ">"),
-          kThreads};
+jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first) {
+  // So many blocks have room for their tiles; what adds to results needs registers for addresses.
+  const int resident = is_complex(dtype) ? 4 : itemsize(dtype) == 4 ? 6 : 5;
+  return {"stencil2d",
+          kPath,
+          "StencilArguments",
+          cat(is_near ? "stencil_tiles<" : "stencil_cells<", jit::text_type(dtype),
+              is_first ? ", true>" : ", false>"),
+          kThreads,
+          is_near && is_first ? resident : 1};
 }
 
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual) {

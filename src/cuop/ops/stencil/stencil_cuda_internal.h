@@ -5,7 +5,8 @@
 
 namespace cuop::kernels {
 
-jit::TextKernel stencil_kernel(DType dtype);
+/// `is_near`: no tap reaches beyond kStencilReach cells; `is_first`: nothing is in the results yet.
+jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first);
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual);
 
 }  // namespace cuop::kernels
