@@ -282,6 +282,15 @@ TEST(Loops, StridedAccessesNeverReachBeyondTheEnd) {
   }
 }
 
+TEST(Loops, WhatIsReadOnceAThreadDoesNotNarrowAccesses) {
+  const Tensor x = empty({8, 1024}), of_rows = empty({8, 1}, DType::kFloat64);
+  Problem p(x.shape());
+  const int wide = p.expr.add_cast(p.leaf(x), DType::kFloat64), each = p.leaf(of_rows);
+  p.output(p.expr.add_cast(p.op("add", {DType::kFloat64, DType::kFloat64}, {wide, each}),
+                           DType::kFloat32));
+  EXPECT_EQ(p.loops().width, 4);
+}
+
 TEST(Loops, IndicesAre64BitOnlyWhereTheyMustBe) {
   const Tensor small = empty({1});
   const int64_t large = int64_t{1} << 32;

@@ -223,14 +223,15 @@ class Planner {
     return true;
   }
 
-  /// As many elements as one access of the widest tensor takes.
+  /// As many elements as one access takes of the widest tensor that is read or written so.
   void choose_width(int cost) {
     int64_t widest = 1, registers = 0;
     bool is_any = false;
     for (const Walker& walker : loops_.walkers) {
       registers += std::max<int64_t>(1, itemsize(walker.dtype) / 4);
+      if (!goes_along(walker) || inner_stride(walker) != 1) continue;
       widest = std::max(widest, itemsize(walker.dtype));
-      is_any = is_any || (goes_along(walker) && inner_stride(walker) == 1);
+      is_any = true;
     }
     if (!is_any) return;
     int width = static_cast<int>(std::min<int64_t>(kMaxWidth, kAccessBytes / widest));
