@@ -47,6 +47,27 @@ TEST_F(GpuPooling, WindowsOfEveryDtype) {
   }
 }
 
+TEST_F(GpuPooling, RowsOfWindowsThatAreOneAccessOrNearlySo) {
+  for (const DType dtype : {DType::kInt8, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
+    const Tensor flat = random_tensor({2 * 3 * 10 * 24 + 1}, dtype, 4);
+    for (const int64_t width : {2, 4}) {
+      for (const int64_t first : {0, 1}) {        // aligned, and not
+        for (const int64_t columns : {24, 23}) {  // whole windows, and not
+          const auto image = [&](const Tensor& of) {
+            return reshape(slice(of, 0, first, first + 60 * columns), {2, 3, 10, columns});
+          };
+          const Tensor host = image(flat), device = image(to_device(flat, kGpu));
+          const PoolOptions options{.kernel = {3, width}, .stride = {2, width}, .padding = {1, 0}};
+          const std::string what = cat(dtype, " width ", width, " of ", columns, " from ", first);
+          expect_same(max_pool2d(device, options), max_pool2d(host, options), 0.0, "max " + what);
+          expect_same(avg_pool2d(device, options), avg_pool2d(host, options), kSumUlps,
+                      "avg " + what);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(GpuPooling, WholePlanes) {
   for (const DType dtype : kDTypes) {
     for (const Shape& shape : {Shape{2, 3, 5}, Shape{1, 64, 17, 19}, Shape{2, 1, 3, 300, 41}}) {
