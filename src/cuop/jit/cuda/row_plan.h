@@ -13,7 +13,7 @@ struct RowPlan {
   int width = 1;  ///< elements of one access
   int team = 4;   ///< threads that share a row
   int keep = 1;   ///< accesses whose elements a thread keeps in registers; 0: the row is too long
-  int resident = 1;  ///< blocks whose registers a multiprocessor should hold: more loads on the way
+  int resident = 1;  ///< blocks that a multiprocessor has registers for: more loads on the way
 
   int threads() const { return team < 128 ? 128 : team; }
   int64_t blocks(int64_t rows) const;

@@ -146,7 +146,7 @@ class TeamRow {
 
   const Stored* row_;
   int64_t length_;
-  int left_;  ///< behind the thread's first element, with it
+  int left_;  ///< elements of the row from the thread's first one on
   T kept_[Keep > 0 ? Keep : 1][Width];
 };
 
