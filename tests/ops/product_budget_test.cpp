@@ -39,8 +39,9 @@ TEST_F(ProductBudget, MatricesTimesVectors) {
                             is_column};
       expect_within(matrix_vector_kernel(form), 96);
       form.is_wide = true;
-      // In 64 bits one register goes to the stack on one architecture.
-      if (itemsize(dtype) >= 8) expect_within(matrix_vector_kernel(form), 96, 8);
+      // With indices of 64 bits one register goes to the stack on one architecture.
+      const int frame = dtype == DType::kComplex128 && !is_column ? 8 : 0;
+      if (itemsize(dtype) >= 8) expect_within(matrix_vector_kernel(form), 96, frame);
     }
   }
 }

@@ -14,12 +14,11 @@ namespace {
 /// bfloat16 is float16 but for its conversion.
 constexpr DType kFloats[] = {DType::kFloat16, DType::kFloat32, DType::kFloat64};
 /// From a few elements to more than a block keeps, even and odd.
-constexpr int64_t kLengths[] = {64, 333, 4096, 10000, 20480, 100000};
+constexpr int64_t kLengths[] = {64, 333, 4096, 8192, 10000, 20480, 100000};
 
 class RowKernelBudget : public test::KernelBudget {};
 
-/// In bytes; one register may go there where blocks share tightly.
-int frame(DType dtype) { return dtype == DType::kFloat64 ? 192 : 8; }
+int frame(DType dtype) { return dtype == DType::kFloat64 ? 192 : 0; }
 
 /// Blocks that are to be resident together share the registers of a multiprocessor.
 int budget(const jit::RowPlan& plan) {
@@ -31,7 +30,10 @@ TEST_F(RowKernelBudget, Softmax) {
     for (const bool is_log : {false, true}) {
       for (const int64_t length : kLengths) {
         const jit::RowPlan plan = softmax_rows_plan(length, dtype, {});
-        expect_within(softmax_rows_kernel(dtype, plan, is_log), budget(plan), frame(dtype));
+        // The most that is kept of float16 takes all registers and on one architecture one more.
+        const bool is_full = dtype == DType::kFloat16 && length == 20480;
+        expect_within(softmax_rows_kernel(dtype, plan, is_log), budget(plan),
+                      is_full ? 8 : frame(dtype));
       }
       for (const int lanes : {1, 8}) {
         expect_within(softmax_columns_kernel(dtype, lanes, is_log), 96, frame(dtype));
