@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/cuda/kernel_fields.h"
@@ -319,7 +320,7 @@ int64_t Loops::reduced_size() const {
 }
 
 int64_t Loops::packs() const {
-  int64_t count = (inner_size() + width - 1) / width;
+  int64_t count = divide_up(inner_size(), width);
   for (int i = 0; i < axes; ++i) {
     if (i != inner()) count *= sizes[static_cast<size_t>(i)];
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 
 namespace cuop::jit {
@@ -24,10 +25,7 @@ int blocks_resident(int threads, int64_t registers) {
 }
 }  // namespace
 
-int64_t RowPlan::blocks(int64_t rows) const {
-  const int64_t at_a_time = threads() / team;
-  return (rows + at_a_time - 1) / at_a_time;
-}
+int64_t RowPlan::blocks(int64_t rows) const { return divide_up(rows, threads() / team); }
 
 std::string RowPlan::text() const { return cat(width, ", ", team, ", ", keep); }
 
@@ -52,7 +50,7 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
   const int64_t packs = length / width;
   const int64_t pack_registers = width * itemsize(compute_dtype(dtype)) / 4;
   const auto keeps = [&](int team, int64_t most) {
-    const int64_t keep = std::max<int64_t>(1, (packs + team - 1) / team);
+    const int64_t keep = std::max<int64_t>(1, divide_up(packs, team));
     const int64_t kept = keep * pack_registers;
     if (kept > most || keep > kMostAccesses) return false;
     plan.team = team;

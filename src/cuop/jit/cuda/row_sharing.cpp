@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cuop/core/divide_up.h"
+
 namespace cuop::jit {
 
 namespace {
@@ -14,8 +16,6 @@ constexpr int64_t kMinStepsPerThread = 4;
 constexpr int64_t kMaxPieces = 1024;
 /// Groups of rows that blocks can count themselves in.
 constexpr int64_t kMaxSharedGroups = 4096;
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t pieces_of(int64_t groups, int64_t steps, int team, int64_t multiprocessors) {
   const int64_t wanted = kBusyBlocks * multiprocessors;

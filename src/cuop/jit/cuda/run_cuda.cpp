@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/cuda/arrivals.h"
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/jit/cuda/kernel_arguments.h"
@@ -18,8 +19,6 @@ namespace cuop::jit {
 namespace {
 
 constexpr int kReduceThreads = 256;
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void launch_elementwise(const LoadedKernel& kernel, const Expr& expr, const Bindings& bindings,
                         const Loops& loops, Stream stream) {

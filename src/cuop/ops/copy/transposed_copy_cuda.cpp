@@ -1,3 +1,4 @@
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy_cuda_internal.h"
 #include "cuop/ops/strided.h"
@@ -9,8 +10,6 @@ namespace {
 /// Shorter axes leave most of a tile empty.
 constexpr int64_t kLeastEdge = 8;
 constexpr int kThreads = 256;  // kTransposeThreads of the text
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

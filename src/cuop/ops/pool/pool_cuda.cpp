@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
@@ -28,19 +29,19 @@ void global_pool(const Pool& p, const Tensor& x, const Tensor& y) {
   jit::run(expr, {shape, 1, {&leaf, 1}, {}, {&output, 1}});
 }
 
-/// Whether indices of 32 bits reach everywhere.
-bool is_narrow(const Pool& p) {
+/// Whether indices of 32 bits do not reach everywhere.
+bool is_wide(const Pool& p) {
   int64_t largest = p.planes * std::max(Pool::volume(p.in), Pool::volume(p.out));
   for (size_t axis = 0; axis < 3; ++axis) {
     largest = std::max(largest, p.in[axis] + 2 * p.padding[axis] + p.kernel[axis] + p.stride[axis]);
   }
-  return largest <= std::numeric_limits<int32_t>::max();
+  return largest > std::numeric_limits<int32_t>::max();
 }
 
 }  // namespace
 
 PoolForm pool_form(const Pool& p, const Tensor& x) {
-  PoolForm form{.is_max = p.is_max, .is_wide = !is_narrow(p)};
+  PoolForm form{.is_max = p.is_max, .is_wide = is_wide(p)};
   for (size_t axis = 0; axis < 2 && p.in[axis] == 1 && p.out[axis] == 1; ++axis) --form.axes;
   // A window's loops are written out where it is small.
   if (p.kernel[1] * p.kernel[2] <= kMaxWrittenOut) {
@@ -80,8 +81,7 @@ void pool_cuda(const Pool& p, const Tensor& x, const Tensor& y) {
   for (size_t axis = 0; axis < 3 && !form.is_wide; ++axis) {
     a.by_out[axis] = jit::make_divisor(static_cast<uint32_t>(p.out[axis]));
   }
-  jit::launch_text(pool_kernel(x.dtype(), form), x.device(), (a.count + kThreads - 1) / kThreads,
-                   &a);
+  jit::launch_text(pool_kernel(x.dtype(), form), x.device(), divide_up(a.count, kThreads), &a);
 }
 
 }  // namespace cuop::kernels

@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/places_internal.h"
@@ -16,8 +17,6 @@ constexpr int64_t kThreads = 256, kTile = 8 * kThreads, kGroup = kThreads;
 constexpr int64_t kSumBytes = 16;  // of the widest sum
 /// Shorter lines are no work for a block; so many lines side by side are work for threads.
 constexpr int64_t kShortLine = 64, kManyLines = 1 << 14;
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

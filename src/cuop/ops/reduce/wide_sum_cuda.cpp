@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/cuda/arrivals.h"
 #include "cuop/jit/kernels/compensated.h"
@@ -26,8 +27,6 @@ constexpr int64_t kBusyBlocks = 4;
 constexpr int64_t kMaxParts = 1024;
 /// Elements of a part: their superaccumulator takes in twice as many without carries.
 constexpr int64_t kMaxPart = ExactSum::kMaxPending / 2;
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Elements that a compensated sum takes at a time.
 int taken(DType element) { return element == DType::kFloat32 ? 8 : 1; }

@@ -1,3 +1,4 @@
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/softmax/softmax_arguments.cuh"
 #include "cuop/ops/softmax/softmax_cuda_internal.h"
@@ -54,7 +55,7 @@ void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out) {
     const int lanes = arguments.length <= kShortColumn ? 1 : 8;
     const int64_t columns = kColumnThreads / lanes;
     jit::launch_text(softmax_columns_kernel(x.dtype(), lanes, is_log), x.device(),
-                     (arguments.outer * arguments.inner + columns - 1) / columns, &arguments);
+                     divide_up(arguments.outer * arguments.inner, columns), &arguments);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/places_internal.h"
@@ -17,8 +18,6 @@ constexpr int kThreads = 256, kValues = 256;
 constexpr int64_t kManyItems = 16, kFewItems = 8, kSmallRecord = 8;
 /// Elements whose counts are worth adding to those of the line, and the most such parts of a line.
 constexpr int64_t kLeastStretch = 1 << 14, kMostStretches = 4096;
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <bit>
 #include <utility>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/places_internal.h"
@@ -19,8 +20,6 @@ constexpr int64_t kTile = kSortTileItems;
 static_assert(kTile == kItems * kThreads);
 constexpr const char* kText = "cuop/ops/sort/sort.cuh";
 constexpr const char* kDigitText = "cuop/ops/sort/digits.cuh";
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The key and what its bits mean, as kernel text names them.
 std::string key_of(DType dtype) {
