@@ -8,13 +8,6 @@
 
 namespace cuop::jit {
 
-inline constexpr int kStencilThreads = 256;
-inline constexpr int kStencilColumns = 64;  ///< of a block's tile
-inline constexpr int kStencilReach = 4;     ///< of taps within a tile, in rows and columns
-/// Cells of a thread, one below the other: as many as shared memory has room for.
-template <class T>
-inline constexpr int kStencilRowsEach = sizeof(T) <= 8 ? 16 : 4;
-
 CUOP_FN int64_t wrapped_index(int64_t index, int64_t size) {
   const int64_t rest = index % size;
   return rest < 0 ? rest + size : rest;
@@ -48,7 +41,7 @@ CUOP_FN T start_of(const StencilArguments& a) {
 template <class T>
 class StencilTile {
  public:
-  static constexpr int kRows = kStencilThreads / kStencilColumns * kStencilRowsEach<T>;
+  static constexpr int kRows = stencil_rows(sizeof(T));
   static constexpr int kPitch = kStencilColumns + 2 * kStencilReach;
 
   /// In memory for [kRows + 2 kStencilReach][kPitch] cells.
@@ -110,7 +103,7 @@ class StencilTile {
 template <class T, bool IsFirst>
 CUOP_FN void stencil_tiles(const StencilArguments& a) {
   using Tile = StencilTile<T>;
-  constexpr int kEach = kStencilRowsEach<T>;
+  constexpr int kEach = stencil_rows_each(sizeof(T));
   const StencilGrid& grid = a.grid;
   const int64_t across = (grid.width + kStencilColumns - 1) / kStencilColumns;
   const int64_t tiles = across * ((grid.height + Tile::kRows - 1) / Tile::kRows);

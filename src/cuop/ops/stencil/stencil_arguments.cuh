@@ -5,6 +5,17 @@
 
 namespace cuop::jit {
 
+inline constexpr int kStencilThreads = 256;
+inline constexpr int kStencilColumns = 64;  ///< of a block's tile
+inline constexpr int kStencilReach = 4;     ///< of taps within a tile, in rows and columns
+
+/// Cells of a thread, one below the other: as many as shared memory has room for.
+CUOP_FN constexpr int stencil_rows_each(int64_t itemsize) { return itemsize <= 8 ? 16 : 4; }
+/// Rows of a tile.
+CUOP_FN constexpr int stencil_rows(int64_t itemsize) {
+  return kStencilThreads / kStencilColumns * stencil_rows_each(itemsize);
+}
+
 /// As many as fit into a kernel's arguments beside the rest.
 inline constexpr int kStencilTaps = 64;
 

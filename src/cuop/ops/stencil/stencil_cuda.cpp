@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/parameter.h"
 #include "cuop/ops/create/create.h"
@@ -14,13 +15,7 @@ namespace cuop::kernels {
 
 namespace {
 
-constexpr int kThreads = 256;  // as in stencil.cuh
-constexpr int64_t kTileColumns = 64, kReach = 4;
-int64_t tile_rows(DType dtype) { return itemsize(dtype) <= 8 ? 64 : 16; }
-
 constexpr const char* kPath = "cuop/ops/stencil/stencil.cuh";
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The grid that `tensor` holds between its halo rows.
 jit::StencilGrid grid_of(const Tensor& tensor, int64_t halo, Boundary boundary) {
@@ -35,10 +30,11 @@ void apply(const jit::StencilGrid& grid, const TapList& list, const Tensor& out)
   a.grid = grid;
   a.out = out.data();
   a.row_radius = list.row_radius;
-  const bool is_near = std::max(list.row_radius, list.column_radius) <= kReach;
-  const int64_t blocks =
-      is_near ? divide_up(grid.width, kTileColumns) * divide_up(grid.height, tile_rows(out.dtype()))
-              : divide_up(grid.width * grid.height, kThreads);
+  const bool is_near = std::max(list.row_radius, list.column_radius) <= jit::kStencilReach;
+  const int64_t blocks = is_near
+                             ? divide_up(grid.width, jit::kStencilColumns) *
+                                   divide_up(grid.height, jit::stencil_rows(itemsize(out.dtype())))
+                             : divide_up(grid.width * grid.height, jit::kStencilThreads);
   const auto count = static_cast<int64_t>(list.taps.size());
   int64_t done = 0;
   do {
@@ -101,14 +97,14 @@ jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first) {
           "StencilArguments",
           cat(is_near ? "stencil_tiles<" : "stencil_cells<", jit::text_type(dtype),
               is_first ? ", true>" : ", false>"),
-          kThreads,
+          jit::kStencilThreads,
           is_near && is_first ? resident : 1};
 }
 
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual) {
   return {is_residual ? "poisson_residual" : "jacobi2d", kPath, "JacobiArguments",
           cat("jacobi_rows<", jit::text_type(dtype), is_residual ? ", true>" : ", false>"),
-          kThreads};
+          jit::kStencilThreads};
 }
 
 void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
