@@ -1,6 +1,8 @@
 """distributed_gpu on ranks that are threads, against NumPy in double precision."""
 
 import math
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 import cuop
 from cuop import dist
-from distributed_gpu import MPIError, MPIManager, TensorDistributor
+from distributed_gpu import MPIError, MPIManager, TensorDistributor, _arrays
 from distributed_gpu.algorithms import convolution, fft, matrix_ops, reduction
 from distributed_gpu.cost_model import SplitStrategy, compute_2d_grid
 
@@ -224,6 +226,20 @@ def test_results_come_back_as_the_first_input_s_kind():
     result = rooted(2, matrix_ops.distributed_matmul, torch.asarray(a), b)
     assert isinstance(result, torch.Tensor)
     np.testing.assert_allclose(result.numpy(), a @ b, atol=1e-13)
+
+
+def test_a_library_that_one_rank_lacks_gives_numpy_there(monkeypatch):
+    """The kind travels from the rank that has the input; another may not have imported its library."""
+    tensor = cuop.tensor([1.0, 2.0])
+    monkeypatch.delitem(sys.modules, "library_of_others", raising=False)
+    array = _arrays.to_kind(tensor, "library_of_others")
+    assert type(array) is np.ndarray and array.tolist() == [1.0, 2.0]
+    assert type(_arrays.to_place(tensor, ("library_of_others", "cpu"))) is np.ndarray
+    there = types.SimpleNamespace(from_dlpack=lambda x: ("imported", np.from_dlpack(x)))
+    monkeypatch.setitem(sys.modules, "library_of_others", there)
+    kind, array = _arrays.to_kind(tensor, "library_of_others")
+    assert kind == "imported" and array.tolist() == [1.0, 2.0]
+    assert _arrays.to_kind(None, "library_of_others") is None
 
 
 def test_an_exception_on_one_rank_raises_on_all_and_names_it():

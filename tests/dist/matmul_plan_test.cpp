@@ -103,6 +103,22 @@ TEST(MatmulPlan, OffersEveryStrategyOnAnyNumberOfRanks) {
   }
 }
 
+TEST(MatmulPlan, CountsTheMemoryOfPartialProducts) {
+  // Each of 4 ranks keeps its 64 x 16 of A and 16 x 32 of B, makes a whole partial product of
+  // 64 x 32 and keeps a quarter of the sum.
+  const Sharding rows(Mesh::line(4), split_dim(2, 0));
+  const Sharding columns(Mesh::line(4), split_dim(2, 1));
+  MatmulProblem problem{64, 32, 64, DType::kFloat32, columns, rows, std::nullopt};
+  const Plan plan = plan_matmul(problem, cluster(), "k_split");
+  ASSERT_EQ(plan.detail, "grid 1x1x4") << plan.explain();
+  EXPECT_EQ(plan.memory_per_rank, 4 * (64 * 16 + 16 * 32 + 64 * 32 + 64 * 32 / 4));
+  // Where the sum is wanted elsewhere, what is wanted is held as well.
+  problem.c = Sharding::on_rank(Mesh::line(4), 2);
+  const Plan gathered = plan_matmul(problem, cluster(), "k_split");
+  ASSERT_EQ(gathered.detail, "grid 1x1x4");
+  EXPECT_EQ(gathered.memory_per_rank, plan.memory_per_rank + 4 * 64 * 32);
+}
+
 TEST(Plan, IsEqualByHashAndPrints) {
   const Plan plan = plan_matmul(sharded(4, 64, 64, 64), cluster());
   EXPECT_EQ(plan.hash(), plan_matmul(sharded(4, 64, 64, 64), cluster()).hash());
@@ -111,6 +127,33 @@ TEST(Plan, IsEqualByHashAndPrints) {
   EXPECT_THAT(plan.to_json(), HasSubstr("\"op\":\"matmul\""));
   EXPECT_EQ(format_bytes(1536), "1.5 KiB");
   EXPECT_EQ(format_seconds(0.0015), "1.5 ms");
+}
+
+TEST(Machine, AMessageCostsWhateverItsLength) {
+  Machine machine;
+  machine.latency = 1e-3;
+  machine.message_overhead = 1e-4;
+  machine.link_bandwidth = 1e6;
+  EXPECT_EQ(transfer_seconds(machine, 0, 0), 0.0);
+  EXPECT_DOUBLE_EQ(transfer_seconds(machine, 5000, 1), 1e-3 + 1e-4 + 5e-3);
+  EXPECT_DOUBLE_EQ(transfer_seconds(machine, 5000, 31), 1e-3 + 31e-4 + 5e-3);
+}
+
+TEST(Plan, AStepCostsTheMessagesOfItsBusiestRank) {
+  // The same bytes out of rank 0: to one rank in one message, to four in four.
+  const Machine machine = cluster();
+  std::vector<Box> owners(5, Box{{0}, {0}});
+  owners[0] = whole_box({80});
+  Plan together, apart;
+  add_move(together, machine, "to one", owners, {{1, whole_box({80})}}, DType::kFloat32);
+  std::vector<Need> quarters;
+  for (int i = 0; i < 4; ++i) quarters.push_back({i + 1, Box{{i * 20}, {i * 20 + 20}}});
+  add_move(apart, machine, "to four", owners, quarters, DType::kFloat32);
+  ASSERT_EQ(together.steps[0].messages, 1);
+  ASSERT_EQ(apart.steps[0].messages, 4);
+  EXPECT_EQ(apart.bytes(), together.bytes());
+  EXPECT_NEAR(apart.seconds() - together.seconds(), 3 * machine.message_overhead,
+              1e-6 * machine.message_overhead);
 }
 
 }  // namespace

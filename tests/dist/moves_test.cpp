@@ -134,5 +134,29 @@ TEST(Moves, CollectEveryPartialResult) {
   EXPECT_EQ(plan_traffic(owners, needs, Sources::kAll).total(), 12);
 }
 
+TEST(Moves, ReplicasMayLieOnAnyRanks) {
+  // Ranks 3 and 5 hold the whole; the others ask them, and nobody asks a rank that has nothing.
+  std::vector<Box> owners(7, Box{{0}, {0}});
+  owners[3] = owners[5] = whole_box({6});
+  std::vector<Need> needs;
+  for (int rank = 0; rank < 7; ++rank) needs.push_back({rank, whole_box({6})});
+  const Traffic traffic = plan_traffic(owners, needs);
+  EXPECT_EQ(traffic.sent_by(3) + traffic.sent_by(5), 5 * 6);
+  EXPECT_EQ(traffic.total(), 5 * 6);
+  EXPECT_GT(traffic.sent_by(3), 0);
+  EXPECT_GT(traffic.sent_by(5), 0);
+  for (int rank = 0; rank < 7; ++rank) {
+    const RankMoves mine = plan_moves(rank, owners, needs);
+    if (rank == 3 || rank == 5) {
+      EXPECT_TRUE(mine.receives.empty()) << rank;
+      EXPECT_EQ(mine.kept.size(), 1u) << rank;
+      continue;
+    }
+    ASSERT_EQ(mine.receives.size(), 1u) << rank;
+    EXPECT_TRUE(mine.receives[0].peer == 3 || mine.receives[0].peer == 5) << rank;
+    EXPECT_TRUE(mine.sends.empty()) << rank;
+  }
+}
+
 }  // namespace
 }  // namespace cuop::dist

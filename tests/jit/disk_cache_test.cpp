@@ -4,20 +4,36 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 #include "tests/temporary_folder.h"
+
+namespace {
+/// What happens just before this process's next call of flock.
+std::function<void()> before_flock;
+}  // namespace
+
+/// Stands before the system's, for the library as well.
+extern "C" int flock(int file, int operation) noexcept {
+  if (before_flock) std::exchange(before_flock, nullptr)();
+  return static_cast<int>(syscall(SYS_flock, file, operation));
+}
 
 namespace cuop::jit {
 namespace {
@@ -310,6 +326,43 @@ TEST_F(DiskCacheTest, GivesUpWaitingForAProcessThatStands) {
   EXPECT_EQ(made, 1);
   EXPECT_EQ(waiting.statistics().impatient, 1);
   close(held);
+}
+
+TEST_F(DiskCacheTest, WhatCouldNotBeWrittenWholeIsNotThere) {
+  const pid_t child = spawn([&] {
+    signal(SIGXFSZ, SIG_IGN);  // so that write answers, as on a full disk
+    const rlimit limit{1000, 1000};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+    DiskCache limited = cache();
+    int made = 0;
+    _exit(get(limited, 1, made) == image_of(1) && made == 1 ? 0 : 1);
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  for (const auto& left : fs::directory_iterator(directory_)) ADD_FAILURE() << left.path();
+  DiskCache later = cache();
+  EXPECT_EQ(later.load(key_of(1)), std::nullopt);
+  EXPECT_EQ(later.statistics().damaged, 0);
+}
+
+TEST_F(DiskCacheTest, ALockOnARemovedFileIsNoLock) {
+  // Its owner removes the file and lets go between our open and our lock; a third then makes a file
+  // of that name and locks it.
+  fs::create_directory(directory_);
+  fs::permissions(directory_, fs::perms::owner_all);
+  const std::string path = (directory_ / cat(key_of(1), ".lock")).string();
+  int third = -1;
+  before_flock = [&] {
+    ASSERT_EQ(unlink(path.c_str()), 0);
+    third = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+    ASSERT_EQ(flock(third, LOCK_EX | LOCK_NB), 0);
+  };
+  DiskCache waiting = cache();
+  waiting.load_or_make(key_of(1), "kernel", 0.05, [] { return Binary{image_of(1), 1.5}; });
+  ASSERT_GE(third, 0);
+  EXPECT_EQ(waiting.statistics().impatient, 1);
+  close(third);
 }
 
 TEST_F(DiskCacheTest, AnErrorWhileMakingIsTheCallersAndLeavesNothing) {

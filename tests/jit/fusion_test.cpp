@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -275,6 +277,44 @@ TEST_F(Fusion, AReductionMayBeUsedFurther) {
     for (int i = 0; i < 100; ++i) total += double(centred.data<float>()[row * 100 + i]);
     EXPECT_NEAR(total, 0.0, 1e-4);
   }
+}
+
+TEST_F(Fusion, WhatOnlyAReductionReadsKeepsItsPlaceUntilTheBlockIsReduced) {
+  // Reductions run behind all computations of a block, so the last computation that reads what they
+  // read must not write its result over it, though nobody holds it any more.
+  const Tensor a = full({8}, 1.0, DType::kFloat32);
+  std::optional<Tensor> sum;
+  Tensor later;
+  const auto groups = explain([&] {
+    const Tensor between = a + 1;
+    sum = jit::record_reduction(jit::ReduceKind::kSum, between, std::vector<int>{0}, false,
+                                DType::kFloat32);
+    later = between * 1.5 + a;
+  });
+  ASSERT_TRUE(sum);
+  ASSERT_EQ(groups.size(), 1u) << to_text(groups);
+  EXPECT_EQ(*sum->data<float>(), 16.0f);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(later.data<float>()[i], 4.0f);
+}
+
+TEST_F(Fusion, WritingThroughAnotherViewOfTheSameMemoryRunsTheReadersFirst) {
+  // Two tensors over one buffer of somebody else, as two imports of one NumPy array are: they
+  // share bytes, not a storage.
+  std::vector<float> buffer(300, 1.0f);
+  const auto view_of = [&](int64_t first, int64_t count) {
+    auto storage = std::make_shared<Storage>(buffer.data() + first, count * 4, kCpu, nullptr);
+    return Tensor(std::move(storage), contiguous_layout({count}), DType::kFloat32);
+  };
+  const Tensor read = view_of(0, 200), written = view_of(199, 101), apart = view_of(200, 100);
+  Fused scope;
+  const Tensor result = read * 2;
+  fill(apart, 5.0);
+  EXPECT_TRUE(is_pending(result));  // bytes that lie apart are no hazard
+  fill(written, 7.0);
+  scope.close();
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(result.data<float>()[i], 2.0f) << i;
+  EXPECT_EQ(buffer[198], 1.0f);
+  EXPECT_EQ(buffer[199], 7.0f);
 }
 
 }  // namespace

@@ -202,6 +202,46 @@ TEST_P(Interpreter, MaximumOfARowKeepsItsNaN) {
   }
 }
 
+TEST_P(Interpreter, WhatAReductionReadsStaysUntilTheBlockIsReduced) {
+  // The product is the last computation to read the sum, whose register it must not take: the
+  // reduction, which nobody sees in the order of computations, comes behind all of them.
+  Expr expr;
+  const int x = expr.add_leaf(DType::kFloat32), y = expr.add_leaf(DType::kFloat32);
+  const int sum = add<fn::Add>(expr, DType::kFloat32, {x, y});
+  expr.add_output(expr.add_reduce(ReduceKind::kSum, sum));
+  const int product = add<fn::Multiply>(expr, DType::kFloat32, {sum, y});
+  expr.add_output(add<fn::Subtract>(expr, DType::kFloat32, {product, x}));
+  const Tensor a = full({3000}, 1.0, DType::kFloat32), b = full({3000}, 3.0, DType::kFloat32);
+  const Tensor total = empty({}, DType::kFloat32, kCpu),
+               results = empty({3000}, DType::kFloat32, kCpu);
+  const Tensor *leaves[] = {&a, &b}, *outputs[] = {&total, &results};
+  run_cpu(expr, {{3000}, 1, leaves, {}, outputs}, table());
+  EXPECT_EQ(*total.data<float>(), 12000.0f);
+  for (int i = 0; i < 3000; ++i) ASSERT_EQ(results.data<float>()[i], 11.0f) << i;
+}
+
+TEST_P(Interpreter, CastsGoThroughTheTypeTheyName) {
+  // float32 -> int32 -> float16 -> float32: each step cuts what its type cannot hold.
+  Expr expr;
+  const int x = expr.add_leaf(DType::kFloat32);
+  const int whole = expr.add_cast(x, DType::kInt32);
+  const int half = expr.add_cast(whole, DType::kFloat16);
+  const int back = expr.add_cast(half, DType::kFloat32);
+  for (const int node : {whole, half, back}) expr.add_output(node);
+  const Tensor a = from_values<float>({4}, {2.75f, -2.75f, 2049.5f, -4099.0f});
+  const Tensor w = empty({4}, DType::kInt32, kCpu), h = empty({4}, DType::kFloat16, kCpu),
+               b = empty({4}, DType::kFloat32, kCpu);
+  const Tensor *leaf = &a, *outputs[] = {&w, &h, &b};
+  run_cpu(expr, {{4}, 0, {&leaf, 1}, {}, outputs}, table());
+  const int32_t integers[] = {2, -2, 2049, -4099};
+  const float rounded[] = {2.0f, -2.0f, 2048.0f, -4100.0f};  // float16 has 11 bits
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(w.data<int32_t>()[i], integers[i]);
+    EXPECT_EQ(static_cast<float>(h.data<Half>()[i]), rounded[i]);
+    EXPECT_EQ(b.data<float>()[i], rounded[i]);
+  }
+}
+
 TEST_P(Interpreter, OutputsThatAreNotComputedAreCopied) {
   Expr expr;
   const int x = expr.add_leaf(DType::kFloat32), number = expr.add_parameter(DType::kFloat32);

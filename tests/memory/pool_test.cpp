@@ -187,6 +187,27 @@ TEST_F(PoolOnMapped, KeepsNoMoreThanTheCacheSize) {
   EXPECT_THROW(pool.set_cache_size(-1), ExecutionError);
 }
 
+TEST_F(PoolOnMapped, WhatHasBeenIdleLongestGoesFirst) {
+  Pool pool(upstream_, order_, options());
+  void *blocks[4], *between[4];
+  for (int i = 0; i < 4; ++i) {  // blocks that stay live keep the idle ones apart
+    blocks[i] = pool.allocate(8 * kMiB, stream(0));
+    between[i] = pool.allocate(2 * kMiB, stream(0));
+  }
+  const int order[] = {2, 0, 3, 1};
+  for (const int i : order) pool.deallocate(blocks[i], 8 * kMiB, stream(0));
+  pool.set_cache_size(37 * kMiB / 2);  // and an eighth of that more goes, in whole granules
+  EXPECT_EQ(pool.statistics().cached_bytes, 16 * kMiB);
+  // What is left serves without growth, and is what was given back last.
+  const int64_t reserved = pool.statistics().reserved_bytes;
+  std::vector<void*> again;
+  for (int i = 0; i < 2; ++i) again.push_back(pool.allocate(8 * kMiB, stream(0)));
+  EXPECT_EQ(pool.statistics().reserved_bytes, reserved);
+  EXPECT_THAT(again, ::testing::UnorderedElementsAre(blocks[3], blocks[1]));
+  for (void* block : again) pool.deallocate(block, 8 * kMiB, stream(0));
+  for (void* block : between) pool.deallocate(block, 2 * kMiB, stream(0));
+}
+
 TEST_F(PoolOnMapped, AFreeAboveTheCacheSizeDoesNotWaitForTheDevice) {
   Pool pool(upstream_, order_, options(0));
   void* a = pool.allocate(8 * kMiB, stream(1));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -117,6 +118,115 @@ TEST(Fft, RealHalvesAgreeWithTheWhole) {
     for (int64_t i = 0; i < n; ++i) {
       ASSERT_NEAR(back.data<double>()[i], real[static_cast<size_t>(i)], 1e-14);
     }
+  }
+}
+
+/// One axis of a row-major matrix, cut or padded to n, by the definition.
+std::vector<Complex> slow_axis(const std::vector<Complex>& x, int64_t rows, int64_t columns,
+                               int axis, int64_t n, int sign) {
+  const int64_t lines = axis == 0 ? columns : rows, length = axis == 0 ? rows : columns;
+  std::vector<Complex> result(static_cast<size_t>(lines * n));
+  for (int64_t line = 0; line < lines; ++line) {
+    std::vector<Complex> one(static_cast<size_t>(n));
+    for (int64_t i = 0; i < std::min(n, length); ++i) {
+      one[static_cast<size_t>(i)] =
+          x[static_cast<size_t>(axis == 0 ? i * columns + line : line * columns + i)];
+    }
+    one = slow_transform(one, sign);
+    for (int64_t i = 0; i < n; ++i) {
+      result[static_cast<size_t>(axis == 0 ? i * lines + line : line * n + i)] =
+          one[static_cast<size_t>(i)];
+    }
+  }
+  return result;
+}
+
+TEST(Fft, SeveralAxesAreOneAfterTheOtherEachWithItsLength) {
+  const int64_t rows = 6, columns = 10;
+  const auto x = signal(rows * columns);
+  const Tensor input = from_values<Complex>({rows, columns}, x);
+  for (const Dims& s : {Dims{6, 10}, Dims{4, 13}, Dims{9, 7}}) {
+    const auto wanted =
+        slow_axis(slow_axis(x, rows, columns, 0, s[0], -1), s[0], columns, 1, s[1], -1);
+    EXPECT_LT(largest_error(fft2(input, s), wanted), 4e-15) << s;
+    EXPECT_LT(largest_error(fftn(input, s), wanted), 4e-15) << s;
+    EXPECT_LT(largest_error(fftn(input, Dims{s[1], s[0]}, Dims{1, 0}), wanted), 4e-15) << s;
+    EXPECT_LT(largest_error(fftn(input, s, Dims{-2, -1}), wanted), 4e-15) << s;
+  }
+  // s without axes belongs to the last ones; -1 keeps a length.
+  EXPECT_LT(largest_error(fftn(input, Dims{7}), slow_axis(x, rows, columns, 1, 7, -1)), 4e-15);
+  EXPECT_LT(largest_error(fftn(input, Dims{-1}, Dims{0}), slow_axis(x, rows, columns, 0, 6, -1)),
+            4e-15);
+  EXPECT_LT(largest_error(fft(input, 11, 0), slow_axis(x, rows, columns, 0, 11, -1)), 4e-15);
+  EXPECT_LT(largest_error(ifftn(fftn(input)), x), 4e-15);
+}
+
+TEST(Fft, EachNormScalesTheDirectionItNames) {
+  const int64_t n = 12;
+  const auto x = signal(n);
+  const Tensor input = from_values<Complex>({n}, x);
+  const auto scaled = [&](int sign, double factor) {
+    auto result = slow_transform(x, sign);
+    for (Complex& value : result) value *= factor;
+    return result;
+  };
+  const struct {
+    FftNorm norm;
+    double forward, backward;
+  } cases[] = {{FftNorm::kBackward, 1.0, 1.0 / n},
+               {FftNorm::kForward, 1.0 / n, 1.0},
+               {FftNorm::kOrtho, 1 / std::sqrt(n), 1 / std::sqrt(n)}};
+  for (const auto& [norm, forward, backward] : cases) {
+    EXPECT_LT(largest_error(fft(input, {}, -1, norm), scaled(-1, forward)), 4e-15);
+    EXPECT_LT(largest_error(ifft(input, {}, -1, norm), scaled(+1, backward)), 4e-15);
+    std::vector<double> real;
+    for (const Complex& value : x) real.push_back(value.real());
+    const Tensor signal_of_reals = from_values<double>({n}, real);
+    const Tensor back = irfft(rfft(signal_of_reals, {}, -1, norm), n, -1, norm);
+    for (int64_t i = 0; i < n; ++i) {
+      EXPECT_NEAR(back.data<double>()[i], real[static_cast<size_t>(i)], 1e-14);
+    }
+  }
+  EXPECT_EQ(parse_fft_norm("ortho", "fft"), FftNorm::kOrtho);
+  EXPECT_EQ(parse_fft_norm("forward", "fft"), FftNorm::kForward);
+  EXPECT_EQ(parse_fft_norm("backward", "fft"), FftNorm::kBackward);
+}
+
+TEST(Fft, SinesAndCosinesFollowTheDefinition) {
+  for (const int64_t n : {2, 3, 8, 13}) {
+    std::vector<double> x;
+    for (int64_t i = 0; i < n; ++i) x.push_back(value_at(i));
+    const Tensor input = from_values<double>({n}, x);
+    const Tensor sines = dst1(input), cosines = dct1(input);
+    for (int64_t k = 0; k < n; ++k) {
+      double sine = 0, cosine = x.front() + (k % 2 == 0 ? 1 : -1) * x.back();
+      for (int64_t j = 0; j < n; ++j) {
+        const double value = x[static_cast<size_t>(j)];
+        sine += 2 * value * std::sin(std::numbers::pi * double((j + 1) * (k + 1)) / double(n + 1));
+        if (j == 0 || j == n - 1) continue;
+        cosine += 2 * value * std::cos(std::numbers::pi * double(j * k) / double(n - 1));
+      }
+      EXPECT_NEAR(sines.data<double>()[k], sine, 1e-13) << n;
+      EXPECT_NEAR(cosines.data<double>()[k], cosine, 1e-13) << n;
+    }
+  }
+}
+
+TEST(Fft, FrequenciesAndTheirOrder) {
+  const auto values = [](const Tensor& tensor) {
+    return std::vector<double>(tensor.data<double>(), tensor.data<double>() + tensor.size());
+  };
+  using Values = std::vector<double>;
+  EXPECT_EQ(values(fftfreq(4, 0.5)), (Values{0.0, 0.5, -1.0, -0.5}));
+  EXPECT_EQ(values(fftfreq(5, 0.2)), (Values{0.0, 1.0, 2.0, -2.0, -1.0}));
+  EXPECT_EQ(values(rfftfreq(4, 0.5)), (Values{0.0, 0.5, 1.0}));
+  EXPECT_EQ(values(rfftfreq(5, 0.2)), (Values{0.0, 1.0, 2.0}));
+  for (const int64_t n : {4, 5}) {
+    const Tensor ordered = fftshift(fftfreq(n));
+    for (int64_t i = 1; i < n; ++i) {
+      EXPECT_LT(ordered.data<double>()[i - 1], ordered.data<double>()[i]);
+    }
+    EXPECT_EQ(values(ifftshift(ordered)), values(fftfreq(n)));
   }
 }
 

@@ -64,6 +64,10 @@ TEST(Pool, GlobalPoolsOfImages) {
 
 TEST(Pool, AWindowThatCouldMissTheImageIsRefused) {
   EXPECT_THROW(max_pool2d(image(), {.kernel = {2}, .padding = {2}}), ShapeError);
+  // Half an odd window rounds down: with padding 2 a window of 3 could lie in the padding alone.
+  EXPECT_THROW(max_pool2d(image(), {.kernel = {3}, .padding = {2}}), ShapeError);
+  EXPECT_THROW(avg_pool2d(image(), {.kernel = {1}, .padding = {1}}), ShapeError);
+  EXPECT_NO_THROW(max_pool2d(image(), {.kernel = {3}, .padding = {1}}));
 }
 
 }  // namespace

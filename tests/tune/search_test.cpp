@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <random>
 #include <stdexcept>
@@ -117,6 +118,23 @@ TEST_F(SearchTest, AClearGainIsFoundUnderNoiseAndDrift) {
     wins += found({takes("a", drifting(1.0)), takes("b", drifting(0.8))}).winner == 1 ? 1 : 0;
   }
   EXPECT_GE(wins, 95);
+}
+
+TEST_F(SearchTest, ADriftThatAllShareDecidesNothing) {
+  // The machine becomes eight times slower, or faster, from round to round: who is compared with a
+  // sample of another round wins or loses by the drift alone.
+  for (const double step : {1.25, 0.8}) {
+    for (const double ms : {0.9, 1.0}) {
+      const auto drifting = [&](double of_one) {
+        return
+            [&, of_one] { return of_one * std::pow(step, static_cast<double>(runs_.size() / 2)); };
+      };
+      runs_.clear();
+      const auto result = found({takes("a", drifting(1.0)), takes("b", drifting(ms))});
+      EXPECT_EQ(result.winner, ms < 1.0 ? 1U : 0U) << step << ' ' << result.text();
+      EXPECT_NEAR(result.gain, ms < 1.0 ? 0.1 : 0.0, 1e-9);
+    }
+  }
 }
 
 TEST_F(SearchTest, CandidatesTakeTurnsOnChangingBuffersInRandomOrder) {
