@@ -33,6 +33,7 @@ _WORDS = {
     "DeviceLike": "a device or its name",
     "ShapeLike": _INTEGERS,
     "AxesLike": _INTEGERS,
+    "OffsetLike": _INTEGERS,
     "Number": "a number",
     "UploLike": _ENUM,
     "SideLike": _ENUM,

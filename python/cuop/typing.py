@@ -19,6 +19,7 @@ __all__ = [
     "DeviceLike",
     "DiagLike",
     "Number",
+    "OffsetLike",
     "PathLike",
     "ShapeLike",
     "SideLike",
@@ -44,6 +45,8 @@ DTypeLike: TypeAlias = "dtype | numpy.typing.DTypeLike"
 DeviceLike: TypeAlias = "Device | str"
 #: Sizes, outermost first; a number is a shape of one dimension.
 ShapeLike: TypeAlias = "int | Sequence[int]"
+#: Where a window begins: an index of each axis, or a number of elements in row-major order.
+OffsetLike: TypeAlias = "int | Sequence[int]"
 #: Where a file or folder is.
 PathLike: TypeAlias = "str | os.PathLike[str]"
 #: One axis or several; negative ones count from the end.

@@ -93,6 +93,15 @@ Axes convert_argument(nb::handle object, TypeTag<Axes>) {
   return {integers("axis", object)};
 }
 
+WindowOffset convert_argument(nb::handle object, TypeTag<WindowOffset>) {
+  if (PyBool_Check(object.ptr())) {
+    throw DTypeError("offset: an integer or a sequence of integers is needed, given bool");
+  }
+  const std::vector<int64_t> values = integers("offset", object);
+  return PyIndex_Check(object.ptr()) != 0 ? WindowOffset(values.front())
+                                          : WindowOffset(Dims(values));
+}
+
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>) {
   if (nb::isinstance<nb::bool_>(object)) return Scalar(nb::cast<bool>(object));
   if (nb::isinstance<nb::float_>(object)) return Scalar(nb::cast<double>(object));

@@ -169,20 +169,28 @@ void bind_windows(nb::module_& m) {
       });
   bind_operator<View>(
       m, "View",
-      "y <- the window of x that starts `offset` elements into it (row-major) under a new shape.",
+      "y <- the window of x that begins at an offset: one index of each axis, or a number of "
+      "elements (row-major), from which on x is taken under a new shape.",
       [](auto& c) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
         c.def(nb::init<>());
-        c.def("set_offset", &Op::set_offset, "offset"_a, "Elements before the window.");
+        c.def(
+            "set_offset",
+            [](Op& op, Arg<WindowOffset> offset) { op.guarded([&] { op.set_offset(*offset); }); },
+            "offset"_a,
+            "Where the window begins: an index of each axis, or the number of elements before it.");
         c.def(
             "set_shape",
             [](Op& op, Arg<Shape> shape) { op.guarded([&] { op.set_shape(*shape); }); }, "shape"_a,
             "Shape of the window.");
-        def_calls<1, InputObject, OutputObject, OptionalInt, std::optional<Arg<Shape>>>(
+        def_calls<1, InputObject, OutputObject, std::optional<Arg<WindowOffset>>,
+                  std::optional<Arg<Shape>>>(
             c,
-            [](const Operator& op, InputObject x, OutputObject y, OptionalInt offset,
+            [](const Operator& op, InputObject x, OutputObject y,
+               const std::optional<Arg<WindowOffset>>& offset,
                const std::optional<Arg<Shape>>& shape) {
-              return std::tuple(operator_input(x, op), operator_output(y, "y"), offset,
+              return std::tuple(operator_input(x, op), operator_output(y, "y"),
+                                offset ? std::optional<WindowOffset>(**offset) : std::nullopt,
                                 shape ? std::optional<Shape>(**shape) : std::nullopt);
             },
             "Copies the window to y and returns y. Offset and shape given here win over those "

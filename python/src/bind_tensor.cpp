@@ -167,16 +167,16 @@ Shape shape_of(const nb::args& sizes) {
   return named_argument<Shape>(is_one_sequence ? nb::handle(sizes[0]) : nb::handle(sizes));
 }
 
-/// view(sizes...), view(shape), view(shape, offset=n), view(n, shape).
-Tensor view_of(const Tensor& self, const nb::args& sizes, std::optional<int64_t> offset) {
-  const bool is_pair = sizes.size() == 2 && PyIndex_Check(nb::handle(sizes[0]).ptr()) != 0 &&
-                       PyIndex_Check(nb::handle(sizes[1]).ptr()) == 0;
+/// view(sizes...), view(shape), view(shape, offset=o), view(o, shape).
+Tensor view_of(const Tensor& self, const nb::args& sizes,
+               const std::optional<Arg<WindowOffset>>& offset) {
+  const bool is_pair = sizes.size() == 2 && PyIndex_Check(nb::handle(sizes[1]).ptr()) == 0;
   if (is_pair && !offset) {
-    const Shape start = named_argument<Shape>(sizes[0]);
-    return window(self, start[0], named_argument<Shape>(sizes[1]));
+    const auto start = named_argument<WindowOffset>(sizes[0]);
+    return window(self, start, named_argument<Shape>(sizes[1]));
   }
   const Shape shape = shape_of(sizes);
-  return offset ? window(self, *offset, shape) : view(self, shape);
+  return offset ? window(self, **offset, shape) : view(self, shape);
 }
 
 }  // namespace
@@ -254,9 +254,10 @@ void bind_tensor(nb::module_& m) {
           "sizes"_a,
           "Row-major order under a new shape; a view when strides allow it. One size may be -1.")
       .def("view", &view_of, "sizes"_a, "offset"_a = nb::none(),
-           "As reshape, but never copies. With an offset, view(shape, offset=n) or view(n, shape), "
-           "the window of that shape that starts n elements into the tensor (row-major). Raises "
-           "ShapeError.")
+           "As reshape, but never copies. With an offset o, view(shape, offset=o) or view(o, "
+           "shape), "
+           "the window of that shape that begins there: at one index of each axis, or o elements "
+           "into the tensor (row-major). Raises ShapeError.")
       .def("__len__",
            [](const Tensor& t) {
              if (t.ndim() == 0) throw DTypeError("len: a tensor of 0 dimensions has no length");

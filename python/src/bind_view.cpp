@@ -34,13 +34,14 @@ void bind_view(nb::module_& m) {
       "`out` a copy there, which may be x's own memory.");
   m.def(
       "view",
-      [](Arg<Tensor> x, Arg<Shape> shape, std::optional<int64_t> offset, Out out) {
-        return placed("view", offset ? window(x, *offset, shape) : view(x, shape), out);
+      [](Arg<Tensor> x, Arg<Shape> shape, const std::optional<Arg<WindowOffset>>& offset, Out out) {
+        return placed("view", offset ? window(x, **offset, shape) : view(x, shape), out);
       },
       "x"_a, "shape"_a, "offset"_a = nb::none(), nb::kw_only(), "out"_a = nb::none(), ReturnsOut(),
       Released(),
-      "x under a new shape, never a copy; with an offset the window of that shape that starts so "
-      "many elements into x (row-major). With `out` a copy there. Raises ShapeError.");
+      "x under a new shape, never a copy; with an offset the window of that shape that begins "
+      "there: at one index of each axis, or so many elements into x (row-major). With `out` a copy "
+      "there. Raises ShapeError.");
   m.def(
       "copy", [](Arg<Tensor> x, Out out) { return copy(x, pointer(out)); }, "x"_a, nb::kw_only(),
       "out"_a = nb::none(), ReturnsOut(), Released(),

@@ -21,6 +21,7 @@
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
+#include "cuop/operators/windows.h"
 #include "cuop/ops/elementwise/operand.h"
 
 namespace nb = nanobind;
@@ -76,6 +77,7 @@ DType convert_argument(nb::handle object, TypeTag<DType>);    ///< name, cuop or
 Device convert_argument(nb::handle object, TypeTag<Device>);  ///< "cpu", "cuda:0" or a Device
 Shape convert_argument(nb::handle object, TypeTag<Shape>);    ///< an int or a sequence of ints
 Axes convert_argument(nb::handle object, TypeTag<Axes>);
+WindowOffset convert_argument(nb::handle object, TypeTag<WindowOffset>);
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>);  ///< bool, int, float, complex
 /// Whether an operand is a number beside the tensors, which follows their dtype: bool and Python's.
 bool is_python_number(nb::handle object);
@@ -213,6 +215,10 @@ constexpr auto argument_name<Shape>() {
 template <>
 constexpr auto argument_name<Axes>() {
   return nb::detail::const_name("AxesLike");
+}
+template <>
+constexpr auto argument_name<WindowOffset>() {
+  return nb::detail::const_name("OffsetLike");
 }
 template <>
 constexpr auto argument_name<Scalar>() {

@@ -31,7 +31,7 @@ GOOD = {
     "names": ["r"],
 }
 GOOD_KINDS = {
-    "int": 1, "ShapeLike": (2,), "AxesLike": (0,), "DTypeLike": "float32", "DeviceLike": "cpu",
+    "int": 1, "ShapeLike": (2,), "AxesLike": (0,), "OffsetLike": 0, "DTypeLike": "float32", "DeviceLike": "cpu",
     "str": "cpu", "float": 1.0, "Number": 1.0, "bool": True,
 }  # fmt: skip
 

@@ -71,6 +71,12 @@ TYPED_TEST(Operators, VectorsAndWindows) {
   view.set_offset(1);
   EXPECT_THAT(this->values(view.forward(x, zeros({1, 2}, this->kDType))), ElementsAre(2, 3));
   const Tensor matrix = window(x, 0, {2, 2});
+  EXPECT_THAT(this->values(window(matrix, {0, 1}, {2, 1})), ElementsAre(2, 4));
+  view.set_offset({1, 0});
+  EXPECT_THAT(this->values(view.forward(matrix, zeros({1, 2}, this->kDType))), ElementsAre(3, 4));
+  EXPECT_THAT(this->values(view.forward(matrix, zeros({2, 1}, this->kDType), Dims{0, 1})),
+              ElementsAre(2, 4));
+  EXPECT_THROW(view.forward(matrix, zeros({2, 1}, this->kDType)), ShapeError);
   EXPECT_TRUE(may_overlap(matrix, x));
   EXPECT_THAT(this->values(Flatten<TypeParam>().forward(matrix, y)), ElementsAre(1, 2, 3, 4));
 }

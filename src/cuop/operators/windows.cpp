@@ -10,8 +10,35 @@ namespace cuop {
 
 namespace {
 
-void check_offset(int64_t offset) {
-  if (offset < 0) throw ShapeError(cat("offset is ", offset, ", needed is 0 or more"));
+void check_offset(const WindowOffset& offset) {
+  if (!offset.is_per_axis()) {
+    if (offset.elements() >= 0) return;
+    throw ShapeError(cat("offset is ", offset.elements(), ", needed is 0 or more"));
+  }
+  for (const int64_t index : offset.indices()) {
+    if (index >= 0) continue;
+    throw ShapeError(cat("offset is ", offset.indices(), ", needed is 0 or more of each axis"));
+  }
+}
+
+/// The box of the tensor that begins at an index of each axis.
+Tensor box(const Tensor& tensor, const Dims& indices, const Shape& shape) {
+  if (indices.ndim() != tensor.ndim() || shape.ndim() != tensor.ndim()) {
+    throw ShapeError(cat("view: offset ", indices, " and shape ", shape, " have ", indices.ndim(),
+                         " and ", shape.ndim(), " entries; needed is one for each of the ",
+                         tensor.ndim(), " axes of a tensor of shape ", tensor.shape(),
+                         ", or an integer offset, which counts elements (row-major)"));
+  }
+  element_count(shape);
+  Tensor result = tensor;
+  for (int i = 0; i < tensor.ndim(); ++i) {
+    if (indices[i] > tensor.shape(i) - shape[i]) {
+      throw ShapeError(cat("view: the window of shape ", shape, " at offset ", indices,
+                           " leaves axis ", i, " of the tensor, whose shape is ", tensor.shape()));
+    }
+    result = slice(result, i, indices[i], indices[i] + shape[i]);
+  }
+  return result;
 }
 
 /// The shape of flatten(x, start_dim).
@@ -37,15 +64,17 @@ Task copy_task(const Tensor& x, const Tensor& y) {
 
 }  // namespace
 
-Tensor window(const Tensor& tensor, int64_t offset, const Shape& shape) {
+Tensor window(const Tensor& tensor, const WindowOffset& offset, const Shape& shape) {
   check_offset(offset);
+  if (offset.is_per_axis()) return box(tensor, offset.indices(), shape);
+  const int64_t start = offset.elements();
   const int64_t count = element_count(shape);
-  if (offset > tensor.size() - count) {
-    throw ShapeError(cat("view: ", count, " elements from offset ", offset,
+  if (start > tensor.size() - count) {
+    throw ShapeError(cat("view: ", count, " elements from offset ", start,
                          " leave the tensor, which has ", tensor.size()));
   }
   const Tensor flat = view(tensor, Shape{tensor.size()});
-  return view(slice(flat, 0, offset, offset + count), shape);
+  return view(slice(flat, 0, start, start + count), shape);
 }
 
 template <class T>
@@ -74,7 +103,7 @@ Tensor Flatten<T>::forward(const Tensor& x, const Tensor& y,
 }
 
 template <class T>
-void View<T>::set_offset(int64_t offset) {
+void View<T>::set_offset(const WindowOffset& offset) {
   guarded([&] {
     check_offset(offset);
     const std::lock_guard lock(mutex_);
@@ -92,23 +121,23 @@ void View<T>::set_shape(const Shape& shape) {
 }
 
 template <class T>
-Task View<T>::task(const Tensor& x, const Tensor& y, std::optional<int64_t> offset,
+Task View<T>::task(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset,
                    const std::optional<Shape>& shape) const {
   check(x, "x");
   check(y, "y");
-  int64_t start = 0;
+  WindowOffset start;
   Shape needed;
   {
     const std::lock_guard lock(mutex_);
     start = offset.value_or(offset_);
     needed = shape ? *shape : shape_.value_or(y.shape());
   }
-  const Tensor source = window(contiguous(x), start, needed);
+  const Tensor source = window(start.is_per_axis() ? x : contiguous(x), start, needed);
   return copy_task(source, prepare_output(name().c_str(), &y, needed, dtype(), x.device()));
 }
 
 template <class T>
-Tensor View<T>::forward(const Tensor& x, const Tensor& y, std::optional<int64_t> offset,
+Tensor View<T>::forward(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset,
                         const std::optional<Shape>& shape) const {
   return guarded([&] { return execute(task(x, y, offset, shape)); });
 }

@@ -7,9 +7,28 @@
 
 namespace cuop {
 
-/// The elements offset, offset + 1, ... of the tensor in row-major order under a new shape, as a
-/// view. ShapeError when the window leaves the tensor, or the tensor's strides leave no view.
-Tensor window(const Tensor& tensor, int64_t offset, const Shape& shape);
+/// Where a window begins: so many elements into the tensor in row-major order, or at one index of
+/// each axis.
+class WindowOffset {
+ public:
+  WindowOffset(int64_t elements = 0) : elements_(elements) {}
+  WindowOffset(const Dims& indices) : indices_(indices) {}
+  WindowOffset(std::initializer_list<int64_t> indices) : indices_(Dims(indices)) {}
+
+  bool is_per_axis() const { return indices_.has_value(); }
+  int64_t elements() const { return elements_; }
+  const Dims& indices() const { return *indices_; }
+
+ private:
+  int64_t elements_ = 0;
+  std::optional<Dims> indices_;
+};
+
+/// A window of the tensor as a view. From a number of elements on: offset, offset + 1, ... in
+/// row-major order under a new shape. From an index of each axis on: a box of the given shape,
+/// which has the tensor's number of dimensions. ShapeError when the window leaves the tensor, or,
+/// of the first kind, the tensor's strides leave no view.
+Tensor window(const Tensor& tensor, const WindowOffset& offset, const Shape& shape);
 
 /// y <- x with the axes from `start_dim` on merged into one. y may be x's own memory.
 template <class T>
@@ -26,23 +45,23 @@ class Flatten : public Operator {
   int64_t start_dim_;
 };
 
-/// y <- the window of x of the given shape that starts `offset` elements into it (row-major).
-/// Offset and shape are set beforehand or given with the call; the shape of y stands in for a shape
-/// that is neither. y may share memory with x.
+/// y <- the window of x of the given shape that begins at the offset: one index of each axis, or a
+/// number of elements (row-major). Offset and shape are set beforehand or given with the call; the
+/// shape of y stands in for a shape that is neither. y may share memory with x.
 template <class T>
 class View : public Operator {
  public:
   View() : Operator("View", dtype_of<T>) {}
-  void set_offset(int64_t offset);
+  void set_offset(const WindowOffset& offset);
   void set_shape(const Shape& shape);
-  Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> offset = {},
+  Tensor forward(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset = {},
                  const std::optional<Shape>& shape = {}) const;
-  Task task(const Tensor& x, const Tensor& y, std::optional<int64_t> offset = {},
+  Task task(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset = {},
             const std::optional<Shape>& shape = {}) const;
 
  private:
   mutable std::mutex mutex_;
-  int64_t offset_ = 0;
+  WindowOffset offset_;
   std::optional<Shape> shape_;
 };
 
