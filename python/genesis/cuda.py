@@ -1,16 +1,21 @@
 """GPUs. Importing this module touches none; the first use of one does.
 
-`is_available` and `device_count` answer on every machine. On a machine without a usable GPU the
-other functions raise the `DeviceError` that says what is missing and how to use the CPU.
+On a machine without a usable GPU a program runs as far as it needs none: settings are checked and
+kept, and take effect with the first use of a GPU; questions are answered (`is_available` False,
+`device_count` and bytes 0, no figures, no leaks); `empty_cache` and its kind have nothing to do. What
+needs a GPU (`current_device`, `set_device`, `synchronize`, memory of one) raises the `DeviceError`
+that says what is missing and how to use the CPU.
 """
 
 import functools
 import inspect
 import math
+from collections import Counter
 from typing import ClassVar
 
 import cuop
-from cuop import clear_kernel_cache, enable_profiling, set_kernel_fusion
+from cuop import _core, clear_kernel_cache, enable_profiling, set_kernel_fusion
+from cuop._arguments import file_path
 from genesis.kernels import warm_up_kernels
 
 __all__ = [
@@ -55,8 +60,8 @@ def is_available():
     return device_count() > 0
 
 
-def _gpu(device=None):
-    """The name of a usable GPU (default: the current one); DeviceError when it is not there."""
+def _name(device=None):
+    """What a GPU is called (default: the current one), whether or not it is there."""
     if device is None:
         current = cuop.current_device()
         device = current if current.type == "cuda" else "cuda"
@@ -65,8 +70,33 @@ def _gpu(device=None):
     name = str(device)
     if not name.startswith("cuda"):
         raise cuop.DeviceError(f"cuda: {name} is not a GPU; use 'cuda' or 'cuda:N'")
-    cuop.device_description(name)  # DeviceError with the reason when it cannot be used
     return str(cuop.Device(name))  # 'cuda' and 'cuda:0' are one
+
+
+_kept = {}  # what was set while there was no GPU: the last call of each setting and device
+
+
+def _gpu(device=None):
+    """The name of a usable GPU (default: the current one); DeviceError when it is not there."""
+    name = _name(device)
+    cuop.device_description(name)  # DeviceError with the reason when it cannot be used
+    for key in [key for key in _kept if key[1] == name]:
+        _kept.pop(key)()
+    return name
+
+
+def _answer(otherwise):
+    """The function of `(device=None)`, which without any GPU answers `otherwise()` instead."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def answer(device=None):
+            name = _name(device)
+            return function(_gpu(name)) if is_available() else otherwise()
+
+        return answer
+
+    return decorate
 
 
 def current_device():
@@ -89,92 +119,154 @@ def synchronize(device=None):
 
 
 def enable_lazy_init(is_lazy=True):
-    """True, the default, touches a GPU on first use only; False does so now."""
+    """True, the default, touches a GPU on first use only; False does so now.
+
+    False raises DeviceError where there is no GPU.
+    """
     if not is_lazy:
         _gpu()
 
 
+@_answer(lambda: 0)
 def empty_cache(device=None):
-    """Returns idle cached GPU memory to the system; live tensors are never touched."""
-    return cuop.empty_cache(_gpu(device))
+    """Returns idle cached GPU memory to the system; live tensors are never touched.
+
+    Answers how many bytes these were, 0 without a GPU.
+    """
+    return cuop.empty_cache(device)
 
 
-def _on_gpu(function):
-    """The function of `cuop.memory` with a GPU as its device, which is the current one by default."""
-
-    signature = inspect.signature(function)
-
-    @functools.wraps(function)
-    def on_gpu(*args, **options):
-        try:
-            call = signature.bind(*args, **options)
-        except TypeError as error:
-            raise TypeError(f"{function.__name__}: {error}") from None
-        call.arguments["device"] = _gpu(call.arguments.get("device"))
-        return function(*call.args, **call.kwargs)
-
-    return on_gpu
-
-
+@_answer(Counter)
 def memory_stats(device=None):
     """Bytes `allocated cached reserved free fragmentation peak_allocated` and more.
 
-    See `cuop.memory_stats`.
+    See `cuop.memory_stats`. Without a GPU an empty dict, in which every figure reads 0.
     """
-    return cuop.memory_stats(_gpu(device))
+    return cuop.memory_stats(device)
 
 
 get_memory_stats = memory_stats
 
 
+@_answer(lambda: 0)
 def memory_allocated(device=None):
-    """Bytes of live tensors."""
-    return cuop.memory_allocated(_gpu(device))
+    """Bytes of live tensors, 0 without a GPU."""
+    return cuop.memory_allocated(device)
 
 
+@_answer(lambda: 0)
 def memory_reserved(device=None):
-    """Bytes held from the system, live or idle."""
-    return cuop.memory_reserved(_gpu(device))
+    """Bytes held from the system, live or idle; 0 without a GPU."""
+    return cuop.memory_reserved(device)
 
 
+@_answer(lambda: 0)
 def max_memory_allocated(device=None):
-    """Most bytes of live tensors since the last reset."""
-    return cuop.max_memory_allocated(_gpu(device))
+    """Most bytes of live tensors since the last reset, 0 without a GPU."""
+    return cuop.max_memory_allocated(device)
 
 
+@_answer(lambda: None)
 def reset_peak_memory_stats(device=None):
     """Makes the present use the peak."""
-    cuop.reset_peak_memory_stats(_gpu(device))
+    cuop.reset_peak_memory_stats(device)
 
 
+@_answer(lambda: "no GPU, and no memory of one")
 def memory_summary(device=None):
-    """The memory figures as a table."""
-    return cuop.memory_summary(_gpu(device))
+    """The memory figures as a table; without a GPU a line that says so."""
+    return cuop.memory_summary(device)
 
 
-set_memory_fraction = _on_gpu(cuop.set_memory_fraction)
-set_memory_limit = _on_gpu(cuop.set_memory_limit)
-set_cache_size = _on_gpu(cuop.set_cache_size)
-set_memory_callback = _on_gpu(cuop.set_memory_callback)
-enable_memory_debugging = _on_gpu(cuop.enable_memory_debugging)
-check_memory = _on_gpu(cuop.check_memory)
-memory_leaks = _on_gpu(cuop.memory_leaks)
-memory_snapshot = _on_gpu(cuop.memory_snapshot)
+@_answer(list)
+def check_memory(device=None):
+    """Looks at every guarded tensor; a list of what was ever found wrong, empty without a GPU."""
+    return cuop.check_memory(device)
+
+
+@_answer(list)
+def memory_leaks(device=None):
+    """Guarded tensors that are alive, largest first: (bytes, age in seconds, place)."""
+    return cuop.memory_leaks(device)
+
+
+def memory_snapshot(path, device=None):
+    """Writes the state of the memory and its history; without a GPU that there is none.
+
+    See `cuop.memory_snapshot`. Returns the names of both files.
+    """
+    name = _name(device)
+    if is_available():
+        return cuop.memory_snapshot(path, _gpu(name))
+    return _core.write_empty_snapshot(name, str(file_path(path, "memory_snapshot")))
+
+
+def _setting(function):
+    """The setter of `cuop.memory` for GPUs, the current one by default.
+
+    Without any GPU the values are checked all the same and the call is kept for the first use of one.
+    """
+
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def set_on_gpu(*args, **options):
+        try:
+            call = signature.bind(*args, **options)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}: {error}") from None
+        name = _name(call.arguments.get("device"))
+        call.arguments["device"] = _gpu(name) if is_available() else name
+        try:
+            function(*call.args, **call.kwargs)
+        except cuop.DeviceError:  # raised last: the values are in order
+            if is_available():
+                raise
+            _kept[function.__name__, name] = functools.partial(function, *call.args, **call.kwargs)
+
+    set_on_gpu.__doc__ = (
+        f"{function.__doc__}\n\n    Without a GPU this is kept, and done with the first use of one."
+    )
+    return set_on_gpu
+
+
+set_memory_fraction = _setting(cuop.set_memory_fraction)
+set_memory_limit = _setting(cuop.set_memory_limit)
+set_cache_size = _setting(cuop.set_cache_size)
+set_memory_callback = _setting(cuop.set_memory_callback)
+enable_memory_debugging = _setting(cuop.enable_memory_debugging)
 
 
 class CUDAMemoryPool(cuop.MemoryPool):
-    """Raw blocks of GPU memory; one pool a GPU, answered by `get_instance`."""
+    """Raw blocks of GPU memory; one pool a GPU, answered by `get_instance`.
+
+    Without a GPU the figures are 0 and `allocate` raises DeviceError.
+    """
 
     _instances: ClassVar[dict] = {}
 
     def __init__(self, device=None):
-        super().__init__(_gpu(device))  # never the CPU, whatever the current device is
+        # Never the CPU, whatever the current device is.
+        super().__init__(_gpu(device) if is_available() else _name(device))
 
     @classmethod
     def get_instance(cls, device=None):
         """The pool of the GPU (default: the current one)."""
-        name = _gpu(device)
+        name = _gpu(device) if is_available() else _name(device)
         return cls._instances.setdefault(name, cls(name))
+
+    def allocate(self, size):
+        """Address of a new block of `size` bytes (or '2MB')."""
+        _gpu(self._device)
+        return super().allocate(size)
+
+    def _figure(self, name):
+        return super()._figure(name) if is_available() else 0
+
+    @property
+    def free_bytes(self):
+        """Bytes that the device could still give."""
+        return super().free_bytes if is_available() else 0
 
 
 class CUDAStorage:

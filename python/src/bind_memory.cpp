@@ -39,7 +39,9 @@ nb::dict to_dict(const memory::Statistics& s) {
   return result;
 }
 
-void set_callback(Device device, nb::object function, std::vector<double> thresholds) {
+// Setters look at the value before the device: without the device the value is still checked.
+void set_callback(const Arg<Device>& device, nb::object function, std::vector<double> thresholds) {
+  memory::check_thresholds(thresholds);
   memory::MemoryCallback callback;
   if (!function.is_none()) {
     callback = [held = shared_function(std::move(function))](const memory::MemoryEvent& event) {
@@ -121,18 +123,21 @@ void bind_memory(nb::module_& m) {
   m.def(
       "set_memory_limit",
       [](Arg<Device> device, std::optional<int64_t> bytes) {
+        memory::check_bound("memory limit", bytes.value_or(0));
         memory::device_pool(device).set_limit(bytes.value_or(memory::kUnlimited));
       },
       "device"_a, "bytes"_a.none(), Released());
   m.def(
       "set_memory_fraction",
       [](Arg<Device> device, double fraction) {
+        memory::check_fraction(fraction);
         memory::device_pool(device).set_fraction(fraction);
       },
       "device"_a, "fraction"_a, Released());
   m.def(
       "set_cache_size",
       [](Arg<Device> device, std::optional<int64_t> bytes) {
+        memory::check_bound("cache size", bytes.value_or(0));
         memory::device_pool(device).set_cache_size(bytes.value_or(memory::kUnlimited));
       },
       "device"_a, "bytes"_a.none(), Released());
@@ -179,6 +184,14 @@ void bind_memory(nb::module_& m) {
         return memory::write_snapshot(memory::device_pool(device).snapshot(), path);
       },
       "device"_a, "path"_a, Released());
+  m.def(
+      "write_empty_snapshot",
+      [](const std::string& device, const std::string& path) {
+        memory::PoolSnapshot nothing;
+        nothing.device = device;
+        return memory::write_snapshot(nothing, path);
+      },
+      "device"_a, "path"_a, Released(), "Of a device that is not there, which holds nothing.");
   m.def("allocate_memory", &allocate_memory, "device"_a, "bytes"_a,
         nb::sig("def allocate_memory(device: DeviceLike, bytes: int) -> tuple[int, Any]"),
         "Address of a new block, 0 for 0 bytes, and its owner, with which it goes.");

@@ -1,5 +1,8 @@
 """The genesis package: cuOP under the documented names, on the CPU unless asked otherwise."""
 
+import functools
+import json
+import pathlib
 import subprocess
 import sys
 
@@ -85,23 +88,8 @@ def test_devices_are_named():
         lambda: genesis.cuda.set_device(0),
         lambda: genesis.cuda.set_device("cuda:0"),
         lambda: genesis.cuda.synchronize(),
-        lambda: genesis.cuda.empty_cache(),
-        lambda: genesis.cuda.memory_allocated(),
-        lambda: genesis.cuda.memory_reserved(),
-        lambda: genesis.cuda.max_memory_allocated(),
-        lambda: genesis.cuda.memory_stats(),
-        lambda: genesis.cuda.get_memory_stats(),
-        lambda: genesis.cuda.reset_peak_memory_stats(),
-        lambda: genesis.cuda.memory_summary(),
-        lambda: genesis.cuda.set_memory_fraction(0.5),
-        lambda: genesis.cuda.set_memory_limit("1GB"),
-        lambda: genesis.cuda.set_cache_size("1GB"),
-        lambda: genesis.cuda.set_memory_callback(print),
-        lambda: genesis.cuda.enable_memory_debugging(True),
-        lambda: genesis.cuda.check_memory(),
-        lambda: genesis.cuda.memory_leaks(),
-        lambda: genesis.cuda.memory_snapshot("nowhere"),
-        lambda: genesis.cuda.CUDAMemoryPool.get_instance(),
+        lambda: genesis.cuda.CUDAMemoryPool.get_instance().allocate(64),
+        lambda: genesis.cuda.CUDAMemoryPool("cuda:1").allocate(0),
         lambda: genesis.cuda.CUDAStorage((2, 3), "float32").data_ptr(),
         lambda: genesis.cuda.enable_lazy_init(False),
     ],
@@ -109,6 +97,121 @@ def test_devices_are_named():
 def test_the_first_use_of_an_absent_gpu_says_what_is_missing_and_how_to_use_the_cpu(use):
     with pytest.raises(cuop.DeviceError, match=r"driver.*use device 'cpu'.*CUOP_DEVICE=cpu"):
         use()
+
+
+ZEROS = "memory_allocated memory_reserved max_memory_allocated empty_cache".split()
+
+
+@without_cuda
+@pytest.mark.parametrize("device", [None, 0, "cuda", "cuda:3", cuop.Device("cuda:1")])
+def test_questions_about_an_absent_gpu_are_answered_as_pytorch_answers_them(device):
+    cuda = genesis.cuda
+    assert cuda.is_available() is False and cuda.device_count() == 0
+    for name in ZEROS:
+        assert getattr(cuda, name)(device) == 0
+        assert getattr(cuda, name)(device=device) == 0
+    for stats in (cuda.memory_stats(device), cuda.get_memory_stats(device)):
+        assert stats == {} and isinstance(stats, dict)
+        assert stats["allocated"] == stats["fragmentation"] == 0  # what a program prints of them
+        assert stats.get("allocated_bytes.all.current", 0) == 0 and len(stats) == 0
+    assert cuda.reset_peak_memory_stats(device) is None
+    assert "no GPU" in cuda.memory_summary(device)
+    assert cuda.check_memory(device) == cuda.memory_leaks(device) == []
+
+
+@without_cuda
+def test_an_absent_gpus_snapshot_holds_nothing(tmp_path):
+    names = genesis.cuda.memory_snapshot(tmp_path / "state", "cuda:2")
+    assert [pathlib.Path(name).suffix for name in names] == [".json", ".html"]
+    state = json.loads(pathlib.Path(names[0]).read_text())
+    assert state["device"] == "cuda:2" and state["segments"] == state["history"] == []
+    assert "<html" in pathlib.Path(names[1]).read_text()
+
+
+@without_cuda
+def test_an_absent_gpus_pool_has_figures_and_no_memory():
+    pool = genesis.CUDAMemoryPool.get_instance()
+    assert pool is genesis.CUDAMemoryPool.get_instance("cuda:0")
+    for name in (
+        "allocated_bytes cached_bytes reserved_bytes free_bytes fragmentation_ratio "
+        "peak_allocated_bytes"
+    ).split():
+        assert getattr(pool, name) == 0
+    with pytest.raises(cuop.MemoryError, match="is not a live block"):
+        pool.deallocate(64)
+
+
+@pytest.fixture
+def none_kept():
+    genesis.cuda._kept.clear()
+    yield genesis.cuda._kept
+    genesis.cuda._kept.clear()
+
+
+@without_cuda
+def test_settings_wait_for_a_gpu_and_reach_it_with_its_first_use(none_kept, monkeypatch):
+    cuda, reached = genesis.cuda, []
+    for fraction in (0.5, 0.9):
+        assert cuda.set_memory_fraction(fraction) is None
+    cuda.set_memory_limit("1GB", device="cuda:0")
+    cuda.set_cache_size("2GB", 0)
+    cuda.set_cache_size(None, "cuda:1")  # a GPU that does not come
+    cuda.set_memory_callback(lambda: None, thresholds=[0.5])
+    cuda.enable_memory_debugging(True)
+    for name in "set_memory_fraction set_memory_limit set_cache_size set_memory_callback".split():
+        noted = functools.partial(lambda name, *values: reached.append((name, *values)), name)
+        monkeypatch.setattr(cuop._core, name, noted)
+    monkeypatch.setattr(
+        cuop._core, "set_memory_debugging", lambda *values: reached.append(("debugging", *values))
+    )
+    monkeypatch.setattr(cuop.memory, "_debugged", set())
+    monkeypatch.setattr(cuop.memory.atexit, "register", lambda function: None)
+    monkeypatch.setattr(cuop, "device_description", lambda name: "a GPU")
+    assert reached == []
+    assert cuda.current_device() == 0
+    assert [(name, *values[:2]) for name, *values in reached if name != "set_memory_callback"] == [
+        ("set_memory_fraction", "cuda:0", 0.9),
+        ("set_memory_limit", "cuda:0", 2**30),
+        ("set_cache_size", "cuda:0", 2**31),
+        ("debugging", "cuda:0", True),
+    ]
+    (called,) = [values for name, *values in reached if name == "set_memory_callback"]
+    assert called[0] == "cuda:0" and callable(called[1]) and called[2] == [0.5]
+    assert list(none_kept) == [("set_cache_size", "cuda:1")]
+    reached.clear()
+    assert cuda.current_device() == 0 and reached == []  # once
+
+
+@without_cuda
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda cuda: cuda.set_memory_fraction(1.5), "0 < fraction <= 1"),
+        (lambda cuda: cuda.set_memory_fraction("half"), "fraction: needed is a number"),
+        (lambda cuda: cuda.set_memory_limit("lots"), "'lots' is not a size"),
+        (lambda cuda: cuda.set_memory_limit(-1), "memory limit: -1 bytes"),
+        (lambda cuda: cuda.set_cache_size(-1), "cache size: -1 bytes"),
+        (lambda cuda: cuda.set_memory_callback(3), "needed is a function"),
+        (lambda cuda: cuda.set_memory_callback(print, [2.0]), "threshold 2 is not a fraction"),
+        (lambda cuda: cuda.set_memory_fraction(0.5, "cpu"), "cpu is not a GPU"),
+        (lambda cuda: cuda.memory_allocated("cpu"), "cpu is not a GPU"),
+        (lambda cuda: cuda.memory_stats("gpu"), "gpu is not a GPU"),
+    ],
+)
+def test_wrong_values_are_refused_without_a_gpu_too(none_kept, call, message):
+    with pytest.raises(cuop.Error, match=message):
+        call(genesis.cuda)
+    assert none_kept == {}
+
+
+@without_cuda
+def test_what_has_nothing_to_do_with_a_gpu_works_without_one():
+    cuda = genesis.cuda
+    before = cuop.kernel_fusion()
+    cuda.set_kernel_fusion(False)
+    cuda.set_kernel_fusion(before)
+    assert cuda.warm_up_kernels(["add"]) == 1
+    assert cuda.enable_lazy_init(True) is cuda.enable_lazy_init() is None
 
 
 def test_cuda_storage_is_lazy():

@@ -18,13 +18,17 @@ const char* name(MemoryEvent::Kind kind) {
   return kind == MemoryEvent::Kind::kThreshold ? "threshold" : "out_of_memory";
 }
 
-void CallbackSlot::set(MemoryCallback callback, std::vector<double> thresholds) {
+void check_thresholds(const std::vector<double>& thresholds) {
   for (const double threshold : thresholds) {
     if (!(threshold > 0.0 && threshold <= 1.0)) {
       throw ExecutionError(cat("memory callback: threshold ", threshold,
                                " is not a fraction of the capacity; give 0 < threshold <= 1"));
     }
   }
+}
+
+void CallbackSlot::set(MemoryCallback callback, std::vector<double> thresholds) {
+  check_thresholds(thresholds);
   std::sort(thresholds.begin(), thresholds.end());
   const bool is_set = static_cast<bool>(callback);
   auto state = std::make_shared<const State>(State{std::move(callback), std::move(thresholds)});

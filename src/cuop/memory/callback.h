@@ -33,6 +33,9 @@ using MemoryCallback = std::function<void(const MemoryEvent&)>;
 /// "threshold" or "out_of_memory".
 const char* name(MemoryEvent::Kind kind);
 
+/// ExecutionError for a threshold outside (0, 1].
+void check_thresholds(const std::vector<double>& thresholds);
+
 class CallbackSlot {
  public:
   /// An empty callback removes the one before. ExecutionError for a threshold outside (0, 1].

@@ -57,6 +57,11 @@ struct PoolSnapshot {
   std::vector<HistoryEntry> history;
 };
 
+// What a pool is told, for callers that have none: ExecutionError unless 0 < fraction <= 1, and for
+// negative bytes of a "memory limit" or "cache size".
+void check_fraction(double fraction);
+void check_bound(const char* what, int64_t bytes);
+
 class Pool final : public MemoryResource, private CacheOwner {
  public:
   /// Upstream and order must outlive the pool. Memory still live when the pool ends is given back.

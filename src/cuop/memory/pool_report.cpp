@@ -78,10 +78,18 @@ int64_t Pool::capacity() const {
   return std::min(limit_bytes_.load(std::memory_order_relaxed), total_bytes_);
 }
 
+void check_fraction(double fraction) {
+  if (fraction > 0.0 && fraction <= 1.0) return;
+  throw ExecutionError(
+      cat("memory fraction: ", fraction, " is not a part of the device; give 0 < fraction <= 1"));
+}
+
+void check_bound(const char* what, int64_t bytes) {
+  if (bytes < 0) throw ExecutionError(cat(what, ": ", bytes, " bytes; give 0 or more"));
+}
+
 void Pool::set_limit(int64_t bytes) {
-  if (bytes < 0) {
-    throw ExecutionError(cat("memory limit: ", bytes, " bytes; give 0 or more"));
-  }
+  check_bound("memory limit", bytes);
   limit_bytes_ = bytes;
   int64_t excess = 0;
   {
@@ -94,16 +102,13 @@ void Pool::set_limit(int64_t bytes) {
 }
 
 void Pool::set_fraction(double fraction) {
-  if (!(fraction > 0.0 && fraction <= 1.0)) {
-    throw ExecutionError(
-        cat("memory fraction: ", fraction, " is not a part of the device; give 0 < fraction <= 1"));
-  }
+  check_fraction(fraction);
   set_limit(fraction == 1.0 ? kUnlimited
                             : static_cast<int64_t>(fraction * static_cast<double>(total_bytes_)));
 }
 
 void Pool::set_cache_size(int64_t bytes) {
-  if (bytes < 0) throw ExecutionError(cat("cache size: ", bytes, " bytes; give 0 or more"));
+  check_bound("cache size", bytes);
   cache_bytes_ = bytes;
   trim();
 }
