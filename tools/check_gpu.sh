@@ -3,14 +3,15 @@
 # default device, and those of kernels under compute-sanitizer. Results go to $OUT, or build/gpu-results.
 #   CUOP_GTEST_SOURCE  GoogleTest's sources, where the machine has no GoogleTest
 #   CUOP_GPU_BUILD     an existing build folder to use instead of building
-#   CUOP_GPU_STAGES    which to run, of: build ctest pytest pytest-default jit fuzz memcheck
+#   CUOP_GPU_STAGES    which to run, of: build ctest pytest pytest-default pages jit fuzz memcheck
 #                      memcheck-pool racecheck bench (default: all)
+#   CUOP_PAGES         the folder of the documented pages and their runner (default: ../shared/pages)
 #   CUOP_SANITIZE_FILTER  GoogleTest's filter for memcheck and racecheck
 set -uo pipefail
 cd "$(dirname "$0")/.."
 results=${OUT:-build/gpu-results}
 build=${CUOP_GPU_BUILD:-build/gpu}
-all="build ctest pytest pytest-default jit fuzz memcheck memcheck-pool racecheck bench"
+all="build ctest pytest pytest-default pages jit fuzz memcheck memcheck-pool racecheck bench"
 stages=${CUOP_GPU_STAGES:-$all}
 python=${PYTHON:-python3}
 mkdir -p "$results"
@@ -69,6 +70,22 @@ memcheck() {
     --kernel-name-exclude kns=xmma_fprop_implicit_gemm_indexed
 }
 
+# pages PAGE BLOCKS...: all blocks of the documented pages, as printed, with PyTorch and Triton
+# themselves: on a machine without them the runner would take a stand-in, and prove nothing.
+pages() {
+  local folder output
+  folder=$(realpath "${CUOP_PAGES:-../shared/pages}")
+  [ -f "$folder/run.py" ] || { echo "no $folder/run.py: CUOP_PAGES names the pages' folder"; return 1; }
+  "$python" -c 'import torch, triton; assert torch.cuda.is_available()' || return 1
+  while [ $# -gt 0 ]; do
+    output=$(cd "$(mktemp -d)" && "$python" "$folder/run.py" "$1" 2>&1)
+    echo "$output"
+    grep -qx "0 of $2 blocks fail" <<<"$output" && [ "$(grep -c "^ok   $1\[" <<<"$output")" = "$2" ] ||
+      return 1
+    shift 2
+  done
+}
+
 # The table, which fails for a missed goal, is for people to judge; without one the stage failed.
 bench() {
   "$python" -m cuop.cli.main bench --suite gpu --output "$results/bench-gpu.md" ||
@@ -76,7 +93,7 @@ bench() {
 }
 
 export results build python
-export -f configure_and_build sanitize memcheck bench
+export -f configure_and_build sanitize memcheck pages bench
 if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
   echo "check_gpu: this machine has no usable NVIDIA GPU" >&2
   exit 1
@@ -93,6 +110,7 @@ stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider
 # All other tests of the Python package, which use the GPU as its users do: by default.
 stage pytest-default 600 "$python" -m pytest python/tests --ignore=python/tests/gpu -q -rs \
   -p no:cacheprovider -n 12 --junitxml="$results/pytest-default.xml"
+stage pages 600 pages cuop 21 genesis 11
 stage jit 600 "$python" tools/check_jit.py
 POOL_FUZZ_OPERATIONS=5000000 stage fuzz 600 "$build/tests/cuop_gpu_tests" \
   --gtest_filter='GpuPool.SurvivesRandomPrograms*'
@@ -106,7 +124,7 @@ CUOP_CUDA_ALLOCATOR=driver stage memcheck 600 memcheck memcheck \
 at_once=1 stage memcheck-pool 600 memcheck memcheck-pool 'GpuPool.*:GpuGraph.*'
 stage racecheck 600 sanitize racecheck "${CUOP_SANITIZE_FILTER:--$unfit:GpuPool.*}" racecheck
 stage bench 600 bench
-for log in ctest pytest pytest-default jit; do
+for log in ctest pytest pytest-default pages jit; do
   [ ! -f "$results/$log.log" ] || tail -n 3 "$results/$log.log"
 done
 [ ${#failed[@]} -eq 0 ] || printf 'FAILED: %s\n' "${failed[@]}"

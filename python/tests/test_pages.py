@@ -1,0 +1,69 @@
+"""The code blocks of the documented pages run as they are printed.
+
+The pages and their runner stand beside the repository, in ../shared/pages, or where CUOP_PAGES says.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGES = Path(
+    os.environ.get("CUOP_PAGES", Path(__file__).resolve().parents[3] / "shared" / "pages")
+).resolve()
+# Blocks that name no GPU.
+OF_GENESIS = [0, 2, 3, 6, 8, 9]
+# Blocks whose modules are there: the list only grows.
+OF_DISTRIBUTED_GPU = [0, 2, 5, 6, *range(9, 15), *range(18, 23), 26, 27, 30]
+
+pytestmark = pytest.mark.skipif(
+    not (PAGES / "run.py").exists(),
+    reason=f"THE DOCUMENTED PAGES WERE NOT RUN: no {PAGES}/run.py; CUOP_PAGES names their folder",
+)
+
+
+def run(folder, *arguments, launcher=()):
+    """How many blocks ran, and the names of those that failed, with the output."""
+    done = subprocess.run(
+        [*launcher, sys.executable, PAGES / "run.py", *arguments],
+        cwd=folder,  # the pages write to the current folder
+        env={
+            **os.environ,
+            "TMPDIR": str(folder),
+            "CUOP_DEVICE": "cpu",
+            "CUOP_CACHE_DIR": str(folder / "cache"),
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    blocks = re.findall(r"^(ok|FAIL) +(\w+\[\d+\])", done.stdout, re.MULTILINE)
+    output = done.stdout + done.stderr
+    assert (done.returncode == 0) == all(state == "ok" for state, _ in blocks), output
+    return len(blocks), [name for state, name in blocks if state == "FAIL"], output
+
+
+def test_every_block_of_cuop_runs_on_the_cpu(tmp_path):
+    count, failed, output = run(tmp_path, "cuop")
+    assert (count, failed) == (21, []), output
+    assert os.listdir(tmp_path / "jit_cache")  # where the page keeps what wrappers found out
+
+
+def test_blocks_of_genesis_that_name_no_gpu_run_without_one(tmp_path):
+    count, failed, output = run(tmp_path, "genesis", "--only", ",".join(map(str, OF_GENESIS)))
+    assert (count, failed) == (len(OF_GENESIS), []), output
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+def test_blocks_of_distributed_gpu_run_on_two_ranks(tmp_path):
+    launcher = ("mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2")
+    blocks = ",".join(map(str, OF_DISTRIBUTED_GPU))
+    count, failed, output = run(tmp_path, "distributed_gpu", "--only", blocks, launcher=launcher)
+    assert (count, failed) == (len(OF_DISTRIBUTED_GPU), []), output
