@@ -16,7 +16,7 @@ void check_count(std::string_view who, int64_t count) {
   throw ExecutionError(cat(who, ": the length is ", count, ", it must be 0 or more"));
 }
 
-void check_message(std::string_view who, int64_t bytes, int peer, int tag, int size) {
+void check_envelope(std::string_view who, int64_t bytes, int peer, int tag, int size) {
   check_rank(who, peer, size);
   check_count(who, bytes);
   if (tag >= 0 && tag < kUserTagLimit) return;

@@ -12,7 +12,7 @@ namespace cuop::dist {
 /// IndexError "broadcast: rank 5 is out of range for 4 ranks".
 void check_rank(std::string_view who, int rank, int size);
 /// The peer, the length and the tag of a message; tags lie in [0, 65536).
-void check_message(std::string_view who, int64_t bytes, int peer, int tag, int size);
+void check_envelope(std::string_view who, int64_t bytes, int peer, int tag, int size);
 /// ExecutionError for a negative count of bytes or elements.
 void check_count(std::string_view who, int64_t count);
 /// ExecutionError unless there is one block of non-negative offset and length for each rank.

@@ -1,9 +1,13 @@
 #include "cuop/dist/comm/failure_watch.h"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/blame.h"
+#include "cuop/dist/comm/interrupt.h"
 
 namespace cuop::dist {
 
@@ -12,31 +16,53 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// How long a rank that gives up waits for the answers of the others, which take microseconds when
-/// they run and some milliseconds when they have to be scheduled.
+/// they run and some milliseconds when they have to be scheduled; longer while several are missing,
+/// because only one of them may be the cause.
 constexpr double kEnquirySeconds = 0.1;
+constexpr double kLongEnquirySeconds = 1.0;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  return cat(ranks.size() == 1 ? "rank " : "ranks ", join(ranks));
-}
-
 }  // namespace
 
 FailureWatch::FailureWatch(std::shared_ptr<Transport> transport,
-                           std::shared_ptr<FailureWatch> parent)
+                           std::shared_ptr<FailureWatch> parent, std::vector<int> members)
     : transport_(std::move(transport)),
       parent_(std::move(parent)),
+      members_(std::move(members)),
+      mutex_(parent_ ? parent_->mutex_ : std::make_shared<std::recursive_mutex>()),
       meets_(static_cast<size_t>(transport_->size()), 0),
-      answers_(static_cast<size_t>(transport_->size())) {}
+      calls_epoch_(epoch()) {}
 
-int64_t FailureWatch::epoch() const { return recoveries_ + (parent_ ? parent_->epoch() : 0); }
+int64_t FailureWatch::epoch() const {
+  const Lock lock(*mutex_);
+  return recoveries_ + (parent_ ? parent_->epoch() : 0);
+}
 
-void FailureWatch::set_activity(std::string_view op, int peer) {
-  activity_ = op;
-  activity_peer_ = peer;
+FailureWatch::Waiting::Waiting(FailureWatch& watch, std::string_view op, int peer)
+    : root_(watch.root()) {
+  const Lock lock(*root_.mutex_);
+  const int awaited = watch.in_root(peer);
+  root_.waits_.push_front(
+      {root_.transport_->rank(), ControlKind::kPong, 0, awaited, cat(op, " for rank ", awaited)});
+  place_ = root_.waits_.begin();
+}
+
+FailureWatch::Waiting::~Waiting() {
+  const Lock lock(*root_.mutex_);
+  root_.waits_.erase(place_);
+}
+
+int FailureWatch::in_root(int rank) const {
+  return parent_ ? parent_->in_root(members_[static_cast<size_t>(rank)]) : rank;
+}
+
+/// "rank 1"; of a part "rank 1 (rank 3 of all)".
+std::string FailureWatch::named(int rank) const {
+  if (!parent_) return cat("rank ", rank);
+  return cat("rank ", rank, " (rank ", in_root(rank), " of all)");
 }
 
 std::string FailureWatch::where(std::string_view op) const {
@@ -56,43 +82,75 @@ void FailureWatch::set_failure(std::string text, int blamed) {
   failure_ = {text.empty() ? "no reason was given" : std::move(text), blamed, epoch()};
   is_reported_ = false;
   if (!parent_) transport_->note_failure(true);
+  for (FailureWatch* each = this; each->parent_ && blamed >= 0; each = each->parent_.get()) {
+    blamed = each->members_[static_cast<size_t>(blamed)];
+    each->parent_->part_failure_ = {"", blamed, each->parent_->epoch()};
+  }
+}
+
+/// Fails here and tells all other ranks, before this one may leave.
+void FailureWatch::fail_all(const std::string& text, int blamed) noexcept {
+  if (is_failed()) return;
+  set_failure(text, blamed);
+  tell_others(ControlKind::kAbort, epoch(), blamed, text);
+  transport_->flush();
 }
 
 void FailureWatch::take(const Control& message) {
   const auto src = static_cast<size_t>(message.src);
+  const bool is_of_epoch = message.kind == ControlKind::kAbort ||
+                           message.kind == ControlKind::kRefusal ||
+                           message.kind == ControlKind::kRefusedMessage;
+  if (is_of_epoch && message.epoch > epoch()) early_.push_back(message);
+  if (is_of_epoch && message.epoch != epoch()) return;
   switch (message.kind) {
     case ControlKind::kAbort:
-      if (message.epoch == epoch()) set_failure(message.text, message.blamed);
-      if (message.epoch > epoch()) early_aborts_.push_back(message);
+      set_failure(message.text, message.blamed);
+      break;
+    case ControlKind::kRefusal:
+      enter_epoch();
+      refusals_.push_back({message.src, message.blamed, message.text});
+      break;
+    case ControlKind::kRefusedMessage:
+      enter_epoch();
+      refused_messages_[message.src] = {message.src, message.blamed, message.text};
       break;
     case ControlKind::kMeet:
       meets_[src] = std::max(meets_[src], message.epoch);
       break;
     case ControlKind::kPing:
-      if (activity_peer_ < 0) break;  // who waits for nobody is what the others wait for
-      transport_->send_control(message.src, {transport_->rank(), ControlKind::kPong, message.epoch,
-                                             -1, cat(activity_, " for rank ", activity_peer_)});
+      answer_ping(message);
       break;
     case ControlKind::kPong:
-      if (message.epoch == enquiry_) answers_[src] = message.text;
+      if (const auto found = enquiries_.find(message.epoch); found != enquiries_.end()) {
+        found->second[src].push_back(message);
+      }
       break;
   }
 }
 
-void FailureWatch::poll_recent() {
-  while (const auto message = transport_->poll_control()) take(*message);
+/// Who waits for nobody is what the others wait for, and says nothing.
+void FailureWatch::answer_ping(const Control& ping) {
+  for (Control answer : waits_) {
+    answer.epoch = ping.epoch;
+    transport_->send_control(ping.src, answer);
+  }
 }
 
 void FailureWatch::poll() {
+  const Lock lock(*mutex_);
   if (parent_) parent_->poll();
-  poll_recent();
-  if (early_aborts_.empty()) return;
-  const std::vector<Control> early = std::move(early_aborts_);
-  early_aborts_.clear();
-  for (const Control& message : early) take(message);
+  while (const auto message = transport_->poll_control()) take(*message);
+  if (!early_.empty()) {
+    const std::vector<Control> early = std::move(early_);
+    early_.clear();
+    for (const Control& message : early) take(message);
+  }
+  settle_refusals();
 }
 
 void FailureWatch::check(std::string_view op) {
+  const Lock lock(*mutex_);
   poll();
   if (parent_) parent_->check(op);
   if (!is_failed()) return;
@@ -101,85 +159,183 @@ void FailureWatch::check(std::string_view op) {
 }
 
 void FailureWatch::fail(std::string_view op, int blamed, const std::string& what) {
+  const Lock lock(*mutex_);
   const std::string text = cat(where(op), " ", what);
-  if (!is_failed()) {
-    set_failure(text, blamed);
-    tell_others(ControlKind::kAbort, epoch(), blamed, text);
-  }
+  fail_all(text, blamed);
   is_reported_ = true;
   throw CommunicationError(text, blamed);
 }
 
-std::vector<int> FailureWatch::silent_ranks() {
-  const int64_t enquiry = ++enquiry_;
-  std::fill(answers_.begin(), answers_.end(), "");
-  tell_others(ControlKind::kPing, enquiry, -1, "");
+/// This rank raises what fails the whole family.
+void FailureWatch::fail_family(const std::string& text, int blamed) {
+  root().fail_all(text, blamed);
+  root().is_reported_ = true;
+  throw CommunicationError(text, blamed);
+}
+
+void FailureWatch::lose(std::string_view op, int peer, const std::string& what) {
+  const Lock lock(*mutex_);
+  fail_family(cat(where(op), " lost ", named(peer), ": ", what), in_root(peer));
+}
+
+/// Of the root: what all processes wait for. Raises when the communicator fails meanwhile.
+FailureWatch::Answers FailureWatch::enquire(std::string_view op) {
+  const auto ranks = static_cast<size_t>(transport_->size());
+  int64_t enquiry = 0;
+  {
+    const Lock lock(*mutex_);
+    enquiry = ++last_enquiry_;
+    enquiries_[enquiry].resize(ranks);
+    tell_others(ControlKind::kPing, enquiry, -1, "");
+  }
+  struct End {
+    FailureWatch& watch;
+    int64_t enquiry;
+    ~End() {
+      const Lock lock(*watch.mutex_);
+      watch.enquiries_.erase(enquiry);
+    }
+  } const end{*this, enquiry};
   const Clock::time_point start = Clock::now();
-  std::vector<int> silent;
   for (int looks = 0;; ++looks) {
-    poll();
-    silent.clear();
-    for (int rank = 0; rank < transport_->size(); ++rank) {
-      if (rank != transport_->rank() && answers_[static_cast<size_t>(rank)].empty()) {
-        silent.push_back(rank);
+    {
+      const Lock lock(*mutex_);
+      check(op);
+      Answers& answers = enquiries_[enquiry];
+      const auto missing = std::count_if(answers.begin(), answers.end(),
+                                         [](const auto& each) { return each.empty(); }) -
+                           1;  // this rank does not ask itself
+      const double patience = missing > 1 ? kLongEnquirySeconds : kEnquirySeconds;
+      if (missing == 0 || seconds_since(start) > patience) {
+        return answers;
       }
     }
-    if (silent.empty() || seconds_since(start) > kEnquirySeconds) return silent;
     transport_->idle(looks);
   }
 }
 
 void FailureWatch::expire(std::string_view op, int peer, double seconds) {
-  const std::vector<int> silent = silent_ranks();
-  check(op);  // another rank may have given up meanwhile
-  std::string what = cat("waited ", seconds, " s for rank ", peer);
-  if (!silent.empty()) {
-    what += cat("; not answering: ", ranks_text(silent));
-  } else {
-    what += ", which is in ";
-    what += answers_[static_cast<size_t>(peer)];
+  const Answers answers = root().enquire(op);
+  check(op);
+  const Lock lock(*mutex_);
+  std::vector<Waits> waits;
+  for (const auto& each : answers) {
+    Waits& of_rank = waits.emplace_back();
+    for (const Control& answer : each) of_rank.push_back(answer.blamed);
   }
-  fail(op, silent.size() == 1 ? silent[0] : peer, what);
+  std::vector<int> members;
+  for (int rank = 0; rank < transport_->size(); ++rank) members.push_back(in_root(rank));
+  const int silent = find_silent(waits, root().transport_->rank(), {in_root(peer)}, members);
+  std::string what = cat(" waited ", seconds, " s for ", named(peer));
+  if (silent < 0) {
+    what += cat(", which is in ", answers[static_cast<size_t>(in_root(peer))][0].text);
+    fail(op, peer, what.substr(1));
+  }
+  what += cat("; not answering: rank ", silent, parent_ ? " of all" : "");
+  fail_family(where(op) + what, silent);
+}
+
+void FailureWatch::enter_epoch() {
+  if (calls_epoch_ == epoch()) return;
+  calls_epoch_ = epoch();
+  calls_ = 0;
+  own_refusals_.clear();
+  refusals_.clear();
+  refused_messages_.clear();
+}
+
+void FailureWatch::settle_refusals() {
+  enter_epoch();
+  std::erase_if(refusals_, [&](const Refusal& refusal) {
+    if (refusal.call > calls_) return false;
+    if (!own_refusals_.contains(refusal.call)) {
+      fail_all(cat("rank ", refusal.rank, " of ", transport_->size(),
+                   " refused its arguments: ", refusal.text),
+               refusal.rank);
+    }
+    return true;
+  });
+}
+
+void FailureWatch::begin_call(std::string_view op) {
+  const Lock lock(*mutex_);
+  check(op);
+  ++calls_;
+  if (!refusals_.empty()) check(op);
+}
+
+void FailureWatch::refuse_call(const std::string& text) noexcept {
+  const Lock lock(*mutex_);
+  enter_epoch();
+  own_refusals_.insert(++calls_);
+  tell_others(ControlKind::kRefusal, epoch(), calls_, text);
+  transport_->flush();
+}
+
+void FailureWatch::refuse_message(const std::string& text) noexcept {
+  const Lock lock(*mutex_);
+  enter_epoch();
+  tell_others(ControlKind::kRefusedMessage, epoch(), calls_, text);
+  transport_->flush();
+}
+
+void FailureWatch::check_message(std::string_view op, int peer) {
+  const Lock lock(*mutex_);
+  const auto found = refused_messages_.find(peer);
+  // A rank that has come to the next collective call since then has gone on.
+  if (found == refused_messages_.end() || found->second.call != calls_) return;
+  fail(op, peer, cat("waits for ", named(peer), ", which refused a message: ", found->second.text));
 }
 
 void FailureWatch::abort(const std::string& reason) noexcept {
+  const Lock lock(*mutex_);
   poll();
-  if (!is_failed()) {
-    const std::string text =
-        cat("rank ", transport_->rank(), " of ", transport_->size(), " aborted: ", reason);
-    set_failure(text, transport_->rank());
-    tell_others(ControlKind::kAbort, epoch(), transport_->rank(), text);
-  }
+  const bool is_cause = part_failure_.epoch != epoch();
+  fail_all(cat("rank ", transport_->rank(), " of ", transport_->size(), " aborted: ", reason),
+           is_cause ? transport_->rank() : part_failure_.rank);
   is_reported_ = true;
 }
 
 std::string FailureWatch::failure() {
+  const Lock lock(*mutex_);
   poll();
   if (is_failed()) return failure_.text;
   return parent_ ? parent_->failure() : "";
 }
 
 bool FailureWatch::is_reported() {
+  const Lock lock(*mutex_);
   poll();
   if (is_failed()) return is_reported_;
   return parent_ && parent_->is_reported();
 }
 
 void FailureWatch::recover(double timeout) {
-  poll();
-  if (parent_) parent_->check("recover");
-  const int64_t wanted = recoveries_ + 1;
-  meets_[static_cast<size_t>(transport_->rank())] = wanted;
-  tell_others(ControlKind::kMeet, wanted, -1, "");
+  int64_t wanted = 0;
+  {
+    const Lock lock(*mutex_);
+    poll();
+    if (parent_) parent_->check("recover");
+    wanted = recoveries_ + 1;
+    meets_[static_cast<size_t>(transport_->rank())] = wanted;
+    tell_others(ControlKind::kMeet, wanted, -1, "");
+  }
   const Clock::time_point start = Clock::now();
+  std::optional<Waiting> waiting;
   std::vector<int> late;
   for (int looks = 0;; ++looks) {
-    poll();
-    late.clear();
-    for (int rank = 0; rank < transport_->size(); ++rank) {
-      if (meets_[static_cast<size_t>(rank)] < wanted) late.push_back(rank);
+    {
+      const Lock lock(*mutex_);
+      poll();
+      const std::vector<int> late_before = std::move(late);
+      late.clear();
+      for (int rank = 0; rank < transport_->size(); ++rank) {
+        if (meets_[static_cast<size_t>(rank)] < wanted) late.push_back(rank);
+      }
+      if (late.empty()) break;
+      if (late != late_before) waiting.emplace(*this, "recover", late[0]);
     }
-    if (late.empty()) break;
+    check_interrupt();
     if (seconds_since(start) > timeout) {
       throw CommunicationError(
           cat(where("recover"), " waited ", timeout, " s for ", ranks_text(late)),
@@ -187,8 +343,10 @@ void FailureWatch::recover(double timeout) {
     }
     transport_->idle(looks);
   }
+  const Lock lock(*mutex_);
   recoveries_ = wanted;
   is_reported_ = false;
+  if (parent_) parent_->part_failure_ = {};
   if (!parent_) transport_->note_failure(false);
   poll();  // a rank that was faster may have failed again
 }

@@ -8,12 +8,22 @@
 // operation, raises, recovers (meet 5): all three have three meets of 5 and go on in epoch 5. The
 // abort of epoch 4 is old news should it come later.
 //
-// Before a rank gives up at a deadline it pings the others: all that wait somewhere answer where,
-// and the silent ones are the missing ones.
+// Watches of communicators that were split from each other are a family. Before a rank gives up at
+// a deadline it pings all processes of the family: each answers what it waits in and for whom,
+// whatever communicator that is in. The answers lead from the awaited rank to the one that answers
+// nothing. Rank 0 waits for 1, 1 answers that it waits for 3, 3 is silent: 3 is blamed, and as it
+// is lost for all, the communicator that all were split from fails. When everybody answers (0 waits
+// for 1 and 1 for 0), the ranks made different calls: the communicator itself fails.
+//
+// A rank that refuses the arguments of a collective call tells the others the call's number. Those
+// that have made or come to make that call, and not refused it too, fail with the refusal's text.
 #pragma once
 
-#include <chrono>
+#include <list>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,15 +31,29 @@
 
 namespace cuop::dist {
 
+/// Watches of one family may be used by several threads, each watch by one.
 class FailureWatch {
  public:
-  /// With a parent, its failures are failures here and its recoveries recoveries.
-  FailureWatch(std::shared_ptr<Transport> transport, std::shared_ptr<FailureWatch> parent);
+  /// With a parent, its failures are failures here and its recoveries recoveries; `members` are the
+  /// ranks there of the ranks here.
+  FailureWatch(std::shared_ptr<Transport> transport, std::shared_ptr<FailureWatch> parent = nullptr,
+               std::vector<int> members = {});
 
   /// The number that separates messages before and after a recovery.
   int64_t epoch() const;
-  /// What this rank waits in and for whom, for the answer to a ping; rank -1 for nothing.
-  void set_activity(std::string_view op, int peer);
+
+  /// While it lives this rank waits in `op` for `peer`, and says so when it is asked.
+  class Waiting {
+   public:
+    Waiting(FailureWatch& watch, std::string_view op, int peer);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    FailureWatch& root_;
+    std::list<Control>::iterator place_;
+  };
 
   /// Takes in the control messages that have arrived.
   void poll();
@@ -37,8 +61,19 @@ class FailureWatch {
   void check(std::string_view op);
   /// Fails this communicator on all ranks and raises "op: rank 1 of 4 <what>".
   [[noreturn]] void fail(std::string_view op, int blamed, const std::string& what);
-  /// The same for a wait for `peer` that lasted `seconds`; names the ranks that do not answer.
+  /// Rank `peer` is gone: fails the whole family.
+  [[noreturn]] void lose(std::string_view op, int peer, const std::string& what);
+  /// A wait for `peer` has lasted `seconds`: blames the rank that keeps it.
   [[noreturn]] void expire(std::string_view op, int peer, double seconds);
+
+  /// Every rank counts its collective calls; this is one. Raises when another rank refused it.
+  void begin_call(std::string_view op);
+  /// The same for a call that this rank refuses.
+  void refuse_call(const std::string& text) noexcept;
+  /// This rank refuses to send or receive a message.
+  void refuse_message(const std::string& text) noexcept;
+  /// In a wait for a message to or from `peer`: raises when that rank has refused one.
+  void check_message(std::string_view op, int peer);
 
   void abort(const std::string& reason) noexcept;
   std::string failure();
@@ -46,31 +81,58 @@ class FailureWatch {
   void recover(double timeout);
 
  private:
+  using Lock = std::lock_guard<std::recursive_mutex>;
+
   struct Failure {
     std::string text;
     int rank = -1;
     int64_t epoch = -1;  // it holds while this is the present epoch
   };
+  /// What each rank of the family says it waits for.
+  using Answers = std::vector<std::vector<Control>>;
+  struct Refusal {
+    int rank;
+    int32_t call;
+    std::string text;
+  };
+
+  FailureWatch& root() { return parent_ ? parent_->root() : *this; }
+  int in_root(int rank) const;
+  std::string named(int rank) const;
+  std::string where(std::string_view op) const;
 
   bool is_failed() const { return failure_.epoch == epoch(); }
   void set_failure(std::string text, int blamed);
+  void fail_all(const std::string& text, int blamed) noexcept;
+  [[noreturn]] void fail_family(const std::string& text, int blamed);
   void tell_others(ControlKind kind, int64_t epoch, int blamed, const std::string& text) noexcept;
   void take(const Control& message);
-  void poll_recent();
-  std::vector<int> silent_ranks();
-  std::string where(std::string_view op) const;
+  void answer_ping(const Control& ping);
+  void enter_epoch();
+  void settle_refusals();
+  Answers enquire(std::string_view op);
 
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<FailureWatch> parent_;
+  std::vector<int> members_;
+  std::shared_ptr<std::recursive_mutex> mutex_;  // the family's
   int64_t recoveries_ = 0;
   Failure failure_;
+  Failure part_failure_;  // of a communicator split from this one; an abort that follows names it
   bool is_reported_ = false;
-  std::vector<Control> early_aborts_;  // from ranks that have recovered before this one
-  std::vector<int64_t> meets_;         // the latest recovery that each rank came to
-  std::string_view activity_ = "nothing";
-  int activity_peer_ = -1;
-  int64_t enquiry_ = 0;
-  std::vector<std::string> answers_;
+  std::vector<Control> early_;  // from ranks that have recovered before this one
+  std::vector<int64_t> meets_;  // the latest recovery that each rank came to
+
+  int64_t calls_epoch_ = 0;  // of the four below
+  int32_t calls_ = 0;
+  std::set<int32_t> own_refusals_;
+  std::vector<Refusal> refusals_;
+  std::map<int, Refusal> refused_messages_;  // the last one of each rank
+
+  // Of the root alone.
+  std::list<Control> waits_;  // as answers to a ping
+  int64_t last_enquiry_ = 0;
+  std::map<int64_t, Answers> enquiries_;
 };
 
 }  // namespace cuop::dist

@@ -47,7 +47,10 @@ std::shared_ptr<Communicator> make_mpi_communicator() {
 }
 
 void set_mpi_chunk_bytes(int64_t bytes) {
-  if (bytes < 1) throw ExecutionError(cat("mpi: chunks of ", bytes, " bytes, at least 1"));
+  constexpr int64_t kMost = int64_t{1} << 30;  // MPI counts bytes in an int
+  if (bytes < 1 || bytes > kMost) {
+    throw ExecutionError(cat("mpi: chunks of ", bytes, " bytes, possible are 1 to ", kMost));
+  }
   module().require_function<void(int64_t)>("cuop_mpi_set_chunk_bytes")(bytes);
 }
 

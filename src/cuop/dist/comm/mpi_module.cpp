@@ -1,28 +1,25 @@
-// libcuop_mpi.so: the Transport over MPI, the only file that knows MPI. Opened at run time by
-// mpi.cpp, so libcuop itself needs no MPI.
+// libcuop_mpi.so: the Wire over MPI, the only file that knows MPI. Opened at run time by mpi.cpp,
+// so libcuop itself needs no MPI. Collectives of MPI, which have no deadline, are called while the
+// ranks start and end, never between.
 #include <mpi.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <thread>
 
 #include "cuop/core/error.h"
+#include "cuop/core/hash.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/transport.h"
+#include "cuop/dist/comm/copy.h"
+#include "cuop/dist/comm/packet_hub.h"
 
 namespace cuop::dist {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-std::atomic<int64_t> chunk_bytes = int64_t{1} << 30;
 
 void check(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
@@ -40,20 +37,211 @@ bool is_usable() {
   return is_initialized != 0 && is_finalized == 0;
 }
 
-void pause_for(int looks) {
-  constexpr int kSpins = 20;
-  constexpr int kYields = 200;
-  if (looks < kSpins) return;
-  if (looks < kYields) {
-    sched_yield();
-    return;
-  }
-  std::this_thread::sleep_for(std::chrono::microseconds(std::min(100, looks - kYields)));
+void check_usable() {
+  if (!is_usable()) throw CommunicationError("mpi: MPI has been finalised in this process");
 }
 
-/// MPI's life in this process. It ends with MPI_Finalize, which waits for all ranks: after a
-/// failure that nobody recovered from, some rank may never come, so the ranks first look for each
-/// other for a while and leave without it when one is missing.
+/// A request with the memory that it is about.
+struct InFlight {
+  Buffer memory;
+  MPI_Request request = MPI_REQUEST_NULL;
+
+  bool test(MPI_Status* status = MPI_STATUS_IGNORE) {
+    int is_done = 0;
+    check(MPI_Test(&request, &is_done, status), "MPI_Test");
+    return is_done != 0;
+  }
+};
+using InFlightPtr = std::unique_ptr<InFlight>;
+
+/// What was given up while MPI still had it: its memory is kept until MPI is done with it.
+class GivenUp {
+ public:
+  void take(InFlightPtr each, bool is_receive) noexcept {
+    if (each->request == MPI_REQUEST_NULL || !is_usable()) {
+      // After MPI's end nobody says when the memory is free.
+      if (each->request != MPI_REQUEST_NULL) each.release();
+      return;
+    }
+    if (is_receive) MPI_Cancel(&each->request);
+    kept_.push_back(std::move(each));
+  }
+  void sweep() {
+    std::erase_if(kept_, [](const InFlightPtr& each) { return each->test(); });
+  }
+
+ private:
+  std::vector<InFlightPtr> kept_;
+};
+
+class MpiParcel final : public Parcel {
+ public:
+  MpiParcel(GivenUp& given_up, InFlightPtr in_flight, bool is_receive)
+      : given_up_(given_up),
+        in_flight_(std::move(in_flight)),
+        is_receive_(is_receive),
+        bytes_(in_flight_->memory.bytes) {}
+  ~MpiParcel() override {
+    if (!is_done_) given_up_.take(std::move(in_flight_), is_receive_);
+  }
+  MpiParcel(const MpiParcel&) = delete;
+  MpiParcel& operator=(const MpiParcel&) = delete;
+
+  bool test() override {
+    if (is_done_) return true;
+    MPI_Status status;
+    if (!in_flight_->test(&status)) return false;
+    is_done_ = true;
+    if (is_receive_) {
+      int length = 0;
+      MPI_Get_count(&status, MPI_BYTE, &length);
+      bytes_ = length;
+    }
+    return true;
+  }
+  const char* data() const override { return in_flight_->memory.data.get(); }
+  int64_t bytes() const override { return bytes_; }
+
+ private:
+  GivenUp& given_up_;
+  InFlightPtr in_flight_;
+  bool is_receive_;
+  int64_t bytes_;
+  bool is_done_ = false;
+};
+
+/// Receives for packets of any rank, posted before they come and tested in the order of posting,
+/// in which MPI fills them.
+class Inbox {
+ public:
+  Inbox(MPI_Comm comm, int64_t packet_bytes) : comm_(comm) {
+    for (InFlight& slot : slots_) {
+      slot.memory = Buffer(packet_bytes);
+      listen(slot);
+    }
+  }
+
+  std::optional<Packet> poll() {
+    InFlight& slot = slots_[next_];
+    MPI_Status status;
+    if (!slot.test(&status)) return std::nullopt;
+    int length = 0;
+    MPI_Get_count(&status, MPI_BYTE, &length);
+    Packet packet{status.MPI_SOURCE, Buffer(length)};
+    copy_bytes(packet.content.data.get(), slot.memory.data.get(), length);
+    listen(slot);
+    next_ = (next_ + 1) % kSlots;
+    return packet;
+  }
+
+ private:
+  void listen(InFlight& slot) {
+    check(MPI_Irecv(slot.memory.data.get(), static_cast<int>(slot.memory.bytes), MPI_BYTE,
+                    MPI_ANY_SOURCE, 0, comm_, &slot.request),
+          "MPI_Irecv");
+  }
+
+  static constexpr size_t kSlots = 16;
+  MPI_Comm comm_;
+  std::array<InFlight, kSlots> slots_;
+  size_t next_ = 0;
+};
+
+MPI_Comm duplicate_of_world() {
+  MPI_Comm comm = MPI_COMM_NULL;
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  return comm;
+}
+
+/// The lowest rank on each rank's host.
+std::vector<int> find_hosts(MPI_Comm comm, int rank, int size) {
+  MPI_Comm host = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host),
+        "MPI_Comm_split_type");
+  int lowest = rank;
+  check(MPI_Bcast(&lowest, 1, MPI_INT, 0, host), "MPI_Bcast");
+  MPI_Comm_free(&host);
+  std::vector<int> hosts(static_cast<size_t>(size));
+  check(MPI_Allgather(&lowest, 1, MPI_INT, hosts.data(), 1, MPI_INT, comm), "MPI_Allgather");
+  return hosts;
+}
+
+class MpiWire final : public Wire {
+ public:
+  MpiWire()
+      : controls_(duplicate_of_world()),
+        packets_(duplicate_of_world()),
+        chunks_(duplicate_of_world()),
+        control_inbox_(controls_, kControlPacket),
+        packet_inbox_(packets_, kDataPacket) {
+    MPI_Comm_rank(chunks_, &rank_);
+    MPI_Comm_size(chunks_, &size_);
+    hosts_ = find_hosts(chunks_, rank_, size_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int host_of(int rank) const override { return hosts_[static_cast<size_t>(rank)]; }
+
+  std::unique_ptr<Parcel> send_packet(int dst, Channel channel, Buffer content) override {
+    return send(dst, 0, channel == Channel::kControl ? controls_ : packets_, std::move(content));
+  }
+  std::optional<Packet> poll_packet(Channel channel) override {
+    check_usable();
+    if (channel == Channel::kControl) given_up_.sweep();
+    return (channel == Channel::kControl ? control_inbox_ : packet_inbox_).poll();
+  }
+  std::unique_ptr<Parcel> send_chunk(int dst, int tag, Buffer content) override {
+    return send(dst, tag, chunks_, std::move(content));
+  }
+  std::unique_ptr<Parcel> receive_chunk(int src, int tag, int64_t bytes) override {
+    check_usable();
+    auto parcel = std::make_unique<InFlight>();
+    parcel->memory = Buffer(bytes);
+    check(MPI_Irecv(parcel->memory.data.get(), static_cast<int>(bytes), MPI_BYTE, src, tag, chunks_,
+                    &parcel->request),
+          "MPI_Irecv");
+    return std::make_unique<MpiParcel>(given_up_, std::move(parcel), true);
+  }
+
+  void idle(int looks) override {
+    constexpr int kSpins = 20;
+    constexpr int kYields = 200;
+    if (looks < kSpins) return;
+    if (looks < kYields) {
+      sched_yield();
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min(100, looks - kYields)));
+  }
+
+ private:
+  std::unique_ptr<Parcel> send(int dst, int tag, MPI_Comm comm, Buffer content) {
+    check_usable();
+    auto parcel = std::make_unique<InFlight>();
+    parcel->memory = std::move(content);
+    check(MPI_Isend(parcel->memory.data.get(), static_cast<int>(parcel->memory.bytes), MPI_BYTE,
+                    dst, tag, comm, &parcel->request),
+          "MPI_Isend");
+    return std::make_unique<MpiParcel>(given_up_, std::move(parcel), false);
+  }
+
+  MPI_Comm controls_;
+  MPI_Comm packets_;
+  MPI_Comm chunks_;
+  int rank_ = 0;
+  int size_ = 1;
+  std::vector<int> hosts_;
+  GivenUp given_up_;
+  Inbox control_inbox_;
+  Inbox packet_inbox_;
+};
+
+/// MPI's life in this process. MPI_Finalize waits for all ranks: after a failure that nobody
+/// recovered from some rank may never come, so that the ranks say goodbye to each other first and
+/// leave without it when one is missing. Where somebody else (mpi4py) started MPI they end it, and
+/// the goodbye is said at the beginning of that.
 class Session {
  public:
   static Session& instance() {
@@ -61,14 +249,15 @@ class Session {
     return *session;
   }
 
-  void set_failed(bool is_failed) noexcept { is_failed_ = is_failed; }
+  const std::shared_ptr<PacketHub>& hub() const { return hub_; }
+  uint64_t next_context() { return hash_text(cat("world ", ++worlds_)); }
 
  private:
   Session() {
     int is_initialized = 0;
     MPI_Initialized(&is_initialized);
     if (is_initialized != 0) {
-      if (!is_usable()) throw CommunicationError("mpi: MPI has been finalised in this process");
+      check_usable();
     } else {
       int provided = MPI_THREAD_SINGLE;
       check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
@@ -78,266 +267,40 @@ class Session {
       }
       std::atexit([] { instance().finalize(); });
     }
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &farewell_), "MPI_Comm_dup");
-    MPI_Comm_set_errhandler(farewell_, MPI_ERRORS_RETURN);
+    hub_ = std::make_shared<PacketHub>(std::make_unique<MpiWire>(), "mpi");
+    // MPI_Finalize begins by deleting the attributes of this communicator.
+    int key = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &at_finalize, &key, nullptr),
+          "MPI_Comm_create_keyval");
+    check(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
+  }
+
+  static int at_finalize(MPI_Comm, int, void*, void*) {
+    instance().part();
+    return MPI_SUCCESS;
+  }
+
+  bool part() noexcept {
+    if (!has_parted_) {
+      has_parted_ = true;
+      have_all_come_ = hub_->part();
+    }
+    return have_all_come_;
   }
 
   void finalize() noexcept {
     if (!is_usable()) return;
-    if (!is_failed_ || all_have_come()) {
+    if (part()) {
       MPI_Finalize();
       return;
     }
     log(LogLevel::kWarn, "mpi: leaving without MPI_Finalize, not all ranks end after the failure");
   }
 
-  bool all_have_come() const noexcept {
-    constexpr auto kPatience = std::chrono::seconds(5);
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Ibarrier(farewell_, &request) != MPI_SUCCESS) return false;
-    const auto start = Clock::now();
-    for (int looks = 0; Clock::now() - start < kPatience; ++looks) {
-      int is_done = 0;
-      if (MPI_Test(&request, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-      if (is_done != 0) return true;
-      pause_for(looks);
-    }
-    return false;
-  }
-
-  MPI_Comm farewell_ = MPI_COMM_NULL;
-  std::atomic<bool> is_failed_ = false;
-};
-
-/// Withdraws a request so that MPI leaves the buffer alone. A receive that has been matched cannot
-/// be withdrawn but ends soon, as its sender is in the library too; a send that nobody ever takes
-/// is let go: its epoch is over, so no receive will match it.
-void give_up(MPI_Request& request, bool is_receive) noexcept {
-  if (request == MPI_REQUEST_NULL || !is_usable()) return;
-  constexpr auto kPatience = std::chrono::milliseconds(500);
-  if (is_receive) MPI_Cancel(&request);
-  const auto start = Clock::now();
-  for (int looks = 0; request != MPI_REQUEST_NULL; ++looks) {
-    int is_done = 0;
-    if (MPI_Test(&request, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
-    if (is_done != 0) return;
-    if (!is_receive && looks > 0) break;
-    if (Clock::now() - start > kPatience) break;
-    pause_for(looks);
-  }
-  MPI_Request_free(&request);
-}
-
-/// A message in chunks. All but the last are exactly the limit and the last is shorter (maybe
-/// empty), so a receiver that expects another length sees a wrong chunk. Limit 8: 20 bytes travel
-/// as 8 8 4, 16 bytes as 8 8 0.
-class MpiRequest final : public Request {
- public:
-  MpiRequest(bool is_receive, int64_t bytes) : is_receive_(is_receive), bytes_(bytes) {}
-  ~MpiRequest() override {
-    for (Chunk& chunk : chunks_) give_up(chunk.request, is_receive_);
-  }
-  MpiRequest(const MpiRequest&) = delete;
-  MpiRequest& operator=(const MpiRequest&) = delete;
-
-  template <class Post>
-  void post(Post&& post_chunk) {
-    const int64_t limit = chunk_bytes;
-    chunks_.reserve(static_cast<size_t>(bytes_ / limit + 1));
-    for (int64_t offset = 0; offset <= bytes_; offset += limit) {
-      const int length = static_cast<int>(std::min(limit, bytes_ - offset));
-      chunks_.push_back({MPI_REQUEST_NULL, length});
-      post_chunk(offset, length, &chunks_.back().request);
-    }
-  }
-
-  bool test() override {
-    for (; done_ < chunks_.size(); ++done_) {
-      Chunk& chunk = chunks_[done_];
-      int is_done = 0;
-      MPI_Status status;
-      const int code = MPI_Test(&chunk.request, &is_done, &status);
-      if (code != MPI_SUCCESS) {
-        chunk.request = MPI_REQUEST_NULL;
-        check_length(code);
-        check(code, "MPI_Test");
-      }
-      if (is_done == 0) return false;
-      if (is_receive_) {
-        int length = 0;
-        MPI_Get_count(&status, MPI_BYTE, &length);
-        if (length != chunk.length) throw_length(cat("ends after ", moved() + length, " bytes"));
-      }
-    }
-    return true;
-  }
-
-  int64_t moved() const override {
-    return std::min(bytes_, static_cast<int64_t>(done_) * chunk_bytes.load());
-  }
-
- private:
-  struct Chunk {
-    MPI_Request request;
-    int length;
-  };
-
-  void check_length(int code) const {
-    int error_class = MPI_SUCCESS;
-    MPI_Error_class(code, &error_class);
-    if (is_receive_ && error_class == MPI_ERR_TRUNCATE) throw_length("is longer");
-  }
-  [[noreturn]] void throw_length(const std::string& what) const {
-    throw CommunicationError(cat("expects ", bytes_, " bytes, the message ", what));
-  }
-
-  bool is_receive_;
-  int64_t bytes_;
-  std::vector<Chunk> chunks_;
-  size_t done_ = 0;
-};
-
-/// A Control as it travels.
-struct ControlWire {
-  int32_t kind;
-  int32_t blamed;
-  int64_t epoch;
-  char text[kControlText];
-};
-constexpr size_t kControlHead = offsetof(ControlWire, text);
-
-class MpiTransport final : public Transport {
- public:
-  /// Takes both communicators over.
-  MpiTransport(MPI_Comm work, MPI_Comm control) : work_(work), control_(control) {
-    for (MPI_Comm comm : {work_, control_}) MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(work_, &rank_);
-    MPI_Comm_size(work_, &size_);
-    MPI_Comm host = MPI_COMM_NULL;
-    check(MPI_Comm_split_type(work_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
-          "MPI_Comm_split_type");
-    MPI_Comm_size(host, &local_size_);
-    MPI_Comm_free(&host);
-    int* tag_limit = nullptr;
-    int is_set = 0;
-    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_limit, &is_set);
-    epochs_ = (static_cast<int64_t>(is_set != 0 ? *tag_limit : 32767) + 1) / kTagLimit;
-    listen();
-  }
-  ~MpiTransport() override {
-    if (!is_usable()) return;
-    give_up(listening_, true);
-    MPI_Comm_free(&control_);
-    MPI_Comm_free(&work_);
-  }
-  MpiTransport(const MpiTransport&) = delete;
-  MpiTransport& operator=(const MpiTransport&) = delete;
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  int local_size() const override { return local_size_; }
-  std::string_view kind() const override { return "mpi"; }
-
-  std::unique_ptr<Request> post_send(const void* data, int64_t bytes,
-                                     const Envelope& envelope) override {
-    const int tag = mpi_tag(envelope);
-    auto request = std::make_unique<MpiRequest>(false, bytes);
-    request->post([&](int64_t offset, int length, MPI_Request* out) {
-      check(MPI_Isend(static_cast<const char*>(data) + offset, length, MPI_BYTE, envelope.peer, tag,
-                      work_, out),
-            "MPI_Isend");
-    });
-    return request;
-  }
-
-  std::unique_ptr<Request> post_recv(void* data, int64_t bytes, const Envelope& envelope) override {
-    const int tag = mpi_tag(envelope);
-    auto request = std::make_unique<MpiRequest>(true, bytes);
-    request->post([&](int64_t offset, int length, MPI_Request* out) {
-      check(MPI_Irecv(static_cast<char*>(data) + offset, length, MPI_BYTE, envelope.peer, tag,
-                      work_, out),
-            "MPI_Irecv");
-    });
-    return request;
-  }
-
-  void send_control(int dst, const Control& message) noexcept override {
-    // Short enough that MPI buffers it; the copy is kept until MPI says that it has.
-    auto sent = std::make_unique<Sent>();
-    sent->wire.kind = static_cast<int32_t>(message.kind);
-    sent->wire.blamed = message.blamed;
-    sent->wire.epoch = message.epoch;
-    const size_t length = std::min(message.text.size(), kControlText);
-    std::memcpy(sent->wire.text, message.text.data(), length);
-    if (MPI_Isend(&sent->wire, static_cast<int>(kControlHead + length), MPI_BYTE, dst, 0, control_,
-                  &sent->request) != MPI_SUCCESS) {
-      return;
-    }
-    sent_.push_back(std::move(sent));
-    std::erase_if(sent_, [](const auto& each) {
-      int is_done = 0;
-      MPI_Test(&each->request, &is_done, MPI_STATUS_IGNORE);
-      return is_done != 0;
-    });
-  }
-
-  std::optional<Control> poll_control() override {
-    int is_done = 0;
-    MPI_Status status;
-    check(MPI_Test(&listening_, &is_done, &status), "MPI_Test");
-    if (is_done == 0) return std::nullopt;
-    int length = 0;
-    MPI_Get_count(&status, MPI_BYTE, &length);
-    Control message{status.MPI_SOURCE, static_cast<ControlKind>(heard_.kind), heard_.epoch,
-                    heard_.blamed,
-                    std::string(heard_.text, static_cast<size_t>(length) - kControlHead)};
-    listen();
-    return message;
-  }
-
-  void idle(int looks) override { pause_for(looks); }
-
-  std::shared_ptr<Transport> split(int color, const SplitGroup& group) override {
-    // All ranks have just met, so these collectives of MPI, which have no deadline, are short.
-    const bool is_member = !group.members.empty();
-    MPI_Comm work = MPI_COMM_NULL;
-    check(MPI_Comm_split(work_, is_member ? color : MPI_UNDEFINED, group.rank, &work),
-          "MPI_Comm_split");
-    if (!is_member) return nullptr;
-    MPI_Comm control = MPI_COMM_NULL;
-    check(MPI_Comm_dup(work, &control), "MPI_Comm_dup");
-    return std::make_shared<MpiTransport>(work, control);
-  }
-
-  void note_failure(bool is_failed) noexcept override { Session::instance().set_failed(is_failed); }
-
- private:
-  struct Sent {
-    ControlWire wire;
-    MPI_Request request = MPI_REQUEST_NULL;
-  };
-
-  void listen() {
-    check(MPI_Irecv(&heard_, sizeof(heard_), MPI_BYTE, MPI_ANY_SOURCE, 0, control_, &listening_),
-          "MPI_Irecv");
-  }
-
-  int mpi_tag(const Envelope& envelope) const {
-    if (envelope.epoch >= epochs_) {
-      throw CommunicationError(cat("mpi: ", envelope.epoch, " recoveries used up this MPI's tags"));
-    }
-    return static_cast<int>(envelope.epoch * kTagLimit + envelope.tag);
-  }
-
-  MPI_Comm work_;
-  MPI_Comm control_;
-  int rank_ = 0;
-  int size_ = 1;
-  int local_size_ = 1;
-  int64_t epochs_ = 1;
-  ControlWire heard_{};
-  MPI_Request listening_ = MPI_REQUEST_NULL;
-  std::vector<std::unique_ptr<Sent>> sent_;
+  std::shared_ptr<PacketHub> hub_;
+  int64_t worlds_ = 0;
+  bool has_parted_ = false;
+  bool have_all_come_ = false;
 };
 
 }  // namespace
@@ -346,18 +309,16 @@ class MpiTransport final : public Transport {
 
 extern "C" {
 
-/// One transport a call: its communicators are its own.
+/// One transport a call, which all ranks make: its messages are its own.
 void cuop_mpi_world(std::shared_ptr<cuop::dist::Transport>* out) {
   using namespace cuop::dist;
-  Session::instance();
-  MPI_Comm work = MPI_COMM_NULL;
-  MPI_Comm control = MPI_COMM_NULL;
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &work), "MPI_Comm_dup");
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &control), "MPI_Comm_dup");
-  *out = std::make_shared<MpiTransport>(work, control);
+  Session& session = Session::instance();
+  std::vector<int> everyone;
+  for (int rank = 0; rank < session.hub()->size(); ++rank) everyone.push_back(rank);
+  *out = make_group_transport(session.hub(), std::move(everyone), session.next_context());
 }
 
 void cuop_mpi_set_chunk_bytes(int64_t bytes) {
-  cuop::dist::chunk_bytes = std::min(bytes, int64_t{1} << 30);
+  cuop::dist::Session::instance().hub()->set_chunk_bytes(bytes);
 }
 }

@@ -1,6 +1,7 @@
 #include "cuop/dist/comm/p2p_communicator.h"
 
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "cuop/core/error.h"
@@ -49,13 +50,14 @@ class P2pCommunicator::Operation final : public Exchange {
  public:
   Operation(P2pCommunicator& comm, const char* name, int tag)
       : comm_(comm), name_(name), tag_(tag), span_(name, "comm"), sent_before_(comm.bytes_sent_) {
-    comm_.watch_->check(name_);
+    if (is_message()) {
+      comm_.watch_->check(name_);
+    } else {
+      comm_.watch_->begin_call(name_);
+    }
     epoch_ = comm_.watch_->epoch();
   }
-  ~Operation() override {
-    comm_.watch_->set_activity("no operation", -1);
-    span_.add_bytes(comm_.bytes_sent_ - sent_before_);
-  }
+  ~Operation() override { span_.add_bytes(comm_.bytes_sent_ - sent_before_); }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -93,12 +95,14 @@ class P2pCommunicator::Operation final : public Exchange {
 
   void wait(Pending& pending) {
     if (test(pending)) return;
-    comm_.watch_->set_activity(name_, pending.peer);
+    std::optional<FailureWatch::Waiting> waiting;
     Clock::time_point start = Clock::now();
     int64_t moved = pending.request->moved();
     for (int looks = 1; !test(pending); ++looks) {
       comm_.watch_->check(name_);
       if (looks % kLooksPerClock == 0) {
+        if (!waiting) waiting.emplace(*comm_.watch_, name_, pending.peer);
+        if (is_message()) comm_.watch_->check_message(name_, pending.peer);
         check_interrupted();
         if (pending.request->moved() != moved) {  // slow is not dead
           moved = pending.request->moved();
@@ -125,10 +129,12 @@ class P2pCommunicator::Operation final : public Exchange {
       return pending.request->test();
     } catch (const CommunicationError& error) {
       comm_.watch_->check(name_);  // a peer that left because of a failure has told so before
-      comm_.watch_->fail(name_, error.rank() >= 0 ? error.rank() : rank(),
-                         cat("with rank ", pending.peer, ": ", error.what()));
+      if (error.rank() >= 0) comm_.watch_->lose(name_, pending.peer, error.what());
+      comm_.watch_->fail(name_, rank(), cat("with rank ", pending.peer, ": ", error.what()));
     }
   }
+
+  bool is_message() const { return tag_ < kUserTagLimit; }
 
   P2pCommunicator& comm_;
   const char* name_;
@@ -140,11 +146,31 @@ class P2pCommunicator::Operation final : public Exchange {
 };
 
 P2pCommunicator::P2pCommunicator(std::shared_ptr<Transport> transport,
-                                 std::shared_ptr<FailureWatch> parent, double timeout)
+                                 std::shared_ptr<FailureWatch> watch, double timeout)
     : transport_(std::move(transport)),
-      watch_(std::make_shared<FailureWatch>(transport_, std::move(parent))),
+      watch_(watch ? std::move(watch) : std::make_shared<FailureWatch>(transport_)),
       timeout_(timeout),
       to_self_epoch_(watch_->epoch()) {}
+
+template <class Check>
+void P2pCommunicator::check_call(Check&& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    watch_->refuse_call(error.what());
+    throw;
+  }
+}
+
+template <class Check>
+void P2pCommunicator::check_message(Check&& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    watch_->refuse_message(error.what());
+    throw;
+  }
+}
 
 void P2pCommunicator::send_to_self(const void* data, int64_t bytes, int tag) {
   if (to_self_epoch_ != watch_->epoch()) to_self_.clear();
@@ -166,7 +192,7 @@ void P2pCommunicator::recv_from_self(std::string_view op, void* data, int64_t by
 }
 
 void P2pCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
-  check_message("send", bytes, dst, tag, size());
+  check_message([&] { check_envelope("send", bytes, dst, tag, size()); });
   Operation operation(*this, "send", tag);
   if (dst == rank()) return send_to_self(data, bytes, tag);
   operation.post_any_send(data, bytes, dst);
@@ -174,7 +200,7 @@ void P2pCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
 }
 
 void P2pCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
-  check_message("recv", bytes, src, tag, size());
+  check_message([&] { check_envelope("recv", bytes, src, tag, size()); });
   Operation operation(*this, "recv", tag);
   if (src == rank()) return recv_from_self("recv", data, bytes, tag);
   operation.post_any_recv(data, bytes, src);
@@ -183,8 +209,10 @@ void P2pCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
 
 void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst, void* recv_data,
                                int64_t recv_bytes, int src, int tag) {
-  check_message("sendrecv", send_bytes, dst, tag, size());
-  check_message("sendrecv", recv_bytes, src, tag, size());
+  check_message([&] {
+    check_envelope("sendrecv", send_bytes, dst, tag, size());
+    check_envelope("sendrecv", recv_bytes, src, tag, size());
+  });
   Operation operation(*this, "sendrecv", tag);
   if (dst == rank()) {
     send_to_self(send_data, send_bytes, tag);
@@ -205,38 +233,46 @@ void P2pCommunicator::barrier() {
 }
 
 void P2pCommunicator::broadcast(void* data, int64_t bytes, int root) {
-  check_rank("broadcast", root, size());
-  check_count("broadcast", bytes);
+  check_call([&] {
+    check_rank("broadcast", root, size());
+    check_count("broadcast", bytes);
+  });
   Operation operation(*this, "broadcast", kBroadcastTag);
   p2p::broadcast(operation, data, bytes, root);
 }
 
 void P2pCommunicator::scatter(const void* send, std::span<const Block> blocks, void* recv,
                               int root) {
-  check_rank("scatter", root, size());
-  check_blocks("scatter", blocks, size());
+  check_call([&] {
+    check_rank("scatter", root, size());
+    check_blocks("scatter", blocks, size());
+  });
   Operation operation(*this, "scatter", kScatterTag);
   p2p::scatter(operation, send, blocks, recv, root);
 }
 
 void P2pCommunicator::gather(const void* send, std::span<const Block> blocks, void* recv,
                              int root) {
-  check_rank("gather", root, size());
-  check_blocks("gather", blocks, size());
+  check_call([&] {
+    check_rank("gather", root, size());
+    check_blocks("gather", blocks, size());
+  });
   Operation operation(*this, "gather", kGatherTag);
   p2p::gather(operation, send, blocks, recv, root);
 }
 
 void P2pCommunicator::all_gather(const void* send, std::span<const Block> blocks, void* recv) {
-  check_blocks("all_gather", blocks, size());
+  check_call([&] { check_blocks("all_gather", blocks, size()); });
   Operation operation(*this, "all_gather", kAllGatherTag);
   p2p::all_gather(operation, send, blocks, recv);
 }
 
 void P2pCommunicator::all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
                                  std::span<const Block> recv_blocks) {
-  check_blocks("all_to_all", send_blocks, size());
-  check_blocks("all_to_all", recv_blocks, size());
+  check_call([&] {
+    check_blocks("all_to_all", send_blocks, size());
+    check_blocks("all_to_all", recv_blocks, size());
+  });
   Operation operation(*this, "all_to_all", kAllToAllTag);
   const int64_t sent = send_blocks[static_cast<size_t>(rank())].bytes;
   const int64_t expected = recv_blocks[static_cast<size_t>(rank())].bytes;
@@ -249,25 +285,31 @@ void P2pCommunicator::all_to_all(const void* send, std::span<const Block> send_b
 
 void P2pCommunicator::reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op,
                              int root) {
-  check_rank("reduce", root, size());
-  check_count("reduce", count);
-  check_reducible("reduce", dtype, op);
+  check_call([&] {
+    check_rank("reduce", root, size());
+    check_count("reduce", count);
+    check_reducible("reduce", dtype, op);
+  });
   Operation operation(*this, "reduce", kReduceTag);
   p2p::reduce(operation, send, recv, count, {dtype, op}, root);
 }
 
 void P2pCommunicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
                                  ReduceOp op) {
-  check_count("all_reduce", count);
-  check_reducible("all_reduce", dtype, op);
+  check_call([&] {
+    check_count("all_reduce", count);
+    check_reducible("all_reduce", dtype, op);
+  });
   Operation operation(*this, "all_reduce", kAllReduceTag);
   p2p::all_reduce(operation, send, recv, count, {dtype, op});
 }
 
 void P2pCommunicator::reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
                                      DType dtype, ReduceOp op) {
-  check_counts("reduce_scatter", counts, size());
-  check_reducible("reduce_scatter", dtype, op);
+  check_call([&] {
+    check_counts("reduce_scatter", counts, size());
+    check_reducible("reduce_scatter", dtype, op);
+  });
   Operation operation(*this, "reduce_scatter", kReduceScatterTag);
   int64_t total = 0;
   for (int64_t count : counts) total += count;
@@ -286,7 +328,8 @@ std::shared_ptr<Communicator> P2pCommunicator::split(int color, int key) {
   const SplitGroup group = choose_split_group(*this, color, key);
   std::shared_ptr<Transport> part = transport_->split(color, group);
   if (!part) return nullptr;
-  return std::make_shared<P2pCommunicator>(std::move(part), watch_, timeout_);
+  auto watch = std::make_shared<FailureWatch>(part, watch_, group.members);
+  return std::make_shared<P2pCommunicator>(std::move(part), std::move(watch), timeout_);
 }
 
 void P2pCommunicator::recover() {

@@ -13,8 +13,8 @@ namespace cuop::dist {
 
 class P2pCommunicator final : public Communicator {
  public:
-  /// `parent` is the watch of the communicator that this one was split from, null for none.
-  P2pCommunicator(std::shared_ptr<Transport> transport, std::shared_ptr<FailureWatch> parent,
+  /// `watch` is null unless the communicator was split from another.
+  P2pCommunicator(std::shared_ptr<Transport> transport, std::shared_ptr<FailureWatch> watch,
                   double timeout);
 
   int rank() const override { return transport_->rank(); }
@@ -51,6 +51,11 @@ class P2pCommunicator final : public Communicator {
  private:
   class Operation;
 
+  /// A wrong argument raises here, and with its text on the other ranks of the call.
+  template <class Check>
+  void check_call(Check&& check);
+  template <class Check>
+  void check_message(Check&& check);
   void send_to_self(const void* data, int64_t bytes, int tag);
   void recv_from_self(std::string_view op, void* data, int64_t bytes, int tag);
 

@@ -126,7 +126,7 @@ void ThreadCommunicator::exchange(const Slot& mine, const std::function<void()>&
 }
 
 void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
-  check_message("send", bytes, dst, tag, size());
+  check_envelope("send", bytes, dst, tag, size());
   trace::Span span("send", "comm");
   world_->send(caller("send"), data, bytes, dst, tag);
   if (dst != rank_) bytes_sent_ += bytes;
@@ -134,15 +134,15 @@ void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag)
 }
 
 void ThreadCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
-  check_message("recv", bytes, src, tag, size());
+  check_envelope("recv", bytes, src, tag, size());
   trace::Span span("recv", "comm");
   world_->recv(caller("recv"), data, bytes, src, tag);
 }
 
 void ThreadCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst,
                                   void* recv_data, int64_t recv_bytes, int src, int tag) {
-  check_message("sendrecv", send_bytes, dst, tag, size());
-  check_message("sendrecv", recv_bytes, src, tag, size());
+  check_envelope("sendrecv", send_bytes, dst, tag, size());
+  check_envelope("sendrecv", recv_bytes, src, tag, size());
   trace::Span span("sendrecv", "comm");
   world_->sendrecv(caller("sendrecv"), send_data, send_bytes, dst, recv_data, recv_bytes, src, tag);
   if (dst != rank_) bytes_sent_ += send_bytes;

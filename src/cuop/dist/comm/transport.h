@@ -13,12 +13,14 @@
 
 namespace cuop::dist {
 
-/// A message under way. Destroying it gives it up: after that the buffer is not touched any more.
+/// A message under way. Destroying it gives it up: after that the buffer is not touched any more,
+/// whatever the network still holds.
 class Request {
  public:
   virtual ~Request() = default;
-  /// Moves what can be moved now; true when complete. CommunicationError when the peer is lost or a
-  /// receive's length is not the message's ("the message has 12 bytes").
+  /// Moves what can be moved now; true when complete. CommunicationError naming a rank when the
+  /// peer is lost or has ended; naming none when a receive's length is not the message's ("the
+  /// message has 12 bytes").
   virtual bool test() = 0;
   /// Grows while a long message makes progress.
   virtual int64_t moved() const = 0;
@@ -36,14 +38,16 @@ struct Envelope {
 inline constexpr int kUserTagLimit = 1 << 16;
 inline constexpr int kTagLimit = 1 << 17;
 
-enum class ControlKind : int32_t { kAbort, kMeet, kPing, kPong };
+enum class ControlKind : int32_t { kAbort, kMeet, kPing, kPong, kRefusal, kRefusedMessage };
 
-/// A short message that is seen by every wait. Texts longer than kControlText are cut.
+/// A short message that is seen by every wait, also by those of communicators split from this one.
+/// It is never behind data that somebody has yet to take. Texts longer than kControlText are cut.
 struct Control {
   int src = 0;
   ControlKind kind = ControlKind::kAbort;
-  int64_t epoch = 0;
-  int32_t blamed = -1;  ///< the rank that an abort blames
+  int64_t epoch = 0;    ///< of a ping and its answers the number of the enquiry
+  int32_t blamed = -1;  ///< the rank that an abort blames or a pong waits for; the number of a
+                        ///< refused call
   std::string text;
 };
 inline constexpr size_t kControlText = 2000;
@@ -65,12 +69,15 @@ class Transport {
   /// Never fails and never waits: a peer that cannot be reached is noticed elsewhere.
   virtual void send_control(int dst, const Control& message) noexcept = 0;
   virtual std::optional<Control> poll_control() = 0;
+  /// Sees to it that control messages that were sent leave this process now, also when it does
+  /// nothing with the transport afterwards; for a moment, then gives up.
+  virtual void flush() noexcept {}
 
   /// Called between two fruitless looks, the `looks`-th in a row: spins, yields or sleeps a little.
   virtual void idle(int looks) = 0;
 
-  /// Collective over all ranks of this transport; null for those with an empty group. `color` is
-  /// non-negative and the same within a group.
+  /// Of all ranks of this transport, which have agreed on their groups; null for an empty one.
+  /// Sends nothing and waits for nobody. `color` is non-negative and the same within a group.
   virtual std::shared_ptr<Transport> split(int color, const SplitGroup& group) = 0;
 
   /// The communicator failed or recovered, which decides how the process may end.

@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#include "cuop/core/hash.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/hub.h"
+
+namespace cuop::dist {
+
+namespace {
+
+/// A number for the communicator that a split makes: all its ranks compute the same one.
+uint64_t child_context(uint64_t parent, int64_t split, int color) {
+  return hash_text(cat(parent, "/", split, "/", color));
+}
+
+class GroupTransport final : public Transport {
+ public:
+  GroupTransport(std::shared_ptr<Hub> hub, std::vector<int> ranks, uint64_t context)
+      : hub_(std::move(hub)), ranks_(std::move(ranks)), context_(context) {
+    rank_ = rank_of(hub_->rank());
+    const int here = hub_->host_of(hub_->rank());
+    local_size_ = static_cast<int>(std::count_if(
+        ranks_.begin(), ranks_.end(), [&](int each) { return hub_->host_of(each) == here; }));
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(ranks_.size()); }
+  int local_size() const override { return local_size_; }
+  std::string_view kind() const override { return hub_->kind(); }
+
+  std::unique_ptr<Request> post_send(const void* data, int64_t bytes,
+                                     const Envelope& envelope) override {
+    return hub_->post_send(data, bytes, in_hub(envelope.peer), key_of(envelope));
+  }
+  std::unique_ptr<Request> post_recv(void* data, int64_t bytes, const Envelope& envelope) override {
+    return hub_->post_recv(data, bytes, in_hub(envelope.peer), key_of(envelope));
+  }
+
+  void send_control(int dst, const Control& message) noexcept override {
+    hub_->send_control(in_hub(dst), context_, message);
+  }
+  std::optional<Control> poll_control() override {
+    std::optional<Control> message = hub_->poll_control(context_);
+    if (message) message->src = rank_of(message->src);
+    return message;
+  }
+  void flush() noexcept override { hub_->flush(); }
+  void idle(int looks) override { hub_->idle(looks); }
+
+  std::shared_ptr<Transport> split(int color, const SplitGroup& group) override {
+    const uint64_t context = child_context(context_, ++splits_, color);
+    if (group.members.empty()) return nullptr;
+    std::vector<int> ranks;
+    for (int member : group.members) ranks.push_back(in_hub(member));
+    return make_group_transport(hub_, std::move(ranks), context);
+  }
+
+  void note_failure(bool is_failed) noexcept override { hub_->note_failure(is_failed); }
+
+ private:
+  MessageKey key_of(const Envelope& envelope) const {
+    return {context_, envelope.epoch, envelope.tag};
+  }
+  int in_hub(int member) const { return ranks_[static_cast<size_t>(member)]; }
+  int rank_of(int in_hub) const {
+    return static_cast<int>(std::find(ranks_.begin(), ranks_.end(), in_hub) - ranks_.begin());
+  }
+
+  std::shared_ptr<Hub> hub_;
+  std::vector<int> ranks_;  // in the hub
+  uint64_t context_;
+  int rank_ = 0;
+  int local_size_ = 1;
+  int64_t splits_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Transport> make_group_transport(std::shared_ptr<Hub> hub, std::vector<int> ranks,
+                                                uint64_t context) {
+  return std::make_shared<GroupTransport>(std::move(hub), std::move(ranks), context);
+}
+
+}  // namespace cuop::dist
