@@ -50,7 +50,7 @@ int run(const std::shared_ptr<Communicator>& comm) {
                                       const std::function<void(conformance::Rank)>& body) {
     set_mpi_chunk_bytes(64);
     run_case(ranks, body);
-    set_mpi_chunk_bytes(int64_t{512} << 10);
+    set_mpi_chunk_bytes(int64_t{128} << 10);
   };
   const std::array ranks{comm->size()};
   conformance::register_suite("mpi", ranks, run_case, conformance::all_cases());

@@ -77,10 +77,7 @@ class GivenUp {
 class MpiParcel final : public Parcel {
  public:
   MpiParcel(GivenUp& given_up, InFlightPtr in_flight, bool is_receive)
-      : given_up_(given_up),
-        in_flight_(std::move(in_flight)),
-        is_receive_(is_receive),
-        bytes_(in_flight_->memory.bytes) {}
+      : given_up_(given_up), in_flight_(std::move(in_flight)), is_receive_(is_receive) {}
   ~MpiParcel() override {
     if (!is_done_) given_up_.take(std::move(in_flight_), is_receive_);
   }
@@ -95,18 +92,16 @@ class MpiParcel final : public Parcel {
     if (is_receive_) {
       int length = 0;
       MPI_Get_count(&status, MPI_BYTE, &length);
-      bytes_ = length;
+      in_flight_->memory.bytes = length;
     }
     return true;
   }
-  const char* data() const override { return in_flight_->memory.data.get(); }
-  int64_t bytes() const override { return bytes_; }
+  Buffer take() override { return std::move(in_flight_->memory); }
 
  private:
   GivenUp& given_up_;
   InFlightPtr in_flight_;
   bool is_receive_;
-  int64_t bytes_;
   bool is_done_ = false;
 };
 
@@ -195,12 +190,12 @@ class MpiWire final : public Wire {
   std::unique_ptr<Parcel> send_chunk(int dst, int tag, Buffer content) override {
     return send(dst, tag, chunks_, std::move(content));
   }
-  std::unique_ptr<Parcel> receive_chunk(int src, int tag, int64_t bytes) override {
+  std::unique_ptr<Parcel> receive_chunk(int src, int tag, Buffer space) override {
     check_usable();
     auto parcel = std::make_unique<InFlight>();
-    parcel->memory = Buffer(bytes);
-    check(MPI_Irecv(parcel->memory.data.get(), static_cast<int>(bytes), MPI_BYTE, src, tag, chunks_,
-                    &parcel->request),
+    parcel->memory = std::move(space);
+    check(MPI_Irecv(parcel->memory.data.get(), static_cast<int>(parcel->memory.bytes), MPI_BYTE,
+                    src, tag, chunks_, &parcel->request),
           "MPI_Irecv");
     return std::make_unique<MpiParcel>(given_up_, std::move(parcel), true);
   }

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 using Lock = std::lock_guard<std::mutex>;
 
 /// Chunks under way of one message: while one is copied the next ones travel.
-constexpr size_t kWindow = 3;
+constexpr size_t kWindow = 8;
 
 struct ControlHead {
   uint64_t context;
@@ -251,12 +251,14 @@ void PacketHub::take(Packet packet) {
 
 void PacketHub::send_chunks(Outgoing& message) {
   while (!message.parcels.empty() && message.parcels.front()->test()) {
-    message.moved += message.parcels.front()->bytes();
+    Buffer chunk = message.parcels.front()->take();
     message.parcels.pop_front();
+    message.moved += chunk.bytes;
+    buffers_.give_back(std::move(chunk));
   }
   while (message.parcels.size() < kWindow && message.handed < message.bytes) {
     const int64_t bytes = std::min(message.chunk, message.bytes - message.handed);
-    Buffer chunk(bytes);
+    Buffer chunk = buffers_.take(bytes);
     copy_bytes(chunk.data.get(), message.data + message.handed, bytes);
     message.parcels.push_back(wire_->send_chunk(message.dst, message.tag, std::move(chunk)));
     message.handed += bytes;
@@ -266,16 +268,17 @@ void PacketHub::send_chunks(Outgoing& message) {
 void PacketHub::receive_chunks(Incoming& message) {
   while (!message.parcels.empty() && message.moved < message.limit &&
          message.parcels.front()->test()) {
-    const Parcel& parcel = *message.parcels.front();
-    if (message.data != nullptr) {
-      copy_bytes(message.data + message.moved, parcel.data(), parcel.bytes());
-    }
-    message.moved += parcel.bytes();
+    Buffer chunk = message.parcels.front()->take();
     message.parcels.pop_front();
+    if (message.data != nullptr) {
+      copy_bytes(message.data + message.moved, chunk.data.get(), chunk.bytes);
+    }
+    message.moved += chunk.bytes;
+    buffers_.give_back(std::move(chunk));
   }
   while (message.parcels.size() < kWindow && message.asked < message.limit) {
     const int64_t bytes = std::min(message.chunk, message.length - message.asked);
-    message.parcels.push_back(wire_->receive_chunk(message.src, message.tag, bytes));
+    message.parcels.push_back(wire_->receive_chunk(message.src, message.tag, buffers_.take(bytes)));
     message.asked += bytes;
   }
 }

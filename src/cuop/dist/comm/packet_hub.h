@@ -120,9 +120,10 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
   std::list<std::unique_ptr<Parcel>> packets_;  // sent, not complete
   std::map<int64_t, std::shared_ptr<Outgoing>> outgoing_;
   std::list<std::shared_ptr<Incoming>> incoming_;  // long messages that were asked for
+  Buffers buffers_;
   int64_t last_id_ = 0;
   int32_t last_tag_ = 0;
-  std::atomic<int64_t> chunk_bytes_ = int64_t{512} << 10;
+  std::atomic<int64_t> chunk_bytes_ = int64_t{128} << 10;
   std::atomic<bool> is_failed_ = false;
   bool is_parting_ = false;
 };

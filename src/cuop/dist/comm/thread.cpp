@@ -65,6 +65,26 @@ class ThreadCommunicator final : public Communicator {
 
  private:
   ThreadWorld::Caller caller(const char* op) const { return {rank_, op, timeout_}; }
+  ThreadWorld::Caller messenger(const char* op) const { return {rank_, op, timeout_, true}; }
+  /// A wrong argument raises here, and with its text on the other ranks of the call.
+  template <class Check>
+  void check_call(Check&& check) {
+    try {
+      check();
+    } catch (const Error& error) {
+      world_->refuse_call(rank_, error.what());
+      throw;
+    }
+  }
+  template <class Check>
+  void check_message(Check&& check) {
+    try {
+      check();
+    } catch (const Error& error) {
+      world_->refuse_message(rank_, error.what());
+      throw;
+    }
+  }
   const Slot& peer(int rank) const { return world_->slot(rank); }
   /// The frame of every collective: lay `mine` open, meet, check that all are in the same operation
   /// with the same root and count (else the copy would read the buffers of another operation),
@@ -126,32 +146,37 @@ void ThreadCommunicator::exchange(const Slot& mine, const std::function<void()>&
 }
 
 void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
-  check_envelope("send", bytes, dst, tag, size());
+  check_message([&] { check_envelope("send", bytes, dst, tag, size()); });
   trace::Span span("send", "comm");
-  world_->send(caller("send"), data, bytes, dst, tag);
+  world_->send(messenger("send"), data, bytes, dst, tag);
   if (dst != rank_) bytes_sent_ += bytes;
   span.add_bytes(bytes);
 }
 
 void ThreadCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
-  check_envelope("recv", bytes, src, tag, size());
+  check_message([&] { check_envelope("recv", bytes, src, tag, size()); });
   trace::Span span("recv", "comm");
-  world_->recv(caller("recv"), data, bytes, src, tag);
+  world_->recv(messenger("recv"), data, bytes, src, tag);
 }
 
 void ThreadCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst,
                                   void* recv_data, int64_t recv_bytes, int src, int tag) {
-  check_envelope("sendrecv", send_bytes, dst, tag, size());
-  check_envelope("sendrecv", recv_bytes, src, tag, size());
+  check_message([&] {
+    check_envelope("sendrecv", send_bytes, dst, tag, size());
+    check_envelope("sendrecv", recv_bytes, src, tag, size());
+  });
   trace::Span span("sendrecv", "comm");
-  world_->sendrecv(caller("sendrecv"), send_data, send_bytes, dst, recv_data, recv_bytes, src, tag);
+  world_->sendrecv(messenger("sendrecv"), send_data, send_bytes, dst, recv_data, recv_bytes, src,
+                   tag);
   if (dst != rank_) bytes_sent_ += send_bytes;
   span.add_bytes(send_bytes);
 }
 
 void ThreadCommunicator::broadcast(void* data, int64_t bytes, int root) {
-  check_rank("broadcast", root, size());
-  check_count("broadcast", bytes);
+  check_call([&] {
+    check_rank("broadcast", root, size());
+    check_count("broadcast", bytes);
+  });
   exchange({.op = "broadcast", .root = root, .send = data, .count = bytes}, [&] {
     if (rank_ != root) copy_bytes(data, peer(root).send, bytes);
     if (rank_ == root) bytes_sent_ += bytes * (size() - 1);
@@ -160,8 +185,10 @@ void ThreadCommunicator::broadcast(void* data, int64_t bytes, int root) {
 
 void ThreadCommunicator::scatter(const void* send, std::span<const Block> blocks, void* recv,
                                  int root) {
-  check_rank("scatter", root, size());
-  check_blocks("scatter", blocks, size());
+  check_call([&] {
+    check_rank("scatter", root, size());
+    check_blocks("scatter", blocks, size());
+  });
   exchange({.op = "scatter", .root = root, .send = send, .blocks = blocks}, [&] {
     const Block& mine = blocks[static_cast<size_t>(rank_)];
     const Block& sent = peer(root).blocks[static_cast<size_t>(rank_)];
@@ -175,8 +202,10 @@ void ThreadCommunicator::scatter(const void* send, std::span<const Block> blocks
 
 void ThreadCommunicator::gather(const void* send, std::span<const Block> blocks, void* recv,
                                 int root) {
-  check_rank("gather", root, size());
-  check_blocks("gather", blocks, size());
+  check_call([&] {
+    check_rank("gather", root, size());
+    check_blocks("gather", blocks, size());
+  });
   // Every rank writes its own block, so the ranks share the work of the copy.
   exchange({.op = "gather", .root = root, .recv = recv, .blocks = blocks}, [&] {
     const Block& mine = blocks[static_cast<size_t>(rank_)];
@@ -188,7 +217,7 @@ void ThreadCommunicator::gather(const void* send, std::span<const Block> blocks,
 }
 
 void ThreadCommunicator::all_gather(const void* send, std::span<const Block> blocks, void* recv) {
-  check_blocks("all_gather", blocks, size());
+  check_call([&] { check_blocks("all_gather", blocks, size()); });
   exchange({.op = "all_gather", .send = send, .blocks = blocks}, [&] {
     for (int rank = 0; rank < size(); ++rank) {
       const Block& block = blocks[static_cast<size_t>(rank)];
@@ -202,8 +231,10 @@ void ThreadCommunicator::all_gather(const void* send, std::span<const Block> blo
 
 void ThreadCommunicator::all_to_all(const void* send, std::span<const Block> send_blocks,
                                     void* recv, std::span<const Block> recv_blocks) {
-  check_blocks("all_to_all", send_blocks, size());
-  check_blocks("all_to_all", recv_blocks, size());
+  check_call([&] {
+    check_blocks("all_to_all", send_blocks, size());
+    check_blocks("all_to_all", recv_blocks, size());
+  });
   exchange({.op = "all_to_all", .send = send, .blocks = send_blocks}, [&] {
     // Starting at different peers spreads the ranks over the memory they read.
     for (int step = 0; step < size(); ++step) {
@@ -237,9 +268,11 @@ void ThreadCommunicator::reduce_segment(int64_t count, DType dtype, ReduceOp op,
 
 void ThreadCommunicator::reduce(const void* send, void* recv, int64_t count, DType dtype,
                                 ReduceOp op, int root) {
-  check_rank("reduce", root, size());
-  check_count("reduce", count);
-  check_reducible("reduce", dtype, op);
+  check_call([&] {
+    check_rank("reduce", root, size());
+    check_count("reduce", count);
+    check_reducible("reduce", dtype, op);
+  });
   const Slot mine{.op = "reduce",
                   .root = root,
                   .send = send,
@@ -253,8 +286,10 @@ void ThreadCommunicator::reduce(const void* send, void* recv, int64_t count, DTy
 
 void ThreadCommunicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
                                     ReduceOp op) {
-  check_count("all_reduce", count);
-  check_reducible("all_reduce", dtype, op);
+  check_call([&] {
+    check_count("all_reduce", count);
+    check_reducible("all_reduce", dtype, op);
+  });
   const Slot mine{.op = "all_reduce",
                   .root = 0,
                   .send = send,
@@ -270,8 +305,10 @@ void ThreadCommunicator::all_reduce(const void* send, void* recv, int64_t count,
 
 void ThreadCommunicator::reduce_scatter(const void* send, void* recv,
                                         std::span<const int64_t> counts, DType dtype, ReduceOp op) {
-  check_counts("reduce_scatter", counts, size());
-  check_reducible("reduce_scatter", dtype, op);
+  check_call([&] {
+    check_counts("reduce_scatter", counts, size());
+    check_reducible("reduce_scatter", dtype, op);
+  });
   int64_t begin = 0;
   int64_t total = 0;
   for (int rank = 0; rank < size(); ++rank) {
@@ -307,7 +344,7 @@ std::shared_ptr<Communicator> ThreadCommunicator::split(int color, int key) {
   std::shared_ptr<ThreadWorld> child;
   const bool is_leader = color >= 0 && group.rank == 0;
   if (is_leader) {
-    child = std::make_shared<ThreadWorld>(static_cast<int>(group.members.size()));
+    child = std::make_shared<ThreadWorld>(world_, group.members);
     world_->add_child(child);
   }
   exchange({.op = "split", .root = 0, .send = &child}, [&] {
@@ -319,7 +356,7 @@ std::shared_ptr<Communicator> ThreadCommunicator::split(int color, int key) {
 }
 
 void ThreadCommunicator::abort(const std::string& reason) noexcept {
-  world_->fail(rank_, cat("rank ", rank_, " of ", size(), " aborted: ", reason));
+  world_->abort(rank_, cat("rank ", rank_, " of ", size(), " aborted: ", reason));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "cuop/dist/comm/thread_world.h"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/blame.h"
 #include "cuop/dist/comm/copy.h"
 
 namespace cuop::dist {
@@ -18,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kEagerBytes = 16 * 1024;
 /// Looks at the meeting's counter before a rank goes to sleep: about as long as waking it takes.
 constexpr int kSpins = 2000;
+/// How long a rank whose deadline has passed looks who waits for whom.
+constexpr auto kEnquiry = std::chrono::milliseconds(100);
 
 Clock::time_point deadline_after(double seconds) {
   // Clipped to a year: an infinite time-out must not overflow the clock.
@@ -25,13 +29,54 @@ Clock::time_point deadline_after(double seconds) {
                             std::chrono::duration<double>(std::clamp(seconds, 0.0, 3.15e7)));
 }
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  return cat(ranks.size() == 1 ? "rank " : "ranks ", join(ranks));
-}
-
 }  // namespace
 
-ThreadWorld::ThreadWorld(int size) : ranks_(static_cast<size_t>(size)) {}
+/// While it lives the rank is known to wait, and for whom.
+class ThreadWorld::Waiting {
+ public:
+  Waiting(ThreadWorld& world, int rank) : world_(world), rank_(world.in_root(rank)) {}
+  ~Waiting() {
+    const Lock lock(world_.family_->mutex);
+    waits().erase(&world_);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  void set(const std::vector<int>& awaited) {
+    const Lock lock(world_.family_->mutex);
+    std::vector<int>& in_root = waits()[&world_];
+    in_root.clear();
+    for (int rank : awaited) in_root.push_back(world_.in_root(rank));
+  }
+
+ private:
+  std::map<const ThreadWorld*, std::vector<int>>& waits() {
+    return world_.family_->waits[static_cast<size_t>(rank_)];
+  }
+  ThreadWorld& world_;
+  int rank_;
+};
+
+ThreadWorld::ThreadWorld(int size)
+    : members_(static_cast<size_t>(size)),
+      family_(std::make_shared<Family>()),
+      ranks_(static_cast<size_t>(size)) {
+  std::iota(members_.begin(), members_.end(), 0);
+  family_->waits.resize(members_.size());
+}
+
+ThreadWorld::ThreadWorld(const std::shared_ptr<ThreadWorld>& parent,
+                         const std::vector<int>& members)
+    : root_(parent->root_ ? parent->root_ : parent),
+      family_(parent->family_),
+      ranks_(members.size()) {
+  for (int member : members) members_.push_back(parent->in_root(member));
+}
+
+/// "rank 1"; of a part "rank 1 (rank 3 of all)".
+std::string ThreadWorld::named(int rank) const {
+  return root_ ? cat("rank ", rank, " (rank ", in_root(rank), " of all)") : cat("rank ", rank);
+}
 
 void ThreadWorld::wake_all() {
   for (Rank& rank : ranks_) rank.wake.notify_all();
@@ -49,20 +94,56 @@ template <class Ready, class Missing>
 void ThreadWorld::wait(Lock& lock, const Caller& caller, Ready&& ready, Missing&& missing) {
   const Clock::time_point deadline = deadline_after(caller.timeout);
   Rank& self = at_rank(caller.rank);
+  Waiting waiting(*this, caller.rank);
   while (!ready()) {
     if (!failure_.empty()) throw_failure(caller);
     const std::vector<int> awaited = missing();
-    for (int rank : awaited) {
-      if (!at_rank(rank).has_left) continue;
-      fail_and_throw(caller, rank, cat("waits for rank ", rank, ", which has returned already"));
+    check_awaited(lock, caller, awaited);
+    waiting.set(awaited);
+    if (self.wake.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
+    // Ranks that are on their way from one wait to the next one show themselves meanwhile.
+    const auto is_over = [&] { return ready() || !failure_.empty(); };
+    if (!self.wake.wait_for(lock, kEnquiry, is_over)) expire(lock, caller, missing());
+  }
+}
+
+void ThreadWorld::check_awaited(Lock& lock, const Caller& caller, const std::vector<int>& awaited) {
+  for (int rank : awaited) {
+    const Rank& other = at_rank(rank);
+    if (other.has_left) {
+      fail_family(lock, caller, in_root(rank),
+                  cat("waits for ", named(rank), ", which has returned already"));
     }
-    if (self.wake.wait_until(lock, deadline) == std::cv_status::timeout && !ready() &&
-        failure_.empty()) {
-      const std::vector<int> late = missing();
-      fail_and_throw(caller, late.size() == 1 ? late[0] : -1,
-                     cat("waited ", caller.timeout, " s for ", ranks_text(late)));
+    // A rank that has come to the next collective call since then has gone on.
+    if (caller.is_message && other.refused_message_at == at_rank(caller.rank).calls) {
+      fail_and_throw(
+          caller, rank,
+          cat("waits for ", named(rank), ", which refused a message: ", other.refused_message));
     }
   }
+}
+
+int ThreadWorld::find_silent(int asking, const std::vector<int>& late) {
+  std::vector<int> awaited;
+  for (int rank : late) awaited.push_back(in_root(rank));
+  const Lock lock(family_->mutex);
+  std::vector<Waits> waits;
+  for (const auto& by_world : family_->waits) {
+    Waits& of_rank = waits.emplace_back();
+    for (const auto& [world, ranks] : by_world) {
+      of_rank.insert(of_rank.end(), ranks.begin(), ranks.end());
+    }
+  }
+  return dist::find_silent(waits, in_root(asking), std::move(awaited), members_);
+}
+
+void ThreadWorld::expire(Lock& lock, const Caller& caller, const std::vector<int>& late) {
+  const std::string what = cat("waited ", caller.timeout, " s for ",
+                               late.size() == 1 ? named(late[0]) : ranks_text(late));
+  const int silent = find_silent(caller.rank, late);
+  if (silent < 0) fail_and_throw(caller, late.size() == 1 ? late[0] : -1, what);
+  fail_family(lock, caller, silent,
+              cat(what, "; not answering: rank ", silent, root_ ? " of all" : ""));
 }
 
 bool ThreadWorld::arrive(Lock&, int rank) {
@@ -85,6 +166,9 @@ void ThreadWorld::spin_until_generation_changes(uint64_t generation) const {
 
 void ThreadWorld::meet(const Caller& caller) {
   Lock lock(mutex_);
+  refuse_locked(caller);
+  ++at_rank(caller.rank).calls;
+  settle_refusals();
   refuse_locked(caller);
   const uint64_t generation = generation_.load(std::memory_order_relaxed);
   if (arrive(lock, caller.rank)) return;
@@ -207,9 +291,35 @@ void ThreadWorld::refuse_locked(const Caller& caller) {
   if (!failure_.empty()) throw_failure(caller);
 }
 
-void ThreadWorld::refuse_when_failed(const Caller& caller) {
+void ThreadWorld::refuse_call(int rank, const std::string& text) {
   const Lock lock(mutex_);
-  refuse_locked(caller);
+  Rank& self = at_rank(rank);
+  self.refused_calls.insert(++self.calls);
+  refusals_.push_back({rank, self.calls, text});
+  settle_refusals();
+}
+
+void ThreadWorld::refuse_message(int rank, const std::string& text) {
+  const Lock lock(mutex_);
+  at_rank(rank).refused_message = text;
+  at_rank(rank).refused_message_at = at_rank(rank).calls;
+  wake_all();
+}
+
+void ThreadWorld::settle_refusals() {
+  std::erase_if(refusals_, [&](const Refusal& refusal) {
+    bool have_all_come = true;
+    for (const Rank& each : ranks_) {
+      if (each.calls < refusal.call) {
+        have_all_come = false;
+      } else if (!each.refused_calls.contains(refusal.call)) {
+        fail_locked(refusal.rank, cat("rank ", refusal.rank, " of ", size(),
+                                      " refused its arguments: ", refusal.text));
+        return true;
+      }
+    }
+    return have_all_come;
+  });
 }
 
 void ThreadWorld::throw_failure(const Caller& caller) {
@@ -222,7 +332,31 @@ void ThreadWorld::throw_failure(const Caller& caller) {
 void ThreadWorld::fail_and_throw(const Caller& caller, int blamed, const std::string& what) {
   const std::string text = cat(caller.op, ": rank ", caller.rank, " of ", size(), " ", what);
   fail_locked(blamed, text);
+  note_part_failure(blamed);
   at_rank(caller.rank).knows_failure = true;
+  throw CommunicationError(text, blamed);
+}
+
+void ThreadWorld::note_part_failure(int blamed) {
+  if (!root_ || blamed < 0) return;
+  const Lock lock(family_->mutex);
+  family_->part_failed_rank = in_root(blamed);
+}
+
+void ThreadWorld::fail_family(Lock& lock, const Caller& caller, int blamed,
+                              const std::string& what) {
+  const std::string text = cat(caller.op, ": rank ", caller.rank, " of ", size(), " ", what);
+  fail_locked(blamed, text);  // first, so that nobody comes to a meeting that this rank gives up
+  at_rank(caller.rank).knows_failure = true;
+  if (root_) {
+    lock.unlock();
+    {
+      const Lock root_lock(root_->mutex_);
+      root_->fail_locked(blamed, text);
+      root_->at_rank(in_root(caller.rank)).knows_failure = true;
+    }
+    lock.lock();
+  }
   throw CommunicationError(text, blamed);
 }
 
@@ -243,6 +377,19 @@ void ThreadWorld::fail_locked(int rank, const std::string& reason) {
 void ThreadWorld::fail(int rank, const std::string& reason) {
   const Lock lock(mutex_);
   fail_locked(rank, reason);
+  note_part_failure(rank);
+  at_rank(rank).knows_failure = true;
+}
+
+void ThreadWorld::abort(int rank, const std::string& reason) {
+  const Lock lock(mutex_);
+  int blamed = rank;
+  if (!root_) {
+    const Lock family_lock(family_->mutex);
+    if (family_->part_failed_rank >= 0) blamed = family_->part_failed_rank;
+  }
+  fail_locked(blamed, reason);
+  note_part_failure(blamed);
   at_rank(rank).knows_failure = true;
 }
 
@@ -264,6 +411,14 @@ void ThreadWorld::reset_locked() {
   for (Rank& rank : ranks_) {
     rank.inbox.clear();
     rank.has_arrived = rank.is_recovering = rank.knows_failure = false;
+    rank.calls = 0;
+    rank.refused_calls.clear();
+    rank.refused_message_at = -1;
+  }
+  refusals_.clear();
+  {
+    const Lock family_lock(family_->mutex);
+    family_->part_failed_rank = -1;
   }
   recovering_ = 0;
   ++recoveries_;
@@ -284,12 +439,18 @@ void ThreadWorld::recover(const Caller& caller) {
     return;
   }
   const uint64_t before = recoveries_;
+  Waiting waiting(*this, caller.rank);
+  std::vector<int> late;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (!at_rank(rank).is_recovering) late.push_back(rank);
+  }
+  waiting.set(late);
   const bool is_met =
       at_rank(caller.rank).wake.wait_until(lock, deadline_after(caller.timeout), [&] {
         return recoveries_ != before;
       });
   if (is_met) return;
-  std::vector<int> late;
+  late.clear();
   for (int rank = 0; rank < size(); ++rank) {
     if (!at_rank(rank).is_recovering) late.push_back(rank);
   }
@@ -302,8 +463,20 @@ void ThreadWorld::recover(const Caller& caller) {
 
 void ThreadWorld::leave(int rank) {
   const Lock lock(mutex_);
-  at_rank(rank).has_left = true;
+  leave_locked(in_root(rank));
+}
+
+void ThreadWorld::leave_locked(int rank_in_root) {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (in_root(rank) == rank_in_root) at_rank(rank).has_left = true;
+  }
   wake_all();
+  for (const auto& weak : children_) {
+    const auto child = weak.lock();
+    if (!child) continue;
+    const Lock lock(child->mutex_);
+    child->leave_locked(rank_in_root);
+  }
 }
 
 void ThreadWorld::add_child(const std::shared_ptr<ThreadWorld>& child) {

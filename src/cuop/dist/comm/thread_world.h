@@ -7,8 +7,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,9 +37,12 @@ class ThreadWorld {
     int rank;
     const char* op;
     double timeout;
+    bool is_message = false;  ///< to one rank, not a collective call
   };
 
   explicit ThreadWorld(int size);
+  /// Of some ranks of another world, with which it fails and recovers once it has been added there.
+  ThreadWorld(const std::shared_ptr<ThreadWorld>& parent, const std::vector<int>& members);
 
   int size() const { return static_cast<int>(ranks_.size()); }
   Slot& slot(int rank) { return ranks_[static_cast<size_t>(rank)].slot; }
@@ -54,8 +59,14 @@ class ThreadWorld {
   void sendrecv(const Caller& caller, const void* send_data, int64_t send_bytes, int dst,
                 void* recv_data, int64_t recv_bytes, int src, int tag);
 
-  void refuse_when_failed(const Caller& caller);
+  /// The rank refuses the arguments of its next collective call; those that make it and do not
+  /// refuse it too fail with the text.
+  void refuse_call(int rank, const std::string& text);
+  /// The rank refuses to send or receive: those that wait for a message to or from it fail.
+  void refuse_message(int rank, const std::string& text);
   void fail(int rank, const std::string& reason);
+  /// The same, blaming the rank that a part of this world has blamed before.
+  void abort(int rank, const std::string& reason);
   std::string failure();
   bool is_failure_reported(int rank);
   void recover(const Caller& caller);
@@ -86,16 +97,44 @@ class ThreadWorld {
     bool is_recovering = false;
     bool has_left = false;
     bool knows_failure = false;
+    int calls = 0;  // collective ones, also refused
+    std::set<int> refused_calls;
+    std::string refused_message;
+    int refused_message_at = -1;  // the number of calls then
   };
+  struct Refusal {
+    int rank;
+    int call;
+    std::string text;
+  };
+  /// What worlds that were split from one another share. Its mutex is locked last.
+  struct Family {
+    std::mutex mutex;
+    /// For each rank of the first world: the ranks there that it waits for, by the world it is in.
+    std::vector<std::map<const ThreadWorld*, std::vector<int>>> waits;
+    int part_failed_rank = -1;  // whom the first failure of a part blames
+  };
+  class Waiting;
 
   Rank& at_rank(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   void wake_all();
   bool arrive(Lock& lock, int rank);
   void spin_until_generation_changes(uint64_t generation) const;
+  int in_root(int rank) const { return members_[static_cast<size_t>(rank)]; }
+  std::string named(int rank) const;
   /// Waits until `ready()`; throws after failing the world when it fails, the deadline passes or
   /// `missing()` names a rank that has left.
   template <class Ready, class Missing>
   void wait(Lock& lock, const Caller& caller, Ready&& ready, Missing&& missing);
+  void check_awaited(Lock& lock, const Caller& caller, const std::vector<int>& awaited);
+  [[noreturn]] void expire(Lock& lock, const Caller& caller, const std::vector<int>& late);
+  int find_silent(int asking, const std::vector<int>& late);
+  /// Rank `blamed` of the first world is gone for all worlds of the family.
+  [[noreturn]] void fail_family(Lock& lock, const Caller& caller, int blamed,
+                                const std::string& what);
+  void note_part_failure(int blamed);
+  void settle_refusals();
+  void leave_locked(int rank_in_root);
   std::vector<int> not_arrived() const;
   void fail_locked(int rank, const std::string& reason);
   [[noreturn]] void throw_failure(const Caller& caller);
@@ -107,7 +146,11 @@ class ThreadWorld {
   void reset_locked();
 
   std::mutex mutex_;
+  std::shared_ptr<ThreadWorld> root_;  // null for the first world
+  std::vector<int> members_;           // the ranks' places in the first world
+  std::shared_ptr<Family> family_;
   std::vector<Rank> ranks_;
+  std::vector<Refusal> refusals_;
   int arrived_ = 0;
   std::atomic<uint64_t> generation_ = 0;  // meetings held
   int recovering_ = 0;

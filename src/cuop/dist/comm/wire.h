@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace cuop::dist {
 
@@ -17,6 +19,29 @@ struct Buffer {
   int64_t bytes = 0;
 };
 
+/// Keeps some buffers of the length that was asked for last, so that a long message does not ask
+/// the system for memory with each chunk.
+class Buffers {
+ public:
+  Buffer take(int64_t bytes) {
+    if (spare_.empty() || spare_.back().bytes != bytes) {
+      spare_.clear();
+      return Buffer(bytes);
+    }
+    Buffer buffer = std::move(spare_.back());
+    spare_.pop_back();
+    return buffer;
+  }
+  void give_back(Buffer buffer) {
+    constexpr size_t kMost = 16;
+    if (!spare_.empty() && spare_.back().bytes != buffer.bytes) return;
+    if (spare_.size() < kMost) spare_.push_back(std::move(buffer));
+  }
+
+ private:
+  std::vector<Buffer> spare_;
+};
+
 /// Bytes under way between two ranks, in memory of the wire. Destroying one that is not complete
 /// leaves it to the wire, which keeps the memory until the library is done with it; a receive that
 /// nothing has been sent for is withdrawn.
@@ -25,9 +50,8 @@ class Parcel {
   virtual ~Parcel() = default;
   /// True when complete.
   virtual bool test() = 0;
-  virtual const char* data() const = 0;
-  /// Of a complete receive, what came; else what was given.
-  virtual int64_t bytes() const = 0;
+  /// Of a complete one: what came, or what was given.
+  virtual Buffer take() = 0;
 };
 
 /// Controls may overtake data packets; otherwise what one rank sends to another stays in order.
@@ -51,7 +75,7 @@ class Wire {
   virtual std::optional<Packet> poll_packet(Channel channel) = 0;
   /// A piece of a long message; the receiver asks for it with the same tag, 0 to 32000.
   virtual std::unique_ptr<Parcel> send_chunk(int dst, int tag, Buffer content) = 0;
-  virtual std::unique_ptr<Parcel> receive_chunk(int src, int tag, int64_t bytes) = 0;
+  virtual std::unique_ptr<Parcel> receive_chunk(int src, int tag, Buffer space) = 0;
   virtual void idle(int looks) = 0;
 };
 
