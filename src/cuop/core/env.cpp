@@ -63,7 +63,9 @@ std::vector<EnvRow> env_table() {
   });
   Env current = env();
   size_t i = 0;
-  current.for_each([&](auto& field) { rows[i++].current = cat(field.value); });
+  current.for_each([&](auto& field) {
+    rows[i++].current = field.is_secret && field.is_set ? "(set)" : cat(field.value);
+  });
   return rows;
 }
 

@@ -17,6 +17,7 @@ struct EnvField {
   const char* what;
   T value;
   bool is_set = false;
+  bool is_secret = false;  ///< tables say only whether it is set
 };
 
 struct Env {
@@ -34,6 +35,15 @@ struct Env {
                             "Threads of this process; 0 divides the cores by the local ranks.", 0};
   EnvField<double> comm_timeout{
       "CUOP_COMM_TIMEOUT", "", "Seconds that a rank waits for the others before it raises.", 300.0};
+  EnvField<std::string> job_secret{
+      "CUOP_JOB_SECRET",
+      "",
+      "What ranks joined by TCP prove to know before they listen to each other: 16 characters or "
+      "more, the same on all ranks. Empty for a file of this user in CUOP_CACHE_DIR, which ranks "
+      "on one host, and hosts with one home, share.",
+      "",
+      false,
+      true};
   EnvField<std::string> blas_library{
       "CUOP_BLAS_LIBRARY", "", "Path of the CBLAS library to use instead of the one found.", ""};
   EnvField<bool> fft_measure{
@@ -98,6 +108,7 @@ struct Env {
     visit(cuda_visible_devices);
     visit(threads);
     visit(comm_timeout);
+    visit(job_secret);
     visit(blas_library);
     visit(fft_measure);
     visit(log);

@@ -66,7 +66,7 @@ Sha256& Sha256::add(std::string_view data) {
   return *this;
 }
 
-std::string Sha256::hex() {
+std::string Sha256::bytes() {
   const uint64_t bits = bytes_ * 8;
   std::string padding(1, '\x80');
   padding.append((119 - bytes_ % 64) % 64, '\0');
@@ -74,14 +74,26 @@ std::string Sha256::hex() {
     padding.push_back(static_cast<char>((bits >> shift) & 0xff));
   }
   add(padding);
-  std::string text;
+  std::string digest;
   for (const uint32_t word : state_) {
-    for (int shift = 28; shift >= 0; shift -= 4)
-      text.push_back("0123456789abcdef"[word >> shift & 15]);
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      digest.push_back(static_cast<char>((word >> shift) & 0xff));
+    }
+  }
+  return digest;
+}
+
+std::string Sha256::hex() { return to_hex(bytes()); }
+
+std::string sha256_hex(std::string_view data) { return Sha256().add(data).hex(); }
+
+std::string to_hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    text.push_back("0123456789abcdef"[byte >> 4 & 15]);
+    text.push_back("0123456789abcdef"[byte & 15]);
   }
   return text;
 }
-
-std::string sha256_hex(std::string_view data) { return Sha256().add(data).hex(); }
 
 }  // namespace cuop

@@ -13,7 +13,9 @@ namespace cuop {
 class Sha256 {
  public:
   Sha256& add(std::string_view data);
-  /// 64 hexadecimal digits; nothing may be added afterwards.
+  /// The 32 bytes of the sum; nothing may be added afterwards.
+  std::string bytes();
+  /// The same as 64 hexadecimal digits.
   std::string hex();
 
  private:
@@ -26,5 +28,8 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view data);
+
+/// Two hexadecimal digits for each byte.
+std::string to_hex(std::string_view bytes);
 
 }  // namespace cuop

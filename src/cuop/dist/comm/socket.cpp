@@ -1,6 +1,7 @@
 #include "cuop/dist/comm/socket.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
@@ -60,7 +61,9 @@ class SocketTransport final : public Transport {
     return message;
   }
   void idle(int looks) override {
-    if (looks >= kSpins) hub_->sleep(kSleepSeconds);
+    // Another thread may have moved what this one waits for: then it looks again.
+    const uint64_t seen = std::exchange(seen_, hub_->moves());
+    if (looks >= kSpins) hub_->sleep(kSleepSeconds, seen);
   }
 
   std::shared_ptr<Transport> split(int color, const SplitGroup& group) override {
@@ -88,6 +91,7 @@ class SocketTransport final : public Transport {
   int rank_ = 0;
   int local_size_ = 1;
   int64_t splits_ = 0;
+  uint64_t seen_ = 0;  // the hub's moves before the last look
 };
 
 }  // namespace

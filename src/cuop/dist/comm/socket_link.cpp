@@ -5,25 +5,35 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
-#include <vector>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/interrupt.h"
 
 namespace cuop::dist {
 
 namespace {
 
+/// Between two looks whether the user wants the wait to end.
+constexpr double kLookSeconds = 0.1;
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
 [[noreturn]] void throw_errno(const std::string& what) {
-  throw CommunicationError(cat("socket: ", what, ": ", std::strerror(errno)));
+  throw CommunicationError(cat("socket: ", what, ": ", error_text(errno)));
 }
 
 void set_nonblocking(int descriptor) {
@@ -33,9 +43,19 @@ void set_nonblocking(int descriptor) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-bool poll_one(int descriptor, short events, double seconds) {
-  pollfd entry{descriptor, events, 0};
-  return poll(&entry, 1, static_cast<int>(std::clamp(seconds, 0.0, 1e6) * 1e3)) > 0;
+int milliseconds(double seconds) { return static_cast<int>(std::clamp(seconds, 0.0, 1e6) * 1e3); }
+
+/// False at the deadline and not before, whatever signals come.
+bool wait_until_ready(int descriptor, short events, double deadline) {
+  for (;;) {
+    check_interrupt();
+    const double left = deadline - steady_seconds();
+    pollfd entry{descriptor, events, 0};
+    const int count = poll(&entry, 1, milliseconds(std::min(left, kLookSeconds)) + 1);
+    if (count > 0) return true;
+    if (count < 0 && errno != EINTR) throw_errno("waiting failed");
+    if (left <= 0.0) return false;
+  }
 }
 
 struct AddressDeleter {
@@ -43,32 +63,60 @@ struct AddressDeleter {
 };
 using AddressList = std::unique_ptr<addrinfo, AddressDeleter>;
 
-AddressList resolve(const std::string& host, int port) {
+/// Null and the reason when there is none.
+AddressList look_up(const std::string& host, int port, int flags, std::string& problem) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
   addrinfo* list = nullptr;
-  const int code = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  if (code != 0) {
-    throw CommunicationError(cat("socket: the host '", host, "' is unknown: ", gai_strerror(code)));
-  }
-  return AddressList(list);
+  const std::string service = std::to_string(port);
+  int code = 0;
+  do {
+    code = getaddrinfo(host.c_str(), service.c_str(), &hints, &list);
+  } while (code == EAI_SYSTEM && errno == EINTR);
+  if (code == 0) return AddressList(list);
+  problem = code == EAI_SYSTEM ? error_text(errno) : gai_strerror(code);
+  return nullptr;
 }
 
-/// A host that does not answer at all is as good as one where nobody listens.
-constexpr double kConnectSeconds = 5.0;
+AddressList numeric(const std::string& address, int port) {
+  std::string problem;
+  AddressList list = look_up(address, port, AI_NUMERICHOST, problem);
+  if (!list) {
+    throw CommunicationError(cat("socket: '", address, "' is no address of numbers: ", problem));
+  }
+  return list;
+}
 
-Socket try_connect(const addrinfo& address) {
-  Socket socket(::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, 0));
-  if (!socket.is_open()) return {};
-  set_nonblocking(socket.descriptor());
-  if (::connect(socket.descriptor(), address.ai_addr, address.ai_addrlen) == 0) return socket;
-  if (errno != EINPROGRESS) return {};
-  if (!poll_one(socket.descriptor(), POLLOUT, kConnectSeconds)) return {};
-  int error = 0;
-  socklen_t length = sizeof(error);
-  getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &length);
-  return error == 0 ? std::move(socket) : Socket();
+std::string number_of(const sockaddr* address, socklen_t length) {
+  char host[NI_MAXHOST] = "";
+  if (getnameinfo(address, length, host, sizeof(host), nullptr, 0, NI_NUMERICHOST) != 0) return "";
+  return host;
+}
+
+/// What a name server has answered, or has not yet.
+struct Answer {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_there = false;
+  std::vector<std::string> addresses;
+  std::string problem;
+};
+
+void ask(const std::string& host, int flags, Answer& answer) {
+  std::string problem;
+  const AddressList list = look_up(host, 0, flags, problem);
+  const std::lock_guard lock(answer.mutex);
+  for (const addrinfo* each = list.get(); each != nullptr; each = each->ai_next) {
+    const std::string address = number_of(each->ai_addr, each->ai_addrlen);
+    if (std::count(answer.addresses.begin(), answer.addresses.end(), address) == 0) {
+      answer.addresses.push_back(address);
+    }
+  }
+  answer.problem = problem;
+  answer.is_there = true;
+  answer.changed.notify_all();
 }
 
 }  // namespace
@@ -89,8 +137,9 @@ void Socket::close() noexcept {
   descriptor_ = -1;
 }
 
-int64_t Socket::write_some(const void* data, int64_t bytes) {
-  const ssize_t moved = ::send(descriptor_, data, static_cast<size_t>(bytes), MSG_NOSIGNAL);
+int64_t Socket::write_some(const void* data, int64_t bytes, bool more) {
+  const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+  const ssize_t moved = ::send(descriptor_, data, static_cast<size_t>(bytes), flags);
   if (moved >= 0) return moved;
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
   throw_errno("the connection was lost");
@@ -112,7 +161,7 @@ void Socket::write_all(const void* data, int64_t bytes, double deadline) {
     next += moved;
     bytes -= moved;
     if (bytes == 0 || moved > 0) continue;
-    if (!poll_one(descriptor_, POLLOUT, deadline - steady_seconds())) {
+    if (!wait_until_ready(descriptor_, POLLOUT, deadline)) {
       throw CommunicationError("socket: the other side did not read in time");
     }
   }
@@ -125,95 +174,156 @@ void Socket::read_all(void* data, int64_t bytes, double deadline) {
     next += moved;
     bytes -= moved;
     if (bytes == 0 || moved > 0) continue;
-    if (!poll_one(descriptor_, POLLIN, deadline - steady_seconds())) {
+    if (!wait_until_ready(descriptor_, POLLIN, deadline)) {
       throw CommunicationError("socket: the other side did not write in time");
     }
   }
 }
 
-Socket listen_on(int port) {
-  Socket socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const bool has_ipv6 = socket.is_open();
-  if (!has_ipv6) socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.is_open()) throw_errno("no socket can be made");
-  const int on = 1;
-  const int off = 0;
-  setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  int code = 0;
-  if (has_ipv6) {
-    setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    address.sin6_addr = in6addr_any;
-    address.sin6_port = htons(static_cast<uint16_t>(port));
-    code = bind(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof(address));
-  } else {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_ANY);
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    code = bind(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof(address));
-  }
-  if (code != 0) throw_errno(cat("port ", port, " cannot be listened on"));
-  if (listen(socket.descriptor(), SOMAXCONN) != 0) throw_errno("listening failed");
-  set_nonblocking(socket.descriptor());
-  return socket;
+Alarm::Alarm() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (!event_.is_open()) throw_errno("no event can be made");
 }
 
-int port_of(const Socket& listener) {
+void Alarm::ring() noexcept {
+  const uint64_t one = 1;
+  while (::write(event_.descriptor(), &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+}
+
+void Alarm::silence() noexcept {
+  uint64_t count = 0;
+  while (::read(event_.descriptor(), &count, sizeof(count)) < 0 && errno == EINTR) {
+  }
+}
+
+std::vector<std::string> resolve(const std::string& host, double deadline) {
+  const auto answer = std::make_shared<Answer>();
+  ask(host, AI_NUMERICHOST, *answer);  // asks nobody
+  if (!answer->addresses.empty()) return answer->addresses;
+  answer->is_there = false;
+  // A name server may take half a minute, and nothing ends that call: it is left to itself.
+  std::thread([answer, host] { ask(host, 0, *answer); }).detach();
+  std::unique_lock lock(answer->mutex);
+  while (!answer->is_there && steady_seconds() < deadline) {
+    answer->changed.wait_for(lock, std::chrono::duration<double>(kLookSeconds));
+    lock.unlock();
+    check_interrupt();
+    lock.lock();
+  }
+  if (!answer->addresses.empty()) return answer->addresses;
+  throw CommunicationError(
+      cat("socket: the host '", host, "' is unknown: ",
+          answer->is_there ? answer->problem : std::string("no name server has answered in time")));
+}
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
+}
+
+Socket try_listen(const std::string& address, int port, int& error) {
+  const AddressList place = numeric(address, port);
+  Socket socket(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  error = 0;
+  if (socket.is_open()) {
+    setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    // Else the address :: would stand for those of IPv4 too.
+    if (place->ai_family == AF_INET6) {
+      setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+    }
+    if (bind(socket.descriptor(), place->ai_addr, place->ai_addrlen) == 0 &&
+        listen(socket.descriptor(), SOMAXCONN) == 0) {
+      set_nonblocking(socket.descriptor());
+      return socket;
+    }
+  }
+  error = errno;
+  return {};
+}
+
+Socket listen_at(const std::string& address, int port) {
+  int error = 0;
+  Socket listener = try_listen(address, port, error);
+  if (listener.is_open()) return listener;
+  throw CommunicationError(
+      cat("socket: ", address, " port ", port, " cannot be listened on: ", error_text(error)));
+}
+
+Socket accept_one(const Socket& listener, bool& is_exhausted) {
+  const int descriptor = accept4(listener.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
+  is_exhausted = false;
+  if (descriptor >= 0) {
+    set_nonblocking(descriptor);
+    return Socket(descriptor);
+  }
+  is_exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+  // All others are a signal, nobody, or a visitor's own trouble (accept(2)).
+  if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK) throw_errno("accepting failed");
+  return {};
+}
+
+Socket start_connect(const std::string& address, int port) {
+  const AddressList place = numeric(address, port);
+  Socket socket(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return {};
+  set_nonblocking(socket.descriptor());
+  if (::connect(socket.descriptor(), place->ai_addr, place->ai_addrlen) == 0 ||
+      errno == EINPROGRESS || errno == EINTR) {
+    return socket;
+  }
+  return {};
+}
+
+ConnectState connect_state(const Socket& socket) {
+  int error = 0;
+  socklen_t length = sizeof(error);
+  if (getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &length) != 0 || error != 0) {
+    return ConnectState::kRefused;
+  }
+  sockaddr_storage address{};
+  length = sizeof(address);
+  if (getpeername(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) == 0) {
+    return ConnectState::kConnected;
+  }
+  return errno == ENOTCONN ? ConnectState::kPending : ConnectState::kRefused;
+}
+
+int port_of(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  getsockname(listener.descriptor(), reinterpret_cast<sockaddr*>(&address), &length);
+  getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length);
   const uint16_t port = address.ss_family == AF_INET6
                             ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
                             : reinterpret_cast<sockaddr_in*>(&address)->sin_port;
   return ntohs(port);
 }
 
-Socket accept_one(const Socket& listener, double deadline) {
-  for (;;) {
-    const int descriptor = accept4(listener.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
-    if (descriptor >= 0) {
-      set_nonblocking(descriptor);
-      return Socket(descriptor);
-    }
-    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED) {
-      throw_errno("accepting failed");
-    }
-    const double left = deadline - steady_seconds();
-    if (left <= 0.0) return {};
-    poll_one(listener.descriptor(), POLLIN, std::min(left, 0.1));
+std::string local_address(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  if (getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    throw_errno("the address of this side is unknown");
   }
-}
-
-Socket connect_once(const std::string& host, int port) {
-  const AddressList list = resolve(host, port);
-  for (const addrinfo* each = list.get(); each != nullptr; each = each->ai_next) {
-    Socket socket = try_connect(*each);
-    if (socket.is_open()) return socket;
-  }
-  return {};
+  return number_of(reinterpret_cast<sockaddr*>(&address), length);
 }
 
 std::string peer_address(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  char host[NI_MAXHOST] = "";
-  if (getpeername(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
-      getnameinfo(reinterpret_cast<sockaddr*>(&address), length, host, sizeof(host), nullptr, 0,
-                  NI_NUMERICHOST) != 0) {
+  if (getpeername(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     throw_errno("the address of the other side is unknown");
   }
-  return host;
+  return number_of(reinterpret_cast<sockaddr*>(&address), length);
 }
 
-void wait_for_any(const Interest* interests, size_t count, double seconds) {
+void wait_for_any(const std::vector<Interest>& interests, double seconds) {
   std::vector<pollfd> entries;
-  for (size_t i = 0; i < count; ++i) {
-    const short events = static_cast<short>(interests[i].wants_write ? POLLIN | POLLOUT : POLLIN);
-    entries.push_back({interests[i].descriptor, events, 0});
+  for (const Interest& each : interests) {
+    const short events = static_cast<short>(each.wants_write ? POLLIN | POLLOUT : POLLIN);
+    entries.push_back({each.descriptor, events, 0});
   }
-  poll(entries.data(), static_cast<nfds_t>(entries.size()), static_cast<int>(seconds * 1e3));
+  // A signal ends the sleep early, which all callers take for nothing has happened yet.
+  poll(entries.data(), static_cast<nfds_t>(entries.size()), milliseconds(seconds));
 }
 
 }  // namespace cuop::dist

@@ -1,0 +1,343 @@
+// Who is let in where ranks meet over TCP, and who does not get in their way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/interrupt.h"
+#include "cuop/dist/comm/socket_greeting.h"
+#include "cuop/dist/comm/socket_rendezvous.h"
+#include "tests/dist/socket_ranks.h"
+
+namespace cuop::dist {
+namespace {
+
+using test::connect_to;
+using test::new_port;
+using test::pause;
+using test::rank_at;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// One rank that runs beside the test; what became of it.
+class Rank {
+ public:
+  explicit Rank(SocketRank rank)
+      : thread_([this, rank] {
+          try {
+            comm_ = make_socket_communicator(rank);
+            comm_->barrier();
+          } catch (const std::exception& error) {
+            error_ = error.what();
+          }
+          seconds_ = steady_seconds() - start_;
+        }) {}
+  ~Rank() {
+    if (thread_.joinable()) thread_.join();
+  }
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+  /// "" when it met the others.
+  const std::string& join() {
+    if (thread_.joinable()) thread_.join();
+    return error_;
+  }
+  double seconds() const { return seconds_; }
+
+ private:
+  double start_ = steady_seconds();
+  double seconds_ = 0.0;
+  std::string error_;
+  std::shared_ptr<Communicator> comm_;
+  std::thread thread_;
+};
+
+Socket connect_when_there(int port, const std::string& address = "127.0.0.1") {
+  Socket socket;
+  test::comes_true([&] { return (socket = connect_to(port, address)).is_open(); });
+  return socket;
+}
+
+std::string identity(int port, int ranks) { return cat("127.0.0.1:", port, ":", ranks); }
+
+std::string read_exactly(Socket& socket, size_t bytes) {
+  std::string text(bytes, '\0');
+  socket.read_all(text.data(), static_cast<int64_t>(bytes), steady_seconds() + 20.0);
+  return text;
+}
+
+void write(Socket& socket, const std::string& text) {
+  socket.write_all(text.data(), static_cast<int64_t>(text.size()), steady_seconds() + 20.0);
+}
+
+/// Seconds until the other side ends the connection.
+double seconds_to_the_end(Socket& socket) {
+  const double start = steady_seconds();
+  char byte = 0;
+  try {
+    for (;;) socket.read_all(&byte, 1, start + 20.0);
+  } catch (const CommunicationError&) {
+    return steady_seconds() - start;
+  }
+}
+
+TEST(SocketStrangers, SilentOnesDelayNobody) {
+  const int port = new_port();
+  Rank root(rank_at(port, 0, 3));
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 40; ++i) strangers.push_back(connect_when_there(port + 1));
+  const double start = steady_seconds();
+  Rank one(rank_at(port, 1, 3)), two(rank_at(port, 2, 3));
+  EXPECT_EQ(root.join(), "");
+  EXPECT_EQ(one.join(), "");
+  EXPECT_EQ(two.join(), "");
+  EXPECT_LT(steady_seconds() - start, 5.0);  // 18 s when they are heard one after the other
+}
+
+TEST(SocketStrangers, AreSentAwayWithinASecondAllAtOnce) {
+  const int port = new_port();
+  Rank root(rank_at(port, 0, 2));
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 20; ++i) strangers.push_back(connect_when_there(port + 1));
+  const double start = steady_seconds();
+  // Half of them talk, and are sent away for what they say.
+  for (size_t i = 0; i < 10; ++i) write(strangers[i], std::string(kGreetingBytes, 'G'));
+  for (Socket& each : strangers) seconds_to_the_end(each);
+  EXPECT_LT(steady_seconds() - start, 4.0);  // a second, and what a busy machine adds
+  Rank one(rank_at(port, 1, 2));
+  EXPECT_EQ(root.join(), "");
+  EXPECT_EQ(one.join(), "");
+}
+
+TEST(SocketStrangers, MoreThanCanWaitMakeRoomForEachOther) {
+  const int port = new_port();
+  Rank root(rank_at(port, 0, 2));
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 400; ++i) strangers.push_back(connect_when_there(port + 1));
+  Rank one(rank_at(port, 1, 2));
+  EXPECT_EQ(root.join(), "");
+  EXPECT_EQ(one.join(), "");
+}
+
+/// They hold the ports where rank 0 is looked for: one says nothing, one talks, one speaks as cuOP.
+TEST(SocketStrangers, OnThePortsOfRank0AreRecognised) {
+  const int port = new_port();
+  std::vector<Socket> taken;
+  for (int offset = 1; offset <= 3; ++offset)
+    taken.push_back(listen_at("127.0.0.1", port + offset));
+  std::atomic<bool> is_over = false;
+  std::string heard;
+  std::thread strangers([&] {
+    std::vector<Socket> visitors;
+    bool is_exhausted = false;
+    while (!is_over) {
+      for (size_t i = 0; i < taken.size(); ++i) {
+        Socket visitor = accept_one(taken[i], is_exhausted);
+        if (!visitor.is_open()) continue;
+        try {
+          if (i == 1) write(visitor, std::string(500, 'x'));
+          if (i == 2) {
+            write(visitor, make_challenge());
+            heard = read_exactly(visitor, kGreetingBytes);
+            write(visitor, std::string(kWelcomeBytes, 'w'));
+          }
+        } catch (const CommunicationError&) {  // gone again
+        }
+        visitors.push_back(std::move(visitor));
+      }
+      pause(0.001);
+    }
+  });
+  {
+    Rank root(rank_at(port, 0, 2)), one(rank_at(port, 1, 2));
+    EXPECT_EQ(root.join(), "");
+    EXPECT_EQ(one.join(), "");
+    EXPECT_LT(one.seconds(), 10.0);
+  }
+  is_over = true;
+  strangers.join();
+}
+
+/// Somebody on another port passes the ranks' words on to each other: what the visitor proves holds
+/// for the port that it came to.
+TEST(SocketStrangers, ARelayIsNotLetIn) {
+  const int port = new_port();
+  Rank root(rank_at(port, 0, 2, 3.0));
+  Socket to_root = connect_when_there(port + 1);
+  Socket relay = listen_at("127.0.0.1", port + 2);
+  const Job job = make_job(test::kSecret, identity(port, 2), 2);
+  const std::string challenge = read_exactly(to_root, kChallengeBytes);
+  // A visitor of the relay, as rank 1 would answer there.
+  write(to_root, make_greeting(job, challenge, {0, port + 2}, {1, 1234, "node"}));
+  EXPECT_LT(seconds_to_the_end(to_root), 4.0);
+  // The same words for the right port are believed.
+  Socket direct = connect_when_there(port + 1);
+  const std::string other = read_exactly(direct, kChallengeBytes);
+  const std::string greeting = make_greeting(job, other, {0, port + 1}, {1, 1234, "node"});
+  write(direct, greeting);
+  EXPECT_TRUE(
+      check_welcome(job, other, {0, port + 1}, greeting, read_exactly(direct, kWelcomeBytes)));
+}
+
+TEST(SocketStrangers, ReplayedWordsAreNotBelieved) {
+  const int port = new_port();
+  Rank root(rank_at(port, 0, 3, 3.0));
+  const Job job = make_job(test::kSecret, identity(port, 3), 3);
+  Socket first = connect_when_there(port + 1);
+  const std::string challenge = read_exactly(first, kChallengeBytes);
+  const std::string greeting = make_greeting(job, challenge, {0, port + 1}, {1, 1234, "node"});
+  write(first, greeting);
+  read_exactly(first, kWelcomeBytes);
+  Socket second = connect_when_there(port + 1);
+  read_exactly(second, kChallengeBytes);
+  write(second, greeting);
+  EXPECT_LT(seconds_to_the_end(second), 2.0);
+}
+
+TEST(SocketStrangers, AnotherSecretIsRefusedAndTheErrorSaysSo) {
+  const int port = new_port();
+  SocketRank other = rank_at(port, 1, 2, 1.0);
+  other.secret = "another one that is long enough";
+  Rank root(rank_at(port, 0, 2, 1.0)), one(other);
+  EXPECT_THAT(root.join(), AllOf(HasSubstr("waited for rank 1"), HasSubstr("CUOP_JOB_SECRET"),
+                                 HasSubstr("127.0.0.1")));
+  EXPECT_THAT(one.join(), AllOf(HasSubstr("finds no rank 0"), HasSubstr("CUOP_JOB_SECRET")));
+}
+
+TEST(SocketStrangers, AShortSecretIsRefused) {
+  SocketRank rank = rank_at(new_port(), 0, 2, 0.2);
+  rank.secret = "short";
+  EXPECT_THAT([&] { make_socket_communicator(rank); },
+              testing::ThrowsMessage<CommunicationError>(HasSubstr("5 characters")));
+}
+
+TEST(SocketStrangers, TooManyRanksAreRefused) {
+  EXPECT_THAT([&] { make_socket_communicator(rank_at(new_port(), 0, kMostSocketRanks + 1)); },
+              testing::ThrowsMessage<CommunicationError>(HasSubstr("at most 4096")));
+}
+
+TEST(SocketStrangers, Rank0ListensAtItsAddressAlone) {
+  const int port = new_port();
+  Rank root(rank_at(port, 0, 2));
+  ASSERT_TRUE(connect_when_there(port + 1).is_open());
+  // All of 127.0.0.0/8 is this host: a listener on all interfaces would answer here too.
+  EXPECT_FALSE(connect_to(port + 1, "127.0.0.2").is_open());
+  EXPECT_FALSE(connect_to(port + 1, "::1").is_open());
+  Rank one(rank_at(port, 1, 2));
+  EXPECT_EQ(root.join(), "");
+  EXPECT_EQ(one.join(), "");
+}
+
+TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
+  const int port = new_port();
+  SocketRank root_rank = rank_at(port, 0, 3), visitor = rank_at(port, 1, 3, 1.5);
+  root_rank.address = visitor.address = "127.0.0.3";
+  const Job job = make_job(test::kSecret, cat("127.0.0.3:", port, ":3"), 3);
+  Rank root(root_rank);
+  Rank one(visitor);
+  // As rank 2: rank 0 tells where rank 1 listens.
+  Socket link = connect_when_there(port + 1, "127.0.0.3");
+  const std::string challenge = read_exactly(link, kChallengeBytes);
+  write(link, make_greeting(job, challenge, {0, port + 1}, {2, 4321, "node"}));
+  read_exactly(link, kWelcomeBytes);
+  const size_t entry = sizeof(int32_t) + 64 + 64;
+  const std::string table = read_exactly(link, 3 * entry);
+  int32_t its_port = 0;
+  std::memcpy(&its_port, table.data() + entry, sizeof(its_port));
+  const std::string its_address = table.data() + entry + sizeof(its_port);
+  EXPECT_TRUE(connect_to(its_port, its_address).is_open());
+  EXPECT_FALSE(
+      connect_to(its_port, its_address == "127.0.0.1" ? "127.0.0.2" : "127.0.0.1").is_open());
+}
+
+TEST(SocketStrangers, RanksMeetOverIpv6AndByName) {
+  for (const char* address : {"::1", "localhost"}) {
+    const int port = new_port();
+    SocketRank zero = rank_at(port, 0, 3), first = rank_at(port, 1, 3),
+               second = rank_at(port, 2, 3);
+    zero.address = first.address = second.address = address;
+    Rank root(zero), one(first), two(second);
+    EXPECT_EQ(root.join(), "") << address;
+    EXPECT_EQ(one.join(), "") << address;
+    EXPECT_EQ(two.join(), "") << address;
+  }
+}
+
+TEST(SocketStrangers, AnAddressOfAnotherHostIsRefused) {
+  SocketRank rank = rank_at(new_port(), 0, 2);
+  rank.address = "198.51.100.7";  // for documentation alone: nobody has it
+  EXPECT_THAT([&] { make_socket_communicator(rank); },
+              testing::ThrowsMessage<CommunicationError>(
+                  AllOf(HasSubstr("cannot listen at '198.51.100.7'"), HasSubstr("MASTER_ADDR"))));
+}
+
+void take_note(int) {}
+
+/// A handled signal in every wait of the meeting, a thousand times a second.
+TEST(SocketSignals, DoNotEndTheMeeting) {
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = take_note;  // without SA_RESTART: system calls are interrupted
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  const int port = new_port();
+  std::atomic<int> met = 0;
+  const auto meet = [&](int rank) {
+    try {
+      make_socket_communicator(rank_at(port, rank, 4))->barrier();
+      ++met;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "rank " << rank << ": " << error.what();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) threads.emplace_back(meet, rank);
+  const double start = steady_seconds();
+  while (steady_seconds() - start < 0.6) {
+    for (std::thread& thread : threads) pthread_kill(thread.native_handle(), SIGUSR1);
+    pause(0.001);
+  }
+  threads.emplace_back(meet, 3);  // for whom the others have waited
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(met, 4);
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
+struct UserHadEnough {};
+std::atomic<bool> has_had_enough = false;
+
+/// The user ends the meeting wherever it waits: rank 0 for the others, rank 1 with rank 0 for rank
+/// 2, and a rank that finds nobody.
+TEST(SocketSignals, TheUserEndsTheMeetingWithinASecond) {
+  set_interrupt_check([] {
+    if (has_had_enough) throw UserHadEnough();
+  });
+  const int port = new_port();
+  std::atomic<int> ended = 0;
+  const auto meet = [&](const SocketRank& rank) {
+    try {
+      make_socket_communicator(rank);
+      ADD_FAILURE() << "rank " << rank.rank << " met somebody";
+    } catch (const UserHadEnough&) {
+      ++ended;
+    }
+  };
+  SocketRank lost = rank_at(new_port(), 1, 2);
+  std::vector<std::thread> threads;
+  for (const SocketRank& rank : {rank_at(port, 0, 3), rank_at(port, 1, 3), lost}) {
+    threads.emplace_back(meet, rank);
+  }
+  pause(0.3);
+  EXPECT_EQ(ended, 0);
+  const double start = steady_seconds();
+  has_had_enough = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(steady_seconds() - start, 1.0);
+  EXPECT_EQ(ended, 3);
+  set_interrupt_check(nullptr);
+}
+
+}  // namespace
+}  // namespace cuop::dist
