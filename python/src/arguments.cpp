@@ -34,7 +34,13 @@ std::vector<int64_t> integers(const char* who, nb::handle object) {
   return result;
 }
 
-Scalar integer_scalar(nb::handle index) {
+/// An integer of Python, of which very long ones are told by their length.
+std::string describe_integer(nb::handle integer) {
+  const auto bits = nb::cast<int64_t>(integer.attr("bit_length")());
+  return bits <= 128 ? message_of(integer) : cat("an integer of ", bits, " bits");
+}
+
+Scalar integer_scalar(const char* who, nb::handle index) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
   if (overflow == 0) return Scalar(static_cast<int64_t>(value));
@@ -43,7 +49,9 @@ Scalar integer_scalar(nb::handle index) {
     if (PyErr_Occurred() == nullptr) return Scalar(static_cast<uint64_t>(large));
     PyErr_Clear();
   }
-  throw OverflowError("number: an integer beyond 64 bits was given; give it as a float");
+  throw OverflowError(cat(who, ": ", describe_integer(index), " is beyond 64 bits, which hold ",
+                          std::numeric_limits<int64_t>::min(), " to ",
+                          std::numeric_limits<uint64_t>::max(), "; give it as a float"));
 }
 
 /// NumPy's complex scalars other than complex128, which Python does not count as complex.
@@ -51,7 +59,7 @@ bool is_complex_scalar(nb::handle object) {
   if (PyComplex_Check(object.ptr())) return true;
   if (!nb::hasattr(object, "dtype") || !nb::hasattr(object, "__complex__")) return false;
   const nb::object dtype = object.attr("dtype");
-  return nb::hasattr(dtype, "kind") && nb::cast<std::string>(nb::str(dtype.attr("kind"))) == "c";
+  return nb::hasattr(dtype, "kind") && message_of(dtype.attr("kind")) == "c";
 }
 
 // Through complex(): Py_complex is no part of Python's stable interface.
@@ -64,24 +72,21 @@ std::complex<double> complex_value(nb::handle object) {
 
 DType convert_argument(nb::handle object, TypeTag<DType>) {
   if (nb::isinstance<PyDType>(object)) return nb::cast<PyDType>(object).value;
-  if (nb::isinstance<nb::str>(object)) return parse_dtype(nb::cast<std::string>(object));
+  if (nb::isinstance<nb::str>(object)) return parse_dtype(text_of(object));
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyFloat_Type)))) return DType::kFloat32;
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyLong_Type)))) return DType::kInt64;
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyBool_Type)))) return DType::kBool;
   if (object.is(nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type)))) return DType::kComplex64;
   // NumPy dtypes and scalar types have a name; torch and jax dtypes print as "torch.float32".
-  if (nb::hasattr(object, "name"))
-    return parse_dtype(nb::cast<std::string>(nb::str(object.attr("name"))));
-  if (nb::hasattr(object, "__name__")) {
-    return parse_dtype(nb::cast<std::string>(nb::str(object.attr("__name__"))));
-  }
-  const std::string text = nb::cast<std::string>(nb::str(object));
+  if (nb::hasattr(object, "name")) return parse_dtype(message_of(object.attr("name")));
+  if (nb::hasattr(object, "__name__")) return parse_dtype(message_of(object.attr("__name__")));
+  const std::string text = message_of(object);
   return parse_dtype(text.substr(text.rfind('.') + 1));
 }
 
 Device convert_argument(nb::handle object, TypeTag<Device>) {
   if (nb::isinstance<PyDevice>(object)) return nb::cast<PyDevice>(object).value;
-  return parse_device(nb::cast<std::string>(nb::str(object)));
+  return parse_device(message_of(object));
 }
 
 Shape convert_argument(nb::handle object, TypeTag<Shape>) {
@@ -102,20 +107,22 @@ WindowOffset convert_argument(nb::handle object, TypeTag<WindowOffset>) {
                                           : WindowOffset(Dims(values));
 }
 
-Scalar convert_argument(nb::handle object, TypeTag<Scalar>) {
+Scalar number_of(const char* who, nb::handle object) {
   if (nb::isinstance<nb::bool_>(object)) return Scalar(nb::cast<bool>(object));
   if (nb::isinstance<nb::float_>(object)) return Scalar(nb::cast<double>(object));
   if (is_complex_scalar(object)) return Scalar(complex_value(object));
   const nb::object index = nb::steal(PyNumber_Index(object.ptr()));
-  if (index.is_valid()) return integer_scalar(index);
+  if (index.is_valid()) return integer_scalar(who, index);
   PyErr_Clear();
   nb::object number = nb::steal(PyNumber_Float(object.ptr()));
   if (!number.is_valid()) {
     PyErr_Clear();
-    throw DTypeError(cat("number: ", class_name(object), " is not a number"));
+    throw DTypeError(cat(who, ": ", class_name(object), " is not a number"));
   }
   return Scalar(nb::cast<double>(number));
 }
+
+Scalar convert_argument(nb::handle object, TypeTag<Scalar>) { return number_of("number", object); }
 
 bool is_python_number(nb::handle object) {
   return PyFloat_CheckExact(object.ptr()) || PyLong_CheckExact(object.ptr()) ||

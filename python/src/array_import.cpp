@@ -12,49 +12,32 @@ namespace {
 
 nb::object numpy(const char* function) { return nb::module_::import_("numpy").attr(function); }
 
-/// Python numbers and lists of them: float32 and complex64 instead of NumPy's 64-bit choice.
-DType default_dtype(DType dtype) {
-  if (dtype == DType::kFloat64) return DType::kFloat32;
-  if (dtype == DType::kComplex128) return DType::kComplex64;
-  return dtype;
-}
-
 bool is_numpy(nb::handle object) {
   return nb::isinstance(object, numpy("ndarray")) || nb::isinstance(object, numpy("generic"));
 }
 
+}  // namespace
+
 Tensor import_numpy(nb::handle array) {
   if (auto tensor = import_buffer(array)) return *tensor;
   nb::object dtype = array.attr("dtype");
-  const std::string kind = nb::cast<std::string>(dtype.attr("kind"));
+  const std::string kind = message_of(dtype.attr("kind"));
   if (kind.find_first_of("biufc") == std::string::npos) {
-    throw DTypeError(cat("tensor: a NumPy array of dtype ", nb::cast<std::string>(nb::str(dtype)),
+    throw DTypeError(cat("tensor: a NumPy array of dtype ", message_of(dtype),
                          " cannot become a tensor; bool, integer, float and complex can"));
   }
   // Byte-swapped, misaligned or of odd strides: one ordinary copy cures all of them.
   nb::object native = numpy("array")(array, "dtype"_a = dtype.attr("newbyteorder")("="),
                                      "order"_a = "C", "copy"_a = true);
   if (auto tensor = import_buffer(native)) return *tensor;
-  throw DTypeError(
-      cat("tensor: NumPy dtype ", nb::cast<std::string>(nb::str(dtype)), " has no cuop dtype"));
+  throw DTypeError(cat("tensor: NumPy dtype ", message_of(dtype), " has no cuop dtype"));
 }
-
-/// Lists, tuples and numbers: NumPy parses them; the width is the caller's or our default.
-Tensor import_numbers(nb::handle object, std::optional<DType> dtype) {
-  nb::object array;
-  try {
-    array = numpy("asarray")(object);
-  } catch (nb::python_error& error) {
-    throw ShapeError(cat("tensor: the nested list has no regular shape: ", error.what()));
-  }
-  const Tensor tensor = import_numpy(array);
-  return cast_exactly("tensor", tensor, dtype.value_or(default_dtype(tensor.dtype())));
-}
-
-}  // namespace
 
 Tensor import_any(nb::handle object, std::optional<DType> dtype) {
-  if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
+  if (nb::isinstance<Tensor>(object)) {
+    if (nb::inst_ready(object)) return nb::cast<Tensor>(object);
+    throw DTypeError("tensor: the Tensor was never made; call cuop.tensor or the like");
+  }
   if (is_numpy(object)) return import_numpy(object);
   if (nb::hasattr(object, "__dlpack__")) return import_dlpack(object);
   if (nb::hasattr(object, "__cuda_array_interface__")) return import_cuda_array(object);

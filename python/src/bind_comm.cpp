@@ -35,8 +35,7 @@ class PythonFailure : public std::exception {
  public:
   explicit PythonFailure(nb::python_error&& error)
       : error_(std::make_shared<nb::python_error>(std::move(error))),
-        text_(nb::cast<std::string>(
-            nb::str("{}: {}").format(error_->type().attr("__name__"), nb::str(error_->value())))) {}
+        text_(message_of(error_->type().attr("__name__")) + ": " + message_of(error_->value())) {}
   const char* what() const noexcept override { return text_.c_str(); }
   /// Makes it Python's current exception again.
   void restore() const { nb::python_error(*error_).restore(); }

@@ -20,7 +20,7 @@ void tell_package_folders() {
   std::vector<std::string> folders;
   for (nb::handle entry : nb::module_::import_("sys").attr("path")) {
     if (PyUnicode_Check(entry.ptr()) == 0) continue;
-    const std::string folder = nb::cast<std::string>(entry);
+    const std::string folder = text_of(entry);
     if (folder.ends_with("site-packages") || folder.ends_with("dist-packages")) {
       folders.push_back(folder);
     }

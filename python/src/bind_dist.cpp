@@ -32,7 +32,7 @@ Spec to_spec(const nb::args& entries) {
     SpecEntry given;
     if (!nb::try_cast(entry, given)) {
       throw ShapeError(
-          cat("P: ", nb::repr(entry).c_str(),
+          cat("P: ", message_of(nb::repr(entry)),
               " was given; needed is None, the name of a mesh axis or a tuple of names"));
     }
     dims.push_back(to_axes(given));

@@ -8,7 +8,7 @@ namespace {
 
 void raise(const char* class_name, const Error& error) {
   nb::object type = nb::module_::import_("cuop.errors").attr(class_name);
-  nb::object instance = type(error.what());
+  nb::object instance = type(make_message(error.what()));
   if (const auto* memory = dynamic_cast<const MemoryError*>(&error)) {
     const MemoryError::Figures& figures = memory->figures();
     instance.attr("requested") = figures.requested;

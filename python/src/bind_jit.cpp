@@ -37,18 +37,19 @@ class RecordClass {
     const auto names = std::make_shared<std::vector<std::string>>(std::move(names_));
     class_.def(
         "keys", [names](const T&) { return *names; }, "The names of the fields.");
-    class_.def("__getitem__", [names](nb::handle self, const std::string& name) {
-      if (std::find(names->begin(), names->end(), name) == names->end()) {
-        throw nb::key_error(name.c_str());
+    class_.def("__getitem__", [names](nb::handle self, const nb::str& name) {
+      if (std::find(names->begin(), names->end(), text_of(name)) == names->end()) {
+        PyErr_SetObject(PyExc_KeyError, name.ptr());
+        nb::raise_python_error();
       }
-      return self.attr(name.c_str());
+      return nb::object(self.attr(name));
     });
     class_.def("__repr__", [names](nb::handle self) {
       std::vector<std::string> fields;
       for (const std::string& name : *names) {
-        fields.push_back(cat(name, "=", nb::cast<std::string>(nb::repr(self.attr(name.c_str())))));
+        fields.push_back(cat(name, "=", message_of(nb::repr(self.attr(name.c_str())))));
       }
-      return cat(nb::cast<std::string>(self.type().attr("__name__")), "(", join(fields), ")");
+      return cat(class_name(self), "(", join(fields), ")");
     });
   }
 
@@ -56,7 +57,7 @@ class RecordClass {
 
  private:
   RecordClass& add(const char* name) {
-    names_.push_back(name);
+    names_.emplace_back(name);
     return *this;
   }
   nb::class_<T> class_;
@@ -69,6 +70,10 @@ void def_init_by_name(nb::class_<T>& c, Default make_default) {
   c.def(
       "__init__",
       [make_default](nb::handle self, const nb::kwargs& fields) {
+        if (!nb::isinstance<T>(self) || nb::inst_ready(self)) {
+          throw DTypeError(
+              cat("__init__: needed is a new object of the class, given ", class_name(self)));
+        }
         new (nb::inst_ptr<T>(self)) T(make_default());
         nb::inst_mark_ready(self);
         for (const auto& [name, value] : fields) nb::setattr(self, name, value);

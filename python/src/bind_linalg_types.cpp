@@ -23,11 +23,11 @@ template <class T>
 T pick(const char* who, nb::handle object, std::span<const T> integers) {
   if (nb::isinstance<T>(object)) return nb::cast<T>(object);
   if (nb::isinstance<nb::str>(object)) {
-    return parse_choice<T>(who, nb::cast<std::string>(object));
+    return parse_choice<T>(who, text_of(object));
   }
   int64_t number = 0;
   if (!nb::try_cast<int64_t>(object, number)) {
-    throw DTypeError(cat(who, ": ", nb::cast<std::string>(nb::repr(object)),
+    throw DTypeError(cat(who, ": ", message_of(nb::repr(object)),
                          " is neither a name nor an integer; names are ", names_of<T>()));
   }
   if (integers.empty()) {
@@ -74,7 +74,7 @@ Diag convert_argument(nb::handle object, TypeTag<Diag>) {
 }
 Uplo convert_argument(nb::handle object, TypeTag<Uplo>) { return pick<Uplo>("uplo", object, {}); }
 Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2], nb::handle type) {
-  const std::string who = cat(nb::cast<std::string>(type.attr("__name__")), ": uplo");
+  const std::string who = cat(message_of(type.attr("__name__")), ": uplo");
   return pick<Uplo>(who.c_str(), object, meaning);
 }
 

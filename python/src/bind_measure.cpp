@@ -37,7 +37,7 @@ nb::dict benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warm
   result["gpu_time_ms"] = nb::none();
   if (measured.gpu_time_ms) result["gpu_time_ms"] = *measured.gpu_time_ms;
   if (!cost) return result;
-  const auto [flops, bytes] = nb::cast<std::pair<double, int64_t>>((*cost)());
+  const auto [flops, bytes] = nb::cast<std::pair<double, int64_t>>(nb::tuple((*cost)()));
   {
     const nb::gil_scoped_release released;
     add_rates(measured, {flops, bytes}, measured_roof(measured_in, device));

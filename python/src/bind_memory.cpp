@@ -90,16 +90,15 @@ std::string python_site() {
   if (Py_IsInitialized() == 0) return "";
   const nb::gil_scoped_acquire gil;
   try {
-    const std::string package =
-        nb::cast<std::string>(nb::module_::import_("cuop").attr("__file__"));
+    const std::string package = message_of(nb::module_::import_("cuop").attr("__file__"));
     const std::string root = package.substr(0, package.rfind("cuop/"));
     nb::object frame = nb::module_::import_("sys").attr("_getframe")(0);
     while (!frame.is_none()) {
       const nb::object code = frame.attr("f_code");
-      const std::string file = nb::cast<std::string>(code.attr("co_filename"));
+      const std::string file = message_of(code.attr("co_filename"));
       if (!file.starts_with(root + "cuop/") && !file.starts_with(root + "genesis/")) {
         return cat(file, ':', nb::cast<int>(frame.attr("f_lineno")), " in ",
-                   nb::cast<std::string>(code.attr("co_name")));
+                   message_of(code.attr("co_name")));
       }
       frame = frame.attr("f_back");
     }

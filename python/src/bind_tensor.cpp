@@ -17,19 +17,6 @@ namespace cuop::python {
 
 namespace {
 
-nb::object to_numpy(const Tensor& tensor) {
-  Tensor copy;
-  {
-    const nb::gil_scoped_release released;
-    copy = to_device(tensor, kCpu);
-    if (copy.storage() == tensor.storage()) copy = clone(tensor);
-  }
-  if (copy.dtype() == DType::kBFloat16) {
-    throw DTypeError("to_numpy: NumPy has no bfloat16; use .to('float32').to_numpy()");
-  }
-  return nb::module_::import_("numpy").attr("asarray")(nb::cast(copy));
-}
-
 void copy_from(const Tensor& self, nb::handle array) {
   const Tensor source = named_values(array, self.dtype());
   const nb::gil_scoped_release released;
@@ -46,7 +33,7 @@ Tensor to(const Tensor& self, const nb::args& targets, std::optional<Arg<DType>>
   DType new_dtype = value_or(dtype, self.dtype());
   Device new_device = value_or(device, self.device());
   for (nb::handle target : targets) {
-    const std::string text = nb::cast<std::string>(nb::str(target));
+    const std::string text = message_of(target);
     const bool is_device =
         nb::isinstance<PyDevice>(target) || text.rfind("cpu", 0) == 0 || text.rfind("cuda", 0) == 0;
     if (is_device) {
@@ -99,32 +86,6 @@ Tensor tensor_of_bytes(const nb::bytes& elements, const Arg<Shape>& shape, const
   return to_device(host, device);
 }
 
-nb::object array_method(const Tensor& self, nb::handle dtype, nb::handle copy) {
-  nb::object numpy = nb::module_::import_("numpy");
-  const bool must_copy = !copy.is_none() && nb::cast<bool>(copy);
-  nb::object array = self.device().is_cpu() && self.dtype() != DType::kBFloat16 && !must_copy
-                         ? numpy.attr("asarray")(
-                               nb::module_::import_("builtins").attr("memoryview")(nb::cast(self)))
-                         : to_numpy(self);
-  return dtype.is_none() ? array : numpy.attr("asarray")(array, "dtype"_a = dtype);
-}
-
-nb::object dlpack_method(const Tensor& self, nb::handle stream, nb::handle max_version,
-                         nb::handle dl_device, nb::handle copy) {
-  if (!dl_device.is_none()) {
-    const auto wanted = nb::cast<std::pair<int, int>>(dl_device);
-    if (wanted != dlpack_device(self)) {
-      throw DeviceError(cat("__dlpack__: the tensor is on ", self.device(),
-                            "; move it with to() before exporting"));
-    }
-  }
-  const bool is_versioned = !max_version.is_none() && nb::cast<int>(max_version[nb::int_(0)]) >= 1;
-  const bool must_copy = !copy.is_none() && nb::cast<bool>(copy);
-  const Tensor exported = must_copy ? clone(self) : self;
-  order_for_consumer("__dlpack__", exported, stream);
-  return export_dlpack(exported, is_versioned);
-}
-
 /// Copies of the first and last parts of long axes to `to`, which has as many as it shows.
 void copy_ends(const Tensor& to, const Tensor& from, int axis, int64_t shown) {
   if (axis == from.ndim()) return copy_into(to, from);
@@ -158,7 +119,7 @@ std::string representation(const Tensor& self) {
   const nb::object threshold = is_short ? nb::object(options["threshold"]) : nb::int_(0);
   const nb::object text = numpy.attr("array2string")(
       values, "separator"_a = ", ", "prefix"_a = "tensor(", "threshold"_a = threshold);
-  return cat("tensor(", nb::cast<std::string>(nb::str(text)), ", dtype=", self.dtype(),
+  return cat("tensor(", message_of(text), ", dtype=", self.dtype(),
              self.device().is_cpu() ? "" : cat(", device='", self.device(), "'"), ")");
 }
 
@@ -286,10 +247,10 @@ void bind_tensor(nb::module_& m) {
           "__copy__", [](const Tensor& t) { return clone(t); }, Released())
       .def(
           "__deepcopy__", [](const Tensor& t, nb::handle) { return clone(t); }, "memo"_a.none())
-      .def("__array__", &array_method, "dtype"_a = nb::none(), "copy"_a = nb::none())
-      .def("__dlpack__", &dlpack_method, nb::kw_only(), "stream"_a = nb::none(),
+      .def("__array__", &array_of, "dtype"_a = nb::none(), "copy"_a = nb::none())
+      .def("__dlpack__", &dlpack_of, nb::kw_only(), "stream"_a = nb::none(),
            "max_version"_a = nb::none(), "dl_device"_a = nb::none(), "copy"_a = nb::none())
-      .def("__dlpack_device__", &dlpack_device)
+      .def("__dlpack_device__", [](const Tensor& t) { return dlpack_device(t.device()); })
       .def_prop_ro("__cuda_array_interface__", &export_cuda_array,
                    "The tensor's GPU memory for other libraries, without a copy (version 3).");
   m.def("_tensor_of_bytes", &tensor_of_bytes, "elements"_a, "shape"_a, "dtype"_a, "device"_a,

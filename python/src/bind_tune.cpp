@@ -111,7 +111,8 @@ void bind_library_tuning(nb::module_& m) {
 /// Tensors and numbers, and nothing that would have to be copied: a kernel may write.
 std::vector<KernelArgument> kernel_arguments(const UserKernel& kernel, const nb::list& given) {
   std::vector<KernelArgument> arguments;
-  for (const nb::handle object : given) {
+  // A tuple: a number's __index__ may change the list.
+  for (const nb::handle object : nb::tuple(given)) {
     if (nb::isinstance<Tensor>(object)) {
       arguments.emplace_back(nb::cast<Tensor>(object));
       continue;
@@ -139,7 +140,7 @@ UserKernel::LaunchFor launches(const nb::callable& launch_for) {
     using Axes = std::array<int64_t, 3>;
     const nb::tuple answer = nb::cast<nb::tuple>(launch_for(config));
     const auto axes = [&](size_t i) {
-      const auto three = nb::cast<std::tuple<int64_t, int64_t, int64_t>>(answer[i]);
+      const auto three = nb::cast<std::tuple<int64_t, int64_t, int64_t>>(nb::tuple(answer[i]));
       return Axes{std::get<0>(three), std::get<1>(three), std::get<2>(three)};
     };
     return KernelLaunch{axes(0), axes(1), nb::cast<int64_t>(answer[2])};

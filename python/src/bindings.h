@@ -5,10 +5,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <exception>
 #include <limits>
@@ -18,6 +15,7 @@
 #include <vector>
 
 #include "calls.h"
+#include "casters.h"
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
@@ -79,6 +77,8 @@ Shape convert_argument(nb::handle object, TypeTag<Shape>);    ///< an int or a s
 Axes convert_argument(nb::handle object, TypeTag<Axes>);
 WindowOffset convert_argument(nb::handle object, TypeTag<WindowOffset>);
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>);  ///< bool, int, float, complex
+/// The same for a number, named in messages by `who`.
+Scalar number_of(const char* who, nb::handle object);
 /// Whether an operand is a number beside the tensors, which follows their dtype: bool and Python's.
 bool is_python_number(nb::handle object);
 // A name such as 'lower', a member of the enum, or an integer where it has one meaning (not Uplo).

@@ -13,7 +13,9 @@
 #include "bindings.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/memory/mapped_file.h"
 #include "cuop/operators/operator.h"
+#include "mapped_files.h"
 
 namespace cuop::python {
 
@@ -50,14 +52,18 @@ nb::dict by_name(const Call& call) {
   return dict;
 }
 
+std::span<PyObject* const> arguments_of(const Call& call) noexcept {
+  const auto named = call.keywords == nullptr ? 0 : nb::len(nb::handle(call.keywords));
+  return {call.arguments, count_of(call) + named};
+}
+
 nb::object words() { return nb::module_::import_("cuop._calls"); }
 
 /// Replaces nanobind's error, when it is that, by one that cuop._calls makes.
 void explain(const Call& call) {
   nb::python_error error;
-  const std::string text = nb::cast<std::string>(nb::str(error.value()));
   if (!error.type().is(PyExc_TypeError) ||
-      text.find("(): incompatible function arguments.") == std::string::npos) {
+      message_of(error.value()).find("(): incompatible function arguments.") == std::string::npos) {
     error.restore();
     return;
   }
@@ -67,7 +73,7 @@ void explain(const Call& call) {
   const bool has_self = PyVectorcall_NARGS(call.count_and_flags) > 0;
   const nb::handle self = has_self ? call.arguments[0] : nullptr;
   if (has_self && nb::isinstance<Operator>(self) && nb::inst_ready(self)) {
-    nb::inst_ptr<Operator>(self)->remember_error(nb::cast<std::string>(nb::str(better)));
+    nb::inst_ptr<Operator>(self)->remember_error(message_of(better));
   }
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(better.ptr())), better.ptr());
 }
@@ -83,11 +89,18 @@ PyObject* watched(PyObject* function, PyObject* const* arguments, size_t count,
   current = &call;
   PyObject* result = originals[index](function, arguments, count, keywords);
   current = call.outer;
-  if (result == nullptr) [[unlikely]] {
+  const bool has_lost_pages = memory::lost_page_count() != 0;
+  if (result == nullptr || has_lost_pages) [[unlikely]] {
     try {
-      explain(call);
+      if (result == nullptr) {
+        explain(call);
+      } else if (!check_mapped_files(arguments_of(call))) {
+        Py_CLEAR(result);
+      }
     } catch (nb::python_error& error) {
       error.restore();
+    } catch (const std::exception& error) {
+      PyErr_SetString(PyExc_RuntimeError, error.what());
     }
   }
   return result;
@@ -132,7 +145,7 @@ void watch_all(nb::handle scope, const std::string& module_name) {
       }
     } else if (PyModule_Check(value.ptr()) || PyType_Check(value.ptr())) {
       const char* name = PyType_Check(value.ptr()) ? "__module__" : "__name__";
-      const std::string home = nb::cast<std::string>(value.attr(name));
+      const std::string home = message_of(value.attr(name));
       if (home.rfind(module_name, 0) == 0) watch_all(value, module_name);
     }
   }
@@ -158,14 +171,14 @@ void restate(std::exception_ptr& error, const std::string& who) {
 }  // namespace
 
 std::string class_name(nb::handle object) {
-  return nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
+  return message_of(nb::handle(object.type()).attr("__name__"));
 }
 
 std::string describe(nb::handle object) {
   const bool is_scalar = object.is_none() || PyFloat_CheckExact(object.ptr()) ||
                          PyLong_Check(object.ptr()) || PyUnicode_CheckExact(object.ptr());
   if (is_scalar) {
-    const std::string text = nb::cast<std::string>(nb::repr(object));
+    const std::string text = message_of(nb::repr(object));
     if (text.size() <= 40) return text;
   }
   return class_name(object);
@@ -175,7 +188,7 @@ std::exception_ptr name_argument(nb::handle object) noexcept {
   std::exception_ptr error = std::current_exception();
   if (current == nullptr) return error;
   try {
-    const std::string who = nb::cast<std::string>(words().attr("place")(
+    const std::string who = message_of(words().attr("place")(
         nb::handle(current->function), positional(*current), by_name(*current), object));
     restate<DTypeError>(error, who);
     restate<OverflowError>(error, who);
@@ -185,6 +198,8 @@ std::exception_ptr name_argument(nb::handle object) noexcept {
     restate<ExecutionError>(error, who);
   } catch (nb::python_error& failure) {
     failure.discard_as_unraisable("cuop._calls.place");
+  } catch (...) {
+    // The error without the argument's name says more than this one.
   }
   return error;
 }
@@ -194,11 +209,9 @@ void note_range(int64_t low, int64_t high) noexcept {
 }
 
 std::span<PyObject* const> arguments_of_call() noexcept {
-  if (current == nullptr) return {};
-  const auto named = current->keywords == nullptr ? 0 : nb::len(nb::handle(current->keywords));
-  return {current->arguments, count_of(*current) + named};
+  return current == nullptr ? std::span<PyObject* const>() : arguments_of(*current);
 }
 
-void explain_calls(nb::module_& m) { watch_all(m, nb::cast<std::string>(m.attr("__name__"))); }
+void explain_calls(nb::module_& m) { watch_all(m, text_of(m.attr("__name__"))); }
 
 }  // namespace cuop::python

@@ -57,6 +57,11 @@ struct Exported {
 };
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
+  if (!nb::inst_ready(nb::handle(self))) {  // Tensor.__new__(Tensor)
+    view->obj = nullptr;
+    PyErr_SetString(PyExc_BufferError, "the tensor was never made; call cuop.tensor or the like");
+    return -1;
+  }
   const Tensor& tensor = *nb::inst_ptr<Tensor>(nb::handle(self));
   const char* problem = nullptr;
   const char* format = format_of(tensor.dtype());

@@ -121,7 +121,7 @@ Tensor import_cuda_array(nb::handle object) {
   if (!nb::object(interface.attr("get")("mask")).is_none()) {
     throw DTypeError("__cuda_array_interface__: masked arrays cannot become tensors");
   }
-  const DType dtype = dtype_of_text(nb::cast<std::string>(interface["typestr"]));
+  const DType dtype = dtype_of_text(message_of(interface["typestr"]));
   const Layout layout = layout_of(interface, itemsize(dtype));
   nb::object data = interface["data"];
   const auto address = nb::cast<uintptr_t>(data[nb::int_(0)]);

@@ -51,7 +51,7 @@ Managed* make_exported(const Tensor& tensor) {
   exported->managed.deleter = [](Managed* self) {
     delete static_cast<Exported<Managed>*>(self->manager_ctx);
   };
-  const auto [device_type, device_index] = dlpack_device(tensor);
+  const auto [device_type, device_index] = dlpack_device(tensor.device());
   exported->managed.dl_tensor = {tensor.data(),
                                  {device_type, device_index},
                                  tensor.ndim(),
@@ -103,7 +103,8 @@ Tensor wrap(const DLTensor& dl, std::shared_ptr<void> owner, bool is_read_only) 
 nb::object capsule_of(nb::handle producer) {
   nb::dict arguments;
   if (nb::hasattr(producer, "__dlpack_device__")) {
-    const auto [type, index] = nb::cast<std::pair<int, int>>(producer.attr("__dlpack_device__")());
+    const auto [type, index] =
+        nb::cast<std::pair<int, int>>(nb::tuple(producer.attr("__dlpack_device__")()));
     const Device device = device_of({type, index});
     if (!device.is_cpu()) arguments["stream"] = stream_number(current_stream(device));
   }
@@ -117,12 +118,11 @@ nb::object capsule_of(nb::handle producer) {
 
 }  // namespace
 
-std::pair<int, int> dlpack_device(const Tensor& tensor) {
-  const Device device = tensor.device();
+std::pair<int, int> dlpack_device(Device device) {
   return {device.is_cpu() ? kDLCPU : kDLCUDA, device.index};
 }
 
-nb::object export_dlpack(const Tensor& tensor, bool is_versioned) {
+nb::object export_dlpack(const Tensor& tensor, bool is_versioned, bool is_copied) {
   const bool is_read_only = tensor.storage()->is_read_only();
   if (!is_versioned) {
     if (is_read_only) {
@@ -137,7 +137,7 @@ nb::object export_dlpack(const Tensor& tensor, bool is_versioned) {
   auto* managed = make_exported<DLManagedTensorVersioned>(tensor);
   managed->version_major = 1;
   managed->version_minor = 0;
-  managed->flags = is_read_only ? kReadOnly : 0;
+  managed->flags = (is_read_only ? kReadOnly : 0) | (is_copied ? kIsCopied : 0);
   return nb::steal(PyCapsule_New(managed, kVersionedName, [](PyObject* capsule) {
     delete_unconsumed<DLManagedTensorVersioned>(capsule, kVersionedName);
   }));

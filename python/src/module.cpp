@@ -1,4 +1,5 @@
 #include "binders.h"
+#include "mapped_files.h"
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled engine of cuOP; use it through `import cuop`.";
@@ -8,6 +9,7 @@ NB_MODULE(_core, m) {
   cuop::python::bind_linalg_types(m);
   cuop::python::bind_tensor(m);
   cuop::python::bind_create(m);
+  cuop::python::bind_files(m);
   cuop::python::bind_view(m);
   cuop::python::bind_device(m);
   cuop::python::bind_memory(m);

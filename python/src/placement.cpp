@@ -16,8 +16,9 @@ std::optional<Device> first_in(nb::handle argument, const Visit& visit) {
   const bool is_list = PyList_Check(argument.ptr()) != 0;
   if (!is_list && PyTuple_Check(argument.ptr()) == 0) return std::nullopt;
   for (Py_ssize_t i = 0; i < Py_SIZE(argument.ptr()); ++i) {
-    PyObject* item =
-        is_list ? PyList_GetItem(argument.ptr(), i) : PyTuple_GetItem(argument.ptr(), i);
+    // Held, because looking at it may run Python, which may change the list.
+    const nb::object item = nb::borrow(is_list ? PyList_GetItem(argument.ptr(), i)
+                                               : PyTuple_GetItem(argument.ptr(), i));
     if (const auto device = visit(item)) return device;
   }
   return std::nullopt;
@@ -32,7 +33,7 @@ std::optional<Device> first_of_call(const Visit& visit) {
 }
 
 std::optional<Device> device_of_tensor(nb::handle object) {
-  if (!nb::isinstance<Tensor>(object)) return std::nullopt;
+  if (!nb::isinstance<Tensor>(object) || !nb::inst_ready(object)) return std::nullopt;
   return nb::inst_ptr<Tensor>(object)->device();
 }
 

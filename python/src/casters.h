@@ -1,0 +1,82 @@
+// Python's text and sequences as C++ values. nanobind's own casters take neither text that UTF-8
+// has no bytes for nor a list that changes while its items are converted.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/detail/nb_list.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cuop::python {
+
+namespace nb = nanobind;
+
+/// The UTF-8 bytes of a str, which this does not fail for: escaped bytes (U+DC80 to U+DCFF, as in
+/// the names of files) are those bytes, as os.fsencode has it; other lone surrogates are written
+/// as Python's repr writes them.
+std::string text_of(nb::handle str) noexcept;
+/// str(object) in the same way, for messages; says so when the object cannot be printed.
+std::string message_of(nb::handle object) noexcept;
+/// The str of some bytes, as os.fsdecode has it: what is no UTF-8 becomes escaped bytes. Null with
+/// Python's error when there is no memory.
+PyObject* make_text(std::string_view bytes) noexcept;
+/// The str of a message, in which what is no UTF-8 is written as \x80, so that it can be printed.
+nb::object make_message(std::string_view bytes);
+
+/// The items of a sequence other than str and bytes as a tuple, which holds them whatever becomes
+/// of the sequence; invalid when it is none or raises.
+nb::object items_of(nb::handle sequence) noexcept;
+
+}  // namespace cuop::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<std::string> {
+  NB_TYPE_CASTER(std::string, const_name("str"))
+
+  bool from_python(handle source, auto, cleanup_list*) noexcept {
+    if (PyUnicode_Check(source.ptr()) == 0) return false;
+    value = cuop::python::text_of(source);
+    return true;
+  }
+  static handle from_cpp(const std::string& source, auto, cleanup_list*) noexcept {
+    return cuop::python::make_text(source);
+  }
+};
+
+template <>
+struct type_caster<std::string_view> {
+  NB_TYPE_CASTER(std::string_view, const_name("str"))
+
+  bool from_python(handle source, auto, cleanup_list*) noexcept {
+    if (PyUnicode_Check(source.ptr()) == 0) return false;
+    text_ = cuop::python::text_of(source);
+    value = text_;
+    return true;
+  }
+  static handle from_cpp(std::string_view source, auto, cleanup_list*) noexcept {
+    return cuop::python::make_text(source);
+  }
+
+ private:
+  std::string text_;
+};
+
+/// Converting an item may run Python, which may change the list, and a sequence may make its items
+/// on demand: they are held until the call has ended, for entries that point into them.
+template <class Entry>
+struct type_caster<std::vector<Entry>> : list_caster<std::vector<Entry>, Entry> {
+  bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
+    items_ = cuop::python::items_of(source);
+    return items_.is_valid() &&
+           list_caster<std::vector<Entry>, Entry>::from_python(items_, flags, cleanup);
+  }
+
+ private:
+  object items_;
+};
+
+}  // namespace nanobind::detail

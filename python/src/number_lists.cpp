@@ -1,0 +1,127 @@
+// Python numbers, and nested lists and tuples of them, as tensors. NumPy parses them, but where it
+// would make float64 of integers that float64 does not hold they are taken one by one.
+#include <algorithm>
+
+#include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "exchange.h"
+
+namespace cuop::python {
+
+namespace {
+
+/// Integers up to here are float64 numbers.
+constexpr double kWholeDoubles = 9007199254740992.0;
+
+nb::object numpy(const char* function) { return nb::module_::import_("numpy").attr(function); }
+
+nb::object parsed(nb::handle object) {
+  try {
+    return numpy("asarray")(object);
+  } catch (nb::python_error& error) {
+    throw ShapeError(cat("tensor: the nested list has no regular shape: ", error.what()));
+  }
+}
+
+/// What the entries of nested lists say about the dtype.
+struct Entries {
+  std::optional<DType> own;  ///< promoted from those that have one: NumPy's scalars, arrays
+  bool has_float = false, has_complex = false;  ///< of Python's own
+  bool has_other = false;                       ///< neither a number nor anything with a dtype
+
+  bool are_integers() const {
+    const bool has_inexact = own && (is_floating(*own) || is_complex(*own));
+    return !has_float && !has_complex && !has_other && !has_inexact;
+  }
+};
+
+/// An array of Python's numbers, some of which are integers beyond 64 bits, as floats.
+nb::object as_floats(nb::handle array, bool is_complex) {
+  try {
+    return numpy("asarray")(array, "dtype"_a = is_complex ? "complex128" : "float64");
+  } catch (nb::python_error& error) {
+    throw OverflowError(cat("tensor: ", message_of(error.value())));
+  }
+}
+
+void look_through(nb::handle object, Entries& found) {
+  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
+    for (nb::handle entry : nb::tuple(object)) look_through(entry, found);
+  } else if (PyFloat_CheckExact(object.ptr())) {
+    found.has_float = true;
+  } else if (PyComplex_CheckExact(object.ptr())) {
+    found.has_complex = true;
+  } else if (PyLong_Check(object.ptr()) == 0) {
+    nb::object dtype = nb::getattr(object, "dtype", nb::none());
+    if (dtype.is_none() && PyObject_CheckBuffer(object.ptr()) != 0) {
+      dtype = numpy("asarray")(object).attr("dtype");
+    }
+    if (!dtype.is_none()) {
+      const DType own = convert_argument(dtype, TypeTag<DType>{});
+      found.own = found.own ? promote(*found.own, own) : own;
+    } else if (PyFloat_Check(object.ptr())) {
+      found.has_float = true;
+    } else if (PyComplex_Check(object.ptr())) {
+      found.has_complex = true;
+    } else {
+      found.has_other = true;
+    }
+  }
+}
+
+/// Python's floats become float32 and its complex numbers complex64, unless an entry that has a
+/// dtype of its own is wider.
+DType natural_dtype(DType parsed_dtype, const Entries& entries) {
+  if (parsed_dtype != DType::kFloat64 && parsed_dtype != DType::kComplex128) return parsed_dtype;
+  if (entries.own && (is_floating(*entries.own) || is_complex(*entries.own))) {
+    return entries.has_complex ? complex_dtype(*entries.own) : *entries.own;
+  }
+  return parsed_dtype == DType::kFloat64 ? DType::kFloat32 : DType::kComplex64;
+}
+
+/// The entries one by one; without a dtype they are integers, and uint64 when int64 lacks one.
+Tensor exact(nb::handle object, std::optional<DType> dtype) {
+  const nb::object entries = numpy("array")(object, "dtype"_a = "object");
+  const nb::list flat(entries.attr("ravel")().attr("tolist")());
+  std::vector<Scalar> numbers;
+  for (nb::handle entry : nb::tuple(flat)) numbers.push_back(number_of("tensor", entry));
+  const bool is_large = std::any_of(numbers.begin(), numbers.end(),
+                                    [](const Scalar& number) { return number.is_large(); });
+  const DType target = dtype.value_or(is_large ? DType::kUInt64 : DType::kInt64);
+  const Tensor result = empty(convert_argument(entries.attr("shape"), TypeTag<Shape>{}), target);
+  visit_dtype(IntegerTypes{}, target, "tensor", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* values = result.data<T>();
+    for (const Scalar& number : numbers) {
+      number.check_fits("tensor", target);
+      *values++ = static_cast<T>(number.to_bits64());
+    }
+  });
+  return result;
+}
+
+/// Whether float64 has lost something of integers: it holds a number that integers near it share.
+bool may_have_lost(nb::handle array) {
+  if (nb::cast<int64_t>(array.attr("itemsize")) < itemsize(DType::kFloat64)) return false;
+  const nb::object large = numpy("abs")(array).attr("__ge__")(kWholeDoubles);
+  return nb::cast<bool>(nb::bool_(numpy("any")(large)));
+}
+
+}  // namespace
+
+Tensor import_numbers(nb::handle object, std::optional<DType> dtype) {
+  nb::object array = parsed(object);
+  const std::string kind = message_of(array.attr("dtype").attr("kind"));
+  Entries entries;
+  if (kind == "O" || kind == "f" || kind == "c") look_through(object, entries);
+  const bool has_big_integers = kind == "O" && !entries.has_other;
+  if (has_big_integers || (kind == "f" && may_have_lost(array))) {
+    if (dtype ? is_integer(*dtype) : entries.are_integers()) return exact(object, dtype);
+    array = as_floats(array, entries.has_complex);
+  }
+  const Tensor tensor = import_numpy(array);
+  return cast_exactly("tensor", tensor, dtype.value_or(natural_dtype(tensor.dtype(), entries)));
+}
+
+}  // namespace cuop::python
