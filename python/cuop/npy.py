@@ -8,18 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
+from cuop import _core
 from cuop._arguments import check_callable, file_path
 from cuop._core import Tensor, asarray
-from cuop.errors import DTypeError, FileError
+from cuop.errors import DTypeError, ExecutionError, FileError
 from cuop.files import replace_file
 
-__all__ = ["load", "open_npy", "save"]
+__all__ = ["check_whole", "load", "open_npy", "save"]
 
 _CHUNK_BYTES = 16 << 20
+_MAPPED_BYTES = 1 << 20  # smaller files are read
 
 
 def open_npy(path: str | os.PathLike) -> np.ndarray:
-    """Map a .npy file into memory, read-only.
+    """The elements of a .npy file, read-only; a large file is mapped into memory.
 
     Raises FileError when the file is missing, unreadable, not .npy, truncated, or holds
     Fortran-ordered, object or structured data.
@@ -54,13 +56,14 @@ def open_npy(path: str | os.PathLike) -> np.ndarray:
         )
     if needed == 0:
         return np.empty(shape, dtype)
-    return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
+    return _bytes_of(path, offset, needed).view(dtype).reshape(shape)
 
 
 def load(path: str | os.PathLike) -> Tensor:
     """The contents of a .npy file as a read-only tensor over the mapped file.
 
-    Pages are read when they are first used. Raises FileError as `open_npy`.
+    Pages are read when they are first used (a small file at once). Raises FileError as `open_npy`,
+    as do calls that use the tensor when another program has cut off the file since.
     """
     return asarray(open_npy(path))
 
@@ -101,6 +104,27 @@ def _read_header(file, path: Path) -> tuple[tuple[int, ...], bool, np.dtype]:
         return readers[version](file)
     except ValueError as error:
         raise FileError(f"load: {path} is not a .npy file: {error}") from error
+
+
+def check_whole(array: np.ndarray, path: str | os.PathLike) -> None:
+    """Raise FileError when the file of an array of `open_npy` was cut off since it was opened."""
+    if array.size and _core._cut_off_file(array.__array_interface__["data"][0]):
+        raise FileError(f"load: {path} was cut off by another program while it was being read")
+
+
+def _bytes_of(path: Path, offset: int, size: int) -> np.ndarray:
+    """So many bytes of a file, read-only: in memory, or as the file's pages."""
+    try:
+        with open(path, "rb") as file:
+            if size >= _MAPPED_BYTES:
+                return np.asarray(_core._map_file(file.fileno(), offset, size, str(path)))
+            file.seek(offset)
+            content = file.read(size)
+    except (OSError, ExecutionError) as error:
+        raise FileError(f"load: {path} cannot be read: {error}") from error
+    if len(content) < size:
+        raise FileError(f"load: {path} was cut off by another program while it was being read")
+    return np.frombuffer(content, np.uint8)
 
 
 def _write_chunks(file, data: np.ndarray, on_progress: Callable[[float], None]) -> None:

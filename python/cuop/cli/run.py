@@ -66,6 +66,8 @@ def _run_rank(comm, name: str, inputs: list[Path], output: Path, options: Option
         arrays = _open_inputs(comm, inputs, output)
         bar.begin(f"{name} on {comm.size} ranks")
         result = np.asarray(operation.run(Job(comm, arrays, options, bar.at)))
+        for array, path in zip(arrays, inputs, strict=True):
+            npy.check_whole(array, path)
         bar.begin(f"writing {output.name}")
         npy.save(output, result, bar.at)
     console.console.print(f"{output}: {result.shape} {result.dtype}", markup=False)

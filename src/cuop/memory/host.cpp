@@ -2,13 +2,13 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/memory/host_memory.h"
 
 namespace cuop::memory {
 
@@ -16,9 +16,8 @@ namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
-int64_t physical_bytes() {
-  static const int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
-                               static_cast<int64_t>(sysconf(_SC_PAGESIZE));  // a system call
+int64_t most_bytes() {
+  static const int64_t bytes = host_memory().total;  // reads files
   return bytes;
 }
 
@@ -27,7 +26,7 @@ int64_t physical_bytes() {
 void* HostResource::allocate(int64_t bytes, Stream) {
   if (bytes == 0) return nullptr;
   void* data = nullptr;
-  const int64_t limit = physical_bytes();
+  const int64_t limit = most_bytes();
   // Linux would promise more than it has and kill the process later; refuse what cannot fit.
   if (bytes > 0 && bytes <= limit) {
     const int64_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;

@@ -1,5 +1,7 @@
 #include "cuop/memory/host_pool.h"
 
+#include <limits>
+
 #include "cuop/core/byte_size.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
@@ -22,6 +24,9 @@ constexpr bool kIsAddressSanitized = false;
 constexpr int64_t kCachedPart =
     8;  ///< of the machine's memory, at most one in so many bytes is idle
 
+/// Where the process's addresses are limited, one in so many bytes is taken at once.
+constexpr int64_t kReservedPart = 32;
+
 MemoryResource* make_resource() {
   const auto& choice = env().host_allocator;
   const bool is_pool = choice.value == "pool";
@@ -34,6 +39,10 @@ MemoryResource* make_resource() {
   const std::string& cache = env().host_cache_size.value;
   options.cache_bytes = cache.empty() ? host_memory().total / kCachedPart
                                       : parse_bytes(cache, "CUOP_HOST_CACHE_SIZE");
+  const int64_t addresses = address_space_limit();
+  if (addresses != std::numeric_limits<int64_t>::max()) {
+    options.segment_bytes = addresses / kReservedPart;
+  }
   return new Pool(*new MappedHostUpstream, *new ImmediateOrder, options);
 }
 

@@ -4,31 +4,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 
 namespace cuop::memory {
-
-namespace {
-
-/// Bytes of /proc/meminfo's MemAvailable, which counts caches that the kernel would drop.
-int64_t available_bytes() {
-  std::ifstream in("/proc/meminfo");
-  std::string key, unit;
-  int64_t kib = 0;
-  while (in >> key >> kib && std::getline(in, unit)) {
-    if (key == "MemAvailable:") return kib * 1024;
-  }
-  return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) *
-         static_cast<int64_t>(sysconf(_SC_PAGESIZE));
-}
-
-}  // namespace
-
-DeviceMemory host_memory() {
-  static const int64_t total =
-      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
-  return {available_bytes(), total};
-}
 
 void* MappedHostUpstream::acquire(int64_t bytes) {
   // mmap aligns to pages; the parts outside the aligned range go back at once.
@@ -49,7 +26,7 @@ void MappedHostUpstream::release(void* range, int64_t bytes) noexcept {
 
 bool MappedHostUpstream::map(void* address, int64_t bytes, int64_t) {
   // Linux would promise more than it has and kill the process later; refuse what cannot fit.
-  if (bytes > host_memory().total) return false;
+  if (bytes > total_) return false;
   if (mprotect(address, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE) != 0) return false;
   madvise(address, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   return true;
@@ -61,7 +38,7 @@ void MappedHostUpstream::unmap(void* address, int64_t bytes, int64_t) noexcept {
 }
 
 void* PlainHostUpstream::acquire(int64_t bytes) {
-  if (bytes > host_memory().total) return nullptr;
+  if (bytes > total_) return nullptr;
   return std::aligned_alloc(static_cast<size_t>(granule()), static_cast<size_t>(bytes));
 }
 

@@ -1,12 +1,10 @@
 // Host memory as an upstream: mapped granule by granule, or in plain blocks.
 #pragma once
 
+#include "cuop/memory/host_memory.h"
 #include "cuop/memory/upstream.h"
 
 namespace cuop::memory {
-
-/// The machine's memory: free is what the system could give without swapping.
-DeviceMemory host_memory();
 
 /// Address ranges of mmap in which granules are opened and closed.
 class MappedHostUpstream final : public Upstream {
@@ -20,6 +18,9 @@ class MappedHostUpstream final : public Upstream {
   bool map(void* address, int64_t bytes, int64_t piece) override;
   void unmap(void* address, int64_t bytes, int64_t piece) noexcept override;
   DeviceMemory memory() const override { return host_memory(); }
+
+ private:
+  const int64_t total_ = host_memory().total;
 };
 
 /// Blocks of the C library, the host's likeness of cudaMalloc.
@@ -30,6 +31,9 @@ class PlainHostUpstream final : public PlainUpstream {
   void* acquire(int64_t bytes) override;
   void release(void* range, int64_t bytes) noexcept override;
   DeviceMemory memory() const override { return host_memory(); }
+
+ private:
+  const int64_t total_ = host_memory().total;
 };
 
 }  // namespace cuop::memory

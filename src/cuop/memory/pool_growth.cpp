@@ -56,9 +56,14 @@ bool Pool::grow_mapped(const Request& request, Arena& arena, Lock& lock) {
   if (growth.range == nullptr) {
     const int64_t wanted = options_.segment_bytes > 0 ? options_.segment_bytes : 2 * total_bytes_;
     // The upstream aligns to its granule, the arena to its own.
-    const int64_t size = round_up(std::max(wanted, bytes), arena.granule()) + arena.granule();
+    const int64_t least = round_up(bytes, arena.granule()) + arena.granule();
+    int64_t size = std::max(least, round_up(wanted, arena.granule()) + arena.granule());
     lock.unlock();
     void* range = upstream_.acquire(size);
+    while (range == nullptr && size > least) {  // the process's addresses are limited
+      size = std::max(least, round_up(size / 4, arena.granule()));
+      range = upstream_.acquire(size);
+    }
     lock.lock();
     if (range != nullptr) arena.add_segment(range, size, stream);
     growth = arena.begin_growth(bytes, stream, range == nullptr);

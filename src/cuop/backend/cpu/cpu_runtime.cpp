@@ -10,6 +10,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/memory/host_memory.h"
 
 namespace cuop::backend {
 
@@ -24,11 +25,6 @@ std::string proc_field(const char* file, const std::string& key) {
     return value == std::string::npos ? "" : line.substr(value);
   }
   return "";
-}
-
-int64_t proc_bytes(const char* key) {
-  const std::string text = proc_field("/proc/meminfo", key);
-  return text.empty() ? 0 : std::stoll(text) * 1024;
 }
 
 /// Work is done when it has been asked for, so a mark is a moment.
@@ -82,7 +78,8 @@ class CpuRuntime final : public Runtime {
   void synchronize(Stream) override {}
   void synchronize() override {}
   MemoryInfo memory_info() const override {
-    return {proc_bytes("MemAvailable"), proc_bytes("MemTotal")};
+    const memory::DeviceMemory host = memory::host_memory();
+    return {host.free, host.total};
   }
   std::string description() const override {
     return cat(proc_field("/proc/cpuinfo", "model name"), ", ", core_count(), " cores");
@@ -92,7 +89,8 @@ class CpuRuntime final : public Runtime {
 }  // namespace
 
 Runtime& cpu_runtime() {
-  static CpuRuntime instance;
+  // Never destroyed: threads may compute while the process ends.
+  static auto& instance = *new CpuRuntime;
   return instance;
 }
 
