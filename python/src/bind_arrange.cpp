@@ -75,8 +75,9 @@ void bind_arrange(nb::module_& m) {
       "x"_a, "axis"_a = nb::none(), "View with the order reversed along the axes (None: all).");
   m.def(
       "roll",
-      [](Arg<Tensor> x, Arg<Shape> shift, Arg<Axes> axis) {
-        return roll(x, {shift->begin(), shift->end()}, axis->values);
+      [](Arg<Tensor> x, Arg<Shape> shift, std::optional<Arg<Axes>> axis) {
+        const std::span<const int64_t> shifts(shift->begin(), shift->end());
+        return axis ? roll(x, shifts, (*axis)->values) : roll(x, shifts);
       },
       "x"_a, "shift"_a, "axis"_a = nb::none(), Released(),
       "Shifts elements cyclically along the axes (None: of the flattened tensor).");

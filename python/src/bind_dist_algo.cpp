@@ -135,8 +135,13 @@ void bind_fft2d(nb::module_& m) {
 }
 
 void define_reduction(nb::module_& m, const char* name, ReduceKind kind) {
-  const auto options = [kind](const std::optional<Arg<Axes>>& dim, bool keepdim,
-                              std::string_view mode) {
+  const auto options = [kind, name](const std::optional<Arg<Axes>>& dim, bool keepdim,
+                                    std::string_view mode) {
+    if (dim && (*dim)->values.empty()) {
+      throw ShapeError(
+          std::string(name) +
+          ": dim is empty, which reduces nothing; needed is at least one dimension, or None");
+    }
     return dist::ReduceOptions{kind, dim ? (*dim)->values : std::vector<int64_t>{}, keepdim,
                                parse_sum_mode(mode)};
   };

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "binders.h"
+#include "cuop/core/text.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "named_argument.h"
 
@@ -25,9 +28,14 @@ MatmulOptions options(const Arg<Trans>& trans_a, const Arg<Trans>& trans_b,
 }
 
 /// tensordot's axes: a count of trailing and leading axes, or a pair of axis lists.
-std::pair<std::vector<int64_t>, std::vector<int64_t>> paired_axes(nb::handle axes, int ndim_a) {
-  if (nb::isinstance<nb::int_>(axes)) {
-    const auto count = nb::cast<int64_t>(axes);
+std::pair<std::vector<int64_t>, std::vector<int64_t>> paired_axes(nb::handle axes, int ndim_a,
+                                                                  int ndim_b) {
+  if (PyIndex_Check(axes.ptr()) != 0) {
+    const int64_t count = named_argument<Shape>(axes)[0];
+    if (count < 0 || count > std::min(ndim_a, ndim_b)) {
+      throw ShapeError(cat("tensordot: axes is ", count, "; tensors of ", ndim_a, " and ", ndim_b,
+                           " dimensions have 0 to ", std::min(ndim_a, ndim_b), " to pair"));
+    }
     std::vector<int64_t> of_a, of_b;
     for (int64_t i = 0; i < count; ++i) {
       of_a.push_back(ndim_a - count + i);
@@ -74,7 +82,7 @@ void bind_matmul(nb::module_& m) {
   m.def(
       "tensordot",
       [](Arg<Tensor> a, Arg<Tensor> b, nb::object axes, Out out) {
-        const auto [of_a, of_b] = paired_axes(axes, a->ndim());
+        const auto [of_a, of_b] = paired_axes(axes, a->ndim(), b->ndim());
         const nb::gil_scoped_release released;
         return tensordot(a, b, of_a, of_b, pointer(out));
       },

@@ -1,5 +1,6 @@
 #include "binders.h"
 #include "cuop/core/text.h"
+#include "cuop/ops/index/view.h"
 #include "cuop/ops/reduce/partial.h"
 
 namespace cuop::python {
@@ -39,10 +40,15 @@ void bind_partial(nb::module_& m) {
       .def(
           "fold",
           [](const PartialReduction& self, Arg<Tensor> x, std::optional<Arg<Axes>> axis) {
-            return self.fold(x, axis ? (*axis)->values : std::vector<int64_t>{});
+            if (!axis) return self.fold(x);
+            if (!(*axis)->values.empty()) return self.fold(x, (*axis)->values);
+            const Tensor& each = x;  // over no axis: each element alone
+            const int64_t added[] = {each.ndim()};
+            return self.fold(unsqueeze(each, added[0]), added);
           },
           "x"_a, "axis"_a = nb::none(), Released(),
-          "States of x over `axis` (None: all): uint8, one row of state_bytes a result. The "
+          "States of x over `axis` (None: all, (): none): uint8, one row of state_bytes a result. "
+          "The "
           "identity where x has no elements.")
       .def("merge", &PartialReduction::merge, "into"_a, "other"_a, Released(),
            "Merges the states of another part into the first ones, in place.")

@@ -66,8 +66,12 @@ void bind_view(nb::module_& m) {
       "broadcast_to", [](Arg<Tensor> x, Arg<Shape> s) { return broadcast_to(*x, *s); }, "x"_a,
       "shape"_a, "Read-only-by-convention view stretched to `shape` (stride 0).");
   m.def(
-      "squeeze", [](Arg<Tensor> x, Arg<Axes> axis) { return squeeze(x, axis->values); }, "x"_a,
-      "axis"_a = nb::none(), "View without axes of size 1.");
+      "squeeze",
+      [](Arg<Tensor> x, std::optional<Arg<Axes>> axis) {
+        return axis ? squeeze(x, (*axis)->values) : squeeze(x);
+      },
+      "x"_a, "axis"_a = nb::none(),
+      "View without the given axes, which have size 1, or (None) without all such axes.");
   m.def(
       "expand_dims", [](Arg<Tensor> x, int64_t axis) { return unsqueeze(x, axis); }, "x"_a,
       "axis"_a, "View with a new axis of size 1.");

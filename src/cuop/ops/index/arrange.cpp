@@ -95,20 +95,22 @@ Tensor flip(const Tensor& x, const std::optional<Dims>& axes) {
   return x.with_layout(layout);
 }
 
+Tensor roll(const Tensor& x, std::span<const int64_t> shifts) {
+  const int64_t count = x.size();
+  int64_t total = 0;
+  for (int64_t shift : shifts) total = count > 0 ? (total + wrap(shift, count)) % count : 0;
+  const int64_t first_axis[] = {0}, shift[] = {total};
+  return reshape(roll(reshape(x, {count}), shift, first_axis), x.shape());
+}
+
 Tensor roll(const Tensor& x, std::span<const int64_t> shifts, std::span<const int64_t> axes) {
   const trace::Span span("roll", "op");
-  if (axes.empty()) {
-    const int64_t count = x.size();
-    int64_t total = 0;
-    for (int64_t shift : shifts) total += count > 0 ? wrap(shift, count) : 0;
-    const int64_t first_axis[] = {0}, shift[] = {total};
-    return reshape(roll(reshape(x, {count}), shift, first_axis), x.shape());
-  }
   if (shifts.size() != axes.size() && shifts.size() != 1 && axes.size() != 1) {
     throw ShapeError(cat("roll: ", shifts.size(), " shifts do not fit ", axes.size(), " axes"));
   }
   Shape shift = Dims::filled(x.ndim(), 0);
-  for (size_t i = 0; i < std::max(shifts.size(), axes.size()); ++i) {
+  const size_t moves = shifts.empty() || axes.empty() ? 0 : std::max(shifts.size(), axes.size());
+  for (size_t i = 0; i < moves; ++i) {
     const int axis = normalize_axis(axes[axes.size() == 1 ? 0 : i], x.ndim(), "roll");
     const int64_t period = x.shape(axis);
     if (period == 0) continue;

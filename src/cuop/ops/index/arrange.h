@@ -28,9 +28,11 @@ Tensor pad(const Tensor& x, std::span<const std::pair<int64_t, int64_t>> widths,
 
 /// A view with the order reversed along the axes (none: all).
 Tensor flip(const Tensor& x, const std::optional<Dims>& axes = {});
-/// Shifts elements along `axis`; those beyond the end come in at the front. Several axes one after
-/// the other; without axes the flattened tensor is shifted.
-Tensor roll(const Tensor& x, std::span<const int64_t> shifts, std::span<const int64_t> axes = {});
+/// Shifts the elements of the flattened tensor by the sum of `shifts`; those beyond the end come in
+/// at the front.
+Tensor roll(const Tensor& x, std::span<const int64_t> shifts);
+/// The same along axes, one after the other; nothing moves when none is given, or no shift.
+Tensor roll(const Tensor& x, std::span<const int64_t> shifts, std::span<const int64_t> axes);
 /// The whole tensor `repeats[i]` times along axis i, axes counted from the back as NumPy does.
 Tensor tile(const Tensor& x, std::span<const int64_t> repeats);
 /// Each element `count` times along `axis` (none: of the flattened tensor).

@@ -87,7 +87,12 @@ Offsets mask_offsets(const Tensor& view, int axis, const Tensor& mask,
                      std::optional<int64_t> known_count) {
   common_device("index", {&view, &mask});
   const Layout covered = axes_of(view.layout(), axis, mask.ndim());
-  if (covered.shape != mask.shape()) {
+  bool fits = true;
+  for (int i = 0; i < mask.ndim(); ++i) {
+    // As in NumPy an empty axis, which names nothing, goes with an axis of any size.
+    fits = fits && (mask.shape(i) == 0 || mask.shape(i) == covered.shape[i]);
+  }
+  if (!fits) {
     throw IndexError(cat("index: a mask of shape ", mask.shape(), " does not fit axes of shape ",
                          covered.shape, " from axis ", axis, " on"));
   }

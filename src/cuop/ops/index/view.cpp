@@ -79,16 +79,24 @@ Tensor broadcast_to(const Tensor& tensor, const Shape& shape) {
   return result;
 }
 
+Tensor squeeze(const Tensor& tensor) {
+  std::vector<int64_t> single;
+  for (int i = 0; i < tensor.ndim(); ++i) {
+    if (tensor.shape(i) == 1) single.push_back(i);
+  }
+  return squeeze(tensor, single);
+}
+
 Tensor squeeze(const Tensor& tensor, std::span<const int64_t> axes) {
+  if (axes.empty()) return tensor;  // normalize_axes takes none for all
   const std::vector<int> chosen = normalize_axes(axes, tensor.ndim(), "squeeze");
   Layout layout = tensor.layout();
   for (auto it = chosen.rbegin(); it != chosen.rend(); ++it) {
-    if (layout.shape[*it] == 1) {
-      layout = remove_axis(layout, *it);
-    } else if (!axes.empty()) {
+    if (layout.shape[*it] != 1) {
       throw ShapeError(cat("squeeze: axis ", *it, " has size ", layout.shape[*it],
                            ", only axes of size 1 can be removed"));
     }
+    layout = remove_axis(layout, *it);
   }
   return tensor.with_layout(layout);
 }

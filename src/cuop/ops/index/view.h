@@ -21,8 +21,10 @@ Tensor transpose(const Tensor& tensor);
 Tensor swap_axes(const Tensor& tensor, int64_t axis0, int64_t axis1);
 Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination);
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape);
-/// Removes axes of size 1: all of them, or the given ones (ShapeError when one is not of size 1).
-Tensor squeeze(const Tensor& tensor, std::span<const int64_t> axes = {});
+/// Removes all axes of size 1.
+Tensor squeeze(const Tensor& tensor);
+/// Removes the given axes and no other; ShapeError when one is not of size 1.
+Tensor squeeze(const Tensor& tensor, std::span<const int64_t> axes);
 Tensor unsqueeze(const Tensor& tensor, int64_t axis);
 /// Elements start, start+step, ... before stop along `axis`, with Python's rules for missing,
 /// negative and out-of-range bounds. ExecutionError when step is 0.
