@@ -54,6 +54,7 @@ ADAPTERS = {
     "netdb.h": ("src/cuop/dist/comm/socket_link.cpp",),
     "netinet/*": ("src/cuop/dist/comm/socket_link.cpp",),
     "poll.h": ("src/cuop/dist/comm/socket_link.cpp",),
+    "cxxabi.h": ("python/src/thread_end.cpp",),
     "*dnnl*": ("src/cuop/backend/cpu/dnn*.cpp", "benchmarks/conv_onednn.cpp"),
     "omp.h": ("src/cuop/backend/cpu/dnn_module.cpp",),
     "cblas*.h": ("src/cuop/backend/cpu/blas*.cpp",),

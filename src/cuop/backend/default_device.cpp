@@ -63,7 +63,8 @@ DefaultDevice choose() {
 }  // namespace
 
 const DefaultDevice& default_device() {
-  static const DefaultDevice chosen = choose();
+  // Never destroyed: threads may compute while the process ends.
+  static const DefaultDevice& chosen = *new DefaultDevice(choose());
   return chosen;
 }
 

@@ -44,8 +44,9 @@ std::atomic<memory::GuardResource*>& guard_of(Device device) {
 
 memory::GuardResource& make_guard(Device device) {
   static std::mutex mutex;
-  static memory::HostBytes host_bytes;
-  static RuntimeBytes device_bytes;
+  // Never destroyed: threads may compute while the process ends.
+  static auto& host_bytes = *new memory::HostBytes;
+  static auto& device_bytes = *new RuntimeBytes;
   memory::MemoryResource& upstream = memory::device_resource(device);
   memory::ByteAccess* access = &device_bytes;
   if (device.is_cpu()) access = &host_bytes;

@@ -10,7 +10,7 @@
 namespace cuop::dist {
 
 const Spec::Axes& Spec::axes(int dim) const {
-  static const Axes kNone;
+  static const Axes& kNone = *new Axes;
   return dim < ndim() ? dims_[static_cast<size_t>(dim)] : kNone;
 }
 

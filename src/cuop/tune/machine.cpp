@@ -13,9 +13,10 @@ namespace cuop::tune {
 namespace {
 
 const std::string& cpu_text() {
-  static const std::string text = [] {
+  // Never destroyed: threads may compute while the process ends.
+  static const std::string& text = *[] {
     const auto& blas = backend::blas::info();
-    return cat(isa::name(isa::current()), ' ', blas.version, ' ', blas.core);
+    return new std::string(cat(isa::name(isa::current()), ' ', blas.version, ' ', blas.core));
   }();
   return text;
 }

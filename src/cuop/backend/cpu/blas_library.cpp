@@ -140,7 +140,8 @@ ThreadSetting& thread_setting() {
 }  // namespace
 
 const Library& library() {
-  static const Library found = find_library();
+  // Never destroyed: threads may compute while the process ends.
+  static const Library& found = *new Library(find_library());
   return found;
 }
 

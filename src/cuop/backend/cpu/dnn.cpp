@@ -52,7 +52,8 @@ struct Module {
 std::atomic<bool> was_used = false;
 
 const Module& module() {
-  static const Module found;
+  // Never destroyed: threads may compute while the process ends.
+  static const Module& found = *new Module;
   return found;
 }
 

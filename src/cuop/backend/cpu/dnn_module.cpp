@@ -27,7 +27,8 @@ namespace {
 using dnnl::memory;
 
 const dnnl::engine& engine() {
-  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  // Never destroyed: threads may compute while the process ends.
+  static const auto& cpu = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return cpu;
 }
 
@@ -286,7 +287,8 @@ class Cache {
 };
 
 Cache& cache() {
-  static Cache instance;
+  // Never destroyed: threads may compute while the process ends.
+  static auto& instance = *new Cache;
   return instance;
 }
 

@@ -291,7 +291,8 @@ class PlanCache {
 /// One handle a device serves all threads; made while the device's context is current.
 Handle handle_for(const char* who, Device device) {
   static std::mutex mutex;
-  static std::unordered_map<int, Handle> handles;
+  // Never destroyed: threads may compute while the process ends.
+  static auto& handles = *new std::unordered_map<int, Handle>;
   const std::lock_guard lock(mutex);
   Handle& handle = handles[device.index];
   if (handle == nullptr) {

@@ -198,9 +198,10 @@ Absence open(Driver& d) {
 }
 
 const Opened& opened() {
-  static const Opened result = [] {
-    Opened made;
-    made.absence = open(made.driver);
+  // Never destroyed: threads may compute while the process ends.
+  static const Opened& result = *[] {
+    auto* made = new Opened;
+    made->absence = open(made->driver);
     return made;
   }();
   return result;

@@ -164,9 +164,10 @@ const DynLib& cuda_library(CudaLibrary which) {
 }
 
 const std::vector<LibraryStatus>& cuda_libraries() {
-  static const std::vector<LibraryStatus> rows = [] {
-    std::vector<LibraryStatus> result;
-    for (size_t row = 0; row < std::size(kLibraries); ++row) result.push_back(probe(row));
+  // Never destroyed: threads may compute while the process ends.
+  static const std::vector<LibraryStatus>& rows = *[] {
+    auto* result = new std::vector<LibraryStatus>;
+    for (size_t row = 0; row < std::size(kLibraries); ++row) result->push_back(probe(row));
     return result;
   }();
   return rows;

@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::mutex mutex;
-std::vector<std::string> package_folders;
+// Never destroyed: threads may compute while the process ends.
+auto& package_folders = *new std::vector<std::string>;
 
 std::vector<std::string> listed_folders() {
   std::vector<std::string> folders;

@@ -80,7 +80,8 @@ std::vector<GpuProcess> Nvml::other_processes(const std::string& uuid) const {
 }
 
 const Nvml& nvml() {
-  static const Nvml instance(cuda_library(CudaLibrary::kNvml));
+  // Never destroyed: threads may compute while the process ends.
+  static const Nvml& instance = *new Nvml(cuda_library(CudaLibrary::kNvml));
   return instance;
 }
 

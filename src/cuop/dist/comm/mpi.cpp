@@ -25,7 +25,8 @@ std::string own_folder() {
 }
 
 const DynLib& module() {
-  static const DynLib library("MPI", {own_folder() + "/libcuop_mpi.so"});
+  // Never destroyed: threads may compute while the process ends.
+  static const DynLib& library = *new DynLib("MPI", {own_folder() + "/libcuop_mpi.so"});
   return library;
 }
 

@@ -21,7 +21,9 @@ constexpr size_t kMostEngines = 12;
 enum Operand : size_t { kX, kW, kY, kBias };
 
 std::string key_of(const cuda::ConvShape& shape, Device device) {
-  static const std::string version = backend::cuda_library_version(backend::CudaLibrary::kCudnn);
+  // Never destroyed: threads may compute while the process ends.
+  static const std::string& version =
+      *new std::string(backend::cuda_library_version(backend::CudaLibrary::kCudnn));
   return cat(cuda::conv_text(shape), " on ", tune::machine_text(device), ", cuDNN ", version);
 }
 

@@ -21,7 +21,9 @@ namespace cuda = backend::cuda;
 constexpr int kMostAlgorithms = 16;
 
 std::string key_of(const cuda::GemmProblem& problem) {
-  static const std::string version = backend::cuda_library_version(backend::CudaLibrary::kCublasLt);
+  // Never destroyed: threads may compute while the process ends.
+  static const std::string& version =
+      *new std::string(backend::cuda_library_version(backend::CudaLibrary::kCublasLt));
   return cat(cuda::gemm_text(problem), " on ",
              tune::machine_text({DeviceType::kCuda, problem.device}), ", cuBLASLt ", version);
 }
