@@ -156,15 +156,15 @@ TEST(SocketFuzz, Frames) {
     Ends pair = ends();
     std::vector<Socket> links(2);
     links[1] = std::move(pair.inside);
-    SocketHub hub(0, std::move(links));
+    SocketHub hub(0, std::move(links), {"here", "here"});
     const std::string stream = mutated(random_stream(dice), dice);
     std::vector<std::unique_ptr<Request>> requests;
     std::vector<std::vector<char>> buffers;
     for (int posted = 0; posted < 3; ++posted) {
       const int64_t bytes = length(dice);
       buffers.emplace_back(static_cast<size_t>(bytes) + 1, 'x');
-      const FrameKey key{dice.below(3), static_cast<int64_t>(dice.below(3)),
-                         static_cast<int32_t>(dice.below(4))};
+      const MessageKey key{dice.below(3), static_cast<int64_t>(dice.below(3)),
+                           static_cast<int32_t>(dice.below(4))};
       requests.push_back(hub.post_recv(buffers.back().data(), bytes, 1, key));
     }
     requests.push_back(hub.post_send(offered.data(), kEagerBytes + 1, 1, {0, 0, 1}));

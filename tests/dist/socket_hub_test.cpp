@@ -20,7 +20,8 @@ constexpr int64_t kLong = 64'000'000;
 /// Ranks 0 and 1 in one process.
 struct Hubs {
   explicit Hubs(test::LinkPair pair = test::connected_pair())
-      : a(0, links(1, std::move(pair.a))), b(1, links(0, std::move(pair.b))) {}
+      : a(0, links(1, std::move(pair.a)), {"here", "here"}),
+        b(1, links(0, std::move(pair.b)), {"here", "here"}) {}
   static std::vector<Socket> links(size_t peer, Socket link) {
     std::vector<Socket> all(2);
     all[peer] = std::move(link);
@@ -174,7 +175,7 @@ TEST(SocketHub, WhatNoRankSendsEndsTheConnection) {
   };
   for (const Case& each : cases) {
     test::LinkPair pair = test::connected_pair();
-    SocketHub hub(1, Hubs::links(0, std::move(pair.b)));
+    SocketHub hub(1, Hubs::links(0, std::move(pair.b)), {"here", "here"});
     pair.a.write_all(&each.header, sizeof(each.header), steady_seconds() + 5.0);
     char byte = 0;
     const auto receiving = hub.post_recv(&byte, 1, 0, {9, 9, 9});
@@ -206,7 +207,7 @@ TEST(SocketHub, AFloodEndsTheConnection) {
   };
   for (const Case& each : cases) {
     test::LinkPair pair = test::connected_pair();
-    SocketHub hub(1, Hubs::links(0, std::move(pair.b)));
+    SocketHub hub(1, Hubs::links(0, std::move(pair.b)), {"here", "here"});
     std::string frame(sizeof(FrameHeader) + static_cast<size_t>(payload_of(each.header)), 'x');
     std::memcpy(frame.data(), &each.header, sizeof(FrameHeader));
     char byte = 0;
@@ -247,7 +248,7 @@ TEST(SocketHub, ManyThreadsAtOnce) {
     for (int round = 0; round < kRounds; ++round) {
       state = state * 1664525u + 1013904223u;
       const int64_t bytes = state % 16 == 0 ? state % 2'000'000 : state % 5000;
-      const FrameKey key{context, 0, round % 5};
+      const MessageKey key{context, 0, round % 5};
       const std::vector<char> out(static_cast<size_t>(bytes), static_cast<char>(state >> 20));
       std::vector<char> in(out.size());
       const auto receiving = hub.post_recv(in.data(), bytes, other, key);

@@ -53,7 +53,13 @@ auto first_different(const std::vector<Status>& all) {
 /// All ranks meet with their error or their call and part as the protocol's step 3 says.
 void settle(Communicator& comm, std::string_view call, const std::exception_ptr& error) {
   const std::string text = error ? message_of(error) : std::string(call);
-  const std::vector<Status> all = gather_values(comm, status_of(!error, text));
+  std::vector<Status> all;
+  try {
+    all = gather_values(comm, status_of(!error, text));
+  } catch (const CommunicationError&) {
+    if (error) std::rethrow_exception(error);  // the others do not hear of it, its caller does
+    throw;
+  }
   const auto failed =
       std::find_if(all.begin(), all.end(), [](const Status& each) { return each.is_ok == 0; });
   const auto differs = first_different(all);
@@ -64,12 +70,12 @@ void settle(Communicator& comm, std::string_view call, const std::exception_ptr&
     const int rank = static_cast<int>(failed - all.begin());
     throw CommunicationError(cat(call, ": rank ", rank, " of ", comm.size(),
                                  " failed: ", texts[static_cast<size_t>(rank)]),
-                             rank);
+                             comm.in_world(rank));
   }
   const int rank = static_cast<int>(differs - all.begin());
   throw CommunicationError(cat("ranks made different calls: rank 0 called ", texts[0], ", rank ",
                                rank, " called ", texts[static_cast<size_t>(rank)]),
-                           rank);
+                           comm.in_world(rank));
 }
 
 void recover_if_failed(Communicator& comm, std::string_view call) {
@@ -119,7 +125,7 @@ void agree_same(Communicator& comm, std::string_view who, std::string_view text)
   const int rank = static_cast<int>(differs - all.begin());
   throw CommunicationError(cat(who, ": the ranks disagree: rank 0 has ", texts[0], ", rank ", rank,
                                " has ", texts[static_cast<size_t>(rank)]),
-                           rank);
+                           comm.in_world(rank));
 }
 
 std::vector<std::string> gather_texts(Communicator& comm, std::string_view text) {

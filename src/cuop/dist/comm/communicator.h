@@ -6,8 +6,16 @@
 // Failure is one rule everywhere: a CommunicationError raised by an operation (a deadline, a lost
 // peer, a wrong length, an abort) leaves the communicator failed on all its ranks, also on those
 // that come later; they raise too, until all of them have met in `recover`. A failed communicator
-// fails those that were split from it, and its recovery recovers them; not the other way round.
+// fails those that were split from it, and its recovery recovers them. The other way round only
+// when a rank is gone (it has died, has ended, or does not answer at a deadline): it is gone for
+// all, so that the communicator fails that all of them were split from.
 // Wrong arguments (IndexError, ExecutionError, DTypeError) are refused before anything is sent.
+// When all ranks refuse a collective call nothing has happened. When some do, the others raise a
+// CommunicationError with the text, in that call or the next; a refused message is raised by ranks
+// that wait for it.
+//
+// The rank that a CommunicationError names is counted in the communicator that the called one was
+// split from in the end, whose ranks are processes or threads (`in_world`).
 //
 // Implementations: self (one rank), thread (N ranks as threads of one process), mpi, socket. They
 // pass one conformance suite (tests/conformance/communicator_suite.h).
@@ -42,6 +50,9 @@ class Communicator {
   virtual std::string_view kind() const = 0;
   /// Ranks that share this host (they divide its cores).
   virtual int local_size() const = 0;
+  /// The number of a rank of this communicator in the one that it was split from in the end; the
+  /// same where there is none.
+  virtual int in_world(int rank) const = 0;
 
   // Point to point. `send` may return before the receiver has the data, but the buffer is free
   // again; messages of one (source, tag) pair arrive in order; tags

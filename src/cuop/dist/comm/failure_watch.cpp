@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -82,9 +81,8 @@ void FailureWatch::set_failure(std::string text, int blamed) {
   failure_ = {text.empty() ? "no reason was given" : std::move(text), blamed, epoch()};
   is_reported_ = false;
   if (!parent_) transport_->note_failure(true);
-  for (FailureWatch* each = this; each->parent_ && blamed >= 0; each = each->parent_.get()) {
-    blamed = each->members_[static_cast<size_t>(blamed)];
-    each->parent_->part_failure_ = {"", blamed, each->parent_->epoch()};
+  for (FailureWatch* each = parent_.get(); each && blamed >= 0; each = each->parent_.get()) {
+    each->part_failure_ = {"", blamed, each->epoch()};
   }
 }
 
@@ -161,9 +159,9 @@ void FailureWatch::check(std::string_view op) {
 void FailureWatch::fail(std::string_view op, int blamed, const std::string& what) {
   const Lock lock(*mutex_);
   const std::string text = cat(where(op), " ", what);
-  fail_all(text, blamed);
+  fail_all(text, in_root(blamed));
   is_reported_ = true;
-  throw CommunicationError(text, blamed);
+  throw CommunicationError(text, in_root(blamed));
 }
 
 /// This rank raises what fails the whole family.
@@ -251,7 +249,7 @@ void FailureWatch::settle_refusals() {
     if (!own_refusals_.contains(refusal.call)) {
       fail_all(cat("rank ", refusal.rank, " of ", transport_->size(),
                    " refused its arguments: ", refusal.text),
-               refusal.rank);
+               in_root(refusal.rank));
     }
     return true;
   });
@@ -292,7 +290,7 @@ void FailureWatch::abort(const std::string& reason) noexcept {
   poll();
   const bool is_cause = part_failure_.epoch != epoch();
   fail_all(cat("rank ", transport_->rank(), " of ", transport_->size(), " aborted: ", reason),
-           is_cause ? transport_->rank() : part_failure_.rank);
+           is_cause ? in_root(transport_->rank()) : part_failure_.rank);
   is_reported_ = true;
 }
 
@@ -321,25 +319,22 @@ void FailureWatch::recover(double timeout) {
     tell_others(ControlKind::kMeet, wanted, -1, "");
   }
   const Clock::time_point start = Clock::now();
-  std::optional<Waiting> waiting;
   std::vector<int> late;
   for (int looks = 0;; ++looks) {
     {
       const Lock lock(*mutex_);
       poll();
-      const std::vector<int> late_before = std::move(late);
       late.clear();
       for (int rank = 0; rank < transport_->size(); ++rank) {
         if (meets_[static_cast<size_t>(rank)] < wanted) late.push_back(rank);
       }
       if (late.empty()) break;
-      if (late != late_before) waiting.emplace(*this, "recover", late[0]);
     }
     check_interrupt();
     if (seconds_since(start) > timeout) {
       throw CommunicationError(
           cat(where("recover"), " waited ", timeout, " s for ", ranks_text(late)),
-          late.size() == 1 ? late[0] : -1);
+          late.size() == 1 ? in_root(late[0]) : -1);
     }
     transport_->idle(looks);
   }

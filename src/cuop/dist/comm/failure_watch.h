@@ -31,7 +31,8 @@
 
 namespace cuop::dist {
 
-/// Watches of one family may be used by several threads, each watch by one.
+/// Watches of one family may be used by several threads, each watch by one. A rank that is blamed
+/// is given by its number here, and told by its number in the first communicator of the family.
 class FailureWatch {
  public:
   /// With a parent, its failures are failures here and its recoveries recoveries; `members` are the
@@ -41,6 +42,8 @@ class FailureWatch {
 
   /// The number that separates messages before and after a recovery.
   int64_t epoch() const;
+  /// The number in the communicator that all of the family were split from of a rank here.
+  int in_root(int rank) const;
 
   /// While it lives this rank waits in `op` for `peer`, and says so when it is asked.
   class Waiting {
@@ -85,7 +88,7 @@ class FailureWatch {
 
   struct Failure {
     std::string text;
-    int rank = -1;
+    int rank = -1;       // in the root
     int64_t epoch = -1;  // it holds while this is the present epoch
   };
   /// What each rank of the family says it waits for.
@@ -97,7 +100,6 @@ class FailureWatch {
   };
 
   FailureWatch& root() { return parent_ ? parent_->root() : *this; }
-  int in_root(int rank) const;
   std::string named(int rank) const;
   std::string where(std::string_view op) const;
 

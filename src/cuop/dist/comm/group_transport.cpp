@@ -45,10 +45,10 @@ class GroupTransport final : public Transport {
     return message;
   }
   void flush() noexcept override { hub_->flush(); }
-  void idle(int looks) override { hub_->idle(looks); }
+  void idle(int looks) override { hub_->idle(looks, seen_); }
 
   std::shared_ptr<Transport> split(int color, const SplitGroup& group) override {
-    const uint64_t context = child_context(context_, ++splits_, color);
+    const uint64_t context = child_context(context_, group.number, color);
     if (group.members.empty()) return nullptr;
     std::vector<int> ranks;
     for (int member : group.members) ranks.push_back(in_hub(member));
@@ -71,7 +71,7 @@ class GroupTransport final : public Transport {
   uint64_t context_;
   int rank_ = 0;
   int local_size_ = 1;
-  int64_t splits_ = 0;
+  uint64_t seen_ = 0;
 };
 
 }  // namespace

@@ -39,7 +39,9 @@ class Hub {
   virtual void send_control(int dst, uint64_t context, const Control& message) noexcept = 0;
   virtual std::optional<Control> poll_control(uint64_t context) = 0;
   virtual void flush() noexcept = 0;
-  virtual void idle(int looks) = 0;
+  /// `seen` is the caller's, 0 at first: what it has seen of the hub, so that what another thread
+  /// moves is not slept through.
+  virtual void idle(int looks, uint64_t& seen) = 0;
   virtual void note_failure(bool is_failed) noexcept = 0;
 };
 

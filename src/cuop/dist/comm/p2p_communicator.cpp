@@ -325,7 +325,8 @@ void P2pCommunicator::reduce_scatter(const void* send, void* recv, std::span<con
 }
 
 std::shared_ptr<Communicator> P2pCommunicator::split(int color, int key) {
-  const SplitGroup group = choose_split_group(*this, color, key);
+  const SplitGroup group = choose_split_group(*this, color, key, splits_);
+  splits_ = group.number;
   std::shared_ptr<Transport> part = transport_->split(color, group);
   if (!part) return nullptr;
   auto watch = std::make_shared<FailureWatch>(part, watch_, group.members);

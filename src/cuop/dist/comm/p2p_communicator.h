@@ -21,6 +21,7 @@ class P2pCommunicator final : public Communicator {
   int size() const override { return transport_->size(); }
   std::string_view kind() const override { return transport_->kind(); }
   int local_size() const override { return transport_->local_size(); }
+  int in_world(int rank) const override { return watch_->in_root(rank); }
 
   void send(const void* data, int64_t bytes, int dst, int tag) override;
   void recv(void* data, int64_t bytes, int src, int tag) override;
@@ -63,6 +64,7 @@ class P2pCommunicator final : public Communicator {
   std::shared_ptr<FailureWatch> watch_;
   double timeout_;
   int64_t bytes_sent_ = 0;
+  int64_t splits_ = 0;
   Mailbox to_self_;
   int64_t to_self_epoch_ = 0;  // messages of an earlier epoch are dropped
 };

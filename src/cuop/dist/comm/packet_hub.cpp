@@ -359,7 +359,7 @@ void PacketHub::flush() noexcept {
         progress();
         if (packets_.empty()) return;
       }
-      idle(looks);
+      wire_->idle(looks);
     }
   } catch (const std::exception& error) {
     log(LogLevel::kWarn, cat(kind_, ": ", error.what()));
@@ -388,7 +388,7 @@ bool PacketHub::part() noexcept {
       }
       if (is_failed_ && !failed_at) failed_at = Clock::now();
       if (failed_at && Clock::now() - *failed_at > kPatience) return false;
-      idle(looks);
+      wire_->idle(looks);
     }
   } catch (const std::exception& error) {
     log(LogLevel::kWarn, cat(kind_, ": ", error.what()));

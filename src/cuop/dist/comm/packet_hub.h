@@ -41,7 +41,7 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
   void send_control(int dst, uint64_t context, const Control& message) noexcept override;
   std::optional<Control> poll_control(uint64_t context) override;
   void flush() noexcept override;
-  void idle(int looks) override { wire_->idle(looks); }
+  void idle(int looks, uint64_t&) override { wire_->idle(looks); }
   void note_failure(bool is_failed) noexcept override { is_failed_ = is_failed; }
 
   /// The end of this process: tells the others, whose waits for it raise from then on, and waits

@@ -10,15 +10,9 @@
 #include <string>
 #include <type_traits>
 
-namespace cuop::dist {
+#include "cuop/dist/comm/hub.h"
 
-/// What messages are told apart by beside their source.
-struct FrameKey {
-  uint64_t context = 0;  ///< the communicator
-  int64_t epoch = 0;
-  int32_t tag = 0;
-  bool operator==(const FrameKey&) const = default;
-};
+namespace cuop::dist {
 
 enum class FrameKind : int32_t { kNotice, kEager, kOffer, kGrant, kPiece, kCredit };
 
@@ -33,7 +27,7 @@ struct FrameHeader {
   int32_t tag;     ///< of a notice its ControlKind
   int32_t blamed;  ///< as a Control (transport.h) has it
 
-  FrameKey key() const { return {context, epoch, tag}; }
+  MessageKey key() const { return {context, epoch, tag}; }
 };
 static_assert(sizeof(FrameHeader) == 48 && std::has_unique_object_representations_v<FrameHeader>);
 

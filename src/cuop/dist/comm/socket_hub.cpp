@@ -1,12 +1,22 @@
 #include "cuop/dist/comm/socket_hub.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/copy.h"
 
 namespace cuop::dist {
+
+namespace {
+
+/// Looks that are answered at once before the thread sleeps until something arrives.
+constexpr int kSpins = 50;
+constexpr double kSleepSeconds = 0.002;  // between two readings of the deadline's clock
+
+}  // namespace
 
 class SocketHub::Sending final : public Request {
  public:
@@ -79,13 +89,20 @@ class SocketHub::Receiving final : public Request {
   bool is_done_ = false;
 };
 
-SocketHub::SocketHub(int rank, std::vector<Socket> links) : rank_(rank) {
+SocketHub::SocketHub(int rank, std::vector<Socket> links, std::vector<std::string> hosts)
+    : rank_(rank), hosts_(std::move(hosts)) {
   peers_.reserve(links.size());
   for (Socket& link : links) peers_.emplace_back(std::move(link));
 }
 
+/// The first rank on the same host.
+int SocketHub::host_of(int rank) const {
+  const auto first = std::find(hosts_.begin(), hosts_.end(), hosts_[static_cast<size_t>(rank)]);
+  return static_cast<int>(first - hosts_.begin());
+}
+
 std::unique_ptr<Request> SocketHub::post_send(const void* data, int64_t bytes, int dst,
-                                              const FrameKey& key) {
+                                              const MessageKey& key) {
   const std::lock_guard lock(mutex_);
   auto message = peer(dst).send(data, bytes, key);
   if (peer(dst).write()) tell_sleepers();
@@ -93,14 +110,14 @@ std::unique_ptr<Request> SocketHub::post_send(const void* data, int64_t bytes, i
 }
 
 std::unique_ptr<Request> SocketHub::post_recv(void* data, int64_t bytes, int src,
-                                              const FrameKey& key) {
+                                              const MessageKey& key) {
   const std::lock_guard lock(mutex_);
   auto posted = peer(src).expect(data, bytes, key);
   if (peer(src).write()) tell_sleepers();
   return std::make_unique<Receiving>(*this, src, std::move(posted));
 }
 
-void SocketHub::send_control(int dst, uint64_t context, const Control& message) {
+void SocketHub::send_control(int dst, uint64_t context, const Control& message) noexcept {
   FrameHeader header{};
   header.tag = static_cast<int32_t>(message.kind);
   header.context = context;
@@ -155,6 +172,12 @@ void SocketHub::tell_sleepers() {
   ++moves_;
   changed_.notify_all();
   if (is_watched_) alarm_.ring();
+}
+
+void SocketHub::idle(int looks, uint64_t& seen) {
+  // Another thread may have moved what this one waits for: then it looks again.
+  const uint64_t before = std::exchange(seen, moves());
+  if (looks >= kSpins) sleep(kSleepSeconds, before);
 }
 
 void SocketHub::sleep(double seconds, uint64_t seen) {

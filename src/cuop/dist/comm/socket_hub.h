@@ -11,24 +11,34 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "cuop/dist/comm/hub.h"
 #include "cuop/dist/comm/socket_peer.h"
-#include "cuop/dist/comm/transport.h"
 
 namespace cuop::dist {
 
-class SocketHub {
+class SocketHub final : public Hub {
  public:
-  /// A connection to every other rank; this rank's own place is closed.
-  SocketHub(int rank, std::vector<Socket> links);
+  /// A connection to every other rank; this rank's own place is closed. `hosts` names the host of
+  /// every rank.
+  SocketHub(int rank, std::vector<Socket> links, std::vector<std::string> hosts);
 
-  int rank() const { return rank_; }
-  std::unique_ptr<Request> post_send(const void* data, int64_t bytes, int dst, const FrameKey& key);
-  std::unique_ptr<Request> post_recv(void* data, int64_t bytes, int src, const FrameKey& key);
-  void send_control(int dst, uint64_t context, const Control& message);
-  /// `src` of the result is the rank among all processes.
-  std::optional<Control> poll_control(uint64_t context);
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(hosts_.size()); }
+  std::string_view kind() const override { return "socket"; }
+  int host_of(int rank) const override;
+  std::unique_ptr<Request> post_send(const void* data, int64_t bytes, int dst,
+                                     const MessageKey& key) override;
+  std::unique_ptr<Request> post_recv(void* data, int64_t bytes, int src,
+                                     const MessageKey& key) override;
+  void send_control(int dst, uint64_t context, const Control& message) noexcept override;
+  std::optional<Control> poll_control(uint64_t context) override;
+  /// A notice goes with the call that makes it, as far as the network takes it.
+  void flush() noexcept override {}
+  void idle(int looks, uint64_t& seen) override;
+  void note_failure(bool) noexcept override {}
 
   /// Moves what can be moved now. A lost connection is kept for whoever waits for its rank.
   void progress();
@@ -48,6 +58,7 @@ class SocketHub {
   void keep(int src, const SocketPeer::Notice& notice);
 
   int rank_;
+  std::vector<std::string> hosts_;
   std::mutex mutex_;  // of all below, but for what is atomic
   std::vector<SocketPeer> peers_;
   std::map<uint64_t, std::deque<Control>> controls_;

@@ -33,7 +33,7 @@ Interest SocketPeer::interest() const {
 // ---- out ----
 
 std::shared_ptr<SocketPeer::Outbound> SocketPeer::send(const void* data, int64_t bytes,
-                                                       const FrameKey& key) {
+                                                       const MessageKey& key) {
   auto message = std::make_shared<Outbound>();
   const bool is_eager =
       bytes <= kEagerBytes && eager_sent_ - eager_returned_ + eager_cost(bytes) <= kEagerWindow;
@@ -153,7 +153,7 @@ bool SocketPeer::write() {
 // ---- in ----
 
 std::shared_ptr<SocketPeer::Posted> SocketPeer::expect(void* data, int64_t bytes,
-                                                       const FrameKey& key) {
+                                                       const MessageKey& key) {
   // Messages from before a recovery will never be asked for.
   for (auto each = unexpected_.begin(); each != unexpected_.end();) {
     const FrameHeader& old = (*each)->header;
@@ -190,7 +190,7 @@ void SocketPeer::give_up(const std::shared_ptr<Posted>& posted) {
 }
 
 std::list<std::shared_ptr<SocketPeer::Posted>>::iterator SocketPeer::find_posted(
-    const FrameKey& key) {
+    const MessageKey& key) {
   return std::find_if(posted_.begin(), posted_.end(),
                       [&](const auto& each) { return each->key == key; });
 }

@@ -36,7 +36,7 @@ class SocketPeer {
   };
   /// A buffer that waits for a message.
   struct Posted {
-    FrameKey key;
+    MessageKey key;
     char* data = nullptr;
     int64_t bytes = 0;
     std::shared_ptr<Inbound> message;  // once it is known
@@ -50,8 +50,8 @@ class SocketPeer {
   /// A closed link is this rank's own place: nothing ever moves there.
   explicit SocketPeer(Socket link) : link_(std::move(link)) {}
 
-  std::shared_ptr<Outbound> send(const void* data, int64_t bytes, const FrameKey& key);
-  std::shared_ptr<Posted> expect(void* data, int64_t bytes, const FrameKey& key);
+  std::shared_ptr<Outbound> send(const void* data, int64_t bytes, const MessageKey& key);
+  std::shared_ptr<Posted> expect(void* data, int64_t bytes, const MessageKey& key);
   /// After this the buffer is not touched any more.
   void give_up(const std::shared_ptr<Outbound>& message);
   void give_up(const std::shared_ptr<Posted>& posted);
@@ -90,7 +90,7 @@ class SocketPeer {
   void take_grant();
   void take_credit();
   void end_arrival(std::vector<Notice>& notices);
-  std::list<std::shared_ptr<Posted>>::iterator find_posted(const FrameKey& key);
+  std::list<std::shared_ptr<Posted>>::iterator find_posted(const MessageKey& key);
   void match(Posted& posted, const std::shared_ptr<Inbound>& message);
   void grant(const std::shared_ptr<Inbound>& message);
   void return_credit(const Inbound& message);

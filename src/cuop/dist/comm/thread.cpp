@@ -34,6 +34,7 @@ class ThreadCommunicator final : public Communicator {
   int size() const override { return world_->size(); }
   std::string_view kind() const override { return "thread"; }
   int local_size() const override { return size(); }
+  int in_world(int rank) const override { return world_->in_root(rank); }
 
   void send(const void* data, int64_t bytes, int dst, int tag) override;
   void recv(void* data, int64_t bytes, int src, int tag) override;
@@ -142,7 +143,7 @@ void ThreadCommunicator::exchange(const Slot& mine, const std::function<void()>&
   span.add_bytes(bytes_sent_ - sent_before);
   if (wrong.empty()) return;
   world_->fail(rank_, wrong);
-  throw CommunicationError(wrong, rank_);
+  throw CommunicationError(wrong, in_world(rank_));
 }
 
 void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {

@@ -313,8 +313,8 @@ void ThreadWorld::settle_refusals() {
       if (each.calls < refusal.call) {
         have_all_come = false;
       } else if (!each.refused_calls.contains(refusal.call)) {
-        fail_locked(refusal.rank, cat("rank ", refusal.rank, " of ", size(),
-                                      " refused its arguments: ", refusal.text));
+        fail_here(in_root(refusal.rank), cat("rank ", refusal.rank, " of ", size(),
+                                             " refused its arguments: ", refusal.text));
         return true;
       }
     }
@@ -331,22 +331,26 @@ void ThreadWorld::throw_failure(const Caller& caller) {
 
 void ThreadWorld::fail_and_throw(const Caller& caller, int blamed, const std::string& what) {
   const std::string text = cat(caller.op, ": rank ", caller.rank, " of ", size(), " ", what);
-  fail_locked(blamed, text);
-  note_part_failure(blamed);
+  if (blamed >= 0) blamed = in_root(blamed);
+  fail_here(blamed, text);
   at_rank(caller.rank).knows_failure = true;
   throw CommunicationError(text, blamed);
 }
 
-void ThreadWorld::note_part_failure(int blamed) {
-  if (!root_ || blamed < 0) return;
-  const Lock lock(family_->mutex);
-  family_->part_failed_rank = in_root(blamed);
+/// A part fails for itself; should one of its ranks then abort the first world, that names the same
+/// rank.
+void ThreadWorld::fail_here(int blamed, const std::string& text) {
+  if (root_ && blamed >= 0) {
+    const Lock lock(family_->mutex);
+    family_->part_failed_rank = blamed;
+  }
+  fail_locked(blamed, text);
 }
 
 void ThreadWorld::fail_family(Lock& lock, const Caller& caller, int blamed,
                               const std::string& what) {
   const std::string text = cat(caller.op, ": rank ", caller.rank, " of ", size(), " ", what);
-  fail_locked(blamed, text);  // first, so that nobody comes to a meeting that this rank gives up
+  fail_here(blamed, text);  // first, so that nobody comes to a meeting that this rank gives up
   at_rank(caller.rank).knows_failure = true;
   if (root_) {
     lock.unlock();
@@ -376,20 +380,18 @@ void ThreadWorld::fail_locked(int rank, const std::string& reason) {
 
 void ThreadWorld::fail(int rank, const std::string& reason) {
   const Lock lock(mutex_);
-  fail_locked(rank, reason);
-  note_part_failure(rank);
+  fail_here(in_root(rank), reason);
   at_rank(rank).knows_failure = true;
 }
 
 void ThreadWorld::abort(int rank, const std::string& reason) {
   const Lock lock(mutex_);
-  int blamed = rank;
+  int blamed = in_root(rank);
   if (!root_) {
     const Lock family_lock(family_->mutex);
     if (family_->part_failed_rank >= 0) blamed = family_->part_failed_rank;
   }
-  fail_locked(blamed, reason);
-  note_part_failure(blamed);
+  fail_here(blamed, reason);
   at_rank(rank).knows_failure = true;
 }
 
@@ -439,18 +441,12 @@ void ThreadWorld::recover(const Caller& caller) {
     return;
   }
   const uint64_t before = recoveries_;
-  Waiting waiting(*this, caller.rank);
-  std::vector<int> late;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (!at_rank(rank).is_recovering) late.push_back(rank);
-  }
-  waiting.set(late);
   const bool is_met =
       at_rank(caller.rank).wake.wait_until(lock, deadline_after(caller.timeout), [&] {
         return recoveries_ != before;
       });
   if (is_met) return;
-  late.clear();
+  std::vector<int> late;
   for (int rank = 0; rank < size(); ++rank) {
     if (!at_rank(rank).is_recovering) late.push_back(rank);
   }
@@ -458,7 +454,7 @@ void ThreadWorld::recover(const Caller& caller) {
   --recovering_;
   throw CommunicationError(cat("recover: rank ", caller.rank, " of ", size(), " waited ",
                                caller.timeout, " s for ", ranks_text(late)),
-                           late.size() == 1 ? late[0] : -1);
+                           late.size() == 1 ? in_root(late[0]) : -1);
 }
 
 void ThreadWorld::leave(int rank) {

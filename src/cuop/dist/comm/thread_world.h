@@ -45,6 +45,8 @@ class ThreadWorld {
   ThreadWorld(const std::shared_ptr<ThreadWorld>& parent, const std::vector<int>& members);
 
   int size() const { return static_cast<int>(ranks_.size()); }
+  /// The number in the first world of a rank here; errors name ranks by it.
+  int in_root(int rank) const { return members_[static_cast<size_t>(rank)]; }
   Slot& slot(int rank) { return ranks_[static_cast<size_t>(rank)].slot; }
 
   /// Returns when all ranks are here. When one is missing at the deadline, has left, or the world
@@ -120,7 +122,6 @@ class ThreadWorld {
   void wake_all();
   bool arrive(Lock& lock, int rank);
   void spin_until_generation_changes(uint64_t generation) const;
-  int in_root(int rank) const { return members_[static_cast<size_t>(rank)]; }
   std::string named(int rank) const;
   /// Waits until `ready()`; throws after failing the world when it fails, the deadline passes or
   /// `missing()` names a rank that has left.
@@ -132,7 +133,7 @@ class ThreadWorld {
   /// Rank `blamed` of the first world is gone for all worlds of the family.
   [[noreturn]] void fail_family(Lock& lock, const Caller& caller, int blamed,
                                 const std::string& what);
-  void note_part_failure(int blamed);
+  void fail_here(int blamed, const std::string& text);
   void settle_refusals();
   void leave_locked(int rank_in_root);
   std::vector<int> not_arrived() const;

@@ -46,8 +46,8 @@ struct Control {
   int src = 0;
   ControlKind kind = ControlKind::kAbort;
   int64_t epoch = 0;    ///< of a ping and its answers the number of the enquiry
-  int32_t blamed = -1;  ///< the rank that an abort blames or a pong waits for; the number of a
-                        ///< refused call
+  int32_t blamed = -1;  ///< the rank among all that an abort blames or a pong waits for; the number
+                        ///< of a refused call
   std::string text;
 };
 inline constexpr size_t kControlText = 2000;

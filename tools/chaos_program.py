@@ -1,0 +1,172 @@
+"""What each rank of tools/chaos_ranks.py does: collectives and splits until something happens to one.
+
+All ranks draw the same steps from the case's seed. One of them, the victim, dies, stops, ends or
+aborts at a random moment. What the others see is written to a folder, a file for each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cuop
+from cuop import dist
+
+RECOVERY_SECONDS = 30.0
+
+
+class Ended(Exception):
+    """The victim ends by an exception that is not a CommunicationError."""
+
+
+class Rank:
+    """One rank of a case: its communicators, its part in the fault, what it saw."""
+
+    def __init__(self, world: Any, case: argparse.Namespace) -> None:
+        self.world = world
+        self.case = case
+        self.is_victim = world.rank == case.victim
+        self.is_due = threading.Event()
+        # (communicator, ranks of the world that are in it)
+        self.parts: list[tuple[Any, list[int]]] = [(world, list(range(world.size)))]
+
+    def write(self, name: str, **values: Any) -> None:
+        path = Path(self.case.folder, f"{name}.{self.world.rank}")
+        part = Path(self.case.folder, f".{path.name}")
+        part.write_text(json.dumps(values))
+        part.rename(path)  # complete or not there
+
+    def arm(self) -> None:
+        """Starts the victim's clock."""
+        if self.is_victim:
+            clock = threading.Timer(self.case.moment, self.strike)
+            clock.daemon = True
+            clock.start()
+
+    def strike(self) -> None:
+        """The fault, where it is one that can come at any instruction; else the next step has it."""
+        by_signal = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}.get(self.case.fault)
+        if by_signal is None or self.world.kind == "thread":
+            self.is_due.set()
+            return
+        self.write("fault", time=time.monotonic())
+        os.kill(os.getpid(), by_signal)
+
+    def fault(self, rng: random.Random) -> None:
+        """The fault between two steps."""
+        self.write("fault", time=time.monotonic())
+        if self.case.fault == "stop":  # a thread cannot be stopped from outside
+            time.sleep(self.case.timeout + 3.0)
+            self.is_due.clear()
+        elif self.case.fault == "kill":
+            raise Ended("this rank has come to its end")
+        elif self.case.fault == "exit":
+            sys.exit(rng.choice([0, 3]))
+        else:
+            # Who is in another part hears of it when the exception ends this rank.
+            comm = self.world if self.case.recover else rng.choice(self.parts)[0]
+            comm.abort("chaos")
+            raise Ended("this rank has aborted")
+
+    def step(self, rng: random.Random) -> None:
+        """One step that all ranks draw alike; each rank of a part makes it."""
+        part = rng.randrange(len(self.parts))
+        kind = rng.choice(["barrier", "broadcast", "gather", "all_gather", "ring", "split", "drop"])
+        length = rng.choice([10, 10, 3_000, 50_000, 700_000])
+        seed = rng.randrange(1 << 30)
+        if kind == "split":
+            # The world is split by colours and keys at random: all ranks know the groups.
+            colors = [random.Random(seed + rank).randrange(3) for rank in range(self.world.size)]
+            made = self.world.split(colors[self.world.rank])
+            made.timeout = self.case.timeout
+            members = [r for r, color in enumerate(colors) if color == colors[self.world.rank]]
+            self.parts.append((made, members))
+            return
+        if kind == "drop":
+            del self.parts[1 + rng.randrange(4) :]
+            return
+        comm, members = self.parts[part]
+        root = seed % comm.size
+        mine = np.full(length // 8 + 1, members[comm.rank], np.int64)
+        if kind == "barrier":
+            comm.barrier()
+        elif kind == "broadcast":
+            assert (comm.broadcast(mine, root=root) == members[root]).all()
+        elif kind == "ring":
+            came = comm.sendrecv(mine, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size)
+            assert (came == members[comm.rank - 1]).all()
+        else:
+            came = comm.gather(mine, root) if kind == "gather" else comm.all_gather(mine)
+            if came is not None:
+                assert [int(each[-1]) for each in came] == members
+
+    def live(self, seed: int, steps: int | None) -> None:
+        """Steps until the end or until something is raised."""
+        rng = random.Random(seed)
+        own = random.Random(seed + self.world.rank)
+        while steps is None or steps > 0:
+            if own.random() < 0.1:
+                time.sleep(own.random() * 0.01)
+            if self.is_due.is_set():
+                self.fault(own)
+            self.step(rng)
+            steps = None if steps is None else steps - 1
+
+    def report(self, error: cuop.CommunicationError) -> None:
+        self.write("seen", time=time.monotonic(), named=error.rank, text=str(error))
+
+    def run(self) -> None:
+        case = self.case
+        self.world.timeout = RECOVERY_SECONDS
+        self.world.barrier()
+        self.world.timeout = case.timeout
+        self.arm()
+        try:
+            self.live(case.seed, None)
+        except cuop.CommunicationError as error:
+            self.report(error)
+            if not case.recover:
+                if case.rethrow:
+                    raise
+                return
+        except Ended:
+            if not case.recover:
+                raise
+        self.world.timeout = RECOVERY_SECONDS
+        self.world.recover()
+        self.is_due.clear()
+        del self.parts[1:]
+        self.live(case.seed + 1, 40)
+        self.write("recovered", time=time.monotonic())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fault", required=True)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--victim", type=int, required=True)
+    parser.add_argument("--moment", type=float, required=True)
+    parser.add_argument("--timeout", type=float, required=True)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--recover", action="store_true")
+    parser.add_argument("--rethrow", action="store_true")
+    case = parser.parse_args()
+    if case.threads == 0:
+        Rank(dist.world(), case).run()
+    else:
+        dist.run_ranks(lambda comm: Rank(comm, case).run(), case.threads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Runs ranks, lets something happen to one of them, and looks at what the others make of it.
+
+    tools/chaos_ranks.py --runs 100                      every fault over every transport
+    tools/chaos_ranks.py --transport mpi --fault stop --first 17 --runs 1 --verbose
+
+Every survivor must raise within the time-out and two seconds and name the rank that it happened to.
+Where the fault leaves all ranks alive, half of the runs recover: all ranks must meet and go on.
+Prints a line for each fault and transport; exit code 1 when a run was not as it must be. A case
+follows from its fault, its transport and its number alone, which are printed with what was wrong.
+
+Faults: kill (SIGKILL), stop (SIGSTOP), exit (sys.exit in the middle), abort (Communicator.abort).
+Over threads, which cannot be killed or stopped one by one, kill is an exception and stop a sleep.
+Transports: mpi, mpi+recovery (mpirun --enable-recovery, which lets ranks live on without the one
+that died), socket, thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FAULTS = ["kill", "stop", "exit", "abort"]
+TRANSPORTS = ["mpi", "mpi+recovery", "socket", "thread"]
+PROGRAM = Path(__file__).with_name("chaos_program.py")
+GRACE_SECONDS = 2.0
+PATIENCE_SECONDS = 60.0  # of this program, for processes to start or to end
+
+
+@dataclass
+class Case:
+    """One run; what happens follows from these three."""
+
+    transport: str
+    fault: str
+    number: int
+    timeout: float
+    ranks: int = 4
+    rng: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(f"{self.transport} {self.fault} {self.number}")
+        self.victim = self.rng.randrange(self.ranks)
+        self.moment = self.rng.uniform(0.05, 0.6)
+        self.seed = self.rng.randrange(1 << 30)
+        can_recover = self.fault in ("stop", "abort") and self.transport != "mpi"
+        self.recover = can_recover and self.rng.random() < 0.5
+        self.rethrow = self.fault == "abort" or self.rng.random() < 0.5
+        # mpirun ends the other ranks itself when one was killed.
+        self.is_ended_by_launcher = self.transport == "mpi" and self.fault == "kill"
+
+    def arguments(self, folder: str) -> list[str]:
+        given = {
+            "fault": self.fault,
+            "folder": folder,
+            "seed": self.seed,
+            "victim": self.victim,
+            "moment": self.moment,
+            "timeout": self.timeout,
+            "threads": self.ranks if self.transport == "thread" else 0,
+        }
+        flags = [f"--{name}" for name in ("recover", "rethrow") if getattr(self, name)]
+        return [
+            sys.executable,
+            str(PROGRAM),
+            *(f"--{name}={value}" for name, value in given.items()),
+            *flags,
+        ]
+
+
+@contextlib.contextmanager
+def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The processes of a case, each at the head of a group that is killed in the end."""
+    commands = [case.arguments(folder)]
+    environments = [dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")]
+    if case.transport.startswith("mpi"):
+        launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(case.ranks)]
+        if case.transport == "mpi+recovery":
+            launcher.append("--enable-recovery")
+        commands = [[*launcher, *commands[0]]]
+    elif case.transport == "socket":
+        port = 36000 + (os.getpid() * 7 + case.number) % 500 * 8
+        commands *= case.ranks
+        environments = [
+            dict(
+                os.environ,
+                RANK=str(rank),
+                WORLD_SIZE=str(case.ranks),
+                LOCAL_RANK=str(rank),
+                LOCAL_WORLD_SIZE=str(case.ranks),
+                MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=str(port),
+            )
+            for rank in range(case.ranks)
+        ]
+    processes = [
+        subprocess.Popen(
+            command, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+        for command, environment in zip(commands, environments, strict=True)
+    ]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            for pid in descendants(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            process.wait()
+
+
+def descendants(pid: int) -> list[int]:
+    """The process and all that it started, as far as they are there."""
+    try:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        listed = ""
+    return [each for child in listed.split() for each in descendants(int(child))] + [pid]
+
+
+def read_all(folder: str, name: str) -> dict[int, dict]:
+    return {
+        int(path.suffix[1:]): json.loads(path.read_text())
+        for path in Path(folder).glob(f"{name}.*")
+    }
+
+
+def wait_for(condition, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def findings(case: Case, folder: str, processes: list[subprocess.Popen[bytes]]) -> list[str]:
+    """What was wrong with a run."""
+    survivors = set(range(case.ranks)) - {case.victim}
+
+    def have_ended() -> bool:
+        return all(process.poll() is not None for process in processes)
+
+    if not wait_for(lambda: read_all(folder, "fault") or have_ended(), PATIENCE_SECONDS):
+        return ["the fault did not come"]
+    if not read_all(folder, "fault"):
+        return [f"ended before the fault: {read_all(folder, 'seen')}"]
+    struck = next(iter(read_all(folder, "fault").values()))["time"]
+    limit = case.timeout + GRACE_SECONDS
+
+    def have_seen() -> bool:
+        return survivors <= set(read_all(folder, "seen"))
+
+    if case.is_ended_by_launcher:
+        wait_for(lambda: have_seen() or have_ended(), limit + GRACE_SECONDS)
+        if not have_seen() and not have_ended():
+            return [f"{survivors - set(read_all(folder, 'seen'))} neither raised nor ended"]
+    else:
+        wait_for(have_seen, limit + GRACE_SECONDS)
+    seen = read_all(folder, "seen")
+    wrong = []
+    for rank in sorted(survivors):
+        if rank not in seen:
+            if not case.is_ended_by_launcher:
+                wrong.append(f"rank {rank} did not raise")
+            continue
+        after = seen[rank]["time"] - struck
+        if after > limit:
+            wrong.append(f"rank {rank} raised {after:.1f} s after the fault")
+        if seen[rank]["named"] != case.victim:
+            wrong.append(f"rank {rank} named {seen[rank]['named']}: {seen[rank]['text']}")
+    if case.recover and not wrong:
+        wrong += recovery_findings(case, folder, processes)
+    return wrong
+
+
+def recovery_findings(case: Case, folder: str, processes: list[subprocess.Popen[bytes]]) -> list[str]:
+    if case.fault == "stop" and case.transport != "thread":
+        for process in processes:
+            for pid in descendants(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    def have_recovered() -> bool:
+        return len(read_all(folder, "recovered")) == case.ranks
+
+    if not wait_for(have_recovered, PATIENCE_SECONDS):
+        return [f"only {sorted(read_all(folder, 'recovered'))} recovered"]
+    if not wait_for(lambda: all(each.poll() is not None for each in processes), PATIENCE_SECONDS):
+        return ["did not end after the recovery"]
+    codes = [each.returncode for each in processes]
+    return [f"ended with {codes}"] if any(codes) else []
+
+
+def run(case: Case, is_verbose: bool) -> list[str]:
+    folder = tempfile.mkdtemp(prefix="chaos")
+    with tempfile.TemporaryFile() as log:
+        with started(case, folder, log.fileno()) as processes:
+            wrong = findings(case, folder, processes)
+        if is_verbose or wrong:
+            log.seek(0)
+            print(f"--- {case}", *wrong, sep="\n    ")
+            print(log.read().decode(errors="replace")[-6000:])
+    shutil.rmtree(folder)
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--transport", choices=TRANSPORTS, action="append")
+    parser.add_argument("--fault", choices=FAULTS, action="append")
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first run")
+    parser.add_argument("--timeout", type=float, default=1.0, help="seconds")
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--verbose", action="store_true", help="what the ranks print, of each run")
+    options = parser.parse_args()
+    failed = 0
+    for transport in options.transport or TRANSPORTS:
+        for fault in options.fault or FAULTS:
+            begin = time.monotonic()
+            bad = 0
+            for number in range(options.first, options.first + options.runs):
+                case = Case(transport, fault, number, options.timeout, options.ranks)
+                bad += bool(run(case, options.verbose))
+            seconds = time.monotonic() - begin
+            print(
+                f"{transport:13} {fault:6} {options.runs - bad} of {options.runs} as they must be, "
+                f"{seconds:.0f} s",
+                flush=True,
+            )
+            failed += bad
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
