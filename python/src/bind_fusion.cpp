@@ -1,7 +1,9 @@
 // Fused scopes and what they report. The decorator and `explain` are in cuop/fusion.py.
 #include <memory>
+#include <thread>
 
 #include "binders.h"
+#include "cuop/core/text.h"
 #include "cuop/jit/fusion.h"
 
 namespace cuop::python {
@@ -10,17 +12,51 @@ namespace {
 
 using jit::GroupReport;
 
-/// A context manager around an object that must live from __enter__ to __exit__.
+/// A context manager around an object that must live from __enter__ to __exit__, and that belongs
+/// to the thread which entered.
 template <class Scope>
-struct Manager {
-  std::unique_ptr<Scope> scope;
+class Manager {
+ public:
+  Manager() = default;
+  ~Manager() {
+    // The thread that entered may be in its block still: nothing of its may be touched.
+    if (scope_ && !is_own_thread()) static_cast<void>(scope_.release());
+  }
+  Manager(const Manager&) = delete;
+  Manager& operator=(const Manager&) = delete;
+
+  void enter() {
+    if (scope_) throw ExecutionError("__enter__: the block of this object was entered already");
+    scope_ = std::make_unique<Scope>();
+    thread_ = std::this_thread::get_id();
+  }
+  /// Null when the block was left before.
+  std::unique_ptr<Scope> leave() {
+    check_thread("__exit__");
+    return std::move(scope_);
+  }
+  const Scope& scope(const char* who) const {
+    if (!scope_) throw ExecutionError(cat(who, ": this is known inside of the block only"));
+    check_thread(who);
+    return *scope_;
+  }
+
+ private:
+  bool is_own_thread() const { return thread_ == std::this_thread::get_id(); }
+  void check_thread(const char* who) const {
+    if (scope_ && !is_own_thread()) {
+      throw ExecutionError(cat(who, ": another thread has entered this block, and must leave it"));
+    }
+  }
+
+  std::unique_ptr<Scope> scope_;
+  std::thread::id thread_;
 };
 
 void leave_fused(Manager<Fused>& manager) {
-  if (!manager.scope) return;
-  const auto scope = std::move(manager.scope);
+  const auto scope = manager.leave();
   const nb::gil_scoped_release released;
-  scope->close();
+  if (scope) scope->close();
 }
 
 void bind_report(nb::module_& m) {
@@ -46,20 +82,19 @@ void bind_fusion(nb::module_& m) {
       "holds by then are never written. Memory shared with other libraries must not be written by "
       "them inside the block.")
       .def(nb::init<>())
-      .def("__enter__", [](Manager<Fused>& self) { self.scope = std::make_unique<Fused>(); })
+      .def("__enter__", [](Manager<Fused>& self) { self.enter(); })
       .def(
           "__exit__", [](Manager<Fused>& self, nb::args) { leave_fused(self); },
           nb::sig("def __exit__(self, *exception: object) -> None"));
   nb::class_<Manager<jit::Reports>>(m, "_FusionReports",
                                     "Context manager that collects what groups report.")
       .def(nb::init<>())
-      .def("__enter__",
-           [](Manager<jit::Reports>& self) { self.scope = std::make_unique<jit::Reports>(); })
+      .def("__enter__", [](Manager<jit::Reports>& self) { self.enter(); })
       .def(
-          "__exit__", [](Manager<jit::Reports>& self, nb::args) { self.scope.reset(); },
+          "__exit__", [](Manager<jit::Reports>& self, nb::args) { self.leave(); },
           nb::sig("def __exit__(self, *exception: object) -> None"))
       .def_prop_ro("groups",
-                   [](const Manager<jit::Reports>& self) { return self.scope->groups(); });
+                   [](const Manager<jit::Reports>& self) { return self.scope("groups").groups(); });
   bind_report(m);
   m.def("_fusion_text", &to_text, "groups"_a, "The reports of groups as text.");
   m.def("set_kernel_fusion", &set_kernel_fusion, "on"_a,

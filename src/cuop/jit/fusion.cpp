@@ -237,7 +237,12 @@ void run_group(Group& group, const char* reason) {
 
 Reports::Reports() : before_(current_reports) { current_reports = this; }
 
-Reports::~Reports() { current_reports = before_; }
+Reports::~Reports() {
+  // Not always the innermost: Python ends its blocks in the order it likes.
+  Reports** link = &current_reports;
+  while (*link != nullptr && *link != this) link = &(*link)->before_;
+  if (*link == this) *link = before_;
+}
 
 }  // namespace jit
 

@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "cuop/backend/kernel.h"
@@ -55,9 +56,8 @@ class Pool {
   void offer(const std::shared_ptr<Job>& job, int helpers) {
     {
       const std::lock_guard lock(mutex_);
-      for (; started_ < std::min(helpers, core_count()); ++started_) {
-        std::thread([this] { run(); }).detach();
-      }
+      start(std::min(helpers, core_count()));
+      helpers = std::min(helpers, started_);
       for (int i = 0; i < helpers; ++i) queue_.push_back(job);
     }
     if (helpers == 1) {
@@ -68,6 +68,15 @@ class Pool {
   }
 
  private:
+  /// Fewer when the system has no thread left, or the process no addresses for another stack: the
+  /// caller then does their part. The lock is held.
+  void start(int threads) {
+    try {
+      for (; started_ < threads; ++started_) std::thread([this] { run(); }).detach();
+    } catch (const std::system_error&) {
+    }
+  }
+
   void run() {
     is_inside_parallel = true;
     for (;;) {
