@@ -1,6 +1,8 @@
 """Small address spaces, files that are cut off, and numbers that are far too large."""
 
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -242,3 +244,30 @@ def test_numbers_that_size_a_loop_or_memory(name):
         else:
             assert not isinstance(result, cuop.Tensor) or result.nbytes >= 0
         assert time.monotonic() - begin < 20
+
+
+@pytest.mark.parametrize("ranks", [0, -1, 2**15 + 1, 2**31 - 1])
+def test_no_process_has_so_many_ranks(ranks):
+    with pytest.raises(
+        cuop.ExecutionError, match=f"{ranks} ranks were asked for, allowed are 1 to"
+    ):
+        cuop.dist.run_ranks(lambda comm: None, ranks)
+
+
+def test_work_goes_on_where_no_thread_can_be_started():
+    """Stacks that no address space holds: the calling thread does all of it."""
+    code = """
+import os, resource, threading
+import numpy
+import cuop
+x = cuop.ones((2000, 2000))
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20),) * 2)
+print((x * 2 + 1).sum().item())
+"""
+    # The stack of a thread is as large as the limit of the main one, which is read at its start.
+    shell = f"ulimit -s 1000000; exec {sys.executable} -c '{code}'"
+    done = subprocess.run(
+        ["bash", "-c", shell], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "12000000.0\n"), done.stderr

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <random>
@@ -39,6 +40,7 @@ class FakeUpstream final : public Upstream {
     called();
     const std::lock_guard lock(mutex_);
     EXPECT_EQ(bytes % kGranule, 0);
+    if (bytes > largest_range) return nullptr;
     if (!can_map_ && !take(bytes)) return nullptr;
     const int64_t start = next_;
     next_ += bytes + kGranule;  // a gap, so that segments never touch
@@ -55,6 +57,8 @@ class FakeUpstream final : public Upstream {
     ranges_.erase(entry);
   }
   int64_t large_granule() const override { return large_granule_; }
+  int64_t largest_range =
+      std::numeric_limits<int64_t>::max();  ///< that the process has addresses for
   bool map(void* address, int64_t bytes, int64_t piece) override {
     called();
     const std::lock_guard lock(mutex_);

@@ -54,6 +54,19 @@ TEST(SizeClasses, RoundUpByAQuarterOfAPowerOfTwoAtMost) {
   }
 }
 
+TEST_F(PoolOnMapped, ReservesLessWhereAddressesAreFew) {
+  for (const int64_t largest : {64 * kMiB, 16 * kMiB, 8 * kMiB}) {
+    upstream_.largest_range = largest;
+    Pool pool(upstream_, order_, options());
+    void* const small = pool.allocate(kMiB, stream(1));
+    ASSERT_NE(small, nullptr);
+    void* const large = pool.allocate(4 * kMiB, stream(1));  // and its granule for alignment
+    EXPECT_THROW(pool.allocate(largest + kMiB, stream(1)), MemoryError);
+    pool.deallocate(small, kMiB, stream(1));
+    pool.deallocate(large, 4 * kMiB, stream(1));
+  }
+}
+
 TEST_F(PoolOnMapped, ReusesOnTheStreamWithoutWaitingOrAskingTheDevice) {
   Pool pool(upstream_, order_, options());
   for (const int64_t bytes : {int64_t{1000}, 100 * (kMiB / 1024), 30 * kMiB}) {

@@ -196,6 +196,10 @@ TEST(View, Errors) {
   EXPECT_THROW(select(t, 2, 0), ShapeError);
   const std::array<int64_t, 1> axis{0};
   EXPECT_THROW(squeeze(t, axis), ShapeError);
+  const Tensor single = reshape(t, {1, 3, 1, 4});
+  EXPECT_EQ(squeeze(single).shape(), (Shape{3, 4}));
+  EXPECT_EQ(squeeze(single, std::span<const int64_t>()).shape(), single.shape());
+  EXPECT_EQ(squeeze(single, axis).shape(), (Shape{3, 1, 4}));
   EXPECT_THROW(slice(t, 0, 0, 1, 0), ExecutionError);
   EXPECT_EQ(slice(t, 0, 5, 9).shape(), (Shape{0, 4}));
   EXPECT_EQ(flatten(t, 1).shape(), (Shape{3, 4}));

@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
@@ -107,13 +108,25 @@ class Service {
     if (idle_ > 0) {
       has_work_.notify_one();
     } else if (threads_ < settings_.max_threads) {
-      ++threads_;
-      std::thread([this] { work(); }).detach();
+      start_thread();
     }
     return result;
   }
 
  private:
+  /// The lock is held. Without any thread the last task is taken back and the error is the
+  /// caller's.
+  void start_thread() {
+    try {
+      std::thread([this] { work(); }).detach();
+      ++threads_;
+    } catch (const std::system_error&) {
+      if (threads_ > 0) return;
+      waiting_.pop_back();
+      throw;
+    }
+  }
+
   CompiledKernel count_hit(const DiskCache::Binary& binary) {
     const std::lock_guard lock(mutex_);
     ++statistics_.disk_hits;

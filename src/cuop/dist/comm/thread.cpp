@@ -362,9 +362,13 @@ void ThreadCommunicator::abort(const std::string& reason) noexcept {
 
 }  // namespace
 
+/// More threads than a system gives a process; their mailboxes alone would fill its memory.
+constexpr int kMostRanks = 1 << 15;
+
 std::vector<std::shared_ptr<Communicator>> make_thread_communicators(int size) {
-  if (size < 1) {
-    throw ExecutionError(cat("thread communicator: ", size, " ranks were asked for, at least 1"));
+  if (size < 1 || size > kMostRanks) {
+    throw ExecutionError(
+        cat("thread communicator: ", size, " ranks were asked for, allowed are 1 to ", kMostRanks));
   }
   const auto world = std::make_shared<ThreadWorld>(size);
   std::vector<std::shared_ptr<Communicator>> ranks;
