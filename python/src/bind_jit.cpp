@@ -93,13 +93,13 @@ void bind_configs(nb::module_& m) {
           },
           "'auto', 'simple', 'tiled' or 'tensor_core'.")
       .read_write("tile_size", &JitConfig::tile_size,
-                  "Edge of the tile of products, which are then tiled; 0: chosen. CPU only.")
+                  "Edge of the tile of products, which are then tiled; 0: chosen.")
       .read_write(
           "block_size", &JitConfig::block_size,
-          "Threads of a GPU block; 0: chosen. Every other value is refused with the reason.")
+          "Threads of a block of a GPU's products; 0: chosen. Refused elsewhere with the reason.")
       .read_write("num_stages", &JitConfig::num_stages,
-                  "Stages of a GPU pipeline; 0: chosen. Every other value is refused with the "
-                  "reason.")
+                  "Steps of the depth that a GPU's products have in shared memory at a time; 0: "
+                  "chosen. Refused elsewhere with the reason.")
       .read_write("optimization_level", &JitConfig::optimization_level,
                   "'O0' simple kernel; 'O1', 'O2', 'fast' by rule; 'O3', 'auto' measured when "
                   "auto-tuning is on; 'best' always measured. There is something to measure while "
@@ -107,16 +107,21 @@ void bind_configs(nb::module_& m) {
                   "operator's own are assembled with 'O1' and 'O2' as they say.")
       .read_write("enable_tensor_core", &JitConfig::enable_tensor_core,
                   "A permission; False leaves products algorithms without tensor cores.")
-      .read_write("enable_tma", &JitConfig::enable_tma,
-                  "True is refused with the reason: libraries decide about it by themselves.")
+      .read_write(
+          "enable_tma", &JitConfig::enable_tma,
+          "True: the copy engine brings the rows of a GPU's products. Refused elsewhere with "
+          "the reason.")
       .read_write("max_registers", &JitConfig::max_registers,
                   "Of a thread of a GPU kernel of the operator's own, from 24; 0: no limit.")
       .read_write("enable_shared_memory_opt", &JitConfig::enable_shared_memory_opt,
-                  "False is refused with the reason: no kernel has a variant without.")
+                  "False: the simple kernel of a GPU's products without shared memory. Refused "
+                  "elsewhere with the reason.")
       .read_write("enable_loop_unroll", &JitConfig::enable_loop_unroll,
                   "False: loops of GPU kernels of the operator's own are not unrolled.")
-      .read_write("enable_memory_coalescing", &JitConfig::enable_memory_coalescing,
-                  "False is refused with the reason: no kernel has a variant without.")
+      .read_write(
+          "enable_memory_coalescing", &JitConfig::enable_memory_coalescing,
+          "False: the simple kernel of a GPU's products, whose neighbouring threads read far "
+          "apart. Refused elsewhere with the reason.")
       .finish();
 
   using Global = GlobalJitConfig;
@@ -172,7 +177,13 @@ void bind_records(nb::module_& m) {
       .read("bandwidth_gb_s", &Profile::bandwidth_gb_s,
             "1e9 bytes a second that the kernel must move at least.")
       .read("used_tensor_core", &Profile::used_tensor_core, "False on the CPU.")
-      .read("kernel_type", &Profile::kernel_type, "'simple', 'tiled', 'tiled/32' (its tile).")
+      .read("kernel_type", &Profile::kernel_type,
+            "'simple', 'tiled', 'tiled/32' (its tile), 'library', or of a GPU's own products also "
+            "threads and stages: 'tiled/64/256/3'.")
+      .read(
+          "precision", &Profile::precision,
+          "Of the numbers computed with: the dtype, or 'tf32x3' for products of float32 on matrix "
+          "units.")
       .read("percent_of_roof", &Profile::percent_of_roof,
             "Of the measured roof of memory and arithmetic; data in caches can exceed 100.")
       .finish();

@@ -12,14 +12,21 @@ namespace cuop::backend {
 namespace {
 
 TEST(Kernel, NamesGoBothWays) {
+  EXPECT_EQ(name(Kernel{KernelType::kTiled, 64, 256, 3}), "tiled/64/256/3");
+  EXPECT_EQ(name(Kernel{KernelType::kTiled, 64, 0, 2, true, false, false}),
+            "tiled/64/0/2+bulk-shared-coalesced");
   for (const Kernel& kernel :
-       {Kernel{KernelType::kSimple}, Kernel{KernelType::kTiled}, Kernel{KernelType::kTiled, 48}}) {
+       {Kernel{KernelType::kSimple}, Kernel{KernelType::kTiled}, Kernel{KernelType::kTiled, 48},
+        Kernel{KernelType::kTensorCore, 64, 128, 3}, Kernel{KernelType::kTiled, 64, 0, 2, true},
+        Kernel{KernelType::kSimple, 16, 256, 1, false, false, false}}) {
     Kernel parsed{KernelType::kAuto, 7};
     EXPECT_TRUE(parse_kernel(name(kernel), parsed));
     EXPECT_EQ(parsed, kernel);
   }
   Kernel untouched;
-  for (const char* text : {"", "fast", "tiled/", "tiled/0", "tiled/x", "tiled/8x", "/8"}) {
+  for (const char* text :
+       {"", "fast", "tiled/", "tiled/0", "tiled/x", "tiled/8x", "/8", "tiled/8/0", "tiled/8/1/1/1",
+        "tiled+", "tiled-shared+bulk", "tiled/-8"}) {
     EXPECT_FALSE(parse_kernel(text, untouched)) << text;
   }
   EXPECT_TRUE(untouched.is_default());

@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "cuop/operators/activations.h"
-#include "cuop/operators/jit/demands.h"
 #include "cuop/operators/products.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
@@ -334,119 +333,6 @@ TEST(Jit, WrapsTheOperatorWithItsConstructorAndSetters) {
   EXPECT_NO_THROW(gemm.set_jit_config(config));
   EXPECT_THAT([&] { Jit<Relu<double>>().set_jit_config(config); },
               ThrowsMessage<CompilationError>(HasSubstr("JITReluDouble: tile_size is 16")));
-}
-
-constexpr Device kSomeGpu{DeviceType::kCuda, 0};
-constexpr KernelTraits kRow{false, GpuKernels::kOwn, DType::kFloat32};
-constexpr KernelTraits kProduct{true, GpuKernels::kCublasLt, DType::kFloat32};
-constexpr KernelTraits kDoubleProduct{true, GpuKernels::kCublasLt, DType::kFloat64};
-constexpr KernelTraits kConvolution{false, GpuKernels::kCudnn, DType::kFloat32};
-constexpr KernelTraits kDoubleConvolution{false, GpuKernels::kCudnn, DType::kFloat64};
-
-/// The error of a configuration whose fields `change` sets, "" for none.
-template <class Change>
-std::string refusal_on_gpu(const KernelTraits& traits, Change&& change) {
-  JitConfig config;
-  change(config);
-  try {
-    check_jit_config("op", config, kSomeGpu, traits);
-  } catch (const CompilationError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(JitConfigOnAGpu, FieldsThatTakeEffectAreAllowed) {
-  for (const KernelTraits& traits :
-       {kRow, kProduct, kDoubleProduct, kConvolution, kDoubleConvolution}) {
-    EXPECT_EQ(refusal_on_gpu(traits, [](JitConfig&) {}), "");
-    for (const char* level : {"O1", "O2", "O3", "auto", "fast", "best"}) {
-      EXPECT_EQ(refusal_on_gpu(traits, [&](JitConfig& c) { c.optimization_level = level; }), "");
-    }
-  }
-  EXPECT_EQ(refusal_on_gpu(kRow, [](JitConfig& c) { c.kernel_type = KernelType::kTiled; }), "");
-  for (const KernelTraits& traits : {kRow, kConvolution, kDoubleConvolution}) {
-    EXPECT_EQ(refusal_on_gpu(traits,
-                             [](JitConfig& c) {
-                               c.kernel_type = KernelType::kSimple;
-                               c.max_registers = 32;
-                               c.enable_loop_unroll = false;
-                               c.enable_tensor_core = false;
-                             }),
-              "");
-    EXPECT_EQ(refusal_on_gpu(traits, [](JitConfig& c) { c.optimization_level = "O0"; }), "");
-  }
-  for (const KernelTraits& traits : {kRow, kProduct, kDoubleProduct, kConvolution}) {
-    EXPECT_EQ(refusal_on_gpu(traits, [](JitConfig& c) { c.enable_tensor_core = false; }), "");
-  }
-  EXPECT_EQ(
-      refusal_on_gpu(kDoubleProduct, [](JitConfig& c) { c.kernel_type = KernelType::kTensorCore; }),
-      "");
-}
-
-TEST(JitConfigOnAGpu, WhatNoKernelHasIsRefusedWithTheReason) {
-  const auto expect = [](const KernelTraits& traits, void (*change)(JitConfig&), const char* why) {
-    EXPECT_THAT(refusal_on_gpu(traits, change), HasSubstr(why));
-  };
-  using C = JitConfig;
-  const auto block = [](C& c) { c.block_size = 256; };
-  const auto stages = [](C& c) { c.num_stages = 3; };
-  const auto tile = [](C& c) { c.tile_size = 64; };
-  const auto tma = [](C& c) { c.enable_tma = true; };
-  const auto registers = [](C& c) { c.max_registers = 64; };
-  const auto shared = [](C& c) { c.enable_shared_memory_opt = false; };
-  const auto unrolled = [](C& c) { c.enable_loop_unroll = false; };
-  const auto coalesced = [](C& c) { c.enable_memory_coalescing = false; };
-  const auto matrix_units = [](C& c) { c.kernel_type = KernelType::kTensorCore; };
-  const auto tiled = [](C& c) { c.kernel_type = KernelType::kTiled; };
-  expect(kProduct, block, "op: block_size is 256, but on cuda:0 cuBLASLt chooses the threads");
-  expect(kProduct, stages, "num_stages is 3, but on cuda:0 cuBLASLt chooses the stages");
-  expect(kProduct, tile, "tile_size is 64, but on cuda:0 cuBLASLt chooses the tiles");
-  expect(kProduct, tma, "enable_tma is True, but on cuda:0 cuBLASLt chooses how its kernels copy");
-  expect(kProduct, registers, "max_registers is 64: on cuda:0 the kernels are cuBLASLt's, which");
-  expect(kProduct, shared, "enable_shared_memory_opt is False: on cuda:0 the kernels are cuBLASLt");
-  expect(kProduct, unrolled, "enable_loop_unroll is False: on cuda:0 the kernels are cuBLASLt's");
-  expect(kProduct, coalesced, "enable_memory_coalescing is False: on cuda:0 the kernels are cuBL");
-  expect(kProduct, tiled, "kernel_type is 'tiled', but on cuda:0 the product is cuBLASLt's alone");
-  expect(
-      kProduct, [](C& c) { c.kernel_type = KernelType::kSimple; }, "kernel_type is 'simple'");
-  expect(
-      kProduct, [](C& c) { c.optimization_level = "O0"; }, "'O0' asks for the simple kernel");
-  expect(kProduct, matrix_units, "float32 products are computed in IEEE float32, which the matrix");
-  const auto contradiction = [](C& c) {
-    c.kernel_type = KernelType::kTensorCore;
-    c.enable_tensor_core = false;
-  };
-  expect(kDoubleProduct, contradiction, "contradict each other");
-  expect(kConvolution, block, "block_size is 256, but on cuda:0 cuDNN chooses the threads");
-  expect(kConvolution, registers, "max_registers is 64: on cuda:0 the kernels are cuDNN's");
-  expect(kConvolution, tiled, "kernel_type is 'tiled', but on cuda:0 a convolution is cuDNN's");
-  expect(kConvolution, matrix_units, "kernel_type is 'tensor_core', but on cuda:0 a convolution");
-  expect(
-      kDoubleConvolution, [](C& c) { c.enable_tensor_core = false; },
-      "cuDNN may take matrix units for float64: kernel_type 'simple' does not");
-  expect(kRow, block, "block_size is 256, but the operator's own kernels for cuda:0 share");
-  expect(kRow, stages, "num_stages is 3, but the operator's own kernels for cuda:0 have no copy");
-  expect(kRow, tma, "do not use the tensor memory accelerator");
-  expect(kRow, shared, "enable_shared_memory_opt is False, but");
-  expect(kRow, coalesced, "enable_memory_coalescing is False, but");
-  expect(kRow, matrix_units, "multiply no matrices");
-  expect(
-      kRow, [](C& c) { c.max_registers = 16; }, "gives a thread at least 24");
-  expect(kRow, tile, "this operator's kernels have no tiles");
-  expect({true, GpuKernels::kOwn, DType::kFloat32}, tile, "for cuda:0 have no tiles: leave it 0");
-}
-
-TEST(JitConfigOnAGpu, DemandsTellChoicesApart) {
-  JitConfig config;
-  EXPECT_EQ(demands_of(config, kSomeGpu).text(), "");
-  config.enable_tensor_core = false;
-  config.max_registers = 32;
-  EXPECT_EQ(demands_of(config, kSomeGpu).text(), " registers 32 level 3 without matrix units");
-  EXPECT_EQ(demands_of(config, kCpu).text(), "");
-  config.kernel_type = KernelType::kSimple;
-  EXPECT_EQ(demands_of(config, kSomeGpu).text(),
-            " registers 32 level 0 not unrolled without matrix units");
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __shared__ static  // of the one block that a kernel runs at a time
 
+/// Kernel text: what a GPU does beside its threads is done by them.
+#define CUOP_HOST_THREADS
+
 /// Of functions that are no part of the kernel: their accesses to memory are not its own.
 #define CUOP_UNCHECKED __attribute__((no_sanitize("kernel-address", "alignment", "bounds")))
 

@@ -134,8 +134,8 @@ CUOP_SIMULATOR_ENTRY Result cuFuncSetAttribute(FunctionHandle handle, FunctionAt
   return answered([&] {
     if (which != FunctionAttribute::kMaxDynamicSharedBytes) return Result::kSuccess;
     Function& function = function_of(handle);
-    const int most = attribute(DeviceAttribute::kMaxSharedMemoryPerBlockOptin, 0) -
-                     static_cast<int>(function.shared_bytes());
+    // What a launch gives is part of what the binary declares (module.cpp).
+    const int most = attribute(DeviceAttribute::kMaxSharedMemoryPerBlockOptin, 0);
     if (value < 0 || value > most) return Result::kInvalidValue;
     function.max_dynamic_shared = static_cast<size_t>(value);
     return Result::kSuccess;

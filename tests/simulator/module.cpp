@@ -23,6 +23,8 @@ namespace cuop::simulator {
 namespace {
 
 constexpr const char* kKernelPrefix = "simulated_kernel_";
+/// Shared memory that a kernel with memory from its launch declares for itself.
+constexpr size_t kLittle = 1 << 10;
 /// What a block's shared memory holds before anybody wrote there.
 constexpr int kSharedByte = 0xdb;
 
@@ -199,11 +201,15 @@ Result prepare(const Launch& launch, void** arguments, int device, Work& work) {
                         size_t{b.x} * b.y * b.z <= function.max_threads();
   if (!is_grid || !is_block) return Result::kInvalidValue;
   if (launch.dynamic_shared > function.max_dynamic_shared ||
-      launch.dynamic_shared + function.shared_bytes() >
-          limit(DeviceAttribute::kMaxSharedMemoryPerBlockOptin)) {
+      function.shared_bytes() > limit(DeviceAttribute::kMaxSharedMemoryPerBlockOptin)) {
     return Result::kInvalidValue;
   }
-  if (launch.dynamic_shared > 0) return Result::kNotSupported;  // no kernel text uses it
+  // Here a binary declares what the launch gives it (block_room of jit/kernels/block_copy.cuh): that
+  // much must be asked for, and what it declares beside it is little.
+  const size_t given = launch.dynamic_shared;
+  if (given > 0 && (function.shared_bytes() < given || function.shared_bytes() > given + kLittle)) {
+    return Result::kInvalidValue;
+  }
   if (info.argument_count > 0 && arguments == nullptr) return Result::kInvalidValue;
   for (int i = 0; i < info.argument_count; ++i) {
     if (arguments[i] == nullptr) return Result::kInvalidValue;

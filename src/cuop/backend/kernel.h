@@ -18,14 +18,30 @@ const char* name(KernelType type);
 /// Inverse of `name`: auto, simple, tiled, tensor_core; ExecutionError names them.
 KernelType parse_kernel_type(std::string_view text);
 
-/// One way to run an operator. The default is the operator's own best kernel.
+/// One way to run an operator. The default is the operator's own best kernel; on a GPU a product
+/// with a tile is a kernel of our own, else the library's.
 struct Kernel {
   KernelType type = KernelType::kTiled;
   int64_t tile = 0;  ///< edge of the tile; 0: the kernel's own choice
+
+  // Of a GPU's kernels with a tile; 0: the kernel's own choice.
+  int64_t threads = 0;       ///< of a block
+  int64_t stages = 0;        ///< steps of the depth that have room in shared memory
+  bool is_bulk = false;      ///< the copy engine brings rows, instead of threads their elements
+  bool in_shared = true;     ///< false: operands are read from memory each time
+  bool is_coalesced = true;  ///< false: neighbouring threads read far apart
+
   bool is_default() const { return *this == Kernel{}; }
   bool operator==(const Kernel&) const = default;
 };
-/// "simple", "tiled", "tiled/64".
+/// What bounds the kernels of a GPU: by default those of compute capability 9.0.
+struct GpuLimits {
+  int capability = 90;                        ///< 80 for 8.0
+  int64_t shared_bytes = int64_t{227} << 10;  ///< of a block
+};
+
+/// "simple", "tiled", "tiled/64", "tiled/64/256/3": tile, threads and stages, with "+bulk",
+/// "-shared" and "-coalesced" behind them.
 std::string name(const Kernel& kernel);
 /// Inverse of `name`; false when the text names no kernel.
 bool parse_kernel(std::string_view text, Kernel& kernel);

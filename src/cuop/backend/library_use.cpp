@@ -21,4 +21,10 @@ void note_library_use(bool on_matrix_units) {
   innermost->has_matrix_units_ = innermost->has_matrix_units_ || on_matrix_units;
 }
 
+void note_matrix_units(const char* precision) {
+  if (innermost == nullptr) return;
+  innermost->has_matrix_units_ = true;
+  innermost->precision_ = precision;
+}
+
 }  // namespace cuop::backend

@@ -306,4 +306,10 @@ CudaRuntime& cuda_runtime(Device device) {
   return *place;
 }
 
+GpuLimits limits_of(Device device) {
+  if (device.is_cpu()) return {};
+  const DeviceProperties& properties = cuda_runtime(device).properties();
+  return {properties.major * 10 + properties.minor, properties.shared_per_block_optin};
+}
+
 }  // namespace cuop::backend::cuda

@@ -8,6 +8,7 @@
 
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/peer_access.h"
+#include "cuop/backend/kernel.h"
 #include "cuop/backend/runtime.h"
 
 namespace cuop::backend::cuda {
@@ -84,6 +85,9 @@ class CudaRuntime final : public Runtime {
 
 /// The device's runtime, made by the first call; DeviceError that says what is missing.
 CudaRuntime& cuda_runtime(Device device);
+
+/// What bounds the kernels of a GPU; the usual ones for the CPU, which has none.
+GpuLimits limits_of(Device device);
 
 inline StreamHandle handle_of(Stream stream) { return static_cast<StreamHandle>(stream.handle); }
 /// Whether work that the stream is given is recorded for a graph instead of run.

@@ -23,7 +23,8 @@ void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const 
   launch(loaded,
          {.grid_x = grid_blocks(blocks),
           .grid_y = static_cast<unsigned>(pieces),
-          .threads = static_cast<unsigned>(kernel.threads)},
+          .threads = static_cast<unsigned>(kernel.threads),
+          .shared_bytes = static_cast<unsigned>(kernel.shared_bytes)},
          arguments, current_stream(device));
 }
 

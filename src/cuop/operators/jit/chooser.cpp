@@ -117,6 +117,13 @@ void store(const ChoiceRequest& request, const std::string& key, Remembered choi
   remember(key, choice);
 }
 
+/// The search among a library's algorithms, and then that of other kernels beside the best of them.
+Measured together(const Measured& library, Measured kernels) {
+  kernels.text = library.text + kernels.text;
+  kernels.gain = 1.0 - (1.0 - library.gain) * (1.0 - kernels.gain);
+  return kernels;
+}
+
 Measured make(const ChoiceRequest& request) {
   const Kernel& first = request.candidates.front();
   if (!request.is_measured) return {first, "by rule: nothing is measured\n"};
@@ -135,7 +142,14 @@ Measured make(const ChoiceRequest& request) {
   }
   MeasureOptions measuring = request.measuring;
   measuring.seconds -= static_cast<double>(trace::now_ns() - start) * 1e-9;
-  if (request.is_for_library) return fastest_algorithms(*request.task, first, measuring);
+  if (request.is_for_library) {
+    const int64_t begin = trace::now_ns();
+    const Measured library = fastest_algorithms(*request.task, first, measuring);
+    if (request.candidates.size() < 2 || !library.is_complete) return library;
+    measuring.seconds -= static_cast<double>(trace::now_ns() - begin) * 1e-9;
+    measuring.is_first_library = true;
+    return together(library, fastest_kernel(*request.task, request.candidates, measuring));
+  }
   return fastest_kernel(*request.task, request.candidates, measuring);
 }
 

@@ -17,7 +17,7 @@ struct ChoiceRequest {
   std::string demands = {};        ///< KernelDemands::text of this thread's demands
   bool is_measured = false;        ///< false: the first candidate, without running any
   bool is_asked = false;           ///< measure on a busy device too
-  bool is_for_library = false;     ///< what is measured is what the kernel leaves to a library
+  bool is_for_library = false;  ///< what the first candidate leaves to a library is measured first
   MeasureOptions measuring{};
   bool is_cached = true;                   ///< remember and look up
   tune::ChoiceStore* store = nullptr;      ///< and on disk, when there is one

@@ -13,29 +13,33 @@
 namespace cuop {
 
 /// Of one wrapper. On the CPU kernels are compiled ahead of time: what is "compiled" there is the
-/// choice among them. On a GPU kernels of the operator's own (GpuKernels::kOwn, and the simple one
-/// of convolutions) are compiled as the fields say; what is a library's is chosen within what they
-/// allow. Defaults are allowed everywhere; what a device cannot give is refused.
+/// choice among them. On a GPU kernels of the operator's own (GpuKernels::kOwn, those of products,
+/// and the simple one of convolutions) are compiled as the fields say; a library's serves where the
+/// fields ask nothing of how kernels are compiled. Defaults are allowed everywhere; what a device
+/// cannot give is refused.
 struct JitConfig {
   bool enable_jit = true;  ///< false: the operator's own kernel, no choosing
-  /// On a GPU "simple" is the operator's own kernel without optimisation (products have none), and
-  /// "tensor_core" an algorithm of the library on matrix units (products in double precision).
+  /// On a GPU "simple" is the operator's own kernel without optimisation, and "tensor_core" a
+  /// product on matrix units: in double precision, or of float32 in three products of tf32, whose
+  /// error is about that of float32 sums.
   backend::KernelType kernel_type = backend::KernelType::kAuto;
-  int64_t tile_size =
-      0;  ///< edge of the tile of products, which are then tiled; 0: chosen. CPU only
-  int64_t block_size = 0;  ///< threads of a GPU block; 0: chosen, as everywhere today
-  int64_t num_stages = 0;  ///< stages of a GPU kernel's pipeline; 0: chosen, as everywhere today
+  int64_t tile_size = 0;   ///< edge of the tile of products, which are then tiled; 0: chosen
+  int64_t block_size = 0;  ///< threads of a block of a GPU's products; 0: chosen
+  /// Steps of the depth that a GPU's products have in shared memory at a time; 0: chosen.
+  int64_t num_stages = 0;
   /// "O0": the simple kernel. "O1", "O2", "fast": the operator's rule, nothing is measured. "O3",
   /// "auto": measured when auto-tuning is on. "best": always measured, with more repetitions. There
   /// is something to measure while neither kernel_type nor tile_size has settled the matter. "O1"
   /// and "O2" are also what the assembler is told for a GPU kernel of the operator's own.
   std::string optimization_level = "auto";
   bool enable_tensor_core = true;  ///< a permission; false leaves algorithms without matrix units
-  bool enable_tma = false;         ///< libraries decide by themselves, no other kernel uses it
+  bool enable_tma = false;         ///< True: products whose rows a GPU's copy engine brings
   int64_t max_registers = 0;  ///< of a thread of a GPU kernel of the operator's own; 0: no limit
-  bool enable_shared_memory_opt = true;  ///< no kernel has a variant without
+  bool enable_shared_memory_opt = true;  ///< False: the simple kernel of products, without
   bool enable_loop_unroll = true;        ///< false: in GPU kernels of the operator's own
-  bool enable_memory_coalescing = true;  ///< no kernel has a variant without
+  /// False: the simple kernel of products, whose neighbouring threads then read far apart.
+  bool enable_memory_coalescing = true;
+  bool operator==(const JitConfig&) const = default;
 };
 
 /// What of an operator decides which configurations can be met.
@@ -72,7 +76,8 @@ GlobalJitConfig global_jit_config();
 void set_global_jit_config(const GlobalJitConfig& config);
 
 /// CompilationError "who: ..." when the configuration cannot be met on the device, saying why.
+/// `limits` are those of a GPU.
 void check_jit_config(const char* who, const JitConfig& config, Device device,
-                      const KernelTraits& traits);
+                      const KernelTraits& traits, const backend::GpuLimits& limits = {});
 
 }  // namespace cuop

@@ -1,6 +1,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/operators/jit/device_config_internal.h"
+#include "cuop/operators/jit/product_kernels.h"
 
 namespace cuop::detail {
 
@@ -60,36 +61,14 @@ std::string own_obstacle(const JitConfig& config, Device device) {
                                    " have no copy pipeline: leave it 0")},
       {config.enable_tma,
        cat("enable_tma is True, but ", own, " do not use the tensor memory accelerator")},
-      {config.max_registers != 0 && config.max_registers < jit::kFewestRegisters,
-       cat("max_registers is ", config.max_registers, ", but for ", device,
-           " the assembler gives a thread at least ", jit::kFewestRegisters, "; allowed is 0 (no ",
-           "limit) or ", jit::kFewestRegisters, " to ", jit::kMostRegisters)},
       {!config.enable_shared_memory_opt,
        cat("enable_shared_memory_opt is False, but ", own,
            " have no variant without shared memory, through which threads exchange sums")},
       {!config.enable_memory_coalescing,
        cat("enable_memory_coalescing is False, but ", own,
            " have no variant in which neighbouring threads read far apart")}};
-  return first_asked(rows);
-}
-
-std::string product_obstacle(const JitConfig& config, Device device, DType dtype) {
-  const bool is_plain = wants_simple(config);
-  const bool is_tensor_core = config.kernel_type == KernelType::kTensorCore;
-  const Row rows[] = {
-      {is_plain || config.kernel_type == KernelType::kTiled,
-       cat(is_plain && config.kernel_type != KernelType::kSimple
-               ? "optimization_level 'O0' asks for the simple kernel"
-               : cat("kernel_type is '", name(config.kernel_type), "'"),
-           ", but on ", device,
-           " the product is cuBLASLt's alone: use 'auto', or in double precision 'tensor_core'")},
-      {is_tensor_core && dtype != DType::kFloat64,
-       cat("kernel_type is 'tensor_core', but ", dtype, " products are computed in IEEE ", dtype,
-           ", which the matrix units of ", device, " do not have: use 'auto'")},
-      {is_tensor_core && !config.enable_tensor_core,
-       "kernel_type 'tensor_core' and enable_tensor_core=False contradict each other"}};
   const std::string obstacle = first_asked(rows);
-  return obstacle.empty() ? library_obstacle(config, device, "cuBLASLt") : obstacle;
+  return obstacle.empty() ? registers_obstacle(config, device) : obstacle;
 }
 
 /// The simple kernel is the operator's own, which compiles as the others; the rest is cuDNN's.
@@ -108,6 +87,13 @@ std::string convolution_obstacle(const JitConfig& config, Device device, DType d
 }
 
 }  // namespace
+
+std::string registers_obstacle(const JitConfig& config, Device device) {
+  if (config.max_registers == 0 || config.max_registers >= jit::kFewestRegisters) return "";
+  return cat("max_registers is ", config.max_registers, ", but for ", device,
+             " the assembler gives a thread at least ", jit::kFewestRegisters,
+             "; allowed is 0 (no limit) or ", jit::kFewestRegisters, " to ", jit::kMostRegisters);
+}
 
 bool wants_simple(const JitConfig& config) {
   return config.kernel_type == KernelType::kSimple || config.optimization_level == "O0";
@@ -141,12 +127,13 @@ std::string obstacle_on_cpu(const JitConfig& config) {
   return first_asked(rows);
 }
 
-std::string obstacle_on_gpu(const JitConfig& config, Device device, const KernelTraits& traits) {
+std::string obstacle_on_gpu(const JitConfig& config, Device device, const KernelTraits& traits,
+                            const backend::GpuLimits& limits) {
   switch (traits.gpu_kernels) {
     case GpuKernels::kOwn:
       return own_obstacle(config, device);
     case GpuKernels::kCublasLt:
-      return product_obstacle(config, device, traits.dtype);
+      return product_obstacle(config, device, traits.dtype, limits);
     case GpuKernels::kCudnn:
       return convolution_obstacle(config, device, traits.dtype);
   }

@@ -12,6 +12,7 @@
 #include "cuop/jit/compile_service.h"
 #include "cuop/operators/jit/demands.h"
 #include "cuop/operators/jit/device_config_internal.h"
+#include "cuop/operators/jit/product_kernels.h"
 #include "cuop/operators/jit/roof.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
@@ -27,14 +28,25 @@ constexpr int kRoundsOfBest = 21;
 
 double milliseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }
 
+/// Of matrices.
+int64_t shorter_side(const Tensor& t) {
+  return t.ndim() < 2 ? 1 : std::min(t.shape(t.ndim() - 1), t.shape(t.ndim() - 2));
+}
+
 /// The kernels that the configuration leaves for a task, the default first: one where it names the
-/// type or the tile, else all that the task has.
-std::vector<Kernel> candidates_of(const Task& task, const JitConfig& config) {
+/// type or the tile, else all that the task has. A GPU's products have those of our own.
+std::vector<Kernel> candidates_of(const Task& task, const JitConfig& config,
+                                  const KernelTraits& traits) {
+  const Device device = task.out.device();
+  if (!device.is_cpu() && traits.gpu_kernels == GpuKernels::kCublasLt) {
+    return product_kernels(config, traits.dtype, shorter_side(task.out),
+                           backend::cuda::limits_of(device));
+  }
   if (detail::wants_simple(config)) return {{KernelType::kSimple}};
   if (config.kernel_type == KernelType::kTiled || config.tile_size != 0) {
     return {{KernelType::kTiled, config.tile_size}};
   }
-  if (!task.out.device().is_cpu()) return {task.kernels.front()};  // the others are the CPU's
+  if (!device.is_cpu()) return {task.kernels.front()};  // the others are the CPU's
   return {task.kernels.begin(), task.kernels.end()};
 }
 
@@ -100,7 +112,7 @@ void JitEngine::set_persistent_cache_directory(const std::string& path) {
 
 void JitEngine::set_config(const JitConfig& config) {
   const Device device = backend::current_device();
-  check_jit_config(who_.c_str(), config, device, traits_);
+  check_jit_config(who_.c_str(), config, device, traits_, backend::cuda::limits_of(device));
   const std::lock_guard lock(mutex_);
   config_ = config;
   checked_for_ = device;
@@ -135,11 +147,10 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   ChoiceRequest request;
   request.task = &task;
   request.who = who_;
-  request.candidates = candidates_of(task, config);
+  request.candidates = candidates_of(task, config, traits_);
   request.is_measured = is_measured(config, global) && task.out.size() > 0;
-  const bool is_open = config.tile_size == 0 && (config.kernel_type == KernelType::kAuto ||
-                                                 config.kernel_type == KernelType::kTensorCore);
-  request.is_for_library = !task.out.device().is_cpu() && is_open;
+  request.is_for_library = !task.out.device().is_cpu() && config.kernel_type == KernelType::kAuto &&
+                           request.candidates.front().is_default();
   request.is_asked = config.optimization_level == "best";
   request.measuring.rounds = config.optimization_level == "best" ? kRoundsOfBest : kRounds;
   request.measuring.seconds = global.compilation_timeout;
@@ -175,7 +186,7 @@ JitConfig JitEngine::config_for(const Task& task) const {
   const std::lock_guard lock(mutex_);
   const Device device = task.out.device();
   if (!checked_for_ || *checked_for_ != device) {
-    check_jit_config(who_.c_str(), config_, device, traits_);
+    check_jit_config(who_.c_str(), config_, device, traits_, backend::cuda::limits_of(device));
     checked_for_ = device;
   }
   return config_;
@@ -226,6 +237,7 @@ Tensor JitEngine::run(const Task& task) {
   call.end = backend::mark_stream(stream);
   call.kernel_type = watch.has_library() ? kLibrary : name(plan.kernel);
   call.used_tensor_core = watch.has_matrix_units();
+  call.precision = *watch.precision() != '\0' ? watch.precision() : cuop::name(traits_.dtype);
   // Of all threads, so it can be more than this call waited for.
   const jit::CompileStatistics at_end = compiled_so_far(call.device);
   call.compiling_ms = std::min(at_end.compile_ms - compiled_before, call.running_ms);

@@ -9,11 +9,13 @@ namespace cuop {
 
 namespace {
 
-/// Beyond this the plain loops of one thread lose to anything; running them would only cost time.
+/// On the CPU, beyond this the plain loops of one thread lose to anything; running them would only
+/// cost time.
 constexpr double kMostFlopsOfSimple = 2e7;
 constexpr double kMostFlopsOfTile = 1e9;
 
 bool is_hopeless(const Task& task, const Kernel& kernel) {
+  if (!task.out.device().is_cpu()) return false;
   if (kernel.type == KernelType::kSimple) return task.cost.flops > kMostFlopsOfSimple;
   return kernel.tile != 0 && task.cost.flops > kMostFlopsOfTile;
 }
@@ -48,7 +50,7 @@ Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
   std::vector<tune::Candidate> candidates;
   for (size_t i = 0; i < kernels.size(); ++i) {
     tune::Candidate candidate;
-    candidate.name = name(kernels[i]);
+    candidate.name = i == 0 && options.is_first_library ? "library" : name(kernels[i]);
     candidate.run = [&task, &kernels, &outs, i](int64_t turn) {
       if (turn == 0) outs[i] = trial_output(task);
       try_kernel(task, kernels[i], outs[i]);

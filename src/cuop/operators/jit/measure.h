@@ -10,8 +10,9 @@
 namespace cuop {
 
 struct MeasureOptions {
-  int rounds = 9;         ///< samples of each candidate, interleaved
-  double seconds = 30.0;  ///< candidates not reached in this time do not win
+  int rounds = 9;                 ///< samples of each candidate, interleaved
+  double seconds = 30.0;          ///< candidates not reached in this time do not win
+  bool is_first_library = false;  ///< the first candidate is a library's, and is called so
 };
 
 struct Measured {

@@ -19,6 +19,7 @@ PerformanceProfile profile_of(const CallRecord& call) {
   profile.execution_time = profile.launch_overhead_ms + profile.kernel_time_ms;
   profile.compilation_time_ms = call.choosing_ms + call.compiling_ms;
   profile.kernel_type = call.kernel_type;
+  profile.precision = call.precision;
   profile.used_tensor_core = call.used_tensor_core;
   if (profile.kernel_time_ms > 0.0) {
     profile.gflops = call.cost.flops / (profile.kernel_time_ms * 1e6);

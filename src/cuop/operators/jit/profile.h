@@ -19,9 +19,13 @@ struct PerformanceProfile {
   double gflops = 0.0;               ///< 1e9 operations a second of the kernel
   double bandwidth_gb_s = 0.0;       ///< 1e9 bytes a second that the kernel must move at least
   double percent_of_roof = 0.0;      ///< see percent_of_roof in roof.h
-  bool used_tensor_core = false;     ///< by the account of the library that ran
-  /// "simple", "tiled", "tiled/32", "library" for one on a GPU; "" before the first call.
+  bool used_tensor_core = false;     ///< by the account of the library or the kernel that ran
+  /// "simple", "tiled", "tiled/32", "library" for one on a GPU; of a GPU's own products also
+  /// threads and stages, "tiled/64/256/3" (backend::name). "" before the first call.
   std::string kernel_type;
+  /// Of the numbers that were computed with: the dtype's name, or "tf32x3" for products of float32
+  /// on matrix units: each factor as the sum of two tf32 numbers. "" before the first call.
+  std::string precision;
 };
 
 /// What was noted during a call.
@@ -33,6 +37,7 @@ struct CallRecord {
   double compiling_ms = 0.0;  ///< part of running_ms that went into compiling
   double choosing_ms = 0.0;   ///< when it was chosen, whenever that was
   std::string kernel_type;
+  std::string precision;
   bool used_tensor_core = false;
   /// Around the kernel on a GPU; null on the CPU, and where a graph recorded it.
   std::shared_ptr<const trace::Mark> begin, end;

@@ -17,8 +17,10 @@ bool is_single(const Tensor& t) {
   return true;
 }
 
-/// A stack times one matrix is one tall product when the rows of the stack follow each other.
+}  // namespace
+
 void merge_batch(Product& p) {
+  // A stack times one matrix is one tall product when the rows of the stack follow each other.
   if (p.c.ndim() == 2 || p.conjugate_a || !is_single(p.b)) return;
   const auto merged = [](const Tensor& t) {
     const int64_t columns = t.shape().back();
@@ -30,8 +32,6 @@ void merge_batch(Product& p) {
   p.c = p.c.with_layout(*c);
   while (p.b.ndim() > 2) p.b = select(p.b, 0, 0);
 }
-
-}  // namespace
 
 ArrangedProduct arrange(Product& p) {
   merge_batch(p);

@@ -16,6 +16,8 @@ struct ArrangedProduct {
 /// Merges the batch into the rows where that is one product, exchanges the operands where the
 /// result lies transposed, and copies what BLAS cannot read. Not for products without inner size.
 ArrangedProduct arrange(Product& product);
+/// The first of these alone.
+void merge_batch(Product& product);
 /// Brings the result to where it belongs.
 void finish(const ArrangedProduct& arranged, const Product& product);
 

@@ -1,14 +1,17 @@
-// Products on a GPU: by cuBLASLt, those of integers and bool by a kernel of our own.
+// Products on a GPU: by cuBLASLt or, where the caller asks for them, by kernels of our own; those of
+// integers and bool by a kernel of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
+#include "cuop/ops/matmul/coefficients_internal.h"
 #include "cuop/ops/matmul/gemm_choice_internal.h"
 #include "cuop/ops/matmul/integer_product_cuda_internal.h"
 #include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
-#include "cuop/ops/strided.h"
+#include "cuop/ops/matmul/product_arguments_internal.h"
+#include "cuop/ops/matmul/tile_product_cuda_internal.h"
 
 namespace cuop::kernels {
 
@@ -16,17 +19,13 @@ namespace {
 
 constexpr const char* kName = "matmul";
 
-Dims batch_part(const Dims& dims) {
-  return Dims(std::span<const int64_t>(dims.begin(), static_cast<size_t>(dims.ndim() - 2)));
-}
-
 const void* at(const Tensor& t, int64_t elements) {
   return static_cast<const std::byte*>(t.data()) + elements * itemsize(t.dtype());
 }
 
 /// Without an inner size there is nothing to add up: c <- beta c.
 void scale_only(const Product& p) {
-  if (p.beta.to_complex() == std::complex<double>(0)) {
+  if (is_zero(p.beta)) {
     fill(p.c, 0);
   } else if (p.beta.to_complex() != std::complex<double>(1)) {
     multiply(p.c, p.beta, &p.c);
@@ -50,6 +49,11 @@ void matmul_cuda(Product& p) {
   const DType dtype = p.c.dtype();
   if (!backend::cuda::has_gemm(dtype)) return multiply_whole(p);
   if (p.a.shape().back() == 0) return scale_only(p);
+  if (const backend::Kernel& kernel = backend::asked_kernel(); kernel.tile != 0) {
+    if (is_zero(p.alpha)) return scale_only(p);
+    merge_batch(p);
+    return tile_product_cuda(p, kernel);
+  }
   const ArrangedProduct arranged = arrange(p);
   const int r = p.c.ndim() - 2;
   backend::cuda::GemmShape shape;
@@ -63,10 +67,7 @@ void matmul_cuda(Product& p) {
   shape.ldb = arranged.b.ld;
   shape.ldc = arranged.ldc;
   // One call serves the longest batch axis that all three walk with one stride.
-  const Strides a_strides = batch_part(p.a.strides()), b_strides = batch_part(p.b.strides()),
-                c_strides = batch_part(p.c.strides());
-  const auto nest =
-      make_loop_nest<3>(batch_part(p.c.shape()), {&c_strides, &a_strides, &b_strides});
+  const auto nest = batch_nest(p);
   shape.batch = nest.inner().size;
   shape.stride_c = nest.inner().strides[0];
   shape.stride_a = nest.inner().strides[1];

@@ -7,19 +7,6 @@
 
 namespace cuop::jit {
 
-template <class T>
-CUOP_FN ProductSum<T> coefficient(const Coefficient& given) {
-  using Sum = ProductSum<T>;
-  if constexpr (is_whole_type<T>) {
-    return static_cast<Sum>(given.bits);
-  } else if constexpr (is_complex_type<T>) {
-    using R = RealType<T>;
-    return {static_cast<R>(given.real), static_cast<R>(given.imag)};
-  } else {
-    return static_cast<Sum>(given.real);
-  }
-}
-
 /// One row: packs of Width neighbours, or with Width 1 elements at any step.
 template <class T, int Width, bool IsConjugate, class Count>
 class VectorProduct {
@@ -60,7 +47,7 @@ class VectorProduct {
   }
 
   CUOP_FN void finish(const State& state) const {
-    store_scaled<T>(y_, coefficient<T>(a_.alpha), state.sum, coefficient<T>(a_.beta));
+    store_scaled<T>(y_, a_.alpha.template as<Sum>(), state.sum, a_.beta.template as<Sum>());
   }
 
  private:

@@ -10,6 +10,18 @@ namespace cuop::jit {
 struct Coefficient {
   double real, imag;
   uint64_t bits;  ///< modulo 2^64; of bool 0 or 1
+
+  template <class Sum>
+  CUOP_FN Sum as() const {
+    if constexpr (is_complex_type<Sum>) {
+      using R = RealType<Sum>;
+      return {static_cast<R>(real), static_cast<R>(imag)};
+    } else if constexpr (is_float_type<Sum>) {
+      return static_cast<Sum>(real);
+    } else {
+      return static_cast<Sum>(bits);
+    }
+  }
 };
 
 /// y <- alpha * a @ x + beta * y for matrices a of `height` rows; their rows are counted together,

@@ -8,7 +8,7 @@
 #include "cuop/jit/cuda/row_sharing.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
-#include "cuop/ops/strided.h"
+#include "cuop/ops/matmul/product_arguments_internal.h"
 
 namespace cuop::kernels {
 
@@ -25,10 +25,6 @@ jit::Coefficient coefficient_of(const Scalar& value, DType dtype) {
   const std::complex<double> wide = value.to_complex();
   if (is_bool(dtype)) return {0, 0, wide != 0.0 ? uint64_t{1} : uint64_t{0}};
   return {wide.real(), wide.imag(), is_integer(dtype) ? value.to_bits64() : 0};
-}
-
-Dims batch_part(const Dims& dims) {
-  return Dims(std::span<const int64_t>(dims.begin(), static_cast<size_t>(dims.ndim() - 2)));
 }
 
 /// The columns of one access, up to 16 bytes of neighbours in the matrix and in the vector.
@@ -57,10 +53,7 @@ jit::TextKernel matrix_vector_kernel(const MatrixVectorForm& form) {
 }
 
 std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& p) {
-  const Strides a_strides = batch_part(p.a.strides()), x_strides = batch_part(p.b.strides()),
-                y_strides = batch_part(p.c.strides());
-  const auto nest =
-      make_loop_nest<3>(batch_part(p.c.shape()), {&y_strides, &a_strides, &x_strides});
+  const auto nest = batch_nest(p);
   if (nest.count > 1) return std::nullopt;
   const auto& batch = nest.inner();
   MatrixVectorPlan plan;

@@ -1,0 +1,162 @@
+// The small products that a GPU's matrix units compute for a warp, d += a @ b, with the elements of
+// each matrix spread over the lanes as the instructions want them. Lane l is number l % 4 of its
+// quad, and the quad number l / 4. On the host lanes ask each other for their elements.
+#pragma once
+
+#include "cuop/jit/kernels/prelude.h"
+
+namespace cuop::jit {
+
+/// The shape [kRows, kDepth] @ [kDepth, 8] of a product, and its operands as one lane has them.
+template <class T>
+struct MatrixUnit;
+
+/// 16-bit floats. A lane has pairs of neighbours along the depth in one word, the first in the
+/// lower half: of a at (quad, 2 l), (quad + 8, 2 l), and both 8 deeper; of b at (2 l, quad), and 8
+/// deeper.
+template <class T>
+struct NarrowUnit {
+  static constexpr int kRows = 16, kDepth = 16;
+  using Sum = float;
+  struct alignas(16) A {
+    uint32_t words[4];
+  };
+  struct B {
+    uint32_t words[2];
+  };
+};
+template <>
+struct MatrixUnit<Half> : NarrowUnit<Half> {};
+template <>
+struct MatrixUnit<BFloat16> : NarrowUnit<BFloat16> {};
+
+/// float32 with a significand of 11 bits (tf32): of a at (quad, l), (quad + 8, l), and both 4
+/// deeper; of b at (l, quad), and 4 deeper.
+template <>
+struct MatrixUnit<float> {
+  static constexpr int kRows = 16, kDepth = 8;
+  using Sum = float;
+  struct alignas(16) A {
+    uint32_t words[4];
+  };
+  struct B {
+    uint32_t words[2];
+  };
+};
+
+/// Of a at (quad, l), of b at (l, quad).
+template <>
+struct MatrixUnit<double> {
+  static constexpr int kRows = 8, kDepth = 4;
+  using Sum = double;
+  struct A {
+    double value;
+  };
+  struct B {
+    double value;
+  };
+};
+
+/// A lane's part of d: at (quad, 2 l) and its right neighbour, and the same 8 rows below where
+/// there are so many.
+template <class T>
+struct UnitSums {
+  typename MatrixUnit<T>::Sum values[MatrixUnit<T>::kRows / 4];
+};
+
+#ifndef CUOP_HOST_THREADS
+
+#define CUOP_UNIT_PRODUCT(shape, type)                                                      \
+  asm volatile("mma.sync.aligned." shape ".row.col.f32." type "." type                      \
+               ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"       \
+               : "+f"(d.values[0]), "+f"(d.values[1]), "+f"(d.values[2]), "+f"(d.values[3]) \
+               : "r"(a.words[0]), "r"(a.words[1]), "r"(a.words[2]), "r"(a.words[3]),        \
+                 "r"(b.words[0]), "r"(b.words[1]))
+
+/// d += a @ b by all lanes of a warp together.
+template <class T>
+CUOP_FN void add_unit_product(UnitSums<T>& d, const typename MatrixUnit<T>::A& a,
+                              const typename MatrixUnit<T>::B& b);
+template <>
+CUOP_FN void add_unit_product<Half>(UnitSums<Half>& d, const MatrixUnit<Half>::A& a,
+                                    const MatrixUnit<Half>::B& b) {
+  CUOP_UNIT_PRODUCT("m16n8k16", "f16");
+}
+template <>
+CUOP_FN void add_unit_product<BFloat16>(UnitSums<BFloat16>& d, const MatrixUnit<BFloat16>::A& a,
+                                        const MatrixUnit<BFloat16>::B& b) {
+  CUOP_UNIT_PRODUCT("m16n8k16", "bf16");
+}
+template <>
+CUOP_FN void add_unit_product<float>(UnitSums<float>& d, const MatrixUnit<float>::A& a,
+                                     const MatrixUnit<float>::B& b) {
+  CUOP_UNIT_PRODUCT("m16n8k8", "tf32");
+}
+template <>
+CUOP_FN void add_unit_product<double>(UnitSums<double>& d, const MatrixUnit<double>::A& a,
+                                      const MatrixUnit<double>::B& b) {
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+               : "+d"(d.values[0]), "+d"(d.values[1])
+               : "d"(a.value), "d"(b.value));
+}
+#undef CUOP_UNIT_PRODUCT
+
+/// The nearest number of 11 significant bits, ties away from zero, as the matrix units take it.
+CUOP_FN uint32_t tf32(float value) {
+  uint32_t bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
+#else
+
+CUOP_FN uint32_t tf32(float value) {
+  const auto bits = __builtin_bit_cast(uint32_t, value);
+  return value - value != 0.0f ? bits : (bits + 0x1000u) & ~uint32_t{0x1fff};
+}
+
+namespace detail {
+/// Element k of one of a lane's rows of a (its first, or that 8 below), or of one of the columns of
+/// b that its sums belong to.
+template <class T, class Fragment>
+CUOP_FN typename MatrixUnit<T>::Sum unit_element(const Fragment& of_lane, int word, int k) {
+  if constexpr (sizeof(T) == 8) {
+    return of_lane.value;
+  } else if constexpr (sizeof(T) == 4) {
+    return __builtin_bit_cast(float, of_lane.words[word] & ~uint32_t{0x1fff});
+  } else {
+    const auto bits = static_cast<uint16_t>(of_lane.words[word] >> (k % 2 * 16));
+    return static_cast<float>(__builtin_bit_cast(T, bits));
+  }
+}
+}  // namespace detail
+
+template <class T>
+CUOP_FN void add_unit_product(UnitSums<T>& d, const typename MatrixUnit<T>::A& a,
+                              const typename MatrixUnit<T>::B& b) {
+  using Unit = MatrixUnit<T>;
+  constexpr int kNeighbours = sizeof(T) == 2 ? 2 : 1;  // of one word, along the depth
+  const int lane = static_cast<int>(threadIdx.x) % 32, quad = lane / 4, in_quad = lane % 4;
+  typename Unit::A row[4];
+  typename Unit::B columns[2][4];
+  for (int l = 0; l < 4; ++l) {
+    row[l] = __shfl_sync(0xffffffffu, a, quad * 4 + l);
+    for (int j = 0; j < 2; ++j) {
+      columns[j][l] = __shfl_sync(0xffffffffu, b, (2 * in_quad + j) * 4 + l);
+    }
+  }
+  for (int half = 0; half < Unit::kRows / 8; ++half) {
+    for (int j = 0; j < 2; ++j) {
+      auto& sum = d.values[2 * half + j];
+      for (int k = 0; k < Unit::kDepth; ++k) {
+        const int deeper = k / (4 * kNeighbours), l = k / kNeighbours % 4;
+        sum += detail::unit_element<T>(row[l], half + 2 * deeper, k) *
+               detail::unit_element<T>(columns[j][l], deeper, k);
+      }
+    }
+  }
+}
+
+#endif
+
+}  // namespace cuop::jit

@@ -1,0 +1,151 @@
+// Products by tiles on a GPU: what the kernels are given, and their launch.
+#include <cstdlib>
+
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/library_use.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/product_arguments_internal.h"
+#include "cuop/ops/matmul/tile_product_cuda_internal.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+using backend::Kernel;
+using backend::KernelType;
+
+jit::Coefficient coefficient_of(const Scalar& value) {
+  const std::complex<double> wide = value.to_complex();
+  return {wide.real(), wide.imag(), 0};
+}
+
+/// The strides of a matrix seen by its lines and its depth: rows and columns of a, columns and rows
+/// of b.
+struct Steps {
+  int64_t line, depth;
+};
+
+OperandReading reading_of(const Tensor& t, const Steps& steps) {
+  OperandReading reading;
+  reading.is_along_depth = steps.depth == 1;
+  if (steps.depth != 1 && steps.line != 1) return reading;
+  const int64_t size = itemsize(t.dtype()),
+                apart = reading.is_along_depth ? steps.line : steps.depth;
+  int64_t width = jit::kAccessBytes / size;
+  const auto is_aligned = [&](int64_t elements) { return elements % width == 0; };
+  const auto fits = [&] {
+    bool all = is_aligned(apart) &&
+               reinterpret_cast<uintptr_t>(t.data()) % static_cast<uintptr_t>(width * size) == 0;
+    for (int i = 0; i + 2 < t.ndim(); ++i) all = all && is_aligned(t.strides()[i]);
+    return all;
+  };
+  while (width > 1 && !fits()) width /= 2;
+  reading.width = static_cast<int>(width);
+  return reading;
+}
+
+Steps steps_of_a(const Tensor& a) { return {a.strides()[a.ndim() - 2], a.strides()[a.ndim() - 1]}; }
+Steps steps_of_b(const Tensor& b) { return {b.strides()[b.ndim() - 1], b.strides()[b.ndim() - 2]}; }
+
+/// Whether the copy engine can bring the operand's rows.
+bool has_aligned_rows(const Tensor& t, const Steps& steps) {
+  const OperandReading reading = reading_of(t, steps);
+  const bool is_dense = steps.depth == 1 || steps.line == 1;
+  return is_dense && reading.width * itemsize(t.dtype()) == jit::kAccessBytes;
+}
+
+/// The operand with rows that begin at multiples of 16 bytes; a matrix that serves several places
+/// of the batch is copied once.
+Tensor with_aligned_rows(const Tensor& t) {
+  Tensor distinct = t;
+  for (int i = 0; i + 2 < t.ndim(); ++i) {
+    if (t.strides()[i] == 0) distinct = slice(distinct, i, 0, 1);
+  }
+  const int64_t columns = distinct.shape().back(),
+                together = jit::kAccessBytes / itemsize(t.dtype());
+  Shape padded = distinct.shape();
+  padded.back() = (columns + together - 1) / together * together;
+  const Tensor copy = slice(empty(padded, t.dtype(), t.device()), -1, 0, columns);
+  copy_into(copy, distinct);
+  return broadcast_to(copy, t.shape());
+}
+
+std::string text(const OperandReading& reading) {
+  return cat("Reading<", reading.is_along_depth ? "true, " : "false, ", reading.width, ">");
+}
+
+const char* text(bool value) { return value ? "true" : "false"; }
+
+}  // namespace
+
+TileProductPlan plan_tile_product(const Product& product, const Kernel& kernel) {
+  TileProductPlan plan;
+  plan.kernel = kernel;
+  plan.dtype = product.c.dtype();
+  plan.a = reading_of(product.a, steps_of_a(product.a));
+  plan.b = reading_of(product.b, steps_of_b(product.b));
+  plan.conjugate_a = product.conjugate_a;
+  jit::TileProduct& p = plan.arguments;
+  describe_matrices(p, product);
+  count_tiles(p, kernel.tile);
+  p.alpha = coefficient_of(product.alpha);
+  p.beta = coefficient_of(product.beta);
+  return plan;
+}
+
+jit::TextKernel tile_product_kernel(const TileProductPlan& plan) {
+  const Kernel& kernel = plan.kernel;
+  const std::string numbers =
+      cat(jit::text_type(plan.dtype), ", ", kernel.tile, ", ", kernel.threads);
+  const auto threads = static_cast<int>(kernel.threads);
+  if (kernel.type == KernelType::kSimple) {
+    return {"gemm simple", "cuop/ops/matmul/simple_product.cuh", "TileProduct",
+            cat("multiply_simply<", numbers, ", ", text(kernel.in_shared), ", ",
+                text(kernel.is_coalesced), ", ", text(plan.conjugate_a), ">"),
+            threads};
+  }
+  const bool is_on_units = kernel.type == KernelType::kTensorCore;
+  const auto item = static_cast<int>(itemsize(plan.dtype)), tile = static_cast<int>(kernel.tile);
+  const int stage = jit::panel_bytes(item, tile, plan.a.is_along_depth) +
+                    jit::panel_bytes(item, tile, plan.b.is_along_depth);
+  return {is_on_units ? "gemm tensor_core" : "gemm tiled",
+          is_on_units ? "cuop/ops/matmul/unit_tile.cuh" : "cuop/ops/matmul/thread_tile.cuh",
+          "TileProduct",
+          cat("multiply_tiles<", is_on_units ? "UnitTile, " : "ThreadTile, ",
+              kernel.is_bulk ? "RowLoads, " : "ThreadLoads, ", numbers, ", ", kernel.stages, ", ",
+              text(plan.a), ", ", text(plan.b), ", ", text(plan.conjugate_a), ">"),
+          threads,
+          1,
+          stage * static_cast<int>(kernel.stages)};
+}
+
+const char* unit_precision(DType dtype) {
+  return dtype == DType::kFloat32 ? "tf32x3" : name(dtype);
+}
+
+void tile_product_cuda(Product& product, const Kernel& asked) {
+  const Kernel kernel = completed_product(asked);
+  const DType dtype = product.c.dtype();
+  const Device device = product.c.device();
+  const std::string obstacle = product_obstacle(kernel, dtype, backend::cuda::limits_of(device),
+                                                jit::build_options().max_registers);
+  if (!obstacle.empty()) throw CompilationError(cat("matmul: ", obstacle));
+  if (kernel.is_bulk) {
+    if (!has_aligned_rows(product.a, steps_of_a(product.a))) {
+      product.a = with_aligned_rows(product.a);
+    }
+    if (!has_aligned_rows(product.b, steps_of_b(product.b))) {
+      product.b = with_aligned_rows(product.b);
+    }
+  }
+  const TileProductPlan plan = plan_tile_product(product, kernel);
+  jit::launch_text(tile_product_kernel(plan), device, plan.arguments.tiles, &plan.arguments);
+  if (kernel.type == KernelType::kTensorCore) backend::note_matrix_units(unit_precision(dtype));
+}
+
+}  // namespace cuop::kernels
