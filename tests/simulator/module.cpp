@@ -204,8 +204,8 @@ Result prepare(const Launch& launch, void** arguments, int device, Work& work) {
       function.shared_bytes() > limit(DeviceAttribute::kMaxSharedMemoryPerBlockOptin)) {
     return Result::kInvalidValue;
   }
-  // Here a binary declares what the launch gives it (block_room of jit/kernels/block_copy.cuh): that
-  // much must be asked for, and what it declares beside it is little.
+  // Here a binary declares what the launch gives it (block_room of jit/kernels/block_copy.cuh):
+  // that much must be asked for, and what it declares beside it is little.
   const size_t given = launch.dynamic_shared;
   if (given > 0 && (function.shared_bytes() < given || function.shared_bytes() > given + kLittle)) {
     return Result::kInvalidValue;

@@ -16,8 +16,8 @@ struct TextKernel {
   const char* path;   ///< as #include names it
   const char* arguments;
   std::string call;
-  int threads = 0;   ///< of a block, as the template expects
-  int resident = 1;  ///< blocks that share a multiprocessor's registers at least
+  int threads = 0;       ///< of a block, as the template expects
+  int resident = 1;      ///< blocks that share a multiprocessor's registers at least
   int shared_bytes = 0;  ///< that the launch gives a block, beyond those that the text declares
 };
 

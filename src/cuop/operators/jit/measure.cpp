@@ -9,15 +9,18 @@ namespace cuop {
 
 namespace {
 
-/// On the CPU, beyond this the plain loops of one thread lose to anything; running them would only
-/// cost time.
-constexpr double kMostFlopsOfSimple = 2e7;
+/// Beyond this the plain loops of one thread, or one element a thread on a GPU, lose to anything;
+/// running them would only cost time.
+constexpr double kMostFlopsOfSimple = 2e7, kMostFlopsOfSimpleOnGpu = 2e9;
+/// On the CPU; a GPU's tiles are its fastest kernels.
 constexpr double kMostFlopsOfTile = 1e9;
 
 bool is_hopeless(const Task& task, const Kernel& kernel) {
-  if (!task.out.device().is_cpu()) return false;
-  if (kernel.type == KernelType::kSimple) return task.cost.flops > kMostFlopsOfSimple;
-  return kernel.tile != 0 && task.cost.flops > kMostFlopsOfTile;
+  const bool is_cpu = task.out.device().is_cpu();
+  if (kernel.type == KernelType::kSimple) {
+    return task.cost.flops > (is_cpu ? kMostFlopsOfSimple : kMostFlopsOfSimpleOnGpu);
+  }
+  return is_cpu && kernel.tile != 0 && task.cost.flops > kMostFlopsOfTile;
 }
 
 }  // namespace

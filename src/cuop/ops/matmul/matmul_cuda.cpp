@@ -1,5 +1,5 @@
-// Products on a GPU: by cuBLASLt or, where the caller asks for them, by kernels of our own; those of
-// integers and bool by a kernel of our own alone.
+// Products on a GPU: by cuBLASLt or, where the caller asks for them, by kernels of our own; those
+// of integers and bool by a kernel of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/ops/create/create.h"
