@@ -30,8 +30,8 @@ struct MatrixUnit<Half> : NarrowUnit<Half> {};
 template <>
 struct MatrixUnit<BFloat16> : NarrowUnit<BFloat16> {};
 
-/// float32 with a significand of 11 bits (tf32): of a at (quad, l), (quad + 8, l), and both 4
-/// deeper; of b at (l, quad), and 4 deeper.
+/// float32 with a significand of 11 bits (tf32), and float64. A lane has of a the elements at
+/// (quad, l), (quad + 8, l), and both 4 deeper; of b at (l, quad), and 4 deeper.
 template <>
 struct MatrixUnit<float> {
   static constexpr int kRows = 16, kDepth = 8;
@@ -43,17 +43,15 @@ struct MatrixUnit<float> {
     uint32_t words[2];
   };
 };
-
-/// Of a at (quad, l), of b at (l, quad).
 template <>
 struct MatrixUnit<double> {
-  static constexpr int kRows = 8, kDepth = 4;
+  static constexpr int kRows = 16, kDepth = 8;
   using Sum = double;
   struct A {
-    double value;
+    double words[4];
   };
   struct B {
-    double value;
+    double words[2];
   };
 };
 
@@ -92,13 +90,31 @@ CUOP_FN void add_unit_product<float>(UnitSums<float>& d, const MatrixUnit<float>
                                      const MatrixUnit<float>::B& b) {
   CUOP_UNIT_PRODUCT("m16n8k8", "tf32");
 }
+#if __CUDA_ARCH__ >= 900
 template <>
 CUOP_FN void add_unit_product<double>(UnitSums<double>& d, const MatrixUnit<double>::A& a,
                                       const MatrixUnit<double>::B& b) {
-  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-               : "+d"(d.values[0]), "+d"(d.values[1])
-               : "d"(a.value), "d"(b.value));
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+d"(d.values[0]), "+d"(d.values[1]), "+d"(d.values[2]), "+d"(d.values[3])
+      : "d"(a.words[0]), "d"(a.words[1]), "d"(a.words[2]), "d"(a.words[3]), "d"(b.words[0]),
+        "d"(b.words[1]));
 }
+#else
+/// Earlier units multiply [8, 4] @ [4, 8]: the upper and the lower half, in two steps.
+template <>
+CUOP_FN void add_unit_product<double>(UnitSums<double>& d, const MatrixUnit<double>::A& a,
+                                      const MatrixUnit<double>::B& b) {
+#pragma unroll
+  for (int part = 0; part < 4; ++part) {
+    const int half = part % 2, deeper = part / 2;
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+d"(d.values[2 * half]), "+d"(d.values[2 * half + 1])
+                 : "d"(a.words[part]), "d"(b.words[deeper]));
+  }
+}
+#endif
 #undef CUOP_UNIT_PRODUCT
 
 /// The nearest number of 11 significant bits, ties away from zero, as the matrix units take it.
@@ -116,17 +132,30 @@ CUOP_FN uint32_t tf32(float value) {
 }
 
 namespace detail {
-/// Element k of one of a lane's rows of a (its first, or that 8 below), or of one of the columns of
-/// b that its sums belong to.
-template <class T, class Fragment>
-CUOP_FN typename MatrixUnit<T>::Sum unit_element(const Fragment& of_lane, int word, int k) {
+/// What another lane has, in pieces that an exchange takes.
+template <class Fragment>
+CUOP_FN Fragment fragment_of(int lane, const Fragment& own) {
+  struct alignas(8) Piece {
+    uint32_t words[sizeof(own.words) % 16 == 0 ? 4 : 2];
+  };
+  constexpr int kPieces = static_cast<int>(sizeof(own.words) / sizeof(Piece));
+  Piece pieces[kPieces];
+  __builtin_memcpy(pieces, own.words, sizeof pieces);
+  for (Piece& piece : pieces) piece = __shfl_sync(0xffffffffu, piece, lane);
+  Fragment result;
+  __builtin_memcpy(result.words, pieces, sizeof pieces);
+  return result;
+}
+
+/// Element k of a lane's word: of two neighbours, of a number that the units cut to tf32, or all.
+template <class T, class Word>
+CUOP_FN typename MatrixUnit<T>::Sum unit_element(Word word, int k) {
   if constexpr (sizeof(T) == 8) {
-    return of_lane.value;
+    return word;
   } else if constexpr (sizeof(T) == 4) {
-    return __builtin_bit_cast(float, of_lane.words[word] & ~uint32_t{0x1fff});
+    return __builtin_bit_cast(float, word & ~uint32_t{0x1fff});
   } else {
-    const auto bits = static_cast<uint16_t>(of_lane.words[word] >> (k % 2 * 16));
-    return static_cast<float>(__builtin_bit_cast(T, bits));
+    return static_cast<float>(__builtin_bit_cast(T, static_cast<uint16_t>(word >> (k % 2 * 16))));
   }
 }
 }  // namespace detail
@@ -140,18 +169,18 @@ CUOP_FN void add_unit_product(UnitSums<T>& d, const typename MatrixUnit<T>::A& a
   typename Unit::A row[4];
   typename Unit::B columns[2][4];
   for (int l = 0; l < 4; ++l) {
-    row[l] = __shfl_sync(0xffffffffu, a, quad * 4 + l);
+    row[l] = detail::fragment_of(quad * 4 + l, a);
     for (int j = 0; j < 2; ++j) {
-      columns[j][l] = __shfl_sync(0xffffffffu, b, (2 * in_quad + j) * 4 + l);
+      columns[j][l] = detail::fragment_of((2 * in_quad + j) * 4 + l, b);
     }
   }
-  for (int half = 0; half < Unit::kRows / 8; ++half) {
+  for (int half = 0; half < 2; ++half) {
     for (int j = 0; j < 2; ++j) {
       auto& sum = d.values[2 * half + j];
       for (int k = 0; k < Unit::kDepth; ++k) {
         const int deeper = k / (4 * kNeighbours), l = k / kNeighbours % 4;
-        sum += detail::unit_element<T>(row[l], half + 2 * deeper, k) *
-               detail::unit_element<T>(columns[j][l], deeper, k);
+        sum += detail::unit_element<T>(row[l].words[half + 2 * deeper], k) *
+               detail::unit_element<T>(columns[j][l].words[deeper], k);
       }
     }
   }

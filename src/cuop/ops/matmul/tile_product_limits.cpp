@@ -61,7 +61,8 @@ Registers registers_of(const Kernel& kernel, DType dtype) {
       return {sums, 0};
     case KernelType::kTensorCore: {
       const int64_t rows = tile / row_warps(kernel.threads / 32);
-      return {sums, dtype == DType::kFloat32 ? rows / 2 + 4 : rows / 4 + 2};
+      // Fragments of all rows and of 8 columns; those of float32 have two parts.
+      return {sums, itemsize(dtype) >= 4 ? rows / 2 + 4 : rows / 4 + 2};
     }
     default: {
       const int64_t side = row_threads(kernel.threads);
@@ -71,15 +72,14 @@ Registers registers_of(const Kernel& kernel, DType dtype) {
 }
 
 /// "" when the tile can be shared by the threads.
-std::string sharing_obstacle(const Kernel& kernel, DType dtype) {
+std::string sharing_obstacle(const Kernel& kernel) {
   const int64_t tile = kernel.tile, threads = kernel.threads;
   const std::string what = cat("a ", tile, "-wide tile");
   if (kernel.type == KernelType::kTensorCore) {
     const int64_t rows = row_warps(threads / 32), columns = threads / 32 / rows;
-    const int64_t least = dtype == DType::kFloat64 ? 8 : 16;
-    if (tile / rows >= least && tile / columns >= 8) return "";
+    if (tile / rows >= 16 && tile / columns >= 8) return "";
     return cat(what, " on ", threads, " threads has parts of ", tile / rows, " x ", tile / columns,
-               " for each warp; matrix units need ", least, " x 8 at least");
+               " for each warp; matrix units need 16 x 8 at least");
   }
   if (threads <= tile * tile) return "";
   return cat(what, " has ", tile * tile, " elements, fewer than the ", threads, " threads");
@@ -154,8 +154,8 @@ std::string product_obstacle(const Kernel& kernel, DType dtype, const GpuLimits&
   if (kernel.type == KernelType::kTensorCore && is_complex(dtype)) {
     return cat("kernel_type is 'tensor_core', but matrix units multiply real numbers, not ", dtype);
   }
-  for (const std::string& obstacle : {number_obstacle(kernel), variant_obstacle(kernel, limits),
-                                      sharing_obstacle(kernel, dtype)}) {
+  for (const std::string& obstacle :
+       {number_obstacle(kernel), variant_obstacle(kernel, limits), sharing_obstacle(kernel)}) {
     if (!obstacle.empty()) return obstacle;
   }
   const Registers needed = registers_of(kernel, dtype);

@@ -62,7 +62,7 @@ class UnitTile {
   }
 
   /// Of this thread: its elements, their places, and whether all are finite.
-  static constexpr int kOfUnit = Unit::kRows / 4, kCount = kRows * kColumns * kOfUnit;
+  static constexpr int kOfUnit = 4, kCount = kRows * kColumns * kOfUnit;
   CUOP_FN TilePlace place(int n) const {
     const int unit = n / kOfUnit, in_unit = n % kOfUnit;
     return {first_row() + unit / kColumns * Unit::kRows + in_unit / 2 * 8 + quad_,
@@ -102,22 +102,20 @@ class UnitTile {
   template <class Panel, int Lines, class Fragment>
   CUOP_FN void load(Fragment& to, unsigned char* room, int first, int k) const {
     const int line = first + quad_;
-    if constexpr (sizeof(T) == 8) {
-      to.parts[0].value = *Panel::element(room, line, k + in_quad_);
-    } else if constexpr (sizeof(T) == 4) {
 #pragma unroll
-      for (int n = 0; n < Lines / 4; ++n) {
-        const int below = Lines == 16 ? n % 2 * 8 : 0, deeper = Lines == 16 ? n / 2 * 4 : n * 4;
-        const float value = *Panel::element(room, line + below, k + deeper + in_quad_);
-        const uint32_t large = tf32(value);
-        to.parts[0].words[n] = large;
-        to.parts[1].words[n] = tf32(value - __builtin_bit_cast(float, large));
-      }
-    } else {
-#pragma unroll
-      for (int n = 0; n < Lines / 4; ++n) {
-        const int below = Lines == 16 ? n % 2 * 8 : 0, deeper = Lines == 16 ? n / 2 * 8 : n * 8;
-        to.parts[0].words[n] = pair<Panel>(room, line + below, k + deeper + 2 * in_quad_);
+    for (int n = 0; n < Lines / 4; ++n) {
+      const int below = Lines == 16 ? n % 2 * 8 : 0, deeper = Lines == 16 ? n / 2 : n;
+      if constexpr (sizeof(T) == 2) {
+        to.parts[0].words[n] = pair<Panel>(room, line + below, k + deeper * 8 + 2 * in_quad_);
+      } else {
+        const T value = *Panel::element(room, line + below, k + deeper * 4 + in_quad_);
+        if constexpr (kParts == 1) {
+          to.parts[0].words[n] = value;
+        } else {
+          const uint32_t large = tf32(value);
+          to.parts[0].words[n] = large;
+          to.parts[1].words[n] = tf32(value - __builtin_bit_cast(float, large));
+        }
       }
     }
   }
