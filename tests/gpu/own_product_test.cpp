@@ -1,6 +1,7 @@
 // Products on a GPU by kernels of our own, against the CPU's in double precision.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +12,7 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "cuop/ops/matmul/tile_product_cuda_internal.h"
 #include "tests/gpu/gpu_values.h"
 
 namespace cuop {
@@ -147,6 +149,52 @@ TEST_F(GpuOwnProduct, DocumentedShapesOfBlocks) {
   check_sizes(with(KernelType::kTensorCore, 64), DType::kFloat32, 2);
   check_sizes(with(KernelType::kTensorCore, 64, 256), DType::kFloat64, 2);
   check_sizes(with(KernelType::kTiled, 128, 256), DType::kFloat32, 1);
+}
+
+/// Too long for a simulated GPU (tests/CMakeLists.txt).
+TEST_F(GpuOwnProduct, LargeSizes) {
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{1031, 517, 770}, {512, 1024, 640}}) {
+    for (const DType dtype : kDTypes) {
+      const Case one = numbers(m, k, n, dtype, 1);
+      for (const KernelType type : {KernelType::kSimple, KernelType::kTiled}) {
+        check(kernels::completed_product({type}), one);
+      }
+      if (itemsize(dtype) <= 8) check(with(KernelType::kTiled, 64, 256, 3, has_bulk()), one);
+      if (is_complex(dtype)) continue;
+      for (const int64_t tile : {64, 128}) {
+        check(with(KernelType::kTensorCore, tile), one);
+        check(with(KernelType::kTensorCore, tile, 0, 4, has_bulk()), one);
+      }
+    }
+  }
+}
+
+/// The same: any kernel that there is, on operands that lie in any way.
+TEST_F(GpuOwnProduct, AnyKernelForAnyOperands) {
+  std::mt19937 random(1);
+  const auto one_of = [&](std::initializer_list<int64_t> all) {
+    return all.begin()[random() % all.size()];
+  };
+  const auto limits = backend::cuda::limits_of(kGpu);
+  for (int runs = 0; runs < 40;) {
+    const DType dtype = kDTypes[random() % std::size(kDTypes)];
+    const KernelType types[] = {KernelType::kSimple, KernelType::kTiled, KernelType::kTensorCore};
+    Kernel kernel =
+        with(types[random() % 3], one_of({8, 16, 32, 64, 128}),
+             one_of({32, 64, 128, 256, 512, 1024}), one_of({1, 2, 3, 4, 6}), random() % 3 == 0);
+    kernel.in_shared = random() % 4 != 0;
+    kernel.is_coalesced = random() % 4 != 0;
+    if (!kernels::product_obstacle(kernel, dtype, limits, 0).empty()) continue;
+    ++runs;
+    const int64_t m = one_of({1, 31, 200, 257}), k = one_of({1, 5, 64, 129});
+    Case one = numbers(m, k, one_of({1, 30, 128, 301}), dtype, static_cast<uint32_t>(runs));
+    one.options.trans_a = random() % 2 == 0;
+    one.options.trans_b = random() % 2 == 0;
+    if (one.options.trans_a.is_transposed()) one.a = contiguous(transpose(one.a));
+    if (one.options.trans_b.is_transposed()) one.b = contiguous(transpose(one.b));
+    const bool is_spread = random() % 2 == 0;
+    check(kernel, one, [&](const Tensor& t) { return is_spread ? spread(t) : gpu(t); });
+  }
 }
 
 TEST_F(GpuOwnProduct, AnyNumberOfStagesAndThreads) {

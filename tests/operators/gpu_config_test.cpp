@@ -130,17 +130,31 @@ TEST(JitConfigOnAGpu, ProductsThatNoKernelCanComputeAreRefusedWithTheReason) {
   expect([](C& c) { c.max_registers = 16; }, "gives a thread at least 24");
   expect([](C& c) { c.kernel_type = KernelType::kTensorCore, c.optimization_level = "O0"; },
          "'O0' is the simple kernel, kernel_type asks for 'tensor_core'");
+  // Of older GPUs.
+  const auto on = [](int capability, const C& config) -> std::string {
+    try {
+      check_jit_config("op", config, kSomeGpu, kProduct,
+                       {.capability = capability, .shared_bytes = 99 << 10});
+    } catch (const CompilationError& error) {
+      return error.what();
+    }
+    return "";
+  };
   C config;
+  EXPECT_EQ(on(75, config), "");
   config.enable_tma = true;
-  try {
-    check_jit_config("op", config, kSomeGpu, kProduct,
-                     {.capability = 80, .shared_bytes = 163 << 10});
-    ADD_FAILURE() << "a GPU without bulk copies took them";
-  } catch (const CompilationError& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("enable_tma needs a GPU with bulk copies (compute capability "
-                          "9.0 or later); this one has 8.0"));
-  }
+  EXPECT_THAT(on(80, config), HasSubstr("enable_tma needs a GPU with bulk copies (compute "
+                                        "capability 9.0 or later); this one has 8.0"));
+  config = {};
+  config.kernel_type = KernelType::kTiled;
+  EXPECT_EQ(on(80, config), "");
+  EXPECT_THAT(on(75, config),
+              HasSubstr("a 'tiled' product copies ahead of its work, which needs a "
+                        "GPU of compute capability 8.0 or later; this one has 7.5"));
+  config.num_stages = 8;
+  config.tile_size = 128;
+  EXPECT_THAT(on(80, config),
+              HasSubstr("8 stages of 128-wide panels of float32 need up to 163840"));
 }
 
 TEST(JitConfigOnAGpu, WhatNoKernelHasIsRefusedWithTheReason) {

@@ -15,7 +15,7 @@ using backend::KernelType;
 
 constexpr int64_t kMostThreads = 1024, kMostStages = 8;
 constexpr int64_t kRegistersOfBlock = 65536, kMostRegisters = 255;
-constexpr int kFirstWithBulk = 90;
+constexpr int kFirstWithCopies = 80, kFirstWithBulk = 90;
 /// Registers of a thread beside its sums and operands.
 constexpr int64_t kAddresses = 40;
 
@@ -104,6 +104,10 @@ std::string number_obstacle(const Kernel& kernel) {
   return "";
 }
 
+std::string capability_text(const GpuLimits& limits) {
+  return cat(limits.capability / 10, ".", limits.capability % 10);
+}
+
 /// What only the plain kernel has, and what it has not.
 std::string variant_obstacle(const Kernel& kernel, const GpuLimits& limits) {
   const std::string type = backend::name(kernel.type);
@@ -113,6 +117,10 @@ std::string variant_obstacle(const Kernel& kernel, const GpuLimits& limits) {
                  "' product is made of panels in shared memory that are read in order; kernel_type "
                  "'simple' has a variant without");
     };
+    if (limits.capability < kFirstWithCopies) {
+      return cat("a '", type, "' product copies ahead of its work, which needs a GPU of compute ",
+                 "capability 8.0 or later; this one has ", capability_text(limits));
+    }
     if (!kernel.in_shared) return only_simple("enable_shared_memory_opt");
     if (!kernel.is_coalesced) return only_simple("enable_memory_coalescing");
   }
@@ -122,10 +130,8 @@ std::string variant_obstacle(const Kernel& kernel, const GpuLimits& limits) {
            "'tensor_core'";
   }
   if (limits.capability >= kFirstWithBulk) return "";
-  return cat(
-      "enable_tma needs a GPU with bulk copies (compute capability 9.0 or later); this one "
-      "has ",
-      limits.capability / 10, ".", limits.capability % 10);
+  return cat("enable_tma needs a GPU with bulk copies (compute capability 9.0 or later); this one ",
+             "has ", capability_text(limits));
 }
 
 }  // namespace
