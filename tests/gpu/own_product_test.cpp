@@ -58,6 +58,9 @@ int64_t side(const Tensor& t, TransLike op, int which) {
 /// One unit of rounding in sums of the dtype; matrix units cut what others round.
 double unit_of_sums(DType dtype) { return itemsize(real_dtype(dtype)) == 8 ? 0x1p-52 : 0x1p-23; }
 
+/// What rounding to the dtype changes at most, however small a number is.
+double least_of(DType dtype) { return dtype == DType::kFloat16 ? 0x1p-24 : 1e-30; }
+
 /// Each element within the rounding errors of its sum and of the dtype.
 void expect_product(const Tensor& result, const Case& one, const std::string& what) {
   const DType wide = DType::kComplex128, dtype = one.a.dtype();
@@ -74,7 +77,8 @@ void expect_product(const Tensor& result, const Case& one, const std::string& wh
   const double of_sum = (depth + 8) * unit_of_sums(dtype), of_result = test::epsilon(dtype);
   int shown = 0;
   for (size_t i = 0; i < given.size() && shown < 3; ++i) {
-    const double allowed = of_sum * bound[i].real() + of_result * std::abs(right[i]) + 1e-30;
+    const double allowed =
+        of_sum * bound[i].real() + of_result * std::abs(right[i]) + least_of(dtype);
     if (std::abs(given[i] - right[i]) <= allowed) continue;
     ADD_FAILURE() << what << ' ' << dtype << ": element " << i << " is " << given[i]
                   << " instead of " << right[i] << ", allowed is " << allowed;
