@@ -171,6 +171,7 @@ def test_fields_of_products_compile_a_kernel_of_our_own(fields, kernel):
 
 def test_auto_measures_our_own_products_beside_the_librarys():
     jit, inputs, shape, dtype = case("MatMul", "Float")
+    jit.set_jit_config(cuop.JITConfig(optimization_level="best"))  # on a busy device too
     check(jit, inputs, shape, dtype, "MatMul", "Float")
     text = jit.get_tuning_report().text
     for kernel in ["cuBLASLt's choice 1", "library", "tiled/32/64/3", "tensor_core/32/128/3"]:
