@@ -8,6 +8,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/bootstrap.h"
+#include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/interrupt.h"
 #include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/mpi.h"
@@ -58,15 +59,20 @@ void with_gil(Work&& work) {
 
 /// Pickles on this rank; an object that cannot be pickled raises on all ranks. Holds no GIL while
 /// it waits.
-std::string pickle_together(Communicator& comm, const char* call, nb::handle object) {
+std::string pickle_together(Communicator& comm, const std::string& call, nb::handle object,
+                            int root = 0) {
   std::string text;
   nb::gil_scoped_release release;
-  dist::prepare_together(comm, call, [&] { with_gil([&] { text = pickle(object); }); });
+  dist::prepare_together(comm, call, [&] {
+    dist::check_rank(call, root, comm.size());
+    with_gil([&] { text = pickle(object); });
+  });
   return text;
 }
 
 nb::object broadcast(Communicator& comm, nb::object object, int root) {
-  std::string text = pickle_together(comm, "broadcast", comm.rank() == root ? object : nb::none());
+  std::string text = pickle_together(comm, cat("broadcast from rank ", root),
+                                     comm.rank() == root ? object : nb::none(), root);
   {
     nb::gil_scoped_release release;
     text = dist::broadcast_text(comm, text, root);
@@ -105,7 +111,7 @@ std::vector<dist::Block> one_count_each(int ranks) {
 }
 
 nb::object gather(Communicator& comm, nb::handle object, int root) {
-  const std::string text = pickle_together(comm, "gather", object);
+  const std::string text = pickle_together(comm, cat("gather to rank ", root), object, root);
   std::vector<dist::Block> blocks;
   std::string all;
   {
@@ -129,7 +135,9 @@ nb::object gather(Communicator& comm, nb::handle object, int root) {
 nb::object scatter(Communicator& comm, nb::handle objects, int root) {
   std::string all;
   std::vector<int64_t> lengths(static_cast<size_t>(comm.size()));
+  const std::string call = cat("scatter from rank ", root);
   const auto prepare = [&] {
+    dist::check_rank(call, root, comm.size());
     if (comm.rank() != root) return;
     with_gil([&] {
       const nb::list items(
@@ -148,7 +156,7 @@ nb::object scatter(Communicator& comm, nb::handle objects, int root) {
   std::string mine;
   {
     nb::gil_scoped_release release;
-    dist::prepare_together(comm, "scatter", prepare);
+    dist::prepare_together(comm, call, prepare);
     comm.broadcast(lengths.data(), static_cast<int64_t>(lengths.size() * sizeof(int64_t)), root);
     const auto blocks = consecutive(lengths);
     mine.resize(static_cast<size_t>(lengths[static_cast<size_t>(comm.rank())]));
@@ -227,6 +235,10 @@ void bind_state(nb::class_<Communicator>& type) {
   type.def_prop_ro("rank", &Communicator::rank, "This rank, 0 to size - 1.")
       .def_prop_ro("size", &Communicator::size, "The number of ranks.")
       .def_prop_ro("local_size", &Communicator::local_size, "Ranks on this host.")
+      .def(
+          "in_world", &Communicator::in_world, "rank"_a,
+          "The number of a rank of this communicator in the one that it was split from in the end, "
+          "by which CommunicationError names ranks.")
       .def_prop_ro(
           "kind", [](const Communicator& comm) { return std::string(comm.kind()); },
           "'self', 'thread', 'mpi' or 'socket'.")

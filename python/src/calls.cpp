@@ -13,9 +13,11 @@
 #include "bindings.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/checks.h"
 #include "cuop/memory/mapped_file.h"
 #include "cuop/operators/operator.h"
 #include "mapped_files.h"
+#include "refusals.h"
 
 namespace cuop::python {
 
@@ -87,6 +89,7 @@ PyObject* watched(PyObject* function, PyObject* const* arguments, size_t count,
                   PyObject* keywords) {
   Call call{function, arguments, count, keywords, current, std::nullopt};
   current = &call;
+  const int64_t collectives = dist::collective_calls();
   PyObject* result = originals[index](function, arguments, count, keywords);
   current = call.outer;
   const bool has_lost_pages = memory::lost_page_count() != 0;
@@ -94,6 +97,9 @@ PyObject* watched(PyObject* function, PyObject* const* arguments, size_t count,
     try {
       if (result == nullptr) {
         explain(call);
+        if (dist::collective_calls() == collectives) {
+          refuse_together(function, arguments_of(call));
+        }
       } else if (!check_mapped_files(arguments_of(call))) {
         Py_CLEAR(result);
       }

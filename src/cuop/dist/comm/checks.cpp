@@ -6,6 +6,13 @@
 
 namespace cuop::dist {
 
+namespace {
+thread_local int64_t call_count = 0;
+}
+
+int64_t collective_calls() { return call_count; }
+void count_collective_call() { ++call_count; }
+
 void check_rank(std::string_view who, int rank, int size) {
   if (rank >= 0 && rank < size) return;
   throw IndexError(cat(who, ": rank ", rank, " is out of range for ", size, " ranks"));

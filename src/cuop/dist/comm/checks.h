@@ -5,9 +5,38 @@
 #include <span>
 #include <string_view>
 
+#include "cuop/core/error.h"
 #include "cuop/dist/comm/communicator.h"
 
 namespace cuop::dist {
+
+/// Runs the checks of a collective call: what is wrong raises here, and with its text on the other
+/// ranks of the call. Returns what `check` does.
+template <class Check>
+auto check_call(Communicator& comm, Check&& check) {
+  try {
+    return check();
+  } catch (const Error& error) {
+    comm.refuse_call(error.what());
+    throw;
+  }
+}
+
+/// The same for a message to or from one rank: ranks that wait for this one raise.
+template <class Check>
+void check_message(Communicator& comm, Check&& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    comm.refuse_message(error.what());
+    throw;
+  }
+}
+
+/// Collective calls that this thread has begun or refused so far, on whatever communicator: an
+/// error that is raised while it stays the same is one that the other ranks do not know of.
+int64_t collective_calls();
+void count_collective_call();
 
 /// IndexError "broadcast: rank 5 is out of range for 4 ranks".
 void check_rank(std::string_view who, int rank, int size);

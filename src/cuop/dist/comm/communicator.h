@@ -95,6 +95,12 @@ class Communicator {
   virtual double timeout() const = 0;
   virtual void set_timeout(double seconds) = 0;
 
+  /// For callers that find a wrong argument before they can make the call. This rank refuses the
+  /// next collective call: the others raise with the text unless they refuse it too. Not collective.
+  virtual void refuse_call(const std::string& text) noexcept = 0;
+  /// It refuses to send or receive a message: ranks that wait for it to do so raise.
+  virtual void refuse_message(const std::string& text) noexcept = 0;
+
   /// Not collective: wakes every rank that waits here or will wait here; they raise
   /// CommunicationError naming this rank and the reason, until all ranks have called `recover`.
   virtual void abort(const std::string& reason) noexcept = 0;

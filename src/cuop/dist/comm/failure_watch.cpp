@@ -6,6 +6,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/blame.h"
+#include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/interrupt.h"
 
 namespace cuop::dist {
@@ -104,6 +105,10 @@ void FailureWatch::take(const Control& message) {
   switch (message.kind) {
     case ControlKind::kAbort:
       set_failure(message.text, message.blamed);
+      // What others made of this rank's refusal is no news here.
+      if (!own_refusals_.empty() && failure_.rank == in_root(transport_->rank())) {
+        is_reported_ = true;
+      }
       break;
     case ControlKind::kRefusal:
       enter_epoch();
@@ -259,6 +264,7 @@ void FailureWatch::begin_call(std::string_view op) {
   const Lock lock(*mutex_);
   check(op);
   ++calls_;
+  count_collective_call();
   if (!refusals_.empty()) check(op);
 }
 
@@ -266,6 +272,7 @@ void FailureWatch::refuse_call(const std::string& text) noexcept {
   const Lock lock(*mutex_);
   enter_epoch();
   own_refusals_.insert(++calls_);
+  count_collective_call();
   tell_others(ControlKind::kRefusal, epoch(), calls_, text);
   transport_->flush();
 }

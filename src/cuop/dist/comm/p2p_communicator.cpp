@@ -152,26 +152,6 @@ P2pCommunicator::P2pCommunicator(std::shared_ptr<Transport> transport,
       timeout_(timeout),
       to_self_epoch_(watch_->epoch()) {}
 
-template <class Check>
-void P2pCommunicator::check_call(Check&& check) {
-  try {
-    check();
-  } catch (const Error& error) {
-    watch_->refuse_call(error.what());
-    throw;
-  }
-}
-
-template <class Check>
-void P2pCommunicator::check_message(Check&& check) {
-  try {
-    check();
-  } catch (const Error& error) {
-    watch_->refuse_message(error.what());
-    throw;
-  }
-}
-
 void P2pCommunicator::send_to_self(const void* data, int64_t bytes, int tag) {
   if (to_self_epoch_ != watch_->epoch()) to_self_.clear();
   to_self_epoch_ = watch_->epoch();
@@ -192,7 +172,7 @@ void P2pCommunicator::recv_from_self(std::string_view op, void* data, int64_t by
 }
 
 void P2pCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
-  check_message([&] { check_envelope("send", bytes, dst, tag, size()); });
+  check_message(*this, [&] { check_envelope("send", bytes, dst, tag, size()); });
   Operation operation(*this, "send", tag);
   if (dst == rank()) return send_to_self(data, bytes, tag);
   operation.post_any_send(data, bytes, dst);
@@ -200,7 +180,7 @@ void P2pCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
 }
 
 void P2pCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
-  check_message([&] { check_envelope("recv", bytes, src, tag, size()); });
+  check_message(*this, [&] { check_envelope("recv", bytes, src, tag, size()); });
   Operation operation(*this, "recv", tag);
   if (src == rank()) return recv_from_self("recv", data, bytes, tag);
   operation.post_any_recv(data, bytes, src);
@@ -209,7 +189,7 @@ void P2pCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
 
 void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst, void* recv_data,
                                int64_t recv_bytes, int src, int tag) {
-  check_message([&] {
+  check_message(*this, [&] {
     check_envelope("sendrecv", send_bytes, dst, tag, size());
     check_envelope("sendrecv", recv_bytes, src, tag, size());
   });
@@ -233,7 +213,7 @@ void P2pCommunicator::barrier() {
 }
 
 void P2pCommunicator::broadcast(void* data, int64_t bytes, int root) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_rank("broadcast", root, size());
     check_count("broadcast", bytes);
   });
@@ -243,7 +223,7 @@ void P2pCommunicator::broadcast(void* data, int64_t bytes, int root) {
 
 void P2pCommunicator::scatter(const void* send, std::span<const Block> blocks, void* recv,
                               int root) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_rank("scatter", root, size());
     check_blocks("scatter", blocks, size());
   });
@@ -253,7 +233,7 @@ void P2pCommunicator::scatter(const void* send, std::span<const Block> blocks, v
 
 void P2pCommunicator::gather(const void* send, std::span<const Block> blocks, void* recv,
                              int root) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_rank("gather", root, size());
     check_blocks("gather", blocks, size());
   });
@@ -262,14 +242,14 @@ void P2pCommunicator::gather(const void* send, std::span<const Block> blocks, vo
 }
 
 void P2pCommunicator::all_gather(const void* send, std::span<const Block> blocks, void* recv) {
-  check_call([&] { check_blocks("all_gather", blocks, size()); });
+  check_call(*this, [&] { check_blocks("all_gather", blocks, size()); });
   Operation operation(*this, "all_gather", kAllGatherTag);
   p2p::all_gather(operation, send, blocks, recv);
 }
 
 void P2pCommunicator::all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
                                  std::span<const Block> recv_blocks) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_blocks("all_to_all", send_blocks, size());
     check_blocks("all_to_all", recv_blocks, size());
   });
@@ -285,7 +265,7 @@ void P2pCommunicator::all_to_all(const void* send, std::span<const Block> send_b
 
 void P2pCommunicator::reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op,
                              int root) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_rank("reduce", root, size());
     check_count("reduce", count);
     check_reducible("reduce", dtype, op);
@@ -296,7 +276,7 @@ void P2pCommunicator::reduce(const void* send, void* recv, int64_t count, DType 
 
 void P2pCommunicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
                                  ReduceOp op) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_count("all_reduce", count);
     check_reducible("all_reduce", dtype, op);
   });
@@ -306,7 +286,7 @@ void P2pCommunicator::all_reduce(const void* send, void* recv, int64_t count, DT
 
 void P2pCommunicator::reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
                                      DType dtype, ReduceOp op) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_counts("reduce_scatter", counts, size());
     check_reducible("reduce_scatter", dtype, op);
   });

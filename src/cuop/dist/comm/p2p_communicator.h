@@ -43,6 +43,8 @@ class P2pCommunicator final : public Communicator {
 
   double timeout() const override { return timeout_; }
   void set_timeout(double seconds) override { timeout_ = seconds; }
+  void refuse_call(const std::string& text) noexcept override { watch_->refuse_call(text); }
+  void refuse_message(const std::string& text) noexcept override { watch_->refuse_message(text); }
   void abort(const std::string& reason) noexcept override { watch_->abort(reason); }
   std::string failure() const override { return watch_->failure(); }
   bool is_failure_reported() const override { return watch_->is_reported(); }
@@ -52,11 +54,6 @@ class P2pCommunicator final : public Communicator {
  private:
   class Operation;
 
-  /// A wrong argument raises here, and with its text on the other ranks of the call.
-  template <class Check>
-  void check_call(Check&& check);
-  template <class Check>
-  void check_message(Check&& check);
   void send_to_self(const void* data, int64_t bytes, int tag);
   void recv_from_self(std::string_view op, void* data, int64_t bytes, int tag);
 

@@ -56,6 +56,10 @@ class ThreadCommunicator final : public Communicator {
 
   double timeout() const override { return timeout_; }
   void set_timeout(double seconds) override { timeout_ = seconds; }
+  void refuse_call(const std::string& text) noexcept override { world_->refuse_call(rank_, text); }
+  void refuse_message(const std::string& text) noexcept override {
+    world_->refuse_message(rank_, text);
+  }
   void abort(const std::string& reason) noexcept override;
   std::string failure() const override { return world_->failure(); }
   bool is_failure_reported() const override { return world_->is_failure_reported(rank_); }
@@ -67,25 +71,6 @@ class ThreadCommunicator final : public Communicator {
  private:
   ThreadWorld::Caller caller(const char* op) const { return {rank_, op, timeout_}; }
   ThreadWorld::Caller messenger(const char* op) const { return {rank_, op, timeout_, true}; }
-  /// A wrong argument raises here, and with its text on the other ranks of the call.
-  template <class Check>
-  void check_call(Check&& check) {
-    try {
-      check();
-    } catch (const Error& error) {
-      world_->refuse_call(rank_, error.what());
-      throw;
-    }
-  }
-  template <class Check>
-  void check_message(Check&& check) {
-    try {
-      check();
-    } catch (const Error& error) {
-      world_->refuse_message(rank_, error.what());
-      throw;
-    }
-  }
   const Slot& peer(int rank) const { return world_->slot(rank); }
   /// The frame of every collective: lay `mine` open, meet, check that all are in the same operation
   /// with the same root and count (else the copy would read the buffers of another operation),
@@ -147,7 +132,7 @@ void ThreadCommunicator::exchange(const Slot& mine, const std::function<void()>&
 }
 
 void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
-  check_message([&] { check_envelope("send", bytes, dst, tag, size()); });
+  check_message(*this, [&] { check_envelope("send", bytes, dst, tag, size()); });
   trace::Span span("send", "comm");
   world_->send(messenger("send"), data, bytes, dst, tag);
   if (dst != rank_) bytes_sent_ += bytes;
@@ -155,14 +140,14 @@ void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag)
 }
 
 void ThreadCommunicator::recv(void* data, int64_t bytes, int src, int tag) {
-  check_message([&] { check_envelope("recv", bytes, src, tag, size()); });
+  check_message(*this, [&] { check_envelope("recv", bytes, src, tag, size()); });
   trace::Span span("recv", "comm");
   world_->recv(messenger("recv"), data, bytes, src, tag);
 }
 
 void ThreadCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int dst,
                                   void* recv_data, int64_t recv_bytes, int src, int tag) {
-  check_message([&] {
+  check_message(*this, [&] {
     check_envelope("sendrecv", send_bytes, dst, tag, size());
     check_envelope("sendrecv", recv_bytes, src, tag, size());
   });
@@ -174,7 +159,7 @@ void ThreadCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int
 }
 
 void ThreadCommunicator::broadcast(void* data, int64_t bytes, int root) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_rank("broadcast", root, size());
     check_count("broadcast", bytes);
   });
@@ -186,7 +171,7 @@ void ThreadCommunicator::broadcast(void* data, int64_t bytes, int root) {
 
 void ThreadCommunicator::scatter(const void* send, std::span<const Block> blocks, void* recv,
                                  int root) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_rank("scatter", root, size());
     check_blocks("scatter", blocks, size());
   });
@@ -203,7 +188,7 @@ void ThreadCommunicator::scatter(const void* send, std::span<const Block> blocks
 
 void ThreadCommunicator::gather(const void* send, std::span<const Block> blocks, void* recv,
                                 int root) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_rank("gather", root, size());
     check_blocks("gather", blocks, size());
   });
@@ -218,7 +203,7 @@ void ThreadCommunicator::gather(const void* send, std::span<const Block> blocks,
 }
 
 void ThreadCommunicator::all_gather(const void* send, std::span<const Block> blocks, void* recv) {
-  check_call([&] { check_blocks("all_gather", blocks, size()); });
+  check_call(*this, [&] { check_blocks("all_gather", blocks, size()); });
   exchange({.op = "all_gather", .send = send, .blocks = blocks}, [&] {
     for (int rank = 0; rank < size(); ++rank) {
       const Block& block = blocks[static_cast<size_t>(rank)];
@@ -232,7 +217,7 @@ void ThreadCommunicator::all_gather(const void* send, std::span<const Block> blo
 
 void ThreadCommunicator::all_to_all(const void* send, std::span<const Block> send_blocks,
                                     void* recv, std::span<const Block> recv_blocks) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_blocks("all_to_all", send_blocks, size());
     check_blocks("all_to_all", recv_blocks, size());
   });
@@ -269,7 +254,7 @@ void ThreadCommunicator::reduce_segment(int64_t count, DType dtype, ReduceOp op,
 
 void ThreadCommunicator::reduce(const void* send, void* recv, int64_t count, DType dtype,
                                 ReduceOp op, int root) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_rank("reduce", root, size());
     check_count("reduce", count);
     check_reducible("reduce", dtype, op);
@@ -287,7 +272,7 @@ void ThreadCommunicator::reduce(const void* send, void* recv, int64_t count, DTy
 
 void ThreadCommunicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
                                     ReduceOp op) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_count("all_reduce", count);
     check_reducible("all_reduce", dtype, op);
   });
@@ -306,7 +291,7 @@ void ThreadCommunicator::all_reduce(const void* send, void* recv, int64_t count,
 
 void ThreadCommunicator::reduce_scatter(const void* send, void* recv,
                                         std::span<const int64_t> counts, DType dtype, ReduceOp op) {
-  check_call([&] {
+  check_call(*this, [&] {
     check_counts("reduce_scatter", counts, size());
     check_reducible("reduce_scatter", dtype, op);
   });

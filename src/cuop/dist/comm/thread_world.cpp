@@ -8,6 +8,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/blame.h"
+#include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
 
 namespace cuop::dist {
@@ -168,6 +169,7 @@ void ThreadWorld::meet(const Caller& caller) {
   Lock lock(mutex_);
   refuse_locked(caller);
   ++at_rank(caller.rank).calls;
+  count_collective_call();
   settle_refusals();
   refuse_locked(caller);
   const uint64_t generation = generation_.load(std::memory_order_relaxed);
@@ -295,6 +297,7 @@ void ThreadWorld::refuse_call(int rank, const std::string& text) {
   const Lock lock(mutex_);
   Rank& self = at_rank(rank);
   self.refused_calls.insert(++self.calls);
+  count_collective_call();
   refusals_.push_back({rank, self.calls, text});
   settle_refusals();
 }
@@ -315,6 +318,7 @@ void ThreadWorld::settle_refusals() {
       } else if (!each.refused_calls.contains(refusal.call)) {
         fail_here(in_root(refusal.rank), cat("rank ", refusal.rank, " of ", size(),
                                              " refused its arguments: ", refusal.text));
+        at_rank(refusal.rank).knows_failure = true;
         return true;
       }
     }

@@ -9,6 +9,7 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/comm/checks.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/header.h"
@@ -143,7 +144,8 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
 
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
                   const std::vector<Tensor>& inputs, const CallOptions& options, int root) {
-  const Sharding at_root = Sharding::on_rank(Mesh::line(comm->size()), root);
+  const Sharding at_root =
+      check_call(*comm, [&] { return Sharding::on_rank(Mesh::line(comm->size()), root); });
   const bool is_root = comm->rank() == root;
   const Stopwatch watch(*comm);
   Headers headers;
