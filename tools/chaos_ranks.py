@@ -28,8 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 FAULTS = ["kill", "stop", "exit", "abort"]
@@ -39,27 +38,26 @@ GRACE_SECONDS = 2.0
 PATIENCE_SECONDS = 60.0  # of this program, for processes to start or to end
 
 
-@dataclass
 class Case:
-    """One run; what happens follows from these three."""
+    """One run; what happens in it follows from the first three arguments."""
 
-    transport: str
-    fault: str
-    number: int
-    timeout: float
-    ranks: int = 4
-    rng: random.Random = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.rng = random.Random(f"{self.transport} {self.fault} {self.number}")
-        self.victim = self.rng.randrange(self.ranks)
-        self.moment = self.rng.uniform(0.05, 0.6)
-        self.seed = self.rng.randrange(1 << 30)
-        can_recover = self.fault in ("stop", "abort") and self.transport != "mpi"
-        self.recover = can_recover and self.rng.random() < 0.5
-        self.rethrow = self.fault == "abort" or self.rng.random() < 0.5
+    def __init__(
+        self, transport: str, fault: str, number: int, timeout: float, ranks: int = 4
+    ) -> None:
+        self.transport, self.fault, self.number = transport, fault, number
+        self.timeout, self.ranks = timeout, ranks
+        rng = random.Random(f"{transport} {fault} {number}")
+        self.victim = rng.randrange(ranks)
+        self.moment = rng.uniform(0.05, 0.6)  # seconds after the ranks have met
+        self.seed = rng.randrange(1 << 30)
+        can_recover = fault in ("stop", "abort") and transport != "mpi"
+        self.recover = can_recover and rng.random() < 0.5
+        self.rethrow = fault == "abort" or rng.random() < 0.5
         # mpirun ends the other ranks itself when one was killed.
-        self.is_ended_by_launcher = self.transport == "mpi" and self.fault == "kill"
+        self.is_ended_by_launcher = transport == "mpi" and fault == "kill"
+
+    def __str__(self) -> str:
+        return f"{self.transport} {self.fault} run {self.number}, victim {self.victim}"
 
     def arguments(self, folder: str) -> list[str]:
         given = {
@@ -84,7 +82,9 @@ class Case:
 def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """The processes of a case, each at the head of a group that is killed in the end."""
     commands = [case.arguments(folder)]
-    environments = [dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")]
+    environments = [
+        dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    ]
     if case.transport.startswith("mpi"):
         launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(case.ranks)]
         if case.transport == "mpi+recovery":
@@ -106,9 +106,7 @@ def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen
             for rank in range(case.ranks)
         ]
     processes = [
-        subprocess.Popen(
-            command, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
+        subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         for command, environment in zip(commands, environments, strict=True)
     ]
     try:
@@ -137,7 +135,7 @@ def read_all(folder: str, name: str) -> dict[int, dict]:
     }
 
 
-def wait_for(condition, seconds: float) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -186,7 +184,9 @@ def findings(case: Case, folder: str, processes: list[subprocess.Popen[bytes]]) 
     return wrong
 
 
-def recovery_findings(case: Case, folder: str, processes: list[subprocess.Popen[bytes]]) -> list[str]:
+def recovery_findings(
+    case: Case, folder: str, processes: list[subprocess.Popen[bytes]]
+) -> list[str]:
     if case.fault == "stop" and case.transport != "thread":
         for process in processes:
             for pid in descendants(process.pid):

@@ -59,3 +59,14 @@ def announced(mpi, call):
     except Exception as error:
         with mpi_errors(mpi.get_rank()):
             dist.fail_together(mpi.comm, call, f"{type(error).__name__}: {error}")
+
+
+@contextlib.contextmanager
+def told(mpi, call):
+    """The same, and the exception is raised here as it is."""
+    try:
+        yield
+    except Exception as error:
+        with contextlib.suppress(cuop.errors.Error):
+            dist.fail_together(mpi.comm, call, f"{type(error).__name__}: {error}")
+        raise

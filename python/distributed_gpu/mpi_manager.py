@@ -6,7 +6,7 @@ import cuop
 from cuop import dist
 from cuop._arguments import refused
 from distributed_gpu._arrays import kind_of, place_of, plain, this_ranks, to_kind, to_place
-from distributed_gpu._call import MPIError, mpi_errors
+from distributed_gpu._call import MPIError, mpi_errors, told
 
 __all__ = ["MAX", "MIN", "PROD", "SUM", "MPIError", "MPIManager"]
 
@@ -134,9 +134,13 @@ class MPIManager:
 
     def scatter_tensor(self, tensor, dim=0, root=0):
         """Nearly equal blocks of root's array along `dim`: block r on rank r."""
-        return self.place_tensor(
-            tensor, lambda x: x.redistribute(self._split(x.ndim, dim)).local, root
-        )
+
+        def part(x):
+            with told(self, "scatter_tensor"):
+                sharding = self._split(x.ndim, dim)
+            return x.redistribute(sharding).local
+
+        return self.place_tensor(tensor, part, root)
 
     def gather_tensor(self, tensor, dim=0, root=0):
         """The ranks' arrays joined along `dim` on the root, None elsewhere."""

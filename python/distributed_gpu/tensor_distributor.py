@@ -3,7 +3,7 @@
 import cuop
 from cuop import dist
 from distributed_gpu._arrays import kind_of, place_of, plain, to_kind, to_place
-from distributed_gpu._call import announced, check_manager, mpi_errors
+from distributed_gpu._call import announced, check_manager, mpi_errors, told
 
 __all__ = ["TensorDistributor"]
 
@@ -61,9 +61,10 @@ class TensorDistributor:
 
         Rank r stands in grid row r // grid_cols and grid column r % grid_cols.
         """
-        mesh = dist.Mesh((grid_rows, grid_cols), ("r", "c"))
-        rows = dist.Sharding(mesh, dist.P("r", None))
-        columns = dist.Sharding(mesh, dist.P(None, "c"))
+        with told(self.mpi, "distribute_2d"):
+            mesh = dist.Mesh((grid_rows, grid_cols), ("r", "c"))
+            rows = dist.Sharding(mesh, dist.P("r", None))
+            columns = dist.Sharding(mesh, dist.P(None, "c"))
         return (
             self.mpi.place_tensor(A, lambda x: x.redistribute(rows).local),
             self.mpi.place_tensor(B, lambda x: x.redistribute(columns).local),
@@ -71,8 +72,9 @@ class TensorDistributor:
 
     def gather_2d(self, C_local, grid_rows, grid_cols, M, N):
         """The [M, N] matrix whose blocks lie in a grid of ranks, on rank 0; None elsewhere."""
-        mesh = dist.Mesh((grid_rows, grid_cols), ("r", "c"))
-        blocks = dist.Sharding(mesh, dist.P("r", "c"))
+        with told(self.mpi, "gather_2d"):
+            mesh = dist.Mesh((grid_rows, grid_cols), ("r", "c"))
+            blocks = dist.Sharding(mesh, dist.P("r", "c"))
         with announced(self.mpi, "gather_2d"):
             local = cuop.asarray(plain(C_local))
             whole = dist.DistTensor(self.mpi.comm, blocks, (M, N), local.dtype, local)

@@ -31,17 +31,13 @@ using MaybeTensor = std::optional<Arg<Unplaced>>;
 /// the others are in the first step of the call by then.
 inline std::vector<Tensor> given(const dist::CommunicatorPtr& comm, const char* call,
                                  std::initializer_list<const MaybeTensor*> arguments) {
-  std::vector<Tensor> tensors;
-  std::exception_ptr error;
-  for (const MaybeTensor* argument : arguments) {
-    try {
+  return dist::make_together(*comm, call, [&] {
+    std::vector<Tensor> tensors;
+    for (const MaybeTensor* argument : arguments) {
       tensors.push_back(*argument ? (**argument)->tensor : Tensor());
-    } catch (...) {
-      error = std::current_exception();
     }
-  }
-  if (error) dist::prepare_together(*comm, call, [&] { std::rethrow_exception(error); });
-  return tensors;
+    return tensors;
+  });
 }
 
 /// An undefined tensor as None.

@@ -6,6 +6,7 @@
 #include "bindings.h"
 #include "calls.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/agree.h"
 #include "cuop/dist/dist_tensor.h"
 
 namespace cuop::python {
@@ -58,12 +59,17 @@ void refuse_together(nb::handle function, std::span<PyObject* const> arguments) 
   const bool is_method = class_name(function) == "nb_method";
   const std::string text = reason(error);
   error.restore();
-  if (text.empty() || (is_method && !is_message && !contains(kCollectives, name))) return;
+  if (text.empty()) return;
   nb::gil_scoped_release release;
   if (is_message) {
     comm->refuse_message(text);
-  } else {
+  } else if (contains(kPlain, name)) {
     comm->refuse_call(text);
+  } else if (!is_method || contains(kSettling, name)) {
+    try {
+      dist::prepare_together(*comm, name, [&] { throw ExecutionError(text); });
+    } catch (const Error&) {  // that one, or a failure of other ranks; the call has its own error
+    }
   }
 }
 

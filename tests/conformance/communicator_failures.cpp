@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -204,6 +205,121 @@ void wrong_length_is_refused(Rank comm) {
   }
 }
 
+/// A wrong argument on one rank raises there, and with its text everywhere else.
+void refused_call(Rank comm) {
+  if (comm->size() == 1) return;
+  const Timeout timeout(comm, kLong);
+  const int culprit = comm->size() / 2;
+  int64_t value = comm->rank();
+  if (comm->rank() == culprit) {
+    EXPECT_THROW(comm->broadcast(&value, 8, comm->size()), IndexError);
+  } else {
+    const std::string error = error_of([&] {
+      comm->broadcast(&value, 8, 0);
+      for (;;) comm->barrier();  // the root has nobody to wait for
+    });
+    EXPECT_THAT(error, HasSubstr(cat("rank ", culprit)));
+    EXPECT_THAT(error, HasSubstr(cat("rank ", comm->size(), " is out of range")));
+  }
+  comm->recover();
+  all_report_to_rank_0(comm);
+}
+
+/// Somebody waits for the message that another rank refuses to send.
+void refused_message(Rank comm) {
+  if (comm->size() == 1) return;
+  const Timeout timeout(comm, kLong);
+  char byte = 0;
+  if (comm->rank() == 0) {
+    EXPECT_THROW(comm->send(&byte, 1, 1, 1 << 16), ExecutionError);
+  } else {
+    const std::string error = error_of([&] {
+      if (comm->rank() == 1) comm->recv(&byte, 1, 0, 4);
+      comm->barrier();
+    });
+    EXPECT_THAT(error, HasSubstr("waits for rank 0, which refused a message"));
+    EXPECT_THAT(error, HasSubstr("tag 65536"));
+  }
+  comm->recover();
+}
+
+/// Rank 0 waits in a part for rank 1, which waits in the whole for the last rank: that is the one
+/// to blame, though rank 0 does not wait for it and it is not in the part.
+void the_silent_rank_is_blamed_across_parts(Rank comm) {
+  const int last = comm->size() - 1;
+  if (last < 2) return;
+  const auto part = comm->split(comm->rank() < last ? 0 : 1, 0);
+  const Timeout timeout(comm, kLong);
+  part->set_timeout(kLong);
+  all_report_to_rank_0(comm);
+  if (comm->rank() == 0) part->set_timeout(kShort);
+  if (comm->rank() == last) come_too_late(comm);
+  char byte = 0;
+  try {
+    if (comm->rank() == 0) part->recv(&byte, 1, 1, 3);
+    if (comm->rank() > 0 && comm->rank() < last) comm->recv(&byte, 1, last, 3);
+    comm->barrier();
+    ADD_FAILURE() << "did not raise";
+  } catch (const CommunicationError& error) {
+    EXPECT_EQ(error.rank(), last) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr(cat("not answering: rank ", last)));
+  }
+  recover_and_check(comm);
+}
+
+/// Ranks of a part are named by their numbers in the whole.
+void parts_name_ranks_of_the_whole(Rank comm) {
+  if (comm->size() < 4) return;
+  const auto half = comm->split(comm->rank() % 2, 0);
+  EXPECT_EQ(half->in_world(half->rank()), comm->rank());
+  half->set_timeout(kLong);
+  if (comm->rank() == 3) half->abort("enough");
+  if (comm->rank() % 2 == 1) {
+    try {
+      half->barrier();
+      ADD_FAILURE() << "did not raise";
+    } catch (const CommunicationError& error) {
+      EXPECT_EQ(error.rank(), 3) << error.what();
+    }
+    half->recover();
+  }
+  comm->barrier();
+}
+
+/// After a failure in the middle of a long message neither side's buffer is touched any more.
+void given_up_buffers_are_left_alone(Rank comm) {
+  constexpr int64_t kBytes = 8'000'000;
+  if (comm->size() < 3) return;
+  const Timeout timeout(comm, kLong);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<char> buffer(kBytes, 's');
+    const std::string error = error_of([&] {
+      if (comm->rank() == 2) {
+        sleep_for(0.002 * round);
+        comm->abort("in the middle");
+      }
+      for (;;) {
+        if (comm->rank() == 0) comm->send(buffer.data(), kBytes, 1, 3);
+        if (comm->rank() == 1) comm->recv(buffer.data(), kBytes, 0, 3);
+        if (comm->rank() > 1) comm->barrier();
+      }
+    });
+    EXPECT_THAT(error, HasSubstr("in the middle"));
+    std::fill(buffer.begin(), buffer.end(), 'x');
+    if (comm->rank() == 0) std::vector<char>().swap(buffer);  // the system takes the pages back
+    comm->recover();
+    std::vector<char> other(kBytes, static_cast<char>('a' + round));
+    if (comm->rank() == 0) comm->send(other.data(), kBytes, 1, 3);
+    if (comm->rank() == 1) {
+      std::fill(other.begin(), other.end(), ' ');
+      comm->recv(other.data(), kBytes, 0, 3);
+      EXPECT_EQ(std::count(other.begin(), other.end(), static_cast<char>('a' + round)), kBytes);
+      EXPECT_EQ(std::count(buffer.begin(), buffer.end(), 'x'), kBytes);
+    }
+    comm->barrier();
+  }
+}
+
 /// Ranks that recover alone raise and may try again.
 void recovery_has_a_deadline(Rank comm) {
   if (comm->size() == 1) return;
@@ -232,6 +348,11 @@ std::vector<Case> failure_cases() {
           {"stale_messages_are_dropped", stale_messages_are_dropped},
           {"parent_fails_its_children", parent_fails_its_children},
           {"wrong_length_is_refused", wrong_length_is_refused},
+          {"refused_call", refused_call},
+          {"refused_message", refused_message},
+          {"the_silent_rank_is_blamed_across_parts", the_silent_rank_is_blamed_across_parts},
+          {"parts_name_ranks_of_the_whole", parts_name_ranks_of_the_whole},
+          {"given_up_buffers_are_left_alone", given_up_buffers_are_left_alone},
           {"recovery_has_a_deadline", recovery_has_a_deadline}};
 }
 

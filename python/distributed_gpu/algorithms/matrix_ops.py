@@ -6,7 +6,7 @@ signature; the plans do their own distributing. Errors raise MPIError on every r
 """
 
 from cuop import dist
-from distributed_gpu._call import MPIError, check_manager, from_root
+from distributed_gpu._call import MPIError, check_manager, from_root, told
 from distributed_gpu.cost_model import strategy_name
 
 __all__ = ["distributed_add", "distributed_matmul", "distributed_transpose"]
@@ -21,7 +21,10 @@ def distributed_matmul(A, B, mpi, distributor, cost_model=None, strategy=None):
     """
     if strategy is None and cost_model is not None:
         strategy = _ask(cost_model, A, B, mpi)
-    return from_root(dist.matmul_from_root, mpi, [A, B], strategy=strategy_name(strategy))
+    check_manager(mpi, "distributed_matmul")
+    with told(mpi, "distributed_matmul"):
+        strategy = strategy_name(strategy)
+    return from_root(dist.matmul_from_root, mpi, [A, B], strategy=strategy)
 
 
 def _ask(cost_model, A, B, mpi):

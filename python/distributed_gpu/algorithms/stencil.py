@@ -8,7 +8,7 @@ import numpy as np
 
 import cuop
 from cuop import dist
-from distributed_gpu._call import from_root
+from distributed_gpu._call import check_manager, from_root, told
 
 __all__ = [
     "DEFAULT_LAPLACIAN_5PT",
@@ -54,10 +54,13 @@ def distributed_jacobi_2d(
     Fourier transforms (periodic), to rounding. With return_info the result is (u, info) where info,
     on every rank, has the sweeps done, the norm of the last update and the true residual.
     """
-    if method not in _SOLVERS:
-        raise cuop.ExecutionError(
-            f"distributed_jacobi_2d: method {method!r} was given, possible are {sorted(_SOLVERS)}"
-        )
+    check_manager(mpi, "distributed_jacobi_2d")
+    with told(mpi, "distributed_jacobi_2d"):
+        if method not in _SOLVERS:
+            raise cuop.ExecutionError(
+                f"distributed_jacobi_2d: method {method!r} was given, possible are "
+                f"{sorted(_SOLVERS)}"
+            )
     info = {}
 
     def solve(comm, *inputs):

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <span>
 #include <string>
@@ -47,6 +48,19 @@ std::string broadcast_text(Communicator& comm, std::string_view text, int root);
 /// Steps 1 to 3 above. `call` is the operation with all that must be the same on all ranks.
 void prepare_together(Communicator& comm, std::string_view call,
                       const std::function<void()>& prepare);
+/// What `make` makes. An error of it takes the place of the call that was to come: step 3, on all
+/// ranks.
+template <class Make>
+auto make_together(Communicator& comm, std::string_view call, Make&& make) {
+  std::exception_ptr error;
+  try {
+    return make();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  prepare_together(comm, call, [&] { std::rethrow_exception(error); });
+  std::rethrow_exception(error);
+}
 /// Steps 1 to 5.
 void run_together(Communicator& comm, std::string_view call, const std::function<void()>& prepare,
                   const std::function<void()>& body);

@@ -11,11 +11,11 @@
 namespace cuop::dist {
 
 /// Runs the checks of a collective call: what is wrong raises here, and with its text on the other
-/// ranks of the call. Returns what `check` does.
+/// ranks of the call.
 template <class Check>
-auto check_call(Communicator& comm, Check&& check) {
+void check_call(Communicator& comm, Check&& check) {
   try {
-    return check();
+    check();
   } catch (const Error& error) {
     comm.refuse_call(error.what());
     throw;

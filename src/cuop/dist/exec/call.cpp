@@ -9,7 +9,6 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
-#include "cuop/dist/comm/checks.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/header.h"
@@ -145,7 +144,8 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
                   const std::vector<Tensor>& inputs, const CallOptions& options, int root) {
   const Sharding at_root =
-      check_call(*comm, [&] { return Sharding::on_rank(Mesh::line(comm->size()), root); });
+      make_together(*comm, cat(full_text(operation, options), ", input on rank ", root),
+                    [&] { return Sharding::on_rank(Mesh::line(comm->size()), root); });
   const bool is_root = comm->rank() == root;
   const Stopwatch watch(*comm);
   Headers headers;

@@ -44,8 +44,9 @@ DistTensor redistribute(const DistTensor& x, const Sharding& sharding) {
 }
 
 Tensor gather(const DistTensor& x, int root) {
-  const Sharding at_root =
-      check_call(x.comm(), [&] { return Sharding::on_rank(x.sharding().mesh(), root); });
+  const Sharding at_root = make_together(x.comm(), cat("gather to rank ", root), [&] {
+    return Sharding::on_rank(x.sharding().mesh(), root);
+  });
   const DistTensor whole = redistribute(x, at_root);
   return x.comm().rank() == root ? whole.local() : Tensor();
 }

@@ -1,0 +1,111 @@
+"""What ranks hear of one that ends, is stopped or is given a wrong argument."""
+
+import pytest
+from test_comm import MPIRUN, needs_mpi, run_program
+
+import cuop
+from cuop import dist
+
+
+@needs_mpi
+@pytest.mark.parametrize("how", ["raise SystemExit(0)", "return"])
+def test_a_rank_that_ends_ends_the_waits_for_it(how):
+    program = f"""
+        import cuop
+        from cuop import dist
+        comm = dist.world()
+        comm.timeout = 600
+        part = comm.split(0 if comm.rank < 2 else 1)
+        part.timeout = 600
+        def work():
+            comm.barrier()
+            if comm.rank == 1:
+                {how}
+            try:
+                (comm if comm.rank == 2 else part).barrier()
+                comm.barrier()
+            except cuop.CommunicationError as error:
+                assert error.rank == 1 and "it has ended" in str(error), error
+            else:
+                raise AssertionError("waited for nobody")
+        work()
+    """
+    done = run_program(program, MPIRUN)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_mpi
+def test_a_rank_that_is_stopped_in_a_split_is_named(tmp_path):
+    program = f"""
+        import os, pathlib, signal, threading, time
+        import cuop
+        from cuop import dist
+        comm = dist.world()
+        comm.barrier()
+        comm.timeout = 1
+        folder = pathlib.Path({str(tmp_path)!r})
+        if comm.rank == 2:
+            (folder / "stopped").write_text(str(os.getpid()))
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSTOP)).start()
+        start = time.monotonic()
+        try:
+            while True:
+                comm.split(comm.rank % 2).barrier()
+        except cuop.CommunicationError as error:
+            assert error.rank == 2, error
+        (folder / f"raised{{comm.rank}}").touch()
+        while comm.rank == 0 and not (folder / "raised1").exists():
+            time.sleep(0.02)
+        if comm.rank == 0:
+            os.kill(int((folder / "stopped").read_text()), signal.SIGCONT)
+        comm.timeout = 30
+        comm.recover()
+        assert comm.split(0).all_gather(comm.rank) == [0, 1, 2]
+    """
+    done = run_program(program, MPIRUN)
+    assert done.returncode == 0, done.stderr
+
+
+WRONG_ON_RANK_1 = {
+    "the kind of an argument": lambda comm, bad: comm.split("red" if bad else 0),
+    "a root": lambda comm, bad: comm.broadcast(1, root=9 if bad else 0),
+    "a missing argument": lambda comm, bad: dist.all_reduce(comm, *([] if bad else [[1.0]])),
+    "an array": lambda comm, bad: dist.all_reduce(comm, object() if bad else [1.0]),
+    "a name": lambda comm, bad: dist.all_reduce(comm, [1.0], "xor" if bad else "sum"),
+    "dimensions": lambda comm, bad: dist.sum_from_root(comm, [1.0], "a" if bad else 0),
+    "a dimension": lambda comm, bad: dist.DistTensor.from_parts(comm, [1.0], 7 if bad else 0),
+    "a rank": lambda comm, bad: dist.DistTensor.from_parts(comm, [1.0]).gather(5 if bad else 0),
+    "a tag": lambda comm, bad: comm.send(1, 0, tag=-1) if bad else comm.recv(1),
+    "a message": lambda comm, bad: comm.send(lambda: 0, 0) if bad else comm.recv(1),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_ON_RANK_1)
+def test_a_wrong_argument_on_one_rank_raises_on_all(wrong):
+    def work(comm):
+        comm.timeout = 600
+        with pytest.raises(Exception) as caught:
+            WRONG_ON_RANK_1[wrong](comm, comm.rank == 1)
+        return caught.value
+
+    errors = dist.run_ranks(work, 3)
+    assert not isinstance(errors[1], cuop.CommunicationError)
+    for rank in (0, 2):
+        assert isinstance(errors[rank], cuop.CommunicationError)
+        assert errors[rank].rank == 1
+        assert str(errors[1]).split(": ", 1)[-1] in str(errors[rank])
+
+
+def test_a_thread_that_returns_ends_the_waits_in_its_parts():
+    def work(comm):
+        comm.timeout = 600
+        part = comm.split(comm.rank // 2)
+        part.timeout = 600
+        if comm.rank == 2:
+            return
+        part.barrier()
+        comm.barrier()
+
+    with pytest.raises(cuop.CommunicationError, match="rank 2.*returned already") as caught:
+        dist.run_ranks(work, 4)
+    assert caught.value.rank == 2
