@@ -12,7 +12,8 @@ class MPIError(RuntimeError):
     """A failure of a distributed call, raised on every rank.
 
     Attributes:
-        rank: the rank that failed, -1 when it is not known.
+        rank: the rank that failed, counted among all that were started together; -1 when it is
+            not known.
         original: the exception of that rank on that rank itself, what reached this rank elsewhere.
     """
 
@@ -29,12 +30,13 @@ def check_manager(mpi, who):
 
 
 @contextlib.contextmanager
-def mpi_errors(rank):
-    """Turns errors of cuop into MPIError; `rank` is the calling rank."""
+def mpi_errors(comm):
+    """Turns errors of cuop into MPIError; those that are no CommunicationError name this rank."""
     try:
         yield
     except cuop.errors.Error as error:
-        failed = error.rank if isinstance(error, cuop.errors.CommunicationError) else rank
+        is_shared = isinstance(error, cuop.errors.CommunicationError)
+        failed = error.rank if is_shared else comm.in_world(comm.rank)
         raise MPIError(str(error), failed, error) from error
 
 
@@ -46,7 +48,7 @@ def from_root(function, mpi, arrays, *args, **kwargs):
     check_manager(mpi, f"distributed_{function.__name__.removesuffix('_from_root')}")
     with announced(mpi, function.__name__):
         inputs = [None if array is None else plain(array) for array in arrays]
-    with mpi_errors(mpi.get_rank()):
+    with mpi_errors(mpi.comm):
         result = function(mpi.comm, *inputs, *args, **kwargs)
     return None if result is None else to_kind(result, kind_of(arrays[0]))
 
@@ -57,7 +59,7 @@ def announced(mpi, call):
     try:
         yield
     except Exception as error:
-        with mpi_errors(mpi.get_rank()):
+        with mpi_errors(mpi.comm):
             dist.fail_together(mpi.comm, call, f"{type(error).__name__}: {error}")
 
 

@@ -50,7 +50,7 @@ class MPIManager:
 
     def barrier(self):
         """Returns when all ranks have called it."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             self.comm.barrier()
 
     def synchronize(self):
@@ -83,22 +83,22 @@ class MPIManager:
 
     def broadcast(self, obj, root=0):
         """Root's object on every rank."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             return self.comm.broadcast(obj, root)
 
     def scatter(self, objects, root=0):
         """Element r of root's sequence on rank r."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             return self.comm.scatter(objects, root)
 
     def gather(self, obj, root=0):
         """Every rank's object as a list on the root, None elsewhere."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             return self.comm.gather(obj, root)
 
     def allgather(self, obj):
         """Every rank's object as a list on every rank."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             return self.comm.all_gather(obj)
 
     def reduce(self, obj, op=SUM, root=0):
@@ -112,17 +112,17 @@ class MPIManager:
 
     def send(self, obj, dest, tag=0):
         """Sends an object to a rank that receives it."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             self.comm.send(obj, dest, tag)
 
     def recv(self, source, tag=0):
         """Receives an object from a rank that sends it."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             return self.comm.recv(source, tag)
 
     def sendrecv(self, obj, dest, source, tag=0):
         """Sends to one rank and receives from one, without deadlock."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             return self.comm.sendrecv(obj, dest, source, tag)
 
     # Arrays of any library; results are of the kind and on the device that was given (on the root,
@@ -152,7 +152,7 @@ class MPIManager:
 
     def allreduce_tensor(self, tensor, op=SUM):
         """The ranks' arrays, of one shape and dtype, combined element by element on every rank."""
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             result = dist.all_reduce(self.comm, plain(tensor), op)
         return to_kind(result, kind_of(tensor))
 
@@ -162,7 +162,8 @@ class MPIManager:
     def _split(self, ndim, dim):
         if not -ndim <= dim < ndim:
             raise MPIError(
-                f"split: dim {dim} is out of range for {ndim} dimensions", self.comm.rank
+                f"split: dim {dim} is out of range for {ndim} dimensions",
+                self.comm.in_world(self.comm.rank),
             )
         spec = [None] * ndim
         spec[dim] = "r"
@@ -174,15 +175,15 @@ class MPIManager:
     def place_tensor(self, tensor, place, root=0):
         """place(root's array as a DistTensor), which answers this rank's part, as root's kind."""
         is_root = self.comm.rank == root
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             whole = dist.DistTensor.from_root(self.comm, plain(tensor) if is_root else None, root)
             local = place(whole)
         place = self.broadcast(place_of(tensor) if is_root else None, root)
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             return to_place(local, place if is_root else this_ranks(place))
 
     def _joined(self, tensor, dim, collect):
-        with mpi_errors(self.get_rank()):
+        with mpi_errors(self.comm):
             result = collect(dist.DistTensor.from_parts(self.comm, plain(tensor), dim))
             return to_place(result, place_of(tensor))
 

@@ -41,7 +41,7 @@ class TensorDistributor:
 
     def reduce_sum(self, local):
         """The sum of the ranks' arrays on rank 0, None elsewhere."""
-        with mpi_errors(self.mpi.get_rank()):
+        with mpi_errors(self.mpi.comm):
             total = dist.reduce_to(self.mpi.comm, plain(local), "sum")
         return to_kind(total, kind_of(local))
 
@@ -78,5 +78,5 @@ class TensorDistributor:
         with announced(self.mpi, "gather_2d"):
             local = cuop.asarray(plain(C_local))
             whole = dist.DistTensor(self.mpi.comm, blocks, (M, N), local.dtype, local)
-        with mpi_errors(self.mpi.get_rank()):
+        with mpi_errors(self.mpi.comm):
             return to_place(whole.gather(), place_of(C_local))
