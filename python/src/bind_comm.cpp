@@ -2,6 +2,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "binders.h"
@@ -9,7 +10,6 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/bootstrap.h"
 #include "cuop/dist/comm/checks.h"
-#include "cuop/dist/comm/interrupt.h"
 #include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/mpi.h"
 #include "cuop/dist/comm/run_ranks.h"
@@ -199,18 +199,64 @@ nb::object sendrecv(Communicator& comm, nb::handle object, int dst, int src, int
   return unpickle(in);
 }
 
+/// What ranks in Python share. One that is left to itself keeps it.
+class PythonRanks {
+ public:
+  PythonRanks(nb::object work, int ranks)
+      : work_(std::move(work)), results_(static_cast<size_t>(std::max(0, ranks)), nb::none()) {}
+
+  /// Calls the work as rank `comm`, with the GIL.
+  void run(const CommPtr& comm) {
+    const auto rank = static_cast<size_t>(comm->rank());
+    const unsigned long thread = PyThread_get_thread_ident();
+    struct Running {
+      std::set<unsigned long>& threads;
+      unsigned long thread;
+      Running(std::set<unsigned long>& all, unsigned long one) : threads(all), thread(one) {
+        threads.insert(thread);
+      }
+      ~Running() { threads.erase(thread); }
+    } const running(threads_, thread);
+    results_[rank] = work_(comm);
+  }
+
+  /// Raises KeyboardInterrupt in the Python code of all ranks that run.
+  void interrupt() {
+    const nb::gil_scoped_acquire gil;
+    for (const unsigned long thread : threads_) {
+      PyThreadState_SetAsyncExc(thread, PyExc_KeyboardInterrupt);
+    }
+  }
+
+  nb::typed<nb::list, nb::any> take_results() {
+    nb::typed<nb::list, nb::any> list;
+    for (nb::object& each : results_) list.append(std::move(each));
+    return list;
+  }
+
+ private:
+  nb::object work_;
+  std::vector<nb::object> results_;
+  std::set<unsigned long> threads_;  // used with the GIL
+};
+
+/// The last one to let go may be a rank that does not hold the GIL, or comes when Python is gone.
+void release(PythonRanks* ranks) {
+  if (Py_IsInitialized() == 0) return;
+  const nb::gil_scoped_acquire gil;
+  delete ranks;
+}
+
 nb::typed<nb::list, nb::any> run_ranks(const nb::typed<nb::callable, nb::any(CommPtr)>& work,
                                        int ranks) {
-  std::vector<nb::object> results(static_cast<size_t>(std::max(0, ranks)), nb::none());
+  const std::shared_ptr<PythonRanks> shared(new PythonRanks(work, ranks), release);
   {
-    nb::gil_scoped_release release;
-    dist::run_ranks(ranks, [&](const CommPtr& comm) {
-      with_gil([&] { results[static_cast<size_t>(comm->rank())] = work(comm); });
-    });
+    nb::gil_scoped_release release_gil;
+    dist::run_ranks(
+        ranks, [shared](const CommPtr& comm) { with_gil([&] { shared->run(comm); }); },
+        [shared] { shared->interrupt(); });
   }
-  nb::typed<nb::list, nb::any> list;
-  for (nb::object& each : results) list.append(std::move(each));
-  return list;
+  return shared->take_results();
 }
 
 nb::typed<nb::dict, nb::str, nb::any> launcher() {
@@ -222,13 +268,6 @@ nb::typed<nb::dict, nb::str, nb::any> launcher() {
   result["local_rank"] = launch.local_rank;
   result["local_size"] = launch.local_size;
   return result;
-}
-
-/// Ctrl-C ends a wait: the flag is looked at by the thread that Python gives signals to.
-void raise_pending_signal() {
-  with_gil([] {
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  });
 }
 
 void bind_state(nb::class_<Communicator>& type) {
@@ -302,16 +341,17 @@ void bind_comm(nb::module_& m) {
   m.def("world", &dist::world, Released(),
         "The communicator of everybody who was started together: the thread's inside run_ranks, "
         "MPI under mpirun, TCP under torchrun, one rank alone otherwise.");
-  m.def("run_ranks", &run_ranks, "work"_a, "ranks"_a,
-        "Calls work(comm) on `ranks` threads, each a rank with its own communicator (also world() "
-        "there); the list of what they returned. The first exception is raised here after it has "
-        "ended the waits of the other ranks.");
+  m.def(
+      "run_ranks", &run_ranks, "work"_a, "ranks"_a,
+      "Calls work(comm) on `ranks` threads, each a rank with its own communicator (also world() "
+      "there); the list of what they returned. The first exception is raised here after it has "
+      "ended the waits of the other ranks. Ctrl-C raises KeyboardInterrupt on all ranks; one that "
+      "does not end within half a second is left to itself.");
   m.def("launcher", &launcher,
         "How this process was started: launcher ('openmpi', 'hydra', 'pmix', 'srun', 'torchrun' or "
         "'none'), rank, size, local_rank, local_size.");
   m.def("mpi_unavailable_reason", &dist::mpi_unavailable_reason,
         "'' when MPI can be used, else why not.");
-  dist::set_interrupt_check(&raise_pending_signal);
 }
 
 }  // namespace cuop::python

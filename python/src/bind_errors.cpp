@@ -1,6 +1,9 @@
 // C++ errors become the Python classes of cuop/errors.py.
+#include <memory>
+
 #include "binders.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 
 namespace cuop::python {
 
@@ -22,12 +25,44 @@ void raise(const char* class_name, const Error& error) {
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 
+/// What a handler of a signal has raised, usually KeyboardInterrupt, until the call that it ends
+/// has come back to Python. Used with the GIL.
+std::unique_ptr<nb::python_error>& raised_by_signal() {
+  static auto* raised = new std::unique_ptr<nb::python_error>;  // Python may be gone at the end
+  return *raised;
+}
+
+unsigned long main_thread = 0;  // only this one runs Python's handlers of signals
+
+/// Lets Python's handlers run, as Ctrl-C is at first nothing but a flag.
+bool is_interrupted() {
+  if (PyThread_get_thread_ident() != main_thread || Py_IsInitialized() == 0) return false;
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() == 0) return false;
+  raised_by_signal() = std::make_unique<nb::python_error>();
+  return true;
+}
+
+void raise_interrupt() {
+  const auto raised = std::move(raised_by_signal());
+  if (raised) {
+    raised->restore();
+  } else {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+  }
+}
+
 }  // namespace
 
 void bind_errors(nb::module_&) {
+  const nb::object main = nb::module_::import_("threading").attr("main_thread")();
+  main_thread = nb::cast<unsigned long>(main.attr("ident"));
+  set_interrupt_check(&is_interrupted);
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
+    } catch (const Interrupted&) {
+      raise_interrupt();
     } catch (const MemoryError& error) {
       raise("MemoryError", error);
     } catch (const NotImplementedError& error) {

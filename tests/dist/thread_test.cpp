@@ -5,9 +5,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/current.h"
 #include "cuop/dist/comm/run_ranks.h"
@@ -20,7 +23,10 @@ namespace {
 
 [[maybe_unused]] const bool kIsRegistered = [] {
   constexpr int kRanks[] = {1, 2, 3, 4, 7};
-  conformance::register_suite("thread", kRanks, run_ranks, conformance::all_cases());
+  conformance::register_suite(
+      "thread", kRanks,
+      [](int ranks, const std::function<void(conformance::Rank)>& body) { run_ranks(ranks, body); },
+      conformance::all_cases());
   conformance::register_suite(
       "self", std::array{1},
       [](int, const std::function<void(conformance::Rank)>& body) {
@@ -85,6 +91,45 @@ TEST(RunRanks, Nests) {
     outer->barrier();
   });
   EXPECT_EQ(leaves, 4);
+}
+
+std::atomic<bool> has_interrupted = false;
+
+/// Interrupted while one rank waits for another, one computes, and one does neither.
+TEST(RunRanks, AnInterruptEndsWaitsAndComputationsAndLeavesTheRestToItself) {
+  set_interrupt_check([] { return has_interrupted.load(); });
+  struct Shared {
+    std::atomic<bool> may_end = false;
+    std::atomic<int> started = 0, woken = 0, ended = 0;
+  };
+  const auto shared = std::make_shared<Shared>();
+  const auto work = [shared](const std::shared_ptr<Communicator>& comm) {
+    const auto count = [shared] { ++shared->ended; };
+    ++shared->started;
+    while (shared->started < 3) std::this_thread::yield();
+    if (comm->rank() == 2) has_interrupted = true;
+    try {
+      if (comm->rank() == 0) comm->recv(nullptr, 0, 1, 0);
+      while (comm->rank() == 1) check_interrupt();
+    } catch (const std::exception&) {
+      ++shared->woken;
+      count();
+      throw;
+    }
+    while (!shared->may_end) std::this_thread::yield();
+    count();
+  };
+  std::atomic<int> asked = 0;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW(run_ranks(3, work, [&] { ++asked; }), Interrupted);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(shared->woken, 2);
+  EXPECT_EQ(shared->ended, 2);
+  shared->may_end = true;
+  while (shared->ended < 3) std::this_thread::yield();
+  has_interrupted = false;
+  set_interrupt_check(nullptr);
 }
 
 TEST(RunRanks, RefusesNoRanks) {

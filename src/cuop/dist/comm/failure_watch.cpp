@@ -4,10 +4,10 @@
 #include <chrono>
 
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/blame.h"
 #include "cuop/dist/comm/checks.h"
-#include "cuop/dist/comm/interrupt.h"
 
 namespace cuop::dist {
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
 #include "cuop/dist/comm/exchange.h"
-#include "cuop/dist/comm/interrupt.h"
 #include "cuop/dist/comm/p2p_collectives.h"
 
 namespace cuop::dist {

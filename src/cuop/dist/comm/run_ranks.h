@@ -8,10 +8,17 @@
 
 namespace cuop::dist {
 
+using RankWork = std::function<void(const std::shared_ptr<Communicator>&)>;
+
 /// Calls `work` once for each of `ranks` threads with a communicator of kind "thread", which is
 /// also the thread's world() meanwhile; each rank computes on its share of this thread's cores.
 /// Returns when all are done. An exception on one rank ends the others' waits: they raise
 /// CommunicationError naming it and its message; the first original error is rethrown here.
-void run_ranks(int ranks, const std::function<void(const std::shared_ptr<Communicator>&)>& work);
+///
+/// When the user interrupts (core/interrupt.h), the ranks' waits and long computations are ended,
+/// and Interrupted is thrown when all ranks have ended. With `end_ranks`, that is called once to
+/// end what else they do, and ranks that go on for half a second more are left to themselves: then
+/// `work` must own all that it uses.
+void run_ranks(int ranks, const RankWork& work, const std::function<void()>& end_ranks = {});
 
 }  // namespace cuop::dist

@@ -20,8 +20,8 @@
 #include <thread>
 
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/interrupt.h"
 
 namespace cuop::dist {
 

@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/interrupt.h"
 #include "cuop/dist/comm/job_secret.h"
 #include "cuop/dist/comm/socket_admission.h"
 

@@ -1,0 +1,177 @@
+"""Signals: one that is handled changes nothing, Ctrl-C ends every wait for ranks at once."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# What the programs below begin with. `seconds()` is the time since the signal was sent.
+BEGINNING = """
+import os, signal, sys, threading, time
+import cuop
+from cuop import dist
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+sent = []
+def send(number):
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), number)
+def send_soon(number=signal.SIGINT):
+    timer = threading.Timer(0.5, send, [number])
+    timer.daemon = True
+    timer.start()
+def seconds():
+    return time.monotonic() - sent[0]
+# A second is promised; a busy machine may take its time with the rest.
+PROMISED = 3.0
+"""
+
+
+def run(program, **variables):
+    return subprocess.run(
+        [sys.executable, "-c", BEGINNING + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "MASTER_ADDR": "127.0.0.1",
+            **variables,
+        },
+    )
+
+
+def assert_passes(done):
+    assert done.returncode == 0, done.stderr
+
+
+def port(number):
+    """Ports that are free together with the next ones, as far as one can tell."""
+    return str(20100 + os.getpid() % 40 * 20 + number * 1000)
+
+
+RANKS = {
+    "computing": "for _ in iter(int, 1): pass",
+    "sleeping": "time.sleep(40)",
+    "waiting": "comm.recv((comm.rank + 1) % comm.size)",
+    "in ranks of its own": "dist.run_ranks(lambda inner: inner.recv(1 - inner.rank), 2)",
+}
+
+
+@pytest.mark.parametrize("doing", RANKS)
+def test_ctrl_c_ends_run_ranks(doing):
+    program = f"""
+        def work(comm):
+            if comm.rank == 1:
+                {RANKS[doing]}
+            comm.barrier()
+        send_soon()
+        try:
+            dist.run_ranks(work, 3)
+        except KeyboardInterrupt:
+            assert seconds() < PROMISED, seconds()
+        else:
+            raise AssertionError("nobody was interrupted")
+        assert dist.run_ranks(lambda comm: comm.all_gather(1), 2) == [[1, 1]] * 2  # and it goes on
+        assert seconds() < PROMISED + 2, seconds()
+    """
+    done = run(program)
+    assert_passes(done)
+    assert ("is left to itself" in done.stderr) == (doing == "sleeping")
+
+
+def test_ranks_in_python_end_with_keyboard_interrupt():
+    program = """
+        ended = []
+        def work(comm):
+            try:
+                while True:
+                    pass
+            except KeyboardInterrupt:
+                ended.append(comm.rank)
+                raise
+        send_soon()
+        try:
+            dist.run_ranks(work, 3)
+        except KeyboardInterrupt:
+            assert sorted(ended) == [0, 1, 2], ended
+        else:
+            raise AssertionError("nobody was interrupted")
+    """
+    assert_passes(run(program))
+
+
+def test_the_process_ends_though_a_rank_does_not():
+    program = """
+        import atexit
+        atexit.register(lambda: print(f"ended after {seconds():.1f} s"))
+        send_soon()
+        dist.run_ranks(lambda comm: time.sleep(40), 2)
+    """
+    done = run(program)
+    assert done.returncode != 0
+    assert "KeyboardInterrupt" in done.stderr
+    assert float(done.stdout.split()[2]) < 3.0
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_ctrl_c_ends_the_meeting(rank):
+    program = """
+        send_soon()
+        try:
+            dist.world()
+        except KeyboardInterrupt:
+            assert seconds() < PROMISED, seconds()
+        else:
+            raise AssertionError("nobody was interrupted")
+    """
+    assert_passes(run(program, RANK=str(rank), WORLD_SIZE="2", MASTER_PORT=port(rank)))
+
+
+def test_a_handled_signal_does_not_end_the_meeting():
+    program = """
+        handled = []
+        signal.signal(signal.SIGUSR1, lambda number, frame: handled.append(number))
+        send_soon(signal.SIGUSR1)
+        try:
+            dist.world()
+        except cuop.CommunicationError as error:
+            assert seconds() > 0.5, "ended by the signal"
+            assert "waited for rank 1" in str(error), error
+        assert len(handled) == 1
+    """
+    assert_passes(
+        run(program, RANK="0", WORLD_SIZE="2", MASTER_PORT=port(2), CUOP_COMM_TIMEOUT="1.5")
+    )
+
+
+def test_ctrl_c_ends_a_wait_for_another_process():
+    """And tells the other one, which waits too."""
+    program = """
+        comm = dist.world()
+        comm.timeout = 100
+        comm.barrier()
+        if comm.rank == 0:
+            send_soon()
+        try:
+            comm.recv(1 - comm.rank)
+        except KeyboardInterrupt:
+            assert comm.rank == 0 and seconds() < PROMISED, seconds()
+        except cuop.CommunicationError as error:
+            assert comm.rank == 1 and "interrupted" in str(error), error
+        else:
+            raise AssertionError("nobody was interrupted")
+    """
+    variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port(3)}
+    other = subprocess.Popen(
+        [sys.executable, "-c", BEGINNING + textwrap.dedent(program)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RANK": "1", **variables},
+    )
+    done = run(program, RANK="0", **variables)
+    error = other.communicate(timeout=60)[1]
+    assert_passes(done)
+    assert other.returncode == 0, error
