@@ -2,9 +2,10 @@
 
 import errno
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,16 +23,18 @@ def replace_file(path: str | os.PathLike, who: str) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same directory, are forced to disk and renamed. Raises
     FileError, begun with `who`, when the path cannot be written or the disk is full; what was
-    under that name before is then still there.
+    under that name before is then still there. A file that is replaced passes its permissions on.
     """
-    path = file_path(path, who).resolve()  # a link stays a link; what it points to is replaced
-    handle, temporary = _open_beside(path, who)
+    path = _resolve(path, who)
+    before = _status(path, who)
+    handle, temporary = _open_beside(path, who, before)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
+            if before is not None:
+                _pass_on_permissions(file.fileno(), before)
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException as error:
         os.unlink(temporary)
@@ -42,20 +45,64 @@ def replace_file(path: str | os.PathLike, who: str) -> Iterator[BinaryIO]:
 
 def check_writable(path: str | os.PathLike, who: str) -> None:
     """Raise FileError now when `replace_file` would fail for want of a directory or of rights."""
-    handle, temporary = _open_beside(file_path(path, who).resolve(), who)
+    path = _resolve(path, who)
+    handle, temporary = _open_beside(path, who, _status(path, who))
     os.close(handle)
     os.unlink(temporary)
 
 
-def _open_beside(path: Path, who: str) -> tuple[int, str]:
-    if path.is_dir():
-        raise FileError(f"{who}: {path} is a directory, needed is a file name")
-    if path.exists() and not path.is_file():
-        raise FileError(f"{who}: {path} is no ordinary file and would be replaced by one")
+def _resolve(path: str | os.PathLike, who: str) -> Path:
+    """The path without links: a link stays a link, what it leads to is replaced."""
+    given = file_path(path, who)
     try:
-        return tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        return given.resolve()
+    except RuntimeError as error:  # Python's word for a loop
+        raise FileError(f"{who}: {given} cannot be written: its links form a loop") from error
+    except OSError as error:
+        raise _write_error(given, who, error) from error
+
+
+def _status(path: Path, who: str) -> os.stat_result | None:
+    """Of the ordinary file that would be replaced; None where there is none."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _write_error(path, who, error) from error
+    if stat.S_ISDIR(status.st_mode):
+        raise FileError(f"{who}: {path} is a directory, needed is a file name")
+    if stat.S_ISLNK(status.st_mode):
+        raise FileError(f"{who}: {path} cannot be written: its links form a loop")
+    if not stat.S_ISREG(status.st_mode):
+        raise FileError(f"{who}: {path} is no ordinary file and would be replaced by one")
+    return status
+
+
+def _open_beside(path: Path, who: str, before: os.stat_result | None) -> tuple[int, str]:
+    """A new file in the same directory, under a name that is short whatever the path's is.
+
+    The system takes the umask off the mode. What replaces a file nobody else may read meanwhile.
+    """
+    temporary = str(path.with_name(f".cuop-{secrets.token_hex(8)}.part"))
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(temporary, flags, 0o666 if before is None else 0o600), temporary
     except OSError as error:
         raise FileError(f"{who}: {path} cannot be written: {error.strerror}") from error
+
+
+def _pass_on_permissions(handle: int, before: os.stat_result) -> None:
+    """Permission bits, and group and owner where this user may give the file to them."""
+    mode = stat.S_IMODE(before.st_mode) & 0o777
+    try:
+        os.fchown(handle, -1, before.st_gid)
+    except OSError:
+        # What the one group was granted is nothing that another may have, unless everybody may.
+        mode &= ~0o070 | (mode & 0o007) << 3
+    with suppress(OSError):  # only root may give files away
+        os.fchown(handle, before.st_uid, -1)
+    os.fchmod(handle, mode)
 
 
 def _write_error(path: Path, who: str, error: OSError) -> FileError:
@@ -64,9 +111,3 @@ def _write_error(path: Path, who: str, error: OSError) -> FileError:
             f"{who}: no room for {path} ({error.strerror}); nothing was left under that name"
         )
     return FileError(f"{who}: {path} cannot be written: {error.strerror}")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,10 +1,8 @@
 """Tensors from .npy files without reading them whole, and back."""
 
-import math
 import os
 import stat
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from cuop._arguments import check_callable, file_path
 from cuop._core import Tensor, asarray
 from cuop.errors import DTypeError, ExecutionError, FileError
 from cuop.files import replace_file
+from cuop.npy_header import HeaderError, read_header
 
 __all__ = ["check_whole", "load", "open_npy", "save"]
 
@@ -31,32 +30,23 @@ def open_npy(path: str | os.PathLike) -> np.ndarray:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise FileError(f"load: {path} is no ordinary file, which is needed to map it")
         with open(path, "rb") as file:
-            shape, is_fortran, dtype = _read_header(file, path)
-            offset, size = file.tell(), os.fstat(file.fileno()).st_size
+            header = read_header(file)
+            present = os.fstat(file.fileno()).st_size - header.offset
+            if present < header.nbytes:
+                raise FileError(
+                    f"load: {path} is truncated: {header.shape} {header.dtype} needs "
+                    f"{header.nbytes} bytes of data, the file has {present}"
+                )
+            if header.nbytes == 0:
+                return np.empty(header.shape, header.dtype)
+            content = _bytes_of(file, path, header.offset, header.nbytes)
+            return content.view(header.dtype).reshape(header.shape)
+    except HeaderError as error:
+        raise FileError(f"load: {path} {error}") from error
     except OSError as error:
         if isinstance(error, FileError):
             raise
         raise FileError(f"load: {path} cannot be read: {error.strerror}") from error
-    if any(size < 0 for size in shape):
-        raise FileError(f"load: {path} is not a .npy file: its shape is {shape}")
-    if dtype.hasobject or dtype.kind not in "biufc":
-        raise FileError(
-            f"load: {path} holds {dtype}, allowed are bool, integer, float and complex numbers"
-        )
-    if is_fortran and len(shape) > 1:
-        raise FileError(
-            f"load: {path} is Fortran-ordered, allowed is C order; convert it with "
-            "np.save(path, np.ascontiguousarray(np.load(path)))"
-        )
-    needed = math.prod(shape) * dtype.itemsize
-    if size - offset < needed:
-        raise FileError(
-            f"load: {path} is truncated: {shape} {dtype} needs {needed} bytes of data, "
-            f"the file has {size - offset}"
-        )
-    if needed == 0:
-        return np.empty(shape, dtype)
-    return _bytes_of(path, offset, needed).view(dtype).reshape(shape)
 
 
 def load(path: str | os.PathLike) -> Tensor:
@@ -92,36 +82,21 @@ def save(
         _write_chunks(file, np.ascontiguousarray(data), on_progress or (lambda fraction: None))
 
 
-def _read_header(file, path: Path) -> tuple[tuple[int, ...], bool, np.dtype]:
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    try:
-        version = np.lib.format.read_magic(file)
-        if version not in readers:
-            raise FileError(f"load: {path} has .npy version {version}, allowed are 1.0 and 2.0")
-        return readers[version](file)
-    except ValueError as error:
-        raise FileError(f"load: {path} is not a .npy file: {error}") from error
-
-
 def check_whole(array: np.ndarray, path: str | os.PathLike) -> None:
     """Raise FileError when the file of an array of `open_npy` was cut off since it was opened."""
     if array.size and _core._cut_off_file(array.__array_interface__["data"][0]):
         raise FileError(f"load: {path} was cut off by another program while it was being read")
 
 
-def _bytes_of(path: Path, offset: int, size: int) -> np.ndarray:
-    """So many bytes of a file, read-only: in memory, or as the file's pages."""
-    try:
-        with open(path, "rb") as file:
-            if size >= _MAPPED_BYTES:
-                return np.asarray(_core._map_file(file.fileno(), offset, size, str(path)))
-            file.seek(offset)
-            content = file.read(size)
-    except (OSError, ExecutionError) as error:
-        raise FileError(f"load: {path} cannot be read: {error}") from error
+def _bytes_of(file, path: str | os.PathLike, offset: int, size: int) -> np.ndarray:
+    """So many bytes of an open file, read-only: in memory, or as the file's pages."""
+    if size >= _MAPPED_BYTES:
+        try:
+            return np.asarray(_core._map_file(file.fileno(), offset, size, str(path)))
+        except ExecutionError as error:
+            raise FileError(f"load: {path} cannot be read: {error}") from error
+    file.seek(offset)
+    content = file.read(size)
     if len(content) < size:
         raise FileError(f"load: {path} was cut off by another program while it was being read")
     return np.frombuffer(content, np.uint8)

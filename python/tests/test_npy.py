@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import stat
 
 import numpy as np
 import pytest
@@ -81,6 +82,83 @@ def test_bad_inputs(tmp_path):
     assert npy.open_npy(tmp_path / "w.npy").sum() == 100
 
 
+def header(text, version=(1, 0), length=None, data=bytes(64)):
+    """A file whose header has this text."""
+    content = text if isinstance(text, bytes) else text.encode("latin-1")
+    size = len(content) if length is None else length
+    prefix = size.to_bytes(2 if version == (1, 0) else 4, "little")
+    return b"\x93NUMPY" + bytes(version) + prefix + content + data
+
+
+def numbers(shape, descr="'<f8'", order="False"):
+    return header(f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n")
+
+
+HOSTILE = {
+    "unclosed": (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1,"), "not a .npy"),
+    "deep": (header("(" * 9000), "not a .npy"),
+    "nested": (header("{'descr': " + "[" * 60000), "holds records"),
+    "expression": (numbers("(2*3,)"), "not a .npy"),
+    "true": (numbers("(True,)"), "not a .npy"),
+    "float": (numbers("(1.0,)"), "not a .npy"),
+    "no_tuple": (numbers("(8)"), r"its shape is \(8\)"),
+    "negative": (numbers("(-1,)"), "its shape is"),
+    "negatives": (numbers("(-1, -8)"), "its shape is"),
+    "axes": (numbers("(" + "1," * 70 + ")"), "has 70 dimensions, allowed are at most 32"),
+    "large": (numbers("(0, 1" + "0" * 30 + ")"), "its shape is"),
+    "digits": (numbers("(" + "9" * 5000 + ",)"), "not a .npy"),
+    "product": (numbers("(4611686018427387904, 4, 0)"), "more than any memory"),
+    "sizes": (numbers("(4611686018427387904, 4)"), "more than any memory"),
+    "order": (numbers("(8,)", order="1"), "not a .npy"),
+    "descr": (numbers("(8,)", descr="7"), "not a .npy"),
+    "unknown": (numbers("(8,)", descr="'<q8'"), "holds <q8, allowed are"),
+    "width": (numbers("(8,)", descr="'<f3'"), "holds <f3, allowed are"),
+    "quad": (numbers("(8,)", descr="'<f16'"), "holds (float128|<f16), allowed are"),
+    "record": (numbers("(8,)", descr="[('a', '<f8')]"), "holds records, allowed are"),
+    "date": (numbers("(8,)", descr="'<M8[ns]'"), "allowed are"),
+    "object": (numbers("(8,)", descr="'|O'"), "holds object, allowed are"),
+    "columns": (numbers("(2, 4)", order="True"), "is Fortran-ordered"),
+    "keys": (header("{'descr': '<f8', 'shape': (8,)}"), "its header has descr, shape"),
+    "more": (header("{'descr': '<f8', 'fortran_order': False, 'shape': (8,)}{}"), "more than one"),
+    "none": (header(b""), "no dict"),
+    "bytes": (header(bytes(range(256))), "not a .npy"),
+    "utf8": (header("{'descr': '<f8', 'fortran_order': False, 'shäpe': (8,)}"), "not a .npy"),
+    "long": (header(b" " * 70000, version=(2, 0)), "header of 70000 bytes"),
+    "longer": (header(b"", version=(2, 0), length=2**32 - 1), "header of 4294967295 bytes"),
+    "cut": (header(b"{", length=60000), "cut short"),
+    "version": (header(b"", version=(3, 0)), "version 3.0, allowed are 1.0 and 2.0"),
+    "magic": (b"\x93NUMPX" + bytes(100), "does not begin as one"),
+    "stump": (b"\x93NUMPY\x01", "does not begin as one"),
+    "length": (b"\x93NUMPY\x01\x00\x10", "cut short"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_headers_are_refused_in_one_line(tmp_path, name):
+    content, words = HOSTILE[name]
+    path = tmp_path / "x.npy"
+    path.write_bytes(content)
+    for read in (npy.open_npy, cuop.load):
+        with pytest.raises(cuop.FileError, match=words) as caught:
+            read(path)
+        message = str(caught.value)
+        assert message.startswith(f"load: {path} ") and len(message) < 400 and "\n" not in message
+
+
+@pytest.mark.parametrize("descr", ["<f8", ">f8", ">i4", "|b1", "<c8", ">c16"])
+def test_headers_of_other_writers(tmp_path, descr):
+    values = np.arange(8).astype(descr)
+    path = tmp_path / "x.npy"
+    for text in (
+        f"{{'shape': (2L, 4L), 'fortran_order': False, 'descr': '{descr}'}}",  # Python 2
+        f'{{"descr":"{descr}","fortran_order":False,"shape":(2,4)}}   \n',
+    ):
+        path.write_bytes(header(text, version=(2, 0), data=values.tobytes()))
+        np.testing.assert_array_equal(cuop.load(path).numpy(), values.reshape(2, 4))
+    path.write_bytes(header(f"{{'descr': '{descr}', 'fortran_order': True, 'shape': ()}}"))
+    assert cuop.load(path).shape == ()
+
+
 def test_outputs_that_cannot_be_written(tmp_path):
     for path, words in [
         (tmp_path, "is a directory"),
@@ -132,10 +210,71 @@ def test_an_interrupted_write_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_permissions_are_those_of_an_ordinary_file(tmp_path):
-    npy.save(tmp_path / "x.npy", np.ones(1))
-    (tmp_path / "y").write_bytes(b"")
-    assert os.stat(tmp_path / "x.npy").st_mode == os.stat(tmp_path / "y").st_mode
+def test_permissions_of_a_new_file_are_those_of_an_ordinary_one(tmp_path, monkeypatch):
+    def no_umask(mask):  # between two calls of it other threads would make files for everybody
+        raise AssertionError("the umask of the process was changed")
+
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", no_umask)
+        npy.save(tmp_path / "x.npy", np.ones(1))
+        monkeypatch.undo()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(tmp_path / "x.npy").st_mode) == 0o640
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o777])
+def test_a_replaced_file_passes_its_permissions_on(tmp_path, mode):
+    path = tmp_path / "x.npy"
+    npy.save(path, np.zeros(1))
+    path.chmod(mode)
+    with files.replace_file(path, "test") as file:
+        file.write(b"private")
+        (temporary,) = set(os.listdir(tmp_path)) - {"x.npy"}
+        assert stat.S_IMODE(os.stat(tmp_path / temporary).st_mode) == 0o600
+    assert path.read_bytes() == b"private"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+def test_a_replaced_file_keeps_its_owner(tmp_path):
+    path = tmp_path / "x.npy"
+    npy.save(path, np.zeros(1))
+    os.chown(path, 12345, 54321)
+    npy.save(path, np.ones(1))
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
+
+
+def test_a_group_that_cannot_be_kept_leaves_no_rights_to_another(tmp_path, monkeypatch):
+    def refuse(handle, owner, group):
+        raise PermissionError
+
+    path = tmp_path / "x.npy"
+    monkeypatch.setattr(os, "fchown", refuse)
+    for before, after in [(0o660, 0o600), (0o664, 0o644), (0o666, 0o666)]:
+        npy.save(path, np.zeros(1))
+        path.chmod(before)
+        npy.save(path, np.ones(1))
+        assert stat.S_IMODE(path.stat().st_mode) == after
+
+
+def test_outputs_under_links_that_lead_nowhere(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    for path in (tmp_path / "a", tmp_path / "a" / "x.npy"):
+        with pytest.raises(cuop.FileError, match="loop"):
+            npy.save(path, np.ones(1))
+        with pytest.raises(cuop.FileError, match="loop"):
+            files.check_writable(path, "save")
+    (tmp_path / "dangling").symlink_to(tmp_path / "made")
+    npy.save(tmp_path / "dangling", np.ones(1))
+    assert (tmp_path / "dangling").is_symlink() and np.load(tmp_path / "made") == 1
+    longest = tmp_path / ("n" * 251 + ".npy")
+    npy.save(longest, np.ones(1))
+    assert np.load(longest) == 1
+    with pytest.raises(cuop.FileError, match="File name too long"):
+        npy.save(tmp_path / ("n" * 300), np.ones(1))
 
 
 def test_progress_reaches_the_end(tmp_path):
