@@ -197,3 +197,70 @@ def test_demo_fails_when_a_check_does(tmp_path):
 def test_demo_says_at_once_that_the_report_cannot_be_written(tmp_path):
     done = cuop("demo", "--ranks", 2, "-o", tmp_path / "no" / "r.html")
     assert done.returncode == 1 and "cannot be written" in done.stderr
+
+
+def run_without_a_reader(arguments, **streams):
+    """The exit code and stderr of the command when the reader of its output has gone before."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "cuop.cli.main", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+            text=True,
+            **({"stdout": writer, "stderr": subprocess.PIPE} | dict.fromkeys(streams, writer)),
+        )
+    finally:
+        os.close(writer)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["info"],
+        ["info", "--env"],
+        ["--version"],
+        ["--help"],
+        ["run", "--help"],
+        ["cache", "ls"],
+        ["cache", "info"],
+        ["cache", "clear"],
+        ["tune", "ls"],
+        ["tune", "info"],
+        ["tune", "clear"],
+        ["tune", "ops", "relu", "--size", "8x8", "--dtype", "float32"],
+        ["bench", "--only", "no such case"],
+    ],
+    ids=" ".join,
+)
+def test_a_reader_that_goes_is_no_error(tmp_path, monkeypatch, arguments):
+    monkeypatch.setenv("CUOP_CACHE_DIR", str(tmp_path / "cache"))
+    code, words = run_without_a_reader(arguments)
+    assert code == 0 and "rror" not in words
+
+
+def test_a_reader_that_goes_leaves_files_complete(tmp_path, grid, monkeypatch):
+    monkeypatch.setenv("CUOP_CACHE_DIR", str(tmp_path / "cache"))
+    for ranks in (1, 3):
+        result = tmp_path / f"sum{ranks}.npy"
+        arguments = ["run", "sum", grid, "-o", result, "--ranks", ranks]
+        assert run_without_a_reader(arguments) == (0, "")
+        assert np.isclose(np.load(result), np.load(grid).sum())
+    assert run_without_a_reader(["cache", "export", tmp_path / "kernels"]) == (0, "")
+    assert (tmp_path / "kernels").read_bytes() == b"cuop kernels 1\n"
+
+
+def test_an_error_stays_one_without_a_reader(tmp_path):
+    arguments = ["run", "sum", tmp_path / "absent.npy", "-o", tmp_path / "x.npy"]
+    code, words = run_without_a_reader(arguments)
+    assert code == 1 and "absent.npy" in words
+    assert run_without_a_reader(arguments, stderr=True)[0] == 1
+    assert run_without_a_reader(["no-such-command"], stderr=True)[0] == 2
+
+
+def test_closed_standard_output():
+    command = [sys.executable, "-m", "cuop.cli.main", "info"]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], timeout=120)
+    assert done.returncode == 0

@@ -5,8 +5,10 @@ Exit codes: 0 done, 1 failed (an error, or a check that did not hold), 2 wrong u
 """
 
 import io
-import os
 import sys
+from typing import NoReturn
+
+from cuop.cli.output import ReaderGone, drop_unwritten_output, watch_readers
 
 
 def main() -> None:
@@ -15,28 +17,25 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # Names of files may hold what the terminal's encoding does not.
             stream.reconfigure(errors="backslashreplace")
+    watch_readers()
     try:
         _application()(prog_name="cuop")  # exits by itself: 0, 2 on wrong usage, 130 on Ctrl-C
-    except BrokenPipeError:
-        _drop_unwritten_output()
-        sys.exit(0)  # the reader of our output has gone; that is no error of ours
+    except ReaderGone:
+        sys.exit(0)
     except ModuleNotFoundError as error:
-        sys.exit(f"cuop: this needs {error.name}: pip install 'cuop[cli,demo,bench]'")
+        _fail(f"cuop: this needs {error.name}: pip install 'cuop[cli,demo,bench]'")
     except Exception as error:
         from cuop.errors import Error
 
         if not isinstance(error, (Error, OSError)):
             raise
-        _drop_unwritten_output()
-        sys.exit(f"cuop: error: {error}")
+        drop_unwritten_output()
+        _fail(f"cuop: error: {error}")
 
 
-def _drop_unwritten_output() -> None:
-    """Python would try to write it once more at its end, and complain once more."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _fail(words: str) -> NoReturn:
+    print(words, file=sys.stderr, flush=True)  # not left to the interpreter's end
+    sys.exit(1)
 
 
 def _application():
