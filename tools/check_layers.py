@@ -82,7 +82,8 @@ STANDARD = set(
     valarray variant vector version""".split()
 )
 POSIX = set(
-    "dlfcn.h errno.h fcntl.h link.h malloc.h pthread.h sched.h signal.h spawn.h unistd.h".split()
+    """dirent.h dlfcn.h errno.h fcntl.h link.h malloc.h pthread.h sched.h signal.h spawn.h
+    unistd.h""".split()
 )
 
 SOURCE_ENDINGS = {".h", ".cpp", ".cuh", ".py", ".sh"}

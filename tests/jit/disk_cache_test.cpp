@@ -236,6 +236,93 @@ TEST_F(DiskCacheTest, TravelsInOneFile) {
   EXPECT_THROW(from.export_to((root_ / "no" / "such" / "folder").string()), ExecutionError);
 }
 
+TEST_F(DiskCacheTest, TouchesNoFileOfAStranger) {
+  int made = 0;
+  DiskCache own = cache();
+  get(own, 1, made);
+  own.save_text(key_of(1), ".cu", "source");
+  const std::pair<std::string, std::string> foreign[] = {
+      {"notes.kernel", "cuop kernel 1\n"},
+      {key_of(2) + ".kernel", "ELF"},
+      {"main.cu", "int main() {}"},
+      {key_of(3) + ".cu", "int main() {}"},
+      {"run.log", "long"},
+      {key_of(4) + ".log", "long"},
+      {"half.tmp", ""},
+      {key_of(5) + ".kernel.1.1.tmp", "download"},
+      {"apt.lock", ""},
+      {key_of(6) + ".lock", "4711"}};
+  for (const auto& [name, content] : foreign) std::ofstream(directory_ / name) << content;
+  std::ofstream(directory_ / cat(key_of(7), ".kernel.12.3.tmp")) << "cuop ker";
+  std::ofstream(directory_ / cat(key_of(8), ".lock")) << "";
+  const auto remaining = [&] {
+    return std::distance(fs::directory_iterator(directory_), fs::directory_iterator());
+  };
+  EXPECT_EQ(own.clear(), 1);
+  for (const auto& [name, content] : foreign) EXPECT_TRUE(fs::exists(directory_ / name)) << name;
+  EXPECT_EQ(remaining(), std::ssize(foreign)) << "all of ours has gone";
+
+  // A cache without room removes its own at once, and looks at nothing else.
+  DiskCache small = cache(1);
+  small.save_text(key_of(1), ".log", "compiled");
+  get(small, 1, made);
+  for (const auto& [name, content] : foreign) EXPECT_TRUE(fs::exists(directory_ / name)) << name;
+  EXPECT_EQ(remaining(), std::ssize(foreign));
+}
+
+TEST_F(DiskCacheTest, LeavesALockThatIsHeld) {
+  fs::create_directory(directory_);
+  ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
+  const fs::path lock = directory_ / cat(key_of(1), ".lock");
+  const int held = open(lock.c_str(), O_CREAT | O_RDWR, 0600);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  cache().clear();
+  EXPECT_TRUE(fs::exists(lock));
+  close(held);
+  cache().clear();
+  EXPECT_FALSE(fs::exists(lock));
+}
+
+TEST_F(DiskCacheTest, AnArchiveIsCompleteOrNotThere) {
+  int made = 0;
+  DiskCache from = cache();
+  get(from, 1, made);
+  const fs::path archive = root_ / "archive";
+  std::ofstream(archive) << "what was there";
+  const pid_t child = spawn([&] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{1000, 1000};
+    if (setrlimit(RLIMIT_FSIZE, &small) != 0) _exit(2);
+    try {
+      from.export_to(archive.string());
+    } catch (const ExecutionError&) {
+      _exit(1);
+    }
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 1) << "no room for it";
+  EXPECT_EQ(fs::file_size(archive), 14u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_), fs::directory_iterator()), 2);
+}
+
+TEST_F(DiskCacheTest, GoesNoWayThatAnotherUserMade) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
+  int made = 0;
+  DiskCache own = cache();
+  get(own, 1, made);
+  fs::create_directory_symlink(root_, root_ / "link");
+  DiskCache linked((root_ / "link" / "cache").string(), kLarge);
+  EXPECT_EQ(get(linked, 1, made), image_of(1));
+  EXPECT_EQ(made, 1) << "an own link may be followed";
+  ASSERT_EQ(lchown((root_ / "link").c_str(), 12345, 12345), 0);
+  EXPECT_EQ(get(linked, 1, made), image_of(1));
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(linked.clear(), 0);
+  EXPECT_EQ(own.entries().size(), 1u);
+  EXPECT_THAT(linked.problem(), ::testing::HasSubstr("is a link that another user made"));
+}
+
 TEST_F(DiskCacheTest, ManyProcessesMakeEachEntryOnce) {
   constexpr int kProcesses = 64, kKeys = 32;
   const std::string tally = (root_ / "tally").string();

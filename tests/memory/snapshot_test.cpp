@@ -10,6 +10,7 @@
 #include "cuop/core/error.h"
 #include "cuop/memory/sites.h"
 #include "tests/memory/fake_device.h"
+#include "tests/temporary_folder.h"
 
 namespace cuop::memory {
 namespace {
@@ -79,6 +80,13 @@ TEST(Snapshot, IsWrittenAsTwoFiles) {
   text << in.rdbuf();
   EXPECT_TRUE(text.str().starts_with("{\"device\""));
   EXPECT_THROW(write_snapshot(sample(), "/no/such/folder/memory"), ExecutionError);
+}
+
+TEST(Snapshot, IsBothFilesOrNeither) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "memory.html");
+  EXPECT_THROW(write_snapshot(sample(), (folder.path() / "memory").string()), ExecutionError);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "memory.json"));
 }
 
 TEST(History, KeepsTheLastEntriesInOrder) {

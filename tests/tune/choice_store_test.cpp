@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -102,6 +103,41 @@ TEST_F(ChoiceStoreTest, TheLeastRecentlyUsedGoFirst) {
   EXPECT_FALSE(store.load("key 1").has_value());
   EXPECT_EQ(store.clear(), 3);
   EXPECT_EQ(file_count(), 0);
+}
+
+TEST_F(ChoiceStoreTest, TouchesNoFileOfAStranger) {
+  ChoiceStore store(directory(), 1);
+  ASSERT_EQ(store.make_directory(), "");
+  const std::pair<const char*, const char*> foreign[] = {
+      {"mine.choice.json", "{\"schema\":2"},
+      {"0123456789abcdef.choice.json", "{\"my\":1}"},
+      {"0123456789abcdef.choice.json.log", "a log"},
+      {"0123456789abcdef.choice.json.1.2.tmp", "download"}};
+  for (const auto& [name, content] : foreign) std::ofstream(directory() + "/" + name) << content;
+  std::ofstream(directory() + "/0123456789abcdee.choice.json.1.2.tmp") << "{\"sch";
+  store.save("key", {"tiled", 1.0});  // no room: it goes again, and nothing else
+  store.save_log("key", "text");
+  EXPECT_EQ(file_count(), std::ssize(foreign) + 1);
+  ChoiceStore large(directory(), 1 << 20);
+  large.save("key", {"tiled", 1.0});
+  large.save_log("key", "text");
+  EXPECT_EQ(large.clear(), 1);
+  EXPECT_EQ(file_count(), std::ssize(foreign));
+  for (const auto& [name, content] : foreign) EXPECT_TRUE(fs::exists(directory() + "/" + name));
+}
+
+TEST_F(ChoiceStoreTest, GoesNoWayThatAnotherUserMade) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
+  ChoiceStore store(directory(), 1 << 20);
+  store.save("key", {"tiled", 1.0});
+  fs::create_directory_symlink(root_, root_ + "/link");
+  ChoiceStore linked(root_ + "/link/store", 1 << 20);
+  EXPECT_TRUE(linked.load("key").has_value());
+  ASSERT_EQ(lchown((root_ + "/link").c_str(), 12345, 12345), 0);
+  EXPECT_FALSE(linked.load("key").has_value());
+  linked.save("other", {"tiled", 1.0});
+  EXPECT_EQ(linked.clear(), 0);
+  EXPECT_EQ(file_count(), 1);
 }
 
 TEST_F(ChoiceStoreTest, DirectoriesThatOthersCanWriteToAreNotRead) {

@@ -11,6 +11,7 @@ namespace {
 
 // Lines of text, then the image: "head -5" shows what a file is.
 constexpr std::string_view kMagic = "cuop kernel 1";
+static_assert(kMagic.starts_with(kEntryHeader));
 
 /// The text up to the next line's end, which is taken off; nothing when there is none.
 std::optional<std::string_view> take_line(std::string_view& rest) {

@@ -9,6 +9,9 @@
 
 namespace cuop::jit {
 
+/// How the file of an entry begins, in this format and in others.
+inline constexpr std::string_view kEntryHeader = "cuop kernel ";
+
 std::string encode_entry(const std::string& key, const std::string& name,
                          const DiskCache::Binary& binary);
 

@@ -3,18 +3,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
+#include <ranges>
 #include <sstream>
 #include <thread>
 
-#include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
+#include "cuop/core/file_replacement.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/cache_entry.h"
@@ -23,11 +22,12 @@ namespace cuop::jit {
 
 namespace {
 
-namespace fs = std::filesystem;
+using Missing = PrivateDirectory::Missing;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view kEnding = ".kernel", kTemporary = ".tmp", kLock = ".lock";
-constexpr std::string_view kTexts[] = {".cu", ".log"};
+constexpr std::string_view kEnding = ".kernel", kLock = ".lock";
+/// Each text begins so, which tells it from a file that somebody else put there.
+constexpr std::string_view kTextHeader = "// cuop kernel text 1\n";
 constexpr const char* kArchiveMagic = "cuop kernels 1\n";
 /// What is left of a full cache: room for some entries before the next look.
 constexpr double kKeptPart = 0.8;
@@ -35,63 +35,13 @@ constexpr double kKeptPart = 0.8;
 constexpr int kSavesBetweenLooks = 64;
 constexpr std::chrono::hours kStaleAge{1};
 
+/// What the cache may keep and remove: entries and texts.
+constexpr PrivateDirectory::Kind kEntries[] = {{kEnding, kEntryHeader}};
+constexpr PrivateDirectory::Kind kKinds[] = {
+    kEntries[0], {".cu", kTextHeader}, {".log", kTextHeader}};
+constexpr PrivateDirectory::Kind kLocks[] = {{kLock, ""}};
+
 std::string file_name(const std::string& key) { return cat(key, kEnding); }
-
-/// A file descriptor that is closed with its scope.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-
- private:
-  int number_;
-};
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
-bool read_all(int file, std::string& bytes) {
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t count = read(file, bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    done += static_cast<size_t>(count);
-  }
-  return true;
-}
-
-struct File {
-  fs::path path;
-  fs::file_time_type used;
-  int64_t bytes;
-};
-
-/// The files with this ending. Another process may remove some meanwhile.
-std::vector<File> files_with(const std::string& directory, std::string_view ending) {
-  std::vector<File> files;
-  std::error_code error;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    if (!at->path().filename().string().ends_with(ending)) continue;
-    std::error_code gone;
-    const auto used = at->last_write_time(gone);
-    const auto bytes = static_cast<int64_t>(at->file_size(gone));
-    if (!gone) files.push_back({at->path(), used, bytes});
-  }
-  return files;
-}
 
 }  // namespace
 
@@ -99,83 +49,72 @@ std::vector<File> files_with(const std::string& directory, std::string_view endi
 /// the open file, so the system takes it back from a process that ends in whatever way.
 class DiskCache::Lock {
  public:
-  Lock(const std::string& directory, const std::string& key)
-      : path_((fs::path(directory) / cat(key, kLock)).string()) {}
+  Lock(const PrivateDirectory& directory, std::string name)
+      : directory_(directory), name_(std::move(name)) {}
   ~Lock() {
-    if (file_ < 0) return;
-    unlink(path_.c_str());  // before the lock goes, so that nobody gets it on a removed file
-    close(file_);
+    // Removed before the lock goes, so that nobody gets it on a removed file.
+    if (file_.is_open()) directory_.remove(name_);
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
   enum class State { kMine, kTaken, kUnsupported };
   State attempt() {
-    const int file = open(path_.c_str(), O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0) return State::kUnsupported;
-    if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-      const bool is_taken = errno == EWOULDBLOCK || errno == EINTR;
-      close(file);
-      return is_taken ? State::kTaken : State::kUnsupported;
+    Descriptor file(openat(directory_.descriptor(), name_.c_str(),
+                           O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file.is_open()) return State::kUnsupported;
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      return errno == EWOULDBLOCK || errno == EINTR ? State::kTaken : State::kUnsupported;
     }
     struct stat mine {
     }, there{};
-    if (fstat(file, &mine) != 0 || stat(path_.c_str(), &there) != 0 ||
+    if (fstat(file.get(), &mine) != 0 ||
+        fstatat(directory_.descriptor(), name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
         mine.st_ino != there.st_ino) {
-      close(file);  // its owner before has removed it: whoever comes next makes a new one
-      return State::kTaken;
+      return State::kTaken;  // its owner before has removed it: whoever comes next makes a new one
     }
-    file_ = file;
+    file_ = std::move(file);
     return State::kMine;
   }
 
  private:
-  std::string path_;
-  int file_ = -1;
+  const PrivateDirectory& directory_;
+  const std::string name_;
+  Descriptor file_;
 };
 
 DiskCache::DiskCache(std::string directory, int64_t max_bytes)
     : directory_(std::move(directory)), max_bytes_(max_bytes) {}
 
-std::string DiskCache::problem() const { return directory_problem(directory_); }
+PrivateDirectory DiskCache::open(PrivateDirectory::Missing missing) const {
+  return PrivateDirectory::open(directory_, missing);
+}
+
+std::string DiskCache::problem() const { return open(Missing::kLeave).problem(); }
 
 void DiskCache::warn(const std::string& why) {
   if (has_warned_.exchange(true)) return;
   log(LogLevel::kWarn, "kernel cache: ", why, "; kernels are kept in memory only");
 }
 
-std::optional<std::string> DiskCache::read_entry(const std::string& name) {
-  const Descriptor directory(open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.is_open()) return std::nullopt;
-  struct stat status {};
-  // Asked of what is open, so that nothing can be put in its place in between.
-  if (fstat(directory.get(), &status) != 0 || status.st_uid != geteuid() ||
-      (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    warn(problem());
-    return std::nullopt;
-  }
-  const Descriptor file(
-      openat(directory.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) {
-    if (errno != ENOENT) ++damaged_;
-    return std::nullopt;
-  }
-  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-      (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    ++damaged_;
-    return std::nullopt;
-  }
-  std::string content(static_cast<size_t>(status.st_size), '\0');
-  if (!read_all(file.get(), content)) {
-    ++damaged_;
-    return std::nullopt;
-  }
-  futimens(file.get(), nullptr);  // recently used
-  return content;
+std::optional<std::string> DiskCache::read_entry(const PrivateDirectory& directory,
+                                                 const std::string& name,
+                                                 PrivateDirectory::Use use) {
+  if (!directory.problem().empty()) warn(directory.problem());
+  std::string content;
+  const auto answer = directory.read(name, use, content);
+  if (answer == PrivateDirectory::Answer::kRefused) ++damaged_;
+  return answer == PrivateDirectory::Answer::kRead ? std::optional(std::move(content))
+                                                   : std::nullopt;
 }
 
 std::optional<DiskCache::Binary> DiskCache::load(const std::string& key) {
-  const auto content = read_entry(file_name(key));
+  return load(open(Missing::kLeave), key);
+}
+
+std::optional<DiskCache::Binary> DiskCache::load(const PrivateDirectory& directory,
+                                                 const std::string& key) {
+  const auto content = read_entry(directory, file_name(key), PrivateDirectory::Use::kUse);
   if (!content) return std::nullopt;
   auto entry = decode_entry(*content);
   if (!entry || entry->key != key) {
@@ -186,23 +125,10 @@ std::optional<DiskCache::Binary> DiskCache::load(const std::string& key) {
 }
 
 void DiskCache::write_file(const std::string& name, const std::string& content) {
-  if (const std::string why = make_private_directory(directory_); !why.empty()) return warn(why);
-  static std::atomic<int64_t> serial = 0;
-  const fs::path target = fs::path(directory_) / name;
-  const std::string temporary =
-      cat(target.string(), ".", getpid(), ".", serial.fetch_add(1), kTemporary);
-  bool is_written = false;
-  {
-    const Descriptor file(
-        open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
-    is_written = file.is_open() && write_all(file.get(), content);
-  }
-  if (!is_written || rename(temporary.c_str(), target.c_str()) != 0) {
-    warn(cat(directory_, " cannot be written"));
-    unlink(temporary.c_str());
-    return;
-  }
-  evict(static_cast<int64_t>(content.size()));
+  const PrivateDirectory directory = open(Missing::kMake);
+  if (!directory.is_open()) return warn(directory.problem());
+  if (!directory.write(name, content)) return warn(cat(directory_, " cannot be written"));
+  evict(directory, static_cast<int64_t>(content.size()));
 }
 
 void DiskCache::save(const std::string& key, const std::string& name, const Binary& binary) {
@@ -210,29 +136,28 @@ void DiskCache::save(const std::string& key, const std::string& name, const Bina
 }
 
 void DiskCache::save_text(const std::string& key, const char* ending, const std::string& text) {
-  write_file(cat(key, ending), text);
+  write_file(cat(key, ending), cat(kTextHeader, text));
 }
 
 DiskCache::Binary DiskCache::load_or_make(const std::string& key, const std::string& name,
                                           double patience, const Make& make) {
+  const PrivateDirectory directory = open(Missing::kMake);
   const auto found = [&]() -> std::optional<Binary> {
-    auto binary = load(key);
+    auto binary = load(directory, key);
     if (binary) ++hits_;
     return binary;
   };
   if (auto binary = found()) return std::move(*binary);
-  if (const std::string why = make_private_directory(directory_); !why.empty()) {
-    warn(why);
+  if (!directory.is_open()) {
     ++misses_;
     return make();
   }
-  Lock lock(directory_, key);
+  Lock lock(directory, cat(key, kLock));
   const auto deadline =
       Clock::now() + std::chrono::microseconds(static_cast<int64_t>(patience * 1e6));
   auto pause = std::chrono::microseconds(500);
   for (auto state = lock.attempt(); state == Lock::State::kTaken; state = lock.attempt()) {
-    std::error_code error;
-    if (fs::exists(fs::path(directory_) / file_name(key), error)) {
+    if (directory.contains(file_name(key))) {
       if (auto binary = found()) return std::move(*binary);
     }
     if (Clock::now() >= deadline) {
@@ -250,81 +175,66 @@ DiskCache::Binary DiskCache::load_or_make(const std::string& key, const std::str
   return binary;
 }
 
-void DiskCache::evict(int64_t added) {
+void DiskCache::evict(const PrivateDirectory& directory, int64_t added) {
   const std::lock_guard lock(size_mutex_);
   const bool is_known = size_ >= 0 && ++saves_ % kSavesBetweenLooks != 0;
   size_ += added;
   if (is_known && size_ <= max_bytes_) return;
 
-  const auto now = fs::file_time_type::clock::now();
-  std::error_code error;
-  for (const File& left : files_with(directory_, kTemporary)) {
-    if (now - left.used > kStaleAge) fs::remove(left.path, error);
-  }
-  std::vector<File> files = files_with(directory_, kEnding);
-  for (const std::string_view ending : kTexts) {
-    for (File& text : files_with(directory_, ending)) files.push_back(std::move(text));
-  }
-  std::sort(files.begin(), files.end(),
-            [](const File& a, const File& b) { return a.used < b.used; });
+  directory.remove_unfinished(kKinds, kStaleAge);
+  const auto files = directory.files(kKinds);
   size_ = 0;
-  for (const File& file : files) size_ += file.bytes;
+  for (const auto& file : files) size_ += file.bytes;
   if (size_ <= max_bytes_) return;
   const auto wanted = static_cast<int64_t>(static_cast<double>(max_bytes_) * kKeptPart);
-  for (const File& file : files) {
+  for (const auto& file : files) {
     if (size_ <= wanted) break;
-    if (fs::remove(file.path, error)) ++evicted_;
+    if (directory.remove(file.name)) ++evicted_;
     size_ -= file.bytes;
   }
 }
 
 std::vector<DiskCache::Entry> DiskCache::entries() {
+  const PrivateDirectory directory = open(Missing::kLeave);
   std::vector<Entry> result;
-  if (!problem().empty()) return result;
-  std::vector<File> files = files_with(directory_, kEnding);
-  std::sort(files.begin(), files.end(),
-            [](const File& a, const File& b) { return a.used > b.used; });
-  for (const File& file : files) {
-    struct stat status {};
-    if (stat(file.path.c_str(), &status) != 0) continue;
-    const auto content = read_entry(file.path.filename().string());
-    const timespec times[2] = {status.st_atim, status.st_mtim};
-    utimensat(AT_FDCWD, file.path.c_str(), times, AT_SYMLINK_NOFOLLOW);  // a look is no use
+  const auto files = directory.files(kEntries);
+  for (const auto& file : std::views::reverse(files)) {
+    const auto content = read_entry(directory, file.name, PrivateDirectory::Use::kLook);
     const auto entry = content ? decode_entry(*content) : std::nullopt;
-    if (!entry || file_name(entry->key) != file.path.filename()) continue;
+    if (!entry || file_name(entry->key) != file.name) continue;
     result.push_back({entry->key, entry->name, static_cast<int64_t>(content->size()),
-                      entry->binary.made_in_ms, static_cast<int64_t>(status.st_mtim.tv_sec)});
+                      entry->binary.made_in_ms, file.used_ns / 1'000'000'000});
   }
   return result;
 }
 
 int64_t DiskCache::clear() {
-  if (!problem().empty()) return 0;
-  std::error_code error;
-  for (const std::string_view ending : {kTemporary, kLock, kTexts[0], kTexts[1]}) {
-    for (const File& file : files_with(directory_, ending)) fs::remove(file.path, error);
-  }
+  const PrivateDirectory directory = open(Missing::kLeave);
   int64_t count = 0;
-  for (const File& file : files_with(directory_, kEnding)) {
-    count += fs::remove(file.path, error) ? 1 : 0;
+  directory.remove_unfinished(kKinds, std::chrono::seconds(0));
+  for (const auto& file : directory.files(kKinds)) {
+    if (directory.remove(file.name) && file.name.ends_with(kEnding)) ++count;
   }
+  // Of processes that were killed; one that is held goes with its holder.
+  for (const auto& left : directory.files(kLocks)) Lock(directory, left.name).attempt();
   const std::lock_guard lock(size_mutex_);
   size_ = -1;
   return count;
 }
 
 int64_t DiskCache::export_to(const std::string& file) {
-  std::ofstream out(file, std::ios::binary);
-  out << kArchiveMagic;
+  FileReplacement out("kernel cache", file);
+  out.write(kArchiveMagic);
+  const PrivateDirectory directory = open(Missing::kLeave);
   int64_t count = 0;
   for (const Entry& entry : entries()) {
-    const auto content = read_entry(file_name(entry.key));
+    const auto content = read_entry(directory, file_name(entry.key), PrivateDirectory::Use::kLook);
     if (!content) continue;
-    out << content->size() << "\n" << *content;
+    out.write(cat(content->size(), "\n"));
+    out.write(*content);
     ++count;
   }
-  out.close();
-  if (out.fail()) throw ExecutionError(cat("kernel cache: ", file, " cannot be written"));
+  out.commit();
   return count;
 }
 
@@ -336,8 +246,8 @@ int64_t DiskCache::import_from(const std::string& file) {
   if (!in || archive.rfind(kArchiveMagic, 0) != 0) {
     throw ExecutionError(cat("kernel cache: ", file, " is no file that 'export' wrote"));
   }
-  if (const std::string why = make_private_directory(directory_); !why.empty()) {
-    throw ExecutionError(cat("kernel cache: ", why));
+  if (const PrivateDirectory directory = open(Missing::kMake); !directory.is_open()) {
+    throw ExecutionError(cat("kernel cache: ", directory.problem()));
   }
   int64_t count = 0;
   for (size_t at = std::string_view(kArchiveMagic).size(); at < archive.size();) {

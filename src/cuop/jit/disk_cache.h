@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/private_directory.h"
+
 namespace cuop::jit {
 
 class DiskCache {
@@ -56,9 +58,11 @@ class DiskCache {
 
   /// Every entry that can be used, the last used first.
   std::vector<Entry> entries();
-  /// Removes every entry and what killed processes left; answers how many entries there were.
+  /// Removes every entry and text and what killed processes left; answers how many entries there
+  /// were. Files that the cache did not write stay, as they do when it grows too large.
   int64_t clear();
-  /// Writes every entry into one file; answers how many. ExecutionError when it cannot be written.
+  /// Writes every entry into one file, which is complete or not there; answers how many.
+  /// ExecutionError when it cannot be written.
   int64_t export_to(const std::string& file);
   /// Takes the entries of such a file whose checksums hold; answers how many. ExecutionError when
   /// it is no such file. Only import what you would run.
@@ -72,10 +76,13 @@ class DiskCache {
  private:
   class Lock;
 
-  std::optional<std::string> read_entry(const std::string& file_name);
+  PrivateDirectory open(PrivateDirectory::Missing missing) const;
+  std::optional<Binary> load(const PrivateDirectory& directory, const std::string& key);
+  std::optional<std::string> read_entry(const PrivateDirectory& directory,
+                                        const std::string& file_name, PrivateDirectory::Use use);
   void write_file(const std::string& name, const std::string& content);
   void warn(const std::string& why);
-  void evict(int64_t added);
+  void evict(const PrivateDirectory& directory, int64_t added);
 
   const std::string directory_;
   const int64_t max_bytes_;

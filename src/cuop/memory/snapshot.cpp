@@ -1,11 +1,10 @@
 #include "cuop/memory/snapshot.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iomanip>
 #include <sstream>
 
-#include "cuop/core/error.h"
+#include "cuop/core/file_replacement.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/snapshot_page_internal.h"
 
@@ -106,13 +105,6 @@ void write(Json& json, const HistoryEntry& entry) {
   json.close('}');
 }
 
-void write_file(const std::string& path, const std::string& content) {
-  std::ofstream out(path, std::ios::binary);
-  out << content;
-  out.flush();
-  if (!out) throw ExecutionError(cat("memory snapshot: ", path, " cannot be written"));
-}
-
 }  // namespace
 
 std::string to_json(const PoolSnapshot& snapshot) {
@@ -154,8 +146,11 @@ std::pair<std::string, std::string> write_snapshot(const PoolSnapshot& snapshot,
     if (stem.ends_with(ending)) stem.resize(stem.size() - 5);
   }
   std::pair<std::string, std::string> names{stem + ".json", stem + ".html"};
-  write_file(names.first, to_json(snapshot));
-  write_file(names.second, to_html(snapshot));
+  FileReplacement json("memory snapshot", names.first), page("memory snapshot", names.second);
+  json.write(to_json(snapshot));
+  page.write(to_html(snapshot));
+  json.commit();
+  page.commit();
   return names;
 }
 

@@ -6,14 +6,12 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <mutex>
 #include <set>
 #include <sstream>
 #include <vector>
 
-#include "cuop/core/cache_directory.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
@@ -23,9 +21,16 @@ namespace cuop::tune {
 namespace {
 
 namespace fs = std::filesystem;
+using Missing = PrivateDirectory::Missing;
 
 constexpr std::string_view kEnding = ".choice.json";
 constexpr std::string_view kLogEnding = ".choice.json.log";
+/// How a choice begins, whatever its schema, and a log.
+constexpr std::string_view kHeader = "{\"schema\":";
+constexpr std::string_view kLogHeader = "cuop choice log 1\n";
+constexpr PrivateDirectory::Kind kChoices[] = {{kEnding, kHeader}};
+constexpr PrivateDirectory::Kind kKinds[] = {kChoices[0], {kLogEnding, kLogHeader}};
+constexpr std::chrono::hours kStaleAge{1};
 
 std::string hex(uint64_t value) {
   std::ostringstream out;
@@ -35,7 +40,7 @@ std::string hex(uint64_t value) {
 
 /// The text up to the numbers; a reader that knows the key expects exactly this.
 std::string opening(const std::string& key) {
-  return cat("{\"schema\":2,\"key\":\"", json_escaped(key), '"');
+  return cat(kHeader, "2,\"key\":\"", json_escaped(key), '"');
 }
 constexpr std::string_view kKey = "\"key\":\"";
 constexpr std::string_view kMadeIn = ",\"made_in_ms\":";
@@ -89,33 +94,7 @@ std::string key_in(const std::string& text) {
   return key;
 }
 
-std::optional<std::string> contents(const fs::path& file) {
-  std::ifstream in(file);
-  if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-struct File {
-  fs::path path;
-  fs::file_time_type used;
-  int64_t bytes;
-};
-
-std::vector<File> files_of(const std::string& directory) {
-  std::vector<File> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.ends_with(kEnding) && !name.ends_with(kLogEnding)) continue;
-    std::error_code gone;  // another process may remove files meanwhile
-    const auto used = entry.last_write_time(gone);
-    const auto bytes = static_cast<int64_t>(entry.file_size(gone));
-    if (!gone) files.push_back({entry.path(), used, bytes});
-  }
-  return files;
-}
+std::string file_name(const std::string& key) { return cat(hex(hash_text(key)), kEnding); }
 
 }  // namespace
 
@@ -123,22 +102,27 @@ ChoiceStore::ChoiceStore(std::string directory, int64_t max_bytes)
     : directory_(std::move(directory)), max_bytes_(max_bytes) {}
 
 std::string ChoiceStore::path(const std::string& key) const {
-  return (fs::path(directory_) / cat(hex(hash_text(key)), kEnding)).string();
+  return (fs::path(directory_) / file_name(key)).string();
 }
 
-std::string ChoiceStore::problem() const { return directory_problem(directory_); }
+PrivateDirectory ChoiceStore::open(PrivateDirectory::Missing missing) const {
+  return PrivateDirectory::open(directory_, missing);
+}
+
+std::string ChoiceStore::problem() const { return open(Missing::kLeave).problem(); }
 
 std::optional<Choice> ChoiceStore::load(const std::string& key) {
-  if (!problem().empty()) return std::nullopt;
-  const std::string file = path(key);
-  const auto text = contents(file);
-  if (!text) return std::nullopt;
-  auto choice = decode(key, *text);
-  std::error_code error;
+  const PrivateDirectory directory = open(Missing::kLeave);
+  std::string text;
+  // Only a choice that is believed counts as used.
+  const auto answer = directory.read(file_name(key), PrivateDirectory::Use::kLook, text);
+  if (answer == PrivateDirectory::Answer::kAbsent) return std::nullopt;
+  const bool is_read = answer == PrivateDirectory::Answer::kRead;
+  auto choice = is_read ? decode(key, text) : std::nullopt;
   if (choice) {
-    fs::last_write_time(file, fs::file_time_type::clock::now(), error);  // recently used
+    directory.read(file_name(key), PrivateDirectory::Use::kUse, text);
   } else {
-    note_damage(file);
+    note_damage(path(key));
   }
   return choice;
 }
@@ -153,17 +137,16 @@ void ChoiceStore::note_damage(const std::string& file) {
 }
 
 std::vector<ChoiceStore::Entry> ChoiceStore::entries() const {
+  const PrivateDirectory directory = open(Missing::kLeave);
   std::vector<Entry> found;
-  if (!problem().empty()) return found;
-  for (const File& file : files_of(directory_)) {
-    if (!file.path.native().ends_with(kEnding)) continue;
-    const auto text = contents(file.path);
-    if (!text) continue;
-    const std::string key = key_in(*text);
-    const auto choice = decode(key, *text);
-    if (!choice || file.path != path(key)) continue;
-    const auto used = std::chrono::file_clock::to_sys(file.used).time_since_epoch();
-    found.push_back({key, *choice, std::chrono::duration_cast<std::chrono::seconds>(used).count()});
+  for (const auto& file : directory.files(kChoices)) {
+    std::string text;
+    const auto answer = directory.read(file.name, PrivateDirectory::Use::kLook, text);
+    if (answer != PrivateDirectory::Answer::kRead) continue;
+    const std::string key = key_in(text);
+    const auto choice = decode(key, text);
+    if (!choice || file.name != file_name(key)) continue;
+    found.push_back({key, *choice, file.used_ns / 1'000'000'000});
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Entry& a, const Entry& b) { return a.used > b.used; });
@@ -171,12 +154,11 @@ std::vector<ChoiceStore::Entry> ChoiceStore::entries() const {
 }
 
 std::string ChoiceStore::make_directory() const {
-  if (directory_.find('\0') != std::string::npos) return "has a zero byte in its path";
-  const std::string why = make_private_directory(directory_);
+  const PrivateDirectory directory = open(Missing::kMake);
   std::error_code error;
-  if (!fs::is_directory(directory_, error)) return why;
+  if (!directory.is_open() && !fs::is_directory(directory_, error)) return directory.problem();
   if (access(directory_.c_str(), W_OK | X_OK) != 0) return cat(directory_, " cannot be written to");
-  if (!why.empty()) warn(why);
+  if (!directory.is_open()) warn(directory.problem());
   return "";
 }
 
@@ -192,54 +174,39 @@ void ChoiceStore::warn(const std::string& why) const {
       "); choices are kept in memory only");
 }
 
-bool ChoiceStore::write(const std::string& file, const std::string& text) const {
-  std::string why = make_directory();
-  if (why.empty()) why = problem();
-  if (why.empty()) {
-    static std::atomic<int64_t> serial = 0;
-    const std::string temporary = cat(file, ".", getpid(), ".", serial++);
-    std::error_code error;
-    std::ofstream out(temporary);
-    out << text;
-    out.close();
-    if (!out.fail()) fs::rename(temporary, file, error);
-    if (!out.fail() && !error) return true;
-    fs::remove(temporary, error);
-    why = "writing failed";
-  }
-  warn(why);
-  return false;
+void ChoiceStore::write(const std::string& name, const std::string& text) {
+  const PrivateDirectory directory = open(Missing::kMake);
+  if (!directory.is_open()) return warn(directory.problem());
+  if (!directory.write(name, text)) return warn("writing failed");
+  evict(directory);
 }
 
 void ChoiceStore::save(const std::string& key, const Choice& choice) {
-  if (write(path(key), encode(key, choice))) evict();
+  write(file_name(key), encode(key, choice));
 }
 
 void ChoiceStore::save_log(const std::string& key, const std::string& text) {
-  if (write(path(key) + ".log", text)) evict();
+  write(file_name(key) + ".log", cat(kLogHeader, text));
 }
 
-void ChoiceStore::evict() {
-  std::vector<File> files = files_of(directory_);
-  std::sort(files.begin(), files.end(),
-            [](const File& a, const File& b) { return a.used < b.used; });
+void ChoiceStore::evict(const PrivateDirectory& directory) const {
+  directory.remove_unfinished(kKinds, kStaleAge);
+  const auto files = directory.files(kKinds);
   int64_t total = 0;
-  for (const File& file : files) total += file.bytes;
-  for (const File& file : files) {
+  for (const auto& file : files) total += file.bytes;
+  for (const auto& file : files) {
     if (total <= max_bytes_) break;
-    std::error_code error;
-    fs::remove(file.path, error);
+    directory.remove(file.name);
     total -= file.bytes;
   }
 }
 
 int64_t ChoiceStore::clear() {
+  const PrivateDirectory directory = open(Missing::kLeave);
   int64_t count = 0;
-  if (!problem().empty()) return 0;
-  for (const File& file : files_of(directory_)) {
-    std::error_code error;
-    const bool is_choice = file.path.native().ends_with(kEnding);
-    if (fs::remove(file.path, error) && is_choice) ++count;
+  directory.remove_unfinished(kKinds, std::chrono::seconds(0));
+  for (const auto& file : directory.files(kKinds)) {
+    if (directory.remove(file.name) && file.name.ends_with(kEnding)) ++count;
   }
   return count;
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/private_directory.h"
+
 namespace cuop::tune {
 
 struct Choice {
@@ -38,7 +40,8 @@ class ChoiceStore {
   void save_log(const std::string& key, const std::string& text);
   /// All that can be used, the last used first.
   std::vector<Entry> entries() const;
-  /// Removes every choice and log; answers how many choices there were.
+  /// Removes every choice and log; answers how many choices there were. Files of others stay, as
+  /// they do when the store grows too large.
   int64_t clear();
 
   const std::string& directory() const { return directory_; }
@@ -53,11 +56,12 @@ class ChoiceStore {
   std::string make_directory() const;
 
  private:
-  /// False, after a warning, when nothing can be written.
-  bool write(const std::string& file, const std::string& text) const;
+  PrivateDirectory open(PrivateDirectory::Missing missing) const;
+  /// Warns when nothing can be written.
+  void write(const std::string& name, const std::string& text);
   void warn(const std::string& why) const;
   void note_damage(const std::string& file);
-  void evict();
+  void evict(const PrivateDirectory& directory) const;
 
   std::string directory_;
   int64_t max_bytes_;
