@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "cuop/core/env.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 
@@ -40,6 +41,8 @@ class Recorder {
     for (const auto& group : groups) {
       try {
         run_group(*group, reason);
+      } catch (const Interrupted&) {  // the others run when somebody needs their values
+        throw;
       } catch (...) {
         if (!error) error = std::current_exception();
       }

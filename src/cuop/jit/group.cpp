@@ -4,6 +4,8 @@
 #include <complex>
 #include <utility>
 
+#include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/jit/fusion.h"
 #include "cuop/jit/run.h"
 #include "cuop/memory/current.h"
@@ -149,6 +151,12 @@ bool Group::run(const char* reason, GroupReport* report) {
   }
   try {
     compute(report);
+  } catch (const Interrupted&) {  // whoever needs the values later has not interrupted anything
+    error_ = std::make_exception_ptr(
+        ExecutionError("fused: the computation of this value was interrupted"));
+    read.swap(leaves_);
+    release();
+    throw;
   } catch (...) {
     error_ = std::current_exception();
     read.swap(leaves_);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 
 namespace cuop {
@@ -54,9 +55,13 @@ BenchmarkResult benchmark(const std::function<void()>& call, const BenchmarkOpti
                              options.warmup_runs,
                              "; at least 1 run and no negative warm-up are needed"));
   }
-  for (int64_t i = 0; i < options.warmup_runs; ++i) timer(call);
+  for (int64_t i = 0; i < options.warmup_runs; ++i) {
+    check_interrupt();
+    timer(call);
+  }
   std::vector<double> times, gpu_times;
   for (int64_t i = 0; i < options.num_runs; ++i) {
+    check_interrupt();
     const RunTime time = timer(call);
     times.push_back(time.host_ms);
     if (time.gpu_ms) gpu_times.push_back(*time.gpu_ms);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 
 namespace cuop::tune {
@@ -99,6 +100,7 @@ class Search {
 
   /// Milliseconds of one run, as the mean of some on rotated buffers.
   double sample(size_t i, int repetitions) {
+    check_interrupt();
     if (options_.before_sample) options_.before_sample(turn_ + 1, repetitions);
     const double ms = clock_.time_ms([&] {
       for (int r = 0; r < repetitions; ++r) candidates_[i].run(++turn_);
@@ -173,6 +175,8 @@ class Search {
   void guarded(size_t i, Work&& work) {
     try {
       work();
+    } catch (const Interrupted&) {
+      throw;
     } catch (const std::exception& error) {
       put_out(i, cat("failed: ", error.what()));
     }

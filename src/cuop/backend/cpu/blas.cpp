@@ -6,6 +6,7 @@
 #include "cuop/backend/cpu/blas_library_internal.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 
 namespace cuop::backend::blas {
@@ -118,6 +119,15 @@ void call_library(const TrsmCall<T>& c) {
 /// Multiplications below which waking another thread costs more than it saves.
 constexpr int64_t kWorkPerThread = 1 << 19;
 
+/// Multiplications after which the user may interrupt: a call of a library cannot be.
+constexpr double kMostWork = 1e10;
+
+/// How many calls of a library `work` multiplications are divided into.
+int64_t interruptible_parts(double work, size_t itemsize) {
+  const double doubles = work * static_cast<double>(itemsize) / 8.0;
+  return static_cast<int64_t>(std::min(doubles / kMostWork, 1e4)) + 1;
+}
+
 /// How many threads `work` multiplications deserve.
 int64_t useful_threads(double work) {
   const auto share = static_cast<int64_t>(std::min(work / kWorkPerThread, 1e6));
@@ -171,15 +181,31 @@ Grid choose_grid(int64_t m, int64_t n, int64_t threads) {
   return best;
 }
 
-}  // namespace
+/// What a tile of the grid is of a product; it may be empty.
+template <class T>
+GemmCall<T> tile_of(const GemmCall<T>& call, const Grid& grid, int64_t tile) {
+  const Piece rows = piece(call.m, grid.rows, tile / grid.columns, kBlock);
+  const Piece columns = piece(call.n, grid.columns, tile % grid.columns, kBlock);
+  GemmCall<T> part = call;
+  part.m = std::max<int64_t>(0, rows.size);
+  part.n = std::max<int64_t>(0, columns.size);
+  part.a += call.trans_a == Trans::kNone ? rows.begin * call.lda : rows.begin;
+  part.b += call.trans_b == Trans::kNone ? columns.begin : columns.begin * call.ldb;
+  part.c += rows.begin * call.ldc + columns.begin;
+  return part;
+}
 
 template <class T>
-void gemm(const GemmCall<T>& call) {
+double work_of(const GemmCall<T>& call) {
+  return static_cast<double>(call.m) * static_cast<double>(call.n) *
+         static_cast<double>(std::max<int64_t>(call.k, 1));
+}
+
+/// On as many threads as are useful.
+template <class T>
+void gemm_at_once(const GemmCall<T>& call) {
   if (call.m == 0 || call.n == 0) return;
-  require_library();
-  const double work = static_cast<double>(call.m) * static_cast<double>(call.n) *
-                      static_cast<double>(std::max<int64_t>(call.k, 1));
-  const int64_t threads = useful_threads(work);
+  const int64_t threads = useful_threads(work_of(call));
   if (threads > 1 && threads == thread_count() && has_own_threads(threads)) {
     call_library(call);
     return;
@@ -192,18 +218,25 @@ void gemm(const GemmCall<T>& call) {
   const Grid grid = choose_grid(call.m, call.n, threads);
   parallel_for(grid.rows * grid.columns, 1, [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
-      const Piece rows = piece(call.m, grid.rows, tile / grid.columns, kBlock);
-      const Piece columns = piece(call.n, grid.columns, tile % grid.columns, kBlock);
-      if (rows.size <= 0 || columns.size <= 0) continue;
-      GemmCall<T> part = call;
-      part.m = rows.size;
-      part.n = columns.size;
-      part.a += call.trans_a == Trans::kNone ? rows.begin * call.lda : rows.begin;
-      part.b += call.trans_b == Trans::kNone ? columns.begin : columns.begin * call.ldb;
-      part.c += rows.begin * call.ldc + columns.begin;
-      call_library(part);
+      const GemmCall<T> part = tile_of(call, grid, tile);
+      if (part.m > 0 && part.n > 0) call_library(part);
     }
   });
+}
+
+}  // namespace
+
+template <class T>
+void gemm(const GemmCall<T>& call) {
+  if (call.m == 0 || call.n == 0) return;
+  require_library();
+  const int64_t parts = interruptible_parts(work_of(call), sizeof(T));
+  if (parts == 1) return gemm_at_once(call);
+  const Grid grid = choose_grid(call.m, call.n, parts);
+  for (int64_t tile = 0; tile < grid.rows * grid.columns; ++tile) {
+    check_interrupt();
+    gemm_at_once(tile_of(call, grid, tile));
+  }
 }
 
 template <class T>
@@ -244,9 +277,10 @@ void symm(const SymmCall<T>& call) {
   const SerialScope scope;
   const bool is_left = call.side == Side::kLeft;
   const int64_t order = is_left ? call.m : call.n;
-  const int64_t threads = useful_threads(static_cast<double>(order) * static_cast<double>(call.m) *
-                                         static_cast<double>(call.n));
-  split(is_left ? call.n : call.m, threads, kBlock, [&](int64_t begin, int64_t size) {
+  const double work =
+      static_cast<double>(order) * static_cast<double>(call.m) * static_cast<double>(call.n);
+  const int64_t parts = std::max(useful_threads(work), interruptible_parts(work, sizeof(T)));
+  split(is_left ? call.n : call.m, parts, kBlock, [&](int64_t begin, int64_t size) {
     SymmCall<T> part = call;
     (is_left ? part.n : part.m) = size;
     part.b += is_left ? begin : begin * call.ldb;
@@ -261,9 +295,10 @@ void trsm(const TrsmCall<T>& call) {
   const SerialScope scope;
   const bool is_left = call.side == Side::kLeft;
   const int64_t order = is_left ? call.m : call.n;
-  const int64_t threads = useful_threads(static_cast<double>(order) * static_cast<double>(call.m) *
-                                         static_cast<double>(call.n) / 2);
-  split(is_left ? call.n : call.m, threads, kBlock, [&](int64_t begin, int64_t size) {
+  const double work =
+      static_cast<double>(order) * static_cast<double>(call.m) * static_cast<double>(call.n) / 2;
+  const int64_t parts = std::max(useful_threads(work), interruptible_parts(work, sizeof(T)));
+  split(is_left ? call.n : call.m, parts, kBlock, [&](int64_t begin, int64_t size) {
     TrsmCall<T> part = call;
     (is_left ? part.n : part.m) = size;
     part.b += is_left ? begin : begin * call.ldb;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -14,18 +15,44 @@
 #include <thread>
 
 #include "cuop/backend/kernel.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/env.h"
+#include "cuop/core/interrupt.h"
 
 namespace cuop::backend {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+using Body = std::function<void(int64_t, int64_t)>;
+
+/// Calls the body over [begin, end) in steps that are so short that somebody can stop it in
+/// between, and so long that asking costs nothing; answers whether it came to the end.
+bool run_in_steps(const Body& body, int64_t begin, int64_t end, int64_t grain,
+                  const std::atomic<bool>* is_stopped) {
+  constexpr auto kShort = std::chrono::milliseconds(2), kLong = std::chrono::milliseconds(20);
+  for (int64_t step = grain; end - begin > step;) {
+    const Clock::time_point start = Clock::now();
+    body(begin, begin + step);
+    begin += step;
+    if (is_stopped != nullptr && *is_stopped) return false;
+    check_interrupt();
+    const auto took = Clock::now() - start;
+    if (took < kShort && step <= (end - begin) / 2) step *= 2;
+    if (took > kLong) step = std::max(grain, step / 2);
+  }
+  body(begin, end);
+  return true;
+}
+
 /// One parallel_for: workers and the caller take pieces until none is left.
 struct Job {
-  const std::function<void(int64_t, int64_t)>* body;
+  const Body* body;
   int64_t count;
   int64_t piece;
+  int64_t grain;
   std::atomic<int64_t> next = 0;
+  std::atomic<bool> is_stopped = false;
   std::mutex mutex;
   std::condition_variable finished;
   int64_t helpers = 0;  // workers inside `work`, guarded by mutex
@@ -35,15 +62,41 @@ struct Job {
   void work() {
     for (;;) {
       const int64_t begin = next.fetch_add(piece);
-      if (begin >= count) return;
+      if (begin >= count || is_stopped) return;
       try {
-        (*body)(begin, std::min(begin + piece, count));
+        if (!run_in_steps(*body, begin, std::min(begin + piece, count), grain, &is_stopped)) return;
       } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!error) error = std::current_exception();
-        next = count;
+        stop(std::current_exception());
       }
     }
+  }
+
+  void help() {
+    const CancelScope scope(is_stopped);
+    work();
+  }
+
+  void stop(const std::exception_ptr& reason) {
+    const std::lock_guard lock(mutex);
+    if (!error) error = reason;
+    next = count;
+    is_stopped = true;
+  }
+
+  /// The caller waits for those that still work, and can be interrupted meanwhile.
+  void finish() {
+    std::unique_lock lock(mutex);
+    is_closed = true;
+    const auto is_done = [this] { return helpers == 0; };
+    try {
+      wait_interruptibly(finished, lock, Clock::time_point::max(), is_done);
+    } catch (...) {
+      lock.unlock();
+      stop(std::current_exception());
+      lock.lock();
+      finished.wait(lock, is_done);
+    }
+    if (error) std::rethrow_exception(error);
   }
 };
 
@@ -92,7 +145,7 @@ class Pool {
         if (job->is_closed) continue;  // the caller has finished without this helper
         ++job->helpers;
       }
-      job->work();
+      job->help();
       {
         const std::lock_guard lock(job->mutex);
         --job->helpers;
@@ -146,26 +199,24 @@ void set_thread_count(int count) { chosen_threads = std::max(0, count); }
 void parallel_for(int64_t count, int64_t grain,
                   const std::function<void(int64_t begin, int64_t end)>& body) {
   if (count <= 0) return;
-  const int64_t pieces = (count + std::max<int64_t>(1, grain) - 1) / std::max<int64_t>(1, grain);
+  grain = std::max<int64_t>(1, grain);
+  const int64_t pieces = divide_up(count, grain);
   const int64_t threads = pieces > 1 ? std::min<int64_t>(thread_count(), pieces) : 1;
   if (threads <= 1) {
-    body(0, count);
+    run_in_steps(body, 0, count, grain, nullptr);
     return;
   }
   const auto job = std::make_shared<Job>();
   job->body = &body;
   job->count = count;
+  job->grain = grain;
   // A few pieces a thread even out unequal work without making them smaller than the grain.
-  const int64_t shares = std::min<int64_t>(pieces, 4 * threads);
-  job->piece = (count + shares - 1) / shares;
+  job->piece = divide_up(count, std::min<int64_t>(pieces, 4 * threads));
   process_pool()->offer(job, static_cast<int>(threads - 1));
   is_inside_parallel = true;
   job->work();
   is_inside_parallel = false;
-  std::unique_lock lock(job->mutex);
-  job->is_closed = true;
-  job->finished.wait(lock, [&] { return job->helpers == 0; });
-  if (job->error) std::rethrow_exception(job->error);
+  job->finish();
 }
 
 }  // namespace cuop::backend

@@ -18,7 +18,8 @@ int thread_count();
 void set_thread_count(int count);
 
 /// Calls body(begin, end) over disjoint pieces of [0, count) of at least `grain` items, on up to
-/// thread_count() threads; returns when all are done. The first exception is rethrown here.
+/// thread_count() threads; returns when all are done. The first exception is rethrown here. Between
+/// pieces the user may interrupt (core/interrupt.h): long work comes in several pieces a thread.
 void parallel_for(int64_t count, int64_t grain,
                   const std::function<void(int64_t begin, int64_t end)>& body);
 

@@ -1,5 +1,6 @@
 #include <iomanip>
 
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/exec/redistribute.h"
@@ -31,6 +32,7 @@ DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& input
   SweptRows rows(comm, grid.local(), blocks, grid.shape(), 1,
                  options.boundary == Boundary::kPeriodic);
   for (int64_t sweep = 1; sweep <= options.iterations; ++sweep) {
+    check_interrupt();
     rows.exchange_halo();
     std::vector<double> squares;
     rows.sweep(1, 0, [&](const Tensor& padded, int64_t, const Tensor& out) {

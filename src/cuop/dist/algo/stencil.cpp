@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/sweep.h"
@@ -54,6 +55,7 @@ DistTensor execute_stencil(const Plan& plan, const std::vector<DistTensor>& inpu
   SweptRows rows(grid.comm(), grid.local(), grid.sharding().owner_boxes(grid.shape()), grid.shape(),
                  radius * depth, boundary == Boundary::kPeriodic);
   for (int64_t done = 0; done < iterations; done += depth) {
+    check_interrupt();
     rows.exchange_halo();
     const int64_t sweeps = std::min(depth, iterations - done);
     for (int64_t left = sweeps - 1; left >= 0; --left) {

@@ -65,8 +65,8 @@ Tensor swap_axes(const Tensor& tensor, int64_t axis0, int64_t axis1) {
 }
 
 Tensor move_axis(const Tensor& tensor, int64_t source, int64_t destination) {
-  const int from = normalize_axis(source, tensor.ndim(), "move_axis");
-  const int to = normalize_axis(destination, tensor.ndim(), "move_axis");
+  const int from = normalize_axis(source, tensor.ndim(), "moveaxis");
+  const int to = normalize_axis(destination, tensor.ndim(), "moveaxis");
   Layout layout = remove_axis(tensor.layout(), from);
   layout.shape.insert(to, tensor.shape(from));
   layout.strides.insert(to, tensor.strides()[from]);

@@ -58,6 +58,21 @@ std::optional<jit::ReduceKind> recorded_kind(const Reduction& reduction) {
   }
 }
 
+/// Whether more of the same element change nothing.
+bool is_idempotent(ReduceKind kind) {
+  return kind == ReduceKind::kMax || kind == ReduceKind::kMin || kind == ReduceKind::kAny ||
+         kind == ReduceKind::kAll;
+}
+
+/// x with one element of each of the axes along which it repeats one element in memory.
+Tensor without_repetition(const Tensor& x, const std::vector<int>& axes) {
+  Tensor result = x;
+  for (const int axis : axes) {
+    if (x.strides()[axis] == 0 && x.shape(axis) > 1) result = slice(result, axis, 0, 1);
+  }
+  return result;
+}
+
 Tensor reduce(const char* who, const Reduction& reduction, const Tensor& x, Axes axes,
               bool keepdims, const Tensor* out) {
   trace::Span span(who, "op");
@@ -82,7 +97,8 @@ Tensor reduce(const char* who, const Reduction& reduction, const Tensor& x, Axes
   if (count == 0) {
     fill_empty(who, reduction, result);
   } else if (result.size() > 0) {
-    kReduceSlot(x.device(), who, reduction, x, reduced, with_axes(result, reduced, keepdims));
+    const Tensor read = is_idempotent(reduction.kind) ? without_repetition(x, reduced) : x;
+    kReduceSlot(x.device(), who, reduction, read, reduced, with_axes(result, reduced, keepdims));
   }
   return result;
 }
@@ -111,7 +127,9 @@ Tensor arg_reduce(const char* who, bool is_max, const Tensor& x, std::optional<i
   }
   if (result.size() == 0) return result;
   if (axis) {
-    kArgSlot(x.device(), x, reduced[0], is_max, with_axes(result, reduced, keepdims));
+    // Of equal elements the first is the answer.
+    kArgSlot(x.device(), without_repetition(x, reduced), reduced[0], is_max,
+             with_axes(result, reduced, keepdims));
   } else {
     const Tensor flat = reshape(x, {x.size()});
     kArgSlot(x.device(), flat, 0, is_max, result.with_layout({{1}, {1}, result.layout().offset}));

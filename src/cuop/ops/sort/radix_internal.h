@@ -12,6 +12,7 @@
 
 #include "cuop/core/dtype.h"
 #include "cuop/core/half.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/ops/sort/sort_key.cuh"
 
 namespace cuop::kernels {
@@ -51,6 +52,17 @@ T decode(KeyOf<T> key) {
   return std::bit_cast<T>(jit::decode_key<kKindOf<T>>(key));
 }
 
+/// Calls body for each record; a long line can be interrupted.
+template <class Record, class Body>
+void for_each_interruptibly(const std::vector<Record>& records, Body&& body) {
+  constexpr size_t kChunk = size_t{1} << 20;
+  for (size_t first = 0; first < records.size(); first += kChunk) {
+    if (first > 0) check_interrupt();
+    const size_t last = std::min(records.size(), first + kChunk);
+    for (size_t i = first; i < last; ++i) body(records[i]);
+  }
+}
+
 /// Sorts records by `key_of(record)`; `spare` has the same size. Records may be keys themselves.
 template <class Record, class KeyFunction>
 void radix_sort(std::vector<Record>& records, std::vector<Record>& spare, KeyFunction&& key_of) {
@@ -63,10 +75,10 @@ void radix_sort(std::vector<Record>& records, std::vector<Record>& spare, KeyFun
     return;
   }
   std::array<std::array<size_t, 256>, kDigits> counts{};
-  for (const Record& record : records) {
+  for_each_interruptibly(records, [&](const Record& record) {
     const Key key = key_of(record);
     for (size_t d = 0; d < kDigits; ++d) ++counts[d][(key >> (8 * d)) & 0xff];
-  }
+  });
   for (size_t d = 0; d < kDigits; ++d) {
     const auto digit = [&](const Record& record) {
       return static_cast<size_t>((key_of(record) >> (8 * d)) & 0xff);
@@ -78,7 +90,8 @@ void radix_sort(std::vector<Record>& records, std::vector<Record>& spare, KeyFun
       count = start;
       start += own;
     }
-    for (const Record& record : records) spare[counts[d][digit(record)]++] = record;
+    for_each_interruptibly(
+        records, [&](const Record& record) { spare[counts[d][digit(record)]++] = record; });
     records.swap(spare);
   }
 }

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "cuop/backend/slot.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
@@ -93,6 +94,7 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
   Tensor spare;
   bool is_done = u.size() == 0;
   while (!is_done && answer.sweeps < options.iterations) {
+    check_interrupt();
     const int64_t now = std::min(most, options.iterations - answer.sweeps);
     const Tensor next = spare.is_defined() ? spare : empty(u.shape(), u.dtype(), u.device());
     kJacobi(u.device(), current, f, options.dx, options.boundary, now, next, norms.data());

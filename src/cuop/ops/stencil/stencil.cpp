@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuop/backend/slot.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
@@ -62,6 +63,7 @@ Tensor run_sweeps(const Tensor& grid, const TapList& taps, Boundary boundary, in
       kernels::sweeps_per_pass(grid.shape(1), taps.row_radius, itemsize(grid.dtype()));
   Tensor current = grid, spare;
   for (int64_t done = 0; done < sweeps;) {
+    check_interrupt();
     const int64_t now = std::min(most, sweeps - done);
     Tensor next = spare.is_defined() ? spare : empty(grid.shape(), grid.dtype(), grid.device());
     kStencil(grid.device(), current, taps, boundary, now, next);
