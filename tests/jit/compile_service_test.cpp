@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -129,6 +130,59 @@ TEST_F(CompileServiceTest, WaitingForATurnIsPartOfTheTimeout) {
   settings.timeout = 60.0;
   set_compile_settings(settings);
   EXPECT_FALSE(compile_kernel(request(11)).image.empty());
+}
+
+/// Takes a compiler seconds, in a phase in which it does not ask whether it is to stop.
+CompileRequest deaf_request() {
+  std::string source =
+      "constexpr unsigned f(unsigned n) {\n"
+      "  unsigned s = 1;\n"
+      "  for (unsigned i = 0; i < n; ++i) s = s * 1664525u + i;\n"
+      "  return s;\n"
+      "}\n"
+      "constexpr unsigned kSlow = 0";
+  for (int i = 0; i < 10; ++i) source += cat(" + f(", 500000 + i, ")");
+  source += ";\nextern \"C\" __global__ void cuop_kernel(unsigned* x) { x[0] = kSlow; }";
+  return {"deaf", source, "sm_90a"};
+}
+
+/// Runs the deaf compilation with little time; answers how long its caller waited, in seconds.
+double seconds_until_given_up() {
+  CompileSettings settings = compile_settings();
+  settings.timeout = 0.2;
+  set_compile_settings(settings);
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    compile_kernel(deaf_request());
+    ADD_FAILURE() << "it takes a compiler seconds";
+  } catch (const CompilationError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("deaf was not compiled within"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("s (compilation_timeout)"));
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST_F(CompileServiceTest, TheCallerGoesOnWhereTheCompilerCannotBeStopped) {
+  EXPECT_LT(seconds_until_given_up(), 1.5);  // 0.7 where nobody else computes
+  EXPECT_EQ(compile_statistics().running, 1) << "it keeps its turn until it has ended";
+  EXPECT_TRUE(kernel_disk_cache()->entries().empty());
+  CompileSettings settings = compile_settings();
+  settings.timeout = 60.0;
+  set_compile_settings(settings);
+  EXPECT_FALSE(compile_kernel(request(20)).image.empty()) << "others compile meanwhile";
+  while (compile_statistics().running > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+TEST_F(CompileServiceTest, DISABLED_EndsWhileTheCompilerCannotBeStopped) {
+  seconds_until_given_up();
+  EXPECT_EQ(compile_statistics().running, 1);
+}
+
+TEST_F(CompileServiceTest, TheProcessEndsCleanlyAfterACompilationWasLeft) {
+  const std::string test = "CompileServiceTest.DISABLED_EndsWhileTheCompilerCannotBeStopped";
+  EXPECT_EQ(test::run_in_process(test, "CUOP_CACHE_DIR=" + root_), 0);
 }
 
 /// Drivers take their time to end, and what was registered first, as this, ends last.

@@ -13,7 +13,9 @@
 #include "cuop/backend/default_device.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/compile_attempt.h"
 
 namespace cuop::jit {
 
@@ -73,19 +75,20 @@ class Service {
   CompiledKernel compile(const CompileRequest& request) {
     const CompileSettings now = settings();
     const Nvrtc& nvrtc = Nvrtc::instance();
-    if (!nvrtc.is_available()) return compile_now(request, now);
+    if (!nvrtc.is_available()) return nvrtc.compile(request, now.timeout);  // says why not
     const std::string key = compile_key(request, nvrtc.identity());
     if (now.keeps_texts) cache()->save_text(key, ".cu", listing(request));
-    if (!now.is_caching) return compile_now(request, now);
+    if (!now.is_caching) return compile_now(request, now, deadline_of(now));
     CompiledKernel fresh;
     bool is_fresh = false;
-    const DiskCache::Binary binary =
-        cache()->load_or_make(key, cat(request.name, " ", request.arch), now.timeout + kPatience,
-                              [&]() -> DiskCache::Binary {
-                                fresh = compile_now(request, now);
-                                is_fresh = true;
-                                return {fresh.image, fresh.made_in_ms};
-                              });
+    const auto deadline = deadline_of(now);
+    // Another process that stands still must leave the time to do it here.
+    const DiskCache::Binary binary = cache()->load_or_make(
+        key, entry_name(request), now.timeout / 2, [&]() -> DiskCache::Binary {
+          fresh = compile_now(request, now, deadline);
+          is_fresh = true;
+          return {fresh.image, fresh.made_in_ms};
+        });
     return is_fresh ? fresh : count_hit(binary);
   }
 
@@ -134,38 +137,70 @@ class Service {
     return {binary.image, "", binary.made_in_ms};
   }
 
-  /// Seconds beyond the timeout after which another process's compilation is given up.
-  static constexpr double kPatience = 5.0;
+  static std::string entry_name(const CompileRequest& request) {
+    return cat(request.name, " ", request.arch);
+  }
 
-  CompiledKernel compile_now(const CompileRequest& request, const CompileSettings& now) {
-    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                             std::chrono::duration<double>(now.timeout));
-    {
-      std::unique_lock lock(mutex_);
-      const auto is_free = [this] { return running_ < settings_.max_threads; };
-      if (!is_free_.wait_until(lock, deadline, is_free)) {
-        throw CompilationError(cat("jit: ", request.name, " did not get its turn to be compiled ",
-                                   "within ", now.timeout, " s (compilation_timeout); ", running_,
-                                   " threads compile, max_compilation_threads is ",
-                                   settings_.max_threads));
-      }
-      ++running_;
+  static Clock::time_point deadline_of(const CompileSettings& now) {
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(now.timeout));
+  }
+
+  /// Waits until fewer threads compile than may.
+  void take_turn(const CompileRequest& request, const CompileSettings& now,
+                 Clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    const auto is_free = [this] { return running_ < settings_.max_threads; };
+    if (!wait_interruptibly(is_free_, lock, deadline, is_free)) {
+      throw CompilationError(cat("jit: ", request.name, " did not get its turn to be compiled ",
+                                 "within ", now.timeout, " s (compilation_timeout); ", running_,
+                                 " threads compile, max_compilation_threads is ",
+                                 settings_.max_threads));
     }
-    struct Release {
-      Service& service;
-      ~Release() {
-        const std::lock_guard lock(service.mutex_);
-        --service.running_;
-        service.is_free_.notify_one();
-      }
-    };
-    const Release release{*this};
-    const std::chrono::duration<double> left = deadline - Clock::now();
-    CompiledKernel compiled = compile_with_log(request, now, std::max(left.count(), 0.0));
+    ++running_;
+  }
+
+  void give_turn_back() {
     const std::lock_guard lock(mutex_);
-    ++statistics_.compilations;
-    statistics_.compile_ms += compiled.made_in_ms;
-    return compiled;
+    --running_;
+    is_free_.notify_one();
+  }
+
+  /// On a thread of its own, which is left at the deadline: there are phases in which a compiler
+  /// does not ask whether it is to stop. It keeps its turn until it has ended.
+  CompiledKernel compile_now(const CompileRequest& request, const CompileSettings& now,
+                             Clock::time_point deadline) {
+    take_turn(request, now, deadline);
+    const auto attempt = std::make_shared<CompileAttempt>();
+    try {
+      attempt->start(
+          [this, request, now, deadline] {
+            struct Turn {
+              Service& service;
+              ~Turn() { service.give_turn_back(); }
+            } const turn{*this};
+            const std::chrono::duration<double> left = deadline - Clock::now();
+            CompiledKernel compiled = compile_with_log(request, now, std::max(left.count(), 0.0));
+            const std::lock_guard lock(mutex_);
+            ++statistics_.compilations;
+            statistics_.compile_ms += compiled.made_in_ms;
+            return compiled;
+          },
+          [this, request, now](const CompiledKernel& late) {
+            if (!now.is_caching) return;
+            cache()->save(compile_key(request, Nvrtc::instance().identity()), entry_name(request),
+                          {late.image, late.made_in_ms});
+          });
+    } catch (const std::system_error& error) {
+      give_turn_back();
+      throw CompilationError(cat("jit: ", request.name, " is not compiled: ", error.what()));
+    }
+    if (auto compiled = attempt->wait(deadline)) return std::move(*compiled);
+    if (now.is_caching) {  // another process may have been faster
+      const auto found = cache()->load(compile_key(request, Nvrtc::instance().identity()));
+      if (found) return {found->image, "", found->made_in_ms};
+    }
+    throw CompilationError(too_late(request, now.timeout));
   }
 
   CompiledKernel compile_with_log(const CompileRequest& request, const CompileSettings& now,

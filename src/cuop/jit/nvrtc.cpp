@@ -212,8 +212,7 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
   const Status status =
       functions().compile(program.get(), static_cast<int>(options.size()), options.data());
   if (status != 0 && deadline.has_passed) {
-    throw CompilationError(cat("jit: ", request.name, " was not compiled within ", timeout,
-                               " s (compilation_timeout)"));
+    throw CompilationError(too_late(request, timeout));
   }
   if (status != 0 && Compilations::instance().are_ending()) refuse_at_the_end(request.name);
   CompiledKernel compiled;
@@ -225,6 +224,11 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
   compiled.image = program.image(request.name);
   compiled.made_in_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return compiled;
+}
+
+std::string too_late(const CompileRequest& request, double timeout) {
+  return cat("jit: ", request.name, " was not compiled within ", timeout,
+             " s (compilation_timeout)");
 }
 
 std::string compile_key(const CompileRequest& request, const std::string& compiler_identity) {

@@ -54,6 +54,9 @@ class Nvrtc {
   std::vector<int> architectures_;
 };
 
+/// What is said of a request whose time, in seconds, was not enough.
+std::string too_late(const CompileRequest& request, double timeout);
+
 /// The digest of everything that changes the binary: source, included text, options, architecture,
 /// compiler.
 std::string compile_key(const CompileRequest& request, const std::string& compiler_identity);
