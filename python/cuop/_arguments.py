@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cuop.errors import DTypeError, ExecutionError, FileError
+from cuop.errors import DTypeError, ExecutionError, FileError, ShapeError
 
 
 def refused(value: Any, who: str, name: str, needed: str) -> DTypeError:
@@ -24,11 +24,25 @@ def describe(value: Any) -> str:
     return type(value).__name__
 
 
+def as_integer(value: Any) -> int | None:
+    """The int that anything with __index__ but a bool stands for; None when it stands for none.
+
+    An exception of the object's own goes to the user, but for TypeError, which is how arrays and
+    tensors of several elements say that they are no integer.
+    """
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        return None
+    try:
+        return operator.index(value)
+    except (TypeError, ShapeError):
+        return None
+
+
 def integer(value: Any, who: str, name: str, least: int | None = None) -> int:
     """An int of anything with __index__ but a bool, and at least `least`."""
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+    number = as_integer(value)
+    if number is None:
         raise refused(value, who, name, "an integer")
-    number = operator.index(value)
     if least is not None and number < least:
         raise ExecutionError(f"{who}: {name} is {number}; it must be at least {least}")
     return number

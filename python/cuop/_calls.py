@@ -6,12 +6,11 @@ The extension imports this module when such a call has failed, never before.
 from __future__ import annotations
 
 import inspect
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cuop._arguments import describe
+from cuop._arguments import as_integer, describe
 from cuop.errors import DTypeError, Error, ExecutionError
 
 _INTEGERS = "an integer or a sequence of integers"
@@ -136,8 +135,8 @@ def _wrong_kind(
         where = name if argument == "arg" else f"{name}: {argument}"  # a property's value
         kinds = _alternatives(str(parameter.annotation))
         fits = [_fits(kind, value) for kind in kinds]
-        if "int" in kinds and _is_integer(value):
-            number = operator.index(value)  # an exception of the object's own goes to the user
+        number = as_integer(value) if "int" in kinds else None
+        if number is not None:
             if allowed is not None and not allowed[0] <= number <= allowed[1]:
                 return ExecutionError(
                     f"{where} is {number}; allowed are {allowed[0]} to {allowed[1]}"
@@ -174,7 +173,7 @@ def _fits(kind: str, value: Any) -> bool | None:
     if value is None or kind == "None":
         return value is None and kind in ("None", "Any")
     if kind == "int":
-        return _is_integer(value)
+        return as_integer(value) is not None
     if kind == "float":
         return hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
     if kind == "bool":
@@ -191,10 +190,6 @@ def _fits(kind: str, value: Any) -> bool | None:
         is_sequence = isinstance(value, (Sequence, Mapping)) and not isinstance(value, str)
         return None if is_sequence else False
     return kind in _class_names(value)
-
-
-def _is_integer(value: Any) -> bool:
-    return hasattr(type(value), "__index__") and not isinstance(value, bool)
 
 
 def _class_names(value: Any) -> list[str]:

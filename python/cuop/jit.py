@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cuop._arguments import refused
+from cuop._arguments import as_integer, integer, refused
 from cuop._core import _UserKernel
 from cuop.errors import ExecutionError
 
@@ -102,7 +101,7 @@ class Kernel:
             return (
                 _axes(grid(about) if callable(grid) else grid, who, "grid"),
                 _axes(block(about) if callable(block) else block, who, "block"),
-                operator.index(shared_bytes),
+                integer(shared_bytes, who, "shared_bytes"),
             )
 
         return launch_for
@@ -147,7 +146,7 @@ def _macro(value: Any, who: str, name: str) -> str:
 def _axes(value: Any, who: str, what: str) -> tuple[int, ...]:
     """Three sizes of an int or up to three of them."""
     sizes = value if isinstance(value, (tuple, list)) else (value,)
-    if not 1 <= len(sizes) <= 3 or not all(hasattr(size, "__index__") for size in sizes):
+    numbers = tuple(as_integer(size) for size in sizes)
+    if not 1 <= len(sizes) <= 3 or None in numbers:
         raise refused(value, who, what, "an integer or up to three")
-    numbers = tuple(operator.index(size) for size in sizes)
     return numbers + (1,) * (3 - len(numbers))

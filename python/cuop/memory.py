@@ -6,13 +6,12 @@ Every function takes a device ('cpu', 'cuda:1'); without one it is the current d
 import atexit
 import inspect
 import numbers
-import operator
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cuop import _core
-from cuop._arguments import check_callable, file_path, refused
+from cuop._arguments import as_integer, check_callable, file_path, integer, refused
 from cuop.errors import MemoryError
 
 __all__ = [
@@ -63,11 +62,12 @@ def _bytes(size, who):
         return None
     if isinstance(size, str):
         return _core.parse_bytes(size, who)
-    if isinstance(size, bool) or not hasattr(type(size), "__index__"):
+    number = as_integer(size)
+    if number is None:
         raise refused(
             size, who, "size", "a size: bytes, or a number with a unit as '512MB' or '2GB'"
         )
-    return operator.index(size)
+    return number
 
 
 def memory_stats(device=None):
@@ -277,6 +277,7 @@ class MemoryPool:
         It serves later work of the stream that was current when it was allocated: work of other
         streams on it must come before that.
         """
+        address = integer(address, "MemoryPool.deallocate", "address")
         if address != 0 and self._blocks.pop(address, None) is None:
             raise MemoryError(
                 f"MemoryPool.deallocate: {address:#x} is not a live block of this pool"

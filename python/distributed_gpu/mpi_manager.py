@@ -4,7 +4,7 @@ import sys
 
 import cuop
 from cuop import dist
-from cuop._arguments import refused
+from cuop._arguments import integer, refused
 from distributed_gpu._arrays import kind_of, place_of, plain, this_ranks, to_kind, to_place
 from distributed_gpu._call import MPIError, mpi_errors, told
 
@@ -160,6 +160,7 @@ class MPIManager:
         """Frees pinned staging memory; CPU ranks have none."""
 
     def _split(self, ndim, dim):
+        dim = integer(dim, "split", "dim")
         if not -ndim <= dim < ndim:
             raise MPIError(
                 f"split: dim {dim} is out of range for {ndim} dimensions",

@@ -2,6 +2,7 @@
 
 import cuop
 from cuop import dist
+from cuop._arguments import integer
 from distributed_gpu._arrays import kind_of, place_of, plain, to_kind, to_place
 from distributed_gpu._call import announced, check_manager, mpi_errors, told
 
@@ -47,6 +48,7 @@ class TensorDistributor:
 
     def calculate_split_sizes(self, total):
         """The length of each rank's block of `total` indices."""
+        total = integer(total, "calculate_split_sizes", "total", least=0)
         size = self.mpi.get_size()
         return [total // size + (rank < total % size) for rank in range(size)]
 

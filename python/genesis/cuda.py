@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import cuop
 from cuop import _core, clear_kernel_cache, enable_profiling, set_kernel_fusion
-from cuop._arguments import file_path
+from cuop._arguments import describe, file_path
 from genesis.kernels import warm_up_kernels
 
 __all__ = [
@@ -69,7 +69,9 @@ def _name(device=None):
         device = f"cuda:{device}"
     name = str(device)
     if not name.startswith("cuda"):
-        raise cuop.DeviceError(f"cuda: {name} is not a GPU; use 'cuda' or 'cuda:N'")
+        raise cuop.DeviceError(
+            f"cuda: device: {describe(device)} is not a GPU; use 'cuda' or 'cuda:N'"
+        )
     return str(cuop.Device(name))  # 'cuda' and 'cuda:0' are one
 
 

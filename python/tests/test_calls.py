@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cuop
+from distributed_gpu import MPIManager, TensorDistributor
 from distributed_gpu.algorithms.reduction import distributed_sum
 
 REFUSALS = [
@@ -63,6 +64,17 @@ REFUSALS += [
     (lambda: cuop.save(3, [1.0]), cuop.DTypeError, "save: path: needed is a string or path, giv"),
     (lambda: cuop.save("x", [1.0], 3), cuop.DTypeError, "save: on_progress: .*a function, given 3"),
     (lambda: distributed_sum([1.0], None, None), cuop.DTypeError, "distributed_sum: mpi: .*MPIMa"),
+    # arrays and tensors have __index__, which refuses what is no single integer
+    (lambda: cuop.eye(cuop.ones(3)), cuop.DTypeError, "eye: n: .*an integer, given Tensor"),
+    (lambda: cuop.eye(np.ones((2, 3))), cuop.DTypeError, "eye: n: .*an integer, given ndarray"),
+    (lambda: cuop.expand_dims([1.0], cuop.tensor([1, 2])), cuop.DTypeError, "expand_dims: axis: "),
+    (lambda: cuop.set_cache_size(cuop.ones(3)), cuop.DTypeError, "set_cache_size: size: needed"),
+    (lambda: cuop.set_device(np.ones(3)), cuop.DTypeError, "set_device: device: needed is an int"),
+    (lambda: cuop.benchmark(len, num_runs=cuop.ones(2)), cuop.DTypeError, "benchmark: num_runs: "),
+    (lambda: cuop.MemoryPool("cpu").deallocate(np.ones(3)), cuop.DTypeError, "deallocate: address"),
+    (lambda: cuop.moveaxis(cuop.ones(3), 2, 0), cuop.ShapeError, "moveaxis: axis 2 is out of"),
+    (lambda: TensorDistributor(MPIManager()).get_local_range("a"), cuop.DTypeError, "total: nee"),
+    (lambda: MPIManager().scatter_tensor([1.0], "a"), cuop.DTypeError, "split: dim: needed is an"),
     # values that have no meaning there
     (lambda: float(cuop.tensor([1j])), cuop.DTypeError, "float: a complex64 tensor is no real"),
     (lambda: int(cuop.tensor([1j])), cuop.DTypeError, "int: a complex64 tensor is no real"),

@@ -4,7 +4,6 @@ Exit codes: 0 done, 1 failed (an error, or a check that did not hold), 2 wrong u
 130 interrupted.
 """
 
-import io
 import sys
 from typing import NoReturn
 
@@ -13,10 +12,6 @@ from cuop.cli.output import ReaderGone, drop_unwritten_output, watch_readers
 
 def main() -> None:
     """Run the command line and exit."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Names of files may hold what the terminal's encoding does not.
-            stream.reconfigure(errors="backslashreplace")
     watch_readers()
     try:
         _application()(prog_name="cuop")  # exits by itself: 0, 2 on wrong usage, 130 on Ctrl-C
