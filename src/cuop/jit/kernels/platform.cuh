@@ -46,6 +46,7 @@ namespace math {
 inline constexpr double infinity = __builtin_bit_cast(double, 0x7ff0000000000000ull);
 inline constexpr double nan = __builtin_bit_cast(double, 0x7ff8000000000000ull);
 inline constexpr bool has_fast_fma = true;
+CUOP_FN float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 CUOP_FN double fma(double x, double y, double z) { return ::fma(x, y, z); }
 CUOP_FN double ldexp(double x, int exponent) { return ::ldexp(x, exponent); }
 }  // namespace math

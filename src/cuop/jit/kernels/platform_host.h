@@ -60,6 +60,7 @@ inline constexpr bool has_fast_fma = true;
 #else
 inline constexpr bool has_fast_fma = false;
 #endif
+CUOP_FN float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 CUOP_FN double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 CUOP_FN double ldexp(double x, int exponent) { return __builtin_ldexp(x, exponent); }
 }  // namespace math

@@ -1,0 +1,105 @@
+// sin, cos and tan.
+//
+// Arguments are reduced by pi in three parts (W. J. Cody and W. Waite, Software Manual for the
+// Elementary Functions, 1980) up to kMostTurns half turns; larger ones are left to the caller. Numbers
+// of type float are computed in double, which costs less than parts of float would.
+#pragma once
+
+#include "cuop/jit/kernels/accurate/parts.h"
+
+namespace cuop::jit::accurate {
+
+/// Arguments up to this size are reduced here.
+inline constexpr double kMostCircular = 0x1p20;
+
+/// x - h unit, where h is a multiple of 1/2 up to 2^20 and the result is smaller than unit.
+template <class Unit>
+CUOP_FN Sum<double> reduced(double x, double h) {
+  if constexpr (math::has_fast_fma) {
+    const double first = math::fma(-h, Unit::kA, x);
+    const Sum<double> p = two_product(h, Unit::kB);
+    const Sum<double> r = two_sum(first, -p.high);
+    return quick_sum(r.high, math::fma(-h, Unit::kC, r.low - p.low));
+  } else {
+    const double first = x - h * Unit::kShort1;
+    const Sum<double> second = two_sum(first, -(h * Unit::kShort2));
+    const Sum<double> third = two_sum(second.high, -(h * Unit::kShort3));
+    return quick_sum(third.high, (second.low + third.low) - h * Unit::kShort4);
+  }
+}
+
+/// The nearest whole number, and itself in the last bits.
+struct Whole {
+  double value;
+  uint64_t bits;
+};
+CUOP_FN Whole nearest(double x) {
+  const double shifted = x + Format<double>::kWhole;
+  return {shifted - Format<double>::kWhole, bits_of(shifted)};
+}
+
+/// sin(r) with the sign changed where `turns` is odd.
+CUOP_FN double sine_of(Sum<double> r, uint64_t turns) {
+  const double z = r.high * r.high;
+  const double cosine = multiply_add(z, multiply_add(z, 1.0 / 24, -0.5), 1.0);  // enough for r.low
+  const double tail =
+      multiply_add(r.high * z, polynomial(Coefficients<double>::kSine, z), r.low * cosine);
+  return from_bits<double>(bits_of(r.high + tail) ^ (turns << 63));
+}
+/// The same to the digits of a float.
+CUOP_FN float short_sine_of(double r, uint64_t turns) {
+  const double z = r * r;
+  const double y = multiply_add(r * z, polynomial(Coefficients<float>::kSine, z), r);
+  return static_cast<float>(from_bits<double>(bits_of(y) ^ (turns << 63)));
+}
+/// x - h unit to the digits of a float.
+template <class Unit>
+CUOP_FN double short_reduced(double x, double h) {
+  return multiply_add(h, -Unit::kShortRest, multiply_add(h, -Unit::kShort1, x));
+}
+
+CUOP_FN double sin(double x) {
+  const Whole k = nearest(x * kInvPi);
+  const double y = sine_of(reduced<Pi>(x, k.value), k.bits);
+  return x == 0 ? x : y;
+}
+CUOP_FN float sin(float x) {
+  const Whole k = nearest(x * kInvPi);
+  const float y = short_sine_of(short_reduced<Pi>(x, k.value), k.bits);
+  return x == 0 ? x : y;
+}
+// cos(x) = sin((k + 1) pi - (k + 1/2) pi + |x|), with the half turn nearest to x - pi/2.
+CUOP_FN double cos(double x) {
+  const double size = math::abs(x);
+  const Whole k = nearest(multiply_add(size, kInvPi, -0.5));
+  return sine_of(reduced<Pi>(size, k.value + 0.5), k.bits + 1);
+}
+CUOP_FN float cos(float x) {
+  const double size = math::abs(x);
+  const Whole k = nearest(multiply_add(size, kInvPi, -0.5));
+  return short_sine_of(short_reduced<Pi>(size, k.value + 0.5), k.bits + 1);
+}
+
+CUOP_FN double tan(double x) {
+  const Whole k = nearest(x * (2 * kInvPi));
+  const Sum<double> r = reduced<HalfPi>(x, k.value);
+  const double z = r.high * r.high;
+  const double tail = multiply_add(r.high * z, polynomial(Coefficients<double>::kTangent, z),
+                                   multiply_add(r.low, z, r.low));
+  const Sum<double> t = quick_sum(r.high, tail);
+  const bool is_odd = (k.bits & 1) != 0;  // then -1/t
+  const Sum<double> q = quotient(Sum<double>{is_odd ? -1.0 : t.high, is_odd ? 0.0 : t.low},
+                                 Sum<double>{is_odd ? t.high : 1.0, is_odd ? t.low : 0.0});
+  return x == 0 ? x : q.high + q.low;
+}
+CUOP_FN float tan(float x) {
+  const Whole k = nearest(x * (2 * kInvPi));
+  const double r = short_reduced<HalfPi>(x, k.value);
+  const double z = r * r;
+  const double t = multiply_add(r * z, polynomial(Coefficients<float>::kTangent, z), r);
+  const bool is_odd = (k.bits & 1) != 0;
+  const double y = (is_odd ? -1.0 : t) / (is_odd ? t : 1.0);
+  return x == 0 ? x : static_cast<float>(y);
+}
+
+}  // namespace cuop::jit::accurate

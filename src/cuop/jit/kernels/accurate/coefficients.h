@@ -1,0 +1,110 @@
+// Constants of the elementary functions. Written by tools/fit_coefficients.py: do not edit.
+#pragma once
+
+namespace cuop::jit::accurate {
+
+inline constexpr double kInvPi = 0x1.45f306dc9c883p-2;
+
+struct Pi {
+  static constexpr double kA = 0x1.921fb54442d18p+1;
+  static constexpr double kB = 0x1.1a62633145c07p-53;
+  static constexpr double kC = -0x1.f1976b7ed8fbcp-109;
+  static constexpr double kShort1 = 0x1.921fb54400000p+1;
+  static constexpr double kShortRest = 0x1.0b4611a626331p-33;
+  static constexpr double kShort2 = 0x1.0b4611a600000p-33;
+  static constexpr double kShort3 = 0x1.3198a2e000000p-68;
+  static constexpr double kShort4 = 0x1.b839a252049c1p-103;
+};
+struct HalfPi {
+  static constexpr double kA = 0x1.921fb54442d18p+0;
+  static constexpr double kB = 0x1.1a62633145c07p-54;
+  static constexpr double kC = -0x1.f1976b7ed8fbcp-110;
+  static constexpr double kShort1 = 0x1.921fb54400000p+0;
+  static constexpr double kShortRest = 0x1.0b4611a626331p-34;
+  static constexpr double kShort2 = 0x1.0b4611a600000p-34;
+  static constexpr double kShort3 = 0x1.3198a2e000000p-69;
+  static constexpr double kShort4 = 0x1.b839a252049c1p-104;
+};
+
+template <class T>
+struct Coefficients;
+template <>
+struct Coefficients<float> {
+  static constexpr float kInvLn2 = 0x1.7154760000000p+0f;
+  static constexpr float kLn2 = 0x1.62e4300000000p-1f;
+  static constexpr float kLn2Rest = -0x1.05c6100000000p-29f;
+  static constexpr float kLn2High = 0x1.62e4000000000p-1f;
+  static constexpr float kLn2Low = 0x1.7f7d1c0000000p-20f;
+  static constexpr float kInvLn2High = 0x1.7160000000000p+0f;
+  static constexpr float kInvLn2Low = -0x1.7135a80000000p-13f;
+  static constexpr float kInvLn10High = 0x1.bcc0000000000p-2f;
+  static constexpr float kInvLn10Low = -0x1.09d5b20000000p-15f;
+  static constexpr float kLog10Of2High = 0x1.3442000000000p-2f;
+  static constexpr float kLog10Of2Low = -0x1.95ec100000000p-19f;
+  static constexpr float kHalfPi = 0x1.921fb60000000p+0f;
+  static constexpr float kHalfPiRest = -0x1.777a5c0000000p-25f;
+  static constexpr float kRootHalf = 0x1.6a09e60000000p-1f;
+  static constexpr float kRootHalfRest = 0x1.9fcef40000000p-27f;
+  static constexpr float kGeluLinear = 0x1.9884540000000p+0f;
+  static constexpr float kGeluLinearRest = -0x1.8579360000000p-25f;
+  static constexpr float kGeluCubic = 0x1.2444f20000000p-4f;
+  static constexpr float kGeluCubicRest = 0x1.49b16a0000000p-29f;
+  static constexpr float kCbrtTwo = 0x1.428a300000000p+0f;
+  static constexpr float kCbrtHalf = 0x1.965fea0000000p-1f;
+  static constexpr float kErfcMiddle = 0x1.3ba5920000000p+0f;
+  static constexpr float kErfcMiddleRest = -0x1.22be580000000p-25f;
+  static constexpr float kErfc[] = {-0x1.1df1ae0000000p-3f, 0x1.f7f5de0000000p-7f, 0x1.16ecee0000000p-4f, -0x1.9ddb200000000p-4f, 0x1.7fee3e0000000p-4f, -0x1.0fb0a60000000p-4f, 0x1.30753e0000000p-5f, -0x1.095eaa0000000p-6f, 0x1.4a7e0a0000000p-8f, -0x1.8cf2e80000000p-11f, -0x1.d82c5c0000000p-13f, 0x1.2834d00000000p-13f};
+  static constexpr float kExp[] = {0x1.0000000000000p-1f, 0x1.5555560000000p-3f, 0x1.5554e80000000p-5f, 0x1.1110e00000000p-7f, 0x1.6d44b20000000p-10f, 0x1.a126520000000p-13f};
+  static constexpr float kExp2[] = {0x1.ebfbe00000000p-3f, 0x1.c6b08e0000000p-5f, 0x1.3b2a520000000p-7f, 0x1.5d87c00000000p-10f, 0x1.4414120000000p-13f, 0x1.008a740000000p-16f};
+  static constexpr float kCosh[] = {0x1.0000000000000p-1f, 0x1.5554e80000000p-5f, 0x1.6d44b20000000p-10f};
+  static constexpr float kSinh[] = {0x1.5555560000000p-3f, 0x1.1110e00000000p-7f, 0x1.a126520000000p-13f};
+  static constexpr float kLog[] = {0x1.5555560000000p-1f, 0x1.9999ec0000000p-2f, 0x1.245c280000000p-2f, 0x1.ddd4da0000000p-3f};
+  static constexpr float kAtanh[] = {0x1.5555560000000p-2f, 0x1.999abc0000000p-3f, 0x1.2413e40000000p-3f, 0x1.ea0c8a0000000p-4f};
+  static constexpr double kSine[] = {-0x1.5555555554994p-3, 0x1.1111110fbb18dp-7, -0x1.a01a000cd7907p-13, 0x1.71dd8c4d483eep-19, -0x1.ae205b5e84f05p-26, 0x1.54dde1e3a0967p-33};
+  static constexpr double kTangent[] = {0x1.5555554d49298p-2, 0x1.11111e12da787p-3, 0x1.ba14c9f9f5b38p-5, 0x1.66fd2c71e6ca5p-6, 0x1.1a0ffb745749bp-7, 0x1.22414765b4c60p-8, -0x1.38777bbce5476p-18, 0x1.d5a742a9f6e2dp-10};
+  static constexpr float kAsin[] = {0x1.5555540000000p-3f, 0x1.3334340000000p-4f, 0x1.6d5adc0000000p-5f, 0x1.fda4060000000p-6f, 0x1.1885240000000p-6f, 0x1.1466800000000p-5f};
+  static constexpr float kAtan[] = {-0x1.5555560000000p-2f, 0x1.99997a0000000p-3f, -0x1.248a120000000p-3f, 0x1.c57ade0000000p-4f, -0x1.613e3a0000000p-4f, 0x1.9d6be60000000p-5f};
+  static constexpr float kErf[] = {0x1.06eba80000000p-3f, -0x1.8127320000000p-2f, 0x1.ce25000000000p-4f, -0x1.b664500000000p-6f, 0x1.3535120000000p-8f};
+  static constexpr float kCbrt[] = {0x1.b9e0380000000p+0f, -0x1.459e200000000p+0f, 0x1.6670060000000p-1f, -0x1.3c363c0000000p-3f};
+};
+template <>
+struct Coefficients<double> {
+  static constexpr double kInvLn2 = 0x1.71547652b82fep+0;
+  static constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  static constexpr double kLn2Rest = 0x1.abc9e3b39803fp-56;
+  static constexpr double kLn2High = 0x1.62e42fefa3800p-1;
+  static constexpr double kLn2Low = 0x1.ef35793c76730p-45;
+  static constexpr double kInvLn2High = 0x1.7154768000000p+0;
+  static constexpr double kInvLn2Low = -0x1.6a3e80f444178p-27;
+  static constexpr double kInvLn10High = 0x1.bcb7b18000000p-2;
+  static constexpr double kInvLn10Low = -0x1.6c8d78e6acaa4p-29;
+  static constexpr double kLog10Of2High = 0x1.34413509f7800p-2;
+  static constexpr double kLog10Of2Low = 0x1.fef311f12b358p-46;
+  static constexpr double kHalfPi = 0x1.921fb54442d18p+0;
+  static constexpr double kHalfPiRest = 0x1.1a62633145c07p-54;
+  static constexpr double kRootHalf = 0x1.6a09e667f3bcdp-1;
+  static constexpr double kRootHalfRest = -0x1.bdd3413b26456p-55;
+  static constexpr double kGeluLinear = 0x1.9884533d43651p+0;
+  static constexpr double kGeluLinearRest = -0x1.cbc0d30ebfd15p-54;
+  static constexpr double kGeluCubic = 0x1.2444f2a4d8b4bp-4;
+  static constexpr double kGeluCubicRest = -0x1.6c843a29d1c70p-61;
+  static constexpr double kCbrtTwo = 0x1.428a2f98d728bp+0;
+  static constexpr double kCbrtHalf = 0x1.965fea53d6e3dp-1;
+  static constexpr double kErfcMiddle = 0x1.3ba5916e9fd7fp+0;
+  static constexpr double kErfcMiddleRest = -0x1.a7c78f1a306c7p-55;
+  static constexpr double kErfc[] = {-0x1.1df1ad154a28ep-3, 0x1.f7f5df66fd76dp-7, 0x1.16ecefcfa52b5p-4, -0x1.9ddb23c3e8e00p-4, 0x1.7fee004e14c37p-4, -0x1.0fb06dfe4e4f9p-4, 0x1.3079edf61e7a1p-5, -0x1.09623883f080cp-6, 0x1.49c672aa08182p-8, -0x1.8d4a9b1376eaep-11, -0x1.a1df44d0d357ap-13, 0x1.3be055036ec36p-13, -0x1.9954dbbbdf343p-16, -0x1.788966f85ff88p-17, 0x1.7ef4d531cf830p-18, 0x1.3abf792a3125dp-22, -0x1.b7f86449a0aa8p-21, 0x1.43dc50b7baccdp-24, 0x1.bb7be885c5a0bp-24, -0x1.3c396538d8d44p-26, -0x1.4ba5c49bc26a7p-27, 0x1.0eff5654f9fd0p-29};
+  static constexpr double kExp[] = {0x1.0000000000001p-1, 0x1.5555555555556p-3, 0x1.5555555553ce3p-5, 0x1.111111111098cp-7, 0x1.6c16c178bd6bcp-10, 0x1.a01a01a7e29cdp-13, 0x1.a019b84d17a80p-16, 0x1.71de0d383914ap-19, 0x1.28926932adb78p-22, 0x1.af39c20098071p-26};
+  static constexpr double kExp2[] = {0x1.ebfbdff82c590p-3, 0x1.c6b08d704a0c0p-5, 0x1.3b2ab6fba3832p-7, 0x1.5d87fe78a5db2p-10, 0x1.43091303894aap-13, 0x1.ffcbfc6205782p-17, 0x1.62bfe4219e251p-20, 0x1.b52508425a20ap-24, 0x1.e5ea86398000ep-28, 0x1.e9bc592654519p-32};
+  static constexpr double kCosh[] = {0x1.0000000000000p-1, 0x1.5555555555557p-5, 0x1.6c16c16c15a0ap-10, 0x1.a01a01aa109bbp-16, 0x1.27e4d3b13855fp-22, 0x1.1f7fe7ae52b10p-29};
+  static constexpr double kSinh[] = {0x1.5555555555556p-3, 0x1.111111111098cp-7, 0x1.a01a01a7e29cdp-13, 0x1.71de0d383914ap-19, 0x1.af39c20098071p-26};
+  static constexpr double kLog[] = {0x1.5555555555558p-1, 0x1.9999999995273p-2, 0x1.2492492dfd86cp-2, 0x1.c71c62d5e53e0p-3, 0x1.7462b91b8df65p-3, 0x1.39fdcceb4bb45p-3, 0x1.2b5f68a50d903p-3};
+  static constexpr double kAtanh[] = {0x1.5555555555555p-2, 0x1.999999999a55fp-3, 0x1.24924923379b4p-3, 0x1.c71c73ac80ad9p-4, 0x1.745c70c1626f3p-4, 0x1.3b329b92ac709p-4, 0x1.0de861977b65fp-4, 0x1.1b46ed1ab2066p-4};
+  static constexpr double kSine[] = {-0x1.5555555555555p-3, 0x1.1111111111111p-7, -0x1.a01a01a01a01ap-13, 0x1.71de3a556c72bp-19, -0x1.ae64567f53a1dp-26, 0x1.6124613a04b63p-33, -0x1.ae7f3dfbad527p-41, 0x1.952c32fd67b02p-49, -0x1.2f324c6f48461p-57, 0x1.68c964e8e7c85p-66};
+  static constexpr double kTangent[] = {0x1.5555555555554p-2, 0x1.11111111116d6p-3, 0x1.ba1ba1b98442dp-5, 0x1.664f48b37dbe1p-6, 0x1.226e2d34bb0f3p-7, 0x1.d6d572a896d5ap-9, 0x1.7d88753401a8cp-10, 0x1.368423d737847p-11, 0x1.e3703a60fbeb4p-13, 0x1.f75c9f00b8240p-14, -0x1.d28530c593dffp-19, 0x1.204f54f70aa73p-14, -0x1.1c342e81417f5p-15, 0x1.326723fab873fp-16};
+  static constexpr double kAsin[] = {0x1.5555555555556p-3, 0x1.3333333332eaap-4, 0x1.6db6db6e35217p-5, 0x1.f1c71c1baf1c5p-6, 0x1.6e8bb21b0d9bap-6, 0x1.1c4d2df172182p-6, 0x1.c9cff8af3076fp-7, 0x1.781cd742184c7p-7, 0x1.52816d4983b43p-7, 0x1.637b7e101b0dap-8, 0x1.1e9d59329c4d3p-6, -0x1.eb83e904a1bfcp-7, 0x1.d8dbb348232e7p-6};
+  static constexpr double kAtan[] = {-0x1.5555555555555p-2, 0x1.9999999999953p-3, -0x1.249249248d768p-3, 0x1.c71c71c2fe5d9p-4, -0x1.745d165cb83aap-4, 0x1.3b1392b641b06p-4, -0x1.110e858a72e28p-4, 0x1.e199da4156fd9p-5, -0x1.ac78ec6b8cb98p-5, 0x1.74d64aa665b0ap-5, -0x1.1b2058fb5da30p-5, 0x1.0aa87c56e3eb5p-6};
+  static constexpr double kErf[] = {0x1.06eba8214db68p-3, -0x1.812746b0379b4p-2, 0x1.ce2f21a03d6ebp-4, -0x1.b82ce30f20f12p-6, 0x1.565bcbf624b99p-8, -0x1.c02d4ea487e5ep-11, 0x1.f98d9341e830bp-14, -0x1.f2223c882dc23p-17, 0x1.8b34e669056f5p-20};
+  static constexpr double kCbrt[] = {0x1.dece4054e25fap+0, -0x1.d85e6c68764a9p+0, 0x1.8978659d6583cp+0, -0x1.5fb22710f082bp-1, 0x1.feeff4d33cdacp-4};
+};
+
+}  // namespace cuop::jit::accurate

@@ -1,0 +1,87 @@
+// erf, erfc and gelu: up to 1/2 by a polynomial, beyond by erfc(a) = exp(-a^2) F(t) / (1 + 2 a) with
+// t = (a - 4) / (a + 4), where F is a polynomial (M. M. Shepherd and J. G. Laframboise, Math. Comp.
+// 36, 1981).
+#pragma once
+
+#include "cuop/jit/kernels/accurate/exponential.h"
+
+namespace cuop::jit::accurate {
+
+/// erfc(a) 2^-n for a >= 1/2, of a and its square in two parts.
+template <class T>
+CUOP_FN Power<T> erfc_parts(Sum<T> a, Sum<T> square) {
+  using C = Coefficients<T>;
+  constexpr T kMost = sizeof(T) == 4 ? T(11) : T(28);
+  const T size = a.high > kMost ? kMost : a.high;
+  const T t = (size - 4) / (size + 4);
+  const Sum<T> f = quick_sum(C::kErfcMiddle, multiply_add(t, polynomial(C::kErfc, t), C::kErfcMiddleRest));
+  const Sum<T> d = two_sum(T(1), 2 * size);
+  const Sum<T> scaled_value = quotient(f, Sum<T>{d.high, multiply_add(T(2), a.low, d.low)});
+  const T low = -ExpRange<T>::kLow;
+  const Power<T> e = exp_parts(-(square.high > low ? low : square.high), -square.low);
+  const Sum<T> p = product(scaled_value, Sum<T>{e.high, e.low});
+  return {p.high, p.low, e.shifted};
+}
+
+/// Below this n + kPower a result may be below the normal numbers.
+template <class T>
+inline constexpr T kSmallestPower = Format<T>::kPower + (sizeof(T) == 4 ? -110 : -1000);
+
+/// The same with its power of two, which is 0 where it does not matter beside 1.
+template <class T>
+CUOP_FN Sum<T> beside_one(Power<T> p) {
+  constexpr T kVanishes = Format<T>::kPower - 3 * Format<T>::kMantissa;
+  const T half = pow2_half(p.shifted < kVanishes ? kVanishes : p.shifted);
+  return {2 * half * p.high, 2 * half * p.low};
+}
+
+template <class T>
+CUOP_FN T erf(T x) {
+  using C = Coefficients<T>;
+  const T size = math::abs(x), z = size * size;
+  const T near = multiply_add(size, polynomial(C::kErf, z), size);
+  const T a = size > 7 ? T(7) : size;
+  const Sum<T> tail = beside_one(erfc_parts(Sum<T>{a, T(0)}, two_product(a, a)));
+  return math::copysign(size < T(0.5) ? near : (1 - tail.high) - tail.low, x);
+}
+
+template <class T>
+CUOP_FN T erfc(T x) {
+  using C = Coefficients<T>;
+  const T size = math::abs(x), z = x * x;
+  const Sum<T> one = quick_sum(T(1), -x);
+  const T near = one.high + (one.low - x * polynomial(C::kErf, z));
+  constexpr T kMost = sizeof(T) == 4 ? T(11) : T(28);
+  const T a = size > kMost ? kMost : size;
+  const Power<T> p = erfc_parts(Sum<T>{a, T(0)}, two_product(a, a));
+  const T right = scaled(p.high + p.low, p.shifted, p.shifted < kSmallestPower<T>);
+  const Sum<T> tail = beside_one(p);
+  const T far = x > 0 ? right : (2 - tail.high) - tail.low;
+  return size < T(0.5) ? near : far;
+}
+
+/// x P(X <= x) = x erfc(-x / sqrt(2)) / 2.
+template <class T>
+CUOP_FN T gelu(T x) {
+  using C = Coefficients<T>;
+  constexpr T kMost = sizeof(T) == 4 ? T(16) : T(40);
+  const T size = math::abs(x), bounded = size > kMost ? kMost : size;
+  const Sum<T> a = product(Sum<T>{bounded, T(0)}, Sum<T>{C::kRootHalf, C::kRootHalfRest});
+  const Sum<T> square = two_product(bounded, T(0.5) * bounded);
+  const Power<T> p = erfc_parts(a, square);
+  const Sum<T> tail = beside_one(p);  // 2 P(X > |x|)
+  const Sum<T> far = quick_sum(T(2), -tail.high);
+  const T polynomial_tail = a.high * polynomial(C::kErf, a.high * a.high);
+  const Sum<T> inner = quick_sum(T(1), math::copysign(a.high, x));
+  const bool is_near = a.high < T(0.5), is_left = x < 0;
+  const T near_low = inner.low + math::copysign(a.low + polynomial_tail, x);
+  const T high = is_left ? p.high : far.high, low = is_left ? p.low : far.low - tail.low;
+  const Sum<T> half = two_product(x, T(0.5) * (is_near ? inner.high : high));
+  const T value = half.high + multiply_add(x, T(0.5) * (is_near ? near_low : low), half.low);
+  // Far on the left the power of two is still to come.
+  const T left = scaled(value, p.shifted, p.shifted < kSmallestPower<T>);
+  const T y = is_left && !is_near ? left : value;
+  return size < T(math::infinity) ? y : is_left ? T(-0.0) : x;
+}
+
+}  // namespace cuop::jit::accurate

@@ -1,0 +1,71 @@
+// asin, acos and atan.
+#pragma once
+
+#include "cuop/jit/kernels/accurate/parts.h"
+
+namespace cuop::jit::accurate {
+
+/// asin(w) for w <= 1/2 as w.high + tail; beyond 1/2 of sqrt((1 - |x|) / 2), half of the angle that is
+/// missing to a right one.
+template <class T>
+struct ArcArgument {
+  bool is_large;
+  T w, residual, tail;  ///< w^2 + residual is the square
+};
+template <class T>
+CUOP_FN ArcArgument<T> arc_argument(T size) {
+  const bool is_large = size > T(0.5);
+  const T z = is_large ? (1 - size) * T(0.5) : size * size;
+  const T root = math::sqrt(z);
+  const T w = is_large ? root : size;
+  return {is_large, w, is_large ? residual(z, root, root) : T(0),
+          w * z * polynomial(Coefficients<T>::kAsin, z)};
+}
+
+template <class T>
+CUOP_FN T asin(T x) {
+  using C = Coefficients<T>;
+  const ArcArgument<T> a = arc_argument(math::abs(x));
+  const T factor = a.is_large ? T(-2) : T(1);
+  const Sum<T> first = quick_sum(a.is_large ? C::kHalfPi : T(0), factor * a.w);
+  // 3 - 4 w is near 1 / (2 w) where w is large enough to matter.
+  const T tail = a.tail + a.residual * (3 - 4 * a.w);
+  const T low = multiply_add(factor, tail, a.is_large ? C::kHalfPiRest : T(0));
+  return math::copysign(first.high + (first.low + low), x);
+}
+
+template <class T>
+CUOP_FN T acos(T x) {
+  using C = Coefficients<T>;
+  const ArcArgument<T> a = arc_argument(math::abs(x));
+  const bool is_positive = x > 0;
+  const T near = is_positive ? T(2) : T(-2), middle = is_positive ? T(-1) : T(1);
+  const T factor = a.is_large ? near : middle;
+  const T far = is_positive ? T(0) : T(2), quarters = a.is_large ? far : T(1);
+  const Sum<T> first = quick_sum(quarters * C::kHalfPi, factor * a.w);
+  const T tail = a.tail + (a.w > 0 ? a.residual * (T(0.5) / a.w) : T(0));
+  const T low = multiply_add(factor, tail, quarters * C::kHalfPiRest);
+  return first.high + (first.low + low);
+}
+
+/// By tan(y - c) = (x - tan c) / (1 + x tan c), c = 0, pi/4 or pi/2.
+template <class T>
+CUOP_FN T atan(T x) {
+  using C = Coefficients<T>;
+  constexpr T kNear = T(0.41421356), kFar = T(2.4142136), kMost = T(0x1p60);
+  const T size = math::abs(x), a = size > kMost ? kMost : size;
+  const bool is_mid = a > kNear, is_far = a > kFar;
+  const Sum<T> below = quick_sum(T(-1), a), above = quick_sum(T(1), a);
+  const T n = is_mid ? below.high : a, n_low = is_mid ? below.low : T(0);
+  const T d = is_mid ? above.high : T(1), d_low = is_mid ? above.low : T(0);
+  const Sum<T> q = quotient(Sum<T>{is_far ? T(-1) : n, is_far ? T(0) : n_low},
+                            Sum<T>{is_far ? a : d, is_far ? T(0) : d_low});
+  const T z = q.high * q.high;
+  const T eighths = is_mid ? (is_far ? T(1) : T(0.5)) : T(0);
+  const Sum<T> first = quick_sum(eighths * C::kHalfPi, q.high);
+  const T tail = multiply_add(q.high * z, polynomial(C::kAtan, z), q.low);
+  const T low = first.low + multiply_add(eighths, C::kHalfPiRest, tail);
+  return math::copysign(first.high + low, x);
+}
+
+}  // namespace cuop::jit::accurate

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Writes src/cuop/jit/kernels/accurate/coefficients.h: the constants of the elementary functions.
+
+Polynomials interpolate at Chebyshev's nodes in 60 digits, which is within a factor of two of the best
+ones; each is of the lowest degree whose error disappears beside the rounding errors. Needs mpmath:
+`python tools/fit_coefficients.py > src/cuop/jit/kernels/accurate/coefficients.h`.
+"""
+
+import struct
+
+import mpmath as mp
+
+mp.mp.dps = 60
+
+HEADER = """\
+// Constants of the elementary functions. Written by tools/fit_coefficients.py: do not edit.
+#pragma once
+
+namespace cuop::jit::accurate {
+
+inline constexpr double kInvPi = %s;
+
+"""
+
+
+def nearest(value, digits: int):
+    """The nearest number of that many binary digits."""
+    if value == 0:
+        return mp.mpf(0)
+    unit = mp.mpf(2) ** (mp.floor(mp.log(abs(value), 2)) + 1 - digits)
+    return mp.nint(value / unit) * unit
+
+
+def text(value, is_float: bool) -> str:
+    """A hexadecimal constant of the nearest float or double."""
+    if not is_float:
+        return float(value).hex()
+    single = struct.unpack("f", struct.pack("f", float(value)))[0]
+    return single.hex() + "f"
+
+
+def interpolation(function, low, high, degree: int) -> list:
+    """The coefficients, lowest power first."""
+    low, high, count = mp.mpf(low), mp.mpf(high), degree + 1
+    nodes = [
+        (low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * count))
+        for k in range(count)
+    ]
+    divided = [function(x) for x in nodes]
+    for order in range(1, count):
+        for i in range(count - 1, order - 1, -1):
+            divided[i] = (divided[i] - divided[i - 1]) / (nodes[i] - nodes[i - order])
+    result = [mp.mpf(0)]
+    for node, difference in zip(reversed(nodes), reversed(divided), strict=True):
+        shifted = [mp.mpf(0), *result]
+        for k, coefficient in enumerate(result):
+            shifted[k] -= node * coefficient
+        shifted[0] += difference
+        result = shifted
+    return result[:count]
+
+
+def odd_rest(function):
+    """(f(x) - x) / x^3 of z = x^2."""
+
+    def rest(z):
+        x = mp.sqrt(z)
+        return (function(x) - x) / x**3
+
+    return rest
+
+
+def scaled_erfc(t):
+    """exp(x^2) erfc(x) (1 + 2 x) of t = (x - 4) / (x + 4)."""
+    x = 4 * (1 + t) / (1 - t)
+    return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
+
+
+LN2 = mp.log(2)
+ZERO = mp.mpf("1e-30")  # where a quotient has its limit
+LOG_RANGE = (mp.sqrt(2) - 1) ** 2 / (mp.sqrt(2) + 1) ** 2 * mp.mpf("1.001")
+
+# name: function, range, degrees for float and double.
+POLYNOMIALS = {
+    "kExp": (lambda r: (mp.expm1(r) - r) / r**2, -0.3475, 0.3475, 5, 9),
+    "kExp2": (lambda r: (mp.expm1(r * LN2) - r * LN2) / r**2, -0.5005, 0.5005, 5, 9),
+    "kCosh": (lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, ZERO, 0.3475**2, 2, 5),
+    "kSinh": (odd_rest(mp.sinh), ZERO, 0.3475**2, 2, 4),
+    "kLog": (lambda z: 2 * odd_rest(mp.atanh)(z), ZERO, LOG_RANGE, 3, 6),
+    "kAtanh": (odd_rest(mp.atanh), ZERO, 0.0445, 3, 7),
+    "kSine": (odd_rest(mp.sin), ZERO, 2.475, 5, 9),
+    "kTangent": (odd_rest(mp.tan), ZERO, 0.6175, 7, 13),
+    "kAsin": (odd_rest(mp.asin), ZERO, 0.2505, 5, 12),
+    "kAtan": (odd_rest(mp.atan), ZERO, 0.1717, 5, 11),
+    "kErf": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, ZERO, 0.2505, 4, 8),
+    "kCbrt": (lambda m: m ** (-mp.mpf(1) / 3), mp.sqrt(0.5), mp.sqrt(2), 3, 4),
+}
+IN_DOUBLE = {"kSine", "kTangent"}  # also for results of float
+
+
+def two_parts(name: str, value, digits: int, is_float: bool, low_name: str) -> list[tuple]:
+    """`value` in `digits` digits, and what they leave."""
+    high = nearest(value, digits)
+    return [(name, text(high, is_float)), (low_name, text(value - high, is_float))]
+
+
+def scalars(is_float: bool) -> list[tuple]:
+    """The single constants."""
+    digits = 24 if is_float else 53
+    few = 16 if is_float else 42  # so that products with exponents are exact
+    half = 12 if is_float else 26
+    gelu = 2 * mp.sqrt(2 / mp.pi)
+    root = mp.sqrt(mp.mpf(1) / 2)
+    low = -mp.mpf(7) / 9
+    high = mp.mpf(7 if is_float else 24) / (15 if is_float else 32)
+    fit = interpolation(scaled_erfc, low, high, 12 if is_float else 22)
+    rows = [("kInvLn2", text(1 / LN2, is_float))]
+    rows += two_parts("kLn2", LN2, digits, is_float, "kLn2Rest")
+    rows += two_parts("kLn2High", LN2, few, is_float, "kLn2Low")
+    rows += two_parts("kInvLn2High", 1 / LN2, half, is_float, "kInvLn2Low")
+    rows += two_parts("kInvLn10High", 1 / mp.log(10), half, is_float, "kInvLn10Low")
+    rows += two_parts("kLog10Of2High", mp.log10(2), few, is_float, "kLog10Of2Low")
+    rows += two_parts("kHalfPi", mp.pi / 2, digits, is_float, "kHalfPiRest")
+    rows += two_parts("kRootHalf", root, digits, is_float, "kRootHalfRest")
+    rows += two_parts("kGeluLinear", gelu, digits, is_float, "kGeluLinearRest")
+    cubic = gelu * mp.mpf("0.044715")
+    rows += two_parts("kGeluCubic", cubic, digits, is_float, "kGeluCubicRest")
+    rows += [("kCbrtTwo", text(mp.cbrt(2), is_float)), ("kCbrtHalf", text(1 / mp.cbrt(2), is_float))]
+    rows += two_parts("kErfcMiddle", fit[0], digits, is_float, "kErfcMiddleRest")
+    rows.append(("kErfc[]", [text(c, is_float) for c in fit[1:]]))
+    for name, (function, low_end, high_end, short, long) in POLYNOMIALS.items():
+        fit = interpolation(function, low_end, high_end, short if is_float else long)
+        in_double = name in IN_DOUBLE
+        rows.append((name + "[]", [text(c, is_float and not in_double) for c in fit]))
+    return rows
+
+
+def print_coefficients(kind: str) -> None:
+    """The constants of one type."""
+    print(f"template <>\nstruct Coefficients<{kind}> {{")
+    for name, value in scalars(kind == "float"):
+        if isinstance(value, str):
+            print(f"  static constexpr {kind} {name} = {value};")
+        else:
+            own = "double" if name.removesuffix("[]") in IN_DOUBLE else kind
+            print(f"  static constexpr {own} {name} = {{{', '.join(value)}}};")
+    print("};")
+
+
+def print_turn(name: str, value) -> None:
+    """An angle in parts of 53 digits, and in parts of 33 for processors without fused operations."""
+    print(f"struct {name} {{")
+    left = value
+    for part in "ABC":
+        print(f"  static constexpr double k{part} = {text(nearest(left, 53), False)};")
+        left -= nearest(left, 53)
+    left = value
+    for part in (1, 2, 3):
+        short = nearest(left, 33)
+        print(f"  static constexpr double kShort{part} = {text(short, False)};")
+        left -= short
+        if part == 1:
+            print(f"  static constexpr double kShortRest = {text(left, False)};")
+    print(f"  static constexpr double kShort4 = {text(left, False)};\n}};")
+
+
+def main() -> None:
+    """The whole header."""
+    print(HEADER % text(1 / mp.pi, False), end="")
+    print_turn("Pi", mp.pi)
+    print_turn("HalfPi", mp.pi / 2)
+    print("\ntemplate <class T>\nstruct Coefficients;")
+    print_coefficients("float")
+    print_coefficients("double")
+    print("\n}  // namespace cuop::jit::accurate")
+
+
+if __name__ == "__main__":
+    main()
