@@ -38,15 +38,17 @@ CUOP_FN Whole nearest(double x) {
   return {shifted - Format<double>::kWhole, bits_of(shifted)};
 }
 
-/// sin(r) with the sign changed where `turns` is odd.
-CUOP_FN double sine_of(Sum<double> r, uint64_t turns) {
-  const double z = r.high * r.high;
-  const double cosine = multiply_add(z, multiply_add(z, 1.0 / 24, -0.5), 1.0);  // enough for r.low
-  const double tail =
-      multiply_add(r.high * z, polynomial(Coefficients<double>::kSine, z), r.low * cosine);
-  return from_bits<double>(bits_of(r.high + tail) ^ (turns << 63));
+/// sin(r + quarters pi/2) for |r| <= pi/4.
+CUOP_FN double sine_of(Sum<double> r, uint64_t quarters) {
+  using C = Coefficients<double>;
+  const double z = r.high * r.high, half = 0.5 * z, rest = 1 - half;
+  const double sine = r.high + multiply_add(r.high * z, polynomial(C::kShortSine, z), r.low * rest);
+  const double tail = multiply_add(z * z, polynomial(C::kCosine, z), -(r.high * r.low));
+  const double cosine = rest + (((1 - rest) - half) + tail);
+  const double y = (quarters & 1) != 0 ? cosine : sine;
+  return from_bits<double>(bits_of(y) ^ (quarters >> 1 << 63));
 }
-/// The same to the digits of a float.
+/// sin(r + turns pi) for |r| <= pi/2, to the digits of a float.
 CUOP_FN float short_sine_of(double r, uint64_t turns) {
   const double z = r * r;
   const double y = multiply_add(r * z, polynomial(Coefficients<float>::kSine, z), r);
@@ -59,8 +61,8 @@ CUOP_FN double short_reduced(double x, double h) {
 }
 
 CUOP_FN double sin(double x) {
-  const Whole k = nearest(x * kInvPi);
-  const double y = sine_of(reduced<Pi>(x, k.value), k.bits);
+  const Whole k = nearest(x * (2 * kInvPi));
+  const double y = sine_of(reduced<HalfPi>(x, k.value), k.bits);
   return x == 0 ? x : y;
 }
 CUOP_FN float sin(float x) {
@@ -68,12 +70,11 @@ CUOP_FN float sin(float x) {
   const float y = short_sine_of(short_reduced<Pi>(x, k.value), k.bits);
   return x == 0 ? x : y;
 }
-// cos(x) = sin((k + 1) pi - (k + 1/2) pi + |x|), with the half turn nearest to x - pi/2.
 CUOP_FN double cos(double x) {
-  const double size = math::abs(x);
-  const Whole k = nearest(multiply_add(size, kInvPi, -0.5));
-  return sine_of(reduced<Pi>(size, k.value + 0.5), k.bits + 1);
+  const Whole k = nearest(x * (2 * kInvPi));
+  return sine_of(reduced<HalfPi>(x, k.value), k.bits + 1);
 }
+// |x| lies half a turn and r behind a whole number of turns.
 CUOP_FN float cos(float x) {
   const double size = math::abs(x);
   const Whole k = nearest(multiply_add(size, kInvPi, -0.5));

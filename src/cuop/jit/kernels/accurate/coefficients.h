@@ -61,6 +61,8 @@ struct Coefficients<float> {
   static constexpr float kLog[] = {0x1.5555560000000p-1f, 0x1.9999ec0000000p-2f, 0x1.245c280000000p-2f, 0x1.ddd4da0000000p-3f};
   static constexpr float kAtanh[] = {0x1.5555560000000p-2f, 0x1.999abc0000000p-3f, 0x1.2413e40000000p-3f, 0x1.ea0c8a0000000p-4f};
   static constexpr double kSine[] = {-0x1.5555555554994p-3, 0x1.1111110fbb18dp-7, -0x1.a01a000cd7907p-13, 0x1.71dd8c4d483eep-19, -0x1.ae205b5e84f05p-26, 0x1.54dde1e3a0967p-33};
+  static constexpr float kShortSine[] = {-0x1.5555560000000p-3f, 0x1.11110e0000000p-7f, -0x1.a013a40000000p-13f, 0x1.6dbcec0000000p-19f};
+  static constexpr float kCosine[] = {0x1.5555560000000p-5f, -0x1.6c16c00000000p-10f, 0x1.a015c20000000p-16f, -0x1.2523920000000p-22f};
   static constexpr double kTangent[] = {0x1.5555554d49298p-2, 0x1.11111e12da787p-3, 0x1.ba14c9f9f5b38p-5, 0x1.66fd2c71e6ca5p-6, 0x1.1a0ffb745749bp-7, 0x1.22414765b4c60p-8, -0x1.38777bbce5476p-18, 0x1.d5a742a9f6e2dp-10};
   static constexpr float kAsin[] = {0x1.5555540000000p-3f, 0x1.3334340000000p-4f, 0x1.6d5adc0000000p-5f, 0x1.fda4060000000p-6f, 0x1.1885240000000p-6f, 0x1.1466800000000p-5f};
   static constexpr float kAtan[] = {-0x1.5555560000000p-2f, 0x1.99997a0000000p-3f, -0x1.248a120000000p-3f, 0x1.c57ade0000000p-4f, -0x1.613e3a0000000p-4f, 0x1.9d6be60000000p-5f};
@@ -99,7 +101,9 @@ struct Coefficients<double> {
   static constexpr double kSinh[] = {0x1.5555555555556p-3, 0x1.111111111098cp-7, 0x1.a01a01a7e29cdp-13, 0x1.71de0d383914ap-19, 0x1.af39c20098071p-26};
   static constexpr double kLog[] = {0x1.5555555555558p-1, 0x1.9999999995273p-2, 0x1.2492492dfd86cp-2, 0x1.c71c62d5e53e0p-3, 0x1.7462b91b8df65p-3, 0x1.39fdcceb4bb45p-3, 0x1.2b5f68a50d903p-3};
   static constexpr double kAtanh[] = {0x1.5555555555555p-2, 0x1.999999999a55fp-3, 0x1.24924923379b4p-3, 0x1.c71c73ac80ad9p-4, 0x1.745c70c1626f3p-4, 0x1.3b329b92ac709p-4, 0x1.0de861977b65fp-4, 0x1.1b46ed1ab2066p-4};
-  static constexpr double kSine[] = {-0x1.5555555555555p-3, 0x1.1111111111111p-7, -0x1.a01a01a01a01ap-13, 0x1.71de3a556c72bp-19, -0x1.ae64567f53a1dp-26, 0x1.6124613a04b63p-33, -0x1.ae7f3dfbad527p-41, 0x1.952c32fd67b02p-49, -0x1.2f324c6f48461p-57, 0x1.68c964e8e7c85p-66};
+  static constexpr double kSine[] = {-0x1.5555555554994p-3, 0x1.1111110fbb18dp-7, -0x1.a01a000cd7907p-13, 0x1.71dd8c4d483eep-19, -0x1.ae205b5e84f05p-26, 0x1.54dde1e3a0967p-33};
+  static constexpr double kShortSine[] = {-0x1.5555555555555p-3, 0x1.1111111110babp-7, -0x1.a01a019e81f4bp-13, 0x1.71de379452125p-19, -0x1.ae6008b321baep-26, 0x1.5e0a44fa8765ap-33};
+  static constexpr double kCosine[] = {0x1.5555555555555p-5, -0x1.6c16c16c16963p-10, 0x1.a01a019f4dd4cp-16, -0x1.27e4fa16bdc76p-22, 0x1.1eeb67c12a0b4p-29, -0x1.907cce35dd891p-37};
   static constexpr double kTangent[] = {0x1.5555555555554p-2, 0x1.11111111116d6p-3, 0x1.ba1ba1b98442dp-5, 0x1.664f48b37dbe1p-6, 0x1.226e2d34bb0f3p-7, 0x1.d6d572a896d5ap-9, 0x1.7d88753401a8cp-10, 0x1.368423d737847p-11, 0x1.e3703a60fbeb4p-13, 0x1.f75c9f00b8240p-14, -0x1.d28530c593dffp-19, 0x1.204f54f70aa73p-14, -0x1.1c342e81417f5p-15, 0x1.326723fab873fp-16};
   static constexpr double kAsin[] = {0x1.5555555555556p-3, 0x1.3333333332eaap-4, 0x1.6db6db6e35217p-5, 0x1.f1c71c1baf1c5p-6, 0x1.6e8bb21b0d9bap-6, 0x1.1c4d2df172182p-6, 0x1.c9cff8af3076fp-7, 0x1.781cd742184c7p-7, 0x1.52816d4983b43p-7, 0x1.637b7e101b0dap-8, 0x1.1e9d59329c4d3p-6, -0x1.eb83e904a1bfcp-7, 0x1.d8dbb348232e7p-6};
   static constexpr double kAtan[] = {-0x1.5555555555555p-2, 0x1.9999999999953p-3, -0x1.249249248d768p-3, 0x1.c71c71c2fe5d9p-4, -0x1.745d165cb83aap-4, 0x1.3b1392b641b06p-4, -0x1.110e858a72e28p-4, 0x1.e199da4156fd9p-5, -0x1.ac78ec6b8cb98p-5, 0x1.74d64aa665b0ap-5, -0x1.1b2058fb5da30p-5, 0x1.0aa87c56e3eb5p-6};

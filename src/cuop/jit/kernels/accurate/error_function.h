@@ -42,7 +42,8 @@ CUOP_FN T erf(T x) {
   const T near = multiply_add(size, polynomial(C::kErf, z), size);
   const T a = size > 7 ? T(7) : size;
   const Sum<T> tail = beside_one(erfc_parts(Sum<T>{a, T(0)}, two_product(a, a)));
-  return math::copysign(size < T(0.5) ? near : (1 - tail.high) - tail.low, x);
+  const Sum<T> far = quick_sum(T(1), -tail.high);
+  return math::copysign(size < T(0.5) ? near : far.high + (far.low - tail.low), x);
 }
 
 template <class T>
@@ -56,7 +57,8 @@ CUOP_FN T erfc(T x) {
   const Power<T> p = erfc_parts(Sum<T>{a, T(0)}, two_product(a, a));
   const T right = scaled(p.high + p.low, p.shifted, p.shifted < kSmallestPower<T>);
   const Sum<T> tail = beside_one(p);
-  const T far = x > 0 ? right : (2 - tail.high) - tail.low;
+  const Sum<T> left = quick_sum(T(2), -tail.high);
+  const T far = x > 0 ? right : left.high + (left.low - tail.low);
   return size < T(0.5) ? near : far;
 }
 
@@ -75,13 +77,15 @@ CUOP_FN T gelu(T x) {
   const Sum<T> inner = quick_sum(T(1), math::copysign(a.high, x));
   const bool is_near = a.high < T(0.5), is_left = x < 0;
   const T near_low = inner.low + math::copysign(a.low + polynomial_tail, x);
-  const T high = is_left ? p.high : far.high, low = is_left ? p.low : far.low - tail.low;
-  const Sum<T> half = two_product(x, T(0.5) * (is_near ? inner.high : high));
-  const T value = half.high + multiply_add(x, T(0.5) * (is_near ? near_low : low), half.low);
+  const T high = choose(is_left, p.high, far.high);
+  const T low = choose(is_left, p.low, far.low - tail.low);
+  const T factor = x < -kMost ? -kMost : x;  // where the result is 0
+  const Sum<T> half = two_product(factor, T(0.5) * (is_near ? inner.high : high));
+  const T value = half.high + multiply_add(factor, T(0.5) * (is_near ? near_low : low), half.low);
   // Far on the left the power of two is still to come.
   const T left = scaled(value, p.shifted, p.shifted < kSmallestPower<T>);
   const T y = is_left && !is_near ? left : value;
-  return size < T(math::infinity) ? y : is_left ? T(-0.0) : x;
+  return math::copysign(size < T(math::infinity) ? y : is_left ? T(0) : x, x);
 }
 
 }  // namespace cuop::jit::accurate

@@ -93,6 +93,7 @@ CUOP_FN T expm1(T x) {
 template <class T>
 struct Hyperbolic {
   Sum<T> sine, cosine;
+  T behind;  ///< 2^(1-n) e^-x = cosine - sine
   T shifted;
 };
 template <class T>
@@ -102,16 +103,18 @@ CUOP_FN Hyperbolic<T> hyperbolic(T x) {
   const ExpArgument<T> a = reduced_exp(x);
   const T n = a.n > kMost ? kMost : a.n;
   const T half_u = pow2_half(n * -2 + Format<T>::kPower), u = half_u + half_u;
-  const T difference = 1 - u, sum = 1 + u;
+  const T difference = 1 - u, difference_low = (1 - difference) - u;
+  const T sum = 1 + u, sum_low = u - (sum - 1);
   const T z = a.r * a.r;
   const T even = z * polynomial(C::kCosh, z);
   const T odd = multiply_add(a.r * z, polynomial(C::kSinh, z), a.low);
   const Sum<T> first = quick_sum(a.r, a.r * u);
   const Sum<T> sine = quick_sum(difference, first.high);
-  const T sine_low = sine.low + (first.low + multiply_add(sum, odd, difference * even));
+  const T sine_low = sine.low + (first.low + difference_low + multiply_add(sum, odd, difference * even));
   const Sum<T> cosine = quick_sum(sum, a.r * difference);
-  const T cosine_low = cosine.low + multiply_add(difference, odd, sum * even);
-  return {{sine.high, sine_low}, {cosine.high, cosine_low}, a.shifted};
+  const T cosine_low = cosine.low + (sum_low + multiply_add(difference, odd, sum * even));
+  return {quick_sum(sine.high, sine_low), quick_sum(cosine.high, cosine_low),
+          2 * u * (1 - (a.r - (even - odd))), a.shifted};
 }
 
 template <class T>
@@ -132,8 +135,12 @@ template <class T>
 CUOP_FN T tanh(T x) {
   const T size = math::abs(x);
   const Hyperbolic<T> h = hyperbolic(size > ExpRange<T>::kOne ? ExpRange<T>::kOne : size);
-  const Sum<T> q = quotient(h.sine, h.cosine);
-  return math::copysign(q.high + q.low, x);
+  // Where the result is near 1 its distance from 1 is the quotient.
+  const bool is_far = size > T(0.6);
+  const Sum<T> q = quotient(Sum<T>{is_far ? -h.behind : h.sine.high, is_far ? T(0) : h.sine.low},
+                            h.cosine);
+  const Sum<T> y = quick_sum(is_far ? T(1) : T(0), q.high);
+  return math::copysign(y.high + (y.low + q.low), x);
 }
 
 /// The parts of the logistic function: (q.high + q.low) 2^n, n = 0 unless x < 0.
@@ -160,10 +167,11 @@ CUOP_FN T sigmoid(T x) {
 template <class T>
 CUOP_FN T times_logistic(T x, T y, T y_low) {
   const Power<T> s = logistic(y, y_low);
-  const Sum<T> p = two_product(x, s.high);
-  const T value = p.high + multiply_add(x, s.low, p.low);
+  const T factor = x < ExpRange<T>::kLow ? ExpRange<T>::kLow : x;  // where the result is 0
+  const Sum<T> p = two_product(factor, s.high);
+  const T value = p.high + multiply_add(factor, s.low, p.low);
   const T y_scaled = y < 0 ? scaled(value, s.shifted, y < ExpRange<T>::kSmall) : value;
-  return math::abs(x) < T(math::infinity) ? y_scaled : x < 0 ? T(-0.0) : x;
+  return math::copysign(math::abs(x) < T(math::infinity) ? y_scaled : x < 0 ? T(0) : x, x);
 }
 
 template <class T>

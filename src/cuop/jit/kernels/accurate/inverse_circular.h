@@ -17,8 +17,8 @@ CUOP_FN ArcArgument<T> arc_argument(T size) {
   const bool is_large = size > T(0.5);
   const T z = is_large ? (1 - size) * T(0.5) : size * size;
   const T root = math::sqrt(z);
-  const T w = is_large ? root : size;
-  return {is_large, w, is_large ? residual(z, root, root) : T(0),
+  const T w = choose(is_large, root, size);
+  return {is_large, w, choose(is_large, residual(z, root, root), T(0)),
           w * z * polynomial(Coefficients<T>::kAsin, z)};
 }
 
@@ -43,7 +43,7 @@ CUOP_FN T acos(T x) {
   const T factor = a.is_large ? near : middle;
   const T far = is_positive ? T(0) : T(2), quarters = a.is_large ? far : T(1);
   const Sum<T> first = quick_sum(quarters * C::kHalfPi, factor * a.w);
-  const T tail = a.tail + (a.w > 0 ? a.residual * (T(0.5) / a.w) : T(0));
+  const T tail = a.tail + (a.is_large & (a.w > 0) ? a.residual * (T(0.5) / a.w) : T(0));
   const T low = multiply_add(factor, tail, quarters * C::kHalfPiRest);
   return first.high + (first.low + low);
 }

@@ -147,7 +147,7 @@ CUOP_FN T area(T a, T one) {
   const T first = one > 0 ? a : a - 1, second = one > 0 ? root - 1 : root;
   const Sum<T> v = two_sum(first, second);
   const bool is_large = a > kLarge;
-  const Sum<T> y = log1p_sum(Sum<T>{is_large ? a : v.high, is_large ? T(0) : v.low + root_low},
+  const Sum<T> y = log1p_sum(Sum<T>{is_large ? a - 1 : v.high, is_large ? T(0) : v.low + root_low},
                              is_large ? T(1) : T(0));
   return y.high + y.low;
 }
@@ -180,7 +180,7 @@ CUOP_FN T atanh(T x) {
   const T difference = 1 - u, sum = 1 + u;
   const Sum<T> ahead = quick_sum(a, a * u), across = two_product(a, difference);
   const Sum<T> n = two_sum(ahead.high, -difference), d = quick_sum(sum, -across.high);
-  const Sum<T> s = quotient(Sum<T>{n.high, n.low + ahead.low}, Sum<T>{d.high, d.low - across.low});
+  const Sum<T> s = quotient(quick_sum(n.high, n.low + ahead.low), quick_sum(d.high, d.low - across.low));
   const T z = s.high * s.high;
   const Sum<T> first = quick_sum(k * (C::kLn2High / 2), s.high);
   const T tail = multiply_add(s.high * z, polynomial(C::kAtanh, z), s.low);

@@ -7,11 +7,15 @@ namespace cuop::jit::accurate {
 
 template <class T>
 CUOP_FN T rsqrt(T x) {
-  const T root = math::sqrt(x), y = 1 / root;
+  // The square's rest would be below the least number.
+  const bool is_small = x < (sizeof(T) == 4 ? T(0x1p-60) : T(0x1p-500));
+  const T scaled_x = is_small ? x * (sizeof(T) == 4 ? T(0x1p96) : T(0x1p600)) : x;
+  const T root = math::sqrt(scaled_x), y = 1 / root;
   // root + rest / (2 root) is the root and y + y * (1 - y * root) its reciprocal.
-  const T rest = residual(x, root, root), error = residual(T(1), y, root);
+  const T rest = residual(scaled_x, root, root), error = residual(T(1), y, root);
   const T better = multiply_add(y, multiply_add(T(-0.5) * rest, y * y, error), y);
-  return x > 0 && x < T(math::infinity) ? better : y;
+  const T value = x > 0 && x < T(math::infinity) ? better : y;
+  return is_small ? value * (sizeof(T) == 4 ? T(0x1p48) : T(0x1p300)) : value;
 }
 
 /// x = 8^n c with c in [sqrt(1/8), sqrt(8)); the reciprocal root of c by a polynomial and a step of
@@ -34,7 +38,7 @@ CUOP_FN T cbrt(T x) {
   const T inverse = multiply_add(first * error, multiply_add(error, T(2.0 / 9), T(1.0 / 3)), first);
   const T root = upper_half(c * inverse * inverse);
   const T step = residual(c, root * root, root) * (inverse * inverse * T(1.0 / 3));
-  const T y = root + (step - step * step * inverse);
+  const T y = root + (step + step * step * inverse);
   const T power = pow2_half(shifted);
   const T value = math::copysign((y + y) * power * (is_small ? kDrop : T(1)), x);
   return size < T(math::infinity) && x != 0 ? value : x;
