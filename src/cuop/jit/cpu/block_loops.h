@@ -41,29 +41,38 @@ void run_block(void* out, const void* first, const void* second, const void* thi
   }
 }
 
-/// Operations with a quick way that is not always sure: sixteen elements at a time, again by the
-/// slow way where one of them was not.
+/// Operations with a quick way that is not always sure: sixteen elements at a time, and those of
+/// them again by the slow way where it was not, so that a value does not depend on its neighbours.
 template <class F, class T>
-concept HasAttempt = is_float_type<T> && requires(T x, unsigned u) {
-  F::attempt(x, x, u);
-};
+concept HasAttempt = is_float_type<T> &&(
+    requires(T x, unsigned u) { F::attempt(x, u); } ||
+    requires(T x, unsigned u) { F::attempt(x, x, u); });
 
 template <class F, class T>
 void run_attempts(void* out, const void* first, const void* second, const void*, int64_t n) {
   promise_whole_vectors(n);
   const auto* a = static_cast<const T*>(first);
-  const auto* b = static_cast<const T*>(second);
+  [[maybe_unused]] const auto* b = static_cast<const T*>(second);
   auto* result = static_cast<T*>(out);
   for (int64_t i = 0; i < n; i += kBlockMultiple) {
     T values[kBlockMultiple];
-    unsigned is_unsure = 0;
+    unsigned is_unsure[kBlockMultiple], is_any_unsure = 0;
     for (int k = 0; k < kBlockMultiple; ++k) {
-      unsigned flag = 0;
-      values[k] = F::attempt(a[i + k], b[i + k], flag);
-      is_unsure |= flag;
+      is_unsure[k] = 0;
+      if constexpr (F::arity == 1) {
+        values[k] = F::attempt(a[i + k], is_unsure[k]);
+      } else {
+        values[k] = F::attempt(a[i + k], b[i + k], is_unsure[k]);
+      }
+      is_any_unsure |= is_unsure[k];
     }
-    if (is_unsure != 0) {
-      for (int k = 0; k < kBlockMultiple; ++k) values[k] = F::apply(a[i + k], b[i + k]);
+    for (int k = 0; is_any_unsure != 0 && k < kBlockMultiple; ++k) {
+      if (is_unsure[k] == 0) continue;
+      if constexpr (F::arity == 1) {
+        values[k] = F::apply(a[i + k]);
+      } else {
+        values[k] = F::apply(a[i + k], b[i + k]);
+      }
     }
     for (int k = 0; k < kBlockMultiple; ++k) result[i + k] = values[k];
   }

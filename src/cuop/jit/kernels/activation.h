@@ -1,7 +1,7 @@
 // Functors of neural-network activations. NaN propagates.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/elementary.h"
 #include "cuop/jit/kernels/row.h"
 
 namespace cuop::jit::fn {
@@ -30,7 +30,12 @@ struct Sigmoid : Row<1, kFloats, Rule::kInexact, 16> {
   static constexpr const char* doc = "1 / (1 + exp(-x)).";
   template <class T>
   CUOP_FN static T apply(T x) {
-    return 1 / (1 + math::exp(-x));
+    return math::sigmoid(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_quick(x);
+    return accurate::quick_sigmoid(x);
   }
 };
 
@@ -39,8 +44,12 @@ struct Silu : Row<1, kFloats, Rule::kInexact, 16> {
   static constexpr const char* doc = "x * sigmoid(x); 0 at minus infinity.";
   template <class T>
   CUOP_FN static T apply(T x) {
-    const T y = x / (1 + math::exp(-x));
-    return x == -T(math::infinity) ? T(0) : y;
+    return math::silu(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_quick(x);
+    return accurate::quick_silu(x);
   }
 };
 
@@ -49,7 +58,12 @@ struct Softplus : Row<1, kFloats, Rule::kInexact, 32> {
   static constexpr const char* doc = "log(1 + exp(x)) without overflow.";
   template <class T>
   CUOP_FN static T apply(T x) {
-    return (x < 0 ? T(0) : x) + math::log1p(math::exp(-math::abs(x)));
+    return math::softplus(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_quick(x);
+    return accurate::quick_softplus(x);
   }
 };
 
@@ -59,9 +73,7 @@ struct Gelu : Row<1, kFloats, Rule::kInexact, 24> {
       "x * P(X <= x) for a standard normal X (Hendrycks and Gimpel, arXiv 1606.08415).";
   template <class T>
   CUOP_FN static T apply(T x) {
-    // erfc keeps the left tail, where 1 + erf would cancel.
-    const T y = x * T(0.5) * math::erfc(x * T(-0.70710678118654752440L));
-    return x == -T(math::infinity) ? T(0) : y;
+    return accurate::gelu(x);
   }
 };
 
@@ -70,9 +82,12 @@ struct GeluTanh : Row<1, kFloats, Rule::kInexact, 24> {
   static constexpr const char* doc = "The tanh approximation of gelu (arXiv 1606.08415).";
   template <class T>
   CUOP_FN static T apply(T x) {
-    const T inner = T(0.79788456080286535588L) * (x + T(0.044715) * x * x * x);
-    const T y = x / (1 + math::exp(-2 * inner));  // (1 + tanh(z)) / 2 without its cancellation
-    return x == -T(math::infinity) ? T(0) : y;
+    return math::gelu_tanh(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_quick(x, accurate::kMostQuickCubic<T>);
+    return accurate::quick_gelu_tanh(x);
   }
 };
 

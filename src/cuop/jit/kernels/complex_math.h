@@ -5,7 +5,7 @@
 // functions" (1987). Errors: some units in the last place of the larger part. Not in real kernels.
 #pragma once
 #ifndef CUOP_REAL_ONLY
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/elementary.h"
 
 namespace cuop::jit::complex_math {
 

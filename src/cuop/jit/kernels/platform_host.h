@@ -11,40 +11,14 @@
 // glibc says in its headers which functions have vector versions only under -ffast-math; these
 // declarations say it under strict arithmetic too.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-#define CUOP_VECTOR_MATH(name)                                                       \
-  __attribute__((simd("notinbranch"), const, nothrow)) double name(double) noexcept; \
-  __attribute__((simd("notinbranch"), const, nothrow)) float name##f(float) noexcept;
-#define CUOP_VECTOR_MATH_2(name)                                                             \
+#define CUOP_VECTOR_MATH(name)                                                               \
   __attribute__((simd("notinbranch"), const, nothrow)) double name(double, double) noexcept; \
   __attribute__((simd("notinbranch"), const, nothrow)) float name##f(float, float) noexcept;
 extern "C" {
-CUOP_VECTOR_MATH(acos)
-CUOP_VECTOR_MATH(acosh)
-CUOP_VECTOR_MATH(asin)
-CUOP_VECTOR_MATH(asinh)
-CUOP_VECTOR_MATH(atan)
-CUOP_VECTOR_MATH(atanh)
-CUOP_VECTOR_MATH(cbrt)
-CUOP_VECTOR_MATH(cos)
-CUOP_VECTOR_MATH(cosh)
-CUOP_VECTOR_MATH(erf)
-CUOP_VECTOR_MATH(erfc)
-CUOP_VECTOR_MATH(exp)
-CUOP_VECTOR_MATH(exp2)
-CUOP_VECTOR_MATH(expm1)
-CUOP_VECTOR_MATH(log)
-CUOP_VECTOR_MATH(log10)
-CUOP_VECTOR_MATH(log1p)
-CUOP_VECTOR_MATH(log2)
-CUOP_VECTOR_MATH(sin)
-CUOP_VECTOR_MATH(sinh)
-CUOP_VECTOR_MATH(tan)
-CUOP_VECTOR_MATH(tanh)
-CUOP_VECTOR_MATH_2(atan2)
-CUOP_VECTOR_MATH_2(pow)
+CUOP_VECTOR_MATH(atan2)
+CUOP_VECTOR_MATH(pow)
 }
 #undef CUOP_VECTOR_MATH
-#undef CUOP_VECTOR_MATH_2
 #endif
 
 namespace cuop::jit {

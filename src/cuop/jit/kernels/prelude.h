@@ -1,7 +1,7 @@
 // The few names that kernel arithmetic is written in, so that the same functors compile on the host
-// and by NVRTC, which has no standard headers. On the host the calls in `math` reach glibc's vector
-// versions when a loop over them is vectorised (errors up to 4 ulp, special values as the scalar
-// functions), which is why only *_isa.cpp files may run these functors over arrays.
+// and by NVRTC, which has no standard headers. On the host atan2 and pow reach glibc's vector versions
+// when a loop over them is vectorised (errors up to 4 ulp, special values as the scalar functions),
+// which is why only *_isa.cpp files may run these functors over arrays.
 #pragma once
 
 #ifdef __CUDACC_RTC__
@@ -98,50 +98,6 @@ CUOP_FN T choose(Condition condition, T a, T b) {
 
 namespace math {
 
-CUOP_FN float acos(float x) { return ::acosf(x); }
-CUOP_FN double acos(double x) { return ::acos(x); }
-CUOP_FN float acosh(float x) { return ::acoshf(x); }
-CUOP_FN double acosh(double x) { return ::acosh(x); }
-CUOP_FN float asin(float x) { return ::asinf(x); }
-CUOP_FN double asin(double x) { return ::asin(x); }
-CUOP_FN float asinh(float x) { return ::asinhf(x); }
-CUOP_FN double asinh(double x) { return ::asinh(x); }
-CUOP_FN float atan(float x) { return ::atanf(x); }
-CUOP_FN double atan(double x) { return ::atan(x); }
-CUOP_FN float atanh(float x) { return ::atanhf(x); }
-CUOP_FN double atanh(double x) { return ::atanh(x); }
-CUOP_FN float cbrt(float x) { return ::cbrtf(x); }
-CUOP_FN double cbrt(double x) { return ::cbrt(x); }
-CUOP_FN float cos(float x) { return ::cosf(x); }
-CUOP_FN double cos(double x) { return ::cos(x); }
-CUOP_FN float cosh(float x) { return ::coshf(x); }
-CUOP_FN double cosh(double x) { return ::cosh(x); }
-CUOP_FN float erf(float x) { return ::erff(x); }
-CUOP_FN double erf(double x) { return ::erf(x); }
-CUOP_FN float erfc(float x) { return ::erfcf(x); }
-CUOP_FN double erfc(double x) { return ::erfc(x); }
-CUOP_FN float exp(float x) { return ::expf(x); }
-CUOP_FN double exp(double x) { return ::exp(x); }
-CUOP_FN float exp2(float x) { return ::exp2f(x); }
-CUOP_FN double exp2(double x) { return ::exp2(x); }
-CUOP_FN float expm1(float x) { return ::expm1f(x); }
-CUOP_FN double expm1(double x) { return ::expm1(x); }
-CUOP_FN float log(float x) { return ::logf(x); }
-CUOP_FN double log(double x) { return ::log(x); }
-CUOP_FN float log10(float x) { return ::log10f(x); }
-CUOP_FN double log10(double x) { return ::log10(x); }
-CUOP_FN float log1p(float x) { return ::log1pf(x); }
-CUOP_FN double log1p(double x) { return ::log1p(x); }
-CUOP_FN float log2(float x) { return ::log2f(x); }
-CUOP_FN double log2(double x) { return ::log2(x); }
-CUOP_FN float sin(float x) { return ::sinf(x); }
-CUOP_FN double sin(double x) { return ::sin(x); }
-CUOP_FN float sinh(float x) { return ::sinhf(x); }
-CUOP_FN double sinh(double x) { return ::sinh(x); }
-CUOP_FN float tan(float x) { return ::tanf(x); }
-CUOP_FN double tan(double x) { return ::tan(x); }
-CUOP_FN float tanh(float x) { return ::tanhf(x); }
-CUOP_FN double tanh(double x) { return ::tanh(x); }
 CUOP_FN float atan2(float y, float x) { return ::atan2f(y, x); }
 CUOP_FN double atan2(double y, double x) { return ::atan2(y, x); }
 CUOP_FN float pow(float x, float y) { return ::powf(x, y); }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuop/jit/kernels/complex_math.h"
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/elementary.h"
 #include "cuop/jit/kernels/row.h"
 
 namespace cuop::jit::fn {
@@ -19,6 +19,11 @@ struct Exp : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     return math::exp(x);
   }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_quick(x);
+    return accurate::quick_exp(x);
+  }
 };
 
 struct Exp2 : UnaryMath<kFloatComplex> {
@@ -32,6 +37,11 @@ struct Exp2 : UnaryMath<kFloatComplex> {
     } else {
       return math::exp2(x);
     }
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_quick(x);
+    return accurate::quick_exp2(x);
   }
 };
 
@@ -129,7 +139,12 @@ struct Rsqrt : Row<1, kFloats, Rule::kInexact, 4> {
   static constexpr const char* doc = "1 / sqrt(x).";
   template <class T>
   CUOP_FN static T apply(T x) {
-    return 1 / math::sqrt(x);
+    return math::rsqrt(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= accurate::is_beyond_roots(x);
+    return accurate::quick_rsqrt(x);
   }
 };
 
@@ -185,6 +200,11 @@ struct Sin : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     return math::sin(x);
   }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_turns(x);
+    return accurate::sin(x);
+  }
 };
 
 struct Cos : UnaryMath<kFloatComplex> {
@@ -194,6 +214,11 @@ struct Cos : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     return math::cos(x);
   }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_turns(x);
+    return accurate::cos(x);
+  }
 };
 
 struct Tan : UnaryMath<kFloatComplex> {
@@ -202,6 +227,11 @@ struct Tan : UnaryMath<kFloatComplex> {
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::tan(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_turns(x);
+    return accurate::tan(x);
   }
 };
 
@@ -239,6 +269,11 @@ struct Sinh : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     return math::sinh(x);
   }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_quick(x);
+    return accurate::quick_sinh(x);
+  }
 };
 
 struct Cosh : UnaryMath<kFloatComplex> {
@@ -247,6 +282,11 @@ struct Cosh : UnaryMath<kFloatComplex> {
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cosh(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= math::is_beyond_quick(x);
+    return accurate::quick_cosh(x);
   }
 };
 

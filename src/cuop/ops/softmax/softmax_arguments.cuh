@@ -1,7 +1,7 @@
 // What the softmax kernels are given; host and device read the same struct.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/elementary.h"
 
 namespace cuop::jit {
 

@@ -2,7 +2,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/elementary.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 
 namespace cuop::kernels {

@@ -1,8 +1,8 @@
 // sin, cos and tan.
 //
 // Arguments are reduced by pi in three parts (W. J. Cody and W. Waite, Software Manual for the
-// Elementary Functions, 1980) up to kMostTurns half turns; larger ones are left to the caller. Numbers
-// of type float are computed in double, which costs less than parts of float would.
+// Elementary Functions, 1980) up to kMostTurns half turns; larger ones are left to the caller.
+// Numbers of type float are computed in double, which costs less than parts of float would.
 #pragma once
 
 #include "cuop/jit/kernels/accurate/parts.h"

@@ -53,21 +53,70 @@ struct Coefficients<float> {
   static constexpr float kCbrtHalf = 0x1.965fea0000000p-1f;
   static constexpr float kErfcMiddle = 0x1.3ba5920000000p+0f;
   static constexpr float kErfcMiddleRest = -0x1.22be580000000p-25f;
-  static constexpr float kErfc[] = {-0x1.1df1ae0000000p-3f, 0x1.f7f5de0000000p-7f, 0x1.16ecee0000000p-4f, -0x1.9ddb200000000p-4f, 0x1.7fee3e0000000p-4f, -0x1.0fb0a60000000p-4f, 0x1.30753e0000000p-5f, -0x1.095eaa0000000p-6f, 0x1.4a7e0a0000000p-8f, -0x1.8cf2e80000000p-11f, -0x1.d82c5c0000000p-13f, 0x1.2834d00000000p-13f};
-  static constexpr float kExp[] = {0x1.0000000000000p-1f, 0x1.5555560000000p-3f, 0x1.5554e80000000p-5f, 0x1.1110e00000000p-7f, 0x1.6d44b20000000p-10f, 0x1.a126520000000p-13f};
-  static constexpr float kExp2[] = {0x1.ebfbe00000000p-3f, 0x1.c6b08e0000000p-5f, 0x1.3b2a520000000p-7f, 0x1.5d87c00000000p-10f, 0x1.4414120000000p-13f, 0x1.008a740000000p-16f};
-  static constexpr float kCosh[] = {0x1.0000000000000p-1f, 0x1.5554e80000000p-5f, 0x1.6d44b20000000p-10f};
-  static constexpr float kSinh[] = {0x1.5555560000000p-3f, 0x1.1110e00000000p-7f, 0x1.a126520000000p-13f};
-  static constexpr float kLog[] = {0x1.5555560000000p-1f, 0x1.9999ec0000000p-2f, 0x1.245c280000000p-2f, 0x1.ddd4da0000000p-3f};
-  static constexpr float kAtanh[] = {0x1.5555560000000p-2f, 0x1.999abc0000000p-3f, 0x1.2413e40000000p-3f, 0x1.ea0c8a0000000p-4f};
-  static constexpr double kSine[] = {-0x1.5555555554994p-3, 0x1.1111110fbb18dp-7, -0x1.a01a000cd7907p-13, 0x1.71dd8c4d483eep-19, -0x1.ae205b5e84f05p-26, 0x1.54dde1e3a0967p-33};
-  static constexpr float kShortSine[] = {-0x1.5555560000000p-3f, 0x1.11110e0000000p-7f, -0x1.a013a40000000p-13f, 0x1.6dbcec0000000p-19f};
-  static constexpr float kCosine[] = {0x1.5555560000000p-5f, -0x1.6c16c00000000p-10f, 0x1.a015c20000000p-16f, -0x1.2523920000000p-22f};
-  static constexpr double kTangent[] = {0x1.5555554d49298p-2, 0x1.11111e12da787p-3, 0x1.ba14c9f9f5b38p-5, 0x1.66fd2c71e6ca5p-6, 0x1.1a0ffb745749bp-7, 0x1.22414765b4c60p-8, -0x1.38777bbce5476p-18, 0x1.d5a742a9f6e2dp-10};
-  static constexpr float kAsin[] = {0x1.5555540000000p-3f, 0x1.3334340000000p-4f, 0x1.6d5adc0000000p-5f, 0x1.fda4060000000p-6f, 0x1.1885240000000p-6f, 0x1.1466800000000p-5f};
-  static constexpr float kAtan[] = {-0x1.5555560000000p-2f, 0x1.99997a0000000p-3f, -0x1.248a120000000p-3f, 0x1.c57ade0000000p-4f, -0x1.613e3a0000000p-4f, 0x1.9d6be60000000p-5f};
-  static constexpr float kErf[] = {0x1.06eba80000000p-3f, -0x1.8127320000000p-2f, 0x1.ce25000000000p-4f, -0x1.b664500000000p-6f, 0x1.3535120000000p-8f};
-  static constexpr float kCbrt[] = {0x1.b9e0380000000p+0f, -0x1.459e200000000p+0f, 0x1.6670060000000p-1f, -0x1.3c363c0000000p-3f};
+  static constexpr float kErfc[] = {
+      -0x1.1df1ae0000000p-3f,  0x1.f7f5de0000000p-7f,   0x1.16ecee0000000p-4f,
+      -0x1.9ddb200000000p-4f,  0x1.7fee3e0000000p-4f,   -0x1.0fb0a60000000p-4f,
+      0x1.30753e0000000p-5f,   -0x1.095eaa0000000p-6f,  0x1.4a7e0a0000000p-8f,
+      -0x1.8cf2e80000000p-11f, -0x1.d82c5c0000000p-13f, 0x1.2834d00000000p-13f};
+  static constexpr double kShortErfc[] = {
+      0x1.3ba5916f55d6ep+0,  -0x1.1df1ad25a35ffp-3, 0x1.f7f59f309247cp-7,   0x1.16ecf564eea64p-4,
+      -0x1.9dda354509064p-4, 0x1.7fee306d9f0ffp-4,  -0x1.0fba68f84d5dbp-4,  0x1.30687b0a29095p-5,
+      -0x1.08b5253fd0d00p-6, 0x1.4dd62b31062f0p-8,  -0x1.a72e88a58676cp-11, -0x1.63a4a8f27b6bfp-12,
+      0x1.7903a6a79f217p-14};
+  static constexpr double kShortExp[] = {0x1.0000000bbf332p-1,  0x1.5555555a8d60ap-3,
+                                         0x1.5554e7e77b940p-5,  0x1.1110e072da4bdp-7,
+                                         0x1.6d44b137a66c0p-10, 0x1.a126522421ce2p-13};
+  static constexpr float kTanhNear = 0x1.3333340000000p-1f;
+  static constexpr float kErfNear = 0x1.0000000000000p+0f;
+  static constexpr float kErfTail[] = {
+      0x1.3ba5920000000p+0f,  -0x1.1df1bc0000000p-3f, 0x1.f7cbf60000000p-7f,
+      0x1.1693060000000p-4f,  -0x1.a0e12a0000000p-4f, 0x1.7149bc0000000p-4f,
+      -0x1.3962a00000000p-4f, 0x1.4c555e0000000p-6f,  -0x1.fe378a0000000p-6f};
+  static constexpr float kExp[] = {0x1.0000000000000p-1f,  0x1.5555560000000p-3f,
+                                   0x1.5554e80000000p-5f,  0x1.1110e00000000p-7f,
+                                   0x1.6d44b20000000p-10f, 0x1.a126520000000p-13f};
+  static constexpr float kExp2[] = {0x1.ebfbe00000000p-3f,  0x1.c6b08e0000000p-5f,
+                                    0x1.3b2a520000000p-7f,  0x1.5d87c00000000p-10f,
+                                    0x1.4414120000000p-13f, 0x1.008a740000000p-16f};
+  static constexpr float kCosh[] = {0x1.0000000000000p-1f, 0x1.5554e80000000p-5f,
+                                    0x1.6d44b20000000p-10f};
+  static constexpr float kSinh[] = {0x1.5555560000000p-3f, 0x1.1110e00000000p-7f,
+                                    0x1.a126520000000p-13f};
+  static constexpr float kLog[] = {0x1.5555560000000p-1f, 0x1.9999ec0000000p-2f,
+                                   0x1.245c280000000p-2f, 0x1.ddd4da0000000p-3f};
+  static constexpr float kAtanh[] = {0x1.5555560000000p-2f, 0x1.999abc0000000p-3f,
+                                     0x1.2413e40000000p-3f, 0x1.ea0c8a0000000p-4f};
+  static constexpr double kSine[] = {-0x1.5555555554994p-3,  0x1.1111110fbb18dp-7,
+                                     -0x1.a01a000cd7907p-13, 0x1.71dd8c4d483eep-19,
+                                     -0x1.ae205b5e84f05p-26, 0x1.54dde1e3a0967p-33};
+  static constexpr float kShortSine[] = {-0x1.5555560000000p-3f, 0x1.11110e0000000p-7f,
+                                         -0x1.a013a40000000p-13f, 0x1.6dbcec0000000p-19f};
+  static constexpr float kCosine[] = {0x1.5555560000000p-5f, -0x1.6c16c00000000p-10f,
+                                      0x1.a015c20000000p-16f, -0x1.2523920000000p-22f};
+  static constexpr double kTangent[] = {
+      0x1.5555554d49298p-2, 0x1.11111e12da787p-3, 0x1.ba14c9f9f5b38p-5,   0x1.66fd2c71e6ca5p-6,
+      0x1.1a0ffb745749bp-7, 0x1.22414765b4c60p-8, -0x1.38777bbce5476p-18, 0x1.d5a742a9f6e2dp-10};
+  static constexpr float kAsin[] = {0x1.5555540000000p-3f, 0x1.3334340000000p-4f,
+                                    0x1.6d5adc0000000p-5f, 0x1.fda4060000000p-6f,
+                                    0x1.1885240000000p-6f, 0x1.1466800000000p-5f};
+  static constexpr float kAtan[] = {-0x1.5555560000000p-2f, 0x1.99997a0000000p-3f,
+                                    -0x1.248a120000000p-3f, 0x1.c57ade0000000p-4f,
+                                    -0x1.613e3a0000000p-4f, 0x1.9d6be60000000p-5f};
+  static constexpr float kTanh[] = {-0x1.5555560000000p-2f, 0x1.1110f60000000p-3f,
+                                    -0x1.ba0d820000000p-5f, 0x1.64f9980000000p-6f,
+                                    -0x1.138bea0000000p-7f, 0x1.3692120000000p-9f};
+  static constexpr float kErfWide[] = {0x1.06eba80000000p-3f,  -0x1.8127460000000p-2f,
+                                       0x1.ce2f080000000p-4f,  -0x1.b829c40000000p-6f,
+                                       0x1.562a320000000p-8f,  -0x1.bccd1a0000000p-11f,
+                                       0x1.d878dc0000000p-14f, -0x1.443bc80000000p-17f};
+  static constexpr float kSinhWide[] = {0x1.5555560000000p-3f, 0x1.1111120000000p-7f,
+                                        0x1.a01a140000000p-13f, 0x1.71d2020000000p-19f,
+                                        0x1.b559920000000p-26f};
+  static constexpr float kErf[] = {0x1.06eba80000000p-3f, -0x1.8127320000000p-2f,
+                                   0x1.ce25000000000p-4f, -0x1.b664500000000p-6f,
+                                   0x1.3535120000000p-8f};
+  static constexpr float kCbrt[] = {0x1.b9e0380000000p+0f, -0x1.459e200000000p+0f,
+                                    0x1.6670060000000p-1f, -0x1.3c363c0000000p-3f};
 };
 template <>
 struct Coefficients<double> {
@@ -94,21 +143,84 @@ struct Coefficients<double> {
   static constexpr double kCbrtHalf = 0x1.965fea53d6e3dp-1;
   static constexpr double kErfcMiddle = 0x1.3ba5916e9fd7fp+0;
   static constexpr double kErfcMiddleRest = -0x1.a7c78f1a306c7p-55;
-  static constexpr double kErfc[] = {-0x1.1df1ad154a28ep-3, 0x1.f7f5df66fd76dp-7, 0x1.16ecefcfa52b5p-4, -0x1.9ddb23c3e8e00p-4, 0x1.7fee004e14c37p-4, -0x1.0fb06dfe4e4f9p-4, 0x1.3079edf61e7a1p-5, -0x1.09623883f080cp-6, 0x1.49c672aa08182p-8, -0x1.8d4a9b1376eaep-11, -0x1.a1df44d0d357ap-13, 0x1.3be055036ec36p-13, -0x1.9954dbbbdf343p-16, -0x1.788966f85ff88p-17, 0x1.7ef4d531cf830p-18, 0x1.3abf792a3125dp-22, -0x1.b7f86449a0aa8p-21, 0x1.43dc50b7baccdp-24, 0x1.bb7be885c5a0bp-24, -0x1.3c396538d8d44p-26, -0x1.4ba5c49bc26a7p-27, 0x1.0eff5654f9fd0p-29};
-  static constexpr double kExp[] = {0x1.0000000000001p-1, 0x1.5555555555556p-3, 0x1.5555555553ce3p-5, 0x1.111111111098cp-7, 0x1.6c16c178bd6bcp-10, 0x1.a01a01a7e29cdp-13, 0x1.a019b84d17a80p-16, 0x1.71de0d383914ap-19, 0x1.28926932adb78p-22, 0x1.af39c20098071p-26};
-  static constexpr double kExp2[] = {0x1.ebfbdff82c590p-3, 0x1.c6b08d704a0c0p-5, 0x1.3b2ab6fba3832p-7, 0x1.5d87fe78a5db2p-10, 0x1.43091303894aap-13, 0x1.ffcbfc6205782p-17, 0x1.62bfe4219e251p-20, 0x1.b52508425a20ap-24, 0x1.e5ea86398000ep-28, 0x1.e9bc592654519p-32};
-  static constexpr double kCosh[] = {0x1.0000000000000p-1, 0x1.5555555555557p-5, 0x1.6c16c16c15a0ap-10, 0x1.a01a01aa109bbp-16, 0x1.27e4d3b13855fp-22, 0x1.1f7fe7ae52b10p-29};
-  static constexpr double kSinh[] = {0x1.5555555555556p-3, 0x1.111111111098cp-7, 0x1.a01a01a7e29cdp-13, 0x1.71de0d383914ap-19, 0x1.af39c20098071p-26};
-  static constexpr double kLog[] = {0x1.5555555555558p-1, 0x1.9999999995273p-2, 0x1.2492492dfd86cp-2, 0x1.c71c62d5e53e0p-3, 0x1.7462b91b8df65p-3, 0x1.39fdcceb4bb45p-3, 0x1.2b5f68a50d903p-3};
-  static constexpr double kAtanh[] = {0x1.5555555555555p-2, 0x1.999999999a55fp-3, 0x1.24924923379b4p-3, 0x1.c71c73ac80ad9p-4, 0x1.745c70c1626f3p-4, 0x1.3b329b92ac709p-4, 0x1.0de861977b65fp-4, 0x1.1b46ed1ab2066p-4};
-  static constexpr double kSine[] = {-0x1.5555555554994p-3, 0x1.1111110fbb18dp-7, -0x1.a01a000cd7907p-13, 0x1.71dd8c4d483eep-19, -0x1.ae205b5e84f05p-26, 0x1.54dde1e3a0967p-33};
-  static constexpr double kShortSine[] = {-0x1.5555555555555p-3, 0x1.1111111110babp-7, -0x1.a01a019e81f4bp-13, 0x1.71de379452125p-19, -0x1.ae6008b321baep-26, 0x1.5e0a44fa8765ap-33};
-  static constexpr double kCosine[] = {0x1.5555555555555p-5, -0x1.6c16c16c16963p-10, 0x1.a01a019f4dd4cp-16, -0x1.27e4fa16bdc76p-22, 0x1.1eeb67c12a0b4p-29, -0x1.907cce35dd891p-37};
-  static constexpr double kTangent[] = {0x1.5555555555554p-2, 0x1.11111111116d6p-3, 0x1.ba1ba1b98442dp-5, 0x1.664f48b37dbe1p-6, 0x1.226e2d34bb0f3p-7, 0x1.d6d572a896d5ap-9, 0x1.7d88753401a8cp-10, 0x1.368423d737847p-11, 0x1.e3703a60fbeb4p-13, 0x1.f75c9f00b8240p-14, -0x1.d28530c593dffp-19, 0x1.204f54f70aa73p-14, -0x1.1c342e81417f5p-15, 0x1.326723fab873fp-16};
-  static constexpr double kAsin[] = {0x1.5555555555556p-3, 0x1.3333333332eaap-4, 0x1.6db6db6e35217p-5, 0x1.f1c71c1baf1c5p-6, 0x1.6e8bb21b0d9bap-6, 0x1.1c4d2df172182p-6, 0x1.c9cff8af3076fp-7, 0x1.781cd742184c7p-7, 0x1.52816d4983b43p-7, 0x1.637b7e101b0dap-8, 0x1.1e9d59329c4d3p-6, -0x1.eb83e904a1bfcp-7, 0x1.d8dbb348232e7p-6};
-  static constexpr double kAtan[] = {-0x1.5555555555555p-2, 0x1.9999999999953p-3, -0x1.249249248d768p-3, 0x1.c71c71c2fe5d9p-4, -0x1.745d165cb83aap-4, 0x1.3b1392b641b06p-4, -0x1.110e858a72e28p-4, 0x1.e199da4156fd9p-5, -0x1.ac78ec6b8cb98p-5, 0x1.74d64aa665b0ap-5, -0x1.1b2058fb5da30p-5, 0x1.0aa87c56e3eb5p-6};
-  static constexpr double kErf[] = {0x1.06eba8214db68p-3, -0x1.812746b0379b4p-2, 0x1.ce2f21a03d6ebp-4, -0x1.b82ce30f20f12p-6, 0x1.565bcbf624b99p-8, -0x1.c02d4ea487e5ep-11, 0x1.f98d9341e830bp-14, -0x1.f2223c882dc23p-17, 0x1.8b34e669056f5p-20};
-  static constexpr double kCbrt[] = {0x1.dece4054e25fap+0, -0x1.d85e6c68764a9p+0, 0x1.8978659d6583cp+0, -0x1.5fb22710f082bp-1, 0x1.feeff4d33cdacp-4};
+  static constexpr double kErfc[] = {
+      -0x1.1df1ad154a28ep-3,  0x1.f7f5df66fd76dp-7,   0x1.16ecefcfa52b5p-4,
+      -0x1.9ddb23c3e8e00p-4,  0x1.7fee004e14c37p-4,   -0x1.0fb06dfe4e4f9p-4,
+      0x1.3079edf61e7a1p-5,   -0x1.09623883f080cp-6,  0x1.49c672aa08182p-8,
+      -0x1.8d4a9b1376eaep-11, -0x1.a1df44d0d357ap-13, 0x1.3be055036ec36p-13,
+      -0x1.9954dbbbdf343p-16, -0x1.788966f85ff88p-17, 0x1.7ef4d531cf830p-18,
+      0x1.3abf792a3125dp-22,  -0x1.b7f86449a0aa8p-21, 0x1.43dc50b7baccdp-24,
+      0x1.bb7be885c5a0bp-24,  -0x1.3c396538d8d44p-26, -0x1.4ba5c49bc26a7p-27,
+      0x1.0eff5654f9fd0p-29};
+  static constexpr double kTanhNear = 0x1.3333333333333p-1;
+  static constexpr double kErfNear = 0x1.0000000000000p+0;
+  static constexpr double kErfTail[] = {
+      0x1.3ba5916e9fd7fp+0,  -0x1.1df1ad154a261p-3,  0x1.f7f5df66fb3e7p-7,   0x1.16ecefcf9cf9ep-4,
+      -0x1.9ddb23c3c894cp-4, 0x1.7fee0051abf06p-4,   -0x1.0fb06dfdf2db0p-4,  0x1.3079ecaeda36dp-5,
+      -0x1.09623f7e46fb5p-6, 0x1.49c71adcd7b9fp-8,   -0x1.8d2c8aa8dc2a9p-11, -0x1.a1a01e8aff117p-13,
+      0x1.3801b73f592b0p-13, -0x1.0052a0f2340e3p-15, -0x1.4e5b61f63234dp-16, 0x1.578b8de84d2c2p-22};
+  static constexpr double kExp[] = {
+      0x1.0000000000001p-1,  0x1.5555555555556p-3,  0x1.5555555553ce3p-5,  0x1.111111111098cp-7,
+      0x1.6c16c178bd6bcp-10, 0x1.a01a01a7e29cdp-13, 0x1.a019b84d17a80p-16, 0x1.71de0d383914ap-19,
+      0x1.28926932adb78p-22, 0x1.af39c20098071p-26};
+  static constexpr double kExp2[] = {
+      0x1.ebfbdff82c590p-3,  0x1.c6b08d704a0c0p-5,  0x1.3b2ab6fba3832p-7,  0x1.5d87fe78a5db2p-10,
+      0x1.43091303894aap-13, 0x1.ffcbfc6205782p-17, 0x1.62bfe4219e251p-20, 0x1.b52508425a20ap-24,
+      0x1.e5ea86398000ep-28, 0x1.e9bc592654519p-32};
+  static constexpr double kCosh[] = {0x1.0000000000000p-1,  0x1.5555555555557p-5,
+                                     0x1.6c16c16c15a0ap-10, 0x1.a01a01aa109bbp-16,
+                                     0x1.27e4d3b13855fp-22, 0x1.1f7fe7ae52b10p-29};
+  static constexpr double kSinh[] = {0x1.5555555555556p-3, 0x1.111111111098cp-7,
+                                     0x1.a01a01a7e29cdp-13, 0x1.71de0d383914ap-19,
+                                     0x1.af39c20098071p-26};
+  static constexpr double kLog[] = {
+      0x1.5555555555558p-1, 0x1.9999999995273p-2, 0x1.2492492dfd86cp-2, 0x1.c71c62d5e53e0p-3,
+      0x1.7462b91b8df65p-3, 0x1.39fdcceb4bb45p-3, 0x1.2b5f68a50d903p-3};
+  static constexpr double kAtanh[] = {
+      0x1.5555555555555p-2, 0x1.999999999a55fp-3, 0x1.24924923379b4p-3, 0x1.c71c73ac80ad9p-4,
+      0x1.745c70c1626f3p-4, 0x1.3b329b92ac709p-4, 0x1.0de861977b65fp-4, 0x1.1b46ed1ab2066p-4};
+  static constexpr double kSine[] = {-0x1.5555555554994p-3,  0x1.1111110fbb18dp-7,
+                                     -0x1.a01a000cd7907p-13, 0x1.71dd8c4d483eep-19,
+                                     -0x1.ae205b5e84f05p-26, 0x1.54dde1e3a0967p-33};
+  static constexpr double kShortSine[] = {-0x1.5555555555555p-3,  0x1.1111111110babp-7,
+                                          -0x1.a01a019e81f4bp-13, 0x1.71de379452125p-19,
+                                          -0x1.ae6008b321baep-26, 0x1.5e0a44fa8765ap-33};
+  static constexpr double kCosine[] = {0x1.5555555555555p-5,  -0x1.6c16c16c16963p-10,
+                                       0x1.a01a019f4dd4cp-16, -0x1.27e4fa16bdc76p-22,
+                                       0x1.1eeb67c12a0b4p-29, -0x1.907cce35dd891p-37};
+  static constexpr double kTangent[] = {
+      0x1.5555555555554p-2,   0x1.11111111116d6p-3,  0x1.ba1ba1b98442dp-5,   0x1.664f48b37dbe1p-6,
+      0x1.226e2d34bb0f3p-7,   0x1.d6d572a896d5ap-9,  0x1.7d88753401a8cp-10,  0x1.368423d737847p-11,
+      0x1.e3703a60fbeb4p-13,  0x1.f75c9f00b8240p-14, -0x1.d28530c593dffp-19, 0x1.204f54f70aa73p-14,
+      -0x1.1c342e81417f5p-15, 0x1.326723fab873fp-16};
+  static constexpr double kAsin[] = {
+      0x1.5555555555556p-3, 0x1.3333333332eaap-4, 0x1.6db6db6e35217p-5, 0x1.f1c71c1baf1c5p-6,
+      0x1.6e8bb21b0d9bap-6, 0x1.1c4d2df172182p-6, 0x1.c9cff8af3076fp-7, 0x1.781cd742184c7p-7,
+      0x1.52816d4983b43p-7, 0x1.637b7e101b0dap-8, 0x1.1e9d59329c4d3p-6, -0x1.eb83e904a1bfcp-7,
+      0x1.d8dbb348232e7p-6};
+  static constexpr double kAtan[] = {
+      -0x1.5555555555555p-2, 0x1.9999999999953p-3, -0x1.249249248d768p-3, 0x1.c71c71c2fe5d9p-4,
+      -0x1.745d165cb83aap-4, 0x1.3b1392b641b06p-4, -0x1.110e858a72e28p-4, 0x1.e199da4156fd9p-5,
+      -0x1.ac78ec6b8cb98p-5, 0x1.74d64aa665b0ap-5, -0x1.1b2058fb5da30p-5, 0x1.0aa87c56e3eb5p-6};
+  static constexpr double kTanh[] = {
+      -0x1.5555555555554p-2,  0x1.1111111110c98p-3,  -0x1.ba1ba1b99f318p-5,  0x1.664f485871b6cp-6,
+      -0x1.226e2df7c7c3ap-7,  0x1.d6d24c993898ap-9,  -0x1.7d8a70acb37f1p-10, 0x1.344e0e6e343b0p-11,
+      -0x1.e7048076c04edp-13, 0x1.55e6e7f55c259p-14, -0x1.335133040afafp-16};
+  static constexpr double kErfWide[] = {
+      0x1.06eba8214db69p-3,  -0x1.812746b0379e6p-2,  0x1.ce2f21a042b2ep-4,  -0x1.b82ce31284d69p-6,
+      0x1.565bcd0db9201p-8,  -0x1.c02db3da7b2aep-11, 0x1.f9a321cd05c73p-14, -0x1.f4d1e26a29ff5p-17,
+      0x1.b9df193f1fdadp-20, -0x1.5f1e7c06bb629p-23, 0x1.f7b14dc1f44f0p-27, -0x1.38925a42dec1ap-30,
+      0x1.05e163d78b59bp-34};
+  static constexpr double kSinhWide[] = {
+      0x1.5555555555555p-3,  0x1.1111111111111p-7,  0x1.a01a01a01a001p-13, 0x1.71de3a556f9acp-19,
+      0x1.ae64567924223p-26, 0x1.612467d1c2fabp-33, 0x1.ae777839b3498p-41, 0x1.99f1ba85cd318p-49};
+  static constexpr double kErf[] = {
+      0x1.06eba8214db68p-3,  -0x1.812746b0379b4p-2,  0x1.ce2f21a03d6ebp-4,
+      -0x1.b82ce30f20f12p-6, 0x1.565bcbf624b99p-8,   -0x1.c02d4ea487e5ep-11,
+      0x1.f98d9341e830bp-14, -0x1.f2223c882dc23p-17, 0x1.8b34e669056f5p-20};
+  static constexpr double kCbrt[] = {0x1.dece4054e25fap+0, -0x1.d85e6c68764a9p+0,
+                                     0x1.8978659d6583cp+0, -0x1.5fb22710f082bp-1,
+                                     0x1.feeff4d33cdacp-4};
 };
 
 }  // namespace cuop::jit::accurate

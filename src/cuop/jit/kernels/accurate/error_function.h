@@ -1,9 +1,9 @@
-// erf, erfc and gelu: up to 1/2 by a polynomial, beyond by erfc(a) = exp(-a^2) F(t) / (1 + 2 a) with
-// t = (a - 4) / (a + 4), where F is a polynomial (M. M. Shepherd and J. G. Laframboise, Math. Comp.
-// 36, 1981).
+// erf, erfc and gelu: up to 1/2 by a polynomial, beyond by erfc(a) = exp(-a^2) F(t) / (1 + 2 a)
+// with t = (a - 4) / (a + 4), where F is a polynomial (M. M. Shepherd and J. G. Laframboise, Math.
+// Comp. 36, 1981).
 #pragma once
 
-#include "cuop/jit/kernels/accurate/exponential.h"
+#include "cuop/jit/kernels/accurate/quick.h"
 
 namespace cuop::jit::accurate {
 
@@ -11,10 +11,11 @@ namespace cuop::jit::accurate {
 template <class T>
 CUOP_FN Power<T> erfc_parts(Sum<T> a, Sum<T> square) {
   using C = Coefficients<T>;
-  constexpr T kMost = sizeof(T) == 4 ? T(11) : T(28);
+  constexpr T kMost = 28;
   const T size = a.high > kMost ? kMost : a.high;
   const T t = (size - 4) / (size + 4);
-  const Sum<T> f = quick_sum(C::kErfcMiddle, multiply_add(t, polynomial(C::kErfc, t), C::kErfcMiddleRest));
+  const Sum<T> f =
+      quick_sum(C::kErfcMiddle, multiply_add(t, polynomial(C::kErfc, t), C::kErfcMiddleRest));
   const Sum<T> d = two_sum(T(1), 2 * size);
   const Sum<T> scaled_value = quotient(f, Sum<T>{d.high, multiply_add(T(2), a.low, d.low)});
   const T low = -ExpRange<T>::kLow;
@@ -35,24 +36,51 @@ CUOP_FN Sum<T> beside_one(Power<T> p) {
   return {2 * half * p.high, 2 * half * p.low};
 }
 
+/// By a polynomial up to kErfNear; beyond, where erfc is small, without its compensation.
 template <class T>
 CUOP_FN T erf(T x) {
   using C = Coefficients<T>;
-  const T size = math::abs(x), z = size * size;
-  const T near = multiply_add(size, polynomial(C::kErf, z), size);
-  const T a = size > 7 ? T(7) : size;
-  const Sum<T> tail = beside_one(erfc_parts(Sum<T>{a, T(0)}, two_product(a, a)));
-  const Sum<T> far = quick_sum(T(1), -tail.high);
-  return math::copysign(size < T(0.5) ? near : far.high + (far.low - tail.low), x);
+  constexpr T kMost = sizeof(T) == 4 ? T(4) : T(6);
+  const T size = math::abs(x), z = size * size, a = size > kMost ? kMost : size;
+  const T near = multiply_add(size, polynomial(C::kErfWide, z), size);
+  const T n = a - 4, d = a + 4, e = multiply_add(T(2), a, T(1));
+  const T inverse = 1 / (d * e), t = n * e * inverse;
+  const T tail = polynomial(C::kErfTail, t) * (d * inverse) * quick_exp(-(a * a));
+  return math::copysign(size < C::kErfNear ? near : 1 - tail, x);
 }
 
-template <class T>
-CUOP_FN T erfc(T x) {
+/// e^(-square) F / (1 + 2 a) for a >= 0 to the digits of a float, in double.
+CUOP_FN double short_erfc(double a, double square) {
+  using C = Coefficients<float>;
+  using F = Format<double>;
+  const double size = a > 11 ? 11 : a, limited_square = square > 121 ? 121 : square;
+  const double d = size + 4, e = multiply_add(2.0, size, 1.0), inverse = 1 / (d * e);
+  const double t = (size - 4) * e * inverse;
+  const double shifted = multiply_add(limited_square, -Coefficients<double>::kInvLn2, F::kPower);
+  const double r = multiply_add(F::kPower - shifted, Coefficients<double>::kLn2, -limited_square);
+  const double power = multiply_add(r * r, polynomial(C::kShortExp, r), r) + 1;
+  return polynomial(C::kShortErfc, t) * (d * inverse) * power * (2 * pow2_half(shifted));
+}
+CUOP_FN float erfc(float x) {
+  const double a = math::abs(x), tail = short_erfc(a, a * a);
+  return static_cast<float>(x < 0 ? 2 - tail : tail);
+}
+CUOP_FN float gelu(float x) {
+  const double size = math::abs(x), bounded = size > 20 ? 20 : size;
+  const double tail =
+      0.5 * short_erfc(bounded * Coefficients<double>::kRootHalf, 0.5 * bounded * bounded);
+  const float y = static_cast<float>(x < 0 ? bounded * tail : size - bounded * tail);
+  const float value = size < math::infinity ? y : x < 0 ? 0.0f : x;
+  return math::copysign(value, x);
+}
+
+CUOP_FN double erfc(double x) {
+  using T = double;
   using C = Coefficients<T>;
   const T size = math::abs(x), z = x * x;
   const Sum<T> one = quick_sum(T(1), -x);
   const T near = one.high + (one.low - x * polynomial(C::kErf, z));
-  constexpr T kMost = sizeof(T) == 4 ? T(11) : T(28);
+  constexpr T kMost = 28;
   const T a = size > kMost ? kMost : size;
   const Power<T> p = erfc_parts(Sum<T>{a, T(0)}, two_product(a, a));
   const T right = scaled(p.high + p.low, p.shifted, p.shifted < kSmallestPower<T>);
@@ -63,10 +91,10 @@ CUOP_FN T erfc(T x) {
 }
 
 /// x P(X <= x) = x erfc(-x / sqrt(2)) / 2.
-template <class T>
-CUOP_FN T gelu(T x) {
+CUOP_FN double gelu(double x) {
+  using T = double;
   using C = Coefficients<T>;
-  constexpr T kMost = sizeof(T) == 4 ? T(16) : T(40);
+  constexpr T kMost = 40;
   const T size = math::abs(x), bounded = size > kMost ? kMost : size;
   const Sum<T> a = product(Sum<T>{bounded, T(0)}, Sum<T>{C::kRootHalf, C::kRootHalfRest});
   const Sum<T> square = two_product(bounded, T(0.5) * bounded);
@@ -80,12 +108,13 @@ CUOP_FN T gelu(T x) {
   const T high = choose(is_left, p.high, far.high);
   const T low = choose(is_left, p.low, far.low - tail.low);
   const T factor = x < -kMost ? -kMost : x;  // where the result is 0
-  const Sum<T> half = two_product(factor, T(0.5) * (is_near ? inner.high : high));
-  const T value = half.high + multiply_add(factor, T(0.5) * (is_near ? near_low : low), half.low);
+  const Sum<T> half = two_product(factor, T(0.5) * choose(is_near, inner.high, high));
+  const T value =
+      half.high + multiply_add(factor, T(0.5) * choose(is_near, near_low, low), half.low);
   // Far on the left the power of two is still to come.
   const T left = scaled(value, p.shifted, p.shifted < kSmallestPower<T>);
-  const T y = is_left && !is_near ? left : value;
-  return math::copysign(size < T(math::infinity) ? y : is_left ? T(0) : x, x);
+  const T y = choose(is_left, choose(is_near, value, left), value);
+  return math::copysign(choose(size < T(math::infinity), y, choose(is_left, T(0), x)), x);
 }
 
 }  // namespace cuop::jit::accurate

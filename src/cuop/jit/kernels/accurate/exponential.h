@@ -88,12 +88,11 @@ CUOP_FN T expm1(T x) {
   return math::abs(x) < T(0x1p-60) ? x : y + y;
 }
 
-/// sinh(x) = 2^(n-1) sine and cosh(x) = 2^(n-1) cosine for x >= 0: with x = n ln 2 + r and u = 4^-n,
-/// sinh x = 2^(n-1) ((1 - u) cosh r + (1 + u) sinh r), and cosh x with the signs exchanged.
+/// sinh(x) = 2^(n-1) sine and cosh(x) = 2^(n-1) cosine for x >= 0: with x = n ln 2 + r and u =
+/// 4^-n, sinh x = 2^(n-1) ((1 - u) cosh r + (1 + u) sinh r), and cosh x with the signs exchanged.
 template <class T>
 struct Hyperbolic {
   Sum<T> sine, cosine;
-  T behind;  ///< 2^(1-n) e^-x = cosine - sine
   T shifted;
 };
 template <class T>
@@ -110,11 +109,11 @@ CUOP_FN Hyperbolic<T> hyperbolic(T x) {
   const T odd = multiply_add(a.r * z, polynomial(C::kSinh, z), a.low);
   const Sum<T> first = quick_sum(a.r, a.r * u);
   const Sum<T> sine = quick_sum(difference, first.high);
-  const T sine_low = sine.low + (first.low + difference_low + multiply_add(sum, odd, difference * even));
+  const T sine_low =
+      sine.low + (first.low + difference_low + multiply_add(sum, odd, difference * even));
   const Sum<T> cosine = quick_sum(sum, a.r * difference);
   const T cosine_low = cosine.low + (sum_low + multiply_add(difference, odd, sum * even));
-  return {quick_sum(sine.high, sine_low), quick_sum(cosine.high, cosine_low),
-          2 * u * (1 - (a.r - (even - odd))), a.shifted};
+  return {quick_sum(sine.high, sine_low), quick_sum(cosine.high, cosine_low), a.shifted};
 }
 
 template <class T>
@@ -131,18 +130,6 @@ CUOP_FN T cosh(T x) {
   const T y = pow2_half(h.shifted - 1) * (h.cosine.high + h.cosine.low);
   return y + y;
 }
-template <class T>
-CUOP_FN T tanh(T x) {
-  const T size = math::abs(x);
-  const Hyperbolic<T> h = hyperbolic(size > ExpRange<T>::kOne ? ExpRange<T>::kOne : size);
-  // Where the result is near 1 its distance from 1 is the quotient.
-  const bool is_far = size > T(0.6);
-  const Sum<T> q = quotient(Sum<T>{is_far ? -h.behind : h.sine.high, is_far ? T(0) : h.sine.low},
-                            h.cosine);
-  const Sum<T> y = quick_sum(is_far ? T(1) : T(0), q.high);
-  return math::copysign(y.high + (y.low + q.low), x);
-}
-
 /// The parts of the logistic function: (q.high + q.low) 2^n, n = 0 unless x < 0.
 template <class T>
 CUOP_FN Power<T> logistic(T x, T x_low = 0) {
@@ -187,9 +174,11 @@ CUOP_FN T gelu_tanh(T x) {
   // Beyond kMost the answer is x or 0; nothing overflows on the way.
   constexpr T kMost = 64;
   const T bounded = limited(x, -kMost, kMost);
-  const Sum<T> cubic = product(two_product(bounded, bounded), Sum<T>{C::kGeluCubic, C::kGeluCubicRest});
+  const Sum<T> cubic =
+      product(two_product(bounded, bounded), Sum<T>{C::kGeluCubic, C::kGeluCubicRest});
   const Sum<T> sum = two_sum(C::kGeluLinear, cubic.high);
-  const Sum<T> inner = product(Sum<T>{bounded, T(0)}, Sum<T>{sum.high, sum.low + (cubic.low + C::kGeluLinearRest)});
+  const Sum<T> inner =
+      product(Sum<T>{bounded, T(0)}, Sum<T>{sum.high, sum.low + (cubic.low + C::kGeluLinearRest)});
   return times_logistic(x, inner.high, inner.low);
 }
 

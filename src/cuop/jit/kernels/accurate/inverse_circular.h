@@ -5,45 +5,48 @@
 
 namespace cuop::jit::accurate {
 
-/// asin(w) for w <= 1/2 as w.high + tail; beyond 1/2 of sqrt((1 - |x|) / 2), half of the angle that is
-/// missing to a right one.
+/// asin(w) for w <= 1/2 as w.high + tail; beyond 1/2 of sqrt((1 - |x|) / 2), half of the angle that
+/// is missing to a right one.
 template <class T>
 struct ArcArgument {
-  bool is_large;
   T w, residual, tail;  ///< w^2 + residual is the square
 };
 template <class T>
-CUOP_FN ArcArgument<T> arc_argument(T size) {
-  const bool is_large = size > T(0.5);
-  const T z = is_large ? (1 - size) * T(0.5) : size * size;
+CUOP_FN ArcArgument<T> arc_argument(T size, bool is_large) {
+  const T z = choose(is_large, (1 - size) * T(0.5), size * size);
   const T root = math::sqrt(z);
   const T w = choose(is_large, root, size);
-  return {is_large, w, choose(is_large, residual(z, root, root), T(0)),
+  return {w, choose(is_large, residual(z, root, root), T(0)),
           w * z * polynomial(Coefficients<T>::kAsin, z)};
 }
 
 template <class T>
 CUOP_FN T asin(T x) {
   using C = Coefficients<T>;
-  const ArcArgument<T> a = arc_argument(math::abs(x));
-  const T factor = a.is_large ? T(-2) : T(1);
-  const Sum<T> first = quick_sum(a.is_large ? C::kHalfPi : T(0), factor * a.w);
+  const T size = math::abs(x);
+  const bool is_large = size > T(0.5);
+  const ArcArgument<T> a = arc_argument(size, is_large);
+  const T factor = choose(is_large, T(-2), T(1));
+  const Sum<T> first = quick_sum(choose(is_large, C::kHalfPi, T(0)), factor * a.w);
   // 3 - 4 w is near 1 / (2 w) where w is large enough to matter.
   const T tail = a.tail + a.residual * (3 - 4 * a.w);
-  const T low = multiply_add(factor, tail, a.is_large ? C::kHalfPiRest : T(0));
+  const T low = multiply_add(factor, tail, choose(is_large, C::kHalfPiRest, T(0)));
   return math::copysign(first.high + (first.low + low), x);
 }
 
 template <class T>
 CUOP_FN T acos(T x) {
   using C = Coefficients<T>;
-  const ArcArgument<T> a = arc_argument(math::abs(x));
+  const T size = math::abs(x);
+  const bool is_large = size > T(0.5);
+  const ArcArgument<T> a = arc_argument(size, is_large);
   const bool is_positive = x > 0;
-  const T near = is_positive ? T(2) : T(-2), middle = is_positive ? T(-1) : T(1);
-  const T factor = a.is_large ? near : middle;
-  const T far = is_positive ? T(0) : T(2), quarters = a.is_large ? far : T(1);
+  const T near = choose(is_positive, T(2), T(-2)), middle = choose(is_positive, T(-1), T(1));
+  const T factor = choose(is_large, near, middle);
+  const T far = choose(is_positive, T(0), T(2)), quarters = choose(is_large, far, T(1));
   const Sum<T> first = quick_sum(quarters * C::kHalfPi, factor * a.w);
-  const T tail = a.tail + (a.is_large & (a.w > 0) ? a.residual * (T(0.5) / a.w) : T(0));
+  const T tail =
+      a.tail + choose(a.w > 0, a.residual * (T(0.5) / choose(is_large, a.w, T(1))), T(0));
   const T low = multiply_add(factor, tail, quarters * C::kHalfPiRest);
   return first.high + (first.low + low);
 }

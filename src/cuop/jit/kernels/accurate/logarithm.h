@@ -76,27 +76,37 @@ CUOP_FN T log(T x) {
   return log_result(x, first.high + low);
 }
 
-/// log(1 + f) / log(base) + k log_base(2), the factor and that logarithm given in two parts.
+/// log(1 + f) / log(base) + (k + k_lift) log_base(2), the factor and that logarithm in two parts.
 template <class T>
-CUOP_FN T log_of_base(T x, Sum<T> factor, Sum<T> log_of_2) {
-  const PositiveNumber<T> number = normalized(x);
-  const LogArgument<T> a = split(number.value);
-  const T k = a.k + number.k, f = a.m - 1, half_square = T(0.5) * f * f;
+CUOP_FN T quick_log_of_base(T x, T k_lift, Sum<T> factor, Sum<T> log_of_2) {
+  const LogArgument<T> a = split(x);
+  const T k = a.k + k_lift, f = a.m - 1, half_square = T(0.5) * f * f;
   const T high = upper_half(f - half_square);
   const T low = ((f - high) - half_square) + log_tail(f);
   const T tail = multiply_add(high + low, factor.low, low * factor.high);
   const Sum<T> sum = quick_sum(k * log_of_2.high, high * factor.high);
-  return log_result(x, sum.high + (sum.low + multiply_add(k, log_of_2.low, tail)));
+  return sum.high + (sum.low + multiply_add(k, log_of_2.low, tail));
+}
+template <class T>
+CUOP_FN T quick_log2(T x, T k_lift = 0) {
+  using C = Coefficients<T>;
+  return quick_log_of_base(x, k_lift, Sum<T>{C::kInvLn2High, C::kInvLn2Low}, Sum<T>{T(1), T(0)});
+}
+template <class T>
+CUOP_FN T quick_log10(T x, T k_lift = 0) {
+  using C = Coefficients<T>;
+  return quick_log_of_base(x, k_lift, Sum<T>{C::kInvLn10High, C::kInvLn10Low},
+                           Sum<T>{C::kLog10Of2High, C::kLog10Of2Low});
 }
 template <class T>
 CUOP_FN T log2(T x) {
-  using C = Coefficients<T>;
-  return log_of_base(x, {C::kInvLn2High, C::kInvLn2Low}, {T(1), T(0)});
+  const PositiveNumber<T> number = normalized(x);
+  return log_result(x, quick_log2(number.value, number.k));
 }
 template <class T>
 CUOP_FN T log10(T x) {
-  using C = Coefficients<T>;
-  return log_of_base(x, {C::kInvLn10High, C::kInvLn10Low}, {C::kLog10Of2High, C::kLog10Of2Low});
+  const PositiveNumber<T> number = normalized(x);
+  return log_result(x, quick_log10(number.value, number.k));
 }
 
 /// log(1 + v) + k ln 2 for v > -1, v.low at most an ulp of v.high.
@@ -112,9 +122,18 @@ CUOP_FN Sum<T> log1p_sum(Sum<T> v, T k = 0) {
 
 template <class T>
 CUOP_FN T log1p(T x) {
-  const Sum<T> y = log1p_sum(Sum<T>{x, T(0)});
-  const T value = x == 0 ? x : y.high + y.low;
-  return x > -1 && x < T(math::infinity) ? value : log_result(x + 1, x);
+  using C = Coefficients<T>;
+  const LogArgument<T> a = split(1 + x);
+  // (1 + x) / 2^k - 1 without the rounding of 1 + x.
+  const T f = x < T(0x1p60) ? multiply_add(x, a.inverse, a.inverse - 1) : a.m - 1;
+  const T f_low = multiply_add(x, a.inverse, (a.inverse - 1) - f);
+  const Sum<T> first = quick_sum(a.k * C::kLn2High, f);
+  const T rest = x < T(0x1p60) ? first.low + f_low : first.low;
+  const T low = multiply_add(a.k, C::kLn2Low, rest) + (log_tail(f) - T(0.5) * f * f);
+  const T value = x == 0 ? x : first.high + low;
+  const T edge = x == -1 ? -T(math::infinity) : T(math::nan);
+  const T finite = x > -1 ? value : edge;
+  return x == T(math::infinity) ? x : finite;
 }
 
 /// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
@@ -180,7 +199,8 @@ CUOP_FN T atanh(T x) {
   const T difference = 1 - u, sum = 1 + u;
   const Sum<T> ahead = quick_sum(a, a * u), across = two_product(a, difference);
   const Sum<T> n = two_sum(ahead.high, -difference), d = quick_sum(sum, -across.high);
-  const Sum<T> s = quotient(quick_sum(n.high, n.low + ahead.low), quick_sum(d.high, d.low - across.low));
+  const Sum<T> s =
+      quotient(quick_sum(n.high, n.low + ahead.low), quick_sum(d.high, d.low - across.low));
   const T z = s.high * s.high;
   const Sum<T> first = quick_sum(k * (C::kLn2High / 2), s.high);
   const T tail = multiply_add(s.high * z, polynomial(C::kAtanh, z), s.low);

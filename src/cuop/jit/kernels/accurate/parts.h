@@ -1,9 +1,10 @@
-// What the accurate functions are made of: numbers as unevaluated sums of two, products and quotients
-// with their rounding errors (T. J. Dekker, Numer. Math. 18, 1971), polynomials and powers of two.
+// What the accurate functions are made of: numbers as unevaluated sums of two, products and
+// quotients with their rounding errors (T. J. Dekker, Numer. Math. 18, 1971), polynomials and
+// powers of two.
 //
-// Everything here is free of branches and of tables, so that compilers turn loops over it into vector
-// instructions, and is the same text for float and double, on the host and on GPUs. Where there is a
-// fused multiply-add it is used, so the last bit may differ from processors without one.
+// Everything here is free of branches and of tables, so that compilers turn loops over it into
+// vector instructions, and is the same text for float and double, on the host and on GPUs. Where
+// there is a fused multiply-add it is used, so the last bit may differ from processors without one.
 #pragma once
 
 #include "cuop/jit/kernels/accurate/coefficients.h"
@@ -19,11 +20,11 @@ struct Format<float> {
   static constexpr int kMantissa = 23;
   static constexpr int kBias = 127;
   static constexpr Bits kMantissaMask = 0x7fffff;
-  static constexpr Bits kHighHalf = 0xfffff000;   ///< of the mantissa: 12 bits
-  static constexpr Bits kRootHalf = 0x3f3504f3;   ///< the bits of sqrt(1/2)
+  static constexpr Bits kHighHalf = 0xfffff000;  ///< of the mantissa: 12 bits
+  static constexpr Bits kRootHalf = 0x3f3504f3;  ///< the bits of sqrt(1/2)
   static constexpr float kLeastNormal = 0x1p-126f;
-  /// x + kWhole has x, rounded to a whole number, in its last bits; kPower adds the exponent's bias,
-  /// less one (pow2_half).
+  /// x + kWhole has x, rounded to a whole number, in its last bits; kPower adds the exponent's
+  /// bias, less one (pow2_half).
   static constexpr float kWhole = 0x1.8p23f;
   static constexpr float kPower = 0x1.8p23f + 126;
 };
@@ -136,8 +137,8 @@ CUOP_FN T pow2_half(T shifted) {
   return from_bits<T>(bits_of(shifted) << Format<T>::kMantissa);
 }
 
-/// value * 2^n of n + kPower, where value is about 1 to 1000 and 2^n may be down to the square of the
-/// least normal number; `is_small` holds wherever the result may be below the normal numbers.
+/// value * 2^n of n + kPower, where value is about 1 to 1000 and 2^n may be down to the square of
+/// the least normal number; `is_small` holds wherever the result may be below the normal numbers.
 template <class T>
 CUOP_FN T scaled(T value, T shifted, bool is_small) {
   constexpr T kLift = sizeof(T) == 4 ? T(64) : T(128);

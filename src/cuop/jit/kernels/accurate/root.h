@@ -6,17 +6,21 @@
 namespace cuop::jit::accurate {
 
 template <class T>
-CUOP_FN T rsqrt(T x) {
-  // The square's rest would be below the least number.
-  const bool is_small = x < (sizeof(T) == 4 ? T(0x1p-60) : T(0x1p-500));
-  const T scaled_x = is_small ? x * (sizeof(T) == 4 ? T(0x1p96) : T(0x1p600)) : x;
-  const T root = math::sqrt(scaled_x), y = 1 / root;
-  // root + rest / (2 root) is the root and y + y * (1 - y * root) its reciprocal.
-  const T rest = residual(scaled_x, root, root), error = residual(T(1), y, root);
-  const T better = multiply_add(y, multiply_add(T(-0.5) * rest, y * y, error), y);
-  const T value = x > 0 && x < T(math::infinity) ? better : y;
-  return is_small ? value * (sizeof(T) == 4 ? T(0x1p48) : T(0x1p300)) : value;
+CUOP_FN T quick_rsqrt(T x) {
+  const T root = math::sqrt(x), y = 1 / root;
+  if constexpr (sizeof(T) == 8) {
+    return y;  // within 1.5 ulp as it is
+  } else {
+    // root + rest / (2 root) is the root and y + y * (1 - y * root) its reciprocal.
+    const T rest = residual(x, root, root), error = residual(T(1), y, root);
+    return multiply_add(y, multiply_add(T(-0.5) * rest, y * y, error), y);
+  }
 }
+/// Whether the square of the root of x, or of its reciprocal, may leave the normal numbers.
+CUOP_FN bool is_beyond_roots(float x) { return !(x >= 0x1p-60f) | !(x <= 0x1p120f); }
+CUOP_FN bool is_beyond_roots(double) { return false; }
+CUOP_FN float rsqrt(float x) { return static_cast<float>(1 / math::sqrt(static_cast<double>(x))); }
+CUOP_FN double rsqrt(double x) { return quick_rsqrt(x); }
 
 /// x = 8^n c with c in [sqrt(1/8), sqrt(8)); the reciprocal root of c by a polynomial and a step of
 /// third order, then c^(1/3) from the upper half of its digits, whose cube is exact.
@@ -32,8 +36,9 @@ CUOP_FN T cbrt(T x) {
   const T shifted = multiply_add(a.k, T(1.0 / 3), F::kPower), n = shifted - F::kPower;
   const T rest = multiply_add(n, T(-3), a.k);  // -1, 0 or 1
   const T c = a.m * (rest > 0 ? T(2) : rest < 0 ? T(0.5) : T(1));
-  const T first = polynomial(C::kCbrt, a.m) *
-                  (rest > 0 ? C::kCbrtHalf : rest < 0 ? C::kCbrtTwo : T(1));
+  const T first = polynomial(C::kCbrt, a.m) * (rest > 0   ? C::kCbrtHalf
+                                               : rest < 0 ? C::kCbrtTwo
+                                                          : T(1));
   const T error = 1 - c * first * first * first;
   const T inverse = multiply_add(first * error, multiply_add(error, T(2.0 / 9), T(1.0 / 3)), first);
   const T root = upper_half(c * inverse * inverse);

@@ -1,0 +1,130 @@
+// Shorter forms of functions for arguments with |x| up to kMostQuick, where no power of two on the
+// way leaves the normal numbers. The last bit may differ from the general form's.
+#pragma once
+
+#include "cuop/jit/kernels/accurate/logarithm.h"
+
+namespace cuop::jit::accurate {
+
+template <class T>
+inline constexpr T kMostQuick = sizeof(T) == 4 ? T(84) : T(700);
+
+/// e^(x + x_low), |x| up to kMostQuick.
+template <class T>
+CUOP_FN Sum<T> quick_exp(T x, T x_low) {
+  using C = Coefficients<T>;
+  constexpr T kScale = Format<T>::kPower + 1;
+  const T shifted = multiply_add(x, C::kInvLn2, kScale), n = shifted - kScale;
+  const T r = multiply_add(n, -C::kLn2Low, multiply_add(n, -C::kLn2High, x)) + x_low;
+  const T high = 1 + r;
+  const Sum<T> sum = quick_sum(high, multiply_add(r * r, polynomial(C::kExp, r), r - (high - 1)));
+  const T power = pow2_half(shifted);
+  return {sum.high * power, sum.low * power};
+}
+
+template <class T>
+CUOP_FN T quick_exp(T x) {
+  using C = Coefficients<T>;
+  constexpr T kScale = Format<T>::kPower + 1;
+  const T shifted = multiply_add(x, C::kInvLn2, kScale), n = shifted - kScale;
+  const T high = multiply_add(n, -C::kLn2High, x), r = multiply_add(n, -C::kLn2Low, high);
+  // What r lost does not matter beside the wider error allowed to double.
+  const T low = sizeof(T) == 4 ? multiply_add(n, -C::kLn2Low, high - r) : T(0);
+  const T tail = multiply_add(r * r, polynomial(C::kExp, r), low);
+  return (1 + (r + tail)) * pow2_half(shifted);
+}
+template <class T>
+CUOP_FN T quick_exp2(T x) {
+  using C = Coefficients<T>;
+  constexpr T kScale = Format<T>::kPower + 1;
+  const T shifted = x + kScale, r = x - (shifted - kScale);
+  const T tail = multiply_add(r, C::kLn2, r * r * polynomial(C::kExp2, r));
+  return (1 + tail) * pow2_half(shifted);
+}
+
+/// factor / (1 + e^-(y + y_low)).
+template <class T>
+CUOP_FN T quick_logistic(T factor, T y, T y_low) {
+  const Sum<T> e = quick_exp(-y, -y_low);
+  const bool is_large = e.high > 1;
+  const T larger = is_large ? e.high : T(1), smaller = is_large ? T(1) : e.high;
+  const T divisor = 1 + e.high, low = (smaller - (divisor - larger)) + e.low;
+  const T inverse = 1 / divisor, q = factor * inverse;
+  return multiply_add(residual(factor, q, divisor) - q * low, inverse, q);
+}
+
+template <class T>
+CUOP_FN T quick_sigmoid(T x) {
+  return quick_logistic(T(1), x, T(0));
+}
+template <class T>
+CUOP_FN T quick_silu(T x) {
+  return math::copysign(quick_logistic(x, x, T(0)), x);
+}
+
+/// Arguments of quick_gelu_tanh, which cubes them.
+template <class T>
+inline constexpr T kMostQuickCubic = sizeof(T) == 4 ? T(9.5) : T(20);
+
+template <class T>
+CUOP_FN T quick_gelu_tanh(T x) {
+  using C = Coefficients<T>;
+  const Sum<T> square = two_product(x, x), cubic = two_product(square.high, C::kGeluCubic);
+  const Sum<T> sum = two_sum(C::kGeluLinear, cubic.high);
+  const T low =
+      sum.low +
+      (cubic.low + multiply_add(square.low, C::kGeluCubic,
+                                multiply_add(square.high, C::kGeluCubicRest, C::kGeluLinearRest)));
+  const Sum<T> inner = two_product(x, sum.high);
+  return math::copysign(quick_logistic(x, inner.high, multiply_add(x, low, inner.low)), x);
+}
+
+/// 1 - 2 / (e^(2 |x|) + 1), and a polynomial where that would cancel.
+template <class T>
+CUOP_FN T quick_tanh(T x) {
+  using C = Coefficients<T>;
+  constexpr T kMost = ExpRange<T>::kOne;
+  const T size = math::abs(x), bounded = size > kMost ? kMost : size;
+  const Sum<T> e = quick_exp(2 * bounded, T(0));
+  const T divisor = e.high + 1, low = (1 - (divisor - e.high)) + e.low;
+  const T inverse = 2 / divisor;
+  // Twice the inverse; the rest of the quotient is of first order.
+  const T rest = residual(T(2), inverse, divisor) - inverse * low;
+  const T far = 1 - multiply_add(rest * inverse, T(0.5), inverse);
+  const T z = x * x;
+  const T near = multiply_add(size * z, polynomial(C::kTanh, z), size);
+  return math::copysign(size < C::kTanhNear ? near : far, x);
+}
+
+template <class T>
+CUOP_FN T quick_cosh(T x) {
+  const Sum<T> e = quick_exp(math::abs(x), T(0));
+  return T(0.5) * (e.high + (e.low + 1 / e.high));
+}
+template <class T>
+CUOP_FN T quick_sinh(T x) {
+  using C = Coefficients<T>;
+  const T size = math::abs(x), z = x * x;
+  const Sum<T> e = quick_exp(size, T(0));
+  const T far = T(0.5) * (e.high + (e.low - 1 / e.high));
+  const T near = multiply_add(size * z, polynomial(C::kSinhWide, z), size);
+  return math::copysign(size < 1 ? near : far, x);
+}
+
+/// max(x, 0) + log(1 + e^-|x|), where 1 + e^-|x| = 2^k (1 + f) with k = 0 or 1.
+template <class T>
+CUOP_FN T quick_softplus(T x) {
+  using C = Coefficients<T>;
+  const Sum<T> e = quick_exp(-math::abs(x), T(0));
+  const bool is_upper = e.high > T(0.41421356);
+  const Sum<T> upper = quick_sum(T(-1), e.high);
+  const T f = is_upper ? upper.high * T(0.5) : e.high;
+  const T f_low = is_upper ? (upper.low + e.low) * T(0.5) : e.low;
+  const Sum<T> first = quick_sum(is_upper ? C::kLn2High : T(0), f);
+  const Sum<T> second = two_sum(x > 0 ? x : T(0), first.high);
+  const T tail = log_tail(f) - T(0.5) * f * f;
+  const T low = multiply_add(f_low, 1 - f, is_upper ? C::kLn2Low : T(0));
+  return second.high + (second.low + (first.low + (low + tail)));
+}
+
+}  // namespace cuop::jit::accurate
