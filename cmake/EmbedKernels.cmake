@@ -9,6 +9,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
     string(REGEX REPLACE "  static constexpr const char\\* (name|doc) =[ \n]*(\"[^\"]*\"[ \n]*)+\;\n" "" text
            "${text}")
     string(REGEX REPLACE "  static constexpr const char\\* parameters[^\n]*\n" "" text "${text}")
+    string(REGEX REPLACE "  static constexpr Ulps [^\n]*\n" "" text "${text}")
     string(SHA256 digest "${text}")
     string(APPEND rows "    {\"${file}\", \"${digest}\", R\"kernel(${text})kernel\"},\n")
   endforeach()

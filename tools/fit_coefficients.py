@@ -76,6 +76,12 @@ def scaled_erfc(t):
     return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
 
 
+def unscaled_erfc(t):
+    """exp(x^2) erfc(x) of the same."""
+    x = 4 * (1 + t) / (1 - t)
+    return mp.exp(x * x) * mp.erfc(x)
+
+
 LN2 = mp.log(2)
 ZERO = mp.mpf("1e-30")  # where a quotient has its limit
 LOG_RANGE = (mp.sqrt(2) - 1) ** 2 / (mp.sqrt(2) + 1) ** 2 * mp.mpf("1.001")
@@ -95,12 +101,12 @@ POLYNOMIALS = {
     "kAsin": (odd_rest(mp.asin), ZERO, 0.2505, 5, 12),
     "kAtan": (odd_rest(mp.atan), ZERO, 0.1717, 5, 11),
     "kTanh": (odd_rest(mp.tanh), ZERO, 0.3605, 5, 10),
-    "kErfWide": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, ZERO, 1.001, 7, 12),
+    "kErfWide": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, ZERO, 0.9605, 7, 12),
     "kSinhWide": (odd_rest(mp.sinh), ZERO, 1.001, 4, 7),
     "kErf": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, ZERO, 0.2505, 4, 8),
     "kCbrt": (lambda m: m ** (-mp.mpf(1) / 3), mp.sqrt(0.5), mp.sqrt(2), 3, 4),
 }
-IN_DOUBLE = {"kSine", "kTangent", "kShortErfc", "kShortExp"}  # also for results of float
+IN_DOUBLE = {"kSine", "kTangent", "kShortErf", "kShortErfc", "kShortExp"}  # also for results of float
 
 
 def two_parts(name: str, value, digits: int, is_float: bool, low_name: str) -> list[tuple]:
@@ -135,11 +141,13 @@ def scalars(is_float: bool) -> list[tuple]:
     rows.append(("kErfc[]", [text(c, is_float) for c in fit[1:]]))
     if is_float:
         rows.append(("kShortErfc[]", [text(c, False) for c in interpolation(scaled_erfc, -1, high, 12)]))
+        short = interpolation(POLYNOMIALS["kErf"][0], ZERO, 0.2505, 4)
+        rows.append(("kShortErf[]", [text(c, False) for c in short]))
         short = interpolation(POLYNOMIALS["kExp"][0], -0.3475, 0.3475, 5)
         rows.append(("kShortExp[]", [text(c, False) for c in short]))
-    rows += [("kTanhNear", text(mp.mpf("0.6"), is_float)), ("kErfNear", text(mp.mpf(1), is_float))]
-    near, far = -mp.mpf(3) / 5, mp.mpf(0 if is_float else 2) / (8 if is_float else 10)
-    fit = interpolation(scaled_erfc, near, far, 8 if is_float else 15)
+    rows += [("kTanhNear", text(mp.mpf("0.6"), is_float)), ("kErfNear", text(mp.mpf("0.98"), is_float))]
+    near, far = -mp.mpf("0.61"), mp.mpf(0 if is_float else 2) / (8 if is_float else 10)
+    fit = interpolation(unscaled_erfc, near, far, 9 if is_float else 17)
     rows.append(("kErfTail[]", [text(c, is_float) for c in fit]))
     for name, (function, low_end, high_end, short, long) in POLYNOMIALS.items():
         fit = interpolation(function, low_end, high_end, short if is_float else long)

@@ -22,4 +22,10 @@ enum class Rule {
   kSelect,   ///< the first argument is a bool; the others as kSame
 };
 
+/// How far a result may be from the true one, in units in the last place of the result, in float32
+/// and float64 on a CPU: 0.5 is correct rounding. 0 where nothing is rounded, or nothing stated.
+struct Ulps {
+  double float32 = 0, float64 = 0;
+};
+
 }  // namespace cuop::jit

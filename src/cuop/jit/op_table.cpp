@@ -24,7 +24,7 @@ constexpr std::string_view type_name() {
 template <class... F>
 constexpr auto rows_of(FunctorList<F...>) {
   return std::array{OpInfo{F::name, F::doc, F::arity, F::kinds, F::rule, F::cost, F::parameters,
-                           type_name<F>()}...};
+                           F::ulps, type_name<F>()}...};
 }
 
 constexpr auto kRows = rows_of(ElementwiseOps{});

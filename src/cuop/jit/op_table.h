@@ -18,6 +18,7 @@ struct OpInfo {
   Rule rule;
   int cost;
   const char* const* parameters;  ///< the names of the `arity` arguments
+  Ulps ulps;                      ///< largest errors of a function of one real argument
   std::string_view functor;       ///< the C++ type, as kernel text names it
 };
 

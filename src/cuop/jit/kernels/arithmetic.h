@@ -258,6 +258,7 @@ struct Sign : Row<1, kNumbers, Rule::kSame> {
 struct Square : Row<1, kEverything, Rule::kSame> {
   static constexpr const char* name = "square";
   static constexpr const char* doc = "x * x.";
+  static constexpr Ulps ulps{0.5, 0.5};
   template <class T>
   CUOP_FN static T apply(T x) {
     return Multiply::apply(x, x);
@@ -267,6 +268,7 @@ struct Square : Row<1, kEverything, Rule::kSame> {
 struct Reciprocal : Row<1, kFloats | kComplexes, Rule::kInexact> {
   static constexpr const char* name = "reciprocal";
   static constexpr const char* doc = "1 / x; integers give float64.";
+  static constexpr Ulps ulps{0.5, 0.5};
   template <class T>
   CUOP_FN static T apply(T x) {
     return Divide::apply(T(1), x);

@@ -1,7 +1,7 @@
 // The few names that kernel arithmetic is written in, so that the same functors compile on the host
-// and by NVRTC, which has no standard headers. On the host atan2 and pow reach glibc's vector versions
-// when a loop over them is vectorised (errors up to 4 ulp, special values as the scalar functions),
-// which is why only *_isa.cpp files may run these functors over arrays.
+// and by NVRTC, which has no standard headers. On the host atan2 and pow reach glibc's vector
+// versions when a loop over them is vectorised (errors up to 4 ulp, special values as the scalar
+// functions), which is why only *_isa.cpp files may run these functors over arrays.
 #pragma once
 
 #ifdef __CUDACC_RTC__

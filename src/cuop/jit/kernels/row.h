@@ -18,6 +18,9 @@ struct Row {
   static constexpr unsigned kinds = Kinds;
   static constexpr Rule rule = R;
   static constexpr int cost = Cost;
+  /// The largest errors found (tests/jit/accuracy_test.cpp); a functor that rounds declares its
+  /// own.
+  static constexpr Ulps ulps{};
   /// The arguments' names; a functor with better ones declares its own.
   static constexpr const char* parameters[3] = {Arity == 1 ? "x" : "x1", "x2", "x3"};
 };

@@ -15,6 +15,7 @@ using UnaryMath = Row<1, Kinds, Rule::kInexact, 16>;
 struct Exp : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "exp";
   static constexpr const char* doc = "e to the power x.";
+  static constexpr Ulps ulps{0.85, 1.05};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::exp(x);
@@ -29,6 +30,7 @@ struct Exp : UnaryMath<kFloatComplex> {
 struct Exp2 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "exp2";
   static constexpr const char* doc = "2 to the power x.";
+  static constexpr Ulps ulps{0.87, 1.0};
   template <class T>
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {
@@ -48,6 +50,7 @@ struct Exp2 : UnaryMath<kFloatComplex> {
 struct Expm1 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "expm1";
   static constexpr const char* doc = "exp(x) - 1, accurate near 0.";
+  static constexpr Ulps ulps{0.92, 1.15};
   template <class T>
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {
@@ -64,6 +67,7 @@ struct Expm1 : UnaryMath<kFloatComplex> {
 struct Log : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log";
   static constexpr const char* doc = "Natural logarithm.";
+  static constexpr Ulps ulps{0.7, 0.8};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::log(x);
@@ -73,6 +77,7 @@ struct Log : UnaryMath<kFloatComplex> {
 struct Log1p : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log1p";
   static constexpr const char* doc = "log(1 + x), accurate near 0.";
+  static constexpr Ulps ulps{0.83, 0.8};
   template <class T>
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {
@@ -91,6 +96,7 @@ struct Log1p : UnaryMath<kFloatComplex> {
 struct Log2 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log2";
   static constexpr const char* doc = "Logarithm to base 2.";
+  static constexpr Ulps ulps{0.72, 0.7};
   template <class T>
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {
@@ -106,6 +112,7 @@ struct Log2 : UnaryMath<kFloatComplex> {
 struct Log10 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log10";
   static constexpr const char* doc = "Logarithm to base 10.";
+  static constexpr Ulps ulps{0.63, 0.63};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::log10(x);
@@ -128,6 +135,7 @@ struct LogAddExp : Row<2, kFloats, Rule::kInexact, 32> {
 struct Sqrt : Row<1, kFloatComplex, Rule::kInexact, 4> {
   static constexpr const char* name = "sqrt";
   static constexpr const char* doc = "Square root; NaN of a negative real number.";
+  static constexpr Ulps ulps{0.5, 0.5};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::sqrt(x);
@@ -137,6 +145,7 @@ struct Sqrt : Row<1, kFloatComplex, Rule::kInexact, 4> {
 struct Rsqrt : Row<1, kFloats, Rule::kInexact, 4> {
   static constexpr const char* name = "rsqrt";
   static constexpr const char* doc = "1 / sqrt(x).";
+  static constexpr Ulps ulps{0.51, 1.5};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::rsqrt(x);
@@ -151,6 +160,7 @@ struct Rsqrt : Row<1, kFloats, Rule::kInexact, 4> {
 struct Cbrt : UnaryMath<kFloats> {
   static constexpr const char* name = "cbrt";
   static constexpr const char* doc = "Cube root, real also of negative numbers.";
+  static constexpr Ulps ulps{0.51, 0.51};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cbrt(x);
@@ -169,6 +179,7 @@ struct Hypot : Row<2, kFloats, Rule::kInexact, 8> {
 struct Erf : UnaryMath<kFloats> {
   static constexpr const char* name = "erf";
   static constexpr const char* doc = "Error function.";
+  static constexpr Ulps ulps{0.51, 1.4};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::erf(x);
@@ -178,6 +189,7 @@ struct Erf : UnaryMath<kFloats> {
 struct Erfc : UnaryMath<kFloats> {
   static constexpr const char* name = "erfc";
   static constexpr const char* doc = "1 - erf(x), accurate for large x.";
+  static constexpr Ulps ulps{0.51, 1.1};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::erfc(x);
@@ -196,6 +208,7 @@ struct Atan2 : Row<2, kFloats, Rule::kInexact, 24> {
 struct Sin : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "sin";
   static constexpr const char* doc = "Sine of x in radians.";
+  static constexpr Ulps ulps{0.51, 0.9};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::sin(x);
@@ -210,6 +223,7 @@ struct Sin : UnaryMath<kFloatComplex> {
 struct Cos : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "cos";
   static constexpr const char* doc = "Cosine of x in radians.";
+  static constexpr Ulps ulps{0.51, 0.9};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cos(x);
@@ -224,6 +238,7 @@ struct Cos : UnaryMath<kFloatComplex> {
 struct Tan : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "tan";
   static constexpr const char* doc = "Tangent of x in radians.";
+  static constexpr Ulps ulps{0.51, 1.4};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::tan(x);
@@ -238,6 +253,7 @@ struct Tan : UnaryMath<kFloatComplex> {
 struct Asin : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "asin";
   static constexpr const char* doc = "Inverse sine in [-pi/2, pi/2]; NaN outside [-1, 1].";
+  static constexpr Ulps ulps{0.63, 0.64};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::asin(x);
@@ -247,6 +263,7 @@ struct Asin : UnaryMath<kFloatComplex> {
 struct Acos : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "acos";
   static constexpr const char* doc = "Inverse cosine in [0, pi]; NaN outside [-1, 1].";
+  static constexpr Ulps ulps{0.6, 0.62};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::acos(x);
@@ -256,6 +273,7 @@ struct Acos : UnaryMath<kFloatComplex> {
 struct Atan : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "atan";
   static constexpr const char* doc = "Inverse tangent in [-pi/2, pi/2].";
+  static constexpr Ulps ulps{0.8, 0.72};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::atan(x);
@@ -265,6 +283,7 @@ struct Atan : UnaryMath<kFloatComplex> {
 struct Sinh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "sinh";
   static constexpr const char* doc = "Hyperbolic sine.";
+  static constexpr Ulps ulps{0.76, 0.9};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::sinh(x);
@@ -279,6 +298,7 @@ struct Sinh : UnaryMath<kFloatComplex> {
 struct Cosh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "cosh";
   static constexpr const char* doc = "Hyperbolic cosine.";
+  static constexpr Ulps ulps{0.9, 0.9};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cosh(x);
@@ -293,6 +313,7 @@ struct Cosh : UnaryMath<kFloatComplex> {
 struct Tanh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "tanh";
   static constexpr const char* doc = "Hyperbolic tangent.";
+  static constexpr Ulps ulps{0.82, 0.86};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::tanh(x);
@@ -302,6 +323,7 @@ struct Tanh : UnaryMath<kFloatComplex> {
 struct Asinh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "asinh";
   static constexpr const char* doc = "Inverse hyperbolic sine.";
+  static constexpr Ulps ulps{0.64, 0.6};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::asinh(x);
@@ -311,6 +333,7 @@ struct Asinh : UnaryMath<kFloatComplex> {
 struct Acosh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "acosh";
   static constexpr const char* doc = "Inverse hyperbolic cosine; NaN below 1.";
+  static constexpr Ulps ulps{0.55, 0.56};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::acosh(x);
@@ -320,6 +343,7 @@ struct Acosh : UnaryMath<kFloatComplex> {
 struct Atanh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "atanh";
   static constexpr const char* doc = "Inverse hyperbolic tangent; NaN outside [-1, 1].";
+  static constexpr Ulps ulps{0.55, 0.56};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::atanh(x);

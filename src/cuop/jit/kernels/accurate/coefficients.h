@@ -63,15 +63,18 @@ struct Coefficients<float> {
       -0x1.9dda354509064p-4, 0x1.7fee306d9f0ffp-4,  -0x1.0fba68f84d5dbp-4,  0x1.30687b0a29095p-5,
       -0x1.08b5253fd0d00p-6, 0x1.4dd62b31062f0p-8,  -0x1.a72e88a58676cp-11, -0x1.63a4a8f27b6bfp-12,
       0x1.7903a6a79f217p-14};
+  static constexpr double kShortErf[] = {0x1.06eba7ed79329p-3, -0x1.81273277dad05p-2,
+                                         0x1.ce2500ed16471p-4, -0x1.b6644fe887b21p-6,
+                                         0x1.353512d29a4bep-8};
   static constexpr double kShortExp[] = {0x1.0000000bbf332p-1,  0x1.5555555a8d60ap-3,
                                          0x1.5554e7e77b940p-5,  0x1.1110e072da4bdp-7,
                                          0x1.6d44b137a66c0p-10, 0x1.a126522421ce2p-13};
   static constexpr float kTanhNear = 0x1.3333340000000p-1f;
-  static constexpr float kErfNear = 0x1.0000000000000p+0f;
+  static constexpr float kErfNear = 0x1.f5c2900000000p-1f;
   static constexpr float kErfTail[] = {
-      0x1.3ba5920000000p+0f,  -0x1.1df1bc0000000p-3f, 0x1.f7cbf60000000p-7f,
-      0x1.1693060000000p-4f,  -0x1.a0e12a0000000p-4f, 0x1.7149bc0000000p-4f,
-      -0x1.3962a00000000p-4f, 0x1.4c555e0000000p-6f,  -0x1.fe378a0000000p-6f};
+      0x1.18932c0000000p-3f, -0x1.0949220000000p-2f, 0x1.bff0260000000p-3f, -0x1.5065800000000p-3f,
+      0x1.be631e0000000p-4f, -0x1.020c2c0000000p-4f, 0x1.0392d00000000p-5f, -0x1.8961c80000000p-7f,
+      0x1.4e5d720000000p-8f, -0x1.8ce7de0000000p-13f};
   static constexpr float kExp[] = {0x1.0000000000000p-1f,  0x1.5555560000000p-3f,
                                    0x1.5554e80000000p-5f,  0x1.1110e00000000p-7f,
                                    0x1.6d44b20000000p-10f, 0x1.a126520000000p-13f};
@@ -106,9 +109,9 @@ struct Coefficients<float> {
                                     -0x1.ba0d820000000p-5f, 0x1.64f9980000000p-6f,
                                     -0x1.138bea0000000p-7f, 0x1.3692120000000p-9f};
   static constexpr float kErfWide[] = {0x1.06eba80000000p-3f,  -0x1.8127460000000p-2f,
-                                       0x1.ce2f080000000p-4f,  -0x1.b829c40000000p-6f,
-                                       0x1.562a320000000p-8f,  -0x1.bccd1a0000000p-11f,
-                                       0x1.d878dc0000000p-14f, -0x1.443bc80000000p-17f};
+                                       0x1.ce2f0e0000000p-4f,  -0x1.b82a500000000p-6f,
+                                       0x1.5631240000000p-8f,  -0x1.bd27680000000p-11f,
+                                       0x1.dabbee0000000p-14f, -0x1.49e68c0000000p-17f};
   static constexpr float kSinhWide[] = {0x1.5555560000000p-3f, 0x1.1111120000000p-7f,
                                         0x1.a01a140000000p-13f, 0x1.71d2020000000p-19f,
                                         0x1.b559920000000p-26f};
@@ -153,12 +156,14 @@ struct Coefficients<double> {
       0x1.bb7be885c5a0bp-24,  -0x1.3c396538d8d44p-26, -0x1.4ba5c49bc26a7p-27,
       0x1.0eff5654f9fd0p-29};
   static constexpr double kTanhNear = 0x1.3333333333333p-1;
-  static constexpr double kErfNear = 0x1.0000000000000p+0;
+  static constexpr double kErfNear = 0x1.f5c28f5c28f5cp-1;
   static constexpr double kErfTail[] = {
-      0x1.3ba5916e9fd7fp+0,  -0x1.1df1ad154a261p-3,  0x1.f7f5df66fb3e7p-7,   0x1.16ecefcf9cf9ep-4,
-      -0x1.9ddb23c3c894cp-4, 0x1.7fee0051abf06p-4,   -0x1.0fb06dfdf2db0p-4,  0x1.3079ecaeda36dp-5,
-      -0x1.09623f7e46fb5p-6, 0x1.49c71adcd7b9fp-8,   -0x1.8d2c8aa8dc2a9p-11, -0x1.a1a01e8aff117p-13,
-      0x1.3801b73f592b0p-13, -0x1.0052a0f2340e3p-15, -0x1.4e5b61f63234dp-16, 0x1.578b8de84d2c2p-22};
+      0x1.18932bf08e154p-3,   -0x1.094922737431ap-2,  0x1.bff01a5f90864p-3,
+      -0x1.506666f69e528p-3,  0x1.be502c365818cp-4,   -0x1.027d5744b73e7p-4,
+      0x1.0066e104ae285p-5,   -0x1.a4ded41274102p-7,  0x1.0a17eb6400ffdp-8,
+      -0x1.a2f901466f177p-11, -0x1.6d199d307b0b3p-16, 0x1.4b4a9db73369ep-14,
+      -0x1.7a4cde9d1e8c3p-16, -0x1.008c5da5e977bp-19, 0x1.7f8c6920a598cp-19,
+      -0x1.4d5c8f6865af1p-21, -0x1.245b81f0d8b5ap-21, -0x1.0bea7347cc48ep-24};
   static constexpr double kExp[] = {
       0x1.0000000000001p-1,  0x1.5555555555556p-3,  0x1.5555555553ce3p-5,  0x1.111111111098cp-7,
       0x1.6c16c178bd6bcp-10, 0x1.a01a01a7e29cdp-13, 0x1.a019b84d17a80p-16, 0x1.71de0d383914ap-19,
@@ -207,10 +212,10 @@ struct Coefficients<double> {
       -0x1.226e2df7c7c3ap-7,  0x1.d6d24c993898ap-9,  -0x1.7d8a70acb37f1p-10, 0x1.344e0e6e343b0p-11,
       -0x1.e7048076c04edp-13, 0x1.55e6e7f55c259p-14, -0x1.335133040afafp-16};
   static constexpr double kErfWide[] = {
-      0x1.06eba8214db69p-3,  -0x1.812746b0379e6p-2,  0x1.ce2f21a042b2ep-4,  -0x1.b82ce31284d69p-6,
-      0x1.565bcd0db9201p-8,  -0x1.c02db3da7b2aep-11, 0x1.f9a321cd05c73p-14, -0x1.f4d1e26a29ff5p-17,
-      0x1.b9df193f1fdadp-20, -0x1.5f1e7c06bb629p-23, 0x1.f7b14dc1f44f0p-27, -0x1.38925a42dec1ap-30,
-      0x1.05e163d78b59bp-34};
+      0x1.06eba8214db69p-3,  -0x1.812746b0379e6p-2,  0x1.ce2f21a042b6ep-4,  -0x1.b82ce312861a7p-6,
+      0x1.565bcd0dee0d4p-8,  -0x1.c02db3e4a6811p-11, 0x1.f9a3230916f71p-14, -0x1.f4d1fb9a2e1ffp-17,
+      0x1.b9e06f25c0079p-20, -0x1.5f2a6e621dff7p-23, 0x1.f838902b66175p-27, -0x1.3a4965185b2a4p-30,
+      0x1.0abe40bd68c46p-34};
   static constexpr double kSinhWide[] = {
       0x1.5555555555555p-3,  0x1.1111111111111p-7,  0x1.a01a01a01a001p-13, 0x1.71de3a556f9acp-19,
       0x1.ae64567924223p-26, 0x1.612467d1c2fabp-33, 0x1.ae777839b3498p-41, 0x1.99f1ba85cd318p-49};

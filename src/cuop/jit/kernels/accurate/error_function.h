@@ -37,15 +37,22 @@ CUOP_FN Sum<T> beside_one(Power<T> p) {
 }
 
 /// By a polynomial up to kErfNear; beyond, where erfc is small, without its compensation.
-template <class T>
-CUOP_FN T erf(T x) {
-  using C = Coefficients<T>;
-  constexpr T kMost = sizeof(T) == 4 ? T(4) : T(6);
-  const T size = math::abs(x), z = size * size, a = size > kMost ? kMost : size;
-  const T near = multiply_add(size, polynomial(C::kErfWide, z), size);
-  const T n = a - 4, d = a + 4, e = multiply_add(T(2), a, T(1));
-  const T inverse = 1 / (d * e), t = n * e * inverse;
-  const T tail = polynomial(C::kErfTail, t) * (d * inverse) * quick_exp(-(a * a));
+CUOP_FN double erf(double x) {
+  using C = Coefficients<double>;
+  const double size = math::abs(x), z = size * size, a = size > 6 ? 6.0 : size;
+  double near;
+  if constexpr (math::has_fast_fma) {
+    near = multiply_add(size, polynomial(C::kErfWide, z), size);
+  } else {
+    // Rounded at every step it would not be monotone.
+    const Sum<double> first = two_product(z, polynomial<1>(C::kErfWide, z));
+    const Sum<double> sum = two_sum(C::kErfWide[0], first.high);
+    near = size + (size * sum.high + size * (sum.low + first.low));
+  }
+  const double t = (a - 4) / (a + 4);
+  const Sum<double> square = two_product(a, a);
+  const double scaled_tail = polynomial(C::kErfTail, t);
+  const double tail = (scaled_tail - scaled_tail * square.low) * quick_exp(-square.high);
   return math::copysign(size < C::kErfNear ? near : 1 - tail, x);
 }
 
@@ -60,6 +67,12 @@ CUOP_FN double short_erfc(double a, double square) {
   const double r = multiply_add(F::kPower - shifted, Coefficients<double>::kLn2, -limited_square);
   const double power = multiply_add(r * r, polynomial(C::kShortExp, r), r) + 1;
   return polynomial(C::kShortErfc, t) * (d * inverse) * power * (2 * pow2_half(shifted));
+}
+CUOP_FN float erf(float x) {
+  const double a = math::abs(x), z = a * a;
+  const double near = multiply_add(a, polynomial(Coefficients<float>::kShortErf, z), a);
+  const double y = a < 0.5 ? near : 1 - short_erfc(a, z);
+  return math::copysign(static_cast<float>(y), x);
 }
 CUOP_FN float erfc(float x) {
   const double a = math::abs(x), tail = short_erfc(a, a * a);

@@ -38,7 +38,14 @@ CUOP_FN T quick_exp2(T x) {
   using C = Coefficients<T>;
   constexpr T kScale = Format<T>::kPower + 1;
   const T shifted = x + kScale, r = x - (shifted - kScale);
-  const T tail = multiply_add(r, C::kLn2, r * r * polynomial(C::kExp2, r));
+  const T square = r * r * polynomial(C::kExp2, r);
+  T tail;
+  if constexpr (math::has_fast_fma) {
+    tail = math::fma(r, C::kLn2, square);
+  } else {
+    const Sum<T> first = two_product(r, C::kLn2);  // rounded twice it would not be monotone
+    tail = first.high + (first.low + square);
+  }
   return (1 + tail) * pow2_half(shifted);
 }
 
