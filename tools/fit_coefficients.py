@@ -106,7 +106,13 @@ POLYNOMIALS = {
     "kErf": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, ZERO, 0.2505, 4, 8),
     "kCbrt": (lambda m: m ** (-mp.mpf(1) / 3), mp.sqrt(0.5), mp.sqrt(2), 3, 4),
 }
-IN_DOUBLE = {"kSine", "kTangent", "kShortErf", "kShortErfc", "kShortExp"}  # also for results of float
+IN_DOUBLE = {
+    "kSine",
+    "kTangent",
+    "kShortErf",
+    "kShortErfc",
+    "kShortExp",
+}  # also for results of float
 
 
 def two_parts(name: str, value, digits: int, is_float: bool, low_name: str) -> list[tuple]:
@@ -136,16 +142,24 @@ def scalars(is_float: bool) -> list[tuple]:
     rows += two_parts("kGeluLinear", gelu, digits, is_float, "kGeluLinearRest")
     cubic = gelu * mp.mpf("0.044715")
     rows += two_parts("kGeluCubic", cubic, digits, is_float, "kGeluCubicRest")
-    rows += [("kCbrtTwo", text(mp.cbrt(2), is_float)), ("kCbrtHalf", text(1 / mp.cbrt(2), is_float))]
+    rows += [
+        ("kCbrtTwo", text(mp.cbrt(2), is_float)),
+        ("kCbrtHalf", text(1 / mp.cbrt(2), is_float)),
+    ]
     rows += two_parts("kErfcMiddle", fit[0], digits, is_float, "kErfcMiddleRest")
     rows.append(("kErfc[]", [text(c, is_float) for c in fit[1:]]))
     if is_float:
-        rows.append(("kShortErfc[]", [text(c, False) for c in interpolation(scaled_erfc, -1, high, 12)]))
+        rows.append(
+            ("kShortErfc[]", [text(c, False) for c in interpolation(scaled_erfc, -1, high, 12)])
+        )
         short = interpolation(POLYNOMIALS["kErf"][0], ZERO, 0.2505, 4)
         rows.append(("kShortErf[]", [text(c, False) for c in short]))
         short = interpolation(POLYNOMIALS["kExp"][0], -0.3475, 0.3475, 5)
         rows.append(("kShortExp[]", [text(c, False) for c in short]))
-    rows += [("kTanhNear", text(mp.mpf("0.6"), is_float)), ("kErfNear", text(mp.mpf("0.98"), is_float))]
+    rows += [
+        ("kTanhNear", text(mp.mpf("0.6"), is_float)),
+        ("kErfNear", text(mp.mpf("0.98"), is_float)),
+    ]
     near, far = -mp.mpf("0.61"), mp.mpf(0 if is_float else 2) / (8 if is_float else 10)
     fit = interpolation(unscaled_erfc, near, far, 9 if is_float else 17)
     rows.append(("kErfTail[]", [text(c, is_float) for c in fit]))

@@ -179,7 +179,7 @@ struct Hypot : Row<2, kFloats, Rule::kInexact, 8> {
 struct Erf : UnaryMath<kFloats> {
   static constexpr const char* name = "erf";
   static constexpr const char* doc = "Error function.";
-  static constexpr Ulps ulps{0.51, 1.4};
+  static constexpr Ulps ulps{0.53, 1.4};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::erf(x);

@@ -1,0 +1,191 @@
+// How far functions of one argument are from the truth, at every instruction set of this machine.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <algorithm>
+#include <cstdio>
+
+#include "cuop/core/half.h"
+#include "cuop/jit/cpu/block_kernels.h"
+#include "cuop/jit/op_table.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "tests/jit/true_functions.h"
+
+namespace cuop::jit {
+namespace {
+
+using test::TrueFunction;
+
+template <class T>
+constexpr DType dtype_for = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
+
+std::vector<isa::Level> levels() {
+  std::vector<isa::Level> supported;
+  for (const isa::Level level : {isa::Level::kBaseline, isa::Level::kV3, isa::Level::kV4}) {
+    if (isa::is_supported(level)) supported.push_back(level);
+  }
+  return supported;
+}
+
+class Accuracy : public testing::TestWithParam<isa::Level> {
+ protected:
+  template <class T>
+  std::vector<T> computed(std::string_view name, const std::vector<T>& x) const {
+    std::vector<T> y(x.size());
+    const BlockKernel kernel = block_table(GetParam()).op(find_op(name), dtype_for<T>);
+    kernel(y.data(), x.data(), nullptr, nullptr, static_cast<int64_t>(x.size()));
+    return y;
+  }
+  template <class T>
+  T computed_one(std::string_view name, T x) const {
+    return computed(name, std::vector<T>(kBlockMultiple, x))[0];
+  }
+  /// The largest error in a sample.
+  template <class T>
+  test::WorstAnswer<T> worst(const TrueFunction& f, int count) const {
+    const auto x = test::sample<T>(f, count);
+    return test::worst_answer(f, x, computed(f.name, x).data());
+  }
+};
+
+TEST_P(Accuracy, ErrorsAreAtMostWhatTheTableStates) {
+  for (const TrueFunction& f : test::kTrueFunctions) {
+    const Ulps& stated = op_table()[static_cast<size_t>(find_op(f.name))].ulps;
+    const auto single = worst<float>(f, 600);
+    EXPECT_LE(single.ulps, stated.float32) << f.name << "(" << single.x << ") = " << single.given;
+    const auto twice = worst<double>(f, 600);
+    EXPECT_LE(twice.ulps, stated.float64) << f.name << "(" << twice.x << ") = " << twice.given;
+  }
+}
+
+/// What the table states comes from here: cuop_tests --gtest_also_run_disabled_tests
+/// --gtest_filter='*Accuracy.DISABLED_Measure*', some minutes.
+TEST_P(Accuracy, DISABLED_Measure) {
+  for (const TrueFunction& f : test::kTrueFunctions) {
+    const auto single = worst<float>(f, 200000);
+    const auto twice = worst<double>(f, 200000);
+    std::printf("%-10s float32 %.3f at %.9g, float64 %.3f at %.17g\n", f.name.data(), single.ulps,
+                static_cast<double>(single.x), twice.ulps, twice.x);
+  }
+}
+
+template <class T>
+int falls(const TrueFunction& f, const std::vector<T>& y) {
+  int count = 0;
+  for (size_t i = 1; i < y.size(); ++i) count += (y[i] - y[i - 1]) * T(f.slope) < 0;
+  return count;
+}
+
+template <class T>
+std::vector<T> neighbours(T first, int count) {
+  std::vector<T> x;
+  for (int i = 0; i < count; ++i) {
+    x.push_back(first);
+    first = std::nextafter(first, std::numeric_limits<T>::infinity());
+  }
+  return x;
+}
+
+TEST_P(Accuracy, MonotoneFunctionsAreMonotoneOverNeighbours) {
+  std::mt19937_64 random(7);
+  for (const TrueFunction& f : test::kTrueFunctions) {
+    if (f.slope == 0) continue;
+    for (int run = 0; run < 60; ++run) {
+      const double part = static_cast<double>(random() >> 11) * 0x1p-53;
+      const double start = run % 2 == 0
+                               ? f.low + (f.high - f.low) * part
+                               : std::exp2(-20 + 25 * part) * (f.low < 0 && run % 4 == 1 ? -1 : 1);
+      const auto x = neighbours(start, 4096);
+      EXPECT_EQ(falls(f, computed(f.name, x)), 0) << f.name << " of float64 from " << start;
+      const auto narrow = neighbours(static_cast<float>(start), 4096);
+      EXPECT_EQ(falls(f, computed(f.name, narrow)), 0) << f.name << " of float32 from " << start;
+    }
+  }
+}
+
+TEST_P(Accuracy, WholeAnswersAreExact) {
+  for (int n = 1; n < 200; ++n) {
+    EXPECT_EQ(computed_one("cbrt", double(n) * n * n), n);
+    EXPECT_EQ(computed_one("cbrt", -float(n) * float(n) * float(n)), -float(n));
+  }
+  double power = 1;
+  for (int n = 0; n <= 22; ++n, power *= 10) {
+    EXPECT_EQ(computed_one("log10", power), n);
+    if (n <= 10) EXPECT_EQ(computed_one("log10", float(power)), float(n));
+  }
+  for (int n = -1074; n < 1024; ++n) {
+    EXPECT_EQ(computed_one("log2", std::ldexp(1.0, n)), n);
+    EXPECT_EQ(computed_one("exp2", double(n)), std::ldexp(1.0, n));
+  }
+}
+
+TEST_P(Accuracy, ActivationsUnderflowWhereTheTruthDoes) {
+  for (float x = -110; x < -80; x += 0.37f) {
+    for (const TrueFunction& f : test::kTrueFunctions) {
+      if (f.name != "sigmoid" && f.name != "silu" && f.name != "softplus") continue;
+      const float y = computed_one(f.name, x);
+      EXPECT_LE(test::distance_in_ulps(y, f.of(x), test::format_of<float>), 1) << f.name << x;
+    }
+  }
+  EXPECT_GT(computed_one("sigmoid", -103.0f), 0.0f);
+  EXPECT_EQ(computed_one("sigmoid", -104.0f), 0.0f);
+  EXPECT_LT(computed_one("silu", -107.0f), 0.0f);
+  for (const char* name : {"silu", "gelu", "gelu_tanh"}) {
+    for (const float x : {-200.0f, -3e38f, -std::numeric_limits<float>::infinity()}) {
+      EXPECT_TRUE(computed_one(name, x) == 0 && std::signbit(computed_one(name, x))) << name << x;
+    }
+    EXPECT_EQ(computed_one(name, 3e38f), 3e38f) << name;
+  }
+}
+
+TEST_P(Accuracy, AValueDoesNotDependOnItsNeighbours) {
+  for (const TrueFunction& f : test::kTrueFunctions) {
+    const auto x = test::sample<double>(f, 50);
+    const auto y = computed(f.name, x);
+    for (size_t i = 0; i < x.size(); i += 37) {
+      EXPECT_EQ(std::bit_cast<uint64_t>(computed_one(f.name, x[i])), std::bit_cast<uint64_t>(y[i]))
+          << f.name << "(" << x[i] << ")";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, Accuracy, testing::ValuesIn(levels()),
+                         [](const auto& level) { return isa::name(level.param); });
+
+TEST(AccuracyTable, NoFunctionStatesMoreThanIsPromised) {
+  for (const OpInfo& op : op_table()) {
+    EXPECT_LE(op.ulps.float32, 1.0) << op.name;
+    EXPECT_LE(op.ulps.float64, 1.5) << op.name;
+    if (op.arity != 1 || op.rule != Rule::kInexact) continue;
+    EXPECT_GE(op.ulps.float32, 0.5) << op.name << " states nothing";
+    const auto has_name = [&](const TrueFunction& f) { return f.name == op.name; };
+    EXPECT_TRUE(std::ranges::any_of(test::kTrueFunctions, has_name))
+        << op.name << " is not measured";
+  }
+}
+
+/// What the 16-bit floats add to the float32 answer is one rounding.
+template <class Narrow>
+void expect_rounded_once(const TrueFunction& f, DType dtype, const test::FloatFormat& format) {
+  const Tensor x = empty({65536}, dtype, kCpu);
+  for (int i = 0; i < 65536; ++i) x.data<Narrow>()[i].bits = static_cast<uint16_t>(i);
+  const Operand operand(x);
+  const Operand* const operands[] = {&operand};
+  const Tensor y = elementwise(f.name.data(), operands);
+  for (int i = 0; i < 65536; i += 41) {
+    const float argument = x.data<Narrow>()[i], given = y.data<Narrow>()[i];
+    EXPECT_LE(test::distance_in_ulps(given, f.of(argument), format), 0.501)
+        << f.name << "(" << argument << ") of " << dtype << " = " << given;
+  }
+}
+
+TEST(AccuracyOf16Bits, ResultsAreRoundedOnce) {
+  for (const TrueFunction& f : test::kTrueFunctions) {
+    expect_rounded_once<Half>(f, DType::kFloat16, test::kHalfFormat);
+    expect_rounded_once<BFloat16>(f, DType::kBFloat16, test::kBFloat16Format);
+  }
+}
+
+}  // namespace
+}  // namespace cuop::jit
