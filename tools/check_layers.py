@@ -67,6 +67,7 @@ ADAPTERS = {
     "structmember.h": ("python/src/calls.cpp",),  # Python 3.11 keeps PyMemberDef there
     "gtest/*": ("tests/*",),
     "gmock/*": ("tests/*",),
+    "quadmath.h": ("tests/jit/true_functions.h",),
     "benchmark/*": ("benchmarks/*",),
     "immintrin.h": ("src/cuop/*.cpp", "src/cuop/*_isa*.h", "src/cuop/*_kernels.h", "benchmarks/*"),
 }
