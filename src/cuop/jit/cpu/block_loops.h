@@ -41,12 +41,31 @@ void run_block(void* out, const void* first, const void* second, const void* thi
   }
 }
 
-/// Operations with a quick way that is not always sure: sixteen elements at a time, and those of
-/// them again by the slow way where it was not, so that a value does not depend on its neighbours.
+/// Operations with a quick way that is not always sure. Of a block where it is not, sixteen
+/// elements at a time, and those of them again by the slow way for which it was not, so that a
+/// value does not depend on its neighbours.
 template <class F, class T>
 concept HasAttempt = is_float_type<T> &&(
     requires(T x, unsigned u) { F::attempt(x, u); } ||
     requires(T x, unsigned u) { F::attempt(x, x, u); });
+
+/// Functions of one argument: the whole block the quick way where that is sure of all.
+template <class F, class T>
+bool run_sure_block(T* result, const T* a, int64_t n) {
+  unsigned is_any_unsure = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    unsigned is_unsure = 0;
+    (void)F::attempt(a[i], is_unsure);
+    is_any_unsure |= is_unsure;
+  }
+  if (is_any_unsure != 0) return false;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    unsigned ignored = 0;
+    result[i] = F::attempt(a[i], ignored);
+  }
+  return true;
+}
 
 template <class F, class T>
 void run_attempts(void* out, const void* first, const void* second, const void*, int64_t n) {
@@ -54,6 +73,9 @@ void run_attempts(void* out, const void* first, const void* second, const void*,
   const auto* a = static_cast<const T*>(first);
   [[maybe_unused]] const auto* b = static_cast<const T*>(second);
   auto* result = static_cast<T*>(out);
+  if constexpr (F::arity == 1) {
+    if (run_sure_block<F, T>(result, a, n)) return;
+  }
   for (int64_t i = 0; i < n; i += kBlockMultiple) {
     T values[kBlockMultiple];
     unsigned is_unsure[kBlockMultiple], is_any_unsure = 0;

@@ -72,6 +72,11 @@ struct Log : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     return math::log(x);
   }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= accurate::is_beyond_logs(x);
+    return accurate::quick_log(x);
+  }
 };
 
 struct Log1p : UnaryMath<kFloatComplex> {
@@ -91,6 +96,11 @@ struct Log1p : UnaryMath<kFloatComplex> {
       return math::log1p(x);
     }
   }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= accurate::is_beyond_log1p(x);
+    return accurate::quick_log1p(x);
+  }
 };
 
 struct Log2 : UnaryMath<kFloatComplex> {
@@ -107,6 +117,11 @@ struct Log2 : UnaryMath<kFloatComplex> {
       return math::log2(x);
     }
   }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= accurate::is_beyond_logs(x);
+    return accurate::quick_log2(x);
+  }
 };
 
 struct Log10 : UnaryMath<kFloatComplex> {
@@ -116,6 +131,11 @@ struct Log10 : UnaryMath<kFloatComplex> {
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::log10(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    is_unsure |= accurate::is_beyond_logs(x);
+    return accurate::quick_log10(x);
   }
 };
 

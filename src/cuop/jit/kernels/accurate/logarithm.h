@@ -65,15 +65,25 @@ CUOP_FN T log_result(T x, T y) {
   return x == T(math::infinity) ? x : finite;
 }
 
+/// Of a positive normal number.
 template <class T>
-CUOP_FN T log(T x) {
+CUOP_FN T quick_log(T x, T k_lift = 0) {
   using C = Coefficients<T>;
-  const PositiveNumber<T> number = normalized(x);
-  const LogArgument<T> a = split(number.value);
-  const T k = a.k + number.k, f = a.m - 1;
+  const LogArgument<T> a = split(x);
+  const T k = a.k + k_lift, f = a.m - 1;
   const Sum<T> first = quick_sum(k * C::kLn2High, f);
   const T low = multiply_add(k, C::kLn2Low, first.low) + (log_tail(f) - T(0.5) * f * f);
-  return log_result(x, first.high + low);
+  return first.high + low;
+}
+template <class T>
+CUOP_FN T log(T x) {
+  const PositiveNumber<T> number = normalized(x);
+  return log_result(x, quick_log(number.value, number.k));
+}
+/// Whether x is no positive normal number.
+template <class T>
+CUOP_FN bool is_beyond_logs(T x) {
+  return !(x >= Format<T>::kLeastNormal) | !(x < T(math::infinity));
 }
 
 /// log(1 + f) / log(base) + (k + k_lift) log_base(2), the factor and that logarithm in two parts.
@@ -120,20 +130,29 @@ CUOP_FN Sum<T> log1p_sum(Sum<T> v, T k = 0) {
   return log_sum(a.k + k, f.high, f.low + rest.low * inverse);
 }
 
+/// For x between -1 and 2^60, of which 0 loses its sign.
 template <class T>
-CUOP_FN T log1p(T x) {
+CUOP_FN T quick_log1p(T x) {
   using C = Coefficients<T>;
   const LogArgument<T> a = split(1 + x);
   // (1 + x) / 2^k - 1 without the rounding of 1 + x.
-  const T f = x < T(0x1p60) ? multiply_add(x, a.inverse, a.inverse - 1) : a.m - 1;
-  const T f_low = multiply_add(x, a.inverse, (a.inverse - 1) - f);
+  const T shift = a.inverse - 1, f = multiply_add(x, a.inverse, shift);
+  const T f_low = multiply_add(x, a.inverse, shift - f);
   const Sum<T> first = quick_sum(a.k * C::kLn2High, f);
-  const T rest = x < T(0x1p60) ? first.low + f_low : first.low;
-  const T low = multiply_add(a.k, C::kLn2Low, rest) + (log_tail(f) - T(0.5) * f * f);
-  const T value = x == 0 ? x : first.high + low;
+  const T low = multiply_add(a.k, C::kLn2Low, first.low + f_low);
+  return first.high + (low + (log_tail(f) - T(0.5) * f * f));
+}
+template <class T>
+CUOP_FN T log1p(T x) {
+  const bool is_moderate = x < T(0x1p60);
+  const T value = choose(is_moderate, quick_log1p(x), quick_log(choose(is_moderate, T(1), x)));
   const T edge = x == -1 ? -T(math::infinity) : T(math::nan);
   const T finite = x > -1 ? value : edge;
-  return x == T(math::infinity) ? x : finite;
+  return x == T(math::infinity) ? x : choose(x == 0, x, finite);
+}
+template <class T>
+CUOP_FN bool is_beyond_log1p(T x) {
+  return !(x > -1) | !(x < T(0x1p60)) | (x == 0);
 }
 
 /// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
