@@ -1,8 +1,8 @@
 // How far functions of one argument are from the truth, at every instruction set of this machine.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 
 #include "cuop/core/half.h"
@@ -112,7 +112,8 @@ TEST_P(Accuracy, WholeAnswersAreExact) {
   double power = 1;
   for (int n = 0; n <= 22; ++n, power *= 10) {
     EXPECT_EQ(computed_one("log10", power), n);
-    if (n <= 10) EXPECT_EQ(computed_one("log10", float(power)), float(n));
+    if (n > 10) continue;  // what float holds
+    EXPECT_EQ(computed_one("log10", float(power)), float(n));
   }
   for (int n = -1074; n < 1024; ++n) {
     EXPECT_EQ(computed_one("log2", std::ldexp(1.0, n)), n);

@@ -215,11 +215,13 @@ CUOP_FN T atanh(T x) {
   const Bits k_bits = apart >> F::kMantissa;
   const T k = from_bits<T>(bits_of(F::kWhole) + k_bits) - F::kWhole;
   const T u = from_bits<T>((Bits(F::kBias) - k_bits) << F::kMantissa);
-  const T difference = 1 - u, sum = 1 + u;
-  const Sum<T> ahead = quick_sum(a, a * u), across = two_product(a, difference);
-  const Sum<T> n = two_sum(ahead.high, -difference), d = quick_sum(sum, -across.high);
-  const Sum<T> s =
-      quotient(quick_sum(n.high, n.low + ahead.low), quick_sum(d.high, d.low - across.low));
+  // Both are rounded where x is next to 1.
+  const Sum<T> difference = quick_sum(T(1), -u), sum = quick_sum(T(1), u);
+  const Sum<T> ahead = quick_sum(a, a * u), across = two_product(a, difference.high);
+  const Sum<T> n = two_sum(ahead.high, -difference.high), d = quick_sum(sum.high, -across.high);
+  const T n_low = n.low + (ahead.low - difference.low);
+  const T d_low = d.low + (sum.low - (across.low + a * difference.low));
+  const Sum<T> s = quotient(quick_sum(n.high, n_low), quick_sum(d.high, d_low));
   const T z = s.high * s.high;
   const Sum<T> first = quick_sum(k * (C::kLn2High / 2), s.high);
   const T tail = multiply_add(s.high * z, polynomial(C::kAtanh, z), s.low);
