@@ -3,7 +3,7 @@
 
 Polynomials interpolate at Chebyshev's nodes in 60 digits, which is within a factor of two of the best
 ones; each is of the lowest degree whose error disappears beside the rounding errors. Needs mpmath:
-`python tools/fit_coefficients.py > src/cuop/jit/kernels/accurate/coefficients.h`.
+`python tools/fit_coefficients.py > src/cuop/jit/kernels/accurate/coefficients.h`, and clang-format.
 """
 
 import struct

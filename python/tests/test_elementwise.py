@@ -373,3 +373,20 @@ def test_errors_name_the_operation_and_the_remedy():
         cuop.nextafter(cuop.ones((1,), dtype="float16"), 2)
     assert (cuop.ones((1,), dtype="uint8") < 300).to_numpy().tolist() == [True]
     assert (cuop.ones((1,), dtype="uint64") > -1).to_numpy().tolist() == [True]
+
+
+def test_activations_keep_their_left_tails():
+    # e^-89 is a subnormal float32 and -89 e^-89 a normal one: neither is 0.
+    x = cuop.tensor([-89.0, -100.0, -104.0], dtype="float32")
+    assert cuop.silu(x).tolist()[0] == pytest.approx(-1.9823535e-37, rel=1e-6)
+    assert cuop.sigmoid(x).tolist()[0] == pytest.approx(2.2273636e-39, rel=1e-6)
+    assert cuop.silu(x).tolist()[2] == pytest.approx(-104 * math.exp(-104), rel=0.02)
+    assert cuop.silu(x.to("bfloat16")).tolist()[0] == pytest.approx(-1.98e-37, rel=4e-3)
+    tail = cuop.gelu(cuop.tensor([-10.0], dtype="float32")).item()
+    assert tail == pytest.approx(-5 * math.erfc(10 / math.sqrt(2)), rel=1e-7)
+
+
+def test_whole_answers_are_exact():
+    assert cuop.cbrt(cuop.tensor([27.0, -1000.0], dtype="float64")).tolist() == [3.0, -10.0]
+    powers = [10.0**n for n in range(23)]
+    assert cuop.log10(cuop.tensor(powers, dtype="float64")).tolist() == list(range(23))
