@@ -144,6 +144,12 @@ TEST_F(GpuElementwise, Conversions) {
                   cat(source, " to ", target));
     }
   }
+  // Beside the middle between neighbours, where one rounding more would show.
+  const Tensor near = add(full({64}, 1.0 + 0x1p-11 + 0x1p-8, DType::kFloat64),
+                          multiply(arange(-32, 32, 1, DType::kFloat64), 0x1p-45));
+  for (const DType narrow : {DType::kFloat16, DType::kBFloat16}) {
+    expect_same(cast(to_device(near, kGpu), narrow), cast(near, narrow), 0.0, cat("to ", narrow));
+  }
   const Tensor host = random_tensor({33, 65, 3}, DType::kInt16, 3);
   const int64_t order[] = {1, 2, 0};
   expect_same(clone(permute(to_device(host, kGpu), order)), clone(permute(host, order)), 0.0,

@@ -2,14 +2,5 @@
 // library's own. Includes of kernel text follow this one.
 #pragma once
 
-#include "cuop/core/half.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "tests/jit/host_device.h"
-
-namespace cuop::jit {
-using cuop::BFloat16;
-using cuop::Half;
-template <class T>
-T narrowed(float value) {
-  return T(value);
-}
-}  // namespace cuop::jit

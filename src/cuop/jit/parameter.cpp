@@ -10,12 +10,14 @@ void store_parameter(const Scalar& value, DType dtype, void* out) {
       *static_cast<bool*>(out) = value.to_complex() != 0.0;
     } else if constexpr (std::is_integral_v<T>) {
       *static_cast<T*>(out) = static_cast<T>(value.to_bits64());
-    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      *static_cast<float*>(out) = T(static_cast<float>(value.to_double()));
+    } else if constexpr (is_narrow_type<T>) {
+      *static_cast<float*>(out) = rounded_number<T>(value);
     } else if constexpr (std::is_floating_point_v<T>) {
-      *static_cast<T*>(out) = static_cast<T>(value.to_double());
-    } else {
+      *static_cast<T*>(out) = rounded_number<T>(value);
+    } else if (value.is_complex()) {
       *static_cast<T*>(out) = static_cast<T>(value.to_complex());
+    } else {
+      *static_cast<T*>(out) = rounded_number<typename T::value_type>(value);
     }
   });
 }

@@ -6,6 +6,7 @@
 
 #include "cuop/core/scalar.h"
 #include "cuop/core/to_integer.h"
+#include "cuop/jit/parameter.h"
 
 namespace cuop {
 
@@ -41,7 +42,7 @@ inline To convert(From value) {
   } else if constexpr (is_complex_type<To>) {
     return To(convert<typename To::value_type>(value));
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
-    return To(static_cast<float>(value));
+    return jit::narrowed<To>(value);
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
@@ -55,12 +56,15 @@ inline To convert(From value) {
 /// number meets a real dtype all the same.
 template <class T>
 T convert_scalar(const Scalar& value) {
-  if constexpr (is_complex_type<T> || std::is_same_v<T, bool>) {
+  if constexpr (std::is_same_v<T, bool>) {
     return convert<T>(value.to_complex());
+  } else if constexpr (is_complex_type<T>) {
+    if (value.is_complex()) return convert<T>(value.to_complex());
+    return T(jit::rounded_number<typename T::value_type>(value));
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(value.to_bits64());
   } else {
-    return convert<T>(value.to_double());
+    return jit::rounded_number<T>(value);
   }
 }
 

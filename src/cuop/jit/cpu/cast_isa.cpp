@@ -1,5 +1,5 @@
-// Conversions of blocks between dtypes. float16 and bfloat16 convert only
-// to and from float32: programs go through it.
+// Conversions of blocks between dtypes. float16 and bfloat16 become float32, in which programs
+// compute; every real dtype becomes one of them.
 #include "cuop/jit/cpu/block_loops.h"
 #include "cuop/jit/kernels/conversion.h"
 
@@ -56,6 +56,13 @@ void add_casts(BlockTable& table, TypeList<T...> types) {
   (add_casts_from<T>(table, types), ...);
 }
 
+template <class Narrow, class... From>
+void add_casts_to(BlockTable& table, TypeList<From...>) {
+  (add_cast<From, Narrow>(table), ...);
+  add_cast<Narrow, Narrow>(table);
+  add_cast<Narrow, float>(table);
+}
+
 using ComputeTypes = TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
                               uint64_t, float, double, std::complex<float>, std::complex<double>>;
 
@@ -64,12 +71,8 @@ using ComputeTypes = TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, 
 template <>
 void add_cast_kernels<isa::CUOP_ISA>(BlockTable& table) {
   add_casts(table, ComputeTypes{});
-  add_cast<Half, float>(table);
-  add_cast<float, Half>(table);
-  add_cast<Half, Half>(table);
-  add_cast<BFloat16, float>(table);
-  add_cast<float, BFloat16>(table);
-  add_cast<BFloat16, BFloat16>(table);
+  add_casts_to<Half>(table, ComputeTypes{});
+  add_casts_to<BFloat16>(table, ComputeTypes{});
 }
 
 }  // namespace cuop::jit

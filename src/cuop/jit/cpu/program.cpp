@@ -178,17 +178,19 @@ class Compiler {
     const DType dtype = compute_dtype(node.dtype);
     const int output = work_.output[at(i)];
     const auto kind = static_cast<ReduceKind>(node.code);
-    const ReduceKernel& kernel = table_.reduction(kind, dtype);
+    ReduceKernel kernel = table_.reduction(kind, dtype);
     if (kernel.run == nullptr) {
       throw NotImplementedError(
           cat("jit: no CPU kernel for the reduction ", name(kind), " of ", node.dtype));
     }
+    // Accumulators of float32 are those of float64, from which 16 bits are rounded.
+    if (is_16bit(node.dtype)) kernel.finish = table_.reduction(kind, DType::kFloat64).finish;
     const int slot = work_.slot[at(work_.root[at(node.arguments[0])])];
     program_.cost += 1;
     program_.is_output_reduced[at(output)] = true;
     program_.reductions.push_back(
         {static_cast<int16_t>(slot), static_cast<int16_t>(output), dtype, kernel,
-         is_16bit(node.dtype) ? table_.cast(DType::kFloat32, node.dtype) : nullptr});
+         is_16bit(node.dtype) ? table_.cast(DType::kFloat64, node.dtype) : nullptr});
   }
 
   void lower_computation(int i) {
@@ -199,6 +201,7 @@ class Compiler {
     for (size_t k = 0; k < node.arguments.size() && node.arguments[k] >= 0; ++k) {
       in[k] = static_cast<int16_t>(work_.slot[at(work_.root[at(node.arguments[k])])]);
     }
+    if (is_narrowing(node)) return lower_narrowing(i, in[0]);
     release_arguments(i, true);
     const bool is_direct = output >= 0 && !is_16bit(node.dtype);
     const int out = is_direct ? program_.output_slot(output) : new_register();
@@ -213,16 +216,28 @@ class Compiler {
       emit(table_.op(node.code, compute), out, in, op.name);
     }
     release_arguments(i, false);
-    if (is_16bit(node.dtype)) round_to_16bit(i, output);
+    if (is_16bit(node.dtype)) round_to_16bit(i, DType::kFloat32, work_.slot[at(i)]);
+  }
+
+  /// A cast to 16 bits of what float32 would have to round as well.
+  static bool is_narrowing(const Node& node) {
+    return node.kind == NodeKind::kCast && is_16bit(node.dtype) &&
+           compute_dtype(node.compute) != DType::kFloat32;
+  }
+  void lower_narrowing(int i, int in) {
+    work_.slot[at(i)] = new_register();
+    round_to_16bit(i, expr_.node(i).compute, in);
+    release_arguments(i, true);
+    release_arguments(i, false);
   }
 
   /// Rounds a value to its own dtype, so that a fused chain answers what its steps would.
-  void round_to_16bit(int i, int output) {
+  void round_to_16bit(int i, DType from, int in) {
     const DType dtype = expr_.node(i).dtype;
-    const int slot = work_.slot[at(i)];
+    const int slot = work_.slot[at(i)], output = work_.output[at(i)];
     const int rounded = output >= 0 ? program_.output_slot(output) : new_register();
     program_.cost += 2;
-    emit_cast(DType::kFloat32, dtype, slot, rounded);
+    emit_cast(from, dtype, in, rounded);
     if (work_.last_use[at(i)] > i) emit_cast(dtype, DType::kFloat32, rounded, slot);
     if (output < 0) {
       work_.free_registers.push_back(rounded);

@@ -319,7 +319,10 @@ class Generator {
       case NodeKind::kReduce:
         return;
       case NodeKind::kCast:
-        value = cat("convert<", value_type(node.dtype), ">(v", node.arguments[0], ")");
+        value = cat("v", node.arguments[0]);
+        if (!is_16bit(node.dtype)) {
+          value = cat("convert<", value_type(node.dtype), ">(", value, ")");
+        }
         break;
       case NodeKind::kOp: {
         const OpInfo& op = op_table()[static_cast<size_t>(node.code)];
@@ -373,7 +376,7 @@ class Generator {
                   "(a.share.length)", loops_.is_column ? "" : cat(" * ", loops_.width), ")");
     }
     if (!is_position(kind)) {
-      value = stored(node.dtype, cat("convert<", value_type(node.dtype), ">(", value, ")"));
+      value = cat("convert<", type_name(node.dtype), ">(", value, ")");
     }
     line("    ", type_name(walker.dtype), " y", output, "[", states_abreast(loops_), "];");
     open_loop(states_abreast(loops_));

@@ -2,13 +2,17 @@
 #pragma once
 
 #include "cuop/core/to_integer.h"
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/narrow.h"
 
 namespace cuop::jit {
 
 template <class To, class From>
 CUOP_FN To convert(From value) {
-  if constexpr (is_bool_type<To>) {
+  if constexpr (is_narrow_type<To> && is_narrow_type<From>) {
+    return narrowed<To>(static_cast<float>(value));
+  } else if constexpr (is_narrow_type<To>) {
+    return narrowed<To>(value);
+  } else if constexpr (is_bool_type<To>) {
     return truth(value);
   } else if constexpr (is_complex_type<To> && is_complex_type<From>) {
     using R = RealType<To>;

@@ -62,8 +62,8 @@ CUOP_FN void store_strided(T* to, const T (&from)[Count], Stride stride) {
 }
 
 /// The value as a 16-bit float would hold it.
-template <class Narrow>
-CUOP_FN float rounded(float value) {
+template <class Narrow, class T>
+CUOP_FN float rounded(T value) {
   return narrowed<Narrow>(value);
 }
 

@@ -7,6 +7,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/parameter.h"
 #include "cuop/operators/jit/user_kernel_check_internal.h"
 #include "cuop/ops/output.h"
 
@@ -78,13 +79,11 @@ void write_number(const Scalar& number, DType dtype, std::byte* to) {
       value = number.to_complex() != std::complex<double>(0);
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(number.to_bits64());
-    } else if constexpr (std::is_same_v<T, double>) {
-      value = number.to_double();
     } else if constexpr (std::is_same_v<T, std::complex<float>> ||
                          std::is_same_v<T, std::complex<double>>) {
       value = T(number.to_complex());
     } else {
-      value = static_cast<T>(static_cast<float>(number.to_double()));
+      value = jit::rounded_number<T>(number);
     }
     std::memcpy(to, &value, sizeof value);
   });

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cuop/jit/kernels/elementwise.cuh"
-#include "cuop/jit/kernels/rows.cuh"
 #include "cuop/ops/create/sequence_arguments.cuh"
 
 namespace cuop::jit {
@@ -10,13 +9,11 @@ namespace cuop::jit {
 template <class T>
 CUOP_FN T sequence_element(const WholeSequence& sequence, int64_t i) {
   const uint64_t bits = sequence.bits(i);
-  using To = Computed<T>;
-  return stored<T>(sequence.is_large(i) ? convert<To>(bits)
-                                        : convert<To>(static_cast<int64_t>(bits)));
+  return sequence.is_large(i) ? convert<T>(bits) : convert<T>(static_cast<int64_t>(bits));
 }
 template <class T, class Sequence>
 CUOP_FN T sequence_element(const Sequence& sequence, int64_t i) {
-  return stored<T>(convert<Computed<T>>(sequence.value(i)));
+  return convert<T>(sequence.value(i));
 }
 
 /// Each thread takes as many neighbours as one access of 16 bytes holds.

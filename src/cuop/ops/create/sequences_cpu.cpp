@@ -8,15 +8,13 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 16;
 
-/// Holds what int64 and uint64 hold.
-__extension__ typedef __int128 Wide;
-
-template <class Value>
-void generate(const Tensor& out, Value value) {
+/// Element i is element(TypeTag<T>, i) of T.
+template <class Element>
+void generate(const Tensor& out, Element element) {
   visit_dtype(AllTypes{}, out.dtype(), "fill", [&]<class T>(TypeTag<T>) {
     T* const data = out.data<T>();
     backend::parallel_for(out.size(), kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) data[i] = convert<T>(value(i));
+      for (int64_t i = begin; i < end; ++i) data[i] = element(TypeTag<T>(), i);
     });
   });
 }
@@ -24,20 +22,21 @@ void generate(const Tensor& out, Value value) {
 }  // namespace
 
 void fill_whole_cpu(const Tensor& out, const jit::WholeSequence& s) {
-  if (s.large_begin == s.large_end) {  // the usual case is the quick one
-    return generate(out, [s](int64_t i) { return static_cast<int64_t>(s.bits(i)); });
-  }
-  generate(out, [s](int64_t i) {
-    return s.is_large(i) ? Wide{s.bits(i)} : Wide{static_cast<int64_t>(s.bits(i))};
+  const auto element = [s]<class T>(TypeTag<T>, int64_t i) {
+    return convert<T>(static_cast<int64_t>(s.bits(i)));
+  };
+  if (s.large_begin == s.large_end) return generate(out, element);  // the usual and quick case
+  generate(out, [s, element]<class T>(TypeTag<T> tag, int64_t i) {
+    return s.is_large(i) ? convert<T>(s.bits(i)) : element(tag, i);
   });
 }
 
 void fill_real_cpu(const Tensor& out, const jit::RealSequence& s) {
-  generate(out, [s](int64_t i) { return s.value(i); });
+  generate(out, [s]<class T>(TypeTag<T>, int64_t i) { return convert<T>(s.value(i)); });
 }
 
 void fill_powers_cpu(const Tensor& out, const jit::PowerSequence& s) {
-  generate(out, [s](int64_t i) { return s.value(i); });
+  generate(out, [s]<class T>(TypeTag<T>, int64_t i) { return convert<T>(s.value(i)); });
 }
 
 }  // namespace cuop::kernels

@@ -18,15 +18,6 @@ inline constexpr int kScanThreads = 256;
 inline constexpr int kScanItems = 8, kScanTile = kScanItems * kScanThreads;
 inline constexpr int kScanGroup = kScanThreads;
 
-template <class Out, class T>
-CUOP_FN Out scanned(T value) {
-  if constexpr (sizeof(Out) == 2) {
-    return narrowed<Out>(static_cast<float>(value));
-  } else {
-    return convert<Out>(value);
-  }
-}
-
 /// Publishes a value for other blocks; one thread.
 template <class T>
 CUOP_FN void publish(T* place, unsigned* flag, T value) {
@@ -113,7 +104,7 @@ CUOP_FN void scan_tiles(const Scan& a) {
 #pragma unroll
     for (int k = 0; k < kScanItems; ++k) {
       const int i = k * kScanThreads + thread;
-      if (i < count) out[i * lines.out_step] = scanned<Out>(values[place(i)]);
+      if (i < count) out[i * lines.out_step] = convert<Out>(values[place(i)]);
     }
     __syncthreads();  // the values and the ticket have been read
   }
@@ -140,13 +131,13 @@ CUOP_FN void scan_short_lines(const Scan& a) {
 #pragma unroll
       for (int k = 0; k < kAtATime; ++k) {
         total = total + convert<T>(next[k]);
-        out[(i + k) * lines.out_step] = scanned<Out>(total);
+        out[(i + k) * lines.out_step] = convert<Out>(total);
       }
     }
 #pragma unroll 1
     for (; i < lines.length; ++i) {
       total = total + convert<T>(x[i * lines.x_step]);
-      out[i * lines.out_step] = scanned<Out>(total);
+      out[i * lines.out_step] = convert<Out>(total);
     }
   }
 }

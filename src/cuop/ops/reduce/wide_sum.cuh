@@ -55,11 +55,7 @@ CUOP_FN int64_t place_of_result(const WideSum& a, int64_t state) {
 template <class Result>
 CUOP_FN void store_sum(const WideSum& a, int64_t state, double value) {
   Result* const place = static_cast<Result*>(a.result) + place_of_result(a, state);
-  if constexpr (sizeof(Result) == 2) {
-    *place = narrowed<Result>(static_cast<float>(value));
-  } else {
-    *place = static_cast<Result>(value);
-  }
+  *place = convert<Result>(value);
 }
 
 }  // namespace cuop::jit
