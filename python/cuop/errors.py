@@ -12,6 +12,7 @@ __all__ = [
     "FileError",
     "IndexError",
     "MemoryError",
+    "NoEffectWarning",
     "NotImplementedError",
     "OverflowError",
     "ShapeError",
@@ -41,6 +42,10 @@ class NotImplementedError(ExecutionError, builtins.NotImplementedError):
 
 class CompilationError(Error):
     """A kernel that cannot be compiled, or a JIT configuration that cannot be met."""
+
+
+class NoEffectWarning(UserWarning):
+    """A field of a configuration that means nothing to the device, as GPU settings on the CPU."""
 
 
 class ShapeError(Error, ValueError):

@@ -32,13 +32,20 @@ def fuse(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class Explanation:
-    """What `explain` found: the groups in the order of their running, and the bytes they saved."""
+    """What `explain` found: the groups in the order of their running, and the bytes they saved.
+
+    Of JIT wrappers that were called it tells the kernels, and what of their configurations has no
+    effect on the device.
+    """
 
     groups: list[FusedGroup]
     """One for each pass over memory: its operations, arrays, bytes, and why it ended."""
+    wrappers: list[str]
+    """One line for each call of a JIT wrapper: 'JITReluFloat on cpu: tiled'."""
 
-    def __init__(self, groups: list[FusedGroup]) -> None:
+    def __init__(self, groups: list[FusedGroup], wrappers: list[str]) -> None:
         self.groups = groups
+        self.wrappers = wrappers
 
     @property
     def unfused_bytes(self) -> int:
@@ -56,7 +63,10 @@ class Explanation:
         return self.unfused_bytes - self.fused_bytes
 
     def __str__(self) -> str:
-        return _fusion_text(self.groups)
+        if not self.wrappers:
+            return _fusion_text(self.groups)
+        lines = "\n".join(self.wrappers) + "\n"
+        return lines + _fusion_text(self.groups) if self.groups else lines
 
     __repr__ = __str__
 
@@ -73,6 +83,6 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     with reports:
         with fused():
             result = function(*args, **kwargs)  # held to the end, as a caller would
-        groups = reports.groups
+        groups, wrappers = reports.groups, reports.notes
     del result
-    return Explanation(groups)
+    return Explanation(groups, wrappers)

@@ -94,7 +94,9 @@ void bind_fusion(nb::module_& m) {
           "__exit__", [](Manager<jit::Reports>& self, nb::args) { self.leave(); },
           nb::sig("def __exit__(self, *exception: object) -> None"))
       .def_prop_ro("groups",
-                   [](const Manager<jit::Reports>& self) { return self.scope("groups").groups(); });
+                   [](const Manager<jit::Reports>& self) { return self.scope("groups").groups(); })
+      .def_prop_ro("notes",
+                   [](const Manager<jit::Reports>& self) { return self.scope("notes").notes(); });
   bind_report(m);
   m.def("_fusion_text", &to_text, "groups"_a, "The reports of groups as text.");
   m.def("set_kernel_fusion", &set_kernel_fusion, "on"_a,

@@ -5,6 +5,7 @@
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/operators/jit/engine.h"
+#include "cuop/operators/jit/no_effect.h"
 
 namespace cuop::python {
 
@@ -25,6 +26,11 @@ class RecordClass {
   template <class Member>
   RecordClass& read_write(const char* name, Member member, const char* doc) {
     class_.def_rw(name, member, doc);
+    return add(name);
+  }
+  template <class Compute>
+  RecordClass& computed(const char* name, Compute compute, const char* doc) {
+    class_.def_prop_ro(name, compute, doc);
     return add(name);
   }
   template <class Get, class Set>
@@ -82,6 +88,13 @@ void def_init_by_name(nb::class_<T>& c, Default make_default) {
       "Fields that are not given have their defaults.");
 }
 
+void warn_in_python(const std::string& text) {
+  if (Py_IsInitialized() == 0) return;
+  const nb::gil_scoped_acquire gil;
+  const nb::object category = nb::module_::import_("cuop.errors").attr("NoEffectWarning");
+  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) nb::raise_python_error();
+}
+
 void bind_configs(nb::module_& m) {
   RecordClass<JitConfig> config(m, "JITConfig", "How one JIT wrapper chooses and runs kernels.");
   def_init_by_name(config.get(), [] { return JitConfig{}; });
@@ -96,7 +109,8 @@ void bind_configs(nb::module_& m) {
                   "Edge of the tile of products, which are then tiled; 0: chosen.")
       .read_write(
           "block_size", &JitConfig::block_size,
-          "Threads of a block of a GPU's products; 0: chosen. Refused elsewhere with the reason.")
+          "Threads of a GPU's block: of products a power of two from 32 on, of the operator's own "
+          "kernels 128, 256, 512 or 1024; 0: chosen.")
       .read_write("num_stages", &JitConfig::num_stages,
                   "Steps of the depth that a GPU's products have in shared memory at a time; 0: "
                   "chosen. Refused elsewhere with the reason.")
@@ -161,6 +175,22 @@ void bind_configs(nb::module_& m) {
         "many that were.");
 }
 
+nb::typed<nb::dict, nb::str, double> measured(const TuningReport& report) {
+  nb::typed<nb::dict, nb::str, double> times;
+  for (const tune::Measurement& one : report.candidates) {
+    if (one.median_ms > 0.0) times[one.name.c_str()] = one.median_ms;
+  }
+  return times;
+}
+
+nb::typed<nb::dict, nb::str, nb::str> not_measured(const TuningReport& report) {
+  nb::typed<nb::dict, nb::str, nb::str> reasons;
+  for (const tune::Measurement& one : report.candidates) {
+    if (!one.why_out.empty()) reasons[one.name.c_str()] = one.why_out;
+  }
+  return reasons;
+}
+
 void bind_records(nb::module_& m) {
   using Profile = PerformanceProfile;
   RecordClass<Profile>(m, "PerformanceProfile", "Times and rates of a JIT wrapper's last call.")
@@ -185,7 +215,12 @@ void bind_records(nb::module_& m) {
           "Of the numbers computed with: the dtype, or 'tf32x3' for products of float32 on matrix "
           "units.")
       .read("percent_of_roof", &Profile::percent_of_roof,
-            "Of the measured roof of memory and arithmetic; data in caches can exceed 100.")
+            "Of the measured roof of memory and arithmetic; data in caches can exceed 100. NaN "
+            "until measured_roof has measured it, on this machine once: reading a profile does "
+            "not.")
+      .read("no_effect", &Profile::no_effect,
+            "Fields of the configuration that mean nothing to the device that ran, each with the "
+            "reason: 'block_size=256: no effect on cpu (...)'.")
       .finish();
   using Report = TuningReport;
   RecordClass<Report>(m, "TuningReport", "How a JIT wrapper came to the kernel of its last call.")
@@ -195,7 +230,12 @@ void bind_records(nb::module_& m) {
       .read("kernel", &Report::kernel, "As kernel_type of the profile.")
       .read("gain", &Report::gain, "Part of the default kernel's time that the choice saves.")
       .read("made_in_ms", &Report::made_in_ms, "What finding it cost.")
-      .read("text", &Report::text, "What was measured in that call, one line a candidate.")
+      .read("text", &Report::text,
+            "What was measured when it was found, one line a candidate; or why nothing was.")
+      .computed("measured", &measured,
+                "ms of one run of each candidate that was measured, by name; the default first.")
+      .computed("not_measured", &not_measured,
+                "Of each candidate that was not, or not to the end, the reason, by name.")
       .finish();
   using Statistics = JitStatistics;
   RecordClass<Statistics>(m, "JITStatistics", "What a JIT wrapper's calls found in the caches.")
@@ -216,6 +256,7 @@ void bind_records(nb::module_& m) {
 }  // namespace
 
 void bind_jit(nb::module_& m) {
+  set_no_effect_output(&warn_in_python);
   bind_configs(m);
   bind_records(m);
 }

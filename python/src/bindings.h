@@ -19,7 +19,7 @@
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
-#include "cuop/operators/windows.h"
+#include "cuop/core/window_offset.h"
 #include "cuop/ops/elementwise/operand.h"
 
 namespace nb = nanobind;

@@ -46,7 +46,8 @@ void def_jit_members(OperatorClass<Op>& c) {
   c.def("enable_jit", &Op::enable_jit, "is_on"_a = true,
         "False runs the operator's own kernel without choosing.")
       .def("enable_persistent_cache", &Op::enable_persistent_cache, "is_on"_a = true,
-           "Keeps measured choices on disk, for the next process.")
+           "Keeps measured choices and, on a GPU, compiled kernels on disk, for the next process. "
+           "Off, the default, what is there is read and nothing is written.")
       .def(
           "set_persistent_cache_directory",
           [](Op& op, PathObject path) {
@@ -54,13 +55,13 @@ void def_jit_members(OperatorClass<Op>& c) {
                 op.guarded([&] { return operator_path(path, "path"); }));
           },
           "path"_a,
-          "Where this wrapper keeps its choices, made if it is not there; "
-          "GlobalJITConfig.cache_dir "
-          "otherwise. Raises ExecutionError for one that can be neither made nor written to. One "
-          "that other users can write to is not used: a warning says so, and choices stay in "
-          "memory.")
+          "Where this wrapper keeps its choices and its kernels; GlobalJITConfig.cache_dir "
+          "otherwise. Made, while the cache is on, if it is not there: ExecutionError for one that "
+          "can be neither made nor written to, here or when the cache is switched on. One that "
+          "other users can write to is not used: a warning says so, and choices stay in memory.")
       .def("set_jit_config", &Op::set_jit_config, "config"_a,
-           "Raises CompilationError, saying why, when the configuration cannot be met.")
+           "Raises CompilationError, saying why, when the configuration cannot be met. On the CPU "
+           "what describes a GPU has no effect: NoEffectWarning, of each field once a process.")
       .def("get_jit_config", &Op::jit_config, "A copy of the configuration.")
       .def("get_performance_profile", &Op::profile, Released(),
            "Times, rates and kernel of the last call.")
@@ -69,8 +70,8 @@ void def_jit_members(OperatorClass<Op>& c) {
            "How the wrapper came to the kernel of its last call, and what was measured for it.")
       .def(
           "warmup", [](const Op& op) { op.warm_up(); }, Released(),
-          "Opens libraries, starts threads and measures the roof. With forward's arguments it "
-          "chooses the kernel for them too, and leaves the output as it is.");
+          "Opens libraries and starts threads. With forward's arguments it chooses the kernel for "
+          "them too, and leaves the output as it is.");
 }
 
 /// forward, cost and, for wrappers, warmup. `convert(op, arguments...)` makes the tuple of C++

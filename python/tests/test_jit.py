@@ -8,52 +8,15 @@ import threading
 
 import numpy as np
 import pytest
+from wrappers import case, kinds, names
 
 import cuop
-
-kinds = pytest.mark.parametrize("kind, dtype", [("Float", np.float32), ("Double", np.float64)])
 
 
 @pytest.fixture(autouse=True)
 def empty_memory(own_cache):
     """Each test has its own cache directory and an empty memory."""
     cuop.clear_kernel_cache()
-
-
-def numbers(seed, *shape):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
-def with_weight(op, *weights):
-    for setter, value in weights:
-        getattr(op, setter)(value)
-    return op
-
-
-def case(name, prefix, kind):
-    """An operator with its weights, the inputs of a call and the shape of its output."""
-    make = getattr(cuop, prefix + name + kind)
-    if name == "Gemm":
-        op = with_weight(make(True, False, 2.0, 0.5), ("set_weight", numbers(1, 33, 21)))
-        return op, [numbers(2, 33, 17)], (17, 21)
-    if name == "Gemv":
-        return with_weight(make(True), ("set_weight", numbers(1, 33, 21))), [numbers(2, 33)], (21,)
-    if name == "MatMul":
-        return make(False, True), [numbers(1, 3, 17, 33), numbers(2, 21, 33)], (3, 17, 21)
-    if name in ("Relu", "Softmax"):
-        return make(), [numbers(1, 19, 45)], (19, 45)
-    if name == "BatchNorm":
-        op = with_weight(make(), ("set_gamma", numbers(1, 5)), ("set_beta", numbers(2, 5)))
-        return op, [numbers(3, 4, 5, 6)], (4, 5, 6)
-    if name == "LayerNorm":
-        op = with_weight(make(), ("set_gamma", numbers(1, 30)))
-        return op, [numbers(3, 7, 30)], (7, 30)
-    op = with_weight(make(2, 3, 3, 3, pad_h=1), ("set_weight", numbers(1, 3, 2, 3, 3)))
-    return op, [numbers(2, 2, 2, 9, 8)], (2, 3, 9, 6)
-
-
-NAMES = ["Gemm", "Gemv", "MatMul", "Relu", "Softmax", "BatchNorm", "LayerNorm", "Convolution2D"]
-names = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.mark.cpu
@@ -114,7 +77,9 @@ def test_the_profile_is_filled_in():
     moved = 4 * (17 * 33 + 33 * 21 + 2 * 17 * 21)
     assert profile.bandwidth_gb_s == pytest.approx(moved / profile.kernel_time_ms / 1e6)
     assert profile.compilation_time_ms > 0
-    assert profile.percent_of_roof > 0
+    assert profile.no_effect == []
+    cuop.measured_roof("float32")
+    assert jit.get_performance_profile().percent_of_roof > 0
     assert profile.used_tensor_core is False
     assert profile["gflops"] == profile.gflops and set(dict(profile)) == set(profile.keys())
     with pytest.raises(KeyError):
@@ -162,74 +127,6 @@ def test_products_take_any_tile(name, tile, kernel_type):
     expected = op.forward(*inputs, cuop.ones(shape, "float64"))
     np.testing.assert_allclose(np.asarray(y), np.asarray(expected), atol=1e-12)
     assert jit.get_performance_profile().kernel_type == f"tiled/{tile}"
-
-
-def test_default_configurations():
-    config = cuop.get_default_jit_config()
-    assert dict(config) == {
-        "enable_jit": True, "kernel_type": "auto", "tile_size": 0, "block_size": 0,
-        "num_stages": 0, "optimization_level": "auto", "enable_tensor_core": True,
-        "enable_tma": False, "max_registers": 0, "enable_shared_memory_opt": True,
-        "enable_loop_unroll": True, "enable_memory_coalescing": True,
-    }  # fmt: skip
-    whole = dict(cuop.get_default_global_jit_config())
-    assert os.path.basename(whole.pop("cache_dir")) == "cuop" or "CUOP_CACHE_DIR" in os.environ
-    assert whole == {
-        "enable_jit": True, "enable_auto_tuning": True, "enable_caching": True,
-        "max_cache_size": 2**30, "compilation_timeout": 30.0, "max_compilation_threads": 4,
-        "enable_debug": False,
-    }  # fmt: skip
-    with pytest.raises(AttributeError):
-        config.tilesize = 3
-    with pytest.raises(AttributeError):
-        cuop.JITConfig(tilesize=3)
-
-
-@pytest.mark.cpu
-@pytest.mark.parametrize(
-    "fields, reason",
-    [
-        ({"kernel_type": "tensor_core"}, "needs a GPU with tensor cores"),
-        ({"enable_tma": True}, "enable_tma needs a GPU"),
-        ({"block_size": 128}, "block_size counts the threads of a GPU block"),
-        ({"num_stages": 2}, "num_stages counts the stages"),
-        ({"max_registers": 64}, "max_registers is an option of the GPU's compiler"),
-        ({"tile_size": 64, "max_registers": 32}, "64-wide tile on 256 threads needs about 40 reg"),
-        ({"enable_shared_memory_opt": False}, "no shared memory to leave unused"),
-        ({"enable_loop_unroll": False}, "compiled ahead of time"),
-        ({"enable_memory_coalescing": False}, "coalescing is a GPU's way"),
-        ({"optimization_level": "O4"}, "'O4' is unknown; known are O0, O1"),
-        ({"optimization_level": "O0", "kernel_type": "tiled"}, "'O0' is the simple kernel"),
-        ({"optimization_level": "O0", "tile_size": 8}, "has no tiles; tile_size is 8"),
-        ({"kernel_type": "simple", "tile_size": 8}, "'simple' has no tiles"),
-        ({"tile_size": -1}, "tile_size is -1, allowed is 0"),
-        ({"tile_size": 5000}, "tile_size is 5000, allowed is 0"),
-    ],
-)
-def test_what_cannot_be_met_is_refused_with_the_reason(fields, reason):
-    jit = cuop.JITGemmFloat()
-    with pytest.raises(cuop.CompilationError, match=f"JITGemmFloat: .*{reason}") as error:
-        jit.set_jit_config(cuop.JITConfig(**fields))
-    assert dict(jit.get_jit_config()) == dict(cuop.JITConfig())  # nothing of it was taken over
-    assert jit.get_last_error() == str(error.value)
-
-
-def test_more_refusals():
-    with pytest.raises(cuop.CompilationError, match="JITSoftmaxFloat: .*kernels have no tiles"):
-        cuop.JITSoftmaxFloat().set_jit_config(cuop.JITConfig(tile_size=16))
-    with pytest.raises(cuop.ExecutionError, match="kernel_type: 'fast' is unknown; known are auto"):
-        cuop.JITConfig(kernel_type="fast")
-    for field, value in [
-        ("max_cache_size", -1),
-        ("compilation_timeout", 0.0),
-        ("compilation_timeout", float("inf")),
-        ("compilation_timeout", float("nan")),
-        ("max_compilation_threads", 0),
-        ("cache_dir", ""),
-    ]:
-        with pytest.raises(cuop.CompilationError, match=f"set_global_jit_config: {field} is"):
-            cuop.set_global_jit_config(cuop.GlobalJITConfig(**{field: value}))
-    cuop.JITGemmFloat().set_jit_config(cuop.JITConfig(enable_tensor_core=False))
 
 
 @pytest.mark.cpu
@@ -339,7 +236,13 @@ def test_a_directory_that_cannot_be_is_an_error(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     jit = cuop.JITGemmFloat()
+    jit.enable_persistent_cache(True)
     for path in (file, file / "below", "/proc/cuop/cache"):
+        off = cuop.JITGemmFloat()
+        off.set_persistent_cache_directory(path)  # nothing is made while the cache is off
+        with pytest.raises(cuop.ExecutionError, match=f"JITGemmFloat: .*{path} ") as error:
+            off.enable_persistent_cache(True)
+        assert off.get_last_error() == str(error.value)
         with pytest.raises(cuop.ExecutionError, match=f"JITGemmFloat: .*{path} ") as error:
             jit.set_persistent_cache_directory(path)
         assert jit.get_last_error() == str(error.value)
@@ -352,6 +255,44 @@ def test_a_directory_that_cannot_be_is_an_error(tmp_path):
         jit.set_persistent_cache_directory("a\0b")
     with pytest.raises(cuop.DTypeError, match="JITGemmFloat: path must be a str or an os.PathLike"):
         jit.set_persistent_cache_directory(7)
+
+
+@pytest.mark.cpu
+@names
+def test_with_the_cache_off_nothing_is_written(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    jit, inputs, shape = case(name, "JIT", "Float")
+    jit.set_persistent_cache_directory("own")
+    jit.warmup(*inputs, cuop.ones(shape))
+    jit.forward(*inputs, cuop.ones(shape))
+    jit.get_performance_profile()
+    assert list(tmp_path.rglob("*")) == []
+    jit.enable_persistent_cache(True)
+    monkeypatch.chdir("/")  # the directory was named where the program stood
+    jit.forward(*inputs, cuop.ones(shape))
+    assert [path.suffix for path in (tmp_path / "own").iterdir()] == [".json"]
+    assert os.listdir(tmp_path) == ["own"]
+
+
+@pytest.mark.cpu
+def test_the_report_tells_what_was_measured_and_why_the_rest_was_not():
+    jit, inputs, shape = case("Softmax", "JIT", "Float")
+    jit.forward(*inputs, cuop.ones(shape))
+    report = jit.get_tuning_report()
+    assert report.source == "measured" and report.measured["tiled"] > 0
+    assert set(report.measured) | set(report.not_measured) == {"tiled", "simple"}
+    jit.forward(*inputs, cuop.ones(shape))
+    again = jit.get_tuning_report()
+    assert (again.source, again.measured, again.text) == ("memory", report.measured, report.text)
+    jit.set_jit_config(cuop.JITConfig(optimization_level="O1"))
+    jit.forward(*inputs, cuop.ones(shape))
+    ruled = jit.get_tuning_report()
+    assert ruled.measured == {}
+    assert ruled.not_measured["simple"] == "not measured: the choice is by rule"
+    large = cuop.JITGemmFloat()
+    large.set_weight(np.ones((300, 300)))
+    large.forward(np.ones((300, 300)), cuop.ones((300, 300)))
+    assert "too many operations" in large.get_tuning_report().not_measured["simple"]
 
 
 @pytest.mark.cpu

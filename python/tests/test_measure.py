@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from fresh_process import run_with
 
 import cuop
 
@@ -200,6 +201,27 @@ def test_the_roof_is_kept_in_the_cache_directory(tmp_path):
     assert kept["key"].startswith("roof of float32 on ") and "threads" in kept["key"]
     flops, moved = ast.literal_eval(run[1])
     assert kept["choice"] == f"{flops:g} flop/s {moved:g} B/s"
+
+
+READS_A_PROFILE = """
+import math, os, time, cuop
+relu = cuop.JITReluFloat()
+relu.forward(cuop.ones((64, 64)), cuop.zeros((64, 64)))
+begin = time.process_time()
+profile = relu.get_performance_profile()
+print(time.process_time() - begin < 0.02, math.isnan(profile.percent_of_roof))
+relu.warmup()
+print(os.path.exists(os.environ["CUOP_CACHE_DIR"]))
+cuop.measured_roof("float32")
+print(relu.get_performance_profile().percent_of_roof > 0)
+"""
+
+
+def test_reading_a_profile_measures_nothing_until_somebody_asks(tmp_path):
+    cache = tmp_path / "cache"
+    done = run_with({"CUOP_CACHE_DIR": str(cache), "CUOP_DEVICE": "cpu"}, READS_A_PROFILE)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "True", "False", "True"]
 
 
 def test_the_roof_is_that_of_a_machine():

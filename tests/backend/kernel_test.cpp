@@ -18,7 +18,9 @@ TEST(Kernel, NamesGoBothWays) {
   for (const Kernel& kernel :
        {Kernel{KernelType::kSimple}, Kernel{KernelType::kTiled}, Kernel{KernelType::kTiled, 48},
         Kernel{KernelType::kTensorCore, 64, 128, 3}, Kernel{KernelType::kTiled, 64, 0, 2, true},
-        Kernel{KernelType::kSimple, 16, 256, 1, false, false, false}}) {
+        Kernel{KernelType::kSimple, 16, 256, 1, false, false, false},
+        Kernel{.shape = {.threads = 128}}, Kernel{.tile = 8, .shape = {.team = 32, .each = 4}},
+        Kernel{.type = KernelType::kSimple, .shape = {256, 8, 32, 2}}}) {
     Kernel parsed{KernelType::kAuto, 7};
     EXPECT_TRUE(parse_kernel(name(kernel), parsed));
     EXPECT_EQ(parsed, kernel);
@@ -26,10 +28,13 @@ TEST(Kernel, NamesGoBothWays) {
   Kernel untouched;
   for (const char* text :
        {"", "fast", "tiled/", "tiled/0", "tiled/x", "tiled/8x", "/8", "tiled/8/0", "tiled/8/1/1/1",
-        "tiled+", "tiled-shared+bulk", "tiled/-8"}) {
+        "tiled+", "tiled-shared+bulk", "tiled/-8", "tiled/block=", "tiled/block=0", "tiled/block=x",
+        "tiled/speed=3", "tiled/team=4/block=128", "tiled/each=4/", "tiled/team=4/8"}) {
     EXPECT_FALSE(parse_kernel(text, untouched)) << text;
   }
   EXPECT_TRUE(untouched.is_default());
+  EXPECT_EQ(name(Kernel{KernelType::kTiled, 0, {256, 8, 32, 2}}),
+            "tiled/block=256/access=8/team=32/each=2");
   EXPECT_EQ(parse_kernel_type("tensor_core"), KernelType::kTensorCore);
   EXPECT_THROW(parse_kernel_type("fast"), ExecutionError);
 }

@@ -154,6 +154,62 @@ TEST_F(StreamTrace, APartCanBeTheFirstOrTheLastWork) {
   EXPECT_EQ(event_named("softmax", "gpu").duration_ns, 15);
 }
 
+TEST_F(StreamTrace, WhatAStreamWaitsForTheHostsOtherWorkIsNotTheSpans) {
+  set_recording(true);
+  {
+    const Span span("sum", "op");
+    launch("clear", 7);
+    {
+      const Span part("reduce", "op");
+      launch("first", 5);
+      {
+        const Interruption compiling;
+        const Interruption within_it;
+        queue_.start(1'000'000);  // the stream waits, or works for others
+      }
+      launch("second", 3);
+      launch("third", 2);
+    }
+    queue_.start(4);  // between launches as before
+    launch("last", 1);
+  }
+  set_recording(false);
+  EXPECT_EQ(event_named("reduce").gpu_ns, 5 + 3 + 2);
+  EXPECT_EQ(event_named("sum").gpu_ns, 7 + 5 + 3 + 2 + 4 + 1);
+}
+
+TEST_F(StreamTrace, AnInterruptionOutsideOfSpansDoesNothing) {
+  const Interruption compiling;
+  set_recording(true);
+  {
+    const Span span("exp", "op");
+    launch("exp", 5);
+    launch("exp", 6);
+  }
+  set_recording(false);
+  EXPECT_EQ(event_named("exp").gpu_ns, 11);
+}
+
+TEST_F(StreamTrace, TimersNestAndCapturedWorkHasNoTime) {
+  StreamTimer outer(kFakeStream);
+  queue_.start(10);
+  {
+    StreamTimer inner(kFakeStream);
+    queue_.start(20);
+    {
+      const Interruption compiling;
+      queue_.start(1000);
+    }
+    queue_.start(30);
+    EXPECT_EQ(stream_ns(inner.stop()), 50);
+  }
+  EXPECT_EQ(stream_ns(outer.stop()), 60);
+  queue_.is_capturing = true;
+  StreamTimer captured(kFakeStream);
+  queue_.start(10);
+  EXPECT_TRUE(captured.stop().empty());
+}
+
 TEST_F(StreamTrace, StreamsAreToldApart) {
   int first = 0, second = 0;
   set_recording(true);

@@ -1,12 +1,17 @@
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "cuop/core/profile.h"
+#include "cuop/jit/compile_service.h"
 #include "cuop/operators/activations.h"
 #include "cuop/operators/benchmark.h"
 #include "cuop/operators/jit/jit.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/reduce/reduce.h"
 #include "cuop/ops/softmax/softmax.h"
 #include "tests/gpu/gpu_test.h"
+#include "tests/temporary_folder.h"
 
 namespace cuop {
 namespace {
@@ -47,6 +52,58 @@ TEST_F(GpuMeasure, TheProfilerCountsByDevice) {
   EXPECT_EQ(rows[0].calls, 2);
   EXPECT_GT(rows[0].total_ms, 0.0);
   EXPECT_THAT(written, testing::HasSubstr("softmax_kernel: "));
+}
+
+/// What happens while it lives compiles its kernels: the cache on disk is empty.
+class EmptyCache {
+ public:
+  EmptyCache() {
+    GlobalJitConfig config = before_;
+    config.cache_dir = (folder_.path() / "cache").string();
+    set_global_jit_config(config);
+    compiled_ms_ = jit::compile_statistics().compile_ms;
+  }
+  ~EmptyCache() { set_global_jit_config(before_); }
+  EmptyCache(const EmptyCache&) = delete;
+  EmptyCache& operator=(const EmptyCache&) = delete;
+  double compile_ms() const { return jit::compile_statistics().compile_ms - compiled_ms_; }
+
+ private:
+  test::TemporaryFolder folder_;
+  const GlobalJitConfig before_ = global_jit_config();
+  double compiled_ms_ = 0.0;
+};
+
+TEST_F(GpuMeasure, TheFirstCallsTimeIsTheKernelsAndNotTheCompilers) {
+  const Tensor x = ones({200'000}, DType::kFloat32, kGpu);
+  const EmptyCache cache;
+  set_profiling_output([](const std::string&) {});
+  enable_profiling();
+  // An operation of several kernels: the later ones are compiled while the stream has work.
+  sum(x, {}, false, SumMode::kExact);
+  const auto rows = profiling_rows();
+  enable_profiling(false);
+  set_profiling_output({});
+  ASSERT_GT(cache.compile_ms(), 0.0) << "the kernel was loaded before, so the test shows nothing";
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_GT(rows[0].total_ms, 0.0);
+  EXPECT_LT(rows[0].total_ms, 0.5 * cache.compile_ms());
+}
+
+TEST_F(GpuMeasure, AWrappersFirstProfileIsTheKernelsAndNotTheCompilers) {
+  const EmptyCache cache;
+  Jit<Softmax<float>> softmax;
+  JitConfig config;
+  config.optimization_level = "O1";  // by rule: the call itself compiles
+  softmax.set_jit_config(config);
+  const Tensor x = ones({3, 70}, DType::kFloat32, kGpu);
+  softmax.forward(x, zeros(x.shape(), x.dtype(), kGpu));
+  const PerformanceProfile profile = softmax.profile();
+  ASSERT_GT(cache.compile_ms(), 0.0);
+  EXPECT_GT(profile.kernel_time_ms, 0.0);
+  EXPECT_LT(profile.kernel_time_ms, 0.5 * cache.compile_ms());
+  EXPECT_GT(profile.compilation_time_ms, 0.9 * cache.compile_ms());
+  EXPECT_TRUE(std::isnan(profile.percent_of_roof)) << "reading a profile measures nothing";
 }
 
 TEST_F(GpuMeasure, BenchmarksAndProfilesTellGpuTime) {

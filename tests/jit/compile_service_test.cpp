@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/warm.h"
@@ -53,6 +54,41 @@ TEST_F(CompileServiceTest, CompilesOnceAndThenReadsFromDisk) {
   EXPECT_GE(compile_statistics().disk_hits, 1);
   ASSERT_EQ(kernel_disk_cache()->entries().size(), 1u);
   EXPECT_EQ(kernel_disk_cache()->entries()[0].name, "fill_1 sm_90a");
+}
+
+TEST_F(CompileServiceTest, AnOwnDirectoryHoldsAllThatItsThreadUses) {
+  compile_kernel(request(20));
+  const test::TemporaryFolder own;
+  const auto kept = [&] {
+    return DiskCache(kernel_directory(own.path().string()), 1 << 20).entries().size();
+  };
+  const int64_t before = compilations();
+  {
+    const CachePlaceScope scope({CachePlace::Kind::kOwn, own.path().string()});
+    compile_kernel(request(20));
+    EXPECT_EQ(compilations(), before) << "the shared cache has it";
+    EXPECT_EQ(kept(), 1u);
+    compile_in_background(request(21)).get();
+    EXPECT_EQ(kept(), 2u);
+  }
+  EXPECT_EQ(compilations(), before + 1);
+  EXPECT_EQ(kernel_disk_cache()->entries().size(), 1u);
+  EXPECT_FALSE(find_compiled(request(21)));
+  const CachePlaceScope scope({CachePlace::Kind::kOwn, own.path().string()});
+  EXPECT_TRUE(find_compiled(request(21)));
+}
+
+TEST_F(CompileServiceTest, NowhereIsReadAndNothingIsWritten) {
+  compile_kernel(request(22));
+  const int64_t before = compilations();
+  const CachePlaceScope scope({CachePlace::Kind::kNowhere});
+  compile_kernel(request(22));
+  EXPECT_EQ(compilations(), before);
+  for (int i = 0; i < 2; ++i) compile_kernel(request(23));
+  compile_in_background(request(24)).get();
+  EXPECT_EQ(compilations(), before + 3);
+  EXPECT_EQ(kernel_disk_cache()->entries().size(), 1u);
+  std::thread([] { EXPECT_EQ(cache_place(), CachePlace{}); }).join();
 }
 
 TEST_F(CompileServiceTest, WithoutCachingEveryRequestIsCompiled) {

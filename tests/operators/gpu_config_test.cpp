@@ -47,6 +47,7 @@ TEST(JitConfigOnAGpu, FieldsThatTakeEffectAreAllowed) {
                              [](JitConfig& c) {
                                c.kernel_type = KernelType::kSimple;
                                c.max_registers = 32;
+                               c.block_size = 512;
                                c.enable_loop_unroll = false;
                                c.enable_tensor_core = false;
                              }),
@@ -183,7 +184,11 @@ TEST(JitConfigOnAGpu, WhatNoKernelHasIsRefusedWithTheReason) {
   expect(
       kDoubleConvolution, [](C& c) { c.enable_tensor_core = false; },
       "cuDNN may take matrix units for float64: kernel_type 'simple' does not");
-  expect(kRow, block, "block_size is 256, but the operator's own kernels for cuda:0 share");
+  expect(
+      kRow, [](C& c) { c.block_size = 200; },
+      "block_size is 200, but the operator's own kernels for cuda:0 have blocks of 128, 256, 512");
+  constexpr KernelTraits kMatrixVector{true, GpuKernels::kOwn, DType::kFloat32, false};
+  expect(kMatrixVector, block, "share rows among blocks of 256 threads");
   expect(kRow, stages, "num_stages is 3, but the operator's own kernels for cuda:0 have no copy");
   expect(kRow, tma, "do not use the tensor memory accelerator");
   expect(kRow, shared, "enable_shared_memory_opt is False, but");
@@ -191,7 +196,7 @@ TEST(JitConfigOnAGpu, WhatNoKernelHasIsRefusedWithTheReason) {
   expect(kRow, matrix_units, "multiply no matrices");
   expect(
       kRow, [](C& c) { c.max_registers = 16; }, "gives a thread at least 24");
-  expect(kRow, tile, "this operator's kernels have no tiles");
+  expect(kRow, tile, "for cuda:0 have no tiles: leave it 0");
   expect({true, GpuKernels::kOwn, DType::kFloat32}, tile, "for cuda:0 have no tiles: leave it 0");
 }
 

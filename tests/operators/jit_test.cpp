@@ -24,6 +24,7 @@ namespace cuop {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -178,8 +179,12 @@ TEST_F(JitGlobal, ACacheDirectoryThatCannotBeIsRefused) {
     config_.cache_dir = root_ + below;
     EXPECT_THAT([&] { set_global_jit_config(config_); },
                 ThrowsMessage<CompilationError>(HasSubstr("cache_dir " + config_.cache_dir)));
-    EXPECT_THROW(Jit<Relu<float>>().set_persistent_cache_directory(config_.cache_dir),
-                 ExecutionError);
+    Jit<Relu<float>> relu;
+    relu.set_persistent_cache_directory(config_.cache_dir);  // off: nothing is made
+    EXPECT_THROW(relu.enable_persistent_cache(true), ExecutionError);
+    Jit<Relu<float>> other;
+    other.enable_persistent_cache(true);
+    EXPECT_THROW(other.set_persistent_cache_directory(config_.cache_dir), ExecutionError);
   }
   EXPECT_EQ(global_jit_config().cache_dir, before_.cache_dir);
 }
@@ -313,8 +318,34 @@ TEST(Jit, ATileTakesEffectUnlessSomethingElseExcludesIt) {
   gemm.forward(x, zeros({3, 3}, DType::kFloat64));
   EXPECT_EQ(gemm.profile().kernel_type, "tiled/2");
   config.optimization_level = "O0";
-  EXPECT_THAT([&] { gemm.set_jit_config(config); },
-              ThrowsMessage<CompilationError>(HasSubstr("no tiles; tile_size is 2")));
+  gemm.set_jit_config(config);
+  gemm.forward(x, zeros({3, 3}, DType::kFloat64));
+  EXPECT_EQ(gemm.profile().kernel_type, "simple");
+  EXPECT_THAT(gemm.profile().no_effect, ElementsAre(HasSubstr("tile_size=2: no effect on cpu")));
+}
+
+TEST(Jit, WhatDescribesAGpuHasNoEffectOnTheCpuAndIsSaidOnce) {
+  const test::CurrentDeviceScope scope(kCpu);
+  static std::vector<std::string> told;
+  told.clear();
+  set_no_effect_output([](const std::string& text) { told.push_back(text); });
+  JitConfig config;
+  config.num_stages = 4;
+  config.enable_memory_coalescing = false;
+  Jit<Relu<double>> relu;
+  relu.set_jit_config(config);
+  Jit<Relu<double>>().set_jit_config(config);
+  set_no_effect_output(nullptr);
+  EXPECT_EQ(relu.jit_config().num_stages, 4);
+  relu.forward(from_values<double>({2}, {-1, 2}), zeros({2}, DType::kFloat64));
+  EXPECT_THAT(relu.profile().no_effect,
+              ElementsAre(HasSubstr("num_stages=4: no effect on cpu (it counts"),
+                          HasSubstr("enable_memory_coalescing=False: no effect on cpu")));
+  EXPECT_THAT(told, ElementsAre(HasSubstr("JITReluDouble: num_stages=4: no effect on cpu"),
+                                HasSubstr("JITReluDouble: enable_memory_coalescing=False")));
+  constexpr Device kGpu{DeviceType::kCuda, 0};
+  EXPECT_TRUE(fields_without_effect(config, kGpu, {}).empty());
+  EXPECT_TRUE(fields_without_effect(JitConfig{}, kCpu, {}).empty());
 }
 
 TEST(Jit, WrapsTheOperatorWithItsConstructorAndSetters) {
@@ -331,8 +362,9 @@ TEST(Jit, WrapsTheOperatorWithItsConstructorAndSetters) {
   JitConfig config;
   config.tile_size = 16;
   EXPECT_NO_THROW(gemm.set_jit_config(config));
+  config.tile_size = -1;
   EXPECT_THAT([&] { Jit<Relu<double>>().set_jit_config(config); },
-              ThrowsMessage<CompilationError>(HasSubstr("JITReluDouble: tile_size is 16")));
+              ThrowsMessage<CompilationError>(HasSubstr("JITReluDouble: tile_size is -1")));
 }
 
 }  // namespace

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "cuop/operators/benchmark.h"
+#include "cuop/operators/jit/config.h"
 #include "tests/core/fake_stream.h"
+#include "tests/temporary_folder.h"
 
 namespace cuop {
 namespace {
@@ -35,9 +39,9 @@ using GpuCallProfile = trace::FakeStreamTest;
 TEST_F(GpuCallProfile, TheStreamsTimeIsTheKernelsAndStartingItIsOverhead) {
   CallRecord call = call_on({DeviceType::kCuda, 0});
   call.compiling_ms = 1.5;
-  call.begin = std::make_shared<const trace::FakeMark>();
+  trace::StreamTimer timer(trace::kFakeStream);
   queue_.start(4'000'000);
-  call.end = std::make_shared<const trace::FakeMark>();
+  call.work = timer.stop();
   EXPECT_EQ(queue_.waits, 0);
   const PerformanceProfile profile = profile_of(call);
   EXPECT_EQ(queue_.waits, 1);
@@ -46,6 +50,20 @@ TEST_F(GpuCallProfile, TheStreamsTimeIsTheKernelsAndStartingItIsOverhead) {
   EXPECT_DOUBLE_EQ(profile.execution_time, 5.0);
   EXPECT_DOUBLE_EQ(profile.compilation_time_ms, 8.5);
   EXPECT_DOUBLE_EQ(profile.gflops, 0.5);
+}
+
+TEST_F(GpuCallProfile, WhatTheStreamWaitsForTheCompilerIsNotTheKernels) {
+  CallRecord call = call_on({DeviceType::kCuda, 0});
+  trace::StreamTimer timer(trace::kFakeStream);
+  queue_.start(1'000'000);  // a part that needed no compiling
+  {
+    const trace::Interruption compiling;
+    const trace::Interruption reading_the_cache;
+    queue_.start(100'000'000);
+  }
+  queue_.start(3'000'000);
+  call.work = timer.stop();
+  EXPECT_DOUBLE_EQ(profile_of(call).kernel_time_ms, 4.0);
 }
 
 TEST_F(GpuCallProfile, WithoutMarksTheKernelsTimeIsUnknown) {
@@ -100,6 +118,19 @@ TEST(Roof, IsKeptAsText) {
     EXPECT_FALSE(parse_roof(text, read)) << text;
   }
   EXPECT_DOUBLE_EQ(read.bytes_per_second, 3.5e9);
+}
+
+TEST(Roof, IsKnownOnceSomebodyHasMeasuredIt) {
+  const test::TemporaryFolder folder;
+  const GlobalJitConfig before = global_jit_config();
+  GlobalJitConfig config = before;
+  config.cache_dir = (folder.path() / "cache").string();
+  set_global_jit_config(config);
+  const Roof roof = measured_roof(DType::kFloat64);
+  ASSERT_TRUE(known_roof(DType::kFloat64).has_value());
+  EXPECT_EQ(known_roof(DType::kFloat64)->bytes_per_second, roof.bytes_per_second);
+  set_global_jit_config(before);
+  EXPECT_TRUE(std::isnan(profile_of(CallRecord{}).percent_of_roof));
 }
 
 TEST(Roof, IsMeasuredOnceAProcess) {

@@ -10,7 +10,10 @@ from cuop import _core
 
 @pytest.fixture(autouse=True)
 def on_gpu(own_cache):
-    """What lies in the cache was compiled for the test."""
+    """What lies in the cache was compiled for the test; test_cuda_jit_candidates.py is about auto."""
+    config = cuop.get_global_jit_config()
+    config.enable_auto_tuning = False
+    cuop.set_global_jit_config(config)
     device = cuop.current_device()
     cuop.set_current_device("cuda")
     yield
@@ -98,6 +101,7 @@ def compilations(jit, *call):
         {"optimization_level": "O1"},
         {"max_registers": 40},
         {"enable_loop_unroll": False},
+        {"block_size": 512},
     ],
     ids=str,
 )
@@ -105,6 +109,8 @@ def test_fields_of_own_kernels_compile_another_binary(name, fields):
     is_simple = fields.get("kernel_type") == "simple" or fields.get("optimization_level") == "O0"
     if name == "Convolution2D" and not is_simple:
         pytest.skip("cuDNN's")
+    if name == "Gemv" and "block_size" in fields:
+        pytest.skip("of blocks of 256 threads alone")
     jit, inputs, shape, dtype = case(name, "Float")
     y = cuop.ones(shape, dtype)
     jit.forward(*inputs, y)
@@ -112,7 +118,8 @@ def test_fields_of_own_kernels_compile_another_binary(name, fields):
     assert compilations(jit, *inputs, y) > 0
     assert compilations(jit, *inputs, y) == 0
     profile = check(jit, inputs, shape, dtype, name, "Float")
-    assert profile.kernel_type == ("simple" if is_simple else "tiled")
+    shape_asked = "/block=512" if "block_size" in fields else ""
+    assert profile.kernel_type == ("simple" if is_simple else "tiled") + shape_asked
     jit.set_jit_config(cuop.JITConfig())
     assert compilations(jit, *inputs, y) == 0
 
@@ -190,6 +197,8 @@ def test_auto_measures_our_own_products_beside_the_librarys():
         ("Convolution2D", {"max_registers": 64}, "the kernels are cuDNN's"),
         ("Softmax", {"num_stages": 2}, "have no copy pipeline"),
         ("Relu", {"max_registers": 8}, "at least 24"),
+        ("Relu", {"block_size": 100}, "blocks of 128, 256, 512 or 1024 threads"),
+        ("Gemv", {"block_size": 128}, "blocks of 256 threads, which are part of their text"),
         ("LayerNorm", {"enable_shared_memory_opt": False}, "no variant without shared memory"),
         ("Gemv", {"enable_tma": True}, "do not use the tensor memory accelerator"),
         ("BatchNorm", {"enable_memory_coalescing": False}, "no variant in which neighbouring"),
@@ -234,6 +243,7 @@ def test_debug_mode_compares_with_the_cpu_and_accepts_right_results(name):
 def test_debug_mode_keeps_sources_and_logs(tmp_path):
     debugging()
     jit, inputs, shape, dtype = case("Softmax", "Float")
+    jit.enable_persistent_cache(True)
     jit.set_jit_config(cuop.JITConfig(max_registers=56))
     check(jit, inputs, shape, dtype, "Softmax", "Float")
     files = list((tmp_path / "cache" / "kernels").iterdir())

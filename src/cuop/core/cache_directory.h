@@ -8,4 +8,30 @@ namespace cuop {
 /// CUOP_CACHE_DIR, else the user's cache directory (XDG) with /cuop.
 std::string default_cache_directory();
 
+/// Where what a thread's calls compile and choose is kept.
+struct CachePlace {
+  enum class Kind {
+    kShared,   ///< where the process's settings say
+    kNowhere,  ///< what is on disk is read, and nothing is written
+    kOwn,      ///< in a directory of its own; what the shared place has is copied there
+  };
+  Kind kind = Kind::kShared;
+  std::string directory = {};  ///< of kOwn
+  bool operator==(const CachePlace&) const = default;
+};
+
+/// What this thread asks for.
+const CachePlace& cache_place();
+/// Asks for a place for the time of its life.
+class CachePlaceScope {
+ public:
+  explicit CachePlaceScope(CachePlace place);
+  ~CachePlaceScope();
+  CachePlaceScope(const CachePlaceScope&) = delete;
+  CachePlaceScope& operator=(const CachePlaceScope&) = delete;
+
+ private:
+  CachePlace before_;
+};
+
 }  // namespace cuop

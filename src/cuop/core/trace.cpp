@@ -23,6 +23,8 @@ std::atomic<int> rank_of_process = 0;
 thread_local int rank_of_thread = -1;
 thread_local int number_of_thread = -1;
 thread_local Span* innermost = nullptr;
+thread_local StreamTimer* innermost_timer = nullptr;
+thread_local int interruptions = 0;  // that are open
 
 struct Log {
   std::mutex mutex;
@@ -61,6 +63,14 @@ class StreamNames {
   std::map<int, std::map<void*, size_t>> numbers_;
 };
 
+/// The part that further work of the stream belongs to; null when that is a new one.
+StreamWork* open_part(std::vector<StreamWork>& work, Stream stream) {
+  const auto known = std::find_if(work.begin(), work.end(), [stream](const StreamWork& part) {
+    return part.stream == stream && !part.is_over;
+  });
+  return known == work.end() ? nullptr : &*known;
+}
+
 /// The event with what is known now of its streams, and one event for each of them.
 void add_events(const Finished& span, StreamNames& names, std::vector<Event>& events) {
   const size_t place = events.size();
@@ -83,7 +93,7 @@ bool Finished::is_done() const {
                      [](const StreamWork& part) { return part.end->is_reached(); });
 }
 
-int64_t Finished::gpu_ns() const {
+int64_t stream_ns(const std::vector<StreamWork>& work) {
   int64_t sum = 0;
   for (const StreamWork& part : work) sum += part.end->since_ns(*part.begin);
   return sum;
@@ -166,13 +176,11 @@ void Span::close() noexcept {
   if (state.outer != nullptr) {
     for (const StreamWork& part : state.work) {
       auto& outer = state.outer->state_->work;
-      const auto known = std::find_if(outer.begin(), outer.end(), [&](const StreamWork& other) {
-        return other.stream == part.stream;
-      });
-      if (known == outer.end()) {
-        outer.push_back(part);
-      } else {
+      if (StreamWork* known = open_part(outer, part.stream)) {
         known->end = part.end;
+        known->is_over = part.is_over;
+      } else {
+        outer.push_back(part);
       }
     }
   }
@@ -197,15 +205,58 @@ void Work::open(std::string_view name, Stream stream) {
 void Work::finish() {
   auto end = mark_maker.load()(stream_);
   auto& all = innermost->state_->work;
-  const auto known = std::find_if(all.begin(), all.end(),
-                                  [&](const StreamWork& part) { return part.stream == stream_; });
-  if (known == all.end()) {
-    all.push_back({stream_, std::move(begin_), std::move(end)});
-  } else {
+  if (StreamWork* known = open_part(all, stream_)) {
     known->end = std::move(end);
+  } else {
+    all.push_back({stream_, std::move(begin_), std::move(end)});
   }
   begin_.reset();
   own_.reset();
+}
+
+StreamTimer::StreamTimer(Stream stream)
+    : stream_(stream), outer_(std::exchange(innermost_timer, this)) {
+  begin_part();
+}
+
+StreamTimer::~StreamTimer() {
+  if (innermost_timer == this) innermost_timer = outer_;
+}
+
+std::vector<StreamWork> StreamTimer::stop() {
+  end_part();
+  if (innermost_timer == this) innermost_timer = outer_;
+  return std::move(work_);
+}
+
+void StreamTimer::begin_part() {
+  const MarkMaker make = mark_maker;
+  auto begin = make == nullptr ? nullptr : make(stream_);
+  if (begin != nullptr) work_.push_back({stream_, std::move(begin), nullptr});
+}
+
+void StreamTimer::end_part() {
+  if (work_.empty() || work_.back().is_over) return;
+  work_.back().is_over = true;
+  work_.back().end = mark_maker.load()(stream_);
+  if (work_.back().end == nullptr) work_.clear();  // a graph records: the time is unknown
+}
+
+Interruption::Interruption() {
+  if (interruptions++ > 0) return;
+  for (const Span* span = innermost; span != nullptr; span = span->state_->outer) {
+    for (StreamWork& part : span->state_->work) part.is_over = true;
+  }
+  for (StreamTimer* timer = innermost_timer; timer != nullptr; timer = timer->outer_) {
+    timer->end_part();
+  }
+}
+
+Interruption::~Interruption() {
+  if (--interruptions > 0) return;
+  for (StreamTimer* timer = innermost_timer; timer != nullptr; timer = timer->outer_) {
+    timer->begin_part();
+  }
 }
 
 }  // namespace cuop::trace

@@ -50,19 +50,21 @@ using MarkMaker = std::shared_ptr<const Mark> (*)(Stream stream);
 /// Streams are marked by what stands above this layer. Answers the maker before.
 MarkMaker set_mark_maker(MarkMaker maker);
 
-/// From the first start of a span's work in a stream to the end of the last.
+/// From a start of a span's work in a stream to the end of the last before an Interruption.
 struct StreamWork {
   Stream stream;
   std::shared_ptr<const Mark> begin, end;
+  bool is_over = false;  ///< interrupted: what comes later is a part of its own
 };
+/// Time of all parts together. Waits.
+int64_t stream_ns(const std::vector<StreamWork>& work);
 
 /// A span that was closed. Its stream work may still be going on.
 struct Finished {
   Event event;
   std::vector<StreamWork> work;
   bool is_done() const;
-  /// Time of all streams together. Waits.
-  int64_t gpu_ns() const;
+  int64_t gpu_ns() const { return stream_ns(work); }
 };
 
 void set_recording(bool on);
@@ -116,6 +118,7 @@ class Span {
 
  private:
   friend class Work;
+  friend class Interruption;
   struct State {
     Event event;
     std::vector<StreamWork> work;
@@ -151,6 +154,38 @@ class Work {
   Stream stream_;
   std::shared_ptr<const Mark> begin_;
   std::optional<Span> own_;
+};
+
+/// The time of a stream from construction to `stop`, on one thread, whoever listens. Timers of a
+/// thread nest.
+class StreamTimer {
+ public:
+  explicit StreamTimer(Stream stream);
+  ~StreamTimer();
+  StreamTimer(const StreamTimer&) = delete;
+  StreamTimer& operator=(const StreamTimer&) = delete;
+  /// Answers the parts between interruptions; none for the CPU and where no mark can be put.
+  std::vector<StreamWork> stop();
+
+ private:
+  friend class Interruption;
+  void begin_part();
+  void end_part();
+
+  Stream stream_;
+  std::vector<StreamWork> work_;
+  StreamTimer* outer_;
+};
+
+/// Stands around what the host does in the middle of this thread's spans and timers that is no work
+/// of theirs: compiling a kernel, starting a library, making a plan. What their streams wait
+/// meanwhile counts with none of them.
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
 };
 
 }  // namespace cuop::trace

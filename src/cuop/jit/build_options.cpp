@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuop/backend/kernel.h"
 #include "cuop/core/text.h"
 
 namespace cuop::jit {
@@ -18,10 +19,22 @@ const BuildOptions& build_options() { return asked; }
 BuildScope::BuildScope(const BuildOptions& options) : before_(asked) { asked = options; }
 BuildScope::~BuildScope() { asked = before_; }
 
+int block_threads(int usual) {
+  const int wanted = backend::asked_kernel().shape.threads;
+  return wanted == 0 ? usual : wanted;
+}
+
+int64_t access_bytes(int64_t usual) {
+  const int wanted = backend::asked_kernel().shape.access_bytes;
+  return wanted == 0 ? usual : wanted;
+}
+
 std::string build_key() {
-  if (asked == BuildOptions{}) return "";
-  return cat(" registers ", asked.max_registers, " level ", asked.assembler_level,
-             asked.is_unrolled ? "" : " not unrolled");
+  const int threads = block_threads(0);  // the rest of a shape is in the text of a kernel
+  std::string key = threads == 0 ? "" : cat(" block ", threads);
+  if (asked == BuildOptions{}) return key;
+  return key += cat(" registers ", asked.max_registers, " level ", asked.assembler_level,
+                    asked.is_unrolled ? "" : " not unrolled");
 }
 
 std::string launch_bounds(int threads, int resident) {
@@ -38,6 +51,9 @@ CompileRequest with_build_options(CompileRequest request, int threads) {
   }
   if (asked.assembler_level != BuildOptions{}.assembler_level) {
     request.options.push_back(cat("--ptxas-options=-O", asked.assembler_level));
+  }
+  if (const int own = block_threads(0); own != 0) {
+    request.options.push_back(cat("-DCUOP_BLOCK_THREADS=", own));
   }
   if (!asked.is_unrolled) request.options.emplace_back(kNotUnrolled);
   return request;

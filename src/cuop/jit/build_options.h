@@ -36,7 +36,13 @@ class BuildScope {
   BuildOptions before_;
 };
 
-/// What tells apart the kernels of this thread's options; "" for the usual ones.
+/// What kernels of our own take of the shape that this thread asks for (backend/kernel.h), or else
+/// the usual value. Where the text of a kernel names its threads, it has them from the macro
+/// CUOP_BLOCK_THREADS.
+int block_threads(int usual);
+int64_t access_bytes(int64_t usual);
+
+/// What tells apart the kernels of this thread's options and shape; "" for the usual ones.
 std::string build_key();
 
 /// The qualifier of a kernel for blocks of so many threads, with a space behind it, or "": the

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -50,6 +51,7 @@ class Service {
     settings_ = settings;
     if (cache_) damaged_before_ += cache_->statistics().damaged;
     cache_ = nullptr;
+    own_caches_.clear();
     is_free_.notify_all();
   }
 
@@ -62,6 +64,16 @@ class Service {
       cache_ = std::make_shared<DiskCache>(directory, settings_.max_bytes);
     }
     return cache_;
+  }
+
+  /// Where this thread's binaries are kept, beside or instead of the shared cache.
+  std::shared_ptr<DiskCache> cache_of_thread() {
+    if (cache_place().kind != CachePlace::Kind::kOwn) return cache();
+    const std::string& directory = cache_place().directory;
+    const std::lock_guard lock(mutex_);
+    auto& own = own_caches_[directory];
+    if (!own) own = std::make_shared<DiskCache>(kernel_directory(directory), settings_.max_bytes);
+    return own;
   }
 
   CompileStatistics statistics() {
@@ -77,18 +89,28 @@ class Service {
     const Nvrtc& nvrtc = Nvrtc::instance();
     if (!nvrtc.is_available()) return nvrtc.compile(request, now.timeout);  // says why not
     const std::string key = compile_key(request, nvrtc.identity());
-    if (now.keeps_texts) cache()->save_text(key, ".cu", listing(request));
-    if (!now.is_caching) return compile_now(request, now, deadline_of(now));
+    const std::shared_ptr<DiskCache> kept_in = cache_of_thread();
+    if (now.keeps_texts) kept_in->save_text(key, ".cu", listing(request));
+    const auto deadline = deadline_of(now);
+    if (!now.is_caching) return compile_now(request, now, deadline);
+    const CachePlace::Kind kind = cache_place().kind;
+    if (kind == CachePlace::Kind::kNowhere) {
+      const auto kept = kept_in->load(key);
+      return kept ? count_hit(*kept) : compile_now(request, now, deadline);
+    }
     CompiledKernel fresh;
     bool is_fresh = false;
-    const auto deadline = deadline_of(now);
+    const auto make = [&]() -> DiskCache::Binary {
+      if (kind == CachePlace::Kind::kOwn) {
+        if (const auto shared = cache()->load(key)) return *shared;
+      }
+      fresh = compile_now(request, now, deadline);
+      is_fresh = true;
+      return {fresh.image, fresh.made_in_ms};
+    };
     // Another process that stands still must leave the time to do it here.
-    const DiskCache::Binary binary = cache()->load_or_make(
-        key, entry_name(request), now.timeout / 2, [&]() -> DiskCache::Binary {
-          fresh = compile_now(request, now, deadline);
-          is_fresh = true;
-          return {fresh.image, fresh.made_in_ms};
-        });
+    const DiskCache::Binary binary =
+        kept_in->load_or_make(key, entry_name(request), now.timeout / 2, make);
     return is_fresh ? fresh : count_hit(binary);
   }
 
@@ -96,15 +118,23 @@ class Service {
     const Nvrtc& nvrtc = Nvrtc::instance();
     if (!settings().is_caching || !nvrtc.is_available()) return std::nullopt;
     const std::string key = compile_key(request, nvrtc.identity());
-    const auto binary = cache()->load(key);
-    if (binary && settings().keeps_texts) cache()->save_text(key, ".cu", listing(request));
+    const std::shared_ptr<DiskCache> kept_in = cache_of_thread();
+    auto binary = kept_in->load(key);
+    if (!binary && cache_place().kind == CachePlace::Kind::kOwn) {
+      binary = cache()->load(key);
+      if (binary) kept_in->save(key, cat(request.name, " ", request.arch), *binary);
+    }
+    if (binary && settings().keeps_texts) kept_in->save_text(key, ".cu", listing(request));
     return binary ? std::optional(count_hit(*binary)) : std::nullopt;
   }
 
   std::shared_future<CompiledKernel> compile_later(CompileRequest request) {
     Nvrtc::instance();  // not by a thread beside which the process may end
     std::packaged_task<CompiledKernel()> task(
-        [this, kept = std::move(request)] { return compile(kept); });
+        [this, kept = std::move(request), place = cache_place()] {
+          const CachePlaceScope scope(place);
+          return compile(kept);
+        });
     std::shared_future<CompiledKernel> result = task.get_future().share();
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(task));
@@ -208,7 +238,7 @@ class Service {
     const Nvrtc& nvrtc = Nvrtc::instance();
     const auto keep_log = [&](const std::string& text) {
       if (!now.keeps_texts || !nvrtc.is_available()) return;
-      cache()->save_text(compile_key(request, nvrtc.identity()), ".log", text);
+      cache_of_thread()->save_text(compile_key(request, nvrtc.identity()), ".log", text);
     };
     try {
       CompiledKernel compiled = nvrtc.compile(request, seconds);
@@ -239,6 +269,7 @@ class Service {
   CompileSettings settings_;
   CompileStatistics statistics_;
   std::shared_ptr<DiskCache> cache_;
+  std::map<std::string, std::shared_ptr<DiskCache>> own_caches_;  ///< by directory
   int64_t damaged_before_ = 0;
   int running_ = 0;
   std::deque<std::packaged_task<CompiledKernel()>> waiting_;

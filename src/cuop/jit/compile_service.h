@@ -45,7 +45,8 @@ CompileStatistics compile_statistics();
 std::shared_ptr<DiskCache> kernel_disk_cache();
 
 /// The binary of the request, from disk or from the compiler; waits while as many threads compile
-/// as may. Errors as Nvrtc::compile; CompilationError too when its turn does not come in time.
+/// as may. Kept where this thread asks for (core/cache_directory.h). Errors as Nvrtc::compile;
+/// CompilationError too when its turn does not come in time.
 CompiledKernel compile_kernel(const CompileRequest& request);
 /// The binary from the cache on disk alone; nothing when it has none.
 std::optional<CompiledKernel> find_compiled(const CompileRequest& request);

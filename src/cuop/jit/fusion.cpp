@@ -247,6 +247,12 @@ Reports::~Reports() {
   if (*link == this) *link = before_;
 }
 
+bool is_reporting() { return current_reports != nullptr; }
+
+void note(std::string text) {
+  if (current_reports != nullptr) current_reports->add_note(std::move(text));
+}
+
 }  // namespace jit
 
 Fused::Fused() { ++jit::recorder.depth; }

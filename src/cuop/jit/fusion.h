@@ -91,12 +91,20 @@ class Reports {
   Reports(const Reports&) = delete;
   Reports& operator=(const Reports&) = delete;
   const std::vector<GroupReport>& groups() const { return groups_; }
+  /// What `note` was told: a line for each call of a JIT wrapper.
+  const std::vector<std::string>& notes() const { return notes_; }
   void add(GroupReport report) { groups_.push_back(std::move(report)); }
+  void add_note(std::string text) { notes_.push_back(std::move(text)); }
 
  private:
   std::vector<GroupReport> groups_;
+  std::vector<std::string> notes_;
   Reports* before_;
 };
+
+/// Whether this thread has a `Reports`, and a line for it.
+bool is_reporting();
+void note(std::string text);
 
 }  // namespace jit
 

@@ -13,6 +13,7 @@ Task Relu<T>::task(const Tensor& x, const Tensor& y) const {
   task.sizes = sizes_of({&x});
   task.cost = {static_cast<double>(x.size()), bytes_of(x, y)};
   task.kernels = kTiledOrSimple;
+  task.gpu_kernels = kElementwiseOnGpu;
   task.out = y;
   task.run = [x](const Tensor& out) { relu(x, &out); };
   task.on_cpu = [x](const Tensor& out) { relu(copy_on_cpu(x), &out); };
@@ -33,6 +34,7 @@ Task Softmax<T>::task(const Tensor& x, const Tensor& y, int64_t axis) const {
   // Per element: a comparison, a subtraction, an exponential (counted as one), a sum, a product.
   task.cost = {5.0 * static_cast<double>(x.size()), bytes_of(x, y)};
   task.kernels = kTiledOrSimple;
+  task.gpu_kernels = kRowsOnGpu;
   task.out = y;
   task.run = [x, axis](const Tensor& out) { softmax(x, axis, &out); };
   task.on_cpu = [x, axis](const Tensor& out) { softmax(copy_on_cpu(x), axis, &out); };

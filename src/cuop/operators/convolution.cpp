@@ -89,11 +89,14 @@ Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int6
   task.cost.flops = 2.0 * static_cast<double>(y.size()) * static_cast<double>(terms);
   task.cost.bytes = bytes_of(x, weight, y);
   task.kernels = kTiledOrSimple;
+  task.gpu_kernels = kConvolutionOnGpu;
   task.out = y;
   task.run = [x, weight = weight, cache = cache, bias, options](const Tensor& out) {
     ConvOptions asked = options;
     asked.cache = cache.get();
-    if (backend::asked_kernel().type == KernelType::kSimple) asked.variant = ConvVariant::kDirect;
+    const Kernel& kernel = backend::asked_kernel();
+    const bool is_own = kernel.type == KernelType::kSimple || kernel.shape.each != 0;
+    if (is_own) asked.variant = ConvVariant::kDirect;
     conv2d(x, weight, bias.is_defined() ? &bias : nullptr, asked, &out);
   };
   task.on_cpu = [x, weight = weight, bias, options](const Tensor& out) {

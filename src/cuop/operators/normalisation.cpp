@@ -121,6 +121,7 @@ Task BatchNorm<T>::task(const Tensor& x, const Tensor& y) const {
   task.cost = {kFlopsPerElement * static_cast<double>(x.size()),
                bytes_of(x, y) + (is_training ? x.nbytes() : 0)};
   task.kernels = kTiledOrSimple;
+  task.gpu_kernels = kElementwiseOnGpu;
   task.out = y;
   task.run = [this, x, is_training](const Tensor& out) {
     is_training ? train_on(x, out) : infer(x, out);
@@ -170,6 +171,7 @@ Task LayerNorm<T>::task(const Tensor& x, const Tensor& y) const {
   task.sizes = sizes_of({&x, &gamma});
   task.cost = {kFlopsPerElement * static_cast<double>(x.size()), bytes_of(x, y, gamma)};
   task.kernels = kTiledOrSimple;
+  task.gpu_kernels = kRowsOnGpu;
   task.out = y;
   task.run = [x, gamma, beta, eps = eps_](const Tensor& out) {
     layer_norm(x, gamma, beta, eps, &out);

@@ -22,6 +22,8 @@ class Operator {
  public:
   /// True in operators whose tiled kernel takes any tile size.
   static constexpr bool kTakesTile = false;
+  /// False in operators whose own GPU kernels have blocks of one size alone.
+  static constexpr bool kTakesBlock = true;
   static constexpr GpuKernels kGpuKernels = GpuKernels::kOwn;
 
   /// `base_name` "Gemm" and a float make "GemmFloat", the name in every message.

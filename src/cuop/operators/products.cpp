@@ -85,6 +85,7 @@ Task Gemv<T>::task(const Tensor& x, const Tensor& y) const {
   const GemvOptions options{trans_a_ ? Trans::kTrans : Trans::kNone, alpha_, beta_};
   Task task = product_task({&a, &x}, y, x.size(), {trans_a_, beta_ != 0.0}, beta_ != 0.0);
   task.start_ns = start_ns;
+  task.gpu_kernels = kMatrixVectorOnGpu;
   task.run = [a, x, options](const Tensor& out) { gemv(a, x, options, &out); };
   task.on_cpu = [a, x, options](const Tensor& out) {
     gemv(copy_on_cpu(a), copy_on_cpu(x), options, &out);

@@ -38,6 +38,7 @@ template <class T>
 class Gemv : public Operator {
  public:
   static constexpr bool kTakesTile = true;
+  static constexpr bool kTakesBlock = false;
 
   explicit Gemv(TransLike trans_a = {}, double alpha = 1.0, double beta = 0.0)
       : Operator("Gemv", dtype_of<T>),

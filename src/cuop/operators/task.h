@@ -27,11 +27,40 @@ enum class GpuKernels : uint8_t { kOwn, kCublasLt, kCudnn };
 /// The kernels of operators without a tile size, the default first.
 inline constexpr Kernel kTiledOrSimple[] = {{KernelType::kTiled}, {KernelType::kSimple}};
 
+// Kernels of operators' own on a GPU, the default first: values that the templates of their text
+// are compiled with. Those that come to the same launches for a task are taken for one.
+inline constexpr Kernel kElementwiseOnGpu[] = {{},
+                                               {.shape = {.threads = 128}},
+                                               {.shape = {.threads = 512}},
+                                               {.shape = {.access_bytes = 8}},
+                                               {.shape = {.access_bytes = 4}}};
+inline constexpr Kernel kRowsOnGpu[] = {{},
+                                        {.shape = {.threads = 128}},
+                                        {.shape = {.threads = 256}},
+                                        {.shape = {.threads = 512}},
+                                        {.shape = {.access_bytes = 8}},
+                                        {.shape = {.team = 32}},
+                                        {.shape = {.team = 128}},
+                                        {.shape = {.team = 256}}};
+inline constexpr Kernel kMatrixVectorOnGpu[] = {{},
+                                                {.shape = {.access_bytes = 8}},
+                                                {.shape = {.team = 8}},
+                                                {.shape = {.team = 32}},
+                                                {.shape = {.team = 128}},
+                                                {.shape = {.team = 256}}};
+/// The first is cuDNN's, or the next where there is none.
+inline constexpr Kernel kConvolutionOnGpu[] = {{},
+                                               {.shape = {.each = 8}},
+                                               {.shape = {.each = 4}},
+                                               {.shape = {.threads = 128, .each = 8}},
+                                               {.shape = {.threads = 512, .each = 8}}};
+
 struct Task {
   int64_t start_ns = trace::now_ns();  ///< made first thing, so that checks count as overhead
   std::vector<int64_t> sizes;          ///< the sizes and flags on which the best kernel depends
   Cost cost;
   std::span<const Kernel> kernels = std::span(kTiledOrSimple).first(1);
+  std::span<const Kernel> gpu_kernels = std::span(kTiledOrSimple).first(1);
   bool reads_out = false;  ///< the values of `out` before the call are an input
   Tensor out;
   /// Fills its argument, by the kernel that this thread asks for (backend/kernel.h).

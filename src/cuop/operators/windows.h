@@ -3,26 +3,10 @@
 
 #include <optional>
 
+#include "cuop/core/window_offset.h"
 #include "cuop/operators/operator.h"
 
 namespace cuop {
-
-/// Where a window begins: so many elements into the tensor in row-major order, or at one index of
-/// each axis.
-class WindowOffset {
- public:
-  WindowOffset(int64_t elements = 0) : elements_(elements) {}
-  WindowOffset(const Dims& indices) : indices_(indices) {}
-  WindowOffset(std::initializer_list<int64_t> indices) : indices_(Dims(indices)) {}
-
-  bool is_per_axis() const { return indices_.has_value(); }
-  int64_t elements() const { return elements_; }
-  const Dims& indices() const { return *indices_; }
-
- private:
-  int64_t elements_ = 0;
-  std::optional<Dims> indices_;
-};
 
 /// A window of the tensor as a view. From a number of elements on: offset, offset + 1, ... in
 /// row-major order under a new shape. From an index of each axis on: a box of the given shape,

@@ -41,6 +41,19 @@ std::shared_ptr<ChoiceStore> database() {
   return database.store;
 }
 
+namespace {
+
+/// The database, or where this thread keeps its choices instead.
+std::shared_ptr<ChoiceStore> store_of_thread() {
+  if (cache_place().kind != CachePlace::Kind::kOwn) return database();
+  Database& database = shared();
+  const std::lock_guard lock(database.mutex);
+  if (!database.settings.is_used) return nullptr;
+  return std::make_shared<ChoiceStore>(cache_place().directory, database.settings.max_bytes);
+}
+
+}  // namespace
+
 DatabaseStatistics database_statistics() {
   Database& database = shared();
   const std::lock_guard lock(database.mutex);
@@ -50,7 +63,7 @@ DatabaseStatistics database_statistics() {
 }
 
 std::optional<Choice> stored_choice(const std::string& key) {
-  const auto store = database();
+  const auto store = store_of_thread();
   return store ? store->load(key) : std::nullopt;
 }
 
@@ -65,7 +78,8 @@ void store_choice(const std::string& key, const Choice& choice) {
     const std::lock_guard lock(shared().mutex);
     ++shared().statistics.searches;
   }
-  if (const auto store = database()) store->save(key, choice);
+  if (cache_place().kind == CachePlace::Kind::kNowhere) return;
+  if (const auto store = store_of_thread()) store->save(key, choice);
 }
 
 }  // namespace cuop::tune

@@ -29,7 +29,8 @@ struct DatabaseStatistics {
 };
 DatabaseStatistics database_statistics();
 
-/// The choice stored for the key, counted as damaged or not at all when there is none.
+/// The choice stored for the key where this thread keeps its own (core/cache_directory.h), counted
+/// as damaged or not at all when there is none.
 std::optional<Choice> stored_choice(const std::string& key);
 /// To be called for what `stored_choice` answered: whether it could be taken.
 void note_loaded(bool is_taken);

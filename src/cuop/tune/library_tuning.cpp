@@ -27,6 +27,7 @@ bool LibraryTuning::wants(const std::string& key, Device device) {
   const auto stored = stored_choice(key);
   if (stored && stored->rounds >= rounds_) {
     text_ += cat(key, "\n  stored: ", stored->value, "\n");
+    measurements_.push_back({cat("a library's algorithm ", stored->value), "not measured: stored"});
     note(stored->gain, "stored", stored->made_in_ms);
     ++counts_.stored;
     return false;
@@ -34,6 +35,7 @@ bool LibraryTuning::wants(const std::string& key, Device device) {
   const std::string obstacle = measuring_obstacle(device, true);
   if (obstacle.empty()) return true;
   text_ += cat(key, "\n  not measured: ", obstacle, "\n");
+  measurements_.push_back({"a library's algorithms", cat("not measured: ", obstacle)});
   ++counts_.put_off;
   return false;
 }
@@ -54,6 +56,7 @@ void LibraryTuning::search(const LibraryProblem& problem, Clock& clock) {
   options.before_sample = problem.before_sample;
   const SearchResult found = tune::search(problem.candidates, clock, options);
   text_ += cat(problem.key, "\n", found.text());
+  measurements_.insert(measurements_.end(), found.measurements.begin(), found.measurements.end());
   log(LogLevel::kDebug, "tune: ", problem.key, "\n", found.text());
   is_complete_ = is_complete_ && found.is_complete;
   const double took_ms = (host.seconds() - start) * 1e3;

@@ -43,6 +43,8 @@ class LibraryTuning {
 
   /// One line a candidate of each search: "" when there was none.
   const std::string& text() const { return text_; }
+  /// The same as numbers.
+  const std::vector<Measurement>& measurements() const { return measurements_; }
   /// Of the search with the largest gain: the part of the default's time that it saves.
   double gain() const { return gain_; }
   bool is_complete() const { return is_complete_; }
@@ -65,6 +67,7 @@ class LibraryTuning {
   const double deadline_;
   std::set<std::string> searched_;
   std::string text_;
+  std::vector<Measurement> measurements_;
   double gain_ = 0.0;
   bool is_complete_ = true;
   std::string fastest_;

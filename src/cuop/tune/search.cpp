@@ -70,6 +70,8 @@ class Search {
       }
       guarded(i, [&] {
         run_first(i);
+        const std::string twin = candidates_[i].twin ? candidates_[i].twin() : "";
+        if (!twin.empty()) return put_out(i, "not measured: the same launches as " + twin);
         if (!candidates_[i].disagreement) return;
         const std::string difference = candidates_[i].disagreement();
         if (!difference.empty()) put_out(i, "another result: " + difference);
@@ -217,6 +219,13 @@ SearchResult search(const std::vector<Candidate>& candidates, Clock& clock,
     throw ExecutionError(cat("tune: rounds is ", options.rounds, ", needed is 1 or more"));
   }
   return Search(candidates, clock, options).run();
+}
+
+std::vector<Measurement> not_measured(const std::vector<std::string>& names,
+                                      const std::string& why) {
+  std::vector<Measurement> all;
+  for (const std::string& name : names) all.push_back({name, "not measured: " + why});
+  return all;
 }
 
 std::string SearchResult::text() const {

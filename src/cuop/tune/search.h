@@ -21,6 +21,9 @@ struct Candidate {
   /// the default's. Not called for the default.
   std::function<std::string()> disagreement = {};
   std::string why_not = {};  ///< not run at all for this reason, when there is one
+  /// Called after the candidate's first run: the name of an earlier candidate that did the very
+  /// same, "" for none. Not called for the default.
+  std::function<std::string()> twin = {};
 };
 
 struct SearchOptions {
@@ -54,6 +57,9 @@ struct SearchResult {
   /// One line a candidate: its time, or why it is out.
   std::string text() const;
 };
+/// Of candidates that were not measured, all for one reason.
+std::vector<Measurement> not_measured(const std::vector<std::string>& names,
+                                      const std::string& why);
 
 /// The first candidate, the default, unless another one gives the same result and is faster by
 /// `least_gain` in so many rounds that chance explains it in fewer than `significance` of all

@@ -257,6 +257,7 @@ GemmAdvisor& advisor() {
 /// With the advisor's algorithm, or the library's own choice.
 std::shared_ptr<const GemmPlan> make_plan(const char* who, Handle handle,
                                           const GemmProblem& problem) {
+  const trace::Interruption interruption;
   auto plan = std::make_shared<GemmPlan>(who, problem);
   const auto advice = advisor().ask ? advisor().ask(problem) : std::nullopt;
   const bool is_taken = advice && plan->take(handle, *advice);
@@ -296,6 +297,7 @@ Handle handle_for(const char* who, Device device) {
   const std::lock_guard lock(mutex);
   Handle& handle = handles[device.index];
   if (handle == nullptr) {
+    const trace::Interruption interruption;
     const RelaxedCapture relaxed;
     check_status(library().create(&handle), who, "its start");
   }

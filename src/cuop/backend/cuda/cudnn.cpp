@@ -174,6 +174,7 @@ struct PlanKeyHash {
 class Session {
  public:
   Session(const char* who, Device device) : device_(device) {
+    const trace::Interruption interruption;
     const RelaxedCapture relaxed;
     dnn::check_status(dnn::library().create(&handle_), who, "its start");
   }
@@ -196,6 +197,7 @@ class Session {
       plans_.splice(plans_.begin(), plans_, known->second);
       return plans_.front().second;
     }
+    const trace::Interruption interruption;
     auto found = engine.empty() ? best(who, shape) : make(who, shape, engine);
     plans_.emplace_front(key, found ? std::make_shared<const Plan>(*std::move(found)) : nullptr);
     places_.emplace(key, plans_.begin());

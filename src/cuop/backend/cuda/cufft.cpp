@@ -94,6 +94,7 @@ class Plan {
   Plan(const char* who, const Key& key)
       : device_{DeviceType::kCuda, key.device}, kind_(key.spec.kind) {
     const FftPlanSpec& spec = key.spec;
+    const trace::Interruption interruption;
     const RelaxedCapture relaxed;
     const Library& lib = library();
     check_status(lib.create(&handle_), who, "a plan");

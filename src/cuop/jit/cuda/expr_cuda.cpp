@@ -125,9 +125,10 @@ class Generator {
   }
 
   void write_elementwise() {
-    open_kernel(kElementwiseThreads);
-    line("  const Count step = Count(gridDim.x) * ", kElementwiseThreads, ";");
-    line("  for (Count i = Count(blockIdx.x) * ", kElementwiseThreads,
+    const int threads = block_threads(kElementwiseThreads);
+    open_kernel(threads);
+    line("  const Count step = Count(gridDim.x) * ", threads, ";");
+    line("  for (Count i = Count(blockIdx.x) * ", threads,
          " + threadIdx.x; i < a.count; i += step) {");
     write_indices(0, loops_.axes, "i");
     if (loops_.has_tail) {
@@ -402,8 +403,8 @@ std::string cuda_source(const Expr& expr, const Loops& loops) {
 }
 
 CompileRequest kernel_request(const Expr& expr, const Loops& loops) {
-  return with_build_options({kernel_title(expr), cuda_source(expr, loops), ""},
-                            kElementwiseThreads);
+  const int threads = loops.is_reduction ? kElementwiseThreads : block_threads(kElementwiseThreads);
+  return with_build_options({kernel_title(expr), cuda_source(expr, loops), ""}, threads);
 }
 
 std::string kernel_title(const Expr& expr) {

@@ -12,8 +12,10 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/core/cache_directory.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
+#include "cuop/core/trace.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/cuda/expr_cuda.h"
@@ -26,6 +28,7 @@ namespace cuda = backend::cuda;
 
 std::atomic<int64_t> loaded_count = 0;
 constexpr unsigned kSharedWithoutAsking = 48 << 10;
+thread_local std::vector<LaunchWatch::Launch>* watch = nullptr;
 
 /// What of a request is needed once it is compiled.
 struct Names {
@@ -40,6 +43,7 @@ LoadedKernel load(Device device, const Names& names, const CompiledKernel& compi
   const cuda::RelaxedCapture relaxed;  // loading is no work of a stream
   const std::string& title = names.title;
   LoadedKernel kernel{title, device};
+  kernel.digest = std::hash<std::string>()(compiled.image);
   cuda::ModuleHandle module = nullptr;
   cuda::check(driver.module_load_data_ex(&module, compiled.image.data(), 0, nullptr, nullptr),
               "jit: loading ", title);
@@ -72,6 +76,7 @@ class Slot {
   const LoadedKernel* find() const { return ready_.load(std::memory_order_acquire); }
 
   const LoadedKernel& get(Device device, const DescribeKernel& describe) {
+    const trace::Interruption interruption;
     const std::lock_guard lock(mutex_);
     if (const LoadedKernel* kernel = find()) return *kernel;
     if (compiling_.valid()) return finish(device);
@@ -80,6 +85,7 @@ class Slot {
   }
 
   const LoadedKernel* get_if_ready(Device device, const DescribeKernel& describe) {
+    const trace::Interruption interruption;
     const std::lock_guard lock(mutex_);
     if (const LoadedKernel* kernel = find()) return kernel;
     if (compiling_.valid()) return is_compiled() ? &finish(device) : nullptr;
@@ -91,6 +97,7 @@ class Slot {
   }
 
   const LoadedKernel* get_known(Device device, const DescribeKernel& describe) {
+    const trace::Interruption interruption;
     const std::lock_guard lock(mutex_);
     if (const LoadedKernel* kernel = find()) return kernel;
     if (compiling_.valid()) return is_compiled() ? &finish(device) : nullptr;
@@ -150,10 +157,12 @@ DeviceKernels& kernels_of(Device device) {
   return *place;
 }
 
-/// Of the key and of this thread's build options.
+/// Of the key, of this thread's build options, and of a directory of its own for binaries.
 Slot& slot_of(Device device, const std::string& key) {
   DeviceKernels& kernels = kernels_of(device);
-  const std::string build = build_key();
+  std::string build = build_key();
+  // What is loaded has been compiled into that directory, or found there.
+  if (cache_place().kind == CachePlace::Kind::kOwn) build += cat(" in ", cache_place().directory);
   return build.empty() ? kernels.slot(key) : kernels.slot(key + build);
 }
 
@@ -184,6 +193,9 @@ const LoadedKernel* known_kernel(Device device, const std::string& key,
   return slot.get_known(device, describe);
 }
 
+LaunchWatch::LaunchWatch() : before_(watch) { watch = &launches_; }
+LaunchWatch::~LaunchWatch() { watch = before_; }
+
 int64_t loaded_kernel_count() { return loaded_count; }
 
 void launch(const LoadedKernel& kernel, LaunchShape shape, const void* arguments, Stream stream) {
@@ -199,6 +211,9 @@ void launch(const LoadedKernel& kernel, LaunchShape shape, std::span<void*> para
                                                   cuda::FunctionAttribute::kMaxDynamicSharedBytes,
                                                   static_cast<int>(shape.shared_bytes)),
                 kernel.title, ": ", shape.shared_bytes, " bytes of shared memory");
+  }
+  if (watch != nullptr) {
+    watch->push_back({kernel.digest, shape.grid_x, shape.grid_y, shape.grid_z, shape.threads});
   }
   cuda::Operation operation(kernel.title.c_str(), stream);
   cuda::check(cuda::driver().launch_kernel(kernel.function, shape.grid_x, shape.grid_y,

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cuop/backend/cuda/driver_types.h"
 #include "cuop/core/stream.h"
@@ -22,6 +23,7 @@ struct LoadedKernel {
   backend::cuda::FunctionHandle function = nullptr;
   int registers = 0;
   int local_bytes = 0;  ///< spilled registers and the stack of a thread
+  size_t digest = 0;    ///< of the binary
 };
 
 /// Answers a request without an architecture; called only when the kernel is not yet loaded.
@@ -42,6 +44,26 @@ const LoadedKernel* kernel_if_loaded(Device device, const std::string& key,
 /// The same, but nothing is compiled: null when the kernel is neither loaded nor on disk.
 const LoadedKernel* known_kernel(Device device, const std::string& key,
                                  const DescribeKernel& describe);
+
+/// The launches of this thread while it lives: two ways to do the same work with the same launches
+/// are one.
+class LaunchWatch {
+ public:
+  struct Launch {
+    size_t binary = 0;
+    unsigned grid_x = 1, grid_y = 1, grid_z = 1, threads = 1;
+    bool operator==(const Launch&) const = default;
+  };
+  LaunchWatch();
+  ~LaunchWatch();
+  LaunchWatch(const LaunchWatch&) = delete;
+  LaunchWatch& operator=(const LaunchWatch&) = delete;
+  const std::vector<Launch>& launches() const { return launches_; }
+
+ private:
+  std::vector<Launch> launches_;
+  std::vector<Launch>* before_;
+};
 
 /// How many kernels the process has loaded.
 int64_t loaded_kernel_count();

@@ -6,6 +6,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/kernel_fields.h"
 #include "cuop/jit/cuda/row_sharing.h"
 
@@ -235,7 +236,8 @@ class Planner {
       is_any = true;
     }
     if (!is_any) return;
-    int width = static_cast<int>(std::min<int64_t>(kMaxWidth, kAccessBytes / widest));
+    const int64_t elements = std::max<int64_t>(1, access_bytes(kAccessBytes) / widest);
+    int width = static_cast<int>(std::min<int64_t>(kMaxWidth, elements));
     while (width > 1 &&
            (width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters || !fits(width))) {
       width /= 2;

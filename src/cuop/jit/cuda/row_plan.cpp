@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cuop/backend/kernel.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 
 namespace cuop::jit {
 
@@ -33,6 +35,7 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
                   std::initializer_list<const void*> addresses,
                   std::initializer_list<const void*> parameters) {
   RowPlan plan;
+  plan.least_threads = block_threads(plan.least_threads);
   const int64_t bytes = itemsize(dtype);
   const auto are_aligned = [](std::initializer_list<const void*> list, int64_t access) {
     return std::all_of(list.begin(), list.end(), [access](const void* address) {
@@ -44,7 +47,7 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
     return length % width == 0 && group % width == 0 && are_aligned(addresses, width * bytes) &&
            are_aligned(parameters, std::min(kAccessBytes, computed));
   };
-  int64_t width = kAccessBytes / bytes;
+  int64_t width = std::max<int64_t>(1, access_bytes(kAccessBytes) / bytes);
   while (!fits(width)) width /= 2;
   plan.width = static_cast<int>(width);
   const int64_t packs = length / width;
@@ -58,15 +61,19 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
     plan.resident = blocks_resident(plan.threads(), kept + own_registers);
     return true;
   };
+  const int wanted = backend::asked_kernel().shape.team;
+  const auto read_again = [&](int team) {
+    plan.team = team;
+    plan.keep = 0;
+    plan.resident = blocks_resident(plan.threads(), kKept + own_registers);
+    return plan;
+  };
+  if (wanted != 0) return keeps(wanted, kMostKept) ? plan : read_again(wanted);
   for (const int team : kTeams) {
     if (keeps(team, kKept)) return plan;
   }
   const int largest = kTeams[std::size(kTeams) - 1];
-  if (keeps(largest, kMostKept)) return plan;
-  plan.team = largest;
-  plan.keep = 0;
-  plan.resident = blocks_resident(plan.threads(), kKept + own_registers);
-  return plan;
+  return keeps(largest, kMostKept) ? plan : read_again(largest);
 }
 
 }  // namespace cuop::jit

@@ -14,8 +14,9 @@ struct RowPlan {
   int team = 4;   ///< threads that share a row
   int keep = 1;   ///< accesses whose elements a thread keeps in registers; 0: the row is too long
   int resident = 1;  ///< blocks that a multiprocessor has registers for: more loads on the way
+  int least_threads = 128;  ///< of a block: small teams share one
 
-  int threads() const { return team < 128 ? 128 : team; }
+  int threads() const { return team <= 32 ? least_threads : team; }
   int64_t blocks(int64_t rows) const;
   /// The template arguments: "4, 32, 1".
   std::string text() const;
@@ -23,7 +24,8 @@ struct RowPlan {
 
 /// For contiguous rows of `length` elements of the dtype, read and written at `addresses`, beside
 /// parameters in the dtype that is computed in, by threads that need so many registers beside the
-/// elements they keep. Packs do not cross multiples of `group`.
+/// elements they keep. Packs do not cross multiples of `group`. As this thread asks for a shape, in
+/// so far as it fits: wider accesses need alignment, small teams cannot keep long rows.
 RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
                   std::initializer_list<const void*> addresses,
                   std::initializer_list<const void*> parameters = {});

@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/arrivals.h"
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/jit/cuda/kernel_arguments.h"
@@ -23,8 +24,9 @@ constexpr int kReduceThreads = 256;
 void launch_elementwise(const LoadedKernel& kernel, const Expr& expr, const Bindings& bindings,
                         const Loops& loops, Stream stream) {
   const LaunchArguments arguments = pack_arguments(expr, bindings, loops, {});
-  const int64_t blocks = divide_up(loops.packs(), kElementwiseThreads);
-  launch(kernel, {.grid_x = grid_blocks(blocks), .threads = kElementwiseThreads},
+  const int threads = block_threads(kElementwiseThreads);
+  const int64_t blocks = divide_up(loops.packs(), int64_t{threads});
+  launch(kernel, {.grid_x = grid_blocks(blocks), .threads = static_cast<unsigned>(threads)},
          arguments.bytes.data(), stream);
 }
 

@@ -6,7 +6,12 @@
 
 namespace cuop::jit {
 
-CUOP_FN constexpr int row_threads(int team) { return team < 128 ? 128 : team; }
+#ifdef CUOP_BLOCK_THREADS  // where a block is asked for that is not the usual one
+inline constexpr int kLeastRowThreads = CUOP_BLOCK_THREADS;
+#else
+inline constexpr int kLeastRowThreads = 128;
+#endif
+CUOP_FN constexpr int row_threads(int team) { return team <= 32 ? kLeastRowThreads : team; }
 
 namespace detail {
 template <class Stored>

@@ -23,6 +23,8 @@ struct Remembered {
   int rounds = 0;
   std::string stored_in;  ///< the directory that has it too
   bool is_final = true;   ///< false: chosen for want of time, so not worth keeping on disk
+  std::string text = {};  ///< what was measured when it was found
+  std::vector<tune::Measurement> measurements = {};
 };
 
 struct Memory {
@@ -75,6 +77,23 @@ int rounds_of(const ChoiceRequest& request) {
   return request.is_measured ? request.measuring.rounds : 0;
 }
 
+std::vector<std::string> names_of(const ChoiceRequest& request) {
+  std::vector<std::string> names;
+  for (const Kernel& kernel : request.candidates) names.push_back(name(kernel));
+  return names;
+}
+
+/// The default without measuring, for this reason.
+Measured unmeasured(const ChoiceRequest& request, const std::string& why, bool is_complete = true,
+                    bool is_put_off = false) {
+  return {request.candidates.front(),
+          cat("nothing is measured: ", why, "\n"),
+          is_complete,
+          0.0,
+          is_put_off,
+          tune::not_measured(names_of(request), why)};
+}
+
 bool is_candidate(const ChoiceRequest& request, const Kernel& kernel) {
   for (const Kernel& candidate : request.candidates) {
     if (candidate == kernel) return true;
@@ -106,6 +125,10 @@ bool look_up_on_disk(const ChoiceRequest& request, const std::string& key, Remem
   if (!is_good) return false;
   found = {found.kernel,   choice->made_in_ms,         choice->gain,
            choice->rounds, request.store->directory(), true};
+  const std::string why = cat("an earlier process chose ", choice->value, " in ", choice->rounds,
+                              " rounds, and it was kept on disk");
+  found.text = cat("nothing is measured: ", why, "\n");
+  found.measurements = tune::not_measured(names_of(request), why);
   return true;
 }
 
@@ -117,40 +140,42 @@ void store(const ChoiceRequest& request, const std::string& key, Remembered choi
   remember(key, choice);
 }
 
-/// The search among a library's algorithms, and then that of other kernels beside the best of them.
-Measured together(const Measured& library, Measured kernels) {
-  kernels.text = library.text + kernels.text;
-  kernels.gain = 1.0 - (1.0 - library.gain) * (1.0 - kernels.gain);
-  return kernels;
+/// First what the default leaves to a library, then the kernels beside each other.
+Measured measure(const ChoiceRequest& request, MeasureOptions options) {
+  const Kernel& first = request.candidates.front();
+  const int64_t start = trace::now_ns();
+  Measured library;
+  if (request.is_for_library) {
+    library = fastest_algorithms(*request.task, first, options);
+    if (request.candidates.size() < 2) return library;
+    options.seconds -= static_cast<double>(trace::now_ns() - start) * 1e-9;
+    options.is_first_library = true;
+  }
+  Measured found = fastest_kernel(*request.task, request.candidates, options);
+  found.text = library.text + found.text;
+  found.is_complete = found.is_complete && library.is_complete;
+  found.gain = 1.0 - (1.0 - library.gain) * (1.0 - found.gain);
+  found.measurements.insert(found.measurements.begin(), library.measurements.begin(),
+                            library.measurements.end());
+  return found;
 }
 
 Measured make(const ChoiceRequest& request) {
-  const Kernel& first = request.candidates.front();
-  if (!request.is_measured) return {first, "by rule: nothing is measured\n"};
+  if (!request.is_measured) return unmeasured(request, "the choice is by rule");
   if (request.candidates.size() < 2 && !request.is_for_library) {
-    return {first, "there is no other\n"};
+    return unmeasured(request, "there is no other");
   }
   const std::string obstacle =
       tune::measuring_obstacle(request.task->out.device(), request.is_asked);
-  if (!obstacle.empty()) {
-    return {first, cat("nothing is measured: ", obstacle, "\n"), false, 0.0, true};
-  }
+  if (!obstacle.empty()) return unmeasured(request, obstacle, false, true);
   const int64_t start = trace::now_ns();
   const MakerScope scope(request.most_makers, request.measuring.seconds);
   if (!scope.has_turn()) {
-    return {first, "nothing is measured: out of time waiting for other threads to do so\n", false};
+    return unmeasured(request, "out of time waiting for other threads to do so", false);
   }
   MeasureOptions measuring = request.measuring;
   measuring.seconds -= static_cast<double>(trace::now_ns() - start) * 1e-9;
-  if (request.is_for_library) {
-    const int64_t begin = trace::now_ns();
-    const Measured library = fastest_algorithms(*request.task, first, measuring);
-    if (request.candidates.size() < 2 || !library.is_complete) return library;
-    measuring.seconds -= static_cast<double>(trace::now_ns() - begin) * 1e-9;
-    measuring.is_first_library = true;
-    return together(library, fastest_kernel(*request.task, request.candidates, measuring));
-  }
-  return fastest_kernel(*request.task, request.candidates, measuring);
+  return measure(request, measuring);
 }
 
 void write_log(const ChoiceRequest& request, const std::string& key, const Measured& measured) {
@@ -168,7 +193,8 @@ ChosenKernel choose_kernel(const ChoiceRequest& request) {
   const std::string key = key_of(request);
   Remembered found;
   const auto answer = [&](Source source) {
-    return ChosenKernel{found.kernel, source, found.made_in_ms, elapsed_ms(), found.gain};
+    return ChosenKernel{found.kernel, source,     found.made_in_ms,  elapsed_ms(),
+                        found.gain,   found.text, found.measurements};
   };
   if (request.is_cached && look_up(request, key, found)) {
     store(request, key, found);
@@ -179,16 +205,14 @@ ChosenKernel choose_kernel(const ChoiceRequest& request) {
     return answer(Source::kDisk);
   }
   const Measured measured = make(request);
-  found = {measured.kernel,    elapsed_ms(), measured.gain,
-           rounds_of(request), "",           measured.is_complete};
+  found = {measured.kernel,      elapsed_ms(),  measured.gain,        rounds_of(request), "",
+           measured.is_complete, measured.text, measured.measurements};
   if (request.is_cached && !measured.is_put_off) {
     remember(key, found);
     store(request, key, found);
   }
   write_log(request, key, measured);
-  ChosenKernel made = answer(measured.is_put_off ? Source::kPutOff : Source::kMade);
-  made.text = measured.text;
-  return made;
+  return answer(measured.is_put_off ? Source::kPutOff : Source::kMade);
 }
 
 int64_t forget_choices() {

@@ -33,7 +33,8 @@ struct ChosenKernel {
   double made_in_ms = 0.0;  ///< what finding it cost when it was found
   double took_ms = 0.0;     ///< what this call cost
   double gain = 0.0;        ///< part of the default kernel's time that this one saved
-  std::string text = {};    ///< what was measured in this call, one line a candidate
+  std::string text = {};    ///< what was measured when it was found, one line a candidate
+  std::vector<tune::Measurement> measurements = {};  ///< the same as numbers
 };
 
 /// Waiting for a turn to measure and measuring together take no longer than `measuring.seconds`

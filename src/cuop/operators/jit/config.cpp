@@ -64,11 +64,6 @@ void check_level(const char* who, const JitConfig& config, Device device) {
     if (level == "O0" && config.kernel_type == KernelType::kTiled) {
       refuse(who, "optimization_level 'O0' is the simple kernel, kernel_type asks for 'tiled'");
     }
-    if (level == "O0" && config.tile_size != 0 && device.is_cpu()) {
-      refuse(who, cat("optimization_level 'O0' is the simple kernel, which has no tiles; tile_size "
-                      "is ",
-                      config.tile_size));
-    }
     return;
   }
   refuse(who, cat("optimization_level '", config.optimization_level, "' is unknown; known are ",
@@ -130,19 +125,10 @@ void check_jit_config(const char* who, const JitConfig& config, Device device,
   check_range(who, "block_size", config.block_size, 1024);
   check_range(who, "num_stages", config.num_stages, 8);
   check_range(who, "max_registers", config.max_registers, 255);
-  check_level(who, config, device);
+  check_level(who, config);
+  if (device.is_cpu()) return;  // what describes a GPU has no effect there
   check_registers(who, config);
-  if (config.tile_size != 0 && !traits.takes_tile) {
-    refuse(who, cat("tile_size is ", config.tile_size,
-                    ", but this operator's kernels have no tiles; leave it 0"));
-  }
-  if (config.tile_size != 0 && config.kernel_type == KernelType::kSimple && device.is_cpu()) {
-    refuse(who, cat("tile_size is ", config.tile_size,
-                    ", but kernel_type 'simple' has no tiles; use 'tiled' or 'auto'"));
-  }
-  const std::string obstacle = device.is_cpu()
-                                   ? detail::obstacle_on_cpu(config)
-                                   : detail::obstacle_on_gpu(config, device, traits, limits);
+  const std::string obstacle = detail::obstacle_on_gpu(config, device, traits, limits);
   if (!obstacle.empty()) refuse(who, obstacle);
 }
 

@@ -1,5 +1,6 @@
-// How JIT wrappers choose and run kernels. Every field changes what is run, or is refused with the
-// reason; none is ignored.
+// How JIT wrappers choose and run kernels. Every field changes what is run on a GPU, or is refused
+// there with the reason. On the CPU what describes a GPU has no effect, and profile, explanation
+// and a warning say so (no_effect.h): one configuration serves both.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,18 @@ namespace cuop {
 /// Of one wrapper. On the CPU kernels are compiled ahead of time: what is "compiled" there is the
 /// choice among them. On a GPU kernels of the operator's own (GpuKernels::kOwn, those of products,
 /// and the simple one of convolutions) are compiled as the fields say; a library's serves where the
-/// fields ask nothing of how kernels are compiled. Defaults are allowed everywhere; what a device
-/// cannot give is refused.
+/// fields ask nothing of how kernels are compiled. Defaults are allowed everywhere; what a GPU
+/// cannot give is refused, and what describes a GPU has no effect on the CPU.
 struct JitConfig {
   bool enable_jit = true;  ///< false: the operator's own kernel, no choosing
   /// On a GPU "simple" is the operator's own kernel without optimisation, and "tensor_core" a
   /// product on matrix units: in double precision, or of float32 in three products of tf32, whose
   /// error is about that of float32 sums.
   backend::KernelType kernel_type = backend::KernelType::kAuto;
-  int64_t tile_size = 0;   ///< edge of the tile of products, which are then tiled; 0: chosen
-  int64_t block_size = 0;  ///< threads of a block of a GPU's products; 0: chosen
+  int64_t tile_size = 0;  ///< edge of the tile of products, which are then tiled; 0: chosen
+  /// Threads of a GPU's block: of products a power of two from 32 on, of the operator's own kernels
+  /// 128, 256, 512 or 1024; 0: chosen.
+  int64_t block_size = 0;
   /// Steps of the depth that a GPU's products have in shared memory at a time; 0: chosen.
   int64_t num_stages = 0;
   /// "O0": the simple kernel. "O1", "O2", "fast": the operator's rule, nothing is measured. "O3",
@@ -47,6 +50,7 @@ struct KernelTraits {
   bool takes_tile = false;
   GpuKernels gpu_kernels = GpuKernels::kOwn;
   DType dtype = DType::kFloat32;
+  bool takes_block = true;  ///< its own GPU kernels exist for blocks of 128 to 1024 threads
 };
 
 /// Of the process.
@@ -75,8 +79,8 @@ GlobalJitConfig global_jit_config();
 /// to. One that other users can write to is not used: choices then stay in memory, with a warning.
 void set_global_jit_config(const GlobalJitConfig& config);
 
-/// CompilationError "who: ..." when the configuration cannot be met on the device, saying why.
-/// `limits` are those of a GPU.
+/// CompilationError "who: ..." for values that make no sense, and when the configuration cannot be
+/// met on the device, saying why. `limits` are those of a GPU.
 void check_jit_config(const char* who, const JitConfig& config, Device device,
                       const KernelTraits& traits, const backend::GpuLimits& limits = {});
 

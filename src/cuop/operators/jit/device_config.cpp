@@ -45,7 +45,11 @@ std::string library_obstacle(const JitConfig& config, Device device, const std::
   return first_asked(rows);
 }
 
-std::string own_obstacle(const JitConfig& config, Device device) {
+bool is_block(int64_t threads) {
+  return threads == 128 || threads == 256 || threads == 512 || threads == 1024;
+}
+
+std::string own_obstacle(const JitConfig& config, Device device, const KernelTraits& traits) {
   const std::string own = cat("the operator's own kernels for ", device);
   const Row rows[] = {
       {config.kernel_type == KernelType::kTensorCore,
@@ -54,9 +58,12 @@ std::string own_obstacle(const JitConfig& config, Device device) {
            "'simple'")},
       {config.tile_size != 0,
        cat("tile_size is ", config.tile_size, ", but ", own, " have no tiles: leave it 0")},
-      {config.block_size != 0,
+      {config.block_size != 0 && !traits.takes_block,
        cat("block_size is ", config.block_size, ", but ", own,
-           " share their work among a number of threads that is part of their text: leave it 0")},
+           " share rows among blocks of 256 threads, which are part of their text: leave it 0")},
+      {config.block_size != 0 && !is_block(config.block_size),
+       cat("block_size is ", config.block_size, ", but ", own,
+           " have blocks of 128, 256, 512 or 1024 threads; 0 leaves them the choice")},
       {config.num_stages != 0, cat("num_stages is ", config.num_stages, ", but ", own,
                                    " have no copy pipeline: leave it 0")},
       {config.enable_tma,
@@ -72,14 +79,15 @@ std::string own_obstacle(const JitConfig& config, Device device) {
 }
 
 /// The simple kernel is the operator's own, which compiles as the others; the rest is cuDNN's.
-std::string convolution_obstacle(const JitConfig& config, Device device, DType dtype) {
-  if (wants_simple(config)) return own_obstacle(config, device);
+std::string convolution_obstacle(const JitConfig& config, Device device,
+                                 const KernelTraits& traits) {
+  if (wants_simple(config)) return own_obstacle(config, device, traits);
   const Row rows[] = {
       {config.kernel_type != KernelType::kAuto,
        cat("kernel_type is '", name(config.kernel_type), "', but on ", device,
            " a convolution is cuDNN's, which chooses by itself, or the operator's own plain "
            "kernel: use 'auto' or 'simple'")},
-      {!config.enable_tensor_core && dtype == DType::kFloat64,
+      {!config.enable_tensor_core && traits.dtype == DType::kFloat64,
        cat("enable_tensor_core is False, but on ", device,
            " cuDNN may take matrix units for float64: kernel_type 'simple' does not")}};
   const std::string obstacle = first_asked(rows);
@@ -99,43 +107,15 @@ bool wants_simple(const JitConfig& config) {
   return config.kernel_type == KernelType::kSimple || config.optimization_level == "O0";
 }
 
-std::string obstacle_on_cpu(const JitConfig& config) {
-  const Row rows[] = {
-      {config.kernel_type == KernelType::kTensorCore,
-       "kernel_type 'tensor_core' needs a GPU with tensor cores; the CPU backend has none: use "
-       "'auto', 'tiled' or 'simple'"},
-      {config.enable_tma,
-       "enable_tma needs a GPU with a tensor memory accelerator; the CPU backend has none"},
-      {config.block_size != 0,
-       "block_size counts the threads of a GPU block; the CPU backend has none: leave it 0"},
-      {config.num_stages != 0,
-       "num_stages counts the stages of a GPU kernel's copy pipeline; the CPU backend has none: "
-       "leave it 0"},
-      {config.max_registers != 0,
-       "max_registers is an option of the GPU's compiler; the CPU's kernels are compiled ahead of "
-       "time: leave it 0"},
-      {!config.enable_shared_memory_opt,
-       "enable_shared_memory_opt=False: the CPU backend has no shared memory to leave unused; "
-       "kernel_type 'simple' runs without blocking"},
-      {!config.enable_loop_unroll,
-       "enable_loop_unroll=False: the CPU's kernels are compiled ahead of time; kernel_type "
-       "'simple' runs plain loops"},
-      {!config.enable_memory_coalescing,
-       "enable_memory_coalescing=False: coalescing is a GPU's way to read memory; the CPU backend "
-       "has none to switch off"},
-  };
-  return first_asked(rows);
-}
-
 std::string obstacle_on_gpu(const JitConfig& config, Device device, const KernelTraits& traits,
                             const backend::GpuLimits& limits) {
   switch (traits.gpu_kernels) {
     case GpuKernels::kOwn:
-      return own_obstacle(config, device);
+      return own_obstacle(config, device, traits);
     case GpuKernels::kCublasLt:
       return product_obstacle(config, device, traits.dtype, limits);
     case GpuKernels::kCudnn:
-      return convolution_obstacle(config, device, traits.dtype);
+      return convolution_obstacle(config, device, traits);
   }
   return "";
 }

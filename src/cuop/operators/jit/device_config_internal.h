@@ -1,4 +1,5 @@
-// Internal: what of a JitConfig can be met on a certain device.
+// Internal: what of a JitConfig can be met on a GPU. On the CPU all of it can: what describes a GPU
+// has no effect there (no_effect.h).
 #pragma once
 
 #include <string>
@@ -9,7 +10,6 @@ namespace cuop::detail {
 
 /// Why the configuration cannot be met, or "". Ranges and contradictions between fields have been
 /// checked.
-std::string obstacle_on_cpu(const JitConfig& config);
 std::string obstacle_on_gpu(const JitConfig& config, Device device, const KernelTraits& traits,
                             const backend::GpuLimits& limits);
 /// The part about max_registers, for kernels of our own.

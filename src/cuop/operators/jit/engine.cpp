@@ -1,15 +1,16 @@
 #include "cuop/operators/jit/engine.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
-#include "cuop/backend/stream_mark.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/operators/jit/demands.h"
 #include "cuop/operators/jit/device_config_internal.h"
 #include "cuop/operators/jit/product_kernels.h"
@@ -34,20 +35,36 @@ int64_t shorter_side(const Tensor& t) {
 }
 
 /// The kernels that the configuration leaves for a task, the default first: one where it names the
-/// type or the tile, else all that the task has. A GPU's products have those of our own.
+/// type or the tile, else all that the task has.
 std::vector<Kernel> candidates_of(const Task& task, const JitConfig& config,
                                   const KernelTraits& traits) {
-  const Device device = task.out.device();
-  if (!device.is_cpu() && traits.gpu_kernels == GpuKernels::kCublasLt) {
-    return product_kernels(config, traits.dtype, shorter_side(task.out),
-                           backend::cuda::limits_of(device));
-  }
   if (detail::wants_simple(config)) return {{KernelType::kSimple}};
-  if (config.kernel_type == KernelType::kTiled || config.tile_size != 0) {
-    return {{KernelType::kTiled, config.tile_size}};
-  }
-  if (!device.is_cpu()) return {task.kernels.front()};  // the others are the CPU's
+  const int64_t tile = traits.takes_tile ? config.tile_size : 0;
+  if (config.kernel_type == KernelType::kTiled || tile != 0) return {{KernelType::kTiled, tile}};
   return {task.kernels.begin(), task.kernels.end()};
+}
+
+/// The same on a GPU, each with the threads of a block that are asked for. Products have kernels of
+/// our own beside the library's.
+std::vector<Kernel> gpu_candidates_of(const Task& task, const JitConfig& config,
+                                      const KernelTraits& traits) {
+  if (traits.gpu_kernels == GpuKernels::kCublasLt) {
+    return product_kernels(config, traits.dtype, shorter_side(task.out),
+                           backend::cuda::limits_of(task.out.device()));
+  }
+  std::vector<Kernel> kernels(task.gpu_kernels.begin(), task.gpu_kernels.end());
+  if (detail::wants_simple(config)) {
+    kernels = {{KernelType::kSimple}};
+  } else if (config.kernel_type != KernelType::kAuto) {
+    kernels.resize(1);
+  }
+  if (config.block_size == 0) return kernels;
+  std::vector<Kernel> shaped;
+  for (Kernel kernel : kernels) {
+    kernel.shape.threads = static_cast<int>(config.block_size);
+    if (std::find(shaped.begin(), shaped.end(), kernel) == shaped.end()) shaped.push_back(kernel);
+  }
+  return shaped;
 }
 
 bool is_measured(const JitConfig& config, const GlobalJitConfig& global) {
@@ -90,6 +107,11 @@ Reference reference_of(const Task& task) {
   return {};
 }
 
+std::string described(const CallRecord& call) {
+  return call.no_effect.empty() ? call.kernel_type
+                                : cat(call.kernel_type, "; ", join(call.no_effect, "; "));
+}
+
 }  // namespace
 
 void JitEngine::enable_jit(bool is_on) {
@@ -97,25 +119,51 @@ void JitEngine::enable_jit(bool is_on) {
   config_.enable_jit = is_on;
 }
 
+void JitEngine::make_directory(const std::string& path) const {
+  if (path.empty()) return;
+  const std::string problem = tune::ChoiceStore(path, 0).make_directory();
+  if (!problem.empty()) throw ExecutionError(cat(who_, ": the cache directory ", problem));
+}
+
 void JitEngine::enable_persistent_cache(bool is_on) {
+  std::string directory;
+  if (is_on) {
+    const std::lock_guard lock(mutex_);
+    directory = directory_;
+  }
+  make_directory(directory);
   const std::lock_guard lock(mutex_);
   is_persistent_ = is_on;
 }
 
 void JitEngine::set_persistent_cache_directory(const std::string& path) {
   if (path.empty()) throw ExecutionError(cat(who_, ": the cache directory is an empty path"));
-  const std::string problem = tune::ChoiceStore(path, 0).make_directory();
-  if (!problem.empty()) throw ExecutionError(cat(who_, ": the cache directory ", problem));
+  if (path.find('\0') != std::string::npos) {
+    throw ExecutionError(cat(who_, ": the cache directory has a zero byte in its path"));
+  }
+  const std::string whole = std::filesystem::absolute(path).string();
+  if (is_persistent()) make_directory(whole);
   const std::lock_guard lock(mutex_);
-  directory_ = path;
+  directory_ = whole;
+}
+
+CachePlace JitEngine::place() const {
+  const std::lock_guard lock(mutex_);
+  if (!is_persistent_) return {CachePlace::Kind::kNowhere};
+  if (directory_.empty()) return {};
+  return {CachePlace::Kind::kOwn, directory_};
 }
 
 void JitEngine::set_config(const JitConfig& config) {
   const Device device = backend::current_device();
   check_jit_config(who_.c_str(), config, device, traits_, backend::cuda::limits_of(device));
-  const std::lock_guard lock(mutex_);
-  config_ = config;
-  checked_for_ = device;
+  const auto idle = fields_without_effect(config, device, traits_);
+  {
+    const std::lock_guard lock(mutex_);
+    config_ = config;
+    checked_ = {device, idle};
+  }
+  warn_of_no_effect(who_, idle);
 }
 
 JitConfig JitEngine::config() const {
@@ -147,9 +195,12 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   ChoiceRequest request;
   request.task = &task;
   request.who = who_;
-  request.candidates = candidates_of(task, config, traits_);
+  const bool is_gpu = !task.out.device().is_cpu();
+  request.candidates =
+      is_gpu ? gpu_candidates_of(task, config, traits_) : candidates_of(task, config, traits_);
   request.is_measured = is_measured(config, global) && task.out.size() > 0;
-  request.is_for_library = !task.out.device().is_cpu() && config.kernel_type == KernelType::kAuto &&
+  request.is_for_library = is_gpu && config.kernel_type == KernelType::kAuto &&
+                           traits_.gpu_kernels != GpuKernels::kOwn &&
                            request.candidates.front().is_default();
   request.is_asked = config.optimization_level == "best";
   request.measuring.rounds = config.optimization_level == "best" ? kRoundsOfBest : kRounds;
@@ -164,8 +215,12 @@ void JitEngine::count(const ChosenKernel& chosen, Device device) {
   using Source = ChosenKernel::Source;
   constexpr const char* kSources[] = {"measured", "memory", "disk", "put off"};
   const std::lock_guard lock(mutex_);
-  report_ = {kSources[static_cast<size_t>(chosen.source)], name(chosen.kernel), chosen.gain,
-             chosen.made_in_ms, chosen.text};
+  report_ = {kSources[static_cast<size_t>(chosen.source)],
+             name(chosen.kernel),
+             chosen.gain,
+             chosen.made_in_ms,
+             chosen.text,
+             chosen.measurements};
   if (chosen.source == Source::kPutOff) {
     ++statistics_.cache_misses;
     return;
@@ -183,13 +238,28 @@ void JitEngine::count(const ChosenKernel& chosen, Device device) {
 }
 
 JitConfig JitEngine::config_for(const Task& task) const {
-  const std::lock_guard lock(mutex_);
   const Device device = task.out.device();
-  if (!checked_for_ || *checked_for_ != device) {
+  JitConfig config;
+  std::vector<NoEffect> idle;
+  {
+    const std::lock_guard lock(mutex_);
+    if (checked_ && checked_->device == device) return config_;
     check_jit_config(who_.c_str(), config_, device, traits_, backend::cuda::limits_of(device));
-    checked_for_ = device;
+    config = config_;
+    idle = fields_without_effect(config, device, traits_);
+    checked_ = {device, idle};
   }
-  return config_;
+  warn_of_no_effect(who_, idle);
+  return config;
+}
+
+std::vector<std::string> JitEngine::no_effect() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> texts;
+  if (checked_) {
+    for (const NoEffect& field : checked_->no_effect) texts.push_back(field.text);
+  }
+  return texts;
 }
 
 JitEngine::Plan JitEngine::plan(const Task& task, const JitConfig& config) {
@@ -216,6 +286,7 @@ void JitEngine::count_compiled(const jit::CompileStatistics& before,
 }
 
 Tensor JitEngine::run(const Task& task) {
+  const CachePlaceScope kept_in(place());
   const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
   const DemandScope scope(demands_for(config, task));
@@ -229,12 +300,12 @@ Tensor JitEngine::run(const Task& task) {
   call.choosing_ms = plan.compilation_ms;
   const Stream stream = current_stream(call.device);
   const double compiled_before = compiled_so_far(call.device).compile_ms;
-  call.begin = backend::mark_stream(stream);
+  trace::StreamTimer timer(stream);
   const int64_t launch_ns = trace::now_ns();
   const backend::LibraryWatch watch;
   run_kernel(task, plan.kernel, task.out);
   call.running_ms = milliseconds(std::max<int64_t>(1, trace::now_ns() - launch_ns));
-  call.end = backend::mark_stream(stream);
+  call.work = timer.stop();
   call.kernel_type = watch.has_library() ? kLibrary : name(plan.kernel);
   call.used_tensor_core = watch.has_matrix_units();
   call.precision = *watch.precision() != '\0' ? watch.precision() : cuop::name(traits_.dtype);
@@ -246,6 +317,8 @@ Tensor JitEngine::run(const Task& task) {
     throw ExecutionError(cat(who_, ": kernel ", call.kernel_type, " and ", reference.whose,
                              " disagree (checked in debug mode)"));
   }
+  call.no_effect = no_effect();
+  if (jit::is_reporting()) jit::note(cat(who_, " on ", call.device, ": ", described(call)));
   const std::lock_guard lock(mutex_);
   report_.kernel = call.kernel_type;
   last_call_ = std::move(call);
@@ -253,6 +326,7 @@ Tensor JitEngine::run(const Task& task) {
 }
 
 void JitEngine::warm_up(const Task& task) {
+  const CachePlaceScope kept_in(place());
   warm_up();
   const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
@@ -264,7 +338,6 @@ void JitEngine::warm_up(const Task& task) {
 void JitEngine::warm_up() const {
   backend::blas::info();
   backend::parallel_for(backend::thread_count(), 1, [](int64_t, int64_t) {});
-  measured_roof(traits_.dtype, backend::current_device());
 }
 
 PerformanceProfile JitEngine::profile() const {
@@ -275,8 +348,10 @@ PerformanceProfile JitEngine::profile() const {
   }
   PerformanceProfile profile = profile_of(call);
   if (profile.kernel_time_ms > 0.0) {
-    profile.percent_of_roof = percent_of_roof(call.cost, profile.kernel_time_ms,
-                                              measured_roof(traits_.dtype, call.device));
+    const auto roof = known_roof(traits_.dtype, call.device);
+    if (roof) {
+      profile.percent_of_roof = percent_of_roof(call.cost, profile.kernel_time_ms, *roof);
+    }
   }
   return profile;
 }

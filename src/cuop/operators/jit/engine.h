@@ -6,8 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "cuop/core/cache_directory.h"
 #include "cuop/operators/jit/chooser.h"
-#include "cuop/operators/jit/config.h"
+#include "cuop/operators/jit/no_effect.h"
 #include "cuop/operators/jit/profile.h"
 
 namespace cuop {
@@ -33,7 +34,9 @@ struct TuningReport {
   std::string kernel;       ///< as in PerformanceProfile
   double gain = 0.0;        ///< part of the default kernel's time that the choice saves
   double made_in_ms = 0.0;  ///< what finding it cost
-  std::string text;         ///< what was measured in that call, one line a candidate
+  std::string text;         ///< what was measured when it was found, one line a candidate
+  /// Each candidate with its time, or with the reason why it was not measured to the end.
+  std::vector<tune::Measurement> candidates;
 };
 
 class JitEngine {
@@ -41,19 +44,22 @@ class JitEngine {
   JitEngine(std::string who, const KernelTraits& traits) : who_(std::move(who)), traits_(traits) {}
 
   void enable_jit(bool is_on);
+  /// On, what calls choose and compile is kept on disk for the next process. Off, the default, they
+  /// read what is there and write nothing.
   void enable_persistent_cache(bool is_on);
-  /// Makes the directory if it is not there; ExecutionError when it cannot be made or written to.
-  /// One that other users can write to is not used: a warning says so, and choices stay in memory.
+  /// Where that is; the process's cache directory otherwise. It is made while the cache is on, here
+  /// or when it is switched on; ExecutionError when it cannot be made or written to. One that other
+  /// users can write to is not used: a warning says so, and choices stay in memory.
   void set_persistent_cache_directory(const std::string& path);
   /// CompilationError when it cannot be met on the current device. The device of a call decides
-  /// again, with the same error.
+  /// again, with the same error. Warns of fields that have no effect on the device (no_effect.h).
   void set_config(const JitConfig& config);
   JitConfig config() const;
 
   Tensor run(const Task& task);
   /// Chooses the kernel and runs it once on an output of its own.
   void warm_up(const Task& task);
-  /// Opens the libraries, starts the threads and measures the roof.
+  /// Opens the libraries and starts the threads.
   void warm_up() const;
 
   /// Of the last call; on a GPU waits for its kernel. Zeros before the first.
@@ -71,9 +77,14 @@ class JitEngine {
   Plan plan(const Task& task, const JitConfig& config);
   /// The configuration for the task's device; CompilationError when that cannot meet it.
   JitConfig config_for(const Task& task) const;
+  /// What of it has no effect there.
+  std::vector<std::string> no_effect() const;
   ChoiceRequest request_for(const Task& task, const JitConfig& config,
                             const GlobalJitConfig& global) const;
   bool is_persistent() const;
+  /// Where this wrapper's calls keep what they choose and compile.
+  CachePlace place() const;
+  void make_directory(const std::string& path) const;
   /// The store of choices or, in debug mode, of logs alone; null where neither is kept.
   std::shared_ptr<tune::ChoiceStore> store_for(const GlobalJitConfig& global);
   void count(const ChosenKernel& chosen, Device device);
@@ -85,7 +96,12 @@ class JitEngine {
 
   mutable std::mutex mutex_;
   JitConfig config_;
-  mutable std::optional<Device> checked_for_;  ///< the device whose check config_ has passed last
+  /// The device whose check config_ has passed last, and what has no effect there.
+  struct Checked {
+    Device device;
+    std::vector<NoEffect> no_effect;
+  };
+  mutable std::optional<Checked> checked_;
   bool is_persistent_ = false;
   std::string directory_;
   std::shared_ptr<tune::ChoiceStore> store_;

@@ -21,13 +21,16 @@ class Jit : public Op {
   template <class... Arguments>
   explicit Jit(const Arguments&... arguments)
       : Op(arguments...),
-        engine_(jit_name(this->name()), {Op::kTakesTile, Op::kGpuKernels, this->dtype()}) {
+        engine_(jit_name(this->name()),
+                {Op::kTakesTile, Op::kGpuKernels, this->dtype(), Op::kTakesBlock}) {
     this->set_name(jit_name(this->name()));
   }
   Jit(const Jit&) = delete;
 
   void enable_jit(bool is_on) { engine_.enable_jit(is_on); }
-  void enable_persistent_cache(bool is_on) { engine_.enable_persistent_cache(is_on); }
+  void enable_persistent_cache(bool is_on) {
+    this->guarded([&] { engine_.enable_persistent_cache(is_on); });
+  }
   void set_persistent_cache_directory(const std::string& path) {
     this->guarded([&] { engine_.set_persistent_cache_directory(path); });
   }
@@ -40,7 +43,7 @@ class Jit : public Op {
   JitStatistics statistics() const { return engine_.statistics(); }
   TuningReport tuning_report() const { return engine_.tuning_report(); }
 
-  /// Opens libraries, starts threads and measures the roof.
+  /// Opens libraries and starts threads.
   void warm_up() const { engine_.warm_up(); }
   /// The same, and chooses the kernel for forward's arguments, whose output is not written.
   template <class... Arguments>

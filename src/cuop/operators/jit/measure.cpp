@@ -1,5 +1,8 @@
 #include "cuop/operators/jit/measure.h"
 
+#include <algorithm>
+
+#include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -16,11 +19,12 @@ constexpr double kMostFlopsOfSimple = 2e7, kMostFlopsOfSimpleOnGpu = 2e9;
 constexpr double kMostFlopsOfTile = 1e9;
 
 bool is_hopeless(const Task& task, const Kernel& kernel) {
-  const bool is_cpu = task.out.device().is_cpu();
-  if (kernel.type == KernelType::kSimple) {
-    return task.cost.flops > (is_cpu ? kMostFlopsOfSimple : kMostFlopsOfSimpleOnGpu);
+  if (!task.out.device().is_cpu()) {  // of most kernels one run tells; the plain product's is long
+    return kernel.type == KernelType::kSimple && kernel.tile != 0 &&
+           task.cost.flops > kMostFlopsOfSimpleOnGpu;
   }
-  return is_cpu && kernel.tile != 0 && task.cost.flops > kMostFlopsOfTile;
+  if (kernel.type == KernelType::kSimple) return task.cost.flops > kMostFlopsOfSimple;
+  return kernel.tile != 0 && task.cost.flops > kMostFlopsOfTile;
 }
 
 }  // namespace
@@ -44,21 +48,31 @@ Measured fastest_algorithms(const Task& task, const Kernel& kernel, const Measur
   tune::LibraryTuning tuning(options.rounds, options.seconds);
   try_kernel(task, kernel, trial_output(task));
   const std::string text = tuning.text().empty() ? "no library has a choice\n" : tuning.text();
-  return {kernel, text, tuning.is_complete(), tuning.gain()};
+  return {kernel, text, tuning.is_complete(), tuning.gain(), false, tuning.measurements()};
 }
 
 Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
                         const MeasureOptions& options) {
   std::vector<Tensor> outs(kernels.size());
+  std::vector<std::vector<jit::LaunchWatch::Launch>> launches(kernels.size());
   std::vector<tune::Candidate> candidates;
   for (size_t i = 0; i < kernels.size(); ++i) {
     tune::Candidate candidate;
     candidate.name = i == 0 && options.is_first_library ? "library" : name(kernels[i]);
-    candidate.run = [&task, &kernels, &outs, i](int64_t turn) {
-      if (turn == 0) outs[i] = trial_output(task);
+    candidate.run = [&task, &kernels, &outs, &launches, i](int64_t turn) {
+      if (turn != 0) return try_kernel(task, kernels[i], outs[i]);
+      outs[i] = trial_output(task);
+      const jit::LaunchWatch watch;
       try_kernel(task, kernels[i], outs[i]);
+      launches[i] = watch.launches();
     };
     if (i > 0) {
+      candidate.twin = [&kernels, &launches, i] {
+        const auto same =
+            std::find(launches.begin(), launches.end(), launches[i]) - launches.begin();
+        const auto first = static_cast<size_t>(same);
+        return first == i || launches[i].empty() ? "" : name(kernels[first]);
+      };
       candidate.disagreement = [&outs, i] { return disagreement(outs[0], outs[i]); };
       if (is_hopeless(task, kernels[i])) candidate.why_not = "not run: too many operations";
     }
@@ -69,7 +83,8 @@ Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
   search_options.seconds = options.seconds;
   const auto clock = tune::clock_for(task.out.device());
   const tune::SearchResult found = tune::search(candidates, *clock, search_options);
-  return {kernels[found.winner], found.text(), found.is_complete, found.gain};
+  return {kernels[found.winner], found.text(), found.is_complete, found.gain, false,
+          found.measurements};
 }
 
 }  // namespace cuop

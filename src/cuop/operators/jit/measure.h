@@ -21,6 +21,8 @@ struct Measured {
   bool is_complete = true;  ///< false: time ran out before every candidate had its turn
   double gain = 0.0;        ///< part of the default's time that the winner saves
   bool is_put_off = false;  ///< true: nothing may be measured now, so the next call asks again
+  /// Of every candidate, and of every algorithm of a library that was searched for.
+  std::vector<tune::Measurement> measurements = {};
 };
 
 /// The first candidate unless another gives the same result and is faster beyond doubt

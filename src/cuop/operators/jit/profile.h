@@ -2,8 +2,9 @@
 // when somebody asks, so the call itself waits for nothing.
 #pragma once
 
-#include <memory>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "cuop/operators/task.h"
 
@@ -18,14 +19,18 @@ struct PerformanceProfile {
                                      ///< compiling cost in this call
   double gflops = 0.0;               ///< 1e9 operations a second of the kernel
   double bandwidth_gb_s = 0.0;       ///< 1e9 bytes a second that the kernel must move at least
-  double percent_of_roof = 0.0;      ///< see percent_of_roof in roof.h
-  bool used_tensor_core = false;     ///< by the account of the library or the kernel that ran
+  /// See percent_of_roof in roof.h; NaN until somebody has measured the roof (measured_roof).
+  double percent_of_roof = std::numeric_limits<double>::quiet_NaN();
+  bool used_tensor_core = false;  ///< by the account of the library or the kernel that ran
   /// "simple", "tiled", "tiled/32", "library" for one on a GPU; of a GPU's own products also
   /// threads and stages, "tiled/64/256/3" (backend::name). "" before the first call.
   std::string kernel_type;
   /// Of the numbers that were computed with: the dtype's name, or "tf32x3" for products of float32
   /// on matrix units: each factor as the sum of two tf32 numbers. "" before the first call.
   std::string precision;
+  /// What of the configuration means nothing to the device that ran: "block_size=256: no effect on
+  /// cpu (it counts the threads of a GPU's block)".
+  std::vector<std::string> no_effect;
 };
 
 /// What was noted during a call.
@@ -39,8 +44,9 @@ struct CallRecord {
   std::string kernel_type;
   std::string precision;
   bool used_tensor_core = false;
-  /// Around the kernel on a GPU; null on the CPU, and where a graph recorded it.
-  std::shared_ptr<const trace::Mark> begin, end;
+  std::vector<std::string> no_effect;
+  /// Of the kernel on a GPU; none on the CPU, and where a graph recorded it.
+  std::vector<trace::StreamWork> work;
 };
 
 /// The figures of a call, without percent_of_roof. Waits for the kernel on a GPU. Where the

@@ -93,23 +93,55 @@ std::string key_of(DType dtype, Device device) {
              tune::machine_text(device));
 }
 
-Roof stored_or_measured(DType dtype, Device device) {
+tune::ChoiceStore store_of(const GlobalJitConfig& global) {
+  return {global.cache_dir + "/roofs", global.max_cache_size};
+}
+
+std::optional<Roof> stored_roof(DType dtype, Device device) {
   const GlobalJitConfig global = global_jit_config();
-  tune::ChoiceStore store(global.cache_dir + "/roofs", global.max_cache_size);
-  const std::string key = key_of(dtype, device);
+  if (!global.enable_caching) return std::nullopt;
+  const auto kept = store_of(global).load(key_of(dtype, device));
   Roof roof;
-  if (global.enable_caching) {
-    const auto kept = store.load(key);
-    if (kept && parse_roof(kept->value, roof)) return roof;
-  }
+  return kept && parse_roof(kept->value, roof) ? std::optional(roof) : std::nullopt;
+}
+
+Roof measured_and_stored(DType dtype, Device device) {
+  const GlobalJitConfig global = global_jit_config();
   const bool keeps = global.enable_caching && !is_busy(device);
+  const std::string key = key_of(dtype, device);
   const int64_t start = trace::now_ns();
-  roof = measure_roof(dtype, device, *tune::clock_for(device));
+  const Roof roof = measure_roof(dtype, device, *tune::clock_for(device));
   const double took_ms = static_cast<double>(trace::now_ns() - start) * 1e-6;
   log(LogLevel::kDebug, key, ": ", to_text(roof), ", measured in ", took_ms, " ms");
-  if (keeps) store.save(key, {to_text(roof), took_ms, 0.0, kRepetitions});
+  if (keeps) store_of(global).save(key, {to_text(roof), took_ms, 0.0, kRepetitions});
   return roof;
 }
+
+/// What this process has measured or read.
+class Roofs {
+ public:
+  static Roofs& instance() {
+    static auto* roofs = new Roofs;
+    return *roofs;
+  }
+  std::optional<Roof> find(DType dtype, Device device) {
+    const std::lock_guard lock(mutex_);
+    const auto known = roofs_.find({device.is_cpu() ? -1 : device.index, dtype});
+    return known == roofs_.end() ? std::nullopt : std::optional(known->second);
+  }
+  Roof keep(DType dtype, Device device, const Roof& roof) {
+    const std::lock_guard lock(mutex_);
+    return roofs_.emplace(std::pair{device.is_cpu() ? -1 : device.index, dtype}, roof)
+        .first->second;
+  }
+  std::mutex measuring;  ///< one thread measures, the others wait for what it finds
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<int, DType>, Roof> roofs_;
+};
+
+DType measured_dtype(DType dtype) { return dtype == DType::kFloat64 ? dtype : DType::kFloat32; }
 
 }  // namespace
 
@@ -142,16 +174,19 @@ bool parse_roof(const std::string& text, Roof& roof) {
   return is_good;
 }
 
+std::optional<Roof> known_roof(DType dtype, Device device) {
+  const DType measured = measured_dtype(dtype);
+  if (const auto known = Roofs::instance().find(measured, device)) return known;
+  const auto stored = stored_roof(measured, device);
+  return stored ? std::optional(Roofs::instance().keep(measured, device, *stored)) : std::nullopt;
+}
+
 Roof measured_roof(DType dtype, Device device) {
-  static std::mutex mutex;
-  static auto* const roofs = new std::map<std::pair<int, DType>, Roof>;
   if (!device.is_cpu() && backend::cuda::is_capturing(current_stream(device))) return {};
-  const DType measured = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-  const std::pair place{device.is_cpu() ? -1 : device.index, measured};
-  const std::lock_guard lock(mutex);
-  const auto known = roofs->find(place);
-  if (known != roofs->end()) return known->second;
-  return roofs->emplace(place, stored_or_measured(measured, device)).first->second;
+  const std::lock_guard lock(Roofs::instance().measuring);
+  if (const auto known = known_roof(dtype, device)) return *known;
+  const DType measured = measured_dtype(dtype);
+  return Roofs::instance().keep(measured, device, measured_and_stored(measured, device));
 }
 
 double percent_of_roof(const Cost& cost, double milliseconds, const Roof& roof) {

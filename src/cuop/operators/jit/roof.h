@@ -1,7 +1,8 @@
-// What a device can do at best: the yardstick of profiles. Measured once for each device and
-// driver, and kept in the cache directory.
+// What a device can do at best: the yardstick of profiles. Measured when somebody asks for it, once
+// for each device and driver, and kept in the cache directory.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cuop/operators/task.h"
@@ -18,6 +19,9 @@ struct Roof {
 /// milliseconds. What was measured while others kept the device busy serves this process alone.
 /// Zeros while this thread captures a graph, when nothing can be measured.
 Roof measured_roof(DType dtype, Device device = kCpu);
+/// The same where it has been measured, by this process or by one whose cache this is; measures
+/// nothing.
+std::optional<Roof> known_roof(DType dtype, Device device = kCpu);
 
 /// The measurement itself: copies and products of growing size, until one takes long enough for the
 /// clock, then the shortest of some.

@@ -9,9 +9,14 @@
 
 namespace cuop::jit {
 
+#ifdef CUOP_BLOCK_THREADS  // where a block is asked for that is not the usual one
+inline constexpr int kConvThreads = CUOP_BLOCK_THREADS;
+#else
 inline constexpr int kConvThreads = 256;
+#endif
 /// Weights of a channel that are in shared memory at a time.
 inline constexpr int kConvTaps = 128;
+static_assert(kConvTaps <= kConvThreads, "each tap of a piece has a thread");
 
 /// Where a weight meets x, from where the kernel's first one does.
 template <class Index>

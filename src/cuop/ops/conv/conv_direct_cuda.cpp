@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "cuop/backend/kernel.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/ops/conv/conv_cuda_internal.h"
 
 namespace cuop::kernels {
@@ -33,7 +36,8 @@ bool needs_wide_index(const ConvSizes& s) {
 DirectConvPlan plan_direct_conv(const Conv& conv) {
   const ConvSizes& s = conv.sizes;
   DirectConvPlan plan;
-  plan.own = s.group_out() == 1 ? 1 : many_channels(conv.y.dtype());
+  const int wanted = backend::asked_kernel().shape.each;
+  plan.own = s.group_out() == 1 ? 1 : wanted != 0 ? wanted : many_channels(conv.y.dtype());
   plan.is_wide = needs_wide_index(s);
   jit::DirectConv& a = plan.arguments;
   a.x = conv.x.data();
@@ -52,7 +56,7 @@ DirectConvPlan plan_direct_conv(const Conv& conv) {
   a.taps = a.group_in * ConvSizes::volume(s.kernel);
   a.positions = s.batch * ConvSizes::volume(s.out);
   a.channel_tiles = (a.group_out + plan.own - 1) / plan.own;
-  a.position_tiles = (a.positions + kThreads - 1) / kThreads;
+  a.position_tiles = divide_up(a.positions, int64_t{jit::block_threads(kThreads)});
   a.tiles = a.groups * a.channel_tiles * a.position_tiles;
   a.has_relu = conv.activation == ConvActivation::kRelu;
   return plan;
@@ -62,7 +66,7 @@ jit::TextKernel direct_conv_kernel(DType dtype, int own, bool is_wide) {
   return {"conv_direct", "cuop/ops/conv/conv_direct.cuh", "DirectConv",
           cat("convolve_direct<", jit::text_type(dtype), ", ", own,
               is_wide ? ", int64_t>" : ", int32_t>"),
-          kThreads};
+          jit::block_threads(kThreads)};
 }
 
 void conv_direct_cuda(const Conv& conv) {

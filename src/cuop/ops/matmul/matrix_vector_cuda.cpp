@@ -1,9 +1,12 @@
 // A matrix times a vector on a GPU.
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/kernel.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/arrivals.h"
 #include "cuop/jit/cuda/row_sharing.h"
 #include "cuop/memory/current.h"
@@ -32,7 +35,7 @@ int width_of(const jit::MatrixVector& v, int64_t columns, DType dtype) {
   if (v.a_column != 1 || v.x_step != 1) return 1;
   const int64_t size = itemsize(dtype);
   const auto addresses = reinterpret_cast<uintptr_t>(v.a) | reinterpret_cast<uintptr_t>(v.x);
-  int64_t width = kAccessBytes / size;
+  int64_t width = std::max<int64_t>(1, jit::access_bytes(kAccessBytes) / size);
   while (width > 1 &&
          (columns % width != 0 || v.a_row % width != 0 || v.a_batch % width != 0 ||
           v.x_batch % width != 0 || addresses % static_cast<uintptr_t>(width * size) != 0)) {
@@ -82,7 +85,8 @@ std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& p) {
       v.rows >= kMinColumnRows && v.a_column != 1 && std::abs(v.a_row) < std::abs(v.a_column);
   form.width = form.is_column ? 1 : width_of(v, columns, dtype);
   v.steps = columns / form.width;
-  form.team = jit::team_of_row(v.steps, form.is_column);
+  const int team = backend::asked_kernel().shape.team;
+  form.team = team != 0 ? team : jit::team_of_row(v.steps, form.is_column);
   // Room for the counters to go beyond the last row and step.
   form.is_wide = std::max(v.rows, v.steps) > std::numeric_limits<int32_t>::max();
   return plan;

@@ -1,5 +1,7 @@
+#include "cuop/backend/kernel.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/ops/softmax/softmax_arguments.cuh"
 #include "cuop/ops/softmax/softmax_cuda_internal.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
@@ -10,6 +12,7 @@ namespace {
 
 constexpr int kColumnThreads = 256;   // kSoftmaxThreads of softmax.cuh
 constexpr int64_t kShortColumn = 16;  // is left to one thread
+constexpr int kMostLanes = 32;        // of one column
 
 jit::TextKernel kernel(bool is_log, std::string call, int threads, int resident = 1) {
   return {is_log ? "log_softmax" : "softmax",
@@ -39,7 +42,7 @@ jit::TextKernel softmax_columns_kernel(DType dtype, int lanes, bool is_log) {
   return kernel(is_log,
                 cat("softmax_columns<", jit::text_type(dtype), ", ", lanes, ", ",
                     is_log ? "true>" : "false>"),
-                kColumnThreads);
+                jit::block_threads(kColumnThreads));
 }
 
 void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out) {
@@ -52,8 +55,11 @@ void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out) {
     jit::launch_text(softmax_rows_kernel(x.dtype(), plan, is_log), x.device(),
                      plan.blocks(arguments.outer), &arguments);
   } else {
-    const int lanes = arguments.length <= kShortColumn ? 1 : 8;
-    const int64_t columns = kColumnThreads / lanes;
+    const int team = backend::asked_kernel().shape.team;
+    const int lanes = team != 0 && team <= kMostLanes    ? team
+                      : arguments.length <= kShortColumn ? 1
+                                                         : 8;
+    const int64_t columns = jit::block_threads(kColumnThreads) / lanes;
     jit::launch_text(softmax_columns_kernel(x.dtype(), lanes, is_log), x.device(),
                      divide_up(arguments.outer * arguments.inner, columns), &arguments);
   }
