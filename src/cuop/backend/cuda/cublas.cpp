@@ -93,6 +93,7 @@ class Session {
 
  private:
   static Handle start(const char* who) {
+    const trace::Interruption interruption;
     const RelaxedCapture relaxed;
     Handle made = nullptr;
     check_status(library().create(&made), who, "its start");
