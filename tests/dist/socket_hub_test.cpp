@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
 #include "cuop/core/error.h"
 #include "tests/dist/socket_ranks.h"

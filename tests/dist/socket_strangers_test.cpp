@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
