@@ -63,4 +63,8 @@ def file_path(value: Any, who: str) -> Path:
         raise refused(value, who, "path", "a string or path")
     if "\0" in text:
         raise FileError(f"{who}: {text!r} holds a zero character, which no file name may")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise FileError(f"{who}: {text!r} cannot be encoded, as file names must be") from error
     return Path(text)

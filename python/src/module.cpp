@@ -1,7 +1,12 @@
+#include <stdexcept>
+
 #include "binders.h"
+#include "cuop/core/error.h"
 #include "mapped_files.h"
 
-NB_MODULE(_core, m) {
+namespace {
+
+void bind_everything(nanobind::module_& m) {
   m.doc() = "The compiled engine of cuOP; use it through `import cuop`.";
   nanobind::set_leak_warnings(false);  // tensors may be held by other libraries at exit
   cuop::python::bind_errors(m);
@@ -43,4 +48,15 @@ NB_MODULE(_core, m) {
   cuop::python::bind_dist_algo(dist);
   cuop::python::bind_dist_grid(dist);
   cuop::python::explain_calls(m);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  try {
+    bind_everything(m);
+  } catch (const cuop::Error& error) {
+    // nanobind makes an ImportError of it, whose text must be UTF-8 whatever the environment holds.
+    throw std::runtime_error(cuop::python::text_of(cuop::python::make_message(error.what())));
+  }
 }

@@ -1,6 +1,7 @@
 // Python numbers, and nested lists and tuples of them, as tensors. NumPy parses them, but where it
 // would make float64 of integers that float64 does not hold they are taken one by one.
 #include <algorithm>
+#include <cmath>
 
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
@@ -46,12 +47,12 @@ nb::object as_floats(nb::handle array, bool is_complex) {
 }
 
 void look_through(nb::handle object, Entries& found) {
-  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
-    for (nb::handle entry : nb::tuple(object)) look_through(entry, found);
-  } else if (PyFloat_CheckExact(object.ptr())) {
+  if (PyFloat_CheckExact(object.ptr())) {  // of long lists nearly all
     found.has_float = true;
   } else if (PyComplex_CheckExact(object.ptr())) {
     found.has_complex = true;
+  } else if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+    for (nb::handle entry : nb::tuple(object)) look_through(entry, found);
   } else if (PyLong_Check(object.ptr()) == 0) {
     nb::object dtype = nb::getattr(object, "dtype", nb::none());
     if (dtype.is_none() && PyObject_CheckBuffer(object.ptr()) != 0) {
@@ -101,11 +102,12 @@ Tensor exact(nb::handle object, std::optional<DType> dtype) {
   return result;
 }
 
-/// Whether float64 has lost something of integers: it holds a number that integers near it share.
-bool may_have_lost(nb::handle array) {
-  if (nb::cast<int64_t>(array.attr("itemsize")) < itemsize(DType::kFloat64)) return false;
-  const nb::object large = numpy("abs")(array).attr("__ge__")(kWholeDoubles);
-  return nb::cast<bool>(nb::bool_(numpy("any")(large)));
+/// Whether float64 may have lost something of integers: it holds a number that several share.
+bool may_have_lost(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kFloat64) return false;
+  const auto* values = tensor.data<double>();  // NumPy has made it, row by row
+  return std::any_of(values, values + tensor.size(),
+                     [](double value) { return std::abs(value) >= kWholeDoubles; });
 }
 
 }  // namespace
@@ -113,14 +115,16 @@ bool may_have_lost(nb::handle array) {
 Tensor import_numbers(nb::handle object, std::optional<DType> dtype) {
   nb::object array = parsed(object);
   const std::string kind = message_of(array.attr("dtype").attr("kind"));
+  const bool is_inexact = kind == "f" || kind == "c";
   Entries entries;
-  if (kind == "O" || kind == "f" || kind == "c") look_through(object, entries);
-  const bool has_big_integers = kind == "O" && !entries.has_other;
-  if (has_big_integers || (kind == "f" && may_have_lost(array))) {
-    if (dtype ? is_integer(*dtype) : entries.are_integers()) return exact(object, dtype);
+  if (kind == "O" || (is_inexact && !dtype)) look_through(object, entries);
+  const bool wants_integers = dtype ? is_integer(*dtype) : entries.are_integers();
+  if (kind == "O" && !entries.has_other) {  // integers beyond 64 bits
+    if (wants_integers) return exact(object, dtype);
     array = as_floats(array, entries.has_complex);
   }
   const Tensor tensor = import_numpy(array);
+  if (is_inexact && wants_integers && may_have_lost(tensor)) return exact(object, dtype);
   return cast_exactly("tensor", tensor, dtype.value_or(natural_dtype(tensor.dtype(), entries)));
 }
 

@@ -137,6 +137,19 @@ def test_files_whose_names_are_no_utf8(tmp_path):
     assert os.path.isdir(folder + b"/c\xfc")
 
 
+@pytest.mark.parametrize("use", [npy.load, cuop.memory_snapshot, lambda p: npy.save(p, [1.0])])
+def test_names_that_cannot_be_encoded(use):
+    with pytest.raises(cuop.FileError, match="cannot be encoded"):
+        use(LONE)
+
+
+@pytest.mark.parametrize("name", ["CUOP_THREADS", "CUOP_CPU_ISA", "CUOP_HOST_ALLOCATOR"])
+def test_values_of_the_environment_that_are_no_text(name):
+    done = run_with({name: os.fsdecode(b"\x80\xff")}, "import cuop; cuop.ones(3) + 1")
+    assert done.returncode == 1
+    assert name in done.stderr.splitlines()[-1] and r"\x80\xff" in done.stderr.splitlines()[-1]
+
+
 def test_no_file_has_a_name_with_a_zero_character():
     operator = cuop.JITReluFloat()
     with pytest.raises(cuop.Error, match="zero byte"):
