@@ -74,7 +74,7 @@ _SPECIAL = {
     "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
     "pow": "power", "neg": "negative", "pos": "positive", "lt": "less", "le": "less_equal",
     "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal", "float": "item",
-    "int": "item", "bool": "item", "complex": "item", "index": "item", "iter": "iteration",
+    "absolute": "abs", "conjugate": "conj", "int": "item", "bool": "item", "complex": "item", "index": "item", "iter": "iteration",
 }  # fmt: skip
 # Which wait for other ranks until the deadline.
 _SLOW = {"recv", "irecv", "send", "ssend"}
@@ -256,15 +256,13 @@ def _judge(error: BaseException, target: Target, text: str) -> str:
         return f"fuzzer: {place}"
     if not said.strip() and not isinstance(error, (StopIteration, KeyboardInterrupt)):
         return f"no words: {place}"
-    if isinstance(error, MemoryError) and not re.search(r"2\*\*|10\*\*", text):
-        return f"out of memory: {place}"
     if isinstance(error, cuop.DeviceError) and re.search("is not available|none on cpu", said):
         return ""  # of this machine
-    if isinstance(error, MemoryError):
+    if isinstance(error, cuop.MemoryError):
         return ""  # has figures instead
-    if isinstance(error, cuop.Error | TypeError | ValueError | RuntimeError) and not _is_named(
-        said, target
-    ):
+    if isinstance(
+        error, cuop.Error | MemoryError | TypeError | ValueError | RuntimeError
+    ) and not _is_named(said, target):
         return f"unnamed: {place}"
     return ""
 

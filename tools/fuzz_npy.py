@@ -98,7 +98,7 @@ def _judge(content: bytes) -> str:
         is_worded = said.startswith("load: x.npy ") and "\n" not in said and len(said) < 1000
         return "" if is_worded else f"words: {said[:200]}"
     except BaseException as error:
-        return f"{type(error).__name__}: {str(error)[:200]}"
+        return f"refusal: {type(error).__name__} {str(error)[:200]}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote

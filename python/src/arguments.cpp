@@ -29,8 +29,19 @@ std::vector<int64_t> integers(const char* who, nb::handle object) {
     throw DTypeError(
         cat(who, ": an integer or a sequence of integers is needed, given ", class_name(object)));
   }
+  // What has items and no length need not end.
+  const Py_ssize_t size = PySequence_Size(object.ptr());
+  if (size < 0) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    throw DTypeError(
+        cat(who, ": an integer or a sequence of integers is needed, given ", class_name(object)));
+  }
   std::vector<int64_t> result;
-  for (nb::handle item : nb::borrow<nb::sequence>(object)) result.push_back(integer(item));
+  for (nb::handle item : nb::borrow<nb::sequence>(object)) {
+    if (std::ssize(result) == size) break;
+    result.push_back(integer(item));
+  }
   return result;
 }
 

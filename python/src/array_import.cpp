@@ -33,16 +33,32 @@ Tensor import_numpy(nb::handle array) {
   throw DTypeError(cat("tensor: NumPy dtype ", message_of(dtype), " has no cuop dtype"));
 }
 
+/// What an object's __array__ answers, which need not be an array.
+nb::object array_of(nb::handle object) {
+  try {
+    return numpy("asarray")(object);
+  } catch (nb::python_error& error) {
+    if (std::string_view(error.what()).find("not producing an array") == std::string_view::npos) {
+      throw;
+    }
+    throw DTypeError(cat("tensor: the __array__ of ", class_name(object), " makes no array"));
+  }
+}
+
 Tensor import_any(nb::handle object, std::optional<DType> dtype) {
   if (nb::isinstance<Tensor>(object)) {
     if (nb::inst_ready(object)) return nb::cast<Tensor>(object);
     throw DTypeError("tensor: the Tensor was never made; call cuop.tensor or the like");
   }
+  if (PyType_Check(object.ptr())) {  // which has the methods of its objects
+    throw DTypeError(cat("tensor: the class ", message_of(object.attr("__name__")),
+                         " cannot become a tensor; an object of it may"));
+  }
   if (is_numpy(object)) return import_numpy(object);
   if (nb::hasattr(object, "__dlpack__")) return import_dlpack(object);
   if (nb::hasattr(object, "__cuda_array_interface__")) return import_cuda_array(object);
   if (auto tensor = import_buffer(object)) return *tensor;
-  if (nb::hasattr(object, "__array__")) return import_numpy(numpy("asarray")(object));
+  if (nb::hasattr(object, "__array__")) return import_numpy(array_of(object));
   return import_numbers(object, dtype);
 }
 

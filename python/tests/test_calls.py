@@ -4,8 +4,23 @@ import numpy as np
 import pytest
 
 import cuop
-from distributed_gpu import MPIManager, TensorDistributor
+from distributed_gpu import MPIError, MPIManager, TensorDistributor
 from distributed_gpu.algorithms.reduction import distributed_sum
+
+
+class NoArray:
+    """An object that promises an array."""
+
+    def __array__(self, *arguments, **options):
+        return 1
+
+
+class Endless:
+    """A sequence without an end."""
+
+    def __getitem__(self, index):
+        return 1
+
 
 REFUSALS = [
     # an integer is Python's, NumPy's or anything with __index__, never a float or a bool
@@ -74,7 +89,14 @@ REFUSALS += [
     (lambda: cuop.MemoryPool("cpu").deallocate(np.ones(3)), cuop.DTypeError, "deallocate: address"),
     (lambda: cuop.moveaxis(cuop.ones(3), 2, 0), cuop.ShapeError, "moveaxis: axis 2 is out of"),
     (lambda: TensorDistributor(MPIManager()).get_local_range("a"), cuop.DTypeError, "total: nee"),
-    (lambda: MPIManager().scatter_tensor([1.0], "a"), cuop.DTypeError, "split: dim: needed is an"),
+    (lambda: MPIManager().scatter_tensor([1.0], "a"), MPIError, "split: dim: needed is an int"),
+    # classes have the methods of their objects; what has items need not end
+    (lambda: cuop.sin(cuop.Tensor), cuop.DTypeError, "sin: x: the class Tensor cannot become a"),
+    (lambda: cuop.sin(NoArray()), cuop.DTypeError, "sin: x: the __array__ of NoArray makes no ar"),
+    (lambda: cuop.zeros(Endless()), cuop.DTypeError, "zeros: shape: an integer or a sequence"),
+    (lambda: cuop.sum([1.0], axis=Endless()), cuop.DTypeError, "sum: axis: an integer or a seq"),
+    (lambda: cuop.swapaxes(cuop.ones(3), 2, 0), cuop.ShapeError, "swapaxes: axis 2 is out of"),
+    (lambda: MPIManager().broadcast_tensor([1.0], root=1), MPIError, "from_root: .*1 is out of"),
     # values that have no meaning there
     (lambda: float(cuop.tensor([1j])), cuop.DTypeError, "float: a complex64 tensor is no real"),
     (lambda: int(cuop.tensor([1j])), cuop.DTypeError, "int: a complex64 tensor is no real"),

@@ -3,6 +3,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/comm/checks.h"
 #include "cuop/dist/header.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -44,6 +45,7 @@ DistTensor DistTensor::from_root(CommunicatorPtr comm, const Tensor& tensor, int
   Headers headers;
   Tensor local;
   prepare_together(*comm, cat("DistTensor.from_root, root ", root), [&] {
+    check_rank("DistTensor.from_root", root, comm->size());
     if (comm->rank() != root) return;
     if (!tensor.is_defined()) {
       throw ExecutionError(cat("DistTensor.from_root: no tensor was given on rank ", root));

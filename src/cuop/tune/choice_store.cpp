@@ -154,9 +154,13 @@ std::vector<ChoiceStore::Entry> ChoiceStore::entries() const {
 }
 
 std::string ChoiceStore::make_directory() const {
+  if (directory_.find('\0') != std::string::npos) return "has a zero byte in its path";
   const PrivateDirectory directory = open(Missing::kMake);
   std::error_code error;
-  if (!directory.is_open() && !fs::is_directory(directory_, error)) return directory.problem();
+  if (!directory.is_open() && !fs::is_directory(directory_, error)) {
+    const std::string& why = directory.problem();  // it may be of a directory on the way
+    return why.starts_with(directory_) ? why : cat(directory_, " cannot be made: ", why);
+  }
   if (access(directory_.c_str(), W_OK | X_OK) != 0) return cat(directory_, " cannot be written to");
   if (!directory.is_open()) warn(directory.problem());
   return "";

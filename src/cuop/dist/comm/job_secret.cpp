@@ -12,6 +12,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hmac.h"
+#include "cuop/core/private_directory.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 
@@ -95,7 +96,8 @@ std::string checked_secret(const std::string& source, const std::string& secret)
 }
 
 std::string secret_in(const std::string& directory) {
-  if (const std::string why = make_private_directory(directory); !why.empty()) refuse(why);
+  const auto folder = PrivateDirectory::open(directory, PrivateDirectory::Missing::kMake);
+  if (!folder.is_open()) refuse(folder.problem());
   const std::string path = cat(directory, "/job_secret");
   // Where it is something else than a file, opening must not wait for a writer.
   constexpr int kReading = O_RDONLY | O_NONBLOCK;

@@ -56,8 +56,8 @@ Tensor transpose(const Tensor& tensor) {
 }
 
 Tensor swap_axes(const Tensor& tensor, int64_t axis0, int64_t axis1) {
-  const int a = normalize_axis(axis0, tensor.ndim(), "swap_axes");
-  const int b = normalize_axis(axis1, tensor.ndim(), "swap_axes");
+  const int a = normalize_axis(axis0, tensor.ndim(), "swapaxes");
+  const int b = normalize_axis(axis1, tensor.ndim(), "swapaxes");
   Layout layout = tensor.layout();
   std::swap(layout.shape[a], layout.shape[b]);
   std::swap(layout.strides[a], layout.strides[b]);
