@@ -16,11 +16,13 @@ namespace {
 using dist::Communicator;
 using dist::DistTensor;
 
-/// Methods of communicators and distributed tensors that wait for all ranks; functions of the
-/// module all do.
-constexpr std::array kCollectives = {
-    "broadcast",  "scatter", "gather",  "all_gather", "split",       "barrier",   "redistribute",
-    "gather_all", "__add__", "__sub__", "__mul__",    "__truediv__", "__matmul__"};
+/// Methods of communicators and distributed tensors that begin by settling whether all ranks can go
+/// on; functions of the module all do.
+constexpr std::array kSettling = {"broadcast",    "scatter",     "gather",    "all_gather",
+                                  "redistribute", "gather_all",  "__add__",   "__sub__",
+                                  "__mul__",      "__truediv__", "__matmul__"};
+/// Those that wait for all ranks without.
+constexpr std::array kPlain = {"split", "barrier"};
 constexpr std::array kMessages = {"send", "recv", "sendrecv"};
 
 template <class Names>

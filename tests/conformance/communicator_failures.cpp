@@ -44,6 +44,15 @@ void come_too_late(Rank comm) {
   }
 }
 
+/// Returns on `rank` when all others have left whatever they did before; they do not wait.
+void all_report_to(Rank comm, int rank) {
+  char byte = 0;
+  if (comm->rank() != rank) comm->send(&byte, 1, rank, 98);
+  for (int src = 0; comm->rank() == rank && src < comm->size(); ++src) {
+    if (src != rank) comm->recv(&byte, 1, src, 98);
+  }
+}
+
 /// All ranks come back from a failure, at their own pace, and work again.
 void recover_and_check(Rank comm) {
   comm->set_timeout(kLong);
@@ -210,6 +219,7 @@ void refused_call(Rank comm) {
   if (comm->size() == 1) return;
   const Timeout timeout(comm, kLong);
   const int culprit = comm->size() / 2;
+  all_report_to(comm, culprit);
   int64_t value = comm->rank();
   if (comm->rank() == culprit) {
     EXPECT_THROW(comm->broadcast(&value, 8, comm->size()), IndexError);
@@ -229,6 +239,7 @@ void refused_call(Rank comm) {
 void refused_message(Rank comm) {
   if (comm->size() == 1) return;
   const Timeout timeout(comm, kLong);
+  all_report_to(comm, 0);
   char byte = 0;
   if (comm->rank() == 0) {
     EXPECT_THROW(comm->send(&byte, 1, 1, 1 << 16), ExecutionError);
@@ -293,6 +304,7 @@ void given_up_buffers_are_left_alone(Rank comm) {
   const Timeout timeout(comm, kLong);
   for (int round = 0; round < 3; ++round) {
     std::vector<char> buffer(kBytes, 's');
+    all_report_to(comm, 2);
     const std::string error = error_of([&] {
       if (comm->rank() == 2) {
         sleep_for(0.002 * round);

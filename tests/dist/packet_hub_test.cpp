@@ -151,7 +151,6 @@ TEST_F(PacketHubs, ASendThatIsGivenUpReadsItsBufferNoMore) {
   cable.is_slow = false;
   look();
   EXPECT_THROW(receiving->test(), CommunicationError);
-  EXPECT_GT(cable.withdrawn, 0);
 }
 
 TEST_F(PacketHubs, ASendThatIsGivenUpBeforeItIsAskedForEndsItsReceive) {
@@ -159,6 +158,7 @@ TEST_F(PacketHubs, ASendThatIsGivenUpBeforeItIsAskedForEndsItsReceive) {
   const auto receiving = b->post_recv(space.data(), bytes, 0, key);
   look();
   EXPECT_THROW(receiving->test(), CommunicationError);
+  EXPECT_GT(cable.withdrawn, 0);  // nothing is sent for them any more
 }
 
 TEST_F(PacketHubs, ControlsPassLongMessagesBy) {

@@ -106,9 +106,7 @@ void FailureWatch::take(const Control& message) {
     case ControlKind::kAbort:
       set_failure(message.text, message.blamed);
       // What others made of this rank's refusal is no news here.
-      if (!own_refusals_.empty() && failure_.rank == in_root(transport_->rank())) {
-        is_reported_ = true;
-      }
+      if (failure_.text.starts_with(refusal_by(transport_->rank()))) is_reported_ = true;
       break;
     case ControlKind::kRefusal:
       enter_epoch();
@@ -247,14 +245,16 @@ void FailureWatch::enter_epoch() {
   refused_messages_.clear();
 }
 
+std::string FailureWatch::refusal_by(int rank) const {
+  return cat("rank ", rank, " of ", transport_->size(), " refused its arguments: ");
+}
+
 void FailureWatch::settle_refusals() {
   enter_epoch();
   std::erase_if(refusals_, [&](const Refusal& refusal) {
     if (refusal.call > calls_) return false;
     if (!own_refusals_.contains(refusal.call)) {
-      fail_all(cat("rank ", refusal.rank, " of ", transport_->size(),
-                   " refused its arguments: ", refusal.text),
-               in_root(refusal.rank));
+      fail_all(refusal_by(refusal.rank) + refusal.text, in_root(refusal.rank));
     }
     return true;
   });

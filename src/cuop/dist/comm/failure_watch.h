@@ -111,6 +111,7 @@ class FailureWatch {
   void take(const Control& message);
   void answer_ping(const Control& ping);
   void enter_epoch();
+  std::string refusal_by(int rank) const;
   void settle_refusals();
   Answers enquire(std::string_view op);
 

@@ -312,7 +312,9 @@ void PacketHub::progress() {
   });
   std::erase_if(incoming_, [&](const auto& message) {
     receive_chunks(*message);
-    return message->moved >= message->limit;
+    if (message->moved < message->limit) return false;
+    message->parcels.clear();  // those for what was not sent
+    return true;
   });
 }
 
