@@ -133,6 +133,22 @@ TEST_F(CompiledExpr, EveryReductionKeepsItsBudget) {
   }
 }
 
+TEST_F(CompiledExpr, SquaresAboutTheMeanKeepTheirBudget) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64}) {
+    for (const bool is_column : {false, true}) {
+      Problem p(is_column ? Shape{512, 4096} : Shape{4096, 512}, 1);
+      Tensor x = empty({4096, 512}, dtype);
+      if (is_column) x = transpose(x);
+      const DType wide = is_complex(dtype) ? DType::kComplex128 : DType::kFloat64;
+      p.reduce(ReduceKind::kSquares, p.expr.add_cast(p.leaf(x), wide));
+      EXPECT_EQ(p.loops().is_column, is_column);
+      // Four loads on the way while the sums are in registers; by rows one access is 16 bytes.
+      if (!is_column) EXPECT_EQ(p.loops().width, 16 / itemsize(dtype)) << dtype;
+      expect_within(cat("squares ", dtype, is_column ? " of columns" : " of rows"), p, 80, 16);
+    }
+  }
+}
+
 TEST_F(CompiledExpr, ALongChainKeepsItsBudget) {
   const OpTypes f{DType::kFloat32, DType::kFloat32};
   Problem p({64, 4096});

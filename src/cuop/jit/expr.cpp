@@ -6,7 +6,8 @@
 namespace cuop::jit {
 
 const char* name(ReduceKind kind) {
-  static constexpr const char* kNames[] = {"sum", "prod", "max", "min", "mean", "argmax", "argmin"};
+  static constexpr const char* kNames[] = {"sum",  "prod",    "max",    "min",
+                                           "mean", "squares", "argmax", "argmin"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -47,8 +48,10 @@ int Expr::add_op(int code, OpTypes types, std::span<const int> arguments) {
 
 int Expr::add_reduce(ReduceKind kind, int argument) {
   const DType dtype = node(argument).dtype;
+  DType result = kind == ReduceKind::kSquares ? real_dtype(dtype) : dtype;
+  if (is_position(kind)) result = DType::kInt64;
   return push({NodeKind::kReduce,
-               is_position(kind) ? DType::kInt64 : dtype,
+               result,
                dtype,
                static_cast<int16_t>(kind),
                {static_cast<int16_t>(argument), -1, -1}});

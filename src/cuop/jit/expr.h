@@ -22,10 +22,11 @@ enum class NodeKind : uint8_t {
   kReduce,     ///< reduction over the trailing part of the iteration space; only as an output
 };
 
-/// kArgMax, kArgMin: the position of the first largest (smallest) element along one reduced axis;
-/// GPU only.
-enum class ReduceKind : uint8_t { kSum, kProd, kMax, kMin, kMean, kArgMax, kArgMin };
-inline constexpr size_t kReduceKindCount = 7;
+/// kSquares: the sum of squared distances from the mean, of float64 or complex128. kArgMax,
+/// kArgMin: the position of the first largest (smallest) element along one reduced axis. All three
+/// on GPUs only.
+enum class ReduceKind : uint8_t { kSum, kProd, kMax, kMin, kMean, kSquares, kArgMax, kArgMin };
+inline constexpr size_t kReduceKindCount = 8;
 constexpr bool is_position(ReduceKind kind) { return kind >= ReduceKind::kArgMax; }
 
 const char* name(ReduceKind kind);
@@ -55,7 +56,7 @@ class Expr {
   /// The arguments are cast to `types.compute` where they differ.
   int add_op(int code, OpTypes types, std::span<const int> arguments);
   /// Sum, product and mean are computed in the node's own dtype (cast before for a wider one).
-  /// Positions are int64.
+  /// Positions are int64, squares float64.
   int add_reduce(ReduceKind kind, int argument);
   void add_output(int node);
   /// The same expression with `count` of its outputs, from `begin` on.

@@ -19,13 +19,22 @@ constexpr int kCheapStep = 24;
 
 using detail::accumulator_dtype;
 using detail::accumulator_type;
+using detail::has_moments;
 using detail::is_16bit;
 using detail::states_abreast;
 using detail::type_name;
 using detail::value_type;
 
+/// The type of a reduction's result while it is being made.
+std::string state_type(const Node& node) {
+  const std::string type = accumulator_type(node);
+  return has_moments(node) ? cat("MomentsOf<", type, ">") : type;
+}
+
 std::string start_of(ReduceKind kind, const std::string& type) {
   switch (kind) {
+    case ReduceKind::kSquares:
+      return cat(type, "{0.0, 0.0, 0.0, 0}");
     case ReduceKind::kProd:
       return cat(type, "(1)");
     case ReduceKind::kMax:
@@ -112,7 +121,9 @@ class Generator {
       if (node.kind == NodeKind::kOp) {
         names.insert(text_defining(op_table()[static_cast<size_t>(node.code)].functor).name);
       } else if (node.kind == NodeKind::kReduce) {
-        names.insert(text_defining(functor_of(static_cast<ReduceKind>(node.code))).name);
+        names.insert(has_moments(node)
+                         ? "cuop/jit/kernels/moments.h"
+                         : text_defining(functor_of(static_cast<ReduceKind>(node.code))).name);
       }
     }
     if (is_real) line("#define CUOP_REAL_ONLY");
@@ -147,7 +158,7 @@ class Generator {
     line("  struct alignas(16) State {");
     const std::string abreast = cat("[", states_abreast(loops_), "];");
     for_each_reduction([&](size_t output, ReduceKind kind, const Node& node) {
-      line("    ", accumulator_type(node), " r", output, abreast);
+      line("    ", state_type(node), " r", output, abreast);
       if (is_position(kind)) line("    int64_t at", output, abreast);
     });
     line("  };");
@@ -157,7 +168,7 @@ class Generator {
     line("    State state;");
     open_loop(states_abreast(loops_));
     for_each_reduction([&](size_t output, ReduceKind kind, const Node& node) {
-      line("      state.r", output, "[k] = ", start_of(kind, accumulator_type(node)), ";");
+      line("      state.r", output, "[k] = ", start_of(kind, state_type(node)), ";");
       if (is_position(kind)) line("      state.at", output, "[k] = kNowhere;");
     });
     line("    }");
@@ -165,12 +176,17 @@ class Generator {
     line("  }");
     line("  CUOP_FN static void merge(State& into, const State& other) {");
     open_loop(states_abreast(loops_));
-    for_each_reduction([&](size_t output, ReduceKind kind, const Node&) {
+    for_each_reduction([&](size_t output, ReduceKind kind, const Node& node) {
+      if (has_moments(node)) {
+        line("      into.r", output, "[k].merge(other.r", output, "[k]);");
+        return;
+      }
       write_fold(output, kind, "into", "[k]", cat("other.r", output, "[k]"),
                  cat("other.at", output, "[k]"));
     });
     line("    }");
     line("  }");
+    write_prepare();
     line("  CUOP_FN Program(const Arguments& arguments, Count row) : a(arguments) {");
     write_indices(0, loops_.kept, "row", false);
     line("  }");
@@ -192,6 +208,19 @@ class Generator {
     line("  reduce_rows<Program, ", loops_.team, ", ", loops_.is_column ? "true" : "false", ", ",
          at_a_time, ">(a, a.share);");
     line("}");
+  }
+
+  void write_prepare() {
+    std::vector<size_t> moments;
+    for_each_reduction([&](size_t output, ReduceKind, const Node& node) {
+      if (has_moments(node)) moments.push_back(output);
+    });
+    if (moments.empty()) return;
+    line("  CUOP_FN static void prepare(State& state) {");
+    open_loop(states_abreast(loops_));
+    for (const size_t output : moments) line("      state.r", output, "[k].recenter_if_due();");
+    line("    }");
+    line("  }");
   }
 
   /// Until a line that closes it, k goes through so many numbers.
@@ -290,7 +319,11 @@ class Generator {
     for (size_t i = 0; i < expr_.outputs().size(); ++i) {
       const int index = expr_.outputs()[i];
       const Node& node = expr_.node(index);
-      if (node.kind == NodeKind::kReduce) {
+      if (node.kind == NodeKind::kReduce && has_moments(node)) {
+        line("      state.r", i, loops_.is_column ? "[k]" : "[0]", ".take(convert<",
+             accumulator_type(node), ">(v", node.arguments[0], "), ",
+             loops_.is_column ? "true" : "k == 0", ");");
+      } else if (node.kind == NodeKind::kReduce) {
         write_fold(
             i, static_cast<ReduceKind>(node.code), "state", loops_.is_column ? "[k]" : "[0]",
             cat("convert<", accumulator_type(node), ">(v", node.arguments[0], ")"),
@@ -321,9 +354,8 @@ class Generator {
         return;
       case NodeKind::kCast:
         value = cat("v", node.arguments[0]);
-        if (!is_16bit(node.dtype)) {
+        if (!is_16bit(node.dtype))
           value = cat("convert<", value_type(node.dtype), ">(", value, ")");
-        }
         break;
       case NodeKind::kOp: {
         const OpInfo& op = op_table()[static_cast<size_t>(node.code)];
@@ -372,6 +404,7 @@ class Generator {
     const Node& node = expr_.node(expr_.outputs()[output]);
     const auto kind = static_cast<ReduceKind>(node.code);
     std::string value = cat("state.", is_position(kind) ? "at" : "r", output, "[k]");
+    if (has_moments(node)) value += ".about_mean()";
     if (kind == ReduceKind::kMean) {
       value = cat("mean_of(", value, ", ", type_name(real_dtype(accumulator_dtype(node))),
                   "(a.share.length)", loops_.is_column ? "" : cat(" * ", loops_.width), ")");

@@ -30,6 +30,9 @@ inline DType accumulator_dtype(const Node& node) {
   return compute == DType::kComplex64 ? DType::kComplex128 : compute;
 }
 inline const char* accumulator_type(const Node& node) { return type_name(accumulator_dtype(node)); }
+inline bool has_moments(const Node& node) {
+  return static_cast<ReduceKind>(node.code) == ReduceKind::kSquares;
+}
 
 /// Results that a thread has of each reduction at once.
 inline int states_abreast(const Loops& loops) { return loops.is_column ? loops.width : 1; }
@@ -38,10 +41,18 @@ inline int states_abreast(const Loops& loops) { return loops.is_column ? loops.w
 inline int64_t state_bytes(const Expr& expr, int abreast) {
   constexpr int64_t kAlignment = 16;  // of the struct State
   int64_t bytes = 0;
-  const auto add = [&](int64_t size) { bytes = (bytes + size - 1) / size * size + size * abreast; };
+  const auto add = [&](int64_t size, int64_t parts = 1) {
+    bytes = (bytes + size - 1) / size * size + size * parts * abreast;
+  };
   for (const int output : expr.outputs()) {
     const Node& node = expr.node(output);
     if (node.kind != NodeKind::kReduce) continue;
+    if (has_moments(node)) {
+      // Two numbers, a sum of squares and a count.
+      const int64_t number = itemsize(accumulator_dtype(node));
+      add(number, 2 + 16 / number);
+      continue;
+    }
     add(itemsize(accumulator_dtype(node)));
     if (is_position(static_cast<ReduceKind>(node.code))) add(8);
   }

@@ -10,6 +10,8 @@
 //   Program(const Arguments&, Count row);
 //   void take(State&, Count r);                  folds the r-th elements of the row
 //   void finish(const State&);                   writes the row's result
+// and, where there is something to do now and then,
+//   static void prepare(State&);                 before some elements are folded
 #pragma once
 
 #include "cuop/jit/kernels/sharing.cuh"
@@ -104,6 +106,11 @@ CUOP_FN void merge_team(State (&states)[kReduceThreads], State& mine, int lane) 
   }
 }
 
+template <class Program>
+CUOP_FN void prepare(typename Program::State& state) {
+  if constexpr (requires { Program::prepare(state); }) Program::prepare(state);
+}
+
 /// `Team` threads share a row: neighbours, or (IsColumn) threads of different warps, so that
 /// neighbours read neighbouring rows. `AtATime` steps have their loads on the way together. Code
 /// stands here once that could stand twice: what is compiled is waited for.
@@ -131,12 +138,16 @@ CUOP_FN void reduce_rows(const Arguments& arguments, const RowShare<Count>& shar
       if constexpr (AtATime > 1) {
 #pragma unroll 1
         for (; r < end && end - r > (AtATime - 1) * Team; r += AtATime * Team) {
+          prepare<Program>(mine);
 #pragma unroll
           for (int k = 0; k < AtATime; ++k) program.take(mine, r + k * Team);
         }
       }
 #pragma unroll 1
-      for (; r < end; r += Team) program.take(mine, r);
+      for (; r < end; r += Team) {
+        if constexpr (AtATime == 1) prepare<Program>(mine);
+        program.take(mine, r);
+      }
     }
     merge_team<Program, Team, IsColumn>(states, mine, lane);
     if (pieces > 1) {

@@ -47,11 +47,10 @@ template <class T>
 void normalize_row(const Fold& moments_fold, const RowNorm& norm, const T* gamma, const T* beta,
                    const T* x, T* y) {
   const int64_t n = norm.channels * norm.inner;
-  Moments moments{0.0, 0.0, 0.0};
+  Moments moments{0.0, 0.0, 0.0, 0};
   moments_fold.rows(&moments, x, 1, 0, n);
-  const double variance = moments.squares / moments.count;
-  const double mean = norm.is_centred ? moments.mean : 0.0;
-  const double power = norm.is_centred ? variance : variance + moments.mean * moments.mean;
+  const double mean = moments.mean(), variance = moments.variance();
+  const double power = norm.is_centred ? variance : variance + mean * mean;
   const double scale = 1.0 / std::sqrt(power + norm.eps);
   if (norm.inner == 1) return loops<T>().elements(x, y, n, mean, scale, gamma, beta);
   for (int64_t c = 0; c < norm.channels; ++c) {
@@ -126,8 +125,8 @@ void channel_moments_cpu(const Tensor& x, const Tensor& mean, const Tensor& vari
   reduce_states_cpu("batch_norm", input, x, axes, states);
   const auto* const moments = static_cast<const Moments*>(states.data());
   for (int64_t c = 0; c < mean.size(); ++c) {
-    mean.data<double>()[c] = moments[c].mean;
-    variance.data<double>()[c] = moments[c].squares / moments[c].count;
+    mean.data<double>()[c] = moments[c].mean();
+    variance.data<double>()[c] = moments[c].variance();
   }
 }
 

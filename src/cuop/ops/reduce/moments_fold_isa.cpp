@@ -1,5 +1,5 @@
-// Mean and squared deviations. Each block is read twice while it is in the cache: mean first, then
-// the deviations from it; then the moments of blocks are merged.
+// Moments of blocks of numbers, each about a center of its own, the mean of the block's first part,
+// which is read twice; then the moments of blocks are merged.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -16,40 +16,69 @@ using V = lanes::Vector<double>;
 constexpr int kLanes = lanes::kCount<double>;
 constexpr int kUnroll = 4;
 constexpr int64_t kGroup = kUnroll * kLanes;
-constexpr int64_t kBlock = 2048;
+constexpr int64_t kBlock = 2048;  ///< numbers about one center
+
+/// How many of n numbers the center is the mean of. What is then taken away for the center's
+/// distance from the mean of all is at most n / sample times what is left.
+constexpr int64_t sample_of(int64_t n) { return (n + 31) / 32; }
 
 void init(void* states, int64_t count) {
-  std::fill_n(static_cast<Moments*>(states), count, Moments{0.0, 0.0, 0.0});
+  std::fill_n(static_cast<Moments*>(states), count, Moments{0.0, 0.0, 0.0, 0});
 }
 
-/// sum of term(x) over the row.
-template <class T, class Term>
-[[gnu::always_inline]] inline double sum_terms(const T* row, int64_t n, Term&& term) {
+/// The lanes' sums of n numbers, then those that fill no vectors.
+double total(const V (&part)[kUnroll], double rest, int64_t n) {
+  if (n < kGroup) return rest;
+  const V folded = (part[0] + part[1]) + (part[2] + part[3]);
+  return lanes::fold<double>(folded, [](double a, double b) { return a + b; }) + rest;
+}
+
+/// The mean of the numbers, from what they are beyond the first one: what is the same for all of
+/// them is not rounded.
+template <class T>
+double center_of(const T* row, int64_t n) {
+  const auto first = static_cast<double>(row[0]);
+  if (n == 1) return first;
   V part[kUnroll] = {};
+  double rest = 0.0;
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
 #pragma GCC unroll 4
     for (int k = 0; k < kUnroll; ++k) {
-      part[k] = part[k] + term(lanes::load_double(row + i + k * kLanes));
+      part[k] = part[k] + (lanes::load_double(row + i + k * kLanes) - first);
     }
   }
-  double total = 0.0;
-  for (; i < n; ++i) total += term(static_cast<double>(row[i]));
-  const V folded = (part[0] + part[1]) + (part[2] + part[3]);
-  return lanes::fold<double>(folded, [](double a, double b) { return a + b; }) + total;
+  for (; i < n; ++i) rest += static_cast<double>(row[i]) - first;
+  return first + total(part, rest, n) / static_cast<double>(n);
+}
+
+template <class T>
+Moments moments_about(double center, const T* row, int64_t n) {
+  V sum[kUnroll] = {}, squares[kUnroll] = {};
+  double sum_rest = 0.0, squares_rest = 0.0;
+  int64_t i = 0;
+  for (; i + kGroup <= n; i += kGroup) {
+#pragma GCC unroll 4
+    for (int k = 0; k < kUnroll; ++k) {
+      const V apart = lanes::load_double(row + i + k * kLanes) - center;
+      sum[k] = sum[k] + apart;
+      squares[k] = squares[k] + apart * apart;
+    }
+  }
+  for (; i < n; ++i) {
+    const double apart = static_cast<double>(row[i]) - center;
+    sum_rest += apart;
+    squares_rest += apart * apart;
+  }
+  return {center, total(sum, sum_rest, n), total(squares, squares_rest, n), n};
 }
 
 template <class T>
 void fold_row(Moments& state, const T* row, int64_t n) {
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t size = std::min(kBlock, n - i);
-    const auto count = static_cast<double>(size);
-    const double mean = sum_terms(row + i, size, [](const auto& x) { return x; }) / count;
-    const double squares = sum_terms(row + i, size, [mean](const auto& x) {
-      const auto deviation = x - mean;
-      return deviation * deviation;
-    });
-    state.merge({count, mean, squares});
+    const double center = center_of(row + i, sample_of(size));
+    state.merge(moments_about(center, row + i, size));
   }
 }
 
@@ -60,41 +89,85 @@ void rows(void* states, const void* data, int64_t count, int64_t row_stride, int
   }
 }
 
-/// total[j] += term(rows[r][j], j) for every row, rows in the order of memory.
-template <class T, class Term>
-[[gnu::always_inline]] inline void add_terms(double* total, const void* const* rows, int64_t r0,
-                                             int64_t r1, int64_t first, int64_t width,
-                                             Term&& term) {
-  for (int64_t r = r0; r < r1; ++r) {
-    const T* row = static_cast<const T*>(rows[r]) + first;
-    int64_t j = 0;
-    for (; j + kLanes <= width; j += kLanes) {
-      lanes::store(total + j, lanes::load(total + j) + term(lanes::load_double(row + j), j));
-    }
-    for (; j < width; ++j) total[j] += term(static_cast<double>(row[j]), j);
+constexpr int64_t kColumns = 512;
+
+/// What rows add to each column, several rows at a time: add(place, x...) of the columns at one
+/// place, in vectors while they fill them.
+template <class T, int Rows, class Add>
+[[gnu::always_inline]] inline void add_some_rows(const void* const* rows, int64_t first,
+                                                 int64_t width, Add&& add) {
+  const T* row[Rows];
+  for (int r = 0; r < Rows; ++r) row[r] = static_cast<const T*>(rows[r]) + first;
+  int64_t j = 0;
+  for (; j + kLanes <= width; j += kLanes) {
+    V x[Rows];
+#pragma GCC unroll 4
+    for (int r = 0; r < Rows; ++r) x[r] = lanes::load_double(row[r] + j);
+    add(j, x);
+  }
+  for (; j < width; ++j) {
+    double x[Rows];
+    for (int r = 0; r < Rows; ++r) x[r] = static_cast<double>(row[r][j]);
+    add(j, x);
   }
 }
+template <class T, class Add>
+[[gnu::always_inline]] inline void add_rows(const void* const* rows, int64_t count, int64_t first,
+                                            int64_t width, Add&& add) {
+  int64_t r = 0;
+  for (; r + 4 <= count; r += 4) add_some_rows<T, 4>(rows + r, first, width, add);
+  for (; r < count; ++r) add_some_rows<T, 1>(rows + r, first, width, add);
+}
 
-/// Tiles of 32 rows, small enough to be still in the cache when they are read again.
+template <class X>
+[[gnu::always_inline]] inline X read(const double* from) {
+  X result;
+  std::memcpy(&result, from, sizeof(result));
+  return result;
+}
+/// to += the sum of the values, pairwise.
+template <class X, size_t Count>
+[[gnu::always_inline]] inline void add_to(double* to, const X (&values)[Count]) {
+  X sum = values[0];
+  if constexpr (Count == 4) sum = (values[0] + values[1]) + (values[2] + values[3]);
+  sum = read<X>(to) + sum;
+  std::memcpy(to, &sum, sizeof(sum));
+}
+
+/// As for rows, the center of each column being the mean of its first numbers.
 template <class T>
 void columns(void* states, const void* const* rows, int64_t row_count, int64_t columns) {
-  constexpr int64_t kColumns = 512, kRows = 32;
+  constexpr int64_t kRows = 128;
   for (int64_t first = 0; first < columns; first += kColumns) {
     const int64_t width = std::min(kColumns, columns - first);
-    for (int64_t r = 0; r < row_count; r += kRows) {
-      const int64_t r_end = std::min(r + kRows, row_count);
-      const auto count = static_cast<double>(r_end - r);
-      double mean[kColumns] = {}, squares[kColumns] = {};
-      add_terms<T>(mean, rows, r, r_end, first, width, [](const auto& x, int64_t) { return x; });
-      for (int64_t j = 0; j < width; ++j) mean[j] /= count;
-      add_terms<T>(squares, rows, r, r_end, first, width, [&](const auto& x, int64_t j) {
-        std::remove_cvref_t<decltype(x)> center;
-        std::memcpy(&center, mean + j, sizeof(center));
-        const auto deviation = x - center;
-        return deviation * deviation;
+    for (int64_t begin = 0; begin < row_count; begin += kRows) {
+      const int64_t count = std::min(row_count - begin, kRows);
+      const void* const* const block = rows + begin;
+      const int64_t sample = sample_of(count);
+      double start[kColumns], center[kColumns] = {}, sum[kColumns] = {}, squares[kColumns] = {};
+      const T* const row = static_cast<const T*>(block[0]) + first;
+      for (int64_t j = 0; j < width; ++j) start[j] = static_cast<double>(row[j]);
+      // The first row is at no distance from itself.
+      add_rows<T>(block + 1, sample - 1, first, width, [&]<class X, size_t N>(int64_t j, X(&x)[N]) {
+        const X from = read<X>(start + j);
+#pragma GCC unroll 4
+        for (X& value : x) value = value - from;
+        add_to(center + j, x);
       });
       for (int64_t j = 0; j < width; ++j) {
-        static_cast<Moments*>(states)[first + j].merge({count, mean[j], squares[j]});
+        center[j] = start[j] + center[j] / static_cast<double>(sample);
+      }
+      add_rows<T>(block, count, first, width, [&]<class X, size_t N>(int64_t j, X(&x)[N]) {
+        const X from = read<X>(center + j);
+#pragma GCC unroll 4
+        for (X& value : x) value = value - from;
+        add_to(sum + j, x);
+#pragma GCC unroll 4
+        for (X& value : x) value = value * value;
+        add_to(squares + j, x);
+      });
+      for (int64_t j = 0; j < width; ++j) {
+        static_cast<Moments*>(states)[first + j].merge({center[j], sum[j], squares[j], count});
       }
     }
   }

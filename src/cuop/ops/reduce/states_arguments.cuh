@@ -26,7 +26,7 @@ CUOP_FN double finished(const ExactSum& state, const Finish& finish) {
 }
 CUOP_FN double finished(const Moments& state, const Finish& finish) {
   const double divisor = static_cast<double>(finish.count) - finish.correction;
-  const double variance = state.squares / (divisor > 0.0 ? divisor : 0.0);
+  const double variance = state.about_mean() / (divisor > 0.0 ? divisor : 0.0);
   return finish.is_root ? math::sqrt(variance) : variance;
 }
 
