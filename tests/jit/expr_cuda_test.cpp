@@ -143,7 +143,9 @@ TEST_F(CompiledExpr, SquaresAboutTheMeanKeepTheirBudget) {
       p.reduce(ReduceKind::kSquares, p.expr.add_cast(p.leaf(x), wide));
       EXPECT_EQ(p.loops().is_column, is_column);
       // Four loads on the way while the sums are in registers; by rows one access is 16 bytes.
-      if (!is_column) EXPECT_EQ(p.loops().width, 16 / itemsize(dtype)) << dtype;
+      if (!is_column) {
+        EXPECT_EQ(p.loops().width, 16 / itemsize(dtype)) << dtype;
+      }
       expect_within(cat("squares ", dtype, is_column ? " of columns" : " of rows"), p, 80, 16);
     }
   }

@@ -49,8 +49,9 @@ void normalize_row(const Fold& moments_fold, const RowNorm& norm, const T* gamma
   const int64_t n = norm.channels * norm.inner;
   Moments moments{0.0, 0.0, 0.0, 0};
   moments_fold.rows(&moments, x, 1, 0, n);
-  const double mean = moments.mean(), variance = moments.variance();
-  const double power = norm.is_centred ? variance : variance + mean * mean;
+  const double own_mean = moments.mean(), variance = moments.variance();
+  const double mean = norm.is_centred ? own_mean : 0.0;
+  const double power = norm.is_centred ? variance : variance + own_mean * own_mean;
   const double scale = 1.0 / std::sqrt(power + norm.eps);
   if (norm.inner == 1) return loops<T>().elements(x, y, n, mean, scale, gamma, beta);
   for (int64_t c = 0; c < norm.channels; ++c) {

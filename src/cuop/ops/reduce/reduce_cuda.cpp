@@ -62,24 +62,27 @@ class Writer {
     if (rule == jit::Rule::kBool) result = DType::kBool;
     return expr_.add_op(code, {compute, result}, {arguments.begin(), arguments.size()});
   }
+  void add_reduction(jit::ReduceKind kind, int node, const Tensor& result) {
+    expr_.add_output(expr_.add_reduce(kind, node));
+    outputs_.push_back(&result);
+  }
   void reduce(jit::ReduceKind kind, int node, const Shape& shape, int reduced,
               const Tensor& result) {
-    expr_.add_output(expr_.add_reduce(kind, node));
-    run(shape, reduced, result);
+    add_reduction(kind, node, result);
+    run(shape, reduced);
   }
   void write(int node, const Tensor& result) {
     expr_.add_output(expr_.add_cast(node, result.dtype()));
-    run(result.shape(), 0, result);
+    outputs_.push_back(&result);
+    run(result.shape(), 0);
+  }
+  void run(const Shape& shape, int reduced) {
+    jit::run(expr_, {shape, reduced, leaves_, parameters_, outputs_});
   }
 
  private:
-  void run(const Shape& shape, int reduced, const Tensor& result) {
-    const Tensor* output = &result;
-    jit::run(expr_, {shape, reduced, leaves_, parameters_, {&output, 1}});
-  }
-
   jit::Expr expr_;
-  std::vector<const Tensor*> leaves_;
+  std::vector<const Tensor*> leaves_, outputs_;
   std::vector<Scalar> parameters_;
 };
 
@@ -94,22 +97,22 @@ Tensor scratch_like(const Tensor& result, DType dtype) {
   return empty(result.shape(), dtype, result.device());
 }
 
-/// The means and the squares of the distances from them, in double precision: two passes, so that a
-/// large mean does not cancel a small variance.
-void moments(const Arranged& in, const Tensor& mean, const Tensor& squares) {
-  const DType wide = mean.dtype();
-  fold(jit::ReduceKind::kMean, in, wide, mean);
+/// What makes moments (jit/kernels/moments.h) of their fields: the means as centers, then sums of
+/// what is left.
+void moments(const Arranged& in, const Tensor& center, const Tensor& sum, const Tensor& squares) {
+  fold(jit::ReduceKind::kMean, in, DType::kFloat64, center);
   Writer writer;
-  const int x = writer.cast(writer.leaf(in.x), wide);
-  const int distance = writer.op("abs", {writer.op("subtract", {x, writer.leaf(mean)})});
-  writer.reduce(jit::ReduceKind::kSum, writer.op("square", {distance}), in.x.shape(), in.reduced,
-                squares);
+  const int x = writer.cast(writer.leaf(in.x), DType::kFloat64);
+  const int apart = writer.op("subtract", {x, writer.leaf(center)});
+  writer.add_reduction(jit::ReduceKind::kSum, apart, sum);
+  writer.add_reduction(jit::ReduceKind::kSum, writer.op("square", {apart}), squares);
+  writer.run(in.x.shape(), in.reduced);
 }
 
 void variance(const Reduction& reduction, const Arranged& in, const Tensor& result) {
   const DType wide = is_complex(in.x.dtype()) ? DType::kComplex128 : DType::kFloat64;
   const Tensor squares = scratch_like(result, DType::kFloat64);
-  moments(in, scratch_like(result, wide), squares);
+  fold(jit::ReduceKind::kSquares, in, wide, squares);
   Writer writer;
   const double divisor = std::max(0.0, static_cast<double>(in.count()) - reduction.parameter);
   const int total = writer.leaf(squares);
@@ -243,13 +246,15 @@ void reduce_states_cuda(const char* who, const FoldInput& input, const Tensor& x
   for (const int axis : axes) shape[axis] = 1;
   if (input.kind == FoldKind::kMoments) {
     Layout part = contiguous_layout(shape);
-    for (int64_t& stride : part.strides) stride *= 3;
-    const auto field = [&](int64_t place) {
+    constexpr int64_t kFields = sizeof(Moments) / 8;
+    for (int64_t& stride : part.strides) stride *= kFields;
+    const auto field = [&](int64_t place, DType dtype) {
       part.offset = place;
-      return in.rearranged(Tensor(states.storage(), part, DType::kFloat64));
+      return in.rearranged(Tensor(states.storage(), part, dtype));
     };
-    fill(field(0), static_cast<double>(in.count()));
-    return moments(in, field(1), field(2));
+    fill(field(3, DType::kInt64), in.count());
+    return moments(in, field(0, DType::kFloat64), field(1, DType::kFloat64),
+                   field(2, DType::kFloat64));
   }
   const DType dtype = input.map == LoadMap::kNonzero ? DType::kBool : input.element;
   fold(value_fold(input.kind), in, dtype,
