@@ -82,8 +82,10 @@ constexpr const char* kSumDoc =
 mode="plain" adds pairwise; "compensated" (Kahan-Babuska-Neumaier in double precision) errs by one
 rounding whatever the number of elements; "exact" is the true sum rounded once: the same bits for any
 order, split or number of threads and ranks, equal to math.fsum. Bool and signed integers give int64,
-unsigned ones uint64; float16 and bfloat16 add up in float32. Raises ShapeError for a wrong axis or
-out, DTypeError for an out of the wrong dtype, ExecutionError for an unknown mode.)";
+unsigned ones uint64, modulo 2^64 but for mode="exact", which raises OverflowError for a sum that does
+not fit (on a GPU it waits for that, where 64 bits may not be enough). float16 and bfloat16 add up in
+float32. Sums begin at 0: those of negative zeros are 0. Raises ShapeError for a wrong axis or out,
+DTypeError for an out of the wrong dtype, ExecutionError for an unknown mode.)";
 
 }  // namespace
 

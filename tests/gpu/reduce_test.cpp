@@ -109,6 +109,50 @@ TEST_F(GpuReduce, VariancesNormsAndProducts) {
   expect_same(norm(zeros({100}, DType::kFloat64, kGpu)), zeros({}, DType::kFloat64), 0.0, "zero");
 }
 
+TEST_F(GpuReduce, VariancesKeepTheirDigitsBesideALargeOffset) {
+  for (const double offset : {1e8, 1e15}) {
+    const Tensor host = add(random_tensor({70, 1100}, DType::kFloat64, 4), offset);
+    const Tensor device = to_device(host, kGpu);
+    for (const auto& axes : std::vector<std::vector<int64_t>>{{}, {0}, {1}}) {
+      expect_same(var(device, axes), var(host, axes), 32.0, cat("var beside ", offset));
+    }
+    const Tensor every = slice(device, 1, 0, 367, 3);
+    expect_same(var(every, {1}), var(slice(host, 1, 0, 367, 3), {1}), 32.0, "var of a view");
+  }
+  const Tensor constant = full({3, 5000}, 0.1, DType::kFloat32, kGpu);
+  for (const auto& axes : std::vector<std::vector<int64_t>>{{}, {0}, {1}}) {
+    const Tensor spread = var(constant, axes);
+    expect_same(spread, zeros(spread.shape()), 0.0, "of what is the same");
+  }
+}
+
+TEST_F(GpuReduce, ExactSumsOfIntegersFitOrAreRefused) {
+  for (const DType dtype : {DType::kInt64, DType::kUInt64}) {
+    const Tensor host = divide(cast(random_tensor({9, 700}, DType::kInt32, 5), DType::kFloat64), 4);
+    const Tensor x = cast(abs(host), dtype), there = to_device(x, kGpu);
+    for (const auto& axes : std::vector<std::vector<int64_t>>{{}, {0}, {1}}) {
+      expect_same(sum(there, axes, false, SumMode::kExact), sum(x, axes), 0.0, cat(dtype));
+    }
+    const Tensor large = full({2, 4}, int64_t{1} << 62, dtype, kGpu);
+    try {
+      sum(large, {}, false, SumMode::kExact);
+      ADD_FAILURE() << "no error";
+    } catch (const OverflowError& error) {
+      EXPECT_NE(std::string(error.what()).find("the exact sum 36893488147419103232"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+TEST_F(GpuReduce, SumsOfNegativeZerosAreZeros) {
+  const Tensor x = full({3, 40}, -0.0, DType::kFloat32, kGpu);
+  for (const SumMode mode : {SumMode::kPlain, SumMode::kCompensated, SumMode::kExact}) {
+    const Tensor total = to_device(sum(x, {1}, false, mode), kCpu);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(std::signbit(total.data<float>()[i])) << name(mode);
+  }
+}
+
 TEST_F(GpuReduce, ViewsAndOutputs) {
   const Tensor host = random_tensor({48, 33, 20}, DType::kFloat32, 2);
   const Tensor device = to_device(host, kGpu);

@@ -80,6 +80,21 @@ struct ExactSum {
     apply(change_by(value < 0 ? uint64_t{0} - magnitude : magnitude, -kMinExponent, value < 0));
   }
   CUOP_FN void add_integer(uint64_t value) { apply(change_by(value, -kMinExponent, false)); }
+  /// high * 2^64 + low.
+  CUOP_FN void add_integer(int64_t high, uint64_t low) {
+    const uint64_t magnitude = static_cast<uint64_t>(high);
+    apply(change_by(high < 0 ? uint64_t{0} - magnitude : magnitude, 64 - kMinExponent, high < 0));
+    add_integer(low);
+  }
+
+  /// A sum of integers in two's complement: the 64 bits from bit 64 * word on. Of a normalized sum.
+  CUOP_FN uint64_t integer_bits(int word) const {
+    constexpr int kPoint = -kMinExponent, kShift = kPoint & 31;
+    const int64_t* from = digits + (kPoint >> 5) + 2 * word;
+    const auto low = static_cast<uint64_t>(from[0]), middle = static_cast<uint64_t>(from[1]),
+               high = static_cast<uint64_t>(from[2]);
+    return (low >> kShift) | (middle << (32 - kShift)) | (high << (64 - kShift));
+  }
 
   CUOP_FN void merge(const ExactSum& other) {
     CUOP_ROLLED

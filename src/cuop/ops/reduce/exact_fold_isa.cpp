@@ -261,18 +261,34 @@ void merge(void* into, const void* from, int64_t count) {
   }
 }
 
+/// Holds the sum of 2^63 integers of 64 bits.
+__extension__ typedef __int128 WideInteger;
+
+void add_wide(ExactSum& total, WideInteger value) {
+  total.add_integer(static_cast<int64_t>(value >> 64), static_cast<uint64_t>(value));
+}
+
 template <class T>
 void integer_rows(void* states, const void* data, int64_t count, int64_t row_stride, int64_t n) {
   for (int64_t i = 0; i < count; ++i) {
     const T* row = static_cast<const T*>(data) + i * row_stride;
-    for (int64_t j = 0; j < n; ++j) static_cast<ExactSum*>(states)[i].add_integer(row[j]);
+    WideInteger sum = 0;
+    for (int64_t j = 0; j < n; ++j) sum += row[j];
+    add_wide(static_cast<ExactSum*>(states)[i], sum);
   }
 }
 template <class T>
 void integer_columns(void* states, const void* const* rows, int64_t row_count, int64_t columns) {
-  for (int64_t r = 0; r < row_count; ++r) {
-    const T* row = static_cast<const T*>(rows[r]);
-    for (int64_t j = 0; j < columns; ++j) static_cast<ExactSum*>(states)[j].add_integer(row[j]);
+  constexpr int64_t kTile = 256;
+  for (int64_t first = 0; first < columns; first += kTile) {
+    const int64_t width = std::min(kTile, columns - first);
+    WideInteger sums[kTile] = {};
+    for (int64_t r = 0; r < row_count; ++r) {
+      const T* row = static_cast<const T*>(rows[r]) + first;
+      for (int64_t j = 0; j < width; ++j) sums[j] += row[j];
+    }
+    for (int64_t j = 0; j < width; ++j)
+      add_wide(static_cast<ExactSum*>(states)[first + j], sums[j]);
   }
 }
 

@@ -39,6 +39,12 @@ Tensor with_axes(const Tensor& result, const std::vector<int>& axes, bool has_th
   return result.with_layout(layout);
 }
 
+/// Whether 64 bits hold the sum of any so many elements, which are integers.
+bool is_exact_anyway(DType dtype, int64_t count) {
+  const int64_t room = 64 - 8 * itemsize(dtype);
+  return !is_floating(dtype) && !is_complex(dtype) && count <= int64_t{1} << room;
+}
+
 /// The reduction as a fused group knows it, if it does.
 std::optional<jit::ReduceKind> recorded_kind(const Reduction& reduction) {
   if (reduction.mode != SumMode::kPlain) return std::nullopt;
@@ -73,8 +79,8 @@ Tensor without_repetition(const Tensor& x, const std::vector<int>& axes) {
   return result;
 }
 
-Tensor reduce(const char* who, const Reduction& reduction, const Tensor& x, Axes axes,
-              bool keepdims, const Tensor* out) {
+Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, bool keepdims,
+              const Tensor* out) {
   trace::Span span(who, "op");
   span.add_bytes(x.nbytes());
   const std::vector<int> reduced = normalize_axes(axes, x.ndim(), who);
@@ -85,6 +91,9 @@ Tensor reduce(const char* who, const Reduction& reduction, const Tensor& x, Axes
     count *= x.shape(axis);
   }
   const DType dtype = result_dtype(who, reduction, x.dtype());
+  if (reduction.kind == ReduceKind::kSum && is_exact_anyway(x.dtype(), count)) {
+    reduction.mode = SumMode::kPlain;
+  }
   if (const auto kind = recorded_kind(reduction); kind && out == nullptr && count > 0) {
     if (auto fused = jit::record_reduction(*kind, x, reduced, keepdims, dtype)) {
       span.set_category("record");

@@ -17,7 +17,8 @@
 
 namespace cuop {
 
-/// How floating sums and means are added up; integers are always exact (modulo 2^64).
+/// How sums and means are added up; they begin at 0, so that no sum of negative zeros is one. Sums
+/// of integers are exact modulo 2^64, with kExact exact.
 enum class SumMode : uint8_t {
   /// Pairwise: the error grows with the logarithm of the number of elements.
   kPlain,
@@ -26,7 +27,9 @@ enum class SumMode : uint8_t {
   /// added in plain double).
   kCompensated,
   /// The true sum rounded once (nearest even): the same bits for any order, split, thread or rank
-  /// count. Overflow only when the true sum overflows.
+  /// count. Overflow only when the true sum overflows: floats become infinite, of integers it is an
+  /// OverflowError that names the sum. For that a GPU is waited for where 64 bits may not be
+  /// enough.
   kExact,
 };
 /// "plain", "compensated", "exact"; anything else is an ExecutionError that names these.

@@ -173,11 +173,29 @@ void norm(double order, const Arranged& in, const Tensor& result) {
   writer.write(total, result);
 }
 
+/// Exact sums of integers, made numbers by the CPU, which refuses those that do not fit.
+void exact_integers(const char* who, const Reduction& reduction, const Tensor& x,
+                    const std::vector<int>& axes, const Tensor& result) {
+  const FoldInput input = fold_input(reduction, x.dtype());
+  for_fold_parts(
+      who, input, x, axes, result, [&](const FoldPlan& plan, const Tensor& part, const Tensor& to) {
+        const Tensor states =
+            empty({plan.states() * plan.fold->state_bytes}, DType::kUInt8, x.device());
+        wide_states_cuda(who, input, part, axes, states);
+        const Tensor sums =
+            finish_states(reduction, input, to_device(states, kCpu), plan.length(), to.dtype());
+        copy_into(to, to_device(reshape(sums, to.shape()), x.device()));
+      });
+}
+
 }  // namespace
 
 void reduce_cuda(const char* who, const Reduction& reduction, const Tensor& x,
                  const std::vector<int>& axes, const Tensor& given) {
   const DType own = given.dtype();
+  if (reduction.mode == SumMode::kExact && is_integer(own)) {
+    return exact_integers(who, reduction, x, axes, given);
+  }
   if (reduction.mode != SumMode::kPlain && !is_integer(own)) {
     const FoldInput input = fold_input(reduction, real_dtype(x.dtype()));
     return is_complex(own) ? wide_sum_cuda(who, reduction, input, as_real(x), axes, as_real(given))

@@ -92,6 +92,20 @@ FloatFormat format_of(DType dtype) {
   }
 }
 
+/// An integer of 128 bits in two's complement.
+std::string decimal(uint64_t high, uint64_t low) {
+  __extension__ typedef unsigned __int128 Wide;
+  Wide rest = (Wide{high} << 64) | low;
+  const bool is_negative = high >> 63 != 0;
+  if (is_negative) rest = -rest;
+  std::string text;
+  do {
+    text.insert(text.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
+    rest /= 10;
+  } while (rest != 0);
+  return is_negative ? "-" + text : text;
+}
+
 /// The values of states that are not values themselves.
 template <class State>
 Tensor map_states(const Tensor& states, const jit::Finish& finish) {
@@ -103,10 +117,34 @@ Tensor map_states(const Tensor& states, const jit::Finish& finish) {
   return values;
 }
 
+/// Exact sums of integers; OverflowError where the dtype, int64 or uint64, does not hold one.
+Tensor integer_values(const char* who, const Tensor& states, DType dtype) {
+  const int64_t n = states.nbytes() / static_cast<int64_t>(sizeof(ExactSum));
+  const Tensor values = empty({n}, dtype);
+  const bool is_signed = dtype == DType::kInt64;
+  for (int64_t i = 0; i < n; ++i) {
+    ExactSum sum = static_cast<const ExactSum*>(states.data())[i];
+    sum.normalize();
+    const uint64_t low = sum.integer_bits(0), high = sum.integer_bits(1);
+    static_cast<uint64_t*>(values.data())[i] = low;
+    const uint64_t beyond = is_signed && low >> 63 != 0 ? ~uint64_t{0} : 0;
+    if (high == beyond) continue;
+    const IntegerRange range = integer_range(dtype);
+    throw OverflowError(cat(who, ": the exact sum ", decimal(high, low), " does not fit dtype ",
+                            dtype, ", which holds ", range.low, " to ", range.high,
+                            "; mode \"plain\" gives its low 64 bits"));
+  }
+  return values;
+}
+
+/// Sums, or what they are divided by a count. They begin at 0, as NumPy's do: that of negative
+/// zeros is no negative zero.
 template <class Real>
-void divide(const Tensor& values, double divisor) {
+void finish_sums(const Tensor& values, double divisor) {
   auto* value = values.data<Real>();
-  for (int64_t i = 0; i < values.size(); ++i) value[i] /= static_cast<Real>(divisor);
+  for (int64_t i = 0; i < values.size(); ++i) {
+    value[i] = (value[i] + Real(0)) / static_cast<Real>(divisor);
+  }
 }
 
 double root(double power_sum, double order) {
@@ -140,7 +178,10 @@ FoldInput fold_input(const Reduction& reduction, DType dtype) {
   const bool is_inexact = is_floating(dtype) || is_complex(dtype);
   switch (reduction.kind) {
     case ReduceKind::kSum:
-      if (!is_inexact) return {FoldKind::kSum, accumulator(dtype)};
+      if (!is_inexact) {
+        const bool may_overflow = reduction.mode == SumMode::kExact && itemsize(dtype) > 2;
+        return {may_overflow ? FoldKind::kExact : FoldKind::kSum, accumulator(dtype)};
+      }
       return {sum_fold(reduction.mode), compute_dtype(dtype)};
     case ReduceKind::kMean: {
       const bool is_exact = reduction.mode == SumMode::kExact;
@@ -172,12 +213,12 @@ jit::Finish kernels::finish_of(const Reduction& reduction, int64_t count, DType 
 Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                      int64_t count, DType result) {
   const bool is_mean = reduction.kind == ReduceKind::kMean;
-  const auto divisor = static_cast<double>(count);
   const jit::Finish finish = kernels::finish_of(reduction, count, result);
   switch (input.kind) {
     case FoldKind::kCompensated:
       return map_states<Compensated<double>>(states, finish);
     case FoldKind::kExact:
+      if (is_integer(result)) return integer_values(name(reduction.kind), states, result);
       return map_states<ExactSum>(states, finish);
     case FoldKind::kMoments:
       return map_states<Moments>(states, finish);
@@ -187,9 +228,10 @@ Tensor finish_states(const Reduction& reduction, const FoldInput& input, const T
   // States that are values: the same memory. An offset can only be that of the result itself.
   const Layout layout{{states.nbytes() / itemsize(input.element)}, {1}, states.layout().offset};
   const Tensor values(states.storage(), layout, input.element);
-  if (is_mean) {
-    input.element == DType::kFloat32 ? divide<float>(values, divisor)
-                                     : divide<double>(values, divisor);
+  if (input.kind == FoldKind::kSum && is_floating(input.element)) {
+    const double divisor = is_mean ? static_cast<double>(count) : 1.0;
+    input.element == DType::kFloat32 ? finish_sums<float>(values, divisor)
+                                     : finish_sums<double>(values, divisor);
   }
   if (reduction.kind == ReduceKind::kNorm) {
     auto* value = values.data<double>();

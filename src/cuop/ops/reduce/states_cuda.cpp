@@ -1,5 +1,6 @@
 // States of partial reductions on a GPU, once they have been folded.
 #include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
@@ -83,6 +84,11 @@ Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, co
     const Tensor values = values_of(input, states);
     if (reduction.kind == ReduceKind::kMean) divide(values, static_cast<double>(count), &values);
     return values;
+  }
+  if (input.kind == FoldKind::kExact && is_integer(result)) {
+    // The CPU refuses sums that do not fit.
+    return to_device(finish_states(reduction, input, to_device(states, kCpu), count, result),
+                     states.device());
   }
   const int64_t n = count_of(input, states);
   const Tensor values = empty({n}, DType::kFloat64, states.device());
