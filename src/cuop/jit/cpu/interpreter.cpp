@@ -150,14 +150,17 @@ void Launch::reduce_block(size_t reduction, int64_t block, Blocks::Range range,
   }
 }
 
-/// Adds up each row's blocks in their order, so that the result is the same for any thread count.
+/// Adds up each row's blocks as a tree: the error does not grow with their number, and the result
+/// is the same for any thread count.
 void Launch::combine_partials() {
   for (size_t reduction = 0; reduction < program.reductions.size(); ++reduction) {
     for (int64_t row = 0; row < blocks.rows; ++row) {
       Accumulator* first =
           partials.data() + static_cast<int64_t>(reduction) * blocks.count + row * blocks.per_row;
-      for (int64_t k = 1; k < blocks.per_row; ++k) {
-        program.reductions[reduction].kernel.combine(first->bytes, first[k].bytes);
+      for (int64_t step = 1; step < blocks.per_row; step *= 2) {
+        for (int64_t k = 0; k + step < blocks.per_row; k += 2 * step) {
+          program.reductions[reduction].kernel.combine(first[k].bytes, first[k + step].bytes);
+        }
       }
       finish(reduction, row, *first);
     }
