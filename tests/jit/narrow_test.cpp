@@ -9,7 +9,7 @@
 
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/jit/parameter.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 

@@ -2,7 +2,20 @@
 
 #include <type_traits>
 
+#include "cuop/jit/kernels/conversion.h"
+
 namespace cuop::jit {
+
+template <class Real>
+Real rounded_number(const Scalar& value) {
+  if (value.is_large()) return convert<Real>(value.to_bits64());
+  if (value.is_integer()) return convert<Real>(value.to_int64());
+  return convert<Real>(value.to_double());
+}
+template Half rounded_number<Half>(const Scalar&);
+template BFloat16 rounded_number<BFloat16>(const Scalar&);
+template float rounded_number<float>(const Scalar&);
+template double rounded_number<double>(const Scalar&);
 
 void store_parameter(const Scalar& value, DType dtype, void* out) {
   visit_dtype(AllTypes{}, dtype, "elementwise", [&]<class T>(TypeTag<T>) {

@@ -7,7 +7,7 @@
 #include "cuop/ops/arithmetic.h"
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/blas/level1_kernels.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/strided.h"
 

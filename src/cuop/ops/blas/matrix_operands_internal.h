@@ -3,7 +3,7 @@
 
 #include "cuop/backend/blas_calls.h"
 #include "cuop/ops/blas/blas_kernels.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/blas_reading_internal.h"

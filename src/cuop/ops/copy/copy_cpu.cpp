@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/strided.h"
 

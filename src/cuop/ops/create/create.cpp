@@ -7,7 +7,7 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/memory/current.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create_kernels.h"
 #include "cuop/ops/output.h"

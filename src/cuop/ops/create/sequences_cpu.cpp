@@ -1,5 +1,5 @@
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/create/create_kernels.h"
 
 namespace cuop::kernels {

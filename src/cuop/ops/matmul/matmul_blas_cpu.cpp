@@ -4,7 +4,7 @@
 
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
 #include "cuop/ops/matmul/gram_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"

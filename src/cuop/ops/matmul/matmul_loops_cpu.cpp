@@ -4,7 +4,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/kernel.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/tiled_product_internal.h"
 

@@ -1,7 +1,7 @@
 #include <complex>
 
 #include "cuop/backend/cpu/isa.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/reduce/load.h"
 
 namespace cuop {

@@ -4,7 +4,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/arithmetic.h"
-#include "cuop/ops/convert.h"
+#include "cuop/ops/convert_internal.h"
 #include "cuop/ops/stencil/parts_internal.h"
 #include "cuop/ops/stencil/row_pipeline_internal.h"
 #include "cuop/ops/stencil/stencil_kernels.h"

@@ -6,6 +6,7 @@
 
 #include "cuop/core/scalar.h"
 #include "cuop/core/to_integer.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/jit/parameter.h"
 
 namespace cuop {
