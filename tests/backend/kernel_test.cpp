@@ -33,8 +33,7 @@ TEST(Kernel, NamesGoBothWays) {
     EXPECT_FALSE(parse_kernel(text, untouched)) << text;
   }
   EXPECT_TRUE(untouched.is_default());
-  EXPECT_EQ(name(Kernel{KernelType::kTiled, 0, {256, 8, 32, 2}}),
-            "tiled/block=256/access=8/team=32/each=2");
+  EXPECT_EQ(name(Kernel{.shape = {256, 8, 32, 2}}), "tiled/block=256/access=8/team=32/each=2");
   EXPECT_EQ(parse_kernel_type("tensor_core"), KernelType::kTensorCore);
   EXPECT_THROW(parse_kernel_type("fast"), ExecutionError);
 }

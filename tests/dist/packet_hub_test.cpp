@@ -175,14 +175,15 @@ TEST_F(PacketHubs, ControlsPassLongMessagesBy) {
 }
 
 TEST_F(PacketHubs, WhoHasEndedIsNotWaitedFor) {
+  uint64_t seen = 0;
   const auto before = a->post_send(data.data(), 100, 1, key);
   std::thread end([&] { EXPECT_TRUE(a->part()); });
   const auto first = b->post_recv(space.data(), 100, 0, key);
-  while (!first->test()) b->idle(0);  // what was sent before still comes
+  while (!first->test()) b->idle(0, seen);  // what was sent before still comes
   const auto second = b->post_recv(space.data(), 100, 0, key);
   EXPECT_THAT(
       [&] {
-        while (!second->test()) b->idle(0);
+        while (!second->test()) b->idle(0, seen);
       },
       testing::ThrowsMessage<CommunicationError>(testing::HasSubstr("has ended")));
   EXPECT_TRUE(b->part());

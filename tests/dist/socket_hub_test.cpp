@@ -152,7 +152,7 @@ TEST(SocketHub, LongAndShortMessagesOfOneKeyKeepTheirOrder) {
 /// What docs/security.md says is not protected.
 TEST(SocketHub, FramesAreSentAsTheyAre) {
   test::LinkPair pair = test::connected_pair();
-  SocketHub hub(0, Hubs::links(1, std::move(pair.b)));
+  SocketHub hub(0, Hubs::links(1, std::move(pair.b)), {"here", "here"});
   const std::string text = "to be read by whoever is on the way";
   const auto bytes = static_cast<int64_t>(text.size());
   const auto sending = hub.post_send(text.data(), bytes, 1, {0, 0, 1});

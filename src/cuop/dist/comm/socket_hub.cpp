@@ -14,6 +14,7 @@ namespace {
 
 /// Looks that are answered at once before the thread sleeps until something arrives.
 constexpr int kSpins = 50;
+constexpr double kFlushSeconds = 0.1;
 constexpr double kSleepSeconds = 0.002;  // between two readings of the deadline's clock
 
 }  // namespace
@@ -138,6 +139,16 @@ std::optional<Control> SocketHub::poll_control(uint64_t context) {
   --kept_controls_;
   if (found->second.empty()) controls_.erase(found);
   return message;
+}
+
+/// Until the network has taken all notices, within a moment: this rank may leave next.
+void SocketHub::flush() noexcept {
+  const double deadline = steady_seconds() + kFlushSeconds;
+  const std::lock_guard lock(mutex_);
+  const auto has_notices = [](const SocketPeer& peer) { return peer.has_notices(); };
+  while (std::any_of(peers_.begin(), peers_.end(), has_notices) && steady_seconds() < deadline) {
+    progress_locked();
+  }
 }
 
 void SocketHub::keep(int src, const SocketPeer::Notice& notice) {

@@ -35,8 +35,7 @@ class SocketHub final : public Hub {
                                      const MessageKey& key) override;
   void send_control(int dst, uint64_t context, const Control& message) noexcept override;
   std::optional<Control> poll_control(uint64_t context) override;
-  /// A notice goes with the call that makes it, as far as the network takes it.
-  void flush() noexcept override {}
+  void flush() noexcept override;
   void idle(int looks, uint64_t& seen) override;
   void note_failure(bool) noexcept override {}
 

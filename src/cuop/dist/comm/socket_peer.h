@@ -66,6 +66,11 @@ class SocketPeer {
   /// Why nothing moves any more, or "".
   const std::string& lost() const { return lost_; }
   void lose(const std::string& why);
+  /// Whether a notice is still to go.
+  bool has_notices() const {
+    return is_open() && cannot_write_.empty() &&
+           (!notices_.empty() || (has_frame_ && frame_.header.kind == FrameKind::kNotice));
+  }
   bool is_open() const { return link_.is_open() && lost_.empty(); }
   Interest interest() const;
 

@@ -57,7 +57,7 @@ void check_registers(const char* who, const JitConfig& config) {
   }
 }
 
-void check_level(const char* who, const JitConfig& config, Device device) {
+void check_level(const char* who, const JitConfig& config) {
   static constexpr std::string_view kLevels[] = {"O0", "O1", "O2", "O3", "auto", "fast", "best"};
   for (const std::string_view level : kLevels) {
     if (config.optimization_level != level) continue;
