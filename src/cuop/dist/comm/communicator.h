@@ -96,7 +96,8 @@ class Communicator {
   virtual void set_timeout(double seconds) = 0;
 
   /// For callers that find a wrong argument before they can make the call. This rank refuses the
-  /// next collective call: the others raise with the text unless they refuse it too. Not collective.
+  /// next collective call: the others raise with the text unless they refuse it too. Not
+  /// collective.
   virtual void refuse_call(const std::string& text) noexcept = 0;
   /// It refuses to send or receive a message: ranks that wait for it to do so raise.
   virtual void refuse_message(const std::string& text) noexcept = 0;

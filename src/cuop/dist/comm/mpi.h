@@ -15,7 +15,8 @@ std::string mpi_unavailable_reason();
 /// whoever initialised it finalises it. CommunicationError with the reason when there is no MPI.
 std::shared_ptr<Communicator> make_mpi_communicator();
 
-/// Longest single MPI message in bytes (128 KiB); tests set it low to see long ones cut. Starts MPI.
+/// Longest single MPI message in bytes (128 KiB); tests set it low to see long ones cut. Starts
+/// MPI.
 void set_mpi_chunk_bytes(int64_t bytes);
 
 }  // namespace cuop::dist

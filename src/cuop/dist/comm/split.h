@@ -10,7 +10,7 @@ namespace cuop::dist {
 struct SplitGroup {
   std::vector<int> members;  ///< ranks of the old communicator in the order of the new one
   int rank = -1;             ///< this rank's place among them
-  int64_t number = 0;        ///< of this split among those of the old communicator, on all its ranks
+  int64_t number = 0;  ///< of this split among those of the old communicator, on all its ranks
 };
 
 /// Collective. With colours 0 1 0 1 and keys 0 0 -1 0 on ranks 0..3: ranks 0 and 2 get {2, 0},

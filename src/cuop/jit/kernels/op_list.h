@@ -4,6 +4,7 @@
 #include "cuop/jit/kernels/activation.h"
 #include "cuop/jit/kernels/arithmetic.h"
 #include "cuop/jit/kernels/logic.h"
+#include "cuop/jit/kernels/rectifier.h"
 #include "cuop/jit/kernels/transcendental.h"
 
 namespace cuop::jit {

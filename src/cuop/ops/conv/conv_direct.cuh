@@ -3,7 +3,7 @@
 // in shared memory, a piece at a time.
 #pragma once
 
-#include "cuop/jit/kernels/activation.h"
+#include "cuop/jit/kernels/rectifier.h"
 #include "cuop/jit/kernels/product_sum.cuh"
 #include "cuop/ops/conv/conv_arguments.cuh"
 
