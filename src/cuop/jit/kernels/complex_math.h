@@ -28,11 +28,10 @@ CUOP_FN Z exp(Z z) {
     if (x == -math::infinity) return {0.0, 0.0};
     return {x == math::infinity ? x : math::nan, math::nan};
   }
-  if (x == -math::infinity)
-    return {math::copysign(0.0, math::cos(y)), math::copysign(0.0, math::sin(y))};
+  if (x == -math::infinity) return {math::copysign(0.0, ::cos(y)), math::copysign(0.0, ::sin(y))};
   const double part = math::abs(x) > kLargeExponent ? x / 2 : x;
   const double size = math::exp(part), rest = math::exp(x - part);
-  return {size * math::cos(y) * rest, size * math::sin(y) * rest};
+  return {size * ::cos(y) * rest, size * ::sin(y) * rest};
 }
 
 CUOP_FN Z log(Z z) {
@@ -84,7 +83,7 @@ CUOP_FN Z sinh(Z z) {
     if (x == 0.0) return {x, math::nan};
     return {math::is_inf(x) ? x : math::nan, math::nan};
   }
-  return hyperbolic(math::sinh(x), math::cosh(x), x, {math::cos(y), math::sin(y)});
+  return hyperbolic(math::sinh(x), math::cosh(x), x, {::cos(y), ::sin(y)});
 }
 
 CUOP_FN Z cosh(Z z) {
@@ -94,19 +93,19 @@ CUOP_FN Z cosh(Z z) {
     if (x == 0.0) return {math::nan, x};
     return {math::is_inf(x) ? math::infinity : math::nan, math::nan};
   }
-  return hyperbolic(math::cosh(x), math::sinh(x), x, {math::cos(y), math::sin(y)});
+  return hyperbolic(math::cosh(x), math::sinh(x), x, {::cos(y), ::sin(y)});
 }
 
 CUOP_FN Z tanh(Z z) {
   const double x = z.real(), y = z.imag();
   if (y == 0.0) return {math::tanh(x), y};
   if (math::is_inf(x)) {
-    const double sign = is_finite(y) ? math::sin(y) * math::cos(y) : 0.0;
+    const double sign = is_finite(y) ? ::sin(y) * ::cos(y) : 0.0;
     return {math::copysign(1.0, x), math::copysign(0.0, sign)};
   }
   if (math::abs(x) > 22) {
     const double decay = math::exp(-2 * math::abs(x));
-    return {math::copysign(1.0, x), 4 * math::sin(y) * math::cos(y) * decay};
+    return {math::copysign(1.0, x), 4 * ::sin(y) * ::cos(y) * decay};
   }
   const double t = math::tan(y), beta = 1 + t * t, s = math::sinh(x);
   const double rho = math::sqrt(1 + s * s);
