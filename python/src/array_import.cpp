@@ -38,7 +38,7 @@ nb::object array_of(nb::handle object) {
   try {
     return numpy("asarray")(object);
   } catch (nb::python_error& error) {
-    if (std::string_view(error.what()).find("not producing an array") == std::string_view::npos) {
+    if (message_of(error.value()).find("not producing an array") == std::string::npos) {
       throw;
     }
     throw DTypeError(cat("tensor: the __array__ of ", class_name(object), " makes no array"));

@@ -21,7 +21,8 @@ nb::object parsed(nb::handle object) {
   try {
     return numpy("asarray")(object);
   } catch (nb::python_error& error) {
-    throw ShapeError(cat("tensor: the nested list has no regular shape: ", error.what()));
+    throw ShapeError(
+        cat("tensor: the nested list has no regular shape: ", message_of(error.value())));
   }
 }
 

@@ -193,9 +193,9 @@ def test_settings_wait_for_a_gpu_and_reach_it_with_its_first_use(none_kept, monk
         (lambda cuda: cuda.set_cache_size(-1), "cache size: -1 bytes"),
         (lambda cuda: cuda.set_memory_callback(3), "needed is a function"),
         (lambda cuda: cuda.set_memory_callback(print, [2.0]), "threshold 2 is not a fraction"),
-        (lambda cuda: cuda.set_memory_fraction(0.5, "cpu"), "cpu is not a GPU"),
-        (lambda cuda: cuda.memory_allocated("cpu"), "cpu is not a GPU"),
-        (lambda cuda: cuda.memory_stats("gpu"), "gpu is not a GPU"),
+        (lambda cuda: cuda.set_memory_fraction(0.5, "cpu"), "'cpu' is not a GPU"),
+        (lambda cuda: cuda.memory_allocated("cpu"), "'cpu' is not a GPU"),
+        (lambda cuda: cuda.memory_stats("gpu"), "'gpu' is not a GPU"),
     ],
 )
 def test_wrong_values_are_refused_without_a_gpu_too(none_kept, call, message):
@@ -220,7 +220,7 @@ def test_cuda_storage_is_lazy():
 
 
 def test_the_cpu_is_no_gpu():
-    with pytest.raises(cuop.DeviceError, match="cpu is not a GPU; use 'cuda' or 'cuda:N'"):
+    with pytest.raises(cuop.DeviceError, match="'cpu' is not a GPU; use 'cuda' or 'cuda:N'"):
         genesis.cuda.synchronize("cpu")
 
 

@@ -138,7 +138,9 @@ def test_spans_know_the_bytes_that_they_move():
         with cuop.fused():
             y = cuop.exp(x) * 2
     assert y.size == 100
-    moved = {event["name"]: event["bytes"] for event in recording.events}
+    moved = {}  # the most, as threads that another test left to themselves are recorded too
+    for event in recording.events:
+        moved[event["name"]] = max(moved.get(event["name"], 0), event["bytes"])
     assert moved["add"] == 4 * (100 + 100 + 10)
     assert moved["copy"] == moved["fused"] == 4 * 200
 

@@ -134,6 +134,7 @@ def test_files_whose_names_are_no_utf8(tmp_path):
     assert os.path.getsize(folder + b"/s\xfd.json") > 0
     operator = cuop.JITReluFloat()
     operator.set_persistent_cache_directory(os.fsdecode(folder + b"/c\xfc"))
+    operator.enable_persistent_cache(True)  # which makes it
     assert os.path.isdir(folder + b"/c\xfc")
 
 

@@ -25,10 +25,12 @@ def test_every_variable_has_its_row():
 
 
 def test_an_old_page_is_noticed(tmp_path):
-    assert generate_docs.outdated(tmp_path) == ["docs/environment.md"]
+    assert generate_docs.outdated(tmp_path) == ["docs/environment.md", "docs/functions.md"]
     page = tmp_path / "docs/environment.md"
     page.parent.mkdir()
     page.write_text(generate_docs.environment_page())
+    assert generate_docs.outdated(tmp_path) == ["docs/functions.md"]
+    (tmp_path / "docs/functions.md").write_text(generate_docs.functions_page())
     assert generate_docs.outdated(tmp_path) == []
     page.write_text("old")
     assert generate_docs.outdated(tmp_path) == ["docs/environment.md"]

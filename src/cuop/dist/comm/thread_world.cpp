@@ -111,15 +111,16 @@ void ThreadWorld::wait(Lock& lock, const Caller& caller, Ready&& ready, Missing&
 void ThreadWorld::check_awaited(Lock& lock, const Caller& caller, const std::vector<int>& awaited) {
   for (int rank : awaited) {
     const Rank& other = at_rank(rank);
-    if (other.has_left) {
-      fail_family(lock, caller, in_root(rank),
-                  cat("waits for ", named(rank), ", which has returned already"));
-    }
-    // A rank that has come to the next collective call since then has gone on.
+    // A rank that has come to the next collective call since then has gone on. One that has left
+    // since then left because of that.
     if (caller.is_message && other.refused_message_at == at_rank(caller.rank).calls) {
       fail_and_throw(
           caller, rank,
           cat("waits for ", named(rank), ", which refused a message: ", other.refused_message));
+    }
+    if (other.has_left) {
+      fail_family(lock, caller, in_root(rank),
+                  cat("waits for ", named(rank), ", which has returned already"));
     }
   }
 }
