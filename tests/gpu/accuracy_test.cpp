@@ -21,7 +21,8 @@ class GpuAccuracy : public GpuTest {
     const DType dtype = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
     const Tensor host = empty({static_cast<int64_t>(x.size())}, dtype, kCpu);
     std::copy(x.begin(), x.end(), host.data<T>());
-    const Operand operand(to_device(host, kGpu));
+    const Tensor there = to_device(host, kGpu);
+    const Operand operand(there);
     const Operand* const operands[] = {&operand};
     const Tensor answer = to_device(elementwise(f.name.data(), operands), kCpu);
     return test::worst_answer(f, x, answer.data<T>());

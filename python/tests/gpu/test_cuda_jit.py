@@ -249,7 +249,7 @@ def test_debug_mode_keeps_sources_and_logs(tmp_path):
     files = list((tmp_path / "cache" / "kernels").iterdir())
     (source,) = [file for file in files if file.suffix == ".cu" and "softmax" in file.read_text()]
     text = source.read_text()
-    assert text.startswith("// softmax for sm_") and "--maxrregcount=56" in text
+    assert "\n// softmax for sm_" in text and "--maxrregcount=56" in text
     assert "__global__" in text
     assert "compiled in" in source.with_suffix(".log").read_text()
     assert source.with_suffix(".kernel").exists()

