@@ -254,7 +254,8 @@ def _judge(error: BaseException, target: Target, text: str) -> str:
         return f"raw text: {place}"
     if isinstance(error, (SyntaxError, NameError)) and "eval" not in said:
         return f"fuzzer: {place}"
-    if not said.strip() and not isinstance(error, (StopIteration, KeyboardInterrupt)):
+    wordless = (StopIteration, KeyboardInterrupt, MemoryError)  # Python's own have no words
+    if not said.strip() and not isinstance(error, wordless):
         return f"no words: {place}"
     if isinstance(error, cuop.DeviceError) and re.search("is not available|none on cpu", said):
         return ""  # of this machine

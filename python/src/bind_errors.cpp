@@ -1,5 +1,7 @@
 // C++ errors become the Python classes of cuop/errors.py.
 #include <memory>
+#include <new>
+#include <typeinfo>
 
 #include "binders.h"
 #include "cuop/core/error.h"
@@ -65,6 +67,11 @@ void bind_errors(nb::module_&) {
       raise_interrupt();
     } catch (const MemoryError& error) {
       raise("MemoryError", error);
+    } catch (const std::bad_alloc&) {
+      raise("MemoryError",
+            Error("the system has no memory for what this call needs besides tensors"));
+    } catch (const std::bad_cast&) {  // nanobind's: an object that is not what its class promises
+      raise("DTypeError", Error("an argument is out of range, or not what its class promises"));
     } catch (const NotImplementedError& error) {
       raise("NotImplementedError", error);
     } catch (const ExecutionError& error) {

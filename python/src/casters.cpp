@@ -49,6 +49,10 @@ nb::object make_message(std::string_view bytes) {
 nb::object items_of(nb::handle sequence) noexcept {
   PyObject* object = sequence.ptr();
   if (PyUnicode_Check(object) || PyBytes_Check(object) || PySequence_Check(object) == 0) return {};
+  if (PySequence_Size(object) < 0) {  // without a length it may have no end
+    PyErr_Clear();
+    return {};
+  }
   nb::object items = nb::steal(PySequence_Tuple(object));
   if (!items.is_valid()) PyErr_Clear();
   return items;
