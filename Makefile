@@ -6,7 +6,7 @@ LOG := build/log
 STEP := tools/step.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cpp test-python test-simulated bench lint format docs build package setup clean distclean
+.PHONY: help demo test test-cpp test-python test-simulated mutants bench lint format docs build package setup clean distclean
 
 help:  ## lists the commands
 	@sed -n 's/^\([a-z-]*\):.*  ## /  make \1|/p' Makefile | column -t -s '|'
@@ -15,6 +15,9 @@ demo: package  ## runs the demonstration on 4 ranks and writes report.html
 	@$(VENV)/bin/cuop demo
 
 test: test-cpp test-python  ## runs every test; make test-simulated has a GPU to simulate as well
+
+mutants: setup  ## plants 200 mistakes and lists those that no test notices (an hour; not part of CI)
+	@$(VENV)/bin/python -m tools.mutants --preset $(PRESET)
 
 bench: build  ## measures the CPU cases against their peers
 	@$(VENV)/bin/cuop bench --suite cpu

@@ -3,8 +3,8 @@
 // in shared memory, a piece at a time.
 #pragma once
 
-#include "cuop/jit/kernels/rectifier.h"
 #include "cuop/jit/kernels/product_sum.cuh"
+#include "cuop/jit/kernels/rectifier.h"
 #include "cuop/ops/conv/conv_arguments.cuh"
 
 namespace cuop::jit {
