@@ -39,6 +39,7 @@ def bare(work, error=KeyboardInterrupt):
     assert cuop.sum(cuop.ones(1000)).item() == 1000
 
 SIGNAL = signal.SIGINT
+signal.signal(SIGNAL, signal.default_int_handler)  # a shell may have it ignored
 """
 
 ENDLESS = {

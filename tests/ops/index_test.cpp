@@ -114,6 +114,18 @@ TEST(Index, SlicesAreCutAsPythonCutsThem) {
   }
 }
 
+TEST(Index, TheLongestStepsTakeOneElement) {
+  constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
+  const Tensor x = counted({5});
+  for (const int64_t bound : {kFar, -kFar - 1}) {
+    EXPECT_THAT(values_of(item(x, {SliceIndex{std::nullopt, std::nullopt, bound}})),
+                ElementsAre(bound > 0 ? 0 : 4));
+    EXPECT_THAT(values_of(item(x, {SliceIndex{3, std::nullopt, bound}})), ElementsAre(3));
+    EXPECT_EQ(item(x, {SliceIndex{bound, std::nullopt, 1}}).size(), bound > 0 ? 0 : 5);
+    EXPECT_EQ(item(x, {SliceIndex{std::nullopt, bound, 1}}).size(), bound > 0 ? 5 : 0);
+  }
+}
+
 TEST(Index, ArraysAndMasksPickTheSameElements) {
   const Tensor x = counted({3, 4});
   const Tensor mask = empty({3, 4}, DType::kBool, kCpu);

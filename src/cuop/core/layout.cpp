@@ -138,7 +138,7 @@ std::optional<Layout> try_reshape(const Layout& layout, const Shape& shape) {
 Layout slice(const Layout& layout, int axis, int64_t start, int64_t length, int64_t step) {
   Layout result = layout;
   result.shape[axis] = length;
-  result.strides[axis] = layout.strides[axis] * step;
+  if (length > 1) result.strides[axis] *= step;  // else no step is taken, however long it is
   if (length > 0) result.offset += start * layout.strides[axis];
   return result;
 }

@@ -211,7 +211,9 @@ int64_t index_offsets_cpu(const Tensor& indices, int64_t size, int64_t stride, i
     for (int64_t i = begin; i < end; ++i) {
       const int64_t index = given[i] < 0 ? given[i] + size : given[i];
       is_good = is_good && index >= 0 && index < size;
-      offsets[i] = index * stride;
+      // Unsigned: an index far outside would overflow before anybody refuses it.
+      offsets[i] =
+          static_cast<int64_t>(static_cast<uint64_t>(index) * static_cast<uint64_t>(stride));
     }
     if (is_good) return;
     for (int64_t i = begin; i < end; ++i) {

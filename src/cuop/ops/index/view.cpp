@@ -1,6 +1,7 @@
 #include "cuop/ops/index/view.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "cuop/core/text.h"
@@ -119,7 +120,7 @@ Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
   const int64_t first = bound(start, step > 0 ? lowest : highest);
   const int64_t last = bound(stop, step > 0 ? highest : lowest);
   const int64_t span = step > 0 ? last - first : first - last;
-  const int64_t pace = step > 0 ? step : -step;
+  const int64_t pace = step > 0 ? step : -std::max(step, -std::numeric_limits<int64_t>::max());
   const int64_t length = span <= 0 ? 0 : (span - 1) / pace + 1;
   return tensor.with_layout(slice(tensor.layout(), chosen, first, length, step));
 }

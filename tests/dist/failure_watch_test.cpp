@@ -1,0 +1,177 @@
+// Who is blamed when, over a network whose messages the test writes: what a real one shows by
+// chance.
+#include "cuop/dist/comm/failure_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
+namespace cuop::dist {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kGivenByRank2 = "recv: rank 2 of 4 waited 1 s for rank 3";
+
+/// Rank 0; what it sends is kept, what arrives is what the test has put there.
+class WrittenTransport : public Transport {
+ public:
+  explicit WrittenTransport(int size) : size_(size) {}
+
+  int rank() const override { return 0; }
+  int size() const override { return size_; }
+  int local_size() const override { return size_; }
+  std::string_view kind() const override { return "written"; }
+  std::unique_ptr<Request> post_send(const void*, int64_t, const Envelope&) override {
+    return nullptr;
+  }
+  std::unique_ptr<Request> post_recv(void*, int64_t, const Envelope&) override { return nullptr; }
+  void send_control(int dst, const Control& message) noexcept override {
+    sent.push_back(message);
+    if (on_send) on_send(dst, message);
+  }
+  std::optional<Control> poll_control() override {
+    if (arrived.empty()) return std::nullopt;
+    Control message = arrived.front();
+    arrived.pop_front();
+    return message;
+  }
+  void idle(int) override {}
+  std::shared_ptr<Transport> split(int, const SplitGroup&) override { return nullptr; }
+  void note_failure(bool) noexcept override {}
+
+  int count(ControlKind kind) const {
+    return static_cast<int>(std::count_if(
+        sent.begin(), sent.end(), [&](const Control& message) { return message.kind == kind; }));
+  }
+
+  std::vector<Control> sent;
+  std::deque<Control> arrived;
+  std::function<void(int dst, const Control&)> on_send;
+
+ private:
+  int size_;
+};
+
+/// Rank 0 of 4 and, split from it, rank 0 of 3 (ranks 0, 1, 3 of all).
+struct Family {
+  std::shared_ptr<WrittenTransport> all = std::make_shared<WrittenTransport>(4);
+  std::shared_ptr<WrittenTransport> some = std::make_shared<WrittenTransport>(3);
+  std::shared_ptr<FailureWatch> root = std::make_shared<FailureWatch>(all);
+  std::shared_ptr<FailureWatch> part =
+      std::make_shared<FailureWatch>(some, root, std::vector<int>{0, 1, 3});
+
+  /// Every rank but `silent` says at once that it waits for `awaited`.
+  void answer_pings(int silent, int awaited) {
+    all->on_send = [this, silent, awaited](int dst, const Control& message) {
+      if (message.kind != ControlKind::kPing || dst == silent) return;
+      all->arrived.push_back({dst, ControlKind::kPong, message.epoch, awaited, "recv"});
+    };
+  }
+};
+
+/// What `call` raises: its text and the blamed rank.
+std::pair<std::string, int> failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const CommunicationError& error) {
+    return {error.what(), error.rank()};
+  }
+  return {"nothing was raised", -2};
+}
+
+TEST(FailureWatch, WhoAnswersNothingIsBlamed) {
+  Family family;
+  family.answer_pings(3, 3);
+  const auto [text, rank] = failure_of([&] { family.root->expire("recv", 1, 1.0); });
+  EXPECT_EQ(rank, 3);
+  EXPECT_THAT(text, AllOf(HasSubstr("waited 1 s for rank 1"), HasSubstr("not answering: rank 3")));
+  EXPECT_EQ(family.all->count(ControlKind::kAbort), 3);
+}
+
+// Ranks 0 and 2 come to their deadlines together; rank 2 was the first to tell whom it blames.
+TEST(FailureWatch, AtASimultaneousExpiryTheFirstToldIsTheCause) {
+  Family family;
+  family.all->on_send = [&](int dst, const Control& message) {
+    if (message.kind != ControlKind::kPing || dst != 2) return;
+    family.all->arrived.push_back({2, ControlKind::kAbort, 0, 3, kGivenByRank2});
+  };
+  const auto [text, rank] = failure_of([&] { family.root->expire("bcast", 1, 1.0); });
+  EXPECT_EQ(rank, 3);
+  EXPECT_EQ(text, cat("bcast: rank 0 of 4 cannot go on: ", kGivenByRank2));
+  EXPECT_EQ(family.all->count(ControlKind::kAbort), 0);  // all have been told by rank 2
+}
+
+// The same where the wait is in a communicator that was split off: first the whole fails, then the
+// part alone, whose failure says nothing about the whole.
+TEST(FailureWatch, AtASimultaneousExpiryInAPartTheFirstToldIsTheCause) {
+  for (const bool is_of_part : {false, true}) {
+    Family family;
+    family.all->on_send = [&](int dst, const Control& message) {
+      if (message.kind != ControlKind::kPing) return;
+      family.all->arrived.push_back({dst, ControlKind::kPong, message.epoch, 0, "recv"});
+      if (dst != 3) return;
+      auto& transport = is_of_part ? family.some : family.all;
+      transport->arrived.push_back({2, ControlKind::kAbort, 0, 3, kGivenByRank2});
+    };
+    const auto [text, rank] = failure_of([&] { family.part->expire("bcast", 1, 1.0); });
+    EXPECT_EQ(rank, 3);
+    EXPECT_THAT(text, AllOf(HasSubstr("cannot go on"), HasSubstr(kGivenByRank2)));
+    EXPECT_EQ(family.all->count(ControlKind::kAbort), 0);
+    EXPECT_EQ(family.some->count(ControlKind::kAbort), 0);
+    EXPECT_EQ(family.root->failure().empty(), is_of_part);
+  }
+}
+
+TEST(FailureWatch, TheFirstFailureStays) {
+  Family family;
+  family.all->arrived.push_back({2, ControlKind::kAbort, 0, 3, kGivenByRank2});
+  family.all->arrived.push_back({1, ControlKind::kAbort, 0, 2, "rank 1 of 4 waited for rank 2"});
+  const auto [text, rank] = failure_of([&] { family.root->check("send"); });
+  EXPECT_EQ(rank, 3);
+  EXPECT_THAT(text, Not(HasSubstr("waited for rank 2")));
+  family.root->abort("given up as well");
+  EXPECT_EQ(family.root->failure(), kGivenByRank2);
+  EXPECT_EQ(family.all->count(ControlKind::kAbort), 0);
+}
+
+TEST(FailureWatch, AnAbortOfAnEarlierEpochIsNoNewsAndOneOfTheNextWaits) {
+  Family family;
+  family.all->arrived.push_back({2, ControlKind::kAbort, -1, 3, "old"});
+  EXPECT_EQ(family.root->failure(), "");
+  // Rank 2 has recovered before this rank and failed again.
+  family.all->arrived.push_back({2, ControlKind::kAbort, 1, 3, "again"});
+  EXPECT_EQ(family.root->failure(), "");
+  for (const int src : {1, 2, 3}) {
+    family.all->arrived.push_back({src, ControlKind::kMeet, 1, -1, ""});
+  }
+  family.root->recover(1.0);
+  EXPECT_EQ(family.root->epoch(), 1);
+  EXPECT_EQ(family.root->failure(), "again");
+}
+
+// Ranks that wait for each other made different calls: nobody is lost, the communicator fails.
+TEST(FailureWatch, WhoAnswersIsNotLost) {
+  Family family;
+  family.answer_pings(-1, 0);
+  const auto [text, rank] = failure_of([&] { family.part->expire("bcast", 2, 1.0); });
+  EXPECT_EQ(rank, 3);
+  EXPECT_THAT(text, AllOf(HasSubstr("for rank 2 (rank 3 of all)"), HasSubstr("which is in recv")));
+  EXPECT_EQ(family.root->failure(), "");
+  EXPECT_EQ(family.some->count(ControlKind::kAbort), 2);
+}
+
+}  // namespace
+}  // namespace cuop::dist
