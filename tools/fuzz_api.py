@@ -76,6 +76,13 @@ _SPECIAL = {
     "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal", "float": "item",
     "absolute": "abs", "conjugate": "conj", "int": "item", "bool": "item", "complex": "item", "index": "item", "iter": "iteration",
 }  # fmt: skip
+# Second names, by which an error does not call a function.
+_ALIASES = {
+    "power": "pow", "mod": "remainder", "absolute": "abs", "conjugate": "conj",
+    "bitwise_not": "bitwise_invert", "true_divide": "divide", "getitem": "index",
+    "setitem": "index", "allgather": "all_gather", "allreduce": "all_gather", "reduce": "gather",
+    "invert": "bitwise_invert",
+}  # fmt: skip
 # Which wait for other ranks until the deadline.
 _SLOW = {"recv", "irecv", "send", "ssend"}
 _RAW = re.compile(
@@ -224,8 +231,11 @@ def _is_named(text: str, target: Target) -> bool:
     That is, for the forms of a call over ranks, the call itself.
     """
     words = {word.lower() for word in re.findall(r"\w+", text)}
+    words |= {word.removesuffix("_from_root") for word in words}
     names = {name.lower() for name in target.names}
-    names |= {re.sub("_from_root$|^distributed_", "", name) for name in names}
+    names |= {name.removeprefix("distributed_").removeprefix("jit") for name in names}
+    names |= {name.removesuffix("_from_root") for name in names}
+    names |= {_ALIASES[name] for name in names if name in _ALIASES}
     if not target.call.startswith(("cuop.", "tensor", "fft.", "setattr")):
         names |= {"from_root", "distTensor", "reduce_to", "all_reduce", "split", "broadcast_to"}
     return bool(words & names)

@@ -48,6 +48,14 @@ def integer(value: Any, who: str, name: str, least: int | None = None) -> int:
     return number
 
 
+def truth(value: Any, who: str, name: str) -> bool:
+    """bool(value); DTypeError for what is neither true nor false, as an array of several elements."""
+    try:
+        return bool(value)
+    except (TypeError, ValueError) as error:
+        raise refused(value, who, name, "True or False") from error
+
+
 def check_callable(value: Any, who: str, name: str) -> None:
     """Raise DTypeError unless the value can be called."""
     if not callable(value):

@@ -107,11 +107,14 @@ def _parameter_names(signature: inspect.Signature) -> str:
 
 
 def _items(given: Any) -> Iterator[Any]:
-    """What an argument holds: itself, and the entries of lists and tuples."""
-    yield given
-    if isinstance(given, (list, tuple)):
-        for item in given:
-            yield from _items(item)
+    """What an argument holds: itself, and the entries of lists and tuples, which may hold themselves."""
+    waiting, seen = [given], set()
+    while waiting:
+        item = waiting.pop()
+        yield item
+        if isinstance(item, (list, tuple)) and id(item) not in seen:
+            seen.add(id(item))
+            waiting.extend(reversed(item))
 
 
 def _wrong_kind(

@@ -7,6 +7,15 @@ import numpy as np
 import cuop
 
 
+def as_tensor(array, who, name):
+    """The array as a cuop tensor; errors begin with the call and the argument."""
+    try:
+        return cuop.asarray(plain(array))
+    except cuop.errors.Error as error:
+        text = str(error).removeprefix("asarray: ").removeprefix("array: ")
+        raise type(error)(f"{who}: {name}: {text}") from error
+
+
 def kind_of(array):
     """The library of an array by name: "cuop", "torch", another array module, else "numpy"."""
     if isinstance(array, cuop.Tensor):
@@ -60,4 +69,6 @@ def to_kind(tensor, kind):
 
 def plain(array):
     """The array without what only its own library understands (torch's gradients)."""
+    if isinstance(array, type):  # which has the methods of its objects
+        raise cuop.DTypeError(f"array: the class {array.__name__} is none; an object of it may be")
     return array.detach() if kind_of(array) == "torch" else array

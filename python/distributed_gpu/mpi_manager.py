@@ -4,8 +4,16 @@ import sys
 
 import cuop
 from cuop import dist
-from cuop._arguments import integer, refused
-from distributed_gpu._arrays import kind_of, place_of, plain, this_ranks, to_kind, to_place
+from cuop._arguments import check_callable, integer, refused
+from distributed_gpu._arrays import (
+    as_tensor,
+    kind_of,
+    place_of,
+    plain,
+    this_ranks,
+    to_kind,
+    to_place,
+)
 from distributed_gpu._call import MPIError, mpi_errors, told
 
 __all__ = ["MAX", "MIN", "PROD", "SUM", "MPIError", "MPIManager"]
@@ -144,16 +152,20 @@ class MPIManager:
 
     def gather_tensor(self, tensor, dim=0, root=0):
         """The ranks' arrays joined along `dim` on the root, None elsewhere."""
-        return self._joined(tensor, dim, lambda x: x.gather(root))
+        with mpi_errors(self.comm), told(self, "gather_tensor"):
+            root = self._root(root, "gather_tensor")
+        return self._joined(tensor, dim, "gather_tensor", lambda x: x.gather(root))
 
     def allgather_tensor(self, tensor, dim=0):
         """The ranks' arrays joined along `dim` on every rank."""
-        return self._joined(tensor, dim, lambda x: x.gather_all())
+        return self._joined(tensor, dim, "allgather_tensor", lambda x: x.gather_all())
 
     def allreduce_tensor(self, tensor, op=SUM):
         """The ranks' arrays, of one shape and dtype, combined element by element on every rank."""
         with mpi_errors(self.comm):
-            result = dist.all_reduce(self.comm, plain(tensor), op)
+            with told(self, "allreduce_tensor"):
+                local = as_tensor(tensor, "allreduce_tensor", "tensor")
+            result = dist.all_reduce(self.comm, local, op)
         return to_kind(result, kind_of(tensor))
 
     def clear_pinned_pool(self):
@@ -173,8 +185,19 @@ class MPIManager:
     def _replicated(self):
         return dist.Sharding.replicated(dist.Mesh.line(self.comm.size))
 
+    def _root(self, root, who):
+        root = integer(root, who, "root")
+        if not 0 <= root < self.comm.size:
+            raise cuop.ExecutionError(
+                f"{who}: root {root} is not one of the {self.comm.size} ranks"
+            )
+        return root
+
     def place_tensor(self, tensor, place, root=0):
         """place(root's array as a DistTensor), which answers this rank's part, as root's kind."""
+        with mpi_errors(self.comm), told(self, "place_tensor"):
+            check_callable(place, "place_tensor", "place")
+            root = self._root(root, "place_tensor")
         is_root = self.comm.rank == root
         with mpi_errors(self.comm):
             whole = dist.DistTensor.from_root(self.comm, plain(tensor) if is_root else None, root)
@@ -183,9 +206,16 @@ class MPIManager:
         with mpi_errors(self.comm):
             return to_place(local, place if is_root else this_ranks(place))
 
-    def _joined(self, tensor, dim, collect):
+    def _joined(self, tensor, dim, who, collect):
         with mpi_errors(self.comm):
-            result = collect(dist.DistTensor.from_parts(self.comm, plain(tensor), dim))
+            with told(self, who):
+                local = as_tensor(tensor, who, "tensor")
+                dim = integer(dim, who, "dim")
+                if not -local.ndim <= dim < local.ndim:
+                    raise cuop.ShapeError(
+                        f"{who}: dim {dim} is out of range for {local.ndim} dimensions"
+                    )
+            result = collect(dist.DistTensor.from_parts(self.comm, local, dim))
             return to_place(result, place_of(tensor))
 
 

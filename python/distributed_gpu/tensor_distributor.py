@@ -1,12 +1,20 @@
 """Arrays in parts over the ranks."""
 
-import cuop
 from cuop import dist
 from cuop._arguments import integer
-from distributed_gpu._arrays import kind_of, place_of, plain, to_kind, to_place
+from distributed_gpu._arrays import as_tensor, kind_of, place_of, plain, to_kind, to_place
 from distributed_gpu._call import announced, check_manager, mpi_errors, told
 
 __all__ = ["TensorDistributor"]
+
+
+def _grid(who, rows, columns):
+    """The mesh of a grid of ranks."""
+    rows, columns = (
+        integer(size, who, name, least=1)
+        for size, name in ((rows, "grid_rows"), (columns, "grid_cols"))
+    )
+    return dist.Mesh((rows, columns), ("r", "c"))
 
 
 class TensorDistributor:
@@ -64,7 +72,7 @@ class TensorDistributor:
         Rank r stands in grid row r // grid_cols and grid column r % grid_cols.
         """
         with told(self.mpi, "distribute_2d"):
-            mesh = dist.Mesh((grid_rows, grid_cols), ("r", "c"))
+            mesh = _grid("distribute_2d", grid_rows, grid_cols)
             rows = dist.Sharding(mesh, dist.P("r", None))
             columns = dist.Sharding(mesh, dist.P(None, "c"))
         return (
@@ -75,10 +83,10 @@ class TensorDistributor:
     def gather_2d(self, C_local, grid_rows, grid_cols, M, N):
         """The [M, N] matrix whose blocks lie in a grid of ranks, on rank 0; None elsewhere."""
         with told(self.mpi, "gather_2d"):
-            mesh = dist.Mesh((grid_rows, grid_cols), ("r", "c"))
+            mesh = _grid("gather_2d", grid_rows, grid_cols)
             blocks = dist.Sharding(mesh, dist.P("r", "c"))
         with announced(self.mpi, "gather_2d"):
-            local = cuop.asarray(plain(C_local))
+            local = as_tensor(C_local, "gather_2d", "C_local")
             whole = dist.DistTensor(self.mpi.comm, blocks, (M, N), local.dtype, local)
         with mpi_errors(self.mpi.comm):
             return to_place(whole.gather(), place_of(C_local))

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import cuop
 from cuop import _core, clear_kernel_cache, enable_profiling, set_kernel_fusion
-from cuop._arguments import describe, file_path
+from cuop._arguments import describe, file_path, truth
 from genesis.kernels import warm_up_kernels
 
 __all__ = [
@@ -67,7 +67,10 @@ def _name(device=None):
         device = current if current.type == "cuda" else "cuda"
     elif isinstance(device, int) and not isinstance(device, bool):
         device = f"cuda:{device}"
-    name = str(device)
+    try:
+        name = str(device)
+    except (TypeError, RecursionError):  # an object that cannot be printed names no device
+        name = ""
     if not name.startswith("cuda"):
         raise cuop.DeviceError(
             f"cuda: device: {describe(device)} is not a GPU; use 'cuda' or 'cuda:N'"
@@ -125,7 +128,7 @@ def enable_lazy_init(is_lazy=True):
 
     False raises DeviceError where there is no GPU.
     """
-    if not is_lazy:
+    if not truth(is_lazy, "enable_lazy_init", "is_lazy"):
         _gpu()
 
 

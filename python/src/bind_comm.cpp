@@ -21,10 +21,25 @@ namespace {
 using dist::Communicator;
 using CommPtr = std::shared_ptr<Communicator>;
 
-std::string pickle(nb::handle object) {
+/// What pickle raises for objects that have no such form; an object's own exceptions go through.
+bool is_refusal_of_pickle(const nb::python_error& error, const nb::module_& pickle) {
+  return error.matches(PyExc_TypeError) || error.matches(PyExc_AttributeError) ||
+         error.matches(PyExc_ValueError) || error.matches(PyExc_RecursionError) ||
+         error.matches(pickle.attr("PicklingError"));
+}
+
+std::string pickle(const std::string& call, nb::handle object) {
   nb::module_ module = nb::module_::import_("pickle");
-  const nb::bytes bytes(module.attr("dumps")(object, module.attr("HIGHEST_PROTOCOL")));
-  return {bytes.c_str(), bytes.size()};
+  try {
+    const nb::bytes bytes(module.attr("dumps")(object, module.attr("HIGHEST_PROTOCOL")));
+    return {bytes.c_str(), bytes.size()};
+  } catch (nb::python_error& error) {
+    if (!is_refusal_of_pickle(error, module)) throw;
+    const std::string why = message_of(error.value());
+    nb::raise_from(error, nb::module_::import_("cuop.errors").attr("DTypeError").ptr(),
+                   "%s: an object of class %s cannot be pickled: %s", call.c_str(),
+                   class_name(object).c_str(), why.c_str());
+  }
 }
 
 nb::object unpickle(const std::string& text) {
@@ -65,7 +80,7 @@ std::string pickle_together(Communicator& comm, const std::string& call, nb::han
   nb::gil_scoped_release release;
   dist::prepare_together(comm, call, [&] {
     dist::check_rank(call, root, comm.size());
-    with_gil([&] { text = pickle(object); });
+    with_gil([&] { text = pickle(call, object); });
   });
   return text;
 }
@@ -140,14 +155,17 @@ nb::object scatter(Communicator& comm, nb::handle objects, int root) {
     dist::check_rank(call, root, comm.size());
     if (comm.rank() != root) return;
     with_gil([&] {
-      const nb::list items(
-          nb::cast<nb::list>(nb::module_::import_("builtins").attr("list")(objects)));
-      if (static_cast<int>(items.size()) != comm.size()) {
-        throw ShapeError(
-            cat("scatter: ", items.size(), " objects were given for ", comm.size(), " ranks"));
+      const nb::object items = items_of(objects);
+      if (!items.is_valid()) {
+        throw DTypeError(cat("scatter: objects: needed is a sequence of one object a rank, given ",
+                             describe(objects)));
       }
-      for (size_t rank = 0; rank < items.size(); ++rank) {
-        const std::string text = pickle(items[rank]);
+      if (static_cast<int>(nb::len(items)) != comm.size()) {
+        throw ShapeError(
+            cat("scatter: ", nb::len(items), " objects were given for ", comm.size(), " ranks"));
+      }
+      for (size_t rank = 0; rank < nb::len(items); ++rank) {
+        const std::string text = pickle(call, items[rank]);
         lengths[rank] = static_cast<int64_t>(text.size());
         all += text;
       }
@@ -166,7 +184,7 @@ nb::object scatter(Communicator& comm, nb::handle objects, int root) {
 }
 
 void send(Communicator& comm, nb::handle object, int dst, int tag) {
-  const std::string text = pickle(object);
+  const std::string text = pickle("send", object);
   nb::gil_scoped_release release;
   const auto length = static_cast<int64_t>(text.size());
   comm.send(&length, sizeof(length), dst, tag);
@@ -186,7 +204,7 @@ nb::object recv(Communicator& comm, int src, int tag) {
 }
 
 nb::object sendrecv(Communicator& comm, nb::handle object, int dst, int src, int tag) {
-  const std::string out = pickle(object);
+  const std::string out = pickle("sendrecv", object);
   std::string in;
   {
     nb::gil_scoped_release release;

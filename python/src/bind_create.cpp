@@ -86,7 +86,9 @@ void bind_create(nb::module_& m) {
   m.def(
       "asarray",
       [](nb::handle data, OptionalDevice device) {
-        return shared_or_placed(data, device ? std::optional(**device) : std::nullopt);
+        return named_call("asarray", [&] {
+          return shared_or_placed(data, device ? std::optional(**device) : std::nullopt);
+        });
       },
       "data"_a, nb::kw_only(), "device"_a = nb::none(),
       nb::sig("def asarray(data: ArrayLike, *, device: DeviceLike | None = None) -> Tensor"),

@@ -34,7 +34,10 @@ void bind_device(nb::module_& m) {
   tell_package_folders();
   m.def(
       "device_count",
-      [](const std::string& type) { return backend::device_count(parse_device(type).type); },
+      [](const std::string& type) {
+        return named_call("device_count: type",
+                          [&] { return backend::device_count(parse_device(type).type); });
+      },
       "type"_a, "How many devices of the type ('cpu' or 'cuda') this process can use.");
   m.def("current_device", [] { return PyDevice{backend::current_device()}; });
   m.def(

@@ -32,7 +32,7 @@ Spec to_spec(const nb::args& entries) {
     SpecEntry given;
     if (!nb::try_cast(entry, given)) {
       throw ShapeError(
-          cat("P: ", message_of(nb::repr(entry)),
+          cat("P: ", describe(entry),
               " was given; needed is None, the name of a mesh axis or a tuple of names"));
     }
     dims.push_back(to_axes(given));

@@ -101,14 +101,16 @@ void bind_clip(nb::module_& m, const char* name) {
   using Bound = std::optional<Arg<Operand>>;
   m.def(
       name,
-      [](const Arg<Operand>& x, const Bound& low, const Bound& high,
-         const std::optional<Tensor>& out) {
+      [name](const Arg<Operand>& x, const Bound& low, const Bound& high,
+             const std::optional<Tensor>& out) {
         static const int both = jit::find_op("clip"), lower = jit::find_op("maximum"),
                          upper = jit::find_op("minimum"), none = jit::find_op("positive");
-        if (low && high) return apply(both, pointer(out), *x, **low, **high);
-        if (low) return apply(lower, pointer(out), *x, **low);
-        if (high) return apply(upper, pointer(out), *x, **high);
-        return apply(none, pointer(out), *x);
+        return named_call(name, [&] {
+          if (low && high) return apply(both, pointer(out), *x, **low, **high);
+          if (low) return apply(lower, pointer(out), *x, **low);
+          if (high) return apply(upper, pointer(out), *x, **high);
+          return apply(none, pointer(out), *x);
+        });
       },
       "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
       (document(jit::op_table()[static_cast<size_t>(jit::find_op("clip"))]) +

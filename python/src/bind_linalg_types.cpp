@@ -27,7 +27,7 @@ T pick(const char* who, nb::handle object, std::span<const T> integers) {
   }
   int64_t number = 0;
   if (!nb::try_cast<int64_t>(object, number)) {
-    throw DTypeError(cat(who, ": ", message_of(nb::repr(object)),
+    throw DTypeError(cat(who, ": ", describe(object),
                          " is neither a name nor an integer; names are ", names_of<T>()));
   }
   if (integers.empty()) {

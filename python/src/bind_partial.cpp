@@ -15,7 +15,7 @@ ReduceKind parse_kind(std::string_view text) {
     if (text == name(kind)) return kind;
   }
   throw ExecutionError(
-      cat("partial reduction: '", text,
+      cat("PartialReduction: kind: '", text,
           "' is unknown; known are sum, mean, prod, max, min, any, all, var, std"));
 }
 

@@ -190,18 +190,27 @@ std::string describe(nb::handle object) {
   return class_name(object);
 }
 
-std::exception_ptr name_argument(nb::handle object) noexcept {
+std::exception_ptr renamed(const std::string& who) noexcept {
   std::exception_ptr error = std::current_exception();
-  if (current == nullptr) return error;
   try {
-    const std::string who = message_of(words().attr("place")(
-        nb::handle(current->function), positional(*current), by_name(*current), object));
     restate<DTypeError>(error, who);
     restate<OverflowError>(error, who);
     restate<ShapeError>(error, who);
     restate<DeviceError>(error, who);
     restate<IndexError>(error, who);
     restate<ExecutionError>(error, who);
+  } catch (...) {  // no memory: the error as it was says more than that
+  }
+  return error;
+}
+
+std::exception_ptr name_argument(nb::handle object) noexcept {
+  std::exception_ptr error = std::current_exception();
+  if (current == nullptr) return error;
+  try {
+    const std::string who = message_of(words().attr("place")(
+        nb::handle(current->function), positional(*current), by_name(*current), object));
+    return renamed(who);
   } catch (nb::python_error& failure) {
     failure.discard_as_unraisable("cuop._calls.place");
   } catch (...) {

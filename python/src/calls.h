@@ -23,6 +23,19 @@ std::string describe(nb::handle object);
 /// name of the argument for which `object` was given. To be called in a catch block.
 std::exception_ptr name_argument(nb::handle object) noexcept;
 
+/// The exception being handled, its message begun with `who`. To be called in a catch block.
+std::exception_ptr renamed(const std::string& who) noexcept;
+
+/// work(), an error of which begins with `who` in place of the step that raised it.
+template <class Work>
+decltype(auto) named_call(const char* who, Work&& work) {
+  try {
+    return work();
+  } catch (...) {
+    std::rethrow_exception(renamed(who));
+  }
+}
+
 /// Notes that an integer was refused because it is not in [low, high].
 void note_range(int64_t low, int64_t high) noexcept;
 

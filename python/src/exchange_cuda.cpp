@@ -77,7 +77,10 @@ void order_for_consumer(const char* who, const Tensor& tensor, nb::handle stream
     if (stream.is_none()) return;
     throw ExecutionError(cat(who, ": a CPU tensor has no stream; pass stream=None"));
   }
-  const int64_t number = stream.is_none() ? kLegacyStream : nb::cast<int64_t>(stream);
+  int64_t number = kLegacyStream;
+  if (!stream.is_none() && !nb::try_cast(stream, number)) {
+    throw DTypeError(cat(who, ": stream: needed is an integer or None, given ", describe(stream)));
+  }
   if (number == -1) return;  // the consumer orders the two itself
   if (number <= 0) {
     throw ExecutionError(cat(who, ": stream ", number,

@@ -16,6 +16,16 @@ std::optional<bool> wants_copy(const char* who, nb::handle copy) {
   throw DTypeError(cat(who, ": copy: needed is True, False or None, given ", describe(copy)));
 }
 
+/// The two integers of a device or a version.
+std::pair<int, int> pair_of(const char* argument, nb::handle object) {
+  std::pair<int, int> pair;
+  if (!nb::try_cast(object, pair)) {
+    throw DTypeError(
+        cat("__dlpack__: ", argument, ": needed are two integers, given ", describe(object)));
+  }
+  return pair;
+}
+
 /// The tensor with the strides of row-major order where a stride is never used, because the axis
 /// has one element or the tensor none: consumers look at all of them.
 Tensor with_plain_strides(const Tensor& tensor) {
@@ -33,10 +43,21 @@ bool has_negative_strides(const Tensor& tensor) {
   return std::any_of(strides.begin(), strides.end(), [](int64_t stride) { return stride < 0; });
 }
 
+/// What NumPy makes of the `dtype` that __array__ was given.
+nb::object numpy_dtype(const nb::object& numpy, nb::handle dtype) {
+  try {
+    return numpy.attr("dtype")(dtype);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError)) throw;
+    nb::raise_from(error, nb::module_::import_("cuop.errors").attr("DTypeError").ptr(),
+                   "__array__: dtype: NumPy has none for %s", describe(dtype).c_str());
+  }
+}
+
 /// On the device that the consumer asks for: the tensor's own, or the host's memory.
 Tensor for_device(const Tensor& tensor, nb::handle dl_device) {
   if (dl_device.is_none()) return tensor;
-  const auto wanted = nb::cast<std::pair<int, int>>(nb::tuple(dl_device));
+  const auto wanted = pair_of("dl_device", dl_device);
   if (wanted == dlpack_device(tensor.device())) return tensor;
   if (wanted != dlpack_device(kCpu)) {
     throw DeviceError(cat("__dlpack__: the tensor is on ", tensor.device(),
@@ -68,18 +89,20 @@ nb::object array_of(const Tensor& self, nb::handle dtype, nb::handle copy) {
     throw nb::value_error("__array__: copy is False, for which the tensor must be on the CPU");
   }
   const nb::object numpy = nb::module_::import_("numpy");
+  const nb::object wanted = dtype.is_none() ? nb::none() : numpy_dtype(numpy, dtype);
   nb::object array = can_share && asked != true
                          ? numpy.attr("asarray")(
                                nb::module_::import_("builtins").attr("memoryview")(nb::cast(self)))
                          : to_numpy(self);
   if (dtype.is_none()) return array;
   const nb::object again = asked == false ? nb::object(nb::bool_(false)) : nb::none();
-  return numpy.attr("asarray")(array, "dtype"_a = dtype, "copy"_a = again);
+  return numpy.attr("asarray")(array, "dtype"_a = wanted, "copy"_a = again);
 }
 
 nb::object dlpack_of(const Tensor& self, nb::handle stream, nb::handle max_version,
                      nb::handle dl_device, nb::handle copy) {
-  const bool is_versioned = !max_version.is_none() && nb::cast<int>(max_version[nb::int_(0)]) >= 1;
+  const bool is_versioned =
+      !max_version.is_none() && pair_of("max_version", max_version).first >= 1;
   const std::optional<bool> asked = wants_copy("__dlpack__", copy);
   Tensor exported = with_plain_strides(for_device(self, dl_device));
   const bool is_moved = exported.device() != self.device();

@@ -31,7 +31,7 @@ bool operator_flag(FlagObject flag, const char* argument) {
   if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);
   int64_t number = 0;
   if (nb::try_cast<int64_t>(object, number) && (number == 0 || number == 1)) return number == 1;
-  throw DTypeError(cat(argument, " must be True or False, given ", message_of(nb::repr(object))));
+  throw DTypeError(cat(argument, " must be True or False, given ", describe(object)));
 }
 
 std::string operator_path(PathObject path, const char* argument) {

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import cuop
+import genesis
 from distributed_gpu import MPIError, MPIManager, TensorDistributor
 from distributed_gpu.algorithms.reduction import distributed_sum
+from distributed_gpu.algorithms.stencil import distributed_jacobi_2d
 
 
 class NoArray:
@@ -96,12 +98,65 @@ REFUSALS += [
     (lambda: cuop.zeros(Endless()), cuop.DTypeError, "zeros: shape: an integer or a sequence"),
     (lambda: cuop.sum([1.0], axis=Endless()), cuop.DTypeError, "sum: axis: an integer or a seq"),
     (lambda: cuop.swapaxes(cuop.ones(3), 2, 0), cuop.ShapeError, "swapaxes: axis 2 is out of"),
-    (lambda: MPIManager().broadcast_tensor([1.0], root=1), MPIError, "from_root: .*1 is out of"),
+    (lambda: MPIManager().broadcast_tensor([1.0], root=1), MPIError, "place_tensor: root 1 is not"),
     # values that have no meaning there
     (lambda: float(cuop.tensor([1j])), cuop.DTypeError, "float: a complex64 tensor is no real"),
     (lambda: int(cuop.tensor([1j])), cuop.DTypeError, "int: a complex64 tensor is no real"),
     (lambda: cuop.zeros(2)[2**70], cuop.IndexError, r"index: 1180\d* is outside every axis"),
 ]
+
+
+MANAGER = MPIManager()
+DEEP: list = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+
+REFUSALS += [
+    # steps that a function is made of do not speak for it
+    (lambda: cuop.clip([1, 2, 3], min=[1, 2]), cuop.ShapeError, "^clip: shapes"),
+    (lambda: cuop.clamp([1, 2], max=[1, 2, 3]), cuop.ShapeError, "^clamp: shapes"),
+    (lambda: cuop.clip([1.0], out=cuop.zeros(3)), cuop.ShapeError, "^clip: the output has"),
+    (lambda: cuop.masked_fill([1], [[True]], 2), cuop.ShapeError, "^masked_fill: mask: shape"),
+    (lambda: cuop.masked_fill([1], [True], [1, 2]), cuop.ShapeError, "^masked_fill: value: sha"),
+    (lambda: cuop.masked_select([1], [[True]]), cuop.ShapeError, "^masked_select: mask: shape"),
+    (lambda: cuop.full(2**62, 2), cuop.ShapeError, r"^shape: 4611\d* \* 8 does not fit in 64 bits"),
+    (lambda: cuop.eye(2**62, m=2), cuop.ShapeError, r"^eye: 4611\d* \* 2 does not fit in 64 bits"),
+    (lambda: cuop.asarray("a"), cuop.DTypeError, "^asarray: a NumPy array of dtype"),
+    (lambda: cuop.asarray(int), cuop.DTypeError, "^asarray: the class int cannot become"),
+    (lambda: cuop.device_count("x"), cuop.DeviceError, "^device_count: type: 'x' is not a device"),
+    (lambda: cuop.PartialReduction("x", "int64"), cuop.ExecutionError, "PartialReduction: kind: 'x"),
+    # what other libraries hand to the protocols
+    (lambda: cuop.zeros(2).__dlpack__(max_version=1), cuop.DTypeError, "max_version: .*given 1"),
+    (lambda: cuop.zeros(2).__dlpack__(dl_device="a"), cuop.DTypeError, "dl_device: .*given 'a'"),
+    (lambda: cuop.zeros(2).__array__(dtype=7), cuop.DTypeError, "__array__: dtype: .* for 7"),
+    # objects between ranks
+    (lambda: MANAGER.comm.scatter(3), cuop.DTypeError, "scatter: objects: .*given 3"),
+    (lambda: MANAGER.comm.broadcast(memoryview(b"a")), cuop.DTypeError, "broadcast from.*memoryvi"),
+    (lambda: MANAGER.comm.gather(lambda: 1), cuop.DTypeError, "gather .*function cannot be pick"),
+    (lambda: MANAGER.allgather(lambda: 1), MPIError, "all_gather: an object of class"),
+    (lambda: cuop.dist.run_ranks(3, 2), cuop.DTypeError, "run_ranks: work: .*function, given 3"),
+    (lambda: MANAGER.place_tensor([1.0], 3), MPIError, "place_tensor: place: .*given 3"),
+    (lambda: MANAGER.gather_tensor([1.0], root=2), MPIError, "gather_tensor: root 2 is not one"),
+    (lambda: MANAGER.broadcast_tensor([1.0], "a"), MPIError, "place_tensor: root: .*given 'a'"),
+    (lambda: MANAGER.allgather_tensor(1.0), MPIError, "allgather_tensor: dim 0 is out of range"),
+    (lambda: MANAGER.allgather_tensor([1.0], "a"), MPIError, "allgather_tensor: dim: .*given 'a'"),
+    (lambda: TensorDistributor(MANAGER).gather_2d([1.0], "a", 1, 1, 1), cuop.DTypeError,
+     "gather_2d: grid_rows: needed is an integer, given 'a'"),
+    (lambda: TensorDistributor(MANAGER).distribute_2d([1.0], [1.0], 1, 0), cuop.ExecutionError,
+     "distribute_2d: grid_cols is 0; it must be at least 1"),
+    (lambda: distributed_sum(float, MANAGER, None), MPIError, "class float is none"),
+    (lambda: MANAGER.allgather_tensor("a"), MPIError, "allgather_tensor: tensor: a NumPy array"),
+    (lambda: MANAGER.allreduce_tensor(int), MPIError, "allreduce_tensor: tensor: the class int"),
+    (lambda: cuop.minimum(DEEP, [1, "a"]), cuop.DTypeError, "^minimum: x2: .*dtype <U21"),
+    (lambda: cuop.MatMulDouble(transA=DEEP), cuop.DTypeError, "transA: .*list is neither a name"),
+    (lambda: cuop.kernel_cache_export(""), cuop.ExecutionError, "kernel cache: the path is empty"),
+    (lambda: distributed_jacobi_2d([[1.0]], [[1.0]], MANAGER, None, method=[]), cuop.ExecutionError,
+     "distributed_jacobi_2d: method list was given, possible are"),
+    (lambda: distributed_jacobi_2d([[1.0]], [[1.0]], MANAGER, None, return_info=np.zeros(2)),
+     cuop.DTypeError, "return_info: needed is True or False, given ndarray"),
+    (lambda: genesis.enable_lazy_init(np.zeros(2)), cuop.DTypeError, "is_lazy: .*given ndarray"),
+    (lambda: genesis.cuda.memory_allocated(DEEP), cuop.DeviceError, "device: list is not a GPU"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSALS)

@@ -126,7 +126,7 @@ def test_an_unpicklable_object_raises_on_all_ranks():
         return type(caught.value), str(caught.value), comm.all_gather(comm.rank)
 
     results = dist.run_ranks(work, 3)
-    assert results[1][0] is TypeError
+    assert results[1][0] is cuop.DTypeError
     for rank in (0, 2):
         assert results[rank][0] is cuop.CommunicationError
         assert "rank 1 of 3 failed" in results[rank][1]

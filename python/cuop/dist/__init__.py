@@ -16,6 +16,7 @@ moved and computed, and what else was considered.
 import functools
 import sys
 
+from cuop._arguments import check_callable
 from cuop._core import _dist
 from cuop._core._dist import *  # noqa: F403
 
@@ -52,6 +53,7 @@ def run_ranks(work, ranks):
     The first exception is raised here, with a note that names its rank, after it has ended the
     waits of the other ranks. `world()` answers the thread's communicator inside.
     """
+    check_callable(work, "run_ranks", "work")
 
     def named(comm):
         try:

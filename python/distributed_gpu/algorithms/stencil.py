@@ -8,6 +8,7 @@ import numpy as np
 
 import cuop
 from cuop import dist
+from cuop._arguments import describe, truth
 from distributed_gpu._call import check_manager, from_root, told
 
 __all__ = [
@@ -56,11 +57,12 @@ def distributed_jacobi_2d(
     """
     check_manager(mpi, "distributed_jacobi_2d")
     with told(mpi, "distributed_jacobi_2d"):
-        if method not in _SOLVERS:
+        if not isinstance(method, str) or method not in _SOLVERS:
             raise cuop.ExecutionError(
-                f"distributed_jacobi_2d: method {method!r} was given, possible are "
+                f"distributed_jacobi_2d: method {describe(method)} was given, possible are "
                 f"{sorted(_SOLVERS)}"
             )
+        has_info = truth(return_info, "distributed_jacobi_2d", "return_info")
     info = {}
 
     def solve(comm, *inputs):
@@ -72,4 +74,4 @@ def distributed_jacobi_2d(
 
     solve.__name__ = "jacobi_2d_from_root"
     result = from_root(solve, mpi, [grid, rhs])
-    return (result, info) if return_info else result
+    return (result, info) if has_info else result

@@ -60,10 +60,11 @@ void FileReplacement::find_target() {
   if (asked_.find('\0') != std::string::npos) {
     throw ExecutionError(cat(who_, ": the path holds a zero byte, which no file name may"));
   }
+  if (asked_.empty()) throw ExecutionError(cat(who_, ": the path is empty"));
   std::error_code error;
   // Of a file that does not exist yet, what does exist of its path is followed.
   const fs::path target = fs::weakly_canonical(fs::absolute(asked_, error), error);
-  if (error || asked_.empty()) fail(cat("cannot be written: ", error.message()));
+  if (error) fail(cat("cannot be written: ", error.message()));
   target_ = target.string();
   struct stat status {};
   if (lstat(target_.c_str(), &status) != 0) {

@@ -28,7 +28,7 @@ void CompileAttempt::run(const Compile& compile, const Late& late) {
     return;
   }
   compiled_ = std::move(compiled);
-  error_ = error;
+  error_ = std::move(error);  // this thread keeps no part in what the caller throws
   ended_.notify_one();
 }
 
@@ -39,7 +39,7 @@ std::optional<CompiledKernel> CompileAttempt::wait(std::chrono::steady_clock::ti
     ~Leave() { is_left = true; }
   } const leave{is_left_};
   wait_interruptibly(ended_, lock, deadline, [this] { return compiled_ || error_; });
-  if (error_) std::rethrow_exception(error_);
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   return std::move(compiled_);
 }
 

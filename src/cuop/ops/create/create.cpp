@@ -33,7 +33,7 @@ void set_every(const Tensor& tensor, const Scalar& value, const Tensor& one) {
 Tensor empty(const Shape& shape, DType dtype, Device device) {
   backend::runtime(device);  // an absent device is said here, with the reason
   const Layout layout = contiguous_layout(shape);
-  const int64_t nbytes = checked_multiply(layout.size(), itemsize(dtype), "empty");
+  const int64_t nbytes = checked_multiply(layout.size(), itemsize(dtype), "shape");
   return {memory::allocate_storage(nbytes, device), layout, dtype};
 }
 
@@ -89,6 +89,7 @@ Tensor scalar_tensor(const char* who, const Scalar& value, DType dtype, Device d
 
 Tensor eye(int64_t rows, int64_t columns, int64_t k, DType dtype, Device device) {
   const trace::Span span("eye", "op");
+  checked_multiply(checked_multiply(rows, columns, "eye"), itemsize(dtype), "eye");
   Tensor result = zeros({rows, columns}, dtype, device);
   const int64_t row = std::max<int64_t>(0, -k), column = std::max<int64_t>(0, k);
   const int64_t length = std::min(rows - row, columns - column);

@@ -120,7 +120,8 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
   const trace::Span span("masked_select", "op");
   check_mask("masked_select", mask);
   common_device("masked_select", {&x, &mask});
-  const Offsets part = mask_offsets(x, 0, broadcast_to(mask, x.shape()));
+  const Layout wide = broadcast_to(mask.layout(), x.shape(), "masked_select: mask");
+  const Offsets part = mask_offsets(x, 0, mask.with_layout(wide));
   const std::vector<int> axes = normalize_axes({}, x.ndim(), "masked_select");
   return gather_picks(x, combine_offsets(x, {&part, 1}, axes, 0), nullptr);
 }
@@ -129,8 +130,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value, con
   const trace::Span span("masked_fill", "op");
   check_mask("masked_fill", mask);
   const Device device = common_device("masked_fill", {&x, &mask, &value});
-  broadcast_to(mask, x.shape());
-  broadcast_to(value, x.shape());
+  broadcast_to(mask.layout(), x.shape(), "masked_fill: mask");
+  broadcast_to(value.layout(), x.shape(), "masked_fill: value");
   const Tensor result = prepare_output("masked_fill", out, x.shape(), x.dtype(), device);
   check_same_or_no_overlap("masked_fill", result, x, "x");
   check_no_overlap("masked_fill", result, mask, "mask");

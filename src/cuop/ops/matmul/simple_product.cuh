@@ -16,16 +16,53 @@ struct SquarePlace {
         column(is_along_rows ? index % Tile : index / Tile) {}
 };
 
-/// A square of a matrix to shared memory, zeros beyond its end.
+/// A thread's elements of squares that follow each other along the depth of a matrix: read from
+/// memory to registers, and from there, when the block is done with the last square, to shared
+/// memory.
 template <class T, int Tile, int Threads>
-CUOP_FN void bring_square(T (&room)[Tile][Tile + 1], const T* data, int64_t row_step,
-                          int64_t column_step, int64_t rows, int64_t columns, bool is_coalesced) {
+class Squares {
+  static_assert(Threads % Tile == 0 && Tile * Tile % Threads == 0);
+  static constexpr int kOwn = Tile * Tile / Threads, kLines = Threads / Tile;
+
+ public:
+  /// The first square begins at `data`, the next ones `step` elements further each.
+  CUOP_FN Squares(const T* data, int64_t row_step, int64_t column_step, int64_t step,
+                  bool is_along_rows)
+      : first_(static_cast<int>(threadIdx.x), is_along_rows),
+        row_turn_(is_along_rows ? kLines : 0),
+        column_turn_(is_along_rows ? 0 : kLines),
+        turn_step_(kLines * (is_along_rows ? row_step : column_step)),
+        step_(step),
+        data_(data + first_.row * row_step + first_.column * column_step) {}
+
+  /// Reads the next square, zeros beyond its rows and columns.
+  CUOP_FN void fetch(int rows, int columns) {
 #pragma unroll
-  for (int index = static_cast<int>(threadIdx.x); index < Tile * Tile; index += Threads) {
-    const SquarePlace<Tile> at(index, (column_step == 1) == is_coalesced);
-    const bool is_there = at.row < rows && at.column < columns;
-    room[at.row][at.column] = is_there ? data[at.row * row_step + at.column * column_step] : T{};
+    for (int turn = 0; turn < kOwn; ++turn) {
+      const bool is_there = row(turn) < rows && column(turn) < columns;
+      values_[turn] = is_there ? data_[turn * turn_step_] : T{};
+    }
+    data_ += step_;
   }
+  CUOP_FN void put(T (&room)[Tile][Tile + 1]) const {
+#pragma unroll
+    for (int turn = 0; turn < kOwn; ++turn) room[row(turn)][column(turn)] = values_[turn];
+  }
+
+ private:
+  CUOP_FN int row(int turn) const { return first_.row + turn * row_turn_; }
+  CUOP_FN int column(int turn) const { return first_.column + turn * column_turn_; }
+
+  const SquarePlace<Tile> first_;
+  const int row_turn_, column_turn_;
+  const int64_t turn_step_, step_;
+  const T* data_;
+  T values_[kOwn];
+};
+
+template <int Most>
+CUOP_FN int at_most(int64_t count) {
+  return static_cast<int>(count < Most ? count : Most);
 }
 
 template <class T, int Tile, int Threads, bool InShared, bool IsCoalesced, bool IsConjugate>
@@ -50,18 +87,28 @@ CUOP_FN void multiply_simply(const TileProduct& p) {
     if constexpr (InShared) {
       __shared__ T room_a[Tile][Tile + 1];
       __shared__ T room_b[Tile][Tile + 1];
+      Squares<T, Tile, Threads> of_a(a, p.a_row, p.a_column, Tile * p.a_column,
+                                     (p.a_column == 1) == IsCoalesced);
+      Squares<T, Tile, Threads> of_b(b, p.b_row, p.b_column, Tile * p.b_row,
+                                     (p.b_column == 1) == IsCoalesced);
+      const int last_row = at_most<Tile>(rows), last_column = at_most<Tile>(columns);
+      const auto fetch = [&](int64_t depth) {
+        const int last = at_most<Tile>(p.depth - depth);
+        of_a.fetch(last_row, last);
+        of_b.fetch(last, last_column);
+      };
+      fetch(0);
 #pragma unroll 1
       for (int64_t depth = 0; depth < p.depth; depth += Tile) {
         __syncthreads();  // what was there has been read
-        bring_square<T, Tile, Threads>(room_a, a + depth * p.a_column, p.a_row, p.a_column, rows,
-                                       p.depth - depth, IsCoalesced);
-        bring_square<T, Tile, Threads>(room_b, b + depth * p.b_row, p.b_row, p.b_column,
-                                       p.depth - depth, columns, IsCoalesced);
+        of_a.put(room_a);
+        of_b.put(room_b);
         __syncthreads();
+        fetch(depth + Tile);
 #pragma unroll
         for (int turn = 0; turn < kOwn; ++turn) {
           const SquarePlace<Tile> at = own(turn);
-#pragma unroll 4
+#pragma unroll
           for (int k = 0; k < Tile; ++k) {
             sums[turn] =
                 add_fused(sums[turn], conjugated<IsConjugate>(static_cast<Sum>(room_a[at.row][k])),
