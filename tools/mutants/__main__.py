@@ -68,10 +68,11 @@ def try_all(
     if not waiting:
         return
     before = json.loads(TIMES.read_text()) if keeps_times and TIMES.exists() else {}
+    place.left_out.update(before.pop("left out", []))
     times = trial.without_mistake(place, sorted({m.file for m in waiting}), jobs, before)
-    TIMES.write_text(json.dumps(times.seconds, indent=0))
-    if times.failures:
-        raise SystemExit("these fail without a mistake:\n" + "\n".join(times.failures))
+    TIMES.write_text(json.dumps({**times.seconds, "left out": sorted(place.left_out)}, indent=0))
+    for name in sorted(place.left_out):
+        print(f"left out, for it fails without a mistake: {name}", flush=True)
     print(f"{len(waiting)} to try", flush=True)
     lock = Lock()
 

@@ -17,7 +17,7 @@ SLOW = (
     "DiskCacheTest.SurvivesProcessesThatAreKilled",
 )
 # Suites that compile for seconds: only for the files that they stand beside.
-COMPILING = ("BuildOptionsCompiled", "CompileServiceTest")
+COMPILING = ("BuildOptionsCompiled", "CompileServiceTest", "KernelShapeCompiled")
 # Suites that are not named in a file beside, by the start of the source's path.
 CONFORMANCE = (
     ("src/cuop/dist/comm/thread", "Communicator_thread"),
@@ -33,9 +33,13 @@ CONFORMANCE = (
 # pytest files of what is seen from Python, by the start of the path.
 PYTEST = (
     ("src/cuop/memory/mapped_file", ("npy",)),
-    ("src/cuop/memory/", ("memory", "limits")),
-    ("src/cuop/jit/", ("fusion", "elementwise", "jit", "jit_config", "kernel_cache")),
-    ("src/cuop/tune/", ("tune_cli", "kernel_cache", "export")),
+    ("src/cuop/memory/", ("memory",)),
+    ("src/cuop/jit/cpu/", ("fusion", "elementwise")),
+    ("src/cuop/jit/compil", ("jit_config", "kernel_cache")),
+    ("src/cuop/jit/disk_cache", ("kernel_cache",)),
+    ("src/cuop/jit/kernel_", ("user_kernel", "jit")),
+    ("src/cuop/jit/", ("fusion", "measure")),
+    ("src/cuop/tune/", ("tune_cli",)),
     ("src/cuop/ops/elementwise/", ("elementwise", "out")),
     ("src/cuop/ops/reduce/", ("reduce", "sums")),
     ("src/cuop/ops/index/", ("index", "arrange")),
@@ -44,7 +48,7 @@ PYTEST = (
     ("src/cuop/ops/norm/", ("softmax_norm",)),
     ("src/cuop/ops/softmax/", ("softmax_norm",)),
     ("src/cuop/ops/", ("{family}", "values", "out")),
-    ("src/cuop/dist/comm/", ("comm", "comm_failures")),
+    ("src/cuop/dist/comm/", ("comm",)),
     ("src/cuop/dist/", ("dist_tensor", "distributed_gpu", "distributed_grids")),
     ("python/cuop/_calls", ("calls", "public_calls", "text")),
     ("python/cuop/_arguments", ("calls", "public_calls", "npy")),
@@ -52,7 +56,7 @@ PYTEST = (
     ("python/cuop/npy", ("npy",)),
     ("python/cuop/files", ("npy", "export", "security")),
     ("python/cuop/jit", ("jit_config", "jit", "kernel_cache", "export")),
-    ("python/cuop/memory", ("memory", "limits", "calls")),
+    ("python/cuop/memory", ("memory", "calls")),
     ("python/cuop/device", ("device", "calls", "memory")),
     ("python/cuop/system", ("text", "cli")),
     ("python/cuop/", ("{stem}", "calls", "public_calls", "tensor")),

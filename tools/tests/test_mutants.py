@@ -108,12 +108,27 @@ def test_what_fails_without_a_mistake_too_is_not_caught(tmp_path, monkeypatch):
     here = place(tmp_path)
     always = "echo '[  FAILED  ] A.b (1 ms)'; exit 1"
     awake = 'test "$CUOP_MUTANT" = -1 && exit 0; ' + always
-    times = trial.Times({}, [])
+    times = trial.Times({})
     for text, outcome in ((always, "unclear"), (awake, "caught"), ("exit 0", "survived")):
         command = ["sh", "-c", text]
         monkeypatch.setattr(trial.Place, "commands", lambda self, name, c=command: [c])
         monkeypatch.setattr(trial.Place, "googletest", lambda self, test, c=command: c)
         assert trial.look(here, 7, "x.py", times).outcome == outcome
+
+
+def test_what_fails_without_a_mistake_is_left_out_of_all_that_follows(tmp_path):
+    here = place(tmp_path)
+
+    def command():
+        broken = [name for name in ("A.a", "A.b") if name not in here.left_out]
+        text = f"echo '[  FAILED  ] {broken[0]} (1 ms)'; exit 1" if broken else "echo passed"
+        return ["sh", "-c", text]
+
+    assert trial.passing_output(here, command) == "passed\n"
+    assert here.left_out == {"A.a", "A.b"}
+    assert here.googletest("*-C.c")[1] == "--gtest_filter=*-C.c:A.a:A.b"
+    with pytest.raises(SystemExit, match="tests fail without a mistake"):
+        trial.passing_output(here, lambda: ["sh", "-c", "echo no name; exit 1"])
 
 
 @pytest.mark.parametrize("area", choice.AREAS)
