@@ -100,9 +100,9 @@ def main() -> None:
     mutants = planted(options)
     known: dict = {}
     if options.keep and RESULTS.exists():
-        known = json.loads(RESULTS.read_text())
-        if options.keep == "caught":
-            known = {key: found for key, found in known.items() if found[0] == "caught"}
+        kept = ("caught",) if options.keep == "caught" else ("caught", "survived")
+        before = json.loads(RESULTS.read_text())
+        known = {key: found for key, found in before.items() if found[0] in kept}
     try_all(
         trial.Place(ROOT, TREE, options.preset), mutants, options.jobs, known, bool(options.keep)
     )

@@ -23,7 +23,7 @@ AREAS = {
 }
 # Files that run on GPUs alone, and those whose output only a person sees.
 LEFT_OUT = re.compile(
-    r"cuda|nvrtc|pinned|warm\.cpp|_isa\.cpp|mpi_module|/bench/|/demo/|/cli/|python/(tests|src)/|"
+    r"cuda|nvrtc|pinned|gemm_choice|conv_choice|warm\.cpp|_isa\.cpp|mpi_module|/bench/|/demo/|/cli/|python/(tests|src)/|"
     r"__init__\.py|snapshot_page|typing\.py"
 )
 # Lines whose loss nobody is promised to notice: log texts and memory reserved ahead.

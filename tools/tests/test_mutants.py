@@ -70,6 +70,16 @@ def test_a_mistake_sleeps_until_it_is_named(kind, line):
     assert answers(planted, True) != true
 
 
+def test_no_part_of_a_comparison_is_compared():
+    def planted(line):
+        return kinds.other_comparison(f"  if ({line}) return;", 5, random.Random(1))
+
+    for line in ("looks % k == 0", "a + b == c", "a == b + c", "a & b == c", "f(x) * y != z"):
+        assert planted(line) is None, line
+    for line in ("a == b", "a.b() != c && d", "a || b->c == d"):
+        assert planted(line) is not None, line
+
+
 def test_the_failing_test_is_named():
     gtest = "[ RUN      ] A.b\n[  FAILED  ] Levels/A.b/3, where GetParam() = 1 (2 ms)\n"
     assert trial.failed_test(gtest) == ["googletest", "Levels/A.b/3"]
