@@ -61,7 +61,7 @@ TEST_P(Interpreter, DeferredLeavesAreComputedBeforeTheyAreRead) {
   const Expr expr = chain();
   const Scalar number = 1.5;
   const int64_t n = 3000;
-  const Tensor a = random_floats({n}, 1);
+  const Tensor a = random_floats({n}, 1), c = random_floats({n}, 2);
   const auto run = [&](const Tensor& b) {
     const Tensor result = empty({n}, DType::kFloat32, kCpu),
                  sum = empty({n}, DType::kFloat32, kCpu);
@@ -70,9 +70,9 @@ TEST_P(Interpreter, DeferredLeavesAreComputedBeforeTheyAreRead) {
     run_cpu(expr, {{n}, 0, leaves, {&number, 1}, outputs}, table());
     return result;
   };
-  const Tensor expected = run(a * a);
+  const Tensor expected = run(c * c);
   const Fused scope;
-  const Tensor deferred = a * a;  // computed by the interpreter too, on this thread
+  const Tensor deferred = c * c;  // computed by the interpreter too, on this thread
   ASSERT_TRUE(deferred.storage()->is_deferred());
   const Tensor result = run(deferred);
   for (int64_t i = 0; i < n; ++i) {
