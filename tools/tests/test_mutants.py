@@ -118,8 +118,14 @@ def test_what_fails_without_a_mistake_too_is_not_caught(tmp_path, monkeypatch):
     here = place(tmp_path)
     always = "echo '[  FAILED  ] A.b (1 ms)'; exit 1"
     awake = 'test "$CUOP_MUTANT" = -1 && exit 0; ' + always
+    once = f'test -e "{tmp_path}/once" && exit 0; touch "{tmp_path}/once"; ' + always
     times = trial.Times({})
-    for text, outcome in ((always, "unclear"), (awake, "caught"), ("exit 0", "survived")):
+    for text, outcome in (
+        (always, "unclear"),
+        (awake, "caught"),
+        (once, "survived"),
+        ("exit 0", "survived"),
+    ):
         command = ["sh", "-c", text]
         monkeypatch.setattr(trial.Place, "commands", lambda self, name, c=command: [c])
         monkeypatch.setattr(trial.Place, "googletest", lambda self, test, c=command: c)
