@@ -54,7 +54,7 @@ PYTEST = (
     ("python/cuop/_arguments", ("calls", "public_calls", "npy")),
     ("python/cuop/dist/", ("comm", "dist_tensor", "distributed_gpu")),
     ("python/cuop/npy", ("npy",)),
-    ("python/cuop/files", ("npy", "export", "security")),
+    ("python/cuop/files", ("npy", "measure", "security")),
     ("python/cuop/jit", ("jit_config", "jit", "kernel_cache", "export")),
     ("python/cuop/memory", ("memory", "calls")),
     ("python/cuop/device", ("device", "calls", "memory")),
