@@ -350,6 +350,12 @@ def test_output_may_not_share_memory_with_an_input():
     x = z(1, 1, 4, 4)
     with pytest.raises(cuop.ExecutionError, match="shares memory with x"):
         cuop.conv2d(x, z(1, 1, 1, 1), out=x)
+    w = z(1, 1, 4, 4)
+    with pytest.raises(cuop.ExecutionError, match="shares memory with w"):
+        cuop.conv2d(x, w, out=w[:, :, 1:2, 1:2])
+    bias = z(1)
+    with pytest.raises(cuop.ExecutionError, match="shares memory with bias"):
+        cuop.conv2d(x, w, bias, out=cuop.reshape(bias, (1, 1, 1, 1)))
 
 
 def test_an_operator_forgets_the_form_of_old_weights():

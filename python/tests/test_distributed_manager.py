@@ -1,5 +1,7 @@
 """MPIManager and TensorDistributor on ranks that are threads."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -124,6 +126,20 @@ def test_errors_reach_every_rank():
         return mpi.allreduce(1)
 
     assert on_ranks(2, work) == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["barrier", "synchronize"])
+def test_nobody_goes_on_before_all_have_come(name):
+    come = []
+
+    def work(mpi):
+        if mpi.get_rank() == 1:
+            time.sleep(0.2)
+        come.append(mpi.get_rank())
+        getattr(mpi, name)()
+        return len(come)
+
+    assert on_ranks(3, work) == [3, 3, 3]
 
 
 def test_printing_keeps_the_ranks_in_order(capsys):

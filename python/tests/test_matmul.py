@@ -257,6 +257,7 @@ def z(*shape, dtype="float32"):
         (lambda: cuop.batch_matmul(z(2, 2), z(2, 2)), cuop.ShapeError, "at least 3"),
         (lambda: cuop.batch_matmul(z(1, 2, 2), z(3, 2, 2)), cuop.ShapeError, "equal leading axes"),
         (lambda: cuop.outer(z(2, 2), z(2)), cuop.ShapeError, "outer: a has shape"),
+        (lambda: cuop.outer(z(2), z(2, 2)), cuop.ShapeError, "outer: b has shape"),
         (lambda: cuop.vecdot(z(2), z(3)), cuop.ShapeError, "vecdot: axis -1 has 2"),
         (lambda: cuop.vecdot(z(2), z(2), axis=3), cuop.ShapeError, "out of range"),
         (lambda: cuop.tensordot(z(2, 3), z(2, 3), 1), cuop.ShapeError, "axis 1 of a has 3"),

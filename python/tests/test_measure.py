@@ -1,6 +1,7 @@
 """benchmark, profile, system information, and the names that the documentation promises."""
 
 import ast
+import io
 import json
 import math
 import os
@@ -79,6 +80,27 @@ def test_profiling_prints_a_line_an_operation_and_a_table(capsys):
     assert re.search(r"^matmul +cpu +1 ", table, re.M) and cuop.profiling_summary() == table
     cuop.matmul(x, x)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.cpu
+def test_profiling_lines_do_not_wait_in_a_buffer(monkeypatch):
+    pipe = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe))
+    cuop.enable_profiling(True)
+    try:
+        cuop.matmul(cuop.ones((4, 4)), cuop.ones((4, 4)))
+        assert b"matmul_kernel: " in pipe.getvalue()
+    finally:
+        cuop.enable_profiling(False)
+
+
+def test_a_profile_leaves_no_file_open(tmp_path):
+    for _ in range(3):
+        with cuop.profile(tmp_path / "t.json"):
+            cuop.ones((4,))
+    handles = [f"/proc/self/fd/{handle}" for handle in os.listdir("/proc/self/fd")]
+    names = [os.readlink(handle) for handle in handles if os.path.lexists(handle)]
+    assert not [name for name in names if str(tmp_path) in name]
 
 
 def test_profiling_ends_with_the_program():

@@ -281,3 +281,13 @@ def test_progress_reaches_the_end(tmp_path):
     seen = []
     npy.save(tmp_path / "x.npy", np.ones(5 << 20), seen.append)
     assert seen == sorted(seen) and seen[0] < 1 and seen[-1] == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 20_000_000])
+def test_progress_rises_to_one(tmp_path, size):
+    fractions = []
+    cuop.save(tmp_path / "x.npy", np.zeros(size, np.uint8), fractions.append)
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0 and (size <= 1 or fractions[0] < 1.0)
+    assert all(0 < fraction <= 1 for fraction in fractions)
+    assert cuop.load(tmp_path / "x.npy").shape == (size,)

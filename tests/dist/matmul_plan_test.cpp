@@ -9,6 +9,7 @@ namespace cuop::dist {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 MatmulProblem rooted(int ranks, int64_t m, int64_t n, int64_t k) {
   const Sharding root = Sharding::on_rank(Mesh::line(ranks), 0);
@@ -129,6 +130,15 @@ TEST(Plan, IsEqualByHashAndPrints) {
   EXPECT_EQ(format_seconds(0.0015), "1.5 ms");
 }
 
+TEST(Plan, APlanWithoutAlternativesListsNone) {
+  Plan plan = plan_matmul(sharded(4, 64, 64, 64), cluster());
+  ASSERT_GT(plan.candidates.size(), 1u);
+  for (const size_t left : {size_t{1}, size_t{0}}) {
+    plan.candidates.resize(left);
+    EXPECT_THAT(plan.explain(), Not(HasSubstr("considered")));
+  }
+}
+
 TEST(Machine, AMessageCostsWhateverItsLength) {
   Machine machine;
   machine.latency = 1e-3;
@@ -149,6 +159,8 @@ TEST(Plan, AStepCostsTheMessagesOfItsBusiestRank) {
   std::vector<Need> quarters;
   for (int i = 0; i < 4; ++i) quarters.push_back({i + 1, Box{{i * 20}, {i * 20 + 20}}});
   add_move(apart, machine, "to four", owners, quarters, DType::kFloat32);
+  EXPECT_THAT(together.explain(), HasSubstr("to one: "));
+  EXPECT_THAT(apart.explain(), HasSubstr("to four: "));
   ASSERT_EQ(together.steps[0].messages, 1);
   ASSERT_EQ(apart.steps[0].messages, 4);
   EXPECT_EQ(apart.bytes(), together.bytes());

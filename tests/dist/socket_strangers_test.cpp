@@ -264,6 +264,17 @@ TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
       connect_to(its_port, its_address == "127.0.0.1" ? "127.0.0.2" : "127.0.0.1").is_open());
 }
 
+TEST(SocketStrangers, ARankThatListensNowhereIsNamed) {
+  const int port = new_port();
+  const Job job = make_job(test::kSecret, identity(port, 3), 3);
+  Rank root(rank_at(port, 0, 3)), two(rank_at(port, 2, 3));
+  // As rank 1, whom rank 2 would have to visit.
+  Socket link = connect_when_there(port + 1);
+  const std::string challenge = read_exactly(link, kChallengeBytes);
+  write(link, make_greeting(job, challenge, {0, port + 1}, {1, 0, "node"}));
+  EXPECT_THAT(two.join(), HasSubstr("was told that rank 1 listens at port 0"));
+}
+
 TEST(SocketStrangers, RanksMeetOverIpv6AndByName) {
   for (const char* address : {"::1", "localhost"}) {
     const int port = new_port();

@@ -82,6 +82,19 @@ TEST(DistStencil, FetchesADeepHaloOnceForSeveralSweeps) {
   });
 }
 
+TEST(DistJacobi, ThePlanCountsEverySweep) {
+  const Tensor start = noise({9, 6}), rhs = noise({9, 6}, DType::kFloat64, 3);
+  run_ranks(2, [&](const CommunicatorPtr& comm) {
+    for (const int64_t iterations : {1, 40}) {
+      JacobiOptions options;
+      options.iterations = iterations;
+      jacobi_2d_from_root(comm, on_root(comm, start), on_root(comm, rhs), options, nullptr,
+                          {.strategy = "row"});
+      EXPECT_THAT(last_report().plan.explain(), HasSubstr(cat(" ", iterations, " sweeps over")));
+    }
+  });
+}
+
 TEST(DistJacobi, SweepsAndStopsAlikeOnAnyNumberOfRanks) {
   for (const Boundary boundary : kBoundaries) {
     const Tensor rhs = noise({9, 6}, DType::kFloat64, 3);

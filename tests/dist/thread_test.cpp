@@ -6,7 +6,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <thread>
+#include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
@@ -46,6 +48,47 @@ TEST(RunRanks, GivesEachRankItsWorldItsShareAndItsTrace) {
   });
   EXPECT_EQ(seen, 7);
   EXPECT_EQ(current_communicator(), nullptr);
+}
+
+TEST(RunRanks, AnAbortAfterAPartFailedBlamesWhomThePartBlamed) {
+  run_ranks(4, [](const std::shared_ptr<Communicator>& comm) {
+    const auto half = comm->split(comm->rank() % 2, 0);
+    if (comm->rank() == 3) half->abort("enough");
+    if (comm->rank() == 1) {
+      EXPECT_THROW(half->barrier(), CommunicationError);
+      comm->abort("our part failed");
+    }
+    try {
+      for (;;) comm->barrier();
+    } catch (const CommunicationError& error) {
+      EXPECT_EQ(error.rank(), 3) << error.what();
+    }
+    comm->recover();
+    if (comm->rank() == 0) comm->abort("on its own");  // forgets who failed before
+    try {
+      for (;;) comm->barrier();
+    } catch (const CommunicationError& error) {
+      EXPECT_EQ(error.rank(), 0) << error.what();
+    }
+  });
+}
+
+TEST(RunRanks, SpansOfMessagesKnowWhatWasSent) {
+  trace::clear();
+  trace::set_recording(true);
+  run_ranks(2, [](const std::shared_ptr<Communicator>& comm) {
+    const std::vector<char> sent(static_cast<size_t>(100 * (comm->rank() + 1)));
+    std::vector<char> got(static_cast<size_t>(100 * (2 - comm->rank())));
+    const int other = 1 - comm->rank();
+    comm->sendrecv(sent.data(), std::ssize(sent), other, got.data(), std::ssize(got), other, 4);
+  });
+  trace::set_recording(false);
+  std::map<int, int64_t> bytes;
+  for (const trace::Event& event : trace::events()) {
+    if (event.name == "sendrecv") bytes[event.rank] += event.bytes;
+  }
+  trace::clear();
+  EXPECT_EQ(bytes, (std::map<int, int64_t>{{0, 100}, {1, 200}}));
 }
 
 TEST(RunRanks, RethrowsTheOriginalErrorAndWakesTheOthers) {

@@ -90,6 +90,30 @@ TEST(Expr, StructuralKeyTellsStructuresApart) {
   EXPECT_NE(a.structural_key(), two_outputs.structural_key());
 }
 
+TEST(Expr, StructuralKeyTellsNodesFromOutputs) {
+  Expr nodes, outputs;  // one has a parameter, the other its encoding among the outputs
+  for (Expr* expr : {&nodes, &outputs}) {
+    expr->add_leaf(DType::kBool);
+    expr->add_leaf(DType::kBool);
+  }
+  nodes.add_parameter(DType::kBool);
+  nodes.add_output(0);
+  for (const int node : {1, 0, 0}) outputs.add_output(node);
+  EXPECT_NE(nodes.structural_key(), outputs.structural_key());
+}
+
+TEST(Expr, StructuralKeyTellsManyNodesApart) {
+  const auto one_of_many = [](int output) {
+    Expr expr;
+    for (int i = 0; i < 600; ++i) expr.add_leaf(DType::kFloat32);
+    expr.add_output(output);
+    return expr.structural_key();
+  };
+  std::set<std::string> keys;
+  for (int i = 0; i < 600; ++i) keys.insert(one_of_many(i));
+  EXPECT_EQ(keys.size(), 600u);
+}
+
 TEST(Expr, ArgumentsAreCastToTheComputeDType) {
   Expr expr;
   const int x = expr.add_leaf(DType::kInt32), y = expr.add_leaf(DType::kFloat64);

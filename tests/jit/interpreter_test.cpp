@@ -8,9 +8,11 @@
 
 #include "cuop/backend/kernel.h"
 #include "cuop/jit/cpu/program_cache.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/jit/kernels/op_list.h"
 #include "cuop/jit/run.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::jit {
@@ -54,6 +56,29 @@ class Interpreter : public testing::TestWithParam<isa::Level> {
  protected:
   const BlockTable& table() const { return block_table(GetParam()); }
 };
+
+TEST_P(Interpreter, DeferredLeavesAreComputedBeforeTheyAreRead) {
+  const Expr expr = chain();
+  const Scalar number = 1.5;
+  const int64_t n = 3000;
+  const Tensor a = random_floats({n}, 1), c = random_floats({n}, 2);
+  const auto run = [&](const Tensor& b) {
+    const Tensor result = empty({n}, DType::kFloat32, kCpu),
+                 sum = empty({n}, DType::kFloat32, kCpu);
+    const Tensor* leaves[] = {&a, &b};
+    const Tensor* outputs[] = {&result, &sum};
+    run_cpu(expr, {{n}, 0, leaves, {&number, 1}, outputs}, table());
+    return result;
+  };
+  const Tensor expected = run(c * c);
+  const Fused scope;
+  const Tensor deferred = c * c;  // computed by the interpreter too, on this thread
+  ASSERT_TRUE(deferred.storage()->is_deferred());
+  const Tensor result = run(deferred);
+  for (int64_t i = 0; i < n; ++i) {
+    ASSERT_EQ(result.data<float>()[i], expected.data<float>()[i]) << i;
+  }
+}
 
 TEST_P(Interpreter, ChainMatchesDoubleEvaluationForAwkwardSizes) {
   const Expr expr = chain();

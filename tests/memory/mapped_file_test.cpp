@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -96,6 +97,7 @@ TEST_F(Mapped, OtherBusErrorsStillEndTheProcess) {
   EXPECT_DEATH(raise(SIGBUS), "Sanitizer:DEADLYSIGNAL");  // theirs was there before ours
 #else
   EXPECT_EXIT(raise(SIGBUS), ::testing::KilledBySignal(SIGBUS), "");
+  EXPECT_EXIT(kill(getpid(), SIGBUS), ::testing::KilledBySignal(SIGBUS), "");  // as another process
 #endif
 }
 

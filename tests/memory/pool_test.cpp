@@ -240,6 +240,7 @@ TEST_F(PoolOnMapped, ThresholdsAreToldOnceEachTimeTheyAreCrossed) {
   pool.set_callback(
       [&](const MemoryEvent& event) {
         EXPECT_EQ(event.kind, MemoryEvent::Kind::kThreshold);
+        EXPECT_EQ(event.device, (Device{DeviceType::kCuda, 0}));
         EXPECT_EQ(event.capacity, 100 * kMiB);
         EXPECT_EQ(event.allocated, pool.statistics().allocated_bytes);
         EXPECT_GE(event.reserved, event.allocated);

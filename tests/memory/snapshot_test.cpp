@@ -60,6 +60,13 @@ TEST(Snapshot, IsJson) {
   EXPECT_EQ(std::count(json.begin(), json.end(), '['), std::count(json.begin(), json.end(), ']'));
 }
 
+TEST(Snapshot, JsonSaysWhenAndHowMuchOfEachEvent) {
+  PoolSnapshot snapshot;
+  snapshot.history.push_back({1'500'000'000, HistoryEntry::Kind::kFree, 7, 8, 9});
+  EXPECT_THAT(to_json(snapshot),
+              HasSubstr(R"({"time_s":1.5,"kind":"free","bytes":7,"allocated":8,"reserved":9})"));
+}
+
 TEST(Snapshot, IsAPageThatLoadsNothing) {
   const std::string page = to_html(sample());
   EXPECT_THAT(page, HasSubstr("<!DOCTYPE html>"));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cuop/tune/database.h"
 #include "cuop/tune/permission.h"
 #include "tests/temporary_folder.h"
@@ -63,6 +65,18 @@ TEST_F(LibraryTuningTest, TheFastestAlgorithmIsUsedStoredAndTold) {
   EXPECT_EQ(stored->value, "1");
   EXPECT_EQ(stored->rounds, 9);
   EXPECT_FALSE(tuning.wants("gemm", kCpu));  // searched already
+}
+
+TEST_F(LibraryTuningTest, NoMoreRunsFollowEachOtherThanThereAreBuffers) {
+  for (const int buffers : {1, 3}) {
+    LibraryProblem tried = problem(std::to_string(buffers), {1e-4, 2e-4});
+    tried.most_repetitions = buffers;
+    std::vector<int> runs;
+    tried.before_sample = [&](int64_t, int count) { runs.push_back(count); };
+    LibraryTuning(9, 30.0).search(tried, clock_);
+    ASSERT_FALSE(runs.empty());
+    EXPECT_EQ(*std::max_element(runs.begin(), runs.end()), buffers);
+  }
 }
 
 TEST_F(LibraryTuningTest, WhatIsStoredIsNotSearchedAgainUnlessMoreRoundsAreAskedFor) {

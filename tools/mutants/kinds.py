@@ -89,9 +89,11 @@ def moved_bound(line: str, number: int, rng: random.Random) -> Planted:
 
 
 def other_comparison(line: str, number: int, rng: random.Random) -> Planted:
-    match = _pick(
-        list(re.finditer(r"([\w.>\-()\[\]]+) (==|!=) ([\w.:>\-]+)(?![\w(\[.<])", line)), rng
+    # Alone between brackets, && and ||: what is added or multiplied to it would be compared too.
+    whole = (
+        r"(?:(?<=[(!])|(?<=&& )|(?<=\|\| ))([\w.>\-()\[\]]+) (==|!=) ([\w.:>\-]+)(?=\)| &&| \|\|)"
     )
+    match = _pick(list(re.finditer(whole, line)), rng)
     if not match or not _split_condition(line):
         return None
     text = f"(cuop_mutant({number}) != ({match[0]}))"

@@ -3,62 +3,108 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
-# Suites that take long and look at compiled kernels, not at the code beside them.
-LONG = re.compile(r"(_budget|_text)_test\.cpp$|compile_service|pool_fuzz")
+# Files of suites that only compile kernels or look at their text, not at the code beside them.
+TEXTS = re.compile(r"(_budget|_text)_test\.cpp$|expr_cuda|pool_fuzz")
+# Single tests that take many seconds, for compiling, or for waiting on purpose.
+SLOW = (
+    "BuildOptionsCompiled.RegistersAreLimited",
+    "CompileServiceTest.TheCallerGoesOnWhereTheCompilerCannotBeStopped",
+    "CompileServiceTest.TheProcessEndsCleanlyAfterACompilationWasLeft",
+    "DiskCacheTest.ManyProcessesMakeEachEntryOnce",
+    "DiskCacheTest.SurvivesProcessesThatAreKilled",
+)
+# Suites that compile for seconds: only for the files that they stand beside.
+COMPILING = ("BuildOptionsCompiled", "CompileServiceTest", "KernelShapeCompiled")
+# Suites that are not named in a file beside, by the start of the source's path.
+CONFORMANCE = (
+    ("src/cuop/dist/comm/thread", "Communicator_thread"),
+    ("src/cuop/dist/comm/mailbox", "Communicator_thread"),
+    ("src/cuop/dist/comm/socket", "Communicator_socket"),
+    ("src/cuop/dist/comm/p2p", "Communicator_socket"),
+    ("src/cuop/dist/comm/packet", "Communicator_socket"),
+    ("src/cuop/dist/comm/failure", "Communicator_socket"),
+    ("src/cuop/dist/comm/", "Communicator_*"),
+    ("src/cuop/dist/agree", "DistCall"),
+)
 
 # pytest files of what is seen from Python, by the start of the path.
 PYTEST = (
+    ("src/cuop/memory/mapped_file", ("npy",)),
     ("src/cuop/memory/", ("memory",)),
-    ("src/cuop/jit/", ("fusion", "elementwise", "jit", "kernel_cache", "user_kernel")),
-    ("src/cuop/tune/", ("tune_cli", "jit", "kernel_cache")),
+    ("src/cuop/jit/cpu/", ("fusion", "elementwise")),
+    ("src/cuop/jit/compil", ("jit_config", "kernel_cache")),
+    ("src/cuop/jit/disk_cache", ("kernel_cache",)),
+    ("src/cuop/jit/kernel_", ("user_kernel", "jit")),
+    ("src/cuop/jit/", ("fusion", "measure")),
+    ("src/cuop/tune/", ("tune_cli",)),
     ("src/cuop/ops/elementwise/", ("elementwise", "out")),
-    ("src/cuop/ops/reduce/", ("reduce",)),
+    ("src/cuop/ops/reduce/", ("reduce", "sums")),
     ("src/cuop/ops/index/", ("index", "arrange")),
     ("src/cuop/ops/copy/", ("tensor", "arrange", "out")),
     ("src/cuop/ops/create/", ("tensor", "values")),
     ("src/cuop/ops/norm/", ("softmax_norm",)),
     ("src/cuop/ops/softmax/", ("softmax_norm",)),
     ("src/cuop/ops/", ("{family}", "values", "out")),
-    ("src/cuop/dist/comm/", ("comm", "distributed_mpi")),
+    ("src/cuop/dist/comm/", ("comm",)),
     ("src/cuop/dist/", ("dist_tensor", "distributed_gpu", "distributed_grids")),
+    ("python/cuop/_calls", ("calls", "public_calls", "text")),
+    ("python/cuop/_arguments", ("calls", "public_calls", "npy")),
     ("python/cuop/dist/", ("comm", "dist_tensor", "distributed_gpu")),
-    ("python/cuop/npy", ("npy", "cli")),
-    ("python/cuop/files", ("npy", "cli")),
-    ("python/cuop/", ("{stem}", "calls", "public_calls", "tensor", "cli")),
-    ("python/genesis/", ("genesis",)),
-    ("python/distributed_gpu/", ("distributed_gpu", "distributed_grids", "distributed_manager")),
+    ("python/cuop/npy", ("npy",)),
+    ("python/cuop/files", ("npy", "measure", "security")),
+    ("python/cuop/jit", ("jit_config", "jit", "kernel_cache", "export")),
+    ("python/cuop/memory", ("memory", "calls")),
+    ("python/cuop/device", ("device", "calls", "memory")),
+    ("python/cuop/system", ("text", "cli")),
+    ("python/cuop/", ("{stem}", "calls", "public_calls", "tensor")),
+    ("python/genesis/", ("genesis", "user_kernel")),
+    (
+        "python/distributed_gpu/",
+        ("distributed_gpu", "distributed_grids", "distributed_manager", "distributed_mpi"),
+    ),
 )
 
 
-def _suites(files: list[Path]) -> list[str]:
-    found: dict[str, None] = {}
-    for file in files:
-        text = file.read_text()
-        for match in re.finditer(r"^TEST(?:_F|_P)?\((\w+), \w+\)", text, re.MULTILINE):
-            found[match[1]] = None
-    return list(found)
+@cache
+def _suites(file: Path) -> tuple[str, ...]:
+    matches = re.finditer(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*\w+\)", file.read_text(), re.MULTILINE)
+    return tuple(dict.fromkeys(match[1] for match in matches))
 
 
-def googletest_filter(root: Path, source: str) -> str | None:
-    """The filter for the suites beside src/cuop/<layer>/...; None where there are none."""
+def _is_near(test: Path, source: str) -> bool:
+    """Whether they are called alike, or the test is called like the source's folder."""
     parts = Path(source).relative_to("src/cuop").parts
-    files = sorted((root / "tests" / parts[0]).rglob("*.cpp"))
-    files = [file for file in files if not LONG.search(file.name)]
-    stem = Path(source).stem.removesuffix("_cpu")
-    near = [
-        file
+    stem = Path(source).stem.removesuffix("_cpu").removesuffix("_plan")
+    name = test.stem.removesuffix("_test").removesuffix("_plan")
+    return name in (stem, *parts[1:-1]) or stem.startswith(name) or name.startswith(stem)
+
+
+def _filter(suites: list[str]) -> str:
+    chosen = ":".join(f"{name}.*:*/{name}.*" for name in dict.fromkeys(suites))
+    return f"{chosen}-{':'.join(SLOW)}"
+
+
+def googletest_filters(root: Path, source: str) -> list[str]:
+    """Filters for the suites that stand beside src/cuop/<layer>/...: the nearest, the layer's rest."""
+    layer = Path(source).relative_to("src/cuop").parts[0]
+    files = sorted((root / "tests" / layer).rglob("*_test.cpp"))
+    near = [file for file in files if _is_near(file, source) and not TEXTS.search(file.name)]
+    first = [name for file in near for name in _suites(file)]
+    for prefix, suite in CONFORMANCE:
+        if source.startswith(prefix):
+            first.append(suite)
+            break
+    others = [
+        name
         for file in files
-        if file.stem.removesuffix("_test") in (stem, *parts[1:-1])
-        or stem.startswith(file.stem.removesuffix("_test"))
+        if file not in near and not TEXTS.search(file.name)
+        for name in _suites(file)
+        if name not in COMPILING
     ]
-    names = _suites(near or files) if parts[0] in ("ops",) else _suites(files)
-    if parts[0] == "ops" and not near:
-        names = _suites(files)
-    if not names:
-        return None
-    return ":".join(f"{name}.*:*/{name}.*" for name in names)
+    return [_filter(suites) for suites in (first, others) if suites]
 
 
 def pytest_files(root: Path, source: str) -> list[str]:
@@ -67,6 +113,6 @@ def pytest_files(root: Path, source: str) -> list[str]:
     for prefix, names in PYTEST:
         if source.startswith(prefix):
             wanted = [name.format(family=family, stem=Path(source).stem) for name in names]
-            files = [f"python/tests/test_{name}.py" for name in wanted]
+            files = [f"python/tests/test_{name}.py" for name in dict.fromkeys(wanted)]
             return [file for file in files if (root / file).exists()]
     return []

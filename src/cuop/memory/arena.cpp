@@ -45,14 +45,12 @@ Block* Arena::take(int64_t bytes, void* stream) {
   remove_from_index(block);
   if (block->bytes > bytes) add_to_index(cut(block, bytes));
   block->state = BlockState::kLive;
-  live_bytes_ += block->bytes;
   live_.emplace(block->address, block);
   return block;
 }
 
 void Arena::give(Block* block, void* stream) {
   live_.erase(block->address);
-  live_bytes_ -= block->bytes;
   block->state = BlockState::kFree;
   block->stream = stream;
   block->idle_tick = ++tick_;

@@ -69,7 +69,6 @@ class Arena {
 
   int64_t granule() const { return options_.granule; }
   int64_t free_bytes() const { return free_bytes_; }
-  int64_t live_bytes() const { return live_bytes_; }
   int64_t largest_free() const;
   /// All blocks, segment by segment in order of address.
   void for_each(const std::function<void(const Block&)>& visit) const;
@@ -110,7 +109,6 @@ class Arena {
   std::vector<Block*> spare_;
   uint64_t tick_ = 0;
   int64_t free_bytes_ = 0;
-  int64_t live_bytes_ = 0;
 };
 
 }  // namespace cuop::memory
