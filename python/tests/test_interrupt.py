@@ -17,6 +17,11 @@ long = cuop.broadcast_to(cuop.ones((1, 1)), (2**17, 2**17))
 large = cuop.ones((8000, 8000), dtype="float64")
 integers = cuop.ones((4000, 4000), dtype="int64")
 
+def repeat(work):
+    while True:
+        work()
+images, weights = cuop.ones((32, 256, 64, 64)), cuop.ones((512, 256, 7, 7))
+
 def sweeps(comm):
     from distributed_gpu import MPIManager
     from distributed_gpu.algorithms.stencil import distributed_jacobi_2d
@@ -51,6 +56,15 @@ ENDLESS = {
     "jacobi": "cuop.jacobi2d(grid, grid, iterations=2**31, tol=0.0)",
     "matmul": "cuop.matmul(large, large)",
     "integers": "cuop.matmul(integers, integers)",
+    "matrix and vector": "repeat(lambda: cuop.matmul(large, large[0]))",
+    "long line": "cuop.fft.fft(cuop.ones(2**25, dtype='complex128'))",
+    "long prime line": "cuop.fft.fft(cuop.ones(2**23 + 9, dtype='complex128'))",
+    "lines across": "cuop.fft.fft(cuop.ones((2**22, 8), dtype='complex64'), axis=0)",
+    "lines": "repeat(lambda: cuop.fft.fft2(large))",
+    "conv": "cuop.conv2d(images, weights)",
+    "conv gemm": "cuop.conv2d(images, weights, variant='gemm')",
+    "conv direct": "cuop.conv2d(images, weights, variant='direct')",
+    "one row": "cuop.conv1d(cuop.ones((1, 1, 2**20)), cuop.ones((1, 1, 2**16)), variant='direct')",
     "benchmark": "cuop.benchmark(cuop.add, grid, grid, num_runs=10**9)",
     "ranks": "cuop.dist.run_ranks(lambda comm: cuop.sum(endless), 2)",
     "sweeps of ranks": "cuop.dist.run_ranks(sweeps, 2)",
