@@ -5,6 +5,7 @@
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/dnn.h"
+#include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -39,12 +40,11 @@ std::shared_ptr<void> kept_weights(ConvWeightCache* cache) {
   return cache->onednn;
 }
 
-/// Whether one call of the library is so much that the user would wait for it: some 0.05 s on one
-/// core.
+/// Whether one call of the library is so much that the user would wait for it: some 0.05 s.
 bool is_long(const Conv& conv) {
-  constexpr double kShort = 1e9;  // multiplications
+  constexpr double kShort = 1e9;  // multiplications of a thread
   const auto each = static_cast<double>(conv.w.size() / conv.w.shape(0));
-  return static_cast<double>(conv.y.size()) * each > kShort;
+  return static_cast<double>(conv.y.size()) * each > kShort * backend::thread_count();
 }
 
 /// A size that oneDNN, which counts positions in 32 bits, does not take; 0 when there is none.

@@ -111,8 +111,9 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
 /// Whether the user would wait for one of the library's calls, which hear no interrupt: they are
 /// short on an idle machine, but their threads wait for each other where others compute too.
 bool is_long(const Product& p) {
-  constexpr double kShort = 2e9;  // multiplications
-  return static_cast<double>(p.c.size()) * static_cast<double>(p.a.shape().back()) > kShort;
+  constexpr double kShort = 1e9;  // multiplications of a thread
+  const double work = static_cast<double>(p.c.size()) * static_cast<double>(p.a.shape().back());
+  return work > kShort * backend::thread_count();
 }
 
 }  // namespace
