@@ -95,7 +95,11 @@ Tensor shared_or_placed(nb::handle object, std::optional<Device> device) {
 }
 
 nb::object to_python_number(const Tensor& element) {
-  const Tensor host = to_device(element, kCpu);
+  Tensor host = element;
+  if (!element.device().is_cpu()) {
+    const nb::gil_scoped_release released;  // the GPU may have to finish first
+    host = to_device(element, kCpu);
+  }
   return visit_dtype(AllTypes{}, host.dtype(), "item", [&](auto tag) -> nb::object {
     using T = typename decltype(tag)::type;
     const T value = *host.data<T>();

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.cpu
 LOOPS = {
     "elementwise": "(big * 2 + big).sum()",
     "matmul": "cuop.matmul(x, x)",
+    "large matmul": "cuop.matmul(large, large)",
     "memory of NumPy": "cuop.asarray(np.ones(50000)) * 2",
     "fusion": "fused()",
     "ranks": "cuop.dist.run_ranks(rank, 2)",
@@ -29,6 +30,7 @@ import numpy as np
 import cuop
 
 x = cuop.asarray(np.ones((300, 300), np.float32))
+large = cuop.ones((1500, 1500))
 big = cuop.asarray(np.ones(200_000, np.float32))
 images, weight = cuop.ones((1, 3, 32, 32)), cuop.ones((4, 3, 3, 3))
 started = threading.Semaphore(0)

@@ -17,6 +17,13 @@ long = cuop.broadcast_to(cuop.ones((1, 1)), (2**17, 2**17))
 large = cuop.ones((8000, 8000), dtype="float64")
 integers = cuop.ones((4000, 4000), dtype="int64")
 
+def repeat(work):
+    while True:
+        work()
+
+def layer():
+    return cuop.ones((32, 256, 64, 64)), cuop.ones((512, 256, 7, 7))
+
 def sweeps(comm):
     from distributed_gpu import MPIManager
     from distributed_gpu.algorithms.stencil import distributed_jacobi_2d
@@ -42,6 +49,7 @@ SIGNAL = signal.SIGINT
 signal.signal(SIGNAL, signal.default_int_handler)  # a shell may have it ignored
 """
 
+# What is to be interrupted, behind what it needs.
 ENDLESS = {
     "sum": "cuop.sum(endless)",
     "axis": "cuop.mean(endless, axis=0)",
@@ -51,6 +59,15 @@ ENDLESS = {
     "jacobi": "cuop.jacobi2d(grid, grid, iterations=2**31, tol=0.0)",
     "matmul": "cuop.matmul(large, large)",
     "integers": "cuop.matmul(integers, integers)",
+    "matrix and vector": "repeat(lambda: cuop.matmul(large, large[0]))",
+    "long line": "x = cuop.ones(2**25, dtype='complex128'); cuop.fft.fft(x)",
+    "long prime line": "x = cuop.ones(2**23 + 9, dtype='complex128'); cuop.fft.fft(x)",
+    "lines across": "x = cuop.ones((2**22, 8), dtype='complex64'); cuop.fft.fft(x, axis=0)",
+    "lines": "repeat(lambda: cuop.fft.fft2(large))",
+    "conv": "x = layer(); cuop.conv2d(*x)",
+    "conv gemm": "x = layer(); cuop.conv2d(*x, variant='gemm')",
+    "conv direct": "x = layer(); cuop.conv2d(*x, variant='direct')",
+    "one row": "cuop.conv1d(cuop.ones((1, 1, 2**20)), cuop.ones((1, 1, 2**16)), variant='direct')",
     "benchmark": "cuop.benchmark(cuop.add, grid, grid, num_runs=10**9)",
     "ranks": "cuop.dist.run_ranks(lambda comm: cuop.sum(endless), 2)",
     "sweeps of ranks": "cuop.dist.run_ranks(sweeps, 2)",
@@ -67,7 +84,8 @@ def run(program):
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_ctrl_c_is_heard(name):
-    said = run(f"bare(lambda: {ENDLESS[name]})")
+    *before, call = ENDLESS[name].split("; ")
+    said = run("\n".join([*before, f"bare(lambda: {call})"]))
     assert said.startswith("heard after")
     assert float(said.split()[-1]) < 8  # 1 s is promised; other processes may take the processor
 

@@ -4,13 +4,17 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/jit/fusion.h"
+#include "cuop/ops/conv/conv.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/fft/fft.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul.h"
 #include "cuop/ops/reduce/reduce.h"
 #include "cuop/ops/sort/sort.h"
 #include "cuop/ops/stencil/stencil.h"
@@ -33,6 +37,15 @@ class InterruptTest : public ::testing::TestWithParam<int> {
   void TearDown() override {
     set_interrupt_check(nullptr);
     backend::set_thread_count(0);
+  }
+  /// What `make` makes, uninterrupted.
+  template <class Make>
+  static auto undisturbed(const Make& make) {
+    is_asked_for = false;
+    auto made = make();
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    is_asked_for = true;
+    return made;
   }
   static Tensor endless() {
     return broadcast_to(ones({1, 1}, DType::kFloat32, kCpu), {int64_t{1} << 20, int64_t{1} << 20});
@@ -58,6 +71,48 @@ TEST_P(InterruptTest, EndsSweeps) {
 
 TEST_P(InterruptTest, EndsTheSortOfOneLine) {
   EXPECT_THROW(sort(zeros({int64_t{1} << 24}, DType::kInt32, kCpu)), Interrupted);
+}
+
+// One call of a library each, or few; what the library still computes when the test goes on is kept
+// for it.
+TEST_P(InterruptTest, EndsTransformsOfLongLines) {
+  const Tensor line = undisturbed([] { return ones({1 << 23}, DType::kComplex128, kCpu); });
+  const Tensor two = reshape(line, {1 << 22, 2});
+  const Tensor real = undisturbed([] { return ones({1 << 23}, DType::kFloat64, kCpu); });
+  EXPECT_THROW(fft(line), Interrupted);
+  EXPECT_THROW(rfft(real, (1 << 23) - 15), Interrupted);
+  EXPECT_THROW(fft(two, std::nullopt, 0), Interrupted);
+}
+
+TEST_P(InterruptTest, EndsConvolutions) {
+  const auto given = undisturbed([] {
+    return std::pair{ones({8, 128, 64, 64}, DType::kFloat32, kCpu),
+                     ones({256, 128, 7, 7}, DType::kFloat32, kCpu)};
+  });
+  for (const ConvVariant variant : {ConvVariant::kAuto, ConvVariant::kGemm, ConvVariant::kDirect}) {
+    ConvOptions options;
+    options.variant = variant;
+    EXPECT_THROW(conv2d(given.first, given.second, nullptr, options), Interrupted) << name(variant);
+  }
+}
+
+TEST_P(InterruptTest, EndsTheConvolutionOfOneRow) {
+  const auto given = undisturbed([] {
+    return std::pair{ones({1, 1, 1 << 18}, DType::kFloat64, kCpu),
+                     ones({1, 1, 1 << 17}, DType::kFloat64, kCpu)};
+  });
+  ConvOptions options;
+  options.variant = ConvVariant::kDirect;
+  EXPECT_THROW(conv1d(given.first, given.second, nullptr, options), Interrupted);
+}
+
+TEST_P(InterruptTest, EndsProducts) {
+  const auto given = undisturbed([] {
+    return std::pair{ones({4000, 4000}, DType::kFloat64, kCpu),
+                     ones({4000, 4000}, DType::kFloat64, kCpu)};
+  });
+  EXPECT_THROW(matmul(given.first, given.second), Interrupted);
+  EXPECT_THROW(matmul(given.first, transpose(given.first)), Interrupted);
 }
 
 TEST_P(InterruptTest, LeavesDeferredValuesThatSayWhatHappened) {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <random>
 
+#include "cuop/core/interrupt.h"
 #include "cuop/memory/upstream.h"
 
 namespace cuop::memory::testing {
@@ -186,6 +187,12 @@ class FakeOrder final : public StreamOrder {
     const Point& point = *static_cast<Point*>(event);
     finish(point.stream, point.work);
   }
+  void wait_interruptibly(Event event) override {
+    if (is_interrupted_) throw Interrupted();
+    wait(event);
+  }
+  /// From now on, or no longer, the user interrupts every wait.
+  void set_interrupted(bool is) { is_interrupted_ = is; }
   void make_wait(Stream s, Event event) noexcept override {
     called();
     const std::lock_guard lock(mutex_);
@@ -241,6 +248,7 @@ class FakeOrder final : public StreamOrder {
   std::map<void*, Line> lines_;
   int64_t events_ = 0;
   std::atomic<int64_t> records_ = 0, waits_ = 0, stream_waits_ = 0;
+  std::atomic<bool> is_interrupted_ = false;
 };
 
 }  // namespace cuop::memory::testing

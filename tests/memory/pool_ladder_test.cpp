@@ -59,6 +59,57 @@ TEST_F(PoolLadder, FinishesPendingFreesFirst) {
   pool.deallocate(b, 40 * kMiB, stream(1));
 }
 
+TEST_F(PoolLadder, AnInterruptedWaitForPendingFreesLosesNone) {
+  Pool& pool = make(48 * kMiB);
+  void* blocks[2];
+  for (void*& block : blocks) {
+    block = pool.allocate(20 * kMiB, stream(1));
+    pool.record_stream(block, stream(2));
+    pool.record_stream(block, stream(3));
+  }
+  order_.submit(stream(2));
+  order_.submit(stream(3));
+  for (void* block : blocks) pool.deallocate(block, 20 * kMiB, stream(1));
+  order_.set_interrupted(true);
+  EXPECT_THROW(pool.allocate(40 * kMiB, stream(1)), Interrupted);
+  EXPECT_THROW(pool.release_cached(), Interrupted);
+  EXPECT_EQ(pool.statistics().pending_bytes, 40 * kMiB);
+  order_.set_interrupted(false);
+  pool.deallocate(pool.allocate(40 * kMiB, stream(1)), 40 * kMiB, stream(1));
+  EXPECT_EQ(pool.statistics().pending_bytes, 0);
+}
+
+TEST_F(PoolLadder, AnInterruptedReleaseGoesOnLater) {
+  for (const bool can_map : {true, false}) {
+    Pool& pool = make(1024 * kMiB, can_map);
+    void* blocks[3];
+    for (int i = 0; i < 3; ++i) blocks[i] = pool.allocate(8 * kMiB, stream(i));
+    for (int i = 0; i < 3; ++i) {
+      order_.submit(stream(i));
+      pool.deallocate(blocks[i], 8 * kMiB, stream(i));
+    }
+    order_.set_interrupted(true);
+    EXPECT_THROW(pool.release_cached(), Interrupted);
+    EXPECT_GT(upstream_->used(), 0) << "memory was taken from work in flight";
+    order_.set_interrupted(false);
+    pool.release_cached();
+    EXPECT_EQ(upstream_->used(), 0);
+    pool_.reset();
+  }
+}
+
+TEST_F(PoolLadder, AnInterruptedWaitLeavesStraysWhereTheyWere) {
+  Pool& pool = make(1024 * kMiB);
+  void* const small = pool.allocate(512, stream(1));
+  order_.submit(stream(2));
+  pool.deallocate(small, 512, stream(2));
+  order_.set_interrupted(true);
+  EXPECT_THROW(pool.release_cached(), Interrupted);
+  order_.set_interrupted(false);
+  pool.release_cached();
+  EXPECT_EQ(upstream_->used(), 0);
+}
+
 TEST_F(PoolLadder, TakesWhatOtherThreadsKeep) {
   Pool& pool = make(4 * kMiB);
   std::latch is_full(1), is_over(1);

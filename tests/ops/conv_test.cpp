@@ -55,6 +55,21 @@ TEST(Conv, VariantsAndThreadCountsAgree) {
   backend::set_thread_count(0);
 }
 
+TEST(Conv, LongRowsAreComputedInPieces) {
+  // Small whole numbers: no sum is rounded.
+  const Tensor x = whole_numbers({2, 1, 20011}, 1), w = whole_numbers({5, 1, 6001}, 2);
+  for (const int64_t stride : {1, 3}) {
+    ConvOptions options{.stride = {stride}, .variant = ConvVariant::kGemm};
+    const auto expected = values(conv1d(x, w, nullptr, options));
+    options.variant = ConvVariant::kDirect;
+    for (const int threads : {1, 3}) {
+      backend::set_thread_count(threads);
+      EXPECT_EQ(values(conv1d(x, w, nullptr, options)), expected) << stride << ' ' << threads;
+    }
+  }
+  backend::set_thread_count(0);
+}
+
 TEST(Conv, RanksThatAreThreadsRunSideBySide) {
   const Tensor x = whole_numbers({1, 16, 14, 14}, 1), w = whole_numbers({16, 16, 3, 3}, 2);
   for (const ConvVariant variant : runnable()) {

@@ -97,6 +97,7 @@ int64_t StreamMarks::time_of(const Event& event, Stream stream, int64_t reached_
                          trace::now_ns() - anchor_.time_ns < kAnchorLife;
   if (!is_usable) {
     if (anchor_.event == nullptr) anchor_.event = create_();
+    anchor_.time_ns = 0;  // the wait may be interrupted
     anchor_.event->record(stream);
     anchor_.event->synchronize();
     anchor_.time_ns = trace::now_ns();

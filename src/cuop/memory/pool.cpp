@@ -32,7 +32,10 @@ Pool::Pool(Upstream& upstream, StreamOrder& order, PoolOptions options)
 
 Pool::~Pool() {
   unregister_cache_owner(id_);
-  finish_pending({});
+  for (const Pending& pending : pending_) {
+    for (const StreamOrder::Event event : pending.events) order_.wait(event);
+  }
+  finish_pending({});  // waits for nothing any more
   for (Arena* arena : central_.arenas()) {
     if (upstream_.can_map()) {
       // Blocks need not end where granules do, runs of mapped blocks do.

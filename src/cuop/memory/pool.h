@@ -132,6 +132,8 @@ class Pool final : public MemoryResource, private CacheOwner {
   std::vector<Release> begin_release(const Arena::StreamFilter& matches, int64_t most);
   int64_t finish_release(Arena& arena, Block* range) noexcept;
   int64_t release_idle(const Arena::StreamFilter& matches, int64_t most);
+  /// Gives a range back once the work that may use it is done, without waiting for that.
+  void release_later(const Release& release);
   void trim() noexcept;
   void poll_pending() noexcept;
   void complete(Pending& pending) noexcept;
@@ -144,8 +146,9 @@ class Pool final : public MemoryResource, private CacheOwner {
   void release_own_idle(const Request& request);
   void take_from_other_streams(const Request& request);
   void bring_strays_home();
-  /// Blocks until the work that the stream has been given so far is done.
-  void wait_for(void* stream) noexcept;
+  /// Blocks until the work that the stream has been given so far is done; Interrupted when the user
+  /// interrupts.
+  void wait_for(void* stream);
   MemoryError out_of_memory(const Request& request);
 
   // CacheOwner

@@ -174,20 +174,48 @@ int64_t Pool::release_idle(const Arena::StreamFilter& matches, int64_t most) {
   // Work of the streams that had the memory last may still be running.
   std::set<void*> waited;
   int64_t bytes = 0;
-  for (const Release& release : releases) {
-    for (void* stream : release.streams) {
-      if (waited.insert(stream).second) wait_for(stream);
+  size_t done = 0;
+  try {
+    for (; done < releases.size(); ++done) {
+      const Release& release = releases[done];
+      for (void* stream : release.streams) {
+        if (waited.insert(stream).second) wait_for(stream);
+      }
+      bytes += finish_release(*release.arena, release.range);
     }
-    bytes += finish_release(*release.arena, release.range);
+  } catch (...) {
+    for (; done < releases.size(); ++done) release_later(releases[done]);
+    throw;
   }
   return bytes;
 }
 
-void Pool::wait_for(void* stream) noexcept {
+void Pool::wait_for(void* stream) {
   const StreamOrder::Event event = order_.record({device(), stream});
   if (event == nullptr) return;
-  order_.wait(event);
+  try {
+    order_.wait_interruptibly(event);
+  } catch (...) {
+    order_.recycle(event);
+    throw;
+  }
   order_.recycle(event);
+}
+
+void Pool::release_later(const Release& release) {
+  Pending pending;
+  for (void* stream : std::set<void*>(release.streams.begin(), release.streams.end())) {
+    const StreamOrder::Event event = order_.record({device(), stream});
+    if (event != nullptr) pending.events.push_back(event);
+  }
+  if (pending.events.empty()) {
+    finish_release(*release.arena, release.range);
+    return;
+  }
+  pending.arena = release.arena;
+  pending.range = release.range;
+  const std::lock_guard lock(mutex_);
+  pending_.push_back(std::move(pending));
 }
 
 void Pool::trim() noexcept {
@@ -203,21 +231,7 @@ void Pool::trim() noexcept {
     }
   }
   // A free does not wait for the device: what its streams may still use goes when they are past it.
-  for (const Release& release : releases) {
-    Pending pending;
-    for (void* stream : std::set<void*>(release.streams.begin(), release.streams.end())) {
-      const StreamOrder::Event event = order_.record({device(), stream});
-      if (event != nullptr) pending.events.push_back(event);
-    }
-    if (pending.events.empty()) {
-      finish_release(*release.arena, release.range);
-      continue;
-    }
-    pending.arena = release.arena;
-    pending.range = release.range;
-    const std::lock_guard lock(mutex_);
-    pending_.push_back(std::move(pending));
-  }
+  for (const Release& release : releases) release_later(release);
   if (!releases.empty()) poll_pending();
 }
 

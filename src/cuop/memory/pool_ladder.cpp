@@ -1,5 +1,6 @@
 // What a pool tries, cheapest first, before an allocation fails.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "cuop/core/byte_size.h"
@@ -65,12 +66,19 @@ void Pool::finish_pending(const Request&) {
     const std::lock_guard lock(mutex_);
     all.swap(pending_);
   }
-  for (Pending& pending : all) {
-    for (const StreamOrder::Event event : pending.events) {
-      order_.wait(event);
-      order_.recycle(event);
+  try {
+    for (; !all.empty(); all.pop_front()) {
+      for (auto& events = all.front().events; !events.empty(); events.pop_back()) {
+        order_.wait_interruptibly(events.back());
+        order_.recycle(events.back());
+      }
+      complete(all.front());
     }
-    complete(pending);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    pending_.insert(pending_.end(), std::make_move_iterator(all.begin()),
+                    std::make_move_iterator(all.end()));
+    throw;
   }
 }
 
@@ -122,8 +130,14 @@ void Pool::bring_strays_home() {
     strays = central_.slabs().take_strays();
   }
   std::set<void*> waited;
-  for (const Slabs::Stray& stray : strays) {
-    if (waited.insert(stray.stream).second) wait_for(stray.stream);
+  try {
+    for (const Slabs::Stray& stray : strays) {
+      if (waited.insert(stray.stream).second) wait_for(stray.stream);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    for (const Slabs::Stray& stray : strays) central_.give(stray.data, stray.stream);
+    throw;
   }
   const std::lock_guard lock(mutex_);
   for (const Slabs::Stray& stray : strays) central_.give_home(stray.data);

@@ -62,6 +62,8 @@ class StreamOrder {
   virtual bool is_done(Event event) noexcept = 0;
   /// Blocks this thread until the point is passed.
   virtual void wait(Event event) noexcept = 0;
+  /// The same; Interrupted when the user interrupts.
+  virtual void wait_interruptibly(Event event) { wait(event); }
   /// Lets later work of `stream` start only behind the point; does not block this thread.
   virtual void make_wait(Stream stream, Event event) noexcept = 0;
   /// The event may be used again; called once for every event that is not null.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "cuop/backend/cpu/blas_library_internal.h"
+#include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
@@ -70,6 +72,7 @@ void* require(void* function, const char* who) {
 template <class T>
 void call_library(const GemmCall<T>& c) {
   void* const function = require(library().of<T>().gemm, "gemm");
+  const GatedCall gate;
   with_integer("gemm", {c.m, c.n, c.k, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<GemmFunction<T, Int>*>(function)(
@@ -81,6 +84,7 @@ void call_library(const GemmCall<T>& c) {
 template <class T>
 void call_library(const GemvCall<T>& c) {
   void* const function = require(library().of<T>().gemv, "gemv");
+  const GatedCall gate;
   const int64_t x_size = c.trans == Trans::kNone ? c.n : c.m;
   const int64_t y_size = c.trans == Trans::kNone ? c.m : c.n;
   // BLAS wants the lowest address of a vector that it walks backwards.
@@ -97,6 +101,7 @@ void call_library(const GemvCall<T>& c) {
 template <class T>
 void call_library(const SymmCall<T>& c) {
   void* const function = require(library().of<T>().symm, "symm");
+  const GatedCall gate;
   with_integer("symm", {c.m, c.n, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<SymmFunction<T, Int>*>(function)(
@@ -108,6 +113,7 @@ void call_library(const SymmCall<T>& c) {
 template <class T>
 void call_library(const TrsmCall<T>& c) {
   void* const function = require(library().of<T>().trsm, "trsm");
+  const GatedCall gate;
   with_integer("trsm", {c.m, c.n, c.lda, c.ldb}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<TrsmFunction<T, Int>*>(function)(
@@ -119,13 +125,23 @@ void call_library(const TrsmCall<T>& c) {
 /// Multiplications below which waking another thread costs more than it saves.
 constexpr int64_t kWorkPerThread = 1 << 19;
 
-/// Multiplications after which the user may interrupt: a call of a library cannot be.
-constexpr double kMostWork = 1e10;
+/// Multiplications of doubles that a thread may do in one call of a library, which hears no
+/// interrupt: some 0.2 s. Fewer would cost speed: each call packs its operands anew.
+constexpr double kMostWork = 4e9;
+/// The same where each operand is used once, so that memory decides.
+constexpr double kMostReads = 1e8;
 
-/// How many calls of a library `work` multiplications are divided into.
-int64_t interruptible_parts(double work, size_t itemsize) {
-  const double doubles = work * static_cast<double>(itemsize) / 8.0;
-  return static_cast<int64_t>(std::min(doubles / kMostWork, 1e4)) + 1;
+/// How many times a multiplication of doubles one of T takes.
+template <class T>
+constexpr double weight() {
+  constexpr double kReal = static_cast<double>(sizeof(T)) / sizeof(double);
+  return std::is_floating_point_v<T> ? kReal : 2 * kReal;
+}
+
+/// How many calls of a library, of `most` doubles each, `work` multiplications are divided into.
+template <class T>
+int64_t interruptible_parts(double work, double most) {
+  return static_cast<int64_t>(std::min(work * weight<T>() / most, 1e4)) + 1;
 }
 
 /// How many threads `work` multiplications deserve.
@@ -230,7 +246,9 @@ template <class T>
 void gemm(const GemmCall<T>& call) {
   if (call.m == 0 || call.n == 0) return;
   require_library();
-  const int64_t parts = interruptible_parts(work_of(call), sizeof(T));
+  const double work = work_of(call);
+  const auto threads = static_cast<double>(useful_threads(work));
+  const int64_t parts = interruptible_parts<T>(work, kMostWork * threads);
   if (parts == 1) return gemm_at_once(call);
   const Grid grid = choose_grid(call.m, call.n, parts);
   for (int64_t tile = 0; tile < grid.rows * grid.columns; ++tile) {
@@ -261,8 +279,9 @@ void gemv(const GemvCall<T>& call) {
     for (int64_t i = 0; i < y_size; ++i) whole.y[i * call.incy] *= whole.beta;
     return;
   }
-  const int64_t threads = useful_threads(static_cast<double>(y_size) * static_cast<double>(x_size));
-  split(y_size, threads, kBlock, [&](int64_t begin, int64_t size) {
+  const double work = static_cast<double>(y_size) * static_cast<double>(x_size);
+  const int64_t parts = std::max(useful_threads(work), interruptible_parts<T>(work, kMostReads));
+  split(y_size, parts, kBlock, [&](int64_t begin, int64_t size) {
     GemvCall<T> part = whole;
     (is_plain ? part.m : part.n) = size;
     part.a += is_plain ? begin * call.lda : begin;
@@ -279,7 +298,7 @@ void symm(const SymmCall<T>& call) {
   const int64_t order = is_left ? call.m : call.n;
   const double work =
       static_cast<double>(order) * static_cast<double>(call.m) * static_cast<double>(call.n);
-  const int64_t parts = std::max(useful_threads(work), interruptible_parts(work, sizeof(T)));
+  const int64_t parts = std::max(useful_threads(work), interruptible_parts<T>(work, kMostWork));
   split(is_left ? call.n : call.m, parts, kBlock, [&](int64_t begin, int64_t size) {
     SymmCall<T> part = call;
     (is_left ? part.n : part.m) = size;
@@ -297,7 +316,7 @@ void trsm(const TrsmCall<T>& call) {
   const int64_t order = is_left ? call.m : call.n;
   const double work =
       static_cast<double>(order) * static_cast<double>(call.m) * static_cast<double>(call.n) / 2;
-  const int64_t parts = std::max(useful_threads(work), interruptible_parts(work, sizeof(T)));
+  const int64_t parts = std::max(useful_threads(work), interruptible_parts<T>(work, kMostWork));
   split(is_left ? call.n : call.m, parts, kBlock, [&](int64_t begin, int64_t size) {
     TrsmCall<T> part = call;
     (is_left ? part.n : part.m) = size;

@@ -2,6 +2,7 @@
 
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/cuda/waiting.h"
 #include "cuop/backend/event_pair_internal.h"
 #include "cuop/core/error.h"
 
@@ -34,7 +35,8 @@ void CudaEvent::wait(Stream stream) const {
 
 void CudaEvent::synchronize() const {
   const ContextScope scope(device_);
-  check(driver().event_synchronize(handle_), "event: waiting for ", device_);
+  check(wait_until_ready([this] { return driver().event_query(handle_); }), "event: waiting for ",
+        device_);
 }
 
 bool CudaEvent::is_done() const {

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <mutex>
 
+#include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_event.h"
 #include "cuop/backend/cuda/graph.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/backend/cuda/waiting.h"
 #include "cuop/core/error.h"
 
 namespace cuop::backend::cuda {
@@ -148,24 +150,50 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
   const Driver& d = driver();
   const StreamHandle queue = handle_of(stream);
   const Place to = place_of(dst), from = place_of(src);
-  const bool is_within = to.is_gpu() && from.is_gpu();
-  if (!is_within) refuse_while_capturing(stream);
+  if (!to.is_gpu() || !from.is_gpu()) {
+    refuse_while_capturing(stream);
+    copy_host(dst, src, bytes, stream, to.is_gpu() && from.is_ordinary());
+    return;
+  }
   const DevicePointer target = device_pointer(dst), source = device_pointer(src);
   Operation operation("copy", stream);
   const auto size = static_cast<size_t>(bytes);
   // Only the copy that names both contexts reaches memory that the other GPU has no access to.
   const Result result =
-      is_within && to.gpu != from.gpu
+      to.gpu != from.gpu
           ? d.memcpy_peer_async(target, primary_context({DeviceType::kCuda, to.gpu}), source,
                                 primary_context({DeviceType::kCuda, from.gpu}), size, queue)
           : d.memcpy_async(target, source, size, queue);
   check(result, "copy: ", bytes, " bytes on ", device_);
   operation.started();
-  // Ordinary host memory is read before the call returns; page-locked memory is read later, and
-  // what is copied to the host must be there when the caller looks.
-  if (!is_within && !(to.is_gpu() && from.is_ordinary())) {
-    check(d.stream_synchronize(queue), "copy: waiting for ", bytes, " bytes on ", device_);
+}
+
+void CudaRuntime::copy_host(void* dst, const void* src, int64_t bytes, Stream stream,
+                            bool is_read_at_once) {
+  // So much goes into the queue of a stream whatever that still holds.
+  constexpr int64_t kQueued = 64 << 10;
+  constexpr int64_t kPiece = 256 << 20;  // some 0.05 s
+  const Driver& d = driver();
+  const StreamHandle queue = handle_of(stream);
+  // The driver waits in the copy itself for what the stream holds, and hears no interrupt there. So
+  // that comes first, and when it is interrupted nothing touches the host's memory.
+  if (!is_read_at_once || bytes > kQueued) {
+    check(wait_for_stream(queue), "copy: waiting for ", device_, " to copy ", bytes, " bytes");
   }
+  Operation operation("copy", stream);
+  for (int64_t done = 0; done < bytes; done += kPiece) {
+    if (done > 0) check_interrupt();
+    const auto size = static_cast<size_t>(std::min(kPiece, bytes - done));
+    const DevicePointer target = device_pointer(static_cast<char*>(dst) + done);
+    const DevicePointer source = device_pointer(static_cast<const char*>(src) + done);
+    check(d.memcpy_async(target, source, size, queue), "copy: ", bytes, " bytes on ", device_);
+    // Page-locked memory is read later, and what is copied to the host must be there when the
+    // caller looks.
+    if (!is_read_at_once) {
+      check(d.stream_synchronize(queue), "copy: waiting for ", bytes, " bytes on ", device_);
+    }
+  }
+  operation.started();
 }
 
 void CudaRuntime::fill_bytes(void* dst, int value, int64_t bytes, Stream stream) {
@@ -254,12 +282,21 @@ bool CudaRuntime::is_idle(Stream stream) {
 
 void CudaRuntime::synchronize(Stream stream) {
   const ContextScope scope(device_);
-  check(driver().stream_synchronize(handle_of(stream)), "stream: waiting for one of ", device_);
+  check(wait_for_stream(handle_of(stream)), "stream: waiting for one of ", device_);
 }
 
 void CudaRuntime::synchronize() {
   const ContextScope scope(device_);
-  check(driver().ctx_synchronize(), "synchronize: waiting for ", device_);
+  // A recording of this thread refuses to be waited for, but knows no other thread.
+  if (is_capturing(current_stream(device_))) {
+    check(driver().ctx_synchronize(), "synchronize: waiting for ", device_);
+  }
+  // Other libraries have streams that are not known here, and the driver's wait for all hears no
+  // interrupt.
+  run_apart([device = device_] {
+    const ContextScope there(device);
+    check(driver().ctx_synchronize(), "synchronize: waiting for ", device);
+  });
 }
 
 MemoryInfo CudaRuntime::memory_info() const {

@@ -69,6 +69,10 @@ class CudaRuntime final : public Runtime {
   PeerAccess& access() { return access_; }
 
  private:
+  /// A copy in which the host's memory takes part. `is_read_at_once`: the driver has read it when
+  /// its call returns.
+  void copy_host(void* dst, const void* src, int64_t bytes, Stream stream, bool is_read_at_once);
+
   struct IdleStream {
     StreamHandle handle = nullptr;
     int priority = 0;

@@ -4,6 +4,7 @@
 
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/waiting.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
 #include "cuop/memory/host_upstream.h"
@@ -177,6 +178,10 @@ bool CudaOrder::is_done(Event event) noexcept {
 void CudaOrder::wait(Event event) noexcept {
   quietly(runtime_.device(), "waiting for a mark",
           [&](const Driver& d) { return d.event_synchronize(static_cast<EventHandle>(event)); });
+}
+
+void CudaOrder::wait_interruptibly(Event event) {
+  wait_until_ready([&] { return is_done(event) ? Result::kSuccess : Result::kNotReady; });
 }
 
 void CudaOrder::make_wait(Stream stream, Event event) noexcept {

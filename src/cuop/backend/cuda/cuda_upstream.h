@@ -67,6 +67,7 @@ class CudaOrder final : public memory::StreamOrder {
   Event record(Stream stream) noexcept override;
   bool is_done(Event event) noexcept override;
   void wait(Event event) noexcept override;
+  void wait_interruptibly(Event event) override;
   void make_wait(Stream stream, Event event) noexcept override;
   void recycle(Event event) noexcept override;
 

@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cuda/blocking.h"
 #include "cuop/backend/cuda/driver.h"
+#include "cuop/backend/cuda/waiting.h"
 #include "cuop/core/env.h"
 
 namespace cuop::backend::cuda {
@@ -20,7 +21,7 @@ void wait_for(const char* operation, StreamHandle stream) {
   const Driver& d = driver();
   CaptureStatus status{};
   check(d.stream_is_capturing(stream, &status), operation);
-  if (status == CaptureStatus::kNone) check(d.stream_synchronize(stream), operation);
+  if (status == CaptureStatus::kNone) check(wait_for_stream(stream), operation);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/jit/cpu/access.h"
 #include "cuop/jit/cpu/program_cache.h"
 #include "cuop/jit/parameter.h"
@@ -153,6 +154,8 @@ void Launch::reduce_block(size_t reduction, int64_t block, Blocks::Range range,
 /// Adds up each row's blocks as a tree: the error does not grow with their number, and the result
 /// is the same for any thread count.
 void Launch::combine_partials() {
+  constexpr int64_t kShort = 1 << 16;
+  int64_t combined = 0;
   for (size_t reduction = 0; reduction < program.reductions.size(); ++reduction) {
     for (int64_t row = 0; row < blocks.rows; ++row) {
       Accumulator* first =
@@ -160,6 +163,7 @@ void Launch::combine_partials() {
       for (int64_t step = 1; step < blocks.per_row; step *= 2) {
         for (int64_t k = 0; k + step < blocks.per_row; k += 2 * step) {
           program.reductions[reduction].kernel.combine(first[k].bytes, first[k + step].bytes);
+          if (++combined % kShort == 0) check_interrupt();
         }
       }
       finish(reduction, row, *first);
@@ -247,6 +251,17 @@ struct Workspace {
   std::vector<Accumulator> partials;
 };
 
+/// In steps, because memory that is touched for the first time takes its time.
+void make_room(std::vector<Accumulator>& partials, size_t count) {
+  constexpr size_t kShort = 1 << 18;
+  partials.reserve(count);
+  while (partials.size() < count) {
+    partials.resize(std::min(count, partials.size() + kShort));
+    if (partials.size() < count) check_interrupt();
+  }
+  partials.resize(count);
+}
+
 /// Deferred values are computed first: that may run the interpreter on this very thread.
 void settle(const Bindings& bindings) {
   for (const Tensor* leaf : bindings.leaves) leaf->data();
@@ -268,7 +283,7 @@ void settle(const Bindings& bindings) {
   Launch launch{program,     bindings,     cut(program, bindings, size),
                 work.leaves, work.outputs, work.partials};
   const auto cells = static_cast<size_t>(launch.blocks.count) * program.reductions.size();
-  work.partials.resize(launch.blocks.per_row > 0 ? cells : 0);
+  make_room(work.partials, launch.blocks.per_row > 0 ? cells : 0);
 
   const int64_t grain = kGrainCost / (1 + program.cost / 4) / launch.blocks.size;
   backend::parallel_for(launch.blocks.count, std::max<int64_t>(1, grain),

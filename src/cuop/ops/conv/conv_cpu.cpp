@@ -2,8 +2,10 @@
 #include <limits>
 #include <vector>
 
+#include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/dnn.h"
+#include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -31,11 +33,18 @@ CuopDnnConv to_problem(const ConvSizes& s, bool has_bias) {
   return p;
 }
 
-void* kept_weights(ConvWeightCache* cache) {
+std::shared_ptr<void> kept_weights(ConvWeightCache* cache) {
   if (cache == nullptr) return nullptr;
   const std::lock_guard lock(cache->mutex);
   if (!cache->onednn) cache->onednn = backend::dnn::new_weights();
-  return cache->onednn.get();
+  return cache->onednn;
+}
+
+/// Whether one call of the library is so much that the user would wait for it: some 0.05 s.
+bool is_long(const Conv& conv) {
+  constexpr double kShort = 1e9;  // multiplications of a thread
+  const auto each = static_cast<double>(conv.w.size() / conv.w.shape(0));
+  return static_cast<double>(conv.y.size()) * each > kShort * backend::thread_count();
 }
 
 /// A size that oneDNN, which counts positions in 32 bits, does not take; 0 when there is none.
@@ -99,10 +108,17 @@ ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype, Device) {
 }
 
 void conv_onednn_cpu(const Conv& conv) {
-  const bool has_bias = conv.bias.is_defined();
-  backend::dnn::conv(to_problem(conv.sizes, has_bias), conv.x.data<float>(), conv.w.data<float>(),
-                     has_bias ? conv.bias.data<float>() : nullptr, conv.y.data<float>(),
-                     kept_weights(conv.cache));
+  const auto work = [sizes = conv.sizes, x = conv.x, w = conv.w, bias = conv.bias, y = conv.y,
+                     kept = kept_weights(conv.cache)] {
+    const bool has_bias = bias.is_defined();
+    backend::dnn::conv(to_problem(sizes, has_bias), x.data<float>(), w.data<float>(),
+                       has_bias ? bias.data<float>() : nullptr, y.data<float>(), kept.get());
+  };
+  if (is_long(conv)) {
+    backend::run_apart(work);
+  } else {
+    work();
+  }
 }
 
 void conv_cpu(const Conv& conv, ConvVariant variant) {

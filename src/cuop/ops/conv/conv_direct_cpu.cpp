@@ -41,6 +41,11 @@ class DirectConv {
     phase_ = (padded_[2] + s_.stride[2] - 1) / s_.stride[2];
     row_ = phase_ * s_.stride[2];
     channel_ = checked_multiply(checked_multiply(padded_[0], padded_[1], kWho), row_, kWho);
+    // Columns of a row that are computed at a time, few enough to be short work.
+    constexpr int64_t kShort = 1 << 22, kFewest = 64;
+    const int64_t taps = std::max<int64_t>(1, s_.group_in() * ConvSizes::volume(s_.kernel));
+    columns_ = std::max(kFewest, kShort / taps / kFewest * kFewest);
+    pieces_ = (s_.out[2] + columns_ - 1) / columns_;
     packed_ = checked_add(checked_multiply(std::max<int64_t>(1, s_.group_in()), channel_, kWho),
                           kDirectSlack, kWho);
     for (int64_t c = 0; c < s_.group_in(); ++c) {
@@ -84,9 +89,10 @@ class DirectConv {
         }
       });
       const int64_t blocks = (s_.group_out() + kDirectRows - 1) / kDirectRows;
-      backend::parallel_for(blocks * s_.out[0] * s_.out[1], 8, [&](int64_t first, int64_t last) {
-        for (int64_t j = first; j < last; ++j) compute(i, j, packed);
-      });
+      backend::parallel_for(blocks * s_.out[0] * s_.out[1] * pieces_, pieces_ > 1 ? 1 : 8,
+                            [&](int64_t first, int64_t last) {
+                              for (int64_t j = first; j < last; ++j) compute(i, j, packed);
+                            });
     }
   }
 
@@ -116,8 +122,10 @@ class DirectConv {
     std::fill(to + last, to + phase_, T(0));
   }
 
-  /// One output row of up to kDirectRows channels; `j` counts rows inside blocks of channels.
-  void compute(int64_t image, int64_t j, const T* packed) const {
+  /// A piece of one output row of up to kDirectRows channels; `index` counts pieces inside rows
+  /// inside blocks of channels.
+  void compute(int64_t image, int64_t index, const T* packed) const {
+    const int64_t j = index / pieces_, column = index % pieces_ * columns_;
     const int64_t planes = s_.out[0] * s_.out[1];
     const int64_t od = j % planes / s_.out[1], oh = j % s_.out[1];
     const int64_t first = j / planes * kDirectRows;
@@ -125,8 +133,8 @@ class DirectConv {
     const int64_t group = image % s_.groups;
     DirectCall<T> call{};
     call.taps = static_cast<int64_t>(offsets_.size());
-    call.width = s_.out[2];
-    call.packed = packed + row_offset(od * s_.stride[0], oh * s_.stride[1]);
+    call.width = std::min(columns_, s_.out[2] - column);
+    call.packed = packed + row_offset(od * s_.stride[0], oh * s_.stride[1]) + column;
     call.offsets = offsets_.data();
     call.rows = filled == kDirectRows ? kDirectRows : 1;
     for (int64_t o = 0; o < filled; ++o) {
@@ -134,7 +142,8 @@ class DirectConv {
       const int64_t r = call.rows == 1 ? 0 : o;
       call.weights[r] = w_ + channel * call.taps;
       call.bias[r] = bias_ != nullptr ? bias_[channel] : T(0);
-      call.out[r] = y_ + ((image * s_.group_out() + first + o) * planes + j % planes) * s_.out[2];
+      call.out[r] =
+          y_ + ((image * s_.group_out() + first + o) * planes + j % planes) * s_.out[2] + column;
       if (call.rows == 1) call_kernel(call);
     }
     if (call.rows > 1) call_kernel(call);
@@ -146,7 +155,7 @@ class DirectConv {
   const T* bias_;
   T* y_;
   ConvSizes::Axes padded_{};
-  int64_t phase_ = 0, row_ = 0, channel_ = 0, packed_ = 0;
+  int64_t phase_ = 0, row_ = 0, channel_ = 0, packed_ = 0, columns_ = 1, pieces_ = 1;
   std::vector<int64_t> offsets_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/ops/conv/conv_kernels.h"
 
 namespace cuop::kernels {
@@ -124,6 +125,7 @@ class GemmConv {
       call.beta = T(1);
     }
     for (int64_t c = 0; c < s_.group_in(); c += block_channels_) {
+      check_interrupt();  // a tile of many channels is long
       const int64_t channels = std::min(block_channels_, s_.group_in() - c);
       call.k = channels * taps_;
       call.a = w_ + channel * call.lda + c * taps_;

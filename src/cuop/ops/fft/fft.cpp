@@ -73,6 +73,8 @@ void run_step(const Step& step, const Tensor& in, const Tensor& out) {
   pass.device = in.device();
   pass.in = in.data();
   pass.out = out.data();
+  pass.in_owner = in;
+  pass.out_owner = out;
   pass.in_stride = in.strides()[axis];
   pass.out_stride = out.strides()[axis];
   pass.others = in.shape();

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <memory>
 #include <new>
 
+#include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/fft/fft_lines_internal.h"
 #include "cuop/ops/fft/line_transform_internal.h"
@@ -18,6 +20,7 @@ namespace {
 // A tile of lines is worked on in scratch that stays in the second-level cache.
 constexpr int64_t kTileBytes = 256 << 10;
 constexpr int64_t kMaxTileLines = 64;
+constexpr int64_t kFewestAcross = 8;  // lines of a tile that lie across memory
 constexpr int64_t kElementsPerTask = 16 << 10;
 constexpr int64_t kAlignment = 64;
 
@@ -166,7 +169,7 @@ class TileRunner {
     }
     const int64_t line_bytes = longest * 2 * static_cast<int64_t>(sizeof(Real));
     // Across lines at least a cache line's worth is read at a time.
-    const int64_t fewest = pass.in_stride == 1 && pass.out_stride == 1 ? 1 : 8;
+    const int64_t fewest = pass.in_stride == 1 && pass.out_stride == 1 ? 1 : kFewestAcross;
     const int64_t fitting = std::clamp(kTileBytes / line_bytes, fewest, kMaxTileLines);
     tile_lines_ = std::max(batch_, std::min(fitting, inner_) / batch_ * batch_);
     is_mirroring_short_ = batch_ > 1 && pass.output != LineOutput::kPlain;
@@ -316,6 +319,16 @@ class TileRunner {
   bool writes_directly_ = false;
 };
 
+/// Whether so much of the pass has to be done in one piece, a tile or the plan of a line, that the
+/// user would wait for it: some 0.05 s.
+bool is_long(const LinePass& pass) {
+  constexpr double kShort = 2e7;  // elements, times the logarithm of the length
+  const int64_t side_by_side = pass.in_stride == 1 && pass.out_stride == 1 ? 1 : kFewestAcross;
+  const auto lines = static_cast<double>(std::min(element_count(pass.others), side_by_side));
+  const auto n = static_cast<double>(pass.n);
+  return lines * n * std::log2(n) > kShort;
+}
+
 template <class Real>
 void run(const LinePass& pass) {
   const TileRunner<Real> runner(pass);
@@ -328,10 +341,17 @@ void run(const LinePass& pass) {
 
 void run_lines_cpu(const LinePass& pass) {
   if (element_count(pass.others) == 0) return;
-  if (pass.is_double) {
-    run<double>(pass);
+  const auto work = [pass] {
+    if (pass.is_double) {
+      run<double>(pass);
+    } else {
+      run<float>(pass);
+    }
+  };
+  if (is_long(pass)) {
+    backend::run_apart(work);
   } else {
-    run<float>(pass);
+    work();
   }
 }
 

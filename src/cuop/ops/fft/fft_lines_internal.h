@@ -6,6 +6,7 @@
 #include "cuop/backend/fft_spec.h"
 #include "cuop/core/device.h"
 #include "cuop/core/dims.h"
+#include "cuop/core/tensor.h"
 
 namespace cuop::spectral {
 
@@ -35,6 +36,11 @@ struct LinePass {
   Shape others;
   Strides in_strides;
   Strides out_strides;
+
+  /// Whose elements these are. On the CPU a long transform that the user interrupts still goes on
+  /// for a while, and then keeps them.
+  Tensor in_owner;
+  Tensor out_owner;
 };
 
 /// Runs the pass on the CPU, in parallel over lines.

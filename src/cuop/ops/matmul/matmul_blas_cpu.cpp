@@ -2,6 +2,7 @@
 // strides say so; only what BLAS cannot read is copied.
 #include <utility>
 
+#include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/convert_internal.h"
@@ -107,14 +108,29 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
   }
 }
 
+/// Whether the user would wait for one of the library's calls, which hear no interrupt: they are
+/// short on an idle machine, but their threads wait for each other where others compute too.
+bool is_long(const Product& p) {
+  constexpr double kShort = 1e9;  // multiplications of a thread
+  const double work = static_cast<double>(p.c.size()) * static_cast<double>(p.a.shape().back());
+  return work > kShort * backend::thread_count();
+}
+
 }  // namespace
 
 void matmul_blas_cpu(Product& p) {
   // Matrices without columns have no strides that BLAS takes; what is left is c <- beta c.
   if (p.a.shape().back() == 0) return matmul_loops_cpu(p);
   const ArrangedProduct arranged = arrange(p);
-  visit_dtype(FloatComplexTypes{}, p.c.dtype(), "matmul",
-              [&]<class T>(TypeTag<T>) { run<T>(p, arranged.a, arranged.b, arranged.ldc); });
+  const auto work = [p, arranged] {
+    visit_dtype(FloatComplexTypes{}, p.c.dtype(), "matmul",
+                [&]<class T>(TypeTag<T>) { run<T>(p, arranged.a, arranged.b, arranged.ldc); });
+  };
+  if (is_long(p)) {
+    backend::run_apart(work);
+  } else {
+    work();
+  }
   finish(arranged, p);
 }
 

@@ -1,0 +1,60 @@
+"""Ctrl-C ends every wait for a GPU, and what the GPU was doing goes on."""
+
+import subprocess
+import sys
+
+import pytest
+
+_PREPARE = """
+import os, signal, threading
+import numpy as np
+import cuop
+SPIN = '''
+extern "C" __global__ void spin(float* x, int n) {
+  float value = x[0];
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < (1 << 20); ++j) value = value * 0.5f + 1.0f;
+  x[0] = value;
+}
+'''
+spin = cuop.jit.kernel(SPIN, "spin", configs=[{"UNUSED": 1}])
+x = cuop.ones((1 << 20,)).to("cuda")
+host = cuop.ones((1 << 20,), device="cpu")
+pinned = cuop.pin_memory(host)
+stream, event = cuop.Stream("cuda"), cuop.Event("cuda")
+spin(x, 1, grid=1, block=1)
+assert x.sum().item() == 2**20 + 1
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+with stream:
+    spin(x, 3000, grid=1, block=1)  # some seconds
+    event.record()
+    try:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        WAIT
+    except KeyboardInterrupt:
+        print("heard while the GPU", "is idle" if stream.is_idle() else "works")
+    else:
+        print("not heard")
+    assert x.sum().item() == 2**20 + 1
+"""
+
+WAITS = {
+    "device": "cuop.synchronize('cuda')",
+    "stream": "stream.synchronize()",
+    "event": "event.synchronize()",
+    "one number": "x[0].item()",
+    "an array": "x.to_numpy()",
+    "to page-locked memory": "pinned.copy_from(x)",
+    "from host memory": "x.copy_from(host)",
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_ctrl_c_is_heard(name):
+    done = subprocess.run(
+        [sys.executable, "-c", _PREPARE.replace("WAIT", WAITS[name])],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stdout) == (0, "heard while the GPU works\n"), done.stderr
