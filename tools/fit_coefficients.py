@@ -176,6 +176,12 @@ def erf_part(z):
     return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
 
 
+def scaled_tail(t):
+    """exp(x^2 / 2) 2 P(X > x) (1 + 5/4 x) of t = (x - 4) / (x + 4), X standard normal."""
+    x = 4 * (1 + t) / (1 - t)
+    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) * (1 + 5 * x / 4)
+
+
 def fused_polynomials() -> dict:
     """For the forms that need fused operations: function, range, degrees, weight."""
     quarter, low, high = mp.mpf("0.6175"), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
@@ -206,6 +212,7 @@ def fused_polynomials() -> dict:
         "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
         "kErfNear": (erf_part, ZERO, 1.44, 7, 0, lambda z: 1 / (1 + erf_part(z))),
         "kErfFar": (root_of_erfc, -0.8, 1.95, 7, 0, root_weight),
+        "kGelu": (scaled_tail, -1, 8.5 / mp.mpf(16.5), 0, 21, lambda t: 1 / scaled_tail(t)),
     }
 
 
@@ -219,10 +226,9 @@ def print_fused(kind: str) -> None:
     for part in "ABC":
         print(f"  static constexpr {kind} kHalfPi{part} = {text(nearest(left, digits), is_float)};")
         left -= nearest(left, digits)
-    if is_float:
-        for name, value in (("InvLn2", 1 / LN2), ("InvLn10", 1 / mp.log(10))):
-            for part, row in zip(("High", "Low"), two_parts("", value, 24, True, ""), strict=True):
-                print(f"  static constexpr float k{name}{part} = {row[1]};")
+    for name, value in (("InvLn2", 1 / LN2), ("InvLn10", 1 / mp.log(10))):
+        for row in two_parts(f"k{name}High", value, digits, is_float, f"k{name}Low"):
+            print(f"  static constexpr {kind} {row[0]} = {row[1]};")
     for name, (function, low, high, short, long, weight) in fused_polynomials().items():
         degree = short if is_float else long
         if degree == 0:
@@ -232,6 +238,9 @@ def print_fused(kind: str) -> None:
         in_double = name.startswith("kErf") or not is_float
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
+        if name == "kGelu":
+            rest = text(fit[0] - nearest(fit[0], 53), False)
+            print(f"  static constexpr double kGeluRest = {rest};")
     print("};")
 
 

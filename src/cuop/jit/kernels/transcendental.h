@@ -106,7 +106,7 @@ struct Log1p : UnaryMath<kFloatComplex> {
 struct Log2 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log2";
   static constexpr const char* doc = "Logarithm to base 2.";
-  static constexpr Ulps ulps{0.98, 0.7};
+  static constexpr Ulps ulps{0.98, 1.1};
   template <class T>
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {
@@ -127,7 +127,7 @@ struct Log2 : UnaryMath<kFloatComplex> {
 struct Log10 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log10";
   static constexpr const char* doc = "Logarithm to base 10.";
-  static constexpr Ulps ulps{0.97, 0.65};
+  static constexpr Ulps ulps{0.97, 1.0};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::log10(x);
@@ -180,7 +180,7 @@ struct Rsqrt : Row<1, kFloats, Rule::kInexact, 4> {
 struct Cbrt : UnaryMath<kFloats> {
   static constexpr const char* name = "cbrt";
   static constexpr const char* doc = "Cube root, real also of negative numbers.";
-  static constexpr Ulps ulps{0.68, 0.51};
+  static constexpr Ulps ulps{0.53, 0.51};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cbrt(x);
@@ -247,7 +247,7 @@ struct Sin : UnaryMath<kFloatComplex> {
 struct Cos : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "cos";
   static constexpr const char* doc = "Cosine of x in radians.";
-  static constexpr Ulps ulps{0.91, 0.9};
+  static constexpr Ulps ulps{0.93, 0.9};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cos(x);
@@ -262,7 +262,7 @@ struct Cos : UnaryMath<kFloatComplex> {
 struct Tan : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "tan";
   static constexpr const char* doc = "Tangent of x in radians.";
-  static constexpr Ulps ulps{0.97, 1.4};
+  static constexpr Ulps ulps{0.98, 1.4};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::tan(x);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "cuop/jit/kernels/accurate/circular.h"
+#include "cuop/jit/kernels/accurate/error_function.h"
 #include "cuop/jit/kernels/accurate/fused_circular.h"
+#include "cuop/jit/kernels/accurate/fused_gelu.h"
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 #include "cuop/jit/kernels/accurate/fused_root.h"
 #include "cuop/jit/kernels/accurate/root.h"
@@ -53,7 +55,7 @@ CUOP_FN T attempted_log(T x) {
 }
 template <class T>
 CUOP_FN T attempted_log2(T x) {
-  if constexpr (is_fused_float<T>) {
+  if constexpr (math::has_fast_fma) {
     return fused_log2(x);
   } else {
     return quick_log2(x);
@@ -61,7 +63,7 @@ CUOP_FN T attempted_log2(T x) {
 }
 template <class T>
 CUOP_FN T attempted_log10(T x) {
-  if constexpr (is_fused_float<T>) {
+  if constexpr (math::has_fast_fma) {
     return fused_log10(x);
   } else {
     return quick_log10(x);
@@ -75,6 +77,16 @@ CUOP_FN T attempted_cbrt(T x, unsigned& is_unsure) {
     return fused_cbrt(x);
   } else {
     return cbrt(x);
+  }
+}
+
+template <class T>
+CUOP_FN T attempted_gelu(T x, unsigned& is_unsure) {
+  if constexpr (math::has_fast_fma && sizeof(T) == 8) {
+    is_unsure |= is_beyond_gelu(x);
+    return fused_gelu(x);
+  } else {
+    return gelu(x);
   }
 }
 

@@ -281,6 +281,10 @@ struct Fused<double> {
   static constexpr double kHalfPiA = 0x1.921fb54442d18p+0;
   static constexpr double kHalfPiB = 0x1.1a62633145c07p-54;
   static constexpr double kHalfPiC = -0x1.f1976b7ed8fbcp-110;
+  static constexpr double kInvLn2High = 0x1.71547652b82fep+0;
+  static constexpr double kInvLn2Low = 0x1.777d0ffda0d24p-56;
+  static constexpr double kInvLn10High = 0x1.bcb7b1526e50ep-2;
+  static constexpr double kInvLn10Low = 0x1.95355baaafad3p-57;
   static constexpr double kSine[] = {-0x1.5555555555548p-3,  0x1.111111110f7aep-7,
                                      -0x1.a01a019bf97cap-13, 0x1.71de3563d446fp-19,
                                      -0x1.ae5e57567145dp-26, 0x1.5d8edacb1ba6ep-33};
@@ -292,6 +296,16 @@ struct Fused<double> {
       0x1.226e11e38eb65p-7,   0x1.d6d9445f0bf16p-9,  0x1.7d5a9327b1860p-10,  0x1.380124e7b7eefp-11,
       0x1.d22310be7d1b7p-13,  0x1.1ec910fcbf096p-13, -0x1.c004b691e78a3p-16, 0x1.786bc0e808bcfp-14,
       -0x1.79c9485412689p-15, 0x1.5eac01f42705bp-16};
+  static constexpr double kGelu[] = {
+      0x1.22078ca96fa5ap+0,   -0x1.40a2710515809p-3,  -0x1.bd7d64efe129ap-6,
+      0x1.b7b978b5b83ebp-4,   -0x1.88eabed013dd4p-4,  0x1.921d6a0d622b8p-5,
+      -0x1.a21c5a34e902fp-7,  -0x1.0eeaa3e4b0755p-10, 0x1.dff141c9d54f7p-10,
+      -0x1.bf518f75f96e7p-13, -0x1.eaa541f993145p-13, 0x1.aa3669d8df9b8p-15,
+      0x1.2fdd57a81896fp-15,  -0x1.11c7c4a07d56fp-17, -0x1.cd641bd816d51p-18,
+      0x1.d91dac74abae0p-21,  0x1.81b335e327c4fp-20,  0x1.7254d014e09dep-24,
+      -0x1.1297dcf15689cp-22, -0x1.9feeb23ff4c83p-24, -0x1.ab3e23c32710bp-28,
+      0x1.0f85febe183e6p-29};
+  static constexpr double kGeluRest = 0x1.749f3d5ae18fcp-54;
 };
 
 }  // namespace cuop::jit::accurate

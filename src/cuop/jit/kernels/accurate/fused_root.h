@@ -5,10 +5,10 @@
 
 namespace cuop::jit::accurate {
 
-/// Of a normal number or 0. A third of the bits as a whole number is nearly the exponent and
-/// mantissa of the root: x^(-1/3) within 3.5 percent, then to 2^-16 by the series of (1 -
-/// e)^(-1/3), and the root from its upper 12 bits, whose cube is subtracted without a rounding
-/// error. Below 0.7 ulp.
+/// Of 0 or a number from 2^-100. A third of the bits as a whole number is nearly the exponent and
+/// mantissa of the root: x^(-1/3) within 3.5 percent, then to 2^-16 by the series of e in
+/// (1 - e)^(-1/3), and the root from its upper 12 bits, whose cube is subtracted without a rounding
+/// error. Below 0.53 ulp and monotone, over all arguments.
 CUOP_FN float fused_cbrt(float x) {
   constexpr int32_t kFirst = 1419900000;  // with the least largest |e|, 0.102
   const float size = math::abs(x);
@@ -21,10 +21,10 @@ CUOP_FN float fused_cbrt(float x) {
   const float step = math::fma(-(root * root), root, size) * (square * (1.0f / 3));
   return math::copysign(root + math::fma(step * step, inverse, step), x);
 }
-/// Whether x is neither a normal number nor 0.
+/// Whether x is none of these. Below, the rest of the subtraction would lose digits.
 CUOP_FN bool is_beyond_cbrt(float x) {
   const float size = math::abs(x);
-  return (!(size >= Format<float>::kLeastNormal) & (x != 0)) | !(size < float(math::infinity));
+  return (!(size >= 0x1p-100f) & (x != 0)) | !(size < float(math::infinity));
 }
 
 }  // namespace cuop::jit::accurate
