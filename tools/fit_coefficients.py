@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes src/cuop/jit/kernels/accurate/coefficients.h: the constants of the elementary functions.
 
-Polynomials interpolate at Chebyshev's nodes in 60 digits, which is within a factor of two of the best
-ones; each is of the lowest degree whose error disappears beside the rounding errors. Needs mpmath:
+Most polynomials interpolate at Chebyshev's nodes in 60 digits, which is within a factor of two of the
+best ones; those of Fused are minimax. Each is of the lowest degree whose error disappears beside the
+rounding errors. Needs mpmath:
 `python tools/fit_coefficients.py > src/cuop/jit/kernels/accurate/coefficients.h`, and clang-format.
 """
 
@@ -60,6 +61,42 @@ def interpolation(function, low, high, degree: int) -> list:
     return result[:count]
 
 
+def minimax(function, low, high, degree: int, weight, floor="1e-3") -> list:
+    """The coefficients with the smallest largest weighted error (E. Remez, 1934), lowest power first.
+
+    The weight counts as `floor` times its largest value where it is less.
+    """
+    low, high, count, steps = mp.mpf(low), mp.mpf(high), degree + 2, 400
+    grid = [(low + high - (high - low) * mp.cos(mp.pi * k / steps)) / 2 for k in range(steps + 1)]
+    values = [function(x) for x in grid]
+    weights = [abs(mp.mpf(weight(x))) for x in grid]
+    least = max(weights) * mp.mpf(floor)
+    weights = [max(each, least) for each in weights]
+    chosen = [round(steps * k / (count - 1)) for k in range(count)]
+    for _ in range(9):
+        rows = [
+            [*(grid[k] ** j for j in range(degree + 1)), (-1) ** i / weights[k]]
+            for i, k in enumerate(chosen)
+        ]
+        result = list(mp.lu_solve(mp.matrix(rows), mp.matrix([values[k] for k in chosen])))[:-1]
+        errors = [
+            w * (mp.polyval(result[::-1], x) - y)
+            for x, y, w in zip(grid, values, weights, strict=True)
+        ]
+        peaks = []
+        for k, error in enumerate(errors):
+            if not peaks or (error >= 0) != (errors[peaks[-1]] >= 0):
+                peaks.append(k)
+            elif abs(error) > abs(errors[peaks[-1]]):
+                peaks[-1] = k
+        while len(peaks) > count:
+            peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
+        if len(peaks) < count or peaks == chosen:
+            break
+        chosen = peaks
+    return result
+
+
 def odd_rest(function):
     """(f(x) - x) / x^3 of z = x^2."""
 
@@ -113,6 +150,98 @@ IN_DOUBLE = {
     "kShortErfc",
     "kShortExp",
 }  # also for results of float
+
+
+def log_rest(base):
+    """(log(1 + f) - f) / f^2 to a base."""
+
+    def rest(f):
+        return ((mp.log1p(f) - f) / f**2 if abs(f) > mp.mpf("1e-20") else -mp.mpf(1) / 2) / base
+
+    return rest
+
+
+def log_weight(f):
+    """What its relative error weighs in the logarithm."""
+    return f * f / mp.log1p(f) if f else 0
+
+
+def odd_weight(function):
+    """What a relative error of the rest of an odd function weighs in it."""
+    return lambda z: mp.sqrt(z) ** 3 / function(mp.sqrt(z))
+
+
+def erf_part(z):
+    """erf(x) / x - 1 of z = x^2."""
+    return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
+
+
+def scaled_tail(t):
+    """exp(x^2 / 2) 2 P(X > x) (1 + 5/4 x) of t = (x - 4) / (x + 4), X standard normal."""
+    x = 4 * (1 + t) / (1 - t)
+    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) * (1 + 5 * x / 4)
+
+
+def fused_polynomials() -> dict:
+    """For the forms that need fused operations: function, range, degrees, weight."""
+    quarter, low, high = mp.mpf("0.6175"), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
+    cosine = POLYNOMIALS["kCosine"][0]
+    cube = mp.mpf("0.10229")
+
+    def of_cube(e):
+        return ((1 - e) ** (-mp.mpf(1) / 3) - 1) / e if abs(e) > ZERO else mp.mpf(1) / 3
+
+    def power(t):
+        return mp.expm1(t) / t**2 - 1 / t if abs(t) > mp.mpf("1e-15") else mp.mpf(1) / 2
+
+    def root_of_erfc(t):
+        return mp.erfc(t + 2) ** mp.mpf("0.25")
+
+    def root_weight(t):
+        return 4 * mp.erfc(t + 2) ** mp.mpf("0.75")
+
+    return {
+        "kSine": (odd_rest(mp.sin), ZERO, quarter, 2, 5, odd_weight(mp.sin)),
+        "kCosine": (cosine, mp.mpf("1e-10"), quarter, 2, 5, lambda z: z * z),
+        "kTangent": (odd_rest(mp.tan), ZERO, quarter, 6, 13, odd_weight(mp.tan)),
+        "kLog": (log_rest(1), low, high, 8, 0, log_weight),
+        "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
+        "kLog10": (log_rest(mp.log(10)), low, high, 8, 0, log_weight),
+        "kCbrt": (of_cube, -cube, cube, 2, 0, lambda e: e),
+        "kExp": (power, -0.3475, 0.3475, 4, 0, lambda r: r * r),
+        "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
+        "kErfNear": (erf_part, ZERO, 1.44, 7, 0, lambda z: 1 / (1 + erf_part(z))),
+        "kErfFar": (root_of_erfc, -0.8, 1.95, 7, 0, root_weight),
+        "kGelu": (scaled_tail, -1, 8.5 / mp.mpf(16.5), 0, 21, lambda t: 1 / scaled_tail(t)),
+    }
+
+
+def print_fused(kind: str) -> None:
+    """The constants of the forms that need fused operations."""
+    is_float = kind == "float"
+    digits = 24 if is_float else 53
+    print(f"template <>\nstruct Fused<{kind}> {{")
+    print(f"  static constexpr {kind} kTwoOverPi = {text(2 / mp.pi, is_float)};")
+    left = mp.pi / 2
+    for part in "ABC":
+        print(f"  static constexpr {kind} kHalfPi{part} = {text(nearest(left, digits), is_float)};")
+        left -= nearest(left, digits)
+    for name, value in (("InvLn2", 1 / LN2), ("InvLn10", 1 / mp.log(10))):
+        for row in two_parts(f"k{name}High", value, digits, is_float, f"k{name}Low"):
+            print(f"  static constexpr {kind} {row[0]} = {row[1]};")
+    for name, (function, low, high, short, long, weight) in fused_polynomials().items():
+        degree = short if is_float else long
+        if degree == 0:
+            continue
+        floor = "1e-7" if name == "kErfFar" else "1e-3"
+        fit = minimax(function, low, high, degree, weight, floor)
+        in_double = name.startswith("kErf") or not is_float
+        values = ", ".join(text(c, not in_double) for c in fit)
+        print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
+        if name == "kGelu":
+            rest = text(fit[0] - nearest(fit[0], 53), False)
+            print(f"  static constexpr double kGeluRest = {rest};")
+    print("};")
 
 
 def two_parts(name: str, value, digits: int, is_float: bool, low_name: str) -> list[tuple]:
@@ -207,6 +336,9 @@ def main() -> None:
     print("\ntemplate <class T>\nstruct Coefficients;")
     print_coefficients("float")
     print_coefficients("double")
+    print("\n// What is used where there are fused operations.\ntemplate <class T>\nstruct Fused;")
+    print_fused("float")
+    print_fused("double")
     print("\n}  // namespace cuop::jit::accurate")
 
 

@@ -49,14 +49,25 @@ concept HasAttempt = is_float_type<T> &&(
     requires(T x, unsigned u) { F::attempt(x, u); } ||
     requires(T x, unsigned u) { F::attempt(x, x, u); });
 
-/// Functions of one argument: the whole block the quick way where that is sure of all.
+/// Functions of one argument: the whole block the quick way; whether that is sure of all of it.
+/// Over its argument nothing is written before that is known.
 template <class F, class T>
 bool run_sure_block(T* result, const T* a, int64_t n) {
-  unsigned is_any_unsure = 0;
+  if (result != a) {
+    accurate::BitsOf<T> is_any_unsure = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      unsigned is_unsure = 0;
+      result[i] = F::attempt(a[i], is_unsure);
+      is_any_unsure |= accurate::BitsOf<T>(is_unsure != 0);
+    }
+    return is_any_unsure == 0;
+  }
+  accurate::BitsOf<T> is_any_unsure = 0;  // of one width with the elements
   for (int64_t i = 0; i < n; ++i) {
     unsigned is_unsure = 0;
     (void)F::attempt(a[i], is_unsure);
-    is_any_unsure |= is_unsure;
+    is_any_unsure |= accurate::BitsOf<T>(is_unsure != 0);
   }
   if (is_any_unsure != 0) return false;
 #pragma GCC ivdep

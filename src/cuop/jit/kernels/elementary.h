@@ -2,11 +2,13 @@
 // accurate/, and on GPUs CUDA's own where tests/gpu/accuracy_test.cpp finds them within that.
 #pragma once
 
+#include "cuop/jit/kernels/accurate/attempts.h"
 #include "cuop/jit/kernels/accurate/circular.h"
 #include "cuop/jit/kernels/accurate/error_function.h"
 #include "cuop/jit/kernels/accurate/inverse_circular.h"
 #include "cuop/jit/kernels/accurate/logarithm.h"
 #include "cuop/jit/kernels/accurate/root.h"
+#include "cuop/jit/kernels/accurate/single.h"
 
 namespace cuop::jit::math {
 
@@ -31,6 +33,7 @@ CUOP_FN float cosh(float x) { return accurate::cosh(x); }
 CUOP_FN double cosh(double x) { return ::cosh(x); }
 CUOP_FN float tanh(float x) { return accurate::quick_tanh(x); }
 CUOP_FN double tanh(double x) { return ::tanh(x); }
+using accurate::erf;
 #else
 using accurate::cbrt;
 using accurate::cosh;
@@ -41,9 +44,15 @@ using accurate::log;
 using accurate::log10;
 using accurate::log1p;
 using accurate::log2;
+CUOP_FN float erf(float x) { return accurate::single_erf(x); }
+CUOP_FN double erf(double x) { return accurate::erf(x); }
 template <class T>
 CUOP_FN T tanh(T x) {
-  return accurate::quick_tanh(x);
+  if constexpr (accurate::is_fused_float<T>) {
+    return accurate::fused_tanh(x);
+  } else {
+    return accurate::quick_tanh(x);
+  }
 }
 #endif
 using accurate::acos;
@@ -52,7 +61,6 @@ using accurate::asin;
 using accurate::asinh;
 using accurate::atan;
 using accurate::atanh;
-using accurate::erf;
 using accurate::erfc;
 using accurate::rsqrt;
 using accurate::sinh;

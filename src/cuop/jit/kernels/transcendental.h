@@ -67,7 +67,7 @@ struct Expm1 : UnaryMath<kFloatComplex> {
 struct Log : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log";
   static constexpr const char* doc = "Natural logarithm.";
-  static constexpr Ulps ulps{0.71, 0.89};
+  static constexpr Ulps ulps{0.95, 0.89};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::log(x);
@@ -75,7 +75,7 @@ struct Log : UnaryMath<kFloatComplex> {
   template <class T>
   CUOP_FN static T attempt(T x, unsigned& is_unsure) {
     is_unsure |= accurate::is_beyond_logs(x);
-    return accurate::quick_log(x);
+    return accurate::attempted_log(x);
   }
 };
 
@@ -106,7 +106,7 @@ struct Log1p : UnaryMath<kFloatComplex> {
 struct Log2 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log2";
   static constexpr const char* doc = "Logarithm to base 2.";
-  static constexpr Ulps ulps{0.73, 0.7};
+  static constexpr Ulps ulps{0.98, 1.1};
   template <class T>
   CUOP_FN static T apply(T x) {
     if constexpr (is_complex_type<T>) {
@@ -120,14 +120,14 @@ struct Log2 : UnaryMath<kFloatComplex> {
   template <class T>
   CUOP_FN static T attempt(T x, unsigned& is_unsure) {
     is_unsure |= accurate::is_beyond_logs(x);
-    return accurate::quick_log2(x);
+    return accurate::attempted_log2(x);
   }
 };
 
 struct Log10 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log10";
   static constexpr const char* doc = "Logarithm to base 10.";
-  static constexpr Ulps ulps{0.66, 0.65};
+  static constexpr Ulps ulps{0.97, 1.0};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::log10(x);
@@ -135,7 +135,7 @@ struct Log10 : UnaryMath<kFloatComplex> {
   template <class T>
   CUOP_FN static T attempt(T x, unsigned& is_unsure) {
     is_unsure |= accurate::is_beyond_logs(x);
-    return accurate::quick_log10(x);
+    return accurate::attempted_log10(x);
   }
 };
 
@@ -180,10 +180,14 @@ struct Rsqrt : Row<1, kFloats, Rule::kInexact, 4> {
 struct Cbrt : UnaryMath<kFloats> {
   static constexpr const char* name = "cbrt";
   static constexpr const char* doc = "Cube root, real also of negative numbers.";
-  static constexpr Ulps ulps{0.51, 0.51};
+  static constexpr Ulps ulps{0.53, 0.51};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cbrt(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
+    return accurate::attempted_cbrt(x, is_unsure);
   }
 };
 
@@ -199,7 +203,7 @@ struct Hypot : Row<2, kFloats, Rule::kInexact, 8> {
 struct Erf : UnaryMath<kFloats> {
   static constexpr const char* name = "erf";
   static constexpr const char* doc = "Error function.";
-  static constexpr Ulps ulps{0.53, 1.4};
+  static constexpr Ulps ulps{0.58, 1.4};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::erf(x);
@@ -228,45 +232,45 @@ struct Atan2 : Row<2, kFloats, Rule::kInexact, 24> {
 struct Sin : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "sin";
   static constexpr const char* doc = "Sine of x in radians.";
-  static constexpr Ulps ulps{0.51, 0.9};
+  static constexpr Ulps ulps{0.93, 0.9};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::sin(x);
   }
   template <class T>
   CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_turns(x);
-    return accurate::sin(x);
+    is_unsure |= accurate::is_beyond_circular(x);
+    return accurate::attempted_sin(x);
   }
 };
 
 struct Cos : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "cos";
   static constexpr const char* doc = "Cosine of x in radians.";
-  static constexpr Ulps ulps{0.51, 0.9};
+  static constexpr Ulps ulps{0.93, 0.9};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cos(x);
   }
   template <class T>
   CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_turns(x);
-    return accurate::cos(x);
+    is_unsure |= accurate::is_beyond_circular(x);
+    return accurate::attempted_cos(x);
   }
 };
 
 struct Tan : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "tan";
   static constexpr const char* doc = "Tangent of x in radians.";
-  static constexpr Ulps ulps{0.51, 1.4};
+  static constexpr Ulps ulps{0.98, 1.4};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::tan(x);
   }
   template <class T>
   CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_turns(x);
-    return accurate::tan(x);
+    is_unsure |= accurate::is_beyond_circular(x);
+    return accurate::attempted_tan(x);
   }
 };
 
@@ -333,7 +337,7 @@ struct Cosh : UnaryMath<kFloatComplex> {
 struct Tanh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "tanh";
   static constexpr const char* doc = "Hyperbolic tangent.";
-  static constexpr Ulps ulps{0.83, 0.86};
+  static constexpr Ulps ulps{0.99, 0.86};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::tanh(x);

@@ -228,4 +228,84 @@ struct Coefficients<double> {
                                      0x1.feeff4d33cdacp-4};
 };
 
+// What is used where there are fused operations.
+template <class T>
+struct Fused;
+template <>
+struct Fused<float> {
+  static constexpr float kTwoOverPi = 0x1.45f3060000000p-1f;
+  static constexpr float kHalfPiA = 0x1.921fb60000000p+0f;
+  static constexpr float kHalfPiB = -0x1.777a5c0000000p-25f;
+  static constexpr float kHalfPiC = -0x1.ee59da0000000p-50f;
+  static constexpr float kInvLn2High = 0x1.7154760000000p+0f;
+  static constexpr float kInvLn2Low = 0x1.4ae0c00000000p-26f;
+  static constexpr float kInvLn10High = 0x1.bcb7b20000000p-2f;
+  static constexpr float kInvLn10Low = -0x1.5b235e0000000p-27f;
+  static constexpr float kSine[] = {-0x1.5555460000000p-3f, 0x1.1107360000000p-7f,
+                                    -0x1.99420a0000000p-13f};
+  static constexpr float kCosine[] = {0x1.55554a0000000p-5f, -0x1.6c0c860000000p-10f,
+                                      0x1.9a00ba0000000p-16f};
+  static constexpr float kTangent[] = {
+      0x1.5555600000000p-2f, 0x1.110d860000000p-3f,  0x1.badd240000000p-5f, 0x1.5ca2500000000p-6f,
+      0x1.635a400000000p-7f, 0x1.48132c0000000p-14f, 0x1.1f2dd20000000p-8f};
+  static constexpr float kLog[] = {
+      -0x1.fffff80000000p-2f, 0x1.5555500000000p-2f,  -0x1.0004260000000p-2f,
+      0x1.99a3f20000000p-3f,  -0x1.54276e0000000p-3f, 0x1.22719a0000000p-3f,
+      -0x1.0f375a0000000p-3f, 0x1.0848720000000p-3f,  -0x1.3830800000000p-4f};
+  static constexpr float kLog2[] = {
+      -0x1.7154700000000p-1f, 0x1.ec70960000000p-2f,  -0x1.715a720000000p-2f,
+      0x1.277e3c0000000p-2f,  -0x1.eabd100000000p-3f, 0x1.a305940000000p-3f,
+      -0x1.8748440000000p-3f, 0x1.7d479e0000000p-3f,  -0x1.c264ea0000000p-4f};
+  static constexpr float kLog10[] = {
+      -0x1.bcb7aa0000000p-3f, 0x1.287a720000000p-3f,  -0x1.bcbee60000000p-4f,
+      0x1.63cf240000000p-4f,  -0x1.27743c0000000p-4f, 0x1.f88d700000000p-5f,
+      -0x1.d7269e0000000p-5f, 0x1.cb1b480000000p-5f,  -0x1.0f2a100000000p-5f};
+  static constexpr float kCbrt[] = {0x1.5553d40000000p-2f, 0x1.c9afb60000000p-3f,
+                                    0x1.65cbce0000000p-3f};
+  static constexpr float kExp[] = {0x1.0000000000000p-1f, 0x1.55548c0000000p-3f,
+                                   0x1.55545c0000000p-5f, 0x1.123cde0000000p-7f,
+                                   0x1.6db6640000000p-10f};
+  static constexpr float kTanh[] = {
+      -0x1.55554e0000000p-2f, 0x1.110f340000000p-3f, -0x1.b9c9f20000000p-5f, 0x1.62ef7e0000000p-6f,
+      -0x1.0ed00c0000000p-7f, 0x1.52840c0000000p-9f, -0x1.dd95e00000000p-12f};
+  static constexpr double kErfNear[] = {
+      0x1.06eba80c7fd96p-3, -0x1.81274331690cep-2,  0x1.ce2e59a1a145ep-4,  -0x1.b81baa242c6a4p-6,
+      0x1.559f2250c522bp-8, -0x1.b7456ddb25cddp-11, 0x1.bc602284d9758p-14, -0x1.0bbfcbb3f0b92p-17};
+  static constexpr double kErfFar[] = {
+      0x1.0bcc8508552bcp-2,  -0x1.27cb9b4cbfee5p-2, 0x1.960e0e69e11fcp-4,  0x1.c49f86393aa05p-8,
+      -0x1.9051c2e8ad82fp-7, 0x1.92c357c11caf4p-10, 0x1.7afae070319bap-11, -0x1.8d8b7009ea7b1p-13};
+};
+template <>
+struct Fused<double> {
+  static constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
+  static constexpr double kHalfPiA = 0x1.921fb54442d18p+0;
+  static constexpr double kHalfPiB = 0x1.1a62633145c07p-54;
+  static constexpr double kHalfPiC = -0x1.f1976b7ed8fbcp-110;
+  static constexpr double kInvLn2High = 0x1.71547652b82fep+0;
+  static constexpr double kInvLn2Low = 0x1.777d0ffda0d24p-56;
+  static constexpr double kInvLn10High = 0x1.bcb7b1526e50ep-2;
+  static constexpr double kInvLn10Low = 0x1.95355baaafad3p-57;
+  static constexpr double kSine[] = {-0x1.5555555555548p-3,  0x1.111111110f7aep-7,
+                                     -0x1.a01a019bf97cap-13, 0x1.71de3563d446fp-19,
+                                     -0x1.ae5e57567145dp-26, 0x1.5d8edacb1ba6ep-33};
+  static constexpr double kCosine[] = {0x1.555555555554cp-5,  -0x1.6c16c16c15161p-10,
+                                       0x1.a01a019caec6fp-16, -0x1.27e4f807b44cep-22,
+                                       0x1.1ee9ea54b7870p-29, -0x1.8fadc37ebc10ep-37};
+  static constexpr double kTangent[] = {
+      0x1.55555555554f0p-2,   0x1.11111111184d1p-3,  0x1.ba1ba1b45455ep-5,   0x1.664f49acaf9a4p-6,
+      0x1.226e11e38eb65p-7,   0x1.d6d9445f0bf16p-9,  0x1.7d5a9327b1860p-10,  0x1.380124e7b7eefp-11,
+      0x1.d22310be7d1b7p-13,  0x1.1ec910fcbf096p-13, -0x1.c004b691e78a3p-16, 0x1.786bc0e808bcfp-14,
+      -0x1.79c9485412689p-15, 0x1.5eac01f42705bp-16};
+  static constexpr double kGelu[] = {
+      0x1.22078ca96fa5ap+0,   -0x1.40a2710515809p-3,  -0x1.bd7d64efe129ap-6,
+      0x1.b7b978b5b83ebp-4,   -0x1.88eabed013dd4p-4,  0x1.921d6a0d622b8p-5,
+      -0x1.a21c5a34e902fp-7,  -0x1.0eeaa3e4b0755p-10, 0x1.dff141c9d54f7p-10,
+      -0x1.bf518f75f96e7p-13, -0x1.eaa541f993145p-13, 0x1.aa3669d8df9b8p-15,
+      0x1.2fdd57a81896fp-15,  -0x1.11c7c4a07d56fp-17, -0x1.cd641bd816d51p-18,
+      0x1.d91dac74abae0p-21,  0x1.81b335e327c4fp-20,  0x1.7254d014e09dep-24,
+      -0x1.1297dcf15689cp-22, -0x1.9feeb23ff4c83p-24, -0x1.ab3e23c32710bp-28,
+      0x1.0f85febe183e6p-29};
+  static constexpr double kGeluRest = 0x1.749f3d5ae18fcp-54;
+};
+
 }  // namespace cuop::jit::accurate

@@ -1,0 +1,93 @@
+// What loops over arrays try first: forms for the arguments that are usual, with fused operations
+// where the processor has them. The functors know which arguments are not covered.
+#pragma once
+
+#include "cuop/jit/kernels/accurate/circular.h"
+#include "cuop/jit/kernels/accurate/error_function.h"
+#include "cuop/jit/kernels/accurate/fused_circular.h"
+#include "cuop/jit/kernels/accurate/fused_gelu.h"
+#include "cuop/jit/kernels/accurate/fused_logarithm.h"
+#include "cuop/jit/kernels/accurate/fused_root.h"
+#include "cuop/jit/kernels/accurate/root.h"
+
+namespace cuop::jit::accurate {
+
+/// Whether an argument is too large for the circular functions below, or no number.
+template <class T>
+CUOP_FN bool is_beyond_circular(T x) {
+  return !(math::abs(x) <= (math::has_fast_fma ? kMostFused<T> : T(kMostCircular)));
+}
+template <class T>
+CUOP_FN T attempted_sin(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_sin(x);
+  } else {
+    return sin(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_cos(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_cos(x);
+  } else {
+    return cos(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_tan(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_tan(x);
+  } else {
+    return tan(x);
+  }
+}
+
+template <class T>
+inline constexpr bool is_fused_float = math::has_fast_fma && sizeof(T) == 4;
+
+template <class T>
+CUOP_FN T attempted_log(T x) {
+  if constexpr (is_fused_float<T>) {
+    return fused_log(x);
+  } else {
+    return quick_log(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_log2(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_log2(x);
+  } else {
+    return quick_log2(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_log10(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_log10(x);
+  } else {
+    return quick_log10(x);
+  }
+}
+
+template <class T>
+CUOP_FN T attempted_cbrt(T x, unsigned& is_unsure) {
+  if constexpr (is_fused_float<T>) {
+    is_unsure |= is_beyond_cbrt(x);
+    return fused_cbrt(x);
+  } else {
+    return cbrt(x);
+  }
+}
+
+template <class T>
+CUOP_FN T attempted_gelu(T x, unsigned& is_unsure) {
+  if constexpr (math::has_fast_fma && sizeof(T) == 8) {
+    is_unsure |= is_beyond_gelu(x);
+    return fused_gelu(x);
+  } else {
+    return gelu(x);
+  }
+}
+
+}  // namespace cuop::jit::accurate
