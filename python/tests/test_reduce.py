@@ -194,6 +194,17 @@ def test_arg_extremes(problem, with_nan):
         check_choice(ours, theirs, x, axis, keepdims, np.int64)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("length", [6, 5000, 200_000])
+def test_the_first_nan_of_several_is_the_extreme(dtype, length):
+    line = np.ones(length, dtype)
+    line[[1, length // 2, -1]] = np.nan
+    line[-3:-1] = [-9, 9]
+    for x, axis in [(line, 0), (np.stack([line] * 3), 1), (np.stack([line] * 3, 1), 0)]:
+        for find in (cuop.argmax, cuop.argmin):
+            assert np.all(find(cuop.tensor(x), axis=axis).to_numpy() == 1)
+
+
 @SETTINGS
 @given(
     problems(["int32", "float32", "float64", "complex64"]),

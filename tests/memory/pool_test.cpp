@@ -294,6 +294,7 @@ TEST_F(PoolOnMapped, AThreadThatEndsReturnsItsCache) {
   EXPECT_EQ(s.thread_cached_bytes, 0);
   EXPECT_EQ(s.allocated_bytes, 0);
   EXPECT_EQ(s.allocation_count, 100);
+  EXPECT_EQ(s.free_count, 100);
   EXPECT_EQ(s.peak_allocated_bytes, 100'000);
   pool.release_cached();
   EXPECT_EQ(upstream_.used(), 0);
