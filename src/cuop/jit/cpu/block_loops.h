@@ -1,6 +1,8 @@
 // The loops of the block kernels. Everything has internal linkage: each *_isa.cpp gets its own.
 #pragma once
 
+#include <type_traits>
+
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/jit/kernels/op_list.h"
 
@@ -50,24 +52,27 @@ concept HasAttempt = is_float_type<T> &&(
     requires(T x, unsigned u) { F::attempt(x, x, u); });
 
 /// Functions of one argument: the whole block the quick way; whether that is sure of all of it.
-/// Over its argument nothing is written before that is known.
+/// Over its argument nothing is written before that is known, nor where instructions are missing
+/// that compare doubles beside their arithmetic: loops that did both would not be vectorised there.
 template <class F, class T>
 bool run_sure_block(T* result, const T* a, int64_t n) {
-  if (result != a) {
-    accurate::BitsOf<T> is_any_unsure = 0;
+  constexpr bool is_one_pass_quick = sizeof(T) == 4 || math::has_fast_fma;
+  // Of one width with the elements where that saves conversions.
+  using Flag = std::conditional_t<is_one_pass_quick, accurate::BitsOf<T>, unsigned>;
+  Flag is_any_unsure = 0;
+  if (is_one_pass_quick && result != a) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
       unsigned is_unsure = 0;
       result[i] = F::attempt(a[i], is_unsure);
-      is_any_unsure |= accurate::BitsOf<T>(is_unsure != 0);
+      is_any_unsure |= Flag(is_unsure != 0);
     }
     return is_any_unsure == 0;
   }
-  accurate::BitsOf<T> is_any_unsure = 0;  // of one width with the elements
   for (int64_t i = 0; i < n; ++i) {
     unsigned is_unsure = 0;
     (void)F::attempt(a[i], is_unsure);
-    is_any_unsure |= accurate::BitsOf<T>(is_unsure != 0);
+    is_any_unsure |= Flag(is_unsure != 0);
   }
   if (is_any_unsure != 0) return false;
 #pragma GCC ivdep
