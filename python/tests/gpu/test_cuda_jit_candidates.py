@@ -35,8 +35,10 @@ def test_auto_measures_at_least_four_kernels_of_which_none_is_wrong(name):
     own = {kernel: why for kernel, why in tried.items() if kernel.startswith("tiled")}
     assert len([why for why in own.values() if "the same launches" not in why]) >= 4
     assert all("another result" not in why and "failed" not in why for why in own.values())
-    # The default is the library's where there is one.
-    assert report.measured.get("tiled", report.measured.get("library", 0)) > 0
+    # The default is the library's where there is one; where that chose among kernels of its own and
+    # all others were seen to be far slower, it is told by their names.
+    default = [time for kernel, time in report.measured.items() if not kernel.startswith("tiled/")]
+    assert default and min(default) > 0
     for kernel in tried:
         assert kernel in report.text
     y = jit.forward(*inputs, cuop.ones(shape))
