@@ -81,7 +81,9 @@ def main(description: str, prepare: Callable[[], Callable[[random.Random], Case]
     if options.only is not None:
         case = prepare()(_random(seed, options.only))
         print(case.text, flush=True)
-        print(case.run() or "nothing is wrong")
+        with tempfile.TemporaryDirectory() as folder:  # for the files that the call writes
+            os.chdir(folder)
+            print(case.run() or "nothing is wrong")
         return
     print(f"seed {seed}", flush=True)
     findings = _watch(seed, options)
