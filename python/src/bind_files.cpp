@@ -16,14 +16,17 @@ Tensor map_file(int descriptor, int64_t offset, int64_t bytes, const std::string
   return from_memory(file->data(), contiguous_layout({bytes}), DType::kUInt8, kCpu, file, true);
 }
 
-/// The cut-off file in which the elements of an argument, or of an entry of a list, lie.
-std::optional<std::string> cut_off_file_of(nb::handle object) {
+/// The cut-off file in which the elements of an argument, or of an entry of a list, lie. Lists are
+/// looked into as deep as calls take tensors from them: some hold themselves.
+std::optional<std::string> cut_off_file_of(nb::handle object, int depth = 2) {
   if (nb::isinstance<Tensor>(object) && nb::inst_ready(object)) {
-    return memory::cut_off_file(nb::inst_ptr<Tensor>(object)->storage()->data());
+    Storage& storage = *nb::inst_ptr<Tensor>(object)->storage();
+    if (storage.is_deferred()) return std::nullopt;  // no file's, and not to be computed for this
+    return memory::cut_off_file(storage.data());
   }
-  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
+  if (depth > 0 && (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object))) {
     for (nb::handle entry : nb::tuple(object)) {
-      if (const auto name = cut_off_file_of(entry)) return name;
+      if (const auto name = cut_off_file_of(entry, depth - 1)) return name;
     }
   }
   return std::nullopt;

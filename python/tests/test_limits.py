@@ -93,6 +93,23 @@ def test_a_fused_block_that_reads_a_file_which_is_cut_off(tmp_path):
     assert (cuop.ones(3) + 1).tolist() == [2, 2, 2]
 
 
+def test_calls_after_a_loss_are_as_before(tmp_path):
+    """Fused blocks stay whole, and arguments that hold themselves are looked through all the same."""
+    x = npy.load(big_file(tmp_path / "x.npy"))
+    cut_off(tmp_path / "x.npy")
+    with pytest.raises(cuop.FileError, match=r"x.npy was cut off"):
+        x.sum()
+    del x
+    z = cuop.ones((10, 10))
+    with cuop.profile() as recording, cuop.fused():
+        y = cuop.exp(z) * 2
+    assert ("fused", 4 * 200) in {(event["name"], event["bytes"]) for event in recording.events}
+    assert y.shape == (10, 10)
+    loop = []
+    loop.append(loop)
+    assert cuop.dist.world().broadcast(loop) is loop
+
+
 def test_what_numpy_reads_of_it_is_told_by_the_next_call(tmp_path):
     path = big_file(tmp_path / "x.npy")
     array = npy.open_npy(path)
