@@ -10,8 +10,18 @@
 namespace cuop::dist::test {
 
 int new_port() {
-  static std::atomic<int> next = 21000 + static_cast<int>(getpid() % 500) * 60;
-  return next += 20;
+  // Below 32768, where the system takes ports for connections that ask for none.
+  constexpr int kFirst = 12000, kApart = 20, kRanges = 1000, kOfProcess = 7;
+  static std::atomic<int> next = static_cast<int>(getpid()) * kOfProcess;
+  for (;;) {
+    const int port = kFirst + next++ % kRanges * kApart;
+    int error = 0;
+    bool is_free = true;
+    for (int offset = 0; is_free && offset < kApart; ++offset) {
+      is_free = try_listen("127.0.0.1", port + offset, error).is_open();
+    }
+    if (is_free) return port;
+  }
 }
 
 void run_socket_ranks(int ranks,
