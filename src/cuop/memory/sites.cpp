@@ -15,8 +15,11 @@ struct Sites {
   std::shared_ptr<const SiteProvider> provider;
   std::deque<std::string> names{""};  // number 0 is the unknown place
   std::unordered_map<std::string, uint32_t> numbers;
-  std::atomic<bool> is_on = false;
 };
+
+/// Apart from the rest, so that an allocation needs no static to be constructed: a child that is
+/// forked while another thread constructs one would wait for that for ever.
+constinit std::atomic<bool> is_on = false;
 
 Sites& sites() {
   static Sites* instance = new Sites;  // tensors may be allocated by static destructors
@@ -29,12 +32,12 @@ void set_site_provider(SiteProvider provider) {
   std::shared_ptr<const SiteProvider> next;
   if (provider) next = std::make_shared<const SiteProvider>(std::move(provider));
   const std::lock_guard lock(sites().mutex);
-  sites().is_on = next != nullptr;
+  is_on = next != nullptr;
   std::swap(sites().provider, next);
 }
 
 uint32_t current_site() {
-  if (!sites().is_on.load(std::memory_order_relaxed)) return 0;
+  if (!is_on.load(std::memory_order_relaxed)) return 0;
   std::shared_ptr<const SiteProvider> provider;
   {
     const std::lock_guard lock(sites().mutex);
