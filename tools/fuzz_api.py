@@ -74,14 +74,14 @@ _SPECIAL = {
     "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
     "pow": "power", "neg": "negative", "pos": "positive", "lt": "less", "le": "less_equal",
     "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal", "float": "item",
-    "absolute": "abs", "conjugate": "conj", "int": "item", "bool": "item", "complex": "item", "index": "item", "iter": "iteration",
+    "absolute": "abs", "conjugate": "conj", "int": "item", "bool": "item", "complex": "item", "index": "item",
+    "iter": "iteration", "getitem": "index", "setitem": "index",
 }  # fmt: skip
 # Second names, by which an error does not call a function.
 _ALIASES = {
     "power": "pow", "mod": "remainder", "absolute": "abs", "conjugate": "conj",
-    "bitwise_not": "bitwise_invert", "true_divide": "divide", "getitem": "index",
-    "setitem": "index", "allgather": "all_gather", "allreduce": "all_gather", "reduce": "gather",
-    "invert": "bitwise_invert",
+    "bitwise_not": "bitwise_invert", "true_divide": "divide",
+    "allgather": "all_gather", "allreduce": "all_gather", "reduce": "gather",
 }  # fmt: skip
 # Which wait for other ranks until the deadline.
 _SLOW = {"recv", "irecv", "send", "ssend"}

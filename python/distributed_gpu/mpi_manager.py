@@ -172,14 +172,8 @@ class MPIManager:
         """Frees pinned staging memory; CPU ranks have none."""
 
     def _split(self, ndim, dim):
-        dim = integer(dim, "split", "dim")
-        if not -ndim <= dim < ndim:
-            raise MPIError(
-                f"split: dim {dim} is out of range for {ndim} dimensions",
-                self.comm.in_world(self.comm.rank),
-            )
         spec = [None] * ndim
-        spec[dim] = "r"
+        spec[_axis(dim, ndim, "split")] = "r"
         return dist.Sharding(dist.Mesh.line(self.comm.size), dist.P(*spec))
 
     def _replicated(self):
@@ -210,13 +204,16 @@ class MPIManager:
         with mpi_errors(self.comm):
             with told(self, who):
                 local = as_tensor(tensor, who, "tensor")
-                dim = integer(dim, who, "dim")
-                if not -local.ndim <= dim < local.ndim:
-                    raise cuop.ShapeError(
-                        f"{who}: dim {dim} is out of range for {local.ndim} dimensions"
-                    )
+                dim = _axis(dim, local.ndim, who)
             result = collect(dist.DistTensor.from_parts(self.comm, local, dim))
             return to_place(result, place_of(tensor))
+
+
+def _axis(dim, ndim, who):
+    dim = integer(dim, who, "dim")
+    if not -ndim <= dim < ndim:
+        raise cuop.ShapeError(f"{who}: dim {dim} is out of range for {ndim} dimensions")
+    return dim
 
 
 def _fold(objects, op):

@@ -13,8 +13,6 @@ from collections.abc import Callable
 Planted = tuple[str, str] | None
 Kind = Callable[[str, int, random.Random], Planted]
 
-CONDITION = re.compile(r"^(\s*(?:\} else )?(?:if|while) \()(.*)(\)(?: \{| [\w:>.\-]+.*;)?)$")
-
 
 def _pick(matches: list[re.Match[str]], rng: random.Random) -> re.Match[str] | None:
     return rng.choice(matches) if matches else None
@@ -178,7 +176,6 @@ CPP_HEADER = """#pragma once
 #pragma GCC diagnostic ignored "-Wdangling-else"
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 inline int cuop_mutant(int number) {
   static const int chosen = [] {
     const char* text = std::getenv("CUOP_MUTANT");

@@ -11,4 +11,15 @@ namespace cuop::backend {
 /// Costs what it takes to wake a thread.
 void run_apart(std::function<void()> work);
 
+/// compute(arguments...): here, or with copies of the arguments on another thread when it
+/// `is_long`.
+template <class Compute, class... Arguments>
+void run_apart_if(bool is_long, const Compute& compute, const Arguments&... arguments) {
+  if (is_long) {
+    run_apart([=] { compute(arguments...); });
+  } else {
+    compute(arguments...);
+  }
+}
+
 }  // namespace cuop::backend

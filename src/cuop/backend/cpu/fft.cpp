@@ -50,11 +50,7 @@ std::shared_ptr<const FftPlan> fft_plan(const FftPlanSpec& spec) {
   if (auto known = plans().find(spec)) return known;
   const auto made = std::make_shared<std::shared_ptr<const FftPlan>>();
   const auto make = [spec, made] { *made = plans().keep(spec, fft_library().make_plan(spec)); };
-  if (env().fft_measure.value) {
-    run_apart(make);  // the library may measure for minutes
-  } else {
-    make();
-  }
+  run_apart_if(env().fft_measure.value, make);  // the library may measure for minutes
   return *made;
 }
 

@@ -108,17 +108,12 @@ ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype, Device) {
 }
 
 void conv_onednn_cpu(const Conv& conv) {
-  const auto work = [sizes = conv.sizes, x = conv.x, w = conv.w, bias = conv.bias, y = conv.y,
-                     kept = kept_weights(conv.cache)] {
-    const bool has_bias = bias.is_defined();
-    backend::dnn::conv(to_problem(sizes, has_bias), x.data<float>(), w.data<float>(),
-                       has_bias ? bias.data<float>() : nullptr, y.data<float>(), kept.get());
+  const auto convolve = [](const Conv& c, const std::shared_ptr<void>& kept) {
+    const bool has_bias = c.bias.is_defined();
+    backend::dnn::conv(to_problem(c.sizes, has_bias), c.x.data<float>(), c.w.data<float>(),
+                       has_bias ? c.bias.data<float>() : nullptr, c.y.data<float>(), kept.get());
   };
-  if (is_long(conv)) {
-    backend::run_apart(work);
-  } else {
-    work();
-  }
+  backend::run_apart_if(is_long(conv), convolve, conv, kept_weights(conv.cache));
 }
 
 void conv_cpu(const Conv& conv, ConvVariant variant) {

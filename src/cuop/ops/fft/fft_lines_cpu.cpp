@@ -341,18 +341,7 @@ void run(const LinePass& pass) {
 
 void run_lines_cpu(const LinePass& pass) {
   if (element_count(pass.others) == 0) return;
-  const auto work = [pass] {
-    if (pass.is_double) {
-      run<double>(pass);
-    } else {
-      run<float>(pass);
-    }
-  };
-  if (is_long(pass)) {
-    backend::run_apart(work);
-  } else {
-    work();
-  }
+  backend::run_apart_if(is_long(pass), pass.is_double ? &run<double> : &run<float>, pass);
 }
 
 }  // namespace cuop::spectral

@@ -122,15 +122,11 @@ void matmul_blas_cpu(Product& p) {
   // Matrices without columns have no strides that BLAS takes; what is left is c <- beta c.
   if (p.a.shape().back() == 0) return matmul_loops_cpu(p);
   const ArrangedProduct arranged = arrange(p);
-  const auto work = [p, arranged] {
-    visit_dtype(FloatComplexTypes{}, p.c.dtype(), "matmul",
-                [&]<class T>(TypeTag<T>) { run<T>(p, arranged.a, arranged.b, arranged.ldc); });
+  const auto multiply = [](const Product& product, const ArrangedProduct& as) {
+    visit_dtype(FloatComplexTypes{}, product.c.dtype(), "matmul",
+                [&]<class T>(TypeTag<T>) { run<T>(product, as.a, as.b, as.ldc); });
   };
-  if (is_long(p)) {
-    backend::run_apart(work);
-  } else {
-    work();
-  }
+  backend::run_apart_if(is_long(p), multiply, p, arranged);
   finish(arranged, p);
 }
 
