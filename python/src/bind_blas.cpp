@@ -25,7 +25,7 @@ DotValue dot_product(const Arg<Tensor>& x, const Arg<Tensor>& y, bool conjugate,
   prepare_output("dot", &*out, {}, promote(x->dtype(), y->dtype()), x->device());
   const DotValue sum = dot(x, y, conjugate);
   const Tensor number = std::visit([](auto value) { return scalar_tensor(value); }, sum);
-  copy_into(*out, to_device(number, out->device()));
+  copy_across(*out, number);
   return sum;
 }
 

@@ -24,7 +24,7 @@ void copy_from(const Tensor& self, nb::handle array) {
     throw ShapeError(
         cat("copy_from: the source has shape ", source.shape(), ", the tensor ", self.shape()));
   }
-  copy_into(self, to_device(source, self.device()));
+  copy_across(self, source);
 }
 
 /// to(dtype), to(device), to(device, dtype) in any order or by name.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "cuop/core/error.h"
+#include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/create/create_kernels.h"
@@ -130,6 +131,40 @@ TEST_F(GpuTensor, AFilledSliceLeavesItsNeighboursAlone) {
 
 TEST_F(GpuTensor, TensorsOfDifferentDevicesDoNotMeet) {
   EXPECT_THROW(copy_into(zeros({3}, DType::kFloat32, kGpu), zeros({3})), DeviceError);
+}
+
+TEST_F(GpuTensor, CopiesAcrossDevicesConvertBroadcastAndTakeAnyLayout) {
+  const Tensor host = reshape(arange(0, 35, 1, DType::kFloat32), {5, 7});
+  const auto copied = [&](const Tensor& dst, const Tensor& src) {
+    copy_across(dst, src);
+    return bytes_of(contiguous(dst));
+  };
+  for (const auto& [to, from] : {std::pair{kGpu, kCpu}, {kCpu, kGpu}, {kGpu, kGpu}}) {
+    const Tensor source = to_device(host, from);
+    const auto made = [&, device = to](const Shape& shape, DType dtype = DType::kFloat32) {
+      return zeros(shape, dtype, device);
+    };
+    EXPECT_EQ(copied(made({5, 7}), source), bytes_of(host));
+    EXPECT_EQ(copied(transpose(made({7, 5})), source), bytes_of(host));
+    EXPECT_EQ(copied(made({7, 5}), transpose(source)), bytes_of(contiguous(transpose(host))));
+    EXPECT_EQ(copied(made({5, 7}, DType::kInt64), source), bytes_of(cast(host, DType::kInt64)));
+    EXPECT_EQ(copied(made({3, 7}), slice(source, 0, 1, 2)),
+              bytes_of(contiguous(broadcast_to(slice(host, 0, 1, 2), {3, 7}))));
+    EXPECT_THROW(copy_across(made({2, 2}), source), ShapeError);
+    EXPECT_THROW(copy_across(broadcast_to(made({7}), {5, 7}), source), ExecutionError);
+  }
+}
+
+TEST_F(GpuTensor, ACopyBetweenRowMajorTensorsMakesNothingInBetween) {
+  const Tensor host = ones({1 << 20}), gpu = to_device(host, kGpu);
+  const auto made = [](Device device) {
+    return memory::current_resource(device).statistics().allocation_count;
+  };
+  const int64_t on_gpu = made(kGpu), on_cpu = made(kCpu);
+  copy_across(gpu, host);
+  copy_across(host, gpu);
+  EXPECT_EQ(made(kGpu), on_gpu);
+  EXPECT_EQ(made(kCpu), on_cpu);
 }
 
 TEST_F(GpuTensor, WorkOfAStreamIsReadBehindIt) {

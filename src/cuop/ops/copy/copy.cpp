@@ -98,18 +98,35 @@ void kernels::copy_with_host(const Tensor& to, const Tensor& from) {
   backend::runtime(gpu).copy(to.data(), from.data(), from.nbytes(), current_stream(gpu));
 }
 
+namespace {
+
+/// Between devices; both are row-major and of one dtype and size.
+void move_elements(const Tensor& to, const Tensor& from) {
+  trace::Span span("copy", "op");
+  span.add_bytes(from.nbytes());
+  if (!to.device().is_cpu() && !from.device().is_cpu()) {
+    copy_between_gpus(to, from);
+  } else {
+    kernels::copy_with_host(to, from);
+  }
+}
+
+}  // namespace
+
 Tensor to_device(const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;
-  trace::Span span("copy", "op");
-  span.add_bytes(tensor.nbytes());
   const Tensor source = contiguous(tensor);
   Tensor result = empty(tensor.shape(), tensor.dtype(), device);
-  if (!device.is_cpu() && !tensor.device().is_cpu()) {
-    copy_between_gpus(result, source);
-    return result;
-  }
-  kernels::copy_with_host(result, source);
+  move_elements(result, source);
   return result;
+}
+
+void copy_across(const Tensor& dst, const Tensor& src) {
+  const bool is_direct = dst.device() != src.device() && dst.dtype() == src.dtype() &&
+                         dst.shape() == src.shape() && dst.is_contiguous();
+  if (!is_direct) return copy_into(dst, to_device(src, dst.device()));
+  check_writable("copy", dst);
+  move_elements(dst, contiguous(src));
 }
 
 }  // namespace cuop

@@ -184,7 +184,7 @@ void exact_integers(const char* who, const Reduction& reduction, const Tensor& x
         wide_states_cuda(who, input, part, axes, states);
         const Tensor sums =
             finish_states(reduction, input, to_device(states, kCpu), plan.length(), to.dtype());
-        copy_into(to, to_device(reshape(sums, to.shape()), x.device()));
+        copy_across(to, reshape(sums, to.shape()));
       });
 }
 
@@ -235,7 +235,7 @@ void fill_identity(const FoldInput& input, const Tensor& states) {
   const Tensor one = empty({fold_of.state_bytes}, DType::kUInt8);
   fold_of.init(one.data(), 1);
   const Shape rows{states.nbytes() / fold_of.state_bytes, fold_of.state_bytes};
-  copy_into(states.with_layout(contiguous_layout(rows)), to_device(one, states.device()));
+  copy_across(states.with_layout(contiguous_layout(rows)), one);
 }
 
 jit::ReduceKind value_fold(FoldKind kind) {
