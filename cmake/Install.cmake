@@ -2,15 +2,17 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Public is every header except the devices' own, the text of kernels and those named as internal
-# (tools/check_layers.py knows the same rule, and that no public header includes another kind).
+# Every header of the library; those that src/public_headers.txt names are installed
+# (tools/check_layers.py sees to it that they include no others).
 file(GLOB_RECURSE CUOP_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuop/*.h)
-set(CUOP_PUBLIC_HEADERS ${CUOP_HEADERS})
-list(FILTER CUOP_PUBLIC_HEADERS EXCLUDE REGEX "/(cpu|cuda|kernels)/|_(kernels|internal)\\.h$")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+             ${PROJECT_SOURCE_DIR}/src/public_headers.txt)
+file(STRINGS ${PROJECT_SOURCE_DIR}/src/public_headers.txt CUOP_PUBLIC_NAMES)
+set(CUOP_PUBLIC_HEADERS)
 # cuop/cuop.h includes them all; written here, it cannot forget one.
 set(CUOP_UMBRELLA "// Everything that cuOP offers. Written by CMake.\n#pragma once\n\n")
-foreach(header IN LISTS CUOP_PUBLIC_HEADERS)
-  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src ${header})
+foreach(name IN LISTS CUOP_PUBLIC_NAMES)
+  list(APPEND CUOP_PUBLIC_HEADERS ${PROJECT_SOURCE_DIR}/src/${name})
   string(APPEND CUOP_UMBRELLA "#include \"${name}\"\n")
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cuop/cuop.h CONTENT "${CUOP_UMBRELLA}" @ONLY)

@@ -1,7 +1,7 @@
 // Tests of what is the CPU's alone, where a GPU may be the default device.
 #pragma once
 
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 
 namespace cuop::test {
 

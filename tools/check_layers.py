@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Checks the house's dependency rule: a file includes its own layer and the layers below it.
 
-Also: third-party headers stand only in the file that adapts them, public headers are plain C++20,
-`cost/` and `plan/` know neither communicators nor devices, and no file grows past 500 lines.
+Also: no files include each other in a circle (a header and its source count as one file),
+third-party headers stand only in the file that adapts them, public headers (src/public_headers.txt)
+are plain C++20 and include no others, `cost/` and `plan/` know neither communicators nor devices,
+and no file grows past 500 lines.
 Prints one line a finding, as file:line: what; exit code 1 when there is any.
 """
 
@@ -26,18 +28,16 @@ LAYERS = (
     ("ops", "cuop/ops/*"),
     ("operators", "cuop/operators/*"),
     ("dist/comm", "cuop/dist/comm/*"),
-    ("dist/collectives", "cuop/dist/collectives/*"),
     ("dist/cost", "cuop/dist/cost/*"),
     ("dist/plan", "cuop/dist/plan/*"),
     ("dist/exec", "cuop/dist/exec/*"),
     ("dist/algo", "cuop/dist/algo/*"),
     ("dist", "cuop/dist/*"),  # agree, mesh, sharding, dist_tensor
-    ("executor", "cuop/executor/*"),
     ("system", "cuop/system/*"),
 )
 ORDER = (
     *("core", "memory", "backend", "jit", "tune", "ops", "operators", "dist/comm", "dist"),
-    *("dist/collectives", "dist/cost", "dist/plan", "dist/exec", "dist/algo", "executor"),
+    *("dist/cost", "dist/plan", "dist/exec", "dist/algo"),
     "system",
 )
 
@@ -108,10 +108,13 @@ def layer_of(include: str) -> str | None:
     return next((name for name, pattern in LAYERS if fnmatch(stem, pattern)), None)
 
 
+PUBLIC_LIST = "src/public_headers.txt"
+PUBLIC = set((Path(__file__).resolve().parent.parent / PUBLIC_LIST).read_text("utf-8").split())
+
+
 def is_public(path: str) -> bool:
-    """Whether this header below src/ is installed (the same rule as cmake/Install.cmake)."""
-    is_internal = re.search(r"/(cpu|cuda|kernels)/|_(kernels|internal)\.h$", path)
-    return path.endswith(".h") and not is_internal
+    """Whether this header is installed; the path may begin with src/."""
+    return path.removeprefix("src/") in PUBLIC
 
 
 def check_layer(path: str, include: str) -> str | None:
@@ -172,6 +175,50 @@ def check_text(path: str, text: str) -> Iterator[Finding]:
             yield Finding(path, number, wrong)
 
 
+def check_public_list(root: Path) -> Iterator[Finding]:
+    """Names in the list of public headers that are no headers, and those out of order."""
+    names = (root / PUBLIC_LIST).read_text("utf-8").splitlines()
+    for number, name in enumerate(names, 1):
+        if number > 1 and name <= names[number - 2]:
+            yield Finding(PUBLIC_LIST, number, f"{name} is not in alphabetical order")
+        if not (name.endswith(".h") and (root / "src" / name).is_file()):
+            yield Finding(PUBLIC_LIST, number, f"{name} is no header below src/")
+
+
+def includes_of(root: Path) -> dict[str, set[str]]:
+    """What each file below src/ includes, by stems: x.h, x.cuh and x.cpp are one file."""
+    graph: dict[str, set[str]] = {}
+    for path in sorted((root / "src").rglob("*")):
+        if path.suffix not in {".h", ".cuh", ".cpp"}:
+            continue
+        stem = path.relative_to(root / "src").with_suffix("").as_posix()
+        included = graph.setdefault(stem, set())
+        for line in path.read_text("utf-8").splitlines():
+            match = INCLUDE.match(line)
+            if match and (root / "src" / match[2]).is_file():
+                included.add(match[2].rsplit(".", 1)[0])
+        included.discard(stem)
+    return graph
+
+
+def check_circles(root: Path) -> Iterator[Finding]:
+    """One finding for each file that includes itself through others, with the shortest way."""
+    graph = includes_of(root)
+    reported: set[str] = set()
+    for start in graph:
+        ways, queue = {start: [start]}, [start]
+        for file in queue:
+            if start in graph.get(file, ()) and start not in reported:
+                circle = ways[file]
+                reported.update(circle)
+                yield Finding(f"src/{start}", 1, "circle: " + " -> ".join([*circle, start]))
+                break
+            for other in sorted(graph.get(file, ())):
+                if other not in ways:
+                    ways[other] = [*ways[file], other]
+                    queue.append(other)
+
+
 def find_files(root: Path) -> Iterator[Path]:
     for folder in ("src", "python", "tests", "benchmarks", "examples", "tools"):
         for path in sorted((root / folder).rglob("*")):
@@ -180,7 +227,9 @@ def find_files(root: Path) -> Iterator[Path]:
 
 
 def check_tree(root: Path) -> list[Finding]:
-    findings: list[Finding] = []
+    findings = list(check_circles(root))
+    if (root / PUBLIC_LIST).is_file():
+        findings += check_public_list(root)
     for path in find_files(root):
         findings += check_text(path.relative_to(root).as_posix(), path.read_text("utf-8"))
     return findings

@@ -1,5 +1,5 @@
 // Anything array-like as a tensor.
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

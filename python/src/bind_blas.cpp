@@ -2,7 +2,7 @@
 #include <nanobind/stl/variant.h>
 
 #include "binders.h"
-#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/ops/blas/blas.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

@@ -1,5 +1,5 @@
 #include "binders.h"
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/create.h"
 #include "exchange.h"

@@ -4,6 +4,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/library_search.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/jit/fusion.h"

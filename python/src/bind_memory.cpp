@@ -180,7 +180,7 @@ void bind_memory(nb::module_& m) {
   m.def(
       "write_memory_snapshot",
       [](Arg<Device> device, const std::string& path) {
-        return memory::write_snapshot(memory::device_pool(device).snapshot(), path);
+        return memory::write_snapshot(Device(device), path);
       },
       "device"_a, "path"_a, Released());
   m.def(

@@ -1,5 +1,5 @@
 #include "binders.h"
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/ops/random/random.h"
 
 namespace cuop::python {

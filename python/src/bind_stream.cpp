@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "binders.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/fusion.h"

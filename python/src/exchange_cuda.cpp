@@ -2,6 +2,7 @@
 // 3, as Numba documents it).
 #include <algorithm>
 
+#include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"

@@ -11,6 +11,7 @@
 
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/ops/create/create.h"
 

@@ -1,6 +1,6 @@
 #include "placement.h"
 
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/ops/copy/copy.h"
 #include "exchange.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "cuop/backend/cpu/blas_library_internal.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/core/error.h"
 
 namespace cuop::backend::blas {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/create/create.h"

@@ -7,7 +7,7 @@
 
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/libraries.h"
-#include "cuop/backend/default_device.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"

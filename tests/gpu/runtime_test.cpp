@@ -9,6 +9,7 @@
 #include "cuop/backend/cuda/cuda_upstream.h"
 #include "cuop/backend/cuda/direct_memory.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/backend/cuda/recent_operations.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"

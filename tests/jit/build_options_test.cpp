@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cuop/jit/kernel_text.h"
 #include "cuop/ops/softmax/softmax_cuda_internal.h"
 #include "tests/jit/resources.h"
 

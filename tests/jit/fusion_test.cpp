@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "cuop/core/error.h"
+#include "cuop/jit/group.h"
+#include "cuop/jit/recording.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"

@@ -9,6 +9,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/jit/kernels/op_list.h"
+#include "cuop/jit/run.h"
 #include "cuop/ops/create/create.h"
 
 namespace cuop::jit {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cuop/core/error.h"
+#include "cuop/memory/pool.h"
 #include "cuop/memory/sites.h"
 #include "tests/memory/fake_device.h"
 #include "tests/temporary_folder.h"

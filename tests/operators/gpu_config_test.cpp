@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "cuop/core/error.h"
+#include "cuop/operators/jit/config_check.h"
 #include "cuop/operators/jit/demands.h"
 #include "cuop/operators/jit/product_kernels.h"
 

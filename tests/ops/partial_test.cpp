@@ -11,6 +11,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/reduce/reduce.h"
 
 namespace cuop {
 namespace {

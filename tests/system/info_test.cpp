@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/runtime.h"
 

@@ -84,19 +84,59 @@ def test_unknown_header_is_reported():
 
 
 def test_public_headers_are_plain():
-    assert findings("src/cuop/core/a.h", "#include <vector>", '#include "cuop/core/b.h"') == []
-    assert findings("src/cuop/core/a.h", "#include <unistd.h>")
-    assert findings("src/cuop/core/a.h", "#ifdef NDEBUG", "#endif")
-    assert findings("src/cuop/core/a.cpp", "#include <unistd.h>", "#ifdef NDEBUG", "#endif") == []
-    assert findings("src/cuop/ops/fft/fft_kernels.h", "#ifdef NDEBUG", "#endif") == []
+    public = "src/cuop/core/dtype.h"
+    assert findings(public, "#include <vector>", '#include "cuop/core/half.h"') == []
+    assert findings(public, "#include <unistd.h>")
+    assert findings(public, "#ifdef NDEBUG", "#endif")
+    for other in ("src/cuop/core/dtype.cpp", "src/cuop/ops/fft/fft_kernels.h"):
+        assert findings(other, "#include <unistd.h>", "#ifdef NDEBUG", "#endif") == []
 
 
 def test_public_headers_include_no_internal_ones():
     for internal in ("cuop/ops/fft/fft_kernels.h", "cuop/backend/cpu/thread_pool.h"):
         (found,) = findings("src/cuop/ops/fft/fft.h", f'#include "{internal}"')
         assert "internal" in found
-        assert findings("src/cuop/ops/fft/fft_internal.h", f'#include "{internal}"') == []
+        assert findings("src/cuop/ops/fft/fft_kernels.h", f'#include "{internal}"') == []
         assert findings("src/cuop/ops/fft/fft.cpp", f'#include "{internal}"') == []
+
+
+def tree(root: Path, files: dict[str, str]) -> list[str]:
+    for name, text in files.items():
+        path = root / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return [str(finding) for finding in check_layers.check_tree(root)]
+
+
+def test_the_list_of_public_headers_names_headers_in_order(tmp_path):
+    header = "#pragma once\n"
+    found = tree(
+        tmp_path,
+        {
+            "public_headers.txt": "cuop/core/b.h\ncuop/core/a.h\ncuop/core/gone.h\n",
+            "cuop/core/a.h": header,
+            "cuop/core/b.h": header,
+        },
+    )
+    assert len(found) == 2
+    assert "public_headers.txt:2" in found[0] and "order" in found[0]
+    assert "public_headers.txt:3" in found[1] and "gone.h" in found[1]
+
+
+def test_a_circle_is_found_through_headers_and_sources(tmp_path):
+    def including(*names):
+        return "#pragma once\n" + "".join(f'#include "cuop/core/{n}"\n' for n in names)
+
+    files = {
+        "cuop/core/a.h": including(),
+        "cuop/core/a.cpp": including("a.h", "b.h"),
+        "cuop/core/b.h": including("c.cuh"),
+        "cuop/core/c.cuh": including(),
+        "cuop/core/d.cpp": including("a.h"),
+    }
+    assert tree(tmp_path, files) == []
+    (found,) = tree(tmp_path, {"cuop/core/c.cpp": including("a.h")})
+    assert "cuop/core/a -> cuop/core/b -> cuop/core/c -> cuop/core/a" in found
 
 
 def test_header_without_guard_and_long_file_are_reported():

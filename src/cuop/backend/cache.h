@@ -1,7 +1,7 @@
 // Memory that is kept for later use, given back.
 #pragma once
 
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 
 namespace cuop {
 

@@ -1,62 +1,14 @@
-// What a device can do without knowing any operator: copy, fill, order work, wait, tell its memory.
+// The devices of this process and their runtimes.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-
-#include "cuop/backend/event.h"
-#include "cuop/backend/graph.h"
-#include "cuop/core/stream.h"
+#include "cuop/backend/device_runtime.h"
 
 namespace cuop::backend {
-
-struct MemoryInfo {
-  int64_t free = 0;   ///< bytes
-  int64_t total = 0;  ///< bytes
-};
-
-class Runtime {
- public:
-  virtual ~Runtime() = default;
-  virtual Device device() const = 0;
-
-  /// Copies within the device, or between it and the host or another device, ordered on `stream`.
-  /// Host memory may be reused or read when the call returns.
-  virtual void copy(void* dst, const void* src, int64_t bytes, Stream stream) = 0;
-  virtual void fill_bytes(void* dst, int value, int64_t bytes, Stream stream) = 0;
-  /// Writes `count` copies of an element that lies in host memory.
-  virtual void fill(void* dst, const void* element, int64_t element_bytes, int64_t count,
-                    Stream stream) = 0;
-
-  /// A stream that runs beside the others; a lower priority number is served first.
-  virtual Stream create_stream(int priority = 0) = 0;
-  /// Gives the stream back; work that it still holds goes on.
-  virtual void destroy_stream(Stream stream) noexcept = 0;
-  virtual std::unique_ptr<Event> create_event(bool is_timed) = 0;
-  /// An empty graph; NotImplementedError where work is done at once.
-  virtual std::unique_ptr<Graph> create_graph() = 0;
-  /// Work that `later` gets from now on waits for what `earlier` holds now; the caller does not.
-  virtual void order(Stream later, Stream earlier) = 0;
-  /// True when the stream has no work left; never waits.
-  virtual bool is_idle(Stream stream) = 0;
-  virtual void synchronize(Stream stream) = 0;
-  /// Waits for all streams.
-  virtual void synchronize() = 0;
-
-  virtual MemoryInfo memory_info() const = 0;
-  virtual std::string description() const = 0;
-};
 
 /// How many devices of the type this process can use.
 int device_count(DeviceType type);
 /// The device's runtime; DeviceError that says what is missing when there is none.
 Runtime& runtime(Device device);
-/// The device on which new tensors are made by this thread: set_current_device's, else the default
-/// one (default_device.h).
-Device current_device();
-void set_current_device(Device device);
-
 /// A stream of its own, destroyed with this object.
 class OwnedStream {
  public:

@@ -59,17 +59,4 @@ CompileRequest with_build_options(CompileRequest request, int threads) {
   return request;
 }
 
-std::string without_unrolling(std::string_view text) {
-  constexpr std::string_view kUnroll = "#pragma unroll";
-  std::string result;
-  size_t from = 0;
-  for (size_t at = text.find(kUnroll); at != std::string_view::npos;
-       at = text.find(kUnroll, from)) {
-    result += text.substr(from, at - from);
-    result += "#pragma unroll 1";
-    from = std::min(text.find('\n', at), text.size());
-  }
-  return result += text.substr(from);
-}
-
 }  // namespace cuop::jit

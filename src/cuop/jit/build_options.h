@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "cuop/jit/nvrtc.h"
 
@@ -19,9 +18,6 @@ struct BuildOptions {
   bool is_unrolled = true;  ///< false: loops stay loops where the text asks to unroll them
   bool operator==(const BuildOptions&) const = default;
 };
-
-/// An option of ours: the compiler sees the text of the kernel as without_unrolling leaves it.
-inline constexpr const char* kNotUnrolled = "--not-unrolled";
 
 /// What this thread asks for.
 const BuildOptions& build_options();
@@ -51,8 +47,5 @@ std::string build_key();
 std::string launch_bounds(int threads, int resident = 1);
 /// Adds this thread's options to the request of a kernel whose source has that qualifier.
 CompileRequest with_build_options(CompileRequest request, int threads);
-
-/// The text with "#pragma unroll 1" in the place of every other factor.
-std::string without_unrolling(std::string_view text);
 
 }  // namespace cuop::jit

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
-#include "cuop/backend/default_device.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"

@@ -7,7 +7,8 @@
 #include "cuop/core/env.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
-#include "cuop/core/trace.h"
+#include "cuop/jit/group.h"
+#include "cuop/jit/recording.h"
 
 namespace cuop {
 
@@ -16,7 +17,6 @@ namespace jit {
 namespace {
 
 std::atomic<int> chosen_fusion = -1;  // -1: as the environment says
-thread_local Reports* current_reports = nullptr;
 
 /// A thread's open groups, at most one for each shape and stream, and where pending values are.
 class Recorder {
@@ -40,7 +40,7 @@ class Recorder {
     std::exception_ptr error;
     for (const auto& group : groups) {
       try {
-        run_group(*group, reason);
+        group->run(reason);
       } catch (const Interrupted&) {  // the others run when somebody needs their values
         throw;
       } catch (...) {
@@ -60,7 +60,7 @@ class Recorder {
   void flush(const std::shared_ptr<Group>& group, const char* reason) {
     std::erase(groups_, group);
     std::erase_if(places_, [&](const auto& entry) { return entry.second.group == group; });
-    run_group(*group, reason);
+    group->run(reason);
   }
 
   /// Where a pending tensor of this thread is, or null.
@@ -226,33 +226,6 @@ void before_write(const Tensor& written) {
   if (!recorder.is_idle()) recorder.flush_readers(written);
 }
 
-void run_group(Group& group, const char* reason) {
-  trace::Span span("fused", "op");
-  if (current_reports == nullptr && !span.is_open()) {
-    group.run(reason, nullptr);
-    return;
-  }
-  GroupReport report;
-  const bool is_run = group.run(reason, &report);
-  span.add_bytes(report.fused_bytes);
-  if (is_run && current_reports != nullptr) current_reports->add(std::move(report));
-}
-
-Reports::Reports() : before_(current_reports) { current_reports = this; }
-
-Reports::~Reports() {
-  // Not always the innermost: Python ends its blocks in the order it likes.
-  Reports** link = &current_reports;
-  while (*link != nullptr && *link != this) link = &(*link)->before_;
-  if (*link == this) *link = before_;
-}
-
-bool is_reporting() { return current_reports != nullptr; }
-
-void note(std::string text) {
-  if (current_reports != nullptr) current_reports->add_note(std::move(text));
-}
-
 }  // namespace jit
 
 Fused::Fused() { ++jit::recorder.depth; }
@@ -275,21 +248,6 @@ void set_kernel_fusion(bool on) { jit::chosen_fusion = on ? 1 : 0; }
 bool kernel_fusion() {
   const int chosen = jit::chosen_fusion;
   return chosen < 0 ? env().kernel_fusion.value : chosen == 1;
-}
-
-std::string to_text(const std::vector<jit::GroupReport>& groups) {
-  std::string text;
-  int64_t unfused = 0, fused = 0;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const jit::GroupReport& group = groups[i];
-    text += cat("group ", i + 1, ": ", group.ops.size(), " operations over ", group.shape, ": ",
-                join(group.ops), "\n  reads ", group.inputs, " inputs, writes ", group.outputs,
-                " outputs; ", group.fused_bytes, " bytes instead of ", group.unfused_bytes,
-                "\n  ended because ", group.reason, "\n");
-    unfused += group.unfused_bytes;
-    fused += group.fused_bytes;
-  }
-  return text + cat(groups.size(), " groups; ", unfused - fused, " of ", unfused, " bytes saved\n");
 }
 
 }  // namespace cuop

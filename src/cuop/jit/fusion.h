@@ -7,12 +7,11 @@
 // stream, others wait for it or a graph is captured.
 #pragma once
 
-#include <optional>
-#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "cuop/jit/group.h"
+#include "cuop/jit/reports.h"
 
 namespace cuop {
 
@@ -53,59 +52,8 @@ bool kernel_fusion();
 
 namespace jit {
 
-/// True inside a Fused scope of this thread with fusion on.
-bool is_recording();
-
-/// An operand as its operator got it: exactly one of the two is set.
-struct Argument {
-  const Tensor* tensor = nullptr;
-  const Scalar* number = nullptr;
-};
-
-/// Records an operation whose checks have passed; the tensor answered is computed later. Only while
-/// recording.
-Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
-                 std::span<const Argument> arguments);
-/// The same for a conversion; nothing when not recording or when the tensor is not pending (its
-/// conversion alone would gain nothing).
-std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype);
-/// For the reduction operators to call first, after their checks: takes over a reduction of a
-/// pending value over trailing axes (ascending, normalised) and answers its deferred result of
-/// dtype `result`. Nothing when not recording or when it is not of that form.
-std::optional<Tensor> record_reduction(ReduceKind kind, const Tensor& tensor,
-                                       std::span<const int> axes, bool keepdims, DType result);
-
 /// Runs everything this thread has pending.
 void flush_pending(const char* reason = "a flush was asked for");
-/// For every operator that writes to memory that exists: runs first what still has to read it.
-void before_write(const Tensor& written);
-
-/// Runs a group and files its report with the `Reports` of the calling thread.
-void run_group(Group& group, const char* reason);
-
-/// While one lives, the reports of the groups that this thread runs are collected in it.
-class Reports {
- public:
-  Reports();
-  ~Reports();
-  Reports(const Reports&) = delete;
-  Reports& operator=(const Reports&) = delete;
-  const std::vector<GroupReport>& groups() const { return groups_; }
-  /// What `note` was told: a line for each call of a JIT wrapper.
-  const std::vector<std::string>& notes() const { return notes_; }
-  void add(GroupReport report) { groups_.push_back(std::move(report)); }
-  void add_note(std::string text) { notes_.push_back(std::move(text)); }
-
- private:
-  std::vector<GroupReport> groups_;
-  std::vector<std::string> notes_;
-  Reports* before_;
-};
-
-/// Whether this thread has a `Reports`, and a line for it.
-bool is_reporting();
-void note(std::string text);
-
 }  // namespace jit
 
 /// Runs `function` in a Fused scope and answers what was fused, group by group in the order of
@@ -125,8 +73,5 @@ std::vector<jit::GroupReport> explain(Function&& function) {
   scope.close();
   return reports.groups();
 }
-
-/// The reports as text: one paragraph a group and a line of totals.
-std::string to_text(const std::vector<jit::GroupReport>& groups);
 
 }  // namespace cuop

@@ -6,7 +6,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
-#include "cuop/jit/fusion.h"
+#include "cuop/core/trace.h"
 #include "cuop/jit/run.h"
 #include "cuop/memory/current.h"
 
@@ -92,7 +92,7 @@ Group::Value Group::add_value(int node, const Shape& shape, const char* op) {
   const DType dtype = expr_.node(node).dtype;
   const int64_t bytes = element_count(shape) * itemsize(dtype);
   auto storage = Storage::deferred(bytes, stream_.device, [self = shared_from_this()] {
-    run_group(*self, "a value was needed outside of elementwise work");
+    self->run("a value was needed outside of elementwise work");
   });
   values_.push_back({node, storage, dtype, shape});
   ops_.push_back(op);
@@ -135,7 +135,19 @@ std::optional<Group::Value> Group::record_reduction(ReduceKind kind, int node, i
   return add_value(expr_.add_reduce(kind, source), shape, name(kind));
 }
 
-bool Group::run(const char* reason, GroupReport* report) {
+void Group::run(const char* reason) {
+  trace::Span span("fused", "op");
+  if (!is_reporting() && !span.is_open()) {
+    run_once(reason, nullptr);
+    return;
+  }
+  GroupReport filled;
+  const bool is_first = run_once(reason, &filled);
+  span.add_bytes(filled.fused_bytes);
+  if (is_first) report(std::move(filled));
+}
+
+bool Group::run_once(const char* reason, GroupReport* report) {
   std::vector<Tensor>
       read;  // let go behind the lock: owners of borrowed memory may wait for others
   const std::lock_guard lock(mutex_);

@@ -12,19 +12,9 @@
 #include "cuop/core/stream.h"
 #include "cuop/core/tensor.h"
 #include "cuop/jit/expr.h"
+#include "cuop/jit/reports.h"
 
 namespace cuop::jit {
-
-/// What one group did, for `explain`. Bytes are what arrays cost; caches are not counted.
-struct GroupReport {
-  std::vector<std::string> ops;  ///< in the order of their recording
-  Shape shape;                   ///< of the iteration
-  int inputs = 0;
-  int outputs = 0;            ///< values that were still held and had to be written
-  int64_t unfused_bytes = 0;  ///< each op reading its arrays and writing its result
-  int64_t fused_bytes = 0;    ///< each input read once, each output written once
-  std::string reason;         ///< why the group ended where it did
-};
 
 /// An argument of a recorded operation: a value of the group, a tensor to read, or a number.
 struct RecordedArgument {
@@ -63,10 +53,9 @@ class Group : public std::enable_shared_from_this<Group> {
   std::optional<Value> record_reduction(ReduceKind kind, int node, int axes, bool keepdims,
                                         DType dtype);
 
-  /// Computes every value that somebody still holds. Later calls do nothing, or throw again what
-  /// the first one threw. `report` (optional) is filled by the call that does the work; answers
-  /// whether this was it.
-  bool run(const char* reason, GroupReport* report);
+  /// Computes every value that somebody still holds and files the report (jit/reports.h). Later
+  /// calls do nothing, or throw again what the first one threw.
+  void run(const char* reason);
 
  private:
   struct Pending {
@@ -81,6 +70,8 @@ class Group : public std::enable_shared_from_this<Group> {
   int find_leaf(const Tensor& tensor) const;
   int held_count() const;
   Value add_value(int node, const Shape& shape, const char* op);
+  /// Fills `report` (optional); false when the group had run already.
+  bool run_once(const char* reason, GroupReport* report);
   void compute(GroupReport* report);
   void release();
 

@@ -10,7 +10,6 @@
 #include "cuop/core/error.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
-#include "cuop/jit/build_options.h"
 #include "cuop/jit/compilations.h"
 #include "cuop/jit/kernel_text.h"
 

@@ -8,6 +8,9 @@
 
 namespace cuop::jit {
 
+/// An option of ours: the compiler sees the text of the kernel as without_unrolling leaves it.
+inline constexpr const char* kNotUnrolled = "--not-unrolled";
+
 /// One source to be compiled. Everything in it changes the binary or what is said about it.
 struct CompileRequest {
   std::string name;    ///< of the kernel, for messages

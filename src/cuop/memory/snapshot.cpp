@@ -6,6 +6,8 @@
 
 #include "cuop/core/file_replacement.h"
 #include "cuop/core/text.h"
+#include "cuop/memory/current.h"
+#include "cuop/memory/pool.h"
 #include "cuop/memory/snapshot_page_internal.h"
 
 namespace cuop::memory {
@@ -152,6 +154,10 @@ std::pair<std::string, std::string> write_snapshot(const PoolSnapshot& snapshot,
   json.commit();
   page.commit();
   return names;
+}
+
+std::pair<std::string, std::string> write_snapshot(Device device, const std::string& path) {
+  return write_snapshot(device_pool(device).snapshot(), path);
 }
 
 }  // namespace cuop::memory

@@ -4,9 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "cuop/memory/pool.h"
+#include "cuop/core/device.h"
 
 namespace cuop::memory {
+
+struct PoolSnapshot;
 
 /// Device, statistics, segments with their blocks, and the history, as one JSON object. Sizes in
 /// bytes, times in seconds.
@@ -19,5 +21,8 @@ std::string to_html(const PoolSnapshot& snapshot);
 /// ExecutionError when a file cannot be written.
 std::pair<std::string, std::string> write_snapshot(const PoolSnapshot& snapshot,
                                                    const std::string& path);
+
+/// The same of the device's pool as it is now; ExecutionError when its memory is none.
+std::pair<std::string, std::string> write_snapshot(Device device, const std::string& path);
 
 }  // namespace cuop::memory

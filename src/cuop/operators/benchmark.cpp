@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"

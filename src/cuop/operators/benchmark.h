@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/operators/jit/roof.h"
 #include "cuop/operators/operator.h"
 

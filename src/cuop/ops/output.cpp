@@ -1,8 +1,8 @@
 #include "cuop/ops/output.h"
 
 #include "cuop/core/text.h"
-#include "cuop/jit/fusion.h"
-#include "cuop/ops/create/create.h"
+#include "cuop/jit/recording.h"
+#include "cuop/ops/create/empty.h"
 
 namespace cuop {
 

@@ -1,4 +1,4 @@
-#include "cuop/ops/places_internal.h"
+#include "cuop/ops/places.h"
 
 namespace cuop::kernels {
 

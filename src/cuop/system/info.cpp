@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/dnn.h"
 #include "cuop/backend/cpu/fft.h"
 #include "cuop/backend/cpu/isa.h"
@@ -14,7 +14,7 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/nvml.h"
-#include "cuop/backend/default_device.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"

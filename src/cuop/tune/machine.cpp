@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/cuda_runtime.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "cuop/backend/cpu/blas_library_internal.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"

@@ -9,35 +9,12 @@
 
 #include <complex>
 #include <cstdint>
-#include <string>
 
 #include "cuop/backend/blas_calls.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/core/linalg.h"
 
 namespace cuop::backend::blas {
-
-struct Info {
-  bool is_available = false;
-  std::string path;     ///< the file in use, "" when there is none
-  std::string version;  ///< what the library says of itself, "" when it says nothing
-  std::string core;     ///< the kernels it chose for this processor
-  int integer_bits = 0;
-  bool is_thread_controlled = false;  ///< false: a library whose threads cannot be told
-  std::string reason;                 ///< why there is none, and what to install
-};
-/// Looks for the library on first use; never throws.
-const Info& info();
-
-/// Holds the library at one thread for the time of its life and gives it back what it had. Nested
-/// and concurrent holders share one setting. Calls below take one where they need it; code that
-/// makes many small calls holds one around them. DeviceError when there is no library.
-class SerialScope {
- public:
-  SerialScope();
-  ~SerialScope();
-  SerialScope(const SerialScope&) = delete;
-  SerialScope& operator=(const SerialScope&) = delete;
-};
 
 /// C [m, n] <- alpha op(A) op(B) + beta C. Leading dimensions (elements between rows) must be at
 /// least the row length as stored and at least 1.

@@ -1,3 +1,5 @@
+#include "cuop/backend/cpu/blas_library.h"
+
 #include <dlfcn.h>
 #include <link.h>
 
@@ -7,7 +9,6 @@
 #include <mutex>
 #include <vector>
 
-#include "cuop/backend/cpu/blas_library_internal.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"

@@ -1,7 +1,7 @@
 // The host as a device: work runs at once, in the caller.
 #pragma once
 
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/device_runtime.h"
 
 namespace cuop::backend {
 

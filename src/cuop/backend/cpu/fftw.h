@@ -1,7 +1,7 @@
 // FFTW 3 behind the FftLibrary seam, opened at run time.
 #pragma once
 
-#include "cuop/backend/cpu/fft.h"
+#include "cuop/backend/cpu/fft_library.h"
 
 namespace cuop::backend {
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cuop/backend/cuda/context.h"
-#include "cuop/backend/cuda/cuda_runtime.h"
 
 namespace cuop::backend::cuda {
 
@@ -30,6 +29,13 @@ OwnCapture::OwnCapture(StreamHandle stream) : stream_(stream) {
 OwnCapture::~OwnCapture() {
   const std::lock_guard lock(own_streams().mutex);
   std::erase(own_streams().recorded, stream_);
+}
+
+bool is_capturing(Stream stream) {
+  const ContextScope scope(stream.device);
+  CaptureStatus status{};
+  check(driver().stream_is_capturing(handle_of(stream), &status), "stream of ", stream.device);
+  return status != CaptureStatus::kNone;
 }
 
 uint64_t capture_by_others(Stream stream) {

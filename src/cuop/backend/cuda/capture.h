@@ -33,6 +33,8 @@ class OwnCapture {
   StreamHandle stream_;
 };
 
+/// Whether work that the stream is given is recorded for a graph instead of run.
+bool is_capturing(Stream stream);
 /// The number of the recording that another library makes of the stream; 0 when there is none. No
 /// two recordings of a process have the same.
 uint64_t capture_by_others(Stream stream);

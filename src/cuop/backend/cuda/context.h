@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuop/backend/cuda/driver.h"
-#include "cuop/core/device.h"
+#include "cuop/core/stream.h"
 
 namespace cuop::backend::cuda {
 
@@ -14,6 +14,11 @@ std::string absence_of(Device device);
 /// The primary context, retained by the first call for the rest of the process; a DeviceError that
 /// says what is missing when there is no such device.
 ContextHandle primary_context(Device device);
+
+inline StreamHandle handle_of(Stream stream) { return static_cast<StreamHandle>(stream.handle); }
+inline DevicePointer device_pointer(const void* data) {
+  return reinterpret_cast<DevicePointer>(data);
+}
 
 /// Makes a device's context current for the time of its life and then puts back the one before, so
 /// that other libraries of this thread stay on their device.

@@ -1,7 +1,6 @@
 #include "cuop/backend/cuda/cuda_event.h"
 
 #include "cuop/backend/cuda/context.h"
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/waiting.h"
 #include "cuop/backend/event_pair_internal.h"
 #include "cuop/core/error.h"

@@ -86,7 +86,7 @@ memory::MemoryResource& current_cuda_memory(Device device) {
   const Stream stream = current_stream(device);
   const uint64_t capture = capture_by_others(stream);
   memory::MemoryResource& whole = cuda_memory(device);
-  return capture == 0 ? whole : memory_of_capture(whole, stream, capture);
+  return capture == 0 ? whole : memory_of_capture(whole, cuda_runtime(device), stream, capture);
 }
 
 memory::MemoryResource& pinned_memory(Device device) {

@@ -131,13 +131,6 @@ void refuse_while_capturing(Stream stream) {
 
 }  // namespace
 
-bool is_capturing(Stream stream) {
-  const ContextScope scope(stream.device);
-  CaptureStatus status{};
-  check(driver().stream_is_capturing(handle_of(stream), &status), "stream of ", stream.device);
-  return status != CaptureStatus::kNone;
-}
-
 CudaRuntime::CudaRuntime(Device device)
     : device_(device),
       id_(driver_id(device)),

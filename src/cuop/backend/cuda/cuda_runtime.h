@@ -6,10 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cuop/backend/cuda/capture.h"
+#include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/peer_access.h"
+#include "cuop/backend/device_runtime.h"
 #include "cuop/backend/kernel.h"
-#include "cuop/backend/runtime.h"
 
 namespace cuop::backend::cuda {
 
@@ -92,12 +94,5 @@ CudaRuntime& cuda_runtime(Device device);
 
 /// What bounds the kernels of a GPU; the usual ones for the CPU, which has none.
 GpuLimits limits_of(Device device);
-
-inline StreamHandle handle_of(Stream stream) { return static_cast<StreamHandle>(stream.handle); }
-/// Whether work that the stream is given is recorded for a graph instead of run.
-bool is_capturing(Stream stream);
-inline DevicePointer device_pointer(const void* data) {
-  return reinterpret_cast<DevicePointer>(data);
-}
 
 }  // namespace cuop::backend::cuda

@@ -316,8 +316,6 @@ void use_conv_engine(const ConvShape& shape, Device device, const std::string& e
   known_engines().put(shape, device, engine);
 }
 
-void set_conv_advisor(ConvAdvisor advisor) { known_engines().set_advisor(std::move(advisor)); }
-
 bool conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream) {
   return conv_by(who, shape, "", data, stream);
 }

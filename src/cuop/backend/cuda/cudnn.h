@@ -1,31 +1,13 @@
 // Convolutions of cuDNN on a GPU, with a cache of plans.
 #pragma once
 
-#include <array>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "cuop/core/dtype.h"
+#include "cuop/backend/cuda/conv_shape.h"
 #include "cuop/core/stream.h"
 
 namespace cuop::backend::cuda {
-
-/// x [batch, in_channels, in...], w [out_channels, in_channels / groups, kernel...] and
-/// y [batch, out_channels, out...], row-major; missing leading spatial axes have size 1. Nothing is
-/// empty.
-struct ConvShape {
-  using Axes = std::array<int64_t, 3>;
-  DType dtype = DType::kFloat32;
-  int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;
-  Axes in{1, 1, 1}, kernel{1, 1, 1}, out{1, 1, 1};
-  Axes stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
-  bool has_bias = false;   ///< a bias [out_channels] is added
-  bool has_relu = false;   ///< then 0 where the sum is negative; NaN stays
-  bool adds_to_y = false;  ///< the result is added to what y holds
-  bool operator==(const ConvShape&) const = default;
-};
 
 /// What the addresses of its tensors must be multiples of, in bytes.
 inline constexpr int64_t kConvAlignment = 16;
@@ -66,14 +48,5 @@ std::vector<std::string> conv_engines(const char* who, const ConvShape& shape, S
                            const ConvData& data, Stream stream);
 /// `conv` takes the engine for the problem from now on.
 void use_conv_engine(const ConvShape& shape, Device device, const std::string& engine);
-
-/// Who knows better than the library's ranking. Asked about each new problem, and told whether the
-/// library still offers what it answered.
-struct ConvAdvisor {
-  std::function<std::optional<std::string>(const ConvShape&, Device)> ask;
-  std::function<void(bool is_taken)> tell;
-};
-/// Before the first convolution only.
-void set_conv_advisor(ConvAdvisor advisor);
 
 }  // namespace cuop::backend::cuda

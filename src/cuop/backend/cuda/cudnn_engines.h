@@ -2,30 +2,23 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
-#include "cuop/backend/cuda/cudnn.h"
-#include "cuop/core/hash.h"
+#include "cuop/backend/cuda/conv_shape.h"
+#include "cuop/core/device.h"
 
 namespace cuop::backend::cuda {
 
-struct ConvShapeHash {
-  size_t operator()(const ConvShape& s) const {
-    const int64_t fields[] = {static_cast<int64_t>(s.dtype) * 8 + (s.has_relu ? 4 : 0) +
-                                  (s.has_bias ? 2 : 0) + (s.adds_to_y ? 1 : 0),
-                              s.batch, s.in_channels, s.out_channels, s.groups};
-    const auto bytes = [](const auto& values) {
-      return hash_text({reinterpret_cast<const char*>(&values), sizeof values});
-    };
-    uint64_t hash = bytes(fields);
-    for (const auto* axes : {&s.in, &s.kernel, &s.out, &s.stride, &s.padding, &s.dilation}) {
-      hash = hash * 31 + bytes(*axes);
-    }
-    return hash;
-  }
+/// Who knows better than the library's ranking. Asked about each new problem, and told whether the
+/// library still offers what it answered.
+struct ConvAdvisor {
+  std::function<std::optional<std::string>(const ConvShape&, Device)> ask;
+  std::function<void(bool is_taken)> tell;
 };
 
 /// By device and problem: what this process has found, else what the advisor knows.
@@ -64,6 +57,10 @@ class KnownEngines {
 inline KnownEngines& known_engines() {
   static KnownEngines* engines = new KnownEngines;
   return *engines;
+}
+/// Before the first convolution only.
+inline void set_conv_advisor(ConvAdvisor advisor) {
+  known_engines().set_advisor(std::move(advisor));
 }
 
 }  // namespace cuop::backend::cuda

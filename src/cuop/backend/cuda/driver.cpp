@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cuop/backend/cuda/operation.h"
+#include "cuop/backend/cuda/recent_operations.h"
 #include "cuop/core/device.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"

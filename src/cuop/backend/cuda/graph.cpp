@@ -1,7 +1,6 @@
 #include "cuop/backend/cuda/graph.h"
 
 #include "cuop/backend/cuda/context.h"
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/graph_memory.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/error.h"
@@ -9,12 +8,13 @@
 namespace cuop::backend::cuda {
 
 CudaGraph::CudaGraph(Runtime& runtime)
-    : runtime_(runtime), stream_(runtime.device()), last_(stream_.get()) {}
+    : runtime_(runtime), stream_(runtime.create_stream()), last_(stream_) {}
 
 CudaGraph::~CudaGraph() {
   abandon();
   if (exec_ != nullptr) driver().graph_exec_destroy(exec_);
   if (memory_ != nullptr) memory_->leave(last_);
+  runtime_.destroy_stream(stream_);
 }
 
 void CudaGraph::begin() {
@@ -25,15 +25,15 @@ void CudaGraph::begin() {
   const Device device = runtime_.device();
   const ContextScope scope(device);
   const Stream before = current_stream(device);
-  runtime_.order(stream_.get(), before);
+  runtime_.order(stream_, before);
   if (memory_ == nullptr) {
     memory_ = new GraphMemory(memory::current_resource(device), runtime_);
   }
   // Relaxed: memory may be taken from the driver meanwhile, which is no part of the recording.
-  check(driver().stream_begin_capture(handle_of(stream_.get()), CaptureMode::kRelaxed),
+  check(driver().stream_begin_capture(handle_of(stream_), CaptureMode::kRelaxed),
         "graph: starting a capture on ", device);
-  capture_.emplace(handle_of(stream_.get()));
-  current_stream_.emplace(stream_.get());
+  capture_.emplace(handle_of(stream_));
+  current_stream_.emplace(stream_);
   current_memory_.emplace(*memory_);
 }
 
@@ -43,8 +43,8 @@ GraphHandle CudaGraph::stop_recording() {
   capture_.reset();
   const ContextScope scope(runtime_.device());
   GraphHandle graph = nullptr;
-  check(driver().stream_end_capture(handle_of(stream_.get()), &graph),
-        "graph: ending a capture on ", runtime_.device());
+  check(driver().stream_end_capture(handle_of(stream_), &graph), "graph: ending a capture on ",
+        runtime_.device());
   return graph;
 }
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "cuop/backend/cuda/capture.h"
+#include "cuop/backend/device_runtime.h"
 #include "cuop/backend/graph.h"
-#include "cuop/backend/runtime.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::backend::cuda {
@@ -29,8 +29,8 @@ class CudaGraph final : public Graph {
   GraphHandle stop_recording();
 
   Runtime& runtime_;
-  OwnedStream stream_;  ///< on which the work is recorded
-  Stream last_;         ///< the last replay's, or stream_
+  const Stream stream_;  ///< on which the work is recorded
+  Stream last_;          ///< the last replay's, or stream_
   GraphMemory* memory_ = nullptr;
   std::optional<OwnCapture> capture_;
   std::optional<StreamScope> current_stream_;

@@ -111,8 +111,8 @@ void GraphMemory::reset_peak() {
   peak_bytes_ = live_bytes_;
 }
 
-memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Stream stream,
-                                          uint64_t capture) {
+memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Runtime& runtime,
+                                          Stream stream, uint64_t capture) {
   static std::mutex mutex;
   static auto* const all = new std::map<std::tuple<int, void*, uint64_t>, GraphMemory*>;
   const std::tuple key{stream.device.index, stream.handle, capture};
@@ -125,7 +125,7 @@ memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Stre
   struct Destroy {
     void operator()(GraphMemory* unused) const { delete unused; }
   };
-  std::unique_ptr<GraphMemory, Destroy> made(new GraphMemory(upstream, runtime(stream.device)));
+  std::unique_ptr<GraphMemory, Destroy> made(new GraphMemory(upstream, runtime));
   const std::lock_guard lock(mutex);
   const auto [entry, is_new] = all->emplace(key, made.get());
   if (is_new) made.release();  // else another thread was first

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/device_runtime.h"
 #include "cuop/memory/resource.h"
 
 namespace cuop::backend::cuda {
@@ -56,13 +56,14 @@ class GraphMemory final : public memory::MemoryResource {
   int64_t live_bytes_ = 0, peak_bytes_ = 0, allocations_ = 0, frees_ = 0;
   bool is_left_ = false;
 
-  friend memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Stream stream,
+  friend memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream,
+                                                   Runtime& runtime, Stream stream,
                                                    uint64_t capture);
 };
 
 /// The memory of what another library records of a stream, over the device's resource. That library
 /// says nobody when its graph is gone, so it is kept until the process ends.
-memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Stream stream,
-                                          uint64_t capture);
+memory::MemoryResource& memory_of_capture(memory::MemoryResource& upstream, Runtime& runtime,
+                                          Stream stream, uint64_t capture);
 
 }  // namespace cuop::backend::cuda

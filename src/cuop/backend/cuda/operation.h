@@ -1,9 +1,7 @@
-// Errors of a GPU arrive later than they were caused. Every start of work is noted here, so that a
-// message can say what was started last, and in blocking mode an error is raised by its own cause.
+// Errors of a GPU arrive later than they were caused. Every start of work is noted
+// (recent_operations.h), and in blocking mode an error is raised by its own cause.
 // The time that the work takes is marked for those who listen (core/trace.h).
 #pragma once
-
-#include <string>
 
 #include "cuop/core/trace.h"
 
@@ -23,9 +21,5 @@ class Operation {
   Stream stream_;
   trace::Work work_;
 };
-
-/// The operations that were started last by any thread, the newest first: "add, softmax, copy"; ""
-/// when there were none.
-std::string recently_started();
 
 }  // namespace cuop::backend::cuda

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cuop/dist/comm/socket.h"
 #include "cuop/dist/comm/socket_link.h"
+#include "cuop/dist/comm/socket_rank.h"
 
 namespace cuop::dist {
 

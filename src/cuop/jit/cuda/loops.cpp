@@ -7,7 +7,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
-#include "cuop/jit/cuda/kernel_fields.h"
+#include "cuop/jit/cuda/kernel_types.h"
 #include "cuop/jit/cuda/row_sharing.h"
 
 namespace cuop::jit {

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cuop/jit/run.h"
+#include "cuop/jit/bindings.h"
+#include "cuop/jit/expr.h"
 
 namespace cuop::jit {
 

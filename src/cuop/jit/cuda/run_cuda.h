@@ -1,7 +1,8 @@
 // Expressions on a GPU, each as one generated kernel.
 #pragma once
 
-#include "cuop/jit/run.h"
+#include "cuop/jit/bindings.h"
+#include "cuop/jit/expr.h"
 
 namespace cuop::jit {
 

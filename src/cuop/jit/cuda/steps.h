@@ -3,7 +3,8 @@
 
 #include <functional>
 
-#include "cuop/jit/run.h"
+#include "cuop/jit/bindings.h"
+#include "cuop/jit/expr.h"
 
 namespace cuop::jit {
 

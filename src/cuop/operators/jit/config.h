@@ -45,14 +45,6 @@ struct JitConfig {
   bool operator==(const JitConfig&) const = default;
 };
 
-/// What of an operator decides which configurations can be met.
-struct KernelTraits {
-  bool takes_tile = false;
-  GpuKernels gpu_kernels = GpuKernels::kOwn;
-  DType dtype = DType::kFloat32;
-  bool takes_block = true;  ///< its own GPU kernels exist for blocks of 128 to 1024 threads
-};
-
 /// Of the process.
 struct GlobalJitConfig {
   bool enable_jit = true;          ///< false: every wrapper runs its operator's own kernel
@@ -78,10 +70,5 @@ GlobalJitConfig global_jit_config();
 /// CompilationError when a value makes no sense, or a new cache_dir can be neither made nor written
 /// to. One that other users can write to is not used: choices then stay in memory, with a warning.
 void set_global_jit_config(const GlobalJitConfig& config);
-
-/// CompilationError "who: ..." for values that make no sense, and when the configuration cannot be
-/// met on the device, saying why. `limits` are those of a GPU.
-void check_jit_config(const char* who, const JitConfig& config, Device device,
-                      const KernelTraits& traits, const backend::GpuLimits& limits = {});
 
 }  // namespace cuop

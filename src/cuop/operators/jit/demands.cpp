@@ -1,7 +1,6 @@
 #include "cuop/operators/jit/demands.h"
 
 #include "cuop/core/text.h"
-#include "cuop/operators/jit/device_config_internal.h"
 
 namespace cuop {
 
@@ -14,10 +13,21 @@ std::string KernelDemands::text() const {
   return text;
 }
 
+std::string registers_obstacle(const JitConfig& config, Device device) {
+  if (config.max_registers == 0 || config.max_registers >= jit::kFewestRegisters) return "";
+  return cat("max_registers is ", config.max_registers, ", but for ", device,
+             " the assembler gives a thread at least ", jit::kFewestRegisters,
+             "; allowed is 0 (no limit) or ", jit::kFewestRegisters, " to ", jit::kMostRegisters);
+}
+
+bool wants_simple(const JitConfig& config) {
+  return config.kernel_type == backend::KernelType::kSimple || config.optimization_level == "O0";
+}
+
 KernelDemands demands_of(const JitConfig& config, Device device) {
   KernelDemands demands;
   if (device.is_cpu()) return demands;
-  const bool is_simple = detail::wants_simple(config);
+  const bool is_simple = wants_simple(config);
   const std::string& level = config.optimization_level;
   demands.build.max_registers = static_cast<int>(config.max_registers);
   demands.build.is_unrolled = config.enable_loop_unroll && !is_simple;

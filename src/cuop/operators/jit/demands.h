@@ -16,6 +16,10 @@ struct KernelDemands {
   /// Tells apart what was chosen under one demand from what was under another; "" for none.
   std::string text() const;
 };
+/// True where the operator's plain kernel is asked for.
+bool wants_simple(const JitConfig& config);
+/// Why a GPU cannot keep to max_registers, or "": for kernels of our own.
+std::string registers_obstacle(const JitConfig& config, Device device);
 KernelDemands demands_of(const JitConfig& config, Device device);
 
 /// While it lives, this thread's kernels and libraries are asked for as demanded.

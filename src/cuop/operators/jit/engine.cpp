@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
-#include "cuop/jit/fusion.h"
+#include "cuop/jit/reports.h"
+#include "cuop/operators/jit/config_check.h"
 #include "cuop/operators/jit/demands.h"
-#include "cuop/operators/jit/device_config_internal.h"
 #include "cuop/operators/jit/product_kernels.h"
 #include "cuop/operators/jit/roof.h"
 #include "cuop/ops/agreement.h"
@@ -38,7 +38,7 @@ int64_t shorter_side(const Tensor& t) {
 /// type or the tile, else all that the task has.
 std::vector<Kernel> candidates_of(const Task& task, const JitConfig& config,
                                   const KernelTraits& traits) {
-  if (detail::wants_simple(config)) return {{KernelType::kSimple}};
+  if (wants_simple(config)) return {{KernelType::kSimple}};
   const int64_t tile = traits.takes_tile ? config.tile_size : 0;
   if (config.kernel_type == KernelType::kTiled || tile != 0) return {{KernelType::kTiled, tile}};
   return {task.kernels.begin(), task.kernels.end()};
@@ -53,7 +53,7 @@ std::vector<Kernel> gpu_candidates_of(const Task& task, const JitConfig& config,
                            backend::cuda::limits_of(task.out.device()));
   }
   std::vector<Kernel> kernels(task.gpu_kernels.begin(), task.gpu_kernels.end());
-  if (detail::wants_simple(config)) {
+  if (wants_simple(config)) {
     kernels = {{KernelType::kSimple}};
   } else if (config.kernel_type != KernelType::kAuto) {
     kernels.resize(1);

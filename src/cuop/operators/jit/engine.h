@@ -8,6 +8,7 @@
 
 #include "cuop/core/cache_directory.h"
 #include "cuop/operators/jit/chooser.h"
+#include "cuop/operators/jit/config_check.h"
 #include "cuop/operators/jit/no_effect.h"
 #include "cuop/operators/jit/profile.h"
 

@@ -1,9 +1,11 @@
 // Copies of a kernel's arguments to try configurations on.
 #pragma once
 
+#include <span>
 #include <vector>
 
-#include "cuop/operators/jit/user_kernel.h"
+#include "cuop/jit/kernel_signature.h"
+#include "cuop/operators/jit/user_kernel_options.h"
 
 namespace cuop {
 

@@ -6,7 +6,7 @@
 
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
-#include "cuop/operators/jit/device_config_internal.h"
+#include "cuop/operators/jit/demands.h"
 
 namespace cuop {
 
@@ -36,7 +36,7 @@ bool is_news(const std::string& field) {
 std::vector<NoEffect> fields_without_effect(const JitConfig& config, Device device,
                                             const KernelTraits& traits) {
   if (!device.is_cpu()) return {};
-  const bool has_tiles = traits.takes_tile && !detail::wants_simple(config);
+  const bool has_tiles = traits.takes_tile && !wants_simple(config);
   const Row rows[] = {
       {"kernel_type", config.kernel_type == KernelType::kTensorCore, "tensor_core",
        "it asks for a GPU's matrix units; the kernel is chosen as by 'auto'"},

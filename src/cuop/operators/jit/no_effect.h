@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuop/operators/jit/config.h"
+#include "cuop/operators/jit/config_check.h"
 
 namespace cuop {
 

@@ -4,7 +4,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
-#include "cuop/operators/jit/device_config_internal.h"
+#include "cuop/operators/jit/demands.h"
 #include "cuop/ops/matmul/tile_product_cuda_internal.h"
 
 namespace cuop {
@@ -25,7 +25,7 @@ bool leaves_library(const JitConfig& config) {
 }
 
 std::vector<KernelType> types_of(const JitConfig& config) {
-  if (detail::wants_simple(config)) return {KernelType::kSimple};
+  if (wants_simple(config)) return {KernelType::kSimple};
   if (config.kernel_type != KernelType::kAuto) return {config.kernel_type};
   if (!config.enable_tensor_core) return {KernelType::kTiled, KernelType::kSimple};
   return {KernelType::kTiled, KernelType::kTensorCore, KernelType::kSimple};
@@ -78,8 +78,6 @@ std::vector<Kernel> product_kernels(const JitConfig& config, DType dtype, int64_
   return kernels;
 }
 
-namespace detail {
-
 std::string product_obstacle(const JitConfig& config, Device device, DType dtype,
                              const backend::GpuLimits& limits) {
   const bool is_on_units = config.kernel_type == KernelType::kTensorCore;
@@ -97,5 +95,4 @@ std::string product_obstacle(const JitConfig& config, Device device, DType dtype
                                        limits, config.max_registers));
 }
 
-}  // namespace detail
 }  // namespace cuop

@@ -15,11 +15,8 @@ namespace cuop {
 std::vector<Kernel> product_kernels(const JitConfig& config, DType dtype, int64_t edge,
                                     const backend::GpuLimits& limits);
 
-namespace detail {
-
 /// Why there is none, or "".
 std::string product_obstacle(const JitConfig& config, Device device, DType dtype,
                              const backend::GpuLimits& limits);
 
-}  // namespace detail
 }  // namespace cuop

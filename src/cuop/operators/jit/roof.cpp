@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"

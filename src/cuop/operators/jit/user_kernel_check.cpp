@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"

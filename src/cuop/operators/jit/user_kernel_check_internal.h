@@ -1,11 +1,13 @@
 // What a kernel of the user's own may be given. Messages begin with `who`, as "kernel add".
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cuop/jit/cuda/kernel_cache.h"
-#include "cuop/operators/jit/user_kernel.h"
+#include "cuop/jit/kernel_signature.h"
+#include "cuop/operators/jit/user_kernel_options.h"
 
 namespace cuop {
 

@@ -1,7 +1,7 @@
 // Internal: the BLAS operations after all checks. Tensors of one call share dtype and device.
 #pragma once
 
-#include "cuop/ops/blas/blas.h"
+#include "cuop/ops/linalg_options.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {

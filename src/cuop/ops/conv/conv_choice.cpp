@@ -1,6 +1,7 @@
 #include <mutex>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/cuda/cudnn_engines.h"
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/agreement.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/apart.h"
-#include "cuop/backend/cpu/blas.h"
+#include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/dnn.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/text.h"

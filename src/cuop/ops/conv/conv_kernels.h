@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <string>
 
-#include "cuop/ops/conv/conv.h"
+#include "cuop/core/tensor.h"
+#include "cuop/ops/conv/conv_options.h"
 
 namespace cuop::kernels {
 

@@ -5,9 +5,9 @@
 #include "cuop/core/scalar.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/jit/fusion.h"
+#include "cuop/jit/recording.h"
 #include "cuop/ops/copy/copy_kernels.h"
-#include "cuop/ops/create/create.h"
+#include "cuop/ops/create/empty.h"
 #include "cuop/ops/output.h"
 
 namespace cuop {

@@ -6,7 +6,6 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/memory/current.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create_kernels.h"
@@ -29,13 +28,6 @@ void set_every(const Tensor& tensor, const Scalar& value, const Tensor& one) {
 }
 
 }  // namespace
-
-Tensor empty(const Shape& shape, DType dtype, Device device) {
-  backend::runtime(device);  // an absent device is said here, with the reason
-  const Layout layout = contiguous_layout(shape);
-  const int64_t nbytes = checked_multiply(layout.size(), itemsize(dtype), "shape");
-  return {memory::allocate_storage(nbytes, device), layout, dtype};
-}
 
 Tensor zeros(const Shape& shape, DType dtype, Device device) {
   trace::Span span("zeros", "op");
@@ -123,20 +115,6 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> axes, std::string_view inde
     grids.push_back(clone(axis.with_layout(broadcast_to(line, shape, "meshgrid"))));
   }
   return grids;
-}
-
-Tensor from_memory(void* data, const Layout& layout, DType dtype, Device device,
-                   std::shared_ptr<void> owner, bool is_read_only) {
-  checked_multiply(layout.size(), itemsize(dtype), "from_memory");
-  // The storage begins at the lowest address the layout touches, so that negative strides are
-  // inside.
-  const Extent touched = extent(layout);
-  auto* first = static_cast<std::byte*>(data) + touched.begin * itemsize(dtype);
-  Layout placed = layout;
-  placed.offset = layout.offset - touched.begin;
-  const int64_t nbytes = (touched.end - touched.begin) * itemsize(dtype);
-  return {std::make_shared<Storage>(first, nbytes, device, std::move(owner), is_read_only), placed,
-          dtype};
 }
 
 Tensor detail::from_bytes(const Shape& shape, DType dtype, const void* data, int64_t count) {

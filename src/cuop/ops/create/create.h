@@ -9,11 +9,10 @@
 
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
+#include "cuop/ops/create/empty.h"
 
 namespace cuop {
 
-/// Uninitialised.
-Tensor empty(const Shape& shape, DType dtype = DType::kFloat32, Device device = kCpu);
 Tensor zeros(const Shape& shape, DType dtype = DType::kFloat32, Device device = kCpu);
 Tensor ones(const Shape& shape, DType dtype = DType::kFloat32, Device device = kCpu);
 Tensor full(const Shape& shape, Scalar value, DType dtype = DType::kFloat32, Device device = kCpu);
@@ -38,9 +37,6 @@ void fill(const Tensor& tensor, Scalar value);
 /// The number as a tensor of no dimensions; errors name `who`.
 Tensor scalar_tensor(const char* who, const Scalar& value, DType dtype, Device device = kCpu);
 
-/// A tensor over memory that somebody else owns; `owner` keeps it alive. Strides in elements.
-Tensor from_memory(void* data, const Layout& layout, DType dtype, Device device,
-                   std::shared_ptr<void> owner, bool is_read_only = false);
 /// A contiguous CPU tensor holding a copy of the values.
 template <class T>
 Tensor from_values(const Shape& shape, std::span<const T> values);

@@ -1,11 +1,11 @@
 #include "cuop/ops/elementwise/elementwise.h"
 
-#include "cuop/backend/runtime.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/jit/fusion.h"
 #include "cuop/jit/op_table.h"
+#include "cuop/jit/recording.h"
 #include "cuop/jit/run.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

@@ -1,20 +1,12 @@
 // Matrix products with the semantics of NumPy and the Array API.
 #pragma once
 
-#include "cuop/core/linalg.h"
-#include "cuop/core/scalar.h"
+#include <span>
+
 #include "cuop/core/tensor.h"
+#include "cuop/ops/linalg_options.h"
 
 namespace cuop {
-
-/// C <- alpha * op(A) @ op(B) + beta * C, op swapping the last two axes when asked, and conjugating
-/// too for Trans::kConjTrans.
-struct MatmulOptions {
-  TransLike trans_a{};  ///< false or true, a Trans, or its name
-  TransLike trans_b{};
-  Scalar alpha = 1;
-  Scalar beta = 0;  ///< not 0 needs `out`, whose values are then an input; 0 never reads them
-};
 
 /// a @ b. 1-D arguments are a row (a) or a column (b) whose axis is dropped from the result;
 /// leading axes are a batch and broadcast. Computes in the promoted dtype of a and b: float16 and

@@ -1,7 +1,8 @@
 // Internal: the checked product behind matmul and its relatives.
 #pragma once
 
-#include "cuop/ops/matmul/matmul.h"
+#include "cuop/core/tensor.h"
+#include "cuop/ops/linalg_options.h"
 
 namespace cuop {
 

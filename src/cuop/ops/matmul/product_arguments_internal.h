@@ -5,7 +5,7 @@
 
 #include "cuop/core/divide_up.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
-#include "cuop/ops/places_internal.h"
+#include "cuop/ops/places.h"
 
 namespace cuop::kernels {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "cuop/ops/norm/norm.h"
+#include "cuop/core/tensor.h"
 
 namespace cuop::kernels {
 

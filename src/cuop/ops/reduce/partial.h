@@ -16,12 +16,10 @@
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
-#include "cuop/ops/reduce/reduce.h"
+#include "cuop/ops/reduce/axes.h"
+#include "cuop/ops/reduce/reduce_kind.h"
 
 namespace cuop {
-
-enum class ReduceKind : uint8_t { kSum, kMean, kProd, kMax, kMin, kAny, kAll, kVar, kStd, kNorm };
-const char* name(ReduceKind kind);
 
 class PartialReduction {
  public:

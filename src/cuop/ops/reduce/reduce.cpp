@@ -6,7 +6,7 @@
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/jit/fusion.h"
+#include "cuop/jit/recording.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/reduce/reduce_kernels.h"

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cuop/ops/reduce/reduction.h"
-#include "cuop/ops/reduce/states_arguments.cuh"
 
 namespace cuop::kernels {
 
@@ -25,8 +24,6 @@ void reduce_states_cuda(const char* who, const FoldInput& input, const Tensor& x
 /// into <- into with from, state by state; contiguous bytes, aligned as the states are.
 void merge_states_cpu(const FoldInput& input, const Tensor& into, const Tensor& from);
 void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from);
-/// What becomes of states that have seen `count` elements each and are rounded to `result`.
-jit::Finish finish_of(const Reduction& reduction, int64_t count, DType result);
 /// As finish_states; values may be in the memory of the states.
 Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                           int64_t count, DType result);

@@ -6,7 +6,6 @@
 
 #include "cuop/core/text.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/reduce/reduce_kernels.h"
 
 namespace cuop {
 
@@ -205,7 +204,7 @@ FoldInput fold_input(const Reduction& reduction, DType dtype) {
   }
 }
 
-jit::Finish kernels::finish_of(const Reduction& reduction, int64_t count, DType result) {
+jit::Finish finish_of(const Reduction& reduction, int64_t count, DType result) {
   return {static_cast<uint64_t>(count), reduction.kind == ReduceKind::kMean,
           reduction.kind == ReduceKind::kStd, reduction.parameter, format_of(result)};
 }
@@ -213,7 +212,7 @@ jit::Finish kernels::finish_of(const Reduction& reduction, int64_t count, DType 
 Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                      int64_t count, DType result) {
   const bool is_mean = reduction.kind == ReduceKind::kMean;
-  const jit::Finish finish = kernels::finish_of(reduction, count, result);
+  const jit::Finish finish = finish_of(reduction, count, result);
   switch (input.kind) {
     case FoldKind::kCompensated:
       return map_states<Compensated<double>>(states, finish);

@@ -2,8 +2,10 @@
 // finished state means. The local operators and the partial results of ranks share it.
 #pragma once
 
+#include "cuop/core/tensor.h"
 #include "cuop/ops/reduce/fold_plan.h"
-#include "cuop/ops/reduce/partial.h"
+#include "cuop/ops/reduce/reduce_kind.h"
+#include "cuop/ops/reduce/states_arguments.cuh"
 
 namespace cuop {
 
@@ -20,6 +22,9 @@ DType result_dtype(const char* who, const Reduction& reduction, DType dtype);
 
 /// How a reduction treats real elements (complex ones are taken apart first where that is needed).
 FoldInput fold_input(const Reduction& reduction, DType dtype);
+
+/// What becomes of states that have seen `count` elements each and are rounded to `result`.
+jit::Finish finish_of(const Reduction& reduction, int64_t count, DType result);
 
 /// What the states of a fold in host memory stand for, given that each saw `count` elements: a
 /// contiguous tensor of as many values, in the dtype in which they arise. `result` is the dtype to

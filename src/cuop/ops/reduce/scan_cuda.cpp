@@ -4,7 +4,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
-#include "cuop/ops/places_internal.h"
+#include "cuop/ops/places.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 #include "cuop/ops/reduce/scan_cuda_internal.h"
 

@@ -8,7 +8,7 @@
 #include "cuop/jit/kernels/compensated.h"
 #include "cuop/jit/kernels/exact_sum.h"
 #include "cuop/memory/current.h"
-#include "cuop/ops/places_internal.h"
+#include "cuop/ops/places.h"
 #include "cuop/ops/reduce/wide_sum_cuda_internal.h"
 
 namespace cuop::kernels {

@@ -6,7 +6,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/places_internal.h"
+#include "cuop/ops/places.h"
 #include "cuop/ops/sort/sort_cuda_internal.h"
 
 namespace cuop::kernels {

@@ -5,7 +5,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
-#include "cuop/ops/places_internal.h"
+#include "cuop/ops/places.h"
 #include "cuop/ops/sort/radix_internal.h"
 #include "cuop/ops/sort/sort_cuda_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"

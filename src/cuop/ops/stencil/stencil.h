@@ -3,17 +3,12 @@
 // row block, so a grid cut into blocks of rows with halos gives the same bits as the whole one.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "cuop/core/tensor.h"
+#include "cuop/ops/stencil/boundary.h"
 
 namespace cuop {
-
-/// What lies outside the grid: zeros, or the opposite side.
-enum class Boundary : uint8_t { kZero, kPeriodic };
-/// "zero" or "periodic"; ExecutionError otherwise.
-Boundary parse_boundary(std::string_view text, const char* who);
 
 /// The five-point Laplacian (0 1 0 / 1 -4 1 / 0 1 0), row by row.
 inline constexpr double kLaplacian5pt[9] = {0, 1, 0, 1, -4, 1, 0, 1, 0};

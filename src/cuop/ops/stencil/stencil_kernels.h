@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuop/core/tensor.h"
-#include "cuop/ops/stencil/stencil.h"
+#include "cuop/ops/stencil/boundary.h"
 
 namespace cuop::kernels {
 

@@ -1,4 +1,4 @@
-// Internal: the loops that kernels are given.
+// The loops that kernels are given.
 #pragma once
 
 #include "cuop/core/tensor.h"

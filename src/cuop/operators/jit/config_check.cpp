@@ -1,13 +1,18 @@
+#include "cuop/operators/jit/config_check.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/jit/build_options.h"
-#include "cuop/operators/jit/device_config_internal.h"
+#include "cuop/operators/jit/demands.h"
 #include "cuop/operators/jit/product_kernels.h"
 
-namespace cuop::detail {
-
-namespace {
+namespace cuop {
 
 using backend::KernelType;
+
+namespace {
 
 /// A field with a value that a device cannot give it, if it is asked for.
 struct Row {
@@ -94,19 +99,6 @@ std::string convolution_obstacle(const JitConfig& config, Device device,
   return obstacle.empty() ? library_obstacle(config, device, "cuDNN") : obstacle;
 }
 
-}  // namespace
-
-std::string registers_obstacle(const JitConfig& config, Device device) {
-  if (config.max_registers == 0 || config.max_registers >= jit::kFewestRegisters) return "";
-  return cat("max_registers is ", config.max_registers, ", but for ", device,
-             " the assembler gives a thread at least ", jit::kFewestRegisters,
-             "; allowed is 0 (no limit) or ", jit::kFewestRegisters, " to ", jit::kMostRegisters);
-}
-
-bool wants_simple(const JitConfig& config) {
-  return config.kernel_type == KernelType::kSimple || config.optimization_level == "O0";
-}
-
 std::string obstacle_on_gpu(const JitConfig& config, Device device, const KernelTraits& traits,
                             const backend::GpuLimits& limits) {
   switch (traits.gpu_kernels) {
@@ -120,4 +112,59 @@ std::string obstacle_on_gpu(const JitConfig& config, Device device, const Kernel
   return "";
 }
 
-}  // namespace cuop::detail
+[[noreturn]] void refuse(const char* who, const std::string& why) {
+  throw CompilationError(cat(who, ": ", why));
+}
+
+void check_range(const char* who, const char* field, int64_t value, int64_t most) {
+  if (value < 0 || value > most) {
+    refuse(who, cat(field, " is ", value, ", allowed is 0 (chosen) to ", most));
+  }
+}
+
+/// A tile keeps tile^2 / threads sums and two strips of operands in each thread, and the rest of
+/// the kernel needs about 16 registers; what does not fit would spill to memory.
+void check_registers(const char* who, const JitConfig& config) {
+  if (config.max_registers == 0 || config.tile_size == 0) return;
+  const int64_t threads = config.block_size != 0 ? config.block_size : 256;
+  const double tile = static_cast<double>(config.tile_size);
+  const auto sums = static_cast<int64_t>(std::ceil(tile * tile / static_cast<double>(threads)));
+  const auto operands =
+      static_cast<int64_t>(std::ceil(2.0 * tile / std::sqrt(static_cast<double>(threads))));
+  const int64_t needed = sums + operands + 16;
+  if (needed > config.max_registers) {
+    refuse(who, cat("a ", config.tile_size, "-wide tile on ", threads, " threads needs about ",
+                    needed, " registers a thread (", sums, " sums, ", operands,
+                    " operands, 16 addresses); max_registers is ", config.max_registers));
+  }
+}
+
+void check_level(const char* who, const JitConfig& config) {
+  static constexpr std::string_view kLevels[] = {"O0", "O1", "O2", "O3", "auto", "fast", "best"};
+  for (const std::string_view level : kLevels) {
+    if (config.optimization_level != level) continue;
+    if (level == "O0" && config.kernel_type == KernelType::kTiled) {
+      refuse(who, "optimization_level 'O0' is the simple kernel, kernel_type asks for 'tiled'");
+    }
+    return;
+  }
+  refuse(who, cat("optimization_level '", config.optimization_level, "' is unknown; known are ",
+                  join(kLevels)));
+}
+
+}  // namespace
+
+void check_jit_config(const char* who, const JitConfig& config, Device device,
+                      const KernelTraits& traits, const backend::GpuLimits& limits) {
+  check_range(who, "tile_size", config.tile_size, 1024);
+  check_range(who, "block_size", config.block_size, 1024);
+  check_range(who, "num_stages", config.num_stages, 8);
+  check_range(who, "max_registers", config.max_registers, 255);
+  check_level(who, config);
+  if (device.is_cpu()) return;  // what describes a GPU has no effect there
+  check_registers(who, config);
+  const std::string obstacle = obstacle_on_gpu(config, device, traits, limits);
+  if (!obstacle.empty()) refuse(who, obstacle);
+}
+
+}  // namespace cuop

@@ -1,5 +1,5 @@
-// The device of threads that have chosen none: CUOP_DEVICE's, else the first GPU that can be used,
-// else the CPU.
+// The device on which a thread makes its tensors: the one that it has chosen, or else the default:
+// CUOP_DEVICE's, else the first GPU that can be used, else the CPU.
 #pragma once
 
 #include <string>
@@ -7,6 +7,11 @@
 #include "cuop/core/device.h"
 
 namespace cuop::backend {
+
+/// What set_current_device chose for this thread, else the default device.
+Device current_device();
+/// DeviceError when the device cannot be used.
+void set_current_device(Device device);
 
 struct DefaultDevice {
   Device device;

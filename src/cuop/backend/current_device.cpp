@@ -1,6 +1,7 @@
-#include "cuop/backend/default_device.h"
+#include "cuop/backend/current_device.h"
 
 #include <atomic>
+#include <optional>
 
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/runtime.h"
@@ -12,6 +13,8 @@
 namespace cuop::backend {
 
 namespace {
+
+thread_local std::optional<Device> chosen;
 
 constinit std::atomic<std::string (*)(Device)> kernel_check = nullptr;
 
@@ -64,12 +67,19 @@ DefaultDevice choose() {
 
 const DefaultDevice& default_device() {
   // Never destroyed: threads may compute while the process ends.
-  static const DefaultDevice& chosen = *new DefaultDevice(choose());
-  return chosen;
+  static const DefaultDevice& result = *new DefaultDevice(choose());
+  return result;
 }
 
 void set_kernel_check(std::string (*absence_of_kernels)(Device)) {
   kernel_check = absence_of_kernels;
+}
+
+Device current_device() { return chosen ? *chosen : default_device().device; }
+
+void set_current_device(Device device) {
+  runtime(device);
+  chosen = device;
 }
 
 }  // namespace cuop::backend
