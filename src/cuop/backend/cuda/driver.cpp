@@ -51,33 +51,26 @@ void bind_devices(Loader& load, Driver& d) {
   load.bind(d.device_get, "cuDeviceGet", 2000);
   load.bind(d.device_get_name, "cuDeviceGetName", 2000);
   load.bind(d.device_get_uuid, "cuDeviceGetUuid", 11040);
-  load.bind(d.device_get_pci_bus_id, "cuDeviceGetPCIBusId", 4010);
   load.bind(d.device_total_mem, "cuDeviceTotalMem", 3020);
   load.bind(d.device_get_attribute, "cuDeviceGetAttribute", 2000);
   load.bind(d.device_can_access_peer, "cuDeviceCanAccessPeer", 4000);
   load.bind(d.device_primary_ctx_retain, "cuDevicePrimaryCtxRetain", 7000);
-  load.bind(d.device_primary_ctx_release, "cuDevicePrimaryCtxRelease", 11000);
-  load.bind(d.device_primary_ctx_get_state, "cuDevicePrimaryCtxGetState", 7000);
   load.bind(d.ctx_set_current, "cuCtxSetCurrent", 4000);
   load.bind(d.ctx_get_current, "cuCtxGetCurrent", 4000);
   load.bind(d.ctx_synchronize, "cuCtxSynchronize", 2000);
   load.bind(d.ctx_enable_peer_access, "cuCtxEnablePeerAccess", 4000);
-  load.bind(d.ctx_get_stream_priority_range, "cuCtxGetStreamPriorityRange", 5050);
 }
 
 void bind_streams(Loader& load, Driver& d) {
   load.bind(d.stream_create_with_priority, "cuStreamCreateWithPriority", 5050);
-  load.bind(d.stream_destroy, "cuStreamDestroy", 4000);
   load.bind(d.stream_synchronize, "cuStreamSynchronize", 2000);
   load.bind(d.stream_query, "cuStreamQuery", 2000);
   load.bind(d.stream_wait_event, "cuStreamWaitEvent", 3020);
-  load.bind(d.stream_get_ctx, "cuStreamGetCtx", 9020);
   load.bind(d.stream_is_capturing, "cuStreamIsCapturing", 10000);
   load.bind(d.stream_get_capture_info, "cuStreamGetCaptureInfo", 11030);
   load.bind(d.stream_begin_capture, "cuStreamBeginCapture", 10010);
   load.bind(d.stream_end_capture, "cuStreamEndCapture", 10000);
   load.bind(d.thread_exchange_stream_capture_mode, "cuThreadExchangeStreamCaptureMode", 10010);
-  load.bind(d.launch_host_func, "cuLaunchHostFunc", 10000);
   load.bind(d.event_create, "cuEventCreate", 2000);
   load.bind(d.event_destroy, "cuEventDestroy", 4000);
   load.bind(d.event_record, "cuEventRecord", 2000);
@@ -100,8 +93,6 @@ void bind_memory(Loader& load, Driver& d) {
   load.bind(d.mem_free_async, "cuMemFreeAsync", 11020);
   load.bind(d.mem_host_alloc, "cuMemHostAlloc", 2020);
   load.bind(d.mem_free_host, "cuMemFreeHost", 2000);
-  load.bind(d.mem_host_register, "cuMemHostRegister", 6050);
-  load.bind(d.mem_host_unregister, "cuMemHostUnregister", 4000);
   load.bind(d.mem_address_reserve, "cuMemAddressReserve", 10020);
   load.bind(d.mem_address_free, "cuMemAddressFree", 10020);
   load.bind(d.mem_create, "cuMemCreate", 10020);
@@ -120,23 +111,11 @@ void bind_memory(Loader& load, Driver& d) {
 
 void bind_kernels(Loader& load, Driver& d) {
   load.bind(d.module_load_data_ex, "cuModuleLoadDataEx", 2010);
-  load.bind(d.module_unload, "cuModuleUnload", 2000);
   load.bind(d.module_get_function, "cuModuleGetFunction", 2000);
-  load.bind(d.module_get_global, "cuModuleGetGlobal", 3020);
-  load.bind(d.library_load_data, "cuLibraryLoadData", 12000);
-  load.bind(d.library_unload, "cuLibraryUnload", 12000);
-  load.bind(d.library_get_kernel, "cuLibraryGetKernel", 12000);
-  load.bind(d.kernel_get_function, "cuKernelGetFunction", 12000);
   load.bind(d.func_get_attribute, "cuFuncGetAttribute", 2020);
   load.bind(d.func_set_attribute, "cuFuncSetAttribute", 9000);
   load.bind(d.launch_kernel, "cuLaunchKernel", 4000);
-  load.bind(d.launch_kernel_ex, "cuLaunchKernelEx", 11060);
-  load.bind(d.occupancy_max_active_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050);
-  load.bind(d.occupancy_max_potential_block_size, "cuOccupancyMaxPotentialBlockSize", 6050);
-  load.bind(d.occupancy_max_active_clusters, "cuOccupancyMaxActiveClusters", 11070);
   load.bind(d.graph_instantiate, "cuGraphInstantiateWithFlags", 11040);
-  load.bind(d.graph_exec_update, "cuGraphExecUpdate", 12000);
-  load.bind(d.graph_upload, "cuGraphUpload", 11010);
   load.bind(d.graph_launch, "cuGraphLaunch", 10000);
   load.bind(d.graph_exec_destroy, "cuGraphExecDestroy", 10000);
   load.bind(d.graph_destroy, "cuGraphDestroy", 10000);

@@ -24,33 +24,26 @@ struct Driver {
   Call<DeviceId*, int> device_get = nullptr;
   Call<char*, int, DeviceId> device_get_name = nullptr;
   Call<Uuid*, DeviceId> device_get_uuid = nullptr;
-  Call<char*, int, DeviceId> device_get_pci_bus_id = nullptr;
   Call<size_t*, DeviceId> device_total_mem = nullptr;
   Call<int*, DeviceAttribute, DeviceId> device_get_attribute = nullptr;
   Call<int*, DeviceId, DeviceId> device_can_access_peer = nullptr;
   Call<ContextHandle*, DeviceId> device_primary_ctx_retain = nullptr;
-  Call<DeviceId> device_primary_ctx_release = nullptr;
-  Call<DeviceId, unsigned*, int*> device_primary_ctx_get_state = nullptr;
 
   Call<ContextHandle> ctx_set_current = nullptr;
   Call<ContextHandle*> ctx_get_current = nullptr;
   Call<> ctx_synchronize = nullptr;
   Call<ContextHandle, unsigned> ctx_enable_peer_access = nullptr;
-  Call<int*, int*> ctx_get_stream_priority_range = nullptr;
 
   Call<StreamHandle*, unsigned, int> stream_create_with_priority = nullptr;
-  Call<StreamHandle> stream_destroy = nullptr;
   Call<StreamHandle> stream_synchronize = nullptr;
   Call<StreamHandle> stream_query = nullptr;
   Call<StreamHandle, EventHandle, unsigned> stream_wait_event = nullptr;
-  Call<StreamHandle, ContextHandle*> stream_get_ctx = nullptr;
   Call<StreamHandle, CaptureStatus*> stream_is_capturing = nullptr;
   Call<StreamHandle, CaptureStatus*, uint64_t*, GraphHandle*, const GraphNodeHandle**, size_t*>
       stream_get_capture_info = nullptr;
   Call<StreamHandle, CaptureMode> stream_begin_capture = nullptr;
   Call<StreamHandle, GraphHandle*> stream_end_capture = nullptr;
   Call<CaptureMode*> thread_exchange_stream_capture_mode = nullptr;
-  Call<StreamHandle, void (*)(void*), void*> launch_host_func = nullptr;
 
   Call<EventHandle*, unsigned> event_create = nullptr;
   Call<EventHandle> event_destroy = nullptr;
@@ -74,8 +67,6 @@ struct Driver {
   Call<DevicePointer, StreamHandle> mem_free_async = nullptr;
   Call<void**, size_t, unsigned> mem_host_alloc = nullptr;
   Call<void*> mem_free_host = nullptr;
-  Call<void*, size_t, unsigned> mem_host_register = nullptr;
-  Call<void*> mem_host_unregister = nullptr;
   Call<DevicePointer*, size_t, size_t, DevicePointer, uint64_t> mem_address_reserve = nullptr;
   Call<DevicePointer, size_t> mem_address_free = nullptr;
   Call<MemoryHandle*, size_t, const AllocationProperties*, uint64_t> mem_create = nullptr;
@@ -92,28 +83,14 @@ struct Driver {
   Call<unsigned, PointerAttribute*, void**, DevicePointer> pointer_get_attributes = nullptr;
 
   Call<ModuleHandle*, const void*, unsigned, JitOption*, void**> module_load_data_ex = nullptr;
-  Call<ModuleHandle> module_unload = nullptr;
   Call<FunctionHandle*, ModuleHandle, const char*> module_get_function = nullptr;
-  Call<DevicePointer*, size_t*, ModuleHandle, const char*> module_get_global = nullptr;
-  Call<LibraryHandle*, const void*, JitOption*, void**, unsigned, int*, void**, unsigned>
-      library_load_data = nullptr;
-  Call<LibraryHandle> library_unload = nullptr;
-  Call<KernelHandle*, LibraryHandle, const char*> library_get_kernel = nullptr;
-  Call<FunctionHandle*, KernelHandle> kernel_get_function = nullptr;
   Call<int*, FunctionAttribute, FunctionHandle> func_get_attribute = nullptr;
   Call<FunctionHandle, FunctionAttribute, int> func_set_attribute = nullptr;
   Call<FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
        StreamHandle, void**, void**>
       launch_kernel = nullptr;
-  Call<const LaunchConfig*, FunctionHandle, void**, void**> launch_kernel_ex = nullptr;
-  Call<int*, FunctionHandle, int, size_t> occupancy_max_active_blocks = nullptr;
-  Call<int*, int*, FunctionHandle, size_t (*)(int), size_t, int>
-      occupancy_max_potential_block_size = nullptr;
-  Call<int*, FunctionHandle, const LaunchConfig*> occupancy_max_active_clusters = nullptr;
 
   Call<GraphExecHandle*, GraphHandle, uint64_t> graph_instantiate = nullptr;
-  Call<GraphExecHandle, GraphHandle, GraphUpdateResult*> graph_exec_update = nullptr;
-  Call<GraphExecHandle, StreamHandle> graph_upload = nullptr;
   Call<GraphExecHandle, StreamHandle> graph_launch = nullptr;
   Call<GraphExecHandle> graph_exec_destroy = nullptr;
   Call<GraphHandle> graph_destroy = nullptr;
