@@ -192,9 +192,9 @@ void bind_dist_tensor(nb::module_& m) {
   define_operator(cls, "__matmul__", dist::matmul);
 }
 
-dist::ReduceOp parse_reduce_op(std::string_view text) {
-  using dist::ReduceOp;
-  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin}) {
+ReduceKind parse_reduce_op(std::string_view text) {
+  for (const ReduceKind op :
+       {ReduceKind::kSum, ReduceKind::kProd, ReduceKind::kMax, ReduceKind::kMin}) {
     if (text == name(op)) return op;
   }
   throw ExecutionError(cat("reduce: op \"", text, "\"; possible are sum, prod, max, min"));

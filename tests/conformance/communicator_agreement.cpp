@@ -90,7 +90,7 @@ void failed_body(Rank comm) {
   int64_t sum = 0;
   run_together(*comm, "next call", nothing, [&] {
     const int64_t one = 1;
-    comm->all_reduce(&one, &sum, 1, DType::kInt64, ReduceOp::kSum);
+    comm->all_reduce(&one, &sum, 1, DType::kInt64, ReduceKind::kSum);
   });
   EXPECT_EQ(sum, comm->size());
 }

@@ -62,7 +62,7 @@ void recover_and_check(Rank comm) {
   EXPECT_EQ(comm->failure(), "");
   EXPECT_FALSE(comm->is_failure_reported());
   int64_t sum = comm->rank();
-  comm->all_reduce(&sum, &sum, 1, DType::kInt64, ReduceOp::kSum);
+  comm->all_reduce(&sum, &sum, 1, DType::kInt64, ReduceKind::kSum);
   EXPECT_EQ(sum, static_cast<int64_t>(comm->size()) * (comm->size() - 1) / 2);
 }
 
@@ -98,7 +98,7 @@ void deadline_of_all_gather(Rank comm) {
 void deadline_of_all_reduce(Rank comm) {
   std::vector<float> data(40'000, 1.0f);
   absent_from(comm, [&] {
-    comm->all_reduce(data.data(), data.data(), 40'000, DType::kFloat32, ReduceOp::kSum);
+    comm->all_reduce(data.data(), data.data(), 40'000, DType::kFloat32, ReduceKind::kSum);
   });
 }
 

@@ -235,7 +235,7 @@ void refuses_wrong_arguments(Rank comm) {
   EXPECT_THROW(comm->broadcast(&byte, 1, comm->size()), IndexError);
   EXPECT_THROW(comm->broadcast(&byte, -1, 0), ExecutionError);
   EXPECT_THROW(comm->all_gather(&byte, none, &byte), ExecutionError);
-  EXPECT_THROW(comm->all_reduce(&byte, &byte, 1, DType::kComplex64, ReduceOp::kMax), DTypeError);
+  EXPECT_THROW(comm->all_reduce(&byte, &byte, 1, DType::kComplex64, ReduceKind::kMax), DTypeError);
   comm->barrier();  // nothing was sent, so nothing has failed
 }
 

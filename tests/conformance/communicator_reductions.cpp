@@ -1,4 +1,4 @@
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 #include <complex>
@@ -6,13 +6,16 @@
 #include <limits>
 
 #include "cuop/core/dtype.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "tests/conformance/communicator_suite.h"
 
 namespace cuop::dist::conformance {
 
 namespace {
 
-constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin};
+constexpr ReduceKind kOps[] = {ReduceKind::kSum, ReduceKind::kProd, ReduceKind::kMax,
+                               ReduceKind::kMin};
 
 /// The float types give values that round, so that a wrong order of the sum shows.
 template <class T>
@@ -33,19 +36,19 @@ T value(int rank, int64_t i) {
 
 /// In rank order, 16-bit floats in float32 rounded once, everything else in its own type.
 template <class T>
-T expected(int ranks, int64_t i, ReduceOp op) {
+T expected(int ranks, int64_t i, ReduceKind op) {
   using Wide = std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, float, T>;
   Wide total = static_cast<Wide>(value<T>(0, i));
   for (int rank = 1; rank < ranks; ++rank) {
     const Wide next = static_cast<Wide>(value<T>(rank, i));
     if constexpr (std::is_same_v<T, bool>) {
-      total = op == ReduceOp::kSum || op == ReduceOp::kMax ? total || next : total && next;
+      total = op == ReduceKind::kSum || op == ReduceKind::kMax ? total || next : total && next;
     } else {
-      if (op == ReduceOp::kSum) total = static_cast<Wide>(total + next);
-      if (op == ReduceOp::kProd) total = static_cast<Wide>(total * next);
+      if (op == ReduceKind::kSum) total = static_cast<Wide>(total + next);
+      if (op == ReduceKind::kProd) total = static_cast<Wide>(total * next);
       if constexpr (!std::is_constructible_v<T, double, double>) {
-        if (op == ReduceOp::kMax) total = std::max(total, next);
-        if (op == ReduceOp::kMin) total = std::min(total, next);
+        if (op == ReduceKind::kMax) total = std::max(total, next);
+        if (op == ReduceKind::kMin) total = std::min(total, next);
       }
     }
   }
@@ -69,7 +72,7 @@ Buffer<T> inputs(int rank, int64_t count) {
 }
 
 template <class T>
-void expect_reduced(T* data, int64_t begin, int64_t count, int ranks, ReduceOp op,
+void expect_reduced(T* data, int64_t begin, int64_t count, int ranks, ReduceKind op,
                     const char* what) {
   int wrong = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -80,7 +83,7 @@ void expect_reduced(T* data, int64_t begin, int64_t count, int ranks, ReduceOp o
 }
 
 template <class T>
-void check_type(Rank comm, int64_t count, ReduceOp op) {
+void check_type(Rank comm, int64_t count, ReduceKind op) {
   const DType dtype = dtype_of<T>;
   const int ranks = comm->size();
   Buffer<T> in = inputs<T>(comm->rank(), count);
@@ -110,7 +113,7 @@ void check_type(Rank comm, int64_t count, ReduceOp op) {
 }
 
 template <class Types>
-void check_types(Types types, Rank comm, int64_t count, ReduceOp op) {
+void check_types(Types types, Rank comm, int64_t count, ReduceKind op) {
   for (int d = 0; d < kDTypeCount; ++d) {
     const auto dtype = static_cast<DType>(d);
     if (std::is_same_v<Types, RealTypes> && is_complex(dtype)) continue;
@@ -120,8 +123,8 @@ void check_types(Types types, Rank comm, int64_t count, ReduceOp op) {
 }
 
 void all_dtypes_and_ops(Rank comm) {
-  for (ReduceOp op : kOps) {
-    const bool is_order = op == ReduceOp::kMax || op == ReduceOp::kMin;
+  for (ReduceKind op : kOps) {
+    const bool is_order = op == ReduceKind::kMax || op == ReduceKind::kMin;
     for (int64_t count : {0, 1, 37}) {
       if (is_order) {
         check_types(RealTypes{}, comm, count, op);
@@ -133,20 +136,20 @@ void all_dtypes_and_ops(Rank comm) {
 }
 
 void long_vectors(Rank comm) {
-  check_type<float>(comm, 150'001, ReduceOp::kSum);
-  check_type<Half>(comm, 150'001, ReduceOp::kSum);
-  check_type<int64_t>(comm, 50'021, ReduceOp::kMax);
+  check_type<float>(comm, 150'001, ReduceKind::kSum);
+  check_type<Half>(comm, 150'001, ReduceKind::kSum);
+  check_type<int64_t>(comm, 50'021, ReduceKind::kMax);
 }
 
 void nan_propagates(Rank comm) {
-  for (ReduceOp op : {ReduceOp::kMax, ReduceOp::kMin}) {
+  for (ReduceKind op : {ReduceKind::kMax, ReduceKind::kMin}) {
     for (int holder = 0; holder < comm->size(); ++holder) {
       double in[2] = {comm->rank() == holder ? std::numeric_limits<double>::quiet_NaN() : 1.0,
                       static_cast<double>(comm->rank())};
       double out[2] = {0.0, 0.0};
       comm->all_reduce(in, out, 2, DType::kFloat64, op);
       EXPECT_TRUE(std::isnan(out[0]));
-      EXPECT_EQ(out[1], op == ReduceOp::kMax ? comm->size() - 1 : 0);
+      EXPECT_EQ(out[1], op == ReduceKind::kMax ? comm->size() - 1 : 0);
     }
   }
 }
@@ -154,13 +157,26 @@ void nan_propagates(Rank comm) {
 void integers_wrap(Rank comm) {
   const int64_t largest = std::numeric_limits<int64_t>::max();
   int64_t sum = 0;
-  comm->all_reduce(&largest, &sum, 1, DType::kInt64, ReduceOp::kSum);
+  comm->all_reduce(&largest, &sum, 1, DType::kInt64, ReduceKind::kSum);
   EXPECT_EQ(static_cast<uint64_t>(sum),
             static_cast<uint64_t>(largest) * static_cast<uint64_t>(comm->size()));
   const uint16_t wide = 0xffff;
   uint16_t product = 0;
-  comm->all_reduce(&wide, &product, 1, DType::kUInt16, ReduceOp::kProd);
+  comm->all_reduce(&wide, &product, 1, DType::kUInt16, ReduceKind::kProd);
   EXPECT_EQ(product, comm->size() % 2 == 1 ? 0xffff : 1);
+}
+
+void refuses_what_ranks_do_not_combine_by(Rank comm) {
+  double one = 1.0, out = 0.0;
+  for (const ReduceKind op : {ReduceKind::kMean, ReduceKind::kArgMax, ReduceKind::kNorm}) {
+    EXPECT_THAT([&] { comm->all_reduce(&one, &out, 1, DType::kFloat64, op); },
+                testing::ThrowsMessage<ExecutionError>(testing::HasSubstr(
+                    cat("ranks combine by sum, prod, max or min, not by ", name(op)))));
+  }
+  std::complex<float> pair = 1.0f, sum = 0.0f;
+  EXPECT_THROW(comm->all_reduce(&pair, &sum, 1, DType::kComplex64, ReduceKind::kMax), DTypeError);
+  comm->all_reduce(&pair, &sum, 1, DType::kComplex64, ReduceKind::kSum);
+  EXPECT_EQ(sum.real(), static_cast<float>(comm->size()));
 }
 
 }  // namespace
@@ -169,7 +185,8 @@ std::vector<Case> reduction_cases() {
   return {{"all_dtypes_and_ops", all_dtypes_and_ops},
           {"long_vectors", long_vectors},
           {"nan_propagates", nan_propagates},
-          {"integers_wrap", integers_wrap}};
+          {"integers_wrap", integers_wrap},
+          {"refuses_what_ranks_do_not_combine_by", refuses_what_ranks_do_not_combine_by}};
 }
 
 }  // namespace cuop::dist::conformance

@@ -128,14 +128,14 @@ TEST(DistTensor, FailsOnEveryRankAndGoesOn) {
 TEST(Redistribute, ReducesWholeTensors) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
     const Tensor mine = swap_axes(full({2, 3}, comm->rank() + 1, DType::kFloat32), 0, 1);
-    EXPECT_EQ(values(all_reduce(comm, mine, ReduceOp::kSum)), std::vector<double>(6, 6.0));
-    const Tensor most = reduce_to(comm, mine, ReduceOp::kMax, 1);
+    EXPECT_EQ(values(all_reduce(comm, mine, ReduceKind::kSum)), std::vector<double>(6, 6.0));
+    const Tensor most = reduce_to(comm, mine, ReduceKind::kMax, 1);
     EXPECT_EQ(most.is_defined(), comm->rank() == 1);
     if (most.is_defined()) {
       EXPECT_EQ(values(most), std::vector<double>(6, 3.0));
     }
     const Tensor odd = comm->rank() == 2 ? full({5}, 1) : mine;
-    EXPECT_THAT(failure_of([&] { all_reduce(comm, odd, ReduceOp::kSum); }),
+    EXPECT_THAT(failure_of([&] { all_reduce(comm, odd, ReduceKind::kSum); }),
                 HasSubstr("all_reduce sum of float32 (5,)"));
   });
 }
@@ -164,7 +164,7 @@ TEST(Combine, FoldsPartialResultsInRankOrder) {
       for (const double value : values(combined)) EXPECT_EQ(value, expected);
       EXPECT_EQ(combined.shape(), rows.owner_box(shape, comm->rank()).shape());
       const Tensor sum = combine(*comm, mine, owners, rows.owner_boxes(shape), DType::kFloat64,
-                                 fold_by(ReduceOp::kSum));
+                                 fold_by(ReduceKind::kSum));
       for (const double value : values(sum)) EXPECT_EQ(value, ranks * (ranks + 1) / 2);
     });
   }
@@ -185,12 +185,12 @@ TEST(Redistribute, RefusesTensorsOfAGpuThatIsNotThere) {
     const auto refused = [&](auto&& work) { EXPECT_THAT(failure_of(work), HasSubstr(kText)); };
     refused([&] { DistTensor::from_root(comm, x); });
     refused([&] { DistTensor::from_parts(comm, x); });
-    refused([&] { all_reduce(comm, x, ReduceOp::kSum); });
-    refused([&] { reduce_to(comm, x, ReduceOp::kSum, 0); });
+    refused([&] { all_reduce(comm, x, ReduceKind::kSum); });
+    refused([&] { reduce_to(comm, x, ReduceKind::kSum, 0); });
     refused([&] { reduce_from_root(comm, x, {ReduceKind::kSum}, {}); });
     const Sharding all = Sharding::replicated(Mesh::line(2));
     refused([&] { DistTensor(comm, all, x.shape(), x.dtype(), x); });
-    EXPECT_EQ(values(all_reduce(comm, ones({1}), ReduceOp::kSum)), std::vector<double>{2.0});
+    EXPECT_EQ(values(all_reduce(comm, ones({1}), ReduceKind::kSum)), std::vector<double>{2.0});
   });
 }
 

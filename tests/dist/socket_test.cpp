@@ -77,7 +77,7 @@ TEST(Socket, AThreadForEachCommunicator) {
         comm->sendrecv(out.data(), bytes, next, in.data(), bytes, previous, 3);
         if (in != conformance::pattern_bytes(previous + seed, bytes)) ++wrong;
         int64_t sum = comm->rank() + round;
-        comm->all_reduce(&sum, &sum, 1, DType::kInt64, ReduceOp::kSum);
+        comm->all_reduce(&sum, &sum, 1, DType::kInt64, ReduceKind::kSum);
         if (sum != 3 + 3 * round) ++wrong;
       }
     };

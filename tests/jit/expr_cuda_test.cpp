@@ -140,7 +140,7 @@ TEST_F(CompiledExpr, SquaresAboutTheMeanKeepTheirBudget) {
       Tensor x = empty({4096, 512}, dtype);
       if (is_column) x = transpose(x);
       const DType wide = is_complex(dtype) ? DType::kComplex128 : DType::kFloat64;
-      p.reduce(ReduceKind::kSquares, p.expr.add_cast(p.leaf(x), wide));
+      p.reduce(ReduceKind::kMoments, p.expr.add_cast(p.leaf(x), wide));
       EXPECT_EQ(p.loops().is_column, is_column);
       // Four loads on the way while the sums are in registers; by rows one access is 16 bytes.
       if (!is_column) {

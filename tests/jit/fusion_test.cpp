@@ -239,11 +239,11 @@ TEST_F(Fusion, TrailingReductionsJoinTheGroup) {
   std::optional<Tensor> sums, all, leading, kept;
   const auto groups = explain([&] {
     const Tensor squares = a * a;
-    sums = jit::record_reduction(jit::ReduceKind::kSum, squares, std::vector<int>{1}, false,
+    sums = jit::record_reduction(ReduceKind::kSum, squares, std::vector<int>{1}, false,
                                  DType::kFloat32);
-    kept = jit::record_reduction(jit::ReduceKind::kMax, squares, std::vector<int>{1}, true,
+    kept = jit::record_reduction(ReduceKind::kMax, squares, std::vector<int>{1}, true,
                                  DType::kFloat32);
-    leading = jit::record_reduction(jit::ReduceKind::kSum, squares, std::vector<int>{0}, false,
+    leading = jit::record_reduction(ReduceKind::kSum, squares, std::vector<int>{0}, false,
                                     DType::kFloat32);
   });
   ASSERT_TRUE(sums && kept);
@@ -269,8 +269,8 @@ TEST_F(Fusion, AReductionMayBeUsedFurther) {
   Tensor centred;
   const auto groups = explain([&] {
     const Tensor doubled = a * 2;
-    const auto mean = jit::record_reduction(jit::ReduceKind::kMean, doubled, std::vector<int>{1},
-                                            true, DType::kFloat32);
+    const auto mean = jit::record_reduction(ReduceKind::kMean, doubled, std::vector<int>{1}, true,
+                                            DType::kFloat32);
     centred = doubled - *mean;
   });
   EXPECT_EQ(groups.size(), 2u);
@@ -289,7 +289,7 @@ TEST_F(Fusion, WhatOnlyAReductionReadsKeepsItsPlaceUntilTheBlockIsReduced) {
   Tensor later;
   const auto groups = explain([&] {
     const Tensor between = a + 1;
-    sum = jit::record_reduction(jit::ReduceKind::kSum, between, std::vector<int>{0}, false,
+    sum = jit::record_reduction(ReduceKind::kSum, between, std::vector<int>{0}, false,
                                 DType::kFloat32);
     later = between * 1.5 + a;
   });

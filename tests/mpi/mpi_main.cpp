@@ -62,7 +62,7 @@ int run(const std::shared_ptr<Communicator>& comm) {
   }
   int64_t failed = RUN_ALL_TESTS();
   if (!comm->failure().empty()) comm->recover();
-  comm->all_reduce(&failed, &failed, 1, DType::kInt64, ReduceOp::kMax);
+  comm->all_reduce(&failed, &failed, 1, DType::kInt64, ReduceKind::kMax);
   return static_cast<int>(failed);
 }
 

@@ -57,9 +57,10 @@ TEST_F(KernelBudget, ExactSumsKeepTheirBudgets) {
 }
 
 TEST_F(KernelBudget, StatesKeepTheirBudgets) {
-  for (const FoldKind kind : {FoldKind::kCompensated, FoldKind::kExact, FoldKind::kMoments}) {
+  for (const ReduceKind kind :
+       {ReduceKind::kCompensatedSum, ReduceKind::kExactSum, ReduceKind::kMoments}) {
     expect_within(merge_states_kernel(kind), 64, 16);
-    expect_within(finish_states_kernel(kind), 64, kind == FoldKind::kExact ? kSums : 16);
+    expect_within(finish_states_kernel(kind), 64, kind == ReduceKind::kExactSum ? kSums : 16);
   }
 }
 

@@ -134,9 +134,10 @@ void sum_by_text(const Reduction& reduction, const Tensor& x, const std::vector<
                    if (reduction.kind == ReduceKind::kMean) {
                      plan.arguments.divisor = static_cast<uint64_t>(fold.length());
                    }
-                   const JoinedFold joined = fold.by_columns && input.kind == FoldKind::kCompensated
-                                                 ? join_rows(fold)
-                                                 : JoinedFold{};
+                   const JoinedFold joined =
+                       fold.by_columns && input.kind == ReduceKind::kCompensatedSum
+                           ? join_rows(fold)
+                           : JoinedFold{};
                    if (joined.join > 1) return run_joined(joined, fold, plan, part, to);
                    run_plan(plan, part.data(), to.data());
                  });

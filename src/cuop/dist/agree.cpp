@@ -26,7 +26,7 @@ std::vector<T> gather_values(Communicator& comm, const T& value) {
 }
 
 template <class T>
-T reduce_value(Communicator& comm, T value, ReduceOp op) {
+T reduce_value(Communicator& comm, T value, ReduceKind op) {
   T result{};
   comm.all_reduce(&value, &result, 1, dtype_of<T>, op);
   return result;
@@ -104,18 +104,20 @@ std::exception_ptr error_of(const std::function<void()>& work) {
 }  // namespace
 
 int64_t agree_min(Communicator& comm, int64_t value) {
-  return reduce_value(comm, value, ReduceOp::kMin);
+  return reduce_value(comm, value, ReduceKind::kMin);
 }
 int64_t agree_max(Communicator& comm, int64_t value) {
-  return reduce_value(comm, value, ReduceOp::kMax);
+  return reduce_value(comm, value, ReduceKind::kMax);
 }
 double agree_min(Communicator& comm, double value) {
-  return reduce_value(comm, value, ReduceOp::kMin);
+  return reduce_value(comm, value, ReduceKind::kMin);
 }
 double agree_max(Communicator& comm, double value) {
-  return reduce_value(comm, value, ReduceOp::kMax);
+  return reduce_value(comm, value, ReduceKind::kMax);
 }
-bool agree_all(Communicator& comm, bool value) { return reduce_value(comm, value, ReduceOp::kMin); }
+bool agree_all(Communicator& comm, bool value) {
+  return reduce_value(comm, value, ReduceKind::kMin);
+}
 
 void agree_same(Communicator& comm, std::string_view who, std::string_view text) {
   const std::vector<Status> all = gather_values(comm, status_of(true, text));

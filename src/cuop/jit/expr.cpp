@@ -5,12 +5,6 @@
 
 namespace cuop::jit {
 
-const char* name(ReduceKind kind) {
-  static constexpr const char* kNames[] = {"sum",  "prod",    "max",    "min",
-                                           "mean", "squares", "argmax", "argmin"};
-  return kNames[static_cast<int>(kind)];
-}
-
 int Expr::push(const Node& node) {
   nodes_.push_back(node);
   return static_cast<int>(nodes_.size()) - 1;
@@ -48,7 +42,7 @@ int Expr::add_op(int code, OpTypes types, std::span<const int> arguments) {
 
 int Expr::add_reduce(ReduceKind kind, int argument) {
   const DType dtype = node(argument).dtype;
-  DType result = kind == ReduceKind::kSquares ? real_dtype(dtype) : dtype;
+  DType result = kind == ReduceKind::kMoments ? real_dtype(dtype) : dtype;
   if (is_position(kind)) result = DType::kInt64;
   return push({NodeKind::kReduce,
                result,

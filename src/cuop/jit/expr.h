@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/reduce_kind.h"
 #include "cuop/jit/op_table.h"
 
 namespace cuop::jit {
@@ -19,17 +20,11 @@ enum class NodeKind : uint8_t {
   kParameter,  ///< a number given at run time
   kOp,         ///< an operation of the elementwise table
   kCast,       ///< conversion to the node's dtype
-  kReduce,     ///< reduction over the trailing part of the iteration space; only as an output
+  /// Reduction over the trailing part of the iteration space; only as an output. Of kinds up to
+  /// kFoldedKinds; kMoments (the sum of squared distances from the mean, of float64 or complex128)
+  /// and the positions (of the first largest or smallest element along one axis) on GPUs only.
+  kReduce,
 };
-
-/// kSquares: the sum of squared distances from the mean, of float64 or complex128. kArgMax,
-/// kArgMin: the position of the first largest (smallest) element along one reduced axis. All three
-/// on GPUs only.
-enum class ReduceKind : uint8_t { kSum, kProd, kMax, kMin, kMean, kSquares, kArgMax, kArgMin };
-inline constexpr size_t kReduceKindCount = 8;
-constexpr bool is_position(ReduceKind kind) { return kind >= ReduceKind::kArgMax; }
-
-const char* name(ReduceKind kind);
 
 struct Node {
   NodeKind kind = NodeKind::kLeaf;

@@ -55,7 +55,7 @@ DistTensor execute(const Plan& plan, const std::vector<DistTensor>& inputs) {
   Tensor local = partial.local;
   if (!(partial_as == c.sharding)) {
     local = combine(comm, partial, partial_as.owner_boxes(c.shape), c.sharding.owner_boxes(c.shape),
-                    c.dtype, fold_by(ReduceOp::kSum));
+                    c.dtype, fold_by(ReduceKind::kSum));
   }
   return DistTensor(a.comm_ptr(), c.sharding, c.shape, c.dtype, local);
 }

@@ -95,7 +95,7 @@ DistTensor execute_poisson(const Plan& plan, const std::vector<DistTensor>& inpu
   const DType working = is_sine ? rhs.dtype() : complex_dtype(rhs.dtype());
   if (!is_sine) {
     double mine = sum_of(moved_to(inputs[0], row_slices).local());
-    comm.all_reduce(&mine, &spectrum.zero_mode, 1, DType::kFloat64, ReduceOp::kSum);
+    comm.all_reduce(&mine, &spectrum.zero_mode, 1, DType::kFloat64, ReduceKind::kSum);
   }
   const auto transformed = [&](const DistTensor& x, const Sharding& slices, int64_t axis,
                                bool is_back) {

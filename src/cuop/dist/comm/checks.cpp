@@ -49,8 +49,11 @@ void check_counts(std::string_view who, std::span<const int64_t> counts, int siz
   for (int64_t count : counts) check_count(who, count);
 }
 
-void check_reducible(std::string_view who, DType dtype, ReduceOp op) {
-  if (!is_complex(dtype) || op == ReduceOp::kSum || op == ReduceOp::kProd) return;
+void check_reducible(std::string_view who, DType dtype, ReduceKind op) {
+  if (op > ReduceKind::kMin) {
+    throw ExecutionError(cat(who, ": ranks combine by sum, prod, max or min, not by ", name(op)));
+  }
+  if (!is_complex(dtype) || op == ReduceKind::kSum || op == ReduceKind::kProd) return;
   throw DTypeError(cat(who, ": ", name(op), " is not defined for ", name(dtype),
                        ", complex numbers have sum and prod only"));
 }

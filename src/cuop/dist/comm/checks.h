@@ -48,7 +48,8 @@ void check_count(std::string_view who, int64_t count);
 void check_blocks(std::string_view who, std::span<const Block> blocks, int size);
 /// ExecutionError unless there is one non-negative count for each rank.
 void check_counts(std::string_view who, std::span<const int64_t> counts, int size);
-/// DTypeError for the maximum or minimum of complex numbers, which have no order.
-void check_reducible(std::string_view who, DType dtype, ReduceOp op);
+/// ExecutionError for what ranks do not combine by, all but sum, prod, max and min; DTypeError for
+/// the maximum or minimum of complex numbers, which have no order.
+void check_reducible(std::string_view who, DType dtype, ReduceKind op);
 
 }  // namespace cuop::dist

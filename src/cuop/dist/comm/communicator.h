@@ -28,11 +28,9 @@
 #include <string_view>
 
 #include "cuop/core/dtype.h"
+#include "cuop/core/reduce_kind.h"
 
 namespace cuop::dist {
-
-enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin };
-const char* name(ReduceOp op);
 
 /// A piece of a buffer in bytes: rank r's part in the uneven ("v") collectives.
 struct Block {
@@ -79,13 +77,13 @@ class Communicator {
                           std::span<const Block> recv_blocks) = 0;
   /// Element-wise over ranks, in rank order (the same bits on every rank and every run). `send` and
   /// `recv` may be the same buffer. Root alone gets the result.
-  virtual void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op,
+  virtual void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,
                       int root) = 0;
   virtual void all_reduce(const void* send, void* recv, int64_t count, DType dtype,
-                          ReduceOp op) = 0;
+                          ReduceKind op) = 0;
   /// Reduces all, keeps counts[rank] elements on each rank, in rank order.
   virtual void reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
-                              DType dtype, ReduceOp op) = 0;
+                              DType dtype, ReduceKind op) = 0;
 
   /// A communicator of the ranks that pass the same colour, ordered by key then rank; null for a
   /// negative colour.

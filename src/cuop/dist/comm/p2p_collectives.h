@@ -24,7 +24,7 @@ void all_to_all(Exchange& x, const void* send, std::span<const Block> send_block
 
 struct Reduction {
   DType dtype;
-  ReduceOp op;
+  ReduceKind op;
 };
 void reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction what, int root);
 void all_reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction what);

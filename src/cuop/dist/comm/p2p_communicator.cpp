@@ -263,8 +263,8 @@ void P2pCommunicator::all_to_all(const void* send, std::span<const Block> send_b
   p2p::all_to_all(operation, send, send_blocks, recv, recv_blocks);
 }
 
-void P2pCommunicator::reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op,
-                             int root) {
+void P2pCommunicator::reduce(const void* send, void* recv, int64_t count, DType dtype,
+                             ReduceKind op, int root) {
   check_call(*this, [&] {
     check_rank("reduce", root, size());
     check_count("reduce", count);
@@ -275,7 +275,7 @@ void P2pCommunicator::reduce(const void* send, void* recv, int64_t count, DType 
 }
 
 void P2pCommunicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
-                                 ReduceOp op) {
+                                 ReduceKind op) {
   check_call(*this, [&] {
     check_count("all_reduce", count);
     check_reducible("all_reduce", dtype, op);
@@ -285,7 +285,7 @@ void P2pCommunicator::all_reduce(const void* send, void* recv, int64_t count, DT
 }
 
 void P2pCommunicator::reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
-                                     DType dtype, ReduceOp op) {
+                                     DType dtype, ReduceKind op) {
   check_call(*this, [&] {
     check_counts("reduce_scatter", counts, size());
     check_reducible("reduce_scatter", dtype, op);

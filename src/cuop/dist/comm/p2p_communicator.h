@@ -34,11 +34,11 @@ class P2pCommunicator final : public Communicator {
   void all_gather(const void* send, std::span<const Block> blocks, void* recv) override;
   void all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
                   std::span<const Block> recv_blocks) override;
-  void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op,
+  void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,
               int root) override;
-  void all_reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op) override;
+  void all_reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op) override;
   void reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts, DType dtype,
-                      ReduceOp op) override;
+                      ReduceKind op) override;
   std::shared_ptr<Communicator> split(int color, int key) override;
 
   double timeout() const override { return timeout_; }

@@ -13,6 +13,6 @@ namespace cuop::dist {
 /// wrap; bool sums as "or" and multiplies as "and"; max and min propagate NaN. `out` may be one of
 /// the inputs.
 void reduce_in_rank_order(std::span<const void* const> in, void* out, int64_t count, DType dtype,
-                          ReduceOp op);
+                          ReduceKind op);
 
 }  // namespace cuop::dist

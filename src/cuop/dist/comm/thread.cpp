@@ -47,11 +47,11 @@ class ThreadCommunicator final : public Communicator {
   void all_gather(const void* send, std::span<const Block> blocks, void* recv) override;
   void all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
                   std::span<const Block> recv_blocks) override;
-  void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op,
+  void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,
               int root) override;
-  void all_reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceOp op) override;
+  void all_reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op) override;
   void reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts, DType dtype,
-                      ReduceOp op) override;
+                      ReduceKind op) override;
   std::shared_ptr<Communicator> split(int color, int key) override;
 
   double timeout() const override { return timeout_; }
@@ -79,7 +79,7 @@ class ThreadCommunicator final : public Communicator {
   std::string disagreement(const Slot& mine) const;
   /// Raises, inside an exchange, unless `src` sends as many bytes as this rank expects.
   void check_length(const char* op, int src, int64_t sent, int64_t expected) const;
-  void reduce_segment(int64_t count, DType dtype, ReduceOp op, std::span<const int> receivers);
+  void reduce_segment(int64_t count, DType dtype, ReduceKind op, std::span<const int> receivers);
 
   std::shared_ptr<ThreadWorld> world_;
   int rank_;
@@ -238,7 +238,7 @@ void ThreadCommunicator::all_to_all(const void* send, std::span<const Block> sen
 /// ranks, [a0 a1 | a2 a3] and [b0 b1 | b2 b3]: rank 0 writes a0+b0, a1+b1 everywhere, rank 1 the
 /// rest. Only the owner of a segment touches it, which makes buffers that are both input and output
 /// safe.
-void ThreadCommunicator::reduce_segment(int64_t count, DType dtype, ReduceOp op,
+void ThreadCommunicator::reduce_segment(int64_t count, DType dtype, ReduceKind op,
                                         std::span<const int> receivers) {
   const auto [begin, end] = segment(count, rank_, size());
   const int64_t offset = begin * itemsize(dtype);
@@ -253,7 +253,7 @@ void ThreadCommunicator::reduce_segment(int64_t count, DType dtype, ReduceOp op,
 }
 
 void ThreadCommunicator::reduce(const void* send, void* recv, int64_t count, DType dtype,
-                                ReduceOp op, int root) {
+                                ReduceKind op, int root) {
   check_call(*this, [&] {
     check_rank("reduce", root, size());
     check_count("reduce", count);
@@ -271,7 +271,7 @@ void ThreadCommunicator::reduce(const void* send, void* recv, int64_t count, DTy
 }
 
 void ThreadCommunicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
-                                    ReduceOp op) {
+                                    ReduceKind op) {
   check_call(*this, [&] {
     check_count("all_reduce", count);
     check_reducible("all_reduce", dtype, op);
@@ -290,7 +290,8 @@ void ThreadCommunicator::all_reduce(const void* send, void* recv, int64_t count,
 }
 
 void ThreadCommunicator::reduce_scatter(const void* send, void* recv,
-                                        std::span<const int64_t> counts, DType dtype, ReduceOp op) {
+                                        std::span<const int64_t> counts, DType dtype,
+                                        ReduceKind op) {
   check_call(*this, [&] {
     check_counts("reduce_scatter", counts, size());
     check_reducible("reduce_scatter", dtype, op);

@@ -29,7 +29,7 @@ class ThreadWorld {
     std::span<const Block> blocks = {};
     int64_t count = 0;
     DType dtype = DType::kBool;
-    ReduceOp reduce_op = ReduceOp::kSum;
+    ReduceKind reduce_op = ReduceKind::kSum;
   };
 
   /// `rank` of a world acts in `op` and waits at most `timeout` seconds.

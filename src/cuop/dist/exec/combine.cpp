@@ -32,7 +32,7 @@ void add(std::vector<Contributions>& all, const Piece& piece, const Tensor& tens
 
 }  // namespace
 
-Fold fold_by(ReduceOp op) {
+Fold fold_by(ReduceKind op) {
   return [op](const std::vector<Tensor>& pieces) {
     if (pieces.size() == 1) return pieces[0];
     std::vector<const void*> addresses;

@@ -15,7 +15,7 @@ namespace cuop::dist {
 /// One tensor of equal, row-major ones: what the ranks have of a box, in rank order.
 using Fold = std::function<Tensor(const std::vector<Tensor>& pieces)>;
 /// Element-wise; 16-bit floats are accumulated in float32.
-Fold fold_by(ReduceOp op);
+Fold fold_by(ReduceKind op);
 
 /// `owners[r]` is the box of which rank r holds a partial result (empty: none). Answers the
 /// combined tensor of wanted[rank]; undefined where that box is void. The owners' boxes must be

@@ -55,7 +55,7 @@ Tensor gather_all(const DistTensor& x) {
   return redistribute(x, Sharding::replicated(x.sharding().mesh())).local();
 }
 
-Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op) {
+Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op) {
   Tensor result;
   run_together(
       *comm, cat("all_reduce ", name(op), " of ", header_of(tensor)),
@@ -70,7 +70,7 @@ Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op
   return result;
 }
 
-Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op, int root) {
+Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op, int root) {
   Tensor result;
   run_together(
       *comm, cat("reduce ", name(op), " of ", header_of(tensor), " to rank ", root),

@@ -17,8 +17,8 @@ Tensor gather_all(const DistTensor& x);
 /// Every rank's `tensor`, all of one shape and dtype, combined element by element in rank order: on
 /// every rank, or on `root` and undefined elsewhere. What comes back is on the rank's tensor's
 /// device.
-Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op);
-Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceOp op, int root = 0);
+Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op);
+Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op, int root = 0);
 
 /// As `redistribute`, for use inside a call whose arguments are already agreed on.
 DistTensor moved_to(const DistTensor& x, const Sharding& sharding);

@@ -43,7 +43,7 @@ using PerDType = std::array<Entry, kDTypeCount>;
 struct BlockTable {
   std::array<PerDType<BlockKernel>, kMaxOps> ops{};
   PerDType<PerDType<BlockKernel>> casts{};
-  std::array<PerDType<ReduceKernel>, kReduceKindCount> reductions{};
+  std::array<PerDType<ReduceKernel>, kFoldedKinds> reductions{};
 
   BlockKernel op(int code, DType dtype) const {
     return ops[static_cast<size_t>(code)][static_cast<size_t>(dtype)];

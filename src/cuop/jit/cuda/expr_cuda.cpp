@@ -33,7 +33,7 @@ std::string state_type(const Node& node) {
 
 std::string start_of(ReduceKind kind, const std::string& type) {
   switch (kind) {
-    case ReduceKind::kSquares:
+    case ReduceKind::kMoments:
       return cat(type, "{0.0, 0.0, 0.0, 0}");
     case ReduceKind::kProd:
       return cat(type, "(1)");

@@ -33,7 +33,7 @@ inline DType accumulator_dtype(const Node& node) {
 }
 inline const char* accumulator_type(const Node& node) { return type_name(accumulator_dtype(node)); }
 inline bool has_moments(const Node& node) {
-  return static_cast<ReduceKind>(node.code) == ReduceKind::kSquares;
+  return static_cast<ReduceKind>(node.code) == ReduceKind::kMoments;
 }
 
 /// Bytes of a thread's partial results of all reductions, so many of each.

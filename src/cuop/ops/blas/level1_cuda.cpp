@@ -45,7 +45,7 @@ DotValue dot_cuda(const Tensor& x, const Tensor& y, bool conjugate) {
     if (conjugate && is_complex(dtype)) left = add_op(expr, "conj", dtype, {left});
     const int right = expr.add_cast(expr.add_leaf(y.dtype()), dtype);
     const int product = add_op(expr, "multiply", dtype, {left, right});
-    expr.add_output(expr.add_reduce(jit::ReduceKind::kSum, product));
+    expr.add_output(expr.add_reduce(ReduceKind::kSum, product));
     const Tensor* const leaves[] = {&x, &y};
     const Tensor* const output = &sum;
     jit::run(expr, {x.shape(), 1, leaves, {}, {&output, 1}});

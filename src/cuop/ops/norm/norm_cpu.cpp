@@ -68,7 +68,7 @@ void row_norm_cpu(const Tensor& x, const RowNorm& norm, const Tensor& gamma, con
   visit_dtype(FloatingTypes{}, x.dtype(), "layer_norm", [&](auto tag) {
     using Stored = typename decltype(tag)::type;
     using T = Computed<Stored>;
-    const Fold& moments = fold_cpu(FoldKind::kMoments, dtype_of<T>);
+    const Fold& moments = fold_cpu(ReduceKind::kMoments, dtype_of<T>);
     const T* scale = gamma.data<T>();
     const T* shift = beta.is_defined() ? beta.data<T>() : nullptr;
     const Stored* from = x.data<Stored>();
@@ -122,7 +122,7 @@ void channel_moments_cpu(const Tensor& x, const Tensor& mean, const Tensor& vari
   for (int axis = 0; axis < x.ndim(); ++axis) {
     if (axis != 1) axes.push_back(axis);
   }
-  const FoldInput input{FoldKind::kMoments, compute_dtype(x.dtype())};
+  const FoldInput input{ReduceKind::kMoments, compute_dtype(x.dtype())};
   reduce_states_cpu("batch_norm", input, x, axes, states);
   const auto* const moments = static_cast<const Moments*>(states.data());
   for (int64_t c = 0; c < mean.size(); ++c) {

@@ -24,7 +24,7 @@ void global_pool(const Pool& p, const Tensor& x, const Tensor& y) {
   const Tensor* leaf = &rows;
   const Tensor* output = &result;
   jit::Expr expr;
-  const auto kind = p.is_max ? jit::ReduceKind::kMax : jit::ReduceKind::kMean;
+  const auto kind = p.is_max ? ReduceKind::kMax : ReduceKind::kMean;
   expr.add_output(expr.add_reduce(kind, expr.add_leaf(x.dtype())));
   jit::run(expr, {shape, 1, {&leaf, 1}, {}, {&output, 1}});
 }

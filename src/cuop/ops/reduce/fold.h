@@ -8,13 +8,12 @@
 #include <cstdint>
 
 #include "cuop/core/dtype.h"
+#include "cuop/core/reduce_kind.h"
 
 namespace cuop {
 
-enum class FoldKind : uint8_t { kSum, kCompensated, kExact, kProd, kMax, kMin, kMoments };
-
-/// States of kCompensated, kExact, kMoments: Compensated<double>, ExactSum, Moments. Of the others:
-/// the element type.
+/// States of kCompensatedSum, kExactSum, kMoments: Compensated<double>, ExactSum, Moments. Of kSum,
+/// kProd, kMax and kMin: the element type. There are no others.
 struct Fold {
   int64_t state_bytes;
   /// The more elements one state takes in one after the other, the larger its error: chunks should
@@ -33,11 +32,11 @@ struct Fold {
 /// The fold for elements of that dtype: float32 and float64 for every kind; int64, uint64 for kSum,
 /// kProd, kMax, kMin and kExact; uint8 for kMax and kMin; complex64, complex128 for kProd.
 /// NotImplementedError for any other.
-const Fold& fold_cpu(FoldKind kind, DType element);
+const Fold& fold_cpu(ReduceKind kind, DType element);
 
 /// The tables behind it, one for each instruction set (backend/cpu/isa.h).
 template <class Level>
-const Fold* simple_fold(FoldKind kind, DType element);
+const Fold* simple_fold(ReduceKind kind, DType element);
 template <class Level>
 const Fold* compensated_fold(DType element);
 template <class Level>

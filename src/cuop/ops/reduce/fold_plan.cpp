@@ -9,14 +9,14 @@
 
 namespace cuop {
 
-const Fold& fold_cpu(FoldKind kind, DType element) {
+const Fold& fold_cpu(ReduceKind kind, DType element) {
   const Fold* fold = isa::choose([&]<class Level>(Level) {
     switch (kind) {
-      case FoldKind::kCompensated:
+      case ReduceKind::kCompensatedSum:
         return compensated_fold<Level>(element);
-      case FoldKind::kExact:
+      case ReduceKind::kExactSum:
         return exact_fold<Level>(element);
-      case FoldKind::kMoments:
+      case ReduceKind::kMoments:
         return moments_fold<Level>(element);
       default:
         return simple_fold<Level>(kind, element);

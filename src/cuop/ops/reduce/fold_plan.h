@@ -14,7 +14,7 @@ namespace cuop {
 
 /// Elements are prepared by `load`, then, for powers of norms, by `transform` in place (float64).
 struct FoldInput {
-  FoldKind kind = FoldKind::kSum;
+  ReduceKind kind = ReduceKind::kSum;
   DType element = DType::kFloat32;
   LoadMap map = LoadMap::kValue;
   void (*transform)(double* data, int64_t n, double parameter) = nullptr;

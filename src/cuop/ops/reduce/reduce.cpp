@@ -46,19 +46,19 @@ bool is_exact_anyway(DType dtype, int64_t count) {
 }
 
 /// The reduction as a fused group knows it, if it does.
-std::optional<jit::ReduceKind> recorded_kind(const Reduction& reduction) {
+std::optional<ReduceKind> recorded_kind(const Reduction& reduction) {
   if (reduction.mode != SumMode::kPlain) return std::nullopt;
   switch (reduction.kind) {
     case ReduceKind::kSum:
-      return jit::ReduceKind::kSum;
+      return ReduceKind::kSum;
     case ReduceKind::kMean:
-      return jit::ReduceKind::kMean;
+      return ReduceKind::kMean;
     case ReduceKind::kProd:
-      return jit::ReduceKind::kProd;
+      return ReduceKind::kProd;
     case ReduceKind::kMax:
-      return jit::ReduceKind::kMax;
+      return ReduceKind::kMax;
     case ReduceKind::kMin:
-      return jit::ReduceKind::kMin;
+      return ReduceKind::kMin;
     default:
       return std::nullopt;
   }

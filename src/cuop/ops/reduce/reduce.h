@@ -13,7 +13,7 @@
 
 #include "cuop/core/tensor.h"
 #include "cuop/ops/reduce/axes.h"
-#include "cuop/ops/reduce/reduce_kind.h"
+#include "cuop/ops/reduce/sum_mode.h"
 
 namespace cuop {
 

@@ -28,8 +28,8 @@ void reduce_part(const Reduction& reduction, const FoldPlan& plan, const Tensor&
                  const Tensor& result, DType round) {
   const FoldInput& input = plan.input;
   const Tensor ordered = in_plan_order(plan, result);
-  const bool is_value = input.kind == FoldKind::kSum || input.kind == FoldKind::kProd ||
-                        input.kind == FoldKind::kMax || input.kind == FoldKind::kMin;
+  const bool is_value = input.kind == ReduceKind::kSum || input.kind == ReduceKind::kProd ||
+                        input.kind == ReduceKind::kMax || input.kind == ReduceKind::kMin;
   const bool is_in_place = is_value && result.dtype() == input.element && ordered.is_contiguous() &&
                            reduction.kind != ReduceKind::kNorm;
   const Tensor states = is_in_place
@@ -106,7 +106,7 @@ void reduce_cpu(const char* who, const Reduction& reduction, const Tensor& x,
     return reduce_cpu(who, reduction, as_real(x), all_parts,
                       result.with_layout(insert_axis(result.layout(), result.ndim())));
   }
-  if (is_complex(x.dtype()) && input.kind == FoldKind::kMoments) {
+  if (is_complex(x.dtype()) && input.kind == ReduceKind::kMoments) {
     // The variances of the two parts add up.
     Shape shape = result.shape();
     shape.push_back(2);

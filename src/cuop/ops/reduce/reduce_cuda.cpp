@@ -62,12 +62,11 @@ class Writer {
     if (rule == jit::Rule::kBool) result = DType::kBool;
     return expr_.add_op(code, {compute, result}, {arguments.begin(), arguments.size()});
   }
-  void add_reduction(jit::ReduceKind kind, int node, const Tensor& result) {
+  void add_reduction(ReduceKind kind, int node, const Tensor& result) {
     expr_.add_output(expr_.add_reduce(kind, node));
     outputs_.push_back(&result);
   }
-  void reduce(jit::ReduceKind kind, int node, const Shape& shape, int reduced,
-              const Tensor& result) {
+  void reduce(ReduceKind kind, int node, const Shape& shape, int reduced, const Tensor& result) {
     add_reduction(kind, node, result);
     run(shape, reduced);
   }
@@ -87,7 +86,7 @@ class Writer {
 };
 
 /// One pass: elements converted to `dtype` and folded.
-void fold(jit::ReduceKind kind, const Arranged& in, DType dtype, const Tensor& result) {
+void fold(ReduceKind kind, const Arranged& in, DType dtype, const Tensor& result) {
   Writer writer;
   const int element = writer.cast(writer.leaf(in.x), dtype);
   writer.reduce(kind, element, in.x.shape(), in.reduced, result);
@@ -100,19 +99,19 @@ Tensor scratch_like(const Tensor& result, DType dtype) {
 /// What makes moments (jit/kernels/moments.h) of their fields: the means as centers, then sums of
 /// what is left.
 void moments(const Arranged& in, const Tensor& center, const Tensor& sum, const Tensor& squares) {
-  fold(jit::ReduceKind::kMean, in, DType::kFloat64, center);
+  fold(ReduceKind::kMean, in, DType::kFloat64, center);
   Writer writer;
   const int x = writer.cast(writer.leaf(in.x), DType::kFloat64);
   const int apart = writer.op("subtract", {x, writer.leaf(center)});
-  writer.add_reduction(jit::ReduceKind::kSum, apart, sum);
-  writer.add_reduction(jit::ReduceKind::kSum, writer.op("square", {apart}), squares);
+  writer.add_reduction(ReduceKind::kSum, apart, sum);
+  writer.add_reduction(ReduceKind::kSum, writer.op("square", {apart}), squares);
   writer.run(in.x.shape(), in.reduced);
 }
 
 void variance(const Reduction& reduction, const Arranged& in, const Tensor& result) {
   const DType wide = is_complex(in.x.dtype()) ? DType::kComplex128 : DType::kFloat64;
   const Tensor squares = scratch_like(result, DType::kFloat64);
-  fold(jit::ReduceKind::kSquares, in, wide, squares);
+  fold(ReduceKind::kMoments, in, wide, squares);
   Writer writer;
   const double divisor = std::max(0.0, static_cast<double>(in.count()) - reduction.parameter);
   const int total = writer.leaf(squares);
@@ -130,7 +129,7 @@ Tensor norm_scale(const Arranged& in, const Tensor& result) {
     int size = writer.leaf(in.x);
     if (!is_complex(in.x.dtype())) size = writer.cast(size, DType::kFloat64);
     size = writer.op("abs", {size});
-    writer.reduce(jit::ReduceKind::kMax, size, in.x.shape(), in.reduced, largest);
+    writer.reduce(ReduceKind::kMax, size, in.x.shape(), in.reduced, largest);
   }
   Writer writer;
   const int m = writer.leaf(largest), one = writer.number(1.0, DType::kFloat64);
@@ -149,9 +148,9 @@ void norm(double order, const Arranged& in, const Tensor& result) {
     // Integers as float64 first: the smallest one has no magnitude of its own type.
     if (!is_complex(in.x.dtype())) size = writer.cast(size, DType::kFloat64);
     size = writer.cast(writer.op("abs", {size}), DType::kFloat64);
-    jit::ReduceKind kind = jit::ReduceKind::kSum;
+    ReduceKind kind = ReduceKind::kSum;
     if (std::isinf(order)) {
-      kind = order > 0 ? jit::ReduceKind::kMax : jit::ReduceKind::kMin;
+      kind = order > 0 ? ReduceKind::kMax : ReduceKind::kMin;
     } else if (order == 0.0) {
       size = writer.cast(writer.cast(size, DType::kBool), DType::kFloat64);
     } else if (order == 2.0) {
@@ -205,25 +204,17 @@ void reduce_cuda(const char* who, const Reduction& reduction, const Tensor& x,
   const Tensor result = in.rearranged(given);
   const DType dtype = result.dtype();
   switch (reduction.kind) {
-    case ReduceKind::kSum:
-      return fold(jit::ReduceKind::kSum, in, dtype, result);
-    case ReduceKind::kMean:
-      return fold(jit::ReduceKind::kMean, in, dtype, result);
-    case ReduceKind::kProd:
-      return fold(jit::ReduceKind::kProd, in, dtype, result);
-    case ReduceKind::kMax:
-      return fold(jit::ReduceKind::kMax, in, dtype, result);
-    case ReduceKind::kMin:
-      return fold(jit::ReduceKind::kMin, in, dtype, result);
     case ReduceKind::kAny:
-      return fold(jit::ReduceKind::kMax, in, DType::kBool, result);
+      return fold(ReduceKind::kMax, in, DType::kBool, result);
     case ReduceKind::kAll:
-      return fold(jit::ReduceKind::kMin, in, DType::kBool, result);
+      return fold(ReduceKind::kMin, in, DType::kBool, result);
     case ReduceKind::kVar:
     case ReduceKind::kStd:
       return variance(reduction, in, result);
     case ReduceKind::kNorm:
       return norm(reduction.parameter, in, result);
+    default:
+      return fold(reduction.kind, in, dtype, result);
   }
 }
 
@@ -238,31 +229,18 @@ void fill_identity(const FoldInput& input, const Tensor& states) {
   copy_across(states.with_layout(contiguous_layout(rows)), one);
 }
 
-jit::ReduceKind value_fold(FoldKind kind) {
-  switch (kind) {
-    case FoldKind::kProd:
-      return jit::ReduceKind::kProd;
-    case FoldKind::kMax:
-      return jit::ReduceKind::kMax;
-    case FoldKind::kMin:
-      return jit::ReduceKind::kMin;
-    default:
-      return jit::ReduceKind::kSum;
-  }
-}
-
 }  // namespace
 
 void reduce_states_cuda(const char* who, const FoldInput& input, const Tensor& x,
                         const std::vector<int>& axes, const Tensor& states) {
   if (x.size() == 0) return fill_identity(input, states);
-  if (input.kind == FoldKind::kCompensated || input.kind == FoldKind::kExact) {
+  if (input.kind == ReduceKind::kCompensatedSum || input.kind == ReduceKind::kExactSum) {
     return wide_states_cuda(who, input, x, axes, states);
   }
   const Arranged in(x, axes);
   Shape shape = x.shape();
   for (const int axis : axes) shape[axis] = 1;
-  if (input.kind == FoldKind::kMoments) {
+  if (input.kind == ReduceKind::kMoments) {
     Layout part = contiguous_layout(shape);
     constexpr int64_t kFields = sizeof(Moments) / 8;
     for (int64_t& stride : part.strides) stride *= kFields;
@@ -275,14 +253,13 @@ void reduce_states_cuda(const char* who, const FoldInput& input, const Tensor& x
                    field(2, DType::kFloat64));
   }
   const DType dtype = input.map == LoadMap::kNonzero ? DType::kBool : input.element;
-  fold(value_fold(input.kind), in, dtype,
+  fold(input.kind, in, dtype,
        in.rearranged(Tensor(states.storage(), contiguous_layout(shape), dtype)));
 }
 
 void arg_reduce_cuda(const Tensor& x, int axis, bool is_max, const Tensor& result) {
   const Arranged in(x, {axis});
-  fold(is_max ? jit::ReduceKind::kArgMax : jit::ReduceKind::kArgMin, in, x.dtype(),
-       in.rearranged(result));
+  fold(is_max ? ReduceKind::kArgMax : ReduceKind::kArgMin, in, x.dtype(), in.rearranged(result));
 }
 
 }  // namespace cuop::kernels

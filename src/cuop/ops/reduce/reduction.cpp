@@ -22,12 +22,6 @@ SumMode parse_sum_mode(std::string_view text) {
   throw ExecutionError(cat("sum mode: '", text, "' is unknown; known are ", join(kModeNames)));
 }
 
-const char* name(ReduceKind kind) {
-  constexpr const char* kNames[] = {"sum", "mean", "prod", "max", "min",
-                                    "any", "all",  "var",  "std", "norm"};
-  return kNames[static_cast<int>(kind)];
-}
-
 namespace {
 
 [[noreturn]] void refuse(const char* who, DType dtype, const char* allowed) {
@@ -46,9 +40,9 @@ DType ordered_element(DType dtype) {
   return accumulator(dtype);
 }
 
-FoldKind sum_fold(SumMode mode) {
-  if (mode == SumMode::kCompensated) return FoldKind::kCompensated;
-  return mode == SumMode::kExact ? FoldKind::kExact : FoldKind::kSum;
+ReduceKind sum_fold(SumMode mode) {
+  if (mode == SumMode::kCompensated) return ReduceKind::kCompensatedSum;
+  return mode == SumMode::kExact ? ReduceKind::kExactSum : ReduceKind::kSum;
 }
 
 void square(double* data, int64_t n, double scale) {
@@ -62,9 +56,9 @@ void nonzero(double* data, int64_t n, double) {
 }
 
 FoldInput norm_input(double order) {
-  FoldInput input{FoldKind::kSum, DType::kFloat64, LoadMap::kMagnitude, nullptr, order};
+  FoldInput input{ReduceKind::kSum, DType::kFloat64, LoadMap::kMagnitude, nullptr, order};
   if (std::isinf(order)) {
-    input.kind = order > 0 ? FoldKind::kMax : FoldKind::kMin;
+    input.kind = order > 0 ? ReduceKind::kMax : ReduceKind::kMin;
   } else if (order == 2.0) {
     input.map = LoadMap::kValue;
     input.transform = square;
@@ -179,7 +173,7 @@ FoldInput fold_input(const Reduction& reduction, DType dtype) {
     case ReduceKind::kSum:
       if (!is_inexact) {
         const bool may_overflow = reduction.mode == SumMode::kExact && itemsize(dtype) > 2;
-        return {may_overflow ? FoldKind::kExact : FoldKind::kSum, accumulator(dtype)};
+        return {may_overflow ? ReduceKind::kExactSum : ReduceKind::kSum, accumulator(dtype)};
       }
       return {sum_fold(reduction.mode), compute_dtype(dtype)};
     case ReduceKind::kMean: {
@@ -188,19 +182,19 @@ FoldInput fold_input(const Reduction& reduction, DType dtype) {
       return {sum_fold(reduction.mode), is_inexact ? compute_dtype(dtype) : otherwise};
     }
     case ReduceKind::kProd:
-      return {FoldKind::kProd, accumulator(dtype)};
+      return {ReduceKind::kProd, accumulator(dtype)};
     case ReduceKind::kMax:
-      return {FoldKind::kMax, ordered_element(dtype)};
+      return {ReduceKind::kMax, ordered_element(dtype)};
     case ReduceKind::kMin:
-      return {FoldKind::kMin, ordered_element(dtype)};
+      return {ReduceKind::kMin, ordered_element(dtype)};
     case ReduceKind::kAny:
-      return {FoldKind::kMax, DType::kUInt8, LoadMap::kNonzero};
+      return {ReduceKind::kMax, DType::kUInt8, LoadMap::kNonzero};
     case ReduceKind::kAll:
-      return {FoldKind::kMin, DType::kUInt8, LoadMap::kNonzero};
+      return {ReduceKind::kMin, DType::kUInt8, LoadMap::kNonzero};
     case ReduceKind::kNorm:
       return norm_input(reduction.parameter);
     default:
-      return {FoldKind::kMoments, compute_dtype(to_inexact(dtype))};
+      return {ReduceKind::kMoments, compute_dtype(to_inexact(dtype))};
   }
 }
 
@@ -214,12 +208,12 @@ Tensor finish_states(const Reduction& reduction, const FoldInput& input, const T
   const bool is_mean = reduction.kind == ReduceKind::kMean;
   const jit::Finish finish = finish_of(reduction, count, result);
   switch (input.kind) {
-    case FoldKind::kCompensated:
+    case ReduceKind::kCompensatedSum:
       return map_states<Compensated<double>>(states, finish);
-    case FoldKind::kExact:
+    case ReduceKind::kExactSum:
       if (is_integer(result)) return integer_values(name(reduction.kind), states, result);
       return map_states<ExactSum>(states, finish);
-    case FoldKind::kMoments:
+    case ReduceKind::kMoments:
       return map_states<Moments>(states, finish);
     default:
       break;
@@ -227,7 +221,7 @@ Tensor finish_states(const Reduction& reduction, const FoldInput& input, const T
   // States that are values: the same memory. An offset can only be that of the result itself.
   const Layout layout{{states.nbytes() / itemsize(input.element)}, {1}, states.layout().offset};
   const Tensor values(states.storage(), layout, input.element);
-  if (input.kind == FoldKind::kSum && is_floating(input.element)) {
+  if (input.kind == ReduceKind::kSum && is_floating(input.element)) {
     const double divisor = is_mean ? static_cast<double>(count) : 1.0;
     input.element == DType::kFloat32 ? finish_sums<float>(values, divisor)
                                      : finish_sums<double>(values, divisor);

@@ -4,8 +4,8 @@
 
 #include "cuop/core/tensor.h"
 #include "cuop/ops/reduce/fold_plan.h"
-#include "cuop/ops/reduce/reduce_kind.h"
 #include "cuop/ops/reduce/states_arguments.cuh"
+#include "cuop/ops/reduce/sum_mode.h"
 
 namespace cuop {
 

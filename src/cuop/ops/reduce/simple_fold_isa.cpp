@@ -309,17 +309,17 @@ const Fold* ordering(DType element) {
 }  // namespace
 
 template <>
-const Fold* simple_fold<isa::CUOP_ISA>(FoldKind kind, DType element) {
+const Fold* simple_fold<isa::CUOP_ISA>(ReduceKind kind, DType element) {
   switch (kind) {
-    case FoldKind::kSum:
+    case ReduceKind::kSum:
       return arithmetic<Add>(element);
-    case FoldKind::kProd:
+    case ReduceKind::kProd:
       if (element == DType::kComplex64) return &kComplexProd<std::complex<float>>;
       if (element == DType::kComplex128) return &kComplexProd<std::complex<double>>;
       return arithmetic<Multiply>(element);
-    case FoldKind::kMax:
+    case ReduceKind::kMax:
       return ordering<Max>(element);
-    case FoldKind::kMin:
+    case ReduceKind::kMin:
       return ordering<Min>(element);
     default:
       return nullptr;

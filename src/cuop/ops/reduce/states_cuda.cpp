@@ -14,13 +14,13 @@ constexpr int kThreads = 128;
 constexpr const char* kText = "cuop/ops/reduce/states.cuh";
 
 /// Null where states are values.
-const char* state_type(FoldKind kind) {
+const char* state_type(ReduceKind kind) {
   switch (kind) {
-    case FoldKind::kCompensated:
+    case ReduceKind::kCompensatedSum:
       return "Compensated<double>";
-    case FoldKind::kExact:
+    case ReduceKind::kExactSum:
       return "ExactSum";
-    case FoldKind::kMoments:
+    case ReduceKind::kMoments:
       return "Moments";
     default:
       return nullptr;
@@ -41,15 +41,15 @@ Tensor values_of(const FoldInput& input, const Tensor& states) {
           input.element};
 }
 
-void merge_values(FoldKind kind, const Tensor& into, const Tensor& from) {
+void merge_values(ReduceKind kind, const Tensor& into, const Tensor& from) {
   switch (kind) {
-    case FoldKind::kProd:
+    case ReduceKind::kProd:
       multiply(into, from, &into);
       return;
-    case FoldKind::kMax:
+    case ReduceKind::kMax:
       maximum(into, from, &into);
       return;
-    case FoldKind::kMin:
+    case ReduceKind::kMin:
       minimum(into, from, &into);
       return;
     default:
@@ -59,12 +59,12 @@ void merge_values(FoldKind kind, const Tensor& into, const Tensor& from) {
 
 }  // namespace
 
-jit::TextKernel merge_states_kernel(FoldKind kind) {
+jit::TextKernel merge_states_kernel(ReduceKind kind) {
   return {"merge_states", kText, "MergedStates", cat("merge_states<", state_type(kind), ">"),
           kThreads};
 }
 
-jit::TextKernel finish_states_kernel(FoldKind kind) {
+jit::TextKernel finish_states_kernel(ReduceKind kind) {
   return {"finish_states", kText, "FinishedStates", cat("finish_states<", state_type(kind), ">"),
           kThreads};
 }
@@ -85,7 +85,7 @@ Tensor finish_states_cuda(const Reduction& reduction, const FoldInput& input, co
     if (reduction.kind == ReduceKind::kMean) divide(values, static_cast<double>(count), &values);
     return values;
   }
-  if (input.kind == FoldKind::kExact && is_integer(result)) {
+  if (input.kind == ReduceKind::kExactSum && is_integer(result)) {
     // The CPU refuses sums that do not fit.
     return to_device(finish_states(reduction, input, to_device(states, kCpu), count, result),
                      states.device());

@@ -8,7 +8,7 @@
 namespace cuop::kernels {
 
 /// Of kinds whose states are not values: kCompensated, kExact and kMoments.
-jit::TextKernel merge_states_kernel(FoldKind kind);
-jit::TextKernel finish_states_kernel(FoldKind kind);
+jit::TextKernel merge_states_kernel(ReduceKind kind);
+jit::TextKernel finish_states_kernel(ReduceKind kind);
 
 }  // namespace cuop::kernels

@@ -1,13 +1,12 @@
-// Which reduction, and how its sums are added up.
+// How the sums of a reduction are added up.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-namespace cuop {
+#include "cuop/core/reduce_kind.h"
 
-enum class ReduceKind : uint8_t { kSum, kMean, kProd, kMax, kMin, kAny, kAll, kVar, kStd, kNorm };
-const char* name(ReduceKind kind);
+namespace cuop {
 
 /// How sums and means are added up; they begin at 0, so that no sum of negative zeros is one. Sums
 /// of integers are exact modulo 2^64, with kExact exact.

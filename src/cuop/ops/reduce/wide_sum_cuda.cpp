@@ -145,7 +145,7 @@ WideSumPlan plan_wide_sum(const FoldPlan& fold, const DType* result, int64_t mul
   a.states = fold.states();
   a.length = fold.length();
   a.parts = 1;
-  if (fold.input.kind == FoldKind::kExact) {
+  if (fold.input.kind == ReduceKind::kExactSum) {
     plan_exact(plan, fold, multiprocessors);
     return plan;
   }
@@ -186,8 +186,9 @@ void start_joined(const JoinedFold& joined, const FoldPlan& fold, const WideSumP
 /// Starts what the plan of a fold of x needs.
 void run(const FoldPlan& fold, const WideSumPlan& plan, const Tensor& x, void* result) {
   const auto* data = static_cast<const std::byte*>(x.data());
-  const JoinedFold joined =
-      fold.by_columns && fold.input.kind == FoldKind::kCompensated ? join_rows(fold) : JoinedFold{};
+  const JoinedFold joined = fold.by_columns && fold.input.kind == ReduceKind::kCompensatedSum
+                                ? join_rows(fold)
+                                : JoinedFold{};
   if (joined.join > 1) {
     start_joined(joined, fold, plan, data, result, x.device());
   } else {
