@@ -47,7 +47,7 @@ void round_block(void* out, const void* in, const void*, const void*, int64_t n)
 template <class From, class To>
 constexpr BlockKernel cast_kernel() {
   if constexpr (is_narrow_type<To> && std::is_same_v<From, double>) return round_block<From, To>;
-  if constexpr (is_float_type<From> && std::is_integral_v<To> && sizeof(To) < 8) {
+  if constexpr (is_float_type<From> && is_integer_type<To> && sizeof(To) < 8) {
     return narrow_block<From, To>;
   } else {
     return cast_block<From, To>;
