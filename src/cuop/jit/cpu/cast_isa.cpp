@@ -1,5 +1,8 @@
 // Conversions of blocks between dtypes. float16 and bfloat16 become float32, in which programs
 // compute; every real dtype becomes one of them.
+#include <algorithm>
+
+#include "cuop/backend/cpu/half_convert.h"
 #include "cuop/jit/cpu/block_loops.h"
 #include "cuop/jit/kernels/conversion.h"
 
@@ -29,25 +32,49 @@ void narrow_block(void* out, const void* in, const void*, const void*, int64_t n
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
 }
 
-/// In two loops of one width each, which become vectors where one loop does not.
+const backend::HalfConverter& converter() { return backend::half_converter<isa::CUOP_ISA>(); }
+
+/// Floats that round to 16 bits as the numbers do (kernels/narrow.h).
+template <class From>
+void to_floats(const From* from, float* to, int64_t n) {
+  promise_whole_vectors(n);
+  for (int64_t i = 0; i < n; ++i) to[i] = detail::float_rounding_as(from[i]);
+}
+void to_floats(const Half* from, float* to, int64_t n) { converter().half_to_float(from, to, n); }
+void to_floats(const BFloat16* from, float* to, int64_t n) {
+  converter().bfloat16_to_float(from, to, n);
+}
+void from_floats(const float* from, Half* to, int64_t n) { converter().float_to_half(from, to, n); }
+void from_floats(const float* from, BFloat16* to, int64_t n) {
+  converter().float_to_bfloat16(from, to, n);
+}
+
+/// In loops with one conversion each, which become vectors.
 template <class From, class To>
 void round_block(void* out, const void* in, const void*, const void*, int64_t n) {
-  promise_whole_vectors(n);
   const auto* x = static_cast<const From*>(in);
   auto* y = static_cast<To*>(out);
-  for (int64_t i = 0; i < n; i += kBlockMultiple) {
-    double wide[kBlockMultiple];
-    float rounded[kBlockMultiple];
-    for (int k = 0; k < kBlockMultiple; ++k) wide[k] = detail::rounded_to<To>(x[i + k]);
-    for (int k = 0; k < kBlockMultiple; ++k) rounded[k] = static_cast<float>(wide[k]);
-    for (int k = 0; k < kBlockMultiple; ++k) y[i + k] = To(rounded[k]);
+  if constexpr (std::is_same_v<From, float>) {
+    from_floats(x, y, n);
+  } else {
+    constexpr int64_t kPiece = 256;
+    float piece[kPiece];
+    for (int64_t i = 0; i < n; i += kPiece) {
+      const int64_t count = std::min(kPiece, n - i);
+      to_floats(x + i, piece, count);
+      from_floats(piece, y + i, count);
+    }
   }
 }
 
 template <class From, class To>
 constexpr BlockKernel cast_kernel() {
-  if constexpr (is_narrow_type<To> && std::is_same_v<From, double>) return round_block<From, To>;
-  if constexpr (is_float_type<From> && is_integer_type<To> && sizeof(To) < 8) {
+  if constexpr (std::is_same_v<From, To>) {
+    return cast_block<From, To>;
+  } else if constexpr (is_narrow_type<To>) {
+    using Element = std::conditional_t<is_bool_type<From>, uint8_t, From>;  // bools: 0 or 1
+    return round_block<Element, To>;
+  } else if constexpr (is_float_type<From> && is_integer_type<To> && sizeof(To) < 8) {
     return narrow_block<From, To>;
   } else {
     return cast_block<From, To>;
@@ -89,6 +116,8 @@ void add_cast_kernels<isa::CUOP_ISA>(BlockTable& table) {
   add_casts(table, ComputeTypes{});
   add_casts_to<Half>(table, ComputeTypes{});
   add_casts_to<BFloat16>(table, ComputeTypes{});
+  add_cast<Half, BFloat16>(table);
+  add_cast<BFloat16, Half>(table);
 }
 
 }  // namespace cuop::jit

@@ -29,67 +29,55 @@ inline constexpr bool is_narrow_type<BFloat16> = true;
 
 namespace detail {
 
-/// Significant bits, and the smallest number that has all of them.
-template <class Narrow>
-struct NarrowFormat;
-template <>
-struct NarrowFormat<Half> {
-  static constexpr int kDigits = 11;
-  static constexpr double kSmallest = 0x1p-14;
-};
-template <>
-struct NarrowFormat<BFloat16> {
-  static constexpr int kDigits = 8;
-  static constexpr double kSmallest = 0x1p-126;
-};
-
-/// x where the format has a number, but for what overflows, which stays too large. A double so
-/// large that its last digit is worth the format's last digit at x is added and taken away again;
-/// 1.5 times a power of two, so that the sum has that digit for either sign.
-template <class Narrow>
-CUOP_FN double rounded_to(double x) {
-  constexpr double kLargest = 0x1p200;  // beyond all formats; what is added stays finite
-  constexpr double kSmallest = NarrowFormat<Narrow>::kSmallest;
-  constexpr double kShift =
-      1.5 * static_cast<double>(uint64_t{1} << (53 - NarrowFormat<Narrow>::kDigits));
-  const double power =
-      __builtin_bit_cast(double, __builtin_bit_cast(uint64_t, x) & 0x7ff0000000000000u);
-  const double at_least = power < kSmallest ? kSmallest : power;
-  const double shift = (at_least > kLargest ? kLargest : at_least) * kShift;
-  return math::copysign((x + shift) - shift, x);
+/// `bits` without the last ones, of which those in `below` (2^n - 1) are; what is left ends in a
+/// one where any of them was. A number that keeps two digits more than it is rounded to becomes
+/// what the whole number would; negative integers in two's complement do as well.
+template <class Bits>
+CUOP_FN Bits cut_to_odd(Bits bits, Bits below) {
+  return (bits | ((bits & below) + below)) & ~below;
 }
 
-/// A double that rounds to fewer digits as the integer does: what a double has no room for leaves
-/// a one behind.
+/// A float that rounds to 16 bits as the number does. Of a double 13 digits are left, two more than
+/// float16 has; float32 has room for them wherever bfloat16 has other numbers than 0.
+CUOP_FN float float_rounding_as(double x) {
+  const uint64_t bits = __builtin_bit_cast(uint64_t, x);
+  const uint64_t left = cut_to_odd(bits, (uint64_t{1} << 40) - 1);
+  return static_cast<float>(__builtin_bit_cast(double, left));
+}
+
+/// An integer of 64 bits as a double, shorter by 12 bits where a double has no room for all of
+/// them. Its halves become doubles beside 2^84 and 2^52, since conversions of such integers are no
+/// instructions for vectors.
 template <class T>
 CUOP_FN double shortened(T value) {
-  constexpr T kWhole = T(1) << 53, kCut = 0xfff;
-  const bool is_whole = value < kWhole && (!is_signed_type<T> || value > T(0) - kWhole);
-  const T odd = static_cast<T>((value & ~kCut) | ((value & kCut) != 0 ? T(0x800) : T(0)));
-  return static_cast<double>(is_whole ? value : odd);
+  constexpr bool kSigned = is_signed_type<T>;
+  constexpr uint64_t kHighBits = 0x4530000000000000u | (kSigned ? 0x80000000u : 0u);
+  const auto bits = static_cast<uint64_t>(value);
+  const double high =
+      __builtin_bit_cast(double, (bits >> 32) ^ kHighBits) - (0x1p84 + (kSigned ? 0x1p63 : 0.0));
+  const uint64_t below = math::abs(high) < 0x1p53 ? 0u : 0xfffu;
+  const uint64_t low = cut_to_odd(bits & 0xffffffffu, below) | 0x4330000000000000u;
+  return high + (__builtin_bit_cast(double, low) - 0x1p52);
+}
+
+template <class T>
+CUOP_FN float float_rounding_as(T value) {
+  if constexpr (sizeof(T) < 4) {
+    return static_cast<float>(value);
+  } else if constexpr (sizeof(T) == 8) {
+    return float_rounding_as(shortened(value));
+  } else {
+    const auto bits = static_cast<uint32_t>(value);
+    const uint32_t magnitude = value < T(0) ? ~bits : bits;
+    return static_cast<float>(static_cast<T>(cut_to_odd(bits, magnitude >> 24 != 0 ? 0xffu : 0u)));
+  }
 }
 
 }  // namespace detail
 
-template <class Narrow>
-CUOP_FN Narrow narrowed(double value) {
-  return narrowed<Narrow>(static_cast<float>(detail::rounded_to<Narrow>(value)));
-}
-template <class Narrow>
-CUOP_FN Narrow narrowed(int32_t value) {
-  return narrowed<Narrow>(static_cast<double>(value));
-}
-template <class Narrow>
-CUOP_FN Narrow narrowed(uint32_t value) {
-  return narrowed<Narrow>(static_cast<double>(value));
-}
-template <class Narrow>
-CUOP_FN Narrow narrowed(int64_t value) {
-  return narrowed<Narrow>(detail::shortened(value));
-}
-template <class Narrow>
-CUOP_FN Narrow narrowed(uint64_t value) {
-  return narrowed<Narrow>(detail::shortened(value));
+template <class Narrow, class T>
+CUOP_FN Narrow narrowed(T value) {
+  return narrowed<Narrow>(detail::float_rounding_as(value));
 }
 
 }  // namespace cuop::jit
