@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/strided.h"
@@ -20,13 +21,18 @@ struct Bits16 {
   uint64_t half[2];
 };
 
+/// Rows of neighbours are converted by `cast`, a loop of fused programs that is compiled for this
+/// processor's vectors, where it is not null.
 template <class To, class From>
-void copy_row(To* dst, int64_t dst_stride, const From* src, int64_t src_stride, int64_t count) {
+void copy_row(jit::BlockKernel cast, To* dst, int64_t dst_stride, const From* src,
+              int64_t src_stride, int64_t count) {
   if (dst_stride == 1 && src_stride == 1) {
     if constexpr (std::is_same_v<To, From>) {
       std::memcpy(dst, src, static_cast<size_t>(count) * sizeof(To));
     } else {
-      for (int64_t i = 0; i < count; ++i) dst[i] = convert<To>(src[i]);
+      const int64_t whole = cast == nullptr ? 0 : count - count % jit::kBlockMultiple;
+      if (whole > 0) cast(dst, src, nullptr, nullptr, whole);
+      for (int64_t i = whole; i < count; ++i) dst[i] = convert<To>(src[i]);
     }
   } else if (src_stride == 0) {
     const To value = convert<To>(*src);
@@ -89,10 +95,14 @@ template <class To, class From>
 void copy_rows(To* dst, const From* src, const Nest& nest) {
   const Nest::Axis inner = nest.inner();
   const int64_t rows = nest.outer_size();
+  jit::BlockKernel cast = nullptr;
+  if constexpr (!std::is_same_v<To, From>) {
+    cast = jit::block_table().cast(dtype_of<From>, dtype_of<To>);
+  }
   if (rows == 1) {
     backend::parallel_for(inner.size, kGrain, [&](int64_t begin, int64_t end) {
-      copy_row(dst + begin * inner.strides[0], inner.strides[0], src + begin * inner.strides[1],
-               inner.strides[1], end - begin);
+      copy_row(cast, dst + begin * inner.strides[0], inner.strides[0],
+               src + begin * inner.strides[1], inner.strides[1], end - begin);
     });
     return;
   }
@@ -100,7 +110,7 @@ void copy_rows(To* dst, const From* src, const Nest& nest) {
                         [&](int64_t begin, int64_t end) {
                           for (int64_t row = begin; row < end; ++row) {
                             const auto offsets = nest.row_offsets(row);
-                            copy_row(dst + offsets[0], inner.strides[0], src + offsets[1],
+                            copy_row(cast, dst + offsets[0], inner.strides[0], src + offsets[1],
                                      inner.strides[1], inner.size);
                           }
                         });
