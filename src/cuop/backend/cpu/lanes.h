@@ -55,15 +55,23 @@ CUOP_LANES Vector<T> each(F&& f, const Vectors&... vectors) {
   return result;
 }
 
+// Register by register: GCC copies whole vectors in smaller pieces than AVX's registers, for which
+// reading them then has to wait.
 template <class T>
 CUOP_LANES Vector<T> load(const T* source) {
   Vector<T> result;
-  std::memcpy(&result, source, sizeof(result));
+#pragma GCC unroll 4
+  for (int i = 0; i < kParts; ++i) {
+    std::memcpy(&result.part[i], source + i * (kCount<T> / kParts), kRegisterBytes);
+  }
   return result;
 }
 template <class T>
 CUOP_LANES void store(T* destination, const Vector<T>& value) {
-  std::memcpy(destination, &value, sizeof(value));
+#pragma GCC unroll 4
+  for (int i = 0; i < kParts; ++i) {
+    std::memcpy(destination + i * (kCount<T> / kParts), &value.part[i], kRegisterBytes);
+  }
 }
 /// Asks for memory that a loop over contiguous data will reach soon. Loops with more arithmetic
 /// than a plain sum keep the hardware's own prefetcher from running far enough ahead.
