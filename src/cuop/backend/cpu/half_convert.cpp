@@ -13,17 +13,15 @@ const HalfConverter& converter() {
 
 }  // namespace
 
-void to_float(const Half* from, float* to, int64_t count) {
-  converter().half_to_float(from, to, count);
-}
+void to_float(const Half* from, float* to, int64_t count) { converter().to_float(from, to, count); }
 void to_float(const BFloat16* from, float* to, int64_t count) {
-  converter().bfloat16_to_float(from, to, count);
+  converter().to_float(from, to, count);
 }
 void from_float(const float* from, Half* to, int64_t count) {
-  converter().float_to_half(from, to, count);
+  converter().from_float(from, to, count);
 }
 void from_float(const float* from, BFloat16* to, int64_t count) {
-  converter().float_to_bfloat16(from, to, count);
+  converter().from_float(from, to, count);
 }
 
 }  // namespace cuop::backend

@@ -19,6 +19,15 @@ struct HalfConverter {
   void (*bfloat16_to_float)(const BFloat16*, float*, int64_t);
   void (*float_to_half)(const float*, Half*, int64_t);
   void (*float_to_bfloat16)(const float*, BFloat16*, int64_t);
+
+  void to_float(const Half* from, float* to, int64_t n) const { half_to_float(from, to, n); }
+  void to_float(const BFloat16* from, float* to, int64_t n) const {
+    bfloat16_to_float(from, to, n);
+  }
+  void from_float(const float* from, Half* to, int64_t n) const { float_to_half(from, to, n); }
+  void from_float(const float* from, BFloat16* to, int64_t n) const {
+    float_to_bfloat16(from, to, n);
+  }
 };
 template <class Level>
 const HalfConverter& half_converter();

@@ -122,7 +122,7 @@ void channel_moments_cpu(const Tensor& x, const Tensor& mean, const Tensor& vari
   for (int axis = 0; axis < x.ndim(); ++axis) {
     if (axis != 1) axes.push_back(axis);
   }
-  const FoldInput input{ReduceKind::kMoments, compute_dtype(x.dtype())};
+  const FoldInput input{ReduceKind::kMoments, x.dtype()};
   reduce_states_cpu("batch_norm", input, x, axes, states);
   const auto* const moments = static_cast<const Moments*>(states.data());
   for (int64_t c = 0; c < mean.size(); ++c) {

@@ -29,9 +29,9 @@ struct Fold {
   void (*merge)(void* into, const void* from, int64_t count);
 };
 
-/// The fold for elements of that dtype: float32 and float64 for every kind; int64, uint64 for kSum,
-/// kProd, kMax, kMin and kExact; uint8 for kMax and kMin; complex64, complex128 for kProd.
-/// NotImplementedError for any other.
+/// The fold for elements of that dtype: float32 and float64 for every kind; float16, bfloat16 for
+/// kMoments; int64, uint64 for kSum, kProd, kMax, kMin and kExactSum; uint8 for kMax and kMin;
+/// complex64, complex128 for kProd. NotImplementedError for any other.
 const Fold& fold_cpu(ReduceKind kind, DType element);
 
 /// The tables behind it, one for each instruction set (backend/cpu/isa.h).

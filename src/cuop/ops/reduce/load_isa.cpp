@@ -10,7 +10,9 @@ namespace {
 struct Value {
   template <class To, class From>
   [[gnu::always_inline]] static To apply(From x) {
-    if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    if constexpr (std::is_same_v<From, To>) {
+      return x;
+    } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
       return static_cast<To>(static_cast<float>(x));
     } else {
       return static_cast<To>(x);
@@ -60,6 +62,10 @@ LoadFunction find(TypeList<From...>, DType source) {
 
 LoadFunction find_value(DType source, DType element) {
   switch (element) {
+    case DType::kFloat16:
+      return find<Value, Half>(TypeList<Half>{}, source);
+    case DType::kBFloat16:
+      return find<Value, BFloat16>(TypeList<BFloat16>{}, source);
     case DType::kFloat32:
       return find<Value, float>(TypeList<Half, BFloat16, float>{}, source);
     case DType::kFloat64:

@@ -1,9 +1,9 @@
 // Moments of blocks of numbers, each about a center of its own, the mean of the block's first part,
 // which is read twice; then the moments of blocks are merged.
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 
+#include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
 #include "cuop/jit/kernels/moments.h"
@@ -26,59 +26,71 @@ void init(void* states, int64_t count) {
   std::fill_n(static_cast<Moments*>(states), count, Moments{0.0, 0.0, 0.0, 0});
 }
 
-/// The lanes' sums of n numbers, then those that fill no vectors.
-double total(const V (&part)[kUnroll], double rest, int64_t n) {
-  if (n < kGroup) return rest;
+double total(const V (&part)[kUnroll]) {
   const V folded = (part[0] + part[1]) + (part[2] + part[3]);
-  return lanes::fold<double>(folded, [](double a, double b) { return a + b; }) + rest;
+  return lanes::fold<double>(folded, [](double a, double b) { return a + b; });
+}
+
+/// The moments of n numbers about a center. Inline, so that those of short rows stay in registers.
+template <class T>
+[[gnu::always_inline]] inline Moments moments_about(double center, const T* row, int64_t n) {
+  Moments all{center, 0.0, 0.0, n};
+  const int64_t whole = n - n % kGroup;
+  int64_t i = 0;
+  if (whole > 0) {
+    V sum[kUnroll] = {}, squares[kUnroll] = {};
+    for (; i < whole; i += kGroup) {
+#pragma GCC unroll 4
+      for (int k = 0; k < kUnroll; ++k) {
+        const V apart = lanes::load_double(row + i + k * kLanes) - center;
+        sum[k] = sum[k] + apart;
+        squares[k] = squares[k] + apart * apart;
+      }
+    }
+    all.sum = total(sum);
+    all.squares = total(squares);
+  }
+  double sum = 0.0, squares = 0.0;
+  for (; i < n; ++i) {
+    const double apart = static_cast<double>(row[i]) - center;
+    sum += apart;
+    squares += apart * apart;
+  }
+  all.sum += sum;
+  all.squares += squares;
+  return all;
 }
 
 /// The mean of the numbers, from what they are beyond the first one: what is the same for all of
 /// them is not rounded.
 template <class T>
 double center_of(const T* row, int64_t n) {
-  const auto first = static_cast<double>(row[0]);
+  const double first = static_cast<double>(row[0]);
   if (n == 1) return first;
-  V part[kUnroll] = {};
-  double rest = 0.0;
-  int64_t i = 0;
-  for (; i + kGroup <= n; i += kGroup) {
-#pragma GCC unroll 4
-    for (int k = 0; k < kUnroll; ++k) {
-      part[k] = part[k] + (lanes::load_double(row + i + k * kLanes) - first);
-    }
-  }
-  for (; i < n; ++i) rest += static_cast<double>(row[i]) - first;
-  return first + total(part, rest, n) / static_cast<double>(n);
+  return first + moments_about(first, row, n).sum / static_cast<double>(n);
 }
 
 template <class T>
-Moments moments_about(double center, const T* row, int64_t n) {
-  V sum[kUnroll] = {}, squares[kUnroll] = {};
-  double sum_rest = 0.0, squares_rest = 0.0;
-  int64_t i = 0;
-  for (; i + kGroup <= n; i += kGroup) {
-#pragma GCC unroll 4
-    for (int k = 0; k < kUnroll; ++k) {
-      const V apart = lanes::load_double(row + i + k * kLanes) - center;
-      sum[k] = sum[k] + apart;
-      squares[k] = squares[k] + apart * apart;
-    }
+inline constexpr bool is_16bit_type = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+/// Numbers that vectors of doubles are made of: n of `from`, in `room` where they have 16 bits.
+template <class T>
+auto readable(const T* from, float* room, int64_t n) {
+  if constexpr (is_16bit_type<T>) {
+    backend::half_converter<isa::CUOP_ISA>().to_float(from, room, n);
+    return static_cast<const float*>(room);
+  } else {
+    return from;
   }
-  for (; i < n; ++i) {
-    const double apart = static_cast<double>(row[i]) - center;
-    sum_rest += apart;
-    squares_rest += apart * apart;
-  }
-  return {center, total(sum, sum_rest, n), total(squares, squares_rest, n), n};
 }
 
 template <class T>
 void fold_row(Moments& state, const T* row, int64_t n) {
+  float room[is_16bit_type<T> ? kBlock : 1];
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t size = std::min(kBlock, n - i);
-    const double center = center_of(row + i, sample_of(size));
-    state.merge(moments_about(center, row + i, size));
+    const auto* const block = readable(row + i, room, size);
+    state.merge(moments_about(center_of(block, sample_of(size)), block, size));
   }
 }
 
@@ -96,8 +108,11 @@ constexpr int64_t kColumns = 512;
 template <class T, int Rows, class Add>
 [[gnu::always_inline]] inline void add_some_rows(const void* const* rows, int64_t first,
                                                  int64_t width, Add&& add) {
-  const T* row[Rows];
-  for (int r = 0; r < Rows; ++r) row[r] = static_cast<const T*>(rows[r]) + first;
+  float room[Rows][is_16bit_type<T> ? kColumns : 1];
+  std::conditional_t<is_16bit_type<T>, const float*, const T*> row[Rows];
+  for (int r = 0; r < Rows; ++r) {
+    row[r] = readable(static_cast<const T*>(rows[r]) + first, room[r], width);
+  }
   int64_t j = 0;
   for (; j + kLanes <= width; j += kLanes) {
     V x[Rows];
@@ -121,17 +136,20 @@ template <class T, class Add>
 
 template <class X>
 [[gnu::always_inline]] inline X read(const double* from) {
-  X result;
-  std::memcpy(&result, from, sizeof(result));
-  return result;
+  if constexpr (std::is_same_v<X, V>) {
+    return lanes::load(from);
+  } else {
+    return *from;
+  }
 }
+[[gnu::always_inline]] inline void write(double* to, const V& value) { lanes::store(to, value); }
+[[gnu::always_inline]] inline void write(double* to, double value) { *to = value; }
 /// to += the sum of the values, pairwise.
 template <class X, size_t Count>
 [[gnu::always_inline]] inline void add_to(double* to, const X (&values)[Count]) {
   X sum = values[0];
   if constexpr (Count == 4) sum = (values[0] + values[1]) + (values[2] + values[3]);
-  sum = read<X>(to) + sum;
-  std::memcpy(to, &sum, sizeof(sum));
+  write(to, read<X>(to) + sum);
 }
 
 /// As for rows, the center of each column being the mean of its first numbers.
@@ -186,8 +204,18 @@ constexpr Fold kFold{sizeof(Moments), true, init, rows<T>, columns<T>, merge};
 
 template <>
 const Fold* moments_fold<isa::CUOP_ISA>(DType element) {
-  if (element == DType::kFloat32) return &kFold<float>;
-  return element == DType::kFloat64 ? &kFold<double> : nullptr;
+  switch (element) {
+    case DType::kFloat16:
+      return &kFold<Half>;
+    case DType::kBFloat16:
+      return &kFold<BFloat16>;
+    case DType::kFloat32:
+      return &kFold<float>;
+    case DType::kFloat64:
+      return &kFold<double>;
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace cuop

@@ -194,7 +194,7 @@ FoldInput fold_input(const Reduction& reduction, DType dtype) {
     case ReduceKind::kNorm:
       return norm_input(reduction.parameter);
     default:
-      return {ReduceKind::kMoments, compute_dtype(to_inexact(dtype))};
+      return {ReduceKind::kMoments, to_inexact(dtype)};
   }
 }
 
