@@ -32,38 +32,44 @@ void narrow_block(void* out, const void* in, const void*, const void*, int64_t n
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
 }
 
-const backend::HalfConverter& converter() { return backend::half_converter<isa::CUOP_ISA>(); }
-
-/// Floats that round to 16 bits as the numbers do (kernels/narrow.h).
-template <class From>
-void to_floats(const From* from, float* to, int64_t n) {
-  promise_whole_vectors(n);
-  for (int64_t i = 0; i < n; ++i) to[i] = detail::float_rounding_as(from[i]);
-}
-void to_floats(const Half* from, float* to, int64_t n) { converter().half_to_float(from, to, n); }
-void to_floats(const BFloat16* from, float* to, int64_t n) {
-  converter().bfloat16_to_float(from, to, n);
-}
-void from_floats(const float* from, Half* to, int64_t n) { converter().float_to_half(from, to, n); }
-void from_floats(const float* from, BFloat16* to, int64_t n) {
-  converter().float_to_bfloat16(from, to, n);
-}
-
-/// In loops with one conversion each, which become vectors.
+/// In loops with one conversion each, which become vectors (floats: see kernels/narrow.h).
 template <class From, class To>
 void round_block(void* out, const void* in, const void*, const void*, int64_t n) {
+  const backend::HalfConverter& converter = backend::half_converter<isa::CUOP_ISA>();
   const auto* x = static_cast<const From*>(in);
   auto* y = static_cast<To*>(out);
   if constexpr (std::is_same_v<From, float>) {
-    from_floats(x, y, n);
+    converter.from_float(x, y, n);
   } else {
     constexpr int64_t kPiece = 256;
     float piece[kPiece];
     for (int64_t i = 0; i < n; i += kPiece) {
       const int64_t count = std::min(kPiece, n - i);
-      to_floats(x + i, piece, count);
-      from_floats(piece, y + i, count);
+      if constexpr (is_narrow_type<From>) {
+        converter.to_float(x + i, piece, count);
+      } else {
+        promise_whole_vectors(count);
+        for (int64_t k = 0; k < count; ++k) piece[k] = detail::float_rounding_as(x[i + k]);
+      }
+      converter.from_float(piece, y + i, count);
     }
+  }
+}
+
+#if defined(__AVX2__) && !defined(__AVX512DQ__)
+constexpr bool converts_in_halves = true;
+#else
+constexpr bool converts_in_halves = false;  // one by one, or by an instruction
+#endif
+
+template <class From>
+void double_block(void* out, const void* in, const void*, const void*, int64_t n) {
+  promise_whole_vectors(n);
+  const auto* x = static_cast<const From*>(in);
+  auto* y = static_cast<double*>(out);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = detail::joined(detail::high_half(x[i]), detail::low_half(x[i]));
   }
 }
 
@@ -74,7 +80,11 @@ constexpr BlockKernel cast_kernel() {
   } else if constexpr (is_narrow_type<To>) {
     using Element = std::conditional_t<is_bool_type<From>, uint8_t, From>;  // bools: 0 or 1
     return round_block<Element, To>;
-  } else if constexpr (is_float_type<From> && is_integer_type<To> && sizeof(To) < 8) {
+  } else if constexpr (converts_in_halves && is_integer_type<From> && sizeof(From) == 8 &&
+                       std::is_same_v<To, double>) {
+    return double_block<From>;
+  } else if constexpr (is_float_type<From> && is_integer_type<To> && sizeof(To) < 8 &&
+                       (sizeof(From) == 4 || math::has_fast_fma)) {  // SSE2 gains with floats alone
     return narrow_block<From, To>;
   } else {
     return cast_block<From, To>;

@@ -45,19 +45,30 @@ CUOP_FN float float_rounding_as(double x) {
   return static_cast<float>(__builtin_bit_cast(double, left));
 }
 
+/// The halves of an integer of 64 bits, from which doubles are made beside 2^84 and 2^52: few
+/// processors have an instruction that converts vectors of such integers.
+template <class T>
+CUOP_FN double high_half(T value) {
+  constexpr bool kSigned = is_signed_type<T>;
+  constexpr uint64_t kBits = 0x4530000000000000u | (kSigned ? 0x80000000u : 0u);
+  const uint64_t bits = (static_cast<uint64_t>(value) >> 32) ^ kBits;
+  return __builtin_bit_cast(double, bits) - (0x1p84 + (kSigned ? 0x1p63 : 0.0));
+}
+template <class T>
+CUOP_FN uint64_t low_half(T value) {
+  return static_cast<uint64_t>(value) & 0xffffffffu;
+}
+CUOP_FN double joined(double high, uint64_t low) {
+  return high + (__builtin_bit_cast(double, low | 0x4330000000000000u) - 0x1p52);
+}
+
 /// An integer of 64 bits as a double, shorter by 12 bits where a double has no room for all of
-/// them. Its halves become doubles beside 2^84 and 2^52, since conversions of such integers are no
-/// instructions for vectors.
+/// them.
 template <class T>
 CUOP_FN double shortened(T value) {
-  constexpr bool kSigned = is_signed_type<T>;
-  constexpr uint64_t kHighBits = 0x4530000000000000u | (kSigned ? 0x80000000u : 0u);
-  const auto bits = static_cast<uint64_t>(value);
-  const double high =
-      __builtin_bit_cast(double, (bits >> 32) ^ kHighBits) - (0x1p84 + (kSigned ? 0x1p63 : 0.0));
+  const double high = high_half(value);
   const uint64_t below = math::abs(high) < 0x1p53 ? 0u : 0xfffu;
-  const uint64_t low = cut_to_odd(bits & 0xffffffffu, below) | 0x4330000000000000u;
-  return high + (__builtin_bit_cast(double, low) - 0x1p52);
+  return joined(high, cut_to_odd(low_half(value), below));
 }
 
 template <class T>
