@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cuop/core/divide_up.h"
+
 namespace cuop::memory {
 
 enum class BlockState : uint8_t {
@@ -44,7 +46,6 @@ struct BySize {
   }
 };
 
-inline int64_t round_up(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 inline int64_t round_down(int64_t bytes, int64_t unit) { return bytes / unit * unit; }
 
 }  // namespace cuop::memory

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/host_memory.h"
@@ -30,7 +31,7 @@ void* HostResource::allocate(int64_t bytes, Stream) {
   // Linux would promise more than it has and kill the process later; refuse what cannot fit.
   if (bytes > 0 && bytes <= limit) {
     const int64_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
-    const int64_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    const int64_t rounded = round_up(bytes, alignment);
     data = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded));
     if (data != nullptr && alignment == kHugePage) {
       madvise(data, static_cast<size_t>(rounded), MADV_HUGEPAGE);

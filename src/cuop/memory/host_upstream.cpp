@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "cuop/core/divide_up.h"
+
 namespace cuop::memory {
 
 void* MappedHostUpstream::acquire(int64_t bytes) {
@@ -14,7 +16,7 @@ void* MappedHostUpstream::acquire(int64_t bytes) {
       mmap(nullptr, size + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   const auto start = reinterpret_cast<uintptr_t>(mapped);
-  const uintptr_t aligned = (start + unit - 1) / unit * unit;
+  const uintptr_t aligned = round_up(start, unit);
   if (aligned > start) munmap(mapped, aligned - start);
   munmap(reinterpret_cast<void*>(aligned + size), start + unit - aligned);
   return reinterpret_cast<void*>(aligned);

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 
@@ -134,7 +135,7 @@ MappedFile::MappedFile(int descriptor, int64_t offset, int64_t bytes, std::strin
   range_->name = std::move(name);
   range_->is_lost = false;
   const auto begin = reinterpret_cast<uintptr_t>(pages);
-  range_->end = begin + (length + page_size() - 1) / page_size() * page_size();
+  range_->end = begin + round_up(length, page_size());
   range_->begin = begin;
   data_ = static_cast<std::byte*>(pages) + skipped;
 }

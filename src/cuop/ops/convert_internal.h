@@ -38,11 +38,11 @@ inline To convert(From value) {
     } else {
       return convert<To>(value.real());
     }
-  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+  } else if constexpr (jit::is_narrow_type<From>) {
     return convert<To>(static_cast<float>(value));
   } else if constexpr (is_complex_type<To>) {
     return To(convert<typename To::value_type>(value));
-  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+  } else if constexpr (jit::is_narrow_type<To>) {
     return jit::narrowed<To>(value);
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From(0);

@@ -7,6 +7,7 @@
 #include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
@@ -156,7 +157,7 @@ struct Piece {
   int64_t size;
 };
 Piece piece(int64_t count, int64_t parts, int64_t i, int64_t step) {
-  const int64_t length = ((count + parts - 1) / parts + step - 1) / step * step;
+  const int64_t length = round_up(divide_up(count, parts), step);
   const int64_t begin = std::min(count, i * length);
   return {begin, std::min(length, count - begin)};
 }

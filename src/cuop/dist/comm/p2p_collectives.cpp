@@ -162,6 +162,14 @@ void all_gather_ring(Exchange& x, const void* send, std::span<const Block> block
   }
 }
 
+/// The blocks of all ranks but one.
+template <class Post>
+void for_others(std::span<const Block> blocks, int root, const Post& post) {
+  for (int rank = 0; rank < static_cast<int>(blocks.size()); ++rank) {
+    if (rank != root) post(block_of(blocks, rank), rank);
+  }
+}
+
 }  // namespace
 
 /// Dissemination: in round k rank r signals r + 2^k and awaits r - 2^k. On 3 ranks: 0 -> 1 -> 2 ->
@@ -197,14 +205,13 @@ void scatter(Exchange& x, const void* send, std::span<const Block> blocks, void*
     scatter_tree(x, send, blocks, recv, {x.size(), root});
     return;
   }
-  const Block& mine = block_of(blocks, x.rank());
   if (x.rank() != root) {
-    x.post_recv(recv, mine.bytes, root);
+    x.post_recv(recv, block_of(blocks, x.rank()).bytes, root);
   } else {
-    for (int rank = 0; rank < x.size(); ++rank) {
-      const Block& block = block_of(blocks, rank);
-      if (rank != root) x.post_send(at(send, block.offset), block.bytes, rank);
-    }
+    for_others(blocks, root, [&](const Block& block, int rank) {
+      x.post_send(at(send, block.offset), block.bytes, rank);
+    });
+    const Block& mine = block_of(blocks, root);
     copy_bytes(recv, at(send, mine.offset), mine.bytes);
   }
   x.wait_all();
@@ -215,14 +222,13 @@ void gather(Exchange& x, const void* send, std::span<const Block> blocks, void* 
     gather_tree(x, send, blocks, recv, {x.size(), root});
     return;
   }
-  const Block& mine = block_of(blocks, x.rank());
   if (x.rank() != root) {
-    x.post_send(send, mine.bytes, root);
+    x.post_send(send, block_of(blocks, x.rank()).bytes, root);
   } else {
-    for (int rank = 0; rank < x.size(); ++rank) {
-      const Block& block = block_of(blocks, rank);
-      if (rank != root) x.post_recv(at(recv, block.offset), block.bytes, rank);
-    }
+    for_others(blocks, root, [&](const Block& block, int rank) {
+      x.post_recv(at(recv, block.offset), block.bytes, rank);
+    });
+    const Block& mine = block_of(blocks, root);
     copy_bytes(at(recv, mine.offset), send, mine.bytes);
   }
   x.wait_all();

@@ -77,17 +77,32 @@ class ShortSending final : public Request {
 
 }  // namespace
 
-class PacketHub::Sending final : public Request {
+/// What is asked of a message under way; the message is given up with this.
+template <class Message>
+class PacketHub::Posted : public Request {
  public:
-  Sending(std::shared_ptr<PacketHub> hub, std::shared_ptr<Outgoing> message)
+  Posted(std::shared_ptr<PacketHub> hub, std::shared_ptr<Message> message)
       : hub_(std::move(hub)), message_(std::move(message)) {}
-  ~Sending() override {
+  ~Posted() override {
     const Lock lock(hub_->mutex_);
     hub_->give_up(message_);
   }
-  Sending(const Sending&) = delete;
-  Sending& operator=(const Sending&) = delete;
+  Posted(const Posted&) = delete;
+  Posted& operator=(const Posted&) = delete;
 
+  int64_t moved() const override {
+    const Lock lock(hub_->mutex_);
+    return message_->moved;
+  }
+
+ protected:
+  std::shared_ptr<PacketHub> hub_;
+  std::shared_ptr<Message> message_;
+};
+
+class PacketHub::Sending final : public Posted<Outgoing> {
+ public:
+  using Posted::Posted;
   bool test() override {
     const Lock lock(hub_->mutex_);
     if (message_->is_done()) return true;
@@ -96,27 +111,11 @@ class PacketHub::Sending final : public Request {
     if (hub_->peer(message_->dst).has_left) throw CommunicationError("it has ended", message_->dst);
     return false;
   }
-  int64_t moved() const override {
-    const Lock lock(hub_->mutex_);
-    return message_->moved;
-  }
-
- private:
-  std::shared_ptr<PacketHub> hub_;
-  std::shared_ptr<Outgoing> message_;
 };
 
-class PacketHub::Receiving final : public Request {
+class PacketHub::Receiving final : public Posted<Incoming> {
  public:
-  Receiving(std::shared_ptr<PacketHub> hub, std::shared_ptr<Incoming> message)
-      : hub_(std::move(hub)), message_(std::move(message)) {}
-  ~Receiving() override {
-    const Lock lock(hub_->mutex_);
-    hub_->give_up(message_);
-  }
-  Receiving(const Receiving&) = delete;
-  Receiving& operator=(const Receiving&) = delete;
-
+  using Posted::Posted;
   bool test() override {
     const Lock lock(hub_->mutex_);
     const Incoming& message = *message_;
@@ -137,14 +136,6 @@ class PacketHub::Receiving final : public Request {
     }
     return false;
   }
-  int64_t moved() const override {
-    const Lock lock(hub_->mutex_);
-    return message_->moved;
-  }
-
- private:
-  std::shared_ptr<PacketHub> hub_;
-  std::shared_ptr<Incoming> message_;
 };
 
 PacketHub::PacketHub(std::unique_ptr<Wire> wire, std::string kind)

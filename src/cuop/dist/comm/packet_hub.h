@@ -98,6 +98,8 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
     std::list<std::shared_ptr<Incoming>> posted;
     bool has_left = false;
   };
+  template <class Message>
+  class Posted;
   class Sending;
   class Receiving;
 

@@ -23,7 +23,7 @@ constexpr int64_t kGrain = 32 * kBlock;
 /// `Op` is a function of jit/kernels, as the elementwise operators apply it.
 template <class Op, class T>
 void reduce_range(std::span<const void* const> in, void* out, int64_t begin, int64_t end) {
-  using Wide = std::conditional_t<jit::is_narrow_type<T>, float, T>;
+  using Wide = jit::Computed<T>;
   std::array<Wide, kBlock> sum;
   for (int64_t start = begin; start < end; start += kBlock) {
     const int64_t count = std::min(kBlock, end - start);

@@ -72,6 +72,12 @@ class ThreadCommunicator final : public Communicator {
   ThreadWorld::Caller caller(const char* op) const { return {rank_, op, timeout_}; }
   ThreadWorld::Caller messenger(const char* op) const { return {rank_, op, timeout_, true}; }
   const Slot& peer(int rank) const { return world_->slot(rank); }
+  void check_rooted(const char* op, std::span<const Block> blocks, int root) {
+    check_call(*this, [&] {
+      check_rank(op, root, size());
+      check_blocks(op, blocks, size());
+    });
+  }
   /// The frame of every collective: lay `mine` open, meet, check that all are in the same operation
   /// with the same root and count (else the copy would read the buffers of another operation),
   /// copy, meet again, raise what went wrong.
@@ -171,10 +177,7 @@ void ThreadCommunicator::broadcast(void* data, int64_t bytes, int root) {
 
 void ThreadCommunicator::scatter(const void* send, std::span<const Block> blocks, void* recv,
                                  int root) {
-  check_call(*this, [&] {
-    check_rank("scatter", root, size());
-    check_blocks("scatter", blocks, size());
-  });
+  check_rooted("scatter", blocks, root);
   exchange({.op = "scatter", .root = root, .send = send, .blocks = blocks}, [&] {
     const Block& mine = blocks[static_cast<size_t>(rank_)];
     const Block& sent = peer(root).blocks[static_cast<size_t>(rank_)];
@@ -188,10 +191,7 @@ void ThreadCommunicator::scatter(const void* send, std::span<const Block> blocks
 
 void ThreadCommunicator::gather(const void* send, std::span<const Block> blocks, void* recv,
                                 int root) {
-  check_call(*this, [&] {
-    check_rank("gather", root, size());
-    check_blocks("gather", blocks, size());
-  });
+  check_rooted("gather", blocks, root);
   // Every rank writes its own block, so the ranks share the work of the copy.
   exchange({.op = "gather", .root = root, .recv = recv, .blocks = blocks}, [&] {
     const Block& mine = blocks[static_cast<size_t>(rank_)];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 
 namespace cuop::dist {
@@ -81,10 +82,8 @@ void finish(Plan& plan, const MatmulProblem& problem, const Machine& machine, co
                        largest_block(b_shape, problem.dtype, problem.b);
   const auto needed = [&](int64_t panels) {
     // With panels an operand that has to be fetched is there one panel at a time.
-    const int64_t fetched_a =
-        same_owners(problem.a, a, a_shape) ? 0 : (a_bytes + panels - 1) / panels;
-    const int64_t fetched_b =
-        same_owners(problem.b, b, b_shape) ? 0 : (b_bytes + panels - 1) / panels;
+    const int64_t fetched_a = same_owners(problem.a, a, a_shape) ? 0 : divide_up(a_bytes, panels);
+    const int64_t fetched_b = same_owners(problem.b, b, b_shape) ? 0 : divide_up(b_bytes, panels);
     return held + fetched_a + fetched_b + c_bytes +
            (partial == c ? 0 : largest_block(c_shape, problem.dtype, c)) +
            (same_owners(c, wanted, c_shape) ? 0 : largest_block(c_shape, problem.dtype, wanted));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/plan/map_plan.h"
 
@@ -14,7 +15,7 @@ void add_rows(HaloNeeds& halo, int rank, Interval wanted, int64_t row, int64_t r
   int64_t low = wanted.low;
   while (low < wanted.high) {
     // Copy number `wrap` of the grid lies at [wrap * rows, (wrap + 1) * rows).
-    const int64_t wrap = low >= 0 ? low / rows : -((-low + rows - 1) / rows);
+    const int64_t wrap = low >= 0 ? low / rows : -divide_up(-low, rows);
     const int64_t high = std::min(wanted.high, (wrap + 1) * rows);
     if (is_periodic || wrap == 0) {
       halo.needs.push_back({rank, {{low - wrap * rows, 0}, {high - wrap * rows, columns}}});
@@ -53,7 +54,7 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
   if (strategy != "root" && problem.iterations > 0) {
     const HaloNeeds needs =
         halo_needs(blocks, grid.shape[0], grid.shape[1], halo, problem.is_periodic);
-    const int64_t exchanges = (problem.iterations + depth - 1) / depth;
+    const int64_t exchanges = divide_up(problem.iterations, depth);
     add_move(plan, machine, cat("halo of ", halo, " rows, ", exchanges, " times"), blocks,
              needs.needs, grid.dtype);
     PlanStep& step = plan.steps.back();

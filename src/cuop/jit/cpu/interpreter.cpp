@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/jit/cpu/access.h"
 #include "cuop/jit/cpu/program_cache.h"
@@ -23,10 +24,6 @@ constexpr int64_t kMinBlockBytes = 2 * 1024, kMaxBlockBytes = 64 * 1024;  ///< o
 constexpr int64_t kSlotPadding = 192;
 /// Elements of cost 1 that are worth the waking of another thread.
 constexpr int64_t kGrainCost = 64 * 1024;
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 /// How the iteration space is cut into blocks. With reductions a block is a piece of one row or
 /// some whole rows, a row being what one result is made of.
@@ -70,7 +67,7 @@ Blocks cut(const Program& program, const Bindings& bindings, int64_t size) {
   blocks.total = element_count(bindings.shape);
   blocks.size = size;
   if (program.reductions.empty()) {
-    blocks.count = (blocks.total + blocks.size - 1) / blocks.size;
+    blocks.count = divide_up(blocks.total, blocks.size);
     return blocks;
   }
   const int first = bindings.shape.ndim() - bindings.reduced_axes;
@@ -80,11 +77,11 @@ Blocks cut(const Program& program, const Bindings& bindings, int64_t size) {
     (axis < first ? blocks.rows : blocks.row) *= bindings.shape[axis];
   }
   if (blocks.row > blocks.size) {
-    blocks.per_row = (blocks.row + blocks.size - 1) / blocks.size;
+    blocks.per_row = divide_up(blocks.row, blocks.size);
     blocks.count = blocks.rows * blocks.per_row;
   } else if (blocks.row > 0) {
     blocks.rows_per_block = blocks.size / blocks.row;
-    blocks.count = (blocks.rows + blocks.rows_per_block - 1) / blocks.rows_per_block;
+    blocks.count = divide_up(blocks.rows, blocks.rows_per_block);
   }
   return blocks;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/cuda/kernel_fields.h"
 #include "cuop/jit/kernels/divisor.h"
 #include "cuop/jit/parameter.h"
@@ -19,7 +20,7 @@ struct FieldPacker {
 
   void put(const void* value, size_t size, size_t alignment) {
     auto& bytes = packed.bytes;
-    bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
+    bytes.resize(round_up(bytes.size(), alignment));
     bytes.resize(bytes.size() + size);
     if (size > 0) std::memcpy(bytes.data() + bytes.size() - size, value, size);
     packed.alignment = std::max(packed.alignment, static_cast<int64_t>(alignment));
@@ -65,7 +66,7 @@ LaunchArguments pack_arguments(const Expr& expr, const Bindings& bindings, const
   detail::visit_fields(expr, loops, packer);
   const auto alignment = static_cast<size_t>(packer.packed.alignment);
   auto& bytes = packer.packed.bytes;
-  bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
+  bytes.resize(round_up(bytes.size(), alignment));
   return std::move(packer.packed);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/dtype.h"
 #include "cuop/jit/expr.h"
 
@@ -41,7 +42,7 @@ inline int64_t state_bytes(const Expr& expr, int abreast) {
   constexpr int64_t kAlignment = 16;  // of the struct State
   int64_t bytes = 0;
   const auto add = [&](int64_t size, int64_t parts = 1) {
-    bytes = (bytes + size - 1) / size * size + size * parts * abreast;
+    bytes = round_up(bytes, size) + size * parts * abreast;
   };
   for (const int output : expr.outputs()) {
     const Node& node = expr.node(output);
@@ -55,7 +56,7 @@ inline int64_t state_bytes(const Expr& expr, int abreast) {
     add(itemsize(accumulator_dtype(node)));
     if (is_position(static_cast<ReduceKind>(node.code))) add(8);
   }
-  return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  return std::max(kAlignment, round_up(bytes, kAlignment));
 }
 
 }  // namespace cuop::jit::detail

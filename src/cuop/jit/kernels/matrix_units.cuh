@@ -11,12 +11,10 @@ namespace cuop::jit {
 template <class T>
 struct MatrixUnit;
 
-/// 16-bit floats. A lane has pairs of neighbours along the depth in one word, the first in the
-/// lower half: of a at (quad, 2 l), (quad + 8, 2 l), and both 8 deeper; of b at (2 l, quad), and 8
-/// deeper.
-template <class T>
-struct NarrowUnit {
-  static constexpr int kRows = 16, kDepth = 16;
+/// Operands as words, which are added up in float32.
+template <int Depth>
+struct WordUnit {
+  static constexpr int kRows = 16, kDepth = Depth;
   using Sum = float;
   struct alignas(16) A {
     uint32_t words[4];
@@ -25,24 +23,19 @@ struct NarrowUnit {
     uint32_t words[2];
   };
 };
+
+/// 16-bit floats. A lane has pairs of neighbours along the depth in one word, the first in the
+/// lower half: of a at (quad, 2 l), (quad + 8, 2 l), and both 8 deeper; of b at (2 l, quad), and 8
+/// deeper.
 template <>
-struct MatrixUnit<Half> : NarrowUnit<Half> {};
+struct MatrixUnit<Half> : WordUnit<16> {};
 template <>
-struct MatrixUnit<BFloat16> : NarrowUnit<BFloat16> {};
+struct MatrixUnit<BFloat16> : WordUnit<16> {};
 
 /// float32 with a significand of 11 bits (tf32), and float64. A lane has of a the elements at
 /// (quad, l), (quad + 8, l), and both 4 deeper; of b at (l, quad), and 4 deeper.
 template <>
-struct MatrixUnit<float> {
-  static constexpr int kRows = 16, kDepth = 8;
-  using Sum = float;
-  struct alignas(16) A {
-    uint32_t words[4];
-  };
-  struct B {
-    uint32_t words[2];
-  };
-};
+struct MatrixUnit<float> : WordUnit<8> {};
 template <>
 struct MatrixUnit<double> {
   static constexpr int kRows = 16, kDepth = 8;

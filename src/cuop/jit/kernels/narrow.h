@@ -28,6 +28,20 @@ template <>
 inline constexpr bool is_narrow_type<BFloat16> = true;
 
 namespace detail {
+template <class Stored, bool IsNarrow>
+struct ComputedOf {
+  using type = Stored;
+};
+template <class Stored>
+struct ComputedOf<Stored, true> {
+  using type = float;
+};
+}  // namespace detail
+/// The type in which elements of that type are computed.
+template <class Stored>
+using Computed = typename detail::ComputedOf<Stored, is_narrow_type<Stored>>::type;
+
+namespace detail {
 
 /// `bits` without the last ones, of which those in `below` (2^n - 1) are; what is left ends in a
 /// one where any of them was. A number that keeps two digits more than it is rounded to becomes

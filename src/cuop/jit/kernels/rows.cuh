@@ -13,23 +13,6 @@ inline constexpr int kLeastRowThreads = 128;
 #endif
 CUOP_FN constexpr int row_threads(int team) { return team <= 32 ? kLeastRowThreads : team; }
 
-namespace detail {
-template <class Stored>
-struct ComputedOf {
-  using type = Stored;
-};
-template <>
-struct ComputedOf<Half> {
-  using type = float;
-};
-template <>
-struct ComputedOf<BFloat16> {
-  using type = float;
-};
-}  // namespace detail
-template <class Stored>
-using Computed = typename detail::ComputedOf<Stored>::type;
-
 /// A computed value as it lies in memory.
 template <class Stored>
 CUOP_FN Stored stored(Computed<Stored> value) {

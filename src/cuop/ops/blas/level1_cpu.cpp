@@ -4,6 +4,8 @@
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/arithmetic.h"
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/blas/level1_kernels.h"
@@ -15,11 +17,8 @@ namespace cuop::kernels {
 
 namespace {
 
-template <class T>
-inline constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-/// The type in which T is computed.
-template <class T>
-using Compute = std::conditional_t<is_half<T>, float, T>;
+using jit::Computed;
+using jit::is_narrow_type;
 
 /// Elements handled at a time: small enough for the first cache, with room for three vectors.
 constexpr int64_t kBlock = 1024;
@@ -28,8 +27,8 @@ constexpr int64_t kGrain = 32768;
 
 /// `count` elements as a contiguous vector: where they lie when they are one, else in `room`.
 template <class T>
-const Compute<T>* load(const T* from, int64_t step, int64_t count, Compute<T>* room) {
-  if constexpr (is_half<T>) {
+const Computed<T>* load(const T* from, int64_t step, int64_t count, Computed<T>* room) {
+  if constexpr (is_narrow_type<T>) {
     if (step == 1) {
       backend::to_float(from, room, count);
       return room;
@@ -37,13 +36,13 @@ const Compute<T>* load(const T* from, int64_t step, int64_t count, Compute<T>* r
   } else {
     if (step == 1) return from;
   }
-  for (int64_t i = 0; i < count; ++i) room[i] = static_cast<Compute<T>>(from[i * step]);
+  for (int64_t i = 0; i < count; ++i) room[i] = static_cast<Computed<T>>(from[i * step]);
   return room;
 }
 
 template <class T>
-void store(const Compute<T>* from, int64_t count, T* to, int64_t step) {
-  if constexpr (is_half<T>) {
+void store(const Computed<T>* from, int64_t count, T* to, int64_t step) {
+  if constexpr (is_narrow_type<T>) {
     if (step == 1) {
       backend::from_float(from, to, count);
       return;
@@ -60,7 +59,7 @@ const Level1<T>& level1() {
 
 template <class T>
 void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out) {
-  using C = Compute<T>;
+  using C = Computed<T>;
   const Level1<C>& kernels = level1<C>();
   const C factor = convert_scalar<C>(alpha);
   const Tensor& addend = y != nullptr ? *y : x;
@@ -70,7 +69,7 @@ void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Ten
   const T* const x_data = static_cast<const T*>(x.data());
   const T* const y_data = static_cast<const T*>(addend.data());
   const auto [size, steps] = nest.inner();
-  const int64_t blocks = (size + kBlock - 1) / kBlock;
+  const int64_t blocks = divide_up(size, kBlock);
   const int64_t grain = std::max<int64_t>(1, kGrain / std::min(size, kBlock));
   backend::parallel_for(nest.outer_size() * blocks, grain, [&](int64_t begin, int64_t end) {
     C room_x[kBlock], room_y[kBlock], room_out[kBlock];
@@ -80,7 +79,7 @@ void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Ten
       T* const target = out_data + offsets[0] + first * steps[0];
       const C* const from = load(x_data + offsets[1] + first * steps[1], steps[1], count, room_x);
       C* result = room_out;
-      if constexpr (!is_half<T>) {
+      if constexpr (!is_narrow_type<T>) {
         if (steps[0] == 1) result = target;
       }
       if (y == nullptr) {
@@ -96,8 +95,8 @@ void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Ten
 }
 
 template <class T>
-typename Level1<Compute<T>>::Sum dot_typed(const Tensor& x, const Tensor& y, bool conjugate) {
-  using C = Compute<T>;
+typename Level1<Computed<T>>::Sum dot_typed(const Tensor& x, const Tensor& y, bool conjugate) {
+  using C = Computed<T>;
   using Sum = typename Level1<C>::Sum;
   const Level1<C>& kernels = level1<C>();
   const int64_t size = x.size();
@@ -105,12 +104,12 @@ typename Level1<Compute<T>>::Sum dot_typed(const Tensor& x, const Tensor& y, boo
   const T* const y_data = static_cast<const T*>(y.data());
   const int64_t x_step = x.strides()[0], y_step = y.strides()[0];
   // One partial sum for each fixed piece, added in order: the same bits on any number of threads.
-  std::vector<Sum> partial(static_cast<size_t>((size + kGrain - 1) / kGrain));
+  std::vector<Sum> partial(static_cast<size_t>(divide_up(size, kGrain)));
   backend::parallel_for(static_cast<int64_t>(partial.size()), 1, [&](int64_t begin, int64_t end) {
     C room_x[kBlock], room_y[kBlock];
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t last = std::min(size, (piece + 1) * kGrain);
-      const bool is_dense = !is_half<T> && x_step == 1 && y_step == 1;
+      const bool is_dense = !is_narrow_type<T> && x_step == 1 && y_step == 1;
       const int64_t block = is_dense ? kGrain : kBlock;
       Sum sum = 0;
       for (int64_t i = piece * kGrain; i < last; i += block) {

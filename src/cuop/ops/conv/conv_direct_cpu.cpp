@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/arithmetic.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/conv/direct_kernels.h"
@@ -38,14 +39,14 @@ class DirectConv {
     for (size_t i = 0; i < 3; ++i) {
       padded_[i] = (s_.out[i] - 1) * s_.stride[i] + (s_.kernel[i] - 1) * s_.dilation[i] + 1;
     }
-    phase_ = (padded_[2] + s_.stride[2] - 1) / s_.stride[2];
+    phase_ = divide_up(padded_[2], s_.stride[2]);
     row_ = phase_ * s_.stride[2];
     channel_ = checked_multiply(checked_multiply(padded_[0], padded_[1], kWho), row_, kWho);
     // Columns of a row that are computed at a time, few enough to be short work.
     constexpr int64_t kShort = 1 << 22, kFewest = 64;
     const int64_t taps = std::max<int64_t>(1, s_.group_in() * ConvSizes::volume(s_.kernel));
     columns_ = std::max(kFewest, kShort / taps / kFewest * kFewest);
-    pieces_ = (s_.out[2] + columns_ - 1) / columns_;
+    pieces_ = divide_up(s_.out[2], columns_);
     packed_ = checked_add(checked_multiply(std::max<int64_t>(1, s_.group_in()), channel_, kWho),
                           kDirectSlack, kWho);
     for (int64_t c = 0; c < s_.group_in(); ++c) {
@@ -88,7 +89,7 @@ class DirectConv {
           pack(x + c * ConvSizes::volume(s_.in), packed + c * channel_);
         }
       });
-      const int64_t blocks = (s_.group_out() + kDirectRows - 1) / kDirectRows;
+      const int64_t blocks = divide_up(s_.group_out(), kDirectRows);
       backend::parallel_for(blocks * s_.out[0] * s_.out[1] * pieces_, pieces_ > 1 ? 1 : 8,
                             [&](int64_t first, int64_t last) {
                               for (int64_t j = first; j < last; ++j) compute(i, j, packed);
@@ -116,7 +117,7 @@ class DirectConv {
   void pack_phase(const T* row, int64_t r, T* to) const {
     const int64_t step = s_.stride[2], shift = r - s_.padding[2];
     const int64_t first = std::clamp<int64_t>((step - 1 - shift) / step, 0, phase_);
-    const int64_t last = std::clamp<int64_t>((s_.in[2] - shift + step - 1) / step, first, phase_);
+    const int64_t last = std::clamp<int64_t>(divide_up(s_.in[2] - shift, step), first, phase_);
     std::fill(to, to + first, T(0));
     for (int64_t q = first; q < last; ++q) to[q] = row[q * step + shift];
     std::fill(to + last, to + phase_, T(0));

@@ -55,7 +55,7 @@ DirectConvPlan plan_direct_conv(const Conv& conv) {
   std::copy_n(s.dilation.begin(), 3, a.dilation);
   a.taps = a.group_in * ConvSizes::volume(s.kernel);
   a.positions = s.batch * ConvSizes::volume(s.out);
-  a.channel_tiles = (a.group_out + plan.own - 1) / plan.own;
+  a.channel_tiles = divide_up(a.group_out, plan.own);
   a.position_tiles = divide_up(a.positions, int64_t{jit::block_threads(kThreads)});
   a.tiles = a.groups * a.channel_tiles * a.position_tiles;
   a.has_relu = conv.activation == ConvActivation::kRelu;

@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/ops/conv/conv_kernels.h"
 

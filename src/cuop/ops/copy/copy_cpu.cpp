@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy_kernels.h"
@@ -76,7 +77,7 @@ template <class T>
 void copy_tiled(T* dst, const T* src, const Nest& nest) {
   const Nest::Axis& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
   const Nest::Axis& columns = nest.inner();
-  const int64_t strips = (rows.size + kTile - 1) / kTile;
+  const int64_t strips = divide_up(rows.size, kTile);
   const int64_t blocks = nest.outer_size() / rows.size;
   const int64_t strip_elements = kTile * columns.size;
   backend::parallel_for(

@@ -1,3 +1,4 @@
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
@@ -17,7 +18,7 @@ void fill_sequence(SequenceKind kind, const Tensor& out, const Sequence& sequenc
   const jit::SequenceFill<Sequence> arguments{out.data(), out.size(), sequence};
   const int64_t block_bytes = kThreads * kThreadBytes;
   jit::launch_text(fill_sequence_kernel(out.dtype(), kind), out.device(),
-                   (out.nbytes() + block_bytes - 1) / block_bytes, &arguments);
+                   divide_up(out.nbytes(), block_bytes), &arguments);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/fft/fft_lines_internal.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 #include "cuop/ops/strided.h"
@@ -165,7 +166,7 @@ class TileRunner {
     } else {
       // An odd number of cache lines keeps neighbouring lines out of each other's cache sets.
       const int64_t step = kAlignment / static_cast<int64_t>(sizeof(Real));
-      in_distance_ = out_distance_ = ((longest + step - 1) / step | 1) * step;
+      in_distance_ = out_distance_ = (divide_up(longest, step) | 1) * step;
     }
     const int64_t line_bytes = longest * 2 * static_cast<int64_t>(sizeof(Real));
     // Across lines at least a cache line's worth is read at a time.
@@ -202,7 +203,7 @@ class TileRunner {
     Scratch in, out, wide, work;
   };
 
-  int64_t tiles_per_row() const { return (inner_ + tile_lines_ - 1) / tile_lines_; }
+  int64_t tiles_per_row() const { return divide_up(inner_, tile_lines_); }
 
   /// Whether the library may work on an array itself: contiguous aligned lines.
   bool is_direct(const void* base, int64_t stride, size_t side, int64_t bytes,
@@ -264,7 +265,7 @@ class TileRunner {
                      reals);
     }
     // A short batch is always done whole; what it lacks must at least be numbers.
-    const int64_t whole = (lines + batch_ - 1) / batch_ * batch_;
+    const int64_t whole = round_up(lines, batch_);
     auto* const rest = reinterpret_cast<Real*>(scratch) + lines * in_distance_ * reals;
     std::fill(rest, rest + (whole - lines) * in_distance_ * reals, Real{0});
   }

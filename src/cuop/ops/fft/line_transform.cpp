@@ -4,6 +4,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 
 namespace cuop::spectral {
@@ -23,7 +24,7 @@ bool is_complex_kind(FftKind kind) {
 /// `length` rounded up so that lines that far apart are all aligned for the library.
 int64_t aligned_distance(int64_t length, int64_t element_bytes) {
   const int64_t step = std::max<int64_t>(1, backend::kFftAlignment / element_bytes);
-  return (length + step - 1) / step * step;
+  return round_up(length, step);
 }
 
 /// The library's own plan.

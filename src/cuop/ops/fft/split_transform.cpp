@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/fft/complex_loops_internal.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 
@@ -57,7 +58,7 @@ class Split final : public LineTransform {
         parts_->execute(from + r, parts + r * distance_);
       }
     });
-    const int64_t blocks = (part_ + kBlock - 1) / kBlock;
+    const int64_t blocks = divide_up(part_, kBlock);
     backend::parallel_for(blocks, 4, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) combine(parts, b * kBlock, to);
     });

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/storage.h"
 #include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/index/index_arguments.cuh"
@@ -13,7 +14,7 @@ namespace cuop::kernels {
 
 inline constexpr int kIndexThreads = 256;
 /// Blocks for a loop with one element a thread at a time.
-inline int64_t index_blocks(int64_t count) { return (count + kIndexThreads - 1) / kIndexThreads; }
+inline int64_t index_blocks(int64_t count) { return divide_up(count, kIndexThreads); }
 
 jit::TextKernel list_indices_kernel();
 jit::TextKernel count_mask_kernel();

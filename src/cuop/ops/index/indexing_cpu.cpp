@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/strided.h"
 
@@ -170,7 +171,7 @@ int64_t list_block(const uint8_t* mask, const Shape& shape, const Strides& strid
 std::vector<int64_t> block_starts(const Tensor& mask) {
   const int64_t count = mask.size();
   const auto* bits = static_cast<const uint8_t*>(mask.data());
-  const int64_t blocks = (count + kMaskBlock - 1) / kMaskBlock;
+  const int64_t blocks = divide_up(count, kMaskBlock);
   std::vector<int64_t> starts(static_cast<size_t>(blocks) + 1, 0);
   backend::parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {

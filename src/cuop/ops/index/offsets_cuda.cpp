@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
@@ -39,9 +40,9 @@ T read_back(const std::shared_ptr<Storage>& storage) {
 class CountedMask {
  public:
   explicit CountedMask(const Tensor& mask) : device_(mask.device()) {
-    const int64_t steps = (mask.size() + kMaskStep - 1) / kMaskStep;
-    const int64_t steps_each = (steps + kMaxTiles - 1) / kMaxTiles;
-    const int64_t tiles = (steps + steps_each - 1) / steps_each;
+    const int64_t steps = divide_up(mask.size(), kMaskStep);
+    const int64_t steps_each = divide_up(steps, kMaxTiles);
+    const int64_t tiles = divide_up(steps, steps_each);
     in_tile_ = memory::allocate_storage(tiles * 8, device_);
     total_ = filled(8, 0, device_);
     arguments_.mask = static_cast<const uint8_t*>(mask.data());

@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {
@@ -70,7 +71,7 @@ void gram(const backend::blas::GemmCall<T>& call) {
     }
   });
   // After all panels: the square ones on the diagonal also write below it.
-  backend::parallel_for((call.m + side - 1) / side, 1, [&](int64_t begin, int64_t end) {
+  backend::parallel_for(divide_up(call.m, side), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin * side; i < std::min(end * side, call.m); i += side) {
       mirror(call.c, call.ldc, i, std::min(side, call.m - i), call.m);
     }

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/matmul/integer_kernels.h"
 #include "cuop/ops/matmul/tiled_product_internal.h"
 
@@ -27,8 +28,6 @@ const IntegerKernel<A>& kernel() {
     return all.u64;
   }
 }
-
-constexpr int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 template <class T>
 class IntegerTile {

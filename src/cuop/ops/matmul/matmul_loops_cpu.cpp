@@ -4,6 +4,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/kernel.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/tiled_product_internal.h"
@@ -71,7 +72,7 @@ void loops(const Product& p, int64_t tile) {
   const bool is_whole = tile == 0;
   const int64_t height = is_whole ? rows : tile, width = is_whole ? columns : tile;
   const int64_t step = is_whole ? std::max<int64_t>(1, depth) : tile;
-  const int64_t tiles_down = (rows + height - 1) / height;
+  const int64_t tiles_down = divide_up(rows, height);
   const auto work = [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const BatchOffsets::Offsets at = batch(task / tiles_down);

@@ -3,6 +3,7 @@
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/library_use.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
@@ -69,7 +70,7 @@ Tensor with_aligned_rows(const Tensor& t) {
   const int64_t columns = distinct.shape().back(),
                 together = jit::kAccessBytes / itemsize(t.dtype());
   Shape padded = distinct.shape();
-  padded.back() = (columns + together - 1) / together * together;
+  padded.back() = round_up(columns, together);
   const Tensor copy = slice(empty(padded, t.dtype(), t.device()), -1, 0, columns);
   copy_into(copy, distinct);
   return broadcast_to(copy, t.shape());

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {
@@ -61,15 +62,15 @@ void tiled_product(const Product& p) {
   const BatchOffsets batch(p);
   int64_t height = std::min(rows, Tile::kRows), width = std::min(columns, Tile::kColumns);
   const auto tile_count = [&] {
-    return batch.count() * ((rows + height - 1) / height) * ((columns + width - 1) / width);
+    return batch.count() * divide_up(rows, height) * divide_up(columns, width);
   };
   // Smaller tiles when there are fewer than threads, as long as each is worth a thread's waking.
   while (tile_count() < backend::thread_count() && height * width * depth > (1 << 20)) {
     int64_t& longer = height >= width ? height : width;
     longer = (longer + 1) / 2;
   }
-  const int64_t tiles_down = (rows + height - 1) / height;
-  const int64_t tiles_across = (columns + width - 1) / width;
+  const int64_t tiles_down = divide_up(rows, height);
+  const int64_t tiles_across = divide_up(columns, width);
   const int64_t grain = 1 + (1 << 16) / std::max<int64_t>(1, height * width * depth);
   backend::parallel_for(tile_count(), grain, [&](int64_t begin, int64_t end) {
     Tile tile(p);

@@ -8,6 +8,7 @@
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/pool/pool_kernels.h"
 
@@ -34,7 +35,7 @@ Span window(const Pool& p, size_t axis, int64_t index) {
 
 template <class T>
 class PlanePool {
-  static constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+  static constexpr bool kIsHalf = jit::is_narrow_type<T>;
   using C = std::conditional_t<kIsHalf, float, T>;
 
  public:

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "cuop/backend/slot.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
@@ -34,7 +35,7 @@ Tensor fill(const char* who, const Shape& shape, const Draw& draw, const RandomO
   // float64 and integers use 64 bits each, the other floats 32, of the 128 of a counter value.
   const bool is_wide = is_integer(options.dtype) || options.dtype == DType::kFloat64;
   const int64_t each = is_wide ? 2 : 4;
-  const auto blocks = static_cast<uint64_t>((result.size() + each - 1) / each);
+  const auto blocks = static_cast<uint64_t>(divide_up(result.size(), each));
   const Generator::Ticket ticket = generator.take(blocks);
   if (result.size() == 0) return result;
   const Tensor dense =

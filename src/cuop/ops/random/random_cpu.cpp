@@ -4,6 +4,8 @@
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/jit/kernels/random_numbers.h"
 #include "cuop/ops/random/random_kernels.h"
 
@@ -65,7 +67,7 @@ void draw_blocks(const Draw& draw, Generator::Ticket ticket, int64_t blocks, Dra
 
 template <class T, class Drawn>
 void store(const Drawn* numbers, int64_t count, T* out) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+  if constexpr (jit::is_narrow_type<T>) {
     backend::from_float(numbers, out, count);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(numbers[i]);
@@ -76,13 +78,13 @@ template <class T>
 void fill(T* out, int64_t count, const Draw& draw, Generator::Ticket ticket) {
   using Drawn = typename DrawnAs<T>::type;
   constexpr int64_t kEach = 16 / static_cast<int64_t>(sizeof(Drawn));  // numbers a block
-  const int64_t pieces = (count + kEach * kPieceBlocks - 1) / (kEach * kPieceBlocks);
+  const int64_t pieces = divide_up(count, kEach * kPieceBlocks);
   backend::parallel_for(pieces, 8, [&](int64_t begin, int64_t end) {
     alignas(64) std::array<Drawn, static_cast<size_t>(kEach * kPieceBlocks)> numbers;
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t start = piece * kPieceBlocks;
       const int64_t wanted = std::min(kEach * kPieceBlocks, count - start * kEach);
-      const int64_t blocks = (wanted + kEach - 1) / kEach;
+      const int64_t blocks = divide_up(wanted, kEach);
       const Generator::Ticket here{ticket.seed, ticket.counter + static_cast<uint64_t>(start)};
       if constexpr (std::is_same_v<T, Drawn>) {
         if (wanted == blocks * kEach) {

@@ -1,3 +1,4 @@
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/random/random_arguments.cuh"
 #include "cuop/ops/random/random_cuda_internal.h"
@@ -21,7 +22,7 @@ void random_fill_cuda(const Tensor& out, const Draw& draw, Generator::Ticket tic
                                   draw.second, draw.last,  draw.low,    draw.range};
   const bool is_wide = draw.distribution == Distribution::kInteger || itemsize(out.dtype()) == 8;
   const int64_t each = is_wide ? 2 : 4;
-  const int64_t blocks = (out.size() + each * kThreads - 1) / (each * kThreads);
+  const int64_t blocks = divide_up(out.size(), each * kThreads);
   jit::launch_text(random_fill_kernel(out.dtype(), draw.distribution), out.device(), blocks,
                    &arguments);
 }

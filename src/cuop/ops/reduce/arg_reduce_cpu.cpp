@@ -7,6 +7,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/reduce/arg_fold.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 
@@ -99,7 +100,7 @@ Best<T> best_of_run(const Source& source, int64_t offset, int64_t begin, int64_t
 template <class T>
 int64_t best_of_line(const Source& source, int64_t offset, int64_t length) {
   if (length <= kPart) return best_of_run<T>(source, offset, 0, length).position;
-  std::vector<Best<T>> parts(static_cast<size_t>((length + kPart - 1) / kPart));
+  std::vector<Best<T>> parts(static_cast<size_t>(divide_up(length, kPart)));
   backend::parallel_for(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       parts[static_cast<size_t>(i)] =
@@ -133,7 +134,7 @@ void run(const Source& source, const LoopNest<2>& kept, int64_t length, int64_t*
   const auto magnitude = [](int64_t stride) { return stride < 0 ? -stride : stride; };
   const bool by_columns = inner.size >= 4 && magnitude(inner.strides[0]) < magnitude(source.stride);
   const int64_t tile = by_columns ? std::min(inner.size, kColumns) : 1;
-  const int64_t tiles = (inner.size + tile - 1) / tile;
+  const int64_t tiles = divide_up(inner.size, tile);
   const int64_t tasks = kept.outer_size() * tiles;
   const auto work = [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 
@@ -56,7 +57,7 @@ void cumsum_cpu(const Tensor& x, int axis, const Tensor& result) {
   const auto& inner = nest.inner();
   const int64_t stride = result.strides()[axis], length = result.shape(axis);
   const int64_t tile = std::abs(inner.strides[0]) < std::abs(stride) ? kColumns : 1;
-  const int64_t tiles = (inner.size + tile - 1) / tile;
+  const int64_t tiles = divide_up(inner.size, tile);
   visit_dtype(SumTypes{}, result.dtype(), "cumsum", [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* data = result.data<T>();

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/reduce/fold_plan.h"
 
 namespace cuop {
@@ -115,7 +116,7 @@ void Run::fold_chunk(std::byte* into, int64_t offset, int64_t begin, int64_t end
 
 void Run::fold_part(std::byte* into, int64_t offset, int64_t begin, int64_t end) const {
   const int64_t chunk = plan_.is_direct ? kChunk : kPackedChunk;
-  const int64_t chunks = (end - begin + chunk - 1) / chunk;
+  const int64_t chunks = divide_up(end - begin, chunk);
   const Buffer scratch = allocate(kPackedChunk * element_bytes_ + chunks * fold_.state_bytes);
   std::byte* states = scratch.get() + kPackedChunk * element_bytes_;
   fold_.init(into, 1);
@@ -159,7 +160,7 @@ void Run::rows(std::byte* states) const {
                           [&](int64_t begin, int64_t end) { fold_short_rows(states, begin, end); });
     return;
   }
-  const int64_t parts = (length_ + kPart - 1) / kPart;
+  const int64_t parts = divide_up(length_, kPart);
   const Buffer buffer = parts == 1 ? nullptr : allocate(count * parts * fold_.state_bytes);
   std::byte* partial = parts == 1 ? states : buffer.get();
   backend::parallel_for(count * parts, std::max<int64_t>(1, kGrain / std::min(kPart, length_)),
@@ -226,8 +227,8 @@ void Run::columns(std::byte* states) const {
   const int64_t count = plan_.states();
   const int64_t widest = plan_.is_direct ? inner.size : std::min(inner.size, kPackedColumns);
   const int64_t tile = std::min(widest, std::max<int64_t>(64, kTileBytes / fold_.state_bytes));
-  const int64_t tiles = (inner.size + tile - 1) / tile;
-  const int64_t parts = (length_ + kRowPart - 1) / kRowPart;
+  const int64_t tiles = divide_up(inner.size, tile);
+  const int64_t parts = divide_up(length_, kRowPart);
   const Buffer buffer = parts == 1 ? nullptr : allocate(parts * count * fold_.state_bytes);
   std::byte* partial = parts == 1 ? states : buffer.get();
   const int64_t tasks_per_row = tiles * parts;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 
@@ -67,7 +68,7 @@ int64_t rows_to_join(const FoldPlan& plan) {
   const auto& columns = plan.kept.inner();
   const auto& rows = plan.reduced.inner();
   if (columns.size >= kWide / 2 || rows.strides[0] != columns.size * columns.strides[0]) return 1;
-  const int64_t join = (kWide + columns.size - 1) / columns.size;
+  const int64_t join = divide_up(kWide, columns.size);
   return rows.size >= 4 * join ? join : 1;
 }
 

@@ -1,6 +1,7 @@
 #include <complex>
 
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/reduce/load.h"
 
@@ -12,7 +13,7 @@ struct Value {
   [[gnu::always_inline]] static To apply(From x) {
     if constexpr (std::is_same_v<From, To>) {
       return x;
-    } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    } else if constexpr (jit::is_narrow_type<From>) {
       return static_cast<To>(static_cast<float>(x));
     } else {
       return static_cast<To>(x);
@@ -34,7 +35,7 @@ struct Nonzero {
   [[gnu::always_inline]] static To apply(From x) {
     if constexpr (is_complex_type<From>) {
       return x.real() != 0 || x.imag() != 0;
-    } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    } else if constexpr (jit::is_narrow_type<From>) {
       return (x.bits & 0x7fffu) != 0;
     } else {
       return x != From(0);

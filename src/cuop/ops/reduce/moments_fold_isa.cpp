@@ -7,6 +7,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
 #include "cuop/jit/kernels/moments.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/reduce/fold.h"
 
 namespace cuop {
@@ -70,13 +71,10 @@ double center_of(const T* row, int64_t n) {
   return first + moments_about(first, row, n).sum / static_cast<double>(n);
 }
 
-template <class T>
-inline constexpr bool is_16bit_type = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-
 /// Numbers that vectors of doubles are made of: n of `from`, in `room` where they have 16 bits.
 template <class T>
 auto readable(const T* from, float* room, int64_t n) {
-  if constexpr (is_16bit_type<T>) {
+  if constexpr (jit::is_narrow_type<T>) {
     backend::half_converter<isa::CUOP_ISA>().to_float(from, room, n);
     return static_cast<const float*>(room);
   } else {
@@ -86,7 +84,7 @@ auto readable(const T* from, float* room, int64_t n) {
 
 template <class T>
 void fold_row(Moments& state, const T* row, int64_t n) {
-  float room[is_16bit_type<T> ? kBlock : 1];
+  float room[jit::is_narrow_type<T> ? kBlock : 1];
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t size = std::min(kBlock, n - i);
     const auto* const block = readable(row + i, room, size);
@@ -108,8 +106,8 @@ constexpr int64_t kColumns = 512;
 template <class T, int Rows, class Add>
 [[gnu::always_inline]] inline void add_some_rows(const void* const* rows, int64_t first,
                                                  int64_t width, Add&& add) {
-  float room[Rows][is_16bit_type<T> ? kColumns : 1];
-  std::conditional_t<is_16bit_type<T>, const float*, const T*> row[Rows];
+  float room[Rows][jit::is_narrow_type<T> ? kColumns : 1];
+  std::conditional_t<jit::is_narrow_type<T>, const float*, const T*> row[Rows];
   for (int r = 0; r < Rows; ++r) {
     row[r] = readable(static_cast<const T*>(rows[r]) + first, room[r], width);
   }

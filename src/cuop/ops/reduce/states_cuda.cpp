@@ -1,4 +1,5 @@
 // States of partial reductions on a GPU, once they have been folded.
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -31,7 +32,7 @@ int64_t count_of(const FoldInput& input, const Tensor& states) {
   return states.nbytes() / fold_cpu(input.kind, input.element).state_bytes;
 }
 
-int64_t blocks_for(int64_t count) { return (count + kThreads - 1) / kThreads; }
+int64_t blocks_for(int64_t count) { return divide_up(count, kThreads); }
 
 /// States that are values, as such.
 Tensor values_of(const FoldInput& input, const Tensor& states) {

@@ -3,6 +3,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 
 namespace cuop::kernels {
@@ -51,7 +52,7 @@ void softmax_columns(const SoftmaxLoops<Computed<Stored>>& loops, const Stored* 
   using T = Computed<Stored>;
   constexpr int64_t kMaxWidth = SoftmaxLoops<T>::kMaxWidth;
   const int64_t width = std::min(inner, std::clamp<int64_t>(kTile / n / 16 * 16, 16, kMaxWidth));
-  const int64_t tiles = (inner + width - 1) / width;
+  const int64_t tiles = divide_up(inner, width);
   const int64_t grain = std::max<int64_t>(1, kGrain / (n * width));
   backend::parallel_for(outer * tiles, grain, [&](int64_t begin, int64_t end) {
     std::unique_ptr<T[]> scratch;

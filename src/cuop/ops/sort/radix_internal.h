@@ -13,6 +13,7 @@
 #include "cuop/core/dtype.h"
 #include "cuop/core/half.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/sort/sort_key.cuh"
 
 namespace cuop::kernels {
@@ -24,8 +25,7 @@ using KeyOf =
                                           std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
 template <class T>
-inline constexpr bool is_floating_number =
-    std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+inline constexpr bool is_floating_number = std::is_floating_point_v<T> || jit::is_narrow_type<T>;
 
 template <class T>
 inline constexpr jit::NumberKind kKindOf = is_floating_number<T> ? jit::NumberKind::kFloating

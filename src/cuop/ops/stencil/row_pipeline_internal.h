@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/stencil/stencil.h"
 
 namespace cuop::kernels {
@@ -31,8 +32,8 @@ struct RowPipeline {
     const int64_t halo = sweeps * radius;
     // Bands that are long against their halos, yet enough of them for all threads.
     const int64_t shares = 3 * backend::thread_count();
-    const int64_t band = std::max((height + shares - 1) / shares, std::max<int64_t>(8 * halo, 16));
-    const int64_t bands = (height + band - 1) / band;
+    const int64_t band = std::max(divide_up(height, shares), std::max<int64_t>(8 * halo, 16));
+    const int64_t bands = divide_up(height, band);
     backend::parallel_for(bands, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) run_band(i * band, std::min(height, (i + 1) * band));
     });
