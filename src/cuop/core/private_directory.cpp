@@ -121,20 +121,22 @@ void PrivateDirectory::remove_unfinished(std::span<const Kind> kinds,
   }
 }
 
-PrivateDirectory::Answer PrivateDirectory::read(const std::string& name, Use use,
+PrivateDirectory::Answer PrivateDirectory::read(const std::string& name,
                                                 std::string& content) const {
   if (!is_open()) return Answer::kAbsent;
   const Descriptor file = open_file(descriptor(), name.c_str());
   if (!file.is_open()) return errno == ENOENT ? Answer::kAbsent : Answer::kRefused;
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !is_own_file(status) ||
-      is_writable_by_others(status.st_mode)) {
+      is_writable_by_others(status.st_mode) || status.st_size > kMostBytes) {
     return Answer::kRefused;
   }
   content.assign(static_cast<size_t>(status.st_size), '\0');
-  if (!read_all(file.get(), content)) return Answer::kRefused;
-  if (use == Use::kUse) futimens(file.get(), nullptr);
-  return Answer::kRead;
+  return read_all(file.get(), content) ? Answer::kRead : Answer::kRefused;
+}
+
+void PrivateDirectory::mark_used(const std::string& name) const {
+  utimensat(descriptor(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
 bool PrivateDirectory::write(const std::string& name, std::string_view content) const {

@@ -43,11 +43,13 @@ class PrivateDirectory {
   /// Removes what processes that were killed `age` ago while they wrote such files have left.
   void remove_unfinished(std::span<const Kind> kinds, std::chrono::seconds age) const;
 
-  enum class Use { kLook, kUse };
+  static constexpr int64_t kMostBytes = int64_t{1} << 28;  ///< of a file that is read
   enum class Answer { kAbsent, kRefused, kRead };
   /// The content of a file that only this user can write to; refused is also what is no ordinary
-  /// file. kUse marks it as used now.
-  Answer read(const std::string& name, Use use, std::string& content) const;
+  /// file or too large.
+  Answer read(const std::string& name, std::string& content) const;
+  /// As of now, whatever the file is.
+  void mark_used(const std::string& name) const;
   /// Written under another name and renamed, so that it is there whole or not at all.
   bool write(const std::string& name, std::string_view content) const;
   bool contains(const std::string& name) const;

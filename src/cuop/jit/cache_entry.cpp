@@ -24,14 +24,14 @@ std::optional<std::string_view> take_line(std::string_view& rest) {
 
 }  // namespace
 
-std::string encode_entry(const std::string& key, const std::string& name,
-                         const DiskCache::Binary& binary) {
-  const std::string body = cat(key, "\n", json_escaped(name), "\n", binary.made_in_ms, "\n",
-                               binary.image.size(), "\n", binary.image);
+std::string encode_entry(const KernelEntry& entry) {
+  const KernelBinary& binary = entry.binary;
+  const std::string body = cat(entry.key, "\n", json_escaped(entry.name), "\n", binary.made_in_ms,
+                               "\n", binary.image.size(), "\n", binary.image);
   return cat(kMagic, "\n", sha256_hex(body), "\n", body);
 }
 
-std::optional<DecodedEntry> decode_entry(std::string_view content) {
+std::optional<KernelEntry> decode_entry(std::string_view content) {
   const auto magic = take_line(content);
   if (!magic || *magic != kMagic) return std::nullopt;
   const auto checksum = take_line(content);
@@ -39,9 +39,9 @@ std::optional<DecodedEntry> decode_entry(std::string_view content) {
   const auto key = take_line(content), name = take_line(content), time = take_line(content),
              size = take_line(content);
   if (!size || *size != cat(content.size())) return std::nullopt;
-  return DecodedEntry{std::string(*key),
-                      std::string(*name),
-                      {std::string(content), std::strtod(std::string(*time).c_str(), nullptr)}};
+  return KernelEntry{std::string(*key),
+                     std::string(*name),
+                     {std::string(content), std::strtod(std::string(*time).c_str(), nullptr)}};
 }
 
 }  // namespace cuop::jit

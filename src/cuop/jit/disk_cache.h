@@ -9,21 +9,18 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cuop/core/private_directory.h"
+#include "cuop/core/file_store.h"
+#include "cuop/jit/cache_entry.h"
 
 namespace cuop::jit {
 
 class DiskCache {
  public:
-  struct Binary {
-    std::string image;
-    double made_in_ms = 0.0;  ///< what compiling it cost
-  };
+  using Binary = KernelBinary;
   struct Entry {
     std::string key;
     std::string name;  ///< of the kernel
@@ -57,40 +54,36 @@ class DiskCache {
                       const Make& make);
 
   /// Every entry that can be used, the last used first.
-  std::vector<Entry> entries();
+  std::vector<Entry> entries() const;
   /// Removes every entry and text and what killed processes left; answers how many entries there
   /// were. Files that the cache did not write stay, as they do when it grows too large.
-  int64_t clear();
+  int64_t clear() { return files_.clear(); }
   /// Writes every entry into one file, which is complete or not there; answers how many.
   /// ExecutionError when it cannot be written.
-  int64_t export_to(const std::string& file);
+  int64_t export_to(const std::string& file) const;
   /// Takes the entries of such a file whose checksums hold; answers how many. ExecutionError when
   /// it is no such file. Only import what you would run.
   int64_t import_from(const std::string& file);
 
   Statistics statistics() const;
-  const std::string& directory() const { return directory_; }
+  const std::string& directory() const { return files_.path(); }
   /// "" when the directory can be used, else why not (it then acts as if it were empty).
-  std::string problem() const;
+  std::string problem() const { return files_.problem(); }
 
  private:
-  class Lock;
+  using Visitor = std::function<void(const KernelEntry& entry, const PrivateDirectory::File& file,
+                                     const std::string& content)>;
 
-  PrivateDirectory open(PrivateDirectory::Missing missing) const;
+  /// Shows every entry that can be used, the last used first.
+  void visit(const Visitor& look) const;
   std::optional<Binary> load(const PrivateDirectory& directory, const std::string& key);
-  std::optional<std::string> read_entry(const PrivateDirectory& directory,
-                                        const std::string& file_name, PrivateDirectory::Use use);
   void write_file(const std::string& name, const std::string& content);
   void warn(const std::string& why);
-  void evict(const PrivateDirectory& directory, int64_t added);
 
-  const std::string directory_;
-  const int64_t max_bytes_;
+  FileStore files_;
   std::atomic<bool> has_warned_ = false;
-  std::atomic<int64_t> hits_ = 0, misses_ = 0, damaged_ = 0, evicted_ = 0, impatient_ = 0;
-  std::mutex size_mutex_;
-  int64_t size_ = -1;  // of all entries as far as this process knows; -1 before it looked
-  int saves_ = 0;
+  /// `damaged_`: of archives that were imported; the store counts its own files.
+  std::atomic<int64_t> hits_ = 0, misses_ = 0, damaged_ = 0, impatient_ = 0;
 };
 
 }  // namespace cuop::jit

@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <filesystem>
 #include <iomanip>
 #include <mutex>
@@ -21,16 +19,13 @@ namespace cuop::tune {
 namespace {
 
 namespace fs = std::filesystem;
-using Missing = PrivateDirectory::Missing;
+using Missing = FileStore::Missing;
 
 constexpr std::string_view kEnding = ".choice.json";
 constexpr std::string_view kLogEnding = ".choice.json.log";
 /// How a choice begins, whatever its schema, and a log.
 constexpr std::string_view kHeader = "{\"schema\":";
 constexpr std::string_view kLogHeader = "cuop choice log 1\n";
-constexpr PrivateDirectory::Kind kChoices[] = {{kEnding, kHeader}};
-constexpr PrivateDirectory::Kind kKinds[] = {kChoices[0], {kLogEnding, kLogHeader}};
-constexpr std::chrono::hours kStaleAge{1};
 
 std::string hex(uint64_t value) {
   std::ostringstream out;
@@ -96,39 +91,7 @@ std::string key_in(const std::string& text) {
 
 std::string file_name(const std::string& key) { return cat(hex(hash_text(key)), kEnding); }
 
-}  // namespace
-
-ChoiceStore::ChoiceStore(std::string directory, int64_t max_bytes)
-    : directory_(std::move(directory)), max_bytes_(max_bytes) {}
-
-std::string ChoiceStore::path(const std::string& key) const {
-  return (fs::path(directory_) / file_name(key)).string();
-}
-
-PrivateDirectory ChoiceStore::open(PrivateDirectory::Missing missing) const {
-  return PrivateDirectory::open(directory_, missing);
-}
-
-std::string ChoiceStore::problem() const { return open(Missing::kLeave).problem(); }
-
-std::optional<Choice> ChoiceStore::load(const std::string& key) {
-  const PrivateDirectory directory = open(Missing::kLeave);
-  std::string text;
-  // Only a choice that is believed counts as used.
-  const auto answer = directory.read(file_name(key), PrivateDirectory::Use::kLook, text);
-  if (answer == PrivateDirectory::Answer::kAbsent) return std::nullopt;
-  const bool is_read = answer == PrivateDirectory::Answer::kRead;
-  auto choice = is_read ? decode(key, text) : std::nullopt;
-  if (choice) {
-    directory.read(file_name(key), PrivateDirectory::Use::kUse, text);
-  } else {
-    note_damage(path(key));
-  }
-  return choice;
-}
-
-void ChoiceStore::note_damage(const std::string& file) {
-  ++damaged_;
+void warn_of_damage(const std::string& file) {
   static std::once_flag is_said;
   std::call_once(is_said, [&] {
     log(LogLevel::kWarn, "cache: ", file,
@@ -136,83 +99,67 @@ void ChoiceStore::note_damage(const std::string& file) {
   });
 }
 
+}  // namespace
+
+ChoiceStore::ChoiceStore(std::string directory, int64_t max_bytes)
+    : files_({std::move(directory),
+              max_bytes,
+              1.0,
+              {{kEnding, kHeader}, {kLogEnding, kLogHeader}},
+              &warn_of_damage}) {}
+
+std::string ChoiceStore::path(const std::string& key) const {
+  return (fs::path(directory()) / file_name(key)).string();
+}
+
+std::optional<Choice> ChoiceStore::load(const std::string& key) {
+  return files_.load(files_.open(Missing::kLeave), file_name(key),
+                     [&](const std::string& text) { return decode(key, text); });
+}
+
 std::vector<ChoiceStore::Entry> ChoiceStore::entries() const {
-  const PrivateDirectory directory = open(Missing::kLeave);
   std::vector<Entry> found;
-  for (const auto& file : directory.files(kChoices)) {
-    std::string text;
-    const auto answer = directory.read(file.name, PrivateDirectory::Use::kLook, text);
-    if (answer != PrivateDirectory::Answer::kRead) continue;
+  files_.visit([&](const PrivateDirectory::File& file, const std::string& text) {
     const std::string key = key_in(text);
     const auto choice = decode(key, text);
-    if (!choice || file.name != file_name(key)) continue;
+    if (!choice || file.name != file_name(key)) return;
     found.push_back({key, *choice, file.used_ns / 1'000'000'000});
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Entry& a, const Entry& b) { return a.used > b.used; });
+  });
   return found;
 }
 
 std::string ChoiceStore::make_directory() const {
-  if (directory_.find('\0') != std::string::npos) return "has a zero byte in its path";
-  const PrivateDirectory directory = open(Missing::kMake);
+  const std::string& path = directory();
+  if (path.find('\0') != std::string::npos) return "has a zero byte in its path";
+  const PrivateDirectory made = files_.open(Missing::kMake);
   std::error_code error;
-  if (!directory.is_open() && !fs::is_directory(directory_, error)) {
-    const std::string& why = directory.problem();  // it may be of a directory on the way
-    return why.starts_with(directory_) ? why : cat(directory_, " cannot be made: ", why);
+  if (!made.is_open() && !fs::is_directory(path, error)) {
+    const std::string& why = made.problem();  // it may be of a directory on the way
+    return why.starts_with(path) ? why : cat(path, " cannot be made: ", why);
   }
-  if (access(directory_.c_str(), W_OK | X_OK) != 0) return cat(directory_, " cannot be written to");
-  if (!directory.is_open()) warn(directory.problem());
+  if (access(path.c_str(), W_OK | X_OK) != 0) return cat(path, " cannot be written to");
+  warn(made.problem());
   return "";
 }
 
-/// Once a directory and process: many wrappers share one.
 void ChoiceStore::warn(const std::string& why) const {
+  if (why.empty()) return;
   static std::mutex mutex;
   static std::set<std::string>* const warned = new std::set<std::string>;
   {
     const std::lock_guard lock(mutex);
-    if (!warned->insert(directory_).second) return;
+    if (!warned->insert(directory()).second) return;
   }
-  log(LogLevel::kWarn, "cache: ", directory_, " is not used (", why,
+  log(LogLevel::kWarn, "cache: ", directory(), " is not used (", why,
       "); choices are kept in memory only");
 }
 
-void ChoiceStore::write(const std::string& name, const std::string& text) {
-  const PrivateDirectory directory = open(Missing::kMake);
-  if (!directory.is_open()) return warn(directory.problem());
-  if (!directory.write(name, text)) return warn("writing failed");
-  evict(directory);
-}
-
 void ChoiceStore::save(const std::string& key, const Choice& choice) {
-  write(file_name(key), encode(key, choice));
+  warn(files_.write(file_name(key), encode(key, choice)));
 }
 
 void ChoiceStore::save_log(const std::string& key, const std::string& text) {
-  write(file_name(key) + ".log", cat(kLogHeader, text));
-}
-
-void ChoiceStore::evict(const PrivateDirectory& directory) const {
-  directory.remove_unfinished(kKinds, kStaleAge);
-  const auto files = directory.files(kKinds);
-  int64_t total = 0;
-  for (const auto& file : files) total += file.bytes;
-  for (const auto& file : files) {
-    if (total <= max_bytes_) break;
-    directory.remove(file.name);
-    total -= file.bytes;
-  }
-}
-
-int64_t ChoiceStore::clear() {
-  const PrivateDirectory directory = open(Missing::kLeave);
-  int64_t count = 0;
-  directory.remove_unfinished(kKinds, std::chrono::seconds(0));
-  for (const auto& file : directory.files(kKinds)) {
-    if (directory.remove(file.name) && file.name.ends_with(kEnding)) ++count;
-  }
-  return count;
+  warn(files_.write(file_name(key) + ".log", cat(kLogHeader, text)));
 }
 
 }  // namespace cuop::tune

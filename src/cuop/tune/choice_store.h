@@ -3,13 +3,12 @@
 // of another version or of another question counts as absent.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cuop/core/private_directory.h"
+#include "cuop/core/file_store.h"
 
 namespace cuop::tune {
 
@@ -42,30 +41,24 @@ class ChoiceStore {
   std::vector<Entry> entries() const;
   /// Removes every choice and log; answers how many choices there were. Files of others stay, as
   /// they do when the store grows too large.
-  int64_t clear();
+  int64_t clear() { return files_.clear(); }
 
-  const std::string& directory() const { return directory_; }
+  const std::string& directory() const { return files_.path(); }
   /// Where a choice is or would be kept.
   std::string path(const std::string& key) const;
   /// Files that were there but could not be used; the first of a process is said on stderr.
-  int64_t damaged_count() const { return damaged_; }
+  int64_t damaged_count() const { return files_.damaged_count(); }
   /// "" when the directory can be trusted, else why not (it then acts as if it were empty).
-  std::string problem() const;
+  std::string problem() const { return files_.problem(); }
   /// Makes the directory, for its owner alone, if it is not there; answers "" or why it can be
   /// neither made nor written to. Warns when it cannot be trusted.
   std::string make_directory() const;
 
  private:
-  PrivateDirectory open(PrivateDirectory::Missing missing) const;
-  /// Warns when nothing can be written.
-  void write(const std::string& name, const std::string& text);
+  /// Once a directory and process: many wrappers share one. "" is nothing to warn of.
   void warn(const std::string& why) const;
-  void note_damage(const std::string& file);
-  void evict(const PrivateDirectory& directory) const;
 
-  std::string directory_;
-  int64_t max_bytes_;
-  std::atomic<int64_t> damaged_ = 0;
+  FileStore files_;
 };
 
 }  // namespace cuop::tune

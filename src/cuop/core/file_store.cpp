@@ -1,0 +1,103 @@
+#include "cuop/core/file_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <ranges>
+
+#include "cuop/core/text.h"
+
+namespace cuop {
+
+namespace {
+
+constexpr std::chrono::hours kStaleAge{1};
+/// Other processes add files too: look at the directory again after so many.
+constexpr int kWritesBetweenLooks = 64;
+
+}  // namespace
+
+std::string FileStore::write(const std::string& name, std::string_view content) {
+  const PrivateDirectory directory = open(Missing::kMake);
+  if (!directory.is_open()) return directory.problem();
+  if (!directory.write(name, content)) return cat(path(), " cannot be written");
+  evict(directory, static_cast<int64_t>(content.size()));
+  return "";
+}
+
+void FileStore::visit(const std::function<void(const PrivateDirectory::File& file,
+                                               const std::string& content)>& look) const {
+  const PrivateDirectory directory = open(Missing::kLeave);
+  std::string content;
+  for (const auto& file : std::views::reverse(directory.files({options_.kinds.data(), 1}))) {
+    if (directory.read(file.name, content) == PrivateDirectory::Answer::kRead) look(file, content);
+  }
+}
+
+int64_t FileStore::clear() {
+  const PrivateDirectory directory = open(Missing::kLeave);
+  int64_t count = 0;
+  directory.remove_unfinished(options_.kinds, std::chrono::seconds(0));
+  for (const auto& file : directory.files(options_.kinds)) {
+    if (directory.remove(file.name) && file.name.ends_with(options_.kinds[0].ending)) ++count;
+  }
+  // Of processes that were killed; one that is held goes with its holder.
+  for (const auto& left : directory.files({&FileLock::kKind, 1})) {
+    FileLock(directory, left.name).attempt();
+  }
+  const std::lock_guard lock(size_mutex_);
+  size_ = -1;
+  return count;
+}
+
+void FileStore::note_damage(const std::string& name) {
+  ++damaged_;
+  if (options_.on_damage) options_.on_damage(cat(path(), "/", name));
+}
+
+void FileStore::evict(const PrivateDirectory& directory, int64_t added) {
+  const std::lock_guard lock(size_mutex_);
+  const bool is_known = size_ >= 0 && ++writes_ % kWritesBetweenLooks != 0;
+  size_ += added;
+  if (is_known && size_ <= options_.max_bytes) return;
+
+  directory.remove_unfinished(options_.kinds, kStaleAge);
+  const auto files = directory.files(options_.kinds);
+  size_ = 0;
+  for (const auto& file : files) size_ += file.bytes;
+  if (size_ <= options_.max_bytes) return;
+  const auto wanted =
+      static_cast<int64_t>(static_cast<double>(options_.max_bytes) * options_.kept_part);
+  for (const auto& file : files) {
+    if (size_ <= wanted) break;
+    if (directory.remove(file.name)) ++evicted_;
+    size_ -= file.bytes;
+  }
+}
+
+FileLock::~FileLock() {
+  if (file_.is_open()) directory_.remove(name_);
+}
+
+FileLock::State FileLock::attempt() {
+  Descriptor file(openat(directory_.descriptor(), name_.c_str(),
+                         O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return State::kUnsupported;
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return errno == EWOULDBLOCK || errno == EINTR ? State::kTaken : State::kUnsupported;
+  }
+  struct stat mine {
+  }, there{};
+  if (fstat(file.get(), &mine) != 0 ||
+      fstatat(directory_.descriptor(), name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+      mine.st_ino != there.st_ino) {
+    return State::kTaken;  // its owner before has removed it: whoever comes next makes a new one
+  }
+  file_ = std::move(file);
+  return State::kMine;
+}
+
+}  // namespace cuop
