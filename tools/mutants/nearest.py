@@ -32,6 +32,7 @@ CONFORMANCE = (
 
 # pytest files of what is seen from Python, by the start of the path.
 PYTEST = (
+    ("src/cuop/core/file_store", ("kernel_cache", "tune_cli")),
     ("src/cuop/memory/mapped_file", ("npy",)),
     ("src/cuop/memory/", ("memory",)),
     ("src/cuop/jit/cpu/", ("fusion", "elementwise")),

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "cuop/core/cache_directory.h"
+#include "cuop/core/descriptor.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hmac.h"
@@ -32,44 +33,8 @@ constexpr size_t kFileCharacters = 2 * kRandomBytes;  // hexadecimal digits
 
 std::string reason() { return std::generic_category().message(errno); }
 
-class File {
- public:
-  File(const std::string& path, int flags)
-      : descriptor_(open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600)) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  bool is_open() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-/// Up to `limit` bytes from the file's beginning.
-std::string read_some(const File& file, size_t limit) {
-  std::string bytes(limit, '\0');
-  size_t done = 0;
-  while (done < limit) {
-    const ssize_t got = read(file.get(), bytes.data() + done, limit - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    done += static_cast<size_t>(got);
-  }
-  bytes.resize(done);
-  return bytes;
-}
-
-bool write_all(const File& file, const std::string& bytes) {
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t wrote = write(file.get(), bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    done += static_cast<size_t>(wrote);
-  }
-  return true;
+Descriptor open_file(const std::string& path, int flags) {
+  return Descriptor(open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
 /// Puts a new secret at `path` unless one is there: complete when it appears, and never replaced.
@@ -78,8 +43,8 @@ void make_secret(const std::string& path) {
   const std::string draft = cat(path, ".", getpid(), ".", serial.fetch_add(1), ".tmp");
   bool is_written = false;
   {
-    const File file(draft, O_CREAT | O_EXCL | O_WRONLY);
-    is_written = file.is_open() && write_all(file, to_hex(random_bytes(kRandomBytes))) &&
+    const Descriptor file = open_file(draft, O_CREAT | O_EXCL | O_WRONLY);
+    is_written = file.is_open() && write_all(file.get(), to_hex(random_bytes(kRandomBytes))) &&
                  fsync(file.get()) == 0;
   }
   const bool is_there = is_written && (link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
@@ -101,8 +66,8 @@ std::string secret_in(const std::string& directory) {
   const std::string path = cat(directory, "/job_secret");
   // Where it is something else than a file, opening must not wait for a writer.
   constexpr int kReading = O_RDONLY | O_NONBLOCK;
-  if (!File(path, kReading).is_open() && errno == ENOENT) make_secret(path);
-  const File file(path, kReading);
+  if (!open_file(path, kReading).is_open() && errno == ENOENT) make_secret(path);
+  const Descriptor file = open_file(path, kReading);
   if (!file.is_open()) refuse(cat(path, " cannot be read: ", reason()));
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -112,9 +77,10 @@ std::string secret_in(const std::string& directory) {
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     refuse(cat(path, " is open to other users, who may know it by now: remove it"));
   }
-  const std::string secret = read_some(file, kFileCharacters + 1);
-  if (secret.size() != kFileCharacters ||
-      secret.find_first_not_of("0123456789abcdef") != std::string::npos) {
+  std::string secret(kFileCharacters, '\0');
+  const bool is_read =
+      static_cast<size_t>(status.st_size) == secret.size() && read_all(file.get(), secret);
+  if (!is_read || secret.find_first_not_of("0123456789abcdef") != std::string::npos) {
     refuse(cat(path, " is damaged: remove it"));
   }
   return secret;
