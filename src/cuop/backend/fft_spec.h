@@ -1,8 +1,10 @@
 // What a library's plan of 1-D Fourier transforms is made for, on any device.
 #pragma once
 
-#include <compare>
+#include <cstddef>
 #include <cstdint>
+
+#include "cuop/core/hash.h"
 
 namespace cuop::backend {
 
@@ -20,7 +22,13 @@ struct FftPlanSpec {
   int64_t out_distance = 1;
   int64_t in_stride = 1;
   int64_t out_stride = 1;
-  auto operator<=>(const FftPlanSpec&) const = default;
+  bool operator==(const FftPlanSpec&) const = default;
+};
+struct FftPlanSpecHash {
+  size_t operator()(const FftPlanSpec& s) const {
+    return hash_numbers(s.kind, s.is_double, s.n, s.batch, s.in_distance, s.out_distance,
+                        s.in_stride, s.out_stride);
+  }
 };
 
 }  // namespace cuop::backend

@@ -1,7 +1,10 @@
-// A 64-bit digest of text, for keys, checksums against accidents and comparisons between ranks.
+// Digests: of text, for keys, checksums against accidents and comparisons between ranks; of
+// numbers, for tables.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace cuop {
@@ -13,6 +16,13 @@ constexpr uint64_t hash_text(std::string_view text) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   }
   return hash;
+}
+
+/// Of whole numbers; quicker, and good within a process only.
+template <class... Number>
+size_t hash_numbers(Number... numbers) {
+  const int64_t all[] = {static_cast<int64_t>(numbers)...};
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(all), sizeof all});
 }
 
 }  // namespace cuop

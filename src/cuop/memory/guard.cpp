@@ -15,7 +15,6 @@ namespace cuop::memory {
 namespace {
 
 constexpr size_t kMaxReports = 1000;
-constexpr size_t kMaxFreed = 65536;
 
 /// The back zone fills the block up, so that the first byte behind it is watched.
 int64_t guarded(int64_t bytes) { return bytes + 2 * GuardResource::kZone; }
@@ -80,8 +79,8 @@ void GuardResource::deallocate(void* data, int64_t bytes, Stream stream) noexcep
         record = entry->second;
         live_bytes_ -= record.bytes;
         live_.erase(entry);
-      } else if (const auto before = freed_.find(data); before != freed_.end()) {
-        wrong = cat("a block was freed twice: ", describe(before->second));
+      } else if (const Record* before = freed_.find(data)) {
+        wrong = cat("a block was freed twice: ", describe(*before));
       } else {
         wrong = cat("a block that was never allocated was freed (", bytes, " bytes, as told)");
       }
@@ -96,8 +95,7 @@ void GuardResource::deallocate(void* data, int64_t bytes, Stream stream) noexcep
     access_.fill(block, kPoisonByte, record.bytes, stream);
     {
       const std::lock_guard lock(mutex_);
-      if (freed_.size() >= kMaxFreed) freed_.clear();
-      freed_[data] = record;
+      freed_.put(data, record);
       held_.push_back({block, record});
       held_bytes_ += record.bytes;
     }

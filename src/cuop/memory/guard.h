@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cuop/core/lru_cache.h"
 #include "cuop/memory/resource.h"
 
 namespace cuop::memory {
@@ -90,7 +91,7 @@ class GuardResource final : public MemoryResource {
   mutable std::mutex
       mutex_;  ///< guards all below; not held while the upstream or bytes are touched
   std::unordered_map<void*, Record> live_;
-  std::unordered_map<void*, Record> freed_;  ///< addresses that were freed and not given out again
+  LruCache<void*, Record> freed_{65536};  ///< addresses that were freed and not given out again
   std::deque<Held> held_;
   int64_t held_bytes_ = 0;
   int64_t live_bytes_ = 0;

@@ -2,8 +2,6 @@
 // C interface, see dnn_abi.h.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +15,7 @@
 #endif
 
 #include "cuop/backend/cpu/dnn_abi.h"
+#include "cuop/core/lru_cache.h"
 
 #if DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP
 #include <omp.h>
@@ -255,35 +254,33 @@ class Cache {
  public:
   std::shared_ptr<PreparedConv> get(const CuopDnnConv& problem) {
     const std::lock_guard lock(mutex_);
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (std::memcmp(&entry->first, &problem, sizeof(problem)) != 0) continue;
-      entries_.splice(entries_.begin(), entries_, entry);
-      return entries_.front().second;
-    }
-    entries_.emplace_front(problem, std::make_shared<PreparedConv>(problem));
-    size_t bytes = 0, count = 0;
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++count) {
-      bytes += entry->second->workspace_bytes();
-      const bool is_over = count > 0 && (count >= kCount || bytes > kBytes);
-      entry = is_over ? entries_.erase(entry) : std::next(entry);
-    }
-    return entries_.front().second;
+    const std::string key(reinterpret_cast<const char*>(&problem), sizeof problem);
+    if (const auto* known = entries_.find(key)) return *known;
+    const auto made = std::make_shared<PreparedConv>(problem);
+    entries_.put(key, made);
+    while (entries_.size() > 1 && workspace_bytes() > kBytes) entries_.take_last();
+    return made;
   }
 
   /// Answers the bytes of idle workspaces that were dropped.
   size_t clear() {
     const std::lock_guard lock(mutex_);
     size_t bytes = 0;
-    for (const auto& entry : entries_) bytes += entry.second->idle_bytes();
+    entries_.visit([&](const auto& entry) { bytes += entry->idle_bytes(); });
     entries_.clear();
     return bytes;
   }
 
  private:
-  static constexpr size_t kCount = 64;
+  size_t workspace_bytes() const {
+    size_t bytes = 0;
+    entries_.visit([&](const auto& entry) { bytes += entry->workspace_bytes(); });
+    return bytes;
+  }
+
   static constexpr size_t kBytes = size_t{512} << 20;
   std::mutex mutex_;
-  std::list<std::pair<CuopDnnConv, std::shared_ptr<PreparedConv>>> entries_;
+  cuop::LruCache<std::string, std::shared_ptr<PreparedConv>> entries_{64};
 };
 
 Cache& cache() {

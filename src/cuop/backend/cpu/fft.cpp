@@ -1,11 +1,9 @@
 #include "cuop/backend/cpu/fft.h"
 
-#include <map>
-#include <mutex>
-
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/fftw.h"
 #include "cuop/core/env.h"
+#include "cuop/core/lru_cache.h"
 
 namespace cuop::backend {
 
@@ -13,34 +11,9 @@ FftLibrary& fft_library() { return fftw_library(); }
 
 namespace {
 
-/// The plans that were made, for any number of threads.
-class Plans {
- public:
-  std::shared_ptr<const FftPlan> find(const FftPlanSpec& spec) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = plans_.find(spec);
-    return found == plans_.end() ? nullptr : found->second;
-  }
-
-  /// The first one stays when two threads made the same.
-  std::shared_ptr<const FftPlan> keep(const FftPlanSpec& spec,
-                                      std::shared_ptr<const FftPlan> plan) {
-    // Enough for any program's sizes; beyond it the cache starts anew (plans in use stay alive).
-    constexpr size_t kMaxPlans = 512;
-    Map old;
-    const std::lock_guard lock(mutex_);
-    if (plans_.size() >= kMaxPlans) plans_.swap(old);
-    return plans_.emplace(spec, std::move(plan)).first->second;
-  }
-
- private:
-  using Map = std::map<FftPlanSpec, std::shared_ptr<const FftPlan>>;
-  mutable std::mutex mutex_;
-  Map plans_;
-};
-
+using Plans = SharedLruCache<FftPlanSpec, std::shared_ptr<const FftPlan>, FftPlanSpecHash>;
 Plans& plans() {
-  static auto* kept = new Plans;  // threads may compute while the process ends
+  static auto* kept = new Plans(512);  // threads may compute while the process ends
   return *kept;
 }
 
@@ -49,7 +22,9 @@ Plans& plans() {
 std::shared_ptr<const FftPlan> fft_plan(const FftPlanSpec& spec) {
   if (auto known = plans().find(spec)) return known;
   const auto made = std::make_shared<std::shared_ptr<const FftPlan>>();
-  const auto make = [spec, made] { *made = plans().keep(spec, fft_library().make_plan(spec)); };
+  const auto make = [spec, made] {
+    *made = plans().get(spec, [&] { return fft_library().make_plan(spec); });
+  };
   run_apart_if(env().fft_measure.value, make);  // the library may measure for minutes
   return *made;
 }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <sstream>
-#include <string_view>
 #include <unordered_map>
 
 #include "cuop/backend/cuda/capture.h"
@@ -15,6 +14,8 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/workspace.h"
 #include "cuop/core/error.h"
+#include "cuop/core/hash.h"
+#include "cuop/core/lru_cache.h"
 
 namespace cuop::backend::cuda {
 
@@ -66,23 +67,9 @@ struct Coefficient {
 struct KeyHash {
   size_t operator()(const GemmProblem& key) const {
     const GemmShape& s = key.shape;
-    const int64_t fields[] = {
-        key.device,
-        static_cast<int64_t>(s.dtype),
-        static_cast<int64_t>(s.trans_a) * 4 + static_cast<int64_t>(s.trans_b),
-        s.m,
-        s.n,
-        s.k,
-        s.lda,
-        s.ldb,
-        s.ldc,
-        s.batch,
-        s.stride_a,
-        s.stride_b,
-        s.stride_c,
-        static_cast<int64_t>(key.units),
-        key.align_a + (int64_t{key.align_b} << 16) + (int64_t{key.align_c} << 32)};
-    return std::hash<std::string_view>()({reinterpret_cast<const char*>(fields), sizeof fields});
+    return hash_numbers(key.device, s.dtype, s.trans_a, s.trans_b, s.m, s.n, s.k, s.lda, s.ldb,
+                        s.ldc, s.batch, s.stride_a, s.stride_b, s.stride_c, key.units, key.align_a,
+                        key.align_b, key.align_c);
   }
 };
 
@@ -266,28 +253,11 @@ std::shared_ptr<const GemmPlan> make_plan(const char* who, Handle handle,
   return plan;
 }
 
-/// The plans that were made, shared by all threads; forgotten all at once when there are many.
-class PlanCache {
- public:
-  std::shared_ptr<const GemmPlan> get(const char* who, Handle handle, const GemmProblem& key) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
-    }
-    auto made = make_plan(who, handle, key);
-    const std::lock_guard lock(mutex_);
-    if (plans_.size() >= kMaxPlans) plans_.clear();
-    return plans_.emplace(key, std::move(made)).first->second;
-  }
-  void put(const GemmProblem& key, std::shared_ptr<const GemmPlan> plan) {
-    const std::lock_guard lock(mutex_);
-    plans_[key] = std::move(plan);
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<GemmProblem, std::shared_ptr<const GemmPlan>, KeyHash> plans_;
-};
+using PlanCache = SharedLruCache<GemmProblem, std::shared_ptr<const GemmPlan>, KeyHash>;
+PlanCache& plan_cache() {
+  static PlanCache* cache = new PlanCache(kMaxPlans);  // outlives what may still run at the end
+  return *cache;
+}
 
 /// One handle a device serves all threads; made while the device's context is current.
 Handle handle_for(const char* who, Device device) {
@@ -302,11 +272,6 @@ Handle handle_for(const char* who, Device device) {
     check_status(library().create(&handle), who, "its start");
   }
   return handle;
-}
-
-PlanCache& plan_cache() {
-  static PlanCache* cache = new PlanCache;  // outlives what may still run at the end
-  return *cache;
 }
 
 }  // namespace
@@ -391,8 +356,9 @@ void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, c
 void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const void* a,
           const void* b, const Scalar& beta, void* c, Stream stream) {
   const ContextScope scope(stream.device);
-  const auto plan = plan_cache().get(who, handle_for(who, stream.device),
-                                     gemm_problem(shape, a, b, c, stream.device));
+  const GemmProblem problem = gemm_problem(shape, a, b, c, stream.device);
+  const auto plan = plan_cache().get(
+      problem, [&] { return make_plan(who, handle_for(who, stream.device), problem); });
   run_gemm_plan(who, *plan, alpha, a, b, beta, c, stream);
 }
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <list>
 #include <memory>
-#include <unordered_map>
 
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
@@ -17,6 +15,7 @@
 #include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
+#include "cuop/core/lru_cache.h"
 
 namespace cuop::backend::cuda {
 
@@ -193,19 +192,12 @@ class Session {
     const RelaxedCapture relaxed;  // plans may be made and ended below
     forget_old_plans();
     const PlanKey key(shape, engine);
-    if (const auto known = places_.find(key); known != places_.end()) {
-      plans_.splice(plans_.begin(), plans_, known->second);
-      return plans_.front().second;
-    }
+    if (const auto* known = plans_.find(key)) return *known;
     const trace::Interruption interruption;
     auto found = engine.empty() ? best(who, shape) : make(who, shape, engine);
-    plans_.emplace_front(key, found ? std::make_shared<const Plan>(*std::move(found)) : nullptr);
-    places_.emplace(key, plans_.begin());
-    if (plans_.size() > kMaxPlans) {
-      places_.erase(plans_.back().first);
-      plans_.pop_back();
-    }
-    return plans_.front().second;
+    auto plan = found ? std::make_shared<const Plan>(*std::move(found)) : nullptr;
+    plans_.put(key, plan);
+    return plan;
   }
 
   std::vector<dnn::EngineChoice> offered(const char* who, const ConvShape& shape, size_t most) {
@@ -214,12 +206,9 @@ class Session {
   }
 
  private:
-  using Entry = std::pair<PlanKey, std::shared_ptr<const Plan>>;
-
   void forget_old_plans() {
     const int64_t version = known_engines().version();
     if (version == version_) return;
-    places_.clear();
     plans_.clear();
     version_ = version;
   }
@@ -244,8 +233,7 @@ class Session {
   Device device_;
   Handle handle_ = nullptr;
   int64_t version_ = 0;
-  std::list<Entry> plans_;  ///< the newest first
-  std::unordered_map<PlanKey, std::list<Entry>::iterator, PlanKeyHash> places_;
+  LruCache<PlanKey, std::shared_ptr<const Plan>, PlanKeyHash> plans_{kMaxPlans};
 };
 
 using IdleSessions = IdleObjects<std::unique_ptr<Session>>;

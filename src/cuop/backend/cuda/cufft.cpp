@@ -1,6 +1,5 @@
 #include "cuop/backend/cuda/cufft.h"
 
-#include <list>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/recorded.h"
 #include "cuop/backend/cuda/workspace.h"
+#include "cuop/core/lru_cache.h"
 
 namespace cuop::backend::cuda {
 
@@ -88,6 +88,11 @@ struct Key {
   FftPlanSpec spec;
   bool operator==(const Key&) const = default;
 };
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    return hash_numbers(key.device, FftPlanSpecHash()(key.spec));
+  }
+};
 
 class Plan {
  public:
@@ -145,47 +150,17 @@ class Plan {
   size_t work_bytes_ = 0;
 };
 
-/// The plans used last, the newest first.
-class PlanCache {
- public:
-  std::shared_ptr<Plan> get(const char* who, const Key& key) {
-    if (auto known = find(key)) return known;
-    auto made = std::make_shared<Plan>(who, key);
-    std::shared_ptr<Plan> oldest;  // ends, which may take time, when nothing is locked
-    const std::lock_guard lock(mutex_);
-    plans_.emplace_front(key, made);
-    if (plans_.size() > kMaxPlans) {
-      oldest = std::move(plans_.back().second);
-      plans_.pop_back();
-    }
-    return made;
-  }
-
- private:
-  std::shared_ptr<Plan> find(const Key& key) {
-    const std::lock_guard lock(mutex_);
-    for (auto plan = plans_.begin(); plan != plans_.end(); ++plan) {
-      if (!(plan->first == key)) continue;
-      plans_.splice(plans_.begin(), plans_, plan);
-      return plan->second;
-    }
-    return nullptr;
-  }
-
-  std::mutex mutex_;
-  std::list<std::pair<Key, std::shared_ptr<Plan>>> plans_;
-};
-
-PlanCache& plan_cache() {
-  static PlanCache* cache = new PlanCache;  // outlives what may still run at the end
-  return *cache;
+std::shared_ptr<Plan> plan_of(const char* who, const Key& key) {
+  // Outlives what may still run at the end.
+  static auto* plans = new SharedLruCache<Key, std::shared_ptr<Plan>, KeyHash>(kMaxPlans);
+  return plans->get(key, [&] { return std::make_shared<Plan>(who, key); });
 }
 
 }  // namespace
 
 void fft(const char* who, const FftPlanSpec& spec, void* in, void* out, Stream stream) {
   const ContextScope scope(stream.device);
-  const auto plan = plan_cache().get(who, {stream.device.index, spec});
+  const auto plan = plan_of(who, {stream.device.index, spec});
   keep_if_recorded(stream, plan);
   const Workspace work(plan->work_bytes(), stream);
   Operation operation("fft", stream);

@@ -2,10 +2,10 @@
 
 #include <chrono>
 #include <sstream>
-#include <unordered_map>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
@@ -86,20 +86,19 @@ std::shared_ptr<const Planned> planned(const Operation& operation, const CallOpt
                                        const std::vector<Placement>& inputs,
                                        const std::optional<Sharding>& output,
                                        const Machine& machine) {
-  constexpr size_t kMostPlans = 128;
-  thread_local std::unordered_map<std::string, std::shared_ptr<const Planned>> known;
+  thread_local LruCache<std::string, std::shared_ptr<const Planned>> known(128);
   std::string key = cat(full_text(operation, options), " | ", write_machine(machine));
   for (const Placement& input : inputs) {
     key += cat(" | ", input.dtype, input.shape, input.sharding);
   }
   if (output) key += cat(" -> ", *output);
-  const auto found = known.find(key);
-  if (found != known.end()) return found->second;
+  if (const auto* found = known.find(key)) return *found;
   const trace::Span span(cat("plan ", operation.text), "plan");
   Plan plan = operation.plan(inputs, output, machine, options.strategy);
   const uint64_t hash = plan.hash();
-  if (known.size() >= kMostPlans) known.clear();
-  return known[key] = std::make_shared<Planned>(Planned{std::move(plan), hash});
+  const auto made = std::make_shared<const Planned>(Planned{std::move(plan), hash});
+  known.put(key, made);
+  return made;
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <unordered_map>
 
 #include "cuop/core/log.h"
+#include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
 #include "cuop/tune/machine.h"
 #include "cuop/tune/permission.h"
@@ -31,7 +31,7 @@ struct Memory {
   std::mutex mutex;
   std::condition_variable maker_left;
   int makers = 0;
-  std::unordered_map<std::string, Remembered> choices;
+  LruCache<std::string, Remembered> choices{kMostRemembered};
 };
 Memory& memory() {
   static Memory* instance = new Memory;
@@ -103,16 +103,15 @@ bool is_candidate(const ChoiceRequest& request, const Kernel& kernel) {
 
 void remember(const std::string& key, const Remembered& choice) {
   const std::lock_guard lock(memory().mutex);
-  if (memory().choices.size() >= kMostRemembered) memory().choices.clear();
-  memory().choices[key] = choice;
+  memory().choices.put(key, choice);
 }
 
 /// What was measured in fewer rounds than are asked for now does not count.
 bool look_up(const ChoiceRequest& request, const std::string& key, Remembered& found) {
   const std::lock_guard lock(memory().mutex);
-  const auto entry = memory().choices.find(key);
-  if (entry == memory().choices.end()) return false;
-  found = entry->second;
+  const Remembered* known = memory().choices.find(key);
+  if (known == nullptr) return false;
+  found = *known;
   return found.rounds >= rounds_of(request);
 }
 

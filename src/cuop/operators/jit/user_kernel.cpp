@@ -7,6 +7,7 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
+#include "cuop/core/lru_cache.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -33,8 +34,6 @@ constexpr const char* kPreamble =
     "using int8_t = signed char; using int16_t = short; using int32_t = int;"
     "using int64_t = long long; using uint8_t = unsigned char; using uint16_t = unsigned short;"
     "using uint32_t = unsigned int; using uint64_t = unsigned long long;\n";
-
-constexpr size_t kMostRemembered = 1 << 16;
 
 }  // namespace
 
@@ -72,11 +71,14 @@ class UserKernel::Implementation {
     const Device device = check_kernel_arguments(who_, arguments, parameters_[0]);
     if (options_.configs.size() == 1) return 0;
     const std::string key = key_for(arguments, device);
-    if (const auto known = remembered(key)) return *known;
+    if (const auto known = chosen_.find(key)) return *known;
     const std::lock_guard one_search(search_mutex_);
-    if (const auto known = remembered(key)) return *known;
+    if (const auto known = chosen_.find(key)) return *known;
     const GlobalJitConfig global = global_jit_config();
-    if (const auto stored = read(key)) return remember(key, *stored);
+    if (const auto stored = read(key)) {
+      chosen_.put(key, stored);
+      return *stored;
+    }
     const std::string obstacle = tune::measuring_obstacle(device, true);
     if (!obstacle.empty() || !global.enable_auto_tuning || !KernelTrial::is_possible(arguments)) {
       return 0;
@@ -143,18 +145,6 @@ class UserKernel::Implementation {
     return cat(key, " on ", tune::machine_text(device), ", ", jit::Nvrtc::instance().identity());
   }
 
-  std::optional<size_t> remembered(const std::string& key) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = chosen_.find(key);
-    return found == chosen_.end() ? std::nullopt : std::optional(found->second);
-  }
-
-  size_t remember(const std::string& key, size_t config) {
-    const std::lock_guard lock(mutex_);
-    if (chosen_.size() >= kMostRemembered) chosen_.clear();
-    return chosen_[key] = config;
-  }
-
   std::optional<size_t> read(const std::string& key) const {
     const auto choice = tune::stored_choice(key);
     if (!choice) return std::nullopt;
@@ -204,7 +194,8 @@ class UserKernel::Implementation {
       tune::store_choice(
           key, {options_.configs[found.winner].text(), took_ms, found.gain, found.rounds});
     }
-    return remember(key, found.winner);
+    chosen_.put(key, found.winner);
+    return found.winner;
   }
 
   std::string difference(const std::vector<Tensor>& expected,
@@ -238,7 +229,7 @@ class UserKernel::Implementation {
   std::vector<std::string> loaded_keys_;  ///< of each configuration, for jit::loaded_kernel
   mutable std::mutex mutex_;
   std::mutex search_mutex_;
-  std::map<std::string, size_t> chosen_;
+  SharedLruCache<std::string, std::optional<size_t>> chosen_{1 << 16};
   std::string last_search_;
 };
 

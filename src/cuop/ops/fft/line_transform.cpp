@@ -1,10 +1,8 @@
 #include <cmath>
 #include <limits>
-#include <map>
-#include <mutex>
-#include <tuple>
 
 #include "cuop/core/divide_up.h"
+#include "cuop/core/lru_cache.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 
 namespace cuop::spectral {
@@ -124,20 +122,10 @@ int64_t smooth_length(int64_t n) {
 }
 
 std::shared_ptr<const LineTransform> line_transform(FftKind kind, bool is_double, int64_t n) {
-  using Key = std::tuple<FftKind, bool, int64_t>;
-  constexpr size_t kMaxKept = 256;
-  static std::mutex mutex;
-  static auto* kept = new std::map<Key, std::shared_ptr<const LineTransform>>;
-  const Key key{kind, is_double, n};
-  {
-    const std::lock_guard lock(mutex);
-    if (const auto found = kept->find(key); found != kept->end()) return found->second;
-  }
-  // Made outside the lock, because a transform may be built from another one.
-  std::shared_ptr<const LineTransform> made = make_transform(kind, is_double, n);
-  const std::lock_guard lock(mutex);
-  if (kept->size() >= kMaxKept) kept->clear();
-  return kept->emplace(key, made).first->second;
+  using Key = backend::FftPlanSpec;
+  using Value = std::shared_ptr<const LineTransform>;
+  static auto* kept = new SharedLruCache<Key, Value, backend::FftPlanSpecHash>(256);
+  return kept->get({kind, is_double, n}, [&] { return make_transform(kind, is_double, n); });
 }
 
 }  // namespace cuop::spectral
