@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace cuop::trace {
 namespace {
 
@@ -74,6 +76,17 @@ TEST(ChromeTrace, WorkOnAGpuCountsInItsStreamsTime) {
   EXPECT_THAT(json, HasSubstr(R"("ts":0.100,"args":{"GB/s":2.000}})"));
   EXPECT_THAT(json, HasSubstr(R"("ts":0.600,"args":{"GB/s":0.000}})"));
   EXPECT_THAT(json, Not(HasSubstr(R"("ts":0.000,"args":{"GB/s")")));
+}
+
+TEST(ChromeTrace, AnyNameIsAJsonString) {
+  Event event = host(std::string("a\nb\xff\0", 5), 1, 2);
+  event.category = "\\";
+  event.stream = "\"}";
+  event.flops = std::numeric_limits<double>::infinity();
+  const std::string json = to_chrome_json({event});
+  EXPECT_THAT(json, HasSubstr("\"name\":\"a\\u000ab\xef\xbf\xbd\\u0000\""));
+  EXPECT_THAT(json, HasSubstr(R"("cat":"\\",)"));
+  EXPECT_THAT(json, HasSubstr(R"("flops":null,"stream":"\"}"}})"));
 }
 
 TEST(ChromeTrace, NothingIsAnEmptyTrace) {

@@ -39,6 +39,7 @@ namespace cuop::jit {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 using Binary = DiskCache::Binary;
 
 constexpr int64_t kLarge = int64_t{1} << 30;
@@ -96,6 +97,14 @@ TEST_F(DiskCacheTest, KeepsAnEntryForTheNextProcess) {
   EXPECT_EQ(entries[0].key, key_of(1));
   EXPECT_EQ(entries[0].bytes, static_cast<int64_t>(fs::file_size(file_of(1))));
   EXPECT_EQ(fs::status(directory_).permissions() & fs::perms::all, fs::perms::owner_all);
+}
+
+TEST_F(DiskCacheTest, ANameIsOneLineWhateverItHolds) {
+  DiskCache own = cache();
+  own.save(key_of(1), "a\n\"b\"\xff"s + '\0', Binary{image_of(1), 1.5});
+  ASSERT_EQ(own.entries().size(), 1u);
+  EXPECT_EQ(own.entries()[0].name, "a\\u000a\\\"b\\\"\xef\xbf\xbd\\u0000");
+  EXPECT_EQ(own.load(key_of(1))->image, image_of(1));
 }
 
 TEST_F(DiskCacheTest, TakesNoEntryThatIsDamagedInAnyByte) {

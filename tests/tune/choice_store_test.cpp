@@ -86,6 +86,39 @@ TEST_F(ChoiceStoreTest, AnyChangedByteMakesTheFileAbsentAndCounted) {
   EXPECT_TRUE(store.load("key").has_value());
 }
 
+TEST_F(ChoiceStoreTest, FilesKeepTheirForm) {
+  ChoiceStore store(directory(), 1 << 20);
+  const std::string key = R"(gemm "a" \ b)";
+  store.save(key, {"tiled/32", 1234.5678, 0.125, 9});
+  EXPECT_TRUE(store.path(key).ends_with("/dbfe2533f41587b4.choice.json"));
+  std::ifstream in(store.path(key));
+  EXPECT_EQ(
+      std::string((std::istreambuf_iterator<char>(in)), {}),
+      R"({"schema":2,"key":"gemm \"a\" \\ b","made_in_ms":1234.57,"gain":0.125,"rounds":9,"choice":"tiled/32","checksum":"95890ea33b6eb829"})"
+      "\n");
+}
+
+TEST_F(ChoiceStoreTest, AnyTextComesBackAsItWas) {
+  using namespace std::string_literals;
+  ChoiceStore store(directory(), 1 << 20);
+  const std::string texts[] = {
+      ""s,       "\"},{\"choice\":\""s,           "\",\"checksum\":\"0\"}\n"s, "a\0b\x01\x1f\n\t"s,
+      "\\\"\\"s, "\xc3\xa9\xf0\x9f\x98\x80 \x7f"s};
+  for (const std::string& text : texts) {
+    store.save(text, {text, 1.0});
+    ASSERT_TRUE(store.load(text).has_value()) << text;
+    EXPECT_EQ(store.load(text)->value, text);
+  }
+  const auto entries = store.entries();
+  EXPECT_EQ(entries.size(), std::size(texts));
+  for (const auto& entry : entries) EXPECT_EQ(entry.key, entry.choice.value);
+  // What is no UTF-8 is found by its key, but is not a text that a list could show.
+  store.save("s\xfd", {"v\xfd", 1.0});
+  EXPECT_EQ(store.load("s\xfd")->value, "v\xef\xbf\xbd");
+  EXPECT_EQ(store.entries().size(), entries.size());
+  EXPECT_EQ(store.damaged_count(), 0);
+}
+
 TEST_F(ChoiceStoreTest, TheLeastRecentlyUsedGoFirst) {
   ChoiceStore large(directory(), 1 << 20);
   large.save("key 0", {"tiled", 1.0});

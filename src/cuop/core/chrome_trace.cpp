@@ -1,8 +1,10 @@
 #include "cuop/core/chrome_trace.h"
 
+#include <iomanip>
 #include <map>
 #include <sstream>
 
+#include "cuop/core/json.h"
 #include "cuop/core/text.h"
 
 namespace cuop::trace {
@@ -16,52 +18,49 @@ double microseconds(int64_t nanoseconds) { return static_cast<double>(nanosecond
 
 class Writer {
  public:
-  Writer() {
-    out_.precision(3);
-    out_ << std::fixed << "{\"traceEvents\":[";
+  Writer() : json_(out_) {
+    out_ << std::fixed << std::setprecision(3);
+    json_.open('{').key("traceEvents").open('[');
   }
 
   void span(const Event& event, int track) {
     begin("X", event.name, event.rank);
-    out_ << ",\"cat\":\"" << json_escaped(event.category) << "\",\"tid\":" << track
-         << ",\"ts\":" << microseconds(event.start_ns)
-         << ",\"dur\":" << microseconds(event.duration_ns) << ",\"args\":{\"bytes\":" << event.bytes
-         << ",\"flops\":" << event.flops;
-    if (event.gpu_ns > 0) out_ << ",\"gpu_us\":" << microseconds(event.gpu_ns);
-    if (!event.stream.empty()) out_ << ",\"stream\":\"" << json_escaped(event.stream) << '"';
-    out_ << "}}";
+    json_.members("cat", event.category, "tid", track, "ts", microseconds(event.start_ns), "dur",
+                  microseconds(event.duration_ns));
+    json_.key("args").open('{').members("bytes", event.bytes, "flops", event.flops);
+    if (event.gpu_ns > 0) json_.members("gpu_us", microseconds(event.gpu_ns));
+    if (!event.stream.empty()) json_.members("stream", event.stream);
+    json_.close().close();
   }
 
   void track_name(int rank, int track, const std::string& name) {
     begin("M", "thread_name", rank);
-    out_ << ",\"tid\":" << track << ",\"args\":{\"name\":\"" << json_escaped(name) << "\"}}";
+    json_.members("tid", track).key("args").object("name", name).close();
   }
 
   void process_name(int rank) {
     begin("M", "process_name", rank);
-    out_ << ",\"tid\":0,\"args\":{\"name\":\"rank " << rank << "\"}}";
+    json_.members("tid", 0).key("args").object("name", cat("rank ", rank)).close();
   }
 
   void counter(int rank, const char* name, int64_t time_ns, double value) {
     begin("C", name, rank);
-    out_ << ",\"tid\":0,\"ts\":" << microseconds(time_ns) << ",\"args\":{\"" << name
-         << "\":" << value << "}}";
+    json_.members("tid", 0, "ts", microseconds(time_ns)).key("args").object(name, value).close();
   }
 
   std::string finish() {
-    out_ << "\n]}\n";
+    json_.new_line().close().close();
+    out_ << '\n';
     return out_.str();
   }
 
  private:
   void begin(const char* kind, const std::string& name, int rank) {
-    out_ << between_ << "{\"ph\":\"" << kind << "\",\"name\":\"" << json_escaped(name)
-         << "\",\"pid\":" << rank;
-    between_ = ",\n";
+    json_.new_line().open('{').members("ph", kind, "name", name, "pid", rank);
   }
 
   std::ostringstream out_;
-  const char* between_ = "\n";
+  JsonWriter json_;
 };
 
 /// The tracks of each rank, named as they are met.

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "cuop/core/json.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 
@@ -26,7 +27,7 @@ std::optional<std::string_view> take_line(std::string_view& rest) {
 
 std::string encode_entry(const KernelEntry& entry) {
   const KernelBinary& binary = entry.binary;
-  const std::string body = cat(entry.key, "\n", json_escaped(entry.name), "\n", binary.made_in_ms,
+  const std::string body = cat(entry.key, "\n", json_escape(entry.name), "\n", binary.made_in_ms,
                                "\n", binary.image.size(), "\n", binary.image);
   return cat(kMagic, "\n", sha256_hex(body), "\n", body);
 }

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cuop/core/file_replacement.h"
+#include "cuop/core/json.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
 #include "cuop/memory/pool.h"
@@ -28,107 +29,54 @@ const char* name(BlockState state) {
   return "";
 }
 
-/// Writes `"key":value` pairs and lists with the commas between them.
-class Json {
- public:
-  explicit Json(std::ostream& out) : out_(out) { out_ << std::setprecision(9); }
-  template <class Value>
-  void number(const char* key, Value value) {
-    begin(key) << value;
-  }
-  void text(const char* key, const std::string& value) {
-    begin(key) << '"' << json_escaped(value) << '"';
-  }
-  void open(const char* key, char bracket) {
-    begin(key) << bracket;
-    is_first_ = true;
-  }
-  void close(char bracket) {
-    out_ << bracket;
-    is_first_ = false;
-  }
-
- private:
-  std::ostream& begin(const char* key) {
-    if (!is_first_) out_ << ',';
-    is_first_ = false;
-    if (*key != '\0') out_ << '"' << key << "\":";
-    return out_;
-  }
-  std::ostream& out_;
-  bool is_first_ = true;
-};
-
-void write(Json& json, const Statistics& s) {
-  json.open("statistics", '{');
-  json.number("allocated_bytes", s.allocated_bytes);
-  json.number("peak_allocated_bytes", s.peak_allocated_bytes);
-  json.number("reserved_bytes", s.reserved_bytes);
-  json.number("cached_bytes", s.cached_bytes);
-  json.number("pending_bytes", s.pending_bytes);
-  json.number("thread_cached_bytes", s.thread_cached_bytes);
-  json.number("largest_free_bytes", s.largest_free_bytes);
-  json.number("fragmentation", s.fragmentation);
-  json.number("capacity_bytes", s.capacity_bytes);
-  json.number("allocation_count", s.allocation_count);
-  json.number("free_count", s.free_count);
-  json.number("out_of_memory_count", s.out_of_memory_count);
-  json.number("map_count", s.map_count);
-  json.number("unmap_count", s.unmap_count);
-  json.number("waits_for_pending", s.waits_for_pending);
-  json.number("cache_flushes", s.cache_flushes);
-  json.number("idle_releases", s.idle_releases);
-  json.number("takes_from_streams", s.takes_from_streams);
-  json.number("callback_calls", s.callback_calls);
-  json.close('}');
+void write(JsonWriter& json, const Statistics& s) {
+  json.key("statistics")
+      .object("allocated_bytes", s.allocated_bytes, "peak_allocated_bytes", s.peak_allocated_bytes,
+              "reserved_bytes", s.reserved_bytes, "cached_bytes", s.cached_bytes, "pending_bytes",
+              s.pending_bytes, "thread_cached_bytes", s.thread_cached_bytes, "largest_free_bytes",
+              s.largest_free_bytes, "fragmentation", s.fragmentation, "capacity_bytes",
+              s.capacity_bytes, "allocation_count", s.allocation_count, "free_count", s.free_count,
+              "out_of_memory_count", s.out_of_memory_count, "map_count", s.map_count, "unmap_count",
+              s.unmap_count, "waits_for_pending", s.waits_for_pending, "cache_flushes",
+              s.cache_flushes, "idle_releases", s.idle_releases, "takes_from_streams",
+              s.takes_from_streams, "callback_calls", s.callback_calls);
 }
 
-void write(Json& json, const BlockReport& block) {
-  json.open("", '{');
-  json.text("address", cat("0x", std::hex, block.address));
-  json.number("bytes", block.bytes);
-  json.text("state", name(block.state));
-  json.number("stream", block.stream);
+void write(JsonWriter& json, const BlockReport& block) {
+  json.open('{').members("address", cat("0x", std::hex, block.address), "bytes", block.bytes,
+                         "state", name(block.state), "stream", block.stream);
   if (block.requested > 0) {
-    json.number("requested", block.requested);
-    json.number("age_s", block.age_s);
-    json.text("site", block.site);
+    json.members("requested", block.requested, "age_s", block.age_s, "site", block.site);
   }
-  json.close('}');
+  json.close();
 }
 
-void write(Json& json, const HistoryEntry& entry) {
-  json.open("", '{');
-  json.number("time_s", static_cast<double>(entry.time_ns) * 1e-9);
-  json.text("kind", name(entry.kind));
-  json.number("bytes", entry.bytes);
-  json.number("allocated", entry.allocated);
-  json.number("reserved", entry.reserved);
-  json.close('}');
+void write(JsonWriter& json, const HistoryEntry& entry) {
+  json.object("time_s", static_cast<double>(entry.time_ns) * 1e-9, "kind", name(entry.kind),
+              "bytes", entry.bytes, "allocated", entry.allocated, "reserved", entry.reserved);
 }
 
 }  // namespace
 
 std::string to_json(const PoolSnapshot& snapshot) {
   std::ostringstream out;
-  Json json(out);
-  json.open("", '{');
-  json.text("device", snapshot.device);
-  json.text("upstream", snapshot.upstream);
-  json.number("device_total_bytes", snapshot.memory.total);
-  json.number("device_free_bytes", snapshot.memory.free);
+  out << std::setprecision(9);
+  JsonWriter json(out);
+  json.open('{').members("device", snapshot.device, "upstream", snapshot.upstream,
+                         "device_total_bytes", snapshot.memory.total, "device_free_bytes",
+                         snapshot.memory.free);
   write(json, snapshot.statistics);
-  json.open("segments", '[');
+  json.key("segments").open('[');
   for (const auto& segment : snapshot.segments) {
-    json.open("", '[');
+    json.open('[');
     for (const BlockReport& block : segment) write(json, block);
-    json.close(']');
+    json.close();
   }
-  json.close(']');
-  json.open("history", '[');
+  json.close();
+  json.key("history").open('[');
   for (const HistoryEntry& entry : snapshot.history) write(json, entry);
-  json.close(']');
-  json.close('}');
+  json.close();
+  json.close();
   return out.str();
 }
 

@@ -2,15 +2,16 @@
 
 #include <unistd.h>
 
-#include <charconv>
+#include <cinttypes>
+#include <cstdio>
 #include <filesystem>
-#include <iomanip>
 #include <mutex>
 #include <set>
 #include <sstream>
 #include <vector>
 
 #include "cuop/core/hash.h"
+#include "cuop/core/json.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
 
@@ -28,65 +29,40 @@ constexpr std::string_view kHeader = "{\"schema\":";
 constexpr std::string_view kLogHeader = "cuop choice log 1\n";
 
 std::string hex(uint64_t value) {
-  std::ostringstream out;
-  out << std::hex << std::setw(16) << std::setfill('0') << value;
-  return out.str();
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016" PRIx64, value);
+  return digits;
 }
 
-/// The text up to the numbers; a reader that knows the key expects exactly this.
-std::string opening(const std::string& key) {
-  return cat(kHeader, "2,\"key\":\"", json_escaped(key), '"');
-}
-constexpr std::string_view kKey = "\"key\":\"";
-constexpr std::string_view kMadeIn = ",\"made_in_ms\":";
-constexpr std::string_view kGain = ",\"gain\":";
-constexpr std::string_view kRounds = ",\"rounds\":";
-constexpr std::string_view kBeforeValue = ",\"choice\":\"";
+constexpr int kSchema = 2;
+/// Behind the value of the last member that the checksum covers.
 constexpr std::string_view kBeforeChecksum = "\",\"checksum\":\"";
 
 std::string encode(const std::string& key, const Choice& choice) {
-  const std::string body = cat(opening(key), kMadeIn, choice.made_in_ms, kGain, choice.gain,
-                               kRounds, choice.rounds, kBeforeValue, choice.value);
+  std::ostringstream out;
+  JsonWriter json(out);
+  json.open('{').members("schema", kSchema, "key", key, "made_in_ms", choice.made_in_ms, "gain",
+                         choice.gain, "rounds", choice.rounds, "choice", choice.value);
+  std::string body = out.str();
+  body.pop_back();
   return cat(body, kBeforeChecksum, hex(hash_text(body)), "\"}\n");
 }
 
-/// Takes ",\"label\":number" off the front.
-template <class Number>
-bool take(std::string_view& text, std::string_view label, Number& number) {
-  if (!text.starts_with(label)) return false;
-  text.remove_prefix(label.size());
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return true;
-}
-
-std::optional<Choice> decode(const std::string& key, const std::string& text) {
+/// The choice, and the key that it is for; nothing unless every byte is as it was written.
+std::optional<std::pair<std::string, Choice>> decode(const std::string& text) {
   const size_t end = text.rfind(kBeforeChecksum);
   if (end == std::string::npos) return std::nullopt;
-  const std::string body = text.substr(0, end);
-  if (text.substr(end) != cat(kBeforeChecksum, hex(hash_text(body)), "\"}\n")) return std::nullopt;
-  const std::string start = opening(key);
-  if (!body.starts_with(start)) return std::nullopt;
-  std::string_view rest = std::string_view(body).substr(start.size());
-  Choice choice;
-  const bool is_read = take(rest, kMadeIn, choice.made_in_ms) && take(rest, kGain, choice.gain) &&
-                       take(rest, kRounds, choice.rounds) && rest.starts_with(kBeforeValue);
-  if (!is_read) return std::nullopt;
-  choice.value = rest.substr(kBeforeValue.size());
-  return choice;
-}
-
-/// The key that a file says it is for, "" when it says none.
-std::string key_in(const std::string& text) {
+  const std::string checksum = hex(hash_text(std::string_view(text).substr(0, end)));
+  if (text.substr(end) != cat(kBeforeChecksum, checksum, "\"}\n")) return std::nullopt;
+  JsonReader json(text);
+  int schema = 0;
   std::string key;
-  size_t i = text.find(kKey);
-  if (i == std::string::npos) return key;
-  for (i += kKey.size(); i < text.size() && text[i] != '"'; ++i) {
-    if (text[i] == '\\') ++i;
-    if (i < text.size()) key += text[i];
-  }
-  return key;
+  Choice choice;
+  const bool is_read = json.member("schema", schema) && schema == kSchema &&
+                       json.member("key", key) && json.member("made_in_ms", choice.made_in_ms) &&
+                       json.member("gain", choice.gain) && json.member("rounds", choice.rounds) &&
+                       json.member("choice", choice.value);
+  return is_read ? std::optional(std::pair(key, choice)) : std::nullopt;
 }
 
 std::string file_name(const std::string& key) { return cat(hex(hash_text(key)), kEnding); }
@@ -113,17 +89,20 @@ std::string ChoiceStore::path(const std::string& key) const {
 }
 
 std::optional<Choice> ChoiceStore::load(const std::string& key) {
-  return files_.load(files_.open(Missing::kLeave), file_name(key),
-                     [&](const std::string& text) { return decode(key, text); });
+  return files_.load(files_.open(Missing::kLeave), file_name(key), [&](const std::string& text) {
+    const auto found = decode(text);
+    // Escaped, what is no UTF-8 is the same on both sides.
+    const bool is_asked = found && json_escape(found->first) == json_escape(key);
+    return is_asked ? std::optional(found->second) : std::nullopt;
+  });
 }
 
 std::vector<ChoiceStore::Entry> ChoiceStore::entries() const {
   std::vector<Entry> found;
   files_.visit([&](const PrivateDirectory::File& file, const std::string& text) {
-    const std::string key = key_in(text);
-    const auto choice = decode(key, text);
-    if (!choice || file.name != file_name(key)) return;
-    found.push_back({key, *choice, file.used_ns / 1'000'000'000});
+    const auto choice = decode(text);
+    if (!choice || file.name != file_name(choice->first)) return;
+    found.push_back({choice->first, choice->second, file.used_ns / 1'000'000'000});
   });
   return found;
 }

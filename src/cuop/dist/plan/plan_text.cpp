@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "cuop/core/json.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/plan/plan.h"
 
@@ -22,19 +23,13 @@ std::string scaled(double value, double base, const std::array<const char*, N>& 
   return out.str();
 }
 
-std::string quoted(const std::string& text) { return '"' + json_escaped(text) + '"'; }
-
-void write_placements(std::ostream& out, const char* key,
-                      const std::vector<Placement>& placements) {
-  out << ",\"" << key << "\":[";
-  const char* between = "";
+void write(JsonWriter& json, const char* key, const std::vector<Placement>& placements) {
+  json.key(key).open('[');
   for (const Placement& placement : placements) {
-    out << between << "{\"name\":" << quoted(placement.name) << ",\"shape\":["
-        << join(placement.shape, ",") << "],\"dtype\":\"" << placement.dtype
-        << "\",\"sharding\":" << quoted(cat(placement.sharding)) << '}';
-    between = ",";
+    json.object("name", placement.name, "shape", placement.shape, "dtype", cat(placement.dtype),
+                "sharding", cat(placement.sharding));
   }
-  out << ']';
+  json.close();
 }
 
 }  // namespace
@@ -77,37 +72,27 @@ std::string Plan::explain() const {
 std::string Plan::to_json() const {
   std::ostringstream out;
   out << std::setprecision(9);
-  out << "{\"op\":" << quoted(op) << ",\"strategy\":" << quoted(strategy)
-      << ",\"detail\":" << quoted(detail) << ",\"ranks\":" << ranks << ",\"bytes\":" << bytes()
-      << ",\"memory_per_rank\":" << memory_per_rank << ",\"flops\":" << flops()
-      << ",\"seconds\":" << seconds();
-  write_placements(out, "inputs", inputs);
-  write_placements(out, "outputs", outputs);
-  out << ",\"settings\":{";
-  const char* between = "";
-  for (const auto& [key, value] : settings) {
-    out << between << quoted(key) << ':' << value;
-    between = ",";
-  }
-  out << "},\"steps\":[";
-  between = "";
+  JsonWriter json(out);
+  json.open('{').members("op", op, "strategy", strategy, "detail", detail, "ranks", ranks, "bytes",
+                         bytes(), "memory_per_rank", memory_per_rank, "flops", flops(), "seconds",
+                         seconds());
+  write(json, "inputs", inputs);
+  write(json, "outputs", outputs);
+  json.key("settings").open('{');
+  for (const auto& [key, value] : settings) json.members(key, value);
+  json.close().key("steps").open('[');
   for (const PlanStep& step : steps) {
-    out << between << "{\"kind\":\"" << name(step.kind) << "\",\"text\":" << quoted(step.text)
-        << ",\"bytes\":" << step.bytes << ",\"rank_bytes\":" << step.rank_bytes
-        << ",\"messages\":" << step.messages << ",\"flops\":" << step.flops
-        << ",\"seconds\":" << step.seconds << '}';
-    between = ",";
+    json.object("kind", name(step.kind), "text", step.text, "bytes", step.bytes, "rank_bytes",
+                step.rank_bytes, "messages", step.messages, "flops", step.flops, "seconds",
+                step.seconds);
   }
-  out << "],\"candidates\":[";
-  between = "";
+  json.close().key("candidates").open('[');
   for (const Candidate& candidate : candidates) {
-    out << between << "{\"strategy\":" << quoted(candidate.strategy)
-        << ",\"detail\":" << quoted(candidate.detail) << ",\"bytes\":" << candidate.bytes
-        << ",\"memory\":" << candidate.memory << ",\"seconds\":" << candidate.seconds
-        << ",\"is_feasible\":" << (candidate.is_feasible ? "true" : "false") << '}';
-    between = ",";
+    json.object("strategy", candidate.strategy, "detail", candidate.detail, "bytes",
+                candidate.bytes, "memory", candidate.memory, "seconds", candidate.seconds,
+                "is_feasible", candidate.is_feasible);
   }
-  out << "]}";
+  json.close().close();
   return out.str();
 }
 
