@@ -5,6 +5,7 @@
 #include <atomic>
 #include <list>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -110,6 +111,13 @@ TEST(LruCache, AFailureChangesNothing) {
   EXPECT_EQ(cache.size(), 1u);
   cache.put({2}, 2);
   EXPECT_EQ(cache.put({3}, 3), 1);
+}
+
+TEST(SharedLruCache, KeepsNothingThatIsEmpty) {
+  SharedLruCache<int, std::optional<int>> cache(2);
+  EXPECT_EQ(cache.get(1, [] { return std::nullopt; }), std::nullopt);
+  EXPECT_EQ(cache.get(1, [] { return std::optional(5); }), 5);
+  EXPECT_EQ(cache.get(1, [] { return std::optional(6); }), 5);
 }
 
 TEST(SharedLruCache, WhatIsInUseOutlivesItsEntry) {

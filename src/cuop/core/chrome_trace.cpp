@@ -1,6 +1,5 @@
 #include "cuop/core/chrome_trace.h"
 
-#include <iomanip>
 #include <map>
 #include <sstream>
 
@@ -19,7 +18,8 @@ double microseconds(int64_t nanoseconds) { return static_cast<double>(nanosecond
 class Writer {
  public:
   Writer() : json_(out_) {
-    out_ << std::fixed << std::setprecision(3);
+    out_ << std::fixed;
+    out_.precision(3);
     json_.open('{').key("traceEvents").open('[');
   }
 

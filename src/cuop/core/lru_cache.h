@@ -88,12 +88,13 @@ class SharedLruCache {
     const std::lock_guard lock(mutex_);
     gone = cache_.put(key, std::move(value));
   }
-  /// What is known, else what make() answers. Nothing is locked while it is made; when threads make
-  /// the same, all get the first.
+  /// What is known, else what make() answers, which is kept unless it is empty. Nothing is locked
+  /// while it is made; when threads make the same, all get the first.
   template <class Make>
   Value get(const Key& key, Make&& make) {
     if (Value known = find(key)) return known;
     Value made = make();
+    if (!made) return made;
     std::optional<Value> gone;
     const std::lock_guard lock(mutex_);
     if (const Value* first = cache_.find(key)) return *first;

@@ -28,14 +28,4 @@ std::string join(const Range& range, const char* separator = ", ") {
   return out.str();
 }
 
-/// The text as the inside of a JSON string; control characters become spaces.
-inline std::string json_escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return result;
-}
-
 }  // namespace cuop

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
+#include "cuop/core/lru_cache.h"
 #include "cuop/operators/jit/config.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -118,28 +118,18 @@ Roof measured_and_stored(DType dtype, Device device) {
 }
 
 /// What this process has measured or read.
-class Roofs {
- public:
-  static Roofs& instance() {
-    static auto* roofs = new Roofs;
-    return *roofs;
-  }
-  std::optional<Roof> find(DType dtype, Device device) {
-    const std::lock_guard lock(mutex_);
-    const auto known = roofs_.find({device.is_cpu() ? -1 : device.index, dtype});
-    return known == roofs_.end() ? std::nullopt : std::optional(known->second);
-  }
-  Roof keep(DType dtype, Device device, const Roof& roof) {
-    const std::lock_guard lock(mutex_);
-    return roofs_.emplace(std::pair{device.is_cpu() ? -1 : device.index, dtype}, roof)
-        .first->second;
-  }
+struct Roofs {
   std::mutex measuring;  ///< one thread measures, the others wait for what it finds
-
- private:
-  std::mutex mutex_;
-  std::map<std::pair<int, DType>, Roof> roofs_;
+  SharedLruCache<int, std::optional<Roof>> known{256};
 };
+Roofs& roofs() {
+  static auto* instance = new Roofs;
+  return *instance;
+}
+
+int place_of(DType dtype, Device device) {
+  return (device.is_cpu() ? 0 : device.index + 1) * 256 + static_cast<int>(dtype);
+}
 
 DType measured_dtype(DType dtype) { return dtype == DType::kFloat64 ? dtype : DType::kFloat32; }
 
@@ -176,17 +166,18 @@ bool parse_roof(const std::string& text, Roof& roof) {
 
 std::optional<Roof> known_roof(DType dtype, Device device) {
   const DType measured = measured_dtype(dtype);
-  if (const auto known = Roofs::instance().find(measured, device)) return known;
-  const auto stored = stored_roof(measured, device);
-  return stored ? std::optional(Roofs::instance().keep(measured, device, *stored)) : std::nullopt;
+  return roofs().known.get(place_of(measured, device),
+                           [&] { return stored_roof(measured, device); });
 }
 
 Roof measured_roof(DType dtype, Device device) {
   if (!device.is_cpu() && backend::cuda::is_capturing(current_stream(device))) return {};
-  const std::lock_guard lock(Roofs::instance().measuring);
+  const std::lock_guard lock(roofs().measuring);
   if (const auto known = known_roof(dtype, device)) return *known;
   const DType measured = measured_dtype(dtype);
-  return Roofs::instance().keep(measured, device, measured_and_stored(measured, device));
+  const Roof roof = measured_and_stored(measured, device);
+  roofs().known.put(place_of(measured, device), roof);
+  return roof;
 }
 
 double percent_of_roof(const Cost& cost, double milliseconds, const Roof& roof) {
