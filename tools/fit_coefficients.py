@@ -97,6 +97,11 @@ def minimax(function, low, high, degree: int, weight, floor="1e-3") -> list:
     return result
 
 
+def erf_part(z):
+    """erf(x) / x - 1 of z = x^2."""
+    return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
+
+
 def odd_rest(function):
     """(f(x) - x) / x^3 of z = x^2."""
 
@@ -111,12 +116,6 @@ def scaled_erfc(t):
     """exp(x^2) erfc(x) (1 + 2 x) of t = (x - 4) / (x + 4)."""
     x = 4 * (1 + t) / (1 - t)
     return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
-
-
-def unscaled_erfc(t):
-    """exp(x^2) erfc(x) of the same."""
-    x = 4 * (1 + t) / (1 - t)
-    return mp.exp(x * x) * mp.erfc(x)
 
 
 LN2 = mp.log(2)
@@ -138,18 +137,30 @@ POLYNOMIALS = {
     "kAsin": (odd_rest(mp.asin), ZERO, 0.2505, 5, 12),
     "kAtan": (odd_rest(mp.atan), ZERO, 0.1717, 5, 11),
     "kTanh": (odd_rest(mp.tanh), ZERO, 0.3605, 5, 10),
-    "kErfWide": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, ZERO, 0.9605, 7, 12),
     "kSinhWide": (odd_rest(mp.sinh), ZERO, 1.001, 4, 7),
     "kErf": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, ZERO, 0.2505, 4, 8),
     "kCbrt": (lambda m: m ** (-mp.mpf(1) / 3), mp.sqrt(0.5), mp.sqrt(2), 3, 4),
 }
+ERFC_MIDDLE = mp.mpf("5.125")
+
+
+def fourth_root(t):
+    """The fourth root of erfc, for erf of double."""
+    return mp.erfc(t + mp.mpf("1.75")) ** (mp.mpf(1) / 4)
+
+
+def root_of_erfc(t):
+    """The 64th root of erfc, which squared six times vanishes among floats at the end of its range."""
+    return mp.erfc(t + ERFC_MIDDLE) ** (mp.mpf(1) / 64)
+
+
+# Also for results of float.
 IN_DOUBLE = {
     "kSine",
     "kTangent",
     "kShortErf",
-    "kShortErfc",
-    "kShortExp",
-}  # also for results of float
+    "kErfcRoot",
+}
 
 
 def log_rest(base):
@@ -171,15 +182,21 @@ def odd_weight(function):
     return lambda z: mp.sqrt(z) ** 3 / function(mp.sqrt(z))
 
 
-def erf_part(z):
-    """erf(x) / x - 1 of z = x^2."""
-    return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
+def argument_of(t):
+    """The x of t = (x - 4) / (x + 4)."""
+    return 4 * (1 + t) / (1 - t)
 
 
-def scaled_tail(t):
-    """exp(x^2 / 2) 2 P(X > x) (1 + 5/4 x) of t = (x - 4) / (x + 4), X standard normal."""
-    x = 4 * (1 + t) / (1 - t)
-    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) * (1 + 5 * x / 4)
+def normal_tail(t):
+    """exp(x^2 / 2) P(X > x) (1 + x) of t, X standard normal."""
+    x = argument_of(t)
+    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2 * (1 + x)
+
+
+def erfc_tail(t):
+    """exp(x^2) erfc(x) (1 + 3/2 x) of t."""
+    x = argument_of(t)
+    return mp.exp(x * x) * mp.erfc(x) * (1 + 3 * x / 2)
 
 
 def fused_polynomials() -> dict:
@@ -194,7 +211,7 @@ def fused_polynomials() -> dict:
     def power(t):
         return mp.expm1(t) / t**2 - 1 / t if abs(t) > mp.mpf("1e-15") else mp.mpf(1) / 2
 
-    def root_of_erfc(t):
+    def fourth_root_of_erfc(t):
         return mp.erfc(t + 2) ** mp.mpf("0.25")
 
     def root_weight(t):
@@ -211,8 +228,7 @@ def fused_polynomials() -> dict:
         "kExp": (power, -0.3475, 0.3475, 4, 0, lambda r: r * r),
         "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
         "kErfNear": (erf_part, ZERO, 1.44, 7, 0, lambda z: 1 / (1 + erf_part(z))),
-        "kErfFar": (root_of_erfc, -0.8, 1.95, 7, 0, root_weight),
-        "kGelu": (scaled_tail, -1, 8.5 / mp.mpf(16.5), 0, 21, lambda t: 1 / scaled_tail(t)),
+        "kErfFar": (fourth_root_of_erfc, -0.8, 1.95, 7, 0, root_weight),
     }
 
 
@@ -238,9 +254,6 @@ def print_fused(kind: str) -> None:
         in_double = name.startswith("kErf") or not is_float
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
-        if name == "kGelu":
-            rest = text(fit[0] - nearest(fit[0], 53), False)
-            print(f"  static constexpr double kGeluRest = {rest};")
     print("};")
 
 
@@ -256,7 +269,7 @@ def scalars(is_float: bool) -> list[tuple]:
     few = 16 if is_float else 42  # so that products with exponents are exact
     half = 12 if is_float else 26
     gelu = 2 * mp.sqrt(2 / mp.pi)
-    root = mp.sqrt(mp.mpf(1) / 2)
+    root_half = mp.sqrt(mp.mpf(1) / 2)
     low = -mp.mpf(7) / 9
     high = mp.mpf(7 if is_float else 24) / (15 if is_float else 32)
     fit = interpolation(scaled_erfc, low, high, 12 if is_float else 22)
@@ -267,7 +280,7 @@ def scalars(is_float: bool) -> list[tuple]:
     rows += two_parts("kInvLn10High", 1 / mp.log(10), half, is_float, "kInvLn10Low")
     rows += two_parts("kLog10Of2High", mp.log10(2), few, is_float, "kLog10Of2Low")
     rows += two_parts("kHalfPi", mp.pi / 2, digits, is_float, "kHalfPiRest")
-    rows += two_parts("kRootHalf", root, digits, is_float, "kRootHalfRest")
+    rows += two_parts("kRootHalf", root_half, digits, is_float, "kRootHalfRest")
     rows += two_parts("kGeluLinear", gelu, digits, is_float, "kGeluLinearRest")
     cubic = gelu * mp.mpf("0.044715")
     rows += two_parts("kGeluCubic", cubic, digits, is_float, "kGeluCubicRest")
@@ -278,20 +291,24 @@ def scalars(is_float: bool) -> list[tuple]:
     rows += two_parts("kErfcMiddle", fit[0], digits, is_float, "kErfcMiddleRest")
     rows.append(("kErfc[]", [text(c, is_float) for c in fit[1:]]))
     if is_float:
-        rows.append(
-            ("kShortErfc[]", [text(c, False) for c in interpolation(scaled_erfc, -1, high, 12)])
-        )
+        root = minimax(root_of_erfc, -ERFC_MIDDLE, ERFC_MIDDLE, 18, lambda t: 1 / root_of_erfc(t))
+        rows.append(("kErfcRoot[]", [text(c, False) for c in root]))
         short = interpolation(POLYNOMIALS["kErf"][0], ZERO, 0.2505, 4)
         rows.append(("kShortErf[]", [text(c, False) for c in short]))
-        short = interpolation(POLYNOMIALS["kExp"][0], -0.3475, 0.3475, 5)
-        rows.append(("kShortExp[]", [text(c, False) for c in short]))
-    rows += [
-        ("kTanhNear", text(mp.mpf("0.6"), is_float)),
-        ("kErfNear", text(mp.mpf("0.98"), is_float)),
-    ]
-    near, far = -mp.mpf("0.61"), mp.mpf(0 if is_float else 2) / (8 if is_float else 10)
-    fit = interpolation(unscaled_erfc, near, far, 9 if is_float else 17)
-    rows.append(("kErfTail[]", [text(c, is_float) for c in fit]))
+    rows.append(("kTanhNear", text(mp.mpf("0.6"), is_float)))
+    if not is_float:
+        near = minimax(erf_part, ZERO, 1, 11, lambda z: 1 / (1 + erf_part(z)))
+        far = minimax(fourth_root, -0.75, 4.17, 20, lambda t: fourth_root(t) ** 3, "1e-9")
+        rows.append(("kErfNear[]", [text(c, False) for c in near]))
+        rows.append(("kErfFar[]", [text(c, False) for c in far]))
+        for name, function, low, high, degree in (
+            ("kErfcTail", erfc_tail, 0.49, 26.5, 21),
+            ("kNormalTail", normal_tail, 0, 12.5, 20),
+        ):
+            ends = [(each - 4) / (mp.mpf(each) + 4) for each in (low, high)]
+            fit = minimax(function, *ends, degree, lambda t, f=function: 1 / f(t))
+            rows.append((name + "[]", [text(c, False) for c in fit]))
+            rows.append((name + "Low", text(fit[0] - nearest(fit[0], 53), False)))
     for name, (function, low_end, high_end, short, long) in POLYNOMIALS.items():
         fit = interpolation(function, low_end, high_end, short if is_float else long)
         in_double = name in IN_DOUBLE

@@ -5,9 +5,9 @@
 #include "cuop/jit/kernels/accurate/circular.h"
 #include "cuop/jit/kernels/accurate/error_function.h"
 #include "cuop/jit/kernels/accurate/fused_circular.h"
-#include "cuop/jit/kernels/accurate/fused_gelu.h"
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 #include "cuop/jit/kernels/accurate/fused_root.h"
+#include "cuop/jit/kernels/accurate/quick_erfc.h"
 #include "cuop/jit/kernels/accurate/root.h"
 
 namespace cuop::jit::accurate {
@@ -81,10 +81,19 @@ CUOP_FN T attempted_cbrt(T x, unsigned& is_unsure) {
 }
 
 template <class T>
+CUOP_FN T attempted_erfc(T x, unsigned& is_unsure) {
+  if constexpr (sizeof(T) == 8) {
+    is_unsure |= is_beyond_erfc(x);
+    return quick_erfc(x);
+  } else {
+    return erfc(x);
+  }
+}
+template <class T>
 CUOP_FN T attempted_gelu(T x, unsigned& is_unsure) {
-  if constexpr (math::has_fast_fma && sizeof(T) == 8) {
+  if constexpr (sizeof(T) == 8) {
     is_unsure |= is_beyond_gelu(x);
-    return fused_gelu(x);
+    return quick_gelu(x);
   } else {
     return gelu(x);
   }

@@ -58,23 +58,18 @@ struct Coefficients<float> {
       -0x1.9ddb200000000p-4f,  0x1.7fee3e0000000p-4f,   -0x1.0fb0a60000000p-4f,
       0x1.30753e0000000p-5f,   -0x1.095eaa0000000p-6f,  0x1.4a7e0a0000000p-8f,
       -0x1.8cf2e80000000p-11f, -0x1.d82c5c0000000p-13f, 0x1.2834d00000000p-13f};
-  static constexpr double kShortErfc[] = {
-      0x1.3ba5916f55d6ep+0,  -0x1.1df1ad25a35ffp-3, 0x1.f7f59f309247cp-7,   0x1.16ecf564eea64p-4,
-      -0x1.9dda354509064p-4, 0x1.7fee306d9f0ffp-4,  -0x1.0fba68f84d5dbp-4,  0x1.30687b0a29095p-5,
-      -0x1.08b5253fd0d00p-6, 0x1.4dd62b31062f0p-8,  -0x1.a72e88a58676cp-11, -0x1.63a4a8f27b6bfp-12,
-      0x1.7903a6a79f217p-14};
+  static constexpr double kErfcRoot[] = {
+      0x1.480c919528a93p-1,   -0x1.ac08f5a1c5ff6p-4,  -0x1.5965eedb3628cp-10,
+      0x1.25f1fd97339b8p-10,  -0x1.0034ebd0073b5p-15, -0x1.b77d509b43cf4p-18,
+      0x1.b4311fec606c8p-22,  0x1.5e1f1582fec2ep-27,  -0x1.3b265aa49cf75p-31,
+      -0x1.969932803ffe0p-33, 0x1.189adf52cb149p-35,  -0x1.af3156d7caf90p-39,
+      -0x1.e39ba2f10a494p-43, 0x1.905f65082605fp-45,  0x1.36e43d165e534p-46,
+      -0x1.c17d55584e586p-49, -0x1.e0be6b3e51c6cp-53, 0x1.46afa680b2809p-54,
+      -0x1.17311bab01826p-58};
   static constexpr double kShortErf[] = {0x1.06eba7ed79329p-3, -0x1.81273277dad05p-2,
                                          0x1.ce2500ed16471p-4, -0x1.b6644fe887b21p-6,
                                          0x1.353512d29a4bep-8};
-  static constexpr double kShortExp[] = {0x1.0000000bbf332p-1,  0x1.5555555a8d60ap-3,
-                                         0x1.5554e7e77b940p-5,  0x1.1110e072da4bdp-7,
-                                         0x1.6d44b137a66c0p-10, 0x1.a126522421ce2p-13};
   static constexpr float kTanhNear = 0x1.3333340000000p-1f;
-  static constexpr float kErfNear = 0x1.f5c2900000000p-1f;
-  static constexpr float kErfTail[] = {
-      0x1.18932c0000000p-3f, -0x1.0949220000000p-2f, 0x1.bff0260000000p-3f, -0x1.5065800000000p-3f,
-      0x1.be631e0000000p-4f, -0x1.020c2c0000000p-4f, 0x1.0392d00000000p-5f, -0x1.8961c80000000p-7f,
-      0x1.4e5d720000000p-8f, -0x1.8ce7de0000000p-13f};
   static constexpr float kExp[] = {0x1.0000000000000p-1f,  0x1.5555560000000p-3f,
                                    0x1.5554e80000000p-5f,  0x1.1110e00000000p-7f,
                                    0x1.6d44b20000000p-10f, 0x1.a126520000000p-13f};
@@ -108,10 +103,6 @@ struct Coefficients<float> {
   static constexpr float kTanh[] = {-0x1.5555560000000p-2f, 0x1.1110f60000000p-3f,
                                     -0x1.ba0d820000000p-5f, 0x1.64f9980000000p-6f,
                                     -0x1.138bea0000000p-7f, 0x1.3692120000000p-9f};
-  static constexpr float kErfWide[] = {0x1.06eba80000000p-3f,  -0x1.8127460000000p-2f,
-                                       0x1.ce2f0e0000000p-4f,  -0x1.b82a500000000p-6f,
-                                       0x1.5631240000000p-8f,  -0x1.bd27680000000p-11f,
-                                       0x1.dabbee0000000p-14f, -0x1.49e68c0000000p-17f};
   static constexpr float kSinhWide[] = {0x1.5555560000000p-3f, 0x1.1111120000000p-7f,
                                         0x1.a01a140000000p-13f, 0x1.71d2020000000p-19f,
                                         0x1.b559920000000p-26f};
@@ -156,14 +147,35 @@ struct Coefficients<double> {
       0x1.bb7be885c5a0bp-24,  -0x1.3c396538d8d44p-26, -0x1.4ba5c49bc26a7p-27,
       0x1.0eff5654f9fd0p-29};
   static constexpr double kTanhNear = 0x1.3333333333333p-1;
-  static constexpr double kErfNear = 0x1.f5c28f5c28f5cp-1;
-  static constexpr double kErfTail[] = {
-      0x1.18932bf08e154p-3,   -0x1.094922737431ap-2,  0x1.bff01a5f90864p-3,
-      -0x1.506666f69e528p-3,  0x1.be502c365818cp-4,   -0x1.027d5744b73e7p-4,
-      0x1.0066e104ae285p-5,   -0x1.a4ded41274102p-7,  0x1.0a17eb6400ffdp-8,
-      -0x1.a2f901466f177p-11, -0x1.6d199d307b0b3p-16, 0x1.4b4a9db73369ep-14,
-      -0x1.7a4cde9d1e8c3p-16, -0x1.008c5da5e977bp-19, 0x1.7f8c6920a598cp-19,
-      -0x1.4d5c8f6865af1p-21, -0x1.245b81f0d8b5ap-21, -0x1.0bea7347cc48ep-24};
+  static constexpr double kErfNear[] = {
+      0x1.06eba8214db68p-3,  -0x1.812746b0379bdp-2,  0x1.ce2f21a040d16p-4,  -0x1.b82ce311fa936p-6,
+      0x1.565bccf92b1bfp-8,  -0x1.c02db03dd3a67p-11, 0x1.f9a2baa8a095dp-14, -0x1.f4ca4d68f106ep-17,
+      0x1.b97fd3955b853p-20, -0x1.5c07252b71f59p-23, 0x1.d71b01f9e2ca4p-27, -0x1.abae1f6f792f6p-31};
+  static constexpr double kErfFar[] = {
+      0x1.5bee7db0f5d92p-2,   -0x1.586b1f2b83e29p-2, 0x1.6d48d99b9f095p-4,   0x1.450566ed94976p-6,
+      -0x1.b5f0923c78102p-7,  0x1.6b08d472a930ap-13, 0x1.1c71b4cfac0fap-10,  -0x1.3f08a633ee511p-13,
+      -0x1.9cb418b32ff84p-15, 0x1.be58851fec3d1p-17, 0x1.2c0f927a2159bp-20,  -0x1.5d4150fa5a5cdp-21,
+      -0x1.aa6ba42a2e126p-29, 0x1.adee3be841614p-26, -0x1.5acbb12d0ce23p-30, -0x1.cfe90aefaf10dp-31,
+      0x1.d2037bebaf058p-34,  0x1.6a9b4edcf1756p-36, -0x1.d2f0ad1b9922ap-38, 0x1.8178e49788751p-41,
+      -0x1.dbac74217dd97p-46};
+  static constexpr double kErfcTail[] = {
+      0x1.eb018ce4f8a53p-1,  -0x1.5b19d309b1b78p-3,  0x1.0f371a2170038p-4,
+      0x1.47f40303660c1p-7,  -0x1.8da09f8aafb41p-5,  0x1.bea654d2c02c2p-5,
+      -0x1.576eecbc7870ep-5, 0x1.941b0a6f380b0p-6,   -0x1.6cd0574dafceap-7,
+      0x1.d47a1c0cf83ccp-9,  -0x1.2cd22ca713ca6p-11, -0x1.0ffe6fd913710p-13,
+      0x1.c22a649e78b53p-14, -0x1.3afd72ca43dc0p-16, -0x1.01c71226355d4p-17,
+      0x1.18725383118a0p-18, 0x1.49e206de97a62p-23,  -0x1.3e1e097843a6ap-21,
+      0x1.e5f19eae287d5p-25, 0x1.437151a639a1bp-24,  -0x1.4c08b443e5f6cp-27,
+      -0x1.fda3a376770fbp-28};
+  static constexpr double kErfcTailLow = 0x1.dfde431a57bd7p-55;
+  static constexpr double kNormalTail[] = {
+      0x1.e361ea6fba141p-2,  -0x1.8c18f2086e350p-4,  0x1.cabd72a60f776p-7,   0x1.d4969f10e0e0ap-6,
+      -0x1.07c3c25829fffp-5, 0x1.25dd7205dd01ap-6,   -0x1.47d5fc76a0120p-8,  -0x1.2b7f5d66b3822p-12,
+      0x1.6c53845811b2fp-11, -0x1.8c11c454d8b64p-14, -0x1.707c2145888c1p-14, 0x1.64848b2a1bc78p-16,
+      0x1.c9546366587e7p-17, -0x1.cc736fcade214p-19, -0x1.5fcd7aa7d0921p-19, 0x1.a6cb67270c4c2p-22,
+      0x1.2e05efa029459p-21, 0x1.f29011c76d5f4p-26,  -0x1.bf73be4f2aff7p-24, -0x1.768729017bcdbp-25,
+      -0x1.9af29ef6ff5d5p-28};
+  static constexpr double kNormalTailLow = 0x1.157894f6e353bp-56;
   static constexpr double kExp[] = {
       0x1.0000000000001p-1,  0x1.5555555555556p-3,  0x1.5555555553ce3p-5,  0x1.111111111098cp-7,
       0x1.6c16c178bd6bcp-10, 0x1.a01a01a7e29cdp-13, 0x1.a019b84d17a80p-16, 0x1.71de0d383914ap-19,
@@ -211,11 +223,6 @@ struct Coefficients<double> {
       -0x1.5555555555554p-2,  0x1.1111111110c98p-3,  -0x1.ba1ba1b99f318p-5,  0x1.664f485871b6cp-6,
       -0x1.226e2df7c7c3ap-7,  0x1.d6d24c993898ap-9,  -0x1.7d8a70acb37f1p-10, 0x1.344e0e6e343b0p-11,
       -0x1.e7048076c04edp-13, 0x1.55e6e7f55c259p-14, -0x1.335133040afafp-16};
-  static constexpr double kErfWide[] = {
-      0x1.06eba8214db69p-3,  -0x1.812746b0379e6p-2,  0x1.ce2f21a042b6ep-4,  -0x1.b82ce312861a7p-6,
-      0x1.565bcd0dee0d4p-8,  -0x1.c02db3e4a6811p-11, 0x1.f9a3230916f71p-14, -0x1.f4d1fb9a2e1ffp-17,
-      0x1.b9e06f25c0079p-20, -0x1.5f2a6e621dff7p-23, 0x1.f838902b66175p-27, -0x1.3a4965185b2a4p-30,
-      0x1.0abe40bd68c46p-34};
   static constexpr double kSinhWide[] = {
       0x1.5555555555555p-3,  0x1.1111111111111p-7,  0x1.a01a01a01a001p-13, 0x1.71de3a556f9acp-19,
       0x1.ae64567924223p-26, 0x1.612467d1c2fabp-33, 0x1.ae777839b3498p-41, 0x1.99f1ba85cd318p-49};
@@ -296,16 +303,6 @@ struct Fused<double> {
       0x1.226e11e38eb65p-7,   0x1.d6d9445f0bf16p-9,  0x1.7d5a9327b1860p-10,  0x1.380124e7b7eefp-11,
       0x1.d22310be7d1b7p-13,  0x1.1ec910fcbf096p-13, -0x1.c004b691e78a3p-16, 0x1.786bc0e808bcfp-14,
       -0x1.79c9485412689p-15, 0x1.5eac01f42705bp-16};
-  static constexpr double kGelu[] = {
-      0x1.22078ca96fa5ap+0,   -0x1.40a2710515809p-3,  -0x1.bd7d64efe129ap-6,
-      0x1.b7b978b5b83ebp-4,   -0x1.88eabed013dd4p-4,  0x1.921d6a0d622b8p-5,
-      -0x1.a21c5a34e902fp-7,  -0x1.0eeaa3e4b0755p-10, 0x1.dff141c9d54f7p-10,
-      -0x1.bf518f75f96e7p-13, -0x1.eaa541f993145p-13, 0x1.aa3669d8df9b8p-15,
-      0x1.2fdd57a81896fp-15,  -0x1.11c7c4a07d56fp-17, -0x1.cd641bd816d51p-18,
-      0x1.d91dac74abae0p-21,  0x1.81b335e327c4fp-20,  0x1.7254d014e09dep-24,
-      -0x1.1297dcf15689cp-22, -0x1.9feeb23ff4c83p-24, -0x1.ab3e23c32710bp-28,
-      0x1.0f85febe183e6p-29};
-  static constexpr double kGeluRest = 0x1.749f3d5ae18fcp-54;
 };
 
 }  // namespace cuop::jit::accurate

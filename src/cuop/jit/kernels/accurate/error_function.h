@@ -36,55 +36,50 @@ CUOP_FN Sum<T> beside_one(Power<T> p) {
   return {2 * half * p.high, 2 * half * p.low};
 }
 
-/// By a polynomial up to kErfNear; beyond, where erfc is small, without its compensation.
+/// By a polynomial up to 1; beyond, 1 less the fourth power of another.
 CUOP_FN double erf(double x) {
   using C = Coefficients<double>;
-  const double size = math::abs(x), z = size * size, a = size > 6 ? 6.0 : size;
+  const double size = math::abs(x), z = size * size;
   double near;
   if constexpr (math::has_fast_fma) {
-    near = multiply_add(size, polynomial(C::kErfWide, z), size);
+    near = multiply_add(size, horner(C::kErfNear, z), size);
   } else {
     // Rounded at every step it would not be monotone.
-    const Sum<double> first = two_product(z, polynomial<1>(C::kErfWide, z));
-    const Sum<double> sum = two_sum(C::kErfWide[0], first.high);
+    const Sum<double> first = two_product(z, horner<1>(C::kErfNear, z));
+    const Sum<double> sum = two_sum(C::kErfNear[0], first.high);
     near = size + (size * sum.high + size * (sum.low + first.low));
   }
-  const double t = (a - 4) / (a + 4);
-  const Sum<double> square = two_product(a, a);
-  const double scaled_tail = polynomial(C::kErfTail, t);
-  const double tail = (scaled_tail - scaled_tail * square.low) * quick_exp(-square.high);
-  return math::copysign(size < C::kErfNear ? near : 1 - tail, x);
+  // Beyond 2.5 with fewer digits, so that neighbours are further apart than rounding errors.
+  const double few = size > 2.5 ? 32.0 : 0.0, t = (at_most(size, 5.92) + few) - (few + 1.75);
+  const double rest = polynomial<2>(C::kErfFar, t);
+  const double slope = multiply_add(rest, t, C::kErfFar[1]);
+  const double root = multiply_add(slope, t, C::kErfFar[0]);
+  const double low = multiply_add(slope, t, C::kErfFar[0] - root);
+  const double square = multiply_add(root, root, (root + root) * low);
+  return math::copysign(size < 1 ? near : multiply_add(-square, square, 1.0), x);
 }
 
-/// e^(-square) F / (1 + 2 a) for a >= 0 to the digits of a float, in double.
-CUOP_FN double short_erfc(double a, double square) {
-  using C = Coefficients<float>;
-  using F = Format<double>;
-  const double size = a > 11 ? 11 : a, limited_square = square > 121 ? 121 : square;
-  const double d = size + 4, e = multiply_add(2.0, size, 1.0), inverse = 1 / (d * e);
-  const double t = (size - 4) * e * inverse;
-  const double shifted = multiply_add(limited_square, -Coefficients<double>::kInvLn2, F::kPower);
-  const double r = multiply_add(F::kPower - shifted, Coefficients<double>::kLn2, -limited_square);
-  const double power = multiply_add(r * r, polynomial(C::kShortExp, r), r) + 1;
-  return polynomial(C::kShortErfc, t) * (d * inverse) * power * (2 * pow2_half(shifted));
+/// erfc(a) for a >= 0 to the digits of a float: the 64th power of a polynomial, whose rounding
+/// errors in double do not matter yet then.
+CUOP_FN double short_erfc(double a) {
+  double power = polynomial(Coefficients<float>::kErfcRoot, (a > 10.25 ? 10.25 : a) - 5.125);
+  for (int k = 0; k < 6; ++k) power *= power;
+  return power;
 }
 CUOP_FN float erf(float x) {
   const double a = math::abs(x), z = a * a;
   const double near = multiply_add(a, polynomial(Coefficients<float>::kShortErf, z), a);
-  const double y = a < 0.5 ? near : 1 - short_erfc(a, z);
+  const double y = a < 0.5 ? near : 1 - short_erfc(a);
   return math::copysign(static_cast<float>(y), x);
 }
 CUOP_FN float erfc(float x) {
-  const double a = math::abs(x), tail = short_erfc(a, a * a);
-  return static_cast<float>(x < 0 ? 2 - tail : tail);
+  const double a = math::abs(x), tail = short_erfc(a);
+  return static_cast<float>((x < 0 ? 2.0 : 0.0) + (x < 0 ? -tail : tail));
 }
 CUOP_FN float gelu(float x) {
-  const double size = math::abs(x), bounded = size > 20 ? 20 : size;
-  const double tail =
-      0.5 * short_erfc(bounded * Coefficients<double>::kRootHalf, 0.5 * bounded * bounded);
-  const float y = static_cast<float>(x < 0 ? bounded * tail : size - bounded * tail);
-  const float value = size < math::infinity ? y : x < 0 ? 0.0f : x;
-  return math::copysign(value, x);
+  const double size = math::abs(x), half = size > 14.5 ? 7.25 : 0.5 * size;
+  const double tail = half * short_erfc(size * Coefficients<double>::kRootHalf);
+  return math::copysign(static_cast<float>((x > 0 ? size : 0.0) - tail), x);
 }
 
 CUOP_FN double erfc(double x) {

@@ -53,6 +53,17 @@ CUOP_FN T from_bits(BitsOf<T> bits) {
   return __builtin_bit_cast(T, bits);
 }
 
+/// The smaller one of a number that is not negative and a constant. On a conditional expression
+/// compilers compute twice what follows, the second time of the constant, which costs selections.
+template <class T>
+CUOP_FN T at_most(T size, T most) {
+  if constexpr (math::has_fast_fma) {
+    return choose(size > most, most, size);
+  } else {
+    return size > most ? most : size;
+  }
+}
+
 /// a * b + c, rounded once where that is one instruction.
 template <class T>
 CUOP_FN T multiply_add(T a, T b, T c) {
@@ -63,16 +74,37 @@ CUOP_FN T multiply_add(T a, T b, T c) {
   }
 }
 
-/// By Horner's rule; the constant term is coefficients[0].
-template <int First = 0, class T, int Count>
-CUOP_FN T polynomial(const T (&coefficients)[Count], T x) {
-  if constexpr (First == Count - 1) {
+/// By Horner's rule; the constant term is coefficients[First]. Or every Stride-th term, of that
+/// power of x.
+template <int First = 0, int Stride = 1, class T, int Count>
+CUOP_FN T horner(const T (&coefficients)[Count], T power) {
+  if constexpr (First + Stride >= Count) {
     return coefficients[First];
   } else {
-    return multiply_add(polynomial<First + 1>(coefficients, x), x, coefficients[First]);
+    return multiply_add(horner<First + Stride, Stride>(coefficients, power), power,
+                        coefficients[First]);
   }
 }
-
+/// The same; long ones in two or four chains (G. Estrin, 1960), which processors work at side by
+/// side, and whose rounding errors are a little larger.
+template <int First = 0, class T, int Count>
+CUOP_FN T polynomial(const T (&coefficients)[Count], T x) {
+  constexpr int kTerms = Count - First, kTwoChains = 6, kFourChains = 16;
+  const T square = x * x;
+  if constexpr (kTerms < kTwoChains) {
+    return horner<First>(coefficients, x);
+  } else if constexpr (kTerms >= kFourChains) {
+    const T fourth = square * square;
+    const T low = multiply_add(horner<First + 1, 4>(coefficients, fourth), x,
+                               horner<First, 4>(coefficients, fourth));
+    const T high = multiply_add(horner<First + 3, 4>(coefficients, fourth), x,
+                                horner<First + 2, 4>(coefficients, fourth));
+    return multiply_add(high, square, low);
+  } else {
+    return multiply_add(horner<First + 1, 2>(coefficients, square), x,
+                        horner<First, 2>(coefficients, square));
+  }
+}
 /// high + low, where low is what rounding took from high.
 template <class T>
 struct Sum {
