@@ -199,9 +199,18 @@ def erfc_tail(t):
     return mp.exp(x * x) * mp.erfc(x) * (1 + 3 * x / 2)
 
 
+HALF_TURN_MIDDLE = mp.mpf("1.9375")
+
+
+def half_turn(w):
+    """sin(r) / r - 13/16 of w = r^2 - HALF_TURN_MIDDLE."""
+    return mp.sinc(mp.sqrt(w + HALF_TURN_MIDDLE)) - 13 / mp.mpf(16)
+
+
 def fused_polynomials() -> dict:
     """For the forms that need fused operations: function, range, degrees, weight."""
-    quarter, low, high = mp.mpf("0.6175"), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
+    quarter, half, middle = mp.mpf("0.6175"), mp.mpf("2.468"), HALF_TURN_MIDDLE
+    low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
     cosine = POLYNOMIALS["kCosine"][0]
     cube = mp.mpf("0.10229")
 
@@ -218,8 +227,9 @@ def fused_polynomials() -> dict:
         return 4 * mp.erfc(t + 2) ** mp.mpf("0.75")
 
     return {
-        "kSine": (odd_rest(mp.sin), ZERO, quarter, 2, 5, odd_weight(mp.sin)),
-        "kCosine": (cosine, mp.mpf("1e-10"), quarter, 2, 5, lambda z: z * z),
+        "kSine": (odd_rest(mp.sin), ZERO, quarter, 2, 0, odd_weight(mp.sin)),
+        "kCosine": (cosine, mp.mpf("1e-10"), quarter, 2, 0, lambda z: z * z),
+        "kHalfTurn": (half_turn, -middle, half - middle, 0, 8, lambda w: 1 / (half_turn(w) + 13 / mp.mpf(16))),
         "kTangent": (odd_rest(mp.tan), ZERO, quarter, 6, 13, odd_weight(mp.tan)),
         "kLog": (log_rest(1), low, high, 8, 0, log_weight),
         "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
@@ -227,9 +237,16 @@ def fused_polynomials() -> dict:
         "kCbrt": (of_cube, -cube, cube, 2, 0, lambda e: e),
         "kExp": (power, -0.3475, 0.3475, 4, 0, lambda r: r * r),
         "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
+        "kAsinh": (odd_rest(mp.asinh), ZERO, 0.251, 5, 0, odd_weight(mp.asinh)),
+        "kAtanh": (odd_rest(mp.atanh), ZERO, 0.251, 5, 0, odd_weight(mp.atanh)),
+        "kAtan": (odd_rest(mp.atan), ZERO, 1, 8, 0, odd_weight(mp.atan)),
         "kErfNear": (erf_part, ZERO, 1.44, 7, 0, lambda z: 1 / (1 + erf_part(z))),
         "kErfFar": (fourth_root_of_erfc, -0.8, 1.95, 7, 0, root_weight),
     }
+
+
+# Units of the last place, found by trying, that lessen the largest error of rounded coefficients.
+LAST_DIGITS = {"kAtan": [-3, 14, -4, -14, 3, -8, 17, 17]}
 
 
 def print_fused(kind: str) -> None:
@@ -252,6 +269,8 @@ def print_fused(kind: str) -> None:
         floor = "1e-7" if name == "kErfFar" else "1e-3"
         fit = minimax(function, low, high, degree, weight, floor)
         in_double = name.startswith("kErf") or not is_float
+        for k, units in enumerate(LAST_DIGITS.get(name, []) if is_float else []):
+            fit[k] = nearest(fit[k], 24) + units * mp.mpf(2) ** (mp.floor(mp.log(abs(fit[k]), 2)) - 23)
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
     print("};")
@@ -281,7 +300,7 @@ def scalars(is_float: bool) -> list[tuple]:
     rows += two_parts("kLog10Of2High", mp.log10(2), few, is_float, "kLog10Of2Low")
     rows += two_parts("kHalfPi", mp.pi / 2, digits, is_float, "kHalfPiRest")
     rows += two_parts("kRootHalf", root_half, digits, is_float, "kRootHalfRest")
-    rows += two_parts("kGeluLinear", gelu, digits, is_float, "kGeluLinearRest")
+    rows += two_parts("kGeluLinear", gelu, 21 if is_float else 49, is_float, "kGeluLinearRest")
     cubic = gelu * mp.mpf("0.044715")
     rows += two_parts("kGeluCubic", cubic, digits, is_float, "kGeluCubicRest")
     rows += [

@@ -33,6 +33,7 @@ CUOP_FN float cosh(float x) { return accurate::cosh(x); }
 CUOP_FN double cosh(double x) { return ::cosh(x); }
 CUOP_FN float tanh(float x) { return accurate::quick_tanh(x); }
 CUOP_FN double tanh(double x) { return ::tanh(x); }
+using accurate::atan;
 using accurate::erf;
 #else
 using accurate::cbrt;
@@ -47,6 +48,14 @@ using accurate::log2;
 CUOP_FN float erf(float x) { return accurate::single_erf(x); }
 CUOP_FN double erf(double x) { return accurate::erf(x); }
 template <class T>
+CUOP_FN T atan(T x) {
+  if constexpr (accurate::is_fused_float<T>) {
+    return accurate::fused_atan(x);
+  } else {
+    return accurate::atan(x);
+  }
+}
+template <class T>
 CUOP_FN T tanh(T x) {
   if constexpr (accurate::is_fused_float<T>) {
     return accurate::fused_tanh(x);
@@ -59,7 +68,6 @@ using accurate::acos;
 using accurate::acosh;
 using accurate::asin;
 using accurate::asinh;
-using accurate::atan;
 using accurate::atanh;
 using accurate::erfc;
 using accurate::rsqrt;

@@ -9,6 +9,7 @@
 #include "cuop/jit/kernels/accurate/fused_root.h"
 #include "cuop/jit/kernels/accurate/quick_erfc.h"
 #include "cuop/jit/kernels/accurate/root.h"
+#include "cuop/jit/kernels/accurate/single.h"
 
 namespace cuop::jit::accurate {
 
@@ -77,6 +78,34 @@ CUOP_FN T attempted_cbrt(T x, unsigned& is_unsure) {
     return fused_cbrt(x);
   } else {
     return cbrt(x);
+  }
+}
+
+template <class T>
+CUOP_FN T attempted_asinh(T x, unsigned& is_unsure) {
+  if constexpr (is_fused_float<T>) {
+    is_unsure |= is_beyond_area(x);
+    return fused_asinh(x);
+  } else {
+    return asinh(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_acosh(T x, unsigned& is_unsure) {
+  if constexpr (is_fused_float<T>) {
+    is_unsure |= is_beyond_area(x) | !(x >= 1);
+    return fused_acosh(x);
+  } else {
+    return acosh(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_atanh(T x, unsigned& is_unsure) {
+  if constexpr (is_fused_float<T>) {
+    is_unsure |= is_beyond_atanh(x);
+    return fused_atanh(x);
+  } else {
+    return atanh(x);
   }
 }
 

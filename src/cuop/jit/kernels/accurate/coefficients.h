@@ -45,8 +45,8 @@ struct Coefficients<float> {
   static constexpr float kHalfPiRest = -0x1.777a5c0000000p-25f;
   static constexpr float kRootHalf = 0x1.6a09e60000000p-1f;
   static constexpr float kRootHalfRest = 0x1.9fcef40000000p-27f;
-  static constexpr float kGeluLinear = 0x1.9884540000000p+0f;
-  static constexpr float kGeluLinearRest = -0x1.8579360000000p-25f;
+  static constexpr float kGeluLinear = 0x1.9884500000000p+0f;
+  static constexpr float kGeluLinearRest = 0x1.9ea1b20000000p-23f;
   static constexpr float kGeluCubic = 0x1.2444f20000000p-4f;
   static constexpr float kGeluCubicRest = 0x1.49b16a0000000p-29f;
   static constexpr float kCbrtTwo = 0x1.428a300000000p+0f;
@@ -129,8 +129,8 @@ struct Coefficients<double> {
   static constexpr double kHalfPiRest = 0x1.1a62633145c07p-54;
   static constexpr double kRootHalf = 0x1.6a09e667f3bcdp-1;
   static constexpr double kRootHalfRest = -0x1.bdd3413b26456p-55;
-  static constexpr double kGeluLinear = 0x1.9884533d43651p+0;
-  static constexpr double kGeluLinearRest = -0x1.cbc0d30ebfd15p-54;
+  static constexpr double kGeluLinear = 0x1.9884533d43650p+0;
+  static constexpr double kGeluLinearRest = 0x1.1a1f9678a0175p-53;
   static constexpr double kGeluCubic = 0x1.2444f2a4d8b4bp-4;
   static constexpr double kGeluCubicRest = -0x1.6c843a29d1c70p-61;
   static constexpr double kCbrtTwo = 0x1.428a2f98d728bp+0;
@@ -275,6 +275,16 @@ struct Fused<float> {
   static constexpr float kTanh[] = {
       -0x1.55554e0000000p-2f, 0x1.110f340000000p-3f, -0x1.b9c9f20000000p-5f, 0x1.62ef7e0000000p-6f,
       -0x1.0ed00c0000000p-7f, 0x1.52840c0000000p-9f, -0x1.dd95e00000000p-12f};
+  static constexpr float kAsinh[] = {-0x1.5555540000000p-3f, 0x1.3332040000000p-4f,
+                                     -0x1.6d77ec0000000p-5f, 0x1.ebac440000000p-6f,
+                                     -0x1.471d2e0000000p-6f, 0x1.2bb3d60000000p-7f};
+  static constexpr float kAtanh[] = {0x1.55553e0000000p-2f, 0x1.99a7200000000p-3f,
+                                     0x1.2341a80000000p-3f, 0x1.e4c1ca0000000p-4f,
+                                     0x1.a112a60000000p-5f, 0x1.6b360c0000000p-3f};
+  static constexpr float kAtan[] = {
+      -0x1.5555440000000p-2f, 0x1.99921a0000000p-3f,  -0x1.2421c00000000p-3f,
+      0x1.c099f40000000p-4f,  -0x1.5834b80000000p-4f, 0x1.daca5e0000000p-5f,
+      -0x1.fed2380000000p-6f, 0x1.65a7720000000p-7f,  -0x1.d631820000000p-10f};
   static constexpr double kErfNear[] = {
       0x1.06eba80c7fd96p-3, -0x1.81274331690cep-2,  0x1.ce2e59a1a145ep-4,  -0x1.b81baa242c6a4p-6,
       0x1.559f2250c522bp-8, -0x1.b7456ddb25cddp-11, 0x1.bc602284d9758p-14, -0x1.0bbfcbb3f0b92p-17};
@@ -292,12 +302,10 @@ struct Fused<double> {
   static constexpr double kInvLn2Low = 0x1.777d0ffda0d24p-56;
   static constexpr double kInvLn10High = 0x1.bcb7b1526e50ep-2;
   static constexpr double kInvLn10Low = 0x1.95355baaafad3p-57;
-  static constexpr double kSine[] = {-0x1.5555555555548p-3,  0x1.111111110f7aep-7,
-                                     -0x1.a01a019bf97cap-13, 0x1.71de3563d446fp-19,
-                                     -0x1.ae5e57567145dp-26, 0x1.5d8edacb1ba6ep-33};
-  static constexpr double kCosine[] = {0x1.555555555554cp-5,  -0x1.6c16c16c15161p-10,
-                                       0x1.a01a019caec6fp-16, -0x1.27e4f807b44cep-22,
-                                       0x1.1ee9ea54b7870p-29, -0x1.8fadc37ebc10ep-37};
+  static constexpr double kHalfTurn[] = {
+      -0x1.b049b73be5f2cp-4,  -0x1.179d955a0ed18p-3,  0x1.da80bd5f9468dp-8,
+      -0x1.753ca54e463dbp-13, 0x1.527b7ddcc536ap-19,  -0x1.8f55f19b6c96ep-26,
+      0x1.4af9600f1f780p-33,  -0x1.96851b4629f57p-41, 0x1.880f26d7f02a1p-49};
   static constexpr double kTangent[] = {
       0x1.55555555554f0p-2,   0x1.11111111184d1p-3,  0x1.ba1ba1b45455ep-5,   0x1.664f49acaf9a4p-6,
       0x1.226e11e38eb65p-7,   0x1.d6d9445f0bf16p-9,  0x1.7d5a9327b1860p-10,  0x1.380124e7b7eefp-11,

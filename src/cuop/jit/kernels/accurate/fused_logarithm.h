@@ -1,8 +1,9 @@
 // log, log2 and log10 of positive normal numbers where there are fused operations: x = 2^k (1 + f)
 // with 1 + f in [sqrt(1/2), sqrt(2)). The factor of f is rounded with the sum alone.
 //
-// For float log(1 + f) = f + f^2 P(f), without a division: below 1 ulp, over all arguments. log2
-// and log10 of double take their tail from the logarithm's: largest error found 1.04 ulp.
+// For float log(1 + f) = f + f^2 P(f), without a division: below 1 ulp, tried on all positive
+// normal numbers. log2 and log10 of double take their tail from the logarithm's: largest error
+// found in millions of arguments 1.05 ulp.
 #pragma once
 
 #include "cuop/jit/kernels/accurate/logarithm.h"

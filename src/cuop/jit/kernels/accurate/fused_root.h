@@ -8,7 +8,8 @@ namespace cuop::jit::accurate {
 /// Of 0 or a number from 2^-100. A third of the bits as a whole number is nearly the exponent and
 /// mantissa of the root: x^(-1/3) within 3.5 percent, then to 2^-16 by the series of e in
 /// (1 - e)^(-1/3), and the root from its upper 12 bits, whose cube is subtracted without a rounding
-/// error. Below 0.53 ulp and monotone, over all arguments.
+/// error. Below 0.53 ulp and monotone, tried on all such
+/// arguments.
 CUOP_FN float fused_cbrt(float x) {
   constexpr int32_t kFirst = 1419900000;  // with the least largest |e|, 0.102
   const float size = math::abs(x);

@@ -56,15 +56,15 @@ template <class T>
 CUOP_FN T atan(T x) {
   using C = Coefficients<T>;
   constexpr T kNear = T(0.41421356), kFar = T(2.4142136), kMost = T(0x1p60);
-  const T size = math::abs(x), a = size > kMost ? kMost : size;
+  const T size = math::abs(x), a = at_most(size, kMost);
   const bool is_mid = a > kNear, is_far = a > kFar;
   const Sum<T> below = quick_sum(T(-1), a), above = quick_sum(T(1), a);
-  const T n = is_mid ? below.high : a, n_low = is_mid ? below.low : T(0);
-  const T d = is_mid ? above.high : T(1), d_low = is_mid ? above.low : T(0);
-  const Sum<T> q = quotient(Sum<T>{is_far ? T(-1) : n, is_far ? T(0) : n_low},
-                            Sum<T>{is_far ? a : d, is_far ? T(0) : d_low});
+  const T n = chosen(is_mid, below.high, a), n_low = chosen(is_mid, below.low, T(0));
+  const T d = chosen(is_mid, above.high, T(1)), d_low = chosen(is_mid, above.low, T(0));
+  const Sum<T> q = quotient(Sum<T>{chosen(is_far, T(-1), n), chosen(is_far, T(0), n_low)},
+                            Sum<T>{chosen(is_far, a, d), chosen(is_far, T(0), d_low)});
   const T z = q.high * q.high;
-  const T eighths = is_mid ? (is_far ? T(1) : T(0.5)) : T(0);
+  const T eighths = chosen(is_far, T(1), chosen(is_mid, T(0.5), T(0)));
   const Sum<T> first = quick_sum(eighths * C::kHalfPi, q.high);
   const T tail = multiply_add(q.high * z, polynomial(C::kAtan, z), q.low);
   const T low = first.low + multiply_add(eighths, C::kHalfPiRest, tail);

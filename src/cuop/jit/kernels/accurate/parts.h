@@ -53,15 +53,20 @@ CUOP_FN T from_bits(BitsOf<T> bits) {
   return __builtin_bit_cast(T, bits);
 }
 
-/// The smaller one of a number that is not negative and a constant. On a conditional expression
-/// compilers compute twice what follows, the second time of the constant, which costs selections.
+/// a where the condition holds, else b. On conditional expressions compilers compute twice what
+/// follows, the second time of a constant, which costs more selections.
+template <class T>
+CUOP_FN T chosen(bool condition, T a, T b) {
+  if constexpr (math::has_fast_fma) {
+    return choose(condition, a, b);
+  } else {
+    return condition ? a : b;
+  }
+}
+/// The smaller one; NaN of a NaN.
 template <class T>
 CUOP_FN T at_most(T size, T most) {
-  if constexpr (math::has_fast_fma) {
-    return choose(size > most, most, size);
-  } else {
-    return size > most ? most : size;
-  }
+  return chosen(size > most, most, size);
 }
 
 /// a * b + c, rounded once where that is one instruction.
@@ -89,7 +94,7 @@ CUOP_FN T horner(const T (&coefficients)[Count], T power) {
 /// side, and whose rounding errors are a little larger.
 template <int First = 0, class T, int Count>
 CUOP_FN T polynomial(const T (&coefficients)[Count], T x) {
-  constexpr int kTerms = Count - First, kTwoChains = 6, kFourChains = 16;
+  constexpr int kTerms = Count - First, kTwoChains = 7, kFourChains = 16;
   const T square = x * x;
   if constexpr (kTerms < kTwoChains) {
     return horner<First>(coefficients, x);

@@ -9,15 +9,18 @@ namespace cuop::jit::accurate {
 template <class T>
 inline constexpr T kMostQuick = sizeof(T) == 4 ? T(84) : T(700);
 
-/// e^(x + x_low), |x| up to kMostQuick.
-template <class T>
+/// e^(x + x_low), |x| up to kMostQuick; with what the reduced argument lost if so asked.
+template <bool keeps_rest = false, class T>
 CUOP_FN Sum<T> quick_exp(T x, T x_low) {
   using C = Coefficients<T>;
   constexpr T kScale = Format<T>::kPower + 1;
   const T shifted = multiply_add(x, C::kInvLn2, kScale), n = shifted - kScale;
-  const T r = multiply_add(n, -C::kLn2Low, multiply_add(n, -C::kLn2High, x)) + x_low;
-  const T high = 1 + r;
-  const Sum<T> sum = quick_sum(high, multiply_add(r * r, polynomial(C::kExp, r), r - (high - 1)));
+  const T longer = multiply_add(n, -C::kLn2High, x);
+  const T low = keeps_rest ? multiply_add(n, -C::kLn2Low, x_low) : T(0);
+  const T r = keeps_rest ? longer + low : multiply_add(n, -C::kLn2Low, longer) + x_low;
+  const T high = 1 + r, lost = r - (high - 1);
+  const T rest = keeps_rest ? lost + (low - (r - longer)) : lost;
+  const Sum<T> sum = quick_sum(high, multiply_add(r * r, polynomial(C::kExp, r), rest));
   const T power = pow2_half(shifted);
   return {sum.high * power, sum.low * power};
 }
@@ -50,11 +53,11 @@ CUOP_FN T quick_exp2(T x) {
 }
 
 /// factor / (1 + e^-(y + y_low)).
-template <class T>
+template <bool keeps_rest = false, class T>
 CUOP_FN T quick_logistic(T factor, T y, T y_low) {
-  const Sum<T> e = quick_exp(-y, -y_low);
+  const Sum<T> e = quick_exp<keeps_rest>(-y, -y_low);
   const bool is_large = e.high > 1;
-  const T larger = is_large ? e.high : T(1), smaller = is_large ? T(1) : e.high;
+  const T larger = chosen(is_large, e.high, T(1)), smaller = chosen(is_large, T(1), e.high);
   const T divisor = 1 + e.high, low = (smaller - (divisor - larger)) + e.low;
   const T inverse = 1 / divisor, q = factor * inverse;
   return multiply_add(residual(factor, q, divisor) - q * low, inverse, q);
@@ -77,13 +80,15 @@ template <class T>
 CUOP_FN T quick_gelu_tanh(T x) {
   using C = Coefficients<T>;
   const Sum<T> square = two_product(x, x), cubic = two_product(square.high, C::kGeluCubic);
-  const Sum<T> sum = two_sum(C::kGeluLinear, cubic.high);
+  // Exact with the few digits of the constant.
+  const Sum<T> sum = quick_sum(C::kGeluLinear, cubic.high);
   const T low =
       sum.low +
       (cubic.low + multiply_add(square.low, C::kGeluCubic,
                                 multiply_add(square.high, C::kGeluCubicRest, C::kGeluLinearRest)));
   const Sum<T> inner = two_product(x, sum.high);
-  return math::copysign(quick_logistic(x, inner.high, multiply_add(x, low, inner.low)), x);
+  const T y_low = multiply_add(x, low, inner.low);
+  return math::copysign(quick_logistic<sizeof(T) == 4>(x, inner.high, y_low), x);
 }
 
 /// 1 - 2 / (e^(2 |x|) + 1), and a polynomial where that would cancel.
@@ -91,7 +96,7 @@ template <class T>
 CUOP_FN T quick_tanh(T x) {
   using C = Coefficients<T>;
   constexpr T kMost = ExpRange<T>::kOne;
-  const T size = math::abs(x), bounded = size > kMost ? kMost : size;
+  const T size = math::abs(x), bounded = at_most(size, kMost);
   const Sum<T> e = quick_exp(2 * bounded, T(0));
   const T divisor = e.high + 1, low = (1 - (divisor - e.high)) + e.low;
   const T inverse = 2 / divisor;

@@ -1,12 +1,12 @@
-// tanh and erf of floats on processors.
+// tanh, atan, asinh, acosh, atanh and erf of floats on processors.
 #pragma once
 
-#include "cuop/jit/kernels/accurate/parts.h"
+#include "cuop/jit/kernels/accurate/fused_logarithm.h"
 
 namespace cuop::jit::accurate {
 
 /// x + x^3 P(x^2) up to 0.9, beyond 1 - 2 / (e^(2 |x|) + 1), whose second term is less than 0.29.
-/// Needs fused operations; below 1 ulp and monotone, over all arguments.
+/// Needs fused operations; below 1 ulp and monotone, tried on all arguments.
 CUOP_FN float fused_tanh(float x) {
   using C = Coefficients<float>;
   constexpr float kScale = Format<float>::kPower + 1;
@@ -16,13 +16,86 @@ CUOP_FN float fused_tanh(float x) {
   const float power = pow2_half(shifted);
   const float less = math::fma(r * r, polynomial(Fused<float>::kExp, r), r);
   const float far = 1 - 2 / (math::fma(less, power, power) + 1);
-  const float near = math::fma(size * z, polynomial(Fused<float>::kTanh, z), size);
+  const float near = math::fma(size * z, horner(Fused<float>::kTanh, z), size);
   return math::copysign(size < 0.9f ? near : far, x);
 }
 
+/// q + q^3 P(q^2) up to 1, where q is x; beyond, of the negative reciprocal and from pi/2. Needs
+/// fused operations; below 1 ulp and monotone, tried on all arguments.
+CUOP_FN float fused_atan(float x) {
+  using C = Coefficients<float>;
+  const float size = at_most(math::abs(x), 0x1p40f);
+  const bool is_far = size > 1;
+  const float n = chosen(is_far, -1.0f, size), d = chosen(is_far, size, 1.0f);
+  const float q = n / d, cube = q * (q * q), rest = math::fma(-q, d, n);  // by d it is -rest * q
+  // The slope of atan is nearly 1 - q^2 / 2.
+  const float lost = math::fma(-rest, math::fma(-0.5f, cube, q), C::kHalfPiRest);
+  const float base = chosen(is_far, C::kHalfPi, 0.0f), high = base + q;
+  const float low = (q - (high - base)) + chosen(is_far, lost, 0.0f);
+  return math::copysign(high + math::fma(cube, horner(Fused<float>::kAtan, q * q), low), x);
+}
+
+/// log(v + low), of which low is a rounding error and `inverse` about 1 / v.
+CUOP_FN float log_of_sum(float v, float low, float inverse) {
+  using C = Coefficients<float>;
+  const auto [k, f] = single_log_argument(v);
+  const float tail = math::fma(f, f * polynomial(Fused<float>::kLog, f), low * inverse);
+  const float first = k * C::kLn2High, high = first + f;
+  return high + ((f - (high - first)) + math::fma(k, C::kLn2Low, tail));
+}
+
+/// Whether the square of x is infinite, or x no number.
+CUOP_FN bool is_beyond_area(float x) { return !(math::abs(x) <= 0x1p60f); }
+
+/// Up to 1/2 by a polynomial, beyond log(a + root) with root^2 = a^2 + 1 and root - a = 1 / (a +
+/// root). Needs fused operations.
+CUOP_FN float fused_asinh(float x) {
+  const float a = math::abs(x), z = x * x;
+  const float near = math::fma(a * z, polynomial(Fused<float>::kAsinh, z), a);
+  const float square = math::fma(a, a, 1.0f), square_low = math::fma(a, a, 1 - square);
+  const float root = math::sqrt(square), half_inverse = 0.5f / root;
+  const float root_low = (math::fma(-root, root, square) + square_low) * half_inverse;
+  const float v = root + a, low = (a - (v - root)) + root_low;
+  const float far = log_of_sum(v, low, chosen(a < 4, root - a, half_inverse));
+  return math::copysign(a < 0.5f ? near : far, x);
+}
+
+/// With b = x - 1 log(1 + (b + root)) where that is less than log(sqrt(2)), else log(x + root), of
+/// which the reciprocal is x - root.
+CUOP_FN float fused_acosh(float x) {
+  using C = Coefficients<float>;
+  const float b = x - 1;
+  const bool is_near = b < 2;
+  const float m = chosen(is_near, b, x), added = chosen(is_near, b + b, -1.0f);
+  const float square = math::fma(m, m, added), square_low = math::fma(m, m, added - square);
+  const float root = math::sqrt(square), inverse = 0.5f / chosen(root > 0, root, 1.0f);
+  const float root_low = (math::fma(-root, root, square) + square_low) * inverse;
+  const float v = x + root, v_low = (root - (v - x)) + root_low;
+  const auto [k, f] = single_log_argument(v);
+  const float w = root + b, w_low = (b - (w - root)) + root_low;
+  const bool is_first = k == 0;
+  const float g = chosen(is_first, w, f);
+  const float g_low = chosen(is_first, w_low * math::fma(w, math::fma(w, 0.7f, -1.0f), 1.0f),
+                             v_low * chosen(x < 4, x - root, inverse));
+  const float tail = math::fma(g, g * polynomial(Fused<float>::kLog, g), g_low);
+  const float first = k * C::kLn2High, high = first + g;
+  return high + ((g - (high - first)) + math::fma(k, C::kLn2Low, tail));
+}
+
+/// Up to 1/2 by a polynomial, beyond half the logarithm of the quotient.
+CUOP_FN float fused_atanh(float x) {
+  const float a = math::abs(x), z = x * x;
+  const float near = math::fma(a * z, polynomial(Fused<float>::kAtanh, z), a);
+  const float n = 1 + a, d = 1 - a, inverse = 1 / d, q = n * inverse;
+  const float rest = math::fma(-q, d, n) + (a - (n - 1));  // by d what q lacks
+  const float far = 0.5f * log_of_sum(q, rest, math::fma(n, -1.0f / 3, 7.0f / 6));
+  return math::copysign(a < 0.5f ? near : far, x);
+}
+CUOP_FN bool is_beyond_atanh(float x) { return !(math::abs(x) < 1); }
+
 /// x + x P(x^2) up to 1.2, beyond 1 - Q(|x| - 2)^4, where Q is the fourth root of erfc; in double,
-/// and one polynomial whose coefficients are chosen. Below 0.6 ulp and monotone, over all
-/// arguments.
+/// and one polynomial whose coefficients are chosen. Below 0.6 ulp and monotone, tried on
+/// all arguments.
 template <int First>
 CUOP_FN double erf_polynomial(bool is_near, double t) {
   using C = Fused<float>;
