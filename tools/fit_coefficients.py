@@ -229,7 +229,14 @@ def fused_polynomials() -> dict:
     return {
         "kSine": (odd_rest(mp.sin), ZERO, quarter, 2, 0, odd_weight(mp.sin)),
         "kCosine": (cosine, mp.mpf("1e-10"), quarter, 2, 0, lambda z: z * z),
-        "kHalfTurn": (half_turn, -middle, half - middle, 0, 8, lambda w: 1 / (half_turn(w) + 13 / mp.mpf(16))),
+        "kHalfTurn": (
+            half_turn,
+            -middle,
+            half - middle,
+            0,
+            8,
+            lambda w: 1 / (half_turn(w) + 13 / mp.mpf(16)),
+        ),
         "kTangent": (odd_rest(mp.tan), ZERO, quarter, 6, 13, odd_weight(mp.tan)),
         "kLog": (log_rest(1), low, high, 8, 0, log_weight),
         "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
@@ -270,7 +277,9 @@ def print_fused(kind: str) -> None:
         fit = minimax(function, low, high, degree, weight, floor)
         in_double = name.startswith("kErf") or not is_float
         for k, units in enumerate(LAST_DIGITS.get(name, []) if is_float else []):
-            fit[k] = nearest(fit[k], 24) + units * mp.mpf(2) ** (mp.floor(mp.log(abs(fit[k]), 2)) - 23)
+            fit[k] = nearest(fit[k], 24) + units * mp.mpf(2) ** (
+                mp.floor(mp.log(abs(fit[k]), 2)) - 23
+            )
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
     print("};")
