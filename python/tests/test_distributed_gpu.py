@@ -230,7 +230,7 @@ def test_results_come_back_as_the_first_input_s_kind():
 
 def test_a_library_that_one_rank_lacks_gives_numpy_there(monkeypatch):
     """The kind travels from the rank that has the input; another may not have imported its library."""
-    tensor = cuop.tensor([1.0, 2.0])
+    tensor = cuop.tensor([1.0, 2.0], device="cpu")
     monkeypatch.delitem(sys.modules, "library_of_others", raising=False)
     array = _arrays.to_kind(tensor, "library_of_others")
     assert type(array) is np.ndarray and array.tolist() == [1.0, 2.0]

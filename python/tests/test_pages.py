@@ -35,6 +35,7 @@ def run(folder, *arguments, launcher=()):
             **os.environ,
             "TMPDIR": str(folder),
             "CUOP_DEVICE": "cpu",
+            "CUDA_VISIBLE_DEVICES": "",  # for PyTorch, whose tensors some blocks take to a GPU
             "CUOP_CACHE_DIR": str(folder / "cache"),
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

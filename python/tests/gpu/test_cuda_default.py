@@ -97,6 +97,21 @@ def test_a_driver_that_does_not_start_is_warned_of_once():
 
 
 @simulated
+def test_a_driver_is_not_started_where_addresses_are_few():
+    lines, errors = python("""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2)
+import cuop
+print(cuop.ones(2).device, cuop.device_count("cuda"))
+try:
+    cuop.ones(2, device="cuda")
+except cuop.DeviceError as error:
+    print("4 GiB of addresses (ulimit -v), it takes more than 8 GiB" in str(error))
+""")
+    assert lines[:2] == ["cpu 0", "True"]
+    assert errors.count("4 GiB of addresses") == 1  # the warning
+
+
 def test_a_gpu_without_a_compiler_of_kernels_is_no_default(tmp_path):
     for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):  # a library, but no compiler
         (tmp_path / name).symlink_to(Path(os.environ["LD_LIBRARY_PATH"]) / "libcuda.so.1")

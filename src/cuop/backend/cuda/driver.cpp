@@ -6,16 +6,19 @@
 #include <iterator>
 
 #include "cuop/backend/cuda/recent_operations.h"
+#include "cuop/core/byte_size.h"
 #include "cuop/core/device.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
+#include "cuop/memory/host_memory.h"
 
 namespace cuop::backend::cuda {
 
 namespace {
 
 constexpr int kOldestVersion = 12000;
+constexpr int64_t kFewestAddresses = int64_t{8} << 30;
 constexpr const char* kAdvice = "; use device 'cpu', or set CUOP_DEVICE=cpu to make it the default";
 
 /// Asks the driver for the form of an entry point that a CUDA version has given it.
@@ -160,6 +163,13 @@ Absence open(Driver& d) {
   if (!load.missing().empty()) {
     return broken(cat("the NVIDIA driver for CUDA ", version_text(d.version), " lacks ",
                       load.missing(), kAdvice));
+  }
+  // CUDA reserves addresses for all memory of the machine and its devices. Where it cannot, it
+  // fails and keeps what it took, of which the process then has too few.
+  if (const int64_t addresses = memory::address_space_limit(); addresses < kFewestAddresses) {
+    return broken(cat("the NVIDIA driver does not start in ", format_bytes(addresses),
+                      " of addresses (ulimit -v), it takes more than ",
+                      format_bytes(kFewestAddresses), kAdvice));
   }
   const auto init = library.require_function<Result(unsigned)>("cuInit");
   if (const Result result = init(0); result != Result::kSuccess) {
