@@ -84,9 +84,13 @@ CUOP_FN float cos(float x) {
 CUOP_FN double tan(double x) {
   const Whole k = nearest(x * (2 * kInvPi));
   const Sum<double> r = reduced<HalfPi>(x, k.value);
-  const double z = r.high * r.high;
-  const double tail = multiply_add(r.high * z, polynomial(Coefficients<double>::kTangent, z),
-                                   multiply_add(r.low, z, r.low));
+  using C = Coefficients<double>;
+  const Sum<double> square = two_product(r.high, r.high);
+  const double z = square.high, cube = r.high * z;
+  const Sum<double> p = quick_sum(C::kTangent[0], z * polynomial<1>(C::kTangent, z));
+  const double lost = multiply_add(r.high * square.low, p.high, cube * p.low);
+  const double low = lost + multiply_add(r.low, z, r.low);
+  const double tail = multiply_add(cube, p.high, low);
   const Sum<double> t = quick_sum(r.high, tail);
   const bool is_odd = (k.bits & 1) != 0;  // then -1/t
   const Sum<double> q = quotient(Sum<double>{is_odd ? -1.0 : t.high, is_odd ? 0.0 : t.low},
