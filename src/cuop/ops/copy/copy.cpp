@@ -29,6 +29,15 @@ void copy_between_gpus(const Tensor& dst, const Tensor& src) {
   runtime.order(from, to);
 }
 
+/// Between devices; both are row-major and of one dtype and size.
+void move_elements(const Tensor& to, const Tensor& from) {
+  trace::Span span("copy", "op");
+  span.add_bytes(from.nbytes());
+  if (!to.device().is_cpu() && !from.device().is_cpu()) return copy_between_gpus(to, from);
+  const Device gpu = to.device().is_cpu() ? from.device() : to.device();
+  backend::runtime(gpu).copy(to.data(), from.data(), from.nbytes(), current_stream(gpu));
+}
+
 void check_convertible(const char* who, DType from, DType to) {
   if (is_complex(from) && !is_complex(to) && !is_bool(to)) {
     throw DTypeError(
@@ -92,26 +101,6 @@ Tensor cast_exactly(const char* who, const Tensor& tensor, DType dtype) {
   });
   return result;
 }
-
-void kernels::copy_with_host(const Tensor& to, const Tensor& from) {
-  const Device gpu = to.device().is_cpu() ? from.device() : to.device();
-  backend::runtime(gpu).copy(to.data(), from.data(), from.nbytes(), current_stream(gpu));
-}
-
-namespace {
-
-/// Between devices; both are row-major and of one dtype and size.
-void move_elements(const Tensor& to, const Tensor& from) {
-  trace::Span span("copy", "op");
-  span.add_bytes(from.nbytes());
-  if (!to.device().is_cpu() && !from.device().is_cpu()) {
-    copy_between_gpus(to, from);
-  } else {
-    kernels::copy_with_host(to, from);
-  }
-}
-
-}  // namespace
 
 Tensor to_device(const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;

@@ -4,7 +4,6 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/copy/pinned.h"
 
 namespace cuop {
@@ -35,11 +34,7 @@ Tensor pin_memory(const Tensor& tensor, Device gpu) {
                               [&pool, bytes, order](void* p) { pool.deallocate(p, bytes, order); });
   const Tensor result{std::make_shared<Storage>(data, bytes, kCpu, std::move(owner)), layout,
                       tensor.dtype()};
-  if (tensor.device().is_cpu()) {
-    copy_into(result, tensor);
-  } else {
-    kernels::copy_with_host(result, contiguous(tensor));
-  }
+  copy_across(result, tensor);
   return result;
 }
 
