@@ -35,13 +35,18 @@ CUOP_FN float fused_atan(float x) {
   return math::copysign(high + math::fma(cube, horner(Fused<float>::kAtan, q * q), low), x);
 }
 
-/// log(v + low), of which low is a rounding error and `inverse` about 1 / v.
-CUOP_FN float log_of_sum(float v, float low, float inverse) {
+/// log((1 + f) 2^k) + low, where low is small.
+CUOP_FN float log_and_low(float k, float f, float low) {
   using C = Coefficients<float>;
-  const auto [k, f] = single_log_argument(v);
-  const float tail = math::fma(f, f * polynomial(Fused<float>::kLog, f), low * inverse);
+  const float tail = math::fma(f, f * polynomial(Fused<float>::kLog, f), low);
   const float first = k * C::kLn2High, high = first + f;
   return high + ((f - (high - first)) + math::fma(k, C::kLn2Low, tail));
+}
+
+/// log(v + low), of which low is a rounding error and `inverse` about 1 / v.
+CUOP_FN float log_of_sum(float v, float low, float inverse) {
+  const auto [k, f] = single_log_argument(v);
+  return log_and_low(k, f, low * inverse);
 }
 
 /// Whether the square of x is infinite, or x no number.
@@ -63,7 +68,6 @@ CUOP_FN float fused_asinh(float x) {
 /// With b = x - 1 log(1 + (b + root)) where that is less than log(sqrt(2)), else log(x + root), of
 /// which the reciprocal is x - root.
 CUOP_FN float fused_acosh(float x) {
-  using C = Coefficients<float>;
   const float b = x - 1;
   const bool is_near = b < 2;
   const float m = chosen(is_near, b, x), added = chosen(is_near, b + b, -1.0f);
@@ -77,9 +81,7 @@ CUOP_FN float fused_acosh(float x) {
   const float g = chosen(is_first, w, f);
   const float g_low = chosen(is_first, w_low * math::fma(w, math::fma(w, 0.7f, -1.0f), 1.0f),
                              v_low * chosen(x < 4, x - root, inverse));
-  const float tail = math::fma(g, g * polynomial(Fused<float>::kLog, g), g_low);
-  const float first = k * C::kLn2High, high = first + g;
-  return high + ((g - (high - first)) + math::fma(k, C::kLn2Low, tail));
+  return log_and_low(k, g, g_low);
 }
 
 /// Up to 1/2 by a polynomial, beyond half the logarithm of the quotient.
