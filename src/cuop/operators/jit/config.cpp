@@ -25,8 +25,8 @@ Shared& shared() {
   return *instance;
 }
 
-[[noreturn]] void refuse(const char* who, const std::string& why) {
-  throw CompilationError(cat(who, ": ", why));
+[[noreturn]] void refuse(const std::string& why) {
+  throw CompilationError(cat("set_global_jit_config: ", why));
 }
 
 }  // namespace
@@ -43,27 +43,26 @@ GlobalJitConfig global_jit_config() {
 }
 
 void set_global_jit_config(const GlobalJitConfig& config) {
-  const char* const who = "set_global_jit_config";
   if (config.max_cache_size < 0) {
-    refuse(who, cat("max_cache_size is ", config.max_cache_size, ", needed is 0 bytes or more"));
+    refuse(cat("max_cache_size is ", config.max_cache_size, ", needed is 0 bytes or more"));
   }
   if (!(config.compilation_timeout > 0.0 && config.compilation_timeout <= kMostSeconds)) {
-    refuse(who, cat("compilation_timeout is ", config.compilation_timeout,
-                    ", needed is more than 0 and at most ", kMostSeconds, " seconds"));
+    refuse(cat("compilation_timeout is ", config.compilation_timeout,
+               ", needed is more than 0 and at most ", kMostSeconds, " seconds"));
   }
   if (config.max_compilation_threads < 1) {
-    refuse(who, cat("max_compilation_threads is ", config.max_compilation_threads,
-                    ", needed is 1 or more"));
+    refuse(cat("max_compilation_threads is ", config.max_compilation_threads,
+               ", needed is 1 or more"));
   }
   if (config.cache_dir.empty()) {
-    refuse(who, "cache_dir is empty; enable_caching=False switches the cache off");
+    refuse("cache_dir is empty; enable_caching=False switches the cache off");
   }
   const std::lock_guard lock(shared().mutex);
   const bool is_asked_for = config.cache_dir != shared().config.cache_dir &&
                             config.cache_dir != default_cache_directory();
   if (is_asked_for) {
     const std::string problem = tune::ChoiceStore(config.cache_dir, 0).make_directory();
-    if (!problem.empty()) refuse(who, cat("cache_dir ", problem));
+    if (!problem.empty()) refuse(cat("cache_dir ", problem));
   }
   shared().config = config;
   jit::set_compile_settings({.is_caching = config.enable_caching,
