@@ -30,6 +30,11 @@ constexpr bool is_position(ReduceKind kind) {
   return kind == ReduceKind::kArgMax || kind == ReduceKind::kArgMin;
 }
 /// "sum", "argmax", "exact sum", ...
-const char* name(ReduceKind kind);
+constexpr const char* name(ReduceKind kind) {
+  constexpr const char* kNames[] = {
+      "sum",       "prod", "max", "min", "mean", "moments", "argmax", "argmin", "compensated sum",
+      "exact sum", "any",  "all", "var", "std",  "norm"};
+  return kNames[static_cast<size_t>(kind)];
+}
 
 }  // namespace cuop
