@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <type_traits>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/dtype.h"
