@@ -112,6 +112,7 @@ except cuop.DeviceError as error:
     assert errors.count("4 GiB of addresses") == 1  # the warning
 
 
+@simulated
 def test_a_gpu_without_a_compiler_of_kernels_is_no_default(tmp_path):
     for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):  # a library, but no compiler
         (tmp_path / name).symlink_to(Path(os.environ["LD_LIBRARY_PATH"]) / "libcuda.so.1")
