@@ -23,6 +23,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// What ends or comes soon is met awake: to wake a sleeping thread takes longer.
+template <class Condition>
+void spin_until(const Condition& holds) {
+  constexpr auto kShort = std::chrono::microseconds(50);
+  for (const auto end = Clock::now() + kShort; !holds() && Clock::now() < end;) {
+    std::this_thread::yield();
+  }
+}
+
 /// One piece of work, shared by the caller and the thread that does it.
 struct Job {
   std::function<void()> work;
@@ -55,11 +64,7 @@ struct Job {
   }
 
   void wait() {
-    // Short work ends before a sleeping thread would be woken.
-    constexpr auto kShort = std::chrono::microseconds(50);
-    for (const auto end = Clock::now() + kShort; !has_ended && Clock::now() < end;) {
-      std::this_thread::yield();
-    }
+    spin_until([this] { return has_ended.load(); });
     std::unique_lock lock(mutex);
     try {
       wait_interruptibly(ended, lock, Clock::time_point::max(),
@@ -80,13 +85,16 @@ class Helper {
     {
       const std::lock_guard lock(mutex_);
       job_ = std::move(job);
+      has_job_ = true;
     }
     given_.notify_one();
   }
 
   std::shared_ptr<Job> take() {
+    spin_until([this] { return has_job_.load(); });
     std::unique_lock lock(mutex_);
-    given_.wait(lock, [this] { return job_ != nullptr; });
+    given_.wait(lock, [this] { return has_job_.load(); });
+    has_job_ = false;
     return std::move(job_);
   }
 
@@ -94,6 +102,7 @@ class Helper {
   std::mutex mutex_;
   std::condition_variable given_;
   std::shared_ptr<Job> job_;
+  std::atomic<bool> has_job_ = false;
 };
 
 struct IdleHelpers {
