@@ -39,6 +39,26 @@ print(cuop.ones(3).sum().item())
     assert (done.returncode, done.stdout) == (0, "3.0\n"), done.stderr
 
 
+@pytest.mark.parametrize("mebibytes", [512, 800, 1024])
+def test_products_of_many_threads_in_a_small_address_space_end(mebibytes):
+    """OpenBLAS maps 128 MiB a thread, and hung where the system had them no longer."""
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, ({mebibytes} << 20,) * 2)
+import cuop
+x = cuop.ones((500, 500))
+for _ in range(3):
+    try:
+        assert (x @ x).sum().item() == 500.0**3
+    except cuop.MemoryError as error:
+        assert "BLAS: the library takes 128 MiB of addresses" in str(error), error
+        assert {mebibytes} < 1024
+print("ended")
+"""
+    done = run_with({"CUOP_THREADS": "16"}, code)
+    assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
+
+
 def test_memory_goes_on_when_addresses_become_few():
     """A limit that comes later: what one reservation cannot have, smaller ones can."""
     code = """

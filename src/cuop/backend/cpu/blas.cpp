@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "cuop/backend/cpu/blas_library.h"
+#include "cuop/backend/cpu/blas_room.h"
 #include "cuop/backend/cpu/exit_gate.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
@@ -74,6 +75,7 @@ template <class T>
 void call_library(const GemmCall<T>& c) {
   void* const function = require(library().of<T>().gemm, "gemm");
   const GatedCall gate;
+  const BufferRoom room;
   with_integer("gemm", {c.m, c.n, c.k, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<GemmFunction<T, Int>*>(function)(
@@ -86,6 +88,7 @@ template <class T>
 void call_library(const GemvCall<T>& c) {
   void* const function = require(library().of<T>().gemv, "gemv");
   const GatedCall gate;
+  const BufferRoom room;
   const int64_t x_size = c.trans == Trans::kNone ? c.n : c.m;
   const int64_t y_size = c.trans == Trans::kNone ? c.m : c.n;
   // BLAS wants the lowest address of a vector that it walks backwards.
@@ -103,6 +106,7 @@ template <class T>
 void call_library(const SymmCall<T>& c) {
   void* const function = require(library().of<T>().symm, "symm");
   const GatedCall gate;
+  const BufferRoom room;
   with_integer("symm", {c.m, c.n, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<SymmFunction<T, Int>*>(function)(
@@ -115,6 +119,7 @@ template <class T>
 void call_library(const TrsmCall<T>& c) {
   void* const function = require(library().of<T>().trsm, "trsm");
   const GatedCall gate;
+  const BufferRoom room;
   with_integer("trsm", {c.m, c.n, c.lda, c.ldb}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<TrsmFunction<T, Int>*>(function)(

@@ -4,11 +4,14 @@
 #include <link.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "cuop/backend/cpu/blas_room.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
@@ -109,7 +112,32 @@ bool bind(const DynLib& lib, Library& result) {
   return false;
 }
 
+/// While it lives, an OpenBLAS that is loaded starts no threads: each would map a buffer.
+class NoThreadsAtLoad {
+ public:
+  NoThreadsAtLoad() {
+    const char* const value = std::getenv(kVariable);
+    if (value != nullptr) before_ = value;
+    setenv(kVariable, "1", 1);
+  }
+  ~NoThreadsAtLoad() {
+    if (before_) {
+      setenv(kVariable, before_->c_str(), 1);
+    } else {
+      unsetenv(kVariable);
+    }
+  }
+  NoThreadsAtLoad(const NoThreadsAtLoad&) = delete;
+  NoThreadsAtLoad& operator=(const NoThreadsAtLoad&) = delete;
+
+ private:
+  static constexpr const char* kVariable = "OPENBLAS_NUM_THREADS";
+  std::optional<std::string> before_;
+};
+
 Library find_library() {
+  std::optional<NoThreadsAtLoad> alone;
+  if (has_limited_addresses()) alone.emplace();
   Library result;
   std::string reasons;
   for (const std::string& candidate : candidates()) {
@@ -159,7 +187,7 @@ const Info& info() { return library().info; }
 bool has_own_threads(int64_t threads) {
   const Library& blas = library();
   return blas.get_threads != nullptr && thread_setting().holders == 0 &&
-         blas.get_threads() == threads;
+         blas.get_threads() == threads && !has_limited_addresses();
 }
 
 SerialScope::SerialScope() {

@@ -57,7 +57,7 @@ const Library& library();
 /// The same; DeviceError that says what to install when there is none.
 const Library& require_library();
 /// Whether one call would run on exactly `threads` threads of the library's own: nobody holds it
-/// serial, and it has not been told otherwise.
+/// serial, it has not been told otherwise, and all of them have room (blas_room.h).
 bool has_own_threads(int64_t threads);
 
 }  // namespace cuop::backend::blas
