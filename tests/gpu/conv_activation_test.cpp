@@ -108,7 +108,7 @@ TEST_F(GpuConvActivation, EveryEngineOfCudnnThatRectifiesKeepsNanAndInfinities) 
         if (is_wrong_on_purpose(engine)) continue;
         const Tensor y = full(wanted.shape(), 7, dtype, kGpu);
         const backend::cuda::ConvData data{x.data(), w.data(), bias.data(), y.data()};
-        ASSERT_TRUE(backend::cuda::conv_by("conv2d", shape, engine, data, stream));
+        ASSERT_TRUE(backend::cuda::conv("conv2d", shape, engine, data, stream));
         const char* const form = has_bias ? " with bias" : "";
         test::expect_same(y, wanted, 0.0, cat(dtype, form, " by engine ", engine));
         ++runs;

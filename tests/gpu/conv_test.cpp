@@ -207,8 +207,9 @@ TEST_F(GpuConv, AddsToWhatTheOutputHolds) {
     shape.kernel = {1, 3, 3};
     shape.out = {1, 7, 5};
     shape.adds_to_y = true;
-    ASSERT_TRUE(backend::cuda::conv(
-        "conv2d", shape, {there.data(), weights.data(), nullptr, y.data()}, current_stream(kGpu)));
+    ASSERT_TRUE(backend::cuda::conv("conv2d", shape, "",
+                                    {there.data(), weights.data(), nullptr, y.data()},
+                                    current_stream(kGpu)));
     ConvOptions options;
     options.groups = 2;
     expect_close(y, conv2d(x, w, &bias, options), tolerance_of(dtype));

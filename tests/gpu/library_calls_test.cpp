@@ -173,9 +173,14 @@ TEST_F(GpuLibraryCalls, RecordedConvolutionsOutliveTheirPlans) {
   graph->begin();
   const Tensor y = conv2d(x, w_there);
   graph->end();
-  backend::cuda::ConvShape elsewhere;
-  elsewhere.batch = 77;  // a better engine, for a problem that nobody has
-  backend::cuda::use_conv_engine(elsewhere, kGpu, "");
+  for (int64_t i = 0; i < 256; ++i) {  // as many as are kept
+    backend::cuda::ConvShape other_shape;
+    other_shape.batch = 100 + i;
+    other_shape.in_channels = 2;
+    other_shape.out_channels = 4;
+    other_shape.in = other_shape.out = {1, 3, 3};
+    ASSERT_TRUE(backend::cuda::has_conv("conv2d", other_shape, "", current_stream(kGpu)));
+  }
   conv2d(x, w_there);
   copy_into(x, gpu(other));
   graph->replay(current_stream(kGpu));

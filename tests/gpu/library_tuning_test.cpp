@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/operators/jit/chooser.h"
 #include "cuop/operators/jit/jit.h"
 #include "cuop/operators/products.h"
 #include "cuop/ops/agreement.h"

@@ -12,6 +12,8 @@
 #include <thread>
 
 #include "cuop/operators/activations.h"
+#include "cuop/operators/jit/chooser.h"
+#include "cuop/operators/jit/measure.h"
 #include "cuop/operators/products.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
@@ -47,9 +49,9 @@ const std::vector<Kernel> kBoth(std::begin(kTiledOrSimple), std::end(kTiledOrSim
 
 TEST(FastestKernel, AWrongResultCannotWin) {
   const Tensor out = full({1 << 16}, 5.0);
-  const Measured measured = fastest_kernel(fake_task(out, 1.0F, 2.0F), kBoth, {});
-  EXPECT_EQ(measured.kernel.type, KernelType::kTiled);
-  EXPECT_THAT(measured.text, HasSubstr("simple: another result"));
+  const auto measured = fastest_kernel(fake_task(out, 1.0F, 2.0F), kBoth, {});
+  EXPECT_EQ(kBoth[measured.winner].type, KernelType::kTiled);
+  EXPECT_THAT(measured.text(), HasSubstr("simple: another result"));
   EXPECT_EQ(*out.data<float>(), 5.0F);  // measured on outputs of its own
 }
 
@@ -61,20 +63,20 @@ TEST(FastestKernel, TheFasterOneWins) {
     }
     fill(target, 1.0);
   };
-  EXPECT_EQ(fastest_kernel(task, kBoth, {}).kernel.type, KernelType::kSimple);
+  EXPECT_EQ(kBoth[fastest_kernel(task, kBoth, {}).winner].type, KernelType::kSimple);
 }
 
 TEST(FastestKernel, HopelessAndFailingCandidatesAreOut) {
   Task task = fake_task(zeros({16}), 1.0F, 1.0F);
   task.cost.flops = 1e12;
-  EXPECT_THAT(fastest_kernel(task, kBoth, {}).text, HasSubstr("simple: not run: too many"));
+  EXPECT_THAT(fastest_kernel(task, kBoth, {}).text(), HasSubstr("simple: not run: too many"));
   task = fake_task(zeros({16}), 1.0F, 1.0F);
   task.run = [](const Tensor& target) {
     if (!backend::asked_kernel().is_default()) throw ExecutionError("cannot");
     fill(target, 1.0);
   };
-  EXPECT_THAT(fastest_kernel(task, kBoth, {}).text, HasSubstr("simple: failed: cannot"));
-  EXPECT_THAT(fastest_kernel(task, kBoth, {.rounds = 1, .seconds = 0.0}).text,
+  EXPECT_THAT(fastest_kernel(task, kBoth, {}).text(), HasSubstr("simple: failed: cannot"));
+  EXPECT_THAT(fastest_kernel(task, kBoth, {.rounds = 1, .seconds = 0.0}).text(),
               HasSubstr("not run: out of time"));
 }
 
@@ -207,7 +209,7 @@ TEST(ChooseKernel, NoMoreThreadsMeasureAtOnceThanAllowed) {
       request.who = "Fake";
       request.candidates = kBoth;
       request.is_measured = true;
-      request.most_makers = 1;
+      request.options.most_measuring = 1;
       EXPECT_EQ(choose_kernel(request).source, ChosenKernel::Source::kMade);
     });
   }
@@ -231,8 +233,8 @@ TEST(ChooseKernel, AThreadWhoseTurnDoesNotComeInTimeTakesTheDefault) {
   int runs = 0;
   const Task task = fake_task(zeros({202}), 1.0F, 1.0F, &runs);
   ChoiceRequest request{.task = &task, .who = "Fake", .candidates = kBoth, .is_measured = true};
-  request.measuring.seconds = 1e-3;
-  request.most_makers = 1;
+  request.options.limits.seconds = 1e-3;
+  request.options.most_measuring = 1;
   EXPECT_TRUE(choose_kernel(request).kernel.is_default());
   EXPECT_EQ(runs, 0);
   may_go_on = true;

@@ -6,7 +6,6 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
-#include "cuop/operators/jit/kernel_trial_internal.h"
 #include "cuop/operators/jit/user_kernel_check_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -148,34 +147,6 @@ TEST(UserKernel, CompilesEveryConfigurationWithoutAGpu) {
   const UserKernel broken("extern \"C\" __global__ void f(int n) {\n  nothing(n);\n}", "f");
   EXPECT_THAT([&] { broken.compile(0, "sm_90a"); },
               ThrowsMessage<CompilationError>(HasSubstr("f.cu(2)")));  // the user's own line
-}
-
-TEST(KernelTrial, WorksOnCopiesThatStartAnewAndShareWhatTheOriginalsShare) {
-  const auto parameters = jit::parse_signature(
-      "extern \"C\" __global__ void f(const float* x, float* y, float* z, int n) {}", "f", {});
-  const Tensor x = full({8}, 1.0), y = full({8}, 2.0);
-  const std::vector<KernelArgument> arguments{x, y, y, 8};
-  KernelTrial trial(parameters, arguments, 96);  // each set has 96 bytes
-  EXPECT_EQ(trial.count(), 3);
-  for (int turn = 0; turn < 3; ++turn) {
-    const auto& copies = trial.arguments(turn);
-    EXPECT_FALSE(may_overlap(std::get<Tensor>(copies[0]), x));
-    EXPECT_TRUE(is_same_view(std::get<Tensor>(copies[1]), std::get<Tensor>(copies[2])));
-    fill(std::get<Tensor>(copies[1]), 7.0);
-  }
-  EXPECT_EQ(y.data<float>()[0], 2.0F);
-  trial.restore(4, 2);  // the sets of turns 1 and 2
-  const auto value = [&](int turn) {
-    return std::get<Tensor>(trial.arguments(turn)[1]).data<float>()[0];
-  };
-  EXPECT_EQ(value(0), 7.0F);
-  EXPECT_EQ(value(1), 2.0F);
-  EXPECT_EQ(value(2), 2.0F);
-  EXPECT_EQ(trial.results().at(0).data<float>()[0], 7.0F);
-  EXPECT_TRUE(KernelTrial::is_possible(arguments));
-  const Tensor part = x.with_layout({Shape({4}), Strides({1}), 0});
-  const std::vector<KernelArgument> overlapping{x, part};
-  EXPECT_FALSE(KernelTrial::is_possible(overlapping));
 }
 
 }  // namespace

@@ -101,6 +101,13 @@ class SharedLruCache {
     gone = cache_.put(key, made);
     return made;
   }
+  /// Answers how many there were.
+  size_t clear() {
+    const std::lock_guard lock(mutex_);
+    const size_t count = cache_.size();
+    cache_.clear();
+    return count;
+  }
 
  private:
   std::mutex mutex_;

@@ -73,6 +73,20 @@ void note_loaded(bool is_taken) {
   ++(is_taken ? database.statistics.loaded : database.statistics.refused);
 }
 
+Choosing choose_in_database(Problem& problem, ChoiceOptions options) {
+  const auto store = store_of_thread();
+  options.store = store.get();
+  options.is_read_only = true;  // what is new is kept below
+  Choosing chosen = choose(problem, options);
+  const Finding& found = *chosen.found;
+  if (chosen.is_refused) note_loaded(false);
+  if (chosen.source == Choosing::Source::kDisk && !problem.values.empty()) note_loaded(true);
+  if (chosen.source == Choosing::Source::kMade && found.is_complete) {
+    store_choice(problem.key, {found.value, found.made_in_ms, found.gain, found.rounds});
+  }
+  return chosen;
+}
+
 void store_choice(const std::string& key, const Choice& choice) {
   {
     const std::lock_guard lock(shared().mutex);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cuop/tune/choice_store.h"
+#include "cuop/tune/tuner.h"
 
 namespace cuop::tune {
 
@@ -28,6 +29,9 @@ struct DatabaseStatistics {
   int64_t damaged = 0;   ///< files that could not be used
 };
 DatabaseStatistics database_statistics();
+
+/// tune::choose among what the database keeps, where this thread keeps its own; counts.
+Choosing choose_in_database(Problem& problem, ChoiceOptions options);
 
 /// The choice stored for the key where this thread keeps its own (core/cache_directory.h), counted
 /// as damaged or not at all when there is none.

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "cuop/core/log.h"
 #include "cuop/core/text.h"
+#include "cuop/tune/clock.h"
 #include "cuop/tune/database.h"
-#include "cuop/tune/permission.h"
 
 namespace cuop::tune {
 
@@ -22,50 +21,39 @@ LibraryTuning::~LibraryTuning() { innermost = before_; }
 
 LibraryTuning* LibraryTuning::current() { return innermost; }
 
-bool LibraryTuning::wants(const std::string& key, Device device) {
-  if (!searched_.insert(key).second) return false;
-  const auto stored = stored_choice(key);
-  if (stored && stored->rounds >= rounds_) {
-    text_ += cat(key, "\n  stored: ", stored->value, "\n");
-    measurements_.push_back({cat("a library's algorithm ", stored->value), "not measured: stored"});
-    note(stored->gain, "stored", stored->made_in_ms);
-    ++counts_.stored;
-    return false;
+std::optional<size_t> LibraryTuning::search(Problem& problem) {
+  using Source = Choosing::Source;
+  if (!searched_.insert(problem.key).second) return std::nullopt;
+  ChoiceOptions options;
+  options.limits = {rounds_, deadline_ - HostClock().seconds()};
+  options.is_asked = true;
+  const Choosing chosen = choose_in_database(problem, options);
+  const Finding& found = *chosen.found;
+  text_ += cat(problem.key, "\n");
+  if (chosen.source == Source::kPutOff) {
+    text_ += cat("  not measured: ", found.why_unmeasured, "\n");
+    measurements_.push_back(
+        {"a library's algorithms", cat("not measured: ", found.why_unmeasured)});
+    ++counts_.put_off;
+    return std::nullopt;
   }
-  const std::string obstacle = measuring_obstacle(device, true);
-  if (obstacle.empty()) return true;
-  text_ += cat(key, "\n  not measured: ", obstacle, "\n");
-  measurements_.push_back({"a library's algorithms", cat("not measured: ", obstacle)});
-  ++counts_.put_off;
-  return false;
-}
-
-void LibraryTuning::note(double gain, const std::string& fastest, double made_in_ms) {
-  if (fastest_.empty() || gain > gain_) fastest_ = fastest;
-  gain_ = std::max(gain_, gain);
-  made_in_ms_ += made_in_ms;
-}
-
-void LibraryTuning::search(const LibraryProblem& problem, Clock& clock) {
-  HostClock host;
-  const double start = host.seconds();
-  SearchOptions options;
-  options.rounds = rounds_;
-  options.seconds = deadline_ - start;
-  options.most_repetitions = problem.most_repetitions;
-  options.before_sample = problem.before_sample;
-  const SearchResult found = tune::search(problem.candidates, clock, options);
-  text_ += cat(problem.key, "\n", found.text());
-  measurements_.insert(measurements_.end(), found.measurements.begin(), found.measurements.end());
-  log(LogLevel::kDebug, "tune: ", problem.key, "\n", found.text());
+  if (chosen.source == Source::kDisk) {
+    text_ += cat("  stored: ", found.value, "\n");
+    measurements_.push_back({cat("a library's algorithm ", found.value), "not measured: stored"});
+  }
+  const bool is_made = chosen.source == Source::kMade;
+  if (is_made) {
+    text_ += found.text;
+    measurements_.insert(measurements_.end(), found.measurements.begin(), found.measurements.end());
+  }
+  ++(is_made ? counts_.searched : counts_.stored);
   is_complete_ = is_complete_ && found.is_complete;
-  const double took_ms = (host.seconds() - start) * 1e3;
-  note(found.gain, problem.candidates[found.winner].name, took_ms);
-  ++counts_.searched;
-  if (found.is_complete) {
-    store_choice(problem.key, {problem.values[found.winner], took_ms, found.gain, rounds_});
+  if (fastest_.empty() || found.gain > gain_) {
+    fastest_ = is_made ? found.measurements.at(found.winner).name : "stored";
   }
-  problem.use(found.winner);
+  gain_ = std::max(gain_, found.gain);
+  made_in_ms_ += found.made_in_ms;
+  return is_made ? std::optional(found.winner) : std::nullopt;
 }
 
 }  // namespace cuop::tune

@@ -2,26 +2,14 @@
 // what was stored, unless their caller asks for a search by a scope.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "cuop/core/device.h"
-#include "cuop/tune/search.h"
+#include "cuop/tune/tuner.h"
 
 namespace cuop::tune {
-
-/// What a library offers for one problem.
-struct LibraryProblem {
-  std::string key;  ///< all that the choice depends on (tune/machine.h for the machine)
-  std::vector<Candidate> candidates = {};  ///< the library's first choice first
-  std::vector<std::string> values = {};    ///< what is stored for each of them
-  std::function<void(size_t)> use = {};    ///< lets later calls take the candidate
-  int most_repetitions = 1;                ///< sets of buffers that are rotated
-  std::function<void(int64_t first_turn, int count)> before_sample = {};
-};
 
 /// While it lives, what operators of this thread leave to a library is searched for, once a
 /// problem.
@@ -35,11 +23,11 @@ class LibraryTuning {
   /// The innermost one of this thread, null outside of any.
   static LibraryTuning* current();
 
-  /// False for a problem that this scope has searched already, for which something of at least as
-  /// many rounds is stored, or while nothing may be measured on the device (tune/permission.h).
-  bool wants(const std::string& key, Device device);
-  /// Searches, stores what was found and uses it.
-  void search(const LibraryProblem& problem, Clock& clock);
+  /// Searches for the problem's fastest candidate, stores it and answers its place, for later calls
+  /// to take. Nothing for a problem that this scope has had already, for which something of at
+  /// least as many rounds is stored, or while nothing may be measured on the device
+  /// (tune/permission.h): later calls are served as before.
+  std::optional<size_t> search(Problem& problem);
 
   /// One line a candidate of each search: "" when there was none.
   const std::string& text() const { return text_; }
@@ -60,8 +48,6 @@ class LibraryTuning {
   const Counts& counts() const { return counts_; }
 
  private:
-  void note(double gain, const std::string& fastest, double made_in_ms);
-
   LibraryTuning* const before_;
   const int rounds_;
   const double deadline_;

@@ -26,9 +26,12 @@ struct Candidate {
   std::function<std::string()> twin = {};
 };
 
-struct SearchOptions {
+struct SearchLimits {
   int rounds = 9;  ///< samples of each candidate; more where chance needs more to be ruled out
-  double seconds = 30.0;          ///< for the whole search
+  double seconds = 30.0;  ///< for the whole search
+};
+
+struct SearchOptions : SearchLimits {
   double least_gain = 0.02;       ///< what a candidate must gain over the default, of 1
   double significance = 0.05;     ///< chance that any candidate wins which is not that much faster
   double hopeless = 3.0;          ///< times the default's first run after which one is given up

@@ -236,23 +236,6 @@ class GemmPlan {
 
 namespace {
 
-GemmAdvisor& advisor() {
-  static GemmAdvisor* advisor = new GemmAdvisor;
-  return *advisor;
-}
-
-/// With the advisor's algorithm, or the library's own choice.
-std::shared_ptr<const GemmPlan> make_plan(const char* who, Handle handle,
-                                          const GemmProblem& problem) {
-  const trace::Interruption interruption;
-  auto plan = std::make_shared<GemmPlan>(who, problem);
-  const auto advice = advisor().ask ? advisor().ask(problem) : std::nullopt;
-  const bool is_taken = advice && plan->take(handle, *advice);
-  if (advice) advisor().tell(is_taken);
-  if (!is_taken) plan->choose(handle);
-  return plan;
-}
-
 using PlanCache = SharedLruCache<GemmProblem, std::shared_ptr<const GemmPlan>, KeyHash>;
 PlanCache& plan_cache() {
   static PlanCache* cache = new PlanCache(kMaxPlans);  // outlives what may still run at the end
@@ -334,11 +317,25 @@ std::shared_ptr<const GemmPlan> make_gemm_plan(const char* who, const GemmProble
   return plan->take(handle_for(who, device), algorithm) ? plan : nullptr;
 }
 
+std::shared_ptr<const GemmPlan> default_gemm_plan(const char* who, const GemmProblem& problem) {
+  const Device device{DeviceType::kCuda, problem.device};
+  const ContextScope scope(device);
+  auto plan = std::make_shared<GemmPlan>(who, problem);
+  plan->choose(handle_for(who, device));
+  return plan;
+}
+
+std::shared_ptr<const GemmPlan> known_gemm_plan(
+    const GemmProblem& problem, const std::function<std::shared_ptr<const GemmPlan>()>& make) {
+  return plan_cache().get(problem, [&] {
+    const trace::Interruption interruption;
+    return make();
+  });
+}
+
 void use_gemm_plan(const GemmProblem& problem, std::shared_ptr<const GemmPlan> plan) {
   plan_cache().put(problem, std::move(plan));
 }
-
-void set_gemm_advisor(GemmAdvisor new_advisor) { advisor() = std::move(new_advisor); }
 
 void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, const void* a,
                    const void* b, const Scalar& beta, void* c, Stream stream) {
@@ -351,15 +348,6 @@ void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, c
            Coefficient(beta, scale), c, workspace.data(), queue);
   operation.started();
   note_library_use(plan.on_matrix_units());
-}
-
-void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const void* a,
-          const void* b, const Scalar& beta, void* c, Stream stream) {
-  const ContextScope scope(stream.device);
-  const GemmProblem problem = gemm_problem(shape, a, b, c, stream.device);
-  const auto plan = plan_cache().get(
-      problem, [&] { return make_plan(who, handle_for(who, stream.device), problem); });
-  run_gemm_plan(who, *plan, alpha, a, b, beta, c, stream);
 }
 
 }  // namespace cuop::backend::cuda

@@ -33,12 +33,6 @@ struct GemmShape {
 /// True for float16, bfloat16, float32, float64, complex64 and complex128.
 bool has_gemm(DType dtype);
 
-/// Runs the product on the stream. float32 is computed in IEEE float32; float16 and bfloat16 are
-/// accumulated in float32 and rounded once. `who` names the operator in errors: DeviceError when
-/// there is no cuBLASLt, ExecutionError for what it refuses.
-void gemm(const char* who, const GemmShape& shape, const Scalar& alpha, const void* a,
-          const void* b, const Scalar& beta, void* c, Stream stream);
-
 /// Everything on which the choice of an algorithm depends. Alignments in bytes: what the address of
 /// every matrix of the operand is a multiple of, up to 256. Matrix units: what this thread asks
 /// for.
@@ -72,18 +66,18 @@ std::vector<GemmAlgorithm> gemm_algorithms(const char* who, const GemmProblem& p
 /// Null when the library refuses the algorithm for the problem.
 std::shared_ptr<const GemmPlan> make_gemm_plan(const char* who, const GemmProblem& problem,
                                                const GemmAlgorithm& algorithm);
-void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, const void* a,
-                   const void* b, const Scalar& beta, void* c, Stream stream);
-/// `gemm` uses the plan for the problem from now on.
+/// By the library's first choice; NotImplementedError when it has none.
+std::shared_ptr<const GemmPlan> default_gemm_plan(const char* who, const GemmProblem& problem);
+/// The plan that the process has for the problem: what `use_gemm_plan` was given, or what make()
+/// answered first.
+std::shared_ptr<const GemmPlan> known_gemm_plan(
+    const GemmProblem& problem, const std::function<std::shared_ptr<const GemmPlan>()>& make);
 void use_gemm_plan(const GemmProblem& problem, std::shared_ptr<const GemmPlan> plan);
 
-/// Who knows better than the library's ranking. Asked once for each new problem, and told whether
-/// the library takes what it answered.
-struct GemmAdvisor {
-  std::function<std::optional<GemmAlgorithm>(const GemmProblem&)> ask;
-  std::function<void(bool is_taken)> tell;
-};
-/// Before the first product only.
-void set_gemm_advisor(GemmAdvisor advisor);
+/// Runs the product on the stream. float32 is computed in IEEE float32; float16 and bfloat16 are
+/// accumulated in float32 and rounded once. `who` names the operator in errors, here and above:
+/// DeviceError when there is no cuBLASLt, ExecutionError for what it refuses.
+void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, const void* a,
+                   const void* b, const Scalar& beta, void* c, Stream stream);
 
 }  // namespace cuop::backend::cuda

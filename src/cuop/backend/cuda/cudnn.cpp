@@ -6,7 +6,6 @@
 
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
-#include "cuop/backend/cuda/cudnn_engines.h"
 #include "cuop/backend/cuda/cudnn_plan.h"
 #include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/operation.h"
@@ -161,7 +160,7 @@ class GraphOfConv {
   dnn::Graph graph_;
 };
 
-/// A problem, and the engine that is asked for; "" for the best that is known.
+/// A problem, and the engine that is asked for; "" for cuDNN's own choice.
 using PlanKey = std::pair<ConvShape, std::string>;
 struct PlanKeyHash {
   size_t operator()(const PlanKey& key) const {
@@ -172,7 +171,7 @@ struct PlanKeyHash {
 /// A handle of the library with the plans used last: both serve one thread at a time.
 class Session {
  public:
-  Session(const char* who, Device device) : device_(device) {
+  explicit Session(const char* who) {
     const trace::Interruption interruption;
     const RelaxedCapture relaxed;
     dnn::check_status(dnn::library().create(&handle_), who, "its start");
@@ -188,13 +187,12 @@ class Session {
 
   /// Null when cuDNN has no engine for the shape, or not the one that is asked for.
   std::shared_ptr<const Plan> plan(const char* who, const ConvShape& shape,
-                                   const std::string& engine = "") {
+                                   const std::string& engine) {
     const RelaxedCapture relaxed;  // plans may be made and ended below
-    forget_old_plans();
     const PlanKey key(shape, engine);
     if (const auto* known = plans_.find(key)) return *known;
     const trace::Interruption interruption;
-    auto found = engine.empty() ? best(who, shape) : make(who, shape, engine);
+    auto found = make(who, shape, engine);
     auto plan = found ? std::make_shared<const Plan>(*std::move(found)) : nullptr;
     plans_.put(key, plan);
     return plan;
@@ -206,33 +204,14 @@ class Session {
   }
 
  private:
-  void forget_old_plans() {
-    const int64_t version = known_engines().version();
-    if (version == version_) return;
-    plans_.clear();
-    version_ = version;
-  }
-
-  /// By the engine of that text; none when the library does not offer it.
   std::optional<Plan> make(const char* who, const ConvShape& shape, const std::string& engine) {
-    const auto choice = dnn::EngineChoice::parse(engine);
-    if (!choice) return std::nullopt;
+    const auto wanted = dnn::EngineChoice::parse(engine);
+    if (!wanted && !engine.empty()) return std::nullopt;
     return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), element_type(shape.dtype),
-                        &*choice);
+                        wanted ? &*wanted : nullptr);
   }
 
-  std::optional<Plan> best(const char* who, const ConvShape& shape) {
-    if (const auto known = known_engines().find(shape, device_)) {
-      auto plan = make(who, shape, *known);
-      known_engines().tell(plan.has_value());
-      if (plan) return plan;
-    }
-    return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), element_type(shape.dtype));
-  }
-
-  Device device_;
   Handle handle_ = nullptr;
-  int64_t version_ = 0;
   LruCache<PlanKey, std::shared_ptr<const Plan>, PlanKeyHash> plans_{kMaxPlans};
 };
 
@@ -246,9 +225,8 @@ IdleSessions& idle_sessions() {
 class Lease {
  public:
   Lease(const char* who, Stream stream)
-      : context_(stream.device), session_(idle_sessions(), stream.device, [&] {
-          return std::make_unique<Session>(who, stream.device);
-        }) {
+      : context_(stream.device),
+        session_(idle_sessions(), stream.device, [&] { return std::make_unique<Session>(who); }) {
     dnn::check_status(
         dnn::library().set_stream((*this)->handle(), static_cast<StreamHandle>(stream.handle)), who,
         "a stream");
@@ -278,8 +256,8 @@ std::string conv_obstacle(const ConvShape& s) {
   return fits ? "" : cat("cuDNN counts in 32 bits, a tensor or a padded axis has ", largest);
 }
 
-bool has_conv(const char* who, const ConvShape& shape, Stream stream) {
-  return Lease(who, stream)->plan(who, shape) != nullptr;
+bool has_conv(const char* who, const ConvShape& shape, const std::string& engine, Stream stream) {
+  return Lease(who, stream)->plan(who, shape, engine) != nullptr;
 }
 
 std::string conv_text(const ConvShape& s) {
@@ -300,16 +278,8 @@ std::vector<std::string> conv_engines(const char* who, const ConvShape& shape, S
   return texts;
 }
 
-void use_conv_engine(const ConvShape& shape, Device device, const std::string& engine) {
-  known_engines().put(shape, device, engine);
-}
-
-bool conv(const char* who, const ConvShape& shape, const ConvData& data, Stream stream) {
-  return conv_by(who, shape, "", data, stream);
-}
-
-bool conv_by(const char* who, const ConvShape& shape, const std::string& engine,
-             const ConvData& data, Stream stream) {
+bool conv(const char* who, const ConvShape& shape, const std::string& engine, const ConvData& data,
+          Stream stream) {
   Lease session(who, stream);
   const auto plan = session->plan(who, shape, engine);
   if (plan == nullptr) return false;

@@ -25,28 +25,23 @@ std::string cudnn_absence();
 /// Why cuDNN has nothing for such a convolution: its dtype, a size beyond 32 bits; "" otherwise.
 std::string conv_obstacle(const ConvShape& shape);
 
-/// Whether one kernel of cuDNN computes this on the stream's device (with a bias or a rectifier it
-/// may not). DeviceError when there is no cuDNN.
-bool has_conv(const char* who, const ConvShape& shape, Stream stream);
-
-/// Runs it on the stream; false, and nothing is done, when cuDNN has no engine that keeps what
-/// follows. float32 is computed in IEEE float32; float16 and bfloat16 are accumulated in float32
-/// and rounded once. An element of y depends on its own window of x alone, and is the same in every
-/// run. `who` (a literal) names the operator in errors: DeviceError when there is no cuDNN,
-/// ExecutionError for what it refuses.
-[[nodiscard]] bool conv(const char* who, const ConvShape& shape, const ConvData& data,
-                        Stream stream);
-
 /// The problem in words, for keys.
 std::string conv_text(const ConvShape& shape);
 /// The engines that cuDNN offers for the problem and that keep what `conv` promises, in words that
-/// mean the same to the same version of the library; the one that `conv` takes by itself first.
+/// mean the same to the same version of the library; its own choice first.
 std::vector<std::string> conv_engines(const char* who, const ConvShape& shape, Stream stream,
                                       size_t most);
-/// `conv` by one of them; false when cuDNN does not offer it for the problem.
-[[nodiscard]] bool conv_by(const char* who, const ConvShape& shape, const std::string& engine,
-                           const ConvData& data, Stream stream);
-/// `conv` takes the engine for the problem from now on.
-void use_conv_engine(const ConvShape& shape, Device device, const std::string& engine);
+
+/// Whether one kernel of cuDNN computes this on the stream's device (with a bias or a rectifier it
+/// may not): by the engine, "" for cuDNN's own choice. DeviceError when there is no cuDNN.
+bool has_conv(const char* who, const ConvShape& shape, const std::string& engine, Stream stream);
+
+/// Runs it on the stream; false, and nothing is done, when cuDNN does not offer the engine ("" for
+/// its own choice), or none that keeps what follows. float32 is computed in IEEE float32; float16
+/// and bfloat16 are accumulated in float32 and rounded once. An element of y depends on its own
+/// window of x alone, and is the same in every run. `who` (a literal) names the operator in errors:
+/// DeviceError when there is no cuDNN, ExecutionError for what it refuses.
+[[nodiscard]] bool conv(const char* who, const ConvShape& shape, const std::string& engine,
+                        const ConvData& data, Stream stream);
 
 }  // namespace cuop::backend::cuda

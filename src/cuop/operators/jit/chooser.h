@@ -1,12 +1,11 @@
 // Which kernel a wrapper runs for a call: remembered by the process, kept on disk, or found out.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "cuop/operators/jit/measure.h"
-#include "cuop/tune/choice_store.h"
+#include "cuop/operators/task.h"
+#include "cuop/tune/tuner.h"
 
 namespace cuop {
 
@@ -16,31 +15,21 @@ struct ChoiceRequest {
   std::vector<Kernel> candidates;  ///< the default first
   std::string demands = {};        ///< KernelDemands::text of this thread's demands
   bool is_measured = false;        ///< false: the first candidate, without running any
-  bool is_asked = false;           ///< measure on a busy device too
   bool is_for_library = false;  ///< what the first candidate leaves to a library is measured first
-  MeasureOptions measuring{};
-  bool is_cached = true;                   ///< remember and look up
-  tune::ChoiceStore* store = nullptr;      ///< and on disk, when there is one
-  int most_makers = 4;                     ///< threads of the process that may measure at a time
-  tune::ChoiceStore* log_store = nullptr;  ///< where what was measured is written, if anywhere
+  bool is_cached = true;        ///< remember and look up
+  tune::ChoiceOptions options = {.most_measuring = 4};
 };
 
 struct ChosenKernel {
-  /// kPutOff: the default, because nothing may be measured now.
-  enum class Source { kMade, kMemory, kDisk, kPutOff };
+  using Source = tune::Choosing::Source;
   Kernel kernel;
   Source source = Source::kMade;
-  double made_in_ms = 0.0;  ///< what finding it cost when it was found
-  double took_ms = 0.0;     ///< what this call cost
-  double gain = 0.0;        ///< part of the default kernel's time that this one saved
-  std::string text = {};    ///< what was measured when it was found, one line a candidate
-  std::vector<tune::Measurement> measurements = {};  ///< the same as numbers
+  double took_ms = 0.0;  ///< what this call cost
+  std::shared_ptr<const tune::Finding> found = {};
 };
 
-/// Waiting for a turn to measure and measuring together take no longer than `measuring.seconds`
-/// beyond the run that is going on then. What was chosen for want of time is remembered, but not
-/// kept on disk; what was chosen because nothing may be measured now (tune/permission.h) is
-/// neither.
+/// By tune::choose, on outputs of its own: the task's is not written. What the library's algorithms
+/// and then the kernels are measured for is a fraction of the default's time.
 ChosenKernel choose_kernel(const ChoiceRequest& request);
 
 /// Forgets what the process remembers; answers how many choices that were.

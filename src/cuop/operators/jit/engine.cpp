@@ -11,8 +11,10 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/reports.h"
+#include "cuop/operators/jit/chooser.h"
 #include "cuop/operators/jit/config_check.h"
 #include "cuop/operators/jit/demands.h"
+#include "cuop/operators/jit/measure.h"
 #include "cuop/operators/jit/product_kernels.h"
 #include "cuop/operators/jit/roof.h"
 #include "cuop/ops/agreement.h"
@@ -202,12 +204,12 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   request.is_for_library = is_gpu && config.kernel_type == KernelType::kAuto &&
                            traits_.gpu_kernels != GpuKernels::kOwn &&
                            request.candidates.front().is_default();
-  request.is_asked = config.optimization_level == "best";
-  request.measuring.rounds = config.optimization_level == "best" ? kRoundsOfBest : kRounds;
-  request.measuring.seconds = global.compilation_timeout;
+  const bool is_best = config.optimization_level == "best";
+  request.options.is_asked = is_best;
+  request.options.limits = {is_best ? kRoundsOfBest : kRounds, global.compilation_timeout};
+  request.options.most_measuring = global.max_compilation_threads;
   request.demands = demands_for(config, task).text();
   request.is_cached = global.enable_caching;
-  request.most_makers = global.max_compilation_threads;
   return request;
 }
 
@@ -217,10 +219,10 @@ void JitEngine::count(const ChosenKernel& chosen, Device device) {
   const std::lock_guard lock(mutex_);
   report_ = {kSources[static_cast<size_t>(chosen.source)],
              name(chosen.kernel),
-             chosen.gain,
-             chosen.made_in_ms,
-             chosen.text,
-             chosen.measurements};
+             chosen.found->gain,
+             chosen.found->made_in_ms,
+             chosen.found->text,
+             chosen.found->measurements};
   if (chosen.source == Source::kPutOff) {
     ++statistics_.cache_misses;
     return;
@@ -229,12 +231,12 @@ void JitEngine::count(const ChosenKernel& chosen, Device device) {
     ++statistics_.cache_misses;
     if (!device.is_cpu()) return;
     ++statistics_.compilations;
-    statistics_.compilation_time_ms += chosen.made_in_ms;
+    statistics_.compilation_time_ms += chosen.found->made_in_ms;
     return;
   }
   ++statistics_.cache_hits;
   if (chosen.source == Source::kDisk) ++statistics_.persistent_cache_hits;
-  statistics_.time_saved_ms += chosen.made_in_ms;
+  statistics_.time_saved_ms += chosen.found->made_in_ms;
 }
 
 JitConfig JitEngine::config_for(const Task& task) const {
@@ -269,12 +271,12 @@ JitEngine::Plan JitEngine::plan(const Task& task, const JitConfig& config) {
   }
   ChoiceRequest request = request_for(task, config, global);
   const std::shared_ptr<tune::ChoiceStore> store = store_for(global);
-  if (is_persistent()) request.store = store.get();
-  if (global.enable_debug) request.log_store = store.get();
+  if (is_persistent()) request.options.store = store.get();
+  if (global.enable_debug) request.options.log_store = store.get();
   const ChosenKernel chosen = choose_kernel(request);
   count(chosen, task.out.device());
   const bool is_remembered = chosen.source == ChosenKernel::Source::kMemory;
-  return {chosen.kernel, chosen.made_in_ms, is_remembered ? 0.0 : chosen.took_ms,
+  return {chosen.kernel, chosen.found->made_in_ms, is_remembered ? 0.0 : chosen.took_ms,
           global.enable_debug};
 }
 

@@ -7,15 +7,21 @@
 #include <string>
 
 #include "cuop/core/cache_directory.h"
-#include "cuop/operators/jit/chooser.h"
 #include "cuop/operators/jit/config_check.h"
 #include "cuop/operators/jit/no_effect.h"
 #include "cuop/operators/jit/profile.h"
+#include "cuop/operators/task.h"
+#include "cuop/tune/search.h"
 
 namespace cuop {
 
+struct ChoiceRequest;
+struct ChosenKernel;
 namespace jit {
 struct CompileStatistics;
+}
+namespace tune {
+class ChoiceStore;
 }
 
 struct JitStatistics {

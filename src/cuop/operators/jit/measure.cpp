@@ -6,6 +6,7 @@
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/tune/clock.h"
 #include "cuop/tune/library_tuning.h"
 
 namespace cuop {
@@ -44,21 +45,26 @@ Tensor trial_output(const Task& task) {
                         : empty(task.out.shape(), task.out.dtype(), task.out.device());
 }
 
-Measured fastest_algorithms(const Task& task, const Kernel& kernel, const MeasureOptions& options) {
-  tune::LibraryTuning tuning(options.rounds, options.seconds);
+tune::Finding fastest_algorithms(const Task& task, const Kernel& kernel,
+                                 const tune::SearchLimits& limits) {
+  tune::LibraryTuning tuning(limits.rounds, limits.seconds);
   try_kernel(task, kernel, trial_output(task));
-  const std::string text = tuning.text().empty() ? "no library has a choice\n" : tuning.text();
-  return {kernel, text, tuning.is_complete(), tuning.gain(), false, tuning.measurements()};
+  tune::Finding finding;
+  finding.text = tuning.text().empty() ? "no library has a choice\n" : tuning.text();
+  finding.is_complete = tuning.is_complete();
+  finding.gain = tuning.gain();
+  finding.measurements = tuning.measurements();
+  return finding;
 }
 
-Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
-                        const MeasureOptions& options) {
+tune::SearchResult fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
+                                  const tune::SearchLimits& limits, const char* first_name) {
   std::vector<Tensor> outs(kernels.size());
   std::vector<std::vector<jit::LaunchWatch::Launch>> launches(kernels.size());
   std::vector<tune::Candidate> candidates;
   for (size_t i = 0; i < kernels.size(); ++i) {
     tune::Candidate candidate;
-    candidate.name = i == 0 && options.is_first_library ? "library" : name(kernels[i]);
+    candidate.name = i == 0 && *first_name != '\0' ? first_name : name(kernels[i]);
     candidate.run = [&task, &kernels, &outs, &launches, i](int64_t turn) {
       if (turn != 0) return try_kernel(task, kernels[i], outs[i]);
       outs[i] = trial_output(task);
@@ -78,13 +84,7 @@ Measured fastest_kernel(const Task& task, const std::vector<Kernel>& kernels,
     }
     candidates.push_back(std::move(candidate));
   }
-  tune::SearchOptions search_options;
-  search_options.rounds = options.rounds;
-  search_options.seconds = options.seconds;
-  const auto clock = tune::clock_for(task.out.device());
-  const tune::SearchResult found = tune::search(candidates, *clock, search_options);
-  return {kernels[found.winner], found.text(), found.is_complete, found.gain, false,
-          found.measurements};
+  return tune::search(candidates, *tune::clock_for(task.out.device()), {limits});
 }
 
 }  // namespace cuop

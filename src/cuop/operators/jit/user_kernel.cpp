@@ -2,26 +2,18 @@
 
 #include <algorithm>
 #include <mutex>
-#include <optional>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/core/error.h"
-#include "cuop/core/log.h"
-#include "cuop/core/lru_cache.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
-#include "cuop/core/trace.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/operators/jit/config.h"
-#include "cuop/operators/jit/kernel_trial_internal.h"
 #include "cuop/operators/jit/user_kernel_check_internal.h"
-#include "cuop/ops/agreement.h"
-#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/trial.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/machine.h"
-#include "cuop/tune/permission.h"
-#include "cuop/tune/search.h"
 
 namespace cuop {
 
@@ -34,6 +26,38 @@ constexpr const char* kPreamble =
     "using int8_t = signed char; using int16_t = short; using int32_t = int;"
     "using int64_t = long long; using uint8_t = unsigned char; using uint16_t = unsigned short;"
     "using uint32_t = unsigned int; using uint64_t = unsigned long long;\n";
+
+using Arguments = std::span<const KernelArgument>;
+
+std::vector<Tensor> tensors_of(Arguments arguments) {
+  std::vector<Tensor> tensors;
+  for (const KernelArgument& argument : arguments) {
+    if (const Tensor* tensor = std::get_if<Tensor>(&argument)) tensors.push_back(*tensor);
+  }
+  return tensors;
+}
+
+/// The arguments with other tensors in the place of theirs.
+std::vector<KernelArgument> with_tensors(Arguments arguments, const std::vector<Tensor>& tensors) {
+  std::vector<KernelArgument> replaced(arguments.begin(), arguments.end());
+  size_t next = 0;
+  for (KernelArgument& argument : replaced) {
+    if (std::holds_alternative<Tensor>(argument)) argument = tensors[next++];
+  }
+  return replaced;
+}
+
+std::vector<Trial::Operand> operands_of(Arguments arguments,
+                                        const std::vector<KernelParameter>& parameters) {
+  std::vector<Trial::Operand> operands;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Tensor* tensor = std::get_if<Tensor>(&arguments[i]);
+    if (tensor == nullptr) continue;
+    operands.push_back(
+        {.original = *tensor, .is_written = parameters[i].is_written, .name = parameters[i].name});
+  }
+  return operands;
+}
 
 }  // namespace
 
@@ -70,20 +94,21 @@ class UserKernel::Implementation {
   size_t choose(std::span<const KernelArgument> arguments, const LaunchFor& launch_for) {
     const Device device = check_kernel_arguments(who_, arguments, parameters_[0]);
     if (options_.configs.size() == 1) return 0;
-    const std::string key = key_for(arguments, device);
-    if (const auto known = chosen_.find(key)) return *known;
+    tune::Problem problem{.key = key_for(arguments, device), .device = device};
+    if (const auto known = chosen_.find(problem.key)) return known->winner;
     const std::lock_guard one_search(search_mutex_);
-    if (const auto known = chosen_.find(key)) return *known;
+    for (const KernelConfig& config : options_.configs) problem.values.push_back(config.text());
+    problem.search = [&](const tune::SearchLimits& limits) {
+      return search(device, arguments, launch_for, limits);
+    };
     const GlobalJitConfig global = global_jit_config();
-    if (const auto stored = read(key)) {
-      chosen_.put(key, stored);
-      return *stored;
-    }
-    const std::string obstacle = tune::measuring_obstacle(device, true);
-    if (!obstacle.empty() || !global.enable_auto_tuning || !KernelTrial::is_possible(arguments)) {
-      return 0;
-    }
-    return search(key, device, arguments, launch_for, global.compilation_timeout);
+    tune::ChoiceOptions options;
+    options.limits.seconds = global.compilation_timeout;
+    options.is_asked = true;
+    options.memory = &chosen_;
+    if (!global.enable_auto_tuning) options.obstacle = "enable_auto_tuning is off";
+    if (!Trial::is_possible(tensors_of(arguments))) options.obstacle = "arguments overlap";
+    return tune::choose_in_database(problem, options).found->winner;
   }
 
   jit::CompileRequest request(size_t config) const {
@@ -145,73 +170,22 @@ class UserKernel::Implementation {
     return cat(key, " on ", tune::machine_text(device), ", ", jit::Nvrtc::instance().identity());
   }
 
-  std::optional<size_t> read(const std::string& key) const {
-    const auto choice = tune::stored_choice(key);
-    if (!choice) return std::nullopt;
-    for (size_t i = 0; i < options_.configs.size(); ++i) {
-      if (options_.configs[i].text() != choice->value) continue;
-      tune::note_loaded(true);
-      return i;
-    }
-    tune::note_loaded(false);
-    return std::nullopt;
-  }
-
-  size_t search(const std::string& key, Device device, std::span<const KernelArgument> arguments,
-                const LaunchFor& launch_for, double seconds) {
-    const int64_t start_ns = trace::now_ns();
+  tune::Finding search(Device device, std::span<const KernelArgument> arguments,
+                       const LaunchFor& launch_for, const tune::SearchLimits& limits) {
+    std::vector<std::string> names;
     for (size_t i = 0; i < options_.configs.size(); ++i) {
       jit::kernel_if_ready(device, loaded_keys_[i], [&] { return request(i); });  // all at once
+      names.push_back(options_.configs[i].text());
     }
-    KernelTrial trial(parameters_[0], arguments,
-                      backend::cuda::cuda_runtime(device).properties().l2_bytes);
-    std::vector<Tensor> expected;
-    std::vector<tune::Candidate> candidates;
-    for (size_t i = 0; i < options_.configs.size(); ++i) {
-      tune::Candidate candidate;
-      candidate.name = options_.configs[i].text();
-      candidate.run = [&, i](int64_t turn) {
-        start(i, trial.arguments(turn), launch_for);
-        if (turn != 0 || i != 0) return;
-        for (const Tensor& result : trial.results()) expected.push_back(clone(result));
-      };
-      candidate.disagreement = [&] { return difference(expected, trial.results()); };
-      candidates.push_back(std::move(candidate));
-    }
-    tune::SearchOptions options;
-    options.seconds = seconds;
-    options.most_repetitions = trial.count();
-    options.before_sample = [&](int64_t first, int count) { trial.restore(first, count); };
-    const auto clock = tune::clock_for(device);
-    const tune::SearchResult found = tune::search(candidates, *clock, options);
-    const double took_ms = static_cast<double>(trace::now_ns() - start_ns) * 1e-6;
-    {
-      const std::lock_guard lock(mutex_);
-      last_search_ = found.text();
-    }
-    log(LogLevel::kDebug, "tune: ", key, "\n", found.text());
-    if (found.is_complete) {
-      tune::store_choice(
-          key, {options_.configs[found.winner].text(), took_ms, found.gain, found.rounds});
-    }
-    chosen_.put(key, found.winner);
-    return found.winner;
-  }
-
-  std::string difference(const std::vector<Tensor>& expected,
-                         const std::vector<Tensor>& results) const {
-    for (size_t i = 0; i < results.size(); ++i) {
-      const std::string found = disagreement(expected[i], results[i]);
-      if (!found.empty()) return cat(written_name(i), ": ", found);
-    }
-    return "";
-  }
-
-  const std::string& written_name(size_t index) const {
-    for (const KernelParameter& parameter : parameters_[0]) {
-      if (parameter.is_written && index-- == 0) return parameter.name;
-    }
-    return name_;
+    Trial trial(operands_of(arguments, parameters_[0]),
+                backend::cuda::cuda_runtime(device).properties().l2_bytes);
+    const auto run = [&](size_t config, const std::vector<Tensor>& copies) {
+      start(config, with_tensors(arguments, copies), launch_for);
+    };
+    tune::Finding found = tune::finding_of(trial.search(names, device, run, limits));
+    const std::lock_guard lock(mutex_);
+    last_search_ = found.text;
+    return found;
   }
 
   void start(size_t config, std::span<const KernelArgument> arguments,
@@ -229,7 +203,7 @@ class UserKernel::Implementation {
   std::vector<std::string> loaded_keys_;  ///< of each configuration, for jit::loaded_kernel
   mutable std::mutex mutex_;
   std::mutex search_mutex_;
-  SharedLruCache<std::string, std::optional<size_t>> chosen_{1 << 16};
+  tune::Findings chosen_{tune::kMostFindings};
   std::string last_search_;
 };
 

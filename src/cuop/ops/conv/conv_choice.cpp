@@ -1,13 +1,12 @@
-#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
-#include "cuop/backend/cuda/cudnn_engines.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
-#include "cuop/ops/agreement.h"
 #include "cuop/ops/conv/conv_choice_internal.h"
-#include "cuop/ops/copy/copy.h"
-#include "cuop/ops/trial_buffers.h"
+#include "cuop/ops/trial.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/library_tuning.h"
 #include "cuop/tune/machine.h"
@@ -28,72 +27,80 @@ std::string key_of(const cuda::ConvShape& shape, Device device) {
   return cat(cuda::conv_text(shape), " on ", tune::machine_text(device), ", cuDNN ", version);
 }
 
-void advise() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    cuda::set_conv_advisor(
-        {[](const cuda::ConvShape& shape, Device device) -> std::optional<std::string> {
-           const auto choice = tune::stored_choice(key_of(shape, device));
-           return choice ? std::optional(choice->value) : std::nullopt;
-         },
-         tune::note_loaded});
+/// By problem and device, "" for cuDNN's own choice.
+struct PlaceHash {
+  size_t operator()(const std::pair<cuda::ConvShape, int>& place) const {
+    return cuda::ConvShapeHash()(place.first) * 31 + static_cast<size_t>(place.second);
+  }
+};
+using Engines =
+    SharedLruCache<std::pair<cuda::ConvShape, int>, std::optional<std::string>, PlaceHash>;
+Engines& engines() {
+  static auto* known = new Engines(4096);
+  return *known;
+}
+
+/// The engine that this process has found, or the one that is stored if cuDNN still offers it.
+std::string engine_for(const char* who, const cuda::ConvShape& shape, Stream stream) {
+  return *engines().get({shape, stream.device.index}, [&]() -> std::optional<std::string> {
+    const auto choice = tune::stored_choice(key_of(shape, stream.device));
+    if (!choice) return "";
+    const bool is_offered = cuda::has_conv(who, shape, choice->value, stream);
+    tune::note_loaded(is_offered);
+    return is_offered ? choice->value : "";
   });
 }
 
-TrialBuffers buffers_for(const cuda::ConvShape& s, const cuda::ConvData& data, Device device) {
+Trial trial_of(const cuda::ConvShape& s, const cuda::ConvData& data, Device device) {
   const auto volume = [](const cuda::ConvShape::Axes& axes) { return axes[0] * axes[1] * axes[2]; };
-  std::vector<TrialBuffers::Stretch> stretches{
-      {data.x, s.batch * s.in_channels * volume(s.in), s.dtype},
-      {data.w, s.out_channels * (s.in_channels / s.groups) * volume(s.kernel), s.dtype},
-      {data.y, s.batch * s.out_channels * volume(s.out), s.dtype}};
-  if (s.has_bias) stretches.push_back({data.bias, s.out_channels, s.dtype});
-  return {std::move(stretches), device, cuda::cuda_runtime(device).properties().l2_bytes};
+  const auto operand = [&](const void* address, int64_t elements) {
+    return Trial::Operand{borrowed(address, elements, s.dtype, device)};
+  };
+  std::vector<Trial::Operand> operands{
+      operand(data.x, s.batch * s.in_channels * volume(s.in)),
+      operand(data.w, s.out_channels * (s.in_channels / s.groups) * volume(s.kernel)),
+      operand(data.y, s.batch * s.out_channels * volume(s.out))};
+  operands[kY].is_written = true;
+  if (s.has_bias) operands.push_back(operand(data.bias, s.out_channels));
+  return {std::move(operands), cuda::cuda_runtime(device).properties().l2_bytes};
 }
 
-void search(tune::LibraryTuning& tuning, const std::string& key, const char* who,
-            const cuda::ConvShape& shape, const cuda::ConvData& data, Stream stream) {
-  const std::vector<std::string> engines = cuda::conv_engines(who, shape, stream, kMostEngines);
-  if (engines.empty()) return;
-  TrialBuffers buffers = buffers_for(shape, data, stream.device);
-  tune::LibraryProblem offered{.key = key, .values = engines, .most_repetitions = buffers.count()};
-  Tensor expected;
-  for (size_t i = 0; i < engines.size(); ++i) {
-    tune::Candidate candidate;
-    candidate.name = cat("cuDNN's engine ", engines[i]);
-    candidate.run = [&, i](int64_t turn) {
-      const auto address = [&](Operand operand) { return buffers.copy(turn, operand).data(); };
-      const cuda::ConvData data_of_turn{address(kX), address(kW),
-                                        shape.has_bias ? address(kBias) : nullptr, address(kY)};
-      if (!cuda::conv_by(who, shape, engines[i], data_of_turn, stream)) {
-        throw ExecutionError(cat(who, ": cuDNN offers its engine ", engines[i], " no longer"));
-      }
-      if (turn == 0 && i == 0) expected = clone(buffers.copy(0, kY));
+/// Lets this thread's scope search, where there is one, for the engine that is used from now on.
+void search(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
+            Stream stream) {
+  tune::LibraryTuning* const tuning = tune::LibraryTuning::current();
+  if (tuning == nullptr || !cuda::has_conv(who, shape, "", stream)) return;
+  tune::Problem offered{.key = key_of(shape, stream.device), .device = stream.device};
+  offered.search = [&](const tune::SearchLimits& limits) {
+    offered.values = cuda::conv_engines(who, shape, stream, kMostEngines);
+    std::vector<std::string> names;
+    for (const std::string& engine : offered.values) {
+      names.push_back(cat("cuDNN's engine ", engine));
+    }
+    const auto run = [&](size_t i, const std::vector<Tensor>& set) {
+      const cuda::ConvData copies{set[kX].data(), set[kW].data(),
+                                  shape.has_bias ? set[kBias].data() : nullptr, set[kY].data()};
+      if (cuda::conv(who, shape, offered.values[i], copies, stream)) return;
+      throw ExecutionError(cat(who, ": cuDNN offers its engine ", offered.values[i], " no longer"));
     };
-    candidate.disagreement = [&] { return disagreement(expected, buffers.copy(0, kY)); };
-    offered.candidates.push_back(std::move(candidate));
-  }
-  offered.before_sample = [&](int64_t first, int turns) { buffers.restore(kY, first, turns); };
-  offered.use = [&](size_t winner) {
-    cuda::use_conv_engine(shape, stream.device, engines[winner]);
+    Trial trial = trial_of(shape, data, stream.device);
+    return tune::finding_of(trial.search(names, stream.device, run, limits));
   };
-  tuning.search(offered, *tune::clock_for(stream.device));
+  if (const auto winner = tuning->search(offered)) {
+    engines().put({shape, stream.device.index}, offered.values[*winner]);
+  }
 }
 
 }  // namespace
 
 bool tuned_conv(const char* who, const cuda::ConvShape& shape, const cuda::ConvData& data,
                 Stream stream) {
-  advise();
-  if (tune::LibraryTuning* tuning = tune::LibraryTuning::current()) {
-    const std::string key = key_of(shape, stream.device);
-    if (tuning->wants(key, stream.device)) search(*tuning, key, who, shape, data, stream);
-  }
-  return cuda::conv(who, shape, data, stream);
+  search(who, shape, data, stream);
+  return cuda::conv(who, shape, engine_for(who, shape, stream), data, stream);
 }
 
 bool has_tuned_conv(const char* who, const cuda::ConvShape& shape, Stream stream) {
-  advise();
-  return cuda::has_conv(who, shape, stream);
+  return cuda::has_conv(who, shape, engine_for(who, shape, stream), stream);
 }
 
 }  // namespace cuop::kernels

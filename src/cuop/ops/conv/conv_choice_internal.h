@@ -5,10 +5,11 @@
 
 namespace cuop::kernels {
 
-/// backend::cuda::conv; searches first where the caller asked for it (tune/library_tuning.h).
+/// backend::cuda::conv by the best engine that is known; searches first where the caller asked for
+/// it (tune/library_tuning.h).
 [[nodiscard]] bool tuned_conv(const char* who, const backend::cuda::ConvShape& shape,
                               const backend::cuda::ConvData& data, Stream stream);
-/// backend::cuda::has_conv, with stored engines taken into account.
+/// Whether that does something.
 bool has_tuned_conv(const char* who, const backend::cuda::ConvShape& shape, Stream stream);
 
 }  // namespace cuop::kernels

@@ -5,7 +5,8 @@
 
 namespace cuop::kernels {
 
-/// backend::cuda::gemm; searches first where the caller asked for it (tune/library_tuning.h).
+/// The product by the best algorithm that is known; searches first where the caller asked for it
+/// (tune/library_tuning.h).
 void tuned_gemm(const char* who, const backend::cuda::GemmShape& shape, const Scalar& alpha,
                 const void* a, const void* b, const Scalar& beta, void* c, Stream stream);
 
