@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/interrupt.h"
 
 namespace cuop::backend {
@@ -23,18 +23,22 @@ TEST(RunApart, AnotherThreadWorksAsTheCallerWould) {
   Kernel kernel;
   kernel.type = KernelType::kTiled;
   kernel.tile = 17;
-  const KernelScope scope(kernel);
+  const ExecutionScope scope(with_kernel(kernel));
+  const ExecutionScope kept_in(with_cache_place({CachePlace::Kind::kOwn, "/there"}));
   int threads = 0;
+  CachePlace place;
   Kernel asked;
   std::thread::id worker;
   run_apart([&] {
     threads = thread_count();
-    asked = asked_kernel();
+    asked = execution_options().kernel;
+    place = execution_options().cache_place;
     worker = std::this_thread::get_id();
   });
   set_thread_count(0);
   EXPECT_EQ(threads, 3);
   EXPECT_EQ(asked, kernel);
+  EXPECT_EQ(place.directory, "/there");
   EXPECT_NE(worker, std::this_thread::get_id());
 }
 

@@ -1,11 +1,10 @@
-#include "cuop/backend/kernel.h"
-
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/execution.h"
 #include "cuop/backend/slot.h"
 
 namespace cuop::backend {
@@ -39,23 +38,23 @@ TEST(Kernel, NamesGoBothWays) {
 }
 
 TEST(Kernel, AScopeAsksForItsThreadOnly) {
-  EXPECT_TRUE(asked_kernel().is_default());
+  EXPECT_TRUE(execution_options().kernel.is_default());
   {
-    const KernelScope scope({KernelType::kTiled, 8});
-    const KernelScope inner({KernelType::kSimple});
-    EXPECT_EQ(asked_kernel().type, KernelType::kSimple);
+    const ExecutionScope scope(with_kernel({KernelType::kTiled, 8}));
+    const ExecutionScope inner(with_kernel({KernelType::kSimple}));
+    EXPECT_EQ(execution_options().kernel.type, KernelType::kSimple);
     EXPECT_EQ(thread_count(), 1);
     EXPECT_EQ(isa::current(), isa::Level::kBaseline);
-    std::thread([] { EXPECT_TRUE(asked_kernel().is_default()); }).join();
+    std::thread([] { EXPECT_TRUE(execution_options().kernel.is_default()); }).join();
   }
-  EXPECT_TRUE(asked_kernel().is_default());
+  EXPECT_TRUE(execution_options().kernel.is_default());
 }
 
 TEST(Slot, RunsTheKernelOnRequestWhenTheThreadAsksForAnother) {
   constexpr Slot<int(int)> slot{"op", [](int x) { return x; }, nullptr, [](int x) { return -x; }};
   constexpr Slot<int(int)> without{"op", [](int x) { return x; }};
   EXPECT_EQ(slot(kCpu, 3), 3);
-  const KernelScope scope({KernelType::kSimple});
+  const ExecutionScope scope(with_kernel({KernelType::kSimple}));
   EXPECT_EQ(slot(kCpu, 3), -3);
   EXPECT_EQ(without(kCpu, 3), 3);
 }

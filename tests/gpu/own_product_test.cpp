@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -103,7 +103,7 @@ class GpuOwnProduct : public GpuTest {
     const Tensor c = spread(reads_c ? one.c : full(shape, NAN, one.a.dtype()));
     const backend::LibraryWatch watch;
     {
-      const backend::KernelScope scope(kernel);
+      const backend::ExecutionScope scope(backend::with_kernel(kernel));
       matmul(place(one.a), place(one.b), one.options, &c);
     }
     EXPECT_FALSE(watch.has_library());
@@ -256,7 +256,7 @@ TEST_F(GpuOwnProduct, ConjugateTransposes) {
   const Case plain{transpose(conj(one.a)), one.b, {}};
   for (const Kernel& kernel : {with(KernelType::kTiled, 32, 64), with(KernelType::kSimple, 16)}) {
     const Tensor c = full({17, 20}, NAN, DType::kComplex64, kGpu);
-    const backend::KernelScope scope(kernel);
+    const backend::ExecutionScope scope(backend::with_kernel(kernel));
     matmul(gpu(one.a), gpu(one.b), one.options, &c);
     expect_product(c, plain, name(kernel));
   }
@@ -275,7 +275,7 @@ TEST_F(GpuOwnProduct, AnyStridesAndBatches) {
     const Tensor c = slice(full({17, 36}, 7.0, DType::kFloat32, kGpu), 1, 0, 36, 2);
     const auto on_gpu = views(gpu(a), gpu(b));
     const auto on_cpu = views(a, b);
-    const backend::KernelScope scope(kernel);
+    const backend::ExecutionScope scope(backend::with_kernel(kernel));
     matmul(on_gpu.first, on_gpu.second, {}, &c);
     expect_product(c, {contiguous(on_cpu.first), contiguous(on_cpu.second), {}}, name(kernel));
     // Batches, one matrix for all of them on either side.
@@ -290,7 +290,7 @@ TEST_F(GpuOwnProduct, AnyStridesAndBatches) {
 }
 
 TEST_F(GpuOwnProduct, NothingToAddUpOrToScale) {
-  const backend::KernelScope scope(with(KernelType::kTiled, 32, 64));
+  const backend::ExecutionScope scope(backend::with_kernel(with(KernelType::kTiled, 32, 64)));
   const Tensor c = full({4, 5}, NAN, DType::kFloat32, kGpu);
   matmul(zeros({4, 0}, DType::kFloat32, kGpu), zeros({0, 5}, DType::kFloat32, kGpu), {}, &c);
   EXPECT_EQ(host_values(c), host_values(zeros({4, 5})));
@@ -320,7 +320,7 @@ TEST_F(GpuOwnProduct, MatrixUnitsKeepInfinitiesAndTheRangeOfFloat32) {
   y[3 * 0 + 0] = 1;
   const Tensor wanted = matmul(a, b);
   for (const int64_t tile : {32, 64}) {
-    const backend::KernelScope scope(with(KernelType::kTensorCore, tile));
+    const backend::ExecutionScope scope(backend::with_kernel(with(KernelType::kTensorCore, tile)));
     test::expect_same(matmul(gpu(a), gpu(b)), wanted, 1, cat("tile ", tile));
   }
 }
@@ -328,7 +328,7 @@ TEST_F(GpuOwnProduct, MatrixUnitsKeepInfinitiesAndTheRangeOfFloat32) {
 TEST_F(GpuOwnProduct, WhatIsNotThereIsAnErrorThatSaysWhy) {
   const auto expect = [](const Kernel& kernel, DType dtype, const std::string& why) {
     const Tensor a = zeros({4, 4}, dtype, kGpu);
-    const backend::KernelScope scope(kernel);
+    const backend::ExecutionScope scope(backend::with_kernel(kernel));
     EXPECT_THAT([&] { matmul(a, a); }, ThrowsMessage<CompilationError>(HasSubstr("matmul: " + why)))
         << name(kernel);
   };

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The softmax of rows of so many elements, as a BuildScope around the call says.
+/// The softmax of rows of so many elements, as the options around the call say.
 TextKernel softmax_kernel(int64_t length) {
   const RowPlan plan = kernels::softmax_rows_plan(length, DType::kFloat64, {});
   return kernels::softmax_rows_kernel(DType::kFloat64, plan, false);
@@ -26,7 +26,8 @@ TEST(BuildOptions, OfOtherThreadsAndAfterAScopeAreTheUsual) {
   EXPECT_EQ(build_key(), "");
   const std::string usual = softmax_of(333).source;
   {
-    const BuildScope scope({.max_registers = 40, .assembler_level = 1, .is_unrolled = false});
+    const backend::ExecutionScope scope(
+        backend::with_build({.max_registers = 40, .assembler_level = 1, .is_unrolled = false}));
     EXPECT_EQ(build_key(), " registers 40 level 1 not unrolled");
     EXPECT_EQ(launch_bounds(128), "");
     const CompileRequest request = softmax_of(333);
@@ -41,7 +42,7 @@ TEST(BuildOptions, OfOtherThreadsAndAfterAScopeAreTheUsual) {
 }
 
 TEST(BuildOptions, ALargeBlocksThreadsGetNoMoreThanTheirShare) {
-  const BuildScope scope({.max_registers = 255});
+  const backend::ExecutionScope scope(backend::with_build({.max_registers = 255}));
   EXPECT_THAT(with_build_options({}, 1024).options, ElementsAre("--maxrregcount=64"));
   EXPECT_THAT(with_build_options({}, 256).options, ElementsAre("--maxrregcount=255"));
 }
@@ -66,8 +67,8 @@ class BuildOptionsCompiled : public ::testing::Test {
     const Nvrtc& nvrtc = Nvrtc::instance();
     if (!nvrtc.is_available()) GTEST_SKIP() << "needs NVRTC: " << nvrtc.reason();
   }
-  static std::string image_of(const BuildOptions& options) {
-    const BuildScope scope(options);
+  static std::string image_of(const backend::BuildOptions& options) {
+    const backend::ExecutionScope scope(backend::with_build(options));
     CompileRequest request = softmax_of(8192);
     request.arch = "sm_90a";
     return Nvrtc::instance().compile(request, 120.0).image;
@@ -77,7 +78,7 @@ class BuildOptionsCompiled : public ::testing::Test {
 TEST_F(BuildOptionsCompiled, RegistersAreLimited) {
   for (const char* arch : test::kArchitectures) {
     EXPECT_GT(test::resources_of(softmax_of(8192), arch).registers, 32) << arch;
-    const BuildScope scope({.max_registers = 32});
+    const backend::ExecutionScope scope(backend::with_build({.max_registers = 32}));
     EXPECT_LE(test::resources_of(softmax_of(8192), arch).registers, 32) << arch;
   }
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -64,7 +65,8 @@ TEST_F(CompileServiceTest, AnOwnDirectoryHoldsAllThatItsThreadUses) {
   };
   const int64_t before = compilations();
   {
-    const CachePlaceScope scope({CachePlace::Kind::kOwn, own.path().string()});
+    const backend::ExecutionScope scope(
+        backend::with_cache_place({CachePlace::Kind::kOwn, own.path().string()}));
     compile_kernel(request(20));
     EXPECT_EQ(compilations(), before) << "the shared cache has it";
     EXPECT_EQ(kept(), 1u);
@@ -74,21 +76,22 @@ TEST_F(CompileServiceTest, AnOwnDirectoryHoldsAllThatItsThreadUses) {
   EXPECT_EQ(compilations(), before + 1);
   EXPECT_EQ(kernel_disk_cache()->entries().size(), 1u);
   EXPECT_FALSE(find_compiled(request(21)));
-  const CachePlaceScope scope({CachePlace::Kind::kOwn, own.path().string()});
+  const backend::ExecutionScope scope(
+      backend::with_cache_place({CachePlace::Kind::kOwn, own.path().string()}));
   EXPECT_TRUE(find_compiled(request(21)));
 }
 
 TEST_F(CompileServiceTest, NowhereIsReadAndNothingIsWritten) {
   compile_kernel(request(22));
   const int64_t before = compilations();
-  const CachePlaceScope scope({CachePlace::Kind::kNowhere});
+  const backend::ExecutionScope scope(backend::with_cache_place({CachePlace::Kind::kNowhere}));
   compile_kernel(request(22));
   EXPECT_EQ(compilations(), before);
   for (int i = 0; i < 2; ++i) compile_kernel(request(23));
   compile_in_background(request(24)).get();
   EXPECT_EQ(compilations(), before + 3);
   EXPECT_EQ(kernel_disk_cache()->entries().size(), 1u);
-  std::thread([] { EXPECT_EQ(cache_place(), CachePlace{}); }).join();
+  std::thread([] { EXPECT_EQ(backend::execution_options().cache_place, CachePlace{}); }).join();
 }
 
 TEST_F(CompileServiceTest, WithoutCachingEveryRequestIsCompiled) {

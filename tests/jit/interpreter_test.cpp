@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/jit/cpu/program_cache.h"
 #include "cuop/jit/fusion.h"
 #include "cuop/jit/kernels/op_list.h"
@@ -291,7 +291,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, Interpreter, testing::ValuesIn(levels()),
                          [](const auto& level) { return isa::name(level.param); });
 
 TEST(BlockTable, PlainKernelsAreTheBaseline) {
-  const backend::KernelScope plain({backend::KernelType::kSimple});
+  const backend::ExecutionScope plain(backend::with_kernel({backend::KernelType::kSimple}));
   EXPECT_EQ(&block_table(), &block_table(isa::Level::kBaseline));
 }
 

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/operators/task.h"
 #include "cuop/ops/conv/conv_cuda_internal.h"
@@ -16,11 +16,12 @@
 namespace cuop::jit {
 namespace {
 
-using backend::KernelScope;
+using backend::ExecutionScope;
+using backend::with_kernel;
 using ::testing::ElementsAre;
 
 RowPlan plan(int64_t length, const backend::KernelShape& shape) {
-  const KernelScope scope({.shape = shape});
+  const backend::ExecutionScope scope(backend::with_kernel({.shape = shape}));
   return plan_rows(length, length, DType::kFloat32, 20, {});
 }
 
@@ -44,7 +45,8 @@ TEST(KernelShape, BlocksHaveTheThreadsAskedForUnlessATeamIsOne) {
 
 TEST(KernelShape, BlocksAreAMacroAndAKeyAndTheRestIsInTheText) {
   EXPECT_EQ(build_key(), "");
-  const KernelScope scope({.shape = {.threads = 512, .access_bytes = 8, .team = 32, .each = 4}});
+  const backend::ExecutionScope scope(
+      backend::with_kernel({.shape = {.threads = 512, .access_bytes = 8, .team = 32, .each = 4}}));
   EXPECT_EQ(build_key(), " block 512");
   EXPECT_EQ(block_threads(256), 512);
   EXPECT_EQ(access_bytes(16), 8);
@@ -56,7 +58,7 @@ template <size_t count, class Make>
 std::vector<CompileRequest> requests(const Kernel (&kernels)[count], Make&& make) {
   std::vector<CompileRequest> all;
   for (const Kernel& kernel : kernels) {
-    const KernelScope scope(kernel);
+    const backend::ExecutionScope scope(backend::with_kernel(kernel));
     all.push_back(kernel_request(make()));
     all.back().arch = "sm_90a";
   }
@@ -89,7 +91,7 @@ TEST_F(KernelShapeCompiled, OfSoftmaxAtLeastFourDiffer) {
   EXPECT_GE(binaries(rows(4096)), 4u);
   EXPECT_GE(binaries(rows(100000)), 4u);
   const auto columns = requests(kRowsOnGpu, [] {
-    const int team = backend::asked_kernel().shape.team;
+    const int team = backend::execution_options().kernel.shape.team;
     return kernels::softmax_columns_kernel(DType::kFloat32, team == 32 ? 32 : 8, false);
   });
   EXPECT_GE(binaries(columns), 4u);
@@ -105,7 +107,7 @@ TEST_F(KernelShapeCompiled, OfLayerNormAtLeastFourDiffer) {
 
 TEST_F(KernelShapeCompiled, OfConvolutionsAtLeastFourDiffer) {
   const auto direct = requests(kConvolutionOnGpu, [] {
-    const int each = backend::asked_kernel().shape.each;
+    const int each = backend::execution_options().kernel.shape.each;
     return kernels::direct_conv_kernel(DType::kFloat32, each == 0 ? 8 : each, false);
   });
   EXPECT_GE(binaries(direct), 4u);

@@ -202,14 +202,18 @@ TEST(JitConfigOnAGpu, WhatNoKernelHasIsRefusedWithTheReason) {
 }
 
 TEST(JitConfigOnAGpu, DemandsTellChoicesApart) {
+  const auto demands_of = [](const JitConfig& asked, Device device) {
+    const backend::ExecutionScope scope(with_demands(asked, device));
+    return demands_text();
+  };
   JitConfig config;
-  EXPECT_EQ(demands_of(config, kSomeGpu).text(), "");
+  EXPECT_EQ(demands_of(config, kSomeGpu), "");
   config.enable_tensor_core = false;
   config.max_registers = 32;
-  EXPECT_EQ(demands_of(config, kSomeGpu).text(), " registers 32 level 3 without matrix units");
-  EXPECT_EQ(demands_of(config, kCpu).text(), "");
+  EXPECT_EQ(demands_of(config, kSomeGpu), " registers 32 level 3 without matrix units");
+  EXPECT_EQ(demands_of(config, kCpu), "");
   config.kernel_type = KernelType::kSimple;
-  EXPECT_EQ(demands_of(config, kSomeGpu).text(),
+  EXPECT_EQ(demands_of(config, kSomeGpu),
             " registers 32 level 0 not unrolled without matrix units");
 }
 

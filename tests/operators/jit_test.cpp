@@ -11,6 +11,7 @@
 #include <limits>
 #include <thread>
 
+#include "cuop/backend/execution.h"
 #include "cuop/operators/activations.h"
 #include "cuop/operators/jit/chooser.h"
 #include "cuop/operators/jit/measure.h"
@@ -39,7 +40,7 @@ Task fake_task(const Tensor& out, float of_simple, float of_tiled, int* runs = n
   task.out = out;
   task.run = [=](const Tensor& target) {
     if (runs != nullptr) ++*runs;
-    const bool is_simple = backend::asked_kernel().type == KernelType::kSimple;
+    const bool is_simple = backend::execution_options().kernel.type == KernelType::kSimple;
     fill(target, is_simple ? of_simple : of_tiled);
   };
   return task;
@@ -58,7 +59,7 @@ TEST(FastestKernel, AWrongResultCannotWin) {
 TEST(FastestKernel, TheFasterOneWins) {
   Task task = fake_task(zeros({16}), 1.0F, 1.0F);
   task.run = [](const Tensor& target) {
-    if (backend::asked_kernel().is_default()) {
+    if (backend::execution_options().kernel.is_default()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     fill(target, 1.0);
@@ -72,7 +73,7 @@ TEST(FastestKernel, HopelessAndFailingCandidatesAreOut) {
   EXPECT_THAT(fastest_kernel(task, kBoth, {}).text(), HasSubstr("simple: not run: too many"));
   task = fake_task(zeros({16}), 1.0F, 1.0F);
   task.run = [](const Tensor& target) {
-    if (!backend::asked_kernel().is_default()) throw ExecutionError("cannot");
+    if (!backend::execution_options().kernel.is_default()) throw ExecutionError("cannot");
     fill(target, 1.0);
   };
   EXPECT_THAT(fastest_kernel(task, kBoth, {}).text(), HasSubstr("simple: failed: cannot"));
@@ -254,7 +255,7 @@ TEST_F(JitGlobal, FrozenItReadsWhatWasStoredAndMeasuresNothing) {
     engine.enable_persistent_cache(true);
     Task task = fake_task(zeros(Shape(shape)), 1.0F, 1.0F, runs);
     task.run = [=, inner = task.run](const Tensor& target) {
-      if (backend::asked_kernel().is_default()) {
+      if (backend::execution_options().kernel.is_default()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
       inner(target);

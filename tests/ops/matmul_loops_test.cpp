@@ -4,7 +4,7 @@
 #include <complex>
 #include <limits>
 
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/ops/blas/blas.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -15,9 +15,10 @@
 namespace cuop {
 namespace {
 
+using backend::ExecutionScope;
 using backend::Kernel;
-using backend::KernelScope;
 using backend::KernelType;
+using backend::with_kernel;
 
 constexpr Kernel kLoops[] = {{KernelType::kSimple},
                              {KernelType::kTiled, 1},
@@ -60,7 +61,7 @@ TEST(MatmulLoops, AgreeWithTheDefaultKernel) {
         const Tensor expected = clone(start);
         matmul(a, b, options, &expected);
         for (const Kernel& kernel : kLoops) {
-          const KernelScope scope(kernel);
+          const backend::ExecutionScope scope(backend::with_kernel(kernel));
           const Tensor c = clone(start);
           matmul(a, b, options, &c);
           EXPECT_LE(largest_difference(c, expected), tolerance) << name(kernel) << ' ' << dtype;
@@ -75,7 +76,7 @@ TEST(MatmulLoops, AgreeWithTheDefaultKernel) {
 
 TEST(MatmulLoops, BetaZeroDoesNotReadTheOutput) {
   for (const Kernel& kernel : kLoops) {
-    const KernelScope scope(kernel);
+    const backend::ExecutionScope scope(backend::with_kernel(kernel));
     const Tensor c = full({2, 2}, std::numeric_limits<double>::quiet_NaN(), DType::kFloat64);
     matmul(eye(2, 2, 0, DType::kFloat64), ones({2, 2}, DType::kFloat64), {}, &c);
     EXPECT_EQ(largest_difference(c, ones({2, 2}, DType::kFloat64)), 0.0) << name(kernel);
@@ -109,7 +110,7 @@ TEST(GemvLoops, AgreeWithTheDefaultKernel) {
       const Tensor x = numbers({trans == Trans::kNone ? 14 : 9}, dtype);
       const Tensor expected = gemv(a, x, {trans, 2.0});
       for (const Kernel& kernel : kLoops) {
-        const KernelScope scope(kernel);
+        const backend::ExecutionScope scope(backend::with_kernel(kernel));
         EXPECT_LE(largest_difference(gemv(a, x, {trans, 2.0}), expected), 1e-12) << name(kernel);
       }
     }

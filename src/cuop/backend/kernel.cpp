@@ -49,8 +49,6 @@ bool parse_number(std::string_view digits, T& number) {
   return true;
 }
 
-thread_local Kernel asked;
-
 }  // namespace
 
 const char* name(KernelType type) {
@@ -124,10 +122,5 @@ bool parse_kernel(std::string_view text, Kernel& kernel) {
   kernel = parsed;
   return true;
 }
-
-const Kernel& asked_kernel() { return asked; }
-
-KernelScope::KernelScope(const Kernel& kernel) : before_(asked) { asked = kernel; }
-KernelScope::~KernelScope() { asked = before_; }
 
 }  // namespace cuop::backend

@@ -62,18 +62,4 @@ std::string name(const Kernel& kernel);
 /// Inverse of `name`; false when the text names no kernel.
 bool parse_kernel(std::string_view text, Kernel& kernel);
 
-/// What calls of this thread ask for.
-const Kernel& asked_kernel();
-/// Asks for a kernel for the time of its life.
-class KernelScope {
- public:
-  explicit KernelScope(const Kernel& kernel);
-  ~KernelScope();
-  KernelScope(const KernelScope&) = delete;
-  KernelScope& operator=(const KernelScope&) = delete;
-
- private:
-  Kernel before_;
-};
-
 }  // namespace cuop::backend

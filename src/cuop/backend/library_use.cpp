@@ -3,14 +3,8 @@
 namespace cuop::backend {
 
 namespace {
-thread_local MatrixUnits asked = MatrixUnits::kAllowed;
 thread_local LibraryWatch* innermost = nullptr;
 }  // namespace
-
-MatrixUnits asked_matrix_units() { return asked; }
-
-MatrixUnitsScope::MatrixUnitsScope(MatrixUnits units) : before_(asked) { asked = units; }
-MatrixUnitsScope::~MatrixUnitsScope() { asked = before_; }
 
 LibraryWatch::LibraryWatch() : before_(innermost) { innermost = this; }
 LibraryWatch::~LibraryWatch() { innermost = before_; }

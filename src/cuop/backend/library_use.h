@@ -1,26 +1,7 @@
-// What a thread's work asks of the libraries that serve a GPU, and what they did for it.
+// What libraries did for a thread's work on a GPU.
 #pragma once
 
-#include <cstdint>
-
 namespace cuop::backend {
-
-/// A GPU's matrix units (tensor cores). kForbidden and kRequired leave only those of a library's
-/// algorithms that keep to it.
-enum class MatrixUnits : uint8_t { kAllowed, kForbidden, kRequired };
-
-/// What this thread asks for: kAllowed outside of every scope.
-MatrixUnits asked_matrix_units();
-class MatrixUnitsScope {
- public:
-  explicit MatrixUnitsScope(MatrixUnits asked);
-  ~MatrixUnitsScope();
-  MatrixUnitsScope(const MatrixUnitsScope&) = delete;
-  MatrixUnitsScope& operator=(const MatrixUnitsScope&) = delete;
-
- private:
-  MatrixUnits before_;
-};
 
 /// While it lives, notes what libraries start for this thread.
 class LibraryWatch {

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/device.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -32,7 +32,7 @@ class Slot<Result(Arguments...)> {
       throw NotImplementedError(cat(op_, ": no kernel for ", device, "; there is one for cpu"));
     }
     const bool is_on_request =
-        device.is_cpu() && cpu_on_request_ != nullptr && !asked_kernel().is_default();
+        device.is_cpu() && cpu_on_request_ != nullptr && !execution_options().kernel.is_default();
     return (is_on_request ? cpu_on_request_ : kernel)(std::forward<Given>(arguments)...);
   }
 

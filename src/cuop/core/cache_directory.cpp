@@ -24,14 +24,4 @@ std::string default_cache_directory() {
   return (fs::temp_directory_path() / cat("cuop-", getuid())).string();
 }
 
-namespace {
-thread_local CachePlace asked_place;
-}
-
-const CachePlace& cache_place() { return asked_place; }
-
-CachePlaceScope::CachePlaceScope(CachePlace place)
-    : before_(std::exchange(asked_place, std::move(place))) {}
-CachePlaceScope::~CachePlaceScope() { asked_place = std::move(before_); }
-
 }  // namespace cuop

@@ -20,18 +20,4 @@ struct CachePlace {
   bool operator==(const CachePlace&) const = default;
 };
 
-/// What this thread asks for.
-const CachePlace& cache_place();
-/// Asks for a place for the time of its life.
-class CachePlaceScope {
- public:
-  explicit CachePlaceScope(CachePlace place);
-  ~CachePlaceScope();
-  CachePlaceScope(const CachePlaceScope&) = delete;
-  CachePlaceScope& operator=(const CachePlaceScope&) = delete;
-
- private:
-  CachePlace before_;
-};
-
 }  // namespace cuop

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cuop/backend/kernel.h"
 #include "cuop/core/text.h"
 
 namespace cuop::jit {
@@ -10,52 +9,48 @@ namespace cuop::jit {
 namespace {
 
 constexpr int kRegistersOfBlock = 65536;
-thread_local BuildOptions asked;
+
+const backend::BuildOptions& asked() { return backend::execution_options().build; }
 
 }  // namespace
 
-const BuildOptions& build_options() { return asked; }
-
-BuildScope::BuildScope(const BuildOptions& options) : before_(asked) { asked = options; }
-BuildScope::~BuildScope() { asked = before_; }
-
 int block_threads(int usual) {
-  const int wanted = backend::asked_kernel().shape.threads;
+  const int wanted = backend::execution_options().kernel.shape.threads;
   return wanted == 0 ? usual : wanted;
 }
 
 int64_t access_bytes(int64_t usual) {
-  const int wanted = backend::asked_kernel().shape.access_bytes;
+  const int wanted = backend::execution_options().kernel.shape.access_bytes;
   return wanted == 0 ? usual : wanted;
 }
 
 std::string build_key() {
   const int threads = block_threads(0);  // the rest of a shape is in the text of a kernel
   std::string key = threads == 0 ? "" : cat(" block ", threads);
-  if (asked == BuildOptions{}) return key;
-  return key += cat(" registers ", asked.max_registers, " level ", asked.assembler_level,
-                    asked.is_unrolled ? "" : " not unrolled");
+  if (asked() == backend::BuildOptions{}) return key;
+  return key += cat(" registers ", asked().max_registers, " level ", asked().assembler_level,
+                    asked().is_unrolled ? "" : " not unrolled");
 }
 
 std::string launch_bounds(int threads, int resident) {
-  if (asked.max_registers != 0) return "";
+  if (asked().max_registers != 0) return "";
   return resident == 1 ? cat("__launch_bounds__(", threads, ") ")
                        : cat("__launch_bounds__(", threads, ", ", resident, ") ");
 }
 
 CompileRequest with_build_options(CompileRequest request, int threads) {
-  if (asked.max_registers != 0) {
+  if (asked().max_registers != 0) {
     // Without the qualifier nothing else keeps a block's registers within a multiprocessor's.
-    const int most = std::min(asked.max_registers, kRegistersOfBlock / threads);
+    const int most = std::min(asked().max_registers, kRegistersOfBlock / threads);
     request.options.push_back(cat("--maxrregcount=", most));
   }
-  if (asked.assembler_level != BuildOptions{}.assembler_level) {
-    request.options.push_back(cat("--ptxas-options=-O", asked.assembler_level));
+  if (asked().assembler_level != backend::BuildOptions{}.assembler_level) {
+    request.options.push_back(cat("--ptxas-options=-O", asked().assembler_level));
   }
   if (const int own = block_threads(0); own != 0) {
     request.options.push_back(cat("-DCUOP_BLOCK_THREADS=", own));
   }
-  if (!asked.is_unrolled) request.options.emplace_back(kNotUnrolled);
+  if (!asked().is_unrolled) request.options.emplace_back(kNotUnrolled);
   return request;
 }
 

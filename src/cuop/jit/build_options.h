@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cuop/backend/execution.h"
 #include "cuop/jit/nvrtc.h"
 
 namespace cuop::jit {
@@ -12,28 +13,8 @@ namespace cuop::jit {
 inline constexpr int kFewestRegisters = 24;
 inline constexpr int kMostRegisters = 255;
 
-struct BuildOptions {
-  int max_registers = 0;    ///< of a thread, kFewestRegisters to kMostRegisters; 0: no limit
-  int assembler_level = 3;  ///< of optimisation, 0 to 3
-  bool is_unrolled = true;  ///< false: loops stay loops where the text asks to unroll them
-  bool operator==(const BuildOptions&) const = default;
-};
-
-/// What this thread asks for.
-const BuildOptions& build_options();
-class BuildScope {
- public:
-  explicit BuildScope(const BuildOptions& options);
-  ~BuildScope();
-  BuildScope(const BuildScope&) = delete;
-  BuildScope& operator=(const BuildScope&) = delete;
-
- private:
-  BuildOptions before_;
-};
-
-/// What kernels of our own take of the shape that this thread asks for (backend/kernel.h), or else
-/// the usual value. Where the text of a kernel names its threads, it has them from the macro
+/// What kernels of our own take of the shape that this thread asks for (backend/execution.h), or
+/// else the usual value. Where the text of a kernel names its threads, it has them from the macro
 /// CUOP_BLOCK_THREADS.
 int block_threads(int usual);
 int64_t access_bytes(int64_t usual);

@@ -12,6 +12,7 @@
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/current_device.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
@@ -21,6 +22,8 @@
 namespace cuop::jit {
 
 namespace {
+
+const CachePlace& place_of_thread() { return backend::execution_options().cache_place; }
 
 using Clock = std::chrono::steady_clock;
 constexpr double kMostSeconds = 1e8;  // three years; more would not fit the clock
@@ -68,8 +71,8 @@ class Service {
 
   /// Where this thread's binaries are kept, beside or instead of the shared cache.
   std::shared_ptr<DiskCache> cache_of_thread() {
-    if (cache_place().kind != CachePlace::Kind::kOwn) return cache();
-    const std::string& directory = cache_place().directory;
+    if (place_of_thread().kind != CachePlace::Kind::kOwn) return cache();
+    const std::string& directory = place_of_thread().directory;
     const std::lock_guard lock(mutex_);
     auto& own = own_caches_[directory];
     if (!own) own = std::make_shared<DiskCache>(kernel_directory(directory), settings_.max_bytes);
@@ -93,7 +96,7 @@ class Service {
     if (now.keeps_texts) kept_in->save_text(key, ".cu", listing(request));
     const auto deadline = deadline_of(now);
     if (!now.is_caching) return compile_now(request, now, deadline);
-    const CachePlace::Kind kind = cache_place().kind;
+    const CachePlace::Kind kind = place_of_thread().kind;
     if (kind == CachePlace::Kind::kNowhere) {
       const auto kept = kept_in->load(key);
       return kept ? count_hit(*kept) : compile_now(request, now, deadline);
@@ -120,7 +123,7 @@ class Service {
     const std::string key = compile_key(request, nvrtc.identity());
     const std::shared_ptr<DiskCache> kept_in = cache_of_thread();
     auto binary = kept_in->load(key);
-    if (!binary && cache_place().kind == CachePlace::Kind::kOwn) {
+    if (!binary && place_of_thread().kind == CachePlace::Kind::kOwn) {
       binary = cache()->load(key);
       if (binary) kept_in->save(key, cat(request.name, " ", request.arch), *binary);
     }
@@ -131,8 +134,8 @@ class Service {
   std::shared_future<CompiledKernel> compile_later(CompileRequest request) {
     Nvrtc::instance();  // not by a thread beside which the process may end
     std::packaged_task<CompiledKernel()> task(
-        [this, kept = std::move(request), place = cache_place()] {
-          const CachePlaceScope scope(place);
+        [this, kept = std::move(request), place = place_of_thread()] {
+          const backend::ExecutionScope scope(backend::with_cache_place(place));
           return compile(kept);
         });
     std::shared_future<CompiledKernel> result = task.get_future().share();

@@ -45,7 +45,7 @@ CompileStatistics compile_statistics();
 std::shared_ptr<DiskCache> kernel_disk_cache();
 
 /// The binary of the request, from disk or from the compiler; waits while as many threads compile
-/// as may. Kept where this thread asks for (core/cache_directory.h). Errors as Nvrtc::compile;
+/// as may. Kept where this thread asks for (backend/execution.h). Errors as Nvrtc::compile;
 /// CompilationError too when its turn does not come in time.
 CompiledKernel compile_kernel(const CompileRequest& request);
 /// The binary from the cache on disk alone; nothing when it has none.

@@ -1,5 +1,6 @@
 #include "cuop/operators/convolution.h"
 
+#include "cuop/backend/execution.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/operators/sizes.h"
@@ -94,7 +95,7 @@ Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int6
   task.run = [x, weight = weight, cache = cache, bias, options](const Tensor& out) {
     ConvOptions asked = options;
     asked.cache = cache.get();
-    const Kernel& kernel = backend::asked_kernel();
+    const Kernel& kernel = backend::execution_options().kernel;
     const bool is_own = kernel.type == KernelType::kSimple || kernel.shape.each != 0;
     if (is_own) asked.variant = ConvVariant::kDirect;
     conv2d(x, weight, bias.is_defined() ? &bias : nullptr, asked, &out);

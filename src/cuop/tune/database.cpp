@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
 
 namespace cuop::tune {
@@ -43,13 +44,15 @@ std::shared_ptr<ChoiceStore> database() {
 
 namespace {
 
+const CachePlace& place_of_thread() { return backend::execution_options().cache_place; }
+
 /// The database, or where this thread keeps its choices instead.
 std::shared_ptr<ChoiceStore> store_of_thread() {
-  if (cache_place().kind != CachePlace::Kind::kOwn) return database();
+  if (place_of_thread().kind != CachePlace::Kind::kOwn) return database();
   Database& database = shared();
   const std::lock_guard lock(database.mutex);
   if (!database.settings.is_used) return nullptr;
-  return std::make_shared<ChoiceStore>(cache_place().directory, database.settings.max_bytes);
+  return std::make_shared<ChoiceStore>(place_of_thread().directory, database.settings.max_bytes);
 }
 
 }  // namespace
@@ -92,7 +95,7 @@ void store_choice(const std::string& key, const Choice& choice) {
     const std::lock_guard lock(shared().mutex);
     ++shared().statistics.searches;
   }
-  if (cache_place().kind == CachePlace::Kind::kNowhere) return;
+  if (place_of_thread().kind == CachePlace::Kind::kNowhere) return;
   if (const auto store = store_of_thread()) store->save(key, choice);
 }
 

@@ -33,7 +33,7 @@ DatabaseStatistics database_statistics();
 /// tune::choose among what the database keeps, where this thread keeps its own; counts.
 Choosing choose_in_database(Problem& problem, ChoiceOptions options);
 
-/// The choice stored for the key where this thread keeps its own (core/cache_directory.h), counted
+/// The choice stored for the key where this thread keeps its own (backend/execution.h), counted
 /// as damaged or not at all when there is none.
 std::optional<Choice> stored_choice(const std::string& key);
 /// To be called for what `stored_choice` answered: whether it could be taken.

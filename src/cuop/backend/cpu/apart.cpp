@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/interrupt.h"
 
 namespace cuop::backend {
@@ -36,7 +36,7 @@ void spin_until(const Condition& holds) {
 struct Job {
   std::function<void()> work;
   int threads = thread_count();
-  Kernel kernel = asked_kernel();
+  ExecutionOptions options = execution_options();
   std::atomic<bool> is_cancelled = false;
   std::atomic<bool> has_ended = false;
   std::mutex mutex;
@@ -46,7 +46,7 @@ struct Job {
   void run() {
     set_thread_count(threads);
     try {
-      const KernelScope scope(kernel);
+      const ExecutionScope scope(options);
       const CancelScope cancel(is_cancelled);
       work();
     } catch (...) {

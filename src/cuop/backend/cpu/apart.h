@@ -5,10 +5,10 @@
 
 namespace cuop::backend {
 
-/// Runs `work` on another thread, with the caller's number of threads and kernel, and waits; what
-/// it throws is thrown here. When the user interrupts, Interrupted is thrown at once while the
-/// library finishes: `work` must own all that it touches, which is let go when the library is done.
-/// Costs what it takes to wake a thread.
+/// Runs `work` on another thread, with the caller's number of threads and options
+/// (backend/execution.h), and waits; what it throws is thrown here. When the user interrupts,
+/// Interrupted is thrown at once while the library finishes: `work` must own all that it touches,
+/// which is let go when the library is done. Costs what it takes to wake a thread.
 void run_apart(std::function<void()> work);
 
 /// compute(arguments...): here, or with copies of the arguments on another thread when it

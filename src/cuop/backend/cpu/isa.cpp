@@ -1,6 +1,6 @@
 #include "cuop/backend/cpu/isa.h"
 
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -56,7 +56,7 @@ bool is_supported(Level level) {
 
 Level current() {
   static const Level level = choose_level();
-  return backend::asked_kernel().type == backend::KernelType::kSimple ? Level::kBaseline : level;
+  return backend::execution_options().is_baseline ? Level::kBaseline : level;
 }
 
 }  // namespace cuop::isa

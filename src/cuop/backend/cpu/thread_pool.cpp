@@ -14,7 +14,7 @@
 #include <system_error>
 #include <thread>
 
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/env.h"
 #include "cuop/core/interrupt.h"
@@ -188,10 +188,14 @@ int core_count() {
 void set_local_ranks(int ranks) { local_ranks = std::max(1, ranks); }
 
 int thread_count() {
-  if (is_inside_parallel || asked_kernel().type == KernelType::kSimple) return 1;
-  if (chosen_threads > 0) return chosen_threads;
+  if (is_inside_parallel) return 1;
+  const int most = execution_options().most_threads;
+  if (most == 1) return 1;
   const int asked = static_cast<int>(env().threads.value);
-  return asked > 0 ? asked : std::max(1, core_count() / local_ranks);
+  const int usual = chosen_threads > 0 ? chosen_threads
+                    : asked > 0        ? asked
+                                       : std::max(1, core_count() / local_ranks);
+  return most > 0 ? std::min(most, usual) : usual;
 }
 
 void set_thread_count(int count) { chosen_threads = std::max(0, count); }

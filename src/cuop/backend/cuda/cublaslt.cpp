@@ -13,6 +13,7 @@
 #include "cuop/backend/cuda/cublaslt_api.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/workspace.h"
+#include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/lru_cache.h"
@@ -268,7 +269,7 @@ GemmProblem gemm_problem(const GemmShape& shape, const void* a, const void* b, c
           alignment(a, shape.stride_a, shape.dtype),
           alignment(b, shape.stride_b, shape.dtype),
           alignment(c, shape.stride_c, shape.dtype),
-          asked_matrix_units()};
+          execution_options().matrix_units};
 }
 
 std::string gemm_text(const GemmProblem& problem) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cuop/backend/library_use.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/dtype.h"
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"

@@ -12,6 +12,7 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
@@ -162,7 +163,8 @@ Slot& slot_of(Device device, const std::string& key) {
   DeviceKernels& kernels = kernels_of(device);
   std::string build = build_key();
   // What is loaded has been compiled into that directory, or found there.
-  if (cache_place().kind == CachePlace::Kind::kOwn) build += cat(" in ", cache_place().directory);
+  const CachePlace& place = backend::execution_options().cache_place;
+  if (place.kind == CachePlace::Kind::kOwn) build += cat(" in ", place.directory);
   return build.empty() ? kernels.slot(key) : kernels.slot(key + build);
 }
 

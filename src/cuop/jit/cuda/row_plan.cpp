@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
@@ -61,7 +61,7 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
     plan.resident = blocks_resident(plan.threads(), kept + own_registers);
     return true;
   };
-  const int wanted = backend::asked_kernel().shape.team;
+  const int wanted = backend::execution_options().kernel.shape.team;
   const auto read_again = [&](int team) {
     plan.team = team;
     plan.keep = 0;

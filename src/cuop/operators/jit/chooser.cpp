@@ -2,6 +2,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/operators/jit/demands.h"
 #include "cuop/operators/jit/measure.h"
 #include "cuop/tune/machine.h"
 
@@ -18,7 +19,7 @@ std::string key_of(const ChoiceRequest& request) {
   std::string key = request.who;
   for (const int64_t size : request.task->sizes) key.append(" ").append(std::to_string(size));
   for (const Kernel& kernel : request.candidates) key.append(" ").append(name(kernel));
-  key.append(request.demands);
+  key.append(demands_text());
   key.append(request.is_measured ? " measured on " : " by rule on ");
   return key + tune::machine_text(request.task->out.device());
 }

@@ -13,7 +13,6 @@ struct ChoiceRequest {
   const Task* task = nullptr;
   std::string who;                 ///< the operator's name
   std::vector<Kernel> candidates;  ///< the default first
-  std::string demands = {};        ///< KernelDemands::text of this thread's demands
   bool is_measured = false;        ///< false: the first candidate, without running any
   bool is_for_library = false;  ///< what the first candidate leaves to a library is measured first
   bool is_cached = true;        ///< remember and look up
@@ -28,8 +27,9 @@ struct ChosenKernel {
   std::shared_ptr<const tune::Finding> found = {};
 };
 
-/// By tune::choose, on outputs of its own: the task's is not written. What the library's algorithms
-/// and then the kernels are measured for is a fraction of the default's time.
+/// By tune::choose under this thread's options (backend/execution.h), on outputs of its own: the
+/// task's is not written. What the library's algorithms and then the kernels are measured for is a
+/// fraction of the default's time.
 ChosenKernel choose_kernel(const ChoiceRequest& request);
 
 /// Forgets what the process remembers; answers how many choices that were.

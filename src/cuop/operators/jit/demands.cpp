@@ -4,12 +4,12 @@
 
 namespace cuop {
 
-std::string KernelDemands::text() const {
+std::string demands_text() {
   using backend::MatrixUnits;
-  const jit::BuildScope scope(build);
+  const MatrixUnits units = backend::execution_options().matrix_units;
   std::string text = jit::build_key();
-  if (matrix_units == MatrixUnits::kForbidden) text += " without matrix units";
-  if (matrix_units == MatrixUnits::kRequired) text += " on matrix units";
+  if (units == MatrixUnits::kForbidden) text += " without matrix units";
+  if (units == MatrixUnits::kRequired) text += " on matrix units";
   return text;
 }
 
@@ -24,21 +24,23 @@ bool wants_simple(const JitConfig& config) {
   return config.kernel_type == backend::KernelType::kSimple || config.optimization_level == "O0";
 }
 
-KernelDemands demands_of(const JitConfig& config, Device device) {
-  KernelDemands demands;
-  if (device.is_cpu()) return demands;
+backend::ExecutionOptions with_demands(const JitConfig& config, Device device) {
+  backend::ExecutionOptions options = backend::execution_options();
+  if (device.is_cpu()) return options;
   const bool is_simple = wants_simple(config);
   const std::string& level = config.optimization_level;
-  demands.build.max_registers = static_cast<int>(config.max_registers);
-  demands.build.is_unrolled = config.enable_loop_unroll && !is_simple;
-  if (level == "O1") demands.build.assembler_level = 1;
-  if (level == "O2") demands.build.assembler_level = 2;
-  if (is_simple) demands.build.assembler_level = 0;
-  if (!config.enable_tensor_core) demands.matrix_units = backend::MatrixUnits::kForbidden;
+  options.build.max_registers = static_cast<int>(config.max_registers);
+  options.build.is_unrolled = config.enable_loop_unroll && !is_simple;
+  options.build.assembler_level = 3;
+  if (level == "O1") options.build.assembler_level = 1;
+  if (level == "O2") options.build.assembler_level = 2;
+  if (is_simple) options.build.assembler_level = 0;
+  options.matrix_units = backend::MatrixUnits::kAllowed;
+  if (!config.enable_tensor_core) options.matrix_units = backend::MatrixUnits::kForbidden;
   if (config.kernel_type == backend::KernelType::kTensorCore) {
-    demands.matrix_units = backend::MatrixUnits::kRequired;
+    options.matrix_units = backend::MatrixUnits::kRequired;
   }
-  return demands;
+  return options;
 }
 
 }  // namespace cuop

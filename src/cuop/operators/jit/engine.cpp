@@ -7,6 +7,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/current_device.h"
+#include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
@@ -75,9 +76,9 @@ bool is_measured(const JitConfig& config, const GlobalJitConfig& global) {
   return global.enable_auto_tuning && (level == "auto" || level == "O3");
 }
 
-KernelDemands demands_for(const JitConfig& config, const Task& task) {
+backend::ExecutionOptions demands_for(const JitConfig& config, const Task& task) {
   const bool is_on = config.enable_jit && global_jit_config().enable_jit;
-  return is_on ? demands_of(config, task.out.device()) : KernelDemands{};
+  return is_on ? with_demands(config, task.out.device()) : backend::execution_options();
 }
 
 /// Nothing is compiled for the CPU.
@@ -208,7 +209,6 @@ ChoiceRequest JitEngine::request_for(const Task& task, const JitConfig& config,
   request.options.is_asked = is_best;
   request.options.limits = {is_best ? kRoundsOfBest : kRounds, global.compilation_timeout};
   request.options.most_measuring = global.max_compilation_threads;
-  request.demands = demands_for(config, task).text();
   request.is_cached = global.enable_caching;
   return request;
 }
@@ -288,10 +288,10 @@ void JitEngine::count_compiled(const jit::CompileStatistics& before,
 }
 
 Tensor JitEngine::run(const Task& task) {
-  const CachePlaceScope kept_in(place());
+  const backend::ExecutionScope kept_in(backend::with_cache_place(place()));
   const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
-  const DemandScope scope(demands_for(config, task));
+  const backend::ExecutionScope scope(demands_for(config, task));
   const Plan plan = this->plan(task, config);
   const double before_ms = milliseconds(trace::now_ns() - task.start_ns) - plan.choosing_ms;
   const Reference reference = plan.is_debug ? reference_of(task) : Reference{};
@@ -328,11 +328,11 @@ Tensor JitEngine::run(const Task& task) {
 }
 
 void JitEngine::warm_up(const Task& task) {
-  const CachePlaceScope kept_in(place());
+  const backend::ExecutionScope kept_in(backend::with_cache_place(place()));
   warm_up();
   const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
-  const DemandScope scope(demands_for(config, task));
+  const backend::ExecutionScope scope(demands_for(config, task));
   try_kernel(task, plan(task, config).kernel, trial_output(task));
   count_compiled(at_start, compiled_so_far(task.out.device()));
 }

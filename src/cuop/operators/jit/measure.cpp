@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuop/backend/execution.h"
 #include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
@@ -31,12 +32,12 @@ bool is_hopeless(const Task& task, const Kernel& kernel) {
 }  // namespace
 
 void run_kernel(const Task& task, const Kernel& kernel, const Tensor& out) {
-  const backend::KernelScope scope(kernel);
+  const backend::ExecutionScope scope(backend::with_kernel(kernel));
   task.run(out);
 }
 
 void try_kernel(const Task& task, const Kernel& kernel, const Tensor& out) {
-  const backend::KernelScope scope(kernel);
+  const backend::ExecutionScope scope(backend::with_kernel(kernel));
   (task.trial ? task.trial : task.run)(out);
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
@@ -36,7 +36,7 @@ bool needs_wide_index(const ConvSizes& s) {
 DirectConvPlan plan_direct_conv(const Conv& conv) {
   const ConvSizes& s = conv.sizes;
   DirectConvPlan plan;
-  const int wanted = backend::asked_kernel().shape.each;
+  const int wanted = backend::execution_options().kernel.shape.each;
   plan.own = s.group_out() == 1 ? 1 : wanted != 0 ? wanted : many_channels(conv.y.dtype());
   plan.is_wide = needs_wide_index(s);
   jit::DirectConv& a = plan.arguments;

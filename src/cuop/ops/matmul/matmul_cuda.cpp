@@ -1,6 +1,7 @@
 // Products on a GPU: by cuBLASLt or, where the caller asks for them, by kernels of our own; those
 // of integers and bool by a kernel of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
+#include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -49,7 +50,7 @@ void matmul_cuda(Product& p) {
   const DType dtype = p.c.dtype();
   if (!backend::cuda::has_gemm(dtype)) return multiply_whole(p);
   if (p.a.shape().back() == 0) return scale_only(p);
-  if (const backend::Kernel& kernel = backend::asked_kernel(); kernel.tile != 0) {
+  if (const backend::Kernel& kernel = backend::execution_options().kernel; kernel.tile != 0) {
     if (is_zero(p.alpha)) return scale_only(p);
     merge_batch(p);
     return tile_product_cuda(p, kernel);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
@@ -102,7 +102,7 @@ void loops(const Product& p, int64_t tile) {
 
 void matmul_loops_cpu(Product& product) {
   visit_dtype(FloatComplexTypes{}, product.c.dtype(), "matmul (kernel on request)", [&](auto tag) {
-    loops<typename decltype(tag)::type>(product, backend::asked_kernel().tile);
+    loops<typename decltype(tag)::type>(product, backend::execution_options().kernel.tile);
   });
 }
 

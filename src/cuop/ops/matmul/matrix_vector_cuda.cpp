@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/arrivals.h"
@@ -85,7 +85,7 @@ std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& p) {
       v.rows >= kMinColumnRows && v.a_column != 1 && std::abs(v.a_row) < std::abs(v.a_column);
   form.width = form.is_column ? 1 : width_of(v, columns, dtype);
   v.steps = columns / form.width;
-  const int team = backend::asked_kernel().shape.team;
+  const int team = backend::execution_options().kernel.shape.team;
   form.team = team != 0 ? team : jit::team_of_row(v.steps, form.is_column);
   // Room for the counters to go beyond the last row and step.
   form.is_wide = std::max(v.rows, v.steps) > std::numeric_limits<int32_t>::max();

@@ -145,7 +145,7 @@ void tile_product_cuda(Product& product, const Kernel& asked) {
   const DType dtype = product.c.dtype();
   const Device device = product.c.device();
   const std::string obstacle = product_obstacle(kernel, dtype, backend::cuda::limits_of(device),
-                                                jit::build_options().max_registers);
+                                                backend::execution_options().build.max_registers);
   if (!obstacle.empty()) throw CompilationError(cat("matmul: ", obstacle));
   if (kernel.is_bulk) {
     if (!has_aligned_rows(product.a, steps_of_a(product.a))) {

@@ -1,4 +1,4 @@
-#include "cuop/backend/kernel.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
@@ -55,7 +55,7 @@ void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out) {
     jit::launch_text(softmax_rows_kernel(x.dtype(), plan, is_log), x.device(),
                      plan.blocks(arguments.outer), &arguments);
   } else {
-    const int team = backend::asked_kernel().shape.team;
+    const int team = backend::execution_options().kernel.shape.team;
     const int lanes = team != 0 && team <= kMostLanes    ? team
                       : arguments.length <= kShortColumn ? 1
                                                          : 8;
