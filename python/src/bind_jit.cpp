@@ -4,8 +4,8 @@
 
 #include "binders.h"
 #include "cuop/core/text.h"
-#include "cuop/operators/jit/engine.h"
-#include "cuop/operators/jit/no_effect.h"
+#include "cuop/operators/tuned/engine.h"
+#include "cuop/operators/tuned/no_effect.h"
 
 namespace cuop::python {
 

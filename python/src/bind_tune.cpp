@@ -4,7 +4,7 @@
 #include "binders.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/operators/jit/user_kernel.h"
+#include "cuop/operators/tuned/user_kernel.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/library_tuning.h"
 #include "cuop/tune/permission.h"

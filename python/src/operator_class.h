@@ -7,7 +7,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/operators/jit/jit.h"
+#include "cuop/operators/tuned/jit.h"
 #include "operator_arguments.h"
 
 namespace cuop::python {

@@ -7,9 +7,9 @@
 
 #include "cuop/operators/activations.h"
 #include "cuop/operators/convolution.h"
-#include "cuop/operators/jit/jit.h"
 #include "cuop/operators/normalisation.h"
 #include "cuop/operators/products.h"
+#include "cuop/operators/tuned/jit.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

@@ -1,7 +1,7 @@
 // What JIT wrappers count on a GPU.
 #include "cuop/jit/compile_service.h"
 #include "cuop/operators/activations.h"
-#include "cuop/operators/jit/jit.h"
+#include "cuop/operators/tuned/jit.h"
 #include "cuop/ops/create/create.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/temporary_folder.h"

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "cuop/backend/cuda/libraries.h"
-#include "cuop/operators/jit/chooser.h"
-#include "cuop/operators/jit/jit.h"
 #include "cuop/operators/products.h"
+#include "cuop/operators/tuned/chooser.h"
+#include "cuop/operators/tuned/jit.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/conv/conv.h"
 #include "cuop/ops/copy/copy.h"

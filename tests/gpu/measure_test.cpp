@@ -6,7 +6,7 @@
 #include "cuop/jit/compile_service.h"
 #include "cuop/operators/activations.h"
 #include "cuop/operators/benchmark.h"
-#include "cuop/operators/jit/jit.h"
+#include "cuop/operators/tuned/jit.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/softmax/softmax.h"

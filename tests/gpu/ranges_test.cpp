@@ -4,7 +4,7 @@
 
 #include "cuop/backend/graph.h"
 #include "cuop/core/dynlib.h"
-#include "cuop/operators/jit/user_kernel.h"
+#include "cuop/operators/tuned/user_kernel.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"

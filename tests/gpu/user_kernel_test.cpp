@@ -1,10 +1,10 @@
 // Kernels of the user's own on a GPU: launches, and the search among configurations.
-#include "cuop/operators/jit/user_kernel.h"
+#include "cuop/operators/tuned/user_kernel.h"
 
 #include <gmock/gmock.h>
 
 #include "cuop/core/error.h"
-#include "cuop/operators/jit/config.h"
+#include "cuop/operators/tuned/config.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/tune/database.h"

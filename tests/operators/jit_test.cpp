@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/jit.h"
+#include "cuop/operators/tuned/jit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 
 #include "cuop/backend/execution.h"
 #include "cuop/operators/activations.h"
-#include "cuop/operators/jit/chooser.h"
-#include "cuop/operators/jit/measure.h"
 #include "cuop/operators/products.h"
+#include "cuop/operators/tuned/chooser.h"
+#include "cuop/operators/tuned/measure.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

@@ -1,11 +1,11 @@
-#include "cuop/operators/jit/profile.h"
+#include "cuop/operators/tuned/profile.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "cuop/operators/benchmark.h"
-#include "cuop/operators/jit/config.h"
+#include "cuop/operators/tuned/config.h"
 #include "tests/core/fake_stream.h"
 #include "tests/temporary_folder.h"
 

@@ -1,12 +1,12 @@
 // Kernels of the user's own as far as no GPU is needed: sources, options, arguments, compilation.
-#include "cuop/operators/jit/user_kernel.h"
+#include "cuop/operators/tuned/user_kernel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
-#include "cuop/operators/jit/user_kernel_check_internal.h"
+#include "cuop/operators/tuned/user_kernel_check_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "tests/current_device_scope.h"

@@ -10,7 +10,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
-#include "cuop/operators/jit/user_kernel.h"
+#include "cuop/operators/tuned/user_kernel.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 

@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "cuop/backend/current_device.h"
-#include "cuop/operators/jit/roof.h"
 #include "cuop/operators/operator.h"
+#include "cuop/operators/tuned/roof.h"
 
 namespace cuop {
 

@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/no_effect.h"
+#include "cuop/operators/tuned/no_effect.h"
 
 #include <atomic>
 #include <mutex>
@@ -6,7 +6,7 @@
 
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
-#include "cuop/operators/jit/demands.h"
+#include "cuop/operators/tuned/demands.h"
 
 namespace cuop {
 

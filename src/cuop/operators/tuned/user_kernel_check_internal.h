@@ -7,7 +7,7 @@
 
 #include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/jit/kernel_signature.h"
-#include "cuop/operators/jit/user_kernel_options.h"
+#include "cuop/operators/tuned/user_kernel_options.h"
 
 namespace cuop {
 

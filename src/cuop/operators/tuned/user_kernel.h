@@ -14,7 +14,7 @@
 
 #include "cuop/jit/kernel_signature.h"
 #include "cuop/jit/nvrtc.h"
-#include "cuop/operators/jit/user_kernel_options.h"
+#include "cuop/operators/tuned/user_kernel_options.h"
 
 namespace cuop {
 

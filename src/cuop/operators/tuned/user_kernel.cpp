@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/user_kernel.h"
+#include "cuop/operators/tuned/user_kernel.h"
 
 #include <algorithm>
 #include <mutex>
@@ -9,8 +9,8 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/cuda/kernel_cache.h"
-#include "cuop/operators/jit/config.h"
-#include "cuop/operators/jit/user_kernel_check_internal.h"
+#include "cuop/operators/tuned/config.h"
+#include "cuop/operators/tuned/user_kernel_check_internal.h"
 #include "cuop/ops/trial.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/machine.h"

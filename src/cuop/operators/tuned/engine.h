@@ -7,10 +7,10 @@
 #include <string>
 
 #include "cuop/core/cache_directory.h"
-#include "cuop/operators/jit/config_check.h"
-#include "cuop/operators/jit/no_effect.h"
-#include "cuop/operators/jit/profile.h"
 #include "cuop/operators/task.h"
+#include "cuop/operators/tuned/config_check.h"
+#include "cuop/operators/tuned/no_effect.h"
+#include "cuop/operators/tuned/profile.h"
 #include "cuop/tune/search.h"
 
 namespace cuop {

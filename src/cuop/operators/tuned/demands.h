@@ -5,7 +5,7 @@
 
 #include "cuop/backend/execution.h"
 #include "cuop/jit/build_options.h"
-#include "cuop/operators/jit/config.h"
+#include "cuop/operators/tuned/config.h"
 
 namespace cuop {
 

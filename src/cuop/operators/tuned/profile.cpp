@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/profile.h"
+#include "cuop/operators/tuned/profile.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/config.h"
+#include "cuop/operators/tuned/config.h"
 
 #include <mutex>
 

@@ -1,10 +1,10 @@
-#include "cuop/operators/jit/product_kernels.h"
+#include "cuop/operators/tuned/product_kernels.h"
 
 #include <algorithm>
 
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
-#include "cuop/operators/jit/demands.h"
+#include "cuop/operators/tuned/demands.h"
 #include "cuop/ops/matmul/tile_product_cuda_internal.h"
 
 namespace cuop {

@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/roof.h"
+#include "cuop/operators/tuned/roof.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -15,7 +15,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
 #include "cuop/core/lru_cache.h"
-#include "cuop/operators/jit/config.h"
+#include "cuop/operators/tuned/config.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "cuop/tune/choice_store.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cuop/operators/jit/config.h"
-#include "cuop/operators/jit/config_check.h"
+#include "cuop/operators/tuned/config.h"
+#include "cuop/operators/tuned/config_check.h"
 
 namespace cuop {
 

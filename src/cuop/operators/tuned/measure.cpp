@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/measure.h"
+#include "cuop/operators/tuned/measure.h"
 
 #include <algorithm>
 

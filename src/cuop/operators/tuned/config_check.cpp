@@ -1,12 +1,12 @@
-#include "cuop/operators/jit/config_check.h"
+#include "cuop/operators/tuned/config_check.h"
 
 #include <cmath>
 #include <string_view>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/operators/jit/demands.h"
-#include "cuop/operators/jit/product_kernels.h"
+#include "cuop/operators/tuned/demands.h"
+#include "cuop/operators/tuned/product_kernels.h"
 
 namespace cuop {
 

@@ -9,7 +9,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/parameter.h"
-#include "cuop/operators/jit/user_kernel_check_internal.h"
+#include "cuop/operators/tuned/user_kernel_check_internal.h"
 #include "cuop/ops/output.h"
 
 namespace cuop {

@@ -9,8 +9,8 @@
 //   Jit<Gemm<float>> wrapper(own);        // its options, and its weights, now and later
 #pragma once
 
-#include "cuop/operators/jit/engine.h"
 #include "cuop/operators/operator.h"
+#include "cuop/operators/tuned/engine.h"
 
 namespace cuop {
 

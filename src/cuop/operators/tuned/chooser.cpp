@@ -1,9 +1,9 @@
-#include "cuop/operators/jit/chooser.h"
+#include "cuop/operators/tuned/chooser.h"
 
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/operators/jit/demands.h"
-#include "cuop/operators/jit/measure.h"
+#include "cuop/operators/tuned/demands.h"
+#include "cuop/operators/tuned/measure.h"
 #include "cuop/tune/machine.h"
 
 namespace cuop {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cuop/operators/jit/config.h"
+#include "cuop/operators/tuned/config.h"
 
 namespace cuop {
 

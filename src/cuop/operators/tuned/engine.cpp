@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/engine.h"
+#include "cuop/operators/tuned/engine.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,12 +12,12 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/reports.h"
-#include "cuop/operators/jit/chooser.h"
-#include "cuop/operators/jit/config_check.h"
-#include "cuop/operators/jit/demands.h"
-#include "cuop/operators/jit/measure.h"
-#include "cuop/operators/jit/product_kernels.h"
-#include "cuop/operators/jit/roof.h"
+#include "cuop/operators/tuned/chooser.h"
+#include "cuop/operators/tuned/config_check.h"
+#include "cuop/operators/tuned/demands.h"
+#include "cuop/operators/tuned/measure.h"
+#include "cuop/operators/tuned/product_kernels.h"
+#include "cuop/operators/tuned/roof.h"
 #include "cuop/ops/agreement.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

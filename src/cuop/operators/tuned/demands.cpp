@@ -1,4 +1,4 @@
-#include "cuop/operators/jit/demands.h"
+#include "cuop/operators/tuned/demands.h"
 
 #include "cuop/core/text.h"
 

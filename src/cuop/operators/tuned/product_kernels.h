@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cuop/operators/jit/config.h"
+#include "cuop/operators/tuned/config.h"
 
 namespace cuop {
 
