@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzz_harness import Case, main
+from signatures import signatures
 
 os.environ.setdefault("CUOP_COMM_TIMEOUT", "1")
 
@@ -101,11 +102,9 @@ class Target:
 
 
 def _signatures(function: Any) -> list[inspect.Signature]:
-    from cuop import _calls
-
     plain = getattr(function, "__wrapped__", function)
     if hasattr(plain, "__nb_signature__"):
-        return list(_calls._signatures(plain))
+        return signatures(plain)
     try:
         return [inspect.signature(plain)]
     except (TypeError, ValueError):

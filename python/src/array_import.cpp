@@ -74,6 +74,11 @@ Tensor import_values(nb::handle object, DType dtype) {
   return placed(object, import_any(object, dtype));
 }
 
+Tensor named_values(nb::handle object, DType dtype, const char* argument) {
+  return named_call([&] { return Call::place(argument); },
+                    [&] { return import_values(object, dtype); });
+}
+
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device) {
   const Tensor source = import_any(object, dtype);
   const bool has_device = nb::isinstance<Tensor>(object) || !source.device().is_cpu();

@@ -2,7 +2,6 @@
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/index/arrange.h"
-#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -19,7 +18,7 @@ std::optional<Dims> dims(const std::optional<Arg<Shape>>& given) {
 
 /// An int, a pair (before, after), or one pair an axis.
 Widths to_widths(nb::handle object) {
-  const auto integers = [](nb::handle h) { return named_argument<Shape>(h); };
+  const auto integers = [](nb::handle h) { return named_argument<Shape>(h, "pad_width"); };
   const auto pair = [&](const Shape& values) {
     if (values.ndim() != 1 && values.ndim() != 2) {
       throw ShapeError(cat("pad: widths are an integer or pairs, given ", values));
@@ -35,7 +34,7 @@ Widths to_widths(nb::handle object) {
   return widths;
 }
 
-void bind_joins(nb::module_& m) {
+void bind_joins(Module& m) {
   m.def(
       "concatenate",
       [](const Tensors& tensors, int64_t axis, std::optional<Tensor> out) {
@@ -55,7 +54,7 @@ void bind_joins(nb::module_& m) {
 
 }  // namespace
 
-void bind_arrange(nb::module_& m) {
+void bind_arrange(Module& m) {
   bind_joins(m);
   m.def(
       "pad",

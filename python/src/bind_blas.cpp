@@ -31,7 +31,7 @@ DotValue dot_product(const Arg<Tensor>& x, const Arg<Tensor>& y, bool conjugate,
 
 }  // namespace
 
-void bind_blas(nb::module_& m) {
+void bind_blas(Module& m) {
   m.def(
       "scal",
       [](Arg<Scalar> alpha, Arg<Tensor> x, Out out) { return scal(*alpha, x, pointer(out)); },

@@ -288,7 +288,7 @@ nb::typed<nb::dict, nb::str, nb::any> launcher() {
   return result;
 }
 
-void bind_state(nb::class_<Communicator>& type) {
+void bind_state(Class<Communicator>& type) {
   type.def_prop_ro("rank", &Communicator::rank, "This rank, 0 to size - 1.")
       .def_prop_ro("size", &Communicator::size, "The number of ranks.")
       .def_prop_ro("local_size", &Communicator::local_size, "Ranks on this host.")
@@ -303,7 +303,7 @@ void bind_state(nb::class_<Communicator>& type) {
                    "Seconds that a wait lasts before it raises CommunicationError.")
       .def_prop_ro("bytes_sent", &Communicator::bytes_sent,
                    "Bytes that this rank has sent to other ranks so far.")
-      .def_prop_ro("failure", &Communicator::failure, Released(),
+      .def_prop_ro("failure", &Communicator::failure, nb::call_guard<nb::gil_scoped_release>(),
                    "Why the communicator is unusable until all ranks recover, or ''.")
       .def("abort", &Communicator::abort, "reason"_a, Released(),
            "Wakes all ranks that wait; they raise CommunicationError with the reason. Not "
@@ -321,7 +321,7 @@ void bind_state(nb::class_<Communicator>& type) {
       });
 }
 
-void bind_objects(nb::class_<Communicator>& type) {
+void bind_objects(Class<Communicator>& type) {
   type.def("broadcast", &broadcast, "object"_a.none(), "root"_a = 0,
            "Root's object on every rank. Objects travel pickled; one that cannot be pickled raises "
            "on all ranks.")
@@ -341,7 +341,7 @@ void bind_objects(nb::class_<Communicator>& type) {
 
 }  // namespace
 
-void bind_comm(nb::module_& m) {
+void bind_comm(Module& m) {
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
@@ -349,7 +349,7 @@ void bind_comm(nb::module_& m) {
       failure.restore();
     }
   });
-  nb::class_<Communicator> type(
+  Class<Communicator> type(
       m, "Communicator",
       "Ranks that work together. All ranks call the same operations in the same order. A failure "
       "of one (an expired wait, an abort) raises CommunicationError on all, until all have called "

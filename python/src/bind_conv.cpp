@@ -11,7 +11,7 @@ namespace {
 using Convolution = Tensor (*)(const Tensor&, const Tensor&, const Tensor*, const ConvOptions&,
                                const Tensor*);
 
-void bind(nb::module_& m, const char* name, Convolution convolution, const char* axes) {
+void bind(Module& m, const char* name, Convolution convolution, const char* axes) {
   const std::string doc =
       cat("Cross-correlation of x [N, C, ", axes, "] with w [O, C / groups, kernel] plus bias [O].",
           R"(
@@ -46,7 +46,7 @@ Raises ShapeError, DTypeError, and ExecutionError for a variant that cannot run.
 
 }  // namespace
 
-void bind_conv(nb::module_& m) {
+void bind_conv(Module& m) {
   bind(m, "conv1d", &conv1d, "length");
   bind(m, "conv2d", &conv2d, "height, width");
   bind(m, "conv3d", &conv3d, "depth, height, width");

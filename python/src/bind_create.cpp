@@ -3,7 +3,6 @@
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/create.h"
 #include "exchange.h"
-#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -29,7 +28,7 @@ Tensor arange_from(const Operand& start, const std::optional<Arg<Scalar>>& stop,
 
 /// empty_like and its kin: `make(shape, dtype, device)` with what is not given taken from x.
 template <class Make, class... Extra>
-void bind_like(nb::module_& m, const char* name, Make make, const Extra&... extra) {
+void bind_like(Module& m, const char* name, Make make, const Extra&... extra) {
   m.def(
       name,
       [make](Arg<Tensor> x, std::optional<Arg<DType>> dtype, OptionalDevice device) {
@@ -38,7 +37,7 @@ void bind_like(nb::module_& m, const char* name, Make make, const Extra&... extr
       "x"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), extra...);
 }
 
-void bind_like_functions(nb::module_& m) {
+void bind_like_functions(Module& m) {
   bind_like(m, "empty_like", &empty, "Uninitialised tensor of the shape, dtype and device of `x`.");
   bind_like(m, "zeros_like", &zeros, Released(), "Zeros of the shape, dtype and device of `x`.");
   bind_like(m, "ones_like", &ones, Released(), "Ones of the shape, dtype and device of `x`.");
@@ -53,7 +52,7 @@ void bind_like_functions(nb::module_& m) {
       "OverflowError when the dtype cannot hold it.");
 }
 
-void bind_pinned(nb::module_& m) {
+void bind_pinned(Module& m) {
   m.def(
       "pin_memory",
       [](Arg<Tensor> tensor, Arg<Device> device) { return pin_memory(tensor, device); }, "tensor"_a,
@@ -70,7 +69,7 @@ void bind_pinned(nb::module_& m) {
 
 }  // namespace
 
-void bind_create(nb::module_& m) {
+void bind_create(Module& m) {
   bind_like_functions(m);
   bind_pinned(m);
   m.def(
@@ -162,7 +161,7 @@ void bind_create(nb::module_& m) {
       "meshgrid",
       [](const nb::args& axes, const std::string& indexing) {
         std::vector<Tensor> tensors;
-        for (nb::handle axis : axes) tensors.push_back(named_argument<Tensor>(axis));
+        for (nb::handle axis : axes) tensors.push_back(named_argument<Tensor>(axis, "xi"));
         return meshgrid(tensors, indexing);
       },
       "xi"_a, "indexing"_a = "xy",

@@ -31,7 +31,7 @@ void tell_package_folders() {
 
 }  // namespace
 
-void bind_device(nb::module_& m) {
+void bind_device(Module& m) {
   tell_package_folders();
   m.def(
       "device_count",

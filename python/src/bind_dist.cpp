@@ -49,10 +49,10 @@ std::vector<Interval> to_intervals(const Box& box) {
   return intervals;
 }
 
-void bind_mesh(nb::module_& m) {
-  nb::class_<Mesh>(m, "Mesh",
-                   "Ranks in a grid with named axes, numbered in row-major order.\n\nMesh((2, 3), "
-                   "(\"r\", \"c\")); ShapeError unless sizes are positive and names distinct.")
+void bind_mesh(Module& m) {
+  Class<Mesh>(m, "Mesh",
+              "Ranks in a grid with named axes, numbered in row-major order.\n\nMesh((2, 3), "
+              "(\"r\", \"c\")); ShapeError unless sizes are positive and names distinct.")
       .def(
           "__init__",
           [](Mesh* self, Arg<Shape> shape, std::vector<std::string> names) {
@@ -82,11 +82,10 @@ void bind_mesh(nb::module_& m) {
       "ranks"_a, "The most nearly square (rows, cols) with rows * cols = ranks and rows <= cols.");
 }
 
-void bind_sharding(nb::module_& m) {
-  nb::class_<Spec>(
-      m, "P",
-      "For each tensor dimension the mesh axes it is split over: P(\"r\", None) splits "
-      "dimension 0 over axis r; a tuple of names splits over several axes.")
+void bind_sharding(Module& m) {
+  Class<Spec>(m, "P",
+              "For each tensor dimension the mesh axes it is split over: P(\"r\", None) splits "
+              "dimension 0 over axis r; a tuple of names splits over several axes.")
       .def(
           "__init__", [](Spec* self, const nb::args& dims) { new (self) Spec(to_spec(dims)); },
           nb::sig("def __init__(self, *dims: str | tuple[str, ...] | None) -> None"))
@@ -94,9 +93,9 @@ void bind_sharding(nb::module_& m) {
           "__eq__", [](const Spec& a, const Spec& b) { return a == b; }, nb::is_operator(),
           nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Spec& spec) { return cat(spec); });
-  nb::class_<Sharding>(m, "Sharding",
-                       "How a tensor lies over the ranks of a mesh; the owner boxes are the truth "
-                       "about who holds what. Blocks are even, the first n % p are one longer.")
+  Class<Sharding>(m, "Sharding",
+                  "How a tensor lies over the ranks of a mesh; the owner boxes are the truth "
+                  "about who holds what. Blocks are even, the first n % p are one longer.")
       .def(nb::init<Mesh, Spec>(), "mesh"_a, "spec"_a)
       .def_static("replicated", &Sharding::replicated, "mesh"_a, "Every rank holds all of it.")
       .def_static("on_rank", &Sharding::on_rank, "mesh"_a, "rank"_a, "One rank holds all of it.")
@@ -120,14 +119,14 @@ void bind_sharding(nb::module_& m) {
 }
 
 template <class F>
-void define_operator(nb::class_<DistTensor>& cls, const char* name, F f) {
+void define_operator(Class<DistTensor>& cls, const char* name, F f) {
   cls.def(
       name, [f](const DistTensor& a, const DistTensor& b) { return f(a, b, {}); },
       nb::is_operator(), Released());
 }
 
-void bind_dist_tensor(nb::module_& m) {
-  nb::class_<DistTensor> cls(
+void bind_dist_tensor(Module& m) {
+  Class<DistTensor> cls(
       m, "DistTensor",
       "A tensor in parts over the ranks of a communicator. Operations on it are collective: all "
       "ranks call them alike. They keep the data in parts; `gather` brings it together.");
@@ -200,7 +199,7 @@ ReduceKind parse_reduce_op(std::string_view text) {
   throw ExecutionError(cat("reduce: op \"", text, "\"; possible are sum, prod, max, min"));
 }
 
-void bind_whole_tensors(nb::module_& m) {
+void bind_whole_tensors(Module& m) {
   m.def(
       "fail_together",
       [](const dist::CommunicatorPtr& comm, const std::string& call, const std::string& message) {
@@ -229,7 +228,7 @@ void bind_whole_tensors(nb::module_& m) {
 
 }  // namespace
 
-void bind_dist(nb::module_& m) {
+void bind_dist(Module& m) {
   bind_mesh(m);
   bind_sharding(m);
   bind_dist_tensor(m);

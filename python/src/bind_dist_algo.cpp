@@ -20,7 +20,7 @@ using SharedBinary = DistTensor (*)(const DistTensor&, const DistTensor&, const 
 using RootBinary = Tensor (*)(const CommunicatorPtr&, const Tensor&, const Tensor&,
                               const CallOptions&);
 
-void define_binary(nb::module_& m, const char* name, SharedBinary sharded, const char* doc) {
+void define_binary(Module& m, const char* name, SharedBinary sharded, const char* doc) {
   m.def(
       name,
       [sharded](const DistTensor& a, const DistTensor& b, std::string strategy,
@@ -31,7 +31,7 @@ void define_binary(nb::module_& m, const char* name, SharedBinary sharded, const
       "memory_limit"_a = nb::none(), Released(), doc);
 }
 
-void define_rooted_binary(nb::module_& m, const char* name, RootBinary rooted, const char* doc) {
+void define_rooted_binary(Module& m, const char* name, RootBinary rooted, const char* doc) {
   m.def(
       name,
       [name, rooted](const CommunicatorPtr& comm, MaybeTensor a, MaybeTensor b,
@@ -42,7 +42,7 @@ void define_rooted_binary(nb::module_& m, const char* name, RootBinary rooted, c
       "comm"_a, "a"_a.none(), "b"_a.none(), nb::kw_only(), "strategy"_a = "", Released(), doc);
 }
 
-void bind_binaries(nb::module_& m) {
+void bind_binaries(Module& m) {
   define_binary(m, "matmul", dist::matmul,
                 "a @ b over ranks: strategy \"row\", \"column\", \"block_2d\", \"k_split\", or the "
                 "planner's choice. `output` says where the product is wanted, `memory_limit` how "
@@ -67,7 +67,7 @@ void bind_binaries(nb::module_& m) {
       Released(), "Two dimensions exchanged, on rank 0 of a tensor given there.");
 }
 
-void bind_pencil(nb::module_& m) {
+void bind_pencil(Module& m) {
   for (const bool is_inverse : {false, true}) {
     const std::string name = is_inverse ? "ifft2d_pencil" : "fft2d_pencil";
     m.def(
@@ -94,7 +94,7 @@ void bind_pencil(nb::module_& m) {
   }
 }
 
-void define_fft(nb::module_& m, const char* name, dist::FftKind kind) {
+void define_fft(Module& m, const char* name, dist::FftKind kind) {
   m.def(
       name,
       [name, kind](const DistTensor& x, std::optional<int64_t> n, int64_t dim,
@@ -117,7 +117,7 @@ void define_fft(nb::module_& m, const char* name, dist::FftKind kind) {
       nb::kw_only(), "strategy"_a = "", Released(), "The same from and to rank 0.");
 }
 
-void bind_fft2d(nb::module_& m) {
+void bind_fft2d(Module& m) {
   m.def(
       "fft2d_from_root",
       [](const CommunicatorPtr& comm, MaybeTensor x, std::optional<Arg<Shape>> s, Arg<Shape> dim,
@@ -134,7 +134,7 @@ void bind_fft2d(nb::module_& m) {
       "2-D transforms over two of at least 3 dimensions, split over another, from and to rank 0.");
 }
 
-void define_reduction(nb::module_& m, const char* name, ReduceKind kind) {
+void define_reduction(Module& m, const char* name, ReduceKind kind) {
   const auto options = [kind, name](const std::optional<Arg<Axes>>& dim, bool keepdim,
                                     std::string_view mode) {
     if (dim && (*dim)->values.empty()) {
@@ -169,7 +169,7 @@ void define_reduction(nb::module_& m, const char* name, ReduceKind kind) {
 
 }  // namespace
 
-void bind_dist_algo(nb::module_& m) {
+void bind_dist_algo(Module& m) {
   bind_binaries(m);
   bind_pencil(m);
   define_fft(m, "fft", dist::FftKind::kFft);

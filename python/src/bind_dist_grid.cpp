@@ -22,7 +22,7 @@ ConvOptions conv_options(const Shape& stride, const Shape& padding, const Shape&
   return options;
 }
 
-void define_conv(nb::module_& m) {
+void define_conv(Module& m) {
   m.def(
       "conv",
       [](const DistTensor& x, const DistTensor& weight, std::optional<DistTensor> bias,
@@ -51,7 +51,7 @@ void define_conv(nb::module_& m) {
       Released(), "The same from and to rank 0.");
 }
 
-void define_stencil(nb::module_& m) {
+void define_stencil(Module& m) {
   m.def(
       "stencil_2d",
       [](const DistTensor& grid, const DistTensor& kernel, std::string_view boundary,
@@ -82,7 +82,7 @@ using RootSolver = Tensor (*)(const CommunicatorPtr&, const Tensor&, const Tenso
                               const JacobiOptions&, dist::SolveInfo*, const dist::CallOptions&);
 
 /// Both forms of a solver answer (solution, info).
-void define_solver(nb::module_& m, const char* name, SharedSolver sharded, RootSolver rooted,
+void define_solver(Module& m, const char* name, SharedSolver sharded, RootSolver rooted,
                    const char* doc) {
   m.def(
       name,
@@ -114,8 +114,8 @@ void define_solver(nb::module_& m, const char* name, SharedSolver sharded, RootS
 
 }  // namespace
 
-void bind_dist_grid(nb::module_& m) {
-  nb::class_<dist::SolveInfo>(m, "SolveInfo", "What a solver says of its work.")
+void bind_dist_grid(Module& m) {
+  Class<dist::SolveInfo>(m, "SolveInfo", "What a solver says of its work.")
       .def_ro("sweeps", &dist::SolveInfo::sweeps)
       .def_ro("update_norm", &dist::SolveInfo::update_norm,
               "2-norm of the last sweep's update over the whole grid.")

@@ -15,11 +15,11 @@ using dist::PlanStep;
 using dist::Report;
 using dist::Sharding;
 
-void bind_machine(nb::module_& m) {
-  nb::class_<Machine>(m, "Machine",
-                      "The figures that planners reckon with, of one rank: float32 flops a second, "
-                      "bytes a second to memory and over a link, seconds of latency and for each "
-                      "message, bytes that may be used.")
+void bind_machine(Module& m) {
+  Class<Machine>(m, "Machine",
+                 "The figures that planners reckon with, of one rank: float32 flops a second, "
+                 "bytes a second to memory and over a link, seconds of latency and for each "
+                 "message, bytes that may be used.")
       .def(nb::init<>())
       .def_static("local", &dist::local_machine, "Figures of this process.")
       .def_rw("flops", &Machine::flops)
@@ -30,8 +30,8 @@ void bind_machine(nb::module_& m) {
       .def_rw("memory", &Machine::memory);
 }
 
-void bind_plan_class(nb::module_& m) {
-  nb::class_<PlanStep>(m, "PlanStep", "One step of a plan.")
+void bind_plan_class(Module& m) {
+  Class<PlanStep>(m, "PlanStep", "One step of a plan.")
       .def_prop_ro(
           "kind", [](const PlanStep& step) { return name(step.kind); }, "move, compute or combine.")
       .def_ro("text", &PlanStep::text)
@@ -40,16 +40,16 @@ void bind_plan_class(nb::module_& m) {
       .def_ro("messages", &PlanStep::messages, "Of the rank that has most.")
       .def_ro("flops", &PlanStep::flops, "Of the busiest rank.")
       .def_ro("seconds", &PlanStep::seconds, "Predicted.");
-  nb::class_<Candidate>(m, "Candidate", "A strategy that was weighed, chosen or not.")
+  Class<Candidate>(m, "Candidate", "A strategy that was weighed, chosen or not.")
       .def_ro("strategy", &Candidate::strategy)
       .def_ro("detail", &Candidate::detail)
       .def_ro("bytes", &Candidate::bytes)
       .def_ro("memory", &Candidate::memory)
       .def_ro("seconds", &Candidate::seconds)
       .def_ro("is_feasible", &Candidate::is_feasible);
-  nb::class_<Plan>(m, "Plan",
-                   "What will be moved and computed, where, at which predicted cost, and what else "
-                   "was considered.")
+  Class<Plan>(m, "Plan",
+              "What will be moved and computed, where, at which predicted cost, and what else "
+              "was considered.")
       .def_ro("op", &Plan::op)
       .def_ro("strategy", &Plan::strategy)
       .def_ro("detail", &Plan::detail)
@@ -65,7 +65,7 @@ void bind_plan_class(nb::module_& m) {
            "Steps, bytes, memory, predicted time, and the candidates with theirs.")
       .def("to_json", &Plan::to_json)
       .def("__repr__", &Plan::to_string);
-  nb::class_<Report>(m, "Report", "What a distributed call of this rank did.")
+  Class<Report>(m, "Report", "What a distributed call of this rank did.")
       .def_ro("plan", &Report::plan, "The plan that was followed.")
       .def_ro("bytes_sent", &Report::bytes_sent, "By this rank.")
       .def_ro("seconds", &Report::seconds, "Wall time on this rank.")
@@ -74,7 +74,7 @@ void bind_plan_class(nb::module_& m) {
 
 }  // namespace
 
-void bind_dist_plan(nb::module_& m) {
+void bind_dist_plan(Module& m) {
   bind_machine(m);
   bind_plan_class(m);
   m.def(

@@ -66,7 +66,7 @@ std::string document(const OpInfo& op) {
          "DTypeError, ExecutionError (out overlaps an argument or is read-only).";
 }
 
-void bind_function(nb::module_& m, const char* name, int code) {
+void bind_function(Module& m, const char* name, int code) {
   const OpInfo& op = jit::op_table()[static_cast<size_t>(code)];
   const std::string doc = document(op);
   const auto parameter = [&op](int i) { return nb::arg(op.parameters[i]); };
@@ -97,7 +97,7 @@ void bind_function(nb::module_& m, const char* name, int code) {
 }
 
 /// clip with bounds that may be missing.
-void bind_clip(nb::module_& m, const char* name) {
+void bind_clip(Module& m, const char* name) {
   using Bound = std::optional<Arg<Operand>>;
   m.def(
       name,
@@ -126,31 +126,28 @@ bool is_operand(nb::handle object) {
          nb::hasattr(object, "__array__") || nb::hasattr(object, "__dlpack__");
 }
 
+/// Both sides of an operator, one of which is the tensor itself.
+std::pair<Arg<Operand>, Arg<Operand>> operands(nb::handle first, nb::handle second) {
+  std::pair<Arg<Operand>, Arg<Operand>> both{first, second};
+  named_call([] { return Call::place("other"); },
+             [&] {
+               both.first.convert();
+               both.second.convert();
+             });
+  return both;
+}
+
 nb::object compute(int code, nb::handle first, nb::handle second) {
   if (!is_operand(first) || !is_operand(second)) return nb::borrow(Py_NotImplemented);
-  Arg<Operand> a, b;
-  a.convert(first);
-  b.convert(second);
+  const auto [a, b] = operands(first, second);
   return nb::cast(apply(code, nullptr, *a, *b));
 }
 
 nb::object compute_in_place(int code, nb::handle self, nb::handle other) {
   if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-  Arg<Operand> a, b;
-  a.convert(self);
-  b.convert(other);
+  const auto [a, b] = operands(self, other);
   apply(code, (*a).tensor(), *a, *b);
   return nb::borrow(self);
-}
-
-template <class Function>
-void add_method(nb::handle type, const std::string& name, const char* signature,
-                Function&& function, const auto&... parameters) {
-  const std::string text = "def " + name + signature;
-  nb::object method =
-      nb::cpp_function(std::forward<Function>(function), nb::scope(type), nb::name(name.c_str()),
-                       nb::is_method(), nb::sig(text.c_str()), parameters...);
-  nb::setattr(type, name.c_str(), method);
 }
 
 struct OperatorName {
@@ -175,19 +172,21 @@ constexpr OperatorName kComparisons[] = {{"equal", "eq"},   {"not_equal", "ne"},
                                          {"less", "lt"},    {"less_equal", "le"},
                                          {"greater", "gt"}, {"greater_equal", "ge"}};
 
-void bind_operators(nb::handle type) {
+void bind_operators(Class<Tensor> type) {
   for (const auto& [op, method] : kUnaryOperators) {
-    add_method(
-        type, cat("__", method, "__"), "(self) -> Tensor",
-        [code = jit::find_op(op)](const Tensor& x) { return apply(code, nullptr, Operand(x)); });
+    type.def(cat("__", method, "__").c_str(), [code = jit::find_op(op)](const Tensor& x) {
+      return apply(code, nullptr, Operand(x));
+    });
   }
   const auto bind_binary = [&](const std::string& method, const char* op, auto compute_operator) {
-    add_method(
-        type, "__" + method + "__", "(self, other: ArrayLike, /) -> Tensor",
+    const std::string name = cat("__", method, "__");
+    type.def(
+        name.c_str(),
         [code = jit::find_op(op), compute_operator](nb::handle self, nb::handle other) {
           return compute_operator(code, self, other);
         },
-        "other"_a.none());
+        "other"_a.none(),
+        nb::sig(cat("def ", name, "(self, other: ArrayLike, /) -> Tensor").c_str()));
   };
   const auto forward = [](int code, nb::handle self, nb::handle other) {
     return compute(code, self, other);
@@ -238,7 +237,7 @@ constexpr OperatorName kAliases[] = {{"abs", "absolute"},
 
 }  // namespace
 
-void bind_elementwise(nb::module_& m) {
+void bind_elementwise(Module& m) {
   const auto rows = jit::op_table();
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string_view name = rows[i].name;
@@ -247,7 +246,7 @@ void bind_elementwise(nb::module_& m) {
   bind_clip(m, "clip");
   bind_clip(m, "clamp");
   for (const auto& [op, alias] : kAliases) bind_function(m, alias, jit::find_op(op));
-  bind_operators(m.attr("Tensor"));
+  bind_operators(nb::borrow<Class<Tensor>>(m.attr("Tensor")));
   m.def("elementwise_table", &table, nb::sig("def elementwise_table() -> list[dict[str, Any]]"),
         "Every elementwise operation: name, doc, parameters, dtypes of the arguments, how the "
         "result's "

@@ -56,7 +56,7 @@ void raise_interrupt() {
 
 }  // namespace
 
-void bind_errors(nb::module_&) {
+void bind_errors(Module&) {
   const nb::object main = nb::module_::import_("threading").attr("main_thread")();
   main_thread = nb::cast<unsigned long>(main.attr("ident"));
   set_interrupt_check(&is_interrupted);

@@ -48,7 +48,7 @@ constexpr const char* kCommon =
     "strides and any length of at least 1. Raises ShapeError for a bad axis or length, DTypeError "
     "for complex input where real is needed, DeviceError when no FFT library was found.";
 
-void bind_transforms(nb::module_& m) {
+void bind_transforms(Module& m) {
   for (const OneAxis& row : kOneAxis) {
     m.def(
         row.name,
@@ -74,8 +74,8 @@ void bind_transforms(nb::module_& m) {
 
 }  // namespace
 
-void bind_fft(nb::module_& m) {
-  nb::module_ fft_module = m.def_submodule("fft", "Discrete Fourier transforms.");
+void bind_fft(Module& m) {
+  Module fft_module(m.def_submodule("fft", "Discrete Fourier transforms."));
   bind_transforms(fft_module);
   fft_module.def(
       "dst1",

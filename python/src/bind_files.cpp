@@ -53,7 +53,7 @@ bool check_mapped_files(std::span<PyObject* const> arguments) {
   return false;
 }
 
-void bind_files(nb::module_& m) {
+void bind_files(Module& m) {
   m.def("_map_file", &map_file, "descriptor"_a, "offset"_a, "bytes"_a, "name"_a,
         "The bytes of an open file as a read-only tensor over the mapped file.");
   m.def(

@@ -59,8 +59,8 @@ void leave_fused(Manager<Fused>& manager) {
   if (scope) scope->close();
 }
 
-void bind_report(nb::module_& m) {
-  nb::class_<GroupReport>(m, "FusedGroup", "What one fused group did.")
+void bind_report(Module& m) {
+  Class<GroupReport>(m, "FusedGroup", "What one fused group did.")
       .def_ro("ops", &GroupReport::ops, "Names of the operations in the order of their recording.")
       .def_prop_ro(
           "shape", [](const GroupReport& g) { return to_tuple(g.shape); }, "Iteration shape.")
@@ -74,8 +74,8 @@ void bind_report(nb::module_& m) {
 
 }  // namespace
 
-void bind_fusion(nb::module_& m) {
-  nb::class_<Manager<Fused>>(
+void bind_fusion(Module& m) {
+  Class<Manager<Fused>>(
       m, "fused",
       "Context manager: elementwise operations, casts and trailing reductions inside are recorded "
       "and run as few passes over memory when the block ends or a value is needed. Values nobody "
@@ -86,8 +86,8 @@ void bind_fusion(nb::module_& m) {
       .def(
           "__exit__", [](Manager<Fused>& self, nb::args) { leave_fused(self); },
           nb::sig("def __exit__(self, *exception: object) -> None"));
-  nb::class_<Manager<jit::Reports>>(m, "_FusionReports",
-                                    "Context manager that collects what groups report.")
+  Class<Manager<jit::Reports>>(m, "_FusionReports",
+                               "Context manager that collects what groups report.")
       .def(nb::init<>())
       .def("__enter__", [](Manager<jit::Reports>& self) { self.enter(); })
       .def(

@@ -6,7 +6,7 @@
 #include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/indexing.h"
 #include "cuop/ops/index/view.h"
-#include "named_argument.h"
+#include "exchange.h"
 
 namespace cuop::python {
 
@@ -31,8 +31,8 @@ std::optional<int64_t> slice_bound(nb::handle object) {
   return PyNumber_AsSsize_t(object.ptr(), nullptr);
 }
 
-Tensor to_index_tensor(const Tensor& x, nb::handle object) {
-  const Tensor tensor = named_argument<Tensor>(object);
+Tensor to_index_tensor(const Tensor& x, nb::handle object, const char* argument) {
+  const Tensor tensor = named_argument<Tensor>(object, argument);
   // An empty list has no dtype of its own: it names nothing.
   const bool is_list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
   if (is_list && tensor.size() == 0) return empty(tensor.shape(), DType::kInt64, x.device());
@@ -51,7 +51,7 @@ Index to_index(const Tensor& x, nb::handle object) {
     return SliceIndex{slice_bound(object.attr("start")), slice_bound(object.attr("stop")),
                       step.value_or(1)};
   }
-  const Tensor tensor = to_index_tensor(x, object);
+  const Tensor tensor = to_index_tensor(x, object, "key");
   // NumPy's integer scalars index like Python's; so do tensors of one element without axes.
   if (tensor.ndim() == 0 && is_integer(tensor.dtype()) && PyIndex_Check(object.ptr()) != 0 &&
       !nb::isinstance<Tensor>(object)) {
@@ -80,10 +80,11 @@ Tensor get(const Tensor& self, nb::handle key) {
 void set(const Tensor& self, nb::handle key, nb::handle value) {
   const std::vector<Index> index = to_indices(self, key);
   // Python's numbers take the tensor's dtype, so that they are not rounded on the way.
-  const Tensor source = is_python_number(value)
-                            ? scalar_tensor("index assignment", named_argument<Scalar>(value),
-                                            self.dtype(), self.device())
-                            : named_values(value, self.dtype());
+  const Tensor source =
+      is_python_number(value)
+          ? scalar_tensor("index assignment", named_argument<Scalar>(value, "value"), self.dtype(),
+                          self.device())
+          : named_values(value, self.dtype(), "value");
   const nb::gil_scoped_release released;
   set_item(self, index, source);
 }
@@ -101,20 +102,12 @@ Tensor as_tensor(const char* who, const Operand& value, const Tensor& target) {
   return scalar_tensor(who, *value.number(), target.dtype(), target.device());
 }
 
-/// Adds a method to the Tensor class that bind_tensor made.
-template <class F, class... Extra>
-void add_method(nb::module_& m, const char* name, F&& f, const Extra&... extra) {
-  const nb::object type = m.attr("Tensor");
-  type.attr(name) = nb::cpp_function(std::forward<F>(f), nb::scope(type), nb::name(name),
-                                     nb::is_method(), extra...);
-}
-
-void bind_gather(nb::module_& m) {
+void bind_gather(Module& m) {
   m.def(
       "take",
       [](Arg<Tensor> x, nb::handle indices, std::optional<int64_t> axis,
          std::optional<Tensor> out) {
-        const Tensor list = to_index_tensor(*x, indices);
+        const Tensor list = to_index_tensor(*x, indices, "indices");
         const nb::gil_scoped_release released;
         return take(x, list, axis, pointer(out));
       },
@@ -167,14 +160,15 @@ void bind_gather(nb::module_& m) {
 
 }  // namespace
 
-void bind_index(nb::module_& m) {
-  add_method(m, "__getitem__", &get, "key"_a.none(),
-             "NumPy indexing: integers, slices, None, ... give a view; masks and integer arrays a "
-             "copy. Raises IndexError.");
-  add_method(m, "__setitem__", &set, "key"_a.none(), "value"_a,
-             "Assigns where the index points; the value broadcasts and takes the tensor's dtype. "
-             "Raises OverflowError when that cannot hold a number.");
-  add_method(m, "__iter__", &iterate, "The views along the first axis.");
+void bind_index(Module& m) {
+  nb::borrow<Class<Tensor>>(m.attr("Tensor"))
+      .def("__getitem__", &get, "key"_a.none(),
+           "NumPy indexing: integers, slices, None, ... give a view; masks and integer arrays a "
+           "copy. Raises IndexError.")
+      .def("__setitem__", &set, "key"_a.none(), "value"_a,
+           "Assigns where the index points; the value broadcasts and takes the tensor's dtype. "
+           "Raises OverflowError when that cannot hold a number.")
+      .def("__iter__", &iterate, "The views along the first axis.");
   bind_gather(m);
 }
 

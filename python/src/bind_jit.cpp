@@ -16,7 +16,7 @@ namespace {
 template <class T>
 class RecordClass {
  public:
-  RecordClass(nb::module_& m, const char* name, const char* doc) : class_(m, name, doc) {}
+  RecordClass(Module& m, const char* name, const char* doc) : class_(m, name, doc) {}
 
   template <class Member>
   RecordClass& read(const char* name, Member member, const char* doc) {
@@ -59,20 +59,20 @@ class RecordClass {
     });
   }
 
-  nb::class_<T>& get() { return class_; }
+  Class<T>& get() { return class_; }
 
  private:
   RecordClass& add(const char* name) {
     names_.emplace_back(name);
     return *this;
   }
-  nb::class_<T> class_;
+  Class<T> class_;
   std::vector<std::string> names_;
 };
 
 /// A constructor that takes fields by name; an unknown one is Python's AttributeError.
 template <class T, class Default>
-void def_init_by_name(nb::class_<T>& c, Default make_default) {
+void def_init_by_name(Class<T>& c, Default make_default) {
   c.def(
       "__init__",
       [make_default](nb::handle self, const nb::kwargs& fields) {
@@ -95,7 +95,7 @@ void warn_in_python(const std::string& text) {
   if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) nb::raise_python_error();
 }
 
-void bind_configs(nb::module_& m) {
+void bind_configs(Module& m) {
   RecordClass<JitConfig> config(m, "JITConfig", "How one JIT wrapper chooses and runs kernels.");
   def_init_by_name(config.get(), [] { return JitConfig{}; });
   config.read_write("enable_jit", &JitConfig::enable_jit, "False: the operator's own kernel.")
@@ -191,7 +191,7 @@ nb::typed<nb::dict, nb::str, nb::str> not_measured(const TuningReport& report) {
   return reasons;
 }
 
-void bind_records(nb::module_& m) {
+void bind_records(Module& m) {
   using Profile = PerformanceProfile;
   RecordClass<Profile>(m, "PerformanceProfile", "Times and rates of a JIT wrapper's last call.")
       .read("execution_time", &Profile::execution_time,
@@ -255,7 +255,7 @@ void bind_records(nb::module_& m) {
 
 }  // namespace
 
-void bind_jit(nb::module_& m) {
+void bind_jit(Module& m) {
   set_no_effect_output(&warn_in_python);
   bind_configs(m);
   bind_records(m);

@@ -20,10 +20,10 @@ nb::typed<nb::dict, nb::str, nb::any> entry_dict(const jit::DiskCache::Entry& en
 
 }  // namespace
 
-void bind_kernel_cache(nb::module_& m) {
+void bind_kernel_cache(Module& m) {
   // Python ends before the process does, and before anything that threads may still use.
   nb::module_::import_("atexit").attr("register")(
-      nb::cpp_function([] { jit::end_compiling(); }, Released()));
+      nb::cpp_function([] { jit::end_compiling(); }, nb::call_guard<nb::gil_scoped_release>()));
   m.def(
       "kernel_cache_entries",
       [] {

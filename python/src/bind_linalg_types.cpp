@@ -51,7 +51,7 @@ T pick_in_order(const char* who, nb::handle object) {
 
 /// The members are the names in capitals.
 template <class T>
-void bind_enum(nb::module_& m, const char* name, const char* what) {
+void bind_enum(Module& m, const char* name, const char* what) {
   nb::enum_<T> bound(m, name, what);
   for (const ChoiceName<T>& choice : kChoiceNames<T>) {
     std::string member(choice.name);
@@ -78,7 +78,7 @@ Uplo uplo_argument(nb::handle object, const Uplo (&meaning)[2], nb::handle type)
   return pick<Uplo>(who.c_str(), object, meaning);
 }
 
-void bind_linalg_types(nb::module_& m) {
+void bind_linalg_types(Module& m) {
   bind_enum<Side>(m, "Side",
                   "On which side of the product the structured matrix stands: 'left' (0) or "
                   "'right' (1).");

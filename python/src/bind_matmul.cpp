@@ -3,7 +3,6 @@
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/matmul/matmul.h"
-#include "named_argument.h"
 
 namespace cuop::python {
 
@@ -31,7 +30,7 @@ MatmulOptions options(const Arg<Trans>& trans_a, const Arg<Trans>& trans_b,
 std::pair<std::vector<int64_t>, std::vector<int64_t>> paired_axes(nb::handle axes, int ndim_a,
                                                                   int ndim_b) {
   if (PyIndex_Check(axes.ptr()) != 0) {
-    const int64_t count = named_argument<Shape>(axes)[0];
+    const int64_t count = named_argument<Shape>(axes, "axes")[0];
     if (count < 0 || count > std::min(ndim_a, ndim_b)) {
       throw ShapeError(cat("tensordot: axes is ", count, "; tensors of ", ndim_a, " and ", ndim_b,
                            " dimensions have 0 to ", std::min(ndim_a, ndim_b), " to pair"));
@@ -46,12 +45,13 @@ std::pair<std::vector<int64_t>, std::vector<int64_t>> paired_axes(nb::handle axe
   if (!nb::isinstance<nb::sequence>(axes) || nb::len(axes) != 2) {
     throw ShapeError("tensordot: axes must be a number of axes or a pair (axes of a, axes of b)");
   }
-  return {named_argument<Axes>(axes[0]).values, named_argument<Axes>(axes[1]).values};
+  return {named_argument<Axes>(axes[0], "axes").values,
+          named_argument<Axes>(axes[1], "axes").values};
 }
 
 }  // namespace
 
-void bind_matmul(nb::module_& m) {
+void bind_matmul(Module& m) {
   m.def(
       "matmul",
       [](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b, Arg<Scalar> alpha,
@@ -90,7 +90,7 @@ void bind_matmul(nb::module_& m) {
       "Sum over paired axes: the last and first `axes` ones, or (axes of a, axes of b). The free "
       "axes of a come first, then those of b.");
 
-  auto tensor = nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"));
+  auto tensor = nb::borrow<Class<Tensor>>(m.attr("Tensor"));
   tensor.def(
       "__matmul__", [](const Tensor& a, Arg<Tensor> b) { return matmul(a, b); }, "other"_a,
       Released(), "self @ other; see matmul.");

@@ -48,7 +48,7 @@ nb::dict benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warm
   return result;
 }
 
-void bind_trace(nb::module_& m) {
+void bind_trace(Module& m) {
   m.def("set_trace_recording", &trace::set_recording, "on"_a);
   m.def("is_trace_recording", &trace::is_recording);
   m.def("clear_trace", &trace::clear);
@@ -57,7 +57,7 @@ void bind_trace(nb::module_& m) {
       "Recorded spans in Chrome's trace-event format; waits for the GPUs' part of them.");
 }
 
-void bind_profiler(nb::module_& m) {
+void bind_profiler(Module& m) {
   m.def("_enable_profiling", &enable_profiling, "is_on"_a, Released());
   m.def("is_profiling", &is_profiling, "Whether operations tell their times.");
   m.def(
@@ -102,7 +102,7 @@ void bind_profiler(nb::module_& m) {
 
 }  // namespace
 
-void bind_measure(nb::module_& m) {
+void bind_measure(Module& m) {
   bind_trace(m);
   bind_profiler(m);
   m.def("_benchmark", &benchmark_call, "call"_a, "num_runs"_a, "warmup_runs"_a, "cost"_a.none(),

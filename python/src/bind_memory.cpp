@@ -110,7 +110,7 @@ std::string python_site() {
 
 }  // namespace
 
-void bind_memory(nb::module_& m) {
+void bind_memory(Module& m) {
   m.def(
       "memory_statistics",
       [](Arg<Device> device) { return to_dict(memory::whole_resource(device).statistics()); },

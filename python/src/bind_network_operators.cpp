@@ -13,7 +13,7 @@ namespace {
 
 using OptionalInt = std::optional<int64_t>;
 
-void bind_activations(nb::module_& m) {
+void bind_activations(Module& m) {
   bind_jit_operator<Relu>(m, "Relu", "y <- max(x, 0); NaN stays NaN.", [](auto& c) {
     using Op = typename std::remove_reference_t<decltype(c)>::Type;
     c.def("__init__", [](Op* self) { new (self) Op(); });
@@ -32,7 +32,7 @@ void bind_activations(nb::module_& m) {
       });
 }
 
-void bind_normalisation(nb::module_& m) {
+void bind_normalisation(Module& m) {
   bind_jit_operator<BatchNorm>(
       m, "BatchNorm",
       "Normalises each channel of x [N, C] or [N, C, ...] by its running statistics, or after "
@@ -80,7 +80,7 @@ void bind_normalisation(nb::module_& m) {
       });
 }
 
-void bind_images(nb::module_& m) {
+void bind_images(Module& m) {
   bind_jit_operator<Convolution2D>(
       m, "Convolution2D",
       "y <- conv2d(x [N, I, H, W], weight [O, I / groups, kh, kw]) + bias [O], with 0 in place of "
@@ -151,7 +151,7 @@ void bind_images(nb::module_& m) {
                                      def_global);
 }
 
-void bind_windows(nb::module_& m) {
+void bind_windows(Module& m) {
   bind_operator<Flatten>(
       m, "Flatten", "y <- x with the axes from start_dim on merged into one.", [](auto& c) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
@@ -201,7 +201,7 @@ void bind_windows(nb::module_& m) {
 
 }  // namespace
 
-void bind_network_operators(nb::module_& m) {
+void bind_network_operators(Module& m) {
   bind_activations(m);
   bind_normalisation(m);
   bind_images(m);

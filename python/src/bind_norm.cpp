@@ -22,7 +22,7 @@ Tensor statistics(const OptionalUnplaced& parameter, const Tensor& x, bool train
 
 }  // namespace
 
-void bind_norm(nb::module_& m) {
+void bind_norm(Module& m) {
   m.def(
       "layer_norm",
       [](Arg<Tensor> x, Arg<Tensor> gamma, OptionalTensor beta, double eps, Out out) {

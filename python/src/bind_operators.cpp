@@ -19,7 +19,7 @@ void def_alpha_init(OperatorClass<Op>& c) {
       "__init__", [](Op* self, double alpha) { new (self) Op(alpha); }, "alpha"_a = 1.0);
 }
 
-void bind_vectors(nb::module_& m) {
+void bind_vectors(Module& m) {
   bind_operator<Scal>(m, "Scal", "x <- alpha x, of any shape.", [](auto& c) {
     def_alpha_init(c);
     def_calls<0, OutputObject>(
@@ -61,7 +61,7 @@ void bind_vectors(nb::module_& m) {
   });
 }
 
-void bind_products(nb::module_& m) {
+void bind_products(Module& m) {
   bind_jit_operator<Gemm>(
       m, "Gemm", "C <- alpha op(A) op(B) + beta C; B is the weight.", [](auto& c) {
         using Op = typename std::remove_reference_t<decltype(c)>::Type;
@@ -102,7 +102,7 @@ void bind_products(nb::module_& m) {
                             operator_output(out, "out"));
         },
         "Fills out, which must not share memory with a or b, and returns it.", "a"_a, "b"_a,
-        "out"_a);
+        "out"_a, OneOfSeveral());
     def_map(c, "a", "out", "The same with the weight for b.");
   };
   bind_jit_operator<MatMul>(m, "MatMul", "out <- op(a) op(b) by the rules of NumPy's matmul.",
@@ -113,7 +113,7 @@ void bind_products(nb::module_& m) {
                              def_matmul);
 }
 
-void bind_structured(nb::module_& m) {
+void bind_structured(Module& m) {
   bind_operator<Symm>(
       m, "Symm",
       "C <- alpha A B + beta C, or alpha B A + beta C for side 'right' (1); A is the symmetric "
@@ -152,8 +152,8 @@ void bind_structured(nb::module_& m) {
 
 }  // namespace
 
-void bind_operators(nb::module_& m) {
-  nb::class_<Operator>(m, "Operator", "What all operator objects have in common.")
+void bind_operators(Module& m) {
+  Class<Operator>(m, "Operator", "What all operator objects have in common.")
       .def_prop_ro("name", &Operator::name, "The class's name, as in messages.")
       .def("get_last_error", &Operator::last_error,
            "The message of this operator's last call that failed, '' when none has.")

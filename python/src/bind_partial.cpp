@@ -21,8 +21,8 @@ ReduceKind parse_kind(std::string_view text) {
 
 }  // namespace
 
-void bind_partial(nb::module_& m) {
-  nb::class_<PartialReduction>(
+void bind_partial(Module& m) {
+  Class<PartialReduction>(
       m, "PartialReduction",
       "A reduction in parts: `fold` what is here, exchange the bytes, `merge`, `finish`. With "
       "mode=\"exact\", and for integers, max, min, any and all, the result does not depend on how "

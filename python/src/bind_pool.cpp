@@ -21,7 +21,7 @@ spatial axis. The result has (in + 2 * padding - kernel) // stride + 1 elements 
 Integers and floating dtypes. Raises ShapeError (padding may be at most half the kernel) and
 DTypeError.)";
 
-void bind_max(nb::module_& m, const char* name, Pooling pooling) {
+void bind_max(Module& m, const char* name, Pooling pooling) {
   const std::string doc = cat(
       "The largest element of each window; NaN when it holds one. Padding never wins.", kGeometry);
   m.def(
@@ -34,7 +34,7 @@ void bind_max(nb::module_& m, const char* name, Pooling pooling) {
       "out"_a = nb::none(), ReturnsOut(), Released(), doc.c_str());
 }
 
-void bind_avg(nb::module_& m, const char* name, Pooling pooling) {
+void bind_avg(Module& m, const char* name, Pooling pooling) {
   const std::string doc = cat(
       "The mean of each window, in float64 for integers. Padding counts as zeros, or not at all "
       "with count_include_pad=False.",
@@ -49,7 +49,7 @@ void bind_avg(nb::module_& m, const char* name, Pooling pooling) {
       "count_include_pad"_a = true, "out"_a = nb::none(), ReturnsOut(), Released(), doc.c_str());
 }
 
-void bind_global(nb::module_& m, const char* name, GlobalPooling pooling, const char* doc) {
+void bind_global(Module& m, const char* name, GlobalPooling pooling, const char* doc) {
   m.def(
       name,
       [pooling](Arg<Tensor> x, std::optional<Tensor> out) { return pooling(x, pointer(out)); },
@@ -58,7 +58,7 @@ void bind_global(nb::module_& m, const char* name, GlobalPooling pooling, const 
 
 }  // namespace
 
-void bind_pool(nb::module_& m) {
+void bind_pool(Module& m) {
   bind_max(m, "max_pool1d", &max_pool1d);
   bind_max(m, "max_pool2d", &max_pool2d);
   bind_max(m, "max_pool3d", &max_pool3d);

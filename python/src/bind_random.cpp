@@ -17,10 +17,10 @@ RandomOptions options(DType dtype, const OptionalDevice& device, Generator* gene
   return {dtype, where, generator, target};
 }
 
-void bind_generator(nb::module_& m) {
-  nb::class_<Generator>(m, "Generator",
-                        "A stream of random numbers: a seed and the count of counter values used "
-                        "up. The same seed and calls give the same values on every device.")
+void bind_generator(Module& m) {
+  Class<Generator>(m, "Generator",
+                   "A stream of random numbers: a seed and the count of counter values used "
+                   "up. The same seed and calls give the same values on every device.")
       .def(nb::init<uint64_t>(), "seed"_a)
       .def("manual_seed", &Generator::manual_seed, "seed"_a, "Restarts with this seed.")
       .def_prop_ro("seed", &Generator::seed, "The seed.")
@@ -33,7 +33,7 @@ void bind_generator(nb::module_& m) {
 
 }  // namespace
 
-void bind_random(nb::module_& m) {
+void bind_random(Module& m) {
   bind_generator(m);
   const auto draw_normal = [](Arg<Shape> shape, Arg<DType> dtype, double mean, double std,
                               OptionalDevice device, Generator* generator,

@@ -21,14 +21,13 @@ Tensor over_axes(const Tensor& x, const OptionalAxes& axis, Reduce&& reduce) {
 
 /// Binds f, whose last argument is `out`, as the function cuop.`name` and as the method of Tensor.
 template <class F, class... Extra>
-void define(nb::module_& m, const char* name, F f, const char* doc, const Extra&... extra) {
+void define(Module& m, const char* name, F f, const char* doc, const Extra&... extra) {
   m.def(name, f, "x"_a, extra..., ReturnsOut(), Released(), doc);
-  nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"))
-      .def(name, f, extra..., ReturnsOut(), Released(), doc);
+  nb::borrow<Class<Tensor>>(m.attr("Tensor")).def(name, f, extra..., ReturnsOut(), Released(), doc);
 }
 
 using SumFunction = Tensor (*)(const Tensor&, cuop::Axes, bool, SumMode, const Tensor*);
-void define_sum(nb::module_& m, const char* name, SumFunction function, const char* doc) {
+void define_sum(Module& m, const char* name, SumFunction function, const char* doc) {
   define(
       m, name,
       [function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, std::string_view mode, Out out) {
@@ -41,7 +40,7 @@ void define_sum(nb::module_& m, const char* name, SumFunction function, const ch
 }
 
 using PlainFunction = Tensor (*)(const Tensor&, cuop::Axes, bool, const Tensor*);
-void define_plain(nb::module_& m, const char* name, PlainFunction function, const char* doc) {
+void define_plain(Module& m, const char* name, PlainFunction function, const char* doc) {
   define(
       m, name,
       [function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, Out out) {
@@ -53,7 +52,7 @@ void define_plain(nb::module_& m, const char* name, PlainFunction function, cons
 }
 
 using SpreadFunction = Tensor (*)(const Tensor&, cuop::Axes, double, bool, const Tensor*);
-void define_spread(nb::module_& m, const char* name, SpreadFunction function, const char* doc) {
+void define_spread(Module& m, const char* name, SpreadFunction function, const char* doc) {
   define(
       m, name,
       [function](Arg<Tensor> x, OptionalAxes axis, bool keepdims, double correction,
@@ -67,7 +66,7 @@ void define_spread(nb::module_& m, const char* name, SpreadFunction function, co
 }
 
 using ArgFunction = Tensor (*)(const Tensor&, std::optional<int64_t>, bool, const Tensor*);
-void define_arg(nb::module_& m, const char* name, ArgFunction function, const char* doc) {
+void define_arg(Module& m, const char* name, ArgFunction function, const char* doc) {
   define(
       m, name,
       [function](Arg<Tensor> x, std::optional<int64_t> axis, bool keepdims, Out out) {
@@ -89,7 +88,7 @@ DTypeError for an out of the wrong dtype, ExecutionError for an unknown mode.)";
 
 }  // namespace
 
-void bind_reduce(nb::module_& m) {
+void bind_reduce(Module& m) {
   define_sum(m, "sum", sum, kSumDoc);
   define_sum(m, "mean", mean,
              "Arithmetic mean over `axis`, with the modes of `sum`; integers give float64. With "

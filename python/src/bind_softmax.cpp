@@ -7,7 +7,7 @@ namespace {
 
 using SoftmaxFunction = Tensor (*)(const Tensor&, int64_t, const Tensor*);
 
-void define_softmax(nb::module_& m, const char* name, SoftmaxFunction function, const char* doc) {
+void define_softmax(Module& m, const char* name, SoftmaxFunction function, const char* doc) {
   m.def(
       name,
       [function](Arg<Tensor> x, int64_t axis, std::optional<Tensor> out) {
@@ -18,7 +18,7 @@ void define_softmax(nb::module_& m, const char* name, SoftmaxFunction function, 
 
 }  // namespace
 
-void bind_softmax(nb::module_& m) {
+void bind_softmax(Module& m) {
   define_softmax(
       m, "softmax", softmax,
       R"(exp(x - max) / sum(exp(x - max)) along `axis`; shape and dtype of x, which must be floating.

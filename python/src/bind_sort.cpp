@@ -3,7 +3,7 @@
 
 namespace cuop::python {
 
-void bind_sort(nb::module_& m) {
+void bind_sort(Module& m) {
   m.def(
       "sort",
       [](Arg<Tensor> x, int64_t axis, bool descending, std::optional<Tensor> out) {

@@ -30,7 +30,7 @@ nb::object to_python(const JacobiCall& call) {
 
 }  // namespace
 
-void bind_stencil(nb::module_& m) {
+void bind_stencil(Module& m) {
   m.attr("LAPLACIAN_5PT") = laplacian(kLaplacian5pt);
   m.attr("LAPLACIAN_9PT") = laplacian(kLaplacian9pt);
   m.def(

@@ -93,9 +93,9 @@ Stream stream_or_current(const PyEvent& event, const PyStream* stream) {
   return stream != nullptr ? stream->stream : current_stream(event.device);
 }
 
-void bind_event(nb::module_& m) {
-  nb::class_<PyEvent>(m, "Event",
-                      "A point in a stream's work to wait for or, with timed=True, measure from.")
+void bind_event(Module& m) {
+  Class<PyEvent>(m, "Event",
+                 "A point in a stream's work to wait for or, with timed=True, measure from.")
       .def(
           "__init__",
           [](PyEvent* self, const std::optional<Arg<Device>>& device, bool timed) {
@@ -141,7 +141,7 @@ struct PyGraph {
   std::unique_ptr<backend::Graph> graph;
 };
 
-void bind_record_stream(nb::module_& m) {
+void bind_record_stream(Module& m) {
   m.def(
       "record_stream",
       [](Arg<Tensor> tensor, const PyStream& stream) {
@@ -162,11 +162,11 @@ void bind_record_stream(nb::module_& m) {
       "ordered behind the tensor's own.");
 }
 
-void bind_graph(nb::module_& m) {
-  nb::class_<PyGraph>(m, "Graph",
-                      "Work of a GPU recorded once, by `with graph:`, and started again by one "
-                      "call, `replay`. What is recorded is not done then; new tensors lie in "
-                      "memory that the graph keeps. Keep the tensors that it reads and writes.")
+void bind_graph(Module& m) {
+  Class<PyGraph>(m, "Graph",
+                 "Work of a GPU recorded once, by `with graph:`, and started again by one "
+                 "call, `replay`. What is recorded is not done then; new tensors lie in "
+                 "memory that the graph keeps. Keep the tensors that it reads and writes.")
       .def(
           "__init__",
           [](PyGraph* self, const std::optional<Arg<Device>>& device) {
@@ -211,12 +211,12 @@ void bind_graph(nb::module_& m) {
 
 }  // namespace
 
-void bind_stream(nb::module_& m) {
+void bind_stream(Module& m) {
   bind_event(m);
   bind_record_stream(m);
-  nb::class_<PyStream>(m, "Stream",
-                       "An ordered queue of a device's work. `with stream:` makes it the current "
-                       "one of the thread.")
+  Class<PyStream>(m, "Stream",
+                  "An ordered queue of a device's work. `with stream:` makes it the current "
+                  "one of the thread.")
       .def(
           "__init__",
           [](PyStream* self, const std::optional<Arg<Device>>& device, int priority) {

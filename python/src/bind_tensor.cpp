@@ -11,14 +11,13 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "exchange.h"
-#include "named_argument.h"
 
 namespace cuop::python {
 
 namespace {
 
 void copy_from(const Tensor& self, nb::handle array) {
-  const Tensor source = named_values(array, self.dtype());
+  const Tensor source = named_values(array, self.dtype(), "array");
   const nb::gil_scoped_release released;
   if (!(source.shape() == self.shape())) {
     throw ShapeError(
@@ -37,9 +36,9 @@ Tensor to(const Tensor& self, const nb::args& targets, std::optional<Arg<DType>>
     const bool is_device =
         nb::isinstance<PyDevice>(target) || text.rfind("cpu", 0) == 0 || text.rfind("cuda", 0) == 0;
     if (is_device) {
-      new_device = named_argument<Device>(target);
+      new_device = named_argument<Device>(target, "args");
     } else {
-      new_dtype = named_argument<DType>(target);
+      new_dtype = named_argument<DType>(target, "args");
     }
   }
   const nb::gil_scoped_release released;
@@ -125,7 +124,7 @@ std::string representation(const Tensor& self) {
 
 Shape shape_of(const nb::args& sizes) {
   const bool is_one_sequence = sizes.size() == 1 && PyIndex_Check(nb::handle(sizes[0]).ptr()) == 0;
-  return named_argument<Shape>(is_one_sequence ? nb::handle(sizes[0]) : nb::handle(sizes));
+  return named_argument<Shape>(is_one_sequence ? nb::handle(sizes[0]) : nb::handle(sizes), "sizes");
 }
 
 /// view(sizes...), view(shape), view(shape, offset=o), view(o, shape).
@@ -133,8 +132,8 @@ Tensor view_of(const Tensor& self, const nb::args& sizes,
                const std::optional<Arg<WindowOffset>>& offset) {
   const bool is_pair = sizes.size() == 2 && PyIndex_Check(nb::handle(sizes[1]).ptr()) == 0;
   if (is_pair && !offset) {
-    const auto start = named_argument<WindowOffset>(sizes[0]);
-    return window(self, start, named_argument<Shape>(sizes[1]));
+    const auto start = named_argument<WindowOffset>(sizes[0], "sizes");
+    return window(self, start, named_argument<Shape>(sizes[1], "sizes"));
   }
   const Shape shape = shape_of(sizes);
   return offset ? window(self, **offset, shape) : view(self, shape);
@@ -142,10 +141,10 @@ Tensor view_of(const Tensor& self, const nb::args& sizes,
 
 }  // namespace
 
-void bind_tensor(nb::module_& m) {
-  nb::class_<Tensor>(m, "Tensor", nb::type_slots(buffer_slots()),
-                     "An n-dimensional array of one dtype on one device. Views share memory; "
-                     "`clone` copies. Made by `cuop.tensor`, `cuop.zeros`, ...")
+void bind_tensor(Module& m) {
+  Class<Tensor>(m, "Tensor", nb::type_slots(buffer_slots()),
+                "An n-dimensional array of one dtype on one device. Views share memory; "
+                "`clone` copies. Made by `cuop.tensor`, `cuop.zeros`, ...")
       .def_prop_ro(
           "shape", [](const Tensor& t) { return to_tuple(t.shape()); }, "Sizes of the axes.")
       .def_prop_ro("size", &Tensor::size, "Number of elements.")

@@ -29,7 +29,7 @@ Row choice_row(const tune::ChoiceStore::Entry& entry) {
   return row;
 }
 
-void bind_database(nb::module_& m) {
+void bind_database(Module& m) {
   m.def("set_tuning_frozen", &tune::set_frozen, "on"_a,
         "While it is on, the tuner takes the choices that were stored and measures nothing, so "
         "that every run takes the same kernels. CUOP_TUNE_FROZEN=1 starts with it on.");
@@ -79,7 +79,7 @@ const char* source_of(const tune::LibraryTuning::Counts& counts) {
   return counts.put_off > 0 ? "put off" : "";
 }
 
-void bind_library_tuning(nb::module_& m) {
+void bind_library_tuning(Module& m) {
   m.def(
       "tune_libraries",
       [](const PlainCall& call, int64_t rounds, double seconds) {
@@ -147,8 +147,8 @@ UserKernel::LaunchFor launches(const nb::callable& launch_for) {
   };
 }
 
-void bind_user_kernel(nb::module_& m) {
-  nb::class_<UserKernel>(m, "_UserKernel", "What cuop.jit.Kernel is made of.")
+void bind_user_kernel(Module& m) {
+  Class<UserKernel>(m, "_UserKernel", "What cuop.jit.Kernel is made of.")
       .def(
           "__init__",
           [](UserKernel* self, std::string source, std::string name,
@@ -199,7 +199,7 @@ void bind_user_kernel(nb::module_& m) {
 
 }  // namespace
 
-void bind_tune(nb::module_& m) {
+void bind_tune(Module& m) {
   bind_database(m);
   bind_library_tuning(m);
   bind_user_kernel(m);

@@ -24,10 +24,10 @@ bool equals(const Object& self, nb::handle other) {
 
 }  // namespace
 
-void bind_types(nb::module_& m) {
-  nb::class_<PyDType>(m, "dtype",
-                      "An element type. Compares equal to its name and to NumPy's dtype of that "
-                      "name.\n\nArgs: a name, a NumPy dtype or a Python type. Raises DTypeError.")
+void bind_types(Module& m) {
+  Class<PyDType>(m, "dtype",
+                 "An element type. Compares equal to its name and to NumPy's dtype of that "
+                 "name.\n\nArgs: a name, a NumPy dtype or a Python type. Raises DTypeError.")
       .def(
           "__init__", [](PyDType* self, Arg<DType> d) { new (self) PyDType{*d}; }, "dtype"_a)
       .def_prop_ro(
@@ -57,7 +57,7 @@ void bind_types(nb::module_& m) {
       "result_type", [](Arg<DType> a, Arg<DType> b) { return PyDType{promote(a, b)}; }, "a"_a,
       "b"_a, "The dtype that two dtypes promote to (Array API table, extended as NumPy does).");
 
-  nb::class_<PyDevice>(m, "Device", "A device: 'cpu', or 'cuda:N'. Compares equal to its name.")
+  Class<PyDevice>(m, "Device", "A device: 'cpu', or 'cuda:N'. Compares equal to its name.")
       .def(
           "__init__", [](PyDevice* self, Arg<Device> d) { new (self) PyDevice{*d}; }, "name"_a)
       .def_prop_ro(

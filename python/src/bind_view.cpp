@@ -19,7 +19,7 @@ Tensor placed(const char* who, const Tensor& view, const Out& out) {
 
 }  // namespace
 
-void bind_view(nb::module_& m) {
+void bind_view(Module& m) {
   m.def(
       "reshape", [](Arg<Tensor> x, Arg<Shape> shape) { return reshape(x, shape); }, "x"_a,
       "shape"_a, "Row-major order under a new shape; a view when strides allow it.");

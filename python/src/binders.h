@@ -1,46 +1,47 @@
 // The binding functions, one a family, called by module.cpp in this order.
 #pragma once
 
-#include "bindings.h"
+#include "define.h"
 
 namespace cuop::python {
 
-void bind_errors(nb::module_& m);
-void bind_types(nb::module_& m);
-void bind_linalg_types(nb::module_& m);
-void bind_tensor(nb::module_& m);
-void bind_create(nb::module_& m);
-void bind_view(nb::module_& m);
-void bind_device(nb::module_& m);
-void bind_stream(nb::module_& m);
-void bind_matmul(nb::module_& m);
-void bind_memory(nb::module_& m);
-void bind_blas(nb::module_& m);
-void bind_comm(nb::module_& m);
-void bind_conv(nb::module_& m);
-void bind_pool(nb::module_& m);
-void bind_fft(nb::module_& m);
-void bind_arrange(nb::module_& m);
-void bind_index(nb::module_& m);
-void bind_random(nb::module_& m);
-void bind_stencil(nb::module_& m);
-void bind_sort(nb::module_& m);
-void bind_reduce(nb::module_& m);
-void bind_partial(nb::module_& m);
-void bind_softmax(nb::module_& m);
-void bind_norm(nb::module_& m);
-void bind_operators(nb::module_& m);
-void bind_network_operators(nb::module_& m);
-void bind_jit(nb::module_& m);
-void bind_kernel_cache(nb::module_& m);
-void bind_tune(nb::module_& m);
-void bind_measure(nb::module_& m);
-void bind_elementwise(nb::module_& m);
-void bind_fusion(nb::module_& m);
+void bind_errors(Module& m);
+void bind_types(Module& m);
+void bind_linalg_types(Module& m);
+void bind_tensor(Module& m);
+void bind_create(Module& m);
+void bind_view(Module& m);
+void bind_files(Module& m);
+void bind_device(Module& m);
+void bind_stream(Module& m);
+void bind_matmul(Module& m);
+void bind_memory(Module& m);
+void bind_blas(Module& m);
+void bind_comm(Module& m);
+void bind_conv(Module& m);
+void bind_pool(Module& m);
+void bind_fft(Module& m);
+void bind_arrange(Module& m);
+void bind_index(Module& m);
+void bind_random(Module& m);
+void bind_stencil(Module& m);
+void bind_sort(Module& m);
+void bind_reduce(Module& m);
+void bind_partial(Module& m);
+void bind_softmax(Module& m);
+void bind_norm(Module& m);
+void bind_operators(Module& m);
+void bind_network_operators(Module& m);
+void bind_jit(Module& m);
+void bind_kernel_cache(Module& m);
+void bind_tune(Module& m);
+void bind_measure(Module& m);
+void bind_elementwise(Module& m);
+void bind_fusion(Module& m);
 
-void bind_dist_plan(nb::module_& m);
-void bind_dist(nb::module_& m);
-void bind_dist_algo(nb::module_& m);
-void bind_dist_grid(nb::module_& m);
+void bind_dist_plan(Module& m);
+void bind_dist(Module& m);
+void bind_dist_algo(Module& m);
+void bind_dist_grid(Module& m);
 
 }  // namespace cuop::python

@@ -7,14 +7,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
-#include <exception>
-#include <limits>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "calls.h"
+#include "call.h"
 #include "casters.h"
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
@@ -27,9 +26,6 @@ namespace nb = nanobind;
 namespace cuop::python {
 
 using namespace nb::literals;
-
-/// Releases the GIL while the bound function runs; its arguments are converted before.
-using Released = nb::call_guard<nb::gil_scoped_release>;
 
 /// Makes the result of a call, or the first of several results, the very object that was given as
 /// an argument: the last one, unless that is None, or the first.
@@ -133,31 +129,64 @@ class ArgValue<Operand> {
   Operand value_ = false;
 };
 
-/// An argument of any kind above. A value that cannot be converted is kept as its error and thrown
-/// when the bound function first uses the argument, so that users see our message and not
-/// nanobind's.
+/// What stubs, and the words of errors, know an argument of type T by.
+template <size_t size>
+struct StubText {
+  consteval StubText(const char (&given)[size]) { std::copy_n(given, size, text); }
+  char text[size];
+};
+template <StubText name>
+struct StubName {
+  static constexpr auto kStub = nb::detail::const_name(name.text);
+};
+template <class T>
+struct ArgStub : StubName<"ArrayLike"> {};  // Tensor, Unplaced, Operand
+template <>
+struct ArgStub<DType> : StubName<"DTypeLike"> {};
+template <>
+struct ArgStub<Device> : StubName<"DeviceLike"> {};
+template <>
+struct ArgStub<Shape> : StubName<"ShapeLike"> {};
+template <>
+struct ArgStub<Axes> : StubName<"AxesLike"> {};
+template <>
+struct ArgStub<WindowOffset> : StubName<"OffsetLike"> {};
+template <>
+struct ArgStub<Scalar> : StubName<"Number"> {};
+template <>
+struct ArgStub<Uplo> : StubName<"UploLike"> {};
+template <>
+struct ArgStub<Side> : StubName<"SideLike"> {};
+template <>
+struct ArgStub<Trans> : StubName<"TransLike"> {};
+template <>
+struct ArgStub<Diag> : StubName<"DiagLike"> {};
+
+/// An argument of any kind above. nanobind takes whatever object was given; it is converted when
+/// the call is known, whose name the error bears.
 template <class T>
 class Arg {
  public:
-  void convert(nb::handle object) noexcept {
-    try {
-      value_.convert(object);
-    } catch (...) {
-      error_ = name_argument(object);
-    }
-  }
-  const T& operator*() const {
-    if (error_) [[unlikely]]
-      std::rethrow_exception(error_);
-    return value_.get();
-  }
+  Arg() = default;
+  explicit Arg(nb::handle object) : object_(object) {}
+
+  void convert() { value_.convert(object_); }
+  const T& operator*() const { return value_.get(); }
   const T* operator->() const { return &**this; }
   operator const T&() const { return **this; }
 
  private:
+  nb::handle object_;
   ArgValue<T> value_;
-  std::exception_ptr error_;
 };
+
+/// convert_argument for functions that take a plain object; its error names the call and the
+/// argument.
+template <class T>
+T named_argument(nb::handle object, const char* argument) {
+  return named_call([&] { return Call::place(argument); },
+                    [&] { return convert_argument(object, TypeTag<T>{}); });
+}
 
 /// The tensor of an optional argument, or null: the form in which operators take `out` and the
 /// like.
@@ -190,71 +219,16 @@ Tensor shared_or_placed(nb::handle object, std::optional<Device> device);
 /// One element as a Python number.
 nb::object to_python_number(const Tensor& element);
 
-template <class T>
-constexpr auto argument_name();
-template <>
-constexpr auto argument_name<Tensor>() {
-  return nb::detail::const_name("ArrayLike");
-}
-template <>
-constexpr auto argument_name<Unplaced>() {
-  return nb::detail::const_name("ArrayLike");
-}
-template <>
-constexpr auto argument_name<DType>() {
-  return nb::detail::const_name("DTypeLike");
-}
-template <>
-constexpr auto argument_name<Device>() {
-  return nb::detail::const_name("DeviceLike");
-}
-template <>
-constexpr auto argument_name<Shape>() {
-  return nb::detail::const_name("ShapeLike");
-}
-template <>
-constexpr auto argument_name<Axes>() {
-  return nb::detail::const_name("AxesLike");
-}
-template <>
-constexpr auto argument_name<WindowOffset>() {
-  return nb::detail::const_name("OffsetLike");
-}
-template <>
-constexpr auto argument_name<Scalar>() {
-  return nb::detail::const_name("Number");
-}
-template <>
-constexpr auto argument_name<Operand>() {
-  return nb::detail::const_name("ArrayLike");
-}
-template <>
-constexpr auto argument_name<Uplo>() {
-  return nb::detail::const_name("UploLike");
-}
-template <>
-constexpr auto argument_name<Side>() {
-  return nb::detail::const_name("SideLike");
-}
-template <>
-constexpr auto argument_name<Trans>() {
-  return nb::detail::const_name("TransLike");
-}
-template <>
-constexpr auto argument_name<Diag>() {
-  return nb::detail::const_name("DiagLike");
-}
-
 }  // namespace cuop::python
 
 namespace nanobind::detail {
 
 template <class T>
 struct type_caster<cuop::python::Arg<T>> {
-  NB_TYPE_CASTER(cuop::python::Arg<T>, cuop::python::argument_name<T>())
+  NB_TYPE_CASTER(cuop::python::Arg<T>, cuop::python::ArgStub<T>::kStub)
 
   bool from_python(handle source, auto, cleanup_list*) noexcept {
-    value.convert(source);
+    value = cuop::python::Arg<T>(source);
     return true;
   }
 };
@@ -270,10 +244,7 @@ struct IntegerCaster {
     const long long number = index.is_valid() ? PyLong_AsLongLong(index.ptr()) : -1;
     const bool failed = PyErr_Occurred() != nullptr;
     if (failed) PyErr_Clear();
-    if (failed || !std::in_range<T>(number)) {
-      cuop::python::note_range(std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
-      return false;
-    }
+    if (failed || !std::in_range<T>(number)) return false;
     value = static_cast<T>(number);
     return true;
   }

@@ -27,8 +27,8 @@ inline dist::CallOptions call_options(std::string strategy,
 /// is taken where it lies.
 using MaybeTensor = std::optional<Arg<Unplaced>>;
 
-/// The tensors (undefined for None). An argument that cannot be converted raises on every rank:
-/// the others are in the first step of the call by then.
+/// The tensors (undefined for None), in the first step of the call: in it ranks hear of one whose
+/// arguments could not be converted.
 inline std::vector<Tensor> given(const dist::CommunicatorPtr& comm, const char* call,
                                  std::initializer_list<const MaybeTensor*> arguments) {
   return dist::make_together(*comm, call, [&] {

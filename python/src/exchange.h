@@ -18,6 +18,8 @@ Tensor import_numpy(nb::handle array);
 Tensor import_numbers(nb::handle object, std::optional<DType> dtype);
 /// Anything array-like that is about to be used with a tensor of this dtype: import_any, placed.
 Tensor import_values(nb::handle object, DType dtype);
+/// The same for an argument of the call that is being made, which an error names.
+Tensor named_values(nb::handle object, DType dtype, const char* argument);
 
 /// A view of an object that exports DLPack; BufferError-like problems are typed errors.
 Tensor import_dlpack(nb::handle object);

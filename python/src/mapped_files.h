@@ -11,6 +11,4 @@ namespace cuop::python {
 /// in a mapped file that was cut off, or a read since the last such error met a lost page.
 bool check_mapped_files(std::span<PyObject* const> arguments);
 
-void bind_files(nanobind::module_& m);
-
 }  // namespace cuop::python

@@ -2,11 +2,10 @@
 
 #include "binders.h"
 #include "cuop/core/error.h"
-#include "mapped_files.h"
 
 namespace {
 
-void bind_everything(nanobind::module_& m) {
+void bind_everything(cuop::python::Module& m) {
   m.doc() = "The compiled engine of cuOP; use it through `import cuop`.";
   nanobind::set_leak_warnings(false);  // tensors may be held by other libraries at exit
   cuop::python::bind_errors(m);
@@ -41,20 +40,20 @@ void bind_everything(nanobind::module_& m) {
   cuop::python::bind_tune(m);
   cuop::python::bind_elementwise(m);
   cuop::python::bind_fusion(m);
-  nanobind::module_ dist = m.def_submodule("_dist", "The engine of cuop.dist.");
+  cuop::python::Module dist(m.def_submodule("_dist", "The engine of cuop.dist."));
   cuop::python::bind_comm(dist);
   cuop::python::bind_dist_plan(dist);
   cuop::python::bind_dist(dist);
   cuop::python::bind_dist_algo(dist);
   cuop::python::bind_dist_grid(dist);
-  cuop::python::explain_calls(m);
 }
 
 }  // namespace
 
 NB_MODULE(_core, m) {
   try {
-    bind_everything(m);
+    cuop::python::Module module(m);
+    bind_everything(module);
   } catch (const cuop::Error& error) {
     // nanobind makes an ImportError of it, whose text must be UTF-8 whatever the environment holds.
     throw std::runtime_error(cuop::python::text_of(cuop::python::make_message(error.what())));

@@ -12,21 +12,11 @@ template <class As>
 struct Object {
   nb::handle object;
 };
-struct AsInput {
-  static constexpr auto kName = nb::detail::const_name("ArrayLike");
-};
-struct AsOutput {
-  static constexpr auto kName = nb::detail::const_name("Tensor");
-};
-struct AsFlag {
-  static constexpr auto kName = nb::detail::const_name("bool");
-};
-struct AsPath {
-  static constexpr auto kName = nb::detail::const_name("PathLike");
-};
-struct AsUplo {  // an integer too, where a class gives it a meaning
-  static constexpr auto kName = nb::detail::const_name("UploLike | int");
-};
+struct AsInput : StubName<"ArrayLike"> {};
+struct AsOutput : StubName<"Tensor"> {};
+struct AsFlag : StubName<"bool"> {};
+struct AsPath : StubName<"PathLike"> {};
+struct AsUplo : StubName<"UploLike | int"> {};  // an integer too, where a class gives it a meaning
 using InputObject = Object<AsInput>;
 using OutputObject = Object<AsOutput>;
 using FlagObject = Object<AsFlag>;
@@ -48,7 +38,7 @@ namespace nanobind::detail {
 
 template <class As>
 struct type_caster<cuop::python::Object<As>> {
-  NB_TYPE_CASTER(cuop::python::Object<As>, As::kName)
+  NB_TYPE_CASTER(cuop::python::Object<As>, As::kStub)
 
   bool from_python(handle source, auto, cleanup_list*) noexcept {
     value.object = source;

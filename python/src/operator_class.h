@@ -8,12 +8,13 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/operators/tuned/jit.h"
+#include "define.h"
 #include "operator_arguments.h"
 
 namespace cuop::python {
 
 template <class Op>
-using OperatorClass = nb::class_<Op, Operator>;
+using OperatorClass = Class<Op, Operator>;
 
 template <class Op>
 struct IsJit : std::false_type {};
@@ -36,6 +37,7 @@ void def_wrap(OperatorClass<Op>& c, const std::string& wrapped_name) {
         }
         new (self) Op(*wrapped);
       },
+      "operator"_a, OneOfSeveral(),
       nb::sig(cat("def __init__(self, operator: ", wrapped_name, ") -> None").c_str()),
       "Wraps an operator, whose options it takes over and whose weights it shares: whichever of "
       "the two sets one, both have it.");
@@ -110,7 +112,8 @@ void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Ext
             std::apply([&](const auto&... values) { op.warm_up(values...); }, converted);
           });
         },
-        extra..., "Chooses the kernel for these arguments; the output is left as it is.");
+        extra..., OneOfSeveral(),
+        "Chooses the kernel for these arguments; the output is left as it is.");
   }
 }
 
@@ -143,7 +146,7 @@ void def_setter(OperatorClass<Op>& c, const char* name, Set set, const char* arg
 
 /// Makes one class; `define(class)` gives it its constructor and calls.
 template <class Op, class Define>
-void bind_class(nb::module_& m, const std::string& name, const std::string& doc, Define define) {
+void bind_class(Module& m, const std::string& name, const std::string& doc, Define define) {
   OperatorClass<Op> c(m, name.c_str(), doc.c_str());
   if constexpr (IsJit<Op>::value) def_wrap(c, name.substr(std::string_view("JIT").size()));
   define(c);
@@ -152,15 +155,14 @@ void bind_class(nb::module_& m, const std::string& name, const std::string& doc,
 
 /// An operator's classes for float and double, named e.g. "DotFloat".
 template <template <class> class Op, class Define>
-void bind_operator(nb::module_& m, const std::string& name, const std::string& doc, Define define) {
+void bind_operator(Module& m, const std::string& name, const std::string& doc, Define define) {
   bind_class<Op<float>>(m, name + "Float", doc, define);
   bind_class<Op<double>>(m, name + "Double", doc, define);
 }
 
 /// The same and the JIT wrappers, e.g. "JITGemmFloat".
 template <template <class> class Op, class Define>
-void bind_jit_operator(nb::module_& m, const std::string& name, const std::string& doc,
-                       Define define) {
+void bind_jit_operator(Module& m, const std::string& name, const std::string& doc, Define define) {
   bind_operator<Op>(m, name, doc, define);
   const std::string jit_doc =
       doc + "\n\nA JIT wrapper: chooses among the operator's kernels, tells their times.";

@@ -26,7 +26,7 @@ std::optional<Device> first_in(nb::handle argument, const Visit& visit) {
 
 template <class Visit>
 std::optional<Device> first_of_call(const Visit& visit) {
-  for (PyObject* argument : arguments_of_call()) {
+  for (PyObject* argument : Call::arguments()) {
     if (const auto device = first_in(argument, visit)) return device;
   }
   return std::nullopt;

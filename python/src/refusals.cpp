@@ -4,7 +4,7 @@
 #include <array>
 
 #include "bindings.h"
-#include "calls.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/dist_tensor.h"
@@ -37,39 +37,41 @@ Communicator* communicator_of(nb::handle argument) {
   return tensor->is_defined() ? &tensor->comm() : nullptr;
 }
 
-/// The exception's text, whatever is in it; "" for the failure of a communicator, which tells of
-/// itself.
-std::string reason(const nb::python_error& error) {
-  const nb::object failure = nb::module_::import_("cuop.errors").attr("CommunicationError");
-  if (error.matches(failure)) return "";
-  const nb::object text = nb::str("{}: {}").format(error.type().attr("__name__"), error.value());
-  const nb::bytes encoded(text.attr("encode")("utf-8", "backslashreplace"));
-  return {encoded.c_str(), encoded.size()};
+/// The text of the exception being handled, whatever is in it; "" for the failure of a
+/// communicator, which tells of itself.
+std::string reason() {
+  try {
+    throw;
+  } catch (const nb::python_error& error) {
+    const nb::object failure = nb::module_::import_("cuop.errors").attr("CommunicationError");
+    if (error.matches(failure)) return "";
+    return cat(class_name(error.value()), ": ", message_of(error.value()));
+  } catch (const CommunicationError&) {
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 }  // namespace
 
-void refuse_together(nb::handle function, std::span<PyObject* const> arguments) {
+void refuse_together(const std::string& function, bool is_method,
+                     std::span<PyObject* const> arguments) {
   Communicator* comm = nullptr;
   for (size_t i = 0; comm == nullptr && i < arguments.size(); ++i) {
     comm = communicator_of(arguments[i]);
   }
   if (comm == nullptr) return;
-  nb::python_error error;  // takes the exception, so that Python can be asked
-  const std::string name = nb::cast<std::string>(function.attr("__name__"));
-  const bool is_message = contains(kMessages, name);
-  const bool is_method = class_name(function) == "nb_method";
-  const std::string text = reason(error);
-  error.restore();
+  const std::string text = reason();
   if (text.empty()) return;
   nb::gil_scoped_release release;
-  if (is_message) {
+  if (contains(kMessages, function)) {
     comm->refuse_message(text);
-  } else if (contains(kPlain, name)) {
+  } else if (contains(kPlain, function)) {
     comm->refuse_call(text);
-  } else if (!is_method || contains(kSettling, name)) {
+  } else if (!is_method || contains(kSettling, function)) {
     try {
-      dist::prepare_together(*comm, name, [&] { throw ExecutionError(text); });
+      dist::prepare_together(*comm, function, [&] { throw ExecutionError(text); });
     } catch (const Error&) {  // that one, or a failure of other ranks; the call has its own error
     }
   }

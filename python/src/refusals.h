@@ -5,12 +5,14 @@
 #include <nanobind/nanobind.h>
 
 #include <span>
+#include <string>
 
 namespace cuop::python {
 
-/// Python's current exception, which stays, has ended a call of `function` before it met anybody.
-/// When there is a communicator among `arguments` and the function waits for other ranks, they are
-/// told that this rank refuses the call, and why.
-void refuse_together(nanobind::handle function, std::span<PyObject* const> arguments);
+/// The exception being handled has ended a call of `function` before it met anybody. When there is
+/// a communicator among `arguments` and the function waits for other ranks, they are told that this
+/// rank refuses the call, and why.
+void refuse_together(const std::string& function, bool is_method,
+                     std::span<PyObject* const> arguments);
 
 }  // namespace cuop::python

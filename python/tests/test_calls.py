@@ -147,7 +147,7 @@ REFUSALS += [
     (lambda: distributed_sum(float, MANAGER, None), MPIError, "class float is none"),
     (lambda: MANAGER.allgather_tensor("a"), MPIError, "allgather_tensor: tensor: a NumPy array"),
     (lambda: MANAGER.allreduce_tensor(int), MPIError, "allreduce_tensor: tensor: the class int"),
-    (lambda: cuop.minimum(DEEP, [1, "a"]), cuop.DTypeError, "^minimum: x2: .*dtype <U21"),
+    (lambda: cuop.minimum([1, "a"], DEEP), cuop.DTypeError, "^minimum: x1: .*dtype <U21"),
     (lambda: cuop.MatMulDouble(transA=DEEP), cuop.DTypeError, "transA: .*list is neither a name"),
     (lambda: cuop.kernel_cache_export(""), cuop.ExecutionError, "kernel cache: the path is empty"),
     (lambda: distributed_jacobi_2d([[1.0]], [[1.0]], MANAGER, None, method=[]), cuop.ExecutionError,

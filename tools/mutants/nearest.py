@@ -51,7 +51,6 @@ PYTEST = (
     ("src/cuop/ops/", ("{family}", "values", "out")),
     ("src/cuop/dist/comm/", ("comm",)),
     ("src/cuop/dist/", ("dist_tensor", "distributed_gpu", "distributed_grids")),
-    ("python/cuop/_calls", ("calls", "public_calls", "text")),
     ("python/cuop/_arguments", ("calls", "public_calls", "npy")),
     ("python/cuop/dist/", ("comm", "dist_tensor", "distributed_gpu")),
     ("python/cuop/npy", ("npy",)),

@@ -1,0 +1,261 @@
+#include "call.h"
+
+#include <string_view>
+#include <utility>
+
+#include "casters.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/checks.h"
+#include "cuop/operators/operator.h"
+#include "mapped_files.h"
+#include "refusals.h"
+
+namespace cuop::python {
+
+namespace {
+
+using namespace nb::literals;
+
+const Operator* operator_of(std::span<PyObject* const> arguments) {
+  const nb::handle self = arguments.empty() ? nullptr : arguments[0];
+  const bool is_operator =
+      self.is_valid() && nb::isinstance<Operator>(self) && nb::inst_ready(self);
+  return is_operator ? nb::inst_ptr<Operator>(self) : nullptr;
+}
+
+/// The text of the exception being handled.
+std::string message_of_current() {
+  try {
+    throw;
+  } catch (const nb::python_error& error) {  // whose what() fails for some texts
+    return message_of(error.value());
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+bool has_self(const Signature& signature) {
+  return !signature.parameters.empty() && signature.parameters[0].name == "self";
+}
+
+std::string names_of_arguments(const Signature& form) {
+  std::vector<std::string> names;
+  for (size_t i = has_self(form) ? 1 : 0; i < form.parameters.size(); ++i) {
+    names.push_back(form.parameters[i].name);
+  }
+  return cat("(", join(names), ")");
+}
+
+/// What is needed, by the name of a type in stubs.
+constexpr std::pair<std::string_view, const char*> kWords[] = {
+    {"int", "an integer"},
+    {"float", "a real number"},
+    {"bool", "True or False"},
+    {"str", "a string"},
+    {"Tensor", "a tensor"},
+    {"object", "a value other than None"},
+    {"Callable", "a function"},
+    {"Sequence", "a sequence"},
+    {"Mapping", "a dict"},
+    {"ArrayLike", "an array or a number"},
+    {"DTypeLike", "a dtype or its name"},
+    {"DeviceLike", "a device or its name"},
+    {"ShapeLike", "an integer or a sequence of integers"},
+    {"AxesLike", "an integer or a sequence of integers"},
+    {"OffsetLike", "an integer or a sequence of integers"},
+    {"Number", "a number"},
+    {"UploLike", "one of the names or integers that stand for it"},
+    {"SideLike", "one of the names or integers that stand for it"},
+    {"TransLike", "one of the names or integers that stand for it"},
+    {"DiagLike", "one of the names or integers that stand for it"},
+};
+
+std::string needed(const Parameter& parameter) {
+  std::string word(parameter.stub);
+  if (word == "%") {
+    word = nb::cast<std::string>(parameter.type().attr("__name__"));
+  } else {  // "@collections.abc.Sequence[int]@list[int]@"
+    word = word.substr(word.find_first_not_of('@'));
+    word = word.substr(0, word.find_first_of("[@ "));
+    word = word.substr(word.rfind('.') + 1);
+  }
+  for (const auto& [stub, words] : kWords) {
+    if (word == stub) return words;
+  }
+  return word;
+}
+
+/// Throws when the value is an integer, which is then out of the parameter's range.
+void refuse_range(const std::string& place, const Parameter& parameter, nb::handle given) {
+  if (PyBool_Check(given.ptr()) != 0 || PyIndex_Check(given.ptr()) == 0) return;
+  const nb::object number = nb::steal(PyNumber_Index(given.ptr()));
+  if (!number.is_valid()) {
+    // An object's own exception goes to the user; arrays of several elements are no integer.
+    const nb::python_error error;
+    const nb::object shape_error = nb::module_::import_("cuop.errors").attr("ShapeError");
+    if (!error.matches(PyExc_TypeError) && !error.matches(shape_error)) throw error;
+    return;
+  }
+  const std::string text = cat(place, " is ", message_of(number));
+  if (parameter.least == 0 && message_of(number).starts_with("-")) {
+    throw ExecutionError(cat(text, "; it must not be negative"));
+  }
+  throw ExecutionError(cat(text, parameter.least == 0 ? ", out of range" : "", "; allowed are ",
+                           parameter.least, " to ", parameter.most));
+}
+
+/// Python's own answer to a call of such parameters: what each of them was given by name; throws
+/// its TypeError for arguments that are too many, too few or unknown.
+nb::dict bind_arguments(const Signature& form, const nb::args& plain, const nb::kwargs& by_name) {
+  static constexpr const char* kKinds[] = {"POSITIONAL_OR_KEYWORD", "KEYWORD_ONLY",
+                                           "VAR_POSITIONAL", "VAR_KEYWORD"};
+  const nb::module_ inspect = nb::module_::import_("inspect");
+  const nb::object type = inspect.attr("Parameter");
+  nb::list parameters;
+  for (const Parameter& parameter : form.parameters) {
+    const bool is_self = has_self(form) && nb::len(parameters) == 0;  // no annotation tells of it
+    const auto kind = is_self ? Parameter::Kind::kPlain : parameter.kind;
+    const nb::object standard = parameter.has_default ? nb::none() : type.attr("empty");
+    parameters.append(
+        type(parameter.name, type.attr(kKinds[static_cast<size_t>(kind)]), "default"_a = standard));
+  }
+  return inspect.attr("Signature")(parameters).attr("bind")(*plain, **by_name).attr("arguments");
+}
+
+/// Refuses a call that has an argument for each parameter and yet is not made: for None where that
+/// has no meaning, else for the argument by which forms differ.
+[[noreturn]] void refuse_bound(const Signature& form, const nb::dict& bound) {
+  std::vector<PyObject*> given;
+  size_t misfit = has_self(form) && form.parameters.size() > 1 ? 1 : 0;
+  for (const Parameter& parameter : form.parameters) {
+    const nb::object value = bound.attr("get")(parameter.name, nb::handle(Py_Ellipsis));
+    if (value.is_none() && !parameter.takes_none) misfit = given.size();
+    given.push_back(value.ptr());  // which the call's arguments hold
+  }
+  Call(form, given).refuse(misfit);
+}
+
+[[noreturn]] void refuse_misfit(const std::vector<const Signature*>& forms, const Call& call,
+                                const nb::args& plain, const nb::kwargs& by_name) {
+  std::string why_not, all_forms;
+  for (const Signature* form : forms) {
+    std::string reason;
+    nb::dict bound;
+    try {
+      bound = bind_arguments(*form, plain, by_name);
+    } catch (const nb::python_error& error) {
+      reason = message_of(error.value());
+    }
+    if (reason.empty()) refuse_bound(*form, bound);
+    // Of several forms, the one that lacks nothing but knows a name less is nearest.
+    const bool is_nearer = reason.starts_with("got an unexpected");
+    if (why_not.empty() || (is_nearer && !why_not.starts_with("got"))) why_not = reason;
+    all_forms += cat(all_forms.empty() ? "" : " or ", names_of_arguments(*form));
+  }
+  call.fail(cat(call.who(), ": ", why_not, "; the arguments are ", all_forms));
+}
+
+}  // namespace
+
+constinit thread_local const Call* Call::current_ = nullptr;
+
+bool is_collective(nb::handle scope) {
+  const char* home = PyType_Check(scope.ptr()) != 0 ? "__module__" : "__name__";
+  return message_of(scope.attr(home)).ends_with("._dist");
+}
+
+std::string Call::place(const char* argument) {
+  return current_ == nullptr ? argument : cat(current_->who(), ": ", argument);
+}
+
+std::string Call::who() const {
+  const std::string& name = signature_.name;
+  if (name == "__init__" && !arguments_.empty()) return class_name(arguments_[0]);
+  if (!name.starts_with("__")) {
+    const Operator* op = operator_of(arguments_);
+    return op != nullptr && has_self(signature_) ? cat(op->name(), ": ", name) : name;
+  }
+  const size_t first = name.find_first_not_of('_');
+  return name.substr(first, name.find_last_not_of('_') + 1 - first);
+}
+
+std::string Call::place_of(const Parameter& parameter) const {
+  return signature_.name.find('.') == std::string::npos ? cat(who(), ": ", parameter.name) : who();
+}
+
+void Call::refuse(size_t i) const {
+  const Parameter& parameter = signature_.parameters[i];
+  const nb::handle given = arguments_[i];
+  const std::string place = place_of(parameter);
+  try {
+    if (i == 0 && has_self(signature_)) {
+      const bool is_unmade = nb::inst_check(given) && !nb::inst_ready(given);
+      throw DTypeError(cat(who(), ": this method of ", signature_.owner, " was given ",
+                           describe(given), is_unmade ? ", which was never made" : ""));
+    }
+    if (parameter.most != 0) refuse_range(place, parameter, given);
+    std::string words = needed(parameter);
+    if (words == "a tensor" && nb::hasattr(given, "__array__")) {
+      words += ", which cuop.asarray(array) makes of an array's own memory";
+    } else if (parameter.takes_none) {
+      words += " or None";
+    }
+    throw DTypeError(cat(place, ": needed is ", words, ", given ", describe(given)));
+  } catch (...) {
+    if (operator_of(arguments_) != nullptr) remember(message_of_current());
+    throw;
+  }
+}
+
+void Call::rethrow_for(size_t i) const {
+  try {
+    std::rethrow_exception(renamed(place_of(signature_.parameters[i])));
+  } catch (...) {
+    if (operator_of(arguments_) != nullptr) remember(message_of_current());
+    throw;
+  }
+}
+
+void Call::fail(const std::string& why) const {
+  remember(why);
+  PyErr_SetObject(PyExc_TypeError, make_message(why).ptr());
+  nb::raise_python_error();
+}
+
+void Call::remember(const std::string& message) const {
+  const Operator* op = operator_of(arguments_);
+  if (op != nullptr && has_self(signature_)) op->remember_error(message);
+}
+
+void Call::note_collectives() noexcept { collectives_ = dist::collective_calls(); }
+
+void Call::tell_other_ranks() const {
+  if (dist::collective_calls() != collectives_) return;  // it has, before it failed
+  refuse_together(signature_.name, has_self(signature_), arguments_);
+}
+
+void Call::look_for_lost_pages() const {
+  if (!check_mapped_files(arguments_)) nb::raise_python_error();
+}
+
+void bind_misfits(nb::handle scope, const std::string& name, const char* doc,
+                  std::vector<const Signature*> forms) {
+  const bool is_method = has_self(*forms[0]);
+  const auto refuse = [forms = std::move(forms)](const nb::args& plain, const nb::kwargs& by_name) {
+    std::vector<PyObject*> given;
+    for (nb::handle value : plain) given.push_back(value.ptr());
+    for (auto [key, value] : by_name) given.push_back(value.ptr());
+    const Call call(*forms[0], given);
+    call.make([&] { refuse_misfit(forms, call, plain, by_name); });
+  };
+  const std::string text = cat("def ", name, "(...)");
+  const nb::sig signature(text.c_str());
+  if (is_method) {
+    nb::cpp_function(refuse, nb::scope(scope), signature, nb::is_method(), doc);
+  } else {
+    nb::cpp_function(refuse, nb::scope(scope), signature, doc);
+  }
+}
+
+}  // namespace cuop::python

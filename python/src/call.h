@@ -1,0 +1,114 @@
+// A call of a bound function, for its errors: who, which argument, what was given and is needed.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "cuop/memory/mapped_file.h"
+#include "words.h"
+
+namespace cuop::python {
+
+/// A parameter of a bound function.
+struct Parameter {
+  enum class Kind { kPlain, kByName, kRest, kRestByName };  ///< the last two: *args, **kwargs
+
+  std::string name;
+  Kind kind = Kind::kPlain;
+  bool has_default = false;
+  bool takes_none = false;
+  const char* stub = "";  ///< what stubs call its type: "int", "ArrayLike", of our classes "%"
+  nb::handle (*type)() = nullptr;  ///< the class, where it is one of ours
+  int64_t least = 0;               ///< of an integer
+  uint64_t most = 0;               ///< of an integer; 0 for other types
+};
+
+/// A bound function, method (whose first parameter is `self`) or accessor of a property.
+struct Signature {
+  std::string name;    ///< Python's; of a property with its class: "Generator.counter"
+  std::string owner;   ///< the class of a method or property
+  bool is_collective;  ///< of cuop.dist
+  std::vector<Parameter> parameters;
+};
+
+/// Of the module or class in which functions are bound: whether its calls wait for other ranks.
+bool is_collective(nb::handle scope);
+
+/// One call, from its arguments to its result.
+class Call {
+ public:
+  Call(const Signature& signature, std::span<PyObject* const> arguments) noexcept
+      : signature_(signature), arguments_(arguments), outer_(current_) {
+    if (signature.is_collective) note_collectives();
+    current_ = this;
+  }
+  ~Call() { current_ = outer_; }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  /// The arguments of the call that this thread is making; none outside of calls.
+  static std::span<PyObject* const> arguments() noexcept {
+    return current_ == nullptr ? std::span<PyObject* const>() : current_->arguments_;
+  }
+  /// "add: x1": an argument of the call that this thread is making.
+  static std::string place(const char* argument);
+
+  /// The function, for messages.
+  std::string who() const;
+  /// Throws what is wrong with argument i.
+  [[noreturn]] void refuse(size_t i) const;
+  /// Throws the exception being handled as one of argument i.
+  [[noreturn]] void rethrow_for(size_t i) const;
+
+  /// Throws Python's TypeError.
+  [[noreturn]] void fail(const std::string& why) const;
+
+  /// work(). Ranks that would wait for this one hear of an error; data that was lost while it was
+  /// worked on is one.
+  template <class Work>
+  std::invoke_result_t<Work> make(Work&& work) const {
+    try {
+      if constexpr (std::is_void_v<std::invoke_result_t<Work>>) {
+        work();
+        check_files();
+      } else {
+        std::invoke_result_t<Work> result = work();
+        check_files();
+        return result;
+      }
+    } catch (...) {
+      if (signature_.is_collective) tell_other_ranks();
+      throw;
+    }
+  }
+
+ private:
+  std::string place_of(const Parameter& parameter) const;
+  void note_collectives() noexcept;
+  void tell_other_ranks() const;
+  void check_files() const {
+    if (memory::lost_page_count() != 0) [[unlikely]]
+      look_for_lost_pages();
+  }
+  void look_for_lost_pages() const;
+  /// Keeps a message where get_last_error finds it.
+  void remember(const std::string& message) const;
+
+  static thread_local constinit const Call* current_;
+  const Signature& signature_;
+  std::span<PyObject* const> arguments_;
+  const Call* outer_;
+  int64_t collectives_ = 0;
+};
+
+/// Adds the last overload of a function, whose other forms are given: the one for calls that fit
+/// none of them. It raises TypeError with what does not fit, DTypeError for None in the wrong
+/// place.
+void bind_misfits(nb::handle scope, const std::string& name, const char* doc,
+                  std::vector<const Signature*> forms);
+
+}  // namespace cuop::python
