@@ -8,8 +8,7 @@
 namespace cuop {
 
 /// Base of every error that cuOP raises on purpose.
-class Error : public std::runtime_error {
- public:
+struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -32,50 +31,42 @@ class MemoryError : public Error {
 
 /// An operator that cannot run as asked: weight not set, option out of range, unsupported
 /// combination.
-class ExecutionError : public Error {
- public:
+struct ExecutionError : Error {
   using Error::Error;
 };
 
 /// No kernel exists for the device and dtype that were given.
-class NotImplementedError : public ExecutionError {
- public:
+struct NotImplementedError : ExecutionError {
   using ExecutionError::ExecutionError;
 };
 
 /// A kernel that cannot be compiled, or a JIT configuration that cannot be met.
-class CompilationError : public Error {
- public:
+struct CompilationError : Error {
   using Error::Error;
 };
 
 /// Shapes, axes or sizes that do not fit together.
-class ShapeError : public Error {
- public:
+struct ShapeError : Error {
   using Error::Error;
 };
 
 /// A dtype that the operator does not support.
-class DTypeError : public Error {
- public:
+struct DTypeError : Error {
   using Error::Error;
 };
 
 /// A number that the dtype it is meant for cannot hold.
-class OverflowError : public DTypeError {
- public:
+struct OverflowError : DTypeError {
   using DTypeError::DTypeError;
 };
 
 /// A device that is absent, or tensors on different devices.
-class DeviceError : public Error {
- public:
+struct DeviceError : Error {
   using Error::Error;
 };
 
 /// An index outside its axis.
-class IndexError : public Error {
- public:
+struct IndexError : Error {
   using Error::Error;
 };
 
