@@ -1,5 +1,3 @@
-#include "cuop/core/hmac.h"
-
 #include <gtest/gtest.h>
 
 #include "cuop/core/sha256.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cuop/core/hmac.h"
+#include "cuop/core/sha256.h"
 
 namespace cuop::dist {
 namespace {

@@ -32,4 +32,16 @@ std::string sha256_hex(std::string_view data);
 /// Two hexadecimal digits for each byte.
 std::string to_hex(std::string_view bytes);
 
+inline constexpr size_t kProofBytes = 32;
+
+/// 32 bytes that only who knows the key can compute for the message.
+std::string hmac_sha256(std::string_view key, std::string_view message);
+
+/// Whether both are the same, in a time that tells nothing about where they differ. Texts of
+/// different lengths differ at once: lengths are no secret.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+/// Bytes that nobody can guess, from the system. ExecutionError when it has none.
+std::string random_bytes(size_t count);
+
 }  // namespace cuop

@@ -12,7 +12,6 @@
 #include "cuop/core/descriptor.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
-#include "cuop/core/hmac.h"
 #include "cuop/core/private_directory.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"

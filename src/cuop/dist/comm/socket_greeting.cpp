@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cuop/core/hmac.h"
+#include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 
 namespace cuop::dist {
