@@ -21,7 +21,6 @@ COMPILING = ("BuildOptionsCompiled", "CompileServiceTest", "KernelShapeCompiled"
 # Suites that are not named in a file beside, by the start of the source's path.
 CONFORMANCE = (
     ("src/cuop/dist/comm/thread", "Communicator_thread"),
-    ("src/cuop/dist/comm/mailbox", "Communicator_thread"),
     ("src/cuop/dist/comm/socket", "Communicator_socket"),
     ("src/cuop/dist/comm/p2p", "Communicator_socket"),
     ("src/cuop/dist/comm/packet", "Communicator_socket"),

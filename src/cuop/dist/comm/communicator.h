@@ -38,6 +38,35 @@ struct Block {
   int64_t bytes = 0;
 };
 
+/// A collective call of one rank, with what it was given; the rest as it stands here.
+struct Collective {
+  enum class Kind : uint8_t {
+    kBarrier,
+    kBroadcast,
+    kScatter,
+    kGather,
+    kAllGather,
+    kAllToAll,
+    kReduce,
+    kAllReduce,
+    kReduceScatter,
+    kSplit,
+  };
+  Kind kind = Kind::kBarrier;
+  int root = 0;
+  const void* send = nullptr;
+  void* recv = nullptr;
+  std::span<const Block> blocks = {};       ///< of all_to_all those that are sent
+  std::span<const Block> recv_blocks = {};  ///< of all_to_all
+  int64_t count = 0;                        ///< bytes of a broadcast, elements of a reduction
+  std::span<const int64_t> counts = {};     ///< of reduce_scatter
+  DType dtype = DType::kBool;
+  ReduceKind op = ReduceKind::kSum;
+
+  /// "all_to_all"
+  const char* name() const;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -62,36 +91,34 @@ class Communicator {
   virtual void sendrecv(const void* send_data, int64_t send_bytes, int dst, void* recv_data,
                         int64_t recv_bytes, int src, int tag) = 0;
 
-  virtual void barrier() = 0;
+  void barrier();
   /// Before: root holds `data`. After: all ranks hold it.
-  virtual void broadcast(void* data, int64_t bytes, int root) = 0;
+  void broadcast(void* data, int64_t bytes, int root);
   /// Before: root holds every block of `send`. After: rank r holds blocks[r] in `recv`.
   /// All ranks pass the same blocks.
-  virtual void scatter(const void* send, std::span<const Block> blocks, void* recv, int root) = 0;
+  void scatter(const void* send, std::span<const Block> blocks, void* recv, int root);
   /// The inverse: rank r's `send` becomes blocks[r] of root's `recv`.
-  virtual void gather(const void* send, std::span<const Block> blocks, void* recv, int root) = 0;
+  void gather(const void* send, std::span<const Block> blocks, void* recv, int root);
   /// Rank r's `send` becomes blocks[r] of everybody's `recv`.
-  virtual void all_gather(const void* send, std::span<const Block> blocks, void* recv) = 0;
+  void all_gather(const void* send, std::span<const Block> blocks, void* recv);
   /// send_blocks[r] of `send` goes to rank r; what rank r sent lands in recv_blocks[r] of `recv`.
-  virtual void all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
-                          std::span<const Block> recv_blocks) = 0;
+  void all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
+                  std::span<const Block> recv_blocks);
   /// Element-wise over ranks, in rank order (the same bits on every rank and every run). `send` and
   /// `recv` may be the same buffer. Root alone gets the result.
-  virtual void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,
-                      int root) = 0;
-  virtual void all_reduce(const void* send, void* recv, int64_t count, DType dtype,
-                          ReduceKind op) = 0;
+  void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op, int root);
+  void all_reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op);
   /// Reduces all, keeps counts[rank] elements on each rank, in rank order.
-  virtual void reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
-                              DType dtype, ReduceKind op) = 0;
+  void reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts, DType dtype,
+                      ReduceKind op);
 
   /// A communicator of the ranks that pass the same colour, ordered by key then rank; null for a
   /// negative colour.
   virtual std::shared_ptr<Communicator> split(int color, int key) = 0;
 
   /// Seconds a wait lasts before it raises; initially CUOP_COMM_TIMEOUT.
-  virtual double timeout() const = 0;
-  virtual void set_timeout(double seconds) = 0;
+  double timeout() const { return timeout_; }
+  void set_timeout(double seconds) { timeout_ = seconds; }
 
   /// For callers that find a wrong argument before they can make the call. This rank refuses the
   /// next collective call: the others raise with the text unless they refuse it too. Not
@@ -114,7 +141,18 @@ class Communicator {
   virtual void recover() = 0;
 
   /// Bytes this rank has sent to other ranks so far.
-  virtual int64_t bytes_sent() const = 0;
+  int64_t bytes_sent() const { return bytes_sent_; }
+
+ protected:
+  explicit Communicator(double timeout) : timeout_(timeout) {}
+  /// A collective call but split, whose arguments have been checked.
+  virtual void run(const Collective& call) = 0;
+
+  double timeout_;
+  int64_t bytes_sent_ = 0;
+
+ private:
+  void check_and_run(const Collective& call);
 };
 
 }  // namespace cuop::dist

@@ -41,30 +41,28 @@ class Reader {
   const Environment& environment_;
 };
 
-Launch from_openmpi(const Reader& env) {
-  Launch launch{.launcher = "openmpi"};
-  launch.rank = env.number("OMPI_COMM_WORLD_RANK", 0);
-  launch.size = env.number("OMPI_COMM_WORLD_SIZE", 1);
-  launch.local_rank = env.number("OMPI_COMM_WORLD_LOCAL_RANK", 0);
-  launch.local_size = env.number("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
-  return launch;
-}
+/// The variables in which a launcher says who a process is.
+struct LauncherNames {
+  const char *launcher, *rank, *size, *local_rank, *local_size;
+};
+constexpr LauncherNames kOpenMpi{"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                                 "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+constexpr LauncherNames kHydra{"hydra", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
+                               "MPI_LOCALNRANKS"};
+constexpr LauncherNames kTorchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+                                  "LOCAL_WORLD_SIZE"};
 
-Launch from_hydra(const Reader& env) {
-  Launch launch{.launcher = "hydra"};
-  launch.rank = env.number("PMI_RANK", 0);
-  launch.size = env.number("PMI_SIZE", 1);
-  launch.local_rank = env.number("MPI_LOCALRANKID", 0);
-  launch.local_size = env.number("MPI_LOCALNRANKS", 1);
+Launch from_variables(const Reader& env, const LauncherNames& names) {
+  Launch launch{.launcher = names.launcher};
+  launch.rank = env.number(names.rank, 0);
+  launch.size = env.number(names.size, 1);
+  launch.local_rank = env.number(names.local_rank, 0);
+  launch.local_size = env.number(names.local_size, 1);
   return launch;
 }
 
 Launch from_torchrun(const Reader& env) {
-  Launch launch{.launcher = "torchrun"};
-  launch.rank = env.number("RANK", 0);
-  launch.size = env.number("WORLD_SIZE", 1);
-  launch.local_rank = env.number("LOCAL_RANK", 0);
-  launch.local_size = env.number("LOCAL_WORLD_SIZE", 1);
+  Launch launch = from_variables(env, kTorchrun);
   launch.address = env.text("MASTER_ADDR");
   launch.port = env.number("MASTER_PORT", 0);
   return launch;
@@ -98,8 +96,8 @@ Launch from_pmix(const Reader& env) {
 
 Launch detect(const Reader& env) {
   if (env.has("TORCHELASTIC_RUN_ID") && env.has("WORLD_SIZE")) return from_torchrun(env);
-  if (env.has("OMPI_COMM_WORLD_SIZE")) return from_openmpi(env);
-  if (env.has("PMI_RANK") && env.has("PMI_SIZE")) return from_hydra(env);
+  if (env.has("OMPI_COMM_WORLD_SIZE")) return from_variables(env, kOpenMpi);
+  if (env.has("PMI_RANK") && env.has("PMI_SIZE")) return from_variables(env, kHydra);
   // A batch script is no step: it is one process although its job has many tasks.
   const bool is_step = env.has("SLURM_STEP_ID") && env.has("SLURM_PROCID");
   if (env.has("PMIX_RANK") && is_step) return from_pmix(env);

@@ -66,63 +66,71 @@ void broadcast_tree(Exchange& x, void* data, int64_t bytes, const Ring& ring) {
   x.wait_all();
 }
 
+/// The blocks of a position and of all below it in the tree, one after the other.
+struct PackedSubtree {
+  PackedSubtree(std::span<const Block> blocks, const Ring& r, int rank)
+      : ring(r),
+        position(r.position_of(rank)),
+        subtree(subtree_size(position, r.size)),
+        offsets(packed_offsets(blocks, r)),
+        bytes(static_cast<size_t>(offset(position + subtree) - offset(position))) {}
+  int64_t offset(int p) const { return offsets[static_cast<size_t>(p)]; }
+  int parent() const { return ring.rank_at(position & (position - 1)); }
+  int64_t size() const { return static_cast<int64_t>(bytes.size()); }
+  /// visit(address, bytes, rank) of each child's part, the largest first.
+  template <class Visit>
+  void each_child(Visit visit) {
+    for (int step = first_step(subtree); step > 0; step /= 2) {
+      const int child = position + step, end = child + subtree_size(child, ring.size);
+      visit(bytes.data() + (offset(child) - offset(position)), offset(end) - offset(child),
+            ring.rank_at(child));
+    }
+  }
+
+  Ring ring;
+  int position, subtree;
+  std::vector<int64_t> offsets;
+  std::vector<char> bytes;
+};
+
 /// Positions 0..3 with blocks a b c d, packed at the root. 0 sends "c d" to 2; then 0 sends "b" to
 /// 1 and 2 sends "d" to 3: everybody passes its children their whole subtrees.
 void scatter_tree(Exchange& x, const void* send, std::span<const Block> blocks, void* recv,
                   const Ring& ring) {
-  const int position = ring.position_of(x.rank());
-  const int subtree = subtree_size(position, ring.size);
-  const std::vector<int64_t> offsets = packed_offsets(blocks, ring);
-  const auto offset = [&](int p) { return offsets[static_cast<size_t>(p)]; };
-  const int64_t base = offset(position);
-  std::vector<char> packed(static_cast<size_t>(offset(position + subtree) - base));
-  if (position == 0) {
+  PackedSubtree packed(blocks, ring, x.rank());
+  if (packed.position == 0) {
     for (int p = 0; p < ring.size; ++p) {
       const Block& block = block_of(blocks, ring.rank_at(p));
-      copy_bytes(packed.data() + offset(p), at(send, block.offset), block.bytes);
+      copy_bytes(packed.bytes.data() + packed.offset(p), at(send, block.offset), block.bytes);
     }
   } else {
-    x.post_recv(packed.data(), static_cast<int64_t>(packed.size()),
-                ring.rank_at(position & (position - 1)));
+    x.post_recv(packed.bytes.data(), packed.size(), packed.parent());
     x.wait_all();
   }
-  for (int step = first_step(subtree); step > 0; step /= 2) {
-    const int child = position + step;
-    const int end = child + subtree_size(child, ring.size);
-    x.post_send(packed.data() + (offset(child) - base), offset(end) - offset(child),
-                ring.rank_at(child));
-  }
+  packed.each_child([&](char* part, int64_t bytes, int rank) { x.post_send(part, bytes, rank); });
   x.wait_all();
-  copy_bytes(recv, packed.data(), block_of(blocks, x.rank()).bytes);
+  copy_bytes(recv, packed.bytes.data(), block_of(blocks, x.rank()).bytes);
+}
+
+/// Blocks that lie packed, from position 0 on, to where they belong.
+void unpack(std::span<const Block> blocks, const Ring& ring, const char* packed, void* recv) {
+  for (int p = 0; p < ring.size; ++p) {
+    const Block& block = block_of(blocks, ring.rank_at(p));
+    copy_bytes(at(recv, block.offset), packed, block.bytes);
+    packed += block.bytes;
+  }
 }
 
 /// The scatter run backwards: 1 sends "b" to 0 and 3 sends "d" to 2; then 2 sends "c d" to 0.
 void gather_tree(Exchange& x, const void* send, std::span<const Block> blocks, void* recv,
                  const Ring& ring) {
-  const int position = ring.position_of(x.rank());
-  const int subtree = subtree_size(position, ring.size);
-  const std::vector<int64_t> offsets = packed_offsets(blocks, ring);
-  const auto offset = [&](int p) { return offsets[static_cast<size_t>(p)]; };
-  const int64_t base = offset(position);
-  std::vector<char> packed(static_cast<size_t>(offset(position + subtree) - base));
-  copy_bytes(packed.data(), send, block_of(blocks, x.rank()).bytes);
-  for (int step = first_step(subtree); step > 0; step /= 2) {
-    const int child = position + step;
-    const int end = child + subtree_size(child, ring.size);
-    x.post_recv(packed.data() + (offset(child) - base), offset(end) - offset(child),
-                ring.rank_at(child));
-  }
+  PackedSubtree packed(blocks, ring, x.rank());
+  copy_bytes(packed.bytes.data(), send, block_of(blocks, x.rank()).bytes);
+  packed.each_child([&](char* part, int64_t bytes, int rank) { x.post_recv(part, bytes, rank); });
   x.wait_all();
-  if (position != 0) {
-    x.post_send(packed.data(), static_cast<int64_t>(packed.size()),
-                ring.rank_at(position & (position - 1)));
-    x.wait_all();
-    return;
-  }
-  for (int p = 0; p < ring.size; ++p) {
-    const Block& block = block_of(blocks, ring.rank_at(p));
-    copy_bytes(at(recv, block.offset), packed.data() + offset(p), block.bytes);
-  }
+  if (packed.position == 0) return unpack(blocks, ring, packed.bytes.data(), recv);
+  x.post_send(packed.bytes.data(), packed.size(), packed.parent());
+  x.wait_all();
 }
 
 /// Bruck's rounds on 5 ranks, seen from rank 0 (blocks a..e of ranks 0..4): has "a"; gets "b" from
@@ -141,10 +149,7 @@ void all_gather_bruck(Exchange& x, const void* send, std::span<const Block> bloc
                 ring.rank_at(held));
     x.wait_all();
   }
-  for (int p = 0; p < ring.size; ++p) {
-    const Block& block = block_of(blocks, ring.rank_at(p));
-    copy_bytes(at(recv, block.offset), packed.data() + offset(p), block.bytes);
-  }
+  unpack(blocks, ring, packed.data(), recv);
 }
 
 /// On 3 ranks with blocks a b c: each sends its own to the next (0 has a c, 1 has a b, 2 has b c),

@@ -10,28 +10,31 @@
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
-#include "cuop/dist/comm/exchange.h"
 #include "cuop/dist/comm/p2p_collectives.h"
 
 namespace cuop::dist {
 
+void Mailbox::put(const void* data, int64_t bytes, int tag) {
+  const char* begin = static_cast<const char*>(data);
+  messages_[tag].emplace_back(begin, begin + bytes);
+}
+
+int64_t Mailbox::next_length(int tag) const {
+  const auto found = messages_.find(tag);
+  return found != messages_.end() ? static_cast<int64_t>(found->second.front().size()) : -1;
+}
+
+void Mailbox::take(void* data, int tag) {
+  const auto found = messages_.find(tag);
+  const std::vector<char>& message = found->second.front();
+  copy_bytes(data, message.data(), static_cast<int64_t>(message.size()));
+  found->second.pop_front();
+  if (found->second.empty()) messages_.erase(found);
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Each collective has a tag of its own, so that ranks in different ones wait for each other, and
-/// say so at the deadline, instead of taking each other's bytes.
-enum CollectiveTag : int {
-  kBarrierTag = kUserTagLimit,
-  kBroadcastTag,
-  kScatterTag,
-  kGatherTag,
-  kAllGatherTag,
-  kAllToAllTag,
-  kReduceTag,
-  kAllReduceTag,
-  kReduceScatterTag,
-};
 
 /// Fruitless looks between two readings of the clock.
 constexpr int kLooksPerClock = 16;
@@ -89,7 +92,7 @@ class P2pCommunicator::Operation final : public Exchange {
 
  private:
   struct Pending {
-    std::unique_ptr<Request> request;
+    RequestPtr request;
     int peer;
   };
 
@@ -147,9 +150,9 @@ class P2pCommunicator::Operation final : public Exchange {
 
 P2pCommunicator::P2pCommunicator(std::shared_ptr<Transport> transport,
                                  std::shared_ptr<FailureWatch> watch, double timeout)
-    : transport_(std::move(transport)),
+    : Communicator(timeout),
+      transport_(std::move(transport)),
       watch_(watch ? std::move(watch) : std::make_shared<FailureWatch>(transport_)),
-      timeout_(timeout),
       to_self_epoch_(watch_->epoch()) {}
 
 void P2pCommunicator::send_to_self(const void* data, int64_t bytes, int tag) {
@@ -207,101 +210,49 @@ void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int ds
   operation.wait_all();
 }
 
-void P2pCommunicator::barrier() {
-  Operation operation(*this, "barrier", kBarrierTag);
-  p2p::barrier(operation);
-}
-
-void P2pCommunicator::broadcast(void* data, int64_t bytes, int root) {
-  check_call(*this, [&] {
-    check_rank("broadcast", root, size());
-    check_count("broadcast", bytes);
-  });
-  Operation operation(*this, "broadcast", kBroadcastTag);
-  p2p::broadcast(operation, data, bytes, root);
-}
-
-void P2pCommunicator::scatter(const void* send, std::span<const Block> blocks, void* recv,
-                              int root) {
-  check_call(*this, [&] {
-    check_rank("scatter", root, size());
-    check_blocks("scatter", blocks, size());
-  });
-  Operation operation(*this, "scatter", kScatterTag);
-  p2p::scatter(operation, send, blocks, recv, root);
-}
-
-void P2pCommunicator::gather(const void* send, std::span<const Block> blocks, void* recv,
-                             int root) {
-  check_call(*this, [&] {
-    check_rank("gather", root, size());
-    check_blocks("gather", blocks, size());
-  });
-  Operation operation(*this, "gather", kGatherTag);
-  p2p::gather(operation, send, blocks, recv, root);
-}
-
-void P2pCommunicator::all_gather(const void* send, std::span<const Block> blocks, void* recv) {
-  check_call(*this, [&] { check_blocks("all_gather", blocks, size()); });
-  Operation operation(*this, "all_gather", kAllGatherTag);
-  p2p::all_gather(operation, send, blocks, recv);
-}
-
-void P2pCommunicator::all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
-                                 std::span<const Block> recv_blocks) {
-  check_call(*this, [&] {
-    check_blocks("all_to_all", send_blocks, size());
-    check_blocks("all_to_all", recv_blocks, size());
-  });
-  Operation operation(*this, "all_to_all", kAllToAllTag);
-  const int64_t sent = send_blocks[static_cast<size_t>(rank())].bytes;
-  const int64_t expected = recv_blocks[static_cast<size_t>(rank())].bytes;
-  if (sent != expected) {
-    watch_->fail("all_to_all", rank(),
-                 cat("expects ", expected, " bytes from itself and sends ", sent));
+void P2pCommunicator::run(const Collective& call) {
+  using Kind = Collective::Kind;
+  // Each collective has a tag of its own, so that ranks in different ones wait for each other, and
+  // say so at the deadline, instead of taking each other's bytes.
+  Operation x(*this, call.name(), kUserTagLimit + static_cast<int>(call.kind));
+  const p2p::Reduction what{call.dtype, call.op};
+  switch (call.kind) {
+    case Kind::kBarrier:
+      return p2p::barrier(x);
+    case Kind::kBroadcast:
+      return p2p::broadcast(x, call.recv, call.count, call.root);
+    case Kind::kScatter:
+      return p2p::scatter(x, call.send, call.blocks, call.recv, call.root);
+    case Kind::kGather:
+      return p2p::gather(x, call.send, call.blocks, call.recv, call.root);
+    case Kind::kAllGather:
+      return p2p::all_gather(x, call.send, call.blocks, call.recv);
+    case Kind::kAllToAll:
+      check_own_block(call);
+      return p2p::all_to_all(x, call.send, call.blocks, call.recv, call.recv_blocks);
+    case Kind::kReduce:
+      return p2p::reduce(x, call.send, call.recv, call.count, what, call.root);
+    case Kind::kAllReduce:
+      return p2p::all_reduce(x, call.send, call.recv, call.count, what);
+    default:
+      break;
   }
-  p2p::all_to_all(operation, send, send_blocks, recv, recv_blocks);
-}
-
-void P2pCommunicator::reduce(const void* send, void* recv, int64_t count, DType dtype,
-                             ReduceKind op, int root) {
-  check_call(*this, [&] {
-    check_rank("reduce", root, size());
-    check_count("reduce", count);
-    check_reducible("reduce", dtype, op);
-  });
-  Operation operation(*this, "reduce", kReduceTag);
-  p2p::reduce(operation, send, recv, count, {dtype, op}, root);
-}
-
-void P2pCommunicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
-                                 ReduceKind op) {
-  check_call(*this, [&] {
-    check_count("all_reduce", count);
-    check_reducible("all_reduce", dtype, op);
-  });
-  Operation operation(*this, "all_reduce", kAllReduceTag);
-  p2p::all_reduce(operation, send, recv, count, {dtype, op});
-}
-
-void P2pCommunicator::reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
-                                     DType dtype, ReduceKind op) {
-  check_call(*this, [&] {
-    check_counts("reduce_scatter", counts, size());
-    check_reducible("reduce_scatter", dtype, op);
-  });
-  Operation operation(*this, "reduce_scatter", kReduceScatterTag);
-  int64_t total = 0;
-  for (int64_t count : counts) total += count;
-  const int64_t own = counts[static_cast<size_t>(rank())] * itemsize(dtype);
-  if (!overlaps(send, total * itemsize(dtype), recv, own)) {
-    p2p::reduce_scatter(operation, send, recv, counts, {dtype, op});
-    return;
+  const int64_t own = call.counts[static_cast<size_t>(rank())] * itemsize(call.dtype);
+  if (!overlaps(call.send, call.count * itemsize(call.dtype), call.recv, own)) {
+    return p2p::reduce_scatter(x, call.send, call.recv, call.counts, what);
   }
   // The first pieces of the result must not overwrite what is still to be sent.
   std::vector<char> kept(static_cast<size_t>(own));
-  p2p::reduce_scatter(operation, send, kept.data(), counts, {dtype, op});
-  copy_bytes(recv, kept.data(), own);
+  p2p::reduce_scatter(x, call.send, kept.data(), call.counts, what);
+  copy_bytes(call.recv, kept.data(), own);
+}
+
+void P2pCommunicator::check_own_block(const Collective& call) {
+  const int64_t sent = call.blocks[static_cast<size_t>(rank())].bytes;
+  const int64_t expected = call.recv_blocks[static_cast<size_t>(rank())].bytes;
+  if (sent == expected) return;
+  watch_->fail(call.name(), rank(),
+               cat("expects ", expected, " bytes from itself and sends ", sent));
 }
 
 std::shared_ptr<Communicator> P2pCommunicator::split(int color, int key) {

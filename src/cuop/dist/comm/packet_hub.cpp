@@ -141,8 +141,7 @@ class PacketHub::Receiving final : public Posted<Incoming> {
 PacketHub::PacketHub(std::unique_ptr<Wire> wire, std::string kind)
     : wire_(std::move(wire)), kind_(std::move(kind)), peers_(static_cast<size_t>(wire_->size())) {}
 
-std::unique_ptr<Request> PacketHub::post_send(const void* data, int64_t bytes, int dst,
-                                              const MessageKey& key) {
+RequestPtr PacketHub::post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) {
   const int64_t chunk = chunk_bytes_;
   constexpr int64_t kMostInOne = kDataPacket - static_cast<int64_t>(sizeof(Head));
   Head head{PacketKind::kWhole, key.tag, key.context, key.epoch, bytes, 0, chunk};
@@ -161,8 +160,7 @@ std::unique_ptr<Request> PacketHub::post_send(const void* data, int64_t bytes, i
   return std::make_unique<Sending>(shared_from_this(), message);
 }
 
-std::unique_ptr<Request> PacketHub::post_recv(void* data, int64_t bytes, int src,
-                                              const MessageKey& key) {
+RequestPtr PacketHub::post_recv(void* data, int64_t bytes, int src, const MessageKey& key) {
   const Lock lock(mutex_);
   Peer& from = peer(src);
   const auto message = std::make_shared<Incoming>(

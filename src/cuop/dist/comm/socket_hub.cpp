@@ -102,16 +102,14 @@ int SocketHub::host_of(int rank) const {
   return static_cast<int>(first - hosts_.begin());
 }
 
-std::unique_ptr<Request> SocketHub::post_send(const void* data, int64_t bytes, int dst,
-                                              const MessageKey& key) {
+RequestPtr SocketHub::post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) {
   const std::lock_guard lock(mutex_);
   auto message = peer(dst).send(data, bytes, key);
   if (peer(dst).write()) tell_sleepers();
   return std::make_unique<Sending>(*this, dst, std::move(message));
 }
 
-std::unique_ptr<Request> SocketHub::post_recv(void* data, int64_t bytes, int src,
-                                              const MessageKey& key) {
+RequestPtr SocketHub::post_recv(void* data, int64_t bytes, int src, const MessageKey& key) {
   const std::lock_guard lock(mutex_);
   auto posted = peer(src).expect(data, bytes, key);
   if (peer(src).write()) tell_sleepers();

@@ -298,22 +298,27 @@ int port_of(const Socket& socket) {
   return ntohs(port);
 }
 
-std::string local_address(const Socket& socket) {
+namespace {
+
+/// `ask` is getsockname or getpeername.
+template <class Ask>
+std::string address_by(Ask ask, const Socket& socket, const char* unknown) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  if (getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw_errno("the address of this side is unknown");
+  if (ask(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    throw_errno(unknown);
   }
   return number_of(reinterpret_cast<sockaddr*>(&address), length);
 }
 
+}  // namespace
+
+std::string local_address(const Socket& socket) {
+  return address_by(getsockname, socket, "the address of this side is unknown");
+}
+
 std::string peer_address(const Socket& socket) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof(address);
-  if (getpeername(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw_errno("the address of the other side is unknown");
-  }
-  return number_of(reinterpret_cast<sockaddr*>(&address), length);
+  return address_by(getpeername, socket, "the address of the other side is unknown");
 }
 
 void wait_for_any(const std::vector<Interest>& interests, double seconds) {

@@ -20,18 +20,6 @@ namespace cuop::dist {
 
 class ThreadWorld {
  public:
-  /// What a rank lays open to the others during a collective; read only between its two meetings.
-  struct Slot {
-    const char* op = "";
-    int root = 0;
-    const void* send = nullptr;
-    void* recv = nullptr;
-    std::span<const Block> blocks = {};
-    int64_t count = 0;
-    DType dtype = DType::kBool;
-    ReduceKind reduce_op = ReduceKind::kSum;
-  };
-
   /// `rank` of a world acts in `op` and waits at most `timeout` seconds.
   struct Caller {
     int rank;
@@ -47,7 +35,8 @@ class ThreadWorld {
   int size() const { return static_cast<int>(ranks_.size()); }
   /// The number in the first world of a rank here; errors name ranks by it.
   int in_root(int rank) const { return members_[static_cast<size_t>(rank)]; }
-  Slot& slot(int rank) { return ranks_[static_cast<size_t>(rank)].slot; }
+  /// What a rank lays open to the others during a collective; read only between its two meetings.
+  Collective& slot(int rank) { return ranks_[static_cast<size_t>(rank)].slot; }
 
   /// Returns when all ranks are here. When one is missing at the deadline, has left, or the world
   /// fails, nobody gets through: all raise.
@@ -92,7 +81,7 @@ class ThreadWorld {
   using Lock = std::unique_lock<std::mutex>;
 
   struct Rank {
-    Slot slot;
+    Collective slot;
     std::condition_variable wake;
     std::list<MessagePtr> inbox;
     bool has_arrived = false;

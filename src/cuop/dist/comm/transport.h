@@ -25,6 +25,7 @@ class Request {
   /// Grows while a long message makes progress.
   virtual int64_t moved() const = 0;
 };
+using RequestPtr = std::unique_ptr<Request>;
 
 /// The other side of a message and what it is told apart by: messages match when epoch and tag are
 /// equal, and messages that match arrive in order. Tags lie in [0, kTagLimit).
@@ -61,10 +62,8 @@ class Transport {
   virtual std::string_view kind() const = 0;
 
   /// To and from other ranks only.
-  virtual std::unique_ptr<Request> post_send(const void* data, int64_t bytes,
-                                             const Envelope& envelope) = 0;
-  virtual std::unique_ptr<Request> post_recv(void* data, int64_t bytes,
-                                             const Envelope& envelope) = 0;
+  virtual RequestPtr post_send(const void* data, int64_t bytes, const Envelope& envelope) = 0;
+  virtual RequestPtr post_recv(void* data, int64_t bytes, const Envelope& envelope) = 0;
 
   /// Never fails and never waits: a peer that cannot be reached is noticed elsewhere.
   virtual void send_control(int dst, const Control& message) noexcept = 0;
