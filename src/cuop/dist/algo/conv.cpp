@@ -1,6 +1,7 @@
 #include "cuop/dist/algo/conv.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -90,7 +91,7 @@ Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const 
   return kFunctions[spatial - 1](x, w, bias, options, nullptr);
 }
 
-Plan plan_conv(const std::vector<Placement>& inputs, const ConvOptions& options,
+Plan plan_conv(const ConvOptions& options, const std::vector<Placement>& inputs,
                const std::optional<Sharding>& output, const Machine& machine,
                const std::string& strategy) {
   if (inputs.size() < 2) throw ExecutionError("conv: weight was not given");
@@ -127,11 +128,6 @@ Plan plan_conv(const std::vector<Placement>& inputs, const ConvOptions& options,
 }
 
 Operation operation(const ConvOptions& options) {
-  const auto plan = [options](const std::vector<Placement>& inputs,
-                              const std::optional<Sharding>& output, const Machine& machine,
-                              const std::string& strategy) {
-    return plan_conv(inputs, options, output, machine, strategy);
-  };
   const auto execute = [options](const Plan& made, const std::vector<DistTensor>& inputs) {
     const Geometry geometry{inputs[0].shape(), inputs[1].shape(), made.outputs[0].shape, options};
     return execute_map(
@@ -144,7 +140,7 @@ Operation operation(const ConvOptions& options) {
       cat("conv stride ", options.stride, ", padding ", options.padding, ", dilation ",
           options.dilation, ", groups ", options.groups, ", activation ", name(options.activation)),
       {"input", "weight", "bias"},
-      plan,
+      std::bind_front(plan_conv, options),
       execute};
 }
 

@@ -1,3 +1,4 @@
+#include <functional>
 #include <iomanip>
 
 #include "cuop/core/interrupt.h"
@@ -9,7 +10,7 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_jacobi(const std::vector<Placement>& inputs, const JacobiOptions& options,
+Plan plan_jacobi(const JacobiOptions& options, const std::vector<Placement>& inputs,
                  const std::optional<Sharding>& output, const Machine& machine,
                  const std::string& strategy) {
   check_poisson("jacobi_2d", inputs, options);
@@ -50,11 +51,6 @@ DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& input
 
 /// `info` outlives the call.
 Operation operation(const JacobiOptions& options, SolveInfo& info) {
-  const auto plan = [options](const std::vector<Placement>& inputs,
-                              const std::optional<Sharding>& output, const Machine& machine,
-                              const std::string& strategy) {
-    return plan_jacobi(inputs, options, output, machine, strategy);
-  };
   const auto execute = [options, &info](const Plan& made, const std::vector<DistTensor>& inputs) {
     info = {};
     return execute_jacobi(made, inputs, options, info);
@@ -63,7 +59,7 @@ Operation operation(const JacobiOptions& options, SolveInfo& info) {
               static_cast<int>(options.boundary), ", iterations ", options.iterations, ", tol ",
               options.tolerance),
           {"grid", "rhs"},
-          plan,
+          std::bind_front(plan_jacobi, options),
           execute};
 }
 

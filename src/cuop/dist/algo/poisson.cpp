@@ -1,5 +1,4 @@
 #include <cmath>
-#include <complex>
 #include <iomanip>
 #include <numbers>
 

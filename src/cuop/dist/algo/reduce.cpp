@@ -1,6 +1,7 @@
 #include "cuop/dist/algo/reduce.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -91,19 +92,11 @@ DistTensor execute(const Reduction& reduction, const Plan& plan,
 
 Operation operation(const ReduceOptions& options) {
   const Reduction reduction{options};
-  const auto plan = [reduction](const std::vector<Placement>& inputs,
-                                const std::optional<Sharding>& output, const Machine& machine,
-                                const std::string& strategy) {
-    return plan_call(reduction, inputs, output, machine, strategy);
-  };
-  const auto run = [reduction](const Plan& made, const std::vector<DistTensor>& inputs) {
-    return execute(reduction, made, inputs);
-  };
   return {cat(reduction.who(), " axes (", join(options.axes), "), keepdims ", options.keepdims,
               ", mode ", name(options.mode)),
           {"x"},
-          plan,
-          run};
+          std::bind_front(plan_call, reduction),
+          std::bind_front(execute, reduction)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cuop/dist/algo/stencil.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxDepth = 16;
 
-Plan plan_stencil(const std::vector<Placement>& inputs, Boundary boundary, int64_t iterations,
+Plan plan_stencil(Boundary boundary, int64_t iterations, const std::vector<Placement>& inputs,
                   const std::optional<Sharding>& output, const Machine& machine,
                   const std::string& strategy) {
   if (inputs.size() != 2) throw ExecutionError("stencil_2d: the kernel was not given");
@@ -46,8 +47,8 @@ Plan plan_stencil(const std::vector<Placement>& inputs, Boundary boundary, int64
   return plan_sweeps(problem, machine, strategy);
 }
 
-DistTensor execute_stencil(const Plan& plan, const std::vector<DistTensor>& inputs,
-                           Boundary boundary, int64_t iterations) {
+DistTensor execute_stencil(Boundary boundary, int64_t iterations, const Plan& plan,
+                           const std::vector<DistTensor>& inputs) {
   const DistTensor grid = moved_to(inputs[0], plan.inputs[0].sharding);
   const Tensor kernel = moved_to(inputs[1], plan.inputs[1].sharding).local();
   const int64_t radius = inputs[1].shape(0) / 2;
@@ -69,18 +70,11 @@ DistTensor execute_stencil(const Plan& plan, const std::vector<DistTensor>& inpu
 }
 
 Operation operation(Boundary boundary, int64_t iterations) {
-  const auto plan = [=](const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-                        const Machine& machine, const std::string& strategy) {
-    return plan_stencil(inputs, boundary, iterations, output, machine, strategy);
-  };
-  const auto execute = [=](const Plan& made, const std::vector<DistTensor>& inputs) {
-    return execute_stencil(made, inputs, boundary, iterations);
-  };
   const char* name = boundary == Boundary::kPeriodic ? "periodic" : "zero";
   return {cat("stencil_2d boundary ", name, ", iterations ", iterations),
           {"grid", "kernel"},
-          plan,
-          execute};
+          std::bind_front(plan_stencil, boundary, iterations),
+          std::bind_front(execute_stencil, boundary, iterations)};
 }
 
 }  // namespace
