@@ -21,11 +21,6 @@ Task Relu<T>::task(const Tensor& x, const Tensor& y) const {
 }
 
 template <class T>
-Tensor Relu<T>::forward(const Tensor& x, const Tensor& y) const {
-  return guarded([&] { return execute(task(x, y)); });
-}
-
-template <class T>
 Task Softmax<T>::task(const Tensor& x, const Tensor& y, int64_t axis) const {
   Task task;
   check(x, "x");
@@ -39,11 +34,6 @@ Task Softmax<T>::task(const Tensor& x, const Tensor& y, int64_t axis) const {
   task.run = [x, axis](const Tensor& out) { softmax(x, axis, &out); };
   task.on_cpu = [x, axis](const Tensor& out) { softmax(copy_on_cpu(x), axis, &out); };
   return task;
-}
-
-template <class T>
-Tensor Softmax<T>::forward(const Tensor& x, const Tensor& y, int64_t axis) const {
-  return guarded([&] { return execute(task(x, y, axis)); });
 }
 
 template class Relu<float>;

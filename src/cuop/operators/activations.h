@@ -10,7 +10,9 @@ template <class T>
 class Relu : public Operator {
  public:
   Relu() : Operator("Relu", dtype_of<T>) {}
-  Tensor forward(const Tensor& x, const Tensor& y) const;
+  Tensor forward(const Tensor& x, const Tensor& y) const {
+    return guarded([&] { return execute(task(x, y)); });
+  }
   Task task(const Tensor& x, const Tensor& y) const;
 };
 
@@ -19,7 +21,9 @@ template <class T>
 class Softmax : public Operator {
  public:
   Softmax() : Operator("Softmax", dtype_of<T>) {}
-  Tensor forward(const Tensor& x, const Tensor& y, int64_t axis = -1) const;
+  Tensor forward(const Tensor& x, const Tensor& y, int64_t axis = -1) const {
+    return guarded([&] { return execute(task(x, y, axis)); });
+  }
   Task task(const Tensor& x, const Tensor& y, int64_t axis = -1) const;
 };
 

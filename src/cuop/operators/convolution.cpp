@@ -108,12 +108,6 @@ Task Convolution2D<T>::task(const Tensor& x, const Tensor& y, std::optional<int6
   return task;
 }
 
-template <class T>
-Tensor Convolution2D<T>::forward(const Tensor& x, const Tensor& y, std::optional<int64_t> pad_h,
-                                 std::optional<int64_t> pad_w) const {
-  return guarded([&] { return execute(task(x, y, pad_h, pad_w)); });
-}
-
 template class Convolution2D<float>;
 template class Convolution2D<double>;
 

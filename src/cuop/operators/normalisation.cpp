@@ -32,42 +32,15 @@ BatchNorm<T>::BatchNorm(double eps, double momentum)
 }
 
 template <class T>
-void BatchNorm<T>::set(Weight& weight, const Tensor& value, const char* argument) {
-  guarded([&] {
-    check(value, argument);
-    check_ndim(value, 1, argument);
-    const std::lock_guard lock(mode_->statistics);
-    weight.set(value);
-  });
+void BatchNorm<T>::set_statistic(Weight& weight, const Tensor& value, const char* argument) {
+  const std::lock_guard lock(mode_->statistics);
+  set(weight, value, argument, 1);
 }
 
 template <class T>
-void BatchNorm<T>::set_gamma(const Tensor& gamma) {
-  set(gamma_, gamma, "gamma");
-}
-template <class T>
-void BatchNorm<T>::set_beta(const Tensor& beta) {
-  set(beta_, beta, "beta");
-}
-template <class T>
-void BatchNorm<T>::set_running_mean(const Tensor& mean) {
-  set(running_mean_, mean, "running mean");
-}
-template <class T>
-void BatchNorm<T>::set_running_var(const Tensor& variance) {
-  set(running_var_, variance, "running variance");
-}
-
-template <class T>
-Tensor BatchNorm<T>::running_mean() const {
+Tensor BatchNorm<T>::copy_of(const Weight& statistic) const {
   const std::lock_guard lock(mode_->statistics);
-  const Tensor value = running_mean_.get_or_none();
-  return value.is_defined() ? clone(value) : value;
-}
-template <class T>
-Tensor BatchNorm<T>::running_var() const {
-  const std::lock_guard lock(mode_->statistics);
-  const Tensor value = running_var_.get_or_none();
+  const Tensor value = statistic.get_or_none();
   return value.is_defined() ? clone(value) : value;
 }
 
@@ -132,29 +105,8 @@ Task BatchNorm<T>::task(const Tensor& x, const Tensor& y) const {
 }
 
 template <class T>
-Tensor BatchNorm<T>::forward(const Tensor& x, const Tensor& y) const {
-  return guarded([&] { return execute(task(x, y)); });
-}
-
-template <class T>
 LayerNorm<T>::LayerNorm(double eps) : Operator("LayerNorm", dtype_of<T>), eps_(eps) {
   check_eps(name(), eps);
-}
-
-template <class T>
-void LayerNorm<T>::set_gamma(const Tensor& gamma) {
-  guarded([&] {
-    check(gamma, "gamma");
-    gamma_.set(gamma);
-  });
-}
-
-template <class T>
-void LayerNorm<T>::set_beta(const Tensor& beta) {
-  guarded([&] {
-    check(beta, "beta");
-    beta_.set(beta);
-  });
 }
 
 template <class T>
@@ -180,11 +132,6 @@ Task LayerNorm<T>::task(const Tensor& x, const Tensor& y) const {
     layer_norm(copy_on_cpu(x), copy_on_cpu(gamma), copy_on_cpu(beta), eps, &out);
   };
   return task;
-}
-
-template <class T>
-Tensor LayerNorm<T>::forward(const Tensor& x, const Tensor& y) const {
-  return guarded([&] { return execute(task(x, y)); });
 }
 
 template class BatchNorm<float>;

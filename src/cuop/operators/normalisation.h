@@ -17,16 +17,20 @@ template <class T>
 class BatchNorm : public Operator {
  public:
   explicit BatchNorm(double eps = 1e-5, double momentum = 0.1);
-  void set_gamma(const Tensor& gamma);
-  void set_beta(const Tensor& beta);
-  void set_running_mean(const Tensor& mean);
-  void set_running_var(const Tensor& variance);
+  void set_gamma(const Tensor& gamma) { set_statistic(gamma_, gamma, "gamma"); }
+  void set_beta(const Tensor& beta) { set_statistic(beta_, beta, "beta"); }
+  void set_running_mean(const Tensor& mean) { set_statistic(running_mean_, mean, "running mean"); }
+  void set_running_var(const Tensor& variance) {
+    set_statistic(running_var_, variance, "running variance");
+  }
   /// Copies of the running statistics; undefined before they are set or a training step made them.
-  Tensor running_mean() const;
-  Tensor running_var() const;
+  Tensor running_mean() const { return copy_of(running_mean_); }
+  Tensor running_var() const { return copy_of(running_var_); }
   void train(bool is_training) { mode_->is_training = is_training; }
   bool is_training() const { return mode_->is_training; }
-  Tensor forward(const Tensor& x, const Tensor& y) const;
+  Tensor forward(const Tensor& x, const Tensor& y) const {
+    return guarded([&] { return execute(task(x, y)); });
+  }
   Task task(const Tensor& x, const Tensor& y) const;
 
  private:
@@ -38,7 +42,8 @@ class BatchNorm : public Operator {
   void train_on(const Tensor& x, const Tensor& y) const;
   void try_training_on(const Tensor& x, const Tensor& y) const;  ///< leaves the statistics alone
   void compute_on_cpu(const Tensor& x, const Tensor& y, bool is_training) const;  ///< the same
-  void set(Weight& weight, const Tensor& value, const char* argument);
+  void set_statistic(Weight& weight, const Tensor& value, const char* argument);
+  Tensor copy_of(const Weight& statistic) const;
 
   double eps_, momentum_;
   std::shared_ptr<Mode> mode_ = std::make_shared<Mode>();
@@ -56,9 +61,11 @@ template <class T>
 class LayerNorm : public Operator {
  public:
   explicit LayerNorm(double eps = 1e-5);
-  void set_gamma(const Tensor& gamma);
-  void set_beta(const Tensor& beta);
-  Tensor forward(const Tensor& x, const Tensor& y) const;
+  void set_gamma(const Tensor& gamma) { set(gamma_, gamma, "gamma"); }
+  void set_beta(const Tensor& beta) { set(beta_, beta, "beta"); }
+  Tensor forward(const Tensor& x, const Tensor& y) const {
+    return guarded([&] { return execute(task(x, y)); });
+  }
   Task task(const Tensor& x, const Tensor& y) const;
 
  private:

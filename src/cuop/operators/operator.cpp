@@ -73,6 +73,15 @@ void Operator::check_square(const Tensor& tensor, const char* argument) {
   throw ShapeError(cat(argument, " has shape ", tensor.shape(), ", needed is a square matrix"));
 }
 
+void Operator::set(Weight& weight, const Tensor& value, const char* argument,
+                   std::optional<int> ndim) {
+  guarded([&] {
+    check(value, argument);
+    if (ndim) check_ndim(value, *ndim, argument);
+    weight.set(value);
+  });
+}
+
 void Operator::rethrow_named() const {
   const auto named = [this](const Error& error) {
     const std::string message = error.what();

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "cuop/operators/task.h"
 
 namespace cuop {
+
+class Weight;
 
 class Operator {
  public:
@@ -61,6 +64,9 @@ class Operator {
   void check(const Tensor& tensor, const char* argument) const;
   static void check_ndim(const Tensor& tensor, int ndim, const char* argument);
   static void check_square(const Tensor& tensor, const char* argument);
+  /// Checks the dtype and, where one is given, the number of dimensions, and sets the weight.
+  void set(Weight& weight, const Tensor& value, const char* argument,
+           std::optional<int> ndim = std::nullopt);
 
  private:
   [[noreturn]] void rethrow_named() const;

@@ -72,11 +72,6 @@ Task Pool2D<T>::task(const Tensor& x, const Tensor& y, const Pool2DOptions& call
 }
 
 template <class T>
-Tensor Pool2D<T>::forward(const Tensor& x, const Tensor& y, const Pool2DOptions& call) const {
-  return this->guarded([&] { return this->execute(task(x, y, call)); });
-}
-
-template <class T>
 Task GlobalPool2D<T>::task(const Tensor& x, const Tensor& y) const {
   Task task;
   check(x, "x");
@@ -87,11 +82,6 @@ Task GlobalPool2D<T>::task(const Tensor& x, const Tensor& y) const {
   task.out = y;
   task.run = [function = function_, x](const Tensor& out) { function(x, &out); };
   return task;
-}
-
-template <class T>
-Tensor GlobalPool2D<T>::forward(const Tensor& x, const Tensor& y) const {
-  return guarded([&] { return execute(task(x, y)); });
 }
 
 template class Pool2D<float>;

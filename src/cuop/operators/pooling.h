@@ -19,7 +19,9 @@ struct Pool2DOptions {
 template <class T>
 class Pool2D : public Operator {
  public:
-  Tensor forward(const Tensor& x, const Tensor& y, const Pool2DOptions& call = {}) const;
+  Tensor forward(const Tensor& x, const Tensor& y, const Pool2DOptions& call = {}) const {
+    return this->guarded([&] { return this->execute(task(x, y, call)); });
+  }
   Task task(const Tensor& x, const Tensor& y, const Pool2DOptions& call = {}) const;
 
  protected:
@@ -50,7 +52,9 @@ class AveragePool2D : public Pool2D<T> {
 template <class T>
 class GlobalPool2D : public Operator {
  public:
-  Tensor forward(const Tensor& x, const Tensor& y) const;
+  Tensor forward(const Tensor& x, const Tensor& y) const {
+    return guarded([&] { return execute(task(x, y)); });
+  }
   Task task(const Tensor& x, const Tensor& y) const;
 
  protected:

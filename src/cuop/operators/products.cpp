@@ -36,15 +36,6 @@ int64_t depth_of(const Tensor& a, bool trans_a) {
 }  // namespace
 
 template <class T>
-void Gemm<T>::set_weight(const Tensor& b) {
-  guarded([&] {
-    check(b, "weight B");
-    check_ndim(b, 2, "weight B");
-    weight_.set(b);
-  });
-}
-
-template <class T>
 Task Gemm<T>::task(const Tensor& a, const Tensor& c) const {
   const int64_t start_ns = trace::now_ns();
   const Tensor b = weight_.get();
@@ -63,20 +54,6 @@ Task Gemm<T>::task(const Tensor& a, const Tensor& c) const {
 }
 
 template <class T>
-Tensor Gemm<T>::forward(const Tensor& a, const Tensor& c) const {
-  return guarded([&] { return execute(task(a, c)); });
-}
-
-template <class T>
-void Gemv<T>::set_weight(const Tensor& a) {
-  guarded([&] {
-    check(a, "weight A");
-    check_ndim(a, 2, "weight A");
-    weight_.set(a);
-  });
-}
-
-template <class T>
 Task Gemv<T>::task(const Tensor& x, const Tensor& y) const {
   const int64_t start_ns = trace::now_ns();
   const Tensor a = weight_.get();
@@ -91,19 +68,6 @@ Task Gemv<T>::task(const Tensor& x, const Tensor& y) const {
     gemv(copy_on_cpu(a), copy_on_cpu(x), options, &out);
   };
   return task;
-}
-
-template <class T>
-Tensor Gemv<T>::forward(const Tensor& x, const Tensor& y) const {
-  return guarded([&] { return execute(task(x, y)); });
-}
-
-template <class T>
-void MatMul<T>::set_weight(const Tensor& b) {
-  guarded([&] {
-    check(b, "weight b");
-    weight_.set(b);
-  });
 }
 
 template <class T>
@@ -127,16 +91,6 @@ Task MatMul<T>::task(const Tensor& a, const Tensor& b, const Tensor& out) const 
 template <class T>
 Task MatMul<T>::task(const Tensor& a, const Tensor& out) const {
   return task(a, weight_.get(), out);
-}
-
-template <class T>
-Tensor MatMul<T>::forward(const Tensor& a, const Tensor& b, const Tensor& out) const {
-  return guarded([&] { return execute(task(a, b, out)); });
-}
-
-template <class T>
-Tensor MatMul<T>::forward(const Tensor& a, const Tensor& out) const {
-  return guarded([&] { return execute(task(a, out)); });
 }
 
 template <class T>

@@ -23,8 +23,10 @@ class Gemm : public Operator {
         trans_b_(trans_b.is_transposed()),
         alpha_(alpha),
         beta_(beta) {}
-  void set_weight(const Tensor& b);
-  Tensor forward(const Tensor& a, const Tensor& c) const;
+  void set_weight(const Tensor& b) { set(weight_, b, "weight B", 2); }
+  Tensor forward(const Tensor& a, const Tensor& c) const {
+    return guarded([&] { return execute(task(a, c)); });
+  }
   Task task(const Tensor& a, const Tensor& c) const;
 
  private:
@@ -45,8 +47,10 @@ class Gemv : public Operator {
         trans_a_(trans_a.is_transposed()),
         alpha_(alpha),
         beta_(beta) {}
-  void set_weight(const Tensor& a);
-  Tensor forward(const Tensor& x, const Tensor& y) const;
+  void set_weight(const Tensor& a) { set(weight_, a, "weight A", 2); }
+  Tensor forward(const Tensor& x, const Tensor& y) const {
+    return guarded([&] { return execute(task(x, y)); });
+  }
   Task task(const Tensor& x, const Tensor& y) const;
 
  private:
@@ -64,9 +68,13 @@ class MatMul : public Operator {
 
   explicit MatMul(TransLike trans_a = {}, TransLike trans_b = {})
       : MatMul("MatMul", &matmul, trans_a, trans_b) {}
-  void set_weight(const Tensor& b);
-  Tensor forward(const Tensor& a, const Tensor& b, const Tensor& out) const;
-  Tensor forward(const Tensor& a, const Tensor& out) const;
+  void set_weight(const Tensor& b) { set(weight_, b, "weight b"); }
+  Tensor forward(const Tensor& a, const Tensor& b, const Tensor& out) const {
+    return guarded([&] { return execute(task(a, b, out)); });
+  }
+  Tensor forward(const Tensor& a, const Tensor& out) const {
+    return guarded([&] { return execute(task(a, out)); });
+  }
   Task task(const Tensor& a, const Tensor& b, const Tensor& out) const;
   Task task(const Tensor& a, const Tensor& out) const;
 

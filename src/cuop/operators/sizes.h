@@ -6,6 +6,9 @@
 #include <limits>
 #include <string>
 
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
 namespace cuop {
 
 /// Images are counted in 32 bits by the libraries that work on them.
@@ -17,6 +20,12 @@ struct SizeOption {
   int64_t least;
 };
 /// ShapeError "who: pad_h is -1, needed is 0 to 2147483647" for the first option out of its range.
-void check_sizes(const std::string& who, std::initializer_list<SizeOption> options);
+inline void check_sizes(const std::string& who, std::initializer_list<SizeOption> options) {
+  for (const SizeOption& option : options) {
+    if (option.value >= option.least && option.value <= kMostOfAnImage) continue;
+    throw ShapeError(cat(who, ": ", option.name, " is ", option.value, ", needed is ", option.least,
+                         " to ", kMostOfAnImage));
+  }
+}
 
 }  // namespace cuop

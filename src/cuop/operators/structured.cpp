@@ -28,11 +28,6 @@ Task Symm<T>::task(const Tensor& b, const Tensor& c) const {
 }
 
 template <class T>
-Tensor Symm<T>::forward(const Tensor& b, const Tensor& c) const {
-  return guarded([&] { return execute(task(b, c)); });
-}
-
-template <class T>
 void Trsm<T>::set_matrix_a(const Tensor& a) {
   guarded([&] {
     check(a, "matrix A");
@@ -53,11 +48,6 @@ Task Trsm<T>::task(const Tensor& b, const Tensor& x) const {
   task.out = x;
   task.run = [a, b, options = options_](const Tensor& out) { trsm(a, b, options, &out); };
   return task;
-}
-
-template <class T>
-Tensor Trsm<T>::forward(const Tensor& b, const Tensor& x) const {
-  return guarded([&] { return execute(task(b, x)); });
 }
 
 template class Symm<float>;

@@ -1,7 +1,5 @@
 #include "cuop/operators/vectors.h"
 
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
 #include "cuop/ops/blas/blas.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/output.h"
@@ -21,11 +19,6 @@ Task Scal<T>::task(const Tensor& x) const {
 }
 
 template <class T>
-Tensor Scal<T>::forward(const Tensor& x) const {
-  return guarded([&] { return execute(task(x)); });
-}
-
-template <class T>
 Task Axpy<T>::task(const Tensor& x, const Tensor& y) const {
   Task task;
   check(x, "x");
@@ -39,11 +32,6 @@ Task Axpy<T>::task(const Tensor& x, const Tensor& y) const {
 }
 
 template <class T>
-Tensor Axpy<T>::forward(const Tensor& x, const Tensor& y) const {
-  return guarded([&] { return execute(task(x, y)); });
-}
-
-template <class T>
 Task Copy<T>::task(const Tensor& x, const Tensor& y) const {
   Task task;
   check(x, "x");
@@ -54,11 +42,6 @@ Task Copy<T>::task(const Tensor& x, const Tensor& y) const {
   task.cost = {0.0, bytes_of(x, y)};
   task.run = [x](const Tensor& out) { copy_into(out, x); };
   return task;
-}
-
-template <class T>
-Tensor Copy<T>::forward(const Tensor& x, const Tensor& y) const {
-  return guarded([&] { return execute(task(x, y)); });
 }
 
 template <class T>

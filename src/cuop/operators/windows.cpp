@@ -97,12 +97,6 @@ Task Flatten<T>::task(const Tensor& x, const Tensor& y, std::optional<int64_t> s
 }
 
 template <class T>
-Tensor Flatten<T>::forward(const Tensor& x, const Tensor& y,
-                           std::optional<int64_t> start_dim) const {
-  return guarded([&] { return execute(task(x, y, start_dim)); });
-}
-
-template <class T>
 void View<T>::set_offset(const WindowOffset& offset) {
   guarded([&] {
     check_offset(offset);
@@ -134,12 +128,6 @@ Task View<T>::task(const Tensor& x, const Tensor& y, const std::optional<WindowO
   }
   const Tensor source = window(start.is_per_axis() ? x : contiguous(x), start, needed);
   return copy_task(source, prepare_output(name().c_str(), &y, needed, dtype(), x.device()));
-}
-
-template <class T>
-Tensor View<T>::forward(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset,
-                        const std::optional<Shape>& shape) const {
-  return guarded([&] { return execute(task(x, y, offset, shape)); });
 }
 
 template class Flatten<float>;

@@ -22,7 +22,9 @@ class Flatten : public Operator {
       : Operator("Flatten", dtype_of<T>), start_dim_(start_dim) {}
   /// Without a start_dim here the constructor's is used, or 1 when the shape of y asks for that:
   /// the usual flattening of a batch.
-  Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> start_dim = {}) const;
+  Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> start_dim = {}) const {
+    return guarded([&] { return execute(task(x, y, start_dim)); });
+  }
   Task task(const Tensor& x, const Tensor& y, std::optional<int64_t> start_dim = {}) const;
 
  private:
@@ -39,7 +41,9 @@ class View : public Operator {
   void set_offset(const WindowOffset& offset);
   void set_shape(const Shape& shape);
   Tensor forward(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset = {},
-                 const std::optional<Shape>& shape = {}) const;
+                 const std::optional<Shape>& shape = {}) const {
+    return guarded([&] { return execute(task(x, y, offset, shape)); });
+  }
   Task task(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset = {},
             const std::optional<Shape>& shape = {}) const;
 
