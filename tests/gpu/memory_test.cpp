@@ -10,7 +10,6 @@
 
 #include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
-#include "cuop/backend/cuda/direct_memory.h"
 #include "cuop/backend/memory_debugging.h"
 #include "cuop/core/error.h"
 #include "cuop/jit/cuda/arrivals.h"

@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
-#include "cuop/backend/cuda/direct_memory.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/recent_operations.h"
 #include "cuop/core/error.h"

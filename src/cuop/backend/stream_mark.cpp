@@ -1,11 +1,11 @@
 #include "cuop/backend/stream_mark.h"
 
-#include <array>
 #include <atomic>
 #include <cmath>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/core/one_per_device.h"
 
 namespace cuop::backend {
 
@@ -107,18 +107,12 @@ int64_t StreamMarks::time_of(const Event& event, Stream stream, int64_t reached_
 
 std::shared_ptr<const trace::Mark> mark_stream(Stream stream) {
   if (stream.device.is_cpu() || cuda::is_capturing(stream)) return nullptr;
-  // Never destroyed: spans may be read by static destructors.
-  static std::array<std::atomic<StreamMarks*>, kMaxDevices> devices{};
-  static std::mutex mutex;
-  std::atomic<StreamMarks*>& place = devices[static_cast<size_t>(stream.device.index)];
-  if (place == nullptr) {
-    const std::lock_guard lock(mutex);
-    if (place == nullptr) {
-      Runtime& device = runtime(stream.device);
-      place = new StreamMarks([&device] { return device.create_event(true); });
-    }
-  }
-  return place.load()->mark(stream);
+  static OnePerDevice<StreamMarks> devices;
+  StreamMarks& marks = devices.get(stream.device, [&] {
+    Runtime& device = runtime(stream.device);
+    return new StreamMarks([&device] { return device.create_event(true); });
+  });
+  return marks.mark(stream);
 }
 
 }  // namespace cuop::backend

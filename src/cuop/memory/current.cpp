@@ -4,11 +4,10 @@
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
-#include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/memory/host_pool.h"
+#include "cuop/memory/host.h"
 #include "cuop/memory/pool.h"
 
 namespace cuop::memory {
@@ -156,12 +155,6 @@ void record_stream(Storage& storage, Stream stream) {
   MemoryResource* const origin = Origins::instance().find(storage.data());
   MemoryResource& source = origin != nullptr ? *origin : unchosen(storage.device());
   source.record_stream(storage.data(), stream);
-}
-
-void fulfil_storage(Storage& storage) {
-  auto memory = allocate_storage(storage.nbytes(), storage.device());
-  void* data = memory->data();
-  storage.fulfil(data, std::move(memory));
 }
 
 }  // namespace cuop::memory

@@ -50,7 +50,5 @@ std::shared_ptr<Storage> allocate_storage(int64_t nbytes, Device device);
 /// MemoryResource::record_stream. Memory of other libraries and what is still to be computed are
 /// left alone.
 void record_stream(Storage& storage, Stream stream);
-/// Gives memory to a deferred storage.
-void fulfil_storage(Storage& storage);
 
 }  // namespace cuop::memory

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "cuop/memory/resource.h"
+#include "cuop/memory/usage.h"
 
 namespace cuop::memory {
 
@@ -17,11 +18,12 @@ class HostResource final : public MemoryResource {
   Device device() const override { return kCpu; }
 
  private:
-  std::atomic<int64_t> live_ = 0;
-  std::atomic<int64_t> peak_ = 0;
-  std::atomic<int64_t> allocations_ = 0;
-  std::atomic<int64_t> frees_ = 0;
-  std::atomic<int64_t> failures_ = 0;
+  Usage usage_;
+  std::atomic<int64_t> allocations_ = 0, frees_ = 0, failures_ = 0;
 };
+
+/// The pool over mapped host memory, or the C library's allocator when CUOP_HOST_ALLOCATOR asks for
+/// it. Made by the first call and never destroyed: tensors may outlive static destructors.
+MemoryResource& default_host_resource();
 
 }  // namespace cuop::memory

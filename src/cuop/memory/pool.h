@@ -85,7 +85,6 @@ class Pool final : public MemoryResource, private CacheOwner {
   void set_fraction(double fraction);
   /// Most idle bytes that are kept; more are returned when blocks are freed.
   void set_cache_size(int64_t bytes);
-  int64_t cache_size() const { return cache_bytes_; }
   /// The limit, or the device's memory without one.
   int64_t capacity() const;
   /// See MemoryCallback. Called when live bytes cross a threshold (parts of capacity()) upwards and

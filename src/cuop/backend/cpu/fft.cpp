@@ -1,7 +1,7 @@
 #include "cuop/backend/cpu/fft.h"
 
 #include "cuop/backend/cpu/apart.h"
-#include "cuop/backend/cpu/fftw.h"
+#include "cuop/backend/cpu/fft_library.h"
 #include "cuop/core/env.h"
 #include "cuop/core/lru_cache.h"
 

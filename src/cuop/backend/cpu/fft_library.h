@@ -31,4 +31,6 @@ class FftLibrary {
   virtual std::unique_ptr<FftPlan> make_plan(const FftPlanSpec& spec) = 0;
 };
 
+FftLibrary& fftw_library();
+
 }  // namespace cuop::backend

@@ -1,12 +1,10 @@
-#include "cuop/backend/cpu/fftw.h"
-
 #include <algorithm>
 #include <complex>
 #include <limits>
 #include <mutex>
 #include <new>
-#include <optional>
 
+#include "cuop/backend/cpu/fft_library.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"

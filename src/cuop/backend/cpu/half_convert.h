@@ -3,17 +3,12 @@
 
 #include <cstdint>
 
+#include "cuop/backend/cpu/isa.h"
 #include "cuop/core/half.h"
 
 namespace cuop::backend {
 
-/// Contiguous arrays of `count` elements; rounds to nearest even as core/half.h does.
-void to_float(const Half* from, float* to, int64_t count);
-void to_float(const BFloat16* from, float* to, int64_t count);
-void from_float(const float* from, Half* to, int64_t count);
-void from_float(const float* from, BFloat16* to, int64_t count);
-
-/// The same at one instruction set.
+/// The loops of one instruction set.
 struct HalfConverter {
   void (*half_to_float)(const Half*, float*, int64_t);
   void (*bfloat16_to_float)(const BFloat16*, float*, int64_t);
@@ -31,5 +26,16 @@ struct HalfConverter {
 };
 template <class Level>
 const HalfConverter& half_converter();
+
+/// Contiguous arrays of `count` elements of Half or BFloat16; rounds to nearest even as core/half.h
+/// does.
+template <class T>
+void to_float(const T* from, float* to, int64_t count) {
+  isa::choose([&]<class Level>(Level) { half_converter<Level>().to_float(from, to, count); });
+}
+template <class T>
+void from_float(const float* from, T* to, int64_t count) {
+  isa::choose([&]<class Level>(Level) { half_converter<Level>().from_float(from, to, count); });
+}
 
 }  // namespace cuop::backend

@@ -1,17 +1,14 @@
 #include "cuop/backend/cuda/cuda_memory.h"
 
-#include <array>
-#include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
-#include "cuop/backend/cuda/direct_memory.h"
 #include "cuop/backend/cuda/graph_memory.h"
 #include "cuop/core/byte_size.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
+#include "cuop/core/one_per_device.h"
 #include "cuop/memory/pool.h"
 
 namespace cuop::backend::cuda {
@@ -61,16 +58,10 @@ PoolOfDevice* make_pinned(CudaRuntime& runtime) {
   return new PoolOfDevice(runtime, std::make_unique<PinnedHostUpstream>(runtime), options);
 }
 
-memory::Pool& one_for_each(Device device, PoolOfDevice* (*make)(CudaRuntime&),
-                           std::array<std::atomic<PoolOfDevice*>, kMaxDevices>& pools) {
-  static std::mutex mutex;
+memory::Pool& pool_of(OnePerDevice<PoolOfDevice>& pools, Device device,
+                      PoolOfDevice* (*make)(CudaRuntime&)) {
   CudaRuntime& runtime = cuda_runtime(device);
-  std::atomic<PoolOfDevice*>& place = pools[static_cast<size_t>(device.index)];
-  if (PoolOfDevice* known = place) [[likely]]
-    return known->pool;
-  const std::lock_guard lock(mutex);
-  if (place == nullptr) place = make(runtime);
-  return place.load()->pool;
+  return pools.get(device, [&] { return make(runtime); }).pool;
 }
 
 }  // namespace
@@ -78,8 +69,8 @@ memory::Pool& one_for_each(Device device, PoolOfDevice* (*make)(CudaRuntime&),
 memory::MemoryResource& cuda_memory(Device device) {
   static const bool is_drivers = env().cuda_allocator.value == "driver";
   if (is_drivers) return direct_memory(device);
-  static std::array<std::atomic<PoolOfDevice*>, kMaxDevices> pools{};
-  return one_for_each(device, &make_pool, pools);
+  static OnePerDevice<PoolOfDevice> pools;
+  return pool_of(pools, device, &make_pool);
 }
 
 memory::MemoryResource& current_cuda_memory(Device device) {
@@ -90,8 +81,8 @@ memory::MemoryResource& current_cuda_memory(Device device) {
 }
 
 memory::MemoryResource& pinned_memory(Device device) {
-  static std::array<std::atomic<PoolOfDevice*>, kMaxDevices> pools{};
-  return one_for_each(device, &make_pinned, pools);
+  static OnePerDevice<PoolOfDevice> pools;
+  return pool_of(pools, device, &make_pinned);
 }
 
 }  // namespace cuop::backend::cuda

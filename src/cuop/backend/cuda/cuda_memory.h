@@ -14,4 +14,7 @@ memory::MemoryResource& current_cuda_memory(Device device);
 /// Page-locked host memory for copies from and to the device, ordered on its streams.
 memory::MemoryResource& pinned_memory(Device device);
 
+/// The device's resource; made by the first call.
+memory::MemoryResource& direct_memory(Device device);
+
 }  // namespace cuop::backend::cuda

@@ -1,8 +1,6 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -14,6 +12,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/waiting.h"
 #include "cuop/core/error.h"
+#include "cuop/core/one_per_device.h"
 
 namespace cuop::backend::cuda {
 
@@ -61,15 +60,10 @@ DeviceProperties read_properties(Device device, DeviceId id) {
   p.multiprocessors = get(DeviceAttribute::kMultiprocessorCount);
   p.warp_size = get(DeviceAttribute::kWarpSize);
   p.max_threads_per_block = get(DeviceAttribute::kMaxThreadsPerBlock);
-  p.max_threads_per_multiprocessor = get(DeviceAttribute::kMaxThreadsPerMultiprocessor);
-  p.max_blocks_per_multiprocessor = get(DeviceAttribute::kMaxBlocksPerMultiprocessor);
-  p.registers_per_multiprocessor = get(DeviceAttribute::kMaxRegistersPerMultiprocessor);
   p.shared_per_block = get(DeviceAttribute::kMaxSharedMemoryPerBlock);
   p.shared_per_block_optin = get(DeviceAttribute::kMaxSharedMemoryPerBlockOptin);
-  p.shared_per_multiprocessor = get(DeviceAttribute::kMaxSharedMemoryPerMultiprocessor);
   p.l2_bytes = get(DeviceAttribute::kL2CacheBytes);
   p.memory_clock_khz = get(DeviceAttribute::kMemoryClockKhz);
-  p.memory_bus_bits = get(DeviceAttribute::kMemoryBusBits);
   p.has_virtual_memory = get(DeviceAttribute::kVirtualMemoryManagement) != 0;
   p.has_memory_pools = get(DeviceAttribute::kMemoryPools) != 0;
   return p;
@@ -325,15 +319,9 @@ bool CudaRuntime::enable_peer_access(Device peer) {
 }
 
 CudaRuntime& cuda_runtime(Device device) {
-  // Never destroyed: tensors may outlive static destructors.
-  static std::array<std::atomic<CudaRuntime*>, kMaxDevices> runtimes{};
-  static std::mutex mutex;
+  static OnePerDevice<CudaRuntime> runtimes;
   primary_context(device);  // a device that is absent is said before the table is asked
-  std::atomic<CudaRuntime*>& place = runtimes[static_cast<size_t>(device.index)];
-  if (CudaRuntime* known = place) return *known;
-  const std::lock_guard lock(mutex);
-  if (place == nullptr) place = new CudaRuntime(device);
-  return *place;
+  return runtimes.get(device, [device] { return new CudaRuntime(device); });
 }
 
 GpuLimits limits_of(Device device) {

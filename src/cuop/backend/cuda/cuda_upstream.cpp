@@ -5,7 +5,6 @@
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/waiting.h"
-#include "cuop/core/error.h"
 #include "cuop/core/log.h"
 #include "cuop/memory/host_upstream.h"
 

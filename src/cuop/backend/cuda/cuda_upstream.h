@@ -32,32 +32,35 @@ class MappedCudaUpstream final : public memory::Upstream {
   int64_t granule_ = 0;
 };
 
-/// Memory in plain pieces, for devices and drivers that cannot map.
-class PlainCudaUpstream final : public memory::PlainUpstream {
+/// Plain pieces of memory that a device's driver gives.
+class CudaPieces : public memory::PlainUpstream {
  public:
-  explicit PlainCudaUpstream(CudaRuntime& runtime) : runtime_(runtime) {}
+  explicit CudaPieces(CudaRuntime& runtime) : runtime_(runtime) {}
+
+ protected:
+  CudaRuntime& runtime_;
+};
+
+/// The device's, for devices and drivers that cannot map.
+class PlainCudaUpstream final : public CudaPieces {
+ public:
+  using CudaPieces::CudaPieces;
   Device device() const override { return runtime_.device(); }
   std::string name() const override { return "cuda, plain"; }
   void* acquire(int64_t bytes) override;
   void release(void* range, int64_t bytes) noexcept override;
   memory::DeviceMemory memory() const override;
-
- private:
-  CudaRuntime& runtime_;
 };
 
 /// Host memory that the device copies from and to by itself.
-class PinnedHostUpstream final : public memory::PlainUpstream {
+class PinnedHostUpstream final : public CudaPieces {
  public:
-  explicit PinnedHostUpstream(CudaRuntime& runtime) : runtime_(runtime) {}
+  using CudaPieces::CudaPieces;
   Device device() const override { return kCpu; }
   std::string name() const override { return "host, pinned"; }
   void* acquire(int64_t bytes) override;
   void release(void* range, int64_t bytes) noexcept override;
   memory::DeviceMemory memory() const override;
-
- private:
-  CudaRuntime& runtime_;
 };
 
 /// Events of the device's streams, kept for the next use.

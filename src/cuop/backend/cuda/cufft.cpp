@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"

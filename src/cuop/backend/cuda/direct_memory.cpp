@@ -1,7 +1,4 @@
-#include "cuop/backend/cuda/direct_memory.h"
-
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -10,9 +7,12 @@
 
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/cuda_upstream.h"
 #include "cuop/core/error.h"
+#include "cuop/core/one_per_device.h"
+#include "cuop/memory/usage.h"
 
 namespace cuop::backend::cuda {
 
@@ -47,10 +47,7 @@ class DirectMemory final : public memory::MemoryResource {
       live_blocks_[block].clear();
     }
     ++allocations_;
-    const int64_t now = live_ += bytes;
-    int64_t peak = peak_;
-    while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
-    }
+    usage_.add(bytes, bytes);
     return block;
   }
 
@@ -70,7 +67,7 @@ class DirectMemory final : public memory::MemoryResource {
     } catch (const Error&) {
       // The process is ending or its device is lost; the driver takes the memory back itself.
     }
-    live_ -= bytes;
+    usage_.add(-bytes, 0);
     ++frees_;
   }
 
@@ -84,10 +81,10 @@ class DirectMemory final : public memory::MemoryResource {
 
   memory::Statistics statistics() const override {
     memory::Statistics s;
-    s.allocated_bytes = live_;
-    s.peak_allocated_bytes = s.peak_active_bytes = peak_;
-    s.reserved_bytes = pool_ == nullptr ? live_.load() : figure(PoolAttribute::kReservedCurrent);
-    s.peak_reserved_bytes = pool_ == nullptr ? peak_.load() : figure(PoolAttribute::kReservedHigh);
+    s.allocated_bytes = usage_.live();
+    s.peak_allocated_bytes = s.peak_active_bytes = usage_.peak();
+    s.reserved_bytes = pool_ == nullptr ? usage_.live() : figure(PoolAttribute::kReservedCurrent);
+    s.peak_reserved_bytes = pool_ == nullptr ? usage_.peak() : figure(PoolAttribute::kReservedHigh);
     s.cached_bytes = s.reserved_bytes - s.allocated_bytes;
     s.allocation_count = allocations_;
     s.free_count = frees_;
@@ -96,7 +93,7 @@ class DirectMemory final : public memory::MemoryResource {
   }
 
   void reset_peak() override {
-    peak_ = live_.load();
+    usage_.reset_peak();
     if (pool_ == nullptr) return;
     uint64_t none = 0;  // the driver then goes on from what is reserved now
     check(driver().mem_pool_set_attribute(pool_, PoolAttribute::kReservedHigh, &none),
@@ -149,8 +146,8 @@ class DirectMemory final : public memory::MemoryResource {
     const int64_t held = statistics().reserved_bytes;
     throw MemoryError(cat("memory: ", bytes, " bytes were asked of ", device(), ", which has ",
                           info.free, " of ", info.total, " bytes free; cuOP holds ", held,
-                          " bytes, ", live_.load(), " of them in use"),
-                      {bytes, live_.load(), held, info.free});
+                          " bytes, ", usage_.live(), " of them in use"),
+                      {bytes, usage_.live(), held, info.free});
   }
 
   CudaRuntime& runtime_;
@@ -159,20 +156,16 @@ class DirectMemory final : public memory::MemoryResource {
   Stream side_;  ///< where blocks are freed that several streams used
   std::mutex mutex_;
   std::unordered_map<void*, std::vector<Stream>> live_blocks_;  ///< with the streams that use them
-  std::atomic<int64_t> live_ = 0, peak_ = 0, allocations_ = 0, frees_ = 0, failures_ = 0;
+  memory::Usage usage_;
+  std::atomic<int64_t> allocations_ = 0, frees_ = 0, failures_ = 0;
 };
 
 }  // namespace
 
 memory::MemoryResource& direct_memory(Device device) {
-  static std::array<std::atomic<DirectMemory*>, kMaxDevices> resources{};
-  static std::mutex mutex;
-  CudaRuntime& runtime = cuda_runtime(device);
-  std::atomic<DirectMemory*>& place = resources[static_cast<size_t>(device.index)];
-  if (DirectMemory* known = place) return *known;
-  const std::lock_guard lock(mutex);
-  if (place == nullptr) place = new DirectMemory(runtime.device());
-  return *place;
+  static OnePerDevice<DirectMemory> resources;
+  const Device known = cuda_runtime(device).device();
+  return resources.get(known, [known] { return new DirectMemory(known); });
 }
 
 }  // namespace cuop::backend::cuda

@@ -29,15 +29,11 @@ class Loader {
   bool is_usable() const { return get_ != nullptr; }
   const std::string& missing() const { return missing_; }
 
-  template <class... Arguments>
-  void bind(Result (*&entry)(Arguments...), const char* name, int version) {
-    void* found = nullptr;
+  void bind(EntryPoint& entry) {
     int status = 0;
-    if (get_(name, &found, version, 0, &status) != Result::kSuccess || found == nullptr) {
-      missing_ += (missing_.empty() ? "" : ", ") + std::string(name);
-      return;
-    }
-    entry = reinterpret_cast<Result (*)(Arguments...)>(found);
+    const Result result = get_(entry.name, &entry.address, entry.version, 0, &status);
+    if (result == Result::kSuccess && entry.address != nullptr) return;
+    missing_ += (missing_.empty() ? "" : ", ") + std::string(entry.name);
   }
 
  private:
@@ -46,84 +42,6 @@ class Loader {
   Get get_;
   std::string missing_;
 };
-
-void bind_devices(Loader& load, Driver& d) {
-  load.bind(d.get_error_name, "cuGetErrorName", 6000);
-  load.bind(d.get_error_string, "cuGetErrorString", 6000);
-  load.bind(d.device_get_count, "cuDeviceGetCount", 2000);
-  load.bind(d.device_get, "cuDeviceGet", 2000);
-  load.bind(d.device_get_name, "cuDeviceGetName", 2000);
-  load.bind(d.device_get_uuid, "cuDeviceGetUuid", 11040);
-  load.bind(d.device_total_mem, "cuDeviceTotalMem", 3020);
-  load.bind(d.device_get_attribute, "cuDeviceGetAttribute", 2000);
-  load.bind(d.device_can_access_peer, "cuDeviceCanAccessPeer", 4000);
-  load.bind(d.device_primary_ctx_retain, "cuDevicePrimaryCtxRetain", 7000);
-  load.bind(d.ctx_set_current, "cuCtxSetCurrent", 4000);
-  load.bind(d.ctx_get_current, "cuCtxGetCurrent", 4000);
-  load.bind(d.ctx_synchronize, "cuCtxSynchronize", 2000);
-  load.bind(d.ctx_enable_peer_access, "cuCtxEnablePeerAccess", 4000);
-}
-
-void bind_streams(Loader& load, Driver& d) {
-  load.bind(d.stream_create_with_priority, "cuStreamCreateWithPriority", 5050);
-  load.bind(d.stream_synchronize, "cuStreamSynchronize", 2000);
-  load.bind(d.stream_query, "cuStreamQuery", 2000);
-  load.bind(d.stream_wait_event, "cuStreamWaitEvent", 3020);
-  load.bind(d.stream_is_capturing, "cuStreamIsCapturing", 10000);
-  load.bind(d.stream_get_capture_info, "cuStreamGetCaptureInfo", 11030);
-  load.bind(d.stream_begin_capture, "cuStreamBeginCapture", 10010);
-  load.bind(d.stream_end_capture, "cuStreamEndCapture", 10000);
-  load.bind(d.thread_exchange_stream_capture_mode, "cuThreadExchangeStreamCaptureMode", 10010);
-  load.bind(d.event_create, "cuEventCreate", 2000);
-  load.bind(d.event_destroy, "cuEventDestroy", 4000);
-  load.bind(d.event_record, "cuEventRecord", 2000);
-  load.bind(d.event_query, "cuEventQuery", 2000);
-  load.bind(d.event_synchronize, "cuEventSynchronize", 2000);
-  load.bind(d.event_elapsed_time, "cuEventElapsedTime", 2000);
-}
-
-void bind_memory(Loader& load, Driver& d) {
-  load.bind(d.memcpy_async, "cuMemcpyAsync", 4000);
-  load.bind(d.memcpy_peer_async, "cuMemcpyPeerAsync", 4000);
-  load.bind(d.memset_d8_async, "cuMemsetD8Async", 3020);
-  load.bind(d.memset_d16_async, "cuMemsetD16Async", 3020);
-  load.bind(d.memset_d32_async, "cuMemsetD32Async", 3020);
-  load.bind(d.memset_d2d32_async, "cuMemsetD2D32Async", 3020);
-  load.bind(d.mem_get_info, "cuMemGetInfo", 3020);
-  load.bind(d.mem_alloc, "cuMemAlloc", 3020);
-  load.bind(d.mem_free, "cuMemFree", 3020);
-  load.bind(d.mem_alloc_async, "cuMemAllocAsync", 11020);
-  load.bind(d.mem_free_async, "cuMemFreeAsync", 11020);
-  load.bind(d.mem_host_alloc, "cuMemHostAlloc", 2020);
-  load.bind(d.mem_free_host, "cuMemFreeHost", 2000);
-  load.bind(d.mem_address_reserve, "cuMemAddressReserve", 10020);
-  load.bind(d.mem_address_free, "cuMemAddressFree", 10020);
-  load.bind(d.mem_create, "cuMemCreate", 10020);
-  load.bind(d.mem_release, "cuMemRelease", 10020);
-  load.bind(d.mem_map, "cuMemMap", 10020);
-  load.bind(d.mem_unmap, "cuMemUnmap", 10020);
-  load.bind(d.mem_set_access, "cuMemSetAccess", 10020);
-  load.bind(d.mem_get_allocation_granularity, "cuMemGetAllocationGranularity", 10020);
-  load.bind(d.device_get_default_mem_pool, "cuDeviceGetDefaultMemPool", 11020);
-  load.bind(d.mem_pool_get_attribute, "cuMemPoolGetAttribute", 11020);
-  load.bind(d.mem_pool_set_attribute, "cuMemPoolSetAttribute", 11020);
-  load.bind(d.mem_pool_trim_to, "cuMemPoolTrimTo", 11020);
-  load.bind(d.mem_pool_set_access, "cuMemPoolSetAccess", 11020);
-  load.bind(d.pointer_get_attributes, "cuPointerGetAttributes", 7000);
-}
-
-void bind_kernels(Loader& load, Driver& d) {
-  load.bind(d.module_load_data_ex, "cuModuleLoadDataEx", 2010);
-  load.bind(d.module_get_function, "cuModuleGetFunction", 2000);
-  load.bind(d.func_get_attribute, "cuFuncGetAttribute", 2020);
-  load.bind(d.func_set_attribute, "cuFuncSetAttribute", 9000);
-  load.bind(d.launch_kernel, "cuLaunchKernel", 4000);
-  load.bind(d.graph_instantiate, "cuGraphInstantiateWithFlags", 11040);
-  load.bind(d.graph_launch, "cuGraphLaunch", 10000);
-  load.bind(d.graph_exec_destroy, "cuGraphExecDestroy", 10000);
-  load.bind(d.graph_destroy, "cuGraphDestroy", 10000);
-  load.bind(d.graph_get_nodes, "cuGraphGetNodes", 10000);
-}
 
 /// Why the driver cannot be used: "" when it can.
 struct Absence {
@@ -156,10 +74,7 @@ Absence open(Driver& d) {
     return broken(cat("the NVIDIA driver is too old: it serves CUDA ", version_text(d.version),
                       ", cuOP needs ", version_text(kOldestVersion), " or later", kAdvice));
   }
-  bind_devices(load, d);
-  bind_streams(load, d);
-  bind_memory(load, d);
-  bind_kernels(load, d);
+  for (EntryPoint* entry : d.entries) load.bind(*entry);
   if (!load.missing().empty()) {
     return broken(cat("the NVIDIA driver for CUDA ", version_text(d.version), " lacks ",
                       load.missing(), kAdvice));

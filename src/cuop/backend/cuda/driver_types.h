@@ -39,7 +39,6 @@ enum class Result : int {
   kInvalidContext = 201,
   kNoBinaryForGpu = 209,
   kEccUncorrectable = 214,
-  kPeerAccessUnsupported = 217,
   kInvalidPtx = 218,
   kNvlinkUncorrectable = 220,
   kJitCompilerNotFound = 221,
@@ -47,7 +46,6 @@ enum class Result : int {
   kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
-  kLaunchOutOfResources = 701,
   kLaunchTimeout = 702,
   kPeerAccessAlreadyEnabled = 704,
   kAssert = 710,
@@ -59,7 +57,6 @@ enum class Result : int {
   kCompatNotSupported = 804,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
-  kCaptureImplicit = 906,
   kGraphExecUpdateFailure = 910,
   kUnknown = 999,
 };
@@ -99,14 +96,11 @@ enum class DeviceAttribute : int {
 enum class FunctionAttribute : int {
   kMaxThreadsPerBlock = 0,
   kStaticSharedBytes = 1,
-  kConstantBytes = 2,
   kLocalBytes = 3,  ///< a thread's stack and spilled registers
   kRegisters = 4,
   kPtxVersion = 5,
   kBinaryVersion = 6,
   kMaxDynamicSharedBytes = 8,
-  kSharedCarveout = 9,
-  kNonPortableClusterSize = 14,
 };
 
 enum class PointerAttribute : int {
@@ -120,26 +114,26 @@ enum class PointerAttribute : int {
   kRangeStart = 11,
   kRangeBytes = 12,
 };
-enum class MemoryType : int { kUnregistered = 0, kHost = 1, kDevice = 2, kArray = 3, kUnified = 4 };
+enum class MemoryType : int { kUnregistered = 0, kHost = 1, kDevice = 2 };
 
 enum StreamFlags : unsigned { kStreamDefault = 0, kStreamNonBlocking = 1 };
-enum EventFlags : unsigned { kEventDefault = 0, kEventBlockingSync = 1, kEventDisableTiming = 2 };
-enum HostAllocFlags : unsigned { kHostPortable = 1, kHostDeviceMap = 2, kHostWriteCombined = 4 };
+enum EventFlags : unsigned { kEventDefault = 0, kEventDisableTiming = 2 };
+enum HostAllocFlags : unsigned { kHostPortable = 1 };
 
 /// The stream that orders itself against all blocking streams, and the calling thread's own.
 inline const StreamHandle kLegacyStream = reinterpret_cast<StreamHandle>(uintptr_t{1});
 inline const StreamHandle kPerThreadStream = reinterpret_cast<StreamHandle>(uintptr_t{2});
 
-enum class CaptureMode : int { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
+enum class CaptureMode : int { kGlobal = 0, kRelaxed = 2 };
 enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
 
-enum class LocationType : int { kInvalid = 0, kDevice = 1, kHost = 2, kHostNuma = 3 };
+enum class LocationType : int { kInvalid = 0, kDevice = 1, kHost = 2 };
 struct MemoryLocation {
   LocationType type = LocationType::kInvalid;
   int id = 0;
 };
 enum class AllocationType : int { kInvalid = 0, kPinned = 1 };
-enum class ShareableHandle : int { kNone = 0, kFileDescriptor = 1, kFabric = 8 };
+enum class ShareableHandle : int { kNone = 0 };
 struct AllocationProperties {
   AllocationType type = AllocationType::kPinned;
   ShareableHandle handle_types = ShareableHandle::kNone;
@@ -157,7 +151,7 @@ struct AccessDescription {
   AccessFlags flags = AccessFlags::kReadWrite;
 };
 static_assert(sizeof(AccessDescription) == 12);
-enum class Granularity : int { kMinimum = 0, kRecommended = 1 };
+enum class Granularity : int { kMinimum = 0 };
 
 enum class PoolAttribute : int {
   kReleaseThreshold = 4,  ///< uint64: bytes the pool may keep idle
@@ -171,48 +165,18 @@ struct Uuid {
   unsigned char bytes[16] = {};
 };
 
-enum class LaunchAttributeId : int {
-  kIgnore = 0,
-  kCooperative = 2,
-  kClusterDimension = 4,
-  kProgrammaticStreamSerialization = 6,
-  kPriority = 8,
-};
-union LaunchAttributeValue {
-  char bytes[64];
-  int cooperative;
-  struct {
-    unsigned x, y, z;
-  } cluster;
-  int programmatic_serialization_allowed;
-  int priority;
-};
-struct LaunchAttribute {
-  LaunchAttributeId id = LaunchAttributeId::kIgnore;
-  char padding[4] = {};
-  LaunchAttributeValue value = {};
-};
-static_assert(sizeof(LaunchAttribute) == 72);
 struct LaunchConfig {
   unsigned grid_x = 1, grid_y = 1, grid_z = 1;
   unsigned block_x = 1, block_y = 1, block_z = 1;
   unsigned shared_bytes = 0;
   StreamHandle stream = nullptr;
-  LaunchAttribute* attributes = nullptr;
+  struct LaunchAttribute* attributes = nullptr;
   unsigned attribute_count = 0;
 };
 static_assert(sizeof(LaunchConfig) == 56);
 
-/// Options of module_load_data_ex; a value is passed as a pointer or as a number in its place.
-enum class JitOption : int {
-  kMaxRegisters = 0,
-  kInfoLogBuffer = 3,
-  kInfoLogBytes = 4,
-  kErrorLogBuffer = 5,
-  kErrorLogBytes = 6,
-  kOptimizationLevel = 7,
-  kLogVerbose = 12,
-};
+/// An option of module_load_data_ex; none is given.
+enum class JitOption : int;
 
 struct GraphUpdateResult {
   int result = 0;

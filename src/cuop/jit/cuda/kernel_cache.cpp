@@ -1,6 +1,5 @@
 #include "cuop/jit/cuda/kernel_cache.h"
 
-#include <array>
 #include <atomic>
 #include <future>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/log.h"
+#include "cuop/core/one_per_device.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/jit/build_options.h"
@@ -149,13 +149,8 @@ struct DeviceKernels {
 };
 
 DeviceKernels& kernels_of(Device device) {
-  static std::array<std::atomic<DeviceKernels*>, kMaxDevices> all{};
-  static std::mutex mutex;
-  std::atomic<DeviceKernels*>& place = all[static_cast<size_t>(device.index)];
-  if (DeviceKernels* known = place) return *known;
-  const std::lock_guard lock(mutex);
-  if (place == nullptr) place = new DeviceKernels;
-  return *place;
+  static OnePerDevice<DeviceKernels> all;
+  return all.get(device, [] { return new DeviceKernels; });
 }
 
 /// Of the key, of this thread's build options, and of a directory of its own for binaries.
