@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuop/backend/execution.h"
-#include "cuop/jit/cpu/program_cache.h"
+#include "cuop/jit/cpu/program.h"
 #include "cuop/jit/fusion.h"
 #include "cuop/jit/kernels/op_list.h"
 #include "cuop/jit/run.h"

@@ -2,7 +2,6 @@
 
 #include "cuop/backend/slot.h"
 #include "cuop/jit/cpu/block_kernels.h"
-#include "cuop/jit/cuda/run_cuda.h"
 
 namespace cuop::jit {
 

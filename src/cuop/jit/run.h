@@ -15,4 +15,7 @@ void run(const Expr& expr, const Bindings& bindings);
 /// The CPU interpreter at a given instruction set, for tests.
 void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table);
 
+/// As `run` (jit/run.h), for tensors of one GPU, on this thread's current stream of it.
+void run_cuda(const Expr& expr, const Bindings& bindings);
+
 }  // namespace cuop::jit

@@ -9,7 +9,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/jit/cpu/access.h"
-#include "cuop/jit/cpu/program_cache.h"
+#include "cuop/jit/cpu/program.h"
 #include "cuop/jit/parameter.h"
 #include "cuop/jit/run.h"
 

@@ -36,7 +36,6 @@ struct Program {
   int64_t widest = 1;  ///< bytes of the largest element of any slot
   int64_t cost = 0;    ///< per element, an addition being 1
 
-  int leaf_slot(int leaf) const { return leaf; }
   int parameter_slot(int parameter) const {
     return static_cast<int>(leaf_dtypes.size()) + parameter;
   }
@@ -51,5 +50,9 @@ struct Program {
 /// Replaces `program` (keeping its memory). Nodes that no output needs are left out.
 /// NotImplementedError when the table lacks a kernel that the expression needs.
 void compile(const Expr& expr, const BlockTable& table, Program& program);
+
+/// The expression compiled for the table. Good until this thread asks for the next one. Errors are
+/// those of `compile`.
+const Program& compiled(const Expr& expr, const BlockTable& table);
 
 }  // namespace cuop::jit
