@@ -2,7 +2,6 @@
 #include "cuop/ops/blas/blas.h"
 
 #include "cuop/backend/cuda/libraries.h"
-#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"

@@ -12,7 +12,7 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
-#include "cuop/ops/matmul/tile_product_cuda_internal.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 #include "tests/gpu/gpu_values.h"
 
 namespace cuop {

@@ -7,7 +7,7 @@
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/random/random.h"
-#include "cuop/ops/sort/sort_cuda_internal.h"
+#include "cuop/ops/sort/sort_kernels.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/jit/kernel_text.h"
-#include "cuop/ops/softmax/softmax_cuda_internal.h"
+#include "cuop/ops/softmax/softmax_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::jit {

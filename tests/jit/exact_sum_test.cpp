@@ -56,18 +56,18 @@ TEST(ExactSum, RoundsOnceToNarrowFormats) {
   // Rounding to double first would give a tie, and the tie the wrong neighbour.
   ExactSum sum;
   for (const double part : {1.0, 0x1p-24, 0x1p-60}) sum.add(part);
-  EXPECT_EQ(sum.round(kFloatFormat), static_cast<double>(1.0f + 0x1p-23f));
+  EXPECT_EQ(sum.round(format_of<float>), static_cast<double>(1.0f + 0x1p-23f));
   ExactSum large;
   large.add(65504.0);
   large.add(15.0);
-  EXPECT_EQ(large.round(kHalfFormat), 65504.0);
+  EXPECT_EQ(large.round(format_of<Half>), 65504.0);
   large.add(1.0);
-  EXPECT_EQ(large.round(kHalfFormat), kInf);
+  EXPECT_EQ(large.round(format_of<Half>), kInf);
   ExactSum small;
   small.add(0x1p-150);
-  EXPECT_EQ(small.round(kFloatFormat), 0.0);
+  EXPECT_EQ(small.round(format_of<float>), 0.0);
   small.add(0x1p-151);
-  EXPECT_EQ(small.round(kFloatFormat), 0x1p-149);
+  EXPECT_EQ(small.round(format_of<float>), 0x1p-149);
   EXPECT_EQ(small.round(), 0x1.8p-150);
 }
 

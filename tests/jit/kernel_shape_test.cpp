@@ -8,9 +8,9 @@
 #include "cuop/backend/execution.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/operators/task.h"
-#include "cuop/ops/conv/conv_cuda_internal.h"
-#include "cuop/ops/norm/norm_cuda_internal.h"
-#include "cuop/ops/softmax/softmax_cuda_internal.h"
+#include "cuop/ops/conv/conv_kernels.h"
+#include "cuop/ops/norm/norm_kernels.h"
+#include "cuop/ops/softmax/softmax_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::jit {

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "cuop/jit/cuda/row_sharing.h"
-
 namespace cuop::jit {
 namespace {
 

@@ -6,11 +6,9 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/blas/blas_kernels.h"
-#include "cuop/ops/blas/level1_kernels.h"
 #include "cuop/ops/blas/matrix_operands_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
 

@@ -14,7 +14,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
-#include "cuop/ops/conv/direct_kernels.h"
+#include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"

@@ -3,13 +3,13 @@
 
 #include <random>
 
-#include "cuop/ops/conv/conv_cuda_internal.h"
+#include "cuop/ops/conv/conv_kernels.h"
 #include "tests/gpu/compare.h"
 #include "tests/jit/host_text.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
-#include "cuop/ops/conv/conv_direct.cuh"
+#include "cuop/ops/conv/conv.cuh"
 #pragma GCC diagnostic pop
 
 namespace cuop::kernels {

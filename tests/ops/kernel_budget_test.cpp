@@ -1,9 +1,9 @@
 // The kernels of fixed text, compiled for three GPUs.
 #include <gtest/gtest.h>
 
-#include "cuop/ops/copy/copy_cuda_internal.h"
-#include "cuop/ops/index/index_cuda_internal.h"
-#include "cuop/ops/random/random_cuda_internal.h"
+#include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/index/index_kernels.h"
+#include "cuop/ops/random/random_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::kernels {

@@ -9,7 +9,7 @@
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/index/index_cuda_internal.h"
+#include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/random/random.h"
 #include "cuop/ops/random/random_kernels.h"
@@ -17,9 +17,8 @@
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
-#include "cuop/ops/index/listed_copy.cuh"
-#include "cuop/ops/index/offsets.cuh"
-#include "cuop/ops/random/random_fill.cuh"
+#include "cuop/ops/index/index.cuh"
+#include "cuop/ops/random/random.cuh"
 #pragma GCC diagnostic pop
 
 namespace cuop::kernels {
@@ -237,7 +236,7 @@ TEST(KernelText, MasksAreCountedAndListedAsOnTheCpu) {
     a.in_tile = in_tile.data();
     a.total = &total;
     const auto blocks = static_cast<unsigned>(std::min<int64_t>(a.tiles, 2));
-    run_together(blocks, jit::kMaskThreads, [&] { jit::count_mask(a); });
+    run_together(blocks, jit::kIndexThreads, [&] { jit::count_mask(a); });
     ASSERT_EQ(static_cast<int64_t>(total), count_true_cpu(mask)) << c.shape;
     EXPECT_EQ(std::accumulate(in_tile.begin(), in_tile.end(), uint64_t{0}), total);
     std::vector<int64_t> given(total + 1, -7), wanted(total + 1, -7);
@@ -245,7 +244,7 @@ TEST(KernelText, MasksAreCountedAndListedAsOnTheCpu) {
     a.axes = c.shape.ndim();
     std::copy(c.shape.begin(), c.shape.end(), a.sizes);
     std::copy(c.strides.begin(), c.strides.end(), a.strides);
-    run_together(blocks, jit::kMaskThreads, [&] { jit::list_mask<uint32_t>(a); });
+    run_together(blocks, jit::kIndexThreads, [&] { jit::list_mask<uint32_t>(a); });
     mask_offsets_cpu(mask, c.strides, wanted.data());
     EXPECT_EQ(given, wanted) << c.shape;
   }

@@ -1,11 +1,9 @@
 // The kernels of products, convolutions and sequences that are our own, compiled for three GPUs.
 #include <gtest/gtest.h>
 
-#include "cuop/ops/conv/conv_cuda_internal.h"
-#include "cuop/ops/create/create_cuda_internal.h"
-#include "cuop/ops/dtype_lists.h"
-#include "cuop/ops/matmul/integer_product_cuda_internal.h"
-#include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
+#include "cuop/ops/conv/conv_kernels.h"
+#include "cuop/ops/create/create_kernels.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::kernels {

@@ -9,13 +9,13 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/create/create_kernels.h"
 #include "cuop/ops/index/view.h"
-#include "cuop/ops/matmul/integer_product_cuda_internal.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 #include "tests/gpu/compare.h"
 #include "tests/jit/host_text.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
-#include "cuop/ops/create/sequence.cuh"
+#include "cuop/ops/create/create.cuh"
 #include "cuop/ops/matmul/integer_product.cuh"
 #pragma GCC diagnostic pop
 

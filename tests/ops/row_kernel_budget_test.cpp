@@ -2,10 +2,10 @@
 // held to their budgets of registers. No GPU is needed for that.
 #include <gtest/gtest.h>
 
-#include "cuop/ops/norm/norm_cuda_internal.h"
-#include "cuop/ops/pool/pool_cuda_internal.h"
-#include "cuop/ops/softmax/softmax_cuda_internal.h"
-#include "cuop/ops/stencil/stencil_cuda_internal.h"
+#include "cuop/ops/norm/norm_kernels.h"
+#include "cuop/ops/pool/pool_kernels.h"
+#include "cuop/ops/softmax/softmax_kernels.h"
+#include "cuop/ops/stencil/stencil_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::kernels {

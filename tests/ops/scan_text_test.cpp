@@ -10,8 +10,8 @@
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/reduce/reduce.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
 #include "cuop/ops/reduce/reduction.h"
-#include "cuop/ops/reduce/scan_cuda_internal.h"
 #include "tests/gpu/compare.h"
 #include "tests/jit/host_text.h"
 

@@ -1,7 +1,7 @@
 // The kernels of sorting, compiled for three GPUs.
 #include <gtest/gtest.h>
 
-#include "cuop/ops/sort/sort_cuda_internal.h"
+#include "cuop/ops/sort/sort_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::kernels {

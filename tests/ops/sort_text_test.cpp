@@ -12,7 +12,6 @@
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/sort/radix_internal.h"
 #include "cuop/ops/sort/sort.h"
-#include "cuop/ops/sort/sort_cuda_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"
 #include "tests/jit/host_device.h"
 
@@ -59,10 +58,10 @@ void digits_by_text(const Tensor& x, int axis, bool is_descending, const Tensor&
   for (auto& each : memory) each.resize(static_cast<size_t>(plan.run_bytes / 8 + 1));
   plan.set_scratch(zeros.data(), memory[0].data(), memory[1].data());
   jit::DigitSort& a = plan.arguments;
-  test::run_together(few(plan.count_blocks), jit::kDigitThreads,
+  test::run_together(few(plan.count_blocks), jit::kSortThreads,
                      [&] { jit::count_digits<Key, kKind, Position>(a); });
   for (a.digit = 0; a.digit < plan.digits; ++a.digit) {
-    test::run_together(few(plan.blocks), jit::kDigitThreads,
+    test::run_together(few(plan.blocks), jit::kSortThreads,
                        [&] { jit::sort_by_digit<Key, kKind, Position>(a); });
   }
 }

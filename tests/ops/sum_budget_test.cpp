@@ -2,9 +2,7 @@
 // are calls, and for what is indexed at run time.
 #include <gtest/gtest.h>
 
-#include "cuop/ops/reduce/scan_cuda_internal.h"
-#include "cuop/ops/reduce/states_cuda_internal.h"
-#include "cuop/ops/reduce/wide_sum_cuda_internal.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::kernels {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/core/text.h"
-#include "cuop/ops/matmul/tile_product_cuda_internal.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::kernels {

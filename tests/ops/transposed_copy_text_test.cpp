@@ -5,14 +5,14 @@
 
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/copy/copy_cuda_internal.h"
+#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "tests/jit/host_text.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
-#include "cuop/ops/copy/transposed_copy.cuh"
+#include "cuop/ops/copy/copy.cuh"
 #pragma GCC diagnostic pop
 
 namespace cuop::kernels {

@@ -12,7 +12,7 @@
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/reduce/reduce.h"
-#include "cuop/ops/reduce/wide_sum_cuda_internal.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
 #include "tests/jit/host_text.h"
 
 #pragma GCC diagnostic push

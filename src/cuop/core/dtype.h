@@ -70,48 +70,6 @@ DType complex_dtype(DType dtype);
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-namespace detail {
-template <class T>
-struct DTypeOf;
-template <DType D>
-struct DTypeConstant {
-  static constexpr DType value = D;
-};
-template <>
-struct DTypeOf<bool> : DTypeConstant<DType::kBool> {};
-template <>
-struct DTypeOf<int8_t> : DTypeConstant<DType::kInt8> {};
-template <>
-struct DTypeOf<int16_t> : DTypeConstant<DType::kInt16> {};
-template <>
-struct DTypeOf<int32_t> : DTypeConstant<DType::kInt32> {};
-template <>
-struct DTypeOf<int64_t> : DTypeConstant<DType::kInt64> {};
-template <>
-struct DTypeOf<uint8_t> : DTypeConstant<DType::kUInt8> {};
-template <>
-struct DTypeOf<uint16_t> : DTypeConstant<DType::kUInt16> {};
-template <>
-struct DTypeOf<uint32_t> : DTypeConstant<DType::kUInt32> {};
-template <>
-struct DTypeOf<uint64_t> : DTypeConstant<DType::kUInt64> {};
-template <>
-struct DTypeOf<Half> : DTypeConstant<DType::kFloat16> {};
-template <>
-struct DTypeOf<BFloat16> : DTypeConstant<DType::kBFloat16> {};
-template <>
-struct DTypeOf<float> : DTypeConstant<DType::kFloat32> {};
-template <>
-struct DTypeOf<double> : DTypeConstant<DType::kFloat64> {};
-template <>
-struct DTypeOf<std::complex<float>> : DTypeConstant<DType::kComplex64> {};
-template <>
-struct DTypeOf<std::complex<double>> : DTypeConstant<DType::kComplex128> {};
-}  // namespace detail
-
-template <class T>
-inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
-
 /// A C++ type as a value, handed to the lambda of `visit_dtype`.
 template <class T>
 struct TypeTag {
@@ -121,22 +79,62 @@ struct TypeTag {
 template <class... T>
 struct TypeList {};
 
-using SignedIntegerTypes = TypeList<int8_t, int16_t, int32_t, int64_t>;
+namespace detail {
+template <class... Lists>
+struct Joined;
+template <class... T>
+struct Joined<TypeList<T...>> {
+  using type = TypeList<T...>;
+};
+template <class... A, class... B, class... Rest>
+struct Joined<TypeList<A...>, TypeList<B...>, Rest...> : Joined<TypeList<A..., B...>, Rest...> {};
+}  // namespace detail
+
+/// All types of the lists, in their order.
+template <class... Lists>
+using Joined = typename detail::Joined<Lists...>::type;
+
 using IntegerTypes =
     TypeList<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
+/// Floats of 16 bits, which are computed in float32.
+using NarrowTypes = TypeList<Half, BFloat16>;
 using FloatTypes = TypeList<float, double>;
-using FloatingTypes = TypeList<Half, BFloat16, float, double>;
+using FloatingTypes = Joined<NarrowTypes, FloatTypes>;
 using ComplexTypes = TypeList<std::complex<float>, std::complex<double>>;
-using FloatComplexTypes = TypeList<float, double, std::complex<float>, std::complex<double>>;
-using RealTypes = TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
-                           uint64_t, Half, BFloat16, float, double>;
-using AllTypes =
-    TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Half,
-             BFloat16, float, double, std::complex<float>, std::complex<double>>;
+using FloatComplexTypes = Joined<FloatTypes, ComplexTypes>;
+using InexactTypes = Joined<FloatingTypes, ComplexTypes>;
+/// Everything but bool.
+using NumericTypes = Joined<IntegerTypes, InexactTypes>;
+using RealNumericTypes = Joined<IntegerTypes, FloatingTypes>;
+using RealTypes = Joined<TypeList<bool>, RealNumericTypes>;
+/// In the order of DType.
+using AllTypes = Joined<RealTypes, ComplexTypes>;
+
+namespace detail {
+template <class T, class... Listed>
+consteval DType dtype_in(TypeList<Listed...>) {
+  static_assert((std::is_same_v<T, Listed> || ...), "no dtype has elements of this type");
+  int before = 0;
+  static_cast<void>(((std::is_same_v<T, Listed> || (++before, false)) || ...));
+  return static_cast<DType>(before);
+}
+}  // namespace detail
+
+template <class T>
+inline constexpr DType dtype_of = detail::dtype_in<std::remove_cv_t<T>>(AllTypes{});
 
 /// Throws the DTypeError "who: dtype X is not supported; supported are ...".
 [[noreturn]] void throw_unsupported_dtype(std::string_view who, DType given, const DType* allowed,
                                           int count);
+
+/// What `f(TypeTag<T>{})` answers for the T of the list that `dtype` names; null, or what else a
+/// value of that type begins with, for a dtype outside the list.
+template <class... T, class F>
+auto find_by_dtype(TypeList<T...>, DType dtype, F&& f) {
+  std::common_type_t<std::invoke_result_t<F, TypeTag<T>>...> result{};
+  ((dtype == dtype_of<T> ? void(result = f(TypeTag<T>{})) : void()), ...);
+  return result;
+}
 
 /// Calls `f(TypeTag<T>{})` for the T of the list that `dtype` names; a dtype outside the list is a
 /// DTypeError that names `who`, the dtype and the list.

@@ -1,7 +1,6 @@
 #include "cuop/core/json.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace cuop {
 

@@ -1,7 +1,6 @@
 #include "cuop/jit/kernel_signature.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "cuop/core/error.h"

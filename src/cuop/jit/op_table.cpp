@@ -1,7 +1,6 @@
 #include "cuop/jit/op_table.h"
 
 #include <array>
-#include <limits>
 #include <vector>
 
 #include "cuop/core/error.h"

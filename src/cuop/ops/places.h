@@ -21,6 +21,13 @@ jit::Places<static_cast<int>(N)> places_of(const LoopNest<N>& nest) {
 
 /// The lines of x and out, which have one shape, along the axis; those of x that are next to each
 /// other in memory follow each other.
-jit::LinePair lines_along(int axis, const Tensor& x, const Tensor& out);
+inline jit::LinePair lines_along(int axis, const Tensor& x, const Tensor& out) {
+  Shape others = x.shape();
+  others[axis] = 1;
+  const LoopNest<2> nest = make_loop_nest<2>(others, {&x.strides(), &out.strides()});
+  return {
+      x.data(),      out.data(),        places_of(nest),    nest.outer_size() * nest.inner().size,
+      x.shape(axis), x.strides()[axis], out.strides()[axis]};
+}
 
 }  // namespace cuop::kernels

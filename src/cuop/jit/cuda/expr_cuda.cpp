@@ -4,7 +4,6 @@
 #include <cstring>
 #include <set>
 
-#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/kernel_fields.h"

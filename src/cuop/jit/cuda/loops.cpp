@@ -8,7 +8,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/kernel_types.h"
-#include "cuop/jit/cuda/row_sharing.h"
+#include "cuop/jit/cuda/row_plan.h"
 
 namespace cuop::jit {
 

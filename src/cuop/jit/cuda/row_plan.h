@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cuop/core/dtype.h"
+#include "cuop/jit/kernels/prelude.h"
 
 namespace cuop::jit {
 
@@ -29,5 +30,16 @@ struct RowPlan {
 RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
                   std::initializer_list<const void*> addresses,
                   std::initializer_list<const void*> parameters = {});
+
+/// Threads that share a row. By columns neighbouring threads read neighbouring rows.
+int team_of_row(int64_t steps, bool is_column);
+
+struct RowSharing {
+  int64_t groups = 0;  ///< of rows that a block has at once
+  int64_t pieces = 1;  ///< blocks that share each group
+  int64_t piece = 0;   ///< steps of one block
+};
+/// Few long rows are shared by so many blocks that the device is busy.
+RowSharing share_rows(int64_t rows, int64_t steps, int team, int64_t multiprocessors);
 
 }  // namespace cuop::jit

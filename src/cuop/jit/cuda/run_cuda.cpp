@@ -1,5 +1,3 @@
-#include "cuop/jit/cuda/run_cuda.h"
-
 #include <algorithm>
 #include <optional>
 
@@ -11,15 +9,14 @@
 #include "cuop/jit/cuda/kernel_arguments.h"
 #include "cuop/jit/cuda/kernel_cache.h"
 #include "cuop/jit/cuda/kernel_fields.h"
-#include "cuop/jit/cuda/row_sharing.h"
+#include "cuop/jit/cuda/row_plan.h"
 #include "cuop/jit/cuda/steps.h"
+#include "cuop/jit/run.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::jit {
 
 namespace {
-
-constexpr int kReduceThreads = 256;
 
 void launch_elementwise(const LoadedKernel& kernel, const Expr& expr, const Bindings& bindings,
                         const Loops& loops, Stream stream) {

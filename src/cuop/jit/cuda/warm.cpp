@@ -4,8 +4,6 @@
 #include <future>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
-#include "cuop/core/error.h"
-#include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/memory/current.h"

@@ -7,7 +7,7 @@
 // each digit signed, so that neither order nor grouping of the additions can matter.
 #pragma once
 
-#include "cuop/jit/kernels/prelude.h"
+#include "cuop/jit/kernels/narrow.h"
 
 namespace cuop {
 
@@ -17,14 +17,21 @@ struct FloatFormat {
   int min_lsb;      ///< exponent of the smallest subnormal
   double overflow;  ///< magnitudes at or above (a power of two) become infinity
 };
-inline constexpr FloatFormat kDoubleFormat{53, -1074, 0.0};  // ldexp overflows by itself
-inline constexpr FloatFormat kFloatFormat{24, -149, 0x1p128};
-inline constexpr FloatFormat kHalfFormat{11, -24, 0x1p16};
-inline constexpr FloatFormat kBFloat16Format{8, -133, 0x1p128};
+/// Of a type; that of double for all that are no floats.
+template <class T>
+inline constexpr FloatFormat format_of{53, -1074, 0.0};  // ldexp overflows by itself
+template <>
+inline constexpr FloatFormat format_of<float>{24, -149, 0x1p128};
+template <>
+inline constexpr FloatFormat format_of<jit::Half>{11, -24, 0x1p16};
+template <>
+inline constexpr FloatFormat format_of<jit::BFloat16>{8, -133, 0x1p128};
 
 /// A plain value: copy its bytes to send it; equal sums have equal bytes after `normalize`.
 struct ExactSum {
   static constexpr int kDigits = 68;
+  /// In memory that threads share: the digits, the specials behind them.
+  static constexpr int kWords = kDigits + 1;
   static constexpr int kMinExponent = -1074;
   /// Additions that digits can take before carries must be propagated (each adds less than 2^33).
   static constexpr int64_t kMaxPending = int64_t{1} << 29;
@@ -118,12 +125,12 @@ struct ExactSum {
   }
 
   /// The sum rounded to nearest even in the format; a NaN, inf or overflow as IEEE addition has it.
-  CUOP_FN double round(FloatFormat format = kDoubleFormat) const {
+  CUOP_FN double round(FloatFormat format = format_of<double>) const {
     return round_quotient(1, format);
   }
 
   /// The sum divided by `divisor` > 0, rounded once.
-  CUOP_FN double round_quotient(uint64_t divisor, FloatFormat format = kDoubleFormat) const;
+  CUOP_FN double round_quotient(uint64_t divisor, FloatFormat format = format_of<double>) const;
 
  private:
   CUOP_FN void apply(const Change& change) {

@@ -12,6 +12,17 @@
 
 namespace cuop::jit {
 
+#ifndef CUOP_BLOCK_THREADS
+#define CUOP_BLOCK_THREADS 0
+#endif
+/// Threads of a block: those that are asked for (block_threads in jit/build_options.h), or else the
+/// usual number.
+CUOP_FN constexpr int threads_or(int usual) {
+  return CUOP_BLOCK_THREADS > 0 ? CUOP_BLOCK_THREADS : usual;
+}
+/// Of reductions and what is built in their frame (reduce.cuh).
+inline constexpr int kReduceThreads = 256;
+
 template <class T>
 inline constexpr bool is_bool_type = false;
 template <>

@@ -18,8 +18,6 @@
 
 namespace cuop::jit {
 
-inline constexpr int kReduceThreads = 256;
-
 template <class T>
 CUOP_FN T lowest() {
   if constexpr (is_float_type<T>) {

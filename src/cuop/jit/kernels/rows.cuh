@@ -6,12 +6,7 @@
 
 namespace cuop::jit {
 
-#ifdef CUOP_BLOCK_THREADS  // where a block is asked for that is not the usual one
-inline constexpr int kLeastRowThreads = CUOP_BLOCK_THREADS;
-#else
-inline constexpr int kLeastRowThreads = 128;
-#endif
-CUOP_FN constexpr int row_threads(int team) { return team <= 32 ? kLeastRowThreads : team; }
+CUOP_FN constexpr int row_threads(int team) { return team <= 32 ? threads_or(128) : team; }
 
 /// A computed value as it lies in memory.
 template <class Stored>

@@ -5,7 +5,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/operators/tuned/demands.h"
-#include "cuop/ops/matmul/tile_product_cuda_internal.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop {
 

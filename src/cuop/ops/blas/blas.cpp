@@ -5,9 +5,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/elementwise/elementwise.h"
-#include "cuop/ops/matmul/coefficients_internal.h"
 #include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/output.h"
 

@@ -6,8 +6,8 @@
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/matmul/blas_reading_internal.h"
-#include "cuop/ops/matmul/coefficients_internal.h"
+#include "cuop/ops/matmul/arranged_product_internal.h"
+#include "cuop/ops/matmul/matmul_internal.h"
 
 namespace cuop::kernels {
 

@@ -6,9 +6,7 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/conv/conv_kernels.h"
-#include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/create.h"
-#include "cuop/ops/dtype_lists.h"
+#include "cuop/ops/dense_output.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/spatial.h"
 
@@ -149,10 +147,10 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
   conv.x = contiguous(cast(x, dtype));
   conv.w = contiguous(cast(w, dtype));
   if (has_bias) conv.bias = contiguous(cast(*bias, dtype));
-  const bool is_direct = result.dtype() == dtype && result.is_contiguous();
-  conv.y = is_direct ? result : empty(result.shape(), dtype, device);
-  kConv(device, conv, options.variant);
-  if (!is_direct) copy_into(result, conv.y);
+  fill_dense(result, dtype, [&](const Tensor& dense) {
+    conv.y = dense;
+    kConv(device, conv, options.variant);
+  });
   return result;
 }
 

@@ -5,6 +5,8 @@
 
 namespace cuop::jit {
 
+inline constexpr int kConvThreads = threads_or(256);
+
 /// x [batch, groups * group_in, in...], w [groups * group_out, group_in, kernel...], bias [groups *
 /// group_out] or null and y [batch, groups * group_out, out...], all contiguous with three spatial
 /// axes. Work is counted in tiles along channels of a group, positions (batch and out) and groups.

@@ -70,22 +70,18 @@ template <class T>
 class GemmConv {
  public:
   explicit GemmConv(const Conv& conv)
-      : s_(conv.sizes),
-        x_(conv.x.data<T>()),
-        w_(conv.w.data<T>()),
-        bias_(conv.bias.is_defined() ? conv.bias.data<T>() : nullptr),
-        y_(conv.y.data<T>()),
-        taps_(ConvSizes::volume(s_.kernel)),
-        image_(ConvSizes::volume(s_.in)),
-        positions_(ConvSizes::volume(s_.out)),
-        is_pointwise_(is_pointwise(s_)) {
+      : e_(conv),
+        taps_(ConvSizes::volume(e_.s.kernel)),
+        image_(ConvSizes::volume(e_.s.in)),
+        positions_(ConvSizes::volume(e_.s.out)),
+        is_pointwise_(is_pointwise(e_.s)) {
     // Whole channels a block, so that a block's rows of w lie together.
     block_channels_ =
-        std::clamp<int64_t>(kPatchRows / taps_, 1, std::max<int64_t>(1, s_.group_in()));
+        std::clamp<int64_t>(kPatchRows / taps_, 1, std::max<int64_t>(1, e_.s.group_in()));
     const int64_t fitting = kPatchBytes / (block_channels_ * taps_ * int64_t{sizeof(T)});
     const int64_t tile = std::clamp<int64_t>(fitting / 16 * 16, 48, 4096);
     // Equal tiles, and at least one for each thread.
-    const int64_t jobs = s_.batch * s_.groups;
+    const int64_t jobs = e_.s.batch * e_.s.groups;
     const int64_t wanted = divide_up(backend::thread_count(), jobs);
     const int64_t tiles =
         std::max(divide_up(positions_, tile), std::min(wanted, divide_up(positions_, 64)));
@@ -95,7 +91,7 @@ class GemmConv {
 
   void run() const {
     const blas::SerialScope scope;
-    const int64_t jobs = s_.batch * s_.groups * tiles_;
+    const int64_t jobs = e_.s.batch * e_.s.groups * tiles_;
     backend::parallel_for(jobs, 1, [&](int64_t begin, int64_t end) {
       std::unique_ptr<T[]> patches;  // not value-initialised: gather_row writes all that is read
       if (!is_pointwise_)
@@ -108,34 +104,34 @@ class GemmConv {
   void one_tile(int64_t index, T* patches) const {
     const int64_t first = index % tiles_ * tile_, count = std::min(tile_, positions_ - first);
     const int64_t image = index / tiles_;  // batch and group
-    const int64_t group = image % s_.groups, channel = group * s_.group_out();
-    const T* const x = x_ + image * s_.group_in() * image_;
-    T* const y = y_ + image * s_.group_out() * positions_ + first;
+    const int64_t group = image % e_.s.groups, channel = group * e_.s.group_out();
+    const T* const x = e_.x + image * e_.s.group_in() * image_;
+    T* const y = e_.y + image * e_.s.group_out() * positions_ + first;
     blas::GemmCall<T> call;
-    call.m = s_.group_out();
+    call.m = e_.s.group_out();
     call.n = count;
-    call.lda = std::max<int64_t>(1, s_.group_in() * taps_);
+    call.lda = std::max<int64_t>(1, e_.s.group_in() * taps_);
     call.c = y;
     call.ldc = positions_;
     call.beta = T(0);
-    if (bias_ != nullptr || s_.group_in() == 0) {
+    if (e_.bias != nullptr || e_.s.group_in() == 0) {
       for (int64_t o = 0; o < call.m; ++o) {
-        const T start = bias_ != nullptr ? bias_[channel + o] : T(0);
+        const T start = e_.bias != nullptr ? e_.bias[channel + o] : T(0);
         std::fill_n(y + o * positions_, count, start);
       }
       call.beta = T(1);
     }
-    for (int64_t c = 0; c < s_.group_in(); c += block_channels_) {
+    for (int64_t c = 0; c < e_.s.group_in(); c += block_channels_) {
       check_interrupt();  // a tile of many channels is long
-      const int64_t channels = std::min(block_channels_, s_.group_in() - c);
+      const int64_t channels = std::min(block_channels_, e_.s.group_in() - c);
       call.k = channels * taps_;
-      call.a = w_ + channel * call.lda + c * taps_;
+      call.a = e_.w + channel * call.lda + c * taps_;
       if (is_pointwise_) {
         call.b = x + c * image_ + first;
         call.ldb = image_;
       } else {
         for (int64_t row = 0; row < call.k; ++row) {
-          gather_row(s_, x + (c + row / taps_) * image_, row % taps_, first, first + count,
+          gather_row(e_.s, x + (c + row / taps_) * image_, row % taps_, first, first + count,
                      patches + row * count);
         }
         call.b = patches;
@@ -146,11 +142,7 @@ class GemmConv {
     }
   }
 
-  ConvSizes s_;
-  const T* x_;
-  const T* w_;
-  const T* bias_;
-  T* y_;
+  ConvElements<T> e_;
   int64_t taps_, image_, positions_;
   int64_t block_channels_ = 1, tile_ = 1, tiles_ = 1;
   bool is_pointwise_;

@@ -1,10 +1,17 @@
 #include "cuop/backend/runtime.h"
+#include "cuop/core/divide_up.h"
+#include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
-#include "cuop/ops/copy/copy_cuda_internal.h"
 #include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/strided.h"
 
 namespace cuop::kernels {
+
+namespace {
+/// Shorter axes leave most of a tile empty.
+constexpr int64_t kLeastEdge = 8;
+}  // namespace
 
 void strided_copy_cuda(const Tensor& dst, const Tensor& src) {
   if (dst.dtype() == src.dtype() && dst.is_contiguous() && src.is_contiguous()) {
@@ -23,6 +30,47 @@ void strided_copy_cuda(const Tensor& dst, const Tensor& src) {
   const Tensor* leaf = &src;
   const Tensor* output = &dst;
   jit::run(expr, {dst.shape(), 0, {&leaf, 1}, {}, {&output, 1}});
+}
+
+std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const Tensor& from) {
+  const LoopNest<2> nest = make_loop_nest<2>(to.shape(), {&to.strides(), &from.strides()});
+  const auto& inner = nest.inner();
+  if (inner.strides[0] != 1 || inner.strides[1] == 1 || inner.size < kLeastEdge) {
+    return std::nullopt;
+  }
+  jit::TransposedCopy copy{};
+  jit::Places<2>& batch = copy.batch;
+  for (int i = 0; i + 1 < nest.count; ++i) {
+    const auto& axis = nest.axes[static_cast<size_t>(i)];
+    if (copy.columns == 0 && axis.strides[1] == 1 && axis.size >= kLeastEdge) {
+      copy.columns = axis.size;
+      copy.column_stride = axis.strides[0];
+      continue;
+    }
+    batch.sizes[batch.axes] = axis.size;
+    batch.strides[0][batch.axes] = axis.strides[1];
+    batch.strides[1][batch.axes++] = axis.strides[0];
+  }
+  if (copy.columns == 0) return std::nullopt;
+  const int64_t tile = transpose_tile(itemsize(to.dtype()));
+  copy.to = to.data();
+  copy.from = from.data();
+  copy.rows = inner.size;
+  copy.row_stride = inner.strides[1];
+  copy.down = divide_up(copy.rows, tile);
+  copy.across = divide_up(copy.columns, tile);
+  copy.tiles = copy.down * copy.across;
+  for (int i = 0; i < batch.axes; ++i) copy.tiles *= batch.sizes[i];
+  return copy;
+}
+
+int transpose_tile(int64_t itemsize) { return itemsize <= 4 ? 64 : 32; }
+
+jit::TextKernel transposed_copy_kernel(int64_t itemsize) {
+  const std::string word = itemsize == 16 ? std::string("Word16") : cat("uint", 8 * itemsize, "_t");
+  return {"transpose", "cuop/ops/copy/copy.cuh", "TransposedCopy",
+          cat("transposed_copy<", word, ", ", transpose_tile(itemsize), ">"),
+          jit::kTransposeThreads};
 }
 
 }  // namespace cuop::kernels

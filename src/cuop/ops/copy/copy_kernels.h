@@ -1,11 +1,23 @@
 // Internal: the device kernels behind copies. Shapes are equal, memory does not overlap.
 #pragma once
 
+#include <optional>
+
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/text_kernel.h"
+#include "cuop/ops/copy/copy_arguments.cuh"
 
 namespace cuop::kernels {
 
 void strided_copy_cpu(const Tensor& dst, const Tensor& src);
 void strided_copy_cuda(const Tensor& dst, const Tensor& src);
+
+/// The copy as one of tiles, where both tensors, of one dtype and shape, have neighbours but along
+/// different axes; nothing for others, and where tiles would be mostly empty.
+std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const Tensor& from);
+
+/// Elements along the edge of a tile.
+int transpose_tile(int64_t itemsize);
+jit::TextKernel transposed_copy_kernel(int64_t itemsize);
 
 }  // namespace cuop::kernels

@@ -2,7 +2,6 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
-#include "cuop/ops/create/create_cuda_internal.h"
 #include "cuop/ops/create/create_kernels.h"
 
 namespace cuop::kernels {
@@ -30,7 +29,7 @@ jit::TextKernel fill_sequence_kernel(DType dtype, SequenceKind kind) {
                 {"linspace", "RealFill", "RealSequence"},
                 {"logspace", "PowerFill", "PowerSequence"}};
   const auto& names = kNames[static_cast<size_t>(kind)];
-  return {names.title, "cuop/ops/create/sequence.cuh", names.arguments,
+  return {names.title, "cuop/ops/create/create.cuh", names.arguments,
           cat("fill_sequence<", jit::text_type(dtype), ", ", names.type, ">"), kThreads};
 }
 

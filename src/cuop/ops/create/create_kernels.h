@@ -3,7 +3,8 @@
 
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
-#include "cuop/ops/create/sequence_arguments.cuh"
+#include "cuop/jit/cuda/text_kernel.h"
+#include "cuop/ops/create/create_arguments.cuh"
 
 namespace cuop::kernels {
 
@@ -18,5 +19,8 @@ void fill_powers_cuda(const Tensor& out, const jit::PowerSequence& sequence);
 
 /// On a GPU: any strides; the tensor is not empty and its dtype holds the value.
 void fill_strided_cuda(const Tensor& out, const Scalar& value);
+
+enum class SequenceKind : uint8_t { kWhole, kReal, kPowers };
+jit::TextKernel fill_sequence_kernel(DType dtype, SequenceKind kind);
 
 }  // namespace cuop::kernels

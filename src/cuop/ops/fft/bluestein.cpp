@@ -3,7 +3,7 @@
 #include <numbers>
 #include <vector>
 
-#include "cuop/ops/fft/complex_loops_internal.h"
+#include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 
 namespace cuop::spectral {

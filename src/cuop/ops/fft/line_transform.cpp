@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 
 #include "cuop/core/divide_up.h"
 #include "cuop/core/lru_cache.h"

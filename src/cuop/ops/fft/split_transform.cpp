@@ -5,7 +5,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/ops/fft/complex_loops_internal.h"
+#include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 
 namespace cuop::spectral {

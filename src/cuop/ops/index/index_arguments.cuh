@@ -6,6 +6,10 @@
 
 namespace cuop::jit {
 
+inline constexpr int kIndexThreads = 256;
+/// Mask elements that one thread looks at together, and that a block's threads take at once.
+inline constexpr int kMaskBytes = 16, kMaskStep = kMaskBytes * kIndexThreads;
+
 /// Stands in a table of offsets for an element that is not written, and in a table of keys for no
 /// key. Eight equal bytes, so that filling memory by bytes makes it; no offset is that far away.
 inline constexpr int64_t kNoOffset = static_cast<int64_t>(0x8080808080808080ull);

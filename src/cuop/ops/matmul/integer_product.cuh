@@ -3,13 +3,10 @@
 #pragma once
 
 #include "cuop/jit/kernels/product_sum.cuh"
-#include "cuop/ops/matmul/integer_product_arguments.cuh"
+#include "cuop/ops/matmul/matmul_arguments.cuh"
 
 namespace cuop::jit {
 
-/// Threads of a block, along each side of a tile.
-inline constexpr int kProductSide = 16;
-inline constexpr int kProductThreads = kProductSide * kProductSide;
 /// The depth that is in shared memory at a time.
 inline constexpr int kProductDepth = 16;
 /// Neighbouring lines of one thread: one access of 16 bytes to a panel of 32-bit sums.

@@ -1,18 +1,15 @@
 // Products on a GPU: by cuBLASLt or, where the caller asks for them, by kernels of our own; those
 // of integers and bool by a kernel of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
-#include "cuop/backend/execution.h"
-#include "cuop/backend/runtime.h"
+#include "cuop/core/text.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
-#include "cuop/ops/matmul/coefficients_internal.h"
 #include "cuop/ops/matmul/gemm_choice_internal.h"
-#include "cuop/ops/matmul/integer_product_cuda_internal.h"
-#include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
+#include "cuop/ops/matmul/matmul_internal.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
-#include "cuop/ops/matmul/tile_product_cuda_internal.h"
 
 namespace cuop::kernels {
 
@@ -42,6 +39,16 @@ void multiply_whole(const Product& p) {
     if (matrix_vector_cuda({turned(p.b), turned(p.a), turned(p.c), p.alpha, p.beta})) return;
   }
   integer_product_cuda(p);
+}
+
+constexpr int kOwn = 4, kManyOwn = 8;
+/// Large tiles pay where they are as many as a device has multiprocessors.
+constexpr int64_t kBusyTiles = 128;
+
+/// A coefficient as the kernel takes it.
+uint64_t bits_of(const Scalar& value, DType dtype) {
+  if (is_bool(dtype)) return value.to_double() != 0 ? 1 : 0;
+  return static_cast<uint64_t>(value.to_int64());
 }
 
 }  // namespace
@@ -80,6 +87,37 @@ void matmul_cuda(Product& p) {
                const_cast<void*>(at(p.c, offsets[0])), stream);
   }
   finish(arranged, p);
+}
+
+IntegerProductPlan plan_integer_product(const Product& product, bool is_symmetric) {
+  const DType dtype = product.c.dtype();
+  IntegerProductPlan plan;
+  plan.is_symmetric = is_symmetric;
+  jit::IntegerProduct& p = plan.arguments;
+  describe_matrices(p, product);
+  p.alpha = bits_of(product.alpha, dtype);
+  p.beta = bits_of(product.beta, dtype);
+  // A thread's sums stay in registers: 64 of 32 bits, 16 of 64 bits.
+  plan.own = itemsize(dtype) == 8 ? kOwn : kManyOwn;
+  count_tiles(p, int64_t{plan.own} * jit::kProductSide);
+  if (p.tiles < kBusyTiles && plan.own != kOwn) {
+    plan.own = kOwn;
+    count_tiles(p, int64_t{plan.own} * jit::kProductSide);
+  }
+  return plan;
+}
+
+jit::TextKernel integer_product_kernel(DType dtype, int own, bool is_symmetric) {
+  return {is_symmetric ? "symm" : "matmul", "cuop/ops/matmul/integer_product.cuh", "IntegerProduct",
+          cat("multiply_integers<", jit::text_type(dtype), ", ", own,
+              is_symmetric ? ", true>" : ", false>"),
+          jit::kProductThreads};
+}
+
+void integer_product_cuda(const Product& product, bool is_symmetric) {
+  const IntegerProductPlan plan = plan_integer_product(product, is_symmetric);
+  jit::launch_text(integer_product_kernel(product.c.dtype(), plan.own, is_symmetric),
+                   product.c.device(), plan.arguments.tiles, &plan.arguments);
 }
 
 }  // namespace cuop::kernels

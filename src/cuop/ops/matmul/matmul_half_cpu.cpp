@@ -103,7 +103,7 @@ class HalfTile {
 
 void matmul_half_cpu(const Product& p) {
   const blas::SerialScope scope;
-  visit_dtype(TypeList<Half, BFloat16>{}, p.c.dtype(), "matmul",
+  visit_dtype(NarrowTypes{}, p.c.dtype(), "matmul",
               [&]<class T>(TypeTag<T>) { tiled_product<HalfTile<T>>(p); });
 }
 

@@ -3,7 +3,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/ops/matmul/integer_kernels.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/tiled_product_internal.h"
 
 namespace cuop::kernels {
@@ -169,9 +169,8 @@ class IntegerTile {
 }  // namespace
 
 void matmul_integer_cpu(const Product& p) {
-  visit_dtype(
-      TypeList<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>{},
-      p.c.dtype(), "matmul", [&]<class T>(TypeTag<T>) { tiled_product<IntegerTile<T>>(p); });
+  visit_dtype(Joined<TypeList<bool>, IntegerTypes>{}, p.c.dtype(), "matmul",
+              [&]<class T>(TypeTag<T>) { tiled_product<IntegerTile<T>>(p); });
 }
 
 }  // namespace cuop::kernels

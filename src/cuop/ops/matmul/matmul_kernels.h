@@ -1,8 +1,15 @@
 // Internal: the matrix product after all checks, and the kernels that compute it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cuop/backend/kernel.h"
 #include "cuop/core/scalar.h"
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/text_kernel.h"
+#include "cuop/ops/matmul/matmul_arguments.cuh"
 
 namespace cuop::kernels {
 
@@ -43,5 +50,91 @@ class BatchOffsets {
   Strides a_, b_, c_;
   int64_t count_ = 1;
 };
+
+/// sum [mr, nr] (row step ld) += a b for packed slivers: a holds `depth` columns of mr elements,
+/// b `depth` rows of nr elements.
+template <class T>
+struct IntegerKernel {
+  int64_t mr;
+  int64_t nr;
+  void (*multiply)(int64_t depth, const T* a, const T* b, T* sum, int64_t ld);
+};
+
+struct IntegerKernels {
+  IntegerKernel<uint16_t> u16;
+  IntegerKernel<uint32_t> u32;
+  IntegerKernel<uint64_t> u64;
+};
+template <class Level>
+const IntegerKernels& integer_kernels();
+
+/// What a kernel is compiled for.
+struct MatrixVectorForm {
+  DType dtype = DType::kFloat32;
+  int width = 1;  ///< columns of one access
+  bool conjugate_a = false;
+  int team = 256;          ///< threads that share a row
+  bool is_column = false;  ///< neighbouring threads read neighbouring rows
+  bool is_wide = false;    ///< counting in 64 bits
+};
+jit::TextKernel matrix_vector_kernel(const MatrixVectorForm& form);
+
+struct MatrixVectorPlan {
+  MatrixVectorForm form;
+  jit::MatrixVector arguments{};  ///< but how blocks share a row
+};
+/// For a [batch..., M, K], b [batch..., K, 1] and c [batch..., M, 1] of any strides but nothing
+/// when the batch cannot be walked with one stride of each.
+std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& product);
+
+/// Every dtype; K may be 0. False, and nothing done, where there is no plan.
+bool matrix_vector_cuda(const Product& product);
+
+/// The kernel and its arguments. Of a symmetric a the lower triangle is read.
+struct IntegerProductPlan {
+  int own = 4;  ///< elements of a thread along each side of a tile
+  bool is_symmetric = false;
+  jit::IntegerProduct arguments{};
+};
+IntegerProductPlan plan_integer_product(const Product& product, bool is_symmetric);
+
+jit::TextKernel integer_product_kernel(DType dtype, int own, bool is_symmetric);
+
+/// Integers and bool, any strides; K may be 0.
+void integer_product_cuda(const Product& product, bool is_symmetric = false);
+
+/// The kernel with its open numbers chosen.
+backend::Kernel completed_product(backend::Kernel kernel);
+
+/// Why there is no such kernel of a product of float16, bfloat16, float32, float64 or a complex
+/// dtype on a GPU of these limits, or "". `kernel` is complete; at most `max_registers` of a thread
+/// where that is not 0.
+std::string product_obstacle(const backend::Kernel& kernel, DType dtype,
+                             const backend::GpuLimits& limits, int64_t max_registers);
+
+/// How an operand is read: see Reading in tile_panel.cuh.
+struct OperandReading {
+  bool is_along_depth = false;
+  int width = 1;
+};
+
+struct TileProductPlan {
+  backend::Kernel kernel;  ///< complete
+  DType dtype = DType::kFloat32;
+  OperandReading a, b;
+  bool conjugate_a = false;
+  jit::TileProduct arguments{};
+};
+/// The product's operands must serve as long as the plan.
+TileProductPlan plan_tile_product(const Product& product, const backend::Kernel& kernel);
+
+jit::TextKernel tile_product_kernel(const TileProductPlan& plan);
+
+/// What a kernel on matrix units multiplies: "float64", "tf32x3" for float32.
+const char* unit_precision(DType dtype);
+
+/// By the kernel, which has a tile; any strides, K is not 0. CompilationError that says why when
+/// there is no such kernel.
+void tile_product_cuda(Product& product, const backend::Kernel& kernel);
 
 }  // namespace cuop::kernels

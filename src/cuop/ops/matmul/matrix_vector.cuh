@@ -3,7 +3,7 @@
 
 #include "cuop/jit/kernels/product_sum.cuh"
 #include "cuop/jit/kernels/reduce.cuh"
-#include "cuop/ops/matmul/matrix_vector_arguments.cuh"
+#include "cuop/ops/matmul/matmul_arguments.cuh"
 
 namespace cuop::jit {
 

@@ -8,16 +8,15 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/arrivals.h"
-#include "cuop/jit/cuda/row_sharing.h"
+#include "cuop/jit/cuda/row_plan.h"
 #include "cuop/memory/current.h"
-#include "cuop/ops/matmul/matrix_vector_cuda_internal.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-constexpr int kThreads = 256;  // kReduceThreads of reduce.cuh
 constexpr int64_t kAccessBytes = 16;
 /// Of one partial result: VectorProduct's State.
 constexpr int64_t kStateBytes = 16;
@@ -52,7 +51,7 @@ jit::TextKernel matrix_vector_kernel(const MatrixVectorForm& form) {
           cat("multiply_vector<", jit::text_type(form.dtype), ", ", form.width, ", ",
               flag(form.conjugate_a), form.team, ", ", flag(form.is_column),
               form.is_wide ? "uint64_t>" : "uint32_t>"),
-          kThreads};
+          jit::kReduceThreads};
 }
 
 std::optional<MatrixVectorPlan> plan_matrix_vector(const Product& p) {

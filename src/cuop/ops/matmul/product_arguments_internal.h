@@ -22,8 +22,7 @@ inline LoopNest<3> batch_nest(const Product& product) {
 }
 
 /// Matrices, steps and batch of a product in tiles.
-template <class Arguments>
-void describe_matrices(Arguments& p, const Product& product) {
+inline void describe_matrices(jit::ProductMatrices& p, const Product& product) {
   const Tensor &a = product.a, &b = product.b, &c = product.c;
   const int r = c.ndim() - 2;
   p.a = a.data();
@@ -42,8 +41,7 @@ void describe_matrices(Arguments& p, const Product& product) {
 }
 
 /// Counts the tiles of this edge in all matrices that are described.
-template <class Arguments>
-void count_tiles(Arguments& p, int64_t edge) {
+inline void count_tiles(jit::ProductMatrices& p, int64_t edge) {
   p.row_tiles = divide_up(p.rows, edge);
   p.column_tiles = divide_up(p.columns, edge);
   p.tiles = p.row_tiles * p.column_tiles;

@@ -71,13 +71,10 @@ CUOP_FN void multiply_simply(const TileProduct& p) {
   constexpr int kOwn = Tile * Tile / Threads;
 #pragma unroll 1
   for (int64_t number = blockIdx.x; number < p.tiles; number += gridDim.x) {
-    int64_t tile_row, tile_column, place;
-    place_tile(p, number, tile_row, tile_column, place);
-    const int64_t first_row = tile_row * Tile, first_column = tile_column * Tile;
-    const PlaceOffsets<3> offsets = offsets_at(p.batch, place);
-    T* const c = static_cast<T*>(p.c) + offsets.of[0];
-    const T* const a = static_cast<const T*>(p.a) + offsets.of[1] + first_row * p.a_row;
-    const T* const b = static_cast<const T*>(p.b) + offsets.of[2] + first_column * p.b_column;
+    const ProductTile<T> tile = tile_of<T, Tile>(p, number);
+    const int64_t first_row = tile.first_row, first_column = tile.first_column;
+    const T* const a = tile.a + first_row * p.a_row;
+    const T* const b = tile.b + first_column * p.b_column;
     const int64_t rows = p.rows - first_row, columns = p.columns - first_column;
     const auto own = [&](int turn) {
       return SquarePlace<Tile>(static_cast<int>(threadIdx.x) + turn * Threads,
@@ -136,7 +133,7 @@ CUOP_FN void multiply_simply(const TileProduct& p) {
       const SquarePlace<Tile> at = own(turn);
       if (at.row < rows && at.column < columns) {
         store_scaled<T>(
-            c + (first_row + at.row) * p.c_row + (first_column + at.column) * p.c_column,
+            tile.c + (first_row + at.row) * p.c_row + (first_column + at.column) * p.c_column,
             p.alpha.as<Sum>(), sums[turn], p.beta.as<Sum>());
       }
     }

@@ -4,7 +4,7 @@
 
 #include "cuop/jit/kernels/block_copy.cuh"
 #include "cuop/jit/kernels/product_sum.cuh"
-#include "cuop/ops/matmul/tile_product_arguments.cuh"
+#include "cuop/ops/matmul/matmul_arguments.cuh"
 
 namespace cuop::jit {
 

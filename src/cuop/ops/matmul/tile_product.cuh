@@ -110,18 +110,29 @@ class RowLoads {
   }
 };
 
+/// A tile of a product: its first row and column, and its matrices.
+template <class T>
+struct ProductTile {
+  int64_t first_row, first_column;
+  const T *a, *b;
+  T* c;
+};
+
 /// The place of a tile: neighbours in number share panels, so that these are read from the cache.
-CUOP_FN void place_tile(const TileProduct& p, int64_t number, int64_t& row, int64_t& column,
-                        int64_t& place) {
+template <class T, int Tile>
+CUOP_FN ProductTile<T> tile_of(const TileProduct& p, int64_t number) {
   constexpr int64_t kGroup = 8;  // rows of tiles that are gone through together
   const int64_t in_matrix = p.row_tiles * p.column_tiles;
-  place = quotient(number, in_matrix);
+  const int64_t place = quotient(number, in_matrix);
   const int64_t at = number - place * in_matrix;
   const int64_t group = quotient(at, kGroup * p.column_tiles);
   const int64_t left = p.row_tiles - group * kGroup, height = left < kGroup ? left : kGroup;
   const int64_t in_group = at - group * kGroup * p.column_tiles;
-  column = quotient(in_group, height);
-  row = group * kGroup + in_group - column * height;
+  const int64_t column = quotient(in_group, height);
+  const int64_t row = group * kGroup + in_group - column * height;
+  const PlaceOffsets<3> offsets = offsets_at(p.batch, place);
+  return {row * Tile, column * Tile, static_cast<const T*>(p.a) + offsets.of[1],
+          static_cast<const T*>(p.b) + offsets.of[2], static_cast<T*>(p.c) + offsets.of[0]};
 }
 
 /// Of an element in a tile.
@@ -157,15 +168,9 @@ CUOP_FN void multiply_tiles(const TileProduct& p) {
   unsigned step = 0;  // of all tiles of this block together
 #pragma unroll 1
   for (int64_t number = blockIdx.x; number < p.tiles; number += gridDim.x) {
-    int64_t tile_row, tile_column, place;
-    place_tile(p, number, tile_row, tile_column, place);
-    const int64_t first_row = tile_row * Tile, first_column = tile_column * Tile;
-    const PlaceOffsets<3> offsets = offsets_at(p.batch, place);
-    T* const c = static_cast<T*>(p.c) + offsets.of[0];
-    const T* const a = static_cast<const T*>(p.a) + offsets.of[1];
-    const T* const b = static_cast<const T*>(p.b) + offsets.of[2];
-    PanelA panel_a(a, p.a_row, p.a_column, first_row, p.rows, p.depth);
-    PanelB panel_b(b, p.b_column, p.b_row, first_column, p.columns, p.depth);
+    const ProductTile<T> tile = tile_of<T, Tile>(p, number);
+    PanelA panel_a(tile.a, p.a_row, p.a_column, tile.first_row, p.rows, p.depth);
+    PanelB panel_b(tile.b, p.b_column, p.b_row, tile.first_column, p.columns, p.depth);
     Sums sums;
     const auto start_next = [&](unsigned at, bool is_there) {
       loads.start(at, is_there, panel_a, panel_b);
@@ -187,9 +192,9 @@ CUOP_FN void multiply_tiles(const TileProduct& p) {
       if constexpr (Stages == 1) __syncthreads();
     }
     const auto store = [&](const TilePlace& at, Sum sum) {
-      const int64_t row = first_row + at.row, column = first_column + at.column;
+      const int64_t row = tile.first_row + at.row, column = tile.first_column + at.column;
       if (row >= p.rows || column >= p.columns) return;
-      store_scaled<T>(c + row * p.c_row + column * p.c_column, p.alpha.as<Sum>(), sum,
+      store_scaled<T>(tile.c + row * p.c_row + column * p.c_column, p.alpha.as<Sum>(), sum,
                       p.beta.as<Sum>());
     };
     if constexpr (Sums::kIsSplit) {
@@ -198,7 +203,8 @@ CUOP_FN void multiply_tiles(const TileProduct& p) {
         CUOP_ROLLED
         for (int n = 0; n < Sums::kCount; ++n) {
           const TilePlace at = sums.place(n);
-          store(at, plain_sum<Sum>(p, a, b, first_row + at.row, first_column + at.column));
+          store(at, plain_sum<Sum>(p, tile.a, tile.b, tile.first_row + at.row,
+                                   tile.first_column + at.column));
         }
         continue;
       }

@@ -1,5 +1,4 @@
 // Products by tiles on a GPU: what the kernels are given, and their launch.
-#include <cstdlib>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/library_use.h"
@@ -10,8 +9,8 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
-#include "cuop/ops/matmul/tile_product_cuda_internal.h"
 
 namespace cuop::kernels {
 

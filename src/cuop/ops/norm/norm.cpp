@@ -7,6 +7,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/dense_output.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/norm/norm_kernels.h"
 #include "cuop/ops/output.h"
@@ -78,9 +79,7 @@ RowNorm layer_rows(const Tensor& x, const Tensor& gamma) {
 template <class Kernel>
 void on_contiguous(const Tensor& x, const Tensor& result, Kernel&& kernel) {
   if (x.size() == 0) return;
-  const Tensor target = result.is_contiguous() ? result : empty(x.shape(), x.dtype(), x.device());
-  kernel(contiguous(x), target);
-  if (!result.is_contiguous()) copy_into(result, target);
+  fill_dense(result, x.dtype(), [&](const Tensor& dense) { kernel(contiguous(x), dense); });
 }
 
 /// A parameter as the kernels take it; an undefined one stays undefined.

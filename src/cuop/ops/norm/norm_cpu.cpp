@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/norm/norm_kernels.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
@@ -16,8 +17,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
 
-template <class Stored>
-using Computed = std::conditional_t<std::is_same_v<Stored, double>, double, float>;
+using jit::Computed;
 
 template <class T>
 const NormLoops<T>& loops() {

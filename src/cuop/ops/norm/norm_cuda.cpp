@@ -6,7 +6,6 @@
 #include "cuop/jit/run.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/norm/norm_arguments.cuh"
-#include "cuop/ops/norm/norm_cuda_internal.h"
 #include "cuop/ops/norm/norm_kernels.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 

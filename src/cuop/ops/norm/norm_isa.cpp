@@ -35,18 +35,14 @@ void columns(const T* x, T* y, int64_t n, const double* mean, const double* scal
   }
 }
 
-template <class T>
-constexpr NormLoops<T> kLoops{elements<T>, constant<T>, columns<T>};
-
 }  // namespace
 
-template <>
-const NormLoops<float>& norm_loops<isa::CUOP_ISA, float>() {
-  return kLoops<float>;
+template <class Level, class T>
+const NormLoops<T>& norm_loops() {
+  static constexpr NormLoops<T> kLoops{elements<T>, constant<T>, columns<T>};
+  return kLoops;
 }
-template <>
-const NormLoops<double>& norm_loops<isa::CUOP_ISA, double>() {
-  return kLoops<double>;
-}
+template const NormLoops<float>& norm_loops<isa::CUOP_ISA, float>();
+template const NormLoops<double>& norm_loops<isa::CUOP_ISA, double>();
 
 }  // namespace cuop::kernels

@@ -7,7 +7,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/dtype_lists.h"
+#include "cuop/ops/dense_output.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/pool/pool_kernels.h"
 #include "cuop/ops/spatial.h"
@@ -84,10 +84,8 @@ Tensor run(const char* who, const Pool& p, const Tensor& x, const Shape& shape, 
   check_no_overlap(who, result, x, "x");
   span.add_bytes(x.nbytes() + result.nbytes());
   if (result.size() == 0) return result;
-  const Tensor target =
-      result.is_contiguous() ? result : empty(shape, result.dtype(), result.device());
-  kPool(device, p, contiguous(cast(x, dtype)), target);
-  if (!is_same_view(target, result)) copy_into(result, target);
+  fill_dense(result, dtype,
+             [&](const Tensor& dense) { kPool(device, p, contiguous(cast(x, dtype)), dense); });
   return result;
 }
 

@@ -7,8 +7,6 @@
 
 namespace cuop::jit {
 
-inline constexpr int kPoolThreads = 256;
-
 /// visit(i) for the i from begin to end, of which there are at most `Most` where that is known;
 /// else `AtATime` have their loads on the way together.
 template <int Most, int AtATime, class Index, class Visit>

@@ -5,6 +5,8 @@
 
 namespace cuop::jit {
 
+inline constexpr int kPoolThreads = 256;
+
 /// x is [planes, in...], y [planes, out...], both contiguous with three spatial axes.
 struct PoolArguments {
   const void* x;

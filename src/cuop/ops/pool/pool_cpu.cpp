@@ -2,14 +2,12 @@
 // column, then the windows slide along the combined row.
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/jit/kernels/narrow.h"
-#include "cuop/ops/dtype_lists.h"
 #include "cuop/ops/pool/pool_kernels.h"
 
 namespace cuop::kernels {

@@ -7,14 +7,12 @@
 #include "cuop/jit/run.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/pool/pool_arguments.cuh"
-#include "cuop/ops/pool/pool_cuda_internal.h"
 #include "cuop/ops/pool/pool_kernels.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-constexpr int kThreads = 256;           // kPoolThreads of pool.cuh
 constexpr int64_t kMaxWrittenOut = 49;  // elements of a window
 
 /// Whole planes are reductions of rows.
@@ -62,7 +60,7 @@ jit::TextKernel pool_kernel(DType dtype, const PoolForm& form) {
           cat("pool_windows<", jit::text_type(dtype), form.is_max ? ", true, " : ", false, ",
               form.is_wide ? "int64_t, " : "int32_t, ", form.axes, ", ", form.height, ", ",
               form.width, form.is_packed ? ", true>" : ", false>"),
-          kThreads};
+          jit::kPoolThreads};
 }
 
 void pool_cuda(const Pool& p, const Tensor& x, const Tensor& y) {
@@ -81,7 +79,8 @@ void pool_cuda(const Pool& p, const Tensor& x, const Tensor& y) {
   for (size_t axis = 0; axis < 3 && !form.is_wide; ++axis) {
     a.by_out[axis] = jit::make_divisor(static_cast<uint32_t>(p.out[axis]));
   }
-  jit::launch_text(pool_kernel(x.dtype(), form), x.device(), divide_up(a.count, kThreads), &a);
+  jit::launch_text(pool_kernel(x.dtype(), form), x.device(), divide_up(a.count, jit::kPoolThreads),
+                   &a);
 }
 
 }  // namespace cuop::kernels

@@ -8,8 +8,8 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/dense_output.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/random/random_kernels.h"
 #include "cuop/ops/sort/sort.h"
@@ -38,10 +38,8 @@ Tensor fill(const char* who, const Shape& shape, const Draw& draw, const RandomO
   const auto blocks = static_cast<uint64_t>(divide_up(result.size(), each));
   const Generator::Ticket ticket = generator.take(blocks);
   if (result.size() == 0) return result;
-  const Tensor dense =
-      result.is_contiguous() ? result : empty(shape, options.dtype, options.device);
-  kFill(options.device, dense, draw, ticket);
-  if (!result.is_contiguous()) copy_into(result, dense);
+  fill_dense(result, options.dtype,
+             [&](const Tensor& dense) { kFill(options.device, dense, draw, ticket); });
   return result;
 }
 

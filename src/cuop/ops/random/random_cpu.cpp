@@ -7,6 +7,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/jit/kernels/narrow.h"
 #include "cuop/jit/kernels/random_numbers.h"
+#include "cuop/ops/random/random_arguments.cuh"
 #include "cuop/ops/random/random_kernels.h"
 
 namespace cuop::kernels {
@@ -36,11 +37,6 @@ void stretch(Real* values, int64_t count, const Draw& draw) {
   for (int64_t i = 0; i < count; ++i) values[i] = jit::stretched(values[i], low, high, last);
 }
 
-template <class T>
-constexpr int uniform_digits() {
-  return std::is_same_v<T, Half> ? 11 : std::is_same_v<T, BFloat16> ? 8 : 24;
-}
-
 template <class T, class Drawn>
 void draw_blocks(const Draw& draw, Generator::Ticket ticket, int64_t blocks, Drawn* out) {
   if constexpr (std::is_same_v<Drawn, int64_t>) {
@@ -59,7 +55,7 @@ void draw_blocks(const Draw& draw, Generator::Ticket ticket, int64_t blocks, Dra
         loops().normal_float(ticket, blocks, first, second, out);
         return;
       }
-      loops().uniform_float(ticket, blocks, uniform_digits<T>(), out);
+      loops().uniform_float(ticket, blocks, jit::uniform_digits<T>, out);
       stretch(out, 4 * blocks, draw);
     }
   }

@@ -1,7 +1,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/random/random_arguments.cuh"
-#include "cuop/ops/random/random_cuda_internal.h"
+#include "cuop/ops/random/random_kernels.h"
 
 namespace cuop::kernels {
 
@@ -11,7 +11,7 @@ constexpr int kThreads = 256;
 
 jit::TextKernel random_fill_kernel(DType dtype, Distribution distribution) {
   static constexpr const char* kKinds[] = {"kNormal", "kUniform", "kInteger"};
-  return {"random", "cuop/ops/random/random_fill.cuh", "RandomFill",
+  return {"random", "cuop/ops/random/random.cuh", "RandomFill",
           cat("random_fill<", jit::text_type(dtype),
               ", DrawKind::", kKinds[static_cast<size_t>(distribution)], ">"),
           kThreads};

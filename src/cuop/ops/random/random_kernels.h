@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/random/generator.h"
 
 namespace cuop::kernels {
@@ -35,5 +36,7 @@ const RandomLoops& random_loops();
 /// Fills a contiguous tensor.
 void random_fill_cpu(const Tensor& out, const Draw& draw, Generator::Ticket ticket);
 void random_fill_cuda(const Tensor& out, const Draw& draw, Generator::Ticket ticket);
+
+jit::TextKernel random_fill_kernel(DType dtype, Distribution distribution);
 
 }  // namespace cuop::kernels

@@ -2,20 +2,17 @@
 // min, then a search in the one block that holds the best. Across memory: best and position of a
 // tile of columns, row by row.
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/ops/reduce/arg_fold.h"
+#include "cuop/ops/reduce/fold.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 
 namespace cuop::kernels {
 
 namespace {
-
-using ElementTypes = TypeList<float, double, int64_t, uint64_t, int32_t, uint8_t>;
 
 constexpr int64_t kBlock = 4096;
 constexpr int64_t kPart = 1 << 16;
@@ -170,7 +167,7 @@ void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result
       .is_max = is_max,
   };
   const LoopNest<2> kept = make_loop_nest<2>(result.shape(), {&x.strides(), &result.strides()});
-  visit_dtype(ElementTypes{}, element, is_max ? "argmax" : "argmin", [&](auto tag) {
+  visit_dtype(OrderedTypes{}, element, is_max ? "argmax" : "argmin", [&](auto tag) {
     using T = typename decltype(tag)::type;
     run<T>(source, kept, x.shape(axis), result.data<int64_t>());
   });

@@ -135,8 +135,8 @@ constexpr Fold kFold{sizeof(State), false, init, rows<T>, columns<T>, merge};
 
 template <>
 const Fold* compensated_fold<isa::CUOP_ISA>(DType element) {
-  if (element == DType::kFloat32) return &kFold<float>;
-  return element == DType::kFloat64 ? &kFold<double> : nullptr;
+  return find_by_dtype(FloatTypes{}, element,
+                       []<class T>(TypeTag<T>) -> const Fold* { return &kFold<T>; });
 }
 
 }  // namespace cuop

@@ -214,7 +214,7 @@ CUOP_FN CompensatedSum fold_chunk(const From& from, int64_t begin, int64_t end, 
 /// eight of them different chunks of one column.
 template <class Source, int Taken, bool IsLinear, class Result>
 CUOP_FN void compensated_columns(const WideSum& a) {
-  constexpr int kColumns = 32, kLanes = kSumThreads / kColumns;
+  constexpr int kColumns = kSumColumns, kLanes = kSumThreads / kColumns;
   constexpr int kMaxChunks = 64, kVector = 8;
   __shared__ CompensatedSum chunks[kMaxChunks][kColumns];
   const int column = static_cast<int>(threadIdx.x) % kColumns;

@@ -302,18 +302,14 @@ constexpr Fold kIntegerFold{sizeof(ExactSum),   false, init, integer_rows<T>,
 
 template <>
 const Fold* exact_fold<isa::CUOP_ISA>(DType element) {
-  switch (element) {
-    case DType::kFloat32:
-      return &kFold<float>;
-    case DType::kFloat64:
-      return &kFold<double>;
-    case DType::kInt64:
-      return &kIntegerFold<int64_t>;
-    case DType::kUInt64:
-      return &kIntegerFold<uint64_t>;
-    default:
-      return nullptr;
-  }
+  using Types = TypeList<float, double, int64_t, uint64_t>;
+  return find_by_dtype(Types{}, element, []<class T>(TypeTag<T>) -> const Fold* {
+    if constexpr (std::is_integral_v<T>) {
+      return &kIntegerFold<T>;
+    } else {
+      return &kFold<T>;
+    }
+  });
 }
 
 }  // namespace cuop

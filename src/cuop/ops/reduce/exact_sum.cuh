@@ -11,9 +11,6 @@
 
 namespace cuop::jit {
 
-/// A superaccumulator in memory that threads share: its digits, its specials behind them.
-inline constexpr int kExactWords = ExactSum::kDigits + 1;
-
 CUOP_FN void change_shared(int64_t* sum, const ExactSum::Change& change) {
 #pragma unroll
   for (int i = 0; i < 3; ++i) {
@@ -120,16 +117,6 @@ CUOP_FN void normalize_shared(int64_t* sum) {
   sum[ExactSum::kDigits - 1] += carry;
 }
 
-/// Where sums are rounded to.
-template <class Result>
-inline constexpr FloatFormat format_of = kDoubleFormat;
-template <>
-inline constexpr FloatFormat format_of<float> = kFloatFormat;
-template <>
-inline constexpr FloatFormat format_of<Half> = kHalfFormat;
-template <>
-inline constexpr FloatFormat format_of<BFloat16> = kBFloat16Format;
-
 template <class Result>
 CUOP_FN void finish_exact(const WideSum& a, int64_t state, const int64_t* words) {
   ExactSum sum;
@@ -156,7 +143,7 @@ template <class Source, bool IsInteger, bool IsLinear, int Team, bool IsColumn, 
 CUOP_FN void exact_sums(const WideSum& a) {
   constexpr int kStates = kSumThreads / Team;
   constexpr int kAtATime = IsLinear ? 4 : 1;
-  __shared__ int64_t words[kStates][kExactWords];
+  __shared__ int64_t words[kStates][ExactSum::kWords];
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = IsColumn ? thread / kStates : thread % Team;
   const int slot = IsColumn ? thread % kStates : thread / Team;
@@ -165,7 +152,7 @@ CUOP_FN void exact_sums(const WideSum& a) {
   for (int64_t unit = blockIdx.x; unit < a.units; unit += gridDim.x) {
     const int64_t group = unit / a.parts, part = unit % a.parts;
     const int64_t state = group * kStates + slot;
-    for (int i = thread; i < kStates * kExactWords; i += kSumThreads) flat[i] = 0;
+    for (int i = thread; i < kStates * ExactSum::kWords; i += kSumThreads) flat[i] = 0;
     __syncthreads();
     if (state < a.states) {
       const Elements<Source, IsLinear> from{
@@ -191,17 +178,17 @@ CUOP_FN void exact_sums(const WideSum& a) {
       if (thread < kStates) normalize_shared(words[thread]);
       __syncthreads();
       int64_t* const left =
-          static_cast<int64_t*>(a.partials) + group * a.parts * kStates * kExactWords;
-      for (int i = thread; i < kStates * kExactWords; i += kSumThreads) {
-        left[part * kStates * kExactWords + i] = flat[i];
+          static_cast<int64_t*>(a.partials) + group * a.parts * kStates * ExactSum::kWords;
+      for (int i = thread; i < kStates * ExactSum::kWords; i += kSumThreads) {
+        left[part * kStates * ExactSum::kWords + i] = flat[i];
       }
       if (!is_last_of(a.parts, a.arrivals + group)) continue;
-      for (int i = thread; i < kStates * kExactWords; i += kSumThreads) {
-        const bool is_special = i % kExactWords == ExactSum::kDigits;
+      for (int i = thread; i < kStates * ExactSum::kWords; i += kSumThreads) {
+        const bool is_special = i % ExactSum::kWords == ExactSum::kDigits;
         int64_t total = 0;
 #pragma unroll 4
         for (int64_t k = 0; k < a.parts; ++k) {
-          const int64_t word = load_fresh(left + k * kStates * kExactWords + i);
+          const int64_t word = load_fresh(left + k * kStates * ExactSum::kWords + i);
           total = is_special ? total | word : total + word;
         }
         flat[i] = total;

@@ -34,6 +34,9 @@ struct Fold {
 /// complex64, complex128 for kProd. NotImplementedError for any other.
 const Fold& fold_cpu(ReduceKind kind, DType element);
 
+/// Elements of kMax and kMin.
+using OrderedTypes = TypeList<float, double, int64_t, uint64_t, int32_t, uint8_t>;
+
 /// The tables behind it, one for each instruction set (backend/cpu/isa.h).
 template <class Level>
 const Fold* simple_fold(ReduceKind kind, DType element);
@@ -43,5 +46,29 @@ template <class Level>
 const Fold* exact_fold(DType element);
 template <class Level>
 const Fold* moments_fold(DType element);
+
+/// For every column j: where row[j] is better than best[j] (greater or less; a NaN is better than
+/// any number), best[j] = row[j] and position[j] = row_index.
+using ArgUpdate = void (*)(void* best, int64_t* position, const void* row, int64_t row_index,
+                           int64_t columns);
+
+/// For elements of OrderedTypes; null for others.
+template <class Level>
+ArgUpdate arg_update(bool is_max, DType element);
+
+enum class LoadMap : uint8_t {
+  kValue,      ///< the element itself
+  kMagnitude,  ///< |x| as float64
+  kNonzero,    ///< x != 0 as uint8
+};
+
+/// n elements from `source`, `stride` elements apart, to `destination`.
+using LoadFunction = void (*)(const void* source, int64_t stride, void* destination, int64_t n);
+
+/// Null when no such load exists (a load never loses information, but for int64 to float64).
+LoadFunction load_cpu(LoadMap map, DType source, DType element);
+
+template <class Level>
+LoadFunction load_function(LoadMap map, DType source, DType element);
 
 }  // namespace cuop

@@ -7,7 +7,6 @@
 
 #include "cuop/core/tensor.h"
 #include "cuop/ops/reduce/fold.h"
-#include "cuop/ops/reduce/load.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop {

@@ -1,11 +1,10 @@
-#include <complex>
-
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/convert_internal.h"
-#include "cuop/ops/reduce/load.h"
+#include "cuop/ops/reduce/fold.h"
 
 namespace cuop {
+
 namespace {
 
 struct Value {
@@ -54,37 +53,48 @@ void load(const void* source, int64_t stride, void* destination, int64_t n) {
   }
 }
 
-template <class Map, class To, class... From>
-LoadFunction find(TypeList<From...>, DType source) {
-  LoadFunction found = nullptr;
-  ((source == dtype_of<From> ? void(found = load<Map, From, To>) : void()), ...);
-  return found;
+template <class Map, class To>
+LoadFunction find(DType source) {
+  return find_by_dtype(AllTypes{}, source, []<class From>(TypeTag<From>) -> LoadFunction {
+    return load<Map, From, To>;
+  });
+}
+
+/// Whether an element can be loaded as that type; int64 as float64 too, though it may be rounded.
+template <class From, class To>
+constexpr bool fits() {
+  if (std::is_same_v<From, To>) return true;
+  if (std::is_same_v<To, float>) return jit::is_narrow_type<From>;
+  if (std::is_same_v<To, double>) return !is_complex_type<From>;
+  if (std::is_same_v<To, uint8_t>) return std::is_same_v<From, bool>;
+  if (!std::is_integral_v<From>) return false;
+  if (std::is_same_v<To, int64_t>) return std::is_signed_v<From> || std::is_same_v<From, bool>;
+  return std::is_same_v<To, uint64_t> && std::is_unsigned_v<From> && !std::is_same_v<From, bool>;
 }
 
 LoadFunction find_value(DType source, DType element) {
-  switch (element) {
-    case DType::kFloat16:
-      return find<Value, Half>(TypeList<Half>{}, source);
-    case DType::kBFloat16:
-      return find<Value, BFloat16>(TypeList<BFloat16>{}, source);
-    case DType::kFloat32:
-      return find<Value, float>(TypeList<Half, BFloat16, float>{}, source);
-    case DType::kFloat64:
-      return find<Value, double>(RealTypes{}, source);
-    case DType::kInt64:
-      return find<Value, int64_t>(TypeList<bool, int8_t, int16_t, int32_t, int64_t>{}, source);
-    case DType::kUInt64:
-      return find<Value, uint64_t>(TypeList<uint8_t, uint16_t, uint32_t, uint64_t>{}, source);
-    case DType::kInt32:
-      return find<Value, int32_t>(TypeList<int32_t>{}, source);
-    case DType::kUInt8:
-      return find<Value, uint8_t>(TypeList<bool, uint8_t>{}, source);
-    case DType::kComplex64:
-      return find<Value, std::complex<float>>(TypeList<std::complex<float>>{}, source);
-    case DType::kComplex128:
-      return find<Value, std::complex<double>>(TypeList<std::complex<double>>{}, source);
-    default:
-      return nullptr;
+  using Elements = Joined<InexactTypes, TypeList<int64_t, uint64_t, int32_t, uint8_t>>;
+  return find_by_dtype(Elements{}, element, [source]<class To>(TypeTag<To>) {
+    return find_by_dtype(AllTypes{}, source, []<class From>(TypeTag<From>) -> LoadFunction {
+      if constexpr (fits<From, To>()) {
+        return load<Value, From, To>;
+      } else {
+        return nullptr;
+      }
+    });
+  });
+}
+
+template <bool IsMax, class T>
+void update(void* best, int64_t* position, const void* row, int64_t row_index, int64_t columns) {
+  auto* leader = static_cast<T*>(best);
+  const auto* candidate = static_cast<const T*>(row);
+  for (int64_t j = 0; j < columns; ++j) {
+    const T x = candidate[j], b = leader[j];
+    const bool wins = IsMax ? x > b : x < b;
+    const bool takes = wins | ((x != x) & (b == b));
+    leader[j] = takes ? x : b;
+    position[j] = takes ? row_index : position[j];
   }
 }
 
@@ -93,12 +103,19 @@ LoadFunction find_value(DType source, DType element) {
 template <>
 LoadFunction load_function<isa::CUOP_ISA>(LoadMap map, DType source, DType element) {
   if (map == LoadMap::kNonzero && element == DType::kUInt8) {
-    return find<Nonzero, uint8_t>(AllTypes{}, source);
+    return find<Nonzero, uint8_t>(source);
   }
   if (map == LoadMap::kMagnitude && element == DType::kFloat64) {
-    return find<Magnitude, double>(AllTypes{}, source);
+    return find<Magnitude, double>(source);
   }
   return map == LoadMap::kValue ? find_value(source, element) : nullptr;
+}
+
+template <>
+ArgUpdate arg_update<isa::CUOP_ISA>(bool is_max, DType element) {
+  return find_by_dtype(OrderedTypes{}, element, [is_max]<class T>(TypeTag<T>) -> ArgUpdate {
+    return is_max ? update<true, T> : update<false, T>;
+  });
 }
 
 }  // namespace cuop

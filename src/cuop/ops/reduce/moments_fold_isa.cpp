@@ -202,18 +202,8 @@ constexpr Fold kFold{sizeof(Moments), true, init, rows<T>, columns<T>, merge};
 
 template <>
 const Fold* moments_fold<isa::CUOP_ISA>(DType element) {
-  switch (element) {
-    case DType::kFloat16:
-      return &kFold<Half>;
-    case DType::kBFloat16:
-      return &kFold<BFloat16>;
-    case DType::kFloat32:
-      return &kFold<float>;
-    case DType::kFloat64:
-      return &kFold<double>;
-    default:
-      return nullptr;
-  }
+  return find_by_dtype(FloatingTypes{}, element,
+                       []<class T>(TypeTag<T>) -> const Fold* { return &kFold<T>; });
 }
 
 }  // namespace cuop

@@ -45,29 +45,15 @@ bool is_exact_anyway(DType dtype, int64_t count) {
   return !is_floating(dtype) && !is_complex(dtype) && count <= int64_t{1} << room;
 }
 
-/// The reduction as a fused group knows it, if it does.
-std::optional<ReduceKind> recorded_kind(const Reduction& reduction) {
-  if (reduction.mode != SumMode::kPlain) return std::nullopt;
-  switch (reduction.kind) {
-    case ReduceKind::kSum:
-      return ReduceKind::kSum;
-    case ReduceKind::kMean:
-      return ReduceKind::kMean;
-    case ReduceKind::kProd:
-      return ReduceKind::kProd;
-    case ReduceKind::kMax:
-      return ReduceKind::kMax;
-    case ReduceKind::kMin:
-      return ReduceKind::kMin;
-    default:
-      return std::nullopt;
-  }
+/// Whether a fused group knows the reduction.
+bool is_recorded(const Reduction& reduction) {
+  return reduction.mode == SumMode::kPlain && reduction.kind <= ReduceKind::kMean;
 }
 
 /// Whether more of the same element change nothing.
 bool is_idempotent(ReduceKind kind) {
-  return kind == ReduceKind::kMax || kind == ReduceKind::kMin || kind == ReduceKind::kAny ||
-         kind == ReduceKind::kAll;
+  using enum ReduceKind;
+  return kind == kMax || kind == kMin || kind == kAny || kind == kAll;
 }
 
 /// x with one element of each of the axes along which it repeats one element in memory.
@@ -94,8 +80,8 @@ Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, 
   if (reduction.kind == ReduceKind::kSum && is_exact_anyway(x.dtype(), count)) {
     reduction.mode = SumMode::kPlain;
   }
-  if (const auto kind = recorded_kind(reduction); kind && out == nullptr && count > 0) {
-    if (auto fused = jit::record_reduction(*kind, x, reduced, keepdims, dtype)) {
+  if (is_recorded(reduction) && out == nullptr && count > 0) {
+    if (auto fused = jit::record_reduction(reduction.kind, x, reduced, keepdims, dtype)) {
       span.set_category("record");
       return *fused;
     }

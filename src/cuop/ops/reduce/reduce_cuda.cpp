@@ -9,7 +9,6 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
-#include "cuop/ops/reduce/wide_sum_cuda_internal.h"
 
 namespace cuop::kernels {
 

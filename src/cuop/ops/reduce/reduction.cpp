@@ -71,20 +71,6 @@ FoldInput norm_input(double order) {
   return input;
 }
 
-FloatFormat format_of(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return kHalfFormat;
-    case DType::kBFloat16:
-      return kBFloat16Format;
-    case DType::kFloat32:
-    case DType::kComplex64:
-      return kFloatFormat;
-    default:
-      return kDoubleFormat;
-  }
-}
-
 /// An integer of 128 bits in two's complement.
 std::string decimal(uint64_t high, uint64_t low) {
   __extension__ typedef unsigned __int128 Wide;
@@ -200,7 +186,9 @@ FoldInput fold_input(const Reduction& reduction, DType dtype) {
 
 jit::Finish finish_of(const Reduction& reduction, int64_t count, DType result) {
   return {static_cast<uint64_t>(count), reduction.kind == ReduceKind::kMean,
-          reduction.kind == ReduceKind::kStd, reduction.parameter, format_of(result)};
+          reduction.kind == ReduceKind::kStd, reduction.parameter,
+          visit_dtype(RealTypes{}, real_dtype(result), "reduce",
+                      []<class T>(TypeTag<T>) { return format_of<T>; })};
 }
 
 Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,

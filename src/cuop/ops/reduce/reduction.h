@@ -13,8 +13,6 @@ struct Reduction {
   ReduceKind kind = ReduceKind::kSum;
   SumMode mode = SumMode::kPlain;  ///< for kSum and kMean
   double parameter = 0.0;          ///< correction of kVar and kStd, order of kNorm
-
-  bool has_identity() const { return kind != ReduceKind::kMax && kind != ReduceKind::kMin; }
 };
 
 /// The dtype of the result; DTypeError when the reduction is not defined for elements of `dtype`.

@@ -9,14 +9,9 @@
 #include "cuop/jit/kernels/conversion.h"
 #include "cuop/jit/kernels/sharing.cuh"
 #include "cuop/jit/kernels/thread_sums.cuh"
-#include "cuop/ops/reduce/scan_arguments.cuh"
+#include "cuop/ops/reduce/reduce_arguments.cuh"
 
 namespace cuop::jit {
-
-inline constexpr int kScanThreads = 256;
-/// Elements of a thread, of a tile; tiles of a group.
-inline constexpr int kScanItems = 8, kScanTile = kScanItems * kScanThreads;
-inline constexpr int kScanGroup = kScanThreads;
 
 /// Publishes a value for other blocks; one thread.
 template <class T>

@@ -6,14 +6,11 @@
 #include "cuop/memory/current.h"
 #include "cuop/ops/places.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
-#include "cuop/ops/reduce/scan_cuda_internal.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-// As in scan.cuh.
-constexpr int64_t kThreads = 256, kTile = 8 * kThreads, kGroup = kThreads;
 constexpr int64_t kSumBytes = 16;  // of the widest sum
 /// Shorter lines are no work for a block; so many lines side by side are work for threads.
 constexpr int64_t kShortLine = 64, kManyLines = 1 << 14;
@@ -38,12 +35,12 @@ ScanPlan plan_scan(const Tensor& x, int axis, const Tensor& out) {
       lines.count > 1 && std::abs(lines.starts.innermost_stride(0)) < std::abs(lines.x_step);
   plan.by_tiles = lines.length > kShortLine && !(is_side_by_side && lines.count >= kManyLines);
   if (!plan.by_tiles) {
-    plan.blocks = divide_up(lines.count, kThreads);
+    plan.blocks = divide_up(lines.count, jit::kScanThreads);
     return plan;
   }
-  a.tiles = divide_up(lines.length, kTile);
+  a.tiles = divide_up(lines.length, jit::kScanTile);
   plan.blocks = lines.count * a.tiles;
-  const int64_t starts = lines.count * divide_up(a.tiles, kGroup);
+  const int64_t starts = lines.count * divide_up(a.tiles, jit::kScanGroup);
   plan.sums = a.tiles > 1 ? plan.blocks + starts : 0;
   plan.flags = 1 + plan.sums;
   return plan;
@@ -54,7 +51,7 @@ jit::TextKernel scan_kernel(DType source, DType out, bool by_tiles) {
   return {"cumsum", "cuop/ops/reduce/scan.cuh", "Scan",
           cat(by_tiles ? "scan_tiles<" : "scan_short_lines<", jit::text_type(source), ", ", sum,
               ", ", jit::text_type(out), ">"),
-          static_cast<int>(kThreads)};
+          jit::kScanThreads};
 }
 
 void cumsum_cuda(const Tensor& x, int axis, const Tensor& result) {

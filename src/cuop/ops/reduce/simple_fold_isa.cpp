@@ -1,6 +1,5 @@
 // Sum, product, largest and smallest: folds whose state is one element.
 #include <algorithm>
-#include <complex>
 #include <limits>
 #include <type_traits>
 
@@ -273,37 +272,17 @@ constexpr Fold kComplexProd{
 
 template <class Op>
 const Fold* arithmetic(DType element) {
-  switch (element) {
-    case DType::kFloat32:
-      return &kFold<float, Op>;
-    case DType::kFloat64:
-      return &kFold<double, Op>;
-    case DType::kInt64:  // the unsigned type has the same bits and wraps around
-    case DType::kUInt64:
-      return &kFold<uint64_t, Op>;
-    default:
-      return nullptr;
-  }
+  using Types = TypeList<float, double, int64_t, uint64_t>;
+  return find_by_dtype(Types{}, element, []<class T>(TypeTag<T>) -> const Fold* {
+    // The unsigned type has the same bits and wraps around.
+    return &kFold<std::conditional_t<std::is_integral_v<T>, uint64_t, T>, Op>;
+  });
 }
 
 template <class Op>
 const Fold* ordering(DType element) {
-  switch (element) {
-    case DType::kFloat32:
-      return &kFold<float, Op>;
-    case DType::kFloat64:
-      return &kFold<double, Op>;
-    case DType::kInt64:
-      return &kFold<int64_t, Op>;
-    case DType::kUInt64:
-      return &kFold<uint64_t, Op>;
-    case DType::kInt32:
-      return &kFold<int32_t, Op>;
-    case DType::kUInt8:
-      return &kFold<uint8_t, Op>;
-    default:
-      return nullptr;
-  }
+  return find_by_dtype(OrderedTypes{}, element,
+                       []<class T>(TypeTag<T>) -> const Fold* { return &kFold<T, Op>; });
 }
 
 }  // namespace
@@ -314,8 +293,10 @@ const Fold* simple_fold<isa::CUOP_ISA>(ReduceKind kind, DType element) {
     case ReduceKind::kSum:
       return arithmetic<Add>(element);
     case ReduceKind::kProd:
-      if (element == DType::kComplex64) return &kComplexProd<std::complex<float>>;
-      if (element == DType::kComplex128) return &kComplexProd<std::complex<double>>;
+      if (is_complex(element)) {
+        return find_by_dtype(ComplexTypes{}, element,
+                             []<class T>(TypeTag<T>) -> const Fold* { return &kComplexProd<T>; });
+      }
       return arithmetic<Multiply>(element);
     case ReduceKind::kMax:
       return ordering<Max>(element);

@@ -5,7 +5,6 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
-#include "cuop/ops/reduce/states_cuda_internal.h"
 
 namespace cuop::kernels {
 

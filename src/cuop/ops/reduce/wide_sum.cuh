@@ -4,11 +4,9 @@
 
 #include "cuop/jit/kernels/conversion.h"
 #include "cuop/jit/kernels/sharing.cuh"
-#include "cuop/ops/reduce/wide_sum_arguments.cuh"
+#include "cuop/ops/reduce/reduce_arguments.cuh"
 
 namespace cuop::jit {
-
-inline constexpr int kSumThreads = 256;
 
 /// In place of a result's type: the state itself is the result.
 struct RawState {};

@@ -9,7 +9,7 @@
 #include "cuop/jit/kernels/exact_sum.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/places.h"
-#include "cuop/ops/reduce/wide_sum_cuda_internal.h"
+#include "cuop/ops/reduce/reduce_kernels.h"
 
 namespace cuop::kernels {
 
@@ -17,9 +17,6 @@ namespace {
 
 using Kind = WideSumForm::Kind;
 
-// As in the kernels' text, which includes none of these headers.
-constexpr int kThreads = 256, kTileColumns = 32;
-constexpr int64_t kExactWords = ExactSum::kDigits + 1;
 /// Steps of one thread that are worth a part of its own.
 constexpr int64_t kMinSteps = 32;
 /// Blocks a multiprocessor should have before states are shared among blocks.
@@ -36,7 +33,7 @@ void plan_short_rows(WideSumPlan& plan) {
   plan.form.kind = Kind::kShortRows;
   plan.form.team = plan.arguments.length < round ? 1 : 32;
   plan.arguments.units = plan.arguments.states;
-  plan.blocks = divide_up(plan.arguments.states * plan.form.team, kThreads);
+  plan.blocks = divide_up(plan.arguments.states * plan.form.team, jit::kSumThreads);
 }
 
 void plan_rows(WideSumPlan& plan, const FoldPlan& fold) {
@@ -56,7 +53,7 @@ void plan_columns(WideSumPlan& plan, const FoldPlan& fold) {
   plan.form.kind = Kind::kColumns;
   plan.arguments.chunk = fold.is_direct ? FoldCuts::kMaxRowChunk : FoldCuts::kPackedRows;
   plan.arguments.parts = divide_up(plan.arguments.length, FoldCuts::kRowPart);
-  plan.arrivals = fold.kept.outer_size() * divide_up(fold.kept.inner().size, kTileColumns);
+  plan.arrivals = fold.kept.outer_size() * divide_up(fold.kept.inner().size, jit::kSumColumns);
   plan.arguments.units = plan.arrivals * plan.arguments.parts;
   plan.blocks = plan.arguments.units;
 }
@@ -66,8 +63,8 @@ void plan_exact(WideSumPlan& plan, const FoldPlan& fold, int64_t multiprocessors
   plan.form.kind = Kind::kExact;
   plan.form.by_columns = fold.by_columns;
   const bool is_long = a.length >= 2048 && !fold.by_columns;
-  plan.form.team = is_long ? kThreads : a.length >= 64 && !fold.by_columns ? 32 : 8;
-  const int64_t states = kThreads / plan.form.team, groups = divide_up(a.states, states);
+  plan.form.team = is_long ? jit::kSumThreads : a.length >= 64 && !fold.by_columns ? 32 : 8;
+  const int64_t states = jit::kSumThreads / plan.form.team, groups = divide_up(a.states, states);
   const int64_t wanted = divide_up(kBusyBlocks * multiprocessors, groups);
   const int64_t worthwhile = a.length / (plan.form.team * kMinSteps);
   a.parts = std::clamp<int64_t>(std::min(wanted, worthwhile), 1, kMaxParts);
@@ -76,7 +73,7 @@ void plan_exact(WideSumPlan& plan, const FoldPlan& fold, int64_t multiprocessors
   a.units = groups * a.parts;
   plan.blocks = a.units;
   plan.arrivals = groups;
-  plan.partial_bytes = a.units * states * kExactWords * 8;
+  plan.partial_bytes = a.units * states * ExactSum::kWords * 8;
 }
 
 /// Starts the plan's kernel on elements from `data` on.
@@ -105,20 +102,20 @@ jit::TextKernel wide_sum_kernel(const WideSumForm& form) {
     return {"exact_sum", "cuop/ops/reduce/exact_sum.cuh", "WideSum",
             cat("exact_sums<", source, ", ", truth(!is_floating(form.element)), ", ", linear, ", ",
                 form.team, ", ", truth(form.by_columns), ", ", result, ">"),
-            kThreads};
+            jit::kSumThreads};
   }
   const char* names[] = {"compensated_short_rows", "compensated_rows", "compensated_columns"};
   const std::string team = form.kind == Kind::kShortRows ? cat(form.team, ", ") : std::string();
   return {"compensated_sum", "cuop/ops/reduce/compensated_sum.cuh", "WideSum",
           cat(names[static_cast<size_t>(form.kind)], "<", source, ", ", taken(form.element), ", ",
               linear, ", ", team, result, ">"),
-          kThreads};
+          jit::kSumThreads};
 }
 
 jit::TextKernel joined_sum_kernel(DType result, bool gives_states) {
   return {"compensated_sum", "cuop/ops/reduce/compensated_sum.cuh", "JoinedSum",
           cat("compensated_joined<", gives_states ? "RawState" : jit::text_type(result), ">"),
-          kThreads};
+          jit::kSumThreads};
 }
 
 void WideSumPlan::place_results(const FoldPlan& fold) {
@@ -180,7 +177,7 @@ void start_joined(const JoinedFold& joined, const FoldPlan& fold, const WideSumP
                            joined.join, whole.arguments};
   arguments.sum.result = result;
   jit::launch_text(joined_sum_kernel(whole.form.result, whole.form.gives_states), device,
-                   divide_up(fold.states(), kThreads), &arguments);
+                   divide_up(fold.states(), jit::kSumThreads), &arguments);
 }
 
 /// Starts what the plan of a fold of x needs.

@@ -3,8 +3,7 @@
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/create.h"
+#include "cuop/ops/dense_output.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 
@@ -26,10 +25,8 @@ Tensor run(const char* who, const Tensor& x, int64_t axis, bool is_log, const Te
   const Tensor result = prepare_output(who, out, x.shape(), x.dtype(), x.device());
   check_same_or_no_overlap(who, result, x, "x");
   if (x.size() == 0) return result;
-  const bool is_direct = result.is_contiguous();
-  const Tensor target = is_direct ? result : empty(x.shape(), x.dtype(), x.device());
-  kSlot(x.device(), contiguous(x), along, is_log, target);
-  if (!is_direct) copy_into(result, target);
+  fill_dense(result, x.dtype(),
+             [&](const Tensor& dense) { kSlot(x.device(), contiguous(x), along, is_log, dense); });
   return result;
 }
 

@@ -106,12 +106,6 @@ CUOP_FN void softmax_rows(const SoftmaxArguments& a) {
   });
 }
 
-#ifdef CUOP_BLOCK_THREADS
-inline constexpr int kSoftmaxThreads = CUOP_BLOCK_THREADS;
-#else
-inline constexpr int kSoftmaxThreads = 256;
-#endif
-
 /// Neighbouring threads take neighbouring columns; `Lanes` threads share a column.
 template <class Stored, int Lanes, bool IsLog>
 CUOP_FN void softmax_columns(const SoftmaxArguments& a) {

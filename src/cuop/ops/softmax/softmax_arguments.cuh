@@ -5,6 +5,9 @@
 
 namespace cuop::jit {
 
+/// Where columns are taken.
+inline constexpr int kSoftmaxThreads = threads_or(256);
+
 /// x and y are [outer, length, inner], contiguous; by rows, `outer` is the number of rows.
 struct SoftmaxArguments {
   const void* x;

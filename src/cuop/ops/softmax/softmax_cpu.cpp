@@ -4,6 +4,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 
 namespace cuop::kernels {
@@ -14,8 +15,7 @@ constexpr int64_t kBatch = 4096;     // elements of short rows treated together
 constexpr int64_t kTile = 32768;     // elements of a tile of columns, at home in L2
 constexpr int64_t kGrain = 1 << 14;  // exponentials that are worth a thread
 
-template <class Stored>
-using Computed = std::conditional_t<std::is_same_v<Stored, double>, double, float>;
+using jit::Computed;
 
 template <class T>
 std::unique_ptr<T[]> allocate(int64_t n) {

@@ -3,14 +3,12 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/ops/softmax/softmax_arguments.cuh"
-#include "cuop/ops/softmax/softmax_cuda_internal.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-constexpr int kColumnThreads = 256;   // kSoftmaxThreads of softmax.cuh
 constexpr int64_t kShortColumn = 16;  // is left to one thread
 constexpr int kMostLanes = 32;        // of one column
 
@@ -42,7 +40,7 @@ jit::TextKernel softmax_columns_kernel(DType dtype, int lanes, bool is_log) {
   return kernel(is_log,
                 cat("softmax_columns<", jit::text_type(dtype), ", ", lanes, ", ",
                     is_log ? "true>" : "false>"),
-                jit::block_threads(kColumnThreads));
+                jit::block_threads(jit::kSoftmaxThreads));
 }
 
 void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out) {
@@ -59,7 +57,7 @@ void softmax_cuda(const Tensor& x, int axis, bool is_log, const Tensor& out) {
     const int lanes = team != 0 && team <= kMostLanes    ? team
                       : arguments.length <= kShortColumn ? 1
                                                          : 8;
-    const int64_t columns = jit::block_threads(kColumnThreads) / lanes;
+    const int64_t columns = jit::block_threads(jit::kSoftmaxThreads) / lanes;
     jit::launch_text(softmax_columns_kernel(x.dtype(), lanes, is_log), x.device(),
                      divide_up(arguments.outer * arguments.inner, columns), &arguments);
   }

@@ -141,18 +141,14 @@ void columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width, bool is
   }
 }
 
-template <class T>
-constexpr SoftmaxLoops<T> kLoops{rows<T>, columns<T>};
-
 }  // namespace
 
-template <>
-const SoftmaxLoops<float>& softmax_loops<isa::CUOP_ISA, float>() {
-  return kLoops<float>;
+template <class Level, class T>
+const SoftmaxLoops<T>& softmax_loops() {
+  static constexpr SoftmaxLoops<T> kLoops{rows<T>, columns<T>};
+  return kLoops;
 }
-template <>
-const SoftmaxLoops<double>& softmax_loops<isa::CUOP_ISA, double>() {
-  return kLoops<double>;
-}
+template const SoftmaxLoops<float>& softmax_loops<isa::CUOP_ISA, float>();
+template const SoftmaxLoops<double>& softmax_loops<isa::CUOP_ISA, double>();
 
 }  // namespace cuop::kernels

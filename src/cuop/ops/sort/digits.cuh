@@ -12,19 +12,16 @@
 
 namespace cuop::jit {
 
-/// A thread looks after one value of the digit.
-inline constexpr int kDigitThreads = 256, kDigitValues = 256, kDigitWarps = kDigitThreads / 32;
+inline constexpr int kDigitWarps = kSortThreads / 32;
 /// Elements that a thread counts at a time.
 inline constexpr int kCountItems = 8;
 
-/// Records of a thread, of a tile: 32 KiB at most.
+/// Records of a thread, of a tile.
 template <class Key, class Position>
-inline constexpr int kDigitItems = sizeof(Key) + (has_position<Position> ? sizeof(Position) : 0) <=
-                                           8
-                                       ? 16
-                                       : 8;
+inline constexpr int kDigitItems = digit_items(sizeof(Key) +
+                                               (has_position<Position> ? sizeof(Position) : 0));
 template <class Key, class Position>
-inline constexpr int kDigitTile = kDigitThreads* kDigitItems<Key, Position>;
+inline constexpr int kDigitTile = kSortThreads* kDigitItems<Key, Position>;
 
 template <class Key>
 CUOP_FN int digit_of(Key key, int digit) {
@@ -64,7 +61,7 @@ CUOP_FN void finish_counts(const DigitSort& a, int64_t line) {
   for (int digit = 0; digit < Digits; ++digit) {
     const uint64_t own = load_fresh(starts + digit * kDigitValues);
     uint64_t total;
-    starts[digit * kDigitValues] = sum_of_threads_before<kDigitThreads>(own, total);
+    starts[digit * kDigitValues] = sum_of_threads_before<kSortThreads>(own, total);
     if (own == static_cast<uint64_t>(a.order.lines.length)) atomicOr(&equal, 1u << digit);
   }
   __syncthreads();
@@ -88,13 +85,13 @@ CUOP_FN void count_digits(const DigitSort& a) {
     for (int digit = 0; digit < kDigits; ++digit) counts[digit][thread] = 0;
     __syncthreads();
 #pragma unroll 1
-    for (int64_t first = begin + thread; first < end; first += kCountItems * kDigitThreads) {
-      const int64_t left = (end - first + kDigitThreads - 1) / kDigitThreads;
+    for (int64_t first = begin + thread; first < end; first += kCountItems * kSortThreads) {
+      const int64_t left = (end - first + kSortThreads - 1) / kSortThreads;
       const int count = left < kCountItems ? static_cast<int>(left) : kCountItems;
       Key keys[kCountItems];
 #pragma unroll
       for (int k = 0; k < kCountItems; ++k) {
-        const int64_t i = first + k * kDigitThreads;
+        const int64_t i = first + k * kSortThreads;
         keys[k] = k < count ? record_of<Kind, Key, Position>(a.order, x[i * lines.x_step], i).key
                             : Key(0);
       }
@@ -245,7 +242,7 @@ CUOP_FN void sort_by_digit(const DigitSort& a) {
       own += in_warp;
     }
     unsigned all;
-    const unsigned smaller = sum_of_threads_before<kDigitThreads>(own, all);
+    const unsigned smaller = sum_of_threads_before<kSortThreads>(own, all);
     const uint64_t place = place_of_value(a, kDigits, line, tile, own);
     places[thread] = static_cast<int64_t>(place) - static_cast<int64_t>(smaller);
 #pragma unroll
@@ -263,7 +260,7 @@ CUOP_FN void sort_by_digit(const DigitSort& a) {
     }
     __syncthreads();
 #pragma unroll 4
-    for (int i = thread; i < count; i += kDigitThreads) {
+    for (int i = thread; i < count; i += kSortThreads) {
       Record record{tile_keys[i], {}};
       if constexpr (has_position<Position>) record.position = tile_positions[i];
       const int64_t at = places[digit_of(record.key, a.digit)] + i;

@@ -14,7 +14,7 @@
 #include "cuop/core/half.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/jit/kernels/narrow.h"
-#include "cuop/ops/sort/sort_key.cuh"
+#include "cuop/ops/sort/sort_arguments.cuh"
 
 namespace cuop::kernels {
 

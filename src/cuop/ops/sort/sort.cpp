@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cuop/backend/slot.h"
-#include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

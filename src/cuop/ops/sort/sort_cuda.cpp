@@ -2,22 +2,21 @@
 #include <bit>
 #include <utility>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/current.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/places.h"
 #include "cuop/ops/sort/radix_internal.h"
-#include "cuop/ops/sort/sort_cuda_internal.h"
 #include "cuop/ops/sort/sort_kernels.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-// As in merge.cuh.
-constexpr int kThreads = 256, kItems = 8;
-constexpr int64_t kTile = kSortTileItems;
-static_assert(kTile == kItems * kThreads);
+/// Elements whose counts are worth adding to those of the line, and the most such parts of a line.
+constexpr int64_t kLeastStretch = 1 << 14, kMostStretches = 4096;
 constexpr const char* kText = "cuop/ops/sort/sort.cuh";
 constexpr const char* kDigitText = "cuop/ops/sort/digits.cuh";
 
@@ -47,7 +46,7 @@ void sort_by_merging(const Tensor& x, int axis, bool is_descending, const Tensor
     a.from = runs_in(form, lines.count * lines.length, memory[1]->data());
   }
   jit::launch_text(sort_tiles_kernel(form), device, plan.blocks, &a);
-  for (a.run = kTile; a.run < lines.length; a.run *= 2) {
+  for (a.run = jit::kSortTile; a.run < lines.length; a.run *= 2) {
     std::swap(a.from, a.to);
     jit::launch_text(merge_runs_kernel(form), device, plan.merge_blocks, &a);
   }
@@ -57,7 +56,7 @@ void run(const Tensor& x, int axis, bool is_descending, const Tensor& out, bool 
   const int64_t length = x.shape(axis);
   const SortForm form{x.dtype(), gives_positions, length > (int64_t{1} << 31)};
   const bool by_digits =
-      length > kTile && accesses_by_digits(x.dtype()) < accesses_by_merging(length);
+      length > jit::kSortTile && accesses_by_digits(x.dtype()) < accesses_by_merging(length);
   (by_digits ? sort_by_digits_cuda : sort_by_merging)(x, axis, is_descending, out, form);
 }
 
@@ -70,19 +69,19 @@ uint64_t infinity_of(DType dtype) {
 }
 
 jit::TextKernel sort_tiles_kernel(const SortForm& form) {
-  return {"sort", kText, "SortLines", call("sort_tiles", form), kThreads};
+  return {"sort", kText, "SortLines", call("sort_tiles", form), jit::kSortThreads};
 }
 jit::TextKernel merge_runs_kernel(const SortForm& form) {
-  return {"sort", kText, "SortLines", call("merge_runs", form), kThreads};
+  return {"sort", kText, "SortLines", call("merge_runs", form), jit::kSortThreads};
 }
 jit::TextKernel count_digits_kernel(const SortForm& form) {
-  return {"sort", kDigitText, "DigitSort", call("count_digits", form), kThreads};
+  return {"sort", kDigitText, "DigitSort", call("count_digits", form), jit::kSortThreads};
 }
 jit::TextKernel sort_by_digit_kernel(const SortForm& form) {
-  return {"sort", kDigitText, "DigitSort", call("sort_by_digit", form), kThreads};
+  return {"sort", kDigitText, "DigitSort", call("sort_by_digit", form), jit::kSortThreads};
 }
 jit::TextKernel mark_runs_kernel(DType dtype) {
-  return {"unique", kText, "RunStarts", cat("mark_runs<", key_of(dtype), ">"), kThreads};
+  return {"unique", kText, "RunStarts", cat("mark_runs<", key_of(dtype), ">"), jit::kSortThreads};
 }
 
 int64_t position_bytes(const SortForm& form) {
@@ -105,11 +104,11 @@ SortPlan plan_sort(const Tensor& x, int axis, bool is_descending, const Tensor& 
   jit::SortLines& a = plan.arguments;
   a.order = {lines_along(axis, x, out), infinity_of(x.dtype()), is_descending};
   const jit::LinePair& lines = a.order.lines;
-  a.tiles = divide_up(lines.length, kTile);
+  a.tiles = divide_up(lines.length, jit::kSortTile);
   const auto fitting =
-      std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(lines.length, kItems)));
-  a.width = static_cast<int>(std::min<uint64_t>(fitting, kTile));
-  plan.blocks = divide_up(lines.count, kTile / a.width) * a.tiles;
+      std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(lines.length, jit::kSortItems)));
+  a.width = static_cast<int>(std::min<uint64_t>(fitting, jit::kSortTile));
+  plan.blocks = divide_up(lines.count, jit::kSortTile / a.width) * a.tiles;
   if (a.tiles > 1) {
     plan.merge_blocks = lines.count * a.tiles;
     plan.run_bytes = lines.count * lines.length * (itemsize(form.dtype) + position_bytes(form));
@@ -128,8 +127,71 @@ void argsort_cuda(const Tensor& x, int axis, bool is_descending, const Tensor& o
 void mark_runs_cuda(const Tensor& x, const Tensor& order, const Tensor& starts) {
   const jit::RunStarts arguments{x.data(), order.data<int64_t>(), starts.data<bool>(), x.size(),
                                  infinity_of(x.dtype())};
-  jit::launch_text(mark_runs_kernel(x.dtype()), x.device(), divide_up(x.size(), kThreads),
+  jit::launch_text(mark_runs_kernel(x.dtype()), x.device(), divide_up(x.size(), jit::kSortThreads),
                    &arguments);
+}
+
+int64_t accesses_by_digits(DType dtype) { return 1 + 2 * itemsize(dtype); }
+
+int64_t accesses_by_merging(int64_t length) {
+  const auto tiles = static_cast<uint64_t>(divide_up(length, jit::kSortTile));
+  return 2 * (1 + std::bit_width(tiles - 1));
+}
+
+DigitSortPlan plan_digit_sort(const Tensor& x, int axis, bool is_descending, const Tensor& out,
+                              const SortForm& form) {
+  DigitSortPlan plan;
+  plan.form = form;
+  plan.digits = static_cast<int>(itemsize(form.dtype));
+  jit::DigitSort& a = plan.arguments;
+  a.order = {lines_along(axis, x, out), infinity_of(form.dtype), is_descending};
+  const jit::LinePair& lines = a.order.lines;
+  const int64_t record = itemsize(form.dtype) + position_bytes(form);
+  const int64_t tile = jit::kSortThreads * jit::digit_items(record);
+  a.tiles = divide_up(lines.length, tile);
+  a.stretch = std::max(kLeastStretch, divide_up(lines.length, kMostStretches));
+  a.stretches = divide_up(lines.length, a.stretch);
+  plan.count_blocks = lines.count * a.stretches;
+  plan.blocks = lines.count * a.tiles;
+  plan.run_bytes = lines.count * lines.length * record;
+  const int64_t words = (plan.blocks + lines.count * plan.digits) * jit::kDigitValues;
+  const int64_t counters = 2 * lines.count + plan.digits;
+  plan.zero_bytes = words * static_cast<int64_t>(sizeof(uint64_t)) +
+                    counters * static_cast<int64_t>(sizeof(unsigned));
+  return plan;
+}
+
+void DigitSortPlan::set_scratch(void* zeros, void* even, void* odd) {
+  jit::DigitSort& a = arguments;
+  const int64_t lines = a.order.lines.count, records = lines * a.order.lines.length;
+  a.even = runs_in(form, records, even);
+  a.odd = runs_in(form, records, odd);
+  a.words = static_cast<uint64_t*>(zeros);
+  a.starts = a.words + blocks * jit::kDigitValues;
+  a.arrivals = reinterpret_cast<unsigned*>(a.starts + lines * digits * jit::kDigitValues);
+  a.needed = a.arrivals + lines;
+  a.tickets = a.needed + lines;
+}
+
+void sort_by_digits_cuda(const Tensor& given, int axis, bool is_descending, const Tensor& out,
+                         const SortForm& form) {
+  // The first pass may be the last one, and writes where others still read.
+  const Tensor x = given.data() == out.data() ? clone(given) : given;
+  const Device device = x.device();
+  DigitSortPlan plan = plan_digit_sort(x, axis, is_descending, out, form);
+  const auto zeros = memory::allocate_storage(plan.zero_bytes, device);
+  backend::runtime(device).fill_bytes(zeros->data(), 0, plan.zero_bytes, current_stream(device));
+  std::shared_ptr<Storage> runs[2];
+  for (int i = 0; i < std::min(plan.digits - 1, 2); ++i) {
+    runs[i] = memory::allocate_storage(plan.run_bytes, device);
+  }
+  const auto memory_of = [&](int i) { return runs[i] ? runs[i]->data() : nullptr; };
+  plan.set_scratch(zeros->data(), memory_of(0), memory_of(1));
+  jit::DigitSort& a = plan.arguments;
+  jit::launch_text(count_digits_kernel(form), device, plan.count_blocks, &a);
+  for (a.digit = 0; a.digit < plan.digits; ++a.digit) {
+    jit::launch_text(sort_by_digit_kernel(form), device, plan.blocks, &a);
+  }
 }
 
 }  // namespace cuop::kernels

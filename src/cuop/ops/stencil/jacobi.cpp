@@ -8,6 +8,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/dense_output.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/stencil/stencil.h"
@@ -129,11 +130,10 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
   check_no_overlap("jacobi2d_rows", result, rhs, "rhs");
   JacobiSweep sweep{result, std::vector<double>(static_cast<size_t>(rhs.shape(0)), 0.0)};
   if (result.size() == 0) return sweep;
-  const bool is_direct = result.is_contiguous();
-  const Tensor dense = is_direct ? result : empty(rhs.shape(), rhs.dtype(), rhs.device());
-  kJacobiRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, dense,
-              sweep.row_norms.data());
-  if (!is_direct) copy_into(result, dense);
+  fill_dense(result, rhs.dtype(), [&](const Tensor& dense) {
+    kJacobiRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, dense,
+                sweep.row_norms.data());
+  });
   return sweep;
 }
 

@@ -8,7 +8,8 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/dtype_lists.h"
+#include "cuop/ops/dense_output.h"
+#include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
@@ -134,10 +135,9 @@ Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary bound
   if (result.size() == 0) return result;
   const DType compute = compute_dtype(padded.dtype());
   const Tensor source = contiguous(cast(padded, compute));
-  const bool is_direct = result.is_contiguous() && compute == padded.dtype();
-  const Tensor dense = is_direct ? result : empty(result.shape(), compute, padded.device());
-  kStencilRows(padded.device(), source, taps, boundary, dense);
-  if (!is_direct) copy_into(result, dense);
+  fill_dense(result, compute, [&](const Tensor& dense) {
+    kStencilRows(padded.device(), source, taps, boundary, dense);
+  });
   return result;
 }
 

@@ -6,9 +6,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/parameter.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/stencil/parts_internal.h"
 #include "cuop/ops/stencil/stencil_arguments.cuh"
-#include "cuop/ops/stencil/stencil_cuda_internal.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
 namespace cuop::kernels {

@@ -132,34 +132,23 @@ double residual(const T* north, const T* south, const T* center, const T* rhs, d
   });
 }
 
-template <class T>
-constexpr JacobiLoops<T> kJacobi{&jacobi<T>, &residual<T>};
-
 }  // namespace
 
-template <>
-WeightedSum<float> weighted_sum<isa::CUOP_ISA, float>() {
-  return &add_taps<float>;
+template <class Level, class T>
+WeightedSum<T> weighted_sum() {
+  return &add_taps<T>;
 }
-template <>
-WeightedSum<double> weighted_sum<isa::CUOP_ISA, double>() {
-  return &add_taps<double>;
+template WeightedSum<float> weighted_sum<isa::CUOP_ISA, float>();
+template WeightedSum<double> weighted_sum<isa::CUOP_ISA, double>();
+template WeightedSum<std::complex<float>> weighted_sum<isa::CUOP_ISA, std::complex<float>>();
+template WeightedSum<std::complex<double>> weighted_sum<isa::CUOP_ISA, std::complex<double>>();
+
+template <class Level, class T>
+const JacobiLoops<T>& jacobi_loops() {
+  static constexpr JacobiLoops<T> kLoops{&jacobi<T>, &residual<T>};
+  return kLoops;
 }
-template <>
-WeightedSum<std::complex<float>> weighted_sum<isa::CUOP_ISA, std::complex<float>>() {
-  return &add_taps<std::complex<float>>;
-}
-template <>
-WeightedSum<std::complex<double>> weighted_sum<isa::CUOP_ISA, std::complex<double>>() {
-  return &add_taps<std::complex<double>>;
-}
-template <>
-const JacobiLoops<float>& jacobi_loops<isa::CUOP_ISA, float>() {
-  return kJacobi<float>;
-}
-template <>
-const JacobiLoops<double>& jacobi_loops<isa::CUOP_ISA, double>() {
-  return kJacobi<double>;
-}
+template const JacobiLoops<float>& jacobi_loops<isa::CUOP_ISA, float>();
+template const JacobiLoops<double>& jacobi_loops<isa::CUOP_ISA, double>();
 
 }  // namespace cuop::kernels

@@ -1,5 +1,6 @@
-// Stencil kernels of the CPU. Sums are plain products and additions in a fixed order, so edges,
-// interiors, row blocks and instruction sets agree bit by bit.
+// Internal: the device kernels behind stencil.h, and the loops of the CPU's. Sums are plain
+// products and additions in a fixed order, so edges, interiors, row blocks and instruction sets
+// agree bit by bit.
 #pragma once
 
 #include <complex>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "cuop/core/tensor.h"
+#include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/stencil/boundary.h"
 
 namespace cuop::kernels {
@@ -73,5 +75,14 @@ struct JacobiLoops {
 };
 template <class Level, class T>
 const JacobiLoops<T>& jacobi_loops();
+
+/// `is_near`: no tap reaches beyond kStencilReach cells; `is_first`: nothing is in the results yet.
+jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first);
+jit::TextKernel jacobi_kernel(DType dtype, bool is_residual);
+
+/// Whether the grid is complex and all weights are real.
+bool is_by_parts(const Tensor& grid, const TapList& list);
+Tensor by_parts(const Tensor& grid);
+TapList by_parts(TapList list);
 
 }  // namespace cuop::kernels

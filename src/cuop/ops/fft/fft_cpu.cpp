@@ -1,0 +1,348 @@
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "cuop/backend/cpu/apart.h"
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
+#include "cuop/ops/fft/fft_kernels.h"
+#include "cuop/ops/fft/line_transform_internal.h"
+#include "cuop/ops/strided.h"
+
+namespace cuop::spectral {
+
+using backend::FftKind;
+
+namespace {
+
+// A tile of lines is worked on in scratch that stays in the second-level cache.
+constexpr int64_t kTileBytes = 256 << 10;
+constexpr int64_t kMaxTileLines = 64;
+constexpr int64_t kFewestAcross = 8;  // lines of a tile that lie across memory
+constexpr int64_t kElementsPerTask = 16 << 10;
+constexpr int64_t kAlignment = 64;
+
+struct Free {
+  void operator()(std::byte* block) const {
+    ::operator delete (block, std::align_val_t{kAlignment});
+  }
+};
+using Scratch = std::unique_ptr<std::byte, Free>;
+Scratch make_scratch(int64_t bytes) {
+  return Scratch(static_cast<std::byte*>(
+      ::operator new (static_cast<size_t>(bytes), std::align_val_t{kAlignment})));
+}
+
+/// Up to 64 lines side by side: `count` elements each, from strided memory to scratch or back.
+struct TileShape {
+  int64_t lines = 0;
+  int64_t count = 0;
+  int64_t line_stride = 0;     ///< of the array, elements
+  int64_t element_stride = 0;  ///< of the array, elements
+  int64_t distance = 0;        ///< of scratch lines, elements
+};
+
+template <class Word>
+void gather_tile(const TileShape& tile, const Word* array, Word* scratch) {
+  if (tile.element_stride == 1) {
+    for (int64_t l = 0; l < tile.lines; ++l) {
+      std::memcpy(scratch + l * tile.distance, array + l * tile.line_stride,
+                  static_cast<size_t>(tile.count) * sizeof(Word));
+    }
+    return;
+  }
+  for (int64_t j = 0; j < tile.count; ++j) {
+    const Word* from = array + j * tile.element_stride;
+    for (int64_t l = 0; l < tile.lines; ++l) {
+      scratch[l * tile.distance + j] = from[l * tile.line_stride];
+    }
+  }
+}
+
+template <class Word>
+void scatter_tile(const TileShape& tile, const Word* scratch, Word* array) {
+  if (tile.element_stride == 1) {
+    for (int64_t l = 0; l < tile.lines; ++l) {
+      std::memcpy(array + l * tile.line_stride, scratch + l * tile.distance,
+                  static_cast<size_t>(tile.count) * sizeof(Word));
+    }
+    return;
+  }
+  for (int64_t j = 0; j < tile.count; ++j) {
+    Word* to = array + j * tile.element_stride;
+    for (int64_t l = 0; l < tile.lines; ++l) {
+      to[l * tile.line_stride] = scratch[l * tile.distance + j];
+    }
+  }
+}
+
+struct Word16 {
+  uint64_t half[2];
+};
+
+/// Only sizes matter to a copy: 4 (float), 8 (double, complex64) or 16 bytes (complex128).
+template <class F>
+void with_word(int64_t bytes, F&& f) {
+  if (bytes == 4) {
+    f(uint32_t{});
+  } else if (bytes == 8) {
+    f(uint64_t{});
+  } else {
+    f(Word16{});
+  }
+}
+
+template <class Real>
+void complete_input(const LinePass& pass, Real* line, int64_t given, int64_t reals_per_element) {
+  switch (pass.input) {
+    case LineInput::kPlain: {
+      const int64_t wanted = input_length(pass.kind, pass.n);
+      std::fill(line + given * reals_per_element, line + wanted * reals_per_element, Real{0});
+      break;
+    }
+    case LineInput::kOdd:  // 0, x, 0, -x reversed
+      std::memmove(line + 1, line, static_cast<size_t>(given) * sizeof(Real));
+      line[0] = line[given + 1] = Real{0};
+      for (int64_t j = 1; j <= given; ++j) line[pass.n - j] = -line[j];
+      break;
+    case LineInput::kEven:
+      for (int64_t j = 1; j + 1 < given; ++j) line[pass.n - j] = line[j];
+      break;
+  }
+}
+
+template <class Real>
+void complete_output(const LinePass& pass, Real* line) {
+  auto* const spectrum = reinterpret_cast<std::complex<Real>*>(line);
+  switch (pass.output) {
+    case LineOutput::kPlain:
+      break;
+    case LineOutput::kMirrored:
+      for (int64_t k = 1; 2 * k < pass.n; ++k) spectrum[pass.n - k] = std::conj(spectrum[k]);
+      break;
+    case LineOutput::kMirroredConjugate:
+      for (int64_t k = 0; 2 * k <= pass.n; ++k) {
+        const std::complex<Real> value = spectrum[k];
+        spectrum[k] = std::conj(value);
+        if (k > 0) spectrum[pass.n - k] = 2 * k == pass.n ? std::conj(value) : value;
+      }
+      break;
+    case LineOutput::kSine:
+      for (int64_t k = 0; k < pass.out_count; ++k) line[k] = -line[2 * (k + 1) + 1];
+      break;
+    case LineOutput::kCosine:
+      for (int64_t k = 0; k < pass.out_count; ++k) line[k] = line[2 * k];
+      break;
+  }
+}
+
+/// The pass with everything that is the same for all of its tiles worked out.
+template <class Real>
+class TileRunner {
+ public:
+  explicit TileRunner(const LinePass& pass)
+      : pass_(pass),
+        transform_(line_transform(pass.kind, pass.is_double, pass.n)),
+        nest_(make_loop_nest<2>(pass.others, {&pass.in_strides, &pass.out_strides})),
+        inner_(nest_.inner().size),
+        in_step_(nest_.inner().strides[0]),
+        out_step_(nest_.inner().strides[1]) {
+    const bool is_real_in = pass.kind == FftKind::kRealForward;
+    const bool is_real_out = pass.kind == FftKind::kRealBackward ||
+                             pass.output == LineOutput::kSine || pass.output == LineOutput::kCosine;
+    in_bytes_ = (is_real_in ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
+    out_bytes_ = (is_real_out ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
+    // The spectrum's own element, before parts of it are dropped.
+    spectrum_bytes_ =
+        (pass.kind == FftKind::kRealBackward ? 1 : 2) * static_cast<int64_t>(sizeof(Real));
+    batch_ = transform_->batch();
+    const int64_t longest = std::max(pass.n, pass.out_count) + 2;
+    if (batch_ > 1) {
+      in_distance_ = transform_->in_distance();
+      out_distance_ = transform_->out_distance();
+    } else {
+      // An odd number of cache lines keeps neighbouring lines out of each other's cache sets.
+      const int64_t step = kAlignment / static_cast<int64_t>(sizeof(Real));
+      in_distance_ = out_distance_ = (divide_up(longest, step) | 1) * step;
+    }
+    const int64_t line_bytes = longest * 2 * static_cast<int64_t>(sizeof(Real));
+    // Across lines at least a cache line's worth is read at a time.
+    const int64_t fewest = pass.in_stride == 1 && pass.out_stride == 1 ? 1 : kFewestAcross;
+    const int64_t fitting = std::clamp(kTileBytes / line_bytes, fewest, kMaxTileLines);
+    tile_lines_ = std::max(batch_, std::min(fitting, inner_) / batch_ * batch_);
+    is_mirroring_short_ = batch_ > 1 && pass.output != LineOutput::kPlain;
+    reads_directly_ = pass.input == LineInput::kPlain && pass.kind != FftKind::kRealBackward &&
+                      pass.in != pass.out && pass.in_count >= input_length(pass.kind, pass.n) &&
+                      is_direct(pass.in, pass.in_stride, 0, in_bytes_, transform_->in_distance());
+    writes_directly_ =
+        pass.output == LineOutput::kPlain &&
+        is_direct(pass.out, pass.out_stride, 1, out_bytes_, transform_->out_distance());
+  }
+
+  int64_t tiles() const { return nest_.outer_size() * tiles_per_row(); }
+  int64_t elements_per_tile() const { return tile_lines_ * pass_.n; }
+
+  void run(int64_t begin, int64_t end) const {
+    const Buffers buffers = make_buffers();
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const auto offsets = nest_.row_offsets(tile / tiles_per_row());
+      const int64_t first = tile % tiles_per_row() * tile_lines_;
+      const int64_t in_offset = offsets[0] + first * in_step_;
+      const int64_t out_offset = offsets[1] + first * out_step_;
+      run_tile(buffers, std::min(tile_lines_, inner_ - first),
+               static_cast<const std::byte*>(pass_.in) + in_offset * in_bytes_,
+               static_cast<std::byte*>(pass_.out) + out_offset * out_bytes_);
+    }
+  }
+
+ private:
+  struct Buffers {
+    Scratch in, out, wide, work;
+  };
+
+  int64_t tiles_per_row() const { return divide_up(inner_, tile_lines_); }
+
+  /// Whether the library may work on an array itself: contiguous aligned lines.
+  bool is_direct(const void* base, int64_t stride, size_t side, int64_t bytes,
+                 int64_t distance) const {
+    constexpr int64_t kWanted = backend::kFftAlignment;
+    if (stride != 1 || reinterpret_cast<uintptr_t>(base) % kWanted != 0) return false;
+    for (int i = 0; i < nest_.count; ++i) {
+      if (nest_.axes[static_cast<size_t>(i)].strides[side] * bytes % kWanted != 0) return false;
+    }
+    return batch_ == 1 || (nest_.inner().strides[side] == distance && inner_ % batch_ == 0);
+  }
+
+  Buffers make_buffers() const {
+    const int64_t spectrum = static_cast<int64_t>(sizeof(Real)) * 2;
+    Buffers buffers;
+    buffers.in = make_scratch(tile_lines_ * in_distance_ * spectrum);
+    buffers.out = make_scratch(tile_lines_ * out_distance_ * spectrum);
+    if (is_mirroring_short_) buffers.wide = make_scratch((pass_.n + 2) * tile_lines_ * spectrum);
+    buffers.work = make_scratch(std::max<int64_t>(kAlignment, transform_->work_bytes()));
+    return buffers;
+  }
+
+  void run_tile(const Buffers& buffers, int64_t lines, const std::byte* in, std::byte* out) const {
+    const std::byte* source = in;
+    int64_t source_step = in_step_ * in_bytes_;
+    if (!reads_directly_) {
+      load(lines, in, buffers.in.get());
+      source = buffers.in.get();
+      source_step = in_distance_ * in_bytes_;
+    }
+    std::byte* target = writes_directly_ ? out : buffers.out.get();
+    const int64_t target_step =
+        (writes_directly_ ? out_step_ * out_bytes_ : out_distance_ * spectrum_bytes_);
+    for (int64_t l = 0; l < lines; l += batch_) {
+      // The library does not write its input except for kRealBackward, which never reads directly.
+      transform_->execute(const_cast<std::byte*>(source) + l * source_step,
+                          target + l * target_step, buffers.work.get());
+    }
+    if (writes_directly_) {
+      for (int64_t l = 0; l < lines; ++l)
+        scale(target + l * target_step, pass_.out_count, out_bytes_);
+      return;
+    }
+    finish(buffers, lines, target, target_step, out);
+  }
+
+  void load(int64_t lines, const std::byte* in, std::byte* scratch) const {
+    const bool is_cut = pass_.input == LineInput::kPlain;
+    const int64_t given =
+        is_cut ? std::min(pass_.in_count, input_length(pass_.kind, pass_.n)) : pass_.in_count;
+    const TileShape tile{lines, given, in_step_, pass_.in_stride, in_distance_};
+    with_word(in_bytes_, [&](auto word) {
+      using Word = decltype(word);
+      gather_tile(tile, reinterpret_cast<const Word*>(in), reinterpret_cast<Word*>(scratch));
+    });
+    const int64_t reals = in_bytes_ / static_cast<int64_t>(sizeof(Real));
+    for (int64_t l = 0; l < lines; ++l) {
+      complete_input(pass_, reinterpret_cast<Real*>(scratch) + l * in_distance_ * reals, given,
+                     reals);
+    }
+    // A short batch is always done whole; what it lacks must at least be numbers.
+    const int64_t whole = round_up(lines, batch_);
+    auto* const rest = reinterpret_cast<Real*>(scratch) + lines * in_distance_ * reals;
+    std::fill(rest, rest + (whole - lines) * in_distance_ * reals, Real{0});
+  }
+
+  void finish(const Buffers& buffers, int64_t lines, std::byte* spectra, int64_t step,
+              std::byte* out) const {
+    std::byte* from = spectra;
+    int64_t from_step = step;
+    if (is_mirroring_short_) {  // spectra lie too close for the mirrored halves
+      from = buffers.wide.get();
+      from_step = (pass_.n + 2) * 2 * static_cast<int64_t>(sizeof(Real));
+      const auto bytes = static_cast<size_t>(output_length(pass_.kind, pass_.n) * spectrum_bytes_);
+      for (int64_t l = 0; l < lines; ++l) {
+        std::memcpy(from + l * from_step, spectra + l * step, bytes);
+      }
+    }
+    for (int64_t l = 0; l < lines; ++l) {
+      complete_output(pass_, reinterpret_cast<Real*>(from + l * from_step));
+      scale(from + l * from_step, pass_.out_count, out_bytes_);
+    }
+    const TileShape tile{lines, pass_.out_count, out_step_, pass_.out_stride,
+                         from_step / out_bytes_};
+    with_word(out_bytes_, [&](auto word) {
+      using Word = decltype(word);
+      scatter_tile(tile, reinterpret_cast<const Word*>(from), reinterpret_cast<Word*>(out));
+    });
+  }
+
+  void scale(std::byte* line, int64_t count, int64_t element_bytes) const {
+    if (pass_.scale == 1.0) return;
+    auto* const values = reinterpret_cast<Real*>(line);
+    const auto factor = static_cast<Real>(pass_.scale);
+    const int64_t reals = count * element_bytes / static_cast<int64_t>(sizeof(Real));
+    for (int64_t i = 0; i < reals; ++i) values[i] *= factor;
+  }
+
+  LinePass pass_;
+  std::shared_ptr<const LineTransform> transform_;
+  LoopNest<2> nest_;  // the other axes: input, output
+  int64_t inner_;
+  int64_t in_step_;
+  int64_t out_step_;
+  int64_t in_bytes_ = 0;
+  int64_t out_bytes_ = 0;
+  int64_t spectrum_bytes_ = 0;
+  int64_t batch_ = 1;
+  int64_t in_distance_ = 0;
+  int64_t out_distance_ = 0;
+  int64_t tile_lines_ = 1;
+  bool is_mirroring_short_ = false;
+  bool reads_directly_ = false;
+  bool writes_directly_ = false;
+};
+
+/// Whether so much of the pass has to be done in one piece, a tile or the plan of a line, that the
+/// user would wait for it: some 0.05 s.
+bool is_long(const LinePass& pass) {
+  constexpr double kShort = 2e7;  // elements, times the logarithm of the length
+  const int64_t side_by_side = pass.in_stride == 1 && pass.out_stride == 1 ? 1 : kFewestAcross;
+  const auto lines = static_cast<double>(std::min(element_count(pass.others), side_by_side));
+  const auto n = static_cast<double>(pass.n);
+  return lines * n * std::log2(n) > kShort;
+}
+
+template <class Real>
+void run(const LinePass& pass) {
+  const TileRunner<Real> runner(pass);
+  const int64_t grain = std::max<int64_t>(1, kElementsPerTask / runner.elements_per_tile());
+  backend::parallel_for(runner.tiles(), grain,
+                        [&](int64_t begin, int64_t end) { runner.run(begin, end); });
+}
+
+}  // namespace
+
+void run_lines_cpu(const LinePass& pass) {
+  if (element_count(pass.others) == 0) return;
+  backend::run_apart_if(is_long(pass), pass.is_double ? &run<double> : &run<float>, pass);
+}
+
+}  // namespace cuop::spectral

@@ -1,0 +1,73 @@
+// Internal: one pass of 1-D transforms over all lines of an array, the piece that every transform
+// is made of, and the loops of the CPU's.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/fft_spec.h"
+#include "cuop/core/device.h"
+#include "cuop/core/dims.h"
+#include "cuop/core/tensor.h"
+
+namespace cuop::spectral {
+
+/// How a line is completed before its transform: with zeros, or oddly or evenly mirrored.
+enum class LineInput : uint8_t { kPlain, kOdd, kEven };
+/// What is kept of the transform: it itself; the full spectrum (or its conjugate) of a real line;
+/// the negated imaginary parts from 1 on; the real parts.
+enum class LineOutput : uint8_t { kPlain, kMirrored, kMirroredConjugate, kSine, kCosine };
+
+struct LinePass {
+  backend::FftKind kind = backend::FftKind::kForward;
+  bool is_double = false;
+  int64_t n = 1;         ///< length of the transform
+  int64_t in_count = 1;  ///< elements that a line has; more than the transform reads are cut off
+  int64_t out_count = 1;
+  LineInput input = LineInput::kPlain;
+  LineOutput output = LineOutput::kPlain;
+  double scale = 1.0;
+  Device device;
+
+  // Both sides: address, stride of the axis, and the other axes. In elements of the side's type.
+  // In place is allowed when both sides have the same address, strides and element type.
+  const void* in = nullptr;
+  void* out = nullptr;
+  int64_t in_stride = 1;
+  int64_t out_stride = 1;
+  Shape others;
+  Strides in_strides;
+  Strides out_strides;
+
+  /// Whose elements these are. On the CPU a long transform that the user interrupts still goes on
+  /// for a while, and then keeps them.
+  Tensor in_owner;
+  Tensor out_owner;
+};
+
+/// Runs the pass on the CPU, in parallel over lines.
+void run_lines_cpu(const LinePass& pass);
+/// Runs the pass on a GPU by cuFFT.
+void run_lines_cuda(const LinePass& pass);
+
+template <class Real>
+struct ComplexLoops {
+  using Complex = std::complex<Real>;
+  /// out[i] = a[i] b[i], by the plain formula (infinities may give NaN); out may be a.
+  void (*multiply)(const Complex* a, const Complex* b, int64_t count, Complex* out);
+  /// out[i] = x[i] b[i] for real x.
+  void (*multiply_real)(const Real* x, const Complex* b, int64_t count, Complex* out);
+};
+template <class Level, class Real>
+const ComplexLoops<Real>& complex_loops();
+
+/// The loops of the instruction set in use.
+template <class Real>
+const ComplexLoops<Real>& complex_loops_in_use() {
+  static const ComplexLoops<Real>& chosen = isa::choose(
+      []<class Level>(Level) -> const ComplexLoops<Real>& { return complex_loops<Level, Real>(); });
+  return chosen;
+}
+
+}  // namespace cuop::spectral

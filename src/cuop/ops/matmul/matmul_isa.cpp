@@ -1,0 +1,56 @@
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/ops/matmul/matmul_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+constexpr int kRows = 8;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+constexpr int kRows = 4;
+#else
+constexpr int kVectorBytes = 16;
+constexpr int kRows = 4;
+#endif
+
+/// kRows x 2 vectors of sums stay in registers while the slivers stream by.
+template <class T>
+void multiply(int64_t depth, const T* a, const T* b, T* sum, int64_t ld) {
+  typedef T Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+  Vector left[kRows] = {}, right[kRows] = {};
+  for (int64_t k = 0; k < depth; ++k) {
+    const Vector b0 = *reinterpret_cast<const Vector*>(b);
+    const Vector b1 = *reinterpret_cast<const Vector*>(b + kLanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      left[i] += a[i] * b0;
+      right[i] += a[i] * b1;
+    }
+    a += kRows;
+    b += 2 * kLanes;
+  }
+  for (int i = 0; i < kRows; ++i) {
+    auto* const row = reinterpret_cast<Vector*>(sum + i * ld);
+    row[0] += left[i];
+    row[1] += right[i];
+  }
+}
+
+template <class T>
+constexpr IntegerKernel<T> kKernel{kRows, 2 * kVectorBytes / static_cast<int64_t>(sizeof(T)),
+                                   multiply<T>};
+
+constexpr IntegerKernels kKernels{kKernel<uint16_t>, kKernel<uint32_t>, kKernel<uint64_t>};
+
+}  // namespace
+
+template <>
+const IntegerKernels& integer_kernels<isa::CUOP_ISA>() {
+  return kKernels;
+}
+
+}  // namespace cuop::kernels
