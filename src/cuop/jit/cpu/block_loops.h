@@ -54,8 +54,10 @@ concept HasAttempt = is_float_type<T> &&(
 /// Functions of one argument: the whole block the quick way; whether that is sure of all of it.
 /// Over its argument nothing is written before that is known, nor where instructions are missing
 /// that compare doubles beside their arithmetic: loops that did both would not be vectorised there.
+/// A function of its own, so that the constants of other loops leave it the registers.
 template <class F, class T>
-bool run_sure_block(T* result, const T* a, int64_t n) {
+[[gnu::noinline]] bool run_sure_block(T* result, const T* a, int64_t n) {
+  promise_whole_vectors(n);
   constexpr bool is_one_pass_quick = sizeof(T) == 4 || math::has_fast_fma;
   // Of one width with the elements where that saves conversions.
   using Flag = std::conditional_t<is_one_pass_quick, accurate::BitsOf<T>, unsigned>;
