@@ -149,6 +149,11 @@ def fourth_root(t):
     return mp.erfc(t + mp.mpf("1.75")) ** (mp.mpf(1) / 4)
 
 
+def near_root(t):
+    """The same, for erf of float where it is computed in double."""
+    return mp.erfc(t + 2) ** mp.mpf("0.25")
+
+
 def root_of_erfc(t):
     """The 64th root of erfc, which squared six times vanishes among floats at the end of its range."""
     return mp.erfc(t + ERFC_MIDDLE) ** (mp.mpf(1) / 64)
@@ -160,6 +165,8 @@ IN_DOUBLE = {
     "kTangent",
     "kShortErf",
     "kErfcRoot",
+    "kErfNear",
+    "kErfFar",
 }
 
 
@@ -220,14 +227,19 @@ def fused_polynomials() -> dict:
     def power(t):
         return mp.expm1(t) / t**2 - 1 / t if abs(t) > mp.mpf("1e-15") else mp.mpf(1) / 2
 
+    half_one = mp.mpf(1) / 2
+
+    def near_weight(w):
+        return 1 / (1 + erf_part(w + half_one))
+
     def fourth_root_of_erfc(t):
-        return mp.erfc(t + 2) ** mp.mpf("0.25")
+        return mp.erfc(t + mp.mpf("1.25")) ** mp.mpf("0.25")
 
     def root_weight(t):
-        return 4 * mp.erfc(t + 2) ** mp.mpf("0.75")
+        return 4 * mp.erfc(t + mp.mpf("1.25")) ** mp.mpf("0.75")
 
     return {
-        "kSine": (odd_rest(mp.sin), ZERO, quarter, 2, 0, odd_weight(mp.sin)),
+        "kSine": (lambda z: -odd_rest(mp.sin)(z), ZERO, quarter, 2, 0, odd_weight(mp.sin)),
         "kCosine": (cosine, mp.mpf("1e-10"), quarter, 2, 0, lambda z: z * z),
         "kHalfTurn": (
             half_turn,
@@ -241,14 +253,21 @@ def fused_polynomials() -> dict:
         "kLog": (log_rest(1), low, high, 8, 0, log_weight),
         "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
         "kLog10": (log_rest(mp.log(10)), low, high, 8, 0, log_weight),
-        "kCbrt": (of_cube, -cube, cube, 2, 0, lambda e: e),
+        "kCbrt": (of_cube, -cube, cube, 2, 2, lambda e: e),
         "kExp": (power, -0.3475, 0.3475, 4, 0, lambda r: r * r),
         "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
         "kAsinh": (odd_rest(mp.asinh), ZERO, 0.251, 5, 0, odd_weight(mp.asinh)),
         "kAtanh": (odd_rest(mp.atanh), ZERO, 0.251, 5, 0, odd_weight(mp.atanh)),
         "kAtan": (odd_rest(mp.atan), ZERO, 1, 8, 0, odd_weight(mp.atan)),
-        "kErfNear": (erf_part, ZERO, 1.44, 7, 0, lambda z: 1 / (1 + erf_part(z))),
-        "kErfFar": (fourth_root_of_erfc, -0.8, 1.95, 7, 0, root_weight),
+        "kErfNear": (
+            lambda w: erf_part(w + half_one),
+            ZERO - half_one,
+            half_one,
+            6,
+            0,
+            near_weight,
+        ),
+        "kErfFar": (fourth_root_of_erfc, -0.25, 2.7, 8, 0, root_weight),
     }
 
 
@@ -262,10 +281,14 @@ def print_fused(kind: str) -> None:
     digits = 24 if is_float else 53
     print(f"template <>\nstruct Fused<{kind}> {{")
     print(f"  static constexpr {kind} kTwoOverPi = {text(2 / mp.pi, is_float)};")
-    left = mp.pi / 2
-    for part in "ABC":
-        print(f"  static constexpr {kind} kHalfPi{part} = {text(nearest(left, digits), is_float)};")
-        left -= nearest(left, digits)
+    print(f"  static constexpr {kind} kInvPi = {text(1 / mp.pi, is_float)};")
+    for name, angle in (("Pi", mp.pi), ("HalfPi", mp.pi / 2)):
+        first = nearest(angle, digits)
+        if first > angle:  # B has to be positive
+            first -= mp.mpf(2) ** (mp.floor(mp.log(first, 2)) + 1 - digits)
+        second = nearest(angle - first, digits)
+        for part, value in (("A", first), ("B", second), ("C", angle - first - second)):
+            print(f"  static constexpr {kind} k{name}{part} = {text(value, is_float)};")
     for name, value in (("InvLn2", 1 / LN2), ("InvLn10", 1 / mp.log(10))):
         for row in two_parts(f"k{name}High", value, digits, is_float, f"k{name}Low"):
             print(f"  static constexpr {kind} {row[0]} = {row[1]};")
@@ -275,7 +298,7 @@ def print_fused(kind: str) -> None:
             continue
         floor = "1e-7" if name == "kErfFar" else "1e-3"
         fit = minimax(function, low, high, degree, weight, floor)
-        in_double = name.startswith("kErf") or not is_float
+        in_double = not is_float
         for k, units in enumerate(LAST_DIGITS.get(name, []) if is_float else []):
             fit[k] = nearest(fit[k], 24) + units * mp.mpf(2) ** (
                 mp.floor(mp.log(abs(fit[k]), 2)) - 23
@@ -322,6 +345,10 @@ def scalars(is_float: bool) -> list[tuple]:
         root = minimax(root_of_erfc, -ERFC_MIDDLE, ERFC_MIDDLE, 18, lambda t: 1 / root_of_erfc(t))
         rows.append(("kErfcRoot[]", [text(c, False) for c in root]))
         short = interpolation(POLYNOMIALS["kErf"][0], ZERO, 0.2505, 4)
+        near = minimax(erf_part, ZERO, 1.44, 7, lambda z: 1 / (1 + erf_part(z)))
+        far = minimax(near_root, -0.8, 1.95, 7, lambda t: near_root(t) ** 3, "1e-7")
+        rows.append(("kErfNear[]", [text(c, False) for c in near]))
+        rows.append(("kErfFar[]", [text(c, False) for c in far]))
         rows.append(("kShortErf[]", [text(c, False) for c in short]))
     rows.append(("kTanhNear", text(mp.mpf("0.6"), is_float)))
     if not is_float:

@@ -45,7 +45,13 @@ using accurate::log;
 using accurate::log10;
 using accurate::log1p;
 using accurate::log2;
-CUOP_FN float erf(float x) { return accurate::single_erf(x); }
+CUOP_FN float erf(float x) {
+  if constexpr (has_fast_fma) {
+    return accurate::fused_erf(x);
+  } else {
+    return accurate::single_erf(x);
+  }
+}
 CUOP_FN double erf(double x) { return accurate::erf(x); }
 template <class T>
 CUOP_FN T atan(T x) {
@@ -57,7 +63,7 @@ CUOP_FN T atan(T x) {
 }
 template <class T>
 CUOP_FN T tanh(T x) {
-  if constexpr (accurate::is_fused_float<T>) {
+  if constexpr (has_fast_fma) {
     return accurate::fused_tanh(x);
   } else {
     return accurate::quick_tanh(x);

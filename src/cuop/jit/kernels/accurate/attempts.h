@@ -5,6 +5,7 @@
 #include "cuop/jit/kernels/accurate/circular.h"
 #include "cuop/jit/kernels/accurate/error_function.h"
 #include "cuop/jit/kernels/accurate/fused_circular.h"
+#include "cuop/jit/kernels/accurate/fused_exponential.h"
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 #include "cuop/jit/kernels/accurate/fused_root.h"
 #include "cuop/jit/kernels/accurate/quick_erfc.h"
@@ -73,7 +74,7 @@ CUOP_FN T attempted_log10(T x) {
 
 template <class T>
 CUOP_FN T attempted_cbrt(T x, unsigned& is_unsure) {
-  if constexpr (is_fused_float<T>) {
+  if constexpr (math::has_fast_fma) {
     is_unsure |= is_beyond_cbrt(x);
     return fused_cbrt(x);
   } else {
@@ -86,6 +87,9 @@ CUOP_FN T attempted_asinh(T x, unsigned& is_unsure) {
   if constexpr (is_fused_float<T>) {
     is_unsure |= is_beyond_area(x);
     return fused_asinh(x);
+  } else if constexpr (sizeof(T) == 8) {
+    is_unsure |= is_beyond_area(x);
+    return quick_asinh(x);
   } else {
     return asinh(x);
   }
@@ -95,6 +99,9 @@ CUOP_FN T attempted_acosh(T x, unsigned& is_unsure) {
   if constexpr (is_fused_float<T>) {
     is_unsure |= is_beyond_area(x) | !(x >= 1);
     return fused_acosh(x);
+  } else if constexpr (sizeof(T) == 8) {
+    is_unsure |= is_beyond_area(x) | !(x >= 1);
+    return quick_acosh(x);
   } else {
     return acosh(x);
   }
@@ -104,11 +111,63 @@ CUOP_FN T attempted_atanh(T x, unsigned& is_unsure) {
   if constexpr (is_fused_float<T>) {
     is_unsure |= is_beyond_atanh(x);
     return fused_atanh(x);
+  } else if constexpr (sizeof(T) == 8) {
+    is_unsure |= is_beyond_atanh(x);
+    return quick_atanh(x);
   } else {
     return atanh(x);
   }
 }
 
+template <class T>
+CUOP_FN T attempted_sigmoid(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_sigmoid(x);
+  } else {
+    return quick_sigmoid(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_silu(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_silu(x);
+  } else {
+    return quick_silu(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_gelu_tanh(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_gelu_tanh(x);
+  } else {
+    return quick_gelu_tanh(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_sinh(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_sinh(x);
+  } else {
+    return quick_sinh(x);
+  }
+}
+template <class T>
+CUOP_FN T attempted_cosh(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_cosh(x);
+  } else {
+    return quick_cosh(x);
+  }
+}
+
+template <class T>
+CUOP_FN T attempted_expm1(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_expm1(x);
+  } else {
+    return expm1(x);
+  }
+}
 template <class T>
 CUOP_FN T attempted_erfc(T x, unsigned& is_unsure) {
   if constexpr (sizeof(T) == 8) {

@@ -66,6 +66,12 @@ struct Coefficients<float> {
       -0x1.e39ba2f10a494p-43, 0x1.905f65082605fp-45,  0x1.36e43d165e534p-46,
       -0x1.c17d55584e586p-49, -0x1.e0be6b3e51c6cp-53, 0x1.46afa680b2809p-54,
       -0x1.17311bab01826p-58};
+  static constexpr double kErfNear[] = {
+      0x1.06eba80c7fd96p-3, -0x1.81274331690cep-2,  0x1.ce2e59a1a145ep-4,  -0x1.b81baa242c6a4p-6,
+      0x1.559f2250c522bp-8, -0x1.b7456ddb25cddp-11, 0x1.bc602284d9758p-14, -0x1.0bbfcbb3f0b92p-17};
+  static constexpr double kErfFar[] = {
+      0x1.0bcc8508552bcp-2,  -0x1.27cb9b4cbfee5p-2, 0x1.960e0e69e11fcp-4,  0x1.c49f86393aa05p-8,
+      -0x1.9051c2e8ad82fp-7, 0x1.92c357c11caf4p-10, 0x1.7afae070319bap-11, -0x1.8d8b7009ea7b1p-13};
   static constexpr double kShortErf[] = {0x1.06eba7ed79329p-3, -0x1.81273277dad05p-2,
                                          0x1.ce2500ed16471p-4, -0x1.b6644fe887b21p-6,
                                          0x1.353512d29a4bep-8};
@@ -241,15 +247,19 @@ struct Fused;
 template <>
 struct Fused<float> {
   static constexpr float kTwoOverPi = 0x1.45f3060000000p-1f;
-  static constexpr float kHalfPiA = 0x1.921fb60000000p+0f;
-  static constexpr float kHalfPiB = -0x1.777a5c0000000p-25f;
+  static constexpr float kInvPi = 0x1.45f3060000000p-2f;
+  static constexpr float kPiA = 0x1.921fb40000000p+1f;
+  static constexpr float kPiB = 0x1.4442d20000000p-23f;
+  static constexpr float kPiC = -0x1.ee59da0000000p-49f;
+  static constexpr float kHalfPiA = 0x1.921fb40000000p+0f;
+  static constexpr float kHalfPiB = 0x1.4442d20000000p-24f;
   static constexpr float kHalfPiC = -0x1.ee59da0000000p-50f;
   static constexpr float kInvLn2High = 0x1.7154760000000p+0f;
   static constexpr float kInvLn2Low = 0x1.4ae0c00000000p-26f;
   static constexpr float kInvLn10High = 0x1.bcb7b20000000p-2f;
   static constexpr float kInvLn10Low = -0x1.5b235e0000000p-27f;
-  static constexpr float kSine[] = {-0x1.5555460000000p-3f, 0x1.1107360000000p-7f,
-                                    -0x1.99420a0000000p-13f};
+  static constexpr float kSine[] = {0x1.5555460000000p-3f, -0x1.1107360000000p-7f,
+                                    0x1.99420a0000000p-13f};
   static constexpr float kCosine[] = {0x1.55554a0000000p-5f, -0x1.6c0c860000000p-10f,
                                       0x1.9a00ba0000000p-16f};
   static constexpr float kTangent[] = {
@@ -285,16 +295,22 @@ struct Fused<float> {
       -0x1.5555440000000p-2f, 0x1.99921a0000000p-3f,  -0x1.2421c00000000p-3f,
       0x1.c099f40000000p-4f,  -0x1.5834b80000000p-4f, 0x1.daca5e0000000p-5f,
       -0x1.fed2380000000p-6f, 0x1.65a7720000000p-7f,  -0x1.d631820000000p-10f};
-  static constexpr double kErfNear[] = {
-      0x1.06eba80c7fd96p-3, -0x1.81274331690cep-2,  0x1.ce2e59a1a145ep-4,  -0x1.b81baa242c6a4p-6,
-      0x1.559f2250c522bp-8, -0x1.b7456ddb25cddp-11, 0x1.bc602284d9758p-14, -0x1.0bbfcbb3f0b92p-17};
-  static constexpr double kErfFar[] = {
-      0x1.0bcc8508552bcp-2,  -0x1.27cb9b4cbfee5p-2, 0x1.960e0e69e11fcp-4,  0x1.c49f86393aa05p-8,
-      -0x1.9051c2e8ad82fp-7, 0x1.92c357c11caf4p-10, 0x1.7afae070319bap-11, -0x1.8d8b7009ea7b1p-13};
+  static constexpr float kErfNear[] = {-0x1.1ae14e0000000p-5f, -0x1.1fd1640000000p-2f,
+                                       0x1.4543660000000p-4f,  -0x1.2b8df60000000p-6f,
+                                       0x1.c82b760000000p-9f,  -0x1.286f2c0000000p-11f,
+                                       0x1.496a5e0000000p-14f};
+  static constexpr float kErfFar[] = {
+      0x1.0dcb700000000p-1f,  -0x1.9dd3fa0000000p-2f,  0x1.49bf7a0000000p-5f,
+      0x1.68fe2c0000000p-5f,  -0x1.31cec00000000p-7f,  -0x1.ce5ad80000000p-9f,
+      0x1.645b580000000p-10f, -0x1.7afb3e0000000p-15f, -0x1.74276a0000000p-16f};
 };
 template <>
 struct Fused<double> {
   static constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
+  static constexpr double kInvPi = 0x1.45f306dc9c883p-2;
+  static constexpr double kPiA = 0x1.921fb54442d18p+1;
+  static constexpr double kPiB = 0x1.1a62633145c07p-53;
+  static constexpr double kPiC = -0x1.f1976b7ed8fbcp-109;
   static constexpr double kHalfPiA = 0x1.921fb54442d18p+0;
   static constexpr double kHalfPiB = 0x1.1a62633145c07p-54;
   static constexpr double kHalfPiC = -0x1.f1976b7ed8fbcp-110;
@@ -311,6 +327,8 @@ struct Fused<double> {
       0x1.226e11e38eb65p-7,   0x1.d6d9445f0bf16p-9,  0x1.7d5a9327b1860p-10,  0x1.380124e7b7eefp-11,
       0x1.d22310be7d1b7p-13,  0x1.1ec910fcbf096p-13, -0x1.c004b691e78a3p-16, 0x1.786bc0e808bcfp-14,
       -0x1.79c9485412689p-15, 0x1.5eac01f42705bp-16};
+  static constexpr double kCbrt[] = {0x1.5553d43e8823ap-2, 0x1.c9afb6fee06ebp-3,
+                                     0x1.65cbcd7aadb65p-3};
 };
 
 }  // namespace cuop::jit::accurate

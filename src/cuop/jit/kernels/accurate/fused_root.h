@@ -1,4 +1,4 @@
-// cbrt of floats where there are fused operations.
+// cbrt where there are fused operations.
 #pragma once
 
 #include "cuop/jit/kernels/accurate/parts.h"
@@ -8,8 +8,7 @@ namespace cuop::jit::accurate {
 /// Of 0 or a number from 2^-100. A third of the bits as a whole number is nearly the exponent and
 /// mantissa of the root: x^(-1/3) within 3.5 percent, then to 2^-16 by the series of e in
 /// (1 - e)^(-1/3), and the root from its upper 12 bits, whose cube is subtracted without a rounding
-/// error. Below 0.53 ulp and monotone, tried on all such
-/// arguments.
+/// error. Below 0.53 ulp and monotone, tried on all such arguments.
 CUOP_FN float fused_cbrt(float x) {
   constexpr int32_t kFirst = 1419900000;  // with the least largest |e|, 0.102
   const float size = math::abs(x);
@@ -22,10 +21,30 @@ CUOP_FN float fused_cbrt(float x) {
   const float step = math::fma(-(root * root), root, size) * (square * (1.0f / 3));
   return math::copysign(root + math::fma(step * step, inverse, step), x);
 }
+/// Of 0 or a number from 2^-900, the same way: a third of the upper half of the bits, a second step
+/// to 2^-30, and the root from its upper 26 bits. Below 0.51 ulp, tried on millions.
+CUOP_FN double fused_cbrt(double x) {
+  constexpr double kTwoToMantissa = 0x1p52;
+  constexpr double kFirst = 1430186347;
+  const double size = math::abs(x);
+  const double upper =
+      from_bits<double>(bits_of(size) >> 32 | bits_of(kTwoToMantissa)) - kTwoToMantissa;
+  const double thirds = math::fma(upper, -1.0 / 3, Format<double>::kWhole + kFirst);
+  const double first = from_bits<double>(bits_of(thirds) << 32);
+  const double e = math::fma(-(size * first), first * first, 1.0);
+  const double second = math::fma(first * e, polynomial(Fused<double>::kCbrt, e), first);
+  const double error = math::fma(-(size * second), second * second, 1.0);
+  const double inverse = math::fma(second * error, 1.0 / 3, second);
+  const double square = inverse * inverse, root = upper_half(size * square);
+  const double step = math::fma(-(root * root), root, size) * (square * (1.0 / 3));
+  return math::copysign(root + math::fma(step * step, inverse, step), x);
+}
 /// Whether x is none of these. Below, the rest of the subtraction would lose digits.
-CUOP_FN bool is_beyond_cbrt(float x) {
-  const float size = math::abs(x);
-  return (!(size >= 0x1p-100f) & (x != 0)) | !(size < float(math::infinity));
+template <class T>
+CUOP_FN bool is_beyond_cbrt(T x) {
+  constexpr T kLeast = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-900);
+  const T size = math::abs(x);
+  return (!(size >= kLeast) & (x != 0)) | !(size < T(math::infinity));
 }
 
 }  // namespace cuop::jit::accurate

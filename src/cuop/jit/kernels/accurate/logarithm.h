@@ -130,14 +130,15 @@ CUOP_FN Sum<T> log1p_sum(Sum<T> v, T k = 0) {
   return log_sum(a.k + k, f.high, f.low + rest.low * inverse);
 }
 
-/// For x between -1 and 2^60, of which 0 loses its sign.
-template <class T>
-CUOP_FN T quick_log1p(T x) {
+/// For x + x_low with x between -1 and 2^60, of which 0 loses its sign.
+template <bool has_low = false, class T>
+CUOP_FN T quick_log1p(T x, T x_low = 0) {
   using C = Coefficients<T>;
   const LogArgument<T> a = split(1 + x);
   // (1 + x) / 2^k - 1 without the rounding of 1 + x.
   const T shift = a.inverse - 1, f = multiply_add(x, a.inverse, shift);
-  const T f_low = multiply_add(x, a.inverse, shift - f);
+  const T rounding = multiply_add(x, a.inverse, shift - f);
+  const T f_low = has_low ? multiply_add(x_low, a.inverse, rounding) : rounding;
   const Sum<T> first = quick_sum(a.k * C::kLn2High, f);
   const T low = multiply_add(a.k, C::kLn2Low, first.low + f_low);
   return first.high + (low + (log_tail(f) - T(0.5) * f * f));
@@ -172,10 +173,9 @@ CUOP_FN T softplus(T x) {
   return x < kTiny ? tail : x < T(math::infinity) ? value : x;
 }
 
-/// log(a + sqrt(a^2 + one)) for a >= 0, by v = (a - 1) + sqrt(...) for the logarithm of 1 + v.
+/// v = (a - 1) + sqrt(a^2 + one) for a >= 0; v.low may be many ulps.
 template <class T>
-CUOP_FN T area(T a, T one) {
-  constexpr T kLarge = sizeof(T) == 4 ? T(0x1p14) : T(0x1p28);
+CUOP_FN Sum<T> area_argument(T a, T one) {
   const Sum<T> square = two_product(a, a);
   const Sum<T> h = two_sum(square.high, one);
   const T root = math::sqrt(h.high);
@@ -184,9 +184,16 @@ CUOP_FN T area(T a, T one) {
   // The 1 is taken from the larger of the two terms, without rounding.
   const T first = one > 0 ? a : a - 1, second = one > 0 ? root - 1 : root;
   const Sum<T> v = two_sum(first, second);
+  return {v.high, v.low + root_low};
+}
+/// log(a + sqrt(a^2 + one)) for a >= 0.
+template <class T>
+CUOP_FN T area(T a, T one) {
+  constexpr T kLarge = sizeof(T) == 4 ? T(0x1p14) : T(0x1p28);
+  const Sum<T> v = area_argument(a, one);
   const bool is_large = a > kLarge;
-  const Sum<T> y = log1p_sum(Sum<T>{is_large ? a - 1 : v.high, is_large ? T(0) : v.low + root_low},
-                             is_large ? T(1) : T(0));
+  const Sum<T> y =
+      log1p_sum(Sum<T>{is_large ? a - 1 : v.high, is_large ? T(0) : v.low}, is_large ? T(1) : T(0));
   return y.high + y.low;
 }
 
@@ -229,5 +236,23 @@ CUOP_FN T atanh(T x) {
   const T edge = size == 1 ? T(math::infinity) : T(math::nan);
   return size < T(0x1p-30) ? x : math::copysign(size < 1 ? y : edge, x);
 }
+
+/// Logarithms of 1 + v where the error allowed to double leaves room for that of quick_log1p.
+CUOP_FN double quick_atanh(double x) {
+  const double a = math::abs(x), n = a + a, d = 1 - a, inverse = 1 / d, v = n * inverse;
+  const double low = (residual(n, v, d) - v * ((1 - d) - a)) * inverse;
+  return math::copysign(0.5 * quick_log1p<true>(v, low), x);
+}
+CUOP_FN double quick_asinh(double x) {
+  const Sum<double> parts = area_argument(math::abs(x), 1.0), v = quick_sum(parts.high, parts.low);
+  return math::copysign(quick_log1p<true>(v.high, v.low), x);
+}
+CUOP_FN double quick_acosh(double x) {
+  const Sum<double> parts = area_argument(x, -1.0), v = quick_sum(parts.high, parts.low);
+  return quick_log1p<true>(v.high, v.low);
+}
+/// Whether the square of x has no digits for the 1, or x is no number.
+CUOP_FN bool is_beyond_area(double x) { return !(math::abs(x) < 0x1p28); }
+CUOP_FN bool is_beyond_atanh(double x) { return !(math::abs(x) < 1); }
 
 }  // namespace cuop::jit::accurate

@@ -1,24 +1,9 @@
-// tanh, atan, asinh, acosh, atanh and erf of floats on processors.
+// atan, asinh, acosh, atanh and erf of floats on processors.
 #pragma once
 
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 
 namespace cuop::jit::accurate {
-
-/// x + x^3 P(x^2) up to 0.9, beyond 1 - 2 / (e^(2 |x|) + 1), whose second term is less than 0.29.
-/// Needs fused operations; below 1 ulp and monotone, tried on all arguments.
-CUOP_FN float fused_tanh(float x) {
-  using C = Coefficients<float>;
-  constexpr float kScale = Format<float>::kPower + 1;
-  const float size = math::abs(x), z = x * x, bounded = size > 10 ? 10 : size;
-  const float shifted = math::fma(bounded, 2 * C::kInvLn2, kScale), n = shifted - kScale;
-  const float r = math::fma(n, -C::kLn2Low, math::fma(n, -C::kLn2High, bounded + bounded));
-  const float power = pow2_half(shifted);
-  const float less = math::fma(r * r, polynomial(Fused<float>::kExp, r), r);
-  const float far = 1 - 2 / (math::fma(less, power, power) + 1);
-  const float near = math::fma(size * z, horner(Fused<float>::kTanh, z), size);
-  return math::copysign(size < 0.9f ? near : far, x);
-}
 
 /// q + q^3 P(q^2) up to 1, where q is x; beyond, of the negative reciprocal and from pi/2. Needs
 /// fused operations; below 1 ulp and monotone, tried on all arguments.
@@ -95,12 +80,28 @@ CUOP_FN float fused_atanh(float x) {
 }
 CUOP_FN bool is_beyond_atanh(float x) { return !(math::abs(x) < 1); }
 
+/// x + x P(x^2 - 1/2) up to 1, beyond 1 - Q(|x| - 5/4)^4, where Q is the fourth root of erfc, with
+/// what its last sum lost. Needs fused operations; below 1 ulp and monotone, tried on all
+/// arguments.
+CUOP_FN float fused_erf(float x) {
+  using C = Fused<float>;
+  const float size = math::abs(x), few = size > 1.8f ? 8.0f : 0.0f;
+  const float near = math::fma(size, horner(C::kErfNear, math::fma(size, size, -0.5f)), size);
+  // With fewer digits, so that neighbours are further apart than rounding errors.
+  const float t = (at_most(size, 3.95f) + few) - (few + 1.25f);
+  const float rest = polynomial<1>(C::kErfFar, t);
+  const float root = math::fma(rest, t, C::kErfFar[0]);
+  const float low = math::fma(rest, t, C::kErfFar[0] - root);
+  const float square = math::fma(root, root, (root + root) * low);
+  return math::copysign(size < 1 ? near : math::fma(-square, square, 1.0f), x);
+}
+
 /// x + x P(x^2) up to 1.2, beyond 1 - Q(|x| - 2)^4, where Q is the fourth root of erfc; in double,
 /// and one polynomial whose coefficients are chosen. Below 0.6 ulp and monotone, tried on
 /// all arguments.
 template <int First>
 CUOP_FN double erf_polynomial(bool is_near, double t) {
-  using C = Fused<float>;
+  using C = Coefficients<float>;
   const double coefficient = is_near ? C::kErfNear[First] : C::kErfFar[First];
   if constexpr (First + 1 == sizeof(C::kErfNear) / sizeof(double)) {
     return coefficient;
