@@ -1,6 +1,7 @@
 // Products on a GPU: by cuBLASLt or, where the caller asks for them, by kernels of our own; those
 // of integers and bool by a kernel of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
+#include "cuop/backend/execution.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
