@@ -136,7 +136,7 @@ def enable_lazy_init(is_lazy=True):
 def empty_cache(device=None):
     """Returns idle cached GPU memory to the system; live tensors are never touched.
 
-    Answers how many bytes these were, 0 without a GPU.
+    Returns how many bytes these were, 0 without a GPU.
     """
     return cuop.empty_cache(device)
 

@@ -33,7 +33,7 @@ Tensor import_numpy(nb::handle array) {
   throw DTypeError(cat("tensor: NumPy dtype ", message_of(dtype), " has no cuop dtype"));
 }
 
-/// What an object's __array__ answers, which need not be an array.
+/// What an object's __array__ returns, which need not be an array.
 nb::object array_of(nb::handle object) {
   try {
     return numpy("asarray")(object);

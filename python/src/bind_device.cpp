@@ -64,7 +64,7 @@ void bind_device(Module& m) {
       [](Arg<Device> device) { return backend::runtime(device).description(); }, "device"_a);
   m.def(
       "release_cached", [](Arg<Device> device) { return empty_cache(device); }, "device"_a,
-      Released(), "Returns idle cached memory to the system; answers the bytes.");
+      Released(), "Returns idle cached memory to the system; returns the bytes.");
   m.def(
       "env_table",
       [] {

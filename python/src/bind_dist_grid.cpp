@@ -124,10 +124,10 @@ void bind_dist_grid(Module& m) {
   define_conv(m);
   define_stencil(m);
   define_solver(m, "jacobi_2d", dist::jacobi_2d, dist::jacobi_2d_from_root,
-                "Jacobi's method for Laplace(u) = rhs; answers (u, info). Collective.");
+                "Jacobi's method for Laplace(u) = rhs; returns (u, info). Collective.");
   define_solver(
       m, "poisson_2d", dist::poisson_2d, dist::poisson_2d_from_root,
-      "Solves Laplace(u) = rhs directly by sine or Fourier transforms; answers (u, info). "
+      "Solves Laplace(u) = rhs directly by sine or Fourier transforms; returns (u, info). "
       "Collective.");
 }
 

@@ -171,7 +171,7 @@ void bind_configs(Module& m) {
         "Takes effect on the next call of every wrapper. Raises CompilationError for a value that "
         "makes no sense, or a new cache_dir that can be neither made nor written to.");
   m.def("clear_kernel_cache", &clear_kernel_cache, Released(),
-        "Forgets all chosen kernels and removes those in the global cache directory; answers how "
+        "Forgets all chosen kernels and removes those in the global cache directory; returns how "
         "many that were.");
 }
 

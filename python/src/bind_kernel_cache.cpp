@@ -60,16 +60,16 @@ void bind_kernel_cache(Module& m) {
       "found there.");
   m.def(
       "kernel_cache_clear", [] { return jit::kernel_disk_cache()->clear(); }, Released(),
-      "Removes every compiled kernel from disk; answers how many there were.");
+      "Removes every compiled kernel from disk; returns how many there were.");
   m.def(
       "kernel_cache_export",
       [](const std::string& file) { return jit::kernel_disk_cache()->export_to(file); }, "file"_a,
-      Released(), "Writes every kernel into one file; answers how many. Raises ExecutionError.");
+      Released(), "Writes every kernel into one file; returns how many. Raises ExecutionError.");
   m.def(
       "kernel_cache_import",
       [](const std::string& file) { return jit::kernel_disk_cache()->import_from(file); }, "file"_a,
       Released(),
-      "Takes the kernels of such a file whose checksums hold; answers how many. Only import what "
+      "Takes the kernels of such a file whose checksums hold; returns how many. Only import what "
       "you would run. Raises ExecutionError when it is no such file.");
   m.def(
       "kernel_cache_warm",
@@ -84,7 +84,7 @@ void bind_kernel_cache(Module& m) {
       },
       "ops"_a = std::vector<std::string>{}, "dtypes"_a = std::vector<std::string>{}, "arch"_a = "",
       Released(),
-      "Compiles kernels into the cache before they are needed; answers how many. All operations "
+      "Compiles kernels into the cache before they are needed; returns how many. All operations "
       "when none is named; float32, float16 and bfloat16 when no dtype is; for the first GPU when "
       "no architecture ('sm_90a') is.");
 }

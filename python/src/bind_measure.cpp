@@ -10,7 +10,7 @@ namespace cuop::python {
 
 namespace {
 
-/// What cuop.benchmark answers. `cost` gives the operations and bytes of a call, where they are
+/// What cuop.benchmark returns. `cost` gives the operations and bytes of a call, where they are
 /// known; it is asked after the call has shown that its arguments are good.
 nb::dict benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warmup_runs,
                         const std::optional<nb::callable>& cost, Arg<DType> dtype,

@@ -70,7 +70,7 @@ void bind_database(Module& m) {
         const auto store = tune::database();
         return store ? store->clear() : 0;
       },
-      Released(), "Removes every stored choice; answers how many there were.");
+      Released(), "Removes every stored choice; returns how many there were.");
 }
 
 const char* source_of(const tune::LibraryTuning::Counts& counts) {
@@ -101,7 +101,7 @@ void bind_library_tuning(Module& m) {
       "Calls call(), and for each product and convolution on a GPU that it leaves to a library "
       "searches for the fastest of the library's algorithms, on copies of the operands; what is "
       "found is stored, and taken by this and later calls. Any dtype that the library takes. "
-      "Answers a dict: fastest (of the search with the largest gain), gain (part of the default's "
+      "Returns a dict: fastest (of the search with the largest gain), gain (part of the default's "
       "time that it saves), source ('measured', 'disk', 'put off' while the tuner is frozen or a "
       "graph is captured, '' when no library had a choice), is_complete (false: more than "
       "`seconds` would have been needed), made_in_ms, text (one line a candidate). `rounds`: "

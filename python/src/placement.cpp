@@ -9,7 +9,7 @@ namespace cuop::python {
 namespace {
 
 /// Calls `visit` for an argument and, when it is a list or a tuple, for its items, until one
-/// answers a device.
+/// returns a device.
 template <class Visit>
 std::optional<Device> first_in(nb::handle argument, const Visit& visit) {
   if (const auto device = visit(argument)) return device;

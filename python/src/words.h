@@ -20,7 +20,7 @@ std::string describe(nb::handle object);
 /// The exception being handled, its message begun with `who`. To be called in a catch block.
 std::exception_ptr renamed(const std::string& who) noexcept;
 
-/// work(), an error of which begins with `who`, a text or a function that answers it, in place of
+/// work(), an error of which begins with `who`, a text or a function that returns it, in place of
 /// the step that raised it.
 template <class Who, class Work>
 decltype(auto) named_call(const Who& who, Work&& work) {

@@ -353,7 +353,7 @@ TEST_F(DiskCacheTest, ManyProcessesMakeEachEntryOnce) {
         });
         if (binary.image != image_of(number)) _exit(1);
       }
-      if (mine.statistics().damaged != 0 || mine.statistics().impatient != 0) _exit(2);
+      if (mine.statistics().damaged != 0 || mine.statistics().abandoned != 0) _exit(2);
     }));
   }
   for (const pid_t child : children) {
@@ -404,7 +404,7 @@ TEST_F(DiskCacheTest, SurvivesProcessesThatAreKilled) {
   DiskCache last = cache();
   int made = 0;
   for (int number = 0; number < 8; ++number) EXPECT_EQ(get(last, number, made), image_of(number));
-  EXPECT_EQ(last.statistics().impatient, 0);
+  EXPECT_EQ(last.statistics().abandoned, 0);
 }
 
 TEST_F(DiskCacheTest, GivesUpWaitingForAProcessThatStands) {
@@ -420,7 +420,7 @@ TEST_F(DiskCacheTest, GivesUpWaitingForAProcessThatStands) {
   });
   EXPECT_EQ(binary.image, image_of(1));
   EXPECT_EQ(made, 1);
-  EXPECT_EQ(waiting.statistics().impatient, 1);
+  EXPECT_EQ(waiting.statistics().abandoned, 1);
   close(held);
 }
 
@@ -457,7 +457,7 @@ TEST_F(DiskCacheTest, ALockOnARemovedFileIsNoLock) {
   DiskCache waiting = cache();
   waiting.load_or_make(key_of(1), "kernel", 0.05, [] { return Binary{image_of(1), 1.5}; });
   ASSERT_GE(third, 0);
-  EXPECT_EQ(waiting.statistics().impatient, 1);
+  EXPECT_EQ(waiting.statistics().abandoned, 1);
   close(third);
 }
 

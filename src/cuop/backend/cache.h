@@ -5,7 +5,7 @@
 
 namespace cuop {
 
-/// Returns the device's idle cached memory to the system and answers its bytes; live tensors are
+/// Returns the device's idle cached memory to the system and returns its bytes; live tensors are
 /// never touched. DeviceError when there is no such device.
 int64_t empty_cache(Device device = backend::current_device());
 

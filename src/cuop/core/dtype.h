@@ -60,7 +60,7 @@ IntegerRange integer_range(DType dtype);
 DType promote(DType a, DType b);
 /// float32 for float16 and bfloat16, else itself: the type in which arithmetic is done.
 DType compute_dtype(DType dtype);
-/// The floating dtype in which a function such as exp answers for this input: float64 for integers
+/// The floating dtype in which a function such as exp returns for this input: float64 for integers
 /// and bool, itself otherwise.
 DType to_inexact(DType dtype);
 /// The real dtype of a complex one (complex64 -> float32); itself otherwise.
@@ -127,7 +127,7 @@ inline constexpr DType dtype_of = detail::dtype_in<std::remove_cv_t<T>>(AllTypes
 [[noreturn]] void throw_unsupported_dtype(std::string_view who, DType given, const DType* allowed,
                                           int count);
 
-/// What `f(TypeTag<T>{})` answers for the T of the list that `dtype` names; null, or what else a
+/// What `f(TypeTag<T>{})` returns for the T of the list that `dtype` names; null, or what else a
 /// value of that type begins with, for a dtype outside the list.
 template <class... T, class F>
 auto find_by_dtype(TypeList<T...>, DType dtype, F&& f) {

@@ -41,12 +41,12 @@ class FileStore {
   /// "" when the directory can be trusted, else why not (it then acts as if it were empty).
   std::string problem() const { return open(Missing::kLeave).problem(); }
 
-  /// Puts the content under the name in the directory, which is made if it is missing; answers ""
+  /// Puts the content under the name in the directory, which is made if it is missing; returns ""
   /// or why it could not be written.
   std::string write(const std::string& name, std::string_view content);
 
   /// What `decode` makes of the file's content, an optional. Nothing when there is no such file or,
-  /// which is counted as damage, when it cannot be trusted or `decode` answers nothing.
+  /// which is counted as damage, when it cannot be trusted or `decode` returns nothing.
   template <class Decode>
   auto load(const PrivateDirectory& directory, const std::string& name, const Decode& decode) {
     std::string content;
@@ -64,7 +64,7 @@ class FileStore {
   void visit(const std::function<void(const PrivateDirectory::File& file,
                                       const std::string& content)>& look) const;
 
-  /// Removes all files and what killed processes left, and nothing of others; answers how many
+  /// Removes all files and what killed processes left, and nothing of others; returns how many
   /// entries there were.
   int64_t clear();
 

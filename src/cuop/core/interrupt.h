@@ -37,7 +37,7 @@ class CancelScope {
   const std::atomic<bool>* const before_;
 };
 
-/// Waits until `is_done` or the deadline; answers is_done(). An interrupt is thrown with the lock
+/// Waits until `is_done` or the deadline; returns is_done(). An interrupt is thrown with the lock
 /// held.
 template <class IsDone>
 bool wait_interruptibly(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,

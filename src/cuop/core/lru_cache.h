@@ -26,7 +26,7 @@ class LruCache {
     order_.splice(order_.begin(), order_, entry->second.place);
     return &entry->second.value;
   }
-  /// Keeps the value, used now. Answers what had to go for it, which the caller may let end later:
+  /// Keeps the value, used now. Returns what had to go for it, which the caller may let end later:
   /// the value that the key had, or the one that was not used for the longest time.
   std::optional<Value> put(const Key& key, Value value) {
     if (Value* before = find(key)) return std::exchange(*before, std::move(value));
@@ -88,7 +88,7 @@ class SharedLruCache {
     const std::lock_guard lock(mutex_);
     gone = cache_.put(key, std::move(value));
   }
-  /// What is known, else what make() answers, which is kept unless it is empty. Nothing is locked
+  /// What is known, else what make() returns, which is kept unless it is empty. Nothing is locked
   /// while it is made; when threads make the same, all get the first.
   template <class Make>
   Value get(const Key& key, Make&& make) {
@@ -101,7 +101,7 @@ class SharedLruCache {
     gone = cache_.put(key, made);
     return made;
   }
-  /// Answers how many there were.
+  /// Returns how many there were.
   size_t clear() {
     const std::lock_guard lock(mutex_);
     const size_t count = cache_.size();

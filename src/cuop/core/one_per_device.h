@@ -13,7 +13,7 @@ namespace cuop {
 template <class T>
 class OnePerDevice {
  public:
-  /// The GPU's; `make()` answers a new one.
+  /// The GPU's; `make()` returns a new one.
   template <class Make>
   T& get(Device device, Make&& make) {
     std::atomic<T*>& place = places_[static_cast<size_t>(device.index)];

@@ -47,7 +47,7 @@ class Mark {
 /// Puts a mark behind all work that the stream holds now; null where none can be (a graph is being
 /// captured).
 using MarkMaker = std::shared_ptr<const Mark> (*)(Stream stream);
-/// Streams are marked by what stands above this layer. Answers the maker before.
+/// Streams are marked by what stands above this layer. Returns the maker before.
 MarkMaker set_mark_maker(MarkMaker maker);
 
 /// From a start of a span's work in a stream to the end of the last before an Interruption.
@@ -164,7 +164,7 @@ class StreamTimer {
   ~StreamTimer();
   StreamTimer(const StreamTimer&) = delete;
   StreamTimer& operator=(const StreamTimer&) = delete;
-  /// Answers the parts between interruptions; none for the CPU and where no mark can be put.
+  /// Returns the parts between interruptions; none for the CPU and where no mark can be put.
   std::vector<StreamWork> stop();
 
  private:

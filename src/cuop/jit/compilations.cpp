@@ -26,14 +26,14 @@ Compilations& Compilations::instance() {
 
 Compilations::Compilations() : process_(getpid()) { register_end(); }
 
-bool Compilations::are_to_stop() {
+bool Compilations::should_stop() {
   if (!has_compiled_) register_end();
   return are_ending_;
 }
 
 void Compilations::begin(const std::string& kernel) {
   const std::lock_guard lock(mutex_);
-  if (are_ending_) refuse_at_the_end(kernel);
+  if (are_ending_) throw_at_process_end(kernel);
   ++running_;
 }
 
@@ -50,7 +50,7 @@ void Compilations::end() noexcept {
   none_runs_.wait_for(lock, kPatience, [this] { return running_ == 0; });
 }
 
-void refuse_at_the_end(const std::string& kernel) {
+void throw_at_process_end(const std::string& kernel) {
   throw CompilationError(cat("jit: ", kernel, " is not compiled: the process ends"));
 }
 

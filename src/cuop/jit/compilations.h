@@ -27,7 +27,7 @@ class Compilations {
   };
 
   /// What NVRTC asks from time to time while it compiles.
-  bool are_to_stop();
+  bool should_stop();
   bool are_ending() const { return are_ending_; }
   void end() noexcept;
 
@@ -44,7 +44,7 @@ class Compilations {
 };
 
 /// CompilationError for a kernel that is not compiled any more.
-[[noreturn]] void refuse_at_the_end(const std::string& kernel);
+[[noreturn]] void throw_at_process_end(const std::string& kernel);
 
 /// Stops what any thread compiles, waits for it and refuses what comes. Called when the process
 /// ends; who ends before the process does may call it earlier.

@@ -86,7 +86,7 @@ DiskCache::Binary DiskCache::load_or_make(const std::string& key, const std::str
       if (auto binary = found()) return std::move(*binary);
     }
     if (Clock::now() >= deadline) {
-      ++impatient_;
+      ++abandoned_;
       break;
     }
     std::this_thread::sleep_for(pause);
@@ -162,7 +162,7 @@ int64_t DiskCache::import_from(const std::string& file) {
 }
 
 DiskCache::Statistics DiskCache::statistics() const {
-  return {hits_, misses_, damaged_ + files_.damaged_count(), files_.evicted_count(), impatient_};
+  return {hits_, misses_, damaged_ + files_.damaged_count(), files_.evicted_count(), abandoned_};
 }
 
 }  // namespace cuop::jit

@@ -33,7 +33,7 @@ class DiskCache {
     int64_t misses = 0;
     int64_t damaged = 0;    ///< entries that were there but could not be used
     int64_t evicted = 0;    ///< removed because of the size
-    int64_t impatient = 0;  ///< waits for another process that were given up
+    int64_t abandoned = 0;  ///< waits for another process that were given up
   };
   using Make = std::function<Binary()>;
 
@@ -47,7 +47,7 @@ class DiskCache {
   /// A text for readers beside the entry of the key, "<key>.cu" or "<key>.log"; texts count
   /// and go as entries do. Never throws, as save.
   void save_text(const std::string& key, const char* ending, const std::string& text);
-  /// The entry, or what `make` answers, saved. While one process makes an entry the others wait for
+  /// The entry, or what `make` returns, saved. While one process makes an entry the others wait for
   /// it, but no longer than `patience` seconds: then they make it themselves. The system drops the
   /// lock of a process that dies.
   Binary load_or_make(const std::string& key, const std::string& name, double patience,
@@ -55,13 +55,13 @@ class DiskCache {
 
   /// Every entry that can be used, the last used first.
   std::vector<Entry> entries() const;
-  /// Removes every entry and text and what killed processes left; answers how many entries there
+  /// Removes every entry and text and what killed processes left; returns how many entries there
   /// were. Files that the cache did not write stay, as they do when it grows too large.
   int64_t clear() { return files_.clear(); }
-  /// Writes every entry into one file, which is complete or not there; answers how many.
+  /// Writes every entry into one file, which is complete or not there; returns how many.
   /// ExecutionError when it cannot be written.
   int64_t export_to(const std::string& file) const;
-  /// Takes the entries of such a file whose checksums hold; answers how many. ExecutionError when
+  /// Takes the entries of such a file whose checksums hold; returns how many. ExecutionError when
   /// it is no such file. Only import what you would run.
   int64_t import_from(const std::string& file);
 
@@ -83,7 +83,7 @@ class DiskCache {
   FileStore files_;
   std::atomic<bool> has_warned_ = false;
   /// `damaged_`: of archives that were imported; the store counts its own files.
-  std::atomic<int64_t> hits_ = 0, misses_ = 0, damaged_ = 0, impatient_ = 0;
+  std::atomic<int64_t> hits_ = 0, misses_ = 0, damaged_ = 0, abandoned_ = 0;
 };
 
 }  // namespace cuop::jit

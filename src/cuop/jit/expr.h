@@ -43,7 +43,7 @@ class Expr {
   int leaf_count() const { return leaf_count_; }
   int parameter_count() const { return parameter_count_; }
 
-  /// Each adds a node and answers its index; leaves and parameters are numbered as they are added.
+  /// Each adds a node and returns its index; leaves and parameters are numbered as they are added.
   int add_leaf(DType dtype);
   int add_parameter(DType dtype);
   /// The node itself when it already has the dtype. DTypeError from complex to real.

@@ -56,7 +56,7 @@ namespace jit {
 void flush_pending(const char* reason = "a flush was asked for");
 }  // namespace jit
 
-/// Runs `function` in a Fused scope and answers what was fused, group by group in the order of
+/// Runs `function` in a Fused scope and returns what was fused, group by group in the order of
 /// their running.
 template <class Function>
 std::vector<jit::GroupReport> explain(Function&& function) {

@@ -41,7 +41,7 @@ class Group : public std::enable_shared_from_this<Group> {
   int reduced_axes() const;
   bool reads(const Tensor& written) const;
 
-  /// Each records one operation and answers its node and its deferred value; nothing once the
+  /// Each records one operation and returns its node and its deferred value; nothing once the
   /// group has run (which another thread may cause that uses a value of it).
   struct Value {
     int node;

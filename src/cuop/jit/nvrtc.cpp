@@ -96,7 +96,7 @@ struct Deadline {
 int ask_deadline(void* deadline, void*) {
   auto* asked = static_cast<Deadline*>(deadline);
   asked->has_passed = asked->has_passed || Clock::now() >= asked->at;
-  return Compilations::instance().are_to_stop() || asked->has_passed ? 1 : 0;
+  return Compilations::instance().should_stop() || asked->has_passed ? 1 : 0;
 }
 
 void check(Status status, const char* call, const std::string& kernel) {
@@ -213,7 +213,7 @@ CompiledKernel Nvrtc::compile(const CompileRequest& request, double timeout) con
   if (status != 0 && deadline.has_passed) {
     throw CompilationError(too_late(request, timeout));
   }
-  if (status != 0 && Compilations::instance().are_ending()) refuse_at_the_end(request.name);
+  if (status != 0 && Compilations::instance().are_ending()) throw_at_process_end(request.name);
   CompiledKernel compiled;
   compiled.log = program.log();
   if (status != 0) {

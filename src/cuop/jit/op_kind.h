@@ -17,8 +17,8 @@ inline constexpr unsigned kEverything = kNumbers | kBools;
 enum class Rule {
   kSame,     ///< both are the promoted dtype of the arguments
   kInexact,  ///< the same, after integers and bool have become float64
-  kBool,     ///< computed in the promoted dtype, answers bool
-  kReal,     ///< computed in the promoted dtype, answers its real part's dtype
+  kBool,     ///< computed in the promoted dtype, returns bool
+  kReal,     ///< computed in the promoted dtype, returns its real part's dtype
   kSelect,   ///< the first argument is a bool; the others as kSame
 };
 

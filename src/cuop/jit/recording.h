@@ -27,7 +27,7 @@ Tensor record_op(int code, OpTypes types, const Shape& shape, Device device,
 /// conversion alone would gain nothing).
 std::optional<Tensor> record_cast(const Tensor& tensor, DType dtype);
 /// For the reduction operators to call first, after their checks: takes over a reduction of a
-/// pending value over trailing axes (ascending, normalised) and answers its deferred result of
+/// pending value over trailing axes (ascending, normalised) and returns its deferred result of
 /// dtype `result`. Nothing when not recording or when it is not of that form.
 std::optional<Tensor> record_reduction(ReduceKind kind, const Tensor& tensor,
                                        std::span<const int> axes, bool keepdims, DType result);

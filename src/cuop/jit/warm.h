@@ -16,7 +16,7 @@ struct WarmUp {
 };
 
 /// Puts into the cache on disk the kernels of these operations on contiguous tensors of one shape,
-/// and of reductions over all elements and over rows. Answers how many kernels that were, compiled
+/// and of reductions over all elements and over rows. Returns how many kernels that were, compiled
 /// now or there already. ExecutionError for an unknown operation; DeviceError when there is no GPU
 /// to name the architecture; errors as compile_kernel.
 int64_t warm_kernels(const WarmUp& wanted);

@@ -59,7 +59,7 @@ class Arena {
   std::vector<Release> begin_release(const StreamFilter& matches, int64_t most);
   /// can_map: the upstream took the memory away; the addresses may be mapped again.
   void finish_release(Block* block);
-  /// Plain upstream: forgets the block's segment and answers it, to be released.
+  /// Plain upstream: forgets the block's segment and returns it, to be released.
   Segment drop_segment(Block* block);
 
   /// An idle block of at least `bytes` of another stream, in transit until hand_over: then it is

@@ -40,7 +40,7 @@ class CallbackSlot {
  public:
   /// An empty callback removes the one before. ExecutionError for a threshold outside (0, 1].
   void set(MemoryCallback callback, std::vector<double> thresholds);
-  /// Calls it if there is one and this thread is not inside it already; answers whether it ran.
+  /// Calls it if there is one and this thread is not inside it already; returns whether it ran.
   bool call(const MemoryEvent& event);
   /// Tells a change of use: the highest threshold that has been crossed upwards since use was last
   /// below it; 0 for none.

@@ -32,7 +32,7 @@ class Central {
   Request request(int64_t bytes, void* stream) const;
   /// Memory from what is idle on the request's stream, or null.
   void* take(const Request& request);
-  /// More blocks of a class that slabs serve, from those that are idle; answers how many.
+  /// More blocks of a class that slabs serve, from those that are idle; returns how many.
   int take_more(const Request& request, void** out, int count);
   /// Makes live memory idle on the stream; false when no live block starts there.
   bool give(void* data, void* stream);

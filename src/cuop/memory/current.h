@@ -11,8 +11,8 @@ namespace cuop::memory {
 /// DeviceError when the device cannot allocate.
 MemoryResource& current_resource(Device device);
 using ResourceProvider = MemoryResource& (*)(Device);
-/// Names the function that answers the resource of a device of this type: how a device's backend,
-/// which stands above this layer, offers its memory. `current` answers the part of it from which
+/// Names the function that returns the resource of a device of this type: how a device's backend,
+/// which stands above this layer, offers its memory. `current` returns the part of it from which
 /// this thread's tensors come now while none was chosen, where that is not always the whole.
 void set_resource_provider(DeviceType type, ResourceProvider whole,
                            ResourceProvider current = nullptr);
@@ -24,7 +24,7 @@ MemoryResource& whole_resource(Device device);
 /// The same as the pool that it is; ExecutionError when it is none.
 class Pool;
 Pool& device_pool(Device device);
-/// Replaces the device's resource (not owned); answers the one before.
+/// Replaces the device's resource (not owned); returns the one before.
 MemoryResource* set_current_resource(Device device, MemoryResource* resource);
 
 /// Makes a resource the current one of its device for this thread and the time of its life.

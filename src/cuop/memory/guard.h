@@ -59,7 +59,7 @@ class GuardResource final : public MemoryResource {
   Device device() const override { return upstream_.device(); }
 
   /// Looks at the zones of every live block and the poison of every freed one that is still held;
-  /// answers everything that was found wrong since the guard exists, here and at frees, oldest
+  /// returns everything that was found wrong since the guard exists, here and at frees, oldest
   /// first.
   std::vector<std::string> check();
   /// Live blocks, the largest first.

@@ -104,7 +104,7 @@ void* Pool::allocate_slow(int64_t bytes, Stream stream) {
   request.since_ns = trace::now_ns();
   request.site = is_small(bytes) ? 0 : current_site();
   void* data = bytes <= capacity() ? serve(request) : nullptr;
-  if (data == nullptr) data = climb(request);
+  if (data == nullptr) data = reclaim_and_allocate(request);
   count_directly(bytes);
   if (!is_small(bytes)) {
     const std::lock_guard lock(mutex_);

@@ -18,7 +18,7 @@
 #include "cuop/memory/central.h"
 #include "cuop/memory/history.h"
 #include "cuop/memory/resource.h"
-#include "cuop/memory/stream_marks.h"
+#include "cuop/memory/stream_uses.h"
 #include "cuop/memory/thread_cache.h"
 #include "cuop/memory/upstream.h"
 #include "cuop/memory/usage.h"
@@ -137,9 +137,9 @@ class Pool final : public MemoryResource, private CacheOwner {
   void poll_pending() noexcept;
   void complete(Pending& pending) noexcept;
 
-  // pool_ladder.cpp: what is tried before an allocation fails.
-  void* climb(const Request& request);
-  void* climb_once(const Request& request);
+  // pool_reclaim.cpp: what is tried before an allocation fails.
+  void* reclaim_and_allocate(const Request& request);
+  void* reclaim_once(const Request& request);
   void finish_pending(const Request& request);
   void flush_thread_caches(const Request& request);
   void release_own_idle(const Request& request);
@@ -164,7 +164,7 @@ class Pool final : public MemoryResource, private CacheOwner {
   const SizeClasses classes_;
   const int64_t total_bytes_;
   uint64_t id_ = 0;
-  StreamMarks marks_;
+  StreamUses marks_;
   CallbackSlot callback_;
 
   // Counted without the lock.
@@ -176,7 +176,7 @@ class Pool final : public MemoryResource, private CacheOwner {
   std::atomic<int64_t> limit_bytes_;
   std::atomic<int64_t> cache_bytes_;
   std::atomic<int64_t> failures_ = 0;
-  std::array<std::atomic<int64_t>, 5> rungs_{};
+  std::array<std::atomic<int64_t>, 5> reclaim_steps_{};
 
   mutable std::mutex mutex_;
   Central central_;

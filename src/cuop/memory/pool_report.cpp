@@ -51,11 +51,11 @@ Statistics Pool::statistics() const {
   s.capacity_bytes = capacity();
   s.map_count = maps_;
   s.unmap_count = unmaps_;
-  s.waits_for_pending = rungs_[0];
-  s.cache_flushes = rungs_[1];
-  s.idle_releases = rungs_[2];
-  s.takes_from_streams = rungs_[3];
-  s.callback_calls = rungs_[4];
+  s.waits_for_pending = reclaim_steps_[0];
+  s.cache_flushes = reclaim_steps_[1];
+  s.idle_releases = reclaim_steps_[2];
+  s.takes_from_streams = reclaim_steps_[3];
+  s.callback_calls = reclaim_steps_[4];
   return s;
 }
 

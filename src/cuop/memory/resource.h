@@ -54,7 +54,7 @@ class MemoryResource {
   virtual void record_stream(void* /*data*/, Stream /*stream*/) {}
   virtual Statistics statistics() const = 0;
   virtual void reset_peak() = 0;
-  /// Returns idle cached memory to the system; live memory is never touched. Answers the bytes.
+  /// Returns idle cached memory to the system; live memory is never touched. Returns the bytes.
   virtual int64_t release_cached() = 0;
   virtual Device device() const = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace cuop::memory {
 
-/// Answers a description of the place that is allocating, as "model.py:17 in forward"; "" unknown.
+/// Returns a description of the place that is allocating, as "model.py:17 in forward"; "" unknown.
 using SiteProvider = std::function<std::string()>;
 
 /// Installs the provider; an empty one turns sites off.

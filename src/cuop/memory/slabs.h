@@ -30,12 +30,12 @@ class Slabs {
   int64_t slab_bytes(int size_class) const;
   /// Cuts a block of the arena, of slab_bytes, into blocks that belong to its stream.
   void add(Block* block, int size_class);
-  /// Up to `count` idle blocks into `out`; answers how many.
+  /// Up to `count` idle blocks into `out`; returns how many.
   int take(int size_class, void* stream, void** out, int count);
   bool owns(const void* data) const { return slab_of(data) != nullptr; }
   /// Whether a block of a slab starts there.
   bool has_block(const void* data) const;
-  /// The block is idle on `stream`. Answers the slab's memory when all of it is idle and the class
+  /// The block is idle on `stream`. Returns the slab's memory when all of it is idle and the class
   /// has another slab to serve from: it belongs to the arena again.
   Block* give(void* data, void* stream);
   /// Strays, which are in no list from now on. When the work of their stream is over, give_home

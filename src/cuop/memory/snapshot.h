@@ -17,7 +17,7 @@ std::string to_json(const PoolSnapshot& snapshot);
 /// loads nothing from anywhere.
 std::string to_html(const PoolSnapshot& snapshot);
 
-/// Writes both, as `path` with .json and .html instead of either ending; answers the two names.
+/// Writes both, as `path` with .json and .html instead of either ending; returns the two names.
 /// ExecutionError when a file cannot be written.
 std::pair<std::string, std::string> write_snapshot(const PoolSnapshot& snapshot,
                                                    const std::string& path);

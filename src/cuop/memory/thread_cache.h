@@ -59,7 +59,7 @@ class ThreadCache {
   }
   /// Makes room for blocks of the stream.
   void open(void* stream);
-  /// Takes up to `count` blocks of the class away, answers how many.
+  /// Takes up to `count` blocks of the class away, returns how many.
   int drain(int size_class, void* stream, void** out, int count) noexcept;
   /// Takes everything away: `take(data, stream)` for each.
   template <class Take>

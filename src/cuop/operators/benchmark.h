@@ -43,7 +43,7 @@ struct RunTime {
   double host_ms = 0.0;
   std::optional<double> gpu_ms;
 };
-/// Does the call and answers what it took once it is complete.
+/// Does the call and returns what it took once it is complete.
 using RunTimer = std::function<RunTime(const std::function<void()>& call)>;
 /// By the host's clock and, on a GPU, two events of the device's current stream.
 RunTimer run_timer(Device device);

@@ -57,7 +57,7 @@ class Operator {
   Operator(const Operator& other) : name_(other.name_), dtype_(other.dtype_) {}
   /// For constructors of derived classes.
   void set_name(std::string name) { name_ = std::move(name); }
-  /// Runs a checked task and answers its output. JIT wrappers replace it.
+  /// Runs a checked task and returns its output. JIT wrappers replace it.
   virtual Tensor execute(const Task& task) const;
 
   /// DTypeError unless the tensor, which the caller calls `argument`, has this operator's dtype.

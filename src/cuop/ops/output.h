@@ -23,7 +23,7 @@ void check_no_overlap(const char* who, const Tensor& out, const Tensor& input,
 void check_same_or_no_overlap(const char* who, const Tensor& out, const Tensor& input,
                               const char* input_name);
 
-/// DeviceError when the tensors are not all on one device; answers that device.
+/// DeviceError when the tensors are not all on one device; returns that device.
 Device common_device(const char* who, std::initializer_list<const Tensor*> tensors);
 
 }  // namespace cuop

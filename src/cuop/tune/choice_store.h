@@ -39,7 +39,7 @@ class ChoiceStore {
   void save_log(const std::string& key, const std::string& text);
   /// All that can be used, the last used first.
   std::vector<Entry> entries() const;
-  /// Removes every choice and log; answers how many choices there were. Files of others stay, as
+  /// Removes every choice and log; returns how many choices there were. Files of others stay, as
   /// they do when the store grows too large.
   int64_t clear() { return files_.clear(); }
 
@@ -50,7 +50,7 @@ class ChoiceStore {
   int64_t damaged_count() const { return files_.damaged_count(); }
   /// "" when the directory can be trusted, else why not (it then acts as if it were empty).
   std::string problem() const { return files_.problem(); }
-  /// Makes the directory, for its owner alone, if it is not there; answers "" or why it can be
+  /// Makes the directory, for its owner alone, if it is not there; returns "" or why it can be
   /// neither made nor written to. Warns when it cannot be trusted.
   std::string make_directory() const;
 

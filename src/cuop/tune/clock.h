@@ -11,7 +11,7 @@ namespace cuop::tune {
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Does the work and answers how long it took, in ms, once it is complete.
+  /// Does the work and returns how long it took, in ms, once it is complete.
   virtual double time_ms(const std::function<void()>& work) = 0;
   /// Seconds since a fixed moment: what the search itself costs.
   virtual double seconds() = 0;

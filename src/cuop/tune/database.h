@@ -36,7 +36,7 @@ Choosing choose_in_database(Problem& problem, ChoiceOptions options);
 /// The choice stored for the key where this thread keeps its own (backend/execution.h), counted
 /// as damaged or not at all when there is none.
 std::optional<Choice> stored_choice(const std::string& key);
-/// To be called for what `stored_choice` answered: whether it could be taken.
+/// To be called for what `stored_choice` returned: whether it could be taken.
 void note_loaded(bool is_taken);
 /// Keeps what a search found.
 void store_choice(const std::string& key, const Choice& choice);

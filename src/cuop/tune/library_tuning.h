@@ -23,7 +23,7 @@ class LibraryTuning {
   /// The innermost one of this thread, null outside of any.
   static LibraryTuning* current();
 
-  /// Searches for the problem's fastest candidate, stores it and answers its place, for later calls
+  /// Searches for the problem's fastest candidate, stores it and returns its place, for later calls
   /// to take. Nothing for a problem that this scope has had already, for which something of at
   /// least as many rounds is stored, or while nothing may be measured on the device
   /// (tune/permission.h): later calls are served as before.

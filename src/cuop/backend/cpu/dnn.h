@@ -28,7 +28,7 @@ void conv(CuopDnnConv problem, const float* x, const float* w, const float* bias
 /// A place for the library's forms of weights that do not change; several threads may use it.
 std::shared_ptr<void> new_weights();
 
-/// Frees the memory of prepared primitives that no call is using; answers its bytes. Does not look
+/// Frees the memory of prepared primitives that no call is using; returns its bytes. Does not look
 /// for the library when nothing has used it yet.
 int64_t release();
 

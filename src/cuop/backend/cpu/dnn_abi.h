@@ -22,6 +22,6 @@ typedef int CuopDnnRunConv(const CuopDnnConv* problem, const float* x, const flo
                            const float* bias, float* y, void* kept, char* error, int64_t size);
 typedef void* CuopDnnNewWeights();
 typedef void CuopDnnFreeWeights(void* kept);
-/// Drops prepared primitives and their memory that is not in use; answers its bytes.
+/// Drops prepared primitives and their memory that is not in use; returns its bytes.
 typedef int64_t CuopDnnRelease();
 }

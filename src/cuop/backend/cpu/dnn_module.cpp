@@ -262,7 +262,7 @@ class Cache {
     return made;
   }
 
-  /// Answers the bytes of idle workspaces that were dropped.
+  /// Returns the bytes of idle workspaces that were dropped.
   size_t clear() {
     const std::lock_guard lock(mutex_);
     size_t bytes = 0;

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 using Body = std::function<void(int64_t, int64_t)>;
 
 /// Calls the body over [begin, end) in steps that are so short that somebody can stop it in
-/// between, and so long that asking costs nothing; answers whether it came to the end.
+/// between, and so long that asking costs nothing; returns whether it came to the end.
 bool run_in_steps(const Body& body, int64_t begin, int64_t end, int64_t grain,
                   const std::atomic<bool>* is_stopped) {
   constexpr auto kShort = std::chrono::milliseconds(2), kLong = std::chrono::milliseconds(20);

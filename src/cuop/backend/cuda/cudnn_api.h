@@ -172,7 +172,7 @@ class Descriptor {
   }
   void set(Attribute attribute, const Descriptor& value) { set(attribute, value.raw_); }
 
-  /// Writes at most `capacity` values and answers how many there are.
+  /// Writes at most `capacity` values and returns how many there are.
   template <class T>
   int64_t get(Attribute attribute, int64_t capacity, T* values) const {
     static_assert(kTypeCode<T> >= 0);

@@ -113,7 +113,7 @@ class DirectMemory final : public memory::MemoryResource {
   Device device() const override { return runtime_.device(); }
 
  private:
-  /// The block is no more; answers who used it besides its own stream.
+  /// The block is no more; returns who used it besides its own stream.
   std::vector<Stream> forget(void* data) {
     const std::lock_guard lock(mutex_);
     auto block = live_blocks_.extract(data);

@@ -1,5 +1,5 @@
 // The CUDA driver, opened on first use and never linked. Entry points carry NVIDIA's names without
-// "cu", in the form that CUDA 12 gives them; every one of them answers a Result.
+// "cu", in the form that CUDA 12 gives them; every one of them returns a Result.
 #pragma once
 
 #include <cstdint>

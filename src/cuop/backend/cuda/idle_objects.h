@@ -15,7 +15,7 @@ template <class Object>
 class IdleObjects {
  public:
   /// One for the time of its life: that which was put back last, so that a program of one thread
-  /// meets its own again; else what make() answers.
+  /// meets its own again; else what make() returns.
   class Lease {
    public:
     template <class Make>

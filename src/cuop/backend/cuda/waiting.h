@@ -34,7 +34,7 @@ Result wait_until_ready(const Query& query) {
   return result;
 }
 
-/// Waits for all that the stream holds, and answers what became of it. The stream's context is
+/// Waits for all that the stream holds, and returns what became of it. The stream's context is
 /// current, and it is not being captured.
 Result wait_for_stream(StreamHandle stream);
 

@@ -17,7 +17,7 @@ int longest_dim(const Shape& shape) {
 
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
-/// Element-wise `compute`; a true division answers in a floating dtype whatever the inputs.
+/// Element-wise `compute`; the result of a true division has a floating dtype whatever the inputs.
 Operation binary_operation(const std::string& name, Binary compute, bool is_division) {
   const auto plan = [name, is_division](const std::vector<Placement>& inputs,
                                         const std::optional<Sharding>& output,

@@ -80,7 +80,7 @@ struct Planned {
   uint64_t hash = 0;
 };
 
-/// Plans, or answers the plan that the same arguments gave before: planners are pure functions, and
+/// Plans, or returns the plan that the same arguments gave before: planners are pure functions, and
 /// the operation's text holds every argument of its own.
 std::shared_ptr<const Planned> planned(const Operation& operation, const CallOptions& options,
                                        const std::vector<Placement>& inputs,

@@ -17,7 +17,7 @@ using Fold = std::function<Tensor(const std::vector<Tensor>& pieces)>;
 /// Element-wise; 16-bit floats are accumulated in float32.
 Fold fold_by(ReduceKind op);
 
-/// `owners[r]` is the box of which rank r holds a partial result (empty: none). Answers the
+/// `owners[r]` is the box of which rank r holds a partial result (empty: none). Returns the
 /// combined tensor of wanted[rank]; undefined where that box is void. The owners' boxes must be
 /// equal or disjoint and cover what is wanted.
 Tensor combine(Communicator& comm, const Part& partial, const std::vector<Box>& owners,

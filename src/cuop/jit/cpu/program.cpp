@@ -231,7 +231,7 @@ class Compiler {
     release_arguments(i, false);
   }
 
-  /// Rounds a value to its own dtype, so that a fused chain answers what its steps would.
+  /// Rounds a value to its own dtype, so that a fused chain returns what its steps would.
   void round_to_16bit(int i, DType from, int in) {
     const DType dtype = expr_.node(i).dtype;
     const int slot = work_.slot[at(i)], output = work_.output[at(i)];

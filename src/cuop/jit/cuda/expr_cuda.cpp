@@ -367,7 +367,7 @@ class Generator {
       }
     }
     const bool is_made = node.kind == NodeKind::kOp || node.kind == NodeKind::kCast;
-    // As memory would hold it, so that a fused chain answers what its steps would.
+    // As memory would hold it, so that a fused chain returns what its steps would.
     if (is_made && is_16bit(node.dtype))
       value = cat("rounded<", type_name(node.dtype), ">(", value, ")");
     line("      const ", value_type(node.dtype), " v", i, " = ", value, ";");

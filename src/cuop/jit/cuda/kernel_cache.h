@@ -26,7 +26,7 @@ struct LoadedKernel {
   size_t digest = 0;    ///< of the binary
 };
 
-/// Answers a request without an architecture; called only when the kernel is not yet loaded.
+/// Returns a request without an architecture; called only when the kernel is not yet loaded.
 using DescribeKernel = std::function<CompileRequest()>;
 
 /// The kernel that `key` stands for, whose entry is the request's. The key must tell apart

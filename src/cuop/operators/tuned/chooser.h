@@ -32,7 +32,7 @@ struct ChosenKernel {
 /// fraction of the default's time.
 ChosenKernel choose_kernel(const ChoiceRequest& request);
 
-/// Forgets what the process remembers; answers how many choices that were.
+/// Forgets what the process remembers; returns how many choices that were.
 int64_t forget_choices();
 
 }  // namespace cuop

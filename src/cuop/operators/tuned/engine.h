@@ -119,7 +119,7 @@ class JitEngine {
   TuningReport report_;
 };
 
-/// Forgets the process's choices and removes those in the global cache directory; answers how many
+/// Forgets the process's choices and removes those in the global cache directory; returns how many
 /// choices were forgotten or removed.
 int64_t clear_kernel_cache();
 

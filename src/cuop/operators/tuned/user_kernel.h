@@ -34,7 +34,7 @@ class UserKernel {
 
   using LaunchFor = std::function<KernelLaunch(size_t config)>;
   /// Starts the kernel on this thread's current stream of the tensors' device, in the configuration
-  /// that `choose` answers. Tensors lie row-major on one GPU and have the dtypes that the source
+  /// that `choose` returns. Tensors lie row-major on one GPU and have the dtypes that the source
   /// says; numbers must fit. ExecutionError, DTypeError, DeviceError or OverflowError that names
   /// the argument otherwise, before any work.
   void launch(std::span<const KernelArgument> arguments, const LaunchFor& launch_for);

@@ -11,7 +11,7 @@ namespace cuop {
 /// is the pool's of that GPU and goes back to it with the last view.
 /// DeviceError when `gpu` is none that can be used, MemoryError when no more can be locked.
 Tensor pin_memory(const Tensor& tensor, Device gpu);
-/// Returns the idle page-locked memory of that GPU's pool to the system; answers the bytes.
+/// Returns the idle page-locked memory of that GPU's pool to the system; returns the bytes.
 int64_t release_pinned(Device gpu);
 
 }  // namespace cuop

@@ -1,8 +1,8 @@
 // Discrete Fourier transforms of any length along any axes, with NumPy's arguments and results:
 // X[k] = sum_j x[j] exp(-2 pi i j k / n), the inverse with the opposite sign.
 //
-// Dtypes: complex64 answers for float16, bfloat16, float32 and complex64, complex128 for everything
-// else; irfft and its relatives answer the real type of that. Strides are free. The backward
+// Dtypes: complex64 results for float16, bfloat16, float32 and complex64, complex128 for everything
+// else; irfft and its relatives give the real type of that. Strides are free. The backward
 // transforms are scaled by 1/n unless `norm` says otherwise. Errors: ShapeError for an axis out of
 // range or given twice and for a length below 1, DeviceError when no FFT library was found.
 #pragma once

@@ -143,7 +143,7 @@ int64_t count_true(const uint8_t* mask, int64_t count) {
   return total;
 }
 
-/// The offsets of the true elements of one block of the flattened mask; answers how many.
+/// The offsets of the true elements of one block of the flattened mask; returns how many.
 int64_t list_block(const uint8_t* mask, const Shape& shape, const Strides& strides, int64_t begin,
                    int64_t end, int64_t* offsets) {
   const int last = shape.ndim() - 1;

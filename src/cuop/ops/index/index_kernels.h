@@ -23,7 +23,7 @@ void mask_offsets_cpu(const Tensor& mask, const Strides& strides, int64_t* offse
 void mask_offsets_cuda(const Tensor& mask, const Strides& strides, int64_t* offsets);
 
 /// offsets[i] = (indices[i] counted from the end when negative) * stride for contiguous int64
-/// indices; answers the position of the first one outside [-size, size), or -1. On a GPU this waits
+/// indices; returns the position of the first one outside [-size, size), or -1. On a GPU this waits
 /// for the answer, as the error must be thrown before anything is read or written there.
 int64_t index_offsets_cpu(const Tensor& indices, int64_t size, int64_t stride, int64_t* offsets);
 int64_t index_offsets_cuda(const Tensor& indices, int64_t size, int64_t stride, int64_t* offsets);

@@ -154,7 +154,7 @@ class TapRow {
   std::vector<T> weights_;
 };
 
-/// One row of a Jacobi sweep; answers the sum of squares of the update.
+/// One row of a Jacobi sweep; returns the sum of squares of the update.
 template <class T>
 class JacobiRow {
  public:

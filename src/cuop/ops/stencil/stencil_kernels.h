@@ -65,7 +65,7 @@ WeightedSum<T> weighted_sum();
 /// The loops of Jacobi's method over the columns of one row.
 template <class T>
 struct JacobiLoops {
-  /// out[j] = (north[j] + south[j] + (center[j-1] + center[j+1]) - dx2 * rhs[j]) / 4; answers the
+  /// out[j] = (north[j] + south[j] + (center[j-1] + center[j+1]) - dx2 * rhs[j]) / 4; returns the
   /// sum of squares of out - center.
   double (*jacobi)(const T* north, const T* south, const T* center, const T* rhs, T dx2,
                    int64_t count, T* out);

@@ -1,4 +1,4 @@
-// What a pool tries before it refuses, rung by rung, and what it says when it refuses.
+// What a pool tries before it refuses, step by step, and what it says when it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

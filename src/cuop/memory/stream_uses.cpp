@@ -1,10 +1,10 @@
-#include "cuop/memory/stream_marks.h"
+#include "cuop/memory/stream_uses.h"
 
 #include <algorithm>
 
 namespace cuop::memory {
 
-void StreamMarks::add(void* data, Stream stream) {
+void StreamUses::add(void* data, Stream stream) {
   const std::lock_guard lock(mutex_);
   std::vector<Stream>& streams = streams_[data];
   if (streams.empty()) {
@@ -14,7 +14,7 @@ void StreamMarks::add(void* data, Stream stream) {
   if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
 }
 
-std::vector<Stream> StreamMarks::take(void* data) {
+std::vector<Stream> StreamUses::take(void* data) {
   const std::lock_guard lock(mutex_);
   const auto entry = streams_.find(data);
   if (entry == streams_.end()) return {};

@@ -25,8 +25,8 @@ std::string describe(const Block& block) {
 
 }  // namespace
 
-void* Pool::climb(const Request& request) {
-  if (void* data = climb_once(request)) return data;
+void* Pool::reclaim_and_allocate(const Request& request) {
+  if (void* data = reclaim_once(request)) return data;
   MemoryEvent event;
   event.kind = MemoryEvent::Kind::kOutOfMemory;
   event.device = device();
@@ -39,21 +39,21 @@ void* Pool::climb(const Request& request) {
     event.reserved = reserved_;
   }
   if (callback_.call(event)) {
-    ++rungs_[4];
+    ++reclaim_steps_[4];
     // What it freed may sit in caches and behind events: the same steps bring it out.
-    if (void* data = climb_once(request)) return data;
+    if (void* data = reclaim_once(request)) return data;
   }
   throw out_of_memory(request);
 }
 
-void* Pool::climb_once(const Request& request) {
+void* Pool::reclaim_once(const Request& request) {
   if (request.bytes > capacity()) return nullptr;  // nothing that is given up would make it fit
   using Step = void (Pool::*)(const Request&);
   static constexpr Step kSteps[] = {&Pool::finish_pending, &Pool::flush_thread_caches,
                                     &Pool::release_own_idle, &Pool::take_from_other_streams};
-  size_t rung = 0;
+  size_t index = 0;
   for (const Step step : kSteps) {
-    ++rungs_[rung++];
+    ++reclaim_steps_[index++];
     (this->*step)(request);
     if (void* data = serve(request)) return data;
   }

@@ -13,7 +13,7 @@
 
 namespace cuop::memory {
 
-class StreamMarks {
+class StreamUses {
  public:
   void add(void* data, Stream stream);
   /// False for certain when the block has no mark.
