@@ -3,6 +3,7 @@
 The pages and their runner stand beside the repository, in ../shared/pages, or where CUOP_PAGES says.
 """
 
+import importlib.util
 import os
 import re
 import shutil
@@ -64,6 +65,9 @@ def test_blocks_of_genesis_that_name_no_gpu_run_without_one(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is not None, reason="PyTorch's GPU, which is hidden, is used"
+)
 def test_blocks_of_distributed_gpu_run_on_two_ranks(tmp_path):
     launcher = ("mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2")
     good, _, output = run(tmp_path, "distributed_gpu", launcher=launcher)

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/env.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/memory/host_memory.h"
 
 namespace cuop::backend {
 
@@ -185,6 +187,14 @@ int core_count() {
   return count;
 }
 
+/// How many threads take a quarter of the process's addresses: each has a stack, and an arena of
+/// the C library's allocator.
+static int most_by_addresses() {
+  constexpr int64_t kOfThread = int64_t{72} << 20;
+  static const int64_t most = memory::address_space_limit() / 4 / kOfThread;
+  return static_cast<int>(std::clamp<int64_t>(most, 1, std::numeric_limits<int>::max()));
+}
+
 void set_local_ranks(int ranks) { local_ranks = std::max(1, ranks); }
 
 int thread_count() {
@@ -194,7 +204,7 @@ int thread_count() {
   const int asked = static_cast<int>(env().threads.value);
   const int usual = chosen_threads > 0 ? chosen_threads
                     : asked > 0        ? asked
-                                       : std::max(1, core_count() / local_ranks);
+                                : std::clamp(core_count() / local_ranks, 1, most_by_addresses());
   return most > 0 ? std::min(most, usual) : usual;
 }
 
