@@ -6,5 +6,5 @@ mark_as_advanced(CUOP_CCACHE)
 if(CUOP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
                                   CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
-                                  ${CUOP_CCACHE})
+                                  CUOP_CCACHE=${CUOP_CCACHE} ${CMAKE_CURRENT_LIST_DIR}/ccache.sh)
 endif()
