@@ -66,6 +66,12 @@ void with_integer(const char* who, std::initializer_list<int64_t> sizes, F&& f) 
   f(int32_t{});
 }
 
+/// Stands around each call of the library.
+struct LibraryCall {
+  GatedCall gate{};
+  BufferRoom room{};
+};
+
 void* require(void* function, const char* who) {
   if (function != nullptr) return function;
   throw NotImplementedError(cat("BLAS: ", library().info.path, " has no ", who));
@@ -74,8 +80,7 @@ void* require(void* function, const char* who) {
 template <class T>
 void call_library(const GemmCall<T>& c) {
   void* const function = require(library().of<T>().gemm, "gemm");
-  const GatedCall gate;
-  const BufferRoom room;
+  const LibraryCall inside;
   with_integer("gemm", {c.m, c.n, c.k, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<GemmFunction<T, Int>*>(function)(
@@ -87,8 +92,7 @@ void call_library(const GemmCall<T>& c) {
 template <class T>
 void call_library(const GemvCall<T>& c) {
   void* const function = require(library().of<T>().gemv, "gemv");
-  const GatedCall gate;
-  const BufferRoom room;
+  const LibraryCall inside;
   const int64_t x_size = c.trans == Trans::kNone ? c.n : c.m;
   const int64_t y_size = c.trans == Trans::kNone ? c.m : c.n;
   // BLAS wants the lowest address of a vector that it walks backwards.
@@ -105,8 +109,7 @@ void call_library(const GemvCall<T>& c) {
 template <class T>
 void call_library(const SymmCall<T>& c) {
   void* const function = require(library().of<T>().symm, "symm");
-  const GatedCall gate;
-  const BufferRoom room;
+  const LibraryCall inside;
   with_integer("symm", {c.m, c.n, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<SymmFunction<T, Int>*>(function)(
@@ -118,8 +121,7 @@ void call_library(const SymmCall<T>& c) {
 template <class T>
 void call_library(const TrsmCall<T>& c) {
   void* const function = require(library().of<T>().trsm, "trsm");
-  const GatedCall gate;
-  const BufferRoom room;
+  const LibraryCall inside;
   with_integer("trsm", {c.m, c.n, c.lda, c.ldb}, [&]<class Int>(Int) {
     const auto i = [](int64_t value) { return static_cast<Int>(value); };
     reinterpret_cast<TrsmFunction<T, Int>*>(function)(
