@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "cuop/core/interrupt.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -26,8 +27,8 @@ class Turn {
  public:
   Turn(int most, double seconds) {
     std::unique_lock lock(shared().mutex);
-    has_come_ = shared().freed.wait_for(lock, std::chrono::duration<double>(seconds),
-                                        [&] { return shared().taken < most; });
+    has_come_ = wait_interruptibly(shared().freed, lock, end_of(seconds),
+                                   [&] { return shared().taken < most; });
     if (has_come_) ++shared().taken;
   }
   ~Turn() {
@@ -44,6 +45,11 @@ class Turn {
   bool has_come() const { return has_come_; }
 
  private:
+  static std::chrono::steady_clock::time_point end_of(double seconds) {
+    using Clock = std::chrono::steady_clock;
+    const std::chrono::duration<double> left(seconds);
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
+  }
   struct Shared {
     std::mutex mutex;
     std::condition_variable freed;
