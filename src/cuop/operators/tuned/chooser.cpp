@@ -15,10 +15,11 @@ tune::Findings& memory() {
   return *findings;
 }
 
-std::string key_of(const ChoiceRequest& request) {
+/// `names` of the candidates.
+std::string key_of(const ChoiceRequest& request, const std::vector<std::string>& names) {
   std::string key = request.who;
   for (const int64_t size : request.task->sizes) key.append(" ").append(std::to_string(size));
-  for (const Kernel& kernel : request.candidates) key.append(" ").append(name(kernel));
+  for (const std::string& name : names) key.append(" ").append(name);
   key.append(demands_text());
   key.append(request.is_measured ? " measured on " : " by rule on ");
   return key + tune::machine_text(request.task->out.device());
@@ -55,9 +56,9 @@ tune::Finding measure(const ChoiceRequest& request, tune::SearchLimits limits) {
 ChosenKernel choose_kernel(const ChoiceRequest& request) {
   const int64_t start = trace::now_ns();
   tune::Problem problem;
-  problem.key = key_of(request);
-  problem.device = request.task->out.device();
   for (const Kernel& kernel : request.candidates) problem.values.push_back(name(kernel));
+  problem.key = key_of(request, problem.values);
+  problem.device = request.task->out.device();
   problem.search = [&](const tune::SearchLimits& limits) { return measure(request, limits); };
   problem.why_default = why_default(request);
   tune::ChoiceOptions options = request.options;
