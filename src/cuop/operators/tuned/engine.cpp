@@ -76,11 +76,6 @@ bool is_measured(const JitConfig& config, const GlobalJitConfig& global) {
   return global.enable_auto_tuning && (level == "auto" || level == "O3");
 }
 
-backend::ExecutionOptions demands_for(const JitConfig& config, const Task& task) {
-  const bool is_on = config.enable_jit && global_jit_config().enable_jit;
-  return is_on ? with_demands(config, task.out.device()) : backend::execution_options();
-}
-
 /// Nothing is compiled for the CPU.
 jit::CompileStatistics compiled_so_far(Device device) {
   return device.is_cpu() ? jit::CompileStatistics{} : jit::compile_statistics();
@@ -155,6 +150,14 @@ CachePlace JitEngine::place() const {
   if (!is_persistent_) return {CachePlace::Kind::kNowhere};
   if (directory_.empty()) return {};
   return {CachePlace::Kind::kOwn, directory_};
+}
+
+backend::ExecutionOptions JitEngine::options_for(const Task& task, const JitConfig& config) const {
+  const bool is_on = config.enable_jit && global_jit_config().enable_jit;
+  backend::ExecutionOptions options =
+      is_on ? with_demands(config, task.out.device()) : backend::execution_options();
+  options.cache_place = place();
+  return options;
 }
 
 void JitEngine::set_config(const JitConfig& config) {
@@ -288,10 +291,9 @@ void JitEngine::count_compiled(const jit::CompileStatistics& before,
 }
 
 Tensor JitEngine::run(const Task& task) {
-  const backend::ExecutionScope kept_in(backend::with_cache_place(place()));
   const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
-  const backend::ExecutionScope scope(demands_for(config, task));
+  const backend::ExecutionScope scope(options_for(task, config));
   const Plan plan = this->plan(task, config);
   const double before_ms = milliseconds(trace::now_ns() - task.start_ns) - plan.choosing_ms;
   const Reference reference = plan.is_debug ? reference_of(task) : Reference{};
@@ -328,11 +330,10 @@ Tensor JitEngine::run(const Task& task) {
 }
 
 void JitEngine::warm_up(const Task& task) {
-  const backend::ExecutionScope kept_in(backend::with_cache_place(place()));
   warm_up();
   const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
-  const backend::ExecutionScope scope(demands_for(config, task));
+  const backend::ExecutionScope scope(options_for(task, config));
   try_kernel(task, plan(task, config).kernel, trial_output(task));
   count_compiled(at_start, compiled_so_far(task.out.device()));
 }

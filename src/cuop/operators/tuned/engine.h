@@ -17,6 +17,9 @@ namespace cuop {
 
 struct ChoiceRequest;
 struct ChosenKernel;
+namespace backend {
+struct ExecutionOptions;
+}
 namespace jit {
 struct CompileStatistics;
 }
@@ -84,6 +87,8 @@ class JitEngine {
   Plan plan(const Task& task, const JitConfig& config);
   /// The configuration for the task's device; CompilationError when that cannot meet it.
   JitConfig config_for(const Task& task) const;
+  /// How the task's kernels are chosen, compiled and kept.
+  backend::ExecutionOptions options_for(const Task& task, const JitConfig& config) const;
   /// What of it has no effect there.
   std::vector<std::string> no_effect() const;
   ChoiceRequest request_for(const Task& task, const JitConfig& config,
