@@ -22,26 +22,45 @@ struct Bits16 {
   uint64_t half[2];
 };
 
-/// Rows of neighbours are converted by `cast`, a loop of fused programs that is compiled for this
-/// processor's vectors, where it is not null.
+/// One element after the other; strides in elements.
 template <class To, class From>
-void copy_row(jit::BlockKernel cast, To* dst, int64_t dst_stride, const From* src,
-              int64_t src_stride, int64_t count) {
-  if (dst_stride == 1 && src_stride == 1) {
-    if constexpr (std::is_same_v<To, From>) {
-      std::memcpy(dst, src, static_cast<size_t>(count) * sizeof(To));
+void convert_each(void* dst, int64_t dst_stride, const void* src, int64_t src_stride,
+                  int64_t count) {
+  auto* to = static_cast<To*>(dst);
+  const auto* from = static_cast<const From*>(src);
+  if (src_stride == 0) {
+    const To value = convert<To>(*from);
+    if (dst_stride == 1) {
+      std::fill_n(to, count, value);
     } else {
-      const int64_t whole = cast == nullptr ? 0 : count - count % jit::kBlockMultiple;
-      if (whole > 0) cast(dst, src, nullptr, nullptr, whole);
-      for (int64_t i = whole; i < count; ++i) dst[i] = convert<To>(src[i]);
+      for (int64_t i = 0; i < count; ++i) to[i * dst_stride] = value;
     }
-  } else if (src_stride == 0) {
-    const To value = convert<To>(*src);
-    for (int64_t i = 0; i < count; ++i) dst[i * dst_stride] = value;
   } else {
-    for (int64_t i = 0; i < count; ++i) dst[i * dst_stride] = convert<To>(src[i * src_stride]);
+    for (int64_t i = 0; i < count; ++i) to[i * dst_stride] = convert<To>(from[i * src_stride]);
   }
 }
+
+/// How a row is copied.
+struct RowCopy {
+  void (*each)(void*, int64_t, const void*, int64_t, int64_t);
+  size_t to_size, from_size;  ///< bytes of an element
+  bool is_conversion;
+  /// Converts rows of neighbours: a loop of fused programs, compiled for this processor's vectors.
+  jit::BlockKernel cast = nullptr;
+
+  void operator()(char* dst, int64_t dst_stride, const char* src, int64_t src_stride,
+                  int64_t count) const {
+    if (dst_stride != 1 || src_stride != 1) return each(dst, dst_stride, src, src_stride, count);
+    if (!is_conversion) {
+      std::memcpy(dst, src, static_cast<size_t>(count) * to_size);
+      return;
+    }
+    const int64_t whole = cast == nullptr ? 0 : count - count % jit::kBlockMultiple;
+    if (whole > 0) cast(dst, src, nullptr, nullptr, whole);
+    const auto done = static_cast<size_t>(whole);
+    each(dst + done * to_size, 1, src + done * from_size, 1, count - whole);
+  }
+};
 
 /// The two inner axes, when the source runs along the outer of them: tiles keep both sides in
 /// cache.
@@ -92,39 +111,37 @@ void copy_tiled(T* dst, const T* src, const Nest& nest) {
       });
 }
 
-template <class To, class From>
-void copy_rows(To* dst, const From* src, const Nest& nest) {
+void copy_rows(void* dst, const void* src, const Nest& nest, const RowCopy& copy) {
   const Nest::Axis inner = nest.inner();
   const int64_t rows = nest.outer_size();
-  jit::BlockKernel cast = nullptr;
-  if constexpr (!std::is_same_v<To, From>) {
-    cast = jit::block_table().cast(dtype_of<From>, dtype_of<To>);
-  }
+  const auto to = [&](int64_t i) {
+    return static_cast<char*>(dst) + i * static_cast<int64_t>(copy.to_size);
+  };
+  const auto from = [&](int64_t i) {
+    return static_cast<const char*>(src) + i * static_cast<int64_t>(copy.from_size);
+  };
   if (rows == 1) {
     backend::parallel_for(inner.size, kGrain, [&](int64_t begin, int64_t end) {
-      copy_row(cast, dst + begin * inner.strides[0], inner.strides[0],
-               src + begin * inner.strides[1], inner.strides[1], end - begin);
+      copy(to(begin * inner.strides[0]), inner.strides[0], from(begin * inner.strides[1]),
+           inner.strides[1], end - begin);
     });
     return;
   }
-  backend::parallel_for(rows, std::max<int64_t>(1, kGrain / inner.size),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t row = begin; row < end; ++row) {
-                            const auto offsets = nest.row_offsets(row);
-                            copy_row(cast, dst + offsets[0], inner.strides[0], src + offsets[1],
-                                     inner.strides[1], inner.size);
-                          }
-                        });
+  backend::parallel_for(
+      rows, std::max<int64_t>(1, kGrain / inner.size), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const auto offsets = nest.row_offsets(row);
+          copy(to(offsets[0]), inner.strides[0], from(offsets[1]), inner.strides[1], inner.size);
+        }
+      });
 }
 
 template <class T>
 void copy_bits(const Tensor& dst, const Tensor& src, Nest nest) {
-  auto* to = static_cast<T*>(dst.data());
-  const auto* from = static_cast<const T*>(src.data());
   if (arrange_for_tiles(nest)) {
-    copy_tiled(to, from, nest);
+    copy_tiled(static_cast<T*>(dst.data()), static_cast<const T*>(src.data()), nest);
   } else {
-    copy_rows(to, from, nest);
+    copy_rows(dst.data(), src.data(), nest, {convert_each<T, T>, sizeof(T), sizeof(T), false});
   }
 }
 
@@ -153,7 +170,9 @@ void strided_copy_cpu(const Tensor& dst, const Tensor& src) {
       using To = typename decltype(to)::type;
       using From = typename decltype(from)::type;
       if constexpr (!std::is_same_v<To, From> && is_convertible<To, From>) {
-        copy_rows(dst.data<To>(), static_cast<const From*>(src.data<From>()), nest);
+        copy_rows(dst.data(), src.data(), nest,
+                  {convert_each<To, From>, sizeof(To), sizeof(From), true,
+                   jit::block_table().cast(src.dtype(), dst.dtype())});
       }
     });
   });
