@@ -103,18 +103,25 @@ template <int Slices, int Vectors, class T>
 Outcome add_column_slices(ExactSum* totals, const void* const* rows, int64_t n, int64_t first,
                           int& exponent) {
   constexpr int64_t kAhead = 8;
+  constexpr int kTogether = Slices <= 4 ? Vectors : 1;  // whose accumulators registers hold
   const int assumed = exponent;
   Slicer<Slices> stream[Vectors];
+  for (int begin = 0; begin < Vectors; begin += kTogether) {
+    Slicer<Slices> together[kTogether];
 #pragma GCC unroll 4
-  for (int v = 0; v < Vectors; ++v) stream[v] = Slicer<Slices>(assumed);
-  for (int64_t r = 0; r < n; ++r) {
-    const T* row = static_cast<const T*>(rows[r]) + first;
-    const T* later = static_cast<const T*>(rows[std::min(r + kAhead, n - 1)]) + first;
+    for (int v = 0; v < kTogether; ++v) together[v] = Slicer<Slices>(assumed);
+    const int64_t from = first + begin * kLanes;
+    for (int64_t r = 0; r < n; ++r) {
+      const T* row = static_cast<const T*>(rows[r]) + from;
+      const T* later = static_cast<const T*>(rows[std::min(r + kAhead, n - 1)]) + from;
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      __builtin_prefetch(later + v * kLanes);
-      stream[v].add(lanes::load_double(row + v * kLanes));
+      for (int v = 0; v < kTogether; ++v) {
+        __builtin_prefetch(later + v * kLanes);
+        together[v].add(lanes::load_double(row + v * kLanes));
+      }
     }
+#pragma GCC unroll 4
+    for (int v = 0; v < kTogether; ++v) stream[begin + v] = together[v];
   }
   Bits rest = stream[0].rest, largest = stream[0].largest;
 #pragma GCC unroll 4
@@ -124,9 +131,7 @@ Outcome add_column_slices(ExactSum* totals, const void* const* rows, int64_t n, 
   }
   const Outcome outcome = judge(rest, largest, exponent);
   if (outcome != Outcome::kDone) return outcome;
-#pragma GCC unroll 12
   for (int s = 0; s < Slices; ++s) {
-#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
       double slice[kLanes];
       lanes::store(slice, stream[v].part[s] - start_of(s, assumed));
