@@ -72,9 +72,9 @@ constexpr std::pair<std::string_view, const char*> kWords[] = {
 };
 
 std::string needed(const Parameter& parameter) {
-  std::string word(parameter.stub);
+  std::string word(parameter.type->stub);
   if (word == "%") {
-    word = nb::cast<std::string>(parameter.type().attr("__name__"));
+    word = nb::cast<std::string>(parameter.type->python().attr("__name__"));
   } else {  // "@collections.abc.Sequence[int]@list[int]@"
     word = word.substr(word.find_first_not_of('@'));
     word = word.substr(0, word.find_first_of("[@ "));
@@ -98,11 +98,12 @@ void refuse_range(const std::string& place, const Parameter& parameter, nb::hand
     return;
   }
   const std::string text = cat(place, " is ", message_of(number));
-  if (parameter.least == 0 && message_of(number).starts_with("-")) {
+  const ParameterType& type = *parameter.type;
+  if (type.least == 0 && message_of(number).starts_with("-")) {
     throw ExecutionError(cat(text, "; it must not be negative"));
   }
-  throw ExecutionError(cat(text, parameter.least == 0 ? ", out of range" : "", "; allowed are ",
-                           parameter.least, " to ", parameter.most));
+  throw ExecutionError(cat(text, type.least == 0 ? ", out of range" : "", "; allowed are ",
+                           type.least, " to ", type.most));
 }
 
 /// Python's own answer to a call of such parameters: what each of them was given by name; throws
@@ -136,8 +137,8 @@ nb::dict bind_arguments(const Signature& form, const nb::args& plain, const nb::
   Call(form, given).refuse(misfit);
 }
 
-[[noreturn]] void refuse_misfit(const std::vector<const Signature*>& forms, const Call& call,
-                                const nb::args& plain, const nb::kwargs& by_name) {
+[[noreturn]] void refuse_misfit(const Forms& forms, const Call& call, const nb::args& plain,
+                                const nb::kwargs& by_name) {
   std::string why_not, all_forms;
   for (const Signature* form : forms) {
     std::string reason;
@@ -159,11 +160,6 @@ nb::dict bind_arguments(const Signature& form, const nb::args& plain, const nb::
 }  // namespace
 
 constinit thread_local const Call* Call::current_ = nullptr;
-
-bool is_collective(nb::handle scope) {
-  const char* home = PyType_Check(scope.ptr()) != 0 ? "__module__" : "__name__";
-  return message_of(scope.attr(home)).ends_with("._dist");
-}
 
 std::string Call::place(const char* argument) {
   return current_ == nullptr ? argument : cat(current_->who(), ": ", argument);
@@ -194,7 +190,7 @@ void Call::refuse(size_t i) const {
       throw DTypeError(cat(who(), ": this method of ", signature_.owner, " was given ",
                            describe(given), is_unmade ? ", which was never made" : ""));
     }
-    if (parameter.most != 0) refuse_range(place, parameter, given);
+    if (parameter.type->most != 0) refuse_range(place, parameter, given);
     std::string words = needed(parameter);
     if (words == "a tensor" && nb::hasattr(given, "__array__")) {
       words += ", which cuop.asarray(array) makes of an array's own memory";
@@ -203,7 +199,7 @@ void Call::refuse(size_t i) const {
     }
     throw DTypeError(cat(place, ": needed is ", words, ", given ", describe(given)));
   } catch (...) {
-    if (operator_of(arguments_) != nullptr) remember(message_of_current());
+    remember_current();
     throw;
   }
 }
@@ -212,9 +208,13 @@ void Call::rethrow_for(size_t i) const {
   try {
     std::rethrow_exception(renamed(place_of(signature_.parameters[i])));
   } catch (...) {
-    if (operator_of(arguments_) != nullptr) remember(message_of_current());
+    remember_current();
     throw;
   }
+}
+
+void Call::remember_current() const {
+  if (operator_of(arguments_) != nullptr) remember(message_of_current());
 }
 
 void Call::fail(const std::string& why) const {
@@ -239,8 +239,7 @@ void Call::look_for_lost_pages() const {
   if (!check_mapped_files(arguments_)) nb::raise_python_error();
 }
 
-void bind_misfits(nb::handle scope, const std::string& name, const char* doc,
-                  std::vector<const Signature*> forms) {
+void bind_misfits(nb::handle scope, const char* name, const char* doc, Forms forms) {
   const bool is_method = has_self(*forms[0]);
   const auto refuse = [forms = std::move(forms)](const nb::args& plain, const nb::kwargs& by_name) {
     std::vector<PyObject*> given;

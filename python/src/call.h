@@ -1,42 +1,15 @@
 // A call of a bound function, for its errors: who, which argument, what was given and is needed.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <span>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "cuop/memory/mapped_file.h"
+#include "signature.h"
 #include "words.h"
 
 namespace cuop::python {
-
-/// A parameter of a bound function.
-struct Parameter {
-  enum class Kind { kPlain, kByName, kRest, kRestByName };  ///< the last two: *args, **kwargs
-
-  std::string name;
-  Kind kind = Kind::kPlain;
-  bool has_default = false;
-  bool takes_none = false;
-  const char* stub = "";  ///< what stubs call its type: "int", "ArrayLike", of our classes "%"
-  nb::handle (*type)() = nullptr;  ///< the class, where it is one of ours
-  int64_t least = 0;               ///< of an integer
-  uint64_t most = 0;               ///< of an integer; 0 for other types
-};
-
-/// A bound function, method (whose first parameter is `self`) or accessor of a property.
-struct Signature {
-  std::string name;    ///< Python's; of a property with its class: "Generator.counter"
-  std::string owner;   ///< the class of a method or property
-  bool is_collective;  ///< of cuop.dist
-  std::vector<Parameter> parameters;
-};
-
-/// Of the module or class in which functions are bound: whether its calls wait for other ranks.
-bool is_collective(nb::handle scope);
 
 /// One call, from its arguments to its result.
 class Call {
@@ -97,6 +70,7 @@ class Call {
   void look_for_lost_pages() const;
   /// Keeps a message where get_last_error finds it.
   void remember(const std::string& message) const;
+  void remember_current() const;
 
   static thread_local constinit const Call* current_;
   const Signature& signature_;
@@ -108,7 +82,6 @@ class Call {
 /// Adds the last overload of a function, whose other forms are given: the one for calls that fit
 /// none of them. It raises TypeError with what does not fit, DTypeError for None in the wrong
 /// place.
-void bind_misfits(nb::handle scope, const std::string& name, const char* doc,
-                  std::vector<const Signature*> forms);
+void bind_misfits(nb::handle scope, const char* name, const char* doc, Forms forms);
 
 }  // namespace cuop::python

@@ -6,7 +6,6 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "bindings.h"
@@ -157,73 +156,56 @@ struct Held<std::shared_ptr<T>> : Held<T> {};
 template <class T>
 using Bare = typename Held<nb::detail::intrinsic_t<T>>::Type;
 
-/// The names and defaults of parameters, from annotations; what they do not say stays empty.
-class Annotations {
- public:
-  template <uint32_t flags, bool locked>
-  void read(const nb::arg_t<flags, locked>& argument) {
-    add(argument.name_, flags, false);
+/// What type T says of its parameter.
+template <class T>
+constexpr ParameterType make_type() {
+  using Value = Bare<T>;
+  using Rest = ParameterType::Rest;
+  ParameterType made;
+  if constexpr (is_rest<T>) {
+    made.rest = std::is_same_v<Value, nb::kwargs> ? Rest::kByName : Rest::kPlain;
+  } else {
+    made.takes_none = nb::detail::has_arg_defaults_v<T>;
+    made.stub = nb::detail::make_caster<Given<T, false>>::Name.text;
+    made.python = [] { return nb::type<Value>(); };
   }
-  template <uint32_t flags, bool locked>
-  void read(const nb::arg_v_t<flags, locked>& argument) {
-    add(argument.name_, flags, true);
-  }
-  void read(nb::kw_only) { kind_ = Parameter::Kind::kByName; }
-  template <class Other>
-  void read(const Other&) {}
-
-  template <class T>
-  Parameter parameter(size_t i) const {
-    Parameter found =
-        i < found_.size() ? found_[i] : Parameter{.name = cat("arg", i), .kind = kind_};
-    using Value = Bare<T>;
-    if constexpr (is_rest<T>) {
-      found.kind =
-          std::is_same_v<Value, nb::kwargs> ? Parameter::Kind::kRestByName : Parameter::Kind::kRest;
-    } else {
-      found.takes_none = found.takes_none || nb::detail::has_arg_defaults_v<T>;
-      found.stub = nb::detail::make_caster<Given<T, false>>::Name.text;
-      found.type = [] { return nb::type<Value>(); };
-    }
-    if constexpr (std::integral<Value> && !std::is_same_v<Value, bool>) {
-      found.least = std::numeric_limits<Value>::min();
-      found.most = static_cast<uint64_t>(std::numeric_limits<Value>::max());
-    }
-    return found;
-  }
-
- private:
-  void add(const char* name, uint32_t flags, bool has_default) {
-    const bool takes_none = (flags & nb::detail::cast_flags::accepts_none) != 0;
-    found_.push_back({.name = name == nullptr ? cat("arg", found_.size()) : name,
-                      .kind = kind_,
-                      .has_default = has_default,
-                      .takes_none = takes_none});
-  }
-  Parameter::Kind kind_ = Parameter::Kind::kPlain;
-  std::vector<Parameter> found_;
-};
-
-/// Lives as long as the process, as the functions of an extension do.
-template <class R, class... Arguments, class... Extra>
-const Signature* make_signature(nb::handle scope, std::string name, bool is_method,
-                                Form<R, Arguments...>, const Extra&... extra) {
-  Annotations annotations;
-  (annotations.read(extra), ...);
-  auto* made = new Signature{std::move(name), "", is_collective(scope), {}};
-  if (PyType_Check(scope.ptr()) != 0) made->owner = nb::cast<std::string>(scope.attr("__name__"));
-  auto& parameters = made->parameters;
-  // Annotations begin behind `self`; of that there is none.
-  size_t i = is_method ? static_cast<size_t>(-1) : 0;
-  (parameters.push_back(annotations.parameter<Arguments>(i++)), ...);
-  if (is_method) parameters[0].name = "self";
-  bool is_behind_rest = false;
-  for (Parameter& parameter : parameters) {
-    const bool is_plain = parameter.kind == Parameter::Kind::kPlain;
-    if (is_behind_rest && is_plain) parameter.kind = Parameter::Kind::kByName;
-    is_behind_rest = is_behind_rest || parameter.kind == Parameter::Kind::kRest;
+  if constexpr (std::integral<Value> && !std::is_same_v<Value, bool>) {
+    made.least = std::numeric_limits<Value>::min();
+    made.most = static_cast<uint64_t>(std::numeric_limits<Value>::max());
   }
   return made;
+}
+template <class T>
+inline constexpr ParameterType kType = make_type<T>();
+
+template <class Other>
+constexpr Annotation annotation_of(const Other&) {
+  return {};
+}
+constexpr Annotation annotation_of(nb::kw_only) {
+  return {.what = Annotation::What::kByNameFromHere};
+}
+template <uint32_t flags, bool locked>
+constexpr Annotation annotation_of(const nb::arg_t<flags, locked>& argument) {
+  return {.what = Annotation::What::kParameter,
+          .name = argument.name_,
+          .takes_none = (flags & nb::detail::cast_flags::accepts_none) != 0};
+}
+template <uint32_t flags, bool locked>
+constexpr Annotation annotation_of(const nb::arg_v_t<flags, locked>& argument) {
+  return {.what = Annotation::What::kParameter,
+          .name = argument.name_,
+          .has_default = true,
+          .takes_none = (flags & nb::detail::cast_flags::accepts_none) != 0};
+}
+
+template <class R, class... Arguments, class... Extra>
+const Signature* signature_of(nb::handle scope, std::string name, bool is_method,
+                              Form<R, Arguments...>, const Extra&... extra) {
+  static constexpr std::array<const ParameterType*, sizeof...(Arguments)> kTypes{
+      &kType<Arguments>...};
+  const std::array<Annotation, sizeof...(Extra)> annotations{annotation_of(extra)...};
+  return make_signature(scope, std::move(name), is_method, kTypes, annotations);
 }
 
 inline const char* doc_of() { return ""; }
@@ -250,9 +232,9 @@ class Module : public nb::module_ {
 
 /// Binds f as the function of a module or the static method of a class.
 template <class F, class... Extra>
-void define_function(nb::handle scope, const char* name, F f, const Extra&... extra) {
+[[gnu::cold]] void define_function(nb::handle scope, const char* name, F f, const Extra&... extra) {
   const auto form = form_of(f);
-  const Signature* signature = make_signature(scope, name, false, form, extra...);
+  const Signature* signature = signature_of(scope, name, false, form, extra...);
   nb::cpp_function_def(called<false, has<Released, Extra...>>(signature, std::move(f), form),
                        nb::scope(scope), nb::name(name), for_nanobind(extra)...);
   bind_misfits(scope, name, doc_of(extra...), {signature});
@@ -266,19 +248,21 @@ class Class : public nb::class_<T, Bases...> {
   using Plain::Plain;
 
   template <class F, class... Extra>
-  Class& def(const char* name, F given, const Extra&... extra) {
+  [[gnu::cold]] Class& def(const char* name, F given, const Extra&... extra) {
     // What an operator of Python does not take, the other operand is asked for.
     constexpr bool is_operator = has<nb::is_operator, Extra...>;
     constexpr bool declines = is_operator || has<OneOfSeveral, Extra...>;
     auto f = plain_function<T>(std::move(given));
     const auto form = form_of(f);
-    const Signature* signature = make_signature(*this, name, true, form, extra...);
+    const Signature* signature = signature_of(*this, name, true, form, extra...);
     Plain::def(name, called<declines, has<Released, Extra...>>(signature, std::move(f), form),
                for_nanobind(extra)...);
     if constexpr (!is_operator) {
-      std::vector<const Signature*>& forms = forms_[name];
-      forms.push_back(signature);
-      if constexpr (!declines) bind_misfits(*this, name, doc_of(extra...), std::move(forms));
+      if constexpr (declines) {
+        add_form(*this, name, signature);
+      } else {
+        bind_misfits(*this, name, doc_of(extra...), close_forms(*this, name, signature));
+      }
     }
     return *this;
   }
@@ -315,9 +299,9 @@ class Class : public nb::class_<T, Bases...> {
     auto set = plain_function<T>(given);
     const auto form = form_of(set);
     const auto owner = nb::cast<std::string>(this->attr("__name__"));
-    const Signature* signature = make_signature(*this, cat(owner, ".", name), true, form);
+    const Signature* signature = signature_of(*this, cat(owner, ".", name), true, form);
     const std::string stub =
-        cat("def ", name, "(self, arg: ", signature->parameters[1].stub, ", /) -> None");
+        cat("def ", name, "(self, arg: ", signature->parameters[1].type->stub, ", /) -> None");
     Plain::def_prop_rw(name, get, called<false, false>(signature, std::move(set), form),
                        nb::for_setter(nb::arg().none()), nb::for_setter(nb::sig(stub.c_str())),
                        extra...);
@@ -329,9 +313,6 @@ class Class : public nb::class_<T, Bases...> {
         name, [member](const T& self) -> const D& { return self.*member; },
         [member](T& self, D value) { self.*member = std::move(value); }, extra...);
   }
-
- private:
-  std::map<std::string, std::vector<const Signature*>> forms_;
 };
 
 }  // namespace cuop::python

@@ -43,38 +43,9 @@ void def_wrap(OperatorClass<Op>& c, const std::string& wrapped_name) {
       "the two sets one, both have it.");
 }
 
-template <class Op>
-void def_jit_members(OperatorClass<Op>& c) {
-  c.def("enable_jit", &Op::enable_jit, "is_on"_a = true,
-        "False runs the operator's own kernel without choosing.")
-      .def("enable_persistent_cache", &Op::enable_persistent_cache, "is_on"_a = true,
-           "Keeps measured choices and, on a GPU, compiled kernels on disk, for the next process. "
-           "Off, the default, what is there is read and nothing is written.")
-      .def(
-          "set_persistent_cache_directory",
-          [](Op& op, PathObject path) {
-            op.set_persistent_cache_directory(
-                op.guarded([&] { return operator_path(path, "path"); }));
-          },
-          "path"_a,
-          "Where this wrapper keeps its choices and its kernels; GlobalJITConfig.cache_dir "
-          "otherwise. Made, while the cache is on, if it is not there: ExecutionError for one that "
-          "can be neither made nor written to, here or when the cache is switched on. One that "
-          "other users can write to is not used: a warning says so, and choices stay in memory.")
-      .def("set_jit_config", &Op::set_jit_config, "config"_a,
-           "Raises CompilationError, saying why, when the configuration cannot be met. On the CPU "
-           "what describes a GPU has no effect: NoEffectWarning, of each field once a process.")
-      .def("get_jit_config", &Op::jit_config, "A copy of the configuration.")
-      .def("get_performance_profile", &Op::profile, Released(),
-           "Times, rates and kernel of the last call.")
-      .def("get_statistics", &Op::statistics, "Compilations, cache hits and misses, time saved.")
-      .def("get_tuning_report", &Op::tuning_report,
-           "How the wrapper came to the kernel of its last call, and what was measured for it.")
-      .def(
-          "warmup", [](const Op& op) { op.warm_up(); }, Released(),
-          "Opens libraries and starts threads. With forward's arguments it chooses the kernel for "
-          "them too, and leaves the output as it is.");
-}
+/// The members that all wrappers have, which are the same functions in each class: the last form of
+/// `warmup` is one of them.
+void def_jit_members(nb::handle jit_class);
 
 /// forward, cost and, for wrappers, warmup. `convert(op, arguments...)` makes the tuple of C++
 /// arguments; `output` is the index of the Python argument that forward returns.
@@ -146,7 +117,8 @@ void def_setter(OperatorClass<Op>& c, const char* name, Set set, const char* arg
 
 /// Makes one class; `define(class)` gives it its constructor and calls.
 template <class Op, class Define>
-void bind_class(Module& m, const std::string& name, const std::string& doc, Define define) {
+[[gnu::cold]] void bind_class(Module& m, const std::string& name, const std::string& doc,
+                              Define define) {
   OperatorClass<Op> c(m, name.c_str(), doc.c_str());
   if constexpr (IsJit<Op>::value) def_wrap(c, name.substr(std::string_view("JIT").size()));
   define(c);

@@ -14,28 +14,18 @@
 
 namespace cuop {
 
-template <class Op>
-class Jit : public Op {
+/// What all wrappers have besides their operator's calls.
+class JitControls {
  public:
-  /// From the arguments of any constructor of Op, its copy constructor included.
-  template <class... Arguments>
-  explicit Jit(const Arguments&... arguments)
-      : Op(arguments...),
-        engine_(jit_name(this->name()),
-                {Op::kTakesTile, Op::kGpuKernels, this->dtype(), Op::kTakesBlock}) {
-    this->set_name(jit_name(this->name()));
-  }
-  Jit(const Jit&) = delete;
-
   void enable_jit(bool is_on) { engine_.enable_jit(is_on); }
   void enable_persistent_cache(bool is_on) {
-    this->guarded([&] { engine_.enable_persistent_cache(is_on); });
+    op_.guarded([&] { engine_.enable_persistent_cache(is_on); });
   }
   void set_persistent_cache_directory(const std::string& path) {
-    this->guarded([&] { engine_.set_persistent_cache_directory(path); });
+    op_.guarded([&] { engine_.set_persistent_cache_directory(path); });
   }
   void set_jit_config(const JitConfig& config) {
-    this->guarded([&] { engine_.set_config(config); });
+    op_.guarded([&] { engine_.set_config(config); });
   }
   JitConfig jit_config() const { return engine_.config(); }
 
@@ -45,6 +35,33 @@ class Jit : public Op {
 
   /// Opens libraries and starts threads.
   void warm_up() const { engine_.warm_up(); }
+
+ protected:
+  /// Of the wrapper `op`, whose messages they bear.
+  JitControls(const Operator& op, std::string name, const KernelTraits& traits)
+      : engine_(std::move(name), traits), op_(op) {}
+  ~JitControls() = default;
+
+  mutable JitEngine engine_;
+
+ private:
+  const Operator& op_;
+};
+
+template <class Op>
+class Jit : public Op, public JitControls {
+ public:
+  /// From the arguments of any constructor of Op, its copy constructor included.
+  template <class... Arguments>
+  explicit Jit(const Arguments&... arguments)
+      : Op(arguments...),
+        JitControls(*this, jit_name(this->name()),
+                    {Op::kTakesTile, Op::kGpuKernels, this->dtype(), Op::kTakesBlock}) {
+    this->set_name(jit_name(this->name()));
+  }
+  Jit(const Jit&) = delete;
+
+  using JitControls::warm_up;
   /// The same, and chooses the kernel for forward's arguments, whose output is not written.
   template <class... Arguments>
   void warm_up(const Arguments&... arguments) {
@@ -59,8 +76,6 @@ class Jit : public Op {
   static std::string jit_name(const std::string& name) {
     return name.starts_with("JIT") ? name : "JIT" + name;
   }
-
-  mutable JitEngine engine_;
 };
 
 }  // namespace cuop
