@@ -17,6 +17,7 @@ namespace {
 thread_local std::optional<Device> chosen;
 
 constinit std::atomic<std::string (*)(Device)> kernel_check = nullptr;
+constinit std::atomic<int (*)()> gpu_preference = nullptr;
 
 void warn(const std::string& problem) {
   log(LogLevel::kWarn, problem, "; new tensors are made elsewhere. CUOP_DEVICE=cpu says that this ",
@@ -42,11 +43,14 @@ DefaultDevice first_usable() {
   }
   std::string problems;
   const int count = device_count(DeviceType::kCuda);
-  for (int index = 0; index < count; ++index) {
-    const Device device{DeviceType::kCuda, index};
+  const auto preference = gpu_preference.load();
+  const int first = preference != nullptr ? preference() : 0;
+  for (int tried = 0; tried < count; ++tried) {
+    const Device device{DeviceType::kCuda, (first + tried) % count};
     const std::string problem = problem_of(device);
     if (problem.empty()) {
       return {device, cat("the first GPU that can be used, of ", count,
+                          first == 0 ? "" : cat(" from that of this host's rank ", first, " on"),
                           "; CUOP_DEVICE=cpu makes it the CPU")};
     }
     warn(problem);
@@ -70,6 +74,8 @@ const DefaultDevice& default_device() {
   static const DefaultDevice& result = *new DefaultDevice(choose());
   return result;
 }
+
+void set_gpu_preference(int (*preferred)()) { gpu_preference = preferred; }
 
 void set_kernel_check(std::string (*absence_of_kernels)(Device)) {
   kernel_check = absence_of_kernels;

@@ -1,5 +1,6 @@
 // The device on which a thread makes its tensors: the one that it has chosen, or else the default:
-// CUOP_DEVICE's, else the first GPU that can be used, else the CPU.
+// CUOP_DEVICE's, else the first GPU that can be used (of the ranks of a host, each from another one
+// on), else the CPU.
 #pragma once
 
 #include <string>
@@ -23,6 +24,11 @@ struct DefaultDevice {
 /// cannot be used (a driver that does not start, no compiler for kernels) is passed over with one
 /// warning. DeviceError when CUOP_DEVICE names a device that cannot be used.
 const DefaultDevice& default_device();
+
+/// Takes the function that returns the number of the GPU that this process should prefer, counted
+/// round where there are fewer: processes that share a host choose different ones. A layer above
+/// knows them.
+void set_gpu_preference(int (*preferred)());
 
 /// Takes the function that says why no kernels can be made for a GPU, "" when they can: the
 /// compiler stands in a layer above, and a GPU without one is of no use as a default.

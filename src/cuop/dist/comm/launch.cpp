@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "cuop/backend/current_device.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 
@@ -153,5 +154,23 @@ Launch detect_launch() {
   }
   return detect_launch(environment);
 }
+
+namespace {
+
+/// Ranks of one host prefer different GPUs.
+int local_rank() {
+  try {
+    return detect_launch().local_rank;
+  } catch (const Error&) {  // which is raised where the world is asked for
+    return 0;
+  }
+}
+
+const bool is_local_rank_known = [] {
+  backend::set_gpu_preference(&local_rank);
+  return true;
+}();
+
+}  // namespace
 
 }  // namespace cuop::dist

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/current_device.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
@@ -34,6 +36,7 @@ class Ranks {
       : communicators_(make_thread_communicators(ranks)),
         work_(std::move(work)),
         threads_each_(std::max(1, backend::thread_count() / ranks)),
+        device_(backend::current_device()),
         has_ended_(communicators_.size(), false) {}
 
   size_t size() const { return communicators_.size(); }
@@ -42,6 +45,7 @@ class Ranks {
     const std::shared_ptr<Communicator>& comm = communicators_[rank];
     trace::set_thread_rank(comm->rank());
     backend::set_thread_count(threads_each_);
+    backend::set_current_device(device_of(rank));
     {
       const CurrentCommunicator current(comm);
       const CancelScope cancelled(is_interrupted_);
@@ -98,6 +102,12 @@ class Ranks {
   Communicator& last() { return *communicators_.back(); }
 
  private:
+  /// GPUs are dealt out from the caller's on.
+  Device device_of(size_t rank) const {
+    if (device_.is_cpu()) return device_;
+    const int gpus = backend::device_count(device_.type);
+    return {device_.type, (device_.index + static_cast<int>(rank)) % gpus};
+  }
   bool have_ended(size_t count) const {
     return std::count(has_ended_.begin(), has_ended_.end(), true) ==
            static_cast<std::ptrdiff_t>(count);
@@ -106,6 +116,7 @@ class Ranks {
   std::vector<std::shared_ptr<Communicator>> communicators_;
   RankWork work_;
   int threads_each_;
+  Device device_;
   std::atomic<bool> is_interrupted_ = false;
   std::mutex mutex_;  // of the three below
   std::condition_variable changed_;

@@ -11,7 +11,9 @@ namespace cuop::dist {
 using RankWork = std::function<void(const std::shared_ptr<Communicator>&)>;
 
 /// Calls `work` once for each of `ranks` threads with a communicator of kind "thread", which is
-/// also the thread's world() meanwhile; each rank computes on its share of this thread's cores.
+/// also the thread's world() meanwhile; each rank computes on its share of this thread's cores, or
+/// where the current device is a GPU on a GPU of its own as long as there are enough: rank r on the
+/// r-th from the current one.
 /// Returns when all are done. An exception on one rank ends the others' waits: they raise
 /// CommunicationError naming it and its message; the first original error is rethrown here.
 ///
