@@ -1,7 +1,5 @@
 #include "cuop/dist/comm/checks.h"
 
-#include <numeric>
-
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/transport.h"
@@ -58,92 +56,6 @@ void check_reducible(std::string_view who, DType dtype, ReduceKind op) {
   if (!is_complex(dtype) || op == ReduceKind::kSum || op == ReduceKind::kProd) return;
   throw DTypeError(cat(who, ": ", name(op), " is not defined for ", name(dtype),
                        ", complex numbers have sum and prod only"));
-}
-
-// The calls of a communicator, checked before they are run.
-
-using Kind = Collective::Kind;
-
-const char* Collective::name() const {
-  constexpr const char* kNames[] = {"barrier",        "broadcast",  "scatter", "gather",
-                                    "all_gather",     "all_to_all", "reduce",  "all_reduce",
-                                    "reduce_scatter", "split"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-void Communicator::check_and_run(const Collective& call) {
-  check_call(*this, [&] {
-    const char* const who = call.name();
-    check_rank(who, call.root, size());
-    if (call.kind >= Kind::kScatter && call.kind <= Kind::kAllToAll) {
-      check_blocks(who, call.blocks, size());
-    }
-    if (call.kind == Kind::kAllToAll) check_blocks(who, call.recv_blocks, size());
-    if (call.kind == Kind::kReduceScatter) check_counts(who, call.counts, size());
-    check_count(who, call.count);
-    if (call.kind >= Kind::kReduce) check_reducible(who, call.dtype, call.op);
-  });
-  run(call);
-}
-
-void Communicator::barrier() { run({.kind = Kind::kBarrier}); }
-
-void Communicator::broadcast(void* data, int64_t bytes, int root) {
-  check_and_run(
-      {.kind = Kind::kBroadcast, .root = root, .send = data, .recv = data, .count = bytes});
-}
-
-void Communicator::scatter(const void* send, std::span<const Block> blocks, void* recv, int root) {
-  check_and_run(
-      {.kind = Kind::kScatter, .root = root, .send = send, .recv = recv, .blocks = blocks});
-}
-
-void Communicator::gather(const void* send, std::span<const Block> blocks, void* recv, int root) {
-  check_and_run(
-      {.kind = Kind::kGather, .root = root, .send = send, .recv = recv, .blocks = blocks});
-}
-
-void Communicator::all_gather(const void* send, std::span<const Block> blocks, void* recv) {
-  check_and_run({.kind = Kind::kAllGather, .send = send, .recv = recv, .blocks = blocks});
-}
-
-void Communicator::all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
-                              std::span<const Block> recv_blocks) {
-  check_and_run({.kind = Kind::kAllToAll,
-                 .send = send,
-                 .recv = recv,
-                 .blocks = send_blocks,
-                 .recv_blocks = recv_blocks});
-}
-
-void Communicator::reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,
-                          int root) {
-  check_and_run({.kind = Kind::kReduce,
-                 .root = root,
-                 .send = send,
-                 .recv = recv,
-                 .count = count,
-                 .dtype = dtype,
-                 .op = op});
-}
-
-void Communicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
-                              ReduceKind op) {
-  Collective call{.kind = Kind::kAllReduce, .send = send, .recv = recv, .count = count};
-  call.dtype = dtype;
-  call.op = op;
-  check_and_run(call);
-}
-
-void Communicator::reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
-                                  DType dtype, ReduceKind op) {
-  check_and_run({.kind = Kind::kReduceScatter,
-                 .send = send,
-                 .recv = recv,
-                 .count = std::accumulate(counts.begin(), counts.end(), int64_t{0}),
-                 .counts = counts,
-                 .dtype = dtype,
-                 .op = op});
 }
 
 }  // namespace cuop::dist

@@ -23,12 +23,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "cuop/core/dtype.h"
 #include "cuop/core/reduce_kind.h"
+#include "cuop/core/stream.h"
 
 namespace cuop::dist {
 
@@ -62,6 +64,7 @@ struct Collective {
   std::span<const int64_t> counts = {};     ///< of reduce_scatter
   DType dtype = DType::kBool;
   ReduceKind op = ReduceKind::kSum;
+  Stream stream = {};  ///< of the device on which `send` and `recv` lie
 
   /// "all_to_all"
   const char* name() const;
@@ -91,26 +94,40 @@ class Communicator {
   virtual void sendrecv(const void* send_data, int64_t send_bytes, int dst, void* recv_data,
                         int64_t recv_bytes, int src, int tag) = 0;
 
+  // Buffers of collectives lie in host memory or, with a stream of that device, on a GPU; ranks may
+  // differ in that. A call on a GPU is work of its stream, as a kernel is: it sees what was
+  // launched there before, and the buffers are free and filled for what is launched there later.
+  // Only a communicator that moves the host's memory alone (`reaches`) waits for the stream.
   void barrier();
   /// Before: root holds `data`. After: all ranks hold it.
-  void broadcast(void* data, int64_t bytes, int root);
+  void broadcast(void* data, int64_t bytes, int root, Stream stream = {});
   /// Before: root holds every block of `send`. After: rank r holds blocks[r] in `recv`.
   /// All ranks pass the same blocks.
-  void scatter(const void* send, std::span<const Block> blocks, void* recv, int root);
+  void scatter(const void* send, std::span<const Block> blocks, void* recv, int root,
+               Stream stream = {});
   /// The inverse: rank r's `send` becomes blocks[r] of root's `recv`.
-  void gather(const void* send, std::span<const Block> blocks, void* recv, int root);
+  void gather(const void* send, std::span<const Block> blocks, void* recv, int root,
+              Stream stream = {});
   /// Rank r's `send` becomes blocks[r] of everybody's `recv`.
-  void all_gather(const void* send, std::span<const Block> blocks, void* recv);
+  void all_gather(const void* send, std::span<const Block> blocks, void* recv, Stream stream = {});
   /// send_blocks[r] of `send` goes to rank r; what rank r sent lands in recv_blocks[r] of `recv`.
   void all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
-                  std::span<const Block> recv_blocks);
+                  std::span<const Block> recv_blocks, Stream stream = {});
   /// Element-wise over ranks, in rank order (the same bits on every rank and every run). `send` and
   /// `recv` may be the same buffer. Root alone gets the result.
-  void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op, int root);
-  void all_reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op);
+  void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op, int root,
+              Stream stream = {});
+  void all_reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,
+                  Stream stream = {});
   /// Reduces all, keeps counts[rank] elements on each rank, in rank order.
   void reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts, DType dtype,
-                      ReduceKind op);
+                      ReduceKind op, Stream stream = {});
+
+  /// Whether collectives take buffers of the device as they are; else they are copied to
+  /// page-locked host memory, and what arrives there to the device.
+  virtual bool reaches(Device device) const { return device.is_cpu(); }
+  /// Whether every rank has a GPU that it can use. Collective when it is asked for the first time.
+  bool have_gpus();
 
   /// A communicator of the ranks that pass the same colour, ordered by key then rank; null for a
   /// negative colour.
@@ -153,6 +170,8 @@ class Communicator {
 
  private:
   void check_and_run(const Collective& call);
+
+  std::optional<bool> have_gpus_;
 };
 
 }  // namespace cuop::dist

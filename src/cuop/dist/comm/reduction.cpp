@@ -9,6 +9,9 @@
 #include "cuop/jit/kernels/arithmetic.h"
 #include "cuop/jit/kernels/logic.h"
 #include "cuop/jit/kernels/narrow.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/empty.h"
+#include "cuop/ops/elementwise/elementwise.h"
 
 namespace cuop::dist {
 
@@ -50,12 +53,38 @@ void reduce_types(Types types, std::span<const void* const> in, void* out, int64
   });
 }
 
+Tensor combined(const Tensor& a, const Tensor& b, ReduceKind op) {
+  switch (op) {
+    case ReduceKind::kSum:
+      return add(a, b);
+    case ReduceKind::kProd:
+      return multiply(a, b);
+    case ReduceKind::kMax:
+      return maximum(a, b);
+    default:
+      return minimum(a, b);
+  }
+}
+
+void reduce_on_gpu(std::span<const void* const> in, void* out, int64_t count, DType dtype,
+                   ReduceKind op, Device device) {
+  const auto at = [&](const void* data) {
+    return from_memory(const_cast<void*>(data), contiguous_layout(Shape{count}), dtype, device,
+                       nullptr);
+  };
+  const DType wide = compute_dtype(dtype);
+  Tensor total = cast(at(in[0]), wide);
+  for (const void* next : in.subspan(1)) total = combined(total, cast(at(next), wide), op);
+  copy_into(at(out), total);
+}
+
 }  // namespace
 
 void reduce_in_rank_order(std::span<const void* const> in, void* out, int64_t count, DType dtype,
-                          ReduceKind op) {
+                          ReduceKind op, Device device) {
   check_reducible("reduce", dtype, op);
   if (count == 0) return;
+  if (!device.is_cpu()) return reduce_on_gpu(in, out, count, dtype, op, device);
   switch (op) {
     case ReduceKind::kSum:
       return reduce_types<jit::fn::Add>(AllTypes{}, in, out, count, dtype);

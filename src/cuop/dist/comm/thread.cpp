@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -14,10 +15,16 @@
 #include "cuop/dist/comm/reduction.h"
 #include "cuop/dist/comm/split.h"
 #include "cuop/dist/comm/thread_world.h"
+#include "cuop/ops/create/empty.h"
 
 namespace cuop::dist {
 
 namespace {
+
+/// What `later` gets from now on comes after what `earlier` holds now.
+void wait_for(Stream later, Stream earlier) {
+  backend::runtime(later.device).order(later, earlier);
+}
 
 /// Rank r's part of `count` elements when all ranks share the work of a reduction.
 std::pair<int64_t, int64_t> segment(int64_t count, int rank, int size) {
@@ -41,6 +48,9 @@ class ThreadCommunicator final : public Communicator {
                 int64_t recv_bytes, int src, int tag) override;
   std::shared_ptr<Communicator> split(int color, int key) override;
 
+  /// Any that the process has: all ranks see it.
+  bool reaches(Device) const override { return true; }
+
   void refuse_call(const std::string& text) noexcept override { world_->refuse_call(rank_, text); }
   void refuse_message(const std::string& text) noexcept override {
     world_->refuse_message(rank_, text);
@@ -61,24 +71,50 @@ class ThreadCommunicator final : public Communicator {
   const Collective& peer(int rank) const { return world_->slot(rank); }
   /// The frame of every collective: lay `mine` open, meet, check that all are in the same operation
   /// with the same root and count (else the copy would read the buffers of another operation),
-  /// copy, meet again, raise what went wrong.
+  /// copy, meet again, raise what went wrong. Streams wait for each other before and after.
   void exchange(const Collective& mine, const std::function<void()>& copy);
   void exchange_reduce_scatter(const Collective& call);
   std::string disagreement(const Collective& mine) const;
   /// Raises, inside an exchange, unless `src` sends as many bytes as this rank expects.
   void check_length(const Collective& call, int src, int64_t sent, int64_t expected) const;
 
+  /// The streams of the ranks whose buffers lie on GPUs; none where this rank's lie on the host.
+  std::vector<Stream> other_streams(Stream mine) const;
+  /// Copies between this rank's buffer and one of `peer`, on whatever devices they lie.
+  void move(void* to, const void* from, int64_t bytes, Stream mine, int peer) const;
+
   // What this rank copies inside an exchange.
   void copy_scatter(const Collective& call);
   void copy_gather(const Collective& call);
   void copy_all_gather(const Collective& call);
   void copy_all_to_all(const Collective& call);
-  std::vector<const void*> inputs_from(int64_t offset) const;
+  /// out <- elements [begin, end) of all ranks' inputs, reduced on this rank's device.
+  void reduce_inputs(const Collective& call, int64_t begin, int64_t end, void* out) const;
   void reduce_segment(const Collective& call, std::span<const int> receivers);
 
   std::shared_ptr<ThreadWorld> world_;
   int rank_;
 };
+
+std::vector<Stream> ThreadCommunicator::other_streams(Stream mine) const {
+  std::vector<Stream> others;
+  for (int rank = 0; rank < size() && !mine.device.is_cpu(); ++rank) {
+    const Stream& other = peer(rank).stream;
+    const bool is_known = std::find(others.begin(), others.end(), other) != others.end();
+    if (!other.device.is_cpu() && !(other == mine) && !is_known) others.push_back(other);
+  }
+  return others;
+}
+
+void ThreadCommunicator::move(void* to, const void* from, int64_t bytes, Stream mine,
+                              int peer) const {
+  const Stream& stream = mine.device.is_cpu() ? this->peer(peer).stream : mine;
+  if (stream.device.is_cpu()) {
+    copy_bytes(to, from, bytes);
+  } else {
+    backend::runtime(stream.device).copy(to, from, bytes, stream);
+  }
+}
 
 std::string ThreadCommunicator::disagreement(const Collective& mine) const {
   for (int rank = 0; rank < size(); ++rank) {
@@ -111,14 +147,19 @@ void ThreadCommunicator::exchange(const Collective& mine, const std::function<vo
   world_->slot(rank_) = mine;
   world_->meet(caller(mine.name()));
   std::string wrong = disagreement(mine);
+  std::vector<Stream> others;
   if (wrong.empty()) {
     try {
+      others = other_streams(mine.stream);
+      for (const Stream& other : others) wait_for(mine.stream, other);
       copy();
     } catch (const std::exception& error) {
       wrong = error.what();
     }
   }
   world_->meet_after_copy(rank_);
+  // What others have copied from or to this rank's buffers comes before its next work.
+  for (const Stream& other : others) wait_for(mine.stream, other);
   span.add_bytes(bytes_sent_ - sent_before);
   if (wrong.empty()) return;
   world_->fail(rank_, wrong);
@@ -159,8 +200,11 @@ void ThreadCommunicator::run(const Collective& call) {
       return world_->meet(caller(call.name()));
     case Kind::kBroadcast:
       return exchange(call, [&] {
-        if (rank_ != call.root) copy_bytes(call.recv, peer(call.root).send, call.count);
-        if (rank_ == call.root) bytes_sent_ += call.count * (size() - 1);
+        if (rank_ != call.root) {
+          move(call.recv, peer(call.root).send, call.count, call.stream, call.root);
+        } else {
+          bytes_sent_ += call.count * (size() - 1);
+        }
       });
     case Kind::kScatter:
       return exchange(call, [&] { copy_scatter(call); });
@@ -186,7 +230,7 @@ void ThreadCommunicator::copy_scatter(const Collective& call) {
   const Block& mine = call.blocks[static_cast<size_t>(rank_)];
   const Block& sent = peer(call.root).blocks[static_cast<size_t>(rank_)];
   check_length(call, call.root, sent.bytes, mine.bytes);
-  copy_bytes(call.recv, at(peer(call.root).send, sent.offset), mine.bytes);
+  move(call.recv, at(peer(call.root).send, sent.offset), mine.bytes, call.stream, call.root);
   if (rank_ != call.root) return;
   for (const Block& block : call.blocks) bytes_sent_ += block.bytes;
   bytes_sent_ -= mine.bytes;
@@ -197,7 +241,7 @@ void ThreadCommunicator::copy_gather(const Collective& call) {
   const Block& mine = call.blocks[static_cast<size_t>(rank_)];
   const Block& place = peer(call.root).blocks[static_cast<size_t>(rank_)];
   check_length(call, rank_, mine.bytes, place.bytes);
-  copy_bytes(at(peer(call.root).recv, place.offset), call.send, mine.bytes);
+  move(at(peer(call.root).recv, place.offset), call.send, mine.bytes, call.stream, call.root);
   if (rank_ != call.root) bytes_sent_ += mine.bytes;
 }
 
@@ -205,7 +249,7 @@ void ThreadCommunicator::copy_all_gather(const Collective& call) {
   for (int rank = 0; rank < size(); ++rank) {
     const Block& block = call.blocks[static_cast<size_t>(rank)];
     check_length(call, rank, peer(rank).blocks[static_cast<size_t>(rank)].bytes, block.bytes);
-    copy_bytes(at(call.recv, block.offset), peer(rank).send, block.bytes);
+    move(at(call.recv, block.offset), peer(rank).send, block.bytes, call.stream, rank);
   }
   bytes_sent_ += call.blocks[static_cast<size_t>(rank_)].bytes * (size() - 1);
 }
@@ -217,16 +261,25 @@ void ThreadCommunicator::copy_all_to_all(const Collective& call) {
     const Block& from = peer(src).blocks[static_cast<size_t>(rank_)];
     const Block& to = call.recv_blocks[static_cast<size_t>(src)];
     check_length(call, src, from.bytes, to.bytes);
-    copy_bytes(at(call.recv, to.offset), at(peer(src).send, from.offset), to.bytes);
+    move(at(call.recv, to.offset), at(peer(src).send, from.offset), to.bytes, call.stream, src);
     if (src != rank_) bytes_sent_ += call.blocks[static_cast<size_t>(src)].bytes;
   }
 }
 
-/// Where the inputs of all ranks lie, from this offset on.
-std::vector<const void*> ThreadCommunicator::inputs_from(int64_t offset) const {
+void ThreadCommunicator::reduce_inputs(const Collective& call, int64_t begin, int64_t end,
+                                       void* out) const {
+  const Device device = call.stream.device;
+  const int64_t item = itemsize(call.dtype), count = end - begin;
+  std::vector<Tensor> moved;  // from other devices
   std::vector<const void*> inputs;
-  for (int rank = 0; rank < size(); ++rank) inputs.push_back(at(peer(rank).send, offset));
-  return inputs;
+  for (int rank = 0; rank < size(); ++rank) {
+    inputs.push_back(at(peer(rank).send, begin * item));
+    if (peer(rank).stream.device == device) continue;
+    moved.push_back(empty({count}, call.dtype, device));
+    move(moved.back().data(), inputs.back(), count * item, call.stream, rank);
+    inputs.back() = moved.back().data();
+  }
+  reduce_in_rank_order(inputs, out, count, call.dtype, call.op, device);
 }
 
 /// Each rank reduces one segment of all ranks' buffers and writes it to all receivers. With 2
@@ -236,9 +289,16 @@ std::vector<const void*> ThreadCommunicator::inputs_from(int64_t offset) const {
 void ThreadCommunicator::reduce_segment(const Collective& call, std::span<const int> receivers) {
   const auto [begin, end] = segment(call.count, rank_, size());
   const int64_t item = itemsize(call.dtype), offset = begin * item, bytes = (end - begin) * item;
+  Tensor aside;
   void* first = at(peer(receivers[0]).recv, offset);
-  reduce_in_rank_order(inputs_from(offset), first, end - begin, call.dtype, call.op);
-  for (int receiver : receivers) copy_bytes(at(peer(receiver).recv, offset), first, bytes);
+  if (!(peer(receivers[0]).stream.device == call.stream.device)) {
+    aside = empty({end - begin}, call.dtype, call.stream.device);
+    first = aside.data();
+  }
+  reduce_inputs(call, begin, end, first);
+  for (int receiver : receivers) {
+    move(at(peer(receiver).recv, offset), first, bytes, call.stream, receiver);
+  }
   // What a rank's contribution to the segments of others weighs, as on a wire.
   bytes_sent_ += call.count * item - bytes;
 }
@@ -249,12 +309,13 @@ void ThreadCommunicator::exchange_reduce_scatter(const Collective& call) {
       std::accumulate(call.counts.begin(), call.counts.begin() + rank_, int64_t{0});
   // `recv` may lie in `send`, which others still read: the result is kept aside until they are
   // done.
-  std::vector<char> kept(static_cast<size_t>(count * item));
+  Tensor kept;
   exchange(call, [&] {
-    reduce_in_rank_order(inputs_from(begin * item), kept.data(), count, call.dtype, call.op);
+    kept = empty({count}, call.dtype, call.stream.device);
+    reduce_inputs(call, begin, begin + count, kept.data());
     bytes_sent_ += (call.count - count) * item;
   });
-  copy_bytes(call.recv, kept.data(), count * item);
+  move(call.recv, kept.data(), count * item, call.stream, rank_);
 }
 
 std::shared_ptr<Communicator> ThreadCommunicator::split(int color, int key) {

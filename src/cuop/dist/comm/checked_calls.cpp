@@ -1,0 +1,130 @@
+// The calls of a communicator, checked before they are run, and staged where they have to be.
+#include <numeric>
+
+#include "cuop/backend/runtime.h"
+#include "cuop/dist/comm/checks.h"
+#include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/comm/staging.h"
+
+namespace cuop::dist {
+
+using Kind = Collective::Kind;
+
+const char* Collective::name() const {
+  constexpr const char* kNames[] = {"barrier",        "broadcast",  "scatter", "gather",
+                                    "all_gather",     "all_to_all", "reduce",  "all_reduce",
+                                    "reduce_scatter", "split"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+void Communicator::check_and_run(const Collective& call) {
+  check_call(*this, [&] {
+    const char* const who = call.name();
+    check_rank(who, call.root, size());
+    if (call.kind >= Kind::kScatter && call.kind <= Kind::kAllToAll) {
+      check_blocks(who, call.blocks, size());
+    }
+    if (call.kind == Kind::kAllToAll) check_blocks(who, call.recv_blocks, size());
+    if (call.kind == Kind::kReduceScatter) check_counts(who, call.counts, size());
+    check_count(who, call.count);
+    if (call.kind >= Kind::kReduce) check_reducible(who, call.dtype, call.op);
+  });
+  if (reaches(call.stream.device)) return run(call);
+  std::optional<StagedCall> staged;
+  check_call(*this, [&] { staged.emplace(call, rank()); });
+  run(staged->on_host());
+  staged->deliver();
+}
+
+void Communicator::barrier() { run({.kind = Kind::kBarrier}); }
+
+void Communicator::broadcast(void* data, int64_t bytes, int root, Stream stream) {
+  check_and_run({.kind = Kind::kBroadcast,
+                 .root = root,
+                 .send = data,
+                 .recv = data,
+                 .count = bytes,
+                 .stream = stream});
+}
+
+void Communicator::scatter(const void* send, std::span<const Block> blocks, void* recv, int root,
+                           Stream stream) {
+  check_and_run({.kind = Kind::kScatter,
+                 .root = root,
+                 .send = send,
+                 .recv = recv,
+                 .blocks = blocks,
+                 .stream = stream});
+}
+
+void Communicator::gather(const void* send, std::span<const Block> blocks, void* recv, int root,
+                          Stream stream) {
+  check_and_run({.kind = Kind::kGather,
+                 .root = root,
+                 .send = send,
+                 .recv = recv,
+                 .blocks = blocks,
+                 .stream = stream});
+}
+
+void Communicator::all_gather(const void* send, std::span<const Block> blocks, void* recv,
+                              Stream stream) {
+  check_and_run(
+      {.kind = Kind::kAllGather, .send = send, .recv = recv, .blocks = blocks, .stream = stream});
+}
+
+void Communicator::all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
+                              std::span<const Block> recv_blocks, Stream stream) {
+  check_and_run({.kind = Kind::kAllToAll,
+                 .send = send,
+                 .recv = recv,
+                 .blocks = send_blocks,
+                 .recv_blocks = recv_blocks,
+                 .stream = stream});
+}
+
+void Communicator::reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,
+                          int root, Stream stream) {
+  check_and_run({.kind = Kind::kReduce,
+                 .root = root,
+                 .send = send,
+                 .recv = recv,
+                 .count = count,
+                 .dtype = dtype,
+                 .op = op,
+                 .stream = stream});
+}
+
+void Communicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
+                              ReduceKind op, Stream stream) {
+  check_and_run({.kind = Kind::kAllReduce,
+                 .send = send,
+                 .recv = recv,
+                 .count = count,
+                 .dtype = dtype,
+                 .op = op,
+                 .stream = stream});
+}
+
+void Communicator::reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
+                                  DType dtype, ReduceKind op, Stream stream) {
+  check_and_run({.kind = Kind::kReduceScatter,
+                 .send = send,
+                 .recv = recv,
+                 .count = std::accumulate(counts.begin(), counts.end(), int64_t{0}),
+                 .counts = counts,
+                 .dtype = dtype,
+                 .op = op,
+                 .stream = stream});
+}
+
+bool Communicator::have_gpus() {
+  if (!have_gpus_) {
+    int32_t have = backend::device_count(DeviceType::kCuda) > 0 ? 1 : 0;
+    all_reduce(&have, &have, 1, DType::kInt32, ReduceKind::kMin);
+    have_gpus_ = have == 1;
+  }
+  return *have_gpus_;
+}
+
+}  // namespace cuop::dist

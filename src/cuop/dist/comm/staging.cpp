@@ -1,0 +1,141 @@
+#include "cuop/dist/comm/staging.h"
+
+#include "cuop/backend/cuda/cuda_memory.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/dist/comm/copy.h"
+
+namespace cuop::dist {
+
+namespace {
+
+using Kind = Collective::Kind;
+using Blocks = std::vector<Block>;
+
+/// Blocks of a buffer one after the other, as they lie in host memory.
+Blocks packed(std::span<const Block> blocks) {
+  Blocks result;
+  int64_t offset = 0;
+  for (const Block& block : blocks) {
+    result.push_back({offset, block.bytes});
+    offset += block.bytes;
+  }
+  return result;
+}
+
+int64_t total(std::span<const Block> blocks) {
+  int64_t bytes = 0;
+  for (const Block& block : blocks) bytes += block.bytes;
+  return bytes;
+}
+
+Blocks whole(int64_t bytes) { return {{0, bytes}}; }
+
+Blocks own(const Collective& call, int rank) {
+  return whole(call.blocks[static_cast<size_t>(rank)].bytes);
+}
+
+/// What a rank's call reads of `send`.
+Blocks read_by(const Collective& call, int rank) {
+  const Blocks all(call.blocks.begin(), call.blocks.end());
+  switch (call.kind) {
+    case Kind::kBroadcast:
+      return rank == call.root ? whole(call.count) : Blocks{};
+    case Kind::kScatter:
+      return rank == call.root ? all : Blocks{};
+    case Kind::kGather:
+    case Kind::kAllGather:
+      return own(call, rank);
+    case Kind::kAllToAll:
+      return all;
+    case Kind::kReduce:
+    case Kind::kAllReduce:
+    case Kind::kReduceScatter:
+      return whole(call.count * itemsize(call.dtype));
+    default:
+      return {};
+  }
+}
+
+/// What it writes of `recv`.
+Blocks written_by(const Collective& call, int rank) {
+  const bool is_root = rank == call.root;
+  switch (call.kind) {
+    case Kind::kBroadcast:
+      return is_root ? Blocks{} : whole(call.count);
+    case Kind::kScatter:
+      return own(call, rank);
+    case Kind::kGather:
+      return is_root ? Blocks(call.blocks.begin(), call.blocks.end()) : Blocks{};
+    case Kind::kAllGather:
+      return {call.blocks.begin(), call.blocks.end()};
+    case Kind::kAllToAll:
+      return {call.recv_blocks.begin(), call.recv_blocks.end()};
+    case Kind::kReduce:
+      return is_root ? whole(call.count * itemsize(call.dtype)) : Blocks{};
+    case Kind::kAllReduce:
+      return whole(call.count * itemsize(call.dtype));
+    case Kind::kReduceScatter:
+      return whole(call.counts[static_cast<size_t>(rank)] * itemsize(call.dtype));
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+/// Page-locked memory.
+class StagedCall::HostBuffer {
+ public:
+  HostBuffer(int64_t bytes, Stream stream)
+      : memory_(backend::cuda::pinned_memory(stream.device)),
+        bytes_(bytes),
+        stream_(stream),
+        data_(memory_.allocate(bytes, stream)) {}
+  ~HostBuffer() {
+    if (data_ != nullptr) memory_.deallocate(data_, bytes_, stream_);
+  }
+  HostBuffer(const HostBuffer&) = delete;
+  HostBuffer& operator=(const HostBuffer&) = delete;
+
+  void* data() const { return data_; }
+
+ private:
+  memory::MemoryResource& memory_;
+  int64_t bytes_;
+  Stream stream_;
+  void* data_;
+};
+
+StagedCall::StagedCall(const Collective& call, int rank)
+    : call_(call),
+      written_(written_by(call, rank)),
+      written_here_(packed(written_)),
+      blocks_here_(packed(call.blocks)),
+      on_host_(call) {
+  const Blocks read = read_by(call, rank), read_here = packed(read);
+  const bool is_broadcast = call.kind == Kind::kBroadcast;  // which has one buffer
+  send_ = std::make_unique<HostBuffer>(is_broadcast ? call.count : total(read), call.stream);
+  recv_ = std::make_unique<HostBuffer>(is_broadcast ? 0 : total(written_), call.stream);
+  backend::Runtime& gpu = backend::runtime(call.stream.device);
+  for (size_t i = 0; i < read.size(); ++i) {
+    gpu.copy(at(send_->data(), read_here[i].offset), at(call.send, read[i].offset), read[i].bytes,
+             call.stream);
+  }
+  on_host_.send = send_->data();
+  on_host_.recv = is_broadcast ? send_->data() : recv_->data();
+  on_host_.blocks = blocks_here_;
+  on_host_.recv_blocks = written_here_;
+  on_host_.stream = {};
+}
+
+StagedCall::~StagedCall() = default;
+
+void StagedCall::deliver() const {
+  backend::Runtime& gpu = backend::runtime(call_.stream.device);
+  for (size_t i = 0; i < written_.size(); ++i) {
+    gpu.copy(at(call_.recv, written_[i].offset), at(on_host_.recv, written_here_[i].offset),
+             written_[i].bytes, call_.stream);
+  }
+}
+
+}  // namespace cuop::dist

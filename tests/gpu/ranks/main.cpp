@@ -1,0 +1,23 @@
+// The tests of tests/dist with the ranks' parts on GPUs: as many as there are, shared by more
+// ranks.
+#include <gtest/gtest.h>
+
+#include "cuop/backend/runtime.h"
+
+namespace {
+
+class NeedsGpu : public testing::Environment {
+ public:
+  void SetUp() override {
+    const int gpus = cuop::backend::device_count(cuop::DeviceType::kCuda);
+    if (gpus == 0) GTEST_SKIP() << "needs a CUDA GPU";
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  testing::AddGlobalTestEnvironment(new NeedsGpu);
+  return RUN_ALL_TESTS();
+}
