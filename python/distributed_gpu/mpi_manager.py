@@ -53,8 +53,9 @@ class MPIManager:
         return self.comm.rank == 0
 
     def get_gpu_id(self):
-        """The rank's GPU; -1 on CPU ranks."""
-        return -1
+        """The rank's GPU, on which it keeps its parts of tensors on GPUs; -1 on CPU ranks."""
+        device = cuop.current_device()
+        return device.index if device.type == "cuda" else -1
 
     def barrier(self):
         """Returns when all ranks have called it."""
@@ -63,6 +64,8 @@ class MPIManager:
 
     def synchronize(self):
         """Waits for this rank's work and then for all ranks."""
+        with mpi_errors(self.comm), told(self, "synchronize"):
+            cuop.synchronize()
         self.barrier()
 
     def check_health(self):
@@ -169,7 +172,13 @@ class MPIManager:
         return to_kind(result, kind_of(tensor))
 
     def clear_pinned_pool(self):
-        """Frees pinned staging memory; CPU ranks have none."""
+        """Gives idle page-locked memory back to the system, and returns the bytes; 0 on CPU ranks.
+
+        GPU ranks that are processes exchange tensors through it.
+        """
+        with mpi_errors(self.comm), told(self, "clear_pinned_pool"):
+            gpu = self.get_gpu_id()
+            return 0 if gpu < 0 else cuop.release_pinned(f"cuda:{gpu}")
 
     def _split(self, ndim, dim):
         spec = [None] * ndim

@@ -1,4 +1,6 @@
-"""What test_distributed_mpi.py runs under mpirun: the same calls as on thread ranks."""
+"""What runs under mpirun: the same calls as on thread ranks, with "cuda" on tensors of GPUs."""
+
+import sys
 
 import numpy as np
 
@@ -7,9 +9,16 @@ from cuop import dist
 from distributed_gpu import MPIError, MPIManager, TensorDistributor
 from distributed_gpu.algorithms import convolution, fft, matrix_ops, reduction, stencil
 
+ON_GPUS = sys.argv[1:] == ["cuda"]
+
+
+def placed(array):
+    return cuop.tensor(array, device=cuop.current_device()) if ON_GPUS else array
+
 
 def main():
     mpi = MPIManager()
+    assert mpi.get_gpu_id() == (mpi.get_rank() % cuop.get_device_count() if ON_GPUS else -1)
     distributor = TensorDistributor(mpi)
     root = mpi.is_master_process()
     rng = np.random.default_rng(0)
@@ -21,10 +30,13 @@ def main():
     image, weight = rng.standard_normal((3, 2, 9, 8)), rng.standard_normal((4, 2, 3, 3))
 
     def check(function, arrays, expected, **options):
-        given = [array if root else None for array in arrays]
+        given = [placed(array) if root else None for array in arrays]
         result = function(*given, mpi, distributor, **options)
         assert (result is None) != root
         if root:
+            if ON_GPUS:
+                assert result.device == given[0].device
+                result = result.to_numpy()
             np.testing.assert_allclose(result, expected, atol=1e-11)
 
     for strategy in ["row", "column", "block_2d", "k_split", None]:
@@ -38,6 +50,7 @@ def main():
     check(fft.distributed_rfft, [a], np.fft.rfft(a))
     u = rng.standard_normal((13, 6))
     rhs = stencil.distributed_stencil_2d(u if root else None, mpi, distributor)
+    check(stencil.distributed_stencil_2d, [u], rhs)
     check(stencil.distributed_jacobi_2d, [u, rhs], u, method="direct")
     info = stencil.distributed_jacobi_2d(
         u if root else None, rhs, mpi, distributor, iterations=5, tol=0.0, return_info=True
@@ -51,12 +64,13 @@ def main():
 
     # A DistTensor across processes, then a failure on the last rank that all must hear of.
     mesh = dist.Mesh.line(mpi.get_size())
-    x = dist.DistTensor.from_root(mpi.comm, a if root else None)
+    x = dist.DistTensor.from_root(mpi.comm, placed(a) if root else None)
     x = x.redistribute(dist.Sharding(mesh, dist.P("r", None)))
     with cuop.profile() as recording:
         product = x @ x.T
     assert {event["rank"] for event in recording.events} == {mpi.get_rank()}
-    np.testing.assert_allclose(product.gather_all(), a @ a.T, atol=1e-13)
+    np.testing.assert_allclose(product.gather_all().to_numpy(), a @ a.T, atol=1e-13)
+    assert ON_GPUS == (product.local.device.type == "cuda")
     last = mpi.get_size() - 1
     if last > 0:
         try:

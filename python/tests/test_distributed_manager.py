@@ -24,7 +24,7 @@ def test_a_plain_process_is_one_rank():
     assert mpi.get_neighbors() == (None, None)
     assert mpi.check_health()
     mpi.synchronize()
-    mpi.clear_pinned_pool()
+    assert mpi.clear_pinned_pool() == 0
 
 
 @pytest.mark.parametrize("ranks", RANKS)

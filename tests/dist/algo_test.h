@@ -23,7 +23,7 @@ inline Tensor noise(const Shape& shape, DType dtype = DType::kFloat64, unsigned 
   std::uniform_real_distribution<double> uniform(-1.0, 1.0);
   Tensor result = empty(shape, DType::kFloat64);
   for (int64_t i = 0; i < result.size(); ++i) result.data<double>()[i] = uniform(generator);
-  return cast(result, dtype);
+  return to_device(cast(result, dtype), home());
 }
 
 inline Tensor on_root(const CommunicatorPtr& comm, const Tensor& tensor) {

@@ -1,6 +1,7 @@
 // Tensors whose elements say where they come from, to see what moved where.
 #pragma once
 
+#include "cuop/backend/current_device.h"
 #include "cuop/core/box.h"
 #include "cuop/dist/dist_tensor.h"
 #include "cuop/ops/copy/copy.h"
@@ -9,14 +10,23 @@
 
 namespace cuop::dist::testing {
 
+/// Where the tensors of these tests lie: the same tests are built twice.
+inline Device home() {
+#ifdef CUOP_RANKS_ON_GPUS
+  return backend::current_device();
+#else
+  return kCpu;
+#endif
+}
+
 /// 0, 1, 2, ... in row-major order.
 inline Tensor counting(const Shape& shape, DType dtype = DType::kFloat64) {
-  return reshape(arange(0, element_count(shape), 1, dtype), shape);
+  return to_device(reshape(arange(0, element_count(shape), 1, dtype), shape), home());
 }
 
 /// The values in row-major order.
 inline std::vector<double> values(const Tensor& tensor) {
-  const Tensor flat = contiguous(cast(tensor, DType::kFloat64));
+  const Tensor flat = contiguous(cast(to_device(tensor, kCpu), DType::kFloat64));
   const double* data = flat.data<double>();
   return {data, data + flat.size()};
 }
@@ -32,7 +42,7 @@ inline DistTensor laid_out(const CommunicatorPtr& comm, const Tensor& whole,
       local = slice(local, axis, box.low[axis], box.high[axis]);
     }
   }
-  return DistTensor(comm, sharding, whole.shape(), whole.dtype(), local);
+  return DistTensor(comm, sharding, whole.shape(), whole.dtype(), local, home());
 }
 
 /// Shardings of a matrix worth trying on `ranks` ranks.

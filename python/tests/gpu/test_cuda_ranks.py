@@ -1,4 +1,11 @@
-"""Ranks over host communicators, with tensors on a GPU: worked on in host memory, given back there."""
+"""Ranks with tensors on GPUs: worked on there, each rank on its own, given back where they came from."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,22 +70,46 @@ def test_other_algorithms_take_tensors_of_a_gpu():
     )
 
 
-def test_parts_lie_in_host_memory():
+@pytest.fixture
+def current_gpu():
+    before = cuop.current_device()
+    cuop.set_current_device("cuda:0")
+    yield
+    cuop.set_current_device(before)
+
+
+def test_parts_lie_on_the_ranks_gpus(current_gpu):
+    count = cuop.get_device_count()
+
     def work(comm):
+        mine = cuop.current_device()
         whole = dist.DistTensor.from_root(comm, there(A) if comm.rank == 0 else None)
         rows = whole.redistribute(dist.Sharding(dist.Mesh.line(comm.size), dist.P("r", None)))
-        again = dist.DistTensor.from_parts(comm, rows.local.to("cuda"), 0)
-        made = dist.DistTensor(comm, rows.sharding, (12, 12), "float64", rows.local.to("cuda"))
+        again = dist.DistTensor.from_parts(comm, rows.local, 0)
+        made = dist.DistTensor(comm, rows.sharding, (12, 12), "float64", rows.local)
         devices = {str(x.local.device) for x in (whole, rows, again, made)}
-        return devices, (again @ made.T).gather(), again.gather_all()
+        return mine, devices, (again @ made.T).gather(), again.gather_all()
 
-    for rank, (devices, product, whole) in enumerate(dist.run_ranks(work, RANKS)):
-        assert devices == {"cpu"}
-        assert whole.device == "cpu"
+    for rank, (mine, devices, product, whole) in enumerate(dist.run_ranks(work, RANKS)):
+        assert mine == f"cuda:{rank % count}"
+        assert devices == {str(mine)}
+        assert whole.device == mine
         np.testing.assert_array_equal(whole.to_numpy(), A)
         if rank == 0:
-            assert product.device == "cpu"
+            assert product.device == mine
             np.testing.assert_allclose(product.to_numpy(), A @ A.T, rtol=1e-12)
+
+
+def test_the_manager_knows_its_gpu_and_clears_page_locked_memory(current_gpu):
+    def work(comm):
+        mpi = MPIManager(comm)
+        mpi.synchronize()
+        return mpi.get_gpu_id(), mpi.clear_pinned_pool()
+
+    count = cuop.get_device_count()
+    for rank, (gpu, freed) in enumerate(dist.run_ranks(work, RANKS)):
+        assert gpu == rank % count
+        assert freed >= 0
 
 
 def test_reductions_between_ranks_answer_on_the_device_of_each_ranks_tensor():
@@ -126,3 +157,48 @@ def test_tensors_that_ranks_exchange_stay_on_gpus():
             assert gathered.device == summed.device == "cuda:0"
             np.testing.assert_array_equal(gathered.to_numpy(), A)
             np.testing.assert_allclose(summed.to_numpy(), wanted, rtol=1e-15)
+
+
+SCRIPT = Path(__file__).parent.parent / "ranks_script.py"
+
+
+def passed(processes):
+    outputs = [process.communicate(timeout=300) for process in processes]
+    for process, output in zip(processes, outputs, strict=True):
+        assert process.returncode == 0, output
+    return sorted(line for output in outputs for line in output[0].splitlines())
+
+
+def start(command, **variables):
+    environment = dict(os.environ, CUOP_COMM_TIMEOUT="100", CUOP_DEVICE="auto", **variables)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_processes_of_mpirun_work_on_gpus_of_their_own():
+    if shutil.which("mpirun") is None or dist.mpi_unavailable_reason():
+        pytest.skip(f"NO MPI HERE: {dist.mpi_unavailable_reason()}")
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(RANKS)]
+    process = start([*command, sys.executable, str(SCRIPT), "cuda"])
+    assert passed([process]) == [f"[rank {rank}] passed" for rank in range(RANKS)]
+
+
+def test_processes_of_torchrun_work_on_gpus_of_their_own():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = [
+        start(
+            [sys.executable, str(SCRIPT), "cuda"],
+            RANK=str(rank),
+            LOCAL_RANK=str(rank),
+            WORLD_SIZE=str(RANKS),
+            LOCAL_WORLD_SIZE=str(RANKS),
+            MASTER_ADDR="127.0.0.1",
+            MASTER_PORT=str(port),
+            CUOP_JOB_SECRET="known to these ranks alone",
+        )
+        for rank in range(RANKS)
+    ]
+    assert passed(processes) == [f"[rank {rank}] passed" for rank in range(RANKS)]

@@ -5,23 +5,22 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/header.h"
+#include "cuop/dist/rank_device.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
 
-Tensor on_host(const Tensor& tensor) {
-  return tensor.is_defined() ? to_device(tensor, kCpu) : tensor;
-}
-
 DistTensor::DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& shape, DType dtype,
-                       Tensor local)
+                       Tensor local, Device device)
     : comm_(std::move(comm)),
       sharding_(std::move(sharding)),
       shape_(shape),
       dtype_(dtype),
-      local_(on_host(local)) {
+      local_(std::move(local)),
+      device_(local_.is_defined() ? local_.device() : device) {
+  check_usable(local_);
   if (sharding_.mesh().size() != comm_->size()) {
     throw ShapeError(cat("DistTensor: ", sharding_.mesh(), " is a mesh of ",
                          sharding_.mesh().size(), " ranks, the communicator has ", comm_->size()));
@@ -29,7 +28,7 @@ DistTensor::DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& sha
   sharding_.check_fits(shape_, "DistTensor");
   const Box mine = box();
   if (mine.is_void) return;
-  if (mine.empty() && !local_.is_defined()) local_ = empty(mine.shape(), dtype_);
+  if (mine.empty() && !local_.is_defined()) local_ = empty(mine.shape(), dtype_, device_);
   if (!local_.is_defined() || local_.shape() != mine.shape()) {
     throw ShapeError(cat("DistTensor: rank ", comm_->rank(), " holds ",
                          local_.is_defined() ? cat("shape ", local_.shape()) : "no tensor", ", ",
@@ -50,12 +49,17 @@ DistTensor DistTensor::from_root(CommunicatorPtr comm, const Tensor& tensor, int
     if (!tensor.is_defined()) {
       throw ExecutionError(cat("DistTensor.from_root: no tensor was given on rank ", root));
     }
+    check_usable(tensor);
     headers.tensors.push_back(header_of(tensor));
-    local = on_host(tensor);
+    headers.note = name(tensor.device().type);
+    local = tensor;
   });
-  const Header header = broadcast_headers(*comm, headers, root).tensors.at(0);
+  headers = broadcast_headers(*comm, headers, root);
+  const Header& header = headers.tensors.at(0);
   const Sharding sharding = Sharding::on_rank(Mesh::line(comm->size()), root);
-  return DistTensor(comm, sharding, header.shape, header.dtype, local);
+  const Device device = rank_device(*comm, headers.note != name(DeviceType::kCpu));
+  if (local.is_defined() && device.is_cpu()) local = to_device(local, device);
+  return DistTensor(comm, sharding, header.shape, header.dtype, local, device);
 }
 
 DistTensor DistTensor::from_parts(CommunicatorPtr comm, const Tensor& part, int64_t dim) {
@@ -64,7 +68,8 @@ DistTensor DistTensor::from_parts(CommunicatorPtr comm, const Tensor& part, int6
   prepare_together(*comm, cat("DistTensor.from_parts, dim ", dim), [&] {
     if (!part.is_defined()) throw ExecutionError("DistTensor.from_parts: no tensor was given");
     axis = normalize_axis(dim, part.ndim(), "DistTensor.from_parts");
-    local = on_host(part);
+    check_usable(part);
+    local = part;
   });
   const std::vector<Header> headers = gather_headers(*comm, header_of(local));
   Shape shape = headers[0].shape;
@@ -95,12 +100,17 @@ DistTensor transposed(const DistTensor& x, int64_t dim0, int64_t dim1) {
   Shape shape = x.shape();
   std::swap(shape[a], shape[b]);
   return DistTensor(x.comm_ptr(), x.sharding().swapped(a, b, x.ndim()), shape, x.dtype(),
-                    x.local().is_defined() ? swap_axes(x.local(), a, b) : Tensor());
+                    x.local().is_defined() ? swap_axes(x.local(), a, b) : Tensor(), x.device());
 }
 
 DistTensor cast(const DistTensor& x, DType dtype) {
   return DistTensor(x.comm_ptr(), x.sharding(), x.shape(), dtype,
-                    x.local().is_defined() ? cast(x.local(), dtype) : Tensor());
+                    x.local().is_defined() ? cast(x.local(), dtype) : Tensor(), x.device());
+}
+
+DistTensor on_device(const DistTensor& x, Device device) {
+  return DistTensor(x.comm_ptr(), x.sharding(), x.shape(), x.dtype(),
+                    x.local().is_defined() ? to_device(x.local(), device) : Tensor(), device);
 }
 
 }  // namespace cuop::dist

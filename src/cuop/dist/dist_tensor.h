@@ -18,21 +18,18 @@ namespace cuop::dist {
 
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
-/// The tensor itself when it is in host memory (or undefined), else a copy that is. Ranks exchange
-/// bytes of the host's memory: all parts lie there, whatever the default device is.
-Tensor on_host(const Tensor& tensor);
-
 class DistTensor {
  public:
   DistTensor() = default;
   /// `local` must have the shape of this rank's owner box and the dtype; it may be undefined where
-  /// the box is empty. That of a GPU is copied to the host. Not collective. ShapeError, DTypeError
+  /// the box is empty, and is empty on `device` then. Not collective. ShapeError, DTypeError
   /// otherwise.
-  DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& shape, DType dtype,
-             Tensor local);
+  DistTensor(CommunicatorPtr comm, Sharding sharding, const Shape& shape, DType dtype, Tensor local,
+             Device device = kCpu);
 
   /// Collective. `tensor` is given on rank `root` and ignored elsewhere; its shape and dtype become
-  /// known to all. An undefined tensor on the root raises on every rank.
+  /// known to all. Of a tensor on a GPU the other ranks' parts, empty here, are on theirs
+  /// (rank_device). An undefined tensor on the root raises on every rank.
   static DistTensor from_root(CommunicatorPtr comm, const Tensor& tensor, int root = 0);
   /// Collective. Parts that the ranks hold already, stacked along `dim` in rank order; they may
   /// differ in size there and must be equal in all else.
@@ -47,9 +44,10 @@ class DistTensor {
   int ndim() const { return shape_.ndim(); }
   int64_t size() const { return element_count(shape_); }
   DType dtype() const { return dtype_; }
-  /// This rank's part, in host memory; undefined only where a tensor of no dimension lies
-  /// elsewhere.
+  /// This rank's part; undefined only where a tensor of no dimension lies elsewhere.
   const Tensor& local() const { return local_; }
+  /// Where this rank has its part, and makes those of results.
+  Device device() const { return device_; }
   Box box() const { return sharding_.owner_box(shape_, comm_->rank()); }
 
   /// As DistTensor(5, 4) float32 P("r", None) on Mesh(r=3).
@@ -61,11 +59,14 @@ class DistTensor {
   Shape shape_;
   DType dtype_ = DType::kFloat32;
   Tensor local_;
+  Device device_;
 };
 
 /// Two dimensions exchanged, no data moved: views of the parts under the exchanged sharding.
 DistTensor transposed(const DistTensor& x, int64_t dim0 = 0, int64_t dim1 = 1);
 /// Converted where it lies.
 DistTensor cast(const DistTensor& x, DType dtype);
+/// This rank's part copied to `device`, if it is not there.
+DistTensor on_device(const DistTensor& x, Device device);
 
 }  // namespace cuop::dist

@@ -65,7 +65,7 @@ Tensor padded_rows(const Part& x, Interval read) {
   if (there == read) return x.local;
   Shape shape = x.local.shape();
   shape[2] = read.length();
-  Tensor padded = zeros(shape, x.local.dtype());
+  Tensor padded = zeros(shape, x.local.dtype(), x.device);
   if (there.length() > 0) {
     copy_into(slice(padded, 2, there.low - read.low, there.high - read.low), x.local);
   }

@@ -43,7 +43,7 @@ DistTensor execute(const Plan& plan, const std::vector<DistTensor>& inputs) {
   const Box mine = partial_as.owner_box(c.shape, comm.rank());
   const int64_t panels = plan.setting("panels");
 
-  Part partial{zeros(mine.shape(), c.dtype), mine};
+  Part partial{zeros(mine.shape(), c.dtype, a.device()), mine, a.device()};
   for (int64_t panel = 0; panel < panels; ++panel) {
     const Tensor a_panel = fetch(comm, part_of(a), a.sharding().owner_boxes(a.shape()),
                                  panel_boxes(plan.inputs[0], 1, panels, panel), c.dtype);
@@ -57,7 +57,7 @@ DistTensor execute(const Plan& plan, const std::vector<DistTensor>& inputs) {
     local = combine(comm, partial, partial_as.owner_boxes(c.shape), c.sharding.owner_boxes(c.shape),
                     c.dtype, fold_by(ReduceKind::kSum));
   }
-  return DistTensor(a.comm_ptr(), c.sharding, c.shape, c.dtype, local);
+  return DistTensor(a.comm_ptr(), c.sharding, c.shape, c.dtype, local, a.device());
 }
 
 Operation operation() { return {"matmul", {"A", "B"}, plan_call, execute}; }

@@ -138,7 +138,8 @@ Operation operation(const JacobiOptions& options, SolveInfo& info) {
               static_cast<int>(options.boundary)),
           {"grid", "rhs"},
           plan,
-          execute};
+          execute,
+          /*is_on_host=*/true};
 }
 
 }  // namespace

@@ -73,10 +73,10 @@ DistTensor execute(const Reduction& reduction, const Plan& plan,
       const bool goes = std::find(axes.begin(), axes.end(), dim) != axes.end();
       if (!goes) shape[dim] = wanted[rank].interval(next++).length();
     }
-    states = fold(empty(shape, x.dtype()));
+    states = fold(empty(shape, x.dtype(), x.device()));
   } else {
     const Box& mine = owners[rank];
-    const Part folded{mine.empty() ? Tensor() : fold(x.local()), mine};
+    const Part folded{mine.empty() ? Tensor() : fold(x.local()), mine, x.device()};
     states = combine(x.comm(), folded, owners, wanted, DType::kUInt8,
                      [&](const std::vector<Tensor>& pieces) {
                        const Tensor merged = pieces.size() > 1 ? clone(pieces[0]) : pieces[0];
@@ -87,7 +87,7 @@ DistTensor execute(const Reduction& reduction, const Plan& plan,
   const Box box = result.sharding.owner_box(result.shape, x.comm().rank());
   Tensor local;
   if (!box.empty()) local = reshape(partial.finish(states, count), box.shape());
-  return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, local);
+  return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, local, x.device());
 }
 
 Operation operation(const ReduceOptions& options) {

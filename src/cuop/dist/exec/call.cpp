@@ -1,5 +1,6 @@
 #include "cuop/dist/exec/call.h"
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/header.h"
+#include "cuop/dist/rank_device.h"
 #include "cuop/ops/copy/copy.h"
 
 namespace cuop::dist {
@@ -23,8 +25,14 @@ DistTensor follow(const Operation& operation, const Plan& plan,
   trace::Span span(cat(plan.op, " [", plan.strategy, ']'), "dist");
   span.add_bytes(plan.bytes());
   span.add_flops(plan.flops());
-  const DistTensor made = operation.execute(plan, inputs);
-  return moved_to(made, plan.outputs.back().sharding);
+  const Device device = inputs[0].device();
+  const auto run = [&] {
+    if (!operation.is_on_host || device.is_cpu()) return operation.execute(plan, inputs);
+    std::vector<DistTensor> on_host;
+    for (const DistTensor& input : inputs) on_host.push_back(on_device(input, kCpu));
+    return on_device(operation.execute(plan, on_host), device);
+  };
+  return moved_to(run(), plan.outputs.back().sharding);
 }
 
 class Stopwatch {
@@ -51,13 +59,20 @@ std::string write_machine(const Machine& machine) {
   return out.str();
 }
 
-std::pair<Machine, uint64_t> read_note(const std::string& note) {
+struct Note {
   Machine machine;
   uint64_t hash = 0;
+  bool is_on_gpu = false;
+};
+
+Note read_note(const std::string& note) {
+  Machine machine;
+  uint64_t hash = 0;
+  bool is_on_gpu = false;
   std::istringstream in(note);
   in >> machine.flops >> machine.memory_bandwidth >> machine.link_bandwidth >> machine.latency >>
-      machine.message_overhead >> machine.memory >> hash;
-  return {machine, hash};
+      machine.message_overhead >> machine.memory >> hash >> is_on_gpu;
+  return {machine, hash, is_on_gpu};
 }
 
 std::vector<Placement> placements_on(const Operation& operation, const std::vector<Header>& headers,
@@ -67,6 +82,29 @@ std::vector<Placement> placements_on(const Operation& operation, const std::vect
     placements.push_back({operation.names.at(i), headers[i].shape, headers[i].dtype, sharding});
   }
   return placements;
+}
+
+bool has_elements(const DistTensor& x) { return !x.box().empty(); }
+
+/// The inputs as they are; parts without elements go where the others are. DeviceError unless this
+/// rank has all of them on one device.
+std::vector<DistTensor> on_one_device(const Operation& operation,
+                                      const std::vector<DistTensor>& inputs) {
+  const auto first = std::find_if(inputs.begin(), inputs.end(), has_elements);
+  if (first == inputs.end()) return inputs;
+  std::vector<DistTensor> result;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DistTensor& input = inputs[i];
+    const bool is_there = input.device() == first->device();
+    if (!is_there && has_elements(input)) {
+      throw DeviceError(cat(operation.text, ": rank ", input.comm().rank(), " has ",
+                            operation.names[static_cast<size_t>(first - inputs.begin())], " on ",
+                            first->device(), ", ", operation.names.at(i), " on ", input.device(),
+                            "; they must be on one device"));
+    }
+    result.push_back(is_there ? input : on_device(input, first->device()));
+  }
+  return result;
 }
 
 std::string full_text(const Operation& operation, const CallOptions& options) {
@@ -117,6 +155,7 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
   if (options.output) text += cat(" -> ", *options.output);
   const Stopwatch watch(comm);
   std::shared_ptr<const Planned> made;
+  std::vector<DistTensor> on_one;
   DistTensor result;
   run_together(
       comm, text,
@@ -131,11 +170,12 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
           placements.push_back(
               {operation.names.at(i), input.shape(), input.dtype(), input.sharding()});
         }
+        on_one = on_one_device(operation, inputs);
         // The constants of Machine are the same everywhere; a local figure would not be.
         made = planned(operation, options, placements, options.output,
                        options.machine.value_or(Machine{}));
       },
-      [&] { result = follow(operation, made->plan, inputs); });
+      [&] { result = follow(operation, made->plan, on_one); });
   watch.file_report(made->plan);
   return result;
 }
@@ -162,22 +202,25 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
             throw ExecutionError(
                 cat(operation.text, ": ", operation.names.at(i), " was not given on rank ", root));
           }
+          check_usable(inputs[i]);
           headers.tensors.push_back(header_of(inputs[i]));
-          on_root.push_back(on_host(inputs[i]));
+          on_root.push_back(to_device(inputs[i], inputs[0].device()));
         }
         if (count == 0) {
           throw ExecutionError(
               cat(operation.text, ": ", operation.names.at(0), " was not given on rank ", root));
         }
+        const bool is_on_gpu = !inputs[0].device().is_cpu();
         const Machine machine = options.machine.value_or(local_machine());
         made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
                        at_root, machine);
-        headers.note = cat(write_machine(machine), ' ', made->hash);
+        headers.note = cat(write_machine(machine), ' ', made->hash, ' ', is_on_gpu);
       },
       [&] {
         headers = broadcast_headers(*comm, headers, root);
+        const auto [machine, hash, is_on_gpu] = read_note(headers.note);
+        const Device device = rank_device(*comm, is_on_gpu);
         if (!is_root) {
-          const auto [machine, hash] = read_note(headers.note);
           made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
                          at_root, machine);
           if (made->hash != hash) {
@@ -190,8 +233,9 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
         std::vector<DistTensor> parts;
         for (size_t i = 0; i < headers.tensors.size(); ++i) {
           const Header& header = headers.tensors[i];
-          parts.emplace_back(comm, at_root, header.shape, header.dtype,
-                             is_root ? on_root[i] : Tensor());
+          Tensor local = is_root ? on_root[i] : Tensor();
+          if (is_root && device.is_cpu()) local = to_device(local, device);
+          parts.emplace_back(comm, at_root, header.shape, header.dtype, local, device);
         }
         result = follow(operation, made->plan, parts).local();
         if (is_root) result = to_device(result, inputs[0].device());

@@ -34,6 +34,7 @@ struct Operation {
                      const Machine& machine, const std::string& strategy)>
       plan;
   std::function<DistTensor(const Plan& plan, const std::vector<DistTensor>& inputs)> execute;
+  bool is_on_host = false;  ///< parts on GPUs are copied to the host for it, the result back
 };
 
 /// Collective. Inputs share one communicator. Errors of planning are raised before any work and on
@@ -42,8 +43,8 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
                        const CallOptions& options = {});
 
 /// Collective. The result is on rank `root`, undefined elsewhere. `inputs` are read on the root
-/// only; undefined ones at the end are inputs left out. They may lie on GPUs: they are copied to
-/// the host, where ranks work, and the result to the device of the first.
+/// only; undefined ones at the end are inputs left out. Where the first lies on a GPU the ranks
+/// work on theirs (rank_device); the others are copied to its device, where the result is.
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
                   const std::vector<Tensor>& inputs, const CallOptions& options = {}, int root = 0);
 

@@ -37,8 +37,9 @@ Fold fold_by(ReduceKind op) {
     if (pieces.size() == 1) return pieces[0];
     std::vector<const void*> addresses;
     for (const Tensor& piece : pieces) addresses.push_back(piece.data());
-    Tensor result = empty(pieces[0].shape(), pieces[0].dtype());
-    reduce_in_rank_order(addresses, result.data(), result.size(), result.dtype(), op);
+    const Device device = pieces[0].device();
+    Tensor result = empty(pieces[0].shape(), pieces[0].dtype(), device);
+    reduce_in_rank_order(addresses, result.data(), result.size(), result.dtype(), op, device);
     return result;
   };
 }
@@ -51,13 +52,13 @@ Tensor combine(Communicator& comm, const Part& partial, const std::vector<Box>& 
   for (const Piece& piece : moves.kept) add(all, piece, contiguous(view_of(partial, piece.box)));
   moves.kept.clear();
   exchange(comm, moves, partial, dtype, [&](const Piece& piece) {
-    Tensor landing = empty(piece.box.shape(), dtype);
+    Tensor landing = empty(piece.box.shape(), dtype, partial.device);
     add(all, piece, landing);
     return landing;
   });
   if (mine.is_void) return {};
   if (all.size() == 1 && all[0].box == mine) return all[0].folded(fold);
-  const Part result{empty(mine.shape(), dtype), mine};
+  const Part result{empty(mine.shape(), dtype, partial.device), mine, partial.device};
   for (Contributions& each : all) copy_into(view_of(result, each.box), each.folded(fold));
   return result.local;
 }

@@ -75,7 +75,7 @@ void exchange(Communicator& comm, const RankMoves& moves, const Part& source, DT
 
   trace::Span span("exchange", "comm");
   span.add_bytes(moves.send_elements * itemsize(dtype));
-  const Device device = source.local.is_defined() ? source.local.device() : kCpu;
+  const Device device = source.device;
   std::vector<Tensor> outgoing;
   for (const Piece& piece : moves.sends) outgoing.push_back(view_of(source, piece.box));
   std::optional<Side> send = in_place(moves.sends, outgoing, comm.size());
@@ -91,7 +91,7 @@ void exchange(Communicator& comm, const RankMoves& moves, const Part& source, DT
   if (!receive) {
     receive = packed_side(moves.receives, moves.receive_elements, dtype, device, comm.size());
   }
-  comm.all_to_all(send->data, send->blocks, receive->data, receive->blocks);
+  comm.all_to_all(send->data, send->blocks, receive->data, receive->blocks, current_stream(device));
   if (receive->packed.is_defined()) {
     for (size_t i = 0; i < incoming.size(); ++i) {
       copy_into(incoming[i], packed_piece(*receive, moves.receives[i]));
@@ -104,12 +104,12 @@ Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& own
   const Box& wanted = boxes[static_cast<size_t>(comm.rank())];
   const std::vector<Need> needs = needs_of(boxes);
   RankMoves moves = plan_moves(comm.rank(), owners, needs);
-  Part result{{}, wanted};
+  Part result{{}, wanted, source.device};
   if (!wanted.empty() && source.box.contains(wanted)) {
     result.local = view_of(source, wanted);
     moves.kept.clear();
   } else if (!wanted.is_void) {
-    result.local = empty(wanted.shape(), dtype);
+    result.local = empty(wanted.shape(), dtype, source.device);
   }
   exchange(comm, moves, source, dtype,
            [&](const Piece& piece) { return view_of(result, piece.box); });

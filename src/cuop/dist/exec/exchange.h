@@ -13,16 +13,18 @@
 namespace cuop::dist {
 
 /// What one rank holds: `local` is the part `box` of a global tensor (undefined where the box is
-/// empty).
+/// empty), on `device`, where the rank's results are made.
 struct Part {
   Tensor local;
   Box box;
+  Device device = kCpu;
 };
 
 /// The view of `part` that is `box` of the global tensor.
 Tensor view_of(const Part& part, const Box& box);
 
-/// Says where a piece lands: a tensor of the piece's shape, of the dtype that travels.
+/// Says where a piece lands: a tensor of the piece's shape, of the dtype that travels, on the
+/// source's device.
 using Landing = std::function<Tensor(const Piece&)>;
 
 /// Sends from `source` and fills the landings of received and kept pieces. Elements are copied bit

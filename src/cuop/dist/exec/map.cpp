@@ -16,15 +16,16 @@ DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
     const std::vector<Box> boxes = needed_boxes(needed, i, input.ndim(), made);
     parts.push_back({fetch(*comm, part_of(input), input.sharding().owner_boxes(input.shape()),
                            boxes, input.dtype()),
-                     boxes[rank]});
+                     boxes[rank], input.device()});
   }
+  const Device device = inputs[0].device();
   Tensor local;
   if (!made[rank].empty()) {
     local = work(parts, made[rank]);
   } else if (!made[rank].is_void) {
-    local = empty(made[rank].shape(), output.dtype);
+    local = empty(made[rank].shape(), output.dtype, device);
   }
-  return DistTensor(comm, output.sharding, output.shape, output.dtype, local);
+  return DistTensor(comm, output.sharding, output.shape, output.dtype, local, device);
 }
 
 }  // namespace cuop::dist

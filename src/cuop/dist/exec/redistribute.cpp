@@ -6,25 +6,18 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/header.h"
+#include "cuop/dist/rank_device.h"
 #include "cuop/ops/copy/copy.h"
 
 namespace cuop::dist {
 
-namespace {
-
-Tensor host_copy(const Tensor& tensor) {
-  return tensor.device().is_cpu() ? clone(tensor) : to_device(tensor, kCpu);
-}
-
-}  // namespace
-
-Part part_of(const DistTensor& x) { return {x.local(), x.box()}; }
+Part part_of(const DistTensor& x) { return {x.local(), x.box(), x.device()}; }
 
 DistTensor moved_to(const DistTensor& x, const Sharding& sharding) {
   if (x.sharding() == sharding) return x;
   Tensor local = fetch(x.comm(), part_of(x), x.sharding().owner_boxes(x.shape()),
                        sharding.owner_boxes(x.shape()), x.dtype());
-  return DistTensor(x.comm_ptr(), sharding, x.shape(), x.dtype(), std::move(local));
+  return DistTensor(x.comm_ptr(), sharding, x.shape(), x.dtype(), std::move(local), x.device());
 }
 
 DistTensor redistribute(const DistTensor& x, const Sharding& sharding) {
@@ -61,11 +54,12 @@ Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind 
       *comm, cat("all_reduce ", name(op), " of ", header_of(tensor)),
       [&] {
         check_reducible("all_reduce", tensor.dtype(), op);
-        result = host_copy(tensor);
+        check_usable(tensor);
+        result = clone(tensor);
       },
       [&] {
-        comm->all_reduce(result.data(), result.data(), result.size(), result.dtype(), op);
-        result = to_device(result, tensor.device());
+        comm->all_reduce(result.data(), result.data(), result.size(), result.dtype(), op,
+                         current_stream(result.device()));
       });
   return result;
 }
@@ -77,11 +71,12 @@ Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind o
       [&] {
         check_rank("reduce", root, comm->size());
         check_reducible("reduce", tensor.dtype(), op);
-        result = host_copy(tensor);
+        check_usable(tensor);
+        result = clone(tensor);
       },
       [&] {
-        comm->reduce(result.data(), result.data(), result.size(), result.dtype(), op, root);
-        if (comm->rank() == root) result = to_device(result, tensor.device());
+        comm->reduce(result.data(), result.data(), result.size(), result.dtype(), op, root,
+                     current_stream(result.device()));
       });
   return comm->rank() == root ? result : Tensor();
 }

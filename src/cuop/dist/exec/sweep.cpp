@@ -16,6 +16,7 @@ SweptRows::SweptRows(Communicator& comm, const Tensor& block, const std::vector<
       halo_(halo),
       box_(blocks[static_cast<size_t>(comm.rank())]),
       dtype_(block.dtype()),
+      device_(block.device()),
       halo_needs_(halo_needs(blocks, grid[0], grid[1], halo, is_periodic)),
       moves_(plan_moves(comm.rank(), blocks, halo_needs_.needs)) {
   constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max() / 2;
@@ -23,8 +24,8 @@ SweptRows::SweptRows(Communicator& comm, const Tensor& block, const std::vector<
                          : Interval{-box_.low[0], grid[0] - box_.low[0]};
   if (is_empty()) return;
   // Rows outside the grid are zero and never written.
-  current_ = zeros({rows_ + 2 * halo, grid[1]}, dtype_);
-  next_ = zeros({rows_ + 2 * halo, grid[1]}, dtype_);
+  current_ = zeros({rows_ + 2 * halo, grid[1]}, dtype_, device_);
+  next_ = zeros({rows_ + 2 * halo, grid[1]}, dtype_, device_);
   copy_into(this->block(), block);
 }
 
@@ -35,7 +36,7 @@ Tensor SweptRows::rows(const Tensor& of, int64_t low, int64_t high) const {
 Tensor SweptRows::padded(int64_t radius) const { return rows(current_, -radius, rows_ + radius); }
 
 void SweptRows::exchange_halo() {
-  const Part source{is_empty() ? Tensor() : block(), box_};
+  const Part source{is_empty() ? Tensor() : block(), box_, device_};
   exchange(comm_, moves_, source, dtype_, [&](const Piece& piece) {
     const auto need = static_cast<size_t>(piece.need);
     const int64_t row =

@@ -39,6 +39,7 @@ class SweptRows {
   Interval allowed_;  ///< rows of the block's numbering that lie in the grid
   Box box_;
   DType dtype_;
+  Device device_;
   HaloNeeds halo_needs_;
   RankMoves moves_;
   Tensor current_;

@@ -1,0 +1,113 @@
+// Where the parts of distributed tensors lie, and on which GPU each rank works.
+#include <gmock/gmock.h>
+
+#include "cuop/backend/runtime.h"
+#include "cuop/dist/algo/elementwise.h"
+#include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/algo/reduce.h"
+#include "cuop/dist/rank_device.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/matmul/matmul.h"
+#include "tests/dist/algo_test.h"
+
+namespace cuop::dist {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;  // NOLINT: the frame of these tests
+
+Device gpu(int number) {
+  return {DeviceType::kCuda, number % backend::device_count(DeviceType::kCuda)};
+}
+
+Sharding rows(int ranks) { return Sharding(Mesh::line(ranks), split_dim(2, 0)); }
+
+TEST(RankDevices, GpusAreDealtOutFromTheCurrentOneOn) {
+  const Device before = backend::current_device();
+  backend::set_current_device(gpu(1));
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    EXPECT_EQ(backend::current_device(), gpu(1 + comm->rank()));
+    EXPECT_EQ(rank_device(*comm, true), backend::current_device());
+    EXPECT_EQ(rank_device(*comm, false), kCpu);
+  });
+  backend::set_current_device(kCpu);
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    EXPECT_EQ(backend::current_device(), kCpu);
+    EXPECT_EQ(rank_device(*comm, true), gpu(comm->rank()));
+  });
+  backend::set_current_device(before);
+}
+
+TEST(RankDevices, PartsLieOnTheRanksGpus) {
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    const Tensor whole = counting({9, 4});
+    const DistTensor x = DistTensor::from_root(comm, on_root(comm, whole));
+    EXPECT_EQ(x.local().device(), home());
+    const DistTensor split = redistribute(x, rows(4));
+    EXPECT_EQ(split.local().device(), home());
+    const DistTensor sum = add(split, split);
+    EXPECT_EQ(sum.local().device(), home());
+    EXPECT_EQ(on_device(sum, kCpu).local().device(), kCpu);
+    const Tensor all = gather_all(sum);
+    EXPECT_EQ(all.device(), home());
+    EXPECT_EQ(values(all), values(cuop::add(whole, whole)));
+    const Tensor reduced =
+        all_reduce(comm, full({5}, comm->rank() + 1, DType::kFloat32, home()), ReduceKind::kSum);
+    EXPECT_EQ(reduced.device(), home());
+    EXPECT_EQ(values(reduced), std::vector<double>(5, 10.0));
+  });
+}
+
+TEST(RankDevices, OfTheHostStayThere) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    const Tensor whole = to_device(counting({5, 4}), kCpu);
+    const DistTensor x = redistribute(DistTensor::from_root(comm, on_root(comm, whole)), rows(3));
+    EXPECT_EQ(x.local().device(), kCpu);
+    const Tensor product = matmul_from_root(comm, on_root(comm, whole),
+                                            on_root(comm, to_device(counting({4, 3}), kCpu)));
+    if (comm->rank() == 0) {
+      EXPECT_EQ(product.device(), kCpu);
+    }
+  });
+}
+
+TEST(RankDevices, ResultsComeBackToTheDeviceOfTheFirstInput) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    const Device device = gpu(2);  // of which rank 0 has another one
+    const Tensor a = to_device(noise({6, 5}), device), b = to_device(noise({5, 7}), kCpu);
+    for (const char* strategy : {"root", "row", "k_split"}) {
+      const Tensor c =
+          matmul_from_root(comm, on_root(comm, a), on_root(comm, b), {.strategy = strategy});
+      EXPECT_EQ(c.is_defined(), comm->rank() == 0);
+      if (!c.is_defined()) continue;
+      EXPECT_EQ(c.device(), device);
+      expect_close(to_device(c, kCpu), cuop::matmul(to_device(a, kCpu), b), 1e-13, strategy);
+    }
+  });
+}
+
+TEST(RankDevices, TensorsOfOneCallLieOnOneDevice) {
+  run_ranks(2, [](const CommunicatorPtr& comm) {
+    const DistTensor x = laid_out(comm, counting({4, 4}), rows(2));
+    const DistTensor y = on_device(x, kCpu);
+    EXPECT_THAT(failure_of([&] { add(x, y); }), HasSubstr("they must be on one device"));
+    EXPECT_EQ(values(gather_all(add(y, y))), values(gather_all(add(x, x))));
+  });
+}
+
+TEST(RankDevices, CallsAreWorkOfTheRanksStreams) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    const backend::OwnedStream own(home());
+    const StreamScope scope(own.get());
+    DistTensor x = laid_out(comm, full({6, 1000}, 1.0, DType::kFloat64, home()), rows(3));
+    const Sharding columns(Mesh::line(3), split_dim(2, 1));
+    for (int round = 0; round < 8; ++round) {
+      x = redistribute(add(x, x), round % 2 == 0 ? columns : rows(3));
+    }
+    const Tensor sum = gather_all(reduce(x, {.kind = ReduceKind::kSum}));
+    EXPECT_EQ(values(sum), std::vector<double>{256.0 * 6000.0});
+  });
+}
+
+}  // namespace
+}  // namespace cuop::dist
