@@ -1,5 +1,6 @@
 // cuop.dist: plans, what they assume of the machine, and reports.
 #include "binders.h"
+#include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/matmul_plan.h"
 #include "dist_arguments.h"

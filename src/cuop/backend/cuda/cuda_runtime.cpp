@@ -63,7 +63,9 @@ DeviceProperties read_properties(Device device, DeviceId id) {
   p.shared_per_block = get(DeviceAttribute::kMaxSharedMemoryPerBlock);
   p.shared_per_block_optin = get(DeviceAttribute::kMaxSharedMemoryPerBlockOptin);
   p.l2_bytes = get(DeviceAttribute::kL2CacheBytes);
+  p.clock_khz = get(DeviceAttribute::kClockKhz);
   p.memory_clock_khz = get(DeviceAttribute::kMemoryClockKhz);
+  p.memory_bus_bits = get(DeviceAttribute::kMemoryBusBits);
   p.has_virtual_memory = get(DeviceAttribute::kVirtualMemoryManagement) != 0;
   p.has_memory_pools = get(DeviceAttribute::kMemoryPools) != 0;
   return p;

@@ -28,7 +28,9 @@ struct DeviceProperties {
   int64_t shared_per_block_optin = 0;  ///< after func_set_attribute(kMaxDynamicSharedBytes)
   int64_t l2_bytes = 0;
   int64_t total_bytes = 0;
+  int clock_khz = 0;
   int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
   bool has_virtual_memory = false;  ///< mem_create, mem_map and their like
   bool has_memory_pools = false;    ///< mem_alloc_async
 };

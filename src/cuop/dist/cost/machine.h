@@ -19,6 +19,8 @@ struct Machine {
 
   /// Ranks that divide one host's cores, of which each gets `cores_per_rank`.
   static Machine host(int cores_per_rank);
+  /// Ranks with a GPU each, whose tensors travel through host memory; clocks in kHz.
+  static Machine gpu(int multiprocessors, int clock, int memory_clock, int memory_bus_bits);
 };
 
 /// Seconds for a rank that sends or receives `bytes` in `messages` messages.

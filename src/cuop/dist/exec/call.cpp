@@ -4,12 +4,12 @@
 #include <chrono>
 #include <sstream>
 
-#include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/header.h"
@@ -141,8 +141,6 @@ std::shared_ptr<const Planned> planned(const Operation& operation, const CallOpt
 
 }  // namespace
 
-Machine local_machine() { return Machine::host(backend::thread_count()); }
-
 DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>& inputs,
                        const CallOptions& options) {
   if (inputs.empty() || !inputs[0].is_defined()) {
@@ -211,7 +209,8 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
               cat(operation.text, ": ", operation.names.at(0), " was not given on rank ", root));
         }
         const bool is_on_gpu = !inputs[0].device().is_cpu();
-        const Machine machine = options.machine.value_or(local_machine());
+        const Machine machine =
+            options.machine ? *options.machine : rank_machine(*comm, inputs[0].device());
         made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
                        at_root, machine);
         headers.note = cat(write_machine(machine), ' ', made->hash, ' ', is_on_gpu);

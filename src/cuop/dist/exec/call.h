@@ -48,7 +48,4 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
                   const std::vector<Tensor>& inputs, const CallOptions& options = {}, int root = 0);
 
-/// Figures of this process for planning.
-Machine local_machine();
-
 }  // namespace cuop::dist

@@ -1,0 +1,239 @@
+"""Distributed functions on GPU ranks beside one GPU, PyTorch on one GPU, and their bounds.
+
+    python benchmarks/gpu_ranks.py                # all GPUs of the machine
+    python benchmarks/gpu_ranks.py --gpus 1 2 --cases matmul transpose --table table.md
+
+Ranks are threads of this process, rank r on GPU r. Rooted: operands and result on rank 0's GPU. Sharded:
+operands lie over the ranks already, the result stays there. Times are of the slowest rank, the median of
+several calls after a first one. "x1" is cuOP on one GPU, the peer is PyTorch on one GPU.
+"""
+
+import argparse
+import statistics
+import threading
+import time
+from pathlib import Path
+
+import torch
+
+import cuop
+from cuop import dist
+
+ROUNDS = 7
+
+
+def timed(call, wait, barrier):
+    """Median milliseconds of a call on this rank, all ranks starting together."""
+    times = []
+    for _ in range(ROUNDS + 1):
+        wait()
+        barrier()
+        begin = time.perf_counter()
+        call()
+        wait()
+        barrier()
+        times.append((time.perf_counter() - begin) * 1e3)
+    return statistics.median(times[1:])
+
+
+def rows(comm):
+    return dist.Sharding(dist.Mesh.line(comm.size), dist.P("r", None))
+
+
+def whole(comm, shape, dtype, seed):
+    """On rank 0's GPU; None elsewhere."""
+    if comm.rank != 0:
+        return None
+    generator = torch.Generator(device="cuda:0").manual_seed(seed)
+    return cuop.asarray(
+        torch.randn(shape, generator=generator, device="cuda:0").to(getattr(torch, dtype))
+    )
+
+
+def sharded(comm, shape, dtype, seed):
+    x = dist.DistTensor.from_root(comm, whole(comm, shape, dtype, seed))
+    return x.redistribute(rows(comm))
+
+
+class Case:
+    """A function of operands: on DistTensors or from the root, and PyTorch's."""
+
+    def __init__(self, name, shapes, dtype, run, rooted, torch_run):
+        self.name, self.shapes, self.dtype = name, shapes, dtype
+        self.run, self.rooted, self.torch_run = run, rooted, torch_run
+
+    def __str__(self):
+        sizes = ", ".join("x".join(map(str, shape)) for shape in self.shapes)
+        return f"{self.name} {sizes} {self.dtype}"
+
+
+def cases():
+    from distributed_gpu import MPIManager, TensorDistributor
+    from distributed_gpu.algorithms import fft, matrix_ops, reduction, stencil
+
+    def from_root(function, **options):
+        def call(comm, *operands):
+            mpi = MPIManager(comm)
+            return function(*operands, mpi, TensorDistributor(mpi), **options)
+
+        return call
+
+    made = []
+    for n in (4096, 8192, 16384):
+        made.append(
+            Case(
+                "matmul",
+                [(n, n), (n, n)],
+                "float32",
+                lambda a, b: a @ b,
+                from_root(matrix_ops.distributed_matmul),
+                torch.matmul,
+            )
+        )
+    made.append(
+        Case(
+            "matmul",
+            [(16384, 16384), (16384, 16384)],
+            "bfloat16",
+            lambda a, b: a @ b,
+            from_root(matrix_ops.distributed_matmul),
+            torch.matmul,
+        )
+    )
+    big = (16384, 16384)
+    made.append(
+        Case(
+            "add",
+            [big, big],
+            "float32",
+            lambda a, b: a + b,
+            from_root(matrix_ops.distributed_add),
+            torch.add,
+        )
+    )
+    made.append(
+        Case(
+            "redistribute rows to columns",
+            [big],
+            "float32",
+            lambda x: x.redistribute(dist.Sharding(dist.Mesh.line(x.comm.size), dist.P(None, "r"))),
+            None,
+            None,
+        )
+    )
+    made.append(
+        Case(
+            "sum of all",
+            [(1 << 14, 1 << 14)],
+            "float32",
+            lambda x: dist.reduce(x, "sum"),
+            from_root(reduction.distributed_sum),
+            torch.sum,
+        )
+    )
+    made.append(
+        Case(
+            "fft2d_pencil",
+            [(8192, 8192)],
+            "complex64",
+            dist.fft2d_pencil,
+            from_root(fft.distributed_fft2d_pencil),
+            torch.fft.fft2,
+        )
+    )
+    made.append(
+        Case(
+            "stencil_2d, 50 sweeps",
+            [(8192, 8192)],
+            "float32",
+            None,
+            from_root(stencil.distributed_stencil_2d, iterations=50),
+            None,
+        )
+    )
+    return made
+
+
+def measure(case, gpus):
+    """{"rooted": ms, "sharded": ms} on this many GPUs."""
+
+    def work(comm):
+        wait = cuop.synchronize
+        found = {}
+        if case.rooted is not None:
+            operands = [whole(comm, s, case.dtype, i) for i, s in enumerate(case.shapes)]
+            found["rooted"] = timed(lambda: case.rooted(comm, *operands), wait, comm.barrier)
+            if comm.rank == 0:
+                found["strategy"] = dist.last_report().plan.strategy
+        if case.run is not None:
+            parts = [sharded(comm, s, case.dtype, i) for i, s in enumerate(case.shapes)]
+            found["sharded"] = timed(lambda: case.run(*parts), wait, comm.barrier)
+        return found
+
+    results = dist.run_ranks(work, gpus)
+    merged = dict(results[0])
+    for kind in ("rooted", "sharded"):
+        if kind in merged:
+            merged[kind] = max(result[kind] for result in results)
+    return merged
+
+
+def peer(case):
+    if case.torch_run is None:
+        return None
+    operands = []
+    for i, shape in enumerate(case.shapes):
+        generator = torch.Generator(device="cuda:0").manual_seed(i)
+        operands.append(
+            torch.randn(shape, generator=generator, device="cuda:0").to(getattr(torch, case.dtype))
+        )
+    return timed(lambda: case.torch_run(*operands), torch.cuda.synchronize, lambda: None)
+
+
+def figure(value):
+    return "" if value is None else f"{value:.3g}"
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--gpus", type=int, nargs="+")
+    arguments.add_argument("--cases", nargs="+", help="beginnings of names")
+    arguments.add_argument("--table", type=Path)
+    given = arguments.parse_args()
+    count = torch.cuda.device_count()
+    counts = given.gpus or sorted({1, count})
+    cuop.set_current_device("cuda:0")
+    lines = [
+        "| case | PyTorch, 1 GPU | "
+        + " | ".join(f"rooted, {n} (strategy) | sharded, {n}" for n in counts)
+        + " |",
+        "|---|---|" + "---|---|" * len(counts),
+    ]
+    for case in cases():
+        if given.cases and not case.name.startswith(tuple(given.cases)):
+            continue
+        cells = [str(case), figure(peer(case))]
+        for n in counts:
+            found = measure(case, n)
+            rooted = figure(found.get("rooted"))
+            cells += [
+                rooted and f"{rooted} ({found['strategy']})",
+                figure(found.get("sharded")),
+            ]
+        lines.append("| " + " | ".join(cells) + " |")
+        print(lines[-1], flush=True)
+        torch.cuda.empty_cache()
+    text = "\n".join(lines)
+    print(text)
+    if given.table:
+        given.table.write_text(
+            f"# Distributed functions on GPU ranks\n\n"
+            f"- command: python benchmarks/gpu_ranks.py --gpus {' '.join(map(str, counts))}\n"
+            f"- date: {time.strftime('%Y-%m-%d')}\n- GPUs: {count} x {torch.cuda.get_device_name(0)}, "
+            f"PyTorch {torch.__version__}\n\nMilliseconds of a call and its wait.\n\n{text}\n"
+        )
+
+
+if __name__ == "__main__":
+    assert threading.current_thread() is threading.main_thread()
+    main()

@@ -1,0 +1,16 @@
+// Figures of this rank for planning.
+#pragma once
+
+#include "cuop/core/device.h"
+#include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/cost/machine.h"
+
+namespace cuop::dist {
+
+/// Of the cores that this process or thread computes on.
+Machine local_machine();
+/// Of a rank that computes on `device`: of a GPU the peaks that the driver's figures imply, and
+/// the link to the next GPU, over which one copy is timed when it is first asked for.
+Machine rank_machine(const Communicator& comm, Device device);
+
+}  // namespace cuop::dist
