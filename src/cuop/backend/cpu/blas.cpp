@@ -240,11 +240,9 @@ void gemm_at_once(const GemmCall<T>& call) {
     return;
   }
   const Grid grid = choose_grid(call.m, call.n, threads);
-  parallel_for(grid.rows * grid.columns, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const GemmCall<T> part = tile_of(call, grid, tile);
-      if (part.m > 0 && part.n > 0) call_library(part);
-    }
+  parallel_for_each(grid.rows * grid.columns, 1, [&](int64_t tile) {
+    const GemmCall<T> part = tile_of(call, grid, tile);
+    if (part.m > 0 && part.n > 0) call_library(part);
   });
 }
 

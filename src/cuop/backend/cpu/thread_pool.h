@@ -17,10 +17,18 @@ int thread_count();
 /// default.
 void set_thread_count(int count);
 
-/// Calls body(begin, end) over disjoint pieces of [0, count) of at least `grain` items, on up to
-/// thread_count() threads; returns when all are done. The first exception is rethrown here. Between
-/// pieces the user may interrupt (core/interrupt.h): long work comes in several pieces a thread.
+/// Calls body(begin, end) over disjoint pieces of [0, count) of at least `grain` items (1 where it
+/// is less), on up to thread_count() threads; returns when all are done. The first exception is
+/// rethrown here. Between pieces the user may interrupt (core/interrupt.h): long work comes in
+/// several pieces a thread.
 void parallel_for(int64_t count, int64_t grain,
                   const std::function<void(int64_t begin, int64_t end)>& body);
+/// The same for work(i) of each single i.
+template <class Work>
+void parallel_for_each(int64_t count, int64_t grain, const Work& work) {
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) work(i);
+  });
+}
 
 }  // namespace cuop::backend

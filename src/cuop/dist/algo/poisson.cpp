@@ -43,16 +43,13 @@ struct Spectrum {
       along_row.push_back(eigenvalue(j, grid[1], options.boundary));
     }
     const double per_dx2 = scale / (options.dx * options.dx);
-    backend::parallel_for(box.interval(0).length(), 16, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const double down = eigenvalue(box.low[0] + i, grid[0], options.boundary);
-        T* row = data + i * columns;
-        for (int64_t j = 0; j < columns; ++j) {
-          const double value = (down + along_row[static_cast<size_t>(j)]) * per_dx2;
-          const bool is_constant = !is_sine && box.low[0] + i == 0 && box.low[1] + j == 0;
-          row[j] =
-              is_constant ? T(static_cast<Real>(zero_mode)) : row[j] / static_cast<Real>(value);
-        }
+    backend::parallel_for_each(box.interval(0).length(), 16, [&](int64_t i) {
+      const double down = eigenvalue(box.low[0] + i, grid[0], options.boundary);
+      T* row = data + i * columns;
+      for (int64_t j = 0; j < columns; ++j) {
+        const double value = (down + along_row[static_cast<size_t>(j)]) * per_dx2;
+        const bool is_constant = !is_sine && box.low[0] + i == 0 && box.low[1] + j == 0;
+        row[j] = is_constant ? T(static_cast<Real>(zero_mode)) : row[j] / static_cast<Real>(value);
       }
     });
   }

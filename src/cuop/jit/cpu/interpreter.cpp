@@ -283,7 +283,7 @@ void settle(const Bindings& bindings) {
   make_room(work.partials, launch.blocks.per_row > 0 ? cells : 0);
 
   const int64_t grain = kGrainCost / (1 + program.cost / 4) / launch.blocks.size;
-  backend::parallel_for(launch.blocks.count, std::max<int64_t>(1, grain),
+  backend::parallel_for(launch.blocks.count, grain,
                         [&launch](int64_t begin, int64_t end) { launch.run_blocks(begin, end); });
   if (launch.blocks.per_row > 0) launch.combine_partials();
   if (launch.blocks.row == 0) launch.finish_empty_rows();

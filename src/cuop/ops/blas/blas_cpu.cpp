@@ -73,7 +73,7 @@ void axpy_typed(const Scalar& alpha, const Tensor& x, const Tensor* y, const Ten
   const T* const y_data = static_cast<const T*>(addend.data());
   const auto [size, steps] = nest.inner();
   const int64_t blocks = divide_up(size, kBlock);
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::min(size, kBlock));
+  const int64_t grain = kGrain / std::min(size, kBlock);
   backend::parallel_for(nest.outer_size() * blocks, grain, [&](int64_t begin, int64_t end) {
     C room_x[kBlock], room_y[kBlock], room_out[kBlock];
     for (int64_t i = begin; i < end; ++i) {

@@ -78,16 +78,12 @@ class DirectConv {
     std::fill_n(packed + packed_ - kDirectSlack, kDirectSlack, T(0));
     for (int64_t i = begin; i < end; ++i) {
       const T* const x = e_.x + i * e_.s.group_in() * ConvSizes::volume(e_.s.in);
-      backend::parallel_for(e_.s.group_in(), 1, [&](int64_t first, int64_t last) {
-        for (int64_t c = first; c < last; ++c) {
-          pack(x + c * ConvSizes::volume(e_.s.in), packed + c * channel_);
-        }
+      backend::parallel_for_each(e_.s.group_in(), 1, [&](int64_t c) {
+        pack(x + c * ConvSizes::volume(e_.s.in), packed + c * channel_);
       });
       const int64_t blocks = divide_up(e_.s.group_out(), kDirectRows);
-      backend::parallel_for(blocks * e_.s.out[0] * e_.s.out[1] * pieces_, pieces_ > 1 ? 1 : 8,
-                            [&](int64_t first, int64_t last) {
-                              for (int64_t j = first; j < last; ++j) compute(i, j, packed);
-                            });
+      backend::parallel_for_each(blocks * e_.s.out[0] * e_.s.out[1] * pieces_, pieces_ > 1 ? 1 : 8,
+                                 [&](int64_t j) { compute(i, j, packed); });
     }
   }
 

@@ -99,16 +99,12 @@ void copy_tiled(T* dst, const T* src, const Nest& nest) {
   const int64_t strips = divide_up(rows.size, kTile);
   const int64_t blocks = nest.outer_size() / rows.size;
   const int64_t strip_elements = kTile * columns.size;
-  backend::parallel_for(
-      blocks * strips, std::max<int64_t>(1, kGrain / strip_elements),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = (i % strips) * kTile;
-          const auto offsets = nest.row_offsets((i / strips) * rows.size + first);
-          const Nest::Axis strip{std::min(kTile, rows.size - first), rows.strides};
-          copy_transposed(dst + offsets[0], src + offsets[1], strip, columns);
-        }
-      });
+  backend::parallel_for_each(blocks * strips, kGrain / strip_elements, [&](int64_t i) {
+    const int64_t first = (i % strips) * kTile;
+    const auto offsets = nest.row_offsets((i / strips) * rows.size + first);
+    const Nest::Axis strip{std::min(kTile, rows.size - first), rows.strides};
+    copy_transposed(dst + offsets[0], src + offsets[1], strip, columns);
+  });
 }
 
 void copy_rows(void* dst, const void* src, const Nest& nest, const RowCopy& copy) {
@@ -127,13 +123,10 @@ void copy_rows(void* dst, const void* src, const Nest& nest, const RowCopy& copy
     });
     return;
   }
-  backend::parallel_for(
-      rows, std::max<int64_t>(1, kGrain / inner.size), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const auto offsets = nest.row_offsets(row);
-          copy(to(offsets[0]), inner.strides[0], from(offsets[1]), inner.strides[1], inner.size);
-        }
-      });
+  backend::parallel_for_each(rows, kGrain / inner.size, [&](int64_t row) {
+    const auto offsets = nest.row_offsets(row);
+    copy(to(offsets[0]), inner.strides[0], from(offsets[1]), inner.strides[1], inner.size);
+  });
 }
 
 template <class T>

@@ -13,9 +13,8 @@ template <class Element>
 void generate(const Tensor& out, Element element) {
   visit_dtype(AllTypes{}, out.dtype(), "fill", [&]<class T>(TypeTag<T>) {
     T* const data = out.data<T>();
-    backend::parallel_for(out.size(), kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) data[i] = element(TypeTag<T>(), i);
-    });
+    backend::parallel_for_each(out.size(), kGrain,
+                               [&](int64_t i) { data[i] = element(TypeTag<T>(), i); });
   });
 }
 

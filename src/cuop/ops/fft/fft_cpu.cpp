@@ -333,7 +333,7 @@ bool is_long(const LinePass& pass) {
 template <class Real>
 void run(const LinePass& pass) {
   const TileRunner<Real> runner(pass);
-  const int64_t grain = std::max<int64_t>(1, kElementsPerTask / runner.elements_per_tile());
+  const int64_t grain = kElementsPerTask / runner.elements_per_tile();
   backend::parallel_for(runner.tiles(), grain,
                         [&](int64_t begin, int64_t end) { runner.run(begin, end); });
 }

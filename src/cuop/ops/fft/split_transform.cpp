@@ -59,9 +59,7 @@ class Split final : public LineTransform {
       }
     });
     const int64_t blocks = divide_up(part_, kBlock);
-    backend::parallel_for(blocks, 4, [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) combine(parts, b * kBlock, to);
-    });
+    backend::parallel_for_each(blocks, 4, [&](int64_t b) { combine(parts, b * kBlock, to); });
   }
 
  private:

@@ -127,11 +127,10 @@ void copy_offsets(const OffsetCopy& copy, bool is_list_parallel) {
       }
     };
     if (is_list_parallel) {
-      backend::parallel_for(split.outer_count * copy.count,
-                            std::max<int64_t>(1, kGrain / inner_size), run);
+      backend::parallel_for(split.outer_count * copy.count, kGrain / inner_size, run);
     } else {
       backend::parallel_for(
-          split.outer_count, std::max<int64_t>(1, kGrain / (inner_size * copy.count)),
+          split.outer_count, kGrain / (inner_size * copy.count),
           [&](int64_t begin, int64_t end) { run(begin * copy.count, end * copy.count); });
     }
   });
@@ -173,12 +172,10 @@ std::vector<int64_t> block_starts(const Tensor& mask) {
   const auto* bits = static_cast<const uint8_t*>(mask.data());
   const int64_t blocks = divide_up(count, kMaskBlock);
   std::vector<int64_t> starts(static_cast<size_t>(blocks) + 1, 0);
-  backend::parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      const int64_t first = b * kMaskBlock;
-      starts[static_cast<size_t>(b) + 1] =
-          count_true(bits + first, std::min(kMaskBlock, count - first));
-    }
+  backend::parallel_for_each(blocks, 1, [&](int64_t b) {
+    const int64_t first = b * kMaskBlock;
+    starts[static_cast<size_t>(b) + 1] =
+        count_true(bits + first, std::min(kMaskBlock, count - first));
   });
   for (size_t b = 0; b < static_cast<size_t>(blocks); ++b) starts[b + 1] += starts[b];
   return starts;
@@ -234,16 +231,12 @@ void add_offsets_cpu(Tensor& table, const Tensor& part) {
   auto* sums = table.data<int64_t>();
   const auto* terms = part.data<int64_t>();
   const auto& inner = nest.inner();
-  backend::parallel_for(nest.outer_size(), std::max<int64_t>(1, kGrain / inner.size),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t row = begin; row < end; ++row) {
-                            const auto at = nest.row_offsets(row);
-                            for (int64_t i = 0; i < inner.size; ++i) {
-                              sums[at[0] + i * inner.strides[0]] +=
-                                  terms[at[1] + i * inner.strides[1]];
-                            }
-                          }
-                        });
+  backend::parallel_for_each(nest.outer_size(), kGrain / inner.size, [&](int64_t row) {
+    const auto at = nest.row_offsets(row);
+    for (int64_t i = 0; i < inner.size; ++i) {
+      sums[at[0] + i * inner.strides[0]] += terms[at[1] + i * inner.strides[1]];
+    }
+  });
 }
 
 void gather_offsets_cpu(const OffsetCopy& copy) { copy_offsets<true>(copy, true); }

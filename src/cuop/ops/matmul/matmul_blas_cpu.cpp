@@ -66,17 +66,15 @@ void gram(const blas::GemmCall<T>& call) {
     }
   }
   const blas::SerialScope scope;
-  backend::parallel_for(static_cast<int64_t>(panels.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Panel& panel = panels[static_cast<size_t>(i)];
-      blas::GemmCall<T> part = call;
-      part.m = panel.rows;
-      part.n = panel.columns;
-      part.a += call.trans_a == Trans::kNone ? panel.row * call.lda : panel.row;
-      part.b += call.trans_b == Trans::kNone ? panel.column : panel.column * call.ldb;
-      part.c += panel.row * call.ldc + panel.column;
-      blas::gemm_serial(part);
-    }
+  backend::parallel_for_each(static_cast<int64_t>(panels.size()), 1, [&](int64_t i) {
+    const Panel& panel = panels[static_cast<size_t>(i)];
+    blas::GemmCall<T> part = call;
+    part.m = panel.rows;
+    part.n = panel.columns;
+    part.a += call.trans_a == Trans::kNone ? panel.row * call.lda : panel.row;
+    part.b += call.trans_b == Trans::kNone ? panel.column : panel.column * call.ldb;
+    part.c += panel.row * call.ldc + panel.column;
+    blas::gemm_serial(part);
   });
   // After all panels: the square ones on the diagonal also write below it.
   backend::parallel_for(divide_up(call.m, side), 1, [&](int64_t begin, int64_t end) {
@@ -170,9 +168,7 @@ void run(const Product& p, const Reading& a, const Reading& b, int64_t ldc) {
   if (batch.count() >= 2 * backend::thread_count() && work <= kLargeProduct) {
     const blas::SerialScope scope;
     const auto grain = static_cast<int64_t>(1.0 + 65536.0 / work);
-    backend::parallel_for(batch.count(), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) one(i, true);
-    });
+    backend::parallel_for_each(batch.count(), grain, [&](int64_t i) { one(i, true); });
   } else {
     for (int64_t i = 0; i < batch.count(); ++i) one(i, false);
   }

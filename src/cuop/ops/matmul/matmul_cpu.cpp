@@ -74,28 +74,26 @@ void loops(const Product& p, int64_t tile) {
   const int64_t height = is_whole ? rows : tile, width = is_whole ? columns : tile;
   const int64_t step = is_whole ? std::max<int64_t>(1, depth) : tile;
   const int64_t tiles_down = divide_up(rows, height);
-  const auto work = [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const BatchOffsets::Offsets at = batch(task / tiles_down);
-      const auto a = matrix_view<const T>(p.a, at.a), b = matrix_view<const T>(p.b, at.b);
-      const auto c = matrix_view<T>(p.c, at.c);
-      const int64_t i = task % tiles_down * height, h = std::min(height, rows - i);
-      scale(c.block(i, 0, h, columns), beta);
-      for (int64_t k = 0; k < depth; k += step) {
-        const int64_t d = std::min(step, depth - k);
-        for (int64_t j = 0; j < columns; j += width) {
-          const int64_t w = std::min(width, columns - j);
-          add_product(alpha, p.conjugate_a, a.block(i, k, h, d), b.block(k, j, d, w),
-                      c.block(i, j, h, w));
-        }
+  const auto work = [&](int64_t task) {
+    const BatchOffsets::Offsets at = batch(task / tiles_down);
+    const auto a = matrix_view<const T>(p.a, at.a), b = matrix_view<const T>(p.b, at.b);
+    const auto c = matrix_view<T>(p.c, at.c);
+    const int64_t i = task % tiles_down * height, h = std::min(height, rows - i);
+    scale(c.block(i, 0, h, columns), beta);
+    for (int64_t k = 0; k < depth; k += step) {
+      const int64_t d = std::min(step, depth - k);
+      for (int64_t j = 0; j < columns; j += width) {
+        const int64_t w = std::min(width, columns - j);
+        add_product(alpha, p.conjugate_a, a.block(i, k, h, d), b.block(k, j, d, w),
+                    c.block(i, j, h, w));
       }
     }
   };
   const int64_t tasks = batch.count() * tiles_down;
   if (is_whole) {
-    work(0, tasks);
+    for (int64_t task = 0; task < tasks; ++task) work(task);
   } else {
-    backend::parallel_for(tasks, 1, work);
+    backend::parallel_for_each(tasks, 1, work);
   }
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <type_traits>
@@ -74,14 +73,13 @@ void row_norm_cpu(const Tensor& x, const RowNorm& norm, const Tensor& gamma, con
     const Stored* from = x.data<Stored>();
     Stored* to = out.data<Stored>();
     const int64_t n = norm.channels * norm.inner;
-    backend::parallel_for(
-        norm.rows, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
-          const auto scratch = scratch_row<Stored>(n);
-          for (int64_t row = begin; row < end; ++row) {
-            on_row(from + row * n, to + row * n, n, scratch.get(), [&](const T* in, T* result) {
-              normalize_row(moments, norm, scale, shift, in, result);
-            });
-          }
+    backend::parallel_for(norm.rows, kGrain / n, [&](int64_t begin, int64_t end) {
+      const auto scratch = scratch_row<Stored>(n);
+      for (int64_t row = begin; row < end; ++row) {
+        on_row(from + row * n, to + row * n, n, scratch.get(), [&](const T* in, T* result) {
+          normalize_row(moments, norm, scale, shift, in, result);
+      }
+    });
         });
   });
 }
@@ -99,18 +97,17 @@ void channel_affine_cpu(const Tensor& x, int64_t inner, const Tensor& mean, cons
     Stored* to = out.data<Stored>();
     // A row is one channel of one sample, or one sample where channels have single elements.
     const int64_t n = inner == 1 ? channels : inner;
-    backend::parallel_for(
-        x.size() / n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
-          const auto scratch = scratch_row<Stored>(n);
-          for (int64_t row = begin; row < end; ++row) {
-            on_row(from + row * n, to + row * n, n, scratch.get(), [&](const T* in, T* result) {
-              const int64_t c = row % channels;
-              if (inner == 1) {
-                loops<T>().columns(in, result, n, center, factor, offset);
-              } else {
-                loops<T>().constant(in, result, n, center[c], factor[c], offset[c]);
-              }
-            });
+    backend::parallel_for(x.size() / n, kGrain / n, [&](int64_t begin, int64_t end) {
+      const auto scratch = scratch_row<Stored>(n);
+      for (int64_t row = begin; row < end; ++row) {
+        on_row(from + row * n, to + row * n, n, scratch.get(), [&](const T* in, T* result) {
+          const int64_t c = row % channels;
+          if (inner == 1) {
+            loops<T>().columns(in, result, n, center, factor, offset);
+          } else {
+            loops<T>().constant(in, result, n, center[c], factor[c], offset[c]);
+      }
+    });
           }
         });
   });

@@ -98,11 +98,9 @@ template <class T>
 int64_t best_of_line(const Source& source, int64_t offset, int64_t length) {
   if (length <= kPart) return best_of_run<T>(source, offset, 0, length).position;
   std::vector<Best<T>> parts(static_cast<size_t>(divide_up(length, kPart)));
-  backend::parallel_for(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      parts[static_cast<size_t>(i)] =
-          best_of_run<T>(source, offset, i * kPart, std::min((i + 1) * kPart, length));
-    }
+  backend::parallel_for_each(static_cast<int64_t>(parts.size()), 1, [&](int64_t i) {
+    parts[static_cast<size_t>(i)] =
+        best_of_run<T>(source, offset, i * kPart, std::min((i + 1) * kPart, length));
   });
   Best<T> best = parts[0];
   for (const Best<T>& part : parts) {
@@ -133,22 +131,20 @@ void run(const Source& source, const LoopNest<2>& kept, int64_t length, int64_t*
   const int64_t tile = by_columns ? std::min(inner.size, kColumns) : 1;
   const int64_t tiles = divide_up(inner.size, tile);
   const int64_t tasks = kept.outer_size() * tiles;
-  const auto work = [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const auto offsets = kept.row_offsets(task / tiles);
-      const int64_t first = task % tiles * tile;
-      const int64_t from = offsets[0] + first * inner.strides[0];
-      int64_t* to = result + offsets[1] + first * inner.strides[1];
-      if (by_columns) {
-        best_of_lines<T>(source, from, inner.strides[0], std::min(tile, inner.size - first), length,
-                         to, inner.strides[1]);
-      } else {
-        *to = best_of_line<T>(source, from, length);
-      }
+  const auto work = [&](int64_t task) {
+    const auto offsets = kept.row_offsets(task / tiles);
+    const int64_t first = task % tiles * tile;
+    const int64_t from = offsets[0] + first * inner.strides[0];
+    int64_t* to = result + offsets[1] + first * inner.strides[1];
+    if (by_columns) {
+      best_of_lines<T>(source, from, inner.strides[0], std::min(tile, inner.size - first), length,
+                       to, inner.strides[1]);
+    } else {
+      *to = best_of_line<T>(source, from, length);
     }
   };
-  if (tasks == 1) return work(0, 1);  // so that a single line can be divided
-  backend::parallel_for(tasks, std::max<int64_t>(1, kGrain / (length * tile)), work);
+  if (tasks == 1) return work(0);  // so that a single line can be divided
+  backend::parallel_for_each(tasks, kGrain / (length * tile), work);
 }
 
 }  // namespace

@@ -156,21 +156,18 @@ void Run::fold_short_rows(std::byte* states, int64_t begin, int64_t end) const {
 void Run::rows(std::byte* states) const {
   const int64_t count = plan_.states();
   if (length_ <= kChunk) {
-    backend::parallel_for(count, std::max<int64_t>(1, kGrain / length_),
+    backend::parallel_for(count, kGrain / length_,
                           [&](int64_t begin, int64_t end) { fold_short_rows(states, begin, end); });
     return;
   }
   const int64_t parts = divide_up(length_, kPart);
   const Buffer buffer = parts == 1 ? nullptr : allocate(count * parts * fold_.state_bytes);
   std::byte* partial = parts == 1 ? states : buffer.get();
-  backend::parallel_for(count * parts, std::max<int64_t>(1, kGrain / std::min(kPart, length_)),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t task = begin; task < end; ++task) {
-                            const int64_t first = task % parts * kPart;
-                            fold_part(state(partial, task), kept_offset(task / parts), first,
-                                      std::min(first + kPart, length_));
-                          }
-                        });
+  backend::parallel_for_each(count * parts, kGrain / std::min(kPart, length_), [&](int64_t task) {
+    const int64_t first = task % parts * kPart;
+    fold_part(state(partial, task), kept_offset(task / parts), first,
+              std::min(first + kPart, length_));
+  });
   if (parts == 1) return;
   fold_.init(states, count);
   for (int64_t i = 0; i < count; ++i) {
@@ -232,19 +229,16 @@ void Run::columns(std::byte* states) const {
   const Buffer buffer = parts == 1 ? nullptr : allocate(parts * count * fold_.state_bytes);
   std::byte* partial = parts == 1 ? states : buffer.get();
   const int64_t tasks_per_row = tiles * parts;
-  backend::parallel_for(count / inner.size * tasks_per_row,
-                        std::max<int64_t>(1, kGrain / (tile * std::min(kRowPart, length_))),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t task = begin; task < end; ++task) {
-                            const int64_t outer = task / tasks_per_row;
-                            const int64_t part = task % tasks_per_row / tiles,
-                                          first = task % tiles * tile;
-                            const int64_t index = outer * inner.size + first;
-                            fold_row_part(state(partial, part * count + index), kept_offset(index),
-                                          std::min(tile, inner.size - first), part * kRowPart,
-                                          std::min((part + 1) * kRowPart, length_));
-                          }
-                        });
+  backend::parallel_for_each(
+      count / inner.size * tasks_per_row, kGrain / (tile * std::min(kRowPart, length_)),
+      [&](int64_t task) {
+        const int64_t outer = task / tasks_per_row;
+        const int64_t part = task % tasks_per_row / tiles, first = task % tiles * tile;
+        const int64_t index = outer * inner.size + first;
+        fold_row_part(state(partial, part * count + index), kept_offset(index),
+                      std::min(tile, inner.size - first), part * kRowPart,
+                      std::min((part + 1) * kRowPart, length_));
+      });
   if (parts == 1) return;
   merge_tree(fold_, partial, parts, count);
   fold_.init(states, count);

@@ -198,14 +198,11 @@ void cumsum_cpu(const Tensor& x, int axis, const Tensor& result) {
   visit_dtype(SumTypes{}, result.dtype(), "cumsum", [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* data = result.data<T>();
-    backend::parallel_for(
-        nest.outer_size() * tiles, std::max<int64_t>(1, (1 << 15) / (length * tile)),
-        [&](int64_t begin, int64_t end) {
-          for (int64_t task = begin; task < end; ++task) {
-            const int64_t first = task % tiles * tile;
-            scan(data + nest.row_offsets(task / tiles)[0] + first * inner.strides[0],
-                 inner.strides[0], std::min(tile, inner.size - first), stride, length);
-          }
+    backend::parallel_for_each(
+        nest.outer_size() * tiles, (1 << 15) / (length * tile), [&](int64_t task) {
+          const int64_t first = task % tiles * tile;
+          scan(data + nest.row_offsets(task / tiles)[0] + first * inner.strides[0],
+               inner.strides[0], std::min(tile, inner.size - first), stride, length);
         });
   });
 }

@@ -28,7 +28,7 @@ void softmax_rows(const SoftmaxLoops<Computed<Stored>>& loops, const Stored* x, 
                   int64_t outer, int64_t n, bool is_log) {
   using T = Computed<Stored>;
   const int64_t batch = std::max<int64_t>(1, kBatch / n);
-  backend::parallel_for(outer, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+  backend::parallel_for(outer, kGrain / n, [&](int64_t begin, int64_t end) {
     std::unique_ptr<T[]> scratch;
     if constexpr (!std::is_same_v<Stored, T>)
       scratch = allocate<T>(std::min(batch, end - begin) * n);
@@ -53,7 +53,7 @@ void softmax_columns(const SoftmaxLoops<Computed<Stored>>& loops, const Stored* 
   constexpr int64_t kMaxWidth = SoftmaxLoops<T>::kMaxWidth;
   const int64_t width = std::min(inner, std::clamp<int64_t>(kTile / n / 16 * 16, 16, kMaxWidth));
   const int64_t tiles = divide_up(inner, width);
-  const int64_t grain = std::max<int64_t>(1, kGrain / (n * width));
+  const int64_t grain = kGrain / (n * width);
   backend::parallel_for(outer * tiles, grain, [&](int64_t begin, int64_t end) {
     std::unique_ptr<T[]> scratch;
     if constexpr (!std::is_same_v<Stored, T>) scratch = allocate<T>(n * width);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
@@ -29,16 +28,15 @@ void for_lines(const Tensor& x, int axis, const Tensor& out, Make&& make) {
   to.erase(axis);
   const LoopNest<2> nest = make_loop_nest<2>(others, {&in, &to});
   const int64_t inner = nest.inner().size;
-  backend::parallel_for(nest.outer_size() * inner, std::max<int64_t>(1, kGrain / x.shape(axis)),
-                        [&](int64_t begin, int64_t end) {
-                          auto body = make();
-                          for (int64_t line = begin; line < end; ++line) {
-                            const auto at = nest.row_offsets(line / inner);
-                            const int64_t step = line % inner;
-                            body(at[0] + step * nest.inner().strides[0],
-                                 at[1] + step * nest.inner().strides[1]);
-                          }
-                        });
+  backend::parallel_for(
+      nest.outer_size() * inner, kGrain / x.shape(axis), [&](int64_t begin, int64_t end) {
+        auto body = make();
+        for (int64_t line = begin; line < end; ++line) {
+          const auto at = nest.row_offsets(line / inner);
+          const int64_t step = line % inner;
+          body(at[0] + step * nest.inner().strides[0], at[1] + step * nest.inner().strides[1]);
+        }
+      });
 }
 
 }  // namespace
@@ -101,11 +99,9 @@ void mark_runs_cpu(const Tensor& x, const Tensor& order, const Tensor& starts) {
     const T* values = x.data<T>();
     const auto* positions = order.data<int64_t>();
     auto* marks = starts.data<bool>();
-    backend::parallel_for(x.size(), kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        marks[i] =
-            i == 0 || encode<true>(values[positions[i]]) != encode<true>(values[positions[i - 1]]);
-      }
+    backend::parallel_for_each(x.size(), kGrain, [&](int64_t i) {
+      marks[i] =
+          i == 0 || encode<true>(values[positions[i]]) != encode<true>(values[positions[i - 1]]);
     });
   });
 }

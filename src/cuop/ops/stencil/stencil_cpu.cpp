@@ -39,9 +39,8 @@ struct RowPipeline {
     const int64_t shares = 3 * backend::thread_count();
     const int64_t band = std::max(divide_up(height, shares), std::max<int64_t>(8 * halo, 16));
     const int64_t bands = divide_up(height, band);
-    backend::parallel_for(bands, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) run_band(i * band, std::min(height, (i + 1) * band));
-    });
+    backend::parallel_for_each(
+        bands, 1, [&](int64_t i) { run_band(i * band, std::min(height, (i + 1) * band)); });
   }
 
  private:
@@ -208,7 +207,7 @@ double residual_row(const T* const* rows, const T* rhs, double scale, int64_t wi
 template <class T, class Step>
 void for_padded_rows(const T* padded, int64_t height, int64_t width, int64_t radius, Step&& step) {
   constexpr int64_t kGrain = 1 << 15;
-  backend::parallel_for(height, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width)),
+  backend::parallel_for(height, kGrain / std::max<int64_t>(1, width),
                         [&](int64_t begin, int64_t end) {
                           std::vector<const T*> rows(static_cast<size_t>(2 * radius + 1));
                           for (int64_t i = begin; i < end; ++i) {
