@@ -104,10 +104,8 @@ DistTensor execute_poisson(const Plan& plan, const std::vector<DistTensor>& inpu
   DistTensor x = transformed(rhs, row_slices, 1, false);
   x = transformed(x, column_slices, 0, false);
   const Tensor coefficients = contiguous(x.local());
-  visit_dtype(FloatComplexTypes{}, working, "poisson_2d", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    spectrum.divide(coefficients.data<T>(), x.box());
-  });
+  visit_dtype(FloatComplexTypes{}, working, "poisson_2d",
+              [&]<class T>(TypeTag<T>) { spectrum.divide(coefficients.data<T>(), x.box()); });
   x = DistTensor(x.comm_ptr(), column_slices, shape, working, coefficients);
   x = transformed(x, column_slices, 0, true);
   x = transformed(x, row_slices, 1, true);

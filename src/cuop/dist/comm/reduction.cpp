@@ -45,8 +45,7 @@ void reduce_range(std::span<const void* const> in, void* out, int64_t begin, int
 template <class Op, class Types>
 void reduce_types(Types types, std::span<const void* const> in, void* out, int64_t count,
                   DType dtype) {
-  visit_dtype(types, dtype, "reduce", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(types, dtype, "reduce", [&]<class T>(TypeTag<T>) {
     backend::parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
       reduce_range<Op, T>(in, out, begin, end);
     });

@@ -73,8 +73,7 @@ void check_tensor(const std::string& who, const Tensor& tensor, const KernelPara
 
 /// Writes a number that fits as the kernel reads it.
 void write_number(const Scalar& number, DType dtype, std::byte* to) {
-  visit_dtype(AllTypes{}, dtype, "kernel", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(AllTypes{}, dtype, "kernel", [&]<class T>(TypeTag<T>) {
     T value{};
     if constexpr (std::is_same_v<T, bool>) {
       value = number.to_complex() != std::complex<double>(0);

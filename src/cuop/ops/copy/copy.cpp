@@ -97,8 +97,7 @@ Tensor cast_exactly(const char* who, const Tensor& tensor, DType dtype) {
   const Tensor result = cast(tensor, dtype);
   if (!is_integer(dtype) || is_bool(tensor.dtype())) return result;
   const Tensor host = contiguous(to_device(tensor, kCpu));
-  visit_dtype(RealTypes{}, host.dtype(), who, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(RealTypes{}, host.dtype(), who, [&]<class T>(TypeTag<T>) {
     const T* values = host.data<T>();
     for (int64_t i = 0; i < host.size(); ++i) {
       if constexpr (std::is_same_v<T, uint64_t> || std::is_floating_point_v<T>) {

@@ -175,10 +175,8 @@ void fill(const Tensor& tensor, Scalar value) {
 Tensor scalar_tensor(const char* who, const Scalar& value, DType dtype, Device device) {
   value.check_fits(who, dtype);
   Tensor one = empty({}, dtype, kCpu);
-  visit_dtype(AllTypes{}, dtype, who, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    *one.data<T>() = convert_scalar<T>(value);
-  });
+  visit_dtype(AllTypes{}, dtype, who,
+              [&]<class T>(TypeTag<T>) { *one.data<T>() = convert_scalar<T>(value); });
   if (device.is_cpu()) return one;
   const Tensor result = empty({}, dtype, device);
   set_every(result, value, one);

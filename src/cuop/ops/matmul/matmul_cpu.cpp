@@ -100,9 +100,9 @@ void loops(const Product& p, int64_t tile) {
 }  // namespace
 
 void matmul_loops_cpu(Product& product) {
-  visit_dtype(FloatComplexTypes{}, product.c.dtype(), "matmul (kernel on request)", [&](auto tag) {
-    loops<typename decltype(tag)::type>(product, backend::execution_options().kernel.tile);
-  });
+  visit_dtype(
+      FloatComplexTypes{}, product.c.dtype(), "matmul (kernel on request)",
+      [&]<class T>(TypeTag<T>) { loops<T>(product, backend::execution_options().kernel.tile); });
 }
 
 BatchOffsets::BatchOffsets(const Product& product)

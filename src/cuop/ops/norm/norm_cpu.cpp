@@ -64,8 +64,7 @@ void normalize_row(const Fold& moments_fold, const RowNorm& norm, const T* gamma
 
 void row_norm_cpu(const Tensor& x, const RowNorm& norm, const Tensor& gamma, const Tensor& beta,
                   const Tensor& out) {
-  visit_dtype(FloatingTypes{}, x.dtype(), "layer_norm", [&](auto tag) {
-    using Stored = typename decltype(tag)::type;
+  visit_dtype(FloatingTypes{}, x.dtype(), "layer_norm", [&]<class Stored>(TypeTag<Stored>) {
     using T = Computed<Stored>;
     const Fold& moments = fold_cpu(ReduceKind::kMoments, dtype_of<T>);
     const T* scale = gamma.data<T>();
@@ -78,9 +77,9 @@ void row_norm_cpu(const Tensor& x, const RowNorm& norm, const Tensor& gamma, con
       for (int64_t row = begin; row < end; ++row) {
         on_row(from + row * n, to + row * n, n, scratch.get(), [&](const T* in, T* result) {
           normalize_row(moments, norm, scale, shift, in, result);
+        });
       }
     });
-        });
   });
 }
 
@@ -90,8 +89,7 @@ void channel_affine_cpu(const Tensor& x, int64_t inner, const Tensor& mean, cons
   const double* center = mean.data<double>();
   const double* factor = scale.data<double>();
   const double* offset = shift.data<double>();
-  visit_dtype(FloatingTypes{}, x.dtype(), "batch_norm", [&](auto tag) {
-    using Stored = typename decltype(tag)::type;
+  visit_dtype(FloatingTypes{}, x.dtype(), "batch_norm", [&]<class Stored>(TypeTag<Stored>) {
     using T = Computed<Stored>;
     const Stored* from = x.data<Stored>();
     Stored* to = out.data<Stored>();
@@ -106,10 +104,10 @@ void channel_affine_cpu(const Tensor& x, int64_t inner, const Tensor& mean, cons
             loops<T>().columns(in, result, n, center, factor, offset);
           } else {
             loops<T>().constant(in, result, n, center[c], factor[c], offset[c]);
-      }
-    });
           }
         });
+      }
+    });
   });
 }
 

@@ -69,8 +69,7 @@ struct Limits {
   uint64_t highest;
 };
 Limits limits(DType dtype) {
-  return visit_dtype(IntegerTypes{}, dtype, "randint", [](auto tag) {
-    using T = typename decltype(tag)::type;
+  return visit_dtype(IntegerTypes{}, dtype, "randint", []<class T>(TypeTag<T>) {
     return Limits{static_cast<int64_t>(std::numeric_limits<T>::min()),
                   static_cast<uint64_t>(std::numeric_limits<T>::max())};
   });
@@ -95,24 +94,24 @@ Tensor uniform(const Shape& shape, double low, double high, const RandomOptions&
         cat("uniform: [", low, ", ", high, ") must be a finite range with low < high"));
   }
   // What the dtype makes of the ends decides.
-  const bool is_empty = visit_dtype(FloatingTypes{}, options.dtype, "uniform", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const auto round = [](double value) {
-      if constexpr (std::is_same_v<T, double>) {
-        return value;
-      } else {
-        return static_cast<double>(static_cast<float>(T(static_cast<float>(value))));
-      }
-    };
-    return !(round(low) < round(high)) || !std::isfinite(round(high)) || !std::isfinite(round(low));
-  });
+  const bool is_empty =
+      visit_dtype(FloatingTypes{}, options.dtype, "uniform", [&]<class T>(TypeTag<T>) {
+        const auto round = [](double value) {
+          if constexpr (std::is_same_v<T, double>) {
+            return value;
+          } else {
+            return static_cast<double>(static_cast<float>(T(static_cast<float>(value))));
+          }
+        };
+        return !(round(low) < round(high)) || !std::isfinite(round(high)) ||
+               !std::isfinite(round(low));
+      });
   if (is_empty) {
     throw ExecutionError(
         cat("uniform: [", low, ", ", high, ") is no finite range in ", options.dtype));
   }
-  const double last = visit_dtype(FloatingTypes{}, options.dtype, "uniform", [&](auto tag) {
-    return largest_below<typename decltype(tag)::type>(high);
-  });
+  const double last = visit_dtype(FloatingTypes{}, options.dtype, "uniform",
+                                  [&]<class T>(TypeTag<T>) { return largest_below<T>(high); });
   return fill("uniform", shape, {Distribution::kUniform, low, high, last}, options);
 }
 

@@ -98,15 +98,11 @@ void fill(T* out, int64_t count, const Draw& draw, Generator::Ticket ticket) {
 
 void random_fill_cpu(const Tensor& out, const Draw& draw, Generator::Ticket ticket) {
   if (draw.distribution == Distribution::kInteger) {
-    visit_dtype(IntegerTypes{}, out.dtype(), "randint", [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      fill(out.data<T>(), out.size(), draw, ticket);
-    });
+    visit_dtype(IntegerTypes{}, out.dtype(), "randint",
+                [&]<class T>(TypeTag<T>) { fill(out.data<T>(), out.size(), draw, ticket); });
   } else {
-    visit_dtype(FloatingTypes{}, out.dtype(), "random", [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      fill(out.data<T>(), out.size(), draw, ticket);
-    });
+    visit_dtype(FloatingTypes{}, out.dtype(), "random",
+                [&]<class T>(TypeTag<T>) { fill(out.data<T>(), out.size(), draw, ticket); });
   }
 }
 

@@ -163,8 +163,7 @@ void arg_reduce_cpu(const Tensor& x, int axis, bool is_max, const Tensor& result
       .is_max = is_max,
   };
   const LoopNest<2> kept = make_loop_nest<2>(result.shape(), {&x.strides(), &result.strides()});
-  visit_dtype(OrderedTypes{}, element, is_max ? "argmax" : "argmin", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(OrderedTypes{}, element, is_max ? "argmax" : "argmin", [&]<class T>(TypeTag<T>) {
     run<T>(source, kept, x.shape(axis), result.data<int64_t>());
   });
 }

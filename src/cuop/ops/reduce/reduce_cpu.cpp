@@ -195,8 +195,7 @@ void cumsum_cpu(const Tensor& x, int axis, const Tensor& result) {
   const int64_t stride = result.strides()[axis], length = result.shape(axis);
   const int64_t tile = std::abs(inner.strides[0]) < std::abs(stride) ? kColumns : 1;
   const int64_t tiles = divide_up(inner.size, tile);
-  visit_dtype(SumTypes{}, result.dtype(), "cumsum", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(SumTypes{}, result.dtype(), "cumsum", [&]<class T>(TypeTag<T>) {
     T* data = result.data<T>();
     backend::parallel_for_each(
         nest.outer_size() * tiles, (1 << 15) / (length * tile), [&](int64_t task) {

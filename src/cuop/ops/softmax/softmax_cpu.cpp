@@ -84,17 +84,18 @@ void softmax_cpu(const Tensor& x, int axis, bool is_log, const Tensor& out) {
   for (int i = 0; i < axis; ++i) outer *= x.shape(i);
   for (int i = axis + 1; i < x.ndim(); ++i) inner *= x.shape(i);
   const int64_t n = x.shape(axis);
-  visit_dtype(FloatingTypes{}, x.dtype(), is_log ? "log_softmax" : "softmax", [&](auto tag) {
-    using Stored = typename decltype(tag)::type;
-    const auto& loops = isa::choose(
-        []<class Level>(Level) -> const auto& { return softmax_loops<Level, Computed<Stored>>(); });
-    const Stored* from = x.data<Stored>();
-    if (inner == 1) {
-      softmax_rows(loops, from, out.data<Stored>(), outer, n, is_log);
-    } else {
-      softmax_columns(loops, from, out.data<Stored>(), outer, n, inner, is_log);
-    }
-  });
+  visit_dtype(FloatingTypes{}, x.dtype(), is_log ? "log_softmax" : "softmax",
+              [&]<class Stored>(TypeTag<Stored>) {
+                const auto& loops = isa::choose([]<class Level>(Level) -> const auto& {
+                  return softmax_loops<Level, Computed<Stored>>();
+                });
+                const Stored* from = x.data<Stored>();
+                if (inner == 1) {
+                  softmax_rows(loops, from, out.data<Stored>(), outer, n, is_log);
+                } else {
+                  softmax_columns(loops, from, out.data<Stored>(), outer, n, inner, is_log);
+                }
+              });
 }
 
 }  // namespace cuop::kernels

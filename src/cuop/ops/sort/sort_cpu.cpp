@@ -42,8 +42,7 @@ void for_lines(const Tensor& x, int axis, const Tensor& out, Make&& make) {
 }  // namespace
 
 void sort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
-  visit_dtype(RealTypes{}, x.dtype(), "sort", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(RealTypes{}, x.dtype(), "sort", [&]<class T>(TypeTag<T>) {
     using Key = KeyOf<T>;
     const T* source = x.data<T>();
     T* target = out.data<T>();
@@ -66,8 +65,7 @@ void sort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) 
 }
 
 void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) {
-  visit_dtype(RealTypes{}, x.dtype(), "argsort", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(RealTypes{}, x.dtype(), "argsort", [&]<class T>(TypeTag<T>) {
     using Key = KeyOf<T>;
     using Record = Position<Key>;
     const T* source = x.data<T>();
@@ -94,8 +92,7 @@ void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& ou
 }
 
 void mark_runs_cpu(const Tensor& x, const Tensor& order, const Tensor& starts) {
-  visit_dtype(RealTypes{}, x.dtype(), "unique", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_dtype(RealTypes{}, x.dtype(), "unique", [&]<class T>(TypeTag<T>) {
     const T* values = x.data<T>();
     const auto* positions = order.data<int64_t>();
     auto* marks = starts.data<bool>();

@@ -63,9 +63,8 @@ void run(const Tensor& x, int axis, bool is_descending, const Tensor& out, bool 
 }  // namespace
 
 uint64_t infinity_of(DType dtype) {
-  return visit_dtype(RealTypes{}, dtype, "sort", [](auto tag) {
-    return static_cast<uint64_t>(infinity_bits<typename decltype(tag)::type>());
-  });
+  return visit_dtype(RealTypes{}, dtype, "sort",
+                     []<class T>(TypeTag<T>) { return static_cast<uint64_t>(infinity_bits<T>()); });
 }
 
 jit::TextKernel sort_tiles_kernel(const SortForm& form) {

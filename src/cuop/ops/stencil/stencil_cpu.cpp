@@ -219,12 +219,6 @@ void for_padded_rows(const T* padded, int64_t height, int64_t width, int64_t rad
                         });
 }
 
-template <class Types, class F>
-void visit(Types types, const Tensor& tensor, F&& f) {
-  visit_dtype(types, tensor.dtype(), "stencil",
-              [&](auto tag) { f(typename decltype(tag)::type{}); });
-}
-
 }  // namespace
 
 int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize) {
@@ -239,8 +233,7 @@ void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int
   if (is_by_parts(grid, taps)) {
     return stencil_cpu(by_parts(grid), by_parts(taps), boundary, sweeps, by_parts(out));
   }
-  visit(FloatComplexTypes{}, grid, [&](auto zero) {
-    using T = decltype(zero);
+  visit_dtype(FloatComplexTypes{}, grid.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const TapRow<T> row(taps, grid.shape(1), boundary);
     RowPipeline<T> pipeline{grid.data<T>(),  out.data<T>(), grid.shape(0), grid.shape(1),
                             taps.row_radius, sweeps,        boundary,      {},
@@ -258,8 +251,7 @@ void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary bounda
   if (is_by_parts(padded, taps)) {
     return stencil_rows_cpu(by_parts(padded), by_parts(taps), boundary, by_parts(out));
   }
-  visit(FloatComplexTypes{}, padded, [&](auto zero) {
-    using T = decltype(zero);
+  visit_dtype(FloatComplexTypes{}, padded.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const int64_t width = out.shape(1);
     const TapRow<T> row(taps, width, boundary);
     T* to = out.data<T>();
@@ -270,8 +262,7 @@ void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary bounda
 
 void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                 const Tensor& out, double* row_norms) {
-  visit(FloatTypes{}, u, [&](auto zero) {
-    using T = decltype(zero);
+  visit_dtype(FloatTypes{}, u.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const JacobiRow<T> row(dx, u.shape(1), boundary);
     const T* f = rhs.data<T>();
     RowPipeline<T> pipeline{u.data<T>(), out.data<T>(), u.shape(0), u.shape(1), 1,
@@ -285,8 +276,7 @@ void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary
 
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                      const Tensor& out, double* row_norms) {
-  visit(FloatTypes{}, padded, [&](auto zero) {
-    using T = decltype(zero);
+  visit_dtype(FloatTypes{}, padded.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const int64_t width = out.shape(1);
     const JacobiRow<T> row(dx, width, boundary);
     const T* f = rhs.data<T>();
@@ -299,8 +289,7 @@ void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundar
 
 void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                        double* row_norms) {
-  visit(FloatTypes{}, padded, [&](auto zero) {
-    using T = decltype(zero);
+  visit_dtype(FloatTypes{}, padded.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const int64_t width = rhs.shape(1);
     const T* f = rhs.data<T>();
     for_padded_rows(padded.data<T>(), rhs.shape(0), width, 1, [&](const T* const* rows, int64_t i) {
