@@ -52,17 +52,8 @@ bool parse_number(std::string_view digits, T& number) {
 }  // namespace
 
 const char* name(KernelType type) {
-  switch (type) {
-    case KernelType::kAuto:
-      return "auto";
-    case KernelType::kSimple:
-      return "simple";
-    case KernelType::kTiled:
-      return "tiled";
-    case KernelType::kTensorCore:
-      return "tensor_core";
-  }
-  return "";
+  constexpr const char* kNames[] = {"auto", "simple", "tiled", "tensor_core"};
+  return kNames[static_cast<size_t>(type)];
 }
 
 KernelType parse_kernel_type(std::string_view text) {

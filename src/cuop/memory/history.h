@@ -17,8 +17,6 @@ struct HistoryEntry {
   int64_t reserved = 0;   ///< bytes held from the system afterwards
 };
 
-const char* name(HistoryEntry::Kind kind);
-
 /// A ring of the last entries. Callers lock.
 class History {
  public:

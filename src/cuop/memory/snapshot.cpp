@@ -16,17 +16,13 @@ namespace cuop::memory {
 namespace {
 
 const char* name(BlockState state) {
-  switch (state) {
-    case BlockState::kLive:
-      return "live";
-    case BlockState::kFree:
-      return "idle";
-    case BlockState::kUnmapped:
-      return "unmapped";
-    case BlockState::kInTransit:
-      return "in_transit";
-  }
-  return "";
+  constexpr const char* kNames[] = {"live", "idle", "unmapped", "in_transit"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+const char* name(HistoryEntry::Kind kind) {
+  constexpr const char* kNames[] = {"allocate", "free", "map", "unmap", "out_of_memory"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
 void write(JsonWriter& json, const Statistics& s) {

@@ -35,14 +35,8 @@ Level choose_level() {
 }  // namespace
 
 const char* name(Level level) {
-  switch (level) {
-    case Level::kV4:
-      return "v4";
-    case Level::kV3:
-      return "v3";
-    default:
-      return "baseline";
-  }
+  constexpr const char* kNames[] = {"baseline", "v3", "v4"};
+  return kNames[static_cast<size_t>(level)];
 }
 
 bool is_supported(Level level) {

@@ -82,15 +82,8 @@ uint32_t alignment(const void* data, int64_t stride, DType dtype) {
 }
 
 const char* units_text(MatrixUnits units) {
-  switch (units) {
-    case MatrixUnits::kAllowed:
-      return "";
-    case MatrixUnits::kForbidden:
-      return " without matrix units";
-    case MatrixUnits::kRequired:
-      return " on matrix units";
-  }
-  return "";
+  constexpr const char* kTexts[] = {"", " without matrix units", " on matrix units"};
+  return kTexts[static_cast<size_t>(units)];
 }
 
 bool is_on_matrix_units(const Algorithm& algorithm) {
