@@ -21,11 +21,11 @@ namespace cuop::backend::cuda {
 namespace {
 
 using dnn::Attribute;
+using dnn::CudnnPlan;
 using dnn::Descriptor;
 using dnn::DescriptorType;
 using dnn::ElementType;
 using dnn::Handle;
-using dnn::Plan;
 using dnn::Role;
 
 constexpr size_t kMaxPlans = 256;
@@ -186,33 +186,34 @@ class Session {
   Handle handle() const { return handle_; }
 
   /// Null when cuDNN has no engine for the shape, or not the one that is asked for.
-  std::shared_ptr<const Plan> plan(const char* who, const ConvShape& shape,
-                                   const std::string& engine) {
+  std::shared_ptr<const CudnnPlan> plan(const char* who, const ConvShape& shape,
+                                        const std::string& engine) {
     const RelaxedCapture relaxed;  // plans may be made and ended below
     const PlanKey key(shape, engine);
     if (const auto* known = plans_.find(key)) return *known;
     const trace::Interruption interruption;
     auto found = make(who, shape, engine);
-    auto plan = found ? std::make_shared<const Plan>(*std::move(found)) : nullptr;
+    auto plan = found ? std::make_shared<const CudnnPlan>(*std::move(found)) : nullptr;
     plans_.put(key, plan);
     return plan;
   }
 
   std::vector<dnn::EngineChoice> offered(const char* who, const ConvShape& shape, size_t most) {
-    return Plan::offered(who, handle_, GraphOfConv(who, shape).build(), element_type(shape.dtype),
-                         most);
+    return CudnnPlan::offered(who, handle_, GraphOfConv(who, shape).build(),
+                              element_type(shape.dtype), most);
   }
 
  private:
-  std::optional<Plan> make(const char* who, const ConvShape& shape, const std::string& engine) {
+  std::optional<CudnnPlan> make(const char* who, const ConvShape& shape,
+                                const std::string& engine) {
     const auto wanted = dnn::EngineChoice::parse(engine);
     if (!wanted && !engine.empty()) return std::nullopt;
-    return Plan::choose(who, handle_, GraphOfConv(who, shape).build(), element_type(shape.dtype),
-                        wanted ? &*wanted : nullptr);
+    return CudnnPlan::choose(who, handle_, GraphOfConv(who, shape).build(),
+                             element_type(shape.dtype), wanted ? &*wanted : nullptr);
   }
 
   Handle handle_ = nullptr;
-  LruCache<PlanKey, std::shared_ptr<const Plan>, PlanKeyHash> plans_{kMaxPlans};
+  LruCache<PlanKey, std::shared_ptr<const CudnnPlan>, PlanKeyHash> plans_{kMaxPlans};
 };
 
 using IdleSessions = IdleObjects<std::unique_ptr<Session>>;
@@ -285,7 +286,7 @@ bool conv(const char* who, const ConvShape& shape, const std::string& engine, co
   if (plan == nullptr) return false;
   keep_if_recorded(stream, plan);
   const Workspace workspace(plan->workspace_bytes(), stream);
-  Plan::Addresses addresses{};
+  CudnnPlan::Addresses addresses{};
   addresses[static_cast<size_t>(Role::kX)] = data.x;
   addresses[static_cast<size_t>(Role::kW)] = data.w;
   addresses[static_cast<size_t>(Role::kBias)] = shape.has_bias ? data.bias : nullptr;

@@ -158,8 +158,8 @@ std::optional<std::pair<Descriptor, int64_t>> plan_of(const char* who, Handle ha
 
 }  // namespace
 
-std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, ElementType type,
-                                 const EngineChoice* wanted) {
+std::optional<CudnnPlan> CudnnPlan::choose(const char* who, Handle handle, Graph graph,
+                                           ElementType type, const EngineChoice* wanted) {
   const Descriptor* const whole = whole_of(who, handle, graph);
   if (whole == nullptr) return std::nullopt;
   for (const HeuristicMode mode : {HeuristicMode::kBest, HeuristicMode::kFallback}) {
@@ -171,14 +171,14 @@ std::optional<Plan> Plan::choose(const char* who, Handle handle, Graph graph, El
       const auto notes = notes_of(engine_of(who, config));
       const bool on_matrix_units = std::ranges::count(notes, Note::kTensorCore) > 0;
       graph.keep(std::move(config));
-      return Plan(std::move(graph), std::move(plan->first), plan->second, on_matrix_units);
+      return CudnnPlan(std::move(graph), std::move(plan->first), plan->second, on_matrix_units);
     }
   }
   return std::nullopt;
 }
 
-std::vector<EngineChoice> Plan::offered(const char* who, Handle handle, Graph graph,
-                                        ElementType type, size_t most) {
+std::vector<EngineChoice> CudnnPlan::offered(const char* who, Handle handle, Graph graph,
+                                             ElementType type, size_t most) {
   std::vector<EngineChoice> choices;
   const Descriptor* const whole = whole_of(who, handle, graph);
   if (whole == nullptr) return choices;
@@ -194,7 +194,7 @@ std::vector<EngineChoice> Plan::offered(const char* who, Handle handle, Graph gr
   return choices;
 }
 
-void Plan::run(const char* who, Handle handle, const Addresses& data, void* workspace) const {
+void CudnnPlan::run(const char* who, Handle handle, const Addresses& data, void* workspace) const {
   std::vector<const void*> pointers;
   std::vector<int64_t> ids;
   for (size_t role = 0; role < data.size(); ++role) {

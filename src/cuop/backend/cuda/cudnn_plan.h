@@ -42,13 +42,13 @@ struct EngineChoice {
   static std::optional<EngineChoice> parse(const std::string& text);
 };
 
-class Plan {
+class CudnnPlan {
  public:
   /// The first engine of cuDNN's ranking that computes the graph as tensors of that type need it
   /// (float32: each product and sum in float32); none when there is no such engine. With `wanted`,
   /// that engine, when the ranking has it and it keeps to the same rules.
-  static std::optional<Plan> choose(const char* who, Handle handle, Graph graph, ElementType type,
-                                    const EngineChoice* wanted = nullptr);
+  static std::optional<CudnnPlan> choose(const char* who, Handle handle, Graph graph,
+                                         ElementType type, const EngineChoice* wanted = nullptr);
   /// The engines that `choose` has, the best first and each once, `most` of them.
   static std::vector<EngineChoice> offered(const char* who, Handle handle, Graph graph,
                                            ElementType type, size_t most);
@@ -61,7 +61,7 @@ class Plan {
   void run(const char* who, Handle handle, const Addresses& data, void* workspace) const;
 
  private:
-  Plan(Graph graph, Descriptor plan, int64_t bytes, bool on_matrix_units)
+  CudnnPlan(Graph graph, Descriptor plan, int64_t bytes, bool on_matrix_units)
       : graph_(std::move(graph)),
         plan_(std::move(plan)),
         workspace_bytes_(bytes),

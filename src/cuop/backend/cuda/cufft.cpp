@@ -93,9 +93,9 @@ struct KeyHash {
   }
 };
 
-class Plan {
+class CufftPlan {
  public:
-  Plan(const char* who, const Key& key)
+  CufftPlan(const char* who, const Key& key)
       : device_{DeviceType::kCuda, key.device}, kind_(key.spec.kind) {
     const FftPlanSpec& spec = key.spec;
     const trace::Interruption interruption;
@@ -116,7 +116,7 @@ class Plan {
     if (status != 0) lib.destroy(handle_);
     check_status(status, who, "a plan");
   }
-  ~Plan() {
+  ~CufftPlan() {
     try {
       const RelaxedCapture relaxed;
       const ContextScope scope(device_);  // the plan goes when work of its own device is behind it
@@ -125,8 +125,8 @@ class Plan {
       // The device was lost, and the plan with it.
     }
   }
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
+  CufftPlan(const CufftPlan&) = delete;
+  CufftPlan& operator=(const CufftPlan&) = delete;
 
   int64_t work_bytes() const { return static_cast<int64_t>(work_bytes_); }
 
@@ -149,10 +149,10 @@ class Plan {
   size_t work_bytes_ = 0;
 };
 
-std::shared_ptr<Plan> plan_of(const char* who, const Key& key) {
+std::shared_ptr<CufftPlan> plan_of(const char* who, const Key& key) {
   // Outlives what may still run at the end.
-  static auto* plans = new SharedLruCache<Key, std::shared_ptr<Plan>, KeyHash>(kMaxPlans);
-  return plans->get(key, [&] { return std::make_shared<Plan>(who, key); });
+  static auto* plans = new SharedLruCache<Key, std::shared_ptr<CufftPlan>, KeyHash>(kMaxPlans);
+  return plans->get(key, [&] { return std::make_shared<CufftPlan>(who, key); });
 }
 
 }  // namespace

@@ -267,7 +267,7 @@ std::vector<std::string> JitEngine::no_effect() const {
   return texts;
 }
 
-JitEngine::Plan JitEngine::plan(const Task& task, const JitConfig& config) {
+JitEngine::Decision JitEngine::decide(const Task& task, const JitConfig& config) {
   const GlobalJitConfig global = global_jit_config();
   if (!config.enable_jit || !global.enable_jit) {
     return {task.kernels.front(), 0.0, 0.0, global.enable_debug};
@@ -294,23 +294,23 @@ Tensor JitEngine::run(const Task& task) {
   const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
   const backend::ExecutionScope scope(options_for(task, config));
-  const Plan plan = this->plan(task, config);
-  const double before_ms = milliseconds(trace::now_ns() - task.start_ns) - plan.choosing_ms;
-  const Reference reference = plan.is_debug ? reference_of(task) : Reference{};
+  const Decision decision = decide(task, config);
+  const double before_ms = milliseconds(trace::now_ns() - task.start_ns) - decision.choosing_ms;
+  const Reference reference = decision.is_debug ? reference_of(task) : Reference{};
   CallRecord call;
   call.device = task.out.device();
   call.cost = task.cost;
   call.before_ms = before_ms;
-  call.choosing_ms = plan.compilation_ms;
+  call.choosing_ms = decision.compilation_ms;
   const Stream stream = current_stream(call.device);
   const double compiled_before = compiled_so_far(call.device).compile_ms;
   trace::StreamTimer timer(stream);
   const int64_t launch_ns = trace::now_ns();
   const backend::LibraryWatch watch;
-  run_kernel(task, plan.kernel, task.out);
+  run_kernel(task, decision.kernel, task.out);
   call.running_ms = milliseconds(std::max<int64_t>(1, trace::now_ns() - launch_ns));
   call.work = timer.stop();
-  call.kernel_type = watch.has_library() ? kLibrary : name(plan.kernel);
+  call.kernel_type = watch.has_library() ? kLibrary : name(decision.kernel);
   call.used_tensor_core = watch.has_matrix_units();
   call.precision = *watch.precision() != '\0' ? watch.precision() : cuop::name(traits_.dtype);
   // Of all threads, so it can be more than this call waited for.
@@ -334,7 +334,7 @@ void JitEngine::warm_up(const Task& task) {
   const jit::CompileStatistics at_start = compiled_so_far(task.out.device());
   const JitConfig config = config_for(task);
   const backend::ExecutionScope scope(options_for(task, config));
-  try_kernel(task, plan(task, config).kernel, trial_output(task));
+  try_kernel(task, decide(task, config).kernel, trial_output(task));
   count_compiled(at_start, compiled_so_far(task.out.device()));
 }
 

@@ -78,13 +78,13 @@ class JitEngine {
   TuningReport tuning_report() const;
 
  private:
-  struct Plan {
+  struct Decision {
     Kernel kernel;
     double compilation_ms = 0.0;  ///< when it was chosen
     double choosing_ms = 0.0;     ///< in this call, unless it was remembered
     bool is_debug = false;
   };
-  Plan plan(const Task& task, const JitConfig& config);
+  Decision decide(const Task& task, const JitConfig& config);
   /// The configuration for the task's device; CompilationError when that cannot meet it.
   JitConfig config_for(const Task& task) const;
   /// How the task's kernels are chosen, compiled and kept.
