@@ -34,10 +34,10 @@ class WrittenTransport : public Transport {
   int size() const override { return size_; }
   int local_size() const override { return size_; }
   std::string_view kind() const override { return "written"; }
-  std::unique_ptr<Request> post_send(const void*, int64_t, const Envelope&) override {
+  std::unique_ptr<Delivery> post_send(const void*, int64_t, const Envelope&) override {
     return nullptr;
   }
-  std::unique_ptr<Request> post_recv(void*, int64_t, const Envelope&) override { return nullptr; }
+  std::unique_ptr<Delivery> post_recv(void*, int64_t, const Envelope&) override { return nullptr; }
   void send_control(int dst, const Control& message) noexcept override {
     sent.push_back(message);
     if (on_send) on_send(dst, message);

@@ -158,7 +158,7 @@ TEST(SocketFuzz, Frames) {
     links[1] = std::move(pair.inside);
     SocketHub hub(0, std::move(links), {"here", "here"});
     const std::string stream = mutated(random_stream(dice), dice);
-    std::vector<std::unique_ptr<Request>> requests;
+    std::vector<std::unique_ptr<Delivery>> requests;
     std::vector<std::vector<char>> buffers;
     for (int posted = 0; posted < 3; ++posted) {
       const int64_t bytes = length(dice);

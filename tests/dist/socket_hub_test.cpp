@@ -104,7 +104,7 @@ TEST(SocketHub, UnexpectedMessagesAreBoundedAndNoneIsLost) {
   constexpr int kMessages = 300;
   constexpr int64_t kBytes = 200'000;
   std::vector<std::vector<char>> out;
-  std::vector<std::unique_ptr<Request>> sending;
+  std::vector<std::unique_ptr<Delivery>> sending;
   for (int i = 0; i < kMessages; ++i) {
     out.emplace_back(kBytes, static_cast<char>(i));
     sending.push_back(hubs.a.post_send(out.back().data(), kBytes, 1, {0, 0, i}));
@@ -135,7 +135,7 @@ TEST(SocketHub, LongAndShortMessagesOfOneKeyKeepTheirOrder) {
   Hubs hubs;
   const int64_t sizes[] = {3, 2'500'000, 0, 400'000, 1, kEagerBytes, kEagerBytes + 1};
   std::vector<std::vector<char>> out;
-  std::vector<std::unique_ptr<Request>> sending;
+  std::vector<std::unique_ptr<Delivery>> sending;
   for (const int64_t size : sizes) {
     out.emplace_back(static_cast<size_t>(size), static_cast<char>('a' + out.size()));
     sending.push_back(hubs.a.post_send(out.back().data(), size, 1, {4, 0, 2}));
@@ -250,7 +250,7 @@ TEST(SocketHub, ManyThreadsAtOnce) {
   Hubs hubs;
   constexpr int kThreads = 3, kRounds = 400;
   std::atomic<int> wrong = 0;
-  const auto wait = [](SocketHub& hub, Request& request) {
+  const auto wait = [](SocketHub& hub, Delivery& request) {
     for (;;) {
       const uint64_t seen = hub.moves();
       if (request.test()) return;

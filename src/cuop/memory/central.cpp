@@ -21,26 +21,26 @@ Central::Central(const SizeClasses& classes, Options options)
       huge_({options.can_map, kLargeUnit, options.large_granule}),
       slabs_(classes) {}
 
-Arena& Central::arena(const Request& request) {
+Arena& Central::arena(const AllocationRequest& request) {
   if (!is_large(request)) return small_;
   return request.bytes < huge_bytes_ ? large_ : huge_;
 }
 
-Request Central::request(int64_t bytes, void* stream) const {
-  Request result;
+AllocationRequest Central::request(int64_t bytes, void* stream) const {
+  AllocationRequest result;
   result.bytes = bytes;
   result.stream = stream;
   result.size_class = bytes <= SizeClasses::kLargest ? classes_.index(bytes) : -1;
   return result;
 }
 
-int64_t Central::arena_bytes(const Request& request) const {
+int64_t Central::arena_bytes(const AllocationRequest& request) const {
   if (is_large(request)) return round_up(request.bytes, kLargeUnit);
   return is_cut_from_slab(request) ? slabs_.slab_bytes(request.size_class)
                                    : classes_.bytes(request.size_class);
 }
 
-void* Central::take(const Request& request) {
+void* Central::take(const AllocationRequest& request) {
   void* data = nullptr;
   if (is_cut_from_slab(request) && take_more(request, &data, 1) == 1) return data;
   const int64_t bytes = arena_bytes(request);
@@ -60,7 +60,7 @@ void* Central::take(const Request& request) {
   return block->address;
 }
 
-int Central::take_more(const Request& request, void** out, int count) {
+int Central::take_more(const AllocationRequest& request, void** out, int count) {
   if (!is_cut_from_slab(request)) return 0;
   return slabs_.take(request.size_class, request.stream, out, count);
 }

@@ -11,7 +11,7 @@
 namespace cuop::memory {
 
 /// An allocation as the pool sees it.
-struct Request {
+struct AllocationRequest {
   int64_t bytes = 0;
   void* stream = nullptr;
   int size_class = -1;  ///< -1: larger than every class
@@ -29,11 +29,11 @@ class Central {
   };
   Central(const SizeClasses& classes, Options options);
 
-  Request request(int64_t bytes, void* stream) const;
+  AllocationRequest request(int64_t bytes, void* stream) const;
   /// Memory from what is idle on the request's stream, or null.
-  void* take(const Request& request);
+  void* take(const AllocationRequest& request);
   /// More blocks of a class that slabs serve, from those that are idle; returns how many.
-  int take_more(const Request& request, void** out, int count);
+  int take_more(const AllocationRequest& request, void** out, int count);
   /// Makes live memory idle on the stream; false when no live block starts there.
   bool give(void* data, void* stream);
   /// Whether one of the arenas' live blocks or a block of a slab starts there.
@@ -44,13 +44,13 @@ class Central {
   void collect_slabs();
 
   /// Where the request's memory would come from, and in what amount, when nothing idle fits.
-  Arena& arena(const Request& request);
+  Arena& arena(const AllocationRequest& request);
   /// Where it may come from as well, in smaller granules: when the large ones do not fit into what
   /// is left of the device or the limit. Null when there is no such place.
-  Arena* second_arena(const Request& request) {
+  Arena* second_arena(const AllocationRequest& request) {
     return &arena(request) == &huge_ ? &large_ : nullptr;
   }
-  int64_t arena_bytes(const Request& request) const;
+  int64_t arena_bytes(const AllocationRequest& request) const;
   Slabs& slabs() { return slabs_; }
   const Slabs& slabs() const { return slabs_; }
   std::array<Arena*, 3> arenas() { return {&huge_, &large_, &small_}; }
@@ -63,8 +63,8 @@ class Central {
   int64_t largest_idle() const;
 
  private:
-  static bool is_large(const Request& request) { return request.size_class < 0; }
-  bool is_cut_from_slab(const Request& request) const {
+  static bool is_large(const AllocationRequest& request) { return request.size_class < 0; }
+  bool is_cut_from_slab(const AllocationRequest& request) const {
     return !is_large(request) && classes_.bytes(request.size_class) <= Slabs::kLargestCut;
   }
 

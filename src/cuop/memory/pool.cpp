@@ -100,7 +100,7 @@ void* Pool::allocate_slow(int64_t bytes, Stream stream) {
   if (bytes == 0) return nullptr;
   if (bytes < 0) throw MemoryError(cat("memory: ", bytes, " bytes were asked for; give 0 or more"));
   poll_pending();
-  Request request = central_.request(bytes, stream.handle);
+  AllocationRequest request = central_.request(bytes, stream.handle);
   request.since_ns = trace::now_ns();
   request.site = is_small(bytes) ? 0 : current_site();
   void* data = bytes <= capacity() ? serve(request) : nullptr;

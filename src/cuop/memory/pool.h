@@ -122,10 +122,10 @@ class Pool final : public MemoryResource, private CacheOwner {
   void note(HistoryEntry::Kind kind, int64_t bytes);
 
   // pool_growth.cpp: taking memory from the upstream and giving it back.
-  void* serve(const Request& request);
-  bool grow(const Request& request, Lock& lock);
-  bool grow_mapped(const Request& request, Arena& arena, Lock& lock);
-  bool grow_plain(const Request& request, Lock& lock);
+  void* serve(const AllocationRequest& request);
+  bool grow(const AllocationRequest& request, Lock& lock);
+  bool grow_mapped(const AllocationRequest& request, Arena& arena, Lock& lock);
+  bool grow_plain(const AllocationRequest& request, Lock& lock);
   /// Enters memory that the upstream gave and `reserved_` counts already; the lock is held.
   void count_growth(int64_t bytes);
   std::vector<Release> begin_release(const Arena::StreamFilter& matches, int64_t most);
@@ -138,17 +138,17 @@ class Pool final : public MemoryResource, private CacheOwner {
   void complete(Pending& pending) noexcept;
 
   // pool_reclaim.cpp: what is tried before an allocation fails.
-  void* reclaim_and_allocate(const Request& request);
-  void* reclaim_once(const Request& request);
-  void finish_pending(const Request& request);
-  void flush_thread_caches(const Request& request);
-  void release_own_idle(const Request& request);
-  void take_from_other_streams(const Request& request);
+  void* reclaim_and_allocate(const AllocationRequest& request);
+  void* reclaim_once(const AllocationRequest& request);
+  void finish_pending(const AllocationRequest& request);
+  void flush_thread_caches(const AllocationRequest& request);
+  void release_own_idle(const AllocationRequest& request);
+  void take_from_other_streams(const AllocationRequest& request);
   void bring_strays_home();
   /// Blocks until the work that the stream has been given so far is done; Interrupted when the user
   /// interrupts.
   void wait_for(void* stream);
-  MemoryError out_of_memory(const Request& request);
+  MemoryError out_of_memory(const AllocationRequest& request);
 
   // CacheOwner
   void adopt(ThreadCache& cache) noexcept override;

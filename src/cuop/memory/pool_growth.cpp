@@ -17,7 +17,7 @@ constexpr int64_t kSharedSegment = int64_t{20} << 20;
 
 }  // namespace
 
-void* Pool::serve(const Request& request) {
+void* Pool::serve(const AllocationRequest& request) {
   ThreadCache* cache = request.size_class >= 0 ? own_cache() : nullptr;
   Lock lock(mutex_);
   do {
@@ -42,14 +42,14 @@ void* Pool::serve(const Request& request) {
   return nullptr;
 }
 
-bool Pool::grow(const Request& request, Lock& lock) {
+bool Pool::grow(const AllocationRequest& request, Lock& lock) {
   if (!upstream_.can_map()) return grow_plain(request, lock);
   if (grow_mapped(request, central_.arena(request), lock)) return true;
   Arena* second = central_.second_arena(request);
   return second != nullptr && grow_mapped(request, *second, lock);
 }
 
-bool Pool::grow_mapped(const Request& request, Arena& arena, Lock& lock) {
+bool Pool::grow_mapped(const AllocationRequest& request, Arena& arena, Lock& lock) {
   const int64_t bytes = central_.arena_bytes(request);
   void* const stream = request.stream;
   Arena::Growth growth = arena.begin_growth(bytes, stream, false);
@@ -94,7 +94,7 @@ bool Pool::grow_mapped(const Request& request, Arena& arena, Lock& lock) {
   return true;
 }
 
-bool Pool::grow_plain(const Request& request, Lock& lock) {
+bool Pool::grow_plain(const AllocationRequest& request, Lock& lock) {
   Arena& arena = central_.arena(request);
   const int64_t exact = round_up(central_.arena_bytes(request), upstream_.granule());
   const bool is_shared = request.size_class < 0 && exact <= kSharedSegment / 2;

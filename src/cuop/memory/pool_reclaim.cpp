@@ -25,7 +25,7 @@ std::string describe(const Block& block) {
 
 }  // namespace
 
-void* Pool::reclaim_and_allocate(const Request& request) {
+void* Pool::reclaim_and_allocate(const AllocationRequest& request) {
   if (void* data = reclaim_once(request)) return data;
   MemoryEvent event;
   event.kind = MemoryEvent::Kind::kOutOfMemory;
@@ -46,9 +46,9 @@ void* Pool::reclaim_and_allocate(const Request& request) {
   throw out_of_memory(request);
 }
 
-void* Pool::reclaim_once(const Request& request) {
+void* Pool::reclaim_once(const AllocationRequest& request) {
   if (request.bytes > capacity()) return nullptr;  // nothing that is given up would make it fit
-  using Step = void (Pool::*)(const Request&);
+  using Step = void (Pool::*)(const AllocationRequest&);
   static constexpr Step kSteps[] = {&Pool::finish_pending, &Pool::flush_thread_caches,
                                     &Pool::release_own_idle, &Pool::take_from_other_streams};
   size_t index = 0;
@@ -60,7 +60,7 @@ void* Pool::reclaim_once(const Request& request) {
   return nullptr;
 }
 
-void Pool::finish_pending(const Request&) {
+void Pool::finish_pending(const AllocationRequest&) {
   std::deque<Pending> all;
   {
     const std::lock_guard lock(mutex_);
@@ -82,7 +82,7 @@ void Pool::finish_pending(const Request&) {
   }
 }
 
-void Pool::flush_thread_caches(const Request&) {
+void Pool::flush_thread_caches(const AllocationRequest&) {
   const std::lock_guard lock(mutex_);
   for (const auto& cache : caches_) {
     if (!cache->claim_patiently()) continue;
@@ -91,11 +91,11 @@ void Pool::flush_thread_caches(const Request&) {
   }
 }
 
-void Pool::release_own_idle(const Request& request) {
+void Pool::release_own_idle(const AllocationRequest& request) {
   release_idle([&](void* stream) { return stream == request.stream; }, kUnlimited);
 }
 
-void Pool::take_from_other_streams(const Request& request) {
+void Pool::take_from_other_streams(const AllocationRequest& request) {
   bring_strays_home();
   Arena* arena = &central_.arena(request);
   Block* block = nullptr;
@@ -143,7 +143,7 @@ void Pool::bring_strays_home() {
   for (const Slabs::Stray& stray : strays) central_.give_home(stray.data);
 }
 
-MemoryError Pool::out_of_memory(const Request& request) {
+MemoryError Pool::out_of_memory(const AllocationRequest& request) {
   ++failures_;
   const Statistics s = statistics();
   const DeviceMemory memory = upstream_.memory();

@@ -15,7 +15,7 @@
 namespace cuop::dist {
 namespace {
 
-struct Reduction {
+struct ShardedReduction {
   ReduceOptions options;
 
   const char* who() const { return name(options.kind); }
@@ -31,7 +31,7 @@ struct Reduction {
   PartialReduction partial(DType dtype) const { return {options.kind, options.mode, dtype}; }
 };
 
-Plan plan_call(const Reduction& reduction, const std::vector<Placement>& inputs,
+Plan plan_call(const ShardedReduction& reduction, const std::vector<Placement>& inputs,
                const std::optional<Sharding>& output, const Machine& machine,
                const std::string& strategy) {
   const Placement& x = inputs.at(0);
@@ -47,7 +47,7 @@ Plan plan_call(const Reduction& reduction, const std::vector<Placement>& inputs,
                      machine, strategy);
 }
 
-DistTensor execute(const Reduction& reduction, const Plan& plan,
+DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
                    const std::vector<DistTensor>& inputs) {
   const DistTensor x = moved_to(inputs[0], plan.inputs[0].sharding);
   const Placement& result = plan.outputs[0];
@@ -91,7 +91,7 @@ DistTensor execute(const Reduction& reduction, const Plan& plan,
 }
 
 Operation operation(const ReduceOptions& options) {
-  const Reduction reduction{options};
+  const ShardedReduction reduction{options};
   return {cat(reduction.who(), " axes (", join(options.axes), "), keepdims ", options.keepdims,
               ", mode ", name(options.mode)),
           {"x"},

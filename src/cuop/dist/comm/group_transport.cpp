@@ -28,10 +28,10 @@ class GroupTransport final : public Transport {
   int local_size() const override { return local_size_; }
   std::string_view kind() const override { return hub_->kind(); }
 
-  RequestPtr post_send(const void* data, int64_t bytes, const Envelope& envelope) override {
+  DeliveryPtr post_send(const void* data, int64_t bytes, const Envelope& envelope) override {
     return hub_->post_send(data, bytes, in_hub(envelope.peer), key_of(envelope));
   }
-  RequestPtr post_recv(void* data, int64_t bytes, const Envelope& envelope) override {
+  DeliveryPtr post_recv(void* data, int64_t bytes, const Envelope& envelope) override {
     return hub_->post_recv(data, bytes, in_hub(envelope.peer), key_of(envelope));
   }
 

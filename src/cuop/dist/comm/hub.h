@@ -31,8 +31,9 @@ class Hub {
   /// Equal for ranks that share a host.
   virtual int host_of(int rank) const = 0;
 
-  virtual RequestPtr post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) = 0;
-  virtual RequestPtr post_recv(void* data, int64_t bytes, int src, const MessageKey& key) = 0;
+  virtual DeliveryPtr post_send(const void* data, int64_t bytes, int dst,
+                                const MessageKey& key) = 0;
+  virtual DeliveryPtr post_recv(void* data, int64_t bytes, int src, const MessageKey& key) = 0;
   /// See Transport, also for those below.
   virtual void send_control(int dst, uint64_t context, const Control& message) noexcept = 0;
   virtual std::optional<Control> poll_control(uint64_t context) = 0;

@@ -43,13 +43,13 @@ void all_gather(Exchange& x, const void* send, std::span<const Block> blocks, vo
 void all_to_all(Exchange& x, const void* send, std::span<const Block> send_blocks, void* recv,
                 std::span<const Block> recv_blocks);
 
-struct Reduction {
+struct CombineRule {
   DType dtype;
   ReduceKind op;
 };
-void reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction what, int root);
-void all_reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction what);
+void reduce(Exchange& x, const void* send, void* recv, int64_t count, CombineRule what, int root);
+void all_reduce(Exchange& x, const void* send, void* recv, int64_t count, CombineRule what);
 void reduce_scatter(Exchange& x, const void* send, void* recv, std::span<const int64_t> counts,
-                    Reduction what);
+                    CombineRule what);
 
 }  // namespace cuop::dist::p2p

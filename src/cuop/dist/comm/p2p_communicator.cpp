@@ -92,7 +92,7 @@ class P2pCommunicator::Operation final : public Exchange {
 
  private:
   struct Pending {
-    RequestPtr request;
+    DeliveryPtr delivery;
     int peer;
   };
 
@@ -100,15 +100,15 @@ class P2pCommunicator::Operation final : public Exchange {
     if (test(pending)) return;
     std::optional<FailureWatch::Waiting> waiting;
     Clock::time_point start = Clock::now();
-    int64_t moved = pending.request->moved();
+    int64_t moved = pending.delivery->moved();
     for (int looks = 1; !test(pending); ++looks) {
       comm_.watch_->check(name_);
       if (looks % kLooksPerClock == 0) {
         if (!waiting) waiting.emplace(*comm_.watch_, name_, pending.peer);
         if (is_message()) comm_.watch_->check_message(name_, pending.peer);
         check_interrupted();
-        if (pending.request->moved() != moved) {  // slow is not dead
-          moved = pending.request->moved();
+        if (pending.delivery->moved() != moved) {  // slow is not dead
+          moved = pending.delivery->moved();
           start = Clock::now();
         }
         const double waited = std::chrono::duration<double>(Clock::now() - start).count();
@@ -129,7 +129,7 @@ class P2pCommunicator::Operation final : public Exchange {
 
   bool test(Pending& pending) {
     try {
-      return pending.request->test();
+      return pending.delivery->test();
     } catch (const CommunicationError& error) {
       comm_.watch_->check(name_);  // a peer that left because of a failure has told so before
       if (error.rank() >= 0) comm_.watch_->lose(name_, pending.peer, error.what());
@@ -215,7 +215,7 @@ void P2pCommunicator::run(const Collective& call) {
   // Each collective has a tag of its own, so that ranks in different ones wait for each other, and
   // say so at the deadline, instead of taking each other's bytes.
   Operation x(*this, call.name(), kUserTagLimit + static_cast<int>(call.kind));
-  const p2p::Reduction what{call.dtype, call.op};
+  const p2p::CombineRule what{call.dtype, call.op};
   switch (call.kind) {
     case Kind::kBarrier:
       return p2p::barrier(x);

@@ -41,7 +41,7 @@ std::vector<Block> blocks_of(std::span<const int64_t> counts, int64_t item) {
 }
 
 void reduce_rows(const std::vector<char>& rows, int64_t bytes, int ranks, void* recv, int64_t count,
-                 Reduction what) {
+                 CombineRule what) {
   std::vector<const void*> inputs;
   for (int rank = 0; rank < ranks; ++rank) inputs.push_back(rows.data() + rank * bytes);
   reduce_in_rank_order(inputs, recv, count, what.dtype, what.op);
@@ -53,7 +53,7 @@ void reduce_rows(const std::vector<char>& rows, int64_t bytes, int ranks, void* 
 /// gets "a2 a3" and keeps [a2+b2 a3+b3]. Long segments go piece by piece, so that only a piece of
 /// each rank's is held at a time.
 void reduce_scatter(Exchange& x, const void* send, void* recv, std::span<const int64_t> counts,
-                    Reduction what) {
+                    CombineRule what) {
   const int64_t item = itemsize(what.dtype);
   const int64_t piece = std::max<int64_t>(1, kPieceBytes / item);
   const std::vector<Block> segments = blocks_of(counts, item);
@@ -82,7 +82,7 @@ void reduce_scatter(Exchange& x, const void* send, void* recv, std::span<const i
 }
 
 /// Short: every vector to the root, which adds. Long: each rank adds its segment, the root gathers.
-void reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction what, int root) {
+void reduce(Exchange& x, const void* send, void* recv, int64_t count, CombineRule what, int root) {
   const int64_t item = itemsize(what.dtype);
   if (count * item <= kShortBytes) {
     std::vector<char> rows(x.rank() == root ? static_cast<size_t>(count * item * x.size()) : 0);
@@ -98,7 +98,7 @@ void reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction 
 
 /// Short: everybody gets all vectors and adds for itself. Long: each rank adds its segment, then
 /// all are gathered everywhere: 2 (P-1)/P of the vector leave each rank, the least possible.
-void all_reduce(Exchange& x, const void* send, void* recv, int64_t count, Reduction what) {
+void all_reduce(Exchange& x, const void* send, void* recv, int64_t count, CombineRule what) {
   const int64_t item = itemsize(what.dtype);
   if (count * item <= kShortBytes) {
     std::vector<char> rows(static_cast<size_t>(count * item * x.size()));

@@ -52,7 +52,7 @@ Head head_of(const Packet& packet) {
 }
 
 /// A short message: complete when the wire has taken it.
-class ShortSending final : public Request {
+class ShortSending final : public Delivery {
  public:
   ShortSending(std::shared_ptr<std::mutex> mutex, std::unique_ptr<Parcel> parcel, int64_t bytes)
       : mutex_(std::move(mutex)), parcel_(std::move(parcel)), bytes_(bytes) {}
@@ -79,7 +79,7 @@ class ShortSending final : public Request {
 
 /// What is asked of a message under way; the message is given up with this.
 template <class Message>
-class PacketHub::Posted : public Request {
+class PacketHub::Posted : public Delivery {
  public:
   Posted(std::shared_ptr<PacketHub> hub, std::shared_ptr<Message> message)
       : hub_(std::move(hub)), message_(std::move(message)) {}
@@ -141,7 +141,7 @@ class PacketHub::Receiving final : public Posted<Incoming> {
 PacketHub::PacketHub(std::unique_ptr<Wire> wire, std::string kind)
     : wire_(std::move(wire)), kind_(std::move(kind)), peers_(static_cast<size_t>(wire_->size())) {}
 
-RequestPtr PacketHub::post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) {
+DeliveryPtr PacketHub::post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) {
   const int64_t chunk = chunk_bytes_;
   constexpr int64_t kMostInOne = kDataPacket - static_cast<int64_t>(sizeof(Head));
   Head head{PacketKind::kWhole, key.tag, key.context, key.epoch, bytes, 0, chunk};
@@ -160,7 +160,7 @@ RequestPtr PacketHub::post_send(const void* data, int64_t bytes, int dst, const 
   return std::make_unique<Sending>(shared_from_this(), message);
 }
 
-RequestPtr PacketHub::post_recv(void* data, int64_t bytes, int src, const MessageKey& key) {
+DeliveryPtr PacketHub::post_recv(void* data, int64_t bytes, int src, const MessageKey& key) {
   const Lock lock(mutex_);
   Peer& from = peer(src);
   const auto message = std::make_shared<Incoming>(

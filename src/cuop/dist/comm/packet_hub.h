@@ -34,8 +34,8 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
   int size() const override { return wire_->size(); }
   std::string_view kind() const override { return kind_; }
   int host_of(int rank) const override { return wire_->host_of(rank); }
-  RequestPtr post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) override;
-  RequestPtr post_recv(void* data, int64_t bytes, int src, const MessageKey& key) override;
+  DeliveryPtr post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) override;
+  DeliveryPtr post_recv(void* data, int64_t bytes, int src, const MessageKey& key) override;
   void send_control(int dst, uint64_t context, const Control& message) noexcept override;
   std::optional<Control> poll_control(uint64_t context) override;
   void flush() noexcept override;

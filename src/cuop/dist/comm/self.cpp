@@ -15,10 +15,10 @@ class SelfTransport final : public Transport {
   int size() const override { return 1; }
   int local_size() const override { return 1; }
   std::string_view kind() const override { return "self"; }
-  RequestPtr post_send(const void*, int64_t, const Envelope&) override {
+  DeliveryPtr post_send(const void*, int64_t, const Envelope&) override {
     throw CommunicationError("self: one rank has no other rank to send to");
   }
-  RequestPtr post_recv(void*, int64_t, const Envelope&) override {
+  DeliveryPtr post_recv(void*, int64_t, const Envelope&) override {
     throw CommunicationError("self: one rank has no other rank to receive from");
   }
   void send_control(int, const Control&) noexcept override {}

@@ -19,7 +19,7 @@ constexpr double kSleepSeconds = 0.002;  // between two readings of the deadline
 
 }  // namespace
 
-class SocketHub::Sending final : public Request {
+class SocketHub::Sending final : public Delivery {
  public:
   Sending(SocketHub& hub, int dst, std::shared_ptr<SocketPeer::Outbound> message)
       : hub_(hub), dst_(dst), message_(std::move(message)) {}
@@ -49,7 +49,7 @@ class SocketHub::Sending final : public Request {
   std::shared_ptr<SocketPeer::Outbound> message_;
 };
 
-class SocketHub::Receiving final : public Request {
+class SocketHub::Receiving final : public Delivery {
  public:
   Receiving(SocketHub& hub, int src, std::shared_ptr<SocketPeer::Posted> posted)
       : hub_(hub), src_(src), posted_(std::move(posted)) {}
@@ -102,14 +102,14 @@ int SocketHub::host_of(int rank) const {
   return static_cast<int>(first - hosts_.begin());
 }
 
-RequestPtr SocketHub::post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) {
+DeliveryPtr SocketHub::post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) {
   const std::lock_guard lock(mutex_);
   auto message = peer(dst).send(data, bytes, key);
   if (peer(dst).write()) tell_sleepers();
   return std::make_unique<Sending>(*this, dst, std::move(message));
 }
 
-RequestPtr SocketHub::post_recv(void* data, int64_t bytes, int src, const MessageKey& key) {
+DeliveryPtr SocketHub::post_recv(void* data, int64_t bytes, int src, const MessageKey& key) {
   const std::lock_guard lock(mutex_);
   auto posted = peer(src).expect(data, bytes, key);
   if (peer(src).write()) tell_sleepers();

@@ -29,8 +29,8 @@ class SocketHub final : public Hub {
   int size() const override { return static_cast<int>(hosts_.size()); }
   std::string_view kind() const override { return "socket"; }
   int host_of(int rank) const override;
-  RequestPtr post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) override;
-  RequestPtr post_recv(void* data, int64_t bytes, int src, const MessageKey& key) override;
+  DeliveryPtr post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) override;
+  DeliveryPtr post_recv(void* data, int64_t bytes, int src, const MessageKey& key) override;
   void send_control(int dst, uint64_t context, const Control& message) noexcept override;
   std::optional<Control> poll_control(uint64_t context) override;
   void flush() noexcept override;

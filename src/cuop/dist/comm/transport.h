@@ -15,9 +15,9 @@ namespace cuop::dist {
 
 /// A message under way. Destroying it gives it up: after that the buffer is not touched any more,
 /// whatever the network still holds.
-class Request {
+class Delivery {
  public:
-  virtual ~Request() = default;
+  virtual ~Delivery() = default;
   /// Moves what can be moved now; true when complete. CommunicationError naming a rank when the
   /// peer is lost or has ended; naming none when a receive's length is not the message's ("the
   /// message has 12 bytes").
@@ -25,7 +25,7 @@ class Request {
   /// Grows while a long message makes progress.
   virtual int64_t moved() const = 0;
 };
-using RequestPtr = std::unique_ptr<Request>;
+using DeliveryPtr = std::unique_ptr<Delivery>;
 
 /// The other side of a message and what it is told apart by: messages match when epoch and tag are
 /// equal, and messages that match arrive in order. Tags lie in [0, kTagLimit).
@@ -62,8 +62,8 @@ class Transport {
   virtual std::string_view kind() const = 0;
 
   /// To and from other ranks only.
-  virtual RequestPtr post_send(const void* data, int64_t bytes, const Envelope& envelope) = 0;
-  virtual RequestPtr post_recv(void* data, int64_t bytes, const Envelope& envelope) = 0;
+  virtual DeliveryPtr post_send(const void* data, int64_t bytes, const Envelope& envelope) = 0;
+  virtual DeliveryPtr post_recv(void* data, int64_t bytes, const Envelope& envelope) = 0;
 
   /// Never fails and never waits: a peer that cannot be reached is noticed elsewhere.
   virtual void send_control(int dst, const Control& message) noexcept = 0;

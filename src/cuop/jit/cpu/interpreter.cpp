@@ -118,7 +118,7 @@ struct Launch {
 };
 
 void Launch::finish(size_t reduction, int64_t row, const Accumulator& accumulator) const {
-  const Program::Reduction& wanted = program.reductions[reduction];
+  const Program::FoldStep& wanted = program.reductions[reduction];
   const Access& output = outputs[static_cast<size_t>(wanted.output)];
   if (wanted.to_16bit == nullptr && output.mode() != Access::Mode::kStrided) {
     wanted.kernel.finish(output.at(row), accumulator.bytes, blocks.row);
@@ -134,7 +134,7 @@ void Launch::finish(size_t reduction, int64_t row, const Accumulator& accumulato
 
 void Launch::reduce_block(size_t reduction, int64_t block, Blocks::Range range,
                           const std::byte* values) {
-  const Program::Reduction& wanted = program.reductions[reduction];
+  const Program::FoldStep& wanted = program.reductions[reduction];
   if (blocks.per_row > 0) {
     const auto place = reduction * static_cast<size_t>(blocks.count) + static_cast<size_t>(block);
     wanted.kernel.run(partials[place].bytes, values, range.size);

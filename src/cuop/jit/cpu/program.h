@@ -16,7 +16,7 @@ struct Instruction {
 };
 
 struct Program {
-  struct Reduction {
+  struct FoldStep {
     int16_t slot;    ///< where the elements are, in float32 for 16-bit floats
     int16_t output;  ///< which output gets the result
     DType dtype;     ///< of the elements
@@ -26,7 +26,7 @@ struct Program {
 
   // Slots: leaves, then parameters, then outputs, then registers.
   std::vector<Instruction> code;
-  std::vector<Reduction> reductions;
+  std::vector<FoldStep> reductions;
   std::vector<DType> leaf_dtypes;
   std::vector<bool> is_leaf_used;
   std::vector<DType> parameter_dtypes;

@@ -27,7 +27,7 @@ constexpr backend::Slot<void(const LinePass&)> kLines{"fft", &spectral::run_line
 
 enum class Family : uint8_t { kComplex, kFromReal, kToReal };
 
-struct Request {
+struct TransformSpec {
   const char* who;
   Family family = Family::kComplex;
   bool is_inverse = false;
@@ -117,38 +117,38 @@ Step complex_step(int axis, int64_t n, bool is_inverse, bool is_real_input) {
   return step;
 }
 
-std::vector<Step> make_steps(const Request& request, bool is_real_input) {
+std::vector<Step> make_steps(const TransformSpec& spec, bool is_real_input) {
   std::vector<Step> steps;
-  const size_t count = request.axes.size();
+  const size_t count = spec.axes.size();
   const auto complex_axis = [&](size_t i, bool is_real) {
-    steps.push_back(complex_step(request.axes[i], request.lengths[i], request.is_inverse, is_real));
+    steps.push_back(complex_step(spec.axes[i], spec.lengths[i], spec.is_inverse, is_real));
   };
-  switch (request.family) {
+  switch (spec.family) {
     case Family::kComplex:
       for (size_t i = count; i-- > 0;) complex_axis(i, is_real_input && i + 1 == count);
       break;
     case Family::kFromReal: {
-      const int64_t n = request.lengths.back();
-      steps.push_back({request.axes.back(), FftKind::kRealForward, n, n / 2 + 1});
+      const int64_t n = spec.lengths.back();
+      steps.push_back({spec.axes.back(), FftKind::kRealForward, n, n / 2 + 1});
       for (size_t i = count - 1; i-- > 0;) complex_axis(i, false);
       break;
     }
     case Family::kToReal: {
       for (size_t i = 0; i + 1 < count; ++i) complex_axis(i, false);
-      const int64_t n = request.lengths.back();
-      steps.push_back({request.axes.back(), FftKind::kRealBackward, n, n});
+      const int64_t n = spec.lengths.back();
+      steps.push_back({spec.axes.back(), FftKind::kRealBackward, n, n});
       break;
     }
   }
-  if (!steps.empty()) steps.back().scale = request.scale;
+  if (!steps.empty()) steps.back().scale = spec.scale;
   return steps;
 }
 
-double norm_scale(const Request& request, FftNorm norm) {
+double norm_scale(const TransformSpec& spec, FftNorm norm) {
   double total = 1.0;
-  for (int64_t n : request.lengths) total *= static_cast<double>(n);
+  for (int64_t n : spec.lengths) total *= static_cast<double>(n);
   if (norm == FftNorm::kOrtho) return 1.0 / std::sqrt(total);
-  return (norm == FftNorm::kBackward) == request.is_inverse ? 1.0 / total : 1.0;
+  return (norm == FftNorm::kBackward) == spec.is_inverse ? 1.0 / total : 1.0;
 }
 
 void check_length(const char* who, int64_t n, int64_t axis) {
@@ -158,26 +158,26 @@ void check_length(const char* who, int64_t n, int64_t axis) {
   }
 }
 
-Tensor transform(Request request, const Tensor& x, FftNorm norm, const Tensor* out) {
-  const trace::Span span(request.who, "op");
-  if (request.family == Family::kFromReal) refuse_complex(request.who, x);
-  for (size_t i = 0; i < request.axes.size(); ++i) {
-    check_length(request.who, request.lengths[i], request.axes[i]);
+Tensor transform(TransformSpec spec, const Tensor& x, FftNorm norm, const Tensor* out) {
+  const trace::Span span(spec.who, "op");
+  if (spec.family == Family::kFromReal) refuse_complex(spec.who, x);
+  for (size_t i = 0; i < spec.axes.size(); ++i) {
+    check_length(spec.who, spec.lengths[i], spec.axes[i]);
   }
-  request.scale = norm_scale(request, norm);
+  spec.scale = norm_scale(spec, norm);
   const bool is_double = computes_in_double(x.dtype());
-  const bool stays_real = !is_complex(x.dtype()) && request.family != Family::kToReal;
+  const bool stays_real = !is_complex(x.dtype()) && spec.family != Family::kToReal;
   const DType in_dtype = stays_real ? real_type(is_double) : complex_type(is_double);
   const DType out_dtype =
-      request.family == Family::kToReal ? real_type(is_double) : complex_type(is_double);
+      spec.family == Family::kToReal ? real_type(is_double) : complex_type(is_double);
   Shape shape = x.shape();
-  for (size_t i = 0; i < request.axes.size(); ++i) shape[request.axes[i]] = request.lengths[i];
-  if (request.family == Family::kFromReal) {
-    shape[request.axes.back()] = request.lengths.back() / 2 + 1;
+  for (size_t i = 0; i < spec.axes.size(); ++i) shape[spec.axes[i]] = spec.lengths[i];
+  if (spec.family == Family::kFromReal) {
+    shape[spec.axes.back()] = spec.lengths.back() / 2 + 1;
   }
-  const Tensor result = prepare_output(request.who, out, shape, out_dtype, x.device());
-  check_no_overlap(request.who, result, x, "x");
-  const std::vector<Step> steps = make_steps(request, stays_real);
+  const Tensor result = prepare_output(spec.who, out, shape, out_dtype, x.device());
+  check_no_overlap(spec.who, result, x, "x");
+  const std::vector<Step> steps = make_steps(spec, stays_real);
   if (steps.empty()) {
     copy_into(result, x);
   } else {
@@ -196,7 +196,7 @@ Tensor transform_one(const char* who, Family family, bool is_inverse, const Tens
 
 Tensor transform_many(const char* who, Family family, bool is_inverse, const Tensor& x,
                       const FftDims& s, const FftDims& axes, FftNorm norm, const Tensor* out) {
-  Request request{who, family, is_inverse, {}, {}};
+  TransformSpec spec{who, family, is_inverse, {}, {}};
   const int count = axes ? axes->ndim() : s ? s->ndim() : x.ndim();
   if (axes && s && axes->ndim() != s->ndim()) {
     throw ShapeError(cat(who, ": s = ", *s, " and axes = ", *axes, " must have one length"));
@@ -207,16 +207,16 @@ Tensor transform_many(const char* who, Family family, bool is_inverse, const Ten
   }
   for (int i = 0; i < count; ++i) {
     const int axis = axes ? normalize_axis((*axes)[i], x.ndim(), who) : x.ndim() - count + i;
-    if (std::find(request.axes.begin(), request.axes.end(), axis) != request.axes.end()) {
+    if (std::find(spec.axes.begin(), spec.axes.end(), axis) != spec.axes.end()) {
       throw ShapeError(cat(who, ": an axis is given twice in ", *axes));
     }
-    request.axes.push_back(axis);
+    spec.axes.push_back(axis);
     const bool is_given = s && (*s)[i] != -1;
     int64_t length = is_given ? (*s)[i] : x.shape(axis);
     if (!is_given && family == Family::kToReal && i + 1 == count) length = 2 * (length - 1);
-    request.lengths.push_back(length);
+    spec.lengths.push_back(length);
   }
-  return transform(std::move(request), x, norm, out);
+  return transform(std::move(spec), x, norm, out);
 }
 
 Tensor mirrored_transform(const char* who, const Tensor& x, int64_t axis, LineInput input,
