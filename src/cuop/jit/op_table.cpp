@@ -72,7 +72,7 @@ bool is_comparison(int code) {
 }
 
 bool accepts(const OpInfo& op, DType dtype) {
-  if ((op.kinds & kNo16Bit) != 0 && compute_dtype(dtype) != dtype) return false;
+  if ((op.kinds & kNo16Bit) != 0 && is_16bit(dtype)) return false;
   return (op.kinds & kind_of(dtype)) != 0;
 }
 

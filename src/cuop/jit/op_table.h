@@ -45,6 +45,8 @@ struct OpTypes {
 OpTypes infer_types(int code, std::span<const ArgumentType> arguments);
 /// True for equal, less and the like.
 bool is_comparison(int code);
+/// Float16 and bfloat16: kept in 16 bits, computed in float32.
+inline bool is_16bit(DType dtype) { return compute_dtype(dtype) != dtype; }
 /// True when the operation can be computed in this dtype.
 bool accepts(const OpInfo& op, DType dtype);
 /// The dtypes that an argument may have.

@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kForever = std::numeric_limits<int>::max();
 
-bool is_16bit(DType dtype) { return compute_dtype(dtype) != dtype; }
-
 /// Working memory of one compilation, kept by each thread so that small ones allocate nothing.
 struct Workspace {
   std::vector<int> last_use;  // by node; -1 when no output needs it

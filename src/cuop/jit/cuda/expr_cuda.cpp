@@ -19,7 +19,6 @@ constexpr int kCheapStep = 24;
 using detail::accumulator_dtype;
 using detail::accumulator_type;
 using detail::has_moments;
-using detail::is_16bit;
 using detail::states_abreast;
 using detail::type_name;
 using detail::value_type;

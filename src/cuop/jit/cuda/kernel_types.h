@@ -10,8 +10,6 @@
 
 namespace cuop::jit::detail {
 
-inline bool is_16bit(DType dtype) { return compute_dtype(dtype) != dtype; }
-
 /// The type as kernel text names it.
 inline const char* type_name(DType dtype) {
   static constexpr const char* kNames[] = {
