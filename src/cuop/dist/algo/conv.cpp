@@ -1,7 +1,6 @@
 #include "cuop/dist/algo/conv.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -91,9 +90,7 @@ Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const 
   return kFunctions[spatial - 1](x, w, bias, options, nullptr);
 }
 
-Plan plan_conv(const ConvOptions& options, const std::vector<Placement>& inputs,
-               const std::optional<Sharding>& output, const Machine& machine,
-               const std::string& strategy) {
+Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& inputs) {
   if (inputs.size() < 2) throw ExecutionError("conv: weight was not given");
   const Shape& x = inputs[0].shape;
   const Shape& w = inputs[1].shape;
@@ -101,47 +98,39 @@ Plan plan_conv(const ConvOptions& options, const std::vector<Placement>& inputs,
     throw ShapeError(cat("conv: input of shape ", x, "; needed are 3 to 5 dimensions (N, C, ...)"));
   }
   const std::string name = cat("conv", x.ndim() - 2, "d");
-  MapProblem problem;
-  problem.op = name;
-  problem.inputs = inputs;
-  problem.shape = conv_output_shape(name.c_str(), x, w, options);
-  problem.dtype = inputs[0].dtype;
+  Mapping mapping;
+  mapping.op = name;
+  mapping.shape = conv_output_shape(name.c_str(), x, w, options);
+  mapping.dtype = inputs[0].dtype;
   for (const Placement& input : inputs) {
-    if (input.dtype != problem.dtype) {
+    if (input.dtype != mapping.dtype) {
       throw DTypeError(cat(name, ": ", input.name, " is ", input.dtype, ", input is ",
-                           problem.dtype, "; they must share one dtype"));
+                           mapping.dtype, "; they must share one dtype"));
     }
   }
   if (inputs.size() > 2 && inputs[2].shape != Shape{w[0]}) {
     throw ShapeError(cat(name, ": bias has shape ", inputs[2].shape, ", needed is ", Shape{w[0]}));
   }
-  const Geometry geometry{x, w, problem.shape, options};
-  problem.needed = [&](size_t i, const Box& box) { return needed_box(geometry, i, box); };
+  const Geometry geometry{x, w, mapping.shape, options};
+  mapping.needed = [geometry](size_t i, const Box& box) { return needed_box(geometry, i, box); };
+  mapping.work = [geometry](const std::vector<Part>& parts, const Box& box) {
+    return convolve(geometry, parts, box);
+  };
   const int ranks = inputs[0].sharding.mesh().size();
   const auto split = [&](int dim) { return split_over_ranks(ranks, x.ndim(), dim); };
-  problem.choices = {{"batch", split(0)}, {"row", split(2)}};
-  if (options.groups == 1) problem.choices.push_back({"channel", split(1)});
-  problem.flops_per_element =
+  mapping.choices = {{"batch", split(0)}, {"row", split(2)}};
+  if (options.groups == 1) mapping.choices.push_back({"channel", split(1)});
+  mapping.flops_per_element =
       2.0 * static_cast<double>(element_count(w)) / static_cast<double>(std::max<int64_t>(1, w[0]));
-  problem.wanted = output;
-  return plan_map(problem, machine, strategy);
+  return mapping;
 }
 
 Operation operation(const ConvOptions& options) {
-  const auto execute = [options](const Plan& made, const std::vector<DistTensor>& inputs) {
-    const Geometry geometry{inputs[0].shape(), inputs[1].shape(), made.outputs[0].shape, options};
-    return execute_map(
-        made, inputs, [&](size_t i, const Box& box) { return needed_box(geometry, i, box); },
-        [&](const std::vector<Part>& parts, const Box& box) {
-          return convolve(geometry, parts, box);
-        });
-  };
-  return {
+  return map_operation(
       cat("conv stride ", options.stride, ", padding ", options.padding, ", dilation ",
           options.dilation, ", groups ", options.groups, ", activation ", name(options.activation)),
       {"input", "weight", "bias"},
-      std::bind_front(plan_conv, options),
-      execute};
+      [options](const auto& inputs, const std::string&) { return map_conv(options, inputs); });
 }
 
 }  // namespace

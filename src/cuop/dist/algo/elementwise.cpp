@@ -19,42 +19,32 @@ using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
 /// Element-wise `compute`; the result of a true division has a floating dtype whatever the inputs.
 Operation binary_operation(const std::string& name, Binary compute, bool is_division) {
-  const auto plan = [name, is_division](const std::vector<Placement>& inputs,
-                                        const std::optional<Sharding>& output,
-                                        const Machine& machine, const std::string& strategy) {
+  return map_operation(name, {"a", "b"}, [=](const auto& inputs, const std::string& strategy) {
     if (inputs.size() != 2) throw ExecutionError(cat(name, ": b was not given"));
-    MapProblem problem;
-    problem.op = name;
-    problem.inputs = inputs;
-    problem.shape = broadcast_shapes(inputs[0].shape, inputs[1].shape, name.c_str());
-    problem.dtype = promote(inputs[0].dtype, inputs[1].dtype);
-    if (is_division) problem.dtype = to_inexact(problem.dtype);
-    problem.needed = [&](size_t i, const Box& box) {
+    Mapping mapping;
+    mapping.op = name;
+    mapping.shape = broadcast_shapes(inputs[0].shape, inputs[1].shape, name.c_str());
+    mapping.dtype = promote(inputs[0].dtype, inputs[1].dtype);
+    if (is_division) mapping.dtype = to_inexact(mapping.dtype);
+    mapping.needed = [inputs](size_t i, const Box& box) {
       return broadcast_source(box, inputs[i].shape);
     };
     for (size_t i = 0; i < 2; ++i) {
-      if (inputs[i].shape == problem.shape && inputs[i].sharding.single_rank() < 0) {
-        problem.choices.push_back({i == 0 ? "keep_a" : "keep_b", inputs[i].sharding});
+      if (inputs[i].shape == mapping.shape && inputs[i].sharding.single_rank() < 0) {
+        mapping.choices.push_back({i == 0 ? "keep_a" : "keep_b", inputs[i].sharding});
       }
     }
     // Results stay with their inputs where they can, so that chains of operations move nothing.
-    if (problem.choices.empty() || strategy == "row") {
-      problem.choices.push_back(
-          {"row", split_over_ranks(inputs[0].sharding.mesh().size(), problem.shape.ndim(),
-                                   longest_dim(problem.shape))});
+    if (mapping.choices.empty() || strategy == "row") {
+      mapping.choices.push_back(
+          {"row", split_over_ranks(inputs[0].sharding.mesh().size(), mapping.shape.ndim(),
+                                   longest_dim(mapping.shape))});
     }
-    problem.wanted = output;
-    return plan_map(problem, machine, strategy);
-  };
-  const auto execute = [compute](const Plan& made, const std::vector<DistTensor>& inputs) {
-    return execute_map(
-        made, inputs,
-        [&](size_t i, const Box& box) { return broadcast_source(box, inputs[i].shape()); },
-        [&](const std::vector<Part>& parts, const Box&) {
-          return compute(parts[0].local, parts[1].local);
-        });
-  };
-  return {name, {"a", "b"}, plan, execute};
+    mapping.work = [compute](const std::vector<Part>& parts, const Box&) {
+      return compute(parts[0].local, parts[1].local);
+    };
+    return mapping;
+  });
 }
 
 Operation addition() {
@@ -69,40 +59,30 @@ Box swapped_box(Box box, int dim0, int dim1) {
 }
 
 Operation transposition(int64_t dim0, int64_t dim1) {
-  const auto plan = [dim0, dim1](const std::vector<Placement>& inputs,
-                                 const std::optional<Sharding>& output, const Machine& machine,
-                                 const std::string& strategy) {
+  const auto describe = [=](const std::vector<Placement>& inputs, const std::string& strategy) {
     const Placement& x = inputs.at(0);
     const int a = normalize_axis(dim0, x.shape.ndim(), "transpose");
     const int b = normalize_axis(dim1, x.shape.ndim(), "transpose");
-    MapProblem problem;
-    problem.op = "transpose";
-    problem.inputs = inputs;
-    problem.shape = x.shape;
-    std::swap(problem.shape[a], problem.shape[b]);
-    problem.dtype = x.dtype;
-    problem.flops_per_element = 0;
-    problem.needed = [a, b](size_t, const Box& box) { return swapped_box(box, a, b); };
+    Mapping mapping;
+    mapping.op = "transpose";
+    mapping.shape = x.shape;
+    std::swap(mapping.shape[a], mapping.shape[b]);
+    mapping.dtype = x.dtype;
+    mapping.flops_per_element = 0;
+    mapping.needed = [a, b](size_t, const Box& box) { return swapped_box(box, a, b); };
     if (x.sharding.single_rank() < 0) {
-      problem.choices.push_back({"keep", x.sharding.swapped(a, b, x.shape.ndim())});
+      mapping.choices.push_back({"keep", x.sharding.swapped(a, b, x.shape.ndim())});
     }
-    if (problem.choices.empty() || strategy == "row") {
-      problem.choices.push_back(
+    if (mapping.choices.empty() || strategy == "row") {
+      mapping.choices.push_back(
           {"row", split_over_ranks(x.sharding.mesh().size(), x.shape.ndim(), a)});
     }
-    problem.wanted = output;
-    return plan_map(problem, machine, strategy);
+    mapping.work = [a, b](const std::vector<Part>& parts, const Box&) {
+      return swap_axes(parts[0].local, a, b);
+    };
+    return mapping;
   };
-  const auto execute = [dim0, dim1](const Plan& made, const std::vector<DistTensor>& inputs) {
-    const int a = normalize_axis(dim0, inputs[0].ndim(), "transpose");
-    const int b = normalize_axis(dim1, inputs[0].ndim(), "transpose");
-    return execute_map(
-        made, inputs, [a, b](size_t, const Box& box) { return swapped_box(box, a, b); },
-        [a, b](const std::vector<Part>& parts, const Box&) {
-          return swap_axes(parts[0].local, a, b);
-        });
-  };
-  return {cat("transpose dims ", dim0, ", ", dim1), {"x"}, plan, execute};
+  return map_operation(cat("transpose dims ", dim0, ", ", dim1), {"x"}, describe);
 }
 
 }  // namespace

@@ -48,40 +48,31 @@ std::vector<MapChoice> choices(const Placement& x, const Shape& result,
 }
 
 Operation operation(const std::string& text, const Transform& transform) {
-  const auto plan = [transform](const std::vector<Placement>& inputs,
-                                const std::optional<Sharding>& output, const Machine& machine,
-                                const std::string& strategy) {
+  return map_operation(text, {"x"}, [transform](const auto& inputs, const std::string&) {
     const Placement& x = inputs.at(0);
     const std::vector<int> whole = transform.whole_dims(x.shape.ndim());
     if (transform.wants_real_input && is_complex(x.dtype)) {
       throw DTypeError(cat(transform.name, ": real input is needed, given ", x.dtype));
     }
-    MapProblem problem;
-    problem.op = transform.name;
-    problem.inputs = inputs;
-    problem.shape = transform.result_shape(x.shape);
+    Mapping mapping;
+    mapping.op = transform.name;
+    mapping.shape = transform.result_shape(x.shape);
     const DType real = compute_dtype(to_inexact(real_dtype(x.dtype)));
-    problem.dtype = transform.is_real_result ? real : complex_dtype(real);
-    problem.needed = [&](size_t, const Box& box) { return needed_box(box, x.shape, whole); };
-    problem.choices = choices(x, problem.shape, whole);
-    problem.efficiency = kFftEfficiency;
+    mapping.dtype = transform.is_real_result ? real : complex_dtype(real);
+    mapping.needed = [shape = x.shape, whole](size_t, const Box& box) {
+      return needed_box(box, shape, whole);
+    };
+    mapping.choices = choices(x, mapping.shape, whole);
+    mapping.efficiency = kFftEfficiency;
     for (const int dim : whole) {
-      problem.flops_per_element +=
-          5.0 * std::log2(static_cast<double>(std::max<int64_t>(2, problem.shape[dim])));
+      mapping.flops_per_element +=
+          5.0 * std::log2(static_cast<double>(std::max<int64_t>(2, mapping.shape[dim])));
     }
-    problem.wanted = output;
-    return plan_map(problem, machine, strategy);
-  };
-  const auto execute = [transform](const Plan& made, const std::vector<DistTensor>& inputs) {
-    const Shape& shape = inputs[0].shape();
-    const std::vector<int> whole = transform.whole_dims(shape.ndim());
-    return execute_map(
-        made, inputs, [&](size_t, const Box& box) { return needed_box(box, shape, whole); },
-        [&](const std::vector<Part>& parts, const Box&) {
-          return transform.compute(parts[0].local);
-        });
-  };
-  return {text, {"x"}, plan, execute};
+    mapping.work = [compute = transform.compute](const std::vector<Part>& parts, const Box&) {
+      return compute(parts[0].local);
+    };
+    return mapping;
+  });
 }
 
 int64_t result_length(FftKind kind, const FftSize& n, int64_t length, const std::string& who) {

@@ -1,11 +1,13 @@
 #include "cuop/dist/exec/map.h"
 
+#include "cuop/dist/exec/redistribute.h"
 #include "cuop/ops/create/create.h"
 
 namespace cuop::dist {
+namespace {
 
 DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
-                       const NeededBox& needed, const LocalWork& work) {
+                       const Mapping& mapping) {
   const Placement& output = plan.outputs[0];
   const CommunicatorPtr& comm = inputs.at(0).comm_ptr();
   const std::vector<Box> made = output.sharding.owner_boxes(output.shape);
@@ -13,7 +15,7 @@ DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
   std::vector<Part> parts;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const DistTensor& input = inputs[i];
-    const std::vector<Box> boxes = needed_boxes(needed, i, input.ndim(), made);
+    const std::vector<Box> boxes = needed_boxes(mapping.needed, i, input.ndim(), made);
     parts.push_back({fetch(*comm, part_of(input), input.sharding().owner_boxes(input.shape()),
                            boxes, input.dtype()),
                      boxes[rank], input.device()});
@@ -21,11 +23,29 @@ DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
   const Device device = inputs[0].device();
   Tensor local;
   if (!made[rank].empty()) {
-    local = work(parts, made[rank]);
+    local = mapping.work(parts, made[rank]);
   } else if (!made[rank].is_void) {
     local = empty(made[rank].shape(), output.dtype, device);
   }
   return DistTensor(comm, output.sharding, output.shape, output.dtype, local, device);
+}
+
+}  // namespace
+
+Operation map_operation(std::string text, std::vector<std::string> names,
+                        const DescribeMapping& describe) {
+  const auto plan = [describe](const std::vector<Placement>& inputs,
+                               const std::optional<Sharding>& output, const Machine& machine,
+                               const std::string& strategy) {
+    Mapping mapping = describe(inputs, strategy);
+    mapping.inputs = inputs;
+    mapping.wanted = output;
+    return plan_map(mapping, machine, strategy);
+  };
+  const auto execute = [describe](const Plan& made, const std::vector<DistTensor>& inputs) {
+    return execute_map(made, inputs, describe(made.inputs, made.strategy));
+  };
+  return {std::move(text), std::move(names), plan, execute};
 }
 
 }  // namespace cuop::dist

@@ -1,16 +1,25 @@
-// Following a plan of plan/map_plan.h: fetch what the local block of the result needs, compute it.
+// Operations whose result is made block by block: planned as plan/map_plan.h says; then every rank
+// fetches what its block of the result needs and computes it.
 #pragma once
 
-#include "cuop/dist/exec/redistribute.h"
+#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/plan/map_plan.h"
 
 namespace cuop::dist {
 
-/// Computes the block `output` of the result from the fetched parts of the inputs. Not called where
-/// the block is empty.
-using LocalWork = std::function<Tensor(const std::vector<Part>& inputs, const Box& output)>;
+struct Mapping : MapProblem {
+  /// Computes the block `output` of the result from the parts of the inputs that it needs. Not
+  /// called where the block is empty.
+  std::function<Tensor(const std::vector<Part>& inputs, const Box& output)> work;
+};
 
-DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
-                       const NeededBox& needed, const LocalWork& work);
+/// All of the mapping of inputs that lie so but `inputs` and `wanted`, under a strategy that is
+/// forced ("" when none is) or chosen: called to plan and again to work.
+using DescribeMapping =
+    std::function<Mapping(const std::vector<Placement>& inputs, const std::string& strategy)>;
+
+Operation map_operation(std::string text, std::vector<std::string> names,
+                        const DescribeMapping& describe);
 
 }  // namespace cuop::dist
