@@ -8,16 +8,8 @@ namespace cuop::dist {
 namespace {
 
 Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machine& machine) {
-  Plan plan;
-  plan.op = problem.op;
-  plan.strategy = choice.strategy;
-  plan.detail = cat(choice.output);
-  plan.ranks = choice.output.mesh().size();
-  plan.inputs = problem.inputs;
-  const Sharding& wanted = problem.wanted ? *problem.wanted : choice.output;
-  plan.outputs = {{"result", problem.shape, problem.dtype, choice.output},
-                  {"result", problem.shape, problem.dtype, wanted}};
-
+  Plan plan{problem.op, choice.strategy, cat(choice.output), choice.output.mesh().size(),
+            problem.inputs};
   const std::vector<Box> made = choice.output.owner_boxes(problem.shape);
   std::vector<int64_t> touched(made.size(), 0);  // bytes that the local work reads and writes
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
@@ -42,7 +34,8 @@ Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machi
   add_compute(plan, machine, cat(problem.op, " of the local parts"),
               problem.flops_per_element * static_cast<double>(most_made), most_touched,
               problem.dtype, problem.efficiency);
-  add_redistribution(plan, machine, "result", problem.shape, problem.dtype, choice.output, wanted);
+  add_output(plan, machine, {"result", problem.shape, problem.dtype, choice.output},
+             problem.wanted);
   plan.memory_per_rank = most_touched;
   for (const Placement& input : problem.inputs) {
     plan.memory_per_rank += largest_block(input.shape, input.dtype, input.sharding);

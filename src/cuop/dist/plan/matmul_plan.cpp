@@ -37,27 +37,17 @@ std::vector<std::pair<std::string, Grid>> grids(int ranks) {
   return result;
 }
 
-Plan start(const MatmulProblem& problem, const std::string& strategy, const std::string& detail) {
-  Plan plan;
-  plan.op = "matmul";
-  plan.strategy = strategy;
-  plan.detail = detail;
-  plan.ranks = problem.a.mesh().size();
-  return plan;
-}
-
-/// Places the operands, then adds the steps and figures that follow from the placements.
-void finish(Plan& plan, const MatmulProblem& problem, const Machine& machine, const Sharding& a,
-            const Sharding& b, const Sharding& partial, const Sharding& c) {
+/// The operands as multiplied lie as `a` and `b` say, partial products as `partial`, C as `c`.
+Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::string& strategy,
+               const std::string& detail, const Sharding& a, const Sharding& b,
+               const Sharding& partial, const Sharding& c) {
+  Plan plan{"matmul", strategy, detail, problem.a.mesh().size()};
   const Shape a_shape{problem.m, problem.k};
   const Shape b_shape{problem.k, problem.n};
   const Shape c_shape{problem.m, problem.n};
   const Sharding& wanted = problem.c ? *problem.c : c;
-  plan.inputs = {{"A", a_shape, problem.dtype, a}, {"B", b_shape, problem.dtype, b}};
-  plan.outputs = {{"C", c_shape, problem.dtype, c}, {"C", c_shape, problem.dtype, wanted}};
-
-  add_redistribution(plan, machine, "A", a_shape, problem.dtype, problem.a, a);
-  add_redistribution(plan, machine, "B", b_shape, problem.dtype, problem.b, b);
+  add_input(plan, machine, {"A", a_shape, problem.dtype, problem.a}, a);
+  add_input(plan, machine, {"B", b_shape, problem.dtype, problem.b}, b);
   double flops = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Box block = a.owner_box(a_shape, rank);
@@ -76,7 +66,7 @@ void finish(Plan& plan, const MatmulProblem& problem, const Machine& machine, co
              partial.owner_boxes(c_shape), needs_of(c.owner_boxes(c_shape)), problem.dtype,
              Sources::kAll);
   }
-  add_redistribution(plan, machine, "C", c_shape, problem.dtype, c, wanted);
+  add_output(plan, machine, {"C", c_shape, problem.dtype, c}, problem.c);
 
   const int64_t held = largest_block(a_shape, problem.dtype, problem.a) +
                        largest_block(b_shape, problem.dtype, problem.b);
@@ -93,6 +83,7 @@ void finish(Plan& plan, const MatmulProblem& problem, const Machine& machine, co
   while (needed(panels) > machine.memory && panels < most) panels = std::min(panels * 2, most);
   plan.settings["panels"] = panels;
   plan.memory_per_rank = needed(panels);
+  return plan;
 }
 
 }  // namespace
@@ -101,20 +92,18 @@ Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::stri
   std::vector<Plan> plans;
   const int root = problem.a.single_rank();
   if (root >= 0 && problem.b.single_rank() == root) {
-    Plan plan = start(problem, "root", cat("rank ", root));
-    const Sharding here = problem.a;
-    finish(plan, problem, machine, here, here, here, here);
-    plans.push_back(std::move(plan));
+    const Sharding& here = problem.a;
+    plans.push_back(
+        plan_grid(problem, machine, "root", cat("rank ", root), here, here, here, here));
   }
   for (const auto& [strategy_name, grid] : grids(problem.a.mesh().size())) {
-    Plan plan = start(problem, strategy_name, cat("grid ", grid.m, "x", grid.n, "x", grid.k));
     const Mesh mesh({grid.m, grid.n, grid.k}, {"m", "n", "k"});
     using Axes = Spec::Axes;
-    finish(plan, problem, machine, Sharding(mesh, P(Axes{"m"}, Axes{"k"})),
-           Sharding(mesh, P(Axes{"k"}, Axes{"n"})), Sharding(mesh, P(Axes{"m"}, Axes{"n"})),
-           grid.k == 1 ? Sharding(mesh, P(Axes{"m"}, Axes{"n"}))
-                       : Sharding(mesh, P(Axes{"m", "k"}, Axes{"n"})));
-    plans.push_back(std::move(plan));
+    const Sharding partial(mesh, P(Axes{"m"}, Axes{"n"}));
+    plans.push_back(
+        plan_grid(problem, machine, strategy_name, cat("grid ", grid.m, "x", grid.n, "x", grid.k),
+                  Sharding(mesh, P(Axes{"m"}, Axes{"k"})), Sharding(mesh, P(Axes{"k"}, Axes{"n"})),
+                  partial, grid.k == 1 ? partial : Sharding(mesh, P(Axes{"m", "k"}, Axes{"n"}))));
   }
   return choose(std::move(plans), machine, strategy);
 }

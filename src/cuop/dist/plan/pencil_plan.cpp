@@ -19,14 +19,8 @@ Plan plan_strategy(const PencilProblem& problem, const Machine& machine,
   const Shape& shape = problem.x.shape;
   const Sharding rows = slices(problem.x.sharding, strategy, 0);
   const Sharding columns = slices(problem.x.sharding, strategy, 1);
-  Plan plan;
-  plan.op = problem.op;
-  plan.strategy = strategy;
-  plan.ranks = rows.mesh().size();
-  plan.inputs = {{problem.x.name, shape, problem.x.dtype, rows}};
-
-  add_redistribution(plan, machine, problem.x.name, shape, problem.x.dtype, problem.x.sharding,
-                     rows);
+  Plan plan{problem.op, strategy, "", rows.mesh().size()};
+  add_input(plan, machine, problem.x, rows);
   int64_t most_bytes = 0;
   for (int pass = 0; pass < problem.passes; ++pass) {
     // Rows, columns, and for four passes columns and rows again.
@@ -45,10 +39,7 @@ Plan plan_strategy(const PencilProblem& problem, const Machine& machine,
     most_bytes = std::max(most_bytes, bytes);
   }
   const Sharding& made = problem.passes == 4 ? rows : columns;
-  const Sharding& wanted = problem.wanted ? *problem.wanted : made;
-  plan.outputs = {{"result", shape, problem.result, made},
-                  {"result", shape, problem.result, wanted}};
-  add_redistribution(plan, machine, "result", shape, problem.result, made, wanted);
+  add_output(plan, machine, {"result", shape, problem.result, made}, problem.wanted);
   plan.memory_per_rank = largest_block(shape, problem.x.dtype, problem.x.sharding) + 3 * most_bytes;
   return plan;
 }

@@ -61,6 +61,19 @@ void add_redistribution(Plan& plan, const Machine& machine, const std::string& n
            needs_of(to.owner_boxes(shape)), dtype);
 }
 
+void add_input(Plan& plan, const Machine& machine, const Placement& input, const Sharding& to) {
+  plan.inputs.push_back({input.name, input.shape, input.dtype, to});
+  add_redistribution(plan, machine, input.name, input.shape, input.dtype, input.sharding, to);
+}
+
+void add_output(Plan& plan, const Machine& machine, const Placement& made,
+                const std::optional<Sharding>& wanted) {
+  plan.outputs = {made, made};
+  if (!wanted) return;
+  plan.outputs[1].sharding = *wanted;
+  add_redistribution(plan, machine, made.name, made.shape, made.dtype, made.sharding, *wanted);
+}
+
 void add_compute(Plan& plan, const Machine& machine, const std::string& text, double flops,
                  int64_t bytes, DType dtype, double efficiency) {
   PlanStep step;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,12 +56,12 @@ struct Plan {
   std::string strategy;
   std::string detail;  ///< what distinguishes it within the strategy, for example the grid
   int ranks = 1;
-  std::vector<Placement> inputs;
-  std::vector<Placement> outputs;
-  std::vector<PlanStep> steps;
-  std::map<std::string, int64_t> settings;  ///< whole numbers that the executor follows
-  int64_t memory_per_rank = 0;              ///< bytes of the rank that needs most
-  std::vector<Candidate> candidates;
+  std::vector<Placement> inputs = {};
+  std::vector<Placement> outputs = {};
+  std::vector<PlanStep> steps = {};
+  std::map<std::string, int64_t> settings = {};  ///< whole numbers that the executor follows
+  int64_t memory_per_rank = 0;                   ///< bytes of the rank that needs most
+  std::vector<Candidate> candidates = {};
 
   int64_t bytes() const;   ///< moved between ranks
   double flops() const;    ///< of the busiest rank
@@ -83,6 +84,12 @@ void add_move(Plan& plan, const Machine& machine, const std::string& text,
 /// The same between two shardings of one tensor; nothing is added when they hold the same boxes.
 void add_redistribution(Plan& plan, const Machine& machine, const std::string& name,
                         const Shape& shape, DType dtype, const Sharding& from, const Sharding& to);
+/// An input, brought from where it lies to where the arithmetic reads it.
+void add_input(Plan& plan, const Machine& machine, const Placement& input, const Sharding& to);
+/// The result, brought from where it is made (outputs[0]) to where it is wanted (outputs[1]); where
+/// it is wanted nowhere it stays. The last step of a plan.
+void add_output(Plan& plan, const Machine& machine, const Placement& made,
+                const std::optional<Sharding>& wanted);
 /// `flops` and `bytes` read and written, of the busiest rank; `efficiency` is the share of the
 /// machine's flops (those of a matrix product) that the work reaches.
 void add_compute(Plan& plan, const Machine& machine, const std::string& text, double flops,

@@ -58,17 +58,12 @@ Sharding merged_sharding(const ReduceProblem& problem, const Sharding& x_shardin
 
 Plan plan_choice(const ReduceProblem& problem, const Machine& machine, const std::string& strategy,
                  const Sharding& folded) {
-  Plan plan;
-  plan.op = problem.op;
-  plan.strategy = strategy;
-  plan.detail = cat(folded);
-  plan.ranks = folded.mesh().size();
-  const Placement x{problem.x.name, problem.x.shape, problem.x.dtype, folded};
+  Plan plan{problem.op, strategy, cat(folded), folded.mesh().size()};
   const Placement result{"result", result_shape(problem), problem.result,
                          problem.wanted ? *problem.wanted : merged_sharding(problem, folded)};
-  plan.inputs = {x};
   plan.outputs = {result, result};
-  add_redistribution(plan, machine, x.name, x.shape, x.dtype, problem.x.sharding, folded);
+  add_input(plan, machine, problem.x, folded);
+  const Placement& x = plan.inputs[0];
   const int64_t bytes = largest_block(x.shape, x.dtype, folded);
   add_compute(plan, machine, cat("fold over axes (", join(problem.axes), ")"),
               static_cast<double>(bytes / itemsize(x.dtype)), bytes, x.dtype);

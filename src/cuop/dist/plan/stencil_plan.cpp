@@ -30,22 +30,11 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
   const Placement& grid = problem.inputs.at(0);
   const int ranks = grid.sharding.mesh().size();
   const Sharding rows = strategy == "root" ? grid.sharding : split_over_ranks(ranks, 2, 0);
-  Plan plan;
-  plan.op = problem.op;
-  plan.strategy = strategy;
-  plan.detail = cat("depth ", depth);
-  plan.ranks = ranks;
+  Plan plan{problem.op, strategy, cat("depth ", depth), ranks};
   plan.settings["depth"] = depth;
-  for (const Placement& input : problem.inputs) {
-    plan.inputs.push_back({input.name, input.shape, input.dtype, rows});
-    add_redistribution(plan, machine, input.name, input.shape, input.dtype, input.sharding, rows);
-  }
-  for (const Placement& input : problem.whole) {
-    const Sharding everywhere = strategy == "root" ? rows : Sharding::replicated(rows.mesh());
-    plan.inputs.push_back({input.name, input.shape, input.dtype, everywhere});
-    add_redistribution(plan, machine, input.name, input.shape, input.dtype, input.sharding,
-                       everywhere);
-  }
+  for (const Placement& input : problem.inputs) add_input(plan, machine, input, rows);
+  const Sharding everywhere = strategy == "root" ? rows : Sharding::replicated(rows.mesh());
+  for (const Placement& input : problem.whole) add_input(plan, machine, input, everywhere);
 
   const std::vector<Box> blocks = rows.owner_boxes(grid.shape);
   int64_t most_rows = 0;
@@ -73,10 +62,7 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
               cells * problem.flops_per_cell,
               static_cast<int64_t>(cells) * 2 * itemsize(grid.dtype), grid.dtype);
 
-  const Sharding& wanted = problem.wanted ? *problem.wanted : rows;
-  plan.outputs = {{"result", grid.shape, grid.dtype, rows},
-                  {"result", grid.shape, grid.dtype, wanted}};
-  add_redistribution(plan, machine, "result", grid.shape, grid.dtype, rows, wanted);
+  add_output(plan, machine, {"result", grid.shape, grid.dtype, rows}, problem.wanted);
   const int64_t width = grid.shape[1] * itemsize(grid.dtype);
   plan.memory_per_rank = 2 * (most_rows + 2 * halo) * width;
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
