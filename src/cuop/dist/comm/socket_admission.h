@@ -75,7 +75,6 @@ class Visit {
  private:
   enum class State { kIdle, kConnecting, kHearsChallenge, kHearsWelcome };
 
-  bool hear(size_t bytes);
   void begin();
   bool step();
   void greet();

@@ -19,74 +19,72 @@ constexpr double kSleepSeconds = 0.002;  // between two readings of the deadline
 
 }  // namespace
 
-class SocketHub::Sending final : public Delivery {
+/// A message to or from `peer` under way, given up with this.
+template <class Message>
+class SocketHub::UnderWay : public Delivery {
  public:
-  Sending(SocketHub& hub, int dst, std::shared_ptr<SocketPeer::Outbound> message)
-      : hub_(hub), dst_(dst), message_(std::move(message)) {}
-  ~Sending() override {
+  UnderWay(SocketHub& hub, int peer, std::shared_ptr<Message> message)
+      : hub_(hub), peer_(peer), message_(std::move(message)) {}
+  ~UnderWay() override {
     const std::lock_guard lock(hub_.mutex_);
-    hub_.peer(dst_).give_up(message_);
+    hub_.peer(peer_).give_up(message_);
   }
-  Sending(const Sending&) = delete;
-  Sending& operator=(const Sending&) = delete;
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
 
+ protected:
+  void check_connected() {
+    const std::string& lost = hub_.peer(peer_).lost();
+    if (!lost.empty()) throw CommunicationError(lost, peer_);
+  }
+
+  SocketHub& hub_;
+  int peer_;
+  std::shared_ptr<Message> message_;
+};
+
+class SocketHub::Sending final : public UnderWay<SocketPeer::Outbound> {
+ public:
+  using UnderWay::UnderWay;
   bool test() override {
     const std::lock_guard lock(hub_.mutex_);
     if (!message_->is_done) hub_.progress_locked();
-    if (message_->is_done) return true;
-    const std::string& lost = hub_.peer(dst_).lost();
-    if (!lost.empty()) throw CommunicationError(lost, dst_);
-    return false;
+    if (!message_->is_done) check_connected();
+    return message_->is_done;
   }
   int64_t moved() const override {
     const std::lock_guard lock(hub_.mutex_);
     return message_->written;
   }
-
- private:
-  SocketHub& hub_;
-  int dst_;
-  std::shared_ptr<SocketPeer::Outbound> message_;
 };
 
-class SocketHub::Receiving final : public Delivery {
+class SocketHub::Receiving final : public UnderWay<SocketPeer::Posted> {
  public:
-  Receiving(SocketHub& hub, int src, std::shared_ptr<SocketPeer::Posted> posted)
-      : hub_(hub), src_(src), posted_(std::move(posted)) {}
-  ~Receiving() override {
-    const std::lock_guard lock(hub_.mutex_);
-    hub_.peer(src_).give_up(posted_);
-  }
-  Receiving(const Receiving&) = delete;
-  Receiving& operator=(const Receiving&) = delete;
-
+  using UnderWay::UnderWay;
   bool test() override {
     if (is_done_) return true;
     const std::lock_guard lock(hub_.mutex_);
     hub_.progress_locked();
-    const std::shared_ptr<SocketPeer::Inbound>& message = posted_->message;
-    if (message && message->header.bytes != posted_->bytes) {
-      throw CommunicationError(cat("expects ", posted_->bytes, " bytes, the message has ",
+    const SocketPeer::Posted& posted = *message_;
+    const std::shared_ptr<SocketPeer::Inbound>& message = posted.message;
+    if (message && message->header.bytes != posted.bytes) {
+      throw CommunicationError(cat("expects ", posted.bytes, " bytes, the message has ",
                                    message->header.bytes, " bytes"));
     }
     if (!message || !message->is_done) {
-      const std::string& lost = hub_.peer(src_).lost();
-      if (!lost.empty()) throw CommunicationError(lost, src_);
+      check_connected();
       return false;
     }
-    if (!message->owned.empty()) copy_bytes(posted_->data, message->owned.data(), posted_->bytes);
+    if (!message->owned.empty()) copy_bytes(posted.data, message->owned.data(), posted.bytes);
     is_done_ = true;
     return true;
   }
   int64_t moved() const override {
     const std::lock_guard lock(hub_.mutex_);
-    return posted_->message ? posted_->message->moved : 0;
+    return message_->message ? message_->message->moved : 0;
   }
 
  private:
-  SocketHub& hub_;
-  int src_;
-  std::shared_ptr<SocketPeer::Posted> posted_;
   bool is_done_ = false;
 };
 

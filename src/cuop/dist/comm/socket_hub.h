@@ -46,6 +46,8 @@ class SocketHub final : public Hub {
   void sleep(double seconds, uint64_t seen);
 
  private:
+  template <class Message>
+  class UnderWay;
   class Sending;
   class Receiving;
 

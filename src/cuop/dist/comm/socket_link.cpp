@@ -22,6 +22,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/copy.h"
 
 namespace cuop::dist {
 
@@ -55,6 +56,18 @@ bool wait_until_ready(int descriptor, short events, double deadline) {
     if (count > 0) return true;
     if (count < 0 && errno != EINTR) throw_errno("waiting failed");
     if (left <= 0.0) return false;
+  }
+}
+
+/// `move(done)` moves what it can of the bytes after the first `done`; CommunicationError `late`.
+template <class Move>
+void move_all(int descriptor, short events, int64_t bytes, double deadline, const char* late,
+              const Move& move) {
+  for (int64_t done = 0; done < bytes;) {
+    const int64_t moved = move(done);
+    done += moved;
+    if (done == bytes || moved > 0) continue;
+    if (!wait_until_ready(descriptor, events, deadline)) throw CommunicationError(late);
   }
 }
 
@@ -125,21 +138,9 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Socket& Socket::operator=(Socket&& other) noexcept {
-  if (this == &other) return *this;
-  close();
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-void Socket::close() noexcept {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
-}
-
 int64_t Socket::write_some(const void* data, int64_t bytes, bool more) {
   const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
-  const ssize_t moved = ::send(descriptor_, data, static_cast<size_t>(bytes), flags);
+  const ssize_t moved = ::send(descriptor(), data, static_cast<size_t>(bytes), flags);
   if (moved >= 0) return moved;
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
   throw_errno("the connection was lost");
@@ -147,7 +148,7 @@ int64_t Socket::write_some(const void* data, int64_t bytes, bool more) {
 
 int64_t Socket::read_some(void* data, int64_t bytes) {
   if (bytes == 0) return 0;
-  const ssize_t moved = ::recv(descriptor_, data, static_cast<size_t>(bytes), 0);
+  const ssize_t moved = ::recv(descriptor(), data, static_cast<size_t>(bytes), 0);
   if (moved > 0) return moved;
   if (moved == 0) throw CommunicationError("socket: the other side has closed the connection");
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
@@ -155,29 +156,13 @@ int64_t Socket::read_some(void* data, int64_t bytes) {
 }
 
 void Socket::write_all(const void* data, int64_t bytes, double deadline) {
-  const char* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const int64_t moved = write_some(next, bytes);
-    next += moved;
-    bytes -= moved;
-    if (bytes == 0 || moved > 0) continue;
-    if (!wait_until_ready(descriptor_, POLLOUT, deadline)) {
-      throw CommunicationError("socket: the other side did not read in time");
-    }
-  }
+  move_all(descriptor(), POLLOUT, bytes, deadline, "socket: the other side did not read in time",
+           [&](int64_t done) { return write_some(at(data, done), bytes - done); });
 }
 
 void Socket::read_all(void* data, int64_t bytes, double deadline) {
-  char* next = static_cast<char*>(data);
-  while (bytes > 0) {
-    const int64_t moved = read_some(next, bytes);
-    next += moved;
-    bytes -= moved;
-    if (bytes == 0 || moved > 0) continue;
-    if (!wait_until_ready(descriptor_, POLLIN, deadline)) {
-      throw CommunicationError("socket: the other side did not write in time");
-    }
-  }
+  move_all(descriptor(), POLLIN, bytes, deadline, "socket: the other side did not write in time",
+           [&](int64_t done) { return read_some(at(data, done), bytes - done); });
 }
 
 Alarm::Alarm() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -186,13 +171,13 @@ Alarm::Alarm() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
 
 void Alarm::ring() noexcept {
   const uint64_t one = 1;
-  while (::write(event_.descriptor(), &one, sizeof(one)) < 0 && errno == EINTR) {
+  while (::write(event_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
   }
 }
 
 void Alarm::silence() noexcept {
   uint64_t count = 0;
-  while (::read(event_.descriptor(), &count, sizeof(count)) < 0 && errno == EINTR) {
+  while (::read(event_.get(), &count, sizeof(count)) < 0 && errno == EINTR) {
   }
 }
 

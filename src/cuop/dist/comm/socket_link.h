@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/descriptor.h"
+
 namespace cuop::dist {
 
 /// One connected (or listening) socket; closes itself.
@@ -13,15 +15,10 @@ class Socket {
  public:
   Socket() = default;
   explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  ~Socket() { close(); }
-  Socket(Socket&& other) noexcept : descriptor_(other.descriptor_) { other.descriptor_ = -1; }
-  Socket& operator=(Socket&& other) noexcept;
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
 
-  bool is_open() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
-  void close() noexcept;
+  bool is_open() const { return descriptor_.is_open(); }
+  int descriptor() const { return descriptor_.get(); }
+  void close() noexcept { descriptor_.close(); }
 
   /// Bytes moved now, 0 when none can be; CommunicationError when the connection is lost. With
   /// `more`, the system may wait for the next bytes before it sends these.
@@ -33,19 +30,19 @@ class Socket {
   void read_all(void* data, int64_t bytes, double deadline);
 
  private:
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 /// Ends the sleep of a thread in wait_for_any.
 class Alarm {
  public:
   Alarm();
-  int descriptor() const { return event_.descriptor(); }
+  int descriptor() const { return event_.get(); }
   void ring() noexcept;
   void silence() noexcept;
 
  private:
-  Socket event_;
+  Descriptor event_;
 };
 
 /// Seconds of the steady clock.
