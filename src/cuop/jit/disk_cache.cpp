@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
 #include "cuop/core/error.h"
 #include "cuop/core/file_replacement.h"
+#include "cuop/core/json.h"
 #include "cuop/core/log.h"
+#include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 
 namespace cuop::jit {
@@ -22,10 +25,44 @@ constexpr std::string_view kEnding = ".kernel";
 /// Each text begins so, which tells it from a file that somebody else put there.
 constexpr std::string_view kTextHeader = "// cuop kernel text 1\n";
 constexpr const char* kArchiveMagic = "cuop kernels 1\n";
+/// How the file of an entry begins, in this format and in others.
+constexpr std::string_view kEntryHeader = "cuop kernel ";
+// Lines of text, then the image: "head -5" shows what a file is.
+constexpr std::string_view kMagic = "cuop kernel 1";
+static_assert(kMagic.starts_with(kEntryHeader));
 
 std::string file_name(const std::string& key) { return cat(key, kEnding); }
 
+/// The text up to the next line's end, which is taken off; nothing when there is none.
+std::optional<std::string_view> take_line(std::string_view& rest) {
+  const size_t end = rest.find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(end + 1);
+  return line;
+}
+
 }  // namespace
+
+std::string DiskCache::encode(const Content& entry) {
+  const Binary& binary = entry.binary;
+  const std::string body = cat(entry.key, "\n", json_escape(entry.name), "\n", binary.made_in_ms,
+                               "\n", binary.image.size(), "\n", binary.image);
+  return cat(kMagic, "\n", sha256_hex(body), "\n", body);
+}
+
+std::optional<DiskCache::Content> DiskCache::decode(std::string_view content) {
+  const auto magic = take_line(content);
+  if (!magic || *magic != kMagic) return std::nullopt;
+  const auto checksum = take_line(content);
+  if (!checksum || *checksum != sha256_hex(content)) return std::nullopt;
+  const auto key = take_line(content), name = take_line(content), time = take_line(content),
+             size = take_line(content);
+  if (!size || *size != cat(content.size())) return std::nullopt;
+  return Content{std::string(*key),
+                 std::string(*name),
+                 {std::string(content), std::strtod(std::string(*time).c_str(), nullptr)}};
+}
 
 DiskCache::DiskCache(std::string directory, int64_t max_bytes)
     : files_({std::move(directory),
@@ -46,7 +83,7 @@ std::optional<DiskCache::Binary> DiskCache::load(const PrivateDirectory& directo
                                                  const std::string& key) {
   warn(directory.problem());
   return files_.load(directory, file_name(key), [&](const std::string& content) {
-    auto entry = decode_entry(content);
+    auto entry = decode(content);
     const bool is_asked = entry && entry->key == key;
     return is_asked ? std::optional(std::move(entry->binary)) : std::nullopt;
   });
@@ -57,7 +94,7 @@ void DiskCache::write_file(const std::string& name, const std::string& content) 
 }
 
 void DiskCache::save(const std::string& key, const std::string& name, const Binary& binary) {
-  write_file(file_name(key), encode_entry({key, name, binary}));
+  write_file(file_name(key), encode({key, name, binary}));
 }
 
 void DiskCache::save_text(const std::string& key, const char* ending, const std::string& text) {
@@ -102,14 +139,14 @@ DiskCache::Binary DiskCache::load_or_make(const std::string& key, const std::str
 
 void DiskCache::visit(const Visitor& look) const {
   files_.visit([&](const PrivateDirectory::File& file, const std::string& content) {
-    const auto entry = decode_entry(content);
+    const auto entry = decode(content);
     if (entry && file_name(entry->key) == file.name) look(*entry, file, content);
   });
 }
 
 std::vector<DiskCache::Entry> DiskCache::entries() const {
   std::vector<Entry> result;
-  visit([&](const KernelEntry& entry, const PrivateDirectory::File& file, const std::string&) {
+  visit([&](const Content& entry, const PrivateDirectory::File& file, const std::string&) {
     result.push_back(
         {entry.key, entry.name, file.bytes, entry.binary.made_in_ms, file.used_ns / 1'000'000'000});
   });
@@ -120,7 +157,7 @@ int64_t DiskCache::export_to(const std::string& file) const {
   FileReplacement out("kernel cache", file);
   out.write(kArchiveMagic);
   int64_t count = 0;
-  visit([&](const KernelEntry&, const PrivateDirectory::File&, const std::string& content) {
+  visit([&](const Content&, const PrivateDirectory::File&, const std::string& content) {
     out.write(cat(content.size(), "\n"));
     out.write(content);
     ++count;
@@ -150,7 +187,7 @@ int64_t DiskCache::import_from(const std::string& file) {
     }
     const std::string content = archive.substr(end + 1, size);
     at = end + 1 + size;
-    const auto entry = decode_entry(content);
+    const auto entry = decode(content);
     if (!entry || entry->key.find_first_not_of("0123456789abcdef") != std::string::npos) {
       ++damaged_;
       continue;

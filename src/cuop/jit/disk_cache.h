@@ -11,16 +11,19 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuop/core/file_store.h"
-#include "cuop/jit/cache_entry.h"
 
 namespace cuop::jit {
 
 class DiskCache {
  public:
-  using Binary = KernelBinary;
+  struct Binary {
+    std::string image;
+    double made_in_ms = 0.0;  ///< what compiling it cost
+  };
   struct Entry {
     std::string key;
     std::string name;  ///< of the kernel
@@ -71,8 +74,18 @@ class DiskCache {
   std::string problem() const { return files_.problem(); }
 
  private:
-  using Visitor = std::function<void(const KernelEntry& entry, const PrivateDirectory::File& file,
+  /// What the file of an entry holds.
+  struct Content {
+    std::string key;
+    std::string name;  ///< of the kernel
+    Binary binary;
+  };
+  using Visitor = std::function<void(const Content& entry, const PrivateDirectory::File& file,
                                      const std::string& content)>;
+
+  static std::string encode(const Content& entry);
+  /// Nothing unless every byte is as it was written.
+  static std::optional<Content> decode(std::string_view content);
 
   /// Shows every entry that can be used, the last used first.
   void visit(const Visitor& look) const;
