@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include "cuop/backend/cuda/context.h"
@@ -50,6 +51,15 @@ uint64_t capture_by_others(Stream stream) {
   const std::lock_guard lock(own_streams().mutex);
   const auto& recorded = own_streams().recorded;
   return std::find(recorded.begin(), recorded.end(), handle) == recorded.end() ? id : 0;
+}
+
+void keep_if_recorded(Stream stream, std::shared_ptr<const void> object) {
+  if (!is_capturing(stream)) [[likely]]
+    return;
+  static std::mutex mutex;
+  static auto* kept = new std::unordered_set<std::shared_ptr<const void>>;
+  const std::lock_guard lock(mutex);
+  kept->insert(std::move(object));
 }
 
 }  // namespace cuop::backend::cuda

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/core/stream.h"
@@ -38,5 +39,9 @@ bool is_capturing(Stream stream);
 /// The number of the recording that another library makes of the stream; 0 when there is none. No
 /// two recordings of a process have the same.
 uint64_t capture_by_others(Stream stream);
+/// Keeps an object of a library, such as a plan with tables on the device, for the rest of the
+/// process when work of it on the stream is being recorded: a recording may be of another library
+/// and be replayed for as long as that likes.
+void keep_if_recorded(Stream stream, std::shared_ptr<const void> object);
 
 }  // namespace cuop::backend::cuda

@@ -7,7 +7,6 @@
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/libraries.h"
-#include "cuop/backend/cuda/library_status.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/workspace.h"
 

@@ -1,7 +1,6 @@
 #include "cuop/backend/cuda/cublaslt_api.h"
 
 #include "cuop/backend/cuda/libraries.h"
-#include "cuop/backend/cuda/library_status.h"
 
 namespace cuop::backend::cuda::blaslt {
 

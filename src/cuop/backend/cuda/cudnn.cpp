@@ -9,7 +9,6 @@
 #include "cuop/backend/cuda/cudnn_plan.h"
 #include "cuop/backend/cuda/idle_objects.h"
 #include "cuop/backend/cuda/operation.h"
-#include "cuop/backend/cuda/recorded.h"
 #include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/library_use.h"
 #include "cuop/core/error.h"

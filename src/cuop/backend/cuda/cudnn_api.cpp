@@ -1,7 +1,6 @@
 #include "cuop/backend/cuda/cudnn_api.h"
 
 #include "cuop/backend/cuda/libraries.h"
-#include "cuop/backend/cuda/library_status.h"
 
 namespace cuop::backend::cuda::dnn {
 

@@ -6,9 +6,7 @@
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/libraries.h"
-#include "cuop/backend/cuda/library_status.h"
 #include "cuop/backend/cuda/operation.h"
-#include "cuop/backend/cuda/recorded.h"
 #include "cuop/backend/cuda/workspace.h"
 #include "cuop/core/lru_cache.h"
 

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuop/core/dynlib.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
 
 namespace cuop::backend {
 
@@ -47,3 +50,17 @@ std::string version_text(CudaLibrary which, int64_t number);
 std::string cuda_absence_reason();
 
 }  // namespace cuop::backend
+
+namespace cuop::backend::cuda {
+
+/// ExecutionError "who: LIBRARY answered WORDS to STEP" unless the status is 0. `words_of` makes
+/// the library's words of it: anything that core/text.h can write.
+template <class WordsOf>
+void check_library(int status, const char* library, const char* who, std::string_view step,
+                   WordsOf&& words_of) {
+  if (status == 0) [[likely]]
+    return;
+  throw ExecutionError(cat(who, ": ", library, " answered ", words_of(status), " to ", step));
+}
+
+}  // namespace cuop::backend::cuda

@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "cuop/backend/cuda/blocking.h"
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/recent_operations.h"
 #include "cuop/backend/cuda/waiting.h"

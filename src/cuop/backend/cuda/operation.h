@@ -22,4 +22,8 @@ class Operation {
   trace::Work work_;
 };
 
+/// While on, `started` waits for its stream, unless that is captured, as CUOP_CUDA_BLOCKING=1 says
+/// for a process.
+void set_blocking(bool is_on);
+
 }  // namespace cuop::backend::cuda

@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "cuop/backend/cuda/blocking.h"
+#include "cuop/backend/cuda/operation.h"
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
