@@ -26,50 +26,37 @@ struct Multiply {
     return a * b;
   }
 };
-// `apply` keeps a NaN: `b != b` takes a new one, and no comparison with an old one is true.
-// `pick` may lose it, but is one instruction.
-struct Max {
+/// `apply` keeps a NaN: `b != b` takes a new one, and no comparison with an old one is true.
+/// `pick` may lose it, but is one instruction.
+template <bool is_max>
+struct Extreme {
   template <class T>
-  static constexpr T identity = std::numeric_limits<T>::has_infinity
-                                    ? -std::numeric_limits<T>::infinity()
-                                    : std::numeric_limits<T>::lowest();
+  static constexpr T first() {
+    using Limits = std::numeric_limits<T>;
+    if (!Limits::has_infinity) return is_max ? Limits::lowest() : Limits::max();
+    return is_max ? -Limits::infinity() : Limits::infinity();
+  }
+  template <class T>
+  static constexpr T identity = first<T>();
   template <class T>
   [[gnu::always_inline]] static T apply(const T& a, const T& b) {
-    return (b > a) | (b != b) ? b : a;
+    return (is_max ? b > a : b < a) | (b != b) ? b : a;
   }
   template <class T>
   [[gnu::always_inline]] static lanes::Vector<T> apply(const lanes::Vector<T>& a,
                                                        const lanes::Vector<T>& b) {
-    return lanes::each<T>([](const auto& x, const auto& y) { return (y > x) | (y != y) ? y : x; },
-                          a, b);
+    return lanes::each<T>(
+        [](const auto& x, const auto& y) { return (is_max ? y > x : y < x) | (y != y) ? y : x; }, a,
+        b);
   }
   template <class T>
   [[gnu::always_inline]] static lanes::Vector<T> pick(const lanes::Vector<T>& a,
                                                       const lanes::Vector<T>& b) {
-    return lanes::larger(a, b);
+    return is_max ? lanes::larger(a, b) : lanes::smaller(a, b);
   }
 };
-struct Min {
-  template <class T>
-  static constexpr T identity = std::numeric_limits<T>::has_infinity
-                                    ? std::numeric_limits<T>::infinity()
-                                    : std::numeric_limits<T>::max();
-  template <class T>
-  [[gnu::always_inline]] static T apply(const T& a, const T& b) {
-    return (b < a) | (b != b) ? b : a;
-  }
-  template <class T>
-  [[gnu::always_inline]] static lanes::Vector<T> apply(const lanes::Vector<T>& a,
-                                                       const lanes::Vector<T>& b) {
-    return lanes::each<T>([](const auto& x, const auto& y) { return (y < x) | (y != y) ? y : x; },
-                          a, b);
-  }
-  template <class T>
-  [[gnu::always_inline]] static lanes::Vector<T> pick(const lanes::Vector<T>& a,
-                                                      const lanes::Vector<T>& b) {
-    return lanes::smaller(a, b);
-  }
-};
+using Max = Extreme<true>;
+using Min = Extreme<false>;
 template <class Op>
 constexpr bool kIsOrdering = std::is_same_v<Op, Max> || std::is_same_v<Op, Min>;
 
