@@ -27,6 +27,7 @@ struct LoopNest {
     for (int i = 0; i + 1 < count; ++i) size *= axes[static_cast<size_t>(i)].size;
     return size;
   }
+  int64_t size() const { return outer_size() * inner().size; }
   /// Offsets (in elements) of every operand at the start of outer row `row`.
   std::array<int64_t, N> row_offsets(int64_t row) const {
     std::array<int64_t, N> offsets{};
@@ -37,6 +38,12 @@ struct LoopNest {
       for (size_t k = 0; k < N; ++k) offsets[k] += index * axis.strides[k];
     }
     return offsets;
+  }
+  /// The same at element `index`, counted along the axes in their order.
+  std::array<int64_t, N> offsets(int64_t index) const {
+    std::array<int64_t, N> result = row_offsets(index / inner().size);
+    for (size_t k = 0; k < N; ++k) result[k] += index % inner().size * inner().strides[k];
+    return result;
   }
 };
 

@@ -43,8 +43,6 @@ struct SplitNest {
   int64_t outer_count = 1;
 };
 
-int64_t nest_size(const LoopNest<2>& nest) { return nest.outer_size() * nest.inner().size; }
-
 SplitNest split_rest(const OffsetCopy& copy) {
   Shape shapes[2];
   Strides dense[2], sparse[2];

@@ -52,14 +52,8 @@ class Run {
  private:
   const std::byte* at(int64_t offset) const { return data_ + offset * source_bytes_; }
   std::byte* state(std::byte* states, int64_t i) const { return states + i * fold_.state_bytes; }
-  int64_t kept_offset(int64_t index) const {
-    const auto& inner = plan_.kept.inner();
-    return plan_.kept.row_offsets(index / inner.size)[0] + index % inner.size * inner.strides[0];
-  }
-  int64_t reduced_offset(int64_t index) const {
-    const auto& inner = plan_.reduced.inner();
-    return plan_.reduced.row_offsets(index / inner.size)[0] + index % inner.size * inner.strides[0];
-  }
+  int64_t kept_offset(int64_t index) const { return plan_.kept.offsets(index)[0]; }
+  int64_t reduced_offset(int64_t index) const { return plan_.reduced.offsets(index)[0]; }
 
   void load(const std::byte* source, int64_t stride, std::byte* to, int64_t n) const;
   void gather(int64_t offset, int64_t begin, int64_t end, std::byte* to) const;

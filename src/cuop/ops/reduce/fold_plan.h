@@ -33,8 +33,8 @@ struct FoldPlan {
   LoopNest<2> kept;
   LoopNest<1> reduced;
 
-  int64_t states() const { return kept.outer_size() * kept.inner().size; }
-  int64_t length() const { return reduced.outer_size() * reduced.inner().size; }
+  int64_t states() const { return kept.size(); }
+  int64_t length() const { return reduced.size(); }
 };
 
 /// How a fold is cut, which fixes the order of its additions on every device.

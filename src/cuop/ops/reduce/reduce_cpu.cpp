@@ -168,11 +168,8 @@ void reduce_states_cpu(const char* who, const FoldInput& input, const Tensor& x,
   auto* from = static_cast<std::byte*>(folded.data());
   auto* to = static_cast<std::byte*>(states.data());
   run_fold(plan, bytes_of(x), from);
-  const auto& inner = plan.kept.inner();
   for (int64_t i = 0; i < plan.states(); ++i) {
-    const int64_t place =
-        plan.kept.row_offsets(i / inner.size)[1] + i % inner.size * inner.strides[1];
-    std::memcpy(to + place * bytes, from + i * bytes, static_cast<size_t>(bytes));
+    std::memcpy(to + plan.kept.offsets(i)[1] * bytes, from + i * bytes, static_cast<size_t>(bytes));
   }
 }
 

@@ -1,3 +1,4 @@
+#include <tuple>
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
@@ -27,16 +28,10 @@ void for_lines(const Tensor& x, int axis, const Tensor& out, Make&& make) {
   in.erase(axis);
   to.erase(axis);
   const LoopNest<2> nest = make_loop_nest<2>(others, {&in, &to});
-  const int64_t inner = nest.inner().size;
-  backend::parallel_for(
-      nest.outer_size() * inner, kGrain / x.shape(axis), [&](int64_t begin, int64_t end) {
-        auto body = make();
-        for (int64_t line = begin; line < end; ++line) {
-          const auto at = nest.row_offsets(line / inner);
-          const int64_t step = line % inner;
-          body(at[0] + step * nest.inner().strides[0], at[1] + step * nest.inner().strides[1]);
-        }
-      });
+  backend::parallel_for(nest.size(), kGrain / x.shape(axis), [&](int64_t begin, int64_t end) {
+    auto body = make();
+    for (int64_t line = begin; line < end; ++line) std::apply(body, nest.offsets(line));
+  });
 }
 
 }  // namespace
