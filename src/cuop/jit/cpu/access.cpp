@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "cuop/core/word.h"
+
 namespace cuop::jit {
 
 namespace {
@@ -103,18 +105,8 @@ void Access::copy(int64_t start, int64_t count, std::byte* packed) const {
 
 template <bool IsGather>
 void Access::copy_any(int64_t start, int64_t count, std::byte* packed) const {
-  switch (itemsize_) {
-    case 1:
-      return copy<1, IsGather>(start, count, packed);
-    case 2:
-      return copy<2, IsGather>(start, count, packed);
-    case 4:
-      return copy<4, IsGather>(start, count, packed);
-    case 8:
-      return copy<8, IsGather>(start, count, packed);
-    default:
-      return copy<16, IsGather>(start, count, packed);
-  }
+  with_word(itemsize_,
+            [&](auto word) { copy<int64_t{sizeof(word)}, IsGather>(start, count, packed); });
 }
 
 void Access::gather(int64_t start, int64_t count, void* packed) const {
@@ -138,18 +130,7 @@ void Access::scatter(int64_t start, int64_t count, const void* packed) const {
 }
 
 void fill(void* out, const void* value, int64_t itemsize, int64_t count) {
-  switch (itemsize) {
-    case 1:
-      return fill_elements<1>(out, value, count);
-    case 2:
-      return fill_elements<2>(out, value, count);
-    case 4:
-      return fill_elements<4>(out, value, count);
-    case 8:
-      return fill_elements<8>(out, value, count);
-    default:
-      return fill_elements<16>(out, value, count);
-  }
+  with_word(itemsize, [&](auto word) { fill_elements<int64_t{sizeof(word)}>(out, value, count); });
 }
 
 }  // namespace cuop::jit

@@ -3,6 +3,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/core/word.h"
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy_kernels.h"
@@ -16,11 +17,6 @@ constexpr int64_t kGrain = 1 << 15;  // elements a thread should have at least
 constexpr int64_t kTile = 32;        // a transposing tile of 8-byte elements is 8 KiB
 
 using Nest = LoopNest<2>;  // operand 0 is the destination
-
-/// An element moved as raw bits of its size: copies of equal dtype need no knowledge of the type.
-struct Bits16 {
-  uint64_t half[2];
-};
 
 /// One element after the other; strides in elements.
 template <class To, class From>
@@ -139,18 +135,7 @@ void copy_bits(const Tensor& dst, const Tensor& src, Nest nest) {
 }
 
 void copy_same_dtype(const Tensor& dst, const Tensor& src, const Nest& nest) {
-  switch (itemsize(dst.dtype())) {
-    case 1:
-      return copy_bits<uint8_t>(dst, src, nest);
-    case 2:
-      return copy_bits<uint16_t>(dst, src, nest);
-    case 4:
-      return copy_bits<uint32_t>(dst, src, nest);
-    case 8:
-      return copy_bits<uint64_t>(dst, src, nest);
-    default:
-      return copy_bits<Bits16>(dst, src, nest);
-  }
+  with_word(itemsize(dst.dtype()), [&](auto word) { copy_bits<decltype(word)>(dst, src, nest); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/core/word.h"
 #include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 #include "cuop/ops/strided.h"
@@ -36,62 +37,26 @@ Scratch make_scratch(int64_t bytes) {
       ::operator new (static_cast<size_t>(bytes), std::align_val_t{kAlignment})));
 }
 
-/// Up to 64 lines side by side: `count` elements each, from strided memory to scratch or back.
-struct TileShape {
-  int64_t lines = 0;
-  int64_t count = 0;
-  int64_t line_stride = 0;     ///< of the array, elements
-  int64_t element_stride = 0;  ///< of the array, elements
-  int64_t distance = 0;        ///< of scratch lines, elements
+/// Elements from one line to the next, and from one element to the next.
+struct Steps {
+  int64_t line = 0;
+  int64_t element = 1;
 };
 
+/// Up to 64 lines side by side, `count` elements of each, from strided memory to scratch or back.
 template <class Word>
-void gather_tile(const TileShape& tile, const Word* array, Word* scratch) {
-  if (tile.element_stride == 1) {
-    for (int64_t l = 0; l < tile.lines; ++l) {
-      std::memcpy(scratch + l * tile.distance, array + l * tile.line_stride,
-                  static_cast<size_t>(tile.count) * sizeof(Word));
+void copy_tile(int64_t lines, int64_t count, const Word* from, const Steps& in, Word* to,
+               const Steps& out) {
+  if (in.element == 1 && out.element == 1) {
+    for (int64_t l = 0; l < lines; ++l) {
+      std::memcpy(to + l * out.line, from + l * in.line, static_cast<size_t>(count) * sizeof(Word));
     }
     return;
   }
-  for (int64_t j = 0; j < tile.count; ++j) {
-    const Word* from = array + j * tile.element_stride;
-    for (int64_t l = 0; l < tile.lines; ++l) {
-      scratch[l * tile.distance + j] = from[l * tile.line_stride];
+  for (int64_t j = 0; j < count; ++j) {
+    for (int64_t l = 0; l < lines; ++l) {
+      to[l * out.line + j * out.element] = from[l * in.line + j * in.element];
     }
-  }
-}
-
-template <class Word>
-void scatter_tile(const TileShape& tile, const Word* scratch, Word* array) {
-  if (tile.element_stride == 1) {
-    for (int64_t l = 0; l < tile.lines; ++l) {
-      std::memcpy(array + l * tile.line_stride, scratch + l * tile.distance,
-                  static_cast<size_t>(tile.count) * sizeof(Word));
-    }
-    return;
-  }
-  for (int64_t j = 0; j < tile.count; ++j) {
-    Word* to = array + j * tile.element_stride;
-    for (int64_t l = 0; l < tile.lines; ++l) {
-      to[l * tile.line_stride] = scratch[l * tile.distance + j];
-    }
-  }
-}
-
-struct Word16 {
-  uint64_t half[2];
-};
-
-/// Only sizes matter to a copy: 4 (float), 8 (double, complex64) or 16 bytes (complex128).
-template <class F>
-void with_word(int64_t bytes, F&& f) {
-  if (bytes == 4) {
-    f(uint32_t{});
-  } else if (bytes == 8) {
-    f(uint64_t{});
-  } else {
-    f(Word16{});
   }
 }
 
@@ -254,10 +219,10 @@ class TileRunner {
     const bool is_cut = pass_.input == LineInput::kPlain;
     const int64_t given =
         is_cut ? std::min(pass_.in_count, input_length(pass_.kind, pass_.n)) : pass_.in_count;
-    const TileShape tile{lines, given, in_step_, pass_.in_stride, in_distance_};
     with_word(in_bytes_, [&](auto word) {
       using Word = decltype(word);
-      gather_tile(tile, reinterpret_cast<const Word*>(in), reinterpret_cast<Word*>(scratch));
+      copy_tile(lines, given, reinterpret_cast<const Word*>(in), {in_step_, pass_.in_stride},
+                reinterpret_cast<Word*>(scratch), {in_distance_});
     });
     const int64_t reals = in_bytes_ / static_cast<int64_t>(sizeof(Real));
     for (int64_t l = 0; l < lines; ++l) {
@@ -286,11 +251,11 @@ class TileRunner {
       complete_output(pass_, reinterpret_cast<Real*>(from + l * from_step));
       scale(from + l * from_step, pass_.out_count, out_bytes_);
     }
-    const TileShape tile{lines, pass_.out_count, out_step_, pass_.out_stride,
-                         from_step / out_bytes_};
     with_word(out_bytes_, [&](auto word) {
       using Word = decltype(word);
-      scatter_tile(tile, reinterpret_cast<const Word*>(from), reinterpret_cast<Word*>(out));
+      copy_tile(lines, pass_.out_count, reinterpret_cast<const Word*>(from),
+                {from_step / out_bytes_}, reinterpret_cast<Word*>(out),
+                {out_step_, pass_.out_stride});
     });
   }
 

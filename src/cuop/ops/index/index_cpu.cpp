@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/core/word.h"
 #include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/strided.h"
 
@@ -14,26 +15,6 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;      // elements a thread should have at least
 constexpr int64_t kMaskBlock = 1 << 13;  // mask elements counted together
-
-struct Word16 {
-  uint64_t half[2];
-};
-
-template <class F>
-void with_word(int64_t itemsize, F&& f) {
-  switch (itemsize) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    case 8:
-      return f(uint64_t{});
-    default:
-      return f(Word16{});
-  }
-}
 
 /// The rest axes split around the listed one: those outside of it and those inside of it on the
 /// dense side.
@@ -57,7 +38,7 @@ SplitNest split_rest(const OffsetCopy& copy) {
   SplitNest split;
   split.outer = make_loop_nest<2>(shapes[0], {&dense[0], &sparse[0]});
   split.inner = make_loop_nest<2>(shapes[1], {&dense[1], &sparse[1]});
-  split.outer_count = nest_size(split.outer);
+  split.outer_count = split.outer.size();
   return split;
 }
 
@@ -106,8 +87,7 @@ void copy_listed(const OffsetCopy& copy, const LoopNest<2>& inner, Word* dense, 
 template <bool kGather>
 void copy_offsets(const OffsetCopy& copy, bool is_list_parallel) {
   const SplitNest split = split_rest(copy);
-  const int64_t inner_size = nest_size(split.inner);
-  const int64_t outer_rows = split.outer.inner().size;
+  const int64_t inner_size = split.inner.size();
   with_word(copy.itemsize, [&](auto word) {
     using Word = decltype(word);
     // A piece is a range of (outer position, listed offset) pairs, the offset running faster.
@@ -115,10 +95,7 @@ void copy_offsets(const OffsetCopy& copy, bool is_list_parallel) {
       while (begin < end) {
         const int64_t outer = begin / copy.count, first = begin % copy.count;
         const int64_t last = std::min(copy.count, first + (end - begin));
-        auto at = split.outer.row_offsets(outer / outer_rows);
-        for (size_t k = 0; k < 2; ++k) {
-          at[k] += outer % outer_rows * split.outer.inner().strides[k];
-        }
+        const auto at = split.outer.offsets(outer);
         copy_listed<Word, kGather>(copy, split.inner, static_cast<Word*>(copy.dense) + at[0],
                                    static_cast<Word*>(copy.sparse) + at[1], first, last);
         begin += last - first;
