@@ -6,24 +6,12 @@
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/error_message.h"
 
 namespace cuop::dist {
 
 namespace {
-
-std::vector<Block> equal_blocks(int ranks, int64_t bytes) {
-  std::vector<Block> blocks;
-  for (int rank = 0; rank < ranks; ++rank) blocks.push_back({rank * bytes, bytes});
-  return blocks;
-}
-
-template <class T>
-std::vector<T> gather_values(Communicator& comm, const T& value) {
-  std::vector<T> values(static_cast<size_t>(comm.size()));
-  comm.all_gather(&value, equal_blocks(comm.size(), sizeof(T)), values.data());
-  return values;
-}
 
 template <class T>
 T reduce_value(Communicator& comm, T value, ReduceKind op) {
@@ -132,13 +120,9 @@ void agree_same(Communicator& comm, std::string_view who, std::string_view text)
 
 std::vector<std::string> gather_texts(Communicator& comm, std::string_view text) {
   const std::vector<int64_t> lengths = gather_values(comm, static_cast<int64_t>(text.size()));
-  std::vector<Block> blocks;
-  int64_t total = 0;
-  for (int64_t length : lengths) {
-    blocks.push_back({total, length});
-    total += length;
-  }
-  std::string all(static_cast<size_t>(total), '\0');
+  const std::vector<Block> blocks = packed_blocks(lengths);
+  const Block& last = blocks.back();
+  std::string all(static_cast<size_t>(last.offset + last.bytes), '\0');
   comm.all_gather(text.data(), blocks, all.data());
   std::vector<std::string> texts;
   for (const Block& block : blocks) {

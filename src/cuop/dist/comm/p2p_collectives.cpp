@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/copy.h"
 
 namespace cuop::dist::p2p {
@@ -195,11 +196,7 @@ void broadcast(Exchange& x, void* data, int64_t bytes, int root) {
     broadcast_tree(x, data, bytes, {x.size(), root});
     return;
   }
-  std::vector<Block> blocks;
-  for (int rank = 0; rank < x.size(); ++rank) {
-    const int64_t begin = bytes * rank / x.size();
-    blocks.push_back({begin, bytes * (rank + 1) / x.size() - begin});
-  }
+  const std::vector<Block> blocks = packed_blocks(even_counts(bytes, x.size()));
   char* mine = at(data, block_of(blocks, x.rank()).offset);
   scatter(x, data, blocks, mine, root);
   all_gather(x, mine, blocks, data);

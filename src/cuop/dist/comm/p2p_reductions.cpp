@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/copy.h"
 #include "cuop/dist/comm/p2p_collectives.h"
 #include "cuop/dist/comm/reduction.h"
@@ -15,30 +16,6 @@ namespace {
 constexpr int64_t kShortBytes = 8 * 1024;
 /// Bytes of one rank's contribution that are in flight and in memory at a time.
 constexpr int64_t kPieceBytes = 512 * 1024;
-
-std::vector<Block> equal_blocks(int ranks, int64_t bytes) {
-  std::vector<Block> blocks;
-  for (int rank = 0; rank < ranks; ++rank) blocks.push_back({rank * bytes, bytes});
-  return blocks;
-}
-
-std::vector<int64_t> even_counts(int64_t count, int ranks) {
-  std::vector<int64_t> counts;
-  for (int rank = 0; rank < ranks; ++rank) {
-    counts.push_back(count * (rank + 1) / ranks - count * rank / ranks);
-  }
-  return counts;
-}
-
-std::vector<Block> blocks_of(std::span<const int64_t> counts, int64_t item) {
-  std::vector<Block> blocks;
-  int64_t offset = 0;
-  for (int64_t count : counts) {
-    blocks.push_back({offset, count * item});
-    offset += count * item;
-  }
-  return blocks;
-}
 
 void reduce_rows(const std::vector<char>& rows, int64_t bytes, int ranks, void* recv, int64_t count,
                  CombineRule what) {
@@ -56,7 +33,7 @@ void reduce_scatter(Exchange& x, const void* send, void* recv, std::span<const i
                     CombineRule what) {
   const int64_t item = itemsize(what.dtype);
   const int64_t piece = std::max<int64_t>(1, kPieceBytes / item);
-  const std::vector<Block> segments = blocks_of(counts, item);
+  const std::vector<Block> segments = packed_blocks(counts, item);
   const auto self = static_cast<size_t>(x.rank());
   const int64_t longest = *std::max_element(counts.begin(), counts.end());
   const int64_t row = std::min(piece, counts[self]) * item;
@@ -93,7 +70,7 @@ void reduce(Exchange& x, const void* send, void* recv, int64_t count, CombineRul
   const std::vector<int64_t> counts = even_counts(count, x.size());
   std::vector<char> own(static_cast<size_t>(counts[static_cast<size_t>(x.rank())] * item));
   reduce_scatter(x, send, own.data(), counts, what);
-  gather(x, own.data(), blocks_of(counts, item), recv, root);
+  gather(x, own.data(), packed_blocks(counts, item), recv, root);
 }
 
 /// Short: everybody gets all vectors and adds for itself. Long: each rank adds its segment, then
@@ -107,7 +84,7 @@ void all_reduce(Exchange& x, const void* send, void* recv, int64_t count, Combin
     return;
   }
   const std::vector<int64_t> counts = even_counts(count, x.size());
-  const std::vector<Block> segments = blocks_of(counts, item);
+  const std::vector<Block> segments = packed_blocks(counts, item);
   // In place is safe: a rank's own segment of its own input is needed by nobody else.
   char* own = at(recv, segments[static_cast<size_t>(x.rank())].offset);
   reduce_scatter(x, send, own, counts, what);

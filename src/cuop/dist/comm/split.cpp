@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "cuop/dist/comm/blocks.h"
+
 namespace cuop::dist {
 
 SplitGroup choose_split_group(Communicator& comm, int color, int key, int64_t splits) {
@@ -10,13 +12,7 @@ SplitGroup choose_split_group(Communicator& comm, int color, int key, int64_t sp
     int64_t splits;
     int64_t color, key, rank;
   };
-  const Entry mine{splits, color, key, comm.rank()};
-  std::vector<Entry> all(static_cast<size_t>(comm.size()));
-  std::vector<Block> blocks;
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    blocks.push_back({rank * static_cast<int64_t>(sizeof(Entry)), sizeof(Entry)});
-  }
-  comm.all_gather(&mine, blocks, all.data());
+  std::vector<Entry> all = gather_values(comm, Entry{splits, color, key, comm.rank()});
   SplitGroup group;
   for (const Entry& entry : all) group.number = std::max(group.number, entry.splits + 1);
   if (color < 0) return group;
