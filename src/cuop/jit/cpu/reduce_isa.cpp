@@ -20,11 +20,11 @@ struct AccumulatorOf<std::complex<float>> {
   using type = std::complex<double>;
 };
 
-// Each kind: what it starts from, and how a value is combined with another (also of vectors, where
-// the comparison is one of lanes).
+// Each kind: what it starts from before the elements at x, and how a value is combined with another
+// (also of vectors, where the comparison is one of lanes).
 struct Sum {
   template <class T>
-  static constexpr T start() {
+  static constexpr T start(const T*) {
     return T(0);
   }
   template <class V>
@@ -34,7 +34,7 @@ struct Sum {
 };
 struct Product {
   template <class T>
-  static constexpr T start() {
+  static constexpr T start(const T*) {
     return T(1);
   }
   template <class V>
@@ -42,44 +42,17 @@ struct Product {
     a = a * b;
   }
 };
-struct Largest {
-  template <class V>
-  CUOP_FN static void combine(V& a, const V& b) {
-    a = (a >= b) | (a != a) ? a : b;
-  }
-};
-struct Smallest {
-  template <class V>
-  CUOP_FN static void combine(V& a, const V& b) {
-    a = (a <= b) | (a != a) ? a : b;
-  }
-};
-template <class K>
-constexpr bool is_selection = std::is_same_v<K, Largest> || std::is_same_v<K, Smallest>;
-
-/// T without signed overflow: integers add and multiply as unsigned ones.
-template <class T, class K>
-struct ArithmeticType {
-  using type = T;
-};
-template <>
-struct ArithmeticType<int64_t, Sum> {
-  using type = uint64_t;
-};
-template <>
-struct ArithmeticType<int64_t, Product> {
-  using type = uint64_t;
-};
-
-template <class K, class T>
-T first_or_start(const T* x) {
-  if constexpr (is_selection<K>) {
+template <bool is_max>
+struct Extreme {
+  template <class T>
+  static constexpr T start(const T* x) {
     return x[0];
-  } else {
-    (void)x;
-    return K::template start<T>();
   }
-}
+  template <class V>
+  CUOP_FN static void combine(V& a, const V& b) {
+    a = (is_max ? a >= b : a <= b) | (a != a) ? a : b;
+  }
+};
 
 /// Vector lanes for the real types; the accumulator type from there on.
 template <class K, class T>
@@ -88,10 +61,10 @@ void run_real(void* accumulator, const void* in, int64_t n) {
   using V [[gnu::vector_size(64)]] = T;
   constexpr int64_t lanes = 64 / sizeof(T), width = 4 * lanes;
   const auto* x = static_cast<const T*>(in);
-  A total = static_cast<A>(first_or_start<K>(x));
+  A total = static_cast<A>(K::start(x));
   int64_t i = 0;
   if (n >= width) {
-    const T begin = first_or_start<K>(x);
+    const T begin = K::start(x);
     V sums[4];
     for (V& sum : sums) sum = V{} + begin;
     for (; i + width <= n; i += width) {
@@ -115,7 +88,7 @@ template <class K, class T>
 void run_scalar(void* accumulator, const void* in, int64_t n) {
   using A = typename AccumulatorOf<T>::type;
   const auto* x = static_cast<const T*>(in);
-  A total = static_cast<A>(first_or_start<K>(x));
+  A total = static_cast<A>(K::start(x));
   for (int64_t i = 0; i < n; ++i) K::combine(total, static_cast<A>(x[i]));
   std::memcpy(accumulator, &total, sizeof(A));
 }
@@ -140,24 +113,28 @@ void finish(void* out, const void* accumulator, int64_t count) {
   std::memcpy(out, &result, sizeof(T));
 }
 
-template <class K, class T, bool IsMean = false>
+/// Elements are taken for numbers of type `As`, of the same size.
+template <class K, class T, bool IsMean = false, class As = T>
 void add_reduction(BlockTable& table, ReduceKind kind) {
-  using Arithmetic = typename ArithmeticType<T, K>::type;
   ReduceKernel& entry =
       table.reductions[static_cast<size_t>(kind)][static_cast<size_t>(dtype_of<T>)];
   if constexpr (is_complex_type<T> || is_bool_type<T>) {
-    entry.run = run_scalar<K, Arithmetic>;
+    entry.run = run_scalar<K, As>;
   } else {
-    entry.run = run_real<K, Arithmetic>;
+    entry.run = run_real<K, As>;
   }
-  entry.combine = combine<K, Arithmetic>;
+  entry.combine = combine<K, As>;
   entry.finish = finish<T, IsMean>;
 }
 
+/// Without signed overflow.
+template <class T>
+using Wrapping = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, T>;
+
 template <class... T>
 void add_arithmetic_reductions(BlockTable& table, TypeList<T...>) {
-  (add_reduction<Sum, T>(table, ReduceKind::kSum), ...);
-  (add_reduction<Product, T>(table, ReduceKind::kProd), ...);
+  (add_reduction<Sum, T, false, Wrapping<T>>(table, ReduceKind::kSum), ...);
+  (add_reduction<Product, T, false, Wrapping<T>>(table, ReduceKind::kProd), ...);
 }
 template <class... T>
 void add_mean_reductions(BlockTable& table, TypeList<T...>) {
@@ -165,8 +142,8 @@ void add_mean_reductions(BlockTable& table, TypeList<T...>) {
 }
 template <class... T>
 void add_selections(BlockTable& table, TypeList<T...>) {
-  (add_reduction<Largest, T>(table, ReduceKind::kMax), ...);
-  (add_reduction<Smallest, T>(table, ReduceKind::kMin), ...);
+  (add_reduction<Extreme<true>, T>(table, ReduceKind::kMax), ...);
+  (add_reduction<Extreme<false>, T>(table, ReduceKind::kMin), ...);
 }
 
 }  // namespace
