@@ -19,23 +19,20 @@ const char* name(StepKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-int64_t Plan::bytes() const {
-  int64_t sum = 0;
-  for (const PlanStep& step : steps) sum += step.bytes;
+namespace {
+
+template <class T>
+T total(const std::vector<PlanStep>& steps, T PlanStep::*part) {
+  T sum = 0;
+  for (const PlanStep& step : steps) sum += step.*part;
   return sum;
 }
 
-double Plan::flops() const {
-  double sum = 0;
-  for (const PlanStep& step : steps) sum += step.flops;
-  return sum;
-}
+}  // namespace
 
-double Plan::seconds() const {
-  double sum = 0;
-  for (const PlanStep& step : steps) sum += step.seconds;
-  return sum;
-}
+int64_t Plan::bytes() const { return total(steps, &PlanStep::bytes); }
+double Plan::flops() const { return total(steps, &PlanStep::flops); }
+double Plan::seconds() const { return total(steps, &PlanStep::seconds); }
 
 void add_move(Plan& plan, const Machine& machine, const std::string& text,
               const std::vector<Box>& owners, const std::vector<Need>& needs, DType dtype,
