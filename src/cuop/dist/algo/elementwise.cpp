@@ -15,7 +15,7 @@ int longest_dim(const Shape& shape) {
   return static_cast<int>(std::max_element(shape.begin(), shape.end()) - shape.begin());
 }
 
-using Binary = Tensor (*)(const Tensor&, const Tensor&);
+using Binary = Tensor (*)(const Operand&, const Operand&, const Tensor* out);
 
 /// Element-wise `compute`; the result of a true division has a floating dtype whatever the inputs.
 Operation binary_operation(const std::string& name, Binary compute, bool is_division) {
@@ -41,16 +41,13 @@ Operation binary_operation(const std::string& name, Binary compute, bool is_divi
                                    longest_dim(mapping.shape))});
     }
     mapping.work = [compute](const std::vector<Part>& parts, const Box&) {
-      return compute(parts[0].local, parts[1].local);
+      return compute(parts[0].local, parts[1].local, nullptr);
     };
     return mapping;
   });
 }
 
-Operation addition() {
-  return binary_operation(
-      "add", [](const Tensor& a, const Tensor& b) { return cuop::add(a, b); }, false);
-}
+Operation addition() { return binary_operation("add", cuop::add, false); }
 
 Box swapped_box(Box box, int dim0, int dim1) {
   std::swap(box.low[dim0], box.low[dim1]);
@@ -92,18 +89,15 @@ DistTensor add(const DistTensor& a, const DistTensor& b, const CallOptions& opti
 }
 
 DistTensor subtract(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  const Binary compute = [](const Tensor& x, const Tensor& y) { return cuop::subtract(x, y); };
-  return run_sharded(binary_operation("subtract", compute, false), {a, b}, options);
+  return run_sharded(binary_operation("subtract", cuop::subtract, false), {a, b}, options);
 }
 
 DistTensor multiply(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  const Binary compute = [](const Tensor& x, const Tensor& y) { return cuop::multiply(x, y); };
-  return run_sharded(binary_operation("multiply", compute, false), {a, b}, options);
+  return run_sharded(binary_operation("multiply", cuop::multiply, false), {a, b}, options);
 }
 
 DistTensor divide(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  const Binary compute = [](const Tensor& x, const Tensor& y) { return cuop::divide(x, y); };
-  return run_sharded(binary_operation("divide", compute, true), {a, b}, options);
+  return run_sharded(binary_operation("divide", cuop::divide, true), {a, b}, options);
 }
 
 DistTensor transpose(const DistTensor& x, int64_t dim0, int64_t dim1, const CallOptions& options) {
