@@ -1,7 +1,9 @@
 #include "cuop/jit/cuda/loops.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
@@ -309,24 +311,12 @@ class Planner {
 
 }  // namespace
 
-int64_t Loops::kept_size() const {
-  int64_t size = 1;
-  for (int i = 0; i < kept; ++i) size *= sizes[static_cast<size_t>(i)];
-  return size;
-}
-
-int64_t Loops::reduced_size() const {
-  int64_t size = 1;
-  for (int i = kept; i < axes; ++i) size *= sizes[static_cast<size_t>(i)];
-  return size;
+int64_t Loops::size_of(int from, int to) const {
+  return std::accumulate(sizes.begin() + from, sizes.begin() + to, int64_t{1}, std::multiplies<>());
 }
 
 int64_t Loops::packs() const {
-  int64_t count = divide_up(inner_size(), width);
-  for (int i = 0; i < axes; ++i) {
-    if (i != inner()) count *= sizes[static_cast<size_t>(i)];
-  }
-  return count;
+  return size_of(0, inner()) * divide_up(inner_size(), width) * size_of(inner() + 1, axes);
 }
 
 void Loops::add_key_to(std::string& key) const {

@@ -42,8 +42,10 @@ struct Loops {
   /// The axis along which a thread's elements lie: the last, or by columns the last kept one.
   int inner() const { return is_column ? kept - 1 : axes - 1; }
   int64_t inner_size() const { return sizes[static_cast<size_t>(inner())]; }
-  int64_t kept_size() const;
-  int64_t reduced_size() const;
+  /// Of the axes [from, to).
+  int64_t size_of(int from, int to) const;
+  int64_t kept_size() const { return size_of(0, kept); }
+  int64_t reduced_size() const { return size_of(kept, axes); }
   /// What is taken at once, all in all.
   int64_t packs() const;
   /// Of a reduction: groups of `width` rows by columns, else rows; and steps of each.
