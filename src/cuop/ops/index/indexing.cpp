@@ -81,11 +81,6 @@ class Parser {
 
  private:
   void add(int64_t index) {
-    const int64_t size = view_.shape(axis_);
-    if (index < -size || index >= size) {
-      throw IndexError(
-          cat("index: ", index, " is out of range for axis ", axis_, " of size ", size));
-    }
     // Beside arrays an integer is an array of one: it counts when their place is decided.
     if (has_arrays_) note_array();
     view_ = select(view_, axis_, index);
