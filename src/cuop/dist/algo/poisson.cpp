@@ -9,6 +9,7 @@
 #include "cuop/dist/plan/pencil_plan.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/fft/fft.h"
+#include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
 namespace {
@@ -62,16 +63,6 @@ Tensor pass(const Tensor& x, int64_t axis, bool is_back, Boundary boundary) {
   return is_back ? cuop::ifft(x, {}, axis) : cuop::fft(x, {}, axis);
 }
 
-/// The real parts of a complex tensor, as a copy.
-Tensor real_part(const Tensor& x, DType dtype) {
-  if (!is_complex(x.dtype())) return x;
-  const Tensor whole = contiguous(x);
-  Layout layout = contiguous_layout(x.shape());
-  for (int64_t& stride : layout.strides) stride *= 2;
-  return clone(Tensor(whole.storage(),
-                      Layout{layout.shape, layout.strides, 2 * whole.layout().offset}, dtype));
-}
-
 double sum_of(const Tensor& x) {
   const Tensor values = contiguous(cuop::cast(x, DType::kFloat64));
   double sum = 0.0;
@@ -110,7 +101,7 @@ DistTensor execute_poisson(const Plan& plan, const std::vector<DistTensor>& inpu
   x = transformed(x, column_slices, 0, true);
   x = transformed(x, row_slices, 1, true);
 
-  const Tensor u = real_part(x.local(), rhs.dtype());
+  const Tensor u = is_sine ? x.local() : clone(select(as_real(x.local()), -1, 0));
   info.residual_norm =
       poisson_residual(comm, u, rhs.local(), row_slices.owner_boxes(shape), shape, options);
   return DistTensor(x.comm_ptr(), row_slices, shape, rhs.dtype(), u);
