@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/ops/arithmetic.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -94,18 +95,8 @@ bool takes_parts(const Reduction& reduction) {
   return reduction.kind == ReduceKind::kSum || reduction.kind == ReduceKind::kMean;
 }
 
-// Unsigned: integers wrap around.
 using SumTypes = Joined<TypeList<int64_t, uint64_t>, FloatComplexTypes>;
 constexpr int64_t kColumns = 256;
-
-template <class T>
-T plus(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  } else {
-    return a + b;
-  }
-}
 
 /// Running sums of `width` neighbouring lines in place.
 template <class T>
@@ -113,14 +104,14 @@ void scan(T* line, int64_t step, int64_t width, int64_t stride, int64_t length) 
   if (width == 1) {
     T total = line[0];
     for (int64_t i = 1; i < length; ++i) {
-      total = plus(total, line[i * stride]);
+      total += line[i * stride];
       line[i * stride] = total;
     }
     return;
   }
   for (int64_t i = 1; i < length; ++i) {
     T* row = line + i * stride;
-    for (int64_t j = 0; j < width; ++j) row[j * step] = plus(row[j * step - stride], row[j * step]);
+    for (int64_t j = 0; j < width; ++j) row[j * step] = row[j * step - stride] + row[j * step];
   }
 }
 
@@ -193,7 +184,7 @@ void cumsum_cpu(const Tensor& x, int axis, const Tensor& result) {
   const int64_t tile = std::abs(inner.strides[0]) < std::abs(stride) ? kColumns : 1;
   const int64_t tiles = divide_up(inner.size, tile);
   visit_dtype(SumTypes{}, result.dtype(), "cumsum", [&]<class T>(TypeTag<T>) {
-    T* data = result.data<T>();
+    auto* data = reinterpret_cast<Wrapping<T>*>(result.data<T>());
     backend::parallel_for_each(
         nest.outer_size() * tiles, (1 << 15) / (length * tile), [&](int64_t task) {
           const int64_t first = task % tiles * tile;
