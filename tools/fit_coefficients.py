@@ -40,13 +40,30 @@ def text(value, is_float: bool) -> str:
     return single.hex() + "f"
 
 
-def interpolation(function, low, high, degree: int) -> list:
-    """The coefficients, lowest power first."""
-    low, high, count = mp.mpf(low), mp.mpf(high), degree + 1
-    nodes = [
+def chebyshev_nodes(low, high, count: int) -> list:
+    """The nodes of interpolation."""
+    low, high = mp.mpf(low), mp.mpf(high)
+    return [
         (low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * count))
         for k in range(count)
     ]
+
+
+def quotient_of_one(function, high, above: int, below: int) -> tuple[list, list]:
+    """The coefficients of N and D in f(z) = (1 + z N(z)) / (1 + z D(z)) from 0 to high."""
+    nodes = chebyshev_nodes(ZERO, high, above + below)
+    rows = [
+        [*(z**k for k in range(1, above + 1)), *(-function(z) * z**k for k in range(1, below + 1))]
+        for z in nodes
+    ]
+    fit = list(mp.lu_solve(mp.matrix(rows), mp.matrix([function(z) - 1 for z in nodes])))
+    return fit[:above], fit[above:]
+
+
+def interpolation(function, low, high, degree: int) -> list:
+    """The coefficients, lowest power first."""
+    count = degree + 1
+    nodes = chebyshev_nodes(low, high, count)
     divided = [function(x) for x in nodes]
     for order in range(1, count):
         for i in range(count - 1, order - 1, -1):
@@ -214,11 +231,15 @@ def half_turn(w):
     return mp.sinc(mp.sqrt(w + HALF_TURN_MIDDLE)) - 13 / mp.mpf(16)
 
 
+def half_turn_rest(z):
+    """(sin(r) / r - 1 + z / 8) / z of z = r^2."""
+    return (mp.sinc(mp.sqrt(z)) - 1) / z + mp.mpf(1) / 8
+
+
 def fused_polynomials() -> dict:
     """For the forms that need fused operations: function, range, degrees, weight."""
     quarter, half, middle = mp.mpf("0.6175"), mp.mpf("2.468"), HALF_TURN_MIDDLE
     low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
-    cosine = POLYNOMIALS["kCosine"][0]
     cube = mp.mpf("0.10229")
 
     def of_cube(e):
@@ -239,17 +260,16 @@ def fused_polynomials() -> dict:
         return 4 * mp.erfc(t + mp.mpf("1.25")) ** mp.mpf("0.75")
 
     return {
-        "kSine": (lambda z: -odd_rest(mp.sin)(z), ZERO, quarter, 2, 0, odd_weight(mp.sin)),
-        "kCosine": (cosine, mp.mpf("1e-10"), quarter, 2, 0, lambda z: z * z),
-        "kHalfTurn": (
+        "kHalfTurn": (half_turn_rest, ZERO, half, 3, 0, lambda z: z / mp.sinc(mp.sqrt(z))),
+        "kHalfTurnLong": (
             half_turn,
             -middle,
             half - middle,
             0,
             8,
-            lambda w: 1 / (half_turn(w) + 13 / mp.mpf(16)),
+            lambda w: 1 / mp.sinc(mp.sqrt(w + middle)),
         ),
-        "kTangent": (odd_rest(mp.tan), ZERO, quarter, 6, 13, odd_weight(mp.tan)),
+        "kTangent": (odd_rest(mp.tan), ZERO, quarter, 6, 0, odd_weight(mp.tan)),
         "kLog": (log_rest(1), low, high, 8, 0, log_weight),
         "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
         "kLog10": (log_rest(mp.log(10)), low, high, 8, 0, log_weight),
@@ -296,6 +316,7 @@ def print_fused(kind: str) -> None:
         degree = short if is_float else long
         if degree == 0:
             continue
+        name = name.removesuffix("Long")
         floor = "1e-7" if name == "kErfFar" else "1e-3"
         fit = minimax(function, low, high, degree, weight, floor)
         in_double = not is_float
@@ -305,6 +326,10 @@ def print_fused(kind: str) -> None:
             )
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
+    if not is_float:
+        tangent = quotient_of_one(lambda z: mp.tan(mp.sqrt(z)) / mp.sqrt(z), 0.6175, 3, 4)
+        for name, fit in zip(("kTangentAbove", "kTangentBelow"), tangent, strict=True):
+            print(f"  static constexpr {kind} {name}[] = {{{', '.join(text(c, False) for c in fit)}}};")
     print("};")
 
 

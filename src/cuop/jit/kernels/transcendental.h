@@ -241,7 +241,7 @@ struct Atan2 : Row<2, kFloats, Rule::kInexact, 24> {
 struct Sin : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "sin";
   static constexpr const char* doc = "Sine of x in radians.";
-  static constexpr Ulps ulps{0.97, 1.35};
+  static constexpr Ulps ulps{1.0, 1.35};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::sin(x);
@@ -256,7 +256,7 @@ struct Sin : UnaryMath<kFloatComplex> {
 struct Cos : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "cos";
   static constexpr const char* doc = "Cosine of x in radians.";
-  static constexpr Ulps ulps{0.97, 1.35};
+  static constexpr Ulps ulps{1.0, 1.35};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::cos(x);

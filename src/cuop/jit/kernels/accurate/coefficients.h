@@ -258,10 +258,8 @@ struct Fused<float> {
   static constexpr float kInvLn2Low = 0x1.4ae0c00000000p-26f;
   static constexpr float kInvLn10High = 0x1.bcb7b20000000p-2f;
   static constexpr float kInvLn10Low = -0x1.5b235e0000000p-27f;
-  static constexpr float kSine[] = {0x1.5555460000000p-3f, -0x1.1107360000000p-7f,
-                                    0x1.99420a0000000p-13f};
-  static constexpr float kCosine[] = {0x1.55554a0000000p-5f, -0x1.6c0c860000000p-10f,
-                                      0x1.9a00ba0000000p-16f};
+  static constexpr float kHalfTurn[] = {-0x1.5555300000000p-5f, 0x1.110ed40000000p-7f,
+                                        -0x1.9f6fea0000000p-13f, 0x1.5dbcae0000000p-19f};
   static constexpr float kTangent[] = {
       0x1.5555600000000p-2f, 0x1.110d860000000p-3f,  0x1.badd240000000p-5f, 0x1.5ca2500000000p-6f,
       0x1.635a400000000p-7f, 0x1.48132c0000000p-14f, 0x1.1f2dd20000000p-8f};
@@ -322,13 +320,12 @@ struct Fused<double> {
       -0x1.b049b73be5f2cp-4,  -0x1.179d955a0ed18p-3,  0x1.da80bd5f9468dp-8,
       -0x1.753ca54e463dbp-13, 0x1.527b7ddcc536ap-19,  -0x1.8f55f19b6c96ep-26,
       0x1.4af9600f1f780p-33,  -0x1.96851b4629f57p-41, 0x1.880f26d7f02a1p-49};
-  static constexpr double kTangent[] = {
-      0x1.55555555554f0p-2,   0x1.11111111184d1p-3,  0x1.ba1ba1b45455ep-5,   0x1.664f49acaf9a4p-6,
-      0x1.226e11e38eb65p-7,   0x1.d6d9445f0bf16p-9,  0x1.7d5a9327b1860p-10,  0x1.380124e7b7eefp-11,
-      0x1.d22310be7d1b7p-13,  0x1.1ec910fcbf096p-13, -0x1.c004b691e78a3p-16, 0x1.786bc0e808bcfp-14,
-      -0x1.79c9485412689p-15, 0x1.5eac01f42705bp-16};
   static constexpr double kCbrt[] = {0x1.5553d43e8823ap-2, 0x1.c9afb6fee06ebp-3,
                                      0x1.65cbcd7aadb65p-3};
+  static constexpr double kTangentAbove[] = {-0x1.1127d464633e5p-3, 0x1.c0ccadf9c0d19p-9,
+                                             -0x1.2b7079cb4da7ap-16};
+  static constexpr double kTangentBelow[] = {-0x1.dde93f8786f48p-2, 0x1.a46d0ab429ff2p-6,
+                                             -0x1.46d191cc73496p-12, 0x1.0b1cc00755e5ep-21};
 };
 
 }  // namespace cuop::jit::accurate

@@ -1,11 +1,10 @@
 // sin, cos and tan where there are fused operations, in the type of the argument.
 //
-// x = h pi/2 + r - excess; for sin and cos of double h pi + r - excess, and one polynomial. The
-// angle has three parts (W. J. Cody and W. Waite, Software Manual for the Elementary Functions,
-// 1980): h A is subtracted exactly. All signs are such that a zero keeps its own. Below 1 ulp of
-// float, tried on all arguments up to kMostFused<float>; below 1.3 of double, tried on millions of
-// random ones and on the neighbours of all multiples of pi/2 up to kMostFused<double>, with
-// tan 1.4.
+// x = h pi + r - excess and one polynomial; for tan h pi/2 and the quotient of two. The angle has
+// three parts (W. J. Cody and W. Waite, Software Manual for the Elementary Functions, 1980): h A is
+// subtracted exactly. All signs are such that a zero keeps its own. Below 1 ulp of float, tried on
+// all arguments up to kMostFused<float>; below 1.3 of double, tried on millions of random ones and
+// on the neighbours of all multiples of pi/2 up to kMostFused<double>.
 #pragma once
 
 #include "cuop/jit/kernels/accurate/parts.h"
@@ -27,41 +26,17 @@ CUOP_FN Turned<T> turned(T a, T h, T part_b, T part_c) {
   return {r, ((r - a) + b) + math::fma(h, part_c, b_low)};
 }
 
-/// sin(r - excess + count pi/2) for |r| up to pi/4: both polynomials cost less than the choice of
-/// their coefficients.
-CUOP_FN float quarter_turn_sine(Turned<float> x, uint32_t count) {
-  using C = Fused<float>;
-  const float r = x.r, z = r * r;
-  const float sine = r - math::fma(r * z, horner(C::kSine, z), x.excess);
-  const float rest = math::fma(z, -0.5f, 1.0f), rest_low = math::fma(z, -0.5f, 1 - rest);
-  const float cosine =
-      rest + math::fma(z * z, horner(C::kCosine, z), math::fma(r, x.excess, rest_low));
-  const float y = (count & 1) != 0 ? cosine : sine;
-  return from_bits<float>(bits_of(y) ^ (count >> 1 << 31));
+/// sin(r - excess + turns pi) for |r| up to pi/2: r c + r P, where P is small: with the larger part
+/// of its slope apart it is rounded twice, and hardly anything else counts.
+CUOP_FN float half_turn_sine(Turned<float> x, uint32_t turns) {
+  constexpr float kMain = 0.7615f;
+  const float r = x.r, z = r * r, slope = math::fma(z, 0.40625f, -1.0f);  // minus the cosine
+  const float linear = math::fma(r * -0.125f, r, 1 - kMain);
+  const float p = math::fma(z, horner(Fused<float>::kHalfTurn, z), linear);
+  const float y = math::fma(r, kMain, math::fma(r, p, x.excess * slope));
+  return from_bits<float>(bits_of(y) ^ (turns << 31));
 }
-
-/// The nearest whole number h to x / (pi/2), and x less h pi/2.
-template <class T>
-struct QuarterTurns {
-  Turned<T> rest;
-  BitsOf<T> count;  ///< h in the last bits
-};
-template <class T>
-CUOP_FN QuarterTurns<T> quarter_turns(T x) {
-  using C = Fused<T>;
-  const T shifted = math::fma(x, C::kTwoOverPi, Format<T>::kWhole), h = shifted - Format<T>::kWhole;
-  const T a = math::fma(-h, C::kHalfPiA, x);
-  return {turned(a, h, C::kHalfPiB, C::kHalfPiC), bits_of(shifted)};
-}
-CUOP_FN float fused_sin(float x) {
-  const QuarterTurns<float> turns = quarter_turns(x);
-  return quarter_turn_sine(turns.rest, turns.count);
-}
-CUOP_FN float fused_cos(float x) {
-  const QuarterTurns<float> turns = quarter_turns(x);
-  return quarter_turn_sine(turns.rest, turns.count + 1);
-}
-/// sin(r - excess + turns pi) for |r| up to pi/2: r 13/16 + r P, where P is less than 3/16.
+/// The same with r 13/16 and a P of less than 3/16.
 CUOP_FN double half_turn_sine(Turned<double> x, uint64_t turns) {
   using C = Fused<double>;
   const double w = math::fma(x.r, x.r, -1.9375);
@@ -70,46 +45,79 @@ CUOP_FN double half_turn_sine(Turned<double> x, uint64_t turns) {
   const double rest = math::fma(x.r, math::fma(w, p, C::kHalfTurn[0]), x.excess * minus_slope);
   return from_bits<double>(bits_of(math::fma(x.r, 0.8125, rest)) ^ (turns << 63));
 }
-CUOP_FN double fused_sin(double x) {
-  using C = Fused<double>;
-  const double shifted = math::fma(x, C::kInvPi, Format<double>::kWhole),
-               h = shifted - Format<double>::kWhole;
-  const double a = math::fma(-h, C::kPiA, x);
+template <class T>
+CUOP_FN T fused_sin(T x) {
+  using C = Fused<T>;
+  const T shifted = math::fma(x, C::kInvPi, Format<T>::kWhole), h = shifted - Format<T>::kWhole;
+  const T a = math::fma(-h, C::kPiA, x);
   return half_turn_sine(turned(a, h, C::kPiB, C::kPiC), bits_of(shifted));
 }
 /// x lies half a turn and r behind a whole number of turns; the first difference is rounded where
 /// x is less than 1.
-CUOP_FN double fused_cos(double x) {
-  using C = Fused<double>;
-  const double shifted = math::fma(x, C::kInvPi, -0.5) + Format<double>::kWhole;
-  const double h = (shifted - Format<double>::kWhole) + 0.5;
-  const double a = math::fma(-h, C::kPiA, x), gained = math::fma(h, C::kPiA, a) - x;
-  Turned<double> t = turned(a, h, C::kPiB, C::kPiC);
+template <class T>
+CUOP_FN T fused_cos(T x) {
+  using C = Fused<T>;
+  const T shifted = math::fma(x, C::kInvPi, T(-0.5)) + Format<T>::kWhole;
+  const T h = (shifted - Format<T>::kWhole) + T(0.5);
+  const T a = math::fma(-h, C::kPiA, x), gained = math::fma(h, C::kPiA, a) - x;
+  Turned<T> t = turned(a, h, C::kPiB, C::kPiC);
   t.excess += gained;
   return half_turn_sine(t, bits_of(shifted) + 1);
 }
 
-/// tan(r - excess) - r by r^3 P(r^2), of float with what r^2 and the first product lose.
+/// x less the nearest multiple of pi/2, and that multiple in the last bits.
 template <class T>
-CUOP_FN T tangent_tail(T r, T excess) {
+struct QuarterTurns {
+  Turned<T> rest;
+  BitsOf<T> count;
+};
+template <class T>
+CUOP_FN QuarterTurns<T> quarter_turns(T x) {
   using C = Fused<T>;
-  const T z = r * r, low = math::fma(T(1.5) * excess, z, excess), cube = r * z;
-  if constexpr (sizeof(T) == 4) {
-    const T lost = math::fma(T(0.5) * r, math::fma(r, r, -z), -low);
-    return math::fma(cube, C::kTangent[0],
-                     math::fma(cube * z, polynomial<1>(C::kTangent, z), lost));
-  } else {
-    return math::fma(cube, polynomial(C::kTangent, z), -low);
-  }
+  const T shifted = math::fma(x, C::kTwoOverPi, Format<T>::kWhole), h = shifted - Format<T>::kWhole;
+  const T a = math::fma(-h, C::kHalfPiA, x);
+  return {turned(a, h, C::kHalfPiB, C::kHalfPiC), bits_of(shifted)};
 }
-/// In odd quarters -1 by that of even ones.
-template <class T>
-CUOP_FN T fused_tan(T x) {
-  const QuarterTurns<T> turns = quarter_turns(x);
-  const T r = turns.rest.r, tail = tangent_tail(r, turns.rest.excess);
-  const T t = r + tail, t_low = tail - (t - r), inverse = -1 / t;
-  const T error = math::fma(t_low, inverse, math::fma(t, inverse, T(1)));
+
+/// r + r^3 P(r^2), with what r^2 and the first product lose; in odd quarters -1 by that.
+CUOP_FN float fused_tan(float x) {
+  using C = Fused<float>;
+  const QuarterTurns<float> turns = quarter_turns(x);
+  const auto [r, excess] = turns.rest;
+  const float z = r * r, low = math::fma(1.5f * excess, z, excess), cube = r * z;
+  const float lost = math::fma(0.5f * r, math::fma(r, r, -z), -low);
+  const float tail =
+      math::fma(cube, C::kTangent[0], math::fma(cube * z, polynomial<1>(C::kTangent, z), lost));
+  const float t = r + tail, t_low = tail - (t - r), inverse = -1 / t;
+  const float error = math::fma(t_low, inverse, math::fma(t, inverse, 1.0f));
   return (turns.count & 1) != 0 ? math::fma(error, inverse, inverse) : t;
+}
+
+/// Both as they are where `is_odd` is 0, exchanged where it is 1.
+struct DoublePair {
+  double first, second;
+};
+CUOP_FN DoublePair exchanged(double first, double second, uint64_t is_odd) {
+  const uint64_t change = (bits_of(first) ^ bits_of(second)) & (0 - is_odd);
+  return {from_bits<double>(bits_of(first) ^ change), from_bits<double>(bits_of(second) ^ change)};
+}
+/// The quotient of r + r^3 N(r^2) and 1 + r^2 D(r^2), each with what its rounding lost; in odd
+/// quarters that of the second and the first, negative.
+CUOP_FN double fused_tan(double x) {
+  using C = Fused<double>;
+  const QuarterTurns<double> turns = quarter_turns(x);
+  const auto [r, excess] = turns.rest;
+  const double z = r * r, slope = horner(C::kTangentBelow, z);
+  const double less = math::fma(-(r * z), horner(C::kTangentAbove, z), excess);
+  const double sine = r - less, sine_low = (r - sine) - less;
+  const double cosine = math::fma(z, slope, 1.0);
+  const double cosine_low = math::fma(r, excess, math::fma(z, slope, 1 - cosine));
+  const uint64_t is_odd = turns.count & 1;
+  const auto [n, d] = exchanged(sine, cosine, is_odd);
+  const auto [n_low, d_low] = exchanged(sine_low, cosine_low, is_odd);
+  const double inverse = 1 / d, q = n * inverse;
+  const double excess_q = math::fma(q, d, -n) + math::fma(q, d_low, -n_low);  // by the divisor
+  return from_bits<double>(bits_of(math::fma(-excess_q, inverse, q)) ^ (is_odd << 63));
 }
 
 }  // namespace cuop::jit::accurate
