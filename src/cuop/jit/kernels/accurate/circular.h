@@ -45,7 +45,7 @@ CUOP_FN double sine_of(Sum<double> r, uint64_t quarters) {
   const double sine = r.high + multiply_add(r.high * z, polynomial(C::kShortSine, z), r.low * rest);
   const double tail = multiply_add(z * z, polynomial(C::kCosine, z), -(r.high * r.low));
   const double cosine = rest + (((1 - rest) - half) + tail);
-  const double y = (quarters & 1) != 0 ? cosine : sine;
+  const double y = exchanged(sine, cosine, quarters).first;
   return from_bits<double>(bits_of(y) ^ (quarters >> 1 << 63));
 }
 /// sin(r + turns pi) for |r| <= pi/2, to the digits of a float.
@@ -92,18 +92,19 @@ CUOP_FN double tan(double x) {
   const double low = lost + multiply_add(r.low, z, r.low);
   const double tail = multiply_add(cube, p.high, low);
   const Sum<double> t = quick_sum(r.high, tail);
-  const bool is_odd = (k.bits & 1) != 0;  // then -1/t
-  const Sum<double> q = quotient(Sum<double>{is_odd ? -1.0 : t.high, is_odd ? 0.0 : t.low},
-                                 Sum<double>{is_odd ? t.high : 1.0, is_odd ? t.low : 0.0});
-  return x == 0 ? x : q.high + q.low;
+  const auto [n, d] = exchanged(t.high, 1.0, k.bits);
+  const auto [n_low, d_low] = exchanged(t.low, 0.0, k.bits);
+  const Sum<double> q = quotient(Sum<double>{n, n_low}, Sum<double>{d, d_low});
+  const double y = from_bits<double>(bits_of(q.high + q.low) ^ k.bits << 63);  // in odd quarters -1/t
+  return x == 0 ? x : y;
 }
 CUOP_FN float tan(float x) {
   const Whole k = nearest(x * (2 * kInvPi));
   const double r = short_reduced<HalfPi>(x, k.value);
   const double z = r * r;
   const double t = multiply_add(r * z, polynomial(Coefficients<float>::kTangent, z), r);
-  const bool is_odd = (k.bits & 1) != 0;
-  const double y = (is_odd ? -1.0 : t) / (is_odd ? t : 1.0);
+  const auto [n, d] = exchanged(t, 1.0, k.bits);
+  const double y = from_bits<double>(bits_of(n / d) ^ k.bits << 63);
   return x == 0 ? x : static_cast<float>(y);
 }
 

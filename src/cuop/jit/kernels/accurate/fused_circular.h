@@ -93,14 +93,6 @@ CUOP_FN float fused_tan(float x) {
   return (turns.count & 1) != 0 ? math::fma(error, inverse, inverse) : t;
 }
 
-/// Both as they are where `is_odd` is 0, exchanged where it is 1.
-struct DoublePair {
-  double first, second;
-};
-CUOP_FN DoublePair exchanged(double first, double second, uint64_t is_odd) {
-  const uint64_t change = (bits_of(first) ^ bits_of(second)) & (0 - is_odd);
-  return {from_bits<double>(bits_of(first) ^ change), from_bits<double>(bits_of(second) ^ change)};
-}
 /// The quotient of r + r^3 N(r^2) and 1 + r^2 D(r^2), each with what its rounding lost; in odd
 /// quarters that of the second and the first, negative.
 CUOP_FN double fused_tan(double x) {
@@ -112,12 +104,11 @@ CUOP_FN double fused_tan(double x) {
   const double sine = r - less, sine_low = (r - sine) - less;
   const double cosine = math::fma(z, slope, 1.0);
   const double cosine_low = math::fma(r, excess, math::fma(z, slope, 1 - cosine));
-  const uint64_t is_odd = turns.count & 1;
-  const auto [n, d] = exchanged(sine, cosine, is_odd);
-  const auto [n_low, d_low] = exchanged(sine_low, cosine_low, is_odd);
+  const auto [n, d] = exchanged(sine, cosine, turns.count);
+  const auto [n_low, d_low] = exchanged(sine_low, cosine_low, turns.count);
   const double inverse = 1 / d, q = n * inverse;
   const double excess_q = math::fma(q, d, -n) + math::fma(q, d_low, -n_low);  // by the divisor
-  return from_bits<double>(bits_of(math::fma(-excess_q, inverse, q)) ^ (is_odd << 63));
+  return from_bits<double>(bits_of(math::fma(-excess_q, inverse, q)) ^ (turns.count << 63));
 }
 
 }  // namespace cuop::jit::accurate

@@ -13,10 +13,10 @@ struct ArcArgument {
 };
 template <class T>
 CUOP_FN ArcArgument<T> arc_argument(T size, bool is_large) {
-  const T z = choose(is_large, (1 - size) * T(0.5), size * size);
+  const T z = chosen(is_large, (1 - size) * T(0.5), size * size);
   const T root = math::sqrt(z);
-  const T w = choose(is_large, root, size);
-  return {w, choose(is_large, residual(z, root, root), T(0)),
+  const T w = chosen(is_large, root, size);
+  return {w, chosen(is_large, residual(z, root, root), T(0)),
           w * z * polynomial(Coefficients<T>::kAsin, z)};
 }
 
@@ -26,11 +26,11 @@ CUOP_FN T asin(T x) {
   const T size = math::abs(x);
   const bool is_large = size > T(0.5);
   const ArcArgument<T> a = arc_argument(size, is_large);
-  const T factor = choose(is_large, T(-2), T(1));
-  const Sum<T> first = quick_sum(choose(is_large, C::kHalfPi, T(0)), factor * a.w);
+  const T factor = chosen(is_large, T(-2), T(1));
+  const Sum<T> first = quick_sum(chosen(is_large, C::kHalfPi, T(0)), factor * a.w);
   // 3 - 4 w is near 1 / (2 w) where w is large enough to matter.
   const T tail = a.tail + a.residual * (3 - 4 * a.w);
-  const T low = multiply_add(factor, tail, choose(is_large, C::kHalfPiRest, T(0)));
+  const T low = multiply_add(factor, tail, chosen(is_large, C::kHalfPiRest, T(0)));
   return math::copysign(first.high + (first.low + low), x);
 }
 
@@ -41,12 +41,12 @@ CUOP_FN T acos(T x) {
   const bool is_large = size > T(0.5);
   const ArcArgument<T> a = arc_argument(size, is_large);
   const bool is_positive = x > 0;
-  const T near = choose(is_positive, T(2), T(-2)), middle = choose(is_positive, T(-1), T(1));
-  const T factor = choose(is_large, near, middle);
-  const T far = choose(is_positive, T(0), T(2)), quarters = choose(is_large, far, T(1));
+  const T near = chosen(is_positive, T(2), T(-2)), middle = chosen(is_positive, T(-1), T(1));
+  const T factor = chosen(is_large, near, middle);
+  const T far = chosen(is_positive, T(0), T(2)), quarters = chosen(is_large, far, T(1));
   const Sum<T> first = quick_sum(quarters * C::kHalfPi, factor * a.w);
   const T tail =
-      a.tail + choose(a.w > 0, a.residual * (T(0.5) / choose(is_large, a.w, T(1))), T(0));
+      a.tail + chosen(a.w > 0, a.residual * (T(0.5) / chosen(is_large, a.w, T(1))), T(0));
   const T low = multiply_add(factor, tail, quarters * C::kHalfPiRest);
   return first.high + (first.low + low);
 }

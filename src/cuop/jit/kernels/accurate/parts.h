@@ -54,13 +54,29 @@ CUOP_FN T from_bits(BitsOf<T> bits) {
 }
 
 /// a where the condition holds, else b. On conditional expressions compilers compute twice what
-/// follows, the second time of a constant, which costs more selections.
+/// follows, the second time of a constant, which costs more selections. Without fused operations
+/// there are no masks of 64 bits either.
 template <class T>
 CUOP_FN T chosen(bool condition, T a, T b) {
-  if constexpr (math::has_fast_fma) {
+  if constexpr (math::has_fast_fma || sizeof(T) == 4) {
     return choose(condition, a, b);
   } else {
     return condition ? a : b;
+  }
+}
+/// Both as they are, or exchanged where the last bit of `count` is 1.
+template <class T>
+struct Pair {
+  T first, second;
+};
+template <class T>
+CUOP_FN Pair<T> exchanged(T first, T second, BitsOf<T> count) {
+  if constexpr (math::has_fast_fma) {
+    const bool is_odd = (count & 1) != 0;
+    return {is_odd ? second : first, is_odd ? first : second};
+  } else {  // the comparison of whole numbers of 64 bits is missing too
+    const BitsOf<T> change = (bits_of(first) ^ bits_of(second)) & (BitsOf<T>(0) - (count & 1));
+    return {from_bits<T>(bits_of(first) ^ change), from_bits<T>(bits_of(second) ^ change)};
   }
 }
 /// The smaller one; NaN of a NaN.
