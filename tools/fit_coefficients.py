@@ -184,7 +184,22 @@ IN_DOUBLE = {
     "kErfcRoot",
     "kErfNear",
     "kErfFar",
+    "kShortExp",
+    "kShortCbrt",
 }
+
+
+def power_rest(r):
+    """(e^r - 1 - r) / r^2."""
+    return mp.expm1(r) / r**2 - 1 / r if abs(r) > mp.mpf("1e-15") else mp.mpf(1) / 2
+
+
+CUBE = mp.mpf("0.10229")  # the largest |e| of cbrt
+
+
+def cube_rest(e):
+    """((1 - e)^(-2/3) - 1) / e."""
+    return ((1 - e) ** (-mp.mpf(2) / 3) - 1) / e if abs(e) > ZERO else mp.mpf(2) / 3
 
 
 def log_rest(base):
@@ -240,13 +255,9 @@ def fused_polynomials() -> dict:
     """For the forms that need fused operations: function, range, degrees, weight."""
     quarter, half, middle = mp.mpf("0.6175"), mp.mpf("2.468"), HALF_TURN_MIDDLE
     low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
-    cube = mp.mpf("0.10229")
 
     def of_cube(e):
         return ((1 - e) ** (-mp.mpf(1) / 3) - 1) / e if abs(e) > ZERO else mp.mpf(1) / 3
-
-    def power(t):
-        return mp.expm1(t) / t**2 - 1 / t if abs(t) > mp.mpf("1e-15") else mp.mpf(1) / 2
 
     half_one = mp.mpf(1) / 2
 
@@ -273,8 +284,8 @@ def fused_polynomials() -> dict:
         "kLog": (log_rest(1), low, high, 8, 0, log_weight),
         "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
         "kLog10": (log_rest(mp.log(10)), low, high, 8, 0, log_weight),
-        "kCbrt": (of_cube, -cube, cube, 2, 2, lambda e: e),
-        "kExp": (power, -0.3475, 0.3475, 4, 0, lambda r: r * r),
+        "kCbrt": (of_cube, -CUBE, CUBE, 2, 2, lambda e: e),
+        "kExp": (power_rest, -0.3475, 0.3475, 4, 0, lambda r: r * r),
         "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
         "kAsinh": (odd_rest(mp.asinh), ZERO, 0.251, 5, 0, odd_weight(mp.asinh)),
         "kAtanh": (odd_rest(mp.atanh), ZERO, 0.251, 5, 0, odd_weight(mp.atanh)),
@@ -375,6 +386,10 @@ def scalars(is_float: bool) -> list[tuple]:
         rows.append(("kErfNear[]", [text(c, False) for c in near]))
         rows.append(("kErfFar[]", [text(c, False) for c in far]))
         rows.append(("kShortErf[]", [text(c, False) for c in short]))
+        power = minimax(power_rest, -0.3475, 0.3475, 4, lambda r: r * r)
+        cube = minimax(cube_rest, -CUBE, CUBE, 6, lambda e: e)
+        rows.append(("kShortExp[]", [text(c, False) for c in power]))
+        rows.append(("kShortCbrt[]", [text(c, False) for c in cube]))
     rows.append(("kTanhNear", text(mp.mpf("0.6"), is_float)))
     if not is_float:
         near = minimax(erf_part, ZERO, 1, 11, lambda z: 1 / (1 + erf_part(z)))

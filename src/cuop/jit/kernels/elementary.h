@@ -5,6 +5,7 @@
 #include "cuop/jit/kernels/accurate/attempts.h"
 #include "cuop/jit/kernels/accurate/circular.h"
 #include "cuop/jit/kernels/accurate/error_function.h"
+#include "cuop/jit/kernels/accurate/in_double.h"
 #include "cuop/jit/kernels/accurate/inverse_circular.h"
 #include "cuop/jit/kernels/accurate/logarithm.h"
 #include "cuop/jit/kernels/accurate/root.h"
@@ -65,6 +66,8 @@ template <class T>
 CUOP_FN T tanh(T x) {
   if constexpr (has_fast_fma) {
     return accurate::fused_tanh(x);
+  } else if constexpr (sizeof(T) == 4) {
+    return accurate::short_tanh(x);
   } else {
     return accurate::quick_tanh(x);
   }

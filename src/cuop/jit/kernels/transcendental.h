@@ -64,7 +64,7 @@ struct Expm1 : UnaryMath<kFloatComplex> {
   }
   template <class T>
   CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::has_fast_fma & math::is_beyond_quick(x);
+    is_unsure |= (math::has_fast_fma | (sizeof(T) == 4)) & math::is_beyond_quick(x);
     return accurate::attempted_expm1(x);
   }
 };

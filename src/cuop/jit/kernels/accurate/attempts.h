@@ -8,6 +8,7 @@
 #include "cuop/jit/kernels/accurate/fused_exponential.h"
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 #include "cuop/jit/kernels/accurate/fused_root.h"
+#include "cuop/jit/kernels/accurate/in_double.h"
 #include "cuop/jit/kernels/accurate/quick_erfc.h"
 #include "cuop/jit/kernels/accurate/root.h"
 #include "cuop/jit/kernels/accurate/single.h"
@@ -77,6 +78,9 @@ CUOP_FN T attempted_cbrt(T x, unsigned& is_unsure) {
   if constexpr (math::has_fast_fma) {
     is_unsure |= is_beyond_cbrt(x);
     return fused_cbrt(x);
+  } else if constexpr (sizeof(T) == 4) {
+    is_unsure |= is_beyond_cbrt(x);
+    return short_cbrt(x);
   } else {
     return cbrt(x);
   }
@@ -123,6 +127,8 @@ template <class T>
 CUOP_FN T attempted_sigmoid(T x) {
   if constexpr (math::has_fast_fma) {
     return fused_sigmoid(x);
+  } else if constexpr (sizeof(T) == 4) {
+    return short_sigmoid(x);
   } else {
     return quick_sigmoid(x);
   }
@@ -131,6 +137,8 @@ template <class T>
 CUOP_FN T attempted_silu(T x) {
   if constexpr (math::has_fast_fma) {
     return fused_silu(x);
+  } else if constexpr (sizeof(T) == 4) {
+    return short_silu(x);
   } else {
     return quick_silu(x);
   }
@@ -139,6 +147,8 @@ template <class T>
 CUOP_FN T attempted_gelu_tanh(T x) {
   if constexpr (math::has_fast_fma) {
     return fused_gelu_tanh(x);
+  } else if constexpr (sizeof(T) == 4) {
+    return short_gelu_tanh(x);
   } else {
     return quick_gelu_tanh(x);
   }
@@ -164,6 +174,8 @@ template <class T>
 CUOP_FN T attempted_expm1(T x) {
   if constexpr (math::has_fast_fma) {
     return fused_expm1(x);
+  } else if constexpr (sizeof(T) == 4) {
+    return short_expm1(x);
   } else {
     return expm1(x);
   }

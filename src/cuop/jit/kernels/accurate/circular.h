@@ -95,7 +95,8 @@ CUOP_FN double tan(double x) {
   const auto [n, d] = exchanged(t.high, 1.0, k.bits);
   const auto [n_low, d_low] = exchanged(t.low, 0.0, k.bits);
   const Sum<double> q = quotient(Sum<double>{n, n_low}, Sum<double>{d, d_low});
-  const double y = from_bits<double>(bits_of(q.high + q.low) ^ k.bits << 63);  // in odd quarters -1/t
+  const double y =
+      from_bits<double>(bits_of(q.high + q.low) ^ k.bits << 63);  // in odd quarters -1/t
   return x == 0 ? x : y;
 }
 CUOP_FN float tan(float x) {

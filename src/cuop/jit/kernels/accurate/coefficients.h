@@ -75,6 +75,12 @@ struct Coefficients<float> {
   static constexpr double kShortErf[] = {0x1.06eba7ed79329p-3, -0x1.81273277dad05p-2,
                                          0x1.ce2500ed16471p-4, -0x1.b6644fe887b21p-6,
                                          0x1.353512d29a4bep-8};
+  static constexpr double kShortExp[] = {0x1.000000531fcb6p-1, 0x1.55548cdfccfe3p-3,
+                                         0x1.55545b36c0077p-5, 0x1.123cdedf57b5ep-7,
+                                         0x1.6db663412ab19p-10};
+  static constexpr double kShortCbrt[] = {
+      0x1.55555553a1b00p-1, 0x1.1c71c9bb919bdp-1, 0x1.f9ade468555a7p-2, 0x1.cf7e2877e3b59p-2,
+      0x1.b08e64aa69cdap-2, 0x1.a032c3592dbd8p-2, 0x1.8e77364a54a73p-2};
   static constexpr float kTanhNear = 0x1.3333340000000p-1f;
   static constexpr float kExp[] = {0x1.0000000000000p-1f,  0x1.5555560000000p-3f,
                                    0x1.5554e80000000p-5f,  0x1.1110e00000000p-7f,

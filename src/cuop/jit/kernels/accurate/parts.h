@@ -106,13 +106,37 @@ CUOP_FN T horner(const T (&coefficients)[Count], T power) {
                         coefficients[First]);
   }
 }
-/// The same; long ones in two or four chains (G. Estrin, 1960), which processors work at side by
-/// side, and whose rounding errors are a little larger.
+/// x to the power of 2^Log.
+template <int Log, class T>
+CUOP_FN T squared(T x) {
+  if constexpr (Log == 0) {
+    return x;
+  } else {
+    const T root = squared<Log - 1>(x);
+    return root * root;
+  }
+}
+/// `Terms` of them by halves (G. Estrin, 1960).
+template <int First, int Terms, class T, int Count>
+CUOP_FN T by_halves(const T (&coefficients)[Count], T x) {
+  if constexpr (Terms == 1) {
+    return coefficients[First];
+  } else {
+    constexpr int kLog = Terms > 16 ? 4 : Terms > 8 ? 3 : Terms > 4 ? 2 : Terms > 2 ? 1 : 0;
+    constexpr int kHalf = 1 << kLog;
+    return multiply_add(by_halves<First + kHalf, Terms - kHalf>(coefficients, x), squared<kLog>(x),
+                        by_halves<First, kHalf>(coefficients, x));
+  }
+}
+/// All of them in shorter chains, which processors work at side by side, and whose rounding errors
+/// are a little larger: long ones in two or four; where a step is two operations all by halves.
 template <int First = 0, class T, int Count>
 CUOP_FN T polynomial(const T (&coefficients)[Count], T x) {
   constexpr int kTerms = Count - First, kTwoChains = 7, kFourChains = 16;
   const T square = x * x;
-  if constexpr (kTerms < kTwoChains) {
+  if constexpr (!math::has_fast_fma) {
+    return by_halves<First, kTerms>(coefficients, x);
+  } else if constexpr (kTerms < kTwoChains) {
     return horner<First>(coefficients, x);
   } else if constexpr (kTerms >= kFourChains) {
     const T fourth = square * square;
