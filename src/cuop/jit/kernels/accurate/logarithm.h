@@ -80,10 +80,14 @@ CUOP_FN T log(T x) {
   const PositiveNumber<T> number = normalized(x);
   return log_result(x, quick_log(number.value, number.k));
 }
-/// Whether x is no positive normal number.
-template <class T>
-CUOP_FN bool is_beyond_logs(T x) {
-  return !(x >= Format<T>::kLeastNormal) | !(x < T(math::infinity));
+/// Whether x is no positive normal number: in one comparison, of the bits as a number with a sign.
+CUOP_FN bool is_beyond_logs(float x) {
+  constexpr uint32_t kLeast = 0x00800000, kInfinity = 0x7f800000, kSign = 0x80000000;
+  return static_cast<int32_t>(bits_of(x) - kLeast + kSign) >=
+         static_cast<int32_t>(kInfinity - kLeast + kSign);
+}
+CUOP_FN bool is_beyond_logs(double x) {
+  return !(x >= Format<double>::kLeastNormal) | !(x < math::infinity);
 }
 
 /// log(1 + f) / log(base) + (k + k_lift) log_base(2), the factor and that logarithm in two parts.
