@@ -41,7 +41,8 @@ CUOP_FN FusedExp<T> fused_exp_parts(T y, T y_low) {
 }
 
 /// factor / (1 + e^y) of the parts of e^y. The divisor's rounding is made good with the quotient's,
-/// where so asked with that of e^y.
+/// where so asked with that of e^y. A factor of 0
+/// keeps its sign; with -rest, which g++ takes into the sum, it would not.
 template <bool is_exact, class T>
 CUOP_FN T fused_logistic(T factor, FusedExp<T> e) {
   const T square = e.r * e.r, p = fused_exp_rest(e.r), less = math::fma(square, p, e.r);
@@ -52,7 +53,7 @@ CUOP_FN T fused_logistic(T factor, FusedExp<T> e) {
                          : math::fma(e.power, less, left) + missed;
   const T inverse = 1 / divisor, q = factor * inverse;
   const T rest = math::fma(q, low, math::fma(q, divisor, -factor));
-  return math::fma(-rest, inverse, q);
+  return math::fma(rest, -inverse, q);
 }
 /// The relative error of a product with x may count up to twice as many ulps, which double permits.
 template <class T>
@@ -64,7 +65,7 @@ CUOP_FN T fused_sigmoid(T x) {
 }
 template <class T>
 CUOP_FN T fused_silu(T x) {
-  return math::copysign(fused_logistic<is_exact_product<T>>(x, fused_exp_parts(-x)), x);
+  return fused_logistic<is_exact_product<T>>(x, fused_exp_parts(-x));
 }
 
 template <class T>
@@ -77,7 +78,7 @@ CUOP_FN T fused_gelu_tanh(T x) {
       math::fma(z_low, C::kGeluCubic, math::fma(z, C::kGeluCubicRest, C::kGeluLinearRest));
   const T sum_low = math::fma(z, C::kGeluCubic, C::kGeluLinear - sum) + rest;
   const T y = x * sum, y_low = math::fma(-x, sum_low, math::fma(-x, sum, y));
-  return math::copysign(fused_logistic<is_exact_product<T>>(x, fused_exp_parts(-y, y_low)), x);
+  return fused_logistic<is_exact_product<T>>(x, fused_exp_parts(-y, y_low));
 }
 
 /// (2^n - 1) + 2^n (r + tail) with what r and the first sum lost.
