@@ -340,7 +340,9 @@ def print_fused(kind: str) -> None:
     if not is_float:
         tangent = quotient_of_one(lambda z: mp.tan(mp.sqrt(z)) / mp.sqrt(z), 0.6175, 3, 4)
         for name, fit in zip(("kTangentAbove", "kTangentBelow"), tangent, strict=True):
-            print(f"  static constexpr {kind} {name}[] = {{{', '.join(text(c, False) for c in fit)}}};")
+            print(
+                f"  static constexpr {kind} {name}[] = {{{', '.join(text(c, False) for c in fit)}}};"
+            )
     print("};")
 
 

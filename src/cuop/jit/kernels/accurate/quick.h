@@ -135,7 +135,9 @@ CUOP_FN T quick_softplus(T x) {
   const Sum<T> first = quick_sum(is_upper ? C::kLn2High : T(0), f);
   const Sum<T> second = two_sum(x > 0 ? x : T(0), first.high);
   const T tail = log_tail(f) - T(0.5) * f * f;
-  const T low = multiply_add(f_low, 1 - f, is_upper ? C::kLn2Low : T(0));
+  // With more roundings elsewhere the slope of the logarithm has to be nearer.
+  const T slope = math::has_fast_fma ? 1 - f : 1 - f + f * f;
+  const T low = multiply_add(f_low, slope, is_upper ? C::kLn2Low : T(0));
   return second.high + (second.low + (first.low + (low + tail)));
 }
 
