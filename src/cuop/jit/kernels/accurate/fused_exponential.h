@@ -41,8 +41,8 @@ CUOP_FN FusedExp<T> fused_exp_parts(T y, T y_low) {
 }
 
 /// factor / (1 + e^y) of the parts of e^y. The divisor's rounding is made good with the quotient's,
-/// where so asked with that of e^y. A factor of 0
-/// keeps its sign; with -rest, which g++ takes into the sum, it would not.
+/// where so asked with that of e^y. A factor of 0 keeps its sign; with -rest, which g++ takes into
+/// the sum, it would not.
 template <bool is_exact, class T>
 CUOP_FN T fused_logistic(T factor, FusedExp<T> e) {
   const T square = e.r * e.r, p = fused_exp_rest(e.r), less = math::fma(square, p, e.r);
