@@ -126,7 +126,7 @@ def cases():
             "sum of all",
             [(1 << 14, 1 << 14)],
             "float32",
-            lambda x: dist.reduce(x, "sum"),
+            dist.sum,
             from_root(reduction.distributed_sum),
             torch.sum,
         )

@@ -12,6 +12,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/waiting.h"
 #include "cuop/core/error.h"
+#include "cuop/core/log.h"
 #include "cuop/core/one_per_device.h"
 
 namespace cuop::backend::cuda {
@@ -144,6 +145,7 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
     copy_host(dst, src, bytes, stream, to.is_gpu() && from.is_ordinary());
     return;
   }
+  for (const int gpu : {to.gpu, from.gpu}) open_way_to({DeviceType::kCuda, gpu}, stream);
   const DevicePointer target = device_pointer(dst), source = device_pointer(src);
   Operation operation("copy", stream);
   const auto size = static_cast<size_t>(bytes);
@@ -155,6 +157,17 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
           : d.memcpy_async(target, source, size, queue);
   check(result, "copy: ", bytes, " bytes on ", device_);
   operation.started();
+}
+
+void CudaRuntime::open_way_to(Device peer, Stream stream) {
+  const uint64_t bit = uint64_t{1} << peer.index;
+  if (peer == device_ || (has_way_to_ & bit) != 0 || is_capturing(stream)) return;
+  try {
+    enable_peer_access(peer);
+  } catch (const DeviceError& error) {  // more peers than the hardware has room for
+    log(LogLevel::kWarn, error.what(), "; copies go through the host's memory");
+  }
+  has_way_to_ |= bit;
 }
 
 void CudaRuntime::copy_host(void* dst, const void* src, int64_t bytes, Stream stream,

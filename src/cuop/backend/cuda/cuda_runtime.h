@@ -1,6 +1,7 @@
 // A GPU as a device: its primary context, streams, events, copies, and what it is made of.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -62,7 +63,7 @@ class CudaRuntime final : public Runtime {
 
   /// Lets kernels of this device read and write memory of `peer`, what is there and what comes: all
   /// that cuOP allocates, plain memory and the driver's default pool of other libraries. False when
-  /// the hardware cannot. Copies between devices need no access. Asking twice is harmless.
+  /// the hardware cannot. Asking twice is harmless.
   bool enable_peer_access(Device peer);
   /// Which devices reach this one's mapped memory.
   PeerAccess& access() { return access_; }
@@ -71,6 +72,9 @@ class CudaRuntime final : public Runtime {
   /// A copy in which the host's memory takes part. `is_read_at_once`: the driver has read it when
   /// its call returns.
   void copy_host(void* dst, const void* src, int64_t bytes, Stream stream, bool is_read_at_once);
+  /// Before the first copy between this device and `peer`: with access it goes over their link,
+  /// without it the driver takes the host's memory between.
+  void open_way_to(Device peer, Stream stream);
 
   struct IdleStream {
     StreamHandle handle = nullptr;
@@ -80,6 +84,7 @@ class CudaRuntime final : public Runtime {
   Device device_;
   DeviceId id_ = 0;
   PeerAccess access_;
+  std::atomic<uint64_t> has_way_to_ = 0;  ///< a bit for each device that was tried
   DeviceProperties properties_;
   std::mutex mutex_;
   std::vector<IdleStream> idle_streams_;
