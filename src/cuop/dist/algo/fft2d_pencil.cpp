@@ -7,18 +7,23 @@
 namespace cuop::dist {
 namespace {
 
-/// One pass along `axis` of this rank's slices.
-DistTensor transform(const DistTensor& x, const Sharding& slices, int64_t axis,
+Tensor transform_local(const Tensor& x, std::optional<int64_t> axis, const FftOptions& options) {
+  if (!axis) {
+    return options.is_inverse ? cuop::ifft2(x, {}, Dims{0, 1}, options.norm)
+                              : cuop::fft2(x, {}, Dims{0, 1}, options.norm);
+  }
+  return options.is_inverse ? cuop::ifft(x, {}, *axis, options.norm)
+                            : cuop::fft(x, {}, *axis, options.norm);
+}
+
+/// One pass over this rank's slices along `axis`, or along both.
+DistTensor transform(const DistTensor& x, const Sharding& slices, std::optional<int64_t> axis,
                      const FftOptions& options, DType result) {
   const DistTensor here = moved_to(x, slices);
-  Tensor local = here.local();
-  if (local.size() > 0) {
-    local = options.is_inverse ? cuop::ifft(local, {}, axis, options.norm)
-                               : cuop::fft(local, {}, axis, options.norm);
-  } else {
-    local = cuop::cast(local, result);
-  }
-  return DistTensor(here.comm_ptr(), slices, here.shape(), result, local);
+  const Tensor& local = here.local();
+  return DistTensor(
+      here.comm_ptr(), slices, here.shape(), result,
+      local.size() > 0 ? transform_local(local, axis, options) : cuop::cast(local, result));
 }
 
 Operation operation(const FftOptions& options) {
@@ -31,8 +36,12 @@ Operation operation(const FftOptions& options) {
   };
   const auto execute = [options](const Plan& made, const std::vector<DistTensor>& inputs) {
     const DType result = made.outputs[0].dtype;
-    const DistTensor rows = transform(inputs[0], whole_rows(made), 1, options, result);
-    return transform(rows, whole_columns(made), 0, options, result);
+    const Sharding rows = whole_rows(made), columns = whole_columns(made);
+    if (same_owners(rows, columns, inputs[0].shape())) {  // one rank has all of it
+      return transform(inputs[0], columns, {}, options, result);
+    }
+    const DistTensor half = transform(inputs[0], rows, 1, options, result);
+    return transform(half, columns, 0, options, result);
   };
   return {cat(name, " norm ", static_cast<int>(options.norm)), {"x"}, plan, execute};
 }
