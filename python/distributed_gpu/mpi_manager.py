@@ -32,7 +32,8 @@ class MPIManager:
     """This process's (or thread's) place among the ranks, and messages between them.
 
     Finds what it runs under: the ranks of mpirun, srun or torchrun, the threads of cuop.dist.run_ranks,
-    or a single rank in a plain `python script.py`. Errors raise MPIError on every rank.
+    or a single rank in a plain `python script.py`, whose functions use all GPUs of the process where that
+    is faster. Errors raise MPIError on every rank.
     """
 
     def __init__(self, comm=None):

@@ -7,7 +7,7 @@
 
 #include "bindings.h"
 #include "cuop/dist/agree.h"
-#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/operation.h"
 
 namespace cuop::python {
 

@@ -18,7 +18,8 @@ def placed(array):
 
 def main():
     mpi = MPIManager()
-    assert mpi.get_gpu_id() == (mpi.get_rank() % cuop.get_device_count() if ON_GPUS else -1)
+    has_gpu = ON_GPUS or cuop.current_device().type == "cuda"
+    assert mpi.get_gpu_id() == (mpi.get_rank() % cuop.get_device_count() if has_gpu else -1)
     distributor = TensorDistributor(mpi)
     root = mpi.is_master_process()
     rng = np.random.default_rng(0)

@@ -20,11 +20,11 @@ def on_ranks(ranks, work):
 def test_a_plain_process_is_one_rank():
     mpi = MPIManager()
     assert (mpi.get_rank(), mpi.get_size(), mpi.is_master_process()) == (0, 1, True)
-    assert mpi.get_gpu_id() == -1
+    assert mpi.get_gpu_id() == (0 if cuop.current_device().type == "cuda" else -1)
     assert mpi.get_neighbors() == (None, None)
     assert mpi.check_health()
     mpi.synchronize()
-    assert mpi.clear_pinned_pool() == 0
+    assert mpi.clear_pinned_pool() >= 0
 
 
 @pytest.mark.parametrize("ranks", RANKS)

@@ -12,7 +12,7 @@ import pytest
 
 import cuop
 from cuop import dist
-from distributed_gpu import MPIManager, TensorDistributor
+from distributed_gpu import MPIError, MPIManager, TensorDistributor
 from distributed_gpu.algorithms.matrix_ops import distributed_matmul
 from distributed_gpu.algorithms.reduction import distributed_sum
 from distributed_gpu.algorithms.stencil import distributed_stencil_2d
@@ -157,6 +157,16 @@ def test_tensors_that_ranks_exchange_stay_on_gpus():
             assert gathered.device == summed.device == "cuda:0"
             np.testing.assert_array_equal(gathered.to_numpy(), A)
             np.testing.assert_allclose(summed.to_numpy(), wanted, rtol=1e-15)
+
+
+def test_a_plain_process_works_on_all_its_gpus():
+    mpi = MPIManager()
+    product = distributed_matmul(there(A), there(B), mpi, TensorDistributor(mpi), strategy="row")
+    assert product.device == "cuda:0"
+    np.testing.assert_allclose(product.to_numpy(), A @ B, rtol=1e-12)
+    assert dist.last_report().plan.ranks == cuop.get_device_count()
+    with pytest.raises(MPIError, match="do not fit"):
+        distributed_matmul(there(A), there(B[:5]), mpi, TensorDistributor(mpi), strategy="row")
 
 
 SCRIPT = Path(__file__).parent.parent / "ranks_script.py"

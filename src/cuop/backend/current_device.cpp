@@ -36,6 +36,11 @@ std::string problem_of(Device device) {
   }
 }
 
+int preferred_gpu() {
+  const auto preference = gpu_preference.load();
+  return preference != nullptr ? preference() : 0;
+}
+
 DefaultDevice first_usable() {
   if (!cuda::driver_absence().empty()) {
     if (cuda::is_driver_broken()) warn(cuda::driver_absence());
@@ -43,8 +48,7 @@ DefaultDevice first_usable() {
   }
   std::string problems;
   const int count = device_count(DeviceType::kCuda);
-  const auto preference = gpu_preference.load();
-  const int first = preference != nullptr ? preference() : 0;
+  const int first = preferred_gpu();
   for (int tried = 0; tried < count; ++tried) {
     const Device device{DeviceType::kCuda, (first + tried) % count};
     const std::string problem = problem_of(device);
@@ -62,7 +66,9 @@ DefaultDevice first_usable() {
 DefaultDevice choose() {
   const std::string& text = env().device.value;
   if (text == "auto") return first_usable();
-  const Device device = parse_device(text);
+  Device device = parse_device(text);
+  const int count = device_count(device.type);
+  if (text == "cuda" && count > 0) device.index = preferred_gpu() % count;
   runtime(device);  // a device that is absent is said at once
   return {device, cat("CUOP_DEVICE=", text)};
 }

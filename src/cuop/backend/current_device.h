@@ -1,6 +1,6 @@
 // The device on which a thread makes its tensors: the one that it has chosen, or else the default:
-// CUOP_DEVICE's, else the first GPU that can be used (of the ranks of a host, each from another one
-// on), else the CPU.
+// CUOP_DEVICE's, else the first GPU that can be used, else the CPU. Of the ranks of a host each
+// looks from another GPU on, and takes that one for "cuda" without a number.
 #pragma once
 
 #include <string>

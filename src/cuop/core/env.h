@@ -23,8 +23,9 @@ struct EnvField {
 struct Env {
   EnvField<std::string> device{"CUOP_DEVICE", "",
                                "Device of new tensors: cuda or cuda:N; auto is the first GPU that "
-                               "can be used, else the CPU. cpu moreover keeps the process off the "
-                               "GPUs.",
+                               "can be used, else the CPU. Of ranks that are processes each takes "
+                               "another GPU of its host, for auto and cuda. cpu moreover keeps "
+                               "the process off the GPUs.",
                                "auto"};
   EnvField<std::string> cuda_visible_devices{
       "CUDA_VISIBLE_DEVICES", "",

@@ -5,6 +5,9 @@
 #include "cuop/dist/algo/elementwise.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/algo/reduce.h"
+#include "cuop/dist/algo/stencil.h"
+#include "cuop/dist/comm/self.h"
+#include "cuop/dist/exec/report.h"
 #include "cuop/dist/rank_device.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -84,6 +87,32 @@ TEST(RankDevices, ResultsComeBackToTheDeviceOfTheFirstInput) {
       expect_close(to_device(c, kCpu), cuop::matmul(to_device(a, kCpu), b), 1e-13, strategy);
     }
   });
+}
+
+TEST(RankDevices, APlainProcessWorksOnAllItsGpus) {
+  const int gpus = backend::device_count(DeviceType::kCuda);
+  const backend::OwnedStream own(gpu(1));
+  const StreamScope scope(own.get());
+  const CommunicatorPtr self = make_self_communicator();
+  const Tensor a = to_device(noise({40, 30}), gpu(1)), b = to_device(noise({30, 20}), gpu(1));
+  const Tensor c = matmul_from_root(self, cuop::add(a, a), b, {.strategy = "row"});
+  EXPECT_EQ(c.device(), gpu(1));
+  EXPECT_EQ(last_report().plan.ranks, gpus);
+  const Tensor twice = to_device(cuop::add(a, a), kCpu);
+  expect_close(to_device(c, kCpu), cuop::matmul(twice, to_device(b, kCpu)), 1e-13, "row");
+  const std::string wrong = failure_of([&] { matmul_from_root(self, a, a, {.strategy = "row"}); });
+  EXPECT_THAT(wrong, HasSubstr("do not fit"));
+  EXPECT_THAT(failure_of([&] { matmul_from_root(self, a, {}, {}); }), HasSubstr("not given"));
+
+  SolveInfo info;
+  const Tensor rhs = to_device(noise({12, 9}), gpu(1));
+  const JacobiOptions options{.iterations = 7, .tolerance = 0.0};
+  const Tensor u = jacobi_2d_from_root(self, rhs, rhs, options, &info, {.strategy = "row"});
+  EXPECT_EQ(u.device(), gpu(1));
+  EXPECT_EQ(info.sweeps, 7);
+  // Small work is not worth another GPU.
+  matmul_from_root(self, a, b);
+  EXPECT_EQ(last_report().plan.strategy, "root");
 }
 
 TEST(RankDevices, TensorsOfOneCallLieOnOneDevice) {

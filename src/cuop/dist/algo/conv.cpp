@@ -4,6 +4,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/map.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"

@@ -1,7 +1,7 @@
 // Convolutions over ranks.
 #pragma once
 
-#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/operation.h"
 #include "cuop/ops/conv/conv.h"
 
 namespace cuop::dist {

@@ -4,6 +4,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/map.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"

@@ -1,7 +1,7 @@
 // Element-wise work and transposition over ranks: where the parts lie alike, nothing is moved.
 #pragma once
 
-#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/operation.h"
 
 namespace cuop::dist {
 

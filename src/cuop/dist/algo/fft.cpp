@@ -5,6 +5,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/map.h"
 
 namespace cuop::dist {

@@ -1,7 +1,7 @@
 // Fourier transforms over ranks.
 #pragma once
 
-#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/operation.h"
 #include "cuop/ops/fft/fft.h"
 
 namespace cuop::dist {

@@ -1,5 +1,6 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/fft.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/plan/pencil_plan.h"
 #include "cuop/ops/copy/copy.h"

@@ -4,6 +4,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/poisson_internal.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/sweep.h"
 
@@ -49,32 +50,38 @@ DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& input
   return DistTensor(grid.comm_ptr(), grid.sharding(), grid.shape(), grid.dtype(), u);
 }
 
-/// `info` outlives the call.
-Operation operation(const JacobiOptions& options, SolveInfo& info) {
-  const auto execute = [options, &info](const Plan& made, const std::vector<DistTensor>& inputs) {
-    info = {};
-    return execute_jacobi(made, inputs, options, info);
+/// Its calls leave in `info` what they did.
+Operation operation(const JacobiOptions& options, const std::shared_ptr<SolveInfo>& info) {
+  const auto execute = [options, info](const Plan& made, const std::vector<DistTensor>& inputs) {
+    *info = {};
+    return execute_jacobi(made, inputs, options, *info);
   };
   return {cat(std::setprecision(17), "jacobi_2d dx ", options.dx, ", boundary ",
               static_cast<int>(options.boundary), ", iterations ", options.iterations, ", tol ",
               options.tolerance),
           {"grid", "rhs"},
           std::bind_front(plan_jacobi, options),
-          execute};
+          execute,
+          /*is_on_host=*/false,
+          [options] { return operation(options, std::make_shared<SolveInfo>()); }};
 }
 
 }  // namespace
 
 DistTensor jacobi_2d(const DistTensor& grid, const DistTensor& rhs, const JacobiOptions& options,
                      SolveInfo* info, const CallOptions& call) {
-  SolveInfo ignored;
-  return run_sharded(operation(options, info != nullptr ? *info : ignored), {grid, rhs}, call);
+  const auto found = std::make_shared<SolveInfo>();
+  const DistTensor result = run_sharded(operation(options, found), {grid, rhs}, call);
+  if (info != nullptr) *info = *found;
+  return result;
 }
 
 Tensor jacobi_2d_from_root(const CommunicatorPtr& comm, const Tensor& grid, const Tensor& rhs,
                            const JacobiOptions& options, SolveInfo* info, const CallOptions& call) {
-  SolveInfo ignored;
-  return run_rooted(comm, operation(options, info != nullptr ? *info : ignored), {grid, rhs}, call);
+  const auto found = std::make_shared<SolveInfo>();
+  const Tensor result = run_rooted(comm, operation(options, found), {grid, rhs}, call);
+  if (info != nullptr) *info = *found;
+  return result;
 }
 
 }  // namespace cuop::dist

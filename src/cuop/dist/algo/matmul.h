@@ -1,7 +1,7 @@
 // Matrix products over ranks; the planner (plan/matmul_plan.h) chooses the grid.
 #pragma once
 
-#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/operation.h"
 
 namespace cuop::dist {
 

@@ -5,6 +5,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/poisson_internal.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/plan/pencil_plan.h"
 #include "cuop/ops/copy/copy.h"

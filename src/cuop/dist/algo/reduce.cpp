@@ -5,6 +5,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/combine.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/plan/reduce_plan.h"

@@ -1,7 +1,7 @@
 // Reductions over ranks: each folds what it has, states are merged in rank order.
 #pragma once
 
-#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/operation.h"
 #include "cuop/ops/reduce/partial.h"
 #include "cuop/ops/reduce/reduce.h"
 

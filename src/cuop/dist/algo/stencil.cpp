@@ -6,6 +6,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/sweep.h"
 

@@ -2,7 +2,7 @@
 // the same order on any number of ranks, so results are equal bit for bit.
 #pragma once
 
-#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/operation.h"
 #include "cuop/ops/stencil/stencil.h"
 
 namespace cuop::dist {

@@ -32,11 +32,11 @@ constexpr auto kPatience = std::chrono::milliseconds(500);
 /// themselves keep it.
 class Ranks {
  public:
-  Ranks(int ranks, RankWork work)
+  Ranks(int ranks, Device first, RankWork work)
       : communicators_(make_thread_communicators(ranks)),
         work_(std::move(work)),
         threads_each_(std::max(1, backend::thread_count() / ranks)),
-        device_(backend::current_device()),
+        device_(first),
         has_ended_(communicators_.size(), false) {}
 
   size_t size() const { return communicators_.size(); }
@@ -138,7 +138,12 @@ void part(std::thread& thread, Ranks& ranks, size_t rank, bool may_leave) {
 }  // namespace
 
 void run_ranks(int ranks, const RankWork& work, const std::function<void()>& end_ranks) {
-  const auto shared = std::make_shared<Ranks>(ranks, work);
+  run_ranks(ranks, backend::current_device(), work, end_ranks);
+}
+
+void run_ranks(int ranks, Device first, const RankWork& work,
+               const std::function<void()>& end_ranks) {
+  const auto shared = std::make_shared<Ranks>(ranks, first, work);
   std::vector<std::thread> threads;
   bool is_interrupted = false;
   try {

@@ -22,5 +22,8 @@ using RankWork = std::function<void(const std::shared_ptr<Communicator>&)>;
 /// end what else they do, and ranks that go on for half a second more are left to themselves: then
 /// `work` must own all that it uses.
 void run_ranks(int ranks, const RankWork& work, const std::function<void()>& end_ranks = {});
+/// The same with the devices dealt out from `first` on.
+void run_ranks(int ranks, Device first, const RankWork& work,
+               const std::function<void()>& end_ranks = {});
 
 }  // namespace cuop::dist

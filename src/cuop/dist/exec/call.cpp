@@ -4,11 +4,13 @@
 #include <chrono>
 #include <sstream>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
-#include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/comm/run_ranks.h"
+#include "cuop/dist/exec/planned.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
@@ -50,15 +52,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Machine figures as text that reads back to the same bits.
-std::string write_machine(const Machine& machine) {
-  std::ostringstream out;
-  out.precision(17);
-  out << machine.flops << ' ' << machine.memory_bandwidth << ' ' << machine.link_bandwidth << ' '
-      << machine.latency << ' ' << machine.message_overhead << ' ' << machine.memory;
-  return out.str();
-}
-
 struct Note {
   Machine machine;
   uint64_t hash = 0;
@@ -73,15 +66,6 @@ Note read_note(const std::string& note) {
   in >> machine.flops >> machine.memory_bandwidth >> machine.link_bandwidth >> machine.latency >>
       machine.message_overhead >> machine.memory >> hash >> is_on_gpu;
   return {machine, hash, is_on_gpu};
-}
-
-std::vector<Placement> placements_on(const Operation& operation, const std::vector<Header>& headers,
-                                     const Sharding& sharding) {
-  std::vector<Placement> placements;
-  for (size_t i = 0; i < headers.size(); ++i) {
-    placements.push_back({operation.names.at(i), headers[i].shape, headers[i].dtype, sharding});
-  }
-  return placements;
 }
 
 bool has_elements(const DistTensor& x) { return !x.box().empty(); }
@@ -107,36 +91,50 @@ std::vector<DistTensor> on_one_device(const Operation& operation,
   return result;
 }
 
-std::string full_text(const Operation& operation, const CallOptions& options) {
-  return options.strategy.empty() ? operation.text
-                                  : cat(operation.text, ", strategy ", options.strategy);
+/// Whether tensors go from GPU to GPU.
+bool is_linked(const Communicator& comm, const std::vector<Tensor>& inputs) {
+  return comm.reaches(inputs[0].device());
 }
 
-/// A plan with its hash.
-struct Planned {
-  Plan plan;
-  uint64_t hash = 0;
-};
-
-/// Plans, or returns the plan that the same arguments gave before: planners are pure functions, and
-/// the operation's text holds every argument of its own.
-std::shared_ptr<const Planned> planned(const Operation& operation, const CallOptions& options,
-                                       const std::vector<Placement>& inputs,
-                                       const std::optional<Sharding>& output,
-                                       const Machine& machine) {
-  thread_local LruCache<std::string, std::shared_ptr<const Planned>> known(128);
-  std::string key = cat(full_text(operation, options), " | ", write_machine(machine));
-  for (const Placement& input : inputs) {
-    key += cat(" | ", input.dtype, input.shape, input.sharding);
+/// GPUs for a call of a plain process: more than 1 where the plan for all of them uses them.
+int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
+             const CallOptions& options) {
+  if (inputs.empty() || !inputs[0].is_defined() || inputs[0].device().is_cpu()) return 1;
+  if (operation.is_on_host) return 1;
+  const int gpus = backend::device_count(inputs[0].device().type);
+  if (gpus == 1) return 1;
+  std::vector<Header> headers;
+  for (const Tensor& input : inputs) {
+    if (input.is_defined()) headers.push_back(header_of(input));
   }
-  if (output) key += cat(" -> ", *output);
-  if (const auto* found = known.find(key)) return *found;
-  const trace::Span span(cat("plan ", operation.text), "plan");
-  Plan plan = operation.plan(inputs, output, machine, options.strategy);
-  const uint64_t hash = plan.hash();
-  const auto made = std::make_shared<const Planned>(Planned{std::move(plan), hash});
-  known.put(key, made);
-  return made;
+  Machine machine = options.machine.value_or(rank_machine(inputs[0].device(), true));
+  constexpr double kStart = 1.5e-4;  // of the ranks' threads, in seconds; twice in each plan
+  if (!options.machine) machine.latency = kStart;
+  const Sharding at_root = Sharding::on_rank(Mesh::line(gpus), 0);
+  const auto made =
+      planned(operation, options, placements_on(operation, headers, at_root), at_root, machine);
+  return made->plan.strategy == "root" ? 1 : gpus;
+}
+
+/// The call on ranks that are threads of this process, this thread's place taken by rank 0.
+Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tensor>& inputs,
+                   const CallOptions& options) {
+  const Stream stream = current_stream(inputs[0].device());
+  Tensor result;
+  Report report;
+  run_ranks(gpus, inputs[0].device(), [&](const CommunicatorPtr& comm) {
+    if (comm->rank() != 0) {
+      const bool is_own = operation.for_other_rank != nullptr;
+      run_rooted(comm, is_own ? operation.for_other_rank() : operation,
+                 std::vector<Tensor>(inputs.size()), options);
+      return;
+    }
+    const StreamScope scope(stream);
+    result = run_rooted(comm, operation, inputs, options);
+    report = last_report();
+  });
+  set_last_report(std::move(report));
+  return result;
 }
 
 }  // namespace
@@ -180,6 +178,10 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
 
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
                   const std::vector<Tensor>& inputs, const CallOptions& options, int root) {
+  if (comm->size() == 1) {
+    const int gpus = gpus_for(operation, inputs, options);
+    if (gpus > 1) return run_on_gpus(gpus, operation, inputs, options);
+  }
   const Sharding at_root =
       make_together(*comm, cat(full_text(operation, options), ", input on rank ", root),
                     [&] { return Sharding::on_rank(Mesh::line(comm->size()), root); });
@@ -209,8 +211,9 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
               cat(operation.text, ": ", operation.names.at(0), " was not given on rank ", root));
         }
         const bool is_on_gpu = !inputs[0].device().is_cpu();
-        const Machine machine =
-            options.machine ? *options.machine : rank_machine(*comm, inputs[0].device());
+        const Machine machine = options.machine
+                                    ? *options.machine
+                                    : rank_machine(inputs[0].device(), is_linked(*comm, inputs));
         made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
                        at_root, machine);
         headers.note = cat(write_machine(machine), ' ', made->hash, ' ', is_on_gpu);

@@ -9,33 +9,11 @@
 //            scatter and the gather, or stays on the root when that is fastest.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "cuop/dist/dist_tensor.h"
-#include "cuop/dist/plan/plan.h"
+#include "cuop/dist/exec/operation.h"
 
 namespace cuop::dist {
-
-/// What every distributed operation takes beside its own arguments.
-struct CallOptions {
-  std::string strategy = {};  ///< forces one of the planner's strategies
-  std::optional<Sharding> output =
-      {};  ///< where the result is wanted; none leaves it where it is made
-  std::optional<Machine> machine = {};  ///< figures to plan with, and the memory limit
-};
-
-struct Operation {
-  std::string text;  ///< the call with every argument that must be the same on all ranks
-  std::vector<std::string> names;  ///< of the inputs; those that may be left out come last
-  std::function<Plan(const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-                     const Machine& machine, const std::string& strategy)>
-      plan;
-  std::function<DistTensor(const Plan& plan, const std::vector<DistTensor>& inputs)> execute;
-  bool is_on_host = false;  ///< parts on GPUs are copied to the host for it, the result back
-};
 
 /// Collective. Inputs share one communicator. Errors of planning are raised before any work and on
 /// every rank.

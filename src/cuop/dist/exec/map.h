@@ -2,8 +2,8 @@
 // fetches what its block of the result needs and computes it.
 #pragma once
 
-#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/exchange.h"
+#include "cuop/dist/exec/operation.h"
 #include "cuop/dist/plan/map_plan.h"
 
 namespace cuop::dist {

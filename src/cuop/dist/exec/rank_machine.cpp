@@ -52,12 +52,12 @@ double link_bandwidth(Device from, Device to) {
 
 Machine local_machine() { return Machine::host(backend::thread_count()); }
 
-Machine rank_machine(const Communicator& comm, Device device) {
+Machine rank_machine(Device device, bool is_linked) {
   if (device.is_cpu()) return local_machine();
   const backend::cuda::DeviceProperties& gpu = backend::cuda::cuda_runtime(device).properties();
   Machine machine =
       Machine::gpu(gpu.multiprocessors, gpu.clock_khz, gpu.memory_clock_khz, gpu.memory_bus_bits);
-  if (comm.reaches(device)) {
+  if (is_linked) {
     const int count = backend::device_count(device.type);
     machine.link_bandwidth = link_bandwidth(device, {device.type, (device.index + 1) % count});
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cuop/core/device.h"
-#include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/cost/machine.h"
 
 namespace cuop::dist {
@@ -10,7 +9,8 @@ namespace cuop::dist {
 /// Of the cores that this process or thread computes on.
 Machine local_machine();
 /// Of a rank that computes on `device`: of a GPU the peaks that the driver's figures imply, and
-/// the link to the next GPU, over which one copy is timed when it is first asked for.
-Machine rank_machine(const Communicator& comm, Device device);
+/// where tensors go from GPU to GPU (`is_linked`) the link to the next one, over which one copy is
+/// timed when it is first asked for.
+Machine rank_machine(Device device, bool is_linked);
 
 }  // namespace cuop::dist

@@ -1,0 +1,35 @@
+// Plans of calls, remembered.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuop/dist/exec/operation.h"
+#include "cuop/dist/header.h"
+
+namespace cuop::dist {
+
+/// The call with every argument, the forced strategy included.
+std::string full_text(const Operation& operation, const CallOptions& options);
+/// Inputs that all lie under one sharding.
+std::vector<Placement> placements_on(const Operation& operation, const std::vector<Header>& headers,
+                                     const Sharding& sharding);
+/// Machine figures as text that reads back to the same bits.
+std::string write_machine(const Machine& machine);
+
+/// A plan with its hash.
+struct Planned {
+  Plan plan;
+  uint64_t hash = 0;
+};
+
+/// Plans, or returns the plan that the same arguments gave before: planners are pure functions, and
+/// the operation's text holds every argument of its own.
+std::shared_ptr<const Planned> planned(const Operation& operation, const CallOptions& options,
+                                       const std::vector<Placement>& inputs,
+                                       const std::optional<Sharding>& output,
+                                       const Machine& machine);
+
+}  // namespace cuop::dist
