@@ -4,8 +4,9 @@
     python benchmarks/gpu_ranks.py --gpus 1 2 --cases matmul transpose --table table.md
 
 Ranks are threads of this process, rank r on GPU r. Rooted: operands and result on rank 0's GPU. Sharded:
-operands lie over the ranks already, the result stays there. Times are of the slowest rank, the median of
-several calls after a first one. "x1" is cuOP on one GPU, the peer is PyTorch on one GPU.
+operands lie over the ranks already, the result stays there. Plain: the rooted call of a process without
+ranks, which takes as many GPUs as pay. Times are of the slowest rank, the median of several calls after a
+first one.
 """
 
 import argparse
@@ -178,6 +179,16 @@ def measure(case, gpus):
     return merged
 
 
+def plain(case):
+    """(ms, strategy) of the rooted call of this process, which has no ranks."""
+    if case.rooted is None:
+        return None, None
+    comm = dist.world()
+    operands = [whole(comm, shape, case.dtype, i) for i, shape in enumerate(case.shapes)]
+    taken = timed(lambda: case.rooted(comm, *operands), cuop.synchronize, lambda: None)
+    return taken, dist.last_report().plan.strategy
+
+
 def peer(case):
     if case.torch_run is None:
         return None
@@ -204,15 +215,16 @@ def main():
     counts = given.gpus or sorted({1, count})
     cuop.set_current_device("cuda:0")
     lines = [
-        "| case | PyTorch, 1 GPU | "
+        "| case | PyTorch, 1 GPU | plain (strategy) | "
         + " | ".join(f"rooted, {n} (strategy) | sharded, {n}" for n in counts)
         + " |",
-        "|---|---|" + "---|---|" * len(counts),
+        "|---|---|---|" + "---|---|" * len(counts),
     ]
     for case in cases():
         if given.cases and not case.name.startswith(tuple(given.cases)):
             continue
-        cells = [str(case), figure(peer(case))]
+        taken, strategy = plain(case)
+        cells = [str(case), figure(peer(case)), figure(taken) and f"{figure(taken)} ({strategy})"]
         for n in counts:
             found = measure(case, n)
             rooted = figure(found.get("rooted"))
