@@ -137,7 +137,10 @@ class NoThreadsAtLoad {
 
 Library find_library() {
   std::optional<NoThreadsAtLoad> alone;
-  if (has_limited_addresses()) alone.emplace();
+  if (has_limited_addresses()) {
+    check_room_to_open();
+    alone.emplace();
+  }
   Library result;
   std::string reasons;
   for (const std::string& candidate : candidates()) {
@@ -182,7 +185,18 @@ const Library& require_library() {
   return found;
 }
 
-const Info& info() { return library().info; }
+const Info& info() {
+  try {
+    return library().info;
+  } catch (const MemoryError& error) {  // it is not opened where it would have no room
+    static const Info& none = *[&error] {
+      auto* made = new Info;
+      made->reason = error.what();
+      return made;
+    }();
+    return none;
+  }
+}
 
 bool has_own_threads(int64_t threads) {
   const Library& blas = library();
