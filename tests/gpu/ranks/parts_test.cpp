@@ -9,6 +9,7 @@
 #include "cuop/dist/comm/self.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/rank_device.h"
+#include "cuop/jit/fusion.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/dist/algo_test.h"
@@ -100,6 +101,12 @@ TEST(RankDevices, APlainProcessWorksOnAllItsGpus) {
   EXPECT_EQ(last_report().plan.ranks, gpus);
   const Tensor twice = to_device(cuop::add(a, a), kCpu);
   expect_close(to_device(c, kCpu), cuop::matmul(twice, to_device(b, kCpu)), 1e-13, "row");
+  Tensor recorded;
+  {
+    const Fused fused;
+    recorded = matmul_from_root(self, cuop::add(a, a), b, {.strategy = "k_split"});
+  }
+  expect_close(to_device(recorded, kCpu), to_device(c, kCpu), 1e-13, "recorded");
   const std::string wrong = failure_of([&] { matmul_from_root(self, a, a, {.strategy = "row"}); });
   EXPECT_THAT(wrong, HasSubstr("do not fit"));
   EXPECT_THAT(failure_of([&] { matmul_from_root(self, a, {}, {}); }), HasSubstr("not given"));

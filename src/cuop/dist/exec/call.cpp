@@ -4,6 +4,7 @@
 #include <chrono>
 #include <sstream>
 
+#include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -99,16 +100,17 @@ bool is_linked(const Communicator& comm, const std::vector<Tensor>& inputs) {
 /// GPUs for a call of a plain process: more than 1 where the plan for all of them uses them.
 int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
              const CallOptions& options) {
-  if (inputs.empty() || !inputs[0].is_defined() || inputs[0].device().is_cpu()) return 1;
-  if (operation.is_on_host) return 1;
-  const int gpus = backend::device_count(inputs[0].device().type);
-  if (gpus == 1) return 1;
+  const auto is_given = [](const Tensor& x) { return x.is_defined(); };
+  const auto given = std::find_if_not(inputs.begin(), inputs.end(), is_given);
+  const bool has_gap = std::any_of(given, inputs.end(), is_given);
+  if (given == inputs.begin() || has_gap) return 1;  // an error, which is said where all calls go
+  const Device device = inputs[0].device();
+  const int gpus = device.is_cpu() ? 1 : backend::device_count(device.type);
+  if (gpus == 1 || operation.is_on_host) return 1;
   std::vector<Header> headers;
-  for (const Tensor& input : inputs) {
-    if (input.is_defined()) headers.push_back(header_of(input));
-  }
-  Machine machine = options.machine.value_or(rank_machine(inputs[0].device(), true));
+  for (auto input = inputs.begin(); input != given; ++input) headers.push_back(header_of(*input));
   constexpr double kStart = 1.5e-4;  // of the ranks' threads, in seconds; twice in each plan
+  Machine machine = options.machine ? *options.machine : rank_machine(device, true);
   if (!options.machine) machine.latency = kStart;
   const Sharding at_root = Sharding::on_rank(Mesh::line(gpus), 0);
   const auto made =
@@ -116,13 +118,19 @@ int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
   return made->plan.strategy == "root" ? 1 : gpus;
 }
 
-/// The call on ranks that are threads of this process, this thread's place taken by rank 0.
+/// The call on ranks that are threads of this process. Rank 0 takes this thread's place: its stream
+/// and report; what this thread asks for goes for all.
 Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tensor>& inputs,
                    const CallOptions& options) {
   const Stream stream = current_stream(inputs[0].device());
+  const backend::ExecutionOptions& execution = backend::execution_options();
+  for (const Tensor& input : inputs) {
+    if (input.is_defined()) input.data();  // what is recorded runs on this thread
+  }
   Tensor result;
   Report report;
   run_ranks(gpus, inputs[0].device(), [&](const CommunicatorPtr& comm) {
+    const backend::ExecutionScope wanted(execution);
     if (comm->rank() != 0) {
       const bool is_own = operation.for_other_rank != nullptr;
       run_rooted(comm, is_own ? operation.for_other_rank() : operation,
@@ -178,7 +186,7 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
 
 Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
                   const std::vector<Tensor>& inputs, const CallOptions& options, int root) {
-  if (comm->size() == 1) {
+  if (comm->size() == 1 && root == 0) {
     const int gpus = gpus_for(operation, inputs, options);
     if (gpus > 1) return run_on_gpus(gpus, operation, inputs, options);
   }
