@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
@@ -148,6 +149,8 @@ void ThreadCommunicator::exchange(const Collective& mine, const std::function<vo
   world_->meet(caller(mine.name()));
   std::string wrong = disagreement(mine);
   std::vector<Stream> others;
+  std::optional<StreamScope> scope;  // of the arithmetic of reductions
+  if (!mine.stream.device.is_cpu()) scope.emplace(mine.stream);
   if (wrong.empty()) {
     try {
       others = other_streams(mine.stream);
