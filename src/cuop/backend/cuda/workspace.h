@@ -1,4 +1,4 @@
-// The memory that a call of a library works in.
+// The memory that a call works in.
 #pragma once
 
 #include "cuop/core/stream.h"
@@ -6,12 +6,15 @@
 
 namespace cuop::backend::cuda {
 
-/// From the current resource of the stream's device for the time of its life: work that was started
-/// on the stream meanwhile may use it, since it is free behind that, in the stream's order.
+/// From the current resource of the stream's device, or from another one, for the time of its life:
+/// work that was started on the stream meanwhile may use it, since it is free behind that, in the
+/// stream's order.
 class Workspace {
  public:
   Workspace(int64_t bytes, Stream stream)
-      : resource_(memory::current_resource(stream.device)),
+      : Workspace(bytes, stream, memory::current_resource(stream.device)) {}
+  Workspace(int64_t bytes, Stream stream, memory::MemoryResource& resource)
+      : resource_(resource),
         stream_(stream),
         bytes_(bytes),
         data_(resource_.allocate(bytes, stream)) {}

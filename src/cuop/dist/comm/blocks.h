@@ -19,6 +19,13 @@ inline std::vector<Block> packed_blocks(std::span<const int64_t> counts, int64_t
   return blocks;
 }
 
+/// The same for blocks that lie elsewhere.
+inline std::vector<Block> packed_blocks(std::span<const Block> elsewhere) {
+  std::vector<int64_t> bytes;
+  for (const Block& block : elsewhere) bytes.push_back(block.bytes);
+  return packed_blocks(bytes);
+}
+
 inline std::vector<Block> equal_blocks(int ranks, int64_t bytes) {
   return packed_blocks(std::vector<int64_t>(static_cast<size_t>(ranks), bytes));
 }

@@ -1,7 +1,9 @@
 #include "cuop/dist/comm/staging.h"
 
 #include "cuop/backend/cuda/cuda_memory.h"
+#include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/copy.h"
 
 namespace cuop::dist {
@@ -10,17 +12,6 @@ namespace {
 
 using Kind = Collective::Kind;
 using Blocks = std::vector<Block>;
-
-/// Blocks of a buffer one after the other, as they lie in host memory.
-Blocks packed(std::span<const Block> blocks) {
-  Blocks result;
-  int64_t offset = 0;
-  for (const Block& block : blocks) {
-    result.push_back({offset, block.bytes});
-    offset += block.bytes;
-  }
-  return result;
-}
 
 int64_t total(std::span<const Block> blocks) {
   int64_t bytes = 0;
@@ -83,39 +74,20 @@ Blocks written_by(const Collective& call, int rank) {
 
 }  // namespace
 
-/// Page-locked memory.
-class StagedCall::HostBuffer {
- public:
-  HostBuffer(int64_t bytes, Stream stream)
-      : memory_(backend::cuda::pinned_memory(stream.device)),
-        bytes_(bytes),
-        stream_(stream),
-        data_(memory_.allocate(bytes, stream)) {}
-  ~HostBuffer() {
-    if (data_ != nullptr) memory_.deallocate(data_, bytes_, stream_);
-  }
-  HostBuffer(const HostBuffer&) = delete;
-  HostBuffer& operator=(const HostBuffer&) = delete;
-
-  void* data() const { return data_; }
-
- private:
-  memory::MemoryResource& memory_;
-  int64_t bytes_;
-  Stream stream_;
-  void* data_;
-};
-
 StagedCall::StagedCall(const Collective& call, int rank)
     : call_(call),
       written_(written_by(call, rank)),
-      written_here_(packed(written_)),
-      blocks_here_(packed(call.blocks)),
+      written_here_(packed_blocks(written_)),
+      blocks_here_(packed_blocks(call.blocks)),
       on_host_(call) {
-  const Blocks read = read_by(call, rank), read_here = packed(read);
+  const Blocks read = read_by(call, rank), read_here = packed_blocks(read);
   const bool is_broadcast = call.kind == Kind::kBroadcast;  // which has one buffer
-  send_ = std::make_unique<HostBuffer>(is_broadcast ? call.count : total(read), call.stream);
-  recv_ = std::make_unique<HostBuffer>(is_broadcast ? 0 : total(written_), call.stream);
+  const auto buffer = [&](int64_t bytes) {
+    return std::make_unique<backend::cuda::Workspace>(
+        bytes, call.stream, backend::cuda::pinned_memory(call.stream.device));
+  };
+  send_ = buffer(is_broadcast ? call.count : total(read));
+  recv_ = buffer(is_broadcast ? 0 : total(written_));
   backend::Runtime& gpu = backend::runtime(call.stream.device);
   for (size_t i = 0; i < read.size(); ++i) {
     gpu.copy(at(send_->data(), read_here[i].offset), at(call.send, read[i].offset), read[i].bytes,

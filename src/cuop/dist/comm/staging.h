@@ -6,6 +6,10 @@
 
 #include "cuop/dist/comm/communicator.h"
 
+namespace cuop::backend::cuda {
+class Workspace;
+}
+
 namespace cuop::dist {
 
 /// A call of rank `rank` with its buffers in page-locked host memory. The host waits for both
@@ -23,12 +27,11 @@ class StagedCall {
   void deliver() const;
 
  private:
-  class HostBuffer;
   using Blocks = std::vector<Block>;
 
   const Collective call_;
   const Blocks written_, written_here_, blocks_here_;  ///< on the device; in host memory
-  std::unique_ptr<HostBuffer> send_, recv_;
+  std::unique_ptr<backend::cuda::Workspace> send_, recv_;
   Collective on_host_;
 };
 
