@@ -92,11 +92,6 @@ std::vector<DistTensor> on_one_device(const Operation& operation,
   return result;
 }
 
-/// Whether tensors go from GPU to GPU.
-bool is_linked(const Communicator& comm, const std::vector<Tensor>& inputs) {
-  return comm.reaches(inputs[0].device());
-}
-
 /// GPUs for a call of a plain process: more than 1 where the plan for all of them uses them.
 int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
              const CallOptions& options) {
@@ -218,13 +213,12 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
           throw ExecutionError(
               cat(operation.text, ": ", operation.names.at(0), " was not given on rank ", root));
         }
-        const bool is_on_gpu = !inputs[0].device().is_cpu();
-        const Machine machine = options.machine
-                                    ? *options.machine
-                                    : rank_machine(inputs[0].device(), is_linked(*comm, inputs));
+        const Device device = inputs[0].device();
+        const Machine machine =
+            options.machine ? *options.machine : rank_machine(device, comm->reaches(device));
         made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
                        at_root, machine);
-        headers.note = cat(write_machine(machine), ' ', made->hash, ' ', is_on_gpu);
+        headers.note = cat(write_machine(machine), ' ', made->hash, ' ', !device.is_cpu());
       },
       [&] {
         headers = broadcast_headers(*comm, headers, root);

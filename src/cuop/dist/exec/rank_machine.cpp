@@ -7,7 +7,9 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
+#include "cuop/tune/clock.h"
 
 namespace cuop::dist {
 
@@ -18,17 +20,9 @@ double measured_link(Device from, Device to) {
   constexpr int64_t kBytes = 16 << 20;
   const Tensor source = empty({kBytes}, DType::kUInt8, from);
   const Tensor target = empty({kBytes}, DType::kUInt8, to);
-  backend::Runtime& runtime = backend::runtime(to);
-  const Stream stream = current_stream(to);
-  const auto begin = runtime.create_event(true), end = runtime.create_event(true);
-  runtime.order(stream, current_stream(from));
-  runtime.copy(target.data(), source.data(), kBytes, stream);  // the way is opened here
-  begin->record(stream);
-  runtime.copy(target.data(), source.data(), kBytes, stream);
-  end->record(stream);
-  end->synchronize();
-  runtime.order(current_stream(from), stream);
-  const double seconds = end->elapsed_ms(*begin) / 1e3;
+  const auto copy = [&] { copy_across(target, source); };
+  copy();  // which opens the way
+  const double seconds = tune::clock_for(to)->time_ms(copy) / 1e3;
   return seconds > 0.0 ? static_cast<double>(kBytes) / seconds : Machine{}.link_bandwidth;
 }
 
