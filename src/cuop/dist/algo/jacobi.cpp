@@ -70,18 +70,16 @@ Operation operation(const JacobiOptions& options, const std::shared_ptr<SolveInf
 
 DistTensor jacobi_2d(const DistTensor& grid, const DistTensor& rhs, const JacobiOptions& options,
                      SolveInfo* info, const CallOptions& call) {
-  const auto found = std::make_shared<SolveInfo>();
-  const DistTensor result = run_sharded(operation(options, found), {grid, rhs}, call);
-  if (info != nullptr) *info = *found;
-  return result;
+  return with_info(info, [&](const auto& found) {
+    return run_sharded(operation(options, found), {grid, rhs}, call);
+  });
 }
 
 Tensor jacobi_2d_from_root(const CommunicatorPtr& comm, const Tensor& grid, const Tensor& rhs,
                            const JacobiOptions& options, SolveInfo* info, const CallOptions& call) {
-  const auto found = std::make_shared<SolveInfo>();
-  const Tensor result = run_rooted(comm, operation(options, found), {grid, rhs}, call);
-  if (info != nullptr) *info = *found;
-  return result;
+  return with_info(info, [&](const auto& found) {
+    return run_rooted(comm, operation(options, found), {grid, rhs}, call);
+  });
 }
 
 }  // namespace cuop::dist

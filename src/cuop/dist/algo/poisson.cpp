@@ -108,7 +108,8 @@ DistTensor execute_poisson(const Plan& plan, const std::vector<DistTensor>& inpu
   return DistTensor(x.comm_ptr(), row_slices, shape, rhs.dtype(), u);
 }
 
-Operation operation(const JacobiOptions& options, SolveInfo& info) {
+/// Its calls leave in `info` what they did.
+Operation operation(const JacobiOptions& options, const std::shared_ptr<SolveInfo>& info) {
   const auto plan = [options](const std::vector<Placement>& inputs,
                               const std::optional<Sharding>& output, const Machine& machine,
                               const std::string& strategy) {
@@ -117,9 +118,9 @@ Operation operation(const JacobiOptions& options, SolveInfo& info) {
     const DType working = options.boundary == Boundary::kZero ? real : complex_dtype(real);
     return plan_pencil({"poisson_2d", inputs[1], working, real, 4, output}, machine, strategy);
   };
-  const auto execute = [options, &info](const Plan& made, const std::vector<DistTensor>& inputs) {
-    info = {};
-    return execute_poisson(made, inputs, options, info);
+  const auto execute = [options, info](const Plan& made, const std::vector<DistTensor>& inputs) {
+    *info = {};
+    return execute_poisson(made, inputs, options, *info);
   };
   return {cat(std::setprecision(17), "poisson_2d dx ", options.dx, ", boundary ",
               static_cast<int>(options.boundary)),
@@ -133,15 +134,17 @@ Operation operation(const JacobiOptions& options, SolveInfo& info) {
 
 DistTensor poisson_2d(const DistTensor& grid, const DistTensor& rhs, const JacobiOptions& options,
                       SolveInfo* info, const CallOptions& call) {
-  SolveInfo ignored;
-  return run_sharded(operation(options, info != nullptr ? *info : ignored), {grid, rhs}, call);
+  return with_info(info, [&](const auto& found) {
+    return run_sharded(operation(options, found), {grid, rhs}, call);
+  });
 }
 
 Tensor poisson_2d_from_root(const CommunicatorPtr& comm, const Tensor& grid, const Tensor& rhs,
                             const JacobiOptions& options, SolveInfo* info,
                             const CallOptions& call) {
-  SolveInfo ignored;
-  return run_rooted(comm, operation(options, info != nullptr ? *info : ignored), {grid, rhs}, call);
+  return with_info(info, [&](const auto& found) {
+    return run_rooted(comm, operation(options, found), {grid, rhs}, call);
+  });
 }
 
 }  // namespace cuop::dist

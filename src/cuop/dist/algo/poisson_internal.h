@@ -1,6 +1,7 @@
 // Internal: what Jacobi's method and the direct solver of the Poisson equation share.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,14 @@ double norm_of_rows(std::vector<double> squares);
 double poisson_residual(Communicator& comm, const Tensor& u, const Tensor& rhs,
                         const std::vector<Box>& blocks, const Shape& grid,
                         const JacobiOptions& options);
+
+/// run(found), a call that leaves in `found` what it did; `info` gets that where it is not null.
+template <class Run>
+auto with_info(SolveInfo* info, const Run& run) {
+  const auto found = std::make_shared<SolveInfo>();
+  auto result = run(found);
+  if (info != nullptr) *info = *found;
+  return result;
+}
 
 }  // namespace cuop::dist
