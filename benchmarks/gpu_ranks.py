@@ -11,7 +11,6 @@ first one.
 
 import argparse
 import statistics
-import threading
 import time
 from pathlib import Path
 
@@ -41,14 +40,15 @@ def rows(comm):
     return dist.Sharding(dist.Mesh.line(comm.size), dist.P("r", None))
 
 
+def noise(shape, dtype, seed):
+    """PyTorch's tensor on the first GPU."""
+    generator = torch.Generator(device="cuda:0").manual_seed(seed)
+    return torch.randn(shape, generator=generator, device="cuda:0").to(getattr(torch, dtype))
+
+
 def whole(comm, shape, dtype, seed):
     """On rank 0's GPU; None elsewhere."""
-    if comm.rank != 0:
-        return None
-    generator = torch.Generator(device="cuda:0").manual_seed(seed)
-    return cuop.asarray(
-        torch.randn(shape, generator=generator, device="cuda:0").to(getattr(torch, dtype))
-    )
+    return cuop.asarray(noise(shape, dtype, seed)) if comm.rank == 0 else None
 
 
 def sharded(comm, shape, dtype, seed):
@@ -192,12 +192,7 @@ def plain(case):
 def peer(case):
     if case.torch_run is None:
         return None
-    operands = []
-    for i, shape in enumerate(case.shapes):
-        generator = torch.Generator(device="cuda:0").manual_seed(i)
-        operands.append(
-            torch.randn(shape, generator=generator, device="cuda:0").to(getattr(torch, case.dtype))
-        )
+    operands = [noise(shape, case.dtype, i) for i, shape in enumerate(case.shapes)]
     return timed(lambda: case.torch_run(*operands), torch.cuda.synchronize, lambda: None)
 
 
@@ -247,5 +242,4 @@ def main():
 
 
 if __name__ == "__main__":
-    assert threading.current_thread() is threading.main_thread()
     main()

@@ -70,15 +70,8 @@ def test_other_algorithms_take_tensors_of_a_gpu():
     )
 
 
-@pytest.fixture
-def current_gpu():
-    before = cuop.current_device()
+def test_parts_lie_on_the_ranks_gpus():
     cuop.set_current_device("cuda:0")
-    yield
-    cuop.set_current_device(before)
-
-
-def test_parts_lie_on_the_ranks_gpus(current_gpu):
     count = cuop.get_device_count()
 
     def work(comm):
@@ -100,7 +93,9 @@ def test_parts_lie_on_the_ranks_gpus(current_gpu):
             np.testing.assert_allclose(product.to_numpy(), A @ A.T, rtol=1e-12)
 
 
-def test_the_manager_knows_its_gpu_and_clears_page_locked_memory(current_gpu):
+def test_the_manager_knows_its_gpu_and_clears_page_locked_memory():
+    cuop.set_current_device("cuda:0")
+
     def work(comm):
         mpi = MPIManager(comm)
         mpi.synchronize()

@@ -137,10 +137,8 @@ class NoThreadsAtLoad {
 
 Library find_library() {
   std::optional<NoThreadsAtLoad> alone;
-  if (has_limited_addresses()) {
-    check_room_to_open();
-    alone.emplace();
-  }
+  check_room_to_open();
+  if (has_limited_addresses()) alone.emplace();
   Library result;
   std::string reasons;
   for (const std::string& candidate : candidates()) {
