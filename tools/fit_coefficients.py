@@ -189,6 +189,11 @@ IN_DOUBLE = {
 }
 
 
+def cubic_power_rest(r):
+    """(e^r - 1 - r - r^2 / 2) / r^3."""
+    return (mp.expm1(r) - r - r * r / 2) / r**3 if abs(r) > mp.mpf("1e-10") else mp.mpf(1) / 6
+
+
 def power_rest(r):
     """(e^r - 1 - r) / r^2."""
     return mp.expm1(r) / r**2 - 1 / r if abs(r) > mp.mpf("1e-15") else mp.mpf(1) / 2
@@ -236,6 +241,33 @@ def erfc_tail(t):
     """exp(x^2) erfc(x) (1 + 3/2 x) of t."""
     x = argument_of(t)
     return mp.exp(x * x) * mp.erfc(x) * (1 + 3 * x / 2)
+
+
+def tail_rest(tail, middle, slope, high) -> tuple:
+    """P of (1 + slope a) tail(a) = 1 + u P(t), u = a / (a + middle) and t = 2 u - 1, for a from 0 to
+    high; with its range, degree and weight.
+    """
+    middle, slope, high = mp.mpf(middle), mp.mpf(slope), mp.mpf(high)
+
+    def scaled(t):
+        a = middle * (1 + t) / (1 - t)
+        return (1 + slope * a) * tail(a)
+
+    def rest(t):
+        return (scaled(t) - 1) / ((1 + t) / 2)
+
+    ends = mp.mpf("1e-12") - 1, (high - middle) / (high + middle)
+    return rest, *ends, 9, 0, lambda t: (1 + t) / 2 / scaled(t)
+
+
+def erfcx(a):
+    """exp(a^2) erfc(a)."""
+    return mp.exp(a * a) * mp.erfc(a)
+
+
+def scaled_normal_tail(a):
+    """2 exp(a^2 / 2) P(X > a), X standard normal."""
+    return erfcx(a / mp.sqrt(2))
 
 
 HALF_TURN_MIDDLE = mp.mpf("1.9375")
@@ -286,6 +318,7 @@ def fused_polynomials() -> dict:
         "kLog10": (log_rest(mp.log(10)), low, high, 8, 0, log_weight),
         "kCbrt": (of_cube, -CUBE, CUBE, 2, 2, lambda e: e),
         "kExp": (power_rest, -0.3475, 0.3475, 4, 0, lambda r: r * r),
+        "kExpRest": (cubic_power_rest, -0.3475, 0.3475, 4, 0, lambda r: abs(r) ** 3),
         "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
         "kAsinh": (odd_rest(mp.asinh), ZERO, 0.251, 5, 0, odd_weight(mp.asinh)),
         "kAtanh": (odd_rest(mp.atanh), ZERO, 0.251, 5, 0, odd_weight(mp.atanh)),
@@ -299,6 +332,8 @@ def fused_polynomials() -> dict:
             near_weight,
         ),
         "kErfFar": (fourth_root_of_erfc, -0.25, 2.7, 8, 0, root_weight),
+        "kErfcTail": tail_rest(erfcx, 3, "1.5", "10.1"),
+        "kNormalTail": tail_rest(scaled_normal_tail, 5, "1.0625", "14.5"),
     }
 
 

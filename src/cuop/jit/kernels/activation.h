@@ -55,7 +55,7 @@ struct Gelu : Row<1, kFloats, Rule::kInexact, 24> {
   static constexpr const char* name = "gelu";
   static constexpr const char* doc =
       "x * P(X <= x) for a standard normal X (Hendrycks and Gimpel, arXiv 1606.08415).";
-  static constexpr Ulps ulps{0.71, 1.4};
+  static constexpr Ulps ulps{1.0, 1.4};
   template <class T>
   CUOP_FN static T apply(T x) {
     return accurate::gelu(x);

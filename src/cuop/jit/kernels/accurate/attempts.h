@@ -5,6 +5,7 @@
 #include "cuop/jit/kernels/accurate/circular.h"
 #include "cuop/jit/kernels/accurate/error_function.h"
 #include "cuop/jit/kernels/accurate/fused_circular.h"
+#include "cuop/jit/kernels/accurate/fused_erfc.h"
 #include "cuop/jit/kernels/accurate/fused_exponential.h"
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 #include "cuop/jit/kernels/accurate/fused_root.h"
@@ -185,6 +186,9 @@ CUOP_FN T attempted_erfc(T x, unsigned& is_unsure) {
   if constexpr (sizeof(T) == 8) {
     is_unsure |= is_beyond_erfc(x);
     return quick_erfc(x);
+  } else if constexpr (math::has_fast_fma) {
+    is_unsure |= x != x;
+    return fused_erfc(x);
   } else {
     return erfc(x);
   }
@@ -194,6 +198,8 @@ CUOP_FN T attempted_gelu(T x, unsigned& is_unsure) {
   if constexpr (sizeof(T) == 8) {
     is_unsure |= is_beyond_gelu(x);
     return quick_gelu(x);
+  } else if constexpr (math::has_fast_fma) {
+    return fused_gelu(x);
   } else {
     return gelu(x);
   }
