@@ -72,6 +72,8 @@ class Rank:
             raise Ended("this rank has come to its end")
         elif self.case.fault == "exit":
             sys.exit(rng.choice([0, 3]))
+        elif self.case.fault == "raise":
+            raise ValueError("chaos")
         else:
             # Who is in another part hears of it when the exception ends this rank.
             comm = self.world if self.case.recover else rng.choice(self.parts)[0]
@@ -125,6 +127,30 @@ class Rank:
     def report(self, error: cuop.CommunicationError) -> None:
         self.write("seen", time=time.monotonic(), named=error.rank, text=str(error))
 
+    def shrink(self) -> None:
+        """Goes on with the ranks that are left, and checks what they compute together."""
+        survivors = [rank for rank in range(self.world.size) if rank != self.case.victim]
+        if self.is_victim:  # it was stopped and runs again
+            self.world.timeout = RECOVERY_SECONDS
+            try:
+                self.world.shrink()
+            except cuop.CommunicationError:
+                self.write("left_out", time=time.monotonic())
+            return
+        begin = time.monotonic()
+        self.world.timeout = RECOVERY_SECONDS
+        left = self.world.shrink()
+        left.timeout = RECOVERY_SECONDS
+        came = left.all_gather(self.world.rank)
+        assert came == survivors, (came, survivors)
+        mine = np.full(100_000, float(self.world.rank))
+        total = np.asarray(dist.all_reduce(left, mine))
+        assert (total == sum(survivors)).all()
+        half = left.split(left.rank % 2)
+        assert half.all_gather(left.rank) == list(range(left.rank % 2, left.size, 2))
+        self.write("shrunk", time=time.monotonic(), seconds=time.monotonic() - begin)
+        left.barrier()
+
     def run(self) -> None:
         case = self.case
         self.world.timeout = RECOVERY_SECONDS
@@ -135,6 +161,9 @@ class Rank:
             self.live(case.seed, None)
         except cuop.CommunicationError as error:
             self.report(error)
+            if case.shrink:
+                self.shrink()
+                return
             if not case.recover:
                 if case.rethrow:
                     raise
@@ -161,6 +190,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--recover", action="store_true")
     parser.add_argument("--rethrow", action="store_true")
+    parser.add_argument("--shrink", action="store_true")
     case = parser.parse_args()
     if case.threads == 0:
         Rank(dist.world(), case).run()

@@ -4,13 +4,16 @@
     tools/chaos_ranks.py --runs 100                      every fault over every transport
     tools/chaos_ranks.py --transport mpi --fault stop --first 17 --runs 1 --verbose
 
-Every survivor must raise within the time-out and two seconds and name the rank that it happened to.
-Where the fault leaves all ranks alive, half of the runs recover: all ranks must meet and go on.
-Prints a line for each fault and transport; exit code 1 when a run was not as it must be. A case
-follows from its fault, its transport and its number alone, which are printed with what was wrong.
+Every survivor must raise within two seconds of the time-out or of the limit of heartbeats, whichever
+is shorter, and name the rank that it happened to. Where the fault leaves all ranks alive, some of the
+runs recover: all ranks must meet and go on. In others the survivors shrink: they must go on without
+that rank, and what they compute is checked. Prints a line for each fault and transport with the
+longest times; exit code 1 when a run was not as it must be. A case follows from its fault, its
+transport and its number alone, which are printed with what was wrong.
 
-Faults: kill (SIGKILL), stop (SIGSTOP), exit (sys.exit in the middle), abort (Communicator.abort).
-Over threads, which cannot be killed or stopped one by one, kill is an exception and stop a sleep.
+Faults: kill (SIGKILL), stop (SIGSTOP), exit (sys.exit in the middle), abort (Communicator.abort),
+raise (an exception that nobody catches). Over threads, which cannot be killed or stopped one by one,
+kill is an exception and stop a sleep.
 Transports: mpi, mpi+recovery (mpirun --enable-recovery, which lets ranks live on without the one
 that died), socket, thread.
 """
@@ -31,10 +34,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-FAULTS = ["kill", "stop", "exit", "abort"]
+FAULTS = ["kill", "stop", "exit", "abort", "raise"]
 TRANSPORTS = ["mpi", "mpi+recovery", "socket", "thread"]
 PROGRAM = Path(__file__).with_name("chaos_program.py")
 GRACE_SECONDS = 2.0
+HEARTBEAT_SECONDS = 1.5
 PATIENCE_SECONDS = 60.0  # of this program, for processes to start or to end
 
 
@@ -52,9 +56,17 @@ class Case:
         self.seed = rng.randrange(1 << 30)
         can_recover = fault in ("stop", "abort") and transport != "mpi"
         self.recover = can_recover and rng.random() < 0.5
-        self.rethrow = fault == "abort" or rng.random() < 0.5
+        # mpirun alone ends the other ranks when one has not ended as it should; a thread that sleeps
+        # comes to the others' shrink.
+        can_shrink = transport != "mpi" and (transport, fault) != ("thread", "stop")
+        self.shrink = not self.recover and can_shrink and rng.random() < 0.75
+        self.rethrow = not self.shrink and (fault in ("abort", "raise") or rng.random() < 0.5)
         # mpirun ends the other ranks itself when one was killed.
         self.is_ended_by_launcher = transport == "mpi" and fault == "kill"
+        # Of a process that is dead or stopped the heartbeat tells, of the others they themselves.
+        self.limit = min(timeout, HEARTBEAT_SECONDS) if transport != "thread" else timeout
+        self.raised = 0.0  # seconds, the longest of all survivors
+        self.shrunk = 0.0
 
     def __str__(self) -> str:
         return f"{self.transport} {self.fault} run {self.number}, victim {self.victim}"
@@ -69,7 +81,7 @@ class Case:
             "timeout": self.timeout,
             "threads": self.ranks if self.transport == "thread" else 0,
         }
-        flags = [f"--{name}" for name in ("recover", "rethrow") if getattr(self, name)]
+        flags = [f"--{name}" for name in ("recover", "rethrow", "shrink") if getattr(self, name)]
         return [
             sys.executable,
             str(PROGRAM),
@@ -82,9 +94,13 @@ class Case:
 def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """The processes of a case, each at the head of a group that is killed in the end."""
     commands = [case.arguments(folder)]
-    environments = [
-        dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    ]
+    environment = dict(
+        os.environ,
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+        CUOP_HEARTBEAT_TIMEOUT=str(HEARTBEAT_SECONDS),
+    )
+    environments = [environment]
     if case.transport.startswith("mpi"):
         launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(case.ranks)]
         if case.transport == "mpi+recovery":
@@ -95,7 +111,7 @@ def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen
         commands *= case.ranks
         environments = [
             dict(
-                os.environ,
+                environment,
                 RANK=str(rank),
                 WORLD_SIZE=str(case.ranks),
                 LOCAL_RANK=str(rank),
@@ -156,7 +172,7 @@ def findings(case: Case, folder: str, processes: list[subprocess.Popen[bytes]]) 
     if not read_all(folder, "fault"):
         return [f"ended before the fault: {read_all(folder, 'seen')}"]
     struck = next(iter(read_all(folder, "fault").values()))["time"]
-    limit = case.timeout + GRACE_SECONDS
+    limit = case.limit + GRACE_SECONDS
 
     def have_seen() -> bool:
         return survivors <= set(read_all(folder, "seen"))
@@ -175,23 +191,48 @@ def findings(case: Case, folder: str, processes: list[subprocess.Popen[bytes]]) 
                 wrong.append(f"rank {rank} did not raise")
             continue
         after = seen[rank]["time"] - struck
+        case.raised = max(case.raised, after)
         if after > limit:
             wrong.append(f"rank {rank} raised {after:.1f} s after the fault")
         if seen[rank]["named"] != case.victim:
             wrong.append(f"rank {rank} named {seen[rank]['named']}: {seen[rank]['text']}")
     if case.recover and not wrong:
         wrong += recovery_findings(case, folder, processes)
+    if case.shrink and not wrong:
+        wrong += shrink_findings(case, folder, survivors, processes)
     return wrong
+
+
+def shrink_findings(
+    case: Case, folder: str, survivors: set[int], processes: list[subprocess.Popen[bytes]]
+) -> list[str]:
+    def have_shrunk() -> bool:
+        return survivors <= set(read_all(folder, "shrunk"))
+
+    if not wait_for(have_shrunk, PATIENCE_SECONDS):
+        return [f"only {sorted(read_all(folder, 'shrunk'))} of {sorted(survivors)} shrunk"]
+    case.shrunk = max(each["seconds"] for each in read_all(folder, "shrunk").values())
+    if case.fault == "stop":
+        wake(processes)
+        if not wait_for(lambda: case.victim in read_all(folder, "left_out"), PATIENCE_SECONDS):
+            return ["the stopped rank was not told that it was left out"]
+    if not wait_for(lambda: all(each.poll() is not None for each in processes), PATIENCE_SECONDS):
+        return ["did not end after the shrink"]
+    return []
+
+
+def wake(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        for pid in descendants(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def recovery_findings(
     case: Case, folder: str, processes: list[subprocess.Popen[bytes]]
 ) -> list[str]:
     if case.fault == "stop" and case.transport != "thread":
-        for process in processes:
-            for pid in descendants(process.pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGCONT)
+        wake(processes)
 
     def have_recovered() -> bool:
         return len(read_all(folder, "recovered")) == case.ranks
@@ -223,7 +264,7 @@ def main() -> int:
     parser.add_argument("--fault", choices=FAULTS, action="append")
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="the number of the first run")
-    parser.add_argument("--timeout", type=float, default=1.0, help="seconds")
+    parser.add_argument("--timeout", type=float, default=30.0, help="seconds")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--verbose", action="store_true", help="what the ranks print, of each run")
     options = parser.parse_args()
@@ -231,14 +272,18 @@ def main() -> int:
     for transport in options.transport or TRANSPORTS:
         for fault in options.fault or FAULTS:
             begin = time.monotonic()
-            bad = 0
+            bad, shrinks = 0, 0
+            raised = shrunk = 0.0
             for number in range(options.first, options.first + options.runs):
                 case = Case(transport, fault, number, options.timeout, options.ranks)
                 bad += bool(run(case, options.verbose))
+                shrinks += case.shrink
+                raised, shrunk = max(raised, case.raised), max(shrunk, case.shrunk)
             seconds = time.monotonic() - begin
             print(
                 f"{transport:13} {fault:6} {options.runs - bad} of {options.runs} as they must be, "
-                f"{seconds:.0f} s",
+                f"{seconds:.0f} s; raised within {raised:.2f} s; {shrinks} shrunk, "
+                f"within {shrunk:.2f} s",
                 flush=True,
             )
             failed += bad

@@ -10,6 +10,7 @@ __all__ = [
     "Error",
     "ExecutionError",
     "FileError",
+    "GatherError",
     "IndexError",
     "MemoryError",
     "NoEffectWarning",
@@ -38,6 +39,10 @@ class ExecutionError(Error, RuntimeError):
 
 class NotImplementedError(ExecutionError, builtins.NotImplementedError):
     """No kernel exists for the given device and dtype."""
+
+
+class GatherError(ExecutionError):
+    """A call that would bring a tensor's parts together inside `cuop.dist.strict()`."""
 
 
 class CompilationError(Error):
@@ -73,6 +78,17 @@ class FileError(Error, OSError):
 
 
 class CommunicationError(Error, RuntimeError):
-    """A failure between ranks; `rank` is the one that failed, -1 when unknown."""
+    """A failure between ranks.
+
+    Attributes:
+        rank: the one that failed, -1 when unknown.
+        operation: the call of the communicator in which it was raised, as "all_reduce"; "" when it
+            was raised in none.
+        sequence: the number of that collective call, the same on all ranks, counted from 1 since
+            the communicator was made or has recovered; of a message, of the collective call before
+            it; -1 when unknown.
+    """
 
     rank = -1
+    operation = ""
+    sequence = -1

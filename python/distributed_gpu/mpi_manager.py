@@ -1,6 +1,7 @@
 """Ranks, objects and arrays between them."""
 
 import sys
+import warnings
 
 import cuop
 from cuop import dist
@@ -70,8 +71,30 @@ class MPIManager:
         self.barrier()
 
     def check_health(self):
-        """Whether no failure of any rank is known; returns at once and is not a collective."""
-        return self.comm.failure == ""
+        """Whether no failure of any rank is known; returns at once and is not a collective.
+
+        Ranks of one host watch each other: one that has died (within a fraction of a second), that
+        is stopped or that is stuck in a call (after CUOP_HEARTBEAT_TIMEOUT, 1.5 s) is named by a
+        RuntimeWarning. A rank of another host is known by its connection alone. `comm.health()` has
+        what is known of each rank.
+        """
+        ill = [
+            f"rank {rank} is {_described(health)}"
+            for rank, health in enumerate(self.comm.health())
+            if health.state in ("dead", "stopped", "stuck", "lost")
+        ]
+        if ill:
+            warnings.warn(f"check_health: {'; '.join(ill)}", RuntimeWarning, stacklevel=2)
+        return not ill and self.comm.failure == ""
+
+    def shrink(self):
+        """The manager of the ranks that are left after a failure, in order and numbered anew.
+
+        Collective over those. A rank that is dead, has ended, is stopped or does not come within the
+        time-out is left out; should it come all the same, it raises MPIError.
+        """
+        with mpi_errors(self.comm):
+            return MPIManager(self.comm.shrink())
 
     def get_neighbors(self):
         """(previous rank, next rank) in the line of ranks; None where there is none."""
@@ -217,6 +240,12 @@ class MPIManager:
                 dim = _axis(dim, local.ndim, who)
             result = collect(dist.DistTensor.from_parts(self.comm, local, dim))
             return to_place(result, place_of(tensor))
+
+
+def _described(health):
+    if not health.operation:
+        return health.state
+    return f"{health.state} in {health.operation} (call {health.sequence})"
 
 
 def _axis(dim, ndim, who):

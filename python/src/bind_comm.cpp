@@ -288,6 +288,45 @@ nb::typed<nb::dict, nb::str, nb::any> launcher() {
   return result;
 }
 
+nb::typed<nb::list, dist::RankHealth> health(const Communicator& comm) {
+  std::vector<dist::RankHealth> ranks;
+  {
+    nb::gil_scoped_release release;
+    ranks = comm.health();
+  }
+  nb::typed<nb::list, dist::RankHealth> list;
+  for (dist::RankHealth& each : ranks) list.append(nb::cast(std::move(each)));
+  return list;
+}
+
+void bind_health(Module& m) {
+  using dist::RankHealth;
+  Class<RankHealth>(m, "RankHealth", "What is known of one rank, as Communicator.health found it.")
+      .def_prop_ro(
+          "state", [](const RankHealth& health) { return std::string(health.name()); },
+          "'alive' (in a call or outside of one); 'stuck' (in a call without progress for longer "
+          "than "
+          "CUOP_HEARTBEAT_TIMEOUT, where no rank that it waits for can still come); 'stopped' (its "
+          "process has not run for so long); 'left' (has ended as it should); 'dead'; of a rank on "
+          "another host, which is known by its connection alone, 'unwatched', or 'lost' when that "
+          "has ended.")
+      .def_ro("silence", &RankHealth::silence,
+              "Seconds since its last heartbeat, as far as this process was running.")
+      .def_ro("operation", &RankHealth::operation,
+              "The call that it is in, as 'all_reduce'; '' outside of calls.")
+      .def_ro("sequence", &RankHealth::number,
+              "The number of the collective call that it is in or has made last.")
+      .def_ro("seconds", &RankHealth::seconds, "Seconds in that call without progress.")
+      .def_ro("waits_for", &RankHealth::waits_for,
+              "The rank of this communicator that it waits for, or -1.")
+      .def("__repr__", [](const RankHealth& health) {
+        const std::string in = health.operation.empty()
+                                   ? ""
+                                   : cat(" in ", health.operation, " (call ", health.number, ")");
+        return cat("<cuop.dist.RankHealth ", health.name(), in, ">");
+      });
+}
+
 void bind_state(Class<Communicator>& type) {
   type.def_prop_ro("rank", &Communicator::rank, "This rank, 0 to size - 1.")
       .def_prop_ro("size", &Communicator::size, "The number of ranks.")
@@ -311,6 +350,15 @@ void bind_state(Class<Communicator>& type) {
       .def("recover", &Communicator::recover, Released(),
            "All ranks meet after a failure and may go on. Collective; CommunicationError when one "
            "does not come within the timeout.")
+      .def("health", &health,
+           "What is known of every rank, in rank order: a list of RankHealth. Not collective; "
+           "returns "
+           "at once.")
+      .def("shrink", &Communicator::shrink, Released(),
+           "The communicator of the ranks that are left after a failure, in order and numbered "
+           "anew. "
+           "Collective over those; who is dead, has left, is stopped or does not come within the "
+           "timeout is left out, and raises CommunicationError should it come all the same.")
       .def("barrier", &Communicator::barrier, Released(), "Returns when all ranks are here.")
       .def("split", &Communicator::split, "color"_a, "key"_a = 0, Released(),
            "The communicator of the ranks with the same color, ordered by key, then rank; None for "
@@ -349,11 +397,12 @@ void bind_comm(Module& m) {
       failure.restore();
     }
   });
+  bind_health(m);
   Class<Communicator> type(
       m, "Communicator",
       "Ranks that work together. All ranks call the same operations in the same order. A failure "
-      "of one (an expired wait, an abort) raises CommunicationError on all, until all have called "
-      "`recover`.");
+      "of one (an expired wait, an abort, its death) raises CommunicationError on all, until all "
+      "have called `recover`; those that are left go on by `shrink`.");
   bind_state(type);
   bind_objects(type);
   m.def("world", &dist::world, Released(),

@@ -23,6 +23,8 @@ void raise(const char* class_name, const Error& error) {
   }
   if (const auto* communication = dynamic_cast<const CommunicationError*>(&error)) {
     instance.attr("rank") = communication->rank();
+    instance.attr("operation") = make_message(communication->call().operation);
+    instance.attr("sequence") = communication->call().number;
   }
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
@@ -74,6 +76,8 @@ void bind_errors(Module&) {
       raise("DTypeError", Error("an argument is out of range, or not what its class promises"));
     } catch (const NotImplementedError& error) {
       raise("NotImplementedError", error);
+    } catch (const GatherError& error) {
+      raise("GatherError", error);
     } catch (const ExecutionError& error) {
       raise("ExecutionError", error);
     } catch (const CompilationError& error) {

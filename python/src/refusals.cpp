@@ -18,9 +18,10 @@ using dist::DistTensor;
 
 /// Methods of communicators and distributed tensors that begin by settling whether all ranks can go
 /// on; functions of the module all do.
-constexpr std::array kSettling = {"broadcast",    "scatter",     "gather",    "all_gather",
-                                  "redistribute", "gather_all",  "__add__",   "__sub__",
-                                  "__mul__",      "__truediv__", "__matmul__"};
+constexpr std::array kSettling = {"broadcast",  "scatter", "gather", "all_gather", "redistribute",
+                                  "gather_all", "sum",     "mean",   "prod",       "max",
+                                  "min",        "any",     "all",    "fft",        "ifft",
+                                  "rfft",       "irfft",   "fft2d",  "ifft2d"};
 /// Those that wait for all ranks without.
 constexpr std::array kPlain = {"split", "barrier"};
 constexpr std::array kMessages = {"send", "recv", "sendrecv"};
@@ -35,6 +36,12 @@ Communicator* communicator_of(nb::handle argument) {
   if (!nb::isinstance<DistTensor>(argument) || !nb::inst_ready(argument)) return nullptr;
   const auto* tensor = nb::inst_ptr<DistTensor>(argument);
   return tensor->is_defined() ? &tensor->comm() : nullptr;
+}
+
+bool has_several_parts(std::span<PyObject* const> arguments) {
+  return std::count_if(arguments.begin(), arguments.end(), [](PyObject* argument) {
+           return nb::isinstance<DistTensor>(nb::handle(argument));
+         }) > 1;
 }
 
 /// The text of the exception being handled, whatever is in it; "" for the failure of a
@@ -69,7 +76,7 @@ void refuse_together(const std::string& function, bool is_method,
     comm->refuse_message(text);
   } else if (contains(kPlain, function)) {
     comm->refuse_call(text);
-  } else if (!is_method || contains(kSettling, function)) {
+  } else if (!is_method || contains(kSettling, function) || has_several_parts(arguments)) {
     try {
       dist::prepare_together(*comm, function, [&] { throw ExecutionError(text); });
     } catch (const Error&) {  // that one, or a failure of other ranks; the call has its own error

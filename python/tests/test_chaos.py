@@ -16,6 +16,11 @@ CASES = [
     *(("socket", fault) for fault in ("kill", "stop", "abort")),
     *(("mpi+recovery", fault) for fault in ("kill", "stop", "exit")),
 ]
+SHRINKING = [
+    *(("thread", fault) for fault in ("kill", "exit", "raise")),
+    *(("socket", fault) for fault in ("kill", "stop", "raise")),
+    *(("mpi+recovery", fault) for fault in ("kill", "stop", "raise")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +31,25 @@ def chaos():
     return module
 
 
-@pytest.mark.parametrize(("transport", "fault"), CASES)
-def test_survivors_raise_in_time_and_name_the_rank(chaos, transport, fault):
+def needs_its_network(transport):
     if transport.startswith("mpi") and (
         shutil.which("mpirun") is None or dist.mpi_unavailable_reason()
     ):
         pytest.skip(f"NO MPI HERE: {dist.mpi_unavailable_reason()}")
+
+
+@pytest.mark.parametrize(("transport", "fault"), CASES)
+def test_survivors_raise_in_time_and_name_the_rank(chaos, transport, fault):
+    needs_its_network(transport)
     case = chaos.Case(transport, fault, number=1, timeout=1.0)
+    case.shrink = False
+    assert chaos.run(case, is_verbose=False) == []
+
+
+# The time-out is out of reach: what ends the waits is the heartbeat, or what the rank says itself.
+@pytest.mark.parametrize(("transport", "fault"), SHRINKING)
+def test_survivors_go_on_without_the_rank(chaos, transport, fault):
+    needs_its_network(transport)
+    case = chaos.Case(transport, fault, number=2, timeout=60.0)
+    case.shrink, case.recover, case.rethrow = True, False, False
     assert chaos.run(case, is_verbose=False) == []

@@ -11,10 +11,11 @@ import pytest
 from cuop import dist
 
 SCRIPT = Path(__file__).with_name("ranks_script.py")
+CHAIN = Path(__file__).parents[2] / "examples" / "python" / "ranks.py"
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_the_same_script_under_mpirun(ranks):
+def run_under_mpirun(script, ranks):
+    """What it writes; fails unless every rank ends well."""
     if shutil.which("mpirun") is None or dist.mpi_unavailable_reason():
         pytest.skip(
             f"NO MPI HERE, ranks under mpirun are untested: {dist.mpi_unavailable_reason()}"
@@ -22,14 +23,25 @@ def test_the_same_script_under_mpirun(ranks):
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)]
     environment = dict(os.environ, CUOP_COMM_TIMEOUT="60")
     done = subprocess.run(
-        [*command, sys.executable, str(SCRIPT)],
+        [*command, sys.executable, str(script)],
         env=environment,
         capture_output=True,
         text=True,
         timeout=180,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines() == [f"[rank {rank}] passed" for rank in range(ranks)]
+    return done.stdout
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_the_same_script_under_mpirun(ranks):
+    written = run_under_mpirun(SCRIPT, ranks)
+    assert written.splitlines() == [f"[rank {rank}] passed" for rank in range(ranks)]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 7])
+def test_the_chain_that_also_runs_on_threads(ranks):
+    assert run_under_mpirun(CHAIN, ranks) == "ranks: all checks hold\n"
 
 
 def test_the_same_script_on_one_rank():

@@ -76,7 +76,9 @@ void failed_body(Rank comm) {
   const auto call = [&] {
     run_together(*comm, "conv2d", nothing, [&] {
       if (comm->rank() == culprit) throw std::bad_alloc();
-      if (comm->rank() % 2 == 0) comm->barrier();  // the others find out when the call closes
+      if (comm->rank() % 2 == 0) comm->barrier();
+      // The others find out when the call closes. To close it before would be a mismatched call.
+      while (comm->failure().empty()) std::this_thread::yield();
     });
   };
   if (comm->rank() == culprit) {

@@ -25,6 +25,8 @@ std::vector<Case> movement_cases();
 std::vector<Case> reduction_cases();
 /// Deadlines, aborts, wrong lengths, recovery.
 std::vector<Case> failure_cases();
+/// What ranks know of each other, and how those that are left go on.
+std::vector<Case> health_cases();
 /// The protocols of agree.h.
 std::vector<Case> agreement_cases();
 

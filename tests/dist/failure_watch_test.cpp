@@ -50,13 +50,19 @@ class WrittenTransport : public Transport {
   }
   void idle(int) override {}
   std::shared_ptr<Transport> split(int, const SplitGroup&) override { return nullptr; }
+  std::shared_ptr<Transport> shrink(const SplitGroup&) override { return nullptr; }
   void note_failure(bool) noexcept override {}
+  uint64_t context() const override { return 7; }
+  bool is_lost(int rank) override { return rank == lost; }
+  void note_gone(int rank) noexcept override { gone.push_back(rank); }
 
   int count(ControlKind kind) const {
     return static_cast<int>(std::count_if(
         sent.begin(), sent.end(), [&](const Control& message) { return message.kind == kind; }));
   }
 
+  int lost = -1;
+  std::vector<int> gone;
   std::vector<Control> sent;
   std::deque<Control> arrived;
   std::function<void(int dst, const Control&)> on_send;
@@ -171,6 +177,55 @@ TEST(FailureWatch, WhoAnswersIsNotLost) {
   EXPECT_THAT(text, AllOf(HasSubstr("for rank 2 (rank 3 of all)"), HasSubstr("which is in recv")));
   EXPECT_EQ(family.root->failure(), "");
   EXPECT_EQ(family.some->count(ControlKind::kAbort), 2);
+}
+
+// Rank 0 of 4 shrinks while the others say what the test has them say.
+struct Shrinking {
+  std::shared_ptr<WrittenTransport> all = std::make_shared<WrittenTransport>(4);
+  FailureWatch watch{all};
+
+  void say(int src, ControlKind kind, const std::string& text = "") {
+    all->arrived.push_back({src, kind, 1, -1, text});
+  }
+};
+
+TEST(FailureWatch, ALostRankIsNotWaitedForInAShrink) {
+  Shrinking with;
+  with.all->lost = 2;
+  for (const int src : {1, 3}) with.say(src, ControlKind::kHere);
+  for (const int src : {1, 3}) with.say(src, ControlKind::kSurvivors, "b");
+  EXPECT_THAT(with.watch.agree_on_survivors(60.0), ::testing::ElementsAre(0, 1, 3));
+  EXPECT_THAT(with.all->gone, ::testing::ElementsAre(2));
+  EXPECT_EQ(with.all->sent.back().text, "b");
+}
+
+// Rank 1 has been here when rank 0 looked, and has not when the others did: what the last turns say
+// holds.
+TEST(FailureWatch, TheListOfALaterTurnIsTaken) {
+  Shrinking with;
+  for (const int src : {1, 2, 3}) with.say(src, ControlKind::kHere);
+  with.say(2, ControlKind::kSurvivors, "d");
+  with.say(3, ControlKind::kSurvivors, "d");
+  with.all->lost = 1;
+  EXPECT_THAT(with.watch.agree_on_survivors(60.0), ::testing::ElementsAre(0, 2, 3));
+}
+
+TEST(FailureWatch, WhoIsNotOnTheListIsLeftOut) {
+  Shrinking with;
+  for (const int src : {1, 2, 3}) with.say(src, ControlKind::kHere);
+  with.say(1, ControlKind::kSurvivors, "e");
+  const auto [text, rank] = failure_of([&] { with.watch.agree_on_survivors(60.0); });
+  EXPECT_EQ(rank, 0);
+  EXPECT_THAT(text, HasSubstr("was left out"));
+}
+
+TEST(FailureWatch, ARecoveryDoesNotWaitForWhoHasEnded) {
+  Shrinking with;
+  with.all->lost = 3;
+  for (const int src : {1, 2}) with.all->arrived.push_back({src, ControlKind::kMeet, 1, -1, ""});
+  const auto [text, rank] = failure_of([&] { with.watch.recover(60.0); });
+  EXPECT_EQ(rank, 3);
+  EXPECT_THAT(text, AllOf(HasSubstr("it has ended"), HasSubstr("shrink")));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct Cable {
   std::map<std::pair<int, Channel>, std::deque<Buffer>> packets;  // to a rank
   std::map<std::pair<int, int>, std::deque<Buffer>> chunks;       // to a rank with a tag
   bool is_slow = false;
+  bool is_one_host = false;
   int withdrawn = 0;  // receives that were given up with nothing for them
 };
 
@@ -69,7 +70,7 @@ class FakeWire final : public Wire {
   FakeWire(Cable& cable, int rank) : cable_(cable), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return 2; }
-  int host_of(int) const override { return 0; }
+  int host_of(int rank) const override { return cable_.is_one_host ? 0 : rank; }
   std::unique_ptr<Parcel> send_packet(int dst, Channel channel, Buffer content) override {
     const std::lock_guard lock(cable_.mutex);
     cable_.packets[{dst, channel}].push_back(std::move(content));
@@ -151,6 +152,85 @@ TEST_F(PacketHubs, ASendThatIsGivenUpReadsItsBufferNoMore) {
   cable.is_slow = false;
   look();
   EXPECT_THROW(receiving->test(), CommunicationError);
+}
+
+class PacketHubsOfOneHost : public PacketHubs {
+ protected:
+  void SetUp() override { cable.is_one_host = true; }
+  /// Rank 1 has read half of the message.
+  void begin() {
+    sending = a->post_send(data.data(), bytes, 1, key);
+    receiving = b->post_recv(space.data(), bytes, 0, key);
+    b->poll_control(0);
+    EXPECT_GT(receiving->moved(), 0);
+    EXPECT_FALSE(receiving->test() && sending->test());
+  }
+  DeliveryPtr sending, receiving;
+};
+
+TEST_F(PacketHubsOfOneHost, ALongMessageIsReadWhereItLies) {
+  begin();
+  look();
+  EXPECT_TRUE(sending->test());
+  EXPECT_TRUE(receiving->test());
+  EXPECT_EQ(space, data);
+  EXPECT_TRUE(cable.chunks.empty());
+}
+
+TEST_F(PacketHubsOfOneHost, IsSentWhereReadingIsSwitchedOff) {
+  b->set_reads_memory(false);
+  sending = a->post_send(data.data(), bytes, 1, key);
+  receiving = b->post_recv(space.data(), bytes, 0, key);
+  look();
+  EXPECT_TRUE(receiving->test());
+  EXPECT_EQ(space, data);
+  EXPECT_FALSE(cable.chunks.empty());
+}
+
+TEST_F(PacketHubsOfOneHost, AReceiveThatIsGivenUpKeepsItsSenderNotWaiting) {
+  begin();
+  receiving.reset();
+  std::vector<char>().swap(space);  // a sanitizer would tell
+  look();
+  EXPECT_TRUE(sending->test());
+}
+
+TEST_F(PacketHubsOfOneHost, ASendThatIsGivenUpEndsItsReceive) {
+  begin();
+  sending.reset();
+  std::vector<char>().swap(data);
+  look();
+  EXPECT_THROW(receiving->test(), CommunicationError);
+  EXPECT_THROW(receiving->test(), CommunicationError);  // and stays so
+}
+
+TEST_F(PacketHubsOfOneHost, ASendThatIsGivenUpBeforeItIsReadEndsItsReceive) {
+  a->post_send(data.data(), bytes, 1, key).reset();
+  receiving = b->post_recv(space.data(), bytes, 0, key);
+  look();
+  EXPECT_THROW(receiving->test(), CommunicationError);
+}
+
+TEST(PeerMemory, IsReadOfTheProcessThatIsMeantAlone) {
+  const std::vector<char> data(1000, 'd');
+  std::vector<char> space(600, ' ');
+  const MemoryAddress address = address_of(data.data());
+  ASSERT_TRUE(is_readable(address));
+  EXPECT_TRUE(read_memory(address, 400, 600, space.data()));
+  EXPECT_EQ(std::count(space.begin(), space.end(), 'd'), 600);
+
+  MemoryAddress other = address;
+  other.token[1] ^= 1;  // a process of that number that has something else there
+  EXPECT_FALSE(is_readable(other));
+  other = address;
+  other.process = 0x3fffffff;  // no such process
+  EXPECT_FALSE(is_readable(other));
+  other = address;
+  other.token_at = 8;  // not mapped
+  EXPECT_FALSE(is_readable(other));
+  other = address;
+  other.data = 8;
+  EXPECT_FALSE(read_memory(other, 0, 600, space.data()));
 }
 
 TEST_F(PacketHubs, ASendThatIsGivenUpBeforeItIsAskedForEndsItsReceive) {

@@ -32,7 +32,7 @@ class FailurePrinter : public testing::EmptyTestEventListener {
 };
 
 /// The cases in which the length of a message matters.
-std::vector<conformance::Case> chunked_cases() {
+std::vector<conformance::Case> long_cases() {
   std::vector<conformance::Case> cases = conformance::movement_cases();
   for (const auto& each : conformance::failure_cases()) {
     if (each.name == "wrong_length_is_refused") cases.push_back(each);
@@ -46,15 +46,20 @@ int run(const std::shared_ptr<Communicator>& comm) {
     if (!comm->failure().empty()) comm->recover();  // a failed case must not fail the next ones
     body(comm);
   };
-  const auto run_chunked = [run_case](int ranks,
-                                      const std::function<void(conformance::Rank)>& body) {
-    set_mpi_chunk_bytes(64);
-    run_case(ranks, body);
-    set_mpi_chunk_bytes(int64_t{128} << 10);
+  // Messages of more than 64 bytes are long ones: sent in chunks, or read in their sender's memory.
+  const auto run_long = [run_case](bool is_read) {
+    return [=](int ranks, const std::function<void(conformance::Rank)>& body) {
+      set_mpi_chunk_bytes(64);
+      set_mpi_reads_memory(is_read);
+      run_case(ranks, body);
+      set_mpi_chunk_bytes(int64_t{128} << 10);
+      set_mpi_reads_memory(true);
+    };
   };
   const std::array ranks{comm->size()};
   conformance::register_suite("mpi", ranks, run_case, conformance::all_cases());
-  conformance::register_suite("mpi_chunked", ranks, run_chunked, chunked_cases());
+  conformance::register_suite("mpi_chunked", ranks, run_long(false), long_cases());
+  conformance::register_suite("mpi_read", ranks, run_long(true), long_cases());
   if (comm->rank() != 0) {
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());

@@ -1,6 +1,7 @@
 #include "cuop/core/env.h"
 
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 #include <string_view>
 
@@ -25,6 +26,12 @@ void parse(const char* name, const std::string& text, bool& value) {
 
 template <class Number>
 void parse(const char* name, const std::string& text, Number& value) {
+  if constexpr (std::numeric_limits<Number>::has_infinity) {
+    if (text == "inf") {
+      value = std::numeric_limits<Number>::infinity();
+      return;
+    }
+  }
   std::istringstream in(text);
   Number parsed{};
   if (!(in >> parsed) || !in.eof() || parsed < 0) {

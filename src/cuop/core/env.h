@@ -36,6 +36,13 @@ struct Env {
                             "Threads of this process; 0 divides the cores by the local ranks.", 0};
   EnvField<double> comm_timeout{
       "CUOP_COMM_TIMEOUT", "", "Seconds that a rank waits for the others before it raises.", 300.0};
+  EnvField<double> heartbeat_timeout{
+      "CUOP_HEARTBEAT_TIMEOUT", "",
+      "Seconds without a heartbeat after which a rank on the same host counts as stopped, which "
+      "ends the waits for it: 0.5 or more. 0 or inf waits for stopped ranks until "
+      "CUOP_COMM_TIMEOUT, as is good under a debugger; that a process has died is noticed all "
+      "the same.",
+      1.5};
   EnvField<std::string> job_secret{
       "CUOP_JOB_SECRET",
       "",
@@ -109,6 +116,7 @@ struct Env {
     visit(cuda_visible_devices);
     visit(threads);
     visit(comm_timeout);
+    visit(heartbeat_timeout);
     visit(job_secret);
     visit(blas_library);
     visit(fft_measure);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace cuop {
 
@@ -40,6 +41,11 @@ struct NotImplementedError : ExecutionError {
   using ExecutionError::ExecutionError;
 };
 
+/// A call that would bring a tensor's parts together where dist::StrictScope forbids it.
+struct GatherError : ExecutionError {
+  using ExecutionError::ExecutionError;
+};
+
 /// A kernel that cannot be compiled, or a JIT configuration that cannot be met.
 struct CompilationError : Error {
   using Error::Error;
@@ -70,15 +76,28 @@ struct IndexError : Error {
   using Error::Error;
 };
 
-/// A failure of communication between ranks; `rank` is the rank that failed, -1 when unknown.
+/// A failure of communication between ranks.
 class CommunicationError : public Error {
  public:
+  /// The call in which it was raised.
+  struct Call {
+    std::string operation = {};  ///< "all_reduce"; "" where it was no call of a communicator
+    /// The number of the collective call on its communicator, the same on all ranks, counted from 1
+    /// since the communicator was made or has recovered; of a message the one of the collective
+    /// call before it; -1 when unknown.
+    int64_t number = -1;
+  };
   explicit CommunicationError(const std::string& message, int rank = -1)
       : Error(message), rank_(rank) {}
+  CommunicationError(const std::string& message, int rank, Call call)
+      : Error(message), rank_(rank), call_(std::move(call)) {}
+  /// The rank that failed, -1 when unknown.
   int rank() const { return rank_; }
+  const Call& call() const { return call_; }
 
  private:
   int rank_;
+  Call call_;
 };
 
 }  // namespace cuop

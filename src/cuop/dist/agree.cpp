@@ -76,7 +76,7 @@ void recover_if_failed(Communicator& comm, std::string_view call) {
   } catch (const CommunicationError& error) {
     throw CommunicationError(cat(call, ": the ranks do not meet after an earlier failure (",
                                  failure, "): ", error.what()),
-                             error.rank());
+                             error.rank(), error.call());
   }
 }
 
@@ -160,7 +160,7 @@ void run_together(Communicator& comm, std::string_view call, const std::function
     settle(comm, call, nullptr);
   } catch (const CommunicationError& closing) {
     throw CommunicationError(cat(call, ": the call did not finish on all ranks: ", closing.what()),
-                             closing.rank());
+                             closing.rank(), closing.call());
   }
 }
 

@@ -17,7 +17,7 @@ template <class E>
   throw MemoryError(message, error.figures());
 }
 [[noreturn]] void rethrow_as(const CommunicationError& error, const std::string& message) {
-  throw CommunicationError(message, error.rank());
+  throw CommunicationError(message, error.rank(), error.call());
 }
 
 template <class... Types>

@@ -86,6 +86,12 @@ class OnGpu final : public Communicator {
   void recover() override {
     forward([&] { inner_->recover(); });
   }
+  std::vector<RankHealth> health() const override { return inner_->health(); }
+  std::shared_ptr<Communicator> shrink() override {
+    std::shared_ptr<Communicator> left;
+    forward([&] { left = inner_->shrink(); });
+    return std::make_shared<OnGpu>(left);
+  }
 
  protected:
   void run(const Collective& call) override;

@@ -17,22 +17,30 @@
 // The rank that a CommunicationError names is counted in the communicator that the called one was
 // split from in the end, whose ranks are processes or threads (`in_world`).
 //
+// A rank that is a process of the same host and has died, or has stopped for longer than
+// CUOP_HEARTBEAT_TIMEOUT, ends the waits that need it at once: those for its messages, and those of
+// collective calls of communicators that it belongs to.
+//
 // Implementations: self (one rank), thread (N ranks as threads of one process), mpi, socket. They
 // pass one conformance suite (tests/conformance/communicator_suite.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cuop/core/dtype.h"
 #include "cuop/core/reduce_kind.h"
 #include "cuop/core/stream.h"
 
 namespace cuop::dist {
+
+struct Machine;
 
 /// A piece of a buffer in bytes: rank r's part in the uneven ("v") collectives.
 struct Block {
@@ -67,6 +75,29 @@ struct Collective {
   Stream stream = {};  ///< of the device on which `send` and `recv` lie
 
   /// "all_to_all"
+  const char* name() const;
+};
+
+/// What is known of a rank without asking it.
+struct RankHealth {
+  enum class State : uint8_t {
+    kAlive,  ///< in a call or outside of one
+    kStuck,  ///< in a call without progress for longer than the limit, and for no rank's sake that
+             ///< could still come
+    kStopped,    ///< alive, but its process does not run (SIGSTOP, a debugger)
+    kLeft,       ///< has ended as it should
+    kDead,       ///< has been killed or has crashed
+    kUnwatched,  ///< on another host: known by its connection alone, and that is there
+    kLost        ///< on another host, and its connection has ended
+  };
+  State state = State::kAlive;
+  double silence = 0.0;        ///< seconds since its last heartbeat, as far as this process ran
+  std::string operation = {};  ///< that it is in: "all_reduce"; "" outside of calls
+  int64_t number = 0;          ///< of the collective call that it is in or has made last
+  double seconds = 0.0;        ///< in the operation, without progress
+  int waits_for = -1;          ///< the rank of this communicator that it waits for
+
+  /// "alive", "stuck", "stopped", "left", "dead", "unwatched" or "lost".
   const char* name() const;
 };
 
@@ -129,6 +160,11 @@ class Communicator {
   /// Whether every rank has a GPU that it can use. Collective when it is asked for the first time.
   bool have_gpus();
 
+  /// What planning knows about these ranks (exec/calibration.h), of root's calls on host memory and
+  /// on GPUs and of calls on parts: the same on all of them, null before they have agreed on it.
+  enum class Figures : uint8_t { kHost, kGpu, kParts };
+  std::shared_ptr<const Machine>& figures(Figures of) { return figures_[static_cast<size_t>(of)]; }
+
   /// A communicator of the ranks that pass the same colour, ordered by key then rank; null for a
   /// negative colour.
   virtual std::shared_ptr<Communicator> split(int color, int key) = 0;
@@ -157,6 +193,16 @@ class Communicator {
   /// rank does not come within the deadline.
   virtual void recover() = 0;
 
+  /// What is known of every rank here. Not collective, sends nothing and returns at once. Ranks of
+  /// one host that are processes watch each other by a heartbeat (heartbeat.h).
+  virtual std::vector<RankHealth> health() const = 0;
+  /// Collective over the ranks that are left after a failure: a communicator of them, in order and
+  /// numbered anew, by which its errors name ranks. Ranks that are dead, have left or do not run,
+  /// or that do not come within the deadline, are left out; all who go on agree on that, whoever
+  /// dies meanwhile. A rank that was left out and comes all the same raises CommunicationError.
+  /// What was split from this communicator stays failed with it.
+  virtual std::shared_ptr<Communicator> shrink() = 0;
+
   /// Bytes this rank has sent to other ranks so far.
   int64_t bytes_sent() const { return bytes_sent_; }
 
@@ -172,6 +218,7 @@ class Communicator {
   void check_and_run(const Collective& call);
 
   std::optional<bool> have_gpus_;
+  std::array<std::shared_ptr<const Machine>, 3> figures_;
 };
 
 }  // namespace cuop::dist

@@ -34,7 +34,8 @@ FailureWatch::FailureWatch(std::shared_ptr<Transport> transport,
       members_(std::move(members)),
       mutex_(parent_ ? parent_->mutex_ : std::make_shared<std::recursive_mutex>()),
       meets_(static_cast<size_t>(transport_->size()), 0),
-      calls_epoch_(epoch()) {}
+      calls_epoch_(epoch()),
+      survivors_(transport_->size()) {}
 
 int64_t FailureWatch::epoch() const {
   const Lock lock(*mutex_);
@@ -119,6 +120,12 @@ void FailureWatch::take(const Control& message) {
     case ControlKind::kMeet:
       meets_[src] = std::max(meets_[src], message.epoch);
       break;
+    case ControlKind::kHere:
+      survivors_.take_here(message.src, message.epoch);
+      break;
+    case ControlKind::kSurvivors:
+      survivors_.take_list(message.src, message.epoch, message.text);
+      break;
     case ControlKind::kPing:
       answer_ping(message);
       break;
@@ -156,7 +163,7 @@ void FailureWatch::check(std::string_view op) {
   if (parent_) parent_->check(op);
   if (!is_failed()) return;
   is_reported_ = true;
-  throw CommunicationError(cat(where(op), " cannot go on: ", failure_.text), failure_.rank);
+  throw error_in(op, cat(where(op), " cannot go on: ", failure_.text), failure_.rank);
 }
 
 void FailureWatch::fail(std::string_view op, int blamed, const std::string& what) {
@@ -164,19 +171,19 @@ void FailureWatch::fail(std::string_view op, int blamed, const std::string& what
   const std::string text = cat(where(op), " ", what);
   fail_all(text, in_root(blamed));
   is_reported_ = true;
-  throw CommunicationError(text, in_root(blamed));
+  throw error_in(op, text, in_root(blamed));
 }
 
 /// This rank raises what fails the whole family.
-void FailureWatch::fail_family(const std::string& text, int blamed) {
+void FailureWatch::fail_family(std::string_view op, const std::string& text, int blamed) {
   root().fail_all(text, blamed);
   root().is_reported_ = true;
-  throw CommunicationError(text, blamed);
+  throw error_in(op, text, blamed);
 }
 
 void FailureWatch::lose(std::string_view op, int peer, const std::string& what) {
   const Lock lock(*mutex_);
-  fail_family(cat(where(op), " lost ", named(peer), ": ", what), in_root(peer));
+  fail_family(op, cat(where(op), " lost ", named(peer), ": ", what), in_root(peer));
 }
 
 /// Of the root: what all processes wait for. Raises when the communicator fails meanwhile.
@@ -233,7 +240,18 @@ void FailureWatch::expire(std::string_view op, int peer, double seconds) {
     fail(op, peer, what.substr(1));
   }
   what += cat("; not answering: rank ", silent, parent_ ? " of all" : "");
-  fail_family(where(op) + what, silent);
+  fail_family(op, where(op) + what, silent);
+}
+
+CommunicationError FailureWatch::error_in(std::string_view op, const std::string& text,
+                                          int blamed) {
+  return {text, blamed, {std::string(op), calls()}};
+}
+
+int64_t FailureWatch::calls() {
+  const Lock lock(*mutex_);
+  enter_epoch();
+  return calls_;
 }
 
 void FailureWatch::enter_epoch() {
@@ -262,10 +280,10 @@ void FailureWatch::settle_refusals() {
 
 void FailureWatch::begin_call(std::string_view op) {
   const Lock lock(*mutex_);
-  check(op);
+  enter_epoch();
   ++calls_;
+  check(op);
   count_collective_call();
-  if (!refusals_.empty()) check(op);
 }
 
 void FailureWatch::refuse_call(const std::string& text) noexcept {
@@ -321,6 +339,7 @@ void FailureWatch::recover(double timeout) {
     const Lock lock(*mutex_);
     poll();
     if (parent_) parent_->check("recover");
+    if (heartbeat()) heartbeat()->show_life();
     wanted = recoveries_ + 1;
     meets_[static_cast<size_t>(transport_->rank())] = wanted;
     tell_others(ControlKind::kMeet, wanted, -1, "");
@@ -336,12 +355,20 @@ void FailureWatch::recover(double timeout) {
         if (meets_[static_cast<size_t>(rank)] < wanted) late.push_back(rank);
       }
       if (late.empty()) break;
+      for (const int rank : late) {
+        const std::string why = why_gone(rank);
+        if (why.empty()) continue;
+        throw error_in("recover",
+                       cat(where("recover"), " waits for ", named(rank), ": ", why,
+                           "; shrink goes on without it"),
+                       in_root(rank));
+      }
     }
     check_interrupt();
     if (seconds_since(start) > timeout) {
-      throw CommunicationError(
-          cat(where("recover"), " waited ", timeout, " s for ", ranks_text(late)),
-          late.size() == 1 ? in_root(late[0]) : -1);
+      throw error_in("recover",
+                     cat(where("recover"), " waited ", timeout, " s for ", ranks_text(late)),
+                     late.size() == 1 ? in_root(late[0]) : -1);
     }
     transport_->idle(looks);
   }

@@ -27,6 +27,10 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/error.h"
+#include "cuop/dist/comm/health.h"
+#include "cuop/dist/comm/heartbeat.h"
+#include "cuop/dist/comm/survivors.h"
 #include "cuop/dist/comm/transport.h"
 
 namespace cuop::dist {
@@ -39,6 +43,14 @@ class FailureWatch {
   /// ranks there of the ranks here.
   FailureWatch(std::shared_ptr<Transport> transport, std::shared_ptr<FailureWatch> parent = nullptr,
                std::vector<int> members = {});
+
+  /// Ranks of the root are watched by it from now on; `places` are their numbers there. Before the
+  /// first failure.
+  void set_heartbeat(std::shared_ptr<Heartbeat> heartbeat, std::vector<int> places);
+  /// Null where nobody is watched.
+  const std::shared_ptr<Heartbeat>& heartbeat() { return root().heartbeat_; }
+  /// The number there of a rank here.
+  int in_heartbeat(int rank);
 
   /// The number that separates messages before and after a recovery.
   int64_t epoch() const;
@@ -69,6 +81,19 @@ class FailureWatch {
   /// A wait for `peer` has lasted `seconds`: blames the rank that keeps it.
   [[noreturn]] void expire(std::string_view op, int peer, double seconds);
 
+  /// In a wait for `peer`: raises when that rank, or in a collective call any rank here, has died
+  /// or does not run, or when `peer` is in another collective call.
+  void check_heartbeats(std::string_view op, int peer, bool is_message);
+  /// What is seen of the ranks here.
+  std::vector<RankHealth> health();
+  /// The ranks here that go on together (survivors.h); a rank that is not here is waited for
+  /// `timeout` seconds. CommunicationError when this rank is not one of them.
+  std::vector<int> agree_on_survivors(double timeout);
+  /// How many such agreements there were, on all that took part in them.
+  int64_t shrinks() const { return shrinks_; }
+
+  /// Collective calls that this rank has begun since the last recovery.
+  int64_t calls();
   /// Every rank counts its collective calls; this is one. Raises when another rank refused it.
   void begin_call(std::string_view op);
   /// The same for a call that this rank refuses.
@@ -104,9 +129,18 @@ class FailureWatch {
   std::string where(std::string_view op) const;
 
   bool is_failed() const { return failure_.epoch == epoch(); }
+  CommunicationError error_in(std::string_view op, const std::string& text, int blamed);
+  void check_missing(std::string_view op, int rank);
+  void check_same_call(std::string_view op, int peer);
+  SeenRank seen(int place) const;
+  std::string why_gone(int rank);
+  bool is_missing(int rank);
+  template <class Done>
+  void wait_until(double timeout, Done&& done);
+
   void set_failure(std::string text, int blamed);
   void fail_all(const std::string& text, int blamed) noexcept;
-  [[noreturn]] void fail_family(const std::string& text, int blamed);
+  [[noreturn]] void fail_family(std::string_view op, const std::string& text, int blamed);
   void tell_others(ControlKind kind, int64_t epoch, int blamed, const std::string& text) noexcept;
   void take(const Control& message);
   void answer_ping(const Control& ping);
@@ -132,7 +166,12 @@ class FailureWatch {
   std::vector<Refusal> refusals_;
   std::map<int, Refusal> refused_messages_;  // the last one of each rank
 
+  Survivors survivors_;
+  int64_t shrinks_ = 0;
+
   // Of the root alone.
+  std::shared_ptr<Heartbeat> heartbeat_;
+  std::vector<int> places_;
   std::list<Control> waits_;  // as answers to a ping
   int64_t last_enquiry_ = 0;
   std::map<int64_t, Answers> enquiries_;

@@ -12,6 +12,9 @@ namespace {
 uint64_t child_context(uint64_t parent, int64_t split, int color) {
   return hash_text(cat(parent, "/", split, "/", color));
 }
+uint64_t shrunk_context(uint64_t parent, int64_t shrink) {
+  return hash_text(cat(parent, "/shrink ", shrink));
+}
 
 class GroupTransport final : public Transport {
  public:
@@ -27,6 +30,7 @@ class GroupTransport final : public Transport {
   int size() const override { return static_cast<int>(ranks_.size()); }
   int local_size() const override { return local_size_; }
   std::string_view kind() const override { return hub_->kind(); }
+  uint64_t context() const override { return context_; }
 
   DeliveryPtr post_send(const void* data, int64_t bytes, const Envelope& envelope) override {
     return hub_->post_send(data, bytes, in_hub(envelope.peer), key_of(envelope));
@@ -47,16 +51,23 @@ class GroupTransport final : public Transport {
   void idle(int looks) override { hub_->idle(looks, seen_); }
 
   std::shared_ptr<Transport> split(int color, const SplitGroup& group) override {
-    const uint64_t context = child_context(context_, group.number, color);
     if (group.members.empty()) return nullptr;
+    return of_group(group, child_context(context_, group.number, color));
+  }
+  std::shared_ptr<Transport> shrink(const SplitGroup& group) override {
+    return of_group(group, shrunk_context(context_, group.number));
+  }
+
+  void note_failure(bool is_failed) noexcept override { hub_->note_failure(is_failed); }
+  bool is_lost(int rank) override { return hub_->is_lost(in_hub(rank)); }
+  void note_gone(int rank) noexcept override { hub_->note_gone(in_hub(rank)); }
+
+ private:
+  std::shared_ptr<Transport> of_group(const SplitGroup& group, uint64_t context) const {
     std::vector<int> ranks;
     for (int member : group.members) ranks.push_back(in_hub(member));
     return make_group_transport(hub_, std::move(ranks), context);
   }
-
-  void note_failure(bool is_failed) noexcept override { hub_->note_failure(is_failed); }
-
- private:
   MessageKey key_of(const Envelope& envelope) const {
     return {context_, envelope.epoch, envelope.tag};
   }

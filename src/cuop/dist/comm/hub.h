@@ -42,6 +42,8 @@ class Hub {
   /// moves is not slept through.
   virtual void idle(int looks, uint64_t& seen) = 0;
   virtual void note_failure(bool is_failed) noexcept = 0;
+  virtual bool is_lost(int rank) = 0;
+  virtual void note_gone(int rank) noexcept = 0;
 };
 
 /// The transport of `ranks` of the hub, this process among them, numbered anew. `context` is the

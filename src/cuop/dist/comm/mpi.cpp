@@ -44,7 +44,10 @@ std::shared_ptr<Communicator> make_mpi_communicator() {
   if (!reason.empty()) throw CommunicationError(cat("mpi: ", reason));
   std::shared_ptr<Transport> transport;
   module().require_function<void(std::shared_ptr<Transport>*)>("cuop_mpi_world")(&transport);
-  return std::make_shared<P2pCommunicator>(std::move(transport), nullptr, env().comm_timeout.value);
+  auto comm =
+      std::make_shared<P2pCommunicator>(std::move(transport), nullptr, env().comm_timeout.value);
+  if (comm->size() > 1) comm->start_heartbeat();
+  return comm;
 }
 
 void set_mpi_chunk_bytes(int64_t bytes) {
@@ -53,6 +56,10 @@ void set_mpi_chunk_bytes(int64_t bytes) {
     throw ExecutionError(cat("mpi: chunks of ", bytes, " bytes, possible are 1 to ", kMost));
   }
   module().require_function<void(int64_t)>("cuop_mpi_set_chunk_bytes")(bytes);
+}
+
+void set_mpi_reads_memory(bool reads) {
+  module().require_function<void(bool)>("cuop_mpi_set_reads_memory")(reads);
 }
 
 }  // namespace cuop::dist

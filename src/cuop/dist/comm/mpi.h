@@ -18,5 +18,8 @@ std::shared_ptr<Communicator> make_mpi_communicator();
 /// Longest single MPI message in bytes (128 KiB); tests set it low to see long ones cut. Starts
 /// MPI.
 void set_mpi_chunk_bytes(int64_t bytes);
+/// Whether long messages from ranks of this host are read in their memory (they are, where the
+/// system allows it); tests switch it off to see them sent. Starts MPI.
+void set_mpi_reads_memory(bool reads);
 
 }  // namespace cuop::dist

@@ -316,4 +316,8 @@ void cuop_mpi_world(std::shared_ptr<cuop::dist::Transport>* out) {
 void cuop_mpi_set_chunk_bytes(int64_t bytes) {
   cuop::dist::Session::instance().hub()->set_chunk_bytes(bytes);
 }
+
+void cuop_mpi_set_reads_memory(bool reads) {
+  cuop::dist::Session::instance().hub()->set_reads_memory(reads);
+}
 }

@@ -1,6 +1,8 @@
 #include "cuop/dist/comm/p2p_communicator.h"
 
+#include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
 #include "cuop/dist/comm/p2p_collectives.h"
@@ -38,6 +41,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Fruitless looks between two readings of the clock.
 constexpr int kLooksPerClock = 16;
+constexpr auto kBetweenHeartbeats = std::chrono::milliseconds(1);
 
 bool overlaps(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
   const auto a_begin = reinterpret_cast<uintptr_t>(a);
@@ -59,6 +63,8 @@ class P2pCommunicator::Operation final : public Exchange {
       comm_.watch_->begin_call(name_);
     }
     epoch_ = comm_.watch_->epoch();
+    note_.emplace(comm_.watch_->heartbeat().get(), name_, comm_.transport_->context(), epoch_,
+                  comm_.watch_->calls(), !is_message());
   }
   ~Operation() override { span_.add_bytes(comm_.bytes_sent_ - sent_before_); }
   Operation(const Operation&) = delete;
@@ -98,25 +104,55 @@ class P2pCommunicator::Operation final : public Exchange {
 
   void wait(Pending& pending) {
     if (test(pending)) return;
-    std::optional<FailureWatch::Waiting> waiting;
-    Clock::time_point start = Clock::now();
+    std::optional<AwaitedPeer> waiting;
+    Clock::time_point start = Clock::now(), looked = start;
     int64_t moved = pending.delivery->moved();
     for (int looks = 1; !test(pending); ++looks) {
       comm_.watch_->check(name_);
       if (looks % kLooksPerClock == 0) {
-        if (!waiting) waiting.emplace(*comm_.watch_, name_, pending.peer);
+        if (!waiting) waiting.emplace(*this, pending.peer);
         if (is_message()) comm_.watch_->check_message(name_, pending.peer);
         check_interrupted();
         if (pending.delivery->moved() != moved) {  // slow is not dead
           moved = pending.delivery->moved();
           start = Clock::now();
+          waiting->note();
         }
-        const double waited = std::chrono::duration<double>(Clock::now() - start).count();
+        const Clock::time_point now = Clock::now();
+        if (now - looked > kBetweenHeartbeats) {
+          looked = now;
+          comm_.watch_->check_heartbeats(name_, pending.peer, is_message());
+        }
+        const double waited = std::chrono::duration<double>(now - start).count();
         if (waited > comm_.timeout_) comm_.watch_->expire(name_, pending.peer, comm_.timeout_);
       }
       comm_.transport_->idle(looks);
     }
   }
+
+  /// What this rank says of its wait: to those who ask for it, and in its page.
+  class AwaitedPeer {
+   public:
+    AwaitedPeer(Operation& operation, int peer)
+        : operation_(operation),
+          peer_(peer),
+          waiting_(*operation.comm_.watch_, operation.name_, peer) {
+      note();
+    }
+    ~AwaitedPeer() { operation_.note_->wait_for(-1); }
+    AwaitedPeer(const AwaitedPeer&) = delete;
+    AwaitedPeer& operator=(const AwaitedPeer&) = delete;
+    /// It has made progress.
+    void note() {
+      FailureWatch& watch = *operation_.comm_.watch_;
+      if (watch.heartbeat()) operation_.note_->wait_for(watch.in_heartbeat(peer_));
+    }
+
+   private:
+    Operation& operation_;
+    int peer_;
+    FailureWatch::Waiting waiting_;
+  };
 
   void check_interrupted() {
     try {
@@ -143,6 +179,7 @@ class P2pCommunicator::Operation final : public Exchange {
   const char* name_;
   int tag_;
   int64_t epoch_ = 0;
+  std::optional<NotedCall> note_;
   trace::Span span_;
   int64_t sent_before_;
   std::vector<Pending> pending_;  // given up when an exception leaves the operation
@@ -261,6 +298,32 @@ std::shared_ptr<Communicator> P2pCommunicator::split(int color, int key) {
   std::shared_ptr<Transport> part = transport_->split(color, group);
   if (!part) return nullptr;
   auto watch = std::make_shared<FailureWatch>(part, watch_, group.members);
+  return std::make_shared<P2pCommunicator>(std::move(part), std::move(watch), timeout_);
+}
+
+void P2pCommunicator::start_heartbeat() {
+  auto heartbeat = std::make_shared<Heartbeat>(Heartbeat::limit_of_environment());
+  const std::vector<PagePlace> places = gather_values(*this, heartbeat->place());
+  heartbeat->watch(rank(), places);
+  std::vector<int> everyone(places.size());
+  std::iota(everyone.begin(), everyone.end(), 0);
+  watch_->set_heartbeat(std::move(heartbeat), std::move(everyone));
+  bytes_sent_ = 0;
+}
+
+std::shared_ptr<Communicator> P2pCommunicator::shrink() {
+  SplitGroup group;
+  group.members = watch_->agree_on_survivors(timeout_);
+  const auto self = std::find(group.members.begin(), group.members.end(), rank());
+  group.rank = static_cast<int>(self - group.members.begin());
+  group.number = watch_->shrinks();
+  auto part = transport_->shrink(group);
+  auto watch = std::make_shared<FailureWatch>(part);
+  if (watch_->heartbeat()) {
+    std::vector<int> places;
+    for (const int member : group.members) places.push_back(watch_->in_heartbeat(member));
+    watch->set_heartbeat(watch_->heartbeat(), std::move(places));
+  }
   return std::make_shared<P2pCommunicator>(std::move(part), std::move(watch), timeout_);
 }
 

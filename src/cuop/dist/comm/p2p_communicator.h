@@ -52,6 +52,11 @@ class P2pCommunicator final : public Communicator {
   std::string failure() const override { return watch_->failure(); }
   bool is_failure_reported() const override { return watch_->is_reported(); }
   void recover() override;
+  std::vector<RankHealth> health() const override { return watch_->health(); }
+  std::shared_ptr<Communicator> shrink() override;
+
+  /// Collective, before anything else: from now on the ranks of a host watch each other.
+  void start_heartbeat();
 
  protected:
   void run(const Collective& call) override;

@@ -153,7 +153,8 @@ DeliveryPtr PacketHub::post_send(const void* data, int64_t bytes, int dst, const
   }
   head.kind = PacketKind::kAnnounce;
   head.id = ++last_id_;
-  send_packet(dst, head);
+  const MemoryAddress address = address_of(data);
+  send_packet(dst, packed(head, &address, sizeof(address)));
   const auto message = std::make_shared<Outgoing>(
       Outgoing{.dst = dst, .data = static_cast<const char*>(data), .bytes = bytes, .chunk = chunk});
   outgoing_[head.id] = message;
@@ -175,7 +176,7 @@ DeliveryPtr PacketHub::post_recv(void* data, int64_t bytes, int src, const Messa
     from.posted.push_back(message);
   } else {
     match(*message, found->head, found->packet);
-    if (message->tag >= 0) incoming_.push_back(message);
+    if (message->is_under_way()) incoming_.push_back(message);
     from.unexpected.erase(found);
   }
   return std::make_unique<Receiving>(shared_from_this(), message);
@@ -185,20 +186,75 @@ DeliveryPtr PacketHub::post_recv(void* data, int64_t bytes, int src, const Messa
 void PacketHub::match(Incoming& message, const Head& head, const Buffer& packet) {
   message.length = message.limit = head.bytes;
   if (head.bytes != message.bytes) return;  // its receiver raises
+  const int64_t payload = packet.bytes - static_cast<int64_t>(sizeof(Head));
   if (head.kind == PacketKind::kWhole) {
+    if (payload != head.bytes) {
+      throw CommunicationError(cat("a message of ", head.bytes, " bytes came with ", payload,
+                                   " from rank ", message.src));
+    }
     copy_bytes(message.data, payload_of<Head>(packet), head.bytes);
     message.moved = head.bytes;
     return;
   }
   message.chunk = head.chunk;
-  message.tag = last_tag_ = (last_tag_ + 1) % kChunkTags;
-  receive_chunks(message);
-  send_packet(message.src, {.kind = PacketKind::kGo, .tag = message.tag, .id = head.id});
+  message.id = head.id;
+  MemoryAddress address;
+  const bool has_address = payload == static_cast<int64_t>(sizeof(address));
+  if (has_address) std::memcpy(&address, payload_of<Head>(packet), sizeof(address));
+  if (has_address && can_read(message.src, address)) {
+    message.source = address;
+  } else {
+    ask_for_chunks(message);
+  }
 }
 
-void PacketHub::send_packet(int dst, const Head& head) {
-  packets_.push_back(wire_->send_packet(dst, Channel::kData, packed(head)));
+void PacketHub::ask_for_chunks(Incoming& message) {
+  message.tag = last_tag_ = (last_tag_ + 1) % kChunkTags;
+  receive_chunks(message);
+  send_packet(message.src, {.kind = PacketKind::kGo, .tag = message.tag, .id = message.id});
 }
+
+bool PacketHub::can_read(int src, const MemoryAddress& address) {
+  if (!reads_memory_ || host_of(src) != host_of(rank())) return false;
+  std::optional<bool>& known = peer(src).is_readable;
+  if (!known) known = is_readable(address);
+  return *known;
+}
+
+/// Copies some more of a message out of its sender's memory. After the last piece the sender says
+/// whether it had kept the message until then.
+void PacketHub::read_piece(Incoming& message) {
+  constexpr int64_t kPiece = 1 << 20;  // some 100 us, in which nothing else is looked after
+  if (!message.source || message.moved == message.length) return;
+  if (message.data == nullptr) {  // given up: its sender need not wait for it
+    message.moved = message.length;
+  } else {
+    const int64_t bytes = std::min(kPiece, message.length - message.moved);
+    if (!read_memory(*message.source, message.moved, bytes, message.data + message.moved)) {
+      message.source.reset();
+      message.moved = 0;
+      return ask_for_chunks(message);
+    }
+    message.moved += bytes;
+  }
+  if (message.moved < message.length) return;
+  send_packet(message.src, {.kind = PacketKind::kRead, .id = message.id});
+}
+
+void PacketHub::end_reading(int src, int64_t id, bool is_intact) {
+  for (const auto& message : incoming_) {
+    if (message->src != src || message->id != id || !message->source) continue;
+    message->source.reset();
+    if (!is_intact) message->limit = message->moved = 0;  // what was read means nothing
+  }
+}
+
+void PacketHub::send_packet(int dst, Buffer packet) {
+  if (peer(dst).is_gone) return;
+  packets_.push_back({dst, wire_->send_packet(dst, Channel::kData, std::move(packet))});
+}
+
+void PacketHub::send_packet(int dst, const Head& head) { send_packet(dst, packed(head)); }
 
 void PacketHub::take(Packet packet) {
   const Head head = head_of<Head>(packet);
@@ -213,7 +269,7 @@ void PacketHub::take(Packet packet) {
         break;
       }
       match(**found, head, packet.content);
-      if ((*found)->tag >= 0) incoming_.push_back(*found);
+      if ((*found)->is_under_way()) incoming_.push_back(*found);
       from.posted.erase(found);
       break;
     }
@@ -231,6 +287,21 @@ void PacketHub::take(Packet packet) {
         if (message->src != packet.src || message->tag != head.tag) continue;
         message->limit = head.bytes;
       }
+      break;
+    case PacketKind::kRead: {
+      const auto found = outgoing_.find(head.id);
+      const bool is_intact = found != outgoing_.end();
+      if (is_intact) {
+        found->second->moved = found->second->bytes;
+        outgoing_.erase(found);
+      }
+      send_packet(packet.src,
+                  {.kind = is_intact ? PacketKind::kIntact : PacketKind::kVoid, .id = head.id});
+      break;
+    }
+    case PacketKind::kIntact:
+    case PacketKind::kVoid:
+      end_reading(packet.src, head.id, head.kind == PacketKind::kIntact);
       break;
     case PacketKind::kGoodbye:
       from.has_left = true;
@@ -294,12 +365,14 @@ void PacketHub::give_up(const std::shared_ptr<Incoming>& message) {
 void PacketHub::progress() {
   while (const auto packet = wire_->poll_packet(Channel::kControl)) take_control(*packet);
   while (auto packet = wire_->poll_packet(Channel::kData)) take(std::move(*packet));
-  std::erase_if(packets_, [](const auto& parcel) { return parcel->test(); });
+  std::erase_if(packets_, [](const Sent& each) { return each.parcel->test(); });
   std::erase_if(outgoing_, [&](const auto& each) {
     if (each.second->tag >= 0) send_chunks(*each.second);
     return each.second->is_done();
   });
   std::erase_if(incoming_, [&](const auto& message) {
+    read_piece(*message);
+    if (message->tag < 0) return !message->source;
     receive_chunks(*message);
     if (message->moved < message->limit) return false;
     message->parcels.clear();  // those for what was not sent
@@ -313,8 +386,9 @@ void PacketHub::send_control(int dst, uint64_t context, const Control& message) 
                            message.blamed};
     const auto bytes = static_cast<int64_t>(std::min(message.text.size(), kControlText));
     const Lock lock(mutex_);
-    packets_.push_back(
-        wire_->send_packet(dst, Channel::kControl, packed(head, message.text.data(), bytes)));
+    if (peer(dst).is_gone) return;
+    packets_.push_back({dst, wire_->send_packet(dst, Channel::kControl,
+                                                packed(head, message.text.data(), bytes))});
   } catch (const std::exception& error) {
     log(LogLevel::kWarn, cat(kind_, ": ", error.what()));
   }
@@ -357,6 +431,18 @@ void PacketHub::flush() noexcept {
   }
 }
 
+bool PacketHub::is_lost(int rank) {
+  const Lock lock(mutex_);
+  return peer(rank).has_left;
+}
+
+void PacketHub::note_gone(int rank) noexcept {
+  const Lock lock(mutex_);
+  peer(rank).has_left = peer(rank).is_gone = true;
+  std::erase_if(packets_, [&](const Sent& each) { return each.dst == rank; });
+  std::erase_if(outgoing_, [&](const auto& each) { return each.second->dst == rank; });
+}
+
 bool PacketHub::part() noexcept {
   constexpr auto kPatience = std::chrono::seconds(5);
   try {
@@ -375,7 +461,10 @@ bool PacketHub::part() noexcept {
         progress();
         const bool have_all_left =
             std::all_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.has_left; });
-        if (have_all_left && packets_.empty()) return true;
+        if (have_all_left && packets_.empty()) {
+          return std::none_of(peers_.begin(), peers_.end(),
+                              [](const Peer& each) { return each.is_gone; });
+        }
       }
       if (is_failed_ && !failed_at) failed_at = Clock::now();
       if (failed_at && Clock::now() - *failed_at > kPatience) return false;

@@ -8,6 +8,9 @@
 //                                0 -> 1 chunks with tag 12
 // When rank 0 gives it up:       0 -> 1 stop (tag 12, so many bytes were sent)
 // When rank 1 does, it takes what is sent and drops it.
+// Where rank 1 can read the memory of rank 0 (peer_memory.h), it copies from there instead:
+//                                1 -> 0 read (id 7)
+//                                0 -> 1 intact (id 7): the message was not given up before; or void
 #pragma once
 
 #include <atomic>
@@ -22,6 +25,7 @@
 #include <vector>
 
 #include "cuop/dist/comm/hub.h"
+#include "cuop/dist/comm/peer_memory.h"
 #include "cuop/dist/comm/wire.h"
 
 namespace cuop::dist {
@@ -41,16 +45,30 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
   void flush() noexcept override;
   void idle(int looks, uint64_t&) override { wire_->idle(looks); }
   void note_failure(bool is_failed) noexcept override { is_failed_ = is_failed; }
+  bool is_lost(int rank) override;
+  void note_gone(int rank) noexcept override;
 
   /// The end of this process: tells the others, whose waits for it raise from then on, and waits
-  /// for theirs. False when one is missing 5 s after a failure that nobody recovered from.
+  /// for theirs. False when one is gone, or is missing 5 s after a failure that nobody recovered
+  /// from.
   bool part() noexcept;
 
   /// The longest piece of a message from now on.
   void set_chunk_bytes(int64_t bytes) { chunk_bytes_ = bytes; }
+  /// Whether messages from ranks of this host may be read in their memory; initially they may.
+  void set_reads_memory(bool reads) { reads_memory_ = reads; }
 
  private:
-  enum class PacketKind : int32_t { kWhole, kAnnounce, kGo, kStop, kGoodbye };
+  enum class PacketKind : int32_t {
+    kWhole,
+    kAnnounce,
+    kGo,
+    kStop,
+    kGoodbye,
+    kRead,
+    kIntact,
+    kVoid
+  };
   struct Head {
     PacketKind kind = PacketKind::kWhole;
     int32_t tag = 0;  // the message's; of kGo and kStop the chunks'
@@ -84,17 +102,27 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
     int64_t asked = 0;
     int64_t moved = 0;
     std::deque<std::unique_ptr<Parcel>> parcels = {};
+    int64_t id = 0;  // of a long message, at its sender
+    std::optional<MemoryAddress> source =
+        {};  // where it is read until its sender has said "intact"
     bool is_matched() const { return length >= 0; }
-    bool is_done() const { return length == bytes && moved == length; }
+    bool is_under_way() const { return tag >= 0 || source; }
+    bool is_done() const { return length == bytes && moved == length && !source; }
   };
   struct Unexpected {
     Head head;
-    Buffer packet;  // of a short message
+    Buffer packet;  // with a short message, or the address of a long one
   };
   struct Peer {
     std::list<Unexpected> unexpected;
     std::list<std::shared_ptr<Incoming>> posted;
     bool has_left = false;
+    bool is_gone = false;                  // and nothing is sent to it
+    std::optional<bool> is_readable = {};  // its memory; none before it was tried
+  };
+  struct Sent {
+    int dst;
+    std::unique_ptr<Parcel> parcel;
   };
   template <class Message>
   class Posted;
@@ -103,12 +131,17 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
 
   Peer& peer(int rank) { return peers_[static_cast<size_t>(rank)]; }
   void progress();
+  void send_packet(int dst, Buffer packet);
   void send_packet(int dst, const Head& head);
   void take(Packet packet);
   void take_control(const Packet& packet);
   void match(Incoming& message, const Head& head, const Buffer& packet);
   void send_chunks(Outgoing& message);
   void receive_chunks(Incoming& message);
+  void ask_for_chunks(Incoming& message);
+  bool can_read(int src, const MemoryAddress& address);
+  void read_piece(Incoming& message);
+  void end_reading(int src, int64_t id, bool is_intact);
   void give_up(const std::shared_ptr<Outgoing>& message);
   void give_up(const std::shared_ptr<Incoming>& message);
 
@@ -117,13 +150,14 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
   std::string kind_;
   std::vector<Peer> peers_;
   std::map<uint64_t, std::deque<Control>> controls_;
-  std::list<std::unique_ptr<Parcel>> packets_;  // sent, not complete
+  std::list<Sent> packets_;  // not complete
   std::map<int64_t, std::shared_ptr<Outgoing>> outgoing_;
   std::list<std::shared_ptr<Incoming>> incoming_;  // long messages that were asked for
   Buffers buffers_;
   int64_t last_id_ = 0;
   int32_t last_tag_ = 0;
   std::atomic<int64_t> chunk_bytes_ = int64_t{128} << 10;
+  std::atomic<bool> reads_memory_ = true;
   std::atomic<bool> is_failed_ = false;
   bool is_parting_ = false;
 };

@@ -54,6 +54,7 @@ class Ranks {
         leave_thread_world(*comm);
       } catch (...) {
         fail(std::current_exception(), *comm);
+        leave_thread_world(*comm);  // the others need not wait for it to recover
       }
     }
     const std::lock_guard lock(mutex_);

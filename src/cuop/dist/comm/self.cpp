@@ -15,6 +15,7 @@ class SelfTransport final : public Transport {
   int size() const override { return 1; }
   int local_size() const override { return 1; }
   std::string_view kind() const override { return "self"; }
+  uint64_t context() const override { return 0; }
   DeliveryPtr post_send(const void*, int64_t, const Envelope&) override {
     throw CommunicationError("self: one rank has no other rank to send to");
   }
@@ -27,7 +28,12 @@ class SelfTransport final : public Transport {
   std::shared_ptr<Transport> split(int color, const SplitGroup&) override {
     return color < 0 ? nullptr : std::make_shared<SelfTransport>();
   }
+  std::shared_ptr<Transport> shrink(const SplitGroup&) override {
+    return std::make_shared<SelfTransport>();
+  }
   void note_failure(bool) noexcept override {}
+  bool is_lost(int) override { return false; }
+  void note_gone(int) noexcept override {}
 };
 
 }  // namespace

@@ -20,8 +20,10 @@ std::shared_ptr<Communicator> make_socket_communicator(const SocketRank& rank) {
   std::vector<int> everyone(static_cast<size_t>(rank.size));
   std::iota(everyone.begin(), everyone.end(), 0);
   auto hub = std::make_shared<SocketHub>(rank.rank, std::move(mesh.links), std::move(mesh.hosts));
-  return std::make_shared<P2pCommunicator>(
+  auto comm = std::make_shared<P2pCommunicator>(
       make_group_transport(std::move(hub), std::move(everyone), 0), nullptr, timeout);
+  if (rank.size > 1) comm->start_heartbeat();
+  return comm;
 }
 
 }  // namespace cuop::dist

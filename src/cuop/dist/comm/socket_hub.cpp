@@ -137,6 +137,11 @@ std::optional<Control> SocketHub::poll_control(uint64_t context) {
   return message;
 }
 
+bool SocketHub::is_lost(int rank) {
+  const std::lock_guard lock(mutex_);
+  return rank != rank_ && !peer(rank).lost().empty();
+}
+
 /// Until the network has taken all notices, within a moment: this rank may leave next.
 void SocketHub::flush() noexcept {
   const double deadline = steady_seconds() + kFlushSeconds;

@@ -36,6 +36,8 @@ class SocketHub final : public Hub {
   void flush() noexcept override;
   void idle(int looks, uint64_t& seen) override;
   void note_failure(bool) noexcept override {}
+  bool is_lost(int rank) override;
+  void note_gone(int) noexcept override {}  // its connection ends with one of the processes
 
   /// Moves what can be moved now. A lost connection is kept for whoever waits for its rank.
   void progress();

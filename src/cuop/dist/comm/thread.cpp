@@ -60,6 +60,11 @@ class ThreadCommunicator final : public Communicator {
   std::string failure() const override { return world_->failure(); }
   bool is_failure_reported() const override { return world_->is_failure_reported(rank_); }
   void recover() override { world_->recover(caller("recover")); }
+  std::vector<RankHealth> health() const override { return world_->health(); }
+  std::shared_ptr<Communicator> shrink() override {
+    auto [world, rank] = world_->shrink(caller("shrink"));
+    return std::make_shared<ThreadCommunicator>(std::move(world), rank, timeout_);
+  }
 
   void leave() { world_->leave(rank_); }
 
@@ -166,7 +171,7 @@ void ThreadCommunicator::exchange(const Collective& mine, const std::function<vo
   span.add_bytes(bytes_sent_ - sent_before);
   if (wrong.empty()) return;
   world_->fail(rank_, wrong);
-  throw CommunicationError(wrong, in_world(rank_));
+  throw CommunicationError(wrong, in_world(rank_), {mine.name(), world_->calls(rank_)});
 }
 
 void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {

@@ -24,18 +24,16 @@ constexpr int kSpins = 2000;
 /// How long a rank whose deadline has passed looks who waits for whom.
 constexpr auto kEnquiry = std::chrono::milliseconds(100);
 
-Clock::time_point deadline_after(double seconds) {
-  // Clipped to a year: an infinite time-out must not overflow the clock.
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::chrono::duration<double>(std::clamp(seconds, 0.0, 3.15e7)));
-}
-
 }  // namespace
 
 /// While it lives the rank is known to wait, and for whom.
 class ThreadWorld::Waiting {
  public:
-  Waiting(ThreadWorld& world, int rank) : world_(world), rank_(world.in_root(rank)) {}
+  /// Under the world's mutex.
+  Waiting(ThreadWorld& world, const Caller& caller)
+      : world_(world),
+        rank_(world.in_root(caller.rank)),
+        wait_{caller.op, world.at_rank(caller.rank).calls, Clock::now()} {}
   ~Waiting() {
     const Lock lock(world_.family_->mutex);
     waits().erase(&world_);
@@ -44,18 +42,19 @@ class ThreadWorld::Waiting {
   Waiting& operator=(const Waiting&) = delete;
 
   void set(const std::vector<int>& awaited) {
+    wait_.awaited.clear();
+    for (int rank : awaited) wait_.awaited.push_back(world_.in_root(rank));
     const Lock lock(world_.family_->mutex);
-    std::vector<int>& in_root = waits()[&world_];
-    in_root.clear();
-    for (int rank : awaited) in_root.push_back(world_.in_root(rank));
+    waits()[&world_] = wait_;
   }
 
  private:
-  std::map<const ThreadWorld*, std::vector<int>>& waits() {
+  std::map<const ThreadWorld*, Wait>& waits() {
     return world_.family_->waits[static_cast<size_t>(rank_)];
   }
   ThreadWorld& world_;
   int rank_;
+  Wait wait_;
 };
 
 ThreadWorld::ThreadWorld(int size)
@@ -83,6 +82,12 @@ void ThreadWorld::wake_all() {
   for (Rank& rank : ranks_) rank.wake.notify_all();
 }
 
+std::chrono::steady_clock::time_point ThreadWorld::Caller::deadline() const {
+  // Clipped to a year: an infinite time-out must not overflow the clock.
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::clamp(timeout, 0.0, 3.15e7)));
+}
+
 std::vector<int> ThreadWorld::not_arrived() const {
   std::vector<int> missing;
   for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -93,9 +98,9 @@ std::vector<int> ThreadWorld::not_arrived() const {
 
 template <class Ready, class Missing>
 void ThreadWorld::wait(Lock& lock, const Caller& caller, Ready&& ready, Missing&& missing) {
-  const Clock::time_point deadline = deadline_after(caller.timeout);
+  const Clock::time_point deadline = caller.deadline();
   Rank& self = at_rank(caller.rank);
-  Waiting waiting(*this, caller.rank);
+  Waiting waiting(*this, caller);
   while (!ready()) {
     if (!failure_.empty()) throw_failure(caller);
     const std::vector<int> awaited = missing();
@@ -132,8 +137,8 @@ int ThreadWorld::find_silent(int asking, const std::vector<int>& late) {
   std::vector<Waits> waits;
   for (const auto& by_world : family_->waits) {
     Waits& of_rank = waits.emplace_back();
-    for (const auto& [world, ranks] : by_world) {
-      of_rank.insert(of_rank.end(), ranks.begin(), ranks.end());
+    for (const auto& [world, wait] : by_world) {
+      of_rank.insert(of_rank.end(), wait.awaited.begin(), wait.awaited.end());
     }
   }
   return dist::find_silent(waits, in_root(asking), std::move(awaited), members_);
@@ -146,6 +151,16 @@ void ThreadWorld::expire(Lock& lock, const Caller& caller, const std::vector<int
   if (silent < 0) fail_and_throw(caller, late.size() == 1 ? late[0] : -1, what);
   fail_family(lock, caller, silent,
               cat(what, "; not answering: rank ", silent, root_ ? " of all" : ""));
+}
+
+/// Ranks that have arrived have begun as many collective calls as this one.
+void ThreadWorld::check_same_call(const Caller& caller) {
+  for (int rank = 0; rank < size(); ++rank) {
+    const Rank& other = at_rank(rank);
+    if (!other.has_arrived || std::string_view(other.op) == caller.op) continue;
+    fail_and_throw(caller, rank,
+                   cat("met ", named(rank), " in ", other.op, ": both are call ", other.calls));
+  }
 }
 
 bool ThreadWorld::arrive(Lock&, int rank) {
@@ -168,11 +183,13 @@ void ThreadWorld::spin_until_generation_changes(uint64_t generation) const {
 
 void ThreadWorld::meet(const Caller& caller) {
   Lock lock(mutex_);
-  refuse_locked(caller);
   ++at_rank(caller.rank).calls;
+  refuse_locked(caller);
   count_collective_call();
   settle_refusals();
   refuse_locked(caller);
+  check_same_call(caller);
+  at_rank(caller.rank).op = caller.op;
   const uint64_t generation = generation_.load(std::memory_order_relaxed);
   if (arrive(lock, caller.rank)) return;
   lock.unlock();
@@ -327,10 +344,15 @@ void ThreadWorld::settle_refusals() {
   });
 }
 
+CommunicationError ThreadWorld::error_in(const Caller& caller, const std::string& text,
+                                         int blamed) {
+  return {text, blamed, {caller.op, at_rank(caller.rank).calls}};
+}
+
 void ThreadWorld::throw_failure(const Caller& caller) {
   at_rank(caller.rank).knows_failure = true;
-  throw CommunicationError(
-      cat(caller.op, ": rank ", caller.rank, " of ", size(), " cannot go on: ", failure_),
+  throw error_in(
+      caller, cat(caller.op, ": rank ", caller.rank, " of ", size(), " cannot go on: ", failure_),
       failed_rank_);
 }
 
@@ -339,7 +361,7 @@ void ThreadWorld::fail_and_throw(const Caller& caller, int blamed, const std::st
   if (blamed >= 0) blamed = in_root(blamed);
   fail_here(blamed, text);
   at_rank(caller.rank).knows_failure = true;
-  throw CommunicationError(text, blamed);
+  throw error_in(caller, text, blamed);
 }
 
 /// A part fails for itself; should one of its ranks then abort the first world, that names the same
@@ -366,7 +388,7 @@ void ThreadWorld::fail_family(Lock& lock, const Caller& caller, int blamed,
     }
     lock.lock();
   }
-  throw CommunicationError(text, blamed);
+  throw error_in(caller, text, blamed);
 }
 
 void ThreadWorld::fail_locked(int rank, const std::string& reason) {
@@ -398,6 +420,11 @@ void ThreadWorld::abort(int rank, const std::string& reason) {
   }
   fail_here(blamed, reason);
   at_rank(rank).knows_failure = true;
+}
+
+int64_t ThreadWorld::calls(int rank) {
+  const Lock lock(mutex_);
+  return at_rank(rank).calls;
 }
 
 std::string ThreadWorld::failure() {
@@ -434,49 +461,6 @@ void ThreadWorld::reset_locked() {
     if (!child) continue;
     const Lock lock(child->mutex_);
     child->reset_locked();
-  }
-}
-
-void ThreadWorld::recover(const Caller& caller) {
-  Lock lock(mutex_);
-  at_rank(caller.rank).is_recovering = true;
-  if (++recovering_ == size()) {
-    reset_locked();
-    wake_all();
-    return;
-  }
-  const uint64_t before = recoveries_;
-  const bool is_met =
-      at_rank(caller.rank).wake.wait_until(lock, deadline_after(caller.timeout), [&] {
-        return recoveries_ != before;
-      });
-  if (is_met) return;
-  std::vector<int> late;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (!at_rank(rank).is_recovering) late.push_back(rank);
-  }
-  at_rank(caller.rank).is_recovering = false;
-  --recovering_;
-  throw CommunicationError(cat("recover: rank ", caller.rank, " of ", size(), " waited ",
-                               caller.timeout, " s for ", ranks_text(late)),
-                           late.size() == 1 ? in_root(late[0]) : -1);
-}
-
-void ThreadWorld::leave(int rank) {
-  const Lock lock(mutex_);
-  leave_locked(in_root(rank));
-}
-
-void ThreadWorld::leave_locked(int rank_in_root) {
-  for (int rank = 0; rank < size(); ++rank) {
-    if (in_root(rank) == rank_in_root) at_rank(rank).has_left = true;
-  }
-  wake_all();
-  for (const auto& weak : children_) {
-    const auto child = weak.lock();
-    if (!child) continue;
-    const Lock lock(child->mutex_);
-    child->leave_locked(rank_in_root);
   }
 }
 

@@ -12,8 +12,10 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cuop/core/error.h"
 #include "cuop/dist/comm/communicator.h"
 
 namespace cuop::dist {
@@ -26,6 +28,8 @@ class ThreadWorld {
     const char* op;
     double timeout;
     bool is_message = false;  ///< to one rank, not a collective call
+
+    std::chrono::steady_clock::time_point deadline() const;
   };
 
   explicit ThreadWorld(int size);
@@ -59,10 +63,17 @@ class ThreadWorld {
   /// The same, blaming the rank that a part of this world has blamed before.
   void abort(int rank, const std::string& reason);
   std::string failure();
+  /// Collective calls that a rank has begun since the last recovery.
+  int64_t calls(int rank);
   bool is_failure_reported(int rank);
   void recover(const Caller& caller);
   /// The rank will not come again: whoever waits for it from now on raises at once.
   void leave(int rank);
+
+  std::vector<RankHealth> health();
+  /// What is left of this world, as a first world of its own, and the caller's rank there. See
+  /// Communicator.
+  std::pair<std::shared_ptr<ThreadWorld>, int> shrink(const Caller& caller);
 
   /// Fails and recovers together with this world from now on.
   void add_child(const std::shared_ptr<ThreadWorld>& child);
@@ -85,8 +96,11 @@ class ThreadWorld {
     std::condition_variable wake;
     std::list<MessagePtr> inbox;
     bool has_arrived = false;
+    const char* op = "";  // in which it has arrived
     bool is_recovering = false;
     bool has_left = false;
+    bool is_shrinking = false;
+    bool is_left_out = false;  // others went on without it
     bool knows_failure = false;
     int calls = 0;  // collective ones, also refused
     std::set<int> refused_calls;
@@ -98,17 +112,25 @@ class ThreadWorld {
     int call;
     std::string text;
   };
+  /// A wait of one rank, for ranks of the first world.
+  struct Wait {
+    const char* op = "";
+    int number = 0;  // of the call
+    std::chrono::steady_clock::time_point since = {};
+    std::vector<int> awaited = {};
+  };
   /// What worlds that were split from one another share. Its mutex is locked last.
   struct Family {
     std::mutex mutex;
-    /// For each rank of the first world: the ranks there that it waits for, by the world it is in.
-    std::vector<std::map<const ThreadWorld*, std::vector<int>>> waits;
+    /// For each rank of the first world: its wait in each world in which it has one.
+    std::vector<std::map<const ThreadWorld*, Wait>> waits;
     int part_failed_rank = -1;  // whom the first failure of a part blames
   };
   class Waiting;
 
   Rank& at_rank(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   void wake_all();
+  void check_same_call(const Caller& caller);
   bool arrive(Lock& lock, int rank);
   void spin_until_generation_changes(uint64_t generation) const;
   std::string named(int rank) const;
@@ -127,6 +149,9 @@ class ThreadWorld {
   void leave_locked(int rank_in_root);
   std::vector<int> not_arrived() const;
   void fail_locked(int rank, const std::string& reason);
+  CommunicationError error_in(const Caller& caller, const std::string& text, int blamed);
+  int first_that_left() const;
+  void conclude_shrink();
   [[noreturn]] void throw_failure(const Caller& caller);
   [[noreturn]] void fail_and_throw(const Caller& caller, int blamed, const std::string& what);
   void refuse_locked(const Caller& caller);
@@ -147,6 +172,9 @@ class ThreadWorld {
   uint64_t recoveries_ = 0;
   std::string failure_;
   int failed_rank_ = -1;
+  uint64_t shrinks_ = 0;
+  std::shared_ptr<ThreadWorld> shrunk_;               // by the last one
+  std::vector<int> survivors_;                        // the ranks here of its ranks
   std::vector<std::weak_ptr<ThreadWorld>> children_;  // locked after this world, never before
 };
 

@@ -39,14 +39,23 @@ struct Envelope {
 inline constexpr int kUserTagLimit = 1 << 16;
 inline constexpr int kTagLimit = 1 << 17;
 
-enum class ControlKind : int32_t { kAbort, kMeet, kPing, kPong, kRefusal, kRefusedMessage };
+enum class ControlKind : int32_t {
+  kAbort,
+  kMeet,
+  kPing,
+  kPong,
+  kRefusal,
+  kRefusedMessage,
+  kHere,       // in a shrink
+  kSurvivors,  // as one rank of a shrink sees it
+};
 
 /// A short message that is seen by every wait, also by those of communicators split from this one.
 /// It is never behind data that somebody has yet to take. Texts longer than kControlText are cut.
 struct Control {
   int src = 0;
   ControlKind kind = ControlKind::kAbort;
-  int64_t epoch = 0;    ///< of a ping and its answers the number of the enquiry
+  int64_t epoch = 0;  ///< of a ping and its answers the number of the enquiry; of a shrink its own
   int32_t blamed = -1;  ///< the rank among all that an abort blames or a pong waits for; the number
                         ///< of a refused call
   std::string text;
@@ -60,6 +69,8 @@ class Transport {
   virtual int size() const = 0;
   virtual int local_size() const = 0;
   virtual std::string_view kind() const = 0;
+  /// The same on all ranks of this transport, and no other's of these processes.
+  virtual uint64_t context() const = 0;
 
   /// To and from other ranks only.
   virtual DeliveryPtr post_send(const void* data, int64_t bytes, const Envelope& envelope) = 0;
@@ -78,9 +89,16 @@ class Transport {
   /// Of all ranks of this transport, which have agreed on their groups; null for an empty one.
   /// Sends nothing and waits for nobody. `color` is non-negative and the same within a group.
   virtual std::shared_ptr<Transport> split(int color, const SplitGroup& group) = 0;
+  /// The same for the ranks that are left, which have agreed on who they are.
+  virtual std::shared_ptr<Transport> shrink(const SplitGroup& group) = 0;
 
   /// The communicator failed or recovered, which decides how the process may end.
   virtual void note_failure(bool is_failed) noexcept = 0;
+  /// Whether the connection to the rank has come to its end.
+  virtual bool is_lost(int rank) = 0;
+  /// The others go on without this rank: nothing is sent to it any more, and it is not waited for
+  /// at the end of the process.
+  virtual void note_gone(int rank) noexcept = 0;
 };
 
 }  // namespace cuop::dist

@@ -1,0 +1,202 @@
+// What the failure watch makes of the heartbeats: who is gone, who is in which call, who goes on.
+#include <algorithm>
+#include <chrono>
+
+#include "cuop/core/interrupt.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/failure_watch.h"
+
+namespace cuop::dist {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Life = Heartbeat::Life;
+using State = RankHealth::State;
+
+State state_of(Life life) {
+  switch (life) {
+    case Life::kBeating:
+      return State::kAlive;
+    case Life::kStopped:
+      return State::kStopped;
+    case Life::kLeft:
+      return State::kLeft;
+    case Life::kDead:
+      return State::kDead;
+    case Life::kUnwatched:
+      break;
+  }
+  return State::kUnwatched;
+}
+
+}  // namespace
+
+void FailureWatch::set_heartbeat(std::shared_ptr<Heartbeat> heartbeat, std::vector<int> places) {
+  heartbeat_ = std::move(heartbeat);
+  places_ = std::move(places);
+}
+
+int FailureWatch::in_heartbeat(int rank) {
+  return root().places_[static_cast<size_t>(in_root(rank))];
+}
+
+void FailureWatch::check_heartbeats(std::string_view op, int peer, bool is_message) {
+  if (!heartbeat()) return;
+  if (heartbeat()->has_missing()) {
+    check_missing(op, peer);
+    for (int rank = 0; !is_message && rank < transport_->size(); ++rank) check_missing(op, rank);
+  }
+  if (!is_message) check_same_call(op, peer);
+}
+
+void FailureWatch::check_missing(std::string_view op, int rank) {
+  const int place = in_heartbeat(rank);
+  const Life life = heartbeat()->life(place);
+  if (life != Life::kDead && life != Life::kStopped) return;
+  check(op);  // somebody else may have told the same before
+  const Lock lock(*mutex_);
+  const std::string why = heartbeat()->obituary(place);
+  if (life == Life::kDead) lose(op, rank, why);
+  fail_family(op, cat(where(op), " waits; not answering: ", named(rank), ": ", why), in_root(rank));
+}
+
+/// Collective calls of one number are the same call on all ranks, or never meet.
+void FailureWatch::check_same_call(std::string_view op, int peer) {
+  for (const CallNote& other : heartbeat()->calls(in_heartbeat(peer))) {
+    const bool is_this_call = other.is_collective && other.context == transport_->context() &&
+                              other.epoch == epoch() && other.number == calls();
+    if (!is_this_call || other.operation == op.substr(0, other.operation.size())) continue;
+    check(op);
+    fail(op, peer,
+         cat("met ", named(peer), " in ", other.operation, ": both are call ", other.number));
+  }
+}
+
+/// Of the root: a rank by its place in the heartbeat.
+SeenRank FailureWatch::seen(int place) const {
+  SeenRank rank;
+  RankHealth& health = rank.health;
+  health.state = state_of(heartbeat_->life(place));
+  health.silence = heartbeat_->silence(place);
+  health.number = heartbeat_->last_number(place);
+  bool is_first = true;
+  for (CallNote& call : heartbeat_->calls(place)) {
+    const double seconds = heartbeat_->seconds_in(place, call);
+    if (call.awaited >= 0) rank.awaited.push_back(call.awaited);
+    // Of several calls on several threads the one that moves on says that the rank does.
+    if (!is_first && seconds >= health.seconds) continue;
+    is_first = false;
+    health.operation = std::move(call.operation);
+    health.number = call.number;
+    health.seconds = seconds;
+    health.waits_for = call.awaited;
+  }
+  return rank;
+}
+
+std::vector<RankHealth> FailureWatch::health() {
+  poll();
+  const int size = transport_->size();
+  std::vector<RankHealth> ranks(static_cast<size_t>(size));
+  if (!heartbeat()) {
+    for (int rank = 0; rank < size; ++rank) {
+      RankHealth& health = ranks[static_cast<size_t>(rank)];
+      if (rank != transport_->rank()) health.state = State::kUnwatched;
+      if (health.state == State::kUnwatched && transport_->is_lost(rank)) {
+        health.state = State::kLost;
+      }
+    }
+    return ranks;
+  }
+  std::vector<SeenRank> all;
+  for (int place = 0; place < heartbeat()->ranks(); ++place) all.push_back(root().seen(place));
+  mark_stuck(all, heartbeat()->limit());
+  std::vector<int> here(all.size(), -1);
+  for (int rank = 0; rank < size; ++rank) here[static_cast<size_t>(in_heartbeat(rank))] = rank;
+  for (int rank = 0; rank < size; ++rank) {
+    RankHealth& health = ranks[static_cast<size_t>(rank)];
+    health = std::move(all[static_cast<size_t>(in_heartbeat(rank))].health);
+    if (health.waits_for >= 0) health.waits_for = here[static_cast<size_t>(health.waits_for)];
+    if (health.state == State::kUnwatched && transport_->is_lost(rank)) {
+      health.state = State::kLost;
+    }
+  }
+  return ranks;
+}
+
+/// "" for a rank that may come yet.
+std::string FailureWatch::why_gone(int rank) {
+  if (rank == transport_->rank()) return "";
+  const Life life = heartbeat() ? heartbeat()->life(in_heartbeat(rank)) : Life::kUnwatched;
+  if (life == Life::kDead) return heartbeat()->obituary(in_heartbeat(rank));
+  return life == Life::kLeft || transport_->is_lost(rank) ? "it has ended" : "";
+}
+
+bool FailureWatch::is_missing(int rank) {
+  if (!why_gone(rank).empty()) return true;
+  return rank != transport_->rank() && heartbeat() &&
+         heartbeat()->life(in_heartbeat(rank)) == Life::kStopped;
+}
+
+template <class Done>
+void FailureWatch::wait_until(double timeout, Done&& done) {
+  const Clock::time_point start = Clock::now();
+  for (int looks = 0;; ++looks) {
+    {
+      const Lock lock(*mutex_);
+      poll();
+      if (done()) return;
+    }
+    check_interrupt();
+    if (std::chrono::duration<double>(Clock::now() - start).count() > timeout) return;
+    transport_->idle(looks);
+  }
+}
+
+std::vector<int> FailureWatch::agree_on_survivors(double timeout) {
+  const int size = transport_->size(), self = transport_->rank();
+  Survivors::List list(static_cast<size_t>(size));
+  const auto is_listed = [&](int rank) { return list[static_cast<size_t>(rank)]; };
+  int64_t shrink = 0;
+  {
+    const Lock lock(*mutex_);
+    if (heartbeat()) heartbeat()->show_life();
+    shrink = ++shrinks_;
+    tell_others(ControlKind::kHere, shrink, -1, "");
+    transport_->flush();
+  }
+  wait_until(timeout, [&] {
+    bool is_settled = true;
+    for (int rank = 0; rank < size; ++rank) {
+      list[static_cast<size_t>(rank)] = rank == self || survivors_.is_here(rank, shrink);
+      is_settled = is_settled && (is_listed(rank) || is_missing(rank));
+    }
+    return is_settled;
+  });
+  for (int turn = 0; turn < size; ++turn) {
+    if (!is_listed(turn)) continue;
+    if (turn == self) {
+      const Lock lock(*mutex_);
+      tell_others(ControlKind::kSurvivors, shrink, -1, Survivors::text_of(list));
+      transport_->flush();
+      continue;
+    }
+    wait_until(timeout, [&] { return survivors_.list_of(turn, shrink) || is_missing(turn); });
+    if (const Survivors::List* told = survivors_.list_of(turn, shrink)) list = *told;
+    if (is_listed(self)) continue;
+    throw error_in("shrink", cat(where("shrink"), " was left out: the others go on without it"),
+                   in_root(self));
+  }
+  std::vector<int> survivors;
+  for (int rank = 0; rank < size; ++rank) {
+    if (is_listed(rank)) {
+      survivors.push_back(rank);
+    } else if (!why_gone(rank).empty()) {
+      transport_->note_gone(rank);
+    }
+  }
+  return survivors;
+}
+
+}  // namespace cuop::dist

@@ -1,0 +1,144 @@
+// How ranks that are threads come back from a failure: all of them, or those that are left.
+#include <algorithm>
+
+#include "cuop/core/interrupt.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/blame.h"
+#include "cuop/dist/comm/health.h"
+#include "cuop/dist/comm/heartbeat.h"
+#include "cuop/dist/comm/thread_world.h"
+
+namespace cuop::dist {
+
+int ThreadWorld::first_that_left() const {
+  const auto left =
+      std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.has_left; });
+  return left == ranks_.end() ? -1 : static_cast<int>(left - ranks_.begin());
+}
+
+void ThreadWorld::recover(const Caller& caller) {
+  Lock lock(mutex_);
+  at_rank(caller.rank).is_recovering = true;
+  if (++recovering_ == size()) {
+    reset_locked();
+    wake_all();
+    return;
+  }
+  const uint64_t before = recoveries_;
+  int gone = -1;
+  at_rank(caller.rank).wake.wait_until(lock, caller.deadline(), [&] {
+    gone = recoveries_ != before ? -1 : first_that_left();
+    return recoveries_ != before || gone >= 0;
+  });
+  if (recoveries_ != before) return;
+  std::vector<int> late;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (!at_rank(rank).is_recovering) late.push_back(rank);
+  }
+  at_rank(caller.rank).is_recovering = false;
+  --recovering_;
+  const std::string who = cat("recover: rank ", caller.rank, " of ", size());
+  if (gone >= 0) {
+    throw error_in(
+        caller,
+        cat(who, " waits for ", named(gone), ", which has ended; shrink goes on without it"),
+        in_root(gone));
+  }
+  throw error_in(caller, cat(who, " waited ", caller.timeout, " s for ", ranks_text(late)),
+                 late.size() == 1 ? in_root(late[0]) : -1);
+}
+
+void ThreadWorld::leave(int rank) {
+  const Lock lock(mutex_);
+  leave_locked(in_root(rank));
+}
+
+void ThreadWorld::leave_locked(int rank_in_root) {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (in_root(rank) == rank_in_root) at_rank(rank).has_left = true;
+  }
+  wake_all();
+  for (const auto& weak : children_) {
+    const auto child = weak.lock();
+    if (!child) continue;
+    const Lock lock(child->mutex_);
+    child->leave_locked(rank_in_root);
+  }
+}
+
+std::pair<std::shared_ptr<ThreadWorld>, int> ThreadWorld::shrink(const Caller& caller) {
+  Lock lock(mutex_);
+  Rank& self = at_rank(caller.rank);
+  const uint64_t before = shrinks_;
+  self.is_shrinking = !self.is_left_out;
+  const auto is_settled = [&] {
+    return shrinks_ != before || std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
+             return rank.is_shrinking || rank.has_left || rank.is_left_out;
+           });
+  };
+  wake_all();
+  try {
+    if (self.is_shrinking) wait_interruptibly(self.wake, lock, caller.deadline(), is_settled);
+  } catch (...) {
+    self.is_shrinking = false;
+    throw;
+  }
+  if (self.is_shrinking && shrinks_ == before) conclude_shrink();
+  const auto place = std::find(survivors_.begin(), survivors_.end(), caller.rank);
+  if (!self.is_left_out && place != survivors_.end()) {
+    return {shrunk_, static_cast<int>(place - survivors_.begin())};
+  }
+  throw error_in(caller,
+                 cat("shrink: rank ", caller.rank, " of ", size(),
+                     " was left out: the others go on without it"),
+                 in_root(caller.rank));
+}
+
+/// Who is here by now goes on.
+void ThreadWorld::conclude_shrink() {
+  survivors_.clear();
+  for (int rank = 0; rank < size(); ++rank) {
+    Rank& each = at_rank(rank);
+    if (each.is_shrinking) survivors_.push_back(rank);
+    each.is_left_out = !each.is_shrinking;
+    each.is_shrinking = false;
+  }
+  shrunk_ = std::make_shared<ThreadWorld>(static_cast<int>(survivors_.size()));
+  ++shrinks_;
+  wake_all();
+}
+
+std::vector<RankHealth> ThreadWorld::health() {
+  std::vector<SeenRank> all;
+  {
+    const auto now = std::chrono::steady_clock::now();
+    const Lock lock(family_->mutex);
+    for (const auto& waits : family_->waits) {
+      SeenRank& rank = all.emplace_back();
+      for (const auto& [world, wait] : waits) {
+        rank.health.operation = wait.op;
+        rank.health.number = wait.number;
+        rank.health.seconds = std::chrono::duration<double>(now - wait.since).count();
+        rank.awaited = wait.awaited;
+      }
+    }
+  }
+  const Lock lock(mutex_);
+  std::vector<int> here(all.size(), -1);
+  for (int rank = 0; rank < size(); ++rank) {
+    here[static_cast<size_t>(in_root(rank))] = rank;
+    SeenRank& seen = all[static_cast<size_t>(in_root(rank))];
+    if (at_rank(rank).has_left) seen.health.state = RankHealth::State::kLeft;
+    if (seen.health.operation.empty()) seen.health.number = at_rank(rank).calls;
+    if (!seen.awaited.empty()) seen.health.waits_for = seen.awaited[0];
+  }
+  mark_stuck(all, Heartbeat::limit_of_environment());
+  std::vector<RankHealth> ranks;
+  for (int rank = 0; rank < size(); ++rank) {
+    RankHealth& health = ranks.emplace_back(all[static_cast<size_t>(in_root(rank))].health);
+    if (health.waits_for >= 0) health.waits_for = here[static_cast<size_t>(health.waits_for)];
+  }
+  return ranks;
+}
+
+}  // namespace cuop::dist
