@@ -3,8 +3,6 @@
 
 #include "binders.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/algo/elementwise.h"
-#include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "dist_arguments.h"
 
@@ -52,15 +50,17 @@ std::vector<Interval> to_intervals(const Box& box) {
 void bind_mesh(Module& m) {
   Class<Mesh>(m, "Mesh",
               "Ranks in a grid with named axes, numbered in row-major order.\n\nMesh((2, 3), "
-              "(\"r\", \"c\")); ShapeError unless sizes are positive and names distinct.")
+              "(\"r\", \"c\"), idle=1) is a grid of 7 ranks, the last of which holds nothing; "
+              "ShapeError unless sizes are positive, names distinct and idle is 0 or more.")
       .def(
           "__init__",
-          [](Mesh* self, Arg<Shape> shape, std::vector<std::string> names) {
-            new (self) Mesh(*shape, std::move(names));
+          [](Mesh* self, Arg<Shape> shape, std::vector<std::string> names, int idle) {
+            new (self) Mesh(*shape, std::move(names), idle);
           },
-          "shape"_a, "names"_a)
+          "shape"_a, "names"_a, "idle"_a = 0)
       .def_static("line", &Mesh::line, "size"_a, "name"_a = "r", "One axis over all ranks.")
-      .def_prop_ro("size", &Mesh::size, "Number of ranks.")
+      .def_prop_ro("size", &Mesh::size, "Number of ranks, idle ones too.")
+      .def_prop_ro("idle", &Mesh::idle, "How many of the last ranks stand outside of the grid.")
       .def_prop_ro(
           "shape", [](const Mesh& mesh) { return to_tuple(mesh.shape()); },
           "Ranks along each axis.")
@@ -68,7 +68,7 @@ void bind_mesh(Module& m) {
       .def(
           "coordinates",
           [](const Mesh& mesh, int rank) { return to_tuple(mesh.coordinates(rank)); }, "rank"_a,
-          "Position of a rank in the grid.")
+          "Position of a rank in the grid; IndexError for one that is not in it.")
       .def(
           "__eq__", [](const Mesh& a, const Mesh& b) { return a == b; }, nb::is_operator(),
           nb::sig("def __eq__(self, other: object, /) -> bool"))
@@ -118,26 +118,20 @@ void bind_sharding(Module& m) {
       .def("__repr__", [](const Sharding& sharding) { return cat(sharding); });
 }
 
-template <class F>
-void define_operator(Class<DistTensor>& cls, const char* name, F f) {
-  cls.def(
-      name, [f](const DistTensor& a, const DistTensor& b) { return f(a, b, {}); },
-      nb::is_operator(), Released());
-}
-
 void bind_dist_tensor(Module& m) {
-  Class<DistTensor> cls(
+  Class<DistTensor>(
       m, "DistTensor",
-      "A tensor in parts over the ranks of a communicator. Operations on it are collective: all "
-      "ranks call them alike. They keep the data in parts; `gather` brings it together.");
-  cls.def(
-         "__init__",
-         [](DistTensor* self, dist::CommunicatorPtr comm, const Sharding& sharding,
-            Arg<Shape> shape, Arg<DType> dtype, std::optional<Tensor> local) {
-           new (self)
-               DistTensor(std::move(comm), sharding, *shape, *dtype, local.value_or(Tensor()));
-         },
-         "comm"_a, "sharding"_a, "shape"_a, "dtype"_a, "local"_a = nb::none())
+      "A tensor in parts over the ranks of a communicator. All ranks make the same calls, most of "
+      "which are collective; what only computes or cuts the parts where they lie waits for nobody. "
+      "Results stay in parts; `gather` brings them together.")
+      .def(
+          "__init__",
+          [](DistTensor* self, dist::CommunicatorPtr comm, const Sharding& sharding,
+             Arg<Shape> shape, Arg<DType> dtype, std::optional<Tensor> local) {
+            new (self)
+                DistTensor(std::move(comm), sharding, *shape, *dtype, local.value_or(Tensor()));
+          },
+          "comm"_a, "sharding"_a, "shape"_a, "dtype"_a, "local"_a = nb::none())
       .def_static(
           "from_root",
           [](const dist::CommunicatorPtr& comm, MaybeTensor tensor, int root) {
@@ -184,11 +178,6 @@ void bind_dist_tensor(Module& m) {
           "T", [](const DistTensor& x) { return dist::transposed(x, 0, 1); },
           "The transpose of a matrix, nothing moved.")
       .def("__repr__", &DistTensor::to_string);
-  define_operator(cls, "__add__", dist::add);
-  define_operator(cls, "__sub__", dist::subtract);
-  define_operator(cls, "__mul__", dist::multiply);
-  define_operator(cls, "__truediv__", dist::divide);
-  define_operator(cls, "__matmul__", dist::matmul);
 }
 
 ReduceKind parse_reduce_op(std::string_view text) {

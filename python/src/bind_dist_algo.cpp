@@ -1,5 +1,6 @@
 // cuop.dist: products, element-wise work, transforms and reductions over ranks.
 #include "binders.h"
+#include "cuop/dist/algo/batch_matmul.h"
 #include "cuop/dist/algo/elementwise.h"
 #include "cuop/dist/algo/fft.h"
 #include "cuop/dist/algo/matmul.h"
@@ -47,6 +48,10 @@ void bind_binaries(Module& m) {
                 "a @ b over ranks: strategy \"row\", \"column\", \"block_2d\", \"k_split\", or the "
                 "planner's choice. `output` says where the product is wanted, `memory_limit` how "
                 "many bytes a rank may use. Collective.");
+  define_binary(m, "batch_matmul", dist::batch_matmul,
+                "a [..., M, K] @ b [..., K, N] or [K, N], batches broadcast: strategy \"batch\", "
+                "\"row\", \"column\", \"grid\", \"keep_a\", \"keep_b\", or the planner's choice. "
+                "Collective.");
   define_binary(m, "add", dist::add,
                 "a + b with broadcasting; nothing moves where they lie alike.");
   define_binary(m, "subtract", dist::subtract, "a - b with broadcasting.");
@@ -54,6 +59,9 @@ void bind_binaries(Module& m) {
   define_binary(m, "divide", dist::divide, "a / b with broadcasting.");
   define_rooted_binary(m, "matmul_from_root", dist::matmul_from_root,
                        "The product on rank 0 of matrices given there (None elsewhere).");
+  define_rooted_binary(
+      m, "batch_matmul_from_root", dist::batch_matmul_from_root,
+      "The products of a batch on rank 0, of tensors given there (None elsewhere).");
   define_rooted_binary(m, "add_from_root", dist::add_from_root,
                        "The sum on rank 0 of tensors given there (None elsewhere).");
   m.def(
@@ -117,6 +125,42 @@ void define_fft(Module& m, const char* name, dist::FftKind kind) {
       nb::kw_only(), "strategy"_a = "", Released(), "The same from and to rank 0.");
 }
 
+using MaybeShape = std::optional<Arg<Shape>>;
+
+void define_fftn(Module& m, const char* name, dist::FftKind kind) {
+  const auto call = [kind, name](const MaybeShape& s, const MaybeShape& dim,
+                                 std::string_view norm) {
+    dist::FftCall result{kind, {}, {}, parse_fft_norm(norm, name)};
+    if (s) result.s = **s;
+    if (dim) result.axes = **dim;
+    return result;
+  };
+  m.def(
+      name,
+      [call](const DistTensor& x, MaybeShape s, MaybeShape dim, std::string_view norm,
+             std::string strategy, OptionalSharding output) {
+        return dist::fftn(x, call(s, dim, norm),
+                          call_options(std::move(strategy), std::move(output)));
+      },
+      "x"_a, "s"_a = nb::none(), "dim"_a = nb::none(), "norm"_a = "backward", nb::kw_only(),
+      "strategy"_a = "", "output"_a = nb::none(), Released(),
+      "Transform along the dimensions `dim` (None: as many of the last as `s` has lengths, or "
+      "all), "
+      "cut or padded to `s` (-1: as it is). Strategy \"keep\", \"batch\", \"slab\" (one "
+      "all-to-all) "
+      "or \"pencil\" (on a 2-D grid of ranks two). The result stays where the last pass makes it "
+      "unless `output` says otherwise. Collective.");
+  m.def((std::string(name) + "_from_root").c_str(),
+        [name, call](const CommunicatorPtr& comm, MaybeTensor x, MaybeShape s, MaybeShape dim,
+                     std::string_view norm, std::string strategy) {
+          const Tensor input = given(comm, name, {&x})[0];
+          return or_none(dist::fftn_from_root(comm, input, call(s, dim, norm),
+                                              call_options(std::move(strategy))));
+        },
+        "comm"_a, "x"_a.none(), "s"_a = nb::none(), "dim"_a = nb::none(), "norm"_a = "backward",
+        nb::kw_only(), "strategy"_a = "", Released(), "The same from and to rank 0.");
+}
+
 void bind_fft2d(Module& m) {
   m.def(
       "fft2d_from_root",
@@ -137,13 +181,7 @@ void bind_fft2d(Module& m) {
 void define_reduction(Module& m, const char* name, ReduceKind kind) {
   const auto options = [kind, name](const std::optional<Arg<Axes>>& dim, bool keepdim,
                                     std::string_view mode) {
-    if (dim && (*dim)->values.empty()) {
-      throw ShapeError(
-          std::string(name) +
-          ": dim is empty, which reduces nothing; needed is at least one dimension, or None");
-    }
-    return dist::ReduceOptions{kind, dim ? (*dim)->values : std::vector<int64_t>{}, keepdim,
-                               parse_sum_mode(mode)};
+    return dist::ReduceOptions{kind, reduced_axes(dim, name, "dim"), keepdim, parse_sum_mode(mode)};
   };
   m.def(
       name,
@@ -176,6 +214,10 @@ void bind_dist_algo(Module& m) {
   define_fft(m, "ifft", dist::FftKind::kIfft);
   define_fft(m, "rfft", dist::FftKind::kRfft);
   define_fft(m, "irfft", dist::FftKind::kIrfft);
+  define_fftn(m, "fftn", dist::FftKind::kFft);
+  define_fftn(m, "ifftn", dist::FftKind::kIfft);
+  define_fftn(m, "rfftn", dist::FftKind::kRfft);
+  define_fftn(m, "irfftn", dist::FftKind::kIrfft);
   bind_fft2d(m);
   define_reduction(m, "sum", ReduceKind::kSum);
   define_reduction(m, "mean", ReduceKind::kMean);

@@ -1,5 +1,8 @@
 // cuop.dist: plans, what they assume of the machine, and reports.
 #include "binders.h"
+#include "cuop/backend/current_device.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/exec/calibration.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/matmul_plan.h"
@@ -24,11 +27,19 @@ void bind_machine(Module& m) {
       .def(nb::init<>())
       .def_static("local", &dist::local_machine, "Figures of this process.")
       .def_rw("flops", &Machine::flops)
+      .def_rw("half_speed", &Machine::half_speed,
+              "Flops of the 16-bit floats in parts of those of float32.")
+      .def_rw("double_speed", &Machine::double_speed, "Flops of float64 in the same parts.")
       .def_rw("memory_bandwidth", &Machine::memory_bandwidth)
       .def_rw("link_bandwidth", &Machine::link_bandwidth)
       .def_rw("latency", &Machine::latency)
       .def_rw("message_overhead", &Machine::message_overhead)
-      .def_rw("memory", &Machine::memory);
+      .def_rw("memory", &Machine::memory)
+      .def("__repr__", [](const Machine& machine) {
+        return cat("Machine(", machine.flops / 1e9, " GFLOP/s, memory ",
+                   machine.memory_bandwidth / 1e9, " GB/s, link ", machine.link_bandwidth / 1e9,
+                   " GB/s, latency ", machine.latency * 1e6, " us)");
+      });
 }
 
 void bind_plan_class(Module& m) {
@@ -81,6 +92,16 @@ void bind_dist_plan(Module& m) {
   m.def(
       "last_report", [] { return dist::last_report(); },
       "The report of the calling thread's last distributed call.");
+  m.def(
+      "calibrate",
+      [](const dist::CommunicatorPtr& comm, bool again) {
+        return dist::calibrate(comm, backend::current_device(), again);
+      },
+      "comm"_a, nb::kw_only(), "again"_a = false, Released(),
+      "The figures of these ranks, by which their calls are planned from now on: what ranks like "
+      "them measured before, or what they measure now (some tenths of a second), kept for the next "
+      "process among the tuner's choices. The slowest rank counts. Calls that take longer than "
+      "20 ms do so by themselves. `again` measures in any case. Collective.");
   m.def(
       "plan_matmul",
       [](int64_t rows, int64_t columns, int64_t inner, const Sharding& a, const Sharding& b,

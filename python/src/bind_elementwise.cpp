@@ -5,6 +5,8 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "operator_names.h"
+#include "parts_operands.h"
 
 namespace cuop::python {
 
@@ -63,12 +65,15 @@ std::string document(const OpInfo& op) {
   return std::string(op.doc) + "\n\nElementwise; shapes broadcast. Arguments: " + dtypes +
          ". Result: " + describe(op.rule) +
          ".\n`out` receives the result; it may be one of the arguments. Raises ShapeError, "
-         "DTypeError, ExecutionError (out overlaps an argument or is read-only).";
+         "DTypeError, ExecutionError (out overlaps an argument or is read-only).\n"
+         "Of a DistTensor the parts are computed where they lie, without `out`; of several, see "
+         "cuop.dist.add.";
 }
 
 void bind_function(Module& m, const char* name, int code) {
   const OpInfo& op = jit::op_table()[static_cast<size_t>(code)];
   const std::string doc = document(op);
+  bind_for_parts(m, name, code, doc);
   const auto parameter = [&op](int i) { return nb::arg(op.parameters[i]); };
   const auto out = "out"_a = nb::none();
   if (op.arity == 1) {
@@ -99,6 +104,9 @@ void bind_function(Module& m, const char* name, int code) {
 /// clip with bounds that may be missing.
 void bind_clip(Module& m, const char* name) {
   using Bound = std::optional<Arg<Operand>>;
+  const std::string doc = document(jit::op_table()[static_cast<size_t>(jit::find_op("clip"))]) +
+                          " A bound that is None does not bind.";
+  bind_clip_for_parts(m, name, doc);
   m.def(
       name,
       [name](const Arg<Operand>& x, const Bound& low, const Bound& high,
@@ -113,17 +121,17 @@ void bind_clip(Module& m, const char* name) {
         });
       },
       "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(),
-      (document(jit::op_table()[static_cast<size_t>(jit::find_op("clip"))]) +
-       " A bound that is None does not bind.")
-          .c_str());
+      doc.c_str());
 }
 
 /// Whether an operator takes this object; others get NotImplemented, so that Python asks them.
 bool is_operand(nb::handle object) {
-  return nb::isinstance<Tensor>(object) || PyLong_Check(object.ptr()) ||
-         PyFloat_Check(object.ptr()) || PyComplex_Check(object.ptr()) ||
-         nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
-         nb::hasattr(object, "__array__") || nb::hasattr(object, "__dlpack__");
+  if (nb::isinstance<Tensor>(object)) return true;
+  if (nb::isinstance<dist::DistTensor>(object)) return false;
+  return PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
+         PyComplex_Check(object.ptr()) || nb::isinstance<nb::list>(object) ||
+         nb::isinstance<nb::tuple>(object) || nb::hasattr(object, "__array__") ||
+         nb::hasattr(object, "__dlpack__");
 }
 
 /// Both sides of an operator, one of which is the tensor itself.
@@ -149,28 +157,6 @@ nb::object compute_in_place(int code, nb::handle self, nb::handle other) {
   apply(code, (*a).tensor(), *a, *b);
   return nb::borrow(self);
 }
-
-struct OperatorName {
-  const char* op;
-  const char* method;
-};
-constexpr OperatorName kUnaryOperators[] = {
-    {"negative", "neg"}, {"positive", "pos"}, {"abs", "abs"}, {"bitwise_invert", "invert"}};
-constexpr OperatorName kBinaryOperators[] = {{"add", "add"},
-                                             {"subtract", "sub"},
-                                             {"multiply", "mul"},
-                                             {"divide", "truediv"},
-                                             {"floor_divide", "floordiv"},
-                                             {"remainder", "mod"},
-                                             {"pow", "pow"},
-                                             {"bitwise_and", "and"},
-                                             {"bitwise_or", "or"},
-                                             {"bitwise_xor", "xor"},
-                                             {"bitwise_left_shift", "lshift"},
-                                             {"bitwise_right_shift", "rshift"}};
-constexpr OperatorName kComparisons[] = {{"equal", "eq"},   {"not_equal", "ne"},
-                                         {"less", "lt"},    {"less_equal", "le"},
-                                         {"greater", "gt"}, {"greater_equal", "ge"}};
 
 void bind_operators(Class<Tensor> type) {
   for (const auto& [op, method] : kUnaryOperators) {

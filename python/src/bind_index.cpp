@@ -7,6 +7,7 @@
 #include "cuop/ops/index/indexing.h"
 #include "cuop/ops/index/view.h"
 #include "exchange.h"
+#include "index_arguments.h"
 
 namespace cuop::python {
 
@@ -31,19 +32,19 @@ std::optional<int64_t> slice_bound(nb::handle object) {
   return PyNumber_AsSsize_t(object.ptr(), nullptr);
 }
 
-Tensor to_index_tensor(const Tensor& x, nb::handle object, const char* argument) {
+Tensor to_index_tensor(Device device, nb::handle object, const char* argument) {
   const Tensor tensor = named_argument<Tensor>(object, argument);
   // An empty list has no dtype of its own: it names nothing.
   const bool is_list = nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object);
-  if (is_list && tensor.size() == 0) return empty(tensor.shape(), DType::kInt64, x.device());
+  if (is_list && tensor.size() == 0) return empty(tensor.shape(), DType::kInt64, device);
   return tensor;
 }
 
-Index to_index(const Tensor& x, nb::handle object) {
+Index to_index(Device device, nb::handle object) {
   if (object.is_none()) return NewAxisIndex{};
   if (object.is(nb::handle(Py_Ellipsis))) return EllipsisIndex{};
   if (nb::isinstance<nb::bool_>(object)) {
-    return full({}, nb::cast<bool>(object), DType::kBool, x.device());
+    return full({}, nb::cast<bool>(object), DType::kBool, device);
   }
   if (PyLong_Check(object.ptr()) != 0) return to_integer(object);
   if (PySlice_Check(object.ptr()) != 0) {
@@ -51,7 +52,7 @@ Index to_index(const Tensor& x, nb::handle object) {
     return SliceIndex{slice_bound(object.attr("start")), slice_bound(object.attr("stop")),
                       step.value_or(1)};
   }
-  const Tensor tensor = to_index_tensor(x, object, "key");
+  const Tensor tensor = to_index_tensor(device, object, "key");
   // NumPy's integer scalars index like Python's; so do tensors of one element without axes.
   if (tensor.ndim() == 0 && is_integer(tensor.dtype()) && PyIndex_Check(object.ptr()) != 0 &&
       !nb::isinstance<Tensor>(object)) {
@@ -60,25 +61,15 @@ Index to_index(const Tensor& x, nb::handle object) {
   return tensor;
 }
 
-std::vector<Index> to_indices(const Tensor& x, nb::handle key) {
-  std::vector<Index> list;
-  if (nb::isinstance<nb::tuple>(key)) {
-    for (nb::handle entry : nb::borrow<nb::tuple>(key)) list.push_back(to_index(x, entry));
-  } else {
-    list.push_back(to_index(x, key));
-  }
-  return list;
-}
-
 Tensor get(const Tensor& self, nb::handle key) {
   if (PyLong_CheckExact(key.ptr()) && self.ndim() > 0) return select(self, 0, to_integer(key));
-  const std::vector<Index> index = to_indices(self, key);
+  const std::vector<Index> index = to_indices(key, self.device());
   const nb::gil_scoped_release released;
   return get_item(self, index);
 }
 
 void set(const Tensor& self, nb::handle key, nb::handle value) {
-  const std::vector<Index> index = to_indices(self, key);
+  const std::vector<Index> index = to_indices(key, self.device());
   // Python's numbers take the tensor's dtype, so that they are not rounded on the way.
   const Tensor source =
       is_python_number(value)
@@ -107,7 +98,7 @@ void bind_gather(Module& m) {
       "take",
       [](Arg<Tensor> x, nb::handle indices, std::optional<int64_t> axis,
          std::optional<Tensor> out) {
-        const Tensor list = to_index_tensor(*x, indices, "indices");
+        const Tensor list = to_index_tensor(x->device(), indices, "indices");
         const nb::gil_scoped_release released;
         return take(x, list, axis, pointer(out));
       },
@@ -159,6 +150,16 @@ void bind_gather(Module& m) {
 }
 
 }  // namespace
+
+std::vector<Index> to_indices(nb::handle key, Device device) {
+  std::vector<Index> list;
+  if (nb::isinstance<nb::tuple>(key)) {
+    for (nb::handle entry : nb::borrow<nb::tuple>(key)) list.push_back(to_index(device, entry));
+  } else {
+    list.push_back(to_index(device, key));
+  }
+  return list;
+}
 
 void bind_index(Module& m) {
   nb::borrow<Class<Tensor>>(m.attr("Tensor"))

@@ -42,6 +42,8 @@ void bind_fusion(Module& m);
 void bind_dist_plan(Module& m);
 void bind_dist(Module& m);
 void bind_dist_algo(Module& m);
+void bind_dist_arithmetic(Module& m);
+void bind_dist_methods(Module& m);
 void bind_dist_grid(Module& m);
 
 }  // namespace cuop::python

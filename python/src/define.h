@@ -233,11 +233,16 @@ class Module : public nb::module_ {
 /// Binds f as the function of a module or the static method of a class.
 template <class F, class... Extra>
 [[gnu::cold]] void define_function(nb::handle scope, const char* name, F f, const Extra&... extra) {
+  constexpr bool declines = has<OneOfSeveral, Extra...>;
   const auto form = form_of(f);
   const Signature* signature = signature_of(scope, name, false, form, extra...);
-  nb::cpp_function_def(called<false, has<Released, Extra...>>(signature, std::move(f), form),
+  nb::cpp_function_def(called<declines, has<Released, Extra...>>(signature, std::move(f), form),
                        nb::scope(scope), nb::name(name), for_nanobind(extra)...);
-  bind_misfits(scope, name, doc_of(extra...), {signature});
+  if constexpr (declines) {
+    add_form(scope, name, signature);
+  } else {
+    bind_misfits(scope, name, doc_of(extra...), close_forms(scope, name, signature));
+  }
 }
 
 /// A class whose methods and properties do.

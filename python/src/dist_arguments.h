@@ -6,6 +6,8 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include "bindings.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/exec/operation.h"
 
@@ -38,6 +40,17 @@ inline std::vector<Tensor> given(const dist::CommunicatorPtr& comm, const char* 
     }
     return tensors;
   });
+}
+
+/// The axes of a reduction; ShapeError for an empty list, which reduces nothing.
+inline std::vector<int64_t> reduced_axes(const std::optional<Arg<Axes>>& axes, const char* who,
+                                         const char* argument) {
+  if (axes && (*axes)->values.empty()) {
+    throw ShapeError(
+        cat(who, ": ", argument,
+            " is empty, which reduces nothing; needed is at least one dimension, or None"));
+  }
+  return axes ? (*axes)->values : std::vector<int64_t>{};
 }
 
 /// An undefined tensor as None.

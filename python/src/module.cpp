@@ -45,6 +45,8 @@ void bind_everything(cuop::python::Module& m) {
   cuop::python::bind_dist_plan(dist);
   cuop::python::bind_dist(dist);
   cuop::python::bind_dist_algo(dist);
+  cuop::python::bind_dist_arithmetic(dist);
+  cuop::python::bind_dist_methods(dist);
   cuop::python::bind_dist_grid(dist);
 }
 

@@ -1,6 +1,7 @@
 #include "placement.h"
 
 #include "cuop/backend/current_device.h"
+#include "cuop/dist/dist_tensor.h"
 #include "cuop/ops/copy/copy.h"
 #include "exchange.h"
 
@@ -32,7 +33,11 @@ std::optional<Device> first_of_call(const Visit& visit) {
   return std::nullopt;
 }
 
+/// Of a distributed tensor the one of its parts, which asking it for its elements would gather.
 std::optional<Device> device_of_tensor(nb::handle object) {
+  if (nb::isinstance<dist::DistTensor>(object) && nb::inst_ready(object)) {
+    return nb::inst_ptr<dist::DistTensor>(object)->device();
+  }
   if (!nb::isinstance<Tensor>(object) || !nb::inst_ready(object)) return std::nullopt;
   return nb::inst_ptr<Tensor>(object)->device();
 }

@@ -1,6 +1,7 @@
 """cuop.dist: shardings, distributed tensors and plans from Python."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -93,6 +94,12 @@ def test_shardings_say_who_holds_what():
     blocks = dist.Sharding(mesh, dist.P("r", "c"))
     assert blocks.owner_box((5, 7), 5) == [(3, 5), (5, 7)]
     assert repr(blocks) == 'P("r", "c") on Mesh(r=2, c=3)'
+    with_idle = dist.Mesh((2, 3), ("r", "c"), idle=1)
+    assert (with_idle.size, with_idle.idle) == (7, 1)
+    assert repr(with_idle) == "Mesh(r=2, c=3, 1 idle)"
+    assert dist.Sharding(with_idle, dist.P("r")).owner_box((5, 7), 6) == [(0, 0), (0, 0)]
+    with pytest.raises(cuop.errors.IndexError, match="rank 6 has no coordinates"):
+        with_idle.coordinates(6)
     joined = dist.Sharding(mesh, dist.P(("r", "c")))
     assert joined.owner_box((6,), 3) == [(3, 4)]
     uneven = dist.Sharding(dist.Mesh.line(2), dist.P("r")).with_blocks(0, [4, 1])
@@ -103,6 +110,7 @@ def test_shardings_say_who_holds_what():
         lambda: dist.Sharding(mesh, dist.P("r", "r")),
         lambda: dist.P(3),
         lambda: dist.Mesh((2, 0), ("a", "b")),
+        lambda: dist.Mesh((2,), ("a",), idle=-1),
         lambda: uneven.owner_box((6,), 0),
     ]:
         with pytest.raises(cuop.errors.ShapeError):
@@ -160,3 +168,54 @@ def test_failures_reach_every_rank():
         return (x + x).gather_all().tolist()
 
     assert dist.run_ranks(work, 2) == [np.full((4, 3), 2.0).tolist()] * 2
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
+def test_transforms_along_several_dimensions(ranks):
+    x = np.random.default_rng(0).standard_normal((6, 5, 8))
+
+    def work(comm):
+        rows = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
+        shared = dist.DistTensor.from_root(comm, x if comm.rank == 0 else None).redistribute(rows)
+        half = dist.rfftn(shared)
+        back = dist.irfftn(half, s=x.shape)
+        cut = dist.fftn(shared, s=(4, -1), dim=(0, 2), norm="ortho")
+        rooted = dist.ifftn_from_root(comm, x if comm.rank == 0 else None, strategy="slab")
+        return half.gather_all(), back.gather_all(), cut.gather_all(), rooted
+
+    for rank, (half, back, cut, rooted) in enumerate(dist.run_ranks(work, ranks)):
+        np.testing.assert_allclose(half, np.fft.rfftn(x), atol=1e-12)
+        np.testing.assert_allclose(back, x, atol=1e-12)
+        np.testing.assert_allclose(cut, np.fft.fftn(x, (4, 8), (0, 2), "ortho"), atol=1e-12)
+        assert (rooted is None) == (rank > 0)
+        if rank == 0:
+            np.testing.assert_allclose(rooted, np.fft.ifftn(x), atol=1e-12)
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_ranks_find_out_what_they_are():
+    def work(comm):
+        machine = dist.calibrate(comm, again=True)
+        return machine.flops, machine.link_bandwidth, repr(dist.calibrate(comm)), repr(machine)
+
+    found = dist.run_ranks(work, 2)
+    assert found[0] == found[1]
+    flops, link, kept, measured = found[0]
+    assert flops > 0 and link > 0 and kept == measured
+    assert re.fullmatch(r"Machine\(.* GFLOP/s, memory .* GB/s, link .* GB/s, latency .* us\)", kept)
+
+
+def test_products_of_batches_stay_where_the_batch_lies():
+    a, b = (np.random.default_rng(i).standard_normal(s) for i, s in enumerate([(5, 3, 4), (4, 2)]))
+
+    def work(comm):
+        batch = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
+        x, y = (dist.DistTensor.from_root(comm, t if comm.rank == 0 else None) for t in (a, b))
+        product = x.redistribute(batch) @ y
+        forced = dist.batch_matmul(x, y, strategy="row", output=batch)
+        return repr(product.sharding), product.gather_all(), forced.gather_all()
+
+    for sharding, product, forced in dist.run_ranks(work, 3):
+        assert sharding == 'P("r") on Mesh(r=3)'
+        np.testing.assert_allclose(product, a @ b, atol=1e-13)
+        np.testing.assert_allclose(forced, a @ b, atol=1e-13)

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/arithmetic.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/jit/op_table.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "tests/dist/algo_test.h"
 
@@ -51,6 +53,56 @@ TEST(DistElementwise, MovesNothingWhereThePartsLieAlike) {
       const DistTensor ints = laid_out(comm, counting({4}, DType::kInt32),
                                        Sharding(Mesh::line(ranks), split_dim(1, 0)));
       EXPECT_EQ(divide(ints, ints).dtype(), DType::kFloat64);
+    });
+  }
+}
+
+TEST(DistElementwise, NumbersAndFunctionsComputePartsWhereTheyLie) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor a = noise({6, 5}, DType::kFloat32);
+      for (const Sharding& sharding : matrix_shardings(ranks)) {
+        const DistTensor x = laid_out(comm, a, sharding);
+        const int64_t sent = comm->bytes_sent();
+        const DistTensor chain = -(elementwise("relu", 2 * x + 1.5) / 3 - 1);
+        const DistTensor bits = x < 0.25;
+        const DistTensor chosen = elementwise("clip", 1 - x, -0.5, 0.5);
+        EXPECT_EQ(comm->bytes_sent(), sent);
+        EXPECT_EQ(chosen.sharding(), sharding);
+        using cuop::operator+, cuop::operator-, cuop::operator*, cuop::operator/;
+        expect_close(gather_all(chain), -(cuop::relu(2 * a + 1.5) / 3 - 1), 0, cat(sharding));
+        expect_close(gather_all(bits), cuop::less(a, 0.25), 0, "less");
+        expect_close(gather_all(chosen), cuop::clip(1 - a, -0.5, 0.5), 0, "clip");
+        expect_close(gather_all(elementwise("where", bits, x, 0)),
+                     cuop::where(cuop::less(a, 0.25), a, 0), 0, "where");
+      }
+      EXPECT_THAT(failure_of([&] { elementwise("add", 1, 2); }),
+                  HasSubstr("add: no distributed tensor was given"));
+      EXPECT_THAT(failure_of([&] { elementwise("add", DistTensor(), 2); }),
+                  HasSubstr("add: a distributed tensor is undefined"));
+      EXPECT_THAT(failure_of([&] { elementwise("nonsense", DistTensor()); }),
+                  HasSubstr("no operation 'nonsense'"));
+    });
+  }
+}
+
+TEST(DistElementwise, ChangesPartsInPlace) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const int add = jit::find_op("add");
+      for (const Sharding& sharding : matrix_shardings(ranks)) {
+        const DistTensor whole = laid_out(comm, noise({6, 5}), sharding);
+        const DistTensor x = whole * 1;
+        elementwise_in_place(add, x, 2);
+        elementwise_in_place(add, x,
+                             laid_out(comm, noise({5}), Sharding::on_rank(Mesh::line(ranks), 0)));
+        expect_close(gather_all(x), cuop::add(cuop::add(noise({6, 5}), 2), noise({5})), 0,
+                     cat(sharding));
+        EXPECT_THROW(
+            elementwise_in_place(
+                add, laid_out(comm, noise({5}), Sharding::on_rank(Mesh::line(ranks), 0)), x),
+            ShapeError);
+      }
     });
   }
 }

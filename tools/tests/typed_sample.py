@@ -10,6 +10,7 @@ from typing import assert_type
 import numpy as np
 
 import cuop
+from cuop.dist import DistTensor
 from cuop.typing import ArrayLike
 
 
@@ -19,6 +20,13 @@ def make() -> cuop.Tensor:
     assert_type(x.shape, tuple[int, ...])
     assert_type(x.dtype, cuop.dtype)
     return x
+
+
+def in_parts(x: DistTensor) -> DistTensor:
+    assert_type(cuop.relu(2 * x + 1), DistTensor)
+    assert_type(cuop.where(x > 0, x, 0), DistTensor)
+    assert_type(cuop.add(make(), 1), cuop.Tensor)
+    return x[1:].fft2d().sum(axis=0)
 
 
 def accept(values: ArrayLike) -> cuop.Tensor:

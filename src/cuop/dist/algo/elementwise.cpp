@@ -1,11 +1,18 @@
 #include "cuop/dist/algo/elementwise.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <sstream>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/pieces.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/map.h"
+#include "cuop/jit/op_table.h"
+#include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 
@@ -16,39 +23,128 @@ int longest_dim(const Shape& shape) {
   return static_cast<int>(std::max_element(shape.begin(), shape.end()) - shape.begin());
 }
 
-using Binary = Tensor (*)(const Operand&, const Operand&, const Tensor* out);
+/// An operation of the table and its numbers, by position; nullopt where a tensor stands.
+struct Elementwise {
+  int code = 0;
+  std::vector<std::optional<Scalar>> numbers;
 
-/// Element-wise `compute`; the result of a true division has a floating dtype whatever the inputs.
-Operation binary_operation(const std::string& name, Binary compute, bool is_division) {
-  return map_operation(name, {"a", "b"}, [=](const auto& inputs, const std::string& strategy) {
-    if (inputs.size() != 2) throw ExecutionError(cat(name, ": b was not given"));
-    Mapping mapping;
-    mapping.op = name;
-    mapping.shape = broadcast_shapes(inputs[0].shape, inputs[1].shape, name.c_str());
-    mapping.dtype = promote(inputs[0].dtype, inputs[1].dtype);
-    if (is_division) mapping.dtype = to_inexact(mapping.dtype);
-    mapping.needed = [inputs](size_t i, const Box& box) {
-      return broadcast_source(box, inputs[i].shape);
-    };
-    for (size_t i = 0; i < 2; ++i) {
-      if (inputs[i].shape == mapping.shape && inputs[i].sharding.single_rank() < 0) {
-        mapping.choices.push_back({i == 0 ? "keep_a" : "keep_b", inputs[i].sharding});
+  const char* who() const { return jit::op_table()[static_cast<size_t>(code)].name; }
+  static std::string name_of(size_t position) { return {static_cast<char>('a' + position)}; }
+
+  /// With every number exactly, as it decides dtypes and values.
+  std::string text() const {
+    std::vector<std::string> parts;
+    bool has_numbers = false;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      has_numbers = has_numbers || numbers[i];
+      std::ostringstream part;
+      part.precision(17);
+      if (numbers[i]) {
+        part << numbers[i]->natural_dtype() << ' ' << *numbers[i];
+      } else {
+        part << name_of(i);
       }
+      parts.push_back(part.str());
     }
-    // Results stay with their inputs where they can, so that chains of operations move nothing.
-    if (mapping.choices.empty() || strategy == "row") {
-      mapping.choices.push_back(
-          {"row", split_over_ranks(inputs[0].sharding.mesh().size(), mapping.shape.ndim(),
-                                   longest_dim(mapping.shape))});
+    return has_numbers ? cat(who(), '(', join(parts), ')') : who();
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (!numbers[i]) result.push_back(name_of(i));
     }
-    mapping.work = [compute](const std::vector<Part>& parts, const Box&) {
-      return compute(parts[0].local, parts[1].local, nullptr);
-    };
-    return mapping;
-  });
+    return result;
+  }
+
+  /// Of the result for tensors of these dtypes; DTypeError as for one tensor.
+  DType result_dtype(const std::vector<DType>& dtypes) const {
+    std::vector<jit::ArgumentType> types;
+    auto dtype = dtypes.begin();
+    for (const auto& number : numbers) {
+      types.push_back(number ? jit::ArgumentType{.number = &*number}
+                             : jit::ArgumentType{.dtype = *dtype++});
+    }
+    return jit::infer_types(code, types).result;
+  }
+
+  Tensor compute(const std::vector<Tensor>& tensors, const Tensor* out = nullptr) const {
+    std::vector<Operand> operands;
+    auto tensor = tensors.begin();
+    for (const auto& number : numbers) {
+      operands.push_back(number ? Operand(*number) : Operand(*tensor++));
+    }
+    std::vector<const Operand*> list;
+    for (const Operand& operand : operands) list.push_back(&operand);
+    return detail::elementwise(code, list, out);
+  }
+};
+
+/// How the whole result lies that is made where this input is: its sharding, where the input is
+/// not stretched along a dimension that is split. A copy of it on every rank makes all of the
+/// result on every rank only when it is as large.
+std::optional<Sharding> stretched(const Placement& input, const Shape& result) {
+  const Sharding& as_is = input.sharding;
+  if (as_is.single_rank() >= 0) return std::nullopt;
+  if (input.shape == result) return as_is;
+  if (as_is.is_replicated()) return std::nullopt;
+  const int added = result.ndim() - input.shape.ndim();
+  std::vector<Spec::Axes> dims(static_cast<size_t>(result.ndim()));
+  for (int dim = 0; dim < input.shape.ndim(); ++dim) {
+    const Spec::Axes& axes = as_is.spec().axes(dim);
+    if (!axes.empty() && input.shape[dim] != result[dim + added]) return std::nullopt;
+    dims[static_cast<size_t>(dim + added)] = axes;
+  }
+  Sharding sharding(as_is.mesh(), Spec(std::move(dims)));
+  for (const auto& [dim, sizes] : as_is.blocks()) {
+    sharding = sharding.with_blocks(dim + added, sizes);
+  }
+  return sharding;
 }
 
-Operation addition() { return binary_operation("add", cuop::add, false); }
+Mapping describe(const Elementwise& work, const std::vector<Placement>& inputs,
+                 const std::string& strategy) {
+  const std::vector<std::string> names = work.names();
+  if (inputs.size() != names.size()) {
+    throw ExecutionError(cat(work.who(), ": ", names.at(inputs.size()), " was not given"));
+  }
+  Mapping mapping;
+  mapping.op = work.who();
+  std::vector<DType> dtypes;
+  for (const Placement& input : inputs) {
+    mapping.shape = broadcast_shapes(mapping.shape, input.shape, work.who());
+    dtypes.push_back(input.dtype);
+  }
+  mapping.dtype = work.result_dtype(dtypes);
+  mapping.needed = [inputs](size_t i, const Box& box) {
+    return broadcast_source(box, inputs[i].shape);
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (const auto sharding = stretched(inputs[i], mapping.shape)) {
+      mapping.choices.push_back({cat("keep_", names[i]), *sharding});
+    }
+  }
+  // Results stay with their inputs where they can, so that chains of operations move nothing.
+  if (mapping.choices.empty() || strategy == "row") {
+    mapping.choices.push_back(
+        {"row", split_over_ranks(inputs[0].sharding.mesh().size(), mapping.shape.ndim(),
+                                 longest_dim(mapping.shape))});
+  }
+  mapping.work = [work](const std::vector<Part>& parts, const Box&) {
+    std::vector<Tensor> tensors;
+    for (const Part& part : parts) tensors.push_back(part.local);
+    return work.compute(tensors);
+  };
+  return mapping;
+}
+
+Operation operation_of(const Elementwise& work) {
+  return map_operation(work.text(), work.names(), std::bind_front(describe, work));
+}
+
+Operation binary(const char* name) {
+  return operation_of({jit::find_op(name), {std::nullopt, std::nullopt}});
+}
 
 Box swapped_box(Box box, int dim0, int dim1) {
   std::swap(box.low[dim0], box.low[dim1]);
@@ -83,22 +179,83 @@ Operation transposition(int64_t dim0, int64_t dim1) {
   return map_operation(cat("transpose dims ", dim0, ", ", dim1), {"x"}, describe);
 }
 
+/// The distributed operands of the call, and what is to be done with them.
+std::pair<Elementwise, std::vector<DistTensor>> split_operands(
+    int code, std::span<const DistOperand* const> operands) {
+  std::pair<Elementwise, std::vector<DistTensor>> result;
+  result.first.code = code;
+  for (const DistOperand* operand : operands) {
+    if (const DistTensor* tensor = operand->tensor()) {
+      if (!tensor->is_defined()) {
+        throw ExecutionError(cat(result.first.who(), ": a distributed tensor is undefined"));
+      }
+      result.second.push_back(*tensor);
+      result.first.numbers.emplace_back();
+    } else {
+      result.first.numbers.emplace_back(*operand->number());
+    }
+  }
+  if (result.second.empty()) {
+    throw ExecutionError(cat(result.first.who(), ": no distributed tensor was given"));
+  }
+  return result;
+}
+
 }  // namespace
 
+DistTensor elementwise(int code, std::span<const DistOperand* const> operands,
+                       const CallOptions& options) {
+  const auto [work, tensors] = split_operands(code, operands);
+  if (tensors.size() > 1 || options.output || !options.strategy.empty()) {
+    return run_sharded(operation_of(work), tensors, options);
+  }
+  const DistTensor& x = tensors[0];
+  const DType dtype = work.result_dtype({x.dtype()});
+  const Tensor local = x.local().is_defined() ? work.compute({x.local()}) : Tensor();
+  return DistTensor(x.comm_ptr(), x.sharding(), x.shape(), dtype, local, x.device());
+}
+
+DistTensor elementwise(const char* name, std::span<const DistOperand* const> operands,
+                       const CallOptions& options) {
+  return elementwise(jit::find_op(name), operands, options);
+}
+
+void elementwise_in_place(int code, const DistTensor& x, const DistOperand& y) {
+  const DistOperand self(x);
+  const std::array<const DistOperand*, 2> both{&self, &y};
+  const auto [given, tensors] = split_operands(code, both);
+  const Elementwise& work = given;
+  const Tensor target = x.local().is_defined() ? x.local() : empty({0}, x.dtype(), x.device());
+  if (y.number() != nullptr) {
+    work.compute({target}, &target);
+    return;
+  }
+  const std::string who = work.who();
+  bring_pieces(
+      cat(who, " in place"), x, *y.tensor(), {x.shape(), x.sharding().owner_boxes(x.shape())},
+      [&](const Tensor& none) {
+        const Tensor nothing = empty({0}, x.dtype(), x.device());
+        work.compute({nothing, none}, &nothing);  // the dtypes
+      },
+      [&](const Tensor& piece) {
+        work.compute({target, piece}, &target);
+      });
+}
+
 DistTensor add(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  return run_sharded(addition(), {a, b}, options);
+  return run_sharded(binary("add"), {a, b}, options);
 }
 
 DistTensor subtract(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  return run_sharded(binary_operation("subtract", cuop::subtract, false), {a, b}, options);
+  return run_sharded(binary("subtract"), {a, b}, options);
 }
 
 DistTensor multiply(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  return run_sharded(binary_operation("multiply", cuop::multiply, false), {a, b}, options);
+  return run_sharded(binary("multiply"), {a, b}, options);
 }
 
 DistTensor divide(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  return run_sharded(binary_operation("divide", cuop::divide, true), {a, b}, options);
+  return run_sharded(binary("divide"), {a, b}, options);
 }
 
 DistTensor transpose(const DistTensor& x, int64_t dim0, int64_t dim1, const CallOptions& options) {
@@ -107,7 +264,7 @@ DistTensor transpose(const DistTensor& x, int64_t dim0, int64_t dim1, const Call
 
 Tensor add_from_root(const CommunicatorPtr& comm, const Tensor& a, const Tensor& b,
                      const CallOptions& options) {
-  return run_rooted(comm, addition(), {a, b}, options);
+  return run_rooted(comm, binary("add"), {a, b}, options);
 }
 
 Tensor transpose_from_root(const CommunicatorPtr& comm, const Tensor& x, int64_t dim0, int64_t dim1,

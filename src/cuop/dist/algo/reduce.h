@@ -24,4 +24,20 @@ DistTensor reduce(const DistTensor& x, const ReduceOptions& options = {},
 Tensor reduce_from_root(const CommunicatorPtr& comm, const Tensor& x,
                         const ReduceOptions& options = {}, const CallOptions& call = {});
 
+// The most common ones, over `axes` (none: all).
+inline DistTensor sum(const DistTensor& x, std::vector<int64_t> axes = {}, bool keepdims = false,
+                      SumMode mode = SumMode::kPlain) {
+  return reduce(x, {ReduceKind::kSum, std::move(axes), keepdims, mode});
+}
+inline DistTensor mean(const DistTensor& x, std::vector<int64_t> axes = {}, bool keepdims = false,
+                       SumMode mode = SumMode::kPlain) {
+  return reduce(x, {ReduceKind::kMean, std::move(axes), keepdims, mode});
+}
+inline DistTensor max(const DistTensor& x, std::vector<int64_t> axes = {}, bool keepdims = false) {
+  return reduce(x, {ReduceKind::kMax, std::move(axes), keepdims});
+}
+inline DistTensor min(const DistTensor& x, std::vector<int64_t> axes = {}, bool keepdims = false) {
+  return reduce(x, {ReduceKind::kMin, std::move(axes), keepdims});
+}
+
 }  // namespace cuop::dist

@@ -25,33 +25,6 @@ int consumed_axes(const Index& index) {
   return is_mask(index) ? std::get<Tensor>(index).ndim() : 1;
 }
 
-/// The list with exactly one ellipsis, checked as a whole.
-std::vector<Index> with_ellipsis(const Tensor& x, std::span<const Index> index) {
-  std::vector<Index> list(index.begin(), index.end());
-  int consumed = 0, ellipses = 0;
-  for (const Index& entry : list) {
-    consumed += consumed_axes(entry);
-    ellipses += std::holds_alternative<EllipsisIndex>(entry) ? 1 : 0;
-    const auto* tensor = std::get_if<Tensor>(&entry);
-    if (tensor != nullptr && !is_bool(tensor->dtype()) && !is_integer(tensor->dtype())) {
-      throw DTypeError(
-          cat("index: an index array must be bool or of integers, given ", tensor->dtype()));
-    }
-    if (const auto* s = std::get_if<SliceIndex>(&entry); s != nullptr && s->step == 0) {
-      throw ExecutionError("index: the step of a slice must not be 0");
-    }
-  }
-  if (ellipses > 1) {
-    throw IndexError(cat("index: ", ellipses, " ellipses (...) were given, at most 1 is allowed"));
-  }
-  if (consumed > x.ndim()) {
-    throw IndexError(
-        cat("index: ", consumed, " axes are indexed of a tensor of ", x.ndim(), " dimensions"));
-  }
-  if (ellipses == 0) list.emplace_back(EllipsisIndex{});
-  return list;
-}
-
 /// The parsed list: a view by the integers, slices and new axes, and what is picked from it.
 struct Parsed {
   Tensor view;
@@ -63,7 +36,7 @@ struct Parsed {
 class Parser {
  public:
   Parser(const Tensor& x, std::span<const Index> index)
-      : list_(with_ellipsis(x, index)), view_(x), unindexed_(x.ndim()) {
+      : list_(complete_index(x.ndim(), index)), view_(x), unindexed_(x.ndim()) {
     for (const Index& entry : list_) {
       unindexed_ -= consumed_axes(entry);
       has_arrays_ = has_arrays_ || std::holds_alternative<Tensor>(entry);
@@ -130,6 +103,32 @@ class Parser {
 };
 
 }  // namespace
+
+std::vector<Index> complete_index(int ndim, std::span<const Index> index) {
+  std::vector<Index> list(index.begin(), index.end());
+  int consumed = 0, ellipses = 0;
+  for (const Index& entry : list) {
+    consumed += consumed_axes(entry);
+    ellipses += std::holds_alternative<EllipsisIndex>(entry) ? 1 : 0;
+    const auto* tensor = std::get_if<Tensor>(&entry);
+    if (tensor != nullptr && !is_bool(tensor->dtype()) && !is_integer(tensor->dtype())) {
+      throw DTypeError(
+          cat("index: an index array must be bool or of integers, given ", tensor->dtype()));
+    }
+    if (const auto* s = std::get_if<SliceIndex>(&entry); s != nullptr && s->step == 0) {
+      throw ExecutionError("index: the step of a slice must not be 0");
+    }
+  }
+  if (ellipses > 1) {
+    throw IndexError(cat("index: ", ellipses, " ellipses (...) were given, at most 1 is allowed"));
+  }
+  if (consumed > ndim) {
+    throw IndexError(
+        cat("index: ", consumed, " axes are indexed of a tensor of ", ndim, " dimensions"));
+  }
+  if (ellipses == 0) list.emplace_back(EllipsisIndex{});
+  return list;
+}
 
 Tensor get_item(const Tensor& x, std::span<const Index> index) {
   const Parsed parsed = Parser(x, index).run();

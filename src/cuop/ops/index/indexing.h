@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "cuop/core/tensor.h"
 
@@ -21,6 +22,9 @@ struct NewAxisIndex {};
 struct EllipsisIndex {};
 /// A Tensor index is a bool mask (of any rank, 0 included) or an integer array.
 using Index = std::variant<int64_t, SliceIndex, NewAxisIndex, EllipsisIndex, Tensor>;
+
+/// The list with exactly one ellipsis, checked against a tensor of `ndim` dimensions.
+std::vector<Index> complete_index(int ndim, std::span<const Index> index);
 
 /// x[index]. IndexError: too many indices, two ellipses, an integer or an array's element out of
 /// range, a mask whose shape does not fit, index arrays that do not broadcast; DTypeError for an

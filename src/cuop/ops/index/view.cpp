@@ -107,11 +107,9 @@ Tensor unsqueeze(const Tensor& tensor, int64_t axis) {
       insert_axis(tensor.layout(), normalize_axis(axis, tensor.ndim() + 1, "unsqueeze")));
 }
 
-Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
-             std::optional<int64_t> stop, int64_t step) {
-  const int chosen = normalize_axis(axis, tensor.ndim(), "slice");
+SliceRange resolve_slice(int64_t size, std::optional<int64_t> start, std::optional<int64_t> stop,
+                         int64_t step) {
   if (step == 0) throw ExecutionError("slice: step must not be 0");
-  const int64_t size = tensor.shape(chosen);
   const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
   const auto bound = [&](std::optional<int64_t> given, int64_t missing) {
     if (!given) return missing;
@@ -121,18 +119,27 @@ Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
   const int64_t last = bound(stop, step > 0 ? highest : lowest);
   const int64_t span = step > 0 ? last - first : first - last;
   const int64_t pace = step > 0 ? step : -std::max(step, -std::numeric_limits<int64_t>::max());
-  const int64_t length = span <= 0 ? 0 : (span - 1) / pace + 1;
-  return tensor.with_layout(slice(tensor.layout(), chosen, first, length, step));
+  return {first, span <= 0 ? 0 : (span - 1) / pace + 1, step};
+}
+
+int64_t resolve_index(int64_t index, int64_t size, int axis) {
+  if (index < -size || index >= size) {
+    throw IndexError(cat("index: ", index, " is out of range for axis ", axis, " of size ", size));
+  }
+  return index < 0 ? index + size : index;
+}
+
+Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
+             std::optional<int64_t> stop, int64_t step) {
+  const int chosen = normalize_axis(axis, tensor.ndim(), "slice");
+  const SliceRange range = resolve_slice(tensor.shape(chosen), start, stop, step);
+  return tensor.with_layout(slice(tensor.layout(), chosen, range.first, range.length, range.step));
 }
 
 Tensor select(const Tensor& tensor, int64_t axis, int64_t index) {
   const int chosen = normalize_axis(axis, tensor.ndim(), "select");
-  const int64_t size = tensor.shape(chosen);
-  if (index < -size || index >= size) {
-    throw IndexError(
-        cat("index: ", index, " is out of range for axis ", chosen, " of size ", size));
-  }
-  return tensor.with_layout(select(tensor.layout(), chosen, index < 0 ? index + size : index));
+  return tensor.with_layout(
+      select(tensor.layout(), chosen, resolve_index(index, tensor.shape(chosen), chosen)));
 }
 
 Tensor as_real(const Tensor& x) {

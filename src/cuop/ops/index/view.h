@@ -30,6 +30,17 @@ Tensor unsqueeze(const Tensor& tensor, int64_t axis);
 /// negative and out-of-range bounds. ExecutionError when step is 0.
 Tensor slice(const Tensor& tensor, int64_t axis, std::optional<int64_t> start,
              std::optional<int64_t> stop, int64_t step = 1);
+/// What start:stop:step names of an axis of `size` elements: first, first + step, ...
+struct SliceRange {
+  int64_t first = 0;
+  int64_t length = 0;
+  int64_t step = 1;
+};
+/// With Python's rules, as above. ExecutionError when step is 0.
+SliceRange resolve_slice(int64_t size, std::optional<int64_t> start, std::optional<int64_t> stop,
+                         int64_t step);
+/// The index counted from the front; IndexError naming `axis` when it is out of range.
+int64_t resolve_index(int64_t index, int64_t size, int axis);
 /// Drops `axis` at position `index` (negative counts from the back); IndexError when out of range.
 Tensor select(const Tensor& tensor, int64_t axis, int64_t index);
 /// x as real numbers: a complex tensor with an axis of size 2 more, any other as it is.

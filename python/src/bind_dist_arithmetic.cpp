@@ -1,0 +1,208 @@
+// Arithmetic with DistTensors: the operators, and cuop's elementwise functions.
+#include <algorithm>
+#include <array>
+
+#include "binders.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/algo/batch_matmul.h"
+#include "cuop/dist/algo/matmul.h"
+#include "cuop/jit/op_table.h"
+#include "cuop/ops/copy/copy.h"
+#include "operator_names.h"
+#include "parts_operands.h"
+
+namespace cuop::python {
+
+namespace {
+
+using dist::DistOperand;
+using dist::DistTensor;
+
+const DistTensor* parts_of(nb::handle object) {
+  return is_parts(object) ? nb::inst_ptr<DistTensor>(object) : nullptr;
+}
+
+/// A tensor of no dimension, the same on every rank of `beside`.
+DistTensor on_all_ranks(nb::handle object, const DistTensor& beside) {
+  const bool is_array = nb::isinstance<Tensor>(object) || nb::hasattr(object, "__array__") ||
+                        nb::hasattr(object, "__dlpack__");
+  Tensor tensor;
+  if (is_array) tensor = named_argument<Unplaced>(object, "other").tensor;
+  if (!is_array || tensor.ndim() > 0) {
+    throw DTypeError(
+        cat(Call::place("other"), ": beside a DistTensor needed is another one or a number, given ",
+            is_array ? cat("an array of shape ", tensor.shape(), " of this rank alone")
+                     : describe(object),
+            "; DistTensor(comm, Sharding.replicated(mesh), shape, dtype, array) is one that all "
+            "ranks have"));
+  }
+  const nb::gil_scoped_release released;
+  return DistTensor(beside.comm_ptr(),
+                    dist::Sharding::replicated(dist::Mesh::line(beside.comm().size())), {},
+                    tensor.dtype(), to_device(tensor, beside.device()), beside.device());
+}
+
+DistTensor apply(int code, std::span<const nb::handle> objects) {
+  const PartsOperands operands(objects);
+  const nb::gil_scoped_release released;
+  return dist::elementwise(code, operands.list());
+}
+DistTensor apply(int code, std::initializer_list<nb::handle> objects) {
+  return apply(code, std::span(objects.begin(), objects.size()));
+}
+
+/// Whether an operator takes this object; others get NotImplemented, so that Python asks them.
+bool is_operand(nb::handle object) {
+  return nb::isinstance<DistTensor>(object) || nb::isinstance<Tensor>(object) ||
+         PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
+         PyComplex_Check(object.ptr()) || nb::hasattr(object, "__array__") ||
+         nb::hasattr(object, "__dlpack__");
+}
+
+nb::object forward(int code, nb::handle self, nb::handle other) {
+  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  return nb::cast(apply(code, {self, other}));
+}
+
+nb::object reflected(int code, nb::handle self, nb::handle other) {
+  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  return nb::cast(apply(code, {other, self}));
+}
+
+nb::object in_place(int code, nb::handle self, nb::handle other) {
+  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  const std::array<nb::handle, 2> both{self, other};
+  const PartsOperands operands(both);
+  {
+    const nb::gil_scoped_release released;
+    dist::elementwise_in_place(code, operands.tensor(0), *operands.list()[1]);
+  }
+  return nb::borrow(self);
+}
+
+nb::object matrix_product(int, nb::handle self, nb::handle other) {
+  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  const std::array<nb::handle, 2> both{self, other};
+  const PartsOperands operands(both);
+  const DistTensor* right = operands.list()[1]->tensor();
+  if (right == nullptr) {
+    throw ShapeError("matmul: a number was given; needed is a DistTensor of 2 or more dimensions");
+  }
+  DistTensor product;
+  {
+    const nb::gil_scoped_release released;
+    const DistTensor& left = operands.tensor(0);
+    const bool is_batch = std::max(left.ndim(), right->ndim()) > 2;
+    product = is_batch ? dist::batch_matmul(left, *right) : dist::matmul(left, *right);
+  }
+  return nb::cast(std::move(product));
+}
+
+using Binary = nb::object (*)(int, nb::handle, nb::handle);
+
+void define_binary(Class<DistTensor> type, const std::string& method, int code, Binary function) {
+  const std::string name = cat("__", method, "__");
+  const std::string stub = cat("def ", name, "(self, other: DistTensor | Number, /) -> DistTensor");
+  type.def(
+      name.c_str(),
+      [code, function](nb::handle self, nb::handle other) { return function(code, self, other); },
+      "other"_a.none(), nb::sig(stub.c_str()));
+}
+
+}  // namespace
+
+PartsOperands::PartsOperands(std::span<const nb::handle> objects) {
+  const DistTensor* beside = nullptr;
+  for (nb::handle object : objects) {
+    if (beside == nullptr) beside = parts_of(object);
+  }
+  if (beside == nullptr || !beside->is_defined()) {
+    throw ExecutionError(cat(Call::place("x"), ": a DistTensor that was never made"));
+  }
+  for (nb::handle object : objects) {
+    if (is_python_number(object)) {
+      operands_.emplace_back(named_argument<Scalar>(object, "other"));
+    } else {
+      const DistTensor* given = parts_of(object);
+      tensors_.push_back(given != nullptr ? *given : on_all_ranks(object, *beside));
+      operands_.emplace_back(tensors_.back());
+    }
+    list_.push_back(&operands_.back());
+  }
+}
+
+void bind_for_parts(Module& m, const char* name, int code, const std::string& doc) {
+  const jit::OpInfo& op = jit::op_table()[static_cast<size_t>(code)];
+  const auto parameter = [&op](int i) { return nb::arg(op.parameters[i]); };
+  if (op.arity == 1) {
+    m.def(
+        name, [code](Parts x) { return apply(code, {x.object}); }, parameter(0), OneOfSeveral(),
+        doc.c_str());
+  } else if (op.arity == 2) {
+    m.def(
+        name,
+        [code](Parts a, Beside b) {
+          return apply(code, {a.object, b.object});
+        },
+        parameter(0), parameter(1), OneOfSeveral(), doc.c_str());
+    m.def(
+        name,
+        [code](Beside a, Parts b) {
+          return apply(code, {a.object, b.object});
+        },
+        parameter(0), parameter(1), OneOfSeveral(), doc.c_str());
+  } else {
+    const auto define = [&]<class A, class B, class C>(A, B, C) {
+      m.def(
+          name,
+          [code](A a, B b, C c) {
+            return apply(code, {a.object, b.object, c.object});
+          },
+          parameter(0), parameter(1), parameter(2), OneOfSeveral(), doc.c_str());
+    };
+    define(Parts(), Beside(), Beside());
+    define(Beside(), Parts(), Beside());
+    define(Beside(), Beside(), Parts());
+  }
+}
+
+void bind_clip_for_parts(Module& m, const char* name, const std::string& doc) {
+  using Bound = std::optional<Beside>;
+  m.def(
+      name,
+      [](Parts given, Bound low, Bound high) {
+        const nb::handle x = given.object;
+        static const int both = jit::find_op("clip"), lower = jit::find_op("maximum"),
+                         upper = jit::find_op("minimum"), none = jit::find_op("positive");
+        if (low && high) return apply(both, {x, low->object, high->object});
+        if (low) return apply(lower, {x, low->object});
+        if (high) return apply(upper, {x, high->object});
+        return apply(none, {x});
+      },
+      "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), OneOfSeveral(), doc.c_str());
+}
+
+void bind_dist_arithmetic(Module& m) {
+  const auto type = nb::borrow<Class<DistTensor>>(m.attr("DistTensor"));
+  for (const auto& [op, method] : kUnaryOperators) {
+    Class<DistTensor>(type).def(
+        cat("__", method, "__").c_str(),
+        [code = jit::find_op(op)](nb::handle self) { return apply(code, {self}); },
+        nb::sig(cat("def __", method, "__(self) -> DistTensor").c_str()));
+  }
+  for (const auto& [op, method] : kBinaryOperators) {
+    const int code = jit::find_op(op);
+    define_binary(type, method, code, forward);
+    define_binary(type, cat("r", method), code, reflected);
+    define_binary(type, cat("i", method), code, in_place);
+  }
+  define_binary(type, "matmul", 0, matrix_product);
+  const nb::object identity_hash = nb::getattr(type, "__hash__");
+  for (const auto& [op, method] : kComparisons)
+    define_binary(type, method, jit::find_op(op), forward);
+  nb::setattr(type, "__hash__", identity_hash);  // as of tensors
+  // NumPy leaves `array + x` to x, and its own functions refuse x instead of gathering it.
+  nb::setattr(type, "__array_ufunc__", nb::none());
+}
+
+}  // namespace cuop::python

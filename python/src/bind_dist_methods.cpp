@@ -1,0 +1,204 @@
+// Methods of DistTensor: indexing, reductions, transforms, conversions; strict().
+#include <array>
+
+#include "binders.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/algo/fft.h"
+#include "cuop/dist/algo/index.h"
+#include "cuop/dist/algo/reduce.h"
+#include "cuop/dist/algo/whole.h"
+#include "cuop/dist/strict.h"
+#include "dist_arguments.h"
+#include "exchange.h"
+#include "index_arguments.h"
+#include "parts_operands.h"
+
+namespace cuop::python {
+
+namespace {
+
+using dist::DistTensor;
+
+DistTensor get(const DistTensor& self, nb::handle key) {
+  const std::vector<Index> index = to_indices(key, self.device());
+  const nb::gil_scoped_release released;
+  return dist::get_item(self, index);
+}
+
+void set(nb::handle self, nb::handle key, nb::handle value) {
+  const std::array<nb::handle, 2> both{self, value};
+  const PartsOperands operands(both);
+  const std::vector<Index> index = to_indices(key, operands.tensor(0).device());
+  const nb::gil_scoped_release released;
+  dist::set_item(operands.tensor(0), index, *operands.list()[1]);
+}
+
+nb::object iterate(nb::handle self) {
+  if (nb::cast<const DistTensor&>(self).ndim() == 0) {
+    throw DTypeError("iter: a tensor of 0 dimensions cannot be iterated over");
+  }
+  return nb::steal(PySeqIter_New(self.ptr()));
+}
+
+void bind_indexing(Class<DistTensor> type) {
+  type.def("__getitem__", &get, "key"_a.none(),
+           "Integers, slices, None and ... as of tensors. Rows stay where they are: slices leave "
+           "uneven blocks, and an integer of a split dimension leaves the result on the ranks that "
+           "have it. Only a negative step through rows of several ranks moves them, and is "
+           "collective. Raises IndexError; ExecutionError for masks and index arrays.")
+      .def("__setitem__", &set, "key"_a.none(), "value"_a,
+           nb::sig("def __setitem__(self, key: object | None, value: DistTensor | Number) -> None"),
+           "Assigns in this tensor's parts, and in all that share their memory. The value, a "
+           "DistTensor (then it is collective) or a number, broadcasts and takes the dtype.")
+      .def("__iter__", &iterate, "x[0], x[1], ... in parts.")
+      .def("__len__", [](const DistTensor& x) {
+        if (x.ndim() == 0) throw DTypeError("len: a tensor of 0 dimensions has no length");
+        return x.shape(0);
+      });
+}
+
+void define_reduction(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
+  type.def(
+      name,
+      [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims) {
+        return dist::reduce(x, {kind, reduced_axes(axis, name, "axis"), keepdims});
+      },
+      "axis"_a = nb::none(), "keepdims"_a = false, Released(), doc);
+}
+
+void define_sum(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
+  type.def(
+      name,
+      [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
+                   std::string_view mode) {
+        return dist::reduce(
+            x, {kind, reduced_axes(axis, name, "axis"), keepdims, parse_sum_mode(mode)});
+      },
+      "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "mode"_a = "plain", Released(),
+      doc);
+}
+
+void bind_reductions(Class<DistTensor> type) {
+  define_sum(
+      type, "sum", ReduceKind::kSum,
+      "Sum over `axis` (None: all), split as the dimensions that stay, on every rank when "
+      "none does. mode \"plain\", \"compensated\" or \"exact\" (the same bits on any number of "
+      "ranks). Collective.");
+  define_sum(type, "mean", ReduceKind::kMean,
+             "Arithmetic mean over `axis`, with the modes and the layout of `sum`. Collective.");
+  define_reduction(type, "prod", ReduceKind::kProd, "Product over `axis`. Collective.");
+  define_reduction(type, "max", ReduceKind::kMax,
+                   "Largest element over `axis`; NaN where there is one. ShapeError over no "
+                   "element. Collective.");
+  define_reduction(type, "min", ReduceKind::kMin,
+                   "Smallest element over `axis`; NaN where there is one. ShapeError over no "
+                   "element. Collective.");
+  define_reduction(type, "any", ReduceKind::kAny,
+                   "Whether any element over `axis` is nonzero. Collective.");
+  define_reduction(type, "all", ReduceKind::kAll,
+                   "Whether every element over `axis` is nonzero. Collective.");
+}
+
+void bind_transforms(Class<DistTensor> type) {
+  static constexpr std::pair<const char*, dist::FftKind> kKinds[] = {
+      {"fft", dist::FftKind::kFft},
+      {"ifft", dist::FftKind::kIfft},
+      {"rfft", dist::FftKind::kRfft},
+      {"irfft", dist::FftKind::kIrfft}};
+  for (const auto& [name, kind] : kKinds) {
+    type.def(
+        name,
+        [name, kind](const DistTensor& x, std::optional<int64_t> n, int64_t axis,
+                     const std::optional<std::string>& norm) {
+          return dist::fft(x, {kind, n, axis, parse_fft_norm(norm.value_or("backward"), name)});
+        },
+        "n"_a = nb::none(), "axis"_a = -1, "norm"_a = nb::none(), Released(),
+        "1-D transforms along `axis`, which is made whole on each rank, the other dimensions "
+        "split. "
+        "Collective.");
+  }
+  for (const bool is_inverse : {false, true}) {
+    const char* name = is_inverse ? "ifft2d" : "fft2d";
+    type.def(
+        name,
+        [name, is_inverse](const DistTensor& x, const std::optional<std::string>& norm) {
+          dist::Fft2dBatch batch;
+          batch.options = {parse_fft_norm(norm.value_or("backward"), name), is_inverse};
+          return dist::fft2d(x, batch);
+        },
+        "norm"_a = nb::none(), Released(),
+        "2-D transforms along the last two axes: of one grid by rows, an all-to-all and columns, "
+        "in "
+        "which the result stays; of several, each on one rank. Collective.");
+  }
+}
+
+Tensor whole_of(const DistTensor& x, const char* who) {
+  const nb::gil_scoped_release released;
+  return dist::whole(x, who);
+}
+
+/// The only element, by a method of tensors.
+nb::object number(const DistTensor& x, const char* who, const char* method) {
+  if (x.size() != 1) {
+    throw ShapeError(cat(who, ": the tensor has ", x.size(), " elements, needed is 1"));
+  }
+  return nb::cast(whole_of(x, who)).attr(method)();
+}
+
+void define_number(Class<DistTensor>& type, const char* method, const char* who) {
+  type.def(method, [method, who](const DistTensor& x) { return number(x, who, method); });
+}
+
+void bind_conversions(Class<DistTensor> type) {
+  type.def(
+          "item", [](const DistTensor& x) { return number(x, "item", "item"); },
+          "The only element as a Python number, on every rank; collective unless all have it. "
+          "Raises ShapeError.")
+      .def(
+          "tolist",
+          [](const DistTensor& x) { return nb::cast(whole_of(x, "tolist")).attr("tolist")(); },
+          "All elements as nested lists, on every rank; see __array__.")
+      .def(
+          "__array__",
+          [](const DistTensor& x, nb::handle dtype, nb::handle copy) {
+            return array_of(whole_of(x, "__array__"), dtype, copy);
+          },
+          "dtype"_a = nb::none(), "copy"_a = nb::none(),
+          "All elements as a NumPy array on every rank. Collective unless all ranks have them; "
+          "inside strict() GatherError then.")
+      .def(
+          "__dlpack__",
+          [](const DistTensor& x, nb::handle stream, nb::handle max_version, nb::handle dl_device,
+             nb::handle copy) {
+            return dlpack_of(whole_of(x, "__dlpack__"), stream, max_version, dl_device, copy);
+          },
+          nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
+          "dl_device"_a = nb::none(), "copy"_a = nb::none(), "All elements; see __array__.")
+      .def("__dlpack_device__", [](const DistTensor& x) { return dlpack_device(x.device()); });
+  for (const char* name : {"numpy", "to_numpy"}) {
+    type.def(
+        name, [name](const DistTensor& x) { return to_numpy(whole_of(x, name)); },
+        nb::sig(cat("def ", name, "(self) -> NDArray[Any]").c_str()),
+        "All elements as a new NumPy array on every rank; see __array__.");
+  }
+  define_number(type, "__bool__", "bool");
+  define_number(type, "__int__", "int");
+  define_number(type, "__float__", "float");
+  define_number(type, "__complex__", "complex");
+  define_number(type, "__index__", "index");
+}
+
+}  // namespace
+
+void bind_dist_methods(Module& m) {
+  const auto type = nb::borrow<Class<DistTensor>>(m.attr("DistTensor"));
+  bind_indexing(type);
+  bind_reductions(type);
+  bind_transforms(type);
+  bind_conversions(type);
+  m.def("is_strict", &dist::is_strict, "Whether this thread is inside `strict()`.");
+  m.def("_set_strict", &dist::set_strict, "is_strict"_a, "Returns what was before.");
+}
+
+}  // namespace cuop::python

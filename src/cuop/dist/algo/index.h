@@ -1,0 +1,34 @@
+// x[...] of distributed tensors. Rows stay with their owners wherever a sharding can say so.
+//
+// Worked example, 3 ranks, x of 5 x 4 in rows ([0:2], [2:4], [4:5]):
+//   x[1:4]      2 of the rows on rank 1, 1 on rank 0: P("r", None), blocks of dim 0 (1, 2, 0)
+//   x[:, 2]     P("r"): each rank has its part of the column
+//   x[3]        on rank 1 of 3, which has the row
+//   x[::-1]     the only one that moves: ranks are in order, so that the last rows go to rank 0
+#pragma once
+
+#include <span>
+
+#include "cuop/dist/algo/dist_operand.h"
+#include "cuop/dist/dist_tensor.h"
+#include "cuop/ops/index/indexing.h"
+
+namespace cuop::dist {
+
+/// x[index] by integers, slices, new axes and an ellipsis, as for one tensor (ops/index/indexing.h,
+/// whose errors it raises). Parts are views of x's parts.
+///   A slice of a split dimension leaves each rank the elements it has, in uneven blocks.
+///   An integer there leaves them on the ranks that have it: on that rank when it is one; else the
+///   first dimension that stays is split by the mesh axes that are freed as well, with empty blocks
+///   on the other ranks; and one element lies on the first rank that has it.
+///   A negative step through elements of several ranks moves them, to even blocks; then and only
+///   then the call is collective.
+/// ExecutionError for masks and index arrays.
+DistTensor get_item(const DistTensor& x, std::span<const Index> index);
+
+/// x[index] = value, converted to x's dtype, in x's own parts; value broadcasts to the indexed
+/// shape. Tensors that share memory with x's parts change with them. Collective when value is a
+/// distributed tensor. Errors as above, and as for one tensor.
+void set_item(const DistTensor& x, std::span<const Index> index, const DistOperand& value);
+
+}  // namespace cuop::dist

@@ -1,0 +1,28 @@
+// Whether the calls of a thread may bring the parts of a tensor together without being asked to.
+#pragma once
+
+namespace cuop::dist {
+
+/// Whether this thread is inside a StrictScope.
+bool is_strict();
+
+/// Enters or leaves the state of such a scope; returns what was before.
+bool set_strict(bool is_strict);
+
+/// For the time of its life, GatherError for calls of this thread that would make a tensor which no
+/// rank has all of whole on one rank or on several, and for conversions of DistTensors to tensors
+/// or numbers. What is asked for by name stays allowed: gather, gather_all, redistribute and the
+/// `output` of a call. Everything else is computed as outside. All ranks must be in such a scope,
+/// or none.
+class StrictScope {
+ public:
+  explicit StrictScope(bool is_strict = true);
+  ~StrictScope();
+  StrictScope(const StrictScope&) = delete;
+  StrictScope& operator=(const StrictScope&) = delete;
+
+ private:
+  const bool before_;
+};
+
+}  // namespace cuop::dist
