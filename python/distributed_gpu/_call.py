@@ -14,12 +14,17 @@ class MPIError(RuntimeError):
     Attributes:
         rank: the rank that failed, counted among all that were started together; -1 when it is
             not known.
+        operation: the call between ranks in which it was raised, as "all_reduce"; "" when it was
+            raised in none.
+        sequence: the number of that collective call, the same on all ranks; -1 when not known.
         original: the exception of that rank on that rank itself, what reached this rank elsewhere.
     """
 
     def __init__(self, message, rank=-1, original=None):
         super().__init__(message)
         self.rank = rank
+        self.operation = getattr(original, "operation", "")
+        self.sequence = getattr(original, "sequence", -1)
         self.original = original
 
 

@@ -42,6 +42,9 @@ def main():
 
     for strategy in ["row", "column", "block_2d", "k_split", None]:
         check(matrix_ops.distributed_matmul, [a, b], a @ b, strategy=strategy)
+    rows, matrix = rng.standard_normal((2, 8, 4)), rng.standard_normal((8, 5))
+    check(matrix_ops.distributed_batch_matmul, [image[0], rows], image[0] @ rows)
+    check(matrix_ops.distributed_batch_matmul, [image[0], matrix], image[0] @ matrix)
     check(matrix_ops.distributed_transpose, [image], np.swapaxes(image, 1, 3), dim0=1, dim1=3)
     check(matrix_ops.distributed_add, [a, c], a + c)
     check(reduction.distributed_sum, [image], image.sum((0, 2)), dim=(0, 2))

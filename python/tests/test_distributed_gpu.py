@@ -69,6 +69,23 @@ def test_matmul_of_any_size(ranks, m, k, n, strategy):
     np.testing.assert_allclose(result, a @ b, atol=1e-12)
 
 
+@SETTINGS
+@given(
+    st.sampled_from(RANKS), SIZES, SIZES, SIZES, SIZES, st.booleans(), st.sampled_from(["f4", "f8"])
+)
+def test_batch_matmul_of_any_size(ranks, batch, m, k, n, has_one_b, dtype):
+    a = noise(1, batch, m, k).astype(dtype)
+    b = noise(2, *(() if has_one_b else (batch,)), k, n)
+    result = rooted(ranks, matrix_ops.distributed_batch_matmul, a, b)
+    np.testing.assert_allclose(result, a @ b, atol=1e-12)
+
+
+def test_batch_matmul_names_shapes_that_do_not_fit():
+    a = noise(1, 2, 3, 4)
+    errors = failures(2, lambda mpi: matrix_ops.distributed_batch_matmul(a, a, mpi, None))
+    assert all("(2, 3, 4) and (2, 3, 4) do not fit" in str(error) for error in errors)
+
+
 def test_matmul_asks_a_cost_model_unless_a_strategy_is_given():
     class Model:
         def find_optimal_strategy(self, M, K, N):

@@ -24,7 +24,7 @@ def run(name, device):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
-@pytest.mark.parametrize("name", ["tensors.py", "operators.py", "jit.py", "memory.py"])
+@pytest.mark.parametrize("name", ["tensors.py", "operators.py", "jit.py", "memory.py", "ranks.py"])
 def test_program(name, device):
     run(name, device)
 
@@ -38,4 +38,6 @@ def test_exchange_with_other_libraries():
 
 def test_every_program_is_run():
     names = {path.name for path in EXAMPLES.glob("*.py")}
-    assert names == {"tensors.py", "operators.py", "jit.py", "memory.py", "exchange.py"}
+    assert names == {
+        "tensors.py", "operators.py", "jit.py", "memory.py", "exchange.py", "ranks.py"
+    }  # fmt: skip

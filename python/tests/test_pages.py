@@ -19,7 +19,7 @@ PAGES = Path(
 # Blocks that name no GPU.
 OF_GENESIS = [0, 2, 3, 6, 8, 9]
 # Blocks whose modules are there: the list only grows.
-OF_DISTRIBUTED_GPU = [0, 2, 5, 6, *range(9, 15), *range(18, 23), 26, 27, 30]
+OF_DISTRIBUTED_GPU = [0, 2, 4, 5, 6, *range(9, 15), *range(18, 23), 26, 27, 30]
 
 pytestmark = pytest.mark.skipif(
     not (PAGES / "run.py").exists(),

@@ -23,6 +23,8 @@ const Case kCases[] = {
     {{1, 1, 13, 5}, {2, 1, 5, 3}, {2, 1}, {2, 1}, {1, 2}},
     {{2, 4, 6, 6}, {6, 2, 1, 2}, {3}, {}, {}, 2},
     {{5, 3, 4, 4}, {3, 1, 3, 3}, {1}, {4, 0}, {1}, 3},  // whole rows of padding
+    {{1, 4, 5, 5}, {10, 2, 2, 2}, {}, {}, {}, 2},       // ranks that hold parts of two groups
+    {{2, 6, 3, 4}, {12, 1, 3, 3}, {}, {1}, {}, 6},
     {{1, 2, 11, 8}, {3, 2, 4, 4}, {2}, {3}, {2}},
     {{2, 1, 3, 3}, {1, 1, 3, 3}, {}, {}, {}},  // one output cell
 };
@@ -41,8 +43,7 @@ TEST(DistConv2d, EqualsTheWholeConvolution) {
         options.groups = each.groups;
         for (const Tensor& b : {Tensor(), bias}) {
           const Tensor expected = cuop::conv2d(x, w, b.is_defined() ? &b : nullptr, options);
-          for (const char* strategy : {"", "root", "batch", "row", "channel"}) {
-            if (each.groups > 1 && std::string(strategy) == "channel") continue;
+          for (const char* strategy : {"", "root", "batch", "channel", "row", "column"}) {
             const Tensor y = conv_from_root(comm, on_root(comm, x), on_root(comm, w),
                                             on_root(comm, b), options, {.strategy = strategy});
             expect_rooted(comm, y, expected, 1e-12, cat(each.x, " * ", each.w, ' ', strategy));
@@ -69,6 +70,68 @@ TEST(DistConv2d, SplitsOneDimensionalAndThreeDimensionalImages) {
                     expected, 1e-12, cat(x_shape));
     }
   });
+}
+
+int pick(std::mt19937& random, int low, int high) {
+  return std::uniform_int_distribution<int>(low, high)(random);
+}
+
+/// A convolution of `spatial` dimensions that is defined: sizes from 1 on, any stride, padding,
+/// dilation and groups.
+Case random_case(std::mt19937& random, int spatial) {
+  Case result;
+  result.groups = pick(random, 1, 3);
+  const int64_t inputs = pick(random, 1, 3);
+  result.x = {pick(random, 1, 5), inputs * result.groups};
+  result.w = {result.groups * pick(random, 1, 4), inputs};
+  for (int axis = 0; axis < spatial; ++axis) {
+    const int64_t kernel = pick(random, 1, 4), dilation = pick(random, 1, 3);
+    const int64_t padding = pick(random, 0, 3), reach = dilation * (kernel - 1) + 1;
+    result.w.push_back(kernel);
+    result.x.push_back(std::max<int64_t>(1, reach - 2 * padding) + pick(random, 0, 9));
+    result.stride.push_back(pick(random, 1, 4));
+    result.padding.push_back(padding);
+    result.dilation.push_back(dilation);
+  }
+  return result;
+}
+
+TEST(DistConv, RandomConfigurationsEqualTheWholeConvolution) {
+  using Function =
+      Tensor (*)(const Tensor&, const Tensor&, const Tensor*, const ConvOptions&, const Tensor*);
+  static constexpr Function kFunctions[] = {&cuop::conv1d, &cuop::conv2d, &cuop::conv3d};
+  for (const int ranks : {1, 2, 3, 4, 5, 6, 7}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      std::mt19937 random(static_cast<unsigned>(ranks));
+      for (int i = 0; i < 75; ++i) {
+        const int spatial = 1 + i % 3;
+        const Case each = random_case(random, spatial);
+        const DType dtype = i % 4 == 0 ? DType::kFloat32 : DType::kFloat64;
+        const Tensor x = noise(each.x, dtype), w = noise(each.w, dtype, 2);
+        const Tensor bias = noise({each.w[0]}, dtype, 3);
+        ConvOptions options;
+        options.stride = each.stride;
+        options.padding = each.padding;
+        options.dilation = each.dilation;
+        options.groups = each.groups;
+        options.activation = i % 5 == 0 ? ConvActivation::kRelu : ConvActivation::kNone;
+        const Tensor expected = kFunctions[spatial - 1](x, w, &bias, options, nullptr);
+        std::vector<std::string> strategies{"", "batch", "channel", "row"};
+        if (spatial > 1) strategies.push_back("column");
+        if (spatial > 2) strategies.push_back("plane");
+        if (ranks == 4 || ranks == 6) strategies.push_back("grid");
+        const auto chosen =
+            static_cast<size_t>(pick(random, 0, static_cast<int>(strategies.size()) - 1));
+        const std::string what = cat(ranks, " ranks ", strategies[chosen], ' ', each.x, " * ",
+                                     each.w, " stride ", each.stride, " padding ", each.padding,
+                                     " dilation ", each.dilation, " groups ", each.groups);
+        const Tensor y =
+            conv_from_root(comm, on_root(comm, x), on_root(comm, w), on_root(comm, bias), options,
+                           {.strategy = strategies[chosen]});
+        expect_rooted(comm, y, expected, dtype == DType::kFloat32 ? 2e-5 : 1e-12, what);
+      }
+    });
+  }
 }
 
 TEST(DistConv2d, FetchesOnlyTheHaloOfShardedRows) {

@@ -4,6 +4,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "tests/dist/algo_test.h"
 
 namespace cuop::dist {
@@ -112,6 +113,137 @@ TEST(DistFft, KeepsAShardedBatchWhereItLies) {
     expect_close(parts(gather_all(spectrum)), parts(cuop::fft(x)), 1e-13, "keep");
     const DistTensor across = fft(laid_out(comm, x, rows), {.dim = 0});
     expect_close(parts(gather_all(across)), parts(cuop::fft(x, {}, 0)), 1e-13, "across");
+  });
+}
+
+using Function = Tensor (*)(const Tensor&, const FftDims&, const FftDims&, FftNorm, const Tensor*);
+constexpr Function kFunctions[] = {&cuop::fftn, &cuop::ifftn, &cuop::rfftn, &cuop::irfftn};
+constexpr FftKind kKinds[] = {FftKind::kFft, FftKind::kIfft, FftKind::kRfft, FftKind::kIrfft};
+
+Tensor complex_noise(const Shape& shape) {
+  return add(noise(shape), multiply(noise(shape, DType::kFloat64, 9), std::complex<double>(0, 1)));
+}
+
+TEST(DistFftn, RandomTransformsEqualTheWholeOnes) {
+  for (const int ranks : {1, 2, 3, 4, 6, 7}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      std::mt19937 random(static_cast<unsigned>(ranks));
+      const auto pick = [&](int low, int high) {
+        return std::uniform_int_distribution<int>(low, high)(random);
+      };
+      for (int i = 0; i < 60; ++i) {
+        const int ndim = pick(1, 4);
+        Shape shape;
+        Dims axes, lengths;
+        for (int dim = 0; dim < ndim; ++dim) shape.push_back(pick(1, 9));
+        for (int dim = 0; dim < ndim; ++dim) {
+          if (dim + 1 < ndim && pick(0, 2) == 0) continue;
+          axes.push_back(pick(0, 1) == 0 ? dim : dim - ndim);
+          lengths.push_back(pick(0, 3) == 0 ? pick(2, 8) : -1);
+        }
+        const FftKind kind = kKinds[i % 4];
+        if (kind == FftKind::kIrfft) lengths[lengths.ndim() - 1] = pick(1, 9);
+        const FftNorm norm = i % 3 == 0 ? FftNorm::kOrtho : FftNorm::kBackward;
+        const Tensor x = kind == FftKind::kRfft ? noise(shape) : complex_noise(shape);
+        const Tensor expected =
+            kFunctions[static_cast<size_t>(kind)](x, lengths, axes, norm, nullptr);
+        const FftCall call{kind, lengths, axes, norm};
+        fftn_from_root(comm, on_root(comm, x), call);
+        const std::vector<Candidate> candidates = last_report().plan.candidates;
+        const auto chosen = static_cast<size_t>(pick(0, static_cast<int>(candidates.size()) - 1));
+        const std::string& strategy = candidates[chosen].strategy;
+        const std::string what = cat(ranks, " ranks ", strategy, ' ', candidates[chosen].detail,
+                                     " kind ", i % 4, ' ', shape, " axes ", axes, " s ", lengths);
+        expect_spectrum(comm, fftn_from_root(comm, on_root(comm, x), call, {.strategy = strategy}),
+                        expected, 1e-12, what);
+        // Of a tensor that lies in parts, the result wherever it is made.
+        const Sharding rows(Mesh::line(ranks), split_dim(ndim, pick(0, ndim - 1)));
+        const DistTensor made = fftn(laid_out(comm, x, rows), call);
+        ASSERT_EQ(made.dtype(), expected.dtype()) << what;
+        expect_close(parts(gather_all(made)), parts(expected), 1e-12, "in parts " + what);
+      }
+    });
+  }
+}
+
+TEST(DistFftn, EveryLengthThereAndBack) {
+  for (const int ranks : {1, 2, 3, 4, 5, 6, 7}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      for (int64_t n = 1; n <= 200; n += ranks == 2 || ranks == 3 ? 1 : 7) {
+        const Tensor x = noise({3, n});
+        const Sharding columns(Mesh::line(ranks), split_dim(2, 1));
+        const DistTensor in_parts = laid_out(comm, x, columns);
+        const FftCall there{FftKind::kRfft, {}, {}, {}}, back{FftKind::kIrfft, Dims{3, n}, {}, {}};
+        const DistTensor half = fftn(in_parts, there);
+        expect_close(parts(gather_all(half)), parts(cuop::rfftn(x)), 1e-10, cat("rfftn ", n));
+        expect_close(gather_all(fftn(half, back)), x, 1e-12, cat("irfftn ", n));
+        const DistTensor line = fft(in_parts);
+        expect_close(parts(gather_all(line)), parts(cuop::fft(x)), 1e-10, cat("fft ", n));
+      }
+    });
+  }
+}
+
+/// Bytes that the last call's plan moves before and after the arithmetic and in between.
+int64_t planned_bytes() { return last_report().plan.bytes(); }
+
+TEST(DistFftn, SendsHalfOfTheSpectrumOfRealNumbers) {
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    const Sharding rows(Mesh::line(4), split_dim(2, 0));
+    const DistTensor x = laid_out(comm, noise({32, 30}), rows);
+    fftn(x, {}, {.strategy = "pencil"});
+    const int64_t whole = planned_bytes();
+    EXPECT_EQ(whole, 32 * 30 * 16 * 3 / 4);
+    const DistTensor half = fftn(x, {.kind = FftKind::kRfft}, {.strategy = "pencil"});
+    EXPECT_EQ(half.shape(), (Shape{32, 16}));
+    EXPECT_EQ(planned_bytes(), 32 * 16 * 16 * 3 / 4);
+    // The result is left in columns, from which the way back takes one all-to-all more.
+    fftn(half, {.kind = FftKind::kIrfft}, {.strategy = "pencil"});
+    EXPECT_EQ(planned_bytes(), 32 * 16 * 16 * 3 / 4);
+  });
+}
+
+TEST(DistFftn, TakesOneExchangeOfSlabsAndTwoOfPencilsAndNoMoreBack) {
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    const Sharding slabs(Mesh::line(4), split_dim(3, 0));
+    const DistTensor x = laid_out(comm, complex_noise({8, 8, 8}), slabs);
+    const int64_t bytes = 8 * 8 * 8 * 16;
+    const DistTensor y = fftn(x, {}, {.strategy = "slab"});
+    EXPECT_EQ(planned_bytes(), bytes * 3 / 4);
+    const DistTensor back = fftn(y, {.kind = FftKind::kIfft}, {.strategy = "slab"});
+    EXPECT_EQ(planned_bytes(), bytes * 3 / 4);
+    expect_close(parts(gather_all(back)), parts(gather_all(x)), 1e-14, "there and back");
+
+    using Axes = Spec::Axes;
+    const Sharding pencils(Mesh({2, 2}, {"r", "c"}), P(Axes{"r"}, Axes{"c"}, Axes{}));
+    const DistTensor z = laid_out(comm, complex_noise({8, 8, 8}), pencils);
+    const DistTensor spectrum = fftn(z, {}, {.strategy = "pencil"});
+    EXPECT_EQ(planned_bytes(), bytes);  // half of it twice
+    fftn(spectrum, {.kind = FftKind::kIfft}, {.strategy = "pencil"});
+    EXPECT_EQ(planned_bytes(), bytes);
+  });
+}
+
+TEST(DistFftn, FailsOnEveryRankAndGoesOn) {
+  run_ranks(2, [](const CommunicatorPtr& comm) {
+    const Tensor x = on_root(comm, noise({4, 5, 2}));
+    const auto refusal = [&](const FftCall& call) {
+      return failure_of([&] { fftn_from_root(comm, x, call); });
+    };
+    EXPECT_THAT(refusal({.axes = Dims{0, 3}}), HasSubstr("fftn: axis 3 is out of range"));
+    EXPECT_THAT(refusal({.axes = Dims{}}), HasSubstr("fftn: at least one axis is needed"));
+    EXPECT_THAT(refusal({.s = Dims{2, 2}, .axes = Dims{0}}),
+                HasSubstr("fftn: 2 lengths were given for 1 axes"));
+    EXPECT_THAT(refusal({.s = Dims{2, 2, 2, 2}}),
+                HasSubstr("fftn: 4 lengths were given for 3 dimensions"));
+    EXPECT_THAT(refusal({.s = Dims{0}}), HasSubstr("the length is 0"));
+    EXPECT_THAT(refusal({.axes = Dims{1, 1}}), HasSubstr("an axis is given twice in (1, 1)"));
+    EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {.n = -1}); }),
+                HasSubstr("fft: the length is -1"));
+    const Tensor z = on_root(comm, cuop::fft(noise({4, 5})));
+    EXPECT_THAT(failure_of([&] { fftn_from_root(comm, z, {.kind = FftKind::kRfft}); }),
+                HasSubstr("rfftn: real input is needed"));
+    expect_spectrum(comm, fftn_from_root(comm, x), cuop::fftn(noise({4, 5, 2})), 1e-12, "after");
   });
 }
 

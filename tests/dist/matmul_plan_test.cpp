@@ -31,6 +31,20 @@ MatmulProblem sharded(int ranks, int64_t m, int64_t n, int64_t k) {
   return {m, n, k, DType::kFloat32, rows, rows, std::nullopt};
 }
 
+TEST(MatmulPlan, LeavesARankIdleWhereThatMovesLess) {
+  // 7 = 1 x 7 sends all of one operand to everybody; 2 x 3 of the 7 send half and a third.
+  const Plan plan = plan_matmul(sharded(7, 4096, 4096, 4096), cluster(), "block_2d");
+  EXPECT_EQ(plan.outputs[0].sharding.mesh().idle(), 1) << plan.explain();
+  const Plan line = plan_matmul(sharded(7, 4096, 4096, 4096), cluster(), "column");
+  EXPECT_LT(plan.bytes(), line.bytes());
+  EXPECT_TRUE(plan.outputs[0].sharding.owner_box({4096, 4096}, 6).empty());
+  // A forced strategy takes all ranks where it can.
+  for (const char* strategy : {"row", "column", "k_split"}) {
+    EXPECT_EQ(
+        plan_matmul(rooted(7, 8, 8, 8), cluster(), strategy).outputs[0].sharding.mesh().idle(), 0);
+  }
+}
+
 TEST(MatmulPlan, ChoosesATwoDimensionalGridForASquareProductOn64Ranks) {
   const Plan plan = plan_matmul(sharded(64, 32768, 32768, 32768), cluster());
   EXPECT_TRUE(plan.strategy == "block_2d" || plan.strategy == "k_split") << plan.explain();
@@ -86,7 +100,7 @@ TEST(MatmulPlan, CutsPanelsUnderAMemoryLimit) {
 }
 
 TEST(MatmulPlan, OffersEveryStrategyOnAnyNumberOfRanks) {
-  for (const int ranks : {1, 2, 3, 4, 6, 7, 13, 64}) {
+  for (const int ranks : {1, 2, 3, 4, 6, 7, 13, 17, 64}) {
     for (const char* strategy : {"root", "row", "column", "block_2d", "k_split"}) {
       for (const int64_t size : {0, 1, 5, 100}) {
         const Plan plan = plan_matmul(rooted(ranks, size, size + 1, size), cluster(), strategy);

@@ -1,6 +1,8 @@
 // Tensors whose elements say where they come from, to see what moved where.
 #pragma once
 
+#include <algorithm>
+
 #include "cuop/backend/current_device.h"
 #include "cuop/core/box.h"
 #include "cuop/dist/dist_tensor.h"
@@ -50,12 +52,16 @@ inline std::vector<Sharding> matrix_shardings(int ranks) {
   const Grid2d grid = compute_2d_grid(ranks);
   const Mesh line = Mesh::line(ranks);
   const Mesh mesh({grid.rows, grid.cols}, {"a", "b"});
+  const int busy = std::max(1, ranks - 1);
+  const Mesh with_idle = Mesh(Dims{busy}, {"r"}, ranks - busy);
   using Axes = Spec::Axes;
   return {Sharding(line, split_dim(2, 0)),
           Sharding(line, split_dim(2, 1)),
           Sharding(mesh, P(Axes{"b"}, Axes{"a"})),
           Sharding(mesh, P(Axes{}, Axes{"a"})),
           Sharding(mesh, P(Axes{"b", "a"})),
+          Sharding(with_idle, split_dim(2, 0)),
+          Sharding::replicated(with_idle),
           Sharding::replicated(line),
           Sharding::on_rank(line, 0),
           Sharding::on_rank(line, ranks - 1)};

@@ -23,6 +23,23 @@ TEST(Mesh, NumbersRanksInRowMajorOrder) {
   EXPECT_EQ(cat(mesh), "Mesh(a=2, b=3, c=5)");
 }
 
+TEST(Mesh, LeavesRanksOutsideOfTheGridIdle) {
+  const Mesh mesh({2, 3}, {"a", "b"}, 2);
+  EXPECT_EQ(mesh.size(), 8);
+  EXPECT_FALSE(mesh.is_idle(5));
+  EXPECT_TRUE(mesh.is_idle(6));
+  EXPECT_EQ(cat(mesh), "Mesh(a=2, b=3, 2 idle)");
+  EXPECT_FALSE(mesh == Mesh({2, 3}, {"a", "b"}));
+  EXPECT_THROW(mesh.coordinates(6), IndexError);
+  EXPECT_THROW(mesh.coordinates(-1), IndexError);
+  EXPECT_THROW(Mesh({2}, {"a"}, -1), ShapeError);
+  const Sharding rows(mesh, split_dim(2, 0, "b"));
+  EXPECT_EQ(rows.owner_box({6, 4}, 5), (Box{{4, 0}, {6, 4}}));
+  EXPECT_TRUE(rows.owner_box({6, 4}, 7).empty());
+  EXPECT_FALSE(Sharding::replicated(mesh).is_replicated());  // idle ranks have nothing
+  EXPECT_EQ(Sharding::on_rank(mesh, 7).owner_box({6, 4}, 7), whole_box({6, 4}));
+}
+
 TEST(Mesh, RefusesBadAxes) {
   EXPECT_THROW(Mesh({2, 0}, {"a", "b"}), ShapeError);
   EXPECT_THROW(Mesh({2, 2}, {"a", "a"}), ShapeError);

@@ -121,6 +121,39 @@ TEST(DistJacobi, SweepsAndStopsAlikeOnAnyNumberOfRanks) {
   }
 }
 
+TEST(DistJacobi, SeveralSweepsAHaloStopAtTheSameOne) {
+  Machine slow_wire;  // which makes deep halos, and few looks at the norms, worth their extra rows
+  slow_wire.latency = 1.0;
+  for (const Boundary boundary : kBoundaries) {
+    const Tensor rhs = noise({31, 7}, DType::kFloat64, 3), start = noise({31, 7});
+    // Converged in the middle of a halo's sweeps, at its last one, at none; and not looked at.
+    for (const double tolerance : {0.9, 0.4, 0.25, 1e-9, 0.0}) {
+      for (const int64_t iterations : {0, 1, 21}) {
+        JacobiOptions options{0.5, boundary, iterations, tolerance};
+        const JacobiResult expected = cuop::jacobi2d(start, rhs, options);
+        for (const int ranks : {1, 2, 3, 7}) {
+          run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+            for (const char* strategy : {"row", "root"}) {
+              SolveInfo info;
+              const Tensor u =
+                  jacobi_2d_from_root(comm, on_root(comm, start), on_root(comm, rhs), options,
+                                      &info, {.strategy = strategy, .machine = slow_wire});
+              const std::string what = cat(strategy, ' ', ranks, " ranks, tolerance ", tolerance);
+              if (iterations == 21 && tolerance > 0) {
+                EXPECT_GT(last_report().plan.setting("depth"), 1) << what;
+              }
+              expect_rooted(comm, u, expected.u, 0, what);
+              EXPECT_EQ(info.sweeps, expected.sweeps) << what;
+              EXPECT_EQ(info.update_norm, expected.update_norm) << what;
+              EXPECT_NEAR(info.residual_norm, expected.residual_norm, 1e-12) << what;
+            }
+          });
+        }
+      }
+    }
+  }
+}
+
 TEST(DistPoisson, InvertsTheLaplacian) {
   for (const int ranks : kRanks) {
     run_ranks(ranks, [&](const CommunicatorPtr& comm) {

@@ -76,16 +76,16 @@ TEST_P(JacobiSplit, SweepsOverBlocksAreTheWholeSweeps) {
   for (int sweep = 0; sweep < 9; ++sweep) {
     const Tensor padded = halo(current, 1, boundary);
     std::vector<Tensor> parts;
-    std::vector<double> norms;
+    std::vector<Tensor> norms;
     for (int64_t begin = 0; begin < 61; begin += 17) {
       const int64_t end = std::min<int64_t>(61, begin + 17);
       const JacobiSweep part =
           jacobi2d_rows(slice(padded, 0, begin, end + 2), slice(rhs, 0, begin, end), 0.5, boundary);
       parts.push_back(part.u);
-      norms.insert(norms.end(), part.row_norms.begin(), part.row_norms.end());
+      norms.push_back(part.row_norms);
     }
     current = concatenate(parts);
-    norm = std::sqrt(JacobiSweep{current, norms}.squared_norm());
+    norm = std::sqrt(JacobiSweep{current, concatenate(norms)}.squared_norm());
   }
   const JacobiResult whole = jacobi2d(u, rhs, {0.5, boundary, 9, 0.0});
   EXPECT_TRUE(same_bits(whole.u, current));

@@ -9,10 +9,12 @@ Ranks are threads of this process, MPI processes, or processes over TCP.
 
     dist.run_ranks(work, 4)              # or under mpirun: work(dist.world())
 
-Every operation on a DistTensor is collective. `dist.last_report().plan.explain()` tells what was
+Most operations on a DistTensor are collective; what only computes or cuts its parts waits for
+nobody. Inside `dist.strict()` nothing is gathered silently. `dist.last_report().plan.explain()` tells what was
 moved and computed, and what else was considered.
 """
 
+import contextlib
 import functools
 import sys
 
@@ -20,7 +22,24 @@ from cuop._arguments import check_callable
 from cuop._core import _dist
 from cuop._core._dist import *  # noqa: F403
 
-__all__ = [name for name in dir(_dist) if not name.startswith("_")]
+__all__ = [*(name for name in dir(_dist) if not name.startswith("_")), "strict"]
+
+
+@contextlib.contextmanager
+def strict():
+    """Context manager: no call of this thread gathers silently.
+
+    GatherError on all ranks for a call that would make a tensor, of which no rank has all, whole on
+    several ranks or on one, and for conversions (np.asarray, tolist, ...) of a DistTensor of
+    several elements that does not lie on every rank. What is asked for stays allowed: gather,
+    gather_all, redistribute, `output=`. Everything else is computed as outside. All ranks enter it,
+    or none; threads of run_ranks begin as strict as their caller.
+    """
+    before = _dist._set_strict(True)
+    try:
+        yield
+    finally:
+        _dist._set_strict(before)
 
 
 def world():
@@ -54,8 +73,10 @@ def run_ranks(work, ranks):
     waits of the other ranks. `world()` answers the thread's communicator inside.
     """
     check_callable(work, "run_ranks", "work")
+    is_strict = _dist.is_strict()
 
     def named(comm):
+        _dist._set_strict(is_strict)
         try:
             return work(comm)
         except BaseException as error:

@@ -9,7 +9,12 @@ from cuop import dist
 from distributed_gpu._call import MPIError, check_manager, from_root, told
 from distributed_gpu.cost_model import strategy_name
 
-__all__ = ["distributed_add", "distributed_matmul", "distributed_transpose"]
+__all__ = [
+    "distributed_add",
+    "distributed_batch_matmul",
+    "distributed_matmul",
+    "distributed_transpose",
+]
 
 
 def distributed_matmul(A, B, mpi, distributor, cost_model=None, strategy=None):
@@ -41,6 +46,11 @@ def _ask(cost_model, A, B, mpi):
     if isinstance(answer, Exception):
         raise MPIError(f"distributed_matmul: the cost model failed: {answer}", 0, answer)
     return answer
+
+
+def distributed_batch_matmul(A, B, mpi, distributor):
+    """A [batch, M, K] @ B [batch, K, N] or [K, N], split over the batch, rows or columns."""
+    return from_root(dist.batch_matmul_from_root, mpi, [A, B])
 
 
 def distributed_transpose(tensor, mpi, distributor, dim0=0, dim1=1):

@@ -165,6 +165,7 @@ def test_a_plain_process_works_on_all_its_gpus():
 
 
 SCRIPT = Path(__file__).parent.parent / "ranks_script.py"
+CHAIN = Path(__file__).parents[3] / "examples" / "python" / "ranks.py"
 
 
 def passed(processes):
@@ -175,7 +176,8 @@ def passed(processes):
 
 
 def start(command, **variables):
-    environment = dict(os.environ, CUOP_COMM_TIMEOUT="100", CUOP_DEVICE="auto", **variables)
+    variables = {"CUOP_COMM_TIMEOUT": "100", "CUOP_DEVICE": "auto", **variables}
+    environment = dict(os.environ, **variables)
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -187,6 +189,16 @@ def test_processes_of_mpirun_work_on_gpus_of_their_own():
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(RANKS)]
     process = start([*command, sys.executable, str(SCRIPT), "cuda"])
     assert passed([process]) == [f"[rank {rank}] passed" for rank in range(RANKS)]
+
+
+@pytest.mark.parametrize("launcher", [[], ["mpirun"]])
+def test_the_chain_that_also_runs_on_the_cpu(launcher):
+    if launcher and (shutil.which("mpirun") is None or dist.mpi_unavailable_reason()):
+        pytest.skip(f"NO MPI HERE: {dist.mpi_unavailable_reason()}")
+    if launcher:
+        launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(RANKS)]
+    process = start([*launcher, sys.executable, str(CHAIN)], CUOP_DEVICE="cuda")
+    assert passed([process]) == ["ranks: all checks hold"]
 
 
 def test_processes_of_torchrun_work_on_gpus_of_their_own():

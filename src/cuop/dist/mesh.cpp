@@ -8,8 +8,10 @@
 
 namespace cuop::dist {
 
-Mesh::Mesh(const Dims& shape, std::vector<std::string> names)
-    : shape_(shape), names_(std::move(names)) {
+Mesh::Mesh(const Dims& shape, std::vector<std::string> names, int idle)
+    : shape_(shape), names_(std::move(names)), idle_(idle) {
+  if (idle < 0)
+    throw ShapeError(cat("Mesh: ", idle, " idle ranks were given; 0 or more are needed"));
   if (static_cast<size_t>(shape_.ndim()) != names_.size()) {
     throw ShapeError(cat("Mesh: ", names_.size(), " names were given for shape ", shape_,
                          "; one name an axis is needed"));
@@ -24,10 +26,10 @@ Mesh::Mesh(const Dims& shape, std::vector<std::string> names)
     }
   }
   const int64_t count = element_count(shape_);
-  if (count > std::numeric_limits<int>::max()) {
+  if (count > std::numeric_limits<int>::max() - idle) {
     throw ShapeError(cat("Mesh: shape ", shape_, " has more ranks than can be numbered"));
   }
-  size_ = static_cast<int>(count);
+  size_ = static_cast<int>(count) + idle;
 }
 
 Mesh Mesh::line(int size, const std::string& name) { return Mesh(Dims{size}, {name}); }
@@ -48,6 +50,10 @@ int Mesh::axis(std::string_view name) const {
 int Mesh::axis_size(std::string_view name) const { return static_cast<int>(shape_[axis(name)]); }
 
 Dims Mesh::coordinates(int rank) const {
+  if (rank < 0 || is_idle(rank)) {
+    throw IndexError(cat("Mesh: rank ", rank, " has no coordinates in ", *this, "; ranks 0 to ",
+                         grid_size() - 1, " have"));
+  }
   Dims result = Dims::filled(ndim(), 0);
   int64_t rest = rank;
   for (int a = ndim() - 1; a >= 0; --a) {
@@ -74,6 +80,7 @@ std::ostream& operator<<(std::ostream& out, const Mesh& mesh) {
   for (int a = 0; a < mesh.ndim(); ++a) {
     out << (a > 0 ? ", " : "") << mesh.names()[static_cast<size_t>(a)] << '=' << mesh.shape()[a];
   }
+  if (mesh.idle() > 0) out << ", " << mesh.idle() << " idle";
   return out << ')';
 }
 

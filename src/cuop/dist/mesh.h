@@ -13,13 +13,19 @@ namespace cuop::dist {
 
 class Mesh {
  public:
-  /// Ranks in row-major order over `shape`; the last axis varies fastest. ShapeError unless every
-  /// size is at least 1 and there is one distinct, non-empty name an axis.
-  Mesh(const Dims& shape, std::vector<std::string> names);
+  /// Ranks in row-major order over `shape`; the last axis varies fastest. The last `idle` ranks
+  /// stand outside of the grid and hold nothing. ShapeError unless every size is at least 1, there
+  /// is one distinct, non-empty name an axis, and `idle` is not negative.
+  Mesh(const Dims& shape, std::vector<std::string> names, int idle = 0);
   /// One axis over all ranks.
   static Mesh line(int size, const std::string& name = "r");
 
+  /// All ranks, idle ones too.
   int size() const { return size_; }
+  int idle() const { return idle_; }
+  /// Ranks of the grid.
+  int grid_size() const { return size_ - idle_; }
+  bool is_idle(int rank) const { return rank >= grid_size(); }
   int ndim() const { return shape_.ndim(); }
   const Dims& shape() const { return shape_; }
   const std::vector<std::string>& names() const { return names_; }
@@ -29,6 +35,7 @@ class Mesh {
   int axis(std::string_view name) const;
   int axis_size(std::string_view name) const;
 
+  /// IndexError unless the rank stands in the grid.
   Dims coordinates(int rank) const;
   int coordinate(int rank, int axis) const;
   int rank(const Dims& coordinates) const;
@@ -39,9 +46,10 @@ class Mesh {
   Dims shape_;
   std::vector<std::string> names_;
   int size_ = 1;
+  int idle_ = 0;
 };
 
-/// As Mesh(r=2, c=3).
+/// As Mesh(r=2, c=3) or Mesh(r=2, c=3, 1 idle).
 std::ostream& operator<<(std::ostream& out, const Mesh& mesh);
 
 struct Grid2d {

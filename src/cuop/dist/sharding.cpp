@@ -94,7 +94,7 @@ Sharding Sharding::with_blocks(int dim, std::vector<int64_t> sizes) const {
 }
 
 bool Sharding::is_replicated() const {
-  if (single_rank_ >= 0) return mesh_.size() == 1;
+  if (single_rank_ >= 0 || mesh_.idle() > 0) return mesh_.size() == 1;
   for (int dim = 0; dim < spec_.ndim(); ++dim) {
     for (const std::string& axis : spec_.axes(dim)) {
       if (mesh_.axis_size(axis) > 1) return false;
@@ -121,7 +121,8 @@ void Sharding::check_fits(const Shape& shape, const char* who) const {
 }
 
 Box Sharding::owner_box(const Shape& shape, int rank) const {
-  if (single_rank_ >= 0 && rank != single_rank_) return empty_box(shape.ndim());
+  if (single_rank_ >= 0) return rank == single_rank_ ? whole_box(shape) : empty_box(shape.ndim());
+  if (mesh_.is_idle(rank)) return empty_box(shape.ndim());
   Box box = whole_box(shape);
   for (int dim = 0; dim < shape.ndim(); ++dim) {
     const auto explicit_blocks = blocks_.find(dim);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/map.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
@@ -19,17 +21,18 @@ int64_t option(const Dims& given, int axis, int64_t otherwise) {
   return given.ndim() == 1 ? given[0] : given[axis];
 }
 
-/// Rows of the input that rows [low, high) of the output read; they may lie outside the input.
-Interval rows_read(Interval output, int64_t kernel, const ConvOptions& options) {
-  const int64_t stride = option(options.stride, 0, 1);
-  const int64_t padding = option(options.padding, 0, 0);
-  const int64_t reach = option(options.dilation, 0, 1) * (kernel - 1);
+/// Cells of the input along a spatial axis that cells [low, high) of the output read; they may lie
+/// outside the input.
+Interval cells_read(Interval output, int axis, int64_t kernel, const ConvOptions& options) {
+  const int64_t stride = option(options.stride, axis, 1);
+  const int64_t padding = option(options.padding, axis, 0);
+  const int64_t reach = option(options.dilation, axis, 1) * (kernel - 1);
   return {output.low * stride - padding, (output.high - 1) * stride - padding + reach + 1};
 }
 
-Interval clipped(Interval rows, int64_t size) {
-  const int64_t low = std::clamp<int64_t>(rows.low, 0, size);
-  return {low, std::clamp<int64_t>(rows.high, low, size)};
+Interval clipped(Interval cells, int64_t size) {
+  const int64_t low = std::clamp<int64_t>(cells.low, 0, size);
+  return {low, std::clamp<int64_t>(cells.high, low, size)};
 }
 
 /// The sizes that decide which box of an input a box of the output reads.
@@ -39,56 +42,99 @@ struct Geometry {
   Shape output;
   ConvOptions options;
 
-  /// All rows are made at once: the operator's own padding serves.
-  bool has_all_rows(const Box& box) const { return box.interval(2) == Interval{0, output[2]}; }
+  int spatial() const { return x.ndim() - 2; }
+  /// All of this spatial axis is made at once: the operator's own padding serves.
+  bool is_whole(const Box& box, int axis) const {
+    return box.interval(2 + axis) == Interval{0, output[2 + axis]};
+  }
+  int64_t inputs_per_group() const { return w[1]; }
+  int64_t outputs_per_group() const { return w[0] / options.groups; }
+  /// The groups to which these output channels belong.
+  Interval groups_of(Interval channels) const {
+    return {channels.low / outputs_per_group(), divide_up(channels.high, outputs_per_group())};
+  }
 };
 
 /// What x (0), w (1) and bias (2) contribute to a box of the output.
 Box needed_box(const Geometry& geometry, size_t input, const Box& output) {
   const auto& [x, w, shape, options] = geometry;
-  if (input == 0) {
-    Box box = whole_box(x);
-    box.set_interval(0, output.interval(0));
-    if (!geometry.has_all_rows(output)) {
-      box.set_interval(2, clipped(rows_read(output.interval(2), w[2], options), x[2]));
-    }
+  if (input > 0) {
+    Box box = whole_box(input == 1 ? w : Shape{w[0]});
+    box.set_interval(0, output.interval(1));
     return box;
   }
-  Box box = whole_box(input == 1 ? w : Shape{w[0]});
-  if (options.groups == 1) box.set_interval(0, output.interval(1));
+  Box box = whole_box(x);
+  box.set_interval(0, output.interval(0));
+  const Interval groups = geometry.groups_of(output.interval(1));
+  const int64_t per_group = geometry.inputs_per_group();
+  box.set_interval(1, {groups.low * per_group, groups.high * per_group});
+  for (int axis = 0; axis < geometry.spatial(); ++axis) {
+    if (geometry.is_whole(output, axis)) continue;
+    const Interval read = cells_read(output.interval(2 + axis), axis, w[2 + axis], options);
+    box.set_interval(2 + axis, clipped(read, x[2 + axis]));
+  }
   return box;
 }
 
-/// Rows [read.low, read.high) of x, zeros where they lie outside the input.
-Tensor padded_rows(const Part& x, Interval read) {
-  const Interval there = x.box.interval(2);
-  if (there == read) return x.local;
-  Shape shape = x.local.shape();
-  shape[2] = read.length();
-  Tensor padded = zeros(shape, x.local.dtype(), x.device);
-  if (there.length() > 0) {
-    copy_into(slice(padded, 2, there.low - read.low, there.high - read.low), x.local);
-  }
-  return padded;
+/// Cells `read` of x, zeros where they lie outside the input.
+Tensor padded_to(const Part& x, const Box& read) {
+  if (x.box == read) return x.local;
+  const Part padded{zeros(read.shape(), x.local.dtype(), x.device), read, x.device};
+  if (!x.box.empty()) copy_into(view_of(padded, x.box), x.local);
+  return padded.local;
 }
 
+/// Output channels by groups that a convolution can make at once: whole groups, or some channels of
+/// one. With 4 channels a group [2, 13) is [2, 4), [4, 12), [12, 13).
+std::vector<Interval> by_groups(Interval channels, int64_t per_group) {
+  const Interval whole{divide_up(channels.low, per_group) * per_group,
+                       channels.high / per_group * per_group};
+  if (whole.low > whole.high) return {channels};  // inside of one group
+  std::vector<Interval> parts;
+  for (const Interval part :
+       {Interval{channels.low, whole.low}, whole, Interval{whole.high, channels.high}}) {
+    if (part.length() > 0) parts.push_back(part);
+  }
+  return parts;
+}
+
+using Convolution = Tensor (*)(const Tensor&, const Tensor&, const Tensor*, const ConvOptions&,
+                               const Tensor*);
+
 Tensor convolve(const Geometry& geometry, const std::vector<Part>& parts, const Box& output) {
-  const Tensor& w = parts[1].local;
-  const Tensor* bias = parts.size() > 2 ? &parts[2].local : nullptr;
-  const int spatial = geometry.x.ndim() - 2;
-  Tensor x = parts[0].local;
+  static constexpr Convolution kFunctions[] = {&cuop::conv1d, &cuop::conv2d, &cuop::conv3d};
+  const Convolution convolution = kFunctions[geometry.spatial() - 1];
   ConvOptions options = geometry.options;
-  if (!geometry.has_all_rows(output)) {
-    x = padded_rows(parts[0], rows_read(output.interval(2), w.shape(2), options));
-    options.padding = Dims::filled(spatial, 0);
-    for (int axis = 1; axis < spatial; ++axis) {
+  options.padding = Dims::filled(geometry.spatial(), 0);
+  Box read = parts[0].box;
+  for (int axis = 0; axis < geometry.spatial(); ++axis) {
+    if (geometry.is_whole(output, axis)) {
       options.padding[axis] = option(geometry.options.padding, axis, 0);
+    } else {
+      read.set_interval(2 + axis, cells_read(output.interval(2 + axis), axis, geometry.w[2 + axis],
+                                             geometry.options));
     }
   }
-  using Function =
-      Tensor (*)(const Tensor&, const Tensor&, const Tensor*, const ConvOptions&, const Tensor*);
-  static constexpr Function kFunctions[] = {&cuop::conv1d, &cuop::conv2d, &cuop::conv3d};
-  return kFunctions[spatial - 1](x, w, bias, options, nullptr);
+  const Tensor x = padded_to(parts[0], read);
+  const Interval channels = output.interval(1), groups = geometry.groups_of(channels);
+  const auto made = [&](Interval wanted) {
+    const auto of_block = [&](const Tensor& tensor) {
+      return slice(tensor, 0, wanted.low - channels.low, wanted.high - channels.low);
+    };
+    const Interval of = geometry.groups_of(wanted);
+    const int64_t per_group = geometry.inputs_per_group();
+    options.groups = of.length();
+    const Tensor inputs =
+        slice(x, 1, (of.low - groups.low) * per_group, (of.high - groups.low) * per_group);
+    const Tensor bias = parts.size() > 2 ? of_block(parts[2].local) : Tensor();
+    return convolution(inputs, of_block(parts[1].local), bias.is_defined() ? &bias : nullptr,
+                       options, nullptr);
+  };
+  std::vector<Tensor> results;
+  for (const Interval part : by_groups(channels, geometry.outputs_per_group())) {
+    results.push_back(made(part));
+  }
+  return results.size() == 1 ? results[0] : concatenate(results, 1);
 }
 
 Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& inputs) {
@@ -117,10 +163,12 @@ Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& input
   mapping.work = [geometry](const std::vector<Part>& parts, const Box& box) {
     return convolve(geometry, parts, box);
   };
-  const int ranks = inputs[0].sharding.mesh().size();
-  const auto split = [&](int dim) { return split_over_ranks(ranks, x.ndim(), dim); };
-  mapping.choices = {{"batch", split(0)}, {"row", split(2)}};
-  if (options.groups == 1) mapping.choices.push_back({"channel", split(1)});
+  // Of images rows and columns; planes of volumes come before them.
+  std::vector<SplitDim> dims{{0, "batch"}, {1, "channel"}};
+  static constexpr const char* kSpatial[] = {"plane", "row", "column"};
+  const int first = std::min(1, 5 - x.ndim());
+  for (int dim = 2; dim < x.ndim(); ++dim) dims.push_back({dim, kSpatial[first + dim - 2]});
+  mapping.choices = split_choices(inputs[0].sharding.mesh().size(), x.ndim(), dims);
   mapping.flops_per_element =
       2.0 * static_cast<double>(element_count(w)) / static_cast<double>(std::max<int64_t>(1, w[0]));
   return mapping;

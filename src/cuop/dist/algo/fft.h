@@ -2,28 +2,41 @@
 #pragma once
 
 #include "cuop/dist/exec/operation.h"
+#include "cuop/dist/plan/fft_plan.h"
 #include "cuop/ops/fft/fft.h"
 
 namespace cuop::dist {
+
+/// What is transformed, with the meanings and defaults of ops/fft: `s` holds lengths (-1: as it is)
+/// of the `axes`; kRfft takes real input and makes the half of the last axis that is not the
+/// conjugate of the rest, kIrfft the way back.
+struct FftCall {
+  FftKind kind = FftKind::kFft;
+  FftDims s = {};
+  FftDims axes = {};
+  FftNorm norm = FftNorm::kBackward;
+};
+/// Any axes of a tensor of any layout; strategies as plan/fft_plan.h says. The result lies where
+/// the last pass makes it unless `options.output` says otherwise, which saves an all-to-all there
+/// and another on the way back.
+DistTensor fftn(const DistTensor& x, const FftCall& call = {}, const CallOptions& options = {});
+/// With x and the result on rank 0.
+Tensor fftn_from_root(const CommunicatorPtr& comm, const Tensor& x, const FftCall& call = {},
+                      const CallOptions& options = {});
 
 struct FftOptions {
   FftNorm norm = FftNorm::kBackward;
   bool is_inverse = false;
 };
 
-/// Two-dimensional transform of one [rows, columns] grid by two passes and an all-to-all between
-/// them. The result lies in whole columns unless `call.output` says otherwise. Strategy "pencil".
+/// Two-dimensional transform of one [rows, columns] grid, usually by two passes and an all-to-all
+/// between them.
 DistTensor fft2d_pencil(const DistTensor& x, const FftOptions& options = {},
                         const CallOptions& call = {});
-/// With grid and result on rank 0; also strategy "root".
 Tensor fft2d_pencil_from_root(const CommunicatorPtr& comm, const Tensor& x,
                               const FftOptions& options = {}, const CallOptions& call = {});
 
-enum class FftKind : uint8_t { kFft, kIfft, kRfft, kIrfft };
-
-/// One-dimensional transforms along `dim`, cut or padded to `n`, the other dimensions split over
-/// the ranks. Strategies: "keep" (as x lies, when `dim` is whole there), "batch" (blocks of the
-/// longest other dimension), "one_rank" when there is no other.
+/// One-dimensional transforms along `dim`, cut or padded to `n`.
 struct FftBatch {
   FftKind kind = FftKind::kFft;
   FftSize n = {};
@@ -34,7 +47,7 @@ DistTensor fft(const DistTensor& x, const FftBatch& batch = {}, const CallOption
 Tensor fft_from_root(const CommunicatorPtr& comm, const Tensor& x, const FftBatch& batch = {},
                      const CallOptions& call = {});
 
-/// Two-dimensional transforms along the two `dims` of at least 3, split over another one.
+/// Two-dimensional transforms along the two `dims`.
 struct Fft2dBatch {
   FftDims s = {};
   Dims dims = {-2, -1};

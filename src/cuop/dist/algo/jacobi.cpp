@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 #include <iomanip>
 
@@ -7,6 +8,9 @@
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/sweep.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
 namespace {
@@ -21,32 +25,98 @@ Plan plan_jacobi(const JacobiOptions& options, const std::vector<Placement>& inp
   problem.is_periodic = options.boundary == Boundary::kPeriodic;
   problem.iterations = options.iterations;
   problem.flops_per_cell = 9;  // four adds, a fused scale, and the square of the update
+  problem.max_depth = std::clamp<int64_t>(options.iterations, 1, kMaxDepth);
+  problem.is_watched = options.tolerance > 0.0;
   problem.wanted = output;
   return plan_sweeps(problem, machine, strategy);
 }
+
+/// The grid of one rank as it is swept.
+class Sweeps {
+ public:
+  Sweeps(const DistTensor& grid, const Tensor& rhs, int64_t depth, const JacobiOptions& options)
+      : comm_(grid.comm()),
+        blocks_(grid.sharding().owner_boxes(grid.shape())),
+        height_(grid.shape(0)),
+        options_(options),
+        grid_(comm_, grid.local(), blocks_, grid.shape(), depth, is_periodic()),
+        rhs_(comm_, rhs, blocks_, grid.shape(), depth - 1, is_periodic()),
+        squares_(zeros({depth, rhs.shape(0)}, DType::kFloat64, rhs.device())) {
+    rhs_.exchange_halo();
+  }
+
+  const SweptRows& grid() const { return grid_; }
+  const std::vector<Box>& blocks() const { return blocks_; }
+
+  /// Fetches the halo for `count` sweeps and makes them.
+  void make(int64_t count) {
+    grid_.exchange_halo();
+    if (count > 1) grid_.keep();
+    sweep(count, count);
+  }
+  /// After `make(count)`: the same as after `make(wanted)`.
+  void go_back(int64_t wanted, int64_t count) {
+    if (wanted == count) return;
+    grid_.restore();
+    sweep(wanted, count);
+  }
+  /// The norms of the last `count` sweeps' updates over the whole grid.
+  std::vector<double> norms(int64_t count) const {
+    return norms_of_rows(comm_, slice(squares_, 0, 0, count), blocks_, height_);
+  }
+
+ private:
+  bool is_periodic() const { return options_.boundary == Boundary::kPeriodic; }
+
+  /// `wanted` of `count` sweeps: of rows beyond the block as many as the sweeps that follow read.
+  void sweep(int64_t wanted, int64_t count) {
+    for (int64_t i = 0; i < wanted; ++i) {
+      grid_.sweep(1, count - 1 - i, [&](const Tensor& padded, int64_t first, const Tensor& out) {
+        const JacobiSweep made = cuop::jacobi2d_rows(padded, rhs_.rows(first, first + out.shape(0)),
+                                                     options_.dx, options_.boundary, &out);
+        const Tensor own = slice(squares_, 0, i, i + 1);
+        copy_into(own, unsqueeze(slice(made.row_norms, 0, -first, own.shape(1) - first), 0));
+      });
+    }
+  }
+
+  Communicator& comm_;
+  std::vector<Box> blocks_;
+  int64_t height_;
+  JacobiOptions options_;
+  SweptRows grid_;
+  SweptRows rhs_;
+  Tensor squares_;  ///< sums of squares of the last updates, [sweep, row of the block]
+};
 
 DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& inputs,
                           const JacobiOptions& options, SolveInfo& info) {
   const DistTensor grid = moved_to(inputs[0], plan.inputs[0].sharding);
   const Tensor rhs = moved_to(inputs[1], plan.inputs[1].sharding).local();
-  Communicator& comm = grid.comm();
-  const std::vector<Box> blocks = grid.sharding().owner_boxes(grid.shape());
-  SweptRows rows(comm, grid.local(), blocks, grid.shape(), 1,
-                 options.boundary == Boundary::kPeriodic);
-  for (int64_t sweep = 1; sweep <= options.iterations; ++sweep) {
+  const int64_t depth = plan.setting("depth");
+  Sweeps sweeps(grid, rhs, depth, options);
+  bool is_done = false;
+  while (!is_done && info.sweeps < options.iterations) {
     check_interrupt();
-    rows.exchange_halo();
-    std::vector<double> squares;
-    rows.sweep(1, 0, [&](const Tensor& padded, int64_t, const Tensor& out) {
-      squares = cuop::jacobi2d_rows(padded, rhs, options.dx, options.boundary, &out).row_norms;
-    });
-    info.sweeps = sweep;
-    if (!(options.tolerance > 0.0) && sweep < options.iterations) continue;
-    info.update_norm = norm_of_rows(gather_rows(comm, squares, blocks, grid.shape(0)));
-    if (info.update_norm < options.tolerance) break;
+    int64_t now = std::min(depth, options.iterations - info.sweeps);
+    sweeps.make(now);
+    if (options.tolerance > 0.0 || info.sweeps + now == options.iterations) {
+      const std::vector<double> norms = sweeps.norms(now);
+      const auto small = std::find_if(norms.begin(), norms.end(),
+                                      [&](double norm) { return norm < options.tolerance; });
+      is_done = small != norms.end();
+      if (is_done) {
+        const int64_t wanted = small - norms.begin() + 1;
+        sweeps.go_back(wanted, now);
+        now = wanted;
+      }
+      info.update_norm = norms[static_cast<size_t>(now - 1)];
+    }
+    info.sweeps += now;
   }
-  const Tensor u = rows.is_empty() ? grid.local() : rows.block();
-  info.residual_norm = poisson_residual(comm, u, rhs, blocks, grid.shape(), options);
+  const Tensor u = sweeps.grid().is_empty() ? grid.local() : sweeps.grid().block();
+  info.residual_norm =
+      poisson_residual(grid.comm(), u, rhs, sweeps.blocks(), grid.shape(), options);
   return DistTensor(grid.comm_ptr(), grid.sharding(), grid.shape(), grid.dtype(), u);
 }
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <functional>
 #include <iomanip>
 #include <numbers>
 
@@ -6,8 +7,9 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/passes.h"
 #include "cuop/dist/exec/redistribute.h"
-#include "cuop/dist/plan/pencil_plan.h"
+#include "cuop/dist/plan/pass_plan.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/fft/fft.h"
 #include "cuop/ops/index/view.h"
@@ -31,9 +33,9 @@ struct Spectrum {
   JacobiOptions options;
   double zero_mode = 0.0;  ///< coefficient of the constant, periodic only
 
-  /// Divides the coefficients of `box` (contiguous, in place) by the Laplacian's eigenvalues.
+  /// Divides the coefficients of `box` in place by the Laplacian's eigenvalues.
   template <class T>
-  void divide(T* data, const Box& box) const {
+  void divide(T* data, const Dims& strides, const Box& box) const {
     using Real = decltype(std::abs(T{}));
     const bool is_sine = options.boundary == Boundary::kZero;
     // The unscaled sine transform applied twice multiplies by 2 (n + 1) along each axis.
@@ -47,21 +49,29 @@ struct Spectrum {
     const double per_dx2 = scale / (options.dx * options.dx);
     backend::parallel_for_each(box.interval(0).length(), 16, [&](int64_t i) {
       const double down = eigenvalue(box.low[0] + i, grid[0], options.boundary);
-      T* row = data + i * columns;
+      T* row = data + i * strides[0];
       for (int64_t j = 0; j < columns; ++j) {
         const double value = (down + along_row[static_cast<size_t>(j)]) * per_dx2;
         const bool is_constant = !is_sine && box.low[0] + i == 0 && box.low[1] + j == 0;
-        row[j] = is_constant ? T(static_cast<Real>(zero_mode)) : row[j] / static_cast<Real>(value);
+        T& mode = row[j * strides[1]];
+        mode = is_constant ? T(static_cast<Real>(zero_mode)) : mode / static_cast<Real>(value);
       }
     });
   }
 };
 
-/// One pass over whole rows (axis 1) or columns (axis 0); the Fourier passes back return to real
-/// numbers when the last one is done.
-Tensor pass(const Tensor& x, int64_t axis, bool is_back, Boundary boundary) {
-  if (boundary == Boundary::kZero) return cuop::dst1(x, axis);
-  return is_back ? cuop::ifft(x, {}, axis) : cuop::fft(x, {}, axis);
+/// The passes there (rows, columns) and back; the Fourier ones return to real numbers when the last
+/// is done.
+constexpr size_t kPassesThere = 2;
+
+void transform(const Tensor& x, const RankPass& pass, Boundary boundary) {
+  const int axis = pass.axes.front();
+  if (boundary == Boundary::kZero) {
+    cuop::dst1(x, axis, &pass.into);
+  } else {
+    const auto run = pass.number < kPassesThere ? cuop::fft : cuop::ifft;
+    run(x, {}, axis, FftNorm::kBackward, &pass.into);
+  }
 }
 
 double sum_of(const Tensor& x) {
@@ -73,51 +83,55 @@ double sum_of(const Tensor& x) {
 
 DistTensor execute_poisson(const Plan& plan, const std::vector<DistTensor>& inputs,
                            const JacobiOptions& options, SolveInfo& info) {
-  const Sharding row_slices = whole_rows(plan);
-  const Sharding column_slices = whole_columns(plan);
-  const DistTensor rhs = moved_to(inputs[1], row_slices);
+  const Sharding& slices = plan.inputs[0].sharding;
+  const DistTensor rhs = moved_to(inputs[1], slices);
   Communicator& comm = rhs.comm();
   const Shape& shape = rhs.shape();
   Spectrum spectrum{shape, options, 0.0};
   const bool is_sine = options.boundary == Boundary::kZero;
-  const DType working = is_sine ? rhs.dtype() : complex_dtype(rhs.dtype());
   if (!is_sine) {
-    double mine = sum_of(moved_to(inputs[0], row_slices).local());
+    double mine = sum_of(moved_to(inputs[0], slices).local());
     comm.all_reduce(&mine, &spectrum.zero_mode, 1, DType::kFloat64, ReduceKind::kSum);
   }
-  const auto transformed = [&](const DistTensor& x, const Sharding& slices, int64_t axis,
-                               bool is_back) {
-    const DistTensor here = moved_to(x, slices);
-    Tensor local = here.local();
-    local = local.size() > 0 ? pass(local, axis, is_back, options.boundary)
-                             : cuop::cast(local, working);
-    return DistTensor(here.comm_ptr(), slices, shape, working, local);
-  };
-  DistTensor x = transformed(rhs, row_slices, 1, false);
-  x = transformed(x, column_slices, 0, false);
-  const Tensor coefficients = contiguous(x.local());
-  visit_dtype(FloatComplexTypes{}, working, "poisson_2d",
-              [&]<class T>(TypeTag<T>) { spectrum.divide(coefficients.data<T>(), x.box()); });
-  x = DistTensor(x.comm_ptr(), column_slices, shape, working, coefficients);
-  x = transformed(x, column_slices, 0, true);
-  x = transformed(x, row_slices, 1, true);
-
+  const DistTensor x = follow_passes(plan, rhs, [&](const Tensor& part, const RankPass& pass) {
+    transform(part, pass, options.boundary);
+    if (pass.number + 1 != kPassesThere) return;
+    const Tensor& made = pass.into;
+    visit_dtype(FloatComplexTypes{}, made.dtype(), "poisson_2d", [&]<class T>(TypeTag<T>) {
+      spectrum.divide(made.data<T>(), made.layout().strides, pass.box);
+    });
+  });
   const Tensor u = is_sine ? x.local() : clone(select(as_real(x.local()), -1, 0));
   info.residual_norm =
-      poisson_residual(comm, u, rhs.local(), row_slices.owner_boxes(shape), shape, options);
-  return DistTensor(x.comm_ptr(), row_slices, shape, rhs.dtype(), u);
+      poisson_residual(comm, u, rhs.local(), slices.owner_boxes(shape), shape, options);
+  return DistTensor(x.comm_ptr(), slices, shape, rhs.dtype(), u);
+}
+
+Plan plan_poisson(const JacobiOptions& options, const std::vector<Placement>& inputs,
+                  const std::optional<Sharding>& output, const Machine& machine,
+                  const std::string& strategy) {
+  check_poisson("poisson_2d", inputs, options);
+  const Placement& rhs = inputs[1];
+  const DType working = options.boundary == Boundary::kZero ? rhs.dtype : complex_dtype(rhs.dtype);
+  const auto passes = [&](const char* name, const Sharding& rows, const Sharding& columns) {
+    PassChoice choice{name, "", {}};
+    for (const int axis : {1, 0, 0, 1}) {
+      choice.passes.push_back({axis == 1 ? rows : columns, {axis}, rhs.shape, working});
+    }
+    return choice;
+  };
+  PassProblem problem{"poisson_2d", rhs, {}, rhs.dtype, output};
+  if (rhs.sharding.single_rank() >= 0) {
+    problem.choices.push_back(passes("root", rhs.sharding, rhs.sharding));
+  }
+  const Mesh line = Mesh::line(rhs.sharding.mesh().size());
+  problem.choices.push_back(
+      passes("pencil", Sharding(line, split_dim(2, 0)), Sharding(line, split_dim(2, 1))));
+  return plan_passes(problem, machine, strategy);
 }
 
 /// Its calls leave in `info` what they did.
 Operation operation(const JacobiOptions& options, const std::shared_ptr<SolveInfo>& info) {
-  const auto plan = [options](const std::vector<Placement>& inputs,
-                              const std::optional<Sharding>& output, const Machine& machine,
-                              const std::string& strategy) {
-    check_poisson("poisson_2d", inputs, options);
-    const DType real = inputs[1].dtype;
-    const DType working = options.boundary == Boundary::kZero ? real : complex_dtype(real);
-    return plan_pencil({"poisson_2d", inputs[1], working, real, 4, output}, machine, strategy);
-  };
   const auto execute = [options, info](const Plan& made, const std::vector<DistTensor>& inputs) {
     *info = {};
     return execute_poisson(made, inputs, options, *info);
@@ -125,7 +139,7 @@ Operation operation(const JacobiOptions& options, const std::shared_ptr<SolveInf
   return {cat(std::setprecision(17), "poisson_2d dx ", options.dx, ", boundary ",
               static_cast<int>(options.boundary)),
           {"grid", "rhs"},
-          plan,
+          std::bind_front(plan_poisson, options),
           execute,
           /*is_on_host=*/true};
 }

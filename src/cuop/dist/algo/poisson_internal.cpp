@@ -1,10 +1,14 @@
 #include "cuop/dist/algo/poisson_internal.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/sweep.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
 
@@ -27,23 +31,31 @@ void check_poisson(const std::string& who, const std::vector<Placement>& inputs,
   }
 }
 
-std::vector<double> gather_rows(Communicator& comm, const std::vector<double>& mine,
-                                const std::vector<Box>& blocks, int64_t rows) {
+std::vector<double> norms_of_rows(Communicator& comm, const Tensor& squares,
+                                  const std::vector<Box>& blocks, int64_t rows) {
+  const int64_t count = squares.shape(0);
   std::vector<Block> parts;
   for (const Box& block : blocks) {
-    constexpr auto kBytes = static_cast<int64_t>(sizeof(double));
+    const auto bytes = count * static_cast<int64_t>(sizeof(double));
     // A rank without cells says nothing, even when the grid has rows of no cell.
-    parts.push_back(block.empty()
-                        ? Block{}
-                        : Block{block.low[0] * kBytes, block.interval(0).length() * kBytes});
+    parts.push_back(
+        block.empty() ? Block{} : Block{block.low[0] * bytes, block.interval(0).length() * bytes});
   }
-  std::vector<double> all(static_cast<size_t>(rows), 0.0);
-  comm.all_gather(mine.data(), parts, all.data());
-  return all;
-}
-
-double norm_of_rows(std::vector<double> squares) {
-  return std::sqrt(JacobiSweep{{}, std::move(squares)}.squared_norm());
+  const Tensor all = zeros({count * rows}, DType::kFloat64, squares.device());
+  comm.all_gather(contiguous(squares).data(), parts, all.data(), current_stream(squares.device()));
+  const Tensor on_host = to_device(all, kCpu);
+  std::vector<double> norms(static_cast<size_t>(count), 0.0);
+  for (const Box& block : blocks) {
+    if (block.empty()) continue;
+    const double* values = on_host.data<double>() + block.low[0] * count;
+    for (double& norm : norms) {
+      const double* const end = values + block.interval(0).length();
+      norm = std::accumulate(values, end, norm);
+      values = end;
+    }
+  }
+  for (double& norm : norms) norm = std::sqrt(norm);
+  return norms;
 }
 
 double poisson_residual(Communicator& comm, const Tensor& u, const Tensor& rhs,
@@ -51,11 +63,11 @@ double poisson_residual(Communicator& comm, const Tensor& u, const Tensor& rhs,
                         const JacobiOptions& options) {
   SweptRows rows(comm, u, blocks, grid, 1, options.boundary == Boundary::kPeriodic);
   rows.exchange_halo();
-  std::vector<double> mine;
+  Tensor squares = zeros({u.shape(0)}, DType::kFloat64, u.device());
   if (!rows.is_empty()) {
-    mine = cuop::poisson_residual_rows(rows.padded(1), rhs, options.dx, options.boundary);
+    squares = cuop::poisson_residual_rows(rows.padded(1), rhs, options.dx, options.boundary);
   }
-  return norm_of_rows(gather_rows(comm, mine, blocks, grid[0]));
+  return norms_of_rows(comm, unsqueeze(squares, 0), blocks, grid[0])[0];
 }
 
 }  // namespace cuop::dist

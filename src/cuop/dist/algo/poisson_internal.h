@@ -14,12 +14,11 @@ namespace cuop::dist {
 void check_poisson(const std::string& who, const std::vector<Placement>& inputs,
                    const JacobiOptions& options);
 
-/// The values of all rows of the grid in order, on every rank, from those of each rank's rows.
-std::vector<double> gather_rows(Communicator& comm, const std::vector<double>& mine,
-                                const std::vector<Box>& blocks, int64_t rows);
-
-/// 2-norm of the whole from the rows' sums of squares, added in one order for any number of ranks.
-double norm_of_rows(std::vector<double> squares);
+/// 2-norms of the whole, on every rank, from the sums of squares of each rank's rows: float64
+/// [n, rows of the block], one norm for each of n. Added in one order for any number of ranks.
+/// Waits for the device, once.
+std::vector<double> norms_of_rows(Communicator& comm, const Tensor& squares,
+                                  const std::vector<Box>& blocks, int64_t rows);
 
 /// 2-norm of rhs - Laplace(u) over the whole grid; collective. `blocks` are whole rows.
 double poisson_residual(Communicator& comm, const Tensor& u, const Tensor& rhs,

@@ -13,8 +13,6 @@
 namespace cuop::dist {
 namespace {
 
-constexpr int64_t kMaxDepth = 16;
-
 Plan plan_stencil(Boundary boundary, int64_t iterations, const std::vector<Placement>& inputs,
                   const std::optional<Sharding>& output, const Machine& machine,
                   const std::string& strategy) {

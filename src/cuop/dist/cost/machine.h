@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 
 #include "cuop/core/dtype.h"
 
@@ -11,6 +13,8 @@ namespace cuop::dist {
 
 struct Machine {
   double flops = 4e10;             ///< float32 multiply-adds x 2 a second of one rank
+  double half_speed = 1.0;         ///< flops of the 16-bit floats in parts of those of float32
+  double double_speed = 0.5;       ///< and of float64
   double memory_bandwidth = 1e10;  ///< bytes a second that one rank reads or writes
   double link_bandwidth = 4e9;     ///< bytes a second that one rank sends or receives
   double latency = 4e-6;           ///< seconds before a first byte arrives
@@ -22,6 +26,11 @@ struct Machine {
   /// Ranks with a GPU each, whose tensors travel through host memory; clocks in kHz.
   static Machine gpu(int multiprocessors, int clock, int memory_clock, int memory_bus_bits);
 };
+
+/// All figures as text that reads back to the same bits.
+std::string to_text(const Machine& machine);
+/// Nothing unless it is the whole of such a text, with figures above 0.
+std::optional<Machine> machine_from(const std::string& text);
 
 /// Seconds for a rank that sends or receives `bytes` in `messages` messages.
 double transfer_seconds(const Machine& machine, int64_t bytes, int64_t messages);

@@ -11,12 +11,15 @@
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/run_ranks.h"
+#include "cuop/dist/exec/calibration.h"
 #include "cuop/dist/exec/planned.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/dist/exec/strict_plan.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/rank_device.h"
+#include "cuop/dist/strict.h"
 #include "cuop/ops/copy/copy.h"
 
 namespace cuop::dist {
@@ -53,20 +56,33 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// What the root tells beside shapes and dtypes.
 struct Note {
   Machine machine;
   uint64_t hash = 0;
   bool is_on_gpu = false;
+  bool is_to_measure = false;  ///< the ranks find out their figures and plan with those
 };
 
-Note read_note(const std::string& note) {
-  Machine machine;
-  uint64_t hash = 0;
-  bool is_on_gpu = false;
-  std::istringstream in(note);
-  in >> machine.flops >> machine.memory_bandwidth >> machine.link_bandwidth >> machine.latency >>
-      machine.message_overhead >> machine.memory >> hash >> is_on_gpu;
-  return {machine, hash, is_on_gpu};
+std::string write_note(const Note& note) {
+  return cat(note.hash, ' ', note.is_on_gpu, ' ', note.is_to_measure, '\n', to_text(note.machine));
+}
+
+Note read_note(const std::string& text) {
+  Note note;
+  std::istringstream in(text);
+  in >> note.hash >> note.is_on_gpu >> note.is_to_measure;
+  const size_t line_end = text.find('\n');
+  const auto machine = machine_from(text.substr(std::min(line_end, text.size() - 1) + 1));
+  if (in.fail() || !machine)
+    throw CommunicationError(cat("the root's note cannot be read: ", text));
+  note.machine = *machine;
+  return note;
+}
+
+/// A call that takes long is worth knowing its ranks for.
+bool is_worth_measuring(const Communicator& comm, const Plan& plan) {
+  return comm.size() > 1 && plan.seconds() > kWorthMeasuring;
 }
 
 bool has_elements(const DistTensor& x) { return !x.box().empty(); }
@@ -152,7 +168,13 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
   std::string text = full_text(operation, options);
   for (const DistTensor& input : inputs) text += cat("; ", input.to_string());
   if (options.output) text += cat(" -> ", *options.output);
+  if (is_strict()) text += ", strict";
   const Stopwatch watch(comm);
+  constexpr auto kParts = Communicator::Figures::kParts;
+  const std::shared_ptr<const Machine> agreed = comm.figures(kParts);
+  // What is assumed is the same everywhere, as a local figure would not be.
+  const Machine machine = options.machine ? *options.machine : agreed ? *agreed : Machine{};
+  bool is_to_measure = false;
   std::shared_ptr<const Planned> made;
   std::vector<DistTensor> on_one;
   DistTensor result;
@@ -170,11 +192,18 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
               {operation.names.at(i), input.shape(), input.dtype(), input.sharding()});
         }
         on_one = on_one_device(operation, inputs);
-        // The constants of Machine are the same everywhere; a local figure would not be.
-        made = planned(operation, options, placements, options.output,
-                       options.machine.value_or(Machine{}));
+        made = planned_openly(operation, options, placements, machine);
+        is_to_measure = !options.machine && !agreed && is_worth_measuring(comm, made->plan);
       },
-      [&] { result = follow(operation, made->plan, on_one); });
+      [&] {
+        // All ranks have made the same plan, so all of them measure or none.
+        if (is_to_measure) {
+          calibrate(comm, on_one[0].device(), kParts, machine);
+        } else {
+          result = follow(operation, made->plan, on_one);
+        }
+      });
+  if (is_to_measure) return run_sharded(operation, inputs, options);
   watch.file_report(made->plan);
   return result;
 }
@@ -193,6 +222,10 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
   Headers headers;
   std::vector<Tensor> on_root;
   std::shared_ptr<const Planned> made;
+  const auto plan = [&](const Machine& machine) {
+    return planned(operation, options, placements_on(operation, headers.tensors, at_root), at_root,
+                   machine);
+  };
   Tensor result;
   run_together(
       *comm, cat(full_text(operation, options), ", input on rank ", root),
@@ -214,20 +247,24 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
               cat(operation.text, ": ", operation.names.at(0), " was not given on rank ", root));
         }
         const Device device = inputs[0].device();
-        const Machine machine =
-            options.machine ? *options.machine : rank_machine(device, comm->reaches(device));
-        made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
-                       at_root, machine);
-        headers.note = cat(write_machine(machine), ' ', made->hash, ' ', !device.is_cpu());
+        const std::shared_ptr<const Machine> agreed = comm->figures(figures_of(device));
+        const Machine machine = options.machine ? *options.machine
+                                : agreed        ? *agreed
+                                                : rank_machine(device, comm->reaches(device));
+        made = plan(machine);
+        const bool is_known = options.machine || agreed;
+        headers.note = write_note({machine, made->hash, !device.is_cpu(),
+                                   !is_known && is_worth_measuring(*comm, made->plan)});
       },
       [&] {
         headers = broadcast_headers(*comm, headers, root);
-        const auto [machine, hash, is_on_gpu] = read_note(headers.note);
-        const Device device = rank_device(*comm, is_on_gpu);
-        if (!is_root) {
-          made = planned(operation, options, placements_on(operation, headers.tensors, at_root),
-                         at_root, machine);
-          if (made->hash != hash) {
+        const Note note = read_note(headers.note);
+        const Device device = rank_device(*comm, note.is_on_gpu);
+        if (note.is_to_measure) {
+          made = plan(calibrate(*comm, device, figures_of(device), note.machine));
+        } else if (!is_root) {
+          made = plan(note.machine);
+          if (made->hash != note.hash) {
             throw CommunicationError(
                 cat(operation.text, ": rank ", comm->rank(), " planned otherwise than rank ", root,
                     ": ", made->plan.to_string()),

@@ -5,6 +5,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
 namespace {
@@ -99,8 +100,19 @@ void exchange(Communicator& comm, const RankMoves& moves, const Part& source, DT
   }
 }
 
+Tensor empty_in(const AxisOrder& order, const Shape& shape, DType dtype, Device device) {
+  if (order.empty()) return empty(shape, dtype, device);
+  Shape in_memory;
+  std::vector<int64_t> place(order.size());  // of each axis in memory
+  for (size_t i = 0; i < order.size(); ++i) {
+    in_memory.push_back(shape[static_cast<int>(order[i])]);
+    place[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  return permute(empty(in_memory, dtype, device), place);
+}
+
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
-             const std::vector<Box>& boxes, DType dtype) {
+             const std::vector<Box>& boxes, DType dtype, const AxisOrder& order) {
   const Box& wanted = boxes[static_cast<size_t>(comm.rank())];
   const std::vector<Need> needs = needs_of(boxes);
   RankMoves moves = plan_moves(comm.rank(), owners, needs);
@@ -109,7 +121,7 @@ Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& own
     result.local = view_of(source, wanted);
     moves.kept.clear();
   } else if (!wanted.is_void) {
-    result.local = empty(wanted.shape(), dtype, source.device);
+    result.local = empty_in(order, wanted.shape(), dtype, source.device);
   }
   exchange(comm, moves, source, dtype,
            [&](const Piece& piece) { return view_of(result, piece.box); });

@@ -32,9 +32,16 @@ using Landing = std::function<Tensor(const Piece&)>;
 void exchange(Communicator& comm, const RankMoves& moves, const Part& source, DType dtype,
               const Landing& landing);
 
+/// Axes from the slowest to the fastest in memory; row-major when there are none.
+using AxisOrder = std::vector<int64_t>;
+/// A tensor of `shape` whose elements lie in that order.
+Tensor empty_in(const AxisOrder& order, const Shape& shape, DType dtype, Device device);
+
 /// The tensor `boxes[rank]` of a global tensor whose parts lie as `owners` say; the part itself, or
-/// a view of it, where this rank already holds all it wants. Undefined where the box is void.
+/// a view of it, where this rank already holds all it wants, else a new one in `order`, whose
+/// pieces are put into that order as they are copied to their place. Undefined where the box is
+/// void.
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
-             const std::vector<Box>& boxes, DType dtype);
+             const std::vector<Box>& boxes, DType dtype, const AxisOrder& order = {});
 
 }  // namespace cuop::dist

@@ -1,7 +1,5 @@
 #include "cuop/dist/exec/planned.h"
 
-#include <sstream>
-
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -22,20 +20,12 @@ std::vector<Placement> placements_on(const Operation& operation, const std::vect
   return placements;
 }
 
-std::string write_machine(const Machine& machine) {
-  std::ostringstream out;
-  out.precision(17);
-  out << machine.flops << ' ' << machine.memory_bandwidth << ' ' << machine.link_bandwidth << ' '
-      << machine.latency << ' ' << machine.message_overhead << ' ' << machine.memory;
-  return out.str();
-}
-
 std::shared_ptr<const Planned> planned(const Operation& operation, const CallOptions& options,
                                        const std::vector<Placement>& inputs,
                                        const std::optional<Sharding>& output,
                                        const Machine& machine) {
   thread_local LruCache<std::string, std::shared_ptr<const Planned>> known(128);
-  std::string key = cat(full_text(operation, options), " | ", write_machine(machine));
+  std::string key = cat(full_text(operation, options), " | ", to_text(machine));
   for (const Placement& input : inputs) {
     key += cat(" | ", input.dtype, input.shape, input.sharding);
   }

@@ -16,9 +16,6 @@ std::string full_text(const Operation& operation, const CallOptions& options);
 /// Inputs that all lie under one sharding.
 std::vector<Placement> placements_on(const Operation& operation, const std::vector<Header>& headers,
                                      const Sharding& sharding);
-/// Machine figures as text that reads back to the same bits.
-std::string write_machine(const Machine& machine);
-
 /// A plan with its hash.
 struct Planned {
   Plan plan;

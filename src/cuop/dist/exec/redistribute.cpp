@@ -13,10 +13,10 @@ namespace cuop::dist {
 
 Part part_of(const DistTensor& x) { return {x.local(), x.box(), x.device()}; }
 
-DistTensor moved_to(const DistTensor& x, const Sharding& sharding) {
+DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const AxisOrder& order) {
   if (x.sharding() == sharding) return x;
   Tensor local = fetch(x.comm(), part_of(x), x.sharding().owner_boxes(x.shape()),
-                       sharding.owner_boxes(x.shape()), x.dtype());
+                       sharding.owner_boxes(x.shape()), x.dtype(), order);
   return DistTensor(x.comm_ptr(), sharding, x.shape(), x.dtype(), std::move(local), x.device());
 }
 
@@ -45,7 +45,7 @@ Tensor gather(const DistTensor& x, int root) {
 }
 
 Tensor gather_all(const DistTensor& x) {
-  return redistribute(x, Sharding::replicated(x.sharding().mesh())).local();
+  return redistribute(x, Sharding::replicated(Mesh::line(x.comm().size()))).local();
 }
 
 Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op) {

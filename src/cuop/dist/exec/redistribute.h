@@ -20,8 +20,9 @@ Tensor gather_all(const DistTensor& x);
 Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op);
 Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op, int root = 0);
 
-/// As `redistribute`, for use inside a call whose arguments are already agreed on.
-DistTensor moved_to(const DistTensor& x, const Sharding& sharding);
+/// As `redistribute`, for use inside a call whose arguments are already agreed on. What has to be
+/// copied to its new place is put into `order` on the way.
+DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const AxisOrder& order = {});
 /// The part of `x` that this rank holds.
 Part part_of(const DistTensor& x);
 

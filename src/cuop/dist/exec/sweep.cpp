@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -23,17 +24,31 @@ SweptRows::SweptRows(Communicator& comm, const Tensor& block, const std::vector<
   allowed_ = is_periodic ? Interval{-kUnbounded, kUnbounded}
                          : Interval{-box_.low[0], grid[0] - box_.low[0]};
   if (is_empty()) return;
-  // Rows outside the grid are zero and never written.
-  current_ = zeros({rows_ + 2 * halo, grid[1]}, dtype_, device_);
-  next_ = zeros({rows_ + 2 * halo, grid[1]}, dtype_, device_);
+  width_ = grid[1];
+  current_ = fresh();
   copy_into(this->block(), block);
 }
 
-Tensor SweptRows::rows(const Tensor& of, int64_t low, int64_t high) const {
-  return slice(of, 0, low + halo_, high + halo_);
+/// Rows outside the grid are zero and never written.
+Tensor SweptRows::fresh() const { return zeros({rows_ + 2 * halo_, width_}, dtype_, device_); }
+
+Tensor SweptRows::rows_of(const Tensor& padded, int64_t low, int64_t high) const {
+  return slice(padded, 0, low + halo_, high + halo_);
 }
 
-Tensor SweptRows::padded(int64_t radius) const { return rows(current_, -radius, rows_ + radius); }
+Tensor SweptRows::padded(int64_t radius) const { return rows(-radius, rows_ + radius); }
+
+void SweptRows::keep() {
+  if (is_empty()) return;
+  if (!(kept_.storage() == current_.storage())) spare_ = kept_;
+  kept_ = current_;
+}
+
+void SweptRows::restore() {
+  if (is_empty() || kept_.storage() == current_.storage()) return;
+  spare_ = current_;
+  current_ = kept_;
+}
 
 void SweptRows::exchange_halo() {
   const Part source{is_empty() ? Tensor() : block(), box_, device_};
@@ -49,8 +64,11 @@ void SweptRows::sweep(int64_t radius, int64_t margin, const Sweep& work) {
   if (is_empty()) return;
   const int64_t low = std::max(-margin, allowed_.low);
   const int64_t high = std::min(rows_ + margin, allowed_.high);
-  work(rows(current_, low - radius, high + radius), low, rows(next_, low, high));
+  if (!next_.is_defined()) next_ = fresh();
+  work(rows(low - radius, high + radius), low, rows_of(next_, low, high));
+  const bool is_kept = kept_.is_defined() && kept_.storage() == current_.storage();
   std::swap(current_, next_);
+  if (is_kept) next_ = std::exchange(spare_, Tensor());
 }
 
 }  // namespace cuop::dist

@@ -1,4 +1,5 @@
-// A block of rows with its halo, swept again and again. Two padded copies take turns.
+// A block of rows with its halo, swept again and again. Two padded copies take turns, and a third
+// keeps a state to which one may return.
 #pragma once
 
 #include <functional>
@@ -24,17 +25,25 @@ class SweptRows {
   using Sweep = std::function<void(const Tensor& padded, int64_t first, const Tensor& out)>;
   void sweep(int64_t radius, int64_t margin, const Sweep& work);
 
+  /// Keeps the present values, halo included, until the next call; `restore` returns to them.
+  void keep();
+  void restore();
+
   bool is_empty() const { return rows_ == 0; }
+  /// Rows [low, high) of the block's numbering, negative in the halo.
+  Tensor rows(int64_t low, int64_t high) const { return rows_of(current_, low, high); }
   /// The block with `radius` rows more on both sides.
   Tensor padded(int64_t radius) const;
   /// The block.
   Tensor block() const { return padded(0); }
 
  private:
-  Tensor rows(const Tensor& of, int64_t low, int64_t high) const;
+  Tensor rows_of(const Tensor& padded, int64_t low, int64_t high) const;
+  Tensor fresh() const;
 
   Communicator& comm_;
   int64_t rows_;
+  int64_t width_ = 0;
   int64_t halo_;
   Interval allowed_;  ///< rows of the block's numbering that lie in the grid
   Box box_;
@@ -43,7 +52,9 @@ class SweptRows {
   HaloNeeds halo_needs_;
   RankMoves moves_;
   Tensor current_;
-  Tensor next_;
+  Tensor next_;  ///< made when it is first needed, as the next two
+  Tensor kept_;
+  Tensor spare_;
 };
 
 }  // namespace cuop::dist

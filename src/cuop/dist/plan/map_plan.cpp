@@ -77,6 +77,42 @@ Sharding split_over_ranks(int ranks, int ndim, int dim) {
   return Sharding(Mesh::line(ranks), ndim == 0 ? Spec() : split_dim(ndim, dim));
 }
 
+namespace {
+
+/// Grids of `ranks` over the dimensions from `first` on, after the axes that have been chosen.
+void add_grids(int ranks, int ndim, const std::vector<SplitDim>& dims, size_t first, Dims shape,
+               std::vector<Spec::Axes> split, std::vector<MapChoice>& choices) {
+  if (ranks == 1) {
+    if (shape.ndim() < 2) return;  // those are made by name
+    std::vector<std::string> names;
+    for (const SplitDim& each : dims) {
+      if (!split[static_cast<size_t>(each.dim)].empty()) names.push_back(each.strategy);
+    }
+    choices.push_back({"grid", Sharding(Mesh(shape, names), Spec(std::move(split)))});
+    return;
+  }
+  if (first == dims.size()) return;
+  add_grids(ranks, ndim, dims, first + 1, shape, split, choices);
+  shape.push_back(1);
+  split[static_cast<size_t>(dims[first].dim)] = {dims[first].strategy};
+  for (int parts = 2; parts <= ranks; ++parts) {
+    if (ranks % parts != 0) continue;
+    shape[shape.ndim() - 1] = parts;
+    add_grids(ranks / parts, ndim, dims, first + 1, shape, split, choices);
+  }
+}
+
+}  // namespace
+
+std::vector<MapChoice> split_choices(int ranks, int ndim, const std::vector<SplitDim>& dims) {
+  std::vector<MapChoice> choices;
+  for (const auto& [dim, strategy] : dims) {
+    choices.push_back({strategy, split_over_ranks(ranks, ndim, dim)});
+  }
+  add_grids(ranks, ndim, dims, 0, {}, std::vector<Spec::Axes>(static_cast<size_t>(ndim)), choices);
+  return choices;
+}
+
 Box broadcast_source(const Box& output, const Shape& shape) {
   Box source = whole_box(shape);
   for (int axis = 0; axis < shape.ndim(); ++axis) {

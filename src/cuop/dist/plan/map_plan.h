@@ -46,6 +46,15 @@ int common_rank(const std::vector<Placement>& inputs);
 /// The result's rows (dimension `dim`) over all ranks in a line.
 Sharding split_over_ranks(int ranks, int ndim, int dim);
 
+/// A dimension of the result that may be split, and the strategy that splits it alone.
+struct SplitDim {
+  int dim = 0;
+  std::string strategy;
+};
+/// Every way to split a result of `ndim` dimensions over all ranks along some of `dims`: one alone
+/// by its own name, several as "grid".
+std::vector<MapChoice> split_choices(int ranks, int ndim, const std::vector<SplitDim>& dims);
+
 /// The box of an operand of `shape` that NumPy's broadcasting maps to `output`.
 Box broadcast_source(const Box& output, const Shape& shape);
 

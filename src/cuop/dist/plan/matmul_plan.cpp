@@ -14,27 +14,49 @@ struct Grid {
   int m = 1;
   int n = 1;
   int k = 1;
+
+  int size() const { return m * n * k; }
+  const char* strategy() const {
+    if (k > 1) return "k_split";
+    if (m > 1 && n > 1) return "block_2d";
+    return n > 1 ? "column" : "row";
+  }
 };
 
-std::vector<std::pair<std::string, Grid>> grids(int ranks) {
-  std::vector<std::pair<std::string, Grid>> result{{"row", {ranks, 1, 1}},
-                                                   {"column", {1, ranks, 1}}};
-  const size_t first_2d = result.size();
-  for (int m = 2; m <= ranks / 2; ++m) {
-    if (ranks % m == 0) result.push_back({"block_2d", {m, ranks / m, 1}});
-  }
-  if (result.size() == first_2d) {
-    const Grid2d flat = compute_2d_grid(ranks);
-    result.push_back({"block_2d", {flat.rows, flat.cols, 1}});
-  }
-  for (int k = 2; k <= ranks; ++k) {
-    if (ranks % k != 0) continue;
-    for (int m = 1; m <= ranks / k; ++m) {
-      if (ranks / k % m == 0) result.push_back({"k_split", {m, ranks / k / m, k}});
+/// Grids of `size` ranks, those that split rows first: the first of equally fast ones is taken.
+void add_grids(int size, std::vector<Grid>& grids) {
+  for (int k = 1; k <= size; ++k) {
+    if (size % k != 0) continue;
+    for (int m = size / k; m >= 1; --m) {
+      if (size / k % m == 0) grids.push_back({m, size / k / m, k});
     }
   }
-  if (ranks == 1) result.push_back({"k_split", {1, 1, 1}});
-  return result;
+}
+
+using NamedGrid = std::pair<std::string, Grid>;
+
+bool has(const std::vector<NamedGrid>& grids, std::string_view strategy) {
+  return std::any_of(grids.begin(), grids.end(),
+                     [&](const NamedGrid& each) { return each.first == strategy; });
+}
+
+/// The grids over all ranks, and over fewer: a product that is short in every dimension gains
+/// nothing from more ranks, and 2 x 3 of 7 ranks move less than 1 x 7. A forced strategy uses all
+/// ranks where it can; where no grid has its shape, it is one that splits less.
+std::vector<NamedGrid> named_grids(int ranks, std::string_view forced) {
+  constexpr int kAllSizes = 16;  // of more ranks only grids that leave less than an eighth idle
+  std::vector<NamedGrid> named;
+  for (int size = ranks; size > 1; --size) {
+    if (size < ranks && has(named, forced)) break;
+    if (ranks > kAllSizes && size <= ranks - ranks / 8) break;
+    std::vector<Grid> grids;
+    add_grids(size, grids);
+    for (const Grid& grid : grids) named.push_back({grid.strategy(), grid});
+  }
+  for (const char* strategy : {"row", "column", "block_2d", "k_split"}) {
+    if (!has(named, strategy)) named.push_back({strategy, {1, ranks, 1}});
+  }
+  return named;
 }
 
 /// The operands as multiplied lie as `a` and `b` say, partial products as `partial`, C as `c`.
@@ -96,8 +118,9 @@ Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::stri
     plans.push_back(
         plan_grid(problem, machine, "root", cat("rank ", root), here, here, here, here));
   }
-  for (const auto& [strategy_name, grid] : grids(problem.a.mesh().size())) {
-    const Mesh mesh({grid.m, grid.n, grid.k}, {"m", "n", "k"});
+  const int ranks = problem.a.mesh().size();
+  for (const auto& [strategy_name, grid] : named_grids(ranks, strategy)) {
+    const Mesh mesh({grid.m, grid.n, grid.k}, {"m", "n", "k"}, ranks - grid.size());
     using Axes = Spec::Axes;
     const Sharding partial(mesh, P(Axes{"m"}, Axes{"n"}));
     plans.push_back(

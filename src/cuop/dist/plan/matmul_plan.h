@@ -22,10 +22,11 @@ struct MatmulProblem {
 };
 
 /// Strategies: "root" (all on the one rank that holds both inputs, offered when there is one),
-/// "row" (P x 1 x 1), "column" (1 x P x 1), "block_2d" (pm x pn x 1), "k_split" (pk > 1). Under a
-/// memory limit the inner dimension is cut into `setting("panels")` panels, fetched one after the
-/// other. `strategy` forces one; MemoryError when nothing fits.
-/// inputs[0], inputs[1]: A and B as multiplied; outputs[0]: C as computed; outputs[1]: C as wanted.
+/// "row" (pm x 1 x 1), "column" (1 x pn x 1), "block_2d" (pm x pn x 1), "k_split" (pk > 1), each of
+/// the grids that leave some ranks idle too. Under a memory limit the inner dimension is cut into
+/// `setting("panels")` panels, fetched one after the other. `strategy` forces one; MemoryError when
+/// nothing fits. inputs[0], inputs[1]: A and B as multiplied; outputs[0]: C as computed;
+/// outputs[1]: C as wanted.
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine,
                  std::string_view strategy = {});
 

@@ -28,6 +28,27 @@ T total(const std::vector<PlanStep>& steps, T PlanStep::*part) {
   return sum;
 }
 
+/// How many ranks need all of a tensor; 0 where a rank has all of it.
+int count_made_whole(const std::vector<Box>& owners, const std::vector<Need>& needs) {
+  const auto first =
+      std::find_if(owners.begin(), owners.end(), [](const Box& box) { return !box.empty(); });
+  if (first == owners.end()) return 0;
+  Box whole = *first;
+  for (const Box& box : owners) {
+    if (box.empty()) continue;
+    for (int dim = 0; dim < box.ndim(); ++dim) {
+      whole.low[dim] = std::min(whole.low[dim], box.low[dim]);
+      whole.high[dim] = std::max(whole.high[dim], box.high[dim]);
+    }
+  }
+  if (std::find(owners.begin(), owners.end(), whole) != owners.end()) return 0;
+  std::set<int> ranks;
+  for (const Need& need : needs) {
+    if (need.box.contains(whole)) ranks.insert(need.rank);
+  }
+  return static_cast<int>(ranks.size());
+}
+
 }  // namespace
 
 int64_t Plan::bytes() const { return total(steps, &PlanStep::bytes); }
@@ -48,6 +69,7 @@ void add_move(Plan& plan, const Machine& machine, const std::string& text,
   if (sources == Sources::kAll) {  // what arrives is folded: read once, added to what is there
     step.seconds += static_cast<double>(2 * step.rank_bytes) / machine.memory_bandwidth;
   }
+  if (sources == Sources::kReplicas) step.whole_on = count_made_whole(owners, needs);
   plan.steps.push_back(std::move(step));
 }
 
@@ -68,7 +90,11 @@ void add_output(Plan& plan, const Machine& machine, const Placement& made,
   plan.outputs = {made, made};
   if (!wanted) return;
   plan.outputs[1].sharding = *wanted;
+  const auto before = static_cast<std::ptrdiff_t>(plan.steps.size());
   add_redistribution(plan, machine, made.name, made.shape, made.dtype, made.sharding, *wanted);
+  for (auto step = plan.steps.begin() + before; step != plan.steps.end(); ++step) {
+    step->whole_on = 0;  // the caller asked for it
+  }
 }
 
 void add_compute(Plan& plan, const Machine& machine, const std::string& text, double flops,
@@ -193,7 +219,7 @@ std::string Plan::to_json() const {
   for (const PlanStep& step : steps) {
     json.object("kind", name(step.kind), "text", step.text, "bytes", step.bytes, "rank_bytes",
                 step.rank_bytes, "messages", step.messages, "flops", step.flops, "seconds",
-                step.seconds);
+                step.seconds, "made", step.made ? cat(step.made->shape, step.made->sharding) : "");
   }
   json.close().key("candidates").open('[');
   for (const Candidate& candidate : candidates) {

@@ -51,7 +51,11 @@ Sharding merged_sharding(const ReduceProblem& problem, const Sharding& x_shardin
     axes.insert(axes.end(), freed.begin(), freed.end());
     blocks.erase(first_kept);  // its blocks are split further
   }
-  Sharding result(x_sharding.mesh(), Spec(std::move(dims)));
+  const Mesh& mesh = x_sharding.mesh();
+  const bool is_split =
+      std::any_of(dims.begin(), dims.end(), [](const Spec::Axes& axes) { return !axes.empty(); });
+  if (!is_split) return Sharding::replicated(Mesh::line(mesh.size()));  // on idle ranks too
+  Sharding result(mesh, Spec(std::move(dims)));
   for (const auto& [dim, sizes] : blocks) result = result.with_blocks(dim, sizes);
   return result;
 }

@@ -50,12 +50,26 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
     step.bytes *= exchanges;
     step.rank_bytes *= exchanges;
     step.messages *= exchanges;
+    step.whole_on = 0;  // halos, also where they cover a small grid
     step.seconds *= static_cast<double>(exchanges);
+  }
+  if (problem.is_watched && problem.iterations > 0) {
+    const int64_t looks = divide_up(problem.iterations, depth);
+    PlanStep step;
+    step.kind = StepKind::kCombine;
+    step.text = cat("norms of ", depth, " updates, ", looks, " times");
+    step.rank_bytes = strategy == "root" ? 0 : grid.shape[0] * 8 * depth * looks;
+    step.bytes = step.rank_bytes * (ranks - 1);
+    step.messages = strategy == "root" ? 0 : looks * (ranks - 1);
+    // Also where nothing travels somebody waits for the device and looks.
+    step.seconds = transfer_seconds(machine, step.rank_bytes, step.messages) +
+                   machine.latency * static_cast<double>(looks);
+    plan.steps.push_back(std::move(step));
   }
   // Of `depth` sweeps the first computes radius * (depth - 1) rows more on each side, the last
   // none.
-  const double extra_rows =
-      strategy == "root" ? 0.0 : static_cast<double>(problem.radius * (depth - 1));
+  const bool has_halo = strategy != "root" || problem.is_periodic;
+  const double extra_rows = has_halo ? static_cast<double>(problem.radius * (depth - 1)) : 0.0;
   const double cells = (static_cast<double>(most_rows) + extra_rows) *
                        static_cast<double>(grid.shape[1]) * static_cast<double>(problem.iterations);
   add_compute(plan, machine, cat(problem.iterations, " sweeps over the local rows"),
@@ -64,7 +78,8 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
 
   add_output(plan, machine, {"result", grid.shape, grid.dtype, rows}, problem.wanted);
   const int64_t width = grid.shape[1] * itemsize(grid.dtype);
-  plan.memory_per_rank = 2 * (most_rows + 2 * halo) * width;
+  const int64_t grids = problem.is_watched && depth > 1 ? 3 : 2;
+  plan.memory_per_rank = grids * (most_rows + 2 * halo) * width;
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
     plan.memory_per_rank +=
         largest_block(grid.shape, grid.dtype, problem.inputs[i].sharding) + most_rows * width;
@@ -76,10 +91,10 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
 
 Plan plan_sweeps(const SweepProblem& problem, const Machine& machine, std::string_view strategy) {
   std::vector<Plan> plans;
-  if (common_rank(problem.inputs) >= 0) {
-    plans.push_back(plan_strategy(problem, machine, "root", 1));
-  }
   for (int64_t depth = 1; depth <= problem.max_depth; depth *= 2) {
+    if (common_rank(problem.inputs) >= 0 && (depth == 1 || problem.is_watched)) {
+      plans.push_back(plan_strategy(problem, machine, "root", depth));
+    }
     plans.push_back(plan_strategy(problem, machine, "row", depth));
   }
   return choose(std::move(plans), machine, strategy);

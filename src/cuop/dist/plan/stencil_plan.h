@@ -11,6 +11,9 @@
 
 namespace cuop::dist {
 
+/// The most sweeps between two exchanges of the halo.
+inline constexpr int64_t kMaxDepth = 16;
+
 struct SweepProblem {
   std::string op;
   std::vector<Placement> inputs;  ///< the grid [h, w] first; what else lies in the same rows
@@ -19,6 +22,7 @@ struct SweepProblem {
   int64_t iterations = 1;
   double flops_per_cell = 10;
   int64_t max_depth = 1;
+  bool is_watched = false;  ///< the norm of every sweep is looked at, after the sweeps of one halo
   std::vector<Placement> whole;  ///< inputs that every rank needs whole, after those in rows
   std::optional<Sharding> wanted;
 };

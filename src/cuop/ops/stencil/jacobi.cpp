@@ -22,9 +22,9 @@ constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, int
                              double*)>
     kJacobi{"jacobi2d", &kernels::jacobi_cpu, &kernels::jacobi_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const Tensor&,
-                             double*)>
+                             const Tensor&)>
     kJacobiRows{"jacobi2d_rows", &kernels::jacobi_rows_cpu, &kernels::jacobi_rows_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, double*)>
+constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const Tensor&)>
     kResidualRows{"poisson_residual_rows", &kernels::residual_rows_cpu,
                   &kernels::residual_rows_cuda};
 
@@ -50,6 +50,11 @@ double sum(const double* values, int64_t count) {
   return std::accumulate(values, values + count, 0.0);
 }
 
+double sum_of_norms(const Tensor& norms) {
+  const Tensor on_host = to_device(norms, kCpu);
+  return sum(on_host.data<double>(), on_host.size());
+}
+
 /// One row more on each side: zeros, or the row of the opposite side.
 Tensor with_halo(const Tensor& u, Boundary boundary) {
   const int64_t height = u.shape(0);
@@ -71,9 +76,7 @@ Tensor with_halo(const Tensor& u, Boundary boundary) {
 
 }  // namespace
 
-double JacobiSweep::squared_norm() const {
-  return sum(row_norms.data(), static_cast<int64_t>(row_norms.size()));
-}
+double JacobiSweep::squared_norm() const { return sum_of_norms(row_norms); }
 
 JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& options,
                       const Tensor* out) {
@@ -114,9 +117,8 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
   }
   copy_into(result, current);
   answer.u = result;
-  const std::vector<double> rest =
-      poisson_residual_rows(with_halo(result, options.boundary), rhs, options.dx, options.boundary);
-  answer.residual_norm = std::sqrt(sum(rest.data(), height));
+  answer.residual_norm = std::sqrt(sum_of_norms(poisson_residual_rows(
+      with_halo(result, options.boundary), rhs, options.dx, options.boundary)));
   return answer;
 }
 
@@ -128,21 +130,21 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
       prepare_output("jacobi2d_rows", out, rhs.shape(), rhs.dtype(), rhs.device());
   check_no_overlap("jacobi2d_rows", result, padded, "padded");
   check_no_overlap("jacobi2d_rows", result, rhs, "rhs");
-  JacobiSweep sweep{result, std::vector<double>(static_cast<size_t>(rhs.shape(0)), 0.0)};
+  const JacobiSweep sweep{result, zeros({rhs.shape(0)}, DType::kFloat64, rhs.device())};
   if (result.size() == 0) return sweep;
   fill_dense(result, rhs.dtype(), [&](const Tensor& dense) {
     kJacobiRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, dense,
-                sweep.row_norms.data());
+                sweep.row_norms);
   });
   return sweep;
 }
 
-std::vector<double> poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx,
-                                          Boundary boundary) {
+Tensor poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx,
+                             Boundary boundary) {
   check_problem("poisson_residual_rows", padded, rhs, 2, dx);
-  std::vector<double> norms(static_cast<size_t>(rhs.shape(0)), 0.0);
+  const Tensor norms = zeros({rhs.shape(0)}, DType::kFloat64, rhs.device());
   if (rhs.size() > 0) {
-    kResidualRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, norms.data());
+    kResidualRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, norms);
   }
   return norms;
 }

@@ -48,18 +48,18 @@ struct JacobiResult {
 JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& options = {},
                       const Tensor* out = nullptr);
 
-/// The sweep's result and, for each row, the sum of squares of its update (float64). The whole
-/// update's squared norm is their sum.
+/// The sweep's result and, for each row, the sum of squares of its update (float64 [h], where the
+/// grid lies: nobody has waited for them).
 struct JacobiSweep {
   Tensor u;
-  std::vector<double> row_norms;
+  Tensor row_norms;
+  /// The whole update's squared norm: their sum, in order. Waits for the device.
   double squared_norm() const;
 };
 /// One sweep over rows whose neighbours are given: `padded` is [h + 2, w], `rhs` [h, w].
 JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                           const Tensor* out = nullptr);
-/// The sums of squares of the residual rhs - (N + S + E + W - 4 u) / dx^2, row by row.
-std::vector<double> poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx,
-                                          Boundary boundary);
+/// The sums of squares of the residual rhs - (N + S + E + W - 4 u) / dx^2, row by row: float64 [h].
+Tensor poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary);
 
 }  // namespace cuop

@@ -275,25 +275,27 @@ void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary
 }
 
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                     const Tensor& out, double* row_norms) {
+                     const Tensor& out, const Tensor& row_norms) {
+  auto* const norms = row_norms.data<double>();
   visit_dtype(FloatTypes{}, padded.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const int64_t width = out.shape(1);
     const JacobiRow<T> row(dx, width, boundary);
     const T* f = rhs.data<T>();
     T* to = out.data<T>();
     for_padded_rows(padded.data<T>(), out.shape(0), width, 1, [&](const T* const* rows, int64_t i) {
-      row_norms[i] = row(rows, f + i * width, to + i * width);
+      norms[i] = row(rows, f + i * width, to + i * width);
     });
   });
 }
 
 void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                       double* row_norms) {
+                       const Tensor& row_norms) {
+  auto* const norms = row_norms.data<double>();
   visit_dtype(FloatTypes{}, padded.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const int64_t width = rhs.shape(1);
     const T* f = rhs.data<T>();
     for_padded_rows(padded.data<T>(), rhs.shape(0), width, 1, [&](const T* const* rows, int64_t i) {
-      row_norms[i] = residual_row(rows, f + i * width, 1.0 / (dx * dx), width, boundary);
+      norms[i] = residual_row(rows, f + i * width, 1.0 / (dx * dx), width, boundary);
     });
   });
 }

@@ -63,20 +63,6 @@ void to_and_fro(const Tensor& source, int64_t sweeps, const Tensor& out, Sweep&&
   }
 }
 
-/// Norms of rows, on the device until they are fetched.
-class RowNorms {
- public:
-  RowNorms(int64_t count, Device device) : values_(empty({count}, DType::kFloat64, device)) {}
-  double* from(int64_t first) const { return values_.data<double>() + first; }
-  void fetch(double* to) const {
-    const Device device = values_.device();
-    backend::runtime(device).copy(to, values_.data(), values_.nbytes(), current_stream(device));
-  }
-
- private:
-  Tensor values_;
-};
-
 /// `out` undefined: the residual's norms alone.
 void jacobi(const jit::StencilGrid& grid, const Tensor& rhs, double factor, const Tensor& out,
             double* norms) {
@@ -126,25 +112,22 @@ void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary bound
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                  const Tensor& out, double* row_norms) {
   const int64_t height = u.shape(0);
-  const RowNorms norms(sweeps * height, u.device());
+  const Tensor norms = empty({sweeps, height}, DType::kFloat64, u.device());
   to_and_fro(u, sweeps, out, [&](int64_t i, const Tensor& from, const Tensor& to) {
-    jacobi(grid_of(from, 0, boundary), rhs, dx * dx, to, norms.from(i * height));
+    jacobi(grid_of(from, 0, boundary), rhs, dx * dx, to, norms.data<double>() + i * height);
   });
-  norms.fetch(row_norms);
+  backend::runtime(u.device())
+      .copy(row_norms, norms.data(), norms.nbytes(), current_stream(u.device()));
 }
 
 void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                      const Tensor& out, double* row_norms) {
-  const RowNorms norms(rhs.shape(0), rhs.device());
-  jacobi(grid_of(padded, 1, boundary), rhs, dx * dx, out, norms.from(0));
-  norms.fetch(row_norms);
+                      const Tensor& out, const Tensor& row_norms) {
+  jacobi(grid_of(padded, 1, boundary), rhs, dx * dx, out, row_norms.data<double>());
 }
 
 void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                        double* row_norms) {
-  const RowNorms norms(rhs.shape(0), rhs.device());
-  jacobi(grid_of(padded, 1, boundary), rhs, 1.0 / (dx * dx), {}, norms.from(0));
-  norms.fetch(row_norms);
+                        const Tensor& row_norms) {
+  jacobi(grid_of(padded, 1, boundary), rhs, 1.0 / (dx * dx), {}, row_norms.data<double>());
 }
 
 }  // namespace cuop::kernels

@@ -41,17 +41,18 @@ void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary bound
 /// functions wait for it.
 void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                 const Tensor& out, double* row_norms);
+/// Of rows with their halos the norms lie where the grid does: float64 [h].
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                     const Tensor& out, double* row_norms);
+                     const Tensor& out, const Tensor& row_norms);
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                  const Tensor& out, double* row_norms);
 void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                      const Tensor& out, double* row_norms);
+                      const Tensor& out, const Tensor& row_norms);
 /// Sums of squares of rhs - (N + S + E + W - 4 u) / dx^2, row by row.
 void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                       double* row_norms);
+                       const Tensor& row_norms);
 void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                        double* row_norms);
+                        const Tensor& row_norms);
 /// How many sweeps over rows of this width are best done in one pass over memory.
 int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize);
 

@@ -1,0 +1,180 @@
+#include "cuop/dist/exec/calibration.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/dist/agree.h"
+#include "cuop/dist/exec/rank_machine.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul.h"
+#include "cuop/tune/clock.h"
+#include "cuop/tune/database.h"
+#include "cuop/tune/machine.h"
+#include "cuop/tune/permission.h"
+
+namespace cuop::dist {
+namespace {
+
+constexpr int kRepeats = 3;
+/// Shorter work is timed with more of it.
+constexpr double kShortestMs = 2.0;
+
+/// The least of some times, in seconds.
+template <class Work>
+double best_seconds(Device device, const Work& work) {
+  const std::unique_ptr<tune::Clock> clock = tune::clock_for(device);
+  double best = clock->time_ms(work);
+  for (int i = 0; i < kRepeats; ++i) best = std::min(best, clock->time_ms(work));
+  return best / 1e3;
+}
+
+/// Numbers in [-1, 1] that do not repeat; the user's generators are left alone.
+Tensor noise(int64_t n, DType dtype, Device device) {
+  const Tensor steps =
+      multiply(arange(0.0, static_cast<double>(n * n), 1.0, DType::kFloat32, device), 0.7);
+  return reshape(cast(sin(steps), dtype), {n, n});
+}
+
+/// Of a product of such matrices, as large as it takes.
+double product_flops(Device device, DType dtype) {
+  constexpr int64_t kLargest = 8192;
+  for (int64_t n = 256;; n *= 2) {
+    const Tensor a = noise(n, dtype, device), out = empty({n, n}, dtype, device);
+    const double seconds = best_seconds(device, [&] { matmul(a, a, {}, &out); });
+    if (seconds * 1e3 < kShortestMs && n < kLargest) continue;
+    return 2.0 * static_cast<double>(n * n * n) / seconds;
+  }
+}
+
+/// Of an addition whose operands no cache holds.
+double memory_bandwidth(Device device) {
+  const int64_t count = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
+  const Tensor a = ones({count}, DType::kFloat32, device),
+               out = zeros({count}, DType::kFloat32, device);
+  const double seconds = best_seconds(device, [&] { add(a, a, &out); });
+  return 2.0 * static_cast<double>(a.nbytes()) / seconds;
+}
+
+/// What one call takes that all ranks begin together and that sends `bytes` to each of the next
+/// `peers` ranks.
+double exchange_seconds(Communicator& comm, Device device, int64_t bytes, int peers) {
+  const int ranks = comm.size();
+  const Tensor sent = ones({bytes * peers}, DType::kUInt8, device),
+               received = empty({bytes * peers}, DType::kUInt8, device);
+  std::vector<Block> to(static_cast<size_t>(ranks)), from(static_cast<size_t>(ranks));
+  for (int i = 0; i < peers; ++i) {
+    to[static_cast<size_t>((comm.rank() + 1 + i) % ranks)] = {i * bytes, bytes};
+    from[static_cast<size_t>((comm.rank() + 2 * ranks - 1 - i) % ranks)] = {i * bytes, bytes};
+  }
+  const Stream stream = current_stream(device);
+  double best = 0.0;
+  for (int i = 0; i <= kRepeats; ++i) {
+    comm.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    comm.all_to_all(sent.data(), to, received.data(), from, stream);
+    backend::runtime(device).synchronize(stream);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (i == 1 || (i > 1 && took.count() < best)) best = took.count();  // the first opens the way
+  }
+  return std::max(best, 1e-9);
+}
+
+Machine measured(Communicator& comm, Device device) {
+  const trace::Span span("calibrate ranks", "plan");
+  Machine machine;
+  comm.barrier();  // ranks of one host share its cores and memory: all work at the same time
+  machine.flops = product_flops(device, DType::kFloat32);
+  machine.half_speed = product_flops(device, DType::kBFloat16) / machine.flops;
+  machine.double_speed = product_flops(device, DType::kFloat64) / machine.flops;
+  comm.barrier();
+  machine.memory_bandwidth = memory_bandwidth(device);
+  const int others = comm.size() - 1;
+  if (others > 0) {
+    const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
+    machine.latency = exchange_seconds(comm, device, 8, 1);
+    machine.link_bandwidth =
+        static_cast<double>(long_bytes) / exchange_seconds(comm, device, long_bytes, 1);
+    const int many = std::min(others, 8);
+    const double burst = exchange_seconds(comm, device, 8, many) - machine.latency;
+    machine.message_overhead =
+        std::max(many > 1 ? burst / (many - 1) : machine.latency / 8.0, 1e-8);
+  }
+  for (double Machine::*speed : {&Machine::flops, &Machine::half_speed, &Machine::double_speed,
+                                 &Machine::memory_bandwidth, &Machine::link_bandwidth}) {
+    machine.*speed = agree_min(comm, machine.*speed);
+  }
+  machine.latency = agree_max(comm, machine.latency);
+  machine.message_overhead = agree_max(comm, machine.message_overhead);
+  return machine;
+}
+
+}  // namespace
+
+namespace {
+
+/// On rank 0: the figures of ranks like these that this process or an earlier one has, none when
+/// they are to be measured.
+std::optional<Machine> known_figures(const std::string& key, Device device, const Machine& assumed,
+                                     bool is_again) {
+  if (!is_again) {
+    if (const auto stored = tune::stored_choice(key)) {
+      const std::optional<Machine> machine = machine_from(stored->value);
+      tune::note_loaded(machine.has_value());
+      if (machine) return machine;
+    }
+  }
+  return tune::measuring_obstacle(device, is_again).empty() ? std::nullopt : std::optional(assumed);
+}
+
+}  // namespace
+
+Communicator::Figures figures_of(Device device) {
+  return device.is_cpu() ? Communicator::Figures::kHost : Communicator::Figures::kGpu;
+}
+
+Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
+                  const Machine& assumed, bool is_again) {
+  const std::string key =
+      cat("ranks ", comm.kind(), ", ", comm.size(), " of which ", comm.local_size(), " on a host, ",
+          backend::thread_count(), " threads, ", tune::machine_text(device));
+  std::string text;
+  if (comm.rank() == 0) {
+    const std::optional<Machine> known = known_figures(key, device, assumed, is_again);
+    if (known) text = to_text(*known);
+  }
+  text = broadcast_text(comm, text, 0);
+  std::optional<Machine> machine = machine_from(text);
+  if (!machine) {
+    const auto begin = std::chrono::steady_clock::now();
+    machine = measured(comm, device);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    if (comm.rank() == 0) {
+      tune::store_choice(key, {to_text(*machine), took.count(), 0.0, kRepeats});
+    }
+  }
+  comm.figures(of) = std::make_shared<const Machine>(*machine);
+  return *machine;
+}
+
+Machine calibrate(const CommunicatorPtr& comm, Device device, bool is_again) {
+  Machine machine;
+  run_together(
+      *comm, cat("calibrate", is_again ? " again" : ""), [] {},
+      [&] {
+        machine = calibrate(*comm, device, Communicator::Figures::kParts,
+                            rank_machine(device, comm->reaches(device)), is_again);
+        comm->figures(figures_of(device)) = comm->figures(Communicator::Figures::kParts);
+      });
+  return machine;
+}
+
+}  // namespace cuop::dist

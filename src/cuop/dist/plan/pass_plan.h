@@ -1,0 +1,39 @@
+// Planning transforms that are made in passes: in each pass every rank works along axes that are
+// whole where it has its part, and between two passes the parts change hands. A grid that is
+// transformed along both axes has its rows done first, then, after an all-to-all, its columns.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "cuop/dist/plan/plan.h"
+
+namespace cuop::dist {
+
+struct Pass {
+  Sharding at;            ///< where the tensor lies meanwhile; `axes` are whole there
+  std::vector<int> axes;  ///< that are transformed
+  Shape shape;            ///< afterwards
+  DType dtype = DType::kComplex64;
+};
+
+struct PassChoice {
+  std::string strategy;
+  std::string detail;
+  std::vector<Pass> passes;
+};
+
+struct PassProblem {
+  std::string op;
+  Placement x;  ///< where it lies
+  std::vector<PassChoice> choices;
+  DType result = DType::kComplex64;
+  std::optional<Sharding> wanted;  ///< none leaves the result where the last pass makes it
+};
+
+/// inputs[0]: x in the first pass; each step of arithmetic carries its axes and what it makes;
+/// outputs[0]: as made; outputs[1]: as wanted.
+Plan plan_passes(const PassProblem& problem, const Machine& machine,
+                 std::string_view strategy = {});
+
+}  // namespace cuop::dist

@@ -1,0 +1,91 @@
+#include "cuop/dist/exec/calibration.h"
+
+#include <gmock/gmock.h>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/exec/report.h"
+#include "cuop/tune/database.h"
+#include "cuop/tune/permission.h"
+#include "tests/dist/algo_test.h"
+#include "tests/temporary_folder.h"
+
+namespace cuop::dist {
+namespace {
+
+using namespace testing;  // NOLINT: the frame of these tests
+
+using Figures = Communicator::Figures;
+
+/// The tuner's choices in a folder of the test's own.
+class Calibration : public ::testing::Test {
+ protected:
+  void SetUp() override { tune::set_database({.directory = folder_.path()}); }
+  void TearDown() override {
+    tune::set_frozen(false);
+    tune::set_database({});
+  }
+  test::TemporaryFolder folder_;
+};
+
+TEST(MachineText, ReadsBackToTheSameFigures) {
+  Machine machine;
+  machine.flops = 1.0 / 3.0;
+  machine.double_speed = 0.1;
+  machine.memory = 12345;
+  const std::optional<Machine> read = machine_from(to_text(machine));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(to_text(*read), to_text(machine));
+  for (const char* wrong : {"", "1 2 3", "1 1 1 1 1 1 1 x", "1 1 1 1 1 1 1 1 1", "-1 1 1 1 1 1 1 1",
+                            "nan 1 1 1 1 1 1 1", "0 1 1 1 1 1 1 1", "1 1 1 1 1 1 1 0"}) {
+    EXPECT_FALSE(machine_from(wrong)) << wrong;
+  }
+}
+
+TEST_F(Calibration, GivesAllRanksTheSameFiguresAndKeepsThem) {
+  for (const int ranks : {1, 3}) {
+    std::vector<std::string> measured(static_cast<size_t>(ranks));
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Machine machine = calibrate(comm, home(), true);
+      measured[static_cast<size_t>(comm->rank())] = to_text(machine);
+      EXPECT_GT(machine.flops, 0.0);
+      ASSERT_NE(comm->figures(Figures::kParts), nullptr);
+      EXPECT_EQ(to_text(*comm->figures(Figures::kParts)), to_text(machine));
+      EXPECT_EQ(to_text(*comm->figures(figures_of(home()))), to_text(machine));
+    });
+    for (const std::string& each : measured) EXPECT_EQ(each, measured[0]);
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {  // other ranks like those: nothing measured
+      EXPECT_EQ(to_text(calibrate(comm, home(), false)), measured[0]);
+    });
+  }
+}
+
+TEST_F(Calibration, MeasuresNothingWhereTheTunerIsFrozen) {
+  tune::set_frozen(true);
+  run_ranks(2, [&](const CommunicatorPtr& comm) {
+    Machine assumed;
+    assumed.flops = comm->rank() == 0 ? 7e9 : 8e9;
+    EXPECT_EQ(calibrate(*comm, home(), Figures::kParts, assumed).flops, 7e9);  // rank 0's
+  });
+}
+
+TEST_F(Calibration, ALongCallPlansWithWhatItsRanksFindOut) {
+  run_ranks(2, [&](const CommunicatorPtr& comm) {
+    const Tensor small = noise({8, 8}), large = noise({1100, 1100});
+    matmul_from_root(comm, on_root(comm, small), on_root(comm, small));
+    EXPECT_EQ(comm->figures(figures_of(home())), nullptr);
+    const Sharding rows(Mesh::line(2), split_dim(2, 0));
+    const DistTensor x = laid_out(comm, large, rows);
+    const Tensor expected = gather_all(matmul(x, x));
+    EXPECT_NE(comm->figures(Figures::kParts), nullptr);
+    // Planned again with the figures that are agreed on: the same plan.
+    const double seconds = last_report().plan.seconds();
+    matmul(x, x);
+    EXPECT_EQ(last_report().plan.seconds(), seconds);
+    expect_rooted(comm, matmul_from_root(comm, on_root(comm, large), on_root(comm, large)),
+                  expected, 1e-11, "from the root");
+  });
+}
+
+}  // namespace
+}  // namespace cuop::dist
