@@ -120,7 +120,7 @@ def test_borrowed_memory_is_given_back_behind_the_work_that_uses_it(how, known_b
     before = cuop.memory_statistics("cuda")["allocated_bytes"]
     seen_busy = False
     for _ in range(50):
-        theirs = cuop.empty((1 << 22,), device="cuda")
+        theirs = cuop.empty((1 << 24,), device="cuda")
         with stream if known_by == "import" else outside:
             ours = cuop.from_dlpack(Lent(theirs, how))
         with stream:
