@@ -7,6 +7,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/ops/create/empty.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/conformance/error_of.h"
 
@@ -214,6 +215,28 @@ void wrong_length_is_refused(Rank comm) {
   }
 }
 
+/// Rank 0 sends something else than the others expect.
+void tensors_that_do_not_fit_are_refused(Rank comm) {
+  if (comm->size() == 1) return;
+  const Timeout timeout(comm, kLong);
+  const Tensor expected = empty({4, 3}, DType::kFloat32);
+  for (const Tensor& sent : {empty({4, 2}, DType::kFloat32), Tensor()}) {
+    std::vector<Patch> sends, receives;
+    for (int peer = 0; peer < comm->size(); ++peer) {
+      receives.push_back({peer, empty(expected.shape(), expected.dtype())});
+      const Tensor& tensor = comm->rank() == 0 ? sent : expected;
+      if (tensor.is_defined()) sends.push_back({peer, tensor});
+    }
+    const std::string error = error_of([&] {
+      comm->exchange(sends, receives);
+      for (;;) comm->barrier();
+    });
+    EXPECT_THAT(error, HasSubstr("expects"));
+    EXPECT_THAT(error, HasSubstr("rank 0"));
+    comm->recover();
+  }
+}
+
 /// A wrong argument on one rank raises there, and with its text everywhere else.
 void refused_call(Rank comm) {
   if (comm->size() == 1) return;
@@ -360,6 +383,7 @@ std::vector<Case> failure_cases() {
           {"stale_messages_are_dropped", stale_messages_are_dropped},
           {"parent_fails_its_children", parent_fails_its_children},
           {"wrong_length_is_refused", wrong_length_is_refused},
+          {"tensors_that_do_not_fit_are_refused", tensors_that_do_not_fit_are_refused},
           {"refused_call", refused_call},
           {"refused_message", refused_message},
           {"the_silent_rank_is_blamed_across_parts", the_silent_rank_is_blamed_across_parts},

@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "cuop/core/error.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/empty.h"
+#include "cuop/ops/index/view.h"
 #include "tests/conformance/communicator_suite.h"
 
 namespace cuop::dist::conformance {
@@ -191,6 +195,70 @@ void all_to_alls(Rank comm) {
   }
 }
 
+/// A view of `shape` whose elements lie apart in memory, of bytes 'x'; the odd ones are transposed.
+Tensor apart(const Shape& shape, DType dtype, int number) {
+  const bool is_transposed = number % 2 == 1;
+  const int64_t rows = shape[is_transposed ? 1 : 0], columns = shape[is_transposed ? 0 : 1];
+  const Tensor whole = empty({rows + 2, 2 * columns + 1}, dtype);
+  std::memset(whole.data(), 'x', static_cast<size_t>(whole.nbytes()));
+  const Tensor inner = slice(slice(whole, 0, 1, 1 + rows), 1, 1, 1 + 2 * columns, 2);
+  return is_transposed ? permute(inner, std::vector<int64_t>{1, 0}) : inner;
+}
+
+/// What rank `src` sends to rank `dst` as its tensor `number`: row-major.
+Tensor sent_tensor(int src, int dst, int number, int64_t scale, DType dtype) {
+  const Tensor tensor = empty({exchanged(src, dst, scale), number + 3}, dtype);
+  const auto bytes = pattern_bytes(src * 8 + dst + number, tensor.nbytes());
+  std::copy(bytes.begin(), bytes.end(), static_cast<char*>(tensor.data()));
+  return tensor;
+}
+
+void exchanges(Rank comm) {
+  constexpr int kTensors = 3;  // from each rank to each
+  for (const DType dtype : {DType::kUInt8, DType::kFloat32, DType::kComplex128}) {
+    for (int64_t scale : {1, 17, 900}) {
+      std::vector<Patch> sends, receives;
+      for (int number = 0; number < kTensors; ++number) {
+        for (int peer = 0; peer < comm->size(); ++peer) {
+          const Tensor out = sent_tensor(comm->rank(), peer, number, scale, dtype);
+          sends.push_back({peer, apart(out.shape(), dtype, number)});
+          copy_into(sends.back().elements, out);
+          const Shape shape{exchanged(peer, comm->rank(), scale), number + 3};
+          receives.push_back({peer, apart(shape, dtype, number / 2)});
+        }
+      }
+      const int64_t before = comm->bytes_sent();
+      comm->exchange(sends, receives);
+      int64_t sent = 0;
+      for (const Patch& patch : sends)
+        sent += patch.peer == comm->rank() ? 0 : patch.elements.nbytes();
+      EXPECT_EQ(comm->bytes_sent() - before, sent);
+      for (size_t i = 0; i < receives.size(); ++i) {
+        const auto& [peer, elements] = receives[i];
+        const int number = static_cast<int>(i) / comm->size();
+        const Tensor expected = sent_tensor(peer, comm->rank(), number, scale, dtype);
+        const Tensor got = contiguous(elements);
+        EXPECT_EQ(std::memcmp(got.data(), expected.data(), static_cast<size_t>(got.nbytes())), 0)
+            << "tensor " << number << " of rank " << peer << ", " << dtype;
+      }
+    }
+  }
+}
+
+void refuses_wrong_tensors(Rank comm) {
+  const auto rows = [](DType dtype) { return empty({2, 3}, dtype); };
+  const std::vector<Patch> none, beyond{{comm->size(), rows(DType::kInt8)}}, nothing{{0, Tensor()}};
+  const std::vector<Patch> mixed{{0, rows(DType::kInt8)}, {0, rows(DType::kInt16)}};
+  EXPECT_THROW(comm->exchange(beyond, none), IndexError);
+  EXPECT_THROW(comm->exchange(none, beyond), IndexError);
+  EXPECT_THROW(comm->exchange(nothing, none), ExecutionError);
+  EXPECT_THROW(comm->exchange(mixed, none), DTypeError);
+  EXPECT_THROW(comm->exchange(mixed, none, {{DeviceType::kCuda, 0}}), DeviceError);
+  const Tensor spread = broadcast_to(empty({1, 3}, DType::kInt8), {2, 3});
+  EXPECT_THROW(comm->exchange(none, std::vector<Patch>{{0, spread}}), ExecutionError);
+  comm->barrier();  // nothing was sent, so nothing has failed
+}
+
 void splits(Rank comm) {
   const int color = comm->rank() % 2;
   const auto half = comm->split(color, -comm->rank());
@@ -252,6 +320,8 @@ std::vector<Case> movement_cases() {
           {"scatters_and_gathers", scatters_and_gathers},
           {"all_gathers", all_gathers},
           {"all_to_alls", all_to_alls},
+          {"exchanges", exchanges},
+          {"refuses_wrong_tensors", refuses_wrong_tensors},
           {"splits", splits},
           {"counts_bytes", counts_bytes},
           {"refuses_wrong_arguments", refuses_wrong_arguments}};

@@ -24,6 +24,8 @@ class Runtime {
   /// Copies within the device, or between it and the host or another device, ordered on `stream`.
   /// Host memory may be reused or read when the call returns.
   virtual void copy(void* dst, const void* src, int64_t bytes, Stream stream) = 0;
+  /// Whether kernels of this device read memory of the other one, which is opened to them first.
+  virtual bool reads(Device other) { return other == device(); }
   virtual void fill_bytes(void* dst, int value, int64_t bytes, Stream stream) = 0;
   /// Writes `count` copies of an element that lies in host memory.
   virtual void fill(void* dst, const void* element, int64_t element_bytes, int64_t count,

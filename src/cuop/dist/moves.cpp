@@ -49,16 +49,10 @@ void for_each_piece(std::span<const Box> owners, std::span<const Need> needs, So
   }
 }
 
-/// Orders by peer (needs stay in order) and lays the pieces one behind the other.
-int64_t pack_order(std::vector<Piece>& pieces) {
+/// Needs stay in order.
+void sort_by_peer(std::vector<Piece>& pieces) {
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const Piece& a, const Piece& b) { return a.peer < b.peer; });
-  int64_t offset = 0;
-  for (Piece& piece : pieces) {
-    piece.offset = offset;
-    offset += piece.box.size();
-  }
-  return offset;
 }
 
 }  // namespace
@@ -70,15 +64,15 @@ RankMoves plan_moves(int rank, std::span<const Box> owners, std::span<const Need
     const int dst = needs[static_cast<size_t>(need)].rank;
     if (src != dst) moves.is_local = false;
     if (src == rank && dst == rank) {
-      moves.kept.push_back({need, rank, box, 0});
+      moves.kept.push_back({need, rank, box});
     } else if (src == rank) {
-      moves.sends.push_back({need, dst, box, 0});
+      moves.sends.push_back({need, dst, box});
     } else if (dst == rank) {
-      moves.receives.push_back({need, src, box, 0});
+      moves.receives.push_back({need, src, box});
     }
   });
-  moves.send_elements = pack_order(moves.sends);
-  moves.receive_elements = pack_order(moves.receives);
+  sort_by_peer(moves.sends);
+  sort_by_peer(moves.receives);
   return moves;
 }
 

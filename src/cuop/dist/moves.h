@@ -28,21 +28,18 @@ enum class Sources : uint8_t {
 };
 
 struct Piece {
-  int need = 0;        ///< index into the needs
-  int peer = 0;        ///< destination of a send, source of a receive
-  Box box;             ///< global indices
-  int64_t offset = 0;  ///< elements from the start of the packed send or receive buffer
+  int need = 0;  ///< index into the needs
+  int peer = 0;  ///< destination of a send, source of a receive
+  Box box;       ///< global indices
 };
 
 /// One rank's part. Sends and receives are in order of the peer, then of the need, so that both
-/// ends agree on the order within a message.
+/// ends agree on which piece is which.
 struct RankMoves {
   std::vector<Piece> sends;
   std::vector<Piece> receives;
   std::vector<Piece> kept;  ///< from itself to itself, never sent
-  int64_t send_elements = 0;
-  int64_t receive_elements = 0;
-  bool is_local = true;  ///< no rank sends anything: the exchange can be left out everywhere
+  bool is_local = true;     ///< no rank sends anything: the exchange can be left out everywhere
 };
 
 RankMoves plan_moves(int rank, std::span<const Box> owners, std::span<const Need> needs,

@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/dist/comm/run_ranks.h"
 #include "cuop/dist/comm/self.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/dist/socket_ranks.h"
 
@@ -87,6 +90,7 @@ class OnGpu final : public Communicator {
     forward([&] { inner_->recover(); });
   }
   std::vector<RankHealth> health() const override { return inner_->health(); }
+  bool exchanges_tensors() const override { return true; }
   std::shared_ptr<Communicator> shrink() override {
     std::shared_ptr<Communicator> left;
     forward([&] { left = inner_->shrink(); });
@@ -103,6 +107,7 @@ class OnGpu final : public Communicator {
     work();
     bytes_sent_ = inner_->bytes_sent();
   }
+  void exchange_tensors(const Collective& call);
   void pass_on(const Collective& call, const void* send, void* recv, Stream stream);
 
   std::shared_ptr<Communicator> inner_;
@@ -112,6 +117,7 @@ void OnGpu::run(const Collective& call) {
   if (in_world(rank()) % 4 == 3) {
     return forward([&] { pass_on(call, call.send, call.recv, {}); });
   }
+  if (call.kind == Kind::kExchange) return exchange_tensors(call);
   const Device device = backend::current_device();
   backend::Runtime& runtime = backend::runtime(device);
   std::optional<backend::OwnedStream> own;
@@ -137,6 +143,29 @@ void OnGpu::run(const Collective& call) {
   runtime.copy(call.recv, there, recv_bytes, stream);
 }
 
+/// Every other tensor has its axes in the opposite order in memory.
+Tensor on_gpu(const Tensor& host, size_t number, Device device) {
+  std::vector<int64_t> axes(static_cast<size_t>(host.ndim()));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (number % 2 == 1) std::reverse(axes.begin(), axes.end());
+  return permute(to_device(permute(host, axes), device), axes);
+}
+
+void OnGpu::exchange_tensors(const Collective& call) {
+  const Device device = backend::current_device();
+  std::vector<Patch> sends, receives;
+  for (const Patch& patch : call.sends) {
+    sends.push_back({patch.peer, on_gpu(patch.elements, sends.size(), device)});
+  }
+  for (const Patch& patch : call.receives) {
+    receives.push_back({patch.peer, on_gpu(patch.elements, receives.size() / 2, device)});
+  }
+  forward([&] { inner_->exchange(sends, receives, current_stream(device)); });
+  for (size_t i = 0; i < receives.size(); ++i) {
+    copy_across(call.receives[i].elements, receives[i].elements);
+  }
+}
+
 void OnGpu::pass_on(const Collective& call, const void* send, void* recv, Stream stream) {
   switch (call.kind) {
     case Kind::kBarrier:
@@ -151,6 +180,8 @@ void OnGpu::pass_on(const Collective& call, const void* send, void* recv, Stream
       return inner_->all_gather(send, call.blocks, recv, stream);
     case Kind::kAllToAll:
       return inner_->all_to_all(send, call.blocks, recv, call.recv_blocks, stream);
+    case Kind::kExchange:
+      return inner_->exchange(call.sends, call.receives, stream);
     case Kind::kReduce:
       return inner_->reduce(send, recv, call.count, call.dtype, call.op, call.root, stream);
     case Kind::kAllReduce:

@@ -145,7 +145,9 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
     copy_host(dst, src, bytes, stream, to.is_gpu() && from.is_ordinary());
     return;
   }
-  for (const int gpu : {to.gpu, from.gpu}) open_way_to({DeviceType::kCuda, gpu}, stream);
+  if (!is_capturing(stream)) {
+    for (const int gpu : {to.gpu, from.gpu}) open_way_to({DeviceType::kCuda, gpu});
+  }
   const DevicePointer target = device_pointer(dst), source = device_pointer(src);
   Operation operation("copy", stream);
   const auto size = static_cast<size_t>(bytes);
@@ -159,15 +161,22 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
   operation.started();
 }
 
-void CudaRuntime::open_way_to(Device peer, Stream stream) {
+void CudaRuntime::open_way_to(Device peer) {
   const uint64_t bit = uint64_t{1} << peer.index;
-  if (peer == device_ || (has_way_to_ & bit) != 0 || is_capturing(stream)) return;
+  if (peer == device_ || (was_tried_ & bit) != 0) return;
   try {
-    enable_peer_access(peer);
+    if (enable_peer_access(peer)) is_open_ |= bit;
   } catch (const DeviceError& error) {  // more peers than the hardware has room for
     log(LogLevel::kWarn, error.what(), "; copies go through the host's memory");
   }
-  has_way_to_ |= bit;
+  was_tried_ |= bit;
+}
+
+bool CudaRuntime::reads(Device other) {
+  if (other == device_) return true;
+  if (other.type != device_.type) return false;
+  open_way_to(other);
+  return (is_open_ & (uint64_t{1} << other.index)) != 0;
 }
 
 void CudaRuntime::copy_host(void* dst, const void* src, int64_t bytes, Stream stream,

@@ -45,6 +45,7 @@ class CudaRuntime final : public Runtime {
   DeviceId id() const { return id_; }
 
   void copy(void* dst, const void* src, int64_t bytes, Stream stream) override;
+  bool reads(Device other) override;
   void fill_bytes(void* dst, int value, int64_t bytes, Stream stream) override;
   void fill(void* dst, const void* element, int64_t element_bytes, int64_t count,
             Stream stream) override;
@@ -74,7 +75,7 @@ class CudaRuntime final : public Runtime {
   void copy_host(void* dst, const void* src, int64_t bytes, Stream stream, bool is_read_at_once);
   /// Before the first copy between this device and `peer`: with access it goes over their link,
   /// without it the driver takes the host's memory between.
-  void open_way_to(Device peer, Stream stream);
+  void open_way_to(Device peer);
 
   struct IdleStream {
     StreamHandle handle = nullptr;
@@ -84,7 +85,8 @@ class CudaRuntime final : public Runtime {
   Device device_;
   DeviceId id_ = 0;
   PeerAccess access_;
-  std::atomic<uint64_t> has_way_to_ = 0;  ///< a bit for each device that was tried
+  std::atomic<uint64_t> was_tried_ = 0;  ///< a bit for each device whose way was looked for
+  std::atomic<uint64_t> is_open_ = 0;    ///< a bit for each device whose memory is reached
   DeviceProperties properties_;
   std::mutex mutex_;
   std::vector<IdleStream> idle_streams_;

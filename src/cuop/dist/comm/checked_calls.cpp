@@ -2,18 +2,21 @@
 #include <numeric>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/trace.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/comm/packed_exchange.h"
 #include "cuop/dist/comm/staging.h"
+#include "cuop/ops/output.h"
 
 namespace cuop::dist {
 
 using Kind = Collective::Kind;
 
 const char* Collective::name() const {
-  constexpr const char* kNames[] = {"barrier",        "broadcast",  "scatter", "gather",
-                                    "all_gather",     "all_to_all", "reduce",  "all_reduce",
-                                    "reduce_scatter", "split"};
+  constexpr const char* kNames[] = {"barrier",    "broadcast",      "scatter",  "gather",
+                                    "all_gather", "all_to_all",     "exchange", "reduce",
+                                    "all_reduce", "reduce_scatter", "split"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -81,6 +84,25 @@ void Communicator::all_to_all(const void* send, std::span<const Block> send_bloc
                  .blocks = send_blocks,
                  .recv_blocks = recv_blocks,
                  .stream = stream});
+}
+
+void Communicator::exchange(std::span<const Patch> sends, std::span<const Patch> receives,
+                            Stream stream) {
+  const Collective call{
+      .kind = Kind::kExchange, .sends = sends, .receives = receives, .stream = stream};
+  std::optional<PackedExchange> packed;
+  check_call(*this, [&] {
+    check_patches(call.name(), sends, size(), stream);
+    check_patches(call.name(), receives, size(), stream);
+    for (const Patch& patch : receives) check_writable(call.name(), patch.elements);
+    for (const Patch& patch : sends) patch.elements.data();  // what is recorded runs here
+    if (!exchanges_tensors()) packed.emplace(sends, receives, size(), stream);
+  });
+  if (!packed) return run(call);
+  const trace::Span span(call.name(), "comm");
+  all_to_all(packed->send().data, packed->send().blocks, packed->receive().data,
+             packed->receive().blocks, stream);
+  packed->deliver();
 }
 
 void Communicator::reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,

@@ -49,6 +49,24 @@ void check_counts(std::string_view who, std::span<const int64_t> counts, int siz
   for (int64_t count : counts) check_count(who, count);
 }
 
+void check_patches(std::string_view who, std::span<const Patch> patches, int size, Stream stream) {
+  for (const Patch& patch : patches) {
+    check_rank(who, patch.peer, size);
+    const Tensor& tensor = patch.elements;
+    if (!tensor.is_defined()) {
+      throw ExecutionError(cat(who, ": no tensor was given for rank ", patch.peer));
+    }
+    if (tensor.device() != stream.device) {
+      throw DeviceError(cat(who, ": the tensor for rank ", patch.peer, " is on ", tensor.device(),
+                            ", the stream on ", stream.device));
+    }
+    if (tensor.dtype() != patches[0].elements.dtype()) {
+      throw DTypeError(cat(who, ": tensors of ", patches[0].elements.dtype(), " and of ",
+                           tensor.dtype(), " were given; one exchange is of one dtype"));
+    }
+  }
+}
+
 void check_reducible(std::string_view who, DType dtype, ReduceKind op) {
   if (op > ReduceKind::kMin) {
     throw ExecutionError(cat(who, ": ranks combine by sum, prod, max or min, not by ", name(op)));

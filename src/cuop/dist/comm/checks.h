@@ -48,6 +48,9 @@ void check_count(std::string_view who, int64_t count);
 void check_blocks(std::string_view who, std::span<const Block> blocks, int size);
 /// ExecutionError unless there is one non-negative count for each rank.
 void check_counts(std::string_view who, std::span<const int64_t> counts, int size);
+/// IndexError for a peer that is none of `size` ranks, ExecutionError where there is no tensor,
+/// DeviceError for one that is not on the stream's device, DTypeError for several dtypes.
+void check_patches(std::string_view who, std::span<const Patch> patches, int size, Stream stream);
 /// ExecutionError for what ranks do not combine by, all but sum, prod, max and min; DTypeError for
 /// the maximum or minimum of complex numbers, which have no order.
 void check_reducible(std::string_view who, DType dtype, ReduceKind op);

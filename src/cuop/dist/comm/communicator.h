@@ -1,4 +1,5 @@
-// Ranks as an interface: a communicator moves bytes between ranks and knows nothing of tensors.
+// Ranks as an interface: a communicator moves bytes between ranks, and elements of tensors as they
+// lie (`exchange`), but knows nothing of how tensors are distributed.
 // Counts are int64; every wait has a deadline; every failure names its rank. Each call is
 // collective unless it says otherwise: all ranks call the same operations in the same order. One
 // thread a rank uses a communicator.
@@ -37,6 +38,7 @@
 #include "cuop/core/dtype.h"
 #include "cuop/core/reduce_kind.h"
 #include "cuop/core/stream.h"
+#include "cuop/core/tensor.h"
 
 namespace cuop::dist {
 
@@ -48,6 +50,12 @@ struct Block {
   int64_t bytes = 0;
 };
 
+/// A tensor, any view of its memory, whose elements one rank sends and another receives.
+struct Patch {
+  int peer = 0;
+  Tensor elements;
+};
+
 /// A collective call of one rank, with what it was given; the rest as it stands here.
 struct Collective {
   enum class Kind : uint8_t {
@@ -57,6 +65,7 @@ struct Collective {
     kGather,
     kAllGather,
     kAllToAll,
+    kExchange,
     kReduce,
     kAllReduce,
     kReduceScatter,
@@ -70,6 +79,8 @@ struct Collective {
   std::span<const Block> recv_blocks = {};  ///< of all_to_all
   int64_t count = 0;                        ///< bytes of a broadcast, elements of a reduction
   std::span<const int64_t> counts = {};     ///< of reduce_scatter
+  std::span<const Patch> sends = {};        ///< of exchange
+  std::span<const Patch> receives = {};
   DType dtype = DType::kBool;
   ReduceKind op = ReduceKind::kSum;
   Stream stream = {};  ///< of the device on which `send` and `recv` lie
@@ -144,6 +155,10 @@ class Communicator {
   /// send_blocks[r] of `send` goes to rank r; what rank r sent lands in recv_blocks[r] of `recv`.
   void all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
                   std::span<const Block> recv_blocks, Stream stream = {});
+  /// The elements of each tensor that is sent to a peer land in the tensor that the peer receives:
+  /// between two ranks the first in the first, and so on, each of one dtype and shape. Tensors are
+  /// views of any layout on the stream's device; what is received overlaps nothing that is sent.
+  void exchange(std::span<const Patch> sends, std::span<const Patch> receives, Stream stream = {});
   /// Element-wise over ranks, in rank order (the same bits on every rank and every run). `send` and
   /// `recv` may be the same buffer. Root alone gets the result.
   void reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op, int root,
@@ -157,6 +172,9 @@ class Communicator {
   /// Whether collectives take buffers of the device as they are; else they are copied to
   /// page-locked host memory, and what arrives there to the device.
   virtual bool reaches(Device device) const { return device.is_cpu(); }
+  /// Whether `run` takes exchanges as they are, the same on all ranks; else they are packed, and
+  /// travel in an all_to_all.
+  virtual bool exchanges_tensors() const { return false; }
   /// Whether every rank has a GPU that it can use. Collective when it is asked for the first time.
   bool have_gpus();
 

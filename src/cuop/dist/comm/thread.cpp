@@ -4,7 +4,6 @@
 #include <array>
 #include <functional>
 #include <numeric>
-#include <optional>
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
@@ -16,6 +15,7 @@
 #include "cuop/dist/comm/reduction.h"
 #include "cuop/dist/comm/split.h"
 #include "cuop/dist/comm/thread_world.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
 
 namespace cuop::dist {
@@ -30,6 +30,17 @@ void wait_for(Stream later, Stream earlier) {
 /// Rank r's part of `count` elements when all ranks share the work of a reduction.
 std::pair<int64_t, int64_t> segment(int64_t count, int rank, int size) {
   return {count * rank / size, count * (rank + 1) / size};
+}
+
+using Tensors = std::vector<const Tensor*>;
+
+/// Those to or from `rank`.
+Tensors tensors_of(std::span<const Patch> patches, int rank) {
+  Tensors tensors;
+  for (const Patch& patch : patches) {
+    if (patch.peer == rank) tensors.push_back(&patch.elements);
+  }
+  return tensors;
 }
 
 class ThreadCommunicator final : public Communicator {
@@ -51,6 +62,7 @@ class ThreadCommunicator final : public Communicator {
 
   /// Any that the process has: all ranks see it.
   bool reaches(Device) const override { return true; }
+  bool exchanges_tensors() const override { return true; }
 
   void refuse_call(const std::string& text) noexcept override { world_->refuse_call(rank_, text); }
   void refuse_message(const std::string& text) noexcept override {
@@ -83,6 +95,9 @@ class ThreadCommunicator final : public Communicator {
   std::string disagreement(const Collective& mine) const;
   /// Raises, inside an exchange, unless `src` sends as many bytes as this rank expects.
   void check_length(const Collective& call, int src, int64_t sent, int64_t expected) const;
+  /// The same for tensors of an exchange.
+  void check_tensors(const Collective& call, int src, const Tensors& sent,
+                     const Tensors& expected) const;
 
   /// The streams of the ranks whose buffers lie on GPUs; none where this rank's lie on the host.
   std::vector<Stream> other_streams(Stream mine) const;
@@ -94,6 +109,7 @@ class ThreadCommunicator final : public Communicator {
   void copy_gather(const Collective& call);
   void copy_all_gather(const Collective& call);
   void copy_all_to_all(const Collective& call);
+  void pull_tensors(const Collective& call);
   /// out <- elements [begin, end) of all ranks' inputs, reduced on this rank's device.
   void reduce_inputs(const Collective& call, int64_t begin, int64_t end, void* out) const;
   void reduce_segment(const Collective& call, std::span<const int> receivers);
@@ -147,6 +163,23 @@ void ThreadCommunicator::check_length(const Collective& call, int src, int64_t s
                                " bytes from rank ", src, ", which sends ", sent));
 }
 
+void ThreadCommunicator::check_tensors(const Collective& call, int src, const Tensors& sent,
+                                       const Tensors& expected) const {
+  const auto refuse = [&](const auto& wanted, const auto& given) {
+    throw CommunicationError(cat(call.name(), ": rank ", rank_, " of ", size(), " expects ", wanted,
+                                 " from rank ", src, ", which sends ", given));
+  };
+  if (sent.size() != expected.size()) {
+    refuse(cat(expected.size(), " tensors"), sent.size());
+  }
+  const auto text = [](const Tensor& x) { return cat(x.shape(), " of ", x.dtype()); };
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const bool is_same = sent[i]->shape() == expected[i]->shape();
+    if (is_same && sent[i]->dtype() == expected[i]->dtype()) continue;
+    refuse(text(*expected[i]), text(*sent[i]));
+  }
+}
+
 void ThreadCommunicator::exchange(const Collective& mine, const std::function<void()>& copy) {
   trace::Span span(mine.name(), "comm");
   const int64_t sent_before = bytes_sent_;
@@ -154,8 +187,7 @@ void ThreadCommunicator::exchange(const Collective& mine, const std::function<vo
   world_->meet(caller(mine.name()));
   std::string wrong = disagreement(mine);
   std::vector<Stream> others;
-  std::optional<StreamScope> scope;  // of the arithmetic of reductions
-  if (!mine.stream.device.is_cpu()) scope.emplace(mine.stream);
+  const StreamScope scope(mine.stream);  // of the arithmetic of reductions
   if (wrong.empty()) {
     try {
       others = other_streams(mine.stream);
@@ -222,6 +254,8 @@ void ThreadCommunicator::run(const Collective& call) {
       return exchange(call, [&] { copy_all_gather(call); });
     case Kind::kAllToAll:
       return exchange(call, [&] { copy_all_to_all(call); });
+    case Kind::kExchange:
+      return exchange(call, [&] { pull_tensors(call); });
     case Kind::kReduce:
       return exchange(call, [&] { reduce_segment(call, std::array{call.root}); });
     case Kind::kAllReduce: {
@@ -271,6 +305,21 @@ void ThreadCommunicator::copy_all_to_all(const Collective& call) {
     check_length(call, src, from.bytes, to.bytes);
     move(at(call.recv, to.offset), at(peer(src).send, from.offset), to.bytes, call.stream, src);
     if (src != rank_) bytes_sent_ += call.blocks[static_cast<size_t>(src)].bytes;
+  }
+}
+
+void ThreadCommunicator::pull_tensors(const Collective& call) {
+  for (int step = 0; step < size(); ++step) {
+    const int src = (rank_ + step) % size();
+    const Tensors from = tensors_of(peer(src).sends, rank_);
+    const Tensors to = tensors_of(call.receives, src);
+    check_tensors(call, src, from, to);
+    const StreamScope theirs(peer(src).stream);  // where what cannot be read from here is packed
+    const StreamScope own(call.stream);
+    for (size_t i = 0; i < to.size(); ++i) pull(*to[i], *from[i]);
+  }
+  for (const Patch& patch : call.sends) {
+    if (patch.peer != rank_) bytes_sent_ += patch.elements.nbytes();
   }
 }
 

@@ -51,7 +51,7 @@ Tensor combine(Communicator& comm, const Part& partial, const std::vector<Box>& 
   std::vector<Contributions> all;
   for (const Piece& piece : moves.kept) add(all, piece, contiguous(view_of(partial, piece.box)));
   moves.kept.clear();
-  exchange(comm, moves, partial, dtype, [&](const Piece& piece) {
+  exchange(comm, moves, partial, [&](const Piece& piece) {
     Tensor landing = empty(piece.box.shape(), dtype, partial.device);
     add(all, piece, landing);
     return landing;

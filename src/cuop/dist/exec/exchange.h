@@ -29,7 +29,7 @@ using Landing = std::function<Tensor(const Piece&)>;
 
 /// Sends from `source` and fills the landings of received and kept pieces. Elements are copied bit
 /// by bit. Nothing is sent at all when no rank has anything to send.
-void exchange(Communicator& comm, const RankMoves& moves, const Part& source, DType dtype,
+void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
               const Landing& landing);
 
 /// Axes from the slowest to the fastest in memory; row-major when there are none.

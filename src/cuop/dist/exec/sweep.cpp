@@ -52,7 +52,7 @@ void SweptRows::restore() {
 
 void SweptRows::exchange_halo() {
   const Part source{is_empty() ? Tensor() : block(), box_, device_};
-  exchange(comm_, moves_, source, dtype_, [&](const Piece& piece) {
+  exchange(comm_, moves_, source, [&](const Piece& piece) {
     const auto need = static_cast<size_t>(piece.need);
     const int64_t row =
         halo_needs_.row[need] + piece.box.low[0] - halo_needs_.needs[need].box.low[0];

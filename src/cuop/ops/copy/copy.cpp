@@ -20,15 +20,20 @@ namespace {
 constexpr backend::Slot<void(const Tensor&, const Tensor&)> kStridedCopy{
     "copy", &kernels::strided_copy_cpu, &kernels::strided_copy_cuda};
 
+bool are_gpus(const Tensor& a, const Tensor& b) {
+  return !a.device().is_cpu() && !b.device().is_cpu();
+}
+
 /// The copy is work of one of the two streams; the other one waits before it and after it, so that
 /// neither reads too early nor frees too soon.
-void copy_between_gpus(const Tensor& dst, const Tensor& src) {
+template <class Copy>
+void between_streams(const Tensor& dst, const Tensor& src, Copy&& copy) {
+  src.data();  // recorded work runs here, before it is waited for
+  if (!are_gpus(dst, src)) return copy();
   backend::Runtime& runtime = backend::runtime(dst.device());
   const Stream to = current_stream(dst.device()), from = current_stream(src.device());
-  void* const target = dst.data();
-  const void* const source = src.data();  // recorded work runs here, before it is waited for
   runtime.order(to, from);
-  runtime.copy(target, source, src.nbytes(), to);
+  copy();
   runtime.order(from, to);
 }
 
@@ -36,9 +41,12 @@ void copy_between_gpus(const Tensor& dst, const Tensor& src) {
 void move_elements(const Tensor& to, const Tensor& from) {
   trace::Span span("copy", "op");
   span.add_bytes(from.nbytes());
-  if (!to.device().is_cpu() && !from.device().is_cpu()) return copy_between_gpus(to, from);
   const Device gpu = to.device().is_cpu() ? from.device() : to.device();
   backend::runtime(gpu).copy(to.data(), from.data(), from.nbytes(), current_stream(gpu));
+}
+
+bool moves_as_it_is(const Tensor& dst, const Tensor& src) {
+  return dst.dtype() == src.dtype() && dst.shape() == src.shape() && dst.is_contiguous();
 }
 
 void check_convertible(const char* who, DType from, DType to) {
@@ -116,16 +124,30 @@ Tensor to_device(const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;
   const Tensor source = contiguous(tensor);
   Tensor result = empty(tensor.shape(), tensor.dtype(), device);
-  move_elements(result, source);
+  between_streams(result, source, [&] { move_elements(result, source); });
   return result;
 }
 
 void copy_across(const Tensor& dst, const Tensor& src) {
-  const bool is_direct = dst.device() != src.device() && dst.dtype() == src.dtype() &&
-                         dst.shape() == src.shape() && dst.is_contiguous();
-  if (!is_direct) return copy_into(dst, to_device(src, dst.device()));
+  between_streams(dst, src, [&] { pull(dst, src); });
+}
+
+void pull(const Tensor& dst, const Tensor& src) {
+  if (dst.device() == src.device()) return copy_into(dst, src);
+  check_convertible("copy", src.dtype(), dst.dtype());
   check_writable("copy", dst);
-  move_elements(dst, contiguous(src));
+  const Tensor source = src.with_layout(broadcast_to(src.layout(), dst.shape(), "copy"));
+  if (dst.size() == 0) return;
+  const bool is_direct = moves_as_it_is(dst, src);
+  if (is_direct && src.is_contiguous()) return move_elements(dst, src);
+  if (are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device())) {
+    trace::Span span("copy", "op");
+    span.add_bytes(src.nbytes() + dst.nbytes());
+    return kStridedCopy(dst.device(), dst, source);
+  }
+  if (!is_direct) return copy_into(dst, to_device(src, dst.device()));
+  const Tensor packed = contiguous(src);
+  between_streams(dst, packed, [&] { move_elements(dst, packed); });
 }
 
 Tensor pin_memory(const Tensor& tensor, Device gpu) {

@@ -12,10 +12,13 @@ namespace cuop {
 /// dst <- src, broadcasting src to dst's shape and converting to dst's dtype. Overlapping views are
 /// copied as if through a temporary. Same device only.
 void copy_into(const Tensor& dst, const Tensor& src);
-/// The same from any device. Where both are row-major and of one dtype and shape, nothing is made
-/// in between: the elements go straight to dst, which for page-locked memory is the link's full
-/// speed.
+/// The same from any device. Nothing is made in between, so that elements go straight to dst, where
+/// dst's GPU reads src's memory, and where both are row-major and of one dtype and shape, which for
+/// page-locked memory is the link's full speed.
 void copy_across(const Tensor& dst, const Tensor& src);
+/// The same, for callers that have ordered the streams of both devices: between GPUs it is work of
+/// dst's current stream, which nothing waits for.
+void pull(const Tensor& dst, const Tensor& src);
 /// Row-major copy.
 Tensor clone(const Tensor& tensor);
 /// The elements of x in a new row-major tensor, or in `out` of x's shape, dtype and device, which
