@@ -2,8 +2,10 @@
 #include "cuop/ops/stencil/stencil.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
@@ -73,6 +75,47 @@ TEST_F(GpuStencil, RowsWithHalosAreTheWholeGridsRows) {
     const Tensor part = stencil2d_rows(slice(grid, 0, 8, 22), kernel, boundary);
     expect_same(part, to_device(slice(whole, 0, 10, 20), kCpu), 0.0, "rows 10 to 20");
   }
+}
+
+TEST_F(GpuStencil, SeveralSweepsInOnePass) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kComplex64}) {
+    for (const Shape& shape : {Shape{150, 300}, Shape{3, 129}, Shape{64, 4}}) {
+      for (const Shape& size : {Shape{3, 3}, Shape{5, 3}, Shape{1, 5}, Shape{3, 1}, Shape{5, 5}}) {
+        for (const Boundary boundary : kBoundaries) {
+          const Tensor grid = random_tensor(shape, dtype, 1),
+                       kernel = random_tensor(size, dtype, 2);
+          const Tensor wanted = stencil2d(grid, kernel, boundary, 9);
+          expect_same(stencil2d(to_device(grid, kGpu), kernel, boundary, 9), wanted,
+                      is_complex(dtype) ? 64.0 : 0.0, cat(dtype, ' ', shape, " kernel ", size),
+                      largest_part(wanted));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuStencil, RowsAreSweptSeveralTimes) {
+  constexpr int64_t kHeight = 90;
+  const Tensor grid = random_tensor({kHeight, 140}, DType::kFloat32, 1);
+  const Tensor kernel = random_tensor({3, 3}, DType::kFloat32, 2);
+  const int64_t most = row_sweeps_at_once(to_device(grid, kGpu), kernel);
+  ASSERT_GT(most, 1);
+  const Tensor above = zeros({most, 140}), all = concatenate(std::array{above, grid, above});
+  for (int64_t sweeps = 1; sweeps <= most; ++sweeps) {
+    const Tensor whole = stencil2d(grid, kernel, Boundary::kZero, sweeps);
+    // The first rows, some in the middle, the last.
+    for (const auto& [low, high] : {std::pair{0, 20}, std::pair{3, 80}, std::pair{40, 90}}) {
+      const Tensor padded = slice(all, 0, most + low - sweeps, most + high + sweeps);
+      const Tensor part = stencil2d_rows(to_device(padded, kGpu), kernel, Boundary::kZero, nullptr,
+                                         {sweeps, -low, kHeight - low});
+      expect_same(part, slice(whole, 0, low, high), 0.0,
+                  cat(sweeps, " sweeps of rows ", low, " to ", high));
+    }
+  }
+  EXPECT_THROW(stencil2d_rows(to_device(all, kGpu), kernel, Boundary::kZero, nullptr, {most + 1}),
+               ExecutionError);
+  EXPECT_THROW(stencil2d_rows(all, kernel, Boundary::kZero, nullptr, {2}), ExecutionError);
+  EXPECT_THROW(stencil2d_rows(all, kernel, Boundary::kZero, nullptr, {0}), ExecutionError);
 }
 
 TEST_F(GpuStencil, ViewsAndOutputs) {

@@ -80,6 +80,13 @@ TEST_F(RowKernelBudget, Stencils) {
       expect_within(stencil_kernel(dtype, true, is_first), is_first ? 64 : 128, 16);
       expect_within(stencil_kernel(dtype, false, is_first), 80, 16);
     }
+    if (dtype != DType::kComplex128) {
+      TapList taps{1, 1, {{-1, 0}, {0, -1}, {0, 0}, {0, 1}, {1, 0}}};
+      expect_within(sweep_kernel(dtype, taps), 64, 16);
+      for (const int64_t row : {-2, 2}) taps.taps.push_back({row, -2});
+      taps.row_radius = 2;
+      expect_within(sweep_kernel(dtype, taps), 64, 16);
+    }
     if (is_complex(dtype)) continue;
     expect_within(jacobi_kernel(dtype, false), 64, 16);
     expect_within(jacobi_kernel(dtype, true), 64, 16);

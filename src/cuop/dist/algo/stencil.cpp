@@ -9,6 +9,7 @@
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/sweep.h"
+#include "cuop/ops/copy/copy.h"
 
 namespace cuop::dist {
 namespace {
@@ -49,19 +50,26 @@ Plan plan_stencil(Boundary boundary, int64_t iterations, const std::vector<Place
 DistTensor execute_stencil(Boundary boundary, int64_t iterations, const Plan& plan,
                            const std::vector<DistTensor>& inputs) {
   const DistTensor grid = moved_to(inputs[0], plan.inputs[0].sharding);
-  const Tensor kernel = moved_to(inputs[1], plan.inputs[1].sharding).local();
+  // On the host, from where its weights go into the kernels' arguments.
+  const Tensor kernel = to_device(moved_to(inputs[1], plan.inputs[1].sharding).local(), kCpu);
   const int64_t radius = inputs[1].shape(0) / 2;
   const int64_t depth = plan.setting("depth");
   SweptRows rows(grid.comm(), grid.local(), grid.sharding().owner_boxes(grid.shape()), grid.shape(),
                  radius * depth, boundary == Boundary::kPeriodic);
+  const int64_t at_once = rows.is_empty() ? 1 : row_sweeps_at_once(grid.local(), kernel);
   for (int64_t done = 0; done < iterations; done += depth) {
     check_interrupt();
     rows.exchange_halo();
     const int64_t sweeps = std::min(depth, iterations - done);
-    for (int64_t left = sweeps - 1; left >= 0; --left) {
-      rows.sweep(radius, radius * left, [&](const Tensor& padded, int64_t, const Tensor& out) {
-        cuop::stencil2d_rows(padded, kernel, boundary, &out);
-      });
+    for (int64_t left = sweeps; left > 0;) {
+      const int64_t now = std::min(at_once, left);
+      left -= now;
+      rows.sweep(radius * now, radius * left,
+                 [&](const Tensor& padded, int64_t first, const Tensor& out) {
+                   const Interval in_grid = rows.in_grid();
+                   cuop::stencil2d_rows(padded, kernel, boundary, &out,
+                                        {now, in_grid.low - first, in_grid.high - first});
+                 });
     }
   }
   return DistTensor(grid.comm_ptr(), grid.sharding(), grid.shape(), grid.dtype(),

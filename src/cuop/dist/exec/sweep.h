@@ -30,6 +30,8 @@ class SweptRows {
   void restore();
 
   bool is_empty() const { return rows_ == 0; }
+  /// Rows of the block's numbering that lie in the grid.
+  Interval in_grid() const { return allowed_; }
   /// Rows [low, high) of the block's numbering, negative in the halo.
   Tensor rows(int64_t low, int64_t high) const { return rows_of(current_, low, high); }
   /// The block with `radius` rows more on both sides.

@@ -21,8 +21,9 @@ namespace {
 
 constexpr backend::Slot<void(const Tensor&, const TapList&, Boundary, int64_t, const Tensor&)>
     kStencil{"stencil2d", &kernels::stencil_cpu, &kernels::stencil_cuda};
-constexpr backend::Slot<void(const Tensor&, const TapList&, Boundary, const Tensor&)> kStencilRows{
-    "stencil2d_rows", &kernels::stencil_rows_cpu, &kernels::stencil_rows_cuda};
+constexpr backend::Slot<void(const Tensor&, const TapList&, Boundary, const RowSweeps&,
+                             const Tensor&)>
+    kStencilRows{"stencil2d_rows", &kernels::stencil_rows_cpu, &kernels::stencil_rows_cuda};
 
 void check_grid(const char* who, const char* what, const Tensor& t) {
   if (t.ndim() != 2) {
@@ -58,10 +59,13 @@ void check_inexact(const char* who, const Tensor& t) {
   visit_dtype(InexactTypes{}, t.dtype(), who, [](auto) {});
 }
 
-/// `sweeps` applications in passes of several sweeps each.
+/// `sweeps` applications, between which an interrupt is heard.
 Tensor run_sweeps(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps) {
+  constexpr int64_t kSweepsOnGpu = 256;
   const int64_t most =
-      kernels::sweeps_per_pass(grid.shape(1), taps.row_radius, itemsize(grid.dtype()));
+      grid.device().is_cpu()
+          ? kernels::sweeps_per_pass(grid.shape(1), taps.row_radius, itemsize(grid.dtype()))
+          : kSweepsOnGpu;
   Tensor current = grid, spare;
   for (int64_t done = 0; done < sweeps;) {
     check_interrupt();
@@ -73,6 +77,13 @@ Tensor run_sweeps(const Tensor& grid, const TapList& taps, Boundary boundary, in
     done += now;
   }
   return current;
+}
+
+int64_t sweeps_at_once(const Tensor& grid, const TapList& taps) {
+  if (grid.device().is_cpu() || compute_dtype(grid.dtype()) != grid.dtype()) return 1;
+  const bool has_parts = kernels::is_by_parts(grid, taps);
+  return kernels::sweeps_per_pass_cuda(has_parts ? kernels::by_parts(taps) : taps,
+                                       itemsize(grid.dtype()) / (has_parts ? 2 : 1));
 }
 
 }  // namespace
@@ -118,16 +129,25 @@ Tensor stencil2d(const Tensor& grid, const Tensor& kernel, Boundary boundary, in
   return result;
 }
 
+int64_t row_sweeps_at_once(const Tensor& grid, const Tensor& kernel) {
+  return sweeps_at_once(grid, make_taps("stencil2d_rows", kernel, grid.dtype()));
+}
+
 Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary boundary,
-                      const Tensor* out) {
+                      const Tensor* out, const RowSweeps& rows) {
   const trace::Span span("stencil2d_rows", "op");
   check_grid("stencil2d_rows", "grid", padded);
   check_inexact("stencil2d_rows", padded);
   const TapList taps = make_taps("stencil2d_rows", kernel, padded.dtype());
-  const int64_t height = padded.shape(0) - 2 * taps.row_radius;
+  const int64_t most = sweeps_at_once(padded, taps);
+  if (rows.sweeps < 1 || rows.sweeps > most) {
+    throw ExecutionError(
+        cat("stencil2d_rows: ", rows.sweeps, " sweeps were asked for, allowed are 1 to ", most));
+  }
+  const int64_t halo = 2 * taps.row_radius * rows.sweeps, height = padded.shape(0) - halo;
   if (height < 0) {
-    throw ShapeError(cat("stencil2d_rows: ", padded.shape(0), " rows do not hold the ",
-                         2 * taps.row_radius, " halo rows of the kernel"));
+    throw ShapeError(cat("stencil2d_rows: ", padded.shape(0), " rows do not hold the ", halo,
+                         " halo rows of the kernel"));
   }
   const Tensor result = prepare_output("stencil2d_rows", out, {height, padded.shape(1)},
                                        padded.dtype(), padded.device());
@@ -136,7 +156,7 @@ Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary bound
   const DType compute = compute_dtype(padded.dtype());
   const Tensor source = contiguous(cast(padded, compute));
   fill_dense(result, compute, [&](const Tensor& dense) {
-    kStencilRows(padded.device(), source, taps, boundary, dense);
+    kStencilRows(padded.device(), source, taps, boundary, rows, dense);
   });
   return result;
 }

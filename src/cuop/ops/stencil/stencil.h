@@ -3,6 +3,7 @@
 // row block, so a grid cut into blocks of rows with halos gives the same bits as the whole one.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "cuop/core/tensor.h"
@@ -24,10 +25,20 @@ inline constexpr double kLaplacian9pt[9] = {1.0 / 6, 4.0 / 6, 1.0 / 6, 4.0 / 6, 
 Tensor stencil2d(const Tensor& grid, const Tensor& kernel, Boundary boundary = Boundary::kZero,
                  int64_t iterations = 1, const Tensor* out = nullptr);
 
-/// One application to rows whose neighbours are given: `padded` is [h + 2r, w] with r halo rows
-/// above and below (zeros where the grid ends), the result is [h, w]. `boundary` rules the columns.
+/// Rows of a grid that are swept several times at once.
+struct RowSweeps {
+  int64_t sweeps = 1;
+  /// The rows that the grid has, counted from the result's first row: those outside of
+  /// [first, last) are zero before each sweep. Unbounded where there are none.
+  int64_t first = INT64_MIN, last = INT64_MAX;
+};
+/// Applications to rows whose neighbours are given: `padded` is [h + 2r sweeps, w] with r halo rows
+/// a sweep above and below (zeros where the grid ends), the result is [h, w]. `boundary` rules the
+/// columns. ExecutionError for more sweeps than `row_sweeps_at_once`.
 Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary boundary,
-                      const Tensor* out = nullptr);
+                      const Tensor* out = nullptr, const RowSweeps& rows = {});
+/// How many sweeps `stencil2d_rows` makes of a grid like this one in one pass over memory.
+int64_t row_sweeps_at_once(const Tensor& grid, const Tensor& kernel);
 
 struct JacobiOptions {
   double dx = 1.0;  ///< grid spacing

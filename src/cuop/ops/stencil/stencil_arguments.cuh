@@ -40,6 +40,32 @@ struct StencilArguments {
   StencilTap tap[kStencilTaps];
 };
 
+/// Several sweeps in one pass over memory: a block's tile and, around it, what all sweeps read.
+inline constexpr int kSweepThreads = 512;
+inline constexpr int kSweepColumns = 128;
+inline constexpr int kSweepTaps = 25;   ///< the most weights
+inline constexpr int kSweepRadius = 2;  ///< of taps, in rows and columns
+inline constexpr int kSweepReach = 4;   ///< of all sweeps together, beyond a tile
+
+/// Cells of a thread, one below the other.
+CUOP_FN constexpr int sweep_rows_each(int64_t itemsize) { return itemsize <= 4 ? 16 : 8; }
+/// Rows that the first sweep computes; each sweep after it leaves `radius` at every edge to others.
+CUOP_FN constexpr int sweep_rows(int64_t itemsize) {
+  return kSweepThreads / kSweepColumns * sweep_rows_each(itemsize);
+}
+/// Cells of a block in shared memory.
+CUOP_FN constexpr int sweep_cells(int64_t itemsize, int radius) {
+  return (sweep_rows(itemsize) + 2 * radius) * (kSweepColumns + 2 * radius);
+}
+
+struct SweepArguments {
+  StencilGrid grid;
+  void* out;            ///< [height, width]
+  int64_t sweeps;       ///< at most kSweepReach / radius
+  int64_t first, last;  ///< rows, relative to the result's, outside of which the grid has ended
+  uint64_t weight[kSweepTaps][2];
+};
+
 struct JacobiArguments {
   StencilGrid grid;
   const void* rhs;

@@ -247,9 +247,9 @@ void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int
 }
 
 void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary boundary,
-                      const Tensor& out) {
+                      const RowSweeps& sweeps, const Tensor& out) {
   if (is_by_parts(padded, taps)) {
-    return stencil_rows_cpu(by_parts(padded), by_parts(taps), boundary, by_parts(out));
+    return stencil_rows_cpu(by_parts(padded), by_parts(taps), boundary, sweeps, by_parts(out));
   }
   visit_dtype(FloatComplexTypes{}, padded.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const int64_t width = out.shape(1);

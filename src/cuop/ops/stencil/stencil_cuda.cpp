@@ -22,6 +22,12 @@ jit::StencilGrid grid_of(const Tensor& tensor, int64_t halo, Boundary boundary) 
           tensor.shape(0) - 2 * halo, width, halo, boundary == Boundary::kPeriodic ? 1 : 0};
 }
 
+template <class To>
+void store_weight(const Tap& tap, DType dtype, To& to) {
+  const bool has_parts = is_complex(dtype);
+  jit::store_parameter(has_parts ? Scalar(tap.weight) : Scalar(tap.weight.real()), dtype, to);
+}
+
 /// One application; more weights than a launch takes are added by further ones.
 void apply(const jit::StencilGrid& grid, const TapList& list, const Tensor& out) {
   jit::StencilArguments a{};
@@ -42,13 +48,33 @@ void apply(const jit::StencilGrid& grid, const TapList& list, const Tensor& out)
       jit::StencilTap& to = a.tap[n];
       to.row = static_cast<int32_t>(tap.row);
       to.column = static_cast<int32_t>(tap.column);
-      const Scalar weight =
-          is_complex(out.dtype()) ? Scalar(tap.weight) : Scalar(tap.weight.real());
-      jit::store_parameter(weight, out.dtype(), to.weight);
+      store_weight(tap, out.dtype(), to.weight);
     }
     jit::launch_text(stencil_kernel(out.dtype(), is_near, done == 0), out.device(), blocks, &a);
     done += a.taps;
   } while (done < count);
+}
+
+int64_t radius_of(const TapList& list) {
+  return std::max<int64_t>(1, std::max(list.row_radius, list.column_radius));
+}
+
+/// Several applications in one pass.
+void apply(const jit::StencilGrid& grid, const TapList& list, const RowSweeps& rows,
+           const Tensor& out) {
+  jit::SweepArguments a{};
+  a.grid = grid;
+  a.out = out.data();
+  a.sweeps = rows.sweeps;
+  a.first = rows.first;
+  a.last = rows.last;
+  for (size_t n = 0; n < list.taps.size(); ++n) {
+    store_weight(list.taps[n], out.dtype(), a.weight[n]);
+  }
+  const int64_t edges = 2 * radius_of(list) * (rows.sweeps - 1);
+  const int64_t tiles = divide_up(grid.width, jit::kSweepColumns - edges) *
+                        divide_up(grid.height, jit::sweep_rows(itemsize(out.dtype())) - edges);
+  jit::launch_text(sweep_kernel(out.dtype(), list), out.device(), tiles, &a);
 }
 
 /// Calls sweep(i, from, to) `sweeps` times, so that the last result is `out` and the source stays.
@@ -85,6 +111,27 @@ jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first) {
           is_near && is_first ? resident : 1};
 }
 
+int64_t sweeps_per_pass_cuda(const TapList& list, int64_t itemsize) {
+  const auto taps = static_cast<int64_t>(list.taps.size());
+  const bool has_kernel = radius_of(list) <= jit::kSweepRadius && taps > 0 &&
+                          taps <= jit::kSweepTaps && (itemsize == 4 || itemsize == 8);
+  return has_kernel ? jit::kSweepReach / radius_of(list) : 1;
+}
+
+jit::TextKernel sweep_kernel(DType dtype, const TapList& list) {
+  const auto radius = static_cast<int>(radius_of(list));
+  std::string call = cat("stencil_sweeps<", jit::text_type(dtype), ", ", radius);
+  for (const Tap& tap : list.taps) call += cat(", At<", tap.row, ", ", tap.column, ">");
+  const int64_t item = itemsize(dtype);
+  return {.title = "stencil2d_sweeps",
+          .path = "cuop/ops/stencil/sweeps.cuh",
+          .arguments = "SweepArguments",
+          .call = call + ">",
+          .threads = jit::kSweepThreads,
+          .resident = 2,
+          .shared_bytes = static_cast<int>(jit::sweep_cells(item, radius) * item)};
+}
+
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual) {
   return {is_residual ? "poisson_residual" : "jacobi2d", kPath, "JacobiArguments",
           cat("jacobi_rows<", jit::text_type(dtype), is_residual ? ", true>" : ", false>"),
@@ -96,17 +143,25 @@ void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, in
   if (is_by_parts(grid, taps)) {
     return stencil_cuda(by_parts(grid), by_parts(taps), boundary, sweeps, by_parts(out));
   }
-  to_and_fro(grid, sweeps, out, [&](int64_t, const Tensor& from, const Tensor& to) {
-    apply(grid_of(from, 0, boundary), taps, to);
+  const int64_t passes = divide_up(sweeps, sweeps_per_pass_cuda(taps, itemsize(grid.dtype())));
+  const int64_t height = grid.shape(0);
+  to_and_fro(grid, passes, out, [&](int64_t i, const Tensor& from, const Tensor& to) {
+    const int64_t now = sweeps * (i + 1) / passes - sweeps * i / passes;
+    const jit::StencilGrid source = grid_of(from, 0, boundary);
+    if (now == 1) return apply(source, taps, to);
+    const bool has_ends = boundary != Boundary::kPeriodic;
+    apply(source, taps, has_ends ? RowSweeps{now, 0, height} : RowSweeps{now}, to);
   });
 }
 
 void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary boundary,
-                       const Tensor& out) {
+                       const RowSweeps& rows, const Tensor& out) {
   if (is_by_parts(padded, taps)) {
-    return stencil_rows_cuda(by_parts(padded), by_parts(taps), boundary, by_parts(out));
+    return stencil_rows_cuda(by_parts(padded), by_parts(taps), boundary, rows, by_parts(out));
   }
-  apply(grid_of(padded, taps.row_radius, boundary), taps, out);
+  const jit::StencilGrid source = grid_of(padded, taps.row_radius * rows.sweeps, boundary);
+  if (rows.sweeps == 1) return apply(source, taps, out);
+  apply(source, taps, rows, out);
 }
 
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,

@@ -9,7 +9,7 @@
 
 #include "cuop/core/tensor.h"
 #include "cuop/jit/cuda/text_kernel.h"
-#include "cuop/ops/stencil/boundary.h"
+#include "cuop/ops/stencil/stencil.h"
 
 namespace cuop::kernels {
 
@@ -30,11 +30,11 @@ void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int
                  const Tensor& out);
 void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
                   const Tensor& out);
-/// One application to rows with their halos: `padded` is [h + 2 row_radius, w].
+/// Of rows with their halos: `padded` is [h + 2 sweeps row_radius, w]; the CPU makes one sweep.
 void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary boundary,
-                      const Tensor& out);
+                      const RowSweeps& rows, const Tensor& out);
 void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary boundary,
-                       const Tensor& out);
+                       const RowSweeps& rows, const Tensor& out);
 
 /// `sweeps` Jacobi sweeps over `u` [h, w]; row_norms[sweep * h + row] becomes the sum of squares of
 /// that row's update. The norms lie in the host's memory: where a device computes them, these
@@ -55,6 +55,8 @@ void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boun
                         const Tensor& row_norms);
 /// How many sweeps over rows of this width are best done in one pass over memory.
 int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize);
+/// How many a GPU does in one pass; 1 for taps for which it has no such kernel.
+int64_t sweeps_per_pass_cuda(const TapList& taps, int64_t itemsize);
 
 /// Over the columns of one row: out[j] = sum_n weights[n] * inputs[n][j], added in the order of n.
 template <class T>
@@ -79,6 +81,8 @@ const JacobiLoops<T>& jacobi_loops();
 
 /// `is_near`: no tap reaches beyond kStencilReach cells; `is_first`: nothing is in the results yet.
 jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first);
+/// Several sweeps in one pass, where `sweeps_per_pass_cuda` is more than 1.
+jit::TextKernel sweep_kernel(DType dtype, const TapList& taps);
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual);
 
 /// Whether the grid is complex and all weights are real.
