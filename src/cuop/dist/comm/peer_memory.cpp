@@ -3,7 +3,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <random>
+#include <cstring>
+
+#include "cuop/core/sha256.h"
 
 namespace cuop::dist {
 namespace {
@@ -13,9 +15,10 @@ using Token = std::array<uint64_t, 2>;
 /// A child of fork has its parent's token at the same address, but its own number.
 const Token& own_token() {
   static const Token& token = *[] {
-    std::random_device random;
-    const auto number = [&] { return (uint64_t{random()} << 32) | random(); };
-    return new Token{number(), number()};
+    auto* const made = new Token;
+    const std::string random = random_bytes(sizeof(Token));
+    std::memcpy(made->data(), random.data(), random.size());
+    return made;
   }();
   return token;
 }
