@@ -23,6 +23,19 @@ TEST(Mesh, NumbersRanksInRowMajorOrder) {
   EXPECT_EQ(cat(mesh), "Mesh(a=2, b=3, c=5)");
 }
 
+TEST(Mesh, CountsAndNumbersTheBlocksOfAxes) {
+  const Mesh mesh({2, 3, 5}, {"a", "b", "c"});
+  const Spec::Axes none, turned{"c", "a"};
+  EXPECT_EQ(mesh.block_count(none), 1);
+  EXPECT_EQ(mesh.block_count(turned), 10);
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    const Dims at = mesh.coordinates(rank);
+    EXPECT_EQ(mesh.block_number(rank, none), 0);
+    EXPECT_EQ(mesh.block_number(rank, turned), at[2] * 2 + at[0]);
+    EXPECT_EQ(mesh.block_number(rank, mesh.names()), rank);
+  }
+}
+
 TEST(Mesh, LeavesRanksOutsideOfTheGridIdle) {
   const Mesh mesh({2, 3}, {"a", "b"}, 2);
   EXPECT_EQ(mesh.size(), 8);

@@ -75,6 +75,21 @@ int Mesh::rank(const Dims& coordinates) const {
   return static_cast<int>(result);
 }
 
+int64_t Mesh::block_count(std::span<const std::string> axes) const {
+  int64_t count = 1;
+  for (const std::string& name : axes) count *= axis_size(name);
+  return count;
+}
+
+int64_t Mesh::block_number(int rank, std::span<const std::string> axes) const {
+  int64_t number = 0;
+  for (const std::string& name : axes) {
+    const int position = axis(name);
+    number = number * shape_[position] + coordinate(rank, position);
+  }
+  return number;
+}
+
 std::ostream& operator<<(std::ostream& out, const Mesh& mesh) {
   out << "Mesh(";
   for (int a = 0; a < mesh.ndim(); ++a) {

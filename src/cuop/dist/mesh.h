@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,11 @@ class Mesh {
   Dims coordinates(int rank) const;
   int coordinate(int rank, int axis) const;
   int rank(const Dims& coordinates) const;
+
+  /// Axes that split something, the first outermost: into how many blocks, and which of them `rank`
+  /// has. Without axes there is one block.
+  int64_t block_count(std::span<const std::string> axes) const;
+  int64_t block_number(int rank, std::span<const std::string> axes) const;
 
   bool operator==(const Mesh&) const = default;
 

@@ -1,6 +1,7 @@
 #include "cuop/dist/sharding.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -80,8 +81,7 @@ Sharding Sharding::on_rank(Mesh mesh, int rank) {
 }
 
 Sharding Sharding::with_blocks(int dim, std::vector<int64_t> sizes) const {
-  int64_t parts = 1;
-  for (const std::string& axis : spec_.axes(dim)) parts *= mesh_.axis_size(axis);
+  const int64_t parts = mesh_.block_count(spec_.axes(dim));
   if (spec_.axes(dim).empty() || std::cmp_not_equal(sizes.size(), parts) ||
       std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
     throw ShapeError(cat("Sharding: block sizes (", join(sizes), ") for dimension ", dim, " of ",
@@ -125,20 +125,16 @@ Box Sharding::owner_box(const Shape& shape, int rank) const {
   if (mesh_.is_idle(rank)) return empty_box(shape.ndim());
   Box box = whole_box(shape);
   for (int dim = 0; dim < shape.ndim(); ++dim) {
-    const auto explicit_blocks = blocks_.find(dim);
-    int64_t index = 0;
     Interval interval = box.interval(dim);
-    for (const std::string& name : spec_.axes(dim)) {
-      const int axis = mesh_.axis(name);
-      const int coordinate = mesh_.coordinate(rank, axis);
-      index = index * mesh_.shape()[axis] + coordinate;
-      interval = split_evenly(interval, mesh_.shape()[axis], coordinate);
-    }
-    if (explicit_blocks != blocks_.end()) {
-      const std::vector<int64_t>& sizes = explicit_blocks->second;
-      interval.low = 0;
-      for (int64_t i = 0; i < index; ++i) interval.low += sizes[static_cast<size_t>(i)];
-      interval.high = interval.low + sizes[static_cast<size_t>(index)];
+    if (const auto given = blocks_.find(dim); given != blocks_.end()) {
+      const auto own = given->second.begin() + mesh_.block_number(rank, spec_.axes(dim));
+      interval.low = std::accumulate(given->second.begin(), own, int64_t{0});
+      interval.high = interval.low + *own;
+    } else {
+      for (const std::string& name : spec_.axes(dim)) {
+        const int axis = mesh_.axis(name);
+        interval = split_evenly(interval, mesh_.shape()[axis], mesh_.coordinate(rank, axis));
+      }
     }
     box.set_interval(dim, interval);
   }

@@ -149,16 +149,11 @@ Tensor held_view(const Entries& entries, const DistTensor& x, const Box& held) {
 /// The blocks of a dimension in the order of the mesh coordinates of its axes.
 std::vector<Interval> blocks_of(const Sharding& sharding, const Shape& shape, int dim) {
   const Mesh& mesh = sharding.mesh();
-  int64_t count = 1;
-  for (const std::string& axis : sharding.spec().axes(dim)) count *= mesh.axis_size(axis);
-  std::vector<Interval> blocks(static_cast<size_t>(count));
+  const Spec::Axes& axes = sharding.spec().axes(dim);
+  std::vector<Interval> blocks(static_cast<size_t>(mesh.block_count(axes)));
   for (int rank = 0; rank < mesh.grid_size(); ++rank) {
-    size_t number = 0;
-    for (const std::string& axis : sharding.spec().axes(dim)) {
-      number = number * static_cast<size_t>(mesh.axis_size(axis)) +
-               static_cast<size_t>(mesh.coordinate(rank, mesh.axis(axis)));
-    }
-    blocks[number] = sharding.owner_box(shape, rank).interval(dim);
+    const int64_t number = mesh.block_number(rank, axes);
+    blocks[static_cast<size_t>(number)] = sharding.owner_box(shape, rank).interval(dim);
   }
   return blocks;
 }
@@ -237,11 +232,9 @@ Sharding result_sharding(const Entries& entries, const DistTensor& x) {
     if (dims.empty() || freed.count == mesh.grid_size()) {
       // The element, or the only rank that has a part.
       for (int rank = 0; rank < mesh.grid_size(); ++rank) {
-        int64_t number = 0;
-        for (const std::string& axis : freed.axes) {
-          number = number * mesh.axis_size(axis) + mesh.coordinate(rank, mesh.axis(axis));
+        if (mesh.block_number(rank, freed.axes) == freed.number) {
+          return Sharding::on_rank(mesh, rank);
         }
-        if (number == freed.number) return Sharding::on_rank(mesh, rank);
       }
     }
     KeptDim& host = dims[host_of(entries)];
