@@ -1,6 +1,5 @@
 // cuop.dist: products, element-wise work, transforms and reductions over ranks.
 #include "binders.h"
-#include "cuop/dist/algo/batch_matmul.h"
 #include "cuop/dist/algo/elementwise.h"
 #include "cuop/dist/algo/fft.h"
 #include "cuop/dist/algo/matmul.h"

@@ -4,7 +4,6 @@
 
 #include "binders.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/algo/batch_matmul.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/copy/copy.h"

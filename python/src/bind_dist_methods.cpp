@@ -6,7 +6,7 @@
 #include "cuop/dist/algo/fft.h"
 #include "cuop/dist/algo/index.h"
 #include "cuop/dist/algo/reduce.h"
-#include "cuop/dist/algo/whole.h"
+#include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/strict.h"
 #include "dist_arguments.h"
 #include "exchange.h"

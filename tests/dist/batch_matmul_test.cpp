@@ -1,8 +1,7 @@
-#include "cuop/dist/algo/batch_matmul.h"
-
 #include <gmock/gmock.h>
 
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/dist/algo_test.h"

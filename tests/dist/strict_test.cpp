@@ -8,7 +8,7 @@
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/algo/stencil.h"
-#include "cuop/dist/algo/whole.h"
+#include "cuop/dist/exec/redistribute.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/dist/algo_test.h"

@@ -1,9 +1,8 @@
-#include "cuop/dist/algo/batch_matmul.h"
-
 #include <algorithm>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/map.h"
 #include "cuop/ops/matmul/matmul.h"

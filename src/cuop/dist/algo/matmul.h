@@ -1,4 +1,5 @@
-// Matrix products over ranks; the planner (plan/matmul_plan.h) chooses the grid.
+// Matrix products over ranks, and batches of them; the planner (plan/matmul_plan.h) chooses the
+// grid.
 #pragma once
 
 #include "cuop/dist/exec/operation.h"
@@ -13,5 +14,14 @@ DistTensor matmul(const DistTensor& a, const DistTensor& b, const CallOptions& o
 /// The same with both matrices on rank 0 and the product there; also strategy "root".
 Tensor matmul_from_root(const CommunicatorPtr& comm, const Tensor& a, const Tensor& b,
                         const CallOptions& options = {});
+
+/// a [..., M, K] @ b [..., K, N] or [K, N]; leading dimensions are a batch and broadcast as NumPy's
+/// matmul does. Strategies: "batch" (the longest batch dimension is split), "row" (M), "column"
+/// (N), "grid" (several of them), "keep_a", "keep_b" (the result lies as that operand does),
+/// "root". The dtype is the promoted one.
+DistTensor batch_matmul(const DistTensor& a, const DistTensor& b, const CallOptions& options = {});
+/// The same on rank 0 of tensors given there.
+Tensor batch_matmul_from_root(const CommunicatorPtr& comm, const Tensor& a, const Tensor& b,
+                              const CallOptions& options = {});
 
 }  // namespace cuop::dist

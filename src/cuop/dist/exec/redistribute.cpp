@@ -1,5 +1,6 @@
 #include "cuop/dist/exec/redistribute.h"
 
+#include "cuop/core/byte_size.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -7,6 +8,7 @@
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/rank_device.h"
+#include "cuop/dist/strict.h"
 #include "cuop/ops/copy/copy.h"
 
 namespace cuop::dist {
@@ -40,12 +42,26 @@ Tensor gather(const DistTensor& x, int root) {
   const Sharding at_root = make_together(x.comm(), cat("gather to rank ", root), [&] {
     return Sharding::on_rank(x.sharding().mesh(), root);
   });
-  const DistTensor whole = redistribute(x, at_root);
-  return x.comm().rank() == root ? whole.local() : Tensor();
+  const DistTensor moved = redistribute(x, at_root);
+  return x.comm().rank() == root ? moved.local() : Tensor();
 }
 
 Tensor gather_all(const DistTensor& x) {
   return redistribute(x, Sharding::replicated(Mesh::line(x.comm().size()))).local();
+}
+
+Tensor whole(const DistTensor& x, const char* who) {
+  if (!x.is_defined()) throw ExecutionError(cat(who, ": a distributed tensor is undefined"));
+  if (x.sharding().is_replicated()) return x.local();
+  if (is_strict() && x.size() > 1) {
+    prepare_together(x.comm(), cat(who, " of ", x.to_string(), ", strict"), [&] {
+      throw GatherError(
+          cat(who, ": strict() forbids to gather silently: ", x.to_string(), " (",
+              format_bytes(x.size() * itemsize(x.dtype())),
+              ") would become whole on every rank; say it with gather_all or gather"));
+    });
+  }
+  return gather_all(x);
 }
 
 Tensor all_reduce(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind op) {

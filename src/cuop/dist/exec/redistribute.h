@@ -13,6 +13,10 @@ DistTensor redistribute(const DistTensor& x, const Sharding& sharding);
 Tensor gather(const DistTensor& x, int root = 0);
 /// The whole tensor on every rank.
 Tensor gather_all(const DistTensor& x);
+/// The same for a conversion `who` that nobody called gather. Where x lies on every rank already
+/// this waits for nobody; else inside a StrictScope a GatherError on all ranks unless x has one
+/// element or none.
+Tensor whole(const DistTensor& x, const char* who);
 
 /// Every rank's `tensor`, all of one shape and dtype, combined element by element in rank order: on
 /// every rank, or on `root` and undefined elsewhere. What comes back is on the rank's tensor's
