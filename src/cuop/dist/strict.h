@@ -1,6 +1,8 @@
 // Whether the calls of a thread may bring the parts of a tensor together without being asked to.
 #pragma once
 
+#include <string>
+
 namespace cuop::dist {
 
 /// Whether this thread is inside a StrictScope.
@@ -8,6 +10,10 @@ bool is_strict();
 
 /// Enters or leaves the state of such a scope; returns what was before.
 bool set_strict(bool is_strict);
+
+/// GatherError "who: strict() forbids to gather silently: what; say it with openly".
+[[noreturn]] void refuse_to_gather(const std::string& who, const std::string& what,
+                                   const std::string& openly);
 
 /// For the time of its life, GatherError for calls of this thread that would make a tensor which no
 /// rank has all of whole on one rank or on several, and for conversions of DistTensors to tensors

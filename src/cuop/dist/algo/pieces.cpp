@@ -18,9 +18,10 @@ void check_openly(const std::string& who, const DistTensor& value, const std::ve
   add_move(plan, Machine{}, "", owners, needs_of(needed), value.dtype());
   const PlanStep& step = plan.steps.back();
   if (step.whole_on < 2) return;
-  throw GatherError(cat(who, ": strict() forbids to gather silently: the value ", value.to_string(),
-                        " becomes whole on ", step.whole_on, " ranks (", format_bytes(step.bytes),
-                        " moved); say it with redistribute before this call"));
+  refuse_to_gather(who,
+                   cat("the value ", value.to_string(), " becomes whole on ", step.whole_on,
+                       " ranks (", format_bytes(step.bytes), " moved)"),
+                   "redistribute before this call");
 }
 
 }  // namespace

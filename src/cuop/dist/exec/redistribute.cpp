@@ -55,10 +55,10 @@ Tensor whole(const DistTensor& x, const char* who) {
   if (x.sharding().is_replicated()) return x.local();
   if (is_strict() && x.size() > 1) {
     prepare_together(x.comm(), cat(who, " of ", x.to_string(), ", strict"), [&] {
-      throw GatherError(
-          cat(who, ": strict() forbids to gather silently: ", x.to_string(), " (",
-              format_bytes(x.size() * itemsize(x.dtype())),
-              ") would become whole on every rank; say it with gather_all or gather"));
+      refuse_to_gather(who,
+                       cat(x.to_string(), " (", format_bytes(x.size() * itemsize(x.dtype())),
+                           ") would become whole on every rank"),
+                       "gather_all or gather");
     });
   }
   return gather_all(x);

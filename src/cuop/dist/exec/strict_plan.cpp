@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/strict.h"
 
@@ -51,9 +50,9 @@ std::shared_ptr<const Planned> planned_openly(const Operation& operation,
     const auto other = planned(operation, forced, inputs, options.output, machine);
     if (gathered_by(other->plan, options, inputs).empty()) others.insert(forced.strategy);
   }
-  throw GatherError(cat(operation.text, ": strict() forbids to gather silently: ", reason,
-                        "; say it with redistribute, gather_all or gather before this call",
-                        others.empty() ? "" : cat(", or force strategy ", join(others, " or "))));
+  refuse_to_gather(operation.text, reason,
+                   cat("redistribute, gather_all or gather before this call",
+                       others.empty() ? "" : cat(", or force strategy ", join(others, " or "))));
 }
 
 }  // namespace cuop::dist
