@@ -93,6 +93,16 @@ TEST_P(JacobiSplit, SweepsOverBlocksAreTheWholeSweeps) {
   EXPECT_EQ(whole.sweeps, 9);
 }
 
+TEST_P(JacobiSplit, RowsWithoutCellsHaveNoNorm) {
+  const auto [boundary, dtype] = GetParam();
+  full({3}, 7.0, DType::kFloat64);  // what memory held before does not count
+  const Tensor padded = empty({5, 0}, dtype), rhs = empty({3, 0}, dtype);
+  EXPECT_EQ(jacobi2d_rows(padded, rhs, 0.5, boundary).squared_norm(), 0.0);
+  full({3}, 7.0, DType::kFloat64);
+  const Tensor residual = poisson_residual_rows(padded, rhs, 0.5, boundary);
+  EXPECT_TRUE(same_bits(residual, zeros({3}, DType::kFloat64)));
+}
+
 INSTANTIATE_TEST_SUITE_P(BoundariesAndTypes, StencilSplit,
                          testing::Combine(testing::Values(Boundary::kZero, Boundary::kPeriodic),
                                           testing::Values(DType::kFloat32, DType::kFloat64,

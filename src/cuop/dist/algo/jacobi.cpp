@@ -41,40 +41,42 @@ class Sweeps {
         options_(options),
         grid_(comm_, grid.local(), blocks_, grid.shape(), depth, is_periodic()),
         rhs_(comm_, rhs, blocks_, grid.shape(), depth - 1, is_periodic()),
-        squares_(zeros({depth, rhs.shape(0)}, DType::kFloat64, rhs.device())) {
+        squares_(empty({depth, rhs.shape(0)}, DType::kFloat64, rhs.device())) {
     rhs_.exchange_halo();
   }
 
   const SweptRows& grid() const { return grid_; }
   const std::vector<Box>& blocks() const { return blocks_; }
 
-  /// Fetches the halo for `count` sweeps and makes them.
-  void make(int64_t count) {
+  /// Fetches the halo for `count` sweeps and makes them; the last `measured` leave their norms.
+  void make(int64_t count, int64_t measured) {
     grid_.exchange_halo();
     if (count > 1) grid_.keep();
-    sweep(count, count);
+    sweep(count, count, measured);
   }
-  /// After `make(count)`: the same as after `make(wanted)`.
+  /// After `make(count, ...)`: the grid as after `make(wanted, ...)`.
   void go_back(int64_t wanted, int64_t count) {
     if (wanted == count) return;
     grid_.restore();
-    sweep(wanted, count);
+    sweep(wanted, count, 0);
   }
-  /// The norms of the last `count` sweeps' updates over the whole grid.
-  std::vector<double> norms(int64_t count) const {
-    return norms_of_rows(comm_, slice(squares_, 0, 0, count), blocks_, height_);
+  /// The norms over the whole grid of the updates of the last `make(..., measured)`.
+  std::vector<double> norms(int64_t measured) const {
+    return norms_of_rows(comm_, slice(squares_, 0, 0, measured), blocks_, height_);
   }
 
  private:
   bool is_periodic() const { return options_.boundary == Boundary::kPeriodic; }
 
   /// `wanted` of `count` sweeps: of rows beyond the block as many as the sweeps that follow read.
-  void sweep(int64_t wanted, int64_t count) {
+  void sweep(int64_t wanted, int64_t count, int64_t measured) {
     for (int64_t i = 0; i < wanted; ++i) {
       grid_.sweep(1, count - 1 - i, [&](const Tensor& padded, int64_t first, const Tensor& out) {
         const JacobiSweep made = cuop::jacobi2d_rows(padded, rhs_.rows(first, first + out.shape(0)),
                                                      options_.dx, options_.boundary, &out);
-        const Tensor own = slice(squares_, 0, i, i + 1);
+        const int64_t at = i - (wanted - measured);
+        if (at < 0) return;
+        const Tensor own = slice(squares_, 0, at, at + 1);
         copy_into(own, unsqueeze(slice(made.row_norms, 0, -first, own.shape(1) - first), 0));
       });
     }
@@ -86,7 +88,7 @@ class Sweeps {
   JacobiOptions options_;
   SweptRows grid_;
   SweptRows rhs_;
-  Tensor squares_;  ///< sums of squares of the last updates, [sweep, row of the block]
+  Tensor squares_;  ///< sums of squares of measured updates, [sweep, row of the block]
 };
 
 DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& inputs,
@@ -95,13 +97,16 @@ DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& input
   const Tensor rhs = moved_to(inputs[1], plan.inputs[1].sharding).local();
   const int64_t depth = plan.setting("depth");
   Sweeps sweeps(grid, rhs, depth, options);
+  const bool is_watched = options.tolerance > 0.0;
   bool is_done = false;
   while (!is_done && info.sweeps < options.iterations) {
     check_interrupt();
     int64_t now = std::min(depth, options.iterations - info.sweeps);
-    sweeps.make(now);
-    if (options.tolerance > 0.0 || info.sweeps + now == options.iterations) {
-      const std::vector<double> norms = sweeps.norms(now);
+    const bool is_last = info.sweeps + now == options.iterations;
+    const int64_t measured = is_watched ? now : is_last ? 1 : 0;
+    sweeps.make(now, measured);
+    if (measured > 0) {
+      const std::vector<double> norms = sweeps.norms(measured);
       const auto small = std::find_if(norms.begin(), norms.end(),
                                       [&](double norm) { return norm < options.tolerance; });
       is_done = small != norms.end();
@@ -110,7 +115,7 @@ DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& input
         sweeps.go_back(wanted, now);
         now = wanted;
       }
-      info.update_norm = norms[static_cast<size_t>(now - 1)];
+      info.update_norm = is_done ? *small : norms.back();
     }
     info.sweeps += now;
   }

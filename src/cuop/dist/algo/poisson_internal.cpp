@@ -41,7 +41,7 @@ std::vector<double> norms_of_rows(Communicator& comm, const Tensor& squares,
     parts.push_back(
         block.empty() ? Block{} : Block{block.low[0] * bytes, block.interval(0).length() * bytes});
   }
-  const Tensor all = zeros({count * rows}, DType::kFloat64, squares.device());
+  const Tensor all = empty({count * rows}, DType::kFloat64, squares.device());
   comm.all_gather(contiguous(squares).data(), parts, all.data(), current_stream(squares.device()));
   const Tensor on_host = to_device(all, kCpu);
   std::vector<double> norms(static_cast<size_t>(count), 0.0);

@@ -55,6 +55,13 @@ double sum_of_norms(const Tensor& norms) {
   return sum(on_host.data<double>(), on_host.size());
 }
 
+/// Room for a norm of each row; a sweep without cells writes none, they are zero.
+Tensor room_for_norms(const Tensor& rhs) {
+  const Shape rows{rhs.shape(0)};
+  return rhs.size() == 0 ? zeros(rows, DType::kFloat64, rhs.device())
+                         : empty(rows, DType::kFloat64, rhs.device());
+}
+
 /// One row more on each side: zeros, or the row of the opposite side.
 Tensor with_halo(const Tensor& u, Boundary boundary) {
   const int64_t height = u.shape(0);
@@ -130,7 +137,7 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
       prepare_output("jacobi2d_rows", out, rhs.shape(), rhs.dtype(), rhs.device());
   check_no_overlap("jacobi2d_rows", result, padded, "padded");
   check_no_overlap("jacobi2d_rows", result, rhs, "rhs");
-  const JacobiSweep sweep{result, zeros({rhs.shape(0)}, DType::kFloat64, rhs.device())};
+  const JacobiSweep sweep{result, room_for_norms(rhs)};
   if (result.size() == 0) return sweep;
   fill_dense(result, rhs.dtype(), [&](const Tensor& dense) {
     kJacobiRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, dense,
@@ -142,7 +149,7 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
 Tensor poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx,
                              Boundary boundary) {
   check_problem("poisson_residual_rows", padded, rhs, 2, dx);
-  const Tensor norms = zeros({rhs.shape(0)}, DType::kFloat64, rhs.device());
+  const Tensor norms = room_for_norms(rhs);
   if (rhs.size() > 0) {
     kResidualRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, norms);
   }
