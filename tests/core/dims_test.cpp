@@ -31,5 +31,13 @@ TEST(Dims, NamesTheAxisThatIsOutOfRange) {
   }
 }
 
+TEST(Dims, FindsAnAxisAmongOthers) {
+  const std::vector<int> axes = normalize_axes(std::vector<int64_t>{-1, 0}, 3, "sum");
+  EXPECT_TRUE(has_axis(axes, 0));
+  EXPECT_FALSE(has_axis(axes, 1));
+  EXPECT_TRUE(has_axis(axes, 2));
+  EXPECT_FALSE(has_axis({}, 0));
+}
+
 }  // namespace
 }  // namespace cuop

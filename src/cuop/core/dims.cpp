@@ -115,6 +115,10 @@ std::vector<int> normalize_axes(std::span<const int64_t> axes, int ndim, const c
   return result;
 }
 
+bool has_axis(std::span<const int> axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* who) {
   const int ndim = std::max(a.ndim(), b.ndim());
   Shape result = Dims::filled(ndim, 1);

@@ -75,6 +75,8 @@ int64_t checked_add(int64_t a, int64_t b, const char* who);
 int normalize_axis(int64_t axis, int ndim, const char* who);
 /// Distinct normalised axes in ascending order; every axis when `axes` is empty.
 std::vector<int> normalize_axes(std::span<const int64_t> axes, int ndim, const char* who);
+/// Whether the normalised axis is one of these.
+bool has_axis(std::span<const int> axes, int axis);
 /// NumPy broadcasting; ShapeError naming both shapes.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* who);
 

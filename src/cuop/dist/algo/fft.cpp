@@ -1,6 +1,5 @@
 #include "cuop/dist/algo/fft.h"
 
-#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -62,11 +61,10 @@ FftProblem describe(const std::string& who, const FftCall& call, const Placement
 
 /// Some of the problem's axes of a part in which they are whole.
 void transform(const FftProblem& problem, FftNorm norm, const Tensor& part, const RankPass& pass) {
-  const std::vector<int>& axes = pass.axes;
   Dims lengths, along;
   bool has_real_axis = false;
   for (size_t i = 0; i < problem.axes.size(); ++i) {
-    if (std::find(axes.begin(), axes.end(), problem.axes[i]) == axes.end()) continue;
+    if (!has_axis(pass.axes, problem.axes[i])) continue;
     along.push_back(problem.axes[i]);
     lengths.push_back(problem.lengths[i]);
     has_real_axis = i + 1 == problem.axes.size();

@@ -1,6 +1,5 @@
 #include "cuop/dist/algo/reduce.h"
 
-#include <algorithm>
 #include <functional>
 
 #include "cuop/core/error.h"
@@ -71,8 +70,7 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
     Shape shape = x.shape();
     int next = 0;
     for (int dim = 0; dim < shape.ndim(); ++dim) {
-      const bool goes = std::find(axes.begin(), axes.end(), dim) != axes.end();
-      if (!goes) shape[dim] = wanted[rank].interval(next++).length();
+      if (!has_axis(axes, dim)) shape[dim] = wanted[rank].interval(next++).length();
     }
     states = fold(empty(shape, x.dtype(), x.device()));
   } else {

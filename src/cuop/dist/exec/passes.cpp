@@ -13,8 +13,7 @@ AxisOrder order_for(const std::vector<int>& axes, int ndim) {
   AxisOrder order;
   for (const bool is_worked_along : {false, true}) {
     for (int axis = 0; axis < ndim; ++axis) {
-      const bool is_there = std::find(axes.begin(), axes.end(), axis) != axes.end();
-      if (is_there == is_worked_along) order.push_back(axis);
+      if (has_axis(axes, axis) == is_worked_along) order.push_back(axis);
     }
   }
   return std::is_sorted(order.begin(), order.end()) ? AxisOrder{} : order;

@@ -10,12 +10,8 @@ namespace {
 
 using AxisList = std::vector<int>;
 
-bool has(const AxisList& axes, int axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 AxisList without(AxisList axes, std::initializer_list<int> left_out) {
-  std::erase_if(axes, [&](int axis) { return has(AxisList(left_out), axis); });
+  std::erase_if(axes, [&](int axis) { return has_axis(AxisList(left_out), axis); });
   return axes;
 }
 
@@ -91,7 +87,7 @@ class Choices {
     }
     AxisList others;
     for (int dim = 0; dim < ndim_; ++dim) {
-      if (!has(problem_.axes, dim)) others.push_back(dim);
+      if (!has_axis(problem_.axes, dim)) others.push_back(dim);
     }
     if (!others.empty()) {
       const Sharding at = split(longest(others));

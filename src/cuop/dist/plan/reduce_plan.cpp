@@ -8,14 +8,10 @@
 namespace cuop::dist {
 namespace {
 
-bool is_reduced(const std::vector<int>& axes, int dim) {
-  return std::find(axes.begin(), axes.end(), dim) != axes.end();
-}
-
 Shape result_shape(const ReduceProblem& problem) {
   Shape shape;
   for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
-    if (!is_reduced(problem.axes, dim)) {
+    if (!has_axis(problem.axes, dim)) {
       shape.push_back(problem.x.shape[dim]);
     } else if (problem.keepdims) {
       shape.push_back(1);
@@ -34,7 +30,7 @@ Sharding merged_sharding(const ReduceProblem& problem, const Sharding& x_shardin
   int first_kept = -1;
   for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
     const Spec::Axes& axes = x_sharding.spec().axes(dim);
-    if (is_reduced(problem.axes, dim)) {
+    if (has_axis(problem.axes, dim)) {
       freed.insert(freed.end(), axes.begin(), axes.end());
       if (problem.keepdims) dims.push_back({});
     } else {
@@ -91,7 +87,7 @@ Plan plan_choice(const ReduceProblem& problem, const Machine& machine, const std
 int longest_dim(const ReduceProblem& problem, bool reduced) {
   int longest = -1;
   for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
-    if (is_reduced(problem.axes, dim) != reduced) continue;
+    if (has_axis(problem.axes, dim) != reduced) continue;
     if (longest < 0 || problem.x.shape[dim] > problem.x.shape[longest]) longest = dim;
   }
   return longest;
@@ -128,7 +124,7 @@ std::vector<Box> state_owners(const Placement& x, const std::vector<int>& axes,
     }
     Box box;
     for (int dim = 0; dim < x.shape.ndim(); ++dim) {
-      if (is_reduced(axes, dim)) continue;
+      if (has_axis(axes, dim)) continue;
       box.low.push_back(parts[rank].low[dim]);
       box.high.push_back(parts[rank].high[dim]);
     }
@@ -145,7 +141,7 @@ std::vector<Box> state_wanted(const Placement& result, const std::vector<int>& a
   for (const Box& part : result.sharding.owner_boxes(result.shape)) {
     Box box;
     for (int dim = 0; dim < result.shape.ndim(); ++dim) {
-      if (keepdims && is_reduced(axes, dim)) continue;
+      if (keepdims && has_axis(axes, dim)) continue;
       box.low.push_back(part.low[dim]);
       box.high.push_back(part.high[dim]);
     }

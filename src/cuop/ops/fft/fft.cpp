@@ -1,6 +1,5 @@
 #include "cuop/ops/fft/fft.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -207,7 +206,7 @@ Tensor transform_many(const char* who, Family family, bool is_inverse, const Ten
   }
   for (int i = 0; i < count; ++i) {
     const int axis = axes ? normalize_axis((*axes)[i], x.ndim(), who) : x.ndim() - count + i;
-    if (std::find(spec.axes.begin(), spec.axes.end(), axis) != spec.axes.end()) {
+    if (has_axis(spec.axes, axis)) {
       throw ShapeError(cat(who, ": an axis is given twice in ", *axes));
     }
     spec.axes.push_back(axis);

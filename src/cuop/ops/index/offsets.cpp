@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "cuop/backend/slot.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
@@ -128,7 +126,7 @@ Picks combine_offsets(const Tensor& view, std::span<const Offsets> parts, std::s
   }
   picks.rest.offset = view.layout().offset;
   for (int i = 0; i < view.ndim(); ++i) {
-    if (std::find(axes.begin(), axes.end(), i) != axes.end()) continue;
+    if (has_axis(axes, i)) continue;
     if (i < first_axis) ++picks.at;
     picks.rest.shape.push_back(view.shape(i));
     picks.rest.strides.push_back(view.strides()[i]);
