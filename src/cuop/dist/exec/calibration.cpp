@@ -117,10 +117,6 @@ Machine measured(Communicator& comm, Device device) {
   return machine;
 }
 
-}  // namespace
-
-namespace {
-
 /// On rank 0: the figures of ranks like these that this process or an earlier one has, none when
 /// they are to be measured.
 std::optional<Machine> known_figures(const std::string& key, Device device, const Machine& assumed,
