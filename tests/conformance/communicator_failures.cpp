@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/create/empty.h"
 #include "tests/conformance/communicator_suite.h"
+#include "tests/conformance/deadlines.h"
 #include "tests/conformance/error_of.h"
 
 namespace cuop::dist::conformance {
@@ -18,30 +18,12 @@ namespace {
 using testing::HasSubstr;
 
 constexpr double kShort = 0.3;  // seconds
-constexpr double kLong = 20.0;  // a deadline that no passing test reaches
-
-/// A case's own deadline, undone at its end.
-class Timeout {
- public:
-  Timeout(Rank comm, double seconds) : comm_(*comm), before_(comm->timeout()) {
-    comm_.set_timeout(seconds);
-  }
-  ~Timeout() { comm_.set_timeout(before_); }
-
- private:
-  Communicator& comm_;
-  double before_;
-};
-
-void sleep_for(double seconds) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-}
 
 /// Returns when the others have given up waiting, however long a busy machine takes for that.
 void come_too_late(Rank comm) {
-  sleep_for(1.5 * kShort);
+  pause(1.5 * kShort);
   for (double waited = 0; comm->failure().empty() && waited < kLong; waited += 0.05) {
-    sleep_for(0.05);
+    pause(0.05);
   }
 }
 
@@ -120,7 +102,7 @@ void deadline_of_send(Rank comm) {
 
 /// A rank that is late but within the deadline is no failure.
 void late_but_in_time(Rank comm) {
-  if (comm->rank() == 0) sleep_for(0.15);
+  if (comm->rank() == 0) pause(0.15);
   comm->barrier();
   int64_t one = 1;
   comm->broadcast(&one, sizeof(one), 0);
@@ -132,7 +114,7 @@ void abort_wakes_everyone(Rank comm) {
   const auto start = std::chrono::steady_clock::now();
   const int culprit = comm->size() / 2;
   if (comm->rank() == culprit) {
-    sleep_for(0.2);
+    pause(0.2);
     comm->abort("the dog ate it");
     EXPECT_THAT(comm->failure(), HasSubstr("the dog ate it"));
   } else {
@@ -330,7 +312,7 @@ void given_up_buffers_are_left_alone(Rank comm) {
     all_report_to(comm, 2);
     const std::string error = error_of([&] {
       if (comm->rank() == 2) {
-        sleep_for(0.002 * round);
+        pause(0.002 * round);
         comm->abort("in the middle");
       }
       for (;;) {

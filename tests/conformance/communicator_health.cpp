@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <thread>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "tests/conformance/communicator_suite.h"
+#include "tests/conformance/deadlines.h"
 #include "tests/conformance/error_of.h"
 
 namespace cuop::dist::conformance {
@@ -16,22 +16,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-constexpr double kLong = 20.0;  // a deadline that no passing test reaches
-
-class Timeout {
- public:
-  Timeout(Rank comm, double seconds) : comm_(*comm), before_(comm->timeout()) {
-    comm_.set_timeout(seconds);
-  }
-  ~Timeout() { comm_.set_timeout(before_); }
-
- private:
-  Communicator& comm_;
-  double before_;
-};
-
-void pause(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 int64_t sum_of_ones(Communicator& comm) {
   int64_t one = 1;
