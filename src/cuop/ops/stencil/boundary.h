@@ -11,4 +11,12 @@ enum class Boundary : uint8_t { kZero, kPeriodic };
 /// "zero" or "periodic"; ExecutionError otherwise.
 Boundary parse_boundary(std::string_view text, const char* who);
 
+/// Rows of a grid that are swept several times at once.
+struct RowSweeps {
+  int64_t sweeps = 1;
+  /// The rows that the grid has, counted from the result's first row: those outside of
+  /// [first, last) are zero before each sweep. Unbounded where there are none.
+  int64_t first = INT64_MIN, last = INT64_MAX;
+};
+
 }  // namespace cuop

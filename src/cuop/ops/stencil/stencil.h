@@ -3,7 +3,6 @@
 // row block, so a grid cut into blocks of rows with halos gives the same bits as the whole one.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "cuop/core/tensor.h"
@@ -25,13 +24,6 @@ inline constexpr double kLaplacian9pt[9] = {1.0 / 6, 4.0 / 6, 1.0 / 6, 4.0 / 6, 
 Tensor stencil2d(const Tensor& grid, const Tensor& kernel, Boundary boundary = Boundary::kZero,
                  int64_t iterations = 1, const Tensor* out = nullptr);
 
-/// Rows of a grid that are swept several times at once.
-struct RowSweeps {
-  int64_t sweeps = 1;
-  /// The rows that the grid has, counted from the result's first row: those outside of
-  /// [first, last) are zero before each sweep. Unbounded where there are none.
-  int64_t first = INT64_MIN, last = INT64_MAX;
-};
 /// Applications to rows whose neighbours are given: `padded` is [h + 2r sweeps, w] with r halo rows
 /// a sweep above and below (zeros where the grid ends), the result is [h, w]. `boundary` rules the
 /// columns. ExecutionError for more sweeps than `row_sweeps_at_once`.

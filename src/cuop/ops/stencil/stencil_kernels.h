@@ -9,7 +9,7 @@
 
 #include "cuop/core/tensor.h"
 #include "cuop/jit/cuda/text_kernel.h"
-#include "cuop/ops/stencil/stencil.h"
+#include "cuop/ops/stencil/boundary.h"
 
 namespace cuop::kernels {
 
