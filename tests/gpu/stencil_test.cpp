@@ -149,6 +149,59 @@ TEST_F(GpuStencil, Jacobi) {
   }
 }
 
+TEST_F(GpuStencil, JacobiSweepsSeveralTimesInOnePass) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const Shape& shape : {Shape{150, 300}, Shape{3, 129}, Shape{99, 4}}) {
+      for (const Boundary boundary : kBoundaries) {
+        const Tensor u = random_tensor(shape, dtype, 1), rhs = random_tensor(shape, dtype, 2);
+        const JacobiOptions options{
+            .dx = 0.25, .boundary = boundary, .iterations = 11, .tolerance = 0.0};
+        const JacobiResult here = jacobi2d(u, rhs, options);
+        const JacobiResult there = jacobi2d(to_device(u, kGpu), to_device(rhs, kGpu), options);
+        const std::string what = cat(dtype, ' ', shape);
+        expect_same(there.u, here.u, 0.0, what);
+        EXPECT_NEAR(there.update_norm, here.update_norm, 1e-12 * here.update_norm) << what;
+      }
+    }
+  }
+}
+
+TEST_F(GpuStencil, JacobiRowsAreSweptSeveralTimes) {
+  constexpr int64_t kHeight = 90, kWidth = 140;
+  const int64_t most = jacobi_sweeps_at_once(kGpu);
+  ASSERT_GT(most, 1);
+  const auto with_rows = [&](const Tensor& grid) {
+    const Tensor outside = zeros({most, kWidth}, grid.dtype());
+    return to_device(concatenate(std::array{outside, grid, outside}), kGpu);
+  };
+  const Tensor u = random_tensor({kHeight, kWidth}, DType::kFloat64, 1);
+  const Tensor rhs = random_tensor({kHeight, kWidth}, DType::kFloat64, 2);
+  const Tensor all_u = with_rows(u), all_rhs = with_rows(rhs);
+  for (int64_t sweeps = 1; sweeps <= most; ++sweeps) {
+    const JacobiOptions options{.dx = 0.5, .iterations = sweeps, .tolerance = 0.0};
+    const JacobiResult whole = jacobi2d(u, rhs, options);
+    double last_norm = 0.0;
+    for (const auto& [low, high] : {std::pair{0, 31}, std::pair{31, 80}, std::pair{80, 90}}) {
+      const Tensor padded = slice(all_u, 0, most + low - sweeps, most + high + sweeps);
+      const Tensor f = slice(all_rhs, 0, most + low - sweeps + 1, most + high + sweeps - 1);
+      const JacobiSweep part =
+          jacobi2d_rows(padded, f, 0.5, Boundary::kZero, nullptr, {sweeps, -low, kHeight - low});
+      expect_same(part.u, slice(whole.u, 0, low, high), 0.0, cat(sweeps, " sweeps from ", low));
+      const Tensor norms = reshape(to_device(part.row_norms, kCpu), {sweeps, high - low});
+      for (int64_t i = 0; i < high - low; ++i) {
+        last_norm += norms.data<double>()[(sweeps - 1) * (high - low) + i];
+      }
+    }
+    EXPECT_NEAR(std::sqrt(last_norm), whole.update_norm, 1e-12 * whole.update_norm);
+  }
+  const Tensor small = zeros({2, kWidth}, DType::kFloat64, kGpu);
+  EXPECT_THROW(jacobi2d_rows(all_u, all_rhs, 0.5, Boundary::kZero, nullptr, {most + 1}), Error);
+  EXPECT_THROW(jacobi2d_rows(slice(all_u, 0, 0, 4), small, 0.5, Boundary::kZero, nullptr, {3}),
+               ShapeError);
+  EXPECT_THROW(jacobi2d_rows(zeros({4, 3}), zeros({2, 3}), 0.5, Boundary::kZero, nullptr, {2}),
+               ExecutionError);
+}
+
 TEST_F(GpuStencil, JacobiStopsWhereTheCpuDoes) {
   const Tensor u = zeros({17, 17}, DType::kFloat64),
                rhs = random_tensor({17, 17}, DType::kFloat64, 2);

@@ -82,14 +82,15 @@ TEST_F(RowKernelBudget, Stencils) {
     }
     if (dtype != DType::kComplex128) {
       TapList taps{1, 1, {{-1, 0}, {0, -1}, {0, 0}, {0, 1}, {1, 0}}};
-      expect_within(sweep_kernel(dtype, taps), 64, 16);
+      expect_within(sweep_kernel(dtype, taps), 128);
       for (const int64_t row : {-2, 2}) taps.taps.push_back({row, -2});
       taps.row_radius = 2;
-      expect_within(sweep_kernel(dtype, taps), 64, 16);
+      expect_within(sweep_kernel(dtype, taps), 128);
     }
     if (is_complex(dtype)) continue;
     expect_within(jacobi_kernel(dtype, false), 64, 16);
     expect_within(jacobi_kernel(dtype, true), 64, 16);
+    expect_within(jacobi_sweep_kernel(dtype), 128);
   }
 }
 

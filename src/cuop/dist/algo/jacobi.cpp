@@ -70,16 +70,30 @@ class Sweeps {
 
   /// `wanted` of `count` sweeps: of rows beyond the block as many as the sweeps that follow read.
   void sweep(int64_t wanted, int64_t count, int64_t measured) {
-    for (int64_t i = 0; i < wanted; ++i) {
-      grid_.sweep(1, count - 1 - i, [&](const Tensor& padded, int64_t first, const Tensor& out) {
-        const JacobiSweep made = cuop::jacobi2d_rows(padded, rhs_.rows(first, first + out.shape(0)),
-                                                     options_.dx, options_.boundary, &out);
-        const int64_t at = i - (wanted - measured);
-        if (at < 0) return;
-        const Tensor own = slice(squares_, 0, at, at + 1);
-        copy_into(own, unsqueeze(slice(made.row_norms, 0, -first, own.shape(1) - first), 0));
-      });
+    const int64_t most = jacobi_sweeps_at_once(squares_.device());
+    for (int64_t done = 0; done < wanted;) {
+      const int64_t now = std::min(most, wanted - done);
+      grid_.sweep(now, count - done - now,
+                  [&](const Tensor& padded, int64_t first, const Tensor& out) {
+                    const int64_t more = now - 1, end = first + out.shape(0);
+                    const Interval in_grid = grid_.in_grid();
+                    const JacobiSweep made = cuop::jacobi2d_rows(
+                        padded, rhs_.rows(first - more, end + more), options_.dx, options_.boundary,
+                        &out, {now, in_grid.low - first, in_grid.high - first});
+                    keep_norms(made.row_norms, first, done - (wanted - measured));
+                  });
+      done += now;
     }
+  }
+  /// Of sweeps of which the first is number `at` of those that are measured, negative before them;
+  /// the norms' first row is row `first` of the block.
+  void keep_norms(const Tensor& norms, int64_t first, int64_t at) {
+    const int64_t rows = squares_.shape(1);
+    const Tensor made = reshape(norms, {-1, norms.shape(norms.ndim() - 1)});
+    const int64_t skipped = std::max<int64_t>(0, -at), sweeps = made.shape(0);
+    if (skipped >= sweeps) return;
+    const Tensor own = slice(slice(made, 0, skipped, sweeps), 1, -first, rows - first);
+    copy_into(slice(squares_, 0, at + skipped, at + sweeps), own);
   }
 
   Communicator& comm_;

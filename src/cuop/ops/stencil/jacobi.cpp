@@ -21,8 +21,8 @@ namespace {
 constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, int64_t, const Tensor&,
                              double*)>
     kJacobi{"jacobi2d", &kernels::jacobi_cpu, &kernels::jacobi_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const Tensor&,
-                             const Tensor&)>
+constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const RowSweeps&,
+                             const Tensor&, const Tensor&)>
     kJacobiRows{"jacobi2d_rows", &kernels::jacobi_rows_cpu, &kernels::jacobi_rows_cuda};
 constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const Tensor&)>
     kResidualRows{"poisson_residual_rows", &kernels::residual_rows_cpu,
@@ -55,11 +55,10 @@ double sum_of_norms(const Tensor& norms) {
   return sum(on_host.data<double>(), on_host.size());
 }
 
-/// Room for a norm of each row; a sweep without cells writes none, they are zero.
-Tensor room_for_norms(const Tensor& rhs) {
-  const Shape rows{rhs.shape(0)};
-  return rhs.size() == 0 ? zeros(rows, DType::kFloat64, rhs.device())
-                         : empty(rows, DType::kFloat64, rhs.device());
+/// Room for norms of a tensor's rows; a sweep without cells writes none, they are zero.
+Tensor room_for_norms(const Tensor& rows, const Shape& shape) {
+  return rows.size() == 0 ? zeros(shape, DType::kFloat64, rows.device())
+                          : empty(shape, DType::kFloat64, rows.device());
 }
 
 /// One row more on each side: zeros, or the row of the opposite side.
@@ -129,18 +128,33 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
   return answer;
 }
 
+int64_t jacobi_sweeps_at_once(Device device) {
+  return device.is_cpu() ? 1 : kernels::jacobi_sweeps_per_pass_cuda();
+}
+
 JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                          const Tensor* out) {
+                          const Tensor* out, const RowSweeps& rows) {
   const trace::Span span("jacobi2d_rows", "op");
   check_problem("jacobi2d_rows", padded, rhs, 2, dx);
+  const int64_t most = jacobi_sweeps_at_once(padded.device());
+  const int64_t height = padded.shape(0) - 2 * rows.sweeps;
+  if (rows.sweeps < 1 || rows.sweeps > most) {
+    throw ExecutionError(
+        cat("jacobi2d_rows: ", rows.sweeps, " sweeps were asked for, allowed are 1 to ", most));
+  }
+  if (height < 0) {
+    throw ShapeError(cat("jacobi2d_rows: ", padded.shape(0), " rows do not hold the ",
+                         2 * rows.sweeps, " halo rows of ", rows.sweeps, " sweeps"));
+  }
   const Tensor result =
-      prepare_output("jacobi2d_rows", out, rhs.shape(), rhs.dtype(), rhs.device());
+      prepare_output("jacobi2d_rows", out, {height, rhs.shape(1)}, rhs.dtype(), rhs.device());
   check_no_overlap("jacobi2d_rows", result, padded, "padded");
   check_no_overlap("jacobi2d_rows", result, rhs, "rhs");
-  const JacobiSweep sweep{result, room_for_norms(rhs)};
+  const Shape norms = rows.sweeps == 1 ? Shape{height} : Shape{rows.sweeps, height};
+  const JacobiSweep sweep{result, room_for_norms(result, norms)};
   if (result.size() == 0) return sweep;
   fill_dense(result, rhs.dtype(), [&](const Tensor& dense) {
-    kJacobiRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, dense,
+    kJacobiRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, rows, dense,
                 sweep.row_norms);
   });
   return sweep;
@@ -149,7 +163,7 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
 Tensor poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx,
                              Boundary boundary) {
   check_problem("poisson_residual_rows", padded, rhs, 2, dx);
-  const Tensor norms = room_for_norms(rhs);
+  const Tensor norms = room_for_norms(rhs, {rhs.shape(0)});
   if (rhs.size() > 0) {
     kResidualRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, norms);
   }

@@ -51,17 +51,20 @@ struct JacobiResult {
 JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& options = {},
                       const Tensor* out = nullptr);
 
-/// The sweep's result and, for each row, the sum of squares of its update (float64 [h], where the
-/// grid lies: nobody has waited for them).
+/// The result of sweeps and, for each row, the sum of squares of its update (float64 [h], of
+/// several sweeps [sweeps, h], where the grid lies: nobody has waited for them).
 struct JacobiSweep {
   Tensor u;
   Tensor row_norms;
-  /// The whole update's squared norm: their sum, in order. Waits for the device.
+  /// A whole update's squared norm: their sum, in order. Waits for the device.
   double squared_norm() const;
 };
-/// One sweep over rows whose neighbours are given: `padded` is [h + 2, w], `rhs` [h, w].
+/// Sweeps over rows whose neighbours are given: `padded` is [h + 2 sweeps, w], `rhs`
+/// [h + 2 (sweeps - 1), w]. ExecutionError for more sweeps than `jacobi_sweeps_at_once`.
 JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                          const Tensor* out = nullptr);
+                          const Tensor* out = nullptr, const RowSweeps& rows = {});
+/// How many sweeps `jacobi2d_rows` makes on that device in one pass over memory.
+int64_t jacobi_sweeps_at_once(Device device);
 /// The sums of squares of the residual rhs - (N + S + E + W - 4 u) / dx^2, row by row: float64 [h].
 Tensor poisson_residual_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary);
 

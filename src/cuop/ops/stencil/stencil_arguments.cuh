@@ -40,29 +40,41 @@ struct StencilArguments {
   StencilTap tap[kStencilTaps];
 };
 
-/// Several sweeps in one pass over memory: a block's tile and, around it, what all sweeps read.
-inline constexpr int kSweepThreads = 512;
-inline constexpr int kSweepColumns = 128;
+/// Several sweeps in one pass over memory: a warp has a strip of the block's tile in registers.
+inline constexpr int kSweepThreads = 256;
+inline constexpr int kSweepStrip = 8;   ///< rows of a strip
 inline constexpr int kSweepTaps = 25;   ///< the most weights
 inline constexpr int kSweepRadius = 2;  ///< of taps, in rows and columns
-inline constexpr int kSweepReach = 4;   ///< of all sweeps together, beyond a tile
+inline constexpr int kSweepReach = 4;   ///< of all sweeps together
 
-/// Cells of a thread, one below the other.
-CUOP_FN constexpr int sweep_rows_each(int64_t itemsize) { return itemsize <= 4 ? 16 : 8; }
-/// Rows that the first sweep computes; each sweep after it leaves `radius` at every edge to others.
-CUOP_FN constexpr int sweep_rows(int64_t itemsize) {
-  return kSweepThreads / kSweepColumns * sweep_rows_each(itemsize);
-}
-/// Cells of a block in shared memory.
-CUOP_FN constexpr int sweep_cells(int64_t itemsize, int radius) {
-  return (sweep_rows(itemsize) + 2 * radius) * (kSweepColumns + 2 * radius);
+/// Neighbouring cells of a thread's row: one access.
+CUOP_FN constexpr int sweep_cells_each(int64_t itemsize) { return static_cast<int>(16 / itemsize); }
+/// Of a tile. Each sweep leaves `radius` cells at every edge without a result.
+inline constexpr int kSweepRows = kSweepThreads / 32 * kSweepStrip;
+CUOP_FN constexpr int sweep_columns(int64_t itemsize) { return 32 * sweep_cells_each(itemsize); }
+/// Of a tile's columns on each side those that are not its result, so that accesses stay aligned.
+CUOP_FN constexpr int sweep_margin(int edge, int64_t itemsize) {
+  const int each = sweep_cells_each(itemsize);
+  return (edge + each - 1) / each * each;
 }
 
-struct SweepArguments {
+/// What several sweeps in one pass read and write.
+struct SweptGrid {
   StencilGrid grid;
   void* out;            ///< [height, width]
   int64_t sweeps;       ///< at most kSweepReach / radius
   int64_t first, last;  ///< rows, relative to the result's, outside of which the grid has ended
+};
+
+/// Bytes by which the strips of a block show each other their first and last rows, in two turns.
+CUOP_FN constexpr int sweep_edge_bytes(int radius) {
+  return 2 * (kSweepThreads / 32) * 2 * radius * 32 * 16;
+}
+/// Bytes of a block's tile of the right-hand side.
+inline constexpr int kSweepRhsBytes = kSweepStrip * kSweepThreads * 16;
+
+struct SweepArguments {
+  SweptGrid swept;
   uint64_t weight[kSweepTaps][2];
 };
 
@@ -72,6 +84,13 @@ struct JacobiArguments {
   void* out;
   double* norms;  ///< one a row
   double factor;  ///< dx^2, or for residuals 1 / dx^2
+};
+
+struct JacobiSweepArguments {
+  SweptGrid swept;
+  StencilGrid rhs;  ///< of the grid's height, perhaps with fewer rows before and behind it
+  double* norms;    ///< [sweeps, height, tiles in a row], of the cells of each tile
+  double factor;    ///< dx^2
 };
 
 }  // namespace cuop::jit

@@ -275,7 +275,7 @@ void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary
 }
 
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                     const Tensor& out, const Tensor& row_norms) {
+                     const RowSweeps&, const Tensor& out, const Tensor& row_norms) {
   auto* const norms = row_norms.data<double>();
   visit_dtype(FloatTypes{}, padded.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const int64_t width = out.shape(1);

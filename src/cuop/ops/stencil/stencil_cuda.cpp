@@ -6,6 +6,8 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/parameter.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/reduce/reduce.h"
 #include "cuop/ops/stencil/stencil_arguments.cuh"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
@@ -59,21 +61,32 @@ int64_t radius_of(const TapList& list) {
   return std::max<int64_t>(1, std::max(list.row_radius, list.column_radius));
 }
 
+jit::SweptGrid swept(const jit::StencilGrid& grid, const RowSweeps& rows, const Tensor& out) {
+  return {grid, out.data(), rows.sweeps, rows.first, rows.last};
+}
+
+/// Tiles in a row, of which `edge` columns on each side are no result.
+int64_t tiles_across(int64_t width, int64_t edge, DType dtype) {
+  const int64_t item = itemsize(dtype);
+  const int64_t margin = jit::sweep_margin(static_cast<int>(edge), item);
+  return divide_up(width, jit::sweep_columns(item) - 2 * margin);
+}
+
+/// All rows of a grid that is not a part of another.
+RowSweeps whole_grid(int64_t sweeps, int64_t height, Boundary boundary) {
+  return boundary == Boundary::kPeriodic ? RowSweeps{sweeps} : RowSweeps{sweeps, 0, height};
+}
+
 /// Several applications in one pass.
 void apply(const jit::StencilGrid& grid, const TapList& list, const RowSweeps& rows,
            const Tensor& out) {
-  jit::SweepArguments a{};
-  a.grid = grid;
-  a.out = out.data();
-  a.sweeps = rows.sweeps;
-  a.first = rows.first;
-  a.last = rows.last;
+  jit::SweepArguments a{.swept = swept(grid, rows, out), .weight = {}};
   for (size_t n = 0; n < list.taps.size(); ++n) {
     store_weight(list.taps[n], out.dtype(), a.weight[n]);
   }
-  const int64_t edges = 2 * radius_of(list) * (rows.sweeps - 1);
-  const int64_t tiles = divide_up(grid.width, jit::kSweepColumns - edges) *
-                        divide_up(grid.height, jit::sweep_rows(itemsize(out.dtype())) - edges);
+  const int64_t edge = radius_of(list) * rows.sweeps;
+  const int64_t tiles = tiles_across(grid.width, edge, out.dtype()) *
+                        divide_up(grid.height, jit::kSweepRows - 2 * edge);
   jit::launch_text(sweep_kernel(out.dtype(), list), out.device(), tiles, &a);
 }
 
@@ -91,10 +104,22 @@ void to_and_fro(const Tensor& source, int64_t sweeps, const Tensor& out, Sweep&&
 
 /// `out` undefined: the residual's norms alone.
 void jacobi(const jit::StencilGrid& grid, const Tensor& rhs, double factor, const Tensor& out,
-            double* norms) {
+            const Tensor& norms) {
   const bool is_residual = !out.is_defined();
-  const jit::JacobiArguments a{grid, rhs.data(), is_residual ? nullptr : out.data(), norms, factor};
+  const jit::JacobiArguments a{grid, rhs.data(), is_residual ? nullptr : out.data(),
+                               norms.data<double>(), factor};
   jit::launch_text(jacobi_kernel(rhs.dtype(), is_residual), rhs.device(), grid.height, &a);
+}
+
+/// Several sweeps in one pass; norms [sweeps, height].
+void jacobi(const jit::StencilGrid& grid, const jit::StencilGrid& rhs, const RowSweeps& rows,
+            double factor, const Tensor& out, const Tensor& norms) {
+  const int64_t across = tiles_across(grid.width, rows.sweeps, out.dtype());
+  const Tensor of_tiles = empty({rows.sweeps, grid.height, across}, DType::kFloat64, out.device());
+  const jit::JacobiSweepArguments a{swept(grid, rows, out), rhs, of_tiles.data<double>(), factor};
+  const int64_t tiles = across * divide_up(grid.height, jit::kSweepRows - 2 * rows.sweeps);
+  jit::launch_text(jacobi_sweep_kernel(out.dtype()), out.device(), tiles, &a);
+  cuop::sum(of_tiles, Axes{2}, false, SumMode::kPlain, &norms);
 }
 
 }  // namespace
@@ -122,14 +147,24 @@ jit::TextKernel sweep_kernel(DType dtype, const TapList& list) {
   const auto radius = static_cast<int>(radius_of(list));
   std::string call = cat("stencil_sweeps<", jit::text_type(dtype), ", ", radius);
   for (const Tap& tap : list.taps) call += cat(", At<", tap.row, ", ", tap.column, ">");
-  const int64_t item = itemsize(dtype);
   return {.title = "stencil2d_sweeps",
           .path = "cuop/ops/stencil/sweeps.cuh",
           .arguments = "SweepArguments",
           .call = call + ">",
           .threads = jit::kSweepThreads,
+          .resident = 2};
+}
+
+int64_t jacobi_sweeps_per_pass_cuda() { return jit::kSweepReach; }
+
+jit::TextKernel jacobi_sweep_kernel(DType dtype) {
+  return {.title = "jacobi2d_sweeps",
+          .path = "cuop/ops/stencil/sweeps.cuh",
+          .arguments = "JacobiSweepArguments",
+          .call = cat("jacobi_sweeps<", jit::text_type(dtype), ">"),
+          .threads = jit::kSweepThreads,
           .resident = 2,
-          .shared_bytes = static_cast<int>(jit::sweep_cells(item, radius) * item)};
+          .shared_bytes = jit::sweep_edge_bytes(1) + jit::kSweepRhsBytes};
 }
 
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual) {
@@ -149,8 +184,7 @@ void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, in
     const int64_t now = sweeps * (i + 1) / passes - sweeps * i / passes;
     const jit::StencilGrid source = grid_of(from, 0, boundary);
     if (now == 1) return apply(source, taps, to);
-    const bool has_ends = boundary != Boundary::kPeriodic;
-    apply(source, taps, has_ends ? RowSweeps{now, 0, height} : RowSweeps{now}, to);
+    apply(source, taps, whole_grid(now, height, boundary), to);
   });
 }
 
@@ -166,23 +200,29 @@ void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary bound
 
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                  const Tensor& out, double* row_norms) {
-  const int64_t height = u.shape(0);
+  const int64_t height = u.shape(0), passes = divide_up(sweeps, jacobi_sweeps_per_pass_cuda());
   const Tensor norms = empty({sweeps, height}, DType::kFloat64, u.device());
-  to_and_fro(u, sweeps, out, [&](int64_t i, const Tensor& from, const Tensor& to) {
-    jacobi(grid_of(from, 0, boundary), rhs, dx * dx, to, norms.data<double>() + i * height);
+  to_and_fro(u, passes, out, [&](int64_t i, const Tensor& from, const Tensor& to) {
+    const int64_t done = sweeps * i / passes, now = sweeps * (i + 1) / passes - done;
+    const Tensor own = slice(norms, 0, done, done + now);
+    const jit::StencilGrid grid = grid_of(from, 0, boundary);
+    if (now == 1) return jacobi(grid, rhs, dx * dx, to, own);
+    jacobi(grid, grid_of(rhs, 0, boundary), whole_grid(now, height, boundary), dx * dx, to, own);
   });
   backend::runtime(u.device())
       .copy(row_norms, norms.data(), norms.nbytes(), current_stream(u.device()));
 }
 
 void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                      const Tensor& out, const Tensor& row_norms) {
-  jacobi(grid_of(padded, 1, boundary), rhs, dx * dx, out, row_norms.data<double>());
+                      const RowSweeps& rows, const Tensor& out, const Tensor& row_norms) {
+  const jit::StencilGrid grid = grid_of(padded, rows.sweeps, boundary);
+  if (rows.sweeps == 1) return jacobi(grid, rhs, dx * dx, out, row_norms);
+  jacobi(grid, grid_of(rhs, rows.sweeps - 1, boundary), rows, dx * dx, out, row_norms);
 }
 
 void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                         const Tensor& row_norms) {
-  jacobi(grid_of(padded, 1, boundary), rhs, 1.0 / (dx * dx), {}, row_norms.data<double>());
+  jacobi(grid_of(padded, 1, boundary), rhs, 1.0 / (dx * dx), {}, row_norms);
 }
 
 }  // namespace cuop::kernels

@@ -41,13 +41,15 @@ void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary bound
 /// functions wait for it.
 void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                 const Tensor& out, double* row_norms);
-/// Of rows with their halos the norms lie where the grid does: float64 [h].
+/// Of rows with their halos the norms lie where the grid does: float64 [h], of several sweeps,
+/// which the CPU does not make, [sweeps, h]. The right-hand side has `sweeps` - 1 rows on each side
+/// more than the result.
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                     const Tensor& out, const Tensor& row_norms);
+                     const RowSweeps& rows, const Tensor& out, const Tensor& row_norms);
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                  const Tensor& out, double* row_norms);
 void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                      const Tensor& out, const Tensor& row_norms);
+                      const RowSweeps& rows, const Tensor& out, const Tensor& row_norms);
 /// Sums of squares of rhs - (N + S + E + W - 4 u) / dx^2, row by row.
 void residual_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                        const Tensor& row_norms);
@@ -57,6 +59,7 @@ void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boun
 int64_t sweeps_per_pass(int64_t width, int64_t row_radius, int64_t itemsize);
 /// How many a GPU does in one pass; 1 for taps for which it has no such kernel.
 int64_t sweeps_per_pass_cuda(const TapList& taps, int64_t itemsize);
+int64_t jacobi_sweeps_per_pass_cuda();
 
 /// Over the columns of one row: out[j] = sum_n weights[n] * inputs[n][j], added in the order of n.
 template <class T>
@@ -84,6 +87,7 @@ jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first);
 /// Several sweeps in one pass, where `sweeps_per_pass_cuda` is more than 1.
 jit::TextKernel sweep_kernel(DType dtype, const TapList& taps);
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual);
+jit::TextKernel jacobi_sweep_kernel(DType dtype);
 
 /// Whether the grid is complex and all weights are real.
 bool is_by_parts(const Tensor& grid, const TapList& list);

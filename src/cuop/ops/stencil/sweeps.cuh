@@ -1,7 +1,11 @@
-// Several sweeps of a stencil in one pass over memory: a block keeps a tile in shared memory and
-// sweeps it again and again. At the tile's edges neighbours are missing, so that each sweep has
-// `Radius` valid cells less on every side; neighbouring tiles overlap by as many and compute those
-// cells as well. A cell is the same operations in the same order as in single sweeps.
+// Several sweeps of a stencil in one pass over memory: the cells of a tile stay in a block's
+// registers and are swept again and again. At the tile's edges neighbours are missing, so that
+// after each sweep `Radius` cells less on every side are valid; neighbouring tiles overlap by as
+// many and compute those cells as well. A cell is the same operations in the same order as in
+// single sweeps.
+//
+// A warp has a strip: each thread some neighbouring columns of its rows. Its neighbours to the left
+// and right are other lanes'; the rows above and below come through shared memory.
 #pragma once
 
 #include "cuop/jit/kernels/block_copy.cuh"
@@ -13,111 +17,317 @@ namespace cuop::jit {
 template <int Row, int Column>
 struct At {};
 
-/// Cells of a thread in a tile of the given radius.
-template <class T, int Radius>
-struct SweepTile {
-  static constexpr int kEach = sweep_rows_each(sizeof(T)), kRows = sweep_rows(sizeof(T));
-  static constexpr int kPitch = kSweepColumns + 2 * Radius;
-  static constexpr int kCells = sweep_cells(sizeof(T), Radius);
+/// What lanes hand to each other.
+template <int Bytes>
+struct LaneWord {
+  using Type = unsigned;
+};
+template <>
+struct LaneWord<8> {
+  using Type = unsigned long long;
+};
 
-  /// Copies the tile whose first cell is (top, left) of the grid, with `Radius` cells around it.
-  /// The whole block comes here.
-  CUOP_FN static void fill(T* cells, const StencilGrid& grid, int64_t top, int64_t left) {
-    constexpr int kBatch = 8;  // accesses of a thread that are on the way together
-    top -= Radius;
-    left -= Radius;
-    const bool is_inside = top >= -grid.halo && left >= 0 && left + kPitch <= grid.width &&
-                           top + kRows + 2 * Radius <= grid.height + grid.halo;
-    const T* const first = static_cast<const T*>(grid.first) + top * grid.width + left;
-#pragma unroll 1
-    for (int begin = static_cast<int>(threadIdx.x); begin < kCells;
-         begin += kBatch * kSweepThreads) {
-      T batch[kBatch];
+/// The value of another lane, `apart` lanes to the left (negative) or right.
+template <class T>
+CUOP_FN T of_lane(T value, int apart) {
+  using Word = typename LaneWord<sizeof(T)>::Type;
+  const int lane = static_cast<int>(threadIdx.x) % 32 + apart;
+  return __builtin_bit_cast(T,
+                            __shfl_sync(0xffffffffu, __builtin_bit_cast(Word, value), lane & 31));
+}
+
+/// A row of a thread's cells with `Radius` neighbours on each side.
+template <class T, int Each, int Radius>
+struct SweptRow {
+  T cells[Each + 2 * Radius];
+
+  /// After the thread's own have been set. All lanes come here.
+  CUOP_FN void fetch_sides() {
 #pragma unroll
-      for (int k = 0; k < kBatch; ++k) {
-        const int i = begin + k * kSweepThreads;
-        if (i >= kCells) continue;
-        const int row = i / kPitch, column = i % kPitch;
-        batch[k] =
-            is_inside ? first[row * grid.width + column] : cell<T>(grid, top + row, left + column);
-      }
-#pragma unroll
-      for (int k = 0; k < kBatch; ++k) {
-        const int i = begin + k * kSweepThreads;
-        if (i < kCells) cells[i] = batch[k];
-      }
+    for (int k = 0; k < Radius; ++k) {
+      cells[k] = of_lane(cells[Each + k], -1);
+      cells[Radius + Each + k] = of_lane(cells[Radius + k], 1);
     }
-    __syncthreads();
   }
 };
 
 template <class T, int Radius, class... Taps>
 struct SweptCell;
 
-/// The sum over the taps of a cell, in their order.
+/// The sum over the taps of the cell `column` of a row, in their order. `rows` begins `Radius` rows
+/// above.
 template <class T, int Radius, int... Row, int... Column>
 struct SweptCell<T, Radius, At<Row, Column>...> {
-  CUOP_FN static T at(const T* center, const T* weights) {
+  template <class Rows>
+  CUOP_FN static T at(const Rows* rows, int column, const SweepArguments& a) {
     T sum = -T(0);
     int n = 0;
-    ((sum = sum + weights[n++] * center[Row * SweepTile<T, Radius>::kPitch + Column]), ...);
+    ((sum = sum + *reinterpret_cast<const T*>(a.weight[n++]) *
+                      rows[Radius + Row].cells[Radius + column + Column]),
+     ...);
     return sum;
   }
 };
 
-template <class T, int Radius, class... Taps>
-CUOP_FN void stencil_sweeps(const SweepArguments& a) {
-  using Tile = SweepTile<T, Radius>;
-  constexpr int kTaps = static_cast<int>(sizeof...(Taps)), kEach = Tile::kEach;
+/// A warp's strip of a tile, and the rows around it.
+template <class T, int Radius>
+struct SweptStrip {
+  static constexpr int kEach = sweep_cells_each(sizeof(T)), kWarps = kSweepThreads / 32;
+  using Edge = Pack<T, kEach>;
+  /// What strips show each other: their first and last rows.
+  using Edges = Edge[kWarps][2][Radius][32];
+
+  SweptRow<T, kEach, Radius> rows[kSweepStrip + 2 * Radius];
+
+  CUOP_FN T& cell(int row, int column) { return rows[Radius + row].cells[Radius + column]; }
+
+  /// From the row and column of the grid where the thread's cells begin.
+  CUOP_FN void load(const StencilGrid& grid, int64_t top, int64_t left) {
+    const bool is_inside = top >= -grid.halo && top + kSweepStrip <= grid.height + grid.halo &&
+                           left >= 0 && left + kEach <= grid.width;
+    const bool is_aligned =
+        grid.width % kEach == 0 && reinterpret_cast<uint64_t>(grid.first) % 16 == 0;
+    if (is_inside && is_aligned) {
+      const T* from = static_cast<const T*>(grid.first) + top * grid.width + left;
+#pragma unroll
+      for (int j = 0; j < kSweepStrip; ++j, from += grid.width) {
+        T own[kEach];
+        load_pack(own, from);
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) cell(j, k) = own[k];
+      }
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < kSweepStrip; ++j) {
+#pragma unroll
+      for (int k = 0; k < kEach; ++k) cell(j, k) = jit::cell<T>(grid, top + j, left + k);
+    }
+  }
+
+  /// The rows above and below. The whole block comes here; `edges` are two in turns, so that nobody
+  /// writes to those that others still read.
+  CUOP_FN void meet(Edges& edges) {
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int r = 0; r < Radius; ++r) {
+#pragma unroll
+      for (int k = 0; k < kEach; ++k) {
+        edges[warp][0][r][lane].values[k] = cell(r, k);
+        edges[warp][1][r][lane].values[k] = cell(kSweepStrip - Radius + r, k);
+      }
+    }
+    __syncthreads();
+    const int above = warp > 0 ? warp - 1 : 0, below = warp + 1 < kWarps ? warp + 1 : warp;
+#pragma unroll
+    for (int r = 0; r < Radius; ++r) {
+      const Edge before = edges[above][1][r][lane], behind = edges[below][0][r][lane];
+#pragma unroll
+      for (int k = 0; k < kEach; ++k) {
+        cell(r - Radius, k) = before.values[k];
+        cell(kSweepStrip + r, k) = behind.values[k];
+      }
+    }
+  }
+};
+
+/// The cells of a thread's strip, and which of them are its tile's result.
+template <class T>
+struct SweptPlace {
+  static constexpr int kEach = sweep_cells_each(sizeof(T));
+
+  int64_t top, left;      ///< of the grid, where the strip begins
+  int64_t height, width;  ///< of the result
+  int64_t tile_column;
+  int first_row, end_row;  ///< of the strip in the tile's result
+  bool is_column;          ///< the thread's columns are in the tile's result
+
+  CUOP_FN bool is_row(int row) const {
+    return row >= first_row && row < end_row && top + row < height;
+  }
+};
+
+/// Sweeps the tiles of a grid. `update` says what a sweep does: begin(place) for each tile;
+/// row(place, rows, j, next) gives the next values of row j of a strip from the rows around it, of
+/// which the first is `Radius` above; done(place, sweep) comes after a sweep's rows. `edges` are
+/// two in shared memory.
+template <class T, int Radius, class Update>
+CUOP_FN void sweep_tiles(const SweptGrid& a, typename SweptStrip<T, Radius>::Edges* edges,
+                         Update& update) {
+  using Strip = SweptStrip<T, Radius>;
+  constexpr int kEach = Strip::kEach, kColumns = sweep_columns(sizeof(T));
   const StencilGrid& grid = a.grid;
-  const int sweeps = static_cast<int>(a.sweeps), edge = Radius * (sweeps - 1);
-  const int rows = Tile::kRows - 2 * edge, columns = kSweepColumns - 2 * edge;  // of the result
+  const int sweeps = static_cast<int>(a.sweeps), edge = Radius * sweeps;
+  const int margin = sweep_margin(edge, sizeof(T));
+  const int rows = kSweepRows - 2 * edge, columns = kColumns - 2 * margin;  // of the result
   const int64_t across = (grid.width + columns - 1) / columns;
   const int64_t tiles = across * ((grid.height + rows - 1) / rows);
-  const int row = static_cast<int>(threadIdx.x) / kSweepColumns * kEach;
-  const int column = static_cast<int>(threadIdx.x) % kSweepColumns;
-  T* const cells = reinterpret_cast<T*>(block_room<Tile::kCells* int(sizeof(T))>());
-  T* const mine = cells + (row + Radius) * Tile::kPitch + column + Radius;
-  T weights[kTaps];
-#pragma unroll
-  for (int n = 0; n < kTaps; ++n) weights[n] = *reinterpret_cast<const T*>(a.weight[n]);
+  const int row = static_cast<int>(threadIdx.x) / 32 * kSweepStrip;
+  const int column = static_cast<int>(threadIdx.x) % 32 * kEach;
+  const bool is_aligned = grid.width % kEach == 0 && reinterpret_cast<uint64_t>(a.out) % 16 == 0;
+  SweptPlace<T> place;
+  place.height = grid.height;
+  place.width = grid.width;
+  place.first_row = edge - row;
+  place.end_row = edge + rows - row;
+  place.is_column = column >= margin && column < margin + columns;
+  int turn = 0;
 #pragma unroll 1
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t above = quotient(tile, across);
-    const int64_t top = above * rows - edge, left = (tile - above * across) * columns - edge;
-    Tile::fill(cells, grid, top, left);
-    const int64_t place = left + column;
-    const bool is_column = grid.is_periodic != 0 || (place >= 0 && place < grid.width);
-    const bool is_inner = is_column && top >= a.first && top + Tile::kRows <= a.last;
-    T sums[kEach];
+    place.tile_column = tile - above * across;
+    const int64_t top = above * rows - edge + row;
+    const int64_t left = place.tile_column * columns - margin + column;
+    place.top = top;
+    place.left = left;
+    const bool is_inner = top >= a.first && top + kSweepStrip <= a.last &&
+                          (grid.is_periodic != 0 || (left >= 0 && left + kEach <= grid.width));
+    Strip strip;
+    strip.load(grid, top, left);
+    update.begin(place);
 #pragma unroll 1
-    for (int sweep = 1;; ++sweep) {
+    for (int sweep = 0; sweep < sweeps; ++sweep, turn = 1 - turn) {
+      strip.meet(edges[turn]);
+      T next[kSweepStrip][kEach];
 #pragma unroll
-      for (int j = 0; j < kEach; ++j) {
-        sums[j] = SweptCell<T, Radius, Taps...>::at(mine + j * Tile::kPitch, weights);
+      for (int j = 0; j < 2 * Radius; ++j) strip.rows[j].fetch_sides();
+#pragma unroll
+      for (int j = 0; j < kSweepStrip; ++j) {
+        strip.rows[j + 2 * Radius].fetch_sides();
+        update.row(place, strip.rows + j, j, next[j]);
       }
-      if (sweep == sweeps) break;
-      if (!is_inner) {  // beyond its ends the grid stays zero
+      update.done(place, sweep);
 #pragma unroll
-        for (int j = 0; j < kEach; ++j) {
-          const int64_t at = top + row + j;
-          if (!is_column || at < a.first || at >= a.last) sums[j] = T(0);
+      for (int j = 0; j < kSweepStrip; ++j) {
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) strip.cell(j, k) = next[j][k];
+      }
+      if (is_inner) continue;
+#pragma unroll
+      for (int j = 0; j < kSweepStrip; ++j) {  // beyond its ends the grid stays zero
+        const bool is_row = top + j >= a.first && top + j < a.last;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+          const int64_t at = left + k;
+          const bool is_there = grid.is_periodic != 0 || (at >= 0 && at < grid.width);
+          if (!is_row || !is_there) strip.cell(j, k) = T(0);
         }
       }
-      __syncthreads();  // all cells have been read
-#pragma unroll
-      for (int j = 0; j < kEach; ++j) mine[j * Tile::kPitch] = sums[j];
-      __syncthreads();
     }
-    const bool is_mine = column >= edge && column < edge + columns && place < grid.width;
-    T* const to = static_cast<T*>(a.out) + (top + row) * grid.width + place;
+    if (!place.is_column) continue;
+    T* to = static_cast<T*>(a.out) + top * grid.width + left;
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) {
-      const bool is_row = row + j >= edge && row + j < edge + rows && top + row + j < grid.height;
-      if (is_mine && is_row) to[j * grid.width] = sums[j];
+    for (int j = 0; j < kSweepStrip; ++j, to += grid.width) {
+      if (!place.is_row(j)) continue;
+      T own[kEach];
+#pragma unroll
+      for (int k = 0; k < kEach; ++k) own[k] = strip.cell(j, k);
+      if (is_aligned && left + kEach <= grid.width) {
+        store_pack(to, own);
+      } else {
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+          if (left + k < grid.width) to[k] = own[k];
+        }
+      }
     }
-    __syncthreads();  // before the next tile comes
   }
+}
+
+/// Weighted sums.
+template <class T, int Radius, class... Taps>
+struct StencilUpdate {
+  const SweepArguments& a;
+
+  CUOP_FN void begin(const SweptPlace<T>&) {}
+  template <class Rows, int Each>
+  CUOP_FN void row(const SweptPlace<T>&, const Rows* rows, int, T (&next)[Each]) {
+#pragma unroll
+    for (int k = 0; k < Each; ++k) next[k] = SweptCell<T, Radius, Taps...>::at(rows, k, a);
+  }
+  CUOP_FN void done(const SweptPlace<T>&, int) {}
+};
+
+template <class T, int Radius, class... Taps>
+CUOP_FN void stencil_sweeps(const SweepArguments& a) {
+  __shared__ typename SweptStrip<T, Radius>::Edges edges[2];
+  static_assert(sizeof(edges) == sweep_edge_bytes(Radius));
+  StencilUpdate<T, Radius, Taps...> update{a};
+  sweep_tiles<T, Radius>(a.swept, edges, update);
+}
+
+/// Jacobi's: the right-hand side waits in shared memory, each thread's cells at its own place.
+template <class T>
+struct JacobiUpdate {
+  static constexpr int kEach = sweep_cells_each(sizeof(T));
+  using Own = Pack<T, kEach>;
+
+  const JacobiSweepArguments& a;
+  Own* rhs;
+  int64_t across;             ///< tiles in a row
+  double norms[kSweepStrip];  ///< of the thread's cells in each row
+
+  CUOP_FN void begin(const SweptPlace<T>& place) {
+    SweptStrip<T, 1> strip;
+    strip.load(a.rhs, place.top, place.left);
+#pragma unroll
+    for (int j = 0; j < kSweepStrip; ++j) {
+#pragma unroll
+      for (int k = 0; k < kEach; ++k) own(j).values[k] = strip.cell(j, k);
+    }
+  }
+  template <class Rows>
+  CUOP_FN void row(const SweptPlace<T>& place, const Rows* rows, int j, T (&next)[kEach]) {
+    const Own f = own(j);
+    norms[j] = 0;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      const T vertical = rows[0].cells[k + 1] + rows[2].cells[k + 1];
+      const T horizontal = rows[1].cells[k] + rows[1].cells[k + 2];
+      next[k] = ((vertical + horizontal) - static_cast<T>(a.factor) * f.values[k]) * T(0.25);
+      const double update = static_cast<double>(next[k] - rows[1].cells[k + 1]);
+      if (place.is_column && place.left + k < place.width) norms[j] += update * update;
+    }
+  }
+  /// Adds up the squares of a sweep's update over the tile's part of each row.
+  CUOP_FN void done(const SweptPlace<T>& place, int sweep) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    int row = 0;
+#pragma unroll
+    for (int half = kSweepStrip / 2, apart = 16; half > 0; half /= 2, apart /= 2) {
+      const bool is_upper =
+          (lane & apart) != 0;  // these lanes go on with the upper half of the rows
+      row += is_upper ? half : 0;
+#pragma unroll
+      for (int j = 0; j < half; ++j) {
+        const double given = is_upper ? norms[j] : norms[j + half];
+        const double kept = is_upper ? norms[j + half] : norms[j];
+        norms[j] = kept + __shfl_xor_sync(0xffffffffu, given, apart);
+      }
+    }
+    constexpr int kShared = 32 / kSweepStrip;  // lanes with the same row
+#pragma unroll
+    for (int apart = kShared / 2; apart > 0; apart /= 2) {
+      norms[0] += __shfl_xor_sync(0xffffffffu, norms[0], apart);
+    }
+    if (lane % kShared == 0 && place.is_row(row)) {
+      a.norms[(sweep * place.height + place.top + row) * across + place.tile_column] = norms[0];
+    }
+  }
+
+ private:
+  CUOP_FN Own& own(int row) { return rhs[row * kSweepThreads + static_cast<int>(threadIdx.x)]; }
+};
+
+template <class T>
+CUOP_FN void jacobi_sweeps(const JacobiSweepArguments& a) {
+  using Update = JacobiUpdate<T>;
+  const int margin = sweep_margin(static_cast<int>(a.swept.sweeps), sizeof(T));
+  const int columns = sweep_columns(sizeof(T)) - 2 * margin;
+  unsigned char* const room = block_room<sweep_edge_bytes(1) + kSweepRhsBytes>();
+  Update update{a, reinterpret_cast<typename Update::Own*>(room + sweep_edge_bytes(1)),
+                (a.swept.grid.width + columns - 1) / columns};
+  sweep_tiles<T, 1>(a.swept, reinterpret_cast<typename SweptStrip<T, 1>::Edges*>(room), update);
 }
 
 }  // namespace cuop::jit
