@@ -19,22 +19,13 @@ TEST(CudaDriver, IsThereOrSaysWhatIsMissing) {
     return;
   }
   EXPECT_THAT(driver_absence(), HasSubstr("CUOP_DEVICE=cpu"));
-  try {
-    driver();
-    FAIL() << "a driver that is absent was handed out";
-  } catch (const DeviceError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(driver_absence()));
-  }
+  EXPECT_THAT([] { driver(); }, ThrowsMessage<DeviceError>(HasSubstr(driver_absence())));
 }
 
 TEST(CudaDriver, CheckPassesSuccessAndNamesTheOperation) {
   EXPECT_NO_THROW(check(Result::kSuccess, "nothing"));
-  try {
-    check(Result::kInvalidValue, "copy of ", 12, " bytes");
-    FAIL() << "an error was swallowed";
-  } catch (const ExecutionError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("copy of 12 bytes: CUDA"));
-  }
+  EXPECT_THAT([] { check(Result::kInvalidValue, "copy of ", 12, " bytes"); },
+              ThrowsMessage<ExecutionError>(HasSubstr("copy of 12 bytes: CUDA")));
 }
 
 TEST(CudaDriver, ResultsBecomeTheErrorsOfTheirKind) {

@@ -12,6 +12,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "tests/error_of.h"
 
 namespace cuop::backend {
 namespace {
@@ -52,12 +53,10 @@ TEST(CudaLibraries, NvrtcsBuiltInFunctionsAreThoseBesideIt) {
 TEST(CudaLibraries, AbsenceSaysHowToGoOn) {
   if (device_count(DeviceType::kCuda) > 0) GTEST_SKIP() << "there is a usable GPU";
   EXPECT_THAT(cuda_absence_reason(), HasSubstr("CUOP_DEVICE=cpu"));
-  try {
-    runtime(Device{DeviceType::kCuda, 0});
-    FAIL();
-  } catch (const DeviceError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("device: cuda:0 is not available: "));
-  }
+  EXPECT_THAT(test::error_of<DeviceError>([] {
+                runtime(Device{DeviceType::kCuda, 0});
+              }),
+              HasSubstr("device: cuda:0 is not available: "));
   EXPECT_THROW(set_current_device(Device{DeviceType::kCuda, 0}), DeviceError);
   EXPECT_EQ(current_device(), kCpu);
   EXPECT_EQ(device_count(DeviceType::kCuda), 0);

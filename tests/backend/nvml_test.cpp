@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/core/error.h"
+#include "tests/error_of.h"
 
 namespace cuop::backend::cuda {
 namespace {
@@ -26,12 +27,8 @@ TEST(Nvml, TellsTheDriverAndTheOtherProcesses) {
 
 TEST(Nvml, SaysWhatItCannotTell) {
   const DynLib library("NVML", {CUOP_FAKE_NVML});
-  try {
-    Nvml(library).other_processes("GPU-2");
-    FAIL();
-  } catch (const ExecutionError& error) {
-    EXPECT_STREQ(error.what(), "NVML: GPU-2: Not Found");
-  }
+  EXPECT_EQ(test::error_of<ExecutionError>([&] { Nvml(library).other_processes("GPU-2"); }),
+            "NVML: GPU-2: Not Found");
 }
 
 TEST(Nvml, AbsentIsAStateWithAReason) {

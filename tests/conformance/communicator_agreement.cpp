@@ -8,12 +8,13 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "tests/conformance/communicator_suite.h"
-#include "tests/conformance/error_of.h"
+#include "tests/error_of.h"
 
 namespace cuop::dist::conformance {
 
 namespace {
 
+using test::error_of;
 using testing::HasSubstr;
 
 void nothing() {}

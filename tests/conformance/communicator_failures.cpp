@@ -9,12 +9,14 @@
 #include "cuop/ops/create/empty.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/conformance/deadlines.h"
-#include "tests/conformance/error_of.h"
+#include "tests/error_of.h"
 
 namespace cuop::dist::conformance {
 
 namespace {
 
+using test::caught;
+using test::error_of;
 using testing::HasSubstr;
 
 constexpr double kShort = 0.3;  // seconds
@@ -271,15 +273,13 @@ void the_silent_rank_is_blamed_across_parts(Rank comm) {
   if (comm->rank() == 0) part->set_timeout(kShort);
   if (comm->rank() == last) come_too_late(comm);
   char byte = 0;
-  try {
+  const auto error = caught<CommunicationError>([&] {
     if (comm->rank() == 0) part->recv(&byte, 1, 1, 3);
     if (comm->rank() > 0 && comm->rank() < last) comm->recv(&byte, 1, last, 3);
     comm->barrier();
-    ADD_FAILURE() << "did not raise";
-  } catch (const CommunicationError& error) {
-    EXPECT_EQ(error.rank(), last) << error.what();
-    EXPECT_THAT(error.what(), HasSubstr(cat("not answering: rank ", last)));
-  }
+  });
+  EXPECT_EQ(error.rank(), last) << error.what();
+  EXPECT_THAT(error.what(), HasSubstr(cat("not answering: rank ", last)));
   recover_and_check(comm);
 }
 
@@ -291,12 +291,8 @@ void parts_name_ranks_of_the_whole(Rank comm) {
   half->set_timeout(kLong);
   if (comm->rank() == 3) half->abort("enough");
   if (comm->rank() % 2 == 1) {
-    try {
-      half->barrier();
-      ADD_FAILURE() << "did not raise";
-    } catch (const CommunicationError& error) {
-      EXPECT_EQ(error.rank(), 3) << error.what();
-    }
+    const auto error = caught<CommunicationError>([&] { half->barrier(); });
+    EXPECT_EQ(error.rank(), 3) << error.what();
     half->recover();
   }
   comm->barrier();

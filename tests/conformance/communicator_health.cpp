@@ -8,12 +8,14 @@
 #include "cuop/core/text.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/conformance/deadlines.h"
-#include "tests/conformance/error_of.h"
+#include "tests/error_of.h"
 
 namespace cuop::dist::conformance {
 
 namespace {
 
+using test::caught;
+using test::error_of;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -52,23 +54,15 @@ void different_calls_name_both(Rank comm) {
   const Timeout timeout(comm, 3 * kLong);
   const auto start = std::chrono::steady_clock::now();
   const int odd = 0;  // which comes last out of the meeting before the case
-  std::string error, operation;
-  int64_t number = -1;
-  int rank = -1;
-  try {
+  const auto error = caught<CommunicationError>([&] {
     if (comm->rank() == odd) comm->barrier();
     if (comm->rank() != odd) sum_of_ones(*comm);
     for (;;) comm->barrier();  // thread ranks may learn of it in the next call
-  } catch (const CommunicationError& raised) {
-    error = raised.what();
-    operation = raised.call().operation;
-    number = raised.call().number;
-    rank = raised.rank();
-  }
-  EXPECT_THAT(error, AllOf(HasSubstr("barrier"), HasSubstr("all_reduce")));
-  EXPECT_EQ(operation, comm->rank() == odd ? "barrier" : "all_reduce");
-  EXPECT_THAT(error, HasSubstr(cat("both are call ", number)));
-  EXPECT_GE(rank, 0);
+  });
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("barrier"), HasSubstr("all_reduce")));
+  EXPECT_EQ(error.call().operation, comm->rank() == odd ? "barrier" : "all_reduce");
+  EXPECT_THAT(error.what(), HasSubstr(cat("both are call ", error.call().number)));
+  EXPECT_GE(error.rank(), 0);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   comm->recover();
   EXPECT_EQ(sum_of_ones(*comm), comm->size());
@@ -81,22 +75,20 @@ void errors_carry_the_call(Rank comm) {
   part->barrier();
   all_report_to_rank_0(part);
   if (part->rank() == 0) part->abort("enough");
-  try {
+  const auto aborted = caught<CommunicationError>([&] {
     for (;;) sum_of_ones(*part);
-  } catch (const CommunicationError& error) {
-    EXPECT_EQ(error.call().operation, "all_reduce");
-    EXPECT_GE(error.call().number, 1);
-    EXPECT_EQ(error.rank(), 0);
-  }
+  });
+  EXPECT_EQ(aborted.call().operation, "all_reduce");
+  EXPECT_GE(aborted.call().number, 1);
+  EXPECT_EQ(aborted.rank(), 0);
   part->recover();
   if (part->rank() == 0) part->refuse_call("a wrong argument");
   if (part->rank() == 0) return part->recover();
-  try {
+  const auto refused = caught<CommunicationError>([&] {
     for (;;) part->barrier();
-  } catch (const CommunicationError& error) {
-    EXPECT_EQ(error.call().operation, "barrier");
-    EXPECT_THAT(error.what(), HasSubstr("a wrong argument"));
-  }
+  });
+  EXPECT_EQ(refused.call().operation, "barrier");
+  EXPECT_THAT(refused.what(), HasSubstr("a wrong argument"));
   part->recover();
 }
 

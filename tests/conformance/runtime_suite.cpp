@@ -10,6 +10,7 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
+#include "tests/error_of.h"
 
 namespace cuop::backend::conformance {
 
@@ -149,12 +150,9 @@ void counts_its_memory(Device device) {
 
 void refuses_what_cannot_fit_and_goes_on(Device device) {
   const int64_t total = runtime(device).memory_info().total;
-  try {
-    memory::allocate_storage(4 * total, device);
-    FAIL() << "more was given than there is";
-  } catch (const MemoryError& error) {
-    EXPECT_EQ(error.figures().requested, 4 * total);
-  }
+  const auto error =
+      test::caught<MemoryError>([&] { memory::allocate_storage(4 * total, device); });
+  EXPECT_EQ(error.figures().requested, 4 * total);
   copies_there_and_back(device);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/core/error.h"
+#include "tests/error_of.h"
 
 namespace cuop {
 namespace {
@@ -23,12 +24,8 @@ TEST(Dims, CountsWithoutOverflow) {
 
 TEST(Dims, NamesTheAxisThatIsOutOfRange) {
   EXPECT_EQ(normalize_axis(-1, 2, "softmax"), 1);
-  try {
-    normalize_axis(3, 2, "softmax");
-    FAIL();
-  } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "softmax: axis 3 is out of range for a tensor of 2 dimensions");
-  }
+  EXPECT_EQ(test::error_of<ShapeError>([] { normalize_axis(3, 2, "softmax"); }),
+            "softmax: axis 3 is out of range for a tensor of 2 dimensions");
 }
 
 TEST(Dims, FindsAnAxisAmongOthers) {

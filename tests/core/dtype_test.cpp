@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/core/scalar.h"
+#include "tests/error_of.h"
 
 namespace cuop {
 namespace {
@@ -44,12 +45,9 @@ TEST(DType, VisitorRefusesWhatItsListLacks) {
     return sizeof(typename decltype(tag)::type);
   });
   EXPECT_EQ(size, 8);
-  try {
-    visit_dtype(FloatTypes{}, DType::kInt8, "fft", [](auto) {});
-    FAIL();
-  } catch (const DTypeError& error) {
-    EXPECT_STREQ(error.what(), "fft: dtype int8 is not supported; supported are float32, float64");
-  }
+  const auto visit = [] { visit_dtype(FloatTypes{}, DType::kInt8, "fft", [](auto) {}); };
+  EXPECT_EQ(test::error_of<DTypeError>(visit),
+            "fft: dtype int8 is not supported; supported are float32, float64");
 }
 
 TEST(Scalar, DoesNotWidenATensor) {

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "cuop/core/error.h"
+#include "tests/error_of.h"
 #include "tests/temporary_folder.h"
 
 namespace cuop {
@@ -39,12 +40,7 @@ class FileReplacementTest : public ::testing::Test {
     return std::distance(fs::directory_iterator(root_), fs::directory_iterator());
   }
   static std::string error(const fs::path& path) {
-    try {
-      replace(path, "x");
-    } catch (const ExecutionError& error) {
-      return error.what();
-    }
-    return "no error";
+    return test::error_of<ExecutionError>([&] { replace(path, "x"); });
   }
 
   const test::TemporaryFolder folder_;

@@ -6,6 +6,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "tests/error_of.h"
 
 namespace cuop::dist {
 namespace {
@@ -58,12 +59,8 @@ TEST(Mesh, RefusesBadAxes) {
   EXPECT_THROW(Mesh({2, 2}, {"a", "a"}), ShapeError);
   EXPECT_THROW(Mesh({2, 2}, {"a"}), ShapeError);
   EXPECT_THROW(Mesh({2}, {""}), ShapeError);
-  try {
-    Mesh::line(4).axis("x");
-    FAIL();
-  } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "Mesh: there is no axis \"x\"; the axes are (r)");
-  }
+  EXPECT_EQ(test::error_of<ShapeError>([] { Mesh::line(4).axis("x"); }),
+            "Mesh: there is no axis \"x\"; the axes are (r)");
 }
 
 TEST(Mesh, FindsTheMostSquareGrid) {

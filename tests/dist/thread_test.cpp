@@ -18,6 +18,7 @@
 #include "cuop/dist/comm/run_ranks.h"
 #include "cuop/dist/comm/self.h"
 #include "tests/conformance/communicator_suite.h"
+#include "tests/error_of.h"
 
 namespace cuop::dist {
 
@@ -58,18 +59,13 @@ TEST(RunRanks, AnAbortAfterAPartFailedBlamesWhomThePartBlamed) {
       EXPECT_THROW(half->barrier(), CommunicationError);
       comm->abort("our part failed");
     }
-    try {
+    const auto forever = [&] {
       for (;;) comm->barrier();
-    } catch (const CommunicationError& error) {
-      EXPECT_EQ(error.rank(), 3) << error.what();
-    }
+    };
+    EXPECT_EQ(test::caught<CommunicationError>(forever).rank(), 3);
     comm->recover();
     if (comm->rank() == 0) comm->abort("on its own");  // forgets who failed before
-    try {
-      for (;;) comm->barrier();
-    } catch (const CommunicationError& error) {
-      EXPECT_EQ(error.rank(), 0) << error.what();
-    }
+    EXPECT_EQ(test::caught<CommunicationError>(forever).rank(), 0);
   });
 }
 
@@ -93,7 +89,7 @@ TEST(RunRanks, SpansOfMessagesKnowWhatWasSent) {
 
 TEST(RunRanks, RethrowsTheOriginalErrorAndWakesTheOthers) {
   std::atomic<int> woken = 0;
-  try {
+  const std::string raised = test::error_of<ShapeError>([&] {
     run_ranks(4, [&](const std::shared_ptr<Communicator>& comm) {
       if (comm->rank() == 2) throw ShapeError("rank 2 saw a wrong shape");
       try {
@@ -105,10 +101,8 @@ TEST(RunRanks, RethrowsTheOriginalErrorAndWakesTheOthers) {
         throw;
       }
     });
-    FAIL() << "did not raise";
-  } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "rank 2 saw a wrong shape");
-  }
+  });
+  EXPECT_EQ(raised, "rank 2 saw a wrong shape");
   EXPECT_EQ(woken, 3);
 }
 

@@ -7,12 +7,14 @@
 #include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/indexing.h"
 #include "cuop/ops/index/view.h"
+#include "tests/error_of.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace cuop {
 namespace {
 
+using test::error_of;
 using test::expect_same;
 using test::random_tensor;
 
@@ -201,21 +203,14 @@ TEST_F(GpuIndex, IndicesOutsideAreTheSameErrorAndNothingIsWritten) {
     const Tensor list = indices_into(10, {5000}, 2);
     list.data<int64_t>()[4321] = wrong;
     list.data<int64_t>()[4999] = 77;  // not the first
-    const auto message = [](auto&& call) -> std::string {
-      try {
-        call();
-      } catch (const IndexError& error) {
-        return error.what();
-      }
-      return "no error";
-    };
-    const std::string wanted = message([&] { take(host, list, 0); });
+    const std::string wanted = error_of<IndexError>([&] { take(host, list, 0); });
     EXPECT_NE(wanted.find(std::to_string(wrong)), std::string::npos) << wanted;
     const Tensor list_there = there(list);
-    EXPECT_EQ(message([&] { take(device, list_there, 0); }), wanted);
+    EXPECT_EQ(error_of<IndexError>([&] { take(device, list_there, 0); }), wanted);
     const Index index[] = {list_there};
-    EXPECT_EQ(message([&] { set_item(device, index, full({}, 0, DType::kFloat32, kGpu)); }),
-              wanted);
+    EXPECT_EQ(
+        error_of<IndexError>([&] { set_item(device, index, full({}, 0, DType::kFloat32, kGpu)); }),
+        wanted);
     expect_same(device, host, 0.0, "after an error");
   }
   const Index from_cpu[] = {indices_into(10, {3}, 1)};

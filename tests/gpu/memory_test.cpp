@@ -17,6 +17,7 @@
 #include "cuop/memory/pool.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "tests/error_of.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace cuop {
@@ -194,15 +195,12 @@ TEST_F(GpuPool, ServesTensorsAligned) {
 }
 
 TEST_F(GpuPool, RefusesWhatTheDeviceDoesNotHaveAndGoesOn) {
-  try {
-    empty({int64_t{200} << 28}, DType::kFloat32, kGpu);  // 200 GB
-    FAIL();
-  } catch (const MemoryError& error) {
-    EXPECT_EQ(error.figures().requested, int64_t{200} << 30);
-    EXPECT_THAT(error.what(), HasSubstr("bytes were asked of cuda:0 (200 GiB)"));
-    EXPECT_THAT(error.what(), HasSubstr("fragmentation"));
-    EXPECT_THAT(error.what(), HasSubstr("other processes and libraries hold"));
-  }
+  const auto error = test::caught<MemoryError>(
+      [] { empty({int64_t{200} << 28}, DType::kFloat32, kGpu); });  // 200 GB
+  EXPECT_EQ(error.figures().requested, int64_t{200} << 30);
+  EXPECT_THAT(error.what(), HasSubstr("bytes were asked of cuda:0 (200 GiB)"));
+  EXPECT_THAT(error.what(), HasSubstr("fragmentation"));
+  EXPECT_THAT(error.what(), HasSubstr("other processes and libraries hold"));
   expect_usable();
 }
 
@@ -229,12 +227,8 @@ TEST_F(GpuPool, ANeighbourThatHoldsMostOfTheDeviceIsNamed) {
   const int64_t held = (free_bytes() - kGiB) / (2 * kMiB) * (2 * kMiB);
   void* block = neighbour.acquire(held);
   ASSERT_NE(block, nullptr);
-  try {
-    empty({2 * kGiB}, DType::kUInt8, kGpu);
-    ADD_FAILURE() << "was served";
-  } catch (const MemoryError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("other processes and libraries hold"));
-  }
+  EXPECT_THAT(test::error_of<MemoryError>([] { empty({2 * kGiB}, DType::kUInt8, kGpu); }),
+              HasSubstr("other processes and libraries hold"));
   expect_usable();
   neighbour.release(block, held);
   const Tensor now = empty({2 * kGiB}, DType::kUInt8, kGpu);

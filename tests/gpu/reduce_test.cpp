@@ -5,6 +5,7 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
+#include "tests/error_of.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/guarded.h"
@@ -12,6 +13,7 @@
 namespace cuop {
 namespace {
 
+using test::error_of;
 using test::expect_same;
 using test::Guarded;
 using test::random_tensor;
@@ -134,14 +136,9 @@ TEST_F(GpuReduce, ExactSumsOfIntegersFitOrAreRefused) {
       expect_same(sum(there, axes, false, SumMode::kExact), sum(x, axes), 0.0, cat(dtype));
     }
     const Tensor large = full({2, 4}, int64_t{1} << 62, dtype, kGpu);
-    try {
-      sum(large, {}, false, SumMode::kExact);
-      ADD_FAILURE() << "no error";
-    } catch (const OverflowError& error) {
-      EXPECT_NE(std::string(error.what()).find("the exact sum 36893488147419103232"),
-                std::string::npos)
-          << error.what();
-    }
+    const std::string error =
+        error_of<OverflowError>([&] { sum(large, {}, false, SumMode::kExact); });
+    EXPECT_NE(error.find("the exact sum 36893488147419103232"), std::string::npos) << error;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/warm.h"
+#include "tests/error_of.h"
 #include "tests/own_process.h"
 #include "tests/temporary_folder.h"
 
@@ -157,14 +158,10 @@ TEST_F(CompileServiceTest, WaitingForATurnIsPartOfTheTimeout) {
   while (compile_statistics().running == 0) std::this_thread::yield();
   settings.timeout = 0.01;
   set_compile_settings(settings);
-  try {
-    compile_kernel(request(11));
-    ADD_FAILURE() << "a thread compiles, and only one may";
-  } catch (const CompilationError& error) {
-    EXPECT_THAT(error.what(),
-                ::testing::HasSubstr("fill_11 did not get its turn to be compiled "
-                                     "within 0.01 s (compilation_timeout); 1 thread"));
-  }
+  // A thread compiles, and only one may.
+  EXPECT_THAT(test::error_of<CompilationError>([&] { compile_kernel(request(11)); }),
+              ::testing::HasSubstr("fill_11 did not get its turn to be compiled "
+                                   "within 0.01 s (compilation_timeout); 1 thread"));
   slow.join();
   settings.timeout = 60.0;
   set_compile_settings(settings);
@@ -191,13 +188,9 @@ double seconds_until_given_up() {
   settings.timeout = 0.2;
   set_compile_settings(settings);
   const auto start = std::chrono::steady_clock::now();
-  try {
-    compile_kernel(deaf_request());
-    ADD_FAILURE() << "it takes a compiler seconds";
-  } catch (const CompilationError& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("deaf was not compiled within"));
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("s (compilation_timeout)"));
-  }
+  EXPECT_THAT(test::error_of<CompilationError>([] { compile_kernel(deaf_request()); }),
+              ::testing::AllOf(::testing::HasSubstr("deaf was not compiled within"),
+                               ::testing::HasSubstr("s (compilation_timeout)")));
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -8,6 +8,7 @@
 #include "cuop/memory/host_upstream.h"
 #include "cuop/memory/pool.h"
 #include "cuop/memory/sites.h"
+#include "tests/error_of.h"
 
 namespace cuop::memory {
 namespace {
@@ -97,13 +98,9 @@ TEST_F(Guard, WhatItHoldsBackIsGivenWhenMemoryRunsOut) {
   GuardResource guard(pool, bytes_);
   const int64_t size = int64_t{24} << 20;
   for (int i = 0; i < 4; ++i) guard.deallocate(guard.allocate(size, {}), size, {});
-  try {
-    guard.allocate(int64_t{64} << 20, {});
-    FAIL();
-  } catch (const MemoryError& error) {
-    EXPECT_EQ(error.figures().requested, int64_t{64} << 20);
-    EXPECT_THAT(error.what(), HasSubstr("1024 of the bytes are red zones"));
-  }
+  const auto error = test::caught<MemoryError>([&] { guard.allocate(int64_t{64} << 20, {}); });
+  EXPECT_EQ(error.figures().requested, int64_t{64} << 20);
+  EXPECT_THAT(error.what(), HasSubstr("1024 of the bytes are red zones"));
   EXPECT_THAT(guard.check(), IsEmpty());
 }
 

@@ -8,6 +8,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
+#include "tests/error_of.h"
 
 namespace cuop::memory {
 namespace {
@@ -32,13 +33,9 @@ TEST(HostResource, CountsWhatLives) {
 TEST(HostResource, RefusesWhatTheMachineDoesNotHaveAndGoesOn) {
   HostResource host;
   const int64_t huge = int64_t{1} << 50;
-  try {
-    host.allocate(huge, {});
-    FAIL();
-  } catch (const MemoryError& error) {
-    EXPECT_EQ(error.figures().requested, huge);
-    EXPECT_EQ(error.figures().live, 0);
-  }
+  const auto error = test::caught<MemoryError>([&] { host.allocate(huge, {}); });
+  EXPECT_EQ(error.figures().requested, huge);
+  EXPECT_EQ(error.figures().live, 0);
   EXPECT_EQ(host.statistics().out_of_memory_count, 1);
   void* small = host.allocate(64, {});
   EXPECT_NE(small, nullptr);

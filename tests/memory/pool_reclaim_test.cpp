@@ -9,6 +9,7 @@
 #include "cuop/core/error.h"
 #include "cuop/memory/pool.h"
 #include "cuop/memory/sites.h"
+#include "tests/error_of.h"
 #include "tests/memory/fake_device.h"
 
 namespace cuop::memory {
@@ -29,13 +30,8 @@ class PoolLadder : public ::testing::Test {
     return *pool_;
   }
   std::string refusal(int64_t bytes, Stream on = stream(0)) {
-    try {
-      pool_->deallocate(pool_->allocate(bytes, on), bytes, on);
-    } catch (const MemoryError& error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "was served";
-    return "";
+    return test::error_of<MemoryError>(
+        [&] { pool_->deallocate(pool_->allocate(bytes, on), bytes, on); });
   }
 
   FakeOrder order_;
@@ -237,14 +233,10 @@ TEST_F(PoolLadder, SaysWhatItHoldsAndGoesOn) {
   EXPECT_THAT(text, HasSubstr("3 MiB ("));
   EXPECT_THAT(text, Not(HasSubstr("2 MiB ("))) << "more than five holders";
 
-  try {
-    pool.allocate(200'000 * kMiB, stream(0));
-    FAIL();
-  } catch (const MemoryError& error) {
-    EXPECT_EQ(error.figures().requested, 200'000 * kMiB);
-    EXPECT_EQ(error.figures().live, pool.statistics().allocated_bytes);
-    EXPECT_EQ(error.figures().reserved, 56 * kMiB);
-  }
+  const auto error = test::caught<MemoryError>([&] { pool.allocate(200'000 * kMiB, stream(0)); });
+  EXPECT_EQ(error.figures().requested, 200'000 * kMiB);
+  EXPECT_EQ(error.figures().live, pool.statistics().allocated_bytes);
+  EXPECT_EQ(error.figures().reserved, 56 * kMiB);
   EXPECT_EQ(pool.statistics().out_of_memory_count, 2);
   void* small = pool.allocate(100, stream(0));
   pool.deallocate(small, 100, stream(0));

@@ -13,6 +13,7 @@
 #include "cuop/memory/host.h"
 #include "cuop/memory/host_upstream.h"
 #include "cuop/memory/pool.h"
+#include "tests/error_of.h"
 
 namespace cuop::memory {
 namespace {
@@ -95,13 +96,9 @@ TEST_P(Resource, PeakSeesSmallBlocksToo) {
 
 TEST_P(Resource, RefusesWhatTheMachineDoesNotHaveAndGoesOn) {
   for (const int64_t huge : {int64_t{1} << 50, std::numeric_limits<int64_t>::max()}) {
-    try {
-      resource_.allocate(huge, {});
-      FAIL();
-    } catch (const MemoryError& error) {
-      EXPECT_EQ(error.figures().requested, huge);
-      EXPECT_EQ(error.figures().live, 0);
-    }
+    const auto error = test::caught<MemoryError>([&] { resource_.allocate(huge, {}); });
+    EXPECT_EQ(error.figures().requested, huge);
+    EXPECT_EQ(error.figures().live, 0);
   }
   EXPECT_EQ(resource_.statistics().out_of_memory_count, 2);
   EXPECT_THROW(resource_.allocate(-1, {}), MemoryError);

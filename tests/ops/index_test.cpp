@@ -14,10 +14,12 @@
 #include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/indexing.h"
 #include "cuop/ops/index/view.h"
+#include "tests/error_of.h"
 
 namespace cuop {
 namespace {
 
+using test::error_of;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
@@ -40,16 +42,6 @@ Tensor counted(const Shape& shape) {
   return tensor;
 }
 
-template <class Work>
-std::string refusal(Work&& work) {
-  try {
-    work();
-  } catch (const IndexError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 Tensor item(const Tensor& x, const std::vector<Index>& index) { return get_item(x, index); }
 
 TEST(Index, TheFirstAndTheLastOfAnAxisAreInAndTheirNeighboursOut) {
@@ -65,27 +57,34 @@ TEST(Index, TheFirstAndTheLastOfAnAxisAreInAndTheirNeighboursOut) {
   }
   constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
   for (const int64_t i : {int64_t{5}, int64_t{-6}, kFar, -kFar - 1}) {
-    EXPECT_THAT(refusal([&] { item(x, {i}); }), HasSubstr("out of range")) << i;
-    EXPECT_NE(refusal([&] { item(x, {of({0, i})}); }), "") << i;
-    EXPECT_NE(refusal([&] { take(x, of({0, i}), 0); }), "") << i;
-    EXPECT_NE(refusal([&] { gather(x, 0, reshape(of({0, i, 0}), {1, 3})); }), "") << i;
-    EXPECT_NE(refusal([&] { take_along_axis(x, reshape(of({0, i, 0}), {1, 3}), 0); }), "") << i;
+    EXPECT_THAT(error_of<IndexError>([&] { item(x, {i}); }), HasSubstr("out of range")) << i;
+    EXPECT_NE(error_of<IndexError>([&] { item(x, {of({0, i})}); }), "") << i;
+    EXPECT_NE(error_of<IndexError>([&] { take(x, of({0, i}), 0); }), "") << i;
+    EXPECT_NE(error_of<IndexError>([&] { gather(x, 0, reshape(of({0, i, 0}), {1, 3})); }), "") << i;
+    EXPECT_NE(error_of<IndexError>([&] {
+                take_along_axis(x, reshape(of({0, i, 0}), {1, 3}), 0);
+              }),
+              "")
+        << i;
   }
 }
 
 TEST(Index, TakingFromTheFlattenedCountsAllElements) {
   const Tensor x = counted({4, 3});
   EXPECT_THAT(values_of(take(x, of({11, -12, 0, -1}))), ElementsAre(11, 0, 0, 11));
-  EXPECT_NE(refusal([&] { take(x, of({12})); }), "");
-  EXPECT_NE(refusal([&] { take(x, of({-13})); }), "");
-  EXPECT_NE(refusal([&] { take(counted({0, 3}), of({0})); }), "");
+  EXPECT_NE(error_of<IndexError>([&] { take(x, of({12})); }), "");
+  EXPECT_NE(error_of<IndexError>([&] { take(x, of({-13})); }), "");
+  EXPECT_NE(error_of<IndexError>([&] { take(counted({0, 3}), of({0})); }), "");
 }
 
 TEST(Index, NothingIsWrittenWhenOneIndexIsWrong) {
   for (const int64_t wrong : {int64_t{6}, int64_t{-7}}) {
     const Tensor x = counted({6});
-    EXPECT_NE(refusal([&] { set_item(x, std::vector<Index>{of({0, 1, wrong})}, of({9})); }), "");
-    EXPECT_NE(refusal([&] { put_along_axis(x, of({0, 1, wrong}), of({9}), 0); }), "");
+    EXPECT_NE(error_of<IndexError>([&] {
+                set_item(x, std::vector<Index>{of({0, 1, wrong})}, of({9}));
+              }),
+              "");
+    EXPECT_NE(error_of<IndexError>([&] { put_along_axis(x, of({0, 1, wrong}), of({9}), 0); }), "");
     EXPECT_THAT(values_of(x), ElementsAre(0, 1, 2, 3, 4, 5));
   }
 }
@@ -136,7 +135,10 @@ TEST(Index, ArraysAndMasksPickTheSameElements) {
   EXPECT_EQ(count_nonzero(mask), 3);
   EXPECT_THAT(values_of(nonzero(mask)[0]), ElementsAre(0, 1, 2));
   EXPECT_THAT(values_of(nonzero(mask)[1]), ElementsAre(1, 2, 3));
-  EXPECT_NE(refusal([&] { item(x, {item(mask, {SliceIndex{0, 2}})}); }), "");  // too short a mask
+  EXPECT_NE(error_of<IndexError>([&] {
+              item(x, {item(mask, {SliceIndex{0, 2}})});
+            }),
+            "");  // too short a mask
 }
 
 TEST(Index, AnElementNamedTwiceKeepsTheLastValue) {
@@ -147,8 +149,8 @@ TEST(Index, AnElementNamedTwiceKeepsTheLastValue) {
 
 TEST(Index, TooManyIndicesAndTwoEllipsesAreRefused) {
   const Tensor x = counted({2, 3});
-  EXPECT_NE(refusal([&] { item(x, {int64_t{0}, int64_t{0}, int64_t{0}}); }), "");
-  EXPECT_NE(refusal([&] { item(x, {EllipsisIndex{}, EllipsisIndex{}}); }), "");
+  EXPECT_NE(error_of<IndexError>([&] { item(x, {int64_t{0}, int64_t{0}, int64_t{0}}); }), "");
+  EXPECT_NE(error_of<IndexError>([&] { item(x, {EllipsisIndex{}, EllipsisIndex{}}); }), "");
   EXPECT_THAT(values_of(item(x, {EllipsisIndex{}, int64_t{1}})), ElementsAre(1, 4));
   EXPECT_EQ(item(x, {NewAxisIndex{}, EllipsisIndex{}}).shape(), (Shape{1, 2, 3}));
 }

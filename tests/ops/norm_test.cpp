@@ -3,24 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <string>
 
 #include "cuop/core/error.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "tests/error_of.h"
 
 namespace cuop {
 namespace {
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(LayerNorm, NormalisesOverTheTrailingShapeOfGamma) {
   const Tensor x = from_values<double>({2, 2}, {1.0, 3.0, 1e9, 1e9 + 2.0});
@@ -41,7 +32,7 @@ TEST(LayerNorm, NormalisesOverAllButTheBatchWithOneGammaAChannel) {
 }
 
 TEST(LayerNorm, SaysBothRulesWhenNeitherFits) {
-  const std::string message = message_of([] { layer_norm(ones({2, 3, 4}), ones({5})); });
+  const std::string message = test::error_of<Error>([] { layer_norm(ones({2, 3, 4}), ones({5})); });
   EXPECT_NE(message.find("trailing"), std::string::npos) << message;
   EXPECT_NE(message.find("x.shape[1]"), std::string::npos) << message;
   EXPECT_THROW(layer_norm(ones({2, 4}), ones({4}), ones({1})), ShapeError);

@@ -15,10 +15,12 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
+#include "tests/error_of.h"
 
 namespace cuop {
 namespace {
 
+using test::error_of;
 using testing::ElementsAre;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -31,35 +33,25 @@ std::vector<T> values(const Tensor& tensor) {
   return std::vector<T>(packed.data<T>(), packed.data<T>() + packed.size());
 }
 
-template <class Call>
-std::string overflow_of(Call call) {
-  try {
-    call();
-  } catch (const OverflowError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST(Values, NumbersThatDoNotFitAreRefusedByName) {
-  EXPECT_EQ(overflow_of([] { full({2}, 300, DType::kInt8); }),
+  EXPECT_EQ(error_of<OverflowError>([] { full({2}, 300, DType::kInt8); }),
             "full: the number 300 does not fit dtype int8, which holds -128 to 127");
-  EXPECT_EQ(overflow_of([] { fill(zeros({2}, DType::kUInt8), -1); }),
+  EXPECT_EQ(error_of<OverflowError>([] { fill(zeros({2}, DType::kUInt8), -1); }),
             "fill: the number -1 does not fit dtype uint8, which holds 0 to 255");
-  EXPECT_EQ(overflow_of([] {
+  EXPECT_EQ(error_of<OverflowError>([] {
               const std::pair<int64_t, int64_t> one[] = {{1, 1}};
               pad(zeros({2}, DType::kInt16), one, PadMode::kConstant, 1e5);
             }),
             "pad: the number 100000 does not fit dtype int16, which holds -32768 to 32767");
-  EXPECT_EQ(overflow_of([] { arange(0, 129, 1, DType::kInt8); }),
+  EXPECT_EQ(error_of<OverflowError>([] { arange(0, 129, 1, DType::kInt8); }),
             "arange: the number 128 does not fit dtype int8, which holds -128 to 127");
-  EXPECT_EQ(overflow_of([] { linspace(0, -1, 3, DType::kUInt32); }),
+  EXPECT_EQ(error_of<OverflowError>([] { linspace(0, -1, 3, DType::kUInt32); }),
             "linspace: the number -1 does not fit dtype uint32, which holds 0 to 4294967295");
-  EXPECT_EQ(overflow_of([] { logspace(0, 3, 4, 10, DType::kUInt8); }),
+  EXPECT_EQ(error_of<OverflowError>([] { logspace(0, 3, 4, 10, DType::kUInt8); }),
             "logspace: the number 1000 does not fit dtype uint8, which holds 0 to 255");
-  EXPECT_EQ(overflow_of([] { logspace(0, 2, 3, -10, DType::kUInt8); }),
+  EXPECT_EQ(error_of<OverflowError>([] { logspace(0, 2, 3, -10, DType::kUInt8); }),
             "logspace: the number -10 does not fit dtype uint8, which holds 0 to 255");
-  EXPECT_EQ(overflow_of([] { add(zeros({2}, DType::kInt8), 200); }),
+  EXPECT_EQ(error_of<OverflowError>([] { add(zeros({2}, DType::kInt8), 200); }),
             "add: the number 200 does not fit dtype int8, which holds -128 to 127");
   for (const double bad : {kNan, kInf, -kInf, 0x1p63, 1e30}) {
     EXPECT_THROW(full({}, bad, DType::kInt64), OverflowError) << bad;
@@ -135,7 +127,7 @@ TEST(Values, ArangeIsExactOverTheWholeRange) {
 TEST(Values, CastExactlyRefusesWhatCastCuts) {
   const Tensor x = from_values<int64_t>({2}, {300, 1});
   EXPECT_THAT(values<int8_t>(cast(x, DType::kInt8)), ElementsAre(44, 1));
-  EXPECT_EQ(overflow_of([&] { cast_exactly("test", x, DType::kInt8); }),
+  EXPECT_EQ(error_of<OverflowError>([&] { cast_exactly("test", x, DType::kInt8); }),
             "test: the number 300 does not fit dtype int8, which holds -128 to 127");
   EXPECT_THAT(values<int16_t>(cast_exactly("test", x, DType::kInt16)), ElementsAre(300, 1));
   const Tensor floats = from_values<double>({2}, {1.9, kNan});
