@@ -7,13 +7,13 @@ import pytest
 import scipy.signal
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from random_arrays import INTEGERS, random_array
 
 import cuop
 
 SETTINGS = settings(max_examples=80, deadline=None)
 TOLERANCE = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 3e-6, "float64": 1e-13}
 COMPLEX = {"complex64": 3e-6, "complex128": 1e-13}
-INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 CONV = {1: cuop.conv1d, 2: cuop.conv2d, 3: cuop.conv3d}
 DTYPES = {
     "onednn": ["float16", "bfloat16", "float32"],
@@ -54,8 +54,7 @@ def wide(dtype):
 def random_tensor(rng, shape, dtype):
     """A tensor and its values in `wide(dtype)`; integers of the whole range."""
     if dtype in INTEGERS:
-        limits = np.iinfo(dtype)
-        values = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        values = random_array(rng, shape, dtype)
         return cuop.tensor(values), values.astype(wide(dtype))
     values = rng.standard_normal(shape)
     if dtype in COMPLEX:

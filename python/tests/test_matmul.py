@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_arrays import INTEGERS, random_array
 
 import cuop
 
 SETTINGS = settings(max_examples=60, deadline=None)
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 INEXACT = {
     "float16": 1e-3,
     "bfloat16": 8e-3,
@@ -18,22 +18,6 @@ INEXACT = {
     "complex128": 1e-14,
 }
 SIZES = st.sampled_from([0, 1, 2, 3, 5, 8, 17, 31, 64, 101])
-
-
-def random_array(rng, shape, dtype):
-    """Values with fractions, wrapping integers, or booleans; bfloat16 comes as float32."""
-    if dtype == "bool":
-        return rng.random(shape) < 0.3
-    if dtype in INTEGERS:
-        info = np.iinfo(dtype)
-        return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
-    if dtype == "bfloat16":
-        bits = rng.standard_normal(shape).astype(np.float32).view(np.uint32) & 0xFFFF0000
-        return bits.view(np.float32)
-    values = rng.standard_normal(shape)
-    if dtype.startswith("complex"):
-        values = values + 1j * rng.standard_normal(shape)
-    return values.astype(dtype)
 
 
 def as_tensor(array, dtype):

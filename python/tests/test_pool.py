@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from random_arrays import INTEGERS, random_array
 
 import cuop
 
@@ -13,7 +14,6 @@ SETTINGS = settings(max_examples=80, deadline=None)
 TOLERANCE = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-6, "float64": 1e-14}
 MAX = {1: cuop.max_pool1d, 2: cuop.max_pool2d, 3: cuop.max_pool3d}
 AVG = {1: cuop.avg_pool1d, 2: cuop.avg_pool2d, 3: cuop.avg_pool3d}
-INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 DTYPES = st.sampled_from(list(TOLERANCE))
 
 
@@ -81,8 +81,7 @@ def test_max(geometry, dtype, nan, view, seed):
 
 def random_integers(rng, shape, dtype, view):
     """A tensor and its values, of the whole range of the dtype."""
-    limits = np.iinfo(dtype)
-    values = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    values = random_array(rng, shape, dtype)
     if view:
         return cuop.swapaxes(cuop.tensor(np.swapaxes(values, 0, 1)), 0, 1), values
     return cuop.tensor(values), values

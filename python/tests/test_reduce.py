@@ -8,26 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import laid_out
+from random_arrays import INTEGERS, random_array
 
 import cuop
 
 SETTINGS = settings(max_examples=80, deadline=None)
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 EPS = {"float16": 2e-3, "float32": 3e-7, "float64": 4e-16, "complex64": 3e-7, "complex128": 4e-16}
 DTYPES = ["bool", *INTEGERS, *EPS]
 SIZES = st.sampled_from([0, 1, 2, 3, 7, 16, 37, 130])
-
-
-def random_array(rng, shape, dtype):
-    if dtype == "bool":
-        return rng.random(shape) < 0.5
-    if dtype in INTEGERS:
-        info = np.iinfo(dtype)
-        return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
-    values = rng.standard_normal(shape)
-    if dtype.startswith("complex"):
-        values = values + 1j * rng.standard_normal(shape)
-    return values.astype(dtype)
 
 
 def view_of(array, how):

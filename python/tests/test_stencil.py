@@ -7,6 +7,7 @@ import pytest
 import scipy.ndimage
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_arrays import random_array
 
 import cuop
 from cuop import fft
@@ -16,13 +17,6 @@ settings.load_profile("stencil")
 
 BOUNDARIES = st.sampled_from(["zero", "periodic"])
 TOLERANCE = {"float32": 1e-5, "float64": 1e-13, "complex64": 2e-5, "complex128": 2e-13}
-
-
-def random_array(rng, shape, dtype):
-    values = rng.standard_normal(shape)
-    if dtype.startswith("complex"):
-        values = values + 1j * rng.standard_normal(shape)
-    return values.astype(dtype)
 
 
 def shifted(grid, down, right, boundary):
