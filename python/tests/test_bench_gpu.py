@@ -1,11 +1,8 @@
 """The GPU benchmark's timing, on libraries that stand in for those of a GPU."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from fresh_process import run_cuop
 
 from cuop.bench import gpu_measure
 from cuop.bench.measure import Roofs
@@ -64,9 +61,6 @@ def test_buffers_are_gone_through_in_turn():
 
 
 def test_without_a_gpu_the_suite_says_how_to_do_without():
-    done = subprocess.run(
-        [sys.executable, "-m", "cuop.cli.main", "bench", "--suite", "gpu"],
-        capture_output=True, text=True, timeout=120, env={**os.environ, "CUOP_DEVICE": "cpu"},
-    )  # fmt: skip
+    done = run_cuop("bench", "--suite", "gpu", CUOP_DEVICE="cpu")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("cuop: ") and "CUOP_DEVICE=cpu" in done.stderr

@@ -1,15 +1,14 @@
 """The BLAS operations against NumPy and SciPy in higher precision."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import scipy.linalg
+from fresh_process import output_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_arrays import INTEGERS, random_array, rounded
 
 import cuop
 
@@ -17,33 +16,11 @@ SETTINGS = settings(max_examples=60, deadline=None)
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
 HALVES = {"float16": 2e-3, "bfloat16": 1.6e-2}
 INEXACT_DTYPES = st.sampled_from([*TOLERANCE, *HALVES])
-INTEGER_DTYPES = st.sampled_from(
-    [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-)
+INTEGER_DTYPES = st.sampled_from(INTEGERS)  # of the whole range, so that products wrap
 LENGTHS = st.sampled_from([0, 1, 2, 7, 31, 64, 1000, 4099, 70001])
 ORDERS = st.sampled_from([0, 1, 2, 5, 17, 40])
 KINDS = st.sampled_from(["plain", "transposed", "strided", "reversed"])
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def random_array(rng, shape, dtype):
-    """Values that the dtype holds; those of bfloat16 as float32, which NumPy has."""
-    values = rng.standard_normal(shape)
-    if dtype.startswith("complex"):
-        values = values + 1j * rng.standard_normal(shape)
-    return rounded(values, dtype)
-
-
-def rounded(values, dtype):
-    if dtype == "bfloat16":
-        return cuop.tensor(values, "bfloat16").to("float32").to_numpy()
-    return values.astype(dtype)
-
-
-def random_integers(rng, shape, dtype):
-    """Numbers of the whole range, so that products wrap."""
-    limits = np.iinfo(dtype)
-    return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
 def wide(array):
@@ -119,8 +96,8 @@ def wrapped(values, dtype):
 def test_integer_vectors_wrap(n, dtype, kinds, seed):
     n = min(n, 4099)
     rng = np.random.default_rng(seed)
-    x, y = random_integers(rng, n, dtype), random_integers(rng, n, dtype)
-    alpha = int(random_integers(rng, (), dtype))
+    x, y = random_array(rng, n, dtype), random_array(rng, n, dtype)
+    alpha = int(random_array(rng, (), dtype))
     alpha = int(np.clip(alpha, 0, 2**63 - 1)) if dtype == "uint64" else alpha
     tx, ty = layout(x, kinds[0]), layout(y, kinds[1])
     out = layout(np.zeros_like(x), kinds[2])
@@ -159,9 +136,9 @@ def test_dot_of_mixed_integers_is_computed_in_the_wider_dtype():
 )
 def test_integer_matrices_wrap(m, n, dtype, trans, side, uplo, kinds, beta, seed):
     rng = np.random.default_rng(seed)
-    a = random_integers(rng, (m, n), dtype)
+    a = random_array(rng, (m, n), dtype)
     op = a if trans == "none" else a.T
-    x, y = random_integers(rng, op.shape[1], dtype), random_integers(rng, op.shape[0], dtype)
+    x, y = random_array(rng, op.shape[1], dtype), random_array(rng, op.shape[0], dtype)
     ta, tx, out = (layout(t, k) for t, k in zip((a, x, y), kinds, strict=True))
     cuop.gemv(ta, tx, trans=trans, alpha=3, beta=beta, out=out)
     wide_op, wide_x, wide_y = (python_integers(t) for t in (op, x, y))
@@ -169,7 +146,7 @@ def test_integer_matrices_wrap(m, n, dtype, trans, side, uplo, kinds, beta, seed
     np.testing.assert_array_equal(out.to_numpy(), expected)
 
     order = m if side == "left" else n
-    s, b, c = (random_integers(rng, shape, dtype) for shape in ((order, order), (m, n), (m, n)))
+    s, b, c = (random_array(rng, shape, dtype) for shape in ((order, order), (m, n), (m, n)))
     triangle = np.tril(s) if uplo == "lower" else np.triu(s)
     full = triangle + triangle.T - np.diag(np.diag(s))
     ts, tb, out = (layout(t, k) for t, k in zip((s, b, c), kinds, strict=True))
@@ -345,12 +322,7 @@ def test_outputs_may_not_overlap_partly():
 
 def run_with_library(path, code):
     """A fresh interpreter with another BLAS library; answers what it printed."""
-    env = {**os.environ, "CUOP_BLAS_LIBRARY": str(path), "CUOP_DEVICE": "cpu"}
-    env["PYTHONPATH"] = os.pathsep.join(sys.path)
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    return output_of(code, CUOP_BLAS_LIBRARY=str(path), CUOP_DEVICE="cpu")
 
 
 def test_without_a_library_products_say_what_to_install():

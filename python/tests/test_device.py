@@ -1,11 +1,9 @@
 """Devices, memory, and the choices of the BLAS interface as arguments."""
 
 import gc
-import os
-import subprocess
-import sys
 
 import pytest
+from fresh_process import output_of
 
 import cuop
 
@@ -87,20 +85,8 @@ def test_blas_choices_have_the_enum_members():
     assert {m.name for m in cuop.Diag} == {"UNIT", "NON_UNIT"}
 
 
-def _python(code, **variables):
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_importing_opens_no_cuda_library():
-    seen = _python("import cuop, genesis; print(open('/proc/self/maps').read())")
+    seen = output_of("import cuop, genesis; print(open('/proc/self/maps').read())")
     assert "_core" in seen
     assert "libcuda" not in seen
     assert "libcublas" not in seen
@@ -117,7 +103,7 @@ except cuop.DeviceError as error:
     print(error)
 assert "libcuda" not in open("/proc/self/maps").read()
 """
-    assert "cuda:0 is not available: CUOP_DEVICE=cpu keeps" in _python(code, CUOP_DEVICE="cpu")
+    assert "cuda:0 is not available: CUOP_DEVICE=cpu keeps" in output_of(code, CUOP_DEVICE="cpu")
 
 
 def test_work_of_the_cpu_is_done_at_once():

@@ -1,12 +1,11 @@
 """distributed_gpu on processes under mpirun."""
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import run
 
 from cuop import dist
 
@@ -21,14 +20,11 @@ def run_under_mpirun(script, ranks):
             f"NO MPI HERE, ranks under mpirun are untested: {dist.mpi_unavailable_reason()}"
         )
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)]
-    environment = dict(os.environ, CUOP_COMM_TIMEOUT="60")
-    done = subprocess.run(
-        [*command, sys.executable, str(script)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
+    return written_by([*command, sys.executable, script], CUOP_COMM_TIMEOUT="60")
+
+
+def written_by(command, **variables):
+    done = run(command, variables, timeout=180)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -45,7 +41,4 @@ def test_the_chain_that_also_runs_on_threads(ranks):
 
 
 def test_the_same_script_on_one_rank():
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=180
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    written_by([sys.executable, SCRIPT])

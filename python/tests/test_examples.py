@@ -1,10 +1,9 @@
 """The example programs run as a user runs them: each checks what it computes."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+import fresh_process
 import pytest
 
 import cuop
@@ -15,10 +14,9 @@ on_gpu = pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA GPU")
 
 
 def run(name, device):
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / name], capture_output=True, text=True, timeout=300,
-        env={**os.environ, "CUOP_DEVICE": device},
-    )  # fmt: skip
+    done = fresh_process.run(
+        [sys.executable, EXAMPLES / name], {"CUOP_DEVICE": device}, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(": all checks hold\n")
 

@@ -3,11 +3,10 @@
 import functools
 import json
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from fresh_process import output_of
 
 import cuop
 import genesis
@@ -300,5 +299,4 @@ def test_importing_loads_neither_cuda_nor_heavy_modules():
         "print(sorted(heavy & set(sys.modules)))\n"
         "print('libcuda' in open('/proc/self/maps').read())\n"
     )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout.split("\n")[:2] == ["[]", "False"]
+    assert output_of(script).split("\n")[:2] == ["[]", "False"]

@@ -1,9 +1,9 @@
 """Daemon threads that compute while the interpreter ends: the process ends as if they were not."""
 
-import subprocess
 import sys
 
 import pytest
+from fresh_process import run
 
 pytestmark = pytest.mark.cpu
 
@@ -78,13 +78,7 @@ time.sleep(float(sys.argv[2]))
 
 def end_amid(loops, seconds):
     bodies = ", ".join(f"lambda: ({loop.replace('; ', ', ')})" for loop in loops)
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, f"[{bodies}]", str(seconds)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run([sys.executable, "-c", PROGRAM, f"[{bodies}]", str(seconds)])
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -1,10 +1,9 @@
 """Ctrl-C ends what computes for hours within a second, and what comes after is as before."""
 
 import signal
-import subprocess
-import sys
 
 import pytest
+from fresh_process import output_of
 
 _PREPARE = """
 import os, signal, threading, time
@@ -75,11 +74,7 @@ ENDLESS = {
 
 
 def run(program):
-    done = subprocess.run(
-        [sys.executable, "-c", _PREPARE + program], capture_output=True, text=True, timeout=100
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output_of(_PREPARE + program)
 
 
 @pytest.mark.parametrize("name", ENDLESS)

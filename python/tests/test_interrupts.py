@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import pytest
+from fresh_process import run_with
 
 # What the programs below begin with. `seconds()` is the time since the signal was sent.
 BEGINNING = """
@@ -29,18 +30,8 @@ PROMISED = 3.0
 
 
 def run(program, **variables):
-    return subprocess.run(
-        [sys.executable, "-c", BEGINNING + textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "MASTER_ADDR": "127.0.0.1",
-            **variables,
-        },
-    )
+    seen = {"PYTHONPATH": os.pathsep.join(sys.path), "MASTER_ADDR": "127.0.0.1"}
+    return run_with(seen | variables, BEGINNING + textwrap.dedent(program), timeout=60)
 
 
 def assert_passes(done):

@@ -2,12 +2,11 @@
 
 import os
 import pathlib
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
+from fresh_process import output_of
 from wrappers import case, kinds, names
 
 import cuop
@@ -320,9 +319,7 @@ def test_the_next_process_finds_the_choice(tmp_path):
         "relu.forward(np.ones(1000), cuop.zeros(1000))\n"
         "print(relu.get_statistics().persistent_cache_hits)\n"
     )
-    run = [sys.executable, "-c", script, directory]
-    hits = [subprocess.run(run, capture_output=True, text=True, check=True) for _ in range(2)]
-    assert [result.stdout.strip() for result in hits] == ["0", "1"]
+    assert [output_of(script, directory) for _ in range(2)] == ["0\n", "1\n"]
 
 
 def debugging(**fields):

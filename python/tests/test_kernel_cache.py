@@ -2,11 +2,9 @@
 
 import os
 import re
-import subprocess
-import sys
 
 import pytest
-from fresh_process import run_with
+from fresh_process import run_cuop, run_with
 
 import cuop
 from cuop import _core
@@ -14,14 +12,9 @@ from cuop import _core
 
 def run(tmp_path, *arguments, check=True):
     """`cuop cache ...` in a process whose cache lies in tmp_path."""
-    environment = {**os.environ, "CUOP_CACHE_DIR": str(tmp_path)}
-    return subprocess.run(
-        [sys.executable, "-m", "cuop.cli.main", "cache", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=check,
-    )
+    done = run_cuop("cache", *arguments, CUOP_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0 or not check, done.stderr
+    return done
 
 
 def kernels(listing):

@@ -6,12 +6,11 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from fresh_process import run_with
+from fresh_process import output_of, run_with
 
 import cuop
 
@@ -111,7 +110,7 @@ def test_profiling_ends_with_the_program():
         "genesis.matmul(x, x)\n"
         "print('over')\n"
     )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    run = run_with({}, script)
     before, after = run.stdout.split("over\n")
     assert "matmul_kernel: " in before and re.search(r"^matmul +cpu +1 ", after, re.M)
     assert run.stderr == ""
@@ -211,12 +210,8 @@ def test_system_info_names_what_there_is_and_what_is_missing(capsys):
 
 def test_the_roof_is_kept_in_the_cache_directory(tmp_path):
     script = "import cuop; print(repr(cuop.measured_roof('float32')))"
-    env = os.environ | {"CUOP_CACHE_DIR": str(tmp_path / "cache"), "CUOP_DEVICE": "cpu"}
-    run = [
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
-                       env=env).stdout
-        for _ in range(2)
-    ]  # fmt: skip
+    env = {"CUOP_CACHE_DIR": str(tmp_path / "cache"), "CUOP_DEVICE": "cpu"}
+    run = [output_of(script, **env) for _ in range(2)]
     files = list((tmp_path / "cache" / "roofs").glob("*.json"))
     if not files:  # others kept this machine busy, and nothing is kept of such a measurement
         pytest.skip("the machine is busy")

@@ -1,11 +1,9 @@
 """`cuop tune` as a shell user meets it: what it measures, stores, shows and refuses."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
+from fresh_process import run_cuop
 
 pytest.importorskip("typer")
 
@@ -20,13 +18,8 @@ def cuop_tune(tmp_path):
     """cuop tune with a cache of its own; `rows` are the lines of what was measured."""
 
     def run(*arguments, **environment):
-        done = subprocess.run(
-            [sys.executable, "-m", "cuop.cli.main", "tune", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env={**os.environ, "CUOP_CACHE_DIR": str(tmp_path / "cache"), **environment},
-        )
+        kept = {"CUOP_CACHE_DIR": str(tmp_path / "cache")}
+        done = run_cuop("tune", *arguments, **kept | environment)
         done.rows = ROW.findall(done.stdout)
         return done
 

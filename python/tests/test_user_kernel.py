@@ -1,11 +1,8 @@
 """Kernels of the user's own and the tuner's switches, as far as no GPU is needed."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from fresh_process import output_of
 
 import cuop
 
@@ -128,6 +125,4 @@ def test_the_tuner_can_be_frozen_and_tells_its_choices(tmp_path):
 
 def test_the_environment_freezes_the_tuner():
     code = "import cuop; print(cuop.tuning_frozen(), cuop.tuning_info()['is_frozen'])"
-    environment = {**os.environ, "CUOP_TUNE_FROZEN": "1"}
-    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
-    assert run.stdout.decode().split() == ["True", "True"], run.stderr.decode()
+    assert output_of(code, CUOP_TUNE_FROZEN="1").split() == ["True", "True"]

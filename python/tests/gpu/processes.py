@@ -1,10 +1,7 @@
 """Fresh processes for tests of what happens once in each, and of machines that lack something."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from fresh_process import run_with
 
 import cuop
 
@@ -14,13 +11,6 @@ simulated = pytest.mark.skipif(not IS_SIMULATED, reason="needs the simulated dri
 
 def python(code, **variables):
     """What a fresh process prints: (stdout, stderr); CUOP_DEVICE is unset unless it is given."""
-    inherited = {key: value for key, value in os.environ.items() if key != "CUOP_DEVICE"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=inherited | variables,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_with(variables, code, unset=["CUOP_DEVICE"], timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n"), done.stderr

@@ -1,9 +1,7 @@
 """Ctrl-C ends every wait for a GPU, and what the GPU was doing goes on."""
 
-import subprocess
-import sys
-
 import pytest
+from fresh_process import run_with
 
 _PREPARE = """
 import os, signal, threading
@@ -51,10 +49,5 @@ WAITS = {
 
 @pytest.mark.parametrize("name", WAITS)
 def test_ctrl_c_is_heard(name):
-    done = subprocess.run(
-        [sys.executable, "-c", _PREPARE.replace("WAIT", WAITS[name])],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_with({}, _PREPARE.replace("WAIT", WAITS[name]), timeout=300)
     assert (done.returncode, done.stdout) == (0, "heard while the GPU works\n"), done.stderr

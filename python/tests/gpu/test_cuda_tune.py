@@ -1,11 +1,8 @@
 """The search among libraries' algorithms in the dtypes that have no JIT wrapper."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from fresh_process import run_cuop
 
 import cuop
 
@@ -75,13 +72,8 @@ def test_where_no_library_has_a_choice():
 
 def test_cuop_tune_ops_takes_these_dtypes(tmp_path):
     def tune(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "cuop.cli.main", "tune", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env={**os.environ, "CUOP_CACHE_DIR": str(tmp_path / "of_the_command")},
-        )
+        kept = str(tmp_path / "of_the_command")
+        return run_cuop("tune", *arguments, timeout=300, CUOP_CACHE_DIR=kept)
 
     for name, size, dtype in (
         ("gemm", "9x8x7", "float16"),
