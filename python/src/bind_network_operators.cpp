@@ -15,14 +15,12 @@ using OptionalInt = std::optional<int64_t>;
 
 void bind_activations(Module& m) {
   bind_jit_operator<Relu>(m, "Relu", "y <- max(x, 0); NaN stays NaN.", [](auto& c) {
-    using Op = typename std::remove_reference_t<decltype(c)>::Type;
-    c.def("__init__", [](Op* self) { new (self) Op(); });
+    c.def(nb::init<>());
     def_map(c, "x", "y", "Fills y, which may be x, and returns it.");
   });
   bind_jit_operator<Softmax>(
       m, "Softmax", "y <- exp(x) / sum(exp(x)) along one axis, without overflow.", [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
-        c.def("__init__", [](Op* self) { new (self) Op(); });
+        c.def(nb::init<>());
         def_calls<1, InputObject, OutputObject, int64_t>(
             c,
             [](const Operator& op, InputObject x, OutputObject y, int64_t axis) {
@@ -38,11 +36,8 @@ void bind_normalisation(Module& m) {
       "Normalises each channel of x [N, C] or [N, C, ...] by its running statistics, or after "
       "train(True) by its own, which then move the running ones. Parameters [C] that are not set: "
       "gamma 1, beta 0, running mean 0, running variance 1.",
-      [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
-        c.def(
-            "__init__", [](Op* self, double eps, double momentum) { new (self) Op(eps, momentum); },
-            "eps"_a = 1e-5, "momentum"_a = 0.1);
+      []<class Op>(OperatorClass<Op>& c) {
+        c.def(nb::init<double, double>(), "eps"_a = 1e-5, "momentum"_a = 0.1);
         def_setter(c, "set_gamma", &Op::set_gamma, "gamma", "Copies the scale [C].");
         def_setter(c, "set_beta", &Op::set_beta, "beta", "Copies the shift [C].");
         def_setter(c, "set_running_mean", &Op::set_running_mean, "mean", "Copies [C] means.");
@@ -70,10 +65,8 @@ void bind_normalisation(Module& m) {
       "over all but the first for a gamma with one entry a channel. Where gamma is not set it is 1 "
       "in "
       "the shape of beta, or over the last dimension when neither is set; beta is 0 where not set.",
-      [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
-        c.def(
-            "__init__", [](Op* self, double eps) { new (self) Op(eps); }, "eps"_a = 1e-5);
+      []<class Op>(OperatorClass<Op>& c) {
+        c.def(nb::init<double>(), "eps"_a = 1e-5);
         def_setter(c, "set_gamma", &Op::set_gamma, "gamma", "Copies the scale.");
         def_setter(c, "set_beta", &Op::set_beta, "beta", "Copies the shift.");
         def_map(c, "x", "y", "Fills y, which may be x, and returns it.");
@@ -85,8 +78,7 @@ void bind_images(Module& m) {
       m, "Convolution2D",
       "y <- conv2d(x [N, I, H, W], weight [O, I / groups, kh, kw]) + bias [O], with 0 in place of "
       "negative results for the activation 'relu'.",
-      [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+      []<class Op>(OperatorClass<Op>& c) {
         c.def(
             "__init__",
             [](Op* self, int64_t in_channels, int64_t out_channels, int64_t kernel_h,
@@ -111,8 +103,7 @@ void bind_images(Module& m) {
             "Fills y and returns it; the padding may be overridden.", "x"_a, "y"_a,
             "pad_h"_a = nb::none(), "pad_w"_a = nb::none());
       });
-  const auto def_pool = [](auto& c) {
-    using Op = typename std::remove_reference_t<decltype(c)>::Type;
+  const auto def_pool = []<class Op>(OperatorClass<Op>& c) {
     c.def(
         "__init__",
         [](Op* self, OptionalInt kernel_h, OptionalInt kernel_w, OptionalInt stride_h,
@@ -154,10 +145,7 @@ void bind_images(Module& m) {
 void bind_windows(Module& m) {
   bind_operator<Flatten>(
       m, "Flatten", "y <- x with the axes from start_dim on merged into one.", [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
-        c.def(
-            "__init__", [](Op* self, int64_t start_dim) { new (self) Op(start_dim); },
-            "start_dim"_a = 0);
+        c.def(nb::init<int64_t>(), "start_dim"_a = 0);
         def_calls<1, InputObject, OutputObject, OptionalInt>(
             c,
             [](const Operator& op, InputObject x, OutputObject y, OptionalInt start_dim) {
@@ -171,8 +159,7 @@ void bind_windows(Module& m) {
       m, "View",
       "y <- the window of x that begins at an offset: one index of each axis, or a number of "
       "elements (row-major), from which on x is taken under a new shape.",
-      [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+      []<class Op>(OperatorClass<Op>& c) {
         c.def(nb::init<>());
         c.def(
             "set_offset",

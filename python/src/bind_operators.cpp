@@ -13,58 +13,53 @@ namespace {
 constexpr Uplo kSymmIntegers[] = {Uplo::kLower, Uplo::kUpper};
 constexpr Uplo kTrsmIntegers[] = {Uplo::kUpper, Uplo::kLower};
 
-template <class Op>
-void def_alpha_init(OperatorClass<Op>& c) {
-  c.def(
-      "__init__", [](Op* self, double alpha) { new (self) Op(alpha); }, "alpha"_a = 1.0);
-}
-
 void bind_vectors(Module& m) {
   bind_operator<Scal>(m, "Scal", "x <- alpha x, of any shape.", [](auto& c) {
-    def_alpha_init(c);
+    c.def(nb::init<double>(), "alpha"_a = 1.0);
     def_calls<0, OutputObject>(
         c, [](const Operator&, OutputObject x) { return std::tuple(operator_output(x, "x")); },
         "Scales x in place and returns it.", "x"_a);
   });
   bind_operator<Axpy>(m, "Axpy", "y <- alpha x + y for equal shapes.", [](auto& c) {
-    def_alpha_init(c);
+    c.def(nb::init<double>(), "alpha"_a = 1.0);
     def_map(c, "x", "y", "Adds alpha x to y and returns y.");
   });
   bind_operator<Copy>(m, "Copy", "y <- x for equal shapes.", [](auto& c) {
     c.def(nb::init<>());
     def_map(c, "x", "y", "Copies x to y and returns y.");
   });
-  bind_operator<Dot>(m, "Dot", "Sum of x[i] y[i], kept in double precision.", [](auto& c) {
-    using Op = typename std::remove_reference_t<decltype(c)>::Type;
-    const auto with = [](Op& op, InputObject x, InputObject y, auto&& f) {
-      return op.guarded([&] {
-        const Tensor a = operator_input(x, op), b = operator_input(y, op);
-        const nb::gil_scoped_release released;
-        return f(a, b);
+  bind_operator<Dot>(
+      m, "Dot", "Sum of x[i] y[i], kept in double precision.", []<class Op>(OperatorClass<Op>& c) {
+        const auto with = [](Op& op, InputObject x, InputObject y, auto&& f) {
+          return op.guarded([&] {
+            const Tensor a = operator_input(x, op), b = operator_input(y, op);
+            const nb::gil_scoped_release released;
+            return f(a, b);
+          });
+        };
+        c.def(nb::init<>());
+        c.def(
+            "forward",
+            [with](Op& op, InputObject x, InputObject y) {
+              return with(op, x, y,
+                          [&](const Tensor& a, const Tensor& b) { return op.forward(a, b); });
+            },
+            "x"_a, "y"_a, "The scalar product of two vectors as a Python float.");
+        c.def(
+            "cost",
+            [with](Op& op, InputObject x, InputObject y) {
+              const Cost cost =
+                  with(op, x, y, [&](const Tensor& a, const Tensor& b) { return op.cost(a, b); });
+              return std::pair{cost.flops, cost.bytes};
+            },
+            "x"_a, "y"_a, "(operations, bytes) of forward with these arguments.");
       });
-    };
-    c.def(nb::init<>());
-    c.def(
-        "forward",
-        [with](Op& op, InputObject x, InputObject y) {
-          return with(op, x, y, [&](const Tensor& a, const Tensor& b) { return op.forward(a, b); });
-        },
-        "x"_a, "y"_a, "The scalar product of two vectors as a Python float.");
-    c.def(
-        "cost",
-        [with](Op& op, InputObject x, InputObject y) {
-          const Cost cost =
-              with(op, x, y, [&](const Tensor& a, const Tensor& b) { return op.cost(a, b); });
-          return std::pair{cost.flops, cost.bytes};
-        },
-        "x"_a, "y"_a, "(operations, bytes) of forward with these arguments.");
-  });
 }
 
 void bind_products(Module& m) {
   bind_jit_operator<Gemm>(
-      m, "Gemm", "C <- alpha op(A) op(B) + beta C; B is the weight.", [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+      m, "Gemm", "C <- alpha op(A) op(B) + beta C; B is the weight.",
+      []<class Op>(OperatorClass<Op>& c) {
         c.def(
             "__init__",
             [](Op* self, Arg<Trans> trans_a, Arg<Trans> trans_b, double alpha, double beta) {
@@ -76,19 +71,19 @@ void bind_products(Module& m) {
         def_map(c, "A", "C",
                 "Fills the matrix C, which must not share memory with A, and returns it.");
       });
-  bind_jit_operator<Gemv>(m, "Gemv", "y <- alpha op(A) x + beta y; A is the weight.", [](auto& c) {
-    using Op = typename std::remove_reference_t<decltype(c)>::Type;
-    c.def(
-        "__init__",
-        [](Op* self, Arg<Trans> trans_a, double alpha, double beta) {
-          new (self) Op(*trans_a, alpha, beta);
-        },
-        "transA"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
-    def_setter(c, "set_weight", &Op::set_weight, "A", "Copies the matrix A [M, N].");
-    def_map(c, "x", "y", "Fills the vector y and returns it.");
-  });
-  const auto def_matmul = [](auto& c) {
-    using Op = typename std::remove_reference_t<decltype(c)>::Type;
+  bind_jit_operator<Gemv>(m, "Gemv", "y <- alpha op(A) x + beta y; A is the weight.",
+                          []<class Op>(OperatorClass<Op>& c) {
+                            c.def(
+                                "__init__",
+                                [](Op* self, Arg<Trans> trans_a, double alpha, double beta) {
+                                  new (self) Op(*trans_a, alpha, beta);
+                                },
+                                "transA"_a = false, "alpha"_a = 1.0, "beta"_a = 0.0);
+                            def_setter(c, "set_weight", &Op::set_weight, "A",
+                                       "Copies the matrix A [M, N].");
+                            def_map(c, "x", "y", "Fills the vector y and returns it.");
+                          });
+  const auto def_matmul = []<class Op>(OperatorClass<Op>& c) {
     c.def(
         "__init__",
         [](Op* self, Arg<Trans> trans_a, Arg<Trans> trans_b) { new (self) Op(*trans_a, *trans_b); },
@@ -118,8 +113,7 @@ void bind_structured(Module& m) {
       m, "Symm",
       "C <- alpha A B + beta C, or alpha B A + beta C for side 'right' (1); A is the symmetric "
       "weight of which the uplo triangle is read. As an integer uplo is 0 lower, 1 upper.",
-      [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+      []<class Op>(OperatorClass<Op>& c) {
         c.def(
             "__init__",
             [](Op* self, Arg<Side> side, UploObject uplo, double alpha, double beta) {
@@ -135,8 +129,7 @@ void bind_structured(Module& m) {
       "Solves op(A) X = alpha B, or X op(A) = alpha B for side 'right' (1), with a triangular A. "
       "As "
       "an integer uplo is 0 upper, 1 lower.",
-      [](auto& c) {
-        using Op = typename std::remove_reference_t<decltype(c)>::Type;
+      []<class Op>(OperatorClass<Op>& c) {
         c.def(
             "__init__",
             [](Op* self, Arg<Side> side, UploObject uplo, Arg<Trans> trans, Arg<Diag> diag,
