@@ -15,6 +15,7 @@
 #include "cuop/ops/create/create.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
+#include "tests/own_cache.h"
 #include "tests/temporary_folder.h"
 
 namespace cuop {
@@ -130,10 +131,7 @@ std::vector<fs::path> files(const fs::path& folder) {
 
 TEST_F(GpuJitCandidates, AWrappersDirectoryHoldsItsBinariesAndWithTheCacheOffNothingIsWritten) {
   const test::TemporaryFolder folder;
-  const GlobalJitConfig before = global_jit_config();
-  GlobalJitConfig config = before;
-  config.cache_dir = (folder.path() / "shared").string();
-  set_global_jit_config(config);
+  const test::OwnCache shared;
   const fs::path own = folder.path() / "own";
   const Tensor x = to_device(random({5, 40}, 11), kGpu);
   const Tensor y = to_device(zeros({5, 40}, DType::kFloat32, kCpu), kGpu);
@@ -151,8 +149,7 @@ TEST_F(GpuJitCandidates, AWrappersDirectoryHoldsItsBinariesAndWithTheCacheOffNot
   EXPECT_TRUE(std::any_of(kept.begin(), kept.end(), [&](const fs::path& file) {
     return file.parent_path() == own / "kernels" && file.extension() == ".kernel";
   }));
-  EXPECT_TRUE(files(folder.path() / "shared").empty());
-  set_global_jit_config(before);
+  EXPECT_TRUE(files(shared.path()).empty());
 }
 
 }  // namespace

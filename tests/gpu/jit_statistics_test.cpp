@@ -4,29 +4,19 @@
 #include "cuop/operators/tuned/jit.h"
 #include "cuop/ops/create/create.h"
 #include "tests/gpu/gpu_test.h"
-#include "tests/temporary_folder.h"
+#include "tests/own_cache.h"
 
 namespace cuop {
 namespace {
 
 class GpuJitStatistics : public GpuTest {
  protected:
-  void SetUp() override {
-    GpuTest::SetUp();
-    if (IsSkipped()) return;
-    GlobalJitConfig config = before_;
-    config.cache_dir = (folder_.path() / "cache").string();  // with no kernels
-    set_global_jit_config(config);
-  }
-  void TearDown() override { set_global_jit_config(before_); }
-
   static void call(Jit<Softmax<double>>& softmax, int64_t columns) {
     const Tensor x = full({3, columns}, 1.0, DType::kFloat64, kGpu);
     softmax.forward(x, zeros(x.shape(), x.dtype(), kGpu));
   }
 
-  test::TemporaryFolder folder_;
-  const GlobalJitConfig before_ = global_jit_config();
+  const test::OwnCache cache_;  // with no kernels
 };
 
 TEST_F(GpuJitStatistics, CompilationsAreTheCompilersAndMissesTheChoices) {

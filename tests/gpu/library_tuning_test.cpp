@@ -17,7 +17,7 @@
 #include "cuop/tune/database.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_test.h"
-#include "tests/temporary_folder.h"
+#include "tests/own_cache.h"
 
 namespace cuop {
 namespace {
@@ -34,11 +34,8 @@ class GpuLibraryTuning : public GpuTest {
     if (IsSkipped()) return;
     version_ = backend::cuda_library_version(backend::CudaLibrary::kCublasLt);
     if (version_.empty()) GTEST_SKIP() << "needs cuBLASLt";
-    config_.cache_dir = (folder_.path() / "cache").string();
-    set_global_jit_config(config_);
     forget_choices();
   }
-  void TearDown() override { set_global_jit_config(before_); }
 
   /// Searches for the fastest algorithm of op(a) @ b with a [m, 33], b [33, 17].
   static std::string search(int64_t m) {
@@ -76,9 +73,7 @@ class GpuLibraryTuning : public GpuTest {
   }
 
   std::string version_;
-  test::TemporaryFolder folder_;
-  const GlobalJitConfig before_ = global_jit_config();
-  GlobalJitConfig config_ = before_;
+  const test::OwnCache cache_;
 };
 
 TEST_F(GpuLibraryTuning, PlainCallsMeasureNothing) {

@@ -11,7 +11,7 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/softmax/softmax.h"
 #include "tests/gpu/gpu_test.h"
-#include "tests/temporary_folder.h"
+#include "tests/own_cache.h"
 
 namespace cuop {
 namespace {
@@ -54,24 +54,14 @@ TEST_F(GpuMeasure, TheProfilerCountsByDevice) {
   EXPECT_THAT(written, testing::HasSubstr("softmax_kernel: "));
 }
 
-/// What happens while it lives compiles its kernels: the cache on disk is empty.
+/// What happens while it lives compiles its kernels.
 class EmptyCache {
  public:
-  EmptyCache() {
-    GlobalJitConfig config = before_;
-    config.cache_dir = (folder_.path() / "cache").string();
-    set_global_jit_config(config);
-    compiled_ms_ = jit::compile_statistics().compile_ms;
-  }
-  ~EmptyCache() { set_global_jit_config(before_); }
-  EmptyCache(const EmptyCache&) = delete;
-  EmptyCache& operator=(const EmptyCache&) = delete;
   double compile_ms() const { return jit::compile_statistics().compile_ms - compiled_ms_; }
 
  private:
-  test::TemporaryFolder folder_;
-  const GlobalJitConfig before_ = global_jit_config();
-  double compiled_ms_ = 0.0;
+  const test::OwnCache cache_;
+  const double compiled_ms_ = jit::compile_statistics().compile_ms;
 };
 
 TEST_F(GpuMeasure, TheFirstCallsTimeIsTheKernelsAndNotTheCompilers) {

@@ -10,7 +10,7 @@
 #include "cuop/tune/database.h"
 #include "cuop/tune/permission.h"
 #include "tests/gpu/gpu_test.h"
-#include "tests/temporary_folder.h"
+#include "tests/own_cache.h"
 
 namespace cuop {
 namespace {
@@ -31,16 +31,7 @@ extern "C" __global__ void increment(int* x) { atomicAdd(x, 1); }
 
 class GpuUserKernel : public GpuTest {
  protected:
-  void SetUp() override {
-    GpuTest::SetUp();
-    if (IsSkipped()) return;
-    config_.cache_dir = (folder_.path() / "cache").string();
-    set_global_jit_config(config_);
-  }
-  void TearDown() override {
-    set_global_jit_config(before_);
-    tune::set_frozen(false);
-  }
+  void TearDown() override { tune::set_frozen(false); }
 
   static UserKernelOptions options(std::initializer_list<const char*> wrongs) {
     UserKernelOptions made{.key = {"n"}};
@@ -50,9 +41,7 @@ class GpuUserKernel : public GpuTest {
   static KernelLaunch one_block(size_t) { return {.block = {64, 1, 1}}; }
   static float first(const Tensor& t) { return to_device(t, kCpu).data<float>()[0]; }
 
-  test::TemporaryFolder folder_;
-  const GlobalJitConfig before_ = global_jit_config();
-  GlobalJitConfig config_ = before_;
+  const test::OwnCache cache_;
 };
 
 TEST_F(GpuUserKernel, RunsOnTensorsAndNumbers) {

@@ -7,7 +7,7 @@
 #include "cuop/operators/benchmark.h"
 #include "cuop/operators/tuned/config.h"
 #include "tests/core/fake_stream.h"
-#include "tests/temporary_folder.h"
+#include "tests/own_cache.h"
 
 namespace cuop {
 namespace {
@@ -121,15 +121,12 @@ TEST(Roof, IsKeptAsText) {
 }
 
 TEST(Roof, IsKnownOnceSomebodyHasMeasuredIt) {
-  const test::TemporaryFolder folder;
-  const GlobalJitConfig before = global_jit_config();
-  GlobalJitConfig config = before;
-  config.cache_dir = (folder.path() / "cache").string();
-  set_global_jit_config(config);
-  const Roof roof = measured_roof(DType::kFloat64);
-  ASSERT_TRUE(known_roof(DType::kFloat64).has_value());
-  EXPECT_EQ(known_roof(DType::kFloat64)->bytes_per_second, roof.bytes_per_second);
-  set_global_jit_config(before);
+  {
+    const test::OwnCache cache;
+    const Roof roof = measured_roof(DType::kFloat64);
+    ASSERT_TRUE(known_roof(DType::kFloat64).has_value());
+    EXPECT_EQ(known_roof(DType::kFloat64)->bytes_per_second, roof.bytes_per_second);
+  }
   EXPECT_TRUE(std::isnan(profile_of(CallRecord{}).percent_of_roof));
 }
 
