@@ -7,6 +7,8 @@ import pytest
 import scipy.signal
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from raised_errors import each_raises
+from raised_errors import zeros as z
 from random_arrays import INTEGERS, random_array
 
 import cuop
@@ -247,102 +249,93 @@ def test_steps_longer_than_any_image(dtype):
     assert cuop.conv2d(x, w, stride=2**62, padding=most).shape == (1, 1, 2, 2)
 
 
-def z(*shape, dtype="float32"):
-    return cuop.zeros(shape, dtype=dtype)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda: cuop.conv2d(z(2, 3, 4), z(1, 3, 1, 1)), cuop.ShapeError, "conv2d: x has shape"),
-        (lambda: cuop.conv2d(z(1, 3, 4, 4), z(1, 3, 1)), cuop.ShapeError, "conv2d: w has shape"),
-        (lambda: cuop.conv2d(z(1, 3, 4, 4), z(1, 2, 1, 1)), cuop.ShapeError, "needs 3"),
-        (lambda: cuop.conv2d(z(1, 3, 4, 4), z(2, 1, 1, 1), groups=2), cuop.ShapeError, "divide"),
-        (lambda: cuop.conv2d(z(1, 3, 4, 4), z(2, 3, 1, 1), groups=0), cuop.ShapeError, "groups"),
-        (lambda: cuop.conv2d(z(1, 1, 2, 2), z(1, 1, 3, 3)), cuop.ShapeError, "at least 3"),
-        (lambda: cuop.conv2d(z(1, 1, 2, 2), z(1, 1, 0, 1)), cuop.ShapeError, "kernel axis"),
-        (lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), stride=0), cuop.ShapeError, "stride"),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=(1, 2, 3)),
-            cuop.ShapeError,
-            "padding is .* needs 1 or 2 values",
+test_errors = each_raises(
+    (lambda: cuop.conv2d(z(2, 3, 4), z(1, 3, 1, 1)), cuop.ShapeError, "conv2d: x has shape"),
+    (lambda: cuop.conv2d(z(1, 3, 4, 4), z(1, 3, 1)), cuop.ShapeError, "conv2d: w has shape"),
+    (lambda: cuop.conv2d(z(1, 3, 4, 4), z(1, 2, 1, 1)), cuop.ShapeError, "needs 3"),
+    (lambda: cuop.conv2d(z(1, 3, 4, 4), z(2, 1, 1, 1), groups=2), cuop.ShapeError, "divide"),
+    (lambda: cuop.conv2d(z(1, 3, 4, 4), z(2, 3, 1, 1), groups=0), cuop.ShapeError, "groups"),
+    (lambda: cuop.conv2d(z(1, 1, 2, 2), z(1, 1, 3, 3)), cuop.ShapeError, "at least 3"),
+    (lambda: cuop.conv2d(z(1, 1, 2, 2), z(1, 1, 0, 1)), cuop.ShapeError, "kernel axis"),
+    (lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), stride=0), cuop.ShapeError, "stride"),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=(1, 2, 3)),
+        cuop.ShapeError,
+        "padding is .* needs 1 or 2 values",
+    ),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=-1),
+        cuop.ShapeError,
+        "at least 0",
+    ),
+    (lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), z(2)), cuop.ShapeError, "bias has"),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2, dtype="float64")),
+        cuop.DTypeError,
+        "w has dtype",
+    ),
+    (
+        lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="bool")] * 2),
+        cuop.DTypeError,
+        "conv2d: dtype bool .* supported are int8",
+    ),
+    pytest.param(
+        lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="int32")] * 2, variant="gemm"),
+        cuop.ExecutionError,
+        "'gemm' cannot run: BLAS has no integers, the tensors are int32",
+        marks=pytest.mark.cpu,
+    ),
+    pytest.param(
+        lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="complex64")] * 2, variant="direct"),
+        cuop.ExecutionError,
+        "'direct' cannot run: .* the tensors are complex64",
+        marks=pytest.mark.cpu,
+    ),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=2**62),
+        cuop.ShapeError,
+        "conv2d: .* does not fit in 64 bits",
+    ),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=2**62 - 1),
+        cuop.ShapeError,
+        "conv2d: .* does not fit in 64 bits",
+    ),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), dilation=2**63 - 1),
+        cuop.ShapeError,
+        "conv2d: .* does not fit in 64 bits",
+    ),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), variant="winograd"),
+        cuop.ExecutionError,
+        "known are auto, onednn",
+    ),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), activation="gelu"),
+        cuop.ExecutionError,
+        "activation 'gelu' is unknown; known are none, relu",
+    ),
+    (
+        lambda: cuop.conv1d(*[z(1, 1, 2, dtype="complex64")] * 2, activation="relu"),
+        cuop.DTypeError,
+        "conv1d: the activation 'relu' is for real numbers, x has dtype complex64",
+    ),
+    pytest.param(
+        lambda: cuop.conv2d(
+            z(1, 1, 4, 4, dtype="float64"), z(1, 1, 2, 2, dtype="float64"), variant="onednn"
         ),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=-1),
-            cuop.ShapeError,
-            "at least 0",
-        ),
-        (lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), z(2)), cuop.ShapeError, "bias has"),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2, dtype="float64")),
-            cuop.DTypeError,
-            "w has dtype",
-        ),
-        (
-            lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="bool")] * 2),
-            cuop.DTypeError,
-            "conv2d: dtype bool .* supported are int8",
-        ),
-        pytest.param(
-            lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="int32")] * 2, variant="gemm"),
-            cuop.ExecutionError,
-            "'gemm' cannot run: BLAS has no integers, the tensors are int32",
-            marks=pytest.mark.cpu,
-        ),
-        pytest.param(
-            lambda: cuop.conv2d(*[z(1, 1, 2, 2, dtype="complex64")] * 2, variant="direct"),
-            cuop.ExecutionError,
-            "'direct' cannot run: .* the tensors are complex64",
-            marks=pytest.mark.cpu,
-        ),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=2**62),
-            cuop.ShapeError,
-            "conv2d: .* does not fit in 64 bits",
-        ),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), padding=2**62 - 1),
-            cuop.ShapeError,
-            "conv2d: .* does not fit in 64 bits",
-        ),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), dilation=2**63 - 1),
-            cuop.ShapeError,
-            "conv2d: .* does not fit in 64 bits",
-        ),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), variant="winograd"),
-            cuop.ExecutionError,
-            "known are auto, onednn",
-        ),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), activation="gelu"),
-            cuop.ExecutionError,
-            "activation 'gelu' is unknown; known are none, relu",
-        ),
-        (
-            lambda: cuop.conv1d(*[z(1, 1, 2, dtype="complex64")] * 2, activation="relu"),
-            cuop.DTypeError,
-            "conv1d: the activation 'relu' is for real numbers, x has dtype complex64",
-        ),
-        pytest.param(
-            lambda: cuop.conv2d(
-                z(1, 1, 4, 4, dtype="float64"), z(1, 1, 2, 2, dtype="float64"), variant="onednn"
-            ),
-            cuop.ExecutionError,
-            "float32",
-            marks=pytest.mark.cpu,
-        ),
-        (
-            lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), out=z(1, 1, 2, 2)),
-            cuop.ShapeError,
-            "output has shape",
-        ),
-    ],
+        cuop.ExecutionError,
+        "float32",
+        marks=pytest.mark.cpu,
+    ),
+    (
+        lambda: cuop.conv2d(z(1, 1, 4, 4), z(1, 1, 2, 2), out=z(1, 1, 2, 2)),
+        cuop.ShapeError,
+        "output has shape",
+    ),
+    are_patterns=True,
 )
-def test_errors(call, error, text):
-    with pytest.raises(error, match=text):
-        call()
 
 
 def test_output_may_not_share_memory_with_an_input():
