@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <new>
 #include <thread>
 
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "tests/conformance/communicator_suite.h"
+#include "tests/conformance/deadlines.h"
 #include "tests/error_of.h"
 
 namespace cuop::dist::conformance {
@@ -101,17 +101,15 @@ void failed_body(Rank comm) {
 /// A rank comes to the call when the others have given up: it raises for this call, not the next.
 void late_to_a_call(Rank comm) {
   if (comm->size() == 1) return;
-  const double before = comm->timeout();
-  comm->set_timeout(0.2);
-  if (comm->rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  const Timeout timeout(comm, 0.2);
+  if (comm->rank() == 0) pause(0.4);
   for (int i = 0; comm->rank() == 0 && comm->failure().empty() && i < 1000; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until they have given up
+    pause(0.02);  // until they have given up
   }
   EXPECT_THAT(error_of([&] { run_together(*comm, "first", nothing, nothing); }),
               HasSubstr("waited"));
-  comm->set_timeout(20.0);
+  comm->set_timeout(kLong);
   run_together(*comm, "second", nothing, nothing);
-  comm->set_timeout(before);
 }
 
 }  // namespace
