@@ -56,15 +56,16 @@ class DiskCacheTest : public ::testing::Test {
  protected:
   DiskCache cache(int64_t max_bytes = kLarge) const { return {directory_.string(), max_bytes}; }
   fs::path file_of(int number) const { return directory_ / cat(key_of(number), ".kernel"); }
-  /// load_or_make that counts in `made` what it had to make.
-  static std::string get(DiskCache& cache, int number, int& made) {
-    return cache
-        .load_or_make(key_of(number), cat("kernel_", number), 10.0,
-                      [&] {
-                        ++made;
-                        return Binary{image_of(number), 1.5};
-                      })
-        .image;
+  /// Asks for a kernel, whose image must be right; how many were made for that.
+  static int made_for(DiskCache& cache, int number) {
+    int made = 0;
+    const auto make = [&] {
+      ++made;
+      return Binary{image_of(number), 1.5};
+    };
+    const Binary got = cache.load_or_make(key_of(number), cat("kernel_", number), 10.0, make);
+    EXPECT_EQ(got.image, image_of(number));
+    return made;
   }
 
   /// Runs `body` in a process of its own; answers its id.
@@ -81,12 +82,10 @@ class DiskCacheTest : public ::testing::Test {
 };
 
 TEST_F(DiskCacheTest, KeepsAnEntryForTheNextProcess) {
-  int made = 0;
   DiskCache first = cache();
-  EXPECT_EQ(get(first, 1, made), image_of(1));
+  EXPECT_EQ(made_for(first, 1), 1);
   DiskCache second = cache();
-  EXPECT_EQ(get(second, 1, made), image_of(1));
-  EXPECT_EQ(made, 1);
+  EXPECT_EQ(made_for(second, 1), 0);
   EXPECT_EQ(first.statistics().misses, 1);
   EXPECT_EQ(second.statistics().hits, 1);
   EXPECT_EQ(second.load(key_of(1))->made_in_ms, 1.5);
@@ -108,9 +107,8 @@ TEST_F(DiskCacheTest, ANameIsOneLineWhateverItHolds) {
 }
 
 TEST_F(DiskCacheTest, TakesNoEntryThatIsDamagedInAnyByte) {
-  int made = 0;
   DiskCache whole = cache();
-  get(whole, 1, made);
+  made_for(whole, 1);
   const auto size = static_cast<int64_t>(fs::file_size(file_of(1)));
   std::mt19937 random(7);
   for (int trial = 0; trial < 60; ++trial) {
@@ -122,36 +120,27 @@ TEST_F(DiskCacheTest, TakesNoEntryThatIsDamagedInAnyByte) {
     file.put(static_cast<char>(before ^ (1 << random() % 8)));
     file.close();
     DiskCache damaged = cache();
-    made = 0;
-    EXPECT_EQ(get(damaged, 1, made), image_of(1)) << "byte " << place;
-    EXPECT_EQ(made, 1) << "byte " << place;
+    EXPECT_EQ(made_for(damaged, 1), 1) << "byte " << place;
     EXPECT_GE(damaged.statistics().damaged, 1);
   }
   for (const int64_t length : {int64_t{0}, int64_t{1}, int64_t{20}, size / 2, size - 1}) {
     fs::resize_file(file_of(1), static_cast<uintmax_t>(length));
     DiskCache cut = cache();
-    made = 0;
-    EXPECT_EQ(get(cut, 1, made), image_of(1)) << length;
-    EXPECT_EQ(made, 1) << length;
+    EXPECT_EQ(made_for(cut, 1), 1) << length;
   }
   // An intact entry under another name answers another question.
   fs::copy_file(file_of(1), file_of(2));
   DiskCache renamed = cache();
-  made = 0;
-  EXPECT_EQ(get(renamed, 2, made), image_of(2));
-  EXPECT_EQ(made, 1);
+  EXPECT_EQ(made_for(renamed, 2), 1);
 }
 
 TEST_F(DiskCacheTest, BelievesNothingThatOthersCanWrite) {
-  int made = 0;
   DiskCache own = cache();
-  get(own, 1, made);
+  made_for(own, 1);
   for (const mode_t mode : {0777u, 0770u, 0702u}) {
     ASSERT_EQ(chmod(directory_.c_str(), mode), 0);
     DiskCache open_to_others = cache();
-    made = 0;
-    EXPECT_EQ(get(open_to_others, 1, made), image_of(1));
-    EXPECT_EQ(made, 1) << std::oct << mode;
+    EXPECT_EQ(made_for(open_to_others, 1), 1) << std::oct << mode;
     EXPECT_THAT(open_to_others.problem(), ::testing::HasSubstr("can be written by other users"));
     EXPECT_TRUE(open_to_others.entries().empty());
     EXPECT_EQ(open_to_others.clear(), 0);
@@ -159,57 +148,47 @@ TEST_F(DiskCacheTest, BelievesNothingThatOthersCanWrite) {
   ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
   ASSERT_EQ(chmod(file_of(1).c_str(), 0666), 0);
   DiskCache writable_file = cache();
-  made = 0;
-  get(writable_file, 1, made);
-  EXPECT_EQ(made, 1);
+  EXPECT_EQ(made_for(writable_file, 1), 1);
   EXPECT_EQ(writable_file.statistics().damaged, 2);  // before and after it got the lock
 
   fs::rename(file_of(1), root_ / "elsewhere");
   fs::create_symlink(root_ / "elsewhere", file_of(1));
   DiskCache linked = cache();
-  made = 0;
-  get(linked, 1, made);
-  EXPECT_EQ(made, 1) << "a link may lead to what others wrote";
+  EXPECT_EQ(made_for(linked, 1), 1) << "a link may lead to what others wrote";
 }
 
 TEST_F(DiskCacheTest, BelievesNoOtherOwner) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
-  int made = 0;
   DiskCache own = cache();
-  get(own, 1, made);
+  made_for(own, 1);
   ASSERT_EQ(chown(file_of(1).c_str(), 12345, 12345), 0);
   DiskCache foreign_file = cache();
-  get(foreign_file, 1, made);
-  EXPECT_EQ(made, 2);
+  EXPECT_EQ(made_for(foreign_file, 1), 1);
   ASSERT_EQ(chown(directory_.c_str(), 12345, 12345), 0);
   DiskCache foreign_directory = cache();
-  get(foreign_directory, 1, made);
-  EXPECT_EQ(made, 3);
+  EXPECT_EQ(made_for(foreign_directory, 1), 1);
   EXPECT_THAT(foreign_directory.problem(), ::testing::HasSubstr("another user"));
 }
 
 TEST_F(DiskCacheTest, WorksInMemoryWhereNothingCanBeWritten) {
   std::ofstream(directory_) << "a file where the directory should be";
-  int made = 0;
   DiskCache blocked = cache();
-  EXPECT_EQ(get(blocked, 1, made), image_of(1));
-  EXPECT_EQ(get(blocked, 1, made), image_of(1));
-  EXPECT_EQ(made, 2);
+  EXPECT_EQ(made_for(blocked, 1), 1);
+  EXPECT_EQ(made_for(blocked, 1), 1);
 }
 
 TEST_F(DiskCacheTest, RemovesWhatWasNotUsedForTheLongestTime) {
-  int made = 0;
   DiskCache measure = cache();
-  get(measure, 0, made);
+  made_for(measure, 0);
   const auto bytes = static_cast<int64_t>(fs::file_size(file_of(0)));
   DiskCache small = cache(10 * bytes + bytes / 2);
   for (int i = 0; i < 10; ++i) {
-    get(small, i, made);
+    made_for(small, i);
     // As if long ago: the order must not hang on the clock's steps.
     fs::last_write_time(file_of(i), fs::file_time_type::clock::now() - std::chrono::hours(20 - i));
   }
-  get(small, 0, made);  // used again
-  get(small, 10, made);
+  made_for(small, 0);  // used again
+  made_for(small, 10);
   EXPECT_TRUE(fs::exists(file_of(0)));
   EXPECT_TRUE(fs::exists(file_of(10)));
   EXPECT_FALSE(fs::exists(file_of(1)));
@@ -219,9 +198,8 @@ TEST_F(DiskCacheTest, RemovesWhatWasNotUsedForTheLongestTime) {
 }
 
 TEST_F(DiskCacheTest, TravelsInOneFile) {
-  int made = 0;
   DiskCache from = cache();
-  for (int i = 0; i < 5; ++i) get(from, i, made);
+  for (int i = 0; i < 5; ++i) made_for(from, i);
   const std::string archive = (root_ / "kernels").string();
   EXPECT_EQ(from.export_to(archive), 5);
   DiskCache to((root_ / "other" / "cache").string(), kLarge);
@@ -246,9 +224,8 @@ TEST_F(DiskCacheTest, TravelsInOneFile) {
 }
 
 TEST_F(DiskCacheTest, TouchesNoFileOfAStranger) {
-  int made = 0;
   DiskCache own = cache();
-  get(own, 1, made);
+  made_for(own, 1);
   own.save_text(key_of(1), ".cu", "source");
   const std::pair<std::string, std::string> foreign[] = {
       {"notes.kernel", "cuop kernel 1\n"},
@@ -274,7 +251,7 @@ TEST_F(DiskCacheTest, TouchesNoFileOfAStranger) {
   // A cache without room removes its own at once, and looks at nothing else.
   DiskCache small = cache(1);
   small.save_text(key_of(1), ".log", "compiled");
-  get(small, 1, made);
+  made_for(small, 1);
   for (const auto& [name, content] : foreign) EXPECT_TRUE(fs::exists(directory_ / name)) << name;
   EXPECT_EQ(remaining(), std::ssize(foreign));
 }
@@ -293,9 +270,8 @@ TEST_F(DiskCacheTest, LeavesALockThatIsHeld) {
 }
 
 TEST_F(DiskCacheTest, AnArchiveIsCompleteOrNotThere) {
-  int made = 0;
   DiskCache from = cache();
-  get(from, 1, made);
+  made_for(from, 1);
   const fs::path archive = root_ / "archive";
   std::ofstream(archive) << "what was there";
   const pid_t child = spawn([&] {
@@ -317,16 +293,13 @@ TEST_F(DiskCacheTest, AnArchiveIsCompleteOrNotThere) {
 
 TEST_F(DiskCacheTest, GoesNoWayThatAnotherUserMade) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
-  int made = 0;
   DiskCache own = cache();
-  get(own, 1, made);
+  made_for(own, 1);
   fs::create_directory_symlink(root_, root_ / "link");
   DiskCache linked((root_ / "link" / "cache").string(), kLarge);
-  EXPECT_EQ(get(linked, 1, made), image_of(1));
-  EXPECT_EQ(made, 1) << "an own link may be followed";
+  EXPECT_EQ(made_for(linked, 1), 0) << "an own link may be followed";
   ASSERT_EQ(lchown((root_ / "link").c_str(), 12345, 12345), 0);
-  EXPECT_EQ(get(linked, 1, made), image_of(1));
-  EXPECT_EQ(made, 2);
+  EXPECT_EQ(made_for(linked, 1), 1);
   EXPECT_EQ(linked.clear(), 0);
   EXPECT_EQ(own.entries().size(), 1u);
   EXPECT_THAT(linked.problem(), ::testing::HasSubstr("is a link that another user made"));
@@ -402,8 +375,7 @@ TEST_F(DiskCacheTest, SurvivesProcessesThatAreKilled) {
   EXPECT_GE(found, kTrials) << "each of them stored one entry at least";
   // Locks of the dead hold nobody up.
   DiskCache last = cache();
-  int made = 0;
-  for (int number = 0; number < 8; ++number) EXPECT_EQ(get(last, number, made), image_of(number));
+  for (int number = 0; number < 8; ++number) made_for(last, number);
   EXPECT_EQ(last.statistics().abandoned, 0);
 }
 
@@ -430,8 +402,7 @@ TEST_F(DiskCacheTest, WhatCouldNotBeWrittenWholeIsNotThere) {
     const rlimit limit{1000, 1000};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
     DiskCache limited = cache();
-    int made = 0;
-    _exit(get(limited, 1, made) == image_of(1) && made == 1 ? 0 : 1);
+    _exit(made_for(limited, 1) == 1 && !HasFailure() ? 0 : 1);
   });
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -466,8 +437,7 @@ TEST_F(DiskCacheTest, AnErrorWhileMakingIsTheCallersAndLeavesNothing) {
   const auto fail = []() -> Binary { throw CompilationError("no"); };
   EXPECT_THROW(failing.load_or_make(key_of(1), "k", 10.0, fail), CompilationError);
   EXPECT_TRUE(failing.entries().empty());
-  int made = 0;
-  EXPECT_EQ(get(failing, 1, made), image_of(1));
+  made_for(failing, 1);
 }
 
 TEST_F(DiskCacheTest, ThreadsMakeEachEntryOnce) {
