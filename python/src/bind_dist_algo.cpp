@@ -74,90 +74,67 @@ void bind_binaries(Module& m) {
       Released(), "Two dimensions exchanged, on rank 0 of a tensor given there.");
 }
 
-void bind_pencil(Module& m) {
-  for (const bool is_inverse : {false, true}) {
-    const std::string name = is_inverse ? "ifft2d_pencil" : "fft2d_pencil";
-    m.def(
-        name.c_str(),
-        [is_inverse, name](const DistTensor& x, std::string_view norm, std::string strategy,
-                           OptionalSharding output) {
-          return dist::fft2d_pencil(x, {parse_fft_norm(norm, name.c_str()), is_inverse},
-                                    call_options(std::move(strategy), std::move(output)));
-        },
-        "x"_a, "norm"_a = "backward", nb::kw_only(), "strategy"_a = "", "output"_a = nb::none(),
-        Released(),
-        "2-D transform of a grid by rows, an all-to-all, and columns. The result stays in columns "
-        "unless `output` says otherwise. Collective.");
-    m.def((name + "_from_root").c_str(),
-          [is_inverse, name](const CommunicatorPtr& comm, MaybeTensor x, std::string_view norm,
+/// `name` of a tensor in parts, and `name`_from_root. make(arguments...) is what both take beside
+/// the tensor and the call's options; `names` are the arguments'.
+template <class Sharded, class Rooted, class Make, class Made, class... Arguments, class... Names>
+void define_forms(Module& m, const std::string& name, Sharded sharded, Rooted rooted, Make make,
+                  Form<Made, Arguments...>, const char* doc, const Names&... names) {
+  m.def(
+      name.c_str(),
+      [sharded, make](const DistTensor& x, Arguments... arguments, std::string strategy,
+                      OptionalSharding output) {
+        return sharded(x, make(std::move(arguments)...),
+                       call_options(std::move(strategy), std::move(output)));
+      },
+      "x"_a, names..., "strategy"_a = "", "output"_a = nb::none(), Released(), doc);
+  m.def((name + "_from_root").c_str(),
+        [name, rooted, make](const CommunicatorPtr& comm, MaybeTensor x, Arguments... arguments,
                              std::string strategy) {
-            const Tensor input = given(comm, name.c_str(), {&x})[0];
-            return or_none(dist::fft2d_pencil_from_root(
-                comm, input, {parse_fft_norm(norm, name.c_str()), is_inverse},
-                call_options(std::move(strategy))));
-          },
-          "comm"_a, "x"_a.none(), "norm"_a = "backward", nb::kw_only(), "strategy"_a = "",
-          Released(), "The same from and to rank 0.");
-  }
+          const Tensor input = given(comm, name.c_str(), {&x})[0];
+          return or_none(rooted(comm, input, make(std::move(arguments)...),
+                                call_options(std::move(strategy))));
+        },
+        "comm"_a, "x"_a.none(), names..., "strategy"_a = "", Released(),
+        "The same from and to rank 0.");
+}
+
+void define_pencil(Module& m, const std::string& name, bool is_inverse) {
+  const auto make = [name, is_inverse](std::string_view norm) {
+    return dist::FftOptions{parse_fft_norm(norm, name.c_str()), is_inverse};
+  };
+  define_forms(m, name, dist::fft2d_pencil, dist::fft2d_pencil_from_root, make, form_of(make),
+               "2-D transform of a grid by rows, an all-to-all, and columns. The result stays in "
+               "columns unless `output` says otherwise. Collective.",
+               "norm"_a = "backward", nb::kw_only());
 }
 
 void define_fft(Module& m, const char* name, dist::FftKind kind) {
-  m.def(
-      name,
-      [name, kind](const DistTensor& x, std::optional<int64_t> n, int64_t dim,
-                   std::string_view norm, std::string strategy, OptionalSharding output) {
-        return dist::fft(x, {kind, n, dim, parse_fft_norm(norm, name)},
-                         call_options(std::move(strategy), std::move(output)));
-      },
-      "x"_a, "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", nb::kw_only(),
-      "strategy"_a = "", "output"_a = nb::none(), Released(),
-      "1-D transforms along `dim`, the other dimensions split over ranks. Collective.");
-  m.def(
-      (std::string(name) + "_from_root").c_str(),
-      [name, kind](const CommunicatorPtr& comm, MaybeTensor x, std::optional<int64_t> n,
-                   int64_t dim, std::string_view norm, std::string strategy) {
-        const Tensor input = given(comm, name, {&x})[0];
-        return or_none(dist::fft_from_root(comm, input, {kind, n, dim, parse_fft_norm(norm, name)},
-                                           call_options(std::move(strategy))));
-      },
-      "comm"_a, "x"_a.none(), "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward",
-      nb::kw_only(), "strategy"_a = "", Released(), "The same from and to rank 0.");
+  const auto make = [name, kind](std::optional<int64_t> n, int64_t dim, std::string_view norm) {
+    return dist::FftBatch{kind, n, dim, parse_fft_norm(norm, name)};
+  };
+  define_forms(m, name, dist::fft, dist::fft_from_root, make, form_of(make),
+               "1-D transforms along `dim`, the other dimensions split over ranks. Collective.",
+               "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", nb::kw_only());
 }
 
 using MaybeShape = std::optional<Arg<Shape>>;
 
 void define_fftn(Module& m, const char* name, dist::FftKind kind) {
-  const auto call = [kind, name](const MaybeShape& s, const MaybeShape& dim,
-                                 std::string_view norm) {
+  const auto make = [kind, name](MaybeShape s, MaybeShape dim, std::string_view norm) {
     dist::FftCall result{kind, {}, {}, parse_fft_norm(norm, name)};
     if (s) result.s = **s;
     if (dim) result.axes = **dim;
     return result;
   };
-  m.def(
-      name,
-      [call](const DistTensor& x, MaybeShape s, MaybeShape dim, std::string_view norm,
-             std::string strategy, OptionalSharding output) {
-        return dist::fftn(x, call(s, dim, norm),
-                          call_options(std::move(strategy), std::move(output)));
-      },
-      "x"_a, "s"_a = nb::none(), "dim"_a = nb::none(), "norm"_a = "backward", nb::kw_only(),
-      "strategy"_a = "", "output"_a = nb::none(), Released(),
+  define_forms(
+      m, name, dist::fftn, dist::fftn_from_root, make, form_of(make),
       "Transform along the dimensions `dim` (None: as many of the last as `s` has lengths, or "
       "all), "
       "cut or padded to `s` (-1: as it is). Strategy \"keep\", \"batch\", \"slab\" (one "
       "all-to-all) "
       "or \"pencil\" (on a 2-D grid of ranks two). The result stays where the last pass makes it "
-      "unless `output` says otherwise. Collective.");
-  m.def((std::string(name) + "_from_root").c_str(),
-        [name, call](const CommunicatorPtr& comm, MaybeTensor x, MaybeShape s, MaybeShape dim,
-                     std::string_view norm, std::string strategy) {
-          const Tensor input = given(comm, name, {&x})[0];
-          return or_none(dist::fftn_from_root(comm, input, call(s, dim, norm),
-                                              call_options(std::move(strategy))));
-        },
-        "comm"_a, "x"_a.none(), "s"_a = nb::none(), "dim"_a = nb::none(), "norm"_a = "backward",
-        nb::kw_only(), "strategy"_a = "", Released(), "The same from and to rank 0.");
+      "unless `output` says otherwise. Collective.",
+      "s"_a = nb::none(), "dim"_a = nb::none(), "norm"_a = "backward", nb::kw_only());
 }
 
 void bind_fft2d(Module& m) {
@@ -178,37 +155,23 @@ void bind_fft2d(Module& m) {
 }
 
 void define_reduction(Module& m, const char* name, ReduceKind kind) {
-  const auto options = [kind, name](const std::optional<Arg<Axes>>& dim, bool keepdim,
-                                    std::string_view mode) {
+  const auto make = [kind, name](std::optional<Arg<Axes>> dim, bool keepdim,
+                                 std::string_view mode) {
     return dist::ReduceOptions{kind, reduced_axes(dim, name, "dim"), keepdim, parse_sum_mode(mode)};
   };
-  m.def(
-      name,
-      [options](const DistTensor& x, std::optional<Arg<Axes>> dim, bool keepdim,
-                std::string_view mode, std::string strategy, OptionalSharding output) {
-        return dist::reduce(x, options(dim, keepdim, mode),
-                            call_options(std::move(strategy), std::move(output)));
-      },
-      "x"_a, "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "mode"_a = "plain",
-      "strategy"_a = "", "output"_a = nb::none(), Released(),
+  define_forms(
+      m, name, dist::reduce, dist::reduce_from_root, make, form_of(make),
       "Reduction over `dim` (None: all). mode \"plain\", \"compensated\" or \"exact\" (the same "
-      "bits on any number of ranks) for sums and means. Collective.");
-  m.def((std::string(name) + "_from_root").c_str(),
-        [options, name](const CommunicatorPtr& comm, MaybeTensor x, std::optional<Arg<Axes>> dim,
-                        bool keepdim, std::string_view mode, std::string strategy) {
-          const Tensor input = given(comm, name, {&x})[0];
-          return or_none(dist::reduce_from_root(comm, input, options(dim, keepdim, mode),
-                                                call_options(std::move(strategy))));
-        },
-        "comm"_a, "x"_a.none(), "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(),
-        "mode"_a = "plain", "strategy"_a = "", Released(), "The same from and to rank 0.");
+      "bits on any number of ranks) for sums and means. Collective.",
+      "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "mode"_a = "plain");
 }
 
 }  // namespace
 
 void bind_dist_algo(Module& m) {
   bind_binaries(m);
-  bind_pencil(m);
+  define_pencil(m, "fft2d_pencil", false);
+  define_pencil(m, "ifft2d_pencil", true);
   define_fft(m, "fft", dist::FftKind::kFft);
   define_fft(m, "ifft", dist::FftKind::kIfft);
   define_fft(m, "rfft", dist::FftKind::kRfft);
