@@ -89,34 +89,19 @@ void gram(const blas::GemmCall<T>& call) {
 template <class T>
 void multiply(const blas::GemmCall<T>& call, bool is_alone) {
   const bool is_conjugate = call.trans_a == Trans::kConjTrans;
+  const bool a_is_plain = call.trans_a == Trans::kNone, b_is_plain = call.trans_b == Trans::kNone;
+  // op(matrix) [rows, k] times a vector.
+  const auto by_vector = [&](Trans trans, int64_t rows, const T* matrix, int64_t ld, const T* x,
+                             int64_t incx, int64_t incy) {
+    const bool is_plain = trans == Trans::kNone;
+    blas::gemv(blas::GemvCall<T>{trans, is_plain ? rows : call.k, is_plain ? call.k : rows,
+                                 call.alpha, matrix, ld, x, incx, call.beta, call.c, incy});
+  };
   if (call.n == 1 && !is_conjugate) {
-    blas::GemvCall<T> v;
-    v.trans = call.trans_a;
-    v.m = call.trans_a == Trans::kNone ? call.m : call.k;
-    v.n = call.trans_a == Trans::kNone ? call.k : call.m;
-    v.a = call.a;
-    v.lda = call.lda;
-    v.x = call.b;
-    v.incx = call.trans_b == Trans::kNone ? call.ldb : 1;
-    v.y = call.c;
-    v.incy = call.ldc;
-    v.alpha = call.alpha;
-    v.beta = call.beta;
-    blas::gemv(v);
+    by_vector(call.trans_a, call.m, call.a, call.lda, call.b, b_is_plain ? call.ldb : 1, call.ldc);
   } else if (call.m == 1 && !is_conjugate) {
-    blas::GemvCall<T> v;
-    v.trans = call.trans_b == Trans::kNone ? Trans::kTrans : Trans::kNone;
-    v.m = call.trans_b == Trans::kNone ? call.k : call.n;
-    v.n = call.trans_b == Trans::kNone ? call.n : call.k;
-    v.a = call.b;
-    v.lda = call.ldb;
-    v.x = call.a;
-    v.incx = call.trans_a == Trans::kNone ? 1 : call.lda;
-    v.y = call.c;
-    v.incy = 1;
-    v.alpha = call.alpha;
-    v.beta = call.beta;
-    blas::gemv(v);
+    by_vector(b_is_plain ? Trans::kTrans : Trans::kNone, call.n, call.b, call.ldb, call.a,
+              a_is_plain ? 1 : call.lda, 1);
   } else if (is_alone) {
     blas::gemm_serial(call);
   } else {
