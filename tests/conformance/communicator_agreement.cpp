@@ -25,7 +25,11 @@ void values(Rank comm) {
   EXPECT_EQ(agree_max(*comm, 0.5 * comm->rank()), 0.5 * last);
   EXPECT_TRUE(agree_all(*comm, true));
   EXPECT_FALSE(agree_all(*comm, comm->rank() != last));
-  EXPECT_EQ(broadcast_text(*comm, comm->rank() == last ? "said" : "", last), "said");
+  for (const size_t length : {0, 4, 247, 248, 249, 5000}) {  // short texts go with their length
+    std::string said;
+    for (size_t i = 0; i < length; ++i) said += static_cast<char>('a' + i % 26);
+    EXPECT_EQ(broadcast_text(*comm, comm->rank() == last ? said : "other", last), said);
+  }
   const auto texts = gather_texts(*comm, std::string(static_cast<size_t>(comm->rank()), 'z'));
   for (size_t rank = 0; rank < texts.size(); ++rank) EXPECT_EQ(texts[rank].size(), rank);
 }

@@ -77,6 +77,29 @@ TEST(DistCall, PlansOnceAndReports) {
     EXPECT_EQ(plans, 1);
     run_rooted(comm, counted, {on_root(comm, counting({13}))}, {.strategy = "row"});
     EXPECT_EQ(plans, 2);
+    // Whatever a plan depends on makes another one.
+    const Machine slow{.link_bandwidth = 1.0};
+    run_rooted(comm, counted, {on_root(comm, counting({13}))},
+               {.strategy = "row", .machine = slow});
+    EXPECT_EQ(plans, 3);
+    const Tensor ints = counting({13}, DType::kInt64);
+    run_rooted(comm, counted, {on_root(comm, ints)}, {.strategy = "row"});
+    EXPECT_EQ(plans, 4);
+    run_rooted(comm, counted, {on_root(comm, ints)}, {.strategy = "root"});
+    EXPECT_EQ(plans, 5);
+    run_rooted(comm, counted, {comm->rank() == 1 ? ints : Tensor()}, {.strategy = "row"}, 1);
+    EXPECT_EQ(plans, 6);
+    const Sharding rows = split_over_ranks(3, 1, 0);
+    run_sharded(counted, {laid_out(comm, ints, rows)}, {.strategy = "row"});
+    EXPECT_EQ(plans, 7);
+    run_sharded(counted, {laid_out(comm, ints, rows.with_blocks(0, {3, 5, 5}))},
+                {.strategy = "row"});
+    EXPECT_EQ(plans, 8);
+    run_sharded(counted, {laid_out(comm, ints, rows)},
+                {.strategy = "row", .output = Sharding::replicated(Mesh::line(3))});
+    EXPECT_EQ(plans, 9);
+    run_rooted(comm, counted, {on_root(comm, counting({13}))}, {.strategy = "row"});
+    EXPECT_EQ(plans, 9);
     const Report& report = last_report();
     EXPECT_EQ(report.plan.op, "copying");
     EXPECT_EQ(report.plan.bytes(), 2 * 8 * 8);  // 4 + 4 of 13 elements there and back

@@ -40,7 +40,12 @@ auto first_different(const std::vector<Status>& all) {
 
 /// All ranks meet with their error or their call and part as the protocol's step 3 says.
 void settle(Communicator& comm, std::string_view call, const std::exception_ptr& error) {
-  const std::string text = error ? message_of(error) : std::string(call);
+  if (comm.size() == 1) {  // nobody to agree with
+    if (error) std::rethrow_exception(error);
+    return;
+  }
+  const std::string message = error ? message_of(error) : "";
+  const std::string_view text = error ? message : call;
   std::vector<Status> all;
   try {
     all = gather_values(comm, status_of(!error, text));
@@ -133,11 +138,23 @@ std::vector<std::string> gather_texts(Communicator& comm, std::string_view text)
 }
 
 std::string broadcast_text(Communicator& comm, std::string_view text, int root) {
-  int64_t length = static_cast<int64_t>(text.size());
-  comm.broadcast(&length, sizeof(length), root);
+  // Short texts, as most are, go with their length; of longer ones the rest follows.
+  struct {
+    int64_t length;
+    char begin[248];
+  } told{static_cast<int64_t>(text.size()), {}};
+  text.copy(told.begin, sizeof told.begin);
+  comm.broadcast(&told, sizeof told, root);
+  constexpr auto kShort = static_cast<int64_t>(sizeof told.begin);
+  if (told.length < 0) {
+    throw CommunicationError(cat("broadcast_text: rank ", root, " told ", told.length, " bytes"),
+                             comm.in_world(root));
+  }
+  if (told.length <= kShort) return {told.begin, static_cast<size_t>(told.length)};
   std::string result(text);
-  result.resize(static_cast<size_t>(length));
-  comm.broadcast(result.data(), length, root);
+  result.resize(static_cast<size_t>(told.length));
+  comm.broadcast(result.data() + kShort, told.length - kShort, root);
+  result.replace(0, sizeof told.begin, told.begin, sizeof told.begin);
   return result;
 }
 

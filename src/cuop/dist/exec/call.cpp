@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 
 #include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
@@ -16,6 +15,7 @@
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/dist/exec/root_note.h"
 #include "cuop/dist/exec/strict_plan.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/rank_device.h"
@@ -25,12 +25,15 @@
 namespace cuop::dist {
 namespace {
 
-/// Executes, puts the result where the plan's last output says, and files the report.
-DistTensor follow(const Operation& operation, const Plan& plan,
+/// Executes, and puts the result where the plan's last output says.
+DistTensor follow(const Operation& operation, const Planned& made,
                   const std::vector<DistTensor>& inputs) {
-  trace::Span span(cat(plan.op, " [", plan.strategy, ']'), "dist");
-  span.add_bytes(plan.bytes());
-  span.add_flops(plan.flops());
+  const Plan& plan = made.plan;
+  trace::Span span(made.label, "dist");
+  if (span.is_open()) {
+    span.add_bytes(plan.bytes());
+    span.add_flops(plan.flops());
+  }
   const Device device = inputs[0].device();
   const auto run = [&] {
     if (!operation.is_on_host || device.is_cpu()) return operation.execute(plan, inputs);
@@ -45,9 +48,9 @@ class Stopwatch {
  public:
   explicit Stopwatch(Communicator& comm) : comm_(comm), sent_before_(comm.bytes_sent()) {}
 
-  void file_report(Plan plan) const {
+  void file(const std::shared_ptr<const Planned>& made) const {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    set_last_report({std::move(plan), comm_.bytes_sent() - sent_before_, elapsed.count()});
+    file_report({{made, &made->plan}, comm_.bytes_sent() - sent_before_, elapsed.count()});
   }
 
  private:
@@ -55,30 +58,6 @@ class Stopwatch {
   int64_t sent_before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-/// What the root tells beside shapes and dtypes.
-struct Note {
-  Machine machine;
-  uint64_t hash = 0;
-  bool is_on_gpu = false;
-  bool is_to_measure = false;  ///< the ranks find out their figures and plan with those
-};
-
-std::string write_note(const Note& note) {
-  return cat(note.hash, ' ', note.is_on_gpu, ' ', note.is_to_measure, '\n', to_text(note.machine));
-}
-
-Note read_note(const std::string& text) {
-  Note note;
-  std::istringstream in(text);
-  in >> note.hash >> note.is_on_gpu >> note.is_to_measure;
-  const size_t line_end = text.find('\n');
-  const auto machine = machine_from(text.substr(std::min(line_end, text.size() - 1) + 1));
-  if (in.fail() || !machine)
-    throw CommunicationError(cat("the root's note cannot be read: ", text));
-  note.machine = *machine;
-  return note;
-}
 
 /// A call that takes long is worth knowing its ranks for.
 bool is_worth_measuring(const Communicator& comm, const Plan& plan) {
@@ -139,7 +118,7 @@ Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tenso
     if (input.is_defined()) input.data();  // what is recorded runs on this thread
   }
   Tensor result;
-  Report report;
+  FiledReport report;
   run_ranks(gpus, inputs[0].device(), [&](const CommunicatorPtr& comm) {
     const backend::ExecutionScope wanted(execution);
     if (comm->rank() != 0) {
@@ -150,9 +129,9 @@ Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tenso
     }
     const StreamScope scope(stream);
     result = run_rooted(comm, operation, inputs, options);
-    report = last_report();
+    report = filed_report();
   });
-  set_last_report(std::move(report));
+  file_report(std::move(report));
   return result;
 }
 
@@ -200,11 +179,11 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
         if (is_to_measure) {
           calibrate(comm, on_one[0].device(), kParts, machine);
         } else {
-          result = follow(operation, made->plan, on_one);
+          result = follow(operation, *made, on_one);
         }
       });
   if (is_to_measure) return run_sharded(operation, inputs, options);
-  watch.file_report(made->plan);
+  watch.file(made);
   return result;
 }
 
@@ -214,12 +193,14 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
     const int gpus = gpus_for(operation, inputs, options);
     if (gpus > 1) return run_on_gpus(gpus, operation, inputs, options);
   }
+  const std::string text =
+      full_text(operation, options) + ", input on rank " + std::to_string(root);
   const Sharding at_root =
-      make_together(*comm, cat(full_text(operation, options), ", input on rank ", root),
-                    [&] { return Sharding::on_rank(Mesh::line(comm->size()), root); });
+      make_together(*comm, text, [&] { return Sharding::on_rank(Mesh::line(comm->size()), root); });
   const bool is_root = comm->rank() == root;
   const Stopwatch watch(*comm);
   Headers headers;
+  RootNote note;
   std::vector<Tensor> on_root;
   std::shared_ptr<const Planned> made;
   const auto plan = [&](const Machine& machine) {
@@ -228,7 +209,7 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
   };
   Tensor result;
   run_together(
-      *comm, cat(full_text(operation, options), ", input on rank ", root),
+      *comm, text,
       [&] {
         if (!is_root) return;
         size_t count = inputs.size();
@@ -253,12 +234,15 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
                                                 : rank_machine(device, comm->reaches(device));
         made = plan(machine);
         const bool is_known = options.machine || agreed;
-        headers.note = write_note({machine, made->hash, !device.is_cpu(),
-                                   !is_known && is_worth_measuring(*comm, made->plan)});
+        note = {machine, made->hash, !device.is_cpu(),
+                !is_known && is_worth_measuring(*comm, made->plan)};
       },
       [&] {
-        headers = broadcast_headers(*comm, headers, root);
-        const Note note = read_note(headers.note);
+        if (comm->size() > 1) {
+          if (is_root) headers.note = write_note(note);
+          headers = broadcast_headers(*comm, headers, root);
+          note = read_note(headers.note);
+        }
         const Device device = rank_device(*comm, note.is_on_gpu);
         if (note.is_to_measure) {
           made = plan(calibrate(*comm, device, figures_of(device), note.machine));
@@ -278,10 +262,10 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
           if (is_root && device.is_cpu()) local = to_device(local, device);
           parts.emplace_back(comm, at_root, header.shape, header.dtype, local, device);
         }
-        result = follow(operation, made->plan, parts).local();
+        result = follow(operation, *made, parts).local();
         if (is_root) result = to_device(result, inputs[0].device());
       });
-  watch.file_report(made->plan);
+  watch.file(made);
   return is_root ? result : Tensor();
 }
 

@@ -16,10 +16,11 @@ std::string full_text(const Operation& operation, const CallOptions& options);
 /// Inputs that all lie under one sharding.
 std::vector<Placement> placements_on(const Operation& operation, const std::vector<Header>& headers,
                                      const Sharding& sharding);
-/// A plan with its hash.
+/// A plan with its hash, and what its spans are called: "add [row]".
 struct Planned {
   Plan plan;
   uint64_t hash = 0;
+  std::string label = {};
 };
 
 /// Plans, or returns the plan that the same arguments gave before: planners are pure functions, and

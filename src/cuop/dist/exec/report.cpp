@@ -1,13 +1,21 @@
 #include "cuop/dist/exec/report.h"
 
+#include <utility>
+
 #include "cuop/core/text.h"
 
 namespace cuop::dist {
 namespace {
 
-Report& report_of_thread() {
-  thread_local Report report;
-  return report;
+struct LastReport {
+  FiledReport filed;
+  Report report;
+  bool is_made = true;  ///< `report` says what was filed
+};
+
+LastReport& of_thread() {
+  thread_local LastReport last;
+  return last;
 }
 
 }  // namespace
@@ -17,8 +25,19 @@ std::string Report::to_string() const {
              format_bytes(plan.bytes()), " moved, ", format_seconds(seconds));
 }
 
-const Report& last_report() { return report_of_thread(); }
+const Report& last_report() {
+  LastReport& last = of_thread();
+  if (!last.is_made) last.report = {*last.filed.plan, last.filed.bytes_sent, last.filed.seconds};
+  last.is_made = true;
+  return last.report;
+}
 
-void set_last_report(Report report) { report_of_thread() = std::move(report); }
+void file_report(FiledReport report) {
+  LastReport& last = of_thread();
+  last.filed = std::move(report);
+  last.is_made = false;
+}
+
+const FiledReport& filed_report() { return of_thread().filed; }
 
 }  // namespace cuop::dist

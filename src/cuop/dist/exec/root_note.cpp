@@ -1,0 +1,49 @@
+#include "cuop/dist/exec/root_note.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "cuop/dist/packed.h"
+
+namespace cuop::dist {
+namespace {
+
+/// A machine as it lies in memory.
+struct Figures {
+  std::array<double, 7> figures;
+  int64_t memory;
+};
+
+}  // namespace
+
+std::string write_note(const RootNote& note) {
+  Packer packed;
+  packed.put(note.hash);
+  packed.put(int{note.is_on_gpu});
+  packed.put(int{note.is_to_measure});
+  const auto [figures, memory] = std::bit_cast<Figures>(note.machine);
+  for (const double figure : figures) packed.put(figure);
+  packed.put(memory);
+  return packed.take();
+}
+
+RootNote read_note(const std::string& bytes) {
+  Unpacker packed("the root's note", bytes);
+  RootNote note;
+  note.hash = packed.number<uint64_t>();
+  note.is_on_gpu = packed.number_to(1) == 1;
+  note.is_to_measure = packed.number_to(1) == 1;
+  Figures machine{};
+  for (double& figure : machine.figures) {
+    figure = packed.number<double>();
+    if (!std::isfinite(figure) || figure <= 0.0) packed.fail("a figure is not above 0");
+  }
+  machine.memory = packed.number();
+  if (machine.memory <= 0) packed.fail("a memory limit is not above 0");
+  if (!packed.rest().empty()) packed.fail("a message is too long");
+  note.machine = std::bit_cast<Machine>(machine);
+  return note;
+}
+
+}  // namespace cuop::dist
