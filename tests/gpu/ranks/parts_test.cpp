@@ -1,12 +1,17 @@
 // Where the parts of distributed tensors lie, and on which GPU each rank works.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 #include "cuop/backend/runtime.h"
 #include "cuop/dist/algo/elementwise.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/algo/stencil.h"
 #include "cuop/dist/comm/self.h"
+#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/map.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/rank_device.h"
 #include "cuop/jit/fusion.h"
@@ -120,6 +125,55 @@ TEST(RankDevices, APlainProcessWorksOnAllItsGpus) {
   // Small work is not worth another GPU.
   matmul_from_root(self, a, b);
   EXPECT_EQ(last_report().plan.strategy, "root");
+}
+
+TEST(RankDevices, APlainProcessKeepsItsRanksAndTheirPlans) {
+  const int gpus = backend::device_count(DeviceType::kCuda);
+  const CommunicatorPtr self = make_self_communicator();
+  const Tensor x = to_device(noise({12, 5}), gpu(0));
+  std::atomic<int> plans = 0;
+  std::vector<std::thread::id> threads(static_cast<size_t>(gpus));
+  std::atomic<int> culprit = -1;
+  Operation scaled = map_operation("scaled", {"x"}, [](const auto& inputs, const auto&) {
+    Mapping mapping;
+    mapping.op = "scaled";
+    mapping.shape = inputs.at(0).shape;
+    mapping.dtype = inputs.at(0).dtype;
+    mapping.needed = [](size_t, const Box& box) { return box; };
+    mapping.choices = {{"row", split_over_ranks(inputs.at(0).sharding.mesh().size(), 2, 0)}};
+    mapping.work = [](const std::vector<Part>& parts, const Box&) {
+      return cuop::add(parts[0].local, parts[0].local);
+    };
+    return mapping;
+  });
+  const auto plan = scaled.plan;
+  scaled.plan = [&plans, plan](const auto& inputs, const auto& output, const auto& machine,
+                               const auto& strategy) {
+    ++plans;
+    return plan(inputs, output, machine, strategy);
+  };
+  const auto execute = scaled.execute;
+  scaled.execute = [&, execute](const Plan& made, const std::vector<DistTensor>& inputs) {
+    const int rank = inputs[0].comm().rank();
+    threads[static_cast<size_t>(rank)] = std::this_thread::get_id();
+    EXPECT_EQ(inputs[0].device(), gpu(rank));
+    if (rank == culprit) throw MemoryError("scaled: no memory left");
+    return execute(made, inputs);
+  };
+  const auto call = [&] { return run_rooted(self, scaled, {x}, {.strategy = "row"}); };
+  const std::vector<double> expected = values(cuop::add(x, x));
+  EXPECT_EQ(values(call()), expected);
+  EXPECT_EQ(last_report().plan.strategy, "row");
+  const std::vector<std::thread::id> first = threads;
+  plans = 0;
+  EXPECT_EQ(values(call()), expected);
+  if (gpus == 1) return;  // no ranks but this one
+  EXPECT_EQ(plans, 0);
+  EXPECT_EQ(threads, first);
+  culprit = gpus - 1;
+  EXPECT_THAT(failure_of(call), HasSubstr("no memory left"));
+  culprit = -1;
+  EXPECT_EQ(values(call()), expected);
 }
 
 TEST(RankDevices, TensorsOfOneCallLieOnOneDevice) {

@@ -9,7 +9,7 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
-#include "cuop/dist/comm/run_ranks.h"
+#include "cuop/dist/comm/rank_team.h"
 #include "cuop/dist/exec/calibration.h"
 #include "cuop/dist/exec/planned.h"
 #include "cuop/dist/exec/rank_machine.h"
@@ -87,6 +87,10 @@ std::vector<DistTensor> on_one_device(const Operation& operation,
   return result;
 }
 
+/// To begin and end a call on ranks that stay and to agree on it, before anything moves: what 2
+/// ranks with a core each take for it in benchmarks/call_frame.cpp ("started" beside "one rank").
+double start_seconds(int ranks) { return 1.2e-5 * ranks; }
+
 /// GPUs for a call of a plain process: more than 1 where the plan for all of them uses them.
 int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
              const CallOptions& options) {
@@ -99,9 +103,8 @@ int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
   if (gpus == 1 || operation.is_on_host) return 1;
   std::vector<Header> headers;
   for (auto input = inputs.begin(); input != given; ++input) headers.push_back(header_of(*input));
-  constexpr double kStart = 1.5e-4;  // of the ranks' threads, in seconds; twice in each plan
   Machine machine = options.machine ? *options.machine : rank_machine(device, true);
-  if (!options.machine) machine.latency = kStart;
+  if (!options.machine) machine.latency += start_seconds(gpus) / 2;  // there and back
   const Sharding at_root = Sharding::on_rank(Mesh::line(gpus), 0);
   const auto made =
       planned(operation, options, placements_on(operation, headers, at_root), at_root, machine);
@@ -119,7 +122,7 @@ Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tenso
   }
   Tensor result;
   FiledReport report;
-  run_ranks(gpus, inputs[0].device(), [&](const CommunicatorPtr& comm) {
+  run_on_team(gpus, inputs[0].device(), [&](const CommunicatorPtr& comm) {
     const backend::ExecutionScope wanted(execution);
     if (comm->rank() != 0) {
       const bool is_own = operation.for_other_rank != nullptr;

@@ -1,0 +1,105 @@
+"""The ranks of a plain process on several GPUs: they stay from call to call, and end as they should."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import cuop
+from cuop import dist
+
+A, B = np.random.default_rng(1).random((2, 12, 12))
+
+
+def product(a, b):
+    comm = dist.world()
+    a, b = (cuop.tensor(x, device="cuda") for x in (a, b))
+    return dist.matmul_from_root(comm, a, b, strategy="row").to_numpy()
+
+
+def threads():
+    return set(os.listdir("/proc/self/task"))
+
+
+def test_the_threads_of_one_call_serve_the_next_ones():
+    for _ in range(2):
+        np.testing.assert_allclose(product(A, B), A @ B, rtol=1e-12)
+    before = threads()
+    for _ in range(3):
+        np.testing.assert_allclose(product(B, A), B @ A, rtol=1e-12)
+    assert threads() == before
+
+
+def test_callers_on_several_threads():
+    wrong = []
+
+    def call(seed):
+        a, b = np.random.default_rng(seed).random((2, 9, 9))
+        for _ in range(5):
+            if not np.allclose(product(a, b), a @ b, rtol=1e-12):
+                wrong.append(seed)
+
+    callers = [threading.Thread(target=call, args=(seed,)) for seed in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
+BEGINNING = """
+import os, signal, sys, threading, time
+import numpy as np
+import cuop
+from cuop import dist
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+x = cuop.tensor(np.ones((12, 12)), device="cuda")
+def call():
+    return dist.matmul_from_root(dist.world(), x, x, strategy="row").to_numpy()
+assert (call() == 12).all()
+"""
+
+PROGRAMS = {
+    "ctrl-c": """
+        timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        try:
+            dist.jacobi_2d_from_root(
+                dist.world(), x, x, iterations=10**12, tol=0.0, strategy="row"
+            )
+        except KeyboardInterrupt:
+            pass
+        else:
+            raise AssertionError("nobody was interrupted")
+        assert (call() == 12).all()
+    """,
+    "the end amid calls": """
+        begun = threading.Semaphore(0)
+        def run():
+            call()
+            begun.release()
+            while True:
+                call()
+        for _ in range(2):
+            threading.Thread(target=run, daemon=True).start()
+        for _ in range(2):
+            begun.acquire()
+    """,
+    "the end with ranks that wait": "",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_process_goes_on_and_ends(name):
+    done = subprocess.run(
+        [sys.executable, "-c", BEGINNING + textwrap.dedent(PROGRAMS[name])],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
