@@ -54,6 +54,13 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
   const PartialReduction partial = reduction.partial(x.dtype());
   const std::vector<int> axes = reduction.axes(x.shape());
   const std::vector<int64_t> axes_given(axes.begin(), axes.end());
+  const int root = x.sharding().single_rank();
+  if (root >= 0 && root == result.sharding.single_rank()) {
+    const bool is_mine = root == x.comm().rank();
+    const Tensor whole =
+        is_mine ? partial.reduce(x.local(), axes_given, reduction.options.keepdims) : Tensor();
+    return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, whole, x.device());
+  }
   const int64_t count = reduction.elements(x.shape());
   const int64_t bytes = partial.state_bytes();
   const auto rank = static_cast<size_t>(x.comm().rank());

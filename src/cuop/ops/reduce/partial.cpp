@@ -79,6 +79,10 @@ Tensor PartialReduction::fold(const Tensor& x, Axes axes) const {
   return states;
 }
 
+Tensor PartialReduction::reduce(const Tensor& x, Axes axes, bool keepdims) const {
+  return cuop::reduce(who(), {kind_, mode_}, x, axes, keepdims, nullptr);
+}
+
 void PartialReduction::check_states(const Tensor& states) const {
   const bool fits = states.dtype() == DType::kUInt8 && states.ndim() > 0 &&
                     states.shape().back() == state_bytes_ && states.is_contiguous();

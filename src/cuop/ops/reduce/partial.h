@@ -41,6 +41,9 @@ class PartialReduction {
   /// last axis. ShapeError for max and min over no element. Variances have correction 0.
   Tensor finish(const Tensor& states, int64_t count, const Tensor* out = nullptr) const;
 
+  /// The values where one holder has all elements.
+  Tensor reduce(const Tensor& x, Axes axes = {}, bool keepdims = false) const;
+
  private:
   const char* who() const { return name(kind_); }
   void check_states(const Tensor& states) const;

@@ -65,39 +65,6 @@ Tensor without_repetition(const Tensor& x, const std::vector<int>& axes) {
   return result;
 }
 
-Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, bool keepdims,
-              const Tensor* out) {
-  trace::Span span(who, "op");
-  span.add_bytes(x.nbytes());
-  const std::vector<int> reduced = normalize_axes(axes, x.ndim(), who);
-  Shape kept = x.shape();
-  int64_t count = 1;
-  for (const int axis : reduced) {
-    kept[axis] = 1;
-    count *= x.shape(axis);
-  }
-  const DType dtype = result_dtype(who, reduction, x.dtype());
-  if (reduction.kind == ReduceKind::kSum && is_exact_anyway(x.dtype(), count)) {
-    reduction.mode = SumMode::kPlain;
-  }
-  if (is_recorded(reduction) && out == nullptr && count > 0) {
-    if (auto fused = jit::record_reduction(reduction.kind, x, reduced, keepdims, dtype)) {
-      span.set_category("record");
-      return *fused;
-    }
-  }
-  const Tensor result =
-      prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), dtype, x.device());
-  check_no_overlap(who, result, x, "x");
-  if (count == 0) {
-    fill_empty(who, reduction, result);
-  } else if (result.size() > 0) {
-    const Tensor read = is_idempotent(reduction.kind) ? without_repetition(x, reduced) : x;
-    kReduceSlot(x.device(), who, reduction, read, reduced, with_axes(result, reduced, keepdims));
-  }
-  return result;
-}
-
 Tensor arg_reduce(const char* who, bool is_max, const Tensor& x, std::optional<int64_t> axis,
                   bool keepdims, const Tensor* out) {
   trace::Span span(who, "op");
@@ -133,6 +100,39 @@ Tensor arg_reduce(const char* who, bool is_max, const Tensor& x, std::optional<i
 }
 
 }  // namespace
+
+Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, bool keepdims,
+              const Tensor* out) {
+  trace::Span span(who, "op");
+  span.add_bytes(x.nbytes());
+  const std::vector<int> reduced = normalize_axes(axes, x.ndim(), who);
+  Shape kept = x.shape();
+  int64_t count = 1;
+  for (const int axis : reduced) {
+    kept[axis] = 1;
+    count *= x.shape(axis);
+  }
+  const DType dtype = result_dtype(who, reduction, x.dtype());
+  if (reduction.kind == ReduceKind::kSum && is_exact_anyway(x.dtype(), count)) {
+    reduction.mode = SumMode::kPlain;
+  }
+  if (is_recorded(reduction) && out == nullptr && count > 0) {
+    if (auto fused = jit::record_reduction(reduction.kind, x, reduced, keepdims, dtype)) {
+      span.set_category("record");
+      return *fused;
+    }
+  }
+  const Tensor result =
+      prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), dtype, x.device());
+  check_no_overlap(who, result, x, "x");
+  if (count == 0) {
+    fill_empty(who, reduction, result);
+  } else if (result.size() > 0) {
+    const Tensor read = is_idempotent(reduction.kind) ? without_repetition(x, reduced) : x;
+    kReduceSlot(x.device(), who, reduction, read, reduced, with_axes(result, reduced, keepdims));
+  }
+  return result;
+}
 
 Tensor sum(const Tensor& x, Axes axes, bool keepdims, SumMode mode, const Tensor* out) {
   return reduce("sum", {ReduceKind::kSum, mode}, x, axes, keepdims, out);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuop/core/tensor.h"
+#include "cuop/ops/reduce/axes.h"
 #include "cuop/ops/reduce/fold_plan.h"
 #include "cuop/ops/reduce/states_arguments.cuh"
 #include "cuop/ops/reduce/sum_mode.h"
@@ -29,6 +30,10 @@ jit::Finish finish_of(const Reduction& reduction, int64_t count, DType result);
 /// round to.
 Tensor finish_states(const Reduction& reduction, const FoldInput& input, const Tensor& states,
                      int64_t count, DType result);
+
+/// The values of a whole reduction; errors name `who`.
+Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, bool keepdims,
+              const Tensor* out);
 
 /// Fills `result` with the value over no element; ShapeError when there is none.
 void fill_empty(const char* who, const Reduction& reduction, const Tensor& result);
