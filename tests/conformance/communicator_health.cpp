@@ -34,7 +34,8 @@ void health_says_who_waits_for_whom(Rank comm) {
   if (comm->rank() > 0) comm->recv(&byte, 1, 0, 7);
   for (int rank = 1; comm->rank() == 0 && rank < comm->size(); ++rank) {
     RankHealth health;
-    for (double waited = 0; health.operation != "recv" && waited < kLong; waited += 0.01) {
+    // For whom it waits is noted some moments after what it is in.
+    for (double waited = 0; health.waits_for != 0 && waited < kLong; waited += 0.01) {
       pause(0.01);
       health = comm->health()[static_cast<size_t>(rank)];
     }
