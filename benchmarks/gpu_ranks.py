@@ -2,6 +2,7 @@
 
     python benchmarks/gpu_ranks.py                # all GPUs of the machine
     python benchmarks/gpu_ranks.py --gpus 1 2 --cases matmul transpose --table table.md
+    mpirun -np 2 python benchmarks/gpu_ranks.py   # ranks that are processes, operands over them
 
 Ranks are threads of this process, rank r on GPU r. Rooted: operands and result on rank 0's GPU. Sharded:
 operands lie over the ranks already, the result stays there. Plain: the rooted call of a process without
@@ -54,6 +55,14 @@ def whole(comm, shape, dtype, seed):
 def sharded(comm, shape, dtype, seed):
     x = dist.DistTensor.from_root(comm, whole(comm, shape, dtype, seed))
     return x.redistribute(rows(comm))
+
+
+def five_points(x, iterations):
+    """The Laplacian of five points, scaled so that many sweeps stay finite."""
+    weights = cuop.asarray([[0, 0.1, 0], [0.1, -0.4, 0.1], [0, 0.1, 0]]).to("float32")
+    everywhere = dist.Sharding.replicated(x.sharding.mesh)
+    kernel = dist.DistTensor(x.comm, everywhere, (3, 3), "float32", weights.to(x.local.device))
+    return dist.stencil_2d(x, kernel, iterations=iterations)
 
 
 class Case:
@@ -147,12 +156,38 @@ def cases():
             "stencil_2d, 50 sweeps",
             [(8192, 8192)],
             "float32",
-            None,
+            lambda x: five_points(x, 50),
             from_root(stencil.distributed_stencil_2d, iterations=50),
             None,
         )
     )
+    made.append(
+        Case(
+            "stencil_2d, 50 sweeps",
+            [(20480, 20480)],
+            "float32",
+            lambda x: five_points(x, 50),
+            None,
+            None,
+        )
+    )
+    made.append(
+        Case(
+            "jacobi_2d, 200 sweeps",
+            [(4096, 4096), (4096, 4096)],
+            "float32",
+            lambda u, rhs: dist.jacobi_2d(u, rhs, iterations=200),
+            from_root(stencil.distributed_jacobi_2d, iterations=200),
+            None,
+        )
+    )
     return made
+
+
+def sharded_time(case, comm):
+    """Milliseconds of this rank's part of a call on operands that lie over the ranks."""
+    parts = [sharded(comm, s, case.dtype, i) for i, s in enumerate(case.shapes)]
+    return timed(lambda: case.run(*parts), cuop.synchronize, comm.barrier)
 
 
 def measure(case, gpus):
@@ -167,8 +202,7 @@ def measure(case, gpus):
             if comm.rank == 0:
                 found["strategy"] = dist.last_report().plan.strategy
         if case.run is not None:
-            parts = [sharded(comm, s, case.dtype, i) for i, s in enumerate(case.shapes)]
-            found["sharded"] = timed(lambda: case.run(*parts), wait, comm.barrier)
+            found["sharded"] = sharded_time(case, comm)
         return found
 
     results = dist.run_ranks(work, gpus)
@@ -196,6 +230,18 @@ def peer(case):
     return timed(lambda: case.torch_run(*operands), torch.cuda.synchronize, lambda: None)
 
 
+def between_processes(comm, wanted):
+    """A line a case, of the slowest process."""
+    cuop.set_current_device(f"cuda:{comm.rank % torch.cuda.device_count()}")
+    for case in wanted:
+        if case.run is None:
+            continue
+        mine = cuop.asarray([sharded_time(case, comm)])
+        slowest = dist.all_reduce(comm, mine, "max").item()
+        if comm.rank == 0:
+            print(f"| {case} | {figure(slowest)} |", flush=True)
+
+
 def figure(value):
     return "" if value is None else f"{value:.3g}"
 
@@ -206,6 +252,9 @@ def main():
     arguments.add_argument("--cases", nargs="+", help="beginnings of names")
     arguments.add_argument("--table", type=Path)
     given = arguments.parse_args()
+    wanted = [c for c in cases() if not given.cases or c.name.startswith(tuple(given.cases))]
+    if dist.world().size > 1:
+        return between_processes(dist.world(), wanted)
     count = torch.cuda.device_count()
     counts = given.gpus or sorted({1, count})
     cuop.set_current_device("cuda:0")
@@ -215,9 +264,7 @@ def main():
         + " |",
         "|---|---|---|" + "---|---|" * len(counts),
     ]
-    for case in cases():
-        if given.cases and not case.name.startswith(tuple(given.cases)):
-            continue
+    for case in wanted:
         taken, strategy = plain(case)
         cells = [str(case), figure(peer(case)), figure(taken) and f"{figure(taken)} ({strategy})"]
         for n in counts:
