@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+#include <string>
+#include <utility>
 
 #include "tests/simulator/kernel_interface.h"
 
@@ -54,10 +58,25 @@ bool has_room(int device, size_t bytes) {
 }
 void set_total(int device, size_t bytes) { totals[static_cast<size_t>(device)] = bytes; }
 
-Physical::Physical(int device, size_t bytes)
-    : device_(device),
-      bytes_(rounded_up(bytes, kPage)),
-      offset_(next_offset.fetch_add(static_cast<int64_t>(bytes_))) {
+/// The page before shareable memory. The file that stands for it is the backing one, opened again
+/// at this place.
+struct Physical::Header {
+  static constexpr uint64_t kMark = 0x79726f6d656d6d69;
+  uint64_t mark = kMark;
+  int64_t device = 0;
+  uint64_t bytes = 0;
+};
+
+Physical::Physical(int device, size_t bytes, bool is_shareable)
+    : device_(device), bytes_(rounded_up(bytes, kPage)), is_shareable_(is_shareable) {
+  const size_t before = is_shareable ? kPage : 0;
+  offset_ =
+      next_offset.fetch_add(static_cast<int64_t>(before + bytes_)) + static_cast<int64_t>(before);
+  if (is_shareable) {
+    const Header header{Header::kMark, device_, bytes_};
+    const int64_t at = offset_ - static_cast<int64_t>(kPage);
+    if (pwrite(backing(), &header, sizeof header, at) != sizeof header) give_up("no memory");
+  }
   static const std::vector<char> fresh(kFreshBytes, static_cast<char>(kFreshByte));
   const size_t filled = std::min(bytes_, kFreshBytes);
   if (pwrite(backing(), fresh.data(), filled, offset_) != static_cast<ssize_t>(filled)) {
@@ -67,14 +86,54 @@ Physical::Physical(int device, size_t bytes)
 }
 
 Physical::~Physical() {
+  if (imported_ >= 0) return;
   if (device_ >= 0) used[static_cast<size_t>(device_)] -= bytes_;
-  fallocate(backing(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset_,
-            static_cast<int64_t>(bytes_));
+  const int64_t before = is_shareable_ ? static_cast<int64_t>(kPage) : 0;
+  fallocate(backing(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset_ - before,
+            static_cast<int64_t>(bytes_) + before);
+}
+
+int Physical::share() const {
+  if (!is_shareable_) return -1;
+  const std::string own = "/proc/self/fd/" + std::to_string(backing());
+  const int file = open(own.c_str(), O_RDWR | O_CLOEXEC);
+  if (file >= 0) lseek(file, offset_ - static_cast<int64_t>(kPage), SEEK_SET);
+  return file;
+}
+
+namespace {
+
+/// The same file, open as long as this process: one for all memory of a process.
+int kept_file(int file) {
+  static std::mutex mutex;
+  static auto* const kept = new std::map<std::pair<dev_t, ino_t>, int>;
+  struct stat state {};
+  if (fstat(file, &state) != 0) throw std::bad_alloc();
+  const std::lock_guard lock(mutex);
+  const auto [known, is_new] = kept->try_emplace({state.st_dev, state.st_ino}, -1);
+  if (is_new) known->second = fcntl(file, F_DUPFD_CLOEXEC, 0);
+  if (known->second < 0) throw std::bad_alloc();
+  return known->second;
+}
+
+}  // namespace
+
+std::shared_ptr<const Physical> Physical::import(int file) {
+  const int64_t at = lseek(file, 0, SEEK_CUR);
+  Header header;
+  if (at < 0 || pread(file, &header, sizeof header, at) != sizeof header) return nullptr;
+  if (header.mark != Header::kMark) return nullptr;
+  const std::shared_ptr<Physical> made(new Physical);
+  made->imported_ = kept_file(file);
+  made->device_ = static_cast<int>(header.device);
+  made->bytes_ = header.bytes;
+  made->offset_ = at + static_cast<int64_t>(kPage);
+  return made;
 }
 
 bool Physical::show_at(DevicePointer address) const {
   void* at = mmap(reinterpret_cast<void*>(address), bytes_, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_FIXED, backing(), offset_);
+                  MAP_SHARED | MAP_FIXED, imported_ >= 0 ? imported_ : backing(), offset_);
   return at != MAP_FAILED;
 }
 
@@ -243,6 +302,15 @@ void AddressSpace::add_reach(int owner, int device, bool is_pooled) {
     const size_t count = rounded_up(block.bytes, kReachableGranule) / kReachableGranule;
     for (size_t i = 0; i < count; ++i) entries[i] |= bit;
   }
+}
+
+std::shared_ptr<const Physical> AddressSpace::mapped_at(DevicePointer address) const {
+  const std::lock_guard lock(mutex_);
+  auto after = blocks_.upper_bound(address);
+  if (after == blocks_.begin()) return nullptr;
+  const Entry& entry = std::prev(after)->second;
+  const bool is_there = entry.block.is_mapped && address - entry.block.begin < entry.block.bytes;
+  return is_there ? entry.memory : nullptr;
 }
 
 std::optional<Block> AddressSpace::find(DevicePointer address) const {

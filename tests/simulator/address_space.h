@@ -21,13 +21,21 @@ using backend::cuda::Result;
 
 inline constexpr int kMaxSimulated = 8;
 
-/// Memory that is somewhere; its pages go back to the host with it.
+/// Memory that is somewhere; its pages go back to the host with it. What another process imported
+/// holds zeros from then on, where that of a real device stays: nobody may count on either.
 class Physical {
  public:
-  Physical(int device, size_t bytes);
+  Physical(int device, size_t bytes, bool is_shareable = false);
   ~Physical();
   Physical(const Physical&) = delete;
   Physical& operator=(const Physical&) = delete;
+
+  /// A file that stands for the memory in any process; -1 when it is not shareable or the system
+  /// gives none.
+  int share() const;
+  /// What such a file stands for, of this process or another; null for any other file. The file
+  /// stays the caller's.
+  static std::shared_ptr<const Physical> import(int file);
 
   int device() const { return device_; }
   size_t bytes() const { return bytes_; }
@@ -35,9 +43,14 @@ class Physical {
   bool show_at(DevicePointer address) const;
 
  private:
-  int device_;  ///< whose memory it takes; -1: the host's
-  size_t bytes_;
-  int64_t offset_;
+  struct Header;
+  Physical() = default;
+
+  int device_ = -1;  ///< whose memory it takes; -1: the host's
+  size_t bytes_ = 0;
+  int64_t offset_ = 0;
+  bool is_shareable_ = false;  ///< a page before the memory says what it is
+  int imported_ = -1;          ///< the file of another process
 };
 
 /// What lies at a range of addresses.
@@ -69,6 +82,8 @@ class AddressSpace {
   /// A device is let into what another allocated, in its pool or outside.
   void add_reach(int owner, int device, bool is_pooled);
 
+  /// The memory that is mapped there; null when none is.
+  std::shared_ptr<const Physical> mapped_at(DevicePointer address) const;
   /// The block that holds an address. Addresses that were only reserved have none.
   std::optional<Block> find(DevicePointer address) const;
   bool is_within(DevicePointer address) const { return address - base_ < kBytes; }

@@ -86,6 +86,7 @@ int attribute(DeviceAttribute which, int device) {
     case DeviceAttribute::kUnifiedAddressing:
     case DeviceAttribute::kEccEnabled:
     case DeviceAttribute::kVirtualMemoryManagement:
+    case DeviceAttribute::kPosixFileDescriptors:
     case DeviceAttribute::kMemoryPools:
       return 1;
     case DeviceAttribute::kComputeMode:

@@ -43,6 +43,18 @@ Handles& handles() {
   return *made;
 }
 
+MemoryHandle add_handle(std::shared_ptr<const Physical> memory) {
+  const std::lock_guard lock(handles().mutex);
+  const MemoryHandle handle = handles().next++;
+  handles().all.emplace(handle, std::move(memory));
+  return handle;
+}
+std::shared_ptr<const Physical> memory_of(MemoryHandle handle) {
+  const std::lock_guard lock(handles().mutex);
+  const auto found = handles().all.find(handle);
+  return found != handles().all.end() ? found->second : nullptr;
+}
+
 Result allocate(DevicePointer* address, size_t bytes, int device, const Pool* pool = nullptr) {
   if (bytes == 0) return Result::kInvalidValue;
   if (!has_room(device, bytes)) return Result::kOutOfMemory;
@@ -227,10 +239,8 @@ CUOP_SIMULATOR_ENTRY Result cuMemCreate(MemoryHandle* handle, size_t bytes,
     const int device = wanted->location.id;
     if (is_lost(device)) return error_of(device);
     if (!has_room(device, bytes)) return Result::kOutOfMemory;
-    auto memory = std::make_shared<const Physical>(device, bytes);
-    const std::lock_guard lock(handles().mutex);
-    *handle = handles().next++;
-    handles().all.emplace(*handle, std::move(memory));
+    const bool is_shareable = wanted->handle_types == ShareableHandle::kPosixFileDescriptor;
+    *handle = add_handle(std::make_shared<const Physical>(device, bytes, is_shareable));
     return Result::kSuccess;
   });
 }
@@ -240,15 +250,40 @@ CUOP_SIMULATOR_ENTRY Result cuMemRelease(MemoryHandle handle) {
     return handles().all.erase(handle) == 1 ? Result::kSuccess : Result::kInvalidValue;
   });
 }
+CUOP_SIMULATOR_ENTRY Result cuMemRetainAllocationHandle(MemoryHandle* handle, void* address) {
+  return answered([&] {
+    auto memory = space().mapped_at(reinterpret_cast<DevicePointer>(address));
+    if (memory == nullptr) return Result::kInvalidValue;
+    *handle = add_handle(std::move(memory));
+    return Result::kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY Result cuMemExportToShareableHandle(void* to, MemoryHandle handle,
+                                                         ShareableHandle type, uint64_t flags) {
+  return answered([&] {
+    const auto memory = memory_of(handle);
+    const bool is_meant = type == ShareableHandle::kPosixFileDescriptor && flags == 0;
+    if (memory == nullptr || !is_meant) return Result::kInvalidValue;
+    const int file = memory->share();
+    if (file < 0) return Result::kInvalidValue;
+    *static_cast<int*>(to) = file;
+    return Result::kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY Result cuMemImportFromShareableHandle(MemoryHandle* handle, void* file,
+                                                           ShareableHandle type) {
+  return answered([&] {
+    if (type != ShareableHandle::kPosixFileDescriptor) return Result::kInvalidValue;
+    auto memory = Physical::import(static_cast<int>(reinterpret_cast<intptr_t>(file)));
+    if (memory == nullptr || !is_device(memory->device())) return Result::kInvalidValue;
+    *handle = add_handle(std::move(memory));
+    return Result::kSuccess;
+  });
+}
 CUOP_SIMULATOR_ENTRY Result cuMemMap(DevicePointer address, size_t bytes, size_t offset,
                                      MemoryHandle handle, uint64_t) {
   return answered([&] {
-    std::shared_ptr<const Physical> memory;
-    {
-      const std::lock_guard lock(handles().mutex);
-      const auto found = handles().all.find(handle);
-      if (found != handles().all.end()) memory = found->second;
-    }
+    std::shared_ptr<const Physical> memory = memory_of(handle);
     if (memory == nullptr || offset != 0 || bytes != memory->bytes()) return Result::kInvalidValue;
     return space().map(address, std::move(memory));
   });

@@ -69,6 +69,7 @@ DeviceProperties read_properties(Device device, DeviceId id) {
   p.memory_bus_bits = get(DeviceAttribute::kMemoryBusBits);
   p.has_virtual_memory = get(DeviceAttribute::kVirtualMemoryManagement) != 0;
   p.has_memory_pools = get(DeviceAttribute::kMemoryPools) != 0;
+  p.has_file_descriptors = get(DeviceAttribute::kPosixFileDescriptors) != 0;
   return p;
 }
 

@@ -10,6 +10,7 @@
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/driver.h"
+#include "cuop/backend/cuda/mapped_ranges.h"
 #include "cuop/backend/cuda/peer_access.h"
 #include "cuop/backend/device_runtime.h"
 #include "cuop/backend/kernel.h"
@@ -32,8 +33,9 @@ struct DeviceProperties {
   int clock_khz = 0;
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
-  bool has_virtual_memory = false;  ///< mem_create, mem_map and their like
-  bool has_memory_pools = false;    ///< mem_alloc_async
+  bool has_virtual_memory = false;    ///< mem_create, mem_map and their like
+  bool has_memory_pools = false;      ///< mem_alloc_async
+  bool has_file_descriptors = false;  ///< other processes can map what is mapped here
 };
 
 class CudaRuntime final : public Runtime {
@@ -68,6 +70,8 @@ class CudaRuntime final : public Runtime {
   bool enable_peer_access(Device peer);
   /// Which devices reach this one's mapped memory.
   PeerAccess& access() { return access_; }
+  /// What is mapped of this device's memory.
+  MappedRanges& mapped() { return mapped_; }
 
  private:
   /// A copy in which the host's memory takes part. `is_read_at_once`: the driver has read it when
@@ -85,6 +89,7 @@ class CudaRuntime final : public Runtime {
   Device device_;
   DeviceId id_ = 0;
   PeerAccess access_;
+  MappedRanges mapped_;
   std::atomic<uint64_t> was_tried_ = 0;  ///< a bit for each device whose way was looked for
   std::atomic<uint64_t> is_open_ = 0;    ///< a bit for each device whose memory is reached
   DeviceProperties properties_;

@@ -49,11 +49,27 @@ MappedCudaUpstream::MappedCudaUpstream(CudaRuntime& runtime) : runtime_(runtime)
   check(driver().mem_get_allocation_granularity(&bytes, &wanted, Granularity::kMinimum),
         "memory: granularity of ", device());
   granule_ = std::max(static_cast<int64_t>(bytes), int64_t{2} << 20);
+  is_shareable_ = runtime.properties().has_file_descriptors && can_share();
+}
+
+/// Some systems (containers without the right to it) refuse memory that can be exported, although
+/// the device has it.
+bool MappedCudaUpstream::can_share() const {
+  AllocationProperties wanted = properties();
+  wanted.handle_types = ShareableHandle::kPosixFileDescriptor;
+  MemoryHandle handle = 0;
+  const Result result = driver().mem_create(&handle, static_cast<size_t>(granule_), &wanted, 0);
+  if (result == Result::kSuccess) driver().mem_release(handle);
+  if (result == Result::kSuccess || result == Result::kOutOfMemory) return true;
+  log(LogLevel::kInfo, "memory: other processes cannot map that of ", device(), ": ",
+      describe(result));
+  return false;
 }
 
 AllocationProperties MappedCudaUpstream::properties() const {
   AllocationProperties result;
   result.location = {LocationType::kDevice, runtime_.id()};
+  if (is_shareable_) result.handle_types = ShareableHandle::kPosixFileDescriptor;
   return result;
 }
 
@@ -63,10 +79,13 @@ void* MappedCudaUpstream::acquire(int64_t bytes) {
   DevicePointer range = 0;
   const Result result = driver().mem_address_reserve(&range, static_cast<size_t>(bytes),
                                                      static_cast<size_t>(granule_), 0, 0);
-  return is_given(result, "reserving", bytes, device()) ? reinterpret_cast<void*>(range) : nullptr;
+  if (!is_given(result, "reserving", bytes, device())) return nullptr;
+  runtime_.mapped().add_range(reinterpret_cast<void*>(range), bytes);
+  return reinterpret_cast<void*>(range);
 }
 
 void MappedCudaUpstream::release(void* range, int64_t bytes) noexcept {
+  runtime_.mapped().remove_range(range);
   quietly(device(), "releasing addresses", [&](const Driver& d) {
     return d.mem_address_free(device_pointer(range), static_cast<size_t>(bytes));
   });
@@ -92,11 +111,16 @@ bool MappedCudaUpstream::map(void* address, int64_t bytes, int64_t piece) {
   if (result == Result::kSuccess) {
     result = runtime_.access().open(address, bytes, piece);
   }
-  if (result != Result::kSuccess) unmap(address, mapped, piece);
+  if (result != Result::kSuccess) {
+    unmap(address, mapped, piece);
+  } else if (is_shareable_) {
+    runtime_.mapped().add(address, bytes, piece);
+  }
   return is_given(result, "mapping", bytes, device());
 }
 
 void MappedCudaUpstream::unmap(void* address, int64_t bytes, int64_t piece) noexcept {
+  runtime_.mapped().remove(address, bytes);
   runtime_.access().forget(address, bytes, piece);
   // The driver unmaps what was mapped in one piece, in one piece.
   quietly(device(), "unmapping", [&](const Driver& d) {

@@ -27,9 +27,11 @@ class MappedCudaUpstream final : public memory::Upstream {
 
  private:
   AllocationProperties properties() const;
+  bool can_share() const;
 
   CudaRuntime& runtime_;
   int64_t granule_ = 0;
+  bool is_shareable_ = false;  ///< what is mapped can be exported to other processes
 };
 
 /// Plain pieces of memory that a device's driver gives.

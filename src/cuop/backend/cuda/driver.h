@@ -107,6 +107,12 @@ struct Driver {
   Call<DevicePointer, size_t> mem_unmap{entries, "cuMemUnmap", 10020};
   Call<DevicePointer, size_t, const AccessDescription*, size_t> mem_set_access{
       entries, "cuMemSetAccess", 10020};
+  Call<MemoryHandle*, void*> mem_retain_allocation_handle{entries, "cuMemRetainAllocationHandle",
+                                                          11000};
+  Call<void*, MemoryHandle, ShareableHandle, uint64_t> mem_export_to_shareable_handle{
+      entries, "cuMemExportToShareableHandle", 10020};
+  Call<MemoryHandle*, void*, ShareableHandle> mem_import_from_shareable_handle{
+      entries, "cuMemImportFromShareableHandle", 10020};
   Call<size_t*, const AllocationProperties*, Granularity> mem_get_allocation_granularity{
       entries, "cuMemGetAllocationGranularity", 10020};
   Call<MemoryPoolHandle*, DeviceId> device_get_default_mem_pool{entries,

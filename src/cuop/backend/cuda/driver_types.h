@@ -88,6 +88,7 @@ enum class DeviceAttribute : int {
   kCooperativeLaunch = 95,
   kMaxSharedMemoryPerBlockOptin = 97,
   kVirtualMemoryManagement = 102,
+  kPosixFileDescriptors = 103,  ///< memory of mem_create can be exported as one
   kMaxBlocksPerMultiprocessor = 106,
   kReservedSharedMemoryPerBlock = 111,
   kMemoryPools = 115,
@@ -133,7 +134,7 @@ struct MemoryLocation {
   int id = 0;
 };
 enum class AllocationType : int { kInvalid = 0, kPinned = 1 };
-enum class ShareableHandle : int { kNone = 0 };
+enum class ShareableHandle : int { kNone = 0, kPosixFileDescriptor = 1 };
 struct AllocationProperties {
   AllocationType type = AllocationType::kPinned;
   ShareableHandle handle_types = ShareableHandle::kNone;
