@@ -94,6 +94,10 @@ struct Env {
       "Where GPU memory comes from: auto, mapped (the pool over mapped granules), plain (the pool "
       "over cuMemAlloc) or driver (the driver's own pool).",
       "auto"};
+  EnvField<bool> peer_mapping{"CUOP_PEER_MAPPING", "",
+                              "0 sends what ranks of one host exchange from GPU to GPU through the "
+                              "host's memory, where each would read it in the other's.",
+                              true};
   EnvField<std::string> host_allocator{
       "CUOP_HOST_ALLOCATOR", "",
       "Where tensors of the CPU lie: pool, or system for the C library's allocator.", "pool"};
@@ -130,6 +134,7 @@ struct Env {
     visit(cuda_memory_fraction);
     visit(cuda_cache_size);
     visit(cuda_allocator);
+    visit(peer_mapping);
     visit(host_allocator);
     visit(host_cache_size);
     visit(nvtx_library);

@@ -96,9 +96,9 @@ void Communicator::exchange(std::span<const Patch> sends, std::span<const Patch>
     check_patches(call.name(), receives, size(), stream);
     for (const Patch& patch : receives) check_writable(call.name(), patch.elements);
     for (const Patch& patch : sends) patch.elements.data();  // what is recorded runs here
-    if (!exchanges_tensors()) packed.emplace(sends, receives, size(), stream);
   });
-  if (!packed) return run(call);
+  if (exchanges_tensors(stream)) return run(call);
+  check_call(*this, [&] { packed.emplace(sends, receives, size(), stream); });
   const trace::Span span(call.name(), "comm");
   all_to_all(packed->send().data, packed->send().blocks, packed->receive().data,
              packed->receive().blocks, stream);

@@ -173,8 +173,12 @@ class Communicator {
   /// page-locked host memory, and what arrives there to the device.
   virtual bool reaches(Device device) const { return device.is_cpu(); }
   /// Whether `run` takes exchanges as they are, the same on all ranks; else they are packed, and
-  /// travel in an all_to_all.
-  virtual bool exchanges_tensors() const { return false; }
+  /// travel in an all_to_all. Collective when it is asked for the first time, with the stream of
+  /// the call.
+  virtual bool exchanges_tensors(Stream /*stream*/) { return false; }
+  /// This rank's GPU, whose memory it reads in exchanges, and why not the others'; for people. ""
+  /// before the first exchange, and where nothing is to be found out.
+  virtual std::string exchange_ways() const { return ""; }
   /// Whether every rank has a GPU that it can use. Collective when it is asked for the first time.
   bool have_gpus();
 

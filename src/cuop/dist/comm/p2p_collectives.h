@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 
 #include "cuop/dist/comm/communicator.h"
 
@@ -27,6 +29,11 @@ class Exchange {
   /// A message without content.
   virtual void post_signal(int dst) = 0;
   virtual void post_await(int src) = 0;
+  /// Something that comes true by itself; the peer is named where it does not. `holds` may raise a
+  /// CommunicationError that says what is wrong with it.
+  virtual void post_condition(std::function<bool()> holds, int peer) = 0;
+  /// Fails the call on all ranks: "exchange: rank 0 of 2 <what>".
+  [[noreturn]] virtual void fail(int blamed, const std::string& what) = 0;
   /// Returns when all that was posted is complete; raises at the deadline or on a failure.
   virtual void wait_all() = 0;
 };

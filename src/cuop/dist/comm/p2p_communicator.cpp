@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "cuop/backend/cuda/waiting.h"
+#include "cuop/backend/current_device.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
@@ -13,6 +15,7 @@
 #include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
+#include "cuop/dist/comm/fabric.h"
 #include "cuop/dist/comm/p2p_collectives.h"
 
 namespace cuop::dist {
@@ -41,6 +44,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Fruitless looks between two readings of the clock.
 constexpr int kLooksPerClock = 16;
+constexpr int kExchangeTag = kUserTagLimit + static_cast<int>(Collective::Kind::kExchange);
 constexpr auto kBetweenHeartbeats = std::chrono::milliseconds(1);
 
 bool overlaps(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
@@ -49,6 +53,20 @@ bool overlaps(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
   return a_begin < b_begin + static_cast<uintptr_t>(b_bytes) &&
          b_begin < a_begin + static_cast<uintptr_t>(a_bytes);
 }
+
+}  // namespace
+
+namespace {
+
+class Condition final : public Delivery {
+ public:
+  explicit Condition(std::function<bool()> holds) : holds_(std::move(holds)) {}
+  bool test() override { return holds_(); }
+  int64_t moved() const override { return 0; }
+
+ private:
+  std::function<bool()> holds_;
+};
 
 }  // namespace
 
@@ -82,6 +100,29 @@ class P2pCommunicator::Operation final : public Exchange {
   void post_signal(int dst) override { post_any_send(nullptr, 0, dst); }
   void post_await(int src) override { post_any_recv(nullptr, 0, src); }
 
+  void post_condition(std::function<bool()> holds, int peer) override {
+    pending_.push_back({std::make_unique<Condition>(std::move(holds)), peer, true});
+  }
+  void fail(int blamed, const std::string& what) override {
+    pending_.clear();
+    comm_.watch_->fail(name_, blamed, what);
+  }
+
+  /// Part of the call that may fail by itself: of that the others are told.
+  template <class Work>
+  void run(Work&& work) {
+    try {
+      work();
+    } catch (const CommunicationError&) {
+      throw;
+    } catch (const Interrupted&) {
+      comm_.watch_->abort(cat(name_, " was interrupted"));
+      throw;
+    } catch (const std::exception& error) {
+      fail(rank(), error.what());
+    }
+  }
+
   /// User messages may be empty and are sent all the same.
   void post_any_send(const void* data, int64_t bytes, int dst) {
     comm_.bytes_sent_ += bytes;
@@ -92,7 +133,12 @@ class P2pCommunicator::Operation final : public Exchange {
   }
 
   void wait_all() override {
-    for (Pending& each : pending_) wait(each);
+    try {
+      for (Pending& each : pending_) wait(each);
+    } catch (...) {
+      pending_.clear();  // before the caller's buffers go
+      throw;
+    }
     pending_.clear();
   }
 
@@ -100,23 +146,26 @@ class P2pCommunicator::Operation final : public Exchange {
   struct Pending {
     DeliveryPtr delivery;
     int peer;
+    bool is_condition = false;  ///< that no message wakes this rank for
   };
 
   void wait(Pending& pending) {
     if (test(pending)) return;
     std::optional<AwaitedPeer> waiting;
+    backend::cuda::WaitingPause pause;
     Clock::time_point start = Clock::now(), looked = start;
     int64_t moved = pending.delivery->moved();
     for (int looks = 1; !test(pending); ++looks) {
       comm_.watch_->check(name_);
       if (looks % kLooksPerClock == 0) {
-        if (!waiting) waiting.emplace(*this, pending.peer);
+        const bool is_own = pending.peer == rank();  // its GPU; it waits for nobody
+        if (!waiting && !is_own) waiting.emplace(*this, pending.peer);
         if (is_message()) comm_.watch_->check_message(name_, pending.peer);
         check_interrupted();
         if (pending.delivery->moved() != moved) {  // slow is not dead
           moved = pending.delivery->moved();
           start = Clock::now();
-          waiting->note();
+          if (waiting) waiting->note();
         }
         const Clock::time_point now = Clock::now();
         if (now - looked > kBetweenHeartbeats) {
@@ -124,9 +173,16 @@ class P2pCommunicator::Operation final : public Exchange {
           comm_.watch_->check_heartbeats(name_, pending.peer, is_message());
         }
         const double waited = std::chrono::duration<double>(now - start).count();
+        if (waited > comm_.timeout_ && is_own) {
+          comm_.watch_->fail(name_, rank(), cat("waited ", comm_.timeout_, " s for its own GPU"));
+        }
         if (waited > comm_.timeout_) comm_.watch_->expire(name_, pending.peer, comm_.timeout_);
       }
-      comm_.transport_->idle(looks);
+      if (pending.is_condition) {
+        pause.next();
+      } else {
+        comm_.transport_->idle(looks);
+      }
     }
   }
 
@@ -192,6 +248,8 @@ P2pCommunicator::P2pCommunicator(std::shared_ptr<Transport> transport,
       watch_(watch ? std::move(watch) : std::make_shared<FailureWatch>(transport_)),
       to_self_epoch_(watch_->epoch()) {}
 
+P2pCommunicator::~P2pCommunicator() = default;
+
 void P2pCommunicator::send_to_self(const void* data, int64_t bytes, int tag) {
   if (to_self_epoch_ != watch_->epoch()) to_self_.clear();
   to_self_epoch_ = watch_->epoch();
@@ -247,11 +305,37 @@ void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int ds
   operation.wait_all();
 }
 
+/// Asked for by all ranks at once, in a call of its own.
+bool P2pCommunicator::exchanges_tensors(Stream stream) {
+  if (!fabric_) {
+    const int64_t sent = bytes_sent_;
+    Operation x(*this, "exchange", kExchangeTag);
+    const Device chosen = backend::current_device();
+    x.run([&] {
+      fabric_ = std::make_unique<Fabric>(x, stream.device.is_cpu() ? chosen : stream.device);
+    });
+    bytes_sent_ = sent;
+  }
+  return fabric_->is_used();
+}
+
+std::string P2pCommunicator::exchange_ways() const { return fabric_ ? fabric_->description() : ""; }
+
+void P2pCommunicator::exchange_tensors(const Collective& call) {
+  const int64_t sent = bytes_sent_;
+  Operation x(*this, call.name(), kExchangeTag);
+  x.run([&] { bytes_sent_ = sent + fabric_->exchange(x, call); });
+  // Who sent it may have given up meanwhile, and used its memory for something else.
+  watch_->check(call.name());
+}
+
 void P2pCommunicator::run(const Collective& call) {
   using Kind = Collective::Kind;
+  if (call.kind == Kind::kExchange) return exchange_tensors(call);
   // Each collective has a tag of its own, so that ranks in different ones wait for each other, and
   // say so at the deadline, instead of taking each other's bytes.
   Operation x(*this, call.name(), kUserTagLimit + static_cast<int>(call.kind));
+  if (fabric_) fabric_->tidy();
   const p2p::CombineRule what{call.dtype, call.op};
   switch (call.kind) {
     case Kind::kBarrier:
@@ -330,6 +414,7 @@ std::shared_ptr<Communicator> P2pCommunicator::shrink() {
 void P2pCommunicator::recover() {
   watch_->recover(timeout_);
   to_self_.clear();
+  fabric_.reset();  // ranks may have come to different points of an agreement or of a call
 }
 
 }  // namespace cuop::dist

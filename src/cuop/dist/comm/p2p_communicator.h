@@ -14,6 +14,8 @@
 
 namespace cuop::dist {
 
+class Fabric;
+
 /// Messages that a rank sends to itself: copied at once, handed out in order by tag.
 class Mailbox {
  public:
@@ -33,6 +35,7 @@ class P2pCommunicator final : public Communicator {
   /// `watch` is null unless the communicator was split from another.
   P2pCommunicator(std::shared_ptr<Transport> transport, std::shared_ptr<FailureWatch> watch,
                   double timeout);
+  ~P2pCommunicator() override;
 
   int rank() const override { return transport_->rank(); }
   int size() const override { return transport_->size(); }
@@ -52,6 +55,8 @@ class P2pCommunicator final : public Communicator {
   std::string failure() const override { return watch_->failure(); }
   bool is_failure_reported() const override { return watch_->is_reported(); }
   void recover() override;
+  bool exchanges_tensors(Stream stream) override;
+  std::string exchange_ways() const override;
   std::vector<RankHealth> health() const override { return watch_->health(); }
   std::shared_ptr<Communicator> shrink() override;
 
@@ -64,6 +69,7 @@ class P2pCommunicator final : public Communicator {
  private:
   class Operation;
 
+  void exchange_tensors(const Collective& call);
   void check_own_block(const Collective& call);
   void send_to_self(const void* data, int64_t bytes, int tag);
   void recv_from_self(std::string_view op, void* data, int64_t bytes, int tag);
@@ -71,6 +77,7 @@ class P2pCommunicator final : public Communicator {
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<FailureWatch> watch_;
   int64_t splits_ = 0;
+  std::unique_ptr<Fabric> fabric_;  ///< null until the first exchange
   Mailbox to_self_;
   int64_t to_self_epoch_ = 0;  // messages of an earlier epoch are dropped
 };

@@ -62,7 +62,7 @@ class ThreadCommunicator final : public Communicator {
 
   /// Any that the process has: all ranks see it.
   bool reaches(Device) const override { return true; }
-  bool exchanges_tensors() const override { return true; }
+  bool exchanges_tensors(Stream) override { return true; }
 
   void refuse_call(const std::string& text) noexcept override { world_->refuse_call(rank_, text); }
   void refuse_message(const std::string& text) noexcept override {

@@ -1,0 +1,291 @@
+#include "cuop/dist/comm/fabric.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "cuop/backend/cuda/cuda_memory.h"
+#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/env.h"
+#include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
+#include "cuop/core/log.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/create/empty.h"
+
+namespace cuop::dist {
+
+namespace {
+
+using fabric::Offer;
+using fabric::Text;
+using fabric::Trial;
+using fabric::Verdict;
+
+constexpr int64_t kTrialWords = 512;
+
+/// A tensor where others can map it.
+Tensor trial_tensor(Device device) {
+  const memory::ResourceScope scope(backend::cuda::cuda_memory(device));
+  return empty({kTrialWords, 2}, DType::kUInt64, device);
+}
+
+std::string absence_on(Device device) {
+  if (!env().peer_mapping.value) return "CUOP_PEER_MAPPING=0";
+  if (device.is_cpu()) return "its device is the host";
+  if (!fabric::Exports::can_describe(trial_tensor(device))) {
+    return cat("the memory of ", device,
+               " cannot be exported (CUOP_CUDA_ALLOCATOR=", env().cuda_allocator.value, ")");
+  }
+  return "";
+}
+
+/// The work, or what is wrong.
+template <class Work>
+std::string error_of(Work&& work) {
+  try {
+    work();
+    return "";
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+Fabric::Fabric(Exchange& x, Device device)
+    : device_(device), peers_(static_cast<size_t>(x.size())), rank_(x.rank()) {
+  const std::string wrong = error_of([&] {
+    absence_ = absence_on(device_);
+    if (absence_.empty()) channel_.emplace(x.size());
+  });
+  if (!wrong.empty()) absence_ = wrong;
+  make_offers(x);
+  make_trials(x);
+  agree(x);
+  log(LogLevel::kInfo, "exchange: rank ", rank_, " of ", x.size(), ": ", description());
+}
+
+Fabric::~Fabric() {
+  if (!busy_ || busy_->device.is_cpu()) return;
+  constexpr auto kLongest = std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + kLongest;
+  bool is_idle = false;
+  const std::string lost = error_of([&] {  // with its device, which then reads nothing any more
+    while (!(is_idle = backend::runtime(busy_->device).is_idle(*busy_))) {
+      if (std::chrono::steady_clock::now() > deadline) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  if (is_idle || !lost.empty()) return;
+  log(LogLevel::kWarn, "exchange: rank ", rank_, ": ", busy_->device,
+      " is still busy; what it reads of other ranks' memory stays mapped");
+  for (Peer& each : peers_) {
+    if (each.imports) new fabric::Imports(std::move(*each.imports));
+  }
+}
+
+void Fabric::make_offers(Exchange& x) {
+  std::vector<Offer> offers(peers_.size());
+  for (int rank = 0; rank < x.size(); ++rank) {
+    Offer& mine = offers[static_cast<size_t>(rank)];
+    mine.is_able = absence_.empty() ? 1 : 0;
+    mine.reason = Text(absence_);
+    if (absence_.empty()) {
+      const auto& properties = backend::cuda::cuda_runtime(device_).properties();
+      mine.gpu = Text(cat(device_, ", ", properties.uuid));
+      mine.memory_bytes = properties.total_bytes;
+      mine.place = channel_->place_for(rank);
+    }
+    if (rank == rank_) {
+      peer(rank).offer = mine;
+      continue;
+    }
+    x.post_send(&mine, sizeof mine, rank);
+    x.post_recv(&peer(rank).offer, sizeof(Offer), rank);
+  }
+  x.wait_all();
+  for (Peer& each : peers_) {
+    if (!absence_.empty()) {
+      each.unread = absence_;
+    } else if (each.offer.is_able == 0) {
+      each.unread = each.offer.reason.str();
+    } else {
+      each.exports.emplace(device_, each.offer.place);
+      each.imports.emplace(device_, each.offer.memory_bytes);
+    }
+  }
+}
+
+Trial Fabric::announce_trial(Peer& to) {
+  Trial trial;
+  trial.content = new_channel_token();
+  const std::string wrong = error_of([&] {
+    const Tensor tensor = trial_tensor(device_);
+    const Stream stream = current_stream(device_);
+    backend::Runtime& runtime = backend::runtime(device_);
+    runtime.fill(tensor.data(), trial.content.data(), sizeof trial.content, kTrialWords, stream);
+    runtime.synchronize(stream);
+    trial.tensor = to.exports->describe(tensor);
+    kept_.push_back(tensor);
+    to.exports->push(*channel_);
+    trial.pieces = to.exports->count();
+  });
+  trial.is_on_its_way = wrong.empty() ? 1 : 0;
+  trial.reason = Text(wrong);
+  return trial;
+}
+
+std::string Fabric::find_out(const Peer& from, const Trial& trial) const {
+  if (!from.error.empty()) return from.error;
+  return error_of([&] {
+    const Tensor tensor = from.imports->view(trial.tensor, DType::kUInt64, {kTrialWords, 2});
+    const Tensor here = trial_tensor(device_);
+    const Stream stream = current_stream(device_);
+    pull(here, tensor, stream);
+    std::vector<ChannelToken> content(static_cast<size_t>(kTrialWords));
+    backend::runtime(device_).copy(content.data(), here.data(), here.nbytes(), stream);
+    const auto is_wrong = [&](const ChannelToken& each) { return each != trial.content; };
+    if (std::ranges::any_of(content, is_wrong)) {
+      throw ExecutionError("its memory reads as something else than it wrote");
+    }
+  });
+}
+
+void Fabric::make_trials(Exchange& x) {
+  std::vector<Trial> mine(peers_.size()), theirs(peers_.size());
+  const auto is_tried = [&](int rank) { return rank != rank_ && peer(rank).exports.has_value(); };
+  for (int rank = 0; rank < x.size(); ++rank) {
+    if (!is_tried(rank)) continue;
+    const auto i = static_cast<size_t>(rank);
+    mine[i] = announce_trial(peer(rank));
+    x.post_send(&mine[i], sizeof(Trial), rank);
+    x.post_recv(&theirs[i], sizeof(Trial), rank);
+  }
+  x.wait_all();
+  for (int rank = 0; rank < x.size(); ++rank) {
+    if (!is_tried(rank)) continue;
+    const Trial& trial = theirs[static_cast<size_t>(rank)];
+    // What goes wrong here is a finding, not an error of the call.
+    x.post_condition(
+        [this, rank, &trial] {
+          advance();
+          const Peer& from = peer(rank);
+          return trial.is_on_its_way == 0 || !from.error.empty() ||
+                 from.imports->count() >= trial.pieces;
+        },
+        rank);
+    if (mine[static_cast<size_t>(rank)].is_on_its_way == 0) continue;
+    x.post_condition(
+        [this, rank] {
+          advance();
+          return !peer(rank).error.empty() || peer(rank).exports->is_pushed();
+        },
+        rank);
+  }
+  x.wait_all();
+  for (int rank = 0; rank < x.size(); ++rank) {
+    if (!is_tried(rank)) continue;
+    const Trial& trial = theirs[static_cast<size_t>(rank)];
+    peer(rank).unread = trial.is_on_its_way == 0 ? trial.reason.str() : find_out(peer(rank), trial);
+  }
+}
+
+void Fabric::agree(Exchange& x) {
+  std::vector<Verdict> mine(peers_.size()), theirs(peers_.size());
+  int64_t readable = 0;
+  for (int rank = 0; rank < x.size(); ++rank) {
+    if (rank != rank_ && peer(rank).unread.empty()) ++readable;
+  }
+  for (int rank = 0; rank < x.size(); ++rank) {
+    const auto i = static_cast<size_t>(rank);
+    mine[i] = {peer(rank).unread.empty() ? 1 : 0, readable};
+    if (rank == rank_) continue;
+    x.post_send(&mine[i], sizeof(Verdict), rank);
+    x.post_recv(&theirs[i], sizeof(Verdict), rank);
+  }
+  x.wait_all();
+  is_used_ = readable > 0 || x.size() == 1;
+  for (int rank = 0; rank < x.size(); ++rank) {
+    const Verdict& verdict = theirs[static_cast<size_t>(rank)];
+    if (verdict.readable > 0) is_used_ = true;
+    peer(rank).reads_us = rank != rank_ && verdict.is_read != 0;
+    // Nothing that went wrong in a trial is there any more for calls to stumble over.
+    if (!peer(rank).unread.empty()) peer(rank).imports.reset();
+    if (!peer(rank).reads_us) peer(rank).exports.reset();
+    peer(rank).error.clear();
+  }
+  kept_.clear();
+}
+
+std::string Fabric::description() const {
+  std::vector<std::string> read, unread;
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (static_cast<int>(rank) == rank_) continue;
+    const Peer& each = peers_[rank];
+    if (each.unread.empty()) {
+      read.push_back(cat("rank ", rank, " (", each.offer.gpu.str(), ")"));
+    } else {
+      unread.push_back(cat("rank ", rank, " (", each.unread, ")"));
+    }
+  }
+  const std::string own =
+      absence_.empty() ? peers_[static_cast<size_t>(rank_)].offer.gpu.str() : cat(device_);
+  return cat(own, read.empty() ? "" : " reads the memory of ", join(read),
+             unread.empty() ? "" : "; through the host: ", join(unread));
+}
+
+void Fabric::advance() noexcept {
+  if (!channel_) return;
+  std::optional<DescriptorChannel::Message> message;
+  do {
+    message.reset();
+    const std::string lost = error_of([&] { message = channel_->receive(); });
+    for (Peer& each : peers_) {
+      if (!lost.empty()) each.error = lost;
+    }
+    if (!message) break;
+    Peer& from = peer(message->sender);
+    // Of ranks that this one does not read, and after an error, files are closed at once.
+    if (!from.imports || !from.error.empty()) continue;
+    from.error = error_of([&] { from.imports->take(*message); });
+  } while (message);
+  for (Peer& each : peers_) {
+    if (!each.exports || each.exports->is_pushed() || !each.error.empty()) continue;
+    each.error = error_of([&] { each.exports->push(*channel_); });
+  }
+}
+
+void Fabric::tidy() {
+  for (Peer& each : peers_) {
+    if (each.exports) each.exports->retire();
+  }
+  advance();
+}
+
+void Fabric::post_arrival(Exchange& x, int from, int64_t pieces) {
+  x.post_condition(
+      [this, from, pieces] {
+        advance();
+        if (!peer(from).error.empty()) throw CommunicationError(peer(from).error);
+        return peer(from).imports->count() >= pieces;
+      },
+      from);
+}
+
+void Fabric::post_departure(Exchange& x, int to) {
+  x.post_condition(
+      [this, to] {
+        advance();
+        if (!peer(to).error.empty()) throw CommunicationError(peer(to).error);
+        return peer(to).exports->is_pushed();
+      },
+      to);
+}
+
+}  // namespace cuop::dist

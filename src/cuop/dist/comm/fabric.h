@@ -1,0 +1,93 @@
+// GPU memory that the processes of a host map into each other: what one rank sends another reads
+// where it lies, over the link between their GPUs, and the host's memory takes no part.
+//
+// Ranks agree on it once, by a trial: each announces a little tensor to each and reads those of the
+// others, so that whatever stands in the way (another host, a container, a driver, GPUs without a
+// link) is found out before anything depends on it, and both ends know. An announcement is a file
+// that the driver makes of a piece of memory (fabric_exports.h), handed over by a Unix socket
+// (descriptor_channel.h) and mapped by the receiver (fabric_imports.h). Messages between ranks then
+// name places in memory that was announced. What its owner gives back it says at its next exchange;
+// until then a peer keeps that memory from the system.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cuop/core/tensor.h"
+#include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/comm/fabric_exports.h"
+#include "cuop/dist/comm/fabric_imports.h"
+#include "cuop/dist/comm/p2p_collectives.h"
+
+namespace cuop::dist {
+
+/// Of one communicator, and used within its calls.
+class Fabric {
+ public:
+  /// Collective. This rank reads with `device`, nothing when that is the host.
+  Fabric(Exchange& x, Device device);
+  /// Waits a while for what a call that failed still copies.
+  ~Fabric();
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  /// Whether any rank reads another's memory: the same on all ranks.
+  bool is_used() const { return is_used_; }
+  /// "cuda:0, GPU-5f1c... reads rank 1 (cuda:1, GPU-88e0...); through the host: rank 2 (why)".
+  std::string description() const;
+
+  /// The call on all ranks. Returns when what is received is there and what is sent was read; the
+  /// bytes that other ranks were sent.
+  int64_t exchange(Exchange& x, const Collective& call);
+
+  /// For other calls of the communicator: tells peers what memory is gone and lets go of theirs.
+  void tidy();
+
+ private:
+  struct Peer {
+    fabric::Offer offer;
+    std::optional<fabric::Exports> exports;
+    std::optional<fabric::Imports> imports;
+    std::string error;  ///< what is wrong with what it announced, or that it is not there
+    bool reads_us = false;
+    std::string unread;  ///< why this rank does not read it
+  };
+  Peer& peer(int rank) { return peers_[static_cast<size_t>(rank)]; }
+
+  // fabric.cpp: the agreement.
+  void make_offers(Exchange& x);
+  void make_trials(Exchange& x);
+  void agree(Exchange& x);
+  fabric::Trial announce_trial(Peer& to);
+  std::string find_out(const Peer& from, const fabric::Trial& trial) const;
+
+  /// Receives and sends what can be; what goes wrong is the peer's error.
+  void advance() noexcept;
+  void post_arrival(Exchange& x, int from, int64_t pieces);
+  /// Of what `to` waits for in this call.
+  void post_departure(Exchange& x, int to);
+
+  // fabric_exchange.cpp: a call.
+  struct Side;
+  void prepare(Side& to, Stream stream);
+  void take_notes(Exchange& x, Side& from, Stream stream);
+  void land(Exchange& x, const Side& from, Stream stream) const;
+  void pull(const Tensor& to, const Tensor& from, Stream stream) const;
+  Tensor readable(const Tensor& tensor) const;
+  void wait_for(Exchange& x, Stream stream) const;
+
+  Device device_;
+  std::string absence_;  ///< why this rank takes no part
+  std::optional<DescriptorChannel> channel_;
+  std::vector<Peer> peers_;
+  int rank_ = 0;
+  bool is_used_ = false;
+  // Of a call that is under way or has failed: peers may still read what it sends, and this rank's
+  // GPU what they send.
+  std::vector<Tensor> kept_;
+  std::optional<Stream> busy_;
+};
+
+}  // namespace cuop::dist

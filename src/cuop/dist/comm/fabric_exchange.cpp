@@ -1,0 +1,273 @@
+// An exchange of tensors between ranks that read each other's GPU memory:
+//
+//   sender    its stream is done; where each tensor lies -> receiver
+//   receiver  maps what is new of that memory, copies, its stream is done; "done" -> sender
+//
+// What a receiver cannot read comes as bytes behind the message instead.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cuop/backend/cuda/cuda_memory.h"
+#include "cuop/backend/cuda/imported_range.h"
+#include "cuop/backend/cuda/workspace.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
+#include "cuop/dist/comm/fabric.h"
+#include "cuop/dist/comm/fabric_notes.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/empty.h"
+
+namespace cuop::dist {
+
+namespace {
+
+using fabric::CallNote;
+using fabric::TensorNote;
+using fabric::Way;
+
+/// Those to or from one rank, in their order.
+std::vector<Tensor> tensors_of(std::span<const Patch> patches, int rank) {
+  std::vector<Tensor> result;
+  for (const Patch& patch : patches) {
+    if (patch.peer == rank) result.push_back(patch.elements);
+  }
+  return result;
+}
+
+/// Bytes of the host in which tensors stand one after the other: page-locked for a GPU's stream.
+class Packed {
+ public:
+  Packed(const std::vector<Tensor>& like, Stream stream) {
+    for (const Tensor& tensor : like) bytes_ += tensor.nbytes();
+    if (stream.device.is_cpu()) {
+      whole_ = empty({bytes_}, DType::kUInt8);
+    } else {
+      const auto owner = std::make_shared<backend::cuda::Workspace>(
+          bytes_, stream, backend::cuda::pinned_memory(stream.device));
+      whole_ = from_memory(owner->data(), contiguous_layout({bytes_}), DType::kUInt8, kCpu, owner);
+    }
+    int64_t offset = 0;
+    for (const Tensor& tensor : like) {
+      places_.push_back(from_memory(data() + offset, contiguous_layout(tensor.shape()),
+                                    tensor.dtype(), kCpu, whole_.storage()));
+      offset += tensor.nbytes();
+    }
+  }
+
+  char* data() const { return static_cast<char*>(whole_.data()); }
+  int64_t bytes() const { return bytes_; }
+  /// Of the tensors, in their order.
+  const std::vector<Tensor>& places() const { return places_; }
+
+ private:
+  int64_t bytes_ = 0;
+  Tensor whole_;
+  std::vector<Tensor> places_;
+};
+
+/// A CallNote and its TensorNotes, as bytes.
+class Message {
+ public:
+  explicit Message(size_t tensors) : bytes_(sizeof(CallNote) + tensors * sizeof(TensorNote)) {}
+  char* data() { return bytes_.data(); }
+  int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
+
+  CallNote head() const { return at<CallNote>(0); }
+  TensorNote tensor(size_t i) const { return at<TensorNote>(place(i)); }
+  void set_head(const CallNote& note) { put(0, note); }
+  void set_tensor(size_t i, const TensorNote& note) { put(place(i), note); }
+
+ private:
+  static size_t place(size_t i) { return sizeof(CallNote) + i * sizeof(TensorNote); }
+  template <class Note>
+  Note at(size_t offset) const {
+    Note note;
+    std::memcpy(&note, bytes_.data() + offset, sizeof note);
+    return note;
+  }
+  template <class Note>
+  void put(size_t offset, const Note& note) {
+    std::memcpy(bytes_.data() + offset, &note, sizeof note);
+  }
+
+  std::vector<char> bytes_;
+};
+
+void copy_own(Exchange& x, const Collective& call) {
+  const auto from = tensors_of(call.sends, x.rank()), to = tensors_of(call.receives, x.rank());
+  bool do_fit = from.size() == to.size();
+  for (size_t i = 0; do_fit && i < to.size(); ++i) {
+    do_fit = from[i].shape() == to[i].shape() && from[i].dtype() == to[i].dtype();
+  }
+  if (!do_fit) {
+    const auto text = [](const std::vector<Tensor>& tensors) {
+      std::string all;
+      for (const Tensor& each : tensors) all += cat(' ', each.shape(), " of ", each.dtype());
+      return tensors.empty() ? std::string(" nothing") : all;
+    };
+    x.fail(x.rank(),
+           cat("expects", text(to), " from rank ", x.rank(), ", which sends", text(from)));
+  }
+  for (size_t i = 0; i < to.size(); ++i) copy_into(to[i], from[i]);
+}
+
+}  // namespace
+
+/// What one rank gets from this one, or this one from it.
+struct Fabric::Side {
+  Side(int peer, std::vector<Tensor> all)
+      : rank(peer), tensors(std::move(all)), message(tensors.size()) {}
+
+  static std::vector<Side> all(std::span<const Patch> patches, int rank, int size) {
+    std::vector<Side> sides;
+    for (int step = 1; step < size; ++step) {  // each rank begins with another one
+      const int peer = (rank + step) % size;
+      std::vector<Tensor> tensors = tensors_of(patches, peer);
+      if (!tensors.empty()) sides.emplace_back(peer, std::move(tensors));
+    }
+    return sides;
+  }
+
+  bool is_pulled() const { return message.head().way == Way::kPulled; }
+
+  int rank;
+  std::vector<Tensor> tensors;
+  Message message;
+  std::optional<Packed> packed;  ///< of what goes as bytes
+};
+
+/// The tensor, or a copy of it that others can map.
+Tensor Fabric::readable(const Tensor& tensor) const {
+  if (fabric::Exports::can_describe(tensor)) return tensor;
+  const memory::ResourceScope scope(backend::cuda::cuda_memory(device_));
+  return clone(tensor);
+}
+
+/// Writes what the receiver is told, and packs what it cannot read.
+void Fabric::prepare(Side& to, Stream stream) {
+  Peer& receiver = peer(to.rank);
+  const bool is_pulled = receiver.reads_us && stream.device == device_;
+  if (!is_pulled) to.packed.emplace(to.tensors, stream);
+  for (size_t i = 0; i < to.tensors.size(); ++i) {
+    Tensor& tensor = to.tensors[i];
+    if (is_pulled) {
+      tensor = readable(tensor);
+      to.message.set_tensor(i, receiver.exports->describe(tensor));
+    } else {
+      copy_across(to.packed->places()[i], tensor);
+      to.message.set_tensor(i, fabric::note_of(tensor));
+    }
+  }
+  to.message.set_head(
+      {is_pulled ? Way::kPulled : Way::kSent, receiver.exports ? receiver.exports->count() : 0});
+}
+
+/// Checks what the sender has told and makes room for what it sends.
+void Fabric::take_notes(Exchange& x, Side& from, Stream stream) {
+  try {
+    for (size_t i = 0; i < from.tensors.size(); ++i) {
+      const Tensor& tensor = from.tensors[i];
+      fabric::check_fits(from.message.tensor(i), tensor.dtype(), tensor.shape());
+    }
+    if (from.is_pulled() && !peer(from.rank).imports) {
+      throw CommunicationError("was told of memory that it does not read");
+    }
+  } catch (const CommunicationError& error) {
+    x.fail(from.rank, cat(error.what(), " (from rank ", from.rank, ")"));
+  }
+  if (!from.is_pulled()) from.packed.emplace(from.tensors, stream);
+}
+
+/// Copies what has come to where it belongs.
+void Fabric::land(Exchange& x, const Side& from, Stream stream) const {
+  for (size_t i = 0; i < from.tensors.size(); ++i) {
+    const Tensor& to = from.tensors[i];
+    if (from.packed) {
+      copy_across(to, from.packed->places()[i]);
+      continue;
+    }
+    try {
+      const auto& imports = *peers_[static_cast<size_t>(from.rank)].imports;
+      pull(to, imports.view(from.message.tensor(i), to.dtype(), to.shape()), stream);
+    } catch (const CommunicationError& error) {
+      x.fail(from.rank, cat(error.what(), " (from rank ", from.rank, ")"));
+    }
+  }
+}
+
+/// `from` is another process's memory that this rank's device reads.
+void Fabric::pull(const Tensor& to, const Tensor& from, Stream stream) const {
+  if (from.size() == 0) return;
+  if (to.device() != device_) {  // another device of this rank, or the host
+    const Stream own = current_stream(device_);
+    const Tensor here = empty(from.shape(), from.dtype(), device_);
+    pull(here, from, own);
+    copy_across(to, here);
+    return backend::runtime(device_).synchronize(own);  // which the caller does not wait for
+  }
+  if (to.is_contiguous() && from.is_contiguous()) {
+    return backend::cuda::copy_imported(to.data(), from.data(), from.nbytes(), stream);
+  }
+  copy_into(to, from);
+}
+
+void Fabric::wait_for(Exchange& x, Stream stream) const {
+  if (stream.device.is_cpu()) return;
+  x.post_condition([stream] { return backend::runtime(stream.device).is_idle(stream); }, rank_);
+  x.wait_all();
+}
+
+int64_t Fabric::exchange(Exchange& x, const Collective& call) {
+  const Stream stream = call.stream;
+  const StreamScope scope(stream);
+  busy_ = stream.device == device_ ? stream : current_stream(device_);  // which pulls
+  std::vector<Side> out = Side::all(call.sends, rank_, x.size());
+  std::vector<Side> in = Side::all(call.receives, rank_, x.size());
+  copy_own(x, call);
+
+  tidy();
+  int64_t bytes = 0;
+  for (Side& to : out) {
+    prepare(to, stream);
+    for (const Tensor& tensor : to.tensors) {
+      bytes += tensor.nbytes();
+      kept_.push_back(tensor);
+    }
+  }
+  wait_for(x, stream);  // what is told now is there
+  advance();
+  for (Side& to : out) x.post_send(to.message.data(), to.message.bytes(), to.rank);
+  for (Side& from : in) x.post_recv(from.message.data(), from.message.bytes(), from.rank);
+  x.wait_all();
+
+  for (Side& from : in) take_notes(x, from, stream);
+  for (Side& to : out) {
+    if (to.packed) x.post_send(to.packed->data(), to.packed->bytes(), to.rank);
+  }
+  for (Side& from : in) {
+    if (from.packed) x.post_recv(from.packed->data(), from.packed->bytes(), from.rank);
+    if (from.is_pulled()) post_arrival(x, from.rank, from.message.head().pieces);
+  }
+  for (const Side& to : out) {
+    if (to.is_pulled()) post_departure(x, to.rank);
+  }
+  x.wait_all();
+
+  for (const Side& from : in) land(x, from, stream);
+  wait_for(x, stream);
+  for (const Side& from : in) {
+    if (from.is_pulled()) x.post_signal(from.rank);
+  }
+  for (const Side& to : out) {
+    if (to.is_pulled()) x.post_await(to.rank);
+  }
+  x.wait_all();
+  kept_.clear();
+  busy_.reset();
+  return bytes;
+}
+
+}  // namespace cuop::dist

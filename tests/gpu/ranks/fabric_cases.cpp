@@ -1,0 +1,223 @@
+#include "tests/gpu/ranks/fabric_cases.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "cuop/backend/cuda/context.h"
+#include "cuop/backend/current_device.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/env.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop::dist::test {
+namespace {
+
+using conformance::Rank;
+using ::testing::HasSubstr;
+
+/// 0, 1, 2, ... from a number that tells rank and round apart.
+Tensor numbered(int rank, int round, const Shape& shape, Device device) {
+  const Tensor values = arange(0, element_count(shape), 1, DType::kFloat64);
+  return to_device(reshape(add(values, 1e6 * rank + 1e3 * round), shape), device);
+}
+
+std::vector<double> values(const Tensor& tensor) {
+  const Tensor host = contiguous(to_device(tensor, kCpu));
+  return {host.data<double>(), host.data<double>() + host.size()};
+}
+
+/// Everybody sends `mine` to everybody, and expects what `of(peer)` says in tensors on `device`.
+template <class Of>
+void exchange_with_all(Rank comm, const Tensor& mine, Device device, const Of& of) {
+  std::vector<Patch> sends, receives;
+  for (int peer = 0; peer < comm->size(); ++peer) {
+    sends.push_back({peer, mine});
+    receives.push_back({peer, full(mine.shape(), -1.0, mine.dtype(), device)});
+  }
+  comm->exchange(sends, receives, current_stream(device));
+  for (const Patch& patch : receives) {
+    EXPECT_EQ(values(patch.elements), values(of(patch.peer))) << "from rank " << patch.peer;
+  }
+}
+
+Device home() { return backend::current_device(); }
+
+void memory_is_mapped(Rank comm) {
+  for (int round = 0; round < 3; ++round) {
+    const auto of = [&](int rank) { return numbered(rank, round, {37, 11}, home()); };
+    exchange_with_all(comm, of(comm->rank()), home(), of);
+  }
+  if (env().cuda_allocator.value != "auto" || !env().peer_mapping.value) {
+    EXPECT_THAT(comm->exchange_ways(), Not(HasSubstr("reads the memory")));
+  } else {
+    EXPECT_THAT(comm->exchange_ways(), HasSubstr("reads the memory of rank"));
+    EXPECT_THAT(comm->exchange_ways(), Not(HasSubstr("through the host")));
+  }
+}
+
+/// Tensors of several pieces, in all layouts.
+void large_tensors_and_views(Rank comm) {
+  const auto huge = [&](int rank) { return numbered(rank, 1, {7, 700, 1000}, home()); };
+  exchange_with_all(comm, huge(comm->rank()), home(), huge);
+  const auto whole = [&](int rank) { return numbered(rank, 1, {3, 200, 500}, home()); };
+  const auto turned = [](const Tensor& t) { return permute(t, std::vector<int64_t>{2, 0, 1}); };
+  const auto cut = [](const Tensor& t) { return slice(slice(t, 2, 480, 20, -3), 1, 5, 190, 7); };
+  exchange_with_all(comm, turned(whole(comm->rank())), home(),
+                    [&](int rank) { return turned(whole(rank)); });
+  exchange_with_all(comm, cut(whole(comm->rank())), home(),
+                    [&](int rank) { return cut(whole(rank)); });
+  const auto row = [&](int rank) {
+    return broadcast_to(numbered(rank, 2, {1, 9}, home()), Shape{400, 9});
+  };
+  exchange_with_all(comm, row(comm->rank()), home(), row);
+}
+
+/// What was given back to the system is announced as gone, and what comes in its place as new.
+void memory_comes_and_goes(Rank comm) {
+  for (int round = 0; round < 6; ++round) {
+    const Shape shape{round % 2 == 0 ? 900 : 5, 900 + 300 * round};
+    const auto of = [&](int rank) { return numbered(rank, round, shape, home()); };
+    exchange_with_all(comm, of(comm->rank()), home(), of);
+    memory::current_resource(home()).release_cached();
+  }
+}
+
+/// Memory of another library, which is copied before.
+void borrowed_memory(Rank comm) {
+  namespace cuda = backend::cuda;
+  constexpr int64_t kCount = 1000;
+  const cuda::ContextScope scope(home());
+  cuda::DevicePointer address = 0;
+  cuda::check(cuda::driver().mem_alloc(&address, kCount * sizeof(double)), "test");
+  const std::shared_ptr<void> owner(reinterpret_cast<void*>(address), [](void* data) {
+    cuda::driver().mem_free(cuda::device_pointer(data));
+  });
+  const Tensor borrowed =
+      from_memory(owner.get(), contiguous_layout({kCount}), DType::kFloat64, home(), owner);
+  const auto of = [](int rank) { return numbered(rank, 7, {kCount}, home()); };
+  copy_into(borrowed, of(comm->rank()));
+  const Tensor every_third = slice(borrowed, 0, 1, 1 + 3 * 300, 3);
+  exchange_with_all(comm, every_third, home(),
+                    [&](int rank) { return slice(of(rank), 0, 1, 1 + 3 * 300, 3); });
+  EXPECT_EQ(values(borrowed), values(of(comm->rank())));
+}
+
+/// Ranks differ in where their tensors lie.
+void host_and_other_devices(Rank comm) {
+  const auto on = [&](int rank, Device device) { return numbered(rank, 3, {40, 30}, device); };
+  exchange_with_all(comm, on(comm->rank(), home()), home(), [&](int r) { return on(r, home()); });
+  const int gpus = backend::device_count(DeviceType::kCuda);
+  for (int turn = 0; turn < comm->size(); ++turn) {
+    const bool is_mine = turn == comm->rank();
+    const Device other{DeviceType::kCuda, (home().index + 1) % gpus};
+    for (const Device device : {is_mine ? kCpu : home(), is_mine ? other : home()}) {
+      exchange_with_all(comm, on(comm->rank(), device), device,
+                        [&](int rank) { return on(rank, kCpu); });
+    }
+  }
+}
+
+/// A stream's work comes before what it sends, and what it receives before its next work.
+void calls_are_work_of_the_stream(Rank comm) {
+  const backend::OwnedStream own(home());
+  const StreamScope scope(own.get());
+  const int next = (comm->rank() + 1) % comm->size();
+  const int last = (comm->rank() + comm->size() - 1) % comm->size();
+  Tensor x = full({60, 50}, comm->rank(), DType::kFloat64, home());
+  for (int round = 0; round < 8; ++round) {
+    const Tensor sent = permute(add(x, 1.0), std::vector<int64_t>{1, 0});
+    const Tensor got = empty(sent.shape(), sent.dtype(), home());
+    const std::vector<Patch> sends{{next, sent}}, receives{{last, got}};
+    comm->exchange(sends, receives, own.get());
+    x = permute(got, std::vector<int64_t>{1, 0});
+  }
+  const int origin = ((comm->rank() - 8) % comm->size() + comm->size()) % comm->size();
+  EXPECT_EQ(values(x), std::vector<double>(3000, origin + 8.0));
+}
+
+/// One direction alone; empty tensors; ranks that do nothing.
+void few_take_part(Rank comm) {
+  const Tensor sent = numbered(0, 4, {50, 3}, home()),
+               none = empty({0, 3}, DType::kFloat64, home());
+  const Tensor got = full({50, 3}, 0.0, DType::kFloat64, home());
+  std::vector<Patch> sends, receives;
+  const int end = comm->size() - 1;
+  if (comm->rank() == 0) sends = {{end, none}, {end, sent}};
+  if (comm->rank() == end) receives = {{0, empty({0, 3}, DType::kFloat64, home())}, {0, got}};
+  for (int round = 0; round < 3; ++round) comm->exchange(sends, receives, current_stream(home()));
+  if (comm->rank() == end) {
+    EXPECT_EQ(values(got), values(sent));
+  }
+}
+
+void a_failure_is_recovered_from(Rank comm) {
+  const auto of = [](int rank) { return numbered(rank, 5, {64, 64}, home()); };
+  exchange_with_all(comm, of(comm->rank()), home(), of);
+  if (comm->rank() == 0) {
+    comm->abort("of the test");
+  } else {
+    EXPECT_THROW(for (;;) exchange_with_all(comm, of(comm->rank()), home(), of),
+                 CommunicationError);
+  }
+  comm->recover();
+  exchange_with_all(comm, of(comm->rank()), home(), of);
+}
+
+void parts_have_ways_of_their_own(Rank comm) {
+  const auto part = comm->split(comm->rank() % 2, -comm->rank());
+  const auto of = [](int rank) { return numbered(rank, 6, {30, 30}, home()); };
+  exchange_with_all(part, of(part->rank()), home(), of);
+  exchange_with_all(comm, of(comm->rank()), home(), of);
+}
+
+/// One rank after the other: they may be threads, and looking opens a file.
+int64_t open_files(Rank comm) {
+  int64_t count = 0;
+  for (int turn = 0; turn < comm->size(); ++turn) {
+    comm->barrier();
+    if (turn == comm->rank()) {
+      const std::filesystem::directory_iterator all("/proc/self/fd"), end;
+      count = std::distance(all, end);
+    }
+  }
+  comm->barrier();
+  return count;
+}
+
+/// The files that stand for memory are closed when it is mapped.
+void no_files_stay_open(Rank comm) {
+  const auto exchange = [&](int round) {
+    const auto of = [&](int rank) {
+      return numbered(rank, round, {1 << 10, 600 * (1 + round % 3)}, home());
+    };
+    exchange_with_all(comm, of(comm->rank()), home(), of);
+    memory::current_resource(home()).release_cached();
+  };
+  exchange(0);
+  const int64_t before = open_files(comm);
+  for (int round = 1; round < 5; ++round) exchange(round);
+  EXPECT_EQ(open_files(comm), before);
+}
+
+}  // namespace
+
+std::vector<conformance::Case> fabric_cases() {
+  return {{"memory_is_mapped", memory_is_mapped},
+          {"large_tensors_and_views", large_tensors_and_views},
+          {"memory_comes_and_goes", memory_comes_and_goes},
+          {"borrowed_memory", borrowed_memory},
+          {"host_and_other_devices", host_and_other_devices},
+          {"calls_are_work_of_the_stream", calls_are_work_of_the_stream},
+          {"few_take_part", few_take_part},
+          {"a_failure_is_recovered_from", a_failure_is_recovered_from},
+          {"parts_have_ways_of_their_own", parts_have_ways_of_their_own},
+          {"no_files_stay_open", no_files_stay_open}};
+}
+
+}  // namespace cuop::dist::test

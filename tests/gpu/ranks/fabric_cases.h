@@ -1,0 +1,13 @@
+// Exchanges between ranks that map each other's GPU memory, as cases of a suite.
+#pragma once
+
+#include <vector>
+
+#include "tests/conformance/communicator_suite.h"
+
+namespace cuop::dist::test {
+
+/// For ranks on one host, with a GPU for each of them.
+std::vector<conformance::Case> fabric_cases();
+
+}  // namespace cuop::dist::test

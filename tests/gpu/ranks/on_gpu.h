@@ -1,0 +1,14 @@
+// The calls of the conformance suite, whose buffers lie on the host, made with GPU buffers.
+#pragma once
+
+#include <memory>
+
+#include "cuop/dist/comm/communicator.h"
+
+namespace cuop::dist::test {
+
+/// Makes the collective calls of a host's buffers with copies of them on the rank's current GPU.
+/// Every fourth rank keeps its on the host.
+std::shared_ptr<Communicator> on_gpu(std::shared_ptr<Communicator> inner);
+
+}  // namespace cuop::dist::test
