@@ -8,28 +8,11 @@
 #include "cuop/core/error.h"
 #include "cuop/dist/comm/mpi.h"
 #include "tests/conformance/communicator_suite.h"
+#include "tests/mpi/failure_printer.h"
 
 namespace cuop::dist {
 
 namespace {
-
-/// Rank 0 prints as usual, the others only what went wrong.
-class FailurePrinter : public testing::EmptyTestEventListener {
- public:
-  explicit FailurePrinter(int rank) : rank_(rank) {}
-  void OnTestStart(const testing::TestInfo& info) override { test_ = info.name(); }
-  void OnTestPartResult(const testing::TestPartResult& result) override {
-    if (!result.failed()) return;
-    const char* file = result.file_name();
-    std::cerr << "rank " << rank_ << ": " << test_ << " " << (file != nullptr ? file : "") << ":"
-              << result.line_number() << "\n"
-              << result.message() << std::endl;
-  }
-
- private:
-  int rank_;
-  std::string test_;
-};
 
 /// The cases in which the length of a message matters.
 std::vector<conformance::Case> long_cases() {
@@ -60,11 +43,7 @@ int run(const std::shared_ptr<Communicator>& comm) {
   conformance::register_suite("mpi", ranks, run_case, conformance::all_cases());
   conformance::register_suite("mpi_chunked", ranks, run_long(false), long_cases());
   conformance::register_suite("mpi_read", ranks, run_long(true), long_cases());
-  if (comm->rank() != 0) {
-    auto& listeners = testing::UnitTest::GetInstance()->listeners();
-    delete listeners.Release(listeners.default_result_printer());
-    listeners.Append(new FailurePrinter(comm->rank()));
-  }
+  test::print_failures_of(comm->rank());
   int64_t failed = RUN_ALL_TESTS();
   if (!comm->failure().empty()) comm->recover();
   comm->all_reduce(&failed, &failed, 1, DType::kInt64, ReduceKind::kMax);

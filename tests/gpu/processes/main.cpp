@@ -1,0 +1,156 @@
+// The conformance suite with the ranks' buffers on GPUs, where ranks are processes:
+//   mpirun -np 2 cuop_gpu_process_tests
+//   cuop_gpu_process_tests --processes=2      the same joined by TCP, without a launcher
+//   cuop_gpu_process_tests --processes=2 --killed      the last one dies while they exchange
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuop/backend/current_device.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/comm/bootstrap.h"
+#include "cuop/ops/create/create.h"
+#include "tests/conformance/communicator_suite.h"
+#include "tests/dist/socket_ranks.h"
+#include "tests/gpu/ranks/fabric_cases.h"
+#include "tests/gpu/ranks/on_gpu.h"
+#include "tests/mpi/failure_printer.h"
+
+extern char** environ;
+
+namespace cuop::dist {
+namespace {
+
+using Body = std::function<void(conformance::Rank)>;
+
+int run_suite(const std::shared_ptr<Communicator>& comm) {
+  comm->set_timeout(60.0);  // a case that fails on one rank must not hold up the others for long
+  const auto run_case = [comm](int, const Body& body) {
+    if (!comm->failure().empty()) comm->recover();  // a failed case must not fail the next ones
+    body(comm);
+  };
+  const std::array ranks{comm->size()};
+  conformance::register_suite(
+      "gpu", ranks,
+      [run_case](int size, const Body& body) {
+        run_case(size, [&](conformance::Rank each) { body(test::on_gpu(each)); });
+      },
+      conformance::all_cases());
+  conformance::register_suite("fabric", ranks, run_case, test::fabric_cases());
+  test::print_failures_of(comm->rank());
+  int64_t failed = RUN_ALL_TESTS();
+  if (!comm->failure().empty()) comm->recover();
+  comm->all_reduce(&failed, &failed, 1, DType::kInt64, ReduceKind::kMax);
+  return static_cast<int>(failed);
+}
+
+/// The last rank ends at some moment of an endless row of exchanges; the others must be told which.
+int run_killed(const std::shared_ptr<Communicator>& comm) {
+  comm->set_timeout(30.0);
+  const int last = comm->size() - 1;
+  const Device device = backend::current_device();
+  std::thread end;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    for (int round = 0;; ++round) {
+      std::vector<Patch> sends, receives;
+      for (int peer = 0; peer < comm->size(); ++peer) {
+        sends.push_back({peer, full({1000, 300 + round % 7}, round, DType::kFloat32, device)});
+        receives.push_back({peer, empty(sends[0].elements.shape(), DType::kFloat32, device)});
+      }
+      comm->exchange(sends, receives, current_stream(device));
+      if (round == 3 && comm->rank() == last) {
+        end = std::thread([] {
+          test::pause(0.02);
+          kill(getpid(), SIGKILL);
+        });
+      }
+    }
+  } catch (const CommunicationError& error) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    const bool is_right = error.rank() == last && took.count() < 25.0;
+    if (!is_right) std::cerr << "rank " << comm->rank() << ": " << error.what() << std::endl;
+    return is_right ? 0 : 1;
+  }
+}
+
+/// Starts this program once for each rank, as torchrun would; the first status that is not
+/// expected.
+int start_processes(int count, bool is_killed, char** argv) {
+  const std::string port = std::to_string(test::new_port());
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < count; ++rank) {
+    std::vector<std::string> settings = {
+        cat("RANK=", rank),          cat("LOCAL_RANK=", rank),          "MASTER_ADDR=127.0.0.1",
+        cat("WORLD_SIZE=", count),   cat("LOCAL_WORLD_SIZE=", count),   "MASTER_PORT=" + port,
+        "TORCHELASTIC_RUN_ID=tests", "CUOP_JOB_SECRET=" + test::kSecret};
+    std::vector<char*> variables;
+    for (char** each = environ; *each != nullptr; ++each) variables.push_back(*each);
+    for (std::string& setting : settings) variables.push_back(setting.data());
+    variables.push_back(nullptr);
+    pid_t child = 0;
+    if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv, variables.data()) != 0) {
+      std::cerr << "no process for rank " << rank << std::endl;
+      return 1;
+    }
+    children.push_back(child);
+  }
+  int result = 0;
+  for (int rank = 0; rank < count; ++rank) {
+    int status = 0;
+    waitpid(children[static_cast<size_t>(rank)], &status, 0);
+    const bool is_expected = is_killed && rank == count - 1
+                                 ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                                 : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (is_expected) continue;
+    std::cerr << "rank " << rank << " ended with status " << status << std::endl;
+    if (result == 0) result = 1;
+  }
+  return result;
+}
+
+/// `all` are the arguments as they were given, of which GoogleTest has taken its own.
+int run(int argc, char** argv, char** all) {
+  if (backend::device_count(DeviceType::kCuda) == 0) {
+    std::cout << "nothing is run: needs a CUDA GPU" << std::endl;
+    return 0;
+  }
+  constexpr std::string_view kProcesses = "--processes=";
+  bool is_killed = false;
+  int processes = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--killed") is_killed = true;
+    if (argument.starts_with(kProcesses)) {
+      processes = std::atoi(argv[i] + kProcesses.size());
+    }
+  }
+  const bool is_started = std::getenv("TORCHELASTIC_RUN_ID") != nullptr;
+  if (processes > 0 && !is_started) return start_processes(processes, is_killed, all);
+  return is_killed ? run_killed(world()) : run_suite(world());
+}
+
+}  // namespace
+}  // namespace cuop::dist
+
+int main(int argc, char** argv) {
+  std::vector<char*> all(argv, argv + argc + 1);
+  testing::InitGoogleTest(&argc, argv);
+  try {
+    return cuop::dist::run(argc, argv, all.data());
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+    return 1;
+  }
+}
