@@ -70,17 +70,18 @@ double exchange_seconds(Communicator& comm, Device device, int64_t bytes, int pe
   const int ranks = comm.size();
   const Tensor sent = ones({bytes * peers}, DType::kUInt8, device),
                received = empty({bytes * peers}, DType::kUInt8, device);
-  std::vector<Block> to(static_cast<size_t>(ranks)), from(static_cast<size_t>(ranks));
+  std::vector<Patch> to, from;
   for (int i = 0; i < peers; ++i) {
-    to[static_cast<size_t>((comm.rank() + 1 + i) % ranks)] = {i * bytes, bytes};
-    from[static_cast<size_t>((comm.rank() + 2 * ranks - 1 - i) % ranks)] = {i * bytes, bytes};
+    const auto part = [&](const Tensor& x) { return slice(x, 0, i * bytes, (i + 1) * bytes); };
+    to.push_back({(comm.rank() + 1 + i) % ranks, part(sent)});
+    from.push_back({(comm.rank() + 2 * ranks - 1 - i) % ranks, part(received)});
   }
   const Stream stream = current_stream(device);
   double best = 0.0;
   for (int i = 0; i <= kRepeats; ++i) {
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
-    comm.all_to_all(sent.data(), to, received.data(), from, stream);
+    comm.exchange(to, from, stream);
     backend::runtime(device).synchronize(stream);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (i == 1 || (i > 1 && took.count() < best)) best = took.count();  // the first opens the way
