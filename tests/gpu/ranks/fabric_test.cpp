@@ -24,7 +24,11 @@ using cuop::test::error_of;
 using ::testing::HasSubstr;
 
 constexpr Device kGpu{DeviceType::kCuda, 0};
-constexpr int64_t kMemory = int64_t{8} << 30;
+/// What a rank says of its GPU: the limit of what it may announce.
+int64_t gpu_memory() {
+  const bool is_there = backend::device_count(DeviceType::kCuda) > 0;
+  return is_there ? backend::runtime(kGpu).memory_info().total : 0;
+}
 
 /// A channel on which sender 0 sends, and what it says.
 class FabricTest : public testing::Test {
@@ -68,7 +72,7 @@ class FabricTest : public testing::Test {
 
   DescriptorChannel channel_{2}, sender_{1};
   Exports exports_{kGpu, channel_.place_for(0)};
-  Imports imports_{kGpu, kMemory};
+  Imports imports_{kGpu, gpu_memory()};
 };
 
 TEST_F(FabricTest, ViewsReadWhatWasAnnounced) {
@@ -153,7 +157,7 @@ TEST_F(FabricTest, MessagesThatMakeNoSenseAreRefused) {
   constexpr int64_t kUnit = backend::cuda::ImportedRange::kUnit;
   const auto refused = [&](auto&& change) {
     const DescriptorChannel::Message message = changed(change);
-    return error_of<Error>([&] { Imports(kGpu, kMemory).take(message); });
+    return error_of<Error>([&] { Imports(kGpu, gpu_memory()).take(message); });
   };
   for (const int64_t bytes : {int64_t{0}, -kUnit, int64_t{1} << 50}) {
     EXPECT_THAT(refused([&](PieceNote& n) { n.bytes = bytes; }), HasSubstr("are more than"))
@@ -181,12 +185,12 @@ TEST_F(FabricTest, FilesThatAreNoMemoryAreRefused) {
   DescriptorChannel::Message message = changed([](PieceNote&) {});
   for (const char* path : {"/dev/null", "/proc/self/exe", "/tmp"}) {
     message.files.front() = Descriptor(open(path, O_RDONLY | O_CLOEXEC));
-    EXPECT_THAT(error_of<Error>([&] { Imports(kGpu, kMemory).take(message); }),
+    EXPECT_THAT(error_of<Error>([&] { Imports(kGpu, gpu_memory()).take(message); }),
                 HasSubstr("imported memory: "))
         << path;
   }
   message.files.clear();
-  EXPECT_THAT(error_of<Error>([&] { Imports(kGpu, kMemory).take(message); }),
+  EXPECT_THAT(error_of<Error>([&] { Imports(kGpu, gpu_memory()).take(message); }),
               HasSubstr("names 1 pieces and brings 0 files"));
 }
 

@@ -40,6 +40,7 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
   int64_t most_rows = 0;
   for (const Box& block : blocks) most_rows = std::max(most_rows, block.interval(0).length());
   const int64_t halo = problem.radius * depth;
+  const bool is_alone = strategy == "root" || ranks == 1;
   if (strategy != "root" && problem.iterations > 0) {
     const HaloNeeds needs =
         halo_needs(blocks, grid.shape[0], grid.shape[1], halo, problem.is_periodic);
@@ -52,6 +53,10 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
     step.messages *= exchanges;
     step.whole_on = 0;  // halos, also where they cover a small grid
     step.seconds *= static_cast<double>(exchanges);
+    // Copied where it is.
+    if (is_alone && problem.is_periodic) {
+      step.seconds = machine.latency * static_cast<double>(exchanges);
+    }
   }
   if (problem.is_watched && problem.iterations > 0) {
     const int64_t looks = divide_up(problem.iterations, depth);
@@ -68,7 +73,7 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
   }
   // Of `depth` sweeps the first computes radius * (depth - 1) rows more on each side, the last
   // none.
-  const bool has_halo = strategy != "root" || problem.is_periodic;
+  const bool has_halo = !is_alone || problem.is_periodic;
   const double extra_rows = has_halo ? static_cast<double>(problem.radius * (depth - 1)) : 0.0;
   const double cells = (static_cast<double>(most_rows) + extra_rows) *
                        static_cast<double>(grid.shape[1]) * static_cast<double>(problem.iterations);
@@ -91,8 +96,12 @@ Plan plan_strategy(const SweepProblem& problem, const Machine& machine, const st
 
 Plan plan_sweeps(const SweepProblem& problem, const Machine& machine, std::string_view strategy) {
   std::vector<Plan> plans;
-  for (int64_t depth = 1; depth <= problem.max_depth; depth *= 2) {
-    if (common_rank(problem.inputs) >= 0 && (depth == 1 || problem.is_watched)) {
+  // The deepest first: where nothing else tells them apart it is taken, as a GPU makes several
+  // sweeps in one pass over memory.
+  int64_t depth = 1;
+  while (2 * depth <= problem.max_depth) depth *= 2;
+  for (; depth > 0; depth /= 2) {
+    if (common_rank(problem.inputs) >= 0) {
       plans.push_back(plan_strategy(problem, machine, "root", depth));
     }
     plans.push_back(plan_strategy(problem, machine, "row", depth));

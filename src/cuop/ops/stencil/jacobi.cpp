@@ -99,7 +99,10 @@ JacobiResult jacobi2d(const Tensor& u, const Tensor& rhs, const JacobiOptions& o
   const Tensor f = contiguous(rhs);
   JacobiResult answer;
   Tensor current = contiguous(u);
-  const int64_t most = kernels::sweeps_per_pass(u.shape(1), 1, itemsize(u.dtype()));
+  constexpr int64_t kSweepsOnGpu = 32;  // between two looks at their norms
+  const int64_t most = u.device().is_cpu()
+                           ? kernels::sweeps_per_pass(u.shape(1), 1, itemsize(u.dtype()))
+                           : kSweepsOnGpu;
   std::vector<double> norms(static_cast<size_t>(most * height));
   Tensor spare;
   bool is_done = u.size() == 0;

@@ -152,7 +152,7 @@ jit::TextKernel sweep_kernel(DType dtype, const TapList& list) {
           .arguments = "SweepArguments",
           .call = call + ">",
           .threads = jit::kSweepThreads,
-          .resident = 2};
+          .resident = itemsize(dtype) <= 4 ? 3 : 2};
 }
 
 int64_t jacobi_sweeps_per_pass_cuda() { return jit::kSweepReach; }
