@@ -45,7 +45,9 @@ inline constexpr int kSweepThreads = 256;
 inline constexpr int kSweepStrip = 8;   ///< rows of a strip
 inline constexpr int kSweepTaps = 25;   ///< the most weights
 inline constexpr int kSweepRadius = 2;  ///< of taps, in rows and columns
-inline constexpr int kSweepReach = 4;   ///< of all sweeps together
+/// How far all sweeps of a pass reach together. Tiles overlap by as much: few weights are cheap to
+/// compute twice, many are not.
+CUOP_FN constexpr int sweep_reach(int64_t taps) { return taps <= 5 ? 8 : 4; }
 
 /// Neighbouring cells of a thread's row: one access.
 CUOP_FN constexpr int sweep_cells_each(int64_t itemsize) { return static_cast<int>(16 / itemsize); }
@@ -61,8 +63,8 @@ CUOP_FN constexpr int sweep_margin(int edge, int64_t itemsize) {
 /// What several sweeps in one pass read and write.
 struct SweptGrid {
   StencilGrid grid;
-  void* out;            ///< [height, width]
-  int64_t sweeps;       ///< at most kSweepReach / radius
+  void* out;  ///< [height, width]
+  int64_t sweeps;
   int64_t first, last;  ///< rows, relative to the result's, outside of which the grid has ended
 };
 
