@@ -7,6 +7,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
+#include "cuop/core/text.h"
 
 namespace cuop::backend::cuda {
 

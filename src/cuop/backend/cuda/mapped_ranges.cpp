@@ -4,6 +4,7 @@
 
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 
 namespace cuop::backend::cuda {
 

@@ -13,6 +13,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/log.h"
+#include "cuop/core/text.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/create/empty.h"
 

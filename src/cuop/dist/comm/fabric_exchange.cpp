@@ -14,6 +14,7 @@
 #include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/dist/comm/fabric.h"
 #include "cuop/dist/comm/fabric_notes.h"
 #include "cuop/memory/current.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/dist/comm/fabric_notes.h"
 #include "cuop/ops/create/empty.h"
 
