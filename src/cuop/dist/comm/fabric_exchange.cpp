@@ -17,6 +17,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/fabric.h"
 #include "cuop/dist/comm/fabric_notes.h"
+#include "cuop/dist/comm/patches.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
@@ -28,15 +29,6 @@ namespace {
 using fabric::CallNote;
 using fabric::TensorNote;
 using fabric::Way;
-
-/// Those to or from one rank, in their order.
-std::vector<Tensor> tensors_of(std::span<const Patch> patches, int rank) {
-  std::vector<Tensor> result;
-  for (const Patch& patch : patches) {
-    if (patch.peer == rank) result.push_back(patch.elements);
-  }
-  return result;
-}
 
 /// Bytes of the host in which tensors stand one after the other: page-locked for a GPU's stream.
 class Packed {
@@ -99,19 +91,8 @@ class Message {
 
 void copy_own(Exchange& x, const Collective& call) {
   const auto from = tensors_of(call.sends, x.rank()), to = tensors_of(call.receives, x.rank());
-  bool do_fit = from.size() == to.size();
-  for (size_t i = 0; do_fit && i < to.size(); ++i) {
-    do_fit = from[i].shape() == to[i].shape() && from[i].dtype() == to[i].dtype();
-  }
-  if (!do_fit) {
-    const auto text = [](const std::vector<Tensor>& tensors) {
-      std::string all;
-      for (const Tensor& each : tensors) all += cat(' ', each.shape(), " of ", each.dtype());
-      return tensors.empty() ? std::string(" nothing") : all;
-    };
-    x.fail(x.rank(),
-           cat("expects", text(to), " from rank ", x.rank(), ", which sends", text(from)));
-  }
+  const std::string wrong = misfit(to, from, x.rank());
+  if (!wrong.empty()) x.fail(x.rank(), wrong);
   for (size_t i = 0; i < to.size(); ++i) copy_into(to[i], from[i]);
 }
 

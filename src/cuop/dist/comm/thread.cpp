@@ -12,6 +12,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
+#include "cuop/dist/comm/patches.h"
 #include "cuop/dist/comm/reduction.h"
 #include "cuop/dist/comm/split.h"
 #include "cuop/dist/comm/thread_world.h"
@@ -30,17 +31,6 @@ void wait_for(Stream later, Stream earlier) {
 /// Rank r's part of `count` elements when all ranks share the work of a reduction.
 std::pair<int64_t, int64_t> segment(int64_t count, int rank, int size) {
   return {count * rank / size, count * (rank + 1) / size};
-}
-
-using Tensors = std::vector<const Tensor*>;
-
-/// Those to or from `rank`.
-Tensors tensors_of(std::span<const Patch> patches, int rank) {
-  Tensors tensors;
-  for (const Patch& patch : patches) {
-    if (patch.peer == rank) tensors.push_back(&patch.elements);
-  }
-  return tensors;
 }
 
 class ThreadCommunicator final : public Communicator {
@@ -95,9 +85,6 @@ class ThreadCommunicator final : public Communicator {
   std::string disagreement(const Collective& mine) const;
   /// Raises, inside an exchange, unless `src` sends as many bytes as this rank expects.
   void check_length(const Collective& call, int src, int64_t sent, int64_t expected) const;
-  /// The same for tensors of an exchange.
-  void check_tensors(const Collective& call, int src, const Tensors& sent,
-                     const Tensors& expected) const;
 
   /// The streams of the ranks whose buffers lie on GPUs; none where this rank's lie on the host.
   std::vector<Stream> other_streams(Stream mine) const;
@@ -161,23 +148,6 @@ void ThreadCommunicator::check_length(const Collective& call, int src, int64_t s
   if (sent == expected) return;
   throw CommunicationError(cat(call.name(), ": rank ", rank_, " of ", size(), " expects ", expected,
                                " bytes from rank ", src, ", which sends ", sent));
-}
-
-void ThreadCommunicator::check_tensors(const Collective& call, int src, const Tensors& sent,
-                                       const Tensors& expected) const {
-  const auto refuse = [&](const auto& wanted, const auto& given) {
-    throw CommunicationError(cat(call.name(), ": rank ", rank_, " of ", size(), " expects ", wanted,
-                                 " from rank ", src, ", which sends ", given));
-  };
-  if (sent.size() != expected.size()) {
-    refuse(cat(expected.size(), " tensors"), sent.size());
-  }
-  const auto text = [](const Tensor& x) { return cat(x.shape(), " of ", x.dtype()); };
-  for (size_t i = 0; i < sent.size(); ++i) {
-    const bool is_same = sent[i]->shape() == expected[i]->shape();
-    if (is_same && sent[i]->dtype() == expected[i]->dtype()) continue;
-    refuse(text(*expected[i]), text(*sent[i]));
-  }
 }
 
 void ThreadCommunicator::exchange(const Collective& mine, const std::function<void()>& copy) {
@@ -311,12 +281,14 @@ void ThreadCommunicator::copy_all_to_all(const Collective& call) {
 void ThreadCommunicator::pull_tensors(const Collective& call) {
   for (int step = 0; step < size(); ++step) {
     const int src = (rank_ + step) % size();
-    const Tensors from = tensors_of(peer(src).sends, rank_);
-    const Tensors to = tensors_of(call.receives, src);
-    check_tensors(call, src, from, to);
+    const std::vector<Tensor> from = tensors_of(peer(src).sends, rank_);
+    const std::vector<Tensor> to = tensors_of(call.receives, src);
+    if (const std::string wrong = misfit(to, from, src); !wrong.empty()) {
+      throw CommunicationError(cat(call.name(), ": rank ", rank_, " of ", size(), ' ', wrong));
+    }
     const StreamScope theirs(peer(src).stream);  // where what cannot be read from here is packed
     const StreamScope own(call.stream);
-    for (size_t i = 0; i < to.size(); ++i) pull(*to[i], *from[i]);
+    for (size_t i = 0; i < to.size(); ++i) pull(to[i], from[i]);
   }
   for (const Patch& patch : call.sends) {
     if (patch.peer != rank_) bytes_sent_ += patch.elements.nbytes();

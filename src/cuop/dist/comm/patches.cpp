@@ -1,0 +1,30 @@
+#include "cuop/dist/comm/patches.h"
+
+#include "cuop/core/text.h"
+
+namespace cuop::dist {
+
+std::vector<Tensor> tensors_of(std::span<const Patch> patches, int rank) {
+  std::vector<Tensor> tensors;
+  for (const Patch& patch : patches) {
+    if (patch.peer == rank) tensors.push_back(patch.elements);
+  }
+  return tensors;
+}
+
+std::string misfit(const std::vector<Tensor>& expected, const std::vector<Tensor>& sent, int src) {
+  const auto differ = [src](const auto& wanted, const auto& given) {
+    return cat("expects ", wanted, " from rank ", src, ", which sends ", given);
+  };
+  if (sent.size() != expected.size()) return differ(cat(expected.size(), " tensors"), sent.size());
+  const auto text = [](const Tensor& x) { return cat(x.shape(), " of ", x.dtype()); };
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const bool is_same = sent[i].shape() == expected[i].shape();
+    if (!is_same || sent[i].dtype() != expected[i].dtype()) {
+      return differ(text(expected[i]), text(sent[i]));
+    }
+  }
+  return "";
+}
+
+}  // namespace cuop::dist

@@ -1,0 +1,19 @@
+// The tensors of an exchange, rank by rank.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cuop/dist/comm/communicator.h"
+
+namespace cuop::dist {
+
+/// Those to or from `rank`, in their order.
+std::vector<Tensor> tensors_of(std::span<const Patch> patches, int rank);
+
+/// "" when the tensors that rank `src` sends are as many, of the same shapes and dtypes, as those
+/// that are expected of it; else "expects ... from rank 1, which sends ...".
+std::string misfit(const std::vector<Tensor>& expected, const std::vector<Tensor>& sent, int src);
+
+}  // namespace cuop::dist
