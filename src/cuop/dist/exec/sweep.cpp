@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "cuop/backend/runtime.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -69,6 +70,10 @@ void SweptRows::sweep(int64_t radius, int64_t margin, const Sweep& work) {
   const bool is_kept = kept_.is_defined() && kept_.storage() == current_.storage();
   std::swap(current_, next_);
   if (is_kept) next_ = std::exchange(spare_, Tensor());
+  constexpr int kAhead = 64;  // so that an interrupt finds little work that was launched already
+  if (device_.is_cpu() || ++ahead_ < kAhead) return;
+  ahead_ = 0;
+  backend::runtime(device_).synchronize(current_stream(device_));
 }
 
 }  // namespace cuop::dist

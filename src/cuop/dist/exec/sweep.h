@@ -57,6 +57,7 @@ class SweptRows {
   Tensor next_;  ///< made when it is first needed, as the next two
   Tensor kept_;
   Tensor spare_;
+  int ahead_ = 0;  ///< sweeps since this rank has waited for its GPU
 };
 
 }  // namespace cuop::dist
