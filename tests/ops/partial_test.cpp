@@ -62,10 +62,15 @@ TEST(PartialReduction, EveryKindEqualsTheWhole) {
   const Tensor x = cast(arange(-30, 33, 1, DType::kInt64), DType::kFloat64);
   const Tensor rows = reshape(x, {21, 3});
   const auto check = [&](ReduceKind kind, SumMode mode, const Tensor& whole) {
-    const Tensor split = by_parts(PartialReduction(kind, mode, rows.dtype()), rows, 4);
-    ASSERT_EQ(split.dtype(), whole.dtype());
-    ASSERT_EQ(std::memcmp(split.data(), whole.data(), static_cast<size_t>(whole.nbytes())), 0)
-        << name(kind);
+    const PartialReduction reduction(kind, mode, rows.dtype());
+    const std::vector<int64_t> axes{0};
+    for (const Tensor& found : {by_parts(reduction, rows, 4), reduction.reduce(rows, axes)}) {
+      ASSERT_EQ(found.dtype(), whole.dtype());
+      ASSERT_EQ(found.shape(), whole.shape());
+      ASSERT_EQ(std::memcmp(found.data(), whole.data(), static_cast<size_t>(whole.nbytes())), 0)
+          << name(kind);
+    }
+    EXPECT_EQ(reduction.reduce(rows, axes, true).shape(), (Shape{1, 3}));
   };
   check(ReduceKind::kSum, SumMode::kPlain, sum(rows, {0}));
   check(ReduceKind::kSum, SumMode::kCompensated, sum(rows, {0}, false, SumMode::kCompensated));
