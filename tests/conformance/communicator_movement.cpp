@@ -238,7 +238,9 @@ void exchanges(Rank comm) {
         const int number = static_cast<int>(i) / comm->size();
         const Tensor expected = sent_tensor(peer, comm->rank(), number, scale, dtype);
         const Tensor got = contiguous(elements);
-        EXPECT_EQ(std::memcmp(got.data(), expected.data(), static_cast<size_t>(got.nbytes())), 0)
+        const auto* const bytes = static_cast<const char*>(got.data());
+        EXPECT_TRUE(
+            std::equal(bytes, bytes + got.nbytes(), static_cast<const char*>(expected.data())))
             << "tensor " << number << " of rank " << peer << ", " << dtype;
       }
     }

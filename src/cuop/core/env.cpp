@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <sstream>
 #include <string_view>
 
@@ -55,9 +56,9 @@ void read(EnvField<T>& field) {
 
 const Env& env() {
   static const Env* instance = [] {
-    auto* result = new Env;  // what ends after static objects still asks
+    auto result = std::make_unique<Env>();
     result->for_each([](auto& field) { read(field); });
-    return result;
+    return result.release();  // what ends after static objects still asks
   }();
   return *instance;
 }

@@ -159,6 +159,7 @@ std::optional<DescriptorChannel::Message> DescriptorChannel::receive() {
       continue;
     }
     if ((header.msg_flags & MSG_CTRUNC) != 0) {
+      attached.files.clear();  // who hears of it may need some
       throw CommunicationError(
           "open files of another rank were lost: this process may not open so many (ulimit -n)");
     }
