@@ -16,7 +16,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/fabric.h"
-#include "cuop/dist/comm/fabric_notes.h"
+#include "cuop/dist/comm/fabric_messages.h"
 #include "cuop/dist/comm/patches.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"

@@ -6,7 +6,6 @@
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/core/error.h"
-#include "cuop/dist/comm/fabric_notes.h"
 
 namespace cuop::dist::fabric {
 

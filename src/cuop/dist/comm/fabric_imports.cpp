@@ -7,7 +7,6 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/fabric_notes.h"
 #include "cuop/ops/create/empty.h"
 
 namespace cuop::dist::fabric {
@@ -17,7 +16,8 @@ namespace {
 using backend::cuda::ImportedRange;
 
 constexpr size_t kMostRanges = 256;
-/// Addresses that a pool takes at once: twice its device's memory, and its granules.
+/// A pool takes addresses for twice its device's memory at once, and some more for its granules;
+/// twice as many are let in.
 constexpr int64_t kRangeFactor = 4, kRangeSpare = int64_t{1} << 30;
 
 /// No strides of 64 bits overflow it, for a shape that a tensor here has.
@@ -29,7 +29,6 @@ struct Reach {
 };
 
 /// Nothing for no elements.
-
 std::optional<Reach> reach_of(const TensorNote& note, int64_t item) {
   Reach reach{0, item};
   for (int i = 0; i < note.ndim; ++i) {

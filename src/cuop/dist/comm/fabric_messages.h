@@ -7,8 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "cuop/core/dims.h"
-#include "cuop/core/dtype.h"
+#include "cuop/core/tensor.h"
 #include "cuop/dist/comm/descriptor_channel.h"
 
 namespace cuop::dist::fabric {
@@ -57,6 +56,14 @@ struct TensorNote {
   std::array<int64_t, kMaxDims> shape = {};
   std::array<int64_t, kMaxDims> strides = {};  ///< in elements
 };
+
+/// Its dtype, shape and strides; of no place yet.
+TensorNote note_of(const Tensor& tensor);
+/// "(4, 3) of float32", also of numbers that make no sense.
+std::string text_of(const TensorNote& note);
+/// CommunicationError "expects (4, 3) of float32, and was sent ..." unless it is of this dtype and
+/// shape.
+void check_fits(const TensorNote& note, DType dtype, const Shape& shape);
 
 /// How the elements of one call travel from a rank to another.
 enum class Way : int64_t {

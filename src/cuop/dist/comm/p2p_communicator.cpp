@@ -44,8 +44,11 @@ using Clock = std::chrono::steady_clock;
 
 /// Fruitless looks between two readings of the clock.
 constexpr int kLooksPerClock = 16;
-constexpr int kExchangeTag = kUserTagLimit + static_cast<int>(Collective::Kind::kExchange);
 constexpr auto kBetweenHeartbeats = std::chrono::milliseconds(1);
+
+/// Each collective has a tag of its own, so that ranks in different ones wait for each other, and
+/// say so at the deadline, instead of taking each other's bytes.
+int tag_of(Collective::Kind kind) { return kUserTagLimit + static_cast<int>(kind); }
 
 bool overlaps(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
   const auto a_begin = reinterpret_cast<uintptr_t>(a);
@@ -53,10 +56,6 @@ bool overlaps(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
   return a_begin < b_begin + static_cast<uintptr_t>(b_bytes) &&
          b_begin < a_begin + static_cast<uintptr_t>(a_bytes);
 }
-
-}  // namespace
-
-namespace {
 
 class Condition final : public Delivery {
  public:
@@ -309,7 +308,7 @@ void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int ds
 bool P2pCommunicator::exchanges_tensors(Stream stream) {
   if (!fabric_) {
     const int64_t sent = bytes_sent_;
-    Operation x(*this, "exchange", kExchangeTag);
+    Operation x(*this, "exchange", tag_of(Collective::Kind::kExchange));
     const Device chosen = backend::current_device();
     x.run([&] {
       fabric_ = std::make_unique<Fabric>(x, stream.device.is_cpu() ? chosen : stream.device);
@@ -323,7 +322,7 @@ std::string P2pCommunicator::exchange_ways() const { return fabric_ ? fabric_->d
 
 void P2pCommunicator::exchange_tensors(const Collective& call) {
   const int64_t sent = bytes_sent_;
-  Operation x(*this, call.name(), kExchangeTag);
+  Operation x(*this, call.name(), tag_of(call.kind));
   x.run([&] { bytes_sent_ = sent + fabric_->exchange(x, call); });
   // Who sent it may have given up meanwhile, and used its memory for something else.
   watch_->check(call.name());
@@ -332,9 +331,7 @@ void P2pCommunicator::exchange_tensors(const Collective& call) {
 void P2pCommunicator::run(const Collective& call) {
   using Kind = Collective::Kind;
   if (call.kind == Kind::kExchange) return exchange_tensors(call);
-  // Each collective has a tag of its own, so that ranks in different ones wait for each other, and
-  // say so at the deadline, instead of taking each other's bytes.
-  Operation x(*this, call.name(), kUserTagLimit + static_cast<int>(call.kind));
+  Operation x(*this, call.name(), tag_of(call.kind));
   if (fabric_) fabric_->tidy();
   const p2p::CombineRule what{call.dtype, call.op};
   switch (call.kind) {

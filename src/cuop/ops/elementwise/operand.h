@@ -10,25 +10,29 @@
 
 namespace cuop {
 
-/// A parameter type: it refers to the tensor and does not own it, as std::string_view a string.
-class Operand {
+/// A parameter type: it refers to the tensor, of whatever class, and does not own it, as
+/// std::string_view a string.
+template <class AnyTensor>
+class OperandOf {
  public:
-  Operand(const Tensor& tensor) : tensor_(&tensor) {}
-  Operand(const Scalar& number) : number_(number) {}
+  OperandOf(const AnyTensor& tensor) : tensor_(&tensor) {}
+  OperandOf(const Scalar& number) : number_(number) {}
   template <class Number>
   requires(std::is_arithmetic_v<Number>&& std::convertible_to<Number, Scalar>)
-      Operand(Number number)
+      OperandOf(Number number)
       : number_(Scalar(number)) {}
-  Operand(std::complex<double> number) : number_(Scalar(number)) {}
+  OperandOf(std::complex<double> number) : number_(Scalar(number)) {}
 
   /// Null when it is a number.
-  const Tensor* tensor() const { return tensor_; }
+  const AnyTensor* tensor() const { return tensor_; }
   /// Null when it is a tensor.
   const Scalar* number() const { return tensor_ == nullptr ? &number_ : nullptr; }
 
  private:
-  const Tensor* tensor_ = nullptr;
+  const AnyTensor* tensor_ = nullptr;
   Scalar number_ = false;
 };
+
+using Operand = OperandOf<Tensor>;
 
 }  // namespace cuop

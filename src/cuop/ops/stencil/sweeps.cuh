@@ -132,10 +132,7 @@ struct SweptStrip {
 };
 
 /// The cells of a thread's strip, and which of them are its tile's result.
-template <class T>
 struct SweptPlace {
-  static constexpr int kEach = sweep_cells_each(sizeof(T));
-
   int64_t top, left;      ///< of the grid, where the strip begins
   int64_t height, width;  ///< of the result
   int64_t tile_column;
@@ -165,7 +162,7 @@ CUOP_FN void sweep_tiles(const SweptGrid& a, typename SweptStrip<T, Radius>::Edg
   const int row = static_cast<int>(threadIdx.x) / 32 * kSweepStrip;
   const int column = static_cast<int>(threadIdx.x) % 32 * kEach;
   const bool is_aligned = grid.width % kEach == 0 && reinterpret_cast<uint64_t>(a.out) % 16 == 0;
-  SweptPlace<T> place;
+  SweptPlace place;
   place.height = grid.height;
   place.width = grid.width;
   place.first_row = edge - row;
@@ -239,13 +236,13 @@ template <class T, int Radius, class... Taps>
 struct StencilUpdate {
   const SweepArguments& a;
 
-  CUOP_FN void begin(const SweptPlace<T>&) {}
+  CUOP_FN void begin(const SweptPlace&) {}
   template <class Rows, int Each>
-  CUOP_FN void row(const SweptPlace<T>&, const Rows* rows, int, T (&next)[Each]) {
+  CUOP_FN void row(const SweptPlace&, const Rows* rows, int, T (&next)[Each]) {
 #pragma unroll
     for (int k = 0; k < Each; ++k) next[k] = SweptCell<T, Radius, Taps...>::at(rows, k, a);
   }
-  CUOP_FN void done(const SweptPlace<T>&, int) {}
+  CUOP_FN void done(const SweptPlace&, int) {}
 };
 
 template <class T, int Radius, class... Taps>
@@ -267,7 +264,7 @@ struct JacobiUpdate {
   int64_t across;             ///< tiles in a row
   double norms[kSweepStrip];  ///< of the thread's cells in each row
 
-  CUOP_FN void begin(const SweptPlace<T>& place) {
+  CUOP_FN void begin(const SweptPlace& place) {
     SweptStrip<T, 1> strip;
     strip.load(a.rhs, place.top, place.left);
 #pragma unroll
@@ -277,7 +274,7 @@ struct JacobiUpdate {
     }
   }
   template <class Rows>
-  CUOP_FN void row(const SweptPlace<T>& place, const Rows* rows, int j, T (&next)[kEach]) {
+  CUOP_FN void row(const SweptPlace& place, const Rows* rows, int j, T (&next)[kEach]) {
     const Own f = own(j);
     norms[j] = 0;
 #pragma unroll
@@ -290,7 +287,7 @@ struct JacobiUpdate {
     }
   }
   /// Adds up the squares of a sweep's update over the tile's part of each row.
-  CUOP_FN void done(const SweptPlace<T>& place, int sweep) {
+  CUOP_FN void done(const SweptPlace& place, int sweep) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     int row = 0;
 #pragma unroll

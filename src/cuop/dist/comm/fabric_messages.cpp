@@ -1,4 +1,4 @@
-#include "cuop/dist/comm/fabric_notes.h"
+#include "cuop/dist/comm/fabric_messages.h"
 
 #include <algorithm>
 #include <span>
