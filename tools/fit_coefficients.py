@@ -49,14 +49,21 @@ def chebyshev_nodes(low, high, count: int) -> list:
     ]
 
 
-def quotient_of_one(function, high, above: int, below: int) -> tuple[list, list]:
-    """The coefficients of N and D in f(z) = (1 + z N(z)) / (1 + z D(z)) from 0 to high."""
+def quotient_of_one(function, high, above: int, below: int, slope=None) -> tuple[list, list]:
+    """The coefficients of N and D in f(z) = (1 + z N(z)) / (1 + z D(z)) from 0 to high; with a slope in
+    f(z) = (1 + z N(z)) / (1 + slope z + z^2 D(z)).
+    """
     nodes = chebyshev_nodes(ZERO, high, above + below)
+    first, slope = (1, 0) if slope is None else (2, slope)
     rows = [
-        [*(z**k for k in range(1, above + 1)), *(-function(z) * z**k for k in range(1, below + 1))]
+        [
+            *(z**k for k in range(1, above + 1)),
+            *(-function(z) * z**k for k in range(first, below + first)),
+        ]
         for z in nodes
     ]
-    fit = list(mp.lu_solve(mp.matrix(rows), mp.matrix([function(z) - 1 for z in nodes])))
+    right = [function(z) * (1 + slope * z) - 1 for z in nodes]
+    fit = list(mp.lu_solve(mp.matrix(rows), mp.matrix(right)))
     return fit[:above], fit[above:]
 
 
@@ -119,6 +126,19 @@ def erf_part(z):
     return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
 
 
+HALF = mp.mpf(1) / 2
+
+
+def near_erf(w):
+    """The same of w = z - 1/2."""
+    return erf_part(max(w + HALF, ZERO))
+
+
+def near_weight(w):
+    """What its error weighs."""
+    return 1 / (1 + near_erf(w))
+
+
 def odd_rest(function):
     """(f(x) - x) / x^3 of z = x^2."""
 
@@ -133,6 +153,11 @@ def scaled_erfc(t):
     """exp(x^2) erfc(x) (1 + 2 x) of t = (x - 4) / (x + 4)."""
     x = 4 * (1 + t) / (1 - t)
     return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
+
+
+def tan_part(z):
+    """tan(x) / x of z = x^2."""
+    return mp.tan(mp.sqrt(z)) / mp.sqrt(z)
 
 
 LN2 = mp.log(2)
@@ -163,7 +188,7 @@ ERFC_MIDDLE = mp.mpf("5.125")
 
 def fourth_root(t):
     """The fourth root of erfc, for erf of double."""
-    return mp.erfc(t + mp.mpf("1.75")) ** (mp.mpf(1) / 4)
+    return mp.erfc(t + mp.mpf("1.25")) ** (mp.mpf(1) / 4)
 
 
 def near_root(t):
@@ -226,26 +251,9 @@ def odd_weight(function):
     return lambda z: mp.sqrt(z) ** 3 / function(mp.sqrt(z))
 
 
-def argument_of(t):
-    """The x of t = (x - 4) / (x + 4)."""
-    return 4 * (1 + t) / (1 - t)
-
-
-def normal_tail(t):
-    """exp(x^2 / 2) P(X > x) (1 + x) of t, X standard normal."""
-    x = argument_of(t)
-    return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2 * (1 + x)
-
-
-def erfc_tail(t):
-    """exp(x^2) erfc(x) (1 + 3/2 x) of t."""
-    x = argument_of(t)
-    return mp.exp(x * x) * mp.erfc(x) * (1 + 3 * x / 2)
-
-
-def tail_rest(tail, middle, slope, high) -> tuple:
+def tail_rest(tail, middle, slope, high, degrees) -> tuple:
     """P of (1 + slope a) tail(a) = 1 + u P(t), u = a / (a + middle) and t = 2 u - 1, for a from 0 to
-    high; with its range, degree and weight.
+    high; with its range, degrees and weight.
     """
     middle, slope, high = mp.mpf(middle), mp.mpf(slope), mp.mpf(high)
 
@@ -257,7 +265,7 @@ def tail_rest(tail, middle, slope, high) -> tuple:
         return (scaled(t) - 1) / ((1 + t) / 2)
 
     ends = mp.mpf("1e-12") - 1, (high - middle) / (high + middle)
-    return rest, *ends, 9, 0, lambda t: (1 + t) / 2 / scaled(t)
+    return rest, *ends, *degrees, lambda t: (1 + t) / 2 / scaled(t)
 
 
 def erfcx(a):
@@ -271,6 +279,7 @@ def scaled_normal_tail(a):
 
 
 HALF_TURN_MIDDLE = mp.mpf("1.9375")
+ATAN_MAIN = mp.mpf("0.8125")
 
 
 def half_turn(w):
@@ -288,13 +297,12 @@ def fused_polynomials() -> dict:
     quarter, half, middle = mp.mpf("0.6175"), mp.mpf("2.468"), HALF_TURN_MIDDLE
     low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
 
+    def atan_part(w):
+        x = mp.sqrt(w + HALF)
+        return (mp.atan(x) / x if x > ZERO else 1) - ATAN_MAIN
+
     def of_cube(e):
         return ((1 - e) ** (-mp.mpf(1) / 3) - 1) / e if abs(e) > ZERO else mp.mpf(1) / 3
-
-    half_one = mp.mpf(1) / 2
-
-    def near_weight(w):
-        return 1 / (1 + erf_part(w + half_one))
 
     def fourth_root_of_erfc(t):
         return mp.erfc(t + mp.mpf("1.25")) ** mp.mpf("0.25")
@@ -322,23 +330,14 @@ def fused_polynomials() -> dict:
         "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
         "kAsinh": (odd_rest(mp.asinh), ZERO, 0.251, 5, 0, odd_weight(mp.asinh)),
         "kAtanh": (odd_rest(mp.atanh), ZERO, 0.251, 5, 0, odd_weight(mp.atanh)),
-        "kAtan": (odd_rest(mp.atan), ZERO, 1, 8, 0, odd_weight(mp.atan)),
-        "kErfNear": (
-            lambda w: erf_part(w + half_one),
-            ZERO - half_one,
-            half_one,
-            6,
-            0,
-            near_weight,
-        ),
+        "kAtan": (atan_part, -HALF, HALF, 9, 20, lambda w: 1 / (atan_part(w) + ATAN_MAIN)),
+        "kErfNear": (near_erf, -HALF, HALF, 6, 0, near_weight),
         "kErfFar": (fourth_root_of_erfc, -0.25, 2.7, 8, 0, root_weight),
-        "kErfcTail": tail_rest(erfcx, 3, "1.5", "10.1"),
-        "kNormalTail": tail_rest(scaled_normal_tail, 5, "1.0625", "14.5"),
+        "kErfcTail": tail_rest(erfcx, 3, "1.5", "10.1", (9, 0)),
+        "kNormalTail": tail_rest(scaled_normal_tail, 5, "1.0625", "14.5", (9, 0)),
+        "kErfcTailLong": tail_rest(erfcx, 4, "1.5", "26.5", (0, 21)),
+        "kNormalTailLong": tail_rest(scaled_normal_tail, 5, 1, 13, (0, 21)),
     }
-
-
-# Units of the last place, found by trying, that lessen the largest error of rounded coefficients.
-LAST_DIGITS = {"kAtan": [-3, 14, -4, -14, 3, -8, 17, 17]}
 
 
 def print_fused(kind: str) -> None:
@@ -363,17 +362,13 @@ def print_fused(kind: str) -> None:
         if degree == 0:
             continue
         name = name.removesuffix("Long")
-        floor = "1e-7" if name == "kErfFar" else "1e-3"
+        floor = "1e-7" if name == "kErfFar" else "1e-6" if degree == 21 else "1e-3"
         fit = minimax(function, low, high, degree, weight, floor)
         in_double = not is_float
-        for k, units in enumerate(LAST_DIGITS.get(name, []) if is_float else []):
-            fit[k] = nearest(fit[k], 24) + units * mp.mpf(2) ** (
-                mp.floor(mp.log(abs(fit[k]), 2)) - 23
-            )
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
     if not is_float:
-        tangent = quotient_of_one(lambda z: mp.tan(mp.sqrt(z)) / mp.sqrt(z), 0.6175, 3, 4)
+        tangent = quotient_of_one(tan_part, 0.6175, 3, 4)
         for name, fit in zip(("kTangentAbove", "kTangentBelow"), tangent, strict=True):
             print(
                 f"  static constexpr {kind} {name}[] = {{{', '.join(text(c, False) for c in fit)}}};"
@@ -429,18 +424,16 @@ def scalars(is_float: bool) -> list[tuple]:
         rows.append(("kShortCbrt[]", [text(c, False) for c in cube]))
     rows.append(("kTanhNear", text(mp.mpf("0.6"), is_float)))
     if not is_float:
-        near = minimax(erf_part, ZERO, 1, 11, lambda z: 1 / (1 + erf_part(z)))
-        far = minimax(fourth_root, -0.75, 4.17, 20, lambda t: fourth_root(t) ** 3, "1e-9")
+        near = minimax(near_erf, -HALF, HALF, 11, near_weight)
+        far = minimax(fourth_root, -0.25, 4.67, 20, lambda t: fourth_root(t) ** 3, "1e-9")
         rows.append(("kErfNear[]", [text(c, False) for c in near]))
         rows.append(("kErfFar[]", [text(c, False) for c in far]))
-        for name, function, low, high, degree in (
-            ("kErfcTail", erfc_tail, 0.49, 26.5, 21),
-            ("kNormalTail", normal_tail, 0, 12.5, 20),
-        ):
-            ends = [(each - 4) / (mp.mpf(each) + 4) for each in (low, high)]
-            fit = minimax(function, *ends, degree, lambda t, f=function: 1 / f(t))
-            rows.append((name + "[]", [text(c, False) for c in fit]))
-            rows.append((name + "Low", text(fit[0] - nearest(fit[0], 53), False)))
+        tangent = quotient_of_one(tan_part, 0.6175, 3, 4, -HALF)
+        for name, fit in zip(("kTangentAbove[]", "kTangentBelow[]"), tangent, strict=True):
+            rows.append((name, [text(c, False) for c in fit]))
+        # So short that the products with a number of 13 digits and with its cube are exact.
+        rows += two_parts("kGeluLinearShort", gelu, 38, False, "kGeluLinearShortRest")
+        rows += two_parts("kGeluCubicShort", cubic, 14, False, "kGeluCubicShortRest")
     for name, (function, low_end, high_end, short, long) in POLYNOMIALS.items():
         fit = interpolation(function, low_end, high_end, short if is_float else long)
         in_double = name in IN_DOUBLE

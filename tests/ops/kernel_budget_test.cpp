@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/fft/twiddle.h"
 #include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/random/random_kernels.h"
+#include "cuop/ops/sparse/sparse_kernels.h"
 #include "tests/jit/resources.h"
 
 namespace cuop::kernels {
@@ -36,6 +38,18 @@ TEST_F(KernelBudget, OffsetsKeepTheirBudgets) {
   expect_within(list_mask_kernel(true), 56);
   expect_within(enter_offsets_kernel(), 32);
   expect_within(keep_last_offsets_kernel(), 32);
+}
+
+TEST_F(KernelBudget, TwiddlesKeepTheirBudgets) {
+  expect_within(spectral::twiddle_kernel(DType::kComplex64), 40);
+  expect_within(spectral::twiddle_kernel(DType::kComplex128), 40);
+}
+
+TEST_F(KernelBudget, SearchesOfRowsKeepTheirBudgets) {
+  for (const DType index : {DType::kInt32, DType::kInt64}) {
+    expect_within(row_search_kernel(index, RowSearch::kNumbers), 32);
+    expect_within(row_search_kernel(index, RowSearch::kPositions), 32);
+  }
 }
 
 TEST_F(KernelBudget, CopiesByOffsetsKeepTheirBudgets) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/ops/norm/norm_kernels.h"
+#include "cuop/ops/poisson/row_kernels.h"
 #include "cuop/ops/pool/pool_kernels.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
@@ -91,6 +92,10 @@ TEST_F(RowKernelBudget, Stencils) {
     expect_within(jacobi_kernel(dtype, false), 64, 16);
     expect_within(jacobi_kernel(dtype, true), 64, 16);
     expect_within(jacobi_sweep_kernel(dtype), 128);
+    for (const RowKernel kernel :
+         {RowKernel::kRelax, RowKernel::kResidual, RowKernel::kDots, RowKernel::kResample}) {
+      expect_within(row_kernel(kernel, dtype), 64, 16);
+    }
   }
 }
 

@@ -56,7 +56,7 @@ CUOP_FN float erf(float x) {
 CUOP_FN double erf(double x) { return accurate::erf(x); }
 template <class T>
 CUOP_FN T atan(T x) {
-  if constexpr (accurate::is_fused_float<T>) {
+  if constexpr (has_fast_fma) {
     return accurate::fused_atan(x);
   } else {
     return accurate::atan(x);

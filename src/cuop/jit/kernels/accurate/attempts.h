@@ -10,9 +10,10 @@
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 #include "cuop/jit/kernels/accurate/fused_root.h"
 #include "cuop/jit/kernels/accurate/in_double.h"
-#include "cuop/jit/kernels/accurate/quick_erfc.h"
 #include "cuop/jit/kernels/accurate/root.h"
 #include "cuop/jit/kernels/accurate/single.h"
+#include "cuop/jit/kernels/accurate/unfused.h"
+#include "cuop/jit/kernels/accurate/unfused_erfc.h"
 
 namespace cuop::jit::accurate {
 
@@ -41,8 +42,10 @@ template <class T>
 CUOP_FN T attempted_tan(T x) {
   if constexpr (math::has_fast_fma) {
     return fused_tan(x);
-  } else {
+  } else if constexpr (sizeof(T) == 4) {
     return tan(x);
+  } else {
+    return unfused_tan(x);
   }
 }
 
@@ -76,14 +79,13 @@ CUOP_FN T attempted_log10(T x) {
 
 template <class T>
 CUOP_FN T attempted_cbrt(T x, unsigned& is_unsure) {
-  if constexpr (math::has_fast_fma) {
-    is_unsure |= is_beyond_cbrt(x);
+  is_unsure |= is_beyond_cbrt(x);
+  if constexpr (sizeof(T) == 8) {
+    return quick_cbrt(x);
+  } else if constexpr (math::has_fast_fma) {
     return fused_cbrt(x);
-  } else if constexpr (sizeof(T) == 4) {
-    is_unsure |= is_beyond_cbrt(x);
-    return short_cbrt(x);
   } else {
-    return cbrt(x);
+    return short_cbrt(x);
   }
 }
 
@@ -131,7 +133,7 @@ CUOP_FN T attempted_sigmoid(T x) {
   } else if constexpr (sizeof(T) == 4) {
     return short_sigmoid(x);
   } else {
-    return quick_sigmoid(x);
+    return unfused_sigmoid(x);
   }
 }
 template <class T>
@@ -141,7 +143,7 @@ CUOP_FN T attempted_silu(T x) {
   } else if constexpr (sizeof(T) == 4) {
     return short_silu(x);
   } else {
-    return quick_silu(x);
+    return unfused_silu(x);
   }
 }
 template <class T>
@@ -151,7 +153,7 @@ CUOP_FN T attempted_gelu_tanh(T x) {
   } else if constexpr (sizeof(T) == 4) {
     return short_gelu_tanh(x);
   } else {
-    return quick_gelu_tanh(x);
+    return unfused_gelu_tanh(x);
   }
 }
 template <class T>
@@ -183,23 +185,23 @@ CUOP_FN T attempted_expm1(T x) {
 }
 template <class T>
 CUOP_FN T attempted_erfc(T x, unsigned& is_unsure) {
-  if constexpr (sizeof(T) == 8) {
-    is_unsure |= is_beyond_erfc(x);
-    return quick_erfc(x);
-  } else if constexpr (math::has_fast_fma) {
-    is_unsure |= x != x;
+  if constexpr (sizeof(T) == 8) is_unsure |= is_beyond_erfc(x);
+  if constexpr (is_fused_float<T>) is_unsure |= x != x;
+  if constexpr (math::has_fast_fma) {
     return fused_erfc(x);
+  } else if constexpr (sizeof(T) == 8) {
+    return unfused_erfc(x);
   } else {
     return erfc(x);
   }
 }
 template <class T>
 CUOP_FN T attempted_gelu(T x, unsigned& is_unsure) {
-  if constexpr (sizeof(T) == 8) {
-    is_unsure |= is_beyond_gelu(x);
-    return quick_gelu(x);
-  } else if constexpr (math::has_fast_fma) {
+  if constexpr (sizeof(T) == 8) is_unsure |= is_beyond_gelu(x);
+  if constexpr (math::has_fast_fma) {
     return fused_gelu(x);
+  } else if constexpr (sizeof(T) == 8) {
+    return unfused_gelu(x);
   } else {
     return gelu(x);
   }

@@ -22,7 +22,8 @@ CUOP_FN Sum<double> reduced(double x, double h) {
     return quick_sum(r.high, math::fma(-h, Unit::kC, r.low - p.low));
   } else {
     const double first = x - h * Unit::kShort1;
-    const Sum<double> second = two_sum(first, -(h * Unit::kShort2));
+    // Where the second term is the larger one their difference needs no rounding.
+    const Sum<double> second = quick_sum(first, -(h * Unit::kShort2));
     const Sum<double> third = two_sum(second.high, -(h * Unit::kShort3));
     return quick_sum(third.high, (second.low + third.low) - h * Unit::kShort4);
   }

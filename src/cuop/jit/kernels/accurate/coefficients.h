@@ -160,34 +160,25 @@ struct Coefficients<double> {
       0x1.0eff5654f9fd0p-29};
   static constexpr double kTanhNear = 0x1.3333333333333p-1;
   static constexpr double kErfNear[] = {
-      0x1.06eba8214db68p-3,  -0x1.812746b0379bdp-2,  0x1.ce2f21a040d16p-4,  -0x1.b82ce311fa936p-6,
-      0x1.565bccf92b1bfp-8,  -0x1.c02db03dd3a67p-11, 0x1.f9a2baa8a095dp-14, -0x1.f4ca4d68f106ep-17,
-      0x1.b97fd3955b853p-20, -0x1.5c07252b71f59p-23, 0x1.d71b01f9e2ca4p-27, -0x1.abae1f6f792f6p-31};
+      -0x1.1ae14dc34815bp-5, -0x1.1fd16292151fep-2,  0x1.454368017b0d4p-4,  -0x1.2b902b7b2f0c3p-6,
+      0x1.c82aa249a9df9p-9,  -0x1.263991b853749p-11, 0x1.4866392ec5a07p-14, -0x1.429e932e17a4ep-17,
+      0x1.1ad5117056756p-20, -0x1.bf8e9d7b2fb15p-24, 0x1.4417272b9121fp-27, -0x1.abae1f6f792f5p-31};
   static constexpr double kErfFar[] = {
-      0x1.5bee7db0f5d92p-2,   -0x1.586b1f2b83e29p-2, 0x1.6d48d99b9f095p-4,   0x1.450566ed94976p-6,
-      -0x1.b5f0923c78102p-7,  0x1.6b08d472a930ap-13, 0x1.1c71b4cfac0fap-10,  -0x1.3f08a633ee511p-13,
-      -0x1.9cb418b32ff84p-15, 0x1.be58851fec3d1p-17, 0x1.2c0f927a2159bp-20,  -0x1.5d4150fa5a5cdp-21,
-      -0x1.aa6ba42a2e126p-29, 0x1.adee3be841614p-26, -0x1.5acbb12d0ce23p-30, -0x1.cfe90aefaf10dp-31,
-      0x1.d2037bebaf058p-34,  0x1.6a9b4edcf1756p-36, -0x1.d2f0ad1b9922ap-38, 0x1.8178e49788751p-41,
-      -0x1.dbac74217dd97p-46};
-  static constexpr double kErfcTail[] = {
-      0x1.eb018ce4f8a53p-1,  -0x1.5b19d309b1b78p-3,  0x1.0f371a2170038p-4,
-      0x1.47f40303660c1p-7,  -0x1.8da09f8aafb41p-5,  0x1.bea654d2c02c2p-5,
-      -0x1.576eecbc7870ep-5, 0x1.941b0a6f380b0p-6,   -0x1.6cd0574dafceap-7,
-      0x1.d47a1c0cf83ccp-9,  -0x1.2cd22ca713ca6p-11, -0x1.0ffe6fd913710p-13,
-      0x1.c22a649e78b53p-14, -0x1.3afd72ca43dc0p-16, -0x1.01c71226355d4p-17,
-      0x1.18725383118a0p-18, 0x1.49e206de97a62p-23,  -0x1.3e1e097843a6ap-21,
-      0x1.e5f19eae287d5p-25, 0x1.437151a639a1bp-24,  -0x1.4c08b443e5f6cp-27,
-      -0x1.fda3a376770fbp-28};
-  static constexpr double kErfcTailLow = 0x1.dfde431a57bd7p-55;
-  static constexpr double kNormalTail[] = {
-      0x1.e361ea6fba141p-2,  -0x1.8c18f2086e350p-4,  0x1.cabd72a60f776p-7,   0x1.d4969f10e0e0ap-6,
-      -0x1.07c3c25829fffp-5, 0x1.25dd7205dd01ap-6,   -0x1.47d5fc76a0120p-8,  -0x1.2b7f5d66b3822p-12,
-      0x1.6c53845811b2fp-11, -0x1.8c11c454d8b64p-14, -0x1.707c2145888c1p-14, 0x1.64848b2a1bc78p-16,
-      0x1.c9546366587e7p-17, -0x1.cc736fcade214p-19, -0x1.5fcd7aa7d0921p-19, 0x1.a6cb67270c4c2p-22,
-      0x1.2e05efa029459p-21, 0x1.f29011c76d5f4p-26,  -0x1.bf73be4f2aff7p-24, -0x1.768729017bcdbp-25,
-      -0x1.9af29ef6ff5d5p-28};
-  static constexpr double kNormalTailLow = 0x1.157894f6e353bp-56;
+      0x1.0dcb6fdee6331p-1,   -0x1.9dd3ea3f6005bp-2,  0x1.49bfe8be2c7adp-5,
+      0x1.68e9ea7ab795fp-5,   -0x1.3192fc796261cp-7,  -0x1.c38a2ddb7d7fap-9,
+      0x1.2f55c9dc55c36p-10,  0x1.1b0742cb96eaep-13,  -0x1.6113c6486ec8dp-14,
+      -0x1.7b30701c85341p-26, 0x1.f8880705d272dp-19,  -0x1.66eaade8ba4fdp-23,
+      -0x1.2df81c140d17ap-23, 0x1.444545d46da72p-27,  0x1.54db7fc58392bp-28,
+      -0x1.29583f1bce11cp-33, -0x1.c72f43a883b99p-32, 0x1.f2988d59a8dccp-34,
+      -0x1.fa795e0de103cp-37, 0x1.0b0f6470ffe48p-40,  -0x1.dbac74217dd97p-46};
+  static constexpr double kTangentAbove[] = {-0x1.5555555555555p-3, 0x1.f03fbd5209319p-8,
+                                             -0x1.944fb9e5a0093p-14};
+  static constexpr double kTangentBelow[] = {0x1.4f1908bb52361p-5, -0x1.0ed54bc0f317dp-10,
+                                             0x1.4c877477c8a58p-18, 0x1.9ad06853e8878p-27};
+  static constexpr double kGeluLinearShort = 0x1.9884533d40000p+0;
+  static constexpr double kGeluLinearShortRest = 0x1.b284687e59e28p-39;
+  static constexpr double kGeluCubicShort = 0x1.2448000000000p-4;
+  static constexpr double kGeluCubicShortRest = -0x1.86ad93a5a85b2p-19;
   static constexpr double kExp[] = {
       0x1.0000000000001p-1,  0x1.5555555555556p-3,  0x1.5555555553ce3p-5,  0x1.111111111098cp-7,
       0x1.6c16c178bd6bcp-10, 0x1.a01a01a7e29cdp-13, 0x1.a019b84d17a80p-16, 0x1.71de0d383914ap-19,
@@ -299,9 +290,9 @@ struct Fused<float> {
                                      0x1.2341a80000000p-3f, 0x1.e4c1ca0000000p-4f,
                                      0x1.a112a60000000p-5f, 0x1.6b360c0000000p-3f};
   static constexpr float kAtan[] = {
-      -0x1.5555440000000p-2f, 0x1.99921a0000000p-3f,  -0x1.2421c00000000p-3f,
-      0x1.c099f40000000p-4f,  -0x1.5834b80000000p-4f, 0x1.daca5e0000000p-5f,
-      -0x1.fed2380000000p-6f, 0x1.65a7720000000p-7f,  -0x1.d631820000000p-10f};
+      0x1.da7a860000000p-5f, -0x1.a1494e0000000p-3f, 0x1.55a2960000000p-4f, -0x1.49b2940000000p-5f,
+      0x1.5914500000000p-6f, -0x1.7af2b00000000p-7f, 0x1.a3fa3c0000000p-8f, -0x1.e2a1ce0000000p-9f,
+      0x1.737e560000000p-9f, -0x1.cbc8ba0000000p-10f};
   static constexpr float kErfNear[] = {-0x1.1ae14e0000000p-5f, -0x1.1fd1640000000p-2f,
                                        0x1.4543660000000p-4f,  -0x1.2b8df60000000p-6f,
                                        0x1.c82b760000000p-9f,  -0x1.286f2c0000000p-11f,
@@ -341,6 +332,27 @@ struct Fused<double> {
       0x1.4af9600f1f780p-33,  -0x1.96851b4629f57p-41, 0x1.880f26d7f02a1p-49};
   static constexpr double kCbrt[] = {0x1.5553d43e8823ap-2, 0x1.c9afb6fee06ebp-3,
                                      0x1.65cbcd7aadb65p-3};
+  static constexpr double kAtan[] = {
+      0x1.da7a85bd40cb8p-5,  -0x1.a1494c19fadd3p-3,  0x1.55a300bfb7b1cp-4,  -0x1.49b3e2e433694p-5,
+      0x1.58df7a83d8fb6p-6,  -0x1.7a8464221c741p-7,  0x1.acfa9f0864b07p-8,  -0x1.f171f4906c2dfp-9,
+      0x1.256e74728d263p-9,  -0x1.5edad98f9d1cdp-10, 0x1.a80de5e85f561p-11, -0x1.028e938e97379p-11,
+      0x1.3d9d608e314dap-12, -0x1.87cd02c43492fp-13, 0x1.e67f708561d3ep-14, -0x1.37c923b8e2ccbp-14,
+      0x1.896cb4eef232cp-15, -0x1.87ff823e0f7cfp-16, 0x1.db4050ec97716p-17, -0x1.4d7388c404bb4p-16,
+      0x1.b6bb13591dd02p-17};
+  static constexpr double kErfcTail[] = {
+      -0x1.4fe731b075ac9p-4,  -0x1.0720069d944cep-2,  0x1.8ebb93ae4c50bp-2,   -0x1.7a3c537e15b08p-2,
+      0x1.16d42b9b693d6p-2,   -0x1.4e552ccd84295p-3,  0x1.453b6cdec07d0p-4,   -0x1.ecb79e935c6d5p-6,
+      0x1.ff9d1cf517373p-8,   -0x1.591811db61b11p-11, -0x1.008c414f808c0p-11, 0x1.e23512dced139p-13,
+      -0x1.0057c52176811p-16, -0x1.75bd655550eaep-16, 0x1.cfe32afcb536ep-18,  0x1.87ba86a9282fbp-20,
+      -0x1.34eb96cb83024p-20, -0x1.cbb00846f8007p-25, 0x1.5ba01fd43fe8bp-23,  0x1.0a05bb1334553p-28,
+      -0x1.2b16fa9754192p-26, -0x1.5e755c974cfd8p-29};
+  static constexpr double kNormalTail[] = {
+      -0x1.3b432786a6314p-3,  -0x1.b2bbe58497313p-3, 0x1.5877a5db73e83p-2,   -0x1.2f7f6bd569569p-2,
+      0x1.86b7d7a6f844ap-3,   -0x1.7b6c33a2a9ac8p-4, 0x1.05bdbc42444a6p-5,   -0x1.8039d3dc774a6p-8,
+      -0x1.b92bdcf03d3edp-11, 0x1.c982f6fd79d80p-11, -0x1.2c8464aceb50cp-13, -0x1.2a5ad3bdaa2b2p-14,
+      0x1.08a986fb6141dp-15,  0x1.3ae1e2c6d80ebp-18, -0x1.4e0fab968ff95p-18, -0x1.19bbe976b8a88p-22,
+      0x1.a3553f12ad459p-21,  0x1.0237b757f1aedp-25, -0x1.1780893a0bda3p-23, -0x1.81f22cca3ec5fp-26,
+      0x1.68e513de86d9ep-27,  0x1.b047e2b3fda6cp-29};
   static constexpr double kTangentAbove[] = {-0x1.1127d464633e5p-3, 0x1.c0ccadf9c0d19p-9,
                                              -0x1.2b7079cb4da7ap-16};
   static constexpr double kTangentBelow[] = {-0x1.dde93f8786f48p-2, 0x1.a46d0ab429ff2p-6,

@@ -36,28 +36,18 @@ CUOP_FN Sum<T> beside_one(Power<T> p) {
   return {2 * half * p.high, 2 * half * p.low};
 }
 
-/// By a polynomial up to 1; beyond, 1 less the fourth power of another. Of neighbours between 0.8
-/// and 1 one in a million falls by an ulp.
+/// x + x P(x^2 - 1/2) up to 1; beyond, 1 - Q(|x| - 5/4)^4 with what the last sum of Q lost. Both
+/// are centred where rounding errors count most: their terms are small there.
 CUOP_FN double erf(double x) {
   using C = Coefficients<double>;
-  const double size = math::abs(x), z = size * size;
-  double near;
-  if constexpr (math::has_fast_fma) {
-    near = multiply_add(size, horner(C::kErfNear, z), size);
-  } else {
-    // Rounded at every step it would not be monotone.
-    const Sum<double> first = two_product(z, horner<1>(C::kErfNear, z));
-    const Sum<double> sum = two_sum(C::kErfNear[0], first.high);
-    near = size + (size * sum.high + size * (sum.low + first.low));
-  }
-  // Beyond 2.5 with fewer digits, so that neighbours are further apart than rounding errors.
-  const double few = size > 2.5 ? 32.0 : 0.0, t = (at_most(size, 5.92) + few) - (few + 1.75);
-  const double rest = polynomial<2>(C::kErfFar, t);
-  const double slope = multiply_add(rest, t, C::kErfFar[1]);
-  const double root = multiply_add(slope, t, C::kErfFar[0]);
+  const double size = math::abs(x);
+  const double p = polynomial(C::kErfNear, multiply_add(size, size, -0.5));
+  const double near = multiply_add(size, p, size);
+  // Beyond 1.9 with fewer digits, so that neighbours are further apart than rounding errors.
+  const double few = size > 1.9 ? 16.0 : 0.0, t = (at_most(size, 5.92) + few) - (few + 1.25);
+  const double slope = polynomial<1>(C::kErfFar, t), root = multiply_add(slope, t, C::kErfFar[0]);
   const double low = multiply_add(slope, t, C::kErfFar[0] - root);
-  const Sum<double> first = two_product(root, root);
-  const double square = first.high + multiply_add(root + root, low, first.low);
+  const double square = multiply_add(root, root, (root + root) * low);
   return math::copysign(size < 1 ? near : multiply_add(-square, square, 1.0), x);
 }
 

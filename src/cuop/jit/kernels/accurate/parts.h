@@ -208,6 +208,15 @@ CUOP_FN Sum<T> quotient(Sum<T> n, Sum<T> d) {
   return {q, rest * inverse};
 }
 
+/// The same for processors without fused operations: `high` has the upper half of the digits, so
+/// that no product has to be split for what is left.
+template <class T>
+CUOP_FN Sum<T> short_quotient(Sum<T> n, Sum<T> d) {
+  const T inverse = 1 / d.high, q = upper_half(n.high * inverse), first = upper_half(d.high);
+  const T rest = ((n.high - q * first) - q * (d.high - first)) + (n.low - q * d.low);
+  return {q, rest * inverse};
+}
+
 /// 2^(n - 1) of n + kPower.
 template <class T>
 CUOP_FN T pow2_half(T shifted) {

@@ -1,24 +1,9 @@
-// atan, asinh, acosh, atanh and erf of floats on processors.
+// asinh, acosh, atanh and erf of floats on processors.
 #pragma once
 
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 
 namespace cuop::jit::accurate {
-
-/// q + q^3 P(q^2) up to 1, where q is x; beyond, of the negative reciprocal and from pi/2. Needs
-/// fused operations; below 1 ulp and monotone, tried on all arguments.
-CUOP_FN float fused_atan(float x) {
-  using C = Coefficients<float>;
-  const float size = at_most(math::abs(x), 0x1p40f);
-  const bool is_far = size > 1;
-  const float n = chosen(is_far, -1.0f, size), d = chosen(is_far, size, 1.0f);
-  const float q = n / d, cube = q * (q * q), rest = math::fma(-q, d, n);  // by d it is -rest * q
-  // The slope of atan is nearly 1 - q^2 / 2.
-  const float lost = math::fma(-rest, math::fma(-0.5f, cube, q), C::kHalfPiRest);
-  const float base = chosen(is_far, C::kHalfPi, 0.0f), high = base + q;
-  const float low = (q - (high - base)) + chosen(is_far, lost, 0.0f);
-  return math::copysign(high + math::fma(cube, horner(Fused<float>::kAtan, q * q), low), x);
-}
 
 /// log((1 + f) 2^k) + low, where low is small.
 CUOP_FN float log_and_low(float k, float f, float low) {
