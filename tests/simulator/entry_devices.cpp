@@ -10,6 +10,7 @@
 
 #include "tests/simulator/capture.h"
 #include "tests/simulator/entry.h"
+#include "tests/simulator/faults.h"
 
 namespace cuop::simulator {
 
@@ -41,6 +42,10 @@ constexpr ErrorText kErrors[] = {
     {Result::kNotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
     {Result::kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS",
      "an illegal memory access was encountered"},
+    {Result::kLaunchTimeout, "CUDA_ERROR_LAUNCH_TIMEOUT",
+     "the launch timed out and was terminated"},
+    {Result::kAssert, "CUDA_ERROR_ASSERT", "device-side assert triggered"},
+    {Result{716}, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
     {Result::kPeerAccessAlreadyEnabled, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
      "peer access is already enabled"},
     {Result::kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
@@ -199,6 +204,8 @@ CUOP_SIMULATOR_ENTRY Result cuCtxSynchronize() {
   return in_context([&](int device) {
     const Result allowed = check_no_strict_capture();
     if (allowed != Result::kSuccess) return allowed;
+    const Result asked = answer_of(Asked::kWait, device);
+    if (asked != Result::kSuccess) return asked;
     for (const Mark& mark : last_marks(device, false)) wait_for(mark);
     return error_of(device);
   });

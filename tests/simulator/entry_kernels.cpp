@@ -6,6 +6,7 @@
 #include "tests/simulator/block.h"
 #include "tests/simulator/capture.h"
 #include "tests/simulator/entry.h"
+#include "tests/simulator/faults.h"
 #include "tests/simulator/module.h"
 
 namespace cuop::simulator {
@@ -155,7 +156,8 @@ CUOP_SIMULATOR_ENTRY Result cuLaunchKernelEx(const LaunchConfig* config, Functio
     launch.dynamic_shared = config->shared_bytes;
     Work work;
     const Result result = prepare(launch, arguments, stream.device(), work);
-    return result == Result::kSuccess ? submit(stream, launch.function, std::move(work)) : result;
+    if (result != Result::kSuccess) return result;
+    return start(Asked::kLaunch, stream, launch.function, std::move(work));
   });
 }
 CUOP_SIMULATOR_ENTRY Result cuLaunchKernel(FunctionHandle function, unsigned grid_x,

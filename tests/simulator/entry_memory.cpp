@@ -5,6 +5,7 @@
 
 #include "tests/simulator/capture.h"
 #include "tests/simulator/entry.h"
+#include "tests/simulator/faults.h"
 #include "tests/simulator/transfer.h"
 
 namespace cuop::simulator {
@@ -57,6 +58,8 @@ std::shared_ptr<const Physical> memory_of(MemoryHandle handle) {
 
 Result allocate(DevicePointer* address, size_t bytes, int device, const Pool* pool = nullptr) {
   if (bytes == 0) return Result::kInvalidValue;
+  const Result asked = answer_of(Asked::kAllocate, device);
+  if (asked != Result::kSuccess) return asked;
   if (!has_room(device, bytes)) return Result::kOutOfMemory;
   const unsigned reach = pool == nullptr ? reached_by(device) : pool->opened_to | 1u << device;
   *address = space().allocate(bytes, device, reach, false, pool != nullptr);
@@ -194,6 +197,8 @@ CUOP_SIMULATOR_ENTRY Result cuMemFreeAsync(DevicePointer address, StreamHandle o
 CUOP_SIMULATOR_ENTRY Result cuMemHostAlloc(void** data, size_t bytes, unsigned) {
   return in_context([&](int device) {
     if (bytes == 0) return Result::kInvalidValue;
+    const Result asked = answer_of(Asked::kPin, device);
+    if (asked != Result::kSuccess) return asked;
     const DevicePointer address = space().allocate(bytes, device, kEveryDevice, true);
     *data = reinterpret_cast<void*>(address);
     return address != 0 ? Result::kSuccess : Result::kOutOfMemory;
@@ -238,6 +243,8 @@ CUOP_SIMULATOR_ENTRY Result cuMemCreate(MemoryHandle* handle, size_t bytes,
     if (!is_ours || bytes == 0 || bytes % kGranularity != 0) return Result::kInvalidValue;
     const int device = wanted->location.id;
     if (is_lost(device)) return error_of(device);
+    const Result asked = answer_of(Asked::kAllocate, device);
+    if (asked != Result::kSuccess) return asked;
     if (!has_room(device, bytes)) return Result::kOutOfMemory;
     const bool is_shareable = wanted->handle_types == ShareableHandle::kPosixFileDescriptor;
     *handle = add_handle(std::make_shared<const Physical>(device, bytes, is_shareable));
@@ -264,6 +271,8 @@ CUOP_SIMULATOR_ENTRY Result cuMemExportToShareableHandle(void* to, MemoryHandle 
     const auto memory = memory_of(handle);
     const bool is_meant = type == ShareableHandle::kPosixFileDescriptor && flags == 0;
     if (memory == nullptr || !is_meant) return Result::kInvalidValue;
+    const Result asked = answer_of(Asked::kMap, memory->device());
+    if (asked != Result::kSuccess) return asked;
     const int file = memory->share();
     if (file < 0) return Result::kInvalidValue;
     *static_cast<int*>(to) = file;
@@ -274,6 +283,8 @@ CUOP_SIMULATOR_ENTRY Result cuMemImportFromShareableHandle(MemoryHandle* handle,
                                                            ShareableHandle type) {
   return answered([&] {
     if (type != ShareableHandle::kPosixFileDescriptor) return Result::kInvalidValue;
+    const Result asked = answer_of(Asked::kMap, current_device());
+    if (asked != Result::kSuccess) return asked;
     auto memory = Physical::import(static_cast<int>(reinterpret_cast<intptr_t>(file)));
     if (memory == nullptr || !is_device(memory->device())) return Result::kInvalidValue;
     *handle = add_handle(std::move(memory));
@@ -285,6 +296,8 @@ CUOP_SIMULATOR_ENTRY Result cuMemMap(DevicePointer address, size_t bytes, size_t
   return answered([&] {
     std::shared_ptr<const Physical> memory = memory_of(handle);
     if (memory == nullptr || offset != 0 || bytes != memory->bytes()) return Result::kInvalidValue;
+    const Result asked = answer_of(Asked::kMap, current_device());
+    if (asked != Result::kSuccess) return asked;
     return space().map(address, std::move(memory));
   });
 }

@@ -5,6 +5,7 @@
 
 #include "tests/simulator/capture.h"
 #include "tests/simulator/entry.h"
+#include "tests/simulator/faults.h"
 
 namespace cuop::simulator {
 
@@ -71,6 +72,16 @@ CaptureStatus status_of(const Stream& stream) {
   return stream.capture->is_valid ? CaptureStatus::kActive : CaptureStatus::kInvalidated;
 }
 
+/// What a call that asks or waits for the work of a stream, or for an event, is answered before.
+Result check_waiting(Stream& stream) {
+  const Result allowed = check_not_capturing(stream);
+  return allowed == Result::kSuccess ? answer_of(Asked::kWait, stream.device()) : allowed;
+}
+Result check_waiting(const Event& event) {
+  if (event.capture != nullptr) return Result::kCaptureUnsupported;
+  return answer_of(Asked::kWait, event.device);
+}
+
 Graph* graph_of(GraphHandle handle) { return reinterpret_cast<Graph*>(handle); }
 
 }  // namespace
@@ -102,7 +113,7 @@ CUOP_SIMULATOR_ENTRY Result cuStreamDestroy(StreamHandle handle) {
 }
 CUOP_SIMULATOR_ENTRY Result cuStreamSynchronize(StreamHandle handle) {
   return on_stream(handle, [](Stream& stream) {
-    const Result allowed = check_not_capturing(stream);
+    const Result allowed = check_waiting(stream);
     if (allowed != Result::kSuccess) return allowed;
     wait_for(stream.last());
     return error_of(stream.device());
@@ -110,7 +121,7 @@ CUOP_SIMULATOR_ENTRY Result cuStreamSynchronize(StreamHandle handle) {
 }
 CUOP_SIMULATOR_ENTRY Result cuStreamQuery(StreamHandle handle) {
   return on_stream(handle, [](Stream& stream) {
-    const Result allowed = check_not_capturing(stream);
+    const Result allowed = check_waiting(stream);
     if (allowed != Result::kSuccess) return allowed;
     return is_done(stream.last()) ? error_of(stream.device()) : Result::kNotReady;
   });
@@ -191,13 +202,15 @@ CUOP_SIMULATOR_ENTRY Result cuEventRecord(EventHandle handle, StreamHandle on) {
 }
 CUOP_SIMULATOR_ENTRY Result cuEventQuery(EventHandle handle) {
   return on_event(handle, [](Event& event) {
-    if (event.capture != nullptr) return Result::kCaptureUnsupported;
+    const Result allowed = check_waiting(event);
+    if (allowed != Result::kSuccess) return allowed;
     return is_done(event.mark) ? error_of(event.device) : Result::kNotReady;
   });
 }
 CUOP_SIMULATOR_ENTRY Result cuEventSynchronize(EventHandle handle) {
   return on_event(handle, [](Event& event) {
-    if (event.capture != nullptr) return Result::kCaptureUnsupported;
+    const Result allowed = check_waiting(event);
+    if (allowed != Result::kSuccess) return allowed;
     wait_for(event.mark);
     return error_of(event.device);
   });
@@ -253,7 +266,8 @@ CUOP_SIMULATOR_ENTRY Result cuGraphLaunch(GraphExecHandle handle, StreamHandle o
     auto exec = execs().find(handle);
     if (exec == nullptr) return kInvalidHandle;
     if (exec->graph.device != stream.device()) return Result::kInvalidValue;
-    return submit(stream, nullptr, [exec = std::move(exec)] { return run_graph(*exec); });
+    return start(Asked::kLaunch, stream, nullptr,
+                 [exec = std::move(exec)] { return run_graph(*exec); });
   });
 }
 CUOP_SIMULATOR_ENTRY Result cuGraphExecDestroy(GraphExecHandle handle) {

@@ -5,6 +5,7 @@
 #include "tests/simulator/address_space.h"
 #include "tests/simulator/capture.h"
 #include "tests/simulator/entry.h"
+#include "tests/simulator/faults.h"
 
 // Entry points of this driver.
 extern "C" cuop::backend::cuda::Result cuMemAlloc(cuop::backend::cuda::DevicePointer*, size_t);
@@ -37,22 +38,22 @@ Result start_library_work(StreamHandle on, std::vector<Region> regions,
                           std::function<void()> work) {
   return on_stream(on, [&](Stream& stream) {
     const int device = stream.device();
-    return submit(stream, reinterpret_cast<const void*>(&start_library_work),
-                  [device, regions = std::move(regions), work = std::move(work)] {
-                    for (const Region& region : regions) {
-                      const auto address = reinterpret_cast<DevicePointer>(region.data);
-                      if (AddressSpace::instance().is_reached(address, region.bytes, device)) {
-                        continue;
-                      }
-                      std::fprintf(stderr,
-                                   "simulated GPU: a library uses %zu bytes at %p, which "
-                                   "its device does not reach\n",
-                                   region.bytes, region.data);
-                      return Result::kIllegalAddress;
-                    }
-                    work();
-                    return Result::kSuccess;
-                  });
+    return start(Asked::kLaunch, stream, reinterpret_cast<const void*>(&start_library_work),
+                 [device, regions = std::move(regions), work = std::move(work)] {
+                   for (const Region& region : regions) {
+                     const auto address = reinterpret_cast<DevicePointer>(region.data);
+                     if (AddressSpace::instance().is_reached(address, region.bytes, device)) {
+                       continue;
+                     }
+                     std::fprintf(stderr,
+                                  "simulated GPU: a library uses %zu bytes at %p, which "
+                                  "its device does not reach\n",
+                                  region.bytes, region.data);
+                     return Result::kIllegalAddress;
+                   }
+                   work();
+                   return Result::kSuccess;
+                 });
   });
 }
 

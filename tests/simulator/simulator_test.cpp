@@ -2,6 +2,7 @@
 // error ends the device's use, so each is made in a process of its own.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -13,6 +14,7 @@
 #include "cuop/operators/tuned/user_kernel.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "tests/ordered_faults.h"
 
 namespace cuop {
 namespace {
@@ -128,6 +130,64 @@ TEST_F(Simulator, TheFirstByteBehindABlockIsNotThere) {
   EXPECT_FINDS(run(kBeyond, "beyond", {{"PLACE", "767"}}), "nothing was found");
   EXPECT_FINDS(run(kBeyond, "beyond", {{"PLACE", "768"}}), "beyond: thread 0 .* writes 4 bytes");
   EXPECT_FINDS(run(kBeyond, "beyond", {{"PLACE", "-1"}}), "beyond: thread 0 .* writes 4 bytes");
+}
+
+/// Sums on the GPU until something goes wrong, whose text is on stderr; then, without orders, once
+/// more.
+[[noreturn]] void run_into(const char* faults) {
+  backend::runtime(kGpu).synchronize();
+  if (!test::order_faults(faults)) std::fputs("no such fault\n", stderr);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      const Tensor x = full({3, 1 << 20}, 2.0, DType::kFloat64, kGpu);
+      const Tensor y = to_device(to_device(x, kCpu), kGpu);
+      backend::runtime(kGpu).synchronize();
+      std::fprintf(stderr, "; attempt %d went well", attempt);
+    } catch (const Error& error) {
+      std::fputs(error.what(), stderr);
+    }
+    test::order_faults("");
+  }
+  std::_Exit(0);
+}
+
+TEST_F(Simulator, AnErrorOfACallIsOverWithIt) {
+  const std::string well = ".*attempt 1 went well";
+  EXPECT_FINDS(run_into("alloc:1+:2"), "memory: 25165824 bytes were asked of cuda:0" + well);
+  EXPECT_FINDS(run_into("fill:1:1"), "fill: .*CUDA_ERROR_INVALID_VALUE" + well);
+  EXPECT_FINDS(run_into("copy:2:801"), "copy: .*CUDA_ERROR_NOT_SUPPORTED" + well);
+  EXPECT_FINDS(run_into("wait:1:999"), "CUDA_ERROR_UNKNOWN" + well);
+}
+
+TEST_F(Simulator, AnErrorOfRunningWorkEndsTheUseOfItsDevice) {
+  for (const char* fault : {"fill:1:700", "copy:1:700", "wait:2:700", "any:2:700"}) {
+    EXPECT_FINDS(run_into(fault), "ILLEGAL_ADDRESS.*ILLEGAL_ADDRESS") << fault;
+    EXPECT_EXIT(run_into(fault), testing::ExitedWithCode(0), "^[^;]*;[^;]*;[^;]*$") << fault;
+  }
+}
+
+TEST_F(Simulator, FaultsOfAnotherDeviceOrBeyondAreNotHit) {
+  const std::string both = "^; attempt 0 went well; attempt 1 went well$";
+  EXPECT_FINDS(run_into("any:1+:700:1"), both);
+  EXPECT_FINDS(run_into("any:100:700,wait:1+:2:1"), both);
+}
+
+TEST_F(Simulator, OrdersThatMakeNoSenseAreRefused) {
+  for (const char* text : {"launch", "launch:0:700", "launch:1:0", "launch:x:700", "jump:1:700",
+                           "launch:1:700:99", "launch:1:die", "launch:-1:700"}) {
+    EXPECT_FINDS(run_into(text), "no such fault") << text;
+  }
+  setenv("SIM_FAULTS", "launch:1", 1);
+  EXPECT_EXIT(run_into(""), testing::KilledBySignal(SIGABRT), "SIM_FAULTS=launch:1 is no row");
+  unsetenv("SIM_FAULTS");
+}
+
+TEST_F(Simulator, AProcessIsKilledWhenItsWorkHasBegun) {
+  EXPECT_EXIT(run_into("fill:1:kill"), testing::KilledBySignal(SIGKILL), "");
+  setenv("SIM_FAULTS", "copy:2:kill:0", 1);
+  EXPECT_EXIT(run_into("any:100:2"), testing::KilledBySignal(SIGKILL), "");
+  EXPECT_FINDS(run_into(""), "went well");  // which withdraws them
+  unsetenv("SIM_FAULTS");
 }
 
 }  // namespace

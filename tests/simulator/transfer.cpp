@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "tests/simulator/capture.h"
+#include "tests/simulator/device.h"
+#include "tests/simulator/faults.h"
 
 namespace cuop::simulator {
 
@@ -73,15 +75,16 @@ Result copy(Stream& stream, DevicePointer to, DevicePointer from, size_t bytes, 
     const auto* first = reinterpret_cast<const char*>(from);
     staged = std::make_shared<std::vector<char>>(first, first + bytes);
   }
-  const Result result = submit(stream, reinterpret_cast<const void*>(&copy), [=] {
+  const Result result = start(Asked::kCopy, stream, reinterpret_cast<const void*>(&copy), [=] {
     if (!is_usable(target, device, naming)) return refuse("copy to", target);
     if (!is_usable(source, device, naming)) return refuse("copy from", source);
     const auto* first = staged ? staged->data() : reinterpret_cast<const char*>(from);
     std::memmove(reinterpret_cast<void*>(to), first, bytes);
     return Result::kSuccess;
   });
-  if (result == Result::kSuccess && target.is_pageable && !is_recorded) wait_for(stream.last());
-  return result;
+  if (result != Result::kSuccess || !target.is_pageable || is_recorded) return result;
+  wait_for(stream.last());
+  return error_of(device);
 }
 
 Result fill(Stream& stream, const Fill& fill) {
@@ -98,7 +101,7 @@ Result fill(Stream& stream, const Fill& fill) {
   if (!target.is_simulated || !is_usable(target, device, Naming::kByAddress)) {
     return Result::kInvalidValue;
   }
-  return submit(stream, reinterpret_cast<const void*>(&simulator::fill), [=] {
+  return start(Asked::kFill, stream, reinterpret_cast<const void*>(&simulator::fill), [=] {
     if (!is_usable(target, device, Naming::kByAddress)) return refuse("fill", target);
     for (size_t row = 0; row < fill.rows; ++row) {
       const DevicePointer at = fill.to + row * fill.pitch;
