@@ -1,7 +1,4 @@
-#include <algorithm>
-
 #include "binders.h"
-#include "cuop/core/text.h"
 #include "cuop/ops/matmul/matmul.h"
 
 namespace cuop::python {
@@ -24,29 +21,6 @@ DeviceError when no BLAS library is installed.)";
 MatmulOptions options(const Arg<Trans>& trans_a, const Arg<Trans>& trans_b,
                       const Arg<Scalar>& alpha, const Arg<Scalar>& beta) {
   return {*trans_a, *trans_b, *alpha, *beta};
-}
-
-/// tensordot's axes: a count of trailing and leading axes, or a pair of axis lists.
-std::pair<std::vector<int64_t>, std::vector<int64_t>> paired_axes(nb::handle axes, int ndim_a,
-                                                                  int ndim_b) {
-  if (PyIndex_Check(axes.ptr()) != 0) {
-    const int64_t count = named_argument<Shape>(axes, "axes")[0];
-    if (count < 0 || count > std::min(ndim_a, ndim_b)) {
-      throw ShapeError(cat("tensordot: axes is ", count, "; tensors of ", ndim_a, " and ", ndim_b,
-                           " dimensions have 0 to ", std::min(ndim_a, ndim_b), " to pair"));
-    }
-    std::vector<int64_t> of_a, of_b;
-    for (int64_t i = 0; i < count; ++i) {
-      of_a.push_back(ndim_a - count + i);
-      of_b.push_back(i);
-    }
-    return {of_a, of_b};
-  }
-  if (!nb::isinstance<nb::sequence>(axes) || nb::len(axes) != 2) {
-    throw ShapeError("tensordot: axes must be a number of axes or a pair (axes of a, axes of b)");
-  }
-  return {named_argument<Axes>(axes[0], "axes").values,
-          named_argument<Axes>(axes[1], "axes").values};
 }
 
 }  // namespace
@@ -79,16 +53,6 @@ void bind_matmul(Module& m) {
       },
       "a"_a, "b"_a, nb::kw_only(), "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
       "Sum of conj(a) * b along `axis`; the other axes broadcast (Array API).");
-  m.def(
-      "tensordot",
-      [](Arg<Tensor> a, Arg<Tensor> b, nb::object axes, Out out) {
-        const auto [of_a, of_b] = paired_axes(axes, a->ndim(), b->ndim());
-        const nb::gil_scoped_release released;
-        return tensordot(a, b, of_a, of_b, pointer(out));
-      },
-      "a"_a, "b"_a, "axes"_a = 2, nb::kw_only(), "out"_a = nb::none(), ReturnsOut(),
-      "Sum over paired axes: the last and first `axes` ones, or (axes of a, axes of b). The free "
-      "axes of a come first, then those of b.");
 
   auto tensor = nb::borrow<Class<Tensor>>(m.attr("Tensor"));
   tensor.def(

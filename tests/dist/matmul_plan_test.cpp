@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cuop/core/error.h"
+#include "cuop/dist/plan/rank_grids.h"
 #include "tests/error_of.h"
 
 namespace cuop::dist {
@@ -52,6 +55,17 @@ TEST(MatmulPlan, ChoosesATwoDimensionalGridForASquareProductOn64Ranks) {
   EXPECT_TRUE(plan.strategy == "block_2d" || plan.strategy == "k_split") << plan.explain();
   for (const Candidate& candidate : plan.candidates) EXPECT_GE(candidate.seconds, plan.seconds());
   EXPECT_GT(plan.candidates.size(), 20u);
+}
+
+TEST(MatmulPlan, OfManyRanksFewMayBeIdle) {
+  // 251 is prime: only grids of fewer ranks have two sides. Beyond 8 fewer, thousands of them would
+  // each be a count of all moves.
+  const auto grids = named_grids(251, "", {.splits_k = true, .leaves_idle = true});
+  const auto size = [](const NamedGrid& each) { return each.grid.size(); };
+  EXPECT_EQ(std::ranges::min(grids, {}, size).grid.size(), 244);
+  EXPECT_EQ(std::ranges::max(grids, {}, size).grid.size(), 251);
+  const Plan plan = plan_matmul(sharded(251, 1 << 14, 1 << 14, 1 << 14), cluster());
+  EXPECT_GT(plan.outputs[0].sharding.mesh().idle(), 0) << plan.explain();
 }
 
 TEST(MatmulPlan, KeepsTheTallOperandWhereItIs) {

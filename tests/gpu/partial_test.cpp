@@ -24,8 +24,7 @@ constexpr ReduceKind kKinds[] = {ReduceKind::kSum, ReduceKind::kMean, ReduceKind
 
 bool is_defined_for(ReduceKind kind, DType dtype) {
   const bool has_order = kind == ReduceKind::kMax || kind == ReduceKind::kMin;
-  const bool is_spread = kind == ReduceKind::kVar || kind == ReduceKind::kStd;
-  return !is_complex(dtype) || !(has_order || is_spread);
+  return !is_complex(dtype) || !has_order;
 }
 
 /// 0 where the order of operations cannot matter, or is the CPU's.

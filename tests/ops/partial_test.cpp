@@ -90,6 +90,35 @@ TEST(PartialReduction, ComplexPartsAreTwoRealSums) {
   EXPECT_EQ(*total.data<C>(), C(6, 1));
 }
 
+TEST(PartialReduction, EveryKindOfComplexNumbersEqualsTheWhole) {
+  using C = std::complex<double>;
+  const Tensor rows =
+      from_values<C>({4, 2}, {C(1, 2), C(0), C(-3, 1), C(0), C(0, -5), C(0), C(2, 2), C(0, 7)});
+  const auto check = [&](ReduceKind kind, const Tensor& whole) {
+    const PartialReduction reduction(kind, SumMode::kPlain, rows.dtype());
+    for (const Tensor& found : {by_parts(reduction, rows, 3), reduction.reduce(rows, {{0}})}) {
+      ASSERT_EQ(found.dtype(), whole.dtype()) << name(kind);
+      ASSERT_EQ(found.shape(), whole.shape()) << name(kind);
+      for (int64_t i = 0; i < whole.size(); ++i) {
+        if (is_bool(whole.dtype())) {
+          EXPECT_EQ(found.data<bool>()[i], whole.data<bool>()[i]) << name(kind);
+        } else if (is_complex(whole.dtype())) {
+          EXPECT_LE(std::abs(found.data<C>()[i] - whole.data<C>()[i]), 1e-13) << name(kind);
+        } else {
+          EXPECT_NEAR(found.data<double>()[i], whole.data<double>()[i], 1e-13) << name(kind);
+        }
+      }
+    }
+  };
+  check(ReduceKind::kSum, sum(rows, {0}));
+  check(ReduceKind::kMean, mean(rows, {0}));
+  check(ReduceKind::kProd, prod(rows, {0}));
+  check(ReduceKind::kAny, any(rows, {0}));
+  check(ReduceKind::kAll, all(rows, {0}));
+  check(ReduceKind::kVar, var(rows, {0}));
+  check(ReduceKind::kStd, stddev(rows, {0}));
+}
+
 TEST(PartialReduction, MergesOnlyWhatBelongsTogether) {
   const PartialReduction reduction(ReduceKind::kMax, SumMode::kPlain, DType::kFloat32);
   const Tensor states = reduction.fold(ones({4, 2}), {0});

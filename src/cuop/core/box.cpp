@@ -14,6 +14,11 @@ Interval split_evenly(Interval whole, int64_t parts, int64_t index) {
   return {low, low + base + (index < longer ? 1 : 0)};
 }
 
+Interval clipped(Interval interval, int64_t length) {
+  const int64_t low = std::clamp<int64_t>(interval.low, 0, length);
+  return {low, std::clamp<int64_t>(interval.high, low, length)};
+}
+
 void Box::set_interval(int axis, Interval interval) {
   low[axis] = interval.low;
   high[axis] = interval.high;
@@ -42,17 +47,25 @@ Box whole_box(const Shape& shape) { return {Dims::filled(shape.ndim(), 0), shape
 Box empty_box(int ndim) { return {Dims::filled(ndim, 0), Dims::filled(ndim, 0), ndim == 0}; }
 
 Box intersect(const Box& a, const Box& b) {
-  if (a.ndim() != b.ndim()) {
-    throw ShapeError(cat("intersect: boxes ", a, " and ", b, " have different dimensions"));
-  }
-  if (a.is_void || b.is_void) return empty_box(0);
+  if (!overlap(a, b)) return empty_box(a.is_void || b.is_void ? 0 : a.ndim());
   Box result = a;
   for (int axis = 0; axis < a.ndim(); ++axis) {
     result.low[axis] = std::max(a.low[axis], b.low[axis]);
     result.high[axis] = std::min(a.high[axis], b.high[axis]);
-    if (result.high[axis] <= result.low[axis]) return empty_box(a.ndim());
   }
   return result;
+}
+
+bool overlap(const Box& a, const Box& b) {
+  const int ndim = a.ndim();
+  if (ndim != b.ndim()) {
+    throw ShapeError(cat("intersect: boxes ", a, " and ", b, " have different dimensions"));
+  }
+  if (a.is_void || b.is_void) return false;
+  for (int axis = 0; axis < ndim; ++axis) {
+    if (std::min(a.high[axis], b.high[axis]) <= std::max(a.low[axis], b.low[axis])) return false;
+  }
+  return true;
 }
 
 std::ostream& operator<<(std::ostream& out, const Box& box) {

@@ -22,6 +22,9 @@ struct Interval {
 /// are one longer. More parts than indices leave the last ones empty.
 Interval split_evenly(Interval whole, int64_t parts, int64_t index);
 
+/// What of it lies in [0, length); empty, within it too, where that is nothing.
+Interval clipped(Interval interval, int64_t length);
+
 struct Box {
   Dims low;
   Dims high;
@@ -46,6 +49,8 @@ Box whole_box(const Shape& shape);
 Box empty_box(int ndim);
 /// The common indices; an empty box when there are none. Both must have the same dimensions.
 Box intersect(const Box& a, const Box& b);
+/// Whether there are any; makes no box.
+bool overlap(const Box& a, const Box& b);
 
 /// As [0:3, 2:5].
 std::ostream& operator<<(std::ostream& out, const Box& box);

@@ -43,8 +43,9 @@ void for_each_piece(std::span<const Box> owners, std::span<const Need> needs, So
   const std::vector<Holders> groups = group_owners(owners, sources);
   for (size_t i = 0; i < needs.size(); ++i) {
     for (const Holders& group : groups) {
-      const Box box = intersect(group.box, needs[i].box);
-      if (!box.empty()) visit(group.source_for(needs[i].rank), static_cast<int>(i), box);
+      if (!overlap(group.box, needs[i].box)) continue;
+      visit(group.source_for(needs[i].rank), static_cast<int>(i),
+            intersect(group.box, needs[i].box));
     }
   }
 }
@@ -102,24 +103,41 @@ int64_t Traffic::received_by(int rank) const {
   return sum;
 }
 
-int64_t Traffic::busiest() const {
-  int64_t most = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    most = std::max({most, sent_by(rank), received_by(rank)});
-  }
-  return most;
-}
+int64_t Traffic::busiest() const { return busiest_links(0).elements; }
 
-int64_t Traffic::most_messages() const {
-  int64_t most = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    int64_t out = 0;
-    int64_t in = 0;
-    for (int peer = 0; peer < ranks; ++peer) {
-      out += link(rank, peer) > 0 ? 1 : 0;
-      in += link(peer, rank) > 0 ? 1 : 0;
+int64_t Traffic::most_messages() const { return busiest_links(0).messages; }
+
+Traffic::Busiest Traffic::busiest_links(int64_t ranks_per_host) const {
+  struct Count {
+    int64_t elements = 0, messages = 0;
+    void add(int64_t sent) {
+      elements += sent;
+      ++messages;
     }
-    most = std::max({most, out, in});
+  };
+  const auto count = static_cast<size_t>(ranks);
+  // In the order in which the links lie in memory: there may be millions.
+  std::vector<Count> out(count), in(count), network_out(count), network_in(count);
+  const int64_t in_host = ranks_per_host > 0 ? ranks_per_host : ranks;
+  for (size_t src = 0, place = 0; src < count; ++src) {
+    const int64_t host = static_cast<int64_t>(src) / in_host;
+    const int64_t low = host * in_host, high = low + in_host;
+    for (size_t dst = 0; dst < count; ++dst, ++place) {
+      if (elements[place] == 0) continue;
+      const auto to = static_cast<int64_t>(dst);
+      const bool is_near = low <= to && to < high;
+      (is_near ? out : network_out)[src].add(elements[place]);
+      (is_near ? in : network_in)[dst].add(elements[place]);
+    }
+  }
+  Busiest most;
+  for (size_t rank = 0; rank < count; ++rank) {
+    most.elements = std::max({most.elements, out[rank].elements, in[rank].elements});
+    most.messages = std::max({most.messages, out[rank].messages, in[rank].messages});
+    most.network_elements =
+        std::max({most.network_elements, network_out[rank].elements, network_in[rank].elements});
+    most.network_messages =
+        std::max({most.network_messages, network_out[rank].messages, network_in[rank].messages});
   }
   return most;
 }

@@ -64,6 +64,13 @@ struct Traffic {
   int64_t busiest() const;
   /// Messages (links with traffic) of the rank that has most of them.
   int64_t most_messages() const;
+  /// Elements and messages of the ranks that have most of them on the links between ranks of one
+  /// host, which are `ranks_per_host` in a row (0: all), and on those between hosts.
+  struct Busiest {
+    int64_t elements = 0, messages = 0;
+    int64_t network_elements = 0, network_messages = 0;
+  };
+  Busiest busiest_links(int64_t ranks_per_host) const;
 };
 Traffic plan_traffic(std::span<const Box> owners, std::span<const Need> needs,
                      Sources sources = Sources::kReplicas);

@@ -163,6 +163,26 @@ bool same_owners(const Sharding& a, const Sharding& b, const Shape& shape) {
          (a.mesh().size() == b.mesh().size() && a.owner_boxes(shape) == b.owner_boxes(shape));
 }
 
+std::vector<Interval> blocks_of(const Sharding& sharding, const Shape& shape, int dim) {
+  const Mesh& mesh = sharding.mesh();
+  const Spec::Axes& axes = sharding.spec().axes(dim);
+  std::vector<Interval> blocks(static_cast<size_t>(mesh.block_count(axes)));
+  for (int rank = 0; rank < mesh.grid_size(); ++rank) {
+    const int64_t number = mesh.block_number(rank, axes);
+    blocks[static_cast<size_t>(number)] = sharding.owner_box(shape, rank).interval(dim);
+  }
+  return blocks;
+}
+
+Sharding in_blocks(const Sharding& even, const Shape& shape, int dim,
+                   const std::vector<int64_t>& sizes) {
+  const std::vector<Interval> blocks = blocks_of(even, shape, dim);
+  const bool is_even =
+      std::equal(blocks.begin(), blocks.end(), sizes.begin(), sizes.end(),
+                 [](const Interval& block, int64_t size) { return block.length() == size; });
+  return is_even ? even : even.with_blocks(dim, sizes);
+}
+
 std::ostream& operator<<(std::ostream& out, const Sharding& sharding) {
   if (sharding.single_rank() >= 0) {
     return out << "on rank " << sharding.single_rank() << " of " << sharding.mesh().size();

@@ -89,6 +89,12 @@ class Sharding {
 /// True when every rank holds the same box under both.
 bool same_owners(const Sharding& a, const Sharding& b, const Shape& shape);
 
+/// The blocks of a split dimension in the order of the mesh coordinates of its axes.
+std::vector<Interval> blocks_of(const Sharding& sharding, const Shape& shape, int dim);
+/// `even` with blocks of these sizes along `dim`, or as it is where it has such blocks.
+Sharding in_blocks(const Sharding& even, const Shape& shape, int dim,
+                   const std::vector<int64_t>& sizes);
+
 /// As P("r", None) on Mesh(r=4), or "on rank 0 of 4".
 std::ostream& operator<<(std::ostream& out, const Sharding& sharding);
 

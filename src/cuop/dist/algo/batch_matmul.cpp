@@ -3,6 +3,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/map.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -14,20 +15,6 @@ Shape batch_of(const Shape& x) {
   Shape batch;
   for (int dim = 0; dim < x.ndim() - 2; ++dim) batch.push_back(x[dim]);
   return batch;
-}
-
-/// [..., M, N]; ShapeError when the operands do not fit.
-Shape result_shape(const Shape& a, const Shape& b) {
-  const bool is_batch = a.ndim() >= 2 && b.ndim() >= 2 && std::max(a.ndim(), b.ndim()) >= 3;
-  if (!is_batch || a[a.ndim() - 1] != b[b.ndim() - 2]) {
-    throw ShapeError(cat("batch_matmul: shapes ", a, " and ", b,
-                         " do not fit; needed are (..., M, K) and (..., K, N) or (K, N), one of "
-                         "them with a batch"));
-  }
-  Shape shape = broadcast_shapes(batch_of(a), batch_of(b), "batch_matmul");
-  shape.push_back(a[a.ndim() - 2]);
-  shape.push_back(b[b.ndim() - 1]);
-  return shape;
 }
 
 /// The box of an operand that a box of the result reads: the inner dimension (`inner`, counted from
@@ -53,7 +40,7 @@ Mapping map_product(const std::vector<Placement>& inputs) {
   constexpr int kInner[] = {1, 2};  // of a and of b
   Mapping mapping;
   mapping.op = "batch_matmul";
-  mapping.shape = result_shape(inputs[0].shape, inputs[1].shape);
+  mapping.shape = batch_matmul_shape(inputs[0].shape, inputs[1].shape);
   mapping.dtype = promote(inputs[0].dtype, inputs[1].dtype);
   mapping.needed = [inputs, kInner](size_t i, const Box& box) {
     return needed_box(inputs[i].shape, kInner[i], box);
@@ -80,20 +67,33 @@ Mapping map_product(const std::vector<Placement>& inputs) {
   return mapping;
 }
 
-Operation operation() {
+}  // namespace
+
+Operation batch_matmul_operation() {
   return map_operation("batch_matmul", {"a", "b"},
                        [](const auto& inputs, const std::string&) { return map_product(inputs); });
 }
 
-}  // namespace
+Shape batch_matmul_shape(const Shape& a, const Shape& b) {
+  const bool is_batch = a.ndim() >= 2 && b.ndim() >= 2 && std::max(a.ndim(), b.ndim()) >= 3;
+  if (!is_batch || a[a.ndim() - 1] != b[b.ndim() - 2]) {
+    throw ShapeError(cat("batch_matmul: shapes ", a, " and ", b,
+                         " do not fit; needed are (..., M, K) and (..., K, N) or (K, N), one of "
+                         "them with a batch"));
+  }
+  Shape shape = broadcast_shapes(batch_of(a), batch_of(b), "batch_matmul");
+  shape.push_back(a[a.ndim() - 2]);
+  shape.push_back(b[b.ndim() - 1]);
+  return shape;
+}
 
 DistTensor batch_matmul(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  return run_sharded(operation(), {a, b}, options);
+  return run_sharded(batch_matmul_operation(), {a, b}, options);
 }
 
 Tensor batch_matmul_from_root(const CommunicatorPtr& comm, const Tensor& a, const Tensor& b,
                               const CallOptions& options) {
-  return run_rooted(comm, operation(), {a, b}, options);
+  return run_rooted(comm, batch_matmul_operation(), {a, b}, options);
 }
 
 }  // namespace cuop::dist

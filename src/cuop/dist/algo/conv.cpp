@@ -5,8 +5,9 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/mappings.h"
+#include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/map.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/arrange.h"
@@ -28,11 +29,6 @@ Interval cells_read(Interval output, int axis, int64_t kernel, const ConvOptions
   const int64_t padding = option(options.padding, axis, 0);
   const int64_t reach = option(options.dilation, axis, 1) * (kernel - 1);
   return {output.low * stride - padding, (output.high - 1) * stride - padding + reach + 1};
-}
-
-Interval clipped(Interval cells, int64_t size) {
-  const int64_t low = std::clamp<int64_t>(cells.low, 0, size);
-  return {low, std::clamp<int64_t>(cells.high, low, size)};
 }
 
 /// The sizes that decide which box of an input a box of the output reads.
@@ -174,26 +170,32 @@ Mapping map_conv(const ConvOptions& options, const std::vector<Placement>& input
   return mapping;
 }
 
-Operation operation(const ConvOptions& options) {
-  return map_operation(
-      cat("conv stride ", options.stride, ", padding ", options.padding, ", dilation ",
-          options.dilation, ", groups ", options.groups, ", activation ", name(options.activation)),
-      {"input", "weight", "bias"},
-      [options](const auto& inputs, const std::string&) { return map_conv(options, inputs); });
+}  // namespace
+
+Operation conv_operation(const ConvOptions& options) {
+  return map_operation(conv_text(options), {"input", "weight", "bias"}, conv_mapping(options));
 }
 
-}  // namespace
+std::string conv_text(const ConvOptions& options) {
+  return cat("conv stride ", options.stride, ", padding ", options.padding, ", dilation ",
+             options.dilation, ", groups ", options.groups, ", activation ",
+             name(options.activation));
+}
+
+DescribeMapping conv_mapping(const ConvOptions& options) {
+  return [options](const auto& inputs, const std::string&) { return map_conv(options, inputs); };
+}
 
 DistTensor conv(const DistTensor& x, const DistTensor& w, const DistTensor* bias,
                 const ConvOptions& options, const CallOptions& call) {
   std::vector<DistTensor> inputs{x, w};
   if (bias != nullptr) inputs.push_back(*bias);
-  return run_sharded(operation(options), inputs, call);
+  return run_sharded(conv_operation(options), inputs, call);
 }
 
 Tensor conv_from_root(const CommunicatorPtr& comm, const Tensor& x, const Tensor& w,
                       const Tensor& bias, const ConvOptions& options, const CallOptions& call) {
-  return run_rooted(comm, operation(options), {x, w, bias}, call);
+  return run_rooted(comm, conv_operation(options), {x, w, bias}, call);
 }
 
 }  // namespace cuop::dist

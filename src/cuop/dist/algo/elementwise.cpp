@@ -8,9 +8,10 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/mappings.h"
+#include "cuop/dist/algo/operations.h"
 #include "cuop/dist/algo/pieces.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/map.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -142,41 +143,16 @@ Operation operation_of(const Elementwise& work) {
   return map_operation(work.text(), work.names(), std::bind_front(describe, work));
 }
 
-Operation binary(const char* name) {
-  return operation_of({jit::find_op(name), {std::nullopt, std::nullopt}});
+Elementwise binary_work(const char* name) {
+  return {jit::find_op(name), {std::nullopt, std::nullopt}};
 }
+
+Operation binary(const char* name) { return operation_of(binary_work(name)); }
 
 Box swapped_box(Box box, int dim0, int dim1) {
   std::swap(box.low[dim0], box.low[dim1]);
   std::swap(box.high[dim0], box.high[dim1]);
   return box;
-}
-
-Operation transposition(int64_t dim0, int64_t dim1) {
-  const auto describe = [=](const std::vector<Placement>& inputs, const std::string& strategy) {
-    const Placement& x = inputs.at(0);
-    const int a = normalize_axis(dim0, x.shape.ndim(), "transpose");
-    const int b = normalize_axis(dim1, x.shape.ndim(), "transpose");
-    Mapping mapping;
-    mapping.op = "transpose";
-    mapping.shape = x.shape;
-    std::swap(mapping.shape[a], mapping.shape[b]);
-    mapping.dtype = x.dtype;
-    mapping.flops_per_element = 0;
-    mapping.needed = [a, b](size_t, const Box& box) { return swapped_box(box, a, b); };
-    if (x.sharding.single_rank() < 0) {
-      mapping.choices.push_back({"keep", x.sharding.swapped(a, b, x.shape.ndim())});
-    }
-    if (mapping.choices.empty() || strategy == "row") {
-      mapping.choices.push_back(
-          {"row", split_over_ranks(x.sharding.mesh().size(), x.shape.ndim(), a)});
-    }
-    mapping.work = [a, b](const std::vector<Part>& parts, const Box&) {
-      return swap_axes(parts[0].local, a, b);
-    };
-    return mapping;
-  };
-  return map_operation(cat("transpose dims ", dim0, ", ", dim1), {"x"}, describe);
 }
 
 /// The distributed operands of the call, and what is to be done with them.
@@ -202,6 +178,41 @@ std::pair<Elementwise, std::vector<DistTensor>> split_operands(
 }
 
 }  // namespace
+
+Operation add_operation() { return binary("add"); }
+
+Operation transpose_operation(int64_t dim0, int64_t dim1) {
+  return map_operation(cat("transpose dims ", dim0, ", ", dim1), {"x"},
+                       transpose_mapping(dim0, dim1));
+}
+
+DescribeMapping add_mapping() { return std::bind_front(describe, binary_work("add")); }
+
+DescribeMapping transpose_mapping(int64_t dim0, int64_t dim1) {
+  return [=](const std::vector<Placement>& inputs, const std::string& strategy) {
+    const Placement& x = inputs.at(0);
+    const int a = normalize_axis(dim0, x.shape.ndim(), "transpose");
+    const int b = normalize_axis(dim1, x.shape.ndim(), "transpose");
+    Mapping mapping;
+    mapping.op = "transpose";
+    mapping.shape = x.shape;
+    std::swap(mapping.shape[a], mapping.shape[b]);
+    mapping.dtype = x.dtype;
+    mapping.flops_per_element = 0;
+    mapping.needed = [a, b](size_t, const Box& box) { return swapped_box(box, a, b); };
+    if (x.sharding.single_rank() < 0) {
+      mapping.choices.push_back({"keep", x.sharding.swapped(a, b, x.shape.ndim())});
+    }
+    if (mapping.choices.empty() || strategy == "row") {
+      mapping.choices.push_back(
+          {"row", split_over_ranks(x.sharding.mesh().size(), x.shape.ndim(), a)});
+    }
+    mapping.work = [a, b](const std::vector<Part>& parts, const Box&) {
+      return swap_axes(parts[0].local, a, b);
+    };
+    return mapping;
+  };
+}
 
 DistTensor elementwise(int code, std::span<const DistOperand* const> operands,
                        const CallOptions& options) {
@@ -243,7 +254,7 @@ void elementwise_in_place(int code, const DistTensor& x, const DistOperand& y) {
 }
 
 DistTensor add(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
-  return run_sharded(binary("add"), {a, b}, options);
+  return run_sharded(add_operation(), {a, b}, options);
 }
 
 DistTensor subtract(const DistTensor& a, const DistTensor& b, const CallOptions& options) {
@@ -259,17 +270,17 @@ DistTensor divide(const DistTensor& a, const DistTensor& b, const CallOptions& o
 }
 
 DistTensor transpose(const DistTensor& x, int64_t dim0, int64_t dim1, const CallOptions& options) {
-  return run_sharded(transposition(dim0, dim1), {x}, options);
+  return run_sharded(transpose_operation(dim0, dim1), {x}, options);
 }
 
 Tensor add_from_root(const CommunicatorPtr& comm, const Tensor& a, const Tensor& b,
                      const CallOptions& options) {
-  return run_rooted(comm, binary("add"), {a, b}, options);
+  return run_rooted(comm, add_operation(), {a, b}, options);
 }
 
 Tensor transpose_from_root(const CommunicatorPtr& comm, const Tensor& x, int64_t dim0, int64_t dim1,
                            const CallOptions& options) {
-  return run_rooted(comm, transposition(dim0, dim1), {x}, options);
+  return run_rooted(comm, transpose_operation(dim0, dim1), {x}, options);
 }
 
 }  // namespace cuop::dist

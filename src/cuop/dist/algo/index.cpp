@@ -60,8 +60,8 @@ Entries resolve(const Shape& shape, std::span<const Index> index) {
   for (const Index& entry : list) {
     if (std::holds_alternative<Tensor>(entry)) {
       throw ExecutionError(
-          "index: masks and index arrays do not index distributed tensors; integers, slices, None "
-          "and ... do");
+          "index: masks and index arrays do not index distributed tensors; integers, slices, None, "
+          "... and a distributed mask of the same shape do");
     }
     if (const auto* position = std::get_if<int64_t>(&entry)) {
       const int64_t first = resolve_index(*position, shape[dim], axis);
@@ -144,18 +144,6 @@ Tensor held_view(const Entries& entries, const DistTensor& x, const Box& held) {
     }
   }
   return x.local().with_layout(layout);
-}
-
-/// The blocks of a dimension in the order of the mesh coordinates of its axes.
-std::vector<Interval> blocks_of(const Sharding& sharding, const Shape& shape, int dim) {
-  const Mesh& mesh = sharding.mesh();
-  const Spec::Axes& axes = sharding.spec().axes(dim);
-  std::vector<Interval> blocks(static_cast<size_t>(mesh.block_count(axes)));
-  for (int rank = 0; rank < mesh.grid_size(); ++rank) {
-    const int64_t number = mesh.block_number(rank, axes);
-    blocks[static_cast<size_t>(number)] = sharding.owner_box(shape, rank).interval(dim);
-  }
-  return blocks;
 }
 
 /// A dimension of the result: the mesh axes that split it, and its block sizes.
@@ -247,16 +235,12 @@ Sharding result_sharding(const Entries& entries, const DistTensor& x) {
   }
   std::vector<Spec::Axes> axes;
   for (const KeptDim& dim : dims) axes.push_back(dim.axes);
-  const Sharding even(mesh, Spec(std::move(axes)));
   const Shape shape = result_shape(entries);
-  Sharding result = even;
+  Sharding result(mesh, Spec(std::move(axes)));
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i].axes.empty()) continue;
-    const std::vector<Interval> blocks = blocks_of(even, shape, static_cast<int>(i));
-    const bool is_even =
-        std::equal(blocks.begin(), blocks.end(), dims[i].sizes.begin(), dims[i].sizes.end(),
-                   [](const Interval& block, int64_t size) { return block.length() == size; });
-    if (!is_even) result = result.with_blocks(static_cast<int>(i), dims[i].sizes);
+    if (!dims[i].axes.empty()) {
+      result = in_blocks(result, shape, static_cast<int>(i), dims[i].sizes);
+    }
   }
   return result;
 }

@@ -23,7 +23,7 @@ namespace cuop::dist {
 ///   on the other ranks; and one element lies on the first rank that has it.
 ///   A negative step through elements of several ranks moves them, to even blocks; then and only
 ///   then the call is collective.
-/// ExecutionError for masks and index arrays.
+/// ExecutionError for masks and index arrays; distributed masks are in algo/mask.h.
 DistTensor get_item(const DistTensor& x, std::span<const Index> index);
 
 /// x[index] = value, converted to x's dtype, in x's own parts; value broadcasts to the indexed

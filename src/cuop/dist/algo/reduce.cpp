@@ -4,6 +4,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/combine.h"
 #include "cuop/dist/exec/redistribute.h"
@@ -19,29 +20,17 @@ struct ShardedReduction {
   ReduceOptions options;
 
   const char* who() const { return name(options.kind); }
-  std::vector<int> axes(const Shape& x) const {
-    if (x.ndim() == 0 && options.axes.empty()) return {};
-    return normalize_axes(options.axes, x.ndim(), who());
+  PartialReduction partial(DType dtype) const {
+    return {options.kind, options.mode, dtype, options.correction};
   }
-  int64_t elements(const Shape& x) const {
-    int64_t count = 1;
-    for (const int axis : axes(x)) count *= x[axis];
-    return count;
-  }
-  PartialReduction partial(DType dtype) const { return {options.kind, options.mode, dtype}; }
 };
 
 Plan plan_call(const ShardedReduction& reduction, const std::vector<Placement>& inputs,
                const std::optional<Sharding>& output, const Machine& machine,
                const std::string& strategy) {
   const Placement& x = inputs.at(0);
-  const ReduceKind kind = reduction.options.kind;
   const PartialReduction partial = reduction.partial(x.dtype);
-  const std::vector<int> axes = reduction.axes(x.shape);
-  if ((kind == ReduceKind::kMax || kind == ReduceKind::kMin) && reduction.elements(x.shape) == 0) {
-    throw ShapeError(
-        cat(reduction.who(), ": no elements to reduce in a tensor of shape ", x.shape));
-  }
+  const std::vector<int> axes = reduced_axes(reduction.options, x.shape);
   return plan_reduce({reduction.who(), x, axes, reduction.options.keepdims, partial.state_bytes(),
                       partial.result_dtype(), output},
                      machine, strategy);
@@ -52,7 +41,7 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
   const DistTensor x = moved_to(inputs[0], plan.inputs[0].sharding);
   const Placement& result = plan.outputs[0];
   const PartialReduction partial = reduction.partial(x.dtype());
-  const std::vector<int> axes = reduction.axes(x.shape());
+  const std::vector<int> axes = reduced_axes(reduction.options, x.shape());
   const std::vector<int64_t> axes_given(axes.begin(), axes.end());
   const int root = x.sharding().single_rank();
   if (root >= 0 && root == result.sharding.single_rank()) {
@@ -61,7 +50,7 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
         is_mine ? partial.reduce(x.local(), axes_given, reduction.options.keepdims) : Tensor();
     return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, whole, x.device());
   }
-  const int64_t count = reduction.elements(x.shape());
+  const int64_t count = elements_along(axes, x.shape());
   const int64_t bytes = partial.state_bytes();
   const auto rank = static_cast<size_t>(x.comm().rank());
   const std::vector<Box> owners = state_owners(plan.inputs[0], axes, bytes);
@@ -96,24 +85,41 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
   return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, local, x.device());
 }
 
-Operation operation(const ReduceOptions& options) {
+}  // namespace
+
+Operation reduce_operation(const ReduceOptions& options) {
   const ShardedReduction reduction{options};
   return {cat(reduction.who(), " axes (", join(options.axes), "), keepdims ", options.keepdims,
-              ", mode ", name(options.mode)),
+              ", mode ", name(options.mode), ", correction ", options.correction),
           {"x"},
           std::bind_front(plan_call, reduction),
           std::bind_front(execute, reduction)};
 }
 
-}  // namespace
+std::vector<int> reduced_axes(const ReduceOptions& options, const Shape& x) {
+  if (x.ndim() == 0 && options.axes.empty()) return {};
+  const char* who = name(options.kind);
+  const std::vector<int> axes = normalize_axes(options.axes, x.ndim(), who);
+  const bool needs_one = options.kind == ReduceKind::kMax || options.kind == ReduceKind::kMin;
+  if (needs_one && elements_along(axes, x) == 0) {
+    throw ShapeError(cat(who, ": no elements to reduce in a tensor of shape ", x));
+  }
+  return axes;
+}
+
+int64_t elements_along(const std::vector<int>& axes, const Shape& x) {
+  int64_t count = 1;
+  for (const int axis : axes) count *= x[axis];
+  return count;
+}
 
 DistTensor reduce(const DistTensor& x, const ReduceOptions& options, const CallOptions& call) {
-  return run_sharded(operation(options), {x}, call);
+  return run_sharded(reduce_operation(options), {x}, call);
 }
 
 Tensor reduce_from_root(const CommunicatorPtr& comm, const Tensor& x, const ReduceOptions& options,
                         const CallOptions& call) {
-  return run_rooted(comm, operation(options), {x}, call);
+  return run_rooted(comm, reduce_operation(options), {x}, call);
 }
 
 }  // namespace cuop::dist

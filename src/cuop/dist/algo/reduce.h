@@ -14,7 +14,15 @@ struct ReduceOptions {
   bool keepdims = false;
   /// Of sums and means; kExact gives the same bits for any sharding and number of ranks.
   SumMode mode = SumMode::kPlain;
+  /// Of kVar and kStd: the divisor is max(0, n - correction).
+  double correction = 0.0;
 };
+
+/// The axes of a tensor of this shape that are reduced, ascending. ShapeError for one that is out
+/// of range, and where max or min have no element.
+std::vector<int> reduced_axes(const ReduceOptions& options, const Shape& x);
+/// Elements along these axes, of which each element of the result is made.
+int64_t elements_along(const std::vector<int>& axes, const Shape& x);
 
 /// The reduction of x as ops/reduce says (dtypes, NaN, empty inputs). When the result is not wanted
 /// elsewhere it is split as x's dimensions that stay, or on every rank when none stays. Strategies:
@@ -38,6 +46,18 @@ inline DistTensor max(const DistTensor& x, std::vector<int64_t> axes = {}, bool 
 }
 inline DistTensor min(const DistTensor& x, std::vector<int64_t> axes = {}, bool keepdims = false) {
   return reduce(x, {ReduceKind::kMin, std::move(axes), keepdims});
+}
+
+/// Variance and standard deviation with divisor max(0, n - correction): moments of the ranks' parts
+/// are merged by the formula of Chan, Golub and LeVeque (1983), in rank order. Integers give
+/// float64; DTypeError for complex.
+inline DistTensor var(const DistTensor& x, std::vector<int64_t> axes = {}, double correction = 0.0,
+                      bool keepdims = false) {
+  return reduce(x, {ReduceKind::kVar, std::move(axes), keepdims, SumMode::kPlain, correction});
+}
+inline DistTensor stddev(const DistTensor& x, std::vector<int64_t> axes = {},
+                         double correction = 0.0, bool keepdims = false) {
+  return reduce(x, {ReduceKind::kStd, std::move(axes), keepdims, SumMode::kPlain, correction});
 }
 
 }  // namespace cuop::dist

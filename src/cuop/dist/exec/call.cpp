@@ -1,16 +1,15 @@
 #include "cuop/dist/exec/call.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/rank_team.h"
 #include "cuop/dist/exec/calibration.h"
+#include "cuop/dist/exec/call_watch.h"
 #include "cuop/dist/exec/planned.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/exec/redistribute.h"
@@ -26,15 +25,10 @@ namespace cuop::dist {
 namespace {
 
 /// Executes, and puts the result where the plan's last output says.
-DistTensor follow(const Operation& operation, const Planned& made,
-                  const std::vector<DistTensor>& inputs) {
-  const Plan& plan = made.plan;
-  trace::Span span(made.label, "dist");
-  if (span.is_open()) {
-    span.add_bytes(plan.bytes());
-    span.add_flops(plan.flops());
-  }
+DistTensor follow(const Operation& operation, const Plan& plan,
+                  const std::vector<DistTensor>& inputs, CallWatch& watch) {
   const Device device = inputs[0].device();
+  const CallWatch::Work time(watch, !operation.is_on_host && !device.is_cpu());
   const auto run = [&] {
     if (!operation.is_on_host || device.is_cpu()) return operation.execute(plan, inputs);
     std::vector<DistTensor> on_host;
@@ -43,21 +37,6 @@ DistTensor follow(const Operation& operation, const Planned& made,
   };
   return moved_to(run(), plan.outputs.back().sharding);
 }
-
-class Stopwatch {
- public:
-  explicit Stopwatch(Communicator& comm) : comm_(comm), sent_before_(comm.bytes_sent()) {}
-
-  void file(const std::shared_ptr<const Planned>& made) const {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    file_report({{made, &made->plan}, comm_.bytes_sent() - sent_before_, elapsed.count()});
-  }
-
- private:
-  Communicator& comm_;
-  int64_t sent_before_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// A call that takes long is worth knowing its ranks for.
 bool is_worth_measuring(const Communicator& comm, const Plan& plan) {
@@ -106,8 +85,8 @@ int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
   Machine machine = options.machine ? *options.machine : rank_machine(device, true);
   if (!options.machine) machine.latency += start_seconds(gpus) / 2;  // there and back
   const Sharding at_root = Sharding::on_rank(Mesh::line(gpus), 0);
-  const auto made =
-      planned(operation, options, placements_on(operation, headers, at_root), at_root, machine);
+  const auto made = planned(operation, options, placements_on(operation.names, headers, at_root),
+                            at_root, machine);
   return made->plan.strategy == "root" ? 1 : gpus;
 }
 
@@ -151,7 +130,7 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
   for (const DistTensor& input : inputs) text += cat("; ", input.to_string());
   if (options.output) text += cat(" -> ", *options.output);
   if (is_strict()) text += ", strict";
-  const Stopwatch watch(comm);
+  std::optional<CallWatch> watch(std::in_place, comm, operation.text);
   constexpr auto kParts = Communicator::Figures::kParts;
   const std::shared_ptr<const Machine> agreed = comm.figures(kParts);
   // What is assumed is the same everywhere, as a local figure would not be.
@@ -182,11 +161,14 @@ DistTensor run_sharded(const Operation& operation, const std::vector<DistTensor>
         if (is_to_measure) {
           calibrate(comm, on_one[0].device(), kParts, machine);
         } else {
-          result = follow(operation, *made, on_one);
+          result = follow(operation, made->plan, on_one, *watch);
         }
       });
-  if (is_to_measure) return run_sharded(operation, inputs, options);
-  watch.file(made);
+  if (is_to_measure) {
+    watch.reset();  // the call that counts begins now
+    return run_sharded(operation, inputs, options);
+  }
+  watch->file(made);
   return result;
 }
 
@@ -201,14 +183,14 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
   const Sharding at_root =
       make_together(*comm, text, [&] { return Sharding::on_rank(Mesh::line(comm->size()), root); });
   const bool is_root = comm->rank() == root;
-  const Stopwatch watch(*comm);
+  CallWatch watch(*comm, operation.text);
   Headers headers;
   RootNote note;
   std::vector<Tensor> on_root;
   std::shared_ptr<const Planned> made;
   const auto plan = [&](const Machine& machine) {
-    return planned(operation, options, placements_on(operation, headers.tensors, at_root), at_root,
-                   machine);
+    return planned(operation, options, placements_on(operation.names, headers.tensors, at_root),
+                   at_root, machine);
   };
   Tensor result;
   run_together(
@@ -265,7 +247,7 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
           if (is_root && device.is_cpu()) local = to_device(local, device);
           parts.emplace_back(comm, at_root, header.shape, header.dtype, local, device);
         }
-        result = follow(operation, *made, parts).local();
+        result = follow(operation, made->plan, parts, watch).local();
         if (is_root) result = to_device(result, inputs[0].device());
       });
   watch.file(made);

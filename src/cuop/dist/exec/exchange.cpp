@@ -39,20 +39,29 @@ Tensor empty_in(const AxisOrder& order, const Shape& shape, DType dtype, Device 
   return permute(empty(in_memory, dtype, device), place);
 }
 
+Landing Fetch::landing() const {
+  return [this](const Piece& piece) { return view_of(result, piece.box); };
+}
+
+Fetch prepare_fetch(int rank, const Part& source, const std::vector<Box>& owners,
+                    const std::vector<Box>& boxes, DType dtype, const AxisOrder& order) {
+  const Box& wanted = boxes[static_cast<size_t>(rank)];
+  const std::vector<Need> needs = needs_of(boxes);
+  Fetch fetch{plan_moves(rank, owners, needs), {{}, wanted, source.device}};
+  if (!wanted.empty() && source.box.contains(wanted)) {
+    fetch.result.local = view_of(source, wanted);
+    fetch.moves.kept.clear();
+  } else if (!wanted.is_void) {
+    fetch.result.local = empty_in(order, wanted.shape(), dtype, source.device);
+  }
+  return fetch;
+}
+
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
              const std::vector<Box>& boxes, DType dtype, const AxisOrder& order) {
-  const Box& wanted = boxes[static_cast<size_t>(comm.rank())];
-  const std::vector<Need> needs = needs_of(boxes);
-  RankMoves moves = plan_moves(comm.rank(), owners, needs);
-  Part result{{}, wanted, source.device};
-  if (!wanted.empty() && source.box.contains(wanted)) {
-    result.local = view_of(source, wanted);
-    moves.kept.clear();
-  } else if (!wanted.is_void) {
-    result.local = empty_in(order, wanted.shape(), dtype, source.device);
-  }
-  exchange(comm, moves, source, [&](const Piece& piece) { return view_of(result, piece.box); });
-  return result.local;
+  const Fetch fetch = prepare_fetch(comm.rank(), source, owners, boxes, dtype, order);
+  exchange(comm, fetch.moves, source, fetch.landing());
+  return fetch.result.local;
 }
 
 }  // namespace cuop::dist

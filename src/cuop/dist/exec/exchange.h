@@ -37,6 +37,16 @@ using AxisOrder = std::vector<int64_t>;
 /// A tensor of `shape` whose elements lie in that order.
 Tensor empty_in(const AxisOrder& order, const Shape& shape, DType dtype, Device device);
 
+/// Moves by which a rank gets its box of a global tensor, and where they land.
+struct Fetch {
+  RankMoves moves;
+  Part result;  ///< undefined where the box is void
+
+  Landing landing() const;
+};
+Fetch prepare_fetch(int rank, const Part& source, const std::vector<Box>& owners,
+                    const std::vector<Box>& boxes, DType dtype, const AxisOrder& order = {});
+
 /// The tensor `boxes[rank]` of a global tensor whose parts lie as `owners` say; the part itself, or
 /// a view of it, where this rank already holds all it wants, else a new one in `order`, whose
 /// pieces are put into that order as they are copied to their place. Undefined where the box is

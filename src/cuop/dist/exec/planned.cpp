@@ -38,7 +38,7 @@ std::string key_of(const Operation& operation, const CallOptions& options,
   Packer key;
   key.put(operation.text);
   key.put(options.strategy);
-  static_assert(std::is_trivially_copyable_v<Machine> && sizeof(Machine) == 8 * sizeof(double));
+  static_assert(std::is_trivially_copyable_v<Machine> && sizeof(Machine) == 12 * sizeof(double));
   key.append({reinterpret_cast<const char*>(&machine), sizeof machine});
   key.put(static_cast<int64_t>(inputs.size()));
   for (const Placement& input : inputs) {
@@ -57,11 +57,11 @@ std::string full_text(const Operation& operation, const CallOptions& options) {
                                   : operation.text + ", strategy " + options.strategy;
 }
 
-std::vector<Placement> placements_on(const Operation& operation, const std::vector<Header>& headers,
-                                     const Sharding& sharding) {
+std::vector<Placement> placements_on(const std::vector<std::string>& names,
+                                     const std::vector<Header>& headers, const Sharding& sharding) {
   std::vector<Placement> placements;
   for (size_t i = 0; i < headers.size(); ++i) {
-    placements.push_back({operation.names.at(i), headers[i].shape, headers[i].dtype, sharding});
+    placements.push_back({names.at(i), headers[i].shape, headers[i].dtype, sharding});
   }
   return placements;
 }

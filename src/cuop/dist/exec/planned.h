@@ -13,9 +13,9 @@ namespace cuop::dist {
 
 /// The call with every argument, the forced strategy included.
 std::string full_text(const Operation& operation, const CallOptions& options);
-/// Inputs that all lie under one sharding.
-std::vector<Placement> placements_on(const Operation& operation, const std::vector<Header>& headers,
-                                     const Sharding& sharding);
+/// Inputs of these names that all lie under one sharding.
+std::vector<Placement> placements_on(const std::vector<std::string>& names,
+                                     const std::vector<Header>& headers, const Sharding& sharding);
 /// A plan with its hash, and what its spans are called: "add [row]".
 struct Planned {
   Plan plan;

@@ -13,4 +13,8 @@ Machine local_machine();
 /// timed when it is first asked for.
 Machine rank_machine(Device device, bool is_linked);
 
+/// Bytes a second that one copy between two devices (or within one) goes, the host among them:
+/// timed when it is first asked for.
+double link_bandwidth(Device from, Device to);
+
 }  // namespace cuop::dist

@@ -1,40 +1,60 @@
 #include "cuop/dist/exec/redistribute.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "cuop/core/byte_size.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/checks.h"
+#include "cuop/dist/exec/wired_exchange.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/rank_device.h"
 #include "cuop/dist/strict.h"
 #include "cuop/ops/copy/copy.h"
 
 namespace cuop::dist {
+namespace {
+
+/// x under another sharding, of which this rank has `local`.
+DistTensor relaid(const DistTensor& x, const Sharding& sharding, Tensor local) {
+  return DistTensor(x.comm_ptr(), sharding, x.shape(), x.dtype(), std::move(local), x.device());
+}
+
+}  // namespace
 
 Part part_of(const DistTensor& x) { return {x.local(), x.box(), x.device()}; }
 
 DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const AxisOrder& order) {
   if (x.sharding() == sharding) return x;
-  Tensor local = fetch(x.comm(), part_of(x), x.sharding().owner_boxes(x.shape()),
-                       sharding.owner_boxes(x.shape()), x.dtype(), order);
-  return DistTensor(x.comm_ptr(), sharding, x.shape(), x.dtype(), std::move(local), x.device());
+  return relaid(x, sharding,
+                fetch(x.comm(), part_of(x), x.sharding().owner_boxes(x.shape()),
+                      sharding.owner_boxes(x.shape()), x.dtype(), order));
 }
 
-DistTensor redistribute(const DistTensor& x, const Sharding& sharding) {
+DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const Wire& wire, int axis) {
+  if (x.sharding() == sharding) return x;
+  return relaid(x, sharding,
+                fetch(x.comm(), part_of(x), x.sharding().owner_boxes(x.shape()),
+                      sharding.owner_boxes(x.shape()), x.dtype(), wire, axis));
+}
+
+DistTensor redistribute(const DistTensor& x, const Sharding& sharding, const Wire& wire) {
   const trace::Span span("redistribute", "op");
   DistTensor result;
   run_together(
-      x.comm(), cat("redistribute ", x.to_string(), " -> ", sharding),
+      x.comm(), cat("redistribute ", x.to_string(), " -> ", sharding, wire.text()),
       [&] {
+        wire.check_carries(x.dtype(), "redistribute");
         if (sharding.mesh().size() != x.comm().size()) {
           throw ShapeError(cat("redistribute: ", sharding.mesh(), " is not a mesh of the ",
                                x.comm().size(), " ranks of the tensor"));
         }
         sharding.check_fits(x.shape(), "redistribute");
       },
-      [&] { result = moved_to(x, sharding); });
+      [&] { result = moved_to(x, sharding, wire, std::max(x.ndim() - 1, 0)); });
   return result;
 }
 

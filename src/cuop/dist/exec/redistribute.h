@@ -3,12 +3,15 @@
 
 #include "cuop/dist/dist_tensor.h"
 #include "cuop/dist/exec/exchange.h"
+#include "cuop/dist/plan/wire.h"
 
 namespace cuop::dist {
 
 /// The same tensor under another sharding, by intersecting owner boxes: only pieces that are not
-/// there already travel, no rank ever holds the whole unless the sharding says so.
-DistTensor redistribute(const DistTensor& x, const Sharding& sharding);
+/// there already travel, no rank ever holds the whole unless the sharding says so. Of a narrow wire
+/// each row of a piece (its last axis) is scaled by a power of two; DTypeError for elements that
+/// are no floats.
+DistTensor redistribute(const DistTensor& x, const Sharding& sharding, const Wire& wire = {});
 /// The whole tensor on rank `root`, undefined elsewhere.
 Tensor gather(const DistTensor& x, int root = 0);
 /// The whole tensor on every rank.
@@ -27,6 +30,8 @@ Tensor reduce_to(const CommunicatorPtr& comm, const Tensor& tensor, ReduceKind o
 /// As `redistribute`, for use inside a call whose arguments are already agreed on. What has to be
 /// copied to its new place is put into `order` on the way.
 DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const AxisOrder& order = {});
+/// In another form on the way, of which elements along `axis` share a scale.
+DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const Wire& wire, int axis);
 /// The part of `x` that this rank holds.
 Part part_of(const DistTensor& x);
 

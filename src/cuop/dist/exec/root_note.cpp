@@ -11,8 +11,8 @@ namespace {
 
 /// A machine as it lies in memory.
 struct Figures {
-  std::array<double, 7> figures;
-  int64_t memory;
+  std::array<double, 10> figures;
+  int64_t ranks_per_host, memory;
 };
 
 }  // namespace
@@ -22,8 +22,9 @@ std::string write_note(const RootNote& note) {
   packed.put(note.hash);
   packed.put(int{note.is_on_gpu});
   packed.put(int{note.is_to_measure});
-  const auto [figures, memory] = std::bit_cast<Figures>(note.machine);
+  const auto [figures, ranks_per_host, memory] = std::bit_cast<Figures>(note.machine);
   for (const double figure : figures) packed.put(figure);
+  packed.put(ranks_per_host);
   packed.put(memory);
   return packed.take();
 }
@@ -39,6 +40,8 @@ RootNote read_note(const std::string& bytes) {
     figure = packed.number<double>();
     if (!std::isfinite(figure) || figure <= 0.0) packed.fail("a figure is not above 0");
   }
+  machine.ranks_per_host = packed.number();
+  if (machine.ranks_per_host < 0) packed.fail("a number of ranks is below 0");
   machine.memory = packed.number();
   if (machine.memory <= 0) packed.fail("a memory limit is not above 0");
   if (!packed.rest().empty()) packed.fail("a message is too long");

@@ -1,63 +1,17 @@
 #include "cuop/dist/plan/matmul_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cuop/core/divide_up.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/plan/rank_grids.h"
 
 namespace cuop::dist {
 namespace {
 
 constexpr int64_t kMostPanels = 1 << 10;
-
-struct Grid {
-  int m = 1;
-  int n = 1;
-  int k = 1;
-
-  int size() const { return m * n * k; }
-  const char* strategy() const {
-    if (k > 1) return "k_split";
-    if (m > 1 && n > 1) return "block_2d";
-    return n > 1 ? "column" : "row";
-  }
-};
-
-/// Grids of `size` ranks, those that split rows first: the first of equally fast ones is taken.
-void add_grids(int size, std::vector<Grid>& grids) {
-  for (int k = 1; k <= size; ++k) {
-    if (size % k != 0) continue;
-    for (int m = size / k; m >= 1; --m) {
-      if (size / k % m == 0) grids.push_back({m, size / k / m, k});
-    }
-  }
-}
-
-using NamedGrid = std::pair<std::string, Grid>;
-
-bool has(const std::vector<NamedGrid>& grids, std::string_view strategy) {
-  return std::any_of(grids.begin(), grids.end(),
-                     [&](const NamedGrid& each) { return each.first == strategy; });
-}
-
-/// The grids over all ranks, and over fewer: a product that is short in every dimension gains
-/// nothing from more ranks, and 2 x 3 of 7 ranks move less than 1 x 7. A forced strategy uses all
-/// ranks where it can; where no grid has its shape, it is one that splits less.
-std::vector<NamedGrid> named_grids(int ranks, std::string_view forced) {
-  constexpr int kAllSizes = 16;  // of more ranks only grids that leave less than an eighth idle
-  std::vector<NamedGrid> named;
-  for (int size = ranks; size > 1; --size) {
-    if (size < ranks && has(named, forced)) break;
-    if (ranks > kAllSizes && size <= ranks - ranks / 8) break;
-    std::vector<Grid> grids;
-    add_grids(size, grids);
-    for (const Grid& grid : grids) named.push_back({grid.strategy(), grid});
-  }
-  for (const char* strategy : {"row", "column", "block_2d", "k_split"}) {
-    if (!has(named, strategy)) named.push_back({strategy, {1, ranks, 1}});
-  }
-  return named;
-}
 
 /// The operands as multiplied lie as `a` and `b` say, partial products as `partial`, C as `c`.
 Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::string& strategy,
@@ -68,8 +22,16 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const Shape b_shape{problem.k, problem.n};
   const Shape c_shape{problem.m, problem.n};
   const Sharding& wanted = problem.c ? *problem.c : c;
-  add_input(plan, machine, {"A", a_shape, problem.dtype, problem.a}, a);
-  add_input(plan, machine, {"B", b_shape, problem.dtype, problem.b}, b);
+  const DType wire = problem.wire.planned_dtype(problem.dtype);
+  add_input(plan, machine, {"A", a_shape, wire, problem.a}, a);
+  add_input(plan, machine, {"B", b_shape, wire, problem.b}, b);
+  if (wire != problem.dtype) {  // read twice and written on both sides
+    int64_t elements = 0;
+    for (const PlanStep& step : plan.steps) elements += step.rank_bytes / itemsize(wire);
+    if (!same_owners(c, wanted, c_shape)) elements += element_count(c_shape);
+    add_compute(plan, machine, cat("what travels rounded to ", wire, " and back"), 0,
+                4 * elements * itemsize(problem.dtype), problem.dtype);
+  }
   double flops = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Box block = a.owner_box(a_shape, rank);
@@ -80,15 +42,18 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   }
   const int64_t a_bytes = largest_block(a_shape, problem.dtype, a);
   const int64_t b_bytes = largest_block(b_shape, problem.dtype, b);
-  const int64_t c_bytes = largest_block(c_shape, problem.dtype, partial);
-  add_compute(plan, machine, "C = A @ B of the local blocks", flops, a_bytes + b_bytes + c_bytes,
-              problem.dtype);
+  // Partial sums of 16-bit products are float32, and so is the arithmetic then.
+  const DType wide = compute_dtype(problem.dtype);
+  const DType summed = partial == c ? problem.dtype : wide;
+  add_compute(plan, machine, "C = A @ B of the local blocks", flops,
+              a_bytes + b_bytes + largest_block(c_shape, summed, partial), summed);
   if (!(partial == c)) {
     add_move(plan, machine, "add the partial products of each block of C",
-             partial.owner_boxes(c_shape), needs_of(c.owner_boxes(c_shape)), problem.dtype,
-             Sources::kAll);
+             partial.owner_boxes(c_shape), needs_of(c.owner_boxes(c_shape)), summed,
+             Sources::kAll);  // in full: they are added up
   }
-  add_output(plan, machine, {"C", c_shape, problem.dtype, c}, problem.c);
+  add_output(plan, machine, {"C", c_shape, wire, c}, problem.c);
+  for (Placement& output : plan.outputs) output.dtype = problem.dtype;
 
   const int64_t held = largest_block(a_shape, problem.dtype, problem.a) +
                        largest_block(b_shape, problem.dtype, problem.b);
@@ -96,39 +61,93 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
     // With panels an operand that has to be fetched is there one panel at a time.
     const int64_t fetched_a = same_owners(problem.a, a, a_shape) ? 0 : divide_up(a_bytes, panels);
     const int64_t fetched_b = same_owners(problem.b, b, b_shape) ? 0 : divide_up(b_bytes, panels);
-    return held + fetched_a + fetched_b + c_bytes +
-           (partial == c ? 0 : largest_block(c_shape, problem.dtype, c)) +
+    const bool is_wide = wide != problem.dtype && sums_panels(panels, partial, c);
+    const DType sum = is_wide ? wide : problem.dtype;
+    const int64_t widened =  // a panel of both, and the rounded result
+        is_wide
+            ? 2 * divide_up(a_bytes + b_bytes, panels) + largest_block(c_shape, problem.dtype, c)
+            : 0;
+    return held + fetched_a + fetched_b + largest_block(c_shape, sum, partial) + widened +
+           (partial == c ? 0 : largest_block(c_shape, sum, c)) +
            (same_owners(c, wanted, c_shape) ? 0 : largest_block(c_shape, problem.dtype, wanted));
   };
   int64_t panels = 1;
   const int64_t most = std::min(kMostPanels, std::max<int64_t>(problem.k, 1));
-  while (needed(panels) > machine.memory && panels < most) panels = std::min(panels * 2, most);
+  // Sums of 16-bit panels are wider: where no number of panels fits, one may need least.
+  for (int64_t more = 1; needed(panels) > machine.memory && more < most;) {
+    more = std::min(more * 2, most);
+    if (needed(more) < needed(panels)) panels = more;
+  }
   plan.settings["panels"] = panels;
   plan.memory_per_rank = needed(panels);
   return plan;
 }
 
+/// With q ranks at work no plan is faster than their arithmetic, nor than the link of a rank that
+/// wants all of C and makes a q-th of it.
+double floor_seconds(const MatmulProblem& problem, const Machine& machine) {
+  const double flops = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                       static_cast<double>(problem.k);
+  const double alone = compute_seconds(machine, flops, 0, problem.dtype);
+  const double all_of_c =
+      problem.c && problem.c->single_rank() >= 0
+          ? static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                static_cast<double>(itemsize(problem.wire.planned_dtype(problem.dtype)))
+          : 0.0;
+  double least = alone;
+  for (int q = 2; q <= problem.a.mesh().size(); ++q) {
+    double bandwidth = machine.link_bandwidth;
+    if (machine.has_network(q)) bandwidth += machine.network_bandwidth;  // both at the same time
+    least = std::min(least, std::max(alone / q, all_of_c / bandwidth * (q - 1) / q));
+  }
+  return least;
+}
+
 }  // namespace
+
+void check_matrices(const char* who, const std::vector<Placement>& inputs) {
+  if (inputs.size() != 2) {
+    throw ExecutionError(cat(who, ": two matrices are needed, B was not given"));
+  }
+  const Shape& a = inputs[0].shape;
+  const Shape& b = inputs[1].shape;
+  if (a.ndim() == 2 && b.ndim() == 2 && a[1] == b[0]) return;
+  throw ShapeError(
+      cat(who, ": shapes ", a, " and ", b, " do not fit; needed are (M, K) and (K, N)"));
+}
 
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::string_view strategy) {
   std::vector<Plan> plans;
+  const double floor = floor_seconds(problem, machine);
+  const auto add = [&](Plan plan, const RankGrid& grid) {
+    plan.floor = floor;
+    plan.settings.insert({{"pm", grid.m}, {"pn", grid.n}, {"pk", grid.k}});
+    plans.push_back(std::move(plan));
+  };
   const int root = problem.a.single_rank();
   if (root >= 0 && problem.b.single_rank() == root) {
     const Sharding& here = problem.a;
-    plans.push_back(
-        plan_grid(problem, machine, "root", cat("rank ", root), here, here, here, here));
+    add(plan_grid(problem, machine, "root", cat("rank ", root), here, here, here, here),
+        RankGrid{0, 0, 0});
   }
   const int ranks = problem.a.mesh().size();
-  for (const auto& [strategy_name, grid] : named_grids(ranks, strategy)) {
+  // A product that is short in every dimension gains nothing from more ranks, and 2 x 3 of 7 ranks
+  // move less than 1 x 7.
+  constexpr GridChoice kAny{.splits_k = true, .leaves_idle = true};
+  for (const auto& [strategy_name, grid] : named_grids(ranks, strategy, kAny)) {
     const Mesh mesh({grid.m, grid.n, grid.k}, {"m", "n", "k"}, ranks - grid.size());
     using Axes = Spec::Axes;
     const Sharding partial(mesh, P(Axes{"m"}, Axes{"n"}));
-    plans.push_back(
-        plan_grid(problem, machine, strategy_name, cat("grid ", grid.m, "x", grid.n, "x", grid.k),
+    add(plan_grid(problem, machine, strategy_name, cat("grid ", grid.m, "x", grid.n, "x", grid.k),
                   Sharding(mesh, P(Axes{"m"}, Axes{"k"})), Sharding(mesh, P(Axes{"k"}, Axes{"n"})),
-                  partial, grid.k == 1 ? partial : Sharding(mesh, P(Axes{"m", "k"}, Axes{"n"}))));
+                  partial, grid.k == 1 ? partial : Sharding(mesh, P(Axes{"m", "k"}, Axes{"n"}))),
+        grid);
   }
   return choose(std::move(plans), machine, strategy);
+}
+
+bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c) {
+  return panels > 1 || !(partial == c);
 }
 
 Sharding partial_sharding(const Plan& plan) {

@@ -6,10 +6,16 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "cuop/dist/plan/plan.h"
+#include "cuop/dist/plan/wire.h"
 
 namespace cuop::dist {
+
+/// ExecutionError, of this caller, unless there are two inputs; ShapeError unless they are [M, K]
+/// and [K, N].
+void check_matrices(const char* who, const std::vector<Placement>& inputs);
 
 struct MatmulProblem {
   int64_t m = 0;
@@ -19,16 +25,22 @@ struct MatmulProblem {
   Sharding a;                     ///< where A lies
   Sharding b;                     ///< where B lies
   std::optional<Sharding> c;      ///< where C is wanted; none leaves it where it is computed
+  Wire wire = {};                 ///< the form in which blocks of A, B and C travel
 };
 
 /// Strategies: "root" (all on the one rank that holds both inputs, offered when there is one),
 /// "row" (pm x 1 x 1), "column" (1 x pn x 1), "block_2d" (pm x pn x 1), "k_split" (pk > 1), each of
 /// the grids that leave some ranks idle too. Under a memory limit the inner dimension is cut into
-/// `setting("panels")` panels, fetched one after the other. `strategy` forces one; MemoryError when
+/// `setting("panels")` panels, fetched one after the other. The grid is in the settings "pm", "pn"
+/// and "pk", 0 of "root". `strategy` forces one; MemoryError when
 /// nothing fits. inputs[0], inputs[1]: A and B as multiplied; outputs[0]: C as computed;
 /// outputs[1]: C as wanted.
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine,
                  std::string_view strategy = {});
+
+/// Whether a block of C is a sum of several products, of panels or of ranks. Those of 16-bit
+/// operands are made and added in float32 and the sum is rounded once.
+bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c);
 
 /// The boxes of C before partial products are combined; equal boxes (over "k") are partial.
 Sharding partial_sharding(const Plan& plan);

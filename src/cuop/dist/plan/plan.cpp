@@ -55,6 +55,25 @@ int64_t Plan::bytes() const { return total(steps, &PlanStep::bytes); }
 double Plan::flops() const { return total(steps, &PlanStep::flops); }
 double Plan::seconds() const { return total(steps, &PlanStep::seconds); }
 
+void PlanStep::repeat(int64_t times) {
+  constexpr int64_t kMost = int64_t{1} << 61;  // sums of a few do not overflow
+  for (int64_t* figure : {&bytes, &rank_bytes, &network_bytes, &messages}) {
+    int64_t product = 0;
+    const bool is_beyond = __builtin_mul_overflow(*figure, times, &product);
+    *figure = is_beyond ? kMost : std::min(product, kMost);
+  }
+  flops *= static_cast<double>(times);
+  seconds *= static_cast<double>(times);
+}
+
+double Plan::seconds(bool of_moves) const {
+  double sum = 0;
+  for (const PlanStep& step : steps) {
+    if ((step.kind != StepKind::kCompute) == of_moves) sum += step.seconds;
+  }
+  return sum;
+}
+
 void add_move(Plan& plan, const Machine& machine, const std::string& text,
               const std::vector<Box>& owners, const std::vector<Need>& needs, DType dtype,
               Sources sources) {
@@ -65,7 +84,9 @@ void add_move(Plan& plan, const Machine& machine, const std::string& text,
   step.bytes = traffic.total() * itemsize(dtype);
   step.rank_bytes = traffic.busiest() * itemsize(dtype);
   step.messages = traffic.most_messages();
-  step.seconds = transfer_seconds(machine, step.rank_bytes, step.messages);
+  const LinkLoad load = load_of(traffic, machine, dtype);
+  step.network_bytes = load.network_bytes;
+  step.seconds = transfer_seconds(machine, load);
   if (sources == Sources::kAll) {  // what arrives is folded: read once, added to what is there
     step.seconds += static_cast<double>(2 * step.rank_bytes) / machine.memory_bandwidth;
   }
@@ -107,6 +128,12 @@ void add_compute(Plan& plan, const Machine& machine, const std::string& text, do
   plan.steps.push_back(std::move(step));
 }
 
+LinkLoad load_of(const Traffic& traffic, const Machine& machine, DType dtype) {
+  const Traffic::Busiest most = traffic.busiest_links(machine.ranks_per_host);
+  const int64_t item = itemsize(dtype);
+  return {most.elements * item, most.messages, most.network_elements * item, most.network_messages};
+}
+
 int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding) {
   int64_t most = 0;
   for (const Box& box : sharding.owner_boxes(shape)) most = std::max(most, box.size());
@@ -135,7 +162,8 @@ Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view st
   if (best == nullptr) {
     throw MemoryError(cat(op, ": no plan fits the memory limit of ", format_bytes(machine.memory),
                           " a rank; the smallest (", smallest->strategy, ") needs ",
-                          format_bytes(smallest->memory_per_rank)));
+                          format_bytes(smallest->memory_per_rank), " (", smallest->memory_per_rank,
+                          " bytes)"));
   }
   Plan chosen = *best;
   chosen.candidates = std::move(candidates);
@@ -158,6 +186,42 @@ std::string scaled(double value, double base, const std::array<const char*, N>& 
   return out.str();
 }
 
+/// Predicted beside measured, a line each. What a GPU's host cannot know is "-".
+std::string comparison(const Plan& plan) {
+  const Measured& measured = *plan.measured;
+  const auto host = [&](double seconds) {
+    return measured.is_on_gpu ? std::string("-") : format_seconds(seconds);
+  };
+  int64_t busiest = 0;
+  for (const PlanStep& step : plan.steps) busiest += step.rank_bytes;
+  std::ostringstream out;
+  const auto line = [&](const std::string& what, const std::string& predicted,
+                        const std::string& found) {
+    out << "  " << std::left << std::setw(12) << what << std::right << std::setw(12) << predicted
+        << std::setw(14) << found << '\n';
+  };
+  line("", "predicted", "measured");
+  line("moves", format_seconds(plan.seconds(true)), host(measured.move_seconds));
+  line("arithmetic", format_seconds(plan.seconds(false)), host(measured.compute_seconds()));
+  line("work", format_seconds(plan.seconds()), host(measured.work_seconds));
+  if (measured.is_on_gpu) {
+    line("on the GPU", format_seconds(plan.seconds()),
+         measured.gpu_seconds > 0 ? format_seconds(measured.gpu_seconds) : "-");
+  }
+  line("whole call", "-", format_seconds(measured.seconds));
+  line("sent", format_bytes(busiest), format_bytes(measured.bytes_sent));
+  line("memory", format_bytes(plan.memory_per_rank), "-");
+  if (plan.floor > 0) {
+    std::ostringstream share;
+    const bool is_known = !measured.is_on_gpu || measured.gpu_seconds > 0;
+    const double best = measured.best_seconds();
+    if (is_known && best > 0) share << std::setprecision(3) << 100.0 * plan.floor / best << " %";
+    line("floor", format_seconds(plan.floor), is_known ? share.str() : "-");
+  }
+  out << "  (measured on rank " << measured.rank << "; sent: predicted of the busiest rank)\n";
+  return out.str();
+}
+
 void write(JsonWriter& json, const char* key, const std::vector<Placement>& placements) {
   json.key(key).open('[');
   for (const Placement& placement : placements) {
@@ -177,7 +241,9 @@ std::string format_seconds(double seconds) {
 std::string Plan::to_string() const {
   return cat(op, ": ", strategy, detail.empty() ? "" : " ", detail, " on ", ranks,
              ranks == 1 ? " rank, " : " ranks, ", format_bytes(bytes()), " moved, ",
-             format_bytes(memory_per_rank), " a rank, ", format_seconds(seconds()), " predicted");
+             format_bytes(memory_per_rank), " a rank, ", format_seconds(seconds()), " predicted",
+             floor > 0 ? cat(", floor ", format_seconds(floor)) : "",
+             measured ? cat(", ", format_seconds(measured->seconds), " measured") : "");
 }
 
 std::string Plan::explain() const {
@@ -187,11 +253,15 @@ std::string Plan::explain() const {
     out << "  " << std::left << std::setw(8) << name(step.kind) << step.text;
     if (step.bytes > 0) {
       out << ": " << format_bytes(step.bytes) << " (busiest rank " << format_bytes(step.rank_bytes)
-          << ", " << step.messages << " messages)";
+          << ", " << step.messages << " messages"
+          << (step.network_bytes > 0 ? cat(", ", format_bytes(step.network_bytes), " between hosts")
+                                     : "")
+          << ')';
     }
     if (step.flops > 0) out << ": " << std::setprecision(3) << step.flops << " flop on a rank";
     out << ", " << format_seconds(step.seconds) << '\n';
   }
+  if (measured) out << comparison(*this);
   if (candidates.size() > 1) out << "  considered\n";
   for (const Candidate& candidate : candidates) {
     if (candidates.size() < 2) break;
@@ -210,7 +280,7 @@ std::string Plan::to_json() const {
   JsonWriter json(out);
   json.open('{').members("op", op, "strategy", strategy, "detail", detail, "ranks", ranks, "bytes",
                          bytes(), "memory_per_rank", memory_per_rank, "flops", flops(), "seconds",
-                         seconds());
+                         seconds(), "floor", floor);
   write(json, "inputs", inputs);
   write(json, "outputs", outputs);
   json.key("settings").open('{');
@@ -218,8 +288,9 @@ std::string Plan::to_json() const {
   json.close().key("steps").open('[');
   for (const PlanStep& step : steps) {
     json.object("kind", name(step.kind), "text", step.text, "bytes", step.bytes, "rank_bytes",
-                step.rank_bytes, "messages", step.messages, "flops", step.flops, "seconds",
-                step.seconds, "made", step.made ? cat(step.made->shape, step.made->sharding) : "");
+                step.rank_bytes, "network_bytes", step.network_bytes, "messages", step.messages,
+                "flops", step.flops, "seconds", step.seconds, "made",
+                step.made ? cat(step.made->shape, step.made->sharding) : "");
   }
   json.close().key("candidates").open('[');
   for (const Candidate& candidate : candidates) {
@@ -227,7 +298,15 @@ std::string Plan::to_json() const {
                 candidate.bytes, "memory", candidate.memory, "seconds", candidate.seconds,
                 "is_feasible", candidate.is_feasible);
   }
-  json.close().close();
+  json.close();
+  if (measured) {
+    json.key("measured")
+        .object("rank", measured->rank, "is_on_gpu", measured->is_on_gpu, "seconds",
+                measured->seconds, "work_seconds", measured->work_seconds, "move_seconds",
+                measured->move_seconds, "gpu_seconds", measured->gpu_seconds, "bytes_sent",
+                measured->bytes_sent);
+  }
+  json.close();
   return out.str();
 }
 

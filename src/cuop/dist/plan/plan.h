@@ -16,6 +16,7 @@
 #include "cuop/core/dtype.h"
 #include "cuop/dist/cost/machine.h"
 #include "cuop/dist/moves.h"
+#include "cuop/dist/plan/measured.h"
 #include "cuop/dist/sharding.h"
 
 namespace cuop::dist {
@@ -34,15 +35,19 @@ const char* name(StepKind kind);
 struct PlanStep {
   StepKind kind = StepKind::kCompute;
   std::string text;
-  int64_t bytes = 0;                   ///< over all links between ranks
-  int64_t rank_bytes = 0;              ///< sent or received by the busiest rank
-  int64_t messages = 0;                ///< of the rank that has most
-  double flops = 0;                    ///< of the busiest rank
-  double seconds = 0;                  ///< predicted
-  std::vector<int> axes = {};          ///< that arithmetic works along
-  std::optional<Placement> made = {};  ///< what it makes, of transforms in passes
-  int whole_on = 0;  ///< of a move: ranks that get all of a tensor which none had all of, unasked
-};
+  int64_t bytes = 0;          ///< over all links between ranks
+  int64_t rank_bytes = 0;     ///< sent or received by the busiest rank
+  int64_t network_bytes = 0;  ///< between hosts, by the rank that has most of that
+  int64_t messages = 0;       ///< of the rank that has most
+  double flops = 0;           ///< of the busiest rank
+  double seconds = 0;         ///< predicted
+  std::vector<int> axes = {
+      /// Makes it one that happens so often.
+      void repeat(int64_t times);
+};                                   ///< that arithmetic works along
+std::optional<Placement> made = {};  ///< what it makes, of transforms in passes
+int whole_on = 0;  ///< of a move: ranks that get all of a tensor which none had all of, unasked
+};                 // namespace cuop::dist
 
 /// A strategy that was weighed, chosen or not.
 struct Candidate {
@@ -64,22 +69,30 @@ struct Plan {
   std::vector<PlanStep> steps = {};
   std::map<std::string, int64_t> settings = {};  ///< whole numbers that the executor follows
   int64_t memory_per_rank = 0;                   ///< bytes of the rank that needs most
+  double floor = 0;  ///< seconds below which nothing on these ranks can be; 0 where it is not known
   std::vector<Candidate> candidates = {};
+  std::optional<Measured> measured = {};  ///< of a report: what following it has cost
 
   int64_t bytes() const;   ///< moved between ranks
   double flops() const;    ///< of the busiest rank
   double seconds() const;  ///< predicted
+  /// The same of moves and of sums over ranks, or of arithmetic.
+  double seconds(bool of_moves) const;
   int64_t setting(const std::string& key) const { return settings.at(key); }
 
   /// One line.
   std::string to_string() const;
-  /// Steps, bytes, memory, predicted time, and the candidates with theirs.
+  /// Steps, bytes, memory, predicted time, and the candidates with theirs; beside the predicted
+  /// figures those that were measured, where there are any.
   std::string explain() const;
   std::string to_json() const;
-  /// Equal on ranks that planned the same; covers everything that `to_json` writes.
+  /// Equal on ranks that planned the same; covers everything that `to_json` writes of a plan that
+  /// has not been followed.
   uint64_t hash() const;
 };
 
+/// What the traffic of elements of the dtype is on the machine's links.
+LinkLoad load_of(const Traffic& traffic, const Machine& machine, DType dtype);
 /// Appends the step that brings `placement` from its owners to where it is needed.
 void add_move(Plan& plan, const Machine& machine, const std::string& text,
               const std::vector<Box>& owners, const std::vector<Need>& needs, DType dtype,

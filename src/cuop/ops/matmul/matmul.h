@@ -1,8 +1,6 @@
 // Matrix products with the semantics of NumPy and the Array API.
 #pragma once
 
-#include <span>
-
 #include "cuop/core/tensor.h"
 #include "cuop/ops/linalg_options.h"
 
@@ -28,9 +26,5 @@ Tensor outer(const Tensor& a, const Tensor& b, const Tensor* out = nullptr);
 
 /// Sum of conj(a) * b along `axis` of the broadcast shapes (Array API vecdot).
 Tensor vecdot(const Tensor& a, const Tensor& b, int64_t axis = -1, const Tensor* out = nullptr);
-
-/// Sum over the paired axes axes_a[i] of a and axes_b[i] of b; the free axes of a, then those of b.
-Tensor tensordot(const Tensor& a, const Tensor& b, std::span<const int64_t> axes_a,
-                 std::span<const int64_t> axes_b, const Tensor* out = nullptr);
 
 }  // namespace cuop

@@ -6,8 +6,10 @@
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
+#include "cuop/ops/reduce/reduce.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 
 namespace cuop {
@@ -23,7 +25,8 @@ constexpr backend::Slot<Tensor(const Reduction&, const FoldInput&, const Tensor&
     kFinish{"partial reduction", finish_states, kernels::finish_states_cuda};
 
 bool is_by_parts(ReduceKind kind, DType dtype) {
-  return is_complex(dtype) && (kind == ReduceKind::kSum || kind == ReduceKind::kMean);
+  return is_complex(dtype) && (kind == ReduceKind::kSum || kind == ReduceKind::kMean ||
+                               kind == ReduceKind::kVar || kind == ReduceKind::kStd);
 }
 
 /// Whether states of so many bytes lie where their numbers may.
@@ -40,17 +43,14 @@ FoldInput input_of(ReduceKind kind, SumMode mode, DType dtype) {
 
 }  // namespace
 
-PartialReduction::PartialReduction(ReduceKind kind, SumMode mode, DType dtype)
+PartialReduction::PartialReduction(ReduceKind kind, SumMode mode, DType dtype, double correction)
     : kind_(kind),
       mode_(mode),
       dtype_(dtype),
-      result_(cuop::result_dtype(who(), {kind, mode}, dtype)) {
+      result_(cuop::result_dtype(who(), {kind, mode}, dtype)),
+      correction_(correction) {
   if (kind == ReduceKind::kNorm) {
     throw ExecutionError("norm: there is no partial form; add up the powers instead");
-  }
-  if ((kind == ReduceKind::kVar || kind == ReduceKind::kStd) && is_complex(dtype)) {
-    throw DTypeError(
-        cat(who(), ": dtype ", dtype, " has no partial form; supported are real ones"));
   }
   const FoldInput input = input_of(kind, mode, dtype);
   state_bytes_ =
@@ -80,7 +80,7 @@ Tensor PartialReduction::fold(const Tensor& x, Axes axes) const {
 }
 
 Tensor PartialReduction::reduce(const Tensor& x, Axes axes, bool keepdims) const {
-  return cuop::reduce(who(), {kind_, mode_}, x, axes, keepdims, nullptr);
+  return cuop::reduce(who(), {kind_, mode_, correction_}, x, axes, keepdims, nullptr);
 }
 
 void PartialReduction::check_states(const Tensor& states) const {
@@ -116,13 +116,26 @@ Tensor PartialReduction::finish(const Tensor& states, int64_t count, const Tenso
   check_states(states);
   const Shape shape = remove_axis(states.layout(), states.ndim() - 1).shape;
   const Tensor result = prepare_output(who(), out, shape, result_, states.device());
-  const Reduction reduction{kind_, mode_};
+  const Reduction reduction{kind_, mode_, correction_};
   if (count == 0) {
     fill_empty(who(), reduction, result);
     return result;
   }
   // A copy, because a mean is divided in place.
   if (result.size() == 0) return result;
+  if (is_by_parts(kind_, dtype_) && !is_complex(result_)) {
+    // The variances of the two parts add up.
+    const Reduction variance{ReduceKind::kVar, mode_, correction_};
+    Shape parts = shape;
+    parts.push_back(2);
+    const Tensor both =
+        kFinish(states.device(), variance, input_of(ReduceKind::kVar, mode_, dtype_), clone(states),
+                count, DType::kFloat64)
+            .with_layout(contiguous_layout(parts));
+    const Tensor total = sum(both, {int64_t{-1}});
+    copy_into(result, kind_ == ReduceKind::kStd ? sqrt(total) : total);
+    return result;
+  }
   const Tensor values = kFinish(states.device(), reduction, input_of(kind_, mode_, dtype_),
                                 clone(states), count, result_);
   const bool is_parts = is_by_parts(kind_, dtype_);

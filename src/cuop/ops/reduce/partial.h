@@ -24,8 +24,9 @@ namespace cuop {
 class PartialReduction {
  public:
   /// `dtype` is that of the elements. DTypeError as for the whole reduction; ExecutionError for
-  /// kNorm, which has no partial form (sum its powers).
-  PartialReduction(ReduceKind kind, SumMode mode, DType dtype);
+  /// kNorm, which has no partial form (sum its powers). Variances have the divisor
+  /// max(0, count - correction).
+  PartialReduction(ReduceKind kind, SumMode mode, DType dtype, double correction = 0.0);
 
   /// Bytes of one state.
   int64_t state_bytes() const { return state_bytes_; }
@@ -38,7 +39,7 @@ class PartialReduction {
   /// into <- into with from; both as `fold` made them, on one device (DeviceError).
   void merge(const Tensor& into, const Tensor& from) const;
   /// The values of states that have seen `count` elements each: the shape of `states` without the
-  /// last axis. ShapeError for max and min over no element. Variances have correction 0.
+  /// last axis. ShapeError for max and min over no element.
   Tensor finish(const Tensor& states, int64_t count, const Tensor* out = nullptr) const;
 
   /// The values where one holder has all elements.
@@ -51,6 +52,7 @@ class PartialReduction {
   ReduceKind kind_;
   SumMode mode_;
   DType dtype_, result_;
+  double correction_;
   int64_t state_bytes_ = 0;
 };
 

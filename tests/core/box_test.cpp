@@ -1,0 +1,61 @@
+#include "cuop/core/box.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "cuop/core/error.h"
+#include "tests/error_of.h"
+
+namespace cuop {
+namespace {
+
+using ::testing::HasSubstr;
+
+bool holds(const Box& box, int64_t i, int64_t j) {
+  return box.low[0] <= i && i < box.high[0] && box.low[1] <= j && j < box.high[1];
+}
+
+TEST(Box, HasInCommonWithAnotherWhatBothHold) {
+  std::mt19937 random(3);
+  const auto next = [&] { return std::uniform_int_distribution<int64_t>(0, 4)(random); };
+  for (int round = 0; round < 2000; ++round) {
+    const Box a{{next(), next()}, {next(), next()}}, b{{next(), next()}, {next(), next()}};
+    const Box both = intersect(a, b);
+    bool any = false;
+    for (int64_t i = 0; i < 5; ++i) {
+      for (int64_t j = 0; j < 5; ++j) {
+        const bool in_both = holds(a, i, j) && holds(b, i, j);
+        EXPECT_EQ(holds(both, i, j), in_both) << a << ' ' << b;
+        any = any || in_both;
+      }
+    }
+    EXPECT_EQ(overlap(a, b), any) << a << ' ' << b;
+    EXPECT_EQ(both.empty(), !any);
+  }
+}
+
+TEST(Box, OfNoDimensionsHoldsOneIndexUnlessItIsVoid) {
+  const Box one = whole_box({}), none = empty_box(0);
+  EXPECT_TRUE(overlap(one, one));
+  EXPECT_EQ(intersect(one, one).size(), 1);
+  for (const auto& [a, b] : {std::pair(one, none), {none, one}, {none, none}}) {
+    EXPECT_FALSE(overlap(a, b));
+    EXPECT_TRUE(intersect(a, b).empty());
+  }
+}
+
+TEST(Box, OfOtherDimensionsIsRefused) {
+  const auto compare = [] { overlap(whole_box({2, 3}), whole_box({2})); };
+  EXPECT_THAT(test::error_of<ShapeError>(compare), HasSubstr("different dimensions"));
+}
+
+TEST(Interval, IsClippedToALength) {
+  EXPECT_EQ(clipped({-2, 3}, 5), (Interval{0, 3}));
+  EXPECT_EQ(clipped({2, 9}, 5), (Interval{2, 5}));
+  EXPECT_EQ(clipped({-4, -1}, 5).length(), 0);
+  EXPECT_EQ(clipped({7, 9}, 5), (Interval{5, 5}));
+}
+
+}  // namespace
+}  // namespace cuop
