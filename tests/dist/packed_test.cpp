@@ -67,6 +67,8 @@ TEST(Packed, RefusesWhatCannotBe) {
 TEST(RootNote, ComesBack) {
   RootNote note{Machine::host(3), 0x8123456789abcdefu, true, false};
   note.machine.latency = 0.1;
+  note.machine.network_bandwidth = 0.3;
+  note.machine.ranks_per_host = 8;
   note.machine.memory = int64_t{1} << 40;
   const RootNote read = read_note(write_note(note));
   EXPECT_EQ(to_text(read.machine), to_text(note.machine));
@@ -91,6 +93,9 @@ TEST(RootNote, RefusesWhatIsNone) {
     EXPECT_THAT(failure_of([&] { read_note(write_note(note)); }), HasSubstr("not above 0"))
         << wrong;
   }
+  RootNote no_host;
+  no_host.machine.ranks_per_host = -1;
+  EXPECT_THAT(failure_of([&] { read_note(write_note(no_host)); }), HasSubstr("below 0"));
   RootNote no_memory;
   no_memory.machine.memory = 0;
   EXPECT_THAT(failure_of([&] { read_note(write_note(no_memory)); }), HasSubstr("memory limit"));

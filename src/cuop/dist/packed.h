@@ -72,6 +72,14 @@ class Unpacker {
     for (int64_t left = number_to(kMaxDims); left > 0; --left) result.push_back(number());
     return result;
   }
+  /// What `put` wrote of a text, of `most` bytes at most. Good as long as the bytes are.
+  std::string_view text(int64_t most) {
+    const auto length = static_cast<size_t>(number_to(most));
+    if (bytes_.size() < length) fail("a message ended too early");
+    const std::string_view result = bytes_.substr(0, length);
+    bytes_.remove_prefix(length);
+    return result;
+  }
   std::string_view rest() const { return bytes_; }
 
   [[noreturn]] void fail(const std::string& what) const {

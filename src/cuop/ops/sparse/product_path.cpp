@@ -1,0 +1,115 @@
+#include "cuop/ops/sparse/product_path.h"
+
+#include <algorithm>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/core/trace.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/gather.h"
+#include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/matmul.h"
+#include "cuop/ops/reduce/reduce.h"
+#include "cuop/ops/sparse/sparse.h"
+
+namespace cuop {
+
+namespace {
+
+/// What a sparse product costs in units of the dense one's multiplications.
+struct SparseCost {
+  double nonzero;  ///< each multiplication of an element that is kept
+  double element;  ///< each element that is looked at, counted and taken apart
+  double moved;    ///< each element that is brought into another order
+};
+// A core of an AMD EPYC: benchmarks/sparse_products.py, products of 1024 and 2048.
+constexpr SparseCost kOnCpu{3.3, 70.0, 60.0};
+// Assumed and not measured: a sparse product on the general cores beside one on all of them, and
+// several passes over memory to take a matrix apart.
+constexpr SparseCost kOnGpu{30.0, 600.0, 200.0};
+
+constexpr double kWorthwhile = 0.9;
+constexpr int64_t kSampledRows = 32;
+
+/// From rows at even distances.
+int64_t sampled_nonzeros(const Tensor& x) {
+  const Tensor sample = slice(x, 0, 0, x.shape(0), std::max<int64_t>(1, x.shape(0) / kSampledRows));
+  return count_nonzero(sample) * x.shape(0) / sample.shape(0);
+}
+
+bool is_finite(const Tensor& x) {
+  const Tensor answer = to_device(all(isfinite(x)), kCpu);
+  return *answer.data<bool>();
+}
+
+/// c = sparse b, or c += it.
+void add_product(const SparseMatrix& a, const Tensor& b, bool adds, const Tensor& c) {
+  if (!adds) {
+    matmul(a, b, &c);
+  } else {
+    add(c, matmul(a, b), &c);
+  }
+}
+
+}  // namespace
+
+const char* name(ProductPath path) {
+  static constexpr const char* kNames[] = {"dense", "sparse", "auto"};
+  return kNames[static_cast<size_t>(path)];
+}
+
+ProductPath parse_product_path(std::string_view text, const char* who) {
+  for (const ProductPath path : {ProductPath::kDense, ProductPath::kSparse, ProductPath::kAuto}) {
+    if (text == name(path)) return path;
+  }
+  throw ExecutionError(cat(who, ": product '", text, "' is unknown; it is dense, sparse or auto"));
+}
+
+SparseOperand cheaper_operand(const CountedProduct& p, Device device) {
+  const SparseCost& cost = device.is_cpu() ? kOnCpu : kOnGpu;
+  const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n);
+  const auto k = static_cast<double>(p.k);
+  const double by_a = cost.nonzero * static_cast<double>(p.a_nonzeros) * n + cost.element * m * k;
+  // Turned around: A and the result change their order too.
+  const double by_b = cost.nonzero * static_cast<double>(p.b_nonzeros) * m + cost.element * k * n +
+                      cost.moved * (m * k + m * n);
+  if (std::min(by_a, by_b) > kWorthwhile * m * n * k) return SparseOperand::kNone;
+  return by_a <= by_b ? SparseOperand::kA : SparseOperand::kB;
+}
+
+SparseOperand multiply_by_path(const Tensor& a, const Tensor& b, bool adds, ProductPath path,
+                               const Tensor& c) {
+  const bool can_be_sparse = c.dtype() == DType::kFloat32 || c.dtype() == DType::kFloat64;
+  SparseOperand taken = SparseOperand::kNone;
+  if (can_be_sparse && path == ProductPath::kSparse) taken = SparseOperand::kA;
+  if (can_be_sparse && path == ProductPath::kAuto) {
+    CountedProduct counted{c.shape(0), c.shape(1), a.shape(1), 0, 0};
+    // Counting all is left out where three quarters of what a sample has are still too many.
+    if (cheaper_operand(counted, c.device()) != SparseOperand::kNone) {
+      counted.a_nonzeros = sampled_nonzeros(a) * 3 / 4;
+      counted.b_nonzeros = sampled_nonzeros(b) * 3 / 4;
+    }
+    if (cheaper_operand(counted, c.device()) != SparseOperand::kNone) {
+      counted.a_nonzeros = count_nonzero(a);
+      counted.b_nonzeros = count_nonzero(b);
+      taken = cheaper_operand(counted, c.device());
+      const Tensor& other = taken == SparseOperand::kA ? b : a;
+      if (taken != SparseOperand::kNone && !is_finite(other)) taken = SparseOperand::kNone;
+    }
+  }
+  if (taken == SparseOperand::kNone) {
+    matmul(a, b, {.beta = adds ? 1 : 0}, &c);
+    return taken;
+  }
+  const trace::Span span("matmul by zeros", "op");
+  if (taken == SparseOperand::kA) {
+    add_product(to_sparse(a), b, adds, c);
+  } else {
+    const Tensor turned = swap_axes(c, 0, 1);
+    add_product(to_sparse(swap_axes(b, 0, 1)), swap_axes(a, 0, 1), adds, turned);
+  }
+  return taken;
+}
+
+}  // namespace cuop

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <type_traits>
+
+#include "cuop/backend/cpu/isa.h"
+#include "cuop/ops/sparse/sparse_kernels.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+constexpr int kMostVectors = 8;  ///< sums that stay in registers
+constexpr int64_t kPanelBytes = 256 << 10;
+
+template <class T>
+constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+template <class T>
+constexpr int64_t kPanelRows = kPanelBytes / (kMostVectors * kVectorBytes);
+
+/// The rows [begin, end) of b, from `first` on.
+template <class T>
+struct Lines {
+  const T* first;
+  int64_t stride;
+  int64_t begin, end;
+  bool goes_on;  ///< adds to what is in c
+
+  template <class Index>
+  const T* at(Index row) const {
+    return first + (int64_t{row} - begin) * stride;
+  }
+};
+
+/// Adds up `Vectors` vectors of a row of c from value `k` of the row on; answers where it stopped.
+template <int Vectors, class T, class Index>
+int64_t add_vectors(const RowProduct<T, Index>& p, const Lines<T>& lines, int64_t k, int64_t last,
+                    T* c) {
+  typedef T Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  auto* const to = reinterpret_cast<Vector*>(c);
+  Vector sums[Vectors] = {};
+  if (lines.goes_on) {
+#pragma GCC unroll 8
+    for (int i = 0; i < Vectors; ++i) sums[i] = to[i];
+  }
+  for (; k < last && p.columns[k] < lines.end; ++k) {
+    const auto* line = reinterpret_cast<const Vector*>(lines.at(p.columns[k]));
+    const T value = p.values[k];
+#pragma GCC unroll 8
+    for (int i = 0; i < Vectors; ++i) sums[i] += value * line[i];
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < Vectors; ++i) to[i] = sums[i];
+  return k;
+}
+
+/// The same of fewer elements than a vector has.
+template <class T, class Index>
+int64_t add_elements(const RowProduct<T, Index>& p, const Lines<T>& lines, int64_t k, int64_t last,
+                     int64_t count, T* c) {
+  T sums[kLanes<T>] = {};
+  if (lines.goes_on) {
+    for (int64_t i = 0; i < count; ++i) sums[i] = c[i];
+  }
+  for (; k < last && p.columns[k] < lines.end; ++k) {
+    const T* line = lines.at(p.columns[k]);
+    const T value = p.values[k];
+    for (int64_t i = 0; i < count; ++i) sums[i] += value * line[i];
+  }
+  for (int64_t i = 0; i < count; ++i) c[i] = sums[i];
+  return k;
+}
+
+/// One row of a part of c, at `c`.
+template <class T, class Index>
+int64_t add_row(const RowProduct<T, Index>& p, Lines<T> lines, int64_t k, int64_t last,
+                int64_t width, T* c) {
+  int64_t stop = k;
+  const auto piece = [&]<int Vectors>(std::integral_constant<int, Vectors>) {
+    constexpr int64_t kWidth = Vectors * kLanes<T>;
+    if (width < kWidth) return;
+    stop = add_vectors<Vectors>(p, lines, k, last, c);
+    lines.first += kWidth;
+    c += kWidth;
+    width -= kWidth;
+  };
+  piece(std::integral_constant<int, 8>());
+  piece(std::integral_constant<int, 4>());
+  piece(std::integral_constant<int, 2>());
+  piece(std::integral_constant<int, 1>());
+  return width == 0 ? stop : add_elements(p, lines, k, last, width, c);
+}
+
+template <class T, class Index>
+void multiply_direct(const RowProduct<T, Index>& p, const ProductPart& part) {
+  const Lines<T> lines{p.b + part.first_column, p.b_stride, 0, p.depth, false};
+  for (int64_t row = part.first_row; row < part.end_row; ++row) {
+    add_row(p, lines, p.positions[row], p.positions[row + 1], part.width,
+            p.c + row * p.c_stride + part.first_column);
+  }
+}
+
+template <class T, class Index>
+void multiply_packed(const RowProduct<T, Index>& p, const ProductPart& part, T* panel,
+                     Index* next) {
+  for (int64_t row = part.first_row; row < part.end_row; ++row) {
+    next[row - part.first_row] = p.positions[row];
+  }
+  for (int64_t begin = 0; begin < p.depth; begin += kPanelRows<T>) {
+    const int64_t end = std::min(begin + kPanelRows<T>, p.depth);
+    for (int64_t i = begin; i < end; ++i) {
+      std::copy_n(p.b + i * p.b_stride + part.first_column, part.width,
+                  panel + (i - begin) * part.width);
+    }
+    const Lines<T> lines{panel, part.width, begin, end, begin > 0};
+    for (int64_t row = part.first_row; row < part.end_row; ++row) {
+      Index& k = next[row - part.first_row];
+      k = static_cast<Index>(add_row(p, lines, int64_t{k}, int64_t{p.positions[row + 1]},
+                                     part.width, p.c + row * p.c_stride + part.first_column));
+    }
+  }
+}
+
+template <class T, class Index>
+constexpr SparseLoop<T, Index> kLoop{&multiply_direct<T, Index>, &multiply_packed<T, Index>};
+
+}  // namespace
+
+template <class Level, class T>
+const SparseLoops<T>& sparse_loops() {
+  static constexpr SparseLoops<T> kLoops{kMostVectors * kLanes<T>, kPanelRows<T>, kLoop<T, int32_t>,
+                                         kLoop<T, int64_t>};
+  return kLoops;
+}
+template const SparseLoops<float>& sparse_loops<isa::CUOP_ISA, float>();
+template const SparseLoops<double>& sparse_loops<isa::CUOP_ISA, double>();
+
+}  // namespace cuop::kernels

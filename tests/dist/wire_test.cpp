@@ -1,0 +1,267 @@
+#include "cuop/dist/plan/wire.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/exec/narrow.h"
+#include "cuop/dist/exec/report.h"
+#include "cuop/dist/exec/sparse.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/matmul/matmul.h"
+#include "tests/dist/algo_test.h"
+#include "tests/error_of.h"
+
+namespace cuop::dist {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;  // NOLINT: the frame of these tests
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The largest power of two of a sample of exponents times numbers near 1.
+Tensor spread(const Shape& shape, double lowest, double highest, DType dtype) {
+  const Tensor x = cast(to_device(noise(shape, DType::kFloat64, 5), kCpu), DType::kFloat64);
+  double* data = x.data<double>();
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const double part = std::abs(data[i]);
+    data[i] = std::copysign(std::exp2(lowest + (highest - lowest) * part), data[i]);
+  }
+  return to_device(cast(x, dtype), home());
+}
+
+Tensor there_and_back(const Tensor& x, DType wire, int axis) {
+  const Tensor out = full(x.shape(), 7.0, x.dtype(), x.device());
+  widen_into(out, narrowed(x, wire, axis));
+  return out;
+}
+
+TEST(NarrowWire, KeepsTheBitsThatTheShorterFormatHas) {
+  for (const DType wire : {DType::kFloat16, DType::kBFloat16}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+      const double epsilon = wire == DType::kFloat16 ? 0x1p-11 : 0x1p-8;
+      for (const double offset : {-140.0, -60.0, 0.0, 60.0, 126.0}) {
+        for (const int axis : {0, 1}) {
+          const Tensor x = spread({7, 50}, offset - 12.0, offset, dtype);
+          const std::vector<double> given = values(x), got = values(there_and_back(x, wire, axis));
+          // Where float32 itself has fewer bits nothing is lost beyond its last one.
+          const double least = dtype == DType::kFloat32 ? 0x1p-149 : 0.0;
+          for (size_t i = 0; i < given.size(); ++i) {
+            ASSERT_NEAR(got[i], given[i], std::max(epsilon * std::abs(given[i]), least))
+                << wire << ' ' << dtype << " 2^" << offset;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// What the shorter format holds, whatever power of two it is multiplied by, comes back as it was.
+TEST(NarrowWire, ScalesByPowersOfTwo) {
+  std::vector<float> numbers;
+  for (int i = 0; i < 64; ++i) numbers.push_back(static_cast<float>(i - 32) / 32.0F);
+  for (int power = -126; power <= 127; ++power) {
+    const Tensor x = multiply(from_values<float>({64}, numbers), std::ldexp(1.0F, power), nullptr);
+    const Tensor here = to_device(x, home());
+    ASSERT_EQ(values(there_and_back(here, DType::kFloat16, 0)), values(here)) << power;
+  }
+}
+
+TEST(NarrowWire, PassesWhatIsNotFinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto infinity = static_cast<float>(kInfinity);
+  const Tensor x = to_device(
+      from_values<float>({3, 3}, {infinity, 1e38F, -infinity, 0.0F, nan, 3.0F, nan, nan, nan}),
+      home());
+  const std::vector<double> got = values(there_and_back(x, DType::kFloat16, 1));
+  EXPECT_EQ(got[0], kInfinity);
+  EXPECT_NEAR(got[1], 1e38, 1e35);
+  EXPECT_EQ(got[2], -kInfinity);
+  EXPECT_EQ(got[3], 0.0);
+  EXPECT_TRUE(std::isnan(got[4]));
+  EXPECT_EQ(got[5], 3.0);
+  for (size_t i = 6; i < 9; ++i) EXPECT_TRUE(std::isnan(got[i]));
+  EXPECT_EQ(there_and_back(zeros({0, 4}, DType::kFloat32, home()), DType::kFloat16, 1).size(), 0);
+  EXPECT_EQ(
+      values(there_and_back(full({}, 1e30, DType::kFloat64, home()), DType::kBFloat16, 0))[0],
+      values(cast(cast(full({}, 1e30, DType::kFloat32), DType::kBFloat16), DType::kFloat64))[0]);
+}
+
+/// x with about this part of its elements zero.
+Tensor thinned(const Shape& shape, double zeros_part, DType dtype) {
+  const Tensor x = noise(shape, DType::kFloat64, 3), keep = noise(shape, DType::kFloat64, 4);
+  return cast(where(less(keep, 2.0 * zeros_part - 1.0), 0.0, x), dtype);
+}
+
+TEST(SparseWire, TakesTheShortestForm) {
+  using Kind = SparseForm::Kind;
+  const auto kind = [](double zeros_part, int64_t item, double threshold = 0.0) {
+    constexpr int64_t kCount = 1'000'000;
+    const auto nonzeros = static_cast<int64_t>((1.0 - zeros_part) * kCount);
+    return SparseForm::shortest(kCount, nonzeros, item, threshold).kind;
+  };
+  EXPECT_EQ(kind(0.0, 4), Kind::kDense);
+  EXPECT_EQ(kind(0.5, 4), Kind::kBitmap);
+  EXPECT_EQ(kind(0.8, 4), Kind::kBitmap);
+  EXPECT_EQ(kind(0.999, 4), Kind::kCoordinates);
+  EXPECT_EQ(kind(1.0, 8), Kind::kCoordinates);
+  EXPECT_EQ(kind(0.8, 4, 0.9), Kind::kDense);
+  EXPECT_EQ(SparseForm::shortest(0, 0, 4, 0.0).kind, Kind::kDense);
+  EXPECT_FALSE((SparseForm{Kind::kBitmap, 11}.is_sound(10)));
+  EXPECT_FALSE((SparseForm{Kind::kDense, 9}.is_sound(10)));
+  EXPECT_FALSE((SparseForm{static_cast<Kind>(3), 0}.is_sound(10)));
+}
+
+TEST(SparseWire, BringsEveryTensorBack) {
+  for (const DType dtype :
+       {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kComplex64, DType::kFloat16}) {
+    for (const double part : {0.0, 0.4, 0.8, 0.99, 1.0}) {
+      for (const Shape& shape : {Shape{0, 5}, Shape{1}, Shape{3, 67}, Shape{40, 50}}) {
+        const Tensor x =
+            multiply(thinned(shape, part, dtype), Scalar(dtype == DType::kInt8 ? 100 : 1));
+        const Sparse packet = without_zeros(x, 0.0);
+        const int64_t bytes = packet.form.index_bytes(x.size()) + packet.values.nbytes();
+        EXPECT_LE(bytes, x.nbytes());
+        const Tensor out = swap_axes(full(swap_axes(x, 0, -1).shape(), 7, dtype, home()), 0, -1);
+        with_zeros_into(out, packet);
+        EXPECT_EQ(values(equal(out, x)), std::vector<double>(static_cast<size_t>(x.size()), 1.0))
+            << dtype << ' ' << part << ' ' << shape;
+      }
+    }
+  }
+}
+
+TEST(SparseWire, KeepsNan) {
+  const Tensor x = zeros({200}, DType::kFloat32);
+  x.data<float>()[77] = std::numeric_limits<float>::quiet_NaN();
+  const Tensor there = to_device(x, home()), out = ones({200}, DType::kFloat32, home());
+  const Sparse packet = without_zeros(there, 0.5);
+  EXPECT_EQ(packet.form.nonzeros, 1);
+  with_zeros_into(out, packet);
+  EXPECT_TRUE(std::isnan(values(out)[77]));
+  EXPECT_EQ(values(out)[76], 0.0);
+}
+
+const std::vector<Wire>& wires() {
+  static const std::vector<Wire> all{Wire::narrow(DType::kFloat16, "test"),
+                                     Wire::narrow(DType::kBFloat16, "test"),
+                                     Wire::sparse(0.3, "test")};
+  return all;
+}
+
+double tolerance_of(const Wire& wire) {
+  if (wire.form != Wire::Form::kNarrow) return 0.0;
+  return wire.dtype == DType::kFloat16 ? 0x1p-11 : 0x1p-8;
+}
+
+TEST(Wires, BringAnyShardingToAnyOther) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      for (const Shape& shape : {Shape{0, 3}, Shape{1, 5}, Shape{6, 7}}) {
+        const Tensor whole = thinned(shape, 0.6, DType::kFloat32);
+        for (const Wire& wire : wires()) {
+          for (const Sharding& from : matrix_shardings(ranks)) {
+            for (const Sharding& to : matrix_shardings(ranks)) {
+              const DistTensor moved = redistribute(laid_out(comm, whole, from), to, wire);
+              const Tensor expected = laid_out(comm, whole, to).local();
+              ASSERT_EQ(moved.sharding(), to);
+              ASSERT_EQ(moved.local().is_defined(), expected.is_defined());
+              if (!expected.is_defined()) continue;
+              expect_close(moved.local(), expected, tolerance_of(wire), cat(from, " -> ", to));
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(Wires, SendFewerBytes) {
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    const Sharding rows(Mesh::line(4), split_dim(2, 0)), columns(Mesh::line(4), split_dim(2, 1));
+    const auto sent = [&](const Tensor& whole, const Wire& wire) {
+      const int64_t before = comm->bytes_sent();
+      redistribute(laid_out(comm, whole, rows), columns, wire);
+      return static_cast<double>(comm->bytes_sent() - before);
+    };
+    const Tensor full = noise({256, 512}, DType::kFloat32);
+    const double plain = sent(full, {});
+    EXPECT_LT(sent(full, wires()[0]), 0.53 * plain);  // and a scale for each row
+    EXPECT_LT(sent(full, wires()[2]), 1.01 * plain);
+    for (const double zeros_part : {0.5, 0.8, 0.95}) {
+      // A bit or 4 bytes for each place beside its value.
+      const double expected = std::min(1.0 / 32 + 1.0 - zeros_part, 2.0 * (1.0 - zeros_part));
+      EXPECT_LT(sent(thinned({256, 512}, zeros_part, DType::kFloat32), wires()[2]),
+                (expected + 0.03) * plain);
+    }
+    // Halves are no shorter as halves.
+    const Tensor halves = noise({256, 512}, DType::kFloat16);
+    EXPECT_EQ(sent(halves, wires()[0]), sent(halves, {}));
+  });
+}
+
+double norm_of(const Tensor& x) {
+  double squares = 0.0;
+  for (const double value : values(x)) squares += value * value;
+  return std::sqrt(squares);
+}
+
+TEST(Wires, MultiplyMatricesWithinTheirBound) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      for (const double scale : {1.0, 1e18, 1e-30}) {
+        const Tensor a = multiply(noise({33, 20}, DType::kFloat32), scale);
+        const Tensor b = multiply(noise({20, 41}, DType::kFloat32, 2), 1.0 / scale);
+        const Tensor expected = cuop::matmul(cast(a, DType::kFloat64), cast(b, DType::kFloat64));
+        for (const Wire& wire : wires()) {
+          for (const char* strategy : {"row", "column", "block_2d", "k_split"}) {
+            const Tensor c = matmul_from_root(comm, on_root(comm, a), on_root(comm, b),
+                                              {.strategy = strategy}, wire);
+            if (comm->rank() != 0) continue;
+            ASSERT_EQ(c.dtype(), DType::kFloat32);
+            const double bound = 2.0 * std::max(tolerance_of(wire), 0x1p-24) * std::sqrt(20.0) *
+                                 norm_of(a) * norm_of(b);
+            EXPECT_LE(norm_of(subtract(cast(c, DType::kFloat64), expected)), bound)
+                << strategy << wire.text() << ' ' << scale;
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(Wires, HalveTheBytesOfAProduct) {
+  run_ranks(4, [](const CommunicatorPtr& comm) {
+    const Tensor a = noise({128, 96}, DType::kFloat32), b = noise({96, 64}, DType::kFloat32, 2);
+    const auto planned = [&](const Wire& wire) {
+      matmul_from_root(comm, on_root(comm, a), on_root(comm, b), {.strategy = "row"}, wire);
+      return last_report().plan.bytes();
+    };
+    EXPECT_EQ(2 * planned(wires()[0]), planned({}));
+  });
+}
+
+TEST(Wires, RefuseWhatTheyCannotCarry) {
+  run_ranks(2, [](const CommunicatorPtr& comm) {
+    const Tensor x = counting({4, 4}, DType::kInt32);
+    const Sharding rows(Mesh::line(2), split_dim(2, 0)), columns(Mesh::line(2), split_dim(2, 1));
+    const DistTensor parts = laid_out(comm, x, rows);
+    EXPECT_THAT(test::error_of<Error>([&] { redistribute(parts, columns, wires()[0]); }),
+                HasSubstr("int32 cannot travel as float16, needed are floats"));
+    EXPECT_THAT(test::error_of<Error>([&] { matmul(parts, parts, {}, wires()[1]); }),
+                HasSubstr("int32 cannot travel as bfloat16"));
+    EXPECT_EQ(values(redistribute(parts, columns, wires()[2]).local()),
+              values(redistribute(parts, columns).local()));
+  });
+  EXPECT_THROW(Wire::narrow(DType::kFloat32, "test"), DTypeError);
+  EXPECT_THROW(Wire::sparse(-0.1, "test"), ExecutionError);
+  EXPECT_THROW(Wire::sparse(std::nan(""), "test"), ExecutionError);
+}
+
+}  // namespace
+}  // namespace cuop::dist
