@@ -72,27 +72,44 @@ void bind_transforms(Module& m) {
   }
 }
 
+struct RealTransform {
+  const char* name;
+  Tensor (*function)(const Tensor&, int64_t, const Tensor*);
+  const char* what;
+};
+constexpr RealTransform kRealTransforms[] = {
+    {"dst1", dst1,
+     "Sine transform of type I of real input, unscaled: 2 sum_j x[j] sin(pi (j+1)(k+1)/(n+1)). "
+     "Applied twice it gives 2 (n+1) x."},
+    {"dct1", dct1,
+     "Cosine transform of type I of real input of at least 2 elements, unscaled. Applied twice it "
+     "gives 2 (n-1) x."},
+    {"dct2", dct2,
+     "Cosine transform of type II of real input, unscaled: 2 sum_j x[j] cos(pi (2 j + 1) k / (2 "
+     "n)). dct3 of it is 2 n x."},
+    {"dct3", dct3,
+     "Cosine transform of type III of real input, unscaled: x[0] + 2 sum_{j>0} x[j] cos(pi j (2 k "
+     "+ "
+     "1) / (2 n)). dct2 of it is 2 n x."},
+};
+
+void bind_real_transforms(Module& m) {
+  for (const RealTransform& row : kRealTransforms) {
+    m.def(
+        row.name,
+        [row](Arg<Tensor> x, int64_t axis, std::optional<Tensor> out) {
+          return row.function(x, axis, pointer(out));
+        },
+        "x"_a, "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(), row.what);
+  }
+}
+
 }  // namespace
 
 void bind_fft(Module& m) {
   Module fft_module(m.def_submodule("fft", "Discrete Fourier transforms."));
   bind_transforms(fft_module);
-  fft_module.def(
-      "dst1",
-      [](Arg<Tensor> x, int64_t axis, std::optional<Tensor> out) {
-        return dst1(x, axis, pointer(out));
-      },
-      "x"_a, "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
-      "Sine transform of type I of real input, unscaled: 2 sum_j x[j] sin(pi (j+1)(k+1)/(n+1)). "
-      "Applied twice it gives 2 (n+1) x.");
-  fft_module.def(
-      "dct1",
-      [](Arg<Tensor> x, int64_t axis, std::optional<Tensor> out) {
-        return dct1(x, axis, pointer(out));
-      },
-      "x"_a, "axis"_a = -1, "out"_a = nb::none(), ReturnsOut(), Released(),
-      "Cosine transform of type I of real input of at least 2 elements, unscaled. Applied twice it "
-      "gives 2 (n-1) x.");
+  bind_real_transforms(fft_module);
   fft_module.def(
       "fftfreq", [](int64_t n, double d) { return fftfreq(n, d); }, "n"_a, "d"_a = 1.0,
       "Frequencies of an n-point transform with sample spacing d, in cycles per unit (float64).");

@@ -170,6 +170,13 @@ def test_sine_and_cosine(rows, n, dtype, axis, seed):
     x = random_array(rng, (rows + 1, n + 1), dtype)
     check(fft.dst1(strided(rng, x), axis), scipy.fft.dst(wide(x), 1, axis=axis), dtype, True)
     check(fft.dct1(strided(rng, x), axis), scipy.fft.dct(wide(x), 1, axis=axis), dtype, True)
+    lines = x[: rows if axis == 0 else None, : n if axis == 1 else None]
+    check(
+        fft.dct2(strided(rng, lines), axis), scipy.fft.dct(wide(lines), 2, axis=axis), dtype, True
+    )
+    check(
+        fft.dct3(strided(rng, lines), axis), scipy.fft.dct(wide(lines), 3, axis=axis), dtype, True
+    )
 
 
 def test_not_a_number_stays_in_its_line():
@@ -251,6 +258,13 @@ test_errors = each_raises(
     ),
     (lambda: fft.dct1([1.0]), cuop.ShapeError, "dct1: the length along axis 0 is 1"),
     (lambda: fft.dst1([1j]), cuop.DTypeError, "dst1: the input must be real"),
+    (lambda: fft.dct2([1j]), cuop.DTypeError, "dct2: the input must be real"),
+    (lambda: fft.dct2([]), cuop.ShapeError, "dct2: the length along axis 0 is 0"),
+    (
+        lambda: fft.dct3([1.0], 1),
+        cuop.ShapeError,
+        "dct3: axis 1 is out of range for a tensor of 1 dimensions",
+    ),
     (lambda: fft.fftfreq(0), cuop.ShapeError, "fftfreq: n is 0, at least 1 is needed"),
     (lambda: fft.fftfreq(4, 0.0), cuop.ExecutionError, "must not be 0"),
 )

@@ -6,33 +6,13 @@
 #include "cuop/dist/exec/report.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "tests/dist/algo_test.h"
+#include "tests/dist/spectra.h"
 
 namespace cuop::dist {
 namespace {
 
 using ::testing::HasSubstr;
 using namespace testing;  // NOLINT: the frame of these tests
-
-/// A complex tensor as a real one with a last dimension of 2, to compare with expect_close.
-Tensor parts(const Tensor& x) {
-  if (!is_complex(x.dtype())) return x;
-  const Tensor whole = contiguous(x);
-  Shape shape = x.shape();
-  shape.push_back(2);
-  Layout layout = contiguous_layout(shape);
-  layout.offset = 2 * whole.layout().offset;
-  return Tensor(whole.storage(), layout, real_dtype(x.dtype()));
-}
-
-void expect_spectrum(const CommunicatorPtr& comm, const Tensor& given, const Tensor& expected,
-                     double tolerance, const std::string& what) {
-  if (comm->rank() != 0) {
-    EXPECT_FALSE(given.is_defined()) << what;
-    return;
-  }
-  ASSERT_EQ(given.dtype(), expected.dtype()) << what;
-  expect_close(parts(given), parts(expected), tolerance, what);
-}
 
 TEST(DistFft2dPencil, EqualsTheWholeTransform) {
   for (const int ranks : kRanks) {
@@ -68,7 +48,7 @@ TEST(DistFft2dPencil, TakesTwoAllToAllsThereAndBack) {
     // Back from columns: the passes need rows first, the result is wanted in rows.
     const DistTensor back = fft2d_pencil(spectrum, {.is_inverse = true}, {.output = rows});
     EXPECT_EQ(back.sharding(), rows);
-    expect_close(parts(gather_all(back)), parts(gather_all(x)), 1e-14, "there and back");
+    expect_close(parts_of(gather_all(back)), parts_of(gather_all(x)), 1e-14, "there and back");
   });
 }
 
@@ -110,19 +90,14 @@ TEST(DistFft, KeepsAShardedBatchWhereItLies) {
     const DistTensor spectrum = fft(laid_out(comm, x, rows));
     EXPECT_EQ(spectrum.sharding(), rows);
     EXPECT_EQ(last_report().plan.bytes(), 0);
-    expect_close(parts(gather_all(spectrum)), parts(cuop::fft(x)), 1e-13, "keep");
+    expect_close(parts_of(gather_all(spectrum)), parts_of(cuop::fft(x)), 1e-13, "keep");
     const DistTensor across = fft(laid_out(comm, x, rows), {.dim = 0});
-    expect_close(parts(gather_all(across)), parts(cuop::fft(x, {}, 0)), 1e-13, "across");
+    expect_close(parts_of(gather_all(across)), parts_of(cuop::fft(x, {}, 0)), 1e-13, "across");
   });
 }
 
 using Function = Tensor (*)(const Tensor&, const FftDims&, const FftDims&, FftNorm, const Tensor*);
 constexpr Function kFunctions[] = {&cuop::fftn, &cuop::ifftn, &cuop::rfftn, &cuop::irfftn};
-constexpr FftKind kKinds[] = {FftKind::kFft, FftKind::kIfft, FftKind::kRfft, FftKind::kIrfft};
-
-Tensor complex_noise(const Shape& shape) {
-  return add(noise(shape), multiply(noise(shape, DType::kFloat64, 9), std::complex<double>(0, 1)));
-}
 
 TEST(DistFftn, RandomTransformsEqualTheWholeOnes) {
   for (const int ranks : {1, 2, 3, 4, 6, 7}) {
@@ -160,7 +135,7 @@ TEST(DistFftn, RandomTransformsEqualTheWholeOnes) {
         const Sharding rows(Mesh::line(ranks), split_dim(ndim, pick(0, ndim - 1)));
         const DistTensor made = fftn(laid_out(comm, x, rows), call);
         ASSERT_EQ(made.dtype(), expected.dtype()) << what;
-        expect_close(parts(gather_all(made)), parts(expected), 1e-12, "in parts " + what);
+        expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-12, "in parts " + what);
       }
     });
   }
@@ -175,10 +150,10 @@ TEST(DistFftn, EveryLengthThereAndBack) {
         const DistTensor in_parts = laid_out(comm, x, columns);
         const FftCall there{FftKind::kRfft, {}, {}, {}}, back{FftKind::kIrfft, Dims{3, n}, {}, {}};
         const DistTensor half = fftn(in_parts, there);
-        expect_close(parts(gather_all(half)), parts(cuop::rfftn(x)), 1e-10, cat("rfftn ", n));
+        expect_close(parts_of(gather_all(half)), parts_of(cuop::rfftn(x)), 1e-10, cat("rfftn ", n));
         expect_close(gather_all(fftn(half, back)), x, 1e-12, cat("irfftn ", n));
         const DistTensor line = fft(in_parts);
-        expect_close(parts(gather_all(line)), parts(cuop::fft(x)), 1e-10, cat("fft ", n));
+        expect_close(parts_of(gather_all(line)), parts_of(cuop::fft(x)), 1e-10, cat("fft ", n));
       }
     });
   }
@@ -212,7 +187,7 @@ TEST(DistFftn, TakesOneExchangeOfSlabsAndTwoOfPencilsAndNoMoreBack) {
     EXPECT_EQ(planned_bytes(), bytes * 3 / 4);
     const DistTensor back = fftn(y, {.kind = FftKind::kIfft}, {.strategy = "slab"});
     EXPECT_EQ(planned_bytes(), bytes * 3 / 4);
-    expect_close(parts(gather_all(back)), parts(gather_all(x)), 1e-14, "there and back");
+    expect_close(parts_of(gather_all(back)), parts_of(gather_all(x)), 1e-14, "there and back");
 
     using Axes = Spec::Axes;
     const Sharding pencils(Mesh({2, 2}, {"r", "c"}), P(Axes{"r"}, Axes{"c"}, Axes{}));

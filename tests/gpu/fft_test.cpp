@@ -87,6 +87,8 @@ TEST_F(GpuFft, SineAndCosineTransforms) {
     for (const int64_t axis : {0, 1}) {
       expect_close(dst1(there, axis), dst1(x, axis), tolerance_of(dtype));
       expect_close(dct1(there, axis), dct1(x, axis), tolerance_of(dtype));
+      expect_close(dct2(there, axis), dct2(x, axis), tolerance_of(dtype));
+      expect_close(dct3(there, axis), dct3(x, axis), tolerance_of(dtype));
     }
   }
 }

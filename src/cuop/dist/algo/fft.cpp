@@ -5,6 +5,8 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/four_step_internal.h"
+#include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/passes.h"
 
@@ -36,7 +38,63 @@ void check_length(const std::string& who, int64_t length) {
   if (length < 1) throw ShapeError(cat(who, ": the length is ", length, ", it must be 1 or more"));
 }
 
-FftProblem describe(const std::string& who, const FftCall& call, const Placement& x) {
+/// `check` refuses what this form of the call does not take.
+Operation operation(const std::string& who, const FftCall& call,
+                    const std::function<void(const Placement& x)>& check = nullptr) {
+  const auto plan = [=](const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
+                        const Machine& machine, const std::string& strategy) {
+    const Placement& x = inputs.at(0);
+    if (check) check(x);
+    FftProblem problem = fft_problem(who, call, x);
+    problem.wanted = output;
+    return plan_fft(problem, machine, strategy);
+  };
+  const auto execute = [=](const Plan& made, const std::vector<DistTensor>& inputs) {
+    const DistTensor& x = inputs.at(0);
+    const FftProblem problem = fft_problem(who, call, {"x", x.shape(), x.dtype(), x.sharding()});
+    if (made.strategy == kFourStep) return follow_four_step(made, problem, call.norm, x);
+    return follow_passes(made, x, [&](const Tensor& part, const RankPass& pass) {
+      transform_axes(problem, call.norm, part, pass.axes, pass.into);
+    });
+  };
+  const auto text = [](const FftDims& dims) { return dims ? cat(*dims) : std::string("default"); };
+  return {cat(who, " lengths ", text(call.s), ", axes ", text(call.axes), ", norm ",
+              static_cast<int>(call.norm)),
+          {"x"},
+          plan,
+          execute};
+}
+
+Operation pencil_operation(const FftOptions& options) {
+  const FftKind kind = options.is_inverse ? FftKind::kIfft : FftKind::kFft;
+  const std::string who = name_of(kind, "2d_pencil");
+  return operation(who, {kind, {}, {}, options.norm}, [=](const Placement& x) {
+    if (x.shape.ndim() == 2) return;
+    throw ShapeError(cat(who, ": a tensor of 2 dimensions is needed, given ", x.shape));
+  });
+}
+
+}  // namespace
+
+Operation fft_operation(const FftBatch& batch) {
+  const std::string who = name_of(batch.kind, "");
+  FftDims n;
+  if (batch.n) n = Dims{*batch.n};
+  return operation(who, {batch.kind, n, Dims{batch.dim}, batch.norm}, [=](const Placement&) {
+    if (batch.n) check_length(who, *batch.n);  // -1 means "as it is" in a list of lengths alone
+  });
+}
+
+Operation fft2d_operation(const Fft2dBatch& batch) {
+  const FftKind kind = batch.options.is_inverse ? FftKind::kIfft : FftKind::kFft;
+  const std::string who = name_of(kind, "2d");
+  return operation(who, {kind, batch.s, batch.dims, batch.options.norm}, [=](const Placement&) {
+    if (batch.dims.ndim() == 2 && (!batch.s || batch.s->ndim() == 2)) return;
+    throw ShapeError(cat(who, ": two dims and two sizes are needed, given dims ", batch.dims));
+  });
+}
+
+FftProblem fft_problem(const std::string& who, const FftCall& call, const Placement& x) {
   FftProblem problem{who, x, call.kind, axes_of(who, call, x.shape.ndim()), {}, {}};
   if (problem.axes.empty()) {
     throw ShapeError(cat(who, ": at least one axis is needed, x has shape ", x.shape));
@@ -59,12 +117,12 @@ FftProblem describe(const std::string& who, const FftCall& call, const Placement
   return problem;
 }
 
-/// Some of the problem's axes of a part in which they are whole.
-void transform(const FftProblem& problem, FftNorm norm, const Tensor& part, const RankPass& pass) {
+void transform_axes(const FftProblem& problem, FftNorm norm, const Tensor& part,
+                    const std::vector<int>& axes, const Tensor& into) {
   Dims lengths, along;
   bool has_real_axis = false;
   for (size_t i = 0; i < problem.axes.size(); ++i) {
-    if (!has_axis(pass.axes, problem.axes[i])) continue;
+    if (!has_axis(axes, problem.axes[i])) continue;
     along.push_back(problem.axes[i]);
     lengths.push_back(problem.lengths[i]);
     has_real_axis = i + 1 == problem.axes.size();
@@ -74,63 +132,8 @@ void transform(const FftProblem& problem, FftNorm norm, const Tensor& part, cons
       has_real_axis && problem.kind != FftKind::kFft && problem.kind != FftKind::kIfft;
   const auto run =
       is_forward ? (is_real ? cuop::rfftn : cuop::fftn) : (is_real ? cuop::irfftn : cuop::ifftn);
-  run(part, lengths, along, norm, &pass.into);
+  run(part, lengths, along, norm, &into);
 }
-
-/// `check` refuses what this form of the call does not take.
-Operation operation(const std::string& who, const FftCall& call,
-                    const std::function<void(const Placement& x)>& check = nullptr) {
-  const auto plan = [=](const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-                        const Machine& machine, const std::string& strategy) {
-    const Placement& x = inputs.at(0);
-    if (check) check(x);
-    FftProblem problem = describe(who, call, x);
-    problem.wanted = output;
-    return plan_fft(problem, machine, strategy);
-  };
-  const auto execute = [=](const Plan& made, const std::vector<DistTensor>& inputs) {
-    const DistTensor& x = inputs.at(0);
-    const FftProblem problem = describe(who, call, {"x", x.shape(), x.dtype(), x.sharding()});
-    return follow_passes(made, x, [&](const Tensor& part, const RankPass& pass) {
-      transform(problem, call.norm, part, pass);
-    });
-  };
-  const auto text = [](const FftDims& dims) { return dims ? cat(*dims) : std::string("default"); };
-  return {cat(who, " lengths ", text(call.s), ", axes ", text(call.axes), ", norm ",
-              static_cast<int>(call.norm)),
-          {"x"},
-          plan,
-          execute};
-}
-
-Operation operation(const FftBatch& batch) {
-  const std::string who = name_of(batch.kind, "");
-  FftDims n;
-  if (batch.n) n = Dims{*batch.n};
-  return operation(who, {batch.kind, n, Dims{batch.dim}, batch.norm}, [=](const Placement&) {
-    if (batch.n) check_length(who, *batch.n);  // -1 means "as it is" in a list of lengths alone
-  });
-}
-
-Operation operation(const Fft2dBatch& batch) {
-  const FftKind kind = batch.options.is_inverse ? FftKind::kIfft : FftKind::kFft;
-  const std::string who = name_of(kind, "2d");
-  return operation(who, {kind, batch.s, batch.dims, batch.options.norm}, [=](const Placement&) {
-    if (batch.dims.ndim() == 2 && (!batch.s || batch.s->ndim() == 2)) return;
-    throw ShapeError(cat(who, ": two dims and two sizes are needed, given dims ", batch.dims));
-  });
-}
-
-Operation pencil_operation(const FftOptions& options) {
-  const FftKind kind = options.is_inverse ? FftKind::kIfft : FftKind::kFft;
-  const std::string who = name_of(kind, "2d_pencil");
-  return operation(who, {kind, {}, {}, options.norm}, [=](const Placement& x) {
-    if (x.shape.ndim() == 2) return;
-    throw ShapeError(cat(who, ": a tensor of 2 dimensions is needed, given ", x.shape));
-  });
-}
-
-}  // namespace
 
 DistTensor fftn(const DistTensor& x, const FftCall& call, const CallOptions& options) {
   return run_sharded(operation(name_of(call.kind, "n"), call), {x}, options);
@@ -151,21 +154,21 @@ Tensor fft2d_pencil_from_root(const CommunicatorPtr& comm, const Tensor& x,
 }
 
 DistTensor fft(const DistTensor& x, const FftBatch& batch, const CallOptions& call) {
-  return run_sharded(operation(batch), {x}, call);
+  return run_sharded(fft_operation(batch), {x}, call);
 }
 
 Tensor fft_from_root(const CommunicatorPtr& comm, const Tensor& x, const FftBatch& batch,
                      const CallOptions& call) {
-  return run_rooted(comm, operation(batch), {x}, call);
+  return run_rooted(comm, fft_operation(batch), {x}, call);
 }
 
 DistTensor fft2d(const DistTensor& x, const Fft2dBatch& batch, const CallOptions& call) {
-  return run_sharded(operation(batch), {x}, call);
+  return run_sharded(fft2d_operation(batch), {x}, call);
 }
 
 Tensor fft2d_from_root(const CommunicatorPtr& comm, const Tensor& x, const Fft2dBatch& batch,
                        const CallOptions& call) {
-  return run_rooted(comm, operation(batch), {x}, call);
+  return run_rooted(comm, fft2d_operation(batch), {x}, call);
 }
 
 }  // namespace cuop::dist

@@ -1,6 +1,9 @@
 // Fourier transforms over ranks.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cuop/dist/exec/operation.h"
 #include "cuop/dist/plan/fft_plan.h"
 #include "cuop/ops/fft/fft.h"
@@ -16,6 +19,12 @@ struct FftCall {
   FftDims axes = {};
   FftNorm norm = FftNorm::kBackward;
 };
+/// The same of a tensor, with all lengths and axes; the errors of a call that does not fit.
+FftProblem fft_problem(const std::string& who, const FftCall& call, const Placement& x);
+/// Some of the problem's axes, whole in this part of its tensor, into a part of the result.
+void transform_axes(const FftProblem& problem, FftNorm norm, const Tensor& part,
+                    const std::vector<int>& axes, const Tensor& into);
+
 /// Any axes of a tensor of any layout; strategies as plan/fft_plan.h says. The result lies where
 /// the last pass makes it unless `options.output` says otherwise, which saves an all-to-all there
 /// and another on the way back.
@@ -36,7 +45,8 @@ DistTensor fft2d_pencil(const DistTensor& x, const FftOptions& options = {},
 Tensor fft2d_pencil_from_root(const CommunicatorPtr& comm, const Tensor& x,
                               const FftOptions& options = {}, const CallOptions& call = {});
 
-/// One-dimensional transforms along `dim`, cut or padded to `n`.
+/// One-dimensional transforms along `dim`, cut or padded to `n`; of one long line, or of fewer than
+/// there are ranks, also over all ranks (strategy "four_step", plan/four_step_plan.h).
 struct FftBatch {
   FftKind kind = FftKind::kFft;
   FftSize n = {};

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "cuop/core/text.h"
+#include "cuop/dist/plan/four_step_plan.h"
 #include "cuop/dist/plan/map_plan.h"
+#include "cuop/dist/plan/pass_plan.h"
 
 namespace cuop::dist {
 namespace {
@@ -93,7 +95,9 @@ class Choices {
       const Sharding at = split(longest(others));
       add("batch", cat(at), {{problem_.axes, at}});
     } else if (problem_.axes.size() == 1) {
-      add("one_rank", "", {{problem_.axes, Sharding::on_rank(as_is.mesh(), 0)}});
+      const int64_t n = problem_.lengths[0];
+      add("one_rank", four_step_factors(n, ranks()) ? "" : cat(n, " has no factors"),
+          {{problem_.axes, Sharding::on_rank(as_is.mesh(), 0)}});
     }
   }
 
@@ -135,25 +139,28 @@ class Choices {
   std::vector<PassChoice> choices_;
 };
 
-}  // namespace
-
-Placement fft_result(const FftProblem& problem) {
-  Placement result{"result", problem.x.shape, DType::kComplex64, problem.x.sharding};
-  for (size_t i = 0; i < problem.axes.size(); ++i) {
-    result.shape[problem.axes[i]] = problem.lengths[i];
+/// One axis, and no other dimension that gives all ranks something to do.
+bool is_long(const FftProblem& problem) {
+  if (problem.axes.size() != 1) return false;
+  const Shape& shape = problem.x.shape;
+  for (int dim = 0; dim < shape.ndim(); ++dim) {
+    if (dim != problem.axes[0] && shape[dim] >= problem.x.sharding.mesh().size()) return false;
   }
-  if (problem.kind == FftKind::kRfft) {
-    result.shape[problem.axes.back()] = problem.lengths.back() / 2 + 1;
-  }
-  const DType real = compute_dtype(to_inexact(real_dtype(problem.x.dtype)));
-  result.dtype = problem.kind == FftKind::kIrfft ? real : complex_dtype(real);
-  return result;
+  return true;
 }
 
+}  // namespace
+
 Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_view strategy) {
-  return plan_passes(
-      {problem.op, problem.x, Choices(problem).all(), fft_result(problem).dtype, problem.wanted},
-      machine, strategy);
+  const PassProblem in_passes{problem.op, problem.x, Choices(problem).all(),
+                              fft_result(problem).dtype, problem.wanted};
+  std::vector<Plan> plans = pass_plans(in_passes, machine);
+  if (is_long(problem)) {
+    const int ranks = problem.x.sharding.mesh().size();
+    const auto factors = four_step_factors(problem.lengths[0], ranks);
+    if (factors) plans.push_back(plan_four_step(problem, *factors, machine));
+  }
+  return choose(std::move(plans), machine, strategy);
 }
 
 }  // namespace cuop::dist

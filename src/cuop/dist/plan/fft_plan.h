@@ -4,29 +4,17 @@
 // half of the spectrum is made and sent.
 #pragma once
 
-#include <vector>
+#include <string_view>
 
-#include "cuop/dist/plan/pass_plan.h"
+#include "cuop/dist/plan/fft_problem.h"
 
 namespace cuop::dist {
 
-enum class FftKind : uint8_t { kFft, kIfft, kRfft, kIrfft };
-
-struct FftProblem {
-  std::string op;
-  Placement x;
-  FftKind kind = FftKind::kFft;
-  std::vector<int> axes;         ///< the last one is halved by kRfft and made whole by kIrfft
-  std::vector<int64_t> lengths;  ///< of the transform along each of them
-  std::optional<Sharding> wanted;
-};
-
 /// Strategies: "root" (when x lies on one rank), "keep" (the axes are whole where x lies), "batch"
 /// (split along the longest other dimension), "one_rank" (a single axis and no other dimension),
-/// "pencil" of 2 axes, and of more "slab" (two passes) and "pencil" (three, on 2-D grids of ranks).
+/// "four_step" (a single axis whose length has factors, over all ranks, where other dimensions are
+/// shorter than there are ranks: plan/four_step_plan.h), "pencil" of 2 axes, and of more "slab"
+/// (two passes) and "pencil" (three, on 2-D grids of ranks).
 Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_view strategy = {});
-
-/// Shape and dtype of the result.
-Placement fft_result(const FftProblem& problem);
 
 }  // namespace cuop::dist

@@ -8,21 +8,25 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_choice(const PassProblem& problem, const PassChoice& choice, const Machine& machine) {
-  Placement here = problem.x;
-  Plan plan{problem.op, choice.strategy, choice.detail, here.sharding.mesh().size()};
-  int64_t most_bytes = 0;
-  for (const Pass& pass : choice.passes) {
-    if (plan.inputs.empty()) {
-      add_input(plan, machine, here, pass.at);
-    } else {
-      add_redistribution(plan, machine, here.name, here.shape, here.dtype, here.sharding, pass.at);
-    }
+/// Elements of one side that the arithmetic goes by: a transform between real and complex numbers
+/// takes two real ones as a complex one.
+int64_t transformed(int64_t bytes, DType dtype, DType other) {
+  const bool is_real_side = !is_complex(dtype) && is_complex(other);
+  return bytes / itemsize(dtype) / (is_real_side ? 2 : 1);
+}
+
+}  // namespace
+
+Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
+                     const std::vector<Pass>& passes) {
+  Placement here = from;
+  for (const Pass& pass : passes) {
+    add_redistribution(plan, machine, here.name, here.shape, here.dtype, here.sharding, pass.at);
     const Placement made{"half-transformed", pass.shape, pass.dtype, pass.at};
     const int64_t read = largest_block(here.shape, here.dtype, pass.at);
     const int64_t written = largest_block(made.shape, made.dtype, pass.at);
-    const double count =
-        static_cast<double>(std::max(read / itemsize(here.dtype), written / itemsize(made.dtype)));
+    const double count = static_cast<double>(std::max(
+        transformed(read, here.dtype, made.dtype), transformed(written, made.dtype, here.dtype)));
     double flops = 0;
     for (const int axis : pass.axes) {
       const int64_t length = std::max({here.shape[axis], made.shape[axis], int64_t{2}});
@@ -32,23 +36,29 @@ Plan plan_choice(const PassProblem& problem, const PassChoice& choice, const Mac
                 pass.dtype, kFftEfficiency);
     plan.steps.back().axes = pass.axes;
     plan.steps.back().made = made;
-    most_bytes = std::max(most_bytes, read + 2 * written);
+    plan.memory_per_rank = std::max(plan.memory_per_rank, read + 2 * written);
     here = made;
   }
-  add_output(plan, machine, {"result", here.shape, problem.result, here.sharding}, problem.wanted);
-  const Placement& x = problem.x;
-  plan.memory_per_rank = largest_block(x.shape, x.dtype, x.sharding) + most_bytes;
-  return plan;
+  return here;
 }
 
-}  // namespace
-
-Plan plan_passes(const PassProblem& problem, const Machine& machine, std::string_view strategy) {
+std::vector<Plan> pass_plans(const PassProblem& problem, const Machine& machine) {
+  const Placement& x = problem.x;
   std::vector<Plan> plans;
   for (const PassChoice& choice : problem.choices) {
-    plans.push_back(plan_choice(problem, choice, machine));
+    Plan plan{problem.op, choice.strategy, choice.detail, x.sharding.mesh().size()};
+    plan.inputs.push_back({x.name, x.shape, x.dtype, choice.passes.at(0).at});
+    const Placement made = add_passes(plan, machine, x, choice.passes);
+    add_output(plan, machine, {"result", made.shape, problem.result, made.sharding},
+               problem.wanted);
+    plan.memory_per_rank += largest_block(x.shape, x.dtype, x.sharding);
+    plans.push_back(std::move(plan));
   }
-  return choose(std::move(plans), machine, strategy);
+  return plans;
+}
+
+Plan plan_passes(const PassProblem& problem, const Machine& machine, std::string_view strategy) {
+  return choose(pass_plans(problem, machine), machine, strategy);
 }
 
 }  // namespace cuop::dist

@@ -31,8 +31,15 @@ struct PassProblem {
   std::optional<Sharding> wanted;  ///< none leaves the result where the last pass makes it
 };
 
-/// inputs[0]: x in the first pass; each step of arithmetic carries its axes and what it makes;
-/// outputs[0]: as made; outputs[1]: as wanted.
+/// Appends passes over what lies at `from`, and answers what lies where after the last. Counts what
+/// the busiest rank has during a pass as the plan's memory where that is more.
+Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
+                     const std::vector<Pass>& passes);
+
+/// A plan for each choice. inputs[0]: x in the first pass; each step of arithmetic carries its axes
+/// and what it makes; outputs[0]: as made; outputs[1]: as wanted.
+std::vector<Plan> pass_plans(const PassProblem& problem, const Machine& machine);
+/// The best of them.
 Plan plan_passes(const PassProblem& problem, const Machine& machine,
                  std::string_view strategy = {});
 

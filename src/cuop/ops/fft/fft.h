@@ -62,6 +62,11 @@ Tensor irfft2(const Tensor& x, const FftDims& s = {}, const FftDims& axes = Dims
 /// gives 2 (n-1) x. float32 for float32 and the 16-bit floats, float64 otherwise.
 Tensor dst1(const Tensor& x, int64_t axis = -1, const Tensor* out = nullptr);
 Tensor dct1(const Tensor& x, int64_t axis = -1, const Tensor* out = nullptr);
+/// Cosine transforms of types II and III, each the other's inverse but for a factor of 2 n, n >= 1:
+/// dct2: X[k] = 2 sum_j x[j] cos(pi (2 j + 1) k / (2 n)),
+/// dct3: X[k] = x[0] + 2 sum_{0<j<n} x[j] cos(pi j (2 k + 1) / (2 n)).
+Tensor dct2(const Tensor& x, int64_t axis = -1, const Tensor* out = nullptr);
+Tensor dct3(const Tensor& x, int64_t axis = -1, const Tensor* out = nullptr);
 
 /// Sample frequencies of an n-point transform with sample spacing d, in cycles per unit of d
 /// (float64): 0, 1, ..., -1 over n d; rfftfreq holds the n/2+1 non-negative ones.

@@ -1,0 +1,95 @@
+"""One long transform over all ranks, beside SciPy's in longer numbers."""
+
+import numpy as np
+import pytest
+import scipy.fft
+
+from cuop import dist
+from distributed_gpu import MPIManager
+from distributed_gpu.algorithms import fft as page
+
+KINDS = ["fft", "ifft", "rfft", "irfft"]
+
+
+def given(kind, n, dtype):
+    rng = np.random.default_rng(n)
+    count = n // 2 + 1 if kind == "irfft" else n
+    x = rng.standard_normal(count)
+    if kind != "rfft":
+        x = x + 1j * rng.standard_normal(count)
+    return x.astype(dtype if kind == "rfft" else np.result_type(dtype, np.complex64))
+
+
+def exact(kind, x, n):
+    """SciPy's transform in numbers of 64 bits of precision or more."""
+    wide = x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble)
+    if kind == "irfft":  # whose ends are real
+        wide[0] = wide[0].real
+        if n % 2 == 0:
+            wide[-1] = wide[-1].real
+    return getattr(scipy.fft, kind)(wide, n)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_are_a_few_units_in_the_last_place(kind, dtype):
+    lengths = [4, 60, 1001, 4096, 3**9, 50 * 1009, 1 << 17]
+
+    def work(comm):
+        errors = {}
+        for n in lengths:
+            x = given(kind, n, dtype)
+            call = getattr(dist, f"{kind}_from_root")
+            made = call(comm, x if comm.rank == 0 else None, n, strategy="four_step")
+            if comm.rank == 0:
+                wide, made = exact(kind, x, n), np.asarray(made)
+                assert made.shape == wide.shape
+                errors[n] = float(np.linalg.norm(made - wide) / np.linalg.norm(wide))
+        return errors
+
+    for n, error in dist.run_ranks(work, 2)[0].items():
+        assert error < 5 * np.finfo(dtype).eps * np.log2(n), n
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
+def test_there_and_back_of_parts(ranks):
+    def work(comm):
+        x = np.random.default_rng(0).standard_normal(3000)
+        everywhere = dist.Sharding.replicated(dist.Mesh.line(comm.size))
+        line = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
+        parts = dist.DistTensor.from_root(comm, x if comm.rank == 0 else None).redistribute(line)
+        half = dist.rfft(parts, norm="ortho", strategy="four_step")
+        assert half.shape == (1501,) and half.sharding.spec == dist.P("r")
+        np.testing.assert_allclose(half.gather_all(), np.fft.rfft(x, norm="ortho"), atol=1e-12)
+        back = dist.irfft(half, 3000, norm="ortho", strategy="four_step", output=line)
+        np.testing.assert_allclose(back.redistribute(everywhere).local, x, atol=1e-13)
+
+    dist.run_ranks(work, ranks)
+
+
+def test_the_documented_functions_choose_it():
+    x = np.random.default_rng(0).standard_normal(1 << 17)
+
+    def work(comm):
+        mpi = MPIManager()
+        chosen = {}
+        for kind in ["fft", "ifft", "rfft"]:
+            array = x if comm.rank == 0 else None
+            made = getattr(page, f"distributed_{kind}")(array, mpi, None)
+            if comm.rank == 0:
+                np.testing.assert_allclose(made, getattr(np.fft, kind)(x), atol=1e-9)
+                chosen[kind] = dist.last_report().plan.strategy
+        return chosen
+
+    assert set(dist.run_ranks(work, 2)[0].values()) == {"four_step"}
+
+
+def test_a_length_without_factors_stays_on_one_rank():
+    def work(comm):
+        line = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
+        x = np.arange(101.0)
+        parts = dist.DistTensor.from_root(comm, x if comm.rank == 0 else None).redistribute(line)
+        np.testing.assert_allclose(dist.fft(parts).gather_all(), np.fft.fft(x), atol=1e-10)
+        return dist.last_report().plan.explain()
+
+    assert "101 has no factors" in dist.run_ranks(work, 2)[0]
