@@ -1,161 +1,230 @@
-#include <cmath>
+#include "cuop/dist/algo/poisson.h"
+
 #include <functional>
 #include <iomanip>
-#include <numbers>
 
-#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/poisson_frame.h"
 #include "cuop/dist/algo/poisson_internal.h"
+#include "cuop/dist/algo/row_solvers.h"
 #include "cuop/dist/exec/call.h"
-#include "cuop/dist/exec/passes.h"
 #include "cuop/dist/exec/redistribute.h"
-#include "cuop/dist/plan/pass_plan.h"
+#include "cuop/dist/plan/poisson_plan.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/fft/fft.h"
-#include "cuop/ops/index/view.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 
 namespace cuop::dist {
 namespace {
 
-/// Eigenvalue number `index` (0 <= index < n) of the second difference u[i-1] - 2 u[i] + u[i+1]: of
-/// sine modes when the ends are zero, of Fourier modes when they meet.
-double eigenvalue(int64_t index, int64_t n, Boundary boundary) {
-  const double angle =
-      boundary == Boundary::kZero
-          ? std::numbers::pi * static_cast<double>(index + 1) / (2.0 * static_cast<double>(n + 1))
-          : std::numbers::pi * static_cast<double>(index) / static_cast<double>(n);
-  const double sine = std::sin(angle);
-  return -4.0 * sine * sine;
+constexpr const char* kWho = "solve_poisson_2d";
+constexpr const char* kBoundaries[] = {"zero", "periodic", "dirichlet", "neumann"};
+constexpr const char* kMethods[] = {"jacobi", "rb-sor", "cg", "multigrid", "direct"};
+
+template <class Choice, size_t Count>
+Choice parse(std::string_view text, const char* who, const char* what,
+             const char* const (&names)[Count]) {
+  std::string possible;
+  for (size_t i = 0; i < Count; ++i) {
+    if (text == names[i]) return static_cast<Choice>(i);
+    possible += cat(i == 0 ? "" : i + 1 == Count ? " and " : ", ", '"', names[i], '"');
+  }
+  throw ExecutionError(cat(who, ": ", what, " \"", text, "\" was given, possible are ", possible));
 }
 
-struct Spectrum {
-  Shape grid;
-  JacobiOptions options;
-  double zero_mode = 0.0;  ///< coefficient of the constant, periodic only
+AxisEnds ends_of(PoissonBoundary boundary) {
+  if (boundary == PoissonBoundary::kPeriodic) return AxisEnds::kPeriodic;
+  if (boundary == PoissonBoundary::kNeumann) return AxisEnds::kZeroFlux;
+  return AxisEnds::kZero;
+}
 
-  /// Divides the coefficients of `box` in place by the Laplacian's eigenvalues.
-  template <class T>
-  void divide(T* data, const Dims& strides, const Box& box) const {
-    using Real = decltype(std::abs(T{}));
-    const bool is_sine = options.boundary == Boundary::kZero;
-    // The unscaled sine transform applied twice multiplies by 2 (n + 1) along each axis.
-    const double scale =
-        is_sine ? 4.0 * static_cast<double>(grid[0] + 1) * static_cast<double>(grid[1] + 1) : 1.0;
-    const int64_t columns = box.interval(1).length();
-    std::vector<double> along_row;
-    for (int64_t j = box.low[1]; j < box.high[1]; ++j) {
-      along_row.push_back(eigenvalue(j, grid[1], options.boundary));
-    }
-    const double per_dx2 = scale / (options.dx * options.dx);
-    backend::parallel_for_each(box.interval(0).length(), 16, [&](int64_t i) {
-      const double down = eigenvalue(box.low[0] + i, grid[0], options.boundary);
-      T* row = data + i * strides[0];
-      for (int64_t j = 0; j < columns; ++j) {
-        const double value = (down + along_row[static_cast<size_t>(j)]) * per_dx2;
-        const bool is_constant = !is_sine && box.low[0] + i == 0 && box.low[1] + j == 0;
-        T& mode = row[j * strides[1]];
-        mode = is_constant ? T(static_cast<Real>(zero_mode)) : mode / static_cast<Real>(value);
-      }
-    });
+RowSolver solver_of(PoissonMethod method) {
+  switch (method) {
+    case PoissonMethod::kRedBlackSor:
+      return RowSolver::kRedBlackSor;
+    case PoissonMethod::kCg:
+      return RowSolver::kCg;
+    case PoissonMethod::kMultigrid:
+      return RowSolver::kMultigrid;
+    default:
+      return RowSolver::kJacobi;
   }
+}
+
+JacobiOptions sweeping(const PoissonOptions& options) {
+  const bool is_periodic = options.boundary == PoissonBoundary::kPeriodic;
+  return {options.dx, is_periodic ? Boundary::kPeriodic : Boundary::kZero, options.iterations,
+          options.tolerance};
+}
+
+Plan plan_solver(const PoissonOptions& options, const std::vector<Placement>& inputs,
+                 const std::optional<Sharding>& output, const Machine& machine,
+                 const std::string& strategy) {
+  check_poisson(kWho, inputs, sweeping(options));
+  if (!(options.tolerance >= 0.0)) {
+    throw ExecutionError(
+        cat(kWho, ": tolerance ", options.tolerance, " was given; it must be 0 or more"));
+  }
+  return plan_row_solver({kWho, inputs, solver_of(options.method), ends_of(options.boundary),
+                          options.iterations, output},
+                         machine, strategy);
+}
+
+/// The equation of one rank's rows, with the solver that it is made for.
+class RowSolve {
+ public:
+  RowSolve(const Plan& plan, const DistTensor& grid, const DistTensor& rhs,
+           const PoissonOptions& options, SolveInfo& info)
+      : options_(options),
+        info_(info),
+        comm_(grid.comm()),
+        op_{grid.shape(0), grid.shape(1), 1.0, 1.0, ends_of(options.boundary)},
+        blocks_(grid.sharding().owner_boxes(grid.shape())),
+        local_(rows_of(grid)) {
+    const Device device = grid.device();
+    const bool is_multigrid = options.method == PoissonMethod::kMultigrid;
+    if (is_multigrid) {
+      multigrid_.emplace(comm_, op_, blocks_, plan.setting("shared_cells"), grid.dtype(), device);
+    } else {
+      const bool is_sor = options.method == PoissonMethod::kRedBlackSor;
+      const int sweeps = is_sor ? kSorSweeps : 0;
+      const auto passes = static_cast<int64_t>(passes_of(op_, sweeps).size());
+      single_.emplace(comm_, without_loops(op_), blocks_, passes, grid.dtype(), device);
+    }
+    if (leaves_mean_open()) info.dropped_mean = mean(rows_of(rhs));
+    // A u = b for the Laplacian with its sign turned.
+    const Tensor b = equation().b();
+    multiply(subtract(rows_of(rhs), info.dropped_mean), -options.dx * options.dx, &b);
+    const Tensor u = equation().u();
+    copy_into(u, local_);
+    equation().fetch_rhs();
+    equation().fetch_halo();
+  }
+
+  Tensor solved() {
+    const Patience patience{options_.iterations, options_.tolerance};
+    switch (options_.method) {
+      case PoissonMethod::kMultigrid:
+        solve_by_multigrid(comm_, *multigrid_, patience, info_);
+        break;
+      case PoissonMethod::kRedBlackSor:
+        solve_by_sor(comm_, *single_, patience, info_);
+        break;
+      case PoissonMethod::kCg:
+        solve_by_cg(comm_, *single_, patience, info_);
+        break;
+      default:
+        solve_by_jacobi(comm_, *single_, patience, info_);
+        break;
+    }
+    const Tensor u = equation().u();
+    return leaves_mean_open() ? add(u, mean(local_) - mean(u)) : clone(u);
+  }
+
+ private:
+  /// Of all columns where they are none, too.
+  static Tensor rows_of(const DistTensor& x) {
+    return x.box().empty() ? empty({0, x.shape(1)}, x.dtype(), x.device()) : contiguous(x.local());
+  }
+  RowEquation& equation() { return multigrid_ ? multigrid_->finest() : *single_; }
+  bool leaves_mean_open() const { return op_.ends != AxisEnds::kZero; }
+  double mean(const Tensor& x) const {
+    return sum_of_grid(comm_, x, blocks_) / static_cast<double>(op_.height * op_.width);
+  }
+
+  const PoissonOptions& options_;
+  SolveInfo& info_;
+  Communicator& comm_;
+  FivePoint op_;
+  std::vector<Box> blocks_;
+  Tensor local_;
+  std::optional<Multigrid> multigrid_;
+  std::optional<RowEquation> single_;
 };
 
-/// The passes there (rows, columns) and back; the Fourier ones return to real numbers when the last
-/// is done.
-constexpr size_t kPassesThere = 2;
-
-void transform(const Tensor& x, const RankPass& pass, Boundary boundary) {
-  const int axis = pass.axes.front();
-  if (boundary == Boundary::kZero) {
-    cuop::dst1(x, axis, &pass.into);
-  } else {
-    const auto run = pass.number < kPassesThere ? cuop::fft : cuop::ifft;
-    run(x, {}, axis, FftNorm::kBackward, &pass.into);
-  }
-}
-
-double sum_of(const Tensor& x) {
-  const Tensor values = contiguous(cuop::cast(x, DType::kFloat64));
-  double sum = 0.0;
-  for (int64_t i = 0; i < values.size(); ++i) sum += values.data<double>()[i];
-  return sum;
-}
-
-DistTensor execute_poisson(const Plan& plan, const std::vector<DistTensor>& inputs,
-                           const JacobiOptions& options, SolveInfo& info) {
-  const Sharding& slices = plan.inputs[0].sharding;
-  const DistTensor rhs = moved_to(inputs[1], slices);
-  Communicator& comm = rhs.comm();
-  const Shape& shape = rhs.shape();
-  Spectrum spectrum{shape, options, 0.0};
-  const bool is_sine = options.boundary == Boundary::kZero;
-  if (!is_sine) {
-    double mine = sum_of(moved_to(inputs[0], slices).local());
-    comm.all_reduce(&mine, &spectrum.zero_mode, 1, DType::kFloat64, ReduceKind::kSum);
-  }
-  const DistTensor x = follow_passes(plan, rhs, [&](const Tensor& part, const RankPass& pass) {
-    transform(part, pass, options.boundary);
-    if (pass.number + 1 != kPassesThere) return;
-    const Tensor& made = pass.into;
-    visit_dtype(FloatComplexTypes{}, made.dtype(), "poisson_2d", [&]<class T>(TypeTag<T>) {
-      spectrum.divide(made.data<T>(), made.layout().strides, pass.box);
-    });
-  });
-  const Tensor u = is_sine ? x.local() : clone(select(as_real(x.local()), -1, 0));
-  info.residual_norm =
-      poisson_residual(comm, u, rhs.local(), slices.owner_boxes(shape), shape, options);
-  return DistTensor(x.comm_ptr(), slices, shape, rhs.dtype(), u);
-}
-
-Plan plan_poisson(const JacobiOptions& options, const std::vector<Placement>& inputs,
-                  const std::optional<Sharding>& output, const Machine& machine,
-                  const std::string& strategy) {
-  check_poisson("poisson_2d", inputs, options);
-  const Placement& rhs = inputs[1];
-  const DType working = options.boundary == Boundary::kZero ? rhs.dtype : complex_dtype(rhs.dtype);
-  const auto passes = [&](const char* name, const Sharding& rows, const Sharding& columns) {
-    PassChoice choice{name, "", {}};
-    for (const int axis : {1, 0, 0, 1}) {
-      choice.passes.push_back({axis == 1 ? rows : columns, {axis}, rhs.shape, working});
-    }
-    return choice;
-  };
-  PassProblem problem{"poisson_2d", rhs, {}, rhs.dtype, output};
-  if (rhs.sharding.single_rank() >= 0) {
-    problem.choices.push_back(passes("root", rhs.sharding, rhs.sharding));
-  }
-  const Mesh line = Mesh::line(rhs.sharding.mesh().size());
-  problem.choices.push_back(
-      passes("pencil", Sharding(line, split_dim(2, 0)), Sharding(line, split_dim(2, 1))));
-  return plan_passes(problem, machine, strategy);
+DistTensor execute(const PoissonOptions& options, const Plan& plan,
+                   const std::vector<DistTensor>& inputs, SolveInfo& info) {
+  const Sharding& rows = plan.inputs[0].sharding;
+  const DistTensor grid = moved_to(inputs[0], rows), rhs = moved_to(inputs[1], rows);
+  if (grid.size() == 0) return grid;
+  const Tensor u = RowSolve(plan, grid, rhs, options, info).solved();
+  const DistTensor solution(grid.comm_ptr(), rows, grid.shape(), grid.dtype(),
+                            grid.box().empty() ? Tensor() : u, grid.device());
+  info.residual_norm = PoissonNorms(rhs, options.dx, ends_of(options.boundary)).residual(solution);
+  return solution;
 }
 
 /// Its calls leave in `info` what they did.
-Operation operation(const JacobiOptions& options, const std::shared_ptr<SolveInfo>& info) {
-  const auto execute = [options, info](const Plan& made, const std::vector<DistTensor>& inputs) {
+Operation row_solver(const PoissonOptions& options, const std::shared_ptr<SolveInfo>& info) {
+  const auto run = [options, info](const Plan& made, const std::vector<DistTensor>& inputs) {
     *info = {};
-    return execute_poisson(made, inputs, options, *info);
+    return execute(options, made, inputs, *info);
   };
-  return {cat(std::setprecision(17), "poisson_2d dx ", options.dx, ", boundary ",
-              static_cast<int>(options.boundary)),
+  return {cat(std::setprecision(17), kWho, " by ", kMethods[static_cast<int>(options.method)],
+              ", dx ", options.dx, ", boundary ", kBoundaries[static_cast<int>(options.boundary)],
+              ", iterations ", options.iterations, ", tol ", options.tolerance),
           {"grid", "rhs"},
-          std::bind_front(plan_poisson, options),
-          execute,
-          /*is_on_host=*/true};
+          std::bind_front(plan_solver, options),
+          run,
+          /*is_on_host=*/false,
+          [options] { return row_solver(options, std::make_shared<SolveInfo>()); }};
+}
+
+bool is_direct(const PoissonOptions& options) { return options.method == PoissonMethod::kDirect; }
+/// jacobi_2d knows no edges without flux.
+bool is_swept(const PoissonOptions& options) {
+  return options.method == PoissonMethod::kJacobi && options.boundary != PoissonBoundary::kNeumann;
+}
+
+Operation operation(const PoissonOptions& options, const std::shared_ptr<SolveInfo>& info) {
+  if (is_direct(options)) return direct_solver(kWho, options.dx, ends_of(options.boundary), info);
+  return row_solver(options, info);
+}
+
+PoissonOptions within_frame(PoissonOptions options) {
+  options.boundary = PoissonBoundary::kZero;
+  return options;
 }
 
 }  // namespace
 
-DistTensor poisson_2d(const DistTensor& grid, const DistTensor& rhs, const JacobiOptions& options,
-                      SolveInfo* info, const CallOptions& call) {
+PoissonBoundary parse_poisson_boundary(std::string_view text, const char* who) {
+  return parse<PoissonBoundary>(text, who, "boundary", kBoundaries);
+}
+PoissonMethod parse_poisson_method(std::string_view text, const char* who) {
+  return parse<PoissonMethod>(text, who, "method", kMethods);
+}
+
+DistTensor solve_poisson_2d(const DistTensor& grid, const DistTensor& rhs,
+                            const PoissonOptions& options, SolveInfo* info,
+                            const CallOptions& call) {
+  if (options.boundary == PoissonBoundary::kDirichlet) {
+    return solved_within_frame(
+        grid, rhs, options.dx, call.output, [&](const DistTensor& inner, const DistTensor& f) {
+          CallOptions without_output = call;
+          without_output.output.reset();
+          return solve_poisson_2d(inner, f, within_frame(options), info, without_output);
+        });
+  }
+  if (is_swept(options)) return jacobi_2d(grid, rhs, sweeping(options), info, call);
   return with_info(info, [&](const auto& found) {
     return run_sharded(operation(options, found), {grid, rhs}, call);
   });
 }
 
-Tensor poisson_2d_from_root(const CommunicatorPtr& comm, const Tensor& grid, const Tensor& rhs,
-                            const JacobiOptions& options, SolveInfo* info,
-                            const CallOptions& call) {
+Tensor solve_poisson_2d_from_root(const CommunicatorPtr& comm, const Tensor& grid,
+                                  const Tensor& rhs, const PoissonOptions& options, SolveInfo* info,
+                                  const CallOptions& call) {
+  if (options.boundary == PoissonBoundary::kDirichlet) {
+    return solved_within_frame(
+        comm, grid, rhs, options.dx, [&](const Tensor& inner, const Tensor& f) {
+          return solve_poisson_2d_from_root(comm, inner, f, within_frame(options), info, call);
+        });
+  }
+  if (is_swept(options)) {
+    return jacobi_2d_from_root(comm, grid, rhs, sweeping(options), info, call);
+  }
   return with_info(info, [&](const auto& found) {
     return run_rooted(comm, operation(options, found), {grid, rhs}, call);
   });

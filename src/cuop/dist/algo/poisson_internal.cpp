@@ -1,14 +1,16 @@
 #include "cuop/dist/algo/poisson_internal.h"
 
-#include <cmath>
-#include <numeric>
-
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/exec/norms.h"
+#include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/sweep.h"
+#include "cuop/dist/plan/map_plan.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/poisson/row_sweeps.h"
 
 namespace cuop::dist {
 
@@ -31,43 +33,56 @@ void check_poisson(const std::string& who, const std::vector<Placement>& inputs,
   }
 }
 
-std::vector<double> norms_of_rows(Communicator& comm, const Tensor& squares,
-                                  const std::vector<Box>& blocks, int64_t rows) {
-  const int64_t count = squares.shape(0);
-  std::vector<Block> parts;
-  for (const Box& block : blocks) {
-    const auto bytes = count * static_cast<int64_t>(sizeof(double));
-    // A rank without cells says nothing, even when the grid has rows of no cell.
-    parts.push_back(
-        block.empty() ? Block{} : Block{block.low[0] * bytes, block.interval(0).length() * bytes});
-  }
-  const Tensor all = empty({count * rows}, DType::kFloat64, squares.device());
-  comm.all_gather(contiguous(squares).data(), parts, all.data(), current_stream(squares.device()));
-  const Tensor on_host = to_device(all, kCpu);
-  std::vector<double> norms(static_cast<size_t>(count), 0.0);
-  for (const Box& block : blocks) {
-    if (block.empty()) continue;
-    const double* values = on_host.data<double>() + block.low[0] * count;
-    for (double& norm : norms) {
-      const double* const end = values + block.interval(0).length();
-      norm = std::accumulate(values, end, norm);
-      values = end;
-    }
-  }
-  for (double& norm : norms) norm = std::sqrt(norm);
-  return norms;
+namespace {
+
+DistTensor in_whole_rows(const DistTensor& x) {
+  if (has_whole_rows(x.sharding().owner_boxes(x.shape()), x.shape())) return x;
+  return moved_to(x, split_over_ranks(x.comm().size(), 2, 0));
 }
 
-double poisson_residual(Communicator& comm, const Tensor& u, const Tensor& rhs,
-                        const std::vector<Box>& blocks, const Shape& grid,
-                        const JacobiOptions& options) {
-  SweptRows rows(comm, u, blocks, grid, 1, options.boundary == Boundary::kPeriodic);
+}  // namespace
+
+AxisEnds ends_of(Boundary boundary) {
+  return boundary == Boundary::kPeriodic ? AxisEnds::kPeriodic : AxisEnds::kZero;
+}
+
+PoissonNorms::PoissonNorms(const DistTensor& rhs, double dx, AxisEnds ends)
+    : rhs_(in_whole_rows(rhs)), dx_(dx), ends_(ends) {}
+
+Boundary PoissonNorms::sides() const {
+  return ends_ == AxisEnds::kPeriodic ? Boundary::kPeriodic : Boundary::kZero;
+}
+
+double PoissonNorms::norm(const DistTensor& u, const RowSums& sums) const {
+  const DistTensor in_rows = moved_to(u, rhs_.sharding());
+  const HaloGrid grid{.blocks = rhs_.sharding().owner_boxes(rhs_.shape()),
+                      .shape = rhs_.shape(),
+                      .rows = 1,
+                      .is_periodic = ends_ == AxisEnds::kPeriodic};
+  SweptBlock rows(u.comm(), in_rows.local(), grid);
   rows.exchange_halo();
-  Tensor squares = zeros({u.shape(0)}, DType::kFloat64, u.device());
-  if (!rows.is_empty()) {
-    squares = cuop::poisson_residual_rows(rows.padded(1), rhs, options.dx, options.boundary);
-  }
-  return norms_of_rows(comm, unsqueeze(squares, 0), blocks, grid[0])[0];
+  Tensor squares = zeros({rhs_.local().shape(0)}, DType::kFloat64, rhs_.device());
+  if (!rows.is_empty()) squares = sums(rows.padded(1), rhs_.local());
+  return norms_of_rows(u.comm(), unsqueeze(squares, 0), grid.blocks)[0];
+}
+
+double PoissonNorms::residual(const DistTensor& u) const {
+  return norm(u, [this](const Tensor& padded, const Tensor& rhs) {
+    if (ends_ != AxisEnds::kZeroFlux) {
+      return cuop::poisson_residual_rows(padded, rhs, dx_, sides());
+    }
+    const double scale = 1.0 / (dx_ * dx_);
+    const FivePoint op{rhs_.shape(0), rhs_.shape(1), scale, scale, ends_};
+    const Tensor minus = multiply(cast(rhs, DType::kFloat64), -1.0);
+    return residual_rows(op, contiguous(cast(padded, DType::kFloat64)), minus, rhs_.box().low[0],
+                         {});
+  });
+}
+
+double PoissonNorms::update(const DistTensor& u) const {
+  return norm(u, [this](const Tensor& padded, const Tensor& rhs) {
+    return cuop::jacobi2d_rows(padded, rhs, dx_, sides()).row_norms;
+  });
 }
 
 }  // namespace cuop::dist

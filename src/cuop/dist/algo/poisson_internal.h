@@ -1,10 +1,12 @@
-// Internal: what Jacobi's method and the direct solver of the Poisson equation share.
+// Internal: what the solvers of the Poisson equation share.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cuop/core/five_point.h"
 #include "cuop/dist/algo/stencil.h"
 
 namespace cuop::dist {
@@ -14,16 +16,34 @@ namespace cuop::dist {
 void check_poisson(const std::string& who, const std::vector<Placement>& inputs,
                    const JacobiOptions& options);
 
-/// 2-norms of the whole, on every rank, from the sums of squares of each rank's rows: float64
-/// [n, rows of the block], one norm for each of n. Added in one order for any number of ranks.
-/// Waits for the device, once.
-std::vector<double> norms_of_rows(Communicator& comm, const Tensor& squares,
-                                  const std::vector<Box>& blocks, int64_t rows);
+/// The ends of a grid with such edges.
+AxisEnds ends_of(Boundary boundary);
 
-/// 2-norm of rhs - Laplace(u) over the whole grid; collective. `blocks` are whole rows.
-double poisson_residual(Communicator& comm, const Tensor& u, const Tensor& rhs,
-                        const std::vector<Box>& blocks, const Shape& grid,
-                        const JacobiOptions& options);
+/// 2-norms over the whole grid, the same bits on any number of ranks however u lies: sums over
+/// whole rows, into blocks of which u is brought where its blocks are others. Collective.
+class PoissonNorms {
+ public:
+  PoissonNorms(const DistTensor& rhs, double dx, AxisEnds ends);
+
+  /// Of rhs - Laplace(u), computed in float64.
+  double residual(const DistTensor& u) const;
+  /// Of the update that a sweep of jacobi_2d makes to u; not of ends without flux.
+  double update(const DistTensor& u) const;
+
+ private:
+  /// From rows with those around them, and rhs, to a sum of squares for each row.
+  using RowSums = std::function<Tensor(const Tensor& padded, const Tensor& rhs)>;
+  double norm(const DistTensor& u, const RowSums& sums) const;
+  Boundary sides() const;
+
+  DistTensor rhs_;  ///< in blocks of whole rows
+  double dx_;
+  AxisEnds ends_;
+};
+
+/// The direct solver for any ends; its calls leave in `info` what they did.
+Operation direct_solver(const std::string& who, double dx, AxisEnds ends,
+                        const std::shared_ptr<SolveInfo>& info);
 
 /// run(found), a call that leaves in `found` what it did; `info` gets that where it is not null.
 template <class Run>

@@ -1,0 +1,165 @@
+// The five-point Laplacian is diagonal in sine modes (zero ends), Fourier modes (periodic) and
+// cosine modes of type II (ends without flux): R. W. Hockney, J. ACM 12 (1965); P. N. Swarztrauber,
+// SIAM Review 19 (1977). Everything is computed where the parts lie.
+#include <cmath>
+#include <functional>
+#include <iomanip>
+#include <numbers>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/algo/poisson_internal.h"
+#include "cuop/dist/algo/row_equation.h"
+#include "cuop/dist/exec/call.h"
+#include "cuop/dist/exec/passes.h"
+#include "cuop/dist/exec/redistribute.h"
+#include "cuop/dist/plan/pass_plan.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/fft/fft.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop::dist {
+namespace {
+
+/// Eigenvalues number `modes` of the second difference u[i-1] - 2 u[i] + u[i+1] on n cells.
+Tensor eigenvalues(Interval modes, int64_t n, AxisEnds ends, double scale) {
+  std::vector<double> values;
+  const bool is_zero = ends == AxisEnds::kZero;
+  const auto half_turns = static_cast<double>(ends == AxisEnds::kPeriodic ? n
+                                              : is_zero                   ? 2 * (n + 1)
+                                                                          : 2 * n);
+  for (int64_t mode = modes.low; mode < modes.high; ++mode) {
+    const double angle =
+        std::numbers::pi * static_cast<double>(is_zero ? mode + 1 : mode) / half_turns;
+    const double sine = std::sin(angle);
+    values.push_back(-4.0 * sine * sine * scale);
+  }
+  return from_values<double>({modes.length()}, std::span<const double>(values));
+}
+
+/// By what an axis there and back multiplies.
+double there_and_back(int64_t n, AxisEnds ends) {
+  if (ends == AxisEnds::kPeriodic) return 1.0;
+  return 2.0 * static_cast<double>(ends == AxisEnds::kZero ? n + 1 : n);
+}
+
+/// Divides the coefficients of `box` of the grid's modes in place by the Laplacian's eigenvalues.
+/// The constant's, which has none but between zero ends, becomes `constant`.
+void divide_by_laplacian(const Tensor& modes, const Box& box, const Shape& grid, double dx,
+                         AxisEnds ends, double constant) {
+  const double scale = there_and_back(grid[0], ends) * there_and_back(grid[1], ends) / (dx * dx);
+  const auto along = [&](int axis) {
+    const Tensor values = eigenvalues(box.interval(axis), grid[axis], ends, scale);
+    return to_device(cast(unsqueeze(values, 1 - axis), real_dtype(modes.dtype())), modes.device());
+  };
+  divide(modes, add(along(0), along(1)), &modes);
+  if (ends == AxisEnds::kZero || box.low[0] > 0 || box.low[1] > 0) return;
+  fill(slice(slice(modes, 0, 0, 1), 1, 0, 1), constant);
+}
+
+/// The passes there (rows, columns) and back; the Fourier ones return to real numbers when the last
+/// is done.
+constexpr size_t kPassesThere = 2;
+
+void transform(const Tensor& x, const RankPass& pass, AxisEnds ends) {
+  const int axis = pass.axes.front();
+  const bool is_there = pass.number < kPassesThere;
+  if (ends == AxisEnds::kZero) {
+    cuop::dst1(x, axis, &pass.into);
+  } else if (ends == AxisEnds::kZeroFlux) {
+    const auto run = is_there ? cuop::dct2 : cuop::dct3;
+    run(x, axis, &pass.into);
+  } else {
+    const auto run = is_there ? cuop::fft : cuop::ifft;
+    run(x, {}, axis, FftNorm::kBackward, &pass.into);
+  }
+}
+
+double mean_of(const DistTensor& x) {
+  const double sum = sum_of_grid(x.comm(), x.local(), x.sharding().owner_boxes(x.shape()));
+  return sum / static_cast<double>(std::max<int64_t>(1, x.size()));
+}
+
+DistTensor execute(double dx, AxisEnds ends, const Plan& plan,
+                   const std::vector<DistTensor>& inputs, SolveInfo& info) {
+  const Sharding& slices = plan.inputs[0].sharding;
+  const DistTensor rhs = moved_to(inputs[1], slices);
+  const Shape& shape = rhs.shape();
+  double constant = 0.0;
+  if (ends != AxisEnds::kZero) {
+    constant = mean_of(moved_to(inputs[0], slices));
+    info.dropped_mean = mean_of(rhs);
+    // The way back divides by the number of cells.
+    if (ends == AxisEnds::kPeriodic) constant *= static_cast<double>(rhs.size());
+  }
+  const DistTensor x = follow_passes(plan, rhs, [&](const Tensor& part, const RankPass& pass) {
+    transform(part, pass, ends);
+    if (pass.number + 1 != kPassesThere) return;
+    divide_by_laplacian(pass.into, pass.box, shape, dx, ends, constant);
+  });
+  const bool is_complex = ends == AxisEnds::kPeriodic;
+  const Tensor u = is_complex ? clone(select(as_real(x.local()), -1, 0)) : x.local();
+  DistTensor solution(x.comm_ptr(), slices, shape, rhs.dtype(), u, rhs.device());
+  info.residual_norm = PoissonNorms(rhs, dx, ends).residual(solution);
+  return solution;
+}
+
+Plan plan_direct(const std::string& who, double dx, AxisEnds ends,
+                 const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
+                 const Machine& machine, const std::string& strategy) {
+  check_poisson(who, inputs, {.dx = dx});
+  const Placement& rhs = inputs[1];
+  const DType working = ends == AxisEnds::kPeriodic ? complex_dtype(rhs.dtype) : rhs.dtype;
+  const auto passes = [&](const char* name, const Sharding& rows, const Sharding& columns) {
+    PassChoice choice{name, "", {}};
+    for (const int axis : {1, 0, 0, 1}) {
+      choice.passes.push_back({axis == 1 ? rows : columns, {axis}, rhs.shape, working});
+    }
+    return choice;
+  };
+  PassProblem problem{who, rhs, {}, rhs.dtype, output};
+  if (rhs.sharding.single_rank() >= 0) {
+    problem.choices.push_back(passes("root", rhs.sharding, rhs.sharding));
+  }
+  const Mesh line = Mesh::line(rhs.sharding.mesh().size());
+  problem.choices.push_back(
+      passes("pencil", Sharding(line, split_dim(2, 0)), Sharding(line, split_dim(2, 1))));
+  return plan_passes(problem, machine, strategy);
+}
+
+}  // namespace
+
+Operation direct_solver(const std::string& who, double dx, AxisEnds ends,
+                        const std::shared_ptr<SolveInfo>& info) {
+  const auto run = [dx, ends, info](const Plan& made, const std::vector<DistTensor>& inputs) {
+    *info = {};
+    return execute(dx, ends, made, inputs, *info);
+  };
+  return {cat(std::setprecision(17), who, " dx ", dx, ", ends ", static_cast<int>(ends)),
+          {"grid", "rhs"},
+          std::bind_front(plan_direct, who, dx, ends),
+          run,
+          /*is_on_host=*/false,
+          [=] { return direct_solver(who, dx, ends, std::make_shared<SolveInfo>()); }};
+}
+
+DistTensor poisson_2d(const DistTensor& grid, const DistTensor& rhs, const JacobiOptions& options,
+                      SolveInfo* info, const CallOptions& call) {
+  return with_info(info, [&](const auto& found) {
+    return run_sharded(direct_solver("poisson_2d", options.dx, ends_of(options.boundary), found),
+                       {grid, rhs}, call);
+  });
+}
+
+Tensor poisson_2d_from_root(const CommunicatorPtr& comm, const Tensor& grid, const Tensor& rhs,
+                            const JacobiOptions& options, SolveInfo* info,
+                            const CallOptions& call) {
+  return with_info(info, [&](const auto& found) {
+    return run_rooted(comm,
+                      direct_solver("poisson_2d", options.dx, ends_of(options.boundary), found),
+                      {grid, rhs}, call);
+  });
+}
+
+}  // namespace cuop::dist
