@@ -20,20 +20,21 @@ using namespace testing;  // NOLINT: the frame of these tests
 constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
 
 TEST(HaloNeeds, WrapAroundSeveralTimesOrStopAtTheEdge) {
-  const std::vector<Box> blocks = Sharding(Mesh::line(2), split_dim(2, 0)).owner_boxes({3, 4});
-  const HaloNeeds zero = halo_needs(blocks, 3, 4, 2, false);
+  HaloGrid grid{Sharding(Mesh::line(2), split_dim(2, 0)).owner_boxes({3, 4}), {3, 4}, 2, 5, false};
+  const HaloNeeds zero = grid.needs();
   ASSERT_EQ(zero.needs.size(), 2u);  // rank 0 misses row 2 below, rank 1 rows 0 and 1 above
   EXPECT_EQ(zero.needs[0].box, (Box{{2, 0}, {3, 4}}));
-  EXPECT_EQ(zero.row[0], 2 + 2);
+  EXPECT_EQ(zero.place[0], (Dims{2 + 2, 0}));
   EXPECT_EQ(zero.needs[1].box, (Box{{0, 0}, {2, 4}}));
-  EXPECT_EQ(zero.row[1], 0);
+  EXPECT_EQ(zero.place[1], (Dims{0, 0}));
   // Seven rows above row 0 of a grid of 3: rows 2, 0 1 2, 0 1 2.
-  const HaloNeeds wrapped = halo_needs({whole_box({3, 4})}, 3, 4, 7, true);
+  grid = {{whole_box({3, 4})}, {3, 4}, 7, 5, true};
+  const HaloNeeds wrapped = grid.needs();
   ASSERT_EQ(wrapped.needs.size(), 6u);
   EXPECT_EQ(wrapped.needs[0].box, (Box{{2, 0}, {3, 4}}));
   EXPECT_EQ(wrapped.needs[1].box, (Box{{0, 0}, {3, 4}}));
-  EXPECT_EQ(wrapped.row[1], 1);
-  EXPECT_EQ(wrapped.row[3], 7 + 3);
+  EXPECT_EQ(wrapped.place[1], (Dims{1, 0}));
+  EXPECT_EQ(wrapped.place[3], (Dims{7 + 3, 0}));
 }
 
 TEST(DistStencil, EqualsTheWholeGridBitForBit) {
@@ -152,6 +153,29 @@ TEST(DistJacobi, SeveralSweepsAHaloStopAtTheSameOne) {
       }
     }
   }
+}
+
+TEST(DistJacobi, AnySweepMayBeTheLast) {
+  Machine slow_wire;  // batches of 16 sweeps, of which GPUs begin the next before one is looked at
+  slow_wire.latency = 1.0;
+  const Tensor rhs = noise({19, 5}, DType::kFloat64, 3), start = noise({19, 5});
+  const Sharding rows(Mesh::line(3), split_dim(2, 0));
+  run_ranks(3, [&](const CommunicatorPtr& comm) {
+    const DistTensor u = laid_out(comm, start, rows), f = laid_out(comm, rhs, rows);
+    for (const int64_t last : {1, 2, 15, 16, 17, 31, 32, 33, 40}) {
+      JacobiOptions options{0.5, Boundary::kZero, last, 0.0};
+      const JacobiResult expected = cuop::jacobi2d(start, rhs, options);
+      // The first norm below this one, as they fall from sweep to sweep.
+      options = {0.5, Boundary::kZero, 40, std::nextafter(expected.update_norm, 1e9)};
+      SolveInfo info;
+      const DistTensor result =
+          jacobi_2d(u, f, options, &info, {.strategy = "row", .machine = slow_wire});
+      EXPECT_EQ(last_report().plan.setting("depth"), 16);
+      EXPECT_EQ(info.sweeps, last);
+      EXPECT_NEAR(info.update_norm, expected.update_norm, 1e-13 * expected.update_norm);
+      expect_close(gather_all(result), expected.u, 0, cat(last, " sweeps"));
+    }
+  });
 }
 
 TEST(DistPoisson, InvertsTheLaplacian) {

@@ -196,6 +196,32 @@ TEST_F(GpuStencil, JacobiRowsAreSweptSeveralTimes) {
                ExecutionError);
 }
 
+TEST_F(GpuStencil, JacobiNormsOfSomeColumns) {
+  constexpr int64_t kHeight = 70, kWidth = 301;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const int64_t sweeps : {int64_t{1}, jacobi_sweeps_at_once(kGpu)}) {
+      const Tensor padded = random_tensor({kHeight + 2 * sweeps, kWidth}, dtype, 1);
+      const Tensor rhs = random_tensor({kHeight + 2 * sweeps - 2, kWidth}, dtype, 2);
+      const auto swept = [&](int64_t low, int64_t high) {
+        return jacobi2d_rows(to_device(padded, kGpu), to_device(rhs, kGpu), 0.5, Boundary::kZero,
+                             nullptr, {.sweeps = sweeps, .first_column = low, .last_column = high});
+      };
+      const JacobiSweep all = swept(0, INT64_MAX);
+      double sum = 0.0;
+      for (const auto& [low, high] :
+           {std::pair{0, 13}, std::pair{13, 14}, std::pair{14, 290}, std::pair{290, 400}}) {
+        const JacobiSweep some = swept(low, high);
+        expect_same(some.u, to_device(all.u, kCpu), 0.0, "cells do not depend on it");
+        const double part = some.squared_norm();
+        EXPECT_GT(part, 0.0);
+        sum += part;
+      }
+      EXPECT_NEAR(sum, all.squared_norm(), 1e-12 * sum);
+      EXPECT_EQ(swept(20, 20).squared_norm(), 0.0);
+    }
+  }
+}
+
 TEST_F(GpuStencil, JacobiStopsWhereTheCpuDoes) {
   const Tensor u = zeros({17, 17}, DType::kFloat64),
                rhs = random_tensor({17, 17}, DType::kFloat64, 2);

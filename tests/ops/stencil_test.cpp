@@ -1,6 +1,6 @@
 #include "cuop/ops/stencil/stencil.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -15,6 +16,7 @@
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/random/random.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
+#include "tests/error_of.h"
 
 namespace cuop {
 namespace {
@@ -91,6 +93,40 @@ TEST_P(JacobiSplit, SweepsOverBlocksAreTheWholeSweeps) {
   EXPECT_TRUE(same_bits(whole.u, current));
   EXPECT_EQ(whole.update_norm, norm);
   EXPECT_EQ(whole.sweeps, 9);
+}
+
+TEST_P(JacobiSplit, NormsOfSomeColumnsAreTheirs) {
+  const auto [boundary, dtype] = GetParam();
+  for (const int64_t width : {1, 2, 50}) {
+    const Tensor padded = numbers({7, width}, dtype, 5), rhs = numbers({5, width}, dtype, 6);
+    const JacobiSweep all = jacobi2d_rows(padded, rhs, 0.5, boundary);
+    const Tensor change = cast(subtract(all.u, slice(padded, 0, 1, 6)), DType::kFloat64);
+    for (const auto& [low, high] : {std::pair<int64_t, int64_t>{0, width},
+                                    {0, 1},
+                                    {1, 2},
+                                    {7, 33},
+                                    {width - 1, width},
+                                    {3, 3}}) {
+      const JacobiSweep some =
+          jacobi2d_rows(padded, rhs, 0.5, boundary, nullptr,
+                        {.sweeps = 1, .first_column = low, .last_column = high});
+      EXPECT_TRUE(same_bits(some.u, all.u));
+      double expected = 0.0;
+      for (int64_t i = 0; i < change.size(); ++i) {
+        const double update = contiguous(change).data<double>()[i];
+        if (i % width >= low && i % width < high) expected += update * update;
+      }
+      EXPECT_NEAR(some.squared_norm(), expected, 1e-13 * (1.0 + expected)) << low << ' ' << high;
+    }
+  }
+  const Tensor padded = numbers({7, 4}, dtype, 5), rhs = numbers({5, 4}, dtype, 6);
+  for (const auto& [low, high] : {std::pair<int64_t, int64_t>{-1, 3}, {3, 2}}) {
+    EXPECT_THAT(test::error_of<ExecutionError>([&] {
+                  jacobi2d_rows(padded, rhs, 0.5, boundary, nullptr,
+                                {.sweeps = 1, .first_column = low, .last_column = high});
+                }),
+                testing::HasSubstr(cat("norms of columns ", low, " to ", high)));
+  }
 }
 
 TEST_P(JacobiSplit, RowsWithoutCellsHaveNoNorm) {

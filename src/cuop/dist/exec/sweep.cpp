@@ -2,74 +2,151 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
-#include "cuop/backend/runtime.h"
+#include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
+namespace {
 
-SweptRows::SweptRows(Communicator& comm, const Tensor& block, const std::vector<Box>& blocks,
-                     const Shape& grid, int64_t halo, bool is_periodic)
+bool is_same(const Tensor& a, const Tensor& b) { return a.storage() == b.storage(); }
+
+auto find(const std::vector<Tensor>& among, const Tensor& wanted) {
+  return std::find_if(among.begin(), among.end(),
+                      [&](const Tensor& each) { return is_same(each, wanted); });
+}
+
+}  // namespace
+
+SweptBlock::SweptBlock(Communicator& comm, const Tensor& block, const HaloGrid& grid,
+                       bool is_overlapped)
     : comm_(comm),
-      rows_(block.shape(0)),
-      halo_(halo),
-      box_(blocks[static_cast<size_t>(comm.rank())]),
+      box_(grid.blocks[static_cast<size_t>(comm.rank())]),
+      window_(grid.window(comm.rank())),
+      has_whole_rows_(grid.has_whole_rows()),
+      halo_(grid.rows),
       dtype_(block.dtype()),
       device_(block.device()),
-      halo_needs_(halo_needs(blocks, grid[0], grid[1], halo, is_periodic)),
-      moves_(plan_moves(comm.rank(), blocks, halo_needs_.needs)) {
+      halo_needs_(grid.needs()),
+      moves_(plan_moves(comm.rank(), grid.blocks, halo_needs_.needs)) {
   constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max() / 2;
-  allowed_ = is_periodic ? Interval{-kUnbounded, kUnbounded}
-                         : Interval{-box_.low[0], grid[0] - box_.low[0]};
+  allowed_ = grid.is_periodic ? Interval{-kUnbounded, kUnbounded}
+                              : Interval{-box_.low[0], grid.shape[0] - box_.low[0]};
   if (is_empty()) return;
-  width_ = grid[1];
+  if (is_overlapped && has_whole_rows_ && !device_.is_cpu()) {
+    aside_ = std::make_unique<backend::OwnedStream>(device_);
+  }
   current_ = fresh();
   copy_into(this->block(), block);
 }
 
 /// Rows outside the grid are zero and never written.
-Tensor SweptRows::fresh() const { return zeros({rows_ + 2 * halo_, width_}, dtype_, device_); }
+Tensor SweptBlock::fresh() {
+  if (!idle_.empty()) {
+    const Tensor result = idle_.back();
+    idle_.pop_back();
+    return result;
+  }
+  const Tensor result = zeros(window_.shape(), dtype_, device_);
+  if (aside_) memory::record_stream(*result.storage(), aside_->get());
+  return result;
+}
 
-Tensor SweptRows::rows_of(const Tensor& padded, int64_t low, int64_t high) const {
+Tensor SweptBlock::rows_of(const Tensor& padded, int64_t low, int64_t high) const {
   return slice(padded, 0, low + halo_, high + halo_);
 }
 
-Tensor SweptRows::padded(int64_t radius) const { return rows(-radius, rows_ + radius); }
+Tensor SweptBlock::padded(int64_t radius) const {
+  return rows(-radius, box_.interval(0).length() + radius);
+}
 
-void SweptRows::keep() {
+Interval SweptBlock::own_columns() const {
+  return {box_.low[1] - window_.low[1], box_.high[1] - window_.low[1]};
+}
+
+Tensor SweptBlock::block() const {
+  const Interval columns = own_columns();
+  return slice(padded(0), 1, columns.low, columns.high);
+}
+
+SweptBlock::State SweptBlock::keep() {
+  if (!is_empty()) kept_.push_back(current_);
+  return current_;
+}
+
+void SweptBlock::release(const State& kept) {
   if (is_empty()) return;
-  if (!(kept_.storage() == current_.storage())) spare_ = kept_;
-  kept_ = current_;
+  kept_.erase(find(kept_, kept));
+  if (!is_same(kept, current_) && find(kept_, kept) == kept_.end()) idle_.push_back(kept);
 }
 
-void SweptRows::restore() {
-  if (is_empty() || kept_.storage() == current_.storage()) return;
-  spare_ = current_;
-  current_ = kept_;
+void SweptBlock::restore(const State& kept) {
+  if (!is_empty() && !is_same(kept, current_)) replace(kept);
 }
 
-void SweptRows::exchange_halo() {
+void SweptBlock::replace(const Tensor& values) {
+  if (find(kept_, current_) == kept_.end()) idle_.push_back(current_);
+  current_ = values;
+}
+
+void SweptBlock::exchange_halo() {
   const Part source{is_empty() ? Tensor() : block(), box_, device_};
   exchange(comm_, moves_, source, [&](const Piece& piece) {
     const auto need = static_cast<size_t>(piece.need);
-    const int64_t row =
-        halo_needs_.row[need] + piece.box.low[0] - halo_needs_.needs[need].box.low[0];
-    return slice(current_, 0, row, row + piece.box.interval(0).length());
+    Tensor place = current_;
+    for (const int axis : {0, 1}) {
+      const int64_t low = halo_needs_.place[need][axis] + piece.box.low[axis] -
+                          halo_needs_.needs[need].box.low[axis];
+      place = slice(place, axis, low, low + piece.box.interval(axis).length());
+    }
+    return place;
   });
 }
 
-void SweptRows::sweep(int64_t radius, int64_t margin, const Sweep& work) {
+Interval SweptBlock::swept_rows(int64_t margin) const {
+  return {std::max(-margin, allowed_.low),
+          std::min(box_.interval(0).length() + margin, allowed_.high)};
+}
+
+void SweptBlock::sweep(int64_t radius, int64_t margin, const Sweep& work) {
   if (is_empty()) return;
-  const int64_t low = std::max(-margin, allowed_.low);
-  const int64_t high = std::min(rows_ + margin, allowed_.high);
-  if (!next_.is_defined()) next_ = fresh();
-  work(rows(low - radius, high + radius), low, rows_of(next_, low, high));
-  const bool is_kept = kept_.is_defined() && kept_.storage() == current_.storage();
-  std::swap(current_, next_);
-  if (is_kept) next_ = std::exchange(spare_, Tensor());
+  const auto [low, high] = swept_rows(margin);
+  const Tensor next = fresh();
+  work(rows(low - radius, high + radius), low, rows_of(next, low, high));
+  replace(next);
+  limit_lead();
+}
+
+void SweptBlock::exchange_and_sweep(int64_t radius, int64_t margin, const Sweep& work) {
+  const Interval inner{radius, box_.interval(0).length() - radius};
+  if (!aside_ || inner.length() == 0) {
+    exchange_halo();
+    return sweep(radius, margin, work);
+  }
+  backend::Runtime& gpu = backend::runtime(device_);
+  const Stream stream = current_stream(device_);
+  const Tensor next = fresh();
+  const auto make = [&](Interval part) {
+    if (part.length() == 0) return;
+    work(rows(part.low - radius, part.high + radius), part.low, rows_of(next, part.low, part.high));
+  };
+  gpu.order(aside_->get(), stream);
+  make(inner);  // first, as the host may have to wait for other ranks next
+  {
+    const StreamScope scope(aside_->get());
+    exchange_halo();
+  }
+  gpu.order(stream, aside_->get());
+  const auto [low, high] = swept_rows(margin);
+  make({low, inner.low});
+  make({inner.high, high});
+  replace(next);
+  limit_lead();
+}
+
+void SweptBlock::limit_lead() {
   constexpr int kAhead = 64;  // so that an interrupt finds little work that was launched already
   if (device_.is_cpu() || ++ahead_ < kAhead) return;
   ahead_ = 0;

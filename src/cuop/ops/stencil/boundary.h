@@ -17,6 +17,8 @@ struct RowSweeps {
   /// The rows that the grid has, counted from the result's first row: those outside of
   /// [first, last) are zero before each sweep. Unbounded where there are none.
   int64_t first = INT64_MIN, last = INT64_MAX;
+  /// The norms of Jacobi's sweeps are of columns [first_column, last_column) alone.
+  int64_t first_column = 0, last_column = INT64_MAX;
 };
 
 }  // namespace cuop

@@ -145,6 +145,10 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
     throw ExecutionError(
         cat("jacobi2d_rows: ", rows.sweeps, " sweeps were asked for, allowed are 1 to ", most));
   }
+  if (rows.first_column < 0 || rows.last_column < rows.first_column) {
+    throw ExecutionError(cat("jacobi2d_rows: norms of columns ", rows.first_column, " to ",
+                             rows.last_column, " were asked for, which are none"));
+  }
   if (height < 0) {
     throw ShapeError(cat("jacobi2d_rows: ", padded.shape(0), " rows do not hold the ",
                          2 * rows.sweeps, " halo rows of ", rows.sweeps, " sweeps"));

@@ -191,7 +191,7 @@ CUOP_FN void jacobi_rows(const JacobiArguments& a) {
             (((north + south) + (west + east)) - static_cast<T>(a.factor) * rhs[at]) * T(0.25);
         static_cast<T*>(a.out)[at] = next;
         const double update = static_cast<double>(next - center);
-        norm += update * update;
+        if (column >= a.counted.first && column < a.counted.last) norm += update * update;
       }
     }
     norm = agreed(norm, Total{});

@@ -1,6 +1,6 @@
 // Weighted sums over a cell's neighbourhood on 2-D grids, and Jacobi's method for the Poisson
 // equation. Every output cell is computed by the same operations in the same order whatever its
-// row block, so a grid cut into blocks of rows with halos gives the same bits as the whole one.
+// block, so a grid cut into blocks with halos gives the same bits as the whole one.
 #pragma once
 
 #include <vector>
@@ -60,7 +60,8 @@ struct JacobiSweep {
   double squared_norm() const;
 };
 /// Sweeps over rows whose neighbours are given: `padded` is [h + 2 sweeps, w], `rhs`
-/// [h + 2 (sweeps - 1), w]. ExecutionError for more sweeps than `jacobi_sweeps_at_once`.
+/// [h + 2 (sweeps - 1), w]. ExecutionError for more sweeps than `jacobi_sweeps_at_once` and for
+/// columns that begin behind their end.
 JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                           const Tensor* out = nullptr, const RowSweeps& rows = {});
 /// How many sweeps `jacobi2d_rows` makes on that device in one pass over memory.

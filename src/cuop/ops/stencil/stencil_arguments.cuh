@@ -80,11 +80,17 @@ struct SweepArguments {
   uint64_t weight[kSweepTaps][2];
 };
 
+/// Whose updates count in norms.
+struct NormColumns {
+  int64_t first, last;
+};
+
 struct JacobiArguments {
   StencilGrid grid;
   const void* rhs;
   void* out;
   double* norms;  ///< one a row
+  NormColumns counted;
   double factor;  ///< dx^2, or for residuals 1 / dx^2
 };
 
@@ -92,7 +98,8 @@ struct JacobiSweepArguments {
   SweptGrid swept;
   StencilGrid rhs;  ///< of the grid's height, perhaps with fewer rows before and behind it
   double* norms;    ///< [sweeps, height, tiles in a row], of the cells of each tile
-  double factor;    ///< dx^2
+  NormColumns counted;
+  double factor;  ///< dx^2
 };
 
 }  // namespace cuop::jit

@@ -153,34 +153,47 @@ class TapRow {
   std::vector<T> weights_;
 };
 
-/// One row of a Jacobi sweep; returns the sum of squares of the update.
+/// One row of a Jacobi sweep; returns the sum of squares of the update of columns [first, last).
 template <class T>
 class JacobiRow {
  public:
-  JacobiRow(double dx, int64_t width, Boundary boundary)
-      : dx2_(static_cast<T>(dx * dx)), width_(width), boundary_(boundary) {}
+  JacobiRow(double dx, int64_t width, Boundary boundary, int64_t first = 0,
+            int64_t last = INT64_MAX)
+      : dx2_(static_cast<T>(dx * dx)),
+        width_(width),
+        boundary_(boundary),
+        first_(first),
+        last_(last) {}
 
   double operator()(const T* const* rows, const T* rhs, T* out) const {
-    const int64_t inner = std::max<int64_t>(0, width_ - 2);
-    double norm = 0.0;
-    if (inner > 0) {
-      norm =
-          loops<T>().jacobi(rows[0] + 1, rows[2] + 1, rows[1] + 1, rhs + 1, dx2_, inner, out + 1);
-    }
+    const int64_t end = std::max<int64_t>(1, width_ - 1);
+    const int64_t from = std::clamp<int64_t>(first_, 1, end);
+    const int64_t to = std::clamp<int64_t>(last_, from, end);
+    inner(rows, rhs, out, 1, from);
+    double norm = inner(rows, rhs, out, from, to);
+    inner(rows, rhs, out, to, end);
     for (int64_t j = 0; j < width_; j += std::max<int64_t>(1, width_ - 1)) {
       const T west = at_column(rows[1], j - 1, width_, boundary_);
       const T east = at_column(rows[1], j + 1, width_, boundary_);
       out[j] = (((rows[0][j] + rows[2][j]) + (west + east)) - dx2_ * rhs[j]) * T(0.25);
       const double update = static_cast<double>(out[j] - rows[1][j]);
-      norm += update * update;
+      if (j >= first_ && j < last_) norm += update * update;
     }
     return norm;
   }
 
  private:
+  /// Columns that have neighbours on both sides; the sum of squares of their update.
+  double inner(const T* const* rows, const T* rhs, T* out, int64_t begin, int64_t end) const {
+    if (begin >= end) return 0.0;
+    return loops<T>().jacobi(rows[0] + begin, rows[2] + begin, rows[1] + begin, rhs + begin, dx2_,
+                             end - begin, out + begin);
+  }
+
   T dx2_;
   int64_t width_;
   Boundary boundary_;
+  int64_t first_, last_;
 };
 
 template <class T>
@@ -275,11 +288,11 @@ void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary
 }
 
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
-                     const RowSweeps&, const Tensor& out, const Tensor& row_norms) {
+                     const RowSweeps& sweeps, const Tensor& out, const Tensor& row_norms) {
   auto* const norms = row_norms.data<double>();
   visit_dtype(FloatTypes{}, padded.dtype(), "stencil", [&]<class T>(TypeTag<T>) {
     const int64_t width = out.shape(1);
-    const JacobiRow<T> row(dx, width, boundary);
+    const JacobiRow<T> row(dx, width, boundary, sweeps.first_column, sweeps.last_column);
     const T* f = rhs.data<T>();
     T* to = out.data<T>();
     for_padded_rows(padded.data<T>(), out.shape(0), width, 1, [&](const T* const* rows, int64_t i) {

@@ -102,12 +102,20 @@ void to_and_fro(const Tensor& source, int64_t sweeps, const Tensor& out, Sweep&&
   }
 }
 
+jit::NormColumns counted(const RowSweeps& rows, int64_t width) {
+  return {rows.first_column, std::min(rows.last_column, width)};
+}
+
 /// `out` undefined: the residual's norms alone.
-void jacobi(const jit::StencilGrid& grid, const Tensor& rhs, double factor, const Tensor& out,
-            const Tensor& norms) {
+void jacobi(const jit::StencilGrid& grid, const Tensor& rhs, const RowSweeps& rows, double factor,
+            const Tensor& out, const Tensor& norms) {
   const bool is_residual = !out.is_defined();
-  const jit::JacobiArguments a{grid, rhs.data(), is_residual ? nullptr : out.data(),
-                               norms.data<double>(), factor};
+  const jit::JacobiArguments a{grid,
+                               rhs.data(),
+                               is_residual ? nullptr : out.data(),
+                               norms.data<double>(),
+                               counted(rows, grid.width),
+                               factor};
   jit::launch_text(jacobi_kernel(rhs.dtype(), is_residual), rhs.device(), grid.height, &a);
 }
 
@@ -116,7 +124,8 @@ void jacobi(const jit::StencilGrid& grid, const jit::StencilGrid& rhs, const Row
             double factor, const Tensor& out, const Tensor& norms) {
   const int64_t across = tiles_across(grid.width, rows.sweeps, out.dtype());
   const Tensor of_tiles = empty({rows.sweeps, grid.height, across}, DType::kFloat64, out.device());
-  const jit::JacobiSweepArguments a{swept(grid, rows, out), rhs, of_tiles.data<double>(), factor};
+  const jit::JacobiSweepArguments a{swept(grid, rows, out), rhs, of_tiles.data<double>(),
+                                    counted(rows, grid.width), factor};
   const int64_t tiles = across * divide_up(grid.height, jit::kSweepRows - 2 * rows.sweeps);
   jit::launch_text(jacobi_sweep_kernel(out.dtype()), out.device(), tiles, &a);
   cuop::sum(of_tiles, Axes{2}, false, SumMode::kPlain, &norms);
@@ -206,7 +215,7 @@ void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundar
     const int64_t done = sweeps * i / passes, now = sweeps * (i + 1) / passes - done;
     const Tensor own = slice(norms, 0, done, done + now);
     const jit::StencilGrid grid = grid_of(from, 0, boundary);
-    if (now == 1) return jacobi(grid, rhs, dx * dx, to, own);
+    if (now == 1) return jacobi(grid, rhs, {}, dx * dx, to, own);
     jacobi(grid, grid_of(rhs, 0, boundary), whole_grid(now, height, boundary), dx * dx, to, own);
   });
   backend::runtime(u.device())
@@ -216,13 +225,13 @@ void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundar
 void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                       const RowSweeps& rows, const Tensor& out, const Tensor& row_norms) {
   const jit::StencilGrid grid = grid_of(padded, rows.sweeps, boundary);
-  if (rows.sweeps == 1) return jacobi(grid, rhs, dx * dx, out, row_norms);
+  if (rows.sweeps == 1) return jacobi(grid, rhs, rows, dx * dx, out, row_norms);
   jacobi(grid, grid_of(rhs, rows.sweeps - 1, boundary), rows, dx * dx, out, row_norms);
 }
 
 void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                         const Tensor& row_norms) {
-  jacobi(grid_of(padded, 1, boundary), rhs, 1.0 / (dx * dx), {}, row_norms);
+  jacobi(grid_of(padded, 1, boundary), rhs, {}, 1.0 / (dx * dx), {}, row_norms);
 }
 
 }  // namespace cuop::kernels

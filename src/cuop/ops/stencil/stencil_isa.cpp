@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/ops/lanes_internal.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
 namespace cuop::kernels {
@@ -87,24 +88,6 @@ void add_taps(const T* const* inputs, const T* weights, int64_t taps, int64_t co
       }
     }
   }
-}
-
-/// Sums in as many lanes as the widest vectors have, in double, lane by lane at the end: the same
-/// additions at every instruction set.
-constexpr int kLanes = 16;
-
-template <class Term>
-double sum_in_lanes(int64_t count, Term&& term) {
-  double lanes[kLanes] = {};
-  int64_t j = 0;
-  for (; j + kLanes <= count; j += kLanes) {
-#pragma GCC ivdep
-    for (int l = 0; l < kLanes; ++l) lanes[l] += term(j + l);
-  }
-  for (int l = 0; j < count; ++j, ++l) lanes[l] += term(j);
-  double total = 0.0;
-  for (double lane : lanes) total += lane;
-  return total;
 }
 
 template <class T>

@@ -263,8 +263,16 @@ struct JacobiUpdate {
   Own* rhs;
   int64_t across;             ///< tiles in a row
   double norms[kSweepStrip];  ///< of the thread's cells in each row
+  unsigned counted;           ///< a bit for each of its columns whose updates are in the norms
 
   CUOP_FN void begin(const SweptPlace& place) {
+    counted = 0;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      const int64_t at = place.left + k;
+      const bool is_counted = place.is_column && at >= a.counted.first && at < a.counted.last;
+      counted |= is_counted ? 1u << k : 0u;
+    }
     SweptStrip<T, 1> strip;
     strip.load(a.rhs, place.top, place.left);
 #pragma unroll
@@ -274,7 +282,7 @@ struct JacobiUpdate {
     }
   }
   template <class Rows>
-  CUOP_FN void row(const SweptPlace& place, const Rows* rows, int j, T (&next)[kEach]) {
+  CUOP_FN void row(const SweptPlace&, const Rows* rows, int j, T (&next)[kEach]) {
     const Own f = own(j);
     norms[j] = 0;
 #pragma unroll
@@ -283,7 +291,7 @@ struct JacobiUpdate {
       const T horizontal = rows[1].cells[k] + rows[1].cells[k + 2];
       next[k] = ((vertical + horizontal) - static_cast<T>(a.factor) * f.values[k]) * T(0.25);
       const double update = static_cast<double>(next[k] - rows[1].cells[k + 1]);
-      if (place.is_column && place.left + k < place.width) norms[j] += update * update;
+      if ((counted >> k & 1u) != 0) norms[j] += update * update;
     }
   }
   /// Adds up the squares of a sweep's update over the tile's part of each row.

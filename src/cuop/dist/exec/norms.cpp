@@ -1,0 +1,92 @@
+#include "cuop/dist/exec/norms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "cuop/backend/cuda/cuda_memory.h"
+#include "cuop/memory/current.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/empty.h"
+
+namespace cuop::dist {
+
+NormLook::NormLook(Communicator& comm, std::vector<Box> blocks, Device device)
+    : comm_(comm), blocks_(std::move(blocks)), device_(device) {
+  for (size_t rank = 0; rank < blocks_.size(); ++rank) {
+    if (blocks_[rank].empty()) continue;
+    order_.push_back(rank);
+    sums_ += blocks_[rank].interval(0).length();
+  }
+  std::stable_sort(order_.begin(), order_.end(),
+                   [this](size_t a, size_t b) { return blocks_[a].low[0] < blocks_[b].low[0]; });
+  if (device_.is_cpu()) return;
+  constexpr int kBeforeOthers = -1;  // the host waits for it
+  aside_ = std::make_unique<backend::OwnedStream>(device_, kBeforeOthers);
+  is_written_ = backend::runtime(device_).create_event(false);
+  is_there_ = backend::runtime(device_).create_event(false);
+}
+
+void NormLook::mark(const Tensor& squares) {
+  squares_ = contiguous(squares);
+  const int64_t count = squares_.shape(0) * sums_;
+  if (comm_.size() == 1) {
+    all_ = squares_;
+  } else if (!all_.is_defined() || all_.size() < count) {
+    all_ = empty({count}, DType::kFloat64, device_);
+  }
+  if (device_.is_cpu()) return;
+  if (locked_bytes_ < all_.nbytes()) {
+    locked_bytes_ = all_.nbytes();
+    locked_ = std::make_unique<backend::cuda::Workspace>(locked_bytes_, aside_->get(),
+                                                         backend::cuda::pinned_memory(device_));
+  }
+  for (const Tensor& used : {squares_, all_}) {
+    if (used.size() > 0) memory::record_stream(*used.storage(), aside_->get());
+  }
+  is_written_->record(current_stream(device_));
+}
+
+const double* NormLook::on_host(const std::vector<Block>& parts, int64_t bytes) {
+  const Stream stream = device_.is_cpu() ? Stream{} : aside_->get();
+  if (!device_.is_cpu()) is_written_->wait(stream);
+  if (comm_.size() > 1) comm_.all_gather(squares_.data(), parts, all_.data(), stream);
+  if (device_.is_cpu() || bytes == 0) return all_.data<double>();
+  backend::runtime(device_).copy_locked(locked_->data(), all_.data(), bytes, stream);
+  is_there_->record(stream);
+  is_there_->synchronize();
+  return static_cast<const double*>(locked_->data());
+}
+
+std::vector<double> NormLook::norms() {
+  const int64_t count = squares_.shape(0);
+  std::vector<Block> parts(blocks_.size());
+  int64_t bytes = 0;
+  for (const size_t rank : order_) {
+    const int64_t rows = blocks_[rank].interval(0).length();
+    parts[rank] = {bytes, rows * count * static_cast<int64_t>(sizeof(double))};
+    bytes += parts[rank].bytes;
+  }
+  const double* values = on_host(parts, bytes);
+  squares_ = {};
+  // Side by side, as each of the sums is a chain of additions that wait for each other.
+  std::vector<double> norms(static_cast<size_t>(count), 0.0);
+  for (const size_t rank : order_) {
+    const int64_t rows = blocks_[rank].interval(0).length();
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t i = 0; i < count; ++i) norms[static_cast<size_t>(i)] += values[i * rows + row];
+    }
+    values += rows * count;
+  }
+  for (double& norm : norms) norm = std::sqrt(norm);
+  return norms;
+}
+
+std::vector<double> norms_of_rows(Communicator& comm, const Tensor& squares,
+                                  const std::vector<Box>& blocks) {
+  NormLook look(comm, blocks, squares.device());
+  look.mark(squares);
+  return look.norms();
+}
+
+}  // namespace cuop::dist

@@ -1,0 +1,394 @@
+#include "cuop/executor/sweeps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "cuop/core/divide_up.h"
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/agree.h"
+#include "cuop/dist/algo/operations.h"
+#include "cuop/dist/algo/poisson_internal.h"
+#include "cuop/executor/root_arrays.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+
+namespace cuop::executor {
+namespace {
+
+using Outside = TileProblem::Outside;
+
+/// Sweeps that one pass over the grid may make.
+constexpr int64_t kMostSweeps = 64;
+
+/// Sweeps of a pass, and its plan.
+struct Depth {
+  int64_t sweeps = 1;
+  TilePlan plan = {};
+};
+
+/// A band of rows while it is swept: rows [low, high) of a grid of `height` rows.
+struct Band {
+  Tensor rows;
+  Interval at;  ///< the rows that `rows` holds; those outside of the grid are zero, or wrapped
+  int64_t height = 0;
+  bool is_periodic = false;
+
+  Tensor slice_of(Interval wanted) const {
+    return slice(rows, 0, wanted.low - at.low, wanted.high - at.low);
+  }
+
+  /// `sweep(padded, out, rows)` makes `out`, rows `made` of the grid, from those and `reach` more
+  /// on both sides; then the band is `wanted`.
+  template <class Sweep>
+  void replace(Interval wanted, int64_t reach, int64_t sweeps, const Sweep& sweep) {
+    const Interval made = is_periodic ? wanted : clipped(wanted, height);
+    Shape shape = rows.shape();
+    shape[0] = wanted.length();
+    const Tensor next = zeros(shape, rows.dtype(), rows.device());
+    const Tensor out = slice(next, 0, made.low - wanted.low, made.high - wanted.low);
+    RowSweeps in_grid{sweeps};
+    if (!is_periodic) {
+      in_grid.first = -made.low;
+      in_grid.last = height - made.low;
+    }
+    sweep(slice_of({made.low - reach, made.high + reach}), made, out, in_grid);
+    rows = next;
+    at = wanted;
+  }
+};
+
+Interval grown(Interval rows, int64_t by) { return {rows.low - by, rows.high + by}; }
+
+Box rows_box(const Shape& shape, Interval rows) {
+  Box box = whole_box(shape);
+  box.set_interval(0, rows);
+  return box;
+}
+
+Outside outside_of(Boundary boundary) {
+  return boundary == Boundary::kPeriodic ? Outside::kWrapped : Outside::kZero;
+}
+
+void check_sweeps(const char* who, int64_t sweeps) {
+  if (sweeps >= 1) return;
+  throw ExecutionError(cat(who, ": ", sweeps, " sweeps were given, needed are 1 or more"));
+}
+
+Tiling sweep_tiling(const std::string& op, const std::vector<Header>& inputs, double flops) {
+  Tiling tiling;
+  tiling.op = op;
+  tiling.inputs = inputs;
+  tiling.output = inputs[0];
+  tiling.cut_dims = {0};
+  tiling.flops = flops * static_cast<double>(element_count(inputs[0].shape));
+  tiling.efficiency = 0.25;
+  tiling.computed = inputs[0].dtype;
+  return tiling;
+}
+
+/// Whether a grid may be swept as a whole: several times its bytes fit on every rank's device.
+bool fits(dist::Communicator& comm, const Header& grid, const TiledOptions& options) {
+  if (grid.shape.ndim() != 2) return true;  // the whole call says what is wrong
+  const int64_t usable = usable_now(work_device(comm), options.limits, 1);
+  return dist::agree_all(comm, whole_grid_bytes(grid) <= usable);
+}
+
+/// A call of dist from rank 0 to rank 0, made on the ranks' devices, of arrays of its host.
+template <class Call>
+Tensor on_devices(dist::Communicator& comm, const Call& call) {
+  const Device device = work_device(comm);
+  const Tensor result =
+      call([device](const Tensor& x) { return x.is_defined() ? to_device(x, device) : x; });
+  return result.is_defined() ? to_device(result, kCpu) : result;
+}
+
+/// The sums of squares of rhs - Laplace(u), row by row. Inputs: u, rhs.
+TileOperation residual_tiles(const JacobiOptions& jacobi) {
+  const auto describe = [=](const std::vector<Header>& inputs) {
+    const Shape grid = inputs.at(0).shape;
+    Tiling tiling = sweep_tiling("poisson residual", inputs, 9.0);
+    tiling.names = {"u", "rhs"};
+    tiling.output = {{grid[0]}, DType::kFloat64};
+    tiling.outside = {outside_of(jacobi.boundary), Outside::kNothing};
+    tiling.needed = [=](size_t i, const Box& output, Interval) {
+      return rows_box(grid, grown(output.interval(0), i == 0 ? 1 : 0));
+    };
+    tiling.make = [=](const std::vector<Part>& parts, const Box&, Interval) {
+      return poisson_residual_rows(parts[0].local, parts[1].local, jacobi.dx, jacobi.boundary);
+    };
+    return tiling;
+  };
+  return {cat(std::setprecision(17), "poisson residual, dx ", jacobi.dx, ", boundary ",
+              static_cast<int>(jacobi.boundary)),
+          {"u", "rhs"},
+          describe};
+}
+
+/// The root of the sum of squares of rows, in order.
+double norm_of_rows(const double* squares, int64_t rows) {
+  return std::sqrt(std::accumulate(squares, squares + rows, 0.0));
+}
+
+/// Collective: the 2-norm of the residual over the whole grid, on every rank.
+double residual_norm(const dist::CommunicatorPtr& comm, const Tensor& u, const Tensor& rhs,
+                     const JacobiOptions& jacobi, const TiledOptions& options) {
+  const Tensor squares = run_tiled(comm, residual_tiles(jacobi), {u, rhs}, options);
+  double norm = squares.is_defined() ? norm_of_rows(squares.data<double>(), squares.size()) : 0.0;
+  if (comm->size() > 1) comm->broadcast(&norm, sizeof norm, 0);
+  return norm;
+}
+
+/// The passes of the depth by which a sweep takes least.
+Depth best_depth(int64_t iterations, const std::vector<Header>& inputs,
+                 const std::function<TileOperation(int64_t)>& tiles, const PlanPass& plan_of) {
+  Depth best;
+  double least = 0;
+  for (int64_t sweeps = 1; sweeps <= std::min(iterations, kMostSweeps); sweeps *= 2) {
+    const TilePlan plan = plan_of(tiles(sweeps), inputs);
+    const double each = plan.seconds / static_cast<double>(sweeps);
+    if (sweeps > 1 && (!plan.is_feasible || each >= least)) break;
+    best = {sweeps, plan};
+    least = each;
+    if (!plan.is_feasible) break;
+  }
+  return best;
+}
+
+TilePass passes_of(int64_t iterations, const Depth& depth) {
+  return {depth.sweeps == 1 ? "1 sweep" : cat(depth.sweeps, " sweeps"),
+          divide_up(iterations, depth.sweeps), depth.plan};
+}
+
+PlanPass on_ranks(const dist::CommunicatorPtr& comm, const TiledOptions& options) {
+  return [=](const TileOperation& operation, const std::vector<Header>& inputs) {
+    return plan_tiled(comm, operation, inputs, options);
+  };
+}
+
+std::function<TileOperation(int64_t)> stencil_depths(Boundary boundary) {
+  return [=](int64_t sweeps) { return stencil_tiles(boundary, sweeps); };
+}
+
+std::function<TileOperation(int64_t)> jacobi_depths(const JacobiOptions& jacobi,
+                                                    const std::shared_ptr<UpdateNorms>& norms) {
+  return [=](int64_t sweeps) { return jacobi_tiles(jacobi, sweeps, norms); };
+}
+
+/// Two arrays of rank 0 that take turns, of which the first pass reads the caller's.
+class Turns {
+ public:
+  Turns(const dist::CommunicatorPtr& comm, const Tensor& given) : comm_(comm), from_(given) {}
+
+  const Tensor& from() const { return from_; }
+  /// Where the next pass writes; not defined on other ranks.
+  Tensor into() {
+    if (!from_.is_defined()) return {};
+    if (!idle_.is_defined()) idle_ = new_result(*comm_, dist::header_of(from_));
+    return idle_;
+  }
+  /// The pass has written there.
+  void turn() {
+    if (!from_.is_defined()) return;
+    Tensor before = std::exchange(from_, idle_);
+    idle_ = is_first_ ? Tensor() : before;
+    is_first_ = false;
+  }
+
+ private:
+  dist::CommunicatorPtr comm_;
+  Tensor from_, idle_;
+  bool is_first_ = true;
+};
+
+}  // namespace
+
+void UpdateNorms::put(int64_t sweep, Interval at, const Tensor& norms) {
+  const Tensor on_host = contiguous(to_device(norms, kCpu));
+  const double* from = on_host.data<double>();
+  std::copy(from, from + at.length(), squares.begin() + (sweep * rows + at.low));
+}
+
+double UpdateNorms::norm(int64_t sweep) const {
+  return norm_of_rows(squares.data() + sweep * rows, rows);
+}
+
+TileOperation stencil_tiles(Boundary boundary, int64_t sweeps) {
+  check_sweeps("stencil_pass", sweeps);
+  const auto describe = [=](const std::vector<Header>& inputs) {
+    dist::check_stencil(placements_of({"grid", "kernel"}, inputs), sweeps);
+    const Shape grid = inputs[0].shape, kernel = inputs[1].shape;
+    const int64_t radius = kernel[0] / 2;
+    Tiling tiling = sweep_tiling("stencil_2d", inputs,
+                                 2.0 * static_cast<double>(element_count(kernel) * sweeps));
+    tiling.names = {"grid", "kernel"};
+    tiling.outside = {outside_of(boundary), Outside::kNothing};
+    tiling.needed = [=](size_t i, const Box& output, Interval) {
+      return i == 0 ? rows_box(grid, grown(output.interval(0), radius * sweeps))
+                    : whole_box(kernel);
+    };
+    tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval) {
+      return grown(output.interval(0), radius * sweeps).length() * grid[1] * item;
+    };
+    tiling.make = [=](const std::vector<Part>& parts, const Box& output, Interval) {
+      const Tensor weights = to_device(parts[1].local, kCpu);
+      Band band{parts[0].local, parts[0].box.interval(0), grid[0], boundary == Boundary::kPeriodic};
+      const int64_t at_once = row_sweeps_at_once(band.rows, weights);
+      for (int64_t left = sweeps; left > 0;) {
+        const int64_t now = std::min(at_once, left);
+        left -= now;
+        band.replace(grown(output.interval(0), radius * left), radius * now, now,
+                     [&](const Tensor& padded, Interval, const Tensor& out, const RowSweeps& rows) {
+                       stencil2d_rows(padded, weights, boundary, &out, rows);
+                     });
+      }
+      return band.rows;
+    };
+    return tiling;
+  };
+  return {cat("stencil_2d, boundary ", static_cast<int>(boundary), ", ", sweeps, " sweeps"),
+          {"grid", "kernel"},
+          describe,
+          [=] { return dist::stencil_operation(boundary, sweeps); }};
+}
+
+TileOperation jacobi_tiles(const JacobiOptions& jacobi, int64_t sweeps,
+                           const std::shared_ptr<UpdateNorms>& norms) {
+  check_sweeps("jacobi_pass", sweeps);
+  const auto describe = [=](const std::vector<Header>& inputs) {
+    dist::check_poisson("jacobi_2d", placements_of({"grid", "rhs"}, inputs), jacobi);
+    const Shape grid = inputs[0].shape;
+    Tiling tiling = sweep_tiling("jacobi_2d", inputs, 9.0 * static_cast<double>(sweeps));
+    tiling.names = {"grid", "rhs"};
+    tiling.outside = {outside_of(jacobi.boundary), outside_of(jacobi.boundary)};
+    tiling.needed = [=](size_t i, const Box& output, Interval) {
+      const auto halo = sweeps - static_cast<int64_t>(i);
+      return rows_box(grid, grown(output.interval(0), halo));
+    };
+    tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval) {
+      return grown(output.interval(0), sweeps).length() * (grid[1] * item + int64_t{8} * sweeps);
+    };
+    tiling.make = [=](const std::vector<Part>& parts, const Box& output, Interval) {
+      Band band{parts[0].local, parts[0].box.interval(0), grid[0],
+                jacobi.boundary == Boundary::kPeriodic};
+      const Band rhs{parts[1].local, parts[1].box.interval(0), grid[0], band.is_periodic};
+      const Interval own = output.interval(0);
+      const int64_t at_once = jacobi_sweeps_at_once(band.rows.device());
+      for (int64_t done = 0; done < sweeps;) {
+        const int64_t now = std::min(at_once, sweeps - done);
+        const int64_t left = sweeps - done - now;
+        band.replace(
+            grown(own, left), now, now,
+            [&](const Tensor& padded, Interval made, const Tensor& out, const RowSweeps& rows) {
+              const JacobiSweep result = jacobi2d_rows(padded, rhs.slice_of(grown(made, now - 1)),
+                                                       jacobi.dx, jacobi.boundary, &out, rows);
+              const Tensor squares = reshape(result.row_norms, {now, made.length()});
+              for (int64_t sweep = 0; norms && sweep < now; ++sweep) {
+                norms->put(
+                    done + sweep, own,
+                    slice(select(squares, 0, sweep), 0, own.low - made.low, own.high - made.low));
+              }
+            });
+        done += now;
+      }
+      return band.rows;
+    };
+    return tiling;
+  };
+  return {cat(std::setprecision(17), "jacobi_2d, dx ", jacobi.dx, ", boundary ",
+              static_cast<int>(jacobi.boundary), ", ", sweeps, " sweeps"),
+          {"grid", "rhs"},
+          describe,
+          [=] {
+            JacobiOptions whole = jacobi;
+            whole.iterations = sweeps;
+            return dist::jacobi_operation(whole, std::make_shared<dist::SolveInfo>());
+          }};
+}
+
+int64_t whole_grid_bytes(const Header& grid) {
+  constexpr int64_t kCopies = 6;  // what comes, two that take turns, rhs, the result
+  return element_count(grid.shape) * itemsize(grid.dtype) * kCopies;
+}
+
+TilePass stencil_passes(Boundary boundary, int64_t iterations, const std::vector<Header>& inputs,
+                        const PlanPass& plan) {
+  check_sweeps("stencil_2d", iterations);
+  return passes_of(iterations, best_depth(iterations, inputs, stencil_depths(boundary), plan));
+}
+
+TilePass jacobi_passes(const JacobiOptions& jacobi, const std::vector<Header>& inputs,
+                       const PlanPass& plan) {
+  check_sweeps("jacobi_2d", jacobi.iterations);
+  return passes_of(jacobi.iterations,
+                   best_depth(jacobi.iterations, inputs, jacobi_depths(jacobi, nullptr), plan));
+}
+
+Tensor stencil_2d(const dist::CommunicatorPtr& comm, const Tensor& grid, const Tensor& kernel,
+                  Boundary boundary, int64_t iterations, const TiledOptions& options) {
+  const std::vector<Header> headers = agree_headers(*comm, "stencil_2d", {grid, kernel}, options);
+  if (iterations < 1 || fits(*comm, headers[0], options)) {
+    return on_devices(*comm, [&](const auto& there) {
+      return dist::stencil_2d_from_root(comm, there(grid), there(kernel), boundary, iterations);
+    });
+  }
+  const auto tiles = stencil_depths(boundary);
+  const int64_t depth = best_depth(iterations, headers, tiles, on_ranks(comm, options)).sweeps;
+  Turns turns(comm, grid);
+  for (int64_t done = 0; done < iterations; done += depth) {
+    const int64_t now = std::min(depth, iterations - done);
+    run_tiled(comm, tiles(now), {turns.from(), kernel}, options, turns.into());
+    turns.turn();
+  }
+  return comm->rank() == 0 ? turns.from() : Tensor();
+}
+
+Tensor jacobi_2d(const dist::CommunicatorPtr& comm, const Tensor& grid, const Tensor& rhs,
+                 const JacobiOptions& jacobi, dist::SolveInfo* info, const TiledOptions& options) {
+  const std::vector<Header> headers = agree_headers(*comm, "jacobi_2d", {grid, rhs}, options);
+  if (jacobi.iterations < 1 || fits(*comm, headers[0], options)) {
+    return on_devices(*comm, [&](const auto& there) {
+      return dist::jacobi_2d_from_root(comm, there(grid), there(rhs), jacobi, info);
+    });
+  }
+  const auto norms = std::make_shared<UpdateNorms>();
+  norms->rows = headers[0].shape[0];
+  const auto tiles = jacobi_depths(jacobi, norms);
+  const int64_t depth =
+      best_depth(jacobi.iterations, headers, tiles, on_ranks(comm, options)).sweeps;
+  Turns turns(comm, grid);
+  const auto pass = [&](int64_t sweeps) {
+    norms->squares.assign(static_cast<size_t>(sweeps * norms->rows), 0.0);
+    run_tiled(comm, tiles(sweeps), {turns.from(), rhs}, options, turns.into());
+    if (comm->size() > 1) {
+      comm->all_reduce(norms->squares.data(), norms->squares.data(),
+                       static_cast<int64_t>(norms->squares.size()), DType::kFloat64,
+                       ReduceKind::kSum);
+    }
+  };
+  dist::SolveInfo found;
+  for (bool is_done = false; !is_done && found.sweeps < jacobi.iterations;) {
+    int64_t now = std::min(depth, jacobi.iterations - found.sweeps);
+    pass(now);
+    for (int64_t sweep = 0; sweep < now && jacobi.tolerance > 0; ++sweep) {
+      if (norms->norm(sweep) >= jacobi.tolerance) continue;
+      is_done = true;
+      if (sweep + 1 < now) pass(now = sweep + 1);  // from the same grid, not so far
+    }
+    found.sweeps += now;
+    found.update_norm = norms->norm(now - 1);
+    turns.turn();
+  }
+  if (info != nullptr) {
+    found.residual_norm = residual_norm(comm, turns.from(), rhs, jacobi, options);
+    *info = found;
+  }
+  return comm->rank() == 0 ? turns.from() : Tensor();
+}
+
+}  // namespace cuop::executor
