@@ -1,7 +1,8 @@
 """What each rank of tools/chaos_ranks.py does: collectives and splits until something happens to one.
 
 All ranks draw the same steps from the case's seed. One of them, the victim, dies, stops, ends or
-aborts at a random moment. What the others see is written to a folder, a file for each.
+aborts at a random moment, or its GPU fails. What the others see is written to a folder, a file for
+each.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+import chaos_gpu
 import cuop
 from cuop import dist
 
@@ -56,7 +58,7 @@ class Rank:
     def strike(self) -> None:
         """The fault, where it is one that can come at any instruction; else the next step has it."""
         by_signal = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}.get(self.case.fault)
-        if by_signal is None or self.world.kind == "thread":
+        if by_signal is None or self.world.kind == "thread" or self.case.gpu:
             self.is_due.set()
             return
         self.write("fault", time=time.monotonic())
@@ -65,7 +67,14 @@ class Rank:
     def fault(self, rng: random.Random) -> None:
         """The fault between two steps."""
         self.write("fault", time=time.monotonic())
-        if self.case.fault == "stop":  # a thread cannot be stopped from outside
+        is_signal = self.case.fault in ("kill", "stop")
+        is_ordered = self.case.fault in chaos_gpu.FAULTS and not (
+            is_signal and self.world.kind == "thread"
+        )
+        if self.case.gpu and is_ordered:
+            self.is_due.clear()
+            chaos_gpu.order_fault(self.case.fault, rng)
+        elif self.case.fault == "stop":  # a thread cannot be stopped from outside
             time.sleep(self.case.timeout + 3.0)
             self.is_due.clear()
         elif self.case.fault == "kill":
@@ -83,7 +92,10 @@ class Rank:
     def step(self, rng: random.Random) -> None:
         """One step that all ranks draw alike; each rank of a part makes it."""
         part = rng.randrange(len(self.parts))
-        kind = rng.choice(["barrier", "broadcast", "gather", "all_gather", "ring", "split", "drop"])
+        kinds = ["barrier", "broadcast", "gather", "all_gather", "ring", "split", "drop"]
+        if self.case.gpu:
+            kinds += 2 * chaos_gpu.KINDS
+        kind = rng.choice(kinds)
         length = rng.choice([10, 10, 3_000, 50_000, 700_000])
         seed = rng.randrange(1 << 30)
         if kind == "split":
@@ -98,6 +110,9 @@ class Rank:
             del self.parts[1 + rng.randrange(4) :]
             return
         comm, members = self.parts[part]
+        if kind in chaos_gpu.KINDS:
+            chaos_gpu.step(comm, kind, seed)
+            return
         root = seed % comm.size
         mine = np.full(length // 8 + 1, members[comm.rank], np.int64)
         if kind == "barrier":
@@ -124,12 +139,28 @@ class Rank:
             self.step(rng)
             steps = None if steps is None else steps - 1
 
+    def fail(self, error: cuop.Error) -> None:
+        """What an error of this rank's own is to the others."""
+        # Who reads what waited for another thread's GPU may be the first to see that it has failed.
+        if not self.is_victim:
+            try:
+                while True:
+                    self.world.barrier()
+            except cuop.CommunicationError as told:
+                self.report(told)
+            return
+        chaos_gpu.withdraw_faults()
+        self.write("raised", time=time.monotonic(), text=str(error))
+        self.world.abort(str(error))  # also to those that are in another part
+
     def report(self, error: cuop.CommunicationError) -> None:
         self.write("seen", time=time.monotonic(), named=error.rank, text=str(error))
 
     def shrink(self) -> None:
         """Goes on with the ranks that are left, and checks what they compute together."""
         survivors = [rank for rank in range(self.world.size) if rank != self.case.victim]
+        if self.is_victim and self.case.fault == "lost":
+            return
         if self.is_victim:  # it was stopped and runs again
             self.world.timeout = RECOVERY_SECONDS
             try:
@@ -155,12 +186,19 @@ class Rank:
         case = self.case
         self.world.timeout = RECOVERY_SECONDS
         self.world.barrier()
+        if case.gpu:  # kernels are compiled before anything counts
+            for kind in chaos_gpu.KINDS:
+                chaos_gpu.step(self.world, kind, case.seed)
         self.world.timeout = case.timeout
+        self.world.barrier()
         self.arm()
         try:
             self.live(case.seed, None)
-        except cuop.CommunicationError as error:
-            self.report(error)
+        except cuop.Error as error:
+            if isinstance(error, cuop.CommunicationError):
+                self.report(error)
+            else:
+                self.fail(error)
             if case.shrink:
                 self.shrink()
                 return
@@ -188,6 +226,7 @@ def main() -> None:
     parser.add_argument("--moment", type=float, required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--recover", action="store_true")
     parser.add_argument("--rethrow", action="store_true")
     parser.add_argument("--shrink", action="store_true")

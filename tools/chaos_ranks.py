@@ -3,6 +3,7 @@
 
     tools/chaos_ranks.py --runs 100                      every fault over every transport
     tools/chaos_ranks.py --transport mpi --fault stop --first 17 --runs 1 --verbose
+    tools/simulated_gpu.sh build/ci tools/chaos_ranks.py --mixed 200       some of all, at random
 
 Every survivor must raise within two seconds of the time-out or of the limit of heartbeats, whichever
 is shorter, and name the rank that it happened to. Where the fault leaves all ranks alive, some of the
@@ -15,13 +16,20 @@ Faults: kill (SIGKILL), stop (SIGSTOP), exit (sys.exit in the middle), abort (Co
 raise (an exception that nobody catches). Over threads, which cannot be killed or stopped one by one,
 kill is an exception and stop a sleep.
 Transports: mpi, mpi+recovery (mpirun --enable-recovery, which lets ranks live on without the one
-that died), socket, thread.
+that died), socket, socket+hosts (whose ranks take each other to be on two hosts), thread.
+
+Behind tools/simulated_gpu.sh there are also thread+gpu, socket+gpu and mpi+gpu (with recovery), whose
+ranks compute on GPUs of their own. kill and stop strike there in the middle of a GPU's work, and three
+more faults are the GPU's: memory (there is none left), refused (its driver refuses calls), lost (an
+illegal address ends the GPU's use). The victim must raise what its GPU said.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
+import itertools
 import json
 import os
 import random
@@ -35,10 +43,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 FAULTS = ["kill", "stop", "exit", "abort", "raise"]
-TRANSPORTS = ["mpi", "mpi+recovery", "socket", "thread"]
+GPU_FAULTS = ["memory", "refused", "lost"]
+TRANSPORTS = ["mpi", "mpi+recovery", "socket", "socket+hosts", "thread"]
+GPU_TRANSPORTS = ["mpi+gpu", "socket+gpu", "thread+gpu"]
 PROGRAM = Path(__file__).with_name("chaos_program.py")
 GRACE_SECONDS = 2.0
 HEARTBEAT_SECONDS = 1.5
+ORDERED_SECONDS = 10.0  # in which a simulated GPU comes to the work that ends its process
 PATIENCE_SECONDS = 60.0  # of this program, for processes to start or to end
 
 
@@ -48,28 +59,38 @@ class Case:
     def __init__(
         self, transport: str, fault: str, number: int, timeout: float, ranks: int = 4
     ) -> None:
-        self.transport, self.fault, self.number = transport, fault, number
+        self.name, self.fault, self.number = transport, fault, number
+        self.gpu = transport.endswith("+gpu")
+        self.has_hosts = transport.endswith("+hosts")
+        self.transport = transport.removesuffix("+gpu").removesuffix("+hosts")
+        if self.gpu and self.transport == "mpi":
+            self.transport = "mpi+recovery"
         self.timeout, self.ranks = timeout, ranks
         rng = random.Random(f"{transport} {fault} {number}")
         self.victim = rng.randrange(ranks)
         self.moment = rng.uniform(0.05, 0.6)  # seconds after the ranks have met
         self.seed = rng.randrange(1 << 30)
-        can_recover = fault in ("stop", "abort") and transport != "mpi"
-        self.recover = can_recover and rng.random() < 0.5
+        transport = self.transport
+        lives = fault in ("stop", "abort", "memory", "refused")
+        self.recover = lives and transport != "mpi" and rng.random() < 0.5
         # mpirun alone ends the other ranks when one has not ended as it should; a thread that sleeps
         # comes to the others' shrink.
         can_shrink = transport != "mpi" and (transport, fault) != ("thread", "stop")
+        can_shrink = can_shrink and fault not in ("memory", "refused")
         self.shrink = not self.recover and can_shrink and rng.random() < 0.75
         self.rethrow = not self.shrink and (fault in ("abort", "raise") or rng.random() < 0.5)
         # mpirun ends the other ranks itself when one was killed.
         self.is_ended_by_launcher = transport == "mpi" and fault == "kill"
         # Of a process that is dead or stopped the heartbeat tells, of the others they themselves.
         self.limit = min(timeout, HEARTBEAT_SECONDS) if transport != "thread" else timeout
+        is_signal = fault in ("kill", "stop") and transport != "thread"
+        if self.gpu and is_signal:
+            self.limit += ORDERED_SECONDS
         self.raised = 0.0  # seconds, the longest of all survivors
         self.shrunk = 0.0
 
     def __str__(self) -> str:
-        return f"{self.transport} {self.fault} run {self.number}, victim {self.victim}"
+        return f"{self.name} {self.fault} run {self.number}, victim {self.victim}"
 
     def arguments(self, folder: str) -> list[str]:
         given = {
@@ -81,7 +102,8 @@ class Case:
             "timeout": self.timeout,
             "threads": self.ranks if self.transport == "thread" else 0,
         }
-        flags = [f"--{name}" for name in ("recover", "rethrow", "shrink") if getattr(self, name)]
+        names = ("gpu", "recover", "rethrow", "shrink")
+        flags = [f"--{name}" for name in names if getattr(self, name)]
         return [
             sys.executable,
             str(PROGRAM),
@@ -100,6 +122,8 @@ def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
         CUOP_HEARTBEAT_TIMEOUT=str(HEARTBEAT_SECONDS),
     )
+    if case.gpu:
+        environment |= {"CUOP_DEVICE": "cuda", "SIM_DEVICES": str(case.ranks), "SIM_DELAY_US": "50"}
     environments = [environment]
     if case.transport.startswith("mpi"):
         launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(case.ranks)]
@@ -118,6 +142,7 @@ def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen
                 LOCAL_WORLD_SIZE=str(case.ranks),
                 MASTER_ADDR="127.0.0.1",
                 MASTER_PORT=str(port),
+                CUOP_HOST_NAME=f"host {rank % 2}" if case.has_hosts else "",
             )
             for rank in range(case.ranks)
         ]
@@ -173,6 +198,12 @@ def findings(case: Case, folder: str, processes: list[subprocess.Popen[bytes]]) 
         return [f"ended before the fault: {read_all(folder, 'seen')}"]
     struck = next(iter(read_all(folder, "fault").values()))["time"]
     limit = case.limit + GRACE_SECONDS
+    if (
+        case.fault in GPU_FAULTS
+    ):  # it comes some work after it was ordered, and the victim says when
+        if not wait_for(lambda: case.victim in read_all(folder, "raised"), PATIENCE_SECONDS):
+            return [f"the victim saw {read_all(folder, 'seen').get(case.victim)}"]
+        struck = read_all(folder, "raised")[case.victim]["time"]
 
     def have_seen() -> bool:
         return survivors <= set(read_all(folder, "seen"))
@@ -258,35 +289,56 @@ def run(case: Case, is_verbose: bool) -> list[str]:
     return wrong
 
 
+def faults_of(transport: str) -> list[str]:
+    return FAULTS + (GPU_FAULTS if transport.endswith("+gpu") else [])
+
+
+def has_simulated_gpu() -> bool:
+    try:
+        return hasattr(ctypes.CDLL("libcuda.so.1"), "simOrderFaults")
+    except OSError:
+        return False
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--transport", choices=TRANSPORTS, action="append")
-    parser.add_argument("--fault", choices=FAULTS, action="append")
+    parser.add_argument("--transport", choices=TRANSPORTS + GPU_TRANSPORTS, action="append")
+    parser.add_argument("--fault", choices=FAULTS + GPU_FAULTS, action="append")
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument(
+        "--mixed", type=int, help="so many runs, of faults and transports at random"
+    )
     parser.add_argument("--first", type=int, default=0, help="the number of the first run")
     parser.add_argument("--timeout", type=float, default=30.0, help="seconds")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--verbose", action="store_true", help="what the ranks print, of each run")
     options = parser.parse_args()
+    transports = options.transport or TRANSPORTS + (GPU_TRANSPORTS if has_simulated_gpu() else [])
+    cases = [
+        Case(transport, fault, number, options.timeout, options.ranks)
+        for transport in transports
+        for fault in options.fault or faults_of(transport)
+        for number in range(options.first, options.first + (options.mixed or options.runs))
+        if fault in faults_of(transport)
+    ]
+    if options.mixed is not None:
+        cases = random.Random(options.first).sample(cases, options.mixed)
+        cases.sort(key=lambda case: (case.name, case.fault))
     failed = 0
-    for transport in options.transport or TRANSPORTS:
-        for fault in options.fault or FAULTS:
-            begin = time.monotonic()
-            bad, shrinks = 0, 0
-            raised = shrunk = 0.0
-            for number in range(options.first, options.first + options.runs):
-                case = Case(transport, fault, number, options.timeout, options.ranks)
-                bad += bool(run(case, options.verbose))
-                shrinks += case.shrink
-                raised, shrunk = max(raised, case.raised), max(shrunk, case.shrunk)
-            seconds = time.monotonic() - begin
-            print(
-                f"{transport:13} {fault:6} {options.runs - bad} of {options.runs} as they must be, "
-                f"{seconds:.0f} s; raised within {raised:.2f} s; {shrinks} shrunk, "
-                f"within {shrunk:.2f} s",
-                flush=True,
-            )
-            failed += bad
+    for (transport, fault), group in itertools.groupby(cases, lambda case: (case.name, case.fault)):
+        begin = time.monotonic()
+        runs = list(group)
+        bad = sum(bool(run(case, options.verbose)) for case in runs)
+        seconds = time.monotonic() - begin
+        print(
+            f"{transport:13} {fault:7} {len(runs) - bad} of {len(runs)} as they must be, "
+            f"{seconds:.0f} s; raised within {max(case.raised for case in runs):.2f} s; "
+            f"{sum(case.shrink for case in runs)} shrunk, "
+            f"within {max(case.shrunk for case in runs):.2f} s",
+            flush=True,
+        )
+        failed += bad
+    print(f"{len(cases) - failed} of {len(cases)} as they must be")
     return 1 if failed else 0
 
 

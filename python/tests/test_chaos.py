@@ -19,6 +19,7 @@ CASES = [
 SHRINKING = [
     *(("thread", fault) for fault in ("kill", "exit", "raise")),
     *(("socket", fault) for fault in ("kill", "stop", "raise")),
+    *(("socket+hosts", fault) for fault in ("kill", "stop")),
     *(("mpi+recovery", fault) for fault in ("kill", "stop", "raise")),
 ]
 

@@ -135,6 +135,57 @@ void abort_wakes_everyone(Rank comm) {
   recover_and_check(comm);
 }
 
+/// Who aborts because of a failure in a part, and is aborted around it, names whom that names.
+void aborts_name_the_first_cause(Rank comm) {
+  const Timeout timeout(comm, kLong);
+  const int culprit = comm->size() - 1;
+  const auto part = comm->split(0, 0);
+  part->set_timeout(kLong);
+  comm->barrier();
+  if (comm->rank() == culprit) part->abort("the first cause");
+  EXPECT_THAT(error_of([&] {
+                for (;;) part->barrier();
+              }),
+              HasSubstr("the first cause"));
+  part->abort("what came of it");
+  comm->barrier();  // around it all is well so far
+  all_report_to_rank_0(comm);
+  if (comm->rank() == 0) comm->abort("and of that");
+  const auto told = caught<CommunicationError>([&] {
+    for (;;) comm->barrier();
+  });
+  EXPECT_EQ(told.rank(), culprit) << told.what();
+  recover_and_check(comm);
+}
+
+/// Calls of one name that differ in what must be the same on all ranks: nobody takes the bytes of
+/// another call, and all are told what two ranks were called with.
+void other_arguments_name_both(Rank comm) {
+  if (comm->size() == 1) return;
+  const Timeout timeout(comm, kLong);
+  const bool is_odd = comm->rank() == comm->size() - 1;
+  std::vector<double> data(5000, 1.0), result(5000);
+  struct Given {
+    int64_t count;
+    DType dtype;
+    ReduceKind op;
+    const char* words;
+  };
+  const Given usual{5000, DType::kFloat32, ReduceKind::kSum, "count 5000 of float32, sum"};
+  for (const Given& other : {Given{8, DType::kFloat32, ReduceKind::kSum, "count 8 of float32, sum"},
+                             Given{5000, DType::kInt32, ReduceKind::kSum, "of int32, sum"},
+                             Given{5000, DType::kFloat32, ReduceKind::kMax, "of float32, max"}}) {
+    const Given& given = is_odd ? other : usual;
+    const std::string error = error_of(
+        [&] { comm->all_reduce(data.data(), result.data(), given.count, given.dtype, given.op); });
+    EXPECT_THAT(error, HasSubstr("was called with"));
+    EXPECT_THAT(error, HasSubstr(usual.words));
+    EXPECT_THAT(error, HasSubstr(other.words));
+    EXPECT_THAT(error, HasSubstr(cat("rank ", comm->size() - 1)));
+    recover_and_check(comm);
+  }
+}
+
 /// What was under way when a failure struck must not be taken for what comes after.
 void stale_messages_are_dropped(Rank comm) {
   if (comm->size() == 1) return;
@@ -358,6 +409,8 @@ std::vector<Case> failure_cases() {
           {"deadline_of_send", deadline_of_send},
           {"late_but_in_time", late_but_in_time},
           {"abort_wakes_everyone", abort_wakes_everyone},
+          {"aborts_name_the_first_cause", aborts_name_the_first_cause},
+          {"other_arguments_name_both", other_arguments_name_both},
           {"stale_messages_are_dropped", stale_messages_are_dropped},
           {"parent_fails_its_children", parent_fails_its_children},
           {"wrong_length_is_refused", wrong_length_is_refused},

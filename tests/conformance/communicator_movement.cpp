@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 
 #include "cuop/core/error.h"
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/index/view.h"
@@ -295,6 +297,49 @@ void counts_bytes(Rank comm) {
   EXPECT_EQ(comm->bytes_sent() - before, comm->size() > 1 ? 1000 : 0);
 }
 
+void counts_bytes_to_each_rank(Rank comm) {
+  const int ranks = comm->size(), self = comm->rank();
+  const auto counted = [&](const auto& call) {
+    std::vector<int64_t> before = comm->bytes_sent_to();
+    before.resize(static_cast<size_t>(ranks));
+    const int64_t all = comm->bytes_sent();
+    const double seconds = comm->seconds_in_calls();
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_GT(comm->seconds_in_calls(), seconds);
+    EXPECT_LE(comm->seconds_in_calls() - seconds, took.count());  // calls within calls count once
+    std::vector<int64_t> sent = comm->bytes_sent_to();
+    sent.resize(static_cast<size_t>(ranks));
+    int64_t sum = 0;
+    for (size_t rank = 0; rank < sent.size(); ++rank) sum += sent[rank] -= before[rank];
+    EXPECT_EQ(sum, comm->bytes_sent() - all);
+    EXPECT_EQ(sent[static_cast<size_t>(self)], 0);
+    return sent;
+  };
+  std::vector<char> data(4096), more(4096);
+  counted([&] { comm->barrier(); });
+  counted([&] { comm->broadcast(data.data(), 1000, ranks - 1); });
+  counted(
+      [&] { comm->all_reduce(data.data(), data.data(), 1000, DType::kInt8, ReduceKind::kMax); });
+  const std::vector<Block> blocks = equal_blocks(ranks, 9);
+  const auto gathered = counted([&] { comm->gather(data.data(), blocks, more.data(), ranks - 1); });
+  if (self != ranks - 1) {
+    EXPECT_GT(std::accumulate(gathered.begin(), gathered.end(), int64_t{0}), 0);
+  }
+  const auto swapped = counted([&] { comm->all_to_all(data.data(), blocks, more.data(), blocks); });
+  const Tensor mine = empty({5}, DType::kInt32), theirs = empty({5}, DType::kInt32);
+  const auto exchanged = counted([&] {
+    comm->exchange(std::vector<Patch>{{next(comm), mine}},
+                   std::vector<Patch>{{previous(comm), theirs}});
+  });
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == self) continue;
+    EXPECT_EQ(swapped[static_cast<size_t>(rank)], 9);
+    EXPECT_EQ(exchanged[static_cast<size_t>(rank)], rank == next(comm) ? 20 : 0);
+  }
+}
+
 void refuses_wrong_arguments(Rank comm) {
   char byte = 0;
   const std::vector<Block> none;
@@ -326,6 +371,7 @@ std::vector<Case> movement_cases() {
           {"refuses_wrong_tensors", refuses_wrong_tensors},
           {"splits", splits},
           {"counts_bytes", counts_bytes},
+          {"counts_bytes_to_each_rank", counts_bytes_to_each_rank},
           {"refuses_wrong_arguments", refuses_wrong_arguments}};
 }
 

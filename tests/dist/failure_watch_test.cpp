@@ -141,6 +141,27 @@ TEST(FailureWatch, AtASimultaneousExpiryInAPartTheFirstToldIsTheCause) {
   }
 }
 
+// Who ends a call of a part because of a failure around it does not cause that.
+TEST(FailureWatch, AnAbortInAPartNamesWhomTheFailureAroundItNames) {
+  Family family;
+  family.all->arrived.push_back({2, ControlKind::kAbort, 0, 2, "rank 2 of 4 aborted: chaos"});
+  EXPECT_EQ(failure_of([&] { family.part->check("barrier"); }).second, 2);
+  family.part->abort("sum: the call cannot go on");
+  ASSERT_EQ(family.some->count(ControlKind::kAbort), 2);
+  EXPECT_EQ(family.some->sent.back().blamed, 2);
+}
+
+TEST(FailureWatch, AnErrorOfThisRanksOwnIsToldWithItsText) {
+  Family family;
+  family.part->tell("exchange", "copy: CUDA_ERROR_ILLEGAL_ADDRESS");
+  ASSERT_EQ(family.some->count(ControlKind::kAbort), 2);
+  EXPECT_EQ(family.some->sent.back().blamed, 0);
+  EXPECT_EQ(family.some->sent.back().text,
+            "exchange: rank 0 of 3 failed: copy: CUDA_ERROR_ILLEGAL_ADDRESS");
+  EXPECT_TRUE(family.part->is_reported());
+  EXPECT_EQ(family.root->failure(), "");
+}
+
 TEST(FailureWatch, TheFirstFailureStays) {
   Family family;
   family.all->arrived.push_back({2, ControlKind::kAbort, 0, 3, kGivenByRank2});

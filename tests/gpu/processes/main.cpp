@@ -47,6 +47,12 @@ int run_suite(const std::shared_ptr<Communicator>& comm) {
         run_case(size, [&](conformance::Rank each) { body(test::on_gpu(each)); });
       },
       conformance::all_cases());
+  conformance::register_suite(
+      "mapped", ranks,
+      [run_case](int size, const Body& body) {
+        run_case(size, [&](conformance::Rank each) { test::mapped(body)(test::on_gpu(each)); });
+      },
+      conformance::all_cases());
   conformance::register_suite("fabric", ranks, run_case, test::fabric_cases());
   test::print_failures_of(comm->rank());
   int64_t failed = RUN_ALL_TESTS();

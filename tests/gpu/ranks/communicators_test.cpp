@@ -1,6 +1,6 @@
-// The conformance suite of communicators with buffers on GPUs: straight between threads, mapped or
-// through host memory where ranks are joined by sockets or alone. Every fourth rank keeps its on
-// the host.
+// The conformance suite of communicators with buffers on GPUs: straight between threads, mapped
+// (also the shortest ones) or through host memory where ranks are joined by sockets or alone. Every
+// fourth rank keeps its on the host.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -41,6 +41,13 @@ Body on_gpus(const Body& body) {
         if (backend::device_count(DeviceType::kCuda) > 0) test::run_socket_ranks(ranks, body);
       },
       test::fabric_cases());
+  constexpr int kMixedRanks[] = {2, 4};
+  conformance::register_suite(
+      "socket_mapped", kMixedRanks,
+      [](int ranks, const Body& body) {
+        test::run_socket_ranks(ranks, on_gpus(test::mapped(body)));
+      },
+      conformance::all_cases());
   conformance::register_suite(
       "self_gpu", std::array{1},
       [](int, const Body& body) { on_gpus(body)(make_self_communicator()); },

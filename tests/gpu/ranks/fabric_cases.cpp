@@ -156,6 +156,62 @@ void few_take_part(Rank comm) {
   }
 }
 
+/// Longer than what goes in one step.
+void long_calls_read_mapped_memory(Rank comm) {
+  constexpr int64_t kCount = 3'000'017;
+  const int64_t bytes = kCount * itemsize(DType::kFloat64);
+  const Stream stream = current_stream(home());
+  const auto of = [](int rank) { return numbered(rank, 8, {kCount}, home()); };
+  exchange_with_all(comm, of(comm->rank()), home(), of);
+  EXPECT_TRUE(comm->maps_gpu_memory() || !env().peer_mapping.value ||
+              env().cuda_allocator.value != "auto");
+  Tensor sum = of(0);
+  for (int rank = 1; rank < comm->size(); ++rank) sum = add(sum, of(rank));
+  const std::vector<double> expected = values(sum);
+  const int root = comm->size() - 1;
+
+  const Tensor x = of(comm->rank()), reduced = full({kCount}, -1.0, DType::kFloat64, home());
+  comm->reduce(x.data(), reduced.data(), kCount, DType::kFloat64, ReduceKind::kSum, root, stream);
+  EXPECT_EQ(values(reduced), comm->rank() == root ? expected : std::vector<double>(kCount, -1.0));
+  comm->all_reduce(x.data(), x.data(), kCount, DType::kFloat64, ReduceKind::kSum, stream);
+  EXPECT_EQ(values(x), expected);
+  const Tensor told = of(comm->rank());
+  comm->broadcast(told.data(), bytes, root, stream);
+  EXPECT_EQ(values(told), values(of(root)));
+}
+
+class Exhausted final : public memory::MemoryResource {
+ public:
+  void* allocate(int64_t, Stream) override { throw MemoryError("exhausted"); }
+  void deallocate(void*, int64_t, Stream) noexcept override {}
+  memory::Statistics statistics() const override { return {}; }
+  void reset_peak() override {}
+  int64_t release_cached() override { return 0; }
+  Device device() const override { return home(); }
+};
+
+/// What goes wrong on one rank within a call is told to the others.
+void a_call_without_memory_is_refused(Rank comm) {
+  const Tensor x = full({1 << 16}, 1.0, DType::kFloat64, home());
+  const auto all_reduce = [&] {
+    comm->all_reduce(x.data(), x.data(), x.size(), DType::kFloat64, ReduceKind::kSum,
+                     current_stream(home()));
+  };
+  exchange_with_all(comm, x, home(), [&](int) { return x; });
+  if (comm->size() == 1 || !comm->maps_gpu_memory()) return;
+  if (comm->rank() == 0) {
+    Exhausted exhausted;
+    const memory::ResourceScope scope(exhausted);
+    EXPECT_THROW(all_reduce(), MemoryError);
+  } else {
+    const auto go_on = [&] {
+      for (;;) all_reduce();
+    };
+    EXPECT_THAT(go_on, testing::ThrowsMessage<CommunicationError>(HasSubstr("exhausted")));
+  }
+  comm->recover();
+}
+
 void a_failure_is_recovered_from(Rank comm) {
   const auto of = [](int rank) { return numbered(rank, 5, {64, 64}, home()); };
   exchange_with_all(comm, of(comm->rank()), home(), of);
@@ -215,6 +271,8 @@ std::vector<conformance::Case> fabric_cases() {
           {"host_and_other_devices", host_and_other_devices},
           {"calls_are_work_of_the_stream", calls_are_work_of_the_stream},
           {"few_take_part", few_take_part},
+          {"long_calls_read_mapped_memory", long_calls_read_mapped_memory},
+          {"a_call_without_memory_is_refused", a_call_without_memory_is_refused},
           {"a_failure_is_recovered_from", a_failure_is_recovered_from},
           {"parts_have_ways_of_their_own", parts_have_ways_of_their_own},
           {"no_files_stay_open", no_files_stay_open}};

@@ -86,6 +86,10 @@ class OnGpu final : public Communicator {
   }
   std::vector<RankHealth> health() const override { return inner_->health(); }
   bool exchanges_tensors(Stream) override { return true; }
+  void map_all() {
+    inner_->exchanges_tensors(current_stream(backend::current_device()));
+    inner_->set_mapped_from(0);
+  }
   std::shared_ptr<Communicator> shrink() override {
     std::shared_ptr<Communicator> left;
     forward([&] { left = inner_->shrink(); });
@@ -100,7 +104,7 @@ class OnGpu final : public Communicator {
   void forward(Work&& work) {
     inner_->set_timeout(timeout_);
     work();
-    bytes_sent_ = inner_->bytes_sent();
+    set_sent(inner_->bytes_sent(), inner_->bytes_sent_to());
   }
   void exchange_tensors(const Collective& call);
   void pass_on(const Collective& call, const void* send, void* recv, Stream stream);
@@ -192,6 +196,13 @@ void OnGpu::pass_on(const Collective& call, const void* send, void* recv, Stream
 
 std::shared_ptr<Communicator> on_gpu(std::shared_ptr<Communicator> inner) {
   return std::make_shared<OnGpu>(std::move(inner));
+}
+
+std::function<void(conformance::Rank)> mapped(std::function<void(conformance::Rank)> body) {
+  return [body = std::move(body)](conformance::Rank comm) {
+    dynamic_cast<OnGpu&>(*comm).map_all();
+    body(comm);
+  };
 }
 
 }  // namespace cuop::dist::test

@@ -16,6 +16,7 @@
 #include "cuop/dist/rank_device.h"
 #include "cuop/jit/fusion.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/dist/algo_test.h"
 
@@ -64,6 +65,26 @@ TEST(RankDevices, PartsLieOnTheRanksGpus) {
         all_reduce(comm, full({5}, comm->rank() + 1, DType::kFloat32, home()), ReduceKind::kSum);
     EXPECT_EQ(reduced.device(), home());
     EXPECT_EQ(values(reduced), std::vector<double>(5, 10.0));
+  });
+}
+
+TEST(RankDevices, SomeOnGpusAndSomeOnTheHostSweepTogether) {
+  const Tensor start = to_device(noise({21, 6}), kCpu);
+  const JacobiOptions options{0.5, Boundary::kZero, 40, 0.3};
+  const JacobiResult expected = cuop::jacobi2d(start, start, options);
+  ASSERT_LT(expected.sweeps, options.iterations);
+  Machine slow_wire;  // for several sweeps between two looks at their norms
+  slow_wire.latency = 1.0;
+  run_ranks(3, [&](const CommunicatorPtr& comm) {
+    const Tensor mine = slice(start, 0, 7 * comm->rank(), 7 * comm->rank() + 7);
+    const Tensor part = comm->rank() == 1 ? mine : to_device(mine, home());
+    const DistTensor u = DistTensor::from_parts(comm, part);
+    SolveInfo info;
+    const DistTensor solved =
+        jacobi_2d(u, u, options, &info, {.strategy = "row", .machine = slow_wire});
+    EXPECT_EQ(solved.local().device(), part.device());
+    EXPECT_EQ(info.sweeps, expected.sweeps);
+    expect_close(to_device(gather_all(solved), kCpu), expected.u, 0, "mixed");
   });
 }
 

@@ -8,6 +8,12 @@
 
 namespace cuop::dist {
 
+inline int64_t total_bytes(std::span<const Block> blocks) {
+  int64_t total = 0;
+  for (const Block& block : blocks) total += block.bytes;
+  return total;
+}
+
 /// One after the other: counts {2, 3} of 4 bytes -> {0, 8}, {8, 12}.
 inline std::vector<Block> packed_blocks(std::span<const int64_t> counts, int64_t item = 1) {
   std::vector<Block> blocks;

@@ -1,8 +1,13 @@
 // The calls of a communicator, checked before they are run, and staged where they have to be.
+#include <chrono>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/dist/comm/by_exchange.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/comm/packed_exchange.h"
@@ -17,10 +22,68 @@ const char* Collective::name() const {
   constexpr const char* kNames[] = {"barrier",    "broadcast",      "scatter",  "gather",
                                     "all_gather", "all_to_all",     "exchange", "reduce",
                                     "all_reduce", "reduce_scatter", "split"};
-  return kNames[static_cast<size_t>(kind)];
+  return kNames[static_cast<size_t>(whole().kind)];
+}
+
+bool Communicator::goes_by_exchange(const Collective& call) {
+  const bool is_candidate = maps_gpu_memory() && size() > 1;
+  if (!is_candidate || call.kind == Kind::kBarrier) return false;
+  if (call.kind != Kind::kAllToAll && agreed_bytes(call) < mapped_from_) return false;
+  int32_t on_gpu = call.stream.device.is_cpu() ? 0 : 1;
+  const Uncounted agreement(*this);
+  run({.kind = Kind::kAllReduce,
+       .send = &on_gpu,
+       .recv = &on_gpu,
+       .count = 1,
+       .dtype = DType::kInt32,
+       .op = ReduceKind::kMax,
+       .step_of = &call});
+  return on_gpu == 1;
+}
+
+std::string Collective::words() const {
+  const Collective& made = whole();
+  return cat("root ", made.root, ", count ", made.count, " of ", cuop::name(made.dtype), ", ",
+             cuop::name(made.op));
+}
+
+/// The time of a call, counted once where calls are made of others.
+class Communicator::CallTime {
+ public:
+  explicit CallTime(Communicator& comm) : comm_(comm), is_outermost_(!comm.is_timed_) {
+    if (!is_outermost_) return;
+    comm_.is_timed_ = true;
+    begin_ = std::chrono::steady_clock::now();
+  }
+  ~CallTime() {
+    if (!is_outermost_) return;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
+    comm_.seconds_in_calls_ += taken.count();
+    comm_.is_timed_ = false;
+  }
+  CallTime(const CallTime&) = delete;
+  CallTime& operator=(const CallTime&) = delete;
+
+ private:
+  Communicator& comm_;
+  bool is_outermost_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+void Communicator::note_sent(int dst, int64_t bytes) {
+  if (!is_counting_) return;
+  if (bytes_sent_to_.empty()) bytes_sent_to_.resize(static_cast<size_t>(size()));
+  bytes_sent_to_[static_cast<size_t>(dst)] += bytes;
+  bytes_sent_ += bytes;
+}
+
+void Communicator::set_sent(int64_t bytes, std::vector<int64_t> to) {
+  bytes_sent_ = bytes;
+  bytes_sent_to_ = std::move(to);
 }
 
 void Communicator::check_and_run(const Collective& call) {
+  const CallTime time(*this);
   check_call(*this, [&] {
     const char* const who = call.name();
     check_rank(who, call.root, size());
@@ -32,14 +95,44 @@ void Communicator::check_and_run(const Collective& call) {
     check_count(who, call.count);
     if (call.kind >= Kind::kReduce) check_reducible(who, call.dtype, call.op);
   });
+  note_gpu(call.stream);
+  if (goes_by_exchange(call)) {
+    const trace::Span span(call.name(), "comm");
+    const auto exchange = [&](std::span<const Patch> sends, std::span<const Patch> receives) {
+      run({.kind = Kind::kExchange,
+           .sends = sends,
+           .receives = receives,
+           .stream = call.stream,
+           .step_of = &call});
+    };
+    try {
+      return run_by_exchange(call, rank(), size(), exchange);
+    } catch (const CommunicationError&) {
+      throw;
+    } catch (const Error& error) {  // of this rank, between two exchanges
+      refuse_call(error.what());
+      throw;
+    }
+  }
   if (reaches(call.stream.device)) return run(call);
   std::optional<StagedCall> staged;
   check_call(*this, [&] { staged.emplace(call, rank()); });
   run(staged->on_host());
-  staged->deliver();
+  tell_errors(*this, call.name(), [&] { staged->deliver(); });
 }
 
-void Communicator::barrier() { run({.kind = Kind::kBarrier}); }
+void Communicator::note_gpu(Stream stream) {
+  if (!stream.device.is_cpu()) gpu_ = stream.device;
+}
+
+void Communicator::check_gpu() const {
+  if (!gpu_.is_cpu()) backend::runtime(gpu_).check_works();
+}
+
+void Communicator::barrier() {
+  const CallTime time(*this);
+  run({.kind = Kind::kBarrier});
+}
 
 void Communicator::broadcast(void* data, int64_t bytes, int root, Stream stream) {
   check_and_run({.kind = Kind::kBroadcast,
@@ -88,6 +181,7 @@ void Communicator::all_to_all(const void* send, std::span<const Block> send_bloc
 
 void Communicator::exchange(std::span<const Patch> sends, std::span<const Patch> receives,
                             Stream stream) {
+  const CallTime time(*this);
   const Collective call{
       .kind = Kind::kExchange, .sends = sends, .receives = receives, .stream = stream};
   std::optional<PackedExchange> packed;
@@ -97,12 +191,13 @@ void Communicator::exchange(std::span<const Patch> sends, std::span<const Patch>
     for (const Patch& patch : receives) check_writable(call.name(), patch.elements);
     for (const Patch& patch : sends) patch.elements.data();  // what is recorded runs here
   });
+  note_gpu(stream);
   if (exchanges_tensors(stream)) return run(call);
   check_call(*this, [&] { packed.emplace(sends, receives, size(), stream); });
   const trace::Span span(call.name(), "comm");
   all_to_all(packed->send().data, packed->send().blocks, packed->receive().data,
              packed->receive().blocks, stream);
-  packed->deliver();
+  tell_errors(*this, call.name(), [&] { packed->deliver(); });
 }
 
 void Communicator::reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string_view>
 
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
 #include "cuop/dist/comm/communicator.h"
 
 namespace cuop::dist {
@@ -29,6 +31,18 @@ void check_message(Communicator& comm, Check&& check) {
     check();
   } catch (const Error& error) {
     comm.refuse_message(error.what());
+    throw;
+  }
+}
+
+/// What a rank does behind a call that all have made: of what goes wrong there the others hear in
+/// their next one.
+template <class Work>
+void tell_errors(Communicator& comm, std::string_view who, Work&& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    comm.abort(cat(who, ": ", error.what()));
     throw;
   }
 }

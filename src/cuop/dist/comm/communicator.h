@@ -10,6 +10,9 @@
 // fails those that were split from it, and its recovery recovers them. The other way round only
 // when a rank is gone (it has died, has ended, or does not answer at a deadline): it is gone for
 // all, so that the communicator fails that all of them were split from.
+// What goes wrong with a rank's own GPU or memory in a call (ExecutionError, MemoryError, ...) that
+// rank raises as it is, once it notices: work on GPUs goes on behind a call. The others raise a
+// CommunicationError that names it, with the text.
 // Wrong arguments (IndexError, ExecutionError, DTypeError) are refused before anything is sent.
 // When all ranks refuse a collective call nothing has happened. When some do, the others raise a
 // CommunicationError with the text, in that call or the next; a refused message is raised by ranks
@@ -18,9 +21,9 @@
 // The rank that a CommunicationError names is counted in the communicator that the called one was
 // split from in the end, whose ranks are processes or threads (`in_world`).
 //
-// A rank that is a process of the same host and has died, or has stopped for longer than
-// CUOP_HEARTBEAT_TIMEOUT, ends the waits that need it at once: those for its messages, and those of
-// collective calls of communicators that it belongs to.
+// A rank that is a process and has died, or has stopped for longer than CUOP_HEARTBEAT_TIMEOUT, or
+// of whose host nothing was heard for so long, ends the waits that need it at once: those for its
+// messages, and those of collective calls of communicators that it belongs to.
 //
 // Implementations: self (one rank), thread (N ranks as threads of one process), mpi, socket. They
 // pass one conformance suite (tests/conformance/communicator_suite.h).
@@ -28,6 +31,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -83,10 +87,15 @@ struct Collective {
   std::span<const Patch> receives = {};
   DType dtype = DType::kBool;
   ReduceKind op = ReduceKind::kSum;
-  Stream stream = {};  ///< of the device on which `send` and `recv` lie
+  Stream stream = {};                   ///< of the device on which `send` and `recv` lie
+  const Collective* step_of = nullptr;  ///< the call of which this is a step
 
-  /// "all_to_all"
+  /// The call that was made: what its steps are named and told apart by.
+  const Collective& whole() const { return step_of != nullptr ? *step_of : *this; }
+  /// "all_to_all", also of its steps.
   const char* name() const;
+  /// "root 0, count 12 of float32, sum": what must be the same on all ranks.
+  std::string words() const;
 };
 
 /// What is known of a rank without asking it.
@@ -98,8 +107,9 @@ struct RankHealth {
     kStopped,    ///< alive, but its process does not run (SIGSTOP, a debugger)
     kLeft,       ///< has ended as it should
     kDead,       ///< has been killed or has crashed
-    kUnwatched,  ///< on another host: known by its connection alone, and that is there
-    kLost        ///< on another host, and its connection has ended
+    kUnwatched,  ///< on another host of which no heartbeat has come: known by its connection alone,
+                 ///< and that is there
+    kLost  ///< on another host, and its connection has ended, or nothing is heard of that host
   };
   State state = State::kAlive;
   double silence = 0.0;        ///< seconds since its last heartbeat, as far as this process ran
@@ -179,6 +189,13 @@ class Communicator {
   /// This rank's GPU, whose memory it reads in exchanges, and why not the others'; for people. ""
   /// before the first exchange, and where nothing is to be found out.
   virtual std::string exchange_ways() const { return ""; }
+  /// Whether exchanges read GPU memory of other ranks, the same on all of them; false before the
+  /// first exchange. Then collective calls with a buffer on some rank's GPU do so as well when they
+  /// are of `mapped_from` bytes or more; shorter ones go through page-locked host memory, which
+  /// takes less time.
+  virtual bool maps_gpu_memory() const { return false; }
+  /// The same on all ranks.
+  void set_mapped_from(int64_t bytes) { mapped_from_ = bytes; }
   /// Whether every rank has a GPU that it can use. Collective when it is asked for the first time.
   bool have_gpus();
 
@@ -215,8 +232,8 @@ class Communicator {
   /// rank does not come within the deadline.
   virtual void recover() = 0;
 
-  /// What is known of every rank here. Not collective, sends nothing and returns at once. Ranks of
-  /// one host that are processes watch each other by a heartbeat (heartbeat.h).
+  /// What is known of every rank here. Not collective, sends nothing and returns at once. Ranks
+  /// that are processes watch each other by a heartbeat (heartbeat.h), on several hosts too.
   virtual std::vector<RankHealth> health() const = 0;
   /// Collective over the ranks that are left after a failure: a communicator of them, in order and
   /// numbered anew, by which its errors name ranks. Ranks that are dead, have left or do not run,
@@ -225,21 +242,61 @@ class Communicator {
   /// What was split from this communicator stays failed with it.
   virtual std::shared_ptr<Communicator> shrink() = 0;
 
+  /// Raises what the GPU that this rank's calls have used last has come to its end by, where it
+  /// has.
+  void check_gpu() const;
+  /// What an error that this rank has met in a call comes from: itself, or a CommunicationError of
+  /// which the others are told too, when it was the GPU of another rank that has failed.
+  virtual std::exception_ptr cause_of(std::exception_ptr error) { return error; }
+
   /// Bytes this rank has sent to other ranks so far.
   int64_t bytes_sent() const { return bytes_sent_; }
+  /// The same to each rank; empty before the first.
+  const std::vector<int64_t>& bytes_sent_to() const { return bytes_sent_to_; }
+  /// Seconds that this rank has been in collective calls so far, waiting for others included. On
+  /// GPUs a call returns before its work is done, unless this rank had to wait for it.
+  double seconds_in_calls() const { return seconds_in_calls_; }
 
  protected:
   explicit Communicator(double timeout) : timeout_(timeout) {}
+  void note_sent(int dst, int64_t bytes);
+  /// Counts begin with these.
+  void set_sent(int64_t bytes, std::vector<int64_t> to);
+  /// While it lives nothing is noted: what ranks tell each other to do what callers asked for.
+  class Uncounted {
+   public:
+    explicit Uncounted(Communicator& comm) : comm_(comm), before_(comm.is_counting_) {
+      comm_.is_counting_ = false;
+    }
+    ~Uncounted() { comm_.is_counting_ = before_; }
+    Uncounted(const Uncounted&) = delete;
+    Uncounted& operator=(const Uncounted&) = delete;
+
+   private:
+    Communicator& comm_;
+    bool before_;
+  };
   /// A collective call but split, whose arguments have been checked.
   virtual void run(const Collective& call) = 0;
 
   double timeout_;
-  int64_t bytes_sent_ = 0;
 
  private:
-  void check_and_run(const Collective& call);
+  class CallTime;
 
+  void check_and_run(const Collective& call);
+  /// Whether the call goes by exchanges of tensors (by_exchange.h); all ranks have made the same.
+  bool goes_by_exchange(const Collective& call);
+  void note_gpu(Stream stream);
+
+  int64_t bytes_sent_ = 0;
+  std::vector<int64_t> bytes_sent_to_;
+  double seconds_in_calls_ = 0.0;
+  bool is_timed_ = false;    // within a call
+  bool is_counting_ = true;  // bytes
   std::optional<bool> have_gpus_;
+  int64_t mapped_from_ = int64_t{64} << 10;
+  Device gpu_ = kCpu;  // that calls have used last; the host before they have used any
   std::array<std::shared_ptr<const Machine>, 3> figures_;
 };
 

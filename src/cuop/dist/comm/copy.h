@@ -11,6 +11,13 @@ inline void copy_bytes(void* to, const void* from, int64_t bytes) {
   if (bytes > 0 && to != from) std::memmove(to, from, static_cast<size_t>(bytes));
 }
 
+inline bool overlaps(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
+  const auto a_begin = reinterpret_cast<uintptr_t>(a);
+  const auto b_begin = reinterpret_cast<uintptr_t>(b);
+  return a_begin < b_begin + static_cast<uintptr_t>(b_bytes) &&
+         b_begin < a_begin + static_cast<uintptr_t>(a_bytes);
+}
+
 inline const char* at(const void* base, int64_t offset) {
   return static_cast<const char*>(base) + offset;
 }

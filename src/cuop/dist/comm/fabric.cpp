@@ -14,6 +14,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/error_message.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/create/empty.h"
 
@@ -44,24 +45,30 @@ std::string absence_on(Device device) {
   return "";
 }
 
-/// The work, or what is wrong.
+/// What goes wrong with the work, or null.
 template <class Work>
-std::string error_of(Work&& work) {
+std::exception_ptr error_of(Work&& work) {
   try {
     work();
-    return "";
+    return nullptr;
   } catch (const Interrupted&) {
     throw;
-  } catch (const std::exception& error) {
-    return error.what();
+  } catch (const std::exception&) {
+    return std::current_exception();
   }
+}
+/// The same in words, or "".
+template <class Work>
+std::string finding_of(Work&& work) {
+  const std::exception_ptr error = error_of(std::forward<Work>(work));
+  return error ? message_of(error) : "";
 }
 
 }  // namespace
 
 Fabric::Fabric(Exchange& x, Device device)
     : device_(device), peers_(static_cast<size_t>(x.size())), rank_(x.rank()) {
-  const std::string wrong = error_of([&] {
+  const std::string wrong = finding_of([&] {
     absence_ = absence_on(device_);
     if (absence_.empty()) channel_.emplace(x.size());
   });
@@ -77,13 +84,13 @@ Fabric::~Fabric() {
   constexpr auto kLongest = std::chrono::seconds(10);
   const auto deadline = std::chrono::steady_clock::now() + kLongest;
   bool is_idle = false;
-  const std::string lost = error_of([&] {  // with its device, which then reads nothing any more
-    while (!(is_idle = backend::runtime(busy_->device).is_idle(*busy_))) {
-      if (std::chrono::steady_clock::now() > deadline) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  });
-  if (is_idle || !lost.empty()) return;
+  const bool is_lost = error_of([&] {  // with its device, which then reads nothing any more
+                         while (!(is_idle = backend::runtime(busy_->device).is_idle(*busy_))) {
+                           if (std::chrono::steady_clock::now() > deadline) break;
+                           std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                         }
+                       }) != nullptr;
+  if (is_idle || is_lost) return;
   log(LogLevel::kWarn, "exchange: rank ", rank_, ": ", busy_->device,
       " is still busy; what it reads of other ranks' memory stays mapped");
   for (Peer& each : peers_) {
@@ -126,7 +133,7 @@ void Fabric::make_offers(Exchange& x) {
 Trial Fabric::announce_trial(Peer& to) {
   Trial trial;
   trial.content = new_channel_token();
-  const std::string wrong = error_of([&] {
+  const std::string wrong = finding_of([&] {
     const Tensor tensor = trial_tensor(device_);
     const Stream stream = current_stream(device_);
     backend::Runtime& runtime = backend::runtime(device_);
@@ -143,8 +150,8 @@ Trial Fabric::announce_trial(Peer& to) {
 }
 
 std::string Fabric::find_out(const Peer& from, const Trial& trial) const {
-  if (!from.error.empty()) return from.error;
-  return error_of([&] {
+  if (from.error) return message_of(from.error);
+  return finding_of([&] {
     const Tensor tensor = from.imports->view(trial.tensor, DType::kUInt64, {kTrialWords, 2});
     const Tensor here = trial_tensor(device_);
     const Stream stream = current_stream(device_);
@@ -177,15 +184,14 @@ void Fabric::make_trials(Exchange& x) {
         [this, rank, &trial] {
           advance();
           const Peer& from = peer(rank);
-          return trial.is_on_its_way == 0 || !from.error.empty() ||
-                 from.imports->count() >= trial.pieces;
+          return trial.is_on_its_way == 0 || from.error || from.imports->count() >= trial.pieces;
         },
         rank);
     if (mine[static_cast<size_t>(rank)].is_on_its_way == 0) continue;
     x.post_condition(
         [this, rank] {
           advance();
-          return !peer(rank).error.empty() || peer(rank).exports->is_pushed();
+          return peer(rank).error || peer(rank).exports->is_pushed();
         },
         rank);
   }
@@ -219,7 +225,7 @@ void Fabric::agree(Exchange& x) {
     // Nothing that went wrong in a trial is there any more for calls to stumble over.
     if (!peer(rank).unread.empty()) peer(rank).imports.reset();
     if (!peer(rank).reads_us) peer(rank).exports.reset();
-    peer(rank).error.clear();
+    peer(rank).error = nullptr;
   }
   kept_.clear();
 }
@@ -246,18 +252,18 @@ void Fabric::advance() noexcept {
   std::optional<DescriptorChannel::Message> message;
   do {
     message.reset();
-    const std::string lost = error_of([&] { message = channel_->receive(); });
+    const std::exception_ptr lost = error_of([&] { message = channel_->receive(); });
     for (Peer& each : peers_) {
-      if (!lost.empty()) each.error = lost;
+      if (lost) each.error = lost;
     }
     if (!message) break;
     Peer& from = peer(message->sender);
     // Of ranks that this one does not read, and after an error, files are closed at once.
-    if (!from.imports || !from.error.empty()) continue;
+    if (!from.imports || from.error) continue;
     from.error = error_of([&] { from.imports->take(*message); });
   } while (message);
   for (Peer& each : peers_) {
-    if (!each.exports || each.exports->is_pushed() || !each.error.empty()) continue;
+    if (!each.exports || each.exports->is_pushed() || each.error) continue;
     each.error = error_of([&] { each.exports->push(*channel_); });
   }
 }
@@ -273,7 +279,7 @@ void Fabric::post_arrival(Exchange& x, int from, int64_t pieces) {
   x.post_condition(
       [this, from, pieces] {
         advance();
-        if (!peer(from).error.empty()) throw CommunicationError(peer(from).error);
+        if (peer(from).error) std::rethrow_exception(peer(from).error);
         return peer(from).imports->count() >= pieces;
       },
       from);
@@ -283,7 +289,7 @@ void Fabric::post_departure(Exchange& x, int to) {
   x.post_condition(
       [this, to] {
         advance();
-        if (!peer(to).error.empty()) throw CommunicationError(peer(to).error);
+        if (peer(to).error) std::rethrow_exception(peer(to).error);
         return peer(to).exports->is_pushed();
       },
       to);

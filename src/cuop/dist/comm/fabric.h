@@ -10,6 +10,7 @@
 // until then a peer keeps that memory from the system.
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,9 +39,8 @@ class Fabric {
   /// "cuda:0, GPU-5f1c... reads rank 1 (cuda:1, GPU-88e0...); through the host: rank 2 (why)".
   std::string description() const;
 
-  /// The call on all ranks. Returns when what is received is there and what is sent was read; the
-  /// bytes that other ranks were sent.
-  int64_t exchange(Exchange& x, const Collective& call);
+  /// The call on all ranks. Returns when what is received is there and what is sent was read.
+  void exchange(Exchange& x, const Collective& call);
 
   /// For other calls of the communicator: tells peers what memory is gone and lets go of theirs.
   void tidy();
@@ -50,7 +50,8 @@ class Fabric {
     fabric::Offer offer;
     std::optional<fabric::Exports> exports;
     std::optional<fabric::Imports> imports;
-    std::string error;  ///< what is wrong with what it announced, or that it is not there
+    /// What is wrong with what it announced, or that it is not there; null while all is well.
+    std::exception_ptr error;
     bool reads_us = false;
     std::string unread;  ///< why this rank does not read it
   };

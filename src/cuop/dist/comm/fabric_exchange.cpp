@@ -202,7 +202,7 @@ void Fabric::wait_for(Exchange& x, Stream stream) const {
   x.wait_all();
 }
 
-int64_t Fabric::exchange(Exchange& x, const Collective& call) {
+void Fabric::exchange(Exchange& x, const Collective& call) {
   const Stream stream = call.stream;
   const StreamScope scope(stream);
   busy_ = stream.device == device_ ? stream : current_stream(device_);  // which pulls
@@ -211,13 +211,9 @@ int64_t Fabric::exchange(Exchange& x, const Collective& call) {
   copy_own(x, call);
 
   tidy();
-  int64_t bytes = 0;
   for (Side& to : out) {
     prepare(to, stream);
-    for (const Tensor& tensor : to.tensors) {
-      bytes += tensor.nbytes();
-      kept_.push_back(tensor);
-    }
+    for (const Tensor& tensor : to.tensors) kept_.push_back(tensor);
   }
   wait_for(x, stream);  // what is told now is there
   advance();
@@ -249,7 +245,6 @@ int64_t Fabric::exchange(Exchange& x, const Collective& call) {
   x.wait_all();
   kept_.clear();
   busy_.reset();
-  return bytes;
 }
 
 }  // namespace cuop::dist

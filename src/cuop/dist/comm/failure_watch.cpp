@@ -118,9 +118,11 @@ void FailureWatch::take(const Control& message) {
       refused_messages_[message.src] = {message.src, message.blamed, message.text};
       break;
     case ControlKind::kMeet:
+      if (heartbeat()) heartbeat()->note_life(in_heartbeat(message.src));
       meets_[src] = std::max(meets_[src], message.epoch);
       break;
     case ControlKind::kHere:
+      if (heartbeat()) heartbeat()->note_life(in_heartbeat(message.src));
       survivors_.take_here(message.src, message.epoch);
       break;
     case ControlKind::kSurvivors:
@@ -172,6 +174,13 @@ void FailureWatch::fail(std::string_view op, int blamed, const std::string& what
   fail_all(text, in_root(blamed));
   is_reported_ = true;
   throw error_in(op, text, in_root(blamed));
+}
+
+void FailureWatch::tell(std::string_view op, const std::string& what) {
+  const Lock lock(*mutex_);
+  poll();
+  fail_all(cat(where(op), " failed: ", what), in_root(transport_->rank()));
+  is_reported_ = true;
 }
 
 /// This rank raises what fails the whole family.
@@ -313,9 +322,13 @@ void FailureWatch::check_message(std::string_view op, int peer) {
 void FailureWatch::abort(const std::string& reason) noexcept {
   const Lock lock(*mutex_);
   poll();
-  const bool is_cause = part_failure_.epoch != epoch();
+  // What has failed around this communicator, or a part of it, has caused this too.
+  int blamed = part_failure_.epoch != epoch() ? in_root(transport_->rank()) : part_failure_.rank;
+  for (const FailureWatch* each = parent_.get(); each; each = each->parent_.get()) {
+    if (each->is_failed()) blamed = each->failure_.rank;
+  }
   fail_all(cat("rank ", transport_->rank(), " of ", transport_->size(), " aborted: ", reason),
-           is_cause ? in_root(transport_->rank()) : part_failure_.rank);
+           blamed);
   is_reported_ = true;
 }
 

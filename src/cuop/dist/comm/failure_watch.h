@@ -35,6 +35,12 @@
 
 namespace cuop::dist {
 
+/// What the note of a call says of it.
+inline CallShape shape_of(const Collective& step) {
+  const Collective& call = step.whole();
+  return {call.root, static_cast<uint8_t>(call.dtype), static_cast<uint8_t>(call.op), call.count};
+}
+
 /// Watches of one family may be used by several threads, each watch by one. A rank that is blamed
 /// is given by its number here, and told by its number in the first communicator of the family.
 class FailureWatch {
@@ -76,14 +82,16 @@ class FailureWatch {
   void check(std::string_view op);
   /// Fails this communicator on all ranks and raises "op: rank 1 of 4 <what>".
   [[noreturn]] void fail(std::string_view op, int blamed, const std::string& what);
+  /// The same where this rank raises an error of its own.
+  void tell(std::string_view op, const std::string& what);
   /// Rank `peer` is gone: fails the whole family.
   [[noreturn]] void lose(std::string_view op, int peer, const std::string& what);
   /// A wait for `peer` has lasted `seconds`: blames the rank that keeps it.
   [[noreturn]] void expire(std::string_view op, int peer, double seconds);
 
   /// In a wait for `peer`: raises when that rank, or in a collective call any rank here, has died
-  /// or does not run, or when `peer` is in another collective call.
-  void check_heartbeats(std::string_view op, int peer, bool is_message);
+  /// or does not run, or when `peer` is in another collective call than `call`; null for a message.
+  void check_heartbeats(std::string_view op, int peer, const Collective* call);
   /// What is seen of the ranks here.
   std::vector<RankHealth> health();
   /// The ranks here that go on together (survivors.h); a rank that is not here is waited for
@@ -131,7 +139,7 @@ class FailureWatch {
   bool is_failed() const { return failure_.epoch == epoch(); }
   CommunicationError error_in(std::string_view op, const std::string& text, int blamed);
   void check_missing(std::string_view op, int rank);
-  void check_same_call(std::string_view op, int peer);
+  void check_same_call(const Collective& call, int peer);
   SeenRank seen(int place) const;
   std::string why_gone(int rank);
   bool is_missing(int rank);

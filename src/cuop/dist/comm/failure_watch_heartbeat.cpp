@@ -24,10 +24,29 @@ State state_of(Life life) {
       return State::kLeft;
     case Life::kDead:
       return State::kDead;
+    case Life::kSilent:
+      return State::kLost;
     case Life::kUnwatched:
       break;
   }
   return State::kUnwatched;
+}
+
+/// Of what another rank says, which may be nonsense.
+std::string words_of(const CallShape& shape) {
+  const bool is_known =
+      shape.dtype < kDTypeCount && shape.op <= static_cast<uint8_t>(ReduceKind::kNorm);
+  if (!is_known) return cat("root ", shape.root, ", count ", shape.count, " of something else");
+  const Collective call{.root = shape.root,
+                        .count = shape.count,
+                        .dtype = static_cast<DType>(shape.dtype),
+                        .op = static_cast<ReduceKind>(shape.op)};
+  return call.words();
+}
+
+/// Whether nobody should wait for a rank now.
+bool is_gone(Life life) {
+  return life == Life::kDead || life == Life::kStopped || life == Life::kSilent;
 }
 
 }  // namespace
@@ -41,19 +60,20 @@ int FailureWatch::in_heartbeat(int rank) {
   return root().places_[static_cast<size_t>(in_root(rank))];
 }
 
-void FailureWatch::check_heartbeats(std::string_view op, int peer, bool is_message) {
+void FailureWatch::check_heartbeats(std::string_view op, int peer, const Collective* call) {
   if (!heartbeat()) return;
   if (heartbeat()->has_missing()) {
     check_missing(op, peer);
-    for (int rank = 0; !is_message && rank < transport_->size(); ++rank) check_missing(op, rank);
+    for (int rank = 0; call != nullptr && rank < transport_->size(); ++rank)
+      check_missing(op, rank);
   }
-  if (!is_message) check_same_call(op, peer);
+  if (call != nullptr) check_same_call(*call, peer);
 }
 
 void FailureWatch::check_missing(std::string_view op, int rank) {
   const int place = in_heartbeat(rank);
   const Life life = heartbeat()->life(place);
-  if (life != Life::kDead && life != Life::kStopped) return;
+  if (!is_gone(life)) return;
   check(op);  // somebody else may have told the same before
   const Lock lock(*mutex_);
   const std::string why = heartbeat()->obituary(place);
@@ -62,14 +82,20 @@ void FailureWatch::check_missing(std::string_view op, int rank) {
 }
 
 /// Collective calls of one number are the same call on all ranks, or never meet.
-void FailureWatch::check_same_call(std::string_view op, int peer) {
+void FailureWatch::check_same_call(const Collective& call, int peer) {
+  const std::string_view op = call.name();
   for (const CallNote& other : heartbeat()->calls(in_heartbeat(peer))) {
     const bool is_this_call = other.is_collective && other.context == transport_->context() &&
                               other.epoch == epoch() && other.number == calls();
-    if (!is_this_call || other.operation == op.substr(0, other.operation.size())) continue;
+    if (!is_this_call) continue;
+    const bool is_same = other.operation == op.substr(0, other.operation.size());
+    if (is_same && other.shape == shape_of(call)) continue;
     check(op);
     fail(op, peer,
-         cat("met ", named(peer), " in ", other.operation, ": both are call ", other.number));
+         is_same
+             ? cat("was called with ", call.words(), "; ", named(peer), " with ",
+                   words_of(other.shape))
+             : cat("met ", named(peer), " in ", other.operation, ": both are call ", other.number));
   }
 }
 
@@ -118,9 +144,10 @@ std::vector<RankHealth> FailureWatch::health() {
     RankHealth& health = ranks[static_cast<size_t>(rank)];
     health = std::move(all[static_cast<size_t>(in_heartbeat(rank))].health);
     if (health.waits_for >= 0) health.waits_for = here[static_cast<size_t>(health.waits_for)];
-    if (health.state == State::kUnwatched && transport_->is_lost(rank)) {
-      health.state = State::kLost;
-    }
+    const bool is_known_otherwise =
+        health.state != State::kUnwatched &&
+        (health.state != State::kAlive || !heartbeat()->is_elsewhere(in_heartbeat(rank)));
+    if (!is_known_otherwise && transport_->is_lost(rank)) health.state = State::kLost;
   }
   return ranks;
 }
@@ -136,7 +163,7 @@ std::string FailureWatch::why_gone(int rank) {
 bool FailureWatch::is_missing(int rank) {
   if (!why_gone(rank).empty()) return true;
   return rank != transport_->rank() && heartbeat() &&
-         heartbeat()->life(in_heartbeat(rank)) == Life::kStopped;
+         is_gone(heartbeat()->life(in_heartbeat(rank)));
 }
 
 template <class Done>

@@ -23,6 +23,8 @@ namespace {
 /// Of what time has passed between two looks so much counts as silence: the rest of it this process
 /// was stopped itself.
 constexpr double kMostBetweenLooks = 2 * Heartbeat::kBeatSeconds;
+/// After so long without a beat of a rank another one reports for their host.
+constexpr double kTakeOver = 3 * Heartbeat::kBeatSeconds;
 
 int open_process(int64_t process) {
   return static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0));
@@ -33,36 +35,33 @@ bool has_ended(int process) {
   return poll(&query, 1, 0) > 0;
 }
 
-/// The pages of this process, which say at its regular end that it has left. A fork's end is not
-/// its end.
-class OwnPages {
+/// The heartbeats of this process, which say at its regular end that it has left.
+class OwnHeartbeats {
  public:
-  static OwnPages& instance() {
-    static auto* pages = new OwnPages;  // outlives all statics
-    return *pages;
+  static OwnHeartbeats& instance() {
+    static auto* heartbeats = new OwnHeartbeats;  // outlives all statics
+    return *heartbeats;
   }
-  void add(HeartbeatPage& page) {
+  void add(Heartbeat& heartbeat) {
     const std::lock_guard lock(mutex_);
-    pages_.insert(&page);
+    all_.insert(&heartbeat);
   }
-  void remove(HeartbeatPage& page) {
+  void remove(Heartbeat& heartbeat) {
     const std::lock_guard lock(mutex_);
-    pages_.erase(&page);
-    if (page.place().process == getpid()) page.set_left();
+    all_.erase(&heartbeat);
+    heartbeat.leave();
   }
 
  private:
-  OwnPages() {
+  OwnHeartbeats() {
     std::atexit([] { instance().leave(); });
   }
   void leave() {
     const std::lock_guard lock(mutex_);
-    for (HeartbeatPage* page : pages_) {
-      if (page->place().process == getpid()) page->set_left();
-    }
+    for (Heartbeat* each : all_) each->leave();
   }
   std::mutex mutex_;
-  std::set<HeartbeatPage*> pages_;
+  std::set<Heartbeat*> all_;
 };
 
 }  // namespace
@@ -78,14 +77,14 @@ double Heartbeat::limit_of_environment() {
 Heartbeat::Heartbeat(double limit) : limit_(limit), process_(getpid()) {
   try {
     own_ = HeartbeatPage::make();
-    OwnPages::instance().add(own_);
+    OwnHeartbeats::instance().add(*this);
   } catch (const CommunicationError& error) {
     log(LogLevel::kWarn, error.what(), "; other ranks know this one by its connection alone");
   }
 }
 
 Heartbeat::~Heartbeat() {
-  if (own_.is_open()) OwnPages::instance().remove(own_);
+  if (own_.is_open()) OwnHeartbeats::instance().remove(*this);
   if (!thread_.joinable()) return;
   if (process_ != getpid()) {  // a fork, which has no such thread
     thread_.detach();
@@ -96,7 +95,17 @@ Heartbeat::~Heartbeat() {
   thread_.join();
 }
 
-void Heartbeat::watch(int rank, std::span<const PagePlace> places) {
+/// A fork's end is not this process's end.
+void Heartbeat::leave() {
+  if (!own_.is_open() || process_ != getpid()) return;
+  own_.set_left();
+  if (reports_) reports_->send({{rank_, false, own_.state()}});
+}
+
+void Heartbeat::watch(int rank, std::span<const PagePlace> places,
+                      std::unique_ptr<HostReports> reports) {
+  rank_ = rank;
+  reports_ = std::move(reports);
   peers_ = std::vector<Peer>(places.size());
   for (size_t i = 0; i < places.size(); ++i) {
     open(peers_[i], places[i]);
@@ -111,8 +120,12 @@ void Heartbeat::watch(int rank, std::span<const PagePlace> places) {
 }
 
 void Heartbeat::open(Peer& peer, const PagePlace& place) {
+  if (place.process <= 0 || !own_.is_open()) return;
+  if (place.host != own_.place().host) {
+    if (reports_) peer.page = HeartbeatPage::mirror(place);
+    return;
+  }
   // The process first: while it has not ended, nobody else has its number.
-  if (place.host != own_.place().host || place.process <= 0) return;
   peer.process = Descriptor(open_process(place.process));
   peer.page = HeartbeatPage::open(place);
   if (peer.process.is_open() && has_ended(peer.process.get())) {
@@ -134,45 +147,103 @@ void Heartbeat::look(Peer& peer, double seconds) {
     peer.life = Life::kLeft;
     return;
   }
+  const double counted = std::min(seconds, kMostBetweenLooks);
+  peer.host_silence = peer.host_silence + counted;
   const int64_t signs = peer.page.signs_of_life();
-  if (signs != peer.signs) {
+  if (peer.was_heard.exchange(false) || signs != peer.signs) {
     peer.signs = signs;
     peer.silence = 0.0;
     peer.life = Life::kBeating;
     return;
   }
-  peer.silence = peer.silence + std::min(seconds, kMostBetweenLooks);
-  if (peer.silence > limit_) peer.life = Life::kStopped;
+  peer.silence = peer.silence + counted;
+  if (peer.silence <= limit_) return;
+  const bool is_elsewhere = peer.page.place().host != own_.place().host;
+  peer.life = is_elsewhere && peer.host_silence > limit_ ? Life::kSilent : Life::kStopped;
+}
+
+bool Heartbeat::is_local(size_t rank) const {
+  const HeartbeatPage& page = peers_[rank].page;
+  return page.is_open() && page.place().host == own_.place().host;
+}
+
+/// Unless a rank before this one does. Should two of them, that does no harm.
+bool Heartbeat::reports_for_host() const {
+  for (size_t rank = 0; rank < static_cast<size_t>(rank_); ++rank) {
+    const bool lives = peers_[rank].life == Life::kBeating && peers_[rank].silence < kTakeOver;
+    if (is_local(rank) && lives) return false;
+  }
+  return true;
+}
+
+void Heartbeat::report() {
+  if (!reports_ || !reports_for_host()) return;
+  std::vector<RankReport> ranks;
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (!is_local(rank)) continue;
+    const Peer& peer = peers_[rank];
+    ranks.push_back({static_cast<int>(rank), peer.life == Life::kDead, peer.page.state()});
+  }
+  reports_->send(ranks);
+}
+
+void Heartbeat::hear(const RankReport& report) {
+  Peer& peer = peers_[static_cast<size_t>(report.rank)];
+  if (!peer.page.is_open()) return;
+  const uint64_t host = peer.page.place().host;
+  for (Peer& each : peers_) {
+    if (each.page.is_open() && each.page.place().host == host) each.host_silence = 0.0;
+  }
+  // Of two reports on their way the later one may come first.
+  if (report.page.beats + report.page.shown >= peer.page.signs_of_life()) {
+    peer.page.show(report.page);
+  }
+  if (peer.life == Life::kLeft || peer.life == Life::kDead) return;
+  if (report.is_dead) {
+    peer.life = Life::kDead;
+  } else if (peer.life == Life::kUnwatched) {
+    peer.life = Life::kBeating;
+    peer.signs = peer.page.signs_of_life();
+  }
+}
+
+/// Until a process ends, a report comes or it is time.
+void Heartbeat::await_events(double end) {
+  std::vector<pollfd> awaited{{alarm_.descriptor(), POLLIN, 0}};
+  if (reports_) {
+    for (const int each : reports_->descriptors()) awaited.push_back({each, POLLIN, 0});
+  }
+  const size_t first = awaited.size();
+  std::vector<Peer*> processes;
+  for (Peer& peer : peers_) {
+    if (!peer.process.is_open()) continue;
+    awaited.push_back({peer.process.get(), POLLIN, 0});
+    processes.push_back(&peer);
+  }
+  const double left = std::max(0.0, end - steady_seconds());
+  poll(awaited.data(), awaited.size(), static_cast<int>(std::ceil(left * 1000)));
+  for (size_t i = 0; i < processes.size(); ++i) {
+    if (awaited[first + i].revents == 0) continue;
+    Peer& peer = *processes[i];
+    peer.process.close();
+    peer.life = peer.page.has_left() ? Life::kLeft : Life::kDead;
+  }
 }
 
 void Heartbeat::run() {
   double last = steady_seconds();
-  std::vector<pollfd> awaited;
-  std::vector<Peer*> processes;
   while (!is_ending_) {
-    awaited.assign(1, {alarm_.descriptor(), POLLIN, 0});
-    processes.clear();
-    for (Peer& peer : peers_) {
-      if (!peer.process.is_open()) continue;
-      awaited.push_back({peer.process.get(), POLLIN, 0});
-      processes.push_back(&peer);
-    }
-    const double left = std::max(0.0, last + kBeatSeconds - steady_seconds());
-    poll(awaited.data(), awaited.size(), static_cast<int>(std::ceil(left * 1000)));
-    for (size_t i = 0; i < processes.size(); ++i) {
-      if (awaited[i + 1].revents == 0) continue;
-      Peer& peer = *processes[i];
-      peer.process.close();
-      peer.life = peer.page.has_left() ? Life::kLeft : Life::kDead;
-    }
+    await_events(last + kBeatSeconds);
+    if (reports_) reports_->receive([this](const RankReport& report) { hear(report); });
     const double now = steady_seconds();
     if (now - last >= kBeatSeconds) {
       if (own_.is_open()) own_.beat();
       for (Peer& peer : peers_) look(peer, now - last);
+      report();
       last = now;
     }
     has_missing_ = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-      return peer.life == Life::kDead || peer.life == Life::kStopped;
+      return peer.life == Life::kDead || peer.life == Life::kStopped || peer.life == Life::kSilent;
     });
   }
 }
@@ -181,7 +252,9 @@ void Heartbeat::run() {
 Heartbeat::Life Heartbeat::life(int rank) const {
   const Peer& other = peer(rank);
   const Life life = other.life;
-  const bool runs_again = life == Life::kStopped && other.page.signs_of_life() != other.signs;
+  const bool is_still = life == Life::kStopped || life == Life::kSilent;
+  const bool runs_again =
+      is_still && (other.was_heard || other.page.signs_of_life() != other.signs);
   return runs_again ? Life::kBeating : life;
 }
 
@@ -198,11 +271,16 @@ double Heartbeat::seconds_in(int rank, const CallNote& call) const {
 }
 
 std::string Heartbeat::obituary(int rank) const {
-  const bool is_dead = life(rank) == Life::kDead;
-  std::string text =
-      cat("its process", process(rank) > 0 ? cat(" ", process(rank)) : "",
-          is_dead ? " has died"
-                  : cat(" has shown no heartbeat for ", std::round(silence(rank) * 10) / 10, " s"));
+  const auto rounded = [](double seconds) { return cat(std::round(seconds * 10) / 10, " s"); };
+  const Life now = life(rank);
+  std::string text = cat("its process", process(rank) > 0 ? cat(" ", process(rank)) : "");
+  if (now == Life::kDead) {
+    text += " has died";
+  } else if (now == Life::kSilent) {
+    text = cat("nothing was heard of its host for ", rounded(peer(rank).host_silence));
+  } else {
+    text += cat(" has shown no heartbeat for ", rounded(silence(rank)));
+  }
   const std::vector<CallNote> in = calls(rank);
   if (in.empty()) return text;
   return cat(text, ", in ", in[0].operation, " (call ", in[0].number, ")");

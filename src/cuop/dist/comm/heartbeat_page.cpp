@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,10 +12,12 @@
 #include <system_error>
 #include <utility>
 
+#include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
+#include "cuop/memory/sealed_file.h"
 
 namespace cuop::dist {
 
@@ -42,7 +43,7 @@ uint64_t this_host() {
   const bool is_known = file.is_open() && read_all(file.get(), boot) &&
                         readlink("/proc/self/ns/pid", numbering, sizeof(numbering) - 1) > 0;
   if (!is_known) throw_errno("this host cannot be told from others");
-  return hash_text(cat(boot, numbering));
+  return hash_text(cat(boot, numbering, env().host_name.value));
 }
 
 }  // namespace
@@ -59,6 +60,27 @@ struct HeartbeatPage::Call {
   std::atomic<int32_t> is_collective;
   std::atomic<int32_t> awaited;
   std::atomic<int64_t> since;
+  std::atomic<int32_t> root;
+  std::atomic<int32_t> kinds;  // dtype, and op behind it
+  std::atomic<int64_t> count;
+
+  void set_name(std::string_view operation) {
+    uint64_t words[2] = {};
+    std::memcpy(words, operation.data(), std::min(operation.size(), sizeof(words)));
+    for (size_t i = 0; i < 2; ++i) name[i].store(words[i], memory_order_release);
+  }
+  void set(const CallNote& note) {
+    set_name(note.operation);
+    context.store(note.context, memory_order_release);
+    epoch.store(note.epoch, memory_order_release);
+    number.store(note.number, memory_order_release);
+    is_collective.store(note.is_collective ? 1 : 0, memory_order_release);
+    awaited.store(note.awaited, memory_order_release);
+    since.store(note.since, memory_order_release);
+    root.store(note.shape.root, memory_order_release);
+    kinds.store(note.shape.dtype | note.shape.op << 8, memory_order_release);
+    count.store(note.shape.count, memory_order_release);
+  }
 
   /// Runs `write` so that no reader takes half of it for the whole.
   template <class Write>
@@ -93,8 +115,9 @@ HeartbeatPage& HeartbeatPage::operator=(HeartbeatPage&& other) noexcept {
   return *this;
 }
 
-void HeartbeatPage::map(int protection) {
-  void* const memory = mmap(nullptr, sizeof(Content), protection, MAP_SHARED, file_.get(), 0);
+void HeartbeatPage::map(int protection, int kind) {
+  const int file = file_.is_open() ? file_.get() : -1;
+  void* const memory = mmap(nullptr, sizeof(Content), protection, kind, file, 0);
   if (memory != MAP_FAILED) content_ = static_cast<Content*>(memory);
 }
 
@@ -106,22 +129,17 @@ void HeartbeatPage::unmap() noexcept {
 HeartbeatPage HeartbeatPage::make() {
   static_assert(std::atomic<int64_t>::is_always_lock_free);
   HeartbeatPage page;
-  page.file_ = Descriptor(memfd_create("cuop-heartbeat", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  page.file_ = memory::make_sealed_file("cuop-heartbeat", sizeof(Content));
   if (!page.file_.is_open()) throw_errno("no page can be made");
   const int file = page.file_.get();
-  if (fchmod(file, 0600) != 0 || ftruncate(file, sizeof(Content)) != 0) {
-    throw_errno("the page cannot be sized");
-  }
-  page.map(PROT_READ | PROT_WRITE);
+  page.map(PROT_READ | PROT_WRITE, MAP_SHARED);
   if (!page.is_open()) throw_errno("the page cannot be mapped");
   new (page.content_) Content{};
   const std::string random = random_bytes(sizeof(page.place_.token));
   std::memcpy(page.place_.token, random.data(), random.size());
   for (size_t i = 0; i < 2; ++i) page.content_->token[i] = page.place_.token[i];
-  // Its length stays, so that no reader is cut off, and nobody maps it for writing any more. A
-  // system that knows no such seals has the page all the same.
-  if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-    throw_errno("it cannot be sealed");
+  // Nobody maps it for writing any more. A system that knows no such seal has the page all the
+  // same.
   fcntl(file, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
   page.place_.host = this_host();
   page.place_.process = getpid();
@@ -131,17 +149,11 @@ HeartbeatPage HeartbeatPage::make() {
 
 HeartbeatPage HeartbeatPage::open(const PagePlace& place) {
   HeartbeatPage page;
-  if (place.process <= 0 || place.descriptor < 0 || place.host != this_host()) return page;
-  const std::string path = cat("/proc/", place.process, "/fd/", place.descriptor);
-  page.file_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (place.process <= 0 || place.host != this_host()) return page;
+  page.file_ = memory::open_sealed_file(place.process, place.descriptor, sizeof(Content),
+                                        /*for_writing=*/false);
   if (!page.file_.is_open()) return page;
-  struct stat status {};
-  const int seals = fcntl(page.file_.get(), F_GET_SEALS);
-  const bool is_page = fstat(page.file_.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-                       status.st_uid == geteuid() && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
-                       status.st_size == static_cast<off_t>(sizeof(Content));
-  if (!is_page) return page;
-  page.map(PROT_READ);
+  page.map(PROT_READ, MAP_SHARED);
   if (!page.is_open()) return page;
   page.place_ = place;
   for (size_t i = 0; i < 2; ++i) {
@@ -150,6 +162,34 @@ HeartbeatPage HeartbeatPage::open(const PagePlace& place) {
     break;
   }
   return page;
+}
+
+HeartbeatPage HeartbeatPage::mirror(const PagePlace& place) {
+  HeartbeatPage page;
+  page.map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+  if (!page.is_open()) throw_errno("another host's page cannot be kept");
+  new (page.content_) Content{};
+  page.place_ = place;
+  return page;
+}
+
+PageState HeartbeatPage::state() const {
+  return {beats(), content_->shown.load(memory_order_acquire), last_number(), has_left(), calls()};
+}
+
+void HeartbeatPage::show(const PageState& state) {
+  for (size_t i = 0; i < kCalls; ++i) {
+    Call& call = content_->calls[i];
+    const bool is_there = i < state.calls.size();
+    call.change([&] {
+      if (is_there) call.set(state.calls[i]);
+      if (!is_there) call.set_name("");
+    });
+  }
+  content_->last_number.store(state.last_number, memory_order_relaxed);
+  content_->shown.store(state.shown, memory_order_release);
+  content_->beats.store(state.beats, memory_order_release);
+  if (state.has_left) set_left();
 }
 
 int64_t HeartbeatPage::beats() const { return content_->beats.load(memory_order_acquire); }
@@ -178,6 +218,9 @@ std::optional<CallNote> HeartbeatPage::read(const Call& call) const {
   note.is_collective = call.is_collective.load(memory_order_acquire) != 0;
   note.awaited = call.awaited.load(memory_order_acquire);
   note.since = call.since.load(memory_order_acquire);
+  const int32_t kinds = call.kinds.load(memory_order_acquire);
+  note.shape = {call.root.load(memory_order_acquire), static_cast<uint8_t>(kinds & 0xff),
+                static_cast<uint8_t>(kinds >> 8), call.count.load(memory_order_acquire)};
   const bool is_whole = before % 2 == 0 && call.version.load(memory_order_relaxed) == before;
   note.operation.assign(name.data(), strnlen(name.data(), name.size()));
   if (!is_whole || note.operation.empty()) return std::nullopt;
@@ -193,22 +236,14 @@ std::vector<CallNote> HeartbeatPage::calls() const {
 }
 
 int HeartbeatPage::begin_call(std::string_view operation, uint64_t context, int64_t epoch,
-                              int64_t number, bool is_collective) {
+                              int64_t number, bool is_collective, const CallShape& shape) {
   int place = 0;
   while (content_->calls[place].is_taken.exchange(1, memory_order_acquire) != 0) {
     if (++place == kCalls) return -1;
   }
   Call& call = content_->calls[place];
-  uint64_t name[2] = {};
-  std::memcpy(name, operation.data(), std::min(operation.size(), sizeof(name)));
   call.change([&] {
-    for (size_t i = 0; i < 2; ++i) call.name[i].store(name[i], memory_order_release);
-    call.context.store(context, memory_order_release);
-    call.epoch.store(epoch, memory_order_release);
-    call.number.store(number, memory_order_release);
-    call.is_collective.store(is_collective ? 1 : 0, memory_order_release);
-    call.awaited.store(-1, memory_order_release);
-    call.since.store(beats(), memory_order_release);
+    call.set({std::string(operation), context, epoch, number, is_collective, beats(), -1, shape});
   });
   content_->last_number.store(number, memory_order_relaxed);
   return place;
@@ -224,9 +259,7 @@ void HeartbeatPage::set_awaited(int call, int rank) {
 
 void HeartbeatPage::end_call(int call) {
   Call& noted = content_->calls[call];
-  noted.change([&] {
-    for (auto& part : noted.name) part.store(0, memory_order_release);
-  });
+  noted.change([&] { noted.set_name(""); });
   noted.is_taken.store(0, memory_order_release);
 }
 

@@ -22,6 +22,15 @@ struct PagePlace {
   uint64_t token[2] = {};  ///< stands in the page: another one at this place is not the rank's
 };
 
+/// What a collective call was given that must be the same on all ranks.
+struct CallShape {
+  int32_t root = 0;
+  uint8_t dtype = 0;
+  uint8_t op = 0;
+  int64_t count = 0;
+  bool operator==(const CallShape&) const = default;
+};
+
 /// A call of one rank: which one, since when, and whom it waits for.
 struct CallNote {
   std::string operation;  ///< "all_reduce", at most 16 characters
@@ -31,6 +40,16 @@ struct CallNote {
   bool is_collective = false;
   int64_t since = 0;  ///< the rank's heartbeat when it began or made progress last
   int awaited = -1;   ///< the rank among all that it waits for, -1 while it does not wait
+  CallShape shape = {};
+};
+
+/// All that a page says at one moment.
+struct PageState {
+  int64_t beats = 0;
+  int64_t shown = 0;  ///< signs of life beside the beats
+  int64_t last_number = 0;
+  bool has_left = false;
+  std::vector<CallNote> calls;
 };
 
 class HeartbeatPage {
@@ -44,6 +63,8 @@ class HeartbeatPage {
   /// Another rank's, for reading; closed when there is none at that place, or it is on another
   /// host.
   static HeartbeatPage open(const PagePlace& place);
+  /// What was told of a page of another host: memory of this process that show() fills.
+  static HeartbeatPage mirror(const PagePlace& place);
   HeartbeatPage(HeartbeatPage&& other) noexcept;
   HeartbeatPage& operator=(HeartbeatPage&& other) noexcept;
   ~HeartbeatPage() { unmap(); }
@@ -59,6 +80,9 @@ class HeartbeatPage {
   std::vector<CallNote> calls() const;
   /// The number of the collective call that was begun last, on whatever communicator.
   int64_t last_number() const;
+  PageState state() const;
+  /// Of a mirror.
+  void show(const PageState& state);
 
   // Of one's own page.
   void beat();
@@ -67,7 +91,7 @@ class HeartbeatPage {
   void set_left();
   /// Notes a call and answers its place, -1 when all are taken; `since` is filled in.
   int begin_call(std::string_view operation, uint64_t context, int64_t epoch, int64_t number,
-                 bool is_collective);
+                 bool is_collective, const CallShape& shape = {});
   /// The call has made progress and waits for this rank from now on, -1 for none.
   void set_awaited(int call, int rank);
   void end_call(int call);
@@ -76,7 +100,7 @@ class HeartbeatPage {
   struct Call;
   struct Content;
 
-  void map(int protection);
+  void map(int protection, int kind);
   void unmap() noexcept;
   std::optional<CallNote> read(const Call& call) const;
 

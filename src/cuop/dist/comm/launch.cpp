@@ -1,8 +1,12 @@
 #include "cuop/dist/comm/launch.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <charconv>
 
 #include "cuop/backend/current_device.h"
+#include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 
@@ -108,6 +112,13 @@ Launch detect(const Reader& env) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::string& given = env().host_name.value;
+  return given.empty() ? host.data() : given;
+}
 
 int slurm_tasks_on_node(const std::string& list, int node) {
   size_t begin = 0;

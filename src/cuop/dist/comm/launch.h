@@ -31,6 +31,9 @@ Launch detect_launch(const Environment& environment);
 /// The same with this process's environment.
 Launch detect_launch();
 
+/// What ranks tell hosts apart by: CUOP_HOST_NAME, else the system's name.
+std::string host_name();
+
 /// Tasks on node `node` from Slurm's list "2(x3),1" (nodes 0 to 2 have two, node 3 has one).
 int slurm_tasks_on_node(const std::string& list, int node);
 /// The first host of Slurm's list "n[03-05,7],login" is n03.

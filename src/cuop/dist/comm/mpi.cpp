@@ -6,6 +6,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/datagrams.h"
 #include "cuop/dist/comm/p2p_communicator.h"
 
 namespace cuop::dist {
@@ -46,7 +47,7 @@ std::shared_ptr<Communicator> make_mpi_communicator() {
   module().require_function<void(std::shared_ptr<Transport>*)>("cuop_mpi_world")(&transport);
   auto comm =
       std::make_shared<P2pCommunicator>(std::move(transport), nullptr, env().comm_timeout.value);
-  if (comm->size() > 1) comm->start_heartbeat();
+  if (comm->size() > 1) comm->start_heartbeat({own_addresses(), ""});
   return comm;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/log.h"
@@ -151,9 +152,12 @@ MPI_Comm duplicate_of_world() {
 
 /// The lowest rank on each rank's host.
 std::vector<int> find_hosts(MPI_Comm comm, int rank, int size) {
-  MPI_Comm host = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host),
+  MPI_Comm machine = MPI_COMM_NULL, host = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &machine),
         "MPI_Comm_split_type");
+  const int name = static_cast<int>(hash_text(env().host_name.value) & 0x7fffffff);
+  check(MPI_Comm_split(machine, name, rank, &host), "MPI_Comm_split");
+  MPI_Comm_free(&machine);
   int lowest = rank;
   check(MPI_Bcast(&lowest, 1, MPI_INT, 0, host), "MPI_Bcast");
   MPI_Comm_free(&host);

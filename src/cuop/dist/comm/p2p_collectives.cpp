@@ -13,12 +13,6 @@ namespace {
 /// Up to this many bytes in all, the number of rounds matters more than the bytes moved.
 constexpr int64_t kShortBytes = 64 * 1024;
 
-int64_t total_bytes(std::span<const Block> blocks) {
-  int64_t total = 0;
-  for (const Block& block : blocks) total += block.bytes;
-  return total;
-}
-
 const Block& block_of(std::span<const Block> blocks, int rank) {
   return blocks[static_cast<size_t>(rank)];
 }

@@ -46,15 +46,19 @@ using Clock = std::chrono::steady_clock;
 constexpr int kLooksPerClock = 16;
 constexpr auto kBetweenHeartbeats = std::chrono::milliseconds(1);
 
-/// Each collective has a tag of its own, so that ranks in different ones wait for each other, and
-/// say so at the deadline, instead of taking each other's bytes.
-int tag_of(Collective::Kind kind) { return kUserTagLimit + static_cast<int>(kind); }
-
-bool overlaps(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
-  const auto a_begin = reinterpret_cast<uintptr_t>(a);
-  const auto b_begin = reinterpret_cast<uintptr_t>(b);
-  return a_begin < b_begin + static_cast<uintptr_t>(b_bytes) &&
-         b_begin < a_begin + static_cast<uintptr_t>(a_bytes);
+/// Each collective has a tag of its own, made of what must be the same on all ranks, so that those
+/// in different ones wait for each other, and say so, instead of taking each other's bytes.
+int tag_of(const Collective& call) {
+  constexpr int kShapes = 1 << 12;
+  static_assert(kUserTagLimit + (static_cast<int>(Collective::Kind::kSplit) + 1) * kShapes <=
+                kTagLimit);
+  const Collective& whole = call.whole();
+  uint64_t mixed = static_cast<uint64_t>(whole.count);
+  for (const int part : {whole.root, static_cast<int>(whole.dtype), static_cast<int>(whole.op)}) {
+    mixed = (mixed ^ static_cast<uint64_t>(part)) * 0x9e3779b97f4a7c15;
+  }
+  const auto shape = static_cast<int>((mixed >> 32) % kShapes);
+  return kUserTagLimit + static_cast<int>(call.kind) * kShapes + shape;
 }
 
 class Condition final : public Delivery {
@@ -72,18 +76,12 @@ class Condition final : public Delivery {
 /// One call: its name, its messages, its waits.
 class P2pCommunicator::Operation final : public Exchange {
  public:
+  Operation(P2pCommunicator& comm, const Collective& call)
+      : Operation(comm, call.name(), tag_of(call), &call) {}
+  /// A message with a tag of the user's.
   Operation(P2pCommunicator& comm, const char* name, int tag)
-      : comm_(comm), name_(name), tag_(tag), span_(name, "comm"), sent_before_(comm.bytes_sent_) {
-    if (is_message()) {
-      comm_.watch_->check(name_);
-    } else {
-      comm_.watch_->begin_call(name_);
-    }
-    epoch_ = comm_.watch_->epoch();
-    note_.emplace(comm_.watch_->heartbeat().get(), name_, comm_.transport_->context(), epoch_,
-                  comm_.watch_->calls(), !is_message());
-  }
-  ~Operation() override { span_.add_bytes(comm_.bytes_sent_ - sent_before_); }
+      : Operation(comm, name, tag, nullptr) {}
+  ~Operation() override { span_.add_bytes(comm_.bytes_sent() - sent_before_); }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -107,7 +105,7 @@ class P2pCommunicator::Operation final : public Exchange {
     comm_.watch_->fail(name_, blamed, what);
   }
 
-  /// Part of the call that may fail by itself: of that the others are told.
+  /// Part of the call in which this rank may fail by itself: of that the others are told.
   template <class Work>
   void run(Work&& work) {
     try {
@@ -118,13 +116,15 @@ class P2pCommunicator::Operation final : public Exchange {
       comm_.watch_->abort(cat(name_, " was interrupted"));
       throw;
     } catch (const std::exception& error) {
-      fail(rank(), error.what());
+      pending_.clear();
+      comm_.watch_->tell(name_, error.what());
+      throw;
     }
   }
 
   /// User messages may be empty and are sent all the same.
   void post_any_send(const void* data, int64_t bytes, int dst) {
-    comm_.bytes_sent_ += bytes;
+    comm_.note_sent(dst, bytes);
     pending_.push_back({comm_.transport_->post_send(data, bytes, {dst, epoch_, tag_}), dst});
   }
   void post_any_recv(void* data, int64_t bytes, int src) {
@@ -142,6 +142,23 @@ class P2pCommunicator::Operation final : public Exchange {
   }
 
  private:
+  Operation(P2pCommunicator& comm, const char* name, int tag, const Collective* call)
+      : comm_(comm),
+        call_(call),
+        name_(name),
+        tag_(tag),
+        span_(name, "comm"),
+        sent_before_(comm.bytes_sent()) {
+    if (is_message()) {
+      comm_.watch_->check(name_);
+    } else {
+      comm_.watch_->begin_call(name_);
+    }
+    epoch_ = comm_.watch_->epoch();
+    note_.emplace(comm_.watch_->heartbeat().get(), name_, comm_.transport_->context(), epoch_,
+                  comm_.watch_->calls(), !is_message(), call_ ? shape_of(*call_) : CallShape{});
+  }
+
   struct Pending {
     DeliveryPtr delivery;
     int peer;
@@ -169,7 +186,7 @@ class P2pCommunicator::Operation final : public Exchange {
         const Clock::time_point now = Clock::now();
         if (now - looked > kBetweenHeartbeats) {
           looked = now;
-          comm_.watch_->check_heartbeats(name_, pending.peer, is_message());
+          comm_.watch_->check_heartbeats(name_, pending.peer, call_);
         }
         const double waited = std::chrono::duration<double>(now - start).count();
         if (waited > comm_.timeout_ && is_own) {
@@ -228,9 +245,10 @@ class P2pCommunicator::Operation final : public Exchange {
     }
   }
 
-  bool is_message() const { return tag_ < kUserTagLimit; }
+  bool is_message() const { return call_ == nullptr; }
 
   P2pCommunicator& comm_;
+  const Collective* call_;  // null for a message
   const char* name_;
   int tag_;
   int64_t epoch_ = 0;
@@ -307,23 +325,33 @@ void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int ds
 /// Asked for by all ranks at once, in a call of its own.
 bool P2pCommunicator::exchanges_tensors(Stream stream) {
   if (!fabric_) {
-    const int64_t sent = bytes_sent_;
-    Operation x(*this, "exchange", tag_of(Collective::Kind::kExchange));
+    const Uncounted agreement(*this);
+    const Collective call{.kind = Collective::Kind::kExchange};
+    Operation x(*this, call);
     const Device chosen = backend::current_device();
     x.run([&] {
       fabric_ = std::make_unique<Fabric>(x, stream.device.is_cpu() ? chosen : stream.device);
     });
-    bytes_sent_ = sent;
   }
   return fabric_->is_used();
 }
 
+bool P2pCommunicator::maps_gpu_memory() const { return fabric_ && fabric_->is_used(); }
+
 std::string P2pCommunicator::exchange_ways() const { return fabric_ ? fabric_->description() : ""; }
 
 void P2pCommunicator::exchange_tensors(const Collective& call) {
-  const int64_t sent = bytes_sent_;
-  Operation x(*this, call.name(), tag_of(call.kind));
-  x.run([&] { bytes_sent_ = sent + fabric_->exchange(x, call); });
+  Operation x(*this, call);
+  x.run([&] {
+    {
+      const Uncounted messages(*this);
+      fabric_->exchange(x, call);
+    }
+    // What travels is the elements, however they do.
+    for (const Patch& patch : call.sends) {
+      if (patch.peer != rank()) note_sent(patch.peer, patch.elements.nbytes());
+    }
+  });
   // Who sent it may have given up meanwhile, and used its memory for something else.
   watch_->check(call.name());
 }
@@ -331,7 +359,7 @@ void P2pCommunicator::exchange_tensors(const Collective& call) {
 void P2pCommunicator::run(const Collective& call) {
   using Kind = Collective::Kind;
   if (call.kind == Kind::kExchange) return exchange_tensors(call);
-  Operation x(*this, call.name(), tag_of(call.kind));
+  Operation x(*this, call);
   if (fabric_) fabric_->tidy();
   const p2p::CombineRule what{call.dtype, call.op};
   switch (call.kind) {
@@ -382,14 +410,14 @@ std::shared_ptr<Communicator> P2pCommunicator::split(int color, int key) {
   return std::make_shared<P2pCommunicator>(std::move(part), std::move(watch), timeout_);
 }
 
-void P2pCommunicator::start_heartbeat() {
+void P2pCommunicator::start_heartbeat(const HostWay& way) {
   auto heartbeat = std::make_shared<Heartbeat>(Heartbeat::limit_of_environment());
   const std::vector<PagePlace> places = gather_values(*this, heartbeat->place());
-  heartbeat->watch(rank(), places);
+  heartbeat->watch(rank(), places, connect_hosts(*this, places, way));
   std::vector<int> everyone(places.size());
   std::iota(everyone.begin(), everyone.end(), 0);
   watch_->set_heartbeat(std::move(heartbeat), std::move(everyone));
-  bytes_sent_ = 0;
+  set_sent(0, {});
 }
 
 std::shared_ptr<Communicator> P2pCommunicator::shrink() {

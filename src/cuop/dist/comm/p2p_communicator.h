@@ -57,11 +57,13 @@ class P2pCommunicator final : public Communicator {
   void recover() override;
   bool exchanges_tensors(Stream stream) override;
   std::string exchange_ways() const override;
+  bool maps_gpu_memory() const override;
   std::vector<RankHealth> health() const override { return watch_->health(); }
   std::shared_ptr<Communicator> shrink() override;
 
-  /// Collective, before anything else: from now on the ranks of a host watch each other.
-  void start_heartbeat();
+  /// Collective, before anything else: from now on the ranks watch each other, those of other hosts
+  /// by `way`.
+  void start_heartbeat(const HostWay& way);
 
  protected:
   void run(const Collective& call) override;

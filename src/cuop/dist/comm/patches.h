@@ -12,6 +12,17 @@ namespace cuop::dist {
 /// Those to or from `rank`, in their order.
 std::vector<Tensor> tensors_of(std::span<const Patch> patches, int rank);
 
+/// patch(peer) of all ranks but this one, which begins with the next: each with another one.
+template <class PatchOf>
+std::vector<Patch> patches_of_others(int rank, int size, const PatchOf& patch) {
+  std::vector<Patch> patches;
+  for (int step = 1; step < size; ++step) {
+    const int peer = (rank + step) % size;
+    patches.push_back({peer, patch(peer)});
+  }
+  return patches;
+}
+
 /// "" when the tensors that rank `src` sends are as many, of the same shapes and dtypes, as those
 /// that are expected of it; else "expects ... from rank 1, which sends ...".
 std::string misfit(const std::vector<Tensor>& expected, const std::vector<Tensor>& sent, int src);

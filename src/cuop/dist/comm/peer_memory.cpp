@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "cuop/core/env.h"
 #include "cuop/core/sha256.h"
 
 namespace cuop::dist {
@@ -46,6 +47,7 @@ MemoryAddress address_of(const void* data) {
 }
 
 bool is_readable(const MemoryAddress& address) {
+  if (!env().peer_memory.value) return false;
   Token token{};
   return read(address.process, address.token_at, &token, sizeof(token)) && token == address.token;
 }

@@ -19,7 +19,8 @@ struct MemoryAddress {
 
 /// Of this process.
 MemoryAddress address_of(const void* data);
-/// Whether the system lets this process read that one's memory, and it is that one.
+/// Whether the system (and CUOP_PEER_MEMORY) lets this process read that one's memory, and it is
+/// that one.
 bool is_readable(const MemoryAddress& address);
 /// Copies bytes [offset, offset + bytes) of what the address names to `to`. False when the system
 /// refuses, or not all of it is there.

@@ -1,5 +1,6 @@
 #include "cuop/dist/comm/socket.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "cuop/core/env.h"
@@ -17,12 +18,18 @@ std::shared_ptr<Communicator> make_socket_communicator(const SocketRank& rank) {
   }
   const double timeout = rank.timeout > 0.0 ? rank.timeout : env().comm_timeout.value;
   SocketMesh mesh = connect_mesh(rank, timeout);
+  HostWay way{{}, mesh.key};
+  for (const Socket& link : mesh.links) {
+    if (!link.is_open()) continue;
+    const std::string address = local_address(link);
+    if (std::ranges::count(way.addresses, address) == 0) way.addresses.push_back(address);
+  }
   std::vector<int> everyone(static_cast<size_t>(rank.size));
   std::iota(everyone.begin(), everyone.end(), 0);
   auto hub = std::make_shared<SocketHub>(rank.rank, std::move(mesh.links), std::move(mesh.hosts));
   auto comm = std::make_shared<P2pCommunicator>(
       make_group_transport(std::move(hub), std::move(everyone), 0), nullptr, timeout);
-  if (rank.size > 1) comm->start_heartbeat();
+  if (rank.size > 1) comm->start_heartbeat(way);
   return comm;
 }
 

@@ -9,8 +9,10 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/job_secret.h"
+#include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/socket_admission.h"
 
 namespace cuop::dist {
@@ -38,12 +40,6 @@ std::string text_of(const char (&from)[Size]) {
   return std::string(from, strnlen(from, Size));
 }
 
-std::string host_name() {
-  char host[kHostBytes] = "";
-  gethostname(host, sizeof(host) - 1);
-  return host;
-}
-
 std::vector<int> ranks_between(int begin, int end) {
   std::vector<int> ranks;
   for (int rank = begin; rank < end; ++rank) ranks.push_back(rank);
@@ -59,7 +55,7 @@ class Rendezvous {
         job_(
             make_job(rank.secret.empty() ? job_secret() : checked_secret("the secret", rank.secret),
                      cat(rank.address, ":", rank.port, ":", rank.size), rank.size)),
-        self_{rank.rank, 0, host_name()},
+        self_{rank.rank, 0, host_name().substr(0, kHostBytes - 1)},
         table_(static_cast<size_t>(rank.size)) {
     mesh_.links.resize(static_cast<size_t>(rank.size));
   }
@@ -71,6 +67,7 @@ class Rendezvous {
       meet_neighbours(meet_root());
     }
     for (const Entry& each : table_) mesh_.hosts.push_back(text_of(each.host));
+    mesh_.key = hmac_sha256(job_.key, "heartbeat");
     return std::move(mesh_);
   }
 
@@ -262,7 +259,7 @@ SocketMesh connect_mesh(const SocketRank& rank, double timeout) {
     throw CommunicationError(
         cat("socket: ", rank.size, " ranks, at most ", kMostSocketRanks, " can be joined by TCP"));
   }
-  if (rank.size == 1) return {std::vector<Socket>(1), {host_name()}};
+  if (rank.size == 1) return {std::vector<Socket>(1), {host_name()}, ""};
   return Rendezvous(rank, timeout).run();
 }
 

@@ -12,6 +12,7 @@ namespace cuop::dist {
 struct SocketMesh {
   std::vector<Socket> links;       ///< to every rank; this rank's own place is closed
   std::vector<std::string> hosts;  ///< the host name of every rank
+  std::string key = {};            ///< that ranks of the job know and nobody else
 };
 
 /// Collective. Rank 0 listens at its address alone, on the first free one of the kRendezvousPorts

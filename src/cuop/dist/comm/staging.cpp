@@ -13,12 +13,6 @@ namespace {
 using Kind = Collective::Kind;
 using Blocks = std::vector<Block>;
 
-int64_t total(std::span<const Block> blocks) {
-  int64_t bytes = 0;
-  for (const Block& block : blocks) bytes += block.bytes;
-  return bytes;
-}
-
 Blocks whole(int64_t bytes) { return {{0, bytes}}; }
 
 Blocks own(const Collective& call, int rank) {
@@ -86,8 +80,8 @@ StagedCall::StagedCall(const Collective& call, int rank)
     return std::make_unique<backend::cuda::Workspace>(
         bytes, call.stream, backend::cuda::pinned_memory(call.stream.device));
   };
-  send_ = buffer(is_broadcast ? call.count : total(read));
-  recv_ = buffer(is_broadcast ? 0 : total(written_));
+  send_ = buffer(is_broadcast ? call.count : total_bytes(read));
+  recv_ = buffer(is_broadcast ? 0 : total_bytes(written_));
   backend::Runtime& gpu = backend::runtime(call.stream.device);
   for (size_t i = 0; i < read.size(); ++i) {
     gpu.copy(at(send_->data(), read_here[i].offset), at(call.send, read[i].offset), read[i].bytes,

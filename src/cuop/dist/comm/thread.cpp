@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <functional>
 #include <numeric>
 
@@ -12,6 +13,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
+#include "cuop/dist/comm/error_message.h"
 #include "cuop/dist/comm/patches.h"
 #include "cuop/dist/comm/reduction.h"
 #include "cuop/dist/comm/split.h"
@@ -61,9 +63,14 @@ class ThreadCommunicator final : public Communicator {
   void abort(const std::string& reason) noexcept override;
   std::string failure() const override { return world_->failure(); }
   bool is_failure_reported() const override { return world_->is_failure_reported(rank_); }
-  void recover() override { world_->recover(caller("recover")); }
+  void recover() override {
+    world_->recover(caller("recover"));
+    forget_other_gpus();
+  }
   std::vector<RankHealth> health() const override { return world_->health(); }
+  std::exception_ptr cause_of(std::exception_ptr error) override;
   std::shared_ptr<Communicator> shrink() override {
+    forget_other_gpus();
     auto [world, rank] = world_->shrink(caller("shrink"));
     return std::make_shared<ThreadCommunicator>(std::move(world), rank, timeout_);
   }
@@ -77,10 +84,17 @@ class ThreadCommunicator final : public Communicator {
   ThreadWorld::Caller caller(const char* op) const { return {rank_, op, timeout_}; }
   ThreadWorld::Caller messenger(const char* op) const { return {rank_, op, timeout_, true}; }
   const Collective& peer(int rank) const { return world_->slot(rank); }
+  /// The meeting that begins a call. A rank whose GPU another one has found broken first raises
+  /// what its GPU says.
+  void meet(const char* op);
+  /// After a failure work of this rank's GPU waits for no other's.
+  void forget_other_gpus();
   /// The frame of every collective: lay `mine` open, meet, check that all are in the same operation
   /// with the same root and count (else the copy would read the buffers of another operation),
   /// copy, meet again, raise what went wrong. Streams wait for each other before and after.
   void exchange(const Collective& mine, const std::function<void()>& copy);
+  /// Raises it, after the others have been told.
+  [[noreturn]] void raise(const char* op, const std::exception_ptr& error);
   void exchange_reduce_scatter(const Collective& call);
   std::string disagreement(const Collective& mine) const;
   /// Raises, inside an exchange, unless `src` sends as many bytes as this rank expects.
@@ -90,6 +104,13 @@ class ThreadCommunicator final : public Communicator {
   std::vector<Stream> other_streams(Stream mine) const;
   /// Copies between this rank's buffer and one of `peer`, on whatever devices they lie.
   void move(void* to, const void* from, int64_t bytes, Stream mine, int peer) const;
+
+  template <class Visit>
+  void for_each_other(const Visit& visit) const {
+    for (int rank = 0; rank < size(); ++rank) {
+      if (rank != rank_) visit(rank);
+    }
+  }
 
   // What this rank copies inside an exchange.
   void copy_scatter(const Collective& call);
@@ -125,6 +146,50 @@ void ThreadCommunicator::move(void* to, const void* from, int64_t bytes, Stream 
   }
 }
 
+void ThreadCommunicator::meet(const char* op) {
+  try {
+    world_->meet(caller(op));
+  } catch (const CommunicationError& error) {
+    if (error.rank() == in_world(rank_)) check_gpu();
+    throw;
+  }
+}
+
+void ThreadCommunicator::forget_other_gpus() {
+  const Device own = world_->gpu(rank_);
+  if (!own.is_cpu()) backend::runtime(own).forget_order();
+}
+
+std::exception_ptr ThreadCommunicator::cause_of(std::exception_ptr error) {
+  const auto failure_of = [](Device gpu) -> std::string {
+    if (gpu.is_cpu()) return "";
+    try {
+      backend::runtime(gpu).check_works();
+    } catch (const Error& lost) {
+      return lost.what();
+    }
+    return "";
+  };
+  try {
+    std::rethrow_exception(error);
+  } catch (const CommunicationError&) {
+    return error;  // it names somebody
+  } catch (...) {
+    if (!failure_of(world_->gpu(rank_)).empty()) return error;
+  }
+  for (int rank = 0; rank < size(); ++rank) {
+    const Device gpu = world_->gpu(rank);
+    if (gpu == world_->gpu(rank_)) continue;
+    const std::string lost = failure_of(gpu);
+    if (lost.empty()) continue;
+    const std::string text = cat("the GPU of rank ", rank, " of ", size(), " has failed: ", lost);
+    world_->fail(rank_, rank, text);
+    return std::make_exception_ptr(
+        CommunicationError(text, in_world(rank), {"", world_->calls(rank_)}));
+  }
+  return error;
+}
+
 std::string ThreadCommunicator::disagreement(const Collective& mine) const {
   for (int rank = 0; rank < size(); ++rank) {
     const Collective& other = peer(rank);
@@ -134,10 +199,8 @@ std::string ThreadCommunicator::disagreement(const Collective& mine) const {
     }
     if (other.root != mine.root || other.count != mine.count || other.dtype != mine.dtype ||
         other.op != mine.op) {
-      return cat(mine.name(), ": rank ", rank_, " of ", size(), " was called with root ", mine.root,
-                 ", count ", mine.count, " of ", name(mine.dtype), ", ", name(mine.op), "; rank ",
-                 rank, " with root ", other.root, ", count ", other.count, " of ",
-                 name(other.dtype), ", ", name(other.op));
+      return cat(mine.name(), ": rank ", rank_, " of ", size(), " was called with ", mine.words(),
+                 "; rank ", rank, " with ", other.words());
     }
   }
   return "";
@@ -152,35 +215,56 @@ void ThreadCommunicator::check_length(const Collective& call, int src, int64_t s
 
 void ThreadCommunicator::exchange(const Collective& mine, const std::function<void()>& copy) {
   trace::Span span(mine.name(), "comm");
-  const int64_t sent_before = bytes_sent_;
+  const int64_t sent_before = bytes_sent();
   world_->slot(rank_) = mine;
-  world_->meet(caller(mine.name()));
-  std::string wrong = disagreement(mine);
+  if (!mine.stream.device.is_cpu()) world_->set_gpu(rank_, mine.stream.device);
+  meet(mine.name());
+  const std::string wrong = disagreement(mine);
+  std::exception_ptr error;
   std::vector<Stream> others;
   const StreamScope scope(mine.stream);  // of the arithmetic of reductions
-  if (wrong.empty()) {
+  const auto attempt = [&error](const auto& work) {
+    if (error) return;
     try {
-      others = other_streams(mine.stream);
-      for (const Stream& other : others) wait_for(mine.stream, other);
-      copy();
-    } catch (const std::exception& error) {
-      wrong = error.what();
+      work();
+    } catch (const std::exception&) {
+      error = std::current_exception();
     }
-  }
+  };
+  attempt([&] {
+    if (!wrong.empty()) throw CommunicationError(wrong);
+    others = other_streams(mine.stream);
+    for (const Stream& other : others) wait_for(mine.stream, other);
+    copy();
+  });
   world_->meet_after_copy(rank_);
   // What others have copied from or to this rank's buffers comes before its next work.
-  for (const Stream& other : others) wait_for(mine.stream, other);
-  span.add_bytes(bytes_sent_ - sent_before);
-  if (wrong.empty()) return;
-  world_->fail(rank_, wrong);
-  throw CommunicationError(wrong, in_world(rank_), {mine.name(), world_->calls(rank_)});
+  attempt([&] {
+    for (const Stream& other : others) wait_for(mine.stream, other);
+  });
+  span.add_bytes(bytes_sent() - sent_before);
+  if (error) raise(mine.name(), cause_of(error));
+}
+
+void ThreadCommunicator::raise(const char* op, const std::exception_ptr& error) {
+  const std::string text = message_of(error);
+  try {
+    std::rethrow_exception(error);
+  } catch (const CommunicationError& told) {
+    const int blamed = told.rank() >= 0 ? told.rank() : in_world(rank_);
+    if (told.rank() < 0) world_->fail(rank_, rank_, text);
+    throw CommunicationError(text, blamed, {op, world_->calls(rank_)});
+  } catch (...) {
+    world_->fail(rank_, rank_, cat(op, ": rank ", rank_, " of ", size(), " failed: ", text));
+    throw;
+  }
 }
 
 void ThreadCommunicator::send(const void* data, int64_t bytes, int dst, int tag) {
   check_message(*this, [&] { check_envelope("send", bytes, dst, tag, size()); });
   trace::Span span("send", "comm");
   world_->send(messenger("send"), data, bytes, dst, tag);
-  if (dst != rank_) bytes_sent_ += bytes;
+  if (dst != rank_) note_sent(dst, bytes);
   span.add_bytes(bytes);
 }
 
@@ -199,7 +283,7 @@ void ThreadCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int
   trace::Span span("sendrecv", "comm");
   world_->sendrecv(messenger("sendrecv"), send_data, send_bytes, dst, recv_data, recv_bytes, src,
                    tag);
-  if (dst != rank_) bytes_sent_ += send_bytes;
+  if (dst != rank_) note_sent(dst, send_bytes);
   span.add_bytes(send_bytes);
 }
 
@@ -207,13 +291,13 @@ void ThreadCommunicator::run(const Collective& call) {
   using Kind = Collective::Kind;
   switch (call.kind) {
     case Kind::kBarrier:
-      return world_->meet(caller(call.name()));
+      return meet(call.name());
     case Kind::kBroadcast:
       return exchange(call, [&] {
         if (rank_ != call.root) {
           move(call.recv, peer(call.root).send, call.count, call.stream, call.root);
         } else {
-          bytes_sent_ += call.count * (size() - 1);
+          for_each_other([&](int rank) { note_sent(rank, call.count); });
         }
       });
     case Kind::kScatter:
@@ -244,8 +328,7 @@ void ThreadCommunicator::copy_scatter(const Collective& call) {
   check_length(call, call.root, sent.bytes, mine.bytes);
   move(call.recv, at(peer(call.root).send, sent.offset), mine.bytes, call.stream, call.root);
   if (rank_ != call.root) return;
-  for (const Block& block : call.blocks) bytes_sent_ += block.bytes;
-  bytes_sent_ -= mine.bytes;
+  for_each_other([&](int rank) { note_sent(rank, call.blocks[static_cast<size_t>(rank)].bytes); });
 }
 
 /// Every rank writes its own block, so the ranks share the work of the copy.
@@ -254,7 +337,7 @@ void ThreadCommunicator::copy_gather(const Collective& call) {
   const Block& place = peer(call.root).blocks[static_cast<size_t>(rank_)];
   check_length(call, rank_, mine.bytes, place.bytes);
   move(at(peer(call.root).recv, place.offset), call.send, mine.bytes, call.stream, call.root);
-  if (rank_ != call.root) bytes_sent_ += mine.bytes;
+  if (rank_ != call.root) note_sent(call.root, mine.bytes);
 }
 
 void ThreadCommunicator::copy_all_gather(const Collective& call) {
@@ -263,7 +346,8 @@ void ThreadCommunicator::copy_all_gather(const Collective& call) {
     check_length(call, rank, peer(rank).blocks[static_cast<size_t>(rank)].bytes, block.bytes);
     move(at(call.recv, block.offset), peer(rank).send, block.bytes, call.stream, rank);
   }
-  bytes_sent_ += call.blocks[static_cast<size_t>(rank_)].bytes * (size() - 1);
+  const int64_t mine = call.blocks[static_cast<size_t>(rank_)].bytes;
+  for_each_other([&](int rank) { note_sent(rank, mine); });
 }
 
 void ThreadCommunicator::copy_all_to_all(const Collective& call) {
@@ -274,7 +358,7 @@ void ThreadCommunicator::copy_all_to_all(const Collective& call) {
     const Block& to = call.recv_blocks[static_cast<size_t>(src)];
     check_length(call, src, from.bytes, to.bytes);
     move(at(call.recv, to.offset), at(peer(src).send, from.offset), to.bytes, call.stream, src);
-    if (src != rank_) bytes_sent_ += call.blocks[static_cast<size_t>(src)].bytes;
+    if (src != rank_) note_sent(src, call.blocks[static_cast<size_t>(src)].bytes);
   }
 }
 
@@ -291,7 +375,7 @@ void ThreadCommunicator::pull_tensors(const Collective& call) {
     for (size_t i = 0; i < to.size(); ++i) pull(to[i], from[i]);
   }
   for (const Patch& patch : call.sends) {
-    if (patch.peer != rank_) bytes_sent_ += patch.elements.nbytes();
+    if (patch.peer != rank_) note_sent(patch.peer, patch.elements.nbytes());
   }
 }
 
@@ -329,7 +413,10 @@ void ThreadCommunicator::reduce_segment(const Collective& call, std::span<const 
     move(at(peer(receiver).recv, offset), first, bytes, call.stream, receiver);
   }
   // What a rank's contribution to the segments of others weighs, as on a wire.
-  bytes_sent_ += call.count * item - bytes;
+  for_each_other([&](int rank) {
+    const auto [low, high] = segment(call.count, rank, size());
+    note_sent(rank, (high - low) * item);
+  });
 }
 
 void ThreadCommunicator::exchange_reduce_scatter(const Collective& call) {
@@ -342,7 +429,8 @@ void ThreadCommunicator::exchange_reduce_scatter(const Collective& call) {
   exchange(call, [&] {
     kept = empty({count}, call.dtype, call.stream.device);
     reduce_inputs(call, begin, begin + count, kept.data());
-    bytes_sent_ += (call.count - count) * item;
+    for_each_other(
+        [&](int rank) { note_sent(rank, call.counts[static_cast<size_t>(rank)] * item); });
   });
   move(call.recv, kept.data(), count * item, call.stream, rank_);
 }

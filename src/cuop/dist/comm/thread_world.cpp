@@ -63,6 +63,8 @@ ThreadWorld::ThreadWorld(int size)
       ranks_(static_cast<size_t>(size)) {
   std::iota(members_.begin(), members_.end(), 0);
   family_->waits.resize(members_.size());
+  family_->gpus = std::vector<std::atomic<int>>(members_.size());
+  for (auto& gpu : family_->gpus) gpu = -1;
 }
 
 ThreadWorld::ThreadWorld(const std::shared_ptr<ThreadWorld>& parent,
@@ -367,9 +369,9 @@ void ThreadWorld::fail_and_throw(const Caller& caller, int blamed, const std::st
 /// A part fails for itself; should one of its ranks then abort the first world, that names the same
 /// rank.
 void ThreadWorld::fail_here(int blamed, const std::string& text) {
-  if (root_ && blamed >= 0) {
+  if (root_ && blamed >= 0 && failure_.empty()) {
     const Lock lock(family_->mutex);
-    family_->part_failed_rank = blamed;
+    if (family_->part_failed_rank < 0) family_->part_failed_rank = blamed;
   }
   fail_locked(blamed, text);
 }
@@ -405,9 +407,9 @@ void ThreadWorld::fail_locked(int rank, const std::string& reason) {
   }
 }
 
-void ThreadWorld::fail(int rank, const std::string& reason) {
+void ThreadWorld::fail(int rank, int blamed, const std::string& reason) {
   const Lock lock(mutex_);
-  fail_here(in_root(rank), reason);
+  fail_here(in_root(blamed), reason);
   at_rank(rank).knows_failure = true;
 }
 

@@ -42,6 +42,13 @@ class ThreadWorld {
   /// What a rank lays open to the others during a collective; read only between its two meetings.
   Collective& slot(int rank) { return ranks_[static_cast<size_t>(rank)].slot; }
 
+  /// The GPU that a rank's calls have used last, the host before they have used any.
+  void set_gpu(int rank, Device gpu) { gpu_of(rank) = gpu.index; }
+  Device gpu(int rank) const {
+    const int index = gpu_of(rank);
+    return index < 0 ? kCpu : Device{DeviceType::kCuda, index};
+  }
+
   /// Returns when all ranks are here. When one is missing at the deadline, has left, or the world
   /// fails, nobody gets through: all raise.
   void meet(const Caller& caller);
@@ -59,7 +66,8 @@ class ThreadWorld {
   void refuse_call(int rank, const std::string& text);
   /// The rank refuses to send or receive: those that wait for a message to or from it fail.
   void refuse_message(int rank, const std::string& text);
-  void fail(int rank, const std::string& reason);
+  /// `rank` tells that this one is to blame.
+  void fail(int rank, int blamed, const std::string& reason);
   /// The same, blaming the rank that a part of this world has blamed before.
   void abort(int rank, const std::string& reason);
   std::string failure();
@@ -124,10 +132,14 @@ class ThreadWorld {
     std::mutex mutex;
     /// For each rank of the first world: its wait in each world in which it has one.
     std::vector<std::map<const ThreadWorld*, Wait>> waits;
-    int part_failed_rank = -1;  // whom the first failure of a part blames
+    std::vector<std::atomic<int>> gpus;  // by their index; -1 for none yet
+    int part_failed_rank = -1;           // whom the first failure of a part blames
   };
   class Waiting;
 
+  std::atomic<int>& gpu_of(int rank) const {
+    return family_->gpus[static_cast<size_t>(in_root(rank))];
+  }
   Rank& at_rank(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   void wake_all();
   void check_same_call(const Caller& caller);

@@ -1,0 +1,103 @@
+// Collective calls on GPU buffers of ranks that are processes: through page-locked host memory and
+// by reading each other's GPU memory.
+//
+//   mpirun -np 2 cuop-bench-collectives [largest MiB]
+//
+// Microseconds of a call, of the slowest rank: the median of 9 rounds of at least 3 calls and a
+// wait for the GPU. float32; a rank's part of an all_gather or all_to_all has the bytes of the row
+// divided by the ranks.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cuop/backend/current_device.h"
+#include "cuop/backend/runtime.h"
+#include "cuop/core/stream.h"
+#include "cuop/dist/comm/blocks.h"
+#include "cuop/dist/comm/bootstrap.h"
+#include "cuop/ops/create/create.h"
+
+namespace {
+
+using namespace cuop;  // NOLINT: a program
+
+double median_us(dist::Communicator& comm, Stream stream, int64_t bytes,
+                 const std::function<void()>& call) {
+  using Clock = std::chrono::steady_clock;
+  const int calls = bytes > (int64_t{16} << 20) ? 3 : 20;
+  std::vector<double> rounds;
+  for (int round = 0; round < 10; ++round) {
+    backend::runtime(stream.device).synchronize(stream);
+    comm.barrier();
+    const Clock::time_point begin = Clock::now();
+    for (int i = 0; i < calls; ++i) call();
+    backend::runtime(stream.device).synchronize(stream);
+    double taken = std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / calls;
+    comm.all_reduce(&taken, &taken, 1, DType::kFloat64, ReduceKind::kMax);
+    if (round > 0) rounds.push_back(taken);
+  }
+  std::sort(rounds.begin(), rounds.end());
+  return rounds[rounds.size() / 2];
+}
+
+struct Case {
+  std::string name;
+  std::function<void()> call;
+};
+
+std::vector<Case> cases(dist::Communicator& comm, const Tensor& in, const Tensor& out,
+                        Stream stream) {
+  const int64_t bytes = in.nbytes();
+  const auto blocks = dist::equal_blocks(comm.size(), bytes / comm.size());
+  return {
+      {"broadcast", [&, bytes] { comm.broadcast(in.data(), bytes, 0, stream); }},
+      {"gather", [&, blocks] { comm.gather(in.data(), blocks, out.data(), 0, stream); }},
+      {"all_gather", [&, blocks] { comm.all_gather(in.data(), blocks, out.data(), stream); }},
+      {"all_to_all",
+       [&, blocks] { comm.all_to_all(in.data(), blocks, out.data(), blocks, stream); }},
+      {"all_reduce",
+       [&] {
+         comm.all_reduce(in.data(), out.data(), in.size(), in.dtype(), ReduceKind::kSum, stream);
+       }},
+  };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int64_t largest = (argc > 1 ? std::atoll(argv[1]) : 256) << 20;
+  const auto comm = dist::world();
+  const Device device = backend::current_device();
+  if (device.is_cpu() || comm->size() < 2) {
+    std::fprintf(stderr, "cuop-bench-collectives: needs GPUs and 2 ranks or more\n");
+    return 2;
+  }
+  const Stream stream = current_stream(device);
+  comm->exchanges_tensors(stream);
+  if (comm->rank() == 0) {
+    std::printf("%d ranks; rank 0: %s\n\n", comm->size(), comm->exchange_ways().c_str());
+    std::printf(
+        "| call | bytes | through the host, us | mapped, us | ratio |\n|---|---|---|---|---|\n");
+  }
+  for (int64_t bytes = 1 << 10; bytes <= largest; bytes *= 8) {
+    const Tensor in = ones({bytes / 4}, DType::kFloat32, device);
+    const Tensor out = zeros({bytes / 4}, DType::kFloat32, device);
+    for (const Case& each : cases(*comm, in, out, stream)) {
+      comm->set_mapped_from(std::numeric_limits<int64_t>::max());
+      // An all_to_all takes the mapped way whatever its length.
+      const bool is_staged = each.name != "all_to_all";
+      const double staged = is_staged ? median_us(*comm, stream, bytes, each.call) : 0.0;
+      comm->set_mapped_from(0);
+      const double mapped = median_us(*comm, stream, bytes, each.call);
+      if (comm->rank() != 0) continue;
+      std::printf("| %s | %lld | %.1f | %.1f | %.2f |\n", each.name.c_str(),
+                  static_cast<long long>(bytes), staged, mapped, staged / mapped);
+    }
+  }
+  return 0;
+}
