@@ -1,22 +1,20 @@
 """Tensors from .npy files without reading them whole, and back."""
 
 import os
-import stat
 from collections.abc import Callable
 
 import numpy as np
 
-from cuop import _core
-from cuop._arguments import check_callable, file_path
+from cuop._arguments import check_callable
 from cuop._core import Tensor, asarray
-from cuop.errors import DTypeError, ExecutionError, FileError
+from cuop.errors import DTypeError, FileError
 from cuop.files import replace_file
-from cuop.npy_header import HeaderError, read_header
+from cuop.mapped import bytes_of, check_whole, open_ordinary
+from cuop.npy_header import read_header, write_header
 
 __all__ = ["check_whole", "load", "open_npy", "save"]
 
 _CHUNK_BYTES = 16 << 20
-_MAPPED_BYTES = 1 << 20  # smaller files are read
 
 
 def open_npy(path: str | os.PathLike) -> np.ndarray:
@@ -25,28 +23,18 @@ def open_npy(path: str | os.PathLike) -> np.ndarray:
     Raises FileError when the file is missing, unreadable, not .npy, truncated, or holds
     Fortran-ordered, object or structured data.
     """
-    path = file_path(path, "load")
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise FileError(f"load: {path} is no ordinary file, which is needed to map it")
-        with open(path, "rb") as file:
-            header = read_header(file)
-            present = os.fstat(file.fileno()).st_size - header.offset
-            if present < header.nbytes:
-                raise FileError(
-                    f"load: {path} is truncated: {header.shape} {header.dtype} needs "
-                    f"{header.nbytes} bytes of data, the file has {present}"
-                )
-            if header.nbytes == 0:
-                return np.empty(header.shape, header.dtype)
-            content = _bytes_of(file, path, header.offset, header.nbytes)
-            return content.view(header.dtype).reshape(header.shape)
-    except HeaderError as error:
-        raise FileError(f"load: {path} {error}") from error
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"load: {path} cannot be read: {error.strerror}") from error
+    with open_ordinary(path) as (file, path):
+        header = read_header(file)
+        present = os.fstat(file.fileno()).st_size - header.offset
+        if present < header.nbytes:
+            raise FileError(
+                f"load: {path} is truncated: {header.shape} {header.dtype} needs "
+                f"{header.nbytes} bytes of data, the file has {present}"
+            )
+        if header.nbytes == 0:
+            return np.empty(header.shape, header.dtype)
+        content = bytes_of(file, path, header.offset, header.nbytes)
+        return content.view(header.dtype).reshape(header.shape)
 
 
 def load(path: str | os.PathLike) -> Tensor:
@@ -76,30 +64,8 @@ def save(
             "complex numbers"
         )
     with replace_file(path, "save") as file:
-        header = np.lib.format.header_data_from_array_1_0(data)
-        header["fortran_order"] = False
-        np.lib.format.write_array_header_1_0(file, header)
+        write_header(file, data.shape, data.dtype)
         _write_chunks(file, np.ascontiguousarray(data), on_progress or (lambda fraction: None))
-
-
-def check_whole(array: np.ndarray, path: str | os.PathLike) -> None:
-    """Raise FileError when the file of an array of `open_npy` was cut off since it was opened."""
-    if array.size and _core._cut_off_file(array.__array_interface__["data"][0]):
-        raise FileError(f"load: {path} was cut off by another program while it was being read")
-
-
-def _bytes_of(file, path: str | os.PathLike, offset: int, size: int) -> np.ndarray:
-    """So many bytes of an open file, read-only: in memory, or as the file's pages."""
-    if size >= _MAPPED_BYTES:
-        try:
-            return np.asarray(_core._map_file(file.fileno(), offset, size, str(path)))
-        except ExecutionError as error:
-            raise FileError(f"load: {path} cannot be read: {error}") from error
-    file.seek(offset)
-    content = file.read(size)
-    if len(content) < size:
-        raise FileError(f"load: {path} was cut off by another program while it was being read")
-    return np.frombuffer(content, np.uint8)
 
 
 def _write_chunks(file, data: np.ndarray, on_progress: Callable[[float], None]) -> None:

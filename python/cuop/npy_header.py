@@ -1,4 +1,4 @@
-"""The header of a .npy file, read so that no content of it can do more than be refused.
+"""The header of a .npy file: written, and read so that no content can do more than be refused.
 
 NumPy's own reader evaluates the header as Python; a file may then end in errors of the tokenizer, the
 parser or the allocator. What the headers of plain numbers look like is a small language:
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
+
+from cuop.mapped import HeaderError
 
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {(1, 0): struct.Struct("<H"), (2, 0): struct.Struct("<I")}
@@ -27,10 +29,6 @@ _ITEM = re.compile(
     r"\s*+(?P<end>,?+\s*+\}|,)"
 )
 _NUMBERS = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
-
-
-class HeaderError(ValueError):
-    """What is wrong with a header, or with what it announces; the end of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,13 @@ def read_header(file: BinaryIO) -> Header:
     if math.prod(max(size, 1) for size in shape) * dtype.itemsize > _LARGEST:
         raise HeaderError(f"announces {_shortened(shape)} {dtype}, which is more than any memory")
     return Header(shape, dtype, file.tell())
+
+
+def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Writes the header of so many numbers in C order."""
+    descr = np.lib.format.dtype_to_descr(dtype)
+    header = {"descr": descr, "fortran_order": False, "shape": tuple(shape)}
+    np.lib.format.write_array_header_1_0(file, header)
 
 
 def _text(file: BinaryIO) -> str:
