@@ -30,6 +30,7 @@ class Writer {
     json_.key("args").open('{').members("bytes", event.bytes, "flops", event.flops);
     if (event.gpu_ns > 0) json_.members("gpu_us", microseconds(event.gpu_ns));
     if (!event.stream.empty()) json_.members("stream", event.stream);
+    if (event.detail) event.detail->write(json_);
     json_.close().close();
   }
 
@@ -41,6 +42,11 @@ class Writer {
   void process_name(int rank) {
     begin("M", "process_name", rank);
     json_.members("tid", 0).key("args").object("name", cat("rank ", rank)).close();
+  }
+
+  void label(int rank, const std::string& text) {
+    begin("M", "process_labels", rank);
+    json_.members("tid", 0).key("args").object("labels", text).close();
   }
 
   void counter(int rank, const char* name, int64_t time_ns, double value) {
@@ -89,9 +95,10 @@ class Tracks {
   std::map<int, std::map<std::string, int>> ranks_;
 };
 
-/// Whether the event's bytes and operations count: those of work on a GPU in its stream's time.
+/// Whether the event's bytes and operations count: those of work on a GPU in its stream's time, of
+/// a distributed call those of the spans within it.
 bool counts(const Event& event) {
-  return event.is_outermost && event.duration_ns > 0 &&
+  return event.is_outermost && event.duration_ns > 0 && event.category != "dist" &&
          (event.category == "gpu" || event.gpu_ns == 0);
 }
 
@@ -116,10 +123,12 @@ void write_counter(Writer& writer, const std::vector<Event>& events, const char*
 
 }  // namespace
 
-std::string to_chrome_json(const std::vector<Event>& events) {
+std::string to_chrome_json(const std::vector<Event>& events,
+                           const std::map<int, std::string>& labels) {
   Writer writer;
   Tracks tracks(writer);
   for (const Event& event : events) writer.span(event, tracks.of(event));
+  for (const auto& [rank, text] : labels) writer.label(rank, text);
   // Bytes in a nanosecond are GB/s, operations GFLOP/s.
   write_counter(writer, events, "GB/s",
                 [](const Event& event) { return static_cast<double>(event.bytes); });

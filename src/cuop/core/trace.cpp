@@ -78,6 +78,8 @@ void add_events(const Finished& span, StreamNames& names, std::vector<Event>& ev
   for (const StreamWork& work : span.work) {
     Event event = span.event;
     event.category = "gpu";
+    event.detail = nullptr;
+    if (span.event.category == "dist") event.is_outermost = false;  // its parts count
     event.stream = names.name(work.stream);
     event.start_ns = work.begin->time_ns();
     event.duration_ns = work.end->since_ns(*work.begin);

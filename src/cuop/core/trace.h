@@ -12,11 +12,24 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cuop/core/stream.h"
 
+namespace cuop {
+class JsonWriter;
+}
+
 namespace cuop::trace {
+
+/// What a layer above knows of a span beside the figures that all have.
+class Detail {
+ public:
+  virtual ~Detail() = default;
+  /// Writes members of the span's "args" in a Chrome trace.
+  virtual void write(JsonWriter& json) const = 0;
+};
 
 struct Event {
   std::string name;
@@ -29,7 +42,8 @@ struct Event {
   int64_t gpu_ns = 0;  ///< of a host's span: what streams needed for its work
   int64_t bytes = 0;   ///< moved between ranks, or read and written by an op
   double flops = 0.0;
-  bool is_outermost = true;  ///< not inside another span of its category
+  bool is_outermost = true;                   ///< not inside another span of its category
+  std::shared_ptr<const Detail> detail = {};  ///< null where nobody has said more
 };
 
 /// A place in a stream's work.
@@ -114,6 +128,12 @@ class Span {
   /// What this span turned out to be: work that was only recorded is no "op".
   void set_category(std::string_view category) {
     if (state_) state_->event.category = category;
+  }
+  void set_name(std::string_view name) {
+    if (state_) state_->event.name = name;
+  }
+  void set_detail(std::shared_ptr<const Detail> detail) {
+    if (state_) state_->event.detail = std::move(detail);
   }
 
  private:

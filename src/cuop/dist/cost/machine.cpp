@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <string_view>
 
 namespace cuop::dist {
 namespace {
 
-/// All but the memory limit.
+/// Those that are figures of one host.
 template <class M, class Visit>
 void visit_figures(M& machine, Visit&& visit) {
   visit(machine.flops);
@@ -18,6 +19,16 @@ void visit_figures(M& machine, Visit&& visit) {
   visit(machine.latency);
   visit(machine.message_overhead);
 }
+
+template <class M, class Visit>
+void visit_network(M& machine, Visit&& visit) {
+  visit(machine.network_bandwidth);
+  visit(machine.network_latency);
+  visit(machine.network_overhead);
+}
+
+/// In front of a text that tells of networks.
+constexpr std::string_view kWithNetwork = "v2 ";
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -50,6 +61,40 @@ double transfer_seconds(const Machine& machine, int64_t bytes, int64_t messages)
          static_cast<double>(bytes) / machine.link_bandwidth;
 }
 
+double transfer_seconds(const Machine& machine, const LinkLoad& load) {
+  const double within = transfer_seconds(machine, load.bytes, load.messages);
+  if (load.network_messages == 0) return within;
+  return std::max(within,
+                  machine.network_latency +
+                      static_cast<double>(load.network_messages) * machine.network_overhead +
+                      static_cast<double>(load.network_bytes) / machine.network_bandwidth);
+}
+
+double wire_seconds(const Machine& machine, const LinkLoad& load) {
+  return std::max(static_cast<double>(load.bytes) / machine.link_bandwidth,
+                  static_cast<double>(load.network_bytes) / machine.network_bandwidth);
+}
+
+double start_seconds(const Machine& machine, const LinkLoad& load, int64_t latencies) {
+  const auto level = [latencies](double latency, int64_t messages, double overhead) {
+    return messages == 0 ? 0.0
+                         : static_cast<double>(latencies) * latency +
+                               static_cast<double>(messages) * overhead;
+  };
+  return std::max(level(machine.latency, load.messages, machine.message_overhead),
+                  level(machine.network_latency, load.network_messages, machine.network_overhead));
+}
+
+LinkLoad spread_evenly(const Machine& machine, int64_t bytes, int64_t messages, int64_t ranks) {
+  if (!machine.has_network(ranks)) return {bytes, messages};
+  const double share = static_cast<double>(ranks - machine.ranks_per_host) /
+                       static_cast<double>(ranks - 1);  // of the other ranks those on other hosts
+  const auto out = [share](int64_t count) {
+    return static_cast<int64_t>(std::ceil(share * static_cast<double>(count)));
+  };
+  return {bytes - out(bytes), messages - out(messages), out(bytes), out(messages)};
+}
+
 double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype) {
   const DType real = real_dtype(dtype);
   const double speed = itemsize(real) == 8 ? machine.double_speed
@@ -62,21 +107,30 @@ double compute_seconds(const Machine& machine, double flops, int64_t bytes, DTyp
 std::string to_text(const Machine& machine) {
   std::ostringstream out;
   out.precision(17);
+  out << kWithNetwork;
   visit_figures(machine, [&](double figure) { out << figure << ' '; });
-  out << machine.memory;
+  visit_network(machine, [&](double figure) { out << figure << ' '; });
+  out << machine.ranks_per_host << ' ' << machine.memory;
   return out.str();
 }
 
 std::optional<Machine> machine_from(const std::string& text) {
-  std::istringstream in(text);
+  const bool has_network = text.starts_with(kWithNetwork);
+  std::istringstream in(has_network ? text.substr(kWithNetwork.size()) : text);
   Machine machine;
   bool is_sound = true;
-  visit_figures(machine, [&](double& figure) {
+  const auto read = [&](double& figure) {
     in >> figure;
     is_sound = is_sound && std::isfinite(figure) && figure > 0.0;
-  });
+  };
+  visit_figures(machine, read);
+  if (has_network) {
+    visit_network(machine, read);
+    in >> machine.ranks_per_host;
+  }
   in >> machine.memory;
-  is_sound = is_sound && !in.fail() && in.eof() && machine.memory > 0;
+  is_sound =
+      is_sound && !in.fail() && in.eof() && machine.memory > 0 && machine.ranks_per_host >= 0;
   return is_sound ? std::optional(machine) : std::nullopt;
 }
 

@@ -19,7 +19,16 @@ struct Machine {
   double link_bandwidth = 4e9;     ///< bytes a second that one rank sends or receives
   double latency = 4e-6;           ///< seconds before a first byte arrives
   double message_overhead = 5e-7;  ///< seconds that each message costs its sender or receiver
+  /// The same between hosts, which count where there are several.
+  double network_bandwidth = 1.25e9;
+  double network_latency = 3e-5;
+  double network_overhead = 1e-6;
+  /// So many ranks in a row share a host. 0: all of them, or the links of all are those above.
+  int64_t ranks_per_host = 0;
   int64_t memory = std::numeric_limits<int64_t>::max();  ///< bytes that one rank may use
+
+  /// Whether so many ranks lie on several hosts.
+  bool has_network(int64_t ranks) const { return ranks_per_host > 0 && ranks > ranks_per_host; }
 
   /// Ranks that divide one host's cores, of which each gets `cores_per_rank`.
   static Machine host(int cores_per_rank);
@@ -29,11 +38,26 @@ struct Machine {
 
 /// All figures as text that reads back to the same bits.
 std::string to_text(const Machine& machine);
-/// Nothing unless it is the whole of such a text, with figures above 0.
+/// Nothing unless it is the whole of such a text, with figures above 0. Texts of before there were
+/// networks are read too.
 std::optional<Machine> machine_from(const std::string& text);
 
-/// Seconds for a rank that sends or receives `bytes` in `messages` messages.
+/// What the ranks that have most of it send or receive over the links within hosts and between
+/// hosts.
+struct LinkLoad {
+  int64_t bytes = 0, messages = 0;                  ///< within their host
+  int64_t network_bytes = 0, network_messages = 0;  ///< to or from other hosts
+};
+
+/// Seconds for a rank that sends or receives `bytes` in `messages` messages within its host.
 double transfer_seconds(const Machine& machine, int64_t bytes, int64_t messages);
+/// The links within hosts and between them work at the same time: the slower of both.
+double transfer_seconds(const Machine& machine, const LinkLoad& load);
+/// Of that the part that grows with the bytes, and the rest, of which `latencies` count.
+double wire_seconds(const Machine& machine, const LinkLoad& load);
+double start_seconds(const Machine& machine, const LinkLoad& load, int64_t latencies);
+/// The load of ranks that send or receive `bytes` in `messages`, to and from all of `ranks` alike.
+LinkLoad spread_evenly(const Machine& machine, int64_t bytes, int64_t messages, int64_t ranks);
 /// Seconds for `flops` on operands that are `bytes` long: the slower of arithmetic and memory.
 double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cuop/core/json.h"
 #include "cuop/core/text.h"
 
 namespace cuop::dist {
@@ -18,6 +19,12 @@ LastReport& of_thread() {
   return last;
 }
 
+Report made_of(const FiledReport& filed) {
+  Report report{*filed.plan, filed.bytes_sent, filed.measured.seconds};
+  report.plan.measured = filed.measured;
+  return report;
+}
+
 }  // namespace
 
 std::string Report::to_string() const {
@@ -27,7 +34,7 @@ std::string Report::to_string() const {
 
 const Report& last_report() {
   LastReport& last = of_thread();
-  if (!last.is_made) last.report = {*last.filed.plan, last.filed.bytes_sent, last.filed.seconds};
+  if (!last.is_made) last.report = made_of(last.filed);
   last.is_made = true;
   return last.report;
 }
@@ -39,5 +46,36 @@ void file_report(FiledReport report) {
 }
 
 const FiledReport& filed_report() { return of_thread().filed; }
+
+void CallFigures::write(JsonWriter& json) const {
+  constexpr double kMicro = 1e6;
+  json.members("plan", plan, "predicted_us", predicted * kMicro, "floor_us", floor * kMicro,
+               "work_us", measured.work_seconds * kMicro, "moves_us",
+               measured.move_seconds * kMicro);
+  json.key("sent").open('{');
+  for (const auto& [rank, bytes] : sent_to) json.members(cat("rank ", rank), bytes);
+  json.close();
+}
+
+CallFigures CallRecord::figures() const {
+  CallFigures figures;
+  figures.plan = filed.plan->to_string();
+  figures.predicted = filed.plan->seconds();
+  figures.floor = filed.plan->floor;
+  figures.measured = filed.measured;
+  figures.sent_to = sent_to;
+  return figures;
+}
+
+std::vector<Report> recorded_reports() {
+  std::vector<Report> reports;
+  for (const trace::Event& event : trace::events()) {
+    const auto* record = dynamic_cast<const CallRecord*>(event.detail.get());
+    if (record == nullptr) continue;
+    reports.push_back(made_of(record->filed));
+    reports.back().plan.measured->gpu_seconds = static_cast<double>(event.gpu_ns) * 1e-9;
+  }
+  return reports;
+}
 
 }  // namespace cuop::dist

@@ -3,7 +3,8 @@
 import json
 from dataclasses import dataclass
 
-_KINDS = ("plan", "comm", "op")  # drawn in this order: work inside communication stays visible
+# Drawn in this order: work inside communication inside calls stays visible.
+_KINDS = ("dist", "executor", "plan", "comm", "op")
 _WIDTH = 1000.0
 _SHORTEST = 0.15  # of _WIDTH / 1000: what is shorter cannot be seen
 

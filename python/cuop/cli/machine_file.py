@@ -1,0 +1,79 @@
+"""Figures of machines that one need not have, from a file."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuop.errors import FileError
+
+FIGURES = (
+    "flops",
+    "half_speed",
+    "double_speed",
+    "memory_bandwidth",
+    "link_bandwidth",
+    "latency",
+    "message_overhead",
+    "network_bandwidth",
+    "network_latency",
+    "network_overhead",
+    "ranks_per_host",
+    "memory",
+)
+#: Of the link between the host and a device.
+HOST_FIGURES = ("upload", "download")
+_WHOLE = ("ranks_per_host", "memory")
+_VERSIONS = (1, 2)  # of the file; 1 knew no networks, and a file without a version is read alike
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One rank's device (cuop.dist.Machine), and its link to the host where the file names it."""
+
+    rank: Any
+    host: dict[str, float]
+
+    def tiles(self, devices: int, limit: int):
+        """So many such devices with `limit` bytes each, for plans of tiles."""
+        from cuop import executor
+
+        return executor.TileMachine.of(devices, memory=limit, device=self.rank, **self.host)
+
+
+def read_machine(path: Path | None) -> Figures:
+    """The figures of the file, and of this machine what is not in it; FileError for anything else."""
+    from cuop import dist
+
+    figures = Figures(dist.Machine.of_device(), {})
+    if path is None:
+        return figures
+    for name, value in _members(path).items():
+        if name not in FIGURES + HOST_FIGURES:
+            known = ", ".join(FIGURES + HOST_FIGURES)
+            raise FileError(f"plan: {path}: {name!r} is no figure; these are: {known}")
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not 0 < value < 2**63:
+            raise FileError(f"plan: {path}: {name} is {value!r}; it must be a number above 0")
+        if name in HOST_FIGURES:
+            figures.host[name] = float(value)
+            continue
+        if name in _WHOLE and value != int(value):
+            raise FileError(f"plan: {path}: {name} is {value!r}; it must be a whole number")
+        setattr(figures.rank, name, int(value) if name in _WHOLE else float(value))
+    return figures
+
+
+def _members(path: Path) -> dict[str, Any]:
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(f"plan: {path} cannot be read as JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise FileError(f"plan: {path} holds no object of figures")
+    version = given.pop("version", _VERSIONS[-1])
+    if isinstance(version, bool) or version not in _VERSIONS:
+        raise FileError(
+            f"plan: {path}: version is {version!r}; known are {' and '.join(map(str, _VERSIONS))}"
+        )
+    return given
