@@ -1,0 +1,53 @@
+"""How far a call in batches is: a bar in a terminal, a line at its end elsewhere."""
+
+import sys
+
+_GIB = 2**30
+
+
+class Progress:
+    """Context manager around one call; shows nothing unless `is_shown`."""
+
+    def __init__(self, name, is_shown):
+        self.name = name
+        self.is_shown = is_shown
+        self._bar = self._task = None
+
+    def __enter__(self):
+        if self.is_shown and sys.stderr.isatty():
+            try:
+                from rich import progress
+            except ImportError:
+                return self
+            self._bar = progress.Progress(transient=True)
+            self._task = self._bar.add_task(self.name, total=None)
+            self._bar.start()
+        return self
+
+    def update(self, done, total):
+        """After some of the steps."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total)
+
+    def done(self, report):
+        """Prints what the call did."""
+        if not self.is_shown:
+            return
+        self._stop()
+        plan = report.plan
+        text = (
+            f"[AutoExecutor] {self.name}: {plan.tiles * plan.steps} batches x {plan.devices} devices, "
+            f"{plan.data_bytes / _GIB:.3g} GB in {report.seconds * 1e3:.3g} ms (predicted "
+            f"{plan.seconds * 1e3:.3g}, floor {plan.floor * 1e3:.3g}), peak {report.peak / _GIB:.3g} GB"
+        )
+        if report.halvings:
+            text += f", memory was short {report.halvings} times"
+        print(text)
+
+    def _stop(self):
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def __exit__(self, *_):
+        self._stop()

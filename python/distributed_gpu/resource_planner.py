@@ -1,0 +1,193 @@
+"""How much memory there is, and how work on arrays of the host is cut so that it fits."""
+
+import dataclasses
+import math
+
+from cuop import executor
+from cuop._arguments import number, refused
+from cuop.errors import ExecutionError
+from distributed_gpu._call import check_manager, mpi_errors
+from distributed_gpu._tiled import operation_of
+
+__all__ = ["ExecutionPlan", "GPUStatus", "ResourcePlanner"]
+
+_GIB = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class GPUStatus:
+    """The memory of one rank's device; a rank without a GPU has the host, whose gpu_id is -1."""
+
+    gpu_id: int
+    rank: int
+    total_memory_gb: float
+    free_memory_gb: float
+    """Of the whole device, as the driver says: what other processes use is not in it."""
+    usable_memory_gb: float
+    """By this rank's work: less the safety margin, a share where ranks share the device, at most the
+    planner's limit."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExecutionPlan:
+    """How an operation runs in batches (tiles) that fit; GiB and milliseconds."""
+
+    operation: str
+    num_gpus_active: int
+    num_batches: int
+    """That a device makes one after the other."""
+    batch_sizes: list[int]
+    """Of the dimension along which a device's share is cut, in order."""
+    batch_dim: int
+    """That dimension of the result; -1 for parts of a sum."""
+    per_gpu_memory_gb: float
+    total_data_memory_gb: float
+    total_available_gb: float
+    min_gpu_available_gb: float
+    feasible: bool
+    description: str
+    predicted_time_ms: float = 0.0
+    floor_ms: float = 0.0
+    """No plan on these devices takes less: bytes over the links and arithmetic."""
+    smallest_memory_gb: float = 0.0
+    """Of a device: with less there is no plan."""
+
+
+class ResourcePlanner:
+    """Scans the memory of the ranks' devices and plans within it.
+
+    max_per_gpu_gb: GiB of each device at most, None for all that is free. Collective calls, on every
+    rank: scan_all_gpus, get_usable_memory, plan_matmul, plan_operation, print_gpu_status.
+    """
+
+    #: The part of free memory that is left alone; settable, on the class or on a planner.
+    SAFETY_MARGIN = 0.2
+
+    def __init__(self, mpi, max_per_gpu_gb=None):
+        check_manager(mpi, "ResourcePlanner")
+        if max_per_gpu_gb is not None:
+            max_per_gpu_gb = number(max_per_gpu_gb, "ResourcePlanner", "max_per_gpu_gb")
+            if not max_per_gpu_gb > 0 or math.isinf(max_per_gpu_gb):
+                raise ExecutionError(
+                    f"ResourcePlanner: max_per_gpu_gb is {max_per_gpu_gb}; needed are GiB above 0, or None"
+                )
+        self.mpi = mpi
+        self.max_per_gpu_gb = max_per_gpu_gb
+        self._statuses = None
+
+    def limits(self):
+        """The keyword arguments of cuop.executor's calls: memory_limit and safety_margin."""
+        limit = self.max_per_gpu_gb
+        return {
+            "memory_limit": None if limit is None else max(1, int(limit * _GIB)),
+            "safety_margin": self.SAFETY_MARGIN,
+        }
+
+    def scan_all_gpus(self):
+        """[GPUStatus] of every rank's device as it is now, in rank order, on every rank."""
+        with mpi_errors(self.mpi.comm):
+            found = executor.scan_devices(self.mpi.comm, **self.limits())
+        self._statuses = [
+            GPUStatus(
+                each.device.index if each.device.type == "cuda" else -1,
+                each.rank,
+                each.total / _GIB,
+                each.free / _GIB,
+                each.usable / _GIB,
+            )
+            for each in found
+        ]
+        return list(self._statuses)
+
+    def get_usable_memory(self):
+        """GiB of each rank's device that work may use, by rank: as scanned last."""
+        return [status.usable_memory_gb for status in self._statuses or self.scan_all_gpus()]
+
+    def invalidate_mem_cache(self):
+        """Forgets the last scan: the next get_usable_memory scans again."""
+        self._statuses = None
+
+    def plan_matmul(self, M, K, N, dtype="float32"):
+        """The plan for [M, K] @ [K, N]."""
+        return self.plan_operation("matmul", ((M, K), (K, N)), dtype)
+
+    def plan_operation(self, op, shapes, dtype="float32"):
+        """The plan for an operation of AutoExecutor by name and the shapes of its arrays.
+
+        feasible is False where the smallest tiles do not fit; smallest_memory_gb says what would do.
+        """
+        operation, shapes = operation_of(op, shapes)
+        return self.describe(op, self.tile_plan(operation, shapes, dtype))
+
+    def tile_plan(self, operation, shapes, dtype):
+        """cuop.executor's plan behind it."""
+        if not isinstance(operation, executor.TileOperation):
+            raise refused(operation, "tile_plan", "operation", "a cuop.executor.TileOperation")
+        with mpi_errors(self.mpi.comm):
+            return executor.plan(
+                self.mpi.comm, operation, shapes, [dtype] * len(shapes), **self.limits()
+            )
+
+    def describe(self, op, plan):
+        """A TilePlan as an ExecutionPlan."""
+        usable = self.get_usable_memory()
+        dim, sizes = _batches(plan)
+        each = f"{sizes[0]} rows each" if dim == 0 else f"{sizes[0]} of dimension {dim} each"
+        if dim < 0:
+            each = f"{sizes[0]} elements of each sum at a time"
+        description = (
+            f"{len(sizes)} batches x {plan.devices} GPUs | {each} | "
+            f"{plan.memory / _GIB:.3f} GB a GPU"
+        )
+        if not plan.feasible:
+            description += f"; not feasible: {plan.smallest / _GIB:.3g} GB a GPU are needed"
+        return ExecutionPlan(
+            operation=op,
+            num_gpus_active=plan.busy,
+            num_batches=plan.tiles * plan.steps,
+            batch_sizes=sizes,
+            batch_dim=dim,
+            per_gpu_memory_gb=plan.memory / _GIB,
+            total_data_memory_gb=plan.data_bytes / _GIB,
+            total_available_gb=sum(usable),
+            min_gpu_available_gb=min(usable),
+            feasible=plan.feasible,
+            description=description,
+            predicted_time_ms=plan.seconds * 1e3,
+            floor_ms=plan.floor * 1e3,
+            smallest_memory_gb=plan.smallest / _GIB,
+        )
+
+    def print_gpu_status(self):
+        """Prints a line for each device: a bar of what is used, free of total, usable; on rank 0.
+
+        Returns the [GPUStatus] that it scanned for it, on every rank.
+        """
+        statuses = self.scan_all_gpus()
+        if self.mpi.is_master_process():
+            rule = "=" * 70
+            print(f"{rule}\n  GPU memory (now, other processes included)\n{'-' * 70}")
+            for status in statuses:
+                print(_status_line(status))
+            print(rule)
+        return statuses
+
+
+def _status_line(status):
+    used = 1 - status.free_memory_gb / status.total_memory_gb
+    bar = "█" * round(30 * used)
+    name = f"GPU {status.gpu_id}" if status.gpu_id >= 0 else "host"
+    return (
+        f"  {name} (Rank {status.rank:2}): [{bar:░<30}] {status.free_memory_gb:.1f} / "
+        f"{status.total_memory_gb:.1f} GB free | usable {status.usable_memory_gb:.1f} GB"
+    )
+
+
+def _batches(plan):
+    """(dimension, sizes) of the parts into which a device's share is cut most finely."""
+    parts = [*plan.cuts, plan.steps]
+    finest = max(range(len(parts)), key=parts.__getitem__)
+    length = plan.lengths[finest]
+    count = parts[finest]
+    sizes = [length // count + (i < length % count) for i in range(count)]
+    return (-1 if finest == len(plan.cuts) else finest), sizes

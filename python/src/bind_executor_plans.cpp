@@ -1,0 +1,205 @@
+// cuop.executor: plans on paper, for machines that one need not have.
+#include <cmath>
+
+#include "binders.h"
+#include "cuop/backend/current_device.h"
+#include "cuop/core/byte_size.h"
+#include "cuop/dist/exec/planned.h"
+#include "cuop/dist/exec/rank_machine.h"
+#include "cuop/dist/plan/map_plan.h"
+#include "cuop/executor/grid_fft.h"
+#include "cuop/executor/sweeps.h"
+#include "executor_arguments.h"
+
+namespace cuop::python {
+
+namespace {
+
+using executor::Header;
+using executor::TileMachine;
+using executor::TileOperation;
+using executor::TilePass;
+using executor::TilePlan;
+
+/// Bytes a second of a link, measured here where they are not given.
+double bandwidth(const std::optional<double>& given, const char* name, Device from, Device to) {
+  if (!given) return dist::link_bandwidth(from, to);
+  if (*given > 0 && std::isfinite(*given)) return *given;
+  throw ExecutionError(
+      cat("TileMachine: ", name, " is ", *given, " bytes a second; it must be a number above 0"));
+}
+
+TileMachine tile_machine(int64_t devices, int64_t memory,
+                         const std::optional<dist::Machine>& device,
+                         const std::optional<double>& upload,
+                         const std::optional<double>& download) {
+  constexpr int64_t kMostDevices = 1 << 15;
+  if (devices < 1 || devices > kMostDevices) {
+    throw ExecutionError(
+        cat("TileMachine: ", devices, " devices were given; needed are 1 to ", kMostDevices));
+  }
+  if (memory < 1) {
+    throw ExecutionError(
+        cat("TileMachine: a limit of ", memory, " bytes a device was given; it must be above 0"));
+  }
+  const Device here = backend::current_device();
+  return {static_cast<int>(devices), memory, bandwidth(upload, "upload", kCpu, here),
+          bandwidth(download, "download", here, kCpu),
+          device ? *device : dist::rank_machine(here, true)};
+}
+
+executor::PlanPass on(const TileMachine& machine) {
+  return [machine](const TileOperation& operation, const std::vector<Header>& inputs) {
+    return executor::plan_tiles(operation.describe(inputs), machine);
+  };
+}
+
+/// Errors unless these are inputs of the operation, and its result fits some memory.
+void check_inputs(const TileOperation& operation, const std::vector<Header>& inputs) {
+  if (inputs.empty() || inputs.size() > operation.names.size()) {
+    throw ExecutionError(cat(operation.text, ": ", inputs.size(),
+                             " shapes were given, its inputs are ", join(operation.names)));
+  }
+  check_bytes(operation.describe(inputs).output);
+}
+
+void bind_values(Module& m) {
+  Class<TileMachine>(m, "TileMachine",
+                     "Devices to plan tiles for: so many alike, `memory` bytes that may be used on "
+                     "each, its figures, bytes a second from the host to one (upload) and back. "
+                     "What is not given is as on the current device.")
+      .def_static("of", &tile_machine, "devices"_a = 1, nb::kw_only(), "memory"_a,
+                  "device"_a = nb::none(), "upload"_a = nb::none(), "download"_a = nb::none(),
+                  Released(), "ExecutionError for what no machine has.")
+      .def_ro("devices", &TileMachine::devices)
+      .def_ro("memory", &TileMachine::memory)
+      .def_ro("upload", &TileMachine::upload)
+      .def_ro("download", &TileMachine::download)
+      .def_ro("device", &TileMachine::device)
+      .def("__repr__", [](const TileMachine& machine) {
+        return cat("TileMachine(", machine.devices, " devices, ", format_bytes(machine.memory),
+                   " on each, upload ", machine.upload / 1e9, " GB/s, download ",
+                   machine.download / 1e9, " GB/s)");
+      });
+  Class<TilePass>(m, "TilePass", "Passes of one kind over arrays of the host.")
+      .def_ro("text", &TilePass::text)
+      .def_ro("times", &TilePass::times)
+      .def_ro("plan", &TilePass::plan);
+}
+
+void bind_plans(Module& m) {
+  m.def(
+      "plan_ranks",
+      [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes,
+         int64_t ranks, bool in_parts, const std::optional<dist::Machine>& machine,
+         const std::string& strategy) {
+        const std::vector<Header> inputs = headers_of(shapes, dtypes);
+        check_inputs(operation, inputs);
+        constexpr int64_t kMostRanks = 1 << 15;
+        if (ranks < 1 || ranks > kMostRanks) {
+          throw ExecutionError(
+              cat("plan_ranks: ", ranks, " ranks were given; needed are 1 to ", kMostRanks));
+        }
+        if (!operation.over_ranks) {
+          throw ExecutionError(cat("plan_ranks: ", operation.text, " is only a part of a call"));
+        }
+        const nb::gil_scoped_release released;
+        const dist::Operation call = operation.over_ranks();
+        const dist::Mesh mesh = dist::Mesh::line(static_cast<int>(ranks));
+        const auto rows = [&](const Header& input) {
+          return input.shape.ndim() == 0
+                     ? dist::Sharding::replicated(mesh)
+                     : dist::split_over_ranks(mesh.size(), input.shape.ndim(), 0);
+        };
+        const dist::Sharding root = dist::Sharding::on_rank(mesh, 0);
+        std::vector<dist::Placement> lying = dist::placements_on(call.names, inputs, root);
+        for (size_t i = 0; i < lying.size() && in_parts; ++i) lying[i].sharding = rows(inputs[i]);
+        const std::optional<dist::Sharding> wanted = in_parts ? std::nullopt : std::optional(root);
+        return dist::planned(call, {strategy, wanted, std::nullopt}, lying, wanted,
+                             machine.value_or(dist::Machine{}))
+            ->plan;
+      },
+      "operation"_a, "shapes"_a, "dtypes"_a, nb::kw_only(), "ranks"_a = 4, "in_parts"_a = false,
+      "machine"_a = nb::none(), "strategy"_a = "",
+      nb::sig("def plan_ranks(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
+              "list[DTypeLike], *, ranks: int = 4, in_parts: bool = False, machine: "
+              "cuop._core._dist.Machine | None = None, strategy: str = '') -> "
+              "cuop._core._dist.Plan"),
+      "The plan of the operation over so many ranks, of arrays that fit: from rank 0 to rank 0, or "
+      "of arrays in rows over the ranks (`in_parts`), whose result stays where it is made. "
+      "MemoryError when nothing fits machine.memory.");
+  m.def(
+      "plan_tiles",
+      [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes,
+         const TileMachine& machine) {
+        const std::vector<Header> inputs = headers_of(shapes, dtypes);
+        check_inputs(operation, inputs);
+        const nb::gil_scoped_release released;
+        return on(machine)(operation, inputs);
+      },
+      "operation"_a, "shapes"_a, "dtypes"_a, "machine"_a,
+      nb::sig("def plan_tiles(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
+              "list[DTypeLike], machine: TileMachine) -> TilePlan"),
+      "The plan of the operation in tiles; `feasible` is False where the memory does not suffice.");
+  m.def(
+      "result_of",
+      [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes) {
+        const std::vector<Header> inputs = headers_of(shapes, dtypes);
+        check_inputs(operation, inputs);
+        const Header result = operation.describe(inputs).output;
+        return std::pair(to_tuple(result.shape), PyDType{result.dtype});
+      },
+      "operation"_a, "shapes"_a, "dtypes"_a,
+      nb::sig("def result_of(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
+              "list[DTypeLike]) -> tuple[tuple[int, ...], cuop._core.dtype]"),
+      "Shape and dtype of the result; the errors of arrays that do not fit.");
+  m.def(
+      "plan_fft2d_grid",
+      [](Arg<Shape> shape, Arg<DType> dtype, const TileMachine& machine) {
+        return executor::fft2d_passes({*shape, *dtype}, FftNorm::kBackward, on(machine));
+      },
+      "shape"_a, "dtype"_a, "machine"_a, Released(),
+      "The passes of a 2-D transform of one grid: at once, or rows and then columns.");
+  m.def(
+      "plan_stencil_2d",
+      [](const nb::sequence& shapes, const nb::sequence& dtypes, std::string_view boundary,
+         int64_t iterations, const TileMachine& machine) {
+        const std::vector<Header> inputs = headers_of(shapes, dtypes);
+        const Boundary sides = parse_boundary(boundary, "stencil_2d");
+        const nb::gil_scoped_release released;
+        return executor::stencil_passes(sides, iterations, inputs, on(machine));
+      },
+      "shapes"_a, "dtypes"_a, "boundary"_a, "iterations"_a, "machine"_a,
+      nb::sig("def plan_stencil_2d(shapes: list[ShapeLike], dtypes: list[DTypeLike], boundary: "
+              "str, iterations: int, machine: TileMachine) -> TilePass"),
+      "The passes of a kernel applied so often to a grid that does not fit.");
+  m.def(
+      "plan_jacobi_2d",
+      [](const nb::sequence& shapes, const nb::sequence& dtypes, double dx,
+         std::string_view boundary, int64_t iterations, const TileMachine& machine) {
+        const std::vector<Header> inputs = headers_of(shapes, dtypes);
+        const Boundary sides = parse_boundary(boundary, "jacobi_2d");
+        const nb::gil_scoped_release released;
+        return executor::jacobi_passes({dx, sides, iterations, 0.0}, inputs, on(machine));
+      },
+      "shapes"_a, "dtypes"_a, "dx"_a, "boundary"_a, "iterations"_a, "machine"_a,
+      nb::sig("def plan_jacobi_2d(shapes: list[ShapeLike], dtypes: list[DTypeLike], dx: float, "
+              "boundary: str, iterations: int, machine: TileMachine) -> TilePass"),
+      "The passes of so many sweeps of Jacobi's method over a grid that does not fit.");
+  m.def(
+      "whole_grid_bytes",
+      [](Arg<Shape> shape, Arg<DType> dtype) {
+        return executor::whole_grid_bytes({*shape, *dtype});
+      },
+      "shape"_a, "dtype"_a,
+      "Bytes of a device with which a grid is swept as it is and not in passes.");
+}
+
+}  // namespace
+
+void bind_executor_plans(Module& m) {
+  bind_values(m);
+  bind_plans(m);
+}
+
+}  // namespace cuop::python

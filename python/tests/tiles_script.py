@@ -1,0 +1,53 @@
+"""What runs under mpirun: arrays of rank 0's host, larger than what a device may use."""
+
+import numpy as np
+
+import cuop
+from distributed_gpu import MPIError
+from distributed_gpu.auto_executor import AutoExecutor
+
+
+def main():
+    auto = AutoExecutor(verbose=False, max_per_gpu_gb=48 / 2**20)
+    whole = AutoExecutor(verbose=False)
+    root = auto.is_master
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((150, 110)), rng.standard_normal((110, 130))
+    line = rng.standard_normal(6000) + 1j * rng.standard_normal(6000)
+
+    def given(*arrays):
+        return arrays if root else [None] * len(arrays)
+
+    def check(result, expected, tolerance=1e-11):
+        assert (result is None) != root
+        if root:
+            np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
+
+    check(auto.matmul(*given(a, b)), a @ b)
+    report = auto.last_report
+    assert report.peak <= report.plan.limit == 48 * 1024
+    check(auto.matmul(*given(a.T[::2], a[:, ::3])), a.T[::2] @ a[:, ::3])
+    check(auto.sum(*given(a), dim=1), a.sum(1))
+    check(auto.sum(*given(line), mode="exact"), line.sum())
+    check(auto.transpose(*given(a)), a.T)
+    check(auto.rfft(*given(a)), np.fft.rfft(a))
+    check(auto.fft2d(*given(a)), np.fft.fft2(a))
+    check(auto.fft(*given(line)), np.fft.fft(line), 1e-10)
+    sweeps = {"boundary": "periodic", "iterations": 7}
+    check(auto.stencil_2d(*given(a), **sweeps), whole.stencil_2d(*given(a), **sweeps), 0)
+    u, info = auto.jacobi_2d(*given(a, a), iterations=9, return_info=True)
+    check(u, whole.jacobi_2d(*given(a, a), iterations=9), 0)
+    assert info.sweeps == 9
+    try:
+        auto.matmul(*given(a, a))
+    except MPIError as error:
+        assert "do not fit" in str(error)
+    else:
+        raise AssertionError("shapes that do not fit were multiplied")
+    parts = auto.matmul(*given(a, b), return_on_cpu=False)
+    np.testing.assert_allclose(cuop.asarray(parts.gather_all()).to_numpy(), a @ b, rtol=1e-11)
+    print(f"[rank {auto.mpi.get_rank()}] passed", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/algo/operations.h"
+#include "cuop/dist/plan/matmul_plan.h"
+#include "cuop/executor/operations.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/einsum/einsum.h"
+#include "cuop/ops/einsum/equation.h"
+#include "cuop/ops/elementwise/elementwise.h"
+
+namespace cuop::executor {
+namespace {
+
+/// An equation beside its operands, with the index that is cut into steps.
+struct Sum {
+  EinsumProblem problem;
+  std::string equation;
+  PathOptions path;
+  std::vector<Header> inputs;
+  int step_index = -1;  ///< none: nothing is summed
+  DType dtype = DType::kFloat32;
+  bool is_widened = false;  ///< 16-bit floats are computed in float32, so that steps round once
+
+  Sum(const std::string& text, const PathOptions& order, const std::vector<Header>& given)
+      : equation(text), path(order), inputs(given) {
+    std::vector<Shape> shapes;
+    dtype = inputs.at(0).dtype;
+    for (const Header& input : inputs) {
+      shapes.push_back(input.shape);
+      dtype = promote(dtype, input.dtype);
+    }
+    problem = einsum_problem(text, shapes);
+    is_widened = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+    for (const Indices& operand : problem.equation.operands) {
+      for (const int index : operand) {
+        if (has_index(problem.equation.output, index)) continue;
+        if (step_index < 0 || size(index) > size(step_index)) step_index = index;
+      }
+    }
+  }
+
+  int64_t size(int index) const { return problem.sizes[static_cast<size_t>(index)]; }
+
+  Box needed(size_t i, const Box& output, Interval step) const {
+    const Indices& indices = problem.equation.operands[i];
+    const Shape& shape = problem.shapes[i];
+    Box box = whole_box(shape);
+    for (int dim = 0; dim < shape.ndim(); ++dim) {
+      const int index = indices[static_cast<size_t>(dim)];
+      if (shape[dim] != size(index)) continue;  // of size 1, stretched
+      const Indices& made = problem.equation.output;
+      const auto at = std::find(made.begin(), made.end(), index);
+      if (at != made.end()) {
+        box.set_interval(dim, output.interval(static_cast<int>(at - made.begin())));
+      } else if (index == step_index) {
+        box.set_interval(dim, clipped(step, shape[dim]));  // which may have no element
+      }
+    }
+    return box;
+  }
+
+  Tensor product(const std::vector<Part>& parts) const {
+    std::vector<Tensor> operands;
+    for (const Part& part : parts) {
+      operands.push_back(is_widened ? cast(part.local, DType::kFloat32) : part.local);
+    }
+    return cuop::einsum(equation, operands, path);
+  }
+
+  /// Multiplications and additions of the best order of pairs.
+  double flops() const { return einsum_path(equation, problem.shapes, path).costs.flops; }
+};
+
+Tiling describe(const std::string& name, Sum&& described, const std::vector<std::string>& names) {
+  const auto sum = std::make_shared<const Sum>(std::move(described));
+  const std::vector<Header>& inputs = sum->inputs;
+  Tiling tiling;
+  tiling.op = name;
+  tiling.names = names;
+  tiling.inputs = inputs;
+  tiling.output = {sum->problem.shape, sum->dtype};
+  for (int dim = 0; dim < sum->problem.shape.ndim(); ++dim) tiling.cut_dims.push_back(dim);
+  if (sum->step_index >= 0) tiling.summed = std::max<int64_t>(1, sum->size(sum->step_index));
+  tiling.flops = sum->flops();
+  tiling.computed = sum->dtype;
+  tiling.needed = [sum](size_t i, const Box& output, Interval step) {
+    return sum->needed(i, output, step);
+  };
+  if (sum->is_widened) tiling.state_bytes = itemsize(DType::kFloat32);
+  const bool is_pair = inputs.size() == 2 && !sum->is_widened;
+  tiling.scratch = [sum, is_pair](const Box& output, Interval step) {
+    // A pair of matrices is multiplied where it lies; else operands may be copied on the way.
+    int64_t bytes = is_pair ? 0 : output.size() * int64_t{4};
+    for (size_t i = 0; i < sum->inputs.size() && !is_pair; ++i) {
+      const int64_t item =
+          std::max<int64_t>(itemsize(sum->inputs[i].dtype), sum->is_widened ? 4 : 1);
+      bytes += sum->needed(i, output, step).size() * item;
+    }
+    return bytes;
+  };
+  tiling.make = [sum](const std::vector<Part>& parts, const Box&, Interval) {
+    // A view of an operand would be added to.
+    const Tensor made = sum->product(parts);
+    return parts.size() == 1 ? clone(made) : made;
+  };
+  tiling.add = [dtype = sum->dtype](Tensor& total, const Tensor& next) {
+    if (dtype == DType::kBool) {
+      cuop::logical_or(total, next, &total);
+    } else {
+      cuop::add(total, next, &total);
+    }
+  };
+  if (sum->is_widened) {
+    tiling.finish = [dtype = sum->dtype](const Tensor& total) { return cast(total, dtype); };
+  }
+  return tiling;
+}
+
+/// The equation for inputs, after all checks that it does not make itself.
+using EquationOf = std::function<std::string(const std::vector<Header>& inputs)>;
+
+TileOperation operation(const std::string& name, const std::string& text,
+                        const std::vector<std::string>& names, const EquationOf& equation,
+                        const std::function<dist::Operation()>& over_ranks,
+                        const PathOptions& path = {}) {
+  return {
+      text, names,
+      [=](const std::vector<Header>& inputs) {
+        if (inputs.size() < names.size()) {
+          throw ExecutionError(cat(name, ": ", names[inputs.size()], " was not given on rank 0"));
+        }
+        if (inputs.size() > names.size()) {
+          throw ExecutionError(
+              cat(name, ": ", names.size(), " arrays are needed, given ", inputs.size()));
+        }
+        return describe(name, {equation(inputs), path, inputs}, names);
+      },
+      over_ranks};
+}
+
+}  // namespace
+
+TileOperation einsum_tiles(const std::string& equation, const PathOptions& path) {
+  std::vector<std::string> names;
+  for (int i = 0; i < operand_count(equation); ++i) names.push_back(cat("operand ", i));
+  return operation(
+      "einsum", cat("einsum ", equation, text_of(path)), names,
+      [equation](const auto&) { return equation; },
+      [=, count = names.size()] { return dist::einsum_operation(equation, count, path); }, path);
+}
+
+TileOperation matmul_tiles(const dist::Wire& wire) {
+  TileOperation made = operation(
+      "matmul", cat("matmul", wire.text()), {"a", "b"},
+      [](const auto& inputs) {
+        dist::check_matrices("matmul", placements_of({"a", "b"}, inputs));
+        return "ij,jk->ik";
+      },
+      [wire] { return dist::matmul_operation(wire); });
+  made.describe = [wire, plain = made.describe](const std::vector<Header>& inputs) {
+    Tiling tiling = plain(inputs);
+    wire.check_carries(tiling.output.dtype, "matmul");
+    tiling.wire = wire;
+    tiling.line_axes = {1, 0};
+    return tiling;
+  };
+  return made;
+}
+
+TileOperation batch_matmul_tiles() {
+  return operation(
+      "batch_matmul", "batch_matmul", {"a", "b"},
+      [](const auto& inputs) {
+        dist::batch_matmul_shape(inputs[0].shape, inputs[1].shape);
+        return "...ij,...jk->...ik";
+      },
+      dist::batch_matmul_operation);
+}
+
+TileOperation tensordot_tiles(const dist::TensordotAxes& axes) {
+  return operation(
+      "tensordot", dist::tensordot_text(axes), {"a", "b"},
+      [axes](const auto& inputs) {
+        return dist::tensordot_equation({inputs[0].shape, inputs[1].shape}, axes);
+      },
+      [axes] { return dist::tensordot_operation(axes); });
+}
+
+}  // namespace cuop::executor

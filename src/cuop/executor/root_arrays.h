@@ -1,0 +1,93 @@
+// Arrays of one rank's process in reach of all ranks: a rank reads the boxes that its tiles need
+// and writes its tiles to their place, while the others do theirs. In the ways that are there, the
+// first that all ranks can take:
+//
+//   here    the ranks are threads of the process: views of the arrays themselves
+//   host    processes of one host: read in the root's memory by the system; the result is memory
+//           that all of them share, or a file that all have mapped
+//   parts   otherwise each rank gets the boxes of all its tiles before the work, into its host's
+//           memory, and its results go to the root behind it
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuop/dist/comm/peer_memory.h"
+#include "cuop/dist/exec/exchange.h"
+#include "cuop/dist/header.h"
+
+namespace cuop::executor {
+
+/// New memory on the root's host into which all ranks can write: what `into` of RootArrays should
+/// be. Not collective.
+Tensor new_result(const dist::Communicator& comm, const dist::Header& header);
+
+/// One of the arrays, as a rank sees it.
+class RootArray {
+ public:
+  /// All of it, or this rank's box of it, in memory of this process.
+  explicit RootArray(const dist::Part& part) : near_(part) {}
+  /// All of it, in another process.
+  RootArray(const dist::MemoryAddress& address, const Layout& layout, DType dtype)
+      : far_(Far{address, layout, dtype}) {}
+
+  /// The elements of a box on a device; a view of the array where it lies there.
+  Tensor read(const Box& box, Device device) const;
+  /// The same of a box with rows (of dimension 0) outside of the array, which are zero or, with
+  /// `is_wrapped`, those of the opposite side.
+  Tensor read_beyond(const Box& box, Device device, bool is_wrapped) const;
+  /// The box's elements become those of `tile`. ExecutionError for an array of another process.
+  void write(const Box& box, const Tensor& tile) const;
+
+  const dist::Part& near() const { return near_; }
+
+ private:
+  struct Far {
+    dist::MemoryAddress address;  ///< of element (0, 0, ...)
+    Layout layout;
+    DType dtype;
+  };
+  Tensor read_far(const Box& box) const;
+  int64_t rows() const;  ///< of the array
+
+  dist::Part near_;
+  std::optional<Far> far_;
+};
+
+class RootArrays {
+ public:
+  enum class Way : uint8_t { kHere, kHost, kParts };
+
+  /// Collective. `arrays` are the root's, on the host; others give none. `headers` are theirs, then
+  /// that of the result, which is new or, where it is given, `into` (a view of it too). Another
+  /// process gives as `into` its own way to the same memory, of a file that all map.
+  /// needs[i][r]: all that rank r reads of array i; of the result what it writes.
+  RootArrays(dist::Communicator& comm, int root, const std::vector<Tensor>& arrays,
+             const Tensor& into, const std::vector<dist::Header>& headers,
+             const std::vector<std::vector<Box>>& needs);
+  ~RootArrays();
+  RootArrays(const RootArrays&) = delete;
+  RootArrays& operator=(const RootArrays&) = delete;
+
+  Way way() const { return way_; }
+  const RootArray& input(size_t i) const { return arrays_[i]; }
+  const RootArray& output() const { return arrays_.back(); }
+
+  /// Collective, when all tiles are written: the result on the root, undefined elsewhere.
+  Tensor finish();
+
+ private:
+  struct Offer;
+
+  dist::Communicator& comm_;
+  int root_;
+  Way way_ = Way::kHere;
+  std::vector<RootArray> arrays_;  ///< the result last
+  Tensor result_;                  ///< the root's
+  std::vector<Box> written_;       ///< by each rank
+  int64_t offered_ = 0;            ///< number under which this process offers its arrays
+};
+
+}  // namespace cuop::executor

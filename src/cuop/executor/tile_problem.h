@@ -1,0 +1,82 @@
+// Operations on arrays that may be larger than a device's memory, as what their pieces need. A tile
+// is a box of the result, made in steps: of a sum over a long range each step adds a part of it.
+//
+// Worked example: C [M, N] = A [M, K] B [K, N]. The tile [0:m, 0:n] of C in step [k0, k1) needs
+// A [0:m, k0:k1] and B [k0:k1, 0:n]; the steps are added up on the device.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cuop/dist/exec/exchange.h"
+#include "cuop/dist/exec/operation.h"
+#include "cuop/dist/header.h"
+#include "cuop/dist/plan/plan.h"
+#include "cuop/dist/plan/wire.h"
+
+namespace cuop::executor {
+
+using dist::Header;
+using dist::Part;
+
+struct TileProblem {
+  std::string op;
+  std::vector<std::string> names;  ///< of the inputs
+  std::vector<Header> inputs;
+  Header output;
+  std::vector<int> cut_dims;  ///< dimensions of the output that may be cut; others stay whole
+  int64_t summed = 1;         ///< length of the range that may be cut into steps; 1: one step
+  int64_t state_bytes = 0;    ///< of what is kept for an element between steps; 0: the element
+  double flops = 0;           ///< of all
+  double efficiency = 1;      ///< share of the flops of a matrix product that it reaches
+  DType computed = DType::kFloat32;  ///< the dtype of the arithmetic
+
+  dist::Wire wire = {};             ///< in what form inputs travel to a GPU
+  std::vector<int> line_axes = {};  ///< of each input: elements that share a scale on a narrow wire
+
+  /// What an input reads outside of itself, of rows alone (dimension 0): nothing, as its boxes lie
+  /// inside of it, or zeros, or the rows of the opposite side.
+  enum class Outside : uint8_t { kNothing, kZero, kWrapped };
+  std::vector<Outside> outside = {};  ///< of each input; none: nothing
+
+  /// The box of an input that a box of the output reads in a step; neither is empty.
+  std::function<Box(size_t input, const Box& output, Interval step)> needed;
+  /// Bytes that the work on a tile takes beside its inputs and its result; none without.
+  std::function<int64_t(const Box& output, Interval step)> scratch = {};
+
+  int64_t element_bytes() const { return state_bytes > 0 ? state_bytes : itemsize(output.dtype); }
+  Outside outside_of(size_t input) const {
+    return outside.empty() ? Outside::kNothing : outside[input];
+  }
+  /// All bytes of the inputs.
+  int64_t input_bytes() const;
+  int64_t output_bytes() const;
+};
+
+/// A problem and its work.
+struct Tiling : TileProblem {
+  /// What a step makes of a tile, from the parts of the inputs that it needs.
+  std::function<Tensor(const std::vector<Part>& inputs, const Box& output, Interval step)> make;
+  /// sum <- sum + next, of two steps or of two ranks. Not for problems of one step.
+  std::function<void(Tensor& sum, const Tensor& next)> add = {};
+  /// The tile from the sum of its steps; the sum itself without.
+  std::function<Tensor(const Tensor& sum)> finish = {};
+};
+
+/// Inputs as planners of dist take them, on one rank.
+std::vector<dist::Placement> placements_of(const std::vector<std::string>& names,
+                                           const std::vector<Header>& inputs);
+
+/// An operation by name with its arguments, ready for any inputs.
+struct TileOperation {
+  std::string text;  ///< the call with every argument that must be the same on all ranks
+  std::vector<std::string> names;  ///< of the inputs; those that may be left out come last
+  /// Errors for inputs that do not fit.
+  std::function<Tiling(const std::vector<Header>& inputs)> describe;
+  /// The same over ranks, of arrays that fit; none of what is only a part of a call.
+  std::function<dist::Operation()> over_ranks = {};
+};
+
+}  // namespace cuop::executor

@@ -1,0 +1,40 @@
+// Making the tiles of one rank: their inputs come to the device while the tile before is computed,
+// and results go back while the next is. Where memory turns out short, tiles are halved and the
+// work goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "cuop/executor/resources.h"
+#include "cuop/executor/root_arrays.h"
+#include "cuop/executor/tile_plan.h"
+#include "cuop/executor/tile_problem.h"
+
+namespace cuop::executor {
+
+/// Where a rank's tiles are made, and of what memory.
+struct TileSite {
+  Device device = kCpu;
+  int64_t memory = 0;  ///< bytes; no tile takes more
+  /// Bytes that can be used of the device now, looked at now and then; a tile that needs more is
+  /// not begun. Without it memory is short when it is refused.
+  std::function<int64_t()> available = {};
+  /// After each step: steps done and steps in all, as far as they are known.
+  std::function<void(int64_t done, int64_t all)> on_progress = {};
+};
+
+/// What came of it.
+struct TileRun {
+  int64_t peak = 0;      ///< bytes that were live on the device at a time
+  int64_t halvings = 0;  ///< how often memory was short
+};
+
+/// Where a tile goes: its box of the output, or of a sum over all ranks.
+using TakeTile = std::function<void(const Box& output, const Tensor& tile)>;
+
+/// Makes `tiles`, which read from `arrays`. MemoryError when the smallest tile does not fit.
+TileRun run_tiles(const Tiling& tiling, std::vector<Tile> tiles, const RootArrays& arrays,
+                  const TileSite& site, const TakeTile& take);
+
+}  // namespace cuop::executor

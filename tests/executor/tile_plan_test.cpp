@@ -1,0 +1,226 @@
+#include "cuop/executor/tile_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "cuop/executor/operations.h"
+#include "cuop/executor/sweeps.h"
+
+namespace cuop::executor {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+TileMachine machine(int devices, int64_t memory) {
+  TileMachine result;
+  result.devices = devices;
+  result.memory = memory;
+  result.upload = 5e10;
+  result.download = 5e10;
+  result.device.flops = 5e13;
+  result.device.memory_bandwidth = 4e12;
+  return result;
+}
+
+Tiling matmul(int64_t m, int64_t k, int64_t n) {
+  return matmul_tiles().describe({{{m, k}, DType::kFloat32}, {{k, n}, DType::kFloat32}});
+}
+
+Tiling sum(const Shape& shape, std::vector<int64_t> axes) {
+  return reduce_tiles({ReduceKind::kSum, std::move(axes)}).describe({{shape, DType::kFloat32}});
+}
+
+/// Elements of the output that the tiles of all devices make, counted once each; every step range
+/// must be covered once.
+void expect_partition(const Tiling& tiling, const TilePlan& plan) {
+  const Shape& shape = tiling.output.shape;
+  std::vector<int> made(static_cast<size_t>(element_count(shape)), 0);
+  std::vector<int64_t> summed(made.size(), 0);
+  for (int device = 0; device < plan.devices(); ++device) {
+    for (const Tile& tile : tiles_of(tiling, plan, device)) {
+      int64_t length = 0, next = tile.steps[0].low;
+      for (const Interval& step : tile.steps) {
+        EXPECT_EQ(step.low, next);
+        EXPECT_GT(step.length(), 0);
+        next = step.high;
+        length += step.length();
+      }
+      EXPECT_LE(tile_bytes(tiling, tile), plan.memory);
+      for (int64_t i = 0; i < tile.output.size(); ++i) {
+        int64_t rest = i, place = 0, stride = 1;
+        for (int dim = shape.ndim() - 1; dim >= 0; --dim) {
+          const int64_t extent = tile.output.interval(dim).length();
+          place += (tile.output.low[dim] + rest % extent) * stride;
+          rest /= extent;
+          stride *= shape[dim];
+        }
+        ++made[static_cast<size_t>(place)];
+        summed[static_cast<size_t>(place)] += length;
+      }
+    }
+  }
+  for (size_t i = 0; i < made.size(); ++i) {
+    EXPECT_EQ(summed[i], std::max<int64_t>(1, tiling.summed)) << plan.to_string();
+    EXPECT_EQ(made[i], plan.is_by_steps ? plan.busy : 1);
+  }
+}
+
+TEST(TilePlan, RandomProblemsFallIntoTilesThatFit) {
+  std::mt19937 random(1);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 60; ++i) {
+    const Tiling tiling = i % 3 == 0 ? sum({pick(1, 40), pick(1, 40), pick(1, 9)}, {i % 2})
+                                     : matmul(pick(1, 50), pick(1, 50), pick(1, 50));
+    const auto devices = static_cast<int>(pick(1, 8));
+    const TilePlan plan = plan_tiles(tiling, machine(devices, pick(100, 9000)));
+    if (!plan.is_feasible) {
+      EXPECT_GT(plan.smallest, plan.limit);
+      EXPECT_TRUE(plan_tiles(tiling, machine(devices, plan.smallest)).is_feasible);
+      continue;
+    }
+    EXPECT_LE(plan.memory, plan.limit);
+    EXPECT_LE(plan.smallest, plan.limit);
+    EXPECT_GE(plan.seconds, plan.floor);
+    expect_partition(tiling, plan);
+  }
+}
+
+TEST(TilePlan, CandidatesAreAllThatWereWeighed) {
+  const TilePlan plan = plan_tiles(matmul(600, 500, 700), machine(4, kMiB));
+  std::vector<std::string> strategies;
+  for (const TileCandidate& candidate : plan.candidates) {
+    strategies.push_back(candidate.strategy);
+    EXPECT_GE(candidate.smallest, plan.smallest);
+    EXPECT_EQ(candidate.is_feasible, candidate.smallest <= plan.limit);
+    if (candidate.is_feasible) {
+      EXPECT_LE(plan.seconds, candidate.seconds);
+    }
+  }
+  EXPECT_THAT(strategies, ::testing::ElementsAre("one", "dim 1", "dim 0", "grid", "steps"));
+  EXPECT_THAT(plan.explain(), HasSubstr("* " + plan.strategy + ": "));
+  EXPECT_THAT(plan.to_json(), HasSubstr("\"feasible\":true"));
+  const TilePlan none = plan_tiles(matmul(600, 500, 700), machine(4, 8));
+  EXPECT_THAT(none.explain(), HasSubstr("does not fit, needed are "));
+  EXPECT_THAT(none.to_json(), HasSubstr("\"feasible\":false"));
+}
+
+TEST(TilePlan, CountsBeyond64BitsAreTheLargestNumber) {
+  const int64_t n = 4'000'000;  // the finest cuts are n^3 = 6.4e19 tiles
+  const TilePlan plan = plan_tiles(matmul(n, n, n), machine(2, kMiB));
+  EXPECT_TRUE(plan.is_feasible);
+  EXPECT_GT(plan.tiles(), 0);
+  EXPECT_GT(plan.uploaded, n * n * 8);
+  const TilePlan none = plan_tiles(matmul(n, n, n), machine(2, 8));
+  EXPECT_FALSE(none.is_feasible);
+  EXPECT_GT(none.seconds, plan.seconds);
+}
+
+TEST(TilePlan, EachByteComesOnceWhereMemoryAllows) {
+  const Tiling tiling = matmul(4096, 4096, 4096);
+  const TilePlan plan = plan_tiles(tiling, machine(1, 400 * kMiB));
+  EXPECT_EQ(plan.uploaded, tiling.input_bytes()) << plan.to_string();
+  EXPECT_GT(plan.tiles() * plan.steps, 1);  // so that copies hide behind arithmetic
+}
+
+TEST(TilePlan, TheOperandThatFitsStaysOnTheDevice) {
+  // B is small: A comes once, in rows, and B once.
+  const Tiling tiling = matmul(1 << 16, 1024, 1024);
+  const TilePlan plan = plan_tiles(tiling, machine(1, 32 * kMiB));
+  EXPECT_LT(plan.uploaded, tiling.input_bytes() + kMiB) << plan.to_string();
+  EXPECT_EQ(plan.cuts[1], 1);
+  EXPECT_EQ(plan.steps, 1);
+}
+
+TEST(TilePlan, BytesOfAProductComeNearToWhatMemoryPermits) {
+  // Irony, Toledo and Tiskin: at least 2 m n k / sqrt(memory) elements less the memory.
+  const int64_t n = 16384;
+  const TilePlan plan = plan_tiles(matmul(n, n, n), machine(1, 256 * kMiB));
+  const double elements = 256.0 * kMiB / 4;
+  const double least = 2.0 * std::pow(static_cast<double>(n), 3) / std::sqrt(elements) * 4;
+  EXPECT_LT(static_cast<double>(plan.uploaded), 2.1 * least) << plan.to_string();
+}
+
+TEST(TilePlan, DevicesShareASumByParts) {
+  const TilePlan plan = plan_tiles(sum({1 << 20}, {}), machine(4, kMiB));
+  EXPECT_TRUE(plan.is_by_steps);
+  EXPECT_EQ(plan.busy, 4);
+  const TilePlan rows = plan_tiles(sum({4096, 4096}, {1}), machine(4, kMiB));
+  EXPECT_FALSE(rows.is_by_steps);
+  EXPECT_EQ(rows.strategy, "dim 0");
+}
+
+TEST(TilePlan, AsManyTilesAsAreWanted) {
+  for (const int64_t wanted : {1, 2, 7, 40}) {
+    const TilePlan plan = plan_tiles(matmul(64, 64, 64), machine(1, kMiB), wanted);
+    EXPECT_GE(plan.tiles() * plan.steps, wanted);
+  }
+  EXPECT_EQ(plan_tiles(matmul(1, 1, 1), machine(1, kMiB), 9).tiles(), 1);  // there is but one
+}
+
+TEST(TilePlan, ManyShortDimensionsAreCutToo) {
+  const Tiling tiling = einsum_tiles("abcdefg,ghijkl->abcdefhijkl")
+                            .describe({{{3, 3, 3, 3, 3, 3, 3}, DType::kFloat32},
+                                       {{3, 3, 3, 3, 3, 3}, DType::kFloat32}});
+  for (const int64_t memory : {200, 2000, 20000}) {
+    const TilePlan plan = plan_tiles(tiling, machine(1, memory));
+    EXPECT_TRUE(plan.is_feasible) << plan.to_string();
+    EXPECT_LE(plan.memory, memory);
+  }
+}
+
+TEST(TilePlan, NothingToDo) {
+  const TilePlan plan = plan_tiles(matmul(0, 5, 7), machine(3, 1000));
+  EXPECT_TRUE(plan.is_feasible);
+  for (int device = 0; device < 3; ++device) {
+    EXPECT_TRUE(tiles_of(matmul(0, 5, 7), plan, device).empty());
+  }
+}
+
+TEST(TilePlan, SaysItselfInALine) {
+  EXPECT_THAT(plan_tiles(matmul(100, 100, 100), machine(2, 10)).to_string(),
+              HasSubstr("not feasible, needed are"));
+  EXPECT_THAT(plan_tiles(matmul(100, 100, 100), machine(2, kMiB)).to_string(),
+              HasSubstr("on each of 2 devices"));
+}
+
+TEST(Halved, TilesAndTheirStepsFallInHalves) {
+  const Tiling tiling = matmul(8, 64, 6);
+  const Tile whole{whole_box(tiling.output.shape), {{0, 64}}};
+  const Halved steps = halved(tiling, whole);
+  EXPECT_TRUE(steps.is_by_step);  // the inputs are what takes memory
+  ASSERT_EQ(steps.tiles.size(), 1u);
+  EXPECT_EQ(steps.tiles[0].steps.size(), 2u);
+  EXPECT_LT(tile_bytes(tiling, steps.tiles[0]), tile_bytes(tiling, whole));
+  Tile tile = whole;
+  for (int i = 0; i < 20; ++i) tile = halved(tiling, tile).tiles[0];
+  EXPECT_EQ(tile.output.size(), 1);
+  EXPECT_EQ(tile.steps.size(), 64u);
+  EXPECT_EQ(halved(tiling, tile).tiles.size(), 1u);  // nothing is left to halve
+  EXPECT_EQ(halved(tiling, tile).tiles[0].steps.size(), 64u);
+}
+
+TEST(TilePlan, BandsOfAGridComeWithTheRowsAroundThem) {
+  const Tiling tiling = stencil_tiles(Boundary::kZero, 4)
+                            .describe({{{1000, 50}, DType::kFloat32}, {{3, 3}, DType::kFloat32}});
+  const Box band = tiling.needed(0,
+                                 [] {
+                                   Box box = whole_box({1000, 50});
+                                   box.set_interval(0, {100, 200});
+                                   return box;
+                                 }(),
+                                 {0, 1});
+  EXPECT_EQ(band.interval(0), (Interval{96, 204}));
+  const TilePlan plan = plan_tiles(tiling, machine(1, 60000));
+  EXPECT_TRUE(plan.is_feasible);
+  EXPECT_EQ(plan.cuts[1], 1);
+}
+
+}  // namespace
+}  // namespace cuop::executor

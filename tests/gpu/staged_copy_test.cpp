@@ -1,0 +1,157 @@
+// Large copies between the host's memory, in any layout, and a GPU's.
+#include "cuop/ops/copy/staged_copy.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+
+#include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
+#include "cuop/ops/copy/copy.h"
+#include "cuop/ops/copy/pinned.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/index/view.h"
+#include "tests/gpu/gpu_test.h"
+#include "tests/ordered_faults.h"
+
+namespace cuop {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+class GpuStagedCopy : public GpuTest {};
+
+/// Numbers of which none is like its neighbours.
+Tensor numbers(const Shape& shape, DType dtype = DType::kInt32) {
+  const Tensor all = arange(0, element_count(shape), 1, DType::kInt64);
+  return cast(reshape(all, shape), dtype);
+}
+
+bool are_equal(const Tensor& a, const Tensor& b) {
+  const Tensor x = contiguous(a), y = contiguous(b);
+  return x.nbytes() == y.nbytes() &&
+         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
+}
+
+TEST_F(GpuStagedCopy, BytesOfAnyNumber) {
+  for (const int64_t bytes : {4 * kMiB - 1, 4 * kMiB, 4 * kMiB + 1, 5 * kMiB + 3, 37 * kMiB + 7}) {
+    const Tensor host = numbers({bytes}, DType::kUInt8);
+    EXPECT_EQ(is_staged(host, kGpu), bytes >= 4 * kMiB);
+    const Tensor gpu = to_device(host, kGpu);
+    EXPECT_TRUE(are_equal(to_device(gpu, kCpu), host)) << bytes;
+  }
+}
+
+TEST_F(GpuStagedCopy, ViewsOfAnyLayout) {
+  const Tensor cube = numbers({3, 1100, 1300});
+  const Tensor flat = numbers({2, 5, 700'001});
+  const Tensor views[] = {swap_axes(cube, 0, 2),
+                          swap_axes(cube, 1, 2),
+                          slice(cube, 2, 100, 1203),
+                          slice(cube, 1, 3, 1100, 2),
+                          slice(flat, 2, -1, std::nullopt, -1),
+                          slice(flat, 1, 1, 4),
+                          broadcast_to(slice(flat, 0, 0, 1), {4, 5, 700'001}),
+                          numbers({1'500'000, 1}),
+                          numbers({1, 1, 2'000'003})};
+  for (const Tensor& view : views) {
+    ASSERT_TRUE(is_staged(view, kGpu)) << view.shape();
+    const Tensor gpu = to_device(view, kGpu);
+    EXPECT_TRUE(gpu.is_contiguous());
+    EXPECT_TRUE(are_equal(to_device(gpu, kCpu), view)) << view.shape();
+    const Tensor target = zeros(view.shape(), view.dtype(), kGpu);
+    copy_across(target, view);
+    EXPECT_TRUE(are_equal(to_device(target, kCpu), view)) << view.shape();
+  }
+}
+
+TEST_F(GpuStagedCopy, IntoPartsOfTensorsOfTheHost) {
+  const Tensor gpu = to_device(numbers({1100, 1300}), kGpu);
+  const Tensor frame = full({1102, 1400}, -1, DType::kInt32);
+  const Tensor inner = slice(slice(frame, 0, 1, 1101), 1, 50, 1350);
+  copy_across(inner, gpu);
+  EXPECT_TRUE(are_equal(inner, numbers({1100, 1300})));
+  // What lies around it is as it was.
+  for (const Tensor& edge : {slice(frame, 0, 0, 1), slice(frame, 0, 1101, 1102),
+                             slice(frame, 1, 0, 50), slice(frame, 1, 1350, 1400)}) {
+    EXPECT_TRUE(are_equal(edge, full(edge.shape(), -1, DType::kInt32)));
+  }
+  // A view of the GPU is packed there first.
+  const Tensor turned = empty({1300, 1100}, DType::kInt32);
+  copy_across(turned, transpose(gpu));
+  EXPECT_TRUE(are_equal(turned, transpose(numbers({1100, 1300}))));
+}
+
+TEST_F(GpuStagedCopy, RandomViews) {
+  std::mt19937 random(7);
+  const auto below = [&](int64_t most) {
+    return std::uniform_int_distribution<int64_t>(0, most - 1)(random);
+  };
+  for (int round = 0; round < 6; ++round) {
+    const Shape shape{2 + below(2), 400 + below(200), 1 + below(2), 1500 + below(100)};
+    Tensor view = numbers(shape, below(2) == 0 ? DType::kInt64 : DType::kInt32);
+    view = swap_axes(view, below(4), below(4));
+    const int axis = static_cast<int>(below(4));
+    if (view.shape(axis) > 2) view = slice(view, axis, 1, view.shape(axis) - 1);
+    const Tensor gpu = to_device(view, kGpu);
+    EXPECT_TRUE(are_equal(to_device(gpu, kCpu), view)) << view.shape();
+  }
+}
+
+TEST_F(GpuStagedCopy, LockedMemoryGoesDirectly) {
+  const Tensor locked = pin_memory(numbers({3 * kMiB}), kGpu);
+  EXPECT_FALSE(is_staged(locked, kGpu));
+  EXPECT_TRUE(are_equal(to_device(to_device(locked, kGpu), kCpu), locked));
+}
+
+/// Orders faults of the simulated GPU while it lives; other drivers take no orders.
+class Faults {
+ public:
+  explicit Faults(const char* text) { EXPECT_TRUE(test::order_faults(text)); }
+  ~Faults() { test::order_faults(""); }
+};
+
+TEST_F(GpuStagedCopy, WhereNoMemoryCanBeLockedTheDriverCopies) {
+  if (test::find_fault_order() == nullptr) GTEST_SKIP() << "needs the simulated GPU";
+  const Tensor host = swap_axes(numbers({1500, 3, 1024}), 0, 1);
+  const Tensor gpu = to_device(host, kGpu);
+  const Tensor back = empty({1024, 3, 1500}, DType::kInt32);
+  release_pinned(kGpu);
+  const Faults faults("pin:1+:2");
+  const Tensor again = empty(host.shape(), DType::kInt32, kGpu);
+  EXPECT_FALSE(staged_copy(again, host));
+  EXPECT_TRUE(are_equal(to_device(to_device(host, kGpu), kCpu), host));
+  copy_across(swap_axes(back, 0, 2), swap_axes(gpu, 0, 1));
+  EXPECT_TRUE(are_equal(swap_axes(back, 0, 2), swap_axes(host, 0, 1)));
+}
+
+TEST_F(GpuStagedCopy, ErrorsOfTheDriverReachTheCaller) {
+  if (test::find_fault_order() == nullptr) GTEST_SKIP() << "needs the simulated GPU";
+  const Tensor host = numbers({9 * kMiB});
+  const Tensor gpu = to_device(host, kGpu);
+  for (const char* fault : {"copy:1:2", "copy:3:2", "copy:7:2"}) {
+    const Faults faults(fault);
+    EXPECT_THROW(to_device(host, kGpu), Error) << fault;
+    EXPECT_TRUE(are_equal(to_device(gpu, kCpu), host)) << fault;
+    test::order_faults(fault);
+    EXPECT_THROW(to_device(gpu, kCpu), Error) << fault;
+  }
+  EXPECT_TRUE(are_equal(to_device(gpu, kCpu), host));
+}
+
+TEST_F(GpuStagedCopy, AnInterruptEndsItAndTheNextOneIsRight) {
+  const Tensor host = numbers({9 * kMiB});
+  const Tensor gpu = to_device(host, kGpu);
+  std::atomic<bool> is_interrupted = true;
+  {
+    const CancelScope cancelled(is_interrupted);
+    EXPECT_ANY_THROW(to_device(host, kGpu));
+    EXPECT_ANY_THROW(to_device(gpu, kCpu));
+  }
+  EXPECT_TRUE(are_equal(to_device(gpu, kCpu), host));
+}
+
+}  // namespace
+}  // namespace cuop
