@@ -5,7 +5,7 @@
 
 Both sides run under mpirun, in turns, with one thread a rank, on operands that lie over the ranks already:
 ours in blocks of rows, ScaLAPACK's in its block-cyclic layout (the best of three block sizes), FFTW's in
-slabs, planned with FFTW_MEASURE. Each figure is the median of several calls of the slowest rank, and the
+slabs, planned with FFTW_MEASURE; "line" is one long transform, whose spectrum lies as the line does. Each figure is the median of several calls of the slowest rank, and the
 better of two such runs.
 """
 
@@ -34,19 +34,21 @@ def ours(case):
     from cuop import dist
 
     comm = dist.world()
-    rows = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r", None))
+    rows = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
     kind, dtype, *sizes = case.split()
     sizes = [int(size) for size in sizes]
 
     def sharded(shape, seed):
         low, high = rows.owner_box(shape, comm.rank)[0]
-        values = np.random.default_rng(seed).standard_normal((high - low, shape[1]))
-        part = cuop.asarray(values.astype(dtype if kind == "gemm" else "complex128"))
+        values = np.random.default_rng(seed).standard_normal((high - low, *shape[1:]))
+        part = cuop.asarray(values.astype("complex128" if kind == "fft" else dtype))
         return dist.DistTensor(comm, rows, shape, part.dtype, part)
 
     if kind == "gemm":
         a, b = sharded((sizes[0], sizes[0]), 1), sharded((sizes[0], sizes[0]), 2)
         call = functools.partial(dist.matmul, a, b)
+    elif kind == "line":
+        call = functools.partial(dist.fft, sharded(tuple(sizes), 1), output=rows)
     else:
         x = sharded(tuple(sizes), 1)
         output = {} if dtype == "columns" else {"output": rows}
@@ -103,6 +105,7 @@ CASES = [
         for left in ("columns", "rows")
         for n, m in ((256, 256), (1000, 1500), (2048, 2048), (4096, 1024), (1021, 2047))
     ),
+    *(f"line complex128 {n}" for n in (1 << 16, 10**6, 1 << 22, 15**6, 1 << 24)),
 ]
 
 

@@ -102,6 +102,20 @@ double fft(ptrdiff_t n0, ptrdiff_t n1, int rounds, bool is_left_transposed) {
   return median_seconds(rounds, [&] { fftw_execute(plan); });
 }
 
+double line(ptrdiff_t n, int rounds) {
+  fftw_mpi_init();
+  ptrdiff_t given, first, made, first_made;
+  const ptrdiff_t count = fftw_mpi_local_size_1d(n, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_MEASURE,
+                                                 &given, &first, &made, &first_made);
+  fftw_complex* in = fftw_alloc_complex(static_cast<size_t>(count));
+  fftw_complex* out = fftw_alloc_complex(static_cast<size_t>(count));
+  const fftw_plan plan =
+      fftw_mpi_plan_dft_1d(n, in, out, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_MEASURE);
+  const std::vector<double> values = noise<double>(static_cast<size_t>(2 * given));
+  std::memcpy(in, values.data(), values.size() * sizeof(double));
+  return median_seconds(rounds, [&] { fftw_execute(plan); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -113,6 +127,8 @@ int main(int argc, char** argv) {
     const int n = std::atoi(argv[3]), rounds = std::atoi(argv[4]);
     const bool is_double = std::strcmp(argv[2], "float64") == 0;
     seconds = is_double ? gemm<double>(n, rounds, pdgemm_) : gemm<float>(n, rounds, psgemm_);
+  } else if (argc >= 5 && std::strcmp(argv[1], "line") == 0) {
+    seconds = line(std::atol(argv[3]), std::atoi(argv[4]));
   } else if (argc >= 6 && std::strcmp(argv[1], "fft") == 0) {
     seconds = fft(std::atol(argv[3]), std::atol(argv[4]), std::atoi(argv[5]),
                   std::strcmp(argv[2], "columns") == 0);

@@ -1,6 +1,11 @@
-# Target cuop_headers_alone: every header, public or not, compiles when it is the only one included.
+# Target cuop_headers_alone: headers compile when they are the only ones included. Those with a source of
+# their own stand first in it, which shows the same in builds without precompiled headers (preset tsan).
 set(CUOP_HEADER_SOURCES)
 foreach(header IN LISTS CUOP_HEADERS)
+  string(REGEX REPLACE "\\.h$" ".cpp" source ${header})
+  if(EXISTS ${source})
+    continue()
+  endif()
   file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/src ${header})
   set(source ${PROJECT_BINARY_DIR}/headers_alone/${name}.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${name}\"\n#include \"${name}\"\n")

@@ -33,12 +33,13 @@ LAYERS = (
     ("dist/exec", "cuop/dist/exec/*"),
     ("dist/algo", "cuop/dist/algo/*"),
     ("dist", "cuop/dist/*"),  # agree, mesh, sharding, dist_tensor
+    ("executor", "cuop/executor/*"),
     ("system", "cuop/system/*"),
 )
 ORDER = (
     *("core", "memory", "backend", "jit", "tune", "ops", "operators", "dist/comm", "dist"),
     *("dist/cost", "dist/plan", "dist/exec", "dist/algo"),
-    "system",
+    *("executor", "system"),
 )
 
 # Planners are pure functions: what may stand below them all the same does not.
@@ -52,7 +53,10 @@ FORBIDDEN = {
 ADAPTERS = {
     "mpi.h": ("src/cuop/dist/comm/mpi_module.cpp", "benchmarks/rank_peers.cpp"),
     "netdb.h": ("src/cuop/dist/comm/socket_link.cpp",),
-    "netinet/*": ("src/cuop/dist/comm/socket_link.cpp",),
+    "arpa/*": ("src/cuop/dist/comm/datagrams.cpp",),
+    "ifaddrs.h": ("src/cuop/dist/comm/datagrams.cpp",),
+    "net/*": ("src/cuop/dist/comm/datagrams.cpp",),
+    "netinet/*": ("src/cuop/dist/comm/socket_link.cpp", "src/cuop/dist/comm/datagrams.cpp"),
     "poll.h": ("src/cuop/dist/comm/socket_link.cpp", "src/cuop/dist/comm/heartbeat.cpp"),
     "cxxabi.h": ("python/src/thread_end.cpp",),
     "*dnnl*": ("src/cuop/backend/cpu/dnn*.cpp", "benchmarks/conv_onednn.cpp"),

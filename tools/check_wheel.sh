@@ -6,7 +6,9 @@ cd "$(dirname "$0")/.."
 root=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The build requirements stand in .venv: taking them from there lets ccache know the sources again.
+# The build requirements stand in .venv: taking them from there lets ccache know the sources again, as
+# does the compiler's name, which would be the one of Python's own build.
+export CXX=${CXX:-c++}
 .venv/bin/python -m pip wheel --no-deps --no-build-isolation --disable-pip-version-check \
   --config-settings cmake.define.CUOP_WERROR=ON --wheel-dir "$work" .
 "$root/.venv/bin/python" -m venv "$work/venv"

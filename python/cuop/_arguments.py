@@ -48,6 +48,14 @@ def integer(value: Any, who: str, name: str, least: int | None = None) -> int:
     return number
 
 
+def number(value: Any, who: str, name: str) -> float:
+    """A float of anything that float() takes."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise refused(value, who, name, "a number") from error
+
+
 def truth(value: Any, who: str, name: str) -> bool:
     """bool(value); DTypeError for what is neither true nor false, as an array of several elements."""
     try:

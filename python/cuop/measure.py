@@ -87,8 +87,8 @@ def profile(path=None):
     The trace has a process for each rank, in it a track for each thread and each stream of a GPU, and
     counters of GB/s and GFLOP/s. Nothing waits for a GPU before the block ends.
 
-    Yields an object whose `events` (dicts) and `summary()` (a table by name) are there after the
-    block. One recording at a time in a process; raises ExecutionError inside another one, FileError
+    Yields an object whose `events` (dicts), `calls` (the `cuop.dist.Report` of each distributed call
+    of this process's ranks) and `summary()` (a table by name) are there after the block. One recording at a time in a process; raises ExecutionError inside another one, FileError
     when the path cannot be written.
     """
     recording = Recording()
@@ -103,6 +103,7 @@ def profile(path=None):
     finally:
         _core.set_trace_recording(False)
         text = _core.trace_json()
+        recording.calls = _core._dist.recorded_reports()
         _core.clear_trace()
         recording.load(text)
         if path is not None:
@@ -115,6 +116,7 @@ class Recording:
 
     def __init__(self):
         self.events = []
+        self.calls = []
 
     def load(self, text):
         import json

@@ -28,6 +28,12 @@ def kind_of(array):
     return array.__array_namespace__().__name__
 
 
+def dtype_name(dtype):
+    """The name of a dtype of any library: torch.float16 and numpy.float16 are "float16"."""
+    text = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    return text.rpartition(".")[2]
+
+
 def place_of(array):
     """(library, device) of an array by name; the device is "cpu" or a GPU, as in "cuda:1"."""
     return kind_of(array), str(cuop.asarray(plain(array)).device)

@@ -163,25 +163,37 @@ class MPIManager:
     # Arrays of any library; results are of the kind and on the device that was given (on the root,
     # where only it has one; another rank's part of an array of a GPU is on that rank's own GPU).
 
-    def broadcast_tensor(self, tensor, root=0):
-        """Root's array on every rank."""
-        return self.place_tensor(tensor, lambda x: x.redistribute(self._replicated()).local, root)
+    # `wire` is the form in which elements travel (dist.Wire).
 
-    def scatter_tensor(self, tensor, dim=0, root=0):
+    def broadcast_tensor(self, tensor, root=0, *, wire=None):
+        """Root's array on every rank."""
+
+        def everywhere(x):
+            return x.redistribute(self._replicated(), wire=wire).local
+
+        return self.place_tensor(tensor, everywhere, root)
+
+    def scatter_tensor(self, tensor, dim=0, root=0, *, wire=None):
         """Nearly equal blocks of root's array along `dim`: block r on rank r."""
 
         def part(x):
             with told(self, "scatter_tensor"):
                 sharding = self._split(x.ndim, dim)
-            return x.redistribute(sharding).local
+            return x.redistribute(sharding, wire=wire).local
 
         return self.place_tensor(tensor, part, root)
 
-    def gather_tensor(self, tensor, dim=0, root=0):
+    def gather_tensor(self, tensor, dim=0, root=0, *, wire=None):
         """The ranks' arrays joined along `dim` on the root, None elsewhere."""
         with mpi_errors(self.comm), told(self, "gather_tensor"):
             root = self._root(root, "gather_tensor")
-        return self._joined(tensor, dim, "gather_tensor", lambda x: x.gather(root))
+        at_root = dist.Sharding.on_rank(dist.Mesh.line(self.comm.size), root)
+
+        def joined(x):
+            whole = x.redistribute(at_root, wire=wire).local
+            return whole if self.comm.rank == root else None
+
+        return self._joined(tensor, dim, "gather_tensor", joined)
 
     def allgather_tensor(self, tensor, dim=0):
         """The ranks' arrays joined along `dim` on every rank."""

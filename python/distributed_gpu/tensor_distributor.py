@@ -2,7 +2,15 @@
 
 from cuop import dist
 from cuop._arguments import integer
-from distributed_gpu._arrays import as_tensor, kind_of, place_of, plain, to_kind, to_place
+from distributed_gpu._arrays import (
+    as_tensor,
+    dtype_name,
+    kind_of,
+    place_of,
+    plain,
+    to_kind,
+    to_place,
+)
 from distributed_gpu._call import announced, check_manager, mpi_errors, told
 
 __all__ = ["TensorDistributor"]
@@ -47,6 +55,27 @@ class TensorDistributor:
     def distribute_with_broadcast(self, split, whole, split_dim=0):
         """(this rank's block of rank 0's `split`, all of rank 0's `whole`)."""
         return self.distribute(split, split_dim), self.broadcast(whole)
+
+    # The same with 16 bits an element on the way, each row scaled by a power of two (dist.Wire.narrow).
+
+    def distribute_compressed(self, tensor, dim=0, comm_dtype="float16"):
+        """This rank's block of rank 0's array along `dim`, rounded to `comm_dtype` on other ranks."""
+        wire = self._narrow(comm_dtype, "distribute_compressed")
+        return self.mpi.scatter_tensor(tensor, dim, wire=wire)
+
+    def gather_compressed(self, local, dim=0, comm_dtype="float16"):
+        """The blocks joined along `dim` on rank 0, those of other ranks rounded; None elsewhere."""
+        wire = self._narrow(comm_dtype, "gather_compressed")
+        return self.mpi.gather_tensor(local, dim, wire=wire)
+
+    def broadcast_compressed(self, tensor, root=0, comm_dtype="float16"):
+        """Root's array on every rank, rounded on the others."""
+        wire = self._narrow(comm_dtype, "broadcast_compressed")
+        return self.mpi.broadcast_tensor(tensor, root, wire=wire)
+
+    def _narrow(self, comm_dtype, who):
+        with told(self.mpi, who):
+            return dist.Wire.narrow(dtype_name(comm_dtype))
 
     def reduce_sum(self, local):
         """The sum of the ranks' arrays on rank 0, None elsewhere."""

@@ -104,6 +104,11 @@ Shape convert_argument(nb::handle object, TypeTag<Shape>) {
   return Shape(integers("shape", object));
 }
 
+Shape shape_of(const nb::args& sizes) {
+  const bool is_one_sequence = sizes.size() == 1 && PyIndex_Check(nb::handle(sizes[0]).ptr()) == 0;
+  return named_argument<Shape>(is_one_sequence ? nb::handle(sizes[0]) : nb::handle(sizes), "sizes");
+}
+
 Axes convert_argument(nb::handle object, TypeTag<Axes>) {
   if (object.is_none()) return {};
   return {integers("axis", object)};

@@ -3,6 +3,7 @@
 
 #include "binders.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/pipelined.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "dist_arguments.h"
 
@@ -14,6 +15,7 @@ using dist::DistTensor;
 using dist::Mesh;
 using dist::Sharding;
 using dist::Spec;
+using dist::Wire;
 
 /// None, the name of a mesh axis or several of them.
 using SpecEntry = std::optional<std::variant<std::string, std::vector<std::string>>>;
@@ -93,6 +95,25 @@ void bind_sharding(Module& m) {
           "__eq__", [](const Spec& a, const Spec& b) { return a == b; }, nb::is_operator(),
           nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Spec& spec) { return cat(spec); });
+  Class<Wire>(m, "Wire",
+              "In what form the elements of a tensor travel between ranks; what stays on its rank "
+              "is left as it is.")
+      .def_static(
+          "narrow", [](Arg<DType> dtype) { return Wire::narrow(*dtype, "narrow"); },
+          "dtype"_a = "float16",
+          "Floats rounded to float16 or bfloat16. Those of a row (of the inner dimension of a "
+          "product) are scaled by a power of two, so that none overflows; infinities and NaN "
+          "pass. DTypeError for another dtype.")
+      .def_static(
+          "sparse", [](double threshold) { return Wire::sparse(threshold, "sparse"); },
+          "threshold"_a = 0.5,
+          "Without the zeros of pieces of which at least the part `threshold` is zero: as "
+          "coordinates of 4 bytes or a bitmap beside the values, whichever is shorter. -0 arrives "
+          "as 0. ExecutionError unless 0 <= threshold <= 1.")
+      .def("__repr__", [](const Wire& wire) {
+        return wire.form == Wire::Form::kNarrow ? cat("Wire.narrow('", wire.dtype, "')")
+                                                : cat("Wire.sparse(", wire.threshold, ')');
+      });
   Class<Sharding>(m, "Sharding",
                   "How a tensor lies over the ranks of a mesh; the owner boxes are the truth "
                   "about who holds what. Blocks are even, the first n % p are one longer.")
@@ -159,8 +180,14 @@ void bind_dist_tensor(Module& m) {
       .def_prop_ro(
           "box", [](const DistTensor& x) { return to_intervals(x.box()); },
           "(low, high) along each dimension of this rank's part.")
-      .def("redistribute", &dist::redistribute, "sharding"_a, Released(),
-           "The same tensor under another sharding; only pieces that are not there travel.")
+      .def(
+          "redistribute",
+          [](const DistTensor& x, const Sharding& sharding, const std::optional<Wire>& wire) {
+            return dist::redistribute(x, sharding, wire.value_or(Wire{}));
+          },
+          "sharding"_a, nb::kw_only(), "wire"_a = nb::none(), Released(),
+          "The same tensor under another sharding; only pieces that are not there travel, in the "
+          "form that `wire` says.")
       .def(
           "gather", [](const DistTensor& x, int root) { return or_none(dist::gather(x, root)); },
           "root"_a = 0, Released(), "The whole tensor on rank `root`, None elsewhere.")
@@ -206,6 +233,16 @@ void bind_whole_tensors(Module& m) {
       },
       "comm"_a, "tensor"_a, "op"_a = "sum", Released(),
       "The ranks' tensors combined element by element, in rank order, on every rank. Collective.");
+  m.def(
+      "all_reduce_pipelined",
+      [](const dist::CommunicatorPtr& comm, Arg<Unplaced> tensor, std::string_view op,
+         int64_t chunks, bool overlap, int64_t ahead) {
+        return dist::all_reduce_pipelined(comm, tensor->tensor, parse_reduce_op(op), chunks,
+                                          {overlap, ahead});
+      },
+      "comm"_a, "tensor"_a, "op"_a = "sum", "chunks"_a = 4, nb::kw_only(), "overlap"_a = true,
+      "ahead"_a = 1, Released(),
+      "As all_reduce, bit by bit, in chunks: while one is combined the next is fetched.");
   m.def(
       "reduce_to",
       [](const dist::CommunicatorPtr& comm, Arg<Unplaced> array, std::string_view op, int root) {

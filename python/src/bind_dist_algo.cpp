@@ -3,6 +3,7 @@
 #include "cuop/dist/algo/elementwise.h"
 #include "cuop/dist/algo/fft.h"
 #include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/algo/pipelined.h"
 #include "cuop/dist/algo/reduce.h"
 #include "dist_arguments.h"
 
@@ -42,11 +43,62 @@ void define_rooted_binary(Module& m, const char* name, RootBinary rooted, const 
       "comm"_a, "a"_a.none(), "b"_a.none(), nb::kw_only(), "strategy"_a = "", Released(), doc);
 }
 
+/// All ranks hear of one whose text is unknown; the usual one costs no meeting.
+ProductPath product_path(dist::Communicator& comm, std::string_view text) {
+  if (text == name(ProductPath::kDense)) return ProductPath::kDense;
+  return dist::make_together(comm, cat("matmul, product ", text),
+                             [&] { return parse_product_path(text, "matmul"); });
+}
+
+void bind_products(Module& m) {
+  m.def(
+      "matmul",
+      [](const DistTensor& a, const DistTensor& b, std::string strategy, OptionalSharding output,
+         Limit memory_limit, const std::optional<dist::Wire>& wire, std::string_view product) {
+        return dist::matmul(a, b,
+                            call_options(std::move(strategy), std::move(output), memory_limit),
+                            wire.value_or(dist::Wire{}), product_path(a.comm(), product));
+      },
+      "a"_a, "b"_a, nb::kw_only(), "strategy"_a = "", "output"_a = nb::none(),
+      "memory_limit"_a = nb::none(), "wire"_a = nb::none(), "product"_a = "dense", Released(),
+      "a @ b over ranks: strategy \"row\", \"column\", \"block_2d\", \"k_split\", or the "
+      "planner's choice. `output` says where the product is wanted, `memory_limit` how "
+      "many bytes a rank may use, `wire` in what form blocks travel, `product` how they are "
+      "multiplied: \"dense\", \"sparse\" (zeros of a left out) or \"auto\", by the zeros that each "
+      "rank counts in its blocks. Collective.");
+  m.def(
+      "matmul_from_root",
+      [](const CommunicatorPtr& comm, MaybeTensor a, MaybeTensor b, std::string strategy,
+         const std::optional<dist::Wire>& wire, std::string_view product) {
+        const std::vector<Tensor> inputs = given(comm, "matmul_from_root", {&a, &b});
+        return or_none(
+            dist::matmul_from_root(comm, inputs[0], inputs[1], call_options(std::move(strategy)),
+                                   wire.value_or(dist::Wire{}), product_path(*comm, product)));
+      },
+      "comm"_a, "a"_a.none(), "b"_a.none(), nb::kw_only(), "strategy"_a = "", "wire"_a = nb::none(),
+      "product"_a = "dense", Released(),
+      "The product on rank 0 of matrices given there (None elsewhere).");
+}
+
+void bind_pipelined(Module& m) {
+  m.def(
+      "matmul_pipelined_from_root",
+      [](const CommunicatorPtr& comm, MaybeTensor a, MaybeTensor b, int64_t chunks, bool overlap,
+         int64_t ahead) {
+        const std::vector<Tensor> inputs = given(comm, "matmul_pipelined_from_root", {&a, &b});
+        return or_none(
+            dist::matmul_pipelined_from_root(comm, inputs[0], inputs[1], chunks, {overlap, ahead}));
+      },
+      "comm"_a, "a"_a.none(), "b"_a.none(), "chunks"_a = 0, nb::kw_only(), "overlap"_a = true,
+      "ahead"_a = 1, Released(),
+      "The product on rank 0 of matrices given there (None elsewhere): rows of a go out, are "
+      "multiplied and come back in `chunks` chunks, each while others are on their way; with 0 the "
+      "planner says in how many, or that rank 0 multiplies alone. `ahead` chunks are fetched "
+      "before "
+      "they are needed.");
+}
+
 void bind_binaries(Module& m) {
-  define_binary(m, "matmul", dist::matmul,
-                "a @ b over ranks: strategy \"row\", \"column\", \"block_2d\", \"k_split\", or the "
-                "planner's choice. `output` says where the product is wanted, `memory_limit` how "
-                "many bytes a rank may use. Collective.");
   define_binary(m, "batch_matmul", dist::batch_matmul,
                 "a [..., M, K] @ b [..., K, N] or [K, N], batches broadcast: strategy \"batch\", "
                 "\"row\", \"column\", \"grid\", \"keep_a\", \"keep_b\", or the planner's choice. "
@@ -56,8 +108,6 @@ void bind_binaries(Module& m) {
   define_binary(m, "subtract", dist::subtract, "a - b with broadcasting.");
   define_binary(m, "multiply", dist::multiply, "a * b with broadcasting.");
   define_binary(m, "divide", dist::divide, "a / b with broadcasting.");
-  define_rooted_binary(m, "matmul_from_root", dist::matmul_from_root,
-                       "The product on rank 0 of matrices given there (None elsewhere).");
   define_rooted_binary(
       m, "batch_matmul_from_root", dist::batch_matmul_from_root,
       "The products of a batch on rank 0, of tensors given there (None elsewhere).");
@@ -112,9 +162,12 @@ void define_fft(Module& m, const char* name, dist::FftKind kind) {
   const auto make = [name, kind](std::optional<int64_t> n, int64_t dim, std::string_view norm) {
     return dist::FftBatch{kind, n, dim, parse_fft_norm(norm, name)};
   };
-  define_forms(m, name, dist::fft, dist::fft_from_root, make, form_of(make),
-               "1-D transforms along `dim`, the other dimensions split over ranks. Collective.",
-               "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", nb::kw_only());
+  define_forms(
+      m, name, dist::fft, dist::fft_from_root, make, form_of(make),
+      "1-D transforms along `dim`, the other dimensions split over ranks; where they are shorter "
+      "than there are ranks, each over all ranks (strategy \"four_step\") if that is "
+      "faster. Collective.",
+      "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", nb::kw_only());
 }
 
 using MaybeShape = std::optional<Arg<Shape>>;
@@ -169,6 +222,8 @@ void define_reduction(Module& m, const char* name, ReduceKind kind) {
 }  // namespace
 
 void bind_dist_algo(Module& m) {
+  bind_products(m);
+  bind_pipelined(m);
   bind_binaries(m);
   define_pencil(m, "fft2d_pencil", false);
   define_pencil(m, "ifft2d_pencil", true);

@@ -1,6 +1,7 @@
 // cuop.dist: convolutions, stencils and the Poisson equation over ranks.
 #include "binders.h"
 #include "cuop/dist/algo/conv.h"
+#include "cuop/dist/algo/poisson.h"
 #include "cuop/dist/algo/stencil.h"
 #include "dist_arguments.h"
 
@@ -61,8 +62,9 @@ void define_stencil(Module& m) {
       },
       "grid"_a, "kernel"_a, "boundary"_a = "zero", "iterations"_a = 1, nb::kw_only(),
       "strategy"_a = "", "output"_a = nb::none(), Released(),
-      "The kernel applied `iterations` times to a grid in blocks of rows with halos; \"zero\" or "
-      "\"periodic\" boundary. Collective.");
+      "The kernel applied `iterations` times to a grid in blocks with halos: \"row\", \"column\" "
+      "or "
+      "\"block_2d\"; \"zero\" or \"periodic\" boundary. Collective.");
   m.def(
       "stencil_2d_from_root",
       [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor kernel,
@@ -112,15 +114,65 @@ void define_solver(Module& m, const char* name, SharedSolver sharded, RootSolver
         "The same from and to rank 0; the information is on every rank.");
 }
 
+dist::PoissonOptions poisson_options(double dx, std::string_view boundary, int64_t iterations,
+                                     double tol, std::string_view method) {
+  constexpr const char* kWho = "solve_poisson_2d";
+  return {dx, dist::parse_poisson_boundary(boundary, kWho),
+          dist::parse_poisson_method(method, kWho), iterations, tol};
+}
+
+void define_poisson(Module& m) {
+  m.def(
+      "solve_poisson_2d",
+      [](const DistTensor& grid, const DistTensor& rhs, double dx, std::string_view boundary,
+         int64_t iterations, double tol, std::string_view method, std::string strategy,
+         OptionalSharding output) {
+        dist::SolveInfo info;
+        DistTensor u = dist::solve_poisson_2d(
+            grid, rhs, poisson_options(dx, boundary, iterations, tol, method), &info,
+            call_options(std::move(strategy), std::move(output)));
+        return std::pair(std::move(u), info);
+      },
+      "grid"_a, "rhs"_a, "dx"_a = 1.0, "boundary"_a = "zero", "iterations"_a = 1000, "tol"_a = 1e-6,
+      nb::kw_only(), "method"_a = "multigrid", "strategy"_a = "", "output"_a = nb::none(),
+      Released(),
+      "Solves Laplace(u) = rhs from `grid`; returns (u, info). boundary \"zero\", \"periodic\", "
+      "\"dirichlet\" (the outermost rows and columns of grid are given values and stay) or "
+      "\"neumann\" (no flux through the edges, cells are centers of squares); method \"jacobi\", "
+      "\"rb-sor\", \"cg\", \"multigrid\" or \"direct\". At most `iterations` sweeps, iterations or "
+      "cycles; tol is of the residual's 2-norm over that of rhs, of \"jacobi\" of the 2-norm of a "
+      "sweep's update. Where the edges leave the mean of u open it is that of grid, and the mean "
+      "of "
+      "rhs is left out (info.dropped_mean). Collective.");
+  m.def(
+      "solve_poisson_2d_from_root",
+      [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor rhs, double dx,
+         std::string_view boundary, int64_t iterations, double tol, std::string_view method,
+         std::string strategy) {
+        const std::vector<Tensor> inputs = given(comm, "solve_poisson_2d", {&grid, &rhs});
+        dist::SolveInfo info;
+        Tensor u = dist::solve_poisson_2d_from_root(
+            comm, inputs[0], inputs[1], poisson_options(dx, boundary, iterations, tol, method),
+            &info, call_options(std::move(strategy)));
+        return std::pair(or_none(std::move(u)), info);
+      },
+      "comm"_a, "grid"_a.none(), "rhs"_a.none(), "dx"_a = 1.0, "boundary"_a = "zero",
+      "iterations"_a = 1000, "tol"_a = 1e-6, nb::kw_only(), "method"_a = "multigrid",
+      "strategy"_a = "", Released(),
+      "The same from and to rank 0; the information is on every rank.");
+}
+
 }  // namespace
 
 void bind_dist_grid(Module& m) {
   Class<dist::SolveInfo>(m, "SolveInfo", "What a solver says of its work.")
-      .def_ro("sweeps", &dist::SolveInfo::sweeps)
+      .def_ro("sweeps", &dist::SolveInfo::sweeps, "Or iterations, or cycles.")
       .def_ro("update_norm", &dist::SolveInfo::update_norm,
-              "2-norm of the last sweep's update over the whole grid.")
+              "2-norm of the last update of Jacobi's method over the whole grid.")
       .def_ro("residual_norm", &dist::SolveInfo::residual_norm,
-              "2-norm of rhs - Laplace(u) over the whole grid.");
+              "2-norm of rhs - Laplace(u) over the whole grid.")
+      .def_ro("dropped_mean", &dist::SolveInfo::dropped_mean,
+              "Mean of rhs, where the solved equation is without it.");
   define_conv(m);
   define_stencil(m);
   define_solver(m, "jacobi_2d", dist::jacobi_2d, dist::jacobi_2d_from_root,
@@ -129,6 +181,7 @@ void bind_dist_grid(Module& m) {
       m, "poisson_2d", dist::poisson_2d, dist::poisson_2d_from_root,
       "Solves Laplace(u) = rhs directly by sine or Fourier transforms; returns (u, info). "
       "Collective.");
+  define_poisson(m);
 }
 
 }  // namespace cuop::python

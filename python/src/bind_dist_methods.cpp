@@ -5,7 +5,9 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/fft.h"
 #include "cuop/dist/algo/index.h"
+#include "cuop/dist/algo/mask.h"
 #include "cuop/dist/algo/reduce.h"
+#include "cuop/dist/algo/reshape.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/strict.h"
 #include "dist_arguments.h"
@@ -19,7 +21,18 @@ namespace {
 
 using dist::DistTensor;
 
+/// A key that is a mask; one number, of any number of ranks, is an integer as elsewhere.
+const DistTensor* mask_of(nb::handle key) {
+  if (!nb::isinstance<DistTensor>(key)) return nullptr;
+  const DistTensor* mask = nb::inst_ptr<DistTensor>(key);
+  return mask->ndim() == 0 && mask->dtype() != DType::kBool ? nullptr : mask;
+}
+
 DistTensor get(const DistTensor& self, nb::handle key) {
+  if (const DistTensor* mask = mask_of(key)) {
+    const nb::gil_scoped_release released;
+    return dist::get_item(self, *mask);
+  }
   const std::vector<Index> index = to_indices(key, self.device());
   const nb::gil_scoped_release released;
   return dist::get_item(self, index);
@@ -28,6 +41,10 @@ DistTensor get(const DistTensor& self, nb::handle key) {
 void set(nb::handle self, nb::handle key, nb::handle value) {
   const std::array<nb::handle, 2> both{self, value};
   const PartsOperands operands(both);
+  if (const DistTensor* mask = mask_of(key)) {
+    const nb::gil_scoped_release released;
+    return dist::set_item(operands.tensor(0), *mask, *operands.list()[1]);
+  }
   const std::vector<Index> index = to_indices(key, operands.tensor(0).device());
   const nb::gil_scoped_release released;
   dist::set_item(operands.tensor(0), index, *operands.list()[1]);
@@ -45,11 +62,14 @@ void bind_indexing(Class<DistTensor> type) {
            "Integers, slices, None and ... as of tensors. Rows stay where they are: slices leave "
            "uneven blocks, and an integer of a split dimension leaves the result on the ranks that "
            "have it. Only a negative step through rows of several ranks moves them, and is "
-           "collective. Raises IndexError; ExecutionError for masks and index arrays.")
+           "collective. A DistTensor of bool and of this shape picks elements, in row-major order, "
+           "as one dimension in uneven blocks (collective). Raises IndexError; ExecutionError for "
+           "masks and index arrays of one rank.")
       .def("__setitem__", &set, "key"_a.none(), "value"_a,
            nb::sig("def __setitem__(self, key: object | None, value: DistTensor | Number) -> None"),
            "Assigns in this tensor's parts, and in all that share their memory. The value, a "
-           "DistTensor (then it is collective) or a number, broadcasts and takes the dtype.")
+           "DistTensor (then it is collective) or a number, broadcasts and takes the dtype; for "
+           "the elements of a mask, a DistTensor of bool and of this shape, it is one element.")
       .def("__iter__", &iterate, "x[0], x[1], ... in parts.")
       .def("__len__", [](const DistTensor& x) {
         if (x.ndim() == 0) throw DTypeError("len: a tensor of 0 dimensions has no length");
@@ -78,6 +98,18 @@ void define_sum(Class<DistTensor>& type, const char* name, ReduceKind kind, cons
       doc);
 }
 
+void define_spread(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {
+  type.def(
+      name,
+      [name, kind](const DistTensor& x, const std::optional<Arg<Axes>>& axis, bool keepdims,
+                   double correction, std::optional<double> ddof) {
+        return dist::reduce(x, {kind, reduced_axes(axis, name, "axis"), keepdims, SumMode::kPlain,
+                                ddof.value_or(correction)});
+      },
+      "axis"_a = nb::none(), "keepdims"_a = false, nb::kw_only(), "correction"_a = 0.0,
+      "ddof"_a = nb::none(), Released(), doc);
+}
+
 void bind_reductions(Class<DistTensor> type) {
   define_sum(
       type, "sum", ReduceKind::kSum,
@@ -86,6 +118,11 @@ void bind_reductions(Class<DistTensor> type) {
       "ranks). Collective.");
   define_sum(type, "mean", ReduceKind::kMean,
              "Arithmetic mean over `axis`, with the modes and the layout of `sum`. Collective.");
+  define_spread(type, "var", ReduceKind::kVar,
+                "Variance over `axis` with divisor n - correction (`ddof` is another name for it), "
+                "in the layout of `sum`; moments of the parts are merged in rank order. Integers "
+                "give float64; DTypeError for complex. Collective.");
+  define_spread(type, "std", ReduceKind::kStd, "Square root of `var`. Collective.");
   define_reduction(type, "prod", ReduceKind::kProd, "Product over `axis`. Collective.");
   define_reduction(type, "max", ReduceKind::kMax,
                    "Largest element over `axis`; NaN where there is one. ShapeError over no "
@@ -97,6 +134,22 @@ void bind_reductions(Class<DistTensor> type) {
                    "Whether any element over `axis` is nonzero. Collective.");
   define_reduction(type, "all", ReduceKind::kAll,
                    "Whether every element over `axis` is nonzero. Collective.");
+}
+
+void bind_shapes(Class<DistTensor> type) {
+  type.def(
+      "reshape",
+      [](const DistTensor& x, const nb::args& sizes) {
+        const Shape shape = shape_of(sizes);
+        const nb::gil_scoped_release released;
+        return dist::reshape(x, shape);
+      },
+      nb::sig("def reshape(self, *shape: int | Sequence[int]) -> DistTensor"),
+      "Row-major order under a new shape, of which one size may be -1. Where every rank's part is "
+      "a "
+      "box of the new shape too, as when the split dimension stays or only those behind it change, "
+      "nothing moves; else each rank fetches its rows of the result from the ranks that have them, "
+      "which is collective, and nobody gathers. Raises ShapeError.");
 }
 
 void bind_transforms(Class<DistTensor> type) {
@@ -195,6 +248,7 @@ void bind_dist_methods(Module& m) {
   const auto type = nb::borrow<Class<DistTensor>>(m.attr("DistTensor"));
   bind_indexing(type);
   bind_reductions(type);
+  bind_shapes(type);
   bind_transforms(type);
   bind_conversions(type);
   m.def("is_strict", &dist::is_strict, "Whether this thread is inside `strict()`.");

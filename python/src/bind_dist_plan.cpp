@@ -1,11 +1,18 @@
-// cuop.dist: plans, what they assume of the machine, and reports.
+// cuop.dist: plans, what they assume of the machine, reports, and profiles of all ranks (which
+// users get from cuop/dist/profile.py).
+#include <iomanip>
+#include <sstream>
+
 #include "binders.h"
 #include "cuop/backend/current_device.h"
+#include "cuop/core/json.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/calibration.h"
 #include "cuop/dist/exec/rank_machine.h"
+#include "cuop/dist/exec/rank_profile.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/matmul_plan.h"
+#include "cuop/dist/plan/pipeline_plan.h"
 #include "dist_arguments.h"
 
 namespace cuop::python {
@@ -14,10 +21,29 @@ namespace {
 
 using dist::Candidate;
 using dist::Machine;
+using dist::Measured;
+using dist::OperationCost;
 using dist::Plan;
 using dist::PlanStep;
+using dist::RankProfile;
 using dist::Report;
 using dist::Sharding;
+
+/// What `cuop plan --machine` reads.
+std::string json_of(const Machine& machine) {
+  std::ostringstream out;
+  out << std::setprecision(17);
+  JsonWriter json(out);
+  json.open('{').members("version", 2, "flops", machine.flops, "half_speed", machine.half_speed,
+                         "double_speed", machine.double_speed, "memory_bandwidth",
+                         machine.memory_bandwidth, "link_bandwidth", machine.link_bandwidth,
+                         "latency", machine.latency, "message_overhead", machine.message_overhead,
+                         "network_bandwidth", machine.network_bandwidth, "network_latency",
+                         machine.network_latency, "network_overhead", machine.network_overhead);
+  if (machine.ranks_per_host > 0) json.members("ranks_per_host", machine.ranks_per_host);
+  json.members("memory", machine.memory).close();
+  return out.str();
+}
 
 void bind_machine(Module& m) {
   Class<Machine>(m, "Machine",
@@ -26,6 +52,14 @@ void bind_machine(Module& m) {
                  "message, bytes that may be used.")
       .def(nb::init<>())
       .def_static("local", &dist::local_machine, "Figures of this process.")
+      .def_static(
+          "of_device",
+          [](const std::optional<Arg<Device>>& device) {
+            return dist::rank_machine(device ? **device : backend::current_device(), true);
+          },
+          "device"_a = nb::none(), Released(),
+          "What is assumed of a rank whose tensors are on the device (default: the current one): "
+          "of a GPU by its clocks and by a copy to the next one.")
       .def_rw("flops", &Machine::flops)
       .def_rw("half_speed", &Machine::half_speed,
               "Flops of the 16-bit floats in parts of those of float32.")
@@ -34,11 +68,27 @@ void bind_machine(Module& m) {
       .def_rw("link_bandwidth", &Machine::link_bandwidth)
       .def_rw("latency", &Machine::latency)
       .def_rw("message_overhead", &Machine::message_overhead)
+      .def_rw("network_bandwidth", &Machine::network_bandwidth,
+              "Bytes a second that one rank sends to or receives from other hosts.")
+      .def_rw("network_latency", &Machine::network_latency)
+      .def_rw("network_overhead", &Machine::network_overhead, "Of a message between hosts.")
+      .def_rw("ranks_per_host", &Machine::ranks_per_host,
+              "So many ranks in a row share a host, and what goes to others takes the network; 0: "
+              "all ranks share one, or all links are alike.")
       .def_rw("memory", &Machine::memory)
+      .def("to_json", &json_of,
+           "All figures as `cuop plan --machine` reads them from a file, with the version of its "
+           "form.")
       .def("__repr__", [](const Machine& machine) {
         return cat("Machine(", machine.flops / 1e9, " GFLOP/s, memory ",
                    machine.memory_bandwidth / 1e9, " GB/s, link ", machine.link_bandwidth / 1e9,
-                   " GB/s, latency ", machine.latency * 1e6, " us)");
+                   " GB/s, latency ", machine.latency * 1e6, " us",
+                   machine.ranks_per_host > 0
+                       ? cat("; hosts of ", machine.ranks_per_host, " ranks, network ",
+                             machine.network_bandwidth / 1e9, " GB/s, latency ",
+                             machine.network_latency * 1e6, " us")
+                       : "",
+                   ")");
       });
 }
 
@@ -49,6 +99,8 @@ void bind_plan_class(Module& m) {
       .def_ro("text", &PlanStep::text)
       .def_ro("bytes", &PlanStep::bytes, "Over all links between ranks.")
       .def_ro("rank_bytes", &PlanStep::rank_bytes, "Sent or received by the busiest rank.")
+      .def_ro("network_bytes", &PlanStep::network_bytes,
+              "Sent to or received from other hosts by the rank that has most of that.")
       .def_ro("messages", &PlanStep::messages, "Of the rank that has most.")
       .def_ro("flops", &PlanStep::flops, "Of the busiest rank.")
       .def_ro("seconds", &PlanStep::seconds, "Predicted.");
@@ -59,6 +111,19 @@ void bind_plan_class(Module& m) {
       .def_ro("memory", &Candidate::memory)
       .def_ro("seconds", &Candidate::seconds)
       .def_ro("is_feasible", &Candidate::is_feasible);
+  Class<Measured>(m, "Measured", "What a call has cost on one rank: the host's seconds, and bytes.")
+      .def_ro("rank", &Measured::rank, "That measured.")
+      .def_ro("is_on_gpu", &Measured::is_on_gpu,
+              "The host starts the work and goes on before it is done.")
+      .def_ro("seconds", &Measured::seconds, "Of the whole call: agreement, planning and work.")
+      .def_ro("work_seconds", &Measured::work_seconds, "Of following the plan.")
+      .def_ro("move_seconds", &Measured::move_seconds,
+              "Of the work in calls to other ranks, waits for them included.")
+      .def_prop_ro("compute_seconds", &Measured::compute_seconds,
+                   "The rest of the work: arithmetic, and copies on this rank.")
+      .def_ro("gpu_seconds", &Measured::gpu_seconds,
+              "What streams needed for the call; 0 unless a trace was recorded.")
+      .def_ro("bytes_sent", &Measured::bytes_sent, "By this rank, of the work alone.");
   Class<Plan>(m, "Plan",
               "What will be moved and computed, where, at which predicted cost, and what else "
               "was considered.")
@@ -72,16 +137,82 @@ void bind_plan_class(Module& m) {
       .def_ro("candidates", &Plan::candidates)
       .def_prop_ro("bytes", &Plan::bytes, "Moved between ranks.")
       .def_prop_ro("flops", &Plan::flops, "Of the busiest rank.")
-      .def_prop_ro("seconds", &Plan::seconds, "Predicted.")
+      .def_prop_ro(
+          "seconds", [](const Plan& plan) { return plan.seconds(); }, "Predicted.")
+      .def_ro("floor", &Plan::floor,
+              "Seconds below which nothing on these ranks can be; 0 where it is not known.")
+      .def_ro("measured", &Plan::measured,
+              "What following it has cost; None unless it is a report's.")
       .def("explain", &Plan::explain,
-           "Steps, bytes, memory, predicted time, and the candidates with theirs.")
+           "Steps, bytes, memory, predicted time, and the candidates with theirs; of a report's "
+           "plan also what was measured.")
       .def("to_json", &Plan::to_json)
       .def("__repr__", &Plan::to_string);
   Class<Report>(m, "Report", "What a distributed call of this rank did.")
-      .def_ro("plan", &Report::plan, "The plan that was followed.")
+      .def_ro("plan", &Report::plan, "The plan that was followed, with what was measured.")
       .def_ro("bytes_sent", &Report::bytes_sent, "By this rank.")
       .def_ro("seconds", &Report::seconds, "Wall time on this rank.")
       .def("__repr__", &Report::to_string);
+}
+
+nb::dict dict_of(const OperationCost& cost) {
+  nb::dict links;
+  for (const auto& [ends, bytes] : cost.links) {
+    links[nb::make_tuple(ends.first, ends.second)] = bytes;
+  }
+  nb::dict row;
+  row["category"] = cost.category;
+  row["name"] = cost.name;
+  row["calls"] = cost.calls;
+  row["seconds"] = cost.seconds;
+  row["slowest_rank"] = cost.slowest;
+  row["least_seconds"] = cost.least_seconds;
+  row["move_seconds"] = cost.move_seconds;
+  row["predicted_seconds"] = cost.predicted;
+  row["floor_seconds"] = cost.floor;
+  row["share_of_floor"] = cost.share_of_floor();
+  row["flops"] = cost.flops;
+  row["bytes"] = cost.bytes;
+  row["links"] = links;
+  return row;
+}
+
+nb::dict dict_of(const RankProfile& profile) {
+  nb::dict row;
+  row["rank"] = profile.rank;
+  row["events"] = profile.events.size();
+  row["left_out"] = profile.left_out;
+  row["clock_offset_seconds"] = static_cast<double>(profile.clock.offset_ns) * 1e-9;
+  row["clock_error_seconds"] = static_cast<double>(profile.clock.error_ns) * 1e-9;
+  return row;
+}
+
+template <class Row>
+nb::list list_of(const std::vector<Row>& rows) {
+  nb::list list;
+  for (const Row& row : rows) list.append(dict_of(row));
+  return list;
+}
+
+void bind_profiles(Module& m) {
+  m.def(
+      "_gather_profiles",
+      [](const dist::CommunicatorPtr& comm, int64_t most_events) -> nb::object {
+        std::vector<RankProfile> profiles;
+        std::vector<OperationCost> costs;
+        std::string trace;
+        {
+          const nb::gil_scoped_release released;
+          dist::ProfileLimits limits;
+          limits.events = most_events;
+          profiles = dist::gather_profiles(comm, 0, limits);
+          costs = dist::operation_costs(profiles);
+          if (comm->rank() == 0) trace = dist::to_chrome_json(profiles);
+        }
+        if (comm->rank() != 0) return nb::none();
+        return nb::make_tuple(list_of(costs), list_of(profiles), trace);
+      },
+      "comm"_a, "most_events"_a);
 }
 
 }  // namespace
@@ -89,9 +220,13 @@ void bind_plan_class(Module& m) {
 void bind_dist_plan(Module& m) {
   bind_machine(m);
   bind_plan_class(m);
+  bind_profiles(m);
   m.def(
       "last_report", [] { return dist::last_report(); },
       "The report of the calling thread's last distributed call.");
+  m.def("recorded_reports", &dist::recorded_reports, Released(),
+        "The reports of the distributed calls of this process's ranks that are recorded so far, in "
+        "the order in which they began: those inside `cuop.profile()`. Waits for GPUs.");
   m.def(
       "calibrate",
       [](const dist::CommunicatorPtr& comm, bool again) {
@@ -102,6 +237,13 @@ void bind_dist_plan(Module& m) {
       "them measured before, or what they measure now (some tenths of a second), kept for the next "
       "process among the tuner's choices. The slowest rank counts. Calls that take longer than "
       "20 ms do so by themselves. `again` measures in any case. Collective.");
+  m.def(
+      "overlapped_seconds", &dist::overlapped_seconds, "compute"_a, "moves"_a, "chunks"_a,
+      "each"_a = 0.0,
+      "The time of chunks whose moves overlap with their arithmetic, `compute` and `moves` in all "
+      "and `each` for a chunk by itself: max + min / chunks + chunks * each.");
+  m.def("best_chunks", &dist::best_chunks, "compute"_a, "moves"_a, "each"_a, nb::kw_only(),
+        "most"_a = 64, "The number of chunks of the least such time, from 1 to `most`.");
   m.def(
       "plan_matmul",
       [](int64_t rows, int64_t columns, int64_t inner, const Sharding& a, const Sharding& b,

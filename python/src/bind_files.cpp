@@ -2,8 +2,10 @@
 #include <atomic>
 
 #include "binders.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/mapped_file.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "mapped_files.h"
 
@@ -14,6 +16,23 @@ namespace {
 Tensor map_file(int descriptor, int64_t offset, int64_t bytes, const std::string& name) {
   const auto file = std::make_shared<memory::MappedFile>(descriptor, offset, bytes, name);
   return from_memory(file->data(), contiguous_layout({bytes}), DType::kUInt8, kCpu, file, true);
+}
+
+/// Bytes as numbers, read-only: over the same memory, or a copy where they do not begin at a
+/// multiple of a number's size.
+Tensor numbers_of(const Tensor& bytes, DType dtype, const Shape& shape) {
+  const int64_t count = element_count(shape);
+  const bool fits = bytes.dtype() == DType::kUInt8 && bytes.ndim() == 1 && bytes.is_contiguous() &&
+                    bytes.device().is_cpu() && count == bytes.size() / itemsize(dtype) &&
+                    bytes.size() % itemsize(dtype) == 0;
+  if (!fits) {
+    throw ExecutionError(cat("_numbers_of: ", bytes.size(), " bytes of ", bytes.dtype(),
+                             " are not the elements of ", shape, " ", dtype));
+  }
+  const bool is_aligned =
+      reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(itemsize(dtype)) == 0;
+  const Tensor there = is_aligned ? bytes : clone(bytes);
+  return from_memory(there.data(), contiguous_layout(shape), dtype, kCpu, there.storage(), true);
 }
 
 /// The cut-off file in which the elements of an argument, or of an entry of a list, lie. Lists are
@@ -56,6 +75,14 @@ bool check_mapped_files(std::span<PyObject* const> arguments) {
 void bind_files(Module& m) {
   m.def("_map_file", &map_file, "descriptor"_a, "offset"_a, "bytes"_a, "name"_a,
         "The bytes of an open file as a read-only tensor over the mapped file.");
+  m.def(
+      "_numbers_of",
+      [](Arg<Unplaced> bytes, Arg<DType> dtype, Arg<Shape> shape) {
+        return numbers_of(bytes->tensor, *dtype, *shape);
+      },
+      "bytes"_a, "dtype"_a, "shape"_a,
+      "A contiguous uint8 tensor of the host as a read-only tensor of another dtype, over the same "
+      "memory where that is aligned for it.");
   m.def(
       "_cut_off_file",
       [](uintptr_t address) {

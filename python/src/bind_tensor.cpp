@@ -122,11 +122,6 @@ std::string representation(const Tensor& self) {
              self.device().is_cpu() ? "" : cat(", device='", self.device(), "'"), ")");
 }
 
-Shape shape_of(const nb::args& sizes) {
-  const bool is_one_sequence = sizes.size() == 1 && PyIndex_Check(nb::handle(sizes[0]).ptr()) == 0;
-  return named_argument<Shape>(is_one_sequence ? nb::handle(sizes[0]) : nb::handle(sizes), "sizes");
-}
-
 /// view(sizes...), view(shape), view(shape, offset=o), view(o, shape).
 Tensor view_of(const Tensor& self, const nb::args& sizes,
                const std::optional<Arg<WindowOffset>>& offset) {

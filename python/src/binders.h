@@ -15,6 +15,7 @@ void bind_files(Module& m);
 void bind_device(Module& m);
 void bind_stream(Module& m);
 void bind_matmul(Module& m);
+void bind_einsum(Module& m);
 void bind_memory(Module& m);
 void bind_blas(Module& m);
 void bind_comm(Module& m);
@@ -26,6 +27,7 @@ void bind_index(Module& m);
 void bind_random(Module& m);
 void bind_stencil(Module& m);
 void bind_sort(Module& m);
+void bind_sparse(Module& m);
 void bind_reduce(Module& m);
 void bind_partial(Module& m);
 void bind_softmax(Module& m);
@@ -42,8 +44,11 @@ void bind_fusion(Module& m);
 void bind_dist_plan(Module& m);
 void bind_dist(Module& m);
 void bind_dist_algo(Module& m);
+void bind_dist_einsum(Module& m);
 void bind_dist_arithmetic(Module& m);
 void bind_dist_methods(Module& m);
 void bind_dist_grid(Module& m);
+
+void bind_executor(Module& m);
 
 }  // namespace cuop::python

@@ -75,6 +75,8 @@ WindowOffset convert_argument(nb::handle object, TypeTag<WindowOffset>);
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>);  ///< bool, int, float, complex
 /// The same for a number, named in messages by `who`.
 Scalar number_of(const char* who, nb::handle object);
+/// The shape of a method that takes f(2, 3) as well as f((2, 3)).
+Shape shape_of(const nb::args& sizes);
 /// Whether an operand is a number beside the tensors, which follows their dtype: bool and Python's.
 bool is_python_number(nb::handle object);
 // A name such as 'lower', a member of the enum, or an integer where it has one meaning (not Uplo).

@@ -19,6 +19,7 @@ void bind_everything(cuop::python::Module& m) {
   cuop::python::bind_memory(m);
   cuop::python::bind_stream(m);
   cuop::python::bind_matmul(m);
+  cuop::python::bind_einsum(m);
   cuop::python::bind_blas(m);
   cuop::python::bind_conv(m);
   cuop::python::bind_pool(m);
@@ -28,6 +29,7 @@ void bind_everything(cuop::python::Module& m) {
   cuop::python::bind_random(m);
   cuop::python::bind_stencil(m);
   cuop::python::bind_sort(m);
+  cuop::python::bind_sparse(m);
   cuop::python::bind_reduce(m);
   cuop::python::bind_partial(m);
   cuop::python::bind_softmax(m);
@@ -45,9 +47,12 @@ void bind_everything(cuop::python::Module& m) {
   cuop::python::bind_dist_plan(dist);
   cuop::python::bind_dist(dist);
   cuop::python::bind_dist_algo(dist);
+  cuop::python::bind_dist_einsum(dist);
   cuop::python::bind_dist_arithmetic(dist);
   cuop::python::bind_dist_methods(dist);
   cuop::python::bind_dist_grid(dist);
+  cuop::python::Module executor(m.def_submodule("_executor", "The engine of cuop.executor."));
+  cuop::python::bind_executor(executor);
 }
 
 }  // namespace

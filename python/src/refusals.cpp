@@ -31,7 +31,14 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Of a communicator or a tensor in parts, or of the first one in a tuple, as *operands come in.
 Communicator* communicator_of(nb::handle argument) {
+  if (nb::isinstance<nb::tuple>(argument)) {
+    for (nb::handle each : nb::borrow<nb::tuple>(argument)) {
+      if (Communicator* const comm = communicator_of(each)) return comm;
+    }
+    return nullptr;
+  }
   if (nb::isinstance<Communicator>(argument)) return nb::cast<Communicator*>(argument);
   if (!nb::isinstance<DistTensor>(argument) || !nb::inst_ready(argument)) return nullptr;
   const auto* tensor = nb::inst_ptr<DistTensor>(argument);

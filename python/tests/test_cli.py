@@ -1,5 +1,6 @@
 """The `cuop` command as a shell user meets it: results, exit codes, words on stderr."""
 
+import json
 import os
 import re
 import shutil
@@ -39,7 +40,7 @@ def grid(tmp_path):
 def test_help_is_complete():
     done = cuop("--help")
     assert done.returncode == 0
-    for command in ("info", "demo", "run", "bench"):
+    for command in ("info", "demo", "run", "bench", "plan"):
         assert command in done.stdout
         page = cuop(command, "--help")
         assert page.returncode == 0 and "--help" in page.stdout
@@ -266,3 +267,88 @@ def test_closed_standard_output():
     command = [sys.executable, "-m", "cuop.cli.main", "info"]
     done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], timeout=120)
     assert done.returncode == 0
+
+
+def test_plans_of_machines_one_does_not_have(tmp_path):
+    figures = tmp_path / "gpus.json"
+    figures.write_text(json.dumps({"flops": 5e13, "link_bandwidth": 4e11, "memory": 141 * 10**9}))
+    done = cuop("plan", "matmul", "50000", "10000", "50000", "--machine", str(figures))
+    assert done.returncode == 0, done.stderr
+    assert "on 4 ranks" in done.stdout
+    assert "considered" in done.stdout
+    assert "floor" in done.stdout
+    done = cuop(
+        "plan", "matmul", "4096", "4096", "4096", "--ranks", "64", "--strategy", "block_2d",
+        "--sharded", "--dtype", "bfloat16", "--machine", str(figures), "--json",
+    )  # fmt: skip
+    plan = json.loads(done.stdout)
+    assert (plan["op"], plan["strategy"], plan["ranks"]) == ("matmul", "block_2d", 64)
+    assert 0 < plan["floor"] <= plan["seconds"]
+
+
+def plan_of(ranks, machine):
+    """The plan of a product of parts, as JSON, and in words."""
+    command = ["plan", "matmul", "16384", "16384", "16384", "--sharded", "--ranks", str(ranks)]
+    command += ["--machine", str(machine)]
+    in_words = cuop(*command)
+    assert in_words.returncode == 0, in_words.stderr
+    return json.loads(cuop(*command, "--json").stdout), in_words.stdout
+
+
+def test_plans_of_several_hosts(tmp_path):
+    one, several = tmp_path / "one.json", tmp_path / "several.json"
+    figures = {"flops": 5e13, "link_bandwidth": 4e11, "latency": 5e-6, "memory": 141 * 10**9}
+    network = {"network_bandwidth": 2.5e10, "network_latency": 2e-5, "ranks_per_host": 8}
+    one.write_text(json.dumps(figures))
+    several.write_text(json.dumps({"version": 2, **figures, **network}))
+    assert plan_of(8, one) == (plan_of(8, several)[0], plan_of(8, one)[1])
+    for ranks in (64, 512):
+        near, _ = plan_of(ranks, one)
+        far, words = plan_of(ranks, several)
+        assert far["ranks"] == ranks and far["seconds"] > near["seconds"]
+        assert any(step["network_bytes"] > 0 for step in far["steps"])
+        assert not any(step["network_bytes"] for step in near["steps"])
+        assert "between hosts" in words and "hosts of 8 ranks, network 25 GB/s" in words
+
+
+def test_a_machine_is_written_as_it_is_read(tmp_path):
+    from cuop import dist
+
+    machine = dist.Machine()
+    machine.flops, machine.network_latency, machine.ranks_per_host = 1e13 / 3, 1e-5 / 3, 8
+    path = tmp_path / "machine.json"
+    path.write_text(machine.to_json())
+    _, words = plan_of(64, path)
+    assert words.endswith(f"reckoned with {machine!r}\n")
+    alone = dist.Machine()
+    assert "ranks_per_host" not in alone.to_json()
+    path.write_text(alone.to_json())
+    assert plan_of(2, path)[1].endswith(f"reckoned with {alone!r}\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('{"version": 3}', "version is 3; known are 1 and 2"),
+        ('{"version": "2"}', "version is '2'"),
+        ('{"version": true}', "version is True"),
+        ('{"ranks_per_host": 0}', "ranks_per_host is 0; it must be a number above 0"),
+        ('{"ranks_per_host": 2.5}', "ranks_per_host is 2.5; it must be a whole number"),
+        ("{", "cannot be read as JSON"),
+        ("[" * 100000, "cannot be read as JSON"),
+        ("[1]", "holds no object of figures"),
+        ('{"speed": 1}', "'speed' is no figure; these are: flops"),
+        ('{"flops": 0}', "flops is 0; it must be a number above 0"),
+        ('{"memory": NaN}', "memory is nan"),
+        ('{"memory": 1000}', "no plan fits the memory limit"),
+    ],
+)
+def test_figures_that_no_machine_has(tmp_path, content, text):
+    figures = tmp_path / "machine.json"
+    figures.write_text(content)
+    done = cuop("plan", "matmul", "100", "100", "100", "--machine", str(figures))
+    assert done.returncode == 1
+    assert text in done.stderr
+    assert done.stderr.count("\n") == 1
+    missing = cuop("plan", "matmul", "1", "1", "1", "--machine", str(tmp_path / "none.json"))
+    assert (missing.returncode, missing.stderr.count("\n")) == (1, 1)

@@ -75,6 +75,53 @@ def test_default_kernels():
     np.testing.assert_allclose(DEFAULT_LAPLACIAN_9PT * 6, [[1, 4, 1], [4, -20, 4], [1, 4, 1]])
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(RANKS),
+    st.sampled_from(["row", "column", "block_2d"]),
+    SIZES,
+    st.sampled_from([1, 2, 7, 19]),
+    st.sampled_from([(1, 1), (3, 3), (5, 3), (1, 7), (9, 1)]),
+    st.sampled_from(list(MODES)),
+    st.integers(0, 6),
+)
+def test_stencils_in_blocks_of_any_cut(
+    ranks, strategy, rows, columns, kernel_shape, boundary, iterations
+):
+    rng = np.random.default_rng(rows * columns)
+    grid, kernel = rng.standard_normal((rows, columns)), rng.standard_normal(kernel_shape) / 4
+
+    def work(comm):
+        mine = (grid, kernel) if comm.rank == 0 else (None, None)
+        return dist.stencil_2d_from_root(comm, *mine, boundary, iterations, strategy=strategy)
+
+    result = np.asarray(dist.run_ranks(work, ranks)[0])
+    np.testing.assert_allclose(result, swept(grid, kernel, boundary, iterations), atol=1e-11)
+
+
+@pytest.mark.parametrize("strategy", ["row", "column", "block_2d"])
+@pytest.mark.parametrize("boundary", list(MODES))
+def test_jacobi_in_blocks_stays_in_them(strategy, boundary):
+    u, rhs = np.random.default_rng(1).standard_normal((2, 9, 14))
+
+    def work(comm):
+        x, f = (dist.DistTensor.from_root(comm, a if comm.rank == 0 else None) for a in (u, rhs))
+        solved, info = dist.jacobi_2d(x, f, 0.5, boundary, 7, 0.0, strategy=strategy)
+        again, more = dist.jacobi_2d(solved, f, 0.5, boundary, 5, 0.0, strategy=strategy)
+        split = [low != high for low, high in zip(solved.shape, solved.local.shape, strict=True)]
+        assert split == [strategy != "column", strategy != "row"]
+        return np.asarray(again.gather_all()), info.sweeps + more.sweeps, more.update_norm
+
+    around = DEFAULT_LAPLACIAN_5PT * (DEFAULT_LAPLACIAN_5PT > 0)
+    expected = u
+    for _ in range(12):
+        before, expected = expected, (swept(expected, around, boundary, 1) - 0.25 * rhs) / 4
+    for result, sweeps, norm in dist.run_ranks(work, 4):
+        np.testing.assert_allclose(result, expected, atol=1e-13)
+        assert sweeps == 12
+        np.testing.assert_allclose(norm, np.linalg.norm(expected - before))
+
+
 def laplacian(u, boundary, dx):
     return swept(u, DEFAULT_LAPLACIAN_5PT, boundary, 1) / dx**2
 

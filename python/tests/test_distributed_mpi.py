@@ -1,5 +1,6 @@
 """distributed_gpu on processes under mpirun."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -13,14 +14,17 @@ SCRIPT = Path(__file__).with_name("ranks_script.py")
 CHAIN = Path(__file__).parents[2] / "examples" / "python" / "ranks.py"
 
 
-def run_under_mpirun(script, ranks):
+TILES = Path(__file__).with_name("tiles_script.py")
+
+
+def run_under_mpirun(script, ranks, **variables):
     """What it writes; fails unless every rank ends well."""
     if shutil.which("mpirun") is None or dist.mpi_unavailable_reason():
         pytest.skip(
             f"NO MPI HERE, ranks under mpirun are untested: {dist.mpi_unavailable_reason()}"
         )
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)]
-    return written_by([*command, sys.executable, script], CUOP_COMM_TIMEOUT="60")
+    return written_by([*command, sys.executable, script], CUOP_COMM_TIMEOUT="60", **variables)
 
 
 def written_by(command, **variables):
@@ -42,3 +46,11 @@ def test_the_chain_that_also_runs_on_threads(ranks):
 
 def test_the_same_script_on_one_rank():
     written_by([sys.executable, SCRIPT])
+
+
+@pytest.mark.parametrize(("ranks", "reads"), [(2, "1"), (3, "1"), (7, "1"), (3, "0")])
+def test_arrays_larger_than_memory(ranks, reads):
+    """Ranks read rank 0's arrays where they lie, or get their parts in messages."""
+    written = run_under_mpirun(TILES, ranks, CUOP_PEER_MEMORY=reads)
+    passed = sorted(int(rank) for rank in re.findall(r"\[rank (\d+)\] passed", written))
+    assert passed == list(range(ranks)), written

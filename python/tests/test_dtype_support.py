@@ -16,6 +16,7 @@ DTYPES = {
 }
 CALLS = {
     "matmul": lambda one: cuop.matmul(one(2, 2), one(2, 2)),
+    "einsum": lambda one: cuop.einsum("ij,jk->ik", one(2, 2), one(2, 2)),
     "scal": lambda one: cuop.scal(1, one(2)),
     "axpy": lambda one: cuop.axpy(1, one(2), one(2)),
     "dot": lambda one: cuop.dot(one(2), one(2)),

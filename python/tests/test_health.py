@@ -33,27 +33,61 @@ def wait_for(condition):
         assert time.monotonic() < end, comm.health()
         time.sleep(0.01)
 
+def stop_when_others_wait_for_nobody(rank):
+    # They may still be in a barrier that this rank has left.
+    if comm.rank != rank:
+        comm.send("no more", rank)
+        return
+    for other in range(comm.size):
+        if other != rank:
+            comm.recv(other)
+    os.kill(os.getpid(), signal.SIGSTOP)
+
 def named():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         is_well = mpi.check_health()
     return is_well, [str(each.message) for each in caught]
 
-assert named() == (True, []) and states() == ["alive"] * 3
-comm.barrier()
+wait_for(lambda: states() == ["alive"] * 3)  # ranks of other hosts once they were heard
+assert named() == (True, [])
+# Who has heard from all knows that nobody waits in a collective call any more, and may end or stop.
+others = [rank for rank in range(comm.size) if rank != comm.rank]
+for rank in others:
+    comm.send("here", rank)
+for rank in others:
+    comm.recv(rank)
 """
 
-transports = pytest.mark.parametrize("transport", ["socket", pytest.param("mpi", marks=needs_mpi)])
+# Over "hosts" ranks 1 and 2 take rank 0 to be on another host than they are.
+transports = pytest.mark.parametrize(
+    "transport",
+    [
+        "socket",
+        "socket hosts",
+        pytest.param("mpi", marks=needs_mpi),
+        pytest.param("mpi hosts", marks=needs_mpi),
+    ],
+)
+over_hosts = pytest.mark.parametrize(
+    "transport", ["socket hosts", pytest.param("mpi hosts", marks=needs_mpi)]
+)
+HOSTS = ["here", "there", "there"]
 
 
 def run_ranks(program, transport, **variables):
     """The programs' exit codes and what they printed; over MPI one code for all."""
     text = textwrap.dedent(BEGIN) + textwrap.dedent(program)
     command = [sys.executable, "-c", text]
-    if transport == "mpi":
-        launcher = [*MPIRUN, "--enable-recovery"]
+    has_hosts = transport.endswith(" hosts")
+    if transport.startswith("mpi"):
         environments = [mpi_environment(**variables)]
-        command = [*launcher, *command]
+        groups = [("1", "here"), ("2", "there")] if has_hosts else [("3", "")]
+        launcher = [*MPIRUN[:-2], "--enable-recovery"]
+        for place, (count, host) in enumerate(groups):
+            launcher += [*([":"] if place else []), "-np", count]
+            launcher += ["-x", f"CUOP_HOST_NAME={host}", *command]
+        command = launcher
     else:
         port = str(41000 + time.monotonic_ns() % 500 * 4)
         environments = [
@@ -62,6 +96,7 @@ def run_ranks(program, transport, **variables):
                 WORLD_SIZE="3",
                 MASTER_ADDR="127.0.0.1",
                 MASTER_PORT=port,
+                CUOP_HOST_NAME=HOSTS[rank] if has_hosts else "",
                 **variables,
             )
             for rank in range(3)
@@ -83,7 +118,7 @@ def check(program, transport, tmp_path, ranks, **variables):
     end = f"\npathlib.Path({str(tmp_path)!r}, str(rank_at_begin)).touch()\n"
     begin = "rank_at_begin = comm.rank\n"
     codes, prints = run_ranks(begin + textwrap.dedent(program) + end, transport, **variables)
-    assert sorted(int(file.name) for file in tmp_path.iterdir()) == ranks, (codes, prints)
+    assert sorted(int(file.name) for file in tmp_path.iterdir()) == ranks, f"{codes}\n{prints}"
 
 
 @transports
@@ -172,7 +207,7 @@ def test_the_stopped_are_named_until_they_run_again(transport, tmp_path):
         assert comm.all_gather(comm.rank) == [0, 1, 2]
         assert named() == (True, [])
     """
-    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="0.7")
+    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="2")
 
 
 @transports
@@ -218,11 +253,12 @@ def test_the_stuck_are_told_from_those_that_wait_for_somebody(transport, tmp_pat
         comm.recover()
         # Who waits for a rank that computes is not stuck.
         if comm.rank == 0:
-            wait_for(lambda: comm.health()[1].seconds > 2 and comm.health()[2].seconds > 2)
+            wait_for(lambda: all(each.operation == "barrier" and each.seconds > 2
+                                 for each in comm.health()[1:]))
             assert named() == (True, []), comm.health()
         comm.barrier()
     """
-    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="0.7")
+    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="2")
 
 
 @transports
@@ -243,7 +279,7 @@ def test_a_job_that_is_stopped_as_a_whole_goes_on(transport, tmp_path):
             pass
         assert comm.all_gather(comm.rank) == [0, 1, 2] and named() == (True, [])
     """
-    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="0.7")
+    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="2")
 
 
 @transports
@@ -265,6 +301,125 @@ def test_mismatched_calls_raise_at_once_and_name_both(transport, tmp_path):
         assert comm.all_gather(comm.rank) == [0, 1, 2]
     """
     check(program, transport, tmp_path, [0, 1, 2])
+
+
+@over_hosts
+def test_a_host_that_says_nothing_is_lost_until_it_is_heard_again(transport, tmp_path):
+    program = """
+        assert comm.health()[1].operation in ("", "barrier", "recv"), comm.health()
+        if comm.rank == 0:
+            for pid in pids[1:]:
+                os.kill(pid, signal.SIGSTOP)
+            begin = time.monotonic()
+            try:
+                comm.barrier()
+                raise SystemExit("did not raise")
+            except cuop.CommunicationError as error:
+                assert error.rank in (1, 2) and "nothing was heard of its host" in str(error), error
+            assert time.monotonic() - begin < 30
+            assert states() == ["alive", "lost", "lost"] and "rank 1 is lost" in named()[1][0]
+            for pid in pids[1:]:
+                os.kill(pid, signal.SIGCONT)
+        else:
+            try:
+                comm.recv(0)
+                raise SystemExit("did not raise")
+            except cuop.CommunicationError as error:
+                pass
+        comm.timeout = 30
+        comm.recover()
+        wait_for(lambda: states() == ["alive"] * 3)
+        assert comm.all_gather(comm.rank) == [0, 1, 2]
+    """
+    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="2")
+
+
+@over_hosts
+def test_a_host_that_has_vanished_is_gone_on_without(transport, tmp_path):
+    program = """
+        if comm.rank > 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        wait_for(lambda: all(state in ("dead", "lost") for state in states()[1:]))
+        try:
+            comm.barrier()
+            raise SystemExit("did not raise")
+        except cuop.CommunicationError as error:
+            assert error.rank in (1, 2), error
+        assert comm.shrink().size == 1
+    """
+    check(program, transport, tmp_path, [0])
+
+
+@over_hosts
+def test_another_rank_reports_for_a_host_whose_first_one_is_stopped(transport, tmp_path):
+    program = """
+        stop_when_others_wait_for_nobody(1)  # which reports for 2 as well
+        if comm.rank != 1:
+            wait_for(lambda: states()[1] == "stopped")
+            begin = time.monotonic()
+            while time.monotonic() - begin < 2:
+                assert states()[2] == states()[0] == "alive", comm.health()
+                time.sleep(0.01)
+        if comm.rank == 2:  # 0 looks as long from its host
+            comm.recv(0)
+            os.kill(pids[1], signal.SIGCONT)
+        if comm.rank == 0:
+            comm.send("has looked", 2)
+        comm.timeout = 30
+        wait_for(lambda: states() == ["alive"] * 3)
+        comm.barrier()
+    """
+    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="2")
+
+
+UDP = """
+def udp_ports():
+    own = {os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")
+           if os.path.exists(f"/proc/self/fd/{fd}")}
+    rows = [row.split() for file in ("udp", "udp6")
+            for row in open(f"/proc/net/{file}").read().splitlines()[1:]]
+    return [int(row[1].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in own]
+"""
+
+
+@over_hosts
+def test_strangers_cannot_end_or_keep_a_rank(transport, tmp_path):
+    program = textwrap.dedent(UDP) + textwrap.dedent(
+        """
+        import socket, random
+        ports = comm.all_gather(udp_ports())
+        assert all(ports), ports
+        stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        def pester():
+            for port in sum(ports, []):
+                for words in (b"", b"x", random.randbytes(200), random.randbytes(1200)):
+                    try:
+                        stranger.sendto(words, ("127.0.0.1", port))
+                    except OSError:
+                        pass
+        stop_when_others_wait_for_nobody(2)
+        def pestered(state):
+            pester()
+            return states()[2] == state
+        if comm.rank == 0:
+            wait_for(lambda: pestered("stopped"))
+            os.kill(pids[2], signal.SIGCONT)
+            wait_for(lambda: pestered("alive"))
+            comm.send("it runs again", 1)
+        if comm.rank == 1:
+            comm.recv(0)
+        wait_for(lambda: pestered("alive"))
+        comm.timeout = 30
+        assert states() == ["alive"] * 3
+        assert comm.all_gather(comm.rank) == [0, 1, 2]
+        """
+    )
+    check(program, transport, tmp_path, [0, 1, 2], CUOP_HEARTBEAT_TIMEOUT="2")
+
+
+def test_on_one_host_nobody_listens_for_datagrams(tmp_path):
+    program = textwrap.dedent(UDP) + "assert udp_ports() == []\n"
+    check(program, "socket", tmp_path, [0, 1, 2])
 
 
 def test_a_value_that_is_no_limit_is_refused(tmp_path):

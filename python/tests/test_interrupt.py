@@ -23,11 +23,12 @@ def repeat(work):
 def layer():
     return cuop.ones((32, 256, 64, 64)), cuop.ones((512, 256, 7, 7))
 
-def sweeps(comm):
+def sweeps(comm, method="jacobi"):
     from distributed_gpu import MPIManager
     from distributed_gpu.algorithms.stencil import distributed_jacobi_2d
     given = grid if comm.rank == 0 else None
-    distributed_jacobi_2d(given, given, MPIManager(), None, iterations=2**31, tol=0.0)
+    endless = {"iterations": 2**31, "tol": 0.0}
+    distributed_jacobi_2d(given, given, MPIManager(), None, method=method, **endless)
 
 def interrupt():
     global asked
@@ -70,6 +71,7 @@ ENDLESS = {
     "benchmark": "cuop.benchmark(cuop.add, grid, grid, num_runs=10**9)",
     "ranks": "cuop.dist.run_ranks(lambda comm: cuop.sum(endless), 2)",
     "sweeps of ranks": "cuop.dist.run_ranks(sweeps, 2)",
+    "passes of ranks": "cuop.dist.run_ranks(lambda comm: sweeps(comm, 'rb-sor'), 2)",
 }
 
 

@@ -23,6 +23,7 @@ CALLS = {
     "argsort": (V,), "sort": (V,), "axpy": (2, V, V), "scal": (2, V), "copy": (M,), "cumsum": (V,),
     "dot": (V, V), "gemv": (M, V), "gemm": (M, M), "symm": (M, M), "trsm": (M, M),
     "matmul": (M, V), "batch_matmul": (B, B), "outer": (V, V), "vecdot": (V, V), "tensordot": (M, M),
+    "einsum": ("ij,jk->ki", M, M), "sparse_matmul": (cuop.to_sparse(M), M),
     "batch_norm": (M, None, None, np.zeros(3), np.ones(3)), "layer_norm": (M, V), "rms_norm": (M, V),
     "softmax": (M,), "log_softmax": (M,),
     "concatenate": ([V, V],), "concat": ([V, V],), "stack": ([V, V],), "pad": (V, 2),
@@ -41,7 +42,7 @@ CALLS = {
     "true_divide": (V, V),
 }  # fmt: skip
 ROWS = {row["name"]: row for row in cuop.elementwise_table()}
-TRANSFORMS = [name for name in dir(fft) if re.search(r"^i?r?fft(n|2|)$|1$", name)]
+TRANSFORMS = [name for name in dir(fft) if re.search(r"^i?r?fft(n|2|)$|^d[cs]t\d$", name)]
 
 
 def has_out(function):

@@ -14,7 +14,7 @@ import cuop.fft
 import distributed_gpu
 import genesis
 from distributed_gpu import MPIError, MPIManager, TensorDistributor, cost_model
-from distributed_gpu.algorithms import convolution, fft, matrix_ops, reduction, stencil
+from distributed_gpu.algorithms import convolution, einsum, fft, matrix_ops, reduction, stencil
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from signatures import signatures as signatures_of_extension  # noqa: E402
@@ -22,7 +22,7 @@ from signatures import signatures as signatures_of_extension  # noqa: E402
 NONSENSE = [None, "a", 2.5, object()]
 MODULES = [
     cuop, cuop.dist, cuop.fft, genesis, genesis.cuda, distributed_gpu, cost_model,
-    convolution, fft, matrix_ops, reduction, stencil,
+    convolution, einsum, fft, matrix_ops, reduction, stencil,
 ]  # fmt: skip
 MANAGER = MPIManager()
 GOOD = {

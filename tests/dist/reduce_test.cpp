@@ -8,6 +8,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "tests/dist/algo_test.h"
 
 namespace cuop::dist {
@@ -49,6 +50,56 @@ TEST(DistReduce, EqualsTheWholeReduction) {
                   comm, reduce_from_root(comm, on_root(comm, x), options, {.strategy = strategy}),
                   expected, 1e-14, what);
             }
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(DistReduce, VariancesWithAnyDivisorInAnySharding) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor x = cuop::add(noise({7, 5}), 1e6);  // of which plain sums of squares know little
+      for (const Sharding& sharding : matrix_shardings(ranks)) {
+        const DistTensor parts = laid_out(comm, x, sharding);
+        for (const std::vector<int64_t>& axes : {std::vector<int64_t>{}, {0}, {-1}}) {
+          for (const double correction : {0.0, 1.5}) {
+            const std::string what = cat(sharding, " (", join(axes), ") ", correction);
+            expect_close(gather_all(var(parts, axes, correction)), cuop::var(x, axes, correction),
+                         1e-9, what);
+            expect_close(gather_all(stddev(parts, axes, correction, true)),
+                         cuop::stddev(x, axes, correction, true), 1e-9, what);
+          }
+        }
+        // A divisor of 0: infinities.
+        EXPECT_EQ(values(gather_all(var(parts, {1}, 9.0))), values(cuop::var(x, {1}, 9.0)));
+      }
+      const Sharding rows(Mesh::line(ranks), split_dim(2, 0));
+      const DistTensor none = laid_out(comm, noise({0, 3}), rows);
+      expect_close(gather_all(var(none, {0}, 1.0)), cuop::var(noise({0, 3}), {0}, 1.0), 0, "none");
+      const DistTensor whole = laid_out(comm, counting({6, 2}, DType::kInt32), rows);
+      expect_close(gather_all(stddev(whole)), cuop::stddev(counting({6, 2}, DType::kInt32)), 1e-14,
+                   "integers");
+    });
+  }
+}
+
+TEST(DistReduce, VariancesOfComplexNumbersAreThoseOfBothParts) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor whole = noise({11, 6}, DType::kComplex128);
+      for (const Sharding& sharding : matrix_shardings(ranks)) {
+        const DistTensor x = laid_out(comm, whole, sharding);
+        for (const ReduceKind kind : {ReduceKind::kVar, ReduceKind::kStd}) {
+          for (const std::vector<int64_t>& axes : {std::vector<int64_t>{}, {0}, {1}}) {
+            ReduceOptions options;
+            options.kind = kind;
+            options.axes = axes;
+            options.correction = 1;
+            const Tensor expected = kind == ReduceKind::kVar ? cuop::var(whole, axes, 1.0)
+                                                             : cuop::stddev(whole, axes, 1.0);
+            expect_close(gather_all(reduce(x, options)), expected, 1e-12, cat(sharding));
           }
         }
       }

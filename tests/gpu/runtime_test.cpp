@@ -22,6 +22,7 @@
 namespace cuop::backend::cuda {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 [[maybe_unused]] const bool kIsRegistered = [] {
@@ -41,6 +42,29 @@ TEST_F(GpuRuntime, TellsWhatItIs) {
   EXPECT_GT(p.total_bytes, int64_t{1} << 30);
   EXPECT_EQ(p.uuid.size(), 40u);
   EXPECT_THAT(cuda_runtime(kGpu).description(), HasSubstr(p.name));
+}
+
+TEST_F(GpuRuntime, CopiesToLockedMemoryAsWorkOfTheStream) {
+  constexpr int64_t kBytes = 100'003;
+  Runtime& gpu = runtime(kGpu);
+  const OwnedStream own(kGpu);
+  const Stream stream = own.get();
+  memory::MemoryResource& pinned = pinned_memory(kGpu);
+  const Tensor values = empty({kBytes}, DType::kUInt8, kGpu);
+  auto* host = static_cast<unsigned char*>(pinned.allocate(kBytes, stream));
+  gpu.synchronize();  // whoever had the memory before is done
+  const auto is_there = gpu.create_event(false);
+  for (const int round : {1, 2, 3}) {
+    std::fill_n(host, kBytes, static_cast<unsigned char>(0));
+    gpu.fill_bytes(values.data(), round, kBytes, stream);
+    gpu.copy_locked(host, values.data(), kBytes - 1, stream);
+    is_there->record(stream);
+    is_there->synchronize();
+    EXPECT_THAT(std::vector<int>(host, host + kBytes - 1), Each(round));
+    EXPECT_EQ(host[kBytes - 1], 0);
+  }
+  gpu.copy_locked(nullptr, nullptr, 0, stream);
+  pinned.deallocate(host, kBytes, stream);
 }
 
 TEST_F(GpuRuntime, ADeviceBeyondTheLastIsSaid) {

@@ -26,6 +26,8 @@ def in_parts(x: DistTensor) -> DistTensor:
     assert_type(cuop.relu(2 * x + 1), DistTensor)
     assert_type(cuop.where(x > 0, x, 0), DistTensor)
     assert_type(cuop.add(make(), 1), cuop.Tensor)
+    assert_type(cuop.einsum("ij,ij->", make(), np.ones((2, 3))), cuop.Tensor)
+    assert_type(cuop.dist.einsum("ij->ji", x), DistTensor)
     return x[1:].fft2d().sum(axis=0)
 
 

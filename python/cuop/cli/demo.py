@@ -53,7 +53,7 @@ def _run_rank(comm, output: Path) -> bool:
 
 
 def _print(comm, results) -> None:
-    from cuop.demo.report import format_bytes, format_seconds
+    from cuop.report.page import format_bytes, format_seconds
 
     rows = [
         [

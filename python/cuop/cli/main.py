@@ -36,7 +36,7 @@ def _fail(words: str) -> NoReturn:
 def _application():
     import typer
 
-    from cuop.cli import bench, cache, demo, info, run, tune
+    from cuop.cli import bench, cache, demo, info, plan, run, tune
 
     application = typer.Typer(
         no_args_is_help=True,
@@ -63,6 +63,7 @@ def _application():
     application.command("demo")(demo.demo)
     application.command("run")(run.run)
     application.command("bench")(bench.bench)
+    application.command("plan")(plan.plan)
     application.add_typer(cache.application, name="cache")
     application.add_typer(tune.application, name="tune")
     return application

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 Progress = Callable[[float], None]
+#: The kernel of "stencil" when none is given: the 5-point Laplacian.
+LAPLACIAN = np.array([[0.0, 1, 0], [1, -4, 1], [0, 1, 0]])
 _SWEEPS_A_STEP = 25
 _BYTES_A_STEP = 64 << 20
 
@@ -138,8 +140,7 @@ def _stencil(job: Job):
     from cuop import dist
 
     grid, *given = job.arrays
-    laplacian = np.array([[0.0, 1, 0], [1, -4, 1], [0, 1, 0]])
-    kernel = given[0] if given else laplacian
+    kernel = given[0] if given else LAPLACIAN
 
     def work(grid, sweeps):
         options = {"boundary": job.options.boundary, "iterations": sweeps}

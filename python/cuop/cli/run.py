@@ -1,4 +1,4 @@
-"""`cuop run`: one operation on .npy files, on as many ranks as wanted."""
+"""`cuop run`: one operation on arrays in files, on as many ranks as wanted."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -8,18 +8,25 @@ import numpy as np
 import typer
 
 from cuop import npy
+from cuop._core import parse_bytes
+from cuop.array_files import ArrayFile, array_file
 from cuop.cli import console
+from cuop.cli.inputs import check_whole, open_inputs
 from cuop.cli.operations import OPERATIONS, Job, Operation, Options
 from cuop.cli.ranks import on_ranks
-from cuop.errors import FileError
-from cuop.files import check_writable
+from cuop.cli.tiled import Tiled
 
 Name = StrEnum("Name", {name: name for name in OPERATIONS})
 
 
 def run(
     operation: Annotated[Name, typer.Argument(metavar="OP", help=", ".join(OPERATIONS))],
-    inputs: Annotated[list[Path], typer.Argument(metavar="IN.npy [IN2.npy]")],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="IN [IN2]", help="x.npy, or a tensor of a file: model.safetensors:NAME."
+        ),
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT.npy")],
     ranks: Annotated[
         int | None, typer.Option(min=1, help="Ranks as threads of this process; default 1.")
@@ -39,8 +46,24 @@ def run(
     tol: Annotated[
         float, typer.Option(help="jacobi: stop when the update's 2-norm is below.")
     ] = 1e-6,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="2G, 500MB, ...: make the result in tiles that take no more, on each rank's device "
+            "or together on the host; files may be larger than memory.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Keep the tiles of a run that is cut off beside OUT, and go on with them the next "
+            "time (not fft2d, stencil, jacobi).",
+        ),
+    ] = False,
 ) -> None:
-    """Run OP on memory-mapped .npy files and write the result as .npy.
+    """Run OP on memory-mapped .npy and .safetensors files and write the result as .npy.
 
     matmul A B; fft X; fft2d X; sum X; mean X; conv2d IMAGES WEIGHT; stencil GRID [KERNEL];
     jacobi GRID RHS; transpose X. IMAGES is [N,C,H,W], WEIGHT [O,C,h,w]; KERNEL defaults to the
@@ -50,39 +73,28 @@ def run(
     if not chosen.fewest_inputs <= len(inputs) <= chosen.most_inputs:
         wanted = " or ".join(str(n) for n in range(chosen.fewest_inputs, chosen.most_inputs + 1))
         raise typer.BadParameter(f"{operation.value} takes {wanted} input files, not {len(inputs)}")
+    files = [array_file(text) for text in inputs]
     options = Options(axis, dim0, dim1, norm, mode, stride, padding, boundary, iterations, dx, tol)
-    on_ranks(lambda comm: _run_rank(comm, operation.value, inputs, output, options), ranks)
+    if memory_limit is not None or resume:
+        limit = None if memory_limit is None else parse_bytes(memory_limit, "run: --memory-limit")
+        Tiled(operation.value, files, output, options, limit, resume).run(ranks)
+        return
+    on_ranks(lambda comm: _run_rank(comm, operation.value, files, output, options), ranks)
 
 
-def _run_rank(comm, name: str, inputs: list[Path], output: Path, options: Options) -> None:
+def _run_rank(comm, name: str, inputs: list[ArrayFile], output: Path, options: Options) -> None:
     """Rank 0 owns the files and the bar; the others take part in the work."""
     operation: Operation = OPERATIONS[name]
     if comm.rank != 0:
-        arrays = _open_inputs(comm, inputs, output)
+        arrays = open_inputs(comm, inputs, output, name, options)
         operation.run(Job(comm, arrays, options, lambda fraction: None))
         return
     with console.stages(3) as bar:
         bar.begin("reading headers")
-        arrays = _open_inputs(comm, inputs, output)
+        arrays = open_inputs(comm, inputs, output, name, options)
         bar.begin(f"{name} on {comm.size} ranks")
         result = np.asarray(operation.run(Job(comm, arrays, options, bar.at)))
-        for array, path in zip(arrays, inputs, strict=True):
-            npy.check_whole(array, path)
+        check_whole(arrays, inputs)
         bar.begin(f"writing {output.name}")
         npy.save(output, result, bar.at)
     console.console.print(f"{output}: {result.shape} {result.dtype}", markup=False)
-
-
-def _open_inputs(comm, inputs: list[Path], output: Path) -> list:
-    """The mapped files on rank 0, None elsewhere; an error on rank 0 is one on every rank."""
-    arrays, problem = [None] * len(inputs), None
-    if comm.rank == 0:
-        try:
-            check_writable(output, "save")
-            arrays = [npy.open_npy(path) for path in inputs]
-        except FileError as error:
-            problem = error
-    problem = comm.broadcast(problem)
-    if problem is not None:
-        raise problem
-    return arrays

@@ -16,7 +16,7 @@ application = typer.Typer(
 
 
 class Element(StrEnum):
-    """The dtypes that operators are tuned for."""
+    """The dtypes that operators are tuned for and products are planned in."""
 
     float32 = "float32"
     float64 = "float64"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cuop.demo import diffuse, edges, lowpass, pca, poisson, sums
 from cuop.demo.step import Context, Result
-from cuop.demo.timeline import make_timeline
+from cuop.report.timeline import make_timeline
 
 STEPS = (lowpass, diffuse, poisson, edges, pca, sums)
 

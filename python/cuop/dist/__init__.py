@@ -11,7 +11,8 @@ Ranks are threads of this process, MPI processes, or processes over TCP.
 
 Most operations on a DistTensor are collective; what only computes or cuts its parts waits for
 nobody. Inside `dist.strict()` nothing is gathered silently. `dist.last_report().plan.explain()` tells what was
-moved and computed, and what else was considered.
+moved and computed, and what else was considered, predicted beside measured; `dist.profile_report(comm)`
+what calls cost over all ranks.
 """
 
 import contextlib
@@ -21,8 +22,14 @@ import sys
 from cuop._arguments import check_callable
 from cuop._core import _dist
 from cuop._core._dist import *  # noqa: F403
+from cuop.dist.profile import ProfileReport, profile_report
 
-__all__ = [*(name for name in dir(_dist) if not name.startswith("_")), "strict"]
+__all__ = [
+    *(name for name in dir(_dist) if not name.startswith("_")),
+    "ProfileReport",
+    "profile_report",
+    "strict",
+]
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ signature; the plans do their own distributing. Errors raise MPIError on every r
 """
 
 from cuop import dist
+from distributed_gpu._arrays import dtype_name
 from distributed_gpu._call import MPIError, check_manager, from_root, told
 from distributed_gpu.cost_model import strategy_name
 
@@ -13,6 +14,8 @@ __all__ = [
     "distributed_add",
     "distributed_batch_matmul",
     "distributed_matmul",
+    "distributed_matmul_mixed_precision",
+    "distributed_matmul_sparse_aware",
     "distributed_transpose",
 ]
 
@@ -46,6 +49,37 @@ def _ask(cost_model, A, B, mpi):
     if isinstance(answer, Exception):
         raise MPIError(f"distributed_matmul: the cost model failed: {answer}", 0, answer)
     return answer
+
+
+def distributed_matmul_mixed_precision(A, B, mpi, distributor, comm_dtype="float16"):
+    """A [M, K] @ B [K, N] whose blocks travel as float16 or bfloat16: half the bytes of float32.
+
+    The arithmetic is that of the matrices' dtype. Rows of A, columns of B and rows of the result are
+    scaled by powers of two for the journey, so that nothing overflows; infinities and NaN pass. The
+    error is within c eps sqrt(K) |A| |B| (Frobenius norms, eps 2^-11 or 2^-8). Where rank 0 multiplies
+    alone nothing travels and nothing is rounded.
+    """
+    with _wire(mpi, "distributed_matmul_mixed_precision"):
+        wire = dist.Wire.narrow(dtype_name(comm_dtype))
+    return from_root(dist.matmul_from_root, mpi, [A, B], wire=wire)
+
+
+def distributed_matmul_sparse_aware(A, B, mpi, distributor, sparsity_threshold=0.5):
+    """A [M, K] @ B [K, N] whose zeros neither travel nor are multiplied where that is faster.
+
+    A block of which at least the part `sparsity_threshold` is zero goes as a bitmap or as coordinates
+    of 4 bytes beside its values, whichever is shorter, and as it is where that is shortest. Apart from
+    that each rank counts the zeros of its blocks, and where so many are zero that a sparse product is
+    predicted to be faster, and the other block is finite, makes one.
+    """
+    with _wire(mpi, "distributed_matmul_sparse_aware"):
+        wire = dist.Wire.sparse(sparsity_threshold)
+    return from_root(dist.matmul_from_root, mpi, [A, B], wire=wire, product="auto")
+
+
+def _wire(mpi, who):
+    check_manager(mpi, who)
+    return told(mpi, who)
 
 
 def distributed_batch_matmul(A, B, mpi, distributor):

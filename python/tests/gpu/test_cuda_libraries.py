@@ -11,6 +11,7 @@ LIBRARIES = {
     "cuBLAS": ("libcublas.so.13", "cuop.symm(x, x)", "nvidia-cublas"),
     "cuBLASLt": ("libcublasLt.so.13", "cuop.matmul(x, x)", "nvidia-cublas"),
     "cuFFT": ("libcufft.so.12", "cuop.fft.fft(x)", "nvidia-cufft"),
+    "cuSPARSE": ("libcusparse.so.12", "cuop.to_sparse(x) @ x", "nvidia-cusparse"),
     "cuDNN": ("libcudnn.so.9", "cuop.conv2d(y, y, variant='cudnn')", "nvidia-cudnn-cu13"),
 }
 

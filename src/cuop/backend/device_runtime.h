@@ -24,6 +24,11 @@ class Runtime {
   /// Copies within the device, or between it and the host or another device, ordered on `stream`.
   /// Host memory may be reused or read when the call returns.
   virtual void copy(void* dst, const void* src, int64_t bytes, Stream stream) = 0;
+  /// Copies between the device and page-locked host memory as work of `stream`: the bytes are there
+  /// when the stream has come so far, and the caller does not wait.
+  virtual void copy_locked(void* dst, const void* src, int64_t bytes, Stream stream) = 0;
+  /// Whether the device copies from and to this memory of the host by itself.
+  virtual bool is_locked(const void* on_host) = 0;
   /// Whether kernels of this device read memory of the other one, which is opened to them first.
   virtual bool reads(Device other) { return other == device(); }
   virtual void fill_bytes(void* dst, int value, int64_t bytes, Stream stream) = 0;
@@ -39,12 +44,17 @@ class Runtime {
   /// An empty graph; NotImplementedError where work is done at once.
   virtual std::unique_ptr<Graph> create_graph() = 0;
   /// Work that `later` gets from now on waits for what `earlier` holds now; the caller does not.
+  /// Where they are of two devices and that of `earlier` fails, so does waiting for `later`.
   virtual void order(Stream later, Stream earlier) = 0;
   /// True when the stream has no work left; never waits.
   virtual bool is_idle(Stream stream) = 0;
   virtual void synchronize(Stream stream) = 0;
   /// Waits for all streams.
   virtual void synchronize() = 0;
+  /// Throws the error by which the device's use has ended, where it has; never waits.
+  virtual void check_works() {}
+  /// Nothing here waits for what was started on other devices any more: their use has ended.
+  virtual void forget_order() {}
 
   virtual MemoryInfo memory_info() const = 0;
   virtual std::string description() const = 0;

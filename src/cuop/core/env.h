@@ -38,11 +38,16 @@ struct Env {
       "CUOP_COMM_TIMEOUT", "", "Seconds that a rank waits for the others before it raises.", 300.0};
   EnvField<double> heartbeat_timeout{
       "CUOP_HEARTBEAT_TIMEOUT", "",
-      "Seconds without a heartbeat after which a rank on the same host counts as stopped, which "
-      "ends the waits for it: 0.5 or more. 0 or inf waits for stopped ranks until "
+      "Seconds without a heartbeat after which a rank counts as stopped, or its host as lost, "
+      "which ends the waits for it: 0.5 or more. 0 or inf waits for such ranks until "
       "CUOP_COMM_TIMEOUT, as is good under a debugger; that a process has died is noticed all "
       "the same.",
       1.5};
+  EnvField<std::string> host_name{
+      "CUOP_HOST_NAME", "",
+      "What this host is told from others by, beside the system's own mark: ranks that are given "
+      "different names take each other to be on different hosts.",
+      ""};
   EnvField<std::string> job_secret{
       "CUOP_JOB_SECRET",
       "",
@@ -94,6 +99,10 @@ struct Env {
       "Where GPU memory comes from: auto, mapped (the pool over mapped granules), plain (the pool "
       "over cuMemAlloc) or driver (the driver's own pool).",
       "auto"};
+  EnvField<bool> peer_memory{"CUOP_PEER_MEMORY", "",
+                             "0 sends what processes of one host have in its memory in messages, "
+                             "where each would read it in the other's.",
+                             true};
   EnvField<bool> peer_mapping{"CUOP_PEER_MAPPING", "",
                               "0 sends what ranks of one host exchange from GPU to GPU through the "
                               "host's memory, where each would read it in the other's.",
@@ -121,6 +130,7 @@ struct Env {
     visit(threads);
     visit(comm_timeout);
     visit(heartbeat_timeout);
+    visit(host_name);
     visit(job_secret);
     visit(blas_library);
     visit(fft_measure);
@@ -134,6 +144,7 @@ struct Env {
     visit(cuda_memory_fraction);
     visit(cuda_cache_size);
     visit(cuda_allocator);
+    visit(peer_memory);
     visit(peer_mapping);
     visit(host_allocator);
     visit(host_cache_size);

@@ -161,14 +161,21 @@ std::string broadcast_text(Communicator& comm, std::string_view text, int root) 
 void prepare_together(Communicator& comm, std::string_view call,
                       const std::function<void()>& prepare) {
   recover_if_failed(comm, call);
-  settle(comm, call, error_of(prepare));
+  settle(comm, call, error_of([&] {
+           comm.check_gpu();
+           prepare();
+         }));
 }
 
 void run_together(Communicator& comm, std::string_view call, const std::function<void()>& prepare,
                   const std::function<void()>& body) {
   prepare_together(comm, call, prepare);
-  const std::exception_ptr error = error_of(body);
+  std::exception_ptr error = error_of([&] {
+    body();
+    comm.check_gpu();
+  });
   if (error) {
+    error = comm.cause_of(error);
     // When the failure came from another rank it is known already and `abort` changes nothing.
     comm.abort(cat(call, ": ", message_of(error)));
     std::rethrow_exception(error);

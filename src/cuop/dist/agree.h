@@ -3,14 +3,15 @@
 // A call that all ranks make goes through `run_together`:
 //   1. A communicator that failed in an earlier call is recovered: all ranks meet. A rank that does
 //      not know of the failure yet (it came too late to the failed call) raises it first.
-//   2. Every rank runs `prepare`: checks, planning, allocation, no communication.
+//   2. Every rank runs `prepare`: checks, planning, allocation, no communication. One whose GPU has
+//   failed behind an earlier call fails here.
 //   3. One all_gather of 24 bytes a rank: did it succeed, and a hash of the call's text. When a
 //   rank
 //      failed, its message follows in a second all_gather: it rethrows its own error, all others
 //      raise CommunicationError naming the rank and the message. When the texts differ, all raise
 //      CommunicationError naming both. The communicator stays usable in both cases.
-//   4. Every rank runs `body`. An exception there aborts the communicator, which wakes the ranks
-//      that wait for this one; they raise too.
+//   4. Every rank runs `body`. An exception there, or a GPU that has failed by its end, aborts the
+//      communicator, which wakes the ranks that wait for this one; they raise too.
 //   5. One all_gather of 24 bytes closes the call, so that no rank returns while another failed.
 //
 // Example, ranks 0..2 call matmul and rank 1 finds a wrong shape: after step 3 rank 1 raises its

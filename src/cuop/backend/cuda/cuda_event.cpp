@@ -23,6 +23,7 @@ void CudaEvent::record(Stream stream) {
   const ContextScope scope(device_);
   check(driver().event_record(handle_, handle_of(stream)), "event: recording on ", device_);
   is_recorded_ = true;
+  awaited_ = awaited_devices(device_).of(handle_of(stream)).devices | AwaitedDevices::only(device_);
 }
 
 void CudaEvent::wait(Stream stream) const {
@@ -30,6 +31,8 @@ void CudaEvent::wait(Stream stream) const {
   const ContextScope scope(stream.device);
   check(driver().stream_wait_event(handle_of(stream), handle_, 0), "event: letting a stream of ",
         stream.device, " wait");
+  awaited_devices(stream.device)
+      .add(handle_of(stream), awaited_ & ~AwaitedDevices::only(stream.device));
 }
 
 void CudaEvent::synchronize() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cuop/backend/cuda/awaited_devices.h"
 #include "cuop/backend/cuda/driver_types.h"
 #include "cuop/backend/event.h"
 
@@ -23,6 +24,7 @@ class CudaEvent final : public Event {
   Device device_;
   bool is_timed_;
   bool is_recorded_ = false;
+  AwaitedDevices::Set awaited_ = 0;  ///< by what it marks, its own device too
   EventHandle handle_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -133,6 +134,7 @@ CudaRuntime::CudaRuntime(Device device)
     : device_(device),
       id_(driver_id(device)),
       access_(id_),
+      awaited_(awaited_devices(device)),
       properties_(read_properties(device, id_)) {}
 
 void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream) {
@@ -160,6 +162,22 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
           : d.memcpy_async(target, source, size, queue);
   check(result, "copy: ", bytes, " bytes on ", device_);
   operation.started();
+}
+
+void CudaRuntime::copy_locked(void* dst, const void* src, int64_t bytes, Stream stream) {
+  if (bytes <= 0) return;
+  const ContextScope scope(device_);
+  refuse_while_capturing(stream);
+  Operation operation("copy", stream);
+  const Result result = driver().memcpy_async(device_pointer(dst), device_pointer(src),
+                                              static_cast<size_t>(bytes), handle_of(stream));
+  check(result, "copy: ", bytes, " bytes between ", device_, " and page-locked memory");
+  operation.started();
+}
+
+bool CudaRuntime::is_locked(const void* on_host) {
+  const ContextScope scope(device_);
+  return !place_of(on_host).is_ordinary();
 }
 
 void CudaRuntime::open_way_to(Device peer) {
@@ -190,7 +208,7 @@ void CudaRuntime::copy_host(void* dst, const void* src, int64_t bytes, Stream st
   // The driver waits in the copy itself for what the stream holds, and hears no interrupt there. So
   // that comes first, and when it is interrupted nothing touches the host's memory.
   if (!is_read_at_once || bytes > kQueued) {
-    check(wait_for_stream(queue), "copy: waiting for ", device_, " to copy ", bytes, " bytes");
+    check(wait_for(queue), "copy: waiting for ", device_, " to copy ", bytes, " bytes");
   }
   Operation operation("copy", stream);
   for (int64_t done = 0; done < bytes; done += kPiece) {
@@ -286,15 +304,52 @@ void CudaRuntime::order(Stream later, Stream earlier) {
 
 bool CudaRuntime::is_idle(Stream stream) {
   const ContextScope scope(device_);
-  const Result result = driver().stream_query(handle_of(stream));
+  const StreamHandle queue = handle_of(stream);
+  const auto awaited = awaited_.of(queue);
+  const Result result = driver().stream_query(queue);
+  check_awaited(awaited);
   if (result == Result::kNotReady) return false;
   check(result, "stream: looking at one of ", device_);
+  awaited_.settle(queue, awaited);
   return true;
 }
 
+Result CudaRuntime::wait_for(StreamHandle queue) {
+  const auto awaited = awaited_.of(queue);
+  const Result result = wait_until_ready([&] {
+    const Result now = driver().stream_query(queue);
+    check_awaited(awaited);
+    return now;
+  });
+  if (result == Result::kSuccess) awaited_.settle(queue, awaited);
+  return result;
+}
+
+void CudaRuntime::check_awaited(const AwaitedDevices::Awaited& awaited) const {
+  for (AwaitedDevices::Set left = awaited.devices; left != 0; left &= left - 1) {
+    const Device other{device_.type, std::countr_zero(left)};
+    try {
+      cuda_runtime(other).check_works();
+    } catch (const Error& error) {
+      throw ExecutionError(
+          cat("stream: its work on ", device_, " waited for that of ", other, ": ", error.what()));
+    }
+  }
+}
+
+void CudaRuntime::check_works() {
+  const ContextScope scope(device_);
+  std::call_once(has_probe_, [&] {
+    check(driver().event_create(&probe_, kEventDisableTiming), device_, ": making an event");
+  });
+  check(driver().event_query(probe_), device_);
+}
+
+void CudaRuntime::forget_order() { awaited_.clear(); }
+
 void CudaRuntime::synchronize(Stream stream) {
   const ContextScope scope(device_);
-  check(wait_for_stream(handle_of(stream)), "stream: waiting for one of ", device_);
+  check(wait_for(handle_of(stream)), "stream: waiting for one of ", device_);
 }
 
 void CudaRuntime::synchronize() {

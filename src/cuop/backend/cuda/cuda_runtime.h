@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cuop/backend/cuda/awaited_devices.h"
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/driver.h"
@@ -47,6 +48,8 @@ class CudaRuntime final : public Runtime {
   DeviceId id() const { return id_; }
 
   void copy(void* dst, const void* src, int64_t bytes, Stream stream) override;
+  void copy_locked(void* dst, const void* src, int64_t bytes, Stream stream) override;
+  bool is_locked(const void* on_host) override;
   bool reads(Device other) override;
   void fill_bytes(void* dst, int value, int64_t bytes, Stream stream) override;
   void fill(void* dst, const void* element, int64_t element_bytes, int64_t count,
@@ -60,6 +63,8 @@ class CudaRuntime final : public Runtime {
   bool is_idle(Stream stream) override;
   void synchronize(Stream stream) override;
   void synchronize() override;
+  void check_works() override;
+  void forget_order() override;
 
   MemoryInfo memory_info() const override;
   std::string description() const override;
@@ -77,6 +82,11 @@ class CudaRuntime final : public Runtime {
   /// A copy in which the host's memory takes part. `is_read_at_once`: the driver has read it when
   /// its call returns.
   void copy_host(void* dst, const void* src, int64_t bytes, Stream stream, bool is_read_at_once);
+  /// Waits for all that the stream holds; ExecutionError when a device fails that it waits for.
+  Result wait_for(StreamHandle queue);
+  /// Throws when one of the devices has failed, for which work of this one waits: its results mean
+  /// nothing then.
+  void check_awaited(const AwaitedDevices::Awaited& awaited) const;
   /// Before the first copy between this device and `peer`: with access it goes over their link,
   /// without it the driver takes the host's memory between.
   void open_way_to(Device peer);
@@ -90,9 +100,12 @@ class CudaRuntime final : public Runtime {
   DeviceId id_ = 0;
   PeerAccess access_;
   MappedRanges mapped_;
+  AwaitedDevices& awaited_;
   std::atomic<uint64_t> was_tried_ = 0;  ///< a bit for each device whose way was looked for
   std::atomic<uint64_t> is_open_ = 0;    ///< a bit for each device whose memory is reached
   DeviceProperties properties_;
+  std::once_flag has_probe_;
+  EventHandle probe_ = nullptr;  ///< never recorded: it is asked about the device alone
   std::mutex mutex_;
   std::vector<IdleStream> idle_streams_;
   std::unordered_map<StreamHandle, int> priorities_;  ///< of the streams that were made here

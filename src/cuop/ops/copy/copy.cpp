@@ -10,6 +10,7 @@
 #include "cuop/jit/recording.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/copy/pinned.h"
+#include "cuop/ops/copy/staged_copy.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/output.h"
 
@@ -37,16 +38,26 @@ void between_streams(const Tensor& dst, const Tensor& src, Copy&& copy) {
   runtime.order(from, to);
 }
 
-/// Between devices; both are row-major and of one dtype and size.
+/// Whether a copy between the host and a GPU goes in stages, for which the tensor of the host may
+/// have any layout.
+bool goes_in_stages(const Tensor& to, const Tensor& from) {
+  if (to.device().is_cpu()) return is_staged(to, from.device());
+  return from.device().is_cpu() && is_staged(from, to.device());
+}
+
+/// Between devices, of one dtype and shape; both are row-major, or as `goes_in_stages` allows.
 void move_elements(const Tensor& to, const Tensor& from) {
   trace::Span span("copy", "op");
   span.add_bytes(from.nbytes());
+  if (goes_in_stages(to, from) && staged_copy(to, from)) return;
+  if (!from.is_contiguous()) return move_elements(to, contiguous(from));
+  if (!to.is_contiguous()) return copy_into(to, to_device(from, to.device()));
   const Device gpu = to.device().is_cpu() ? from.device() : to.device();
   backend::runtime(gpu).copy(to.data(), from.data(), from.nbytes(), current_stream(gpu));
 }
 
-bool moves_as_it_is(const Tensor& dst, const Tensor& src) {
-  return dst.dtype() == src.dtype() && dst.shape() == src.shape() && dst.is_contiguous();
+bool are_alike(const Tensor& dst, const Tensor& src) {
+  return dst.dtype() == src.dtype() && dst.shape() == src.shape();
 }
 
 void check_convertible(const char* who, DType from, DType to) {
@@ -122,7 +133,8 @@ Tensor cast_exactly(const char* who, const Tensor& tensor, DType dtype) {
 
 Tensor to_device(const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;
-  const Tensor source = contiguous(tensor);
+  const bool is_staged_upload = tensor.device().is_cpu() && is_staged(tensor, device);
+  const Tensor source = is_staged_upload ? tensor : contiguous(tensor);
   Tensor result = empty(tensor.shape(), tensor.dtype(), device);
   between_streams(result, source, [&] { move_elements(result, source); });
   return result;
@@ -138,7 +150,11 @@ void pull(const Tensor& dst, const Tensor& src) {
   check_writable("copy", dst);
   const Tensor source = src.with_layout(broadcast_to(src.layout(), dst.shape(), "copy"));
   if (dst.size() == 0) return;
-  const bool is_direct = moves_as_it_is(dst, src);
+  if (are_alike(dst, src) && goes_in_stages(dst, src)) {
+    if (dst.device().is_cpu()) return move_elements(dst, contiguous(src));
+    if (dst.is_contiguous()) return move_elements(dst, src);
+  }
+  const bool is_direct = are_alike(dst, src) && dst.is_contiguous();
   if (is_direct && src.is_contiguous()) return move_elements(dst, src);
   if (are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device())) {
     trace::Span span("copy", "op");

@@ -29,4 +29,9 @@ Tensor from_memory(void* data, const Layout& layout, DType dtype, Device device,
           dtype};
 }
 
+Tensor seen_as(const Tensor& tensor, DType dtype) {
+  return from_memory(tensor.data(), contiguous_layout({tensor.nbytes() / itemsize(dtype)}), dtype,
+                     tensor.device(), tensor.storage());
+}
+
 }  // namespace cuop

@@ -13,4 +13,7 @@ Tensor empty(const Shape& shape, DType dtype = DType::kFloat32, Device device = 
 Tensor from_memory(void* data, const Layout& layout, DType dtype, Device device,
                    std::shared_ptr<void> owner, bool is_read_only = false);
 
+/// The memory of a tensor without gaps as elements of another dtype, one after the other.
+Tensor seen_as(const Tensor& tensor, DType dtype);
+
 }  // namespace cuop

@@ -1,0 +1,1 @@
+"""Helpers of programs that use distributed_gpu."""

@@ -1,0 +1,20 @@
+// A trace of one test.
+#pragma once
+
+#include "cuop/core/trace.h"
+
+namespace cuop::dist::testing {
+
+/// A trace is recorded as long as this lives.
+struct Recording {
+  Recording() {
+    trace::clear();
+    trace::set_recording(true);
+  }
+  ~Recording() {
+    trace::set_recording(false);
+    trace::clear();
+  }
+};
+
+}  // namespace cuop::dist::testing

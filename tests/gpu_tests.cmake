@@ -1,0 +1,128 @@
+# The tests that need a GPU, on those of this machine and on simulated ones.
+
+# What needs a CUDA GPU; without one each test says so and is skipped.
+file(GLOB CUOP_GPU_TEST_SOURCES CONFIGURE_DEPENDS gpu/*.cpp)
+if(NOT CUOP_HAS_QUADMATH)
+  list(FILTER CUOP_GPU_TEST_SOURCES EXCLUDE REGEX "/accuracy_test")
+endif()
+add_executable(cuop_gpu_tests ${CUOP_GPU_TEST_SOURCES} $<TARGET_OBJECTS:cuop_conformance>)
+target_include_directories(cuop_gpu_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/..)
+target_link_libraries(cuop_gpu_tests PRIVATE cuop cuop_flags ${CUOP_QUADMATH} GTest::gtest_main
+                                             GTest::gmock)
+target_precompile_headers(cuop_gpu_tests PRIVATE ${CUOP_TEST_HEADERS})
+set_source_files_properties(gpu/ranges_test.cpp PROPERTIES COMPILE_DEFINITIONS
+                            CUOP_FAKE_NVTX="$<TARGET_FILE:cuop_fake_nvtx>")
+add_dependencies(cuop_gpu_tests cuop_fake_nvtx)
+# Tests that fill the GPU's memory or measure it want it for themselves.
+set(CUOP_ALONE_ON_A_GPU GpuPool.* GpuRuntime.* Runtime_cuda.* GpuMeasure.* GpuUserKernel.*
+    GpuLibraryTuning.*)
+list(JOIN CUOP_ALONE_ON_A_GPU ":" CUOP_ALONE_ON_A_GPU)
+gtest_discover_tests(cuop_gpu_tests TEST_PREFIX gpu. TEST_FILTER "-${CUOP_ALONE_ON_A_GPU}"
+                     DISCOVERY_TIMEOUT 60)
+gtest_discover_tests(cuop_gpu_tests TEST_PREFIX gpu. TEST_FILTER "${CUOP_ALONE_ON_A_GPU}"
+                     DISCOVERY_TIMEOUT 60 PROPERTIES RUN_SERIAL TRUE)
+
+# The distributed algorithms again, with the ranks' parts on GPUs.
+set(CUOP_RANK_TESTS call conv einsum elementwise fft four_step index mask matmul pipelined poisson
+                    redistribute reduce report reshape sparse_product stencil strict sweep_grids wire)
+list(TRANSFORM CUOP_RANK_TESTS REPLACE "(.+)" "dist/\\1_test.cpp")
+list(APPEND CUOP_RANK_TESTS executor/tiled_call_test.cpp)
+file(GLOB sources CONFIGURE_DEPENDS gpu/ranks/*.cpp)
+add_executable(cuop_gpu_rank_tests ${CUOP_RANK_TESTS} ${sources} dist/socket_ranks.cpp
+                                   $<TARGET_OBJECTS:cuop_conformance>)
+target_compile_definitions(cuop_gpu_rank_tests PRIVATE CUOP_RANKS_ON_GPUS)
+target_include_directories(cuop_gpu_rank_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/..)
+target_link_libraries(cuop_gpu_rank_tests PRIVATE cuop cuop_flags GTest::gtest GTest::gmock)
+target_precompile_headers(cuop_gpu_rank_tests REUSE_FROM cuop_gpu_tests)
+gtest_discover_tests(cuop_gpu_rank_tests TEST_PREFIX gpu.ranks. DISCOVERY_TIMEOUT 60)
+
+# Ranks that are processes, with their buffers on GPUs.
+file(GLOB sources CONFIGURE_DEPENDS gpu/processes/*.cpp)
+add_executable(cuop_gpu_process_tests ${sources} gpu/ranks/fabric_cases.cpp gpu/ranks/on_gpu.cpp
+                                      dist/socket_ranks.cpp $<TARGET_OBJECTS:cuop_conformance>)
+target_include_directories(cuop_gpu_process_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/..)
+target_link_libraries(cuop_gpu_process_tests PRIVATE cuop cuop_flags GTest::gtest GTest::gmock)
+target_precompile_headers(cuop_gpu_process_tests REUSE_FROM cuop_gpu_tests)
+
+# The same on a simulated GPU, which is there for tests alone and counted apart.
+if(CUOP_SIMULATED_GPU)
+  add_subdirectory(simulator)
+endif()
+if(TARGET cuop_simulated_driver)
+  target_sources(cuop_tests PRIVATE simulator/block.cpp simulator/fiber.cpp simulator/races.cpp)
+  target_compile_definitions(cuop_tests PRIVATE CUOP_TEST_FIBERS)
+  foreach(tests cuop_gpu_tests cuop_gpu_rank_tests cuop_gpu_process_tests)
+    add_dependencies(${tests} cuop_simulated_driver cuop_simulated_nvrtc cuop_simulated_cublas
+                     cuop_simulated_cublaslt cuop_simulated_cudnn cuop_simulated_cufft
+                     cuop_simulated_cusparse)
+  endforeach()
+  # Left out: hundreds of kernels that would take minutes to compile; work that is long on purpose.
+  set(CUOP_NOT_SIMULATED GpuElementwise.EveryOperationInEveryDtype
+      GpuReduce.SumsOfEveryDtypeOverAllAxes GpuReduce.ExtremesAndTheirPlaces
+      GpuOwnProduct.LargeSizes GpuOwnProduct.AnyKernelForAnyOperands GpuAccuracy.*
+      Runtime_cuda.OrdersStreams)
+  list(JOIN CUOP_NOT_SIMULATED ":" CUOP_NOT_SIMULATED)
+  set(folder ${PROJECT_BINARY_DIR}/simulator)
+  gtest_discover_tests(cuop_gpu_tests TEST_PREFIX sim. TEST_LIST CUOP_SIMULATED_TESTS
+                       TEST_FILTER "-${CUOP_NOT_SIMULATED}" DISCOVERY_TIMEOUT 60
+                       PROPERTIES LABELS sim TIMEOUT 600)
+  gtest_discover_tests(cuop_gpu_rank_tests TEST_PREFIX sim.ranks. TEST_LIST CUOP_SIMULATED_RANK_TESTS
+                       DISCOVERY_TIMEOUT 60 PROPERTIES LABELS sim TIMEOUT 600)
+  set(simulated "LD_LIBRARY_PATH=${folder};CUOP_LIBRARY_PATH=${folder};CUOP_CACHE_DIR=${folder}/cache")
+  # What is found in kernels that are wrong.
+  add_executable(cuop_simulator_tests simulator/simulator_test.cpp)
+  target_include_directories(cuop_simulator_tests PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(cuop_simulator_tests PRIVATE cuop cuop_flags GTest::gtest_main)
+  add_dependencies(cuop_simulator_tests cuop_simulated_driver cuop_simulated_nvrtc)
+  gtest_discover_tests(cuop_simulator_tests TEST_PREFIX sim. TEST_LIST CUOP_SIMULATOR_TESTS
+                       DISCOVERY_TIMEOUT 60 PROPERTIES LABELS sim)
+  # Races end a kernel, and work of streams begins late by chance. With the driver's allocator each
+  # tensor is a block of its own, whose end is known; what is about the pool uses the pool.
+  set(pooled "${simulated};SIM_DEVICES=2;SIM_RACES=1;SIM_DELAY_US=50")
+  set(checked "${pooled};CUOP_CUDA_ALLOCATOR=driver")
+  set(simulated_ranks "${simulated};SIM_DEVICES=3;SIM_RACES=1;SIM_DELAY_US=50")
+  # Several variables cannot be given above: the semicolons between them get lost.
+  file(WRITE ${folder}/environment.cmake
+"foreach(test IN LISTS CUOP_SIMULATED_RANK_TESTS)
+  set_tests_properties(\${test} PROPERTIES ENVIRONMENT \"${simulated_ranks}\")
+endforeach()
+foreach(test IN LISTS CUOP_SIMULATED_TESTS CUOP_SIMULATOR_TESTS)
+  if(test MATCHES \"Gpu(Pool|Graph|Peers|Runtime|Tensor)\\\\.|Runtime_cuda\")
+    set_tests_properties(\${test} PROPERTIES ENVIRONMENT \"${pooled}\")
+  else()
+    set_tests_properties(\${test} PROPERTIES ENVIRONMENT \"${checked}\")
+  endif()
+endforeach()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${folder}/environment.cmake)
+endif()
+
+# Ranks that are processes, on the GPUs of this machine and on simulated ones.
+set(processes $<TARGET_FILE:cuop_gpu_process_tests>)
+set(as_root "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+foreach(prefix gpu. sim.)
+  if(prefix STREQUAL "sim." AND NOT TARGET cuop_simulated_driver)
+    continue()
+  endif()
+  add_test(NAME ${prefix}processes.sockets_2 COMMAND ${processes} --processes=2)
+  add_test(NAME ${prefix}processes.sockets_4
+           COMMAND ${processes} --processes=4 "--gtest_filter=Communicator_fabric.*:*.exchanges*")
+  add_test(NAME ${prefix}processes.killed COMMAND ${processes} --processes=3 --killed)
+  set(tests sockets_2 sockets_4 killed)
+  if(TARGET cuop_mpi AND MPIEXEC_EXECUTABLE)
+    add_test(NAME ${prefix}processes.mpi_2
+             COMMAND ${MPIEXEC_EXECUTABLE} ${CUOP_MPIEXEC_FLAGS} ${MPIEXEC_NUMPROC_FLAG} 2
+                     ${processes})
+    list(APPEND tests mpi_2)
+  endif()
+  list(TRANSFORM tests PREPEND ${prefix}processes.)
+  set_tests_properties(${tests} PROPERTIES PROCESSORS 2 TIMEOUT 600 ENVIRONMENT "${as_root}")
+  if(prefix STREQUAL "sim.")
+    set_tests_properties(${tests} PROPERTIES LABELS sim ENVIRONMENT "${simulated_ranks};${as_root}")
+    # Where nothing can be mapped, all goes through the host's memory.
+    add_test(NAME sim.processes.unmapped
+             COMMAND ${processes} --processes=2 "--gtest_filter=Communicator_fabric.*")
+    set_tests_properties(sim.processes.unmapped PROPERTIES PROCESSORS 2 TIMEOUT 600 LABELS sim
+                         ENVIRONMENT "${simulated_ranks};CUOP_CUDA_ALLOCATOR=plain")
+  endif()
+endforeach()
