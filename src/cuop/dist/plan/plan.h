@@ -41,13 +41,12 @@ struct PlanStep {
   int64_t messages = 0;       ///< of the rank that has most
   double flops = 0;           ///< of the busiest rank
   double seconds = 0;         ///< predicted
-  std::vector<int> axes = {
-      /// Makes it one that happens so often.
-      void repeat(int64_t times);
-};                                   ///< that arithmetic works along
-std::optional<Placement> made = {};  ///< what it makes, of transforms in passes
-int whole_on = 0;  ///< of a move: ranks that get all of a tensor which none had all of, unasked
-};                 // namespace cuop::dist
+  std::vector<int> axes = {};          ///< that arithmetic works along
+  std::optional<Placement> made = {};  ///< what it makes, of transforms in passes
+  int whole_on = 0;  ///< of a move: ranks that get all of a tensor which none had all of, unasked
+  /// Makes it one that happens so often.
+  void repeat(int64_t times);
+};
 
 /// A strategy that was weighed, chosen or not.
 struct Candidate {
