@@ -5,6 +5,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/memory/limited.h"
 #include "cuop/tune/database.h"
 #include "cuop/tune/permission.h"
 #include "tests/dist/algo_test.h"
@@ -66,6 +67,25 @@ TEST_F(Calibration, MeasuresNothingWhereTheTunerIsFrozen) {
     Machine assumed;
     assumed.flops = comm->rank() == 0 ? 7e9 : 8e9;
     EXPECT_EQ(calibrate(*comm, home(), Figures::kParts, assumed).flops, 7e9);  // rank 0's
+  });
+}
+
+TEST_F(Calibration, ARankWithoutRoomLeavesWhatIsAssumed) {
+  run_ranks(3, [&](const CommunicatorPtr& comm) {
+    Machine assumed;
+    assumed.flops = comm->rank() == 0 ? 7e9 : 8e9;
+    const auto found = [&] { return calibrate(*comm, home(), Figures::kParts, assumed).flops; };
+    {
+      const auto limited = memory::make_limited(home(), int64_t{1} << 16);
+      std::optional<memory::ResourceScope> scope;
+      if (comm->rank() == 1) scope.emplace(*limited);
+      EXPECT_EQ(found(), 7e9);  // rank 0's
+      EXPECT_EQ(comm->figures(Figures::kParts), nullptr);
+    }
+    const double measured = found();  // there is room now
+    ASSERT_NE(comm->figures(Figures::kParts), nullptr);
+    EXPECT_EQ(comm->figures(Figures::kParts)->flops, measured);
+    EXPECT_NE(measured, 7e9);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
@@ -64,12 +65,12 @@ double memory_bandwidth(Device device) {
   return 2.0 * static_cast<double>(a.nbytes()) / seconds;
 }
 
-/// What one call takes that all ranks begin together and that sends `bytes` to each of the next
-/// `peers` ranks.
-double exchange_seconds(Communicator& comm, Device device, int64_t bytes, int peers) {
+/// What one call takes that all ranks begin together and that sends `bytes` of `sent` to each of
+/// the next `peers` ranks, from whom as many come into `received`.
+double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& received,
+                        int64_t bytes, int peers) {
   const int ranks = comm.size();
-  const Tensor sent = ones({bytes * peers}, DType::kUInt8, device),
-               received = empty({bytes * peers}, DType::kUInt8, device);
+  const Device device = sent.device();
   std::vector<Patch> to, from;
   for (int i = 0; i < peers; ++i) {
     const auto part = [&](const Tensor& x) { return slice(x, 0, i * bytes, (i + 1) * bytes); };
@@ -89,23 +90,41 @@ double exchange_seconds(Communicator& comm, Device device, int64_t bytes, int pe
   return std::max(best, 1e-9);
 }
 
-Machine measured(Communicator& comm, Device device) {
+/// Nothing where a rank has no room for what is measured with.
+std::optional<Machine> measured(Communicator& comm, Device device) {
   const trace::Span span("calibrate ranks", "plan");
   Machine machine;
-  comm.barrier();  // ranks of one host share its cores and memory: all work at the same time
-  machine.flops = product_flops(device, DType::kFloat32);
-  machine.half_speed = product_flops(device, DType::kBFloat16) / machine.flops;
-  machine.double_speed = product_flops(device, DType::kFloat64) / machine.flops;
-  comm.barrier();
-  machine.memory_bandwidth = memory_bandwidth(device);
+  bool has_room = true;
+  const auto measure = [&](const auto& figures) {
+    comm.barrier();  // ranks of one host share its cores and memory: all work at the same time
+    try {
+      if (has_room) figures();
+    } catch (const MemoryError&) {
+      has_room = false;
+    }
+  };
+  measure([&] {
+    machine.flops = product_flops(device, DType::kFloat32);
+    machine.half_speed = product_flops(device, DType::kBFloat16) / machine.flops;
+    machine.double_speed = product_flops(device, DType::kFloat64) / machine.flops;
+  });
+  measure([&] { machine.memory_bandwidth = memory_bandwidth(device); });
   const int others = comm.size() - 1;
+  const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
+  Tensor sent, received;
   if (others > 0) {
-    const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
-    machine.latency = exchange_seconds(comm, device, 8, 1);
+    measure([&] {
+      sent = ones({long_bytes}, DType::kUInt8, device);
+      received = empty({long_bytes}, DType::kUInt8, device);
+    });
+  }
+  if (!agree_all(comm, has_room)) return std::nullopt;
+  if (others > 0) {
+    machine.latency = exchange_seconds(comm, sent, received, 8, 1);
     machine.link_bandwidth =
-        static_cast<double>(long_bytes) / exchange_seconds(comm, device, long_bytes, 1);
+        static_cast<double>(long_bytes) / exchange_seconds(comm, sent, received, long_bytes, 1);
     const int many = std::min(others, 8);
-    const double burst = exchange_seconds(comm, device, 8, many) - machine.latency;
+    const double burst = exchange_seconds(comm, sent, received, 8, many) - machine.latency;
     machine.message_overhead =
         std::max(many > 1 ? burst / (many - 1) : machine.latency / 8.0, 1e-8);
   }
@@ -153,6 +172,8 @@ Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
   if (!machine) {
     const auto begin = std::chrono::steady_clock::now();
     machine = measured(comm, device);
+    // Not kept: there may be room another time.
+    if (!machine) return machine_from(broadcast_text(comm, to_text(assumed), 0)).value();
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     if (comm.rank() == 0) {
       tune::store_choice(key, {to_text(*machine), took.count(), 0.0, kRepeats});
