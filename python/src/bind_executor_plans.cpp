@@ -21,9 +21,9 @@ using executor::TileOperation;
 using executor::TilePass;
 using executor::TilePlan;
 
-/// Bytes a second of a link, measured here where they are not given.
-double bandwidth(const std::optional<double>& given, const char* name, Device from, Device to) {
-  if (!given) return dist::link_bandwidth(from, to);
+/// Bytes a second of a link, as here where they are not given.
+double bandwidth(const std::optional<double>& given, const char* name, double here) {
+  if (!given) return here;
   if (*given > 0 && std::isfinite(*given)) return *given;
   throw ExecutionError(
       cat("TileMachine: ", name, " is ", *given, " bytes a second; it must be a number above 0"));
@@ -31,8 +31,8 @@ double bandwidth(const std::optional<double>& given, const char* name, Device fr
 
 TileMachine tile_machine(int64_t devices, int64_t memory,
                          const std::optional<dist::Machine>& device,
-                         const std::optional<double>& upload,
-                         const std::optional<double>& download) {
+                         const std::optional<double>& upload, const std::optional<double>& download,
+                         const std::optional<double>& duplex) {
   constexpr int64_t kMostDevices = 1 << 15;
   if (devices < 1 || devices > kMostDevices) {
     throw ExecutionError(
@@ -42,9 +42,17 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
     throw ExecutionError(
         cat("TileMachine: a limit of ", memory, " bytes a device was given; it must be above 0"));
   }
+  if (duplex && !(*duplex >= 0 && *duplex <= 1)) {
+    throw ExecutionError(cat("TileMachine: duplex is ", *duplex, "; it must be from 0 to 1"));
+  }
   const Device here = backend::current_device();
-  return {static_cast<int>(devices), memory, bandwidth(upload, "upload", kCpu, here),
-          bandwidth(download, "download", here, kCpu),
+  const bool is_known = upload && download && duplex;
+  const dist::HostLink link = is_known ? dist::HostLink{} : dist::host_link(here);
+  return {static_cast<int>(devices),
+          memory,
+          bandwidth(upload, "upload", link.upload),
+          bandwidth(download, "download", link.download),
+          duplex.value_or(link.duplex),
           device ? *device : dist::rank_machine(here, true)};
 }
 
@@ -64,17 +72,20 @@ void check_inputs(const TileOperation& operation, const std::vector<Header>& inp
 }
 
 void bind_values(Module& m) {
-  Class<TileMachine>(m, "TileMachine",
-                     "Devices to plan tiles for: so many alike, `memory` bytes that may be used on "
-                     "each, its figures, bytes a second from the host to one (upload) and back. "
-                     "What is not given is as on the current device.")
+  Class<TileMachine>(
+      m, "TileMachine",
+      "Devices to plan tiles for: so many alike, `memory` bytes that may be used on "
+      "each, its figures, bytes a second from the host to one (upload) and back, and "
+      "how much of the shorter way the other one hides (duplex, 0 to 1). What is not given is as "
+      "on the current device.")
       .def_static("of", &tile_machine, "devices"_a = 1, nb::kw_only(), "memory"_a,
                   "device"_a = nb::none(), "upload"_a = nb::none(), "download"_a = nb::none(),
-                  Released(), "ExecutionError for what no machine has.")
+                  "duplex"_a = nb::none(), Released(), "ExecutionError for what no machine has.")
       .def_ro("devices", &TileMachine::devices)
       .def_ro("memory", &TileMachine::memory)
       .def_ro("upload", &TileMachine::upload)
       .def_ro("download", &TileMachine::download)
+      .def_ro("duplex", &TileMachine::duplex)
       .def_ro("device", &TileMachine::device)
       .def("__repr__", [](const TileMachine& machine) {
         return cat("TileMachine(", machine.devices, " devices, ", format_bytes(machine.memory),

@@ -253,6 +253,7 @@ def test_calls_that_cannot_be():
         ({"memory": 1, "devices": 1 << 16}, "65536 devices"),
         ({"memory": 1, "upload": 0.0}, "upload is 0"),
         ({"memory": 1, "download": float("nan")}, "download is nan"),
+        ({"memory": 1, "duplex": 1.5}, "duplex is 1.5; it must be from 0 to 1"),
     ]:
         with pytest.raises(Error, match=words):
             executor.TileMachine.of(**arguments)

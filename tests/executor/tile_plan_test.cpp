@@ -147,6 +147,29 @@ TEST(TilePlan, BytesOfAProductComeNearToWhatMemoryPermits) {
   EXPECT_LT(static_cast<double>(plan.uploaded), 2.1 * least) << plan.to_string();
 }
 
+TEST(TilePlan, WhatGoesBothWaysAtATimeIsHidden) {
+  const Tiling lines = fft_tiles({dist::FftKind::kFft, std::nullopt, -1, FftNorm::kBackward})
+                           .describe({{{1 << 16, 1 << 12}, DType::kComplex64}});
+  TileMachine duplex = machine(1, int64_t{16} << 30), simplex = duplex;
+  duplex.duplex = 1;
+  const double one_way = static_cast<double>(lines.input_bytes()) / duplex.upload;
+  const TilePlan both = plan_tiles(lines, duplex);
+  EXPECT_LT(both.seconds, 1.2 * one_way) << both.to_string();
+  EXPECT_GE(both.seconds, one_way);
+  EXPECT_GT(both.tiles(), 8);  // the first and the last have nothing to hide behind
+  EXPECT_GE(plan_tiles(lines, simplex).seconds, 2 * one_way);
+}
+
+TEST(TilePlan, TilesOfLongDimensionsBeginAtWholeGrains) {
+  const Tiling tiling = matmul(10000, 3000, 10000);
+  const TilePlan plan = plan_tiles(tiling, machine(1, 64 * kMiB));
+  const std::vector<Tile> tiles = tiles_of(tiling, plan, 0);
+  ASSERT_GT(tiles.size(), 4u);
+  for (const Tile& tile : tiles) {
+    for (int dim = 0; dim < 2; ++dim) EXPECT_EQ(tile.output.low[dim] % 32, 0) << plan.to_string();
+  }
+}
+
 TEST(TilePlan, DevicesShareASumByParts) {
   const TilePlan plan = plan_tiles(sum({1 << 20}, {}), machine(4, kMiB));
   EXPECT_TRUE(plan.is_by_steps);

@@ -377,7 +377,7 @@ TEST(Tiled, AFailedRankEndsTheCallOnAll) {
     }
     const Tensor x = comm->rank() == 0 ? host_noise({4000, 50}) : Tensor();
     EXPECT_THAT(failure_of([&] {
-                  run_tiled(comm, operation, {x, x}, within(8 * kKiB));
+                  run_tiled(comm, operation, {x, x}, within(64 * kKiB));
                 }),
                 HasSubstr("rank 1 is out of order"));
   });

@@ -22,7 +22,7 @@ FIGURES = (
     "memory",
 )
 #: Of the link between the host and a device.
-HOST_FIGURES = ("upload", "download")
+HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
 _VERSIONS = (1, 2)  # of the file; 1 knew no networks, and a file without a version is read alike
 

@@ -57,9 +57,10 @@ def plan(
             help='Figures of one rank, as {"flops": 6e13, "link_bandwidth": 4e11}: '
             + ", ".join(FIGURES)
             + "; with --memory-limit also "
-            + " and ".join(HOST_FIGURES)
-            + ", bytes a second from the host to a device and back. What is missing is as on this "
-            "machine; with ranks_per_host moves between hosts take the network.",
+            + ", ".join(HOST_FIGURES)
+            + " (bytes a second from the host to a device and back, and the part of the shorter way "
+            "that the other hides, 0 to 1). What is missing is as on this machine; with "
+            "ranks_per_host moves between hosts take the network.",
         ),
     ] = None,
     sharded: Annotated[

@@ -120,8 +120,10 @@ TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLi
   TileMachine machine;
   machine.devices = comm.size();
   machine.memory = dist::agree_min(comm, usable_now(device, limits, mine));
-  machine.upload = dist::agree_min(comm, dist::link_bandwidth(kCpu, device) / mine);
-  machine.download = dist::agree_min(comm, dist::link_bandwidth(device, kCpu) / mine);
+  const dist::HostLink link = dist::host_link(device);
+  machine.upload = dist::agree_min(comm, link.upload / mine);
+  machine.download = dist::agree_min(comm, link.download / mine);
+  machine.duplex = dist::agree_min(comm, link.duplex);
   machine.device = device_figures(comm, device);
   return machine;
 }

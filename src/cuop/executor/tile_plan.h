@@ -11,20 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "cuop/dist/cost/machine.h"
 #include "cuop/dist/sharding.h"
 #include "cuop/executor/tile_problem.h"
 
 namespace cuop::executor {
-
-/// What there is to work with: `devices` like each other.
-struct TileMachine {
-  int devices = 1;
-  int64_t memory = 0;      ///< bytes that may be used on each
-  double upload = 1e10;    ///< bytes a second from the host to one device
-  double download = 1e10;  ///< and back
-  dist::Machine device;    ///< flops and memory bandwidth of one
-};
 
 /// A way in which the devices might share the work, chosen or not.
 struct TileCandidate {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cuop/dist/cost/machine.h"
 #include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/operation.h"
 #include "cuop/dist/header.h"
@@ -53,6 +54,16 @@ struct TileProblem {
   /// All bytes of the inputs.
   int64_t input_bytes() const;
   int64_t output_bytes() const;
+};
+
+/// What there is to work with: `devices` like each other.
+struct TileMachine {
+  int devices = 1;
+  int64_t memory = 0;      ///< bytes that may be used on each
+  double upload = 1e10;    ///< bytes a second from the host to one device
+  double download = 1e10;  ///< and back
+  double duplex = 0;       ///< part of the shorter way that the other hides; 0: one at a time
+  dist::Machine device;    ///< flops and memory bandwidth of one
 };
 
 /// A problem and its work.

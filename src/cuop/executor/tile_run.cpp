@@ -10,6 +10,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
+#include "cuop/core/trace.h"
 #include "cuop/dist/exec/narrow.h"
 #include "cuop/dist/exec/pipeline.h"
 #include "cuop/dist/exec/sparse.h"
@@ -97,6 +98,7 @@ class Attempt {
 
   void bring(int64_t i) {
     check_interrupt();
+    const trace::Span span("tile inputs", "executor");
     const memory::ResourceScope scope(memory_);
     check_available(i);
     std::vector<Part> parts;
@@ -139,6 +141,7 @@ class Attempt {
   }
 
   void work(int64_t i) {
+    const trace::Span span("tile work", "executor");
     const memory::ResourceScope scope(memory_);
     Slot& mine = slot(i);
     const Stream stream = current_stream(site_.device);
@@ -162,6 +165,7 @@ class Attempt {
 
   void take(int64_t i) {
     if (!step(i).is_last) return;
+    const trace::Span span("tile result", "executor");
     Slot& mine = slot(i);
     const Tensor result = std::exchange(mine.result, {});
     if (!site_.device.is_cpu()) {

@@ -5,7 +5,8 @@
 //   work            | work 0            | work 1                   | work 2
 //
 // On a GPU moves have a stream of their own; on the host the work has a thread, and moves stay with
-// the caller, who alone may use the communicator. Moves that use none may go both ways at a time.
+// the caller, who alone may use the communicator. Moves that use none may go both ways at a time,
+// each as fast as it can.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct Stages {
 struct Overlap {
   bool is_on = true;  ///< false: one stage after the other
   int64_t ahead = 1;  ///< chunks that are brought before they are worked on, at least 1
-  /// On a GPU chunks are brought by another thread, on another stream, while one is taken away.
+  /// On a GPU chunks are brought and worked on by another thread, and taken away by this one, one
+  /// chunk ahead.
   bool is_two_way = false;
 };
 

@@ -17,4 +17,14 @@ Machine rank_machine(Device device, bool is_linked);
 /// timed when it is first asked for.
 double link_bandwidth(Device from, Device to);
 
+/// The way between ordinary memory of the host and a device, in bytes a second: timed with large
+/// copies when it is first asked for.
+struct HostLink {
+  double upload = 1e10;
+  double download = 1e10;
+  /// Where copies go both ways at a time, the part of the shorter one that the longer one hides.
+  double duplex = 0;
+};
+HostLink host_link(Device device);
+
 }  // namespace cuop::dist

@@ -1,0 +1,57 @@
+// Internal: how the share of one device is cut into tiles. A search over the cuts of its longest
+// dimensions and the order of the loops, by predicted time within the memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cuop/core/box.h"
+#include "cuop/executor/tile_problem.h"
+
+namespace cuop::executor {
+
+/// Dimensions and steps whose cuts are searched; others are whole, or cut all through where nothing
+/// else fits.
+inline constexpr size_t kSearched = 3;
+
+/// What one device has to make.
+struct Share {
+  Box box;
+  Interval range;
+};
+
+/// Cuts of a share: the dimensions of the output, then the steps.
+using Cuts = std::vector<int64_t>;
+
+/// What cuts cost a device.
+struct CutCosts {
+  int64_t memory = 0;
+  int64_t uploaded = 0;
+  int64_t downloaded = 0;
+  double compute = 0;
+  double seconds = 0;
+};
+
+struct FoundCuts {
+  Cuts cuts;
+  std::vector<int> order;
+  CutCosts costs;
+  bool is_feasible = false;
+  int64_t smallest = 0;  ///< memory of the finest cuts
+};
+/// Those of least predicted time; the finest, which need least memory, where they do not fit
+/// either.
+FoundCuts best_cuts(const TileProblem& problem, const TileMachine& machine, const Share& share,
+                    int64_t least_tiles);
+
+/// One of so many parts of an interval, of whole grains where there are several for each. More
+/// parts are never longer, and the first is the longest.
+Interval cut(Interval whole, int64_t parts, int64_t index);
+
+/// Of an array in a box.
+int64_t bytes_of(const Header& header, const Box& box);
+
+/// The product, or the largest number.
+int64_t product_of(const std::vector<int64_t>& counts);
+
+}  // namespace cuop::executor
