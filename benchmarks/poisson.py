@@ -1,6 +1,7 @@
-"""Solvers of the Poisson equation on the CPU beside each other and beside SciPy and PyAMG.
+"""Solvers of the Poisson equation beside each other and, on the CPU, beside SciPy and PyAMG.
 
     python benchmarks/poisson.py --sizes 1024 4096 --table table.md
+    python benchmarks/poisson.py --sizes 4096 16384 --device cuda --ranks 1
 
 Laplace(u) = rhs with zeros around n x n cells of float64, random rhs, from zeros, until the 2-norm of the
 residual is 1e-8 of that of rhs. Methods that would take longer than --limit seconds are timed for 64
@@ -24,6 +25,7 @@ import numpy as np  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
 import scipy.sparse.linalg as sla  # noqa: E402
 
+import cuop  # noqa: E402
 from cuop import dist  # noqa: E402
 
 TOLERANCE = 1e-8
@@ -49,7 +51,7 @@ def timed(call, repeats):
 
 
 def ours(method, rhs, ranks, iterations, tolerance):
-    start = np.zeros_like(rhs)
+    start = cuop.zeros_like(rhs)
 
     def work(comm):
         mine = [start, rhs] if comm.rank == 0 else [None, None]
@@ -60,8 +62,10 @@ def ours(method, rhs, ranks, iterations, tolerance):
     return dist.run_ranks(work, ranks)[0]
 
 
-def our_row(method, rhs, ranks, limit):
+def our_row(method, rhs, ranks, limit, device):
     """(method, iterations, seconds, relative residual)"""
+    norm = np.linalg.norm(rhs)
+    rhs = cuop.asarray(rhs).to(device)
     name = f"cuOP {method}, {ranks} rank{'s' if ranks > 1 else ''}"
     if method in EXPECTED:
         seconds, _ = timed(lambda: ours(method, rhs, ranks, TRIED, 0.0), 2)
@@ -69,7 +73,7 @@ def our_row(method, rhs, ranks, limit):
         if seconds * expected / TRIED > limit or method == "jacobi":
             return name, f"{expected:.3g}, predicted", seconds * expected / TRIED, None
     seconds, info = timed(lambda: ours(method, rhs, ranks, 10**6, TOLERANCE), 3)
-    return name, info.sweeps or "", seconds, info.residual_norm / np.linalg.norm(rhs)
+    return name, info.sweeps or "", seconds, info.residual_norm / norm
 
 
 def matrix_of(n):
@@ -118,6 +122,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 4096])
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--device", default="cpu", help="where the operands lie: cpu or cuda")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of one solution")
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
@@ -133,8 +138,9 @@ def main():
         rhs = np.random.default_rng(n).standard_normal((n, n))
         for method in ("multigrid", "direct", "cg", "rb-sor", "jacobi"):
             for ranks in options.ranks if method in ("multigrid", "direct") else [1]:
-                tell(n, *our_row(method, rhs, ranks, options.limit))
-        for row in peer_rows(rhs, options.limit) if n <= MOST_OF_PEERS else ():
+                tell(n, *our_row(method, rhs, ranks, options.limit, options.device))
+        has_peers = n <= MOST_OF_PEERS and options.device == "cpu"
+        for row in peer_rows(rhs, options.limit) if has_peers else ():
             tell(n, *row)
     if options.table:
         options.table.write_text("\n".join(lines) + "\n")
