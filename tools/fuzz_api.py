@@ -42,7 +42,7 @@ _LEFT_OUT = {
     "enable_memory_debugging", "set_memory_debugging", "set_memory_limit", "set_memory_fraction",
     "set_trace_recording", "enable_profiling", "system", "print_system_info", "main",
     "set_global_jit_config", "measured_roof", "annotations", "fail_together",
-    "Part", "Explanation", "FusedGroup",  # plain rows that cuop makes
+    "Part", "Explanation", "FusedGroup", "ProfileReport",  # plain rows that cuop makes
 }  # fmt: skip
 _GOOD_BY_NAME = {
     "comm": ["dist.world()"],
@@ -83,6 +83,8 @@ _ALIASES = {
     "power": "pow", "mod": "remainder", "absolute": "abs", "conjugate": "conj",
     "bitwise_not": "bitwise_invert", "true_divide": "divide",
     "allgather": "all_gather", "allreduce": "all_gather", "reduce": "gather",
+    "matmul_mixed_precision": "matmul", "matmul_sparse_aware": "matmul", "batch_matmul": "matmul",
+    "conv2d": "conv", "conv3d": "conv", "parse_bytes": "size",
 }  # fmt: skip
 # Which wait for other ranks until the deadline.
 _SLOW = {"recv", "irecv", "send", "ssend"}

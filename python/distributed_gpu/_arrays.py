@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 import cuop
+from cuop import dist
 
 
 def as_tensor(array, who, name):
@@ -32,6 +33,15 @@ def dtype_name(dtype):
     """The name of a dtype of any library: torch.float16 and numpy.float16 are "float16"."""
     text = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     return text.rpartition(".")[2]
+
+
+def narrow_wire(comm_dtype, who):
+    """dist.Wire of elements that travel as `comm_dtype`; errors begin with the call and the argument."""
+    try:
+        return dist.Wire.narrow(dtype_name(comm_dtype))
+    except cuop.errors.Error as error:
+        text = str(error).removeprefix("narrow: ").removeprefix("dtype: ")
+        raise type(error)(f"{who}: comm_dtype: {text}") from error
 
 
 def place_of(array):

@@ -4,7 +4,7 @@ import functools
 
 from cuop import dist, executor
 from cuop.errors import ExecutionError
-from distributed_gpu._arrays import dtype_name
+from distributed_gpu._arrays import narrow_wire
 
 _SUMS = {"sum_kahan": ("sum", "compensated"), "mean_kahan": ("mean", "compensated")}
 
@@ -23,7 +23,7 @@ def convolution(bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 def mixed_precision(comm_dtype="float16"):
     """Matrices that reach GPUs in 16 bits."""
-    return executor.matmul(dist.Wire.narrow(dtype_name(comm_dtype)))
+    return executor.matmul(narrow_wire(comm_dtype, "matmul_mixed_precision"))
 
 
 def sparse_aware(sparsity_threshold=0.5):

@@ -4,8 +4,8 @@ from cuop import dist
 from cuop._arguments import integer
 from distributed_gpu._arrays import (
     as_tensor,
-    dtype_name,
     kind_of,
+    narrow_wire,
     place_of,
     plain,
     to_kind,
@@ -75,7 +75,7 @@ class TensorDistributor:
 
     def _narrow(self, comm_dtype, who):
         with told(self.mpi, who):
-            return dist.Wire.narrow(dtype_name(comm_dtype))
+            return narrow_wire(comm_dtype, who)
 
     def reduce_sum(self, local):
         """The sum of the ranks' arrays on rank 0, None elsewhere."""

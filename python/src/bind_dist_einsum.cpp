@@ -22,8 +22,7 @@ std::vector<DistTensor> parts_of(const nb::args& operands) {
   std::vector<DistTensor> parts;
   for (nb::handle operand : operands) {
     if (!is_parts(operand)) {
-      throw DTypeError(cat("einsum: operands: a DistTensor is needed, given ",
-                           message_of(nb::handle(operand.type()))));
+      throw DTypeError(cat("einsum: operands: a DistTensor is needed, given ", describe(operand)));
     }
     parts.push_back(nb::cast<const DistTensor&>(operand));
   }

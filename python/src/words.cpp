@@ -40,6 +40,7 @@ std::string describe(nb::handle object) {
     const std::string text = message_of(nb::repr(object));
     if (text.size() <= 40) return text;
   }
+  if (PyType_Check(object.ptr())) return cat("the class ", message_of(object.attr("__name__")));
   return class_name(object);
 }
 

@@ -356,8 +356,12 @@ def test_no_manager_is_an_error_of_its_own():
 def test_an_operand_that_is_none_in_parts_fails_on_every_rank():
     def work(comm):
         x = dist.DistTensor.from_root(comm, A if comm.rank == 0 else None)
-        with pytest.raises(cuop.errors.Error, match="a DistTensor is needed, given"):
+        with pytest.raises(cuop.errors.Error, match="a DistTensor is needed, given ndarray"):
             dist.einsum("ij,kj", x, A if comm.rank == 0 else x)
+        with pytest.raises(
+            cuop.DTypeError, match="a DistTensor is needed, given the class Tensor$"
+        ):
+            dist.einsum("ij,kj", x, cuop.Tensor)
         return comm.all_gather(comm.rank)
 
     assert dist.run_ranks(work, 2) == [[0, 1], [0, 1]]

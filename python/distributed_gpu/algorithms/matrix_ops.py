@@ -6,7 +6,7 @@ signature; the plans do their own distributing. Errors raise MPIError on every r
 """
 
 from cuop import dist
-from distributed_gpu._arrays import dtype_name
+from distributed_gpu._arrays import narrow_wire
 from distributed_gpu._call import MPIError, check_manager, from_root, told
 from distributed_gpu.cost_model import strategy_name
 
@@ -59,8 +59,9 @@ def distributed_matmul_mixed_precision(A, B, mpi, distributor, comm_dtype="float
     error is within c eps sqrt(K) |A| |B| (Frobenius norms, eps 2^-11 or 2^-8). Where rank 0 multiplies
     alone nothing travels and nothing is rounded.
     """
-    with _wire(mpi, "distributed_matmul_mixed_precision"):
-        wire = dist.Wire.narrow(dtype_name(comm_dtype))
+    who = "distributed_matmul_mixed_precision"
+    with _wire(mpi, who):
+        wire = narrow_wire(comm_dtype, who)
     return from_root(dist.matmul_from_root, mpi, [A, B], wire=wire)
 
 
