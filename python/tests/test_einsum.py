@@ -178,6 +178,7 @@ def test_letters_beyond_ascii():
     assert cuop.einsum("αβ,βγ->γα", a, b).shape == (4, 2)
 
 
+@pytest.mark.cpu  # where arrays of NumPy are not copied
 def test_views_share_memory():
     x = np.arange(9.0).reshape(3, 3)
     cuop.einsum("ii->i", x)[...] = -1.0

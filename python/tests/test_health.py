@@ -33,7 +33,7 @@ def wait_for(condition):
         assert time.monotonic() < end, comm.health()
         time.sleep(0.01)
 
-def stop_when_others_wait_for_nobody(rank):
+def signal_when_others_wait_for_nobody(rank, number):
     # They may still be in a barrier that this rank has left.
     if comm.rank != rank:
         comm.send("no more", rank)
@@ -41,7 +41,7 @@ def stop_when_others_wait_for_nobody(rank):
     for other in range(comm.size):
         if other != rank:
             comm.recv(other)
-    os.kill(os.getpid(), signal.SIGSTOP)
+    os.kill(os.getpid(), number)
 
 def named():
     with warnings.catch_warnings(record=True) as caught:
@@ -220,8 +220,7 @@ def test_without_a_limit_stopped_ranks_are_waited_for_and_dead_ones_are_not(tran
             assert states()[2] == "alive" and named()[0]
             os.kill(pids[2], signal.SIGCONT)
         comm.barrier()
-        if comm.rank == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
+        signal_when_others_wait_for_nobody(2, signal.SIGKILL)
         try:
             comm.barrier()
             raise SystemExit("did not raise")
@@ -308,6 +307,8 @@ def test_a_host_that_says_nothing_is_lost_until_it_is_heard_again(transport, tmp
     program = """
         assert comm.health()[1].operation in ("", "barrier", "recv"), comm.health()
         if comm.rank == 0:
+            for rank in (1, 2):
+                comm.recv(rank)  # it waits for rank 0 alone from now on
             for pid in pids[1:]:
                 os.kill(pid, signal.SIGSTOP)
             begin = time.monotonic()
@@ -322,6 +323,7 @@ def test_a_host_that_says_nothing_is_lost_until_it_is_heard_again(transport, tmp
                 os.kill(pid, signal.SIGCONT)
         else:
             try:
+                comm.send("ready", 0)
                 comm.recv(0)
                 raise SystemExit("did not raise")
             except cuop.CommunicationError as error:
@@ -353,7 +355,7 @@ def test_a_host_that_has_vanished_is_gone_on_without(transport, tmp_path):
 @over_hosts
 def test_another_rank_reports_for_a_host_whose_first_one_is_stopped(transport, tmp_path):
     program = """
-        stop_when_others_wait_for_nobody(1)  # which reports for 2 as well
+        signal_when_others_wait_for_nobody(1, signal.SIGSTOP)  # which reports for 2 as well
         if comm.rank != 1:
             wait_for(lambda: states()[1] == "stopped")
             begin = time.monotonic()
@@ -397,7 +399,7 @@ def test_strangers_cannot_end_or_keep_a_rank(transport, tmp_path):
                         stranger.sendto(words, ("127.0.0.1", port))
                     except OSError:
                         pass
-        stop_when_others_wait_for_nobody(2)
+        signal_when_others_wait_for_nobody(2, signal.SIGSTOP)
         def pestered(state):
             pester()
             return states()[2] == state

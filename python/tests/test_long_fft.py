@@ -67,6 +67,7 @@ def test_there_and_back_of_parts(ranks):
     dist.run_ranks(work, ranks)
 
 
+@pytest.mark.cpu  # whose ranks gain from each other at this length
 def test_the_documented_functions_choose_it():
     x = np.random.default_rng(0).standard_normal(1 << 17)
 

@@ -42,7 +42,10 @@ def test_products_are_scipys(m, k, n, density, dtype, index, seed):
     made = np.asarray(a @ cuop.tensor(b))
     assert made.shape == (m, n) and made.dtype == dtype
     assert (np.abs(made - exact) <= bound).all()
-    assert (np.asarray(a.to_layout("coo") @ cuop.tensor(b)) == made).all()
+    by_entries = np.asarray(a.to_layout("coo") @ cuop.tensor(b))
+    assert (np.abs(by_entries - exact) <= bound).all()
+    if cuop.current_device() == cuop.Device("cpu"):  # cuSPARSE adds entries in another order
+        assert (by_entries == made).all()
 
 
 @pytest.mark.parametrize("layout", ["csr", "coo"])
