@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,13 @@ struct TileProblem {
   int64_t output_bytes() const;
 };
 
+/// The array that holds a result of which a tile is not just its box there.
+struct TilePlace {
+  Header array;
+  /// Puts the tile of that box into the array. Tiles share no element.
+  std::function<void(const Tensor& array, const Box& output, const Tensor& tile)> put;
+};
+
 /// A problem and its work.
 struct Tiling : TileProblem {
   /// What a step makes of a tile, from the parts of the inputs that it needs.
@@ -63,6 +71,9 @@ struct Tiling : TileProblem {
   std::function<void(Tensor& sum, const Tensor& next)> add = {};
   /// The tile from the sum of its steps; the sum itself without.
   std::function<Tensor(const Tensor& sum)> finish = {};
+  std::optional<TilePlace> place = {};  ///< none: the array is the output
+
+  Header stored() const { return place ? place->array : output; }
 };
 
 /// Inputs as planners of dist take them, on one rank.

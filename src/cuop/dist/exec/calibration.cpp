@@ -7,6 +7,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
@@ -64,12 +65,29 @@ double memory_bandwidth(Device device) {
   return 2.0 * static_cast<double>(a.nbytes()) / seconds;
 }
 
+/// Collective: whether all ranks had the memory for this.
+template <class Work>
+bool has_memory(Communicator& comm, const Work& work) {
+  bool is_short = false;
+  try {
+    work();
+  } catch (const MemoryError&) {
+    is_short = true;
+  }
+  return agree_all(comm, !is_short);
+}
+
 /// What one call takes that all ranks begin together and that sends `bytes` to each of the next
-/// `peers` ranks.
-double exchange_seconds(Communicator& comm, Device device, int64_t bytes, int peers) {
+/// `peers` ranks; nothing where a rank lacks memory.
+std::optional<double> exchange_seconds(Communicator& comm, Device device, int64_t bytes,
+                                       int peers) {
   const int ranks = comm.size();
-  const Tensor sent = ones({bytes * peers}, DType::kUInt8, device),
-               received = empty({bytes * peers}, DType::kUInt8, device);
+  Tensor sent, received;
+  const bool is_there = has_memory(comm, [&] {
+    sent = ones({bytes * peers}, DType::kUInt8, device);
+    received = empty({bytes * peers}, DType::kUInt8, device);
+  });
+  if (!is_there) return std::nullopt;
   std::vector<Patch> to, from;
   for (int i = 0; i < peers; ++i) {
     const auto part = [&](const Tensor& x) { return slice(x, 0, i * bytes, (i + 1) * bytes); };
@@ -89,23 +107,31 @@ double exchange_seconds(Communicator& comm, Device device, int64_t bytes, int pe
   return std::max(best, 1e-9);
 }
 
-Machine measured(Communicator& comm, Device device) {
+/// Nothing where a rank lacks memory.
+std::optional<Machine> measured(Communicator& comm, Device device) {
   const trace::Span span("calibrate ranks", "plan");
   Machine machine;
   comm.barrier();  // ranks of one host share its cores and memory: all work at the same time
-  machine.flops = product_flops(device, DType::kFloat32);
-  machine.half_speed = product_flops(device, DType::kBFloat16) / machine.flops;
-  machine.double_speed = product_flops(device, DType::kFloat64) / machine.flops;
-  comm.barrier();
-  machine.memory_bandwidth = memory_bandwidth(device);
+  const bool has_products = has_memory(comm, [&] {
+    machine.flops = product_flops(device, DType::kFloat32);
+    machine.half_speed = product_flops(device, DType::kBFloat16) / machine.flops;
+    machine.double_speed = product_flops(device, DType::kFloat64) / machine.flops;
+  });
+  const bool has_sums = has_products && has_memory(comm, [&] {
+                          machine.memory_bandwidth = memory_bandwidth(device);
+                        });
+  if (!has_sums) return std::nullopt;
   const int others = comm.size() - 1;
   if (others > 0) {
     const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
-    machine.latency = exchange_seconds(comm, device, 8, 1);
-    machine.link_bandwidth =
-        static_cast<double>(long_bytes) / exchange_seconds(comm, device, long_bytes, 1);
     const int many = std::min(others, 8);
-    const double burst = exchange_seconds(comm, device, 8, many) - machine.latency;
+    const auto short_one = exchange_seconds(comm, device, 8, 1);
+    const auto long_one = exchange_seconds(comm, device, long_bytes, 1);
+    const auto short_ones = exchange_seconds(comm, device, 8, many);
+    if (!short_one || !long_one || !short_ones) return std::nullopt;
+    machine.latency = *short_one;
+    machine.link_bandwidth = static_cast<double>(long_bytes) / *long_one;
+    const double burst = *short_ones - machine.latency;
     machine.message_overhead =
         std::max(many > 1 ? burst / (many - 1) : machine.latency / 8.0, 1e-8);
   }
@@ -134,6 +160,11 @@ std::optional<Machine> known_figures(const std::string& key, Device device, cons
 
 }  // namespace
 
+int64_t calibration_bytes(Device device) {
+  // Two operands of memory_bandwidth; of the largest product its operands and what makes them.
+  return device.is_cpu() ? int64_t{128} << 20 : int64_t{2} << 30;
+}
+
 Communicator::Figures figures_of(Device device) {
   return device.is_cpu() ? Communicator::Figures::kHost : Communicator::Figures::kGpu;
 }
@@ -153,6 +184,7 @@ Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
   if (!machine) {
     const auto begin = std::chrono::steady_clock::now();
     machine = measured(comm, device);
+    if (!machine) return *machine_from(broadcast_text(comm, to_text(assumed), 0));
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     if (comm.rank() == 0) {
       tune::store_choice(key, {to_text(*machine), took.count(), 0.0, kRepeats});

@@ -11,6 +11,9 @@ namespace cuop::dist {
 /// before that the figures are assumed.
 inline constexpr double kWorthMeasuring = 0.02;
 
+/// Bytes of the device that measuring takes.
+int64_t calibration_bytes(Device device);
+
 /// Figures of root's calls on this device.
 Communicator::Figures figures_of(Device device);
 
@@ -18,8 +21,8 @@ Communicator::Figures figures_of(Device device);
 /// like theirs (kept among the tuner's choices), else what they measure now, all at the same time:
 /// products in three dtypes, memory, the link to the next rank, short messages. Takes some tenths
 /// of a second. The slowest rank counts, so that all have the same figures. Where nothing may be
-/// measured (CUOP_TUNE_FROZEN) and nothing is kept, what rank 0 assumes. `is_again` measures in any
-/// case. The communicator keeps the figures: `of`.
+/// measured (CUOP_TUNE_FROZEN) and nothing is kept, or a rank lacks memory, what rank 0 assumes.
+/// `is_again` measures in any case. The communicator keeps the figures: `of`.
 Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
                   const Machine& assumed, bool is_again = false);
 
