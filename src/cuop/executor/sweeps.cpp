@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
@@ -138,7 +137,11 @@ double residual_norm(const dist::CommunicatorPtr& comm, const Tensor& u, const T
 CallPlan sweep_plan(int64_t iterations, const std::vector<Header>& inputs,
                     const std::function<TileOperation(int64_t)>& tiles, const PlanPass& plan_of,
                     bool may_be_whole) {
-  TilePass best{"1 sweep", iterations, plan_of(tiles(1), inputs)};
+  const auto passes_of = [&](int64_t sweeps, int64_t times) {
+    return TilePass{sweeps == 1 ? "1 sweep" : cat(sweeps, " sweeps"), times,
+                    plan_of(tiles(sweeps), inputs), sweeps};
+  };
+  TilePass best = passes_of(1, iterations);
   CallPlan call = at_once(best.plan);
   const int64_t whole = whole_grid_bytes(inputs[0]);
   if (may_be_whole) call.smallest = std::min(call.smallest, whole);
@@ -151,13 +154,14 @@ CallPlan sweep_plan(int64_t iterations, const std::vector<Header>& inputs,
     return pass.plan.seconds / static_cast<double>(pass.sweeps);
   };
   for (int64_t sweeps = 2; sweeps <= std::min(iterations, kMostSweeps); sweeps *= 2) {
-    const TilePass deeper{cat(sweeps, " sweeps"), divide_up(iterations, sweeps),
-                          plan_of(tiles(sweeps), inputs), sweeps};
+    const TilePass deeper = passes_of(sweeps, iterations / sweeps);
     if (!deeper.plan.is_feasible || each(deeper) >= each(best)) break;
     best = deeper;
   }
   call.way = kSweeps;
   call.passes = {best};
+  const int64_t rest = iterations % best.sweeps;
+  if (rest > 0) call.passes.push_back(passes_of(rest, 1));
   return call;
 }
 
