@@ -288,7 +288,11 @@ TileOperation stencil_tiles(Boundary boundary, int64_t sweeps) {
                     : whole_box(kernel);
     };
     tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval) {
-      return grown(output.interval(0), radius * sweeps).length() * grid[1] * item;
+      const int64_t rows = grown(output.interval(0), radius * sweeps).length();
+      const int64_t weights = element_count(kernel) * itemsize(DType::kComplex128) * 4;
+      // 16-bit floats are computed in copies in float32.
+      const int64_t wide = item < itemsize(DType::kFloat32) ? 2 * itemsize(DType::kFloat32) : 0;
+      return rows * grid[1] * (item + wide) + weights;
     };
     tiling.make = [=](const std::vector<Part>& parts, const Box& output, Interval) {
       const Tensor weights = to_device(parts[1].local, kCpu);
