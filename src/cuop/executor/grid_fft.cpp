@@ -34,6 +34,9 @@ TileOperation with_twiddles(const dist::FftBatch& batch, int64_t n) {
   made.text += ", twiddled";
   made.describe = [plain = made.describe, batch, n](const std::vector<Header>& inputs) {
     Tiling tiling = plain(inputs);
+    tiling.scratch = [columns = tiling.scratch, n](const Box& output, Interval step) {
+      return columns(output, step) + spectral::twiddle_bytes(n);
+    };
     tiling.make = [columns = tiling.make, n, is_inverse = batch.kind == dist::FftKind::kIfft](
                       const std::vector<Part>& parts, const Box& output, Interval step) {
       const Tensor lines = columns(parts, output, step);
