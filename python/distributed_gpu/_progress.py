@@ -35,10 +35,12 @@ class Progress:
             return
         self._stop()
         plan = report.plan
+        passes = f" in {report.passes} passes" if report.passes > 1 else ""
         text = (
-            f"[AutoExecutor] {self.name}: {plan.tiles * plan.steps} batches x {plan.devices} devices, "
-            f"{plan.data_bytes / _GIB:.3g} GB in {report.seconds * 1e3:.3g} ms (predicted "
-            f"{plan.seconds * 1e3:.3g}, floor {plan.floor * 1e3:.3g}), peak {report.peak / _GIB:.3g} GB"
+            f"[AutoExecutor] {self.name}: {plan.tiles * plan.steps} batches x {plan.devices} devices"
+            f"{passes}, {plan.data_bytes / _GIB:.3g} GB in {report.seconds * 1e3:.3g} ms (predicted "
+            f"{report.predicted * 1e3:.3g}, floor {plan.floor * 1e3:.3g}), peak "
+            f"{report.peak / _GIB:.3g} GB"
         )
         if report.halvings:
             text += f", memory was short {report.halvings} times"

@@ -37,16 +37,6 @@ def pipelined_matmul(num_chunks=None):
     return executor.matmul()
 
 
-def stencil(boundary="zero", iterations=1, **_):
-    """A pass of at most 16 sweeps."""
-    return executor.stencil_pass(boundary, max(1, min(iterations, 16)))
-
-
-def jacobi(dx=1.0, boundary="zero", iterations=1000, **_):
-    """A pass of at most 16 sweeps."""
-    return executor.jacobi_pass(dx, boundary, max(1, min(iterations, 16)))
-
-
 _BY_NAME = {
     "matmul": executor.matmul,
     "matmul_mixed_precision": mixed_precision,
@@ -57,21 +47,91 @@ _BY_NAME = {
     "add": executor.add,
     "conv2d": convolution,
     "conv3d": convolution,
-    "fft": executor.fft,
-    "ifft": executor.ifft,
-    "rfft": executor.rfft,
     "fft2d": executor.fft2d,
-    "fft2d_pencil": executor.fft2d,
     "tensordot": executor.tensordot,
-    "stencil_2d": stencil,
-    "jacobi_2d": jacobi,
     **{
         name: functools.partial(reduction, name)
         for name in ("sum", "mean", "max", "min", "sum_kahan", "mean_kahan")
     },
 }
 
-NAMES = ("einsum", "einsum_with_path", *_BY_NAME)
+
+def lines(kind, n=None, dim=-1, norm="backward"):
+    """A planner(shapes, dtype, machine) of fft, ifft or rfft."""
+
+    def plan(shapes, dtype, machine):
+        (shape,) = _counted(kind, shapes, 1)
+        return executor.plan_fft_line(shape, dtype, n, dim, norm, kind, machine=machine)
+
+    return plan
+
+
+def grids(op, s=None, dim=(-2, -1), norm="backward"):
+    """A planner of fft2d and fft2d_pencil."""
+
+    def plan(shapes, dtype, machine):
+        (shape,) = _counted(op, shapes, 1)
+        if s is None and len(shape) == 2:
+            return executor.plan_fft2d_grid(shape, dtype, machine)
+        return executor.plan_call(executor.fft2d(s, dim, norm), [shape], [dtype], machine)
+
+    return plan
+
+
+def sweeps(boundary="zero", iterations=1):
+    """A planner of stencil_2d; without the shape of a kernel, of the 5-point Laplacian."""
+
+    def plan(shapes, dtype, machine):
+        both = [*shapes, (3, 3)] if len(shapes) == 1 else _counted("stencil_2d", shapes, 2)
+        return executor.plan_stencil_2d(both, [dtype] * 2, boundary, iterations, machine)
+
+    return plan
+
+
+def jacobi_sweeps(dx=1.0, boundary="zero", iterations=1000, tol=1e-6):
+    """A planner of jacobi_2d."""
+    del tol
+
+    def plan(shapes, dtype, machine):
+        both = _counted("jacobi_2d", shapes, 2)
+        return executor.plan_jacobi_2d(both, [dtype] * 2, dx, boundary, iterations, machine)
+
+    return plan
+
+
+def tiles(operation, shapes):
+    """A planner of an operation in tiles, of these shapes."""
+
+    def plan(_, dtype, machine):
+        return executor.plan_call(operation, shapes, [dtype] * len(shapes), machine)
+
+    return plan
+
+
+_PLANNERS = {
+    **{kind: functools.partial(lines, kind) for kind in ("fft", "ifft", "rfft")},
+    **{op: functools.partial(grids, op) for op in ("fft2d", "fft2d_pencil")},
+    "stencil_2d": sweeps,
+    "jacobi_2d": jacobi_sweeps,
+}
+
+
+NAMES = tuple(dict.fromkeys(("einsum", "einsum_with_path", *_BY_NAME, *_PLANNERS)))
+
+
+def planned(op, arguments, **options):
+    """(planner, shapes) of an operation by name: planner(shapes, dtype, machine) makes the
+    cuop.executor.CallPlan that the method of that name follows."""
+    if op in _PLANNERS:
+        return _PLANNERS[op](**options), list(arguments)
+    operation, shapes = operation_of(op, arguments, **options)
+    return tiles(operation, shapes), shapes
+
+
+def _counted(op, shapes, count):
+    if len(shapes) != count:
+        raise ExecutionError(f"{op}: {len(shapes)} shapes were given, needed are {count}")
+    return shapes
 
 
 def operation_of(op, arguments, **options):

@@ -43,7 +43,7 @@ class AutoExecutor:
         self.verbose = bool(verbose)
         self.planner = ResourcePlanner(self.mpi, max_per_gpu_gb)
         self.last_report = None
-        """What the last call in batches did: cuop.executor.TiledReport."""
+        """What the last call did: cuop.executor.TiledReport; None of grids that were swept whole."""
 
     @property
     def is_master(self):
@@ -57,12 +57,13 @@ class AutoExecutor:
     def plan_info(self, op, *shapes, dtype="float32", **options):
         """The ExecutionPlan for an operation by name and the shapes of its arrays; printed on rank 0.
 
-        Of "einsum" the first of `shapes` is the equation; options are the operation's.
+        It is what the method of that name follows, of several passes where that takes them. Of
+        "einsum" the first of `shapes` is the equation; options are the operation's.
         """
         with told(self.mpi, "plan_info"):
-            operation, shapes = _tiled.operation_of(op, shapes, **options)
+            planned = _tiled.planned(op, shapes, **options)
         self.planner.invalidate_mem_cache()
-        plan = self.planner.describe(op, self.planner.tile_plan(operation, shapes, dtype))
+        plan = self.planner.plan(op, planned, dtype)
         if self.is_master:
             print(_plan_text(plan))
         return plan
@@ -191,23 +192,22 @@ class AutoExecutor:
         return self._lines("ifft", tensor, n, dim, norm, return_on_cpu)
 
     def rfft(self, tensor, n=None, dim=-1, norm="backward", *, return_on_cpu=True):
-        """Of real input: the n/2 + 1 outputs that are not conjugates of others."""
-        options = {"n": n, "dim": dim, "norm": norm}
-        return self._run("rfft", [tensor], return_on_cpu, options=options)
+        """Of real input: the n/2 + 1 outputs that are not conjugates of others.
 
-    def _lines(self, name, tensor, n, dim, norm, return_on_cpu):
-        if self._ndim(tensor, name) != 1:
-            options = {"n": n, "dim": dim, "norm": norm}
-            return self._run(name, [tensor], return_on_cpu, options=options)
+        One line may be larger than a device's memory; half the bytes of fft's move then.
+        """
+        return self._lines("rfft", tensor, n, dim, norm, return_on_cpu)
 
-        def line(comm, x, **limits):
-            return executor.fft_line(comm, x, n, norm, inverse=name == "ifft", **limits)
+    def _lines(self, kind, tensor, n, dim, norm, return_on_cpu):
+        def lines(comm, x, **settings):
+            return executor.fft_line(comm, x, n, dim, norm, kind, **settings)
 
-        return self._whole(name, line, [tensor], return_on_cpu)
+        return self._whole(kind, lines, [tensor], return_on_cpu)
 
     def fft2d(self, tensor, s=None, dim=(-2, -1), norm="backward", *, return_on_cpu=True):
         """2-D transforms: of one grid as fft2d_pencil, or of a batch over two of its dimensions."""
-        if self._ndim(tensor, "fft2d") == 2 and s is None:
+        is_grid = self._ndim(tensor, "fft2d") == 2 and s is None
+        if is_grid and tuple(dim) in ((-2, -1), (-1, -2), (0, 1), (1, 0)):
             return self.fft2d_pencil(tensor, norm, return_on_cpu=return_on_cpu)
         options = {"s": s, "dim": dim, "norm": norm}
         return self._run("fft2d", [tensor], return_on_cpu, options=options)
@@ -215,8 +215,8 @@ class AutoExecutor:
     def fft2d_pencil(self, tensor, norm="backward", *, return_on_cpu=True):
         """The 2-D transform of one grid, which may be larger than a device's memory."""
 
-        def grid(comm, x, **limits):
-            return executor.fft2d_grid(comm, x, norm, **limits)
+        def grid(comm, x, **settings):
+            return executor.fft2d_grid(comm, x, norm, **settings)
 
         return self._whole("fft2d_pencil", grid, [tensor], return_on_cpu)
 
@@ -227,8 +227,8 @@ class AutoExecutor:
     ):
         """The kernel (the 5-point Laplacian without one) applied `iterations` times."""
 
-        def sweep(comm, x, kernel, **limits):
-            return executor.stencil_2d(comm, x, kernel, boundary, iterations, **limits)
+        def sweep(comm, x, kernel, **settings):
+            return executor.stencil_2d(comm, x, kernel, boundary, iterations, **settings)
 
         kernel = DEFAULT_LAPLACIAN_5PT if stencil_kernel is None else stencil_kernel
         return self._whole("stencil_2d", sweep, [grid, kernel], return_on_cpu)
@@ -240,10 +240,12 @@ class AutoExecutor:
         """Jacobi's method for Laplace(u) = rhs; see distributed_jacobi_2d."""
         found = []
 
-        def solve(comm, u, f, **limits):
-            result, info = executor.jacobi_2d(comm, u, f, dx, boundary, iterations, tol, **limits)
+        def solve(comm, u, f, **settings):
+            result, info, report = executor.jacobi_2d(
+                comm, u, f, dx, boundary, iterations, tol, return_info, **settings
+            )
             found.append(info)
-            return result
+            return result, report
 
         result = self._whole("jacobi_2d", solve, [grid, rhs], return_on_cpu)
         return (result, found[0]) if return_info else result
@@ -266,20 +268,14 @@ class AutoExecutor:
         with told(self.mpi, op):
             operation, _ = _tiled.operation_of(op, positional, **(options or {}))
 
-        def tiles(comm, *inputs, **limits):
-            with Progress(op, self.verbose and self.is_master) as progress:
-                result, report = executor.run(
-                    comm, operation, inputs, least_tiles=least_tiles,
-                    on_progress=progress.update if progress.is_shown else None, **limits,
-                )  # fmt: skip
-                self.last_report = report
-                progress.done(report)
-            return result
+        def tiles(comm, *inputs, **settings):
+            return executor.run(comm, operation, inputs, least_tiles=least_tiles, **settings)
 
         return self._whole(op, tiles, arrays, return_on_cpu)
 
     def _whole(self, op, function, arrays, return_on_cpu):
-        """function(comm, *arrays, **limits) of rank 0's arrays; its result as the caller wants it."""
+        """function(comm, *arrays, **settings) -> (result, report) of rank 0's arrays; the result as
+        the caller wants it."""
         inputs = [None] * len(arrays)
         with announced(self.mpi, op):
             if self.is_master:
@@ -287,7 +283,14 @@ class AutoExecutor:
                 kind = kind_of(opened[0])
                 inputs = [None if array is None else plain(array) for array in opened]
         with mpi_errors(self.mpi.comm):
-            result = function(self.mpi.comm, *inputs, **self.planner.limits())
+            with Progress(op, self.verbose and self.is_master) as progress:
+                result, report = function(
+                    self.mpi.comm, *inputs, **self.planner.limits(),
+                    on_progress=progress.update if progress.is_shown else None,
+                )  # fmt: skip
+                self.last_report = report if report.passes else None
+                if report.passes:
+                    progress.done(report)
             if not return_on_cpu:
                 return _in_parts(self.mpi.comm, result)
         if result is None:

@@ -4,10 +4,10 @@ import dataclasses
 import math
 
 from cuop import executor
-from cuop._arguments import number, refused
+from cuop._arguments import number
 from cuop.errors import ExecutionError
 from distributed_gpu._call import check_manager, mpi_errors
-from distributed_gpu._tiled import operation_of
+from distributed_gpu._tiled import planned
 
 __all__ = ["ExecutionPlan", "GPUStatus", "ResourcePlanner"]
 
@@ -35,9 +35,9 @@ class ExecutionPlan:
     operation: str
     num_gpus_active: int
     num_batches: int
-    """That a device makes one after the other."""
+    """That a device makes one after the other, in all passes."""
     batch_sizes: list[int]
-    """Of the dimension along which a device's share is cut, in order."""
+    """Of the dimension along which a device's share is cut, in order; of the first of several passes."""
     batch_dim: int
     """That dimension of the result; -1 for parts of a sum."""
     per_gpu_memory_gb: float
@@ -51,6 +51,8 @@ class ExecutionPlan:
     """No plan on these devices takes less: bytes over the links and arithmetic."""
     smallest_memory_gb: float = 0.0
     """Of a device: with less there is no plan."""
+    num_passes: int = 1
+    """Over the host's memory; 0 where a grid fits and the ranks sweep it as it is."""
 
 
 class ResourcePlanner:
@@ -111,51 +113,52 @@ class ResourcePlanner:
         """The plan for [M, K] @ [K, N]."""
         return self.plan_operation("matmul", ((M, K), (K, N)), dtype)
 
-    def plan_operation(self, op, shapes, dtype="float32"):
-        """The plan for an operation of AutoExecutor by name and the shapes of its arrays.
+    def plan_operation(self, op, shapes, dtype="float32", **options):
+        """The plan for an operation of AutoExecutor by name, the shapes of its arrays and its options.
 
         feasible is False where the smallest tiles do not fit; smallest_memory_gb says what would do.
         """
-        operation, shapes = operation_of(op, shapes)
-        return self.describe(op, self.tile_plan(operation, shapes, dtype))
+        return self.plan(op, planned(op, shapes, **options), dtype)
 
-    def tile_plan(self, operation, shapes, dtype):
-        """cuop.executor's plan behind it."""
-        if not isinstance(operation, executor.TileOperation):
-            raise refused(operation, "tile_plan", "operation", "a cuop.executor.TileOperation")
+    def plan(self, op, call, dtype):
+        """The ExecutionPlan of a planner and its shapes (_tiled.planned)."""
+        planner, shapes = call
         with mpi_errors(self.mpi.comm):
-            return executor.plan(
-                self.mpi.comm, operation, shapes, [dtype] * len(shapes), **self.limits()
-            )
+            machine = executor.RankDevices.of(self.mpi.comm, **self.limits())
+            made = planner(shapes, dtype, machine)
+        return self._described(op, made, shapes[0] if shapes else (), dtype)
 
-    def describe(self, op, plan):
-        """A TilePlan as an ExecutionPlan."""
+    def _described(self, op, call, shape, dtype):
+        """A CallPlan as an ExecutionPlan."""
         usable = self.get_usable_memory()
-        dim, sizes = _batches(plan)
-        each = f"{sizes[0]} rows each" if dim == 0 else f"{sizes[0]} of dimension {dim} each"
-        if dim < 0:
-            each = f"{sizes[0]} elements of each sum at a time"
-        description = (
-            f"{len(sizes)} batches x {plan.devices} GPUs | {each} | "
-            f"{plan.memory / _GIB:.3f} GB a GPU"
-        )
-        if not plan.feasible:
-            description += f"; not feasible: {plan.smallest / _GIB:.3g} GB a GPU are needed"
+        memory, plans = call.memory, [each.plan for each in call.passes]
+        if plans:
+            dim, sizes = _batches(plans[0])
+            busy = max(plan.busy for plan in plans)
+            batches = sum(each.times * each.plan.tiles * each.plan.steps for each in call.passes)
+            description = "; ".join(_pass_text(each, len(plans)) for each in call.passes)
+        else:
+            memory = executor.whole_grid_bytes(shape, dtype)
+            dim, sizes, busy, batches = 0, [int(shape[0])], self.mpi.get_size(), 1
+            description = f"swept whole by {busy} ranks | {memory / _GIB:.3f} GB a GPU"
+        if not call.feasible:
+            description += f"; not feasible: {call.smallest / _GIB:.3g} GB a GPU are needed"
         return ExecutionPlan(
             operation=op,
-            num_gpus_active=plan.busy,
-            num_batches=plan.tiles * plan.steps,
+            num_gpus_active=busy,
+            num_batches=batches,
             batch_sizes=sizes,
             batch_dim=dim,
-            per_gpu_memory_gb=plan.memory / _GIB,
-            total_data_memory_gb=plan.data_bytes / _GIB,
+            per_gpu_memory_gb=memory / _GIB,
+            total_data_memory_gb=call.data_bytes / _GIB,
             total_available_gb=sum(usable),
             min_gpu_available_gb=min(usable),
-            feasible=plan.feasible,
+            feasible=call.feasible,
             description=description,
-            predicted_time_ms=plan.seconds * 1e3,
-            floor_ms=plan.floor * 1e3,
-            smallest_memory_gb=plan.smallest / _GIB,
+            predicted_time_ms=call.seconds * 1e3,
+            floor_ms=call.floor * 1e3,
+            smallest_memory_gb=call.smallest / _GIB,
+            num_passes=sum(each.times for each in call.passes),
         )
 
     def print_gpu_status(self):
@@ -181,6 +184,22 @@ def _status_line(status):
         f"  {name} (Rank {status.rank:2}): [{bar:░<30}] {status.free_memory_gb:.1f} / "
         f"{status.total_memory_gb:.1f} GB free | usable {status.usable_memory_gb:.1f} GB"
     )
+
+
+def _pass_text(each, passes):
+    """What one of so many passes is."""
+    plan = each.plan
+    dim, sizes = _batches(plan)
+    size = f"{sizes[0]} rows each" if dim == 0 else f"{sizes[0]} of dimension {dim} each"
+    if dim < 0:
+        size = f"{sizes[0]} elements of each sum at a time"
+    text = (
+        f"{len(sizes)} batches x {plan.devices} GPUs | {size} | {plan.memory / _GIB:.3f} GB a GPU"
+    )
+    if passes == 1 and each.text == "at once":
+        return text
+    times = f"{each.times} x " if each.times > 1 else ""
+    return f"{times}{each.text}: {text}"
 
 
 def _batches(plan):

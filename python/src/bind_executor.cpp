@@ -1,12 +1,9 @@
 // cuop.executor: work on arrays that may be larger than memory.
-#include <chrono>
-
 #include "binders.h"
-#include "callback.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/plan/plan.h"
-#include "cuop/executor/grid_fft.h"
 #include "cuop/executor/operations.h"
+#include "cuop/executor/passes.h"
 #include "cuop/executor/sweeps.h"
 #include "cuop/executor/tiled_call.h"
 #include "dist_arguments.h"
@@ -25,32 +22,9 @@ using executor::TiledOptions;
 using executor::TiledReport;
 using executor::TileOperation;
 using executor::TilePlan;
-using Limit = std::optional<int64_t>;
 
 /// What a call with tiles returns: the result on rank 0, and what it did on every rank.
 using Outcome = std::pair<std::optional<Tensor>, TiledReport>;
-
-/// Tells Python now and then how far the work is, and at its end.
-std::function<void(int64_t, int64_t)> progress(const nb::object& function) {
-  if (function.is_none()) return {};
-  using Clock = std::chrono::steady_clock;
-  static constexpr auto kPeriod = std::chrono::milliseconds(100);
-  return [held = shared_function(function), next = Clock::time_point()](int64_t done,
-                                                                        int64_t all) mutable {
-    const Clock::time_point now = Clock::now();
-    if (now < next && done < all) return;
-    next = now + kPeriod;
-    call_shared(*held, "the progress of a call", done, all);
-  };
-}
-
-TiledOptions tiled_options(Limit memory_limit, double safety_margin, int64_t least_tiles = 1,
-                           const nb::object& function = nb::none()) {
-  return {{safety_margin, memory_limit},
-          least_tiles,
-          progress(function),
-          std::make_shared<TiledReport>()};
-}
 
 /// Tensors of rank 0, undefined for None, in the first step of the call.
 std::vector<Tensor> given_list(const CommunicatorPtr& comm, const std::string& call,
@@ -127,11 +101,14 @@ void bind_values(Module& m) {
       .def("to_json", &TilePlan::to_json)
       .def("__repr__", &TilePlan::to_string);
   Class<TiledReport>(m, "TiledReport", "What came of a call.")
-      .def_ro("plan", &TiledReport::plan)
+      .def_ro("plan", &TiledReport::plan, "Of several passes that which takes most memory.")
       .def_prop_ro("device", [](const TiledReport& report) { return PyDevice{report.device}; })
       .def_ro("seconds", &TiledReport::seconds, "Measured.")
       .def_ro("peak", &TiledReport::peak, "Bytes on the device that had most at a time.")
-      .def_ro("halvings", &TiledReport::halvings, "How often memory was short.");
+      .def_ro("halvings", &TiledReport::halvings, "How often memory was short.")
+      .def_ro("passes", &TiledReport::passes,
+              "Over the host's memory; 0 where the ranks shared the arrays as they are.")
+      .def_ro("predicted", &TiledReport::predicted, "Seconds, of all passes.");
   Class<TileOperation>(m, "TileOperation", "An operation with its arguments, for any arrays.")
       .def_prop_ro("text", [](const TileOperation& operation) { return operation.text; });
 }
@@ -232,7 +209,8 @@ void bind_calls(Module& m) {
       "run",
       [](const CommunicatorPtr& comm, const TileOperation& operation, const nb::sequence& inputs,
          Limit memory_limit, double safety_margin, int64_t least_tiles, std::optional<Tensor> out,
-         const nb::object& on_progress, const nb::sequence& done, const nb::object& on_tile) {
+         const nb::object& on_progress, const nb::sequence& done, const nb::object& on_tile,
+         const nb::object& log) {
         TiledOptions options = tiled_options(memory_limit, safety_margin, least_tiles, on_progress);
         options.done = boxes_of(done);
         if (!on_tile.is_none()) {
@@ -242,26 +220,32 @@ void bind_calls(Module& m) {
           };
         }
         const std::vector<Tensor> tensors = given_list(comm, operation.text, inputs);
+        options.log = pass_log(log);
         const nb::gil_scoped_release released;
-        Tensor result =
-            executor::run_tiled(comm, operation, tensors, options, out.value_or(Tensor()));
+        if (options.log && out)
+          throw ExecutionError("run: a log has its own array, and out is given");
+        Tensor result = options.log ? executor::run_logged(comm, operation, tensors, options)
+                                    : executor::run_tiled(comm, operation, tensors, options,
+                                                          out.value_or(Tensor()));
         return Outcome(or_none(std::move(result)), *options.report);
       },
       "comm"_a, "operation"_a, "inputs"_a, nb::kw_only(), "memory_limit"_a = nb::none(),
       "safety_margin"_a = 0.2, "least_tiles"_a = 1, "out"_a = nb::none(),
       "on_progress"_a = nb::none(), "done"_a = nb::tuple(), "on_tile"_a = nb::none(),
+      "log"_a = nb::none(),
       nb::sig("def run(comm: cuop._core._dist.Communicator, operation: TileOperation, inputs: "
               "list[ArrayLike | None], *, memory_limit: int | None = None, "
               "safety_margin: float = 0.2, least_tiles: int = 1, out: cuop._core.Tensor | None = "
               "None, on_progress: "
               "object = None, done: list[tuple[ShapeLike, ShapeLike]] = ..., on_tile: object = "
-              "None) -> tuple[cuop._core.Tensor | None, TiledReport]"),
+              "None, log: object = None) -> tuple[cuop._core.Tensor | None, TiledReport]"),
       "The operation of arrays on rank 0's host (None elsewhere), made in tiles by all ranks: the "
       "result there, and what it did. `memory_limit`: bytes a device may use, beside what is free "
       "of it less the margin. on_progress(done, all) is called on rank 0. on_tile(low, high) is "
       "called where a tile has been made when it is in its place; `done` are those of an earlier "
-      "call that `out` has already, apart from each other. Other processes may give an `out` of "
-      "their own over the same memory, such as a file that all map. Collective.");
+      "call that `out` has already. Other processes may give an `out` of "
+      "their own over the same memory, such as a file that all map. `log`: see fft_line. "
+      "Collective.");
   m.def(
       "plan",
       [](const CommunicatorPtr& comm, const TileOperation& operation, const nb::sequence& shapes,
@@ -287,58 +271,6 @@ void bind_calls(Module& m) {
       "comm"_a, nb::kw_only(), "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2, Released(),
       "The memory of every rank's device, in rank order; of a plain process that of all its GPUs. "
       "Collective.");
-  m.def(
-      "fft_line",
-      [](const CommunicatorPtr& comm, MaybeTensor x, Limit n, std::string_view norm, bool inverse,
-         Limit memory_limit, double safety_margin) {
-        const Tensor input = given(comm, "fft", {&x})[0];
-        const dist::FftKind kind = inverse ? dist::FftKind::kIfft : dist::FftKind::kFft;
-        return or_none(executor::fft_line(comm, input, {kind, n, -1, parse_fft_norm(norm, "fft")},
-                                          tiled_options(memory_limit, safety_margin)));
-      },
-      "comm"_a, "x"_a.none(), "n"_a = nb::none(), "norm"_a = "backward", nb::kw_only(),
-      "inverse"_a = false, "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2, Released(),
-      "The 1-D transform of one line, in two passes over the host's memory where it fits on no "
-      "device. Collective.");
-  m.def(
-      "fft2d_grid",
-      [](const CommunicatorPtr& comm, MaybeTensor x, std::string_view norm, Limit memory_limit,
-         double safety_margin) {
-        const Tensor input = given(comm, "fft2d", {&x})[0];
-        return or_none(executor::fft2d_grid(comm, input, parse_fft_norm(norm, "fft2d"),
-                                            tiled_options(memory_limit, safety_margin)));
-      },
-      "comm"_a, "x"_a.none(), "norm"_a = "backward", nb::kw_only(), "memory_limit"_a = nb::none(),
-      "safety_margin"_a = 0.2, Released(),
-      "The 2-D transform of one grid: at once, or rows and then columns. Collective.");
-  m.def(
-      "stencil_2d",
-      [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor kernel,
-         std::string_view boundary, int64_t iterations, Limit memory_limit, double safety_margin) {
-        const std::vector<Tensor> inputs = given(comm, "stencil_2d", {&grid, &kernel});
-        return or_none(executor::stencil_2d(comm, inputs[0], inputs[1],
-                                            parse_boundary(boundary, "stencil_2d"), iterations,
-                                            tiled_options(memory_limit, safety_margin)));
-      },
-      "comm"_a, "grid"_a.none(), "kernel"_a.none(), "boundary"_a = "zero", "iterations"_a = 1,
-      nb::kw_only(), "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2, Released(),
-      "cuop.dist.stencil_2d_from_root of a grid on the host. Collective.");
-  m.def(
-      "jacobi_2d",
-      [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor rhs, double dx,
-         std::string_view boundary, int64_t iterations, double tol, Limit memory_limit,
-         double safety_margin) {
-        const std::vector<Tensor> inputs = given(comm, "jacobi_2d", {&grid, &rhs});
-        dist::SolveInfo info;
-        Tensor u = executor::jacobi_2d(comm, inputs[0], inputs[1],
-                                       {dx, parse_boundary(boundary, "jacobi_2d"), iterations, tol},
-                                       &info, tiled_options(memory_limit, safety_margin));
-        return std::pair(or_none(std::move(u)), info);
-      },
-      "comm"_a, "grid"_a.none(), "rhs"_a.none(), "dx"_a = 1.0, "boundary"_a = "zero",
-      "iterations"_a = 1000, "tol"_a = 1e-6, nb::kw_only(), "memory_limit"_a = nb::none(),
-      "safety_margin"_a = 0.2, Released(),
-      "cuop.dist.jacobi_2d_from_root of a grid on the host; (u, info). Collective.");
 }
 
 }  // namespace
@@ -348,6 +280,7 @@ void bind_executor(Module& m) {
   bind_operations(m);
   bind_calls(m);
   bind_executor_plans(m);
+  bind_executor_calls(m);
 }
 
 }  // namespace cuop::python

@@ -1,5 +1,9 @@
 // cuop.executor: plans on paper, for machines that one need not have.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/variant.h>
+
 #include <cmath>
+#include <variant>
 
 #include "binders.h"
 #include "cuop/backend/current_device.h"
@@ -8,6 +12,7 @@
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/executor/grid_fft.h"
+#include "cuop/executor/passes.h"
 #include "cuop/executor/sweeps.h"
 #include "executor_arguments.h"
 
@@ -15,6 +20,7 @@ namespace cuop::python {
 
 namespace {
 
+using executor::CallPlan;
 using executor::Header;
 using executor::TileMachine;
 using executor::TileOperation;
@@ -56,8 +62,19 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
           device ? *device : dist::rank_machine(here, true)};
 }
 
-executor::PlanPass on(const TileMachine& machine) {
-  return [machine](const TileOperation& operation, const std::vector<Header>& inputs) {
+/// The devices of the ranks within limits, in the place of a machine on paper.
+struct RankDevices {
+  dist::CommunicatorPtr comm;
+  executor::TiledOptions options;
+};
+using Planned = std::variant<TileMachine, RankDevices>;
+
+executor::PlanPass on(const Planned& planned) {
+  if (const auto* ranks = std::get_if<RankDevices>(&planned)) {
+    return executor::on_ranks(ranks->comm, ranks->options);
+  }
+  return [machine = std::get<TileMachine>(planned)](const TileOperation& operation,
+                                                    const std::vector<Header>& inputs) {
     return executor::plan_tiles(operation.describe(inputs), machine);
   };
 }
@@ -92,10 +109,30 @@ void bind_values(Module& m) {
                    " on each, upload ", machine.upload / 1e9, " GB/s, download ",
                    machine.download / 1e9, " GB/s)");
       });
+  Class<RankDevices>(m, "RankDevices",
+                     "The devices of ranks, to plan for instead of a TileMachine: collective then.")
+      .def_static(
+          "of",
+          [](const dist::CommunicatorPtr& comm, Limit memory_limit, double safety_margin) {
+            return RankDevices{comm, tiled_options(memory_limit, safety_margin)};
+          },
+          "comm"_a, nb::kw_only(), "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2);
   Class<TilePass>(m, "TilePass", "Passes of one kind over arrays of the host.")
       .def_ro("text", &TilePass::text)
       .def_ro("times", &TilePass::times)
       .def_ro("plan", &TilePass::plan);
+  Class<CallPlan>(m, "CallPlan", "How a call goes that may need several passes.")
+      .def_ro("op", &CallPlan::op)
+      .def_ro("way", &CallPlan::way, "\"at once\", \"four steps\", ...")
+      .def_ro("passes", &CallPlan::passes,
+              "[TilePass]; none where the grid fits and the ranks sweep it as it is.")
+      .def_ro("limit", &CallPlan::limit, "Bytes that a device may use.")
+      .def_ro("smallest", &CallPlan::smallest, "With less there is no way.")
+      .def_prop_ro("feasible", &CallPlan::is_feasible)
+      .def_prop_ro("memory", &CallPlan::memory, "Bytes on a device, at most.")
+      .def_prop_ro("seconds", &CallPlan::seconds, "Predicted.")
+      .def_ro("floor", &CallPlan::floor, "No plan on these devices takes less.")
+      .def_ro("data_bytes", &CallPlan::data_bytes, "Of all inputs and the result.");
 }
 
 void bind_plans(Module& m) {
@@ -146,7 +183,7 @@ void bind_plans(Module& m) {
         const std::vector<Header> inputs = headers_of(shapes, dtypes);
         check_inputs(operation, inputs);
         const nb::gil_scoped_release released;
-        return on(machine)(operation, inputs);
+        return executor::plan_tiles(operation.describe(inputs), machine);
       },
       "operation"_a, "shapes"_a, "dtypes"_a, "machine"_a,
       nb::sig("def plan_tiles(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
@@ -165,38 +202,64 @@ void bind_plans(Module& m) {
               "list[DTypeLike]) -> tuple[tuple[int, ...], cuop._core.dtype]"),
       "Shape and dtype of the result; the errors of arrays that do not fit.");
   m.def(
+      "plan_call",
+      [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes,
+         const Planned& machine) {
+        const std::vector<Header> inputs = headers_of(shapes, dtypes);
+        check_inputs(operation, inputs);
+        const nb::gil_scoped_release released;
+        return executor::at_once(on(machine)(operation, inputs));
+      },
+      "operation"_a, "shapes"_a, "dtypes"_a, "machine"_a,
+      nb::sig("def plan_call(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
+              "list[DTypeLike], machine: TileMachine | RankDevices) -> CallPlan"),
+      "The plan of the operation in tiles, as that of a call of one pass.");
+  m.def(
+      "plan_fft_line",
+      [](Arg<Shape> shape, Arg<DType> dtype, Limit n, int64_t dim, std::string_view norm,
+         std::string_view kind, const Planned& machine) {
+        const Header x{*shape, *dtype};
+        check_bytes(x);
+        return executor::fft_line_plan(line_batch(n, dim, norm, kind), x, on(machine));
+      },
+      "shape"_a, "dtype"_a, "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward",
+      "kind"_a = "fft", nb::kw_only(), "machine"_a, Released(),
+      "The passes of 1-D transforms (fft_line): at once, or of one line in four steps.");
+  m.def(
       "plan_fft2d_grid",
-      [](Arg<Shape> shape, Arg<DType> dtype, const TileMachine& machine) {
-        return executor::fft2d_passes({*shape, *dtype}, FftNorm::kBackward, on(machine));
+      [](Arg<Shape> shape, Arg<DType> dtype, const Planned& machine) {
+        const Header grid{*shape, *dtype};
+        check_bytes(grid);
+        return executor::fft2d_plan(grid, FftNorm::kBackward, on(machine));
       },
       "shape"_a, "dtype"_a, "machine"_a, Released(),
       "The passes of a 2-D transform of one grid: at once, or rows and then columns.");
   m.def(
       "plan_stencil_2d",
       [](const nb::sequence& shapes, const nb::sequence& dtypes, std::string_view boundary,
-         int64_t iterations, const TileMachine& machine) {
+         int64_t iterations, const Planned& machine) {
         const std::vector<Header> inputs = headers_of(shapes, dtypes);
         const Boundary sides = parse_boundary(boundary, "stencil_2d");
         const nb::gil_scoped_release released;
-        return executor::stencil_passes(sides, iterations, inputs, on(machine));
+        return executor::stencil_plan(sides, iterations, inputs, on(machine));
       },
       "shapes"_a, "dtypes"_a, "boundary"_a, "iterations"_a, "machine"_a,
       nb::sig("def plan_stencil_2d(shapes: list[ShapeLike], dtypes: list[DTypeLike], boundary: "
-              "str, iterations: int, machine: TileMachine) -> TilePass"),
-      "The passes of a kernel applied so often to a grid that does not fit.");
+              "str, iterations: int, machine: TileMachine | RankDevices) -> CallPlan"),
+      "The passes of a kernel applied so often to a grid; none for one that fits.");
   m.def(
       "plan_jacobi_2d",
       [](const nb::sequence& shapes, const nb::sequence& dtypes, double dx,
-         std::string_view boundary, int64_t iterations, const TileMachine& machine) {
+         std::string_view boundary, int64_t iterations, const Planned& machine) {
         const std::vector<Header> inputs = headers_of(shapes, dtypes);
         const Boundary sides = parse_boundary(boundary, "jacobi_2d");
         const nb::gil_scoped_release released;
-        return executor::jacobi_passes({dx, sides, iterations, 0.0}, inputs, on(machine));
+        return executor::jacobi_plan({dx, sides, iterations, 0.0}, inputs, on(machine));
       },
       "shapes"_a, "dtypes"_a, "dx"_a, "boundary"_a, "iterations"_a, "machine"_a,
       nb::sig("def plan_jacobi_2d(shapes: list[ShapeLike], dtypes: list[DTypeLike], dx: float, "
-              "boundary: str, iterations: int, machine: TileMachine) -> TilePass"),
-      "The passes of so many sweeps of Jacobi's method over a grid that does not fit.");
+              "boundary: str, iterations: int, machine: TileMachine | RankDevices) -> CallPlan"),
+      "The passes of so many sweeps of Jacobi's method over a grid; none for one that fits.");
   m.def(
       "whole_grid_bytes",
       [](Arg<Shape> shape, Arg<DType> dtype) {
@@ -207,6 +270,16 @@ void bind_plans(Module& m) {
 }
 
 }  // namespace
+
+dist::FftBatch line_batch(Limit n, int64_t dim, std::string_view norm, std::string_view kind) {
+  for (const auto& [name, each] : {std::pair{"fft", dist::FftKind::kFft},
+                                   {"ifft", dist::FftKind::kIfft},
+                                   {"rfft", dist::FftKind::kRfft}}) {
+    if (kind == name) return {each, n, dim, parse_fft_norm(norm, name)};
+  }
+  throw ExecutionError(
+      cat("fft_line: kind is \"", kind, "\"; possible are \"fft\", \"ifft\" and \"rfft\""));
+}
 
 void bind_executor_plans(Module& m) {
   bind_values(m);

@@ -1,17 +1,35 @@
 // What the bindings of cuop.executor share.
 #pragma once
 
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "binders.h"
+#include "callback.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/executor/tile_problem.h"
+#include "cuop/dist/algo/fft.h"
+#include "cuop/executor/pass_log.h"
+#include "cuop/executor/tiled_call.h"
 
 namespace cuop::python {
 
-/// Plans on paper, a part of bind_executor.
+// Parts of bind_executor.
 void bind_executor_plans(Module& m);
+void bind_executor_calls(Module& m);
+
+using Limit = std::optional<int64_t>;
+
+/// Transforms of one line by name.
+dist::FftBatch line_batch(Limit n, int64_t dim, std::string_view norm, std::string_view kind);
+
+/// A log of passes that Python keeps; null for None.
+std::shared_ptr<executor::PassLog> pass_log(const nb::object& log);
 
 /// ShapeError for what no memory holds, whose bytes could not be added up.
 inline void check_bytes(const executor::Header& header) {
@@ -35,6 +53,29 @@ inline std::vector<executor::Header> headers_of(const nb::sequence& shapes,
     check_bytes(headers.back());
   }
   return headers;
+}
+
+/// Tells Python now and then how far the work is, and at its end.
+inline std::function<void(int64_t, int64_t)> progress(const nb::object& function) {
+  if (function.is_none()) return {};
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kPeriod = std::chrono::milliseconds(100);
+  return [held = shared_function(function), next = Clock::time_point()](int64_t done,
+                                                                        int64_t all) mutable {
+    const Clock::time_point now = Clock::now();
+    if (now < next && done < all) return;
+    next = now + kPeriod;
+    call_shared(*held, "the progress of a call", done, all);
+  };
+}
+
+inline executor::TiledOptions tiled_options(Limit memory_limit, double safety_margin,
+                                            int64_t least_tiles = 1,
+                                            const nb::object& function = nb::none()) {
+  return {{safety_margin, memory_limit},
+          least_tiles,
+          progress(function),
+          std::make_shared<executor::TiledReport>()};
 }
 
 }  // namespace cuop::python

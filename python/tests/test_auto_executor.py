@@ -12,7 +12,6 @@ import cuop
 from cuop import dist, executor
 from distributed_gpu import MPIError, MPIManager
 from distributed_gpu.auto_executor import AutoExecutor, auto_compute
-from distributed_gpu.resource_planner import ExecutionPlan, GPUStatus, ResourcePlanner
 
 RANKS = [1, 2, 3, 4, 7]
 KIB = 2.0**-20  # GiB
@@ -355,86 +354,6 @@ def test_any_limit_gives_the_result_or_says_what_would_do(op, m, k, n, ranks, li
         return
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
     assert report.peak <= limit_kib * 1024
-
-
-# Plans.
-
-
-def test_status(capsys):
-    planner = ResourcePlanner(MPIManager())
-    (status,) = planner.scan_all_gpus()
-    assert isinstance(status, GPUStatus)
-    assert (status.gpu_id, status.rank) == (0 if ON_GPU else -1, 0)
-    assert 0 < status.usable_memory_gb < status.free_memory_gb <= status.total_memory_gb
-    assert planner.get_usable_memory() == [status.usable_memory_gb]
-    planner.invalidate_mem_cache()
-    planner.SAFETY_MARGIN = 0.5
-    assert planner.get_usable_memory()[0] < 0.8 * status.usable_memory_gb
-    limited = ResourcePlanner(MPIManager(), max_per_gpu_gb=0.25)
-    assert limited.get_usable_memory() == [0.25]
-    limited.print_gpu_status()
-    line = rf"{'GPU 0' if ON_GPU else 'host'} \(Rank  0\): \[[█░]{{30}}\] .* usable 0\.2 GB"
-    assert re.search(line, capsys.readouterr().out)
-
-
-def test_ranks_share_the_host():
-    def work(comm):
-        planner = ResourcePlanner(MPIManager(comm))
-        return planner.scan_all_gpus()
-
-    statuses = dist.run_ranks(work, 4)
-    assert all(each == statuses[0] for each in statuses)
-    for status in statuses[0]:
-        assert status.usable_memory_gb <= status.free_memory_gb / 4
-
-
-def test_plans(capsys):
-    planner = ResourcePlanner(MPIManager(), max_per_gpu_gb=0.5)
-    plan = planner.plan_matmul(M=50000, K=10000, N=50000)
-    assert isinstance(plan, ExecutionPlan)
-    assert plan.feasible
-    assert plan.num_batches > 1
-    assert plan.per_gpu_memory_gb <= 0.5
-    assert plan.total_data_memory_gb == pytest.approx(4 * (2 * 5e8 + 2.5e9) / 2**30)
-    assert 0 < plan.floor_ms <= plan.predicted_time_ms
-    lengths = {0: 50000, 1: 50000, -1: 10000}
-    assert sum(plan.batch_sizes) == lengths[plan.batch_dim]
-    tiny = ResourcePlanner(MPIManager(), max_per_gpu_gb=1e-9)
-    plan = tiny.plan_operation("fft", [(1000, 1000)])
-    assert not plan.feasible
-    assert plan.smallest_memory_gb > 1e-9
-    assert "not feasible" in plan.description
-    roomy = ResourcePlanner(MPIManager(), plan.smallest_memory_gb * 1.001)
-    assert roomy.plan_operation("fft", [(1000, 1000)]).feasible
-    executor_ = AutoExecutor(verbose=False)
-    info = executor_.plan_info("einsum", "ij,jk->ik", (50, 60), (60, 70), dtype="float64")
-    assert info.total_data_memory_gb == pytest.approx(8 * (3000 + 4200 + 3500) / 2**30)
-    text = capsys.readouterr().out
-    assert "[AutoExecutor] ━━━ plan ━━━" in text
-    assert "predicted" in text
-
-
-@pytest.mark.parametrize(
-    ("op", "shapes"),
-    [
-        ("batch_matmul", [(4, 5, 6), (4, 6, 7)]),
-        ("rfft", [(30, 40)]),
-        ("fft2d", [(3, 30, 40)]),
-        ("fft2d_pencil", [(30, 40)]),
-        ("conv2d", [(2, 3, 9, 9), (4, 3, 3, 3)]),
-        ("mean_kahan", [(30, 40)]),
-        ("transpose", [(30, 40)]),
-        ("add", [(30, 40), (40,)]),
-        ("stencil_2d", [(30, 40), (3, 3)]),
-        ("jacobi_2d", [(30, 40), (30, 40)]),
-        ("tensordot", [(30, 4, 5), (4, 5, 2)]),
-        ("matmul_sparse_aware", [(30, 4), (4, 5)]),
-    ],
-)
-def test_every_operation_is_planned(op, shapes):
-    plan = ResourcePlanner(MPIManager()).plan_operation(op, shapes)
-    assert plan.feasible
-    assert (plan.operation, plan.num_gpus_active) == (op, 1)
 
 
 def test_computing_by_name():

@@ -100,8 +100,8 @@ def test_every_operation_over_ranks_and_in_tiles(machine, name):
     tiled = json.loads(planned(*common, "--memory-limit", "100K").stdout)
     assert tiled["op"] == name and tiled["feasible"]
     if name in ("stencil", "jacobi"):  # the grid is 25 kB: more than a sixth of the limit
-        expected = [tiled["passes"][0]["plan"]]
-        assert tiled["passes"][0]["times"] * int(tiled["passes"][0]["text"].split()[0]) >= 5
+        expected = [each["plan"] for each in tiled["passes"]]
+        assert sum(each["times"] * int(each["text"].split()[0]) for each in tiled["passes"]) == 5
     else:
         cluster = executor.TileMachine.of(3, memory=100 << 10, device=rank, **host)
         plan = executor.plan_tiles(operation, shapes, [FLOAT] * len(shapes), cluster)
@@ -145,6 +145,31 @@ def test_what_is_planned_is_what_is_done():
         cluster = executor.TileMachine.of(memory=20_000)
         on_paper = executor.plan_tiles(operation, shapes, dtypes, cluster)
         assert (tiles.smallest, tiles.feasible) == (on_paper.smallest, on_paper.feasible)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft"])
+def test_a_line_that_fits_nowhere_goes_in_four_steps(machine, name):
+    common = ["--memory-limit", "100K", "--machine", machine, "--dtype", "float64"]
+    text = planned(name, "60000", *common).stdout
+    assert f"{name}: columns, 1 times" in text and f"{name}: rows, 1 times" in text
+    made = json.loads(planned(name, "60000", *common, "--json").stdout)
+    assert made["feasible"] and made["way"] == "four steps"
+    columns, rows = (each["plan"] for each in made["passes"])
+    assert columns["shape"] == [240 if name != "rfft" else 121, 250]
+    assert rows["shape"] == columns["shape"]
+    assert max(columns["smallest"], rows["smallest"]) == made["smallest"] < 100 << 10
+    assert json.loads(planned(name, "600", *common, "--json").stdout)["way"] == "at once"
+    # A length without factors needs all of it at a time.
+    done = planned(name, "60013", *common, code=1)
+    assert int(done.stderr.split("need ")[1].split(" bytes")[0]) > 60013 * 16
+    long = ["4000000", "--memory-limit", "1M", "--ranks", "1", "--json"]
+    half = json.loads(planned("rfft", *long).stdout)
+    whole = json.loads(planned("fft", *long, "--dtype", "complex64").stdout)
+    moved = [
+        sum(each["plan"]["uploaded"] + each["plan"]["downloaded"] for each in plan["passes"])
+        for plan in (half, whole)
+    ]
+    assert moved[0] == pytest.approx(moved[1] / 2, rel=0.03)
 
 
 def test_plans_are_explained(machine):
@@ -191,9 +216,14 @@ def test_empty_and_narrow_arrays(shape):
         planned(name, shape, "--ranks", "7", "--memory-limit", "1K")
 
 
-@pytest.mark.parametrize("name", ["matmul", "fft2d", "stencil"])
+@pytest.mark.parametrize("name", ["matmul", "fft2d", "stencil", "rfft"])
 def test_limits_in_which_nothing_fits(machine, name):
-    shapes = {"matmul": ["90x70", "70x50"], "fft2d": ["400x300"], "stencil": ["90x70"]}[name]
+    shapes = {
+        "matmul": ["90x70", "70x50"],
+        "fft2d": ["400x300"],
+        "stencil": ["90x70"],
+        "rfft": ["60000"],
+    }[name]
     arguments = [name, *shapes, "--memory-limit", "10", "--machine", machine]
     done = planned(*arguments, code=1)
     assert "not feasible, needed are" in done.stdout

@@ -33,6 +33,8 @@ def main():
     check(auto.rfft(*given(a)), np.fft.rfft(a))
     check(auto.fft2d(*given(a)), np.fft.fft2(a))
     check(auto.fft(*given(line)), np.fft.fft(line), 1e-10)
+    check(auto.rfft(*given(line.real)), np.fft.rfft(line.real), 1e-10)
+    assert auto.last_report.passes == 2
     sweeps = {"boundary": "periodic", "iterations": 7}
     check(auto.stencil_2d(*given(a), **sweeps), whole.stencil_2d(*given(a), **sweeps), 0)
     u, info = auto.jacobi_2d(*given(a, a), iterations=9, return_info=True)

@@ -103,11 +103,15 @@ def _transpose(job: Job):
     return job.call(dist.transpose_from_root, *job.arrays, **dims)
 
 
-def _fft(job: Job):
-    from cuop import dist
+def _transform(name: str) -> Operation:
+    def run(job: Job):
+        from cuop import dist
 
-    axis = -1 if job.options.axis is None else job.options.axis
-    return job.call(dist.fft_from_root, *job.arrays, dim=axis, norm=job.options.norm)
+        axis = -1 if job.options.axis is None else job.options.axis
+        function = getattr(dist, f"{name}_from_root")
+        return job.call(function, *job.arrays, dim=axis, norm=job.options.norm)
+
+    return Operation(1, 1, run)
 
 
 def _fft2d(job: Job):
@@ -165,7 +169,7 @@ def _jacobi(job: Job):
 
 OPERATIONS = {
     "matmul": Operation(2, 2, _matmul),
-    "fft": Operation(1, 1, _fft),
+    **{name: _transform(name) for name in ("fft", "ifft", "rfft")},
     "fft2d": Operation(1, 1, _fft2d),
     "sum": Operation(1, 1, _sum),
     "mean": Operation(1, 1, _mean),

@@ -1,189 +1,263 @@
 """An output file that is made in tiles, in any order, and may be finished by a later run."""
 
+import io
 import json
+import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+import cuop
+from cuop import npy
+from cuop.cli import console
+from cuop.cli.journal import Journal, State
 from cuop.errors import FileError
 from cuop.files import check_writable
 from cuop.npy_header import read_header, write_header
 
-_VERSION = 1
+Array = tuple[tuple[int, ...], str]
+Box = tuple[list[int], list[int], list[float]]
 
 
 class PartialOutput:
-    """Beside OUT: `.OUT.cuop-part`, the file with some of its tiles, and `.OUT.cuop-tiles`, which
-    says of which call it is and which tiles are there, a line each.
+    """Beside OUT: `.OUT.cuop-part` and, where passes take turns, `.OUT.cuop-pass`, arrays of which
+    one becomes OUT; `.OUT.cuop-tiles` says of which call they are, which pass has begun and which of
+    its tiles are there.
 
-    call: what must be the same for a later run to go on with it: the operation, and name, size and
-    time of every input. OUT itself appears when everything is there.
+    It is the `log` of cuop.executor's calls. On rank 0: left, open, begin, array, place; on other
+    processes: join; on each of them: note. Rank 0 finishes or discards it.
+
+    call: () -> what must be the same for a later run to go on with it, as the operation, and name,
+    size and time of every input. is_kept: whether a run that is cut off leaves anything.
     """
 
-    def __init__(self, path: Path, call: dict, shape: tuple[int, ...], dtype: np.dtype):
-        check_writable(path, "save")
-        self.path = path.resolve()
-        self._part = self.path.with_name(f".{self.path.name}.cuop-part")
-        self._tiles = self.path.with_name(f".{self.path.name}.cuop-tiles")
-        self._head = {"version": _VERSION, **call, "shape": list(shape), "dtype": str(dtype)}
-        self.done: list[tuple[list[int], list[int]]] = []
-        self._shape, self._dtype = tuple(shape), np.dtype(dtype)
+    def __init__(self, path: Path, call, is_kept: bool):
+        self._call, self._path = call, path
+        self.is_kept = is_kept
+        self.path: Path | None = None
+        self._files: list[_File] = []
+        self._journal: Journal | None = None
+        self._left: State | None = None
+        self._last = 0
 
-    def resume(self) -> bool:
-        """Whether an earlier run of the same call has left its tiles, which are `done` then."""
+    # On rank 0.
+
+    def left(self) -> State | None:
+        """(number, way, counts) of the pass in which an earlier run of the same call was cut off."""
+        check_writable(self._path, "save")
+        self.path = self._path.resolve()
+        self._journal = Journal(self._beside("tiles"), self._call())
+        if not self.is_kept:
+            return None
+        found = self._journal.read()
+        if found is None:
+            return None
         try:
-            lines = self._tiles.read_text().splitlines()
-            found = json.loads(lines[0])
-            if found != json.loads(json.dumps(self._head)):
-                return False
-            self._offset = self._data_offset()
-            self.done = _apart(lines[1:], len(self._shape))
-        except (OSError, IndexError, ValueError):  # HeaderError among them
-            self.done = []
-            return False
-        return True
+            files = [_File(path, array) for path, array in self._places(found.arrays)]
+            for file in files:
+                file.open_left()
+        except (OSError, ValueError, FileError):  # HeaderError among them
+            return None
+        self._files, self._left = files, found.state
+        return found.state
 
-    @contextmanager
-    def opened(self) -> Iterator[np.ndarray]:
-        """The array to write to; FileError, and nothing is left, when the disk has no room for it."""
-        is_new = not self.done
-        if is_new:
+    def open(self, arrays: list[Array]) -> None:
+        """New files, unless those of an earlier run are `left`; FileError without room for them."""
+        if self._left is not None:
+            if [file.array for file in self._files] != arrays:
+                raise FileError(
+                    f"run: {self._beside('tiles')} is of a run with other arrays, with which this one "
+                    "cannot go on; remove it, or leave --resume out"
+                )
+            return
+        self.discard()
+        self._files = [_File(path, array) for path, array in self._places(arrays)]
+        size = sum(file.size for file in self._files)
+        try:
+            for file in self._files:
+                file.create()
+        except FileError:
             self.discard()
-        handle = self._open(os.O_RDWR | os.O_CREAT)
-        try:
-            offset = self._begin(handle) if is_new else self._offset
-            journal = os.open(
-                self._tiles, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600
-            )
-            try:
-                if is_new:
-                    os.write(journal, json.dumps(self._head).encode() + b"\n")
-                self._journal = journal
-                self._handle, self._begin_of_data = handle, offset
-                yield np.memmap(self._part, self._dtype, "r+", offset, self._shape)
-            finally:
-                os.close(journal)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-    def add(self, low, high) -> None:
-        """A tile is in its place."""
-        _add_line(self._journal, low, high)
-
-    def place(self) -> dict:
-        """By what other processes find what is `opened`: for SharedPart."""
-        return {
-            "part": (str(self._part), _identity(self._handle)),
-            "tiles": (str(self._tiles), _identity(self._journal)),
-            "offset": self._begin_of_data,
-        }
-
-    def finish(self) -> None:
-        """Everything is there: the file takes its name."""
-        os.replace(self._part, self.path)
-        self._tiles.unlink()
-
-    def discard(self) -> None:
-        """Leaves nothing behind."""
-        for file in (self._part, self._tiles):
-            with suppress(FileNotFoundError):
-                file.unlink()
-
-    def _open(self, flags: int) -> int:
-        try:
-            return os.open(self._part, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise FileError(f"save: {self._part} cannot be written: {error.strerror}") from error
-
-    def _begin(self, handle: int) -> int:
-        """Writes the header and takes the room for all of the data."""
-        with os.fdopen(os.dup(handle), "wb") as file:
-            write_header(file, self._shape, self._dtype)
-            offset = file.tell()
-        size = offset + int(np.prod(self._shape, dtype=np.int64)) * self._dtype.itemsize
-        try:
-            os.posix_fallocate(handle, 0, size)
+            raise
         except OSError as error:
             self.discard()
             raise FileError(
                 f"save: no room for {self.path}: it needs {size} bytes ({error.strerror}); nothing was "
                 "left under that name"
             ) from error
-        return offset
 
-    def _data_offset(self) -> int:
-        """Where the data of the file with some of the tiles begin; ValueError when it is another's."""
-        with os.fdopen(self._open(os.O_RDONLY), "rb") as file:
-            header = read_header(file)
-            size = os.fstat(file.fileno()).st_size
-        if (header.shape, header.dtype, size) != (
-            self._shape, self._dtype, header.offset + header.nbytes,
-        ):  # fmt: skip
-            raise ValueError("a file of another result")
-        return header.offset
+    def begin(self, state: State) -> list[Box]:
+        """The pass begins; what is there of it already."""
+        self._last = state[0]
+        if self._left == state:
+            done = self._journal.go_on()
+            where = (
+                f"{len(done)} tiles of pass {state[0] + 1}" if state[0] else f"{len(done)} tiles"
+            )
+            console.console.print(f"going on behind {where}", markup=False)
+            return done
+        if self.is_kept:
+            if state[0] > 0:
+                self._file(state[0] - 1).flush()
+            self._journal.start([file.array for file in self._files], state)
+        return []
 
+    def array(self, number: int) -> cuop.Tensor:
+        """What the pass of that number writes."""
+        return self._file(number).tensor()
 
-class SharedPart:
-    """A PartialOutput of another process, whose tiles this one writes and notes as well."""
+    def place(self) -> str:
+        """By what other processes find the array and the journal."""
+        file = self._file(self._last)
+        return json.dumps(
+            {"array": file.place(), "offset": file.offset, "tiles": self._journal.place()}
+        )
 
-    def __init__(self, array: np.ndarray, journal: int):
-        self.array, self._journal = array, journal
+    def finish(self, result: cuop.Tensor) -> None:
+        """Everything is there: the array of the last pass takes the name, or of a call that needed none
+        its result."""
+        if not self._files:
+            npy.save(self._path, np.asarray(result))
+            return
+        self._file(self._last).flush()
+        os.replace(self._file(self._last).path, self.path)
+        self.discard()
 
-    def add(self, low, high) -> None:
-        """A tile is in its place; one write to the end of the journal, which no other one parts."""
-        _add_line(self._journal, low, high)
+    def leave(self) -> None:
+        """A run has ended before: what it has done stays, if there is any of it and it is kept."""
+        if not (self.is_kept and self._journal is not None and self._journal.has_progress()):
+            self.discard()
+
+    def discard(self) -> None:
+        """Leaves nothing behind."""
+        self.close()
+        for kind in ("part", "pass", "tiles") if self.path is not None else ():
+            with suppress(FileNotFoundError):
+                self._beside(kind).unlink()
+
+    # On another process.
+
+    def join(self, place: str, array: Array) -> cuop.Tensor | None:
+        """The array in this process; None where it is not here, as on another host, or where rank 0
+        is a thread of this process."""
+        if self._files:
+            return None
+        self.close()
+        found = json.loads(place)
+        handle = _open_same(found["array"], os.O_RDWR)
+        if handle is None:
+            return None
+        with os.fdopen(handle, "r+b") as file:
+            if self.is_kept:
+                self._journal = Journal.joined(found["tiles"])
+                if self._journal is None:
+                    return None
+            return _tensor(file, array, found["offset"])
+
+    # On each, from any thread.
+
+    def note(self, low: list[int], high: list[int], figures: list[float]) -> None:
+        """A tile is in its place."""
+        if self.is_kept and self._journal is not None:
+            self._journal.add(low, high, figures)
 
     def close(self) -> None:
-        """Nothing more is noted."""
-        os.close(self._journal)
+        """Files are closed."""
+        for file in self._files:
+            file.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    def _beside(self, kind: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.cuop-{kind}")
+
+    def _places(self, arrays: list[Array]):
+        return zip((self._beside("part"), self._beside("pass")), arrays, strict=False)
+
+    def _file(self, number: int) -> "_File":
+        return self._files[number % len(self._files)]
 
 
-def open_shared(place: dict, shape, dtype: np.dtype) -> SharedPart | None:
-    """What `place` names; None where it is not here, as on another host."""
-    handles = []
+class _File:
+    """A .npy file of which parts may be missing."""
+
+    def __init__(self, path: Path, array: Array):
+        self.path, self.array = path, array
+        self.offset = _header_bytes(array)
+        self.size = self.offset + math.prod(array[0]) * np.dtype(array[1]).itemsize
+        self._handle: int | None = None
+
+    def create(self) -> None:
+        """A new one; OSError when there is no room for all of it."""
+        self._open(os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        with os.fdopen(os.dup(self._handle), "wb") as file:
+            write_header(file, self.array[0], np.dtype(self.array[1]))
+        os.posix_fallocate(self._handle, 0, self.size)
+
+    def open_left(self) -> None:
+        """One that is there; ValueError when it is of another array."""
+        self._open(os.O_RDWR)
+        with os.fdopen(os.dup(self._handle), "rb") as file:
+            header = read_header(file)
+            size = os.fstat(file.fileno()).st_size
+        found = (tuple(header.shape), str(header.dtype), header.offset, size)
+        if found != (*self.array, self.offset, self.size):
+            self.close()
+            raise ValueError("a file of another array")
+
+    def tensor(self) -> cuop.Tensor:
+        """Over the mapped file."""
+        with os.fdopen(os.dup(self._handle), "r+b") as file:
+            return _tensor(file, self.array, self.offset)
+
+    def place(self) -> list:
+        """Its path and identity."""
+        return [str(self.path), _identity(self._handle)]
+
+    def flush(self) -> None:
+        """To the disk."""
+        os.fsync(self._handle)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _open(self, flags: int) -> None:
+        try:
+            self._handle = os.open(self.path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise FileError(f"save: {self.path} cannot be written: {error.strerror}") from error
+
+
+def _tensor(file, array: Array, offset: int) -> cuop.Tensor:
+    shape, dtype = array
+    if math.prod(shape) == 0:
+        return cuop.asarray(np.empty(shape, dtype))  # of which nothing can be mapped
+    return cuop.asarray(np.memmap(file, dtype, "r+", offset, tuple(shape)))
+
+
+def _header_bytes(array: Array) -> int:
+    header = io.BytesIO()
+    write_header(header, array[0], np.dtype(array[1]))
+    return header.tell()
+
+
+def _identity(handle: int) -> list[int]:
+    status = os.fstat(handle)
+    return [status.st_dev, status.st_ino]
+
+
+def _open_same(place: list, flags: int) -> int | None:
+    """The file of that path and identity; None where it is not here."""
+    path, identity = place
     try:
-        for name, flags in [("part", os.O_RDWR), ("tiles", os.O_WRONLY | os.O_APPEND)]:
-            path, identity = place[name]
-            handles.append(os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC))
-            if _identity(handles[-1]) != identity:
-                raise FileNotFoundError(path)
-        with os.fdopen(os.dup(handles[0]), "r+b") as file:
-            array = np.memmap(file, dtype, "r+", place["offset"], shape)
-        return SharedPart(array, handles.pop())
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
-    finally:
-        for handle in handles:
-            os.close(handle)
-
-
-def _identity(handle: int) -> tuple[int, int]:
-    status = os.fstat(handle)
-    return status.st_dev, status.st_ino
-
-
-def _add_line(journal: int, low, high) -> None:
-    line = json.dumps([list(low), list(high)]) + "\n"
-    os.write(journal, line.encode())
-
-
-def _apart(lines: list[str], ndim: int) -> list[tuple[list[int], list[int]]]:
-    """The boxes of these lines, but for those that overlap earlier ones.
-
-    Runs with other limits or ranks cut other tiles; one of which a part was there is made again.
-    """
-    boxes: list[tuple[list[int], list[int]]] = []
-    lows, highs = np.empty((2, len(lines), ndim), np.int64)
-    for line in lines:
-        with suppress(ValueError):  # the last one may be cut off
-            low, high = json.loads(line)
-            count = len(boxes)
-            overlaps = (np.minimum(highs[:count], high) > np.maximum(lows[:count], low)).all(1)
-            if not overlaps.any():
-                lows[count], highs[count] = low, high
-                boxes.append((low, high))
-    return boxes
+    if _identity(handle) != identity:
+        os.close(handle)
+        return None
+    return handle

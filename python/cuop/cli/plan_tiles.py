@@ -4,7 +4,7 @@ import json
 
 from cuop.cli import console
 from cuop.cli.operations import Options
-from cuop.cli.tile_operations import IN_PASSES
+from cuop.cli.tile_operations import LINES
 from cuop.errors import MemoryError
 
 
@@ -13,60 +13,57 @@ def print_tiles(name, call, shapes, dtypes, options: Options, machine, as_json: 
 
     call: the cuop.executor.TileOperation; machine: a cuop.executor.TileMachine.
     """
-    from cuop import executor
-
-    is_grid = name in IN_PASSES and len(shapes[0]) == 2
-    if (
-        is_grid
-        and name != "fft2d"
-        and executor.whole_grid_bytes(shapes[0], dtypes[0]) <= (machine.memory)
-    ):
+    plan = _plan(name, call, shapes, dtypes, options, machine)
+    if not plan.passes:
         _print_whole_grid(name, call, shapes, dtypes, machine, as_json)
         return
-    if is_grid:
-        passes = _passes(name, shapes, dtypes, options, machine)
-    else:
-        passes = [("at once", 1, executor.plan_tiles(call, shapes, dtypes, machine))]
-    plans = [plan for _, _, plan in passes]
-    is_feasible = all(plan.feasible for plan in plans)
-    seconds = sum(times * plan.seconds for _, times, plan in passes)
     if as_json:
         listed = [
-            {"text": text, "times": times, "plan": json.loads(plan.to_json())}
-            for text, times, plan in passes
+            {"text": each.text, "times": each.times, "plan": json.loads(each.plan.to_json())}
+            for each in plan.passes
         ]
-        made = {"op": name, "feasible": is_feasible, "seconds": seconds, "passes": listed}
+        made = {
+            "op": name,
+            "way": plan.way,
+            "feasible": plan.feasible,
+            "smallest": plan.smallest,
+            "seconds": plan.seconds,
+            "passes": listed,
+        }
         console.console.print(json.dumps(made), markup=False)
     else:
-        for text, times, plan in passes:
-            if is_grid:
-                console.console.print(f"{name}: {text}, {times} times", markup=False)
-            console.console.print(plan.explain(), markup=False, end="")
+        for each in plan.passes:
+            if plan.way != "at once" or name in ("fft2d", *LINES):
+                console.console.print(f"{name}: {each.text}, {each.times} times", markup=False)
+            console.console.print(each.plan.explain(), markup=False, end="")
         console.console.print(f"  reckoned with {machine!r}, {machine.device!r}", markup=False)
-    if not is_feasible:
-        needed = max(plan.smallest for plan in plans)
+    if not plan.feasible:
         raise MemoryError(
-            f"plan: {name}: the smallest tiles need {needed} bytes on a device, {machine.memory} may "
-            "be used"
+            f"plan: {name}: the smallest tiles need {plan.smallest} bytes on a device, "
+            f"{machine.memory} may be used"
         )
 
 
-def _passes(name, shapes, dtypes, options: Options, machine) -> list:
+def _plan(name, call, shapes, dtypes, options: Options, machine):
+    """The cuop.executor.CallPlan that `cuop run` would follow."""
     from cuop import executor
 
-    if name == "fft2d":
-        passes = executor.plan_fft2d_grid(shapes[0], dtypes[0], machine)
-    elif name == "stencil":
-        passes = [
-            executor.plan_stencil_2d(shapes, dtypes, options.boundary, options.iterations, machine)
-        ]
-    else:
-        passes = [
-            executor.plan_jacobi_2d(
-                shapes, dtypes, options.dx, options.boundary, options.iterations, machine
-            )
-        ]
-    return [(each.text, each.times, each.plan) for each in passes]
+    if name == "fft2d" and len(shapes[0]) == 2:
+        return executor.plan_fft2d_grid(shapes[0], dtypes[0], machine)
+    if name in LINES:
+        axis = -1 if options.axis is None else options.axis
+        return executor.plan_fft_line(
+            shapes[0], dtypes[0], None, axis, options.norm, name, machine=machine
+        )
+    if name == "stencil":
+        return executor.plan_stencil_2d(
+            shapes, dtypes, options.boundary, options.iterations, machine
+        )
+    if name == "jacobi":
+        return executor.plan_jacobi_2d(
+            shapes, dtypes, options.dx, options.boundary, options.iterations, machine
+        )
+    return executor.plan_call(call, shapes, dtypes, machine)
 
 
 def _print_whole_grid(name, call, shapes, dtypes, machine, as_json: bool) -> None:

@@ -32,11 +32,14 @@ def run(
         int | None, typer.Option(min=1, help="Ranks as threads of this process; default 1.")
     ] = None,
     axis: Annotated[
-        int | None, typer.Option(help="fft: axis (default -1); sum, mean: axis (default all).")
+        int | None,
+        typer.Option(help="fft, ifft, rfft: axis (default -1); sum, mean: axis (default all)."),
     ] = None,
     dim0: Annotated[int, typer.Option(help="transpose: first axis.")] = 0,
     dim1: Annotated[int, typer.Option(help="transpose: second axis.")] = 1,
-    norm: Annotated[str, typer.Option(help="fft, fft2d: backward, ortho or forward.")] = "backward",
+    norm: Annotated[
+        str, typer.Option(help="fft, ..., fft2d: backward, ortho or forward.")
+    ] = "backward",
     mode: Annotated[str, typer.Option(help="sum, mean: plain, compensated or exact.")] = "plain",
     stride: Annotated[int, typer.Option(help="conv2d: pixels between windows.")] = 1,
     padding: Annotated[int, typer.Option(help="conv2d: zeros on each side.")] = 0,
@@ -58,14 +61,14 @@ def run(
         bool,
         typer.Option(
             "--resume",
-            help="Keep the tiles of a run that is cut off beside OUT, and go on with them the next "
-            "time (not fft2d, stencil, jacobi).",
+            help="Keep what a run that is cut off has done beside OUT, its passes and tiles, and go on "
+            "with it the next time.",
         ),
     ] = False,
 ) -> None:
     """Run OP on memory-mapped .npy and .safetensors files and write the result as .npy.
 
-    matmul A B; fft X; fft2d X; sum X; mean X; conv2d IMAGES WEIGHT; stencil GRID [KERNEL];
+    matmul A B; fft, ifft, rfft, fft2d X; sum X; mean X; conv2d IMAGES WEIGHT; stencil GRID [KERNEL];
     jacobi GRID RHS; transpose X. IMAGES is [N,C,H,W], WEIGHT [O,C,h,w]; KERNEL defaults to the
     5-point Laplacian. The output is complete under its name or it is not there.
     """

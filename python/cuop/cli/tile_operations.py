@@ -69,5 +69,5 @@ TILE_CALLS = {
         ),
     ),
 }  # fmt: skip
-#: Grids of these need several passes over the host's memory where they do not fit.
-IN_PASSES = ("fft2d", "stencil", "jacobi")
+#: One line of these that does not fit goes in four steps.
+LINES = ("fft", "ifft", "rfft")

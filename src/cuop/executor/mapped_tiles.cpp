@@ -1,6 +1,7 @@
 // Operations whose result falls into blocks, each made of blocks of the inputs in one step.
 #include <memory>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/mappings.h"
 #include "cuop/dist/algo/operations.h"
@@ -40,6 +41,45 @@ TileOperation operation(const std::string& text, const std::vector<std::string>&
           over_ranks};
 }
 
+/// Elements of an output's input with the zeros around it, in whole strides along the last
+/// dimension.
+int64_t padded_elements(const ConvOptions& options, const Shape& weight, const Box& input,
+                        const Box& output) {
+  int64_t elements = input.interval(0).length() * input.interval(1).length();
+  for (int dim = 2; dim < output.ndim(); ++dim) {
+    const auto of = [&](const Dims& each, int64_t without) {
+      const int axis = each.ndim() == 1 ? 0 : dim - 2;
+      return each.ndim() == 0 ? without : each[axis];
+    };
+    const int64_t stride = of(options.stride, 1);
+    const int64_t length = (output.interval(dim).length() - 1) * stride +
+                           (weight[dim] - 1) * of(options.dilation, 1) + 1;
+    elements *= dim + 1 == output.ndim() ? round_up(length, stride) : length;
+  }
+  return elements;
+}
+
+/// What a convolution takes: a copy of its input with a border of zeros where a tile is cut in
+/// space, one of its result where a tile is cut through a group, of 16-bit floats copies in
+/// float32, and of what oneDNN has not the packed image of the direct loops.
+int64_t conv_scratch(const ConvOptions& options, const std::vector<Header>& inputs,
+                     const std::function<Box(size_t, const Box&, Interval)>& needed,
+                     const Box& output, Interval step) {
+  constexpr int64_t kWide = sizeof(float), kSlack = 64;
+  const Box input = needed(0, output, step);
+  const DType dtype = inputs[0].dtype;
+  const int64_t item = itemsize(dtype);
+  int64_t bytes = (input.size() + output.size()) * item;
+  if (dtype == DType::kFloat16 || dtype == DType::kBFloat16) {
+    bytes += output.size() * kWide;
+    for (size_t i = 0; i < inputs.size(); ++i) bytes += needed(i, output, step).size() * kWide;
+  } else if (dtype != DType::kFloat32) {
+    const int64_t jobs = output.interval(0).length() * options.groups;
+    bytes += (padded_elements(options, inputs[1].shape, input, output) + jobs * kSlack) * item;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<dist::Placement> placements_of(const std::vector<std::string>& names,
@@ -61,12 +101,10 @@ TileOperation conv_tiles(const ConvOptions& options) {
   TileOperation made =
       operation(dist::conv_text(options), {"input", "weight", "bias"}, dist::conv_mapping(options),
                 [options] { return dist::conv_operation(options); });
-  made.describe = [plain = made.describe](const std::vector<Header>& inputs) {
+  made.describe = [options, plain = made.describe](const std::vector<Header>& inputs) {
     Tiling tiling = plain(inputs);
-    // A tile that is cut in space gets a border of zeros: a copy of its input.
-    tiling.scratch = [needed = tiling.needed, item = itemsize(inputs[0].dtype)](const Box& output,
-                                                                                Interval step) {
-      return needed(0, output, step).size() * item;
+    tiling.scratch = [options, inputs, needed = tiling.needed](const Box& output, Interval step) {
+      return conv_scratch(options, inputs, needed, output, step);
     };
     return tiling;
   };

@@ -87,6 +87,10 @@ Tiling describe(const dist::ReduceOptions& options, const std::vector<Header>& i
   tiling.needed = [work](size_t, const Box& output, Interval step) {
     return work->needed(output, step);
   };
+  // Folding orders states, and finishing makes values of copies of them.
+  tiling.scratch = [work, item = itemsize(tiling.output.dtype)](const Box& output, Interval) {
+    return output.size() * (work->partial.state_bytes() + 2 * item);
+  };
   tiling.make = [work](const std::vector<Part>& parts, const Box& output, Interval) {
     return work->fold(parts[0].local, output);
   };

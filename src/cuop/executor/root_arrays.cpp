@@ -249,8 +249,8 @@ struct RootArrays::Offer {
 
 RootArrays::RootArrays(dist::Communicator& comm, int root, const std::vector<Tensor>& arrays,
                        const Tensor& into, const std::vector<Header>& headers,
-                       const std::vector<std::vector<Box>>& needs)
-    : comm_(comm), root_(root), written_(needs.back()) {
+                       const std::vector<std::vector<Box>>& needs, PutTile put)
+    : comm_(comm), root_(root), put_(std::move(put)), written_(needs.back()) {
   const bool is_root = comm.rank() == root;
   const Header& made = headers.back();
   std::shared_ptr<memory::SharedMemory> shared;
@@ -334,6 +334,12 @@ RootArrays::~RootArrays() {
   all.arrays.erase(offered_);
 }
 
+void RootArrays::write(const Box& box, const Tensor& tile) const {
+  const bool is_part = way_ == Way::kParts && comm_.rank() != root_;
+  if (!put_ || is_part) return output().write(box, tile);
+  put_(output().near().local, box, tile);
+}
+
 Tensor RootArrays::finish() {
   const bool is_root = comm_.rank() == root_;
   if (way_ != Way::kParts) {
@@ -345,10 +351,17 @@ Tensor RootArrays::finish() {
   for (int r = 0; r < comm_.size(); ++r) {
     const Box& box = written_[static_cast<size_t>(r)];
     if (r == root_ || box.empty()) continue;
-    if (is_root) receives.push_back({r, view_of(output().near(), box)});
+    if (is_root && put_) {
+      receives.push_back({r, empty(box.shape(), result_.dtype())});
+    } else if (is_root) {
+      receives.push_back({r, view_of(output().near(), box)});
+    }
     if (comm_.rank() == r) sends.push_back({root_, output().near().local});
   }
   comm_.exchange(sends, receives);
+  for (const dist::Patch& patch : receives) {
+    if (put_) put_(result_, written_[static_cast<size_t>(patch.peer)], patch.elements);
+  }
   return is_root ? result_ : Tensor();
 }
 

@@ -9,6 +9,7 @@
 //           memory, and its results go to the root behind it
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,9 @@ class RootArray {
   std::optional<Far> far_;
 };
 
+/// Puts the tile of a box of the result into the result's array.
+using PutTile = std::function<void(const Tensor& array, const Box& box, const Tensor& tile)>;
+
 class RootArrays {
  public:
   enum class Way : uint8_t { kHere, kHost, kParts };
@@ -63,26 +67,30 @@ class RootArrays {
   /// Collective. `arrays` are the root's, on the host; others give none. `headers` are theirs, then
   /// that of the result, which is new or, where it is given, `into` (a view of it too). Another
   /// process gives as `into` its own way to the same memory, of a file that all map.
-  /// needs[i][r]: all that rank r reads of array i; of the result what it writes.
+  /// needs[i][r]: all that rank r reads of array i; of the result what it writes. With `put` boxes
+  /// of the result are not its array's, and it puts them there.
   RootArrays(dist::Communicator& comm, int root, const std::vector<Tensor>& arrays,
              const Tensor& into, const std::vector<dist::Header>& headers,
-             const std::vector<std::vector<Box>>& needs);
+             const std::vector<std::vector<Box>>& needs, PutTile put = {});
   ~RootArrays();
   RootArrays(const RootArrays&) = delete;
   RootArrays& operator=(const RootArrays&) = delete;
 
   Way way() const { return way_; }
   const RootArray& input(size_t i) const { return arrays_[i]; }
-  const RootArray& output() const { return arrays_.back(); }
+  /// A tile of the result goes to its place.
+  void write(const Box& box, const Tensor& tile) const;
 
   /// Collective, when all tiles are written: the result on the root, undefined elsewhere.
   Tensor finish();
 
  private:
   struct Offer;
+  const RootArray& output() const { return arrays_.back(); }
 
   dist::Communicator& comm_;
   int root_;
+  PutTile put_;
   Way way_ = Way::kHere;
   std::vector<RootArray> arrays_;  ///< the result last
   Tensor result_;                  ///< the root's

@@ -7,13 +7,12 @@
 #include <numeric>
 #include <utility>
 
-#include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/algo/poisson_internal.h"
-#include "cuop/executor/root_arrays.h"
+#include "cuop/executor/passes.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -25,12 +24,8 @@ using Outside = TileProblem::Outside;
 
 /// Sweeps that one pass over the grid may make.
 constexpr int64_t kMostSweeps = 64;
-
-/// Sweeps of a pass, and its plan.
-struct Depth {
-  int64_t sweeps = 1;
-  TilePlan plan = {};
-};
+constexpr const char* kWhole = "swept whole";
+constexpr const char* kSweeps = "sweeps";
 
 /// A band of rows while it is swept: rows [low, high) of a grid of `height` rows.
 struct Band {
@@ -92,13 +87,6 @@ Tiling sweep_tiling(const std::string& op, const std::vector<Header>& inputs, do
   return tiling;
 }
 
-/// Whether a grid may be swept as a whole: several times its bytes fit on every rank's device.
-bool fits(dist::Communicator& comm, const Header& grid, const TiledOptions& options) {
-  if (grid.shape.ndim() != 2) return true;  // the whole call says what is wrong
-  const int64_t usable = usable_now(work_device(comm), options.limits, 1);
-  return dist::agree_all(comm, whole_grid_bytes(grid) <= usable);
-}
-
 /// A call of dist from rank 0 to rank 0, made on the ranks' devices, of arrays of its host.
 template <class Call>
 Tensor on_devices(dist::Communicator& comm, const Call& call) {
@@ -144,32 +132,79 @@ double residual_norm(const dist::CommunicatorPtr& comm, const Tensor& u, const T
   return norm;
 }
 
-/// The passes of the depth by which a sweep takes least.
-Depth best_depth(int64_t iterations, const std::vector<Header>& inputs,
-                 const std::function<TileOperation(int64_t)>& tiles, const PlanPass& plan_of) {
-  Depth best;
-  double least = 0;
-  for (int64_t sweeps = 1; sweeps <= std::min(iterations, kMostSweeps); sweeps *= 2) {
-    const TilePlan plan = plan_of(tiles(sweeps), inputs);
-    const double each = plan.seconds / static_cast<double>(sweeps);
-    if (sweeps > 1 && (!plan.is_feasible || each >= least)) break;
-    best = {sweeps, plan};
-    least = each;
-    if (!plan.is_feasible) break;
-  }
-  return best;
-}
-
-TilePass passes_of(int64_t iterations, const Depth& depth) {
-  return {depth.sweeps == 1 ? "1 sweep" : cat(depth.sweeps, " sweeps"),
-          divide_up(iterations, depth.sweeps), depth.plan};
-}
-
-PlanPass on_ranks(const dist::CommunicatorPtr& comm, const TiledOptions& options) {
-  return [=](const TileOperation& operation, const std::vector<Header>& inputs) {
-    return plan_tiled(comm, operation, inputs, options);
+/// The passes of the depth by which a sweep takes least; none for a grid that fits, if
+/// `may_be_whole`.
+CallPlan sweep_plan(int64_t iterations, const std::vector<Header>& inputs,
+                    const std::function<TileOperation(int64_t)>& tiles, const PlanPass& plan_of,
+                    bool may_be_whole) {
+  const auto passes_of = [&](int64_t sweeps, int64_t times) {
+    return TilePass{sweeps == 1 ? "1 sweep" : cat(sweeps, " sweeps"), times,
+                    plan_of(tiles(sweeps), inputs), sweeps};
   };
+  TilePass best = passes_of(1, iterations);
+  CallPlan call = at_once(best.plan);
+  const int64_t whole = whole_grid_bytes(inputs[0]);
+  if (may_be_whole) call.smallest = std::min(call.smallest, whole);
+  if (may_be_whole && whole <= call.limit) {
+    call.way = kWhole;
+    call.passes.clear();
+    return call;
+  }
+  const auto each = [](const TilePass& pass) {
+    return pass.plan.seconds / static_cast<double>(pass.sweeps);
+  };
+  for (int64_t sweeps = 2; sweeps <= std::min(iterations, kMostSweeps); sweeps *= 2) {
+    const TilePass deeper = passes_of(sweeps, iterations / sweeps);
+    if (!deeper.plan.is_feasible || each(deeper) >= each(best)) break;
+    best = deeper;
+  }
+  call.way = kSweeps;
+  call.passes = {best};
+  const int64_t rest = iterations % best.sweeps;
+  if (rest > 0) call.passes.push_back(passes_of(rest, 1));
+  return call;
 }
+
+/// Collective: how far the passes of a call are that is to make so many sweeps.
+class SweepsDone {
+ public:
+  SweepsDone(const Passes& passes, const std::string& call, int64_t iterations)
+      : iterations_(iterations) {
+    const auto& left = passes.left();
+    if (!left) return;
+    const auto& counts = left->counts;
+    const bool is_ours = left->way == kSweeps && left->number >= 0 && counts.size() == 2;
+    if (!is_ours || counts[0] < 0 || counts[1] < 1 || counts[1] > iterations - counts[0]) {
+      throw ExecutionError(cat(call, ": a run was cut off in pass ", left->number, " of \"",
+                               left->way, "\" behind (", join(counts),
+                               ") sweeps, with which this one of ", iterations, " cannot go on"));
+    }
+    pass_ = left->number;
+    done_ = counts[0];
+    left_ = counts[1];
+  }
+
+  int64_t done() const { return done_; }
+  bool is_end() const { return done_ >= iterations_; }
+  /// Sweeps of the next pass: of one that was cut off as many as it had.
+  int64_t next(int64_t depth) const {
+    return left_ > 0 ? left_ : std::min(depth, iterations_ - done_);
+  }
+  PassState state(int64_t sweeps) const { return {pass_, kSweeps, {done_, sweeps}}; }
+  void add(int64_t sweeps) {
+    done_ += sweeps;
+    left_ = 0;
+    ++pass_;
+  }
+  /// What the next pass reads.
+  Tensor input(Passes& passes, const Tensor& given) const {
+    return pass_ == 0 ? given : passes.made(pass_ - 1);
+  }
+
+ private:
+  int64_t iterations_;
+  int64_t pass_ = 0, done_ = 0, left_ = 0;
+};
 
 std::function<TileOperation(int64_t)> stencil_depths(Boundary boundary) {
   return [=](int64_t sweeps) { return stencil_tiles(boundary, sweeps); };
@@ -180,38 +215,58 @@ std::function<TileOperation(int64_t)> jacobi_depths(const JacobiOptions& jacobi,
   return [=](int64_t sweeps) { return jacobi_tiles(jacobi, sweeps, norms); };
 }
 
-/// Two arrays of rank 0 that take turns, of which the first pass reads the caller's.
-class Turns {
- public:
-  Turns(const dist::CommunicatorPtr& comm, const Tensor& given) : comm_(comm), from_(given) {}
-
-  const Tensor& from() const { return from_; }
-  /// Where the next pass writes; not defined on other ranks.
-  Tensor into() {
-    if (!from_.is_defined()) return {};
-    if (!idle_.is_defined()) idle_ = new_result(*comm_, dist::header_of(from_));
-    return idle_;
-  }
-  /// The pass has written there.
-  void turn() {
-    if (!from_.is_defined()) return;
-    Tensor before = std::exchange(from_, idle_);
-    idle_ = is_first_ ? Tensor() : before;
-    is_first_ = false;
-  }
-
- private:
-  dist::CommunicatorPtr comm_;
-  Tensor from_, idle_;
-  bool is_first_ = true;
-};
-
 }  // namespace
+
+void UpdateNorms::begin(int64_t sweeps) {
+  squares.assign(static_cast<size_t>(sweeps * rows), 0.0);
+  is_known.assign(static_cast<size_t>(rows), 0);
+  is_left.assign(static_cast<size_t>(rows), 0);
+}
 
 void UpdateNorms::put(int64_t sweep, Interval at, const Tensor& norms) {
   const Tensor on_host = contiguous(to_device(norms, kCpu));
   const double* from = on_host.data<double>();
   std::copy(from, from + at.length(), squares.begin() + (sweep * rows + at.low));
+  std::fill(is_known.begin() + at.low, is_known.begin() + at.high, 1);
+}
+
+std::optional<std::vector<double>> UpdateNorms::of_rows(Interval at) const {
+  const auto first = is_known.begin() + at.low, last = is_known.begin() + at.high;
+  if (std::find(first, last, 0) != last) return std::nullopt;
+  std::vector<double> result;
+  const auto sweeps = static_cast<int64_t>(squares.size()) / rows;
+  for (int64_t sweep = 0; sweep < sweeps; ++sweep) {
+    const auto row = squares.begin() + (sweep * rows + at.low);
+    result.insert(result.end(), row, row + at.length());
+  }
+  return result;
+}
+
+void UpdateNorms::restore(Interval at, const std::vector<double>& known) {
+  const auto sweeps = static_cast<int64_t>(squares.size()) / rows;
+  if (static_cast<int64_t>(known.size()) != sweeps * at.length()) {
+    throw ExecutionError(cat("jacobi_2d: ", known.size(), " norms were left of ", sweeps,
+                             " sweeps of rows ", at.low, " to ", at.high));
+  }
+  for (int64_t sweep = 0; sweep < sweeps; ++sweep) {
+    const auto from = known.begin() + sweep * at.length();
+    std::copy(from, from + at.length(), squares.begin() + (sweep * rows + at.low));
+  }
+  std::fill(is_left.begin() + at.low, is_left.begin() + at.high, 1);
+}
+
+void UpdateNorms::share(dist::Communicator& comm) {
+  if (comm.size() == 1) return;
+  // Of rows that were left some may have been made again, as parts of other tiles.
+  std::vector<double> makers(is_known.begin(), is_known.end());
+  comm.all_reduce(makers.data(), makers.data(), rows, DType::kFloat64, ReduceKind::kSum);
+  for (int64_t i = 0; i < static_cast<int64_t>(squares.size()); ++i) {
+    const auto row = static_cast<size_t>(i % rows);
+    const bool is_others = is_left[row] != 0 && is_known[row] == 0 && makers[row] > 0;
+    if (is_others) squares[static_cast<size_t>(i)] = 0.0;
+  }
+  comm.all_reduce(squares.data(), squares.data(), static_cast<int64_t>(squares.size()),
+                  DType::kFloat64, ReduceKind::kSum);
 }
 
 double UpdateNorms::norm(int64_t sweep) const {
@@ -233,7 +288,11 @@ TileOperation stencil_tiles(Boundary boundary, int64_t sweeps) {
                     : whole_box(kernel);
     };
     tiling.scratch = [=, item = itemsize(inputs[0].dtype)](const Box& output, Interval) {
-      return grown(output.interval(0), radius * sweeps).length() * grid[1] * item;
+      const int64_t rows = grown(output.interval(0), radius * sweeps).length();
+      const int64_t weights = element_count(kernel) * itemsize(DType::kComplex128) * 4;
+      // 16-bit floats are computed in copies in float32.
+      const int64_t wide = item < itemsize(DType::kFloat32) ? 2 * itemsize(DType::kFloat32) : 0;
+      return rows * grid[1] * (item + wide) + weights;
     };
     tiling.make = [=](const std::vector<Part>& parts, const Box& output, Interval) {
       const Tensor weights = to_device(parts[1].local, kCpu);
@@ -316,79 +375,95 @@ int64_t whole_grid_bytes(const Header& grid) {
   return element_count(grid.shape) * itemsize(grid.dtype) * kCopies;
 }
 
-TilePass stencil_passes(Boundary boundary, int64_t iterations, const std::vector<Header>& inputs,
-                        const PlanPass& plan) {
+CallPlan stencil_plan(Boundary boundary, int64_t iterations, const std::vector<Header>& inputs,
+                      const PlanPass& plan, bool may_be_whole) {
   check_sweeps("stencil_2d", iterations);
-  return passes_of(iterations, best_depth(iterations, inputs, stencil_depths(boundary), plan));
+  return sweep_plan(iterations, inputs, stencil_depths(boundary), plan, may_be_whole);
 }
 
-TilePass jacobi_passes(const JacobiOptions& jacobi, const std::vector<Header>& inputs,
-                       const PlanPass& plan) {
+CallPlan jacobi_plan(const JacobiOptions& jacobi, const std::vector<Header>& inputs,
+                     const PlanPass& plan, bool may_be_whole) {
   check_sweeps("jacobi_2d", jacobi.iterations);
-  return passes_of(jacobi.iterations,
-                   best_depth(jacobi.iterations, inputs, jacobi_depths(jacobi, nullptr), plan));
+  return sweep_plan(jacobi.iterations, inputs, jacobi_depths(jacobi, nullptr), plan, may_be_whole);
 }
 
 Tensor stencil_2d(const dist::CommunicatorPtr& comm, const Tensor& grid, const Tensor& kernel,
                   Boundary boundary, int64_t iterations, const TiledOptions& options) {
   const std::vector<Header> headers = agree_headers(*comm, "stencil_2d", {grid, kernel}, options);
-  if (iterations < 1 || fits(*comm, headers[0], options)) {
+  Passes passes(comm, "stencil_2d", options);
+  CallPlan plan;
+  if (iterations >= 1) {
+    plan = stencil_plan(boundary, iterations, headers, on_ranks(comm, options), !passes.is_kept());
+  }
+  if (plan.is_whole()) {
     return on_devices(*comm, [&](const auto& there) {
       return dist::stencil_2d_from_root(comm, there(grid), there(kernel), boundary, iterations);
     });
   }
-  const auto tiles = stencil_depths(boundary);
-  const int64_t depth = best_depth(iterations, headers, tiles, on_ranks(comm, options)).sweeps;
-  Turns turns(comm, grid);
-  for (int64_t done = 0; done < iterations; done += depth) {
-    const int64_t now = std::min(depth, iterations - done);
-    run_tiled(comm, tiles(now), {turns.from(), kernel}, options, turns.into());
-    turns.turn();
+  SweepsDone sweeps(passes, "stencil_2d", iterations);
+  check_feasible(plan);
+  passes.open({headers[0], headers[0]});
+  Tensor made;
+  while (!sweeps.is_end()) {
+    const int64_t now = sweeps.next(plan.passes[0].sweeps);
+    made = passes.run(sweeps.state(now), stencil_tiles(boundary, now),
+                      {sweeps.input(passes, grid), kernel});
+    sweeps.add(now);
   }
-  return comm->rank() == 0 ? turns.from() : Tensor();
+  return made;
 }
 
 Tensor jacobi_2d(const dist::CommunicatorPtr& comm, const Tensor& grid, const Tensor& rhs,
                  const JacobiOptions& jacobi, dist::SolveInfo* info, const TiledOptions& options) {
   const std::vector<Header> headers = agree_headers(*comm, "jacobi_2d", {grid, rhs}, options);
-  if (jacobi.iterations < 1 || fits(*comm, headers[0], options)) {
+  Passes passes(comm, "jacobi_2d", options);
+  CallPlan plan;
+  if (jacobi.iterations >= 1) {
+    plan = jacobi_plan(jacobi, headers, on_ranks(comm, options), !passes.is_kept());
+  }
+  if (plan.is_whole()) {
     return on_devices(*comm, [&](const auto& there) {
       return dist::jacobi_2d_from_root(comm, there(grid), there(rhs), jacobi, info);
     });
   }
   const auto norms = std::make_shared<UpdateNorms>();
   norms->rows = headers[0].shape[0];
-  const auto tiles = jacobi_depths(jacobi, norms);
-  const int64_t depth =
-      best_depth(jacobi.iterations, headers, tiles, on_ranks(comm, options)).sweeps;
-  Turns turns(comm, grid);
-  const auto pass = [&](int64_t sweeps) {
-    norms->squares.assign(static_cast<size_t>(sweeps * norms->rows), 0.0);
-    run_tiled(comm, tiles(sweeps), {turns.from(), rhs}, options, turns.into());
-    if (comm->size() > 1) {
-      comm->all_reduce(norms->squares.data(), norms->squares.data(),
-                       static_cast<int64_t>(norms->squares.size()), DType::kFloat64,
-                       ReduceKind::kSum);
-    }
+  PassSettings settings;
+  settings.figures = [norms](const Box& output) { return norms->of_rows(output.interval(0)); };
+  settings.restore = [norms](const DoneTile& tile) {
+    norms->restore(tile.box.interval(0), tile.figures);
+  };
+  SweepsDone sweeps(passes, "jacobi_2d", jacobi.iterations);
+  check_feasible(plan);
+  passes.open({headers[0], headers[0]});
+  Tensor made;
+  const auto pass = [&](int64_t now) {
+    norms->begin(now);
+    made = passes.run(sweeps.state(now), jacobi_tiles(jacobi, now, norms),
+                      {sweeps.input(passes, grid), rhs}, settings);
+    norms->share(*comm);
   };
   dist::SolveInfo found;
-  for (bool is_done = false; !is_done && found.sweeps < jacobi.iterations;) {
-    int64_t now = std::min(depth, jacobi.iterations - found.sweeps);
+  for (bool is_done = false; !is_done && !sweeps.is_end();) {
+    int64_t now = sweeps.next(plan.passes[0].sweeps);
     pass(now);
     for (int64_t sweep = 0; sweep < now && jacobi.tolerance > 0; ++sweep) {
       if (norms->norm(sweep) >= jacobi.tolerance) continue;
       is_done = true;
       if (sweep + 1 < now) pass(now = sweep + 1);  // from the same grid, not so far
     }
-    found.sweeps += now;
+    sweeps.add(now);
     found.update_norm = norms->norm(now - 1);
-    turns.turn();
   }
+  found.sweeps = sweeps.done();
   if (info != nullptr) {
-    found.residual_norm = residual_norm(comm, turns.from(), rhs, jacobi, options);
+    TiledOptions last = options;
+    last.log = nullptr;
+    last.report = nullptr;
+    found.residual_norm = residual_norm(comm, made, rhs, jacobi, last);
     *info = found;
   }
-  return comm->rank() == 0 ? turns.from() : Tensor();
+  return made;
 }
 
 }  // namespace cuop::executor

@@ -71,16 +71,6 @@ struct TilePlan {
 TilePlan plan_tiles(const TileProblem& problem, const TileMachine& machine,
                     int64_t least_tiles = 1);
 
-/// Passes of one kind over arrays of the host, of operations that need several.
-struct TilePass {
-  std::string text;
-  int64_t times = 1;
-  TilePlan plan;
-};
-/// How passes are planned: on the ranks' devices, or on paper.
-using PlanPass =
-    std::function<TilePlan(const TileOperation& operation, const std::vector<Header>& inputs)>;
-
 /// A tile and its steps.
 struct Tile {
   Box output;

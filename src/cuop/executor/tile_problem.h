@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,13 @@ struct TileMachine {
   dist::Machine device;    ///< flops and memory bandwidth of one
 };
 
+/// The array that holds a result of which a tile is not just its box there.
+struct TilePlace {
+  Header array;
+  /// Puts the tile of that box into the array. Tiles share no element.
+  std::function<void(const Tensor& array, const Box& output, const Tensor& tile)> put;
+};
+
 /// A problem and its work.
 struct Tiling : TileProblem {
   /// What a step makes of a tile, from the parts of the inputs that it needs.
@@ -74,6 +82,9 @@ struct Tiling : TileProblem {
   std::function<void(Tensor& sum, const Tensor& next)> add = {};
   /// The tile from the sum of its steps; the sum itself without.
   std::function<Tensor(const Tensor& sum)> finish = {};
+  std::optional<TilePlace> place = {};  ///< none: the array is the output
+
+  Header stored() const { return place ? place->array : output; }
 };
 
 /// Inputs as planners of dist take them, on one rank.

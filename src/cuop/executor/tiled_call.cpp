@@ -7,13 +7,13 @@
 
 #include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
-#include "cuop/core/byte_size.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/rank_team.h"
 #include "cuop/dist/exec/calibration.h"
+#include "cuop/executor/call_plan.h"
 #include "cuop/executor/root_arrays.h"
 #include "cuop/executor/tile_run.h"
 #include "cuop/ops/copy/copy.h"
@@ -56,7 +56,9 @@ TilePlan agreed_plan(dist::Communicator& comm, const Tiling& tiling, Device devi
   TileMachine machine = tile_machine(comm, device, options.limits);
   const TilePlan plan = plan_tiles(tiling, machine, options.least_tiles);
   const bool is_known = comm.figures(dist::figures_of(device)) != nullptr;
-  if (is_known || plan.seconds < dist::kWorthMeasuring) return plan;
+  // A limit is one on what measuring takes too.
+  const bool has_room = machine.memory >= dist::calibration_bytes(device);
+  if (is_known || !has_room || plan.seconds < dist::kWorthMeasuring) return plan;
   machine.device = dist::calibrate(comm, device, dist::figures_of(device), machine.device);
   return plan_tiles(tiling, machine, options.least_tiles);
 }
@@ -104,6 +106,23 @@ std::vector<Box> needs_of(const Tiling& tiling, const TilePlan& plan, size_t inp
   return boxes;
 }
 
+/// Appends boxes, apart from each other, that hold what of `box` is not in `other`.
+void append_difference(std::vector<Box>& result, Box box, const Box& other) {
+  if (!overlap(box, other)) {
+    result.push_back(box);
+    return;
+  }
+  for (int dim = 0; dim < box.ndim(); ++dim) {
+    const Interval mine = box.interval(dim), common = intersect(box, other).interval(dim);
+    for (const Interval side : {Interval{mine.low, common.low}, Interval{common.high, mine.high}}) {
+      if (side.length() == 0) continue;
+      result.push_back(box);
+      result.back().set_interval(dim, side);
+    }
+    box.set_interval(dim, common);
+  }
+}
+
 struct Call {
   dist::Communicator& comm;
   const Tiling& tiling;
@@ -120,10 +139,17 @@ struct Call {
     return result;
   }
 
+  /// Whether boxes that are done, which may overlap, cover this one.
   bool is_done(const Box& box) const {
-    int64_t elements = 0;
-    for (const Box& done : options.done) elements += intersect(done, box).size();
-    return elements == box.size();
+    std::vector<Box> left{box};
+    for (const Box& done : options.done) {
+      if (left.empty()) break;
+      if (!overlap(done, box)) continue;
+      std::vector<Box> rest;
+      for (const Box& each : left) append_difference(rest, each, done);
+      left = std::move(rest);
+    }
+    return left.empty();
   }
 
   void tell_of_others() const {
@@ -135,7 +161,7 @@ struct Call {
 
   Tensor execute(const std::vector<Tensor>& arrays, const Tensor& into) {
     std::vector<Header> headers = tiling.inputs;
-    headers.push_back(tiling.output);
+    headers.push_back(tiling.stored());
     std::vector<std::vector<Box>> needs;
     for (size_t i = 0; i < tiling.inputs.size(); ++i) needs.push_back(needs_of(tiling, plan, i));
     needs.emplace_back();
@@ -144,7 +170,8 @@ struct Call {
     if (is_by_steps) {
       for (Box& box : needs.back()) box = empty_box(tiling.output.shape.ndim());
     }
-    RootArrays shared(comm, kRoot, arrays, into, headers, needs);
+    RootArrays shared(comm, kRoot, arrays, into, headers, needs,
+                      tiling.place ? tiling.place->put : PutTile());
     std::vector<Tile> tiles = tiles_of(tiling, plan, comm.rank());
     if (!is_by_steps) {
       // Of ranks that do not reach the result all of their share goes there at the end.
@@ -153,7 +180,7 @@ struct Call {
         std::erase_if(tiles, [&](const Tile& tile) { return is_done(tile.output); });
       }
       run = run_tiles(tiling, tiles, shared, site(), [&](const Box& box, const Tensor& tile) {
-        shared.output().write(box, tile);
+        shared.write(box, tile);
         if (options.on_tile && is_placed) options.on_tile(box);
       });
       Tensor result = shared.finish();
@@ -182,13 +209,6 @@ struct Call {
   }
 };
 
-void check_feasible(const Tiling& tiling, const TilePlan& plan) {
-  if (plan.is_feasible) return;
-  throw MemoryError(cat(tiling.op, ": the smallest tiles need ", format_bytes(plan.smallest),
-                        " on a device, ", format_bytes(plan.limit), " may be used"),
-                    {plan.smallest, 0, plan.limit, plan.limit});
-}
-
 void check_done(const Tiling& tiling, const std::vector<Box>& done) {
   const Box whole = whole_box(tiling.output.shape);
   for (const Box& box : done) {
@@ -200,8 +220,8 @@ void check_done(const Tiling& tiling, const std::vector<Box>& done) {
 void check_into(const Tiling& tiling, const Tensor& into) {
   if (!into.is_defined()) return;
   const Header given{into.shape(), into.dtype()};
-  if (given == tiling.output && into.device().is_cpu()) return;
-  throw ShapeError(cat(tiling.op, ": the result is ", tiling.output, " on cpu, the array for it ",
+  if (given == tiling.stored() && into.device().is_cpu()) return;
+  throw ShapeError(cat(tiling.op, ": the result is ", tiling.stored(), " on cpu, the array for it ",
                        given, " on ", into.device()));
 }
 
@@ -222,7 +242,7 @@ Tensor run_on_gpus(int gpus, const TileOperation& operation, const std::vector<T
       result = run_tiled(comm, operation, on_host, options, into);
     } else {
       run_tiled(comm, operation, std::vector<Tensor>(inputs.size()),
-                {options.limits, options.least_tiles, {}, {}});
+                {options.limits, options.least_tiles, {}, {}, options.done, options.on_tile});
     }
   });
   return result;
@@ -264,7 +284,7 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
       *comm, text,
       [&] {
         check_into(tiling, into);
-        check_feasible(tiling, plan);
+        check_feasible(plan);
       },
       [&] {
         const trace::Span span("tiles", "executor");
@@ -273,7 +293,9 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
         const int64_t peak = dist::agree_max(*comm, call.run.peak);
         const int64_t halvings = dist::agree_max(*comm, call.run.halvings);
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-        if (options.report) *options.report = {plan, device, elapsed.count(), peak, halvings};
+        if (options.report) {
+          *options.report = {plan, device, elapsed.count(), peak, halvings, 1, plan.seconds};
+        }
       });
   return result;
 }

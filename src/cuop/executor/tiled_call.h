@@ -14,13 +14,17 @@
 
 namespace cuop::executor {
 
+class PassLog;
+
 /// What came of a call, on every rank.
 struct TiledReport {
-  TilePlan plan;
+  TilePlan plan;  ///< of several passes that which takes most memory
   Device device = kCpu;
   double seconds = 0;    ///< measured
   int64_t peak = 0;      ///< bytes on the device that had most at a time
   int64_t halvings = 0;  ///< how often memory was short on the rank that met it most
+  int64_t passes = 0;    ///< over the host's memory; none: the ranks shared the arrays as they are
+  double predicted = 0;  ///< seconds of all passes
 };
 
 struct TiledOptions {
@@ -29,13 +33,15 @@ struct TiledOptions {
   /// On rank 0, after each of its steps: those done and all.
   std::function<void(int64_t done, int64_t all)> on_progress = {};
   std::shared_ptr<TiledReport> report = {};  ///< where it is wanted
-  /// Of an earlier call of the same inputs that was cut off: boxes of the result, apart from each
-  /// other, that `into` has already. The same on all ranks; tiles inside of them are left out.
+  /// Of an earlier call of the same inputs that was cut off: boxes of the result that `into` has
+  /// already. The same on all ranks; tiles that they cover are left out.
   std::vector<Box> done = {};
-  /// On the rank that made it, when a tile of the result is in its place. What comes to the root at
-  /// the end of the call, from ranks that do not reach its memory, is told there and then. Not
-  /// called of sums that the ranks share.
+  /// On the rank that made it, on any thread, when a tile of the result is in its place. What comes
+  /// to the root at the end of the call, from ranks that do not reach its memory, is told there and
+  /// then. Not called of sums that the ranks share.
   std::function<void(const Box& output)> on_tile = {};
+  /// Of calls in passes (passes.h): where they keep what a later run can go on with.
+  std::shared_ptr<PassLog> log = {};
 };
 
 /// Collective; inputs are read on rank 0 and undefined elsewhere, undefined ones at the end are

@@ -153,6 +153,11 @@ std::optional<Machine> known_figures(const std::string& key, Device device, cons
 
 }  // namespace
 
+int64_t calibration_bytes(Device device) {
+  // Two operands of memory_bandwidth; of the largest product its operands and what makes them.
+  return device.is_cpu() ? int64_t{128} << 20 : int64_t{2} << 30;
+}
+
 Communicator::Figures figures_of(Device device) {
   return device.is_cpu() ? Communicator::Figures::kHost : Communicator::Figures::kGpu;
 }

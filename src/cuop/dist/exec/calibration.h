@@ -11,6 +11,9 @@ namespace cuop::dist {
 /// before that the figures are assumed.
 inline constexpr double kWorthMeasuring = 0.02;
 
+/// Bytes of the device that measuring takes.
+int64_t calibration_bytes(Device device);
+
 /// Figures of root's calls on this device.
 Communicator::Figures figures_of(Device device);
 

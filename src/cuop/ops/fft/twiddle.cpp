@@ -29,11 +29,9 @@ struct RootTable {
   int64_t coarse_count = 0;
   int shift = 0;
 
-  RootTable(int64_t n, bool is_inverse, Device device) {
-    while ((n >> shift) >> shift > 1) ++shift;
-    coarse_count = (n >> shift) + 1;
-    const int64_t fine_count = int64_t{1} << shift;
-    const Tensor table = empty({coarse_count + fine_count}, DType::kComplex128);
+  RootTable(int64_t n, bool is_inverse, Device device) : RootTable(n) {
+    const int64_t fine_count = count() - coarse_count;
+    const Tensor table = empty({count()}, DType::kComplex128);
     Root* const to = table.data<Root>();
     const auto root = [&](int64_t m) {
       const Root forward = std::conj(root_of_unity(m % n, n));
@@ -43,6 +41,13 @@ struct RootTable {
     for (int64_t i = 0; i < fine_count; ++i) to[coarse_count + i] = root(i);
     roots = to_device(table, device);
   }
+
+  /// Without the roots.
+  explicit RootTable(int64_t n) {
+    while ((n >> shift) >> shift > 1) ++shift;
+    coarse_count = (n >> shift) + 1;
+  }
+  int64_t count() const { return coarse_count + (int64_t{1} << shift); }
 
   const Root* coarse() const { return roots.data<Root>(); }
   const Root* fine() const { return coarse() + coarse_count; }
@@ -110,6 +115,10 @@ constexpr backend::Slot<void(const Tensor&, const Twiddles&)> kMultiply("fft", m
                                                                         multiply_cuda);
 
 }  // namespace
+
+int64_t twiddle_bytes(int64_t n) {
+  return RootTable(n).count() * static_cast<int64_t>(sizeof(Root));
+}
 
 std::complex<double> root_of_unity(int64_t m, int64_t n) {
   // The angle is folded into an eighth of the circle while numbers are whole, so that what is left

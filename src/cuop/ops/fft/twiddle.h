@@ -27,6 +27,9 @@ struct Twiddles {
 /// complex64 or complex128, any strides. Factors are products of two roots of double precision.
 void multiply_by_twiddles(const Tensor& block, const Twiddles& twiddles);
 
+/// Bytes of the device that this takes: some 3 sqrt(n) roots.
+int64_t twiddle_bytes(int64_t n);
+
 jit::TextKernel twiddle_kernel(DType dtype);
 
 }  // namespace cuop::spectral

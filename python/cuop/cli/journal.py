@@ -1,0 +1,140 @@
+"""What a run has done of its output, written down so that a later one can go on with it."""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_VERSION = 2
+#: Number, way and counts of a pass.
+State = tuple[int, str, list[int]]
+
+
+@dataclass(frozen=True)
+class Left:
+    """Of a run that was cut off: the arrays it has, and the pass it was in."""
+
+    arrays: list[tuple[tuple[int, ...], str]]
+    state: State
+
+
+class Journal:
+    """A file whose first line says of which call, arrays and pass it is; each other line is a tile of
+    that pass that is in its place, with what is to be known of it.
+
+    Every pass has a new one, which takes the name when the arrays of the pass before are on the disk.
+    Tiles are in the memory of the system when they are noted: after it has started anew only passes
+    are believed.
+    """
+
+    def __init__(self, path: Path, call: dict):
+        self._path, self._call = path, call
+        self._handle: int | None = None
+        self._lines: list[str] = []
+
+    @classmethod
+    def joined(cls, place: list) -> "Journal | None":
+        """That of another process, by its `place`; None where it is not here."""
+        path, identity = place
+        journal = cls(Path(path), {})
+        try:
+            journal._append()
+        except OSError:
+            return None
+        if journal.place()[1] != identity:
+            journal.close()
+            return None
+        return journal
+
+    def read(self) -> Left | None:
+        """What an earlier run of this call has left."""
+        try:
+            head, *lines = self._path.read_text().splitlines()
+            found = json.loads(head)
+            if (found["version"], found["call"]) != (_VERSION, json.loads(json.dumps(self._call))):
+                return None
+            arrays = [(tuple(shape), dtype) for shape, dtype in found["arrays"]]
+            number, way, counts = found["pass"]
+            is_same_start = found["start"] == _start_of_system()
+        except (OSError, IndexError, KeyError, TypeError, ValueError):
+            return None
+        self._lines = lines if is_same_start else []
+        return Left(arrays, (number, way, counts))
+
+    def start(self, arrays: list, state: State) -> None:
+        """A pass begins: nothing of it is done."""
+        self.close()
+        head = {
+            "version": _VERSION,
+            "call": self._call,
+            "arrays": arrays,
+            "pass": state,
+            "start": _start_of_system(),
+        }
+        beside = self._path.with_name(self._path.name + "-new")
+        with suppress(FileNotFoundError):
+            beside.unlink()
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, json.dumps(head).encode() + b"\n")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.replace(beside, self._path)
+        self._lines = []
+        self._append()
+
+    def go_on(self) -> list:
+        """The tiles of the pass that was read, (low, high, figures) each, to which others are added."""
+        done = _tiles(self._lines)
+        self._append()
+        os.write(self._handle, b"\n")  # the last line may be cut off
+        return done
+
+    def add(self, low: list[int], high: list[int], figures: list[float]) -> None:
+        """One write to the end, which none of another process parts."""
+        if self._handle is not None:
+            line = json.dumps([low, high, figures]) + "\n"
+            os.write(self._handle, line.encode())
+
+    def has_progress(self) -> bool:
+        """Whether a later run would find anything done."""
+        with suppress(OSError, ValueError):
+            head, *lines = self._path.read_text().splitlines()
+            return bool(lines) or json.loads(head)["pass"][0] > 0
+        return False
+
+    def place(self) -> list:
+        """By what another process joins it."""
+        if self._handle is None:  # of a run that keeps nothing
+            return ["", []]
+        status = os.fstat(self._handle)
+        return [str(self._path), [status.st_dev, status.st_ino]]
+
+    def close(self) -> None:
+        """Nothing more is noted."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _append(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._handle = os.open(self._path, flags)
+
+
+def _start_of_system() -> str:
+    """A name of the time since the system has started."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ""
+
+
+def _tiles(lines: list[str]) -> list[tuple[list[int], list[int], list[float]]]:
+    """What the lines say, but for one that is cut off."""
+    tiles = []
+    for line in lines:
+        with suppress(ValueError, TypeError):
+            low, high, figures = json.loads(line)
+            tiles.append((list(map(int, low)), list(map(int, high)), list(map(float, figures))))
+    return tiles

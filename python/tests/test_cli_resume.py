@@ -1,0 +1,320 @@
+"""`cuop run --resume`: runs that are cut off, and later ones that go on with them."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import cuop, write
+from test_cli_tiled import result_of
+
+import cuop as library
+from cuop import FileError, dist, executor
+from cuop.array_files import ArrayFile
+from cuop.cli.operations import LAPLACIAN, Options
+from cuop.cli.partial_output import PartialOutput
+from cuop.cli.tiled import Tiled
+
+OPTIONS = Options(None, 0, 1, "backward", "plain", 1, 0, "zero", 1, 1.0, 1e-6)
+RANDOM = np.random.default_rng(5)
+
+
+@pytest.fixture
+def files(tmp_path):
+    a = write(tmp_path / "a.npy", RANDOM.normal(size=(90, 170)))
+    b = write(tmp_path / "b.npy", RANDOM.normal(size=(170, 60)))
+    return a, b
+
+
+def journal_of(folder):
+    return folder / ".out.npy.cuop-tiles"
+
+
+def processes_below(pid):
+    """The process and all that it has started."""
+    found, parents = [pid], {}
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            status = Path("/proc", str(int(entry)), "stat").read_text()
+            parents.setdefault(int(status.rpartition(")")[2].split()[1]), []).append(int(entry))
+    for parent in found:
+        found += parents.get(parent, [])
+    return found
+
+
+def kill_when(is_time, arguments, ranks):
+    """Kills a run with all its processes, unless it has ended before."""
+    command = [sys.executable, "-m", "cuop.cli.main", *map(str, arguments)]
+    if ranks:
+        command = ["mpirun", "--oversubscribe", "-np", str(ranks), *command]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    running = subprocess.Popen(command, env={**os.environ, **root})
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and running.poll() is None and not is_time():
+        time.sleep(0.002)
+    for pid in reversed(processes_below(running.pid)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    running.wait()
+
+
+def lines_of(folder):
+    journal = journal_of(folder)
+    return len(journal.read_text().splitlines()) if journal.exists() else 0
+
+
+def head_of(tmp_path, a):
+    """The first line of the journal of a run that transposes the file."""
+    call = Tiled("transpose", [ArrayFile(a)], tmp_path / "out.npy", OPTIONS, None, True)._call()
+    return {
+        "version": 2,
+        "call": call,
+        "arrays": [[[170, 90], "float64"]],
+        "pass": [0, "tiles", []],
+        "start": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+    }
+
+
+def test_a_killed_run_is_gone_on_with(tmp_path, files):
+    a, b = files
+    arguments = [
+        "run",
+        "matmul",
+        a,
+        b,
+        "-o",
+        tmp_path / "out.npy",
+        "--memory-limit",
+        "2K",
+        "--resume",
+    ]
+    kill_when(lambda: lines_of(tmp_path) > 5, arguments, None)
+    killed = not (tmp_path / "out.npy").exists()  # nothing incomplete has the name
+    done = cuop(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert ("going on behind" in done.stdout) == killed
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.load(a) @ np.load(b), rtol=1e-9)
+    assert not journal_of(tmp_path).exists()
+
+
+def test_tiles_that_are_there_are_not_made_again(tmp_path, files):
+    a, _ = files
+    expected = np.load(a).T
+    head = head_of(tmp_path, a)
+
+    def left_behind(*boxes):
+        """An earlier run has left a file of sevens, and says that these boxes are done."""
+        np.save(tmp_path / "part.npy", np.full((170, 90), 7.0))
+        os.rename(tmp_path / "part.npy", tmp_path / ".out.npy.cuop-part")
+        lines = [json.dumps(head), *(json.dumps([*box, []]) for box in boxes), "[[0, 40], [17"]
+        journal_of(tmp_path).write_text("\n".join(lines))
+
+    left_behind([[0, 0], [170, 25]], [[0, 25], [170, 90]])
+    assert (result_of(tmp_path, "transpose", a, "--resume") == 7).all()
+    left_behind([[0, 0], [170, 50]])
+    result = result_of(tmp_path, "transpose", a, "--resume")
+    np.testing.assert_array_equal(result[:, 50:], expected[:, 50:])
+    assert ((result == 7) | (result == expected)).all()
+    head["start"] = "before the system has started anew"  # what was in memory alone may be lost
+    left_behind([[0, 0], [170, 90]])
+    np.testing.assert_array_equal(result_of(tmp_path, "transpose", a, "--resume"), expected)
+    head = head_of(tmp_path, a)
+    head["arrays"] = [[[90, 170], "float64"]]
+    left_behind([[0, 0], [170, 90]])
+    np.testing.assert_array_equal(result_of(tmp_path, "transpose", a, "--resume"), expected)
+    head = head_of(tmp_path, a)
+    os.utime(a, ns=(1, 1))  # of other inputs they are no tiles
+    left_behind([[0, 0], [170, 90]])
+    np.testing.assert_array_equal(result_of(tmp_path, "transpose", a, "--resume"), expected)
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun")
+@pytest.mark.parametrize("peers", ["1", "0"])  # without, results of the others come at the end
+def test_killed_processes_are_gone_on_with(tmp_path, files, peers, monkeypatch):
+    a, b = files
+    monkeypatch.setenv("CUOP_PEER_MEMORY", peers)
+    expected = np.load(a) @ np.load(b)
+    arguments = ["run", "matmul", a, b, "-o", tmp_path / "out.npy", "--resume"]
+    kill_when(lambda: lines_of(tmp_path) > 20, [*arguments, "--memory-limit", "2K"], 3)
+    was_killed = not (tmp_path / "out.npy").exists()
+    if was_killed:  # what the journal says is in the file
+        boxes = [json.loads(line) for line in journal_of(tmp_path).read_text().splitlines()[1:-1]]
+        part = np.load(tmp_path / ".out.npy.cuop-part")
+        for (top, left), (bottom, right), _ in boxes:
+            place = (slice(top, bottom), slice(left, right))
+            np.testing.assert_allclose(part[place], expected[place], rtol=1e-9)
+        makers = {low[0] // 30 for low, _, _ in boxes}  # of 90 rows each rank has a third
+        assert len(makers) > 1 if peers == "1" else makers == {0}
+    for ranks in (2, None):  # the second finds everything made, and the first what was left
+        done = cuop(*arguments, "--memory-limit", "3K", ranks=ranks)
+        assert done.returncode == 0, done.stderr
+        assert ("going on behind" in done.stdout) == (was_killed and ranks == 2)
+        np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=1e-9)
+        assert not journal_of(tmp_path).exists()
+
+
+def test_tiles_that_overlap_are_not_counted_twice(tmp_path, files):
+    """Of runs with other limits: of two halves of a tile that are the same half one is missing."""
+    a, _ = files
+    expected = np.load(a).T
+    head = head_of(tmp_path, a)
+    half = np.zeros((170, 90))
+    half[:85] = expected[:85]
+    np.save(tmp_path / "part.npy", half)
+    os.rename(tmp_path / "part.npy", tmp_path / ".out.npy.cuop-part")
+    boxes = [[[0, 0], [85, 90]], [[0, 0], [85, 90]], [[0, 0], [85, 45]], [[0, 45], [85, 90]]]
+    lines = [head, *([*box, []] for box in boxes)]
+    journal_of(tmp_path).write_text("\n".join(map(json.dumps, lines)))
+    result = result_of(tmp_path, "transpose", a, "--resume", limit="1G")
+    np.testing.assert_array_equal(result, expected)
+
+
+GRID_CALLS = {
+    "fft2d": [],
+    "rfft": [],
+    "stencil": ["--iterations", 90, "--boundary", "periodic"],
+    "jacobi": ["--iterations", 300, "--dx", 0.1, "--tol", 0.003],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "peers"),
+    [(name, ranks, "1") for name in GRID_CALLS for ranks in (None, 3)]
+    + [("rfft", 3, "0"), ("jacobi", 3, "0")],
+)
+def test_passes_that_are_killed_are_gone_on_with(tmp_path, name, ranks, peers, monkeypatch):
+    """In the first pass, in a later one, and by another number of ranks."""
+    if ranks and shutil.which("mpirun") is None:
+        pytest.skip("needs mpirun")
+    monkeypatch.setenv("CUOP_PEER_MEMORY", peers)
+    x = write(tmp_path / "x.npy", RANDOM.normal(size=600000 if name == "rfft" else (480, 200)))
+    inputs = [x, write(tmp_path / "f.npy", RANDOM.normal(size=(480, 200)))][
+        : 1 + (name == "jacobi")
+    ]
+    run = ["run", name, *inputs, *GRID_CALLS[name]]
+    done = cuop(*run, "-o", tmp_path / "whole.npy")
+    assert done.returncode == 0, done.stderr
+    run += ["-o", tmp_path / "out.npy", "--resume", "--memory-limit"]
+    seen = []
+
+    def is_in_pass(number):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            head, *lines = journal_of(tmp_path).read_text().splitlines()
+            return json.loads(head)["pass"][0] >= number and len(lines) >= 2
+        return False
+
+    for number, limit in [(0, "60K"), (1, "64K")]:
+        kill_when(lambda: is_in_pass(number), [*run, limit], ranks)  # noqa: B023
+        seen.append(not (tmp_path / "out.npy").exists())
+        if not seen[-1]:  # it was faster
+            break
+    done = cuop(*run, "68K", ranks=2 if ranks else None)
+    assert done.returncode == 0, done.stderr
+    assert ("going on behind" in done.stdout) == seen[-1], done.stdout
+    result, whole = np.load(tmp_path / "out.npy"), np.load(tmp_path / "whole.npy")
+    np.testing.assert_allclose(result, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
+    assert sorted(file.name for file in tmp_path.iterdir() if file.name.startswith(".")) == []
+
+
+class CutOffError(Exception):
+    """Where a run was to end."""
+
+
+class CutOff(PartialOutput):
+    """Ends when a pass begins."""
+
+    def __init__(self, path, call, at):
+        super().__init__(path, lambda: call, True)
+        self.at = at
+
+    def begin(self, state):
+        if state[0] == self.at:
+            raise CutOffError
+        return super().begin(state)
+
+
+def sweep(tmp_path, log, iterations=40):
+    """The result of a stencil in passes of a few sweeps each."""
+    comm, grid = dist.world(), np.arange(6000.0).reshape(60, 100) % 7 / 100
+    result, report = executor.stencil_2d(
+        comm, grid, LAPLACIAN / 8, "zero", iterations, memory_limit=30_000, log=log
+    )
+    return np.asarray(result).copy(), report
+
+
+def test_passes_that_are_finished_are_not_made_again(tmp_path):
+    out = tmp_path / "out.npy"
+    whole = PartialOutput(out, lambda: {}, False)
+    expected, all_of_them = sweep(tmp_path, whole)
+    whole.finish(None)
+    assert all_of_them.passes > 3
+    np.testing.assert_array_equal(np.load(out), expected)
+    out.unlink()
+
+    def cut_off():
+        log = CutOff(out, {"a": 1}, 3)
+        with pytest.raises(CutOffError):
+            sweep(tmp_path, log)
+        log.leave()
+        assert sorted(file.name for file in tmp_path.iterdir()) == [
+            ".out.npy.cuop-part", ".out.npy.cuop-pass", ".out.npy.cuop-tiles",
+        ]  # fmt: skip
+
+    def go_on(call=None):
+        log = PartialOutput(out, lambda: call or {"a": 1}, True)
+        result, report = sweep(tmp_path, log)
+        log.finish(result)
+        np.testing.assert_array_equal(np.load(out), expected)
+        assert [file.name for file in tmp_path.iterdir()] == ["out.npy"]
+        out.unlink()
+        return report.passes
+
+    cut_off()
+    assert go_on() == all_of_them.passes - 2  # the third was finished, but nobody had said so
+    cut_off()  # after a new start of the system tiles are not believed, passes are
+    journal = journal_of(tmp_path)
+    journal.write_text(journal.read_text().replace('"start": "', '"start": "of old'))
+    assert go_on() == all_of_them.passes - 2
+    for file in (".out.npy.cuop-part", ".out.npy.cuop-pass"):  # of what is cut off nothing is
+        cut_off()
+        os.truncate(tmp_path / file, 1000)
+        assert go_on() == all_of_them.passes
+        cut_off()
+        (tmp_path / file).unlink()
+        assert go_on() == all_of_them.passes
+    cut_off()
+    assert go_on({"a": 2}) == all_of_them.passes  # another call
+
+
+def test_what_has_been_left_and_does_not_fit_is_said(tmp_path):
+    out = tmp_path / "out.npy"
+    log = CutOff(out, {}, 3)
+    with pytest.raises(CutOffError):
+        sweep(tmp_path, log)
+    log.leave()
+    with pytest.raises(library.ExecutionError, match="cannot go on"):
+        sweep(tmp_path, PartialOutput(out, lambda: {}, True), 2)
+    with pytest.raises(FileError, match=r"cuop-tiles is of a run with other arrays"):
+        executor.run(
+            dist.world(), executor.add(), [np.ones(3), np.ones(3)],
+            log=PartialOutput(out, lambda: {}, True),
+        )  # fmt: skip
+    with pytest.raises(library.ExecutionError, match="a log has its own array"):
+        executor.run(
+            dist.world(), executor.add(), [np.ones(3), np.ones(3)], out=library.zeros(3), log=log
+        )
+
+
+def test_a_run_that_has_done_nothing_leaves_nothing(tmp_path):
+    log = CutOff(tmp_path / "out.npy", {}, 0)
+    with pytest.raises(CutOffError):
+        sweep(tmp_path, log)
+    log.leave()
+    assert list(tmp_path.iterdir()) == []
