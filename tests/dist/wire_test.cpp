@@ -9,6 +9,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/exec/narrow.h"
+#include "cuop/dist/exec/narrow_product.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/exec/sparse.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -19,6 +20,7 @@
 namespace cuop::dist {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace testing;  // NOLINT: the frame of these tests
 
@@ -205,6 +207,10 @@ TEST(Wires, SendFewerBytes) {
   });
 }
 
+struct Sizes {
+  int64_t m, k, n;
+};
+
 double norm_of(const Tensor& x) {
   double squares = 0.0;
   for (const double value : values(x)) squares += value * value;
@@ -233,6 +239,93 @@ TEST(Wires, MultiplyMatricesWithinTheirBound) {
       }
     });
   }
+}
+
+/// Of ranks that multiply 16-bit floats so fast that rounding pays: matrix units.
+Machine with_matrix_units() {
+  Machine machine;
+  machine.flops = 1e6;
+  machine.half_speed = 1000.0;
+  return machine;
+}
+
+TEST(Wires, MultiplyNarrowBlocksWhereThoseAreFaster) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      for (const double scale : {1.0, 1e18, 1e-30}) {
+        for (const Sizes& s : {Sizes{33, 20, 41}, {1, 1, 1}, {1, 60, 5}, {0, 3, 2}, {6, 0, 7}}) {
+          const Tensor a = multiply(noise({s.m, s.k}, DType::kFloat32), scale);
+          const Tensor b = multiply(noise({s.k, s.n}, DType::kFloat32, 2), 1.0 / scale);
+          const Tensor expected = cuop::matmul(cast(a, DType::kFloat64), cast(b, DType::kFloat64));
+          for (const Wire& wire : {wires()[0], wires()[1]}) {
+            for (const char* strategy : {"row", "column", "block_2d", "k_split"}) {
+              const Tensor c =
+                  matmul_from_root(comm, on_root(comm, a), on_root(comm, b),
+                                   {.strategy = strategy, .machine = with_matrix_units()}, wire);
+              const bool is_product = s.m * s.n * s.k > 1;
+              if (ranks > 1 && is_product) {
+                EXPECT_EQ(last_report().plan.setting("narrow"), 1) << strategy;
+              }
+              if (comm->rank() != 0) continue;
+              ASSERT_EQ(c.dtype(), DType::kFloat32);
+              const double bound = 2.0 * tolerance_of(wire) * std::sqrt(static_cast<double>(s.k)) *
+                                   norm_of(a) * norm_of(b);
+              EXPECT_LE(norm_of(subtract(cast(c, DType::kFloat64), expected)), bound)
+                  << strategy << wire.text() << ' ' << scale;
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(Wires, MultiplyInFloat32WhereNothingIsGained) {
+  run_ranks(2, [](const CommunicatorPtr& comm) {
+    const Tensor a = noise({8, 8}, DType::kFloat32);
+    const auto setting = [&](const CallOptions& options, const Wire& wire, ProductPath path) {
+      matmul_from_root(comm, on_root(comm, a), on_root(comm, a), options, wire, path);
+      return last_report().plan.setting("narrow");
+    };
+    const Machine fast = with_matrix_units();
+    const CallOptions rows{.strategy = "row", .machine = fast};
+    EXPECT_EQ(setting(rows, wires()[0], ProductPath::kDense), 1);
+    EXPECT_EQ(setting(rows, {}, ProductPath::kDense), 0);
+    EXPECT_EQ(setting(rows, wires()[2], ProductPath::kDense), 0);
+    EXPECT_EQ(setting(rows, wires()[0], ProductPath::kAuto), 0);
+    EXPECT_EQ(setting({.strategy = "root", .machine = fast}, wires()[0], ProductPath::kDense), 0);
+    EXPECT_EQ(setting({.strategy = "row", .machine = Machine()}, wires()[0], ProductPath::kDense),
+              0);
+  });
+}
+
+TEST(Wires, MultiplyNarrowBlocksOfAnySize) {
+  const auto infinity = static_cast<float>(kInfinity);
+  const auto product = [](const std::vector<float>& a, const std::vector<float>& b, bool adds) {
+    const auto k = static_cast<int64_t>(a.size()) / 2;
+    const Tensor left = to_device(from_values<float>({2, k}, a), home());
+    const Tensor right = to_device(from_values<float>({k, 2}, b), home());
+    const Tensor c = full({2, 2}, 1.0, DType::kFloat32, home());
+    multiply_narrowed(left, right, DType::kFloat16, adds, c);
+    return values(c);
+  };
+  EXPECT_THAT(product({2, 3, 4, 5}, {1, 2, 3, 4}, false), ElementsAre(11, 16, 19, 28));
+  EXPECT_THAT(product({2, 3, 4, 5}, {1, 2, 3, 4}, true), ElementsAre(12, 17, 20, 29));
+  // 2^127 times 2^-149 and back, 2^127 times 2, numbers that leave nothing, and what is not finite.
+  const float huge = 0x1p127F, tiny = 0x1p-149F;
+  EXPECT_THAT(product({huge, tiny}, {tiny, 2.0F}, false),
+              ElementsAre(0x1p-22, kInfinity, 0.0, 0x1p-148));
+  const std::vector<double> rows = product({infinity, 1.0F}, {tiny, -tiny}, false);
+  EXPECT_EQ(rows[0], kInfinity);
+  EXPECT_EQ(rows[1], -kInfinity);
+  EXPECT_EQ(rows[2], tiny);
+  const std::vector<double> tiny_beside_infinity =
+      product({infinity, tiny, tiny, tiny}, {tiny, tiny, tiny, tiny}, false);
+  EXPECT_EQ(tiny_beside_infinity[0], kInfinity);
+  EXPECT_EQ(tiny_beside_infinity[2], 0.0);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(product({nan, 1.0F}, {1.0F, 1.0F}, false)[0]));
+  EXPECT_TRUE(std::isnan(product({infinity, 1.0F}, {0.0F, 1.0F}, false)[0]));
 }
 
 TEST(Wires, HalveTheBytesOfAProduct) {

@@ -147,23 +147,25 @@ class Writer {
     }
     const IndexLayout partial_layout = work.of(step.result);
     const bool is_summed = !(partial_layout == work) && work.root < 0;
-    // What ranks add up is wider than 16 bits, and so is what it is made of.
+    // What ranks add up is wider than 16 bits. Matrices are multiplied as they are all the same.
     const DType summed = is_summed ? compute_dtype(task_.dtype) : task_.dtype;
     const int64_t partial =
         largest_box(work.boxes(step.result, shape(step.result))) * itemsize(summed);
+    const bool is_widened = summed != task_.dtype && !is_matrix_product(step);
     int64_t touched = partial;
     for (const int part : {step.left, step.right}) {
       if (part < 0) continue;
       const Indices& indices = tensors_[static_cast<size_t>(part)];
       const int64_t elements_here = largest_box(work.boxes(indices, shape(indices)));
       touched += bytes(elements_here);
-      if (summed != task_.dtype) here += elements_here * itemsize(summed);
+      if (is_widened) here += elements_here * itemsize(summed);
     }
     const std::string right =
         step.is_pair() ? cat(',', term(task_, tensors_[static_cast<size_t>(step.right)])) : "";
     const std::string text = cat(term(task_, tensors_[static_cast<size_t>(step.left)]), right, "->",
                                  term(task_, step.result), ' ', split_text(task_, work));
-    add_compute(plan, machine_, text, step_flops(step, all, elements), touched, summed);
+    add_compute(plan, machine_, text, step_flops(step, all, elements), touched,
+                is_widened ? summed : task_.dtype);
     plan.steps.back().axes = work.axes;
     plan.steps.back().made = {term(task_, step.result), shape(step.result), task_.dtype,
                               made.sharding(step.result)};
@@ -184,6 +186,12 @@ class Writer {
     if (step.is_pair()) live_[static_cast<size_t>(step.right)] = 0;
     live_[task_.inputs.size() + i] = combined > 0 ? combined : partial;
     return text;
+  }
+
+  bool is_matrix_product(const ContractionStep& step) const {
+    return step.is_pair() && pair_indices(tensors_[static_cast<size_t>(step.left)],
+                                          tensors_[static_cast<size_t>(step.right)], step.result)
+                                 .is_matrix_product();
   }
 
   const EinsumTask& task_;

@@ -13,6 +13,26 @@ namespace {
 
 constexpr int64_t kMostPanels = 1 << 10;
 
+constexpr const char* kProduct = "C = A @ B of the local blocks";
+
+PlanStep product_step(const Machine& machine, DType dtype, double flops, int64_t bytes) {
+  Plan plan;
+  add_compute(plan, machine, kProduct, flops, bytes, dtype);
+  return plan.steps[0];
+}
+
+/// Of operands in float32 that are rounded first, so that the product has to be scaled.
+PlanStep narrow_product_step(const Machine& machine, DType wire, double flops, int64_t operands,
+                             int64_t result) {
+  Plan plan;
+  add_compute(plan, machine, cat(kProduct, ", rounded to ", wire), flops, operands / 2 + result,
+              wire);
+  // Operands are read to find their largest elements, and to be rounded.
+  const int64_t passes = 2 * operands + operands / 2 + 2 * result;
+  plan.steps[0].seconds += compute_seconds(machine, 0, passes, DType::kFloat32);
+  return plan.steps[0];
+}
+
 /// The operands as multiplied lie as `a` and `b` say, partial products as `partial`, C as `c`.
 Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::string& strategy,
                const std::string& detail, const Sharding& a, const Sharding& b,
@@ -42,11 +62,20 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   }
   const int64_t a_bytes = largest_block(a_shape, problem.dtype, a);
   const int64_t b_bytes = largest_block(b_shape, problem.dtype, b);
-  // Partial sums of 16-bit products are float32, and so is the arithmetic then.
-  const DType wide = compute_dtype(problem.dtype);
+  const DType wide = compute_dtype(problem.dtype);  // of partial sums of 16-bit products
   const DType summed = partial == c ? problem.dtype : wide;
-  add_compute(plan, machine, "C = A @ B of the local blocks", flops,
-              a_bytes + b_bytes + largest_block(c_shape, summed, partial), summed);
+  const int64_t c_bytes = largest_block(c_shape, summed, partial);
+  PlanStep product = product_step(machine, problem.dtype, flops, a_bytes + b_bytes + c_bytes);
+  const bool travels = !same_owners(problem.a, a, a_shape) || !same_owners(problem.b, b, b_shape);
+  const bool can_narrow = problem.may_narrow && wire != problem.dtype && travels;
+  bool is_narrow = false;
+  if (can_narrow && problem.dtype == DType::kFloat32) {
+    const PlanStep narrow = narrow_product_step(machine, wire, flops, a_bytes + b_bytes, c_bytes);
+    is_narrow = narrow.seconds < product.seconds;
+    if (is_narrow) product = narrow;
+  }
+  plan.steps.push_back(std::move(product));
+  plan.settings["narrow"] = is_narrow ? 1 : 0;
   if (!(partial == c)) {
     add_move(plan, machine, "add the partial products of each block of C",
              partial.owner_boxes(c_shape), needs_of(c.owner_boxes(c_shape)), summed,
@@ -63,12 +92,11 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
     const int64_t fetched_b = same_owners(problem.b, b, b_shape) ? 0 : divide_up(b_bytes, panels);
     const bool is_wide = wide != problem.dtype && sums_panels(panels, partial, c);
     const DType sum = is_wide ? wide : problem.dtype;
-    const int64_t widened =  // a panel of both, and the rounded result
-        is_wide
-            ? 2 * divide_up(a_bytes + b_bytes, panels) + largest_block(c_shape, problem.dtype, c)
-            : 0;
-    return held + fetched_a + fetched_b + largest_block(c_shape, sum, partial) + widened +
-           (partial == c ? 0 : largest_block(c_shape, sum, c)) +
+    const int64_t rounded = is_wide ? largest_block(c_shape, problem.dtype, c) : 0;
+    const int64_t narrowed =  // a panel of both, and what is made of it
+        is_narrow ? divide_up(a_bytes + b_bytes, 2 * panels) + (panels > 1 ? c_bytes : 0) : 0;
+    return held + fetched_a + fetched_b + largest_block(c_shape, sum, partial) + rounded +
+           narrowed + (partial == c ? 0 : largest_block(c_shape, sum, c)) +
            (same_owners(c, wanted, c_shape) ? 0 : largest_block(c_shape, problem.dtype, wanted));
   };
   int64_t panels = 1;
