@@ -1,6 +1,7 @@
 #include "cuop/dist/plan/matmul_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "cuop/core/divide_up.h"
@@ -111,26 +112,6 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   return plan;
 }
 
-/// With q ranks at work no plan is faster than their arithmetic, nor than the link of a rank that
-/// wants all of C and makes a q-th of it.
-double floor_seconds(const MatmulProblem& problem, const Machine& machine) {
-  const double flops = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                       static_cast<double>(problem.k);
-  const double alone = compute_seconds(machine, flops, 0, problem.dtype);
-  const double all_of_c =
-      problem.c && problem.c->single_rank() >= 0
-          ? static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                static_cast<double>(itemsize(problem.wire.planned_dtype(problem.dtype)))
-          : 0.0;
-  double least = alone;
-  for (int q = 2; q <= problem.a.mesh().size(); ++q) {
-    double bandwidth = machine.link_bandwidth;
-    if (machine.has_network(q)) bandwidth += machine.network_bandwidth;  // both at the same time
-    least = std::min(least, std::max(alone / q, all_of_c / bandwidth * (q - 1) / q));
-  }
-  return least;
-}
-
 }  // namespace
 
 void check_matrices(const char* who, const std::vector<Placement>& inputs) {
@@ -146,9 +127,7 @@ void check_matrices(const char* who, const std::vector<Placement>& inputs) {
 
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::string_view strategy) {
   std::vector<Plan> plans;
-  const double floor = floor_seconds(problem, machine);
   const auto add = [&](Plan plan, const RankGrid& grid) {
-    plan.floor = floor;
     plan.settings.insert({{"pm", grid.m}, {"pn", grid.n}, {"pk", grid.k}});
     plans.push_back(std::move(plan));
   };
@@ -171,7 +150,36 @@ Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::stri
                   partial, grid.k == 1 ? partial : Sharding(mesh, P(Axes{"m", "k"}, Axes{"n"}))),
         grid);
   }
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = matmul_floor(problem, machine);
+  return chosen;
+}
+
+Floor matmul_floor(const MatmulProblem& problem, const Machine& machine) {
+  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
+  const auto k = static_cast<double>(problem.k);
+  const double flops = 2.0 * m * n * k;
+  const DType wire = problem.wire.planned_dtype(problem.dtype);
+  const auto item = static_cast<double>(itemsize(problem.dtype));
+  const auto wire_item = static_cast<double>(itemsize(wire));
+  Least least = least_of(machine, flops, item * (m * k + k * n + m * n), problem.dtype);
+  if (wire != problem.dtype && problem.may_narrow) {  // operands may be multiplied so
+    const Least narrow = least_of(machine, flops, wire_item * (m * k + k * n) + item * m * n, wire);
+    if (narrow.seconds < least.seconds) least = narrow;
+  }
+  const double arithmetic =
+      std::min(compute_seconds(machine, flops, 0, problem.dtype),
+               problem.may_narrow ? compute_seconds(machine, flops, 0, wire) : least.seconds);
+  // Of C a rank makes no more alone than its share of the products. Those who make the rest of
+  // them, a part w, take a elements of A and b of B with (w M N K)^2 <= a b M N: a + b >= 2 w K
+  // sqrt(M N) (L. H. Loomis and H. Whitney, 1949).
+  least.out = {wire_item * m * n, wanted_share(problem.c, {problem.m, problem.n}), arithmetic};
+  const int root = problem.a.single_rank();
+  if (root >= 0 && problem.b.single_rank() == root) {
+    least.in = {wire_item * 2.0 * k * std::sqrt(m * n), 1.0, arithmetic};
+    least.is_rooted = flops > 0 && (!problem.c || problem.c->single_rank() == root);
+  }
+  return floor_of(least, machine, problem.a.mesh().size());
 }
 
 bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c) {

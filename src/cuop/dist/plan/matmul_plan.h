@@ -41,6 +41,9 @@ struct MatmulProblem {
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine,
                  std::string_view strategy = {});
 
+/// What every plan of it needs.
+Floor matmul_floor(const MatmulProblem& problem, const Machine& machine);
+
 /// Whether a block of C is a sum of several products, of panels or of ranks. Those of 16-bit
 /// operands are float32 and the sum is rounded once.
 bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c);
