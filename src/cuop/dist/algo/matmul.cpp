@@ -50,12 +50,16 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
   const bool is_sum = sums_panels(panels, partial_as, c.sharding);
   const DType summed = is_sum ? compute_dtype(c.dtype) : c.dtype;
 
+  const auto wire_of = [&](const char* key) {
+    return wire.is_by_cost ? Wire::of_per_mille(plan.setting(key)) : wire;
+  };
+  const Wire of_a = wire_of("sparse_a"), of_b = wire_of("sparse_b");
   Part partial{zeros(mine.shape(), summed, a.device()), mine, a.device()};
   for (int64_t panel = 0; panel < panels; ++panel) {
     const Tensor a_panel = fetch(comm, part_of(a), a.sharding().owner_boxes(a.shape()),
-                                 panel_boxes(plan.inputs[0], 1, panels, panel), c.dtype, wire, 1);
+                                 panel_boxes(plan.inputs[0], 1, panels, panel), c.dtype, of_a, 1);
     const Tensor b_panel = fetch(comm, part_of(b), b.sharding().owner_boxes(b.shape()),
-                                 panel_boxes(plan.inputs[1], 0, panels, panel), c.dtype, wire, 0);
+                                 panel_boxes(plan.inputs[1], 0, panels, panel), c.dtype, of_b, 0);
     if (mine.empty() || a_panel.shape(1) == 0) continue;
     if (plan.setting("narrow") == 1) {
       multiply_narrowed(a_panel, b_panel, wire.dtype, panel > 0, partial.local);
@@ -70,7 +74,7 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
   }
   if (local.is_defined()) local = cuop::cast(local, c.dtype);
   const DistTensor result(a.comm_ptr(), c.sharding, c.shape, c.dtype, local, a.device());
-  return moved_to(result, plan.outputs.back().sharding, wire, 1);
+  return moved_to(result, plan.outputs.back().sharding, wire_of("sparse_c"), 1);
 }
 
 }  // namespace

@@ -34,6 +34,39 @@ PlanStep narrow_product_step(const Machine& machine, DType wire, double flops, i
   return plan.steps[0];
 }
 
+/// The steps by which operands and result are moved, to say how they travel on a wire by cost.
+class MovedBy {
+ public:
+  explicit MovedBy(Plan& plan) : plan_(plan) {}
+
+  /// Those since the last call are not of interest.
+  void skip() { known_ = plan_.steps.size(); }
+  /// The one since the last call, if there is one.
+  void note(const std::string& key) {
+    steps_[key] = plan_.steps.size() > known_ ? std::optional(known_) : std::nullopt;
+    skip();
+  }
+  void settle(const MatmulProblem& problem, const Machine& machine, int64_t panels) {
+    for (const auto& [key, number] : steps_) {
+      Wire wire;
+      if (number) {
+        const PlanStep& step = plan_.steps[*number];
+        const int64_t pieces = key == "sparse_c" ? 1 : panels;
+        const LinkLoad load{(step.rank_bytes - step.network_bytes) / pieces, step.messages,
+                            step.network_bytes / pieces,
+                            step.network_bytes > 0 ? step.messages : 0};
+        wire = problem.wire.over(machine, problem.dtype, load);
+      }
+      plan_.settings[key] = wire.per_mille();
+    }
+  }
+
+ private:
+  Plan& plan_;
+  size_t known_ = 0;
+  std::map<std::string, std::optional<size_t>> steps_;
+};
+
 /// The operands as multiplied lie as `a` and `b` say, partial products as `partial`, C as `c`.
 Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::string& strategy,
                const std::string& detail, const Sharding& a, const Sharding& b,
@@ -44,8 +77,11 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const Shape c_shape{problem.m, problem.n};
   const Sharding& wanted = problem.c ? *problem.c : c;
   const DType wire = problem.wire.planned_dtype(problem.dtype);
+  MovedBy moves(plan);
   add_input(plan, machine, {"A", a_shape, wire, problem.a}, a);
+  moves.note("sparse_a");
   add_input(plan, machine, {"B", b_shape, wire, problem.b}, b);
+  moves.note("sparse_b");
   if (wire != problem.dtype) {  // read twice and written on both sides
     int64_t elements = 0;
     for (const PlanStep& step : plan.steps) elements += step.rank_bytes / itemsize(wire);
@@ -82,7 +118,9 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
              partial.owner_boxes(c_shape), needs_of(c.owner_boxes(c_shape)), summed,
              Sources::kAll);  // in full: they are added up
   }
+  moves.skip();
   add_output(plan, machine, {"C", c_shape, wire, c}, problem.c);
+  moves.note("sparse_c");
   for (Placement& output : plan.outputs) output.dtype = problem.dtype;
 
   const int64_t held = largest_block(a_shape, problem.dtype, problem.a) +
@@ -108,6 +146,7 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
     if (needed(more) < needed(panels)) panels = more;
   }
   plan.settings["panels"] = panels;
+  if (problem.wire.is_by_cost) moves.settle(problem, machine, panels);
   plan.memory_per_rank = needed(panels);
   return plan;
 }

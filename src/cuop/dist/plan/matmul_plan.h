@@ -36,8 +36,9 @@ struct MatmulProblem {
 /// and "pk", 0 of "root". `strategy` forces one; MemoryError when
 /// nothing fits. `setting("narrow")` is 1 where blocks of float32 that travel in a narrow wire are
 /// rounded to its dtype on all ranks and multiplied so, with results in float32: where 16-bit
-/// products are so much faster that this pays. inputs[0], inputs[1]: A and B as multiplied;
-/// outputs[0]: C as computed; outputs[1]: C as wanted.
+/// products are so much faster that this pays. `setting("sparse_a")`, "sparse_b" and "sparse_c" of
+/// a wire by cost: Wire::per_mille of the blocks of each. inputs[0], inputs[1]: A and B as
+/// multiplied; outputs[0]: C as computed; outputs[1]: C as wanted.
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine,
                  std::string_view strategy = {});
 
