@@ -5,7 +5,8 @@
 One core: the processor's time of a dense product, of a sparse one with taking its left operand apart, and of
 SciPy's CSR product, and what the choice by counted zeros takes. Ranks: distributed_matmul_sparse_aware beside
 distributed_matmul on CPU ranks under mpirun, one thread each, from rank 0 to rank 0 in row blocks, with the
-bytes that all ranks send. Dense and sparse calls are made in turns; each figure is the best of several.
+bytes that all ranks send: zeros left out by predicted cost, from a half of zeros on, and by cost of blocks that
+are multiplied densely, which is the wire alone. Dense and sparse calls are made in turns; each figure is the best of several.
 """
 
 import argparse
@@ -70,7 +71,8 @@ def rank_case(case):
     n, sparsity, dtype = json.loads(case)
     comm = dist.world()
     a, b = operands(n, sparsity, dtype) if comm.rank == 0 else (None, None)
-    wire = dist.Wire.sparse(0.5)
+    by_cost, from_half = dist.Wire.sparse(), dist.Wire.sparse(0.5)
+    dist.calibrate(comm)
 
     def call(**options):
         def run():
@@ -80,7 +82,12 @@ def rank_case(case):
 
         return run
 
-    calls = [call(), call(wire=wire, product="auto")]
+    calls = [
+        call(),
+        call(wire=by_cost, product="auto"),
+        call(wire=from_half, product="auto"),
+        call(wire=by_cost),
+    ]
     times = best(*calls)
     sent = []
     for each in calls:
@@ -103,10 +110,11 @@ def over_ranks(ranks, n, sparsity, dtype):
         [*command, json.dumps([n, sparsity, dtype])],
         env=environment, capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
-    (dense, aware), (plain, fewer) = json.loads(done.stdout.strip().splitlines()[-1])
+    (dense, aware, half, wire), sent = json.loads(done.stdout.strip().splitlines()[-1])
+    mib = " | ".join(f"{each / 2**20:.2f}" for each in sent[:3])
     return (
-        f"| {dtype} {n} | {sparsity:.0%} | {dense:.1f} | {aware:.1f} | {dense / aware:.2f} | "
-        f"{plain / 2**20:.2f} | {fewer / 2**20:.2f} |"
+        f"| {dtype} {n} | {sparsity:.0%} | {dense:.1f} | {aware:.1f} | {dense / aware:.2f} | {half:.1f} | "
+        f"{dense / half:.2f} | {wire:.1f} | {dense / wire:.2f} | {mib} |"
     )
 
 
@@ -140,9 +148,10 @@ def main():
         add(on_one_core(*case))
     add("")
     add(
-        "| A n x n | zeros | dense, ms | sparse-aware, ms | dense / aware | dense, MiB | aware, MiB |"
+        "| A n x n | zeros | dense, ms | by cost, ms | dense / cost | from 50 %, ms | dense / 50 % | "
+        "wire by cost, ms | dense / wire | dense, MiB | by cost, MiB | from 50 %, MiB |"
     )
-    add("|---|---|---|---|---|---|---|")
+    add("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for case in cases:
         add(over_ranks(options.ranks, *case))
     if options.table:

@@ -26,7 +26,7 @@ def mixed_precision(comm_dtype="float16"):
     return executor.matmul(narrow_wire(comm_dtype, "matmul_mixed_precision"))
 
 
-def sparse_aware(sparsity_threshold=0.5):
+def sparse_aware(sparsity_threshold=None):
     """Matrices that reach GPUs without their zeros."""
     return executor.matmul(dist.Wire.sparse(sparsity_threshold))
 

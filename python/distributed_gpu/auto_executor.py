@@ -87,8 +87,9 @@ class AutoExecutor:
             "matmul_mixed_precision", [A, B], return_on_cpu, options={"comm_dtype": comm_dtype}
         )
 
-    def matmul_sparse_aware(self, A, B, sparsity_threshold=0.5, *, return_on_cpu=True):
-        """A @ B of matrices that reach the GPUs without their zeros where that is shorter."""
+    def matmul_sparse_aware(self, A, B, sparsity_threshold=None, *, return_on_cpu=True):
+        """A @ B of matrices that reach the GPUs without their zeros: tiles of which the part
+        `sparsity_threshold` is zero, None: where that is predicted to be faster."""
         options = {"sparsity_threshold": sparsity_threshold}
         return self._run("matmul_sparse_aware", [A, B], return_on_cpu, options=options)
 

@@ -105,13 +105,20 @@ void bind_sharding(Module& m) {
           "product) are scaled by a power of two, so that none overflows; infinities and NaN "
           "pass. DTypeError for another dtype.")
       .def_static(
-          "sparse", [](double threshold) { return Wire::sparse(threshold, "sparse"); },
-          "threshold"_a = 0.5,
-          "Without the zeros of pieces of which at least the part `threshold` is zero: as "
-          "coordinates of 4 bytes or a bitmap beside the values, whichever is shorter. -0 arrives "
-          "as 0. ExecutionError unless 0 <= threshold <= 1.")
+          "sparse",
+          [](std::optional<double> threshold) {
+            return threshold ? Wire::sparse(*threshold, "sparse") : Wire::sparse_by_cost();
+          },
+          "threshold"_a = nb::none(),
+          "Without the zeros of pieces of which at least the part `threshold` is zero, or (None) "
+          "where that is predicted to be faster on these ranks' links: as coordinates of 4 bytes "
+          "or "
+          "a bitmap beside the values, whichever is shorter. -0 arrives as 0. ExecutionError "
+          "unless "
+          "0 <= threshold <= 1.")
       .def("__repr__", [](const Wire& wire) {
         return wire.form == Wire::Form::kNarrow ? cat("Wire.narrow('", wire.dtype, "')")
+               : wire.is_by_cost                ? "Wire.sparse()"
                                                 : cat("Wire.sparse(", wire.threshold, ')');
       });
   Class<Sharding>(m, "Sharding",

@@ -13,6 +13,7 @@
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/matmul_plan.h"
 #include "cuop/dist/plan/pipeline_plan.h"
+#include "cuop/dist/plan/redistribute_plan.h"
 #include "dist_arguments.h"
 
 namespace cuop::python {
@@ -139,8 +140,18 @@ void bind_plan_class(Module& m) {
       .def_prop_ro("flops", &Plan::flops, "Of the busiest rank.")
       .def_prop_ro(
           "seconds", [](const Plan& plan) { return plan.seconds(); }, "Predicted.")
-      .def_ro("floor", &Plan::floor,
-              "Seconds below which nothing on these ranks can be; 0 where it is not known.")
+      .def_prop_ro(
+          "floor", [](const Plan& plan) { return plan.floor.seconds; },
+          "Seconds below which nothing on these ranks can be.")
+      .def_prop_ro(
+          "floor_flops", [](const Plan& plan) { return plan.floor.flops; },
+          "The least flops, of all ranks together.")
+      .def_prop_ro(
+          "floor_memory_bytes", [](const Plan& plan) { return plan.floor.memory_bytes; },
+          "The least that all ranks together read from memory and write to it.")
+      .def_prop_ro(
+          "floor_link_bytes", [](const Plan& plan) { return plan.floor.link_bytes; },
+          "The least that the rank which most have to reach sends or receives.")
       .def_ro("measured", &Plan::measured,
               "What following it has cost; None unless it is a report's.")
       .def("explain", &Plan::explain,
@@ -257,6 +268,17 @@ void bind_dist_plan(Module& m) {
       "Plans C [m, n] = A [m, k] @ B [k, n] for operands that lie as the shardings `a` and `b` "
       "say, "
       "on any pretended number of ranks. MemoryError when nothing fits machine.memory.");
+  m.def(
+      "plan_redistribute",
+      [](Arg<Shape> shape, const Sharding& from, const Sharding& to, Arg<DType> dtype,
+         std::optional<Machine> machine, const std::optional<dist::Wire>& wire) {
+        return plan_redistribute({"x", *shape, *dtype, from}, to, machine.value_or(Machine{}),
+                                 wire.value_or(dist::Wire{}));
+      },
+      "shape"_a, "from_"_a, "to"_a, "dtype"_a = "float32", "machine"_a = nb::none(),
+      "wire"_a = nb::none(),
+      "What `DistTensor.redistribute` of a tensor of this shape moves, on any pretended number of "
+      "ranks.");
 }
 
 }  // namespace cuop::python

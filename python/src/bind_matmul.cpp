@@ -12,15 +12,17 @@ constexpr const char* kMatmulDoc =
 
 1-D arguments are a row (a) or a column (b) whose axis is dropped; leading axes are a batch and
 broadcast. trans_a and trans_b, a bool or a Trans or its name, swap the last two axes, and conjugate
-for 'conj_trans'. The result has the promoted dtype of a and b:
-float16 and bfloat16 accumulate in float32 and round once, integers wrap, bool is "or" of "and".
-With beta = 0 the values of `out` are not read; another beta needs `out`. Raises ShapeError,
-DTypeError, ExecutionError (beta without out, a coefficient that the dtype cannot hold) and
+for 'conj_trans'. The result has the promoted dtype of a and b: float16 and bfloat16 accumulate in
+float32 and round once, integers wrap, bool is "or" of "and". With dtype='float32' products of
+float16 and bfloat16 are not rounded: operands stay 16 bits long, on a GPU on its matrix units, and
+the result, as an `out`, is float32. Other dtypes than the promoted one are refused. With beta = 0 the values of `out` are not read; another beta needs `out`. Raises ShapeError,
+DTypeError (a dtype that the result cannot have, too), ExecutionError (beta without out, a coefficient that the dtype cannot hold) and
 DeviceError when no BLAS library is installed.)";
 
 MatmulOptions options(const Arg<Trans>& trans_a, const Arg<Trans>& trans_b,
-                      const Arg<Scalar>& alpha, const Arg<Scalar>& beta) {
-  return {*trans_a, *trans_b, *alpha, *beta};
+                      const Arg<Scalar>& alpha, const Arg<Scalar>& beta,
+                      const std::optional<Arg<DType>>& dtype) {
+  return {*trans_a, *trans_b, *alpha, *beta, dtype ? std::optional<DType>(**dtype) : std::nullopt};
 }
 
 }  // namespace
@@ -29,18 +31,20 @@ void bind_matmul(Module& m) {
   m.def(
       "matmul",
       [](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b, Arg<Scalar> alpha,
-         Arg<Scalar> beta,
-         Out out) { return matmul(a, b, options(trans_a, trans_b, alpha, beta), pointer(out)); },
+         Arg<Scalar> beta, std::optional<Arg<DType>> dtype, Out out) {
+        return matmul(a, b, options(trans_a, trans_b, alpha, beta, dtype), pointer(out));
+      },
       "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false, "alpha"_a = 1,
-      "beta"_a = 0, "out"_a = nb::none(), ReturnsOut(), Released(), kMatmulDoc);
+      "beta"_a = 0, "dtype"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
+      kMatmulDoc);
   m.def(
       "batch_matmul",
       [](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b, Arg<Scalar> alpha,
-         Arg<Scalar> beta, Out out) {
-        return batch_matmul(a, b, options(trans_a, trans_b, alpha, beta), pointer(out));
+         Arg<Scalar> beta, std::optional<Arg<DType>> dtype, Out out) {
+        return batch_matmul(a, b, options(trans_a, trans_b, alpha, beta, dtype), pointer(out));
       },
       "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false, "alpha"_a = 1,
-      "beta"_a = 0, "out"_a = nb::none(), ReturnsOut(), Released(),
+      "beta"_a = 0, "dtype"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
       "matmul of [..., M, K] and [..., K, N] with equal leading axes and at least 3 dimensions.");
   m.def(
       "outer", [](Arg<Tensor> a, Arg<Tensor> b, Out out) { return outer(a, b, pointer(out)); },

@@ -1,6 +1,7 @@
 """`cuop plan`: every operation over ranks and in tiles, and what no plan can be made of."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -95,6 +96,8 @@ def test_every_operation_over_ranks_and_in_tiles(machine, name):
     expected = executor.plan_ranks(operation, shapes, [FLOAT] * len(shapes), ranks=3, machine=rank)
     assert made == json.loads(expected.to_json())
     assert made["ranks"] == 3 and made["seconds"] > 0
+    assert 0 < made["floor"] <= made["seconds"] and made["floor_memory_bytes"] > 0
+    assert re.search(r"\n  floor +at least .* flop and ", planned(*common[:-1]).stdout)
     assert len(made["candidates"]) == len(expected.candidates) >= 1
 
     tiled = json.loads(planned(*common, "--memory-limit", "100K").stdout)

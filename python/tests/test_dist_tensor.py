@@ -135,6 +135,22 @@ def test_plans_of_a_pretended_machine():
         dist.plan_matmul(8, 8, 8, rows, rows, strategy="spiral")
 
 
+def test_plans_of_moves_and_their_floors():
+    line = dist.Mesh.line(4)
+    rows, columns = dist.Sharding(line, dist.P("r", None)), dist.Sharding(line, dist.P(None, "r"))
+    plan = dist.plan_redistribute((1000, 2000), rows, columns)
+    assert plan.bytes == 6_000_000 and plan.floor_link_bytes == 1_500_000
+    assert plan.floor_flops == plan.floor_memory_bytes == 0
+    assert 1_500_000 / 4e9 < plan.floor <= plan.seconds
+    wire = dist.Wire.narrow("float16")
+    machine = dist.Machine()
+    machine.link_bandwidth = 1e6
+    narrow = dist.plan_redistribute((1000, 2000), rows, columns, "float64", machine, wire)
+    assert narrow.bytes == 3_000_000 and 0.75 < narrow.floor <= narrow.seconds
+    with pytest.raises(cuop.errors.DTypeError, match="int32 cannot travel as float16"):
+        dist.plan_redistribute((4, 4), rows, columns, dtype="int32", wire=wire)
+
+
 def test_memory_limits_and_reports():
     a = np.random.default_rng(0).standard_normal((64, 64))
 

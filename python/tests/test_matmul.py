@@ -156,6 +156,45 @@ def test_dtypes_promote(pair):
     assert result.dtype == (b @ a).dtype
 
 
+@SETTINGS
+@given(
+    m=SIZES,
+    n=SIZES,
+    k=SIZES,
+    trans_a=st.booleans(),
+    trans_b=st.booleans(),
+    dtype=st.sampled_from(["float16", "bfloat16"]),
+    seed=st.integers(0, 999),
+)
+def test_short_operands_with_a_float32_result(m, n, k, trans_a, trans_b, dtype, seed):
+    rng = np.random.default_rng(seed)
+    shapes = (m, k), (k, n)
+    a, b = (cuop.tensor(rng.uniform(-1, 1, shape)).to(dtype) for shape in shapes)
+    wide = [x.to("float64").to_numpy() for x in (a, b)]
+    given = [x.T if turned else x for x, turned in ((a, trans_a), (b, trans_b))]
+    kwargs = {"trans_a": trans_a, "trans_b": trans_b, "dtype": "float32"}
+    result = cuop.matmul(*given, **kwargs)
+    out = cuop.full((m, n), float("nan"))
+    assert cuop.matmul(*given, **kwargs, out=out) is out
+    for each in (result, out):
+        assert each.dtype == cuop.float32
+        error = abs(each.to_numpy() - wide[0] @ wide[1])
+        assert np.all(error <= 2.0**-22 * (abs(wide[0]) @ abs(wide[1])))
+
+
+def test_dtypes_of_results_are_checked():
+    half = cuop.ones((2, 2), dtype="float16")
+    for call in (cuop.matmul, cuop.batch_matmul):
+        x = half if call is cuop.matmul else half.reshape((1, 2, 2))
+        assert call(x, x, dtype="float16").dtype == cuop.float16
+        with pytest.raises(cuop.errors.DTypeError, match="is float16 or float32"):
+            call(x, x, dtype="float64")
+    with pytest.raises(cuop.errors.DTypeError, match="that of float32 and float16 is float32"):
+        cuop.matmul(cuop.ones((2, 2)), half, dtype="float16")
+    with pytest.raises(cuop.errors.DTypeError, match="the output has dtype float16"):
+        cuop.matmul(half, half, dtype="float32", out=cuop.ones((2, 2), dtype="float16"))
+
+
 def test_nan_and_infinity_spread():
     a = np.ones((4, 4), np.float32)
     a[1, 2], a[2, 0] = np.nan, np.inf

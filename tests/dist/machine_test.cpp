@@ -225,7 +225,7 @@ TEST(TwoLevels, ASlowNetworkIsFeltAndAvoided) {
   const Plan near = plan_matmul(problem, cluster(64)), far = plan_matmul(problem, slow);
   EXPECT_GT(far.seconds(), near.seconds());
   for (const Candidate& candidate : far.candidates) EXPECT_GE(candidate.seconds, far.seconds());
-  EXPECT_GE(far.seconds(), far.floor);
+  EXPECT_GE(far.seconds(), far.floor.seconds);
 }
 
 TEST(TwoLevels, FiguresAreReadBack) {

@@ -142,6 +142,44 @@ TEST(MatmulPlan, CountsTheMemoryOfPartialProducts) {
   EXPECT_EQ(gathered.memory_per_rank, plan.memory_per_rank + 4 * 64 * 32);
 }
 
+TEST(MatmulPlan, MultipliesShortBlocksAsTheyLie) {
+  // The same of float16: the partial product and its sum are float32, and the result is rounded.
+  const Sharding rows(Mesh::line(4), split_dim(2, 0));
+  const Sharding columns(Mesh::line(4), split_dim(2, 1));
+  const MatmulProblem problem{64, 32, 64, DType::kFloat16, columns, rows, std::nullopt};
+  Machine machine = cluster();
+  machine.half_speed = 8.0;
+  const Plan plan = plan_matmul(problem, machine, "k_split");
+  ASSERT_EQ(plan.detail, "grid 1x1x4") << plan.explain();
+  EXPECT_EQ(plan.memory_per_rank, 2 * (64 * 16 + 16 * 32 + 64 * 32 / 4) + 4 * (64 * 32) * 5 / 4);
+  EXPECT_DOUBLE_EQ(plan.seconds(false), (2 * 64 * 16 + 2 * 16 * 32 + 4 * 64 * 32) / 3e12);
+  machine.memory_bandwidth = 1e18;  // by arithmetic then: 8 times as fast as that of float32
+  EXPECT_DOUBLE_EQ(plan_matmul(problem, machine, "k_split").seconds(false),
+                   2.0 * 64 * 16 * 32 / (8.0 * machine.flops));
+}
+
+TEST(MatmulPlan, RoundsBlocksThatTravelShortWhereThatPays) {
+  const Sharding root = Sharding::on_rank(Mesh::line(4), 0);
+  const auto planned = [&](int64_t edge, double half_speed) {
+    Machine machine = cluster();
+    machine.half_speed = half_speed;
+    return plan_matmul({edge, edge, edge, DType::kFloat32, root, root, root,
+                        Wire::narrow(DType::kFloat16, "test")},
+                       machine, "row");
+  };
+  EXPECT_EQ(planned(8192, 8.0).setting("narrow"), 1);
+  EXPECT_EQ(planned(8192, 1.0).setting("narrow"), 0);
+  EXPECT_EQ(planned(16, 8.0).setting("narrow"), 0);  // passes over memory cost more
+  // 5.5e11 flops at 8 times 5e13 a second, and passes: A's and B's 64 + 256 MiB are read to be
+  // measured, read and written half as long, C's 64 MiB are read and written.
+  const Plan plan = planned(8192, 8.0);
+  const double mib = 1 << 20;
+  EXPECT_NEAR(plan.seconds(false) - planned(8192, 8.0).steps[2].seconds,
+              2.0 * 2048 * 8192 * 8192 / 4e14 + (2.5 * 320 + 2 * 64) * mib / 3e12, 1e-9)
+      << plan.explain();
+  EXPECT_EQ(plan.memory_per_rank - planned(8192, 1.0).memory_per_rank, (64 + 256) / 2 << 20);
+}
+
 TEST(Plan, IsEqualByHashAndPrints) {
   const Plan plan = plan_matmul(sharded(4, 64, 64, 64), cluster());
   EXPECT_EQ(plan.hash(), plan_matmul(sharded(4, 64, 64, 64), cluster()).hash());

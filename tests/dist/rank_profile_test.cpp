@@ -121,7 +121,7 @@ TEST(RankProfile, GathersTheCallsOfAllRanks) {
                            {.strategy = "row"});
         }
         const int64_t planned = 2 * last_report().plan.bytes();
-        const double floor = last_report().plan.floor;
+        const double floor = last_report().plan.floor.seconds;
         const std::vector<RankProfile> profiles = gather_profiles(comm, root);
         if (comm->rank() != root) {
           EXPECT_TRUE(profiles.empty());

@@ -87,6 +87,43 @@ TEST_F(GpuMatmul, ScalesAndAccumulatesIntoASlice) {
   }
 }
 
+/// Up to 2^24, which neither of the short formats holds.
+TEST_F(GpuMatmul, ShortOperandsWithAFloat32ResultAreNotRounded) {
+  std::mt19937 generator(12);
+  std::uniform_int_distribution<int> numbers(-255, 255);
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    const auto drawn = [&](const Shape& shape) {
+      return test::drawn(shape, dtype, [&] { return numbers(generator); });
+    };
+    for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 1, 1},
+                                  {1, 7, 53},
+                                  {37, 7, 1},
+                                  {3, 0, 4},
+                                  {0, 3, 4},
+                                  {37, 33, 53},
+                                  {64, 128, 32}}) {
+      const Tensor a = drawn({m, k}), b = drawn({k, n});
+      const MatmulOptions wide{.dtype = DType::kFloat32};
+      const auto expected = host_values(matmul(cast(a, DType::kFloat64), cast(b, DType::kFloat64)));
+      const Tensor c = matmul(gpu(a), gpu(b), wide);
+      ASSERT_EQ(c.dtype(), DType::kFloat32);
+      EXPECT_EQ(host_values(c), expected) << dtype << ' ' << m << ' ' << k << ' ' << n;
+      const Tensor a_turned = gpu(contiguous(transpose(a))), b_turned = gpu(transpose(b));
+      EXPECT_EQ(host_values(matmul(transpose(a_turned), transpose(contiguous(b_turned)), wide)),
+                expected);
+      const Tensor by_columns = full({n, m}, 2.0, DType::kFloat32, kGpu);
+      const Tensor out = transpose(by_columns);
+      matmul(gpu(a), gpu(b), {.beta = 3, .dtype = DType::kFloat32}, &out);
+      auto added = expected;
+      for (auto& value : added) value += 6;
+      EXPECT_EQ(host_values(out), added);
+    }
+    const Tensor stack = drawn({2, 3, 9, 8}), right = drawn({3, 8, 6});
+    EXPECT_EQ(host_values(matmul(gpu(stack), gpu(right), {.dtype = DType::kFloat32})),
+              host_values(matmul(stack, right, {.dtype = DType::kFloat32})));
+  }
+}
+
 TEST_F(GpuMatmul, AnEmptyInnerSizeGivesZeros) {
   const Tensor a = zeros({3, 0}, DType::kFloat32, kGpu), b = zeros({0, 5}, DType::kFloat32, kGpu);
   EXPECT_THAT(host_values(matmul(a, b)), testing::Each(std::complex<double>(0)));

@@ -15,6 +15,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "tests/error_of.h"
 
 namespace cuop {
 namespace {
@@ -130,6 +131,86 @@ TEST(Matmul, HalfCrossesTileBordersAndRoundsOnce) {
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(got[i], static_cast<float>(Half(static_cast<float>(expected[i])))) << i;
   }
+}
+
+/// Whole numbers of 11 bits at most, as both formats hold up to 256: sums need more.
+Tensor short_numbers(const Shape& shape, uint32_t seed, DType dtype) {
+  std::mt19937 generator(seed);
+  std::uniform_int_distribution<int> numbers(-255, 255);
+  Tensor t = empty(shape, DType::kFloat64);
+  for (int64_t i = 0; i < t.size(); ++i) t.data<double>()[i] = numbers(generator);
+  return cast(t, dtype);
+}
+
+/// Sums stay below 2^24, so that float32 has all of their bits.
+TEST(Matmul, ShortOperandsWithAFloat32ResultAreNotRounded) {
+  const struct {
+    int64_t m, k, n;
+  } sizes[] = {{1, 1, 1}, {1, 17, 5}, {5, 17, 1},   {0, 4, 3},      {3, 0, 4},
+               {3, 4, 0}, {7, 1, 9},  {37, 53, 29}, {390, 200, 385}};
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (const auto& [m, k, n] : sizes) {
+      const Tensor a = short_numbers({m, k}, 1, dtype), b = short_numbers({k, n}, 2, dtype);
+      const std::vector<double> expected = naive(a, b);
+      const MatmulOptions wide{.dtype = DType::kFloat32};
+      const Tensor c = matmul(a, b, wide);
+      ASSERT_EQ(c.dtype(), DType::kFloat32);
+      EXPECT_EQ(values(c), expected) << dtype << ' ' << m << ' ' << k << ' ' << n;
+      const Tensor a_turned = contiguous(transpose(a)), b_turned = contiguous(transpose(b));
+      EXPECT_EQ(values(matmul(a_turned, b_turned,
+                              {.trans_a = true, .trans_b = true, .dtype = DType::kFloat32})),
+                expected);
+      const Tensor steps = zeros({2 * m, 3 * n});
+      const Tensor out = slice(slice(steps, 0, 0, 2 * m, 2), 1, 0, 3 * n, 3);
+      matmul(a, b, wide, &out);
+      EXPECT_EQ(values(out), expected);
+      fill(out, 3);
+      matmul(a, b, {.alpha = 2, .beta = -1, .dtype = DType::kFloat32}, &out);
+      std::vector<double> scaled = expected;
+      for (double& value : scaled) value = 2 * value - 3;
+      EXPECT_EQ(values(out), scaled);
+    }
+    const Tensor stack = short_numbers({2, 3, 9, 8}, 3, dtype);
+    const Tensor one = short_numbers({8, 6}, 4, dtype), row = short_numbers({9}, 5, dtype);
+    const DType f32 = DType::kFloat32;
+    for (const Tensor& right : {one, short_numbers({3, 8, 6}, 6, dtype)}) {
+      EXPECT_EQ(values(matmul(stack, right, {.dtype = f32})),
+                values(matmul(cast(stack, f32), cast(right, f32))));
+    }
+    EXPECT_EQ(values(matmul(row, stack, {.dtype = f32})),
+              values(matmul(cast(row, f32), cast(stack, f32))));
+    EXPECT_EQ(values(batch_matmul(stack, stack, {.trans_b = true, .dtype = f32})),
+              values(batch_matmul(cast(stack, f32), cast(stack, f32), {.trans_b = true})));
+  }
+  // Of two formats the promoted one is float32 already, and a bool becomes what the other is.
+  const Tensor half = short_numbers({3, 4}, 1, DType::kFloat16);
+  const Tensor other = short_numbers({4, 3}, 2, DType::kBFloat16);
+  EXPECT_EQ(values(matmul(half, other, {.dtype = DType::kFloat32})), naive(half, other));
+  const Tensor flags = ones({4, 3}, DType::kBool);
+  EXPECT_EQ(values(matmul(half, flags, {.dtype = DType::kFloat32})), naive(half, flags));
+}
+
+TEST(Matmul, ResultsOfOtherDtypesAreRefused) {
+  const auto refusal = [](DType operands, DType asked) {
+    const Tensor a = zeros({2, 2}, operands);
+    return test::error_of<DTypeError>([&] { matmul(a, a, {.dtype = asked}); });
+  };
+  EXPECT_EQ(refusal(DType::kFloat16, DType::kFloat64),
+            "matmul: a result of float64 was asked for; that of float16 and float16 is float16 or "
+            "float32");
+  EXPECT_EQ(refusal(DType::kFloat32, DType::kFloat64),
+            "matmul: a result of float64 was asked for; that of float32 and float32 is float32");
+  for (const DType asked : {DType::kBFloat16, DType::kInt32, DType::kComplex64}) {
+    EXPECT_THAT(refusal(DType::kFloat16, asked), HasSubstr("is float16 or float32"));
+  }
+  EXPECT_THAT(refusal(DType::kInt8, DType::kFloat32), HasSubstr("int8 and int8 is int8"));
+  const Tensor a = zeros({2, 2}, DType::kFloat16);
+  EXPECT_EQ(matmul(a, a, {.dtype = DType::kFloat16}).dtype(), DType::kFloat16);
+  EXPECT_THAT(test::error_of<DTypeError>([&] { matmul(a, a, {.dtype = DType::kFloat32}, &a); }),
+              HasSubstr("the output has dtype float16, needed is float32"));
+  const Tensor out = zeros({2, 2});
+  EXPECT_THAT(test::error_of<DTypeError>([&] { matmul(a, a, {}, &out); }),
+              HasSubstr("the output has dtype float32, needed is float16"));
 }
 
 TEST(Matmul, BetaZeroIgnoresWhatTheOutputHolds) {

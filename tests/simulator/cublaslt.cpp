@@ -1,6 +1,7 @@
 // A cuBLASLt for the simulated GPU: products by plain loops on the stream's thread. It has four
 // algorithms, so that the choice among them can be tested: the default, which is slow; one that is
-// fast; one whose result is wrong; and one that fails to start.
+// fast; one whose result is wrong; and one that fails to start. Results have the operands' type, or
+// of 16-bit ones float32: other pairs of types it refuses.
 #include <chrono>
 #include <complex>
 #include <cstring>
@@ -76,7 +77,8 @@ Wide element(const void* data, const Layout& layout, int trans, int64_t batch, i
   return trans == 2 ? std::conj(value) : value;
 }
 
-template <class T>
+/// Operands of T, results of To.
+template <class T, class To>
 void multiply(const Product& p) {
   const auto rows = static_cast<int64_t>(p.d_layout.rows);
   const auto columns = static_cast<int64_t>(p.d_layout.columns);
@@ -92,13 +94,13 @@ void multiply(const Product& p) {
         }
         sum *= p.alpha;
         if (p.beta != Wide(0)) {
-          sum += p.beta * element<T>(p.c, p.c_layout, 0, batch, row, column);
+          sum += p.beta * element<To>(p.c, p.c_layout, 0, batch, row, column);
         }
-        write<T>(p.d, batch * p.d_layout.stride + column * p.d_layout.ld + row, sum);
+        write<To>(p.d, batch * p.d_layout.stride + column * p.d_layout.ld + row, sum);
       }
     }
   }
-  if (p.method == kWrong) write<T>(p.d, 0, read<T>(p.d, 0) + 100.0);
+  if (p.method == kWrong) write<To>(p.d, 0, read<To>(p.d, 0) + 100.0);
 }
 
 /// Calls call(T()) with the type of the elements.
@@ -120,9 +122,21 @@ void visit(ScalarType type, Call&& call) {
   }
 }
 
+bool is_supported(const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
+  const bool is_short = a.type == kReal16 || a.type == kRealB16;
+  return a.type == b.type && c.type == d.type &&
+         (d.type == a.type || (is_short && d.type == kReal32));
+}
+
 /// Runs on the stream's thread.
 void run(const Product& p, void* workspace, size_t workspace_bytes) {
-  visit(p.d_layout.type, [&]<class T>(T) { multiply<T>(p); });
+  visit(p.a_layout.type, [&]<class T>(T) {
+    if (p.d_layout.type == p.a_layout.type) {
+      multiply<T, T>(p);
+    } else {
+      multiply<T, float>(p);
+    }
+  });
   if (p.method == kSlow) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   if (workspace_bytes > 0) std::memset(workspace, 0xff, workspace_bytes);
 }
@@ -243,11 +257,14 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoCapGetAttribute(const Algorithm* algo
   *written = sizeof(uint64_t);
   return 0;
 }
-CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void* layout,
-                                                        void*, void* preference, int most,
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoGetHeuristic(void*, void*, void* a, void* b, void* c,
+                                                        void* d, void* preference, int most,
                                                         Heuristic* results, int* count) {
   *count = 0;
-  const ScalarType type = as<Layout>(layout).type;
+  if (!is_supported(as<Layout>(a), as<Layout>(b), as<Layout>(c), as<Layout>(d))) {
+    return kNotSupported;
+  }
+  const ScalarType type = as<Layout>(a).type;
   for (uint64_t method = kSlow; method < kMethodCount && *count < most; ++method) {
     const uint64_t allowed = as<Choosing>(preference).implementations;
     if ((implementations_of(method, type) & ~allowed) != 0) continue;
@@ -255,11 +272,13 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, voi
   }
   return 0;
 }
-CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoCheck(void*, void*, void*, void*, void* layout, void*,
+CUOP_SIMULATOR_ENTRY int cublasLtMatmulAlgoCheck(void*, void*, void* a, void* b, void* c, void* d,
                                                  const Algorithm* algorithm, Heuristic* result) {
   const bool is_known = algorithm->data[0] < kMethodCount && algorithm->data[1] == kMark;
-  if (!is_known) return kNotSupported;
-  *result = heuristic_of(algorithm->data[0], as<Layout>(layout).type);
+  if (!is_known || !is_supported(as<Layout>(a), as<Layout>(b), as<Layout>(c), as<Layout>(d))) {
+    return kNotSupported;
+  }
+  *result = heuristic_of(algorithm->data[0], as<Layout>(a).type);
   return 0;
 }
 CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* alpha, const void* a,
@@ -269,7 +288,11 @@ CUOP_SIMULATOR_ENTRY int cublasLtMatmul(void*, void* description, const void* al
                                         size_t workspace_bytes, StreamHandle stream) {
   const uint64_t method = algorithm->data[0];
   if (method == kFailing) return kExecutionFailed;
-  const ScalarType type = as<Layout>(d_layout).type;
+  if (!is_supported(as<Layout>(a_layout), as<Layout>(b_layout), as<Layout>(c_layout),
+                    as<Layout>(d_layout))) {
+    return kNotSupported;
+  }
+  const ScalarType type = as<Layout>(a_layout).type;
   const size_t used_bytes = heuristic_of(method, type).workspace_bytes;
   if (workspace_bytes < used_bytes) return kInvalidValue;
   const Product product{as<Description>(description),

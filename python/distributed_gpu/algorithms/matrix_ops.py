@@ -65,13 +65,14 @@ def distributed_matmul_mixed_precision(A, B, mpi, distributor, comm_dtype="float
     return from_root(dist.matmul_from_root, mpi, [A, B], wire=wire)
 
 
-def distributed_matmul_sparse_aware(A, B, mpi, distributor, sparsity_threshold=0.5):
+def distributed_matmul_sparse_aware(A, B, mpi, distributor, sparsity_threshold=None):
     """A [M, K] @ B [K, N] whose zeros neither travel nor are multiplied where that is faster.
 
     A block of which at least the part `sparsity_threshold` is zero goes as a bitmap or as coordinates
-    of 4 bytes beside its values, whichever is shorter, and as it is where that is shortest. Apart from
-    that each rank counts the zeros of its blocks, and where so many are zero that a sparse product is
-    predicted to be faster, and the other block is finite, makes one.
+    of 4 bytes beside its values, whichever is shorter, and as it is where that is shortest; None: where
+    that is predicted to be faster on these ranks' links. Apart from that each rank counts the zeros of
+    its blocks, and where so many are zero that a sparse product is predicted to be faster, and the
+    other block is finite, makes one.
     """
     with _wire(mpi, "distributed_matmul_sparse_aware"):
         wire = dist.Wire.sparse(sparsity_threshold)

@@ -48,6 +48,9 @@ struct PairIndices {
   Indices left;    ///< in the left one and in the result
   Indices summed;  ///< in both, not in the result
   Indices right;   ///< in the right one and in the result
+
+  /// Whether matrices are multiplied: not numbers alone, nor vectors with vectors.
+  bool is_matrix_product() const { return !summed.empty() && !(left.empty() && right.empty()); }
 };
 /// In the order in which the left one, then the right one has them. Each index that the result
 /// lacks must be in both.

@@ -48,7 +48,7 @@ Tensor upload(const Tensor& x, Device device, const dist::Wire& wire, int axis) 
     const dist::Narrowed here = dist::narrowed(x, wire.dtype, axis);
     dist::widen_into(out, {to_device(here.values, device), to_device(here.exponents, device)});
   } else {
-    const dist::Sparse here = dist::without_zeros(x, wire.threshold);
+    const dist::Sparse here = dist::without_zeros(x, wire.threshold, wire.is_by_cost);
     const auto there = [&](const Tensor& each) {
       return each.is_defined() ? to_device(each, device) : each;
     };

@@ -13,6 +13,7 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/rank_team.h"
 #include "cuop/dist/exec/calibration.h"
+#include "cuop/dist/exec/rank_machine.h"
 #include "cuop/executor/call_plan.h"
 #include "cuop/executor/root_arrays.h"
 #include "cuop/executor/tile_run.h"
@@ -50,10 +51,18 @@ std::vector<Tensor> given_inputs(const TileOperation& operation,
   return result;
 }
 
+/// Settles how inputs travel to devices, of which the host packs what they unpack.
+void settle_wire(Tiling& tiling, const TileMachine& machine) {
+  dist::Machine host = dist::local_machine();
+  host.link_bandwidth = machine.upload;
+  tiling.wire = tiling.wire.over(host, tiling.computed, {tiling.input_bytes(), 1});
+}
+
 /// Plans with assumed figures; where the work will take long the ranks find out what they are.
-TilePlan agreed_plan(dist::Communicator& comm, const Tiling& tiling, Device device,
+TilePlan agreed_plan(dist::Communicator& comm, Tiling& tiling, Device device,
                      const TiledOptions& options) {
   TileMachine machine = tile_machine(comm, device, options.limits);
+  settle_wire(tiling, machine);
   const TilePlan plan = plan_tiles(tiling, machine, options.least_tiles);
   const bool is_known = comm.figures(dist::figures_of(device)) != nullptr;
   // A limit is one on what measuring takes too.
@@ -340,7 +349,10 @@ TilePlan plan_tiled(const dist::CommunicatorPtr& comm, const TileOperation& oper
         check_limits(options.limits, operation.text.c_str());
         operation.describe(inputs);
       },
-      [&] { plan = agreed_plan(*comm, operation.describe(inputs), work_device(*comm), options); });
+      [&] {
+        Tiling tiling = operation.describe(inputs);
+        plan = agreed_plan(*comm, tiling, work_device(*comm), options);
+      });
   return plan;
 }
 

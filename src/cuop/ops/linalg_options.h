@@ -3,8 +3,10 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <variant>
 
+#include "cuop/core/dtype.h"
 #include "cuop/core/linalg.h"
 #include "cuop/core/scalar.h"
 
@@ -17,6 +19,9 @@ struct MatmulOptions {
   TransLike trans_b{};
   Scalar alpha = 1;
   Scalar beta = 0;  ///< not 0 needs `out`, whose values are then an input; 0 never reads them
+  /// Of the result: the promoted dtype of A and B, which is also what is taken where none is given,
+  /// or float32 where that is float16 or bfloat16. DTypeError for any other.
+  std::optional<DType> dtype = {};
 };
 
 /// op(A), op(B): as they are, transposed, or conjugated and transposed.

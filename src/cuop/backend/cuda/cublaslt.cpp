@@ -28,7 +28,7 @@ constexpr uint64_t kMaxWorkspace = uint64_t{32} << 20;
 constexpr size_t kMaxPlans = 4096;
 
 struct Types {
-  ScalarType element;
+  ScalarType element;  ///< of an operand; the rest as a product of such operands needs it
   ComputeType compute;
   ScalarType scale;
 };
@@ -68,9 +68,9 @@ struct Coefficient {
 struct KeyHash {
   size_t operator()(const GemmProblem& key) const {
     const GemmShape& s = key.shape;
-    return hash_numbers(key.device, s.dtype, s.trans_a, s.trans_b, s.m, s.n, s.k, s.lda, s.ldb,
-                        s.ldc, s.batch, s.stride_a, s.stride_b, s.stride_c, key.units, key.align_a,
-                        key.align_b, key.align_c);
+    return hash_numbers(key.device, s.dtype, s.result, s.trans_a, s.trans_b, s.m, s.n, s.k, s.lda,
+                        s.ldb, s.ldc, s.batch, s.stride_a, s.stride_b, s.stride_c, key.units,
+                        key.align_a, key.align_b, key.align_c);
   }
 };
 
@@ -111,7 +111,8 @@ class GemmPlan {
     check_status(lib.desc_set(desc_, kDescTransB, &trans_second, sizeof(int)), who, "op(a)");
     first_ = layout(types.element, s.trans_b, s.n, s.k, s.ldb, s.batch, s.stride_b);
     second_ = layout(types.element, s.trans_a, s.k, s.m, s.lda, s.batch, s.stride_a);
-    result_ = layout(types.element, Trans::kNone, s.n, s.m, s.ldc, s.batch, s.stride_c);
+    result_ =
+        layout(types_of(s.result).element, Trans::kNone, s.n, s.m, s.ldc, s.batch, s.stride_c);
   }
   ~GemmPlan() {
     const Library& lib = library();
@@ -261,16 +262,17 @@ GemmProblem gemm_problem(const GemmShape& shape, const void* a, const void* b, c
           shape,
           alignment(a, shape.stride_a, shape.dtype),
           alignment(b, shape.stride_b, shape.dtype),
-          alignment(c, shape.stride_c, shape.dtype),
+          alignment(c, shape.stride_c, shape.result),
           execution_options().matrix_units};
 }
 
 std::string gemm_text(const GemmProblem& problem) {
   const GemmShape& s = problem.shape;
-  return cat("gemm ", s.dtype, " op ", static_cast<int>(s.trans_a), static_cast<int>(s.trans_b),
-             " m ", s.m, " n ", s.n, " k ", s.k, " ld ", s.lda, ' ', s.ldb, ' ', s.ldc, " batch ",
-             s.batch, " by ", s.stride_a, ' ', s.stride_b, ' ', s.stride_c, " aligned ",
-             problem.align_a, ' ', problem.align_b, ' ', problem.align_c,
+  const std::string widened = s.result == s.dtype ? "" : cat(" to ", s.result);
+  return cat("gemm ", s.dtype, widened, " op ", static_cast<int>(s.trans_a),
+             static_cast<int>(s.trans_b), " m ", s.m, " n ", s.n, " k ", s.k, " ld ", s.lda, ' ',
+             s.ldb, ' ', s.ldc, " batch ", s.batch, " by ", s.stride_a, ' ', s.stride_b, ' ',
+             s.stride_c, " aligned ", problem.align_a, ' ', problem.align_b, ' ', problem.align_c,
              units_text(problem.units));
 }
 

@@ -21,7 +21,8 @@ namespace cuop::backend::cuda {
 /// written; kTrans, kConjTrans: stored as the transpose. Leading dimensions (from one stored row to
 /// the next) and strides (from one product to the next, 0 for the same matrix again) in elements.
 struct GemmShape {
-  DType dtype = DType::kFloat32;
+  DType dtype = DType::kFloat32;   ///< of a and b
+  DType result = DType::kFloat32;  ///< of c: the same, or float32 beside 16-bit floats
   Trans trans_a = Trans::kNone, trans_b = Trans::kNone;
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldb = 0, ldc = 0;
@@ -75,8 +76,9 @@ std::shared_ptr<const GemmPlan> known_gemm_plan(
 void use_gemm_plan(const GemmProblem& problem, std::shared_ptr<const GemmPlan> plan);
 
 /// Runs the product on the stream. float32 is computed in IEEE float32; float16 and bfloat16 are
-/// accumulated in float32 and rounded once. `who` names the operator in errors, here and above:
-/// DeviceError when there is no cuBLASLt, ExecutionError for what it refuses.
+/// accumulated in float32 and, unless c is float32, rounded once. `who` names the operator in
+/// errors, here and above: DeviceError when there is no cuBLASLt, ExecutionError for what it
+/// refuses.
 void run_gemm_plan(const char* who, const GemmPlan& plan, const Scalar& alpha, const void* a,
                    const void* b, const Scalar& beta, void* c, Stream stream);
 

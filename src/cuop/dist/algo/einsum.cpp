@@ -128,9 +128,10 @@ class Follower {
     const bool is_summed = !(work.of(step.result) == work);
     // Sums in 16 bits are rounded once, when those of all ranks have been added.
     const DType dtype = is_summed ? compute_dtype(dtype_) : dtype_;
-    const pairwise::NamedTensor left = fetched(step.left, work, dtype);
+    const DType taken = step.is_pair() ? dtype_ : dtype;  // pairs widen what they make
+    const pairwise::NamedTensor left = fetched(step.left, work, taken);
     pairwise::NamedTensor right;
-    if (step.is_pair()) right = fetched(step.right, work, dtype);
+    if (step.is_pair()) right = fetched(step.right, work, taken);
     Tensor local;
     if (!mine.is_void && is_here(work)) {
       if (step.is_pair()) {

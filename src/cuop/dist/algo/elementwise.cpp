@@ -117,6 +117,7 @@ Mapping describe(const Elementwise& work, const std::vector<Placement>& inputs,
     dtypes.push_back(input.dtype);
   }
   mapping.dtype = work.result_dtype(dtypes);
+  mapping.is_elementwise = true;
   mapping.needed = [inputs](size_t i, const Box& box) {
     return broadcast_source(box, inputs[i].shape);
   };
@@ -199,6 +200,7 @@ DescribeMapping transpose_mapping(int64_t dim0, int64_t dim1) {
     std::swap(mapping.shape[a], mapping.shape[b]);
     mapping.dtype = x.dtype;
     mapping.flops_per_element = 0;
+    mapping.is_elementwise = true;
     mapping.needed = [a, b](size_t, const Box& box) { return swapped_box(box, a, b); };
     if (x.sharding.single_rank() < 0) {
       mapping.choices.push_back({"keep", x.sharding.swapped(a, b, x.shape.ndim())});

@@ -6,6 +6,7 @@
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/combine.h"
+#include "cuop/dist/exec/narrow_product.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/wired_exchange.h"
 #include "cuop/dist/plan/matmul_plan.h"
@@ -15,7 +16,7 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_call(const Wire& wire, const std::vector<Placement>& inputs,
+Plan plan_call(const Wire& wire, ProductPath path, const std::vector<Placement>& inputs,
                const std::optional<Sharding>& output, const Machine& machine,
                const std::string& strategy) {
   check_matrices("matmul", inputs);
@@ -23,9 +24,9 @@ Plan plan_call(const Wire& wire, const std::vector<Placement>& inputs,
   const Shape& b = inputs[1].shape;
   const DType dtype = promote(inputs[0].dtype, inputs[1].dtype);
   wire.check_carries(dtype, "matmul");
-  return plan_matmul(
-      {a[0], b[1], a[1], dtype, inputs[0].sharding, inputs[1].sharding, output, wire}, machine,
-      strategy);
+  return plan_matmul({a[0], b[1], a[1], dtype, inputs[0].sharding, inputs[1].sharding, output, wire,
+                      path == ProductPath::kDense},
+                     machine, strategy);
 }
 
 /// What each rank needs of an operand for one panel: its box with the inner dimension (`axis`) cut.
@@ -49,15 +50,22 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
   const bool is_sum = sums_panels(panels, partial_as, c.sharding);
   const DType summed = is_sum ? compute_dtype(c.dtype) : c.dtype;
 
+  const auto wire_of = [&](const char* key) {
+    return wire.is_by_cost ? Wire::of_per_mille(plan.setting(key)) : wire;
+  };
+  const Wire of_a = wire_of("sparse_a"), of_b = wire_of("sparse_b");
   Part partial{zeros(mine.shape(), summed, a.device()), mine, a.device()};
   for (int64_t panel = 0; panel < panels; ++panel) {
     const Tensor a_panel = fetch(comm, part_of(a), a.sharding().owner_boxes(a.shape()),
-                                 panel_boxes(plan.inputs[0], 1, panels, panel), c.dtype, wire, 1);
+                                 panel_boxes(plan.inputs[0], 1, panels, panel), c.dtype, of_a, 1);
     const Tensor b_panel = fetch(comm, part_of(b), b.sharding().owner_boxes(b.shape()),
-                                 panel_boxes(plan.inputs[1], 0, panels, panel), c.dtype, wire, 0);
+                                 panel_boxes(plan.inputs[1], 0, panels, panel), c.dtype, of_b, 0);
     if (mine.empty() || a_panel.shape(1) == 0) continue;
-    multiply_by_path(cuop::cast(a_panel, summed), cuop::cast(b_panel, summed), panel > 0, path,
-                     partial.local);
+    if (plan.setting("narrow") == 1) {
+      multiply_narrowed(a_panel, b_panel, wire.dtype, panel > 0, partial.local);
+    } else {
+      multiply_by_path(a_panel, b_panel, panel > 0, path, partial.local);
+    }
   }
   Tensor local = partial.local;
   if (!(partial_as == c.sharding)) {
@@ -66,7 +74,7 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
   }
   if (local.is_defined()) local = cuop::cast(local, c.dtype);
   const DistTensor result(a.comm_ptr(), c.sharding, c.shape, c.dtype, local, a.device());
-  return moved_to(result, plan.outputs.back().sharding, wire, 1);
+  return moved_to(result, plan.outputs.back().sharding, wire_of("sparse_c"), 1);
 }
 
 }  // namespace
@@ -74,7 +82,7 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
 Operation matmul_operation(const Wire& wire, ProductPath path) {
   return {cat("matmul", wire.text(), ", product ", name(path)),
           {"A", "B"},
-          std::bind_front(plan_call, wire),
+          std::bind_front(plan_call, wire, path),
           std::bind_front(execute, wire, path)};
 }
 

@@ -12,9 +12,11 @@ namespace cuop::dist {
 /// "block_2d", "k_split". The result stays where it is computed unless `options.output` says
 /// otherwise; `options.machine->memory` limits what a rank may hold. ShapeError, MemoryError.
 ///
-/// `wire` is the form in which blocks travel. Of a narrow one (float16, bfloat16) the arithmetic is
-/// that of the dtype all the same: rows of A, columns of B and rows of C are scaled by powers of
-/// two, so that |C - AB| <= c eps sqrt(K) |A| |B| in the Frobenius norm with the wire's eps.
+/// `wire` is the form in which blocks travel. Of a narrow one (float16, bfloat16) the sums are of
+/// the dtype all the same, and so are the products unless 16-bit ones are predicted to be faster
+/// (on the matrix units of a GPU; setting "narrow"): rows of A, columns of B and rows of C are
+/// scaled by powers of two, so that |C - AB| <= c eps sqrt(K) |A| |B| in the Frobenius norm with
+/// the wire's eps.
 ///
 /// `path` says how blocks are multiplied, apart from how they travel: of kAuto each rank counts the
 /// zeros of its blocks and leaves them out where that is predicted to be faster

@@ -12,6 +12,7 @@
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/passes.h"
 #include "cuop/dist/exec/redistribute.h"
+#include "cuop/dist/plan/map_plan.h"
 #include "cuop/dist/plan/pass_plan.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -105,6 +106,23 @@ DistTensor execute(double dx, AxisEnds ends, const Plan& plan,
   return solution;
 }
 
+/// Each axis there and back, of which nothing has to be brought but the right-hand side and the
+/// solution.
+Floor direct_floor(const std::vector<Placement>& inputs, DType working,
+                   const std::optional<Sharding>& output, const Machine& machine) {
+  const Placement& rhs = inputs[1];
+  const auto cells = static_cast<double>(element_count(rhs.shape));
+  const double flops =
+      2.0 * (transform_flops(cells, rhs.shape[0]) + transform_flops(cells, rhs.shape[1]));
+  const double bytes = cells * static_cast<double>(itemsize(rhs.dtype));
+  Least least = least_of(machine, flops, 2.0 * bytes, working, kFftEfficiency);
+  const double arithmetic = least_of(machine, flops, 0, working, kFftEfficiency).seconds;
+  least.in = {bytes, largest_share(rhs.sharding, rhs.shape), arithmetic};
+  least.out = {bytes, wanted_share(output, rhs.shape), arithmetic};
+  least.is_rooted = is_rooted({rhs}, output);
+  return floor_of(least, machine, rhs.sharding.mesh().size());
+}
+
 Plan plan_direct(const std::string& who, double dx, AxisEnds ends,
                  const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
                  const Machine& machine, const std::string& strategy) {
@@ -125,7 +143,9 @@ Plan plan_direct(const std::string& who, double dx, AxisEnds ends,
   const Mesh line = Mesh::line(rhs.sharding.mesh().size());
   problem.choices.push_back(
       passes("pencil", Sharding(line, split_dim(2, 0)), Sharding(line, split_dim(2, 1))));
-  return plan_passes(problem, machine, strategy);
+  Plan plan = plan_passes(problem, machine, strategy);
+  plan.floor = direct_floor(inputs, working, output, machine);
+  return plan;
 }
 
 }  // namespace

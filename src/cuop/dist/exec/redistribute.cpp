@@ -9,8 +9,10 @@
 #include "cuop/core/trace.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/checks.h"
+#include "cuop/dist/exec/calibration.h"
 #include "cuop/dist/exec/wired_exchange.h"
 #include "cuop/dist/header.h"
+#include "cuop/dist/plan/plan.h"
 #include "cuop/dist/rank_device.h"
 #include "cuop/dist/strict.h"
 #include "cuop/ops/copy/copy.h"
@@ -21,6 +23,20 @@ namespace {
 /// x under another sharding, of which this rank has `local`.
 DistTensor relaid(const DistTensor& x, const Sharding& sharding, Tensor local) {
   return DistTensor(x.comm_ptr(), sharding, x.shape(), x.dtype(), std::move(local), x.device());
+}
+
+/// The wire for this tensor's way, the same on every rank. Long ones are worth measuring for.
+Wire by_cost(const DistTensor& x, const Sharding& to, const Wire& wire) {
+  const Traffic traffic =
+      plan_traffic(x.sharding().owner_boxes(x.shape()), needs_of(to.owner_boxes(x.shape())));
+  constexpr auto kParts = Communicator::Figures::kParts;
+  const Machine assumed;
+  const auto load = [&](const Machine& machine) { return load_of(traffic, machine, x.dtype()); };
+  const bool is_long = transfer_seconds(assumed, load(assumed)) > kWorthMeasuring;
+  if (!x.comm().figures(kParts) && is_long) calibrate(x.comm(), x.device(), kParts, assumed);
+  const std::shared_ptr<const Machine> agreed = x.comm().figures(kParts);
+  const Machine& machine = agreed ? *agreed : assumed;
+  return wire.over(machine, x.dtype(), load(machine));
 }
 
 }  // namespace
@@ -54,7 +70,10 @@ DistTensor redistribute(const DistTensor& x, const Sharding& sharding, const Wir
         }
         sharding.check_fits(x.shape(), "redistribute");
       },
-      [&] { result = moved_to(x, sharding, wire, std::max(x.ndim() - 1, 0)); });
+      [&] {
+        const Wire carried = wire.is_by_cost ? by_cost(x, sharding, wire) : wire;
+        result = moved_to(x, sharding, carried, std::max(x.ndim() - 1, 0));
+      });
   return result;
 }
 

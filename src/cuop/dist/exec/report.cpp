@@ -61,7 +61,7 @@ CallFigures CallRecord::figures() const {
   CallFigures figures;
   figures.plan = filed.plan->to_string();
   figures.predicted = filed.plan->seconds();
-  figures.floor = filed.plan->floor;
+  figures.floor = filed.plan->floor.seconds;
   figures.measured = filed.measured;
   figures.sent_to = sent_to;
   return figures;

@@ -32,7 +32,8 @@ struct Sparse {
   Tensor values;  ///< of the nonzeros in row-major order; of kDense the tensor
 };
 
-Sparse without_zeros(const Tensor& x, double threshold);
+/// From this part of zeros on. `is_sampled`: they are not counted where a sample has clearly fewer.
+Sparse without_zeros(const Tensor& x, double threshold, bool is_sampled = false);
 /// Tensors to be filled with what `without_zeros` made of a tensor like this one.
 Sparse empty_sparse(const SparseForm& form, const Tensor& like);
 /// The tensor again, written to `out`.

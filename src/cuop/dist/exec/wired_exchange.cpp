@@ -81,9 +81,10 @@ std::vector<SparseForm> exchange_forms(Communicator& comm, const RankMoves& move
 }
 
 void exchange_sparse(Communicator& comm, const RankMoves& moves, const Part& source,
-                     const Landing& landing, double threshold) {
-  const auto packets = packets_of<Sparse>(
-      moves.sends, source, [&](const Tensor& x) { return without_zeros(x, threshold); });
+                     const Landing& landing, const Wire& wire) {
+  const auto packets = packets_of<Sparse>(moves.sends, source, [&](const Tensor& x) {
+    return without_zeros(x, wire.threshold, wire.is_by_cost);
+  });
   const std::vector<SparseForm> forms = exchange_forms(comm, moves, packets);
   Patches sends, receives;
   const auto add = [](Patches& patches, int peer, const Sparse& packet) {
@@ -118,7 +119,7 @@ void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
   if (is_narrow) {
     exchange_narrow(comm, moves, source, landing, wire.dtype, axis);
   } else {
-    exchange_sparse(comm, moves, source, landing, wire.threshold);
+    exchange_sparse(comm, moves, source, landing, wire);
   }
 }
 

@@ -147,23 +147,25 @@ class Writer {
     }
     const IndexLayout partial_layout = work.of(step.result);
     const bool is_summed = !(partial_layout == work) && work.root < 0;
-    // What ranks add up is wider than 16 bits, and so is what it is made of.
+    // What ranks add up is wider than 16 bits. Matrices are multiplied as they are all the same.
     const DType summed = is_summed ? compute_dtype(task_.dtype) : task_.dtype;
     const int64_t partial =
         largest_box(work.boxes(step.result, shape(step.result))) * itemsize(summed);
+    const bool is_widened = summed != task_.dtype && !is_matrix_product(step);
     int64_t touched = partial;
     for (const int part : {step.left, step.right}) {
       if (part < 0) continue;
       const Indices& indices = tensors_[static_cast<size_t>(part)];
       const int64_t elements_here = largest_box(work.boxes(indices, shape(indices)));
       touched += bytes(elements_here);
-      if (summed != task_.dtype) here += elements_here * itemsize(summed);
+      if (is_widened) here += elements_here * itemsize(summed);
     }
     const std::string right =
         step.is_pair() ? cat(',', term(task_, tensors_[static_cast<size_t>(step.right)])) : "";
     const std::string text = cat(term(task_, tensors_[static_cast<size_t>(step.left)]), right, "->",
                                  term(task_, step.result), ' ', split_text(task_, work));
-    add_compute(plan, machine_, text, step_flops(step, all, elements), touched, summed);
+    add_compute(plan, machine_, text, step_flops(step, all, elements), touched,
+                is_widened ? summed : task_.dtype);
     plan.steps.back().axes = work.axes;
     plan.steps.back().made = {term(task_, step.result), shape(step.result), task_.dtype,
                               made.sharding(step.result)};
@@ -184,6 +186,12 @@ class Writer {
     if (step.is_pair()) live_[static_cast<size_t>(step.right)] = 0;
     live_[task_.inputs.size() + i] = combined > 0 ? combined : partial;
     return text;
+  }
+
+  bool is_matrix_product(const ContractionStep& step) const {
+    return step.is_pair() && pair_indices(tensors_[static_cast<size_t>(step.left)],
+                                          tensors_[static_cast<size_t>(step.right)], step.result)
+                                 .is_matrix_product();
   }
 
   const EinsumTask& task_;
@@ -272,6 +280,47 @@ Plans sliced_plans(const EinsumTask& task, size_t order, const Fits& fits) {
   return best;
 }
 
+/// Seconds of one rank in the faster of the dtypes that steps may be computed in.
+Least least_of(const EinsumTask& task, const Machine& machine, double flops, double bytes) {
+  const Least least = least_of(machine, flops, bytes, task.dtype);
+  const Least wide = least_of(machine, flops, bytes, compute_dtype(task.dtype));
+  return wide.seconds < least.seconds ? wide : least;
+}
+
+/// Of the step that makes the result.
+double last_flops(const Contraction& contraction, const std::vector<ContractionStep>& steps) {
+  const Indices all = step_indices(steps.back(), contraction.tensors(steps));
+  double elements = 1;
+  for (const int index : all) {
+    elements *= static_cast<double>(contraction.sizes[static_cast<size_t>(index)]);
+  }
+  return step_flops(steps.back(), all, elements);
+}
+
+/// Of the orders that were found the one of the fewest flops; operands are read and the result is
+/// written.
+Floor floor_of(const EinsumTask& task, const Machine& machine) {
+  double flops = std::numeric_limits<double>::infinity(), last = flops;
+  for (const std::vector<ContractionStep>& steps : task.orders) {
+    flops = std::min(flops, sliced_flops(task.contraction, steps, {}));
+    last = std::min(last, last_flops(task.contraction, steps));
+  }
+  double bytes = 0;
+  for (size_t i = 0; i < task.inputs.size(); ++i) {
+    const int64_t item = std::min(itemsize(task.inputs[i].dtype), itemsize(task.dtype));
+    bytes += static_cast<double>(element_count(task.contraction.shape(task.contraction.inputs[i])) *
+                                 item);
+  }
+  const double made =
+      static_cast<double>(element_count(task.shape)) * static_cast<double>(itemsize(task.dtype));
+  Least least = least_of(task, machine, flops, bytes + made);
+  // A rank makes no larger part of the result alone than its share of the last step.
+  least.out = {made, wanted_share(task.wanted, task.shape),
+               least_of(task, machine, last, 0.0).seconds};
+  least.is_rooted = is_rooted(task.inputs, task.wanted);
+  return floor_of(least, machine, task.ranks());
+}
+
 }  // namespace
 
 Plan plan_einsum(const EinsumTask& task, const Machine& machine, std::string_view strategy) {
@@ -292,7 +341,9 @@ Plan plan_einsum(const EinsumTask& task, const Machine& machine, std::string_vie
       std::move(sliced.begin(), sliced.end(), std::back_inserter(plans));
     }
   }
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = floor_of(task, machine);
+  return chosen;
 }
 
 Slicing plan_slicing(const Plan& plan, const Contraction& contraction) {

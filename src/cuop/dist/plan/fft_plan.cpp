@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuop/core/text.h"
+#include "cuop/dist/plan/fft_floor.h"
 #include "cuop/dist/plan/four_step_plan.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/dist/plan/pass_plan.h"
@@ -160,7 +161,9 @@ Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_vie
     const auto factors = four_step_factors(problem.lengths[0], ranks);
     if (factors) plans.push_back(plan_four_step(problem, *factors, machine));
   }
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = fft_floor(problem, machine);
+  return chosen;
 }
 
 }  // namespace cuop::dist

@@ -43,6 +43,77 @@ Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machi
   return plan;
 }
 
+/// Bytes of an input that the whole result depends on, as far as that is known.
+double read_bytes(const MapProblem& problem, size_t i) {
+  if (problem.skips_elements || element_count(problem.shape) == 0) return 0.0;
+  return static_cast<double>(problem.needed(i, whole_box(problem.shape)).size() *
+                             itemsize(problem.inputs[i].dtype));
+}
+
+/// Inputs each of whose elements goes into one element of the result.
+std::vector<size_t> one_to_one(const MapProblem& problem) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < problem.inputs.size() && problem.is_elementwise; ++i) {
+    const bool is_equal = element_count(problem.inputs[i].shape) == element_count(problem.shape);
+    if (is_equal) found.push_back(i);
+  }
+  return found;
+}
+
+/// Elements of the result come to where they are wanted themselves or as what they are made of.
+double least_received(const MapProblem& problem) {
+  double most = 0.0;
+  if (!problem.wanted) return most;
+  const std::vector<Box> wanted = problem.wanted->owner_boxes(problem.shape);
+  for (const size_t i : one_to_one(problem)) {
+    const Placement& input = problem.inputs[i];
+    const std::vector<Box> owners = input.sharding.owner_boxes(input.shape);
+    const std::vector<Box> needed = needed_boxes(problem.needed, i, input.shape.ndim(), wanted);
+    for (size_t rank = 0; rank < owners.size(); ++rank) {
+      const int64_t foreign = needed[rank].size() - intersect(needed[rank], owners[rank]).size();
+      const int64_t item = std::min(itemsize(input.dtype), itemsize(problem.dtype));
+      most = std::max(most, static_cast<double>(foreign * item));
+    }
+  }
+  return most;
+}
+
+/// What goes with the elements of the result that a rank makes: all of each input that it takes one
+/// element of.
+TiedBytes tied_inputs(const MapProblem& problem) {
+  TiedBytes tied;
+  std::vector<double> own(static_cast<size_t>(problem.inputs[0].sharding.mesh().size()), 0.0);
+  for (const size_t i : one_to_one(problem)) {
+    const Placement& input = problem.inputs[i];
+    tied.bytes += read_bytes(problem, i);
+    if (largest_share(input.sharding, input.shape) == 0.0) continue;  // others have the same
+    const std::vector<Box> owners = input.sharding.owner_boxes(input.shape);
+    for (size_t rank = 0; rank < own.size(); ++rank) {
+      own[rank] += static_cast<double>(owners[rank].size() * itemsize(input.dtype));
+    }
+  }
+  if (tied.bytes > 0.0) tied.share = *std::max_element(own.begin(), own.end()) / tied.bytes;
+  return tied;
+}
+
+Floor floor_of(const MapProblem& problem, const Machine& machine) {
+  const auto count = static_cast<double>(element_count(problem.shape));
+  const double flops = count * problem.flops_per_element;
+  const double made = count * static_cast<double>(itemsize(problem.dtype));
+  double bytes = made;
+  for (size_t i = 0; i < problem.inputs.size(); ++i) bytes += read_bytes(problem, i);
+  const auto work_on = [&](double touched) {
+    return least_of(machine, flops, touched, problem.dtype, problem.efficiency);
+  };
+  Least least = work_on(bytes);
+  least.in = tied_inputs(problem);
+  least.in.seconds = work_on(made + least.in.bytes).seconds;
+  least.out = {made, wanted_share(problem.wanted, problem.shape), least.in.seconds};
+  least.received = least_received(problem);
+  least.is_rooted = is_rooted(problem.inputs, problem.wanted);
+  return floor_of(least, machine, problem.inputs[0].sharding.mesh().size());
+}
+
 }  // namespace
 
 Plan plan_map(const MapProblem& problem, const Machine& machine, std::string_view strategy) {
@@ -53,7 +124,9 @@ Plan plan_map(const MapProblem& problem, const Machine& machine, std::string_vie
   for (const MapChoice& choice : problem.choices) {
     plans.push_back(plan_choice(problem, choice, machine));
   }
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = floor_of(problem, machine);
+  return chosen;
 }
 
 std::vector<Box> needed_boxes(const NeededBox& needed, size_t input, int input_ndim,
@@ -71,6 +144,14 @@ int common_rank(const std::vector<Placement>& inputs) {
     return input.sharding.single_rank() == rank;
   });
   return is_common ? rank : -1;
+}
+
+bool is_rooted(const std::vector<Placement>& inputs, const std::optional<Sharding>& wanted) {
+  for (const Placement& input : inputs) {
+    if (element_count(input.shape) == 0) return false;
+  }
+  const int rank = common_rank(inputs);
+  return rank >= 0 && (!wanted || wanted->single_rank() == rank);
 }
 
 Sharding split_over_ranks(int ranks, int ndim, int dim) {

@@ -29,6 +29,8 @@ struct MapProblem {
   std::vector<MapChoice> choices;
   double flops_per_element = 1;    ///< of the result
   double efficiency = 1;           ///< see add_compute
+  bool is_elementwise = false;     ///< an element of the result takes one of each input
+  bool skips_elements = false;     ///< of the inputs some may be read by nobody
   std::optional<Sharding> wanted;  ///< where the result is wanted; none leaves it where it is made
 };
 
@@ -42,6 +44,9 @@ std::vector<Box> needed_boxes(const NeededBox& needed, size_t input, int input_n
 
 /// The rank on which all inputs lie, -1 when there is none.
 int common_rank(const std::vector<Placement>& inputs);
+/// Whether there is one, and the result, if it is wanted somewhere, is wanted there: then nobody
+/// else does any work before something of the inputs, of which none is empty, has arrived.
+bool is_rooted(const std::vector<Placement>& inputs, const std::optional<Sharding>& wanted);
 
 /// The result's rows (dimension `dim`) over all ranks in a line.
 Sharding split_over_ranks(int ranks, int ndim, int dim);

@@ -1,6 +1,7 @@
 #include "cuop/dist/plan/matmul_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "cuop/core/divide_up.h"
@@ -13,6 +14,59 @@ namespace {
 
 constexpr int64_t kMostPanels = 1 << 10;
 
+constexpr const char* kProduct = "C = A @ B of the local blocks";
+
+PlanStep product_step(const Machine& machine, DType dtype, double flops, int64_t bytes) {
+  Plan plan;
+  add_compute(plan, machine, kProduct, flops, bytes, dtype);
+  return plan.steps[0];
+}
+
+/// Of operands in float32 that are rounded first, so that the product has to be scaled.
+PlanStep narrow_product_step(const Machine& machine, DType wire, double flops, int64_t operands,
+                             int64_t result) {
+  Plan plan;
+  add_compute(plan, machine, cat(kProduct, ", rounded to ", wire), flops, operands / 2 + result,
+              wire);
+  // Operands are read to find their largest elements, and to be rounded.
+  const int64_t passes = 2 * operands + operands / 2 + 2 * result;
+  plan.steps[0].seconds += compute_seconds(machine, 0, passes, DType::kFloat32);
+  return plan.steps[0];
+}
+
+/// The steps by which operands and result are moved, to say how they travel on a wire by cost.
+class MovedBy {
+ public:
+  explicit MovedBy(Plan& plan) : plan_(plan) {}
+
+  /// Those since the last call are not of interest.
+  void skip() { known_ = plan_.steps.size(); }
+  /// The one since the last call, if there is one.
+  void note(const std::string& key) {
+    steps_[key] = plan_.steps.size() > known_ ? std::optional(known_) : std::nullopt;
+    skip();
+  }
+  void settle(const MatmulProblem& problem, const Machine& machine, int64_t panels) {
+    for (const auto& [key, number] : steps_) {
+      Wire wire;
+      if (number) {
+        const PlanStep& step = plan_.steps[*number];
+        const int64_t pieces = key == "sparse_c" ? 1 : panels;
+        const LinkLoad load{(step.rank_bytes - step.network_bytes) / pieces, step.messages,
+                            step.network_bytes / pieces,
+                            step.network_bytes > 0 ? step.messages : 0};
+        wire = problem.wire.over(machine, problem.dtype, load);
+      }
+      plan_.settings[key] = wire.per_mille();
+    }
+  }
+
+ private:
+  Plan& plan_;
+  size_t known_ = 0;
+  std::map<std::string, std::optional<size_t>> steps_;
+};
+
 /// The operands as multiplied lie as `a` and `b` say, partial products as `partial`, C as `c`.
 Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::string& strategy,
                const std::string& detail, const Sharding& a, const Sharding& b,
@@ -23,8 +77,11 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const Shape c_shape{problem.m, problem.n};
   const Sharding& wanted = problem.c ? *problem.c : c;
   const DType wire = problem.wire.planned_dtype(problem.dtype);
+  MovedBy moves(plan);
   add_input(plan, machine, {"A", a_shape, wire, problem.a}, a);
+  moves.note("sparse_a");
   add_input(plan, machine, {"B", b_shape, wire, problem.b}, b);
+  moves.note("sparse_b");
   if (wire != problem.dtype) {  // read twice and written on both sides
     int64_t elements = 0;
     for (const PlanStep& step : plan.steps) elements += step.rank_bytes / itemsize(wire);
@@ -42,17 +99,28 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   }
   const int64_t a_bytes = largest_block(a_shape, problem.dtype, a);
   const int64_t b_bytes = largest_block(b_shape, problem.dtype, b);
-  // Partial sums of 16-bit products are float32, and so is the arithmetic then.
-  const DType wide = compute_dtype(problem.dtype);
+  const DType wide = compute_dtype(problem.dtype);  // of partial sums of 16-bit products
   const DType summed = partial == c ? problem.dtype : wide;
-  add_compute(plan, machine, "C = A @ B of the local blocks", flops,
-              a_bytes + b_bytes + largest_block(c_shape, summed, partial), summed);
+  const int64_t c_bytes = largest_block(c_shape, summed, partial);
+  PlanStep product = product_step(machine, problem.dtype, flops, a_bytes + b_bytes + c_bytes);
+  const bool travels = !same_owners(problem.a, a, a_shape) || !same_owners(problem.b, b, b_shape);
+  const bool can_narrow = problem.may_narrow && wire != problem.dtype && travels;
+  bool is_narrow = false;
+  if (can_narrow && problem.dtype == DType::kFloat32) {
+    const PlanStep narrow = narrow_product_step(machine, wire, flops, a_bytes + b_bytes, c_bytes);
+    is_narrow = narrow.seconds < product.seconds;
+    if (is_narrow) product = narrow;
+  }
+  plan.steps.push_back(std::move(product));
+  plan.settings["narrow"] = is_narrow ? 1 : 0;
   if (!(partial == c)) {
     add_move(plan, machine, "add the partial products of each block of C",
              partial.owner_boxes(c_shape), needs_of(c.owner_boxes(c_shape)), summed,
              Sources::kAll);  // in full: they are added up
   }
+  moves.skip();
   add_output(plan, machine, {"C", c_shape, wire, c}, problem.c);
+  moves.note("sparse_c");
   for (Placement& output : plan.outputs) output.dtype = problem.dtype;
 
   const int64_t held = largest_block(a_shape, problem.dtype, problem.a) +
@@ -63,12 +131,11 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
     const int64_t fetched_b = same_owners(problem.b, b, b_shape) ? 0 : divide_up(b_bytes, panels);
     const bool is_wide = wide != problem.dtype && sums_panels(panels, partial, c);
     const DType sum = is_wide ? wide : problem.dtype;
-    const int64_t widened =  // a panel of both, and the rounded result
-        is_wide
-            ? 2 * divide_up(a_bytes + b_bytes, panels) + largest_block(c_shape, problem.dtype, c)
-            : 0;
-    return held + fetched_a + fetched_b + largest_block(c_shape, sum, partial) + widened +
-           (partial == c ? 0 : largest_block(c_shape, sum, c)) +
+    const int64_t rounded = is_wide ? largest_block(c_shape, problem.dtype, c) : 0;
+    const int64_t narrowed =  // a panel of both, and what is made of it
+        is_narrow ? divide_up(a_bytes + b_bytes, 2 * panels) + (panels > 1 ? c_bytes : 0) : 0;
+    return held + fetched_a + fetched_b + largest_block(c_shape, sum, partial) + rounded +
+           narrowed + (partial == c ? 0 : largest_block(c_shape, sum, c)) +
            (same_owners(c, wanted, c_shape) ? 0 : largest_block(c_shape, problem.dtype, wanted));
   };
   int64_t panels = 1;
@@ -79,28 +146,9 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
     if (needed(more) < needed(panels)) panels = more;
   }
   plan.settings["panels"] = panels;
+  if (problem.wire.is_by_cost) moves.settle(problem, machine, panels);
   plan.memory_per_rank = needed(panels);
   return plan;
-}
-
-/// With q ranks at work no plan is faster than their arithmetic, nor than the link of a rank that
-/// wants all of C and makes a q-th of it.
-double floor_seconds(const MatmulProblem& problem, const Machine& machine) {
-  const double flops = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                       static_cast<double>(problem.k);
-  const double alone = compute_seconds(machine, flops, 0, problem.dtype);
-  const double all_of_c =
-      problem.c && problem.c->single_rank() >= 0
-          ? static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                static_cast<double>(itemsize(problem.wire.planned_dtype(problem.dtype)))
-          : 0.0;
-  double least = alone;
-  for (int q = 2; q <= problem.a.mesh().size(); ++q) {
-    double bandwidth = machine.link_bandwidth;
-    if (machine.has_network(q)) bandwidth += machine.network_bandwidth;  // both at the same time
-    least = std::min(least, std::max(alone / q, all_of_c / bandwidth * (q - 1) / q));
-  }
-  return least;
 }
 
 }  // namespace
@@ -118,9 +166,7 @@ void check_matrices(const char* who, const std::vector<Placement>& inputs) {
 
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::string_view strategy) {
   std::vector<Plan> plans;
-  const double floor = floor_seconds(problem, machine);
   const auto add = [&](Plan plan, const RankGrid& grid) {
-    plan.floor = floor;
     plan.settings.insert({{"pm", grid.m}, {"pn", grid.n}, {"pk", grid.k}});
     plans.push_back(std::move(plan));
   };
@@ -143,7 +189,36 @@ Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::stri
                   partial, grid.k == 1 ? partial : Sharding(mesh, P(Axes{"m", "k"}, Axes{"n"}))),
         grid);
   }
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = matmul_floor(problem, machine);
+  return chosen;
+}
+
+Floor matmul_floor(const MatmulProblem& problem, const Machine& machine) {
+  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
+  const auto k = static_cast<double>(problem.k);
+  const double flops = 2.0 * m * n * k;
+  const DType wire = problem.wire.planned_dtype(problem.dtype);
+  const auto item = static_cast<double>(itemsize(problem.dtype));
+  const auto wire_item = static_cast<double>(itemsize(wire));
+  Least least = least_of(machine, flops, item * (m * k + k * n + m * n), problem.dtype);
+  if (wire != problem.dtype && problem.may_narrow) {  // operands may be multiplied so
+    const Least narrow = least_of(machine, flops, wire_item * (m * k + k * n) + item * m * n, wire);
+    if (narrow.seconds < least.seconds) least = narrow;
+  }
+  const double arithmetic =
+      std::min(compute_seconds(machine, flops, 0, problem.dtype),
+               problem.may_narrow ? compute_seconds(machine, flops, 0, wire) : least.seconds);
+  // Of C a rank makes no more alone than its share of the products. Those who make the rest of
+  // them, a part w, take a elements of A and b of B with (w M N K)^2 <= a b M N: a + b >= 2 w K
+  // sqrt(M N) (L. H. Loomis and H. Whitney, 1949).
+  least.out = {wire_item * m * n, wanted_share(problem.c, {problem.m, problem.n}), arithmetic};
+  const int root = problem.a.single_rank();
+  if (root >= 0 && problem.b.single_rank() == root) {
+    least.in = {wire_item * 2.0 * k * std::sqrt(m * n), 1.0, arithmetic};
+    least.is_rooted = flops > 0 && (!problem.c || problem.c->single_rank() == root);
+  }
+  return floor_of(least, machine, problem.a.mesh().size());
 }
 
 bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c) {

@@ -26,6 +26,7 @@ struct MatmulProblem {
   Sharding b;                     ///< where B lies
   std::optional<Sharding> c;      ///< where C is wanted; none leaves it where it is computed
   Wire wire = {};                 ///< the form in which blocks of A, B and C travel
+  bool may_narrow = true;         ///< whether blocks may be multiplied in a narrow wire's dtype
 };
 
 /// Strategies: "root" (all on the one rank that holds both inputs, offered when there is one),
@@ -33,13 +34,19 @@ struct MatmulProblem {
 /// the grids that leave some ranks idle too. Under a memory limit the inner dimension is cut into
 /// `setting("panels")` panels, fetched one after the other. The grid is in the settings "pm", "pn"
 /// and "pk", 0 of "root". `strategy` forces one; MemoryError when
-/// nothing fits. inputs[0], inputs[1]: A and B as multiplied; outputs[0]: C as computed;
-/// outputs[1]: C as wanted.
+/// nothing fits. `setting("narrow")` is 1 where blocks of float32 that travel in a narrow wire are
+/// rounded to its dtype on all ranks and multiplied so, with results in float32: where 16-bit
+/// products are so much faster that this pays. `setting("sparse_a")`, "sparse_b" and "sparse_c" of
+/// a wire by cost: Wire::per_mille of the blocks of each. inputs[0], inputs[1]: A and B as
+/// multiplied; outputs[0]: C as computed; outputs[1]: C as wanted.
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine,
                  std::string_view strategy = {});
 
+/// What every plan of it needs.
+Floor matmul_floor(const MatmulProblem& problem, const Machine& machine);
+
 /// Whether a block of C is a sum of several products, of panels or of ranks. Those of 16-bit
-/// operands are made and added in float32 and the sum is rounded once.
+/// operands are float32 and the sum is rounded once.
 bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c);
 
 /// The boxes of C before partial products are combined; equal boxes (over "k") are partial.

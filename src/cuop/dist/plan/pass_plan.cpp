@@ -17,6 +17,10 @@ int64_t transformed(int64_t bytes, DType dtype, DType other) {
 
 }  // namespace
 
+double transform_flops(double elements, int64_t length) {
+  return 5.0 * elements * std::log2(static_cast<double>(std::max(length, int64_t{2})));
+}
+
 Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
                      const std::vector<Pass>& passes) {
   Placement here = from;
@@ -29,8 +33,7 @@ Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
         transformed(read, here.dtype, made.dtype), transformed(written, made.dtype, here.dtype)));
     double flops = 0;
     for (const int axis : pass.axes) {
-      const int64_t length = std::max({here.shape[axis], made.shape[axis], int64_t{2}});
-      flops += 5.0 * count * std::log2(static_cast<double>(length));
+      flops += transform_flops(count, std::max(here.shape[axis], made.shape[axis]));
     }
     add_compute(plan, machine, cat("transform along ", join(pass.axes)), flops, read + written,
                 pass.dtype, kFftEfficiency);

@@ -31,6 +31,9 @@ struct PassProblem {
   std::optional<Sharding> wanted;  ///< none leaves the result where the last pass makes it
 };
 
+/// Of transforms of this length that take so many elements together.
+double transform_flops(double elements, int64_t length);
+
 /// Appends passes over what lies at `from`, and answers what lies where after the last. Counts what
 /// the busiest rank has during a pass as the plan's memory where that is more.
 Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,

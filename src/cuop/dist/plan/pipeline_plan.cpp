@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cuop/core/text.h"
+#include "cuop/dist/plan/matmul_plan.h"
 
 namespace cuop::dist {
 namespace {
@@ -105,7 +106,9 @@ Plan plan_pipelined_matmul(const PipelinedMatmul& problem, const Machine& machin
   plan.settings["chunks"] = chunks;
   plan.memory_per_rank = bytes + (rows_of_a[0].size() + rows_of_c[0].size()) * item;
   plans.push_back(std::move(plan));
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = matmul_floor({m, n, k, dtype, at_root, at_root, at_root}, machine);
+  return chosen;
 }
 
 }  // namespace cuop::dist

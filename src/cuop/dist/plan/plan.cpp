@@ -211,12 +211,13 @@ std::string comparison(const Plan& plan) {
   line("whole call", "-", format_seconds(measured.seconds));
   line("sent", format_bytes(busiest), format_bytes(measured.bytes_sent));
   line("memory", format_bytes(plan.memory_per_rank), "-");
-  if (plan.floor > 0) {
+  if (plan.floor.seconds > 0) {
     std::ostringstream share;
     const bool is_known = !measured.is_on_gpu || measured.gpu_seconds > 0;
     const double best = measured.best_seconds();
-    if (is_known && best > 0) share << std::setprecision(3) << 100.0 * plan.floor / best << " %";
-    line("floor", format_seconds(plan.floor), is_known ? share.str() : "-");
+    if (is_known && best > 0)
+      share << std::setprecision(3) << 100.0 * plan.floor.seconds / best << " %";
+    line("floor", format_seconds(plan.floor.seconds), is_known ? share.str() : "-");
   }
   out << "  (measured on rank " << measured.rank << "; sent: predicted of the busiest rank)\n";
   return out.str();
@@ -242,7 +243,7 @@ std::string Plan::to_string() const {
   return cat(op, ": ", strategy, detail.empty() ? "" : " ", detail, " on ", ranks,
              ranks == 1 ? " rank, " : " ranks, ", format_bytes(bytes()), " moved, ",
              format_bytes(memory_per_rank), " a rank, ", format_seconds(seconds()), " predicted",
-             floor > 0 ? cat(", floor ", format_seconds(floor)) : "",
+             floor.seconds > 0 ? cat(", floor ", format_seconds(floor.seconds)) : "",
              measured ? cat(", ", format_seconds(measured->seconds), " measured") : "");
 }
 
@@ -260,6 +261,12 @@ std::string Plan::explain() const {
     }
     if (step.flops > 0) out << ": " << std::setprecision(3) << step.flops << " flop on a rank";
     out << ", " << format_seconds(step.seconds) << '\n';
+  }
+  if (floor.seconds > 0) {
+    out << "  floor   at least " << std::setprecision(3) << floor.flops << " flop and "
+        << format_bytes(floor.memory_bytes) << " of memory in all, "
+        << format_bytes(floor.link_bytes)
+        << " over the links of a rank: " << format_seconds(floor.seconds) << '\n';
   }
   if (measured) out << comparison(*this);
   if (candidates.size() > 1) out << "  considered\n";
@@ -280,7 +287,9 @@ std::string Plan::to_json() const {
   JsonWriter json(out);
   json.open('{').members("op", op, "strategy", strategy, "detail", detail, "ranks", ranks, "bytes",
                          bytes(), "memory_per_rank", memory_per_rank, "flops", flops(), "seconds",
-                         seconds(), "floor", floor);
+                         seconds(), "floor", floor.seconds, "floor_flops", floor.flops,
+                         "floor_memory_bytes", floor.memory_bytes, "floor_link_bytes",
+                         floor.link_bytes);
   write(json, "inputs", inputs);
   write(json, "outputs", outputs);
   json.key("settings").open('{');

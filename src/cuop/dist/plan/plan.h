@@ -16,6 +16,7 @@
 #include "cuop/core/dtype.h"
 #include "cuop/dist/cost/machine.h"
 #include "cuop/dist/moves.h"
+#include "cuop/dist/plan/floor.h"
 #include "cuop/dist/plan/measured.h"
 #include "cuop/dist/sharding.h"
 
@@ -68,7 +69,7 @@ struct Plan {
   std::vector<PlanStep> steps = {};
   std::map<std::string, int64_t> settings = {};  ///< whole numbers that the executor follows
   int64_t memory_per_rank = 0;                   ///< bytes of the rank that needs most
-  double floor = 0;  ///< seconds below which nothing on these ranks can be; 0 where it is not known
+  Floor floor = {};                              ///< below which nothing on these ranks can be
   std::vector<Candidate> candidates = {};
   std::optional<Measured> measured = {};  ///< of a report: what following it has cost
 

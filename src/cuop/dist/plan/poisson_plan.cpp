@@ -125,6 +125,35 @@ Plan plan_blocks(const RowSolverProblem& problem, const Machine& machine, const 
   return plan;
 }
 
+/// So many iterations, each of one pass over the grid in the best case; where nobody asks for sums
+/// several may share a pass.
+Floor floor_of(const RowSolverProblem& problem, const Machine& machine) {
+  const Placement& grid = problem.inputs.at(0);
+  const Work work = work_of(problem.solver);
+  const auto times = static_cast<double>(expected_iterations(problem));
+  const auto cells = static_cast<double>(element_count(grid.shape));
+  const double bytes = cells * static_cast<double>(itemsize(grid.dtype));
+  double all_cells = cells;  // of all grids
+  if (problem.solver == RowSolver::kMultigrid && cells > 0) {
+    const FivePoint op{grid.shape[0], grid.shape[1], 1.0, 1.0, problem.ends};
+    all_cells = 0;
+    for (const MultigridLevel& level : multigrid_levels(op, {whole_box(grid.shape)})) {
+      all_cells += static_cast<double>(level.op.height * level.op.width);
+    }
+  }
+  const double passes = times == 0 ? 0.0 : work.sums > 0 ? times : 1.0;
+  Least least = least_of(machine, all_cells * work.flops * times, 2.0 * bytes * passes, grid.dtype);
+  if (times > 0) {
+    // Coarser grids may be made where the given one is not.
+    const double finest =
+        least_of(machine, cells * work.flops * times, 2.0 * bytes, grid.dtype).seconds;
+    least.in = {bytes, largest_share(grid.sharding, grid.shape), finest};
+    least.out = {bytes, wanted_share(problem.wanted, grid.shape), finest};
+  }
+  least.is_rooted = is_rooted(problem.inputs, problem.wanted);
+  return floor_of(least, machine, grid.sharding.mesh().size());
+}
+
 }  // namespace
 
 Plan plan_row_solver(const RowSolverProblem& problem, const Machine& machine,
@@ -136,7 +165,9 @@ Plan plan_row_solver(const RowSolverProblem& problem, const Machine& machine,
   }
   const Sharding rows = split_over_ranks(grid.sharding.mesh().size(), 2, 0);
   plans.push_back(plan_blocks(problem, machine, "row", rows));
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = floor_of(problem, machine);
+  return chosen;
 }
 
 }  // namespace cuop::dist

@@ -70,10 +70,9 @@ Plan plan_choice(const ReduceProblem& problem, const Machine& machine, const std
   const std::vector<Box> owners = state_owners(x, problem.axes, problem.state_bytes);
   const std::vector<Box> wanted =
       state_wanted(result, problem.axes, problem.keepdims, problem.state_bytes);
-  if (owners != wanted) {
-    add_move(plan, machine, cat("merge states of ", problem.state_bytes, " bytes"), owners,
-             needs_of(wanted), DType::kUInt8, Sources::kAll);
-  }
+  add_move(plan, machine, cat("merge states of ", problem.state_bytes, " bytes"), owners,
+           needs_of(wanted), DType::kUInt8, Sources::kAll);
+  if (plan.steps.back().messages == 0) plan.steps.pop_back();
   int64_t states = 0;
   for (size_t rank = 0; rank < owners.size(); ++rank) {
     states = std::max(states, owners[rank].size() + 2 * wanted[rank].size());
@@ -93,6 +92,46 @@ int longest_dim(const ReduceProblem& problem, bool reduced) {
   return longest;
 }
 
+/// Of a result that is wanted somewhere: bytes of those elements that depend on what others have.
+double least_received(const ReduceProblem& problem) {
+  if (!problem.wanted) return 0.0;
+  const Placement result{"result", result_shape(problem), problem.result, *problem.wanted};
+  const int64_t item =
+      std::min({itemsize(problem.x.dtype), itemsize(problem.result), problem.state_bytes});
+  const std::vector<Box> wanted = state_wanted(result, problem.axes, problem.keepdims, 1);
+  const std::vector<Box> owners = problem.x.sharding.owner_boxes(problem.x.shape);
+  int64_t most = 0;
+  for (size_t rank = 0; rank < owners.size(); ++rank) {
+    bool has_all = true;  // along the axes that go
+    Box kept;
+    for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
+      const Interval own = owners[rank].interval(dim);
+      if (has_axis(problem.axes, dim)) {
+        has_all = has_all && own.length() == problem.x.shape[dim];
+      } else {
+        kept.low.push_back(own.low);
+        kept.high.push_back(own.high);
+      }
+    }
+    kept.low.push_back(0);
+    kept.high.push_back(owners[rank].empty() ? 0 : 1);
+    const int64_t here = has_all ? intersect(wanted[rank], kept).size() : 0;
+    most = std::max(most, (wanted[rank].size() - here) * item);
+  }
+  return element_count(problem.x.shape) == 0 ? 0.0 : static_cast<double>(most);
+}
+
+Floor floor_of(const ReduceProblem& problem, const Machine& machine) {
+  const Placement& x = problem.x;
+  const auto count = static_cast<double>(element_count(x.shape));
+  const double bytes = count * static_cast<double>(itemsize(x.dtype));
+  Least least = least_of(machine, count, bytes, x.dtype);
+  least.in = {bytes, largest_share(x.sharding, x.shape), least.seconds};
+  least.received = least_received(problem);
+  least.is_rooted = is_rooted({x}, problem.wanted);
+  return floor_of(least, machine, x.sharding.mesh().size());
+}
+
 }  // namespace
 
 Plan plan_reduce(const ReduceProblem& problem, const Machine& machine, std::string_view strategy) {
@@ -106,7 +145,9 @@ Plan plan_reduce(const ReduceProblem& problem, const Machine& machine, std::stri
   };
   if (kept >= 0) plans.push_back(plan_choice(problem, machine, "split_kept", split(kept)));
   if (reduced >= 0) plans.push_back(plan_choice(problem, machine, "split_reduced", split(reduced)));
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = floor_of(problem, machine);
+  return chosen;
 }
 
 std::vector<Box> state_owners(const Placement& x, const std::vector<int>& axes,

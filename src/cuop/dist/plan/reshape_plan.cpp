@@ -143,6 +143,20 @@ Plan plan_choice(const ReshapeProblem& problem, const Machine& machine, const ch
   return plan;
 }
 
+/// What of the wanted blocks their ranks do not have of x, in bytes of the one that lacks most.
+double least_received(const ReshapeProblem& problem) {
+  if (!problem.wanted) return 0.0;
+  const Placement& x = problem.x;
+  const std::vector<Box> owners = x.sharding.owner_boxes(x.shape);
+  std::vector<int64_t> lacks(owners.size(), 0);
+  const std::vector<Box> wanted = problem.wanted->owner_boxes(problem.shape);
+  for (const auto& [rank, box] : reshape_needs(wanted, x.shape, problem.shape)) {
+    const auto number = static_cast<size_t>(rank);
+    lacks[number] += box.size() - intersect(box, owners[number]).size();
+  }
+  return static_cast<double>(*std::max_element(lacks.begin(), lacks.end()) * itemsize(x.dtype));
+}
+
 }  // namespace
 
 std::optional<Sharding> kept_sharding(const Sharding& sharding, const Shape& from,
@@ -204,7 +218,11 @@ Plan plan_reshape(const ReshapeProblem& problem, const Machine& machine,
   if (!kept || strategy == "blocks") {
     plans.push_back(plan_choice(problem, machine, "blocks", block_sharding(problem)));
   }
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  Least least;
+  least.received = least_received(problem);
+  chosen.floor = floor_of(least, machine, chosen.ranks);
+  return chosen;
 }
 
 }  // namespace cuop::dist

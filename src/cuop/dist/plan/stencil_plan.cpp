@@ -196,6 +196,23 @@ Plan plan_cut(const SweepProblem& problem, const Machine& machine, const Cut& cu
   return plan;
 }
 
+/// Sweeps over a grid that is read and written once, in the best case for all of them.
+Floor floor_of(const SweepProblem& problem, const Machine& machine) {
+  const Placement& grid = problem.inputs.at(0);
+  const auto cells = static_cast<double>(element_count(grid.shape));
+  const double bytes = cells * static_cast<double>(itemsize(grid.dtype));
+  const auto sweeps = static_cast<double>(problem.iterations);
+  const bool has_work = problem.iterations > 0;
+  Least least = least_of(machine, cells * sweeps * problem.flops_per_cell,
+                         has_work ? 2.0 * bytes : 0.0, grid.dtype);
+  if (has_work) {
+    least.in = {bytes, largest_share(grid.sharding, grid.shape), least.seconds};
+    least.out = {bytes, wanted_share(problem.wanted, grid.shape), least.seconds};
+  }
+  least.is_rooted = is_rooted(problem.inputs, problem.wanted);
+  return floor_of(least, machine, grid.sharding.mesh().size());
+}
+
 }  // namespace
 
 Plan plan_sweeps(const SweepProblem& problem, const Machine& machine, std::string_view strategy) {
@@ -209,7 +226,9 @@ Plan plan_sweeps(const SweepProblem& problem, const Machine& machine, std::strin
   for (; depth > 0; depth /= 2) {
     for (const Cut& cut : cuts) plans.push_back(plan_cut(problem, machine, cut, depth));
   }
-  return choose(std::move(plans), machine, strategy);
+  Plan chosen = choose(std::move(plans), machine, strategy);
+  chosen.floor = floor_of(problem, machine);
+  return chosen;
 }
 
 }  // namespace cuop::dist

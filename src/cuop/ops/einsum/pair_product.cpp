@@ -116,6 +116,12 @@ void merge_batch(Tensor& a, Tensor& b, Tensor& c) {
 
 void multiply_pair(const NamedTensor& left, const NamedTensor& right, const Indices& result,
                    const Tensor& out) {
+  const DType dtype = left.tensor.dtype();
+  if (dtype != out.dtype() &&
+      !pair_indices(left.indices, right.indices, result).is_matrix_product()) {
+    return multiply_pair({cast(left.tensor, out.dtype()), left.indices},
+                         {cast(right.tensor, out.dtype()), right.indices}, result, out);
+  }
   const PairOrder order = order_of(left.named(), right.named(), result, out.layout());
   const auto& [batch, rows, summed, columns] = order.indices;
   if (summed.empty()) {
@@ -123,7 +129,7 @@ void multiply_pair(const NamedTensor& left, const NamedTensor& right, const Indi
     return;
   }
   const NamedTensor target{out, result};
-  if (are_short_dots(left.named(), order.indices, out.dtype(), out.device())) {
+  if (are_short_dots(left.named(), order.indices, dtype, out.device())) {
     return add_short_dots(left, right, order.indices, target);
   }
   Tensor a = matrices(left, batch, rows, summed);
@@ -132,14 +138,14 @@ void multiply_pair(const NamedTensor& left, const NamedTensor& right, const Indi
   if (there) {
     Tensor c = out.with_layout(*there);
     merge_batch(a, b, c);
-    matmul(a, b, {}, &c);
+    matmul(a, b, {.dtype = out.dtype()}, &c);
     return;
   }
   const Indices made = joined(batch, rows, columns);
   const NamedTensor landing{empty(expanded(target, made).shape(), out.dtype(), out.device()), made};
   Tensor c = landing.tensor.with_layout(*as_matrices(landing.named(), batch, rows, columns));
   merge_batch(a, b, c);
-  matmul(a, b, {}, &c);
+  matmul(a, b, {.dtype = out.dtype()}, &c);
   copy_into(out, expanded(landing, result));
 }
 

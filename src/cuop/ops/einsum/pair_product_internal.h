@@ -15,7 +15,8 @@ struct NamedTensor {
 };
 
 /// out (of result's dimensions, of any strides) <- the product of both, summed over the indices
-/// that `result` lacks. All have one dtype; out overlaps neither.
+/// that `result` lacks. All have one dtype, or out is float32 and the others are 16-bit floats:
+/// then nothing is rounded. out overlaps neither.
 void multiply_pair(const NamedTensor& left, const NamedTensor& right, const Indices& result,
                    const Tensor& out);
 

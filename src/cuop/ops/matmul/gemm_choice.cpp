@@ -43,15 +43,15 @@ Trial trial_of(const cuda::GemmProblem& problem, const void* a, const void* b, c
                Device device) {
   const cuda::GemmShape& s = problem.shape;
   const auto operand = [&](Trans trans, const void* data, int64_t rows, int64_t columns, int64_t ld,
-                           int64_t stride, int64_t alignment) {
+                           int64_t stride, int64_t alignment, DType dtype) {
     if (trans != Trans::kNone) std::swap(rows, columns);
     const int64_t elements = extent(rows, columns, ld, s.batch, stride);
-    return Trial::Operand{borrowed(data, elements, s.dtype, device), false, alignment};
+    return Trial::Operand{borrowed(data, elements, dtype, device), false, alignment};
   };
   std::vector<Trial::Operand> operands{
-      operand(s.trans_a, a, s.m, s.k, s.lda, s.stride_a, problem.align_a),
-      operand(s.trans_b, b, s.k, s.n, s.ldb, s.stride_b, problem.align_b),
-      operand(Trans::kNone, c, s.m, s.n, s.ldc, s.stride_c, problem.align_c)};
+      operand(s.trans_a, a, s.m, s.k, s.lda, s.stride_a, problem.align_a, s.dtype),
+      operand(s.trans_b, b, s.k, s.n, s.ldb, s.stride_b, problem.align_b, s.dtype),
+      operand(Trans::kNone, c, s.m, s.n, s.ldc, s.stride_c, problem.align_c, s.result)};
   operands[2].is_written = true;
   return {std::move(operands), cuda::cuda_runtime(device).properties().l2_bytes};
 }

@@ -1,6 +1,7 @@
 #include "cuop/ops/matmul/matmul.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "cuop/backend/slot.h"
@@ -65,6 +66,17 @@ bool fits(int64_t value, DType dtype) {
                      [&]<class T>(TypeTag<T>) { return std::in_range<T>(value); });
 }
 
+/// That of the result when `asked` is wanted.
+DType result_dtype(const char* who, const Tensor& a, const Tensor& b,
+                   const std::optional<DType>& asked) {
+  const DType promoted = promote(a.dtype(), b.dtype());
+  if (!asked || *asked == promoted) return promoted;
+  const bool is_short = is_floating(promoted) && itemsize(promoted) == 2;
+  if (is_short && *asked == DType::kFloat32) return *asked;
+  throw DTypeError(cat(who, ": a result of ", *asked, " was asked for; that of ", a.dtype(),
+                       " and ", b.dtype(), " is ", promoted, is_short ? " or float32" : ""));
+}
+
 void check_vector(const char* who, const Tensor& t, const char* name) {
   if (t.ndim() != 1) {
     throw ShapeError(cat(who, ": ", name, " has shape ", t.shape(), "; it needs 1 dimension"));
@@ -96,7 +108,8 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
                bool conjugate_a, const Tensor* out) {
   trace::Span span(who, "op");
   const Device device = common_device(who, {&a, &b, out});
-  const DType dtype = promote(a.dtype(), b.dtype());
+  const DType operands = promote(a.dtype(), b.dtype());
+  const DType dtype = result_dtype(who, a, b, options.dtype);
   kernels::Product p;
   p.alpha = options.alpha;
   p.beta = options.beta;
@@ -126,8 +139,8 @@ Tensor product(const char* who, const Tensor& a, const Tensor& b, const MatmulOp
     span.add_bytes(a.nbytes() + b.nbytes() + result.nbytes());
   }
 
-  if (p.a.dtype() != dtype) p.a = cast(p.a, dtype);
-  if (p.b.dtype() != dtype) p.b = cast(p.b, dtype);
+  if (p.a.dtype() != operands) p.a = cast(p.a, operands);
+  if (p.b.dtype() != operands) p.b = cast(p.b, operands);
   if (options.trans_b.value() == Trans::kConjTrans && is_complex(dtype)) p.b = conj(p.b);
   p.a = with_batch(std::move(p.a), batch);
   p.b = with_batch(std::move(p.b), batch);

@@ -101,7 +101,7 @@ void loops(const Product& p, int64_t tile) {
 
 void matmul_loops_cpu(Product& product) {
   visit_dtype(
-      FloatComplexTypes{}, product.c.dtype(), "matmul (kernel on request)",
+      FloatComplexTypes{}, product.a.dtype(), "matmul (kernel on request)",
       [&]<class T>(TypeTag<T>) { loops<T>(product, backend::execution_options().kernel.tile); });
 }
 
@@ -126,7 +126,7 @@ BatchOffsets::Offsets BatchOffsets::operator()(int64_t index) const {
 }
 
 void matmul_cpu(Product& product) {
-  const DType dtype = product.c.dtype();
+  const DType dtype = product.a.dtype();
   if (is_integer(dtype) || is_bool(dtype)) {
     matmul_integer_cpu(product);
   } else if (compute_dtype(dtype) != dtype) {

@@ -3,6 +3,7 @@
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/execution.h"
 #include "cuop/core/text.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
@@ -55,11 +56,15 @@ uint64_t bits_of(const Scalar& value, DType dtype) {
 }  // namespace
 
 void matmul_cuda(Product& p) {
-  const DType dtype = p.c.dtype();
+  const DType dtype = p.a.dtype();
   if (!backend::cuda::has_gemm(dtype)) return multiply_whole(p);
   if (p.a.shape().back() == 0) return scale_only(p);
   if (const backend::Kernel& kernel = backend::execution_options().kernel; kernel.tile != 0) {
     if (is_zero(p.alpha)) return scale_only(p);
+    if (p.is_widening()) {  // which these kernels are not
+      p.a = cast(p.a, p.c.dtype());
+      p.b = cast(p.b, p.c.dtype());
+    }
     merge_batch(p);
     return tile_product_cuda(p, kernel);
   }
@@ -67,6 +72,7 @@ void matmul_cuda(Product& p) {
   const int r = p.c.ndim() - 2;
   backend::cuda::GemmShape shape;
   shape.dtype = dtype;
+  shape.result = p.c.dtype();
   shape.trans_a = p.conjugate_a ? Trans::kConjTrans : arranged.a.trans;
   shape.trans_b = arranged.b.trans;
   shape.m = p.c.shape(r);

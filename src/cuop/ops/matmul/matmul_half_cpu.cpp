@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <memory>
+#include <type_traits>
 
 #include "cuop/backend/cpu/blas.h"
 #include "cuop/backend/cpu/half_convert.h"
@@ -34,10 +36,12 @@ Trans gather(const MatrixView<const T>& m, float* to, int64_t* ld) {
   return Trans::kNone;
 }
 
-template <class T>
+/// Of c the elements are `To`: T or float.
+template <class T, class To>
 class HalfTile {
  public:
   using Element = T;
+  using Result = To;
   static constexpr int64_t kRows = 384, kColumns = 384, kDepth = 384;
 
   explicit HalfTile(const Product& p)
@@ -71,11 +75,11 @@ class HalfTile {
     is_empty_ = false;
   }
 
-  void finish(const MatrixView<T>& c) {
+  void finish(const MatrixView<To>& c) {
     if (is_empty_) std::fill_n(sum_.get(), rows_ * columns_, 0.0f);
     for (int64_t i = 0; i < rows_; ++i) {
       float* const sum = sum_.get() + i * columns_;
-      T* const row = c.data + i * c.row_step;
+      To* const row = c.data + i * c.row_step;
       if (alpha_ != 1.0f) {
         for (int64_t j = 0; j < columns_; ++j) sum[j] *= alpha_;
       }
@@ -84,10 +88,12 @@ class HalfTile {
           sum[j] += beta_ * static_cast<float>(row[j * c.column_step]);
         }
       }
-      if (c.column_step == 1) {
-        backend::from_float(sum, row, columns_);
+      if (c.column_step != 1) {
+        for (int64_t j = 0; j < columns_; ++j) row[j * c.column_step] = To(sum[j]);
+      } else if constexpr (std::is_same_v<To, float>) {
+        std::copy_n(sum, columns_, row);
       } else {
-        for (int64_t j = 0; j < columns_; ++j) row[j * c.column_step] = T(sum[j]);
+        backend::from_float(sum, row, columns_);
       }
     }
   }
@@ -103,8 +109,13 @@ class HalfTile {
 
 void matmul_half_cpu(const Product& p) {
   const blas::SerialScope scope;
-  visit_dtype(NarrowTypes{}, p.c.dtype(), "matmul",
-              [&]<class T>(TypeTag<T>) { tiled_product<HalfTile<T>>(p); });
+  visit_dtype(NarrowTypes{}, p.a.dtype(), "matmul", [&]<class T>(TypeTag<T>) {
+    if (p.is_widening()) {
+      tiled_product<HalfTile<T, float>>(p);
+    } else {
+      tiled_product<HalfTile<T, T>>(p);
+    }
+  });
 }
 
 }  // namespace cuop::kernels

@@ -33,6 +33,7 @@ template <class T>
 class IntegerTile {
  public:
   using Element = T;
+  using Result = T;
   using Sum = Accumulator<T>;
   /// At least 32 bits, so that small types are not promoted to a signed int that overflows.
   using Wide = std::conditional_t<sizeof(Sum) == 2, uint32_t, Sum>;

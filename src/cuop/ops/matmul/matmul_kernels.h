@@ -14,19 +14,22 @@
 namespace cuop::kernels {
 
 /// c <- alpha * a @ b + beta * c. a [batch..., M, K], b [batch..., K, N], c [batch..., M, N] have
-/// one dtype, one batch shape (stride 0 where broadcast) and any strides; c overlaps neither a nor
-/// b. Nothing is empty but perhaps K. `conjugate_a` (complex dtypes) takes conj(a).
+/// one dtype, of which c may be float32 beside 16-bit floats, one batch shape (stride 0 where
+/// broadcast) and any strides; c overlaps neither a nor b. Nothing is empty but perhaps K.
+/// `conjugate_a` (complex dtypes) takes conj(a).
 struct Product {
   Tensor a, b, c;
   Scalar alpha = 1;
   Scalar beta = 0;
   bool conjugate_a = false;
+
+  bool is_widening() const { return a.dtype() != c.dtype(); }
 };
 
 /// The entry for the CPU; the ones below are its parts by dtype. They may rearrange the product.
 void matmul_cpu(Product& product);
 void matmul_blas_cpu(Product& product);           ///< float32, float64, complex64, complex128
-void matmul_half_cpu(const Product& product);     ///< float16, bfloat16
+void matmul_half_cpu(const Product& product);     ///< float16, bfloat16; c may be float32
 void matmul_integer_cpu(const Product& product);  ///< integers and bool
 /// Plain loops, in tiles when the caller asks for a tile size (backend/kernel.h); the dtypes of
 /// BLAS.

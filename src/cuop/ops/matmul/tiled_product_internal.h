@@ -48,15 +48,14 @@ std::unique_ptr<T[]> scratch(int64_t count) {
 }
 
 /// `Tile` computes one tile and owns its scratch memory:
-///   using Element; static constexpr int64_t kRows, kColumns, kDepth (largest tile and block);
-///   Tile(const Product&);
-///   void start(int64_t rows, int64_t columns);
-///   void add(MatrixView<const Element> a, MatrixView<const Element> b);  // acc += a @ b
-///   void finish(MatrixView<Element> c);                                  // c <- alpha acc + beta
-///   c
+///   using Element, Result (of the operands and of c); static constexpr int64_t kRows, kColumns,
+///   kDepth (largest tile and block); Tile(const Product&); void start(int64_t rows, int64_t
+///   columns); void add(MatrixView<const Element> a, MatrixView<const Element> b);  // acc += a @ b
+///   void finish(MatrixView<Result> c);                          // c <- alpha acc + beta c
 template <class Tile>
 void tiled_product(const Product& p) {
   using Element = typename Tile::Element;
+  using Result = typename Tile::Result;
   const int r = p.c.ndim() - 2;
   const int64_t rows = p.c.shape(r), columns = p.c.shape(r + 1), depth = p.a.shape(r + 1);
   const BatchOffsets batch(p);
@@ -81,7 +80,7 @@ void tiled_product(const Product& p) {
       const BatchOffsets::Offsets offsets = batch(i / (tiles_down * tiles_across));
       const auto a = matrix_view<const Element>(p.a, offsets.a);
       const auto b = matrix_view<const Element>(p.b, offsets.b);
-      const auto c = matrix_view<Element>(p.c, offsets.c);
+      const auto c = matrix_view<Result>(p.c, offsets.c);
       tile.start(h, w);
       for (int64_t k = 0; k < depth; k += Tile::kDepth) {
         const int64_t d = std::min(Tile::kDepth, depth - k);

@@ -25,6 +25,16 @@ namespace {
 constexpr int64_t kBits = 8;
 constexpr int64_t kBlock = 16 << 10;  ///< elements of a task, whole bytes of bits
 
+/// Of 16-bit floats by their bits, which are at hand, as float32 is not.
+template <class T>
+bool is_kept(T value) {
+  if constexpr (requires { value.bits; }) {
+    return static_cast<uint16_t>(value.bits << 1) != 0;
+  } else {
+    return value != T(0);
+  }
+}
+
 /// Where each block's values begin, behind the last one how many there are; `count(block)` are its
 /// own.
 template <class Count>
@@ -47,7 +57,7 @@ void compress(const T* from, int64_t count, uint8_t* bits, T* values, const T* e
     unsigned mask = 0;
     const auto here = static_cast<int>(std::min(kBits, count - first));
     for (int i = 0; i < here; ++i) {
-      const bool stays = from[first + i] != T(0);
+      const bool stays = is_kept(from[first + i]);
       found[kept] = from[first + i];
       mask |= unsigned{stays} << i;
       kept += stays ? 1 : 0;
@@ -81,7 +91,7 @@ Bitmap bitmap_cpu(const Tensor& line, int64_t nonzeros) {
     const auto starts = block_starts(blocks, [&](int64_t block) {
       const T* const first = from + block * kBlock;
       return static_cast<int64_t>(
-          std::count_if(first, first + length(block), [](T value) { return value != T(0); }));
+          std::count_if(first, first + length(block), [](T value) { return is_kept(value); }));
     });
     auto* const bits = result.bits.data<uint8_t>();
     T* const values = result.values.data<T>();

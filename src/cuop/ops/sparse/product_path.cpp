@@ -99,15 +99,16 @@ SparseOperand multiply_by_path(const Tensor& a, const Tensor& b, bool adds, Prod
     }
   }
   if (taken == SparseOperand::kNone) {
-    matmul(a, b, {.beta = adds ? 1 : 0}, &c);
+    matmul(a, b, {.beta = adds ? 1 : 0, .dtype = c.dtype()}, &c);
     return taken;
   }
   const trace::Span span("matmul by zeros", "op");
+  const Tensor left = cast(a, c.dtype()), right = cast(b, c.dtype());
   if (taken == SparseOperand::kA) {
-    add_product(to_sparse(a), b, adds, c);
+    add_product(to_sparse(left), right, adds, c);
   } else {
     const Tensor turned = swap_axes(c, 0, 1);
-    add_product(to_sparse(swap_axes(b, 0, 1)), swap_axes(a, 0, 1), adds, turned);
+    add_product(to_sparse(swap_axes(right, 0, 1)), swap_axes(left, 0, 1), adds, turned);
   }
   return taken;
 }

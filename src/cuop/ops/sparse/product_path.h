@@ -24,10 +24,11 @@ struct CountedProduct {
 /// product's time; kNone where there is none.
 SparseOperand cheaper_operand(const CountedProduct& product, Device device);
 
-/// c = a b, or c += a b; three matrices of one dtype, `c` without overlap. kAuto counts zeros, and
+/// c = a b, or c += a b; three matrices of one dtype, or 16-bit floats and c in float32 (see
+/// matmul's `dtype`), `c` without overlap. kAuto counts zeros, and
 /// takes the sparse way where the other operand is finite, so that no NaN that a zero makes of an
-/// infinity gets lost; kSparse takes `a` apart and lets go of those. Dtypes other than float32 and
-/// float64 are multiplied densely. Answers what was taken apart.
+/// infinity gets lost; kSparse takes `a` apart and lets go of those. Where c is not float32 or
+/// float64 the product is dense. Answers what was taken apart.
 SparseOperand multiply_by_path(const Tensor& a, const Tensor& b, bool adds, ProductPath path,
                                const Tensor& c);
 
