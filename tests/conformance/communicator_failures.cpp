@@ -6,7 +6,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/ops/create/empty.h"
+#include "cuop/ops/create/create.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/conformance/deadlines.h"
 #include "tests/error_of.h"
@@ -272,6 +272,25 @@ void tensors_that_do_not_fit_are_refused(Rank comm) {
   }
 }
 
+/// Rank 0 sends the next one more rows than that expects, or fewer.
+void tensors_of_another_length_are_refused(Rank comm) {
+  if (comm->size() == 1) return;
+  const Timeout timeout(comm, kLong);
+  for (const int64_t rows : {3, 5, 90'000}) {
+    std::vector<Patch> sends, receives;
+    if (comm->rank() == 0) sends.push_back({1, zeros({rows, 3}, DType::kFloat32)});
+    const Tensor expected = full({4, 3}, 7, DType::kFloat32);
+    if (comm->rank() == 1) receives.push_back({0, expected});
+    const std::string error = error_of([&] {
+      comm->exchange(sends, receives);
+      for (;;) comm->barrier();
+    });
+    EXPECT_THAT(error, HasSubstr("expects"));
+    EXPECT_EQ(expected.data<float>()[0], 7) << "what does not fit was taken";
+    comm->recover();
+  }
+}
+
 /// A wrong argument on one rank raises there, and with its text everywhere else.
 void refused_call(Rank comm) {
   if (comm->size() == 1) return;
@@ -415,6 +434,7 @@ std::vector<Case> failure_cases() {
           {"parent_fails_its_children", parent_fails_its_children},
           {"wrong_length_is_refused", wrong_length_is_refused},
           {"tensors_that_do_not_fit_are_refused", tensors_that_do_not_fit_are_refused},
+          {"tensors_of_another_length_are_refused", tensors_of_another_length_are_refused},
           {"refused_call", refused_call},
           {"refused_message", refused_message},
           {"the_silent_rank_is_blamed_across_parts", the_silent_rank_is_blamed_across_parts},

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <complex>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "cuop/core/error.h"
 #include "cuop/dist/comm/blocks.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/empty.h"
+#include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "tests/conformance/communicator_suite.h"
 
@@ -249,6 +251,75 @@ void exchanges(Rank comm) {
   }
 }
 
+/// Element (i, j) of what `src` sends in a round.
+double element_of(int src, int round, int64_t i, int64_t j) {
+  return src + 10.0 * round + 1e3 * static_cast<double>(i) + 1e7 * static_cast<double>(j);
+}
+
+/// Tensors of many megabytes, longer than whatever they pass through, transposed on the way; rounds
+/// of other shapes follow each other without a barrier, and some ranks come late.
+void long_exchanges(Rank comm) {
+  if (comm->size() == 1) return;
+  constexpr int kRounds = 4;
+  const auto shape_of = [](int src, int round) {
+    return Shape{700 + 13 * src - 90 * round, 500 + 100 * (round % 2)};
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    const int late = round % comm->size();
+    if (comm->rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const Shape mine = shape_of(comm->rank(), round), theirs = shape_of(previous(comm), round);
+    const bool is_transposed = round % 2 == 1;
+    const Tensor flat = empty({mine[0] * mine[1]}, DType::kComplex128);
+    auto* const values = flat.data<std::complex<double>>();
+    for (int64_t i = 0; i < mine[0]; ++i) {
+      for (int64_t j = 0; j < mine[1]; ++j) {
+        values[is_transposed ? j * mine[0] + i : i * mine[1] + j] =
+            element_of(comm->rank(), round, i, j);
+      }
+    }
+    const Tensor out =
+        is_transposed ? transpose(reshape(flat, {mine[1], mine[0]})) : reshape(flat, mine);
+    const Tensor in = transpose(empty({theirs[1], theirs[0]}, DType::kComplex128));
+    comm->exchange(std::vector<Patch>{{next(comm), out}}, std::vector<Patch>{{previous(comm), in}});
+    const Tensor got = contiguous(in);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < theirs[0]; ++i) {
+      for (int64_t j = 0; j < theirs[1]; ++j) {
+        const double expected = element_of(previous(comm), round, i, j);
+        wrong += got.data<std::complex<double>>()[i * theirs[1] + j] == expected ? 0 : 1;
+      }
+    }
+    EXPECT_EQ(wrong, 0) << "round " << round;
+  }
+}
+
+/// Short ones in a row, with as many tensors and of such shapes as the round says.
+void exchanges_in_a_row(Rank comm) {
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Patch> sends, receives;
+    for (int number = 0; number <= round % 3; ++number) {
+      for (int peer = 0; peer < comm->size(); ++peer) {
+        if ((peer + comm->rank() + round) % 4 == 0) continue;  // the same both ways
+        const Shape shape{1 + round % 5, 1 + number};
+        const auto value = [&](int src) { return Scalar(src * 1000 + round * 4 + number); };
+        sends.push_back({peer, full(shape, value(comm->rank()), DType::kInt32)});
+        receives.push_back({peer, full(shape, -1, DType::kInt32)});
+      }
+    }
+    comm->exchange(sends, receives);
+    size_t i = 0;
+    for (int number = 0; number <= round % 3; ++number) {
+      for (int peer = 0; peer < comm->size(); ++peer) {
+        if ((peer + comm->rank() + round) % 4 == 0) continue;
+        const Tensor& got = receives[i++].elements;
+        for (int64_t at = 0; at < got.size(); ++at) {
+          ASSERT_EQ(got.data<int32_t>()[at], peer * 1000 + round * 4 + number);
+        }
+      }
+    }
+  }
+}
+
 void refuses_wrong_tensors(Rank comm) {
   const auto rows = [](DType dtype) { return empty({2, 3}, dtype); };
   const std::vector<Patch> none, beyond{{comm->size(), rows(DType::kInt8)}}, nothing{{0, Tensor()}};
@@ -368,6 +439,8 @@ std::vector<Case> movement_cases() {
           {"all_gathers", all_gathers},
           {"all_to_alls", all_to_alls},
           {"exchanges", exchanges},
+          {"long_exchanges", long_exchanges},
+          {"exchanges_in_a_row", exchanges_in_a_row},
           {"refuses_wrong_tensors", refuses_wrong_tensors},
           {"splits", splits},
           {"counts_bytes", counts_bytes},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 #include <vector>
 
@@ -87,6 +88,26 @@ TEST(Fft, ALineHasTheSameBitsAloneAndAmongOthers) {
         ASSERT_EQ(one.data<Complex>()[k], across.data<Complex>()[k * lines + i]) << n;
       }
     }
+  }
+}
+
+/// Arrays that no cache holds are read and written line by line, others where they are.
+TEST(Fft, LinesOfLargeArraysHaveTheBitsOfThoseOfSmallOnes) {
+  constexpr int64_t kLines = 310, kLength = 480, kFew = 10;
+  const Tensor all = from_values<Complex>({kLines, kLength}, signal(kLines * kLength));
+  std::vector<double> values;
+  for (int64_t i = 0; i < 2 * kLines * kLength; ++i) values.push_back(value_at(i));
+  const Tensor reals = from_values<double>({2 * kLines, kLength}, values);
+  const Tensor whole = fft(all), back = ifft(whole), halves = rfft(reals);
+  for (int64_t first = 0; first < kLines; first += kFew) {
+    const auto few = [&](const Tensor& x) { return slice(x, 0, first, first + kFew); };
+    const auto expect_same = [&](const Tensor& a, const Tensor& b) {
+      ASSERT_EQ(a.shape(), b.shape());
+      EXPECT_EQ(std::memcmp(a.data(), b.data(), static_cast<size_t>(a.nbytes())), 0) << first;
+    };
+    expect_same(few(whole), fft(few(all)));
+    expect_same(few(back), ifft(few(whole)));
+    expect_same(few(halves), rfft(few(reals)));
   }
 }
 

@@ -101,7 +101,8 @@ struct Env {
       "auto"};
   EnvField<bool> peer_memory{"CUOP_PEER_MEMORY", "",
                              "0 sends what processes of one host have in its memory in messages, "
-                             "where each would read it in the other's.",
+                             "where each would read it in the other's or in memory that they "
+                             "share.",
                              true};
   EnvField<bool> peer_mapping{"CUOP_PEER_MAPPING", "",
                               "0 sends what ranks of one host exchange from GPU to GPU through the "

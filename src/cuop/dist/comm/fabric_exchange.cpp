@@ -11,12 +11,12 @@
 
 #include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/imported_range.h"
-#include "cuop/backend/cuda/workspace.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/fabric.h"
 #include "cuop/dist/comm/fabric_messages.h"
+#include "cuop/dist/comm/packed_tensors.h"
 #include "cuop/dist/comm/patches.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
@@ -29,37 +29,6 @@ namespace {
 using fabric::CallNote;
 using fabric::TensorNote;
 using fabric::Way;
-
-/// Bytes of the host in which tensors stand one after the other: page-locked for a GPU's stream.
-class Packed {
- public:
-  Packed(const std::vector<Tensor>& like, Stream stream) {
-    for (const Tensor& tensor : like) bytes_ += tensor.nbytes();
-    if (stream.device.is_cpu()) {
-      whole_ = empty({bytes_}, DType::kUInt8);
-    } else {
-      const auto owner = std::make_shared<backend::cuda::Workspace>(
-          bytes_, stream, backend::cuda::pinned_memory(stream.device));
-      whole_ = from_memory(owner->data(), contiguous_layout({bytes_}), DType::kUInt8, kCpu, owner);
-    }
-    int64_t offset = 0;
-    for (const Tensor& tensor : like) {
-      places_.push_back(from_memory(data() + offset, contiguous_layout(tensor.shape()),
-                                    tensor.dtype(), kCpu, whole_.storage()));
-      offset += tensor.nbytes();
-    }
-  }
-
-  char* data() const { return static_cast<char*>(whole_.data()); }
-  int64_t bytes() const { return bytes_; }
-  /// Of the tensors, in their order.
-  const std::vector<Tensor>& places() const { return places_; }
-
- private:
-  int64_t bytes_ = 0;
-  Tensor whole_;
-  std::vector<Tensor> places_;
-};
 
 /// A CallNote and its TensorNotes, as bytes.
 class Message {
@@ -89,13 +58,6 @@ class Message {
   std::vector<char> bytes_;
 };
 
-void copy_own(Exchange& x, const Collective& call) {
-  const auto from = tensors_of(call.sends, x.rank()), to = tensors_of(call.receives, x.rank());
-  const std::string wrong = misfit(to, from, x.rank());
-  if (!wrong.empty()) x.fail(x.rank(), wrong);
-  for (size_t i = 0; i < to.size(); ++i) copy_into(to[i], from[i]);
-}
-
 }  // namespace
 
 /// What one rank gets from this one, or this one from it.
@@ -118,7 +80,7 @@ struct Fabric::Side {
   int rank;
   std::vector<Tensor> tensors;
   Message message;
-  std::optional<Packed> packed;  ///< of what goes as bytes
+  std::optional<PackedTensors> packed;  ///< of what goes as bytes
 };
 
 /// The tensor, or a copy of it that others can map.
@@ -208,7 +170,7 @@ void Fabric::exchange(Exchange& x, const Collective& call) {
   busy_ = stream.device == device_ ? stream : current_stream(device_);  // which pulls
   std::vector<Side> out = Side::all(call.sends, rank_, x.size());
   std::vector<Side> in = Side::all(call.receives, rank_, x.size());
-  copy_own(x, call);
+  copy_own_patches(x, call);
 
   tidy();
   for (Side& to : out) {

@@ -21,14 +21,13 @@ class GroupTransport final : public Transport {
   GroupTransport(std::shared_ptr<Hub> hub, std::vector<int> ranks, uint64_t context)
       : hub_(std::move(hub)), ranks_(std::move(ranks)), context_(context) {
     rank_ = rank_of(hub_->rank());
-    const int here = hub_->host_of(hub_->rank());
-    local_size_ = static_cast<int>(std::count_if(
-        ranks_.begin(), ranks_.end(), [&](int each) { return hub_->host_of(each) == here; }));
   }
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(ranks_.size()); }
-  int local_size() const override { return local_size_; }
+  bool is_near(int rank) const override {
+    return hub_->host_of(in_hub(rank)) == hub_->host_of(hub_->rank());
+  }
   std::string_view kind() const override { return hub_->kind(); }
   uint64_t context() const override { return context_; }
 
@@ -80,7 +79,6 @@ class GroupTransport final : public Transport {
   std::vector<int> ranks_;  // in the hub
   uint64_t context_;
   int rank_ = 0;
-  int local_size_ = 1;
   uint64_t seen_ = 0;
 };
 

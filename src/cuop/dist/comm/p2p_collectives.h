@@ -13,6 +13,7 @@
 #include <string>
 
 #include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/comm/transport.h"
 
 namespace cuop::dist {
 
@@ -23,6 +24,8 @@ class Exchange {
   virtual ~Exchange() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// Whether the rank lives on the same host as this one.
+  virtual bool is_near(int rank) const = 0;
   /// Nothing is posted for no bytes: both sides know the length.
   virtual void post_send(const void* data, int64_t bytes, int dst) = 0;
   virtual void post_recv(void* data, int64_t bytes, int src) = 0;
@@ -32,6 +35,8 @@ class Exchange {
   /// Something that comes true by itself; the peer is named where it does not. `holds` may raise a
   /// CommunicationError that says what is wrong with it.
   virtual void post_condition(std::function<bool()> holds, int peer) = 0;
+  /// What moves by itself when it is tested, and not in messages.
+  virtual void post_delivery(DeliveryPtr delivery, int peer) = 0;
   /// Fails the call on all ranks: "exchange: rank 0 of 2 <what>".
   [[noreturn]] virtual void fail(int blamed, const std::string& what) = 0;
   /// Returns when all that was posted is complete; raises at the deadline or on a failure.

@@ -17,6 +17,7 @@
 #include "cuop/dist/comm/copy.h"
 #include "cuop/dist/comm/fabric.h"
 #include "cuop/dist/comm/p2p_collectives.h"
+#include "cuop/dist/comm/shared_exchange.h"
 
 namespace cuop::dist {
 
@@ -87,6 +88,7 @@ class P2pCommunicator::Operation final : public Exchange {
 
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
+  bool is_near(int rank) const override { return comm_.transport_->is_near(rank); }
 
   void post_send(const void* data, int64_t bytes, int dst) override {
     if (bytes > 0) post_any_send(data, bytes, dst);
@@ -98,7 +100,10 @@ class P2pCommunicator::Operation final : public Exchange {
   void post_await(int src) override { post_any_recv(nullptr, 0, src); }
 
   void post_condition(std::function<bool()> holds, int peer) override {
-    pending_.push_back({std::make_unique<Condition>(std::move(holds)), peer, true});
+    post_delivery(std::make_unique<Condition>(std::move(holds)), peer);
+  }
+  void post_delivery(DeliveryPtr delivery, int peer) override {
+    pending_.push_back({std::move(delivery), peer, true});
   }
   void fail(int blamed, const std::string& what) override {
     pending_.clear();
@@ -267,6 +272,12 @@ P2pCommunicator::P2pCommunicator(std::shared_ptr<Transport> transport,
 
 P2pCommunicator::~P2pCommunicator() = default;
 
+int P2pCommunicator::local_size() const {
+  int count = 0;
+  for (int rank = 0; rank < size(); ++rank) count += transport_->is_near(rank) ? 1 : 0;
+  return count;
+}
+
 void P2pCommunicator::send_to_self(const void* data, int64_t bytes, int tag) {
   if (to_self_epoch_ != watch_->epoch()) to_self_.clear();
   to_self_epoch_ = watch_->epoch();
@@ -330,10 +341,12 @@ bool P2pCommunicator::exchanges_tensors(Stream stream) {
     Operation x(*this, call);
     const Device chosen = backend::current_device();
     x.run([&] {
-      fabric_ = std::make_unique<Fabric>(x, stream.device.is_cpu() ? chosen : stream.device);
+      auto fabric = std::make_unique<Fabric>(x, stream.device.is_cpu() ? chosen : stream.device);
+      if (!fabric->is_used()) shared_ = std::make_unique<SharedExchange>(x);
+      fabric_ = std::move(fabric);
     });
   }
-  return fabric_->is_used();
+  return fabric_->is_used() || shared_->is_used();
 }
 
 bool P2pCommunicator::maps_gpu_memory() const { return fabric_ && fabric_->is_used(); }
@@ -345,7 +358,7 @@ void P2pCommunicator::exchange_tensors(const Collective& call) {
   x.run([&] {
     {
       const Uncounted messages(*this);
-      fabric_->exchange(x, call);
+      shared_ ? shared_->exchange(x, call) : fabric_->exchange(x, call);
     }
     // What travels is the elements, however they do.
     for (const Patch& patch : call.sends) {
@@ -440,6 +453,7 @@ void P2pCommunicator::recover() {
   watch_->recover(timeout_);
   to_self_.clear();
   fabric_.reset();  // ranks may have come to different points of an agreement or of a call
+  shared_.reset();
 }
 
 }  // namespace cuop::dist

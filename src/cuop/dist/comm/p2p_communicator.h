@@ -15,6 +15,7 @@
 namespace cuop::dist {
 
 class Fabric;
+class SharedExchange;
 
 /// Messages that a rank sends to itself: copied at once, handed out in order by tag.
 class Mailbox {
@@ -40,7 +41,7 @@ class P2pCommunicator final : public Communicator {
   int rank() const override { return transport_->rank(); }
   int size() const override { return transport_->size(); }
   std::string_view kind() const override { return transport_->kind(); }
-  int local_size() const override { return transport_->local_size(); }
+  int local_size() const override;
   int in_world(int rank) const override { return watch_->in_root(rank); }
 
   void send(const void* data, int64_t bytes, int dst, int tag) override;
@@ -79,7 +80,8 @@ class P2pCommunicator final : public Communicator {
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<FailureWatch> watch_;
   int64_t splits_ = 0;
-  std::unique_ptr<Fabric> fabric_;  ///< null until the first exchange
+  std::unique_ptr<Fabric> fabric_;          ///< null until the first exchange
+  std::unique_ptr<SharedExchange> shared_;  ///< null where the fabric is used
   Mailbox to_self_;
   int64_t to_self_epoch_ = 0;  // messages of an earlier epoch are dropped
 };

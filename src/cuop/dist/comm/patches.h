@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/comm/p2p_collectives.h"
 
 namespace cuop::dist {
 
@@ -26,5 +27,8 @@ std::vector<Patch> patches_of_others(int rank, int size, const PatchOf& patch) {
 /// "" when the tensors that rank `src` sends are as many, of the same shapes and dtypes, as those
 /// that are expected of it; else "expects ... from rank 1, which sends ...".
 std::string misfit(const std::vector<Tensor>& expected, const std::vector<Tensor>& sent, int src);
+
+/// Copies what this rank sends itself; fails the call where that does not fit.
+void copy_own_patches(Exchange& x, const Collective& call);
 
 }  // namespace cuop::dist

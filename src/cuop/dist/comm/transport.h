@@ -67,7 +67,8 @@ class Transport {
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual int local_size() const = 0;
+  /// Whether the rank lives on the same host as this one.
+  virtual bool is_near(int rank) const = 0;
   virtual std::string_view kind() const = 0;
   /// The same on all ranks of this transport, and no other's of these processes.
   virtual uint64_t context() const = 0;

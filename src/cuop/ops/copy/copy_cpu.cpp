@@ -14,7 +14,7 @@ namespace cuop::kernels {
 namespace {
 
 constexpr int64_t kGrain = 1 << 15;  // elements a thread should have at least
-constexpr int64_t kTile = 32;        // a transposing tile of 8-byte elements is 8 KiB
+constexpr int64_t kStrip = 64;       // rows of a transposing copy whose pages stay known
 
 using Nest = LoopNest<2>;  // operand 0 is the destination
 
@@ -58,19 +58,31 @@ struct RowCopy {
   }
 };
 
-/// The two inner axes, when the source runs along the outer of them: tiles keep both sides in
-/// cache.
+/// The two inner axes, when the source runs along the outer of them: in squares of a cache line on
+/// either side, each of which is read and written once and whole. Rows that lie a power of two
+/// apart fall onto the same few places of a cache, so that no line may be needed again later.
 template <class T>
 void copy_transposed(T* dst, const T* src, const Nest::Axis& rows, const Nest::Axis& columns) {
-  for (int64_t r = 0; r < rows.size; r += kTile) {
-    const int64_t r_end = std::min(r + kTile, rows.size);
-    for (int64_t c = 0; c < columns.size; c += kTile) {
-      const int64_t c_end = std::min(c + kTile, columns.size);
-      for (int64_t i = r; i < r_end; ++i) {
-        for (int64_t j = c; j < c_end; ++j) {
-          dst[i * rows.strides[0] + j * columns.strides[0]] =
-              src[i * rows.strides[1] + j * columns.strides[1]];
-        }
+  constexpr int64_t kLine = std::min<int64_t>(64 / sizeof(T), 32);
+  const auto copy_square = [&](int64_t row, int64_t row_count, int64_t column,
+                               int64_t column_count) {
+    T* const to = dst + row * rows.strides[0] + column * columns.strides[0];
+    const T* const from = src + row * rows.strides[1] + column * columns.strides[1];
+    for (int64_t i = 0; i < row_count; ++i) {
+      for (int64_t j = 0; j < column_count; ++j) {
+        to[i * rows.strides[0] + j * columns.strides[0]] =
+            from[i * rows.strides[1] + j * columns.strides[1]];
+      }
+    }
+  };
+  for (int64_t j = 0; j < columns.size; j += kLine) {
+    const int64_t width = std::min(kLine, columns.size - j);
+    for (int64_t i = 0; i < rows.size; i += kLine) {
+      const int64_t height = std::min(kLine, rows.size - i);
+      if (height == kLine && width == kLine) {
+        copy_square(i, kLine, j, kLine);
+      } else {
+        copy_square(i, height, j, width);
       }
     }
   }
@@ -92,13 +104,13 @@ template <class T>
 void copy_tiled(T* dst, const T* src, const Nest& nest) {
   const Nest::Axis& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
   const Nest::Axis& columns = nest.inner();
-  const int64_t strips = divide_up(rows.size, kTile);
+  const int64_t strips = divide_up(rows.size, kStrip);
   const int64_t blocks = nest.outer_size() / rows.size;
-  const int64_t strip_elements = kTile * columns.size;
+  const int64_t strip_elements = kStrip * columns.size;
   backend::parallel_for_each(blocks * strips, kGrain / strip_elements, [&](int64_t i) {
-    const int64_t first = (i % strips) * kTile;
+    const int64_t first = (i % strips) * kStrip;
     const auto offsets = nest.row_offsets((i / strips) * rows.size + first);
-    const Nest::Axis strip{std::min(kTile, rows.size - first), rows.strides};
+    const Nest::Axis strip{std::min(kStrip, rows.size - first), rows.strides};
     copy_transposed(dst + offsets[0], src + offsets[1], strip, columns);
   });
 }

@@ -25,6 +25,9 @@ constexpr int64_t kMaxTileLines = 64;
 constexpr int64_t kFewestAcross = 8;  // lines of a tile that lie across memory
 constexpr int64_t kElementsPerTask = 16 << 10;
 constexpr int64_t kAlignment = 64;
+// The library goes through a line in strides, each of which waits for memory where the arrays are
+// larger than this: there lines are brought to scratch and taken away in one go.
+constexpr int64_t kCachedBytes = 4 << 20;
 
 struct Free {
   void operator()(std::byte* block) const {
@@ -139,11 +142,15 @@ class TileRunner {
     const int64_t fitting = std::clamp(kTileBytes / line_bytes, fewest, kMaxTileLines);
     tile_lines_ = std::max(batch_, std::min(fitting, inner_) / batch_ * batch_);
     is_mirroring_short_ = batch_ > 1 && pass.output != LineOutput::kPlain;
-    reads_directly_ = pass.input == LineInput::kPlain && pass.kind != FftKind::kRealBackward &&
-                      pass.in != pass.out && pass.in_count >= input_length(pass.kind, pass.n) &&
+    const int64_t all_bytes =
+        nest_.size() * (pass.in_count * in_bytes_ + pass.out_count * out_bytes_);
+    const bool may_be_direct = all_bytes <= kCachedBytes || line_bytes > kTileBytes;
+    reads_directly_ = may_be_direct && pass.input == LineInput::kPlain &&
+                      pass.kind != FftKind::kRealBackward && pass.in != pass.out &&
+                      pass.in_count >= input_length(pass.kind, pass.n) &&
                       is_direct(pass.in, pass.in_stride, 0, in_bytes_, transform_->in_distance());
     writes_directly_ =
-        pass.output == LineOutput::kPlain &&
+        may_be_direct && pass.output == LineOutput::kPlain &&
         is_direct(pass.out, pass.out_stride, 1, out_bytes_, transform_->out_distance());
   }
 

@@ -1,0 +1,110 @@
+#include "cuop/dist/comm/shared_exchange.h"
+
+#include <algorithm>
+
+#include "cuop/core/divide_up.h"
+#include "cuop/core/error.h"
+#include "cuop/core/log.h"
+#include "cuop/dist/comm/peer_memory.h"
+
+namespace cuop::dist {
+
+namespace {
+
+/// What a rank tells another of the ring between them.
+struct RingOffer {
+  memory::SharedMemoryName name;
+  int64_t offset = 0;
+  int64_t slot_bytes = 0;  ///< 0: there is none
+};
+struct Verdict {
+  int64_t is_open = 0;  ///< the ring that the sender of this was offered
+  int64_t opened = 0;   ///< rings that it has opened in all
+};
+
+/// Of rings to so many peers; large slots let copies run long, all together stay small.
+int64_t slot_bytes_for(int64_t peers) {
+  constexpr int64_t kMost = 256 << 10, kLeast = 16 << 10, kAll = 8 << 20;
+  return std::clamp(kAll / (peers * SharedRing::kSlots), kLeast, kMost) / kLeast * kLeast;
+}
+
+}  // namespace
+
+SharedExchange::SharedExchange(Exchange& x) : peers_(static_cast<size_t>(x.size())) {
+  look_around(x);
+  offer_rings(x);
+  agree(x);
+}
+
+void SharedExchange::look_around(Exchange& x) {
+  const MemoryAddress mine = address_of(this);
+  std::vector<MemoryAddress> theirs(peers_.size());
+  for (int rank = 0; rank < x.size(); ++rank) {
+    if (rank == x.rank()) continue;
+    x.post_send(&mine, sizeof mine, rank);
+    x.post_recv(&theirs[static_cast<size_t>(rank)], sizeof mine, rank);
+  }
+  x.wait_all();
+  for (int rank = 0; rank < x.size(); ++rank) {
+    const bool is_near = rank != x.rank() && x.is_near(rank);
+    peer(rank).is_near = is_near && is_readable(theirs[static_cast<size_t>(rank)]);
+  }
+}
+
+void SharedExchange::offer_rings(Exchange& x) {
+  const int64_t near = std::ranges::count_if(peers_, &Peer::is_near);
+  std::vector<RingOffer> mine(peers_.size()), theirs(peers_.size());
+  const int64_t slot_bytes = near > 0 ? slot_bytes_for(near) : 0;
+  const int64_t ring_bytes = round_up(SharedRing::memory_bytes(slot_bytes), int64_t{4096});
+  try {
+    if (near > 0) own_ = memory::SharedMemory::create(near * ring_bytes);
+  } catch (const MemoryError& error) {
+    log(LogLevel::kInfo, "exchange: rank ", x.rank(), " of ", x.size(), ": ", error.what());
+  }
+  int64_t offset = 0;
+  for (int rank = 0; rank < x.size(); ++rank) {
+    if (rank == x.rank()) continue;
+    const auto i = static_cast<size_t>(rank);
+    if (own_ && peer(rank).is_near) {
+      mine[i] = {own_->name(), offset, slot_bytes};
+      peer(rank).to.emplace(static_cast<std::byte*>(own_->data()) + offset, slot_bytes);
+      offset += ring_bytes;
+    }
+    x.post_send(&mine[i], sizeof(RingOffer), rank);
+    x.post_recv(&theirs[i], sizeof(RingOffer), rank);
+  }
+  x.wait_all();
+  for (int rank = 0; rank < x.size(); ++rank) {
+    const RingOffer& offer = theirs[static_cast<size_t>(rank)];
+    Peer& from = peer(rank);
+    if (!from.is_near || offer.slot_bytes == 0) continue;
+    from.theirs = memory::SharedMemory::open(offer.name);
+    if (!from.theirs) continue;
+    from.from.emplace(static_cast<std::byte*>(from.theirs->data()) + offer.offset,
+                      offer.slot_bytes);
+  }
+}
+
+void SharedExchange::agree(Exchange& x) {
+  const int64_t opened =
+      std::ranges::count_if(peers_, [](const Peer& each) { return each.from.has_value(); });
+  std::vector<Verdict> mine(peers_.size()), theirs(peers_.size());
+  for (int rank = 0; rank < x.size(); ++rank) {
+    if (rank == x.rank()) continue;
+    const auto i = static_cast<size_t>(rank);
+    mine[i] = {peer(rank).from ? 1 : 0, opened};
+    x.post_send(&mine[i], sizeof(Verdict), rank);
+    x.post_recv(&theirs[i], sizeof(Verdict), rank);
+  }
+  x.wait_all();
+  is_used_ = opened > 0;
+  for (int rank = 0; rank < x.size(); ++rank) {
+    const Verdict& verdict = theirs[static_cast<size_t>(rank)];
+    if (verdict.opened > 0) is_used_ = true;
+    if (verdict.is_open == 0) peer(rank).to.reset();
+  }
+  log(LogLevel::kInfo, "exchange: rank ", x.rank(), " of ", x.size(), ": shares host memory with ",
+      opened, " ranks");
+}
+
+}  // namespace cuop::dist
