@@ -22,10 +22,21 @@ struct Verdict {
   int64_t opened = 0;   ///< rings that it has opened in all
 };
 
+constexpr int64_t kLeastSlot = 16 << 10, kLargestSlot = 256 << 10;
+constexpr int64_t kRingAlignment = 4096;
+
 /// Of rings to so many peers; large slots let copies run long, all together stay small.
 int64_t slot_bytes_for(int64_t peers) {
-  constexpr int64_t kMost = 256 << 10, kLeast = 16 << 10, kAll = 8 << 20;
-  return std::clamp(kAll / (peers * SharedRing::kSlots), kLeast, kMost) / kLeast * kLeast;
+  constexpr int64_t kAll = 8 << 20;
+  return std::clamp(kAll / (peers * SharedRing::kSlots), kLeastSlot, kLargestSlot) / kLeastSlot *
+         kLeastSlot;
+}
+
+/// Whether the ring lies inside of its memory.
+bool is_possible(const RingOffer& offer) {
+  if (offer.slot_bytes < kLeastSlot || offer.slot_bytes > kLargestSlot) return false;
+  const int64_t most = offer.name.bytes - SharedRing::memory_bytes(offer.slot_bytes);
+  return offer.offset >= 0 && offer.offset <= most && offer.offset % kRingAlignment == 0;
 }
 
 }  // namespace
@@ -55,7 +66,7 @@ void SharedExchange::offer_rings(Exchange& x) {
   const int64_t near = std::ranges::count_if(peers_, &Peer::is_near);
   std::vector<RingOffer> mine(peers_.size()), theirs(peers_.size());
   const int64_t slot_bytes = near > 0 ? slot_bytes_for(near) : 0;
-  const int64_t ring_bytes = round_up(SharedRing::memory_bytes(slot_bytes), int64_t{4096});
+  const int64_t ring_bytes = round_up(SharedRing::memory_bytes(slot_bytes), kRingAlignment);
   try {
     if (near > 0) own_ = memory::SharedMemory::create(near * ring_bytes);
   } catch (const MemoryError& error) {
@@ -78,6 +89,7 @@ void SharedExchange::offer_rings(Exchange& x) {
     const RingOffer& offer = theirs[static_cast<size_t>(rank)];
     Peer& from = peer(rank);
     if (!from.is_near || offer.slot_bytes == 0) continue;
+    if (!is_possible(offer)) x.fail(rank, "offers shared memory that cannot be");
     from.theirs = memory::SharedMemory::open(offer.name);
     if (!from.theirs) continue;
     from.from.emplace(static_cast<std::byte*>(from.theirs->data()) + offer.offset,
