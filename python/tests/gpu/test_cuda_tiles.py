@@ -1,0 +1,81 @@
+"""Arrays of the host through the GPU in tiles, alone and beside a process that takes its memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from processes import IS_SIMULATED
+
+import cuop
+from cuop import dist, executor
+
+# Takes up to all of the memory that is free, gives it back, and again, at random.
+NEIGHBOUR = """
+import random, time
+import cuop
+
+rng, held = random.Random(1), []
+end = time.monotonic() + 300
+while time.monotonic() < end:
+    free, _ = cuop.memory_info("cuda")
+    try:
+        held.append(cuop.empty((int(rng.uniform(0.2, 1.0) * free) + 1,), "uint8", "cuda"))
+    except cuop.MemoryError:
+        pass
+    print("took", flush=True)
+    time.sleep(rng.uniform(0.0, 0.03))
+    if rng.random() < 0.6:
+        held.clear()
+        cuop.empty_cache()
+    time.sleep(rng.uniform(0.0, 0.03))
+"""
+
+
+@pytest.fixture(autouse=True)
+def on_the_gpu():
+    cuop.set_current_device("cuda")
+
+
+@pytest.fixture
+def neighbour():
+    process = subprocess.Popen([sys.executable, "-c", NEIGHBOUR], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    yield process
+    assert process.poll() is None, "the neighbour has ended"
+    process.kill()
+    process.wait()
+
+
+def noise(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape).astype("f4")
+
+
+@pytest.mark.parametrize("limit_mib", [0.25, 1, 8])
+def test_tiles_of_the_gpu_are_those_of_numpy(limit_mib):
+    x, y = noise(1, 700, 513), noise(2, 513, 390)
+    made, report = executor.run(
+        dist.world(), executor.matmul(), [x, y], memory_limit=int(limit_mib * 2**20)
+    )
+    assert str(report.device).startswith("cuda")
+    assert report.peak <= limit_mib * 2**20
+    np.testing.assert_allclose(np.asarray(made), x.astype("f8") @ y, rtol=0, atol=2e-4)
+    lines = noise(3, 900, 512) + 1j * noise(4, 900, 512)
+    made, report = executor.run(
+        dist.world(), executor.fft(), [lines], memory_limit=int(limit_mib * 2**20)
+    )
+    assert report.plan.tiles > 1 or limit_mib == 8
+    np.testing.assert_allclose(np.asarray(made), np.fft.fft(lines), rtol=0, atol=1e-3)
+
+
+@pytest.mark.skipif(IS_SIMULATED, reason="simulated GPUs are each process's own")
+def test_a_neighbour_that_takes_and_frees_memory_fails_nothing(neighbour):
+    a, b = noise(5, 4096, 1500), noise(6, 1500, 4096)
+    expected = a.astype("f8") @ b
+    halvings = 0
+    for run in range(50):
+        made, report = executor.run(dist.world(), executor.matmul(), [a, b], least_tiles=8)
+        error = np.abs(np.asarray(made) - expected).max()
+        assert error < 5e-4, (run, error)
+        halvings += report.halvings
+    print(f"tiles were halved {halvings} times")
