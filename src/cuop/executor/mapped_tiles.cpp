@@ -65,11 +65,11 @@ int64_t padded_elements(const ConvOptions& options, const Shape& weight, const B
 int64_t conv_scratch(const ConvOptions& options, const std::vector<Header>& inputs,
                      const std::function<Box(size_t, const Box&, Interval)>& needed,
                      const Box& output, Interval step) {
-  constexpr int64_t kWide = sizeof(float), kSlack = 64;
+  constexpr int64_t kWide = sizeof(float), kSlack = 64, kSmall = 512;
   const Box input = needed(0, output, step);
   const DType dtype = inputs[0].dtype;
   const int64_t item = itemsize(dtype);
-  int64_t bytes = (input.size() + output.size()) * item;
+  int64_t bytes = (input.size() + output.size()) * item + kSmall;
   const bool is_half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
   if (is_half || dtype == DType::kFloat32) bytes += (input.size() + output.size()) * kWide;
   if (is_half) {
