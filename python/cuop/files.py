@@ -18,12 +18,13 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def replace_file(path: str | os.PathLike, who: str) -> Iterator[BinaryIO]:
+def replace_file(path: str | os.PathLike, who: str, size: int | None = None) -> Iterator[BinaryIO]:
     """A file to write to, which takes the name `path` when the block ends without an error.
 
     The bytes go to a temporary file in the same directory, are forced to disk and renamed. Raises
     FileError, begun with `who`, when the path cannot be written or the disk is full; what was
     under that name before is then still there. A file that is replaced passes its permissions on.
+    size: the bytes that it will have, which are named where there is no room for them.
     """
     path = _resolve(path, who)
     before = _status(path, who)
@@ -39,7 +40,7 @@ def replace_file(path: str | os.PathLike, who: str) -> Iterator[BinaryIO]:
     except BaseException as error:
         os.unlink(temporary)
         if isinstance(error, OSError) and not isinstance(error, FileError):
-            raise _write_error(path, who, error) from error
+            raise _write_error(path, who, error, size) from error
         raise
 
 
@@ -105,9 +106,10 @@ def _pass_on_permissions(handle: int, before: os.stat_result) -> None:
     os.fchmod(handle, mode)
 
 
-def _write_error(path: Path, who: str, error: OSError) -> FileError:
+def _write_error(path: Path, who: str, error: OSError, size: int | None = None) -> FileError:
     if error.errno in _FULL:
+        needed = "" if size is None else f": it needs {size} bytes"
         return FileError(
-            f"{who}: no room for {path} ({error.strerror}); nothing was left under that name"
+            f"{who}: no room for {path}{needed} ({error.strerror}); nothing was left under that name"
         )
     return FileError(f"{who}: {path} cannot be written: {error.strerror}")

@@ -10,7 +10,7 @@ from cuop._core import Tensor, asarray
 from cuop.errors import DTypeError, FileError
 from cuop.files import replace_file
 from cuop.mapped import bytes_of, check_whole, open_ordinary
-from cuop.npy_header import read_header, write_header
+from cuop.npy_header import header_bytes, read_header, write_header
 
 __all__ = ["check_whole", "load", "open_npy", "save"]
 
@@ -63,7 +63,8 @@ def save(
             f"save: array: dtype {data.dtype} is not supported, allowed are bool, integer, float and "
             "complex numbers"
         )
-    with replace_file(path, "save") as file:
+    size = header_bytes(data.shape, data.dtype) + data.nbytes
+    with replace_file(path, "save", size) as file:
         write_header(file, data.shape, data.dtype)
         _write_chunks(file, np.ascontiguousarray(data), on_progress or (lambda fraction: None))
 

@@ -5,6 +5,7 @@ parser or the allocator. What the headers of plain numbers look like is a small 
 https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 """
 
+import io
 import math
 import re
 import struct
@@ -72,6 +73,13 @@ def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype) -> Non
     descr = np.lib.format.dtype_to_descr(dtype)
     header = {"descr": descr, "fortran_order": False, "shape": tuple(shape)}
     np.lib.format.write_array_header_1_0(file, header)
+
+
+def header_bytes(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """How many bytes `write_header` writes."""
+    header = io.BytesIO()
+    write_header(header, shape, dtype)
+    return header.tell()
 
 
 def _text(file: BinaryIO) -> str:

@@ -245,7 +245,7 @@ def test_arrays_that_are_none_of_numbers(method, array):
 
 
 @pytest.mark.parametrize(("method", "arrays", "words"), NO_KERNEL)
-@pytest.mark.parametrize("limit", [None, 600])
+@pytest.mark.parametrize("limit", [None, 6000])
 def test_dtypes_without_a_kernel(method, arrays, words, limit):
     auto = AutoExecutor(verbose=False, max_per_gpu_gb=None if limit is None else limit / GIB)
     with pytest.raises(MPIError, match=re.escape(words)):

@@ -162,7 +162,10 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     big = write(tmp_path / "big.npy", np.ones((512, 512)))
     script = f"ulimit -f 1024; trap '' XFSZ; exec {sys.executable} -m cuop.cli.main run transpose {big} -o {tmp_path}/o.npy"  # noqa: E501
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "no room for" in done.stderr
+    assert (
+        done.returncode == 1
+        and f"no room for {tmp_path}/o.npy: it needs {512 * 512 * 8 + 128} bytes" in done.stderr
+    )
     assert [p.name for p in tmp_path.iterdir()] == ["big.npy"]
 
 

@@ -1,6 +1,6 @@
 """An output file that is made in tiles, in any order, and may be finished by a later run."""
 
-import io
+import errno
 import json
 import math
 import os
@@ -15,7 +15,7 @@ from cuop.cli import console
 from cuop.cli.journal import Journal, State
 from cuop.errors import FileError
 from cuop.files import check_writable
-from cuop.npy_header import read_header, write_header
+from cuop.npy_header import header_bytes, read_header, write_header
 
 Array = tuple[tuple[int, ...], str]
 Box = tuple[list[int], list[int], list[float]]
@@ -76,6 +76,7 @@ class PartialOutput:
         self._files = [_File(path, array) for path, array in self._places(arrays)]
         size = sum(file.size for file in self._files)
         try:
+            _check_room(self.path.parent, size)
             for file in self._files:
                 file.create()
         except FileError:
@@ -180,12 +181,19 @@ class PartialOutput:
         return self._files[number % len(self._files)]
 
 
+def _check_room(folder: Path, size: int) -> None:
+    """OSError, before some systems fill up their disk and then say so."""
+    system = os.statvfs(folder)
+    if size > system.f_bavail * system.f_frsize:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 class _File:
     """A .npy file of which parts may be missing."""
 
     def __init__(self, path: Path, array: Array):
         self.path, self.array = path, array
-        self.offset = _header_bytes(array)
+        self.offset = header_bytes(array[0], np.dtype(array[1]))
         self.size = self.offset + math.prod(array[0]) * np.dtype(array[1]).itemsize
         self._handle: int | None = None
 
@@ -237,12 +245,6 @@ def _tensor(file, array: Array, offset: int) -> cuop.Tensor:
     if math.prod(shape) == 0:
         return cuop.asarray(np.empty(shape, dtype))  # of which nothing can be mapped
     return cuop.asarray(np.memmap(file, dtype, "r+", offset, tuple(shape)))
-
-
-def _header_bytes(array: Array) -> int:
-    header = io.BytesIO()
-    write_header(header, array[0], np.dtype(array[1]))
-    return header.tell()
 
 
 def _identity(handle: int) -> list[int]:

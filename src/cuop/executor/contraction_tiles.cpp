@@ -167,6 +167,18 @@ TileOperation matmul_tiles(const dist::Wire& wire) {
     wire.check_carries(tiling.output.dtype, "matmul");
     tiling.wire = wire;
     tiling.line_axes = {1, 0};
+    if (wire.form == dist::Wire::Form::kPlain) return tiling;
+    // Both forms of an operand are there for a moment, one with an exponent for each line.
+    tiling.scratch = [plain = tiling.scratch, needed = tiling.needed, inputs = tiling.inputs](
+                         const Box& output, Interval step) {
+      int64_t most = 0;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const Box box = needed(i, output, step);
+        const int64_t lines = box.shape()[0] + box.shape()[1];
+        most = std::max(most, box.size() * itemsize(inputs[i].dtype) + lines * int64_t{8});
+      }
+      return plain(output, step) + most;
+    };
     return tiling;
   };
   return made;

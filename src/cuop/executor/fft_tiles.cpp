@@ -36,14 +36,19 @@ Tiling describe(const std::string& who, const dist::FftCall& call,
     for (const int axis : problem->axes) box.set_interval(axis, {0, shape[axis]});
     return box;
   };
-  // Real input becomes complex, and a library may want as much again to work in.
-  tiling.scratch = [problem, item = itemsize(result.dtype)](const Box& output, Interval) {
+  // Real input becomes complex (by way of float32 or float64, where it is neither), and a library
+  // may want as much again to work in.
+  const DType given = inputs[0].dtype;
+  const bool is_widened = call.kind != dist::FftKind::kRfft && !is_complex(given);
+  const bool is_cast = given != DType::kFloat32 && given != DType::kFloat64;
+  const int64_t copies = !is_widened ? 0 : is_cast ? 3 : 1;
+  tiling.scratch = [problem, copies, item = itemsize(result.dtype)](const Box& output, Interval) {
     int64_t lines = 1;
     for (int dim = 0; dim < output.ndim(); ++dim) {
       if (!has_axis(problem->axes, dim)) lines *= output.interval(dim).length();
     }
     for (const int64_t length : problem->lengths) lines *= length;
-    return lines * std::max<int64_t>(item, 8);
+    return lines * (item + copies * item / 2);
   };
   tiling.make = [problem, norm = call.norm, dtype = result.dtype](const std::vector<Part>& parts,
                                                                   const Box& output, Interval) {

@@ -61,16 +61,19 @@ int64_t padded_elements(const ConvOptions& options, const Shape& weight, const B
 
 /// What a convolution takes: a copy of its input with a border of zeros where a tile is cut in
 /// space, one of its result where a tile is cut through a group, of 16-bit floats copies in
-/// float32, and of what oneDNN has not the packed image of the direct loops.
+/// float32, a library's own order of images in float32, and of what oneDNN has not the packed image
+/// of the direct loops.
 int64_t conv_scratch(const ConvOptions& options, const std::vector<Header>& inputs,
                      const std::function<Box(size_t, const Box&, Interval)>& needed,
                      const Box& output, Interval step) {
-  constexpr int64_t kWide = sizeof(float), kSlack = 64;
+  constexpr int64_t kWide = sizeof(float), kSlack = 64, kSmall = 512;
   const Box input = needed(0, output, step);
   const DType dtype = inputs[0].dtype;
   const int64_t item = itemsize(dtype);
-  int64_t bytes = (input.size() + output.size()) * item;
-  if (dtype == DType::kFloat16 || dtype == DType::kBFloat16) {
+  int64_t bytes = (input.size() + output.size()) * item + kSmall;
+  const bool is_half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  if (is_half || dtype == DType::kFloat32) bytes += (input.size() + output.size()) * kWide;
+  if (is_half) {
     bytes += output.size() * kWide;
     for (size_t i = 0; i < inputs.size(); ++i) bytes += needed(i, output, step).size() * kWide;
   } else if (dtype != DType::kFloat32) {
