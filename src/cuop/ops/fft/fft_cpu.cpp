@@ -191,8 +191,8 @@ class TileRunner {
   Buffers make_buffers() const {
     const int64_t spectrum = static_cast<int64_t>(sizeof(Real)) * 2;
     Buffers buffers;
-    buffers.in = make_scratch(tile_lines_ * in_distance_ * spectrum);
-    buffers.out = make_scratch(tile_lines_ * out_distance_ * spectrum);
+    if (!reads_directly_) buffers.in = make_scratch(tile_lines_ * in_distance_ * spectrum);
+    if (!writes_directly_) buffers.out = make_scratch(tile_lines_ * out_distance_ * spectrum);
     if (is_mirroring_short_) buffers.wide = make_scratch((pass_.n + 2) * tile_lines_ * spectrum);
     buffers.work = make_scratch(std::max<int64_t>(kAlignment, transform_->work_bytes()));
     return buffers;
