@@ -143,6 +143,9 @@ class ClusterConfig:
         if self.machine is not None:
             machine.half_speed = self.machine.half_speed
             machine.double_speed = self.machine.double_speed
+            machine.fft_speed = self.machine.fft_speed
+            machine.long_fft_speed = self.machine.long_fft_speed
+            machine.transposed_speed = self.machine.transposed_speed
             machine.message_overhead = self.machine.message_overhead
         machine.flops = min(self._tflops) * 1e12
         machine.memory_bandwidth = self.memory_bandwidth * 1e9

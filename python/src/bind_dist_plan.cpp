@@ -35,12 +35,14 @@ std::string json_of(const Machine& machine) {
   std::ostringstream out;
   out << std::setprecision(17);
   JsonWriter json(out);
-  json.open('{').members("version", 2, "flops", machine.flops, "half_speed", machine.half_speed,
-                         "double_speed", machine.double_speed, "memory_bandwidth",
-                         machine.memory_bandwidth, "link_bandwidth", machine.link_bandwidth,
-                         "latency", machine.latency, "message_overhead", machine.message_overhead,
-                         "network_bandwidth", machine.network_bandwidth, "network_latency",
-                         machine.network_latency, "network_overhead", machine.network_overhead);
+  json.open('{').members("version", 3, "flops", machine.flops, "half_speed", machine.half_speed,
+                         "double_speed", machine.double_speed, "fft_speed", machine.fft_speed,
+                         "long_fft_speed", machine.long_fft_speed, "transposed_speed",
+                         machine.transposed_speed, "memory_bandwidth", machine.memory_bandwidth,
+                         "link_bandwidth", machine.link_bandwidth, "latency", machine.latency,
+                         "message_overhead", machine.message_overhead, "network_bandwidth",
+                         machine.network_bandwidth, "network_latency", machine.network_latency,
+                         "network_overhead", machine.network_overhead);
   if (machine.ranks_per_host > 0) json.members("ranks_per_host", machine.ranks_per_host);
   json.members("memory", machine.memory).close();
   return out.str();
@@ -65,6 +67,11 @@ void bind_machine(Module& m) {
       .def_rw("half_speed", &Machine::half_speed,
               "Flops of the 16-bit floats in parts of those of float32.")
       .def_rw("double_speed", &Machine::double_speed, "Flops of float64 in the same parts.")
+      .def_rw("fft_speed", &Machine::fft_speed,
+              "Flops of Fourier transforms of lines of up to 256 KiB, in the same parts.")
+      .def_rw("long_fft_speed", &Machine::long_fft_speed, "Of lines of 8 MiB and more.")
+      .def_rw("transposed_speed", &Machine::transposed_speed,
+              "Copies of rows to columns, in parts of the memory's bandwidth.")
       .def_rw("memory_bandwidth", &Machine::memory_bandwidth)
       .def_rw("link_bandwidth", &Machine::link_bandwidth)
       .def_rw("latency", &Machine::latency)

@@ -50,6 +50,10 @@ TEST_F(Calibration, GivesAllRanksTheSameFiguresAndKeepsThem) {
       const Machine machine = calibrate(comm, home(), true);
       measured[static_cast<size_t>(comm->rank())] = to_text(machine);
       EXPECT_GT(machine.flops, 0.0);
+      EXPECT_GT(machine.fft_speed, 0.0);
+      EXPECT_NE(machine.fft_speed, Machine{}.fft_speed);
+      EXPECT_NE(machine.long_fft_speed, Machine{}.long_fft_speed);
+      EXPECT_NE(machine.transposed_speed, Machine{}.transposed_speed);
       ASSERT_NE(comm->figures(Figures::kParts), nullptr);
       EXPECT_EQ(to_text(*comm->figures(Figures::kParts)), to_text(machine));
       EXPECT_EQ(to_text(*comm->figures(figures_of(home()))), to_text(machine));

@@ -68,6 +68,35 @@ TEST(FourStepPlan, LongTransformsUseAllRanksAndShortOnesStay) {
   }
 }
 
+/// Two ranks that are threads with a core each of an AMD EPYC, measured when nothing else ran
+/// there: benchmarks/results/2026-11-24-four-step.md has what each way took then.
+TEST(FourStepPlan, TakesTheWayThatWasFaster) {
+  Machine machine;
+  machine.flops = 1.37e11;
+  machine.double_speed = 0.47;
+  machine.fft_speed = 0.345;
+  machine.long_fft_speed = 0.073;
+  machine.memory_bandwidth = 5e10;
+  machine.transposed_speed = 0.2;
+  machine.link_bandwidth = 2e10;
+  machine.latency = 2e-6;
+  const auto takes_four_steps = [&](int log, const Sharding& at) {
+    FftProblem problem = problem_of(FftKind::kFft, int64_t{1} << log, at, DType::kComplex64);
+    if (at.single_rank() >= 0) problem.wanted = at;
+    const Plan plan = plan_fft(problem, machine);
+    return plan.strategy == kFourStep;
+  };
+  const Sharding root = Sharding::on_rank(Mesh::line(2), 0), parts = split_over_ranks(2, 1, 0);
+  for (const int log : {16, 17}) {
+    EXPECT_FALSE(takes_four_steps(log, root)) << log;
+    EXPECT_FALSE(takes_four_steps(log, parts)) << log;
+  }
+  for (int log = 19; log <= 24; ++log) {
+    EXPECT_TRUE(takes_four_steps(log, root)) << log;
+    EXPECT_TRUE(takes_four_steps(log, parts)) << log;
+  }
+}
+
 TEST(FourStepPlan, SaysWhyALengthWithoutFactorsStaysOnOneRank) {
   const Plan plan = plan_fft(
       problem_of(FftKind::kFft, 1000003, split_over_ranks(4, 1, 0), DType::kComplex64), {});

@@ -244,10 +244,32 @@ TEST(TwoLevels, FiguresAreReadBack) {
   EXPECT_EQ(old->network_bandwidth, Machine{}.network_bandwidth);
   for (const char* wrong :
        {"v2 1 1 1 1 1 1 1 1", "v2 1 1 1 1 1 1 1 1 1 1 -1 1", "v2 1 1 1 1 1 1 1 0 1 1 0 1",
-        "v2 1 1 1 1 1 1 1 1 1 1 0 0", "v2 1 1 1 1 1 1 1 1 1 1 0 1 1", "v3 1 1 1 1 1 1 1 1",
-        "v2 1 1 1 1 1 1 1 1 1 1 x 1"}) {
+        "v2 1 1 1 1 1 1 1 1 1 1 0 0", "v2 1 1 1 1 1 1 1 1 1 1 0 1 1", "v4 1 1 1 1 1 1 1 1",
+        "v2 1 1 1 1 1 1 1 1 1 1 x 1", "v3 1 1 1 1 1 1 1 1 1 1 0 1",
+        "v3 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1"}) {
     EXPECT_FALSE(machine_from(wrong)) << wrong;
   }
+}
+
+TEST(Machine, TransformsOfLongLinesAreSlower) {
+  Machine machine;
+  machine.fft_speed = 0.64;
+  machine.long_fft_speed = 0.02;
+  machine.transposed_speed = 1.0 / 3.0;
+  EXPECT_DOUBLE_EQ(fft_efficiency(machine, 1), 0.64);
+  EXPECT_DOUBLE_EQ(fft_efficiency(machine, 256 << 10), 0.64);
+  EXPECT_NEAR(fft_efficiency(machine, 1 << 20), 0.16, 1e-12);  // half of it for each octave
+  EXPECT_NEAR(fft_efficiency(machine, 4 << 20), 0.04, 1e-12);
+  EXPECT_DOUBLE_EQ(fft_efficiency(machine, int64_t{1} << 40), 0.02);
+  const std::optional<Machine> read = machine_from(to_text(machine));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->fft_speed, 0.64);
+  EXPECT_EQ(read->long_fft_speed, 0.02);
+  EXPECT_EQ(read->transposed_speed, machine.transposed_speed);
+  const std::optional<Machine> old = machine_from("v2 7 1 1 1 1 1 1 1 1 1 4 99");  // of before
+  ASSERT_TRUE(old);
+  EXPECT_EQ(old->ranks_per_host, 4);
+  EXPECT_EQ(old->fft_speed, Machine{}.fft_speed);
 }
 
 }  // namespace

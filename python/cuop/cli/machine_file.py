@@ -11,6 +11,9 @@ FIGURES = (
     "flops",
     "half_speed",
     "double_speed",
+    "fft_speed",
+    "long_fft_speed",
+    "transposed_speed",
     "memory_bandwidth",
     "link_bandwidth",
     "latency",
@@ -24,7 +27,7 @@ FIGURES = (
 #: Of the link between the host and a device.
 HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
-_VERSIONS = (1, 2)  # of the file; 1 knew no networks, and a file without a version is read alike
+_VERSIONS = (1, 2, 3)  # of the file; 1 knew no networks, 2 no transforms; without one: read alike
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def _members(path: Path) -> dict[str, Any]:
         raise FileError(f"plan: {path} holds no object of figures")
     version = given.pop("version", _VERSIONS[-1])
     if isinstance(version, bool) or version not in _VERSIONS:
-        raise FileError(
-            f"plan: {path}: version is {version!r}; known are {' and '.join(map(str, _VERSIONS))}"
-        )
+        *earlier, last = map(str, _VERSIONS)
+        known = f"{', '.join(earlier)} and {last}"
+        raise FileError(f"plan: {path}: version is {version!r}; known are {known}")
     return given

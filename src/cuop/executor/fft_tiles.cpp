@@ -28,7 +28,8 @@ Tiling describe(const std::string& who, const dist::FftCall& call,
   for (const int64_t length : problem->lengths) points *= static_cast<double>(length);
   tiling.flops =
       5.0 * std::log2(std::max(2.0, points)) * static_cast<double>(element_count(result.shape));
-  tiling.efficiency = dist::kFftEfficiency;
+  const int64_t longest = *std::max_element(problem->lengths.begin(), problem->lengths.end());
+  tiling.efficiency = dist::fft_efficiency({}, longest * itemsize(result.dtype));
   tiling.computed = result.dtype;
   const Shape shape = inputs[0].shape;
   tiling.needed = [problem, shape](size_t, const Box& output, Interval) {

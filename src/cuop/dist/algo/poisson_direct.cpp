@@ -115,8 +115,9 @@ Floor direct_floor(const std::vector<Placement>& inputs, DType working,
   const double flops =
       2.0 * (transform_flops(cells, rhs.shape[0]) + transform_flops(cells, rhs.shape[1]));
   const double bytes = cells * static_cast<double>(itemsize(rhs.dtype));
-  Least least = least_of(machine, flops, 2.0 * bytes, working, kFftEfficiency);
-  const double arithmetic = least_of(machine, flops, 0, working, kFftEfficiency).seconds;
+  Least least = least_of(machine, flops, 2.0 * bytes, working, best_fft_efficiency(machine));
+  const double arithmetic =
+      least_of(machine, flops, 0, working, best_fft_efficiency(machine)).seconds;
   least.in = {bytes, largest_share(rhs.sharding, rhs.shape), arithmetic};
   least.out = {bytes, wanted_share(output, rhs.shape), arithmetic};
   least.is_rooted = is_rooted({rhs}, output);

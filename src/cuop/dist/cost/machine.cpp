@@ -27,8 +27,15 @@ void visit_network(M& machine, Visit&& visit) {
   visit(machine.network_overhead);
 }
 
-/// In front of a text that tells of networks.
-constexpr std::string_view kWithNetwork = "v2 ";
+template <class M, class Visit>
+void visit_transforms(M& machine, Visit&& visit) {
+  visit(machine.fft_speed);
+  visit(machine.long_fft_speed);
+  visit(machine.transposed_speed);
+}
+
+/// In front of a text that tells of networks, and of one that tells of transforms too.
+constexpr std::string_view kWithNetwork = "v2 ", kWithTransforms = "v3 ";
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -47,7 +54,9 @@ Machine Machine::gpu(int multiprocessors, int clock, int memory_clock, int memor
   // copies reach some nine tenths of both.
   machine.flops = 0.9 * 2.0 * 128.0 * multiprocessors * clock * 1e3;
   machine.memory_bandwidth = 0.9 * 2.0 * memory_clock * 1e3 * memory_bus_bits / 8.0;
-  machine.half_speed = 8.0;  // matrix units
+  machine.half_speed = 8.0;                          // matrix units
+  machine.fft_speed = machine.long_fft_speed = 0.1;  // memory bounds both
+  machine.transposed_speed = 0.8;
   machine.link_bandwidth = 1e10;
   // What the host needs to launch a copy and to make streams wait for each other.
   machine.latency = 2e-5;
@@ -95,6 +104,12 @@ LinkLoad spread_evenly(const Machine& machine, int64_t bytes, int64_t messages, 
   return {bytes - out(bytes), messages - out(messages), out(bytes), out(messages)};
 }
 
+double fft_efficiency(const Machine& machine, int64_t line_bytes) {
+  const auto bytes = static_cast<double>(std::clamp(line_bytes, kShortLine, kLongLine));
+  const double part = std::log2(bytes / kShortLine) / std::log2(double{kLongLine} / kShortLine);
+  return machine.fft_speed * std::pow(machine.long_fft_speed / machine.fft_speed, part);
+}
+
 double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype) {
   const DType real = real_dtype(dtype);
   const double speed = itemsize(real) == 8 ? machine.double_speed
@@ -107,15 +122,17 @@ double compute_seconds(const Machine& machine, double flops, int64_t bytes, DTyp
 std::string to_text(const Machine& machine) {
   std::ostringstream out;
   out.precision(17);
-  out << kWithNetwork;
+  out << kWithTransforms;
   visit_figures(machine, [&](double figure) { out << figure << ' '; });
   visit_network(machine, [&](double figure) { out << figure << ' '; });
+  visit_transforms(machine, [&](double figure) { out << figure << ' '; });
   out << machine.ranks_per_host << ' ' << machine.memory;
   return out.str();
 }
 
 std::optional<Machine> machine_from(const std::string& text) {
-  const bool has_network = text.starts_with(kWithNetwork);
+  const bool has_transforms = text.starts_with(kWithTransforms);
+  const bool has_network = has_transforms || text.starts_with(kWithNetwork);
   std::istringstream in(has_network ? text.substr(kWithNetwork.size()) : text);
   Machine machine;
   bool is_sound = true;
@@ -126,6 +143,7 @@ std::optional<Machine> machine_from(const std::string& text) {
   visit_figures(machine, read);
   if (has_network) {
     visit_network(machine, read);
+    if (has_transforms) visit_transforms(machine, read);
     in >> machine.ranks_per_host;
   }
   in >> machine.memory;

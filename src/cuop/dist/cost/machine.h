@@ -12,9 +12,14 @@
 namespace cuop::dist {
 
 struct Machine {
-  double flops = 4e10;             ///< float32 multiply-adds x 2 a second of one rank
-  double half_speed = 1.0;         ///< flops of the 16-bit floats in parts of those of float32
-  double double_speed = 0.5;       ///< and of float64
+  double flops = 4e10;        ///< float32 multiply-adds x 2 a second of one rank
+  double half_speed = 1.0;    ///< flops of the 16-bit floats in parts of those of float32
+  double double_speed = 0.5;  ///< and of float64
+  /// Flops of Fourier transforms of short lines and of long ones, which no cache holds, in parts of
+  /// those of products in their dtype; what lies between is in fft_efficiency.
+  double fft_speed = 0.4;
+  double long_fft_speed = 0.1;
+  double transposed_speed = 0.4;   ///< of copies of rows to columns, in parts of memory_bandwidth
   double memory_bandwidth = 1e10;  ///< bytes a second that one rank reads or writes
   double link_bandwidth = 4e9;     ///< bytes a second that one rank sends or receives
   double latency = 4e-6;           ///< seconds before a first byte arrives
@@ -58,6 +63,10 @@ double wire_seconds(const Machine& machine, const LinkLoad& load);
 double start_seconds(const Machine& machine, const LinkLoad& load, int64_t latencies);
 /// The load of ranks that send or receive `bytes` in `messages`, to and from all of `ranks` alike.
 LinkLoad spread_evenly(const Machine& machine, int64_t bytes, int64_t messages, int64_t ranks);
+/// What transforms of lines of so many bytes reach: short are those of 256 KiB, long those of 8
+/// MiB.
+double fft_efficiency(const Machine& machine, int64_t line_bytes);
+inline constexpr int64_t kShortLine = 256 << 10, kLongLine = 8 << 20;
 /// Seconds for `flops` on operands that are `bytes` long: the slower of arithmetic and memory.
 double compute_seconds(const Machine& machine, double flops, int64_t bytes, DType dtype);
 

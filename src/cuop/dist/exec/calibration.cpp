@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/fft/fft.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "cuop/tune/clock.h"
@@ -56,6 +58,15 @@ double product_flops(Device device, DType dtype) {
   }
 }
 
+/// Of transforms of complex64 lines, of as many elements as it takes.
+double fft_flops(Device device, int64_t length) {
+  const int64_t count = std::max(length, device.is_cpu() ? int64_t{1} << 18 : int64_t{1} << 24);
+  const Tensor x = ones({count / length, length}, DType::kComplex64, device),
+               out = empty(x.shape(), x.dtype(), device);
+  const double seconds = best_seconds(device, [&] { fft(x, {}, -1, FftNorm::kBackward, &out); });
+  return 5.0 * static_cast<double>(count) * std::log2(static_cast<double>(length)) / seconds;
+}
+
 /// Of an addition whose operands no cache holds.
 double memory_bandwidth(Device device) {
   const int64_t count = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
@@ -63,6 +74,15 @@ double memory_bandwidth(Device device) {
                out = zeros({count}, DType::kFloat32, device);
   const double seconds = best_seconds(device, [&] { add(a, a, &out); });
   return 2.0 * static_cast<double>(a.nbytes()) / seconds;
+}
+
+/// Of a copy of rows to columns, which is as long.
+double transposed_bandwidth(Device device) {
+  const int64_t side = device.is_cpu() ? int64_t{1} << 10 : int64_t{1} << 12;
+  const Tensor x = ones({side, side}, DType::kComplex64, device),
+               out = empty({side, side}, DType::kComplex64, device);
+  const double seconds = best_seconds(device, [&] { copy_into(out, swap_axes(x, 0, 1)); });
+  return 2.0 * static_cast<double>(x.nbytes()) / seconds;
 }
 
 /// What one call takes that all ranks begin together and that sends `bytes` of `sent` to each of
@@ -108,7 +128,13 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
     machine.half_speed = product_flops(device, DType::kBFloat16) / machine.flops;
     machine.double_speed = product_flops(device, DType::kFloat64) / machine.flops;
   });
+  constexpr int64_t kItem = 8;  // of complex64
+  measure([&] { machine.fft_speed = fft_flops(device, kShortLine / kItem) / machine.flops; });
+  measure([&] { machine.long_fft_speed = fft_flops(device, kLongLine / kItem) / machine.flops; });
   measure([&] { machine.memory_bandwidth = memory_bandwidth(device); });
+  measure([&] {
+    machine.transposed_speed = transposed_bandwidth(device) / machine.memory_bandwidth;
+  });
   const int others = comm.size() - 1;
   const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
   Tensor sent, received;
@@ -128,8 +154,10 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
     machine.message_overhead =
         std::max(many > 1 ? burst / (many - 1) : machine.latency / 8.0, 1e-8);
   }
-  for (double Machine::*speed : {&Machine::flops, &Machine::half_speed, &Machine::double_speed,
-                                 &Machine::memory_bandwidth, &Machine::link_bandwidth}) {
+  for (double Machine::*speed :
+       {&Machine::flops, &Machine::half_speed, &Machine::double_speed, &Machine::fft_speed,
+        &Machine::long_fft_speed, &Machine::transposed_speed, &Machine::memory_bandwidth,
+        &Machine::link_bandwidth}) {
     machine.*speed = agree_min(comm, machine.*speed);
   }
   machine.latency = agree_max(comm, machine.latency);

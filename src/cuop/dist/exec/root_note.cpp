@@ -11,7 +11,7 @@ namespace {
 
 /// A machine as it lies in memory.
 struct Figures {
-  std::array<double, 10> figures;
+  std::array<double, 13> figures;
   int64_t ranks_per_host, memory;
 };
 

@@ -95,11 +95,13 @@ Floor fft_floor(const FftProblem& problem, const Machine& machine) {
   const double made_bytes = static_cast<double>(element_count(result.shape)) *
                             static_cast<double>(itemsize(result.dtype));
   const double flops = least_flops(problem, result.shape);
-  Least least = least_of(machine, flops, read_bytes + made_bytes, result.dtype, kFftEfficiency);
+  Least least =
+      least_of(machine, flops, read_bytes + made_bytes, result.dtype, best_fft_efficiency(machine));
   // Those who make a part of the arithmetic need as large a part of all lines, as numbers in time
   // or of the spectrum, whichever is shorter.
   const double moved = std::min(read_bytes, made_bytes);
-  const double arithmetic = least_of(machine, flops, 0, result.dtype, kFftEfficiency).seconds;
+  const double arithmetic =
+      least_of(machine, flops, 0, result.dtype, best_fft_efficiency(machine)).seconds;
   least.in = {moved, largest_share(problem.x.sharding, problem.x.shape, read), arithmetic};
   least.out = {moved, wanted_share(problem.wanted, result.shape), arithmetic};
   least.received = least_received(problem, result, read);

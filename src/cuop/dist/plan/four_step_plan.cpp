@@ -27,12 +27,14 @@ Sharding with_dimension(const Sharding& sharding, int ndim, int dim) {
 }
 
 /// Multiplications by roots of unity, which are products of two each, in place.
-constexpr double kTwiddleFlops = 12;
+constexpr double kTwiddleFlops = 12, kTwiddleEfficiency = 0.1;
 
 /// What arrives is put where columns are rows, as is what stays on its rank.
 void add_reordering(Plan& plan, const Machine& machine, const Placement& matrix) {
+  const auto block =
+      static_cast<double>(largest_block(matrix.shape, matrix.dtype, matrix.sharding));
   add_compute(plan, machine, "rows and columns exchanged in memory", 0,
-              2 * largest_block(matrix.shape, matrix.dtype, matrix.sharding), matrix.dtype);
+              static_cast<int64_t>(2.0 * block / machine.transposed_speed), matrix.dtype);
 }
 
 }  // namespace
@@ -199,7 +201,7 @@ Plan plan_four_step(const FftProblem& problem, Factors factors, const Machine& m
   const int64_t block = largest_block(here.shape, here.dtype, here.sharding);
   add_compute(plan, machine, "twiddle factors",
               kTwiddleFlops * static_cast<double>(block / itemsize(here.dtype)), 2 * block,
-              here.dtype, kFftEfficiency);
+              here.dtype, kTwiddleEfficiency);
   add_reordering(plan, machine, {here.name, here.shape, here.dtype, passes[1].at});
   here = add_passes(plan, machine, here, {passes[1]});
   const Placement result = fft_result(problem);

@@ -15,6 +15,11 @@ int64_t transformed(int64_t bytes, DType dtype, DType other) {
   return bytes / itemsize(dtype) / (is_real_side ? 2 : 1);
 }
 
+/// The longer of a line before and after.
+int64_t line_bytes(const Placement& here, const Placement& made, int axis) {
+  return std::max(here.shape[axis] * itemsize(here.dtype), made.shape[axis] * itemsize(made.dtype));
+}
+
 }  // namespace
 
 double transform_flops(double elements, int64_t length) {
@@ -31,12 +36,15 @@ Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
     const int64_t written = largest_block(made.shape, made.dtype, pass.at);
     const double count = static_cast<double>(std::max(
         transformed(read, here.dtype, made.dtype), transformed(written, made.dtype, here.dtype)));
-    double flops = 0;
+    double flops = 0, at_full_speed = 0;
     for (const int axis : pass.axes) {
-      flops += transform_flops(count, std::max(here.shape[axis], made.shape[axis]));
+      const int64_t length = std::max(here.shape[axis], made.shape[axis]);
+      const double along = transform_flops(count, length);
+      flops += along;
+      at_full_speed += along / fft_efficiency(machine, line_bytes(here, made, axis));
     }
     add_compute(plan, machine, cat("transform along ", join(pass.axes)), flops, read + written,
-                pass.dtype, kFftEfficiency);
+                pass.dtype, flops > 0 ? flops / at_full_speed : 1.0);
     plan.steps.back().axes = pass.axes;
     plan.steps.back().made = made;
     plan.memory_per_rank = std::max(plan.memory_per_rank, read + 2 * written);

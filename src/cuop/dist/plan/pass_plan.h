@@ -3,6 +3,7 @@
 // transformed along both axes has its rows done first, then, after an all-to-all, its columns.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -33,6 +34,11 @@ struct PassProblem {
 
 /// Of transforms of this length that take so many elements together.
 double transform_flops(double elements, int64_t length);
+
+/// The share of flops that no transform exceeds.
+inline double best_fft_efficiency(const Machine& machine) {
+  return std::max(machine.fft_speed, machine.long_fft_speed);
+}
 
 /// Appends passes over what lies at `from`, and answers what lies where after the last. Counts what
 /// the busiest rank has during a pass as the plan's memory where that is more.

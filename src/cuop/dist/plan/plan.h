@@ -110,8 +110,6 @@ void add_output(Plan& plan, const Machine& machine, const Placement& made,
 /// machine's flops (those of a matrix product) that the work reaches.
 void add_compute(Plan& plan, const Machine& machine, const std::string& text, double flops,
                  int64_t bytes, DType dtype, double efficiency = 1.0);
-/// That share for fast Fourier transforms: short dependent stages, little reuse of registers.
-inline constexpr double kFftEfficiency = 0.1;
 
 /// Bytes of the largest block of a tensor under a sharding.
 int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding);
