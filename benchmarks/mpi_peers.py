@@ -1,11 +1,11 @@
 """Products and transforms on CPU ranks beside ScaLAPACK and FFTW's MPI transforms.
 
-    apt-get install libscalapack-openmpi-dev libfftw3-mpi-dev
+    apt-get install libscalapack-openmpi-dev libfftw3-mpi-dev libopenblas-dev
     python benchmarks/mpi_peers.py --ranks 2 --table table.md
 
 Both sides run under mpirun, in turns, with one thread a rank, on operands that lie over the ranks already:
 ours in blocks of rows, ScaLAPACK's in its block-cyclic layout (the best of three block sizes), FFTW's in
-slabs, planned with FFTW_MEASURE; "line" is one long transform, whose spectrum lies as the line does. Each figure is the median of several calls of the slowest rank, and the
+slabs, planned with FFTW_MEASURE (ours are not, unless CUOP_FFT_MEASURE=1 is set); "line" is one long transform, whose spectrum lies as the line does. Each figure is the median of several calls of the slowest rank, and the
 better of two such runs.
 """
 

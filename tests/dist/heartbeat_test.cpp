@@ -27,15 +27,19 @@ using Life = Heartbeat::Life;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// A process with this one's open files, that does nothing until it is killed.
+/// A process with this one's open files, that waits until it is killed, or spins.
 class Fork {
  public:
-  Fork() : process_(fork()) {
-    while (process_ == 0) pause();
+  enum class Does { kWait, kSpin };
+  explicit Fork(Does does = Does::kWait) : process_(fork()) {
+    while (process_ == 0) {
+      if (does == Does::kWait) pause();
+    }
   }
   ~Fork() { end(); }
   Fork(const Fork&) = delete;
   Fork& operator=(const Fork&) = delete;
+  void stop() const { kill(process_, SIGSTOP); }
   void end() {
     if (process_ <= 0) return;
     kill(process_, SIGKILL);
@@ -217,6 +221,28 @@ TEST(Heartbeat, WhoseBeatStandsStillIsStoppedUntilItGoesOn) {
     page.beat();
     return mine.life(1) == Life::kBeating && !mine.has_missing();
   }));
+}
+
+// A busy machine may give a process no time for its heartbeat.
+TEST(Heartbeat, WhoOnlyWaitsForAProcessorIsStoppedLater) {
+  const HeartbeatPage page = HeartbeatPage::make();
+  Fork spinning(Fork::Does::kSpin);
+  Heartbeat mine(0.5);
+  mine.watch(0, std::vector<PagePlace>{mine.place(), spinning.place_of(page)});
+  EXPECT_TRUE(test::comes_true([&] { return mine.silence(1) > 1.0; }));
+  EXPECT_EQ(mine.life(1), Life::kBeating);
+  EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
+  EXPECT_GT(mine.silence(1), 2.0);
+}
+
+TEST(Heartbeat, WhoIsStoppedWhileItComputesIsNotWaitedForLonger) {
+  const HeartbeatPage page = HeartbeatPage::make();
+  Fork spinning(Fork::Does::kSpin);
+  Heartbeat mine(0.5);
+  mine.watch(0, std::vector<PagePlace>{mine.place(), spinning.place_of(page)});
+  spinning.stop();
+  EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
+  EXPECT_LT(mine.silence(1), 1.5);
 }
 
 // Others may meet a rank that runs again before they have looked at it.

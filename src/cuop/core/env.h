@@ -39,7 +39,8 @@ struct Env {
   EnvField<double> heartbeat_timeout{
       "CUOP_HEARTBEAT_TIMEOUT", "",
       "Seconds without a heartbeat after which a rank counts as stopped, or its host as lost, "
-      "which ends the waits for it: 0.5 or more. 0 or inf waits for such ranks until "
+      "which ends the waits for it: 0.5 or more, and four times as long for one that is ready to "
+      "run on a machine too busy for it. 0 or inf waits for such ranks until "
       "CUOP_COMM_TIMEOUT, as is good under a debugger; that a process has died is noticed all "
       "the same.",
       1.5};

@@ -8,8 +8,12 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <system_error>
 
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
@@ -33,6 +37,24 @@ int open_process(int64_t process) {
 bool has_ended(int process) {
   pollfd query{process, POLLIN, 0};
   return poll(&query, 1, 0) > 0;
+}
+
+/// Silence of a process that wants to run, in limits, until it counts as stopped all the same.
+constexpr double kStarving = 4;
+
+/// Whether a thread of the process waits for a processor or has one, which none of a stopped
+/// process does.
+bool wants_to_run(int64_t process) {
+  std::error_code error;
+  std::filesystem::directory_iterator tasks(cat("/proc/", process, "/task"), error);
+  for (; !error && tasks != std::filesystem::directory_iterator(); tasks.increment(error)) {
+    std::ifstream file(tasks->path() / "stat");
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    // "4711 (name) R ...", where the name may be of any characters
+    const size_t name_end = text.rfind(") ");
+    if (name_end != std::string::npos && text.compare(name_end + 2, 2, "R ") == 0) return true;
+  }
+  return false;
 }
 
 /// The heartbeats of this process, which say at its regular end that it has left.
@@ -159,6 +181,11 @@ void Heartbeat::look(Peer& peer, double seconds) {
   peer.silence = peer.silence + counted;
   if (peer.silence <= limit_) return;
   const bool is_elsewhere = peer.page.place().host != own_.place().host;
+  // A machine that is too busy for all its processes has stopped none of them.
+  const bool is_starving = !is_elsewhere && peer.life == Life::kBeating &&
+                           peer.silence <= kStarving * limit_ &&
+                           wants_to_run(peer.page.place().process);
+  if (is_starving) return;
   peer.life = is_elsewhere && peer.host_silence > limit_ ? Life::kSilent : Life::kStopped;
 }
 

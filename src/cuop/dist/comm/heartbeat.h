@@ -4,7 +4,8 @@
 // (heartbeat_hosts.h) and is kept in mirrors of them. It needs neither MPI nor that anybody is
 // inside of a call of cuOP.
 //
-// A rank whose number stands still longer than the limit is stopped. The time counts only while
+// A rank whose number stands still longer than the limit is stopped; four times as long where it
+// only waits for a processor on a machine that is too busy. The time counts only while
 // this process runs: when a whole job is stopped, or its machine sleeps, nobody takes the others
 // for stopped afterwards. A host of which nothing has come for so long is silent, and all its ranks
 // are. One from which no report has ever come, as through a firewall, is not watched: its ranks are

@@ -132,9 +132,8 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   measure([&] { machine.fft_speed = fft_flops(device, kShortLine / kItem) / machine.flops; });
   measure([&] { machine.long_fft_speed = fft_flops(device, kLongLine / kItem) / machine.flops; });
   measure([&] { machine.memory_bandwidth = memory_bandwidth(device); });
-  measure([&] {
-    machine.transposed_speed = transposed_bandwidth(device) / machine.memory_bandwidth;
-  });
+  measure(
+      [&] { machine.transposed_speed = transposed_bandwidth(device) / machine.memory_bandwidth; });
   const int others = comm.size() - 1;
   const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
   Tensor sent, received;
