@@ -18,9 +18,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def replace_file(
-    path: str | os.PathLike, who: str, size: int | None = None
-) -> Iterator[BinaryIO]:
+def replace_file(path: str | os.PathLike, who: str, size: int | None = None) -> Iterator[BinaryIO]:
     """A file to write to, which takes the name `path` when the block ends without an error.
 
     The bytes go to a temporary file in the same directory, are forced to disk and renamed. Raises

@@ -157,7 +157,8 @@ TEST(Passes, SweepsThatAreCutOffGoOn) {
   const Tensor rhs = noise_here({40, 20}, DType::kFloat32, 2);
   const Tensor kernel = noise_here({3, 3}, DType::kFloat32, 3);
   const double tolerance = home().is_cpu() ? 0.0 : 1e-5;
-  const std::vector<int64_t> limits{6 * kKiB, 7 * kKiB, 6 * kKiB, 8 * kKiB, 30 * kKiB};  // the last holds it whole
+  const std::vector<int64_t> limits{6 * kKiB, 7 * kKiB, 6 * kKiB, 8 * kKiB,
+                                    30 * kKiB};  // the last holds it whole
   for (const Boundary boundary : {Boundary::kZero, Boundary::kPeriodic}) {
     EXPECT_GT(ends_like(
                   [&](const auto& comm, const auto& options) {

@@ -41,7 +41,8 @@ TileOperation operation(const std::string& text, const std::vector<std::string>&
           over_ranks};
 }
 
-/// Elements of an output's input with the zeros around it, in whole strides along the last dimension.
+/// Elements of an output's input with the zeros around it, in whole strides along the last
+/// dimension.
 int64_t padded_elements(const ConvOptions& options, const Shape& weight, const Box& input,
                         const Box& output) {
   int64_t elements = input.interval(0).length() * input.interval(1).length();
@@ -59,9 +60,9 @@ int64_t padded_elements(const ConvOptions& options, const Shape& weight, const B
 }
 
 /// What a convolution takes: a copy of its input with a border of zeros where a tile is cut in
-/// space, one of its result where a tile is cut through a group, of 16-bit floats copies in float32,
-/// a library's own order of images in float32, and of what oneDNN has not the packed image of the
-/// direct loops.
+/// space, one of its result where a tile is cut through a group, of 16-bit floats copies in
+/// float32, a library's own order of images in float32, and of what oneDNN has not the packed image
+/// of the direct loops.
 int64_t conv_scratch(const ConvOptions& options, const std::vector<Header>& inputs,
                      const std::function<Box(size_t, const Box&, Interval)>& needed,
                      const Box& output, Interval step) {
