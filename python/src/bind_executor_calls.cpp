@@ -186,6 +186,13 @@ void bind_sweeps(Module& m) {
 
 std::shared_ptr<executor::PassLog> pass_log(const nb::object& log) {
   if (log.is_none()) return nullptr;
+  for (const char* name : {"is_kept", "left", "open", "begin", "array", "place", "join", "note"}) {
+    if (nb::hasattr(log, name)) continue;
+    throw DTypeError(cat("executor: log: needed is an object with the methods of ",
+                         "cuop.cli.partial_output.PartialOutput, given ",
+                         nb::cast<std::string>(nb::str(log.type().attr("__name__"))), " has no ",
+                         name));
+  }
   return std::make_shared<PythonLog>(log);
 }
 

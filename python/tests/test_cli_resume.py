@@ -306,6 +306,8 @@ def test_what_has_been_left_and_does_not_fit_is_said(tmp_path):
             dist.world(), executor.add(), [np.ones(3), np.ones(3)],
             log=PartialOutput(out, lambda: {}, True),
         )  # fmt: skip
+    with pytest.raises(library.DTypeError, match="log: needed is .* given int has no is_kept"):
+        executor.run(dist.world(), executor.add(), [np.ones(3), np.ones(3)], log=3)
     with pytest.raises(library.ExecutionError, match="a log has its own array"):
         executor.run(
             dist.world(), executor.add(), [np.ones(3), np.ones(3)], out=library.zeros(3), log=log

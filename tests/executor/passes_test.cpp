@@ -16,7 +16,6 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/fft/fft.h"
-#include "cuop/ops/matmul/matmul.h"
 #include "tests/dist/algo_test.h"
 #include "tests/error_of.h"
 
@@ -198,14 +197,33 @@ TEST(Passes, SweepsThatWereCutOffStopWhereOthersDo) {
 }
 
 TEST(Passes, OnePassIsACallToo) {
-  const Tensor a = noise_here({50, 41}), b = noise_here({41, 37}, DType::kFloat64, 2);
+  const Tensor a = noise_here({50, 41}), b = noise_here({41}, DType::kFloat64, 2);
   EXPECT_GT(
       ends_like(
           [&](const auto& comm, const auto& options) {
-            return run_logged(comm, matmul_tiles(), {of_root(comm, a), of_root(comm, b)}, options);
+            return run_logged(comm, add_tiles(), {of_root(comm, a), of_root(comm, b)}, options);
           },
-          {4 * kKiB, 8 * kKiB}, cuop::matmul(a, b), 1e-13),
+          {2 * kKiB, 3 * kKiB}, cuop::add(a, b), 0),
       3);
+}
+
+TEST(Passes, SweepsOfLessMemoryAreLessDeep) {
+  const Tensor grid = noise_here({40, 20}), kernel = noise_here({3, 3}, DType::kFloat64, 3);
+  Remains remains;
+  const auto run = [&](int64_t limit, int64_t cut_at) {
+    remains.cut_at = cut_at;
+    Tensor made;
+    run_ranks(1, [&](const CommunicatorPtr& comm) {
+      TiledOptions options{{0.2, limit}};
+      options.log = std::make_shared<MemoryLog>(remains);
+      made = stencil_2d(comm, grid, kernel, Boundary::kZero, 60, options);
+    });
+    return made;
+  };
+  EXPECT_THROW(run(60 * kKiB, 1), std::exception);
+  ASSERT_GT(remains.state->counts[1], 8);
+  expect_close(run(6 * kKiB, 1 << 20), cuop::stencil2d(grid, kernel, Boundary::kZero, 60),
+               home().is_cpu() ? 0.0 : 1e-12, "less deep");
 }
 
 TEST(Passes, TilesAreNotMadeTwice) {

@@ -165,10 +165,19 @@ CallPlan sweep_plan(int64_t iterations, const std::vector<Header>& inputs,
   return call;
 }
 
+/// Whether a pass of so many sweeps is within the limit. Collective.
+using SweepsFit = std::function<bool(int64_t sweeps)>;
+SweepsFit fitting(const std::vector<Header>& inputs,
+                  const std::function<TileOperation(int64_t)>& tiles, const PlanPass& plan_of) {
+  return [=](int64_t sweeps) { return plan_of(tiles(sweeps), inputs).is_feasible; };
+}
+
 /// Collective: how far the passes of a call are that is to make so many sweeps.
 class SweepsDone {
  public:
-  SweepsDone(const Passes& passes, const std::string& call, int64_t iterations)
+  /// A pass that was cut off is begun anew, less deep, where it does not `fit` any more.
+  SweepsDone(const Passes& passes, const std::string& call, int64_t iterations,
+             const SweepsFit& fit)
       : iterations_(iterations) {
     const auto& left = passes.left();
     if (!left) return;
@@ -181,7 +190,7 @@ class SweepsDone {
     }
     pass_ = left->number;
     done_ = counts[0];
-    left_ = counts[1];
+    left_ = fit(counts[1]) ? counts[1] : 0;
   }
 
   int64_t done() const { return done_; }
@@ -400,7 +409,8 @@ Tensor stencil_2d(const dist::CommunicatorPtr& comm, const Tensor& grid, const T
       return dist::stencil_2d_from_root(comm, there(grid), there(kernel), boundary, iterations);
     });
   }
-  SweepsDone sweeps(passes, "stencil_2d", iterations);
+  const SweepsFit fit = fitting(headers, stencil_depths(boundary), on_ranks(comm, options));
+  SweepsDone sweeps(passes, "stencil_2d", iterations, fit);
   check_feasible(plan);
   passes.open({headers[0], headers[0]});
   Tensor made;
@@ -433,7 +443,8 @@ Tensor jacobi_2d(const dist::CommunicatorPtr& comm, const Tensor& grid, const Te
   settings.restore = [norms](const DoneTile& tile) {
     norms->restore(tile.box.interval(0), tile.figures);
   };
-  SweepsDone sweeps(passes, "jacobi_2d", jacobi.iterations);
+  const SweepsFit fit = fitting(headers, jacobi_depths(jacobi, nullptr), on_ranks(comm, options));
+  SweepsDone sweeps(passes, "jacobi_2d", jacobi.iterations, fit);
   check_feasible(plan);
   passes.open({headers[0], headers[0]});
   Tensor made;
