@@ -35,12 +35,12 @@ const char* name(StepKind kind);
 struct PlanStep {
   StepKind kind = StepKind::kCompute;
   std::string text;
-  int64_t bytes = 0;          ///< over all links between ranks
-  int64_t rank_bytes = 0;     ///< sent or received by the busiest rank
-  int64_t network_bytes = 0;  ///< between hosts, by the rank that has most of that
-  int64_t messages = 0;       ///< of the rank that has most
-  double flops = 0;           ///< of the busiest rank
-  double seconds = 0;         ///< predicted
+  int64_t bytes = 0;                   ///< over all links between ranks
+  int64_t rank_bytes = 0;              ///< sent or received by the busiest rank
+  int64_t network_bytes = 0;           ///< between hosts, by the rank that has most of that
+  int64_t messages = 0;                ///< of the rank that has most
+  double flops = 0;                    ///< of the busiest rank
+  double seconds = 0;                  ///< predicted
   std::vector<int> axes = {};          ///< that arithmetic works along
   std::optional<Placement> made = {};  ///< what it makes, of transforms in passes
   int whole_on = 0;  ///< of a move: ranks that get all of a tensor which none had all of, unasked
