@@ -225,6 +225,7 @@ def power_rest(r):
 
 
 CUBE = mp.mpf("0.10229")  # the largest |e| of cbrt
+SQUARE = mp.mpf("0.06818")  # that of rsqrt
 
 
 def cube_rest(e):
@@ -304,6 +305,9 @@ def fused_polynomials() -> dict:
     def of_cube(e):
         return ((1 - e) ** (-mp.mpf(1) / 3) - 1) / e if abs(e) > ZERO else mp.mpf(1) / 3
 
+    def of_square(e):
+        return ((1 - e) ** -HALF - 1) / e if abs(e) > ZERO else HALF
+
     def fourth_root_of_erfc(t):
         return mp.erfc(t + mp.mpf("1.25")) ** mp.mpf("0.25")
 
@@ -325,12 +329,14 @@ def fused_polynomials() -> dict:
         "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
         "kLog10": (log_rest(mp.log(10)), low, high, 8, 0, log_weight),
         "kCbrt": (of_cube, -CUBE, CUBE, 2, 2, lambda e: e),
+        "kRsqrt": (of_square, -SQUARE, SQUARE, 1, 0, lambda e: e),
         "kExp": (power_rest, -0.3475, 0.3475, 4, 0, lambda r: r * r),
         "kExpRest": (cubic_power_rest, -0.3475, 0.3475, 4, 0, lambda r: abs(r) ** 3),
         "kTanh": (odd_rest(mp.tanh), ZERO, 0.81, 6, 0, odd_weight(mp.tanh)),
         "kAsinh": (odd_rest(mp.asinh), ZERO, 0.251, 5, 0, odd_weight(mp.asinh)),
         "kAtanh": (odd_rest(mp.atanh), ZERO, 0.251, 5, 0, odd_weight(mp.atanh)),
-        "kAtan": (atan_part, -HALF, HALF, 9, 20, lambda w: 1 / (atan_part(w) + ATAN_MAIN)),
+        "kAtan": (atan_part, -HALF, HALF, 9, 0, lambda w: 1 / (atan_part(w) + ATAN_MAIN)),
+        "kAtanLong": (odd_rest(mp.atan), ZERO, mp.mpf("0.2989"), 0, 11, odd_weight(mp.atan)),
         "kErfNear": (near_erf, -HALF, HALF, 6, 0, near_weight),
         "kErfFar": (fourth_root_of_erfc, -0.25, 2.7, 8, 0, root_weight),
         "kErfcTail": tail_rest(erfcx, 3, "1.5", "10.1", (9, 0)),

@@ -43,46 +43,96 @@ void run_block(void* out, const void* first, const void* second, const void* thi
   }
 }
 
+/// Functions of one argument that are computed in two loops, each with a shorter chain of steps:
+/// more elements are at work side by side then.
+template <class F, class T>
+concept HasStages = is_float_type<T> && requires(T x) {
+  F::prepare(x);
+};
+
 /// Operations with a quick way that is not always sure. Of a block where it is not, sixteen
 /// elements at a time, and those of them again by the slow way for which it was not, so that a
 /// value does not depend on its neighbours.
 template <class F, class T>
 concept HasAttempt = is_float_type<T> &&(
-    requires(T x, unsigned u) { F::attempt(x, u); } ||
+    HasStages<F, T> || requires(T x, accurate::Doubt<T> d) { F::attempt(x, d); } ||
     requires(T x, unsigned u) { F::attempt(x, x, u); });
 
-/// Functions of one argument: the whole block the quick way; whether that is sure of all of it.
-/// Over its argument nothing is written before that is known, nor where instructions are missing
-/// that compare doubles beside their arithmetic: loops that did both would not be vectorised there.
-/// A function of its own, so that the constants of other loops leave it the registers.
 template <class F, class T>
-[[gnu::noinline]] bool run_sure_block(T* result, const T* a, int64_t n) {
+[[gnu::always_inline]] inline T attempt(T x, accurate::Doubt<T>& doubt) {
+  if constexpr (HasStages<F, T>) {
+    return F::attempt(x, F::prepare(x), doubt);
+  } else {
+    return F::attempt(x, doubt);
+  }
+}
+
+/// A whole block the quick way; its doubt. The loops are functions of their own, so that the
+/// constants of others leave them the registers.
+template <class F, class T>
+[[gnu::noinline]] accurate::Doubt<T> run_quick_block(T* result, const T* a, int64_t n) {
   promise_whole_vectors(n);
-  constexpr bool is_one_pass_quick = sizeof(T) == 4 || math::has_fast_fma;
-  // Of one width with the elements where that saves conversions.
-  using Flag = std::conditional_t<is_one_pass_quick, accurate::BitsOf<T>, unsigned>;
-  Flag is_any_unsure = 0;
-  if (is_one_pass_quick && result != a) {
+  accurate::Doubt<T> doubt = 0;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) {
-      unsigned is_unsure = 0;
-      result[i] = F::attempt(a[i], is_unsure);
-      is_any_unsure |= Flag(is_unsure != 0);
+  for (int64_t i = 0; i < n; ++i) result[i] = attempt<F>(a[i], doubt);
+  return doubt;
+}
+
+inline constexpr int64_t kStagedElements = 512;
+template <class T, int Count>
+using StageRows = T[Count][kStagedElements];
+
+template <class F, class T, int Count>
+[[gnu::noinline]] void prepare_block(StageRows<T, Count>& rows, const T* a, int64_t n) {
+  promise_whole_vectors(n);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const accurate::Stage<T, Count> stage = F::prepare(a[i]);
+    for (int k = 0; k < Count; ++k) rows[k][i] = stage.values[k];
+  }
+}
+template <class F, class T, int Count>
+[[gnu::noinline]] accurate::Doubt<T> finish_block(T* result, const StageRows<T, Count>& rows,
+                                                  const T* a, int64_t n) {
+  promise_whole_vectors(n);
+  accurate::Doubt<T> doubt = 0;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    accurate::Stage<T, Count> stage;
+    for (int k = 0; k < Count; ++k) stage.values[k] = rows[k][i];
+    result[i] = F::attempt(a[i], stage, doubt);
+  }
+  return doubt;
+}
+template <class F, class T>
+accurate::Doubt<T> run_quickly(T* result, const T* a, int64_t n) {
+  if constexpr (HasStages<F, T>) {
+    constexpr int kCount = decltype(F::prepare(T()))::kCount;
+    if constexpr (kCount > 0) {
+      alignas(64) StageRows<T, kCount> rows;
+      accurate::Doubt<T> doubt = 0;
+      for (int64_t i = 0; i < n; i += kStagedElements) {
+        const int64_t count = n - i < kStagedElements ? n - i : kStagedElements;
+        prepare_block<F, T, kCount>(rows, a + i, count);
+        doubt |= finish_block<F, T, kCount>(result + i, rows, a + i, count);
+      }
+      return doubt;
     }
-    return is_any_unsure == 0;
   }
-  for (int64_t i = 0; i < n; ++i) {
-    unsigned is_unsure = 0;
-    (void)F::attempt(a[i], is_unsure);
-    is_any_unsure |= Flag(is_unsure != 0);
+  return run_quick_block<F>(result, a, n);
+}
+
+/// Functions of one argument: the whole block the quick way; whether that is sure of all of it.
+/// Over its argument nothing is written before that is known.
+template <class F, class T>
+bool run_sure_block(T* result, const T* a, int64_t n) {
+  if (result == a) {
+    promise_whole_vectors(n);
+    accurate::Doubt<T> doubt = 0;
+    for (int64_t i = 0; i < n; ++i) (void)attempt<F>(a[i], doubt);
+    if (accurate::is_any(doubt)) return false;
   }
-  if (is_any_unsure != 0) return false;
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    unsigned ignored = 0;
-    result[i] = F::attempt(a[i], ignored);
-  }
-  return true;
+  return !accurate::is_any(run_quickly<F>(result, a, n));
 }
 
 template <class F, class T>
@@ -91,24 +141,27 @@ void run_attempts(void* out, const void* first, const void* second, const void*,
   const auto* a = static_cast<const T*>(first);
   [[maybe_unused]] const auto* b = static_cast<const T*>(second);
   auto* result = static_cast<T*>(out);
-  if constexpr (F::arity == 1) {
+  constexpr bool is_unary = F::arity == 1;
+  if constexpr (is_unary) {
     if (run_sure_block<F, T>(result, a, n)) return;
   }
+  using Unsure = std::conditional_t<is_unary, accurate::Doubt<T>, unsigned>;
+  const auto is_unsure = [](Unsure u) { return is_unary ? accurate::is_any(u) : u != 0; };
   for (int64_t i = 0; i < n; i += kBlockMultiple) {
     T values[kBlockMultiple];
-    unsigned is_unsure[kBlockMultiple], is_any_unsure = 0;
+    Unsure unsure[kBlockMultiple], any = 0;
     for (int k = 0; k < kBlockMultiple; ++k) {
-      is_unsure[k] = 0;
-      if constexpr (F::arity == 1) {
-        values[k] = F::attempt(a[i + k], is_unsure[k]);
+      unsure[k] = 0;
+      if constexpr (is_unary) {
+        values[k] = attempt<F>(a[i + k], unsure[k]);
       } else {
-        values[k] = F::attempt(a[i + k], b[i + k], is_unsure[k]);
+        values[k] = F::attempt(a[i + k], b[i + k], unsure[k]);
       }
-      is_any_unsure |= is_unsure[k];
+      any |= unsure[k];
     }
-    for (int k = 0; is_any_unsure != 0 && k < kBlockMultiple; ++k) {
-      if (is_unsure[k] == 0) continue;
-      if constexpr (F::arity == 1) {
+    for (int k = 0; is_unsure(any) && k < kBlockMultiple; ++k) {
+      if (!is_unsure(unsure[k])) continue;
+      if constexpr (is_unary) {
         values[k] = F::apply(a[i + k]);
       } else {
         values[k] = F::apply(a[i + k], b[i + k]);

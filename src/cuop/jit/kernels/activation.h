@@ -15,9 +15,13 @@ struct Sigmoid : Row<1, kFloats, Rule::kInexact, 16> {
     return math::sigmoid(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_quick(x);
-    return accurate::attempted_sigmoid(x);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_logistic<false>(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
+    return accurate::attempted_sigmoid(x, stage);
   }
 };
 
@@ -30,9 +34,13 @@ struct Silu : Row<1, kFloats, Rule::kInexact, 16> {
     return math::silu(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_quick(x);
-    return accurate::attempted_silu(x);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_logistic<accurate::is_exact_product<T>>(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
+    return accurate::attempted_silu(x, stage);
   }
 };
 
@@ -45,9 +53,13 @@ struct Softplus : Row<1, kFloats, Rule::kInexact, 32> {
     return math::softplus(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_quick(x);
-    return accurate::quick_softplus(x);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_softplus(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
+    return accurate::quick_softplus(x, stage);
   }
 };
 
@@ -61,8 +73,8 @@ struct Gelu : Row<1, kFloats, Rule::kInexact, 24> {
     return accurate::gelu(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    return accurate::attempted_gelu(x, is_unsure);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    return accurate::attempted_gelu(x, doubt);
   }
 };
 
@@ -75,9 +87,13 @@ struct GeluTanh : Row<1, kFloats, Rule::kInexact, 24> {
     return math::gelu_tanh(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_quick(x, accurate::kMostQuickCubic<T>);
-    return accurate::attempted_gelu_tanh(x);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_gelu_tanh(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_beyond(x, accurate::kMostQuickCubic<T>);
+    return accurate::attempted_gelu_tanh(x, stage);
   }
 };
 

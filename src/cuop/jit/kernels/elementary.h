@@ -57,7 +57,7 @@ CUOP_FN double erf(double x) { return accurate::erf(x); }
 template <class T>
 CUOP_FN T atan(T x) {
   if constexpr (has_fast_fma) {
-    return accurate::fused_atan(x);
+    return accurate::fused_atan(x, accurate::fused_atan_quotient(x));
   } else {
     return accurate::atan(x);
   }

@@ -21,8 +21,8 @@ struct Exp : UnaryMath<kFloatComplex> {
     return math::exp(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_quick(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
     return accurate::quick_exp(x);
   }
 };
@@ -41,8 +41,8 @@ struct Exp2 : UnaryMath<kFloatComplex> {
     }
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_quick(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
     return accurate::quick_exp2(x);
   }
 };
@@ -63,8 +63,10 @@ struct Expm1 : UnaryMath<kFloatComplex> {
     }
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= (math::has_fast_fma | (sizeof(T) == 4)) & math::is_beyond_quick(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    if constexpr (math::has_fast_fma || sizeof(T) == 4) {
+      doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
+    }
     return accurate::attempted_expm1(x);
   }
 };
@@ -78,8 +80,8 @@ struct Log : UnaryMath<kFloatComplex> {
     return math::log(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= accurate::is_beyond_logs(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_of_logs(x);
     return accurate::attempted_log(x);
   }
 };
@@ -102,9 +104,13 @@ struct Log1p : UnaryMath<kFloatComplex> {
     }
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= accurate::is_beyond_log1p(x);
-    return accurate::quick_log1p(x);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::log1p_argument(x);
+  }
+  template <class T>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, 4> argument, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_of_log1p(x, argument);
+    return accurate::quick_log1p(argument);
   }
 };
 
@@ -123,8 +129,8 @@ struct Log2 : UnaryMath<kFloatComplex> {
     }
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= accurate::is_beyond_logs(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_of_logs(x);
     return accurate::attempted_log2(x);
   }
 };
@@ -138,8 +144,8 @@ struct Log10 : UnaryMath<kFloatComplex> {
     return math::log10(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= accurate::is_beyond_logs(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_of_logs(x);
     return accurate::attempted_log10(x);
   }
 };
@@ -170,15 +176,15 @@ struct Sqrt : Row<1, kFloatComplex, Rule::kInexact, 4> {
 struct Rsqrt : Row<1, kFloats, Rule::kInexact, 4> {
   static constexpr const char* name = "rsqrt";
   static constexpr const char* doc = "1 / sqrt(x).";
-  static constexpr Ulps ulps{0.51, 1.5};
+  static constexpr Ulps ulps{0.52, 1.5};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::rsqrt(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= accurate::is_beyond_roots(x);
-    return accurate::quick_rsqrt(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_of_rsqrt(x);
+    return accurate::attempted_rsqrt(x);
   }
 };
 
@@ -191,8 +197,12 @@ struct Cbrt : UnaryMath<kFloats> {
     return math::cbrt(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    return accurate::attempted_cbrt(x, is_unsure);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_cbrt(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    return accurate::attempted_cbrt(x, stage, doubt);
   }
 };
 
@@ -224,8 +234,8 @@ struct Erfc : UnaryMath<kFloats> {
     return math::erfc(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    return accurate::attempted_erfc(x, is_unsure);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    return accurate::attempted_erfc(x, doubt);
   }
 };
 
@@ -247,9 +257,13 @@ struct Sin : UnaryMath<kFloatComplex> {
     return math::sin(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= accurate::is_beyond_circular(x);
-    return accurate::attempted_sin(x);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_sin(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_of_circular(x);
+    return accurate::attempted_sin(x, stage);
   }
 };
 
@@ -262,9 +276,13 @@ struct Cos : UnaryMath<kFloatComplex> {
     return math::cos(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= accurate::is_beyond_circular(x);
-    return accurate::attempted_cos(x);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_cos(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_of_circular(x);
+    return accurate::attempted_cos(x, stage);
   }
 };
 
@@ -277,16 +295,20 @@ struct Tan : UnaryMath<kFloatComplex> {
     return math::tan(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= accurate::is_beyond_circular(x);
-    return accurate::attempted_tan(x);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_tan(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_of_circular(x);
+    return accurate::attempted_tan(x, stage);
   }
 };
 
 struct Asin : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "asin";
   static constexpr const char* doc = "Inverse sine in [-pi/2, pi/2]; NaN outside [-1, 1].";
-  static constexpr Ulps ulps{0.67, 0.64};
+  static constexpr Ulps ulps{0.89, 1.2};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::asin(x);
@@ -296,7 +318,7 @@ struct Asin : UnaryMath<kFloatComplex> {
 struct Acos : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "acos";
   static constexpr const char* doc = "Inverse cosine in [0, pi]; NaN outside [-1, 1].";
-  static constexpr Ulps ulps{0.67, 0.64};
+  static constexpr Ulps ulps{0.88, 1.2};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::acos(x);
@@ -311,6 +333,14 @@ struct Atan : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     return math::atan(x);
   }
+  template <class T>
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_atan(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>&) {
+    return accurate::attempted_atan(x, stage);
+  }
 };
 
 struct Sinh : UnaryMath<kFloatComplex> {
@@ -322,8 +352,8 @@ struct Sinh : UnaryMath<kFloatComplex> {
     return math::sinh(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_quick(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
     return accurate::attempted_sinh(x);
   }
 };
@@ -337,8 +367,8 @@ struct Cosh : UnaryMath<kFloatComplex> {
     return math::cosh(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    is_unsure |= math::is_beyond_quick(x);
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+    doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
     return accurate::attempted_cosh(x);
   }
 };
@@ -362,8 +392,12 @@ struct Asinh : UnaryMath<kFloatComplex> {
     return math::asinh(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    return accurate::attempted_asinh(x, is_unsure);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_asinh(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    return accurate::attempted_asinh(x, stage, doubt);
   }
 };
 
@@ -376,8 +410,12 @@ struct Acosh : UnaryMath<kFloatComplex> {
     return math::acosh(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    return accurate::attempted_acosh(x, is_unsure);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_acosh(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    return accurate::attempted_acosh(x, stage, doubt);
   }
 };
 
@@ -390,8 +428,12 @@ struct Atanh : UnaryMath<kFloatComplex> {
     return math::atanh(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, unsigned& is_unsure) {
-    return accurate::attempted_atanh(x, is_unsure);
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_atanh(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+    return accurate::attempted_atanh(x, stage, doubt);
   }
 };
 

@@ -10,6 +10,7 @@
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 #include "cuop/jit/kernels/accurate/fused_root.h"
 #include "cuop/jit/kernels/accurate/in_double.h"
+#include "cuop/jit/kernels/accurate/inverse_circular.h"
 #include "cuop/jit/kernels/accurate/root.h"
 #include "cuop/jit/kernels/accurate/single.h"
 #include "cuop/jit/kernels/accurate/unfused.h"
@@ -17,35 +18,80 @@
 
 namespace cuop::jit::accurate {
 
-/// Whether an argument is too large for the circular functions below, or no number.
+/// Of arguments that are too large for the circular functions below.
 template <class T>
-CUOP_FN bool is_beyond_circular(T x) {
-  return !(math::abs(x) <= (math::has_fast_fma ? kMostFused<T> : T(kMostCircular)));
+CUOP_FN Doubt<T> doubt_of_circular(T x) {
+  return doubt_beyond(x, math::has_fast_fma ? kMostFused<T> : T(kMostCircular));
 }
+// The argument first.
 template <class T>
-CUOP_FN T attempted_sin(T x) {
+CUOP_FN auto prepared_sin(T x) {
   if constexpr (math::has_fast_fma) {
-    return fused_sin(x);
+    return fused_sin_argument(x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_sin(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return half_turn_sine(stage);
   } else {
     return sin(x);
   }
 }
 template <class T>
-CUOP_FN T attempted_cos(T x) {
+CUOP_FN auto prepared_cos(T x) {
   if constexpr (math::has_fast_fma) {
-    return fused_cos(x);
+    return fused_cos_argument(x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_cos(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return half_turn_sine(stage);
   } else {
     return cos(x);
   }
 }
 template <class T>
-CUOP_FN T attempted_tan(T x) {
-  if constexpr (math::has_fast_fma) {
+CUOP_FN auto prepared_tan(T x) {
+  if constexpr (math::has_fast_fma && sizeof(T) == 8) {
+    return fused_tan_parts(x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_tan(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return fused_tan(stage);
+  } else if constexpr (math::has_fast_fma) {
     return fused_tan(x);
   } else if constexpr (sizeof(T) == 4) {
     return tan(x);
   } else {
     return unfused_tan(x);
+  }
+}
+
+// The quotient first.
+template <class T>
+CUOP_FN auto prepared_atan(T x) {
+  if constexpr (math::has_fast_fma) {
+    return fused_atan_quotient(x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_atan(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return fused_atan(x, stage);
+  } else {
+    return atan(x);
   }
 }
 
@@ -78,68 +124,122 @@ CUOP_FN T attempted_log10(T x) {
 }
 
 template <class T>
-CUOP_FN T attempted_cbrt(T x, unsigned& is_unsure) {
-  is_unsure |= is_beyond_cbrt(x);
+CUOP_FN T attempted_rsqrt(T x) {
+  if constexpr (is_fused_float<T>) {
+    return fused_rsqrt(x);
+  } else {
+    return quick_rsqrt(x);
+  }
+}
+
+// The reciprocal of the root first.
+template <class T>
+CUOP_FN auto prepared_cbrt(T x) {
   if constexpr (sizeof(T) == 8) {
-    return quick_cbrt(x);
+    return quick_cbrt_inverse(x);
   } else if constexpr (math::has_fast_fma) {
-    return fused_cbrt(x);
+    return fused_cbrt_inverse(x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_cbrt(T x, Stage<T, Count> stage, Doubt<T>& doubt) {
+  doubt |= doubt_of_cbrt(x);
+  if constexpr (sizeof(T) == 8) {
+    return quick_cbrt(x, stage);
+  } else if constexpr (math::has_fast_fma) {
+    return fused_cbrt(x, stage);
   } else {
     return short_cbrt(x);
   }
 }
 
+// Those in two stages: the argument of a logarithm first.
 template <class T>
-CUOP_FN T attempted_asinh(T x, unsigned& is_unsure) {
+CUOP_FN auto prepared_asinh(T x) {
   if constexpr (is_fused_float<T>) {
-    is_unsure |= is_beyond_area(x);
-    return fused_asinh(x);
+    return fused_asinh_argument(x);
   } else if constexpr (sizeof(T) == 8) {
-    is_unsure |= is_beyond_area(x);
-    return quick_asinh(x);
+    return quick_area_argument(math::abs(x), 1.0);
   } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_asinh(T x, Stage<T, Count> stage, Doubt<T>& doubt) {
+  if constexpr (Count == 0) {
     return asinh(x);
+  } else {
+    doubt |= doubt_beyond(x, kMostArea<T>);
+    if constexpr (sizeof(T) == 4) return fused_asinh(x, stage);
+    if constexpr (sizeof(T) == 8) return math::copysign(quick_log1p(stage), x);
   }
 }
 template <class T>
-CUOP_FN T attempted_acosh(T x, unsigned& is_unsure) {
+CUOP_FN auto prepared_acosh(T x) {
   if constexpr (is_fused_float<T>) {
-    is_unsure |= is_beyond_area(x) | !(x >= 1);
-    return fused_acosh(x);
+    return fused_acosh_argument(x);
   } else if constexpr (sizeof(T) == 8) {
-    is_unsure |= is_beyond_area(x) | !(x >= 1);
-    return quick_acosh(x);
+    return quick_area_argument(x, -1.0);
   } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_acosh(T x, Stage<T, Count> stage, Doubt<T>& doubt) {
+  if constexpr (Count == 0) {
     return acosh(x);
+  } else {
+    doubt |= doubt_outside(x, T(1), kMostArea<T>);
+    if constexpr (sizeof(T) == 4) return fused_acosh(stage);
+    if constexpr (sizeof(T) == 8) return quick_log1p(stage);
   }
 }
 template <class T>
-CUOP_FN T attempted_atanh(T x, unsigned& is_unsure) {
+CUOP_FN auto prepared_atanh(T x) {
   if constexpr (is_fused_float<T>) {
-    is_unsure |= is_beyond_atanh(x);
-    return fused_atanh(x);
+    return fused_atanh_argument(x);
   } else if constexpr (sizeof(T) == 8) {
-    is_unsure |= is_beyond_atanh(x);
-    return quick_atanh(x);
+    return quick_atanh_argument(x);
   } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_atanh(T x, Stage<T, Count> stage, Doubt<T>& doubt) {
+  if constexpr (Count == 0) {
     return atanh(x);
+  } else {
+    doubt |= doubt_of_atanh(x);
+    if constexpr (sizeof(T) == 4) return fused_atanh(x, stage);
+    if constexpr (sizeof(T) == 8) return math::copysign(0.5 * quick_log1p(stage), x);
   }
 }
 
-template <class T>
-CUOP_FN T attempted_sigmoid(T x) {
+// The exponential function first, then the quotient.
+template <bool is_exact, class T>
+CUOP_FN auto prepared_logistic(T x) {
   if constexpr (math::has_fast_fma) {
-    return fused_sigmoid(x);
+    return fused_exp_parts<is_exact>(-x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_sigmoid(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return fused_logistic(T(1), stage);
   } else if constexpr (sizeof(T) == 4) {
     return short_sigmoid(x);
   } else {
     return unfused_sigmoid(x);
   }
 }
-template <class T>
-CUOP_FN T attempted_silu(T x) {
-  if constexpr (math::has_fast_fma) {
-    return fused_silu(x);
+template <class T, int Count>
+CUOP_FN T attempted_silu(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return fused_logistic(x, stage);
   } else if constexpr (sizeof(T) == 4) {
     return short_silu(x);
   } else {
@@ -147,9 +247,17 @@ CUOP_FN T attempted_silu(T x) {
   }
 }
 template <class T>
-CUOP_FN T attempted_gelu_tanh(T x) {
+CUOP_FN auto prepared_gelu_tanh(T x) {
   if constexpr (math::has_fast_fma) {
-    return fused_gelu_tanh(x);
+    return fused_gelu_tanh_exp(x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_gelu_tanh(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return fused_logistic(x, stage);
   } else if constexpr (sizeof(T) == 4) {
     return short_gelu_tanh(x);
   } else {
@@ -184,9 +292,9 @@ CUOP_FN T attempted_expm1(T x) {
   }
 }
 template <class T>
-CUOP_FN T attempted_erfc(T x, unsigned& is_unsure) {
-  if constexpr (sizeof(T) == 8) is_unsure |= is_beyond_erfc(x);
-  if constexpr (is_fused_float<T>) is_unsure |= x != x;
+CUOP_FN T attempted_erfc(T x, Doubt<T>& doubt) {
+  if constexpr (sizeof(T) == 8) doubt |= doubt_of_erfc(x);
+  if constexpr (is_fused_float<T>) doubt |= doubt_beyond(x, T(math::infinity));
   if constexpr (math::has_fast_fma) {
     return fused_erfc(x);
   } else if constexpr (sizeof(T) == 8) {
@@ -196,8 +304,8 @@ CUOP_FN T attempted_erfc(T x, unsigned& is_unsure) {
   }
 }
 template <class T>
-CUOP_FN T attempted_gelu(T x, unsigned& is_unsure) {
-  if constexpr (sizeof(T) == 8) is_unsure |= is_beyond_gelu(x);
+CUOP_FN T attempted_gelu(T x, Doubt<T>& doubt) {
+  if constexpr (sizeof(T) == 8) doubt |= doubt_of_gelu(x);
   if constexpr (math::has_fast_fma) {
     return fused_gelu(x);
   } else if constexpr (sizeof(T) == 8) {

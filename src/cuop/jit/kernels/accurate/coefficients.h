@@ -274,6 +274,7 @@ struct Fused<float> {
       -0x1.d7269e0000000p-5f, 0x1.cb1b480000000p-5f,  -0x1.0f2a100000000p-5f};
   static constexpr float kCbrt[] = {0x1.5553d40000000p-2f, 0x1.c9afb60000000p-3f,
                                     0x1.65cbce0000000p-3f};
+  static constexpr float kRsqrt[] = {0x1.008dd80000000p-1f, 0x1.814e7e0000000p-2f};
   static constexpr float kExp[] = {0x1.0000000000000p-1f, 0x1.55548c0000000p-3f,
                                    0x1.55545c0000000p-5f, 0x1.123cde0000000p-7f,
                                    0x1.6db6640000000p-10f};
@@ -333,12 +334,9 @@ struct Fused<double> {
   static constexpr double kCbrt[] = {0x1.5553d43e8823ap-2, 0x1.c9afb6fee06ebp-3,
                                      0x1.65cbcd7aadb65p-3};
   static constexpr double kAtan[] = {
-      0x1.da7a85bd40cb8p-5,  -0x1.a1494c19fadd3p-3,  0x1.55a300bfb7b1cp-4,  -0x1.49b3e2e433694p-5,
-      0x1.58df7a83d8fb6p-6,  -0x1.7a8464221c741p-7,  0x1.acfa9f0864b07p-8,  -0x1.f171f4906c2dfp-9,
-      0x1.256e74728d263p-9,  -0x1.5edad98f9d1cdp-10, 0x1.a80de5e85f561p-11, -0x1.028e938e97379p-11,
-      0x1.3d9d608e314dap-12, -0x1.87cd02c43492fp-13, 0x1.e67f708561d3ep-14, -0x1.37c923b8e2ccbp-14,
-      0x1.896cb4eef232cp-15, -0x1.87ff823e0f7cfp-16, 0x1.db4050ec97716p-17, -0x1.4d7388c404bb4p-16,
-      0x1.b6bb13591dd02p-17};
+      -0x1.55555555553b3p-2, 0x1.999999996a644p-3, -0x1.24924915aed4bp-3, 0x1.c71c6d0e0738cp-4,
+      -0x1.745ca673a62bfp-4, 0x1.3b0cf3eac4730p-4, -0x1.10cbc7c384ea2p-4, 0x1.de0999c1bd604p-5,
+      -0x1.9c0f74862a640p-5, 0x1.43c6a044f8ce7p-5, -0x1.896a69007b715p-6, 0x1.03cb3ea57d6c0p-7};
   static constexpr double kErfcTail[] = {
       -0x1.4fe731b075ac9p-4,  -0x1.0720069d944cep-2,  0x1.8ebb93ae4c50bp-2,   -0x1.7a3c537e15b08p-2,
       0x1.16d42b9b693d6p-2,   -0x1.4e552ccd84295p-3,  0x1.453b6cdec07d0p-4,   -0x1.ecb79e935c6d5p-6,

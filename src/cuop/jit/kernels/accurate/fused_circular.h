@@ -19,11 +19,12 @@ template <class T>
 struct Turned {
   T r, excess;
 };
-/// Of a, which is x - h A, and of h B + h C.
+/// Of a, which is x - h A, and of h B + h C. What is subtracted from a is exact, also where
+/// rounding r takes something from it.
 template <class T>
 CUOP_FN Turned<T> turned(T a, T h, T part_b, T part_c) {
-  const T b = h * part_b, r = a - b, b_low = math::fma(h, part_b, -b);
-  return {r, ((r - a) + b) + math::fma(h, part_c, b_low)};
+  const T r = a - h * part_b, subtracted = a - r;
+  return {r, math::fma(h, part_c, math::fma(h, part_b, -subtracted))};
 }
 
 /// sin(r - excess + turns pi) for |r| up to pi/2: r c + r P, where P is small: with the larger part
@@ -45,24 +46,29 @@ CUOP_FN double half_turn_sine(Turned<double> x, uint64_t turns) {
   const double rest = math::fma(x.r, math::fma(w, p, C::kHalfTurn[0]), x.excess * minus_slope);
   return from_bits<double>(bits_of(math::fma(x.r, 0.8125, rest)) ^ (turns << 63));
 }
+/// The argument: r, excess and, in the last bits, the turns.
 template <class T>
-CUOP_FN T fused_sin(T x) {
+CUOP_FN Stage<T, 3> fused_sin_argument(T x) {
   using C = Fused<T>;
   const T shifted = math::fma(x, C::kInvPi, Format<T>::kWhole), h = shifted - Format<T>::kWhole;
-  const T a = math::fma(-h, C::kPiA, x);
-  return half_turn_sine(turned(a, h, C::kPiB, C::kPiC), bits_of(shifted));
+  const Turned<T> t = turned(math::fma(-h, C::kPiA, x), h, C::kPiB, C::kPiC);
+  return {{t.r, t.excess, shifted}};
 }
 /// x lies half a turn and r behind a whole number of turns; the first difference is rounded where
 /// x is less than 1.
 template <class T>
-CUOP_FN T fused_cos(T x) {
+CUOP_FN Stage<T, 3> fused_cos_argument(T x) {
   using C = Fused<T>;
   const T shifted = math::fma(x, C::kInvPi, T(-0.5)) + Format<T>::kWhole;
   const T h = (shifted - Format<T>::kWhole) + T(0.5);
   const T a = math::fma(-h, C::kPiA, x), gained = math::fma(h, C::kPiA, a) - x;
-  Turned<T> t = turned(a, h, C::kPiB, C::kPiC);
-  t.excess += gained;
-  return half_turn_sine(t, bits_of(shifted) + 1);
+  const Turned<T> t = turned(a, h, C::kPiB, C::kPiC);
+  return {{t.r, t.excess + gained, shifted + 1}};
+}
+template <class T>
+CUOP_FN T half_turn_sine(Stage<T, 3> argument) {
+  const auto [r, excess, turns] = argument.values;
+  return half_turn_sine(Turned<T>{r, excess}, bits_of(turns));
 }
 
 /// x less the nearest multiple of pi/2, and that multiple in the last bits.
@@ -86,8 +92,7 @@ CUOP_FN float fused_tan(float x) {
   const auto [r, excess] = turns.rest;
   const float z = r * r, low = math::fma(1.5f * excess, z, excess), cube = r * z;
   const float lost = math::fma(0.5f * r, math::fma(r, r, -z), -low);
-  const float tail =
-      math::fma(cube, C::kTangent[0], math::fma(cube * z, polynomial<1>(C::kTangent, z), lost));
+  const float tail = math::fma(cube, horner(C::kTangent, z), lost);
   const float t = r + tail, t_low = tail - (t - r), inverse = -1 / t;
   const float error = math::fma(t_low, inverse, math::fma(t, inverse, 1.0f));
   return (turns.count & 1) != 0 ? math::fma(error, inverse, inverse) : t;
@@ -95,7 +100,7 @@ CUOP_FN float fused_tan(float x) {
 
 /// The quotient of r + r^3 N(r^2) and 1 + r^2 D(r^2), each with what its rounding lost; in odd
 /// quarters that of the second and the first, negative.
-CUOP_FN double fused_tan(double x) {
+CUOP_FN Stage<double, 5> fused_tan_parts(double x) {
   using C = Fused<double>;
   const QuarterTurns<double> turns = quarter_turns(x);
   const auto [r, excess] = turns.rest;
@@ -104,11 +109,16 @@ CUOP_FN double fused_tan(double x) {
   const double sine = r - less, sine_low = (r - sine) - less;
   const double cosine = math::fma(z, slope, 1.0);
   const double cosine_low = math::fma(r, excess, math::fma(z, slope, 1 - cosine));
-  const auto [n, d] = exchanged(sine, cosine, turns.count);
-  const auto [n_low, d_low] = exchanged(sine_low, cosine_low, turns.count);
+  return {{sine, sine_low, cosine, cosine_low, from_bits<double>(turns.count)}};
+}
+CUOP_FN double fused_tan(Stage<double, 5> parts) {
+  const auto [sine, sine_low, cosine, cosine_low, turns] = parts.values;
+  const BitsOf<double> count = bits_of(turns);
+  const auto [n, d] = exchanged(sine, cosine, count);
+  const auto [n_low, d_low] = exchanged(sine_low, cosine_low, count);
   const double inverse = 1 / d, q = n * inverse;
   const double excess_q = math::fma(q, d, -n) + math::fma(q, d_low, -n_low);  // by the divisor
-  return from_bits<double>(bits_of(math::fma(-excess_q, inverse, q)) ^ (turns.count << 63));
+  return from_bits<double>(bits_of(math::fma(-excess_q, inverse, q)) ^ (count << 63));
 }
 
 }  // namespace cuop::jit::accurate

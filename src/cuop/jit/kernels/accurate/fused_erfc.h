@@ -89,8 +89,8 @@ CUOP_FN double fused_tail(double n, double a, double slope, double p, double squ
   return (y + math::fma(p, y + rest, rest)) * pow2_half(shifted);
 }
 
-/// Whether erfc(x) may be below the normal numbers, or x is no number.
-CUOP_FN bool is_beyond_erfc(double x) { return !(x <= 26); }
+/// Where erfc(x) may be below the normal numbers.
+CUOP_FN Doubt<double> doubt_of_erfc(double x) { return doubt_of<double>(!(x <= 26)); }
 CUOP_FN double fused_erfc(double x) {
   const double a = math::abs(x), square = a * a;
   const double p = tail_rest(a, 4.0, Fused<double>::kErfcTail);
@@ -99,8 +99,8 @@ CUOP_FN double fused_erfc(double x) {
   return x < 0 ? 2 - tail : tail;
 }
 
-/// Whether gelu(x) is beyond the polynomial's range on the left, or x no number.
-CUOP_FN bool is_beyond_gelu(double x) { return !(x >= -12); }
+/// Beyond the polynomial's range on the left.
+CUOP_FN Doubt<double> doubt_of_gelu(double x) { return doubt_of<double>(!(x >= -12)); }
 CUOP_FN double fused_gelu(double x) {
   const double a = math::abs(x), half = 0.5 * a, square = a * half;
   const double p = tail_rest(a, 5.0, Fused<double>::kNormalTail);

@@ -17,40 +17,52 @@ CUOP_FN T fused_exp_rest(T r) {
   }
 }
 
-/// y = n ln 2 + high + low and power = 2^n; r is high + low, rounded, or nearly so.
-template <class T>
-struct FusedExp {
-  T power, r, high, low;
-};
-template <class T>
-CUOP_FN FusedExp<T> fused_exp_parts(T y) {
+/// e^y = power (1 + less); if so asked less = high + tail, apart.
+template <bool is_exact, class T>
+using ExpParts = Stage<T, is_exact ? 3 : 2>;
+template <bool is_exact, class T>
+CUOP_FN ExpParts<is_exact, T> fused_exp_parts(T power, T r, T high, T low) {
+  const T square = r * r, p = fused_exp_rest(r);
+  if constexpr (is_exact) {
+    return {{power, high, math::fma(square, p, low)}};
+  } else {
+    return {{power, math::fma(square, p, r)}};
+  }
+}
+template <bool is_exact, class T>
+CUOP_FN ExpParts<is_exact, T> fused_exp_parts(T y) {
   using C = Coefficients<T>;
   constexpr T kScale = Format<T>::kPower + 1;
   const T shifted = math::fma(y, C::kInvLn2, kScale), n = shifted - kScale;
   const T r = math::fma(n, -C::kLn2Low, math::fma(n, -C::kLn2High, y));
-  return {pow2_half(shifted), r, r, T(0)};  // what r lost is less than a quarter of an ulp of e^y
+  // What r lost is less than a quarter of an ulp of e^y.
+  return fused_exp_parts<is_exact>(pow2_half(shifted), r, r, T(0));
 }
 /// Of y + y_low.
-template <class T>
-CUOP_FN FusedExp<T> fused_exp_parts(T y, T y_low) {
+template <bool is_exact, class T>
+CUOP_FN ExpParts<is_exact, T> fused_exp_parts(T y, T y_low) {
   using C = Coefficients<T>;
   constexpr T kScale = Format<T>::kPower + 1;
   const T shifted = math::fma(y, C::kInvLn2, kScale), n = shifted - kScale;
   const T high = math::fma(n, -C::kLn2High, y), low = math::fma(n, -C::kLn2Low, y_low);
-  return {pow2_half(shifted), high + low, high, low};
+  return fused_exp_parts<is_exact>(pow2_half(shifted), high + low, high, low);
 }
 
 /// factor / (1 + e^y) of the parts of e^y. The divisor's rounding is made good with the quotient's,
 /// where so asked with that of e^y. A factor of 0 keeps its sign; with -rest, which g++ takes into
 /// the sum, it would not.
-template <bool is_exact, class T>
-CUOP_FN T fused_logistic(T factor, FusedExp<T> e) {
-  const T square = e.r * e.r, p = fused_exp_rest(e.r), less = math::fma(square, p, e.r);
-  const T sum = 1 + e.power, missed = 1 - (sum - e.power);
-  const T divisor = math::fma(e.power, less, sum), left = sum - divisor;
-  const T tail = math::fma(square, p, e.low);
-  const T low = is_exact ? math::fma(e.power, e.high, left) + math::fma(e.power, tail, missed)
-                         : math::fma(e.power, less, left) + missed;
+template <class T, int Count>
+CUOP_FN T fused_logistic(T factor, Stage<T, Count> e) {
+  constexpr bool is_exact = Count == 3;
+  const T power = e.values[0], less = is_exact ? e.values[1] + e.values[Count - 1] : e.values[1];
+  const T sum = 1 + power, missed = 1 - (sum - power);
+  const T divisor = math::fma(power, less, sum), left = sum - divisor;
+  T low = math::fma(power, e.values[1], left);
+  if constexpr (is_exact) {
+    low += math::fma(power, e.values[2], missed);
+  } else {
+    low += missed;
+  }
   const T inverse = 1 / divisor, q = factor * inverse;
   const T rest = math::fma(q, low, math::fma(q, divisor, -factor));
   return math::fma(rest, -inverse, q);
@@ -60,16 +72,7 @@ template <class T>
 inline constexpr bool is_exact_product = sizeof(T) == 4;
 
 template <class T>
-CUOP_FN T fused_sigmoid(T x) {
-  return fused_logistic<false>(T(1), fused_exp_parts(-x));
-}
-template <class T>
-CUOP_FN T fused_silu(T x) {
-  return fused_logistic<is_exact_product<T>>(x, fused_exp_parts(-x));
-}
-
-template <class T>
-CUOP_FN T fused_gelu_tanh(T x) {
+CUOP_FN ExpParts<is_exact_product<T>, T> fused_gelu_tanh_exp(T x) {
   using C = Coefficients<T>;
   const T z = x * x, z_low = math::fma(x, x, -z);
   // The linear constant has so few digits that its difference from the sum is exact.
@@ -78,7 +81,7 @@ CUOP_FN T fused_gelu_tanh(T x) {
       math::fma(z_low, C::kGeluCubic, math::fma(z, C::kGeluCubicRest, C::kGeluLinearRest));
   const T sum_low = math::fma(z, C::kGeluCubic, C::kGeluLinear - sum) + rest;
   const T y = x * sum, y_low = math::fma(-x, sum_low, math::fma(-x, sum, y));
-  return fused_logistic<is_exact_product<T>>(x, fused_exp_parts(-y, y_low));
+  return fused_exp_parts<is_exact_product<T>>(-y, y_low);
 }
 
 /// (2^n - 1) + 2^n (r + tail) with what r and the first sum lost.

@@ -28,9 +28,13 @@ CUOP_FN LogArgument<T> split(T x) {
 
 /// log(1 + f) as high + low; the high half of f alone where it is to be multiplied exactly.
 template <class T>
-CUOP_FN T log_tail(T f) {
-  const T s = f / (2 + f), z = s * s;
+CUOP_FN T log_tail(T f, T s) {
+  const T z = s * s;
   return s * multiply_add(z, polynomial(Coefficients<T>::kLog, z), T(0.5) * f * f);
+}
+template <class T>
+CUOP_FN T log_tail(T f) {
+  return log_tail(f, f / (2 + f));
 }
 
 /// k ln 2 + log(1 + f + f_low), f_low far below f or 0.
@@ -80,14 +84,10 @@ CUOP_FN T log(T x) {
   const PositiveNumber<T> number = normalized(x);
   return log_result(x, quick_log(number.value, number.k));
 }
-/// Whether x is no positive normal number: in one comparison, of the bits as a number with a sign.
-CUOP_FN bool is_beyond_logs(float x) {
-  constexpr uint32_t kLeast = 0x00800000, kInfinity = 0x7f800000, kSign = 0x80000000;
-  return static_cast<int32_t>(bits_of(x) - kLeast + kSign) >=
-         static_cast<int32_t>(kInfinity - kLeast + kSign);
-}
-CUOP_FN bool is_beyond_logs(double x) {
-  return !(x >= Format<double>::kLeastNormal) | !(x < math::infinity);
+/// Of all but positive normal numbers.
+template <class T>
+CUOP_FN Doubt<T> doubt_of_logs(T x) {
+  return doubt_outside(x, Format<T>::kLeastNormal, Format<T>::kMost);
 }
 
 /// log(1 + f) / log(base) + (k + k_lift) log_base(2), the factor and that logarithm in two parts.
@@ -134,30 +134,38 @@ CUOP_FN Sum<T> log1p_sum(Sum<T> v, T k = 0) {
   return log_sum(a.k + k, f.high, f.low + rest.low * inverse);
 }
 
-/// For x + x_low with x between -1 and 2^60, of which 0 loses its sign.
+/// 1 + x + x_low = 2^k (1 + f + f_low), x between -1 and 2^60: k, f, f_low and s = f / (2 + f).
 template <bool has_low = false, class T>
-CUOP_FN T quick_log1p(T x, T x_low = 0) {
-  using C = Coefficients<T>;
+CUOP_FN Stage<T, 4> log1p_argument(T x, T x_low = 0) {
   const LogArgument<T> a = split(1 + x);
   // (1 + x) / 2^k - 1 without the rounding of 1 + x.
   const T shift = a.inverse - 1, f = multiply_add(x, a.inverse, shift);
   const T rounding = multiply_add(x, a.inverse, shift - f);
   const T f_low = has_low ? multiply_add(x_low, a.inverse, rounding) : rounding;
-  const Sum<T> first = quick_sum(a.k * C::kLn2High, f);
-  const T low = multiply_add(a.k, C::kLn2Low, first.low + f_low);
-  return first.high + (low + (log_tail(f) - T(0.5) * f * f));
+  return {{a.k, f, f_low, f / (2 + f)}};
+}
+/// Its logarithm; of x = -0 it is 0.
+template <class T>
+CUOP_FN T quick_log1p(Stage<T, 4> argument) {
+  using C = Coefficients<T>;
+  const auto [k, f, f_low, s] = argument.values;
+  const Sum<T> first = quick_sum(k * C::kLn2High, f);
+  const T low = multiply_add(k, C::kLn2Low, first.low + f_low);
+  return first.high + (low + (log_tail(f, s) - T(0.5) * f * f));
 }
 template <class T>
 CUOP_FN T log1p(T x) {
   const bool is_moderate = x < T(0x1p60);
-  const T value = choose(is_moderate, quick_log1p(x), quick_log(choose(is_moderate, T(1), x)));
+  const T value =
+      choose(is_moderate, quick_log1p(log1p_argument(x)), quick_log(choose(is_moderate, T(1), x)));
   const T edge = x == -1 ? -T(math::infinity) : T(math::nan);
   const T finite = x > -1 ? value : edge;
   return x == T(math::infinity) ? x : choose(x == 0, x, finite);
 }
+/// Of an argument that is not as above, and of 0. A sum below 0 has an exponent far away.
 template <class T>
-CUOP_FN bool is_beyond_log1p(T x) {
-  return !(x > -1) | !(x < T(0x1p60)) | (x == 0);
+CUOP_FN Doubt<T> doubt_of_log1p(T x, Stage<T, 4> argument) {
+  return doubt_beyond(argument.values[0], T(60)) | (bits_of(math::abs(x)) - 1);
 }
 
 /// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
@@ -242,21 +250,20 @@ CUOP_FN T atanh(T x) {
 }
 
 /// Logarithms of 1 + v where the error allowed to double leaves room for that of quick_log1p.
-CUOP_FN double quick_atanh(double x) {
+CUOP_FN Stage<double, 4> quick_atanh_argument(double x) {
   const double a = math::abs(x), n = a + a, d = 1 - a, inverse = 1 / d, v = n * inverse;
-  const double low = (residual(n, v, d) - v * ((1 - d) - a)) * inverse;
-  return math::copysign(0.5 * quick_log1p<true>(v, low), x);
+  return log1p_argument<true>(v, (residual(n, v, d) - v * ((1 - d) - a)) * inverse);
 }
-CUOP_FN double quick_asinh(double x) {
-  const Sum<double> parts = area_argument(math::abs(x), 1.0), v = quick_sum(parts.high, parts.low);
-  return math::copysign(quick_log1p<true>(v.high, v.low), x);
+CUOP_FN Stage<double, 4> quick_area_argument(double a, double one) {
+  const Sum<double> parts = area_argument(a, one), v = quick_sum(parts.high, parts.low);
+  return log1p_argument<true>(v.high, v.low);
 }
-CUOP_FN double quick_acosh(double x) {
-  const Sum<double> parts = area_argument(x, -1.0), v = quick_sum(parts.high, parts.low);
-  return quick_log1p<true>(v.high, v.low);
+/// Up to here the square of x is finite, and of double it has digits for the 1.
+template <class T>
+inline constexpr T kMostArea = sizeof(T) == 4 ? T(0x1p60) : T(0x1p28);
+template <class T>
+CUOP_FN Doubt<T> doubt_of_atanh(T x) {
+  return doubt_beyond(x, sizeof(T) == 4 ? T(0x1.fffffep-1) : T(0x1.fffffffffffffp-1));
 }
-/// Whether the square of x has no digits for the 1, or x is no number.
-CUOP_FN bool is_beyond_area(double x) { return !(math::abs(x) < 0x1p28); }
-CUOP_FN bool is_beyond_atanh(double x) { return !(math::abs(x) < 1); }
 
 }  // namespace cuop::jit::accurate

@@ -22,7 +22,7 @@ struct Format<float> {
   static constexpr Bits kMantissaMask = 0x7fffff;
   static constexpr Bits kHighHalf = 0xfffff000;  ///< of the mantissa: 12 bits
   static constexpr Bits kRootHalf = 0x3f3504f3;  ///< the bits of sqrt(1/2)
-  static constexpr float kLeastNormal = 0x1p-126f;
+  static constexpr float kLeastNormal = 0x1p-126f, kMost = 0x1.fffffep127f;
   /// x + kWhole has x, rounded to a whole number, in its last bits; kPower adds the exponent's
   /// bias, less one (pow2_half).
   static constexpr float kWhole = 0x1.8p23f;
@@ -36,7 +36,7 @@ struct Format<double> {
   static constexpr Bits kMantissaMask = 0xfffffffffffff;
   static constexpr Bits kHighHalf = 0xfffffffff8000000;
   static constexpr Bits kRootHalf = 0x3fe6a09e667f3bcd;
-  static constexpr double kLeastNormal = 0x1p-1022;
+  static constexpr double kLeastNormal = 0x1p-1022, kMost = 0x1.fffffffffffffp1023;
   static constexpr double kWhole = 0x1.8p52;
   static constexpr double kPower = 0x1.8p52 + 1022;
 };
@@ -52,6 +52,43 @@ template <class T>
 CUOP_FN T from_bits(BitsOf<T> bits) {
   return __builtin_bit_cast(T, bits);
 }
+
+/// What an attempt is unsure of: the first bit is 1 where an argument is not covered. A sum of
+/// whole numbers says so in fewer instructions than a comparison.
+template <class T>
+using Doubt = BitsOf<T>;
+template <class T>
+CUOP_FN Doubt<T> doubt_of(bool condition) {
+  return static_cast<Doubt<T>>(condition) << (8 * sizeof(T) - 1);
+}
+template <class Bits>
+CUOP_FN bool is_any(Bits doubt) {
+  return (doubt >> (8 * sizeof(Bits) - 1)) != 0;
+}
+/// Of |x| greater than `most` and of NaN.
+template <class T>
+CUOP_FN Doubt<T> doubt_beyond(T x, T most) {
+  constexpr BitsOf<T> kAllButSign = ~BitsOf<T>(0) >> 1;
+  return bits_of(most) - (bits_of(x) & kAllButSign);
+}
+/// Of x less than `least`, which is positive, or greater than `most`, and of NaN.
+template <class T>
+CUOP_FN Doubt<T> doubt_outside(T x, T least, T most) {
+  const BitsOf<T> above = bits_of(x) - bits_of(least);
+  return above | (bits_of(most) - bits_of(least) - above);
+}
+
+/// What the first of two loops over an array hands to the second one.
+template <class T, int Count>
+struct Stage {
+  static constexpr int kCount = Count;
+  T values[Count];
+};
+/// Of what is done in one loop.
+template <class T>
+struct Stage<T, 0> {
+  static constexpr int kCount = 0;
+};
 
 /// a where the condition holds, else b. On conditional expressions compilers compute twice what
 /// follows, the second time of a constant, which costs more selections. Without fused operations

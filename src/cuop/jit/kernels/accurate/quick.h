@@ -123,11 +123,17 @@ CUOP_FN T quick_sinh(T x) {
   return math::copysign(size < 1 ? near : far, x);
 }
 
+/// e^-|x| in two parts.
+template <class T>
+CUOP_FN Stage<T, 2> prepared_softplus(T x) {
+  const Sum<T> e = quick_exp(-math::abs(x), T(0));
+  return {{e.high, e.low}};
+}
 /// max(x, 0) + log(1 + e^-|x|), where 1 + e^-|x| = 2^k (1 + f) with k = 0 or 1.
 template <class T>
-CUOP_FN T quick_softplus(T x) {
+CUOP_FN T quick_softplus(T x, Stage<T, 2> stage) {
   using C = Coefficients<T>;
-  const Sum<T> e = quick_exp(-math::abs(x), T(0));
+  const Sum<T> e{stage.values[0], stage.values[1]};
   const bool is_upper = e.high > T(0.41421356);
   const Sum<T> upper = quick_sum(T(-1), e.high);
   const T f = is_upper ? upper.high * T(0.5) : e.high;
@@ -139,6 +145,10 @@ CUOP_FN T quick_softplus(T x) {
   const T slope = math::has_fast_fma ? 1 - f : 1 - f + f * f;
   const T low = multiply_add(f_low, slope, is_upper ? C::kLn2Low : T(0));
   return second.high + (second.low + (first.low + (low + tail)));
+}
+template <class T>
+CUOP_FN T quick_softplus(T x) {
+  return quick_softplus(x, prepared_softplus(x));
 }
 
 }  // namespace cuop::jit::accurate

@@ -16,9 +16,9 @@ CUOP_FN T quick_rsqrt(T x) {
     return multiply_add(y, multiply_add(T(-0.5) * rest, y * y, error), y);
   }
 }
-/// Whether the square of the root of x, or of its reciprocal, may leave the normal numbers.
-CUOP_FN bool is_beyond_roots(float x) { return !(x >= 0x1p-60f) | !(x <= 0x1p120f); }
-CUOP_FN bool is_beyond_roots(double) { return false; }
+/// Of floats where the square of the root of x, or of its reciprocal, may leave the normal numbers.
+CUOP_FN Doubt<float> doubt_of_rsqrt(float x) { return doubt_outside(x, 0x1p-60f, 0x1p120f); }
+CUOP_FN Doubt<double> doubt_of_rsqrt(double) { return 0; }
 CUOP_FN float rsqrt(float x) { return static_cast<float>(1 / math::sqrt(static_cast<double>(x))); }
 CUOP_FN double rsqrt(double x) { return quick_rsqrt(x); }
 

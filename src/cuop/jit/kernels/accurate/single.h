@@ -13,31 +13,32 @@ CUOP_FN float log_and_low(float k, float f, float low) {
   return high + ((f - (high - first)) + math::fma(k, C::kLn2Low, tail));
 }
 
-/// log(v + low), of which low is a rounding error and `inverse` about 1 / v.
-CUOP_FN float log_of_sum(float v, float low, float inverse) {
-  const auto [k, f] = single_log_argument(v);
-  return log_and_low(k, f, low * inverse);
+/// log(v) + low.
+CUOP_FN float log_and_low(Stage<float, 2> v) {
+  const auto [k, f] = single_log_argument(v.values[0]);
+  return log_and_low(k, f, v.values[1]);
 }
-
-/// Whether the square of x is infinite, or x no number.
-CUOP_FN bool is_beyond_area(float x) { return !(math::abs(x) <= 0x1p60f); }
 
 /// Up to 1/2 by a polynomial, beyond log(a + root) with root^2 = a^2 + 1 and root - a = 1 / (a +
 /// root). Needs fused operations.
-CUOP_FN float fused_asinh(float x) {
-  const float a = math::abs(x), z = x * x;
-  const float near = math::fma(a * z, polynomial(Fused<float>::kAsinh, z), a);
+CUOP_FN Stage<float, 2> fused_asinh_argument(float x) {
+  const float a = math::abs(x);
   const float square = math::fma(a, a, 1.0f), square_low = math::fma(a, a, 1 - square);
   const float root = math::sqrt(square), half_inverse = 0.5f / root;
   const float root_low = (math::fma(-root, root, square) + square_low) * half_inverse;
   const float v = root + a, low = (a - (v - root)) + root_low;
-  const float far = log_of_sum(v, low, chosen(a < 4, root - a, half_inverse));
-  return math::copysign(a < 0.5f ? near : far, x);
+  return {{v, low * chosen(a < 4, root - a, half_inverse)}};
+}
+CUOP_FN float fused_asinh(float x, Stage<float, 2> argument) {
+  const float a = math::abs(x), z = x * x;
+  const float near = math::fma(a * z, polynomial(Fused<float>::kAsinh, z), a);
+  return math::copysign(a < 0.5f ? near : log_and_low(argument), x);
 }
 
 /// With b = x - 1 log(1 + (b + root)) where that is less than log(sqrt(2)), else log(x + root), of
-/// which the reciprocal is x - root.
-CUOP_FN float fused_acosh(float x) {
+/// which the reciprocal is x - root: the logarithm's k, its 1 + f or 1 + f = w, and what that
+/// lacks.
+CUOP_FN Stage<float, 3> fused_acosh_argument(float x) {
   const float b = x - 1;
   const bool is_near = b < 2;
   const float m = chosen(is_near, b, x), added = chosen(is_near, b + b, -1.0f);
@@ -51,19 +52,24 @@ CUOP_FN float fused_acosh(float x) {
   const float g = chosen(is_first, w, f);
   const float g_low = chosen(is_first, w_low * math::fma(w, math::fma(w, 0.7f, -1.0f), 1.0f),
                              v_low * chosen(x < 4, x - root, inverse));
-  return log_and_low(k, g, g_low);
+  return {{k, g, g_low}};
+}
+CUOP_FN float fused_acosh(Stage<float, 3> argument) {
+  return log_and_low(argument.values[0], argument.values[1], argument.values[2]);
 }
 
 /// Up to 1/2 by a polynomial, beyond half the logarithm of the quotient.
-CUOP_FN float fused_atanh(float x) {
-  const float a = math::abs(x), z = x * x;
-  const float near = math::fma(a * z, polynomial(Fused<float>::kAtanh, z), a);
+CUOP_FN Stage<float, 2> fused_atanh_argument(float x) {
+  const float a = math::abs(x);
   const float n = 1 + a, d = 1 - a, inverse = 1 / d, q = n * inverse;
   const float rest = math::fma(-q, d, n) + (a - (n - 1));  // by d what q lacks
-  const float far = 0.5f * log_of_sum(q, rest, math::fma(n, -1.0f / 3, 7.0f / 6));
-  return math::copysign(a < 0.5f ? near : far, x);
+  return {{q, rest * math::fma(n, -1.0f / 3, 7.0f / 6)}};
 }
-CUOP_FN bool is_beyond_atanh(float x) { return !(math::abs(x) < 1); }
+CUOP_FN float fused_atanh(float x, Stage<float, 2> argument) {
+  const float a = math::abs(x), z = x * x;
+  const float near = math::fma(a * z, polynomial(Fused<float>::kAtanh, z), a);
+  return math::copysign(a < 0.5f ? near : 0.5f * log_and_low(argument), x);
+}
 
 /// x + x P(x^2 - 1/2) up to 1, beyond 1 - Q(|x| - 5/4)^4, where Q is the fourth root of erfc, with
 /// what its last sum lost. Needs fused operations; below 1 ulp and monotone, tried on all
