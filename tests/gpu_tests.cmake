@@ -121,7 +121,8 @@ foreach(prefix gpu. sim.)
     set_tests_properties(${tests} PROPERTIES LABELS sim ENVIRONMENT "${simulated_ranks};${as_root}")
     # Where nothing can be mapped, all goes through the host's memory.
     add_test(NAME sim.processes.unmapped
-             COMMAND ${processes} --processes=2 "--gtest_filter=Communicator_fabric.*")
+             COMMAND ${processes} --processes=2
+                     "--gtest_filter=Communicator_fabric.*:Communicator_gpu.*xchange*")
     set_tests_properties(sim.processes.unmapped PROPERTIES PROCESSORS 2 TIMEOUT 600 LABELS sim
                          ENVIRONMENT "${simulated_ranks};CUOP_CUDA_ALLOCATOR=plain")
   endif()
