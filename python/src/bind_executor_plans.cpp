@@ -1,6 +1,5 @@
 // cuop.executor: plans on paper, for machines that one need not have.
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/variant.h>
 
 #include <cmath>
 #include <variant>
@@ -68,6 +67,13 @@ struct RankDevices {
   executor::TiledOptions options;
 };
 using Planned = std::variant<TileMachine, RankDevices>;
+
+Planned planned_of(const char* who, const nb::object& machine) {
+  if (nb::isinstance<TileMachine>(machine)) return nb::cast<TileMachine>(machine);
+  if (nb::isinstance<RankDevices>(machine)) return nb::cast<RankDevices>(machine);
+  throw DTypeError(cat(who, ": machine: needed is a TileMachine or RankDevices, given ",
+                       nb::cast<std::string>(nb::str(machine.type().attr("__name__")))));
+}
 
 executor::PlanPass on(const Planned& planned) {
   if (const auto* ranks = std::get_if<RankDevices>(&planned)) {
@@ -204,11 +210,12 @@ void bind_plans(Module& m) {
   m.def(
       "plan_call",
       [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes,
-         const Planned& machine) {
+         nb::object machine) {
         const std::vector<Header> inputs = headers_of(shapes, dtypes);
         check_inputs(operation, inputs);
+        const Planned planned = planned_of("plan_call", machine);
         const nb::gil_scoped_release released;
-        return executor::at_once(on(machine)(operation, inputs));
+        return executor::at_once(on(planned)(operation, inputs));
       },
       "operation"_a, "shapes"_a, "dtypes"_a, "machine"_a,
       nb::sig("def plan_call(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
@@ -217,31 +224,42 @@ void bind_plans(Module& m) {
   m.def(
       "plan_fft_line",
       [](Arg<Shape> shape, Arg<DType> dtype, Limit n, int64_t dim, std::string_view norm,
-         std::string_view kind, const Planned& machine) {
+         std::string_view kind, nb::object machine) {
         const Header x{*shape, *dtype};
         check_bytes(x);
-        return executor::fft_line_plan(line_batch(n, dim, norm, kind), x, on(machine));
+        const Planned planned = planned_of("plan_fft_line", machine);
+        const nb::gil_scoped_release released;
+        return executor::fft_line_plan(line_batch(n, dim, norm, kind), x, on(planned));
       },
       "shape"_a, "dtype"_a, "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward",
-      "kind"_a = "fft", nb::kw_only(), "machine"_a, Released(),
+      "kind"_a = "fft", nb::kw_only(), "machine"_a,
+      nb::sig(
+          "def plan_fft_line(shape: ShapeLike, dtype: DTypeLike, n: int | None = None, dim: int "
+          "= -1, norm: str = 'backward', kind: str = 'fft', *, machine: TileMachine | "
+          "RankDevices) -> CallPlan"),
       "The passes of 1-D transforms (fft_line): at once, or of one line in four steps.");
   m.def(
       "plan_fft2d_grid",
-      [](Arg<Shape> shape, Arg<DType> dtype, const Planned& machine) {
+      [](Arg<Shape> shape, Arg<DType> dtype, nb::object machine) {
         const Header grid{*shape, *dtype};
         check_bytes(grid);
-        return executor::fft2d_plan(grid, FftNorm::kBackward, on(machine));
+        const Planned planned = planned_of("plan_fft2d_grid", machine);
+        const nb::gil_scoped_release released;
+        return executor::fft2d_plan(grid, FftNorm::kBackward, on(planned));
       },
-      "shape"_a, "dtype"_a, "machine"_a, Released(),
+      "shape"_a, "dtype"_a, "machine"_a,
+      nb::sig("def plan_fft2d_grid(shape: ShapeLike, dtype: DTypeLike, machine: TileMachine | "
+              "RankDevices) -> CallPlan"),
       "The passes of a 2-D transform of one grid: at once, or rows and then columns.");
   m.def(
       "plan_stencil_2d",
       [](const nb::sequence& shapes, const nb::sequence& dtypes, std::string_view boundary,
-         int64_t iterations, const Planned& machine) {
+         int64_t iterations, nb::object machine) {
         const std::vector<Header> inputs = headers_of(shapes, dtypes);
         const Boundary sides = parse_boundary(boundary, "stencil_2d");
+        const Planned planned = planned_of("plan_stencil_2d", machine);
         const nb::gil_scoped_release released;
-        return executor::stencil_plan(sides, iterations, inputs, on(machine));
+        return executor::stencil_plan(sides, iterations, inputs, on(planned));
       },
       "shapes"_a, "dtypes"_a, "boundary"_a, "iterations"_a, "machine"_a,
       nb::sig("def plan_stencil_2d(shapes: list[ShapeLike], dtypes: list[DTypeLike], boundary: "
@@ -250,11 +268,12 @@ void bind_plans(Module& m) {
   m.def(
       "plan_jacobi_2d",
       [](const nb::sequence& shapes, const nb::sequence& dtypes, double dx,
-         std::string_view boundary, int64_t iterations, const Planned& machine) {
+         std::string_view boundary, int64_t iterations, nb::object machine) {
         const std::vector<Header> inputs = headers_of(shapes, dtypes);
         const Boundary sides = parse_boundary(boundary, "jacobi_2d");
+        const Planned planned = planned_of("plan_jacobi_2d", machine);
         const nb::gil_scoped_release released;
-        return executor::jacobi_plan({dx, sides, iterations, 0.0}, inputs, on(machine));
+        return executor::jacobi_plan({dx, sides, iterations, 0.0}, inputs, on(planned));
       },
       "shapes"_a, "dtypes"_a, "dx"_a, "boundary"_a, "iterations"_a, "machine"_a,
       nb::sig("def plan_jacobi_2d(shapes: list[ShapeLike], dtypes: list[DTypeLike], dx: float, "

@@ -305,5 +305,9 @@ def test_calls_that_cannot_be():
         executor.plan_stencil_2d([(9, 9), (3, 3)], [FLOAT] * 2, "zero", 0, machine)
     with pytest.raises(ShapeError, match="2 dimensions is needed"):
         executor.plan_fft2d_grid((9,), FLOAT, machine)
+    with pytest.raises(Error, match="machine: needed is a TileMachine or RankDevices, given int"):
+        executor.plan_fft_line((9,), FLOAT, machine=3)
+    with pytest.raises(Error, match='kind is "dct"; possible are "fft", "ifft" and "rfft"'):
+        executor.plan_fft_line((9,), FLOAT, kind="dct", machine=machine)
     assert executor.result_of(sum_, [(3, 4)], ["int8"]) == ((), "int64")
     assert executor.whole_grid_bytes((10, 10), "float64") == 4800
