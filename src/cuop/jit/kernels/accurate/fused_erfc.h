@@ -1,6 +1,6 @@
 // erfc and gelu where there are fused operations: n / (1 + slope a) (1 + p) e^-s, where slope makes
 // p small. Of float below 0.98 ulp, and erfc monotone, tried on all arguments; of double
-// below 1.05, tried on millions.
+// below 1.45 (far right; else 1.05), tried on millions.
 #pragma once
 
 #include "cuop/jit/kernels/accurate/fused_exponential.h"
