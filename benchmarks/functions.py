@@ -73,13 +73,13 @@ def earlier_sources(commit: str, folder: Path) -> Path:
     return folder / "src"
 
 
-def nanoseconds(runs, name: str, dtype, size: int) -> list[float]:
+def nanoseconds(runs, name: str, dtype, size: int, rounds: int) -> list[float]:
     """The shortest time of an element, of each version."""
     low, high = RANGES.get(name, (-10, 10))
     x = np.random.default_rng(1).uniform(low, high, size).astype(dtype)
     y = np.empty_like(x)
     best = [np.inf] * len(runs)
-    rounds, passes = (10, 6) if size < 1 << 20 else (4, 1)
+    rounds, passes = (rounds, 6) if size < 1 << 20 else (4, 1)
     for _ in range(rounds):
         for i, run in enumerate(runs):
             is_double = dtype == np.float64
@@ -94,6 +94,8 @@ def main() -> None:
     parser.add_argument("--before", default=BEFORE, help="the commit to compare with")
     parser.add_argument("--levels", nargs="*", default=list(LEVELS), choices=LEVELS)
     parser.add_argument("--functions", nargs="*", default=FUNCTIONS, metavar="NAME")
+    parser.add_argument("--sizes", nargs="*", default=list(SIZES), choices=SIZES)
+    parser.add_argument("--rounds", type=int, default=10, help="over the smaller array")
     arguments = parser.parse_args()
     known = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     levels = [level for level in arguments.levels if NEEDS[level] in known]
@@ -104,7 +106,7 @@ def main() -> None:
         versions = (before, ROOT / "src")
         runs = {level: [compiled(each, level, folder) for each in versions] for level in levels}
         for dtype in (np.float32, np.float64):
-            for title, size in SIZES.items():
+            for title in arguments.sizes:
                 print(f"\n## {np.dtype(dtype).name}, {title} elements\n")
                 heads = [f"{level}: before | now | ratio" for level in levels]
                 print("| function |", " | ".join(heads), "|")
@@ -112,7 +114,9 @@ def main() -> None:
                 for name in arguments.functions:
                     cells = []
                     for level in levels:
-                        was, now = nanoseconds(runs[level], name, dtype, size)
+                        was, now = nanoseconds(
+                            runs[level], name, dtype, SIZES[title], arguments.rounds
+                        )
                         cells.append(f"{was:.3f} | {now:.3f} | {now / was:.2f}")
                     print(f"| {name} |", " | ".join(cells), "|", flush=True)
 

@@ -57,10 +57,6 @@ CUOP_FN T from_bits(BitsOf<T> bits) {
 /// whole numbers says so in fewer instructions than a comparison.
 template <class T>
 using Doubt = BitsOf<T>;
-template <class T>
-CUOP_FN Doubt<T> doubt_of(bool condition) {
-  return static_cast<Doubt<T>>(condition) << (8 * sizeof(T) - 1);
-}
 template <class Bits>
 CUOP_FN bool is_any(Bits doubt) {
   return (doubt >> (8 * sizeof(Bits) - 1)) != 0;
