@@ -45,10 +45,6 @@ std::string words_of(const CallShape& shape) {
 }
 
 /// Whether nobody should wait for a rank now.
-bool is_gone(Life life) {
-  return life == Life::kDead || life == Life::kStopped || life == Life::kSilent;
-}
-
 }  // namespace
 
 void FailureWatch::set_heartbeat(std::shared_ptr<Heartbeat> heartbeat, std::vector<int> places) {
@@ -73,7 +69,7 @@ void FailureWatch::check_heartbeats(std::string_view op, int peer, const Collect
 void FailureWatch::check_missing(std::string_view op, int rank) {
   const int place = in_heartbeat(rank);
   const Life life = heartbeat()->life(place);
-  if (!is_gone(life)) return;
+  if (!Heartbeat::is_missing(life)) return;
   check(op);  // somebody else may have told the same before
   const Lock lock(*mutex_);
   const std::string why = heartbeat()->obituary(place);
@@ -163,7 +159,7 @@ std::string FailureWatch::why_gone(int rank) {
 bool FailureWatch::is_missing(int rank) {
   if (!why_gone(rank).empty()) return true;
   return rank != transport_->rank() && heartbeat() &&
-         is_gone(heartbeat()->life(in_heartbeat(rank)));
+         Heartbeat::is_missing(heartbeat()->life(in_heartbeat(rank)));
 }
 
 template <class Done>

@@ -151,15 +151,20 @@ void Heartbeat::open(Peer& peer, const PagePlace& place) {
   peer.process = Descriptor(open_process(place.process));
   peer.page = HeartbeatPage::open(place);
   if (peer.process.is_open() && has_ended(peer.process.get())) {
-    peer.life = Life::kDead;
+    become(peer, Life::kDead);
     peer.process.close();
-    has_missing_ = true;
   } else if (peer.page.is_open()) {
     peer.signs = peer.page.signs_of_life();
     peer.life = Life::kBeating;
   } else {
     peer.process.close();
   }
+}
+
+/// Who sees the life of a rank that is missing sees has_missing() as well.
+void Heartbeat::become(Peer& peer, Life life) {
+  if (is_missing(life)) has_missing_ = true;
+  peer.life = life;
 }
 
 /// What has been seen since the last look, `seconds` ago.
@@ -186,7 +191,7 @@ void Heartbeat::look(Peer& peer, double seconds) {
                            peer.silence <= kStarving * limit_ &&
                            wants_to_run(peer.page.place().process);
   if (is_starving) return;
-  peer.life = is_elsewhere && peer.host_silence > limit_ ? Life::kSilent : Life::kStopped;
+  become(peer, is_elsewhere && peer.host_silence > limit_ ? Life::kSilent : Life::kStopped);
 }
 
 bool Heartbeat::is_local(size_t rank) const {
@@ -227,7 +232,7 @@ void Heartbeat::hear(const RankReport& report) {
   }
   if (peer.life == Life::kLeft || peer.life == Life::kDead) return;
   if (report.is_dead) {
-    peer.life = Life::kDead;
+    become(peer, Life::kDead);
   } else if (peer.life == Life::kUnwatched) {
     peer.life = Life::kBeating;
     peer.signs = peer.page.signs_of_life();
@@ -253,7 +258,7 @@ void Heartbeat::await_events(double end) {
     if (awaited[first + i].revents == 0) continue;
     Peer& peer = *processes[i];
     peer.process.close();
-    peer.life = peer.page.has_left() ? Life::kLeft : Life::kDead;
+    become(peer, peer.page.has_left() ? Life::kLeft : Life::kDead);
   }
 }
 
@@ -269,9 +274,8 @@ void Heartbeat::run() {
       report();
       last = now;
     }
-    has_missing_ = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-      return peer.life == Life::kDead || peer.life == Life::kStopped || peer.life == Life::kSilent;
-    });
+    has_missing_ =
+        std::ranges::any_of(peers_, [](const Peer& peer) { return is_missing(peer.life); });
   }
 }
 

@@ -64,7 +64,11 @@ class Heartbeat {
   bool is_elsewhere(int rank) const {
     return peer(rank).page.is_open() && !is_local(static_cast<size_t>(rank));
   }
-  /// Whether any rank is dead, stopped or on a silent host.
+  /// Whether a rank is dead, stopped or on a silent host.
+  static bool is_missing(Life life) {
+    return life == Life::kDead || life == Life::kStopped || life == Life::kSilent;
+  }
+  /// Whether any rank is.
   bool has_missing() const { return has_missing_; }
   /// The calls that a rank is in; none of a rank that is not watched.
   std::vector<CallNote> calls(int rank) const;
@@ -100,6 +104,7 @@ class Heartbeat {
   void open(Peer& peer, const PagePlace& place);
   void run();
   void await_events(double end);
+  void become(Peer& peer, Life life);
   void look(Peer& peer, double seconds);
   bool is_local(size_t rank) const;
   bool reports_for_host() const;
