@@ -54,7 +54,7 @@ if(TARGET cuop_simulated_driver)
   foreach(tests cuop_gpu_tests cuop_gpu_rank_tests cuop_gpu_process_tests)
     add_dependencies(${tests} cuop_simulated_driver cuop_simulated_nvrtc cuop_simulated_cublas
                      cuop_simulated_cublaslt cuop_simulated_cudnn cuop_simulated_cufft
-                     cuop_simulated_cusparse)
+                     cuop_simulated_cusparse cuop_simulated_nccl)
   endforeach()
   # Left out: hundreds of kernels that would take minutes to compile; work that is long on purpose.
   set(CUOP_NOT_SIMULATED GpuElementwise.EveryOperationInEveryDtype
@@ -119,11 +119,28 @@ foreach(prefix gpu. sim.)
   set_tests_properties(${tests} PROPERTIES PROCESSORS 2 TIMEOUT 600 ENVIRONMENT "${as_root}")
   if(prefix STREQUAL "sim.")
     set_tests_properties(${tests} PROPERTIES LABELS sim ENVIRONMENT "${simulated_ranks};${as_root}")
+    set(exchanges "--gtest_filter=Communicator_fabric.*:Communicator_gpu.*xchange*")
     # Where nothing can be mapped, all goes through the host's memory.
-    add_test(NAME sim.processes.unmapped
-             COMMAND ${processes} --processes=2
-                     "--gtest_filter=Communicator_fabric.*:Communicator_gpu.*xchange*")
-    set_tests_properties(sim.processes.unmapped PROPERTIES PROCESSORS 2 TIMEOUT 600 LABELS sim
-                         ENVIRONMENT "${simulated_ranks};CUOP_CUDA_ALLOCATOR=plain")
+    add_test(NAME sim.processes.unmapped COMMAND ${processes} --processes=2 ${exchanges})
+    # Or by NCCL; of four ranks two share a GPU, of which NCCL takes one.
+    add_test(NAME sim.processes.nccl_2 COMMAND ${processes} --processes=2
+             "--gtest_filter=Communicator_fabric.*:Communicator_mapped.*")
+    add_test(NAME sim.processes.nccl_4 COMMAND ${processes} --processes=4 ${exchanges})
+    add_test(NAME sim.processes.nccl_killed COMMAND ${processes} --processes=3 --killed)
+    set(tests unmapped nccl_2 nccl_4 nccl_killed)
+    foreach(fault 1 2 3)  # it is found out, and the host's memory serves
+      add_test(NAME sim.processes.nccl_fault_${fault}
+               COMMAND ${processes} --processes=3 "--gtest_filter=*.ways_*:*.large_tensors*")
+      list(APPEND tests nccl_fault_${fault})
+    endforeach()
+    list(TRANSFORM tests PREPEND sim.processes.)
+    set_tests_properties(${tests} PROPERTIES PROCESSORS 2 TIMEOUT 600 LABELS sim
+                         ENVIRONMENT "${simulated_ranks};CUOP_PEER_MAPPING=0")
+    set_tests_properties(sim.processes.unmapped PROPERTIES
+                         ENVIRONMENT "${simulated_ranks};CUOP_CUDA_ALLOCATOR=plain;CUOP_NCCL=0")
+    foreach(fault 1 2 3)
+      set_tests_properties(sim.processes.nccl_fault_${fault} PROPERTIES
+        ENVIRONMENT "${simulated_ranks};CUOP_PEER_MAPPING=0;SIM_NCCL_FAULT=${fault}")
+    endforeach()
   endif()
 endforeach()

@@ -109,6 +109,10 @@ struct Env {
                               "0 sends what ranks of one host exchange from GPU to GPU through the "
                               "host's memory, where each would read it in the other's.",
                               true};
+  EnvField<bool> nccl{"CUOP_NCCL", "",
+                      "0 sends what GPUs exchange that cannot read each other's memory, such as "
+                      "those of two hosts, through the hosts' memory, where NCCL would send it.",
+                      true};
   EnvField<std::string> host_allocator{
       "CUOP_HOST_ALLOCATOR", "",
       "Where tensors of the CPU lie: pool, or system for the C library's allocator.", "pool"};
@@ -148,6 +152,7 @@ struct Env {
     visit(cuda_allocator);
     visit(peer_memory);
     visit(peer_mapping);
+    visit(nccl);
     visit(host_allocator);
     visit(host_cache_size);
     visit(nvtx_library);

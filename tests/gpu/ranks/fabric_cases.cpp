@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
 #include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/nccl.h"
 #include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
@@ -48,16 +50,37 @@ void exchange_with_all(Rank comm, const Tensor& mine, Device device, const Of& o
 
 Device home() { return backend::current_device(); }
 
-void memory_is_mapped(Rank comm) {
+bool is_mapping() { return env().cuda_allocator.value == "auto" && env().peer_mapping.value; }
+
+/// Whether NCCL takes what cannot be mapped: of ranks that share a GPU the first one's alone.
+bool is_linking(Rank comm) {
+  const int gpus = backend::device_count(DeviceType::kCuda);
+  const bool is_used = env().nccl.value && backend::cuda::nccl_version() > 0;
+  return is_used && comm->rank() < gpus && gpus > 1 && comm->size() > 1;
+}
+
+void ways_are_found(Rank comm) {
   for (int round = 0; round < 3; ++round) {
     const auto of = [&](int rank) { return numbered(rank, round, {37, 11}, home()); };
     exchange_with_all(comm, of(comm->rank()), home(), of);
   }
-  if (env().cuda_allocator.value != "auto" || !env().peer_mapping.value) {
-    EXPECT_THAT(comm->exchange_ways(), Not(HasSubstr("reads the memory")));
+  const std::string ways = comm->exchange_ways();
+  if (is_mapping()) {
+    EXPECT_THAT(ways, HasSubstr("reads the memory of rank"));
+    EXPECT_THAT(ways, Not(HasSubstr("through the host")));
+    EXPECT_THAT(ways, Not(HasSubstr("NCCL")));
+    return;
+  }
+  EXPECT_THAT(ways, Not(HasSubstr("reads the memory")));
+  if (std::getenv("SIM_NCCL_FAULT") != nullptr) {  // of an NCCL that is there and does not work
+    EXPECT_THAT(ways, HasSubstr("through the host: rank"));
+    EXPECT_THAT(ways, HasSubstr("NCCL is not used: "));
+    EXPECT_FALSE(comm->maps_gpu_memory());
+  } else if (is_linking(comm)) {
+    EXPECT_THAT(ways, HasSubstr("by NCCL: rank"));
+    EXPECT_TRUE(comm->maps_gpu_memory());
   } else {
-    EXPECT_THAT(comm->exchange_ways(), HasSubstr("reads the memory of rank"));
-    EXPECT_THAT(comm->exchange_ways(), Not(HasSubstr("through the host")));
+    EXPECT_THAT(ways, HasSubstr("through the host: rank"));
   }
 }
 
@@ -163,8 +186,7 @@ void long_calls_read_mapped_memory(Rank comm) {
   const Stream stream = current_stream(home());
   const auto of = [](int rank) { return numbered(rank, 8, {kCount}, home()); };
   exchange_with_all(comm, of(comm->rank()), home(), of);
-  EXPECT_TRUE(comm->maps_gpu_memory() || !env().peer_mapping.value ||
-              env().cuda_allocator.value != "auto");
+  EXPECT_TRUE(comm->maps_gpu_memory() || !is_mapping());
   Tensor sum = of(0);
   for (int rank = 1; rank < comm->size(); ++rank) sum = add(sum, of(rank));
   const std::vector<double> expected = values(sum);
@@ -264,7 +286,7 @@ void no_files_stay_open(Rank comm) {
 }  // namespace
 
 std::vector<conformance::Case> fabric_cases() {
-  return {{"memory_is_mapped", memory_is_mapped},
+  return {{"ways_are_found", ways_are_found},
           {"large_tensors_and_views", large_tensors_and_views},
           {"memory_comes_and_goes", memory_comes_and_goes},
           {"borrowed_memory", borrowed_memory},

@@ -11,10 +11,9 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
-#include "cuop/core/interrupt.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/error_message.h"
+#include "cuop/dist/comm/finding.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/create/empty.h"
 
@@ -45,25 +44,6 @@ std::string absence_on(Device device) {
   return "";
 }
 
-/// What goes wrong with the work, or null.
-template <class Work>
-std::exception_ptr error_of(Work&& work) {
-  try {
-    work();
-    return nullptr;
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const std::exception&) {
-    return std::current_exception();
-  }
-}
-/// The same in words, or "".
-template <class Work>
-std::string finding_of(Work&& work) {
-  const std::exception_ptr error = error_of(std::forward<Work>(work));
-  return error ? message_of(error) : "";
-}
-
 }  // namespace
 
 Fabric::Fabric(Exchange& x, Device device)
@@ -80,6 +60,7 @@ Fabric::Fabric(Exchange& x, Device device)
 }
 
 Fabric::~Fabric() {
+  links_.reset();  // what waits on the GPU for other ranks ends
   if (!busy_ || busy_->device.is_cpu()) return;
   constexpr auto kLongest = std::chrono::seconds(10);
   const auto deadline = std::chrono::steady_clock::now() + kLongest;
@@ -104,12 +85,13 @@ void Fabric::make_offers(Exchange& x) {
     Offer& mine = offers[static_cast<size_t>(rank)];
     mine.is_able = absence_.empty() ? 1 : 0;
     mine.reason = Text(absence_);
-    if (absence_.empty()) {
+    if (!device_.is_cpu()) {
       const auto& properties = backend::cuda::cuda_runtime(device_).properties();
       mine.gpu = Text(cat(device_, ", ", properties.uuid));
       mine.memory_bytes = properties.total_bytes;
-      mine.place = channel_->place_for(rank);
+      mine.nccl = env().nccl.value ? backend::cuda::nccl_version() : 0;
     }
+    if (absence_.empty()) mine.place = channel_->place_for(rank);
     if (rank == rank_) {
       peer(rank).offer = mine;
       continue;
@@ -203,15 +185,26 @@ void Fabric::make_trials(Exchange& x) {
   }
 }
 
+bool Fabric::is_linkable(const std::vector<int>& members, int rank) const {
+  const auto is_member = [&](int each) { return std::ranges::binary_search(members, each); };
+  return rank != rank_ && is_member(rank) && is_member(rank_);
+}
+
 void Fabric::agree(Exchange& x) {
   std::vector<Verdict> mine(peers_.size()), theirs(peers_.size());
-  int64_t readable = 0;
+  std::vector<Offer> offers;
+  for (const Peer& each : peers_) offers.push_back(each.offer);
+  const std::vector<int> members = NcclLinks::members(offers);
+  int64_t readable = 0, unlinked = 0;
   for (int rank = 0; rank < x.size(); ++rank) {
-    if (rank != rank_ && peer(rank).unread.empty()) ++readable;
+    if (rank == rank_) continue;
+    const bool is_read = peer(rank).unread.empty();
+    if (is_read) ++readable;
+    if (!is_read && is_linkable(members, rank)) ++unlinked;
   }
   for (int rank = 0; rank < x.size(); ++rank) {
     const auto i = static_cast<size_t>(rank);
-    mine[i] = {peer(rank).unread.empty() ? 1 : 0, readable};
+    mine[i] = {peer(rank).unread.empty() ? 1 : 0, readable, unlinked};
     if (rank == rank_) continue;
     x.post_send(&mine[i], sizeof(Verdict), rank);
     x.post_recv(&theirs[i], sizeof(Verdict), rank);
@@ -221,6 +214,7 @@ void Fabric::agree(Exchange& x) {
   for (int rank = 0; rank < x.size(); ++rank) {
     const Verdict& verdict = theirs[static_cast<size_t>(rank)];
     if (verdict.readable > 0) is_used_ = true;
+    unlinked += verdict.unlinked;
     peer(rank).reads_us = rank != rank_ && verdict.is_read != 0;
     // Nothing that went wrong in a trial is there any more for calls to stumble over.
     if (!peer(rank).unread.empty()) peer(rank).imports.reset();
@@ -228,23 +222,41 @@ void Fabric::agree(Exchange& x) {
     peer(rank).error = nullptr;
   }
   kept_.clear();
+  if (unlinked > 0) link(x, members);
+}
+
+/// All ranks, for some of which members do not read each other's memory.
+void Fabric::link(Exchange& x, const std::vector<int>& members) {
+  std::vector<LinkNeed> needs;
+  for (int rank = 0; rank < x.size(); ++rank) {
+    const Peer& other = peer(rank);
+    const bool is_linked = is_linkable(members, rank);
+    needs.push_back({is_linked && !other.reads_us, is_linked && !other.unread.empty()});
+  }
+  links_.emplace(x, device_, members, std::move(needs));
+  is_used_ = is_used_ || links_->is_used();
 }
 
 std::string Fabric::description() const {
-  std::vector<std::string> read, unread;
+  std::vector<std::string> read, linked, unread;
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
     if (static_cast<int>(rank) == rank_) continue;
     const Peer& each = peers_[rank];
+    const std::string named = cat("rank ", rank, " (", each.offer.gpu.str(), ")");
     if (each.unread.empty()) {
-      read.push_back(cat("rank ", rank, " (", each.offer.gpu.str(), ")"));
+      read.push_back(named);
+    } else if (links_ && links_->leads_from(static_cast<int>(rank))) {
+      linked.push_back(named);
     } else {
       unread.push_back(cat("rank ", rank, " (", each.unread, ")"));
     }
   }
-  const std::string own =
-      absence_.empty() ? peers_[static_cast<size_t>(rank_)].offer.gpu.str() : cat(device_);
-  return cat(own, read.empty() ? "" : " reads the memory of ", join(read),
-             unread.empty() ? "" : "; through the host: ", join(unread));
+  const std::string own = peers_[static_cast<size_t>(rank_)].offer.gpu.str();
+  const std::string why = links_ ? links_->finding() : "";
+  return cat(own.empty() ? cat(device_) : own, read.empty() ? "" : " reads the memory of ",
+             join(read), linked.empty() ? "" : "; by NCCL: ", join(linked),
+             unread.empty() ? "" : "; through the host: ", join(unread),
+             why.empty() ? "" : "; NCCL is not used: ", why);
 }
 
 void Fabric::advance() noexcept {

@@ -8,6 +8,9 @@
 // (descriptor_channel.h) and mapped by the receiver (fabric_imports.h). Messages between ranks then
 // name places in memory that was announced. What its owner gives back it says at its next exchange;
 // until then a peer keeps that memory from the system.
+//
+// Where some GPUs stay out of reach, such as those of other hosts, NCCL takes what goes between
+// them (nccl_links.h), and where that cannot be either, the host's memory.
 #pragma once
 
 #include <exception>
@@ -20,6 +23,7 @@
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/comm/fabric_exports.h"
 #include "cuop/dist/comm/fabric_imports.h"
+#include "cuop/dist/comm/nccl_links.h"
 #include "cuop/dist/comm/p2p_collectives.h"
 
 namespace cuop::dist {
@@ -34,9 +38,10 @@ class Fabric {
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
-  /// Whether any rank reads another's memory: the same on all ranks.
+  /// Whether anything goes from a rank's GPU to another's without the host: the same on all ranks.
   bool is_used() const { return is_used_; }
-  /// "cuda:0, GPU-5f1c... reads rank 1 (cuda:1, GPU-88e0...); through the host: rank 2 (why)".
+  /// "cuda:0, GPU-5f1c... reads the memory of rank 1 (cuda:1, GPU-88e0...); by NCCL: rank 2 (...);
+  /// through the host: rank 3 (why)".
   std::string description() const;
 
   /// The call on all ranks. Returns when what is received is there and what is sent was read.
@@ -61,6 +66,8 @@ class Fabric {
   void make_offers(Exchange& x);
   void make_trials(Exchange& x);
   void agree(Exchange& x);
+  void link(Exchange& x, const std::vector<int>& members);
+  bool is_linkable(const std::vector<int>& members, int rank) const;
   fabric::Trial announce_trial(Peer& to);
   std::string find_out(const Peer& from, const fabric::Trial& trial) const;
 
@@ -72,6 +79,8 @@ class Fabric {
 
   // fabric_exchange.cpp: a call.
   struct Side;
+  void carry(Exchange& x, const Collective& call);
+  void copy_linked(Exchange& x, const std::vector<Side>& out, const std::vector<Side>& in);
   void prepare(Side& to, Stream stream);
   void take_notes(Exchange& x, Side& from, Stream stream);
   void land(Exchange& x, const Side& from, Stream stream) const;
@@ -83,6 +92,7 @@ class Fabric {
   std::string absence_;  ///< why this rank takes no part
   std::optional<DescriptorChannel> channel_;
   std::vector<Peer> peers_;
+  std::optional<NcclLinks> links_;
   int rank_ = 0;
   bool is_used_ = false;
   // Of a call that is under way or has failed: peers may still read what it sends, and this rank's

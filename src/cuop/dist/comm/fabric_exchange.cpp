@@ -3,7 +3,7 @@
 //   sender    its stream is done; where each tensor lies -> receiver
 //   receiver  maps what is new of that memory, copies, its stream is done; "done" -> sender
 //
-// What a receiver cannot read comes as bytes behind the message instead.
+// What a receiver cannot read comes by NCCL, or as bytes behind the message.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -75,12 +75,13 @@ struct Fabric::Side {
     return sides;
   }
 
-  bool is_pulled() const { return message.head().way == Way::kPulled; }
+  bool goes_by(Way way) const { return message.head().way == way; }
 
   int rank;
   std::vector<Tensor> tensors;
   Message message;
   std::optional<PackedTensors> packed;  ///< of what goes as bytes
+  std::vector<Tensor> linked;           ///< by NCCL: without gaps on the fabric's device
 };
 
 /// The tensor, or a copy of it that others can map.
@@ -93,20 +94,27 @@ Tensor Fabric::readable(const Tensor& tensor) const {
 /// Writes what the receiver is told, and packs what it cannot read.
 void Fabric::prepare(Side& to, Stream stream) {
   Peer& receiver = peer(to.rank);
-  const bool is_pulled = receiver.reads_us && stream.device == device_;
-  if (!is_pulled) to.packed.emplace(to.tensors, stream);
+  const bool is_here = stream.device == device_;
+  const bool is_linked = is_here && links_ && links_->leads_to(to.rank);
+  const Way way = is_here && receiver.reads_us ? Way::kPulled
+                  : is_linked                  ? Way::kLinked
+                                               : Way::kSent;
+  if (way == Way::kSent) to.packed.emplace(to.tensors, stream);
   for (size_t i = 0; i < to.tensors.size(); ++i) {
     Tensor& tensor = to.tensors[i];
-    if (is_pulled) {
+    if (way == Way::kPulled) {
       tensor = readable(tensor);
       to.message.set_tensor(i, receiver.exports->describe(tensor));
+      continue;
+    }
+    to.message.set_tensor(i, fabric::note_of(tensor));
+    if (way == Way::kLinked) {
+      to.linked.push_back(contiguous(tensor));
     } else {
       copy_across(to.packed->places()[i], tensor);
-      to.message.set_tensor(i, fabric::note_of(tensor));
     }
   }
-  to.message.set_head(
-      {is_pulled ? Way::kPulled : Way::kSent, receiver.exports ? receiver.exports->count() : 0});
+  to.message.set_head({way, receiver.exports ? receiver.exports->count() : 0});
 }
 
 /// Checks what the sender has told and makes room for what it sends.
@@ -116,13 +124,34 @@ void Fabric::take_notes(Exchange& x, Side& from, Stream stream) {
       const Tensor& tensor = from.tensors[i];
       fabric::check_fits(from.message.tensor(i), tensor.dtype(), tensor.shape());
     }
-    if (from.is_pulled() && !peer(from.rank).imports) {
+    if (from.goes_by(Way::kPulled) && !peer(from.rank).imports) {
       throw CommunicationError("was told of memory that it does not read");
+    }
+    if (from.goes_by(Way::kLinked) && !(links_ && links_->leads_from(from.rank))) {
+      throw CommunicationError("was told of copies by NCCL, which it does not use");
     }
   } catch (const CommunicationError& error) {
     x.fail(from.rank, cat(error.what(), " (from rank ", from.rank, ")"));
   }
-  if (!from.is_pulled()) from.packed.emplace(from.tensors, stream);
+  if (from.goes_by(Way::kSent)) from.packed.emplace(from.tensors, stream);
+  if (!from.goes_by(Way::kLinked)) return;
+  for (const Tensor& tensor : from.tensors) {
+    const bool is_taken_there = tensor.device() == device_ && tensor.is_contiguous();
+    from.linked.push_back(is_taken_there ? tensor : empty(tensor.shape(), tensor.dtype(), device_));
+  }
+}
+
+/// What goes by NCCL, in one piece of work of the fabric's device.
+void Fabric::copy_linked(Exchange& x, const std::vector<Side>& out, const std::vector<Side>& in) {
+  const auto copies_of = [](const std::vector<Side>& sides) {
+    std::vector<NcclLinks::Copy> copies;
+    for (const Side& side : sides) {
+      for (const Tensor& tensor : side.linked) copies.push_back({side.rank, tensor});
+    }
+    return copies;
+  };
+  const auto sends = copies_of(out), receives = copies_of(in);
+  if (!sends.empty() || !receives.empty()) links_->copy(x, sends, receives, *busy_);
 }
 
 /// Copies what has come to where it belongs.
@@ -131,6 +160,10 @@ void Fabric::land(Exchange& x, const Side& from, Stream stream) const {
     const Tensor& to = from.tensors[i];
     if (from.packed) {
       copy_across(to, from.packed->places()[i]);
+      continue;
+    }
+    if (!from.linked.empty()) {
+      if (from.linked[i].storage() != to.storage()) copy_across(to, from.linked[i]);
       continue;
     }
     try {
@@ -165,6 +198,15 @@ void Fabric::wait_for(Exchange& x, Stream stream) const {
 }
 
 void Fabric::exchange(Exchange& x, const Collective& call) {
+  try {
+    carry(x, call);
+  } catch (...) {
+    links_.reset();  // the call has failed on all ranks; nothing on the GPU waits for them any more
+    throw;
+  }
+}
+
+void Fabric::carry(Exchange& x, const Collective& call) {
   const Stream stream = call.stream;
   const StreamScope scope(stream);
   busy_ = stream.device == device_ ? stream : current_stream(device_);  // which pulls
@@ -189,20 +231,21 @@ void Fabric::exchange(Exchange& x, const Collective& call) {
   }
   for (Side& from : in) {
     if (from.packed) x.post_recv(from.packed->data(), from.packed->bytes(), from.rank);
-    if (from.is_pulled()) post_arrival(x, from.rank, from.message.head().pieces);
+    if (from.goes_by(Way::kPulled)) post_arrival(x, from.rank, from.message.head().pieces);
   }
   for (const Side& to : out) {
-    if (to.is_pulled()) post_departure(x, to.rank);
+    if (to.goes_by(Way::kPulled)) post_departure(x, to.rank);
   }
   x.wait_all();
 
+  copy_linked(x, out, in);
   for (const Side& from : in) land(x, from, stream);
   wait_for(x, stream);
   for (const Side& from : in) {
-    if (from.is_pulled()) x.post_signal(from.rank);
+    if (from.goes_by(Way::kPulled)) x.post_signal(from.rank);
   }
   for (const Side& to : out) {
-    if (to.is_pulled()) x.post_await(to.rank);
+    if (to.goes_by(Way::kPulled)) x.post_await(to.rank);
   }
   x.wait_all();
   kept_.clear();

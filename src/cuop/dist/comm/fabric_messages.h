@@ -31,9 +31,10 @@ struct Text {
 struct Offer {
   int64_t is_able = 0;
   Text reason;  ///< why not
-  Text gpu;     ///< "cuda:0, GPU-5f1c..."
+  Text gpu;     ///< "cuda:0, GPU-5f1c..."; "" for a rank without one
   int64_t memory_bytes = 0;
   ChannelPlace place;
+  int64_t nccl = 0;  ///< its version, 0 for a rank that does not use it
 };
 
 /// Sent in datagrams: a piece, in the order of the files that come along, or that one is gone.
@@ -68,6 +69,7 @@ void check_fits(const TensorNote& note, DType dtype, const Shape& shape);
 /// How the elements of one call travel from a rank to another.
 enum class Way : int64_t {
   kPulled,  ///< the receiver reads them in their sender's memory
+  kLinked,  ///< from GPU to GPU by NCCL
   kSent,    ///< as bytes behind this message
 };
 
@@ -91,6 +93,7 @@ struct Trial {
 struct Verdict {
   int64_t is_read = 0;   ///< by the sender of this message
   int64_t readable = 0;  ///< ranks whose memory the sender reads
+  int64_t unlinked = 0;  ///< ranks whose memory it does not read though both of them could use NCCL
 };
 
 template <class... Messages>

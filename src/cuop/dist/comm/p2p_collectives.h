@@ -26,6 +26,8 @@ class Exchange {
   virtual int size() const = 0;
   /// Whether the rank lives on the same host as this one.
   virtual bool is_near(int rank) const = 0;
+  /// Seconds of a wait until it raises.
+  virtual double timeout() const = 0;
   /// Nothing is posted for no bytes: both sides know the length.
   virtual void post_send(const void* data, int64_t bytes, int dst) = 0;
   virtual void post_recv(void* data, int64_t bytes, int src) = 0;

@@ -89,6 +89,7 @@ class P2pCommunicator::Operation final : public Exchange {
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
   bool is_near(int rank) const override { return comm_.transport_->is_near(rank); }
+  double timeout() const override { return comm_.timeout_; }
 
   void post_send(const void* data, int64_t bytes, int dst) override {
     if (bytes > 0) post_any_send(data, bytes, dst);
