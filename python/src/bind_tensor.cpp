@@ -122,6 +122,21 @@ std::string representation(const Tensor& self) {
              self.device().is_cpu() ? "" : cat(", device='", self.device(), "'"), ")");
 }
 
+/// As Python formats the element of a tensor that has just one; without a format as str() does.
+nb::object formatted(nb::handle self, nb::handle spec) {
+  const nb::module_ builtins = nb::module_::import_("builtins");
+  if (nb::len(spec) == 0) return builtins.attr("str")(self);
+  return builtins.attr("format")(item(nb::cast<const Tensor&>(self)), spec);
+}
+
+/// Whether some element equals the value, as in NumPy.
+bool contains(nb::handle self, nb::handle value) {
+  const nb::object same = nb::steal(PyObject_RichCompare(self.ptr(), value.ptr(), Py_EQ));
+  if (!same.is_valid()) throw nb::python_error();
+  const bool is_compared = nb::isinstance<Tensor>(same);  // else with something of another kind
+  return nb::cast<bool>(is_compared ? same.attr("any")().attr("item")() : same);
+}
+
 /// view(sizes...), view(shape), view(shape, offset=o), view(o, shape).
 Tensor view_of(const Tensor& self, const nb::args& sizes,
                const std::optional<Arg<WindowOffset>>& offset) {
@@ -236,6 +251,10 @@ void bind_tensor(Module& m) {
              return item(t);
            })
       .def("__repr__", &representation)
+      .def("__format__", &formatted, "format_spec"_a,
+           nb::sig("def __format__(self, format_spec: str, /) -> str"))
+      .def("__contains__", &contains, "value"_a.none(),
+           nb::sig("def __contains__(self, value: object, /) -> bool"))
       .def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
       .def(
           "__copy__", [](const Tensor& t) { return clone(t); }, Released())

@@ -50,6 +50,17 @@ def test_help_is_complete():
     assert re.fullmatch(r"cuop \d+\.\d+\.\d+\n", cuop("--version").stdout)
 
 
+def test_the_package_is_the_command_too():
+    done = subprocess.run(
+        [sys.executable, "-m", "cuop", "info"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and done.stdout.startswith("cuOP ")
+    done = subprocess.run(
+        [sys.executable, "-m", "cuop", "nothing"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "nothing" in done.stderr
+
+
 def test_info_says_what_is_there_and_why_not():
     done = cuop("info", "--env")
     assert done.returncode == 0, done.stderr

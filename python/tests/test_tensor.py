@@ -356,3 +356,22 @@ def test_copies_share_no_memory():
     assert deep["a"] is deep["b"][0] is not x
     x.zero()
     assert shallow.tolist() == deep["a"].tolist() == [1, 1, 1]
+
+
+def test_formats_as_its_element_does():
+    assert f"{cuop.tensor(2.0) / 3:.3f}" == "0.667"
+    assert f"{cuop.tensor([7], dtype='int32'):>4d}" == "   7"
+    x = cuop.tensor([1.0, 2.0])
+    assert f"{x}" == str(x)
+    with pytest.raises(cuop.ShapeError, match="2 elements"):
+        f"{x:.3f}"
+    with pytest.raises(ValueError, match="format"):
+        f"{cuop.tensor(1.0):q}"
+
+
+def test_contains_what_some_element_equals():
+    x = cuop.tensor([[1.0, 2.0], [3.0, float("nan")]])
+    assert 3 in x and 4 not in x and float("nan") not in x
+    assert np.array([9.0, 2.0]) in x  # broadcast, as NumPy does
+    assert 1 not in cuop.zeros((0, 3))
+    assert "a" not in x and None not in x
