@@ -97,50 +97,42 @@ endforeach()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${folder}/environment.cmake)
 endif()
 
-# Ranks that are processes, on the GPUs of this machine and on simulated ones.
-set(processes $<TARGET_FILE:cuop_gpu_process_tests>)
+# Ranks that are processes: gpu.processes.NAME on the GPUs of this machine, sim.processes.NAME on simulated
+# ones. `settings` are variables of the environment; what follows is the command.
 set(as_root "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-foreach(prefix gpu. sim.)
-  if(prefix STREQUAL "sim." AND NOT TARGET cuop_simulated_driver)
-    continue()
+function(cuop_add_process_test name settings)
+  if(NOT settings MATCHES "SIM_")
+    add_test(NAME gpu.processes.${name} COMMAND ${ARGN})
+    set_tests_properties(gpu.processes.${name} PROPERTIES PROCESSORS 2 TIMEOUT 600
+                         SKIP_REGULAR_EXPRESSION "nothing is run: needs a CUDA GPU"
+                         ENVIRONMENT "${as_root};${settings}")
   endif()
-  add_test(NAME ${prefix}processes.sockets_2 COMMAND ${processes} --processes=2)
-  add_test(NAME ${prefix}processes.sockets_4
-           COMMAND ${processes} --processes=4 "--gtest_filter=Communicator_fabric.*:*.exchanges*")
-  add_test(NAME ${prefix}processes.killed COMMAND ${processes} --processes=3 --killed)
-  set(tests sockets_2 sockets_4 killed)
-  if(TARGET cuop_mpi AND MPIEXEC_EXECUTABLE)
-    add_test(NAME ${prefix}processes.mpi_2
-             COMMAND ${MPIEXEC_EXECUTABLE} ${CUOP_MPIEXEC_FLAGS} ${MPIEXEC_NUMPROC_FLAG} 2
-                     ${processes})
-    list(APPEND tests mpi_2)
+  if(TARGET cuop_simulated_driver)
+    add_test(NAME sim.processes.${name} COMMAND ${ARGN})
+    set_tests_properties(sim.processes.${name} PROPERTIES PROCESSORS 2 TIMEOUT 600 LABELS sim
+                         ENVIRONMENT "${simulated_ranks};${as_root};${settings}")
   endif()
-  list(TRANSFORM tests PREPEND ${prefix}processes.)
-  set_tests_properties(${tests} PROPERTIES PROCESSORS 2 TIMEOUT 600 ENVIRONMENT "${as_root}")
-  if(prefix STREQUAL "sim.")
-    set_tests_properties(${tests} PROPERTIES LABELS sim ENVIRONMENT "${simulated_ranks};${as_root}")
-    set(exchanges "--gtest_filter=Communicator_fabric.*:Communicator_gpu.*xchange*")
-    # Where nothing can be mapped, all goes through the host's memory.
-    add_test(NAME sim.processes.unmapped COMMAND ${processes} --processes=2 ${exchanges})
-    # Or by NCCL; of four ranks two share a GPU, of which NCCL takes one.
-    add_test(NAME sim.processes.nccl_2 COMMAND ${processes} --processes=2
-             "--gtest_filter=Communicator_fabric.*:Communicator_mapped.*")
-    add_test(NAME sim.processes.nccl_4 COMMAND ${processes} --processes=4 ${exchanges})
-    add_test(NAME sim.processes.nccl_killed COMMAND ${processes} --processes=3 --killed)
-    set(tests unmapped nccl_2 nccl_4 nccl_killed)
-    foreach(fault 1 2 3)  # it is found out, and the host's memory serves
-      add_test(NAME sim.processes.nccl_fault_${fault}
-               COMMAND ${processes} --processes=3 "--gtest_filter=*.ways_*:*.large_tensors*")
-      list(APPEND tests nccl_fault_${fault})
-    endforeach()
-    list(TRANSFORM tests PREPEND sim.processes.)
-    set_tests_properties(${tests} PROPERTIES PROCESSORS 2 TIMEOUT 600 LABELS sim
-                         ENVIRONMENT "${simulated_ranks};CUOP_PEER_MAPPING=0")
-    set_tests_properties(sim.processes.unmapped PROPERTIES
-                         ENVIRONMENT "${simulated_ranks};CUOP_CUDA_ALLOCATOR=plain;CUOP_NCCL=0")
-    foreach(fault 1 2 3)
-      set_tests_properties(sim.processes.nccl_fault_${fault} PROPERTIES
-        ENVIRONMENT "${simulated_ranks};CUOP_PEER_MAPPING=0;SIM_NCCL_FAULT=${fault}")
-    endforeach()
-  endif()
+endfunction()
+
+set(processes $<TARGET_FILE:cuop_gpu_process_tests>)
+set(exchanges "--gtest_filter=Communicator_fabric.*:Communicator_gpu.*xchange*")
+cuop_add_process_test(sockets_2 "" ${processes} --processes=2)
+cuop_add_process_test(sockets_4 "" ${processes} --processes=4
+                      "--gtest_filter=Communicator_fabric.*:*.exchanges*")
+cuop_add_process_test(killed "" ${processes} --processes=3 --killed)
+if(TARGET cuop_mpi AND MPIEXEC_EXECUTABLE)
+  cuop_add_process_test(mpi_2 "" ${MPIEXEC_EXECUTABLE} ${CUOP_MPIEXEC_FLAGS}
+                        ${MPIEXEC_NUMPROC_FLAG} 2 ${processes})
+endif()
+# Where nothing can be mapped, all goes through the host's memory.
+cuop_add_process_test(unmapped "CUOP_CUDA_ALLOCATOR=plain;CUOP_NCCL=0" ${processes} --processes=2
+                      ${exchanges})
+# Or by NCCL; of ranks that share a GPU it takes one.
+cuop_add_process_test(nccl_2 "CUOP_PEER_MAPPING=0" ${processes} --processes=2
+                      "--gtest_filter=Communicator_fabric.*:Communicator_mapped.*")
+cuop_add_process_test(nccl_4 "CUOP_PEER_MAPPING=0" ${processes} --processes=4 ${exchanges})
+cuop_add_process_test(nccl_killed "CUOP_PEER_MAPPING=0" ${processes} --processes=3 --killed)
+foreach(fault 1 2 3)  # it is found out, and the host's memory serves
+  cuop_add_process_test(nccl_fault_${fault} "CUOP_PEER_MAPPING=0;SIM_NCCL_FAULT=${fault}"
+                        ${processes} --processes=3 "--gtest_filter=*.ways_*:*.large_tensors*")
 endforeach()
