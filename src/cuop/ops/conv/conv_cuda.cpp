@@ -25,21 +25,7 @@ const char* who_of(const ConvSizes& s) {
   return kNames[s.spatial - 1];
 }
 
-ConvShape to_shape(const ConvSizes& s, DType dtype) {
-  ConvShape shape;
-  shape.dtype = dtype;
-  shape.batch = s.batch;
-  shape.in_channels = s.in_channels;
-  shape.out_channels = s.out_channels;
-  shape.groups = s.groups;
-  shape.in = s.in;
-  shape.kernel = s.kernel;
-  shape.out = s.out;
-  shape.stride = s.stride;
-  shape.padding = s.padding;
-  shape.dilation = s.dilation;
-  return shape;
-}
+ConvShape to_shape(const ConvSizes& s, DType dtype) { return {s, dtype}; }
 
 bool is_aligned(const Tensor& t) {
   return reinterpret_cast<uintptr_t>(t.data()) % backend::cuda::kConvAlignment == 0;
