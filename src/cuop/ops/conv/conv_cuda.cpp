@@ -184,8 +184,7 @@ DirectConvPlan plan_direct_conv(const Conv& conv) {
 
 jit::TextKernel direct_conv_kernel(DType dtype, int own, bool is_wide) {
   return {"conv_direct", "cuop/ops/conv/conv.cuh", "DirectConv",
-          cat("convolve_direct<", jit::text_type(dtype), ", ", own,
-              is_wide ? ", int64_t>" : ", int32_t>"),
+          jit::instance("convolve_direct", dtype, own, is_wide ? "int64_t" : "int32_t"),
           jit::block_threads(jit::kConvThreads)};
 }
 

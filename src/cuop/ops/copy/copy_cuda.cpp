@@ -1,6 +1,5 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
 #include "cuop/ops/copy/copy_kernels.h"
@@ -67,9 +66,8 @@ std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const 
 int transpose_tile(int64_t itemsize) { return itemsize <= 4 ? 64 : 32; }
 
 jit::TextKernel transposed_copy_kernel(int64_t itemsize) {
-  const std::string word = itemsize == 16 ? std::string("Word16") : cat("uint", 8 * itemsize, "_t");
   return {"transpose", "cuop/ops/copy/copy.cuh", "TransposedCopy",
-          cat("transposed_copy<", word, ", ", transpose_tile(itemsize), ">"),
+          jit::instance("transposed_copy", jit::word_type(itemsize), transpose_tile(itemsize)),
           jit::kTransposeThreads};
 }
 

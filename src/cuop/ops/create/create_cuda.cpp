@@ -1,5 +1,4 @@
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
 #include "cuop/ops/create/create_kernels.h"
@@ -30,7 +29,7 @@ jit::TextKernel fill_sequence_kernel(DType dtype, SequenceKind kind) {
                 {"logspace", "PowerFill", "PowerSequence"}};
   const auto& names = kNames[static_cast<size_t>(kind)];
   return {names.title, "cuop/ops/create/create.cuh", names.arguments,
-          cat("fill_sequence<", jit::text_type(dtype), ", ", names.type, ">"), kThreads};
+          jit::instance("fill_sequence", dtype, names.type), kThreads};
 }
 
 void fill_whole_cuda(const Tensor& out, const jit::WholeSequence& sequence) {

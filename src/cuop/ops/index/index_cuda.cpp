@@ -4,7 +4,6 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
 #include "cuop/memory/current.h"
@@ -129,7 +128,7 @@ jit::TextKernel count_mask_kernel() {
 }
 jit::TextKernel list_mask_kernel(bool is_wide) {
   return {"list_mask", kText, "MaskTiles",
-          cat("list_mask<", is_wide ? "uint64_t" : "uint32_t", ">"), jit::kIndexThreads};
+          jit::instance("list_mask", is_wide ? "uint64_t" : "uint32_t"), jit::kIndexThreads};
 }
 jit::TextKernel enter_offsets_kernel() {
   return {"enter_offsets", kText, "RepeatedOffsets", "enter_offsets", jit::kIndexThreads};
@@ -207,11 +206,9 @@ ListedCopyPlan plan_listed_copy(const OffsetCopy& copy, bool is_gather) {
 }
 
 jit::TextKernel listed_copy_kernel(const ListedCopyForm& form) {
-  const std::string word =
-      form.itemsize == 16 ? std::string("Word16") : cat("uint", 8 * form.itemsize, "_t");
   return {form.is_gather ? "gather" : "scatter", kText, "ListedCopy",
-          cat("listed_copy<", word, ", ", form.width, ", ", form.axes, ", ",
-              form.is_gather ? "true" : "false", ", ", form.is_wide ? "uint64_t" : "uint32_t", ">"),
+          jit::instance("listed_copy", jit::word_type(form.itemsize), form.width, form.axes,
+                        form.is_gather, form.is_wide ? "uint64_t" : "uint32_t"),
           jit::kIndexThreads};
 }
 

@@ -1,7 +1,6 @@
 #include <limits>
 #include <vector>
 
-#include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
 #include "cuop/ops/index/view.h"
@@ -22,13 +21,13 @@ jit::RowPlan norm_rows_plan(int64_t length, int64_t inner, DType dtype,
 jit::TextKernel norm_rows_kernel(DType dtype, const jit::RowPlan& plan, bool is_centred,
                                  NormGroup group) {
   static constexpr const char* kGroups[] = {"void", "uint32_t", "uint64_t"};
-  return {is_centred ? "layer_norm" : "rms_norm",
-          "cuop/ops/norm/norm.cuh",
-          "NormArguments",
-          cat("norm_rows<", jit::text_type(dtype), ", ", plan.text(), ", ",
-              is_centred ? "true, " : "false, ", kGroups[static_cast<int>(group)], ">"),
-          plan.threads(),
-          plan.resident};
+  return {
+      is_centred ? "layer_norm" : "rms_norm",
+      "cuop/ops/norm/norm.cuh",
+      "NormArguments",
+      jit::instance("norm_rows", dtype, plan.text(), is_centred, kGroups[static_cast<int>(group)]),
+      plan.threads(),
+      plan.resident};
 }
 
 void row_norm_cuda(const Tensor& x, const RowNorm& norm, const Tensor& gamma, const Tensor& beta,

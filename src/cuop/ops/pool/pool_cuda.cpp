@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/jit/expr.h"
 #include "cuop/jit/run.h"
 #include "cuop/ops/index/view.h"
@@ -57,9 +56,8 @@ PoolForm pool_form(const Pool& p, const Tensor& x) {
 
 jit::TextKernel pool_kernel(DType dtype, const PoolForm& form) {
   return {form.is_max ? "max_pool" : "avg_pool", "cuop/ops/pool/pool.cuh", "PoolArguments",
-          cat("pool_windows<", jit::text_type(dtype), form.is_max ? ", true, " : ", false, ",
-              form.is_wide ? "int64_t, " : "int32_t, ", form.axes, ", ", form.height, ", ",
-              form.width, form.is_packed ? ", true>" : ", false>"),
+          jit::instance("pool_windows", dtype, form.is_max, form.is_wide ? "int64_t" : "int32_t",
+                        form.axes, form.height, form.width, form.is_packed),
           jit::kPoolThreads};
 }
 
