@@ -4,8 +4,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/jit/expr.h"
-#include "cuop/jit/run.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/strided.h"
@@ -158,13 +157,8 @@ int64_t index_offsets_cuda(const Tensor& indices, int64_t size, int64_t stride, 
 
 void add_offsets_cuda(Tensor& table, const Tensor& part) {
   if (table.size() == 0) return;
-  static const int add = jit::find_op("add");
-  jit::Expr expr;
-  const int arguments[] = {expr.add_leaf(DType::kInt64), expr.add_leaf(DType::kInt64)};
-  expr.add_output(expr.add_op(add, {DType::kInt64, DType::kInt64}, arguments));
-  const Tensor* leaves[] = {&table, &part};
-  const Tensor* output = &table;
-  jit::run(expr, {table.shape(), 0, leaves, {}, {&output, 1}});
+  jit::TensorExpr expr;
+  expr.write(expr.op("add", {expr.leaf(table), expr.leaf(part)}), table);
 }
 
 std::shared_ptr<Storage> keep_last_offsets(const int64_t* offsets, int64_t count, Device device) {
