@@ -55,7 +55,7 @@ TEST(GemmProblem, EveryFieldIsInItsText) {
 TEST(ConvProblem, EveryFieldIsInItsText) {
   std::set<std::string> texts;
   const auto add = [&](auto&& change) {
-    ConvShape shape{.batch = 2, .in_channels = 4, .out_channels = 4};
+    ConvShape shape{{.batch = 2, .in_channels = 4, .out_channels = 4}};
     change(shape);
     texts.insert(conv_text(shape));
   };

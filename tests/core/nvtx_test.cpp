@@ -12,7 +12,8 @@ namespace cuop {
 namespace {
 
 std::string told(const DynLib& library) {
-  return library.require_function<const char*()>("told_ranges")();
+  const char* (*const told_ranges)() = library.require("told_ranges");
+  return told_ranges();
 }
 
 TEST(Nvtx, LibrariesThatDoNotSpeakTheProtocolAreDeclined) {

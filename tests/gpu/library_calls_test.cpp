@@ -59,14 +59,13 @@ TEST_F(GpuLibraryCalls, ARefusedTransformIsAnErrorThatLosesNothing) {
 TEST_F(GpuLibraryCalls, CufftRefusesWhatItsDocumentationSays) {
   const DynLib& lib = backend::cuda_library(backend::CudaLibrary::kCufft);
   const backend::cuda::ContextScope scope(kGpu);
-  const auto create = lib.require_function<int(int*)>("cufftCreate");
-  const auto destroy = lib.require_function<int(int)>("cufftDestroy");
-  const auto set_own_memory = lib.require_function<int(int, int)>("cufftSetAutoAllocation");
-  const auto make =
-      lib.require_function<int(int, int, long long*, long long*, long long, long long, int,
-                               long long*, long long, long long, int, long long, size_t*, int)>(
-          "cufftXtMakePlanMany");
-  const auto execute = lib.require_function<int(int, void*, void*, int)>("cufftXtExec");
+  int (*const create)(int*) = lib.require("cufftCreate");
+  int (*const destroy)(int) = lib.require("cufftDestroy");
+  int (*const set_own_memory)(int, int) = lib.require("cufftSetAutoAllocation");
+  int (*const make)(int, int, long long*, long long*, long long, long long, int, long long*,
+                    long long, long long, int, long long, size_t*, int) =
+      lib.require("cufftXtMakePlanMany");
+  int (*const execute)(int, void*, void*, int) = lib.require("cufftXtExec");
   constexpr int kInvalidPlan = 1, kNoWorkspace = 13;
   constexpr int kComplex32 = 4;
   constexpr int64_t kLength = 1000003;

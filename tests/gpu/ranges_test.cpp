@@ -25,7 +25,7 @@ class GpuRangesProcess : public GpuTest {
 
  private:
   const DynLib profiler_{"profiler", {CUOP_FAKE_NVTX}};
-  const char* (*const told_)() = profiler_.require_function<const char*()>("told_ranges");
+  const char* (*const told_)() = profiler_.require("told_ranges");
   size_t seen_ = 0;
 };
 

@@ -42,4 +42,8 @@ class Slot<Result(Arguments...)> {
   Kernel cpu_on_request_;
 };
 
+/// A slot's signature is that of its kernels.
+template <class Result, class... Arguments, class... Others>
+Slot(const char* op, Result (*cpu)(Arguments...), Others... others) -> Slot<Result(Arguments...)>;
+
 }  // namespace cuop::backend

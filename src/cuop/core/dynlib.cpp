@@ -32,16 +32,16 @@ void* DynLib::find(const char* symbol) const {
   return handle_ != nullptr ? dlsym(handle_, symbol) : nullptr;
 }
 
-void* DynLib::require(const char* symbol) const {
+Symbol DynLib::require(const std::string& symbol) const {
   const std::string what_to_do = advice_.empty() ? "" : cat("; ", advice_);
   if (handle_ == nullptr) {
     throw DeviceError(cat(title_, ": the library was not found: ", reason_, what_to_do));
   }
-  void* address = find(symbol);
+  void* address = find(symbol.c_str());
   if (address == nullptr) {
     throw DeviceError(cat(title_, ": ", path_, " has no symbol ", symbol, what_to_do));
   }
-  return address;
+  return Symbol(address);
 }
 
 }  // namespace cuop

@@ -7,6 +7,19 @@
 
 namespace cuop {
 
+/// The address of a symbol, which takes the type of the pointer that it initialises.
+class Symbol {
+ public:
+  explicit Symbol(void* address) : address_(address) {}
+  template <class T>
+  operator T*() const {  // NOLINT(google-explicit-constructor)
+    return reinterpret_cast<T*>(address_);
+  }
+
+ private:
+  void* address_;
+};
+
 class DynLib {
  public:
   /// Tries the names in order (sonames or paths); remembers why none could be opened. `advice` says
@@ -28,19 +41,9 @@ class DynLib {
 
   /// Address of a symbol, null when the library or the symbol is absent.
   void* find(const char* symbol) const;
-  /// Address of a symbol; DeviceError "title: ...; advice" when the library or the symbol is
-  /// absent.
-  void* require(const char* symbol) const;
-
-  template <class Function>
-  Function* require_function(const char* symbol) const {
-    return reinterpret_cast<Function*>(require(symbol));
-  }
-  /// The same, into a pointer that tells the type.
-  template <class Function>
-  void bind(Function*& entry, const char* symbol) const {
-    entry = require_function<Function>(symbol);
-  }
+  /// A symbol, for a pointer that tells its type; DeviceError "title: ...; advice" when the library
+  /// or the symbol is absent.
+  Symbol require(const std::string& symbol) const;
 
  private:
   std::string title_;

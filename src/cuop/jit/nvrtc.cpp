@@ -44,46 +44,28 @@ const DynLib& library() { return backend::cuda_library(backend::CudaLibrary::kNv
 
 /// The functions of nvrtc.h that are used, as its documentation declares them.
 struct Functions {
-  Status (*version)(int*, int*);
-  Status (*arch_count)(int*);
-  Status (*archs)(int*);
-  const char* (*error_string)(Status);
+  const DynLib& lib = library();
+  Status (*version)(int*, int*) = lib.require("nvrtcVersion");
+  Status (*arch_count)(int*) = lib.require("nvrtcGetNumSupportedArchs");
+  Status (*archs)(int*) = lib.require("nvrtcGetSupportedArchs");
+  const char* (*error_string)(Status) = lib.require("nvrtcGetErrorString");
   Status (*create)(Program*, const char* source, const char* name, int header_count,
-                   const char* const* headers, const char* const* header_names);
-  Status (*destroy)(Program*);
-  Status (*compile)(Program, int option_count, const char* const* options);
-  Status (*log_size)(Program, size_t*);
-  Status (*log)(Program, char*);
-  Status (*image_size)(Program, size_t*);
-  Status (*image)(Program, char*);
+                   const char* const* headers,
+                   const char* const* header_names) = lib.require("nvrtcCreateProgram");
+  Status (*destroy)(Program*) = lib.require("nvrtcDestroyProgram");
+  Status (*compile)(Program, int option_count,
+                    const char* const* options) = lib.require("nvrtcCompileProgram");
+  Status (*log_size)(Program, size_t*) = lib.require("nvrtcGetProgramLogSize");
+  Status (*log)(Program, char*) = lib.require("nvrtcGetProgramLog");
+  Status (*image_size)(Program, size_t*) = lib.require("nvrtcGetCUBINSize");
+  Status (*image)(Program, char*) = lib.require("nvrtcGetCUBIN");
   /// Absent before 12.8: there a compilation cannot be stopped.
-  Status (*set_flow_callback)(Program, int (*)(void*, void*), void*);
-
-  explicit Functions(const DynLib& nvrtc) {
-    load(nvrtc, version, "nvrtcVersion");
-    load(nvrtc, arch_count, "nvrtcGetNumSupportedArchs");
-    load(nvrtc, archs, "nvrtcGetSupportedArchs");
-    load(nvrtc, error_string, "nvrtcGetErrorString");
-    load(nvrtc, create, "nvrtcCreateProgram");
-    load(nvrtc, destroy, "nvrtcDestroyProgram");
-    load(nvrtc, compile, "nvrtcCompileProgram");
-    load(nvrtc, log_size, "nvrtcGetProgramLogSize");
-    load(nvrtc, log, "nvrtcGetProgramLog");
-    load(nvrtc, image_size, "nvrtcGetCUBINSize");
-    load(nvrtc, image, "nvrtcGetCUBIN");
-    set_flow_callback =
-        reinterpret_cast<decltype(set_flow_callback)>(nvrtc.find("nvrtcSetFlowCallback"));
-  }
-
- private:
-  template <class F>
-  static void load(const DynLib& nvrtc, F*& function, const char* symbol) {
-    function = nvrtc.require_function<F>(symbol);
-  }
+  Status (*set_flow_callback)(Program, int (*)(void*, void*),
+                              void*) = Symbol(lib.find("nvrtcSetFlowCallback"));
 };
 
 const Functions& functions() {
-  static const Functions loaded(library());
+  static const Functions loaded;
   return loaded;
 }
 

@@ -11,8 +11,7 @@ void run_on_cpu(const Expr& expr, const Bindings& bindings) {
   run_cpu(expr, bindings, block_table());
 }
 
-constexpr backend::Slot<void(const Expr&, const Bindings&)> kRun("elementwise", run_on_cpu,
-                                                                 run_cuda);
+constexpr backend::Slot kRun{"elementwise", &run_on_cpu, &run_cuda};
 
 }  // namespace
 

@@ -15,8 +15,8 @@ Task Relu<T>::task(const Tensor& x, const Tensor& y) const {
   task.kernels = kTiledOrSimple;
   task.gpu_kernels = kElementwiseOnGpu;
   task.out = y;
-  task.run = [x](const Tensor& out) { relu(x, &out); };
-  task.on_cpu = [x](const Tensor& out) { relu(copy_on_cpu(x), &out); };
+  set_work(
+      task, [](const Tensor& out, const Tensor& in) { relu(in, &out); }, x);
   return task;
 }
 
@@ -31,8 +31,8 @@ Task Softmax<T>::task(const Tensor& x, const Tensor& y, int64_t axis) const {
   task.kernels = kTiledOrSimple;
   task.gpu_kernels = kRowsOnGpu;
   task.out = y;
-  task.run = [x, axis](const Tensor& out) { softmax(x, axis, &out); };
-  task.on_cpu = [x, axis](const Tensor& out) { softmax(copy_on_cpu(x), axis, &out); };
+  set_work(
+      task, [axis](const Tensor& out, const Tensor& in) { softmax(in, axis, &out); }, x);
   return task;
 }
 

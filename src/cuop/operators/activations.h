@@ -10,9 +10,7 @@ template <class T>
 class Relu : public Operator {
  public:
   Relu() : Operator("Relu", dtype_of<T>) {}
-  Tensor forward(const Tensor& x, const Tensor& y) const {
-    return guarded([&] { return execute(task(x, y)); });
-  }
+  Tensor forward(const Tensor& x, const Tensor& y) const { return run_task(*this, x, y); }
   Task task(const Tensor& x, const Tensor& y) const;
 };
 
@@ -22,7 +20,7 @@ class Softmax : public Operator {
  public:
   Softmax() : Operator("Softmax", dtype_of<T>) {}
   Tensor forward(const Tensor& x, const Tensor& y, int64_t axis = -1) const {
-    return guarded([&] { return execute(task(x, y, axis)); });
+    return run_task(*this, x, y, axis);
   }
   Task task(const Tensor& x, const Tensor& y, int64_t axis = -1) const;
 };

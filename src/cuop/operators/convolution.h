@@ -34,7 +34,7 @@ class Convolution2D : public Operator {
   /// The padding may be overridden for one call.
   Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> pad_h = {},
                  std::optional<int64_t> pad_w = {}) const {
-    return guarded([&] { return execute(task(x, y, pad_h, pad_w)); });
+    return run_task(*this, x, y, pad_h, pad_w);
   }
   Task task(const Tensor& x, const Tensor& y, std::optional<int64_t> pad_h = {},
             std::optional<int64_t> pad_w = {}) const;

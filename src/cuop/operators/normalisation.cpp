@@ -125,12 +125,10 @@ Task LayerNorm<T>::task(const Tensor& x, const Tensor& y) const {
   task.kernels = kTiledOrSimple;
   task.gpu_kernels = kRowsOnGpu;
   task.out = y;
-  task.run = [x, gamma, beta, eps = eps_](const Tensor& out) {
-    layer_norm(x, gamma, beta, eps, &out);
+  const auto compute = [eps = eps_](const Tensor& out, const auto&... x_gamma_beta) {
+    layer_norm(x_gamma_beta..., eps, &out);
   };
-  task.on_cpu = [x, gamma, beta, eps = eps_](const Tensor& out) {
-    layer_norm(copy_on_cpu(x), copy_on_cpu(gamma), copy_on_cpu(beta), eps, &out);
-  };
+  set_work(task, compute, x, gamma, beta);
   return task;
 }
 

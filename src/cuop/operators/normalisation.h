@@ -28,9 +28,7 @@ class BatchNorm : public Operator {
   Tensor running_var() const { return copy_of(running_var_); }
   void train(bool is_training) { mode_->is_training = is_training; }
   bool is_training() const { return mode_->is_training; }
-  Tensor forward(const Tensor& x, const Tensor& y) const {
-    return guarded([&] { return execute(task(x, y)); });
-  }
+  Tensor forward(const Tensor& x, const Tensor& y) const { return run_task(*this, x, y); }
   Task task(const Tensor& x, const Tensor& y) const;
 
  private:
@@ -63,9 +61,7 @@ class LayerNorm : public Operator {
   explicit LayerNorm(double eps = 1e-5);
   void set_gamma(const Tensor& gamma) { set(gamma_, gamma, "gamma"); }
   void set_beta(const Tensor& beta) { set(beta_, beta, "beta"); }
-  Tensor forward(const Tensor& x, const Tensor& y) const {
-    return guarded([&] { return execute(task(x, y)); });
-  }
+  Tensor forward(const Tensor& x, const Tensor& y) const { return run_task(*this, x, y); }
   Task task(const Tensor& x, const Tensor& y) const;
 
  private:

@@ -57,6 +57,11 @@ class Operator {
   Operator(const Operator& other) : name_(other.name_), dtype_(other.dtype_) {}
   /// For constructors of derived classes.
   void set_name(std::string name) { name_ = std::move(name); }
+  /// Runs op.task(arguments...), named in its errors, and returns its output.
+  template <class Op, class... Arguments>
+  static Tensor run_task(const Op& op, const Arguments&... arguments) {
+    return op.guarded([&] { return op.execute(op.task(arguments...)); });
+  }
   /// Runs a checked task and returns its output. JIT wrappers replace it.
   virtual Tensor execute(const Task& task) const;
 
@@ -103,6 +108,13 @@ class Weight {
 
 /// A copy on the CPU; undefined for an undefined tensor.
 Tensor copy_on_cpu(const Tensor& tensor);
+
+/// The task is compute(out, inputs...), and on the CPU the same with copies of the inputs.
+template <class Compute, class... Inputs>
+void set_work(Task& task, const Compute& compute, const Inputs&... inputs) {
+  task.run = [=](const Tensor& out) { compute(out, inputs...); };
+  task.on_cpu = [=](const Tensor& out) { compute(out, copy_on_cpu(inputs)...); };
+}
 
 /// Bytes of the tensors together, for costs.
 template <class... Tensors>

@@ -20,7 +20,7 @@ template <class T>
 class Pool2D : public Operator {
  public:
   Tensor forward(const Tensor& x, const Tensor& y, const Pool2DOptions& call = {}) const {
-    return this->guarded([&] { return this->execute(task(x, y, call)); });
+    return run_task(*this, x, y, call);
   }
   Task task(const Tensor& x, const Tensor& y, const Pool2DOptions& call = {}) const;
 
@@ -52,9 +52,7 @@ class AveragePool2D : public Pool2D<T> {
 template <class T>
 class GlobalPool2D : public Operator {
  public:
-  Tensor forward(const Tensor& x, const Tensor& y) const {
-    return guarded([&] { return execute(task(x, y)); });
-  }
+  Tensor forward(const Tensor& x, const Tensor& y) const { return run_task(*this, x, y); }
   Task task(const Tensor& x, const Tensor& y) const;
 
  protected:

@@ -13,18 +13,23 @@ constexpr Kernel kProductKernels[] = {{KernelType::kTiled},
                                       {KernelType::kTiled, 32},
                                       {KernelType::kTiled, 96}};
 
-/// The part that all products share: any kernel, any tile, and the cost of sums over `depth`.
-Task product_task(std::initializer_list<const Tensor*> inputs, const Tensor& out, int64_t depth,
-                  std::initializer_list<int64_t> flags, bool reads_out) {
-  Task task;
-  task.sizes = sizes_of(inputs, flags);
+/// What all products share: function(a, b, options, &out) by any kernel and any tile, and the cost
+/// of sums over `depth`.
+template <class Options>
+void set_product(Task& task,
+                 Tensor (*function)(const Tensor&, const Tensor&, const Options&, const Tensor*),
+                 const Tensor& a, const Tensor& b, const Options& options, const Tensor& out,
+                 int64_t depth, std::initializer_list<int64_t> flags, bool reads_out) {
+  task.sizes = sizes_of({&a, &b}, flags);
   task.cost.flops = 2.0 * static_cast<double>(out.size()) * static_cast<double>(depth);
-  task.cost.bytes = out.nbytes() * (reads_out ? 2 : 1);
-  for (const Tensor* input : inputs) task.cost.bytes += input->nbytes();
+  task.cost.bytes = out.nbytes() * (reads_out ? 2 : 1) + bytes_of(a, b);
   task.kernels = kProductKernels;
   task.reads_out = reads_out;
   task.out = out;
-  return task;
+  const auto compute = [function, options](const Tensor& c, const auto&... operands) {
+    function(operands..., options, &c);
+  };
+  set_work(task, compute, a, b);
 }
 
 /// Terms of each sum of a product: the last axis of op(a).
@@ -37,54 +42,38 @@ int64_t depth_of(const Tensor& a, bool trans_a) {
 
 template <class T>
 Task Gemm<T>::task(const Tensor& a, const Tensor& c) const {
-  const int64_t start_ns = trace::now_ns();
+  Task task;
   const Tensor b = weight_.get();
   check(a, "A");
   check_ndim(a, 2, "A");
   check(c, "C");
   const MatmulOptions options{trans_a_, trans_b_, alpha_, beta_};
-  Task task = product_task({&a, &b}, c, depth_of(a, trans_a_), {trans_a_, trans_b_, beta_ != 0.0},
-                           beta_ != 0.0);
-  task.start_ns = start_ns;
-  task.run = [a, b, options](const Tensor& out) { matmul(a, b, options, &out); };
-  task.on_cpu = [a, b, options](const Tensor& out) {
-    matmul(copy_on_cpu(a), copy_on_cpu(b), options, &out);
-  };
+  set_product(task, &matmul, a, b, options, c, depth_of(a, trans_a_),
+              {trans_a_, trans_b_, beta_ != 0.0}, beta_ != 0.0);
   return task;
 }
 
 template <class T>
 Task Gemv<T>::task(const Tensor& x, const Tensor& y) const {
-  const int64_t start_ns = trace::now_ns();
+  Task task;
   const Tensor a = weight_.get();
   check(x, "x");
   check(y, "y");
   const GemvOptions options{trans_a_ ? Trans::kTrans : Trans::kNone, alpha_, beta_};
-  Task task = product_task({&a, &x}, y, x.size(), {trans_a_, beta_ != 0.0}, beta_ != 0.0);
-  task.start_ns = start_ns;
+  set_product(task, &gemv, a, x, options, y, x.size(), {trans_a_, beta_ != 0.0}, beta_ != 0.0);
   task.gpu_kernels = kMatrixVectorOnGpu;
-  task.run = [a, x, options](const Tensor& out) { gemv(a, x, options, &out); };
-  task.on_cpu = [a, x, options](const Tensor& out) {
-    gemv(copy_on_cpu(a), copy_on_cpu(x), options, &out);
-  };
   return task;
 }
 
 template <class T>
 Task MatMul<T>::task(const Tensor& a, const Tensor& b, const Tensor& out) const {
-  const int64_t start_ns = trace::now_ns();
+  Task task;
   check(a, "a");
   check(b, "b");
   check(out, "out");
   const MatmulOptions options{trans_a_, trans_b_};
-  Task task = product_task({&a, &b}, out, depth_of(a, trans_a_), {trans_a_, trans_b_}, false);
-  task.start_ns = start_ns;
-  task.run = [function = function_, a, b, options](const Tensor& c) {
-    function(a, b, options, &c);
-  };
-  task.on_cpu = [function = function_, a, b, options](const Tensor& c) {
-    function(copy_on_cpu(a), copy_on_cpu(b), options, &c);
-  };
+  set_product(task, function_, a, b, options, out, depth_of(a, trans_a_), {trans_a_, trans_b_},
+              false);
   return task;
 }
 

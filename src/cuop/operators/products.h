@@ -24,9 +24,7 @@ class Gemm : public Operator {
         alpha_(alpha),
         beta_(beta) {}
   void set_weight(const Tensor& b) { set(weight_, b, "weight B", 2); }
-  Tensor forward(const Tensor& a, const Tensor& c) const {
-    return guarded([&] { return execute(task(a, c)); });
-  }
+  Tensor forward(const Tensor& a, const Tensor& c) const { return run_task(*this, a, c); }
   Task task(const Tensor& a, const Tensor& c) const;
 
  private:
@@ -48,9 +46,7 @@ class Gemv : public Operator {
         alpha_(alpha),
         beta_(beta) {}
   void set_weight(const Tensor& a) { set(weight_, a, "weight A", 2); }
-  Tensor forward(const Tensor& x, const Tensor& y) const {
-    return guarded([&] { return execute(task(x, y)); });
-  }
+  Tensor forward(const Tensor& x, const Tensor& y) const { return run_task(*this, x, y); }
   Task task(const Tensor& x, const Tensor& y) const;
 
  private:
@@ -70,11 +66,9 @@ class MatMul : public Operator {
       : MatMul("MatMul", &matmul, trans_a, trans_b) {}
   void set_weight(const Tensor& b) { set(weight_, b, "weight b"); }
   Tensor forward(const Tensor& a, const Tensor& b, const Tensor& out) const {
-    return guarded([&] { return execute(task(a, b, out)); });
+    return run_task(*this, a, b, out);
   }
-  Tensor forward(const Tensor& a, const Tensor& out) const {
-    return guarded([&] { return execute(task(a, out)); });
-  }
+  Tensor forward(const Tensor& a, const Tensor& out) const { return run_task(*this, a, out); }
   Task task(const Tensor& a, const Tensor& b, const Tensor& out) const;
   Task task(const Tensor& a, const Tensor& out) const;
 

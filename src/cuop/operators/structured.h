@@ -15,9 +15,7 @@ class Symm : public Operator {
                 double beta = 0.0)
       : Operator("Symm", dtype_of<T>), options_{side, uplo, alpha, beta} {}
   void set_weight(const Tensor& a);
-  Tensor forward(const Tensor& b, const Tensor& c) const {
-    return guarded([&] { return execute(task(b, c)); });
-  }
+  Tensor forward(const Tensor& b, const Tensor& c) const { return run_task(*this, b, c); }
   Task task(const Tensor& b, const Tensor& c) const;
 
  private:
@@ -34,9 +32,7 @@ class Trsm : public Operator {
                 Diag diag = Diag::kNonUnit, double alpha = 1.0)
       : Operator("Trsm", dtype_of<T>), options_{side, uplo, trans, diag, alpha} {}
   void set_matrix_a(const Tensor& a);
-  Tensor forward(const Tensor& b, const Tensor& x) const {
-    return guarded([&] { return execute(task(b, x)); });
-  }
+  Tensor forward(const Tensor& b, const Tensor& x) const { return run_task(*this, b, x); }
   Task task(const Tensor& b, const Tensor& x) const;
 
  private:

@@ -10,9 +10,7 @@ template <class T>
 class Scal : public Operator {
  public:
   explicit Scal(double alpha = 1.0) : Operator("Scal", dtype_of<T>), alpha_(alpha) {}
-  Tensor forward(const Tensor& x) const {
-    return guarded([&] { return execute(task(x)); });
-  }
+  Tensor forward(const Tensor& x) const { return run_task(*this, x); }
   Task task(const Tensor& x) const;
 
  private:
@@ -24,9 +22,7 @@ template <class T>
 class Axpy : public Operator {
  public:
   explicit Axpy(double alpha = 1.0) : Operator("Axpy", dtype_of<T>), alpha_(alpha) {}
-  Tensor forward(const Tensor& x, const Tensor& y) const {
-    return guarded([&] { return execute(task(x, y)); });
-  }
+  Tensor forward(const Tensor& x, const Tensor& y) const { return run_task(*this, x, y); }
   Task task(const Tensor& x, const Tensor& y) const;
 
  private:
@@ -38,9 +34,7 @@ template <class T>
 class Copy : public Operator {
  public:
   Copy() : Operator("Copy", dtype_of<T>) {}
-  Tensor forward(const Tensor& x, const Tensor& y) const {
-    return guarded([&] { return execute(task(x, y)); });
-  }
+  Tensor forward(const Tensor& x, const Tensor& y) const { return run_task(*this, x, y); }
   Task task(const Tensor& x, const Tensor& y) const;
 };
 

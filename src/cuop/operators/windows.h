@@ -23,7 +23,7 @@ class Flatten : public Operator {
   /// Without a start_dim here the constructor's is used, or 1 when the shape of y asks for that:
   /// the usual flattening of a batch.
   Tensor forward(const Tensor& x, const Tensor& y, std::optional<int64_t> start_dim = {}) const {
-    return guarded([&] { return execute(task(x, y, start_dim)); });
+    return run_task(*this, x, y, start_dim);
   }
   Task task(const Tensor& x, const Tensor& y, std::optional<int64_t> start_dim = {}) const;
 
@@ -42,7 +42,7 @@ class View : public Operator {
   void set_shape(const Shape& shape);
   Tensor forward(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset = {},
                  const std::optional<Shape>& shape = {}) const {
-    return guarded([&] { return execute(task(x, y, offset, shape)); });
+    return run_task(*this, x, y, offset, shape);
   }
   Task task(const Tensor& x, const Tensor& y, const std::optional<WindowOffset>& offset = {},
             const std::optional<Shape>& shape = {}) const;

@@ -34,11 +34,12 @@ struct Module {
     }
     info.is_available = true;
     info.path = lib.path();
-    info.version = lib.require_function<CuopDnnVersion>("cuop_dnn_version")();
-    run_conv = lib.require_function<CuopDnnRunConv>("cuop_dnn_conv");
-    new_weights = lib.require_function<CuopDnnNewWeights>("cuop_dnn_new_weights");
-    free_weights = lib.require_function<CuopDnnFreeWeights>("cuop_dnn_free_weights");
-    release = lib.require_function<CuopDnnRelease>("cuop_dnn_release");
+    CuopDnnVersion* const version = lib.require("cuop_dnn_version");
+    info.version = version();
+    run_conv = lib.require("cuop_dnn_conv");
+    new_weights = lib.require("cuop_dnn_new_weights");
+    free_weights = lib.require("cuop_dnn_free_weights");
+    release = lib.require("cuop_dnn_release");
   }
 
   DynLib lib;

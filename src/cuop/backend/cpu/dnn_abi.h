@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
+#include "cuop/backend/conv_geometry.h"
+
 extern "C" {
 
-/// Sizes of a convolution; spatial values for three axes, of which the last `spatial` count. All
-/// members are of one size, so that there are no gaps and two problems compare as bytes.
-struct CuopDnnConv {
-  int64_t batch, in_channels, out_channels, groups;
-  int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
+/// A convolution, of whose spatial axes the last `spatial` count. All members are of one size, so
+/// that there are no gaps and two problems compare as bytes.
+struct CuopDnnConv : cuop::backend::ConvGeometry {
   int64_t spatial, has_bias, threads;
 };
 

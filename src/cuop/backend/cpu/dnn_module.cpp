@@ -47,8 +47,8 @@ class ThreadScope {
 #endif
 };
 
-memory::dims tail(const int64_t (&values)[3], int64_t spatial) {
-  return memory::dims(values + 3 - spatial, values + 3);
+memory::dims tail(const CuopDnnConv::Axes& values, int64_t spatial) {
+  return memory::dims(values.end() - spatial, values.end());
 }
 
 memory::dims joined(std::initializer_list<int64_t> head, const memory::dims& spatial) {
@@ -102,7 +102,7 @@ dnnl::convolution_forward::primitive_desc describe(const CuopDnnConv& p, const m
 bool is_one(int64_t value) { return value == 1; }
 
 /// With a kernel of 1 and stride 1: nothing is padded.
-bool keeps_size(const CuopDnnConv& p) { return std::equal(p.in, p.in + 3, p.out); }
+bool keeps_size(const CuopDnnConv& p) { return p.in == p.out; }
 
 /// Weights in the library's formats, kept while they do not change.
 struct KeptWeights {
@@ -128,10 +128,8 @@ class PreparedConv {
     const memory::dims out = tail(p.out, p.spatial);
     const memory::dims x = joined({p.batch, p.in_channels}, in);
     const memory::dims y = joined({p.batch, p.out_channels}, out);
-    const memory::dims w =
-        p.groups == 1
-            ? joined({p.out_channels, p.in_channels}, kernel)
-            : joined({p.groups, p.out_channels / p.groups, p.in_channels / p.groups}, kernel);
+    const memory::dims w = p.groups == 1 ? joined({p.out_channels, p.in_channels}, kernel)
+                                         : joined({p.groups, p.group_out(), p.group_in()}, kernel);
     x_ = plain(x);
     w_ = plain(w);
     y_ = plain(y);
@@ -139,7 +137,8 @@ class PreparedConv {
     // A pointwise convolution is one product of row-major matrices: reordering them would cost more
     // than the library's formats gain.
     const bool is_pointwise = std::all_of(kernel.begin(), kernel.end(), is_one) &&
-                              std::all_of(p.stride, p.stride + 3, is_one) && keeps_size(p);
+                              std::all_of(p.stride.begin(), p.stride.end(), is_one) &&
+                              keeps_size(p);
     conv_ = describe(p, is_pointwise ? x_ : chosen_by_library(x),
                      is_pointwise ? w_ : chosen_by_library(w), bias_,
                      is_pointwise ? y_ : chosen_by_library(y));

@@ -27,29 +27,20 @@ constexpr unsigned kEstimateFlag = 1U << 6;
 template <class Real>
 struct Functions {
   using Complex = std::complex<Real>;
+  const DynLib& library;
+  std::string prefix;
   PlanHandle (*plan_many_dft)(int, const int*, int, Complex*, const int*, int, int, Complex*,
-                              const int*, int, int, int, unsigned) = nullptr;
+                              const int*, int, int, int, unsigned) = load("plan_many_dft");
   PlanHandle (*plan_many_dft_r2c)(int, const int*, int, Real*, const int*, int, int, Complex*,
-                                  const int*, int, int, unsigned) = nullptr;
+                                  const int*, int, int, unsigned) = load("plan_many_dft_r2c");
   PlanHandle (*plan_many_dft_c2r)(int, const int*, int, Complex*, const int*, int, int, Real*,
-                                  const int*, int, int, unsigned) = nullptr;
-  void (*execute_dft)(PlanHandle, Complex*, Complex*) = nullptr;
-  void (*execute_dft_r2c)(PlanHandle, Real*, Complex*) = nullptr;
-  void (*execute_dft_c2r)(PlanHandle, Complex*, Real*) = nullptr;
-  void (*destroy_plan)(PlanHandle) = nullptr;
+                                  const int*, int, int, unsigned) = load("plan_many_dft_c2r");
+  void (*execute_dft)(PlanHandle, Complex*, Complex*) = load("execute_dft");
+  void (*execute_dft_r2c)(PlanHandle, Real*, Complex*) = load("execute_dft_r2c");
+  void (*execute_dft_c2r)(PlanHandle, Complex*, Real*) = load("execute_dft_c2r");
+  void (*destroy_plan)(PlanHandle) = load("destroy_plan");
 
-  Functions(const DynLib& library, const std::string& prefix) {
-    const auto load = [&](auto& function, const char* symbol) {
-      library.bind(function, (prefix + symbol).c_str());
-    };
-    load(plan_many_dft, "plan_many_dft");
-    load(plan_many_dft_r2c, "plan_many_dft_r2c");
-    load(plan_many_dft_c2r, "plan_many_dft_c2r");
-    load(execute_dft, "execute_dft");
-    load(execute_dft_r2c, "execute_dft_r2c");
-    load(execute_dft_c2r, "execute_dft_c2r");
-    load(destroy_plan, "destroy_plan");
-  }
+  Symbol load(const char* name) const { return library.require(prefix + name); }
 };
 
 /// FFTW's planner keeps global state: one plan is made or destroyed at a time.
@@ -159,10 +150,10 @@ class Fftw final : public FftLibrary {
       throw ExecutionError(cat("fft: FFTW takes lengths up to ", kMax, ", not ", spec.n));
     }
     if (spec.is_double) {
-      static const Functions<double> functions(double_, "fftw_");
+      static const Functions<double> functions{double_, "fftw_"};
       return std::make_unique<FftwPlan<double>>(functions, spec);
     }
-    static const Functions<float> functions(float_, "fftwf_");
+    static const Functions<float> functions{float_, "fftwf_"};
     return std::make_unique<FftwPlan<float>>(functions, spec);
   }
 

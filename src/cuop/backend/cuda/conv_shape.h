@@ -1,23 +1,17 @@
-// The sizes of a convolution as cuDNN takes them, and their hash.
+// A convolution as cuDNN takes it, and its hash.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "cuop/backend/conv_geometry.h"
 #include "cuop/core/dtype.h"
 #include "cuop/core/hash.h"
 
 namespace cuop::backend::cuda {
 
-/// x [batch, in_channels, in...], w [out_channels, in_channels / groups, kernel...] and
-/// y [batch, out_channels, out...], row-major; missing leading spatial axes have size 1. Nothing is
-/// empty.
-struct ConvShape {
-  using Axes = std::array<int64_t, 3>;
+/// Tensors are row-major, nothing is empty.
+struct ConvShape : ConvGeometry {
   DType dtype = DType::kFloat32;
-  int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;
-  Axes in{1, 1, 1}, kernel{1, 1, 1}, out{1, 1, 1};
-  Axes stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
   bool has_bias = false;   ///< a bias [out_channels] is added
   bool has_relu = false;   ///< then 0 where the sum is negative; NaN stays
   bool adds_to_y = false;  ///< the result is added to what y holds

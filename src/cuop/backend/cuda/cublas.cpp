@@ -21,8 +21,12 @@ constexpr int kPedanticMath = 2;
 /// What the library recommends for its fastest kernels on the newest GPUs.
 constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
 
+/// Those of one type, which has a letter in their names.
 template <class T>
 struct Functions {
+  Functions(const DynLib& lib, char letter)
+      : symm(lib.require(cat("cublas", letter, "symm_v2_64"))),
+        trsm(lib.require(cat("cublas", letter, "trsm_v2_64"))) {}
   int (*symm)(Handle, int side, int uplo, int64_t m, int64_t n, const T* alpha, const T* a,
               int64_t lda, const T* b, int64_t ldb, const T* beta, T* c, int64_t ldc);
   int (*trsm)(Handle, int side, int uplo, int trans, int diag, int64_t m, int64_t n, const T* alpha,
@@ -30,36 +34,19 @@ struct Functions {
 };
 
 struct Library {
-  int (*create)(Handle*);
-  const char* (*status_name)(int);
-  int (*set_math_mode)(Handle, int);
-  int (*set_stream)(Handle, StreamHandle);
-  int (*set_workspace)(Handle, void*, size_t);
+  const DynLib& lib = cuda_library(CudaLibrary::kCublas);
+  int (*create)(Handle*) = lib.require("cublasCreate_v2");
+  const char* (*status_name)(int) = lib.require("cublasGetStatusName");
+  int (*set_math_mode)(Handle, int) = lib.require("cublasSetMathMode");
+  int (*set_stream)(Handle, StreamHandle) = lib.require("cublasSetStream_v2");
+  int (*set_workspace)(Handle, void*, size_t) = lib.require("cublasSetWorkspace_v2");
   std::tuple<Functions<float>, Functions<double>, Functions<std::complex<float>>,
              Functions<std::complex<double>>>
-      functions;
+      functions{{lib, 'S'}, {lib, 'D'}, {lib, 'C'}, {lib, 'Z'}};
 };
 
 const Library& library() {
-  static const Library loaded = [] {
-    const DynLib& lib = cuda_library(CudaLibrary::kCublas);
-    Library l{};
-    lib.bind(l.create, "cublasCreate_v2");
-    lib.bind(l.status_name, "cublasGetStatusName");
-    lib.bind(l.set_math_mode, "cublasSetMathMode");
-    lib.bind(l.set_stream, "cublasSetStream_v2");
-    lib.bind(l.set_workspace, "cublasSetWorkspace_v2");
-    const auto bind_type = [&](auto& functions, char letter) {
-      lib.bind(functions.symm, cat("cublas", letter, "symm_v2_64").c_str());
-      lib.bind(functions.trsm, cat("cublas", letter, "trsm_v2_64").c_str());
-    };
-    auto& [s, d, c, z] = l.functions;
-    bind_type(s, 'S');
-    bind_type(d, 'D');
-    bind_type(c, 'C');
-    bind_type(z, 'Z');
-    return l;
-  }();
+  static const Library loaded;
   return loaded;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "cuop/backend/cuda/driver_types.h"
+#include "cuop/backend/cuda/libraries.h"
 
 namespace cuop::backend::cuda::blaslt {
 
@@ -51,30 +52,43 @@ struct Heuristic {
 static_assert(sizeof(Heuristic) == 96);
 
 struct Library {
-  int (*create)(Handle*);
-  const char* (*status_name)(int);
-  int (*desc_create)(MatmulDesc*, ComputeType, ScalarType);
-  int (*desc_set)(MatmulDesc, DescAttribute, const void*, size_t);
-  int (*desc_destroy)(MatmulDesc);
-  int (*layout_create)(MatrixLayout*, ScalarType, uint64_t rows, uint64_t columns, int64_t ld);
-  int (*layout_set)(MatrixLayout, LayoutAttribute, const void*, size_t);
-  int (*layout_destroy)(MatrixLayout);
-  int (*preference_create)(Preference*);
-  int (*preference_set)(Preference, PreferenceAttribute, const void*, size_t);
-  int (*preference_destroy)(Preference);
+  const DynLib& lib = cuda_library(CudaLibrary::kCublasLt);
+  int (*create)(Handle*) = lib.require("cublasLtCreate");
+  const char* (*status_name)(int) = lib.require("cublasLtGetStatusName");
+  int (*desc_create)(MatmulDesc*, ComputeType,
+                     ScalarType) = lib.require("cublasLtMatmulDescCreate");
+  int (*desc_set)(MatmulDesc, DescAttribute, const void*,
+                  size_t) = lib.require("cublasLtMatmulDescSetAttribute");
+  int (*desc_destroy)(MatmulDesc) = lib.require("cublasLtMatmulDescDestroy");
+  int (*layout_create)(MatrixLayout*, ScalarType, uint64_t rows, uint64_t columns,
+                       int64_t ld) = lib.require("cublasLtMatrixLayoutCreate");
+  int (*layout_set)(MatrixLayout, LayoutAttribute, const void*,
+                    size_t) = lib.require("cublasLtMatrixLayoutSetAttribute");
+  int (*layout_destroy)(MatrixLayout) = lib.require("cublasLtMatrixLayoutDestroy");
+  int (*preference_create)(Preference*) = lib.require("cublasLtMatmulPreferenceCreate");
+  int (*preference_set)(Preference, PreferenceAttribute, const void*,
+                        size_t) = lib.require("cublasLtMatmulPreferenceSetAttribute");
+  int (*preference_destroy)(Preference) = lib.require("cublasLtMatmulPreferenceDestroy");
   int (*heuristic)(Handle, MatmulDesc, MatrixLayout, MatrixLayout, MatrixLayout, MatrixLayout,
-                   Preference, int, Heuristic*, int*);
+                   Preference, int, Heuristic*,
+                   int*) = lib.require("cublasLtMatmulAlgoGetHeuristic");
   int (*check)(Handle, MatmulDesc, MatrixLayout, MatrixLayout, MatrixLayout, MatrixLayout,
-               const Algorithm*, Heuristic*);
-  int (*capability)(const Algorithm*, AlgorithmCapability, void*, size_t, size_t* written);
+               const Algorithm*, Heuristic*) = lib.require("cublasLtMatmulAlgoCheck");
+  int (*capability)(const Algorithm*, AlgorithmCapability, void*, size_t,
+                    size_t* written) = lib.require("cublasLtMatmulAlgoCapGetAttribute");
   int (*matmul)(Handle, MatmulDesc, const void*, const void*, MatrixLayout, const void*,
                 MatrixLayout, const void*, const void*, MatrixLayout, void*, MatrixLayout,
-                const Algorithm*, void*, size_t, StreamHandle);
+                const Algorithm*, void*, size_t, StreamHandle) = lib.require("cublasLtMatmul");
 };
 
 /// The library, opened on first use; DeviceError when there is none.
-const Library& library();
+inline const Library& library() {
+  static const Library loaded;
+  return loaded;
+}
 /// ExecutionError "who: cuBLASLt answered STATUS to STEP" unless status is 0.
-void check_status(int status, const char* who, const char* step);
+inline void check_status(int status, const char* who, const char* step) {
+  check_library(status, "cuBLASLt", who, step, library().status_name);
+}
 
 }  // namespace cuop::backend::cuda::blaslt

@@ -104,7 +104,7 @@ class GraphOfConv {
     Descriptor operation(who_, DescriptorType::kConvolutionForward);
     operation.set(Attribute::kForwardX, tensor(Role::kX, s_.batch, s_.in_channels, s_.in));
     operation.set(Attribute::kForwardW,
-                  tensor(Role::kW, s_.out_channels, s_.in_channels / s_.groups, s_.kernel));
+                  tensor(Role::kW, s_.out_channels, s_.group_in(), s_.kernel));
     operation.set(Attribute::kForwardY, result);
     operation.set(Attribute::kForwardConv, graph_.keep(conv_description()));
     const double beta = s_.adds_to_y ? 1.0 : 0.0;
@@ -246,9 +246,8 @@ std::string conv_obstacle(const ConvShape& s) {
   if (!is_floating(s.dtype)) {
     return cat("cuDNN convolves float16, bfloat16, float32 and float64, the tensors are ", s.dtype);
   }
-  const auto volume = [](const ConvShape::Axes& axes) { return axes[0] * axes[1] * axes[2]; };
-  int64_t largest =
-      std::max(s.batch * s.in_channels * volume(s.in), s.batch * s.out_channels * volume(s.out));
+  int64_t largest = std::max(s.batch * s.in_channels * s.volume(s.in),
+                             s.batch * s.out_channels * s.volume(s.out));
   for (size_t i = 0; i < 3; ++i) {
     largest = std::max({largest, s.in[i] + 2 * s.padding[i], s.stride[i], s.dilation[i]});
   }

@@ -1,7 +1,5 @@
 #include "cuop/backend/cuda/cudnn_api.h"
 
-#include "cuop/backend/cuda/libraries.h"
-
 namespace cuop::backend::cuda::dnn {
 
 namespace {
@@ -34,21 +32,8 @@ std::string absence() {
 
 const Library& library() {
   static const Library loaded = [] {
-    const DynLib& lib = cuda_library(CudaLibrary::kCudnn);
-    if (!lib.is_loaded()) throw DeviceError(absence());
-    Library l{};
-    lib.bind(l.create, "cudnnCreate");
-    lib.bind(l.destroy, "cudnnDestroy");
-    lib.bind(l.set_stream, "cudnnSetStream");
-    lib.bind(l.status_text, "cudnnGetErrorString");
-    lib.bind(l.last_error, "cudnnGetLastErrorString");
-    lib.bind(l.descriptor_create, "cudnnBackendCreateDescriptor");
-    lib.bind(l.descriptor_destroy, "cudnnBackendDestroyDescriptor");
-    lib.bind(l.descriptor_finalize, "cudnnBackendFinalize");
-    lib.bind(l.attribute_set, "cudnnBackendSetAttribute");
-    lib.bind(l.attribute_get, "cudnnBackendGetAttribute");
-    lib.bind(l.execute, "cudnnBackendExecute");
-    return l;
+    if (!cuda_library(CudaLibrary::kCudnn).is_loaded()) throw DeviceError(absence());
+    return Library();
   }();
   return loaded;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cuop/backend/cuda/driver_types.h"
+#include "cuop/backend/cuda/libraries.h"
 
 namespace cuop::backend::cuda::dnn {
 
@@ -98,17 +99,20 @@ enum class Attribute : int {
 };
 
 struct Library {
-  int (*create)(Handle*);
-  int (*destroy)(Handle);
-  int (*set_stream)(Handle, StreamHandle);
-  const char* (*status_text)(int);
-  void (*last_error)(char*, size_t);
-  int (*descriptor_create)(DescriptorType, void**);
-  int (*descriptor_destroy)(void*);
-  int (*descriptor_finalize)(void*);
-  int (*attribute_set)(void*, Attribute, int type, int64_t count, const void* values);
-  int (*attribute_get)(void*, Attribute, int type, int64_t capacity, int64_t* count, void* values);
-  int (*execute)(Handle, void* plan, void* variant_pack);
+  const DynLib& lib = cuda_library(CudaLibrary::kCudnn);
+  int (*create)(Handle*) = lib.require("cudnnCreate");
+  int (*destroy)(Handle) = lib.require("cudnnDestroy");
+  int (*set_stream)(Handle, StreamHandle) = lib.require("cudnnSetStream");
+  const char* (*status_text)(int) = lib.require("cudnnGetErrorString");
+  void (*last_error)(char*, size_t) = lib.require("cudnnGetLastErrorString");
+  int (*descriptor_create)(DescriptorType, void**) = lib.require("cudnnBackendCreateDescriptor");
+  int (*descriptor_destroy)(void*) = lib.require("cudnnBackendDestroyDescriptor");
+  int (*descriptor_finalize)(void*) = lib.require("cudnnBackendFinalize");
+  int (*attribute_set)(void*, Attribute, int type, int64_t count,
+                       const void* values) = lib.require("cudnnBackendSetAttribute");
+  int (*attribute_get)(void*, Attribute, int type, int64_t capacity, int64_t* count,
+                       void* values) = lib.require("cudnnBackendGetAttribute");
+  int (*execute)(Handle, void* plan, void* variant_pack) = lib.require("cudnnBackendExecute");
 };
 
 /// Why there is no cuDNN and how to get it; "" when there is one.

@@ -22,31 +22,22 @@ enum Direction : int { kForwards = -1, kBackwards = 1 };
 constexpr size_t kMaxPlans = 64;
 
 struct Library {
-  int (*create)(Handle*);
-  int (*destroy)(Handle);
-  int (*set_auto_allocation)(Handle, int);
-  int (*set_work_area)(Handle, void*);
-  int (*set_stream)(Handle, StreamHandle);
+  const DynLib& lib = cuda_library(CudaLibrary::kCufft);
+  int (*create)(Handle*) = lib.require("cufftCreate");
+  int (*destroy)(Handle) = lib.require("cufftDestroy");
+  int (*set_auto_allocation)(Handle, int) = lib.require("cufftSetAutoAllocation");
+  int (*set_work_area)(Handle, void*) = lib.require("cufftSetWorkArea");
+  int (*set_stream)(Handle, StreamHandle) = lib.require("cufftSetStream");
   int (*make_plan)(Handle, int rank, long long* n, long long* in_embed, long long in_stride,
                    long long in_distance, ElementType in, long long* out_embed,
                    long long out_stride, long long out_distance, ElementType out, long long batch,
-                   size_t* work_bytes, ElementType computed_in);
-  int (*execute)(Handle, void* in, void* out, int direction);
+                   size_t* work_bytes,
+                   ElementType computed_in) = lib.require("cufftXtMakePlanMany");
+  int (*execute)(Handle, void* in, void* out, int direction) = lib.require("cufftXtExec");
 };
 
 const Library& library() {
-  static const Library loaded = [] {
-    const DynLib& lib = cuda_library(CudaLibrary::kCufft);
-    Library l{};
-    lib.bind(l.create, "cufftCreate");
-    lib.bind(l.destroy, "cufftDestroy");
-    lib.bind(l.set_auto_allocation, "cufftSetAutoAllocation");
-    lib.bind(l.set_work_area, "cufftSetWorkArea");
-    lib.bind(l.set_stream, "cufftSetStream");
-    lib.bind(l.make_plan, "cufftXtMakePlanMany");
-    lib.bind(l.execute, "cufftXtExec");
-    return l;
-  }();
+  static const Library loaded;
   return loaded;
 }
 

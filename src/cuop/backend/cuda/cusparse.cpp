@@ -24,37 +24,29 @@ constexpr int kAsGiven = 0;  // neither operand is transposed
 constexpr int kRowAlgorithm = 6;
 
 struct Library {
-  int (*create)(Handle*);
-  const char* (*status_name)(int);
-  int (*set_stream)(Handle, StreamHandle);
+  const DynLib& lib = cuda_library(CudaLibrary::kCusparse);
+  int (*create)(Handle*) = lib.require("cusparseCreate");
+  const char* (*status_name)(int) = lib.require("cusparseGetErrorName");
+  int (*set_stream)(Handle, StreamHandle) = lib.require("cusparseSetStream");
   int (*create_sparse)(SparseDescription*, int64_t rows, int64_t columns, int64_t nonzeros,
                        const void* positions, const void* column_of, const void* values,
-                       IndexType of_positions, IndexType of_columns, int base, ElementType);
-  int (*destroy_sparse)(SparseDescription);
+                       IndexType of_positions, IndexType of_columns, int base,
+                       ElementType) = lib.require("cusparseCreateConstCsr");
+  int (*destroy_sparse)(SparseDescription) = lib.require("cusparseDestroySpMat");
   int (*create_dense)(DenseDescription*, int64_t rows, int64_t columns, int64_t stride,
-                      const void* values, ElementType, int order);
-  int (*destroy_dense)(DenseDescription);
+                      const void* values, ElementType,
+                      int order) = lib.require("cusparseCreateDnMat");
+  int (*destroy_dense)(DenseDescription) = lib.require("cusparseDestroyDnMat");
   int (*work_bytes)(Handle, int, int, const void* alpha, SparseDescription, DenseDescription,
-                    const void* beta, DenseDescription, ElementType, int algorithm, size_t* bytes);
+                    const void* beta, DenseDescription, ElementType, int algorithm,
+                    size_t* bytes) = lib.require("cusparseSpMM_bufferSize");
   int (*multiply)(Handle, int, int, const void* alpha, SparseDescription, DenseDescription,
-                  const void* beta, DenseDescription, ElementType, int algorithm, void* work);
+                  const void* beta, DenseDescription, ElementType, int algorithm,
+                  void* work) = lib.require("cusparseSpMM");
 };
 
 const Library& library() {
-  static const Library loaded = [] {
-    const DynLib& lib = cuda_library(CudaLibrary::kCusparse);
-    Library l{};
-    lib.bind(l.create, "cusparseCreate");
-    lib.bind(l.status_name, "cusparseGetErrorName");
-    lib.bind(l.set_stream, "cusparseSetStream");
-    lib.bind(l.create_sparse, "cusparseCreateConstCsr");
-    lib.bind(l.destroy_sparse, "cusparseDestroySpMat");
-    lib.bind(l.create_dense, "cusparseCreateDnMat");
-    lib.bind(l.destroy_dense, "cusparseDestroyDnMat");
-    lib.bind(l.work_bytes, "cusparseSpMM_bufferSize");
-    lib.bind(l.multiply, "cusparseSpMM");
-    return l;
-  }();
+  static const Library loaded;
   return loaded;
 }
 

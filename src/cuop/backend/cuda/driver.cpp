@@ -86,7 +86,7 @@ Absence open(Driver& d) {
                       " of addresses (ulimit -v), it takes more than ",
                       format_bytes(kFewestAddresses), kAdvice));
   }
-  const auto init = library.require_function<Result(unsigned)>("cuInit");
+  Result (*const init)(unsigned) = library.require("cuInit");
   if (const Result result = init(0); result != Result::kSuccess) {
     if (result == Result::kNoDevice) {
       const std::string& visible = env().cuda_visible_devices.value;

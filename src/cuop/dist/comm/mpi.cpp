@@ -44,7 +44,8 @@ std::shared_ptr<Communicator> make_mpi_communicator() {
   const std::string reason = mpi_unavailable_reason();
   if (!reason.empty()) throw CommunicationError(cat("mpi: ", reason));
   std::shared_ptr<Transport> transport;
-  module().require_function<void(std::shared_ptr<Transport>*)>("cuop_mpi_world")(&transport);
+  void (*const make_world)(std::shared_ptr<Transport>*) = module().require("cuop_mpi_world");
+  make_world(&transport);
   auto comm =
       std::make_shared<P2pCommunicator>(std::move(transport), nullptr, env().comm_timeout.value);
   if (comm->size() > 1) comm->start_heartbeat({own_addresses(), ""});
@@ -56,11 +57,13 @@ void set_mpi_chunk_bytes(int64_t bytes) {
   if (bytes < 1 || bytes > kMost) {
     throw ExecutionError(cat("mpi: chunks of ", bytes, " bytes, possible are 1 to ", kMost));
   }
-  module().require_function<void(int64_t)>("cuop_mpi_set_chunk_bytes")(bytes);
+  void (*const set)(int64_t) = module().require("cuop_mpi_set_chunk_bytes");
+  set(bytes);
 }
 
 void set_mpi_reads_memory(bool reads) {
-  module().require_function<void(bool)>("cuop_mpi_set_reads_memory")(reads);
+  void (*const set)(bool) = module().require("cuop_mpi_set_reads_memory");
+  set(reads);
 }
 
 }  // namespace cuop::dist

@@ -1,5 +1,7 @@
 #include "cuop/jit/cuda/text_kernel.h"
 
+#include <bit>
+
 #include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/expr_cuda.h"
@@ -29,5 +31,10 @@ void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const 
 }
 
 const char* text_type(DType dtype) { return detail::type_name(dtype); }
+
+const char* word_type(int64_t bytes) {
+  constexpr const char* kTypes[] = {"uint8_t", "uint16_t", "uint32_t", "uint64_t", "Word16"};
+  return kTypes[std::countr_zero(static_cast<uint64_t>(bytes))];
+}
 
 }  // namespace cuop::jit

@@ -2,6 +2,7 @@
 // template, and its launch.
 #pragma once
 
+#include <sstream>
 #include <string>
 
 #include "cuop/core/tensor.h"
@@ -32,5 +33,29 @@ void launch_text(const TextKernel& kernel, Device device, int64_t blocks, const 
 
 /// The C++ type of a dtype's elements in kernel text.
 const char* text_type(DType dtype);
+/// The unsigned type of 1, 2, 4, 8 or 16 bytes there.
+const char* word_type(int64_t bytes);
+
+namespace detail {
+
+inline const char* argument_text(bool value) { return value ? "true" : "false"; }
+inline const char* argument_text(DType dtype) { return text_type(dtype); }
+template <class T>
+const T& argument_text(const T& value) {
+  return value;
+}
+
+}  // namespace detail
+
+/// The instance of a template, as "softmax_rows<float, 4, 32, 1, false>": dtypes stand for the
+/// types of their elements, text for itself.
+template <class First, class... Rest>
+std::string instance(const char* name, const First& first, const Rest&... rest) {
+  std::ostringstream out;
+  out << name << '<' << detail::argument_text(first);
+  ((out << ", " << detail::argument_text(rest)), ...);
+  out << '>';
+  return out.str();
+}
 
 }  // namespace cuop::jit

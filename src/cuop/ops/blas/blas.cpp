@@ -13,18 +13,13 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const Tensor&)> kScal{
-    "scal", &kernels::axpy_cpu, &kernels::axpy_cuda};
-constexpr backend::Slot<void(const Scalar&, const Tensor&, const Tensor*, const Tensor&)> kAxpy{
-    "axpy", &kernels::axpy_cpu, &kernels::axpy_cuda};
-constexpr backend::Slot<DotValue(const Tensor&, const Tensor&, bool)> kDot{"dot", &kernels::dot_cpu,
-                                                                           &kernels::dot_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, const GemvOptions&, const Tensor&)>
-    kGemv{"gemv", &kernels::gemv_cpu, &kernels::gemv_cuda, &kernels::gemv_loops_cpu};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, const SymmOptions&, const Tensor&)>
-    kSymm{"symm", &kernels::symm_cpu, &kernels::symm_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, const TrsmOptions&, const Tensor&)>
-    kTrsm{"trsm", &kernels::trsm_cpu, &kernels::trsm_cuda};
+constexpr backend::Slot kScal{"scal", &kernels::axpy_cpu, &kernels::axpy_cuda};
+constexpr backend::Slot kAxpy{"axpy", &kernels::axpy_cpu, &kernels::axpy_cuda};
+constexpr backend::Slot kDot{"dot", &kernels::dot_cpu, &kernels::dot_cuda};
+constexpr backend::Slot kGemv{"gemv", &kernels::gemv_cpu, &kernels::gemv_cuda,
+                              &kernels::gemv_loops_cpu};
+constexpr backend::Slot kSymm{"symm", &kernels::symm_cpu, &kernels::symm_cuda};
+constexpr backend::Slot kTrsm{"trsm", &kernels::trsm_cpu, &kernels::trsm_cuda};
 
 /// DTypeError for a dtype outside the list.
 template <class Types>

@@ -1,7 +1,6 @@
 // Level 2 on a GPU by a kernel of our own, level 3 by cuBLAS and, for integers, by our own product.
 #include "cuop/backend/cuda/cublas.h"
-#include "cuop/jit/expr.h"
-#include "cuop/jit/run.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/blas/blas_kernels.h"
 #include "cuop/ops/blas/matrix_operands_internal.h"
 #include "cuop/ops/copy/copy.h"
@@ -70,11 +69,6 @@ void trsm_by_halves(const Tensor& a, const TrsmOptions& options, const Tensor& x
   trsm_by_halves(block(!is_second_first, !is_second_first), further, rest);
 }
 
-/// An operation computed in one dtype and answering it.
-int add_op(jit::Expr& expr, const char* name, DType dtype, std::initializer_list<int> arguments) {
-  return expr.add_op(jit::find_op(name), {dtype, dtype}, {arguments.begin(), arguments.size()});
-}
-
 /// What a dot product adds up in: integers modulo 2^64, of which the bits of their dtype are right.
 DType sum_dtype(DType dtype) {
   if (is_complex(dtype)) return DType::kComplex128;
@@ -109,30 +103,22 @@ void trsm_cuda(const Tensor& a, const Tensor& b, const TrsmOptions& options, con
 
 void axpy_cuda(const Scalar& alpha, const Tensor& x, const Tensor* y, const Tensor& out) {
   const DType dtype = compute_dtype(out.dtype());  // 16-bit floats are rounded by the cast alone
-  jit::Expr expr;
-  const int factor = expr.add_parameter(dtype);
-  int value = add_op(expr, "multiply", dtype, {factor, expr.add_leaf(x.dtype())});
-  if (y != nullptr) value = add_op(expr, "add", dtype, {value, expr.add_leaf(y->dtype())});
-  expr.add_output(expr.add_cast(value, out.dtype()));
-  const Tensor* const leaves[] = {&x, y};
-  const Tensor* const output = &out;
-  const size_t count = y != nullptr ? 2 : 1;
-  jit::run(expr, {out.shape(), 0, {leaves, count}, {&alpha, 1}, {&output, 1}});
+  jit::TensorExpr expr;
+  const int factor = expr.number(alpha, dtype);
+  int value = expr.op("multiply", {factor, expr.cast(expr.leaf(x), dtype)});
+  if (y != nullptr) value = expr.op("add", {value, expr.cast(expr.leaf(*y), dtype)});
+  expr.write(value, out);
 }
 
 DotValue dot_cuda(const Tensor& x, const Tensor& y, bool conjugate) {
   const DType dtype = sum_dtype(x.dtype());
   const Tensor sum = zeros({}, dtype, x.device());
   if (x.size() > 0) {
-    jit::Expr expr;
-    int left = expr.add_cast(expr.add_leaf(x.dtype()), dtype);
-    if (conjugate && is_complex(dtype)) left = add_op(expr, "conj", dtype, {left});
-    const int right = expr.add_cast(expr.add_leaf(y.dtype()), dtype);
-    const int product = add_op(expr, "multiply", dtype, {left, right});
-    expr.add_output(expr.add_reduce(ReduceKind::kSum, product));
-    const Tensor* const leaves[] = {&x, &y};
-    const Tensor* const output = &sum;
-    jit::run(expr, {x.shape(), 1, leaves, {}, {&output, 1}});
+    jit::TensorExpr expr;
+    int left = expr.cast(expr.leaf(x), dtype);
+    if (conjugate && is_complex(dtype)) left = expr.op("conj", {left});
+    const int product = expr.op("multiply", {left, expr.cast(expr.leaf(y), dtype)});
+    expr.reduce(ReduceKind::kSum, product, x.shape(), 1, sum);
   }
   const Tensor host = to_device(sum, kCpu);  // the answer is a number of the host: this waits
   if (is_complex(dtype)) return *host.data<std::complex<double>>();

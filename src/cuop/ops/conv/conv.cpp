@@ -16,12 +16,10 @@ namespace {
 
 using kernels::ConvSizes;
 
-constexpr backend::Slot<void(const kernels::Conv&, ConvVariant)> kConv{"conv", &kernels::conv_cpu,
-                                                                       &kernels::conv_cuda};
-constexpr backend::Slot<ConvVariant(const ConvSizes&, DType, Device)> kChoose{
-    "conv", &kernels::choose_conv_cpu, &kernels::choose_conv_cuda};
-constexpr backend::Slot<std::string(ConvVariant, const ConvSizes&, DType)> kObstacle{
-    "conv", &kernels::conv_obstacle_cpu, &kernels::conv_obstacle_cuda};
+constexpr backend::Slot kConv{"conv", &kernels::conv_cpu, &kernels::conv_cuda};
+constexpr backend::Slot kChoose{"conv", &kernels::choose_conv_cpu, &kernels::choose_conv_cuda};
+constexpr backend::Slot kObstacle{"conv", &kernels::conv_obstacle_cpu,
+                                  &kernels::conv_obstacle_cuda};
 
 constexpr const char* kVariantNames[] = {"auto", "onednn", "gemm", "direct", "cudnn"};
 constexpr const char* kActivationNames[] = {"none", "relu"};

@@ -52,14 +52,13 @@ std::string engine_for(const char* who, const cuda::ConvShape& shape, Stream str
 }
 
 Trial trial_of(const cuda::ConvShape& s, const cuda::ConvData& data, Device device) {
-  const auto volume = [](const cuda::ConvShape::Axes& axes) { return axes[0] * axes[1] * axes[2]; };
   const auto operand = [&](const void* address, int64_t elements) {
     return Trial::Operand{borrowed(address, elements, s.dtype, device)};
   };
   std::vector<Trial::Operand> operands{
-      operand(data.x, s.batch * s.in_channels * volume(s.in)),
-      operand(data.w, s.out_channels * (s.in_channels / s.groups) * volume(s.kernel)),
-      operand(data.y, s.batch * s.out_channels * volume(s.out))};
+      operand(data.x, s.batch * s.in_channels * s.volume(s.in)),
+      operand(data.w, s.out_channels * s.group_in() * s.volume(s.kernel)),
+      operand(data.y, s.batch * s.out_channels * s.volume(s.out))};
   operands[kY].is_written = true;
   if (s.has_bias) operands.push_back(operand(data.bias, s.out_channels));
   return {std::move(operands), cuda::cuda_runtime(device).properties().l2_bytes};

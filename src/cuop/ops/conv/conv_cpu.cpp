@@ -14,25 +14,6 @@ namespace cuop::kernels {
 
 namespace {
 
-CuopDnnConv to_problem(const ConvSizes& s, bool has_bias) {
-  CuopDnnConv p{};
-  p.batch = s.batch;
-  p.in_channels = s.in_channels;
-  p.out_channels = s.out_channels;
-  p.groups = s.groups;
-  p.spatial = s.spatial;
-  p.has_bias = has_bias;
-  for (size_t i = 0; i < 3; ++i) {
-    p.in[i] = s.in[i];
-    p.kernel[i] = s.kernel[i];
-    p.out[i] = s.out[i];
-    p.stride[i] = s.stride[i];
-    p.padding[i] = s.padding[i];
-    p.dilation[i] = s.dilation[i];
-  }
-  return p;
-}
-
 std::shared_ptr<void> kept_weights(ConvWeightCache* cache) {
   if (cache == nullptr) return nullptr;
   const std::lock_guard lock(cache->mutex);
@@ -110,8 +91,9 @@ ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype, Device) {
 void conv_onednn_cpu(const Conv& conv) {
   const auto convolve = [](const Conv& c, const std::shared_ptr<void>& kept) {
     const bool has_bias = c.bias.is_defined();
-    backend::dnn::conv(to_problem(c.sizes, has_bias), c.x.data<float>(), c.w.data<float>(),
-                       has_bias ? c.bias.data<float>() : nullptr, c.y.data<float>(), kept.get());
+    backend::dnn::conv({c.sizes, c.sizes.spatial, has_bias, 0}, c.x.data<float>(),
+                       c.w.data<float>(), has_bias ? c.bias.data<float>() : nullptr,
+                       c.y.data<float>(), kept.get());
   };
   backend::run_apart_if(is_long(conv), convolve, conv, kept_weights(conv.cache));
 }

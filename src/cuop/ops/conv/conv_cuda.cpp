@@ -25,21 +25,7 @@ const char* who_of(const ConvSizes& s) {
   return kNames[s.spatial - 1];
 }
 
-ConvShape to_shape(const ConvSizes& s, DType dtype) {
-  ConvShape shape;
-  shape.dtype = dtype;
-  shape.batch = s.batch;
-  shape.in_channels = s.in_channels;
-  shape.out_channels = s.out_channels;
-  shape.groups = s.groups;
-  shape.in = s.in;
-  shape.kernel = s.kernel;
-  shape.out = s.out;
-  shape.stride = s.stride;
-  shape.padding = s.padding;
-  shape.dilation = s.dilation;
-  return shape;
-}
+ConvShape to_shape(const ConvSizes& s, DType dtype) { return {s, dtype}; }
 
 bool is_aligned(const Tensor& t) {
   return reinterpret_cast<uintptr_t>(t.data()) % backend::cuda::kConvAlignment == 0;
@@ -198,8 +184,7 @@ DirectConvPlan plan_direct_conv(const Conv& conv) {
 
 jit::TextKernel direct_conv_kernel(DType dtype, int own, bool is_wide) {
   return {"conv_direct", "cuop/ops/conv/conv.cuh", "DirectConv",
-          cat("convolve_direct<", jit::text_type(dtype), ", ", own,
-              is_wide ? ", int64_t>" : ", int32_t>"),
+          jit::instance("convolve_direct", dtype, own, is_wide ? "int64_t" : "int32_t"),
           jit::block_threads(jit::kConvThreads)};
 }
 

@@ -1,11 +1,11 @@
 // Internal: a convolution after all checks, brought to three spatial axes, and its kernels.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <tuple>
 
+#include "cuop/backend/conv_geometry.h"
 #include "cuop/core/tensor.h"
 #include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/conv/conv_arguments.cuh"
@@ -13,20 +13,9 @@
 
 namespace cuop::kernels {
 
-/// Sizes of x [batch, in_channels, in...], w [out_channels, in_channels / groups, kernel...] and
-/// y [batch, out_channels, out...]; missing leading spatial axes have size 1.
-struct ConvSizes {
-  using Axes = std::array<int64_t, 3>;
-  int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;
+struct ConvSizes : backend::ConvGeometry {
   int spatial = 2;  ///< axes that the user has
-  Axes in{1, 1, 1}, kernel{1, 1, 1}, out{1, 1, 1};
-  Axes stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
-
-  int64_t group_in() const { return in_channels / groups; }
-  int64_t group_out() const { return out_channels / groups; }
-  static int64_t volume(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
 };
-
 /// All tensors are row-major of one dtype, on the CPU no 16-bit float; `bias` may be undefined. y
 /// is not empty and overlaps nothing; an inner axis may be.
 struct Conv {

@@ -18,8 +18,8 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<void(const Tensor&, const Tensor&)> kStridedCopy{
-    "copy", &kernels::strided_copy_cpu, &kernels::strided_copy_cuda};
+constexpr backend::Slot kStridedCopy{"copy", &kernels::strided_copy_cpu,
+                                     &kernels::strided_copy_cuda};
 
 bool are_gpus(const Tensor& a, const Tensor& b) {
   return !a.device().is_cpu() && !b.device().is_cpu();

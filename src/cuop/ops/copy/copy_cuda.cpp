@@ -1,8 +1,6 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
-#include "cuop/jit/expr.h"
-#include "cuop/jit/run.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/strided.h"
 
@@ -24,12 +22,8 @@ void strided_copy_cuda(const Tensor& dst, const Tensor& src) {
                               copy->tiles, &*copy);
     }
   }
-  jit::Expr expr;
-  const int value = expr.add_leaf(src.dtype());
-  expr.add_output(expr.add_cast(value, dst.dtype()));
-  const Tensor* leaf = &src;
-  const Tensor* output = &dst;
-  jit::run(expr, {dst.shape(), 0, {&leaf, 1}, {}, {&output, 1}});
+  jit::TensorExpr expr;
+  expr.write(expr.leaf(src), dst);
 }
 
 std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const Tensor& from) {
@@ -67,9 +61,8 @@ std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const 
 int transpose_tile(int64_t itemsize) { return itemsize <= 4 ? 64 : 32; }
 
 jit::TextKernel transposed_copy_kernel(int64_t itemsize) {
-  const std::string word = itemsize == 16 ? std::string("Word16") : cat("uint", 8 * itemsize, "_t");
   return {"transpose", "cuop/ops/copy/copy.cuh", "TransposedCopy",
-          cat("transposed_copy<", word, ", ", transpose_tile(itemsize), ">"),
+          jit::instance("transposed_copy", jit::word_type(itemsize), transpose_tile(itemsize)),
           jit::kTransposeThreads};
 }
 

@@ -30,13 +30,11 @@ void set_every(const Tensor& tensor, const Scalar& value, const Tensor& one) {
                                 current_stream(device));
 }
 
-constexpr backend::Slot<void(const Tensor&, const jit::WholeSequence&)> kFillWhole{
-    "arange", &kernels::fill_whole_cpu, &kernels::fill_whole_cuda};
-constexpr backend::Slot<void(const Tensor&, const jit::RealSequence&)> kFillReal{
-    "linspace", &kernels::fill_real_cpu, &kernels::fill_real_cuda};
+constexpr backend::Slot kFillWhole{"arange", &kernels::fill_whole_cpu, &kernels::fill_whole_cuda};
+constexpr backend::Slot kFillReal{"linspace", &kernels::fill_real_cpu, &kernels::fill_real_cuda};
 
-constexpr backend::Slot<void(const Tensor&, const jit::PowerSequence&)> kFillPowers{
-    "logspace", &kernels::fill_powers_cpu, &kernels::fill_powers_cuda};
+constexpr backend::Slot kFillPowers{"logspace", &kernels::fill_powers_cpu,
+                                    &kernels::fill_powers_cuda};
 
 /// Sequences grow or fall all the way, so their ends are all there is to check.
 void check_ends(const char* who, Scalar first, Scalar last, DType dtype) {

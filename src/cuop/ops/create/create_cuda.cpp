@@ -1,7 +1,5 @@
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
-#include "cuop/jit/expr.h"
-#include "cuop/jit/run.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/create/create_kernels.h"
 
 namespace cuop::kernels {
@@ -30,7 +28,7 @@ jit::TextKernel fill_sequence_kernel(DType dtype, SequenceKind kind) {
                 {"logspace", "PowerFill", "PowerSequence"}};
   const auto& names = kNames[static_cast<size_t>(kind)];
   return {names.title, "cuop/ops/create/create.cuh", names.arguments,
-          cat("fill_sequence<", jit::text_type(dtype), ", ", names.type, ">"), kThreads};
+          jit::instance("fill_sequence", dtype, names.type), kThreads};
 }
 
 void fill_whole_cuda(const Tensor& out, const jit::WholeSequence& sequence) {
@@ -46,10 +44,8 @@ void fill_powers_cuda(const Tensor& out, const jit::PowerSequence& sequence) {
 }
 
 void fill_strided_cuda(const Tensor& out, const Scalar& value) {
-  jit::Expr expr;
-  expr.add_output(expr.add_parameter(out.dtype()));
-  const Tensor* const output = &out;
-  jit::run(expr, {out.shape(), 0, {}, {&value, 1}, {&output, 1}});
+  jit::TensorExpr expr;
+  expr.write(expr.number(value, out.dtype()), out);
 }
 
 }  // namespace cuop::kernels

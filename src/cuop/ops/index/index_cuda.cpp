@@ -4,9 +4,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
-#include "cuop/jit/expr.h"
-#include "cuop/jit/run.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/strided.h"
@@ -129,7 +127,7 @@ jit::TextKernel count_mask_kernel() {
 }
 jit::TextKernel list_mask_kernel(bool is_wide) {
   return {"list_mask", kText, "MaskTiles",
-          cat("list_mask<", is_wide ? "uint64_t" : "uint32_t", ">"), jit::kIndexThreads};
+          jit::instance("list_mask", is_wide ? "uint64_t" : "uint32_t"), jit::kIndexThreads};
 }
 jit::TextKernel enter_offsets_kernel() {
   return {"enter_offsets", kText, "RepeatedOffsets", "enter_offsets", jit::kIndexThreads};
@@ -159,13 +157,8 @@ int64_t index_offsets_cuda(const Tensor& indices, int64_t size, int64_t stride, 
 
 void add_offsets_cuda(Tensor& table, const Tensor& part) {
   if (table.size() == 0) return;
-  static const int add = jit::find_op("add");
-  jit::Expr expr;
-  const int arguments[] = {expr.add_leaf(DType::kInt64), expr.add_leaf(DType::kInt64)};
-  expr.add_output(expr.add_op(add, {DType::kInt64, DType::kInt64}, arguments));
-  const Tensor* leaves[] = {&table, &part};
-  const Tensor* output = &table;
-  jit::run(expr, {table.shape(), 0, leaves, {}, {&output, 1}});
+  jit::TensorExpr expr;
+  expr.write(expr.op("add", {expr.leaf(table), expr.leaf(part)}), table);
 }
 
 std::shared_ptr<Storage> keep_last_offsets(const int64_t* offsets, int64_t count, Device device) {
@@ -207,11 +200,9 @@ ListedCopyPlan plan_listed_copy(const OffsetCopy& copy, bool is_gather) {
 }
 
 jit::TextKernel listed_copy_kernel(const ListedCopyForm& form) {
-  const std::string word =
-      form.itemsize == 16 ? std::string("Word16") : cat("uint", 8 * form.itemsize, "_t");
   return {form.is_gather ? "gather" : "scatter", kText, "ListedCopy",
-          cat("listed_copy<", word, ", ", form.width, ", ", form.axes, ", ",
-              form.is_gather ? "true" : "false", ", ", form.is_wide ? "uint64_t" : "uint32_t", ">"),
+          jit::instance("listed_copy", jit::word_type(form.itemsize), form.width, form.axes,
+                        form.is_gather, form.is_wide ? "uint64_t" : "uint32_t"),
           jit::kIndexThreads};
 }
 

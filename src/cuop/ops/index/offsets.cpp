@@ -11,18 +11,16 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<int64_t(const Tensor&)> kCountTrue{"mask", &kernels::count_true_cpu,
-                                                           &kernels::count_true_cuda};
-constexpr backend::Slot<void(const Tensor&, const Strides&, int64_t*)> kMaskOffsets{
-    "mask", &kernels::mask_offsets_cpu, &kernels::mask_offsets_cuda};
-constexpr backend::Slot<int64_t(const Tensor&, int64_t, int64_t, int64_t*)> kIndexOffsets{
-    "index", &kernels::index_offsets_cpu, &kernels::index_offsets_cuda};
-constexpr backend::Slot<void(Tensor&, const Tensor&)> kAddOffsets{
-    "index", &kernels::add_offsets_cpu, &kernels::add_offsets_cuda};
-constexpr backend::Slot<void(const kernels::OffsetCopy&)> kGather{
-    "gather", &kernels::gather_offsets_cpu, &kernels::gather_offsets_cuda};
-constexpr backend::Slot<void(const kernels::OffsetCopy&, bool)> kScatter{
-    "scatter", &kernels::scatter_offsets_cpu, &kernels::scatter_offsets_cuda};
+constexpr backend::Slot kCountTrue{"mask", &kernels::count_true_cpu, &kernels::count_true_cuda};
+constexpr backend::Slot kMaskOffsets{"mask", &kernels::mask_offsets_cpu,
+                                     &kernels::mask_offsets_cuda};
+constexpr backend::Slot kIndexOffsets{"index", &kernels::index_offsets_cpu,
+                                      &kernels::index_offsets_cuda};
+constexpr backend::Slot kAddOffsets{"index", &kernels::add_offsets_cpu, &kernels::add_offsets_cuda};
+constexpr backend::Slot kGather{"gather", &kernels::gather_offsets_cpu,
+                                &kernels::gather_offsets_cuda};
+constexpr backend::Slot kScatter{"scatter", &kernels::scatter_offsets_cpu,
+                                 &kernels::scatter_offsets_cuda};
 
 /// The layout's axes from `at` on, `count` of them.
 Layout axes_of(const Layout& layout, int at, int count) {

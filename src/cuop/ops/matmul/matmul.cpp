@@ -20,8 +20,8 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<void(kernels::Product&)> kMatmul{
-    "matmul", &kernels::matmul_cpu, &kernels::matmul_cuda, &kernels::matmul_loops_cpu};
+constexpr backend::Slot kMatmul{"matmul", &kernels::matmul_cpu, &kernels::matmul_cuda,
+                                &kernels::matmul_loops_cpu};
 
 /// The argument as a stack of matrices: a vector becomes a row (a) or a column (b).
 Tensor as_matrices(const char* who, const Tensor& t, bool transposed, bool is_a) {

@@ -2,7 +2,6 @@
 // of integers and bool by a kernel of our own alone.
 #include "cuop/backend/cuda/cublaslt.h"
 #include "cuop/backend/execution.h"
-#include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -116,9 +115,7 @@ IntegerProductPlan plan_integer_product(const Product& product, bool is_symmetri
 
 jit::TextKernel integer_product_kernel(DType dtype, int own, bool is_symmetric) {
   return {is_symmetric ? "symm" : "matmul", "cuop/ops/matmul/integer_product.cuh", "IntegerProduct",
-          cat("multiply_integers<", jit::text_type(dtype), ", ", own,
-              is_symmetric ? ", true>" : ", false>"),
-          jit::kProductThreads};
+          jit::instance("multiply_integers", dtype, own, is_symmetric), jit::kProductThreads};
 }
 
 void integer_product_cuda(const Product& product, bool is_symmetric) {

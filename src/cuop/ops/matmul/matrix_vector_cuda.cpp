@@ -5,7 +5,6 @@
 
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/execution.h"
-#include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/jit/cuda/arrivals.h"
 #include "cuop/jit/cuda/row_plan.h"
@@ -46,11 +45,9 @@ int width_of(const jit::MatrixVector& v, int64_t columns, DType dtype) {
 }  // namespace
 
 jit::TextKernel matrix_vector_kernel(const MatrixVectorForm& form) {
-  const auto flag = [](bool value) { return value ? "true, " : "false, "; };
   return {"gemv", "cuop/ops/matmul/matrix_vector.cuh", "MatrixVector",
-          cat("multiply_vector<", jit::text_type(form.dtype), ", ", form.width, ", ",
-              flag(form.conjugate_a), form.team, ", ", flag(form.is_column),
-              form.is_wide ? "uint64_t>" : "uint32_t>"),
+          jit::instance("multiply_vector", form.dtype, form.width, form.conjugate_a, form.team,
+                        form.is_column, form.is_wide ? "uint64_t" : "uint32_t"),
           jit::kReduceThreads};
 }
 

@@ -83,10 +83,8 @@ OperandReading within(OperandReading reading, int64_t lines, int64_t depth) {
 }
 
 std::string text(const OperandReading& reading) {
-  return cat("Reading<", reading.is_along_depth ? "true, " : "false, ", reading.width, ">");
+  return jit::instance("Reading", reading.is_along_depth, reading.width);
 }
-
-const char* text(bool value) { return value ? "true" : "false"; }
 
 }  // namespace
 
@@ -111,28 +109,27 @@ TileProductPlan plan_tile_product(const Product& product, const Kernel& kernel) 
 
 jit::TextKernel tile_product_kernel(const TileProductPlan& plan) {
   const Kernel& kernel = plan.kernel;
-  const std::string numbers =
-      cat(jit::text_type(plan.dtype), ", ", kernel.tile, ", ", kernel.threads);
   const auto threads = static_cast<int>(kernel.threads);
   if (kernel.type == KernelType::kSimple) {
     return {"gemm simple", "cuop/ops/matmul/simple_product.cuh", "TileProduct",
-            cat("multiply_simply<", numbers, ", ", text(kernel.in_shared), ", ",
-                text(kernel.is_coalesced), ", ", text(plan.conjugate_a), ">"),
+            jit::instance("multiply_simply", plan.dtype, kernel.tile, kernel.threads,
+                          kernel.in_shared, kernel.is_coalesced, plan.conjugate_a),
             threads};
   }
   const bool is_on_units = kernel.type == KernelType::kTensorCore;
   const auto item = static_cast<int>(itemsize(plan.dtype)), tile = static_cast<int>(kernel.tile);
   const int stage = jit::panel_bytes(item, tile, plan.a.is_along_depth) +
                     jit::panel_bytes(item, tile, plan.b.is_along_depth);
-  return {is_on_units ? "gemm tensor_core" : "gemm tiled",
-          is_on_units ? "cuop/ops/matmul/unit_tile.cuh" : "cuop/ops/matmul/thread_tile.cuh",
-          "TileProduct",
-          cat("multiply_tiles<", is_on_units ? "UnitTile, " : "ThreadTile, ",
-              kernel.is_bulk ? "RowLoads, " : "ThreadLoads, ", numbers, ", ", kernel.stages, ", ",
-              text(plan.a), ", ", text(plan.b), ", ", text(plan.conjugate_a), ">"),
-          threads,
-          1,
-          stage * static_cast<int>(kernel.stages)};
+  return {
+      is_on_units ? "gemm tensor_core" : "gemm tiled",
+      is_on_units ? "cuop/ops/matmul/unit_tile.cuh" : "cuop/ops/matmul/thread_tile.cuh",
+      "TileProduct",
+      jit::instance("multiply_tiles", is_on_units ? "UnitTile" : "ThreadTile",
+                    kernel.is_bulk ? "RowLoads" : "ThreadLoads", plan.dtype, kernel.tile,
+                    kernel.threads, kernel.stages, text(plan.a), text(plan.b), plan.conjugate_a),
+      threads,
+      1,
+      stage * static_cast<int>(kernel.stages)};
 }
 
 const char* unit_precision(DType dtype) {

@@ -18,14 +18,11 @@ namespace {
 
 using kernels::RowNorm;
 
-constexpr backend::Slot<void(const Tensor&, const RowNorm&, const Tensor&, const Tensor&,
-                             const Tensor&)>
-    kRowSlot{"layer_norm", kernels::row_norm_cpu, kernels::row_norm_cuda};
-constexpr backend::Slot<void(const Tensor&, int64_t, const Tensor&, const Tensor&, const Tensor&,
-                             const Tensor&)>
-    kAffineSlot{"batch_norm", kernels::channel_affine_cpu, kernels::channel_affine_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, const Tensor&)> kMomentsSlot{
-    "batch_norm", kernels::channel_moments_cpu, kernels::channel_moments_cuda};
+constexpr backend::Slot kRowSlot{"layer_norm", &kernels::row_norm_cpu, &kernels::row_norm_cuda};
+constexpr backend::Slot kAffineSlot{"batch_norm", &kernels::channel_affine_cpu,
+                                    &kernels::channel_affine_cuda};
+constexpr backend::Slot kMomentsSlot{"batch_norm", &kernels::channel_moments_cpu,
+                                     &kernels::channel_moments_cuda};
 
 void check_input(const char* who, const Tensor& x, double eps) {
   if (!is_floating(x.dtype())) {

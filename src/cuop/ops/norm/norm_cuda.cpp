@@ -1,9 +1,7 @@
 #include <limits>
 #include <vector>
 
-#include "cuop/core/text.h"
-#include "cuop/jit/expr.h"
-#include "cuop/jit/run.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/norm/norm_arguments.cuh"
 #include "cuop/ops/norm/norm_kernels.h"
@@ -22,13 +20,13 @@ jit::RowPlan norm_rows_plan(int64_t length, int64_t inner, DType dtype,
 jit::TextKernel norm_rows_kernel(DType dtype, const jit::RowPlan& plan, bool is_centred,
                                  NormGroup group) {
   static constexpr const char* kGroups[] = {"void", "uint32_t", "uint64_t"};
-  return {is_centred ? "layer_norm" : "rms_norm",
-          "cuop/ops/norm/norm.cuh",
-          "NormArguments",
-          cat("norm_rows<", jit::text_type(dtype), ", ", plan.text(), ", ",
-              is_centred ? "true, " : "false, ", kGroups[static_cast<int>(group)], ">"),
-          plan.threads(),
-          plan.resident};
+  return {
+      is_centred ? "layer_norm" : "rms_norm",
+      "cuop/ops/norm/norm.cuh",
+      "NormArguments",
+      jit::instance("norm_rows", dtype, plan.text(), is_centred, kGroups[static_cast<int>(group)]),
+      plan.threads(),
+      plan.resident};
 }
 
 void row_norm_cuda(const Tensor& x, const RowNorm& norm, const Tensor& gamma, const Tensor& beta,
@@ -56,17 +54,12 @@ void channel_affine_cuda(const Tensor& x, int64_t inner, const Tensor& mean, con
   const Tensor in = reshape(x, shape), to = reshape(out, shape);
   const Tensor center = reshape(mean, {channels, 1}), factor = reshape(scale, {channels, 1}),
                offset = reshape(shift, {channels, 1});
-  const Tensor* leaves[] = {&in, &center, &factor, &offset};
-  constexpr jit::OpTypes kWide{DType::kFloat64, DType::kFloat64};
-  jit::Expr expr;
-  int value = expr.add_cast(expr.add_leaf(x.dtype()), DType::kFloat64);
-  for (const char* op : {"subtract", "multiply", "add"}) {
-    const int arguments[] = {value, expr.add_leaf(DType::kFloat64)};
-    value = expr.add_op(jit::find_op(op), kWide, arguments);
-  }
-  expr.add_output(expr.add_cast(value, x.dtype()));
-  const Tensor* output = &to;
-  jit::run(expr, {shape, 0, leaves, {}, {&output, 1}});
+  jit::TensorExpr expr;
+  int value = expr.cast(expr.leaf(in), DType::kFloat64);
+  value = expr.op("subtract", {value, expr.leaf(center)});
+  value = expr.op("multiply", {value, expr.leaf(factor)});
+  value = expr.op("add", {value, expr.leaf(offset)});
+  expr.write(value, to);
 }
 
 void channel_moments_cuda(const Tensor& x, const Tensor& mean, const Tensor& variance) {

@@ -1,6 +1,5 @@
 // Passes on a GPU are launches that follow each other.
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/ops/poisson/five_point_arguments.cuh"
 #include "cuop/ops/poisson/grid_rows.h"
 #include "cuop/ops/poisson/row_kernels.h"
@@ -17,7 +16,7 @@ jit::TextKernel row_kernel(RowKernel kernel, DType dtype) {
                               {"resample_rows", "ResampleArguments", "resample_cells"}};
   const Names& names = kNames[static_cast<int>(kernel)];
   return {names.title, "cuop/ops/poisson/five_point.cuh", names.arguments,
-          cat(names.function, '<', jit::text_type(dtype), '>'), jit::kRowThreads};
+          jit::instance(names.function, dtype), jit::kRowThreads};
 }
 
 namespace {

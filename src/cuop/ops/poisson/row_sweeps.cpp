@@ -14,18 +14,11 @@
 namespace cuop {
 namespace {
 
-constexpr backend::Slot<void(const FivePoint&, const Tensor&, const Tensor&, int64_t,
-                             const std::vector<int>&, double)>
-    kRelax{"relax_rows", &kernels::relax_cpu, &kernels::relax_cuda};
-constexpr backend::Slot<void(const FivePoint&, const Tensor&, const Tensor&, int64_t, const Tensor&,
-                             const Tensor&)>
-    kResidual{"residual_rows", &kernels::five_point_residual_cpu,
-              &kernels::five_point_residual_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, const Tensor&)> kDots{
-    "dots_of_rows", &kernels::row_dots_cpu, &kernels::row_dots_cuda};
-constexpr backend::Slot<void(const Tensor&, const BandTable&, const BandTable&, const Tensor&,
-                             bool)>
-    kResample{"resample_rows", &kernels::resample_cpu, &kernels::resample_cuda};
+constexpr backend::Slot kRelax{"relax_rows", &kernels::relax_cpu, &kernels::relax_cuda};
+constexpr backend::Slot kResidual{"residual_rows", &kernels::five_point_residual_cpu,
+                                  &kernels::five_point_residual_cuda};
+constexpr backend::Slot kDots{"dots_of_rows", &kernels::row_dots_cpu, &kernels::row_dots_cuda};
+constexpr backend::Slot kResample{"resample_rows", &kernels::resample_cpu, &kernels::resample_cuda};
 
 void check_rows(const char* who, const char* name, const Tensor& x, int64_t rows, int64_t width,
                 const Tensor& like) {

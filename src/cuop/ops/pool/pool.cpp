@@ -18,8 +18,7 @@ namespace {
 
 using kernels::Pool;
 
-constexpr backend::Slot<void(const Pool&, const Tensor&, const Tensor&)> kPool{
-    "pool", &kernels::pool_cpu, &kernels::pool_cuda};
+constexpr backend::Slot kPool{"pool", &kernels::pool_cpu, &kernels::pool_cuda};
 
 /// Longer windows would reach far beyond any image that they may be centred on.
 constexpr int64_t kMostKernel = std::numeric_limits<int32_t>::max();

@@ -2,9 +2,7 @@
 #include <limits>
 
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
-#include "cuop/jit/expr.h"
-#include "cuop/jit/run.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/pool/pool_arguments.cuh"
 #include "cuop/ops/pool/pool_kernels.h"
@@ -19,12 +17,8 @@ constexpr int64_t kMaxWrittenOut = 49;  // elements of a window
 void global_pool(const Pool& p, const Tensor& x, const Tensor& y) {
   const Shape shape{p.planes, Pool::volume(p.in)};
   const Tensor rows = reshape(x, shape), result = reshape(y, {p.planes});
-  const Tensor* leaf = &rows;
-  const Tensor* output = &result;
-  jit::Expr expr;
-  const auto kind = p.is_max ? ReduceKind::kMax : ReduceKind::kMean;
-  expr.add_output(expr.add_reduce(kind, expr.add_leaf(x.dtype())));
-  jit::run(expr, {shape, 1, {&leaf, 1}, {}, {&output, 1}});
+  jit::TensorExpr expr;
+  expr.reduce(p.is_max ? ReduceKind::kMax : ReduceKind::kMean, expr.leaf(rows), shape, 1, result);
 }
 
 /// Whether indices of 32 bits do not reach everywhere.
@@ -57,9 +51,8 @@ PoolForm pool_form(const Pool& p, const Tensor& x) {
 
 jit::TextKernel pool_kernel(DType dtype, const PoolForm& form) {
   return {form.is_max ? "max_pool" : "avg_pool", "cuop/ops/pool/pool.cuh", "PoolArguments",
-          cat("pool_windows<", jit::text_type(dtype), form.is_max ? ", true, " : ", false, ",
-              form.is_wide ? "int64_t, " : "int32_t, ", form.axes, ", ", form.height, ", ",
-              form.width, form.is_packed ? ", true>" : ", false>"),
+          jit::instance("pool_windows", dtype, form.is_max, form.is_wide ? "int64_t" : "int32_t",
+                        form.axes, form.height, form.width, form.is_packed),
           jit::kPoolThreads};
 }
 

@@ -21,8 +21,7 @@ using kernels::Draw;
 
 namespace {
 
-constexpr backend::Slot<void(const Tensor&, const Draw&, Generator::Ticket)> kFill{
-    "random", &kernels::random_fill_cpu, &kernels::random_fill_cuda};
+constexpr backend::Slot kFill{"random", &kernels::random_fill_cpu, &kernels::random_fill_cuda};
 
 void check_floating(const char* who, DType dtype) {
   visit_dtype(FloatingTypes{}, dtype, who, [](auto) {});

@@ -1,5 +1,4 @@
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/ops/random/random_arguments.cuh"
 #include "cuop/ops/random/random_kernels.h"
 
@@ -10,11 +9,10 @@ constexpr int kThreads = 256;
 }  // namespace
 
 jit::TextKernel random_fill_kernel(DType dtype, Distribution distribution) {
-  static constexpr const char* kKinds[] = {"kNormal", "kUniform", "kInteger"};
+  static constexpr const char* kKinds[] = {"DrawKind::kNormal", "DrawKind::kUniform",
+                                           "DrawKind::kInteger"};
   return {"random", "cuop/ops/random/random.cuh", "RandomFill",
-          cat("random_fill<", jit::text_type(dtype),
-              ", DrawKind::", kKinds[static_cast<size_t>(distribution)], ">"),
-          kThreads};
+          jit::instance("random_fill", dtype, kKinds[static_cast<size_t>(distribution)]), kThreads};
 }
 
 void random_fill_cuda(const Tensor& out, const Draw& draw, Generator::Ticket ticket) {

@@ -16,13 +16,11 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<void(const char*, const FoldInput&, const Tensor&, const std::vector<int>&,
-                             const Tensor&)>
-    kFold{"partial reduction", kernels::reduce_states_cpu, kernels::reduce_states_cuda};
-constexpr backend::Slot<void(const FoldInput&, const Tensor&, const Tensor&)> kMerge{
-    "partial reduction", kernels::merge_states_cpu, kernels::merge_states_cuda};
-constexpr backend::Slot<Tensor(const Reduction&, const FoldInput&, const Tensor&, int64_t, DType)>
-    kFinish{"partial reduction", finish_states, kernels::finish_states_cuda};
+constexpr backend::Slot kFold{"partial reduction", &kernels::reduce_states_cpu,
+                              &kernels::reduce_states_cuda};
+constexpr backend::Slot kMerge{"partial reduction", &kernels::merge_states_cpu,
+                               &kernels::merge_states_cuda};
+constexpr backend::Slot kFinish{"partial reduction", &finish_states, &kernels::finish_states_cuda};
 
 bool is_by_parts(ReduceKind kind, DType dtype) {
   return is_complex(dtype) && (kind == ReduceKind::kSum || kind == ReduceKind::kMean ||

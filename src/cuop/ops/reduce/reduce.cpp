@@ -19,10 +19,8 @@ using ReduceKernel = void(const char*, const Reduction&, const Tensor&, const st
                           const Tensor&);
 constexpr backend::Slot<ReduceKernel> kReduceSlot{"reduce", kernels::reduce_cpu,
                                                   kernels::reduce_cuda};
-constexpr backend::Slot<void(const Tensor&, int, bool, const Tensor&)> kArgSlot{
-    "argmax", kernels::arg_reduce_cpu, kernels::arg_reduce_cuda};
-constexpr backend::Slot<void(const Tensor&, int, const Tensor&)> kCumsumSlot{
-    "cumsum", kernels::cumsum_cpu, kernels::cumsum_cuda};
+constexpr backend::Slot kArgSlot{"argmax", &kernels::arg_reduce_cpu, &kernels::arg_reduce_cuda};
+constexpr backend::Slot kCumsumSlot{"cumsum", &kernels::cumsum_cpu, &kernels::cumsum_cuda};
 
 /// The shape of x without the axes.
 Shape dropped(const Shape& shape, const std::vector<int>& axes) {

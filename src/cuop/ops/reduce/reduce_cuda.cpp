@@ -3,8 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "cuop/jit/expr.h"
-#include "cuop/jit/run.h"
+#include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -40,55 +39,11 @@ struct Arranged {
   }
 };
 
-/// An expression being written, over tensors of one iteration shape.
-class Writer {
- public:
-  int leaf(const Tensor& tensor) {
-    leaves_.push_back(&tensor);
-    return expr_.add_leaf(tensor.dtype());
-  }
-  int cast(int node, DType dtype) { return expr_.add_cast(node, dtype); }
-  int number(double value, DType dtype) {
-    parameters_.emplace_back(value);
-    return expr_.add_parameter(dtype);
-  }
-  /// In the dtype of the last argument.
-  int op(const char* name, std::initializer_list<int> arguments) {
-    const int code = jit::find_op(name);
-    const jit::Rule rule = jit::op_table()[static_cast<size_t>(code)].rule;
-    const DType compute = expr_.node(*(arguments.end() - 1)).dtype;
-    DType result = rule == jit::Rule::kReal ? real_dtype(compute) : compute;
-    if (rule == jit::Rule::kBool) result = DType::kBool;
-    return expr_.add_op(code, {compute, result}, {arguments.begin(), arguments.size()});
-  }
-  void add_reduction(ReduceKind kind, int node, const Tensor& result) {
-    expr_.add_output(expr_.add_reduce(kind, node));
-    outputs_.push_back(&result);
-  }
-  void reduce(ReduceKind kind, int node, const Shape& shape, int reduced, const Tensor& result) {
-    add_reduction(kind, node, result);
-    run(shape, reduced);
-  }
-  void write(int node, const Tensor& result) {
-    expr_.add_output(expr_.add_cast(node, result.dtype()));
-    outputs_.push_back(&result);
-    run(result.shape(), 0);
-  }
-  void run(const Shape& shape, int reduced) {
-    jit::run(expr_, {shape, reduced, leaves_, parameters_, outputs_});
-  }
-
- private:
-  jit::Expr expr_;
-  std::vector<const Tensor*> leaves_, outputs_;
-  std::vector<Scalar> parameters_;
-};
-
 /// One pass: elements converted to `dtype` and folded.
 void fold(ReduceKind kind, const Arranged& in, DType dtype, const Tensor& result) {
-  Writer writer;
-  const int element = writer.cast(writer.leaf(in.x), dtype);
-  writer.reduce(kind, element, in.x.shape(), in.reduced, result);
+  jit::TensorExpr expr;
+  const int element = expr.cast(expr.leaf(in.x), dtype);
+  expr.reduce(kind, element, in.x.shape(), in.reduced, result);
 }
 
 Tensor scratch_like(const Tensor& result, DType dtype) {
@@ -99,24 +54,24 @@ Tensor scratch_like(const Tensor& result, DType dtype) {
 /// what is left.
 void moments(const Arranged& in, const Tensor& center, const Tensor& sum, const Tensor& squares) {
   fold(ReduceKind::kMean, in, DType::kFloat64, center);
-  Writer writer;
-  const int x = writer.cast(writer.leaf(in.x), DType::kFloat64);
-  const int apart = writer.op("subtract", {x, writer.leaf(center)});
-  writer.add_reduction(ReduceKind::kSum, apart, sum);
-  writer.add_reduction(ReduceKind::kSum, writer.op("square", {apart}), squares);
-  writer.run(in.x.shape(), in.reduced);
+  jit::TensorExpr expr;
+  const int x = expr.cast(expr.leaf(in.x), DType::kFloat64);
+  const int apart = expr.op("subtract", {x, expr.leaf(center)});
+  expr.add_reduction(ReduceKind::kSum, apart, sum);
+  expr.add_reduction(ReduceKind::kSum, expr.op("square", {apart}), squares);
+  expr.run(in.x.shape(), in.reduced);
 }
 
 void variance(const Reduction& reduction, const Arranged& in, const Tensor& result) {
   const DType wide = is_complex(in.x.dtype()) ? DType::kComplex128 : DType::kFloat64;
   const Tensor squares = scratch_like(result, DType::kFloat64);
   fold(ReduceKind::kMoments, in, wide, squares);
-  Writer writer;
+  jit::TensorExpr expr;
   const double divisor = std::max(0.0, static_cast<double>(in.count()) - reduction.parameter);
-  const int total = writer.leaf(squares);
-  const int quotient = writer.op("divide", {total, writer.number(divisor, DType::kFloat64)});
+  const int total = expr.leaf(squares);
+  const int quotient = expr.op("divide", {total, expr.number(divisor, DType::kFloat64)});
   const bool is_std = reduction.kind == ReduceKind::kStd;
-  writer.write(is_std ? writer.op("sqrt", {quotient}) : quotient, result);
+  expr.write(is_std ? expr.op("sqrt", {quotient}) : quotient, result);
 }
 
 /// What the magnitudes are divided by before they are squared: the largest, so that no square
@@ -124,16 +79,16 @@ void variance(const Reduction& reduction, const Arranged& in, const Tensor& resu
 Tensor norm_scale(const Arranged& in, const Tensor& result) {
   const Tensor largest = scratch_like(result, DType::kFloat64);
   {
-    Writer writer;
-    int size = writer.leaf(in.x);
-    if (!is_complex(in.x.dtype())) size = writer.cast(size, DType::kFloat64);
-    size = writer.op("abs", {size});
-    writer.reduce(ReduceKind::kMax, size, in.x.shape(), in.reduced, largest);
+    jit::TensorExpr expr;
+    int size = expr.leaf(in.x);
+    if (!is_complex(in.x.dtype())) size = expr.cast(size, DType::kFloat64);
+    size = expr.op("abs", {size});
+    expr.reduce(ReduceKind::kMax, size, in.x.shape(), in.reduced, largest);
   }
-  Writer writer;
-  const int m = writer.leaf(largest), one = writer.number(1.0, DType::kFloat64);
-  const int is_usable = writer.op("logical_and", {writer.op("isfinite", {m}), m});
-  writer.write(writer.op("where", {is_usable, m, one}), largest);
+  jit::TensorExpr expr;
+  const int m = expr.leaf(largest), one = expr.number(1.0, DType::kFloat64);
+  const int is_usable = expr.op("logical_and", {expr.op("isfinite", {m}), m});
+  expr.write(expr.op("where", {is_usable, m, one}), largest);
   return largest;
 }
 
@@ -142,33 +97,33 @@ void norm(double order, const Arranged& in, const Tensor& result) {
   const Tensor scale = order == 2.0 && is_double ? norm_scale(in, result) : Tensor();
   const Tensor folded = scratch_like(result, DType::kFloat64);
   {
-    Writer writer;
-    int size = writer.leaf(in.x);
+    jit::TensorExpr expr;
+    int size = expr.leaf(in.x);
     // Integers as float64 first: the smallest one has no magnitude of its own type.
-    if (!is_complex(in.x.dtype())) size = writer.cast(size, DType::kFloat64);
-    size = writer.cast(writer.op("abs", {size}), DType::kFloat64);
+    if (!is_complex(in.x.dtype())) size = expr.cast(size, DType::kFloat64);
+    size = expr.cast(expr.op("abs", {size}), DType::kFloat64);
     ReduceKind kind = ReduceKind::kSum;
     if (std::isinf(order)) {
       kind = order > 0 ? ReduceKind::kMax : ReduceKind::kMin;
     } else if (order == 0.0) {
-      size = writer.cast(writer.cast(size, DType::kBool), DType::kFloat64);
+      size = expr.cast(expr.cast(size, DType::kBool), DType::kFloat64);
     } else if (order == 2.0) {
-      if (scale.is_defined()) size = writer.op("divide", {size, writer.leaf(scale)});
-      size = writer.op("square", {size});
+      if (scale.is_defined()) size = expr.op("divide", {size, expr.leaf(scale)});
+      size = expr.op("square", {size});
     } else if (order != 1.0) {
-      size = writer.op("pow", {size, writer.number(order, DType::kFloat64)});
+      size = expr.op("pow", {size, expr.number(order, DType::kFloat64)});
     }
-    writer.reduce(kind, size, in.x.shape(), in.reduced, folded);
+    expr.reduce(kind, size, in.x.shape(), in.reduced, folded);
   }
-  Writer writer;
-  int total = writer.leaf(folded);
+  jit::TensorExpr expr;
+  int total = expr.leaf(folded);
   if (order == 2.0) {
-    total = writer.op("sqrt", {total});
-    if (scale.is_defined()) total = writer.op("multiply", {total, writer.leaf(scale)});
+    total = expr.op("sqrt", {total});
+    if (scale.is_defined()) total = expr.op("multiply", {total, expr.leaf(scale)});
   } else if (order != 0.0 && order != 1.0 && !std::isinf(order)) {
-    total = writer.op("pow", {total, writer.number(1.0 / order, DType::kFloat64)});
+    total = expr.op("pow", {total, expr.number(1.0 / order, DType::kFloat64)});
   }
-  writer.write(total, result);
+  expr.write(total, result);
 }
 
 /// Exact sums of integers, made numbers by the CPU, which refuses those that do not fit.

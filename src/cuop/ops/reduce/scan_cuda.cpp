@@ -2,7 +2,6 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/places.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
@@ -49,8 +48,7 @@ ScanPlan plan_scan(const Tensor& x, int axis, const Tensor& out) {
 jit::TextKernel scan_kernel(DType source, DType out, bool by_tiles) {
   const char* sum = is_complex(out) ? "Complex<double>" : is_integer(out) ? "uint64_t" : "double";
   return {"cumsum", "cuop/ops/reduce/scan.cuh", "Scan",
-          cat(by_tiles ? "scan_tiles<" : "scan_short_lines<", jit::text_type(source), ", ", sum,
-              ", ", jit::text_type(out), ">"),
+          jit::instance(by_tiles ? "scan_tiles" : "scan_short_lines", source, sum, out),
           jit::kScanThreads};
 }
 

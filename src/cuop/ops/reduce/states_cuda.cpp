@@ -1,6 +1,5 @@
 // States of partial reductions on a GPU, once they have been folded.
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -60,13 +59,13 @@ void merge_values(ReduceKind kind, const Tensor& into, const Tensor& from) {
 }  // namespace
 
 jit::TextKernel merge_states_kernel(ReduceKind kind) {
-  return {"merge_states", kText, "MergedStates", cat("merge_states<", state_type(kind), ">"),
+  return {"merge_states", kText, "MergedStates", jit::instance("merge_states", state_type(kind)),
           kThreads};
 }
 
 jit::TextKernel finish_states_kernel(ReduceKind kind) {
-  return {"finish_states", kText, "FinishedStates", cat("finish_states<", state_type(kind), ">"),
-          kThreads};
+  return {"finish_states", kText, "FinishedStates",
+          jit::instance("finish_states", state_type(kind)), kThreads};
 }
 
 void merge_states_cuda(const FoldInput& input, const Tensor& into, const Tensor& from) {

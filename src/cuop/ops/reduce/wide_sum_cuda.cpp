@@ -94,27 +94,24 @@ void start(WideSumPlan plan, const std::byte* data, void* result, Device device)
 }  // namespace
 
 jit::TextKernel wide_sum_kernel(const WideSumForm& form) {
-  const auto truth = [](bool value) { return value ? "true" : "false"; };
-  const std::string source = jit::text_type(form.source);
-  const std::string result = form.gives_states ? "RawState" : jit::text_type(form.result);
-  const char* linear = truth(form.is_linear);
+  const char* const result = form.gives_states ? "RawState" : jit::text_type(form.result);
   if (form.kind == Kind::kExact) {
     return {"exact_sum", "cuop/ops/reduce/exact_sum.cuh", "WideSum",
-            cat("exact_sums<", source, ", ", truth(!is_floating(form.element)), ", ", linear, ", ",
-                form.team, ", ", truth(form.by_columns), ", ", result, ">"),
+            jit::instance("exact_sums", form.source, !is_floating(form.element), form.is_linear,
+                          form.team, form.by_columns, result),
             jit::kSumThreads};
   }
   const char* names[] = {"compensated_short_rows", "compensated_rows", "compensated_columns"};
   const std::string team = form.kind == Kind::kShortRows ? cat(form.team, ", ") : std::string();
   return {"compensated_sum", "cuop/ops/reduce/compensated_sum.cuh", "WideSum",
-          cat(names[static_cast<size_t>(form.kind)], "<", source, ", ", taken(form.element), ", ",
-              linear, ", ", team, result, ">"),
+          jit::instance(names[static_cast<size_t>(form.kind)], form.source, taken(form.element),
+                        form.is_linear, team + result),
           jit::kSumThreads};
 }
 
 jit::TextKernel joined_sum_kernel(DType result, bool gives_states) {
   return {"compensated_sum", "cuop/ops/reduce/compensated_sum.cuh", "JoinedSum",
-          cat("compensated_joined<", gives_states ? "RawState" : jit::text_type(result), ">"),
+          jit::instance("compensated_joined", gives_states ? "RawState" : jit::text_type(result)),
           jit::kSumThreads};
 }
 

@@ -11,8 +11,7 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<void(const Tensor&, int, bool, const Tensor&)> kSlot{
-    "softmax", kernels::softmax_cpu, kernels::softmax_cuda};
+constexpr backend::Slot kSlot{"softmax", &kernels::softmax_cpu, &kernels::softmax_cuda};
 
 Tensor run(const char* who, const Tensor& x, int64_t axis, bool is_log, const Tensor* out) {
   trace::Span span(who, "op");

@@ -1,6 +1,5 @@
 #include "cuop/backend/execution.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/jit/build_options.h"
 #include "cuop/ops/softmax/softmax_arguments.cuh"
 #include "cuop/ops/softmax/softmax_kernels.h"
@@ -30,16 +29,12 @@ jit::RowPlan softmax_rows_plan(int64_t length, DType dtype,
 }
 
 jit::TextKernel softmax_rows_kernel(DType dtype, const jit::RowPlan& plan, bool is_log) {
-  return kernel(is_log,
-                cat("softmax_rows<", jit::text_type(dtype), ", ", plan.text(), ", ",
-                    is_log ? "true>" : "false>"),
-                plan.threads(), plan.resident);
+  return kernel(is_log, jit::instance("softmax_rows", dtype, plan.text(), is_log), plan.threads(),
+                plan.resident);
 }
 
 jit::TextKernel softmax_columns_kernel(DType dtype, int lanes, bool is_log) {
-  return kernel(is_log,
-                cat("softmax_columns<", jit::text_type(dtype), ", ", lanes, ", ",
-                    is_log ? "true>" : "false>"),
+  return kernel(is_log, jit::instance("softmax_columns", dtype, lanes, is_log),
                 jit::block_threads(jit::kSoftmaxThreads));
 }
 

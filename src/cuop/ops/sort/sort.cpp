@@ -22,8 +22,7 @@ namespace {
 using Kernel = void(const Tensor&, int, bool, const Tensor&);
 constexpr backend::Slot<Kernel> kSort{"sort", &kernels::sort_cpu, &kernels::sort_cuda};
 constexpr backend::Slot<Kernel> kArgsort{"argsort", &kernels::argsort_cpu, &kernels::argsort_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, const Tensor&)> kMarkRuns{
-    "unique", &kernels::mark_runs_cpu, &kernels::mark_runs_cuda};
+constexpr backend::Slot kMarkRuns{"unique", &kernels::mark_runs_cpu, &kernels::mark_runs_cuda};
 
 Tensor run(const char* who, const backend::Slot<Kernel>& kernel, const Tensor& x, int64_t axis,
            bool is_descending, DType dtype, const Tensor* out) {

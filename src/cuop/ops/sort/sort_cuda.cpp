@@ -24,13 +24,13 @@ constexpr const char* kDigitText = "cuop/ops/sort/digits.cuh";
 std::string key_of(DType dtype) {
   const bool is_signed = is_signed_integer(dtype);
   const char* kind = is_floating(dtype) ? "kFloating" : is_signed ? "kSigned" : "kUnsigned";
-  return cat("uint", 8 * itemsize(dtype), "_t, NumberKind::", kind);
+  return cat(jit::word_type(itemsize(dtype)), ", NumberKind::", kind);
 }
 
 std::string call(const char* function, const SortForm& form) {
   const char* position = form.is_wide ? "uint64_t" : "uint32_t";
-  return cat(function, "<", key_of(form.dtype), ", ",
-             form.gives_positions ? position : "NoPosition", ">");
+  return jit::instance(function, key_of(form.dtype),
+                       form.gives_positions ? position : "NoPosition");
 }
 
 void sort_by_merging(const Tensor& x, int axis, bool is_descending, const Tensor& out,
@@ -80,7 +80,8 @@ jit::TextKernel sort_by_digit_kernel(const SortForm& form) {
   return {"sort", kDigitText, "DigitSort", call("sort_by_digit", form), jit::kSortThreads};
 }
 jit::TextKernel mark_runs_kernel(DType dtype) {
-  return {"unique", kText, "RunStarts", cat("mark_runs<", key_of(dtype), ">"), jit::kSortThreads};
+  return {"unique", kText, "RunStarts", jit::instance("mark_runs", key_of(dtype)),
+          jit::kSortThreads};
 }
 
 int64_t position_bytes(const SortForm& form) {

@@ -155,10 +155,8 @@ void expand_cuda(const Bitmap& from, const Tensor& line) {
   set_item(line, mask, from.values);
 }
 
-constexpr backend::Slot<Bitmap(const Tensor&, int64_t)> kCompress("bitmap", bitmap_cpu,
-                                                                  bitmap_cuda);
-constexpr backend::Slot<void(const Bitmap&, const Tensor&)> kExpand("bitmap", expand_cpu,
-                                                                    expand_cuda);
+constexpr backend::Slot kCompress{"bitmap", &bitmap_cpu, &bitmap_cuda};
+constexpr backend::Slot kExpand{"bitmap", &expand_cpu, &expand_cuda};
 
 }  // namespace
 

@@ -16,20 +16,14 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<SparseMatrix(const Tensor&, DType)> kCompress("to_sparse",
-                                                                      kernels::compress_cpu,
-                                                                      kernels::compress_cuda);
-constexpr backend::Slot<void(const SparseMatrix&, const Tensor&)> kExpand("to_dense",
-                                                                          kernels::expand_cpu,
-                                                                          kernels::expand_cuda);
-constexpr backend::Slot<Tensor(const Tensor&, int64_t)> kRowNumbers("sparse",
-                                                                    kernels::row_numbers_cpu,
-                                                                    kernels::row_numbers_cuda);
-constexpr backend::Slot<Tensor(const Tensor&, int64_t)> kRowPositions("sparse",
-                                                                      kernels::row_positions_cpu,
-                                                                      kernels::row_positions_cuda);
-constexpr backend::Slot<void(const SparseMatrix&, const Tensor&, const Tensor&)> kProduct(
-    "matmul", kernels::sparse_product_cpu, kernels::sparse_product_cuda);
+constexpr backend::Slot kCompress{"to_sparse", &kernels::compress_cpu, &kernels::compress_cuda};
+constexpr backend::Slot kExpand{"to_dense", &kernels::expand_cpu, &kernels::expand_cuda};
+constexpr backend::Slot kRowNumbers{"sparse", &kernels::row_numbers_cpu,
+                                    &kernels::row_numbers_cuda};
+constexpr backend::Slot kRowPositions{"sparse", &kernels::row_positions_cpu,
+                                      &kernels::row_positions_cuda};
+constexpr backend::Slot kProduct{"matmul", &kernels::sparse_product_cpu,
+                                 &kernels::sparse_product_cuda};
 
 }  // namespace
 

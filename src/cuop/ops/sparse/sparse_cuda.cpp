@@ -1,7 +1,6 @@
 // Layouts of sparse matrices by kernels of our own and tensor operations, products by cuSPARSE.
 #include "cuop/backend/cuda/cusparse.h"
 #include "cuop/core/divide_up.h"
-#include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -30,8 +29,8 @@ Tensor search_rows(const Tensor& sorted, int64_t count, RowSearch search) {
 
 jit::TextKernel row_search_kernel(DType index_dtype, RowSearch search) {
   return {search == RowSearch::kNumbers ? "sparse row numbers" : "sparse row positions",
-          "cuop/ops/sparse/sparse.cuh", "RowSearch",
-          cat("search_rows<", jit::text_type(index_dtype), ">"), kThreads};
+          "cuop/ops/sparse/sparse.cuh", "RowSearch", jit::instance("search_rows", index_dtype),
+          kThreads};
 }
 
 Tensor row_numbers_cuda(const Tensor& positions, int64_t count) {

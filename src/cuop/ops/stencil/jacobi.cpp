@@ -18,15 +18,11 @@ namespace cuop {
 
 namespace {
 
-constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, int64_t, const Tensor&,
-                             double*)>
-    kJacobi{"jacobi2d", &kernels::jacobi_cpu, &kernels::jacobi_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const RowSweeps&,
-                             const Tensor&, const Tensor&)>
-    kJacobiRows{"jacobi2d_rows", &kernels::jacobi_rows_cpu, &kernels::jacobi_rows_cuda};
-constexpr backend::Slot<void(const Tensor&, const Tensor&, double, Boundary, const Tensor&)>
-    kResidualRows{"poisson_residual_rows", &kernels::residual_rows_cpu,
-                  &kernels::residual_rows_cuda};
+constexpr backend::Slot kJacobi{"jacobi2d", &kernels::jacobi_cpu, &kernels::jacobi_cuda};
+constexpr backend::Slot kJacobiRows{"jacobi2d_rows", &kernels::jacobi_rows_cpu,
+                                    &kernels::jacobi_rows_cuda};
+constexpr backend::Slot kResidualRows{"poisson_residual_rows", &kernels::residual_rows_cpu,
+                                      &kernels::residual_rows_cuda};
 
 /// `halo` is how many more rows `u` has than the right-hand side.
 void check_problem(const char* who, const Tensor& u, const Tensor& rhs, int64_t halo, double dx) {

@@ -19,11 +19,9 @@ using kernels::TapList;
 
 namespace {
 
-constexpr backend::Slot<void(const Tensor&, const TapList&, Boundary, int64_t, const Tensor&)>
-    kStencil{"stencil2d", &kernels::stencil_cpu, &kernels::stencil_cuda};
-constexpr backend::Slot<void(const Tensor&, const TapList&, Boundary, const RowSweeps&,
-                             const Tensor&)>
-    kStencilRows{"stencil2d_rows", &kernels::stencil_rows_cpu, &kernels::stencil_rows_cuda};
+constexpr backend::Slot kStencil{"stencil2d", &kernels::stencil_cpu, &kernels::stencil_cuda};
+constexpr backend::Slot kStencilRows{"stencil2d_rows", &kernels::stencil_rows_cpu,
+                                     &kernels::stencil_rows_cuda};
 
 void check_grid(const char* who, const char* what, const Tensor& t) {
   if (t.ndim() != 2) {

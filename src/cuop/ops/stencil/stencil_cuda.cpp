@@ -139,8 +139,7 @@ jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first) {
   return {"stencil2d",
           kPath,
           "StencilArguments",
-          cat(is_near ? "stencil_tiles<" : "stencil_cells<", jit::text_type(dtype),
-              is_first ? ", true>" : ", false>"),
+          jit::instance(is_near ? "stencil_tiles" : "stencil_cells", dtype, is_first),
           jit::kStencilThreads,
           is_near && is_first ? resident : 1};
 }
@@ -153,13 +152,12 @@ int64_t sweeps_per_pass_cuda(const TapList& list, int64_t itemsize) {
 }
 
 jit::TextKernel sweep_kernel(DType dtype, const TapList& list) {
-  const auto radius = static_cast<int>(radius_of(list));
-  std::string call = cat("stencil_sweeps<", jit::text_type(dtype), ", ", radius);
-  for (const Tap& tap : list.taps) call += cat(", At<", tap.row, ", ", tap.column, ">");
+  std::string reach = std::to_string(radius_of(list));
+  for (const Tap& tap : list.taps) reach += cat(", At<", tap.row, ", ", tap.column, ">");
   return {.title = "stencil2d_sweeps",
           .path = "cuop/ops/stencil/sweeps.cuh",
           .arguments = "SweepArguments",
-          .call = call + ">",
+          .call = jit::instance("stencil_sweeps", dtype, reach),
           .threads = jit::kSweepThreads,
           .resident = itemsize(dtype) <= 4 ? 3 : 2};
 }
@@ -170,7 +168,7 @@ jit::TextKernel jacobi_sweep_kernel(DType dtype) {
   return {.title = "jacobi2d_sweeps",
           .path = "cuop/ops/stencil/sweeps.cuh",
           .arguments = "JacobiSweepArguments",
-          .call = cat("jacobi_sweeps<", jit::text_type(dtype), ">"),
+          .call = jit::instance("jacobi_sweeps", dtype),
           .threads = jit::kSweepThreads,
           .resident = 2,
           .shared_bytes = jit::sweep_edge_bytes(1) + jit::kSweepRhsBytes};
@@ -178,8 +176,7 @@ jit::TextKernel jacobi_sweep_kernel(DType dtype) {
 
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual) {
   return {is_residual ? "poisson_residual" : "jacobi2d", kPath, "JacobiArguments",
-          cat("jacobi_rows<", jit::text_type(dtype), is_residual ? ", true>" : ", false>"),
-          jit::kStencilThreads};
+          jit::instance("jacobi_rows", dtype, is_residual), jit::kStencilThreads};
 }
 
 void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
