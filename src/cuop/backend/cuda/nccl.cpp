@@ -21,34 +21,24 @@ struct Configuration {
 };
 
 struct Library {
-  int (*version)(int*);
-  int (*new_id)(NcclId*);
-  int (*start)(NcclState**, int size, NcclId, int rank, Configuration*);
-  int (*abort)(NcclState*);
-  int (*progress)(NcclState*, int* status);
-  const char* (*words)(int status);
-  int (*begin_group)();
-  int (*end_group)();
-  int (*send)(const void*, size_t count, int type, int peer, NcclState*, StreamHandle);
-  int (*receive)(void*, size_t count, int type, int peer, NcclState*, StreamHandle);
+  const DynLib& lib = cuda_library(CudaLibrary::kNccl);
+  int (*version)(int*) = lib.require("ncclGetVersion");
+  int (*new_id)(NcclId*) = lib.require("ncclGetUniqueId");
+  int (*start)(NcclState**, int size, NcclId, int rank,
+               Configuration*) = lib.require("ncclCommInitRankConfig");
+  int (*abort)(NcclState*) = lib.require("ncclCommAbort");
+  int (*progress)(NcclState*, int* status) = lib.require("ncclCommGetAsyncError");
+  const char* (*words)(int status) = lib.require("ncclGetErrorString");
+  int (*begin_group)() = lib.require("ncclGroupStart");
+  int (*end_group)() = lib.require("ncclGroupEnd");
+  int (*send)(const void*, size_t count, int type, int peer, NcclState*,
+              StreamHandle) = lib.require("ncclSend");
+  int (*receive)(void*, size_t count, int type, int peer, NcclState*,
+                 StreamHandle) = lib.require("ncclRecv");
 };
 
 const Library& library() {
-  static const Library loaded = [] {
-    const DynLib& lib = cuda_library(CudaLibrary::kNccl);
-    Library l{};
-    lib.bind(l.version, "ncclGetVersion");
-    lib.bind(l.new_id, "ncclGetUniqueId");
-    lib.bind(l.start, "ncclCommInitRankConfig");
-    lib.bind(l.abort, "ncclCommAbort");
-    lib.bind(l.progress, "ncclCommGetAsyncError");
-    lib.bind(l.words, "ncclGetErrorString");
-    lib.bind(l.begin_group, "ncclGroupStart");
-    lib.bind(l.end_group, "ncclGroupEnd");
-    lib.bind(l.send, "ncclSend");
-    lib.bind(l.receive, "ncclRecv");
-    return l;
-  }();
+  static const Library loaded;
   return loaded;
 }
 
