@@ -56,11 +56,8 @@ int width_of(const OffsetCopy& copy, const LoopNest<4>& nest) {
   return static_cast<int>(width);
 }
 
-/// Memory of the current stream whose bytes all have one value.
-std::shared_ptr<Storage> filled(int64_t nbytes, int byte, Device device) {
-  auto storage = memory::allocate_storage(nbytes, device);
-  backend::runtime(device).fill_bytes(storage->data(), byte, nbytes, current_stream(device));
-  return storage;
+std::shared_ptr<Storage> filled(int64_t bytes, int byte, Device device) {
+  return backend::filled_storage(bytes, byte, current_stream(device));
 }
 
 /// Waits for the stream.
