@@ -33,13 +33,8 @@ int width_of(const jit::MatrixVector& v, int64_t columns, DType dtype) {
   if (v.a_column != 1 || v.x_step != 1) return 1;
   const int64_t size = itemsize(dtype);
   const auto addresses = reinterpret_cast<uintptr_t>(v.a) | reinterpret_cast<uintptr_t>(v.x);
-  int64_t width = std::max<int64_t>(1, jit::access_bytes(kAccessBytes) / size);
-  while (width > 1 &&
-         (columns % width != 0 || v.a_row % width != 0 || v.a_batch % width != 0 ||
-          v.x_batch % width != 0 || addresses % static_cast<uintptr_t>(width * size) != 0)) {
-    width /= 2;
-  }
-  return static_cast<int>(width);
+  return jit::access_width(itemsize(dtype), jit::access_bytes(kAccessBytes), addresses,
+                           columns | v.a_row | v.a_batch | v.x_batch);
 }
 
 }  // namespace

@@ -34,18 +34,10 @@ OperandReading reading_of(const Tensor& t, const Steps& steps) {
   OperandReading reading;
   reading.is_along_depth = steps.depth == 1;
   if (steps.depth != 1 && steps.line != 1) return reading;
-  const int64_t size = itemsize(t.dtype()),
-                apart = reading.is_along_depth ? steps.line : steps.depth;
-  int64_t width = jit::kAccessBytes / size;
-  const auto is_aligned = [&](int64_t elements) { return elements % width == 0; };
-  const auto fits = [&] {
-    bool all = is_aligned(apart) &&
-               reinterpret_cast<uintptr_t>(t.data()) % static_cast<uintptr_t>(width * size) == 0;
-    for (int i = 0; i + 2 < t.ndim(); ++i) all = all && is_aligned(t.strides()[i]);
-    return all;
-  };
-  while (width > 1 && !fits()) width /= 2;
-  reading.width = static_cast<int>(width);
+  int64_t counts = reading.is_along_depth ? steps.line : steps.depth;
+  for (int i = 0; i + 2 < t.ndim(); ++i) counts |= t.strides()[i];
+  reading.width = jit::access_width(itemsize(t.dtype()), jit::kAccessBytes,
+                                    reinterpret_cast<uintptr_t>(t.data()), counts);
   return reading;
 }
 
