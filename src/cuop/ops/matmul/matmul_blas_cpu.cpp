@@ -9,6 +9,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
+#include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {
@@ -23,7 +24,7 @@ namespace blas = backend::blas;
 bool is_gram(const Product& p) {
   constexpr int64_t kLeastOrder = 192;
   if (p.c.ndim() != 2 || p.c.shape(0) < kLeastOrder || p.conjugate_a) return false;
-  if (p.beta.to_complex() != std::complex<double>(0)) return false;
+  if (!is_zero(p.beta)) return false;
   return p.a.data() == p.b.data() && p.a.shape(0) == p.b.shape(1) &&
          p.a.strides()[0] == p.b.strides()[1] && p.a.strides()[1] == p.b.strides()[0];
 }

@@ -19,11 +19,6 @@ namespace {
 using backend::Kernel;
 using backend::KernelType;
 
-jit::Coefficient coefficient_of(const Scalar& value) {
-  const std::complex<double> wide = value.to_complex();
-  return {wide.real(), wide.imag(), 0};
-}
-
 /// The strides of a matrix seen by its lines and its depth: rows and columns of a, columns and rows
 /// of b.
 struct Steps {
@@ -94,8 +89,8 @@ TileProductPlan plan_tile_product(const Product& product, const Kernel& kernel) 
     plan.b = within(plan.b, p.columns, p.depth);
   }
   count_tiles(p, kernel.tile);
-  p.alpha = coefficient_of(product.alpha);
-  p.beta = coefficient_of(product.beta);
+  p.alpha = coefficient_of(product.alpha, plan.dtype);
+  p.beta = coefficient_of(product.beta, plan.dtype);
   return plan;
 }
 
