@@ -1,7 +1,7 @@
 // Products by tiles on a GPU: what the kernels are given, and their launch.
 
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/library_use.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -127,8 +127,9 @@ void tile_product_cuda(Product& product, const Kernel& asked) {
   const Kernel kernel = completed_product(asked);
   const DType dtype = product.c.dtype();
   const Device device = product.c.device();
-  const std::string obstacle = product_obstacle(kernel, dtype, backend::cuda::limits_of(device),
-                                                backend::execution_options().build.max_registers);
+  const std::string obstacle =
+      product_obstacle(kernel, dtype, backend::runtime(device).kernel_limits(),
+                       backend::execution_options().build.max_registers);
   if (!obstacle.empty()) throw CompilationError(cat("matmul: ", obstacle));
   if (kernel.is_bulk) {
     if (!has_aligned_rows(product.a, steps_of_a(product.a))) {
