@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/execution.h"
 #include "cuop/backend/library_use.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
@@ -88,7 +88,7 @@ void expect_product(const Tensor& result, const Case& one, const std::string& wh
 
 class GpuOwnProduct : public GpuTest {
  protected:
-  static bool has_bulk() { return backend::cuda::limits_of(kGpu).capability >= 90; }
+  static bool has_bulk() { return backend::runtime(kGpu).kernel_limits().capability >= 90; }
 
   /// Runs the product on what `place` makes of the operands, into a result that holds NaN where its
   /// values do not matter.
@@ -179,7 +179,7 @@ TEST_F(GpuOwnProduct, AnyKernelForAnyOperands) {
   const auto one_of = [&](std::initializer_list<int64_t> all) {
     return all.begin()[random() % all.size()];
   };
-  const auto limits = backend::cuda::limits_of(kGpu);
+  const auto limits = backend::runtime(kGpu).kernel_limits();
   for (int runs = 0; runs < 40;) {
     const DType dtype = kDTypes[random() % std::size(kDTypes)];
     const KernelType types[] = {KernelType::kSimple, KernelType::kTiled, KernelType::kTensorCore};

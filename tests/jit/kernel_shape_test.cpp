@@ -25,6 +25,26 @@ RowPlan plan(int64_t length, const backend::KernelShape& shape) {
   return plan_rows(length, length, DType::kFloat32, 20, {});
 }
 
+TEST(KernelShape, AnAccessIsWhatDividesAddressesAndCounts) {
+  EXPECT_EQ(access_width(4, 16, 0x1000, 64), 4);
+  EXPECT_EQ(access_width(4, 8, 0x1000, 64), 2) << "no more was asked for";
+  EXPECT_EQ(access_width(4, 16, 0x1008, 64), 2);
+  EXPECT_EQ(access_width(4, 16, 0x1002, 64), 1) << "an element at no multiple of its size";
+  EXPECT_EQ(access_width(4, 16, 0x1000, 64 | 6), 2);
+  EXPECT_EQ(access_width(4, 16, 0x1000, -6), 2);
+  EXPECT_EQ(access_width(4, 16, 0x1000, 7), 1);
+  EXPECT_EQ(access_width(1, 16, 0x1000, 0), 16) << "a stride of 0 bounds nothing";
+  EXPECT_EQ(access_width(16, 8, 0x1000, 4), 1);
+}
+
+TEST(KernelShape, InstancesNameTheirArguments) {
+  EXPECT_EQ(instance("f", DType::kFloat32, 3, true, "void"), "f<float, 3, true, void>");
+  EXPECT_EQ(instance("f", false), "f<false>");
+  EXPECT_STREQ(word_type(1), "uint8_t");
+  EXPECT_STREQ(word_type(8), "uint64_t");
+  EXPECT_STREQ(word_type(16), "Word16");
+}
+
 TEST(KernelShape, RowsAreSharedAsAskedFor) {
   EXPECT_EQ(plan(64, {}).text(), "4, 4, 4");
   EXPECT_EQ(plan(64, {.access_bytes = 8}).text(), "2, 4, 8");

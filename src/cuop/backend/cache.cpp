@@ -1,13 +1,13 @@
 #include "cuop/backend/cache.h"
 
-#include "cuop/backend/cpu/dnn.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/memory/current.h"
 
 namespace cuop {
 
 int64_t empty_cache(Device device) {
-  const int64_t prepared = device.is_cpu() ? backend::dnn::release() : 0;
+  const int64_t prepared = backend::runtime(device).release_prepared();
   return prepared + memory::whole_resource(device).release_cached();
 }
 

@@ -7,6 +7,7 @@
 
 #include "cuop/backend/event.h"
 #include "cuop/backend/graph.h"
+#include "cuop/backend/kernel.h"
 #include "cuop/core/stream.h"
 
 namespace cuop::backend {
@@ -55,9 +56,21 @@ class Runtime {
   virtual void check_works() {}
   /// Nothing here waits for what was started on other devices any more: their use has ended.
   virtual void forget_order() {}
+  /// Whether what the stream is given now is recorded for a graph, and not done.
+  virtual bool is_recording(Stream /*stream*/) { return false; }
 
   virtual MemoryInfo memory_info() const = 0;
   virtual std::string description() const = 0;
+  /// What bounds the kernels that are made for it; the usual GPU's where none are.
+  virtual GpuLimits kernel_limits() const { return {}; }
+  /// Of the cache that a search for the fastest kernel must go beyond; 0 where none is searched
+  /// for.
+  virtual int64_t l2_bytes() const { return 0; }
+  /// Gives up what was prepared for calls of libraries to come; returns its bytes.
+  virtual int64_t release_prepared() { return 0; }
 };
+
+/// The CPU's, which is always there.
+Runtime& cpu_runtime();
 
 }  // namespace cuop::backend

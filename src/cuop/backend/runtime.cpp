@@ -1,6 +1,5 @@
 #include "cuop/backend/runtime.h"
 
-#include "cuop/backend/cpu/cpu_runtime.h"
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/cuda_runtime.h"
@@ -24,6 +23,12 @@ int device_count(DeviceType type) {
 Runtime& runtime(Device device) {
   if (device.is_cpu()) return cpu_runtime();
   return cuda::cuda_runtime(device);
+}
+
+std::shared_ptr<Storage> filled_storage(int64_t bytes, int byte, Stream stream) {
+  auto storage = memory::allocate_storage(bytes, stream.device);
+  runtime(stream.device).fill_bytes(storage->data(), byte, bytes, stream);
+  return storage;
 }
 
 }  // namespace cuop::backend

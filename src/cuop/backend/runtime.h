@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuop/backend/device_runtime.h"
+#include "cuop/core/storage.h"
 
 namespace cuop::backend {
 
@@ -9,6 +10,8 @@ namespace cuop::backend {
 int device_count(DeviceType type);
 /// The device's runtime; DeviceError that says what is missing when there is none.
 Runtime& runtime(Device device);
+/// Memory of the stream's device whose bytes all have one value, as work of the stream.
+std::shared_ptr<Storage> filled_storage(int64_t bytes, int byte, Stream stream);
 /// A stream of its own, destroyed with this object.
 class OwnedStream {
  public:

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cmath>
 
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/one_per_device.h"
 
@@ -106,7 +105,7 @@ int64_t StreamMarks::time_of(const Event& event, Stream stream, int64_t reached_
 }
 
 std::shared_ptr<const trace::Mark> mark_stream(Stream stream) {
-  if (stream.device.is_cpu() || cuda::is_capturing(stream)) return nullptr;
+  if (stream.device.is_cpu() || runtime(stream.device).is_recording(stream)) return nullptr;
   static OnePerDevice<StreamMarks> devices;
   StreamMarks& marks = devices.get(stream.device, [&] {
     Runtime& device = runtime(stream.device);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuop/core/divide_up.h"
+
 namespace cuop {
 namespace {
 
@@ -22,7 +24,7 @@ Place place_of(int64_t i, int64_t fine, int64_t coarse, AxisEnds ends) {
     above = (2 * i + 1) * coarse - fine;
     below = 2 * fine;
   }
-  const int64_t cell = above >= 0 ? above / below : -((-above + below - 1) / below);
+  const int64_t cell = above >= 0 ? above / below : -divide_up(-above, below);
   return {cell, static_cast<double>(above - cell * below) / static_cast<double>(below)};
 }
 

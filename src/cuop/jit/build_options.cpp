@@ -24,6 +24,13 @@ int64_t access_bytes(int64_t usual) {
   return wanted == 0 ? usual : wanted;
 }
 
+int access_width(int64_t itemsize, int64_t most_bytes, uintptr_t addresses, int64_t counts) {
+  const uint64_t bits = static_cast<uint64_t>(most_bytes) | addresses |
+                        static_cast<uint64_t>(counts) * static_cast<uint64_t>(itemsize);
+  const auto bytes = static_cast<int64_t>(bits & (~bits + 1));  // the lowest bit
+  return static_cast<int>(std::max<int64_t>(1, bytes / itemsize));
+}
+
 std::string build_key() {
   const int threads = block_threads(0);  // the rest of a shape is in the text of a kernel
   std::string key = threads == 0 ? "" : cat(" block ", threads);

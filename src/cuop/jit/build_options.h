@@ -2,6 +2,7 @@
 // usual: each way makes a binary of its own.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "cuop/backend/execution.h"
@@ -18,6 +19,11 @@ inline constexpr int kMostRegisters = 255;
 /// CUOP_BLOCK_THREADS.
 int block_threads(int usual);
 int64_t access_bytes(int64_t usual);
+
+/// How many neighbouring elements make one access of up to `most_bytes`: the largest power of two,
+/// of whose bytes all addresses are multiples, and of which all counts of elements (sizes, strides)
+/// are. Both are or'ed together.
+int access_width(int64_t itemsize, int64_t most_bytes, uintptr_t addresses, int64_t counts);
 
 /// What tells apart the kernels of this thread's options and shape; "" for the usual ones.
 std::string build_key();

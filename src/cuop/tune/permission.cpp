@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/env.h"
 
@@ -21,10 +20,10 @@ void set_frozen(bool is_on) { frozen() = is_on; }
 
 std::string measuring_obstacle(Device device, bool is_asked) {
   if (is_frozen()) return "the tuner is frozen";
-  if (device.is_cpu()) return "";
   const Stream stream = current_stream(device);
-  if (backend::cuda::is_capturing(stream)) return "a graph is being captured";
-  if (!is_asked && !backend::runtime(device).is_idle(stream)) return "the device is busy";
+  backend::Runtime& runtime = backend::runtime(device);
+  if (runtime.is_recording(stream)) return "a graph is being captured";
+  if (!is_asked && !runtime.is_idle(stream)) return "the device is busy";
   return "";
 }
 

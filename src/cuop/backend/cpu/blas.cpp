@@ -210,13 +210,8 @@ template <class T>
 GemmCall<T> tile_of(const GemmCall<T>& call, const Grid& grid, int64_t tile) {
   const Piece rows = piece(call.m, grid.rows, tile / grid.columns, kBlock);
   const Piece columns = piece(call.n, grid.columns, tile % grid.columns, kBlock);
-  GemmCall<T> part = call;
-  part.m = std::max<int64_t>(0, rows.size);
-  part.n = std::max<int64_t>(0, columns.size);
-  part.a += call.trans_a == Trans::kNone ? rows.begin * call.lda : rows.begin;
-  part.b += call.trans_b == Trans::kNone ? columns.begin : columns.begin * call.ldb;
-  part.c += rows.begin * call.ldc + columns.begin;
-  return part;
+  return call.block(rows.begin, columns.begin, std::max<int64_t>(0, rows.size),
+                    std::max<int64_t>(0, columns.size));
 }
 
 template <class T>
@@ -243,6 +238,27 @@ void gemm_at_once(const GemmCall<T>& call) {
   parallel_for_each(grid.rows * grid.columns, 1, [&](int64_t tile) {
     const GemmCall<T> part = tile_of(call, grid, tile);
     if (part.m > 0 && part.n > 0) call_library(part);
+  });
+}
+
+/// A call with a square A, in parts: of B's columns where A is on the left, of its rows on the
+/// right. It takes `share` of order * m * n multiplications; advance(part, begin) moves what a part
+/// has besides B.
+template <class T, class Call, class Advance>
+void beside_square(const Call& call, double share, Advance&& advance) {
+  if (call.m == 0 || call.n == 0) return;
+  const SerialScope scope;
+  const bool is_left = call.side == Side::kLeft;
+  const int64_t order = is_left ? call.m : call.n;
+  const double work = static_cast<double>(order) * static_cast<double>(call.m) *
+                      static_cast<double>(call.n) * share;
+  const int64_t parts = std::max(useful_threads(work), interruptible_parts<T>(work, kMostWork));
+  split(is_left ? call.n : call.m, parts, kBlock, [&](int64_t begin, int64_t size) {
+    Call part = call;
+    (is_left ? part.n : part.m) = size;
+    part.b += is_left ? begin : begin * call.ldb;
+    advance(part, begin);
+    call_library(part);
   });
 }
 
@@ -298,37 +314,14 @@ void gemv(const GemvCall<T>& call) {
 
 template <class T>
 void symm(const SymmCall<T>& call) {
-  if (call.m == 0 || call.n == 0) return;
-  const SerialScope scope;
-  const bool is_left = call.side == Side::kLeft;
-  const int64_t order = is_left ? call.m : call.n;
-  const double work =
-      static_cast<double>(order) * static_cast<double>(call.m) * static_cast<double>(call.n);
-  const int64_t parts = std::max(useful_threads(work), interruptible_parts<T>(work, kMostWork));
-  split(is_left ? call.n : call.m, parts, kBlock, [&](int64_t begin, int64_t size) {
-    SymmCall<T> part = call;
-    (is_left ? part.n : part.m) = size;
-    part.b += is_left ? begin : begin * call.ldb;
-    part.c += is_left ? begin : begin * call.ldc;
-    call_library(part);
+  beside_square<T>(call, 1.0, [&](SymmCall<T>& part, int64_t begin) {
+    part.c += call.side == Side::kLeft ? begin : begin * call.ldc;
   });
 }
 
 template <class T>
 void trsm(const TrsmCall<T>& call) {
-  if (call.m == 0 || call.n == 0) return;
-  const SerialScope scope;
-  const bool is_left = call.side == Side::kLeft;
-  const int64_t order = is_left ? call.m : call.n;
-  const double work =
-      static_cast<double>(order) * static_cast<double>(call.m) * static_cast<double>(call.n) / 2;
-  const int64_t parts = std::max(useful_threads(work), interruptible_parts<T>(work, kMostWork));
-  split(is_left ? call.n : call.m, parts, kBlock, [&](int64_t begin, int64_t size) {
-    TrsmCall<T> part = call;
-    (is_left ? part.n : part.m) = size;
-    part.b += is_left ? begin : begin * call.ldb;
-    call_library(part);
-  });
+  beside_square<T>(call, 0.5, [](TrsmCall<T>&, int64_t) {});
 }
 
 template void gemm(const GemmCall<float>&);

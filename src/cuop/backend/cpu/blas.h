@@ -31,6 +31,17 @@ struct GemmCall {
   T beta = T(0);
   T* c = nullptr;
   int64_t ldc = 1;
+
+  /// The part of it that makes so many rows and columns of C, from this row and column on.
+  GemmCall block(int64_t row, int64_t column, int64_t rows, int64_t columns) const {
+    GemmCall part = *this;
+    part.m = rows;
+    part.n = columns;
+    part.a += trans_a == Trans::kNone ? row * lda : row;
+    part.b += trans_b == Trans::kNone ? column : column * ldb;
+    part.c += row * ldc + column;
+    return part;
+  }
 };
 
 /// y <- alpha op(A) x + beta y for A [m, n]; increments in elements, not 0.

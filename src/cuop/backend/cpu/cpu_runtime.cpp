@@ -1,11 +1,11 @@
-#include "cuop/backend/cpu/cpu_runtime.h"
-
 #include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <optional>
 
+#include "cuop/backend/cpu/dnn.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/device_runtime.h"
 #include "cuop/backend/event_pair_internal.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -88,6 +88,7 @@ class CpuRuntime final : public Runtime {
   std::string description() const override {
     return cat(proc_field("/proc/cpuinfo", "model name"), ", ", core_count(), " cores");
   }
+  int64_t release_prepared() override { return dnn::release(); }
 };
 
 }  // namespace

@@ -54,19 +54,13 @@ void check_status(int status, const char* who, const char* step) {
   check_library(status, "cuBLAS", who, step, library().status_name);
 }
 
-/// They are never destroyed, which would wait for the device.
-IdleObjects<Handle>& idle_handles() {
-  static auto* handles = new IdleObjects<Handle>;  // outlives what may still run at the end
-  return *handles;
-}
-
 /// A handle for one call of one thread, set to a stream and to memory of that stream.
 class Session {
  public:
   Session(const char* who, Stream stream)
       : scope_(stream.device),
         workspace_(kWorkspaceBytes, stream),
-        lease_(idle_handles(), stream.device, [&] { return start(who); }) {
+        lease_(stream.device, [&] { return start(who); }) {
     const Library& lib = library();
     check_status(lib.set_stream(handle(), static_cast<StreamHandle>(stream.handle)), who,
                  "a stream");

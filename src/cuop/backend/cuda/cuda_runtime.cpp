@@ -381,6 +381,10 @@ std::string CudaRuntime::description() const {
              '.', cuda % 1000 / 10);
 }
 
+GpuLimits CudaRuntime::kernel_limits() const {
+  return {properties_.major * 10 + properties_.minor, properties_.shared_per_block_optin};
+}
+
 bool CudaRuntime::enable_peer_access(Device peer) {
   if (peer == device_) return true;
   const Driver& d = driver();
@@ -402,12 +406,6 @@ CudaRuntime& cuda_runtime(Device device) {
   static OnePerDevice<CudaRuntime> runtimes;
   primary_context(device);  // a device that is absent is said before the table is asked
   return runtimes.get(device, [device] { return new CudaRuntime(device); });
-}
-
-GpuLimits limits_of(Device device) {
-  if (device.is_cpu()) return {};
-  const DeviceProperties& properties = cuda_runtime(device).properties();
-  return {properties.major * 10 + properties.minor, properties.shared_per_block_optin};
 }
 
 }  // namespace cuop::backend::cuda

@@ -68,6 +68,9 @@ class CudaRuntime final : public Runtime {
 
   MemoryInfo memory_info() const override;
   std::string description() const override;
+  bool is_recording(Stream stream) override { return is_capturing(stream); }
+  GpuLimits kernel_limits() const override;
+  int64_t l2_bytes() const override { return properties_.l2_bytes; }
 
   /// Lets kernels of this device read and write memory of `peer`, what is there and what comes: all
   /// that cuOP allocates, plain memory and the driver's default pool of other libraries. False when
@@ -113,8 +116,5 @@ class CudaRuntime final : public Runtime {
 
 /// The device's runtime, made by the first call; DeviceError that says what is missing.
 CudaRuntime& cuda_runtime(Device device);
-
-/// What bounds the kernels of a GPU; the usual ones for the CPU, which has none.
-GpuLimits limits_of(Device device);
 
 }  // namespace cuop::backend::cuda

@@ -215,18 +215,12 @@ class Session {
   LruCache<PlanKey, std::shared_ptr<const CudnnPlan>, PlanKeyHash> plans_{kMaxPlans};
 };
 
-using IdleSessions = IdleObjects<std::unique_ptr<Session>>;
-IdleSessions& idle_sessions() {
-  static auto* sessions = new IdleSessions;  // outlives what may still run at the end
-  return *sessions;
-}
-
 /// A session for the current scope, its handle on the stream.
 class Lease {
  public:
   Lease(const char* who, Stream stream)
       : context_(stream.device),
-        session_(idle_sessions(), stream.device, [&] { return std::make_unique<Session>(who); }) {
+        session_(stream.device, [&] { return std::make_unique<Session>(who); }) {
     dnn::check_status(
         dnn::library().set_stream((*this)->handle(), static_cast<StreamHandle>(stream.handle)), who,
         "a stream");
@@ -235,7 +229,7 @@ class Lease {
 
  private:
   ContextScope context_;
-  IdleSessions::Lease session_;
+  IdleObjects<std::unique_ptr<Session>>::Lease session_;
 };
 
 }  // namespace

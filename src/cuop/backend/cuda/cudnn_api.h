@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "cuop/backend/cuda/driver_types.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/core/dtype.h"
 
 namespace cuop::backend::cuda::dnn {
 
@@ -123,37 +125,20 @@ const Library& library();
 /// ExecutionError "who: cuDNN answered STATUS to STEP: its own last words" unless status is 0.
 void check_status(int status, const char* who, const char* step);
 
-/// The number by which the library knows the type of an attribute's values.
+/// The types of attributes' values in the order of the library's numbers; void: not used here.
+using ValueTypes =
+    TypeList<Handle, ElementType, bool, int64_t, float, double, const void*, ConvMode,
+             HeuristicMode, Knob, NanPropagation, Note, void, void, PointwiseMode, void*>;
+
+/// The number of a type, where void* is another descriptor; -1 for others.
+template <class T, class... Types>
+constexpr int type_code(TypeList<Types...>) {
+  int found = -1, code = 0;
+  ((found = std::is_same_v<T, Types> ? code : found, ++code), ...);
+  return found;
+}
 template <class T>
-constexpr int kTypeCode = -1;
-template <>
-inline constexpr int kTypeCode<Handle> = 0;
-template <>
-inline constexpr int kTypeCode<ElementType> = 1;
-template <>
-inline constexpr int kTypeCode<bool> = 2;
-template <>
-inline constexpr int kTypeCode<int64_t> = 3;
-template <>
-inline constexpr int kTypeCode<float> = 4;
-template <>
-inline constexpr int kTypeCode<double> = 5;
-template <>
-inline constexpr int kTypeCode<const void*> = 6;
-template <>
-inline constexpr int kTypeCode<ConvMode> = 7;
-template <>
-inline constexpr int kTypeCode<HeuristicMode> = 8;
-template <>
-inline constexpr int kTypeCode<Knob> = 9;
-template <>
-inline constexpr int kTypeCode<NanPropagation> = 10;
-template <>
-inline constexpr int kTypeCode<Note> = 11;
-template <>
-inline constexpr int kTypeCode<PointwiseMode> = 14;
-template <>
-inline constexpr int kTypeCode<void*> = 15;  ///< other descriptors
+inline constexpr int kTypeCode = type_code<T>(ValueTypes{});
 
 /// One description of the library, destroyed with this object. `who` (a literal) names the operator
 /// in errors.

@@ -54,12 +54,6 @@ void check_status(int status, const char* who, const char* step) {
   check_library(status, "cuSPARSE", who, step, library().status_name);
 }
 
-/// They are never destroyed, which would wait for the device.
-IdleObjects<Handle>& idle_handles() {
-  static auto* handles = new IdleObjects<Handle>;  // outlives what may still run at the end
-  return *handles;
-}
-
 Handle start(const char* who) {
   const trace::Interruption interruption;
   const RelaxedCapture relaxed;
@@ -92,8 +86,7 @@ class Description {
 void sparse_product(const char* who, const SparseProduct& p, Stream stream) {
   const ContextScope scope(stream.device);
   const Library& lib = library();
-  const IdleObjects<Handle>::Lease handle(idle_handles(), stream.device,
-                                          [&] { return start(who); });
+  const IdleObjects<Handle>::Lease handle(stream.device, [&] { return start(who); });
   check_status(lib.set_stream(handle.get(), static_cast<StreamHandle>(stream.handle)), who,
                "a stream");
   const ElementType element = p.is_double ? kReal64 : kReal32;

@@ -14,21 +14,25 @@ namespace cuop::backend::cuda {
 template <class Object>
 class IdleObjects {
  public:
+  /// All of the process: they outlive what may still run at its end, and are never destroyed.
+  static IdleObjects& instance() {
+    static auto* objects = new IdleObjects;
+    return *objects;
+  }
+
   /// One for the time of its life: that which was put back last, so that a program of one thread
   /// meets its own again; else what make() returns.
   class Lease {
    public:
     template <class Make>
-    Lease(IdleObjects& idle, Device device, Make&& make)
-        : idle_(idle), device_(device), object_(idle.take(device, make)) {}
-    ~Lease() { idle_.put_back(device_, std::move(object_)); }
+    Lease(Device device, Make&& make) : device_(device), object_(instance().take(device, make)) {}
+    ~Lease() { instance().put_back(device_, std::move(object_)); }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
     const Object& get() const { return object_; }
 
    private:
-    IdleObjects& idle_;
     Device device_;
     Object object_;
   };

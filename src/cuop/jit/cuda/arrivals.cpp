@@ -12,10 +12,7 @@ namespace cuop::jit {
 namespace {
 
 std::shared_ptr<Storage> zeros(int64_t count, Stream stream) {
-  const int64_t bytes = count * static_cast<int64_t>(sizeof(unsigned));
-  auto storage = memory::allocate_storage(bytes, stream.device);
-  backend::runtime(stream.device).fill_bytes(storage->data(), 0, bytes, stream);
-  return storage;
+  return backend::filled_storage(count * static_cast<int64_t>(sizeof(unsigned)), 0, stream);
 }
 
 /// The same now, whatever is being captured: what is kept may not live in a graph's memory, nor

@@ -5,9 +5,9 @@
 
 #include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/current_device.h"
 #include "cuop/backend/library_use.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compile_service.h"
@@ -53,7 +53,7 @@ std::vector<Kernel> gpu_candidates_of(const Task& task, const JitConfig& config,
                                       const KernelTraits& traits) {
   if (traits.gpu_kernels == GpuKernels::kCublasLt) {
     return product_kernels(config, traits.dtype, shorter_side(task.out),
-                           backend::cuda::limits_of(task.out.device()));
+                           backend::runtime(task.out.device()).kernel_limits());
   }
   std::vector<Kernel> kernels(task.gpu_kernels.begin(), task.gpu_kernels.end());
   if (wants_simple(config)) {
@@ -89,7 +89,7 @@ struct Reference {
 Reference reference_of(const Task& task) {
   const Device device = task.out.device();
   if (!device.is_cpu()) {
-    const bool is_captured = backend::cuda::is_capturing(current_stream(device));
+    const bool is_captured = backend::runtime(device).is_recording(current_stream(device));
     if (!task.on_cpu || is_captured) return {};
     Tensor result = task.reads_out ? to_device(task.out, kCpu)
                                    : empty(task.out.shape(), task.out.dtype(), kCpu);
@@ -162,7 +162,7 @@ backend::ExecutionOptions JitEngine::options_for(const Task& task, const JitConf
 
 void JitEngine::set_config(const JitConfig& config) {
   const Device device = backend::current_device();
-  check_jit_config(who_.c_str(), config, device, traits_, backend::cuda::limits_of(device));
+  check_jit_config(who_.c_str(), config, device, traits_, backend::runtime(device).kernel_limits());
   const auto idle = fields_without_effect(config, device, traits_);
   {
     const std::lock_guard lock(mutex_);
@@ -249,7 +249,8 @@ JitConfig JitEngine::config_for(const Task& task) const {
   {
     const std::lock_guard lock(mutex_);
     if (checked_ && checked_->device == device) return config_;
-    check_jit_config(who_.c_str(), config_, device, traits_, backend::cuda::limits_of(device));
+    check_jit_config(who_.c_str(), config_, device, traits_,
+                     backend::runtime(device).kernel_limits());
     config = config_;
     idle = fields_without_effect(config, device, traits_);
     checked_ = {device, idle};

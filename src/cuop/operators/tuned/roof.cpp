@@ -10,7 +10,6 @@
 
 #include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/thread_pool.h"
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
@@ -171,7 +170,7 @@ std::optional<Roof> known_roof(DType dtype, Device device) {
 }
 
 Roof measured_roof(DType dtype, Device device) {
-  if (!device.is_cpu() && backend::cuda::is_capturing(current_stream(device))) return {};
+  if (backend::runtime(device).is_recording(current_stream(device))) return {};
   const std::lock_guard lock(roofs().measuring);
   if (const auto known = known_roof(dtype, device)) return *known;
   const DType measured = measured_dtype(dtype);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
@@ -177,8 +177,7 @@ class UserKernel::Implementation {
       jit::kernel_if_ready(device, loaded_keys_[i], [&] { return request(i); });  // all at once
       names.push_back(options_.configs[i].text());
     }
-    Trial trial(operands_of(arguments, parameters_[0]),
-                backend::cuda::cuda_runtime(device).properties().l2_bytes);
+    Trial trial(operands_of(arguments, parameters_[0]), backend::runtime(device).l2_bytes());
     const auto run = [&](size_t config, const std::vector<Tensor>& copies) {
       start(config, with_tensors(arguments, copies), launch_for);
     };

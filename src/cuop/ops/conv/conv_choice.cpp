@@ -1,8 +1,8 @@
 #include <optional>
 #include <utility>
 
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/conv/conv_choice_internal.h"
@@ -61,7 +61,7 @@ Trial trial_of(const cuda::ConvShape& s, const cuda::ConvData& data, Device devi
       operand(data.y, s.batch * s.out_channels * s.volume(s.out))};
   operands[kY].is_written = true;
   if (s.has_bias) operands.push_back(operand(data.bias, s.out_channels));
-  return {std::move(operands), cuda::cuda_runtime(device).properties().l2_bytes};
+  return {std::move(operands), backend::runtime(device).l2_bytes()};
 }
 
 /// Lets this thread's scope search, where there is one, for the engine that is used from now on.

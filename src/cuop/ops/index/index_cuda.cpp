@@ -4,6 +4,7 @@
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/jit/build_options.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/index/index_kernels.h"
@@ -42,25 +43,13 @@ LoopNest<4> loops_of(const OffsetCopy& copy) {
 int width_of(const OffsetCopy& copy, const LoopNest<4>& nest) {
   const auto& inner = nest.inner();
   if (inner.strides[1] != 1 || inner.strides[2] != 1) return 1;
-  const auto address = reinterpret_cast<uintptr_t>(copy.dense);
-  const auto fits = [&](int64_t width) {
-    bool is_fit =
-        inner.size % width == 0 && address % static_cast<uintptr_t>(width * copy.itemsize) == 0;
-    for (int i = 0; i + 1 < nest.count; ++i) {
-      is_fit = is_fit && nest.axes[static_cast<size_t>(i)].strides[1] % width == 0;
-    }
-    return is_fit;
-  };
-  int64_t width = 16 / copy.itemsize;
-  while (!fits(width)) width /= 2;
-  return static_cast<int>(width);
+  int64_t counts = inner.size;
+  for (int i = 0; i + 1 < nest.count; ++i) counts |= nest.axes[static_cast<size_t>(i)].strides[1];
+  return jit::access_width(copy.itemsize, 16, reinterpret_cast<uintptr_t>(copy.dense), counts);
 }
 
-/// Memory of the current stream whose bytes all have one value.
-std::shared_ptr<Storage> filled(int64_t nbytes, int byte, Device device) {
-  auto storage = memory::allocate_storage(nbytes, device);
-  backend::runtime(device).fill_bytes(storage->data(), byte, nbytes, current_stream(device));
-  return storage;
+std::shared_ptr<Storage> filled(int64_t bytes, int byte, Device device) {
+  return backend::filled_storage(bytes, byte, current_stream(device));
 }
 
 /// Waits for the stream.

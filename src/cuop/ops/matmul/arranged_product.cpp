@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <complex>
 #include <utility>
 
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
+#include "cuop/ops/matmul/matmul_internal.h"
 
 namespace cuop::kernels {
 
@@ -45,9 +45,7 @@ ArrangedProduct arrange(Product& p) {
   ArrangedProduct arranged;
   if (!c || c->trans != Trans::kNone) {
     arranged.target = p.c;
-    p.c = p.beta.to_complex() == std::complex<double>(0)
-              ? empty(p.c.shape(), p.c.dtype(), p.c.device())
-              : clone(p.c);
+    p.c = is_zero(p.beta) ? empty(p.c.shape(), p.c.dtype(), p.c.device()) : clone(p.c);
     c = reading(p.c);
   }
   auto a = reading(p.a, p.conjugate_a);

@@ -1,5 +1,5 @@
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/cuda/libraries.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/matmul/gemm_choice_internal.h"
 #include "cuop/ops/trial.h"
@@ -53,7 +53,7 @@ Trial trial_of(const cuda::GemmProblem& problem, const void* a, const void* b, c
       operand(s.trans_b, b, s.k, s.n, s.ldb, s.stride_b, problem.align_b, s.dtype),
       operand(Trans::kNone, c, s.m, s.n, s.ldc, s.stride_c, problem.align_c, s.result)};
   operands[2].is_written = true;
-  return {std::move(operands), cuda::cuda_runtime(device).properties().l2_bytes};
+  return {std::move(operands), backend::runtime(device).l2_bytes()};
 }
 
 /// Lets this thread's scope search, where there is one, for the plan that is used from now on.

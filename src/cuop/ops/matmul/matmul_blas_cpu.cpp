@@ -9,6 +9,7 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/matmul/arranged_product_internal.h"
+#include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {
@@ -23,7 +24,7 @@ namespace blas = backend::blas;
 bool is_gram(const Product& p) {
   constexpr int64_t kLeastOrder = 192;
   if (p.c.ndim() != 2 || p.c.shape(0) < kLeastOrder || p.conjugate_a) return false;
-  if (p.beta.to_complex() != std::complex<double>(0)) return false;
+  if (!is_zero(p.beta)) return false;
   return p.a.data() == p.b.data() && p.a.shape(0) == p.b.shape(1) &&
          p.a.strides()[0] == p.b.strides()[1] && p.a.strides()[1] == p.b.strides()[0];
 }
@@ -57,7 +58,7 @@ void gram(const blas::GemmCall<T>& call) {
   };
   constexpr int64_t kPanels = 8;    // computes 1/2 + 1/(2 kPanels) of the square
   constexpr int64_t kWidth = 1024;  // enough to keep the matrix kernels busy
-  const int64_t side = std::max<int64_t>(96, (call.m / kPanels + 15) / 16 * 16);
+  const int64_t side = std::max<int64_t>(96, round_up(call.m / kPanels, int64_t{16}));
   std::vector<Panel> panels;
   for (int64_t row = 0; row < call.m; row += side) {
     for (int64_t column = row; column < call.m; column += kWidth) {
@@ -68,13 +69,7 @@ void gram(const blas::GemmCall<T>& call) {
   const blas::SerialScope scope;
   backend::parallel_for_each(static_cast<int64_t>(panels.size()), 1, [&](int64_t i) {
     const Panel& panel = panels[static_cast<size_t>(i)];
-    blas::GemmCall<T> part = call;
-    part.m = panel.rows;
-    part.n = panel.columns;
-    part.a += call.trans_a == Trans::kNone ? panel.row * call.lda : panel.row;
-    part.b += call.trans_b == Trans::kNone ? panel.column : panel.column * call.ldb;
-    part.c += panel.row * call.ldc + panel.column;
-    blas::gemm_serial(part);
+    blas::gemm_serial(call.block(panel.row, panel.column, panel.rows, panel.columns));
   });
   // After all panels: the square ones on the diagonal also write below it.
   backend::parallel_for(divide_up(call.m, side), 1, [&](int64_t begin, int64_t end) {

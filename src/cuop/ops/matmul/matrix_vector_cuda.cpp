@@ -22,24 +22,12 @@ constexpr int64_t kStateBytes = 16;
 /// By columns, as many rows as make neighbouring threads worth their while.
 constexpr int64_t kMinColumnRows = 8;
 
-jit::Coefficient coefficient_of(const Scalar& value, DType dtype) {
-  const std::complex<double> wide = value.to_complex();
-  if (is_bool(dtype)) return {0, 0, wide != 0.0 ? uint64_t{1} : uint64_t{0}};
-  return {wide.real(), wide.imag(), is_integer(dtype) ? value.to_bits64() : 0};
-}
-
 /// The columns of one access, up to 16 bytes of neighbours in the matrix and in the vector.
 int width_of(const jit::MatrixVector& v, int64_t columns, DType dtype) {
   if (v.a_column != 1 || v.x_step != 1) return 1;
-  const int64_t size = itemsize(dtype);
   const auto addresses = reinterpret_cast<uintptr_t>(v.a) | reinterpret_cast<uintptr_t>(v.x);
-  int64_t width = std::max<int64_t>(1, jit::access_bytes(kAccessBytes) / size);
-  while (width > 1 &&
-         (columns % width != 0 || v.a_row % width != 0 || v.a_batch % width != 0 ||
-          v.x_batch % width != 0 || addresses % static_cast<uintptr_t>(width * size) != 0)) {
-    width /= 2;
-  }
-  return static_cast<int>(width);
+  return jit::access_width(itemsize(dtype), jit::access_bytes(kAccessBytes), addresses,
+                           columns | v.a_row | v.a_batch | v.x_batch);
 }
 
 }  // namespace

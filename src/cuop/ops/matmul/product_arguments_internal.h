@@ -1,6 +1,7 @@
 // Internal: what the kernels of a product are told about its matrices and its batch.
 #pragma once
 
+#include <complex>
 #include <span>
 
 #include "cuop/core/divide_up.h"
@@ -38,6 +39,13 @@ inline void describe_matrices(jit::ProductMatrices& p, const Product& product) {
   p.c_row = c.strides()[r];
   p.c_column = c.strides()[r + 1];
   p.batch = places_of(batch_nest(product));
+}
+
+/// A coefficient as kernels take it: a number, or the bits of an integer.
+inline jit::Coefficient coefficient_of(const Scalar& value, DType dtype) {
+  const std::complex<double> wide = value.to_complex();
+  if (is_bool(dtype)) return {0, 0, wide != 0.0 ? uint64_t{1} : uint64_t{0}};
+  return {wide.real(), wide.imag(), is_integer(dtype) ? value.to_bits64() : 0};
 }
 
 /// Counts the tiles of this edge in all matrices that are described.

@@ -1,7 +1,7 @@
 // Products by tiles on a GPU: what the kernels are given, and their launch.
 
-#include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/library_use.h"
+#include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -19,11 +19,6 @@ namespace {
 using backend::Kernel;
 using backend::KernelType;
 
-jit::Coefficient coefficient_of(const Scalar& value) {
-  const std::complex<double> wide = value.to_complex();
-  return {wide.real(), wide.imag(), 0};
-}
-
 /// The strides of a matrix seen by its lines and its depth: rows and columns of a, columns and rows
 /// of b.
 struct Steps {
@@ -34,18 +29,10 @@ OperandReading reading_of(const Tensor& t, const Steps& steps) {
   OperandReading reading;
   reading.is_along_depth = steps.depth == 1;
   if (steps.depth != 1 && steps.line != 1) return reading;
-  const int64_t size = itemsize(t.dtype()),
-                apart = reading.is_along_depth ? steps.line : steps.depth;
-  int64_t width = jit::kAccessBytes / size;
-  const auto is_aligned = [&](int64_t elements) { return elements % width == 0; };
-  const auto fits = [&] {
-    bool all = is_aligned(apart) &&
-               reinterpret_cast<uintptr_t>(t.data()) % static_cast<uintptr_t>(width * size) == 0;
-    for (int i = 0; i + 2 < t.ndim(); ++i) all = all && is_aligned(t.strides()[i]);
-    return all;
-  };
-  while (width > 1 && !fits()) width /= 2;
-  reading.width = static_cast<int>(width);
+  int64_t counts = reading.is_along_depth ? steps.line : steps.depth;
+  for (int i = 0; i + 2 < t.ndim(); ++i) counts |= t.strides()[i];
+  reading.width = jit::access_width(itemsize(t.dtype()), jit::kAccessBytes,
+                                    reinterpret_cast<uintptr_t>(t.data()), counts);
   return reading;
 }
 
@@ -102,8 +89,8 @@ TileProductPlan plan_tile_product(const Product& product, const Kernel& kernel) 
     plan.b = within(plan.b, p.columns, p.depth);
   }
   count_tiles(p, kernel.tile);
-  p.alpha = coefficient_of(product.alpha);
-  p.beta = coefficient_of(product.beta);
+  p.alpha = coefficient_of(product.alpha, plan.dtype);
+  p.beta = coefficient_of(product.beta, plan.dtype);
   return plan;
 }
 
@@ -140,8 +127,9 @@ void tile_product_cuda(Product& product, const Kernel& asked) {
   const Kernel kernel = completed_product(asked);
   const DType dtype = product.c.dtype();
   const Device device = product.c.device();
-  const std::string obstacle = product_obstacle(kernel, dtype, backend::cuda::limits_of(device),
-                                                backend::execution_options().build.max_registers);
+  const std::string obstacle =
+      product_obstacle(kernel, dtype, backend::runtime(device).kernel_limits(),
+                       backend::execution_options().build.max_registers);
   if (!obstacle.empty()) throw CompilationError(cat("matmul: ", obstacle));
   if (kernel.is_bulk) {
     if (!has_aligned_rows(product.a, steps_of_a(product.a))) {

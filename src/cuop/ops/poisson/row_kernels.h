@@ -9,8 +9,21 @@
 #include "cuop/core/tensor.h"
 #include "cuop/jit/cuda/text_kernel.h"
 #include "cuop/ops/poisson/band_table.h"
+#include "cuop/ops/poisson/five_point_arguments.cuh"
 
 namespace cuop::kernels {
+
+/// An operator on given rows as the kernels of both devices take it.
+inline jit::GridRows grid_rows(const FivePoint& op, int64_t first) {
+  return {op.height,
+          op.width,
+          first,
+          op.is_periodic() ? 1 : 0,
+          op.ends == AxisEnds::kZeroFlux ? 1 : 0,
+          static_cast<int64_t>(colours_of(op).size()),
+          op.down,
+          op.across};
+}
 
 void relax_cpu(const FivePoint& op, const Tensor& u, const Tensor& b, int64_t first,
                const std::vector<int>& colours, double omega);

@@ -4,7 +4,6 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/ops/poisson/five_point_arguments.cuh"
-#include "cuop/ops/poisson/grid_rows.h"
 #include "cuop/ops/poisson/row_kernels.h"
 
 namespace cuop::kernels {

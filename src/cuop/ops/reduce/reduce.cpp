@@ -22,10 +22,23 @@ constexpr backend::Slot<ReduceKernel> kReduceSlot{"reduce", kernels::reduce_cpu,
 constexpr backend::Slot kArgSlot{"argmax", &kernels::arg_reduce_cpu, &kernels::arg_reduce_cuda};
 constexpr backend::Slot kCumsumSlot{"cumsum", &kernels::cumsum_cpu, &kernels::cumsum_cuda};
 
-/// The shape of x without the axes.
-Shape dropped(const Shape& shape, const std::vector<int>& axes) {
-  Shape result = shape;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) result.erase(*axis);
+/// How many elements each result is made of.
+int64_t count_along(const std::vector<int>& axes, const Shape& shape) {
+  int64_t count = 1;
+  for (const int axis : axes) count *= shape[axis];
+  return count;
+}
+
+/// The result of x reduced along the axes, which are gone from its shape or have size 1.
+Tensor prepare_reduced(const char* who, const Tensor& x, const std::vector<int>& axes,
+                       bool keepdims, DType dtype, const Tensor* out) {
+  Shape shape = x.shape();
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    shape[*axis] = 1;
+    if (!keepdims) shape.erase(*axis);
+  }
+  const Tensor result = prepare_output(who, out, shape, dtype, x.device());
+  check_no_overlap(who, result, x, "x");
   return result;
 }
 
@@ -73,16 +86,8 @@ Tensor arg_reduce(const char* who, bool is_max, const Tensor& x, std::optional<i
   }
   const std::vector<int64_t> asked = axis ? std::vector{*axis} : std::vector<int64_t>{};
   const std::vector<int> reduced = normalize_axes(asked, x.ndim(), who);
-  Shape kept = x.shape();
-  int64_t count = 1;
-  for (const int i : reduced) {
-    kept[i] = 1;
-    count *= x.shape(i);
-  }
-  const Tensor result =
-      prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), DType::kInt64, x.device());
-  check_no_overlap(who, result, x, "x");
-  if (count == 0) {
+  const Tensor result = prepare_reduced(who, x, reduced, keepdims, DType::kInt64, out);
+  if (count_along(reduced, x.shape()) == 0) {
     throw ShapeError(cat(who, ": there is no element to choose from in shape ", x.shape()));
   }
   if (result.size() == 0) return result;
@@ -104,12 +109,7 @@ Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, 
   trace::Span span(who, "op");
   span.add_bytes(x.nbytes());
   const std::vector<int> reduced = normalize_axes(axes, x.ndim(), who);
-  Shape kept = x.shape();
-  int64_t count = 1;
-  for (const int axis : reduced) {
-    kept[axis] = 1;
-    count *= x.shape(axis);
-  }
+  const int64_t count = count_along(reduced, x.shape());
   const DType dtype = result_dtype(who, reduction, x.dtype());
   if (reduction.kind == ReduceKind::kSum && is_exact_anyway(x.dtype(), count)) {
     reduction.mode = SumMode::kPlain;
@@ -120,9 +120,7 @@ Tensor reduce(const char* who, Reduction reduction, const Tensor& x, Axes axes, 
       return *fused;
     }
   }
-  const Tensor result =
-      prepare_output(who, out, keepdims ? kept : dropped(kept, reduced), dtype, x.device());
-  check_no_overlap(who, result, x, "x");
+  const Tensor result = prepare_reduced(who, x, reduced, keepdims, dtype, out);
   if (count == 0) {
     fill_empty(who, reduction, result);
   } else if (result.size() > 0) {

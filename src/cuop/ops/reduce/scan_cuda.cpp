@@ -58,8 +58,7 @@ void cumsum_cuda(const Tensor& x, int axis, const Tensor& result) {
   std::shared_ptr<Storage> zeros, values;
   if (plan.by_tiles) {
     const int64_t bytes = plan.flags * static_cast<int64_t>(sizeof(unsigned));
-    zeros = memory::allocate_storage(bytes, device);
-    backend::runtime(device).fill_bytes(zeros->data(), 0, bytes, current_stream(device));
+    zeros = backend::filled_storage(bytes, 0, current_stream(device));
     values = memory::allocate_storage(plan.sums * kSumBytes, device);
     plan.set_scratch(static_cast<unsigned*>(zeros->data()), values->data());
   }

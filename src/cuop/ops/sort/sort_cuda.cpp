@@ -179,8 +179,7 @@ void sort_by_digits_cuda(const Tensor& given, int axis, bool is_descending, cons
   const Tensor x = given.data() == out.data() ? clone(given) : given;
   const Device device = x.device();
   DigitSortPlan plan = plan_digit_sort(x, axis, is_descending, out, form);
-  const auto zeros = memory::allocate_storage(plan.zero_bytes, device);
-  backend::runtime(device).fill_bytes(zeros->data(), 0, plan.zero_bytes, current_stream(device));
+  const auto zeros = backend::filled_storage(plan.zero_bytes, 0, current_stream(device));
   std::shared_ptr<Storage> runs[2];
   for (int i = 0; i < std::min(plan.digits - 1, 2); ++i) {
     runs[i] = memory::allocate_storage(plan.run_bytes, device);
