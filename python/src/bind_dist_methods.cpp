@@ -5,7 +5,6 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/fft.h"
 #include "cuop/dist/algo/index.h"
-#include "cuop/dist/algo/mask.h"
 #include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/algo/reshape.h"
 #include "cuop/dist/exec/redistribute.h"

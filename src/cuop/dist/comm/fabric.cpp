@@ -14,7 +14,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/error_message.h"
+#include "cuop/dist/comm/checks.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/create/empty.h"
 
