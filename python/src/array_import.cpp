@@ -1,10 +1,10 @@
-// Anything array-like as a tensor.
+// Anything array-like as a tensor, and where it goes when it is an argument of a call.
 #include "cuop/backend/current_device.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/dist_tensor.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "exchange.h"
-#include "placement.h"
 
 namespace cuop::python {
 
@@ -14,6 +14,71 @@ nb::object numpy(const char* function) { return nb::module_::import_("numpy").at
 
 bool is_numpy(nb::handle object) {
   return nb::isinstance(object, numpy("ndarray")) || nb::isinstance(object, numpy("generic"));
+}
+
+/// Calls `visit` for an argument and, when it is a list or a tuple, for its items, until one
+/// returns a device.
+template <class Visit>
+std::optional<Device> first_in(nb::handle argument, const Visit& visit) {
+  if (const auto device = visit(argument)) return device;
+  const bool is_list = PyList_Check(argument.ptr()) != 0;
+  if (!is_list && PyTuple_Check(argument.ptr()) == 0) return std::nullopt;
+  for (Py_ssize_t i = 0; i < Py_SIZE(argument.ptr()); ++i) {
+    // Held, because looking at it may run Python, which may change the list.
+    const nb::object item = nb::borrow(is_list ? PyList_GetItem(argument.ptr(), i)
+                                               : PyTuple_GetItem(argument.ptr(), i));
+    if (const auto device = visit(item)) return device;
+  }
+  return std::nullopt;
+}
+
+template <class Visit>
+std::optional<Device> first_of_call(const Visit& visit) {
+  for (PyObject* argument : Call::arguments()) {
+    if (const auto device = first_in(argument, visit)) return device;
+  }
+  return std::nullopt;
+}
+
+/// Of a distributed tensor the one of its parts, which asking it for its elements would gather.
+std::optional<Device> device_of_tensor(nb::handle object) {
+  if (nb::isinstance<dist::DistTensor>(object) && nb::inst_ready(object)) {
+    return nb::inst_ptr<dist::DistTensor>(object)->device();
+  }
+  if (!nb::isinstance<Tensor>(object) || !nb::inst_ready(object)) return std::nullopt;
+  return nb::inst_ptr<Tensor>(object)->device();
+}
+
+/// The GPU of another library's array. What cannot be taken is complained about when it is
+/// converted for its own sake.
+std::optional<Device> device_of_gpu_array(nb::handle object) {
+  const bool is_array = nb::hasattr(object, "__cuda_array_interface__") ||
+                        (nb::hasattr(object, "__dlpack__") && !PyObject_CheckBuffer(object.ptr()));
+  if (!is_array) return std::nullopt;
+  try {
+    const Device device = import_any(object, std::nullopt).device();
+    return device.is_cpu() ? std::nullopt : std::optional(device);
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+Device device_of_call() {
+  if (const auto device = first_of_call(device_of_tensor)) return *device;
+  if (const auto device = first_of_call(device_of_gpu_array)) return *device;
+  return backend::current_device();
+}
+
+/// The tensor made of an argument, on the device where it is used: a tensor of cuOP and a GPU array
+/// stay where they are; what lies on the host (NumPy arrays, lists, numbers, buffers) goes beside
+/// the call's first tensor, be it an operand, an output or an item of a list, then beside its first
+/// GPU array of another library, and in a call without either to the current device.
+Tensor placed(nb::handle object, const Tensor& tensor) {
+  if (nb::isinstance<Tensor>(object) || !tensor.device().is_cpu()) return tensor;
+  const Device device = device_of_call();
+  if (device.is_cpu()) return tensor;
+  const nb::gil_scoped_release released;
+  return to_device(tensor, device);
 }
 
 }  // namespace
@@ -117,6 +182,10 @@ nb::object to_python_number(const Tensor& element) {
       return nb::cast(value);
     }
   });
+}
+
+Device device_or_current(const OptionalDevice& device) {
+  return device ? **device : backend::current_device();
 }
 
 }  // namespace cuop::python

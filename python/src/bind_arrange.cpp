@@ -12,10 +12,6 @@ using Widths = std::vector<std::pair<int64_t, int64_t>>;
 
 std::vector<Tensor> plain(const Tensors& tensors) { return {tensors.begin(), tensors.end()}; }
 
-std::optional<Dims> dims(const std::optional<Arg<Shape>>& given) {
-  return given ? std::optional<Dims>(**given) : std::nullopt;
-}
-
 /// An int, a pair (before, after), or one pair an axis.
 Widths to_widths(nb::handle object) {
   const auto integers = [](nb::handle h) { return named_argument<Shape>(h, "pad_width"); };
@@ -70,8 +66,9 @@ void bind_arrange(Module& m) {
       "is "
       "constant, edge, reflect, symmetric or wrap. Raises ShapeError for negative widths.");
   m.def(
-      "flip", [](Arg<Tensor> x, std::optional<Arg<Shape>> axis) { return flip(x, dims(axis)); },
-      "x"_a, "axis"_a = nb::none(), "View with the order reversed along the axes (None: all).");
+      "flip",
+      [](Arg<Tensor> x, std::optional<Arg<Shape>> axis) { return flip(x, converted(axis)); }, "x"_a,
+      "axis"_a = nb::none(), "View with the order reversed along the axes (None: all).");
   m.def(
       "roll",
       [](Arg<Tensor> x, Arg<Shape> shift, std::optional<Arg<Axes>> axis) {

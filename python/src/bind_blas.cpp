@@ -97,10 +97,9 @@ void bind_blas(Module& m) {
       "blas_info",
       [] {
         const backend::blas::Info& info = backend::blas::info();
-        Info result = library_info(info);
-        result["core"] = info.core;
-        result["integer_bits"] = info.integer_bits;
-        result["threads_controlled"] = info.is_thread_controlled;
+        Record result = library_info(info);
+        add_items(result, "core", info.core, "integer_bits", info.integer_bits,
+                  "threads_controlled", info.is_thread_controlled);
         return result;
       },
       "The CPU's BLAS library: a dict of available, path, version, core, integer_bits, "

@@ -86,22 +86,15 @@ std::string pickle_together(Communicator& comm, const std::string& call, nb::han
 }
 
 nb::object broadcast(Communicator& comm, nb::object object, int root) {
-  std::string text = pickle_together(comm, cat("broadcast from rank ", root),
-                                     comm.rank() == root ? object : nb::none(), root);
-  {
-    nb::gil_scoped_release release;
-    text = dist::broadcast_text(comm, text, root);
-  }
-  return comm.rank() == root ? object : unpickle(text);
+  const std::string text = pickle_together(comm, cat("broadcast from rank ", root),
+                                           comm.rank() == root ? object : nb::none(), root);
+  const std::string told = without_gil([&] { return dist::broadcast_text(comm, text, root); });
+  return comm.rank() == root ? object : unpickle(told);
 }
 
 nb::typed<nb::list, nb::any> all_gather(Communicator& comm, nb::handle object) {
   const std::string text = pickle_together(comm, "all_gather", object);
-  std::vector<std::string> texts;
-  {
-    nb::gil_scoped_release release;
-    texts = dist::gather_texts(comm, text);
-  }
+  const auto texts = without_gil([&] { return dist::gather_texts(comm, text); });
   nb::typed<nb::list, nb::any> result;
   for (const std::string& each : texts) result.append(unpickle(each));
   return result;
@@ -277,25 +270,17 @@ nb::typed<nb::list, nb::any> run_ranks(const nb::typed<nb::callable, nb::any(Com
   return shared->take_results();
 }
 
-nb::typed<nb::dict, nb::str, nb::any> launcher() {
+Record launcher() {
   const dist::Launch launch = dist::detect_launch();
-  nb::typed<nb::dict, nb::str, nb::any> result;
-  result["launcher"] = launch.launcher;
-  result["rank"] = launch.rank;
-  result["size"] = launch.size;
-  result["local_rank"] = launch.local_rank;
-  result["local_size"] = launch.local_size;
-  return result;
+  return record_of("launcher", launch.launcher, "rank", launch.rank, "size", launch.size,
+                   "local_rank", launch.local_rank, "local_size", launch.local_size);
 }
 
 nb::typed<nb::list, dist::RankHealth> health(const Communicator& comm) {
-  std::vector<dist::RankHealth> ranks;
-  {
-    nb::gil_scoped_release release;
-    ranks = comm.health();
-  }
   nb::typed<nb::list, dist::RankHealth> list;
-  for (dist::RankHealth& each : ranks) list.append(nb::cast(std::move(each)));
+  for (dist::RankHealth& each : without_gil([&] { return comm.health(); })) {
+    list.append(nb::cast(std::move(each)));
+  }
   return list;
 }
 

@@ -1,5 +1,4 @@
 #include "binders.h"
-#include "cuop/backend/current_device.h"
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/create.h"
 #include "exchange.h"
@@ -7,12 +6,6 @@
 namespace cuop::python {
 
 namespace {
-
-using OptionalDevice = std::optional<Arg<Device>>;
-
-Device device_or_current(const OptionalDevice& device) {
-  return device ? **device : backend::current_device();
-}
 
 Tensor arange_from(const Operand& start, const std::optional<Arg<Scalar>>& stop, const Scalar& step,
                    const std::optional<Arg<DType>>& dtype, const OptionalDevice& device) {
@@ -32,9 +25,20 @@ void bind_like(Module& m, const char* name, Make make, const Extra&... extra) {
   m.def(
       name,
       [make](Arg<Tensor> x, std::optional<Arg<DType>> dtype, OptionalDevice device) {
-        return make(x->shape(), value_or(dtype, x->dtype()), device ? **device : x->device());
+        return make(x->shape(), value_or(dtype, x->dtype()), value_or(device, x->device()));
       },
       "x"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), extra...);
+}
+
+/// empty and its kin: `make(shape, dtype, device)`.
+template <class Make, class... Extra>
+void bind_of_shape(Module& m, const char* name, Make make, const Extra&... extra) {
+  m.def(
+      name,
+      [make](Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device) {
+        return make(*shape, *dtype, device_or_current(device));
+      },
+      "shape"_a, "dtype"_a = "float32", "device"_a = nb::none(), extra...);
 }
 
 void bind_like_functions(Module& m) {
@@ -44,8 +48,7 @@ void bind_like_functions(Module& m) {
   m.def(
       "full_like",
       [](Arg<Tensor> x, Arg<Scalar> value, std::optional<Arg<DType>> dtype, OptionalDevice device) {
-        return full(x->shape(), value, value_or(dtype, x->dtype()),
-                    device ? **device : x->device());
+        return full(x->shape(), value, value_or(dtype, x->dtype()), value_or(device, x->device()));
       },
       "x"_a, "fill_value"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), Released(),
       "`fill_value` everywhere in a tensor of the shape, dtype and device of `x`. Raises "
@@ -75,8 +78,7 @@ void bind_create(Module& m) {
   m.def(
       "tensor",
       [](nb::handle data, std::optional<Arg<DType>> dtype, OptionalDevice device) {
-        return tensor_from(data, dtype ? std::optional(**dtype) : std::nullopt,
-                           device ? std::optional(**device) : std::nullopt);
+        return tensor_from(data, converted(dtype), converted(device));
       },
       "data"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),
       "A new tensor with a copy of an array, nested list, number or DLPack producer. Python floats "
@@ -85,9 +87,7 @@ void bind_create(Module& m) {
   m.def(
       "asarray",
       [](nb::handle data, OptionalDevice device) {
-        return named_call("asarray", [&] {
-          return shared_or_placed(data, device ? std::optional(**device) : std::nullopt);
-        });
+        return named_call("asarray", [&] { return shared_or_placed(data, converted(device)); });
       },
       "data"_a, nb::kw_only(), "device"_a = nb::none(),
       nb::sig("def asarray(data: ArrayLike, *, device: DeviceLike | None = None) -> Tensor"),
@@ -95,24 +95,9 @@ void bind_create(Module& m) {
       "and numbers go to the current device. With a `device` it is there, copied if need be.");
   m.def("from_dlpack", &import_dlpack, "producer"_a,
         "A tensor that shares the memory of any DLPack producer. Read-only memory stays so.");
-  m.def(
-      "empty",
-      [](Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device) {
-        return empty(shape, dtype, device_or_current(device));
-      },
-      "shape"_a, "dtype"_a = "float32", "device"_a = nb::none(), "Uninitialised tensor.");
-  m.def(
-      "zeros",
-      [](Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device) {
-        return zeros(shape, dtype, device_or_current(device));
-      },
-      "shape"_a, "dtype"_a = "float32", "device"_a = nb::none(), Released(), "Tensor of zeros.");
-  m.def(
-      "ones",
-      [](Arg<Shape> shape, Arg<DType> dtype, OptionalDevice device) {
-        return ones(shape, dtype, device_or_current(device));
-      },
-      "shape"_a, "dtype"_a = "float32", "device"_a = nb::none(), Released(), "Tensor of ones.");
+  bind_of_shape(m, "empty", &empty, "Uninitialised tensor.");
+  bind_of_shape(m, "zeros", &zeros, Released(), "Tensor of zeros.");
+  bind_of_shape(m, "ones", &ones, Released(), "Tensor of ones.");
   m.def(
       "full",
       [](Arg<Shape> shape, Arg<Scalar> value, std::optional<Arg<DType>> dtype,

@@ -68,17 +68,10 @@ void bind_device(Module& m) {
   m.def(
       "env_table",
       [] {
-        nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::str>> rows;
-        for (const EnvRow& row : env_table()) {
-          nb::dict entry;
-          entry["name"] = row.name;
-          entry["alias"] = row.alias;
-          entry["default"] = row.default_value;
-          entry["current"] = row.current;
-          entry["what"] = row.what;
-          rows.append(entry);
-        }
-        return rows;
+        return records_of<TextRecord>(env_table(), [](const EnvRow& row) {
+          return record_of("name", row.name, "alias", row.alias, "default", row.default_value,
+                           "current", row.current, "what", row.what);
+        });
       },
       "Every environment variable that cuOP reads.");
 
@@ -92,16 +85,11 @@ void bind_device(Module& m) {
   m.def(
       "cuda_libraries",
       [] {
-        nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::str>> rows;
-        for (const backend::LibraryStatus& library : backend::cuda_libraries()) {
-          nb::dict entry;
-          entry["title"] = library.title;
-          entry["version"] = library.version;
-          entry["path"] = library.path;
-          entry["reason"] = library.reason;
-          rows.append(entry);
-        }
-        return rows;
+        return records_of<TextRecord>(
+            backend::cuda_libraries(), [](const backend::LibraryStatus& library) {
+              return record_of("title", library.title, "version", library.version, "path",
+                               library.path, "reason", library.reason);
+            });
       },
       "The CUDA libraries that were looked for: title, version, path, and the reason when absent.");
 

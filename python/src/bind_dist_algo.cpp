@@ -5,7 +5,7 @@
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/algo/pipelined.h"
 #include "cuop/dist/algo/reduce.h"
-#include "dist_arguments.h"
+#include "dist_forms.h"
 
 namespace cuop::python {
 
@@ -124,49 +124,25 @@ void bind_binaries(Module& m) {
       Released(), "Two dimensions exchanged, on rank 0 of a tensor given there.");
 }
 
-/// `name` of a tensor in parts, and `name`_from_root. make(arguments...) is what both take beside
-/// the tensor and the call's options; `names` are the arguments'.
-template <class Sharded, class Rooted, class Make, class Made, class... Arguments, class... Names>
-void define_forms(Module& m, const std::string& name, Sharded sharded, Rooted rooted, Make make,
-                  Form<Made, Arguments...>, const char* doc, const Names&... names) {
-  m.def(
-      name.c_str(),
-      [sharded, make](const DistTensor& x, Arguments... arguments, std::string strategy,
-                      OptionalSharding output) {
-        return sharded(x, make(std::move(arguments)...),
-                       call_options(std::move(strategy), std::move(output)));
-      },
-      "x"_a, names..., "strategy"_a = "", "output"_a = nb::none(), Released(), doc);
-  m.def((name + "_from_root").c_str(),
-        [name, rooted, make](const CommunicatorPtr& comm, MaybeTensor x, Arguments... arguments,
-                             std::string strategy) {
-          const Tensor input = given(comm, name.c_str(), {&x})[0];
-          return or_none(rooted(comm, input, make(std::move(arguments)...),
-                                call_options(std::move(strategy))));
-        },
-        "comm"_a, "x"_a.none(), names..., "strategy"_a = "", Released(),
-        "The same from and to rank 0.");
-}
-
 void define_pencil(Module& m, const std::string& name, bool is_inverse) {
   const auto make = [name, is_inverse](std::string_view norm) {
-    return dist::FftOptions{parse_fft_norm(norm, name.c_str()), is_inverse};
+    return std::tuple(dist::FftOptions{parse_fft_norm(norm, name.c_str()), is_inverse});
   };
-  define_forms(m, name, dist::fft2d_pencil, dist::fft2d_pencil_from_root, make, form_of(make),
-               "2-D transform of a grid by rows, an all-to-all, and columns. The result stays in "
-               "columns unless `output` says otherwise. Collective.",
+  define_forms(m, name, {"x"}, dist::fft2d_pencil, dist::fft2d_pencil_from_root, make,
+               {"2-D transform of a grid by rows, an all-to-all, and columns. The result stays in "
+                "columns unless `output` says otherwise. Collective."},
                "norm"_a = "backward", nb::kw_only());
 }
 
 void define_fft(Module& m, const char* name, dist::FftKind kind) {
   const auto make = [name, kind](std::optional<int64_t> n, int64_t dim, std::string_view norm) {
-    return dist::FftBatch{kind, n, dim, parse_fft_norm(norm, name)};
+    return std::tuple(dist::FftBatch{kind, n, dim, parse_fft_norm(norm, name)});
   };
   define_forms(
-      m, name, dist::fft, dist::fft_from_root, make, form_of(make),
-      "1-D transforms along `dim`, the other dimensions split over ranks; where they are shorter "
-      "than there are ranks, each over all ranks (strategy \"four_step\") if that is "
-      "faster. Collective.",
+      m, name, {"x"}, dist::fft, dist::fft_from_root, make,
+      {"1-D transforms along `dim`, the other dimensions split over ranks; where they are shorter "
+       "than there are ranks, each over all ranks (strategy \"four_step\") if that is "
+       "faster. Collective."},
       "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", nb::kw_only());
 }
 
@@ -174,19 +150,15 @@ using MaybeShape = std::optional<Arg<Shape>>;
 
 void define_fftn(Module& m, const char* name, dist::FftKind kind) {
   const auto make = [kind, name](MaybeShape s, MaybeShape dim, std::string_view norm) {
-    dist::FftCall result{kind, {}, {}, parse_fft_norm(norm, name)};
-    if (s) result.s = **s;
-    if (dim) result.axes = **dim;
-    return result;
+    return std::tuple(
+        dist::FftCall{kind, converted(s), converted(dim), parse_fft_norm(norm, name)});
   };
   define_forms(
-      m, name, dist::fftn, dist::fftn_from_root, make, form_of(make),
-      "Transform along the dimensions `dim` (None: as many of the last as `s` has lengths, or "
-      "all), "
-      "cut or padded to `s` (-1: as it is). Strategy \"keep\", \"batch\", \"slab\" (one "
-      "all-to-all) "
-      "or \"pencil\" (on a 2-D grid of ranks two). The result stays where the last pass makes it "
-      "unless `output` says otherwise. Collective.",
+      m, name, {"x"}, dist::fftn, dist::fftn_from_root, make,
+      {"Transform along the dimensions `dim` (None: as many of the last as `s` has lengths, or "
+       "all), cut or padded to `s` (-1: as it is). Strategy \"keep\", \"batch\", \"slab\" (one "
+       "all-to-all) or \"pencil\" (on a 2-D grid of ranks two). The result stays where the last "
+       "pass makes it unless `output` says otherwise. Collective."},
       "s"_a = nb::none(), "dim"_a = nb::none(), "norm"_a = "backward", nb::kw_only());
 }
 
@@ -196,11 +168,9 @@ void bind_fft2d(Module& m) {
       [](const CommunicatorPtr& comm, MaybeTensor x, std::optional<Arg<Shape>> s, Arg<Shape> dim,
          std::string_view norm, std::string strategy) {
         const Tensor input = given(comm, "fft2d", {&x})[0];
-        FftDims sizes;
-        if (s) sizes = **s;
-        return or_none(dist::fft2d_from_root(comm, input,
-                                             {sizes, *dim, {parse_fft_norm(norm, "fft2d"), false}},
-                                             call_options(std::move(strategy))));
+        return or_none(dist::fft2d_from_root(
+            comm, input, {converted(s), *dim, {parse_fft_norm(norm, "fft2d"), false}},
+            call_options(std::move(strategy))));
       },
       "comm"_a, "x"_a.none(), "s"_a = nb::none(), "dim"_a = nb::make_tuple(-2, -1),
       "norm"_a = "backward", nb::kw_only(), "strategy"_a = "", Released(),
@@ -210,12 +180,13 @@ void bind_fft2d(Module& m) {
 void define_reduction(Module& m, const char* name, ReduceKind kind) {
   const auto make = [kind, name](std::optional<Arg<Axes>> dim, bool keepdim,
                                  std::string_view mode) {
-    return dist::ReduceOptions{kind, reduced_axes(dim, name, "dim"), keepdim, parse_sum_mode(mode)};
+    return std::tuple(
+        dist::ReduceOptions{kind, reduced_axes(dim, name, "dim"), keepdim, parse_sum_mode(mode)});
   };
   define_forms(
-      m, name, dist::reduce, dist::reduce_from_root, make, form_of(make),
-      "Reduction over `dim` (None: all). mode \"plain\", \"compensated\" or \"exact\" (the same "
-      "bits on any number of ranks) for sums and means. Collective.",
+      m, name, {"x"}, dist::reduce, dist::reduce_from_root, make,
+      {"Reduction over `dim` (None: all). mode \"plain\", \"compensated\" or \"exact\" (the same "
+       "bits on any number of ranks) for sums and means. Collective."},
       "dim"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "mode"_a = "plain");
 }
 

@@ -7,7 +7,7 @@
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/copy/copy.h"
-#include "operator_names.h"
+#include "operator_methods.h"
 #include "parts_operands.h"
 
 namespace cuop::python {
@@ -53,29 +53,19 @@ DistTensor apply(int code, std::initializer_list<nb::handle> objects) {
 /// Whether an operator takes this object; others get NotImplemented, so that Python asks them.
 bool is_operand(nb::handle object) {
   return nb::isinstance<DistTensor>(object) || nb::isinstance<Tensor>(object) ||
-         PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
-         PyComplex_Check(object.ptr()) || nb::hasattr(object, "__array__") ||
-         nb::hasattr(object, "__dlpack__");
+         is_number_or_array(object);
 }
 
-nb::object forward(int code, nb::handle self, nb::handle other) {
-  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-  return nb::cast(apply(code, {self, other}));
-}
-
-nb::object reflected(int code, nb::handle self, nb::handle other) {
-  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-  return nb::cast(apply(code, {other, self}));
+nb::object compute(int code, nb::handle first, nb::handle second) {
+  if (!is_operand(first) || !is_operand(second)) return nb::borrow(Py_NotImplemented);
+  return nb::cast(apply(code, {first, second}));
 }
 
 nb::object in_place(int code, nb::handle self, nb::handle other) {
   if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
   const std::array<nb::handle, 2> both{self, other};
   const PartsOperands operands(both);
-  {
-    const nb::gil_scoped_release released;
-    dist::elementwise_in_place(code, operands.tensor(0), *operands.list()[1]);
-  }
+  without_gil([&] { dist::elementwise_in_place(code, operands.tensor(0), *operands.list()[1]); });
   return nb::borrow(self);
 }
 
@@ -87,25 +77,11 @@ nb::object matrix_product(int, nb::handle self, nb::handle other) {
   if (right == nullptr) {
     throw ShapeError("matmul: a number was given; needed is a DistTensor of 2 or more dimensions");
   }
-  DistTensor product;
-  {
-    const nb::gil_scoped_release released;
+  return nb::cast(without_gil([&] {
     const DistTensor& left = operands.tensor(0);
     const bool is_batch = std::max(left.ndim(), right->ndim()) > 2;
-    product = is_batch ? dist::batch_matmul(left, *right) : dist::matmul(left, *right);
-  }
-  return nb::cast(std::move(product));
-}
-
-using Binary = nb::object (*)(int, nb::handle, nb::handle);
-
-void define_binary(Class<DistTensor> type, const std::string& method, int code, Binary function) {
-  const std::string name = cat("__", method, "__");
-  const std::string stub = cat("def ", name, "(self, other: DistTensor | Number, /) -> DistTensor");
-  type.def(
-      name.c_str(),
-      [code, function](nb::handle self, nb::handle other) { return function(code, self, other); },
-      "other"_a.none(), nb::sig(stub.c_str()));
+    return is_batch ? dist::batch_matmul(left, *right) : dist::matmul(left, *right);
+  }));
 }
 
 }  // namespace
@@ -182,24 +158,16 @@ void bind_clip_for_parts(Module& m, const char* name, const std::string& doc) {
 }
 
 void bind_dist_arithmetic(Module& m) {
-  const auto type = nb::borrow<Class<DistTensor>>(m.attr("DistTensor"));
+  static constexpr const char* kStub = "(self, other: DistTensor | Number, /) -> DistTensor";
+  auto type = nb::borrow<Class<DistTensor>>(m.attr("DistTensor"));
   for (const auto& [op, method] : kUnaryOperators) {
-    Class<DistTensor>(type).def(
+    type.def(
         cat("__", method, "__").c_str(),
         [code = jit::find_op(op)](nb::handle self) { return apply(code, {self}); },
         nb::sig(cat("def __", method, "__(self) -> DistTensor").c_str()));
   }
-  for (const auto& [op, method] : kBinaryOperators) {
-    const int code = jit::find_op(op);
-    define_binary(type, method, code, forward);
-    define_binary(type, cat("r", method), code, reflected);
-    define_binary(type, cat("i", method), code, in_place);
-  }
-  define_binary(type, "matmul", 0, matrix_product);
-  const nb::object identity_hash = nb::getattr(type, "__hash__");
-  for (const auto& [op, method] : kComparisons)
-    define_binary(type, method, jit::find_op(op), forward);
-  nb::setattr(type, "__hash__", identity_hash);  // as of tensors
+  define_operators(type, kStub, compute, in_place);
+  define_operator(type, "matmul", kStub, 0, matrix_product);
   // NumPy leaves `array + x` to x, and its own functions refuse x instead of gathering it.
   nb::setattr(type, "__array_ufunc__", nb::none());
 }

@@ -3,7 +3,7 @@
 #include "cuop/dist/algo/conv.h"
 #include "cuop/dist/algo/poisson.h"
 #include "cuop/dist/algo/stencil.h"
-#include "dist_arguments.h"
+#include "dist_forms.h"
 
 namespace cuop::python {
 
@@ -13,16 +13,6 @@ using dist::CommunicatorPtr;
 using dist::DistTensor;
 using OptionalSharding = std::optional<dist::Sharding>;
 
-ConvOptions conv_options(const Shape& stride, const Shape& padding, const Shape& dilation,
-                         int64_t groups) {
-  ConvOptions options;
-  options.stride = stride;
-  options.padding = padding;
-  options.dilation = dilation;
-  options.groups = groups;
-  return options;
-}
-
 void define_conv(Module& m) {
   m.def(
       "conv",
@@ -30,7 +20,7 @@ void define_conv(Module& m) {
          Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation, int64_t groups,
          std::string strategy, OptionalSharding output) {
         return dist::conv(x, weight, bias ? &*bias : nullptr,
-                          conv_options(stride, padding, dilation, groups),
+                          {*stride, *padding, *dilation, groups},
                           call_options(std::move(strategy), std::move(output)));
       },
       "x"_a, "weight"_a, "bias"_a = nb::none(), nb::kw_only(), "stride"_a = 1, "padding"_a = 0,
@@ -44,7 +34,7 @@ void define_conv(Module& m) {
          std::string strategy) {
         const std::vector<Tensor> inputs = given(comm, "conv", {&x, &weight, &bias});
         return or_none(dist::conv_from_root(comm, inputs[0], inputs[1], inputs[2],
-                                            conv_options(stride, padding, dilation, groups),
+                                            {*stride, *padding, *dilation, groups},
                                             call_options(std::move(strategy))));
       },
       "comm"_a, "x"_a.none(), "weight"_a.none(), "bias"_a = nb::none(), nb::kw_only(),
@@ -53,113 +43,75 @@ void define_conv(Module& m) {
 }
 
 void define_stencil(Module& m) {
-  m.def(
-      "stencil_2d",
-      [](const DistTensor& grid, const DistTensor& kernel, std::string_view boundary,
-         int64_t iterations, std::string strategy, OptionalSharding output) {
-        return dist::stencil_2d(grid, kernel, parse_boundary(boundary, "stencil_2d"), iterations,
-                                call_options(std::move(strategy), std::move(output)));
+  define_forms(
+      m, "stencil_2d", {"grid", "kernel"}, dist::stencil_2d, dist::stencil_2d_from_root,
+      [](std::string_view boundary, int64_t iterations) {
+        return std::tuple(parse_boundary(boundary, "stencil_2d"), iterations);
       },
-      "grid"_a, "kernel"_a, "boundary"_a = "zero", "iterations"_a = 1, nb::kw_only(),
-      "strategy"_a = "", "output"_a = nb::none(), Released(),
-      "The kernel applied `iterations` times to a grid in blocks with halos: \"row\", \"column\" "
-      "or "
-      "\"block_2d\"; \"zero\" or \"periodic\" boundary. Collective.");
-  m.def(
-      "stencil_2d_from_root",
-      [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor kernel,
-         std::string_view boundary, int64_t iterations, std::string strategy) {
-        const std::vector<Tensor> inputs = given(comm, "stencil_2d", {&grid, &kernel});
-        return or_none(dist::stencil_2d_from_root(comm, inputs[0], inputs[1],
-                                                  parse_boundary(boundary, "stencil_2d"),
-                                                  iterations, call_options(std::move(strategy))));
-      },
-      "comm"_a, "grid"_a.none(), "kernel"_a.none(), "boundary"_a = "zero", "iterations"_a = 1,
-      nb::kw_only(), "strategy"_a = "", Released(), "The same from and to rank 0.");
+      {"The kernel applied `iterations` times to a grid in blocks with halos: \"row\", \"column\" "
+       "or "
+       "\"block_2d\"; \"zero\" or \"periodic\" boundary. Collective."},
+      "boundary"_a = "zero", "iterations"_a = 1, nb::kw_only());
 }
 
-using SharedSolver = DistTensor (*)(const DistTensor&, const DistTensor&, const JacobiOptions&,
+template <class Options>
+using SharedSolver = DistTensor (*)(const DistTensor&, const DistTensor&, const Options&,
                                     dist::SolveInfo*, const dist::CallOptions&);
-using RootSolver = Tensor (*)(const CommunicatorPtr&, const Tensor&, const Tensor&,
-                              const JacobiOptions&, dist::SolveInfo*, const dist::CallOptions&);
+template <class Options>
+using RootSolver = Tensor (*)(const CommunicatorPtr&, const Tensor&, const Tensor&, const Options&,
+                              dist::SolveInfo*, const dist::CallOptions&);
 
-/// Both forms of a solver answer (solution, info).
-void define_solver(Module& m, const char* name, SharedSolver sharded, RootSolver rooted,
-                   const char* doc) {
-  m.def(
-      name,
-      [name, sharded](const DistTensor& grid, const DistTensor& rhs, double dx,
-                      std::string_view boundary, int64_t iterations, double tol,
-                      std::string strategy, OptionalSharding output) {
+/// Both forms of a solver return (solution, info).
+template <class Options, class Make, class... Names>
+void define_solver(Module& m, const char* name, SharedSolver<Options> sharded,
+                   RootSolver<Options> rooted, Make make, const char* doc, const Names&... names) {
+  define_forms(
+      m, name, {"grid", "rhs"},
+      [sharded](const DistTensor& grid, const DistTensor& rhs, const Options& options,
+                const dist::CallOptions& call) {
         dist::SolveInfo info;
-        DistTensor u = sharded(grid, rhs, {dx, parse_boundary(boundary, name), iterations, tol},
-                               &info, call_options(std::move(strategy), std::move(output)));
+        DistTensor u = sharded(grid, rhs, options, &info, call);
         return std::pair(std::move(u), info);
       },
-      "grid"_a, "rhs"_a, "dx"_a = 1.0, "boundary"_a = "zero", "iterations"_a = 1000, "tol"_a = 1e-6,
-      nb::kw_only(), "strategy"_a = "", "output"_a = nb::none(), Released(), doc);
-  m.def((std::string(name) + "_from_root").c_str(),
-        [name, rooted](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor rhs, double dx,
-                       std::string_view boundary, int64_t iterations, double tol,
-                       std::string strategy) {
-          const std::vector<Tensor> inputs = given(comm, name, {&grid, &rhs});
-          dist::SolveInfo info;
-          Tensor u = rooted(comm, inputs[0], inputs[1],
-                            {dx, parse_boundary(boundary, name), iterations, tol}, &info,
-                            call_options(std::move(strategy)));
-          return std::pair(or_none(std::move(u)), info);
-        },
-        "comm"_a, "grid"_a.none(), "rhs"_a.none(), "dx"_a = 1.0, "boundary"_a = "zero",
-        "iterations"_a = 1000, "tol"_a = 1e-6, nb::kw_only(), "strategy"_a = "", Released(),
-        "The same from and to rank 0; the information is on every rank.");
+      [rooted](const CommunicatorPtr& comm, const Tensor& grid, const Tensor& rhs,
+               const Options& options, const dist::CallOptions& call) {
+        dist::SolveInfo info;
+        Tensor u = rooted(comm, grid, rhs, options, &info, call);
+        return std::pair(std::move(u), info);
+      },
+      make, {doc, "The same from and to rank 0; the information is on every rank."}, "dx"_a = 1.0,
+      "boundary"_a = "zero", "iterations"_a = 1000, "tol"_a = 1e-6, nb::kw_only(), names...);
 }
 
-dist::PoissonOptions poisson_options(double dx, std::string_view boundary, int64_t iterations,
-                                     double tol, std::string_view method) {
-  constexpr const char* kWho = "solve_poisson_2d";
-  return {dx, dist::parse_poisson_boundary(boundary, kWho),
-          dist::parse_poisson_method(method, kWho), iterations, tol};
+/// Solvers with the arguments of Jacobi's method.
+void define_sweeper(Module& m, const char* name, SharedSolver<JacobiOptions> sharded,
+                    RootSolver<JacobiOptions> rooted, const char* doc) {
+  define_solver(
+      m, name, sharded, rooted,
+      [name](double dx, std::string_view boundary, int64_t iterations, double tol) {
+        return std::tuple(JacobiOptions{dx, parse_boundary(boundary, name), iterations, tol});
+      },
+      doc);
 }
 
 void define_poisson(Module& m) {
-  m.def(
-      "solve_poisson_2d",
-      [](const DistTensor& grid, const DistTensor& rhs, double dx, std::string_view boundary,
-         int64_t iterations, double tol, std::string_view method, std::string strategy,
-         OptionalSharding output) {
-        dist::SolveInfo info;
-        DistTensor u = dist::solve_poisson_2d(
-            grid, rhs, poisson_options(dx, boundary, iterations, tol, method), &info,
-            call_options(std::move(strategy), std::move(output)));
-        return std::pair(std::move(u), info);
+  static constexpr const char* kWho = "solve_poisson_2d";
+  define_solver<dist::PoissonOptions>(
+      m, kWho, dist::solve_poisson_2d, dist::solve_poisson_2d_from_root,
+      [](double dx, std::string_view boundary, int64_t iterations, double tol,
+         std::string_view method) {
+        return std::tuple(dist::PoissonOptions{dx, dist::parse_poisson_boundary(boundary, kWho),
+                                               dist::parse_poisson_method(method, kWho), iterations,
+                                               tol});
       },
-      "grid"_a, "rhs"_a, "dx"_a = 1.0, "boundary"_a = "zero", "iterations"_a = 1000, "tol"_a = 1e-6,
-      nb::kw_only(), "method"_a = "multigrid", "strategy"_a = "", "output"_a = nb::none(),
-      Released(),
       "Solves Laplace(u) = rhs from `grid`; returns (u, info). boundary \"zero\", \"periodic\", "
       "\"dirichlet\" (the outermost rows and columns of grid are given values and stay) or "
       "\"neumann\" (no flux through the edges, cells are centers of squares); method \"jacobi\", "
       "\"rb-sor\", \"cg\", \"multigrid\" or \"direct\". At most `iterations` sweeps, iterations or "
       "cycles; tol is of the residual's 2-norm over that of rhs, of \"jacobi\" of the 2-norm of a "
       "sweep's update. Where the edges leave the mean of u open it is that of grid, and the mean "
-      "of "
-      "rhs is left out (info.dropped_mean). Collective.");
-  m.def(
-      "solve_poisson_2d_from_root",
-      [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor rhs, double dx,
-         std::string_view boundary, int64_t iterations, double tol, std::string_view method,
-         std::string strategy) {
-        const std::vector<Tensor> inputs = given(comm, "solve_poisson_2d", {&grid, &rhs});
-        dist::SolveInfo info;
-        Tensor u = dist::solve_poisson_2d_from_root(
-            comm, inputs[0], inputs[1], poisson_options(dx, boundary, iterations, tol, method),
-            &info, call_options(std::move(strategy)));
-        return std::pair(or_none(std::move(u)), info);
-      },
-      "comm"_a, "grid"_a.none(), "rhs"_a.none(), "dx"_a = 1.0, "boundary"_a = "zero",
-      "iterations"_a = 1000, "tol"_a = 1e-6, nb::kw_only(), "method"_a = "multigrid",
-      "strategy"_a = "", Released(),
-      "The same from and to rank 0; the information is on every rank.");
+      "of rhs is left out (info.dropped_mean). Collective.",
+      "method"_a = "multigrid");
 }
 
 }  // namespace
@@ -175,9 +127,9 @@ void bind_dist_grid(Module& m) {
               "Mean of rhs, where the solved equation is without it.");
   define_conv(m);
   define_stencil(m);
-  define_solver(m, "jacobi_2d", dist::jacobi_2d, dist::jacobi_2d_from_root,
-                "Jacobi's method for Laplace(u) = rhs; returns (u, info). Collective.");
-  define_solver(
+  define_sweeper(m, "jacobi_2d", dist::jacobi_2d, dist::jacobi_2d_from_root,
+                 "Jacobi's method for Laplace(u) = rhs; returns (u, info). Collective.");
+  define_sweeper(
       m, "poisson_2d", dist::poisson_2d, dist::poisson_2d_from_root,
       "Solves Laplace(u) = rhs directly by sine or Fourier transforms; returns (u, info). "
       "Collective.");

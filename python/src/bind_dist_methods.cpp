@@ -5,7 +5,6 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/fft.h"
 #include "cuop/dist/algo/index.h"
-#include "cuop/dist/algo/mask.h"
 #include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/algo/reshape.h"
 #include "cuop/dist/exec/redistribute.h"
@@ -50,13 +49,6 @@ void set(nb::handle self, nb::handle key, nb::handle value) {
   dist::set_item(operands.tensor(0), index, *operands.list()[1]);
 }
 
-nb::object iterate(nb::handle self) {
-  if (nb::cast<const DistTensor&>(self).ndim() == 0) {
-    throw DTypeError("iter: a tensor of 0 dimensions cannot be iterated over");
-  }
-  return nb::steal(PySeqIter_New(self.ptr()));
-}
-
 void bind_indexing(Class<DistTensor> type) {
   type.def("__getitem__", &get, "key"_a.none(),
            "Integers, slices, None and ... as of tensors. Rows stay where they are: slices leave "
@@ -70,11 +62,8 @@ void bind_indexing(Class<DistTensor> type) {
            "Assigns in this tensor's parts, and in all that share their memory. The value, a "
            "DistTensor (then it is collective) or a number, broadcasts and takes the dtype; for "
            "the elements of a mask, a DistTensor of bool and of this shape, it is one element.")
-      .def("__iter__", &iterate, "x[0], x[1], ... in parts.")
-      .def("__len__", [](const DistTensor& x) {
-        if (x.ndim() == 0) throw DTypeError("len: a tensor of 0 dimensions has no length");
-        return x.shape(0);
-      });
+      .def("__iter__", &iterate<DistTensor>, "x[0], x[1], ... in parts.")
+      .def("__len__", &length_of<DistTensor>);
 }
 
 void define_reduction(Class<DistTensor>& type, const char* name, ReduceKind kind, const char* doc) {

@@ -57,8 +57,8 @@ void bind_machine(Module& m) {
       .def_static("local", &dist::local_machine, "Figures of this process.")
       .def_static(
           "of_device",
-          [](const std::optional<Arg<Device>>& device) {
-            return dist::rank_machine(device ? **device : backend::current_device(), true);
+          [](const OptionalDevice& device) {
+            return dist::rank_machine(device_or_current(device), true);
           },
           "device"_a = nb::none(), Released(),
           "What is assumed of a rank whose tensors are on the device (default: the current one): "
@@ -173,43 +173,23 @@ void bind_plan_class(Module& m) {
       .def("__repr__", &Report::to_string);
 }
 
-nb::dict dict_of(const OperationCost& cost) {
+Record record_of_cost(const OperationCost& cost) {
   nb::dict links;
   for (const auto& [ends, bytes] : cost.links) {
     links[nb::make_tuple(ends.first, ends.second)] = bytes;
   }
-  nb::dict row;
-  row["category"] = cost.category;
-  row["name"] = cost.name;
-  row["calls"] = cost.calls;
-  row["seconds"] = cost.seconds;
-  row["slowest_rank"] = cost.slowest;
-  row["least_seconds"] = cost.least_seconds;
-  row["move_seconds"] = cost.move_seconds;
-  row["predicted_seconds"] = cost.predicted;
-  row["floor_seconds"] = cost.floor;
-  row["share_of_floor"] = cost.share_of_floor();
-  row["flops"] = cost.flops;
-  row["bytes"] = cost.bytes;
-  row["links"] = links;
-  return row;
+  return record_of("category", cost.category, "name", cost.name, "calls", cost.calls, "seconds",
+                   cost.seconds, "slowest_rank", cost.slowest, "least_seconds", cost.least_seconds,
+                   "move_seconds", cost.move_seconds, "predicted_seconds", cost.predicted,
+                   "floor_seconds", cost.floor, "share_of_floor", cost.share_of_floor(), "flops",
+                   cost.flops, "bytes", cost.bytes, "links", links);
 }
 
-nb::dict dict_of(const RankProfile& profile) {
-  nb::dict row;
-  row["rank"] = profile.rank;
-  row["events"] = profile.events.size();
-  row["left_out"] = profile.left_out;
-  row["clock_offset_seconds"] = static_cast<double>(profile.clock.offset_ns) * 1e-9;
-  row["clock_error_seconds"] = static_cast<double>(profile.clock.error_ns) * 1e-9;
-  return row;
-}
-
-template <class Row>
-nb::list list_of(const std::vector<Row>& rows) {
-  nb::list list;
-  for (const Row& row : rows) list.append(dict_of(row));
-  return list;
+Record record_of_profile(const RankProfile& profile) {
+  return record_of("rank", profile.rank, "events", profile.events.size(), "left_out",
+                   profile.left_out, "clock_offset_seconds",
+                   static_cast<double>(profile.clock.offset_ns) * 1e-9, "clock_error_seconds",
+                   static_cast<double>(profile.clock.error_ns) * 1e-9);
 }
 
 void bind_profiles(Module& m) {
@@ -228,7 +208,8 @@ void bind_profiles(Module& m) {
           if (comm->rank() == 0) trace = dist::to_chrome_json(profiles);
         }
         if (comm->rank() != 0) return nb::none();
-        return nb::make_tuple(list_of(costs), list_of(profiles), trace);
+        return nb::make_tuple(records_of(costs, record_of_cost),
+                              records_of(profiles, record_of_profile), trace);
       },
       "comm"_a, "most_events"_a);
 }

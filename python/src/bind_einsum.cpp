@@ -301,10 +301,8 @@ void bind_einsum(Module& m) {
         if (dtype) computed = **dtype;
         const std::vector<Shape> given = shapes_of(request, shapes);
         const PathOptions options = path_options(optimize, memory_limit, largest(given));
-        const EinsumPath path = [&] {
-          const nb::gil_scoped_release released;
-          return einsum_path(request.equation, given, options, computed);
-        }();
+        const EinsumPath path =
+            without_gil([&] { return einsum_path(request.equation, given, options, computed); });
         return nb::make_tuple(path_list(path.path), path);
       },
       "equation"_a, "operands"_a, "optimize"_a = "auto", "memory_limit"_a = nb::none(),

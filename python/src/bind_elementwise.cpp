@@ -5,7 +5,7 @@
 #include "cuop/core/text.h"
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/elementwise/elementwise.h"
-#include "operator_names.h"
+#include "operator_methods.h"
 #include "parts_operands.h"
 
 namespace cuop::python {
@@ -128,10 +128,8 @@ void bind_clip(Module& m, const char* name) {
 bool is_operand(nb::handle object) {
   if (nb::isinstance<Tensor>(object)) return true;
   if (nb::isinstance<dist::DistTensor>(object)) return false;
-  return PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
-         PyComplex_Check(object.ptr()) || nb::isinstance<nb::list>(object) ||
-         nb::isinstance<nb::tuple>(object) || nb::hasattr(object, "__array__") ||
-         nb::hasattr(object, "__dlpack__");
+  return nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
+         is_number_or_array(object);
 }
 
 /// Both sides of an operator, one of which is the tensor itself.
@@ -164,53 +162,20 @@ void bind_operators(Class<Tensor> type) {
       return apply(code, nullptr, Operand(x));
     });
   }
-  const auto bind_binary = [&](const std::string& method, const char* op, auto compute_operator) {
-    const std::string name = cat("__", method, "__");
-    type.def(
-        name.c_str(),
-        [code = jit::find_op(op), compute_operator](nb::handle self, nb::handle other) {
-          return compute_operator(code, self, other);
-        },
-        "other"_a.none(),
-        nb::sig(cat("def ", name, "(self, other: ArrayLike, /) -> Tensor").c_str()));
-  };
-  const auto forward = [](int code, nb::handle self, nb::handle other) {
-    return compute(code, self, other);
-  };
-  const auto reflected = [](int code, nb::handle self, nb::handle other) {
-    return compute(code, other, self);
-  };
-  const auto in_place = [](int code, nb::handle self, nb::handle other) {
-    return compute_in_place(code, self, other);
-  };
-  for (const auto& [op, method] : kBinaryOperators) {
-    bind_binary(method, op, forward);
-    bind_binary(cat("r", method), op, reflected);
-    bind_binary(cat("i", method), op, in_place);
-  }
-  const nb::object identity_hash = nb::getattr(type, "__hash__");
-  for (const auto& [op, method] : kComparisons) bind_binary(method, op, forward);
-  nb::setattr(type, "__hash__", identity_hash);  // tensors are keys by identity, as in PyTorch
+  define_operators(type, "(self, other: ArrayLike, /) -> Tensor", compute, compute_in_place);
   // NumPy leaves `array + tensor` to the tensor.
   nb::setattr(type, "__array_priority__", nb::int_(1000));
 }
 
-nb::list table() {
-  nb::list rows;
-  for (const OpInfo& op : jit::op_table()) {
+nb::typed<nb::list, Record> table() {
+  return records_of(jit::op_table(), [](const OpInfo& op) {
     nb::list dtypes, parameters;
     for (const DType dtype : jit::argument_dtypes(op)) dtypes.append(name(dtype));
     for (int i = 0; i < op.arity; ++i) parameters.append(op.parameters[i]);
-    nb::dict row;
-    row["name"] = op.name;
-    row["doc"] = op.doc;
-    row["parameters"] = parameters;
-    row["dtypes"] = dtypes;
-    row["result"] = describe(op.rule);
-    row["ulps"] = nb::make_tuple(op.ulps.float32, op.ulps.float64);
-    rows.append(row);
-  }
-  return rows;
+    return record_of("name", op.name, "doc", op.doc, "parameters", parameters, "dtypes", dtypes,
+                     "result", describe(op.rule), "ulps",
+                     nb::make_tuple(op.ulps.float32, op.ulps.float64));
+  });
 }
 
 /// Other names under which NumPy's and PyTorch's users look for an operation.
@@ -233,7 +198,7 @@ void bind_elementwise(Module& m) {
   bind_clip(m, "clamp");
   for (const auto& [op, alias] : kAliases) bind_function(m, alias, jit::find_op(op));
   bind_operators(nb::borrow<Class<Tensor>>(m.attr("Tensor")));
-  m.def("elementwise_table", &table, nb::sig("def elementwise_table() -> list[dict[str, Any]]"),
+  m.def("elementwise_table", &table,
         "Every elementwise operation: name, doc, parameters, dtypes of the arguments, how the "
         "result's "
         "dtype follows, and for functions of one real argument the largest errors in float32 and "

@@ -23,9 +23,6 @@ using executor::TiledReport;
 using executor::TileOperation;
 using executor::TilePlan;
 
-/// What a call with tiles returns: the result on rank 0, and what it did on every rank.
-using Outcome = std::pair<std::optional<Tensor>, TiledReport>;
-
 /// Tensors of rank 0, undefined for None, in the first step of the call.
 std::vector<Tensor> given_list(const CommunicatorPtr& comm, const std::string& call,
                                const nb::sequence& inputs) {
@@ -144,31 +141,22 @@ void bind_operations(Module& m) {
   m.def(
       "conv",
       [](Arg<Shape> stride, Arg<Shape> padding, Arg<Shape> dilation, int64_t groups) {
-        ConvOptions options;
-        options.stride = *stride;
-        options.padding = *padding;
-        options.dilation = *dilation;
-        options.groups = groups;
-        return executor::conv_tiles(options);
+        return executor::conv_tiles({*stride, *padding, *dilation, groups});
       },
       "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1, "groups"_a = 1,
       "Inputs: [N, C, ...], [O, C / groups, ...] and, if there is one, a bias [O].");
-  for (const auto& [name, kind] : {std::pair{"fft", dist::FftKind::kFft},
-                                   {"ifft", dist::FftKind::kIfft},
-                                   {"rfft", dist::FftKind::kRfft}}) {
+  for (const auto& [name, kind] : kLineTransforms) {
     m.def(
         name,
-        [who = std::string(name), kind](Limit n, int64_t dim, std::string_view norm) {
-          return executor::fft_tiles({kind, n, dim, parse_fft_norm(norm, who.c_str())});
+        [name, kind](Limit n, int64_t dim, std::string_view norm) {
+          return executor::fft_tiles({kind, n, dim, parse_fft_norm(norm, name)});
         },
         "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", "Transforms along `dim`.");
   }
   m.def(
       "fft2d",
       [](std::optional<Arg<Shape>> s, Arg<Shape> dim, std::string_view norm) {
-        FftDims sizes;
-        if (s) sizes = **s;
-        return executor::fft2d_tiles({sizes, *dim, {parse_fft_norm(norm, "fft2d"), false}});
+        return executor::fft2d_tiles({converted(s), *dim, {parse_fft_norm(norm, "fft2d"), false}});
       },
       "s"_a = nb::none(), "dim"_a = nb::make_tuple(-2, -1), "norm"_a = "backward",
       "2-D transforms.");
@@ -195,10 +183,9 @@ void bind_operations(Module& m) {
                                    {"min", ReduceKind::kMin}}) {
     m.def(
         name,
-        [who = std::string(name), kind](std::optional<Arg<Axes>> dim, bool keepdim,
-                                        std::string_view mode) {
+        [name, kind](std::optional<Arg<Axes>> dim, bool keepdim, std::string_view mode) {
           return executor::reduce_tiles(
-              {kind, reduced_axes(dim, who.c_str(), "dim"), keepdim, parse_sum_mode(mode)});
+              {kind, reduced_axes(dim, name, "dim"), keepdim, parse_sum_mode(mode)});
         },
         "dim"_a = nb::none(), "keepdim"_a = false, "mode"_a = "plain", "Over `dim` (None: all).");
   }
@@ -224,10 +211,10 @@ void bind_calls(Module& m) {
         const nb::gil_scoped_release released;
         if (options.log && out)
           throw ExecutionError("run: a log has its own array, and out is given");
-        Tensor result = options.log ? executor::run_logged(comm, operation, tensors, options)
-                                    : executor::run_tiled(comm, operation, tensors, options,
-                                                          out.value_or(Tensor()));
-        return Outcome(or_none(std::move(result)), *options.report);
+        return outcome(options.log ? executor::run_logged(comm, operation, tensors, options)
+                                   : executor::run_tiled(comm, operation, tensors, options,
+                                                         out.value_or(Tensor())),
+                       options);
       },
       "comm"_a, "operation"_a, "inputs"_a, nb::kw_only(), "memory_limit"_a = nb::none(),
       "safety_margin"_a = 0.2, "least_tiles"_a = 1, "out"_a = nb::none(),
@@ -248,18 +235,13 @@ void bind_calls(Module& m) {
       "Collective.");
   m.def(
       "plan",
-      [](const CommunicatorPtr& comm, const TileOperation& operation, const nb::sequence& shapes,
-         const nb::sequence& dtypes, Limit memory_limit, double safety_margin) {
-        const std::vector<executor::Header> headers = headers_of(shapes, dtypes);
-        const TiledOptions options = tiled_options(memory_limit, safety_margin);
-        const nb::gil_scoped_release released;
-        return executor::plan_tiled(comm, operation, headers, options);
+      [](const CommunicatorPtr& comm, const TileOperation& operation, const Shapes& shapes,
+         const DTypes& dtypes, Limit memory_limit, double safety_margin) {
+        return executor::plan_tiled(comm, operation, headers_of(shapes, dtypes),
+                                    tiled_options(memory_limit, safety_margin));
       },
       "comm"_a, "operation"_a, "shapes"_a, "dtypes"_a, nb::kw_only(), "memory_limit"_a = nb::none(),
-      "safety_margin"_a = 0.2,
-      nb::sig("def plan(comm: cuop._core._dist.Communicator, operation: TileOperation, shapes: "
-              "list[ShapeLike], dtypes: list[DTypeLike], *, memory_limit: "
-              "int | None = None, safety_margin: float = 0.2) -> TilePlan"),
+      "safety_margin"_a = 0.2, Released(),
       "The plan for arrays of these shapes and dtypes, the same on all ranks. Collective.");
   m.def(
       "scan_devices",

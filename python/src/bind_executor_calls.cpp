@@ -3,7 +3,6 @@
 #include "cuop/executor/grid_fft.h"
 #include "cuop/executor/passes.h"
 #include "cuop/executor/sweeps.h"
-#include "dist_arguments.h"
 #include "executor_arguments.h"
 
 namespace cuop::python {
@@ -14,9 +13,6 @@ using dist::CommunicatorPtr;
 using executor::DoneTile;
 using executor::PassState;
 using executor::TiledOptions;
-using executor::TiledReport;
-
-using Outcome = std::pair<std::optional<Tensor>, TiledReport>;
 
 std::vector<int64_t> numbers(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
@@ -94,92 +90,86 @@ class PythonLog : public executor::PassLog {
   bool is_kept_;
 };
 
-TiledOptions logged_options(Limit memory_limit, double safety_margin, const nb::object& on_progress,
-                            const nb::object& log) {
-  TiledOptions options = tiled_options(memory_limit, safety_margin, 1, on_progress);
-  options.log = pass_log(log);
-  return options;
+/// Binds work(comm, options, arguments...), of which `names` are the arguments'.
+template <class Work, class Made, class... Arguments, class... Names>
+void define_call(Module& m, const char* name, Work work,
+                 Form<Made, const CommunicatorPtr&, const TiledOptions&, Arguments...>,
+                 const char* doc, const Names&... names) {
+  m.def(
+      name,
+      [work](const CommunicatorPtr& comm, Arguments... arguments, Limit memory_limit,
+             double safety_margin, const nb::object& on_progress, const nb::object& log) {
+        TiledOptions options = tiled_options(memory_limit, safety_margin, 1, on_progress);
+        options.log = pass_log(log);
+        const nb::gil_scoped_release released;
+        return work(comm, options, arguments...);
+      },
+      "comm"_a, names..., nb::kw_only(), "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2,
+      "on_progress"_a = nb::none(), "log"_a = nb::none(), doc);
 }
 
 void bind_transforms(Module& m) {
-  m.def(
-      "fft_line",
-      [](const CommunicatorPtr& comm, MaybeTensor x, Limit n, int64_t dim, std::string_view norm,
-         std::string_view kind, Limit memory_limit, double safety_margin,
-         const nb::object& on_progress, const nb::object& log) {
-        const TiledOptions options = logged_options(memory_limit, safety_margin, on_progress, log);
-        const nb::gil_scoped_release released;
-        const dist::FftBatch batch = line_batch(n, dim, norm, kind);
-        const Tensor input = given(comm, "fft", {&x})[0];
-        Tensor made = executor::fft_line(comm, input, batch, options);
-        return Outcome(or_none(std::move(made)), *options.report);
-      },
-      "comm"_a, "x"_a.none(), "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward",
-      "kind"_a = "fft", nb::kw_only(), "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2,
-      "on_progress"_a = nb::none(), "log"_a = nb::none(),
+  const auto line = [](const CommunicatorPtr& comm, const TiledOptions& options,
+                       const MaybeTensor& x, Limit n, int64_t dim, std::string_view norm,
+                       std::string_view kind) {
+    const dist::FftBatch batch = line_batch(n, dim, norm, kind);
+    const Tensor input = given(comm, "fft", {&x})[0];
+    return outcome(executor::fft_line(comm, input, batch, options), options);
+  };
+  define_call(
+      m, "fft_line", line, form_of(line),
       "1-D transforms, kind \"fft\", \"ifft\" or \"rfft\"; of one line in two passes over the "
       "host's memory where it fits on no device: the result on rank 0, and what was done.\n\n"
       "log: an object with the methods of PartialOutput (cuop/cli/partial_output.py), which keeps "
-      "the arrays and what is done, so that a later call goes on with it. Collective.");
-  m.def(
-      "fft2d_grid",
-      [](const CommunicatorPtr& comm, MaybeTensor x, std::string_view norm, Limit memory_limit,
-         double safety_margin, const nb::object& on_progress, const nb::object& log) {
-        const TiledOptions options = logged_options(memory_limit, safety_margin, on_progress, log);
-        const nb::gil_scoped_release released;
-        const Tensor input = given(comm, "fft2d", {&x})[0];
-        Tensor made = executor::fft2d_grid(comm, input, parse_fft_norm(norm, "fft2d"), options);
-        return Outcome(or_none(std::move(made)), *options.report);
-      },
-      "comm"_a, "x"_a.none(), "norm"_a = "backward", nb::kw_only(), "memory_limit"_a = nb::none(),
-      "safety_margin"_a = 0.2, "on_progress"_a = nb::none(), "log"_a = nb::none(),
+      "the arrays and what is done, so that a later call goes on with it. Collective.",
+      "x"_a.none(), "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", "kind"_a = "fft");
+  const auto grid = [](const CommunicatorPtr& comm, const TiledOptions& options,
+                       const MaybeTensor& x, std::string_view norm) {
+    const Tensor input = given(comm, "fft2d", {&x})[0];
+    return outcome(executor::fft2d_grid(comm, input, parse_fft_norm(norm, "fft2d"), options),
+                   options);
+  };
+  define_call(
+      m, "fft2d_grid", grid, form_of(grid),
       "The 2-D transform of one grid: at once, or rows and then columns; the result on rank 0, and "
-      "what was done. log: see fft_line. Collective.");
+      "what was done. log: see fft_line. Collective.",
+      "x"_a.none(), "norm"_a = "backward");
 }
 
 void bind_sweeps(Module& m) {
-  m.def(
-      "stencil_2d",
-      [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor kernel,
-         std::string_view boundary, int64_t iterations, Limit memory_limit, double safety_margin,
-         const nb::object& on_progress, const nb::object& log) {
-        const TiledOptions options = logged_options(memory_limit, safety_margin, on_progress, log);
-        const nb::gil_scoped_release released;
-        const std::vector<Tensor> inputs = given(comm, "stencil_2d", {&grid, &kernel});
-        Tensor made =
-            executor::stencil_2d(comm, inputs[0], inputs[1], parse_boundary(boundary, "stencil_2d"),
-                                 iterations, options);
-        return Outcome(or_none(std::move(made)), *options.report);
-      },
-      "comm"_a, "grid"_a.none(), "kernel"_a.none(), "boundary"_a = "zero", "iterations"_a = 1,
-      nb::kw_only(), "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2,
-      "on_progress"_a = nb::none(), "log"_a = nb::none(),
+  const auto stencil = [](const CommunicatorPtr& comm, const TiledOptions& options,
+                          const MaybeTensor& grid, const MaybeTensor& kernel,
+                          std::string_view boundary, int64_t iterations) {
+    const std::vector<Tensor> inputs = given(comm, "stencil_2d", {&grid, &kernel});
+    return outcome(
+        executor::stencil_2d(comm, inputs[0], inputs[1], parse_boundary(boundary, "stencil_2d"),
+                             iterations, options),
+        options);
+  };
+  define_call(
+      m, "stencil_2d", stencil, form_of(stencil),
       "cuop.dist.stencil_2d_from_root of a grid on the host; the result on rank 0, and what was "
-      "done. log: see fft_line; with one a grid that fits is swept in passes too. Collective.");
-  m.def(
-      "jacobi_2d",
-      [](const CommunicatorPtr& comm, MaybeTensor grid, MaybeTensor rhs, double dx,
-         std::string_view boundary, int64_t iterations, double tol, bool with_info,
-         Limit memory_limit, double safety_margin, const nb::object& on_progress,
-         const nb::object& log) {
-        const TiledOptions options = logged_options(memory_limit, safety_margin, on_progress, log);
-        const nb::gil_scoped_release released;
-        const std::vector<Tensor> inputs = given(comm, "jacobi_2d", {&grid, &rhs});
-        const JacobiOptions jacobi{dx, parse_boundary(boundary, "jacobi_2d"), iterations, tol};
-        dist::SolveInfo info;
-        Tensor u = executor::jacobi_2d(comm, inputs[0], inputs[1], jacobi,
-                                       with_info ? &info : nullptr, options);
-        return std::tuple(or_none(std::move(u)),
-                          with_info ? std::optional(info) : std::optional<dist::SolveInfo>(),
-                          *options.report);
-      },
-      "comm"_a, "grid"_a.none(), "rhs"_a.none(), "dx"_a = 1.0, "boundary"_a = "zero",
-      "iterations"_a = 1000, "tol"_a = 1e-6, "with_info"_a = true, nb::kw_only(),
-      "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2, "on_progress"_a = nb::none(),
-      "log"_a = nb::none(),
+      "done. log: see fft_line; with one a grid that fits is swept in passes too. Collective.",
+      "grid"_a.none(), "kernel"_a.none(), "boundary"_a = "zero", "iterations"_a = 1);
+  const auto jacobi = [](const CommunicatorPtr& comm, const TiledOptions& options,
+                         const MaybeTensor& grid, const MaybeTensor& rhs, double dx,
+                         std::string_view boundary, int64_t iterations, double tol,
+                         bool with_info) {
+    const std::vector<Tensor> inputs = given(comm, "jacobi_2d", {&grid, &rhs});
+    const JacobiOptions call{dx, parse_boundary(boundary, "jacobi_2d"), iterations, tol};
+    dist::SolveInfo info;
+    Tensor u =
+        executor::jacobi_2d(comm, inputs[0], inputs[1], call, with_info ? &info : nullptr, options);
+    return std::tuple(or_none(std::move(u)), with_info ? std::optional(info) : std::nullopt,
+                      *options.report);
+  };
+  define_call(
+      m, "jacobi_2d", jacobi, form_of(jacobi),
       "cuop.dist.jacobi_2d_from_root of a grid on the host: u on rank 0, its info (None without "
       "`with_info`, which takes a pass for the residual), and what was done. log: see fft_line; "
-      "with one a grid that fits is swept in passes too. Collective.");
+      "with one a grid that fits is swept in passes too. Collective.",
+      "grid"_a.none(), "rhs"_a.none(), "dx"_a = 1.0, "boundary"_a = "zero", "iterations"_a = 1000,
+      "tol"_a = 1e-6, "with_info"_a = true);
 }
 
 }  // namespace
@@ -189,9 +179,8 @@ std::shared_ptr<executor::PassLog> pass_log(const nb::object& log) {
   for (const char* name : {"is_kept", "left", "open", "begin", "array", "place", "join", "note"}) {
     if (nb::hasattr(log, name)) continue;
     throw DTypeError(cat("executor: log: needed is an object with the methods of ",
-                         "cuop.cli.partial_output.PartialOutput, given ",
-                         nb::cast<std::string>(nb::str(log.type().attr("__name__"))), " has no ",
-                         name));
+                         "cuop.cli.partial_output.PartialOutput, given ", class_name(log),
+                         " has no ", name));
   }
   return std::make_shared<PythonLog>(log);
 }

@@ -17,14 +17,33 @@
 
 namespace cuop::python {
 
-namespace {
-
 using executor::CallPlan;
 using executor::Header;
 using executor::TileMachine;
 using executor::TileOperation;
 using executor::TilePass;
 using executor::TilePlan;
+
+/// The devices of the ranks within limits, in the place of a machine on paper.
+struct RankDevices {
+  dist::CommunicatorPtr comm;
+  executor::TiledOptions options;
+};
+/// What tiles are planned for.
+struct PlannedFor {
+  std::variant<TileMachine, RankDevices> devices;
+};
+template <>
+struct ArgStub<PlannedFor> : StubName<"TileMachine | RankDevices"> {};
+
+PlannedFor convert_argument(nb::handle object, TypeTag<PlannedFor>) {
+  if (nb::isinstance<TileMachine>(object)) return {nb::cast<TileMachine>(object)};
+  if (nb::isinstance<RankDevices>(object)) return {nb::cast<RankDevices>(object)};
+  throw DTypeError(
+      cat("machine: needed is a TileMachine or RankDevices, given ", class_name(object)));
+}
+
+namespace {
 
 /// Bytes a second of a link, as here where they are not given.
 double bandwidth(const std::optional<double>& given, const char* name, double here) {
@@ -61,37 +80,32 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
           device ? *device : dist::rank_machine(here, true)};
 }
 
-/// The devices of the ranks within limits, in the place of a machine on paper.
-struct RankDevices {
-  dist::CommunicatorPtr comm;
-  executor::TiledOptions options;
-};
-using Planned = std::variant<TileMachine, RankDevices>;
-
-Planned planned_of(const char* who, const nb::object& machine) {
-  if (nb::isinstance<TileMachine>(machine)) return nb::cast<TileMachine>(machine);
-  if (nb::isinstance<RankDevices>(machine)) return nb::cast<RankDevices>(machine);
-  throw DTypeError(cat(who, ": machine: needed is a TileMachine or RankDevices, given ",
-                       nb::cast<std::string>(nb::str(machine.type().attr("__name__")))));
-}
-
-executor::PlanPass on(const Planned& planned) {
-  if (const auto* ranks = std::get_if<RankDevices>(&planned)) {
+executor::PlanPass on(const PlannedFor& machine) {
+  if (const auto* ranks = std::get_if<RankDevices>(&machine.devices)) {
     return executor::on_ranks(ranks->comm, ranks->options);
   }
-  return [machine = std::get<TileMachine>(planned)](const TileOperation& operation,
-                                                    const std::vector<Header>& inputs) {
+  return [machine = std::get<TileMachine>(machine.devices)](const TileOperation& operation,
+                                                            const std::vector<Header>& inputs) {
     return executor::plan_tiles(operation.describe(inputs), machine);
   };
 }
 
-/// Errors unless these are inputs of the operation, and its result fits some memory.
-void check_inputs(const TileOperation& operation, const std::vector<Header>& inputs) {
+/// Inputs of the operation: errors unless they are, and its result fits some memory.
+std::vector<Header> inputs_of(const TileOperation& operation, const Shapes& shapes,
+                              const DTypes& dtypes) {
+  std::vector<Header> inputs = headers_of(shapes, dtypes);
   if (inputs.empty() || inputs.size() > operation.names.size()) {
     throw ExecutionError(cat(operation.text, ": ", inputs.size(),
                              " shapes were given, its inputs are ", join(operation.names)));
   }
   check_bytes(operation.describe(inputs).output);
+  return inputs;
+}
+
+Header header_of(const Arg<Shape>& shape, const Arg<DType>& dtype) {
+  Header header{*shape, *dtype};
+  check_bytes(header);
+  return header;
 }
 
 void bind_values(Module& m) {
@@ -144,11 +158,9 @@ void bind_values(Module& m) {
 void bind_plans(Module& m) {
   m.def(
       "plan_ranks",
-      [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes,
-         int64_t ranks, bool in_parts, const std::optional<dist::Machine>& machine,
-         const std::string& strategy) {
-        const std::vector<Header> inputs = headers_of(shapes, dtypes);
-        check_inputs(operation, inputs);
+      [](const TileOperation& operation, const Shapes& shapes, const DTypes& dtypes, int64_t ranks,
+         bool in_parts, const std::optional<dist::Machine>& machine, const std::string& strategy) {
+        const std::vector<Header> inputs = inputs_of(operation, shapes, dtypes);
         constexpr int64_t kMostRanks = 1 << 15;
         if (ranks < 1 || ranks > kMostRanks) {
           throw ExecutionError(
@@ -157,7 +169,6 @@ void bind_plans(Module& m) {
         if (!operation.over_ranks) {
           throw ExecutionError(cat("plan_ranks: ", operation.text, " is only a part of a call"));
         }
-        const nb::gil_scoped_release released;
         const dist::Operation call = operation.over_ranks();
         const dist::Mesh mesh = dist::Mesh::line(static_cast<int>(ranks));
         const auto rows = [&](const Header& input) {
@@ -174,110 +185,71 @@ void bind_plans(Module& m) {
             ->plan;
       },
       "operation"_a, "shapes"_a, "dtypes"_a, nb::kw_only(), "ranks"_a = 4, "in_parts"_a = false,
-      "machine"_a = nb::none(), "strategy"_a = "",
-      nb::sig("def plan_ranks(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
-              "list[DTypeLike], *, ranks: int = 4, in_parts: bool = False, machine: "
-              "cuop._core._dist.Machine | None = None, strategy: str = '') -> "
-              "cuop._core._dist.Plan"),
+      "machine"_a = nb::none(), "strategy"_a = "", Released(),
       "The plan of the operation over so many ranks, of arrays that fit: from rank 0 to rank 0, or "
       "of arrays in rows over the ranks (`in_parts`), whose result stays where it is made. "
       "MemoryError when nothing fits machine.memory.");
   m.def(
       "plan_tiles",
-      [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes,
+      [](const TileOperation& operation, const Shapes& shapes, const DTypes& dtypes,
          const TileMachine& machine) {
-        const std::vector<Header> inputs = headers_of(shapes, dtypes);
-        check_inputs(operation, inputs);
-        const nb::gil_scoped_release released;
+        const std::vector<Header> inputs = inputs_of(operation, shapes, dtypes);
         return executor::plan_tiles(operation.describe(inputs), machine);
       },
-      "operation"_a, "shapes"_a, "dtypes"_a, "machine"_a,
-      nb::sig("def plan_tiles(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
-              "list[DTypeLike], machine: TileMachine) -> TilePlan"),
+      "operation"_a, "shapes"_a, "dtypes"_a, "machine"_a, Released(),
       "The plan of the operation in tiles; `feasible` is False where the memory does not suffice.");
   m.def(
       "result_of",
-      [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes) {
-        const std::vector<Header> inputs = headers_of(shapes, dtypes);
-        check_inputs(operation, inputs);
-        const Header result = operation.describe(inputs).output;
+      [](const TileOperation& operation, const Shapes& shapes, const DTypes& dtypes) {
+        const Header result = operation.describe(inputs_of(operation, shapes, dtypes)).output;
         return std::pair(to_tuple(result.shape), PyDType{result.dtype});
       },
       "operation"_a, "shapes"_a, "dtypes"_a,
-      nb::sig("def result_of(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
-              "list[DTypeLike]) -> tuple[tuple[int, ...], cuop._core.dtype]"),
       "Shape and dtype of the result; the errors of arrays that do not fit.");
   m.def(
       "plan_call",
-      [](const TileOperation& operation, const nb::sequence& shapes, const nb::sequence& dtypes,
-         nb::object machine) {
-        const std::vector<Header> inputs = headers_of(shapes, dtypes);
-        check_inputs(operation, inputs);
-        const Planned planned = planned_of("plan_call", machine);
-        const nb::gil_scoped_release released;
-        return executor::at_once(on(planned)(operation, inputs));
+      [](const TileOperation& operation, const Shapes& shapes, const DTypes& dtypes,
+         Arg<PlannedFor> machine) {
+        return executor::at_once(on(machine)(operation, inputs_of(operation, shapes, dtypes)));
       },
-      "operation"_a, "shapes"_a, "dtypes"_a, "machine"_a,
-      nb::sig("def plan_call(operation: TileOperation, shapes: list[ShapeLike], dtypes: "
-              "list[DTypeLike], machine: TileMachine | RankDevices) -> CallPlan"),
+      "operation"_a, "shapes"_a, "dtypes"_a, "machine"_a, Released(),
       "The plan of the operation in tiles, as that of a call of one pass.");
   m.def(
       "plan_fft_line",
       [](Arg<Shape> shape, Arg<DType> dtype, Limit n, int64_t dim, std::string_view norm,
-         std::string_view kind, nb::object machine) {
-        const Header x{*shape, *dtype};
-        check_bytes(x);
-        const Planned planned = planned_of("plan_fft_line", machine);
-        const nb::gil_scoped_release released;
-        return executor::fft_line_plan(line_batch(n, dim, norm, kind), x, on(planned));
+         std::string_view kind, Arg<PlannedFor> machine) {
+        const Header x = header_of(shape, dtype);
+        return executor::fft_line_plan(line_batch(n, dim, norm, kind), x, on(machine));
       },
       "shape"_a, "dtype"_a, "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward",
-      "kind"_a = "fft", nb::kw_only(), "machine"_a,
-      nb::sig(
-          "def plan_fft_line(shape: ShapeLike, dtype: DTypeLike, n: int | None = None, dim: int "
-          "= -1, norm: str = 'backward', kind: str = 'fft', *, machine: TileMachine | "
-          "RankDevices) -> CallPlan"),
+      "kind"_a = "fft", nb::kw_only(), "machine"_a, Released(),
       "The passes of 1-D transforms (fft_line): at once, or of one line in four steps.");
   m.def(
       "plan_fft2d_grid",
-      [](Arg<Shape> shape, Arg<DType> dtype, nb::object machine) {
-        const Header grid{*shape, *dtype};
-        check_bytes(grid);
-        const Planned planned = planned_of("plan_fft2d_grid", machine);
-        const nb::gil_scoped_release released;
-        return executor::fft2d_plan(grid, FftNorm::kBackward, on(planned));
+      [](Arg<Shape> shape, Arg<DType> dtype, Arg<PlannedFor> machine) {
+        return executor::fft2d_plan(header_of(shape, dtype), FftNorm::kBackward, on(machine));
       },
-      "shape"_a, "dtype"_a, "machine"_a,
-      nb::sig("def plan_fft2d_grid(shape: ShapeLike, dtype: DTypeLike, machine: TileMachine | "
-              "RankDevices) -> CallPlan"),
+      "shape"_a, "dtype"_a, "machine"_a, Released(),
       "The passes of a 2-D transform of one grid: at once, or rows and then columns.");
   m.def(
       "plan_stencil_2d",
-      [](const nb::sequence& shapes, const nb::sequence& dtypes, std::string_view boundary,
-         int64_t iterations, nb::object machine) {
+      [](const Shapes& shapes, const DTypes& dtypes, std::string_view boundary, int64_t iterations,
+         Arg<PlannedFor> machine) {
         const std::vector<Header> inputs = headers_of(shapes, dtypes);
         const Boundary sides = parse_boundary(boundary, "stencil_2d");
-        const Planned planned = planned_of("plan_stencil_2d", machine);
-        const nb::gil_scoped_release released;
-        return executor::stencil_plan(sides, iterations, inputs, on(planned));
+        return executor::stencil_plan(sides, iterations, inputs, on(machine));
       },
-      "shapes"_a, "dtypes"_a, "boundary"_a, "iterations"_a, "machine"_a,
-      nb::sig("def plan_stencil_2d(shapes: list[ShapeLike], dtypes: list[DTypeLike], boundary: "
-              "str, iterations: int, machine: TileMachine | RankDevices) -> CallPlan"),
+      "shapes"_a, "dtypes"_a, "boundary"_a, "iterations"_a, "machine"_a, Released(),
       "The passes of a kernel applied so often to a grid; none for one that fits.");
   m.def(
       "plan_jacobi_2d",
-      [](const nb::sequence& shapes, const nb::sequence& dtypes, double dx,
-         std::string_view boundary, int64_t iterations, nb::object machine) {
+      [](const Shapes& shapes, const DTypes& dtypes, double dx, std::string_view boundary,
+         int64_t iterations, Arg<PlannedFor> machine) {
         const std::vector<Header> inputs = headers_of(shapes, dtypes);
         const Boundary sides = parse_boundary(boundary, "jacobi_2d");
-        const Planned planned = planned_of("plan_jacobi_2d", machine);
-        const nb::gil_scoped_release released;
-        return executor::jacobi_plan({dx, sides, iterations, 0.0}, inputs, on(planned));
+        return executor::jacobi_plan({dx, sides, iterations, 0.0}, inputs, on(machine));
       },
-      "shapes"_a, "dtypes"_a, "dx"_a, "boundary"_a, "iterations"_a, "machine"_a,
-      nb::sig("def plan_jacobi_2d(shapes: list[ShapeLike], dtypes: list[DTypeLike], dx: float, "
-              "boundary: str, iterations: int, machine: TileMachine | RankDevices) -> CallPlan"),
+      "shapes"_a, "dtypes"_a, "dx"_a, "boundary"_a, "iterations"_a, "machine"_a, Released(),
       "The passes of so many sweeps of Jacobi's method over a grid; none for one that fits.");
   m.def(
       "whole_grid_bytes",
@@ -291,9 +263,7 @@ void bind_plans(Module& m) {
 }  // namespace
 
 dist::FftBatch line_batch(Limit n, int64_t dim, std::string_view norm, std::string_view kind) {
-  for (const auto& [name, each] : {std::pair{"fft", dist::FftKind::kFft},
-                                   {"ifft", dist::FftKind::kIfft},
-                                   {"rfft", dist::FftKind::kRfft}}) {
+  for (const auto& [name, each] : kLineTransforms) {
     if (kind == name) return {each, n, dim, parse_fft_norm(norm, name)};
   }
   throw ExecutionError(

@@ -8,8 +8,6 @@ namespace {
 
 using OptionalDims = std::optional<Arg<Shape>>;
 
-FftDims dims(const OptionalDims& given) { return given ? FftDims(**given) : FftDims(); }
-
 FftNorm norm_of(const std::optional<std::string>& text, const char* who) {
   return text ? parse_fft_norm(*text, who) : FftNorm::kBackward;
 }
@@ -65,7 +63,8 @@ void bind_transforms(Module& m) {
         row.name,
         [row](Arg<Tensor> x, OptionalDims s, OptionalDims axes_given,
               std::optional<std::string> norm, std::optional<Tensor> out) {
-          return row.function(x, dims(s), dims(axes_given), norm_of(norm, row.name), pointer(out));
+          return row.function(x, converted(s), converted(axes_given), norm_of(norm, row.name),
+                              pointer(out));
         },
         "x"_a, "s"_a = nb::none(), "axes"_a = axes, "norm"_a = nb::none(), "out"_a = nb::none(),
         ReturnsOut(), Released(), (std::string(row.what) + kCommon).c_str());
@@ -117,11 +116,11 @@ void bind_fft(Module& m) {
       "rfftfreq", [](int64_t n, double d) { return rfftfreq(n, d); }, "n"_a, "d"_a = 1.0,
       "The n//2+1 frequencies of rfft with sample spacing d (float64).");
   fft_module.def(
-      "fftshift", [](Arg<Tensor> x, OptionalDims axes) { return fftshift(x, dims(axes)); }, "x"_a,
-      "axes"_a = nb::none(), Released(), "Moves frequency 0 to the middle of the axes.");
+      "fftshift", [](Arg<Tensor> x, OptionalDims axes) { return fftshift(x, converted(axes)); },
+      "x"_a, "axes"_a = nb::none(), Released(), "Moves frequency 0 to the middle of the axes.");
   fft_module.def(
-      "ifftshift", [](Arg<Tensor> x, OptionalDims axes) { return ifftshift(x, dims(axes)); }, "x"_a,
-      "axes"_a = nb::none(), Released(), "Inverse of fftshift.");
+      "ifftshift", [](Arg<Tensor> x, OptionalDims axes) { return ifftshift(x, converted(axes)); },
+      "x"_a, "axes"_a = nb::none(), Released(), "Inverse of fftshift.");
   m.def(
       "fft_info",
       [] {

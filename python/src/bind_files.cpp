@@ -2,12 +2,12 @@
 #include <atomic>
 
 #include "binders.h"
+#include "call_end.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/mapped_file.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "mapped_files.h"
 
 namespace cuop::python {
 

@@ -80,13 +80,6 @@ void set(const Tensor& self, nb::handle key, nb::handle value) {
   set_item(self, index, source);
 }
 
-nb::object iterate(nb::handle self) {
-  if (nb::cast<const Tensor&>(self).ndim() == 0) {
-    throw DTypeError("iter: a tensor of 0 dimensions cannot be iterated over");
-  }
-  return nb::steal(PySeqIter_New(self.ptr()));
-}
-
 /// What is about to be written to `target`: a number takes its dtype, which must hold it.
 Tensor as_tensor(const char* who, const Operand& value, const Tensor& target) {
   if (value.tensor() != nullptr) return *value.tensor();
@@ -169,7 +162,8 @@ void bind_index(Module& m) {
       .def("__setitem__", &set, "key"_a.none(), "value"_a,
            "Assigns where the index points; the value broadcasts and takes the tensor's dtype. "
            "Raises OverflowError when that cannot hold a number.")
-      .def("__iter__", &iterate, "The views along the first axis.");
+      .def("__iter__", &iterate<Tensor>, "The views along the first axis.")
+      .def("__len__", &length_of<Tensor>);
   bind_gather(m);
 }
 

@@ -8,14 +8,9 @@ namespace cuop::python {
 
 namespace {
 
-nb::typed<nb::dict, nb::str, nb::any> entry_dict(const jit::DiskCache::Entry& entry) {
-  nb::typed<nb::dict, nb::str, nb::any> row;
-  row["key"] = entry.key;
-  row["name"] = entry.name;
-  row["bytes"] = entry.bytes;
-  row["made_in_ms"] = entry.made_in_ms;
-  row["used"] = entry.used;
-  return row;
+Record record_of_entry(const jit::DiskCache::Entry& entry) {
+  return record_of("key", entry.key, "name", entry.name, "bytes", entry.bytes, "made_in_ms",
+                   entry.made_in_ms, "used", entry.used);
 }
 
 }  // namespace
@@ -27,14 +22,8 @@ void bind_kernel_cache(Module& m) {
   m.def(
       "kernel_cache_entries",
       [] {
-        std::vector<jit::DiskCache::Entry> entries;
-        {
-          const nb::gil_scoped_release released;
-          entries = jit::kernel_disk_cache()->entries();
-        }
-        nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> rows;
-        for (const auto& entry : entries) rows.append(entry_dict(entry));
-        return rows;
+        return records_of(without_gil([] { return jit::kernel_disk_cache()->entries(); }),
+                          record_of_entry);
       },
       "Every kernel that the cache on disk holds and that can be used, the last used first: key, "
       "name, bytes, made_in_ms, used (seconds since 1970).");
@@ -44,17 +33,11 @@ void bind_kernel_cache(Module& m) {
         const auto cache = jit::kernel_disk_cache();
         const jit::CompileSettings settings = jit::compile_settings();
         const jit::CompileStatistics statistics = jit::compile_statistics();
-        nb::typed<nb::dict, nb::str, nb::any> info;
-        info["directory"] = cache->directory();
-        info["problem"] = cache->problem();
-        info["max_bytes"] = settings.max_bytes;
-        info["is_used"] = settings.is_caching;
-        info["compilations"] = statistics.compilations;
-        info["disk_hits"] = statistics.disk_hits;
-        info["damaged_entries"] = statistics.damaged_entries;
-        info["compile_ms"] = statistics.compile_ms;
-        info["saved_ms"] = statistics.saved_ms;
-        return info;
+        return record_of("directory", cache->directory(), "problem", cache->problem(), "max_bytes",
+                         settings.max_bytes, "is_used", settings.is_caching, "compilations",
+                         statistics.compilations, "disk_hits", statistics.disk_hits,
+                         "damaged_entries", statistics.damaged_entries, "compile_ms",
+                         statistics.compile_ms, "saved_ms", statistics.saved_ms);
       },
       "Where compiled kernels are kept, why not ('problem'), and what this process compiled and "
       "found there.");

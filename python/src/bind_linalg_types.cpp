@@ -5,7 +5,7 @@
 #include "binders.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "linalg_types.h"
+#include "operator_arguments.h"
 
 namespace cuop::python {
 

@@ -19,32 +19,25 @@ the result, as an `out`, is float32. Other dtypes than the promoted one are refu
 DTypeError (a dtype that the result cannot have, too), ExecutionError (beta without out, a coefficient that the dtype cannot hold) and
 DeviceError when no BLAS library is installed.)";
 
-MatmulOptions options(const Arg<Trans>& trans_a, const Arg<Trans>& trans_b,
-                      const Arg<Scalar>& alpha, const Arg<Scalar>& beta,
-                      const std::optional<Arg<DType>>& dtype) {
-  return {*trans_a, *trans_b, *alpha, *beta, dtype ? std::optional<DType>(**dtype) : std::nullopt};
+using Product = Tensor (*)(const Tensor&, const Tensor&, const MatmulOptions&, const Tensor*);
+
+void define_product(Module& m, const char* name, Product product, const char* doc) {
+  m.def(
+      name,
+      [product](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b,
+                Arg<Scalar> alpha, Arg<Scalar> beta, std::optional<Arg<DType>> dtype, Out out) {
+        return product(a, b, {*trans_a, *trans_b, *alpha, *beta, converted(dtype)}, pointer(out));
+      },
+      "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false, "alpha"_a = 1,
+      "beta"_a = 0, "dtype"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(), doc);
 }
 
 }  // namespace
 
 void bind_matmul(Module& m) {
-  m.def(
-      "matmul",
-      [](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b, Arg<Scalar> alpha,
-         Arg<Scalar> beta, std::optional<Arg<DType>> dtype, Out out) {
-        return matmul(a, b, options(trans_a, trans_b, alpha, beta, dtype), pointer(out));
-      },
-      "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false, "alpha"_a = 1,
-      "beta"_a = 0, "dtype"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
-      kMatmulDoc);
-  m.def(
-      "batch_matmul",
-      [](Arg<Tensor> a, Arg<Tensor> b, Arg<Trans> trans_a, Arg<Trans> trans_b, Arg<Scalar> alpha,
-         Arg<Scalar> beta, std::optional<Arg<DType>> dtype, Out out) {
-        return batch_matmul(a, b, options(trans_a, trans_b, alpha, beta, dtype), pointer(out));
-      },
-      "a"_a, "b"_a, nb::kw_only(), "trans_a"_a = false, "trans_b"_a = false, "alpha"_a = 1,
-      "beta"_a = 0, "dtype"_a = nb::none(), "out"_a = nb::none(), ReturnsOut(), Released(),
+  define_product(m, "matmul", &matmul, kMatmulDoc);
+  define_product(
+      m, "batch_matmul", &batch_matmul,
       "matmul of [..., M, K] and [..., K, N] with equal leading axes and at least 3 dimensions.");
   m.def(
       "outer", [](Arg<Tensor> a, Arg<Tensor> b, Out out) { return outer(a, b, pointer(out)); },

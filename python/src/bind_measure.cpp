@@ -12,39 +12,31 @@ namespace {
 
 /// What cuop.benchmark returns. `cost` gives the operations and bytes of a call, where they are
 /// known; it is asked after the call has shown that its arguments are good.
-nb::dict benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warmup_runs,
-                        const std::optional<nb::callable>& cost, Arg<DType> dtype,
-                        Arg<Device> given) {
+Record benchmark_call(const nb::callable& call, int64_t num_runs, int64_t warmup_runs,
+                      const std::optional<nb::callable>& cost, Arg<DType> dtype,
+                      Arg<Device> given) {
   const Device device = given;
   const DType measured_in = dtype;
-  BenchmarkResult measured;
-  {
-    const nb::gil_scoped_release released;
-    const auto run = [&call] {
-      const nb::gil_scoped_acquire held;
-      call();
-    };
-    measured = benchmark(run, {.num_runs = num_runs, .warmup_runs = warmup_runs, .device = device});
-  }
-  nb::dict result;
-  result["mean_time_ms"] = measured.mean_time_ms;
-  result["std_time_ms"] = measured.std_time_ms;
-  result["min_time_ms"] = measured.min_time_ms;
-  result["max_time_ms"] = measured.max_time_ms;
-  result["median_time_ms"] = measured.median_time_ms;
-  result["num_runs"] = measured.num_runs;
-  result["warmup_runs"] = measured.warmup_runs;
-  result["gpu_time_ms"] = nb::none();
-  if (measured.gpu_time_ms) result["gpu_time_ms"] = *measured.gpu_time_ms;
+  const auto run = [&call] {
+    const nb::gil_scoped_acquire held;
+    call();
+  };
+  BenchmarkResult measured = without_gil([&] {
+    return benchmark(run, {.num_runs = num_runs, .warmup_runs = warmup_runs, .device = device});
+  });
+  Record result =
+      record_of("mean_time_ms", measured.mean_time_ms, "std_time_ms", measured.std_time_ms,
+                "min_time_ms", measured.min_time_ms, "max_time_ms", measured.max_time_ms,
+                "median_time_ms", measured.median_time_ms, "num_runs", measured.num_runs,
+                "warmup_runs", measured.warmup_runs, "gpu_time_ms", measured.gpu_time_ms);
   if (!cost) return result;
   const auto [flops, bytes] = nb::cast<std::pair<double, int64_t>>(nb::tuple((*cost)()));
   {
     const nb::gil_scoped_release released;
     add_rates(measured, {flops, bytes}, measured_roof(measured_in, device));
   }
-  result["gflops"] = measured.gflops;
-  result["bandwidth_gb_s"] = measured.bandwidth_gb_s;
-  result["percent_of_roof"] = measured.percent_of_roof;
+  add_items(result, "gflops", measured.gflops, "bandwidth_gb_s", measured.bandwidth_gb_s,
+            "percent_of_roof", measured.percent_of_roof);
   return result;
 }
 
@@ -76,23 +68,11 @@ void bind_profiler(Module& m) {
   m.def(
       "profiling_rows",
       [] {
-        std::vector<ProfileRow> rows;
-        {
-          const nb::gil_scoped_release released;
-          rows = profiling_rows();
-        }
-        nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> list;
-        for (const ProfileRow& row : rows) {
-          nb::dict entry;
-          entry["name"] = row.name;
-          entry["device"] = row.device;
-          entry["calls"] = row.calls;
-          entry["total_ms"] = row.total_ms;
-          entry["mean_ms"] = row.mean_ms;
-          entry["share"] = row.share;
-          list.append(entry);
-        }
-        return list;
+        const auto rows = without_gil([] { return profiling_rows(); });
+        return records_of(rows, [](const ProfileRow& row) {
+          return record_of("name", row.name, "device", row.device, "calls", row.calls, "total_ms",
+                           row.total_ms, "mean_ms", row.mean_ms, "share", row.share);
+        });
       },
       "The profiler's table so far, the longest first: name, device, calls, total_ms, mean_ms and "
       "share (0 to 1) of each operation. Waits for GPUs.");
@@ -111,9 +91,8 @@ void bind_measure(Module& m) {
                 "DTypeLike, device: DeviceLike) -> dict[str, Any]"));
   m.def(
       "measured_roof",
-      [](Arg<DType> dtype, const std::optional<Arg<Device>>& device) {
-        const Roof roof =
-            measured_roof(*dtype, device ? Device(*device) : backend::current_device());
+      [](Arg<DType> dtype, const OptionalDevice& device) {
+        const Roof roof = measured_roof(*dtype, device_or_current(device));
         return std::pair{roof.flops_per_second, roof.bytes_per_second};
       },
       "dtype"_a = "float32", "device"_a = nb::none(), Released(),

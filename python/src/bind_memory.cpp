@@ -13,30 +13,18 @@ namespace cuop::python {
 
 namespace {
 
-nb::dict to_dict(const memory::Statistics& s) {
-  nb::dict result;
-  result["allocated_bytes"] = s.allocated_bytes;
-  result["peak_allocated_bytes"] = s.peak_allocated_bytes;
-  result["peak_active_bytes"] = s.peak_active_bytes;
-  result["reserved_bytes"] = s.reserved_bytes;
-  result["peak_reserved_bytes"] = s.peak_reserved_bytes;
-  result["cached_bytes"] = s.cached_bytes;
-  result["allocation_count"] = s.allocation_count;
-  result["free_count"] = s.free_count;
-  result["out_of_memory_count"] = s.out_of_memory_count;
-  result["pending_bytes"] = s.pending_bytes;
-  result["thread_cached_bytes"] = s.thread_cached_bytes;
-  result["largest_free_bytes"] = s.largest_free_bytes;
-  result["fragmentation"] = s.fragmentation;
-  result["capacity_bytes"] = s.capacity_bytes;
-  result["map_count"] = s.map_count;
-  result["unmap_count"] = s.unmap_count;
-  result["waits_for_pending"] = s.waits_for_pending;
-  result["cache_flushes"] = s.cache_flushes;
-  result["idle_releases"] = s.idle_releases;
-  result["takes_from_streams"] = s.takes_from_streams;
-  result["callback_calls"] = s.callback_calls;
-  return result;
+Record record_of_statistics(const memory::Statistics& s) {
+  return record_of("allocated_bytes", s.allocated_bytes, "peak_allocated_bytes",
+                   s.peak_allocated_bytes, "peak_active_bytes", s.peak_active_bytes,
+                   "reserved_bytes", s.reserved_bytes, "peak_reserved_bytes", s.peak_reserved_bytes,
+                   "cached_bytes", s.cached_bytes, "allocation_count", s.allocation_count,
+                   "free_count", s.free_count, "out_of_memory_count", s.out_of_memory_count,
+                   "pending_bytes", s.pending_bytes, "thread_cached_bytes", s.thread_cached_bytes,
+                   "largest_free_bytes", s.largest_free_bytes, "fragmentation", s.fragmentation,
+                   "capacity_bytes", s.capacity_bytes, "map_count", s.map_count, "unmap_count",
+                   s.unmap_count, "waits_for_pending", s.waits_for_pending, "cache_flushes",
+                   s.cache_flushes, "idle_releases", s.idle_releases, "takes_from_streams",
+                   s.takes_from_streams, "callback_calls", s.callback_calls);
 }
 
 // Setters look at the value before the device: without the device the value is still checked.
@@ -47,19 +35,11 @@ void set_callback(const Arg<Device>& device, nb::object function, std::vector<do
     callback = [held = shared_function(std::move(function))](const memory::MemoryEvent& event) {
       if (Py_IsInitialized() == 0) return;
       const nb::gil_scoped_acquire gil;
-      nb::dict told;
-      told["kind"] = memory::name(event.kind);
-      told["device"] = PyDevice{event.device};
-      told["threshold"] = event.threshold;
-      told["requested"] = event.requested;
-      told["allocated"] = event.allocated;
-      told["reserved"] = event.reserved;
-      told["capacity"] = event.capacity;
-      try {
-        (*held)(told);
-      } catch (nb::python_error& error) {
-        error.discard_as_unraisable("the memory callback");
-      }
+      call_shared(
+          *held, "the memory callback",
+          record_of("kind", memory::name(event.kind), "device", PyDevice{event.device}, "threshold",
+                    event.threshold, "requested", event.requested, "allocated", event.allocated,
+                    "reserved", event.reserved, "capacity", event.capacity));
     };
   }
   memory::Pool& pool = memory::device_pool(device);
@@ -70,11 +50,8 @@ void set_callback(const Arg<Device>& device, nb::object function, std::vector<do
 /// The owner remembers the resource and the stream of the block, whatever is current when it goes.
 nb::tuple allocate_memory(Arg<Device> device, int64_t bytes) {
   const Device where = device;
-  std::shared_ptr<Storage> storage;
-  {
-    const nb::gil_scoped_release release;
-    storage = memory::allocate_storage(bytes, where);
-  }
+  std::shared_ptr<Storage> storage =
+      without_gil([&] { return memory::allocate_storage(bytes, where); });
   const auto address = reinterpret_cast<intptr_t>(storage->data());
   auto owner = std::make_unique<std::shared_ptr<Storage>>(std::move(storage));
   nb::capsule held(owner.get(), [](void* block) noexcept {
@@ -113,9 +90,10 @@ std::string python_site() {
 void bind_memory(Module& m) {
   m.def(
       "memory_statistics",
-      [](Arg<Device> device) { return to_dict(memory::whole_resource(device).statistics()); },
-      "device"_a, nb::sig("def memory_statistics(device: DeviceLike) -> dict[str, Any]"),
-      "Figures of the device's memory; sizes in bytes.");
+      [](Arg<Device> device) {
+        return record_of_statistics(memory::whole_resource(device).statistics());
+      },
+      "device"_a, "Figures of the device's memory; sizes in bytes.");
   m.def(
       "reset_peak_memory", [](Arg<Device> device) { memory::whole_resource(device).reset_peak(); },
       "device"_a);

@@ -176,9 +176,8 @@ void bind_windows(Module& m) {
             [](const Operator& op, InputObject x, OutputObject y,
                const std::optional<Arg<WindowOffset>>& offset,
                const std::optional<Arg<Shape>>& shape) {
-              return std::tuple(operator_input(x, op), operator_output(y, "y"),
-                                offset ? std::optional<WindowOffset>(**offset) : std::nullopt,
-                                shape ? std::optional<Shape>(**shape) : std::nullopt);
+              return std::tuple(operator_input(x, op), operator_output(y, "y"), converted(offset),
+                                converted(shape));
             },
             "Copies the window to y and returns y. Offset and shape given here win over those "
             "that were set; without any shape it is that of y.",

@@ -3,7 +3,6 @@
 #include "cuop/operators/products.h"
 #include "cuop/operators/structured.h"
 #include "cuop/operators/vectors.h"
-#include "linalg_types.h"
 #include "operator_class.h"
 
 namespace cuop::python {

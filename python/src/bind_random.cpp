@@ -1,20 +1,15 @@
 #include "binders.h"
-#include "cuop/backend/current_device.h"
 #include "cuop/ops/random/random.h"
 
 namespace cuop::python {
 
 namespace {
 
-using OptionalDevice = std::optional<Arg<Device>>;
-
 RandomOptions options(DType dtype, const OptionalDevice& device, Generator* generator,
                       const std::optional<Tensor>& out) {
   const Tensor* target = pointer(out);
-  const Device where = device              ? **device
-                       : target != nullptr ? target->device()
-                                           : backend::current_device();
-  return {dtype, where, generator, target};
+  const bool is_there = !device && target != nullptr;
+  return {dtype, is_there ? target->device() : device_or_current(device), generator, target};
 }
 
 void bind_generator(Module& m) {

@@ -14,20 +14,6 @@ Tensor kernel_or_default(const OptionalKernel& kernel) {
   return kernel ? **kernel : laplacian(kLaplacian5pt);
 }
 
-struct JacobiCall {
-  JacobiResult result;
-  bool wants_info = false;
-};
-
-nb::object to_python(const JacobiCall& call) {
-  if (!call.wants_info) return nb::cast(call.result.u);
-  nb::dict info;
-  info["sweeps"] = call.result.sweeps;
-  info["update_norm"] = call.result.update_norm;
-  info["residual_norm"] = call.result.residual_norm;
-  return nb::make_tuple(call.result.u, info);
-}
-
 }  // namespace
 
 void bind_stencil(Module& m) {
@@ -60,15 +46,15 @@ void bind_stencil(Module& m) {
   m.def(
       "jacobi2d",
       [](Arg<Tensor> u, Arg<Tensor> rhs, double dx, const std::string& boundary, int64_t iterations,
-         double tol, bool return_info, std::optional<Tensor> out) {
-        JacobiCall call;
-        {
-          const nb::gil_scoped_release released;
-          call = {jacobi2d(u, rhs, {dx, parse_boundary(boundary, "jacobi2d"), iterations, tol},
-                           pointer(out)),
-                  return_info};
-        }
-        return to_python(call);
+         double tol, bool return_info, std::optional<Tensor> out) -> nb::object {
+        const JacobiResult made = without_gil([&] {
+          return jacobi2d(u, rhs, {dx, parse_boundary(boundary, "jacobi2d"), iterations, tol},
+                          pointer(out));
+        });
+        if (!return_info) return nb::cast(made.u);
+        return nb::make_tuple(made.u,
+                              record_of("sweeps", made.sweeps, "update_norm", made.update_norm,
+                                        "residual_norm", made.residual_norm));
       },
       "u"_a, "rhs"_a, "dx"_a = 1.0, "boundary"_a = "zero", "iterations"_a = 1000, "tol"_a = 1e-6,
       "return_info"_a = false, "out"_a = nb::none(), ReturnsOut(),

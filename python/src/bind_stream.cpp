@@ -2,7 +2,6 @@
 #include <unordered_map>
 
 #include "binders.h"
-#include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/fusion.h"
@@ -39,8 +38,8 @@ void settle_and(Wait&& wait) {
   release_borrowed();
 }
 
-PyStream make_stream(const std::optional<Arg<Device>>& device, int priority) {
-  const Device where = device ? **device : backend::current_device();
+PyStream make_stream(const OptionalDevice& device, int priority) {
+  const Device where = device_or_current(device);
   const auto own = std::make_shared<backend::OwnedStream>(where, priority);
   return {own->get(), own};
 }
@@ -98,8 +97,8 @@ void bind_event(Module& m) {
                  "A point in a stream's work to wait for or, with timed=True, measure from.")
       .def(
           "__init__",
-          [](PyEvent* self, const std::optional<Arg<Device>>& device, bool timed) {
-            const Device where = device ? **device : backend::current_device();
+          [](PyEvent* self, const OptionalDevice& device, bool timed) {
+            const Device where = device_or_current(device);
             new (self) PyEvent{where, backend::runtime(where).create_event(timed)};
           },
           "device"_a = nb::none(), "timed"_a = false)
@@ -169,8 +168,8 @@ void bind_graph(Module& m) {
                  "memory that the graph keeps. Keep the tensors that it reads and writes.")
       .def(
           "__init__",
-          [](PyGraph* self, const std::optional<Arg<Device>>& device) {
-            const Device where = device ? **device : backend::current_device();
+          [](PyGraph* self, const OptionalDevice& device) {
+            const Device where = device_or_current(device);
             new (self) PyGraph{where, backend::runtime(where).create_graph()};
           },
           "device"_a = nb::none())
@@ -219,7 +218,7 @@ void bind_stream(Module& m) {
                   "one of the thread.")
       .def(
           "__init__",
-          [](PyStream* self, const std::optional<Arg<Device>>& device, int priority) {
+          [](PyStream* self, const OptionalDevice& device, int priority) {
             new (self) PyStream(make_stream(device, priority));
           },
           "device"_a = nb::none(), "priority"_a = 0)
@@ -279,9 +278,8 @@ void bind_stream(Module& m) {
         "which must stay valid). The object is kept until the process ends.");
   m.def(
       "current_stream",
-      [](const std::optional<Arg<Device>>& device) {
-        const Device where = device ? **device : backend::current_device();
-        return PyStream{current_stream(where), nullptr};
+      [](const OptionalDevice& device) {
+        return PyStream{current_stream(device_or_current(device)), nullptr};
       },
       "device"_a = nb::none(), "The stream on which this thread's work on the device runs.");
 }

@@ -63,11 +63,7 @@ nb::object real_item(const Tensor& self, const char* who) {
 
 /// What pickle needs to make the tensor again: the elements in row-major order, and what they are.
 nb::tuple reduce(const Tensor& self) {
-  Tensor host;
-  {
-    const nb::gil_scoped_release released;
-    host = contiguous(to_device(self, kCpu));
-  }
+  const Tensor host = without_gil([&] { return contiguous(to_device(self, kCpu)); });
   const nb::bytes elements(host.data(), static_cast<size_t>(host.nbytes()));
   return nb::make_tuple(
       nb::module_::import_("cuop.tensors").attr("_tensor_of_bytes"),
@@ -228,11 +224,6 @@ void bind_tensor(Module& m) {
            "shape), "
            "the window of that shape that begins there: at one index of each axis, or o elements "
            "into the tensor (row-major). Raises ShapeError.")
-      .def("__len__",
-           [](const Tensor& t) {
-             if (t.ndim() == 0) throw DTypeError("len: a tensor of 0 dimensions has no length");
-             return t.shape(0);
-           })
       .def("__bool__",
            [](const Tensor& t) {
              return nb::cast<bool>(nb::module_::import_("builtins").attr("bool")(item(t)));

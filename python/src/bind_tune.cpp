@@ -13,20 +13,14 @@ namespace cuop::python {
 
 namespace {
 
-using Row = nb::typed<nb::dict, nb::str, nb::any>;
 using ArgumentList = nb::typed<nb::list, nb::any>;
 using LaunchFunction = nb::typed<nb::callable, nb::any(int)>;
 using PlainCall = nb::typed<nb::callable, nb::any()>;
 
-Row choice_row(const tune::ChoiceStore::Entry& entry) {
-  Row row;
-  row["key"] = entry.key;
-  row["choice"] = entry.choice.value;
-  row["gain"] = entry.choice.gain;
-  row["rounds"] = entry.choice.rounds;
-  row["made_in_ms"] = entry.choice.made_in_ms;
-  row["used"] = entry.used;
-  return row;
+Record record_of_choice(const tune::ChoiceStore::Entry& entry) {
+  return record_of("key", entry.key, "choice", entry.choice.value, "gain", entry.choice.gain,
+                   "rounds", entry.choice.rounds, "made_in_ms", entry.choice.made_in_ms, "used",
+                   entry.used);
 }
 
 void bind_database(Module& m) {
@@ -39,9 +33,7 @@ void bind_database(Module& m) {
       [] {
         std::vector<tune::ChoiceStore::Entry> entries;
         if (const auto store = tune::database()) entries = store->entries();
-        nb::typed<nb::list, Row> rows;
-        for (const auto& entry : entries) rows.append(choice_row(entry));
-        return rows;
+        return records_of(entries, record_of_choice);
       },
       "Every stored choice that can be used, the last used first: key (the problem and what it "
       "holds for), choice, gain (part of the default's time that it saves), rounds, made_in_ms, "
@@ -51,15 +43,11 @@ void bind_database(Module& m) {
       [] {
         const auto store = tune::database();
         const tune::DatabaseStatistics statistics = tune::database_statistics();
-        Row info;
-        info["directory"] = store ? store->directory() : "";
-        info["problem"] = store ? store->problem() : "enable_caching is off";
-        info["is_frozen"] = tune::is_frozen();
-        info["searches"] = statistics.searches;
-        info["loaded"] = statistics.loaded;
-        info["refused"] = statistics.refused;
-        info["damaged"] = statistics.damaged;
-        return info;
+        return record_of("directory", store ? store->directory() : "", "problem",
+                         store ? store->problem() : "enable_caching is off", "is_frozen",
+                         tune::is_frozen(), "searches", statistics.searches, "loaded",
+                         statistics.loaded, "refused", statistics.refused, "damaged",
+                         statistics.damaged);
       },
       "Where choices are kept, why not ('problem'), and what this process did with them: searches "
       "that measured, choices loaded, refused (what they name is there no more), and damaged "
@@ -88,14 +76,9 @@ void bind_library_tuning(Module& m) {
         }
         tune::LibraryTuning tuning(static_cast<int>(rounds), seconds);
         call();
-        Row report;
-        report["fastest"] = tuning.fastest();
-        report["gain"] = tuning.gain();
-        report["source"] = source_of(tuning.counts());
-        report["is_complete"] = tuning.is_complete();
-        report["made_in_ms"] = tuning.made_in_ms();
-        report["text"] = tuning.text();
-        return report;
+        return record_of("fastest", tuning.fastest(), "gain", tuning.gain(), "source",
+                         source_of(tuning.counts()), "is_complete", tuning.is_complete(),
+                         "made_in_ms", tuning.made_in_ms(), "text", tuning.text());
       },
       "call"_a, "rounds"_a = 21, "seconds"_a = 30.0,
       "Calls call(), and for each product and convolution on a GPU that it leaves to a library "
@@ -187,11 +170,8 @@ void bind_user_kernel(Module& m) {
       .def(
           "compile",
           [](const UserKernel& kernel, int64_t config, const std::string& arch) {
-            jit::CompiledKernel compiled;
-            {
-              const nb::gil_scoped_release released;
-              compiled = kernel.compile(static_cast<size_t>(config), arch);
-            }
+            const jit::CompiledKernel compiled =
+                without_gil([&] { return kernel.compile(static_cast<size_t>(config), arch); });
             return nb::bytes(compiled.image.data(), compiled.image.size());
           },
           "config"_a, "arch"_a);

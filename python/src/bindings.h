@@ -63,8 +63,8 @@ struct Unplaced {
 };
 
 // Conversions; each throws the typed error that the user should see. What becomes a tensor is a
-// Tensor, an array of NumPy or DLPack, a buffer, a list or a number; placement.h says on which
-// device.
+// Tensor, an array of NumPy or DLPack, a buffer, a list or a number; placed (array_import.cpp)
+// says on which device.
 Tensor convert_argument(nb::handle object, TypeTag<Tensor>);
 Unplaced convert_argument(nb::handle object, TypeTag<Unplaced>);
 DType convert_argument(nb::handle object, TypeTag<DType>);    ///< name, cuop or NumPy dtype, type
@@ -199,6 +199,19 @@ template <class T>
 T value_or(const std::optional<Arg<T>>& argument, T otherwise) {
   return argument ? **argument : otherwise;
 }
+template <class T>
+std::optional<T> converted(const std::optional<Arg<T>>& argument) {
+  return argument ? std::optional<T>(**argument) : std::nullopt;
+}
+using OptionalDevice = std::optional<Arg<Device>>;
+Device device_or_current(const OptionalDevice& device);
+
+/// work(), for which the GIL is released.
+template <class Work>
+auto without_gil(Work&& work) {
+  const nb::gil_scoped_release released;
+  return work();
+}
 
 /// The dtype as the Python object that users see.
 struct PyDType {
@@ -220,6 +233,30 @@ Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<
 Tensor shared_or_placed(nb::handle object, std::optional<Device> device);
 /// One element as a Python number.
 nb::object to_python_number(const Tensor& element);
+
+/// Values, or texts, by name.
+using TextRecord = nb::typed<nb::dict, nb::str, nb::str>;
+using Record = nb::typed<nb::dict, nb::str, nb::any>;
+inline void add_items(nb::dict&) {}
+template <class Value, class... Rest>
+void add_items(nb::dict& record, const char* name, const Value& value, const Rest&... rest) {
+  record[name] = value;
+  add_items(record, rest...);
+}
+/// record_of("free", 3, "total", 8) is {"free": 3, "total": 8}.
+template <class... Items>
+Record record_of(const Items&... items) {
+  Record record;
+  add_items(record, items...);
+  return record;
+}
+/// The list of record_of_row(row) for the rows of a table.
+template <class Row = Record, class Rows, class RecordOf>
+nb::typed<nb::list, Row> records_of(const Rows& rows, const RecordOf& record_of_row) {
+  nb::typed<nb::list, Row> list;
+  for (const auto& row : rows) list.append(record_of_row(row));
+  return list;
+}
 
 }  // namespace cuop::python
 

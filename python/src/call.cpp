@@ -3,13 +3,12 @@
 #include <string_view>
 #include <utility>
 
+#include "call_end.h"
 #include "casters.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/operators/operator.h"
-#include "mapped_files.h"
-#include "refusals.h"
 
 namespace cuop::python {
 

@@ -57,5 +57,10 @@ inline std::vector<int64_t> reduced_axes(const std::optional<Arg<Axes>>& axes, c
 inline std::optional<Tensor> or_none(Tensor tensor) {
   return tensor.is_defined() ? std::optional(std::move(tensor)) : std::nullopt;
 }
+/// The same of a tensor with what is said of it.
+template <class Info>
+std::pair<std::optional<Tensor>, Info> or_none(std::pair<Tensor, Info> result) {
+  return {or_none(std::move(result.first)), std::move(result.second)};
+}
 
 }  // namespace cuop::python

@@ -105,19 +105,16 @@ nb::object export_cuda_array(const Tensor& tensor) {
   }
   if (problem != nullptr) throw nb::attribute_error(problem);  // so that hasattr says False
   const auto address = reinterpret_cast<uintptr_t>(tensor.size() > 0 ? tensor.data() : nullptr);
-  nb::dict interface;
-  interface["shape"] = to_tuple(tensor.shape());
-  interface["typestr"] = type_text(tensor.dtype());
-  interface["data"] = nb::make_tuple(address, tensor.storage()->is_read_only());
-  interface["version"] = kInterfaceVersion;
-  interface["strides"] = nb::none();
+  nb::object strides = nb::none();
   if (!tensor.is_contiguous()) {
     Strides bytes = tensor.strides();
     for (int i = 0; i < bytes.ndim(); ++i) bytes[i] *= itemsize(tensor.dtype());
-    interface["strides"] = to_tuple(bytes);
+    strides = to_tuple(bytes);
   }
-  interface["stream"] = stream_number(current_stream(tensor.device()));
-  return interface;
+  return record_of("shape", to_tuple(tensor.shape()), "typestr", type_text(tensor.dtype()), "data",
+                   nb::make_tuple(address, tensor.storage()->is_read_only()), "version",
+                   kInterfaceVersion, "strides", strides, "stream",
+                   stream_number(current_stream(tensor.device())));
 }
 
 Tensor import_cuda_array(nb::handle object) {

@@ -16,6 +16,7 @@
 #include "cuop/dist/algo/fft.h"
 #include "cuop/executor/pass_log.h"
 #include "cuop/executor/tiled_call.h"
+#include "dist_arguments.h"
 
 namespace cuop::python {
 
@@ -25,6 +26,8 @@ void bind_executor_calls(Module& m);
 
 using Limit = std::optional<int64_t>;
 
+inline constexpr std::pair<const char*, dist::FftKind> kLineTransforms[] = {
+    {"fft", dist::FftKind::kFft}, {"ifft", dist::FftKind::kIfft}, {"rfft", dist::FftKind::kRfft}};
 /// Transforms of one line by name.
 dist::FftBatch line_batch(Limit n, int64_t dim, std::string_view norm, std::string_view kind);
 
@@ -40,16 +43,16 @@ inline void check_bytes(const executor::Header& header) {
 }
 
 /// Inputs that need not be there. ExecutionError unless there are as many dtypes as shapes.
-inline std::vector<executor::Header> headers_of(const nb::sequence& shapes,
-                                                const nb::sequence& dtypes) {
-  if (nb::len(shapes) != nb::len(dtypes)) {
-    throw ExecutionError(cat("plan: ", nb::len(shapes), " shapes and ", nb::len(dtypes),
+using Shapes = std::vector<Arg<Shape>>;
+using DTypes = std::vector<Arg<DType>>;
+inline std::vector<executor::Header> headers_of(const Shapes& shapes, const DTypes& dtypes) {
+  if (shapes.size() != dtypes.size()) {
+    throw ExecutionError(cat("plan: ", shapes.size(), " shapes and ", dtypes.size(),
                              " dtypes were given; each array needs one of both"));
   }
   std::vector<executor::Header> headers;
-  for (size_t i = 0; i < nb::len(shapes); ++i) {
-    headers.push_back(
-        {named_argument<Shape>(shapes[i], "shapes"), named_argument<DType>(dtypes[i], "dtypes")});
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    headers.push_back({*shapes[i], *dtypes[i]});
     check_bytes(headers.back());
   }
   return headers;
@@ -76,6 +79,12 @@ inline executor::TiledOptions tiled_options(Limit memory_limit, double safety_ma
           least_tiles,
           progress(function),
           std::make_shared<executor::TiledReport>()};
+}
+
+/// What a call with tiles returns: the result on rank 0, and what it did on every rank.
+using Outcome = std::pair<std::optional<Tensor>, executor::TiledReport>;
+inline Outcome outcome(Tensor result, const executor::TiledOptions& options) {
+  return {or_none(std::move(result)), *options.report};
 }
 
 }  // namespace cuop::python

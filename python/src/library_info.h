@@ -5,17 +5,11 @@
 
 namespace cuop::python {
 
-using Info = nb::typed<nb::dict, nb::str, nb::any>;
-
 /// Whether the library is there, its version and path, and the reason when it is not.
 template <class LibraryInfo>
-Info library_info(const LibraryInfo& info) {
-  Info result;
-  result["available"] = info.is_available;
-  result["version"] = info.version;
-  result["path"] = info.path;
-  result["reason"] = info.reason;
-  return result;
+Record library_info(const LibraryInfo& info) {
+  return record_of("available", info.is_available, "version", info.version, "path", info.path,
+                   "reason", info.reason);
 }
 
 }  // namespace cuop::python

@@ -1,9 +1,8 @@
-#include "refusals.h"
-
 #include <algorithm>
 #include <array>
 
 #include "bindings.h"
+#include "call_end.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"

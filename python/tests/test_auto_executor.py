@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from default_device import ON_GPU
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from distributed_gpu.auto_executor import AutoExecutor, auto_compute
 
 RANKS = [1, 2, 3, 4, 7]
 KIB = 2.0**-20  # GiB
-ON_GPU = cuop.current_device() != cuop.Device("cpu")
 
 
 def noise(seed, *shape, dtype=np.float32):

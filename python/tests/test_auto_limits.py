@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from default_device import on_the_host
 
 import cuop
 from cuop import dist
@@ -110,13 +111,12 @@ def smallest_of(call, ranks=1):
     return int(found[1])
 
 
-on_the_host = pytest.mark.skipif(
-    cuop.current_device() != cuop.Device("cpu"),
-    reason="convolutions of a GPU take hundreds of bytes beside the smallest tile",
+exact_on_the_host = on_the_host(
+    "convolutions of a GPU take hundreds of bytes beside the smallest tile"
 )
 
 
-@on_the_host
+@exact_on_the_host
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "i4", "u1", "?"])
 def test_the_smallest_limit_works_and_no_smaller_one(dtype):
     for name, call in calls(dtype).items():
@@ -147,7 +147,7 @@ def test_every_method_is_looked_at():
     assert public == methods | (others - {"auto_compute"})
 
 
-@on_the_host
+@exact_on_the_host
 def test_the_smallest_limit_of_several_ranks():
     for name, call in calls("f4").items():
         smallest = smallest_of(call, 3)

@@ -4,15 +4,14 @@ import re
 
 import numpy as np
 import pytest
+from default_device import ON_GPU
 
-import cuop
 from cuop import Error, dist, executor
 from distributed_gpu import MPIError, MPIManager, _tiled
 from distributed_gpu.auto_executor import AutoExecutor
 from distributed_gpu.resource_planner import ExecutionPlan, GPUStatus, ResourcePlanner
 
 KIB = 2.0**-20  # GiB
-ON_GPU = cuop.current_device() != cuop.Device("cpu")
 
 
 def test_status(capsys):

@@ -5,8 +5,7 @@ import opt_einsum
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_arrays import random_array
-from test_einsum import random_equation
+from test_einsum import random_call, random_equation, widened
 
 import cuop
 from cuop import dist
@@ -80,28 +79,24 @@ def some_sharding(rng, ranks, ndim):
     return dist.Sharding(mesh, dist.P(*axes))
 
 
+def in_parts(comm, arrays, shardings):
+    """Arrays of rank 0 as distributed tensors that lie so."""
+    return [
+        dist.DistTensor.from_root(comm, array if comm.rank == 0 else None).redistribute(sharding)
+        for array, sharding in zip(arrays, shardings)
+    ]
+
+
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), ranks=st.sampled_from(RANKS))
 def test_tensors_in_parts(seed, ranks):
     rng = np.random.default_rng(seed)
-    while True:
-        equation, shapes = random_equation(rng)
-        arrays = [rng.standard_normal(shape) for shape in shapes]
-        try:
-            expected = np.einsum(equation, *arrays)
-            break
-        except ValueError:
-            pass
+    equation, arrays, expected = random_call(rng)
     lying = [some_sharding(rng, ranks, array.ndim) for array in arrays]
     wanted = some_sharding(rng, ranks, expected.ndim) if rng.random() < 0.5 else None
 
     def work(comm):
-        parts = [
-            dist.DistTensor.from_root(comm, array if comm.rank == 0 else None).redistribute(
-                sharding
-            )
-            for array, sharding in zip(arrays, lying)
-        ]
+        parts = in_parts(comm, arrays, lying)
         result = dist.einsum(equation, *parts, output=wanted)
         assert wanted is None or result.sharding == wanted
         return np.asarray(result)
@@ -122,25 +117,12 @@ def test_tensors_in_parts(seed, ranks):
 def test_slices_keep_to_a_limit(seed, ranks, share, dtype):
     """From the least limit, which the error names, to what the plan without one needs."""
     rng = np.random.default_rng(seed)
-    while True:
-        equation, shapes = random_equation(rng)
-        arrays = [random_array(rng, shape, dtype) for shape in shapes]
-        wide = [array.astype("float64") if dtype == "float16" else array for array in arrays]
-        try:
-            expected = np.einsum(equation, *wide)
-            break
-        except ValueError:
-            pass
+    equation, arrays, expected = random_call(rng, dtype)
     lying = [some_sharding(rng, ranks, array.ndim) for array in arrays]
     wanted = some_sharding(rng, ranks, expected.ndim) if rng.random() < 0.5 else None
 
     def work(comm):
-        parts = [
-            dist.DistTensor.from_root(comm, array if comm.rank == 0 else None).redistribute(
-                sharding
-            )
-            for array, sharding in zip(arrays, lying)
-        ]
+        parts = in_parts(comm, arrays, lying)
         dist.einsum(equation, *parts, output=wanted)
         whole = dist.last_report().plan.memory_per_rank
         try:
@@ -161,7 +143,7 @@ def test_slices_keep_to_a_limit(seed, ranks, share, dtype):
         if dtype in ("int8", "bool"):
             np.testing.assert_array_equal(result, expected)
             continue
-        scale = np.einsum(equation, *[abs(array) for array in wide])
+        scale = np.einsum(equation, *[abs(array) for array in widened(arrays)])
         bound = 1e-13 if dtype == "float64" else 4e-3 * len(arrays)
         assert np.all(abs(result - expected) <= bound * (scale + 1e-30))
 

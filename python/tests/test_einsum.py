@@ -45,6 +45,22 @@ def random_equation(rng):
     return equation, shapes
 
 
+def widened(arrays):
+    """The same values, of float16 as float64."""
+    return [each.astype("float64") if each.dtype == "float16" else each for each in arrays]
+
+
+def random_call(rng, dtype="float64"):
+    """An equation that NumPy takes, its operands and its result, of float16 in float64."""
+    while True:
+        equation, shapes = random_equation(rng)
+        arrays = [random_array(rng, shape, dtype) for shape in shapes]
+        try:
+            return equation, arrays, np.einsum(equation, *widened(arrays))
+        except ValueError:
+            pass
+
+
 def laid_out(rng, array):
     """The same values under other strides."""
     kind = rng.integers(0, 4) if array.ndim else 0

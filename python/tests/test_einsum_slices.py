@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_arrays import random_array
-from test_einsum import laid_out, random_equation
+from test_einsum import laid_out, random_call, widened
 
 import cuop
 
@@ -41,15 +40,8 @@ def least_limit(call):
 )
 def test_random_equations(seed, dtype, share, with_out):
     rng = np.random.default_rng(seed)
-    while True:
-        equation, shapes = random_equation(rng)
-        arrays = [laid_out(rng, random_array(rng, shape, dtype)) for shape in shapes]
-        wide = [array.astype("float64") if dtype == "float16" else array for array in arrays]
-        try:
-            expected = np.einsum(equation, *wide)
-            break
-        except ValueError:
-            pass
+    equation, arrays, expected = random_call(rng, dtype)
+    arrays = [laid_out(rng, array) for array in arrays]
     tensors = [cuop.asarray(array) for array in arrays]
     out = cuop.zeros(expected.shape, dtype) if with_out else None
     call = lambda limit: cuop.einsum(equation, *tensors, memory_limit=limit, out=out)  # noqa: E731
@@ -69,7 +61,7 @@ def test_random_equations(seed, dtype, share, with_out):
     if dtype not in ERRORS:
         np.testing.assert_array_equal(result, expected)
         return
-    scale = np.einsum(equation, *[abs(array) for array in wide])
+    scale = np.einsum(equation, *[abs(array) for array in widened(arrays)])
     assert np.all(abs(result - expected) <= len(arrays) * ERRORS[dtype] * (scale + 1e-30))
 
 

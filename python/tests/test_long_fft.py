@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.fft
+from default_device import on_the_host
 
-import cuop
 from cuop import dist
 from distributed_gpu import MPIManager
 from distributed_gpu.algorithms import fft as page
@@ -68,9 +68,7 @@ def test_there_and_back_of_parts(ranks):
     dist.run_ranks(work, ranks)
 
 
-@pytest.mark.skipif(
-    cuop.current_device() != cuop.Device("cpu"), reason="one GPU is faster alone at these lengths"
-)
+@on_the_host("one GPU is faster alone at these lengths")
 def test_the_documented_functions_choose_it():
     # Long enough to be worth two ranks, short enough that plans go by assumed figures.
     arrays = {

@@ -1,5 +1,3 @@
-#include "cuop/dist/algo/mask.h"
-
 #include <gmock/gmock.h>
 
 #include "cuop/core/text.h"

@@ -20,7 +20,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/trace.h"
-#include "cuop/dist/comm/current.h"
+#include "cuop/dist/comm/bootstrap.h"
 
 namespace cuop::dist {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/current.h"
+#include "cuop/dist/comm/bootstrap.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/dist/socket_ranks.h"
 

@@ -14,7 +14,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/trace.h"
-#include "cuop/dist/comm/current.h"
+#include "cuop/dist/comm/bootstrap.h"
 #include "cuop/dist/comm/run_ranks.h"
 #include "cuop/dist/comm/self.h"
 #include "tests/conformance/communicator_suite.h"

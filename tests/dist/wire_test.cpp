@@ -9,7 +9,6 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/exec/narrow.h"
-#include "cuop/dist/exec/narrow_product.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/exec/sparse.h"
 #include "cuop/ops/elementwise/elementwise.h"

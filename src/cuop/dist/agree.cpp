@@ -7,7 +7,7 @@
 #include "cuop/core/hash.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/blocks.h"
-#include "cuop/dist/comm/error_message.h"
+#include "cuop/dist/comm/checks.h"
 
 namespace cuop::dist {
 

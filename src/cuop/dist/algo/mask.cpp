@@ -1,11 +1,10 @@
-#include "cuop/dist/algo/mask.h"
-
 #include <array>
 #include <numeric>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/algo/index.h"
 #include "cuop/dist/algo/pieces.h"
 #include "cuop/dist/algo/reshape.h"
 #include "cuop/dist/comm/blocks.h"
@@ -44,16 +43,18 @@ void check_fits(const DistTensor& x, const DistTensor& mask) {
 
 /// What of the first dimensions the ranks have of x.
 std::vector<Box> leading_boxes(const DistTensor& x, int ndim) {
-  std::vector<Box> all;
-  for (const Box& box : x.sharding().owner_boxes(x.shape())) {
+  std::vector<Box> all = x.sharding().owner_boxes(x.shape());
+  if (ndim == x.ndim()) return all;
+  for (Box& box : all) {
     Box leading = empty_box(ndim);
     for (int dim = 0; dim < ndim; ++dim) leading.set_interval(dim, box.interval(dim));
-    all.push_back(leading);
+    box = leading;
   }
   return all;
 }
 
-/// This rank's part of a mask of x's first dimensions; undefined where it has nothing of them.
+/// This rank's part of a mask of x's first dimensions as x lies; undefined where it has nothing of
+/// them.
 Tensor bits_beside(const DistTensor& x, const DistTensor& mask) {
   std::vector<Box> boxes = leading_boxes(x, mask.ndim());
   if (mask.sharding().owner_boxes(mask.shape()) == boxes) return mask.local();
@@ -62,18 +63,6 @@ Tensor bits_beside(const DistTensor& x, const DistTensor& mask) {
       "index by a mask", x, mask, {mask.shape(), std::move(boxes)}, [](const Tensor&) {},
       [&](const Tensor& piece) { local = piece; });
   return local;
-}
-
-/// The mask as x lies.
-DistTensor beside(const DistTensor& x, const DistTensor& mask) {
-  Tensor local = mask.local();
-  if (!same_owners(x.sharding(), mask.sharding(), x.shape())) {
-    local = Tensor();
-    bring_pieces(
-        "index by a mask", x, mask, {x.shape(), x.sharding().owner_boxes(x.shape())},
-        [](const Tensor&) {}, [&](const Tensor& piece) { local = piece; });
-  }
-  return DistTensor(x.comm_ptr(), x.sharding(), x.shape(), mask.dtype(), local, x.device());
 }
 
 /// Where elements, or rows of them, lie of which the ranks have taken so many each, in their order.
@@ -139,7 +128,9 @@ DistTensor get_item(const DistTensor& x, const DistTensor& mask) {
   check_fits(x, mask);
   if (mask.ndim() < x.ndim()) return taken_rows(x, mask);
   const Shape flat{x.size()};
-  const DistTensor values = reshape(x, flat), bits = reshape(beside(x, mask), flat);
+  const DistTensor mask_there(x.comm_ptr(), x.sharding(), x.shape(), mask.dtype(),
+                              bits_beside(x, mask), x.device());
+  const DistTensor values = reshape(x, flat), bits = reshape(mask_there, flat);
   Tensor local;
   std::vector<int64_t> counts;
   run_together(
@@ -167,7 +158,7 @@ void set_item(const DistTensor& x, const DistTensor& mask, const DistOperand& va
     }
     element = cast(cuop::reshape(whole(given, kWho), {}), x.dtype());
   }
-  const Tensor bits = mask.ndim() < x.ndim() ? bits_beside(x, mask) : beside(x, mask).local();
+  const Tensor bits = bits_beside(x, mask);
   if (x.box().empty()) return;
   check_writable(kWho, x.local());
   const std::array<Index, 1> index{bits};

@@ -5,7 +5,6 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/algo/poisson_frame.h"
 #include "cuop/dist/algo/poisson_internal.h"
 #include "cuop/dist/algo/row_solvers.h"
 #include "cuop/dist/exec/call.h"

@@ -1,5 +1,3 @@
-#include "cuop/dist/algo/poisson_frame.h"
-
 #include <array>
 
 #include "cuop/dist/agree.h"

@@ -1,12 +1,12 @@
 #include "cuop/dist/comm/bootstrap.h"
 
 #include <mutex>
+#include <utility>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
-#include "cuop/dist/comm/current.h"
 #include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/mpi.h"
 #include "cuop/dist/comm/self.h"
@@ -15,6 +15,8 @@
 namespace cuop::dist {
 
 namespace {
+
+thread_local std::shared_ptr<Communicator> current;
 
 std::shared_ptr<Communicator> connect_mpi(const Launch& launch) {
   const std::string reason = mpi_unavailable_reason();
@@ -57,5 +59,14 @@ std::shared_ptr<Communicator> world() {
   }
   return *process_world;
 }
+
+std::shared_ptr<Communicator> current_communicator() { return current; }
+
+CurrentCommunicator::CurrentCommunicator(std::shared_ptr<Communicator> comm)
+    : before_(std::move(current)) {
+  current = std::move(comm);
+}
+
+CurrentCommunicator::~CurrentCommunicator() { current = std::move(before_); }
 
 }  // namespace cuop::dist

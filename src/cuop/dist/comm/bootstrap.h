@@ -1,4 +1,5 @@
-// The communicator of everybody who was started together.
+// The communicators that a thread works with when none is given: that of everybody who was started
+// together, or its own.
 #pragma once
 
 #include <memory>
@@ -12,5 +13,20 @@ namespace cuop::dist {
 /// TCP sockets, a plain start one rank alone. Collective on first use. CommunicationError that says
 /// what is missing when the launcher started ranks that cannot meet.
 std::shared_ptr<Communicator> world();
+
+/// This thread's communicator, null when none is set.
+std::shared_ptr<Communicator> current_communicator();
+
+/// Sets this thread's communicator until the end of the scope.
+class CurrentCommunicator {
+ public:
+  explicit CurrentCommunicator(std::shared_ptr<Communicator> comm);
+  ~CurrentCommunicator();
+  CurrentCommunicator(const CurrentCommunicator&) = delete;
+  CurrentCommunicator& operator=(const CurrentCommunicator&) = delete;
+
+ private:
+  std::shared_ptr<Communicator> before_;
+};
 
 }  // namespace cuop::dist

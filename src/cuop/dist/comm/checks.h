@@ -1,9 +1,11 @@
-// Checks of arguments that every communicator makes before it moves anything.
+// Checks of arguments that every communicator makes before it moves anything, and how errors are
+// told to the other ranks.
 #pragma once
 
 #include <cstdint>
 #include <exception>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "cuop/core/error.h"
@@ -44,6 +46,17 @@ void tell_errors(Communicator& comm, std::string_view who, Work&& work) {
   } catch (const std::exception& error) {
     comm.abort(cat(who, ": ", error.what()));
     throw;
+  }
+}
+
+/// The text of a caught exception, whatever its type.
+inline std::string message_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  } catch (...) {
+    return "an exception of an unknown type";
   }
 }
 

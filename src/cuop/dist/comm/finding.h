@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cuop/core/interrupt.h"
-#include "cuop/dist/comm/error_message.h"
+#include "cuop/dist/comm/checks.h"
 
 namespace cuop::dist {
 

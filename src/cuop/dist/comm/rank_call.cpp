@@ -9,8 +9,8 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/trace.h"
-#include "cuop/dist/comm/current.h"
-#include "cuop/dist/comm/error_message.h"
+#include "cuop/dist/comm/bootstrap.h"
+#include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/thread.h"
 
 namespace cuop::dist {

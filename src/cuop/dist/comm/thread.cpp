@@ -13,7 +13,6 @@
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
-#include "cuop/dist/comm/error_message.h"
 #include "cuop/dist/comm/patches.h"
 #include "cuop/dist/comm/reduction.h"
 #include "cuop/dist/comm/split.h"

@@ -15,7 +15,6 @@
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/exec/root_note.h"
-#include "cuop/dist/exec/strict_plan.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/rank_device.h"
 #include "cuop/dist/strict.h"

@@ -9,6 +9,7 @@
 #include "cuop/core/tensor.h"
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/moves.h"
+#include "cuop/dist/plan/wire.h"
 
 namespace cuop::dist {
 
@@ -53,5 +54,14 @@ Fetch prepare_fetch(int rank, const Part& source, const std::vector<Box>& owners
 /// void.
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
              const std::vector<Box>& boxes, DType dtype, const AxisOrder& order = {});
+
+/// The same of a tensor of `dtype` whose elements travel in the form of a wire (plan/wire.h). Of a
+/// narrow wire the elements of a piece along `axis` share a power of two, by which the largest of
+/// them becomes one that float16 holds: 1e38, 1e-40 and infinities arrive. Elements that are no
+/// longer than the wire's travel as they are.
+void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
+              const Landing& landing, DType dtype, const Wire& wire, int axis);
+Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
+             const std::vector<Box>& boxes, DType dtype, const Wire& wire, int axis);
 
 }  // namespace cuop::dist

@@ -1,6 +1,7 @@
 // Floating tensors rounded to 16 bits for a journey. A line of elements is scaled by the power of
 // two that brings its largest finite element to [2^14, 2^15): nothing overflows, what is 2^-29 of
-// it or more keeps all bits of the shorter format, infinities and NaN stay what they are.
+// it or more keeps all bits of the shorter format, infinities and NaN stay what they are. Products
+// of matrices are rounded so too, for devices that multiply the shorter format faster.
 #pragma once
 
 #include "cuop/core/tensor.h"
@@ -18,5 +19,11 @@ Narrowed narrowed(const Tensor& x, DType dtype, int axis);
 Narrowed empty_narrowed(const Shape& shape, DType dtype, int axis, Device device);
 /// The tensor again, written to `out`.
 void widen_into(const Tensor& out, const Narrowed& from);
+
+/// c = a b, or c += a b, of float32 matrices. Rows of a and columns of b are rounded as
+/// above; the sums are float32 and are scaled back, so that 1e38, 1e-40 and infinities
+/// come out as of a product in float32, and |c - a b| <= k eps sqrt(K) |a| |b| in the Frobenius
+/// norm with the eps of `dtype`.
+void multiply_narrowed(const Tensor& a, const Tensor& b, DType dtype, bool adds, const Tensor& c);
 
 }  // namespace cuop::dist

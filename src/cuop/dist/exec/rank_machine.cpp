@@ -5,7 +5,6 @@
 #include <future>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "cuop/backend/cpu/thread_pool.h"
@@ -60,37 +59,52 @@ HostLink measured_host_link(Device device, int64_t bytes) {
   };
   const double upload = shortest(up), download = shortest(down);
   const double both = shortest([&] {
-    const std::future<void> aside = std::async(std::launch::async, up);
+    std::future<void> aside = std::async(std::launch::async, up);
     down();
-    aside.wait();
+    aside.get();
   });
   const double hidden = upload + download - both;
   const auto rate = [bytes](double seconds) { return static_cast<double>(bytes) / seconds; };
   return {rate(upload), rate(download), std::clamp(hidden / std::min(upload, download), 0.0, 1.0)};
 }
 
+/// Figures of copies by the ends of their way, measured when they are first asked for.
+template <class Key, class Figures>
+class MeasuredOnce {
+ public:
+  /// measure(bytes) of copies of so many bytes, which raises MemoryError where there is no room for
+  /// them. A program that may use little memory gets rougher figures, for this call alone, or what
+  /// is assumed.
+  template <class Measure>
+  Figures get(const Key& key, int64_t most_bytes, const Figures& assumed, const Measure& measure) {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(key);
+    if (found != known_.end()) return found->second;
+    for (int64_t bytes = most_bytes; bytes >= 4096; bytes /= 8) {
+      try {
+        const Figures figures = measure(bytes);
+        if (bytes == most_bytes) known_[key] = figures;
+        return figures;
+      } catch (const MemoryError&) {
+        continue;
+      }
+    }
+    return assumed;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<Key, Figures> known_;
+};
+
 }  // namespace
 
 double link_bandwidth(Device from, Device to) {
-  static std::mutex mutex;
   using Place = std::pair<DeviceType, int>;
-  static auto& known = *new std::map<std::pair<Place, Place>, double>;
-  const std::lock_guard lock(mutex);
-  const std::pair key{Place{from.type, from.index}, Place{to.type, to.index}};
-  const auto found = known.find(key);
-  if (found != known.end()) return found->second;
-  constexpr int64_t kBytes = 16 << 20;
-  // A program that may use little memory gets rougher figures, for this call alone.
-  for (int64_t bytes = kBytes; bytes >= 4096; bytes /= 8) {
-    try {
-      const double bandwidth = measured_link(from, to, bytes);
-      if (bytes == kBytes) known[key] = bandwidth;
-      return bandwidth;
-    } catch (const MemoryError&) {
-      continue;
-    }
-  }
-  return Machine{}.link_bandwidth;
+  static auto& links = *new MeasuredOnce<std::pair<Place, Place>, double>;
+  return links.get({{from.type, from.index}, {to.type, to.index}}, 16 << 20,
+                   Machine{}.link_bandwidth,
+                   [&](int64_t bytes) { return measured_link(from, to, bytes); });
 }
 
 HostLink host_link(Device device) {
@@ -98,23 +112,9 @@ HostLink host_link(Device device) {
     const double bandwidth = link_bandwidth(device, device);
     return {bandwidth, bandwidth, 0.0};
   }
-  static std::mutex mutex;
-  static auto& known = *new std::map<int, HostLink>;
-  const std::lock_guard lock(mutex);
-  const auto found = known.find(device.index);
-  if (found != known.end()) return found->second;
-  constexpr int64_t kBytes = 64 << 20;
-  // A program that may use little memory gets rougher figures, for this call alone.
-  for (int64_t bytes = kBytes; bytes >= 4096; bytes /= 8) {
-    try {
-      const HostLink link = measured_host_link(device, bytes);
-      if (bytes == kBytes) known[device.index] = link;
-      return link;
-    } catch (const MemoryError&) {
-      continue;
-    }
-  }
-  return {};
+  static auto& links = *new MeasuredOnce<int, HostLink>;
+  return links.get(device.index, 64 << 20, {},
+                   [&](int64_t bytes) { return measured_host_link(device, bytes); });
 }
 
 Machine local_machine() { return Machine::host(backend::thread_count()); }

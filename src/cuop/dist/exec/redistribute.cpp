@@ -10,7 +10,6 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/exec/calibration.h"
-#include "cuop/dist/exec/wired_exchange.h"
 #include "cuop/dist/header.h"
 #include "cuop/dist/plan/plan.h"
 #include "cuop/dist/rank_device.h"

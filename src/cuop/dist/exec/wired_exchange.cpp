@@ -1,10 +1,10 @@
-#include "cuop/dist/exec/wired_exchange.h"
-
+// Planned moves whose elements travel in another form (plan/wire.h).
 #include <algorithm>
 #include <utility>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/narrow.h"
 #include "cuop/dist/exec/sparse.h"
 #include "cuop/ops/copy/copy.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cuop/core/text.h"
-#include "cuop/dist/plan/fft_floor.h"
 #include "cuop/dist/plan/four_step_plan.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/dist/plan/pass_plan.h"

@@ -22,5 +22,7 @@ struct FftProblem {
 
 /// Shape and dtype of the result.
 Placement fft_result(const FftProblem& problem);
+/// What it needs at least over ranks, whichever way it takes.
+Floor fft_floor(const FftProblem& problem, const Machine& machine);
 
 }  // namespace cuop::dist

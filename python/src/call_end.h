@@ -1,5 +1,6 @@
-// A call of cuop.dist that ends before its ranks have met is told to the other ranks, which would
-// wait for this one until their deadline.
+// What is done when a call ends: ranks are told of a call of cuop.dist that ends before they have
+// met (refusals.cpp), as they would wait for this one until their deadline; and mapped files are
+// looked at (bind_files.cpp).
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,5 +15,9 @@ namespace cuop::python {
 /// rank refuses the call, and why.
 void refuse_together(const std::string& function, bool is_method,
                      std::span<PyObject* const> arguments);
+
+/// False, with Python's current exception FileError, when an argument of a call that has ended lies
+/// in a mapped file that was cut off, or a read since the last such error met a lost page.
+bool check_mapped_files(std::span<PyObject* const> arguments);
 
 }  // namespace cuop::python
