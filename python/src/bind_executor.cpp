@@ -155,7 +155,8 @@ void bind_operations(Module& m) {
       "Inputs: [N, C, ...], [O, C / groups, ...] and, if there is one, a bias [O].");
   for (const auto& [name, kind] : {std::pair{"fft", dist::FftKind::kFft},
                                    {"ifft", dist::FftKind::kIfft},
-                                   {"rfft", dist::FftKind::kRfft}}) {
+                                   {"rfft", dist::FftKind::kRfft},
+                                   {"irfft", dist::FftKind::kIrfft}}) {
     m.def(
         name,
         [who = std::string(name), kind](Limit n, int64_t dim, std::string_view norm) {

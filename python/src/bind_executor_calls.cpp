@@ -117,8 +117,9 @@ void bind_transforms(Module& m) {
       "comm"_a, "x"_a.none(), "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward",
       "kind"_a = "fft", nb::kw_only(), "memory_limit"_a = nb::none(), "safety_margin"_a = 0.2,
       "on_progress"_a = nb::none(), "log"_a = nb::none(),
-      "1-D transforms, kind \"fft\", \"ifft\" or \"rfft\"; of one line in two passes over the "
-      "host's memory where it fits on no device: the result on rank 0, and what was done.\n\n"
+      "1-D transforms, kind \"fft\", \"ifft\", \"rfft\" or \"irfft\"; of one line in two passes "
+      "over "
+      "the host's memory where it fits on no device: the result on rank 0, and what was done.\n\n"
       "log: an object with the methods of PartialOutput (cuop/cli/partial_output.py), which keeps "
       "the arrays and what is done, so that a later call goes on with it. Collective.");
   m.def(

@@ -293,11 +293,12 @@ void bind_plans(Module& m) {
 dist::FftBatch line_batch(Limit n, int64_t dim, std::string_view norm, std::string_view kind) {
   for (const auto& [name, each] : {std::pair{"fft", dist::FftKind::kFft},
                                    {"ifft", dist::FftKind::kIfft},
-                                   {"rfft", dist::FftKind::kRfft}}) {
+                                   {"rfft", dist::FftKind::kRfft},
+                                   {"irfft", dist::FftKind::kIrfft}}) {
     if (kind == name) return {each, n, dim, parse_fft_norm(norm, name)};
   }
-  throw ExecutionError(
-      cat("fft_line: kind is \"", kind, "\"; possible are \"fft\", \"ifft\" and \"rfft\""));
+  throw ExecutionError(cat("fft_line: kind is \"", kind,
+                           "\"; possible are \"fft\", \"ifft\", \"rfft\" and \"irfft\""));
 }
 
 void bind_executor_plans(Module& m) {

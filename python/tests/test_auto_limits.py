@@ -51,6 +51,9 @@ def calls(dtype):
         "ifft": ("ifft", [a], {"dim": 0, "n": 16}),
         "fft of a line": ("fft", [line], {}),
         "ifft of a line": ("ifft", [line], {"n": 504}),
+        "irfft": ("irfft", [a], {"dim": 0, "n": 9}),
+        "irfft of a line": ("irfft", [line], {}),
+        "irfft of a line that is cut": ("irfft", [line], {"n": 300}),
         "fft2d": ("fft2d", [noise(1, 4, 5, 6, dtype=dtype)], {}),
         "fft2d_pencil": ("fft2d_pencil", [a], {}),
     }
@@ -199,6 +202,8 @@ MISFITS = [
     ("ifft", [LINE], {"norm": "none"}, "norm"),
     ("rfft", [LINE], {"dim": -2}, "axis -2 is out of range"),
     ("rfft", [LINE.astype("c8")], {}, "rfft: real input is needed"),
+    ("irfft", [LINE], {"dim": 1}, "axis 1 is out of range"),
+    ("irfft", [np.ones(1)], {}, "must be 1 or more"),
     ("fft2d", [LINE], {}, "fft2d"),
     ("fft2d", [X], {"dim": (0, 0)}, "fft2d"),
     ("fft2d", [X], {"dim": (0, 2)}, "axis 2 is out of range"),

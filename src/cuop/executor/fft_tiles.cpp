@@ -11,6 +11,33 @@
 namespace cuop::executor {
 namespace {
 
+/// Bytes beside x and the result: of input that is widened, and of what a library works in.
+std::function<int64_t(const Box&, Interval)> scratch_of(
+    const std::shared_ptr<const dist::FftProblem>& problem, dist::FftKind kind, DType given,
+    DType result) {
+  // 16-bit floats and integers become complex by way of float32 or float64.
+  const bool is_cast = given != DType::kFloat32 && given != DType::kFloat64;
+  const bool is_to_real = kind == dist::FftKind::kIrfft;
+  const bool is_widened = kind != dist::FftKind::kRfft && !is_complex(given);
+  // Of halves of a complex number: fft takes real numbers as they are, once cast.
+  const int64_t copies = !is_widened ? 0 : is_to_real ? (is_cast ? 3 : 2) : (is_cast ? 3 : 1);
+  const int64_t item = itemsize(complex_dtype(real_dtype(result)));
+  return [=](const Box& output, Interval) {
+    int64_t lines = 1, points = 1;
+    for (int dim = 0; dim < output.ndim(); ++dim) {
+      if (!has_axis(problem->axes, dim)) lines *= output.interval(dim).length();
+    }
+    for (const int64_t length : problem->lengths) points *= length;
+    if (!is_to_real) return lines * points * (item + copies * item / 2);
+    // The library spoils the spectrum, so that it gets one of its own, and may give the numbers in
+    // another order.
+    const int axis = problem->axes.back();
+    const int64_t half = points / problem->lengths.back() * (problem->lengths.back() / 2 + 1);
+    const int64_t all = points / problem->lengths.back() * problem->x.shape[axis];
+    return lines * (half * item + all * copies * item / 2 + points * item / 2);
+  };
+}
+
 Tiling describe(const std::string& who, const dist::FftCall& call,
                 const std::vector<Header>& inputs) {
   const auto problem = std::make_shared<const dist::FftProblem>(
@@ -37,20 +64,7 @@ Tiling describe(const std::string& who, const dist::FftCall& call,
     for (const int axis : problem->axes) box.set_interval(axis, {0, shape[axis]});
     return box;
   };
-  // Real input becomes complex (by way of float32 or float64, where it is neither), and a library
-  // may want as much again to work in.
-  const DType given = inputs[0].dtype;
-  const bool is_widened = call.kind != dist::FftKind::kRfft && !is_complex(given);
-  const bool is_cast = given != DType::kFloat32 && given != DType::kFloat64;
-  const int64_t copies = !is_widened ? 0 : is_cast ? 3 : 1;
-  tiling.scratch = [problem, copies, item = itemsize(result.dtype)](const Box& output, Interval) {
-    int64_t lines = 1;
-    for (int dim = 0; dim < output.ndim(); ++dim) {
-      if (!has_axis(problem->axes, dim)) lines *= output.interval(dim).length();
-    }
-    for (const int64_t length : problem->lengths) lines *= length;
-    return lines * (item + copies * item / 2);
-  };
+  tiling.scratch = scratch_of(problem, call.kind, inputs[0].dtype, result.dtype);
   tiling.make = [problem, norm = call.norm, dtype = result.dtype](const std::vector<Part>& parts,
                                                                   const Box& output, Interval) {
     const Tensor made = empty(output.shape(), dtype, parts[0].device);
