@@ -25,7 +25,7 @@ using dist::run_ranks;
 TEST(LineSteps, RealLinesOfAnyLengthMoveHalfTheBytes) {
   run_ranks(1, [](const CommunicatorPtr& comm) {
     int64_t lines = 0;
-    for (int64_t n = 4; n < 260; ++n) {
+    for (int64_t n = 4; n < 280; ++n) {
       const Tensor x = host_noise({n});
       const auto spectrum = [&](dist::FftKind kind, int64_t bytes) {
         const TiledOptions options = within(bytes);
