@@ -57,7 +57,7 @@ _BY_NAME = {
 
 
 def lines(kind, n=None, dim=-1, norm="backward"):
-    """A planner(shapes, dtype, machine) of fft, ifft or rfft."""
+    """A planner(shapes, dtype, machine) of fft, ifft, rfft or irfft."""
 
     def plan(shapes, dtype, machine):
         (shape,) = _counted(kind, shapes, 1)
@@ -109,7 +109,7 @@ def tiles(operation, shapes):
 
 
 _PLANNERS = {
-    **{kind: functools.partial(lines, kind) for kind in ("fft", "ifft", "rfft")},
+    **{kind: functools.partial(lines, kind) for kind in ("fft", "ifft", "rfft", "irfft")},
     **{op: functools.partial(grids, op) for op in ("fft2d", "fft2d_pencil")},
     "stencil_2d": sweeps,
     "jacobi_2d": jacobi_sweeps,

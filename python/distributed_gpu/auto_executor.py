@@ -199,6 +199,13 @@ class AutoExecutor:
         """
         return self._lines("rfft", tensor, n, dim, norm, return_on_cpu)
 
+    def irfft(self, tensor, n=None, dim=-1, norm="backward", *, return_on_cpu=True):
+        """Inverse of rfft: `n` real numbers, 2 (m - 1) of m inputs where it is not given.
+
+        One line may be larger than a device's memory; half the bytes of ifft's move then.
+        """
+        return self._lines("irfft", tensor, n, dim, norm, return_on_cpu)
+
     def _lines(self, kind, tensor, n, dim, norm, return_on_cpu):
         def lines(comm, x, **settings):
             return executor.fft_line(comm, x, n, dim, norm, kind, **settings)

@@ -118,7 +118,8 @@ void bind_transforms(Module& m) {
   };
   define_call(
       m, "fft_line", line, form_of(line),
-      "1-D transforms, kind \"fft\", \"ifft\" or \"rfft\"; of one line in two passes over the "
+      "1-D transforms, kind \"fft\", \"ifft\", \"rfft\" or \"irfft\"; of one line in two passes "
+      "over the "
       "host's memory where it fits on no device: the result on rank 0, and what was done.\n\n"
       "log: an object with the methods of PartialOutput (cuop/cli/partial_output.py), which keeps "
       "the arrays and what is done, so that a later call goes on with it. Collective.",

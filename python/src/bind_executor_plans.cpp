@@ -266,8 +266,8 @@ dist::FftBatch line_batch(Limit n, int64_t dim, std::string_view norm, std::stri
   for (const auto& [name, each] : kLineTransforms) {
     if (kind == name) return {each, n, dim, parse_fft_norm(norm, name)};
   }
-  throw ExecutionError(
-      cat("fft_line: kind is \"", kind, "\"; possible are \"fft\", \"ifft\" and \"rfft\""));
+  throw ExecutionError(cat("fft_line: kind is \"", kind,
+                           "\"; possible are \"fft\", \"ifft\", \"rfft\" and \"irfft\""));
 }
 
 void bind_executor_plans(Module& m) {

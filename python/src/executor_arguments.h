@@ -27,7 +27,10 @@ void bind_executor_calls(Module& m);
 using Limit = std::optional<int64_t>;
 
 inline constexpr std::pair<const char*, dist::FftKind> kLineTransforms[] = {
-    {"fft", dist::FftKind::kFft}, {"ifft", dist::FftKind::kIfft}, {"rfft", dist::FftKind::kRfft}};
+    {"fft", dist::FftKind::kFft},
+    {"ifft", dist::FftKind::kIfft},
+    {"rfft", dist::FftKind::kRfft},
+    {"irfft", dist::FftKind::kIrfft}};
 /// Transforms of one line by name.
 dist::FftBatch line_batch(Limit n, int64_t dim, std::string_view norm, std::string_view kind);
 

@@ -169,6 +169,7 @@ def test_transforms(ranks):
     check(ranks, 6, "ifft", np.fft.ifft(x, axis=0), x, rtol=1e-12, dim=0)
     check(ranks, 12, "fft", np.fft.fft(x, 64, norm="ortho"), x, rtol=1e-12, n=64, norm="ortho")
     check(ranks, 6, "rfft", np.fft.rfft(x.real), np.ascontiguousarray(x.real), rtol=1e-12)
+    check(ranks, 6, "irfft", np.fft.irfft(x, axis=0), x, rtol=1e-12, dim=0)
     images = noise(2, 9, 12, 10, dtype="c16")
     check(ranks, 10, "fft2d", np.fft.fft2(images), images, rtol=1e-12)
 

@@ -73,6 +73,7 @@ def test_plans(capsys):
     [
         ("batch_matmul", [(4, 5, 6), (4, 6, 7)]),
         ("rfft", [(30, 40)]),
+        ("irfft", [(30, 40)]),
         ("fft2d", [(3, 30, 40)]),
         ("fft2d_pencil", [(30, 40)]),
         ("conv2d", [(2, 3, 9, 9), (4, 3, 3, 3)]),
@@ -96,6 +97,7 @@ IN_PASSES = {
     "fft": ([np.ones(4000, "c16")], {}, 32, 2),
     "ifft": ([np.ones(3000, "c16")], {"n": 4000, "norm": "ortho"}, 32, 2),
     "rfft": ([np.ones(8000)], {}, 32, 2),
+    "irfft": ([np.ones(4001, "c16")], {}, 40, 2),
     "fft2d": ([np.ones((60, 50))], {}, 16, 2),
     "fft2d_pencil": ([np.ones((60, 50))], {"norm": "forward"}, 16, 2),
     "stencil_2d": ([np.ones((90, 50)), np.ones((3, 3))], {"iterations": 70}, 32, None),

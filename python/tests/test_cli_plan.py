@@ -24,6 +24,7 @@ CASES = {
     "fft": (["90x70", "--axis", "0"], executor.fft(dim=0), [(90, 70)]),
     "ifft": (["90x70"], executor.ifft(), [(90, 70)]),
     "rfft": (["90x70"], executor.rfft(), [(90, 70)]),
+    "irfft": (["90x70", "--axis", "0"], executor.irfft(dim=0), [(90, 70)]),
     "fft2d": (["4x30x70"], executor.fft2d(), [(4, 30, 70)]),
     "sum": (["90x70", "--axis", "1", "--mode", "exact"], executor.sum(1, mode="exact"), [(90, 70)]),
     "mean": (["90x70"], executor.mean(), [(90, 70)]),
@@ -175,6 +176,14 @@ def test_a_line_that_fits_nowhere_goes_in_four_steps(machine, name):
     assert moved[0] == pytest.approx(moved[1] / 2, rel=0.03)
 
 
+def test_a_line_that_becomes_real_goes_in_four_steps(machine):
+    common = ["--memory-limit", "100K", "--machine", machine, "--dtype", "complex128"]
+    made = json.loads(planned("irfft", "30001", *common, "--json").stdout)
+    assert made["feasible"] and made["way"] == "four steps"
+    assert [each["text"] for each in made["passes"]] == ["rows", "columns"]
+    assert [each["plan"]["shape"] for each in made["passes"]] == [[121, 250], [240, 250]]
+
+
 def test_plans_are_explained(machine):
     text = planned("matmul", "500", "300", "400", "--machine", machine).stdout
     assert "on 4 ranks" in text and "considered" in text and "block_2d" in text
@@ -307,7 +316,9 @@ def test_calls_that_cannot_be():
         executor.plan_fft2d_grid((9,), FLOAT, machine)
     with pytest.raises(Error, match="machine: needed is a TileMachine or RankDevices, given int"):
         executor.plan_fft_line((9,), FLOAT, machine=3)
-    with pytest.raises(Error, match='kind is "dct"; possible are "fft", "ifft" and "rfft"'):
+    with pytest.raises(
+        Error, match='kind is "dct"; possible are "fft", "ifft", "rfft" and "irfft"'
+    ):
         executor.plan_fft_line((9,), FLOAT, kind="dct", machine=machine)
     assert executor.result_of(sum_, [(3, 4)], ["int8"]) == ((), "int64")
     assert executor.whole_grid_bytes((10, 10), "float64") == 4800

@@ -35,7 +35,7 @@ def test_every_operation_in_tiles(tmp_path, files, ranks):
     images = write(tmp_path / "i.npy", RANDOM.normal(size=(3, 2, 12, 11)))
     weight = write(tmp_path / "w.npy", RANDOM.normal(size=(4, 2, 3, 3)))
     line = RANDOM.normal(size=6000)
-    long = write(tmp_path / "l.npy", line)
+    long, half = write(tmp_path / "l.npy", line), write(tmp_path / "h.npy", line[:3601])
     whole = {}
     for operation in (
         ["conv2d", images, weight],
@@ -55,6 +55,8 @@ def test_every_operation_in_tiles(tmp_path, files, ranks):
         (["fft", long], np.fft.fft(line)),
         (["ifft", long], np.fft.ifft(line)),
         (["rfft", long], np.fft.rfft(line)),
+        (["irfft", a], np.fft.irfft(x)),
+        (["irfft", half], np.fft.irfft(line[:3601])),
         (["fft2d", a], np.fft.fft2(x)),
         (["transpose", a], x.T),
         (["conv2d", images, weight], whole["conv2d"]),
@@ -68,7 +70,7 @@ def test_every_operation_in_tiles(tmp_path, files, ranks):
 
 def test_lines_of_files_that_fit(tmp_path, files):
     x = np.load(files[0])
-    for name, oracle in [("ifft", np.fft.ifft), ("rfft", np.fft.rfft)]:
+    for name, oracle in [("ifft", np.fft.ifft), ("rfft", np.fft.rfft), ("irfft", np.fft.irfft)]:
         done = cuop("run", name, files[0], "--axis", 0, "-o", tmp_path / "out.npy")
         assert done.returncode == 0, done.stderr
         np.testing.assert_allclose(np.load(tmp_path / "out.npy"), oracle(x, axis=0), atol=1e-12)

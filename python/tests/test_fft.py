@@ -273,3 +273,40 @@ test_errors = each_raises(
 def test_info():
     is_available, description = cuop.fft_info()
     assert is_available and "fftw" in description
+
+
+def placed(values, offset):
+    """The array in memory whose address is `offset` bytes behind a cache line."""
+    room = np.zeros(values.nbytes + 128, "u1")
+    start = -room.ctypes.data % 64 + offset
+    result = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    result[...] = values
+    assert result.ctypes.data % 64 == offset
+    return result
+
+
+@pytest.mark.parametrize("offset", [4, 8, 16, 24, 48])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_arrays_that_begin_within_a_cache_line(offset, dtype):
+    rng = np.random.default_rng(offset)
+    if offset % np.dtype(dtype).itemsize % 8:
+        pytest.skip("numbers would not lie at a multiple of their size")
+    single = np.dtype(dtype) in ("f4", "c8")
+    # Columns, lines in the middle and rows; several tiles, a last one that is short, and few lines.
+    for shape in [(67, 83), (9, 64, 21), (5000, 3), (3, 6000), (40, 200)]:
+        x = placed(random_array(rng, shape, dtype), offset)
+        kinds = ["fft", "ifft", "irfft"] + (["rfft"] if x.dtype.kind == "f" else [])
+        for axis in range(len(shape)):
+            for kind in kinds:
+                wanted = getattr(np.fft, kind)(
+                    x.astype("c16" if x.dtype.kind == "c" else "f8"), axis=axis
+                )
+                out = placed(np.zeros(wanted.shape, result_dtype(wanted, single)), 64 - offset)
+                got = getattr(fft, kind)(cuop.from_dlpack(x), axis=axis, out=cuop.from_dlpack(out))
+                scale = np.abs(wanted).max() * (1e-6 if single else 1e-14)
+                assert np.abs(out - wanted).max() <= 4 * scale, (shape, axis, kind)
+                assert np.shares_memory(np.from_dlpack(got), out)
+
+
+def result_dtype(wanted, single):
+    return {"c": ("c16", "c8"), "f": ("f8", "f4")}[wanted.dtype.kind][single]

@@ -151,6 +151,16 @@ TEST(Passes, TransformsThatAreCutOffGoOn) {
   }
 }
 
+TEST(Passes, LinesThatBecomeRealGoOn) {
+  const Tensor half = cuop::rfft(noise_here({1200}));
+  EXPECT_GT(ends_like(
+                [&](const auto& comm, const auto& options) {
+                  return fft_line(comm, of_root(comm, half), {dist::FftKind::kIrfft}, options);
+                },
+                {8 * kKiB, 7 * kKiB, 11 * kKiB}, cuop::irfft(half), 1e-12),
+            3);
+}
+
 TEST(Passes, SweepsThatAreCutOffGoOn) {
   const Tensor grid = noise_here({40, 20}, DType::kFloat32);
   const Tensor rhs = noise_here({40, 20}, DType::kFloat32, 2);

@@ -20,27 +20,17 @@
 #include "cuop/ops/reduce/reduce.h"
 #include "tests/dist/algo_test.h"
 #include "tests/error_of.h"
+#include "tests/executor/tiled_test.h"
 
 namespace cuop::executor {
 namespace {
 
 using test::error_of;
 using ::testing::HasSubstr;
-using namespace dist::testing;  // NOLINT: the frame of these tests
+using namespace dist::testing;      // NOLINT: the frame of these tests
+using namespace executor::testing;  // NOLINT
 using dist::CommunicatorPtr;
 using dist::run_ranks;
-
-constexpr int64_t kKiB = 1024;
-
-Tensor host_noise(const Shape& shape, DType dtype = DType::kFloat64, unsigned seed = 1) {
-  return to_device(noise(shape, dtype, seed), kCpu);
-}
-
-TiledOptions within(int64_t bytes) {
-  return {{0.2, bytes}, 1, {}, std::make_shared<TiledReport>()};
-}
-
-Tensor real_or_none(const Tensor& x) { return x.is_defined() ? as_real(x) : x; }
 
 /// The operation of rank 0's arrays in `bytes` a device equals `expected`, on every number of
 /// ranks.
@@ -108,58 +98,6 @@ TEST(Tiled, GridsAndLinesThatFitNowhere) {
       expect_rooted(comm, real_or_none(made), as_real(cuop::fft2(grid)), 1e-12, "grid");
       const Tensor spectrum = fft_line(comm, given(line), {}, within(9 * kKiB));
       expect_rooted(comm, real_or_none(spectrum), as_real(cuop::fft(line)), 1e-12, "line");
-    });
-  }
-}
-
-TEST(Tiled, RealLinesOfAnyLengthMoveHalfTheBytes) {
-  run_ranks(1, [](const CommunicatorPtr& comm) {
-    int64_t lines = 0;
-    for (int64_t n = 4; n < 260; ++n) {
-      const Tensor x = host_noise({n});
-      const auto spectrum = [&](dist::FftKind kind, int64_t bytes) {
-        const TiledOptions options = within(bytes);
-        const Tensor made = fft_line(comm, x, {kind, {}, -1, FftNorm::kOrtho}, options);
-        return std::pair(made, *options.report);
-      };
-      const PlanPass on_paper = on_ranks(comm, within(1));
-      const CallPlan plan = fft_line_plan({dist::FftKind::kRfft}, {{n}, DType::kFloat64}, on_paper);
-      if (plan.way != "four steps") continue;  // a prime length, or one of which a row is no less
-      ++lines;
-      const auto [made, report] = spectrum(dist::FftKind::kRfft, plan.smallest);
-      expect_close(as_real(made), as_real(cuop::rfft(x, {}, -1, FftNorm::kOrtho)), 1e-12,
-                   cat("length ", n));
-      EXPECT_EQ(report.passes, 2) << n;
-      EXPECT_LE(report.peak, plan.smallest);
-    }
-    EXPECT_GT(lines, 150);
-    const auto moved = [&](dist::FftKind kind) {
-      int64_t bytes = 0;
-      const Header line{{1 << 20},
-                        kind == dist::FftKind::kRfft ? DType::kFloat32 : DType::kComplex64};
-      for (const TilePass& pass :
-           fft_line_plan({kind}, line, on_ranks(comm, within(1 << 20))).passes) {
-        bytes += pass.plan.uploaded + pass.plan.downloaded;
-      }
-      return static_cast<double>(bytes);
-    };
-    EXPECT_NEAR(moved(dist::FftKind::kRfft), 0.5 * moved(dist::FftKind::kFft),
-                0.01 * moved(dist::FftKind::kFft));
-  });
-}
-
-TEST(Tiled, RealLinesOverRanks) {
-  const Tensor line = host_noise({2 * 3 * 5 * 31}), odd = host_noise({3 * 7 * 45}, DType::kFloat32);
-  for (const int ranks : kRanks) {
-    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
-      const auto given = [&](const Tensor& x) { return comm->rank() == 0 ? x : Tensor(); };
-      const dist::FftKind kind = dist::FftKind::kRfft;
-      const Tensor a = fft_line(comm, given(line), {kind}, within(4 * kKiB));
-      expect_rooted(comm, real_or_none(a), as_real(cuop::rfft(line)), 1e-12, "even");
-      const Tensor b = fft_line(comm, given(odd), {kind}, within(3 * kKiB));
-      expect_rooted(comm, real_or_none(b), as_real(cuop::rfft(odd)), 1e-5, "odd");
-      const Tensor padded = fft_line(comm, given(line), {kind, 1001}, within(8 * kKiB));
-      expect_rooted(comm, real_or_none(padded), as_real(cuop::rfft(line, 1001)), 1e-12, "padded");
     });
   }
 }

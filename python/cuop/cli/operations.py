@@ -169,7 +169,7 @@ def _jacobi(job: Job):
 
 OPERATIONS = {
     "matmul": Operation(2, 2, _matmul),
-    **{name: _transform(name) for name in ("fft", "ifft", "rfft")},
+    **{name: _transform(name) for name in ("fft", "ifft", "rfft", "irfft")},
     "fft2d": Operation(1, 1, _fft2d),
     "sum": Operation(1, 1, _sum),
     "mean": Operation(1, 1, _mean),

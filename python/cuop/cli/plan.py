@@ -36,7 +36,7 @@ def plan(
     ] = "float32",
     axis: Annotated[
         int | None,
-        typer.Option(help="fft, ifft, rfft: axis (default -1); sum, ...: (default all)."),
+        typer.Option(help="fft, ifft, rfft, irfft: axis (default -1); sum, ...: (default all)."),
     ] = None,
     dims: Annotated[int, typer.Option(help="tensordot: dimensions that are summed over.")] = 2,
     dim0: Annotated[int, typer.Option(help="transpose: first axis.")] = 0,

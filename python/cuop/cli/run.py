@@ -33,7 +33,9 @@ def run(
     ] = None,
     axis: Annotated[
         int | None,
-        typer.Option(help="fft, ifft, rfft: axis (default -1); sum, mean: axis (default all)."),
+        typer.Option(
+            help="fft, ifft, rfft, irfft: axis (default -1); sum, mean: axis (default all)."
+        ),
     ] = None,
     dim0: Annotated[int, typer.Option(help="transpose: first axis.")] = 0,
     dim1: Annotated[int, typer.Option(help="transpose: second axis.")] = 1,
@@ -68,7 +70,7 @@ def run(
 ) -> None:
     """Run OP on memory-mapped .npy and .safetensors files and write the result as .npy.
 
-    matmul A B; fft, ifft, rfft, fft2d X; sum X; mean X; conv2d IMAGES WEIGHT; stencil GRID [KERNEL];
+    matmul A B; fft, ifft, rfft, irfft, fft2d X; sum X; mean X; conv2d IMAGES WEIGHT; stencil GRID [KERNEL];
     jacobi GRID RHS; transpose X. IMAGES is [N,C,H,W], WEIGHT [O,C,h,w]; KERNEL defaults to the
     5-point Laplacian. The output is complete under its name or it is not there.
     """

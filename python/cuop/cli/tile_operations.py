@@ -55,6 +55,7 @@ TILE_CALLS = {
     "fft": _transform("fft"),
     "ifft": _transform("ifft"),
     "rfft": _transform("rfft"),
+    "irfft": _transform("irfft"),
     "fft2d": TileCall(1, 1, lambda options: _executor().fft2d(norm=options.norm)),
     **{name: _reduction(name) for name in ("sum", "mean", "max", "min")},
     "conv2d": _convolution(2),
@@ -70,4 +71,4 @@ TILE_CALLS = {
     ),
 }  # fmt: skip
 #: One line of these that does not fit goes in four steps.
-LINES = ("fft", "ifft", "rfft")
+LINES = ("fft", "ifft", "rfft", "irfft")

@@ -11,6 +11,69 @@
 namespace cuop::executor {
 namespace {
 
+/// What a transform along one axis takes for each line beside its input and its result, in the way
+/// of a GPU (ops/fft/fft_cuda.cpp), which takes most.
+struct LineScratch {
+  dist::FftKind kind;
+  bool is_real_input;
+  int64_t real_bytes;  ///< of a real number
+
+  /// Whether the library may not reach lines of this shape where they lie: other axes are on both
+  /// sides, and one call each would be too many, or real numbers begin where no complex one does.
+  bool is_unreached(const Shape& shape, int axis) const {
+    constexpr int64_t kMostCalls = 8;
+    int64_t before = 1;
+    for (int dim = 0; dim < axis; ++dim) before *= shape[dim];
+    const bool has_real = is_real_input || kind == dist::FftKind::kIrfft;
+    return axis + 1 < shape.ndim() && before > (has_real ? 1 : kMostCalls);
+  }
+
+  int64_t bytes(int64_t given, int64_t n, bool is_unreached) const {
+    const bool is_to_real = kind == dist::FftKind::kIrfft;
+    const bool is_mirrored = is_real_input && kind != dist::FftKind::kRfft && !is_to_real;
+    const int64_t half = (n / 2 + 1) * 2 * real_bytes;
+    const int64_t input = is_to_real ? half : n * (is_real_input ? 1 : 2) * real_bytes;
+    // Lines that are short, that the library spoils or that it does not reach are brought to
+    // scratch; spectra are taken from there.
+    const bool is_brought = is_to_real || is_mirrored || is_unreached || given < n;
+    const int64_t made = is_to_real ? n * real_bytes : is_real_input ? half : n * 2 * real_bytes;
+    return input + (is_brought ? input : 0) + (is_mirrored || is_unreached ? made : 0);
+  }
+};
+
+/// Bytes beside x and the result.
+std::function<int64_t(const Box&, Interval)> scratch_of(
+    const std::shared_ptr<const dist::FftProblem>& problem, DType given, DType result) {
+  const dist::FftKind kind = problem->kind;
+  const bool is_real_input = !is_complex(given) && kind != dist::FftKind::kIrfft;
+  const int64_t real = itemsize(real_dtype(result));
+  const DType computed = is_real_input ? real_dtype(result) : complex_dtype(real_dtype(result));
+  const int64_t cast = given == computed ? 0 : itemsize(computed);
+  // 16-bit floats and integers become complex by way of real numbers.
+  const bool is_by_way = !is_complex(given) && is_complex(computed) && given != real_dtype(result);
+  return [=](const Box& output, Interval) {
+    const Shape made = output.shape();
+    Shape shape = made;
+    for (const int axis : problem->axes) shape[axis] = problem->x.shape[axis];
+    const int64_t elements = element_count(shape);
+    int64_t most = is_by_way ? elements * real : 0, held = 0;
+    bool is_real = is_real_input;
+    for (size_t i = problem->axes.size(); i-- > 0;) {
+      const int axis = problem->axes[i];
+      const LineScratch line{kind, is_real, real};
+      const int64_t lines = element_count(shape) / std::max<int64_t>(1, shape[axis]);
+      const bool is_unreached = line.is_unreached(shape, axis);
+      const int64_t work = lines * line.bytes(shape[axis], problem->lengths[i], is_unreached);
+      shape[axis] = made[axis];
+      const int64_t next = i == 0 || shape == made ? 0 : element_count(shape) * 2 * real;
+      most = std::max(most, held + next + work);
+      held = next;
+      is_real = false;
+    }
+    return elements * cast + most;
+  };
+}
+
 Tiling describe(const std::string& who, const dist::FftCall& call,
                 const std::vector<Header>& inputs) {
   const auto problem = std::make_shared<const dist::FftProblem>(
@@ -37,20 +100,7 @@ Tiling describe(const std::string& who, const dist::FftCall& call,
     for (const int axis : problem->axes) box.set_interval(axis, {0, shape[axis]});
     return box;
   };
-  // Real input becomes complex (by way of float32 or float64, where it is neither), and a library
-  // may want as much again to work in.
-  const DType given = inputs[0].dtype;
-  const bool is_widened = call.kind != dist::FftKind::kRfft && !is_complex(given);
-  const bool is_cast = given != DType::kFloat32 && given != DType::kFloat64;
-  const int64_t copies = !is_widened ? 0 : is_cast ? 3 : 1;
-  tiling.scratch = [problem, copies, item = itemsize(result.dtype)](const Box& output, Interval) {
-    int64_t lines = 1;
-    for (int dim = 0; dim < output.ndim(); ++dim) {
-      if (!has_axis(problem->axes, dim)) lines *= output.interval(dim).length();
-    }
-    for (const int64_t length : problem->lengths) lines *= length;
-    return lines * (item + copies * item / 2);
-  };
+  tiling.scratch = scratch_of(problem, inputs[0].dtype, result.dtype);
   tiling.make = [problem, norm = call.norm, dtype = result.dtype](const std::vector<Part>& parts,
                                                                   const Box& output, Interval) {
     const Tensor made = empty(output.shape(), dtype, parts[0].device);

@@ -16,12 +16,10 @@ CallPlan fft2d_plan(const Header& grid, FftNorm norm, const PlanPass& plan);
 Tensor fft2d_grid(const dist::CommunicatorPtr& comm, const Tensor& x, FftNorm norm,
                   const TiledOptions& options = {});
 
-/// At once where that fits. Else one line, whose length has factors, is seen as a grid
-/// (dist/plan/four_step_plan.h): columns, twiddle factors, rows, and transposed; of real numbers
-/// half of the rows, so that half the bytes move.
+/// At once where that fits. Else one line, whose length has factors, in two passes (line_steps.h).
 CallPlan fft_line_plan(const dist::FftBatch& batch, const Header& x, const PlanPass& plan);
 
-/// Collective: the 1-D transform of one line on rank 0, cut or padded to `n`, as its plan says.
+/// Collective: the 1-D transform of one line on rank 0, cut or padded for `n`, as its plan says.
 Tensor fft_line(const dist::CommunicatorPtr& comm, const Tensor& x, const dist::FftBatch& batch,
                 const TiledOptions& options = {});
 

@@ -3,14 +3,15 @@
 #include <complex>
 #include <cstring>
 #include <memory>
-#include <new>
 
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/word.h"
+#include "cuop/memory/current.h"
 #include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/fft/line_transform_internal.h"
+#include "cuop/ops/fft/tile_copy_internal.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop::spectral {
@@ -24,44 +25,24 @@ constexpr int64_t kTileBytes = 256 << 10;
 constexpr int64_t kMaxTileLines = 64;
 constexpr int64_t kFewestAcross = 8;  // lines of a tile that lie across memory
 constexpr int64_t kElementsPerTask = 16 << 10;
-constexpr int64_t kAlignment = 64;
 // The library goes through a line in strides, each of which waits for memory where the arrays are
 // larger than this: there lines are brought to scratch and taken away in one go.
 constexpr int64_t kCachedBytes = 4 << 20;
 
-struct Free {
-  void operator()(std::byte* block) const {
-    ::operator delete (block, std::align_val_t{kAlignment});
+/// Memory of the pool: fresh pages of the system's cost more than the work on them. Not counted in
+/// a limit of tensors' memory.
+class Scratch {
+ public:
+  Scratch() = default;
+  explicit Scratch(int64_t bytes) {
+    const memory::ResourceScope uncounted(memory::whole_resource(kCpu));
+    storage_ = memory::allocate_storage(bytes, kCpu);
   }
-};
-using Scratch = std::unique_ptr<std::byte, Free>;
-Scratch make_scratch(int64_t bytes) {
-  return Scratch(static_cast<std::byte*>(
-      ::operator new (static_cast<size_t>(bytes), std::align_val_t{kAlignment})));
-}
+  std::byte* get() const { return static_cast<std::byte*>(storage_->data()); }
 
-/// Elements from one line to the next, and from one element to the next.
-struct Steps {
-  int64_t line = 0;
-  int64_t element = 1;
+ private:
+  std::shared_ptr<Storage> storage_;
 };
-
-/// Up to 64 lines side by side, `count` elements of each, from strided memory to scratch or back.
-template <class Word>
-void copy_tile(int64_t lines, int64_t count, const Word* from, const Steps& in, Word* to,
-               const Steps& out) {
-  if (in.element == 1 && out.element == 1) {
-    for (int64_t l = 0; l < lines; ++l) {
-      std::memcpy(to + l * out.line, from + l * in.line, static_cast<size_t>(count) * sizeof(Word));
-    }
-    return;
-  }
-  for (int64_t j = 0; j < count; ++j) {
-    for (int64_t l = 0; l < lines; ++l) {
-      to[l * out.line + j * out.element] = from[l * in.line + j * in.element];
-    }
-  }
-}
 
 template <class Real>
 void complete_input(const LinePass& pass, Real* line, int64_t given, int64_t reals_per_element) {
@@ -133,7 +114,7 @@ class TileRunner {
       out_distance_ = transform_->out_distance();
     } else {
       // An odd number of cache lines keeps neighbouring lines out of each other's cache sets.
-      const int64_t step = kAlignment / static_cast<int64_t>(sizeof(Real));
+      const int64_t step = kCacheLine / static_cast<int64_t>(sizeof(Real));
       in_distance_ = out_distance_ = (divide_up(longest, step) | 1) * step;
     }
     const int64_t line_bytes = longest * 2 * static_cast<int64_t>(sizeof(Real));
@@ -191,10 +172,10 @@ class TileRunner {
   Buffers make_buffers() const {
     const int64_t spectrum = static_cast<int64_t>(sizeof(Real)) * 2;
     Buffers buffers;
-    if (!reads_directly_) buffers.in = make_scratch(tile_lines_ * in_distance_ * spectrum);
-    if (!writes_directly_) buffers.out = make_scratch(tile_lines_ * out_distance_ * spectrum);
-    if (is_mirroring_short_) buffers.wide = make_scratch((pass_.n + 2) * tile_lines_ * spectrum);
-    buffers.work = make_scratch(std::max<int64_t>(kAlignment, transform_->work_bytes()));
+    if (!reads_directly_) buffers.in = Scratch(tile_lines_ * in_distance_ * spectrum);
+    if (!writes_directly_) buffers.out = Scratch(tile_lines_ * out_distance_ * spectrum);
+    if (is_mirroring_short_) buffers.wide = Scratch((pass_.n + 2) * tile_lines_ * spectrum);
+    buffers.work = Scratch(std::max<int64_t>(kCacheLine, transform_->work_bytes()));
     return buffers;
   }
 
