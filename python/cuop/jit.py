@@ -64,7 +64,7 @@ class Kernel:
         """Starts the kernel on the current stream, in the best configuration for its key.
 
         `grid` (blocks) and `block` (threads of one) are an int or up to three, or a function of a
-        dict with the configuration and the arguments by name that answers one. The first call of a
+        dict with the configuration and the arguments by name that returns one. The first call of a
         key tries the configurations on copies of the tensors.
 
         Raises ExecutionError, DTypeError, DeviceError or OverflowError, naming the argument, and

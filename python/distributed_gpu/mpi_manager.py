@@ -233,7 +233,7 @@ class MPIManager:
         return root
 
     def place_tensor(self, tensor, place, root=0):
-        """place(root's array as a DistTensor), which answers this rank's part, as root's kind."""
+        """place(root's array as a DistTensor), which returns this rank's part, as root's kind."""
         with mpi_errors(self.comm), told(self, "place_tensor"):
             check_callable(place, "place_tensor", "place")
             root = self._root(root, "place_tensor")

@@ -90,16 +90,16 @@ def _gpu(device=None):
     return name
 
 
-def _answer(otherwise):
-    """The function of `(device=None)`, which without any GPU answers `otherwise()` instead."""
+def _without_gpu(otherwise):
+    """The function of `(device=None)`, which without any GPU returns `otherwise()` instead."""
 
     def decorate(function):
         @functools.wraps(function)
-        def answer(device=None):
+        def figure(device=None):
             name = _name(device)
             return function(_gpu(name)) if is_available() else otherwise()
 
-        return answer
+        return figure
 
     return decorate
 
@@ -132,7 +132,7 @@ def enable_lazy_init(is_lazy=True):
         _gpu()
 
 
-@_answer(lambda: 0)
+@_without_gpu(lambda: 0)
 def empty_cache(device=None):
     """Returns idle cached GPU memory to the system; live tensors are never touched.
 
@@ -141,7 +141,7 @@ def empty_cache(device=None):
     return cuop.empty_cache(device)
 
 
-@_answer(Counter)
+@_without_gpu(Counter)
 def memory_stats(device=None):
     """Bytes `allocated cached reserved free fragmentation peak_allocated` and more.
 
@@ -153,43 +153,43 @@ def memory_stats(device=None):
 get_memory_stats = memory_stats
 
 
-@_answer(lambda: 0)
+@_without_gpu(lambda: 0)
 def memory_allocated(device=None):
     """Bytes of live tensors, 0 without a GPU."""
     return cuop.memory_allocated(device)
 
 
-@_answer(lambda: 0)
+@_without_gpu(lambda: 0)
 def memory_reserved(device=None):
     """Bytes held from the system, live or idle; 0 without a GPU."""
     return cuop.memory_reserved(device)
 
 
-@_answer(lambda: 0)
+@_without_gpu(lambda: 0)
 def max_memory_allocated(device=None):
     """Most bytes of live tensors since the last reset, 0 without a GPU."""
     return cuop.max_memory_allocated(device)
 
 
-@_answer(lambda: None)
+@_without_gpu(lambda: None)
 def reset_peak_memory_stats(device=None):
     """Makes the present use the peak."""
     cuop.reset_peak_memory_stats(device)
 
 
-@_answer(lambda: "no GPU, and no memory of one")
+@_without_gpu(lambda: "no GPU, and no memory of one")
 def memory_summary(device=None):
     """The memory figures as a table; without a GPU a line that says so."""
     return cuop.memory_summary(device)
 
 
-@_answer(list)
+@_without_gpu(list)
 def check_memory(device=None):
     """Looks at every guarded tensor; a list of what was ever found wrong, empty without a GPU."""
     return cuop.check_memory(device)
 
 
-@_answer(list)
+@_without_gpu(list)
 def memory_leaks(device=None):
     """Guarded tensors that are alive, largest first: (bytes, age in seconds, place)."""
     return cuop.memory_leaks(device)
@@ -243,7 +243,7 @@ enable_memory_debugging = _setting(cuop.enable_memory_debugging)
 
 
 class CUDAMemoryPool(cuop.MemoryPool):
-    """Raw blocks of GPU memory; one pool a GPU, answered by `get_instance`.
+    """Raw blocks of GPU memory; one pool a GPU, which `get_instance` returns.
 
     Without a GPU the figures are 0 and `allocate` raises DeviceError.
     """

@@ -8,6 +8,7 @@
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/bootstrap.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/launch.h"
@@ -100,24 +101,6 @@ nb::typed<nb::list, nb::any> all_gather(Communicator& comm, nb::handle object) {
   return result;
 }
 
-std::vector<dist::Block> consecutive(const std::vector<int64_t>& lengths) {
-  std::vector<dist::Block> blocks;
-  int64_t offset = 0;
-  for (int64_t length : lengths) {
-    blocks.push_back({offset, length});
-    offset += length;
-  }
-  return blocks;
-}
-
-int64_t total(const std::vector<dist::Block>& blocks) {
-  return blocks.empty() ? 0 : blocks.back().offset + blocks.back().bytes;
-}
-
-std::vector<dist::Block> one_count_each(int ranks) {
-  return consecutive(std::vector<int64_t>(static_cast<size_t>(ranks), sizeof(int64_t)));
-}
-
 nb::object gather(Communicator& comm, nb::handle object, int root) {
   const std::string text = pickle_together(comm, cat("gather to rank ", root), object, root);
   std::vector<dist::Block> blocks;
@@ -125,10 +108,8 @@ nb::object gather(Communicator& comm, nb::handle object, int root) {
   {
     nb::gil_scoped_release release;
     const auto length = static_cast<int64_t>(text.size());
-    std::vector<int64_t> lengths(static_cast<size_t>(comm.size()));
-    comm.all_gather(&length, one_count_each(comm.size()), lengths.data());
-    blocks = consecutive(lengths);
-    if (comm.rank() == root) all.resize(static_cast<size_t>(total(blocks)));
+    blocks = dist::packed_blocks(dist::gather_values(comm, length));
+    if (comm.rank() == root) all.resize(static_cast<size_t>(dist::total_bytes(blocks)));
     comm.gather(text.data(), blocks, all.data(), root);
   }
   if (comm.rank() != root) return nb::none();
@@ -169,7 +150,7 @@ nb::object scatter(Communicator& comm, nb::handle objects, int root) {
     nb::gil_scoped_release release;
     dist::prepare_together(comm, call, prepare);
     comm.broadcast(lengths.data(), static_cast<int64_t>(lengths.size() * sizeof(int64_t)), root);
-    const auto blocks = consecutive(lengths);
+    const auto blocks = dist::packed_blocks(lengths);
     mine.resize(static_cast<size_t>(lengths[static_cast<size_t>(comm.rank())]));
     comm.scatter(all.data(), blocks, mine.data(), root);
   }

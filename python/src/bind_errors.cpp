@@ -2,6 +2,7 @@
 #include <memory>
 #include <new>
 #include <typeinfo>
+#include <utility>
 
 #include "binders.h"
 #include "cuop/core/error.h"
@@ -27,6 +28,31 @@ void raise(const char* class_name, const Error& error) {
     instance.attr("sequence") = communication->call().number;
   }
   PyErr_SetObject(type.ptr(), instance.ptr());
+}
+
+template <class E>
+bool is(const Error& error) {
+  return dynamic_cast<const E*>(&error) != nullptr;
+}
+
+/// The class of cuop/errors.py; of an error derived from another one the derived one.
+const char* class_of(const Error& error) {
+  constexpr std::pair<bool (*)(const Error&), const char*> kClasses[] = {
+      {is<MemoryError>, "MemoryError"},
+      {is<NotImplementedError>, "NotImplementedError"},
+      {is<GatherError>, "GatherError"},
+      {is<ExecutionError>, "ExecutionError"},
+      {is<CompilationError>, "CompilationError"},
+      {is<ShapeError>, "ShapeError"},
+      {is<OverflowError>, "OverflowError"},
+      {is<DTypeError>, "DTypeError"},
+      {is<DeviceError>, "DeviceError"},
+      {is<IndexError>, "IndexError"},
+      {is<CommunicationError>, "CommunicationError"}};
+  for (const auto& [is_of, name] : kClasses) {
+    if (is_of(error)) return name;
+  }
+  return "Error";
 }
 
 /// What a handler of a signal has raised, usually KeyboardInterrupt, until the call that it ends
@@ -67,35 +93,13 @@ void bind_errors(Module&) {
       std::rethrow_exception(pointer);
     } catch (const Interrupted&) {
       raise_interrupt();
-    } catch (const MemoryError& error) {
-      raise("MemoryError", error);
+    } catch (const Error& error) {
+      raise(class_of(error), error);
     } catch (const std::bad_alloc&) {
       raise("MemoryError",
             Error("the system has no memory for what this call needs besides tensors"));
     } catch (const std::bad_cast&) {  // nanobind's: an object that is not what its class promises
       raise("DTypeError", Error("an argument is out of range, or not what its class promises"));
-    } catch (const NotImplementedError& error) {
-      raise("NotImplementedError", error);
-    } catch (const GatherError& error) {
-      raise("GatherError", error);
-    } catch (const ExecutionError& error) {
-      raise("ExecutionError", error);
-    } catch (const CompilationError& error) {
-      raise("CompilationError", error);
-    } catch (const ShapeError& error) {
-      raise("ShapeError", error);
-    } catch (const OverflowError& error) {
-      raise("OverflowError", error);
-    } catch (const DTypeError& error) {
-      raise("DTypeError", error);
-    } catch (const DeviceError& error) {
-      raise("DeviceError", error);
-    } catch (const IndexError& error) {
-      raise("IndexError", error);
-    } catch (const CommunicationError& error) {
-      raise("CommunicationError", error);
-    } catch (const Error& error) {
-      raise("Error", error);
     }
   });
 }

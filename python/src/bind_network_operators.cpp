@@ -21,12 +21,7 @@ void bind_activations(Module& m) {
   bind_jit_operator<Softmax>(
       m, "Softmax", "y <- exp(x) / sum(exp(x)) along one axis, without overflow.", [](auto& c) {
         c.def(nb::init<>());
-        def_calls<1, InputObject, OutputObject, int64_t>(
-            c,
-            [](const Operator& op, InputObject x, OutputObject y, int64_t axis) {
-              return std::tuple(operator_input(x, op), operator_output(y, "y"), axis);
-            },
-            "Fills y, which may be x, and returns it.", "x"_a, "y"_a, "axis"_a = -1);
+        def_map<int64_t>(c, "x", "y", "Fills y, which may be x, and returns it.", "axis"_a = -1);
       });
 }
 
@@ -95,13 +90,9 @@ void bind_images(Module& m) {
         def_setter(c, "set_weight", &Op::set_weight, "weight",
                    "Copies the weight [O, I / groups, kh, kw].");
         def_setter(c, "set_bias", &Op::set_bias, "bias", "Copies the bias [O].");
-        def_calls<1, InputObject, OutputObject, OptionalInt, OptionalInt>(
-            c,
-            [](const Operator& op, InputObject x, OutputObject y, OptionalInt h, OptionalInt w) {
-              return std::tuple(operator_input(x, op), operator_output(y, "y"), h, w);
-            },
-            "Fills y and returns it; the padding may be overridden.", "x"_a, "y"_a,
-            "pad_h"_a = nb::none(), "pad_w"_a = nb::none());
+        def_map<OptionalInt, OptionalInt>(c, "x", "y",
+                                          "Fills y and returns it; the padding may be overridden.",
+                                          "pad_h"_a = nb::none(), "pad_w"_a = nb::none());
       });
   const auto def_pool = []<class Op>(OperatorClass<Op>& c) {
     c.def(
@@ -146,14 +137,11 @@ void bind_windows(Module& m) {
   bind_operator<Flatten>(
       m, "Flatten", "y <- x with the axes from start_dim on merged into one.", [](auto& c) {
         c.def(nb::init<int64_t>(), "start_dim"_a = 0);
-        def_calls<1, InputObject, OutputObject, OptionalInt>(
-            c,
-            [](const Operator& op, InputObject x, OutputObject y, OptionalInt start_dim) {
-              return std::tuple(operator_input(x, op), operator_output(y, "y"), start_dim);
-            },
+        def_map<OptionalInt>(
+            c, "x", "y",
             "Fills y, which may be x's memory, and returns it. Without start_dim the "
             "constructor's is used, or 1 when the shape of y asks for that.",
-            "x"_a, "y"_a, "start_dim"_a = nb::none());
+            "start_dim"_a = nb::none());
       });
   bind_operator<View>(
       m, "View",

@@ -68,6 +68,16 @@ void bind_matrix(Module& m) {
       });
 }
 
+void define_from_parts(Module& m, const char* name, SparseLayout layout,
+                       std::pair<const char*, const char*> indices, const char* doc) {
+  m.def(
+      name,
+      [layout](Arg<Tensor> rows, Arg<Tensor> columns, Arg<Tensor> values, Arg<Shape> shape) {
+        return SparseMatrix(layout, shape, rows, columns, values);
+      },
+      nb::arg(indices.first), nb::arg(indices.second), "values"_a, "shape"_a, Released(), doc);
+}
+
 }  // namespace
 
 void bind_sparse(Module& m) {
@@ -80,22 +90,14 @@ void bind_sparse(Module& m) {
       "x"_a, "layout"_a = "csr", Released(),
       "The elements of a float32 or float64 matrix that are not zero. Raises DTypeError, "
       "ShapeError, and ExecutionError for a layout other than 'csr' and 'coo'.");
-  m.def(
-      "sparse_csr",
-      [](Arg<Tensor> indptr, Arg<Tensor> indices, Arg<Tensor> values, Arg<Shape> shape) {
-        return SparseMatrix(SparseLayout::kCsr, shape, indptr, indices, values);
-      },
-      "indptr"_a, "indices"_a, "values"_a, "shape"_a, Released(),
+  define_from_parts(
+      m, "sparse_csr", SparseLayout::kCsr, {"indptr", "indices"},
       "A sparse matrix by rows: values[indptr[i]:indptr[i + 1]] are those of row i, in the columns "
       "that `indices` has at the same places, which rise. Indices are int32 or int64 alike, values "
       "float32 or float64. Raises IndexError for indices that describe no matrix of this shape, "
       "DTypeError, ShapeError, DeviceError.");
-  m.def(
-      "sparse_coo",
-      [](Arg<Tensor> rows, Arg<Tensor> columns, Arg<Tensor> values, Arg<Shape> shape) {
-        return SparseMatrix(SparseLayout::kCoo, shape, rows, columns, values);
-      },
-      "rows"_a, "columns"_a, "values"_a, "shape"_a, Released(),
+  define_from_parts(
+      m, "sparse_coo", SparseLayout::kCoo, {"rows", "columns"},
       "A sparse matrix of single elements, in row-major order and none twice. Errors as those of "
       "sparse_csr.");
   m.def(

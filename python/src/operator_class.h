@@ -88,15 +88,16 @@ void def_calls(OperatorClass<Op>& c, Convert convert, const char* doc, const Ext
   }
 }
 
-/// A call of one input and one output.
-template <class Op>
-void def_map(OperatorClass<Op>& c, const char* input, const char* output, const char* doc) {
-  def_calls<1, InputObject, OutputObject>(
+/// A call of one input, one output and what `names` are the names of.
+template <class... More, class Op, class... Names>
+void def_map(OperatorClass<Op>& c, const char* input, const char* output, const char* doc,
+             const Names&... names) {
+  def_calls<1, InputObject, OutputObject, More...>(
       c,
-      [output](Op& op, InputObject x, OutputObject y) {
-        return std::tuple(operator_input(x, op), operator_output(y, output));
+      [output](Op& op, InputObject x, OutputObject y, More... more) {
+        return std::tuple(operator_input(x, op), operator_output(y, output), more...);
       },
-      doc, nb::arg(input), nb::arg(output));
+      doc, nb::arg(input), nb::arg(output), names...);
 }
 
 /// A setter of a weight.

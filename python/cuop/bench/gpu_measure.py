@@ -24,9 +24,9 @@ _MIN_GRAPH_CALLS, _MAX_GRAPH_CALLS = 4, 60
 class GpuCase:
     """A line of the table for each peer and kind.
 
-    Calls answer device arrays of their library. `goals` maps a peer and a kind to the ratio to reach;
+    Calls return device arrays of their library. `goals` maps a peer and a kind to the ratio to reach;
     `sets` is how many buffer sets are gone through in turn, so that a small case does not live in the
-    L2 cache; `nbytes` and `flops` are what one call must move and compute at least; `exact` answers
+    L2 cache; `nbytes` and `flops` are what one call must move and compute at least; `exact` returns
     the result for set 0 in double precision as a torch tensor.
     """
 

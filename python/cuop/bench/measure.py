@@ -21,9 +21,9 @@ _NOISE = 0.03  # the widest gap that noise may excuse
 class Case:
     """One line of the table.
 
-    `ours` and each of `peers` take the index of a buffer set and answer an array-like; `sets` is how
+    `ours` and each of `peers` take the index of a buffer set and return an array-like; `sets` is how
     many sets they rotate through, so that nothing stays in cache that would not in real use.
-    `nbytes` and `flops` are what one call must move and compute at least; `exact` answers the
+    `nbytes` and `flops` are what one call must move and compute at least; `exact` returns the
     result for set 0 in double precision; `goals` maps a peer to the speed ratio to reach, 0 where none
     is set.
     """

@@ -11,7 +11,8 @@ import typer
 from cuop.cli import console
 
 application = typer.Typer(
-    no_args_is_help=True, help="Measure which kernels are the fastest here, and keep the answers."
+    no_args_is_help=True,
+    help="Measure which kernels are the fastest here, and keep what was found.",
 )
 
 

@@ -13,7 +13,7 @@ STEPS = (lowpass, diffuse, poisson, edges, pca, sums)
 
 
 def run_steps(comm, on_step: Callable[[str], None]) -> tuple[list[Result], list[str]]:
-    """Run every step on this rank; rank 0 answers the results and all ranks' traces."""
+    """Run every step on this rank; rank 0 returns the results and all ranks' traces."""
     from cuop import _core
 
     context = Context(comm)

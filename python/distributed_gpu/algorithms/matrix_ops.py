@@ -38,17 +38,17 @@ def distributed_matmul(A, B, mpi, distributor, cost_model=None, strategy=None):
 def _ask(cost_model, A, B, mpi):
     """The cost model's strategy for rank 0's matrices, on every rank."""
     check_manager(mpi, "distributed_matmul")
-    answer = None
+    chosen = None
     if mpi.is_master_process():
         try:
             (M, K), (_, N) = A.shape, B.shape
-            answer = strategy_name(cost_model.find_optimal_strategy(M, K, N))
+            chosen = strategy_name(cost_model.find_optimal_strategy(M, K, N))
         except Exception as error:
-            answer = error
-    answer = mpi.broadcast(answer)
-    if isinstance(answer, Exception):
-        raise MPIError(f"distributed_matmul: the cost model failed: {answer}", 0, answer)
-    return answer
+            chosen = error
+    chosen = mpi.broadcast(chosen)
+    if isinstance(chosen, Exception):
+        raise MPIError(f"distributed_matmul: the cost model failed: {chosen}", 0, chosen)
+    return chosen
 
 
 def distributed_matmul_mixed_precision(A, B, mpi, distributor, comm_dtype="float16"):

@@ -3,7 +3,6 @@
 
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/algo/mappings.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/planned.h"
 #include "cuop/executor/operations.h"

@@ -5,7 +5,6 @@
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/algo/mappings.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/ops/copy/copy.h"

@@ -8,7 +8,6 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/algo/mappings.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/algo/pieces.h"
 #include "cuop/dist/exec/call.h"

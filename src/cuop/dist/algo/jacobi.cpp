@@ -73,8 +73,8 @@ bool look(JacobiSweeps& sweeps, const JacobiOptions& options, bool is_last, Solv
   return true;
 }
 
-DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& inputs,
-                          const JacobiOptions& options, SolveInfo& info) {
+DistTensor execute_jacobi(const JacobiOptions& options, const Plan& plan,
+                          const std::vector<DistTensor>& inputs, SolveInfo& info) {
   const DistTensor grid = moved_to(inputs[0], plan.inputs[0].sharding);
   const DistTensor rhs = moved_to(inputs[1], plan.inputs[1].sharding);
   const int64_t depth = plan.setting("depth");
@@ -100,18 +100,11 @@ DistTensor execute_jacobi(const Plan& plan, const std::vector<DistTensor>& input
 }  // namespace
 
 Operation jacobi_operation(const JacobiOptions& options, const std::shared_ptr<SolveInfo>& info) {
-  const auto execute = [options, info](const Plan& made, const std::vector<DistTensor>& inputs) {
-    *info = {};
-    return execute_jacobi(made, inputs, options, *info);
-  };
-  return {cat(std::setprecision(17), "jacobi_2d dx ", options.dx, ", boundary ",
-              static_cast<int>(options.boundary), ", iterations ", options.iterations, ", tol ",
-              options.tolerance),
-          {"grid", "rhs"},
-          std::bind_front(plan_jacobi, options),
-          execute,
-          /*is_on_host=*/false,
-          [options] { return jacobi_operation(options, std::make_shared<SolveInfo>()); }};
+  const std::string text = cat(std::setprecision(17), "jacobi_2d dx ", options.dx, ", boundary ",
+                               static_cast<int>(options.boundary), ", iterations ",
+                               options.iterations, ", tol ", options.tolerance);
+  return solver_operation(text, std::bind_front(plan_jacobi, options),
+                          std::bind_front(execute_jacobi, options), info);
 }
 
 DistTensor jacobi_2d(const DistTensor& grid, const DistTensor& rhs, const JacobiOptions& options,

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
+#include "cuop/dist/exec/map.h"
 #include "cuop/dist/exec/operation.h"
 #include "cuop/dist/plan/wire.h"
 #include "cuop/ops/conv/conv.h"
@@ -42,5 +44,15 @@ Operation fft2d_operation(const Fft2dBatch& batch);
 Operation stencil_operation(Boundary boundary, int64_t iterations);
 /// Its calls leave in `info` what they did.
 Operation jacobi_operation(const JacobiOptions& options, const std::shared_ptr<SolveInfo>& info);
+
+// Operations that make any block of their result from blocks of their inputs, described: what
+// run_sharded and run_rooted plan over ranks serves arrays that are larger than memory as well.
+/// The options, all of them.
+std::string conv_text(const ConvOptions& options);
+/// Inputs: input, weight, bias if there is one.
+DescribeMapping conv_mapping(const ConvOptions& options);
+/// a + b.
+DescribeMapping add_mapping();
+DescribeMapping transpose_mapping(int64_t dim0, int64_t dim1);
 
 }  // namespace cuop::dist

@@ -154,20 +154,13 @@ DistTensor execute(const PoissonOptions& options, const Plan& plan,
   return solution;
 }
 
-/// Its calls leave in `info` what they did.
 Operation row_solver(const PoissonOptions& options, const std::shared_ptr<SolveInfo>& info) {
-  const auto run = [options, info](const Plan& made, const std::vector<DistTensor>& inputs) {
-    *info = {};
-    return execute(options, made, inputs, *info);
-  };
-  return {cat(std::setprecision(17), kWho, " by ", kMethods[static_cast<int>(options.method)],
-              ", dx ", options.dx, ", boundary ", kBoundaries[static_cast<int>(options.boundary)],
-              ", iterations ", options.iterations, ", tol ", options.tolerance),
-          {"grid", "rhs"},
-          std::bind_front(plan_solver, options),
-          run,
-          /*is_on_host=*/false,
-          [options] { return row_solver(options, std::make_shared<SolveInfo>()); }};
+  const std::string text =
+      cat(std::setprecision(17), kWho, " by ", kMethods[static_cast<int>(options.method)], ", dx ",
+          options.dx, ", boundary ", kBoundaries[static_cast<int>(options.boundary)],
+          ", iterations ", options.iterations, ", tol ", options.tolerance);
+  return solver_operation(text, std::bind_front(plan_solver, options),
+                          std::bind_front(execute, options), info);
 }
 
 bool is_direct(const PoissonOptions& options) { return options.method == PoissonMethod::kDirect; }

@@ -153,16 +153,10 @@ Plan plan_direct(const std::string& who, double dx, AxisEnds ends,
 
 Operation direct_solver(const std::string& who, double dx, AxisEnds ends,
                         const std::shared_ptr<SolveInfo>& info) {
-  const auto run = [dx, ends, info](const Plan& made, const std::vector<DistTensor>& inputs) {
-    *info = {};
-    return execute(dx, ends, made, inputs, *info);
-  };
-  return {cat(std::setprecision(17), who, " dx ", dx, ", ends ", static_cast<int>(ends)),
-          {"grid", "rhs"},
-          std::bind_front(plan_direct, who, dx, ends),
-          run,
-          /*is_on_host=*/false,
-          [=] { return direct_solver(who, dx, ends, std::make_shared<SolveInfo>()); }};
+  const std::string text =
+      cat(std::setprecision(17), who, " dx ", dx, ", ends ", static_cast<int>(ends));
+  return solver_operation(text, std::bind_front(plan_direct, who, dx, ends),
+                          std::bind_front(execute, dx, ends), info);
 }
 
 DistTensor poisson_2d(const DistTensor& grid, const DistTensor& rhs, const JacobiOptions& options,

@@ -46,6 +46,20 @@ class PoissonNorms {
 Operation direct_solver(const std::string& who, double dx, AxisEnds ends,
                         const std::shared_ptr<SolveInfo>& info);
 
+/// The operation of a solver, whose calls leave in `info` what they did: planned as
+/// Operation::plan says by `plan`, followed by solve(plan, inputs, info).
+template <class PlanCall, class Solve>
+Operation solver_operation(const std::string& text, const PlanCall& plan, const Solve& solve,
+                           const std::shared_ptr<SolveInfo>& info) {
+  const auto execute = [solve, info](const Plan& made, const std::vector<DistTensor>& inputs) {
+    *info = {};
+    return solve(made, inputs, *info);
+  };
+  return {text, {"grid", "rhs"}, plan, execute, /*is_on_host=*/false, [=] {
+            return solver_operation(text, plan, solve, std::make_shared<SolveInfo>());
+          }};
+}
+
 /// run(found), a call that leaves in `found` what it did; `info` gets that where it is not null.
 template <class Run>
 auto with_info(SolveInfo* info, const Run& run) {

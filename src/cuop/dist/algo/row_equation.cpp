@@ -1,5 +1,6 @@
 #include "cuop/dist/algo/row_equation.h"
 
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -61,14 +62,10 @@ std::vector<int> passes_of(const FivePoint& op, int sweeps) {
 Tensor total_of_rows(Communicator& comm, const Tensor& sums, const std::vector<Box>& blocks) {
   Tensor all = sums;
   if (comm.size() > 1) {
-    std::vector<Block> parts;
-    int64_t rows = 0;
-    for (const Box& block : blocks) {
-      const int64_t own = block.empty() ? 0 : block.interval(0).length();
-      parts.push_back({rows * int64_t{sizeof(double)}, own * int64_t{sizeof(double)}});
-      rows += own;
-    }
-    all = empty({rows}, DType::kFloat64, sums.device());
+    std::vector<int64_t> rows;
+    for (const Box& block : blocks) rows.push_back(block.empty() ? 0 : block.interval(0).length());
+    const std::vector<Block> parts = packed_blocks(rows, sizeof(double));
+    all = empty({total_bytes(parts) / int64_t{sizeof(double)}}, DType::kFloat64, sums.device());
     comm.all_gather(sums.data(), parts, all.data(), current_stream(sums.device()));
   }
   return sum(all, {}, false, SumMode::kExact);

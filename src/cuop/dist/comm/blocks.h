@@ -1,6 +1,7 @@
 // How the blocks of the ranks lie in one buffer.
 #pragma once
 
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,13 @@ inline std::vector<int64_t> even_counts(int64_t count, int ranks) {
     counts.push_back(count * (rank + 1) / ranks - count * rank / ranks);
   }
   return counts;
+}
+
+/// 0, 1, ...
+inline std::vector<int> all_ranks(int size) {
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 /// The value of each rank. Collective.

@@ -1,7 +1,6 @@
 #include "cuop/dist/comm/by_exchange.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "cuop/core/error.h"
@@ -179,9 +178,7 @@ void ByExchange::reduce() const {
 
 void ByExchange::all_reduce() const {
   if (is_one_step(call_.count * itemsize(call_.dtype))) {
-    std::vector<int> everyone(static_cast<size_t>(size_));
-    std::iota(everyone.begin(), everyone.end(), 0);
-    return reduce_whole(true, everyone);
+    return reduce_whole(true, all_ranks(size_));
   }
   const std::vector<int64_t> counts = even_counts(call_.count, size_);
   const std::vector<Block> shares = packed_blocks(counts, itemsize(call_.dtype));

@@ -16,7 +16,6 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/fabric.h"
 #include "cuop/dist/comm/fabric_messages.h"
-#include "cuop/dist/comm/packed_tensors.h"
 #include "cuop/dist/comm/patches.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"

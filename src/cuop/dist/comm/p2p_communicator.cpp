@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -428,9 +427,7 @@ void P2pCommunicator::start_heartbeat(const HostWay& way) {
   auto heartbeat = std::make_shared<Heartbeat>(Heartbeat::limit_of_environment());
   const std::vector<PagePlace> places = gather_values(*this, heartbeat->place());
   heartbeat->watch(rank(), places, connect_hosts(*this, places, way));
-  std::vector<int> everyone(places.size());
-  std::iota(everyone.begin(), everyone.end(), 0);
-  watch_->set_heartbeat(std::move(heartbeat), std::move(everyone));
+  watch_->set_heartbeat(std::move(heartbeat), all_ranks(size()));
   set_sent(0, {});
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/empty.h"
 
@@ -38,11 +39,8 @@ Side packed(std::span<const Patch> patches, int ranks) {
   Side side;
   side.blocks.resize(static_cast<size_t>(ranks));
   for (const Patch& patch : patches) block_of(side, patch).bytes += patch.elements.nbytes();
-  int64_t bytes = 0;
-  for (Block& block : side.blocks) {
-    block.offset = bytes;
-    bytes += block.bytes;
-  }
+  side.blocks = packed_blocks(side.blocks);
+  const int64_t bytes = total_bytes(side.blocks);
   const DType dtype = patches[0].elements.dtype();
   const Tensor buffer = empty({bytes / itemsize(dtype)}, dtype, patches[0].elements.device());
   std::vector<int64_t> filled(side.blocks.size());

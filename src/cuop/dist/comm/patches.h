@@ -31,4 +31,21 @@ std::string misfit(const std::vector<Tensor>& expected, const std::vector<Tensor
 /// Copies what this rank sends itself; fails the call where that does not fit.
 void copy_own_patches(Exchange& x, const Collective& call);
 
+/// Bytes of the host in which tensors stand one after the other: page-locked for a GPU's stream.
+class PackedTensors {
+ public:
+  /// Room for tensors of these shapes and dtypes.
+  PackedTensors(const std::vector<Tensor>& like, Stream stream);
+
+  char* data() const { return static_cast<char*>(whole_.data()); }
+  int64_t bytes() const { return bytes_; }
+  /// Of the tensors, in their order.
+  const std::vector<Tensor>& places() const { return places_; }
+
+ private:
+  int64_t bytes_ = 0;
+  Tensor whole_;
+  std::vector<Tensor> places_;
+};
+
 }  // namespace cuop::dist

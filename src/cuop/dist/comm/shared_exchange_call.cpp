@@ -8,7 +8,6 @@
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/text.h"
-#include "cuop/dist/comm/packed_tensors.h"
 #include "cuop/dist/comm/patches.h"
 #include "cuop/dist/comm/shared_exchange.h"
 #include "cuop/ops/copy/copy.h"

@@ -1,11 +1,11 @@
 #include "cuop/dist/comm/socket.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/p2p_communicator.h"
 #include "cuop/dist/comm/socket_hub.h"
 #include "cuop/dist/comm/socket_rendezvous.h"
@@ -24,11 +24,9 @@ std::shared_ptr<Communicator> make_socket_communicator(const SocketRank& rank) {
     const std::string address = local_address(link);
     if (std::ranges::count(way.addresses, address) == 0) way.addresses.push_back(address);
   }
-  std::vector<int> everyone(static_cast<size_t>(rank.size));
-  std::iota(everyone.begin(), everyone.end(), 0);
   auto hub = std::make_shared<SocketHub>(rank.rank, std::move(mesh.links), std::move(mesh.hosts));
   auto comm = std::make_shared<P2pCommunicator>(
-      make_group_transport(std::move(hub), std::move(everyone), 0), nullptr, timeout);
+      make_group_transport(std::move(hub), all_ranks(rank.size), 0), nullptr, timeout);
   if (rank.size > 1) comm->start_heartbeat(way);
   return comm;
 }

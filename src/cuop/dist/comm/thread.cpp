@@ -11,6 +11,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
+#include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
 #include "cuop/dist/comm/patches.h"
@@ -311,11 +312,8 @@ void ThreadCommunicator::run(const Collective& call) {
       return exchange(call, [&] { pull_tensors(call); });
     case Kind::kReduce:
       return exchange(call, [&] { reduce_segment(call, std::array{call.root}); });
-    case Kind::kAllReduce: {
-      std::vector<int> everyone(static_cast<size_t>(size()));
-      std::iota(everyone.begin(), everyone.end(), 0);
-      return exchange(call, [&] { reduce_segment(call, everyone); });
-    }
+    case Kind::kAllReduce:
+      return exchange(call, [&] { reduce_segment(call, all_ranks(size())); });
     default:
       return exchange_reduce_scatter(call);
   }
