@@ -105,6 +105,44 @@ TEST_P(Accuracy, MonotoneFunctionsAreMonotoneOverNeighbours) {
   }
 }
 
+TEST_P(Accuracy, SoftplusIsMonotoneNextToZero) {
+  const TrueFunction* const softplus =
+      std::ranges::find(test::kTrueFunctions, std::string_view("softplus"), &TrueFunction::name);
+  // Where a rounding boundary lies between answers that differ by less than rounding errors.
+  for (const float fall : {0x1.105ca2p-24f, 0x1.882e34p-23f, 0x1.44172cp-22f, 0x1.c4171p-22f,
+                           0x1.220b92p-21f, 0x1.620b84p-21f, 0x1.e20b84p-21f}) {
+    for (const float sign : {1.0f, -1.0f}) {
+      const auto x = neighbours(sign * fall * (1 - sign * 0x1p-19f), 64);
+      EXPECT_EQ(falls(*softplus, computed("softplus", x)), 0) << sign * fall;
+    }
+  }
+  for (double start = 0x1p-60; start < 0x1p-10; start *= 1.3) {
+    EXPECT_EQ(falls(*softplus, computed("softplus", neighbours(start, 4096))), 0) << start;
+  }
+}
+
+/// All floats, in ascending order; some minutes.
+TEST_P(Accuracy, DISABLED_MonotoneFunctionsAreMonotoneOverAllFloats) {
+  constexpr int32_t kInfinity = 0x7f800000;
+  constexpr int kCount = 1 << 16;
+  const auto at = [](int32_t place) {
+    const auto bits = static_cast<uint32_t>(place < 0 ? -place : place);
+    return std::copysign(std::bit_cast<float>(bits), static_cast<float>(place));
+  };
+  for (const TrueFunction& f : test::kTrueFunctions) {
+    if (f.slope == 0) continue;
+    int64_t count = 0;
+    std::vector<float> x(kCount);
+    for (int64_t first = -kInfinity; first < kInfinity; first += kCount - kBlockMultiple) {
+      for (int i = 0; i < kCount; ++i) {
+        x[i] = at(static_cast<int32_t>(std::min<int64_t>(first + i, kInfinity)));
+      }
+      count += falls(f, computed(f.name, x));
+    }
+    EXPECT_EQ(count, 0) << f.name;
+  }
+}
+
 TEST_P(Accuracy, WholeAnswersAreExact) {
   for (int n = 1; n < 200; ++n) {
     EXPECT_EQ(computed_one("cbrt", double(n) * n * n), n);

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "cuop/jit/cpu/block_kernels.h"
+#include "cuop/jit/cpu/lane_forms_isa.h"
 #include "cuop/jit/kernels/op_list.h"
 
 namespace cuop::jit {
@@ -171,9 +172,23 @@ void run_attempts(void* out, const void* first, const void* second, const void*,
   }
 }
 
+/// Functions of one argument with a form for whole vectors.
+template <class F, class T>
+concept HasLaneForm = requires {
+  sizeof(LaneForm<F, T>);
+};
+
+template <class F, class T>
+void run_lanes(void* out, const void* first, const void*, const void*, int64_t n) {
+  promise_whole_vectors(n);
+  run_lane_form<F>(static_cast<T*>(out), static_cast<const T*>(first), n);
+}
+
 template <class F, class T>
 constexpr BlockKernel block_kernel() {
-  if constexpr (HasAttempt<F, T>) {
+  if constexpr (HasLaneForm<F, T>) {
+    return run_lanes<F, T>;
+  } else if constexpr (HasAttempt<F, T>) {
     return run_attempts<F, T>;
   } else {
     return run_block<F, T>;

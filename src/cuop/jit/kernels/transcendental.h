@@ -218,7 +218,7 @@ struct Hypot : Row<2, kFloats, Rule::kInexact, 8> {
 struct Erf : UnaryMath<kFloats> {
   static constexpr const char* name = "erf";
   static constexpr const char* doc = "Error function.";
-  static constexpr Ulps ulps{1.0, 1.15};
+  static constexpr Ulps ulps{1.0, 1.3};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::erf(x);
@@ -313,6 +313,14 @@ struct Asin : UnaryMath<kFloatComplex> {
   CUOP_FN static T apply(T x) {
     return math::asin(x);
   }
+  template <class T>
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_asin(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>&) {
+    return accurate::attempted_asin(x, stage);
+  }
 };
 
 struct Acos : UnaryMath<kFloatComplex> {
@@ -352,9 +360,13 @@ struct Sinh : UnaryMath<kFloatComplex> {
     return math::sinh(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_hyperbolic<true>(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
     doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
-    return accurate::attempted_sinh(x);
+    return accurate::attempted_sinh(x, stage);
   }
 };
 
@@ -367,9 +379,13 @@ struct Cosh : UnaryMath<kFloatComplex> {
     return math::cosh(x);
   }
   template <class T>
-  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
+  CUOP_FN static auto prepare(T x) {
+    return accurate::prepared_hyperbolic<sizeof(T) == 4>(x);
+  }
+  template <class T, int Count>
+  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
     doubt |= accurate::doubt_beyond(x, accurate::kMostQuick<T>);
-    return accurate::attempted_cosh(x);
+    return accurate::attempted_cosh(x, stage);
   }
 };
 

@@ -18,6 +18,9 @@
 
 namespace cuop::jit::accurate {
 
+template <class T>
+inline constexpr bool is_fused_float = math::has_fast_fma && sizeof(T) == 4;
+
 /// Of arguments that are too large for the circular functions below.
 template <class T>
 CUOP_FN Doubt<T> doubt_of_circular(T x) {
@@ -58,7 +61,7 @@ CUOP_FN T attempted_cos(T x, Stage<T, Count> stage) {
 }
 template <class T>
 CUOP_FN auto prepared_tan(T x) {
-  if constexpr (math::has_fast_fma && sizeof(T) == 8) {
+  if constexpr (math::has_fast_fma) {
     return fused_tan_parts(x);
   } else {
     return Stage<T, 0>{};
@@ -68,12 +71,28 @@ template <class T, int Count>
 CUOP_FN T attempted_tan(T x, Stage<T, Count> stage) {
   if constexpr (Count > 0) {
     return fused_tan(stage);
-  } else if constexpr (math::has_fast_fma) {
-    return fused_tan(x);
   } else if constexpr (sizeof(T) == 4) {
     return tan(x);
   } else {
     return unfused_tan(x);
+  }
+}
+
+// The root first; of double that takes so long that nothing is gained.
+template <class T>
+CUOP_FN auto prepared_asin(T x) {
+  if constexpr (is_fused_float<T>) {
+    return arc_parts(x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_asin(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return asin(x, stage);
+  } else {
+    return asin(x);
   }
 }
 
@@ -94,9 +113,6 @@ CUOP_FN T attempted_atan(T x, Stage<T, Count> stage) {
     return atan(x);
   }
 }
-
-template <class T>
-inline constexpr bool is_fused_float = math::has_fast_fma && sizeof(T) == 4;
 
 template <class T>
 CUOP_FN T attempted_log(T x) {
@@ -264,18 +280,27 @@ CUOP_FN T attempted_gelu_tanh(T x, Stage<T, Count> stage) {
     return unfused_gelu_tanh(x);
   }
 }
-template <class T>
-CUOP_FN T attempted_sinh(T x) {
+// The exponential function first.
+template <bool keeps_rest, class T>
+CUOP_FN auto prepared_hyperbolic(T x) {
   if constexpr (math::has_fast_fma) {
-    return fused_sinh(x);
+    return fused_hyperbolic_parts<keeps_rest>(x);
+  } else {
+    return Stage<T, 0>{};
+  }
+}
+template <class T, int Count>
+CUOP_FN T attempted_sinh(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return fused_sinh(x, stage);
   } else {
     return quick_sinh(x);
   }
 }
-template <class T>
-CUOP_FN T attempted_cosh(T x) {
-  if constexpr (math::has_fast_fma) {
-    return fused_cosh(x);
+template <class T, int Count>
+CUOP_FN T attempted_cosh(T x, Stage<T, Count> stage) {
+  if constexpr (Count > 0) {
+    return fused_cosh(stage);
   } else {
     return quick_cosh(x);
   }

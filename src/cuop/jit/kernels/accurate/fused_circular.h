@@ -86,16 +86,19 @@ CUOP_FN QuarterTurns<T> quarter_turns(T x) {
 }
 
 /// r + r^3 P(r^2), with what r^2 and the first product lose; in odd quarters -1 by that.
-CUOP_FN float fused_tan(float x) {
-  using C = Fused<float>;
+CUOP_FN Stage<float, 3> fused_tan_parts(float x) {
   const QuarterTurns<float> turns = quarter_turns(x);
-  const auto [r, excess] = turns.rest;
+  return {{turns.rest.r, turns.rest.excess, from_bits<float>(turns.count)}};
+}
+CUOP_FN float fused_tan(Stage<float, 3> parts) {
+  using C = Fused<float>;
+  const auto [r, excess, turns] = parts.values;
   const float z = r * r, low = math::fma(1.5f * excess, z, excess), cube = r * z;
   const float lost = math::fma(0.5f * r, math::fma(r, r, -z), -low);
   const float tail = math::fma(cube, horner(C::kTangent, z), lost);
   const float t = r + tail, t_low = tail - (t - r), inverse = -1 / t;
   const float error = math::fma(t_low, inverse, math::fma(t, inverse, 1.0f));
-  return (turns.count & 1) != 0 ? math::fma(error, inverse, inverse) : t;
+  return (bits_of(turns) & 1) != 0 ? math::fma(error, inverse, inverse) : t;
 }
 
 /// The quotient of r + r^3 N(r^2) and 1 + r^2 D(r^2), each with what its rounding lost; in odd

@@ -100,49 +100,40 @@ CUOP_FN T fused_expm1(T x) {
 }
 
 /// sinh and cosh of |x| = n ln 2 + r: with m = (2^n - 2^-n) / 2 and p = (2^n + 2^-n) / 2 they are
-/// m cosh r + p sinh r and p cosh r + m sinh r: without a division, and with n = 0 near 0.
-template <class T>
-struct FusedHyperbolic {
-  T upper, lower;  ///< 2^n / 2 and 2^-n / 2
-  T minus, plus;   ///< m and p
-  T r, low;        ///< low is what r lost
-  T even, odd;     ///< cosh r - 1 and sinh r - r
-};
-template <class T>
-CUOP_FN FusedHyperbolic<T> fused_hyperbolic(T size) {
+/// m cosh r + p sinh r and p cosh r + m sinh r: without a division, and with n = 0 near 0. Here
+/// 2^n / 2, r, cosh r - 1 and sinh r - r, if so asked with what r lost.
+template <bool keeps_rest, class T>
+CUOP_FN Stage<T, 4> fused_hyperbolic_parts(T x) {
   using C = Coefficients<T>;
   using F = Format<T>;
-  constexpr BitsOf<T> kTwoBiases = BitsOf<T>(2 * F::kBias - 2) << F::kMantissa;
+  const T size = math::abs(x);
   const T shifted = math::fma(size, C::kInvLn2, F::kPower), n = shifted - F::kPower;
   const T high = math::fma(n, -C::kLn2High, size), r = math::fma(n, -C::kLn2Low, high);
-  const T low = math::fma(n, -C::kLn2Low, high - r);
-  const T upper = pow2_half(shifted), lower = from_bits<T>(kTwoBiases - bits_of(upper));
-  const T z = r * r;
-  return {upper,
-          lower,
-          upper - lower,
-          upper + lower,
-          r,
-          low,
-          z * polynomial(C::kCosh, z),
-          r * z * polynomial(C::kSinh, z)};
+  const T z = r * r, bend = polynomial(C::kSinh, z);
+  const T odd =
+      keeps_rest ? math::fma(r * z, bend, math::fma(n, -C::kLn2Low, high - r)) : r * z * bend;
+  return {{pow2_half(shifted), r, z * polynomial(C::kCosh, z), odd}};
+}
+/// 2^-n / 2 of 2^n / 2.
+template <class T>
+CUOP_FN T inverse_power(T upper) {
+  using F = Format<T>;
+  constexpr BitsOf<T> kTwoBiases = BitsOf<T>(2 * F::kBias - 2) << F::kMantissa;
+  return from_bits<T>(kTwoBiases - bits_of(upper));
 }
 template <class T>
-CUOP_FN T fused_sinh(T x) {
-  const FusedHyperbolic<T> h = fused_hyperbolic(math::abs(x));
-  const T first = math::fma(h.plus, h.r, h.minus),
-          first_low = math::fma(h.plus, h.r, h.minus - first);
-  const T tail = math::fma(h.plus, h.odd + h.low, math::fma(h.minus, h.even, first_low));
-  return math::copysign(first + tail, x);
+CUOP_FN T fused_sinh(T x, Stage<T, 4> parts) {
+  const auto [upper, r, even, odd] = parts.values;
+  const T lower = inverse_power(upper), minus = upper - lower, plus = upper + lower;
+  const T first = math::fma(plus, r, minus), first_low = math::fma(plus, r, minus - first);
+  return math::copysign(first + math::fma(plus, odd, math::fma(minus, even, first_low)), x);
 }
 template <class T>
-CUOP_FN T fused_cosh(T x) {
-  const FusedHyperbolic<T> h = fused_hyperbolic(math::abs(x));
-  const T first = math::fma(h.minus, h.r, h.upper),
-          first_low = math::fma(h.minus, h.r, h.upper - first);
-  const T odd = sizeof(T) == 4 ? h.odd + h.low : h.odd;
-  const T tail = math::fma(h.minus, odd, math::fma(h.plus, h.even, first_low + h.lower));
-  return first + tail;
+CUOP_FN T fused_cosh(Stage<T, 4> parts) {
+  const auto [upper, r, even, odd] = parts.values;
+  const T lower = inverse_power(upper), minus = upper - lower, plus = upper + lower;
+  const T first = math::fma(minus, r, upper), first_low = math::fma(minus, r, upper - first);
+  return first + math::fma(minus, odd, math::fma(plus, even, first_low + lower));
 }
 
 template <class T>

@@ -5,40 +5,49 @@
 
 namespace cuop::jit::accurate {
 
-/// The square of |x| up to 1/2; beyond, that of half of the angle's sine that is missing to a right
-/// one.
+/// Whether |x| is more than 1/2: then both functions take the half of the angle that is missing to
+/// a right one.
 template <class T>
-CUOP_FN T arc_square(T size, bool is_large) {
-  return chosen(is_large, multiply_add(size, T(-0.5), T(0.5)), size * size);
+CUOP_FN bool is_large_sine(T x) {
+  return math::abs(x) > T(0.5);
+}
+/// The square of |x|, or of the sine of that half, and its root.
+template <class T>
+CUOP_FN Stage<T, 2> arc_parts(T x) {
+  const T size = math::abs(x);
+  const T z = chosen(is_large_sine(x), multiply_add(size, T(-0.5), T(0.5)), size * size);
+  return {{z, math::sqrt(z)}};
 }
 
 /// w + w^3 P(w^2), beyond 1/2 from pi/2 with w = -2 sqrt(square). What the root of a float is
 /// rounded by is made good nearly; up to 1/2 this does not matter. Of double it may stay: below 1.2
 /// ulp, and monotone since every step is.
 template <class T>
-CUOP_FN T asin(T x) {
+CUOP_FN T asin(T x, Stage<T, 2> parts) {
   using C = Coefficients<T>;
-  const T size = math::abs(x);
-  const bool is_large = size > T(0.5);
-  const T z = arc_square(size, is_large), root = math::sqrt(z);
-  const T w = chosen(is_large, root * -2, size);
+  const bool is_large = is_large_sine(x);
+  const auto [z, root] = parts.values;
+  const T w = chosen(is_large, root * -2, math::abs(x));
   const T base = chosen(is_large, C::kHalfPi, T(0)), high = base + w;
   T low = chosen(is_large, C::kHalfPiRest, T(0)) + (w - (high - base));
   if constexpr (sizeof(T) == 4) low = multiply_add(residual(z, root, root), T(-1.2), low);
   return math::copysign(high + multiply_add(w * z, polynomial(C::kAsin, z), low), x);
 }
+template <class T>
+CUOP_FN T asin(T x) {
+  return asin(x, arc_parts(x));
+}
 
 /// From 0, pi/2 or pi, w having the sign of what is added; its rounding error as for asin, with
 /// 1 / w from the difference of the bits.
 template <class T>
-CUOP_FN T acos(T x) {
+CUOP_FN T acos(T x, Stage<T, 2> parts) {
   using C = Coefficients<T>;
   constexpr BitsOf<T> kSign = BitsOf<T>(1) << (8 * sizeof(T) - 1);
-  const T size = math::abs(x);
-  const bool is_large = size > T(0.5), is_negative = x < 0;
-  const T z = arc_square(size, is_large), root = math::sqrt(z);
+  const bool is_large = is_large_sine(x), is_negative = x < 0;
+  const auto [z, root] = parts.values;
   const BitsOf<T> sign = (bits_of(x) & kSign) ^ bits_of(chosen(is_large, T(0), T(-0.0)));
-  const T w = from_bits<T>(bits_of(chosen(is_large, root + root, size)) ^ sign);
+  const T w = from_bits<T>(bits_of(chosen(is_large, root + root, math::abs(x))) ^ sign);
   const T far = chosen(is_negative, 2 * C::kHalfPi, T(0));
   const T far_rest = chosen(is_negative, 2 * C::kHalfPiRest, T(0));
   const T base = chosen(is_large, far, C::kHalfPi), high = base + w;
@@ -47,6 +56,10 @@ CUOP_FN T acos(T x) {
     low = multiply_add(residual(z, root, root), from_bits<T>(0x7ef127ea - bits_of(w)), low);
   }
   return high + multiply_add(w * z, polynomial(C::kAsin, z), low);
+}
+template <class T>
+CUOP_FN T acos(T x) {
+  return acos(x, arc_parts(x));
 }
 
 /// By tan(y - c) = (x - tan c) / (1 + x tan c), c = 0, pi/4 or pi/2.

@@ -146,9 +146,22 @@ CUOP_FN T quick_softplus(T x, Stage<T, 2> stage) {
   const T low = multiply_add(f_low, slope, is_upper ? C::kLn2Low : T(0));
   return second.high + (second.low + (first.low + (low + tail)));
 }
+/// Next to 0 neighbours are nearer to each other than the rounding errors of that.
+template <class T>
+inline constexpr T kNearSoftplus = sizeof(T) == 4 ? T(0x1p-18) : T(0x1p-40);
+/// There log(2) + x / 2 + x^2 / 8, rounded once before log(2) is added.
 template <class T>
 CUOP_FN T quick_softplus(T x) {
-  return quick_softplus(x, prepared_softplus(x));
+  using C = Coefficients<T>;
+  const T half = T(0.5) * x, rest = multiply_add(half, T(0.25) * x, C::kLn2Rest);
+  return math::abs(x) < kNearSoftplus<T> ? C::kLn2 + (half + rest)
+                                         : quick_softplus(x, prepared_softplus(x));
+}
+/// Of |x| greater than kMostQuick, of NaN and of what is next to 0 but not 0.
+template <class T>
+CUOP_FN Doubt<T> doubt_of_softplus(T x) {
+  const BitsOf<T> size = bits_of(math::abs(x));
+  return (bits_of(kMostQuick<T>) - size) | ((size - bits_of(kNearSoftplus<T>)) & ~(size - 1));
 }
 
 }  // namespace cuop::jit::accurate

@@ -1,0 +1,59 @@
+// Polynomials on eight intervals. Written by tools/fit_intervals.py: do not edit.
+#pragma once
+
+namespace cuop::jit {
+
+struct ErfIntervals {
+  static constexpr float kSpacing = 0x1.2001600000000p-1f;
+  static constexpr float kPerSpacing = 0x1.c71a460000000p+0f;
+  static constexpr float kBase[] = {0x0.0p+0f,
+                                    0x0.0p+0f,
+                                    0x1.0000000000000p+0f,
+                                    0x1.0000000000000p+0f,
+                                    0x1.0000000000000p+0f,
+                                    0x1.0000000000000p+0f,
+                                    0x1.0000000000000p+0f,
+                                    0x1.0000000000000p+0f};
+  static constexpr float kValue[] = {0x0.0p+0f,
+                                     0x1.25b9ca0000000p-1f,
+                                     -0x1.c9226c0000000p-4f,
+                                     -0x1.16a9aa0000000p-6f,
+                                     -0x1.7f5d240000000p-10f,
+                                     -0x1.240b9c0000000p-14f,
+                                     -0x1.e7120c0000000p-20f,
+                                     -0x1.b93ee80000000p-26f};
+  static constexpr float kSlope[] = {0x1.2000000000000p+0f,  0x1.a000000000000p-1f,
+                                     0x1.4000000000000p-2f,  0x1.0000000000000p-4f,
+                                     0x1.e000000000000p-8f,  0x1.c000000000000p-12f,
+                                     0x1.a000000000000p-17f, 0x1.c000000000000p-23f};
+  static constexpr float kRest[][8] = {
+      {0x1.baea0a0000000p-9f, 0x1.41822a0000000p-7f, 0x1.796ae40000000p-8f, 0x1.7e469c0000000p-9f,
+       -0x1.804c540000000p-13f, -0x1.bccd740000000p-17f, 0x1.7638780000000p-22f,
+       -0x1.b659a40000000p-33f},
+      {-0x1.1126aa0000000p-25f, -0x1.d9a8da0000000p-2f, -0x1.6ea4440000000p-2f,
+       -0x1.c42ae00000000p-4f, -0x1.073f880000000p-6f, -0x1.313c1c0000000p-10f,
+       -0x1.68ead20000000p-15f, -0x1.b8cf6a0000000p-21f},
+      {-0x1.8126d20000000p-2f, -0x1.9c3ab40000000p-4f, 0x1.4cb4fa0000000p-3f, 0x1.a3623c0000000p-4f,
+       0x1.63e1800000000p-6f, 0x1.0c12400000000p-9f, 0x1.84329c0000000p-14f,
+       0x1.17eddc0000000p-19f},
+      {-0x1.29217e0000000p-15f, 0x1.759fc60000000p-3f, 0x1.cae0cc0000000p-6f,
+       -0x1.9647ec0000000p-5f, -0x1.38bd440000000p-6f, -0x1.4602540000000p-9f,
+       -0x1.28a45e0000000p-13f, -0x1.fe20d40000000p-19f},
+      {0x1.cf8f720000000p-4f, -0x1.62f6d00000000p-7f, -0x1.f64ed20000000p-5f, 0x1.681da80000000p-9f,
+       0x1.5d5a800000000p-7f, 0x1.1e88180000000p-9f, 0x1.56c9e60000000p-13f,
+       0x1.68bd6c0000000p-18f},
+      {-0x1.97b7780000000p-10f, -0x1.7374d40000000p-5f, 0x1.dfc1700000000p-7f,
+       0x1.7efcc40000000p-7f, -0x1.68d63c0000000p-9f, -0x1.6fc9340000000p-10f,
+       -0x1.44933e0000000p-13f, -0x1.c3b12a0000000p-18f},
+      {-0x1.86aa3a0000000p-6f, 0x1.37aea20000000p-7f, 0x1.3859fc0000000p-7f, -0x1.8e0ae80000000p-8f,
+       -0x1.83de040000000p-11f, 0x1.32a1e60000000p-11f, 0x1.bda1280000000p-14f,
+       0x1.9670ca0000000p-18f}};
+};
+
+struct ShortPower {
+  static constexpr double kExp[] = {0x1.00000000001d6p-1,  0x1.5555555555723p-3,
+                                    0x1.555555420771fp-5,  0x1.11111103b855ep-7,
+                                    0x1.6c1df779d9085p-10, 0x1.a021c4f55ca98p-13};
+};
+
+}  // namespace cuop::jit

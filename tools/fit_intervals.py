@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Writes src/cuop/jit/cpu/interval_coefficients.h: polynomials of erf on eight intervals, and of e^y.
+
+A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath: `python tools/fit_intervals.py > src/cuop/jit/cpu/interval_coefficients.h`,
+and clang-format.
+"""
+
+import mpmath as mp
+
+from fit_coefficients import minimax, nearest, power_rest, text
+
+HEADER = """\
+// Polynomials on eight intervals. Written by tools/fit_intervals.py: do not edit.
+#pragma once
+
+namespace cuop::jit {
+
+"""
+COUNT = 8
+TINY = mp.mpf("1e-12")
+
+
+def as_float(value):
+    """The nearest float."""
+    return nearest(value, 24)
+
+
+def row(name: str, values: list) -> str:
+    """A row of the table."""
+    assert len(values) == COUNT
+    return f"  static constexpr float {name}[] = {{{', '.join(text(v, True) for v in values)}}};"
+
+
+def print_table(name: str, rows: dict, polynomials: list, constants: dict) -> None:
+    """A structure of rows; the polynomials' coefficients are kRest[degree][interval]."""
+    print(f"struct {name} {{")
+    for key, value in constants.items():
+        print(f"  static constexpr float {key} = {text(value, True)};")
+    for key, values in rows.items():
+        print(row(key, values))
+    columns = [
+        "{" + ", ".join(text(p[k], True) for p in polynomials) + "}"
+        for k in range(len(polynomials[0]))
+    ]
+    print(f"  static constexpr float kRest[][{COUNT}] = {{{', '.join(columns)}}};\n}};\n")
+
+
+def erf_spacing():
+    """About 9/16, in 20 digits; its erf is nearly a float, as a rounding error there would count."""
+    for k in range(1000):
+        spacing = mp.mpf(9) / 16 + mp.mpf(k) / 2**20
+        value = mp.erf(spacing)
+        if abs(as_float(value) - value) < mp.mpf(2) ** -32:
+            return spacing
+    raise ValueError("no spacing found")
+
+
+def erf_table() -> None:
+    """erf(a) = base + (value + (s slope + s P(s))) of s = a - i spacing."""
+    spacing, degree = erf_spacing(), 6
+    half = spacing / 2
+    bases, values, slopes, polynomials = [], [], [], []
+    for i in range(COUNT):
+        middle = i * spacing
+        base = mp.mpf(0 if i < 2 else 1)
+        value = as_float(mp.erf(middle) if i < 2 else -mp.erfc(middle))
+        slope = nearest(2 / mp.sqrt(mp.pi) * mp.exp(-middle * middle), 4)
+
+        def rest(s, middle=middle, base=base, slope=slope):
+            s = s if abs(s) > TINY else TINY
+            whole = mp.erf(middle + s) if base == 0 else -mp.erfc(middle + s)
+            exact = mp.erf(middle) if base == 0 else -mp.erfc(middle)
+            return (whole - exact) / s - slope
+
+        low = TINY if i == 0 else -half
+        weight = (lambda s: 1) if i == 0 else (lambda s: abs(s))
+        polynomials.append(minimax(rest, low, half, degree, weight))
+        bases.append(base)
+        values.append(value)
+        slopes.append(slope)
+    rows = {"kBase": bases, "kValue": values, "kSlope": slopes}
+    print_table(
+        "ErfIntervals", rows, polynomials, {"kSpacing": spacing, "kPerSpacing": 1 / spacing}
+    )
+
+
+def power_table() -> None:
+    """P of e^y = 1 + y + y^2 P(y) for |y| up to 0.0475."""
+    fit = minimax(power_rest, "-0.0475", "0.0475", 5, lambda y: y * y)
+    print("struct ShortPower {")
+    print(
+        f"  static constexpr double kExp[] = {{{', '.join(text(c, False) for c in fit)}}};\n}};\n"
+    )
+
+
+def main() -> None:
+    """The whole header."""
+    print(HEADER, end="")
+    erf_table()
+    power_table()
+    print("}  // namespace cuop::jit")
+
+
+if __name__ == "__main__":
+    main()
