@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes src/cuop/jit/cpu/interval_coefficients.h: polynomials of erf on eight intervals, and of e^y.
 
-A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath: `python tools/fit_intervals.py > src/cuop/jit/cpu/interval_coefficients.h`,
-and clang-format.
+A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath:
+`python tools/fit_intervals.py > src/cuop/jit/cpu/interval_coefficients.h`, and clang-format.
 """
 
 import mpmath as mp
