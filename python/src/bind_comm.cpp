@@ -299,8 +299,9 @@ void bind_state(Class<Communicator>& type) {
       .def_prop_ro("local_size", &Communicator::local_size, "Ranks on this host.")
       .def_prop_ro("exchange_ways", &Communicator::exchange_ways,
                    "Between processes: this rank's GPU, the ranks whose GPU memory it reads in "
-                   "exchanges, and why it does not read the others'. '' before the first exchange, "
-                   "and for threads, which read all.")
+                   "exchanges, those that NCCL brings it the elements of, and why the others' come "
+                   "through the host. '' before the first exchange, and for threads, which read "
+                   "all.")
       .def(
           "in_world", &Communicator::in_world, "rank"_a,
           "The number of a rank of this communicator in the one that it was split from in the end, "
