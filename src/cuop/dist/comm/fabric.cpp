@@ -89,17 +89,11 @@ void Fabric::make_offers(Exchange& x) {
       const auto& properties = backend::cuda::cuda_runtime(device_).properties();
       mine.gpu = Text(cat(device_, ", ", properties.uuid));
       mine.memory_bytes = properties.total_bytes;
-      mine.nccl = env().nccl.value ? backend::cuda::nccl_version() : 0;
     }
     if (absence_.empty()) mine.place = channel_->place_for(rank);
-    if (rank == rank_) {
-      peer(rank).offer = mine;
-      continue;
-    }
-    x.post_send(&mine, sizeof mine, rank);
-    x.post_recv(&peer(rank).offer, sizeof(Offer), rank);
   }
-  x.wait_all();
+  offers = swap_with_all(x, offers);
+  for (size_t rank = 0; rank < peers_.size(); ++rank) peers_[rank].offer = offers[rank];
   for (Peer& each : peers_) {
     if (!absence_.empty()) {
       each.unread = absence_;
@@ -185,36 +179,24 @@ void Fabric::make_trials(Exchange& x) {
   }
 }
 
-bool Fabric::is_linkable(const std::vector<int>& members, int rank) const {
-  const auto is_member = [&](int each) { return std::ranges::binary_search(members, each); };
-  return rank != rank_ && is_member(rank) && is_member(rank_);
-}
-
 void Fabric::agree(Exchange& x) {
-  std::vector<Verdict> mine(peers_.size()), theirs(peers_.size());
-  std::vector<Offer> offers;
-  for (const Peer& each : peers_) offers.push_back(each.offer);
-  const std::vector<int> members = NcclLinks::members(offers);
-  int64_t readable = 0, unlinked = 0;
+  std::vector<Verdict> mine(peers_.size());
+  int64_t readable = 0, unread_gpus = 0;
   for (int rank = 0; rank < x.size(); ++rank) {
     if (rank == rank_) continue;
     const bool is_read = peer(rank).unread.empty();
     if (is_read) ++readable;
-    if (!is_read && is_linkable(members, rank)) ++unlinked;
+    if (!is_read && has_gpu(rank) && has_gpu(rank_)) ++unread_gpus;
   }
   for (int rank = 0; rank < x.size(); ++rank) {
-    const auto i = static_cast<size_t>(rank);
-    mine[i] = {peer(rank).unread.empty() ? 1 : 0, readable, unlinked};
-    if (rank == rank_) continue;
-    x.post_send(&mine[i], sizeof(Verdict), rank);
-    x.post_recv(&theirs[i], sizeof(Verdict), rank);
+    mine[static_cast<size_t>(rank)] = {peer(rank).unread.empty() ? 1 : 0, readable, unread_gpus};
   }
-  x.wait_all();
+  const std::vector<Verdict> theirs = swap_with_all(x, mine);
   is_used_ = readable > 0 || x.size() == 1;
   for (int rank = 0; rank < x.size(); ++rank) {
     const Verdict& verdict = theirs[static_cast<size_t>(rank)];
     if (verdict.readable > 0) is_used_ = true;
-    unlinked += verdict.unlinked;
+    unread_gpus += verdict.unread_gpus;
     peer(rank).reads_us = rank != rank_ && verdict.is_read != 0;
     // Nothing that went wrong in a trial is there any more for calls to stumble over.
     if (!peer(rank).unread.empty()) peer(rank).imports.reset();
@@ -222,18 +204,16 @@ void Fabric::agree(Exchange& x) {
     peer(rank).error = nullptr;
   }
   kept_.clear();
-  if (unlinked > 0) link(x, members);
+  if (unread_gpus > 0) link(x);
 }
 
-/// All ranks, for some of which members do not read each other's memory.
-void Fabric::link(Exchange& x, const std::vector<int>& members) {
+/// All ranks, as some with GPUs do not read each other's memory.
+void Fabric::link(Exchange& x) {
   std::vector<LinkNeed> needs;
   for (int rank = 0; rank < x.size(); ++rank) {
-    const Peer& other = peer(rank);
-    const bool is_linked = is_linkable(members, rank);
-    needs.push_back({is_linked && !other.reads_us, is_linked && !other.unread.empty()});
+    needs.push_back({!peer(rank).reads_us, !peer(rank).unread.empty()});
   }
-  links_.emplace(x, device_, members, std::move(needs));
+  links_.emplace(x, device_, peer(rank_).offer.gpu, std::move(needs));
   is_used_ = is_used_ || links_->is_used();
 }
 

@@ -66,8 +66,8 @@ class Fabric {
   void make_offers(Exchange& x);
   void make_trials(Exchange& x);
   void agree(Exchange& x);
-  void link(Exchange& x, const std::vector<int>& members);
-  bool is_linkable(const std::vector<int>& members, int rank) const;
+  void link(Exchange& x);
+  bool has_gpu(int rank) { return !peer(rank).offer.gpu.str().empty(); }
   fabric::Trial announce_trial(Peer& to);
   std::string find_out(const Peer& from, const fabric::Trial& trial) const;
 

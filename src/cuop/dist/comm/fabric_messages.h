@@ -34,7 +34,6 @@ struct Offer {
   Text gpu;     ///< "cuda:0, GPU-5f1c..."; "" for a rank without one
   int64_t memory_bytes = 0;
   ChannelPlace place;
-  int64_t nccl = 0;  ///< its version, 0 for a rank that does not use it
 };
 
 /// Sent in datagrams: a piece, in the order of the files that come along, or that one is gone.
@@ -91,9 +90,9 @@ struct Trial {
 
 /// What became of it.
 struct Verdict {
-  int64_t is_read = 0;   ///< by the sender of this message
-  int64_t readable = 0;  ///< ranks whose memory the sender reads
-  int64_t unlinked = 0;  ///< ranks whose memory it does not read though both of them could use NCCL
+  int64_t is_read = 0;      ///< by the sender of this message
+  int64_t readable = 0;     ///< ranks whose memory the sender reads
+  int64_t unread_gpus = 0;  ///< ranks with GPUs whose memory it does not read, having one itself
 };
 
 template <class... Messages>

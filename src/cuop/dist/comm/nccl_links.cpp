@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/finding.h"
@@ -19,7 +20,6 @@ namespace {
 
 using backend::cuda::NcclGroup;
 using backend::cuda::NcclId;
-using fabric::Offer;
 using fabric::Text;
 
 constexpr int64_t kTrialWords = 512;
@@ -33,35 +33,28 @@ struct Invitation {
   NcclId id;
 };
 
-std::vector<NcclGroup::Piece> pieces_of(std::span<const NcclLinks::Copy> copies,
-                                        const std::vector<int>& members) {
-  std::vector<NcclGroup::Piece> pieces;
-  for (const auto& [rank, tensor] : copies) {
-    const auto place = std::ranges::lower_bound(members, rank) - members.begin();
-    pieces.push_back({static_cast<int>(place), tensor.data(), tensor.nbytes()});
-  }
-  return pieces;
-}
-
 }  // namespace
 
-std::vector<int> NcclLinks::members(std::span<const Offer> offers) {
+std::vector<int> NcclLinks::members(std::span<const Candidate> candidates) {
   std::vector<int> found;
   std::set<std::string> gpus;
   int64_t version = 0;
-  for (size_t rank = 0; rank < offers.size(); ++rank) {
-    const Offer& offer = offers[rank];
-    if (offer.nccl == 0 || (version != 0 && offer.nccl != version)) continue;
-    if (!gpus.insert(offer.gpu.str()).second) continue;  // NCCL takes a GPU once
-    version = offer.nccl;
+  for (size_t rank = 0; rank < candidates.size(); ++rank) {
+    const Candidate& each = candidates[rank];
+    if (each.version == 0 || (version != 0 && each.version != version)) continue;
+    if (!gpus.insert(each.gpu.str()).second) continue;  // NCCL takes a GPU once
+    version = each.version;
     found.push_back(static_cast<int>(rank));
   }
   return found;
 }
 
-NcclLinks::NcclLinks(Exchange& x, Device device, std::vector<int> members,
-                     std::vector<LinkNeed> needs)
-    : device_(device), members_(std::move(members)), needs_(std::move(needs)) {
+NcclLinks::NcclLinks(Exchange& x, Device device, const Text& gpu, std::vector<LinkNeed> needs)
+    : device_(device), needs_(std::move(needs)) {
+  const bool is_able = !device_.is_cpu() && env().nccl.value;
+  const Candidate mine{is_able ? backend::cuda::nccl_version() : 0, gpu};
+  members_ = members(swap_with_all(x, std::vector<Candidate>(needs_.size(), mine)));
+  if (members_.size() < 2) return;
   for (int rank = 0; rank < x.size(); ++rank) {
     const bool is_between_members = is_member(x.rank()) && is_member(rank) && rank != x.rank();
     if (!is_between_members) needs_[static_cast<size_t>(rank)] = {};
@@ -122,8 +115,7 @@ void NcclLinks::try_links(Exchange& x) {
     }
     start(sends, receives, stream);
   });
-  await(x, "a trial's start", [this] { return group_->is_ready(); });
-  await(x, "a trial", [&] { return backend::runtime(device_).is_idle(stream); });
+  await(x, "a trial", [&] { return is_through(stream); });
   if (!finding_.empty()) return;
   finding_ = finding_of([&] {
     for (const auto& [rank, tensor] : receives) {
@@ -158,13 +150,7 @@ void NcclLinks::await(Exchange& x, const char* what, Holds&& holds) {
 /// Whether no rank has found anything against it; else it is given up.
 bool NcclLinks::all_agree(Exchange& x) {
   const int64_t mine = finding_.empty() ? 1 : 0;
-  std::vector<int64_t> theirs(needs_.size(), 1);
-  for (int rank = 0; rank < x.size(); ++rank) {
-    if (rank == x.rank()) continue;
-    x.post_send(&mine, sizeof mine, rank);
-    x.post_recv(&theirs[static_cast<size_t>(rank)], sizeof mine, rank);
-  }
-  x.wait_all();
+  const auto theirs = swap_with_all(x, std::vector<int64_t>(needs_.size(), mine));
   const auto other = std::ranges::find(theirs, 0);
   if (finding_.empty() && other != theirs.end()) {
     finding_ = cat("rank ", other - theirs.begin(), " cannot use it");
@@ -173,8 +159,20 @@ bool NcclLinks::all_agree(Exchange& x) {
   return finding_.empty();
 }
 
+std::vector<NcclGroup::Piece> NcclLinks::pieces_of(std::span<const Copy> copies) const {
+  std::vector<NcclGroup::Piece> pieces;
+  for (const auto& [rank, tensor] : copies) {
+    pieces.push_back({index(rank), tensor.data(), tensor.nbytes()});
+  }
+  return pieces;
+}
+
 void NcclLinks::start(std::span<const Copy> sends, std::span<const Copy> receives, Stream stream) {
-  group_->copy(pieces_of(sends, members_), pieces_of(receives, members_), stream);
+  group_->copy(pieces_of(sends), pieces_of(receives), stream);
+}
+
+bool NcclLinks::is_through(Stream stream) const {
+  return group_->is_ready() && backend::runtime(stream.device).is_idle(stream);
 }
 
 void NcclLinks::copy(Exchange& x, std::span<const Copy> sends, std::span<const Copy> receives,
@@ -192,13 +190,12 @@ void NcclLinks::copy(Exchange& x, std::span<const Copy> sends, std::span<const C
   x.post_condition(
       [&] {
         try {
-          return group_->is_ready();
+          return is_through(stream);
         } catch (const ExecutionError& of_nccl) {
           throw error(of_nccl);
         }
       },
       peer);
-  x.post_condition([stream] { return backend::runtime(stream.device).is_idle(stream); }, peer);
   x.wait_all();
 }
 

@@ -24,13 +24,17 @@ struct LinkNeed {
 
 class NcclLinks {
  public:
-  /// Those that could: with NCCL of one version, each with another GPU. The same on all ranks, who
-  /// know all offers.
-  static std::vector<int> members(std::span<const fabric::Offer> offers);
+  /// What a rank says of itself. Looking for NCCL opens it, which takes a while.
+  struct Candidate {
+    int64_t version = 0;  ///< 0 for a rank that does not use it
+    fabric::Text gpu;
+  };
+  /// Those that could use it together: of one version, each with another GPU.
+  static std::vector<int> members(std::span<const Candidate> candidates);
 
-  /// Collective over all ranks; members meet, and try the links that are needed. `needs` has one
-  /// for each rank.
-  NcclLinks(Exchange& x, Device device, std::vector<int> members, std::vector<LinkNeed> needs);
+  /// Collective over all ranks; members meet, and try the links that are needed. `gpu` names the
+  /// device, `needs` has one for each rank.
+  NcclLinks(Exchange& x, Device device, const fabric::Text& gpu, std::vector<LinkNeed> needs);
 
   /// Whether all members can use it: the same on all ranks.
   bool is_used() const { return is_used_; }
@@ -56,7 +60,10 @@ class NcclLinks {
   int index(int rank) const;
   void meet(Exchange& x);
   void try_links(Exchange& x);
+  std::vector<backend::cuda::NcclGroup::Piece> pieces_of(std::span<const Copy> copies) const;
   void start(std::span<const Copy> sends, std::span<const Copy> receives, Stream stream);
+  /// Whether what was started on the stream, and is all that it has, is done.
+  bool is_through(Stream stream) const;
   template <class Holds>
   void await(Exchange& x, const char* what, Holds&& holds);
   bool all_agree(Exchange& x);

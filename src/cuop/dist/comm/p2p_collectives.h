@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/comm/transport.h"
@@ -44,6 +45,19 @@ class Exchange {
   /// Returns when all that was posted is complete; raises at the deadline or on a failure.
   virtual void wait_all() = 0;
 };
+
+/// Sends mine[r] to rank r; what came from each of them, and this rank's own.
+template <class Message>
+std::vector<Message> swap_with_all(Exchange& x, const std::vector<Message>& mine) {
+  std::vector<Message> theirs = mine;
+  for (int rank = 0; rank < x.size(); ++rank) {
+    if (rank == x.rank()) continue;
+    x.post_send(&mine[static_cast<size_t>(rank)], sizeof(Message), rank);
+    x.post_recv(&theirs[static_cast<size_t>(rank)], sizeof(Message), rank);
+  }
+  x.wait_all();
+  return theirs;
+}
 
 }  // namespace cuop::dist
 

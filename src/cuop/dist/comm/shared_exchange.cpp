@@ -48,14 +48,7 @@ SharedExchange::SharedExchange(Exchange& x) : peers_(static_cast<size_t>(x.size(
 }
 
 void SharedExchange::look_around(Exchange& x) {
-  const MemoryAddress mine = address_of(this);
-  std::vector<MemoryAddress> theirs(peers_.size());
-  for (int rank = 0; rank < x.size(); ++rank) {
-    if (rank == x.rank()) continue;
-    x.post_send(&mine, sizeof mine, rank);
-    x.post_recv(&theirs[static_cast<size_t>(rank)], sizeof mine, rank);
-  }
-  x.wait_all();
+  const auto theirs = swap_with_all(x, std::vector<MemoryAddress>(peers_.size(), address_of(this)));
   for (int rank = 0; rank < x.size(); ++rank) {
     const bool is_near = rank != x.rank() && x.is_near(rank);
     peer(rank).is_near = is_near && is_readable(theirs[static_cast<size_t>(rank)]);
@@ -64,7 +57,7 @@ void SharedExchange::look_around(Exchange& x) {
 
 void SharedExchange::offer_rings(Exchange& x) {
   const int64_t near = std::ranges::count_if(peers_, &Peer::is_near);
-  std::vector<RingOffer> mine(peers_.size()), theirs(peers_.size());
+  std::vector<RingOffer> mine(peers_.size());
   const int64_t slot_bytes = near > 0 ? slot_bytes_for(near) : 0;
   const int64_t ring_bytes = round_up(SharedRing::memory_bytes(slot_bytes), kRingAlignment);
   try {
@@ -74,17 +67,12 @@ void SharedExchange::offer_rings(Exchange& x) {
   }
   int64_t offset = 0;
   for (int rank = 0; rank < x.size(); ++rank) {
-    if (rank == x.rank()) continue;
-    const auto i = static_cast<size_t>(rank);
-    if (own_ && peer(rank).is_near) {
-      mine[i] = {own_->name(), offset, slot_bytes};
-      peer(rank).to.emplace(static_cast<std::byte*>(own_->data()) + offset, slot_bytes);
-      offset += ring_bytes;
-    }
-    x.post_send(&mine[i], sizeof(RingOffer), rank);
-    x.post_recv(&theirs[i], sizeof(RingOffer), rank);
+    if (!own_ || !peer(rank).is_near) continue;
+    mine[static_cast<size_t>(rank)] = {own_->name(), offset, slot_bytes};
+    peer(rank).to.emplace(static_cast<std::byte*>(own_->data()) + offset, slot_bytes);
+    offset += ring_bytes;
   }
-  x.wait_all();
+  const std::vector<RingOffer> theirs = swap_with_all(x, mine);
   for (int rank = 0; rank < x.size(); ++rank) {
     const RingOffer& offer = theirs[static_cast<size_t>(rank)];
     Peer& from = peer(rank);
@@ -100,15 +88,9 @@ void SharedExchange::offer_rings(Exchange& x) {
 void SharedExchange::agree(Exchange& x) {
   const int64_t opened =
       std::ranges::count_if(peers_, [](const Peer& each) { return each.from.has_value(); });
-  std::vector<Verdict> mine(peers_.size()), theirs(peers_.size());
-  for (int rank = 0; rank < x.size(); ++rank) {
-    if (rank == x.rank()) continue;
-    const auto i = static_cast<size_t>(rank);
-    mine[i] = {peer(rank).from ? 1 : 0, opened};
-    x.post_send(&mine[i], sizeof(Verdict), rank);
-    x.post_recv(&theirs[i], sizeof(Verdict), rank);
-  }
-  x.wait_all();
+  std::vector<Verdict> mine;
+  for (const Peer& each : peers_) mine.push_back({each.from ? 1 : 0, opened});
+  const std::vector<Verdict> theirs = swap_with_all(x, mine);
   is_used_ = opened > 0;
   for (int rank = 0; rank < x.size(); ++rank) {
     const Verdict& verdict = theirs[static_cast<size_t>(rank)];
