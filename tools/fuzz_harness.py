@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _LONGEST_CALL = 10.0  # seconds
+_LONGEST_INTERRUPT = 2.0  # seconds until a call hears Ctrl-C
 _CALLS_OF_A_WORKER = 4000  # what a call leaves behind does not pile up for ever
 _MOST_MEMORY = 6 << 30  # beyond what the process has reserved when it begins
 _MOST_REPORTED = 200
@@ -39,10 +40,15 @@ _WORST = (
 
 @dataclass(frozen=True)
 class Case:
-    """One call: its text, and what makes it and answers what is wrong with the outcome, or ""."""
+    """One call: its text, and what makes it and answers what is wrong with the outcome, or "".
+
+    `may_last` says that its arguments ask for work without end, such as 2**40 sweeps. Such a call is
+    interrupted as by Ctrl-C, and is a defect when it does not hear that.
+    """
 
     text: str
     run: Callable[[], str]
+    may_last: bool = False
 
 
 @dataclass
@@ -109,6 +115,7 @@ def _work(prepare: Callable[[], Callable[[random.Random], Case]], options) -> No
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the parent ignores it
     make = prepare()
     # What would take the machine's memory is refused instead.
     with open("/proc/self/statm") as sizes:
@@ -116,7 +123,7 @@ def _work(prepare: Callable[[], Callable[[random.Random], Case]], options) -> No
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     for index in range(options.first, options.calls):
         case = make(_random(options.seed, index))
-        _say(said, ">", index, case.text)
+        _say(said, "~" if case.may_last else ">", index, case.text)
         _say(said, "<", index, case.run())
 
 
@@ -145,6 +152,7 @@ def _watch(seed: int, options) -> Findings:
 def _listen(worker: subprocess.Popen, first: int, end: float, findings: Findings) -> int:
     """Take what a worker says until it has ended; answers the call to go on with."""
     index, text, is_running, unread = first, "", False, b""
+    may_last, is_interrupted = False, False
     selector = selectors.DefaultSelector()
     selector.register(worker.stdout, selectors.EVENT_READ)
     since = time.monotonic()
@@ -152,6 +160,12 @@ def _listen(worker: subprocess.Popen, first: int, end: float, findings: Findings
         is_ready = bool(selector.select(0.2))
         if not is_ready:
             if is_running and time.monotonic() - since > _LONGEST_CALL:
+                if may_last and not is_interrupted:
+                    findings.add(f"long: {_head(text)}", index, text)
+                    worker.send_signal(signal.SIGINT)
+                    is_interrupted = True
+                    since += _LONGEST_INTERRUPT
+                    continue
                 findings.calls += 1
                 findings.add(f"hang: {_head(text)}", index, text)
                 return index + 1
@@ -169,7 +183,7 @@ def _listen(worker: subprocess.Popen, first: int, end: float, findings: Findings
         for line in lines:
             mark, number, said = line.decode("utf-8", "replace").split(" ", 2)
             since = time.monotonic()
-            is_running = mark == ">"
+            is_running, may_last, is_interrupted = mark in ">~", mark == "~", False
             if is_running:
                 index, text = int(number), said
                 continue

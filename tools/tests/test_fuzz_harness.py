@@ -12,11 +12,24 @@ from fuzz_harness import Case, main
 
 fuzz_harness._LONGEST_CALL = 2.0
 
+def endless():
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+
+def deaf():
+    while True:
+        endless()
+
 def make(random):
     made.append(1)
     number = fuzz_harness_first + len(made) - 1
-    work = {{3: os.abort, 5: lambda: time.sleep(60), 6: lambda: os._exit(7)}}.get(number, lambda: None)
-    return Case(f"call({{number}})", lambda: work() or ("words: none" if number == 8 else ""))
+    works = {{3: os.abort, 5: endless, 6: lambda: os._exit(7), 9: endless, 10: deaf}}
+    work = works.get(number, lambda: None)
+    return Case(
+        f"call({{number}})", lambda: work() or ("words: none" if number == 8 else ""), number in (9, 10)
+    )
 
 made = []
 fuzz_harness_first = int(sys.argv[sys.argv.index("--first") + 1]) if "--first" in sys.argv else 0
@@ -35,9 +48,10 @@ def test_findings_are_told_by_their_call(tmp_path):
         "hang: call\n    --seed 4 --only 5: call(5)",
         "crash: exit code 7 call\n    --seed 4 --only 6: call(6)",
         "words: none\n    --seed 4 --only 8: call(8)",
+        "long: call\n    --seed 4 --only 9: call(9)",  # heard the interrupt
     ):
         assert finding in done.stdout
-    assert done.stdout.endswith("12 calls, seed 4: 2 crash, 1 hang, 1 words\n")
+    assert done.stdout.endswith("12 calls, seed 4: 2 crash, 2 hang, 2 long, 1 words\n")
 
 
 def test_the_same_seed_gives_the_same_calls(tmp_path):
