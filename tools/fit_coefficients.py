@@ -339,8 +339,6 @@ def fused_polynomials() -> dict:
         "kAtanLong": (odd_rest(mp.atan), ZERO, mp.mpf("0.2989"), 0, 11, odd_weight(mp.atan)),
         "kErfNear": (near_erf, -HALF, HALF, 6, 0, near_weight),
         "kErfFar": (fourth_root_of_erfc, -0.25, 2.7, 8, 0, root_weight),
-        "kErfcTail": tail_rest(erfcx, 3, "1.5", "10.1", (9, 0)),
-        "kNormalTail": tail_rest(scaled_normal_tail, 5, "1.0625", "14.5", (9, 0)),
         "kErfcTailLong": tail_rest(erfcx, 4, "1.5", "26.5", (0, 21)),
         "kNormalTailLong": tail_rest(scaled_normal_tail, 5, 1, 13, (0, 21)),
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/cuop/jit/cpu/interval_coefficients.h: polynomials of erf on eight intervals, and of e^y.
+"""Writes src/cuop/jit/cpu/interval_coefficients.h: polynomials of erf on eight intervals.
 
 A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath:
 `python tools/fit_intervals.py > src/cuop/jit/cpu/interval_coefficients.h`, and clang-format.
@@ -7,7 +7,7 @@ A row has a coefficient of each interval, minimax in the distance from the inter
 
 import mpmath as mp
 
-from fit_coefficients import minimax, nearest, power_rest, text
+from fit_coefficients import minimax, nearest, text
 
 HEADER = """\
 // Polynomials on eight intervals. Written by tools/fit_intervals.py: do not edit.
@@ -84,20 +84,10 @@ def erf_table() -> None:
     )
 
 
-def power_table() -> None:
-    """P of e^y = 1 + y + y^2 P(y) for |y| up to 0.0475."""
-    fit = minimax(power_rest, "-0.0475", "0.0475", 5, lambda y: y * y)
-    print("struct ShortPower {")
-    print(
-        f"  static constexpr double kExp[] = {{{', '.join(text(c, False) for c in fit)}}};\n}};\n"
-    )
-
-
 def main() -> None:
     """The whole header."""
     print(HEADER, end="")
     erf_table()
-    power_table()
     print("}  // namespace cuop::jit")
 
 

@@ -121,6 +121,23 @@ TEST_P(Accuracy, SoftplusIsMonotoneNextToZero) {
   }
 }
 
+/// Vectors take erfc from a table of multiples of 1/256: one row's values end where the next one's
+/// begin.
+TEST_P(Accuracy, ErfcIsMonotoneFromRowToRow) {
+  const TrueFunction* const erfc =
+      std::ranges::find(test::kTrueFunctions, std::string_view("erfc"), &TrueFunction::name);
+  for (int i = -1536; i < 7000; ++i) {
+    const double edge = (i + 0.5) / 256;
+    const auto start = [&](auto x) {
+      return x - 32 * (std::nextafter(std::abs(x), 100) - std::abs(x));
+    };
+    const auto narrow = neighbours(start(static_cast<float>(edge)), 64);
+    EXPECT_EQ(falls(*erfc, computed("erfc", narrow)), 0) << "float32 at " << edge;
+    EXPECT_EQ(falls(*erfc, computed("erfc", neighbours(start(edge), 64))), 0)
+        << "float64 at " << edge;
+  }
+}
+
 /// All floats, in ascending order; some minutes.
 TEST_P(Accuracy, DISABLED_MonotoneFunctionsAreMonotoneOverAllFloats) {
   constexpr int32_t kInfinity = 0x7f800000;

@@ -50,10 +50,4 @@ struct ErfIntervals {
        0x1.9670ca0000000p-18f}};
 };
 
-struct ShortPower {
-  static constexpr double kExp[] = {0x1.00000000001d6p-1,  0x1.5555555555723p-3,
-                                    0x1.555555420771fp-5,  0x1.11111103b855ep-7,
-                                    0x1.6c1df779d9085p-10, 0x1.a021c4f55ca98p-13};
-};
-
 }  // namespace cuop::jit

@@ -67,7 +67,7 @@ struct Gelu : Row<1, kFloats, Rule::kInexact, 24> {
   static constexpr const char* name = "gelu";
   static constexpr const char* doc =
       "x * P(X <= x) for a standard normal X (Hendrycks and Gimpel, arXiv 1606.08415).";
-  static constexpr Ulps ulps{1.0, 1.5};
+  static constexpr Ulps ulps{0.9, 1.15};
   template <class T>
   CUOP_FN static T apply(T x) {
     return accurate::gelu(x);

@@ -228,7 +228,7 @@ struct Erf : UnaryMath<kFloats> {
 struct Erfc : UnaryMath<kFloats> {
   static constexpr const char* name = "erfc";
   static constexpr const char* doc = "1 - erf(x), accurate for large x.";
-  static constexpr Ulps ulps{1.0, 1.45};
+  static constexpr Ulps ulps{1.0, 1.3};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::erfc(x);
@@ -392,7 +392,7 @@ struct Cosh : UnaryMath<kFloatComplex> {
 struct Tanh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "tanh";
   static constexpr const char* doc = "Hyperbolic tangent.";
-  static constexpr Ulps ulps{1.0, 1.45};
+  static constexpr Ulps ulps{1.0, 1.3};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::tanh(x);

@@ -5,7 +5,6 @@
 #include "cuop/jit/kernels/accurate/circular.h"
 #include "cuop/jit/kernels/accurate/error_function.h"
 #include "cuop/jit/kernels/accurate/fused_circular.h"
-#include "cuop/jit/kernels/accurate/fused_erfc.h"
 #include "cuop/jit/kernels/accurate/fused_exponential.h"
 #include "cuop/jit/kernels/accurate/fused_logarithm.h"
 #include "cuop/jit/kernels/accurate/fused_root.h"
@@ -318,11 +317,8 @@ CUOP_FN T attempted_expm1(T x) {
 }
 template <class T>
 CUOP_FN T attempted_erfc(T x, Doubt<T>& doubt) {
-  if constexpr (sizeof(T) == 8) doubt |= doubt_of_erfc(x);
-  if constexpr (is_fused_float<T>) doubt |= doubt_beyond(x, T(math::infinity));
-  if constexpr (math::has_fast_fma) {
-    return fused_erfc(x);
-  } else if constexpr (sizeof(T) == 8) {
+  if constexpr (sizeof(T) == 8) {
+    doubt |= doubt_of_erfc(x);
     return unfused_erfc(x);
   } else {
     return erfc(x);
@@ -330,10 +326,8 @@ CUOP_FN T attempted_erfc(T x, Doubt<T>& doubt) {
 }
 template <class T>
 CUOP_FN T attempted_gelu(T x, Doubt<T>& doubt) {
-  if constexpr (sizeof(T) == 8) doubt |= doubt_of_gelu(x);
-  if constexpr (math::has_fast_fma) {
-    return fused_gelu(x);
-  } else if constexpr (sizeof(T) == 8) {
+  if constexpr (sizeof(T) == 8) {
+    doubt |= doubt_of_gelu(x);
     return unfused_gelu(x);
   } else {
     return gelu(x);

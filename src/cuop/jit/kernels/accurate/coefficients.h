@@ -302,16 +302,6 @@ struct Fused<float> {
       0x1.0dcb700000000p-1f,  -0x1.9dd3fa0000000p-2f,  0x1.49bf7a0000000p-5f,
       0x1.68fe2c0000000p-5f,  -0x1.31cec00000000p-7f,  -0x1.ce5ad80000000p-9f,
       0x1.645b580000000p-10f, -0x1.7afb3e0000000p-15f, -0x1.74276a0000000p-16f};
-  static constexpr float kErfcTail[] = {-0x1.fbb24e0000000p-6f,  -0x1.579d580000000p-2f,
-                                        0x1.8c4ed40000000p-2f,   -0x1.1207c00000000p-2f,
-                                        0x1.fe17780000000p-4f,   -0x1.18e31c0000000p-5f,
-                                        0x1.7ccc7e0000000p-11f,  0x1.c8ae040000000p-9f,
-                                        -0x1.982c1a0000000p-11f, -0x1.89c5720000000p-12f};
-  static constexpr float kNormalTail[] = {-0x1.d965480000000p-5f,  -0x1.2e89340000000p-2f,
-                                          0x1.97ddf20000000p-2f,   -0x1.57a1540000000p-2f,
-                                          0x1.b0f1e20000000p-3f,   -0x1.9ece580000000p-4f,
-                                          0x1.1b88e40000000p-5f,   -0x1.97f81e0000000p-8f,
-                                          -0x1.21fc8a0000000p-10f, 0x1.c56ec80000000p-11f};
 };
 template <>
 struct Fused<double> {

@@ -1,10 +1,19 @@
-// erfc and gelu of double for the usual arguments where there are no fused operations: (1 + p) e^-s
-// over 1 + slope a, as in fused_erfc.h, both exact to more digits than a double has.
+// erfc and gelu of double for the usual arguments where whole vectors have no form
+// (cpu/lane_tails_isa.h): n / (1 + slope a) (1 + p) e^-s, where slope makes p small, numerator and
+// denominator exact to more digits than a double has.
 #pragma once
 
-#include "cuop/jit/kernels/accurate/fused_erfc.h"
+#include "cuop/jit/kernels/accurate/error_function.h"
 
 namespace cuop::jit::accurate {
+
+/// The p of (1 + slope a) M(a) = 1 + p, M decreasing as 1/a: u P(t) with u = a / (a + middle) and
+/// t = 2 u - 1. It vanishes with a, so that what is next to 1 keeps its order.
+template <int Count>
+CUOP_FN double tail_rest(double a, double middle, const double (&coefficients)[Count]) {
+  const double u = a / (a + middle), t = multiply_add(2.0, u, -1.0);
+  return u * multiply_add(t, polynomial<1>(coefficients, t), coefficients[0]);
+}
 
 /// (1 + p) e^-square as (high + low) 2^n of n + kPower + 1.
 CUOP_FN Power<double> decline(double p, Sum<double> square) {
@@ -29,6 +38,8 @@ CUOP_FN Squared squared_exactly(double a) {
   return {head, rest, {square, (head * head - square) + rest * (a + head)}};
 }
 
+/// Where erfc(x) may be below the normal numbers: beyond 26. NaN stays NaN.
+CUOP_FN Doubt<double> doubt_of_erfc(double x) { return (bits_of(26.0) - bits_of(x)) & ~bits_of(x); }
 CUOP_FN double unfused_erfc(double x) {
   const double a = at_most(math::abs(x), 26.0);
   const Squared s = squared_exactly(a);
@@ -40,6 +51,8 @@ CUOP_FN double unfused_erfc(double x) {
   return x < 0 ? 2 - tail : tail;
 }
 
+/// Beyond the polynomial's range on the left.
+CUOP_FN Doubt<double> doubt_of_gelu(double x) { return doubt_beyond(x, 12.0) & bits_of(x); }
 /// x P(X <= x) by the tail P(X > |x|).
 CUOP_FN double unfused_gelu(double x) {
   const double a = at_most(math::abs(x), 12.5);
