@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/by_exchange.h"
@@ -48,7 +49,7 @@ std::string Collective::words() const {
 }
 
 /// The time of a call, counted once where calls are made of others.
-class Communicator::CallTime {
+class Communicator::CallTime : NonCopyable {
  public:
   explicit CallTime(Communicator& comm) : comm_(comm), is_outermost_(!comm.is_timed_) {
     if (!is_outermost_) return;
@@ -61,8 +62,6 @@ class Communicator::CallTime {
     comm_.seconds_in_calls_ += taken.count();
     comm_.is_timed_ = false;
   }
-  CallTime(const CallTime&) = delete;
-  CallTime& operator=(const CallTime&) = delete;
 
  private:
   Communicator& comm_;
