@@ -57,17 +57,15 @@ JacobiOptions sweeping(const PoissonOptions& options) {
           options.tolerance};
 }
 
-Plan plan_solver(const PoissonOptions& options, const std::vector<Placement>& inputs,
-                 const std::optional<Sharding>& output, const Machine& machine,
-                 const std::string& strategy) {
-  check_poisson(kWho, inputs, sweeping(options));
+Plan plan_solver(const PoissonOptions& options, const PlanArguments& given) {
+  check_poisson(kWho, given.inputs, sweeping(options));
   if (!(options.tolerance >= 0.0)) {
     throw ExecutionError(
         cat(kWho, ": tolerance ", options.tolerance, " was given; it must be 0 or more"));
   }
-  return plan_row_solver({kWho, inputs, solver_of(options.method), ends_of(options.boundary),
-                          options.iterations, output},
-                         machine, strategy);
+  return plan_row_solver({kWho, given.inputs, solver_of(options.method), ends_of(options.boundary),
+                          options.iterations, given.output},
+                         given.machine, given.strategy);
 }
 
 /// The equation of one rank's rows, with the solver that it is made for.
