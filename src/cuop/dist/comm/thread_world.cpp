@@ -398,12 +398,7 @@ void ThreadWorld::fail_locked(int rank, const std::string& reason) {
     failed_rank_ = rank;
     wake_all();
   }
-  for (const auto& weak : children_) {
-    const auto child = weak.lock();
-    if (!child) continue;
-    const Lock lock(child->mutex_);
-    child->fail_locked(rank, reason);
-  }
+  for_each_child([&](ThreadWorld& child) { child.fail_locked(rank, reason); });
 }
 
 void ThreadWorld::fail(int rank, int blamed, const std::string& reason) {
@@ -457,12 +452,7 @@ void ThreadWorld::reset_locked() {
   }
   recovering_ = 0;
   ++recoveries_;
-  for (const auto& weak : children_) {
-    const auto child = weak.lock();
-    if (!child) continue;
-    const Lock lock(child->mutex_);
-    child->reset_locked();
-  }
+  for_each_child([](ThreadWorld& child) { child.reset_locked(); });
 }
 
 void ThreadWorld::add_child(const std::shared_ptr<ThreadWorld>& child) {
