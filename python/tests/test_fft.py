@@ -254,7 +254,7 @@ test_errors = each_raises(
     (
         lambda: fft.fft([1.0], norm="both"),
         cuop.ExecutionError,
-        "norm 'both' is unknown; it is backward, forward or ortho",
+        "norm 'both' is unknown; known are backward, forward, ortho",
     ),
     (lambda: fft.dct1([1.0]), cuop.ShapeError, "dct1: the length along axis 0 is 1"),
     (lambda: fft.dst1([1j]), cuop.DTypeError, "dst1: the input must be real"),

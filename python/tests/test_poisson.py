@@ -137,7 +137,7 @@ def test_what_is_wrong_is_said():
         cuop.ExecutionError, match="boundary 'open' was given, possible are zero, periodic"
     ):
         from_root(1, grid, grid, boundary="open")
-    with pytest.raises(cuop.ExecutionError, match='method "sor" was given, possible are "jacobi"'):
+    with pytest.raises(cuop.ExecutionError, match="method 'sor' is unknown; known are jacobi"):
         dist.run_ranks(
             lambda comm: dist.solve_poisson_2d_from_root(comm, grid, grid, method="sor"), 1
         )

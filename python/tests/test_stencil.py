@@ -210,7 +210,7 @@ test_errors = each_raises(
     (lambda: cuop.stencil2d_rows(G, 1j * np.ones((1, 1))), cuop.DTypeError,
      "a complex kernel needs a complex grid"),
     (lambda: cuop.stencil2d(G, boundary="none"), cuop.ExecutionError,
-     "boundary 'none' is unknown; it is zero or periodic"),
+     "boundary 'none' is unknown; known are zero, periodic"),
     (lambda: cuop.stencil2d(G, iterations=-1), cuop.ExecutionError, "iterations is -1"),
     (lambda: cuop.stencil2d_rows(G[:1]), cuop.ShapeError, "1 rows do not hold the 2 halo rows"),
     (lambda: cuop.jacobi2d(G, G[:2]), cuop.ShapeError, "do not fit"),

@@ -18,18 +18,17 @@ using namespace testing;  // NOLINT: the frame of these tests
 
 /// Copies a vector block by block; `before` runs on each rank between planning and moving.
 Operation copying(const std::function<void(int rank)>& before) {
-  const auto plan = [](const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-                       const Machine& machine, const std::string& strategy) {
-    const Placement& x = inputs.at(0);
+  const auto plan = [](const PlanArguments& given) {
+    const Placement& x = given.inputs.at(0);
     MapProblem problem;
     problem.op = "copying";
-    problem.inputs = inputs;
+    problem.inputs = given.inputs;
     problem.shape = x.shape;
     problem.dtype = x.dtype;
     problem.needed = [](size_t, const Box& box) { return box; };
     problem.choices = {{"row", split_over_ranks(x.sharding.mesh().size(), x.shape.ndim(), 0)}};
-    problem.wanted = output;
-    return plan_map(problem, machine, strategy);
+    problem.wanted = given.output;
+    return plan_map(problem, given.machine, given.strategy);
   };
   const auto execute = [before](const Plan& made, const std::vector<DistTensor>& inputs) {
     before(inputs[0].comm().rank());
@@ -66,10 +65,9 @@ TEST(DistCall, PlansOnceAndReports) {
     int plans = 0;
     Operation counted = copying([](int) {});
     const auto plan = counted.plan;
-    counted.plan = [&plans, plan](const auto& inputs, const auto& output, const auto& machine,
-                                  const auto& strategy) {
+    counted.plan = [&plans, plan](const PlanArguments& given) {
       ++plans;
-      return plan(inputs, output, machine, strategy);
+      return plan(given);
     };
     for (int repeat = 0; repeat < 3; ++repeat) {
       run_rooted(comm, counted, {on_root(comm, x)}, {.strategy = "row"});

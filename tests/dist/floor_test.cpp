@@ -48,7 +48,7 @@ Machine slow_links(double bandwidth) {
 
 Floor floor(const Operation& operation, const std::vector<Placement>& inputs,
             const std::optional<Sharding>& wanted, const Machine& machine = {}) {
-  return operation.plan(inputs, wanted, machine, "").floor;
+  return operation.plan({inputs, wanted, machine, ""}).floor;
 }
 
 TEST(Floor, SharesWorkUntilLinksTakeAsLong) {
@@ -227,7 +227,8 @@ TEST(Floor, OfMoves) {
 }
 
 TEST(Floor, IsShown) {
-  const Plan plan = transpose_operation(0, 1).plan({placed({1000, 2000}, root())}, root(), {}, "");
+  const Plan plan =
+      transpose_operation(0, 1).plan({{placed({1000, 2000}, root())}, root(), {}, ""});
   EXPECT_THAT(
       plan.explain(),
       HasSubstr("  floor   at least 0 flop and 15.3 MiB of memory in all, 3.39 MiB over the "
@@ -338,8 +339,8 @@ void expect_above_floor(const char* name, int problems, const PlanOne& plan_one)
 
 Plan planned(const Operation& operation, Random& random, int ranks, const Machine& machine,
              const std::vector<Shape>& shapes, int result_ndim, DType dtype) {
-  return operation.plan(random.tensors(ranks, shapes, dtype), random.wanted(ranks, result_ndim),
-                        machine, "");
+  return operation.plan(
+      {random.tensors(ranks, shapes, dtype), random.wanted(ranks, result_ndim), machine, ""});
 }
 
 DType some_float(Random& random) {
@@ -354,7 +355,7 @@ TEST(Floor, NoPlanOfElementwiseWorkIsBelow) {
     if (random.below(3) == 0) other[static_cast<int>(random.below(2))] = 1;
     std::vector<Placement> terms = random.tensors(ranks, {shape, other}, some_float(random));
     terms[1].dtype = some_float(random);
-    return add_operation().plan(terms, random.wanted(ranks, 2), machine, "");
+    return add_operation().plan({terms, random.wanted(ranks, 2), machine, ""});
   });
   expect_above_floor("transpose", 600, [](Random& random, int ranks, const Machine& machine) {
     return planned(transpose_operation(0, random.below(3)), random, ranks, machine,

@@ -106,7 +106,7 @@ TEST(ProductPath, IsNamed) {
     EXPECT_EQ(parse_product_path(name(path), "test"), path);
   }
   EXPECT_THAT(test::error_of<ExecutionError>([] { parse_product_path("csr", "mine"); }),
-              HasSubstr("mine: product 'csr' is unknown; it is dense, sparse or auto"));
+              HasSubstr("mine: product 'csr' is unknown; known are dense, sparse, auto"));
 }
 
 TEST(SparseProductOverRanks, IsThatOfTheDenseMatrices) {

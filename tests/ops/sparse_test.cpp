@@ -244,7 +244,7 @@ TEST(Sparse, RefusesShapesAndDtypes) {
               }),
               HasSubstr("to_sparse: shape (2, 2, 2) was given"));
   EXPECT_THAT(test::error_of<ExecutionError>([] { parse_sparse_layout("csc", "mine"); }),
-              HasSubstr("mine: layout 'csc' is unknown; it is csr or coo"));
+              HasSubstr("mine: layout 'csc' is unknown; known are csr, coo"));
   const SparseMatrix s = to_sparse(ones({3, 4}));
   EXPECT_THAT(test::error_of<ShapeError>([&] {
                 matmul(s, ones({3, 4}));

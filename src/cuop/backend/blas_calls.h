@@ -9,11 +9,9 @@
 
 namespace cuop::backend::blas {
 
-/// C [m, n] <- alpha A B + beta C, or alpha B A + beta C, with a symmetric A.
+/// C [m, n] <- alpha A B + beta C.
 template <class T>
-struct SymmCall {
-  Side side = Side::kLeft;
-  Uplo uplo = Uplo::kUpper;
+struct ProductCall {
   int64_t m = 0, n = 0;
   T alpha = T(1);
   const T* a = nullptr;
@@ -23,6 +21,13 @@ struct SymmCall {
   T beta = T(0);
   T* c = nullptr;
   int64_t ldc = 1;
+};
+
+/// With a symmetric A, or with alpha B A.
+template <class T>
+struct SymmCall : ProductCall<T> {
+  Side side = Side::kLeft;
+  Uplo uplo = Uplo::kUpper;
 };
 
 /// B [m, n] <- alpha op(A)^-1 B, or alpha B op(A)^-1, with a triangular A.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuop/backend/current_device.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop {
 
@@ -11,12 +12,10 @@ int64_t empty_cache(Device device = backend::current_device());
 
 /// What is created while one lives, and not kept alive elsewhere, is returned to the system when it
 /// dies.
-class MemoryContext {
+class MemoryContext : NonCopyable {
  public:
   explicit MemoryContext(Device device = backend::current_device()) : device_(device) {}
   ~MemoryContext();
-  MemoryContext(const MemoryContext&) = delete;
-  MemoryContext& operator=(const MemoryContext&) = delete;
 
  private:
   Device device_;

@@ -6,6 +6,7 @@
 
 #include "cuop/backend/kernel.h"
 #include "cuop/core/cache_directory.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop::backend {
 
@@ -39,12 +40,10 @@ ExecutionOptions with_build(const BuildOptions& build);
 ExecutionOptions with_cache_place(CachePlace place);
 
 /// Asks for the options for the time of its life.
-class ExecutionScope {
+class ExecutionScope : NonCopyable {
  public:
   explicit ExecutionScope(ExecutionOptions options);
   ~ExecutionScope();
-  ExecutionScope(const ExecutionScope&) = delete;
-  ExecutionScope& operator=(const ExecutionScope&) = delete;
 
  private:
   const ExecutionOptions options_;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "cuop/core/enum_names.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 
@@ -12,17 +13,7 @@ namespace cuop::backend {
 
 namespace {
 
-constexpr KernelType kTypes[] = {KernelType::kAuto, KernelType::kSimple, KernelType::kTiled,
-                                 KernelType::kTensorCore};
-
-bool find_type(std::string_view text, KernelType& found) {
-  for (const KernelType type : kTypes) {
-    if (text != name(type)) continue;
-    found = type;
-    return true;
-  }
-  return false;
-}
+constexpr const char* kTypeNames[] = {"auto", "simple", "tiled", "tensor_core"};
 
 constexpr std::string_view kBulk = "+bulk", kNotShared = "-shared", kNotCoalesced = "-coalesced";
 
@@ -51,16 +42,10 @@ bool parse_number(std::string_view digits, T& number) {
 
 }  // namespace
 
-const char* name(KernelType type) {
-  constexpr const char* kNames[] = {"auto", "simple", "tiled", "tensor_core"};
-  return kNames[static_cast<size_t>(type)];
-}
+const char* name(KernelType type) { return kTypeNames[static_cast<size_t>(type)]; }
 
 KernelType parse_kernel_type(std::string_view text) {
-  KernelType type{};
-  if (find_type(text, type)) return type;
-  throw ExecutionError(
-      cat("kernel_type: '", text, "' is unknown; known are auto, simple, tiled and tensor_core"));
+  return parse_name<KernelType>("kernel_type:", kTypeNames, text);
 }
 
 std::string text_of(const KernelShape& shape) {
@@ -96,7 +81,9 @@ bool parse_kernel(std::string_view text, Kernel& kernel) {
     rest.remove_prefix(std::min(slash + 1, rest.size()));
     return part;
   };
-  if (!find_type(next(), parsed.type)) return false;
+  const auto type = find_name<KernelType>(kTypeNames, next());
+  if (!type) return false;
+  parsed.type = *type;
   int64_t* const numbers[] = {&parsed.tile, &parsed.threads, &parsed.stages};
   size_t count = 0;
   while (!rest.empty()) {

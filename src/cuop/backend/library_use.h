@@ -1,15 +1,15 @@
 // What libraries did for a thread's work on a GPU.
 #pragma once
 
+#include "cuop/core/noncopyable.h"
+
 namespace cuop::backend {
 
 /// While it lives, notes what libraries start for this thread.
-class LibraryWatch {
+class LibraryWatch : NonCopyable {
  public:
   LibraryWatch();
   ~LibraryWatch();
-  LibraryWatch(const LibraryWatch&) = delete;
-  LibraryWatch& operator=(const LibraryWatch&) = delete;
 
   bool has_library() const { return has_library_; }
   bool has_matrix_units() const { return has_matrix_units_; }

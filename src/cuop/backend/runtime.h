@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuop/backend/device_runtime.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/storage.h"
 
 namespace cuop::backend {
@@ -13,13 +14,11 @@ Runtime& runtime(Device device);
 /// Memory of the stream's device whose bytes all have one value, as work of the stream.
 std::shared_ptr<Storage> filled_storage(int64_t bytes, int byte, Stream stream);
 /// A stream of its own, destroyed with this object.
-class OwnedStream {
+class OwnedStream : NonCopyable {
  public:
   explicit OwnedStream(Device device, int priority = 0)
       : stream_(runtime(device).create_stream(priority)) {}
   ~OwnedStream() { runtime(stream_.device).destroy_stream(stream_); }
-  OwnedStream(const OwnedStream&) = delete;
-  OwnedStream& operator=(const OwnedStream&) = delete;
   const Stream& get() const { return stream_; }
 
  private:

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/one_per_device.h"
 
 namespace cuop::backend {
@@ -23,15 +24,13 @@ const bool offers_marks = [] {
 
 }  // namespace
 
-class EventMark final : public trace::Mark {
+class EventMark final : public trace::Mark, private NonCopyable {
  public:
   EventMark(StreamMarks& marks, std::unique_ptr<Event> event, Stream stream)
       : marks_(marks), event_(std::move(event)), stream_(stream) {
     event_->record(stream);
   }
   ~EventMark() override { marks_.give_back(std::move(event_)); }
-  EventMark(const EventMark&) = delete;
-  EventMark& operator=(const EventMark&) = delete;
 
   bool is_reached() const override {
     const bool is = event_->is_done();

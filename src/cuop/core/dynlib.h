@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
+
 namespace cuop {
 
 /// The address of a symbol, which takes the type of the pointer that it initialises.
@@ -20,13 +22,11 @@ class Symbol {
   void* address_;
 };
 
-class DynLib {
+class DynLib : NonCopyable {
  public:
   /// Tries the names in order (sonames or paths); remembers why none could be opened. `advice` says
   /// what to do about that; it ends the errors of require().
   DynLib(std::string title, const std::vector<std::string>& candidates, std::string advice = {});
-  DynLib(const DynLib&) = delete;
-  DynLib& operator=(const DynLib&) = delete;
 
   bool is_loaded() const { return handle_ != nullptr; }
   const std::string& title() const { return title_; }

@@ -5,19 +5,18 @@
 #include <string_view>
 
 #include "cuop/core/descriptor.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop {
 
 /// The bytes go to a file beside the named one, which takes its name when they are complete. What
 /// is under that name before stays there until then, and its permissions pass on; a link stays a
 /// link, and what it leads to is replaced. ExecutionError, begun with `who`, for every failure.
-class FileReplacement {
+class FileReplacement : NonCopyable {
  public:
   FileReplacement(std::string who, const std::string& path);
   /// Removes what was not finished.
   ~FileReplacement();
-  FileReplacement(const FileReplacement&) = delete;
-  FileReplacement& operator=(const FileReplacement&) = delete;
 
   void write(std::string_view bytes);
   /// Forces the bytes to the disk and gives the file its name.

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/private_directory.h"
 
 namespace cuop {
@@ -84,7 +85,7 @@ class FileStore {
 
 /// The right to make one file, held by one thread of one process at a time. The lock belongs to the
 /// open file, so the system takes it back from a process that ends in whatever way.
-class FileLock {
+class FileLock : NonCopyable {
  public:
   static constexpr PrivateDirectory::Kind kKind{".lock", ""};
 
@@ -93,8 +94,6 @@ class FileLock {
       : directory_(directory), name_(std::move(name)) {}
   /// Removes the file, before the lock goes, so that nobody gets it on a removed file.
   ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
 
   enum class State { kMine, kTaken, kUnsupported };
   State attempt();

@@ -9,6 +9,8 @@
 #include <exception>
 #include <mutex>
 
+#include "cuop/core/noncopyable.h"
+
 namespace cuop {
 
 /// Thrown to end a wait or a computation that the user has interrupted. Not an Error: what catches
@@ -26,12 +28,10 @@ void set_interrupt_check(bool (*is_interrupted)());
 void check_interrupt();
 
 /// While it lives, check_interrupt() also throws in this thread once the flag is set.
-class CancelScope {
+class CancelScope : NonCopyable {
  public:
   explicit CancelScope(const std::atomic<bool>& flag);
   ~CancelScope();
-  CancelScope(const CancelScope&) = delete;
-  CancelScope& operator=(const CancelScope&) = delete;
 
  private:
   const std::atomic<bool>* const before_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuop/core/device.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop {
 
@@ -18,12 +19,10 @@ Stream current_stream(Device device);
 void set_current_stream(Stream stream);
 
 /// Makes a stream current for the time of its life.
-class StreamScope {
+class StreamScope : NonCopyable {
  public:
   explicit StreamScope(Stream stream);
   ~StreamScope();
-  StreamScope(const StreamScope&) = delete;
-  StreamScope& operator=(const StreamScope&) = delete;
 
  private:
   Stream before_;

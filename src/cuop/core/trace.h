@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
 
 namespace cuop {
@@ -105,7 +106,7 @@ inline std::atomic<unsigned> sinks = kUndecided;
 }  // namespace detail
 
 /// Open from construction to destruction, on one thread; spans of a thread nest.
-class Span {
+class Span : NonCopyable {
  public:
   Span(std::string_view name, std::string_view category) {
     if (detail::sinks.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -115,8 +116,6 @@ class Span {
     if (state_) [[unlikely]]
       close();
   }
-  Span(const Span&) = delete;
-  Span& operator=(const Span&) = delete;
   /// False when nobody listens.
   bool is_open() const { return state_ != nullptr; }
   void add_bytes(int64_t bytes) {
@@ -153,14 +152,12 @@ class Span {
 
 /// Stands around a start of work in a GPU's stream and marks it for the innermost span of this
 /// thread; work outside of all spans gets one of its own.
-class Work {
+class Work : NonCopyable {
  public:
   Work(std::string_view name, Stream stream) {
     if (detail::sinks.load(std::memory_order_relaxed) != 0) [[unlikely]]
       open(name, stream);
   }
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
   /// The work has been started.
   void started() {
     if (begin_) [[unlikely]]
@@ -178,12 +175,10 @@ class Work {
 
 /// The time of a stream from construction to `stop`, on one thread, whoever listens. Timers of a
 /// thread nest.
-class StreamTimer {
+class StreamTimer : NonCopyable {
  public:
   explicit StreamTimer(Stream stream);
   ~StreamTimer();
-  StreamTimer(const StreamTimer&) = delete;
-  StreamTimer& operator=(const StreamTimer&) = delete;
   /// Returns the parts between interruptions; none for the CPU and where no mark can be put.
   std::vector<StreamWork> stop();
 
@@ -200,12 +195,10 @@ class StreamTimer {
 /// Stands around what the host does in the middle of this thread's spans and timers that is no work
 /// of theirs: compiling a kernel, starting a library, making a plan. What their streams wait
 /// meanwhile counts with none of them.
-class Interruption {
+class Interruption : NonCopyable {
  public:
   Interruption();
   ~Interruption();
-  Interruption(const Interruption&) = delete;
-  Interruption& operator=(const Interruption&) = delete;
 };
 
 }  // namespace cuop::trace

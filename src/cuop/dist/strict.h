@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "cuop/core/noncopyable.h"
+
 namespace cuop::dist {
 
 /// Whether this thread is inside a StrictScope.
@@ -20,12 +22,10 @@ bool set_strict(bool is_strict);
 /// or numbers. What is asked for by name stays allowed: gather, gather_all, redistribute and the
 /// `output` of a call. Everything else is computed as outside. All ranks must be in such a scope,
 /// or none.
-class StrictScope {
+class StrictScope : NonCopyable {
  public:
   explicit StrictScope(bool is_strict = true);
   ~StrictScope();
-  StrictScope(const StrictScope&) = delete;
-  StrictScope& operator=(const StrictScope&) = delete;
 
  private:
   const bool before_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuop/core/box.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/tensor.h"
 #include "cuop/dist/header.h"
 
@@ -27,11 +28,8 @@ struct DoneTile {
 };
 
 /// On every rank an object; errors of one are raised on all.
-class PassLog {
+class PassLog : NonCopyable {
  public:
-  PassLog() = default;
-  PassLog(const PassLog&) = delete;
-  PassLog& operator=(const PassLog&) = delete;
   virtual ~PassLog() = default;
 
   /// Whether what is done is kept, and not the arrays alone; the same on all ranks.

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/peer_memory.h"
 #include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/header.h"
@@ -60,7 +61,7 @@ class RootArray {
 /// Puts the tile of a box of the result into the result's array.
 using PutTile = std::function<void(const Tensor& array, const Box& box, const Tensor& tile)>;
 
-class RootArrays {
+class RootArrays : NonCopyable {
  public:
   enum class Way : uint8_t { kHere, kHost, kParts };
 
@@ -73,8 +74,6 @@ class RootArrays {
              const Tensor& into, const std::vector<dist::Header>& headers,
              const std::vector<std::vector<Box>>& needs, PutTile put = {});
   ~RootArrays();
-  RootArrays(const RootArrays&) = delete;
-  RootArrays& operator=(const RootArrays&) = delete;
 
   Way way() const { return way_; }
   const RootArray& input(size_t i) const { return arrays_[i]; }

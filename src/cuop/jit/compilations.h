@@ -7,6 +7,8 @@
 #include <mutex>
 #include <string>
 
+#include "cuop/core/noncopyable.h"
+
 namespace cuop::jit {
 
 /// Of this process. What is registered for its end last is called first, and NVRTC makes some of
@@ -18,12 +20,10 @@ class Compilations {
   static Compilations& instance();
 
   /// While it lives one more is running. CompilationError when the process ends.
-  class Running {
+  class Running : NonCopyable {
    public:
     explicit Running(const std::string& kernel) { instance().begin(kernel); }
     ~Running() { instance().finish(); }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
   };
 
   /// What NVRTC asks from time to time while it compiles.

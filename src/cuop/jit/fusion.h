@@ -11,18 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/jit/reports.h"
 
 namespace cuop {
 
 /// While one lives, this thread records. Scopes nest; the outermost one runs the work.
-class Fused {
+class Fused : NonCopyable {
  public:
   Fused();
   /// As close(), but an error of that work is kept and thrown where a value of it is first used.
   ~Fused();
-  Fused(const Fused&) = delete;
-  Fused& operator=(const Fused&) = delete;
   /// Ends the scope and runs what is pending; throws what that throws.
   void close();
 

@@ -8,6 +8,7 @@
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/core/dynlib.h"
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/compilations.h"
@@ -92,7 +93,7 @@ bool is_unrolled(const CompileRequest& request) {
 }
 
 /// A program that is destroyed with its scope.
-class ProgramHandle {
+class ProgramHandle : NonCopyable {
  public:
   ProgramHandle(const CompileRequest& request, const std::vector<const KernelText*>& texts) {
     const auto told = [&](const char* text) {
@@ -109,8 +110,6 @@ class ProgramHandle {
           "nvrtcCreateProgram", request.name);
   }
   ~ProgramHandle() { functions().destroy(&program_); }
-  ProgramHandle(const ProgramHandle&) = delete;
-  ProgramHandle& operator=(const ProgramHandle&) = delete;
 
   Program get() const { return program_; }
 

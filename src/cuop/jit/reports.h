@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuop/core/dims.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop {
 
@@ -24,12 +25,10 @@ struct GroupReport {
 };
 
 /// While one lives, the reports of the groups that this thread runs are collected in it.
-class Reports {
+class Reports : NonCopyable {
  public:
   Reports();
   ~Reports();
-  Reports(const Reports&) = delete;
-  Reports& operator=(const Reports&) = delete;
   const std::vector<GroupReport>& groups() const { return groups_; }
   /// What `note` was told: a line for each call of a JIT wrapper.
   const std::vector<std::string>& notes() const { return notes_; }

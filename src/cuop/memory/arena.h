@@ -11,11 +11,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/memory/block.h"
 
 namespace cuop::memory {
 
-class Arena {
+class Arena : NonCopyable {
  public:
   struct Options {
     bool can_map = false;  ///< segments start without memory
@@ -35,8 +36,6 @@ class Arena {
   using StreamFilter = std::function<bool(void* stream)>;
 
   explicit Arena(Options options) : options_(options) {}
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
 
   /// Puts a range of the upstream to use: free for `stream`, or unmapped when can_map.
   void add_segment(void* range, int64_t bytes, void* stream);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/memory/host.h"
 #include "cuop/memory/pool.h"
@@ -71,7 +72,7 @@ class Origins {
 };
 
 /// Storage that gives its block back itself: one object of the host's heap, not two.
-class OwningStorage final : public Storage {
+class OwningStorage final : public Storage, private NonCopyable {
  public:
   OwningStorage(int64_t nbytes, Device device, Choice source, Stream stream)
       : Storage(source.resource.allocate(nbytes, stream), nbytes, device, nullptr),
@@ -89,8 +90,6 @@ class OwningStorage final : public Storage {
     if (source_.is_chosen) Origins::instance().remove(data());
     source_.resource.deallocate(data(), nbytes(), stream_);
   }
-  OwningStorage(const OwningStorage&) = delete;
-  OwningStorage& operator=(const OwningStorage&) = delete;
 
  private:
   Choice source_;

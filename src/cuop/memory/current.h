@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/storage.h"
 #include "cuop/memory/resource.h"
 
@@ -28,12 +29,10 @@ Pool& device_pool(Device device);
 MemoryResource* set_current_resource(Device device, MemoryResource* resource);
 
 /// Makes a resource the current one of its device for this thread and the time of its life.
-class ResourceScope {
+class ResourceScope : NonCopyable {
  public:
   explicit ResourceScope(MemoryResource& resource);
   ~ResourceScope();
-  ResourceScope(const ResourceScope&) = delete;
-  ResourceScope& operator=(const ResourceScope&) = delete;
 
   /// What scopes of this thread or set_current_resource chose; null when the device's own resource
   /// is the current one.

@@ -7,20 +7,20 @@
 #include <optional>
 #include <string>
 
+#include "cuop/core/noncopyable.h"
+
 namespace cuop::memory {
 
 /// The mapping as the signal's handler sees it.
 struct MappedRange;
 
 /// Bytes of an open file, read-only, for the life of this object; the file may be closed meanwhile.
-class MappedFile {
+class MappedFile : NonCopyable {
  public:
   /// The bytes from `offset` on of an open ordinary file, whose name is for messages.
   /// ExecutionError when it is shorter, or cannot be mapped.
   MappedFile(int descriptor, int64_t offset, int64_t bytes, std::string name);
   ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
   void* data() const { return data_; }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/memory/callback.h"
 #include "cuop/memory/central.h"
 #include "cuop/memory/history.h"
@@ -62,13 +63,11 @@ struct PoolSnapshot {
 void check_fraction(double fraction);
 void check_bound(const char* what, int64_t bytes);
 
-class Pool final : public MemoryResource, private CacheOwner {
+class Pool final : public MemoryResource, private CacheOwner, private NonCopyable {
  public:
   /// Upstream and order must outlive the pool. Memory still live when the pool ends is given back.
   Pool(Upstream& upstream, StreamOrder& order, PoolOptions options = {});
   ~Pool() override;
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
 
   void* allocate(int64_t bytes, Stream stream) override;
   void deallocate(void* data, int64_t bytes, Stream stream) noexcept override;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cuop/core/descriptor.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop::memory {
 
@@ -19,7 +20,7 @@ struct SharedMemoryName {
   int64_t bytes = 0;
 };
 
-class SharedMemory {
+class SharedMemory : NonCopyable {
  public:
   /// New memory, all zero, at least one byte of it. MemoryError where the system has not so much.
   static std::shared_ptr<SharedMemory> create(int64_t bytes);
@@ -27,8 +28,6 @@ class SharedMemory {
   /// is not that memory.
   static std::shared_ptr<SharedMemory> open(const SharedMemoryName& name);
   ~SharedMemory();
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
 
   void* data() const { return data_; }
   /// While the creator lives; its descriptor is closed then.

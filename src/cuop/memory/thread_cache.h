@@ -9,11 +9,12 @@
 #include <memory>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/memory/size_class.h"
 
 namespace cuop::memory {
 
-class ThreadCache {
+class ThreadCache : NonCopyable {
  public:
   /// Change of live bytes that a thread keeps to itself before it is added to the pool's figure.
   static constexpr int64_t kPublishBytes = int64_t{1} << 20;
@@ -22,8 +23,6 @@ class ThreadCache {
 
   ThreadCache(uint64_t pool_id, const SizeClasses& classes)
       : pool_id_(pool_id), classes_(classes) {}
-  ThreadCache(const ThreadCache&) = delete;
-  ThreadCache& operator=(const ThreadCache&) = delete;
 
   uint64_t pool_id() const { return pool_id_; }
 

@@ -7,18 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/tune/tuner.h"
 
 namespace cuop::tune {
 
 /// While it lives, what operators of this thread leave to a library is searched for, once a
 /// problem.
-class LibraryTuning {
+class LibraryTuning : NonCopyable {
  public:
   LibraryTuning(int rounds, double seconds);
   ~LibraryTuning();
-  LibraryTuning(const LibraryTuning&) = delete;
-  LibraryTuning& operator=(const LibraryTuning&) = delete;
 
   /// The innermost one of this thread, null outside of any.
   static LibraryTuning* current();

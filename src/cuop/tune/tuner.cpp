@@ -7,6 +7,7 @@
 
 #include "cuop/core/interrupt.h"
 #include "cuop/core/log.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/tune/permission.h"
@@ -23,7 +24,7 @@ double milliseconds_since(int64_t start_ns) {
 }
 
 /// One of the threads that may measure at a time.
-class Turn {
+class Turn : NonCopyable {
  public:
   Turn(int most, double seconds) {
     std::unique_lock lock(shared().mutex);
@@ -39,8 +40,6 @@ class Turn {
     }
     shared().freed.notify_one();
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
   /// False when the time ran out first.
   bool has_come() const { return has_come_; }
 

@@ -168,10 +168,9 @@ TEST(RankDevices, APlainProcessKeepsItsRanksAndTheirPlans) {
     return mapping;
   });
   const auto plan = scaled.plan;
-  scaled.plan = [&plans, plan](const auto& inputs, const auto& output, const auto& machine,
-                               const auto& strategy) {
+  scaled.plan = [&plans, plan](const PlanArguments& given) {
     ++plans;
-    return plan(inputs, output, machine, strategy);
+    return plan(given);
   };
   const auto execute = scaled.execute;
   scaled.execute = [&, execute](const Plan& made, const std::vector<DistTensor>& inputs) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/blas_room.h"
@@ -36,34 +37,22 @@ Coefficient<T> coefficient(const T& value) {
   }
 }
 
-template <class T, class Int>
-using GemmFunction = void(int, int, int, Int, Int, Int, Coefficient<T>, const void*, Int,
-                          const void*, Int, Coefficient<T>, void*, Int);
-template <class T, class Int>
-using GemvFunction = void(int, int, Int, Int, Coefficient<T>, const void*, Int, const void*, Int,
-                          Coefficient<T>, void*, Int);
-template <class T, class Int>
-using SymmFunction = void(int, int, int, Int, Int, Coefficient<T>, const void*, Int, const void*,
-                          Int, Coefficient<T>, void*, Int);
-template <class T, class Int>
-using TrsmFunction = void(int, int, int, int, int, Int, Int, Coefficient<T>, const void*, Int,
-                          void*, Int);
+/// A size or stride among the arguments of a call.
+struct Size {
+  int64_t value;
+};
 
-/// Calls f with a value of the library's integer type after checking that all sizes fit it.
-template <class F>
-void with_integer(const char* who, std::initializer_list<int64_t> sizes, F&& f) {
-  const Library& blas = library();
-  if (blas.info.integer_bits == 64) {
-    f(int64_t{});
-    return;
+/// An argument as the library takes it, whose integers are of type Int.
+template <class Int, class T>
+auto as_argument(const char* who, T argument) {
+  if constexpr (!std::is_same_v<T, Size>) {
+    return argument;
+  } else {
+    if (std::in_range<Int>(argument.value)) return static_cast<Int>(argument.value);
+    throw ShapeError(cat("BLAS: ", who, ": a size or stride of ", argument.value, " is beyond the ",
+                         "32-bit integers of ", library().info.path,
+                         "; use a library with 64-bit ones"));
   }
-  for (const int64_t size : sizes) {
-    if (size > std::numeric_limits<int32_t>::max() || size < std::numeric_limits<int32_t>::min()) {
-      throw ShapeError(cat("BLAS: ", who, ": a size or stride of ", size, " is beyond the 32-bit ",
-                           "integers of ", blas.info.path, "; use a library with 64-bit ones"));
-    }
-  }
-  f(int32_t{});
 }
 
 /// Stands around each call of the library.
@@ -72,62 +61,50 @@ struct LibraryCall {
   BufferRoom room{};
 };
 
-void* require(void* function, const char* who) {
-  if (function != nullptr) return function;
-  throw NotImplementedError(cat("BLAS: ", library().info.path, " has no ", who));
+/// Calls one of the library's functions with row-major matrices and these arguments.
+template <class... Arguments>
+void call_function(void* function, const char* who, Arguments... arguments) {
+  const Info& info = library().info;
+  if (function == nullptr) throw NotImplementedError(cat("BLAS: ", info.path, " has no ", who));
+  const LibraryCall inside;
+  const auto call = [&]<class Int>(Int) {
+    using Function = void(int, decltype(as_argument<Int>(who, arguments))...);
+    reinterpret_cast<Function*>(function)(kRowMajor, as_argument<Int>(who, arguments)...);
+  };
+  info.integer_bits == 64 ? call(int64_t{}) : call(int32_t{});
 }
 
 template <class T>
 void call_library(const GemmCall<T>& c) {
-  void* const function = require(library().of<T>().gemm, "gemm");
-  const LibraryCall inside;
-  with_integer("gemm", {c.m, c.n, c.k, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
-    const auto i = [](int64_t value) { return static_cast<Int>(value); };
-    reinterpret_cast<GemmFunction<T, Int>*>(function)(
-        kRowMajor, code(c.trans_a), code(c.trans_b), i(c.m), i(c.n), i(c.k), coefficient(c.alpha),
-        c.a, i(c.lda), c.b, i(c.ldb), coefficient(c.beta), c.c, i(c.ldc));
-  });
+  call_function(library().of<T>().gemm, "gemm", code(c.trans_a), code(c.trans_b), Size{c.m},
+                Size{c.n}, Size{c.k}, coefficient(c.alpha), c.a, Size{c.lda}, c.b, Size{c.ldb},
+                coefficient(c.beta), c.c, Size{c.ldc});
 }
 
 template <class T>
 void call_library(const GemvCall<T>& c) {
-  void* const function = require(library().of<T>().gemv, "gemv");
-  const LibraryCall inside;
   const int64_t x_size = c.trans == Trans::kNone ? c.n : c.m;
   const int64_t y_size = c.trans == Trans::kNone ? c.m : c.n;
   // BLAS wants the lowest address of a vector that it walks backwards.
   const T* const x = c.incx < 0 ? c.x + (x_size - 1) * c.incx : c.x;
   T* const y = c.incy < 0 ? c.y + (y_size - 1) * c.incy : c.y;
-  with_integer("gemv", {c.m, c.n, c.lda, c.incx, c.incy}, [&]<class Int>(Int) {
-    const auto i = [](int64_t value) { return static_cast<Int>(value); };
-    reinterpret_cast<GemvFunction<T, Int>*>(function)(kRowMajor, code(c.trans), i(c.m), i(c.n),
-                                                      coefficient(c.alpha), c.a, i(c.lda), x,
-                                                      i(c.incx), coefficient(c.beta), y, i(c.incy));
-  });
+  call_function(library().of<T>().gemv, "gemv", code(c.trans), Size{c.m}, Size{c.n},
+                coefficient(c.alpha), c.a, Size{c.lda}, x, Size{c.incx}, coefficient(c.beta), y,
+                Size{c.incy});
 }
 
 template <class T>
 void call_library(const SymmCall<T>& c) {
-  void* const function = require(library().of<T>().symm, "symm");
-  const LibraryCall inside;
-  with_integer("symm", {c.m, c.n, c.lda, c.ldb, c.ldc}, [&]<class Int>(Int) {
-    const auto i = [](int64_t value) { return static_cast<Int>(value); };
-    reinterpret_cast<SymmFunction<T, Int>*>(function)(
-        kRowMajor, code(c.side), code(c.uplo), i(c.m), i(c.n), coefficient(c.alpha), c.a, i(c.lda),
-        c.b, i(c.ldb), coefficient(c.beta), c.c, i(c.ldc));
-  });
+  call_function(library().of<T>().symm, "symm", code(c.side), code(c.uplo), Size{c.m}, Size{c.n},
+                coefficient(c.alpha), c.a, Size{c.lda}, c.b, Size{c.ldb}, coefficient(c.beta), c.c,
+                Size{c.ldc});
 }
 
 template <class T>
 void call_library(const TrsmCall<T>& c) {
-  void* const function = require(library().of<T>().trsm, "trsm");
-  const LibraryCall inside;
-  with_integer("trsm", {c.m, c.n, c.lda, c.ldb}, [&]<class Int>(Int) {
-    const auto i = [](int64_t value) { return static_cast<Int>(value); };
-    reinterpret_cast<TrsmFunction<T, Int>*>(function)(
-        kRowMajor, code(c.side), code(c.uplo), code(c.trans), code(c.diag), i(c.m), i(c.n),
-        coefficient(c.alpha), c.a, i(c.lda), c.b, i(c.ldb));
-  });
+  call_function(library().of<T>().trsm, "trsm", code(c.side), code(c.uplo), code(c.trans),
+                code(c.diag), Size{c.m}, Size{c.n}, coefficient(c.alpha), c.a, Size{c.lda}, c.b,
+                Size{c.ldb});
 }
 
 /// Multiplications below which waking another thread costs more than it saves.

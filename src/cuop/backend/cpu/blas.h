@@ -16,30 +16,21 @@
 
 namespace cuop::backend::blas {
 
-/// C [m, n] <- alpha op(A) op(B) + beta C. Leading dimensions (elements between rows) must be at
-/// least the row length as stored and at least 1.
+/// C [m, n] <- alpha op(A) op(B) + beta C, of which op(A) is [m, k].
 template <class T>
-struct GemmCall {
+struct GemmCall : ProductCall<T> {
   Trans trans_a = Trans::kNone;
   Trans trans_b = Trans::kNone;
-  int64_t m = 0, n = 0, k = 0;
-  T alpha = T(1);
-  const T* a = nullptr;
-  int64_t lda = 1;
-  const T* b = nullptr;
-  int64_t ldb = 1;
-  T beta = T(0);
-  T* c = nullptr;
-  int64_t ldc = 1;
+  int64_t k = 0;
 
   /// The part of it that makes so many rows and columns of C, from this row and column on.
   GemmCall block(int64_t row, int64_t column, int64_t rows, int64_t columns) const {
     GemmCall part = *this;
     part.m = rows;
     part.n = columns;
-    part.a += trans_a == Trans::kNone ? row * lda : row;
-    part.b += trans_b == Trans::kNone ? column : column * ldb;
-    part.c += row * ldc + column;
+    part.a += trans_a == Trans::kNone ? row * this->lda : row;
+    part.b += trans_b == Trans::kNone ? column : column * this->ldb;
+    part.c += row * this->ldc + column;
     return part;
   }
 };

@@ -16,6 +16,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 
 namespace cuop::backend::blas {
@@ -113,7 +114,7 @@ bool bind(const DynLib& lib, Library& result) {
 }
 
 /// While it lives, an OpenBLAS that is loaded starts no threads: each would map a buffer.
-class NoThreadsAtLoad {
+class NoThreadsAtLoad : NonCopyable {
  public:
   NoThreadsAtLoad() {
     const char* const value = std::getenv(kVariable);
@@ -127,8 +128,6 @@ class NoThreadsAtLoad {
       unsetenv(kVariable);
     }
   }
-  NoThreadsAtLoad(const NoThreadsAtLoad&) = delete;
-  NoThreadsAtLoad& operator=(const NoThreadsAtLoad&) = delete;
 
  private:
   static constexpr const char* kVariable = "OPENBLAS_NUM_THREADS";

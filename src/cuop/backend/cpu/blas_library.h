@@ -6,6 +6,8 @@
 #include <string>
 #include <type_traits>
 
+#include "cuop/core/noncopyable.h"
+
 namespace cuop::backend::blas {
 
 struct Info {
@@ -23,12 +25,10 @@ const Info& info();
 /// Holds the library at one thread for the time of its life and gives it back what it had. Nested
 /// and concurrent holders share one setting. Calls below take one where they need it; code that
 /// makes many small calls holds one around them. DeviceError when there is no library.
-class SerialScope {
+class SerialScope : NonCopyable {
  public:
   SerialScope();
   ~SerialScope();
-  SerialScope(const SerialScope&) = delete;
-  SerialScope& operator=(const SerialScope&) = delete;
 };
 
 /// The C functions of one element type, untyped because their integer width is known at run time.

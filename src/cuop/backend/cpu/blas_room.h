@@ -1,6 +1,8 @@
 // Addresses for the buffers of a BLAS library in a process that has few of them (ulimit -v).
 #pragma once
 
+#include "cuop/core/noncopyable.h"
+
 namespace cuop::backend::blas {
 
 /// Whether the process's addresses are limited; a limit that is set after the first call of this is
@@ -15,7 +17,7 @@ void check_room_to_open();
 /// each thread inside, keeps them for later calls, and when the system has none asks again without
 /// end, or since 0.3.30 ends the process. So, where addresses are limited, threads for which there
 /// is no room wait until another one leaves; MemoryError when there is none for the only one.
-class BufferRoom {
+class BufferRoom : NonCopyable {
  public:
   BufferRoom() : is_counted_(has_limited_addresses()) {
     if (is_counted_) is_new_ = enter();
@@ -23,8 +25,6 @@ class BufferRoom {
   ~BufferRoom() {
     if (is_counted_) leave(is_new_);
   }
-  BufferRoom(const BufferRoom&) = delete;
-  BufferRoom& operator=(const BufferRoom&) = delete;
 
  private:
   /// Whether the library will take another buffer.

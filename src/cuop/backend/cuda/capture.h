@@ -5,30 +5,27 @@
 #include <memory>
 
 #include "cuop/backend/cuda/driver.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
 
 namespace cuop::backend::cuda {
 
 /// While another library records a graph, the driver refuses calls that could wait, such as taking
 /// memory, and spoils the recording. Within this scope this thread may make them.
-class RelaxedCapture {
+class RelaxedCapture : NonCopyable {
  public:
   RelaxedCapture() { driver().thread_exchange_stream_capture_mode(&mode_); }
   ~RelaxedCapture() { driver().thread_exchange_stream_capture_mode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
 
  private:
   CaptureMode mode_ = CaptureMode::kRelaxed;
 };
 
 /// A stream that a graph of ours records, while this lives.
-class OwnCapture {
+class OwnCapture : NonCopyable {
  public:
   explicit OwnCapture(StreamHandle stream);
   ~OwnCapture();
-  OwnCapture(const OwnCapture&) = delete;
-  OwnCapture& operator=(const OwnCapture&) = delete;
 
  private:
   StreamHandle stream_;

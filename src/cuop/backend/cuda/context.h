@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuop/backend/cuda/driver.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
 
 namespace cuop::backend::cuda {
@@ -22,12 +23,10 @@ inline DevicePointer device_pointer(const void* data) {
 
 /// Makes a device's context current for the time of its life and then puts back the one before, so
 /// that other libraries of this thread stay on their device.
-class ContextScope {
+class ContextScope : NonCopyable {
  public:
   explicit ContextScope(Device device);
   ~ContextScope();
-  ContextScope(const ContextScope&) = delete;
-  ContextScope& operator=(const ContextScope&) = delete;
 
  private:
   ContextHandle before_ = nullptr;

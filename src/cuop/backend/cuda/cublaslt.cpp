@@ -17,6 +17,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/lru_cache.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop::backend::cuda {
 
@@ -97,7 +98,7 @@ bool is_on_matrix_units(const Algorithm& algorithm) {
 }  // namespace
 
 /// What cuBLASLt needs to run one shape: its descriptions and the algorithm that was chosen.
-class GemmPlan {
+class GemmPlan : NonCopyable {
  public:
   /// Without an algorithm until `choose` or `take`.
   GemmPlan(const char* who, const GemmProblem& problem) : who_(who), problem_(problem) {
@@ -121,8 +122,6 @@ class GemmPlan {
     }
     if (desc_ != nullptr) lib.desc_destroy(desc_);
   }
-  GemmPlan(const GemmPlan&) = delete;
-  GemmPlan& operator=(const GemmPlan&) = delete;
 
   int64_t workspace_bytes() const { return workspace_bytes_; }
   bool on_matrix_units() const { return on_matrix_units_; }

@@ -3,15 +3,14 @@
 #include "cuop/backend/cuda/awaited_devices.h"
 #include "cuop/backend/cuda/driver_types.h"
 #include "cuop/backend/event.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop::backend::cuda {
 
-class CudaEvent final : public Event {
+class CudaEvent final : public Event, private NonCopyable {
  public:
   CudaEvent(Device device, bool is_timed);
   ~CudaEvent() override;
-  CudaEvent(const CudaEvent&) = delete;
-  CudaEvent& operator=(const CudaEvent&) = delete;
 
   Device device() const { return device_; }
   void record(Stream stream) override;

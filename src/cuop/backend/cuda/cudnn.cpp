@@ -14,6 +14,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/lru_cache.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop::backend::cuda {
 
@@ -168,7 +169,7 @@ struct PlanKeyHash {
 };
 
 /// A handle of the library with the plans used last: both serve one thread at a time.
-class Session {
+class Session : NonCopyable {
  public:
   explicit Session(const char* who) {
     const trace::Interruption interruption;
@@ -179,8 +180,6 @@ class Session {
     plans_.clear();
     dnn::library().destroy(handle_);
   }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
 
   Handle handle() const { return handle_; }
 

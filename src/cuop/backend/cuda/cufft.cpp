@@ -9,6 +9,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/workspace.h"
 #include "cuop/core/lru_cache.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop::backend::cuda {
 
@@ -82,7 +83,7 @@ struct KeyHash {
   }
 };
 
-class CufftPlan {
+class CufftPlan : NonCopyable {
  public:
   CufftPlan(const char* who, const Key& key)
       : device_{DeviceType::kCuda, key.device}, kind_(key.spec.kind) {
@@ -114,8 +115,6 @@ class CufftPlan {
       // The device was lost, and the plan with it.
     }
   }
-  CufftPlan(const CufftPlan&) = delete;
-  CufftPlan& operator=(const CufftPlan&) = delete;
 
   int64_t work_bytes() const { return static_cast<int64_t>(work_bytes_); }
 

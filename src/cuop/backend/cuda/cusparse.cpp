@@ -6,6 +6,7 @@
 #include "cuop/backend/cuda/libraries.h"
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/cuda/workspace.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop::backend::cuda {
 
@@ -64,7 +65,7 @@ Handle start(const char* who) {
 
 /// A description for the time of its life: made by make(&it), ended by `destroy`.
 template <class Object>
-class Description {
+class Description : NonCopyable {
  public:
   template <class Make>
   Description(const char* who, const char* what, int (*destroy)(Object), Make&& make)
@@ -72,8 +73,6 @@ class Description {
     check_status(make(&object_), who, what);
   }
   ~Description() { destroy_(object_); }
-  Description(const Description&) = delete;
-  Description& operator=(const Description&) = delete;
   Object get() const { return object_; }
 
  private:

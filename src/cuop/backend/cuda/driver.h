@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuop/backend/cuda/driver_types.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 
 namespace cuop::backend::cuda {
@@ -31,11 +32,7 @@ class Call : private EntryPoint {
   }
 };
 
-struct Driver {
-  Driver() = default;
-  Driver(const Driver&) = delete;
-  Driver& operator=(const Driver&) = delete;
-
+struct Driver : NonCopyable {
   int version = 0;                   ///< as 13000 for 13.0: the newest CUDA that the driver serves
   std::vector<EntryPoint*> entries;  ///< those below
 

@@ -6,18 +6,17 @@
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/device_runtime.h"
 #include "cuop/backend/graph.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/memory/current.h"
 
 namespace cuop::backend::cuda {
 
 class GraphMemory;
 
-class CudaGraph final : public Graph {
+class CudaGraph final : public Graph, private NonCopyable {
  public:
   explicit CudaGraph(Runtime& runtime);
   ~CudaGraph() override;
-  CudaGraph(const CudaGraph&) = delete;
-  CudaGraph& operator=(const CudaGraph&) = delete;
 
   void begin() override;
   void end() override;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuop/core/device.h"
+#include "cuop/core/noncopyable.h"
 
 namespace cuop::backend::cuda {
 
@@ -22,13 +23,11 @@ class IdleObjects {
 
   /// One for the time of its life: that which was put back last, so that a program of one thread
   /// meets its own again; else what make() returns.
-  class Lease {
+  class Lease : NonCopyable {
    public:
     template <class Make>
     Lease(Device device, Make&& make) : device_(device), object_(instance().take(device, make)) {}
     ~Lease() { instance().put_back(device_, std::move(object_)); }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
 
     const Object& get() const { return object_; }
 

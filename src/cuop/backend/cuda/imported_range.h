@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cuda/mapped_ranges.h"
 #include "cuop/core/descriptor.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
 
 namespace cuop::backend::cuda {
@@ -13,7 +14,7 @@ namespace cuop::backend::cuda {
 /// Addresses as many as a range of the other process has, in which pieces stand at the offsets that
 /// they have there, so that what is contiguous there is contiguous here. `device` reaches them,
 /// whichever GPU their memory is of; no context of that GPU is made.
-class ImportedRange {
+class ImportedRange : NonCopyable {
  public:
   /// What offsets and lengths of pieces are multiples of.
   static constexpr int64_t kUnit = int64_t{2} << 20;
@@ -22,8 +23,6 @@ class ImportedRange {
   ImportedRange(Device device, int64_t bytes);
   /// Unmaps all; no work that uses it is in flight.
   ~ImportedRange();
-  ImportedRange(const ImportedRange&) = delete;
-  ImportedRange& operator=(const ImportedRange&) = delete;
 
   /// Maps the memory that the file stands for. ExecutionError when the piece lies outside of the
   /// range or across others; the driver's error when the file stands for no memory or for less, or

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
 
 namespace cuop::backend::cuda {
@@ -24,7 +25,7 @@ NcclId new_nccl_id();
 struct NcclState;  // the library's
 
 /// One rank's end of a group, each on another GPU. One thread at a time uses it, and no call waits.
-class NcclGroup {
+class NcclGroup : NonCopyable {
  public:
   /// Of a copy: the other rank of the group, and memory of this one's GPU.
   struct Piece {
@@ -37,8 +38,6 @@ class NcclGroup {
   NcclGroup(Device device, int rank, int size, const NcclId& id);
   /// Gives up what is under way, on the GPU too.
   ~NcclGroup();
-  NcclGroup(const NcclGroup&) = delete;
-  NcclGroup& operator=(const NcclGroup&) = delete;
 
   /// Whether the call before is through: all have met, or the stream has the copies. The next one
   /// may be made only then. ExecutionError with what NCCL says.

@@ -1,6 +1,7 @@
 // The memory that a call works in.
 #pragma once
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
 #include "cuop/memory/current.h"
 
@@ -9,7 +10,7 @@ namespace cuop::backend::cuda {
 /// From the current resource of the stream's device, or from another one, for the time of its life:
 /// work that was started on the stream meanwhile may use it, since it is free behind that, in the
 /// stream's order.
-class Workspace {
+class Workspace : NonCopyable {
  public:
   Workspace(int64_t bytes, Stream stream)
       : Workspace(bytes, stream, memory::current_resource(stream.device)) {}
@@ -19,8 +20,6 @@ class Workspace {
         bytes_(bytes),
         data_(resource_.allocate(bytes, stream)) {}
   ~Workspace() { resource_.deallocate(data_, bytes_, stream_); }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
 
   void* data() const { return data_; }
 

@@ -15,49 +15,22 @@ concept DistOperands = (std::same_as<A, DistTensor> &&
 inline DistTensor operator-(const DistTensor& x) { return elementwise("negative", x); }
 inline DistTensor operator~(const DistTensor& x) { return elementwise("bitwise_invert", x); }
 
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator+(const A& a, const B& b) {
-  return elementwise("add", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator-(const A& a, const B& b) {
-  return elementwise("subtract", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator*(const A& a, const B& b) {
-  return elementwise("multiply", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator/(const A& a, const B& b) {
-  return elementwise("divide", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator%(const A& a, const B& b) {
-  return elementwise("remainder", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator==(const A& a, const B& b) {
-  return elementwise("equal", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator!=(const A& a, const B& b) {
-  return elementwise("not_equal", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator<(const A& a, const B& b) {
-  return elementwise("less", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator<=(const A& a, const B& b) {
-  return elementwise("less_equal", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator>(const A& a, const B& b) {
-  return elementwise("greater", a, b);
-}
-template <class A, class B>
-requires DistOperands<A, B> DistTensor operator>=(const A& a, const B& b) {
-  return elementwise("greater_equal", a, b);
-}
+#define CUOP_OPERATOR(symbol, name)                                                \
+  template <class A, class B>                                                      \
+  requires DistOperands<A, B> DistTensor operator symbol(const A& a, const B& b) { \
+    return elementwise(name, a, b);                                                \
+  }
+CUOP_OPERATOR(+, "add")
+CUOP_OPERATOR(-, "subtract")
+CUOP_OPERATOR(*, "multiply")
+CUOP_OPERATOR(/, "divide")
+CUOP_OPERATOR(%, "remainder")
+CUOP_OPERATOR(==, "equal")
+CUOP_OPERATOR(!=, "not_equal")
+CUOP_OPERATOR(<, "less")
+CUOP_OPERATOR(<=, "less_equal")
+CUOP_OPERATOR(>, "greater")
+CUOP_OPERATOR(>=, "greater_equal")
+#undef CUOP_OPERATOR
 
 }  // namespace cuop::dist

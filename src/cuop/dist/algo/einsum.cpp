@@ -39,23 +39,22 @@ class Einsum {
   Einsum(std::string text, EquationOf equation, PathOptions path)
       : text_(std::move(text)), equation_(std::move(equation)), path_(std::move(path)) {}
 
-  Plan plan(const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-            const Machine& machine, const std::string& strategy) const {
-    const auto known = described(inputs);
+  Plan plan(const PlanArguments& given) const {
+    const auto known = described(given.inputs);
     const EinsumProblem& problem = known->problem;
     EinsumTask task;
-    task.inputs = inputs;
+    task.inputs = given.inputs;
     task.labels = problem.equation.operands;
     task.contraction = problem.contraction;
     task.orders = known->orders;
     task.output = problem.equation.output;
     task.shape = problem.shape;
-    task.dtype = result_dtype(inputs);
+    task.dtype = result_dtype(given.inputs);
     for (size_t i = 0; i < problem.equation.names.size(); ++i) {
       task.names.push_back(term_of(problem.equation, {static_cast<int>(i)}));
     }
-    task.wanted = output;
-    return plan_einsum(task, machine, strategy);
+    task.wanted = given.output;
+    return plan_einsum(task, given.machine, given.strategy);
   }
 
   DistTensor execute(const Plan& plan, const std::vector<DistTensor>& inputs) const {
@@ -293,14 +292,8 @@ Operation operation(const std::string& text, size_t count, EquationOf equation,
   std::vector<std::string> names;
   for (size_t i = 0; i < count; ++i) names.push_back(cat("operand ", i));
   const auto einsum = std::make_shared<const Einsum>(text, std::move(equation), path);
-  return {text, std::move(names),
-          [einsum](const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-                   const Machine& machine, const std::string& strategy) {
-            return einsum->plan(inputs, output, machine, strategy);
-          },
-          [einsum](const Plan& plan, const std::vector<DistTensor>& inputs) {
-            return einsum->execute(plan, inputs);
-          }};
+  return {text, std::move(names), std::bind_front(&Einsum::plan, einsum),
+          std::bind_front(&Einsum::execute, einsum)};
 }
 
 }  // namespace

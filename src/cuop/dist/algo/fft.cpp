@@ -41,13 +41,12 @@ void check_length(const std::string& who, int64_t length) {
 /// `check` refuses what this form of the call does not take.
 Operation operation(const std::string& who, const FftCall& call,
                     const std::function<void(const Placement& x)>& check = nullptr) {
-  const auto plan = [=](const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-                        const Machine& machine, const std::string& strategy) {
-    const Placement& x = inputs.at(0);
+  const auto plan = [=](const PlanArguments& given) {
+    const Placement& x = given.inputs.at(0);
     if (check) check(x);
     FftProblem problem = fft_problem(who, call, x);
-    problem.wanted = output;
-    return plan_fft(problem, machine, strategy);
+    problem.wanted = given.output;
+    return plan_fft(problem, given.machine, given.strategy);
   };
   const auto execute = [=](const Plan& made, const std::vector<DistTensor>& inputs) {
     const DistTensor& x = inputs.at(0);

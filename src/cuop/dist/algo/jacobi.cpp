@@ -15,21 +15,19 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_jacobi(const JacobiOptions& options, const std::vector<Placement>& inputs,
-                 const std::optional<Sharding>& output, const Machine& machine,
-                 const std::string& strategy) {
-  check_poisson("jacobi_2d", inputs, options);
+Plan plan_jacobi(const JacobiOptions& options, const PlanArguments& given) {
+  check_poisson("jacobi_2d", given.inputs, options);
   SweepProblem problem;
   problem.op = "jacobi_2d";
-  problem.inputs = inputs;
+  problem.inputs = given.inputs;
   problem.is_periodic = options.boundary == Boundary::kPeriodic;
   problem.iterations = options.iterations;
   problem.flops_per_cell = 9;  // four adds, a fused scale, and the square of the update
   problem.max_depth = std::clamp<int64_t>(options.iterations, 1, kMaxDepth);
   problem.is_watched = options.tolerance > 0.0;
   problem.ends_with_norms = true;
-  problem.wanted = output;
-  return plan_sweeps(problem, machine, strategy);
+  problem.wanted = given.output;
+  return plan_sweeps(problem, given.machine, given.strategy);
 }
 
 /// Batches that may wait for somebody to look at their norms while another is begun: a GPU sweeps

@@ -15,9 +15,8 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_call(const Wire& wire, ProductPath path, const std::vector<Placement>& inputs,
-               const std::optional<Sharding>& output, const Machine& machine,
-               const std::string& strategy) {
+Plan plan_call(const Wire& wire, ProductPath path, const PlanArguments& given) {
+  const auto& [inputs, output, machine, strategy] = given;
   check_matrices("matmul", inputs);
   const Shape& a = inputs[0].shape;
   const Shape& b = inputs[1].shape;

@@ -25,9 +25,8 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_call(int64_t chunks, const std::vector<Placement>& inputs,
-               const std::optional<Sharding>& output, const Machine& machine,
-               const std::string& strategy) {
+Plan plan_call(int64_t chunks, const PlanArguments& given) {
+  const auto& [inputs, output, machine, strategy] = given;
   const char* const who = "matmul_pipelined";
   check_matrices(who, inputs);
   const Shape& a = inputs[0].shape;

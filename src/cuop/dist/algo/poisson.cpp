@@ -3,6 +3,7 @@
 #include <functional>
 #include <iomanip>
 
+#include "cuop/core/enum_names.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/poisson_internal.h"
@@ -20,17 +21,6 @@ namespace {
 constexpr const char* kWho = "solve_poisson_2d";
 constexpr const char* kBoundaries[] = {"zero", "periodic", "dirichlet", "neumann"};
 constexpr const char* kMethods[] = {"jacobi", "rb-sor", "cg", "multigrid", "direct"};
-
-template <class Choice, size_t Count>
-Choice parse(std::string_view text, const char* who, const char* what,
-             const char* const (&names)[Count]) {
-  std::string possible;
-  for (size_t i = 0; i < Count; ++i) {
-    if (text == names[i]) return static_cast<Choice>(i);
-    possible += cat(i == 0 ? "" : i + 1 == Count ? " and " : ", ", '"', names[i], '"');
-  }
-  throw ExecutionError(cat(who, ": ", what, " \"", text, "\" was given, possible are ", possible));
-}
 
 AxisEnds ends_of(PoissonBoundary boundary) {
   if (boundary == PoissonBoundary::kPeriodic) return AxisEnds::kPeriodic;
@@ -57,17 +47,15 @@ JacobiOptions sweeping(const PoissonOptions& options) {
           options.tolerance};
 }
 
-Plan plan_solver(const PoissonOptions& options, const std::vector<Placement>& inputs,
-                 const std::optional<Sharding>& output, const Machine& machine,
-                 const std::string& strategy) {
-  check_poisson(kWho, inputs, sweeping(options));
+Plan plan_solver(const PoissonOptions& options, const PlanArguments& given) {
+  check_poisson(kWho, given.inputs, sweeping(options));
   if (!(options.tolerance >= 0.0)) {
     throw ExecutionError(
         cat(kWho, ": tolerance ", options.tolerance, " was given; it must be 0 or more"));
   }
-  return plan_row_solver({kWho, inputs, solver_of(options.method), ends_of(options.boundary),
-                          options.iterations, output},
-                         machine, strategy);
+  return plan_row_solver({kWho, given.inputs, solver_of(options.method), ends_of(options.boundary),
+                          options.iterations, given.output},
+                         given.machine, given.strategy);
 }
 
 /// The equation of one rank's rows, with the solver that it is made for.
@@ -182,10 +170,10 @@ PoissonOptions within_frame(PoissonOptions options) {
 }  // namespace
 
 PoissonBoundary parse_poisson_boundary(std::string_view text, const char* who) {
-  return parse<PoissonBoundary>(text, who, "boundary", kBoundaries);
+  return parse_name<PoissonBoundary>(cat(who, ": boundary"), kBoundaries, text);
 }
 PoissonMethod parse_poisson_method(std::string_view text, const char* who) {
-  return parse<PoissonMethod>(text, who, "method", kMethods);
+  return parse_name<PoissonMethod>(cat(who, ": method"), kMethods, text);
 }
 
 DistTensor solve_poisson_2d(const DistTensor& grid, const DistTensor& rhs,

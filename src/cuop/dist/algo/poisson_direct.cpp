@@ -124,9 +124,8 @@ Floor direct_floor(const std::vector<Placement>& inputs, DType working,
   return floor_of(least, machine, rhs.sharding.mesh().size());
 }
 
-Plan plan_direct(const std::string& who, double dx, AxisEnds ends,
-                 const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-                 const Machine& machine, const std::string& strategy) {
+Plan plan_direct(const std::string& who, double dx, AxisEnds ends, const PlanArguments& given) {
+  const auto& [inputs, output, machine, strategy] = given;
   check_poisson(who, inputs, {.dx = dx});
   const Placement& rhs = inputs[1];
   const DType working = ends == AxisEnds::kPeriodic ? complex_dtype(rhs.dtype) : rhs.dtype;
@@ -144,9 +143,8 @@ Plan plan_direct(const std::string& who, double dx, AxisEnds ends,
   const Mesh line = Mesh::line(rhs.sharding.mesh().size());
   problem.choices.push_back(
       passes("pencil", Sharding(line, split_dim(2, 0)), Sharding(line, split_dim(2, 1))));
-  Plan plan = plan_passes(problem, machine, strategy);
-  plan.floor = direct_floor(inputs, working, output, machine);
-  return plan;
+  return choose(pass_plans(problem, machine), machine, strategy,
+                direct_floor(inputs, working, output, machine));
 }
 
 }  // namespace

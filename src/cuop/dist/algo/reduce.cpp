@@ -25,15 +25,13 @@ struct ShardedReduction {
   }
 };
 
-Plan plan_call(const ShardedReduction& reduction, const std::vector<Placement>& inputs,
-               const std::optional<Sharding>& output, const Machine& machine,
-               const std::string& strategy) {
-  const Placement& x = inputs.at(0);
+Plan plan_call(const ShardedReduction& reduction, const PlanArguments& given) {
+  const Placement& x = given.inputs.at(0);
   const PartialReduction partial = reduction.partial(x.dtype);
   const std::vector<int> axes = reduced_axes(reduction.options, x.shape);
   return plan_reduce({reduction.who(), x, axes, reduction.options.keepdims, partial.state_bytes(),
-                      partial.result_dtype(), output},
-                     machine, strategy);
+                      partial.result_dtype(), given.output},
+                     given.machine, given.strategy);
 }
 
 DistTensor execute(const ShardedReduction& reduction, const Plan& plan,

@@ -42,10 +42,8 @@ DistTensor fetched(const DistTensor& x, const Sharding& sharding, const Shape& s
 }
 
 Operation operation_of(const Shape& shape) {
-  const auto plan = [shape](const std::vector<Placement>& inputs,
-                            const std::optional<Sharding>& output, const Machine& machine,
-                            const std::string& strategy) {
-    return plan_reshape({inputs.at(0), shape, output}, machine, strategy);
+  const auto plan = [shape](const PlanArguments& given) {
+    return plan_reshape({given.inputs.at(0), shape, given.output}, given.machine, given.strategy);
   };
   const auto execute = [](const Plan& made, const std::vector<DistTensor>& inputs) {
     const Placement& result = made.outputs[0];

@@ -16,12 +16,10 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_stencil(Boundary boundary, int64_t iterations, const std::vector<Placement>& inputs,
-                  const std::optional<Sharding>& output, const Machine& machine,
-                  const std::string& strategy) {
-  check_stencil(inputs, iterations);
-  const Placement& grid = inputs[0];
-  const Placement& kernel = inputs[1];
+Plan plan_stencil(Boundary boundary, int64_t iterations, const PlanArguments& given) {
+  check_stencil(given.inputs, iterations);
+  const Placement& grid = given.inputs[0];
+  const Placement& kernel = given.inputs[1];
   SweepProblem problem;
   problem.op = "stencil_2d";
   problem.inputs = {grid};
@@ -32,8 +30,8 @@ Plan plan_stencil(Boundary boundary, int64_t iterations, const std::vector<Place
   problem.iterations = iterations;
   problem.flops_per_cell = 2.0 * static_cast<double>(element_count(kernel.shape));
   problem.max_depth = std::clamp<int64_t>(iterations, 1, kMaxDepth);
-  problem.wanted = output;
-  return plan_sweeps(problem, machine, strategy);
+  problem.wanted = given.output;
+  return plan_sweeps(problem, given.machine, given.strategy);
 }
 
 DistTensor execute_stencil(Boundary boundary, int64_t iterations, const Plan& plan,

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/communicator.h"
 
 namespace cuop::dist {
@@ -18,12 +19,10 @@ std::shared_ptr<Communicator> world();
 std::shared_ptr<Communicator> current_communicator();
 
 /// Sets this thread's communicator until the end of the scope.
-class CurrentCommunicator {
+class CurrentCommunicator : NonCopyable {
  public:
   explicit CurrentCommunicator(std::shared_ptr<Communicator> comm);
   ~CurrentCommunicator();
-  CurrentCommunicator(const CurrentCommunicator&) = delete;
-  CurrentCommunicator& operator=(const CurrentCommunicator&) = delete;
 
  private:
   std::shared_ptr<Communicator> before_;

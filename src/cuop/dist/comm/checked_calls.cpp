@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cuop/backend/runtime.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/by_exchange.h"
@@ -17,6 +18,28 @@
 namespace cuop::dist {
 
 using Kind = Collective::Kind;
+
+namespace {
+
+Collective of_blocks(Kind kind, const void* send, std::span<const Block> blocks, void* recv,
+                     Stream stream, int root = 0) {
+  return {
+      .kind = kind, .root = root, .send = send, .recv = recv, .blocks = blocks, .stream = stream};
+}
+
+Collective of_elements(Kind kind, const void* send, void* recv, int64_t count, DType dtype,
+                       ReduceKind op, Stream stream, int root = 0) {
+  return {.kind = kind,
+          .root = root,
+          .send = send,
+          .recv = recv,
+          .count = count,
+          .dtype = dtype,
+          .op = op,
+          .stream = stream};
+}
+
+}  // namespace
 
 const char* Collective::name() const {
   constexpr const char* kNames[] = {"barrier",    "broadcast",      "scatter",  "gather",
@@ -48,7 +71,7 @@ std::string Collective::words() const {
 }
 
 /// The time of a call, counted once where calls are made of others.
-class Communicator::CallTime {
+class Communicator::CallTime : NonCopyable {
  public:
   explicit CallTime(Communicator& comm) : comm_(comm), is_outermost_(!comm.is_timed_) {
     if (!is_outermost_) return;
@@ -61,8 +84,6 @@ class Communicator::CallTime {
     comm_.seconds_in_calls_ += taken.count();
     comm_.is_timed_ = false;
   }
-  CallTime(const CallTime&) = delete;
-  CallTime& operator=(const CallTime&) = delete;
 
  private:
   Communicator& comm_;
@@ -145,38 +166,24 @@ void Communicator::broadcast(void* data, int64_t bytes, int root, Stream stream)
 
 void Communicator::scatter(const void* send, std::span<const Block> blocks, void* recv, int root,
                            Stream stream) {
-  check_and_run({.kind = Kind::kScatter,
-                 .root = root,
-                 .send = send,
-                 .recv = recv,
-                 .blocks = blocks,
-                 .stream = stream});
+  check_and_run(of_blocks(Kind::kScatter, send, blocks, recv, stream, root));
 }
 
 void Communicator::gather(const void* send, std::span<const Block> blocks, void* recv, int root,
                           Stream stream) {
-  check_and_run({.kind = Kind::kGather,
-                 .root = root,
-                 .send = send,
-                 .recv = recv,
-                 .blocks = blocks,
-                 .stream = stream});
+  check_and_run(of_blocks(Kind::kGather, send, blocks, recv, stream, root));
 }
 
 void Communicator::all_gather(const void* send, std::span<const Block> blocks, void* recv,
                               Stream stream) {
-  check_and_run(
-      {.kind = Kind::kAllGather, .send = send, .recv = recv, .blocks = blocks, .stream = stream});
+  check_and_run(of_blocks(Kind::kAllGather, send, blocks, recv, stream));
 }
 
 void Communicator::all_to_all(const void* send, std::span<const Block> send_blocks, void* recv,
                               std::span<const Block> recv_blocks, Stream stream) {
-  check_and_run({.kind = Kind::kAllToAll,
-                 .send = send,
-                 .recv = recv,
-                 .blocks = send_blocks,
-                 .recv_blocks = recv_blocks,
-                 .stream = stream});
+  Collective call = of_blocks(Kind::kAllToAll, send, send_blocks, recv, stream);
+  call.recv_blocks = recv_blocks;
+  check_and_run(call);
 }
 
 void Communicator::exchange(std::span<const Patch> sends, std::span<const Patch> receives,
@@ -202,37 +209,20 @@ void Communicator::exchange(std::span<const Patch> sends, std::span<const Patch>
 
 void Communicator::reduce(const void* send, void* recv, int64_t count, DType dtype, ReduceKind op,
                           int root, Stream stream) {
-  check_and_run({.kind = Kind::kReduce,
-                 .root = root,
-                 .send = send,
-                 .recv = recv,
-                 .count = count,
-                 .dtype = dtype,
-                 .op = op,
-                 .stream = stream});
+  check_and_run(of_elements(Kind::kReduce, send, recv, count, dtype, op, stream, root));
 }
 
 void Communicator::all_reduce(const void* send, void* recv, int64_t count, DType dtype,
                               ReduceKind op, Stream stream) {
-  check_and_run({.kind = Kind::kAllReduce,
-                 .send = send,
-                 .recv = recv,
-                 .count = count,
-                 .dtype = dtype,
-                 .op = op,
-                 .stream = stream});
+  check_and_run(of_elements(Kind::kAllReduce, send, recv, count, dtype, op, stream));
 }
 
 void Communicator::reduce_scatter(const void* send, void* recv, std::span<const int64_t> counts,
                                   DType dtype, ReduceKind op, Stream stream) {
-  check_and_run({.kind = Kind::kReduceScatter,
-                 .send = send,
-                 .recv = recv,
-                 .count = std::accumulate(counts.begin(), counts.end(), int64_t{0}),
-                 .counts = counts,
-                 .dtype = dtype,
-                 .op = op,
-                 .stream = stream});
+  const int64_t count = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  Collective call = of_elements(Kind::kReduceScatter, send, recv, count, dtype, op, stream);
+  call.counts = counts;
+  check_and_run(call);
 }
 
 bool Communicator::have_gpus() {

@@ -40,6 +40,7 @@
 #include <vector>
 
 #include "cuop/core/dtype.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/reduce_kind.h"
 #include "cuop/core/stream.h"
 #include "cuop/core/tensor.h"
@@ -263,14 +264,12 @@ class Communicator {
   /// Counts begin with these.
   void set_sent(int64_t bytes, std::vector<int64_t> to);
   /// While it lives nothing is noted: what ranks tell each other to do what callers asked for.
-  class Uncounted {
+  class Uncounted : NonCopyable {
    public:
     explicit Uncounted(Communicator& comm) : comm_(comm), before_(comm.is_counting_) {
       comm_.is_counting_ = false;
     }
     ~Uncounted() { comm_.is_counting_ = before_; }
-    Uncounted(const Uncounted&) = delete;
-    Uncounted& operator=(const Uncounted&) = delete;
 
    private:
     Communicator& comm_;

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/tensor.h"
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/comm/fabric_exports.h"
@@ -29,14 +30,12 @@
 namespace cuop::dist {
 
 /// Of one communicator, and used within its calls.
-class Fabric {
+class Fabric : NonCopyable {
  public:
   /// Collective. This rank reads with `device`, nothing when that is the host.
   Fabric(Exchange& x, Device device);
   /// Waits a while for what a call that failed still copies.
   ~Fabric();
-  Fabric(const Fabric&) = delete;
-  Fabric& operator=(const Fabric&) = delete;
 
   /// Whether anything goes from a rank's GPU to another's without the host: the same on all ranks.
   bool is_used() const { return is_used_; }

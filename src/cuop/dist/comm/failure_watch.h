@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/health.h"
 #include "cuop/dist/comm/heartbeat.h"
 #include "cuop/dist/comm/survivors.h"
@@ -64,12 +65,10 @@ class FailureWatch {
   int in_root(int rank) const;
 
   /// While it lives this rank waits in `op` for `peer`, and says so when it is asked.
-  class Waiting {
+  class Waiting : NonCopyable {
    public:
     Waiting(FailureWatch& watch, std::string_view op, int peer);
     ~Waiting();
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
 
    private:
     FailureWatch& root_;

@@ -22,13 +22,14 @@
 #include <vector>
 
 #include "cuop/core/descriptor.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/heartbeat_hosts.h"
 #include "cuop/dist/comm/heartbeat_page.h"
 #include "cuop/dist/comm/socket_link.h"
 
 namespace cuop::dist {
 
-class Heartbeat {
+class Heartbeat : NonCopyable {
  public:
   enum class Life : uint8_t { kUnwatched, kBeating, kStopped, kSilent, kLeft, kDead };
 
@@ -43,8 +44,6 @@ class Heartbeat {
   /// stopped after `limit` seconds.
   explicit Heartbeat(double limit);
   ~Heartbeat();
-  Heartbeat(const Heartbeat&) = delete;
-  Heartbeat& operator=(const Heartbeat&) = delete;
 
   /// What the other ranks need to watch this one.
   const PagePlace& place() const { return own_.place(); }
@@ -124,7 +123,7 @@ class Heartbeat {
 };
 
 /// While it lives this process is known to be in a call. Null heartbeats note nothing.
-class NotedCall {
+class NotedCall : NonCopyable {
  public:
   NotedCall(Heartbeat* heartbeat, std::string_view operation, uint64_t context, int64_t epoch,
             int64_t number, bool is_collective, const CallShape& shape = {})
@@ -135,8 +134,6 @@ class NotedCall {
   ~NotedCall() {
     if (place_ >= 0) page_->end_call(place_);
   }
-  NotedCall(const NotedCall&) = delete;
-  NotedCall& operator=(const NotedCall&) = delete;
 
   /// It has made progress and waits for this rank among those of the heartbeat, -1 for none.
   void wait_for(int rank) {

@@ -89,7 +89,7 @@ class HeartbeatPage {
   /// Says without waiting for the next heartbeat that this rank runs again.
   void show_life();
   void set_left();
-  /// Notes a call and answers its place, -1 when all are taken; `since` is filled in.
+  /// Notes a call and returns its place, -1 when all are taken; `since` is filled in.
   int begin_call(std::string_view operation, uint64_t context, int64_t epoch, int64_t number,
                  bool is_collective, const CallShape& shape = {});
   /// The call has made progress and waits for this rank from now on, -1 for none.

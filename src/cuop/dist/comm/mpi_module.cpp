@@ -14,6 +14,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/hash.h"
 #include "cuop/core/log.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/copy.h"
 #include "cuop/dist/comm/packet_hub.h"
@@ -75,15 +76,13 @@ class GivenUp {
   std::vector<InFlightPtr> kept_;
 };
 
-class MpiParcel final : public Parcel {
+class MpiParcel final : public Parcel, private NonCopyable {
  public:
   MpiParcel(GivenUp& given_up, InFlightPtr in_flight, bool is_receive)
       : given_up_(given_up), in_flight_(std::move(in_flight)), is_receive_(is_receive) {}
   ~MpiParcel() override {
     if (!is_done_) given_up_.take(std::move(in_flight_), is_receive_);
   }
-  MpiParcel(const MpiParcel&) = delete;
-  MpiParcel& operator=(const MpiParcel&) = delete;
 
   bool test() override {
     if (is_done_) return true;

@@ -9,6 +9,7 @@
 #include "cuop/backend/current_device.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/blocks.h"
@@ -74,7 +75,7 @@ class Condition final : public Delivery {
 }  // namespace
 
 /// One call: its name, its messages, its waits.
-class P2pCommunicator::Operation final : public Exchange {
+class P2pCommunicator::Operation final : public Exchange, private NonCopyable {
  public:
   Operation(P2pCommunicator& comm, const Collective& call)
       : Operation(comm, call.name(), tag_of(call), &call) {}
@@ -82,8 +83,6 @@ class P2pCommunicator::Operation final : public Exchange {
   Operation(P2pCommunicator& comm, const char* name, int tag)
       : Operation(comm, name, tag, nullptr) {}
   ~Operation() override { span_.add_bytes(comm_.bytes_sent() - sent_before_); }
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
 
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
@@ -208,7 +207,7 @@ class P2pCommunicator::Operation final : public Exchange {
   }
 
   /// What this rank says of its wait: to those who ask for it, and in its page.
-  class AwaitedPeer {
+  class AwaitedPeer : NonCopyable {
    public:
     AwaitedPeer(Operation& operation, int peer)
         : operation_(operation),
@@ -217,8 +216,6 @@ class P2pCommunicator::Operation final : public Exchange {
       note();
     }
     ~AwaitedPeer() { operation_.note_->wait_for(-1); }
-    AwaitedPeer(const AwaitedPeer&) = delete;
-    AwaitedPeer& operator=(const AwaitedPeer&) = delete;
     /// It has made progress.
     void note() {
       FailureWatch& watch = *operation_.comm_.watch_;

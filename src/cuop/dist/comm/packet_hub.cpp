@@ -6,6 +6,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/copy.h"
 
@@ -52,7 +53,7 @@ Head head_of(const Packet& packet) {
 }
 
 /// A short message: complete when the wire has taken it.
-class ShortSending final : public Delivery {
+class ShortSending final : public Delivery, private NonCopyable {
  public:
   ShortSending(std::shared_ptr<std::mutex> mutex, std::unique_ptr<Parcel> parcel, int64_t bytes)
       : mutex_(std::move(mutex)), parcel_(std::move(parcel)), bytes_(bytes) {}
@@ -60,8 +61,6 @@ class ShortSending final : public Delivery {
     const Lock lock(*mutex_);
     parcel_.reset();
   }
-  ShortSending(const ShortSending&) = delete;
-  ShortSending& operator=(const ShortSending&) = delete;
   bool test() override {
     const Lock lock(*mutex_);
     if (parcel_ && parcel_->test()) parcel_.reset();
@@ -79,7 +78,7 @@ class ShortSending final : public Delivery {
 
 /// What is asked of a message under way; the message is given up with this.
 template <class Message>
-class PacketHub::Posted : public Delivery {
+class PacketHub::Posted : public Delivery, private NonCopyable {
  public:
   Posted(std::shared_ptr<PacketHub> hub, std::shared_ptr<Message> message)
       : hub_(std::move(hub)), message_(std::move(message)) {}
@@ -87,8 +86,6 @@ class PacketHub::Posted : public Delivery {
     const Lock lock(hub_->mutex_);
     hub_->give_up(message_);
   }
-  Posted(const Posted&) = delete;
-  Posted& operator=(const Posted&) = delete;
 
   int64_t moved() const override {
     const Lock lock(hub_->mutex_);

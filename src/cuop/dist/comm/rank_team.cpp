@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/rank_call.h"
 #include "cuop/dist/comm/thread.h"
 
@@ -20,7 +21,7 @@ namespace cuop::dist {
 namespace {
 
 /// Threads with the communicators of one world, which do one call after the other.
-class Team {
+class Team : NonCopyable {
  public:
   /// std::system_error when the system has no thread left.
   Team(int ranks, Device first) : communicators_(make_thread_communicators(ranks)), first_(first) {
@@ -34,8 +35,6 @@ class Team {
     }
   }
   ~Team() { end(); }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
 
   bool fits(int ranks, Device first) const {
     return std::cmp_equal(communicators_.size(), ranks) && first_ == first;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/copy.h"
 
@@ -21,7 +22,7 @@ constexpr double kSleepSeconds = 0.002;  // between two readings of the deadline
 
 /// A message to or from `peer` under way, given up with this.
 template <class Message>
-class SocketHub::UnderWay : public Delivery {
+class SocketHub::UnderWay : public Delivery, private NonCopyable {
  public:
   UnderWay(SocketHub& hub, int peer, std::shared_ptr<Message> message)
       : hub_(hub), peer_(peer), message_(std::move(message)) {}
@@ -29,8 +30,6 @@ class SocketHub::UnderWay : public Delivery {
     const std::lock_guard lock(hub_.mutex_);
     hub_.peer(peer_).give_up(message_);
   }
-  UnderWay(const UnderWay&) = delete;
-  UnderWay& operator=(const UnderWay&) = delete;
 
  protected:
   void check_connected() {

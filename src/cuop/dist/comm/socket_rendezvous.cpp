@@ -187,7 +187,7 @@ class Rendezvous {
   }
 
   /// Visits all places where rank 0 may listen until it lets this rank in; then it sends the table
-  /// when all have come. Answers this rank's listener.
+  /// when all have come. Returns this rank's listener.
   Socket meet_root() {
     std::vector<Visit> visits = visits_of_root();
     auto found = visits.end();

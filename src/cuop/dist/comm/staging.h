@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/communicator.h"
 
 namespace cuop::backend::cuda {
@@ -14,13 +15,11 @@ namespace cuop::dist {
 
 /// A call of rank `rank` with its buffers in page-locked host memory. The host waits for both
 /// copies.
-class StagedCall {
+class StagedCall : NonCopyable {
  public:
   /// Copies what the call reads from the device.
   StagedCall(const Collective& call, int rank);
   ~StagedCall();
-  StagedCall(const StagedCall&) = delete;
-  StagedCall& operator=(const StagedCall&) = delete;
 
   const Collective& on_host() const { return on_host_; }
   /// Copies what the call has written to the device.

@@ -6,6 +6,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/blame.h"
 #include "cuop/dist/comm/checks.h"
@@ -27,7 +28,7 @@ constexpr auto kEnquiry = std::chrono::milliseconds(100);
 }  // namespace
 
 /// While it lives the rank is known to wait, and for whom.
-class ThreadWorld::Waiting {
+class ThreadWorld::Waiting : NonCopyable {
  public:
   /// Under the world's mutex.
   Waiting(ThreadWorld& world, const Caller& caller)
@@ -38,8 +39,6 @@ class ThreadWorld::Waiting {
     const Lock lock(world_.family_->mutex);
     waits().erase(&world_);
   }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
 
   void set(const std::vector<int>& awaited) {
     wait_.awaited.clear();
@@ -399,12 +398,7 @@ void ThreadWorld::fail_locked(int rank, const std::string& reason) {
     failed_rank_ = rank;
     wake_all();
   }
-  for (const auto& weak : children_) {
-    const auto child = weak.lock();
-    if (!child) continue;
-    const Lock lock(child->mutex_);
-    child->fail_locked(rank, reason);
-  }
+  for_each_child([&](ThreadWorld& child) { child.fail_locked(rank, reason); });
 }
 
 void ThreadWorld::fail(int rank, int blamed, const std::string& reason) {
@@ -458,12 +452,7 @@ void ThreadWorld::reset_locked() {
   }
   recovering_ = 0;
   ++recoveries_;
-  for (const auto& weak : children_) {
-    const auto child = weak.lock();
-    if (!child) continue;
-    const Lock lock(child->mutex_);
-    child->reset_locked();
-  }
+  for_each_child([](ThreadWorld& child) { child.reset_locked(); });
 }
 
 void ThreadWorld::add_child(const std::shared_ptr<ThreadWorld>& child) {

@@ -171,6 +171,16 @@ class ThreadWorld {
   void finish_send(Lock& lock, const Caller& caller, const MessagePtr& message, int dst);
   void withdraw(Lock& lock, int rank, const MessagePtr& message, int dst) noexcept;
   void reset_locked();
+  /// `work` on each world that was split from this one, locked.
+  template <class Work>
+  void for_each_child(Work&& work) {
+    for (const auto& weak : children_) {
+      const auto child = weak.lock();
+      if (!child) continue;
+      const Lock lock(child->mutex_);
+      work(*child);
+    }
+  }
 
   std::mutex mutex_;
   std::shared_ptr<ThreadWorld> root_;  // null for the first world

@@ -58,12 +58,7 @@ void ThreadWorld::leave_locked(int rank_in_root) {
     if (in_root(rank) == rank_in_root) at_rank(rank).has_left = true;
   }
   wake_all();
-  for (const auto& weak : children_) {
-    const auto child = weak.lock();
-    if (!child) continue;
-    const Lock lock(child->mutex_);
-    child->leave_locked(rank_in_root);
-  }
+  for_each_child([&](ThreadWorld& child) { child.leave_locked(rank_in_root); });
 }
 
 std::pair<std::shared_ptr<ThreadWorld>, int> ThreadWorld::shrink(const Caller& caller) {

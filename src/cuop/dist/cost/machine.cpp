@@ -2,37 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <sstream>
 #include <string_view>
 
 namespace cuop::dist {
 namespace {
 
-/// Those that are figures of one host.
-template <class M, class Visit>
-void visit_figures(M& machine, Visit&& visit) {
-  visit(machine.flops);
-  visit(machine.half_speed);
-  visit(machine.double_speed);
-  visit(machine.memory_bandwidth);
-  visit(machine.link_bandwidth);
-  visit(machine.latency);
-  visit(machine.message_overhead);
-}
-
-template <class M, class Visit>
-void visit_network(M& machine, Visit&& visit) {
-  visit(machine.network_bandwidth);
-  visit(machine.network_latency);
-  visit(machine.network_overhead);
-}
-
-template <class M, class Visit>
-void visit_transforms(M& machine, Visit&& visit) {
-  visit(machine.fft_speed);
-  visit(machine.long_fft_speed);
-  visit(machine.transposed_speed);
-}
+using Figure = double Machine::*;
+/// Those of one host.
+constexpr Figure kHostFigures[] = {&Machine::flops,           &Machine::half_speed,
+                                   &Machine::double_speed,    &Machine::memory_bandwidth,
+                                   &Machine::link_bandwidth,  &Machine::latency,
+                                   &Machine::message_overhead};
+constexpr Figure kNetworkFigures[] = {&Machine::network_bandwidth, &Machine::network_latency,
+                                      &Machine::network_overhead};
+constexpr Figure kTransformFigures[] = {&Machine::fft_speed, &Machine::long_fft_speed,
+                                        &Machine::transposed_speed};
 
 /// In front of a text that tells of networks, and of one that tells of transforms too.
 constexpr std::string_view kWithNetwork = "v2 ", kWithTransforms = "v3 ";
@@ -123,9 +109,9 @@ std::string to_text(const Machine& machine) {
   std::ostringstream out;
   out.precision(17);
   out << kWithTransforms;
-  visit_figures(machine, [&](double figure) { out << figure << ' '; });
-  visit_network(machine, [&](double figure) { out << figure << ' '; });
-  visit_transforms(machine, [&](double figure) { out << figure << ' '; });
+  for (const Figure figure : kHostFigures) out << machine.*figure << ' ';
+  for (const Figure figure : kNetworkFigures) out << machine.*figure << ' ';
+  for (const Figure figure : kTransformFigures) out << machine.*figure << ' ';
   out << machine.ranks_per_host << ' ' << machine.memory;
   return out.str();
 }
@@ -136,14 +122,16 @@ std::optional<Machine> machine_from(const std::string& text) {
   std::istringstream in(has_network ? text.substr(kWithNetwork.size()) : text);
   Machine machine;
   bool is_sound = true;
-  const auto read = [&](double& figure) {
-    in >> figure;
-    is_sound = is_sound && std::isfinite(figure) && figure > 0.0;
+  const auto read = [&](std::span<const Figure> figures) {
+    for (const Figure figure : figures) {
+      in >> machine.*figure;
+      is_sound = is_sound && std::isfinite(machine.*figure) && machine.*figure > 0.0;
+    }
   };
-  visit_figures(machine, read);
+  read(kHostFigures);
   if (has_network) {
-    visit_network(machine, read);
-    if (has_transforms) visit_transforms(machine, read);
+    read(kNetworkFigures);
+    if (has_transforms) read(kTransformFigures);
     in >> machine.ranks_per_host;
   }
   in >> machine.memory;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/exec/planned.h"
@@ -21,12 +22,10 @@ class CallWatch {
   CallWatch(Communicator& comm, std::string_view text);
 
   /// Stands around following the plan.
-  class Work {
+  class Work : NonCopyable {
    public:
     Work(CallWatch& watch, bool is_on_gpu);
     ~Work();
-    Work(const Work&) = delete;
-    Work& operator=(const Work&) = delete;
 
    private:
     CallWatch& watch_;

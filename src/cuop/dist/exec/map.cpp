@@ -34,13 +34,11 @@ DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
 
 Operation map_operation(std::string text, std::vector<std::string> names,
                         const DescribeMapping& describe) {
-  const auto plan = [describe](const std::vector<Placement>& inputs,
-                               const std::optional<Sharding>& output, const Machine& machine,
-                               const std::string& strategy) {
-    Mapping mapping = describe(inputs, strategy);
-    mapping.inputs = inputs;
-    mapping.wanted = output;
-    return plan_map(mapping, machine, strategy);
+  const auto plan = [describe](const PlanArguments& given) {
+    Mapping mapping = describe(given.inputs, given.strategy);
+    mapping.inputs = given.inputs;
+    mapping.wanted = given.output;
+    return plan_map(mapping, given.machine, given.strategy);
   };
   const auto execute = [describe](const Plan& made, const std::vector<DistTensor>& inputs) {
     return execute_map(made, inputs, describe(made.inputs, made.strategy));

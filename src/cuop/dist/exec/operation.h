@@ -19,12 +19,18 @@ struct CallOptions {
   std::optional<Machine> machine = {};  ///< figures to plan with, and the memory limit
 };
 
+/// What a planner is given beside the operation's own arguments.
+struct PlanArguments {
+  const std::vector<Placement>& inputs;
+  const std::optional<Sharding>& output;  ///< where the result is wanted
+  const Machine& machine;
+  const std::string& strategy;  ///< that is forced; "" for none
+};
+
 struct Operation {
   std::string text;  ///< the call with every argument that must be the same on all ranks
   std::vector<std::string> names;  ///< of the inputs; those that may be left out come last
-  std::function<Plan(const std::vector<Placement>& inputs, const std::optional<Sharding>& output,
-                     const Machine& machine, const std::string& strategy)>
-      plan;
+  std::function<Plan(const PlanArguments& given)> plan;
   std::function<DistTensor(const Plan& plan, const std::vector<DistTensor>& inputs)> execute;
   bool is_on_host = false;  ///< parts on GPUs are copied to the host for it, the result back
   /// The same for another rank of this process, of an operation that writes to its caller's memory.

@@ -15,6 +15,7 @@
 #include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
 #include "cuop/core/trace.h"
 #include "cuop/memory/current.h"
@@ -31,7 +32,7 @@ void run_in_turn(int64_t chunks, const Stages& stages) {
 }
 
 /// A thread beside the caller's, for one piece of work at a time.
-class Aside {
+class Aside : NonCopyable {
  public:
   Aside()
       : execution_(backend::execution_options()),
@@ -39,8 +40,6 @@ class Aside {
         device_(backend::current_device()),
         rank_(trace::thread_rank()) {}
   ~Aside() { is_interrupted_ = true; }  // what it does is of no use then; the future waits for it
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
 
   template <class Work>
   void start(const Work& work) {

@@ -100,7 +100,7 @@ std::shared_ptr<const Planned> planned(const Operation& operation, const CallOpt
   const std::string key = key_of(operation, options, inputs, output, machine);
   if (const auto* found = known.find(key)) return *found;
   const trace::Span span(cat("plan ", operation.text), "plan");
-  Plan plan = operation.plan(inputs, output, machine, options.strategy);
+  Plan plan = operation.plan({inputs, output, machine, options.strategy});
   const uint64_t hash = plan.hash();
   std::string label = cat(plan.op, " [", plan.strategy, ']');
   const auto made =

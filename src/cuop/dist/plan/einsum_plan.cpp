@@ -341,9 +341,7 @@ Plan plan_einsum(const EinsumTask& task, const Machine& machine, std::string_vie
       std::move(sliced.begin(), sliced.end(), std::back_inserter(plans));
     }
   }
-  Plan chosen = choose(std::move(plans), machine, strategy);
-  chosen.floor = floor_of(task, machine);
-  return chosen;
+  return choose(std::move(plans), machine, strategy, floor_of(task, machine));
 }
 
 Slicing plan_slicing(const Plan& plan, const Contraction& contraction) {

@@ -160,9 +160,7 @@ Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_vie
     const auto factors = four_step_factors(problem.lengths[0], ranks);
     if (factors) plans.push_back(plan_four_step(problem, *factors, machine));
   }
-  Plan chosen = choose(std::move(plans), machine, strategy);
-  chosen.floor = fft_floor(problem, machine);
-  return chosen;
+  return choose(std::move(plans), machine, strategy, fft_floor(problem, machine));
 }
 
 }  // namespace cuop::dist

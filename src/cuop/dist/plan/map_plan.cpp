@@ -124,9 +124,7 @@ Plan plan_map(const MapProblem& problem, const Machine& machine, std::string_vie
   for (const MapChoice& choice : problem.choices) {
     plans.push_back(plan_choice(problem, choice, machine));
   }
-  Plan chosen = choose(std::move(plans), machine, strategy);
-  chosen.floor = floor_of(problem, machine);
-  return chosen;
+  return choose(std::move(plans), machine, strategy, floor_of(problem, machine));
 }
 
 std::vector<Box> needed_boxes(const NeededBox& needed, size_t input, int input_ndim,

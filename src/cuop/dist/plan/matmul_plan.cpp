@@ -189,9 +189,7 @@ Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::stri
                   partial, grid.k == 1 ? partial : Sharding(mesh, P(Axes{"m", "k"}, Axes{"n"}))),
         grid);
   }
-  Plan chosen = choose(std::move(plans), machine, strategy);
-  chosen.floor = matmul_floor(problem, machine);
-  return chosen;
+  return choose(std::move(plans), machine, strategy, matmul_floor(problem, machine));
 }
 
 Floor matmul_floor(const MatmulProblem& problem, const Machine& machine) {

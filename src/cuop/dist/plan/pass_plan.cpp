@@ -68,8 +68,4 @@ std::vector<Plan> pass_plans(const PassProblem& problem, const Machine& machine)
   return plans;
 }
 
-Plan plan_passes(const PassProblem& problem, const Machine& machine, std::string_view strategy) {
-  return choose(pass_plans(problem, machine), machine, strategy);
-}
-
 }  // namespace cuop::dist

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 
 #include "cuop/dist/plan/plan.h"
 
@@ -40,7 +39,7 @@ inline double best_fft_efficiency(const Machine& machine) {
   return std::max(machine.fft_speed, machine.long_fft_speed);
 }
 
-/// Appends passes over what lies at `from`, and answers what lies where after the last. Counts what
+/// Appends passes over what lies at `from`, and returns what lies where after the last. Counts what
 /// the busiest rank has during a pass as the plan's memory where that is more.
 Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
                      const std::vector<Pass>& passes);
@@ -48,8 +47,5 @@ Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
 /// A plan for each choice. inputs[0]: x in the first pass; each step of arithmetic carries its axes
 /// and what it makes; outputs[0]: as made; outputs[1]: as wanted.
 std::vector<Plan> pass_plans(const PassProblem& problem, const Machine& machine);
-/// The best of them.
-Plan plan_passes(const PassProblem& problem, const Machine& machine,
-                 std::string_view strategy = {});
 
 }  // namespace cuop::dist

@@ -106,9 +106,8 @@ Plan plan_pipelined_matmul(const PipelinedMatmul& problem, const Machine& machin
   plan.settings["chunks"] = chunks;
   plan.memory_per_rank = bytes + (rows_of_a[0].size() + rows_of_c[0].size()) * item;
   plans.push_back(std::move(plan));
-  Plan chosen = choose(std::move(plans), machine, strategy);
-  chosen.floor = matmul_floor({m, n, k, dtype, at_root, at_root, at_root}, machine);
-  return chosen;
+  return choose(std::move(plans), machine, strategy,
+                matmul_floor({m, n, k, dtype, at_root, at_root, at_root}, machine));
 }
 
 }  // namespace cuop::dist

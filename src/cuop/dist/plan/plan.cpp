@@ -140,7 +140,8 @@ int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding)
   return most * itemsize(dtype);
 }
 
-Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view strategy) {
+Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view strategy,
+            const Floor& floor) {
   std::vector<Candidate> candidates;
   std::set<std::string> known;
   const Plan* best = nullptr;
@@ -167,6 +168,7 @@ Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view st
   }
   Plan chosen = *best;
   chosen.candidates = std::move(candidates);
+  chosen.floor = floor;
   return chosen;
 }
 

@@ -1,5 +1,5 @@
 // A plan is data: what will be moved and computed, where, at which predicted cost, and what else
-// was considered. Planners are pure functions that answer plans; executors follow them. A plan
+// was considered. Planners are pure functions that return plans; executors follow them. A plan
 // prints itself, explains itself and has a hash by which ranks make sure that they follow the same
 // one.
 #pragma once
@@ -116,8 +116,9 @@ int64_t largest_block(const Shape& shape, DType dtype, const Sharding& sharding)
 
 /// The feasible plan of least predicted time (the first of equals), listing all as candidates.
 /// `strategy`, when not empty, restricts the choice. ExecutionError when there is no such strategy,
-/// MemoryError when none fits `machine.memory`.
-Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view strategy = {});
+/// MemoryError when none fits `machine.memory`. `floor`: of all of them.
+Plan choose(std::vector<Plan> plans, const Machine& machine, std::string_view strategy = {},
+            const Floor& floor = {});
 
 /// 0.0015 -> "1.5 ms".
 std::string format_seconds(double seconds);

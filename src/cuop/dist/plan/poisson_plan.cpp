@@ -165,9 +165,7 @@ Plan plan_row_solver(const RowSolverProblem& problem, const Machine& machine,
   }
   const Sharding rows = split_over_ranks(grid.sharding.mesh().size(), 2, 0);
   plans.push_back(plan_blocks(problem, machine, "row", rows));
-  Plan chosen = choose(std::move(plans), machine, strategy);
-  chosen.floor = floor_of(problem, machine);
-  return chosen;
+  return choose(std::move(plans), machine, strategy, floor_of(problem, machine));
 }
 
 }  // namespace cuop::dist

@@ -145,9 +145,7 @@ Plan plan_reduce(const ReduceProblem& problem, const Machine& machine, std::stri
   };
   if (kept >= 0) plans.push_back(plan_choice(problem, machine, "split_kept", split(kept)));
   if (reduced >= 0) plans.push_back(plan_choice(problem, machine, "split_reduced", split(reduced)));
-  Plan chosen = choose(std::move(plans), machine, strategy);
-  chosen.floor = floor_of(problem, machine);
-  return chosen;
+  return choose(std::move(plans), machine, strategy, floor_of(problem, machine));
 }
 
 std::vector<Box> state_owners(const Placement& x, const std::vector<int>& axes,

@@ -218,11 +218,10 @@ Plan plan_reshape(const ReshapeProblem& problem, const Machine& machine,
   if (!kept || strategy == "blocks") {
     plans.push_back(plan_choice(problem, machine, "blocks", block_sharding(problem)));
   }
-  Plan chosen = choose(std::move(plans), machine, strategy);
   Least least;
   least.received = least_received(problem);
-  chosen.floor = floor_of(least, machine, chosen.ranks);
-  return chosen;
+  return choose(std::move(plans), machine, strategy,
+                floor_of(least, machine, problem.x.sharding.mesh().size()));
 }
 
 }  // namespace cuop::dist

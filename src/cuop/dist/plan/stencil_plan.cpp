@@ -226,9 +226,7 @@ Plan plan_sweeps(const SweepProblem& problem, const Machine& machine, std::strin
   for (; depth > 0; depth /= 2) {
     for (const Cut& cut : cuts) plans.push_back(plan_cut(problem, machine, cut, depth));
   }
-  Plan chosen = choose(std::move(plans), machine, strategy);
-  chosen.floor = floor_of(problem, machine);
-  return chosen;
+  return choose(std::move(plans), machine, strategy, floor_of(problem, machine));
 }
 
 }  // namespace cuop::dist

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cuop/backend/cuda/driver_types.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/stream.h"
 #include "cuop/jit/nvrtc.h"
 
@@ -47,7 +48,7 @@ const LoadedKernel* known_kernel(Device device, const std::string& key,
 
 /// The launches of this thread while it lives: two ways to do the same work with the same launches
 /// are one.
-class LaunchWatch {
+class LaunchWatch : NonCopyable {
  public:
   struct Launch {
     size_t binary = 0;
@@ -56,8 +57,6 @@ class LaunchWatch {
   };
   LaunchWatch();
   ~LaunchWatch();
-  LaunchWatch(const LaunchWatch&) = delete;
-  LaunchWatch& operator=(const LaunchWatch&) = delete;
   const std::vector<Launch>& launches() const { return launches_; }
 
  private:

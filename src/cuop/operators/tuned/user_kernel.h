@@ -12,20 +12,19 @@
 #include <string>
 #include <vector>
 
+#include "cuop/core/noncopyable.h"
 #include "cuop/jit/kernel_signature.h"
 #include "cuop/jit/nvrtc.h"
 #include "cuop/operators/tuned/user_kernel_options.h"
 
 namespace cuop {
 
-class UserKernel {
+class UserKernel : NonCopyable {
  public:
   /// CompilationError when the source declares no such kernel (jit/kernel_signature.h), or a
   /// configuration, a key or an option makes no sense. Nothing is compiled yet.
   UserKernel(std::string source, std::string name, UserKernelOptions options = {});
   ~UserKernel();
-  UserKernel(const UserKernel&) = delete;
-  UserKernel& operator=(const UserKernel&) = delete;
 
   const std::string& name() const;
   const std::vector<KernelConfig>& configs() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuop/backend/slot.h"
+#include "cuop/core/enum_names.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/conv/conv_kernels.h"
@@ -157,11 +158,7 @@ Tensor convolution(const char* who, int spatial, const Tensor& x, const Tensor& 
 const char* name(ConvVariant variant) { return kVariantNames[static_cast<int>(variant)]; }
 
 ConvVariant parse_conv_variant(std::string_view text) {
-  for (int i = 0; i < 5; ++i) {
-    if (text == kVariantNames[i]) return static_cast<ConvVariant>(i);
-  }
-  throw ExecutionError(
-      cat("conv: variant '", text, "' is unknown; known are auto, onednn, gemm, direct, cudnn"));
+  return parse_name<ConvVariant>("conv: variant", kVariantNames, text);
 }
 
 const char* name(ConvActivation activation) {
@@ -169,10 +166,7 @@ const char* name(ConvActivation activation) {
 }
 
 ConvActivation parse_conv_activation(std::string_view text) {
-  for (const auto activation : {ConvActivation::kNone, ConvActivation::kRelu}) {
-    if (text == name(activation)) return activation;
-  }
-  throw ExecutionError(cat("conv: activation '", text, "' is unknown; known are none, relu"));
+  return parse_name<ConvActivation>("conv: activation", kActivationNames, text);
 }
 
 Tensor conv1d(const Tensor& x, const Tensor& w, const Tensor* bias, const ConvOptions& options,

@@ -2,19 +2,14 @@
 #include <type_traits>
 
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/lanes.h"
 #include "cuop/ops/conv/conv_kernels.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
+constexpr int kVectorBytes = lanes::kRegisterBytes;
 
 template <class T>
 struct Lanes {

@@ -13,6 +13,7 @@
 #include "cuop/core/box.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/empty.h"
 
@@ -58,7 +59,7 @@ class Stretches {
 };
 
 /// Page-locked memory for a few stretches, which the GPU copies from or to as work of a stream.
-class Slots {
+class Slots : NonCopyable {
  public:
   Slots(int64_t slot_bytes, Stream stream)
       : stream_(stream),
@@ -77,8 +78,6 @@ class Slots {
       }
     }
   }
-  Slots(const Slots&) = delete;
-  Slots& operator=(const Slots&) = delete;
 
   /// What copy i goes through, as a row-major tensor of the host that is like another one.
   Tensor tensor(int64_t i, const Tensor& like) const {

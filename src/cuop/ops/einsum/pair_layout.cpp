@@ -13,13 +13,6 @@ int dim_of(const Indices& indices, int index) {
   return static_cast<int>(std::find(indices.begin(), indices.end(), index) - indices.begin());
 }
 
-Indices joined(const Indices& a, const Indices& b, const Indices& c) {
-  Indices all = a;
-  all.insert(all.end(), b.begin(), b.end());
-  all.insert(all.end(), c.begin(), c.end());
-  return all;
-}
-
 /// Whether BLAS reads the matrices of a stack where they lie.
 bool is_readable(const Layout& stack) {
   const int rows = stack.ndim() - 2, columns = rows + 1;
@@ -52,6 +45,13 @@ Layout layout_in(const Indices& order, const Indices& indices, const Shape& shap
     stride *= std::max<int64_t>(1, shape[dim]);
   }
   return layout;
+}
+
+Indices joined(const Indices& a, const Indices& b, const Indices& c) {
+  Indices all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  all.insert(all.end(), c.begin(), c.end());
+  return all;
 }
 
 std::optional<Layout> as_matrices(const Named& x, const Indices& batch, const Indices& rows,

@@ -14,6 +14,9 @@ struct Named {
   Indices indices;
 };
 
+/// All of them, one after the other.
+Indices joined(const Indices& a, const Indices& b, const Indices& c);
+
 /// Row-major in this order of the indices, as seen under `indices`, which are the same.
 Layout layout_in(const Indices& order, const Indices& indices, const Shape& shape);
 

@@ -36,13 +36,6 @@ Tensor expanded(const NamedTensor& x, const Indices& wanted) {
   return x.tensor.with_layout(layout);
 }
 
-Indices joined(const Indices& a, const Indices& b, const Indices& c) {
-  Indices all = a;
-  all.insert(all.end(), b.begin(), b.end());
-  all.insert(all.end(), c.begin(), c.end());
-  return all;
-}
-
 /// [batch..., rows, columns]; a copy, in which the elements that follow each other in x still do,
 /// where strides do not allow a view.
 Tensor matrices(const NamedTensor& x, const Indices& batch, const Indices& rows,

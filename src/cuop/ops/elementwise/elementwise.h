@@ -45,243 +45,97 @@ Tensor call(const Tensor* out, const Operands&... operands) {
 Tensor elementwise(const char* name, std::span<const Operand* const> operands,
                    const Tensor* out = nullptr);
 
-inline Tensor add(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"add">(out, x1, x2);
-}
-inline Tensor subtract(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"subtract">(out, x1, x2);
-}
-inline Tensor multiply(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"multiply">(out, x1, x2);
-}
-inline Tensor divide(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"divide">(out, x1, x2);
-}
-inline Tensor floor_divide(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"floor_divide">(out, x1, x2);
-}
-inline Tensor remainder(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"remainder">(out, x1, x2);
-}
-inline Tensor pow(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"pow">(out, x1, x2);
-}
-inline Tensor equal(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"equal">(out, x1, x2);
-}
-inline Tensor not_equal(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"not_equal">(out, x1, x2);
-}
-inline Tensor less(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"less">(out, x1, x2);
-}
-inline Tensor less_equal(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"less_equal">(out, x1, x2);
-}
-inline Tensor greater(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"greater">(out, x1, x2);
-}
-inline Tensor greater_equal(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"greater_equal">(out, x1, x2);
-}
-inline Tensor logical_and(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"logical_and">(out, x1, x2);
-}
-inline Tensor logical_or(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"logical_or">(out, x1, x2);
-}
-inline Tensor logical_xor(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"logical_xor">(out, x1, x2);
-}
-inline Tensor bitwise_and(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"bitwise_and">(out, x1, x2);
-}
-inline Tensor bitwise_or(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"bitwise_or">(out, x1, x2);
-}
-inline Tensor bitwise_xor(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"bitwise_xor">(out, x1, x2);
-}
-inline Tensor bitwise_left_shift(const Operand& x1, const Operand& x2,
-                                 const Tensor* out = nullptr) {
-  return detail::call<"bitwise_left_shift">(out, x1, x2);
-}
-inline Tensor bitwise_right_shift(const Operand& x1, const Operand& x2,
-                                  const Tensor* out = nullptr) {
-  return detail::call<"bitwise_right_shift">(out, x1, x2);
-}
-inline Tensor maximum(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"maximum">(out, x1, x2);
-}
-inline Tensor minimum(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"minimum">(out, x1, x2);
-}
-inline Tensor copysign(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"copysign">(out, x1, x2);
-}
-inline Tensor nextafter(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"nextafter">(out, x1, x2);
-}
-inline Tensor logaddexp(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"logaddexp">(out, x1, x2);
-}
-inline Tensor hypot(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"hypot">(out, x1, x2);
-}
-inline Tensor atan2(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"atan2">(out, x1, x2);
-}
-inline Tensor leaky_relu(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) {
-  return detail::call<"leaky_relu">(out, x1, x2);
-}
+// Functions of two operands: add(x1, x2, out).
+#define CUOP_BINARY(name)                                                                 \
+  inline Tensor name(const Operand& x1, const Operand& x2, const Tensor* out = nullptr) { \
+    return detail::call<#name>(out, x1, x2);                                              \
+  }
+CUOP_BINARY(add)
+CUOP_BINARY(subtract)
+CUOP_BINARY(multiply)
+CUOP_BINARY(divide)
+CUOP_BINARY(floor_divide)
+CUOP_BINARY(remainder)
+CUOP_BINARY(pow)
+CUOP_BINARY(equal)
+CUOP_BINARY(not_equal)
+CUOP_BINARY(less)
+CUOP_BINARY(less_equal)
+CUOP_BINARY(greater)
+CUOP_BINARY(greater_equal)
+CUOP_BINARY(logical_and)
+CUOP_BINARY(logical_or)
+CUOP_BINARY(logical_xor)
+CUOP_BINARY(bitwise_and)
+CUOP_BINARY(bitwise_or)
+CUOP_BINARY(bitwise_xor)
+CUOP_BINARY(bitwise_left_shift)
+CUOP_BINARY(bitwise_right_shift)
+CUOP_BINARY(maximum)
+CUOP_BINARY(minimum)
+CUOP_BINARY(copysign)
+CUOP_BINARY(nextafter)
+CUOP_BINARY(logaddexp)
+CUOP_BINARY(hypot)
+CUOP_BINARY(atan2)
+CUOP_BINARY(leaky_relu)
+#undef CUOP_BINARY
 
-inline Tensor negative(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"negative">(out, x);
-}
-inline Tensor positive(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"positive">(out, x);
-}
-inline Tensor abs(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"abs">(out, x);
-}
-inline Tensor sign(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"sign">(out, x);
-}
-inline Tensor square(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"square">(out, x);
-}
-inline Tensor reciprocal(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"reciprocal">(out, x);
-}
-inline Tensor real(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"real">(out, x);
-}
-inline Tensor imag(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"imag">(out, x);
-}
-inline Tensor conj(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"conj">(out, x);
-}
-inline Tensor logical_not(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"logical_not">(out, x);
-}
-inline Tensor isnan(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"isnan">(out, x);
-}
-inline Tensor isinf(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"isinf">(out, x);
-}
-inline Tensor isfinite(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"isfinite">(out, x);
-}
-inline Tensor signbit(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"signbit">(out, x);
-}
-inline Tensor bitwise_invert(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"bitwise_invert">(out, x);
-}
-inline Tensor floor(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"floor">(out, x);
-}
-inline Tensor ceil(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"ceil">(out, x);
-}
-inline Tensor trunc(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"trunc">(out, x);
-}
-inline Tensor round(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"round">(out, x);
-}
-inline Tensor exp(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"exp">(out, x);
-}
-inline Tensor exp2(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"exp2">(out, x);
-}
-inline Tensor expm1(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"expm1">(out, x);
-}
-inline Tensor log(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"log">(out, x);
-}
-inline Tensor log1p(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"log1p">(out, x);
-}
-inline Tensor log2(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"log2">(out, x);
-}
-inline Tensor log10(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"log10">(out, x);
-}
-inline Tensor sqrt(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"sqrt">(out, x);
-}
-inline Tensor rsqrt(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"rsqrt">(out, x);
-}
-inline Tensor cbrt(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"cbrt">(out, x);
-}
-inline Tensor erf(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"erf">(out, x);
-}
-inline Tensor erfc(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"erfc">(out, x);
-}
-inline Tensor sin(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"sin">(out, x);
-}
-inline Tensor cos(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"cos">(out, x);
-}
-inline Tensor tan(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"tan">(out, x);
-}
-inline Tensor asin(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"asin">(out, x);
-}
-inline Tensor acos(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"acos">(out, x);
-}
-inline Tensor atan(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"atan">(out, x);
-}
-inline Tensor sinh(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"sinh">(out, x);
-}
-inline Tensor cosh(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"cosh">(out, x);
-}
-inline Tensor tanh(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"tanh">(out, x);
-}
-inline Tensor asinh(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"asinh">(out, x);
-}
-inline Tensor acosh(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"acosh">(out, x);
-}
-inline Tensor atanh(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"atanh">(out, x);
-}
-inline Tensor relu(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"relu">(out, x);
-}
-inline Tensor sigmoid(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"sigmoid">(out, x);
-}
-inline Tensor silu(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"silu">(out, x);
-}
-inline Tensor softplus(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"softplus">(out, x);
-}
-inline Tensor gelu(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"gelu">(out, x);
-}
-inline Tensor gelu_tanh(const Operand& x, const Tensor* out = nullptr) {
-  return detail::call<"gelu_tanh">(out, x);
-}
+// And of one: negative(x, out).
+#define CUOP_UNARY(name)                                              \
+  inline Tensor name(const Operand& x, const Tensor* out = nullptr) { \
+    return detail::call<#name>(out, x);                               \
+  }
+CUOP_UNARY(negative)
+CUOP_UNARY(positive)
+CUOP_UNARY(abs)
+CUOP_UNARY(sign)
+CUOP_UNARY(square)
+CUOP_UNARY(reciprocal)
+CUOP_UNARY(real)
+CUOP_UNARY(imag)
+CUOP_UNARY(conj)
+CUOP_UNARY(logical_not)
+CUOP_UNARY(isnan)
+CUOP_UNARY(isinf)
+CUOP_UNARY(isfinite)
+CUOP_UNARY(signbit)
+CUOP_UNARY(bitwise_invert)
+CUOP_UNARY(floor)
+CUOP_UNARY(ceil)
+CUOP_UNARY(trunc)
+CUOP_UNARY(round)
+CUOP_UNARY(exp)
+CUOP_UNARY(exp2)
+CUOP_UNARY(expm1)
+CUOP_UNARY(log)
+CUOP_UNARY(log1p)
+CUOP_UNARY(log2)
+CUOP_UNARY(log10)
+CUOP_UNARY(sqrt)
+CUOP_UNARY(rsqrt)
+CUOP_UNARY(cbrt)
+CUOP_UNARY(erf)
+CUOP_UNARY(erfc)
+CUOP_UNARY(sin)
+CUOP_UNARY(cos)
+CUOP_UNARY(tan)
+CUOP_UNARY(asin)
+CUOP_UNARY(acos)
+CUOP_UNARY(atan)
+CUOP_UNARY(sinh)
+CUOP_UNARY(cosh)
+CUOP_UNARY(tanh)
+CUOP_UNARY(asinh)
+CUOP_UNARY(acosh)
+CUOP_UNARY(atanh)
+CUOP_UNARY(relu)
+CUOP_UNARY(sigmoid)
+CUOP_UNARY(silu)
+CUOP_UNARY(softplus)
+CUOP_UNARY(gelu)
+CUOP_UNARY(gelu_tanh)
+#undef CUOP_UNARY
 
 /// x brought into [lo, hi].
 inline Tensor clip(const Operand& x, const Operand& lo, const Operand& hi,
@@ -302,52 +156,36 @@ template <class A, class B>
 concept TensorOperands = (std::same_as<A, Tensor> && std::convertible_to<const B&, Operand>) ||
                          (std::same_as<B, Tensor> && std::convertible_to<const A&, Operand>);
 
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator+(const A& a, const B& b) { return add(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator-(const A& a, const B& b) { return subtract(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator*(const A& a, const B& b) { return multiply(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator/(const A& a, const B& b) { return divide(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator%(const A& a, const B& b) { return remainder(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator&(const A& a, const B& b) { return bitwise_and(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator|(const A& a, const B& b) { return bitwise_or(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator^(const A& a, const B& b) { return bitwise_xor(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator==(const A& a, const B& b) { return equal(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator!=(const A& a, const B& b) { return not_equal(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator<(const A& a, const B& b) { return less(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator<=(const A& a, const B& b) { return less_equal(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator>(const A& a, const B& b) { return greater(a, b); }
-template <class A, class B>
-requires TensorOperands<A, B> Tensor operator>=(const A& a, const B& b) {
-  return greater_equal(a, b);
-}
+#define CUOP_OPERATOR(symbol, name)                                              \
+  template <class A, class B>                                                    \
+  requires TensorOperands<A, B> Tensor operator symbol(const A& a, const B& b) { \
+    return name(a, b);                                                           \
+  }
+CUOP_OPERATOR(+, add)
+CUOP_OPERATOR(-, subtract)
+CUOP_OPERATOR(*, multiply)
+CUOP_OPERATOR(/, divide)
+CUOP_OPERATOR(%, remainder)
+CUOP_OPERATOR(&, bitwise_and)
+CUOP_OPERATOR(|, bitwise_or)
+CUOP_OPERATOR(^, bitwise_xor)
+CUOP_OPERATOR(==, equal)
+CUOP_OPERATOR(!=, not_equal)
+CUOP_OPERATOR(<, less)
+CUOP_OPERATOR(<=, less_equal)
+CUOP_OPERATOR(>, greater)
+CUOP_OPERATOR(>=, greater_equal)
+#undef CUOP_OPERATOR
 
-inline const Tensor& operator+=(const Tensor& x, const Operand& y) {
-  add(x, y, &x);
-  return x;
-}
-inline const Tensor& operator-=(const Tensor& x, const Operand& y) {
-  subtract(x, y, &x);
-  return x;
-}
-inline const Tensor& operator*=(const Tensor& x, const Operand& y) {
-  multiply(x, y, &x);
-  return x;
-}
-inline const Tensor& operator/=(const Tensor& x, const Operand& y) {
-  divide(x, y, &x);
-  return x;
-}
+#define CUOP_ASSIGNMENT(symbol, name)                                       \
+  inline const Tensor& operator symbol(const Tensor& x, const Operand& y) { \
+    name(x, y, &x);                                                         \
+    return x;                                                               \
+  }
+CUOP_ASSIGNMENT(+=, add)
+CUOP_ASSIGNMENT(-=, subtract)
+CUOP_ASSIGNMENT(*=, multiply)
+CUOP_ASSIGNMENT(/=, divide)
+#undef CUOP_ASSIGNMENT
 
 }  // namespace cuop

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cuop/backend/slot.h"
+#include "cuop/core/enum_names.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
@@ -277,11 +278,7 @@ Tensor shift(const char* who, const Tensor& x, const FftDims& axes, bool is_inve
 }  // namespace
 
 FftNorm parse_fft_norm(std::string_view text, const char* who) {
-  if (text == "backward") return FftNorm::kBackward;
-  if (text == "forward") return FftNorm::kForward;
-  if (text == "ortho") return FftNorm::kOrtho;
-  throw ExecutionError(
-      cat(who, ": norm '", text, "' is unknown; it is backward, forward or ortho"));
+  return parse_name<FftNorm>(cat(who, ": norm"), {"backward", "forward", "ortho"}, text);
 }
 
 Tensor fft(const Tensor& x, FftSize n, int64_t axis, FftNorm norm, const Tensor* out) {

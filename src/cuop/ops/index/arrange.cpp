@@ -1,5 +1,6 @@
 #include "cuop/ops/index/arrange.h"
 
+#include "cuop/core/enum_names.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -31,16 +32,6 @@ int64_t wrap(int64_t value, int64_t period) {
   const int64_t rest = value % period;
   return rest < 0 ? rest + period : rest;
 }
-
-struct ModeName {
-  const char* text;
-  PadMode mode;
-};
-constexpr ModeName kModes[] = {{"constant", PadMode::kConstant},
-                               {"edge", PadMode::kEdge},
-                               {"reflect", PadMode::kReflect},
-                               {"symmetric", PadMode::kSymmetric},
-                               {"wrap", PadMode::kWrap}};
 
 using Widths = std::vector<std::pair<int64_t, int64_t>>;
 
@@ -243,12 +234,8 @@ Tensor repeat(const Tensor& x, int64_t count, std::optional<int64_t> axis) {
 }
 
 PadMode parse_pad_mode(std::string_view text) {
-  std::vector<const char*> names;
-  for (const ModeName& known : kModes) {
-    if (text == known.text) return known.mode;
-    names.push_back(known.text);
-  }
-  throw ExecutionError(cat("pad: mode '", text, "' is unknown; known are ", join(names)));
+  return parse_name<PadMode>("pad: mode", {"constant", "edge", "reflect", "symmetric", "wrap"},
+                             text);
 }
 
 Tensor pad(const Tensor& x, std::span<const std::pair<int64_t, int64_t>> widths, PadMode mode,

@@ -1,20 +1,13 @@
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/lanes.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-constexpr int kRows = 8;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-constexpr int kRows = 4;
-#else
-constexpr int kVectorBytes = 16;
-constexpr int kRows = 4;
-#endif
+constexpr int kVectorBytes = lanes::kRegisterBytes;
+constexpr int kRows = kVectorBytes == 64 ? 8 : 4;
 
 /// kRows x 2 vectors of sums stay in registers while the slivers stream by.
 template <class T>

@@ -25,10 +25,7 @@ constexpr backend::Slot kMomentsSlot{"batch_norm", &kernels::channel_moments_cpu
                                      &kernels::channel_moments_cuda};
 
 void check_input(const char* who, const Tensor& x, double eps) {
-  if (!is_floating(x.dtype())) {
-    throw DTypeError(cat(who, ": dtype ", x.dtype(),
-                         " is not supported; supported are float16, bfloat16, float32, float64"));
-  }
+  visit_dtype(FloatingTypes{}, x.dtype(), who, [](auto) {});
   if (!(eps >= 0.0) || std::isinf(eps)) {
     throw ExecutionError(cat(who, ": eps is ", eps, "; allowed is a finite number of at least 0"));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cuop/core/enum_names.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/create/create.h"
 
@@ -16,10 +17,7 @@ constexpr const char* kModeNames[] = {"plain", "compensated", "exact"};
 const char* name(SumMode mode) { return kModeNames[static_cast<int>(mode)]; }
 
 SumMode parse_sum_mode(std::string_view text) {
-  for (const SumMode mode : {SumMode::kPlain, SumMode::kCompensated, SumMode::kExact}) {
-    if (text == name(mode)) return mode;
-  }
-  throw ExecutionError(cat("sum mode: '", text, "' is unknown; known are ", join(kModeNames)));
+  return parse_name<SumMode>("sum mode:", kModeNames, text);
 }
 
 namespace {

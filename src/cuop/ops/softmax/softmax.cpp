@@ -1,7 +1,6 @@
 #include "cuop/ops/softmax/softmax.h"
 
 #include "cuop/backend/slot.h"
-#include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/dense_output.h"
 #include "cuop/ops/output.h"
@@ -16,10 +15,7 @@ constexpr backend::Slot kSlot{"softmax", &kernels::softmax_cpu, &kernels::softma
 Tensor run(const char* who, const Tensor& x, int64_t axis, bool is_log, const Tensor* out) {
   trace::Span span(who, "op");
   span.add_bytes(2 * x.nbytes());
-  if (!is_floating(x.dtype())) {
-    throw DTypeError(cat(who, ": dtype ", x.dtype(),
-                         " is not supported; supported are float16, bfloat16, float32, float64"));
-  }
+  visit_dtype(FloatingTypes{}, x.dtype(), who, [](auto) {});
   const int along = normalize_axis(axis, x.ndim(), who);
   const Tensor result = prepare_output(who, out, x.shape(), x.dtype(), x.device());
   check_same_or_no_overlap(who, result, x, "x");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuop/core/enum_names.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -16,6 +17,8 @@
 namespace cuop {
 
 namespace {
+
+constexpr const char* kPathNames[] = {"dense", "sparse", "auto"};
 
 /// What a sparse product costs in units of the dense one's multiplications.
 struct SparseCost {
@@ -54,16 +57,10 @@ void add_product(const SparseMatrix& a, const Tensor& b, bool adds, const Tensor
 
 }  // namespace
 
-const char* name(ProductPath path) {
-  static constexpr const char* kNames[] = {"dense", "sparse", "auto"};
-  return kNames[static_cast<size_t>(path)];
-}
+const char* name(ProductPath path) { return kPathNames[static_cast<size_t>(path)]; }
 
 ProductPath parse_product_path(std::string_view text, const char* who) {
-  for (const ProductPath path : {ProductPath::kDense, ProductPath::kSparse, ProductPath::kAuto}) {
-    if (text == name(path)) return path;
-  }
-  throw ExecutionError(cat(who, ": product '", text, "' is unknown; it is dense, sparse or auto"));
+  return parse_name<ProductPath>(cat(who, ": product"), kPathNames, text);
 }
 
 SparseOperand cheaper_operand(const CountedProduct& p, Device device) {

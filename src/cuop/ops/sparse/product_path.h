@@ -28,7 +28,7 @@ SparseOperand cheaper_operand(const CountedProduct& product, Device device);
 /// matmul's `dtype`), `c` without overlap. kAuto counts zeros, and
 /// takes the sparse way where the other operand is finite, so that no NaN that a zero makes of an
 /// infinity gets lost; kSparse takes `a` apart and lets go of those. Where c is not float32 or
-/// float64 the product is dense. Answers what was taken apart.
+/// float64 the product is dense. Returns what was taken apart.
 SparseOperand multiply_by_path(const Tensor& a, const Tensor& b, bool adds, ProductPath path,
                                const Tensor& c);
 

@@ -2,19 +2,14 @@
 #include <type_traits>
 
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/backend/cpu/lanes.h"
 #include "cuop/ops/sparse/sparse_kernels.h"
 
 namespace cuop::kernels {
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
+constexpr int kVectorBytes = lanes::kRegisterBytes;
 constexpr int kMostVectors = 8;  ///< sums that stay in registers
 constexpr int64_t kPanelBytes = 256 << 10;
 
@@ -37,7 +32,7 @@ struct Lines {
   }
 };
 
-/// Adds up `Vectors` vectors of a row of c from value `k` of the row on; answers where it stopped.
+/// Adds up `Vectors` vectors of a row of c from value `k` of the row on; returns where it stopped.
 template <int Vectors, class T, class Index>
 int64_t add_vectors(const RowProduct<T, Index>& p, const Lines<T>& lines, int64_t k, int64_t last,
                     T* c) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "cuop/core/enum_names.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
@@ -11,6 +12,8 @@
 namespace cuop {
 
 namespace {
+
+constexpr const char* kLayoutNames[] = {"csr", "coo"};
 
 /// The words by which users know the three tensors.
 struct Names {
@@ -87,12 +90,10 @@ void check_sparse_shape(const char* who, const Shape& shape) {
   throw ShapeError(cat(who, ": shape ", shape, " was given; a matrix has 2 dimensions"));
 }
 
-const char* name(SparseLayout layout) { return layout == SparseLayout::kCsr ? "csr" : "coo"; }
+const char* name(SparseLayout layout) { return kLayoutNames[static_cast<size_t>(layout)]; }
 
 SparseLayout parse_sparse_layout(std::string_view text, const char* who) {
-  if (text == "csr") return SparseLayout::kCsr;
-  if (text == "coo") return SparseLayout::kCoo;
-  throw ExecutionError(cat(who, ": layout '", text, "' is unknown; it is csr or coo"));
+  return parse_name<SparseLayout>(cat(who, ": layout"), kLayoutNames, text);
 }
 
 SparseMatrix::SparseMatrix(SparseLayout layout, const Shape& shape, const Tensor& rows,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuop/backend/slot.h"
+#include "cuop/core/enum_names.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
@@ -87,9 +88,7 @@ int64_t sweeps_at_once(const Tensor& grid, const TapList& taps) {
 }  // namespace
 
 Boundary parse_boundary(std::string_view text, const char* who) {
-  if (text == "zero") return Boundary::kZero;
-  if (text == "periodic") return Boundary::kPeriodic;
-  throw ExecutionError(cat(who, ": boundary '", text, "' is unknown; it is zero or periodic"));
+  return parse_name<Boundary>(cat(who, ": boundary"), {"zero", "periodic"}, text);
 }
 
 Tensor stencil2d(const Tensor& grid, const Tensor& kernel, Boundary boundary, int64_t iterations,
