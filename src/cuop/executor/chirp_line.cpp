@@ -1,11 +1,11 @@
 #include "cuop/executor/chirp_line.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/chirp_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -35,10 +35,8 @@ TileOperation lines_along(int64_t axis, FftKind kind, FftNorm norm) {
 }  // namespace
 
 ChirpLine::ChirpLine(const dist::FftBatch& batch, const Header& x, const Header& line, int64_t n)
-    : batch_(batch), x_(x), line_(line), n_(n) {
-  const int64_t used = std::min(x.shape[0], is_from_half() ? n / 2 + 1 : n);
-  shape_ = dist::smooth_factors(used + outputs() - 1);
-  given_ = std::max(used, shape_.n2);  // zeros behind a line of less than a row
+    : batch_(batch), x_(x), line_(line), sizes_(batch.kind, n, x.shape[0]) {
+  given_ = std::max(sizes_.used, sizes_.matrix.n2);  // zeros behind a line of less than a row
 }
 
 std::optional<ChirpLine> ChirpLine::of(const dist::FftBatch& batch, const Header& x,
@@ -50,30 +48,12 @@ std::optional<ChirpLine> ChirpLine::of(const dist::FftBatch& batch, const Header
 }
 
 Header ChirpLine::matrix() const {
-  return {{shape_.n1, shape_.n2}, complex_dtype(real_dtype(line_.dtype))};
+  return {{sizes_.matrix.n1, sizes_.matrix.n2}, complex_dtype(real_dtype(line_.dtype))};
 }
-
-spectral::Chirp ChirpLine::chirp(Interval columns) const {
-  spectral::Chirp made;
-  made.n = n_;
-  made.first = columns.low;
-  made.row_step = shape_.n2;
-  made.is_conjugate = is_inverse();
-  return made;
-}
-
-double ChirpLine::scale() const {
-  const auto n = static_cast<double>(n_);
-  if (batch_.norm == FftNorm::kOrtho) return 1 / std::sqrt(n);
-  return (batch_.norm == FftNorm::kBackward) == is_inverse() ? 1 / n : 1;
-}
-
-// The filter is divided by m and nothing else is scaled before the end, so that no number between
-// is much larger than what is made.
 
 LineStep ChirpLine::filter() const {
-  TileOperation made = lines_along(0, FftKind::kFft, FftNorm::kForward);
-  made.text += cat(", of a chirp of ", n_);
+  TileOperation made = lines_along(0, FftKind::kFft, FftNorm::kBackward);
+  made.text += cat(", of a chirp of ", sizes_.n);
   made.names = {"one"};
   made.describe = [*this, plain = made.describe](const std::vector<Header>& inputs) {
     const Header whole = matrix();
@@ -81,7 +61,7 @@ LineStep ChirpLine::filter() const {
     tiling.names = {"one"};
     tiling.inputs = inputs;
     tiling.needed = [](size_t, const Box&, Interval) { return whole_box({1, 1}); };
-    tiling.scratch = [lines = tiling.scratch, n = n_, item = itemsize(whole.dtype)](
+    tiling.scratch = [lines = tiling.scratch, n = sizes_.n, item = itemsize(whole.dtype)](
                          const Box& output, Interval step) {
       return lines(output, step) + output.size() * item + spectral::chirp_bytes(n);
     };
@@ -90,21 +70,17 @@ LineStep ChirpLine::filter() const {
       const Device device = parts[0].device;
       const Tensor block = empty(output.shape(), dtype, device);
       copy_into(block, broadcast_to(parts[0].local, output.shape()));
-      spectral::Chirp law = chirp(output.interval(1));
-      law.is_conjugate = !law.is_conjugate;
-      law.turn = outputs();
-      law.length = m();
-      spectral::multiply_by_chirp(block, law);
+      spectral::multiply_by_chirp(block, dist::chirp_of_filter(sizes_, output.low[1]));
       return make({{block, output, device}}, output, step);
     };
     return tiling;
   };
-  return {"filter", with_twiddles(made, m(), false), {{{1, 1}, matrix().dtype}}};
+  return {"filter", with_twiddles(made, sizes_.m(), false), {{{1, 1}, matrix().dtype}}};
 }
 
 LineStep ChirpLine::columns() const {
   TileOperation made = lines_along(0, FftKind::kFft, FftNorm::kBackward);
-  made.text += cat(", of ", given_, " elements times a chirp of ", n_);
+  made.text += cat(", of ", given_, " elements times a chirp of ", sizes_.n);
   made.names = {"rows", "end of the line"};
   made.describe = [*this, plain = made.describe](const std::vector<Header>& inputs) {
     const Header whole = matrix();
@@ -117,7 +93,7 @@ LineStep ChirpLine::columns() const {
       box.set_interval(i == 0 ? 1 : 0, i == 0 ? columns : begun(columns, rest));
       return box;
     };
-    tiling.scratch = [lines = tiling.scratch, n = n_, item = itemsize(whole.dtype)](
+    tiling.scratch = [lines = tiling.scratch, n = sizes_.n, item = itemsize(whole.dtype)](
                          const Box& output, Interval step) {
       return lines(output, step) + output.size() * item + spectral::chirp_bytes(n);
     };
@@ -129,17 +105,14 @@ LineStep ChirpLine::columns() const {
       copy_into(slice(block, 0, 0, rows()), parts[0].local);
       const int64_t count = std::min(columns.high, rest()) - columns.low;
       if (count > 0) copy_into(slice(select(block, 0, rows()), 0, 0, count), parts[1].local);
-      spectral::Chirp law = chirp(columns);
-      law.ends_are_real = is_from_half();
-      law.end_scale = 0.5;
-      spectral::multiply_by_chirp(block, law);
+      spectral::multiply_by_chirp(block, dist::chirp_of_input(sizes_, columns.low));
       return make({{block, output, device}}, output, step);
     };
     return tiling;
   };
   return {"columns",
-          with_twiddles(made, m(), false),
-          {{{rows(), shape_.n2}, x_.dtype}, {{std::max<int64_t>(rest(), 1)}, x_.dtype}}};
+          with_twiddles(made, sizes_.m(), false),
+          {{{rows(), sizes_.matrix.n2}, x_.dtype}, {{std::max<int64_t>(rest(), 1)}, x_.dtype}}};
 }
 
 LineStep ChirpLine::products() const {
@@ -160,28 +133,28 @@ LineStep ChirpLine::products() const {
       const Tensor rows = empty(output.shape(), dtype, parts[0].device);
       const Tensor filter = empty(output.shape(), dtype, parts[0].device);
       cuop::fft(parts[0].local, {}, 1, FftNorm::kBackward, &rows);
-      cuop::fft(parts[1].local, {}, 1, FftNorm::kForward, &filter);
+      cuop::fft(parts[1].local, {}, 1, FftNorm::kBackward, &filter);
       multiply(rows, filter, &rows);
       cuop::ifft(rows, {}, 1, FftNorm::kForward, &filter);
       return filter;
     };
     return tiling;
   };
-  return {"products", with_twiddles(made, m(), true), {matrix(), matrix()}};
+  return {"products", with_twiddles(made, sizes_.m(), true), {matrix(), matrix()}};
 }
 
 LineStep ChirpLine::result() const {
   TileOperation made = lines_along(0, FftKind::kIfft, FftNorm::kForward);
-  made.text += cat(", times a chirp of ", n_, ", norm ", static_cast<int>(batch_.norm));
+  made.text += cat(", times a chirp of ", sizes_.n, ", norm ", static_cast<int>(batch_.norm));
   made.describe = [*this, plain = made.describe](const std::vector<Header>& inputs) {
     Tiling tiling = plain(inputs);
-    tiling.output = {{divide_up(outputs(), shape_.n2), shape_.n2}, line_.dtype};
-    const auto whole = [n1 = shape_.n1](Box box) {
+    tiling.output = {{divide_up(sizes_.outputs, sizes_.matrix.n2), sizes_.matrix.n2}, line_.dtype};
+    const auto whole = [n1 = sizes_.matrix.n1](Box box) {
       box.set_interval(0, {0, n1});
       return box;
     };
-    tiling.scratch = [whole, lines = tiling.scratch, n = n_, item = itemsize(inputs[0].dtype)](
-                         const Box& output, Interval step) {
+    tiling.scratch = [whole, lines = tiling.scratch, n = sizes_.n,
+                      item = itemsize(inputs[0].dtype)](const Box& output, Interval step) {
       const Box all = whole(output);
       return lines(all, step) + all.size() * item + spectral::chirp_bytes(n);
     };
@@ -189,12 +162,10 @@ LineStep ChirpLine::result() const {
                                                      const Box& output, Interval step) {
       const Tensor all = make(parts, whole(output), step);
       const Tensor wanted = slice(all, 0, 0, output.interval(0).high);
-      spectral::Chirp law = chirp(output.interval(1));
-      law.scale = law.end_scale = (is_from_half() ? 2 : 1) * scale();
-      law.ends_become_real = batch_.kind == FftKind::kRfft;
-      spectral::multiply_by_chirp(wanted, law);
+      spectral::multiply_by_chirp(wanted,
+                                  dist::chirp_of_result(sizes_, output.low[1], batch_.norm));
       const Tensor result = empty(output.shape(), line_.dtype, parts[0].device);
-      if (is_from_half()) {
+      if (sizes_.is_from_half()) {
         real(wanted, &result);
       } else {
         copy_into(result, wanted);
@@ -211,10 +182,10 @@ LineStep ChirpLine::result() const {
 
 void ChirpLine::put(const Tensor& line, const Box& box, const Tensor& tile) const {
   const Interval columns = box.interval(1);
-  const int64_t whole = outputs() / shape_.n2, end = whole * shape_.n2;
-  const Tensor rows = reshape(slice(line, 0, 0, end), {whole, shape_.n2});
+  const int64_t whole = sizes_.outputs / sizes_.matrix.n2, end = whole * sizes_.matrix.n2;
+  const Tensor rows = reshape(slice(line, 0, 0, end), {whole, sizes_.matrix.n2});
   copy_into(slice(rows, 1, columns.low, columns.high), slice(tile, 0, 0, whole));
-  const Interval last{columns.low, std::min(columns.high, outputs() - end)};
+  const Interval last{columns.low, std::min(columns.high, sizes_.outputs - end)};
   if (last.high <= last.low) return;
   copy_into(slice(line, 0, end + last.low, end + last.high),
             slice(select(tile, 0, whole), 0, 0, last.high - last.low));
@@ -224,9 +195,9 @@ std::vector<Tensor> ChirpLine::filter_inputs(DType dtype) { return {ones({1, 1},
 
 std::vector<Tensor> ChirpLine::column_inputs(const Tensor& x) const {
   const Tensor line = of_length(x, given_);
-  const int64_t whole = rows() * shape_.n2;
+  const int64_t whole = rows() * sizes_.matrix.n2;
   // An element that nobody looks at where no row is begun.
-  return {reshape(slice(line, 0, 0, whole), {rows(), shape_.n2}),
+  return {reshape(slice(line, 0, 0, whole), {rows(), sizes_.matrix.n2}),
           slice(line, 0, rest() > 0 ? whole : whole - 1, given_)};
 }
 

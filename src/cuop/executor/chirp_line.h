@@ -1,7 +1,6 @@
 // One line of any length that fits on no device, a prime number's too, as a convolution with a
-// chirp w[j] = exp(-+i pi j^2 / n) (ops/fft/chirp.h): X[k] = w[k] sum_j (w[j] x[j]) conj(w[k - j]),
-// over m >= outputs + inputs - 1 elements around. m = m1 m2 has small prime factors, so that the
-// convolution is made by transforms of the line as a matrix, in four passes over the host's memory:
+// chirp (dist/plan/chirp_plan.h) of m = m1 m2 elements: by transforms of the line as a matrix, in
+// four passes over the host's memory:
 //
 //   filter    columns of conj(w), transformed, times twiddle factors
 //   columns   columns of w x, transformed, times twiddle factors
@@ -16,9 +15,8 @@
 #include <optional>
 #include <vector>
 
-#include "cuop/dist/plan/four_step_plan.h"
+#include "cuop/dist/plan/chirp_plan.h"
 #include "cuop/executor/line_parts.h"
-#include "cuop/ops/fft/chirp.h"
 
 namespace cuop::executor {
 
@@ -43,23 +41,15 @@ class ChirpLine {
  private:
   ChirpLine(const dist::FftBatch& batch, const Header& x, const Header& line, int64_t n);
 
-  bool is_from_half() const { return batch_.kind == dist::FftKind::kIrfft; }
-  bool is_inverse() const { return is_from_half() || batch_.kind == dist::FftKind::kIfft; }
-  int64_t m() const { return shape_.n1 * shape_.n2; }
-  int64_t outputs() const { return line_.shape[0]; }
   /// Whole rows of the line that is given, and elements of the begun one.
-  int64_t rows() const { return given_ / shape_.n2; }
-  int64_t rest() const { return given_ % shape_.n2; }
-  /// Of a block of columns of the line as a matrix.
-  spectral::Chirp chirp(Interval columns) const;
+  int64_t rows() const { return given_ / sizes_.matrix.n2; }
+  int64_t rest() const { return given_ % sizes_.matrix.n2; }
   void put(const Tensor& line, const Box& box, const Tensor& tile) const;
-  double scale() const;
 
   dist::FftBatch batch_;
   Header x_, line_;
-  int64_t n_;
-  int64_t given_ = 0;  ///< elements that are read
-  dist::Factors shape_;
+  dist::ChirpSizes sizes_;
+  int64_t given_ = 0;  ///< elements that are read, and zeros behind them
 };
 
 }  // namespace cuop::executor

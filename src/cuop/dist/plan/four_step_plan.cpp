@@ -29,14 +29,6 @@ Sharding with_dimension(const Sharding& sharding, int ndim, int dim) {
 /// Multiplications by roots of unity, which are products of two each, in place.
 constexpr double kTwiddleFlops = 12, kTwiddleEfficiency = 0.1;
 
-/// What arrives is put where columns are rows, as is what stays on its rank.
-void add_reordering(Plan& plan, const Machine& machine, const Placement& matrix) {
-  const auto block =
-      static_cast<double>(largest_block(matrix.shape, matrix.dtype, matrix.sharding));
-  add_compute(plan, machine, "rows and columns exchanged in memory", 0,
-              static_cast<int64_t>(2.0 * block / machine.transposed_speed), matrix.dtype);
-}
-
 }  // namespace
 
 std::optional<Factors> four_step_factors(int64_t n, int ranks) {
