@@ -53,6 +53,8 @@ class ExecutionPlan:
     """Of a device: with less there is no plan."""
     num_passes: int = 1
     """Over the host's memory; 0 where a grid fits and the ranks sweep it as it is."""
+    scratch_memory_gb: float = 0.0
+    """Of the host, that passes keep beside the arrays and the result."""
 
 
 class ResourcePlanner:
@@ -159,6 +161,7 @@ class ResourcePlanner:
             floor_ms=call.floor * 1e3,
             smallest_memory_gb=call.smallest / _GIB,
             num_passes=sum(each.times for each in call.passes),
+            scratch_memory_gb=call.scratch / _GIB,
         )
 
     def print_gpu_status(self):

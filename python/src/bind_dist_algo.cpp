@@ -141,8 +141,8 @@ void define_fft(Module& m, const char* name, dist::FftKind kind) {
   define_forms(
       m, name, {"x"}, dist::fft, dist::fft_from_root, make,
       {"1-D transforms along `dim`, the other dimensions split over ranks; where they are shorter "
-       "than there are ranks, each over all ranks (strategy \"four_step\") if that is "
-       "faster. Collective."},
+       "than there are ranks, each over all ranks (strategy \"four_step\", of one line whose "
+       "length has no near factors \"chirp\") if that is faster. Collective."},
       "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward", nb::kw_only());
 }
 

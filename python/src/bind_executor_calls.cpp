@@ -1,6 +1,7 @@
 // cuop.executor: calls that may need several passes over the host's memory.
 #include "binders.h"
 #include "cuop/executor/grid_fft.h"
+#include "cuop/executor/line_fft.h"
 #include "cuop/executor/passes.h"
 #include "cuop/executor/sweeps.h"
 #include "executor_arguments.h"

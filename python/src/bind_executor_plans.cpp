@@ -11,6 +11,7 @@
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/executor/grid_fft.h"
+#include "cuop/executor/line_fft.h"
 #include "cuop/executor/passes.h"
 #include "cuop/executor/sweeps.h"
 #include "executor_arguments.h"
@@ -143,7 +144,7 @@ void bind_values(Module& m) {
       .def_ro("plan", &TilePass::plan);
   Class<CallPlan>(m, "CallPlan", "How a call goes that may need several passes.")
       .def_ro("op", &CallPlan::op)
-      .def_ro("way", &CallPlan::way, "\"at once\", \"four steps\", ...")
+      .def_ro("way", &CallPlan::way, "\"at once\", \"four steps\", \"chirp\", ...")
       .def_ro("passes", &CallPlan::passes,
               "[TilePass]; none where the grid fits and the ranks sweep it as it is.")
       .def_ro("limit", &CallPlan::limit, "Bytes that a device may use.")
@@ -152,7 +153,11 @@ void bind_values(Module& m) {
       .def_prop_ro("memory", &CallPlan::memory, "Bytes on a device, at most.")
       .def_prop_ro("seconds", &CallPlan::seconds, "Predicted.")
       .def_ro("floor", &CallPlan::floor, "No plan on these devices takes less.")
-      .def_ro("data_bytes", &CallPlan::data_bytes, "Of all inputs and the result.");
+      .def_ro("data_bytes", &CallPlan::data_bytes, "Of all inputs and the result.")
+      .def_ro("scratch", &CallPlan::scratch,
+              "Bytes on the host that passes keep beside inputs and result.")
+      .def_ro("kept_scratch", &CallPlan::kept_scratch,
+              "The same where a later run may go on with them.");
 }
 
 void bind_plans(Module& m) {
@@ -223,7 +228,8 @@ void bind_plans(Module& m) {
       },
       "shape"_a, "dtype"_a, "n"_a = nb::none(), "dim"_a = -1, "norm"_a = "backward",
       "kind"_a = "fft", nb::kw_only(), "machine"_a, Released(),
-      "The passes of 1-D transforms (fft_line): at once, or of one line in four steps.");
+      "The passes of 1-D transforms (fft_line): at once, or of one line in four steps or by a "
+      "chirp.");
   m.def(
       "plan_fft2d_grid",
       [](Arg<Shape> shape, Arg<DType> dtype, Arg<PlannedFor> machine) {

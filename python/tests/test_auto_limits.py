@@ -28,6 +28,7 @@ def calls(dtype):
         noise(2, 17, 11, dtype=dtype),
         noise(3, 420, dtype=dtype),
     )
+    prime = noise(5, 509, dtype=dtype)
     chain = [a, b, noise(4, 11, 5, dtype=dtype)]
     blocks = [noise(1, 3, 5, 4, dtype=dtype), noise(2, 3, 4, 6, dtype=dtype)]
     made = {
@@ -52,6 +53,9 @@ def calls(dtype):
         "ifft": ("ifft", [a], {"dim": 0, "n": 16}),
         "fft of a line": ("fft", [line], {}),
         "ifft of a line": ("ifft", [line], {"n": 504}),
+        "fft of a prime line": ("fft", [prime], {}),
+        "ifft of a line padded to twice a prime": ("ifft", [prime], {"n": 1006}),
+        "irfft of a prime line": ("irfft", [line], {"n": 823}),
         "fft, padded": ("fft", [a], {"n": 21}),
         "fft between axes": ("fft", [blocks[0]], {"dim": 1, "n": 9}),
         "irfft": ("irfft", [a], {"dim": 0, "n": 9}),
@@ -70,6 +74,7 @@ def calls(dtype):
             "rfft": ("rfft", [a], {}),
             "rfft, padded": ("rfft", [a], {"n": 21}),
             "rfft of a line": ("rfft", [line], {}),
+            "rfft of a prime line": ("rfft", [prime], {}),
         }
     if np.dtype(dtype).kind == "f":
         images, volumes = noise(1, 2, 4, 6, 5, dtype=dtype), noise(1, 1, 2, 4, 3, 4, dtype=dtype)

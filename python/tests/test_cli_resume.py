@@ -178,6 +178,7 @@ def test_tiles_that_overlap_are_not_counted_twice(tmp_path, files):
 
 GRID_CALLS = {
     "fft2d": [],
+    "fft": [],
     "rfft": [],
     "irfft": [],
     "stencil": ["--iterations", 90, "--boundary", "periodic"],
@@ -188,14 +189,14 @@ GRID_CALLS = {
 @pytest.mark.parametrize(
     ("name", "ranks", "peers"),
     [(name, ranks, "1") for name in GRID_CALLS for ranks in (None, 3)]
-    + [("rfft", 3, "0"), ("jacobi", 3, "0")],
+    + [("rfft", 3, "0"), ("fft", 3, "0"), ("jacobi", 3, "0")],
 )
 def test_passes_that_are_killed_are_gone_on_with(tmp_path, name, ranks, peers, monkeypatch):
-    """In the first pass, in a later one, and by another number of ranks."""
+    """In the first pass, in later ones, and by another number of ranks."""
     if ranks and shutil.which("mpirun") is None:
         pytest.skip("needs mpirun")
     monkeypatch.setenv("CUOP_PEER_MEMORY", peers)
-    line = {"rfft": (600000,), "irfft": (300001,)}
+    line = {"rfft": (600000,), "irfft": (300001,), "fft": (200003,)}  # a prime number
     x = write(tmp_path / "x.npy", RANDOM.normal(size=line.get(name, (480, 200))))
     inputs = [x, write(tmp_path / "f.npy", RANDOM.normal(size=(480, 200)))][
         : 1 + (name == "jacobi")
@@ -212,13 +213,13 @@ def test_passes_that_are_killed_are_gone_on_with(tmp_path, name, ranks, peers, m
             return json.loads(head)["pass"][0] >= number and len(lines) >= 2
         return False
 
-    more = 36 if name == "irfft" else 0  # whose spectra are complex
-    for number, limit in [(0, f"{60 + more}K"), (1, f"{64 + more}K")]:
-        kill_when(lambda: is_in_pass(number), [*run, limit], ranks)  # noqa: B023
+    limit = {"irfft": 96, "fft": 120}.get(name, 60)  # spectra are complex
+    for number in range(4 if name == "fft" else 2):
+        kill_when(lambda: is_in_pass(number), [*run, f"{limit + 4 * number}K"], ranks)  # noqa: B023
         seen.append(not (tmp_path / "out.npy").exists())
         if not seen[-1]:  # it was faster
             break
-    done = cuop(*run, f"{68 + more}K", ranks=2 if ranks else None)
+    done = cuop(*run, f"{limit + 8}K", ranks=2 if ranks else None)
     assert done.returncode == 0, done.stderr
     assert ("going on behind" in done.stdout) == seen[-1], done.stdout
     result, whole = np.load(tmp_path / "out.npy"), np.load(tmp_path / "whole.npy")

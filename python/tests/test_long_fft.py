@@ -31,17 +31,25 @@ def exact(kind, x, n):
     return getattr(scipy.fft, kind)(wide, n)
 
 
+#: Lengths of each way.
+LENGTHS = {
+    "four_step": [4, 60, 1001, 4096, 3**9, 50 * 1009, 1 << 17],
+    "chirp": [5, 101, 1009, 2 * 10007, 60013, 131071],
+}
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_errors_are_a_few_units_in_the_last_place(kind, dtype):
-    lengths = [4, 60, 1001, 4096, 3**9, 50 * 1009, 1 << 17]
+@pytest.mark.parametrize("strategy", LENGTHS)
+def test_errors_are_a_few_units_in_the_last_place(strategy, kind, dtype):
+    lengths = LENGTHS[strategy]
 
     def work(comm):
         errors = {}
         for n in lengths:
             x = given(kind, n, dtype)
             call = getattr(dist, f"{kind}_from_root")
-            made = call(comm, x if comm.rank == 0 else None, n, strategy="four_step")
+            made = call(comm, x if comm.rank == 0 else None, n, strategy=strategy)
             if comm.rank == 0:
                 wide, made = exact(kind, x, n), np.asarray(made)
                 assert made.shape == wide.shape
@@ -63,6 +71,22 @@ def test_there_and_back_of_parts(ranks):
         assert half.shape == (1501,) and half.sharding.spec == dist.P("r")
         np.testing.assert_allclose(half.gather_all(), np.fft.rfft(x, norm="ortho"), atol=1e-12)
         back = dist.irfft(half, 3000, norm="ortho", strategy="four_step", output=line)
+        np.testing.assert_allclose(back.redistribute(everywhere).local, x, atol=1e-13)
+
+    dist.run_ranks(work, ranks)
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_there_and_back_of_parts_of_prime_length(ranks):
+    def work(comm):
+        x = np.random.default_rng(0).standard_normal(3001)
+        everywhere = dist.Sharding.replicated(dist.Mesh.line(comm.size))
+        line = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
+        parts = dist.DistTensor.from_root(comm, x if comm.rank == 0 else None).redistribute(line)
+        half = dist.rfft(parts, norm="ortho", strategy="chirp")
+        assert half.shape == (1501,) and half.sharding.spec == dist.P("r")
+        np.testing.assert_allclose(half.gather_all(), np.fft.rfft(x, norm="ortho"), atol=1e-12)
+        back = dist.irfft(half, 3001, norm="ortho", strategy="chirp", output=line)
         np.testing.assert_allclose(back.redistribute(everywhere).local, x, atol=1e-13)
 
     dist.run_ranks(work, ranks)
@@ -90,7 +114,7 @@ def test_the_documented_functions_choose_it():
     assert set(dist.run_ranks(work, 2)[0].values()) == {"four_step"}
 
 
-def test_a_length_without_factors_stays_on_one_rank():
+def test_a_short_length_without_factors_stays_on_one_rank():
     def work(comm):
         line = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
         x = np.arange(101.0)

@@ -48,6 +48,27 @@ TEST(FourStepPlan, FactorsAreNearAndShared) {
   }
 }
 
+TEST(FourStepPlan, SmoothFactorsAreNearAndHardlyMoreThanAsked) {
+  const auto largest_prime = [](int64_t n) {
+    int64_t largest = 1;
+    for (int64_t p = 2; n > 1; ++p) {
+      for (; n % p == 0; n /= p) largest = p;
+    }
+    return largest;
+  };
+  const auto check = [&](int64_t least, double most) {
+    const auto [n1, n2] = smooth_factors(least);
+    ASSERT_GE(n1 * n2, least);
+    ASSERT_LE(static_cast<double>(n1 * n2), most * static_cast<double>(least)) << least;
+    ASSERT_GE(n1, n2);
+    ASSERT_LE(n1, 5 * n2) << least;
+    ASSERT_LE(std::max(largest_prime(n1), largest_prime(n2)), 7) << least;
+  };
+  for (int64_t least = 1; least < 3000; ++least) check(least, least < 300 ? 4.0 : 1.1);
+  for (int64_t least = 3000; least < 2'000'000; least += 977) check(least, 1.06);
+  for (int bits = 21; bits < 60; ++bits) check((int64_t{1} << bits) + 12345, 1.04);
+}
+
 FftProblem problem_of(FftKind kind, int64_t n, const Sharding& at, DType dtype) {
   return {"fft", {"x", {kind == FftKind::kIrfft ? n / 2 + 1 : n}, dtype, at}, kind, {0}, {n}, {}};
 }
@@ -97,11 +118,11 @@ TEST(FourStepPlan, TakesTheWayThatWasFaster) {
   }
 }
 
-TEST(FourStepPlan, SaysWhyALengthWithoutFactorsStaysOnOneRank) {
-  const Plan plan = plan_fft(
-      problem_of(FftKind::kFft, 1000003, split_over_ranks(4, 1, 0), DType::kComplex64), {});
+TEST(FourStepPlan, SaysWhyAShortLengthWithoutFactorsStaysOnOneRank) {
+  const Plan plan =
+      plan_fft(problem_of(FftKind::kFft, 1009, split_over_ranks(4, 1, 0), DType::kComplex64), {});
   EXPECT_EQ(plan.strategy, "one_rank");
-  EXPECT_EQ(plan.detail, "1000003 has no factors");
+  EXPECT_EQ(plan.detail, "1009 has no factors");
 }
 
 TEST(FourStepPlan, SendsHalfOfWhatBelongsToRealNumbers) {
@@ -266,8 +287,9 @@ TEST(FourStep, NobodyHasAllOfIt) {
 TEST(FourStep, RefusesLengthsWithoutFactors) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
     const Tensor x = on_root(comm, noise({13}));
-    EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {}, kForced); }),
-                HasSubstr("there is no strategy \"four_step\"; possible here are one_rank, root"));
+    EXPECT_THAT(
+        failure_of([&] { fft_from_root(comm, x, {}, kForced); }),
+        HasSubstr("there is no strategy \"four_step\"; possible here are chirp, one_rank, root"));
     expect_spectrum(comm, fft_from_root(comm, x), cuop::fft(noise({13})), 1e-12, "after");
   });
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cuop/core/text.h"
-#include "cuop/executor/grid_fft.h"
+#include "cuop/executor/line_fft.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -22,8 +22,7 @@ using namespace executor::testing;  // NOLINT
 using dist::CommunicatorPtr;
 using dist::run_ranks;
 
-/// Of the line in the least memory that will do: in four steps unless its length is prime or a row
-/// takes no less.
+/// Of the line in the least memory that will do: in four steps where its length has near factors.
 CallPlan smallest_plan(const CommunicatorPtr& comm, const dist::FftBatch& batch,
                        const Header& line) {
   const CallPlan refused = fft_line_plan(batch, line, on_ranks(comm, within(1)));
@@ -49,7 +48,7 @@ TEST(LineSteps, RealLinesOfAnyLengthMoveHalfTheBytes) {
       EXPECT_EQ(report.passes, 2) << n;
       EXPECT_LE(report.peak, plan.smallest);
     }
-    EXPECT_GT(lines, 150);
+    EXPECT_GT(lines, 130);  // others go by a chirp
     const auto moved = [&](dist::FftKind kind) {
       int64_t bytes = 0;
       const Header line{{1 << 20},
@@ -138,7 +137,7 @@ TEST(LineSteps, LinesThatBecomeRealOverRanks) {
       };
       check(half, std::nullopt, 1e-13, "even");
       check(single, 945, 1e-6, "odd");
-      check(half, 1001, 1e-13, "padded");
+      check(half, 1023, 1e-13, "padded");
       check(half, 735, 1e-13, "cut");
       check(real(half), 930, 1e-13, "of real numbers");
     });

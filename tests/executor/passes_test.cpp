@@ -7,10 +7,12 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <optional>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/executor/grid_fft.h"
+#include "cuop/executor/line_fft.h"
 #include "cuop/executor/operations.h"
 #include "cuop/executor/sweeps.h"
 #include "cuop/ops/create/create.h"
@@ -159,6 +161,20 @@ TEST(Passes, LinesThatBecomeRealGoOn) {
                 },
                 {8 * kKiB, 7 * kKiB, 11 * kKiB}, cuop::irfft(half), 1e-12),
             3);
+}
+
+TEST(Passes, LinesOfPrimeLengthThatAreCutOffGoOn) {
+  const Tensor line = noise_here({1009}), half = cuop::rfft(line);
+  for (const bool is_back : {false, true}) {
+    const dist::FftBatch batch{is_back ? dist::FftKind::kIrfft : dist::FftKind::kFft,
+                               is_back ? std::optional<int64_t>(1009) : std::nullopt};
+    EXPECT_GT(ends_like(
+                  [&](const auto& comm, const auto& options) {
+                    return fft_line(comm, of_root(comm, is_back ? half : line), batch, options);
+                  },
+                  {10 * kKiB, 9 * kKiB, 12 * kKiB}, is_back ? line : cuop::fft(line), 1e-11),
+              6);
+  }
 }
 
 TEST(Passes, SweepsThatAreCutOffGoOn) {

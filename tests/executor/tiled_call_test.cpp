@@ -9,6 +9,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/executor/grid_fft.h"
+#include "cuop/executor/line_fft.h"
 #include "cuop/executor/operations.h"
 #include "cuop/executor/passes.h"
 #include "cuop/executor/sweeps.h"

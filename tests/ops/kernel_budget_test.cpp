@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/fft/chirp.h"
 #include "cuop/ops/fft/twiddle.h"
 #include "cuop/ops/index/index_kernels.h"
 #include "cuop/ops/random/random_kernels.h"
@@ -43,6 +44,11 @@ TEST_F(KernelBudget, OffsetsKeepTheirBudgets) {
 TEST_F(KernelBudget, TwiddlesKeepTheirBudgets) {
   expect_within(spectral::twiddle_kernel(DType::kComplex64), 40);
   expect_within(spectral::twiddle_kernel(DType::kComplex128), 40);
+}
+
+TEST_F(KernelBudget, ChirpsKeepTheirBudgets) {
+  expect_within(spectral::chirp_kernel(DType::kComplex64), 48);
+  expect_within(spectral::chirp_kernel(DType::kComplex128), 48);
 }
 
 TEST_F(KernelBudget, SearchesOfRowsKeepTheirBudgets) {

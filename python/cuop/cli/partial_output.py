@@ -19,12 +19,14 @@ from cuop.npy_header import header_bytes, read_header, write_header
 
 Array = tuple[tuple[int, ...], str]
 Box = tuple[list[int], list[int], list[float]]
+#: Of the files of arrays, in turns.
+_KINDS = ("part", "pass", "pass2", "pass3")
 
 
 class PartialOutput:
-    """Beside OUT: `.OUT.cuop-part` and, where passes take turns, `.OUT.cuop-pass`, arrays of which
-    one becomes OUT; `.OUT.cuop-tiles` says of which call they are, which pass has begun and which of
-    its tiles are there.
+    """Beside OUT: `.OUT.cuop-part` and, where passes take turns, `.OUT.cuop-pass`, `-pass2` and
+    `-pass3`, arrays of which one becomes OUT; `.OUT.cuop-tiles` says of which call they are, which pass
+    has begun and which of its tiles are there.
 
     It is the `log` of cuop.executor's calls. On rank 0: left, open, begin, array, place; on other
     processes: join; on each of them: note. Rank 0 finishes or discards it.
@@ -134,7 +136,7 @@ class PartialOutput:
     def discard(self) -> None:
         """Leaves nothing behind."""
         self.close()
-        for kind in ("part", "pass", "tiles") if self.path is not None else ():
+        for kind in (*_KINDS, "tiles") if self.path is not None else ():
             with suppress(FileNotFoundError):
                 self._beside(kind).unlink()
 
@@ -175,7 +177,9 @@ class PartialOutput:
         return self.path.with_name(f".{self.path.name}.cuop-{kind}")
 
     def _places(self, arrays: list[Array]):
-        return zip((self._beside("part"), self._beside("pass")), arrays, strict=False)
+        if len(arrays) > len(_KINDS):
+            raise ValueError(f"{len(arrays)} arrays, of which {len(_KINDS)} take turns at most")
+        return zip(map(self._beside, _KINDS), arrays, strict=False)
 
     def _file(self, number: int) -> "_File":
         return self._files[number % len(self._files)]

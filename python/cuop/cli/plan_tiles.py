@@ -6,6 +6,7 @@ from cuop.cli import console
 from cuop.cli.operations import Options
 from cuop.cli.tile_operations import LINES
 from cuop.errors import MemoryError
+from cuop.report.page import format_bytes
 
 
 def print_tiles(name, call, shapes, dtypes, options: Options, machine, as_json: bool) -> None:
@@ -28,6 +29,8 @@ def print_tiles(name, call, shapes, dtypes, options: Options, machine, as_json: 
             "feasible": plan.feasible,
             "smallest": plan.smallest,
             "seconds": plan.seconds,
+            "scratch": plan.scratch,
+            "kept_scratch": plan.kept_scratch,
             "passes": listed,
         }
         console.console.print(json.dumps(made), markup=False)
@@ -36,6 +39,12 @@ def print_tiles(name, call, shapes, dtypes, options: Options, machine, as_json: 
             if plan.way != "at once" or name in ("fft2d", *LINES):
                 console.console.print(f"{name}: {each.text}, {each.times} times", markup=False)
             console.console.print(each.plan.explain(), markup=False, end="")
+        if plan.kept_scratch > 0:
+            console.console.print(
+                f"  on the host beside arrays and result {format_bytes(plan.scratch)}, with --resume "
+                f"{format_bytes(plan.kept_scratch)}",
+                markup=False,
+            )
         console.console.print(f"  reckoned with {machine!r}, {machine.device!r}", markup=False)
     if not plan.feasible:
         raise MemoryError(

@@ -70,5 +70,5 @@ TILE_CALLS = {
         ),
     ),
 }  # fmt: skip
-#: One line of these that does not fit goes in four steps.
+#: One line of these that does not fit goes in several passes.
 LINES = ("fft", "ifft", "rfft", "irfft")

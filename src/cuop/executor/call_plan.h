@@ -29,6 +29,9 @@ struct CallPlan {
   int64_t smallest = 0;               ///< with less there is no way
   int64_t data_bytes = 0;             ///< of all inputs and the result
   double floor = 0;                   ///< no plan on these devices takes less
+  /// Bytes on the host, or in files, of what passes keep beside inputs and result; and where a
+  /// later run may go on with them.
+  int64_t scratch = 0, kept_scratch = 0;
 
   bool is_whole() const { return passes.empty(); }
   bool is_feasible() const;

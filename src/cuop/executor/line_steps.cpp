@@ -3,46 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "cuop/core/text.h"
 #include "cuop/dist/plan/four_step_plan.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/create/create.h"
-#include "cuop/ops/fft/twiddle.h"
+#include "cuop/ops/create/empty.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::executor {
-namespace {
 
 using dist::FftKind;
-
-/// Of a matrix of which one axis is transformed, times exp(-+2 pi i j2 k1 / n).
-TileOperation with_twiddles(TileOperation made, int64_t n, bool is_inverse) {
-  made.text += ", twiddled";
-  made.describe = [plain = made.describe, n, is_inverse](const std::vector<Header>& inputs) {
-    Tiling tiling = plain(inputs);
-    tiling.scratch = [lines = tiling.scratch, n](const Box& output, Interval step) {
-      return lines(output, step) + spectral::twiddle_bytes(n);
-    };
-    tiling.make = [make = tiling.make, n, is_inverse](const std::vector<Part>& parts,
-                                                      const Box& output, Interval step) {
-      const Tensor lines = make(parts, output, step);
-      spectral::multiply_by_twiddles(lines, {n, 0, output.low[0], 1, output.low[1], is_inverse});
-      return lines;
-    };
-    return tiling;
-  };
-  return made;
-}
-
-/// The first n elements of the line, with zeros where it has fewer.
-Tensor of_length(const Tensor& x, int64_t n) {
-  if (x.size() >= n) return slice(x, 0, 0, n);
-  const Tensor line = zeros({n}, x.dtype());
-  copy_into(slice(line, 0, 0, x.size()), to_device(x, kCpu));
-  return line;
-}
-
-}  // namespace
 
 std::optional<LineSteps> LineSteps::of(const dist::FftBatch& batch, const Header& x,
                                        const Header& line) {
@@ -58,7 +26,7 @@ Header LineSteps::middle() const {
   return {{is_half ? n1_ / 2 + 1 : n1_, n2_}, complex_dtype(real_dtype(line_.dtype))};
 }
 
-LineSteps::Step LineSteps::first() const {
+LineStep LineSteps::first() const {
   const bool is_inverse = is_to_real() || batch_.kind == FftKind::kIfft;
   if (!is_to_real()) {
     return {"columns",
@@ -73,7 +41,7 @@ LineSteps::Step LineSteps::first() const {
            {{std::max<int64_t>(half().rest(), 1)}, x_.dtype}}};
 }
 
-LineSteps::Step LineSteps::second() const {
+LineStep LineSteps::second() const {
   if (is_to_real()) {
     return {"columns", fft_tiles({FftKind::kIrfft, n1_, 0, batch_.norm}), {middle()}};
   }

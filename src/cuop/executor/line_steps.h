@@ -5,31 +5,24 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "cuop/executor/half_spectrum.h"
-#include "cuop/executor/operations.h"
+#include "cuop/executor/line_parts.h"
 #include "cuop/executor/passes.h"
 
 namespace cuop::executor {
 
 class LineSteps {
  public:
-  struct Step {
-    std::string text;
-    TileOperation operation;
-    std::vector<Header> inputs;
-  };
-
   /// Nothing for what is no line, and for a length without factors. `line` is the result.
   static std::optional<LineSteps> of(const dist::FftBatch& batch, const Header& x,
                                      const Header& line);
 
   /// What the first pass makes and the second one reads.
   Header middle() const;
-  Step first() const;
-  Step second() const;
+  LineStep first() const;
+  LineStep second() const;
   /// The line, on rank 0, as the first pass reads it: views, but of one that is too short.
   std::vector<Tensor> first_inputs(const Tensor& x) const;
   /// How the second pass writes into the line.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/packed.h"
@@ -154,6 +155,20 @@ void Passes::add_to_report(const TiledReport& pass) {
   all.halvings += pass.halvings;
   all.passes += pass.passes;
   all.predicted += pass.predicted;
+}
+
+std::string way_of(const Passes& passes, const CallPlan& plan, const std::vector<KnownWay>& known) {
+  const auto& left = passes.left();
+  if (!left) {
+    check_feasible(plan);
+    return plan.way;
+  }
+  for (const KnownWay& each : known) {
+    const bool is_in = left->number >= 0 && left->number <= each.last;
+    if (left->way == each.way && is_in) return left->way;
+  }
+  throw ExecutionError(cat(plan.op, ": a run was cut off in pass ", left->number, " of \"",
+                           left->way, "\", with which this one cannot go on"));
 }
 
 Tensor run_logged(const dist::CommunicatorPtr& comm, const TileOperation& operation,

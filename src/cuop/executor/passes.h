@@ -63,6 +63,15 @@ class Passes {
   std::optional<PassState> left_;
 };
 
+/// A way of a call, and the number of its last pass where they are kept.
+struct KnownWay {
+  std::string way;
+  int64_t last = 0;
+};
+/// The way that the call goes: of an earlier run that has left its passes theirs, else the plan's,
+/// which must be feasible. ExecutionError when this call does not know it.
+std::string way_of(const Passes& passes, const CallPlan& plan, const std::vector<KnownWay>& known);
+
 /// run_tiled as the only pass of a call.
 Tensor run_logged(const dist::CommunicatorPtr& comm, const TileOperation& operation,
                   const std::vector<Tensor>& inputs, const TiledOptions& options);

@@ -162,6 +162,9 @@ CallPlan sweep_plan(int64_t iterations, const std::vector<Header>& inputs,
   call.passes = {best};
   const int64_t rest = iterations % best.sweeps;
   if (rest > 0) call.passes.push_back(passes_of(rest, 1));
+  const bool takes_turns = call.passes.size() > 1 || best.times > 1;
+  call.kept_scratch = bytes_of(inputs[0]);
+  call.scratch = takes_turns ? call.kept_scratch : 0;
   return call;
 }
 

@@ -45,13 +45,11 @@ std::vector<Choice> choices(const TileProblem& problem, int devices) {
 
 int64_t TileProblem::input_bytes() const {
   int64_t bytes = 0;
-  for (const Header& input : inputs) bytes += element_count(input.shape) * itemsize(input.dtype);
+  for (const Header& input : inputs) bytes += bytes_of(input);
   return bytes;
 }
 
-int64_t TileProblem::output_bytes() const {
-  return element_count(output.shape) * itemsize(output.dtype);
-}
+int64_t TileProblem::output_bytes() const { return bytes_of(output); }
 
 Box TilePlan::share(const TileProblem& problem, int device) const {
   return output.owner_box(problem.output.shape, device);

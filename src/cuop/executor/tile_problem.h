@@ -23,6 +23,10 @@ namespace cuop::executor {
 using dist::Header;
 using dist::Part;
 
+inline int64_t bytes_of(const Header& array) {
+  return element_count(array.shape) * itemsize(array.dtype);
+}
+
 struct TileProblem {
   std::string op;
   std::vector<std::string> names;  ///< of the inputs

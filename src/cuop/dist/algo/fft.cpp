@@ -5,6 +5,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/algo/chirp_internal.h"
 #include "cuop/dist/algo/four_step_internal.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
@@ -52,6 +53,7 @@ Operation operation(const std::string& who, const FftCall& call,
     const DistTensor& x = inputs.at(0);
     const FftProblem problem = fft_problem(who, call, {"x", x.shape(), x.dtype(), x.sharding()});
     if (made.strategy == kFourStep) return follow_four_step(made, problem, call.norm, x);
+    if (made.strategy == kChirp) return follow_chirp(made, problem, call.norm, x);
     return follow_passes(made, x, [&](const Tensor& part, const RankPass& pass) {
       transform_axes(problem, call.norm, part, pass.axes, pass.into);
     });

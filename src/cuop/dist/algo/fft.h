@@ -46,7 +46,8 @@ Tensor fft2d_pencil_from_root(const CommunicatorPtr& comm, const Tensor& x,
                               const FftOptions& options = {}, const CallOptions& call = {});
 
 /// One-dimensional transforms along `dim`, cut or padded to `n`; of one long line, or of fewer than
-/// there are ranks, also over all ranks (strategy "four_step", plan/four_step_plan.h).
+/// there are ranks, also over all ranks (strategy "four_step", plan/four_step_plan.h, or "chirp",
+/// plan/chirp_plan.h).
 struct FftBatch {
   FftKind kind = FftKind::kFft;
   FftSize n = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuop/core/text.h"
+#include "cuop/dist/plan/chirp_plan.h"
 #include "cuop/dist/plan/four_step_plan.h"
 #include "cuop/dist/plan/map_plan.h"
 #include "cuop/dist/plan/pass_plan.h"
@@ -159,6 +160,8 @@ Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_vie
     const int ranks = problem.x.sharding.mesh().size();
     const auto factors = four_step_factors(problem.lengths[0], ranks);
     if (factors) plans.push_back(plan_four_step(problem, *factors, machine));
+    const bool is_line = problem.x.shape.ndim() == 1 && problem.x.shape[0] > 0;
+    if (is_line) plans.push_back(plan_chirp(problem, machine));
   }
   return choose(std::move(plans), machine, strategy, fft_floor(problem, machine));
 }

@@ -13,8 +13,9 @@ namespace cuop::dist {
 /// Strategies: "root" (when x lies on one rank), "keep" (the axes are whole where x lies), "batch"
 /// (split along the longest other dimension), "one_rank" (a single axis and no other dimension),
 /// "four_step" (a single axis whose length has factors, over all ranks, where other dimensions are
-/// shorter than there are ranks: plan/four_step_plan.h), "pencil" of 2 axes, and of more "slab"
-/// (two passes) and "pencil" (three, on 2-D grids of ranks).
+/// shorter than there are ranks: plan/four_step_plan.h), "chirp" (one line of any length over all
+/// ranks: plan/chirp_plan.h), "pencil" of 2 axes, and of more "slab" (two passes) and "pencil"
+/// (three, on 2-D grids of ranks).
 Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_view strategy = {});
 
 }  // namespace cuop::dist

@@ -29,14 +29,6 @@ Sharding with_dimension(const Sharding& sharding, int ndim, int dim) {
 /// Multiplications by roots of unity, which are products of two each, in place.
 constexpr double kTwiddleFlops = 12, kTwiddleEfficiency = 0.1;
 
-/// What arrives is put where columns are rows, as is what stays on its rank.
-void add_reordering(Plan& plan, const Machine& machine, const Placement& matrix) {
-  const auto block =
-      static_cast<double>(largest_block(matrix.shape, matrix.dtype, matrix.sharding));
-  add_compute(plan, machine, "rows and columns exchanged in memory", 0,
-              static_cast<int64_t>(2.0 * block / machine.transposed_speed), matrix.dtype);
-}
-
 }  // namespace
 
 std::optional<Factors> four_step_factors(int64_t n, int ranks) {
@@ -55,6 +47,32 @@ std::optional<Factors> four_step_factors(int64_t n, int ranks) {
     if (best && cost * kTolerance >= least) continue;
     best = Factors{low, high};
     least = cost;
+  }
+  return best;
+}
+
+Factors smooth_factors(int64_t least) {
+  const auto root = static_cast<int64_t>(std::sqrt(static_cast<double>(least)));
+  std::vector<int64_t> smooth;
+  const int64_t most = 8 * root + 8;
+  for (int64_t sevens = 1; sevens <= most; sevens *= 7) {
+    for (int64_t fives = sevens; fives <= most; fives *= 5) {
+      for (int64_t threes = fives; threes <= most; threes *= 3) {
+        for (int64_t twos = threes; twos <= most; twos *= 2) smooth.push_back(twos);
+      }
+    }
+  }
+  std::sort(smooth.begin(), smooth.end());
+  const auto up = [&](int64_t n) { return *std::lower_bound(smooth.begin(), smooth.end(), n); };
+  constexpr double kTolerance = 1.03;  // a near factor is worth so many more elements
+  Factors best{up(root + 1), up(root + 1)};
+  for (auto n2 = std::upper_bound(smooth.begin(), smooth.end(), root + 1); n2 != smooth.begin();) {
+    --n2;
+    if (2 * *n2 <= root) break;
+    const int64_t n1 = up(divide_up(least, *n2));
+    const double size = static_cast<double>(n1) * static_cast<double>(*n2);
+    const double known = static_cast<double>(best.n1) * static_cast<double>(best.n2);
+    if (n1 >= *n2 && size * kTolerance < known) best = {n1, *n2};
   }
   return best;
 }

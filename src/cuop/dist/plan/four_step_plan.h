@@ -29,6 +29,9 @@ struct Factors {
 /// n as a product of two factors above 1 that `ranks` ranks share evenly, near to each other;
 /// nothing for prime numbers and below 4.
 std::optional<Factors> four_step_factors(int64_t n, int ranks);
+/// n1 n2 >= `least`, by a few per cent at most where that is not small, n1 >= n2 near to each other
+/// and without prime factors above 7. 1 <= least < 2^61.
+Factors smooth_factors(int64_t least);
 
 /// Where the tensors of such a transform lie, for planner and executor. The axis of `x` becomes two
 /// axes, at `axis` and behind it: "rows" and "columns" of a matrix.

@@ -44,6 +44,9 @@ inline double best_fft_efficiency(const Machine& machine) {
 Placement add_passes(Plan& plan, const Machine& machine, const Placement& from,
                      const std::vector<Pass>& passes);
 
+/// Appends that what arrives, and what stays on its rank, is put where columns are rows.
+void add_reordering(Plan& plan, const Machine& machine, const Placement& matrix);
+
 /// A plan for each choice. inputs[0]: x in the first pass; each step of arithmetic carries its axes
 /// and what it makes; outputs[0]: as made; outputs[1]: as wanted.
 std::vector<Plan> pass_plans(const PassProblem& problem, const Machine& machine);

@@ -1,16 +1,12 @@
 // Internal: what stands between the two steps of a transform that is made as a matrix.
 #pragma once
 
-#include <complex>
 #include <cstdint>
 
 #include "cuop/core/tensor.h"
 #include "cuop/jit/cuda/text_kernel.h"
 
 namespace cuop::spectral {
-
-/// exp(2 pi i m / n) for 0 <= m < n < 2^60, to about one unit in the last place.
-std::complex<double> root_of_unity(int64_t m, int64_t n);
 
 /// Element [.., k, .., j, ..] of a block is that of row first_row + k and column first_column + j
 /// of a matrix of n elements, so that row times column stays below n.

@@ -1,0 +1,206 @@
+// One long transform of a length without factors over all ranks.
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <random>
+
+#include "cuop/core/text.h"
+#include "cuop/dist/algo/fft.h"
+#include "cuop/dist/exec/report.h"
+#include "cuop/dist/plan/chirp_plan.h"
+#include "cuop/dist/plan/fft_plan.h"
+#include "cuop/dist/plan/map_plan.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/fft/fft.h"
+#include "cuop/ops/index/view.h"
+#include "tests/dist/algo_test.h"
+#include "tests/dist/spectra.h"
+
+namespace cuop::dist {
+namespace {
+
+using namespace testing;  // NOLINT: the frame of these tests
+using ::testing::HasSubstr;
+
+constexpr FftKind kKinds[] = {FftKind::kFft, FftKind::kIfft, FftKind::kRfft, FftKind::kIrfft};
+const CallOptions kForced{.strategy = kChirp};
+
+Tensor expected_of(FftKind kind, const Tensor& x, int64_t n, FftNorm norm = FftNorm::kBackward) {
+  constexpr decltype(&cuop::fft) kFunctions[] = {cuop::fft, cuop::ifft, cuop::rfft, cuop::irfft};
+  return kFunctions[static_cast<size_t>(kind)](x, n, -1, norm, nullptr);
+}
+
+Tensor input_of(FftKind kind, int64_t count, DType real = DType::kFloat64) {
+  return kind == FftKind::kRfft ? noise({count}, real)
+                                : cast(complex_noise({count}), complex_dtype(real));
+}
+
+FftProblem problem_of(FftKind kind, int64_t n, const Sharding& at, DType dtype) {
+  return {"fft", {"x", {kind == FftKind::kIrfft ? n / 2 + 1 : n}, dtype, at}, kind, {0}, {n}, {}};
+}
+
+TEST(ChirpPlan, LongLinesOfPrimeLengthUseAllRanksAndShortOnesStay) {
+  const Sharding root = Sharding::on_rank(Mesh::line(8), 0), parts = split_over_ranks(8, 1, 0);
+  for (const FftKind kind : kKinds) {
+    const DType dtype = kind == FftKind::kRfft ? DType::kFloat32 : DType::kComplex64;
+    for (const Sharding& at : {root, parts}) {
+      const Plan plan = plan_fft(problem_of(kind, 16777259, at, dtype), {});
+      EXPECT_EQ(plan.strategy, kChirp);
+      for (const Candidate& other : plan.candidates) EXPECT_LE(plan.seconds(), other.seconds);
+      EXPECT_NE(plan_fft(problem_of(kind, 101, at, dtype), {}).strategy, kChirp);
+      // Where there are near factors four steps take less.
+      EXPECT_EQ(plan_fft(problem_of(kind, 1 << 24, at, dtype), {}).strategy, kFourStep);
+    }
+  }
+}
+
+TEST(ChirpPlan, BytesAreThoseOfTwoMatricesAndOneBack) {
+  constexpr int64_t kN = 100'003;
+  const auto plan_of = [&](FftKind kind, DType dtype) {
+    return plan_fft(problem_of(kind, kN, split_over_ranks(4, 1, 0), dtype), {}, kChirp);
+  };
+  const auto sent = [](int64_t elements) { return static_cast<double>(elements) * 0.75 * 16; };
+  // The line, of 2 m and of m elements the ranks' three quarters, the result.
+  const Plan whole = plan_of(FftKind::kFft, DType::kComplex128);
+  EXPECT_NEAR(static_cast<double>(whole.bytes()), sent(kN + 3 * 2 * kN + kN), 0.05 * sent(8 * kN));
+  const Plan real = plan_of(FftKind::kRfft, DType::kFloat64);
+  EXPECT_NEAR(static_cast<double>(real.bytes()), sent(kN / 2 + 3 * 3 * kN / 2 + kN / 2),
+              0.05 * sent(6 * kN));
+}
+
+/// Every length from 1 on; which kinds and forms of the call it is tried in changes with it.
+void try_every_length(int ranks) {
+#ifdef CUOP_RANKS_ON_GPUS
+  constexpr int64_t kStep = 7;
+#else
+  constexpr int64_t kStep = 1;
+#endif
+  run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+    const Sharding at = split_over_ranks(ranks, 1, 0);
+    for (int64_t n = 1; n <= 150; n += kStep) {
+      for (const FftKind kind : {kKinds[n / 2 % 2], kKinds[2 + n / 2 % 2]}) {
+        const Tensor x = input_of(kind, kind == FftKind::kIrfft ? n / 2 + 1 : n);
+        const std::string what = cat(n, " on ", ranks, " kind ", static_cast<int>(kind));
+        const Tensor expected = expected_of(kind, x, n);
+        if (n / 4 % 2 == 0) {
+          expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, n}, kForced), expected,
+                          1e-12, what);
+        } else {
+          const DistTensor made = fft(laid_out(comm, x, at), {kind, n}, kForced);
+          expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-12, "in parts " + what);
+        }
+      }
+    }
+  });
+}
+
+TEST(ChirpOverRanks, EveryLengthOnFewRanks) {
+  for (const int ranks : {1, 2, 3}) try_every_length(ranks);
+}
+TEST(ChirpOverRanks, EveryLengthOnSevenRanks) { try_every_length(7); }
+
+TEST(ChirpOverRanks, RandomLengthsAndPlaces) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      std::mt19937 random(static_cast<unsigned>(10 + ranks));
+      const auto pick = [&](int low, int high) {
+        return std::uniform_int_distribution<int>(low, high)(random);
+      };
+      const Mesh line = Mesh::line(ranks);
+      const std::vector<Sharding> places{split_over_ranks(ranks, 1, 0), Sharding::replicated(line),
+                                         Sharding::on_rank(line, ranks - 1)};
+      const auto place = [&] { return places[static_cast<size_t>(pick(0, 2))]; };
+      for (int i = 0; i < 40; ++i) {
+        const int64_t n = pick(1, 600);
+        const FftKind kind = kKinds[i % 4];
+        const auto norm = static_cast<FftNorm>(i % 3);
+        int64_t given = kind == FftKind::kIrfft ? n / 2 + 1 : n;
+        if (pick(0, 1) == 0) given = pick(1, 700);  // cut or padded
+        const Tensor x = input_of(kind, given);
+        const Sharding from = place();
+        CallOptions options = kForced;
+        if (pick(0, 1) == 0) options.output = place();
+        const DistTensor made = fft(laid_out(comm, x, from), {kind, n, -1, norm}, options);
+        const std::string what = cat(ranks, " ranks, ", given, " as ", n, " kind ", i % 4, " from ",
+                                     from, " to ", made.sharding());
+        EXPECT_TRUE(!options.output || made.sharding() == *options.output) << what;
+        const Tensor expected = expected_of(kind, x, n, norm);
+        ASSERT_EQ(made.dtype(), expected.dtype()) << what;
+        expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-11, what);
+      }
+    });
+  }
+}
+
+TEST(ChirpOverRanks, EveryDtype) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kInt32, DType::kBool,
+                              DType::kComplex64, DType::kFloat64}) {
+      const Tensor x = is_complex(dtype) ? input_of(FftKind::kFft, 61, real_dtype(dtype))
+                                         : cast(multiply(noise({61}), 8.0), dtype);
+      for (const FftKind kind : kKinds) {
+        if (kind == FftKind::kRfft && is_complex(dtype)) continue;
+        const Tensor expected = expected_of(kind, x, 73);
+        const double tolerance = itemsize(real_dtype(expected.dtype())) == 8 ? 1e-12 : 1e-3;
+        expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, 73}, kForced), expected,
+                        tolerance, cat(dtype, ' ', static_cast<int>(kind)));
+      }
+    }
+  });
+}
+
+TEST(ChirpOverRanks, EndsOfASpectrumAreReal) {
+  run_ranks(2, [](const CommunicatorPtr& comm) {
+    for (const int64_t n : {101, 202}) {
+      const Tensor half = complex_noise({n / 2 + 1});  // both ends have imaginary parts
+      expect_spectrum(comm, fft_from_root(comm, on_root(comm, half), {FftKind::kIrfft, n}, kForced),
+                      cuop::irfft(half, n), 1e-12, cat(n));
+      const Tensor made =
+          fft_from_root(comm, on_root(comm, noise({n})), {FftKind::kRfft, n}, kForced);
+      if (!made.is_defined()) continue;
+      const std::vector<double> numbers = values(parts_of(made));
+      EXPECT_EQ(numbers[1], 0.0);
+      if (n % 2 == 0) {
+        EXPECT_EQ(numbers.back(), 0.0);
+      }
+    }
+  });
+}
+
+TEST(ChirpOverRanks, ReadsViewsOfParts) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    const Tensor x = input_of(FftKind::kFft, 97);
+    const Tensor backwards = slice(x, 0, std::nullopt, std::nullopt, -1);
+    expect_spectrum(comm, fft_from_root(comm, on_root(comm, backwards), {}, kForced),
+                    cuop::fft(backwards), 1e-12, "backwards");
+  });
+}
+
+TEST(ChirpOverRanks, NobodyHasAllOfIt) {
+  run_ranks(7, [](const CommunicatorPtr& comm) {
+    const DistTensor x = laid_out(comm, complex_noise({65'537}), split_over_ranks(7, 1, 0));
+    const auto limited = [&](const char* strategy) {
+      Machine machine;
+      machine.memory = 3 << 20;  // of 1 MiB that x and the result have each
+      return CallOptions{.strategy = strategy, .machine = machine};
+    };
+    const DistTensor made = fft(x, {}, limited(""));
+    EXPECT_EQ(last_report().plan.strategy, kChirp);
+    EXPECT_THAT(failure_of([&] { fft(x, {}, limited("one_rank")); }),
+                HasSubstr("no plan fits the memory limit"));
+    const DistTensor back = fft(made, {FftKind::kIfft}, limited(""));
+    expect_close(parts_of(gather_all(back)), parts_of(gather_all(x)), 1e-13, "there and back");
+  });
+}
+
+TEST(ChirpOverRanks, RefusesWhatIsNoLine) {
+  run_ranks(2, [](const CommunicatorPtr& comm) {
+    const Tensor x = on_root(comm, noise({13, 1}));
+    EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {.dim = 0}, kForced); }),
+                HasSubstr("there is no strategy \"chirp\""));
+  });
+}
+
+}  // namespace
+}  // namespace cuop::dist
