@@ -181,7 +181,7 @@ void few_take_part(Rank comm) {
 
 /// Longer than what goes in one step.
 void long_calls_read_mapped_memory(Rank comm) {
-  constexpr int64_t kCount = 3'000'017;
+  constexpr int64_t kCount = 1'100'017;  // more than 8 MiB, and little where races are looked for
   const int64_t bytes = kCount * itemsize(DType::kFloat64);
   const Stream stream = current_stream(home());
   const auto of = [](int rank) { return numbered(rank, 8, {kCount}, home()); };
