@@ -42,6 +42,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from rank_ports import reserved_ports
+
 FAULTS = ["kill", "stop", "exit", "abort", "raise"]
 GPU_FAULTS = ["memory", "refused", "lost"]
 TRANSPORTS = ["mpi", "mpi+recovery", "socket", "socket+hosts", "thread"]
@@ -113,7 +115,9 @@ class Case:
 
 
 @contextlib.contextmanager
-def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+def started(
+    case: Case, port: str, folder: str, log: int
+) -> Iterator[list[subprocess.Popen[bytes]]]:
     """The processes of a case, each at the head of a group that is killed in the end."""
     commands = [case.arguments(folder)]
     environment = dict(
@@ -131,7 +135,6 @@ def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen
             launcher.append("--enable-recovery")
         commands = [[*launcher, *commands[0]]]
     elif case.transport == "socket":
-        port = 36000 + (os.getpid() * 7 + case.number) % 500 * 8
         commands *= case.ranks
         environments = [
             dict(
@@ -141,7 +144,7 @@ def started(case: Case, folder: str, log: int) -> Iterator[list[subprocess.Popen
                 LOCAL_RANK=str(rank),
                 LOCAL_WORLD_SIZE=str(case.ranks),
                 MASTER_ADDR="127.0.0.1",
-                MASTER_PORT=str(port),
+                MASTER_PORT=port,
                 CUOP_HOST_NAME=f"host {rank % 2}" if case.has_hosts else "",
             )
             for rank in range(case.ranks)
@@ -279,7 +282,7 @@ def recovery_findings(
 def run(case: Case, is_verbose: bool) -> list[str]:
     folder = tempfile.mkdtemp(prefix="chaos")
     with tempfile.TemporaryFile() as log:
-        with started(case, folder, log.fileno()) as processes:
+        with reserved_ports() as port, started(case, str(port), folder, log.fileno()) as processes:
             wrong = findings(case, folder, processes)
         if is_verbose or wrong:
             log.seek(0)

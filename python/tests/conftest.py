@@ -3,6 +3,14 @@
 import pytest
 
 import cuop
+from rank_ports import reserved_ports
+
+
+@pytest.fixture
+def master_port():
+    """A MASTER_PORT for one job, which no other test has while this one runs."""
+    with reserved_ports() as port:
+        yield str(port)
 
 
 @pytest.fixture

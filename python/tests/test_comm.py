@@ -329,7 +329,7 @@ def torchrun_like(program, ranks, port, **more):
                 "LOCAL_RANK": str(rank),
                 "LOCAL_WORLD_SIZE": str(ranks),
                 "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(port),
+                "MASTER_PORT": port,
                 **more,
             },
         )
@@ -339,12 +339,7 @@ def torchrun_like(program, ranks, port, **more):
     return [(process.returncode, error) for process, error in zip(processes, errors, strict=True)]
 
 
-def free_port():
-    """A port that is free together with the next ones, as far as one can tell."""
-    return 33000 + os.getpid() % 300 * 100
-
-
-def test_world_under_torchrun():
+def test_world_under_torchrun(master_port):
     program = """
         from cuop import dist
         comm = dist.world()
@@ -352,11 +347,11 @@ def test_world_under_torchrun():
         assert comm.all_gather(comm.rank) == [0, 1, 2]
         assert comm.split(comm.rank % 2).all_gather(comm.rank) in ([0, 2], [1])
     """
-    for code, error in torchrun_like(program, 3, free_port()):
+    for code, error in torchrun_like(program, 3, master_port):
         assert code == 0, error
 
 
-def test_a_killed_process_is_named_under_torchrun():
+def test_a_killed_process_is_named_under_torchrun(master_port):
     program = """
         import os
         import cuop
@@ -371,17 +366,17 @@ def test_a_killed_process_is_named_under_torchrun():
         except cuop.CommunicationError as error:
             assert error.rank == 1, error
     """
-    results = torchrun_like(program, 3, free_port() + 20)
+    results = torchrun_like(program, 3, master_port)
     assert [code for code, _ in results] == [0, -9, 0], results
 
 
-def test_an_uncaught_exception_reaches_other_processes_under_torchrun():
-    results = torchrun_like(RAISES_ON_RANK_1, 3, free_port() + 60)
+def test_an_uncaught_exception_reaches_other_processes_under_torchrun(master_port):
+    results = torchrun_like(RAISES_ON_RANK_1, 3, master_port)
     assert [code for code, _ in results] == [1, 1, 1]
     assert len(told_of_rank_1("\n".join(error for _, error in results))) == 2
 
 
-def test_ranks_that_do_not_come_are_named():
+def test_ranks_that_do_not_come_are_named(master_port):
     program = """
         import cuop
         from cuop import dist
@@ -392,9 +387,8 @@ def test_ranks_that_do_not_come_are_named():
         else:
             raise AssertionError("met nobody")
     """
-    (code, error), *_ = torchrun_like(
-        program, 1, free_port() + 40, WORLD_SIZE="3", CUOP_COMM_TIMEOUT="0.5"
-    )
+    given = {"WORLD_SIZE": "3", "CUOP_COMM_TIMEOUT": "0.5"}
+    (code, error), *_ = torchrun_like(program, 1, master_port, **given)
     assert code == 0, error
 
 

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 from test_comm import MPIRUN, mpi_environment, needs_mpi
@@ -11,6 +10,7 @@ from test_comm import MPIRUN, mpi_environment, needs_mpi
 import cuop
 from cuop import dist
 from distributed_gpu import MPIError, MPIManager
+from rank_ports import reserved_ports
 
 # Time-outs are long: what ends a wait here is the heartbeat alone.
 BEGIN = """
@@ -77,6 +77,11 @@ HOSTS = ["here", "there", "there"]
 
 def run_ranks(program, transport, **variables):
     """The programs' exit codes and what they printed; over MPI one code for all."""
+    with reserved_ports() as port:
+        return run_ranks_at(str(port), program, transport, **variables)
+
+
+def run_ranks_at(port, program, transport, **variables):
     text = textwrap.dedent(BEGIN) + textwrap.dedent(program)
     command = [sys.executable, "-c", text]
     has_hosts = transport.endswith(" hosts")
@@ -89,7 +94,6 @@ def run_ranks(program, transport, **variables):
             launcher += ["-x", f"CUOP_HOST_NAME={host}", *command]
         command = launcher
     else:
-        port = str(41000 + time.monotonic_ns() % 500 * 4)
         environments = [
             mpi_environment(
                 RANK=str(rank),

@@ -38,11 +38,6 @@ def assert_passes(done):
     assert done.returncode == 0, done.stderr
 
 
-def port(number):
-    """Ports that are free together with the next ones, as far as one can tell."""
-    return str(20100 + os.getpid() % 40 * 20 + number * 1000)
-
-
 RANKS = {
     "computing": "for _ in iter(int, 1): pass",
     "sleeping": "time.sleep(40)",
@@ -108,7 +103,7 @@ def test_the_process_ends_though_a_rank_does_not():
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_ctrl_c_ends_the_meeting(rank):
+def test_ctrl_c_ends_the_meeting(rank, master_port):
     program = """
         send_soon()
         try:
@@ -118,10 +113,10 @@ def test_ctrl_c_ends_the_meeting(rank):
         else:
             raise AssertionError("nobody was interrupted")
     """
-    assert_passes(run(program, RANK=str(rank), WORLD_SIZE="2", MASTER_PORT=port(rank)))
+    assert_passes(run(program, RANK=str(rank), WORLD_SIZE="2", MASTER_PORT=master_port))
 
 
-def test_a_handled_signal_does_not_end_the_meeting():
+def test_a_handled_signal_does_not_end_the_meeting(master_port):
     program = """
         handled = []
         signal.signal(signal.SIGUSR1, lambda number, frame: handled.append(number))
@@ -133,12 +128,11 @@ def test_a_handled_signal_does_not_end_the_meeting():
             assert "waited for rank 1" in str(error), error
         assert len(handled) == 1
     """
-    assert_passes(
-        run(program, RANK="0", WORLD_SIZE="2", MASTER_PORT=port(2), CUOP_COMM_TIMEOUT="1.5")
-    )
+    variables = {"WORLD_SIZE": "2", "MASTER_PORT": master_port}
+    assert_passes(run(program, RANK="0", CUOP_COMM_TIMEOUT="1.5", **variables))
 
 
-def test_ctrl_c_ends_a_wait_for_another_process():
+def test_ctrl_c_ends_a_wait_for_another_process(master_port):
     """And tells the other one, which waits too."""
     program = """
         comm = dist.world()
@@ -155,7 +149,7 @@ def test_ctrl_c_ends_a_wait_for_another_process():
         else:
             raise AssertionError("nobody was interrupted")
     """
-    variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port(3)}
+    variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": master_port}
     other = subprocess.Popen(
         [sys.executable, "-c", BEGINNING + textwrap.dedent(program)],
         stderr=subprocess.PIPE,

@@ -3,9 +3,7 @@
 import enum
 import inspect
 import io
-import sys
 from contextlib import redirect_stdout
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +13,7 @@ import distributed_gpu
 import genesis
 from distributed_gpu import MPIError, MPIManager, TensorDistributor, cost_model
 from distributed_gpu.algorithms import convolution, einsum, fft, matrix_ops, reduction, stencil
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from signatures import signatures as signatures_of_extension  # noqa: E402
+from signatures import signatures as signatures_of_extension
 
 NONSENSE = [None, "a", 2.5, object()]
 MODULES = [

@@ -111,7 +111,7 @@ assert dist.world().all_gather(1) == [1, 1]
 
 
 def start_rank(program, rank, ranks, port, **more):
-    variables = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_PORT": str(port)}
+    variables = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_PORT": port}
     return subprocess.Popen(
         [sys.executable, "-c", program],
         stderr=subprocess.PIPE,
@@ -120,22 +120,18 @@ def start_rank(program, rank, ranks, port, **more):
     )
 
 
-def free_port():
-    """A port that is free together with the next ones, as far as one can tell."""
-    return 43000 + os.getpid() % 300 * 40
-
-
-def test_ranks_meet_with_the_users_secret_and_with_that_of_the_environment(tmp_path):
+@pytest.mark.parametrize("given", [{}, {"CUOP_JOB_SECRET": "known to both of them"}])
+def test_ranks_meet_with_the_users_secret_and_with_that_of_the_environment(
+    given, tmp_path, master_port
+):
     program = "from cuop import dist\nassert dist.world().all_gather(1) == [1, 1]"
-    for number, variables in enumerate(
-        [{"CUOP_CACHE_DIR": str(tmp_path / "new")}, {"CUOP_JOB_SECRET": "known to both of them"}]
-    ):
-        port = free_port() + 20 * number
-        ranks = [start_rank(program, rank, 2, port, **variables) for rank in range(2)]
-        for rank in ranks:
-            assert rank.communicate(timeout=60)[1] == ""
-            assert rank.returncode == 0
-    assert (tmp_path / "new/job_secret").stat().st_mode & 0o777 == 0o600
+    variables = given or {"CUOP_CACHE_DIR": str(tmp_path / "new")}
+    ranks = [start_rank(program, rank, 2, master_port, **variables) for rank in range(2)]
+    for rank in ranks:
+        assert rank.communicate(timeout=60)[1] == ""
+        assert rank.returncode == 0
+    if not given:
+        assert (tmp_path / "new/job_secret").stat().st_mode & 0o777 == 0o600
 
 
 class Touches:
@@ -157,7 +153,7 @@ def connect(port, deadline):
     raise AssertionError(f"nobody listens at port {port}")
 
 
-def test_a_stranger_cannot_have_a_pickle_read(tmp_path):
+def test_a_stranger_cannot_have_a_pickle_read(tmp_path, master_port):
     """It greets as rank 1, with a proof that is none, and goes on with an object for rank 0."""
     program = """
 import cuop
@@ -168,15 +164,14 @@ except cuop.CommunicationError as error:
     assert "waited for rank 1" in str(error), error
     raise SystemExit(7)
 """
-    port = free_port() + 60
-    rank = start_rank(program, 0, 2, port, CUOP_COMM_TIMEOUT="4")
+    rank = start_rank(program, 0, 2, master_port, CUOP_COMM_TIMEOUT="4")
     payload = pickle.dumps(Touches(str(tmp_path / "touched")))
     greeting = struct.pack("iii64s32s32s", 1, 0, 1234, b"node", os.urandom(32), os.urandom(32))
     frames = b"".join(
         struct.pack("IiqQqQii", 0x704F7563, 1, len(body), 0, 0, 0, 0, -1) + body
         for body in (struct.pack("q", len(payload)), payload)
     )
-    with connect(port + 1, time.monotonic() + 30) as stranger:
+    with connect(int(master_port) + 1, time.monotonic() + 30) as stranger:
         stranger.settimeout(5)
         assert len(stranger.recv(1000)) == 40  # the challenge, which it cannot answer
         stranger.sendall(greeting + frames)
@@ -196,7 +191,7 @@ def test_the_secret_is_not_printed():
     assert secret not in done.stdout + done.stderr
 
 
-def test_a_rank_without_the_secret_is_told_what_to_do():
+def test_a_rank_without_the_secret_is_told_what_to_do(master_port):
     program = """
 import cuop
 from cuop import dist
@@ -206,10 +201,9 @@ except cuop.CommunicationError as error:
     assert "CUOP_JOB_SECRET" in str(error), error
     raise SystemExit(7)
 """
-    port = free_port() + 80
     secrets = ["the secret of rank 0", "another one of rank 1"]
     ranks = [
-        start_rank(program, rank, 2, port, CUOP_COMM_TIMEOUT="3", CUOP_JOB_SECRET=secret)
+        start_rank(program, rank, 2, master_port, CUOP_COMM_TIMEOUT="3", CUOP_JOB_SECRET=secret)
         for rank, secret in enumerate(secrets)
     ]
     for rank in ranks:

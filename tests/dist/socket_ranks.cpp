@@ -7,26 +7,35 @@
 #include <mutex>
 #include <vector>
 
+#include "cuop/core/error.h"
+#include "cuop/core/text.h"
+
 namespace cuop::dist::test {
 
-int new_port() {
+ReservedPorts::ReservedPorts() {
   // Below 32768, where the system takes ports for connections that ask for none.
-  constexpr int kFirst = 12000, kApart = 20, kRanges = 1000, kOfProcess = 7;
+  constexpr int kLowest = 12000, kApart = 20, kRanges = 1000, kOfProcess = 7;
   static std::atomic<int> next = static_cast<int>(getpid()) * kOfProcess;
-  for (;;) {
-    const int port = kFirst + next++ % kRanges * kApart;
+  const auto listen = [](int port) {
     int error = 0;
-    bool is_free = true;
-    for (int offset = 0; is_free && offset < kApart; ++offset) {
-      is_free = try_listen("127.0.0.1", port + offset, error).is_open();
+    return try_listen("127.0.0.1", port, error);
+  };
+  for (int tried = 0; tried < kRanges; ++tried) {
+    first_ = kLowest + next++ % kRanges * kApart;
+    held_ = listen(first_);
+    bool is_free = held_.is_open();
+    for (int offset = 1; is_free && offset < kApart; ++offset) {
+      is_free = listen(first_ + offset).is_open();
     }
-    if (is_free) return port;
+    if (is_free) return;
   }
+  throw CommunicationError(
+      cat("tests: none of the ", kRanges, " ranges of ports from ", kLowest, " on is free"));
 }
 
 void run_socket_ranks(int ranks,
                       const std::function<void(const std::shared_ptr<Communicator>&)>& body) {
-  const int port = new_port();
+  const ReservedPorts ports;
   std::mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> threads;
@@ -34,7 +43,7 @@ void run_socket_ranks(int ranks,
     threads.emplace_back([&, rank] {
       std::shared_ptr<Communicator> comm;
       try {
-        comm = make_socket_communicator(rank_at(port, rank, ranks));
+        comm = make_socket_communicator(rank_at(ports.first(), rank, ranks));
         body(comm);
       } catch (const std::exception& error) {
         const std::lock_guard lock(mutex);

@@ -14,8 +14,18 @@ namespace cuop::dist::test {
 
 inline const std::string kSecret = "known to the ranks of these tests alone";
 
-/// A port with free ones above it; a new range each time, and another one in each test process.
-int new_port();
+/// A port for a job's MASTER_PORT and the 19 above it, where its rank 0 listens: while this lives,
+/// no other test of this machine has them. All take theirs from the same ranges (those of Python's
+/// tests in tools/rank_ports.py) and listen at the first port of one as long as they use it.
+class ReservedPorts {
+ public:
+  ReservedPorts();
+  int first() const { return first_; }
+
+ private:
+  Socket held_;
+  int first_ = 0;
+};
 
 inline SocketRank rank_at(int port, int rank, int ranks, double timeout = 20.0) {
   return {rank, ranks, "127.0.0.1", port, timeout, kSecret};

@@ -18,9 +18,9 @@ namespace cuop::dist {
 namespace {
 
 using test::connect_to;
-using test::new_port;
 using test::pause;
 using test::rank_at;
+using test::ReservedPorts;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -87,7 +87,8 @@ double seconds_to_the_end(Socket& socket) {
 }
 
 TEST(SocketStrangers, SilentOnesDelayNobody) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   Rank root(rank_at(port, 0, 3));
   std::vector<Socket> strangers;
   for (int i = 0; i < 40; ++i) strangers.push_back(connect_when_there(port + 1));
@@ -99,8 +100,22 @@ TEST(SocketStrangers, SilentOnesDelayNobody) {
   EXPECT_LT(steady_seconds() - start, 5.0);  // 18 s when they are heard one after the other
 }
 
+/// A rank stays in the line of one that is too busy to look who has come.
+TEST(SocketStrangers, ABusyRankIsNotLeft) {
+  const ReservedPorts ports;
+  const Socket busy = listen_at("127.0.0.1", ports.first() + 1);
+  Rank one(rank_at(ports.first(), 1, 2, 2.5));
+  pause(2.0);
+  bool is_exhausted = false;
+  const Socket visitor = accept_one(busy, is_exhausted);
+  EXPECT_TRUE(visitor.is_open());
+  EXPECT_FALSE(accept_one(busy, is_exhausted).is_open());
+  EXPECT_THAT(one.join(), HasSubstr("finds no rank 0"));
+}
+
 TEST(SocketStrangers, AreSentAwayWithinASecondAllAtOnce) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   Rank root(rank_at(port, 0, 2));
   std::vector<Socket> strangers;
   for (int i = 0; i < 20; ++i) strangers.push_back(connect_when_there(port + 1));
@@ -115,7 +130,8 @@ TEST(SocketStrangers, AreSentAwayWithinASecondAllAtOnce) {
 }
 
 TEST(SocketStrangers, MoreThanCanWaitMakeRoomForEachOther) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   Rank root(rank_at(port, 0, 2));
   std::vector<Socket> strangers;
   for (int i = 0; i < 400; ++i) strangers.push_back(connect_when_there(port + 1));
@@ -126,7 +142,8 @@ TEST(SocketStrangers, MoreThanCanWaitMakeRoomForEachOther) {
 
 /// They hold the ports where rank 0 is looked for: one says nothing, one talks, one speaks as cuOP.
 TEST(SocketStrangers, OnThePortsOfRank0AreRecognised) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   std::vector<Socket> taken;
   for (int offset = 1; offset <= 3; ++offset)
     taken.push_back(listen_at("127.0.0.1", port + offset));
@@ -166,7 +183,8 @@ TEST(SocketStrangers, OnThePortsOfRank0AreRecognised) {
 /// Somebody on another port passes the ranks' words on to each other: what the visitor proves holds
 /// for the port that it came to.
 TEST(SocketStrangers, ARelayIsNotLetIn) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   Rank root(rank_at(port, 0, 2, 3.0));
   Socket to_root = connect_when_there(port + 1);
   Socket relay = listen_at("127.0.0.1", port + 2);
@@ -185,7 +203,8 @@ TEST(SocketStrangers, ARelayIsNotLetIn) {
 }
 
 TEST(SocketStrangers, ReplayedWordsAreNotBelieved) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   Rank root(rank_at(port, 0, 3, 3.0));
   const Job job = make_job(test::kSecret, identity(port, 3), 3);
   Socket first = connect_when_there(port + 1);
@@ -200,7 +219,8 @@ TEST(SocketStrangers, ReplayedWordsAreNotBelieved) {
 }
 
 TEST(SocketStrangers, AnotherSecretIsRefusedAndTheErrorSaysSo) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   SocketRank other = rank_at(port, 1, 2, 1.0);
   other.secret = "another one that is long enough";
   Rank root(rank_at(port, 0, 2, 1.0)), one(other);
@@ -210,19 +230,22 @@ TEST(SocketStrangers, AnotherSecretIsRefusedAndTheErrorSaysSo) {
 }
 
 TEST(SocketStrangers, AShortSecretIsRefused) {
-  SocketRank rank = rank_at(new_port(), 0, 2, 0.2);
+  const ReservedPorts ports;
+  SocketRank rank = rank_at(ports.first(), 0, 2, 0.2);
   rank.secret = "short";
   EXPECT_THAT([&] { make_socket_communicator(rank); },
               testing::ThrowsMessage<CommunicationError>(HasSubstr("5 characters")));
 }
 
 TEST(SocketStrangers, TooManyRanksAreRefused) {
-  EXPECT_THAT([&] { make_socket_communicator(rank_at(new_port(), 0, kMostSocketRanks + 1)); },
+  const ReservedPorts ports;
+  EXPECT_THAT([&] { make_socket_communicator(rank_at(ports.first(), 0, kMostSocketRanks + 1)); },
               testing::ThrowsMessage<CommunicationError>(HasSubstr("at most 4096")));
 }
 
 TEST(SocketStrangers, Rank0ListensAtItsAddressAlone) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   Rank root(rank_at(port, 0, 2));
   ASSERT_TRUE(connect_when_there(port + 1).is_open());
   // All of 127.0.0.0/8 is this host: a listener on all interfaces would answer here too.
@@ -234,7 +257,8 @@ TEST(SocketStrangers, Rank0ListensAtItsAddressAlone) {
 }
 
 TEST(SocketStrangers, NobodyListensOnceAllHaveMet) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   Rank root(rank_at(port, 0, 3)), one(rank_at(port, 1, 3)), two(rank_at(port, 2, 3));
   EXPECT_EQ(root.join(), "");
   EXPECT_EQ(one.join(), "");
@@ -243,7 +267,8 @@ TEST(SocketStrangers, NobodyListensOnceAllHaveMet) {
 }
 
 TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   SocketRank root_rank = rank_at(port, 0, 3), visitor = rank_at(port, 1, 3, 1.5);
   root_rank.address = visitor.address = "127.0.0.3";
   const Job job = make_job(test::kSecret, cat("127.0.0.3:", port, ":3"), 3);
@@ -265,7 +290,8 @@ TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
 }
 
 TEST(SocketStrangers, ARankThatListensNowhereIsNamed) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   const Job job = make_job(test::kSecret, identity(port, 3), 3);
   Rank root(rank_at(port, 0, 3)), two(rank_at(port, 2, 3));
   // As rank 1, whom rank 2 would have to visit.
@@ -277,7 +303,8 @@ TEST(SocketStrangers, ARankThatListensNowhereIsNamed) {
 
 TEST(SocketStrangers, RanksMeetOverIpv6AndByName) {
   for (const char* address : {"::1", "localhost"}) {
-    const int port = new_port();
+    const ReservedPorts ports;
+    const int port = ports.first();
     SocketRank zero = rank_at(port, 0, 3), first = rank_at(port, 1, 3),
                second = rank_at(port, 2, 3);
     zero.address = first.address = second.address = address;
@@ -289,7 +316,8 @@ TEST(SocketStrangers, RanksMeetOverIpv6AndByName) {
 }
 
 TEST(SocketStrangers, AnAddressOfAnotherHostIsRefused) {
-  SocketRank rank = rank_at(new_port(), 0, 2);
+  const ReservedPorts ports;
+  SocketRank rank = rank_at(ports.first(), 0, 2);
   rank.address = "198.51.100.7";  // for documentation alone: nobody has it
   EXPECT_THAT([&] { make_socket_communicator(rank); },
               testing::ThrowsMessage<CommunicationError>(
@@ -304,7 +332,8 @@ TEST(SocketSignals, DoNotEndTheMeeting) {
   }, before{};
   action.sa_handler = take_note;  // without SA_RESTART: system calls are interrupted
   ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   std::atomic<int> met = 0;
   const auto meet = [&](int rank) {
     try {
@@ -333,7 +362,8 @@ std::atomic<bool> has_had_enough = false;
 /// 2, and a rank that finds nobody.
 TEST(SocketSignals, TheUserEndsTheMeetingWithinASecond) {
   set_interrupt_check([] { return has_had_enough.load(); });
-  const int port = new_port();
+  const ReservedPorts ports, others;
+  const int port = ports.first();
   std::atomic<int> ended = 0;
   const auto meet = [&](const SocketRank& rank) {
     try {
@@ -345,7 +375,7 @@ TEST(SocketSignals, TheUserEndsTheMeetingWithinASecond) {
       if (rank.rank == 1) ++ended;
     }
   };
-  SocketRank lost = rank_at(new_port(), 1, 2);
+  SocketRank lost = rank_at(others.first(), 1, 2);
   std::vector<std::thread> threads;
   for (const SocketRank& rank : {rank_at(port, 0, 3), rank_at(port, 1, 3), lost}) {
     threads.emplace_back(meet, rank);

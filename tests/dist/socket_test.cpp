@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace cuop::dist {
 
 namespace {
 
-using test::new_port;
 using test::rank_at;
+using test::ReservedPorts;
 using test::run_socket_ranks;
 
 [[maybe_unused]] const bool kIsRegistered = [] {
@@ -30,8 +31,19 @@ using test::run_socket_ranks;
   return true;
 }();
 
+/// Nobody else takes a range that is in use: its first port is listened at.
+TEST(Socket, PortsOfTestsAreReserved) {
+  const ReservedPorts ports, others;
+  EXPECT_NE(others.first(), ports.first());
+  int error = 0;
+  EXPECT_FALSE(try_listen("127.0.0.1", ports.first(), error).is_open());
+  EXPECT_EQ(error, EADDRINUSE);
+  EXPECT_TRUE(try_listen("127.0.0.1", ports.first() + 1, error).is_open());
+}
+
 TEST(Socket, MeetingHasADeadlineAndNamesTheMissing) {
-  const int port = new_port();
+  const ReservedPorts ports;
+  const int port = ports.first();
   EXPECT_THAT(([&] { make_socket_communicator(rank_at(port, 0, 3, 0.2)); }),
               testing::ThrowsMessage<CommunicationError>(testing::HasSubstr("ranks 1, 2")));
   EXPECT_THAT(([&] { make_socket_communicator(rank_at(port, 1, 3, 0.2)); }),

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -201,10 +200,7 @@ def test_the_chain_that_also_runs_on_the_cpu(launcher):
     assert passed([process]) == ["ranks: all checks hold"]
 
 
-def test_processes_of_torchrun_work_on_gpus_of_their_own():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def test_processes_of_torchrun_work_on_gpus_of_their_own(master_port):
     processes = [
         start(
             [sys.executable, str(SCRIPT), "cuda"],
@@ -213,7 +209,7 @@ def test_processes_of_torchrun_work_on_gpus_of_their_own():
             WORLD_SIZE=str(RANKS),
             LOCAL_WORLD_SIZE=str(RANKS),
             MASTER_ADDR="127.0.0.1",
-            MASTER_PORT=str(port),
+            MASTER_PORT=master_port,
             CUOP_JOB_SECRET="known to these ranks alone",
         )
         for rank in range(RANKS)

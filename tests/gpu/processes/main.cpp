@@ -94,7 +94,8 @@ int run_killed(const std::shared_ptr<Communicator>& comm) {
 /// Starts this program once for each rank, as torchrun would; the first status that is not
 /// expected.
 int start_processes(int count, bool is_killed, char** argv) {
-  const std::string port = std::to_string(test::new_port());
+  const test::ReservedPorts ports;  // the ranks are awaited below
+  const std::string port = std::to_string(ports.first());
   std::vector<pid_t> children;
   for (int rank = 0; rank < count; ++rank) {
     std::vector<std::string> settings = {

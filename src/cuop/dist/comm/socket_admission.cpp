@@ -10,8 +10,8 @@ namespace {
 
 /// A host that does not answer at all is as good as one where nobody listens.
 constexpr double kConnectSeconds = 5.0;
-/// Who has sent a challenge is most likely the one, and may be busy.
-constexpr double kWelcomeSeconds = 5.0;
+/// Whoever listens may be a busy rank: to leave it early only makes it begin anew.
+constexpr double kAnswerSeconds = 5.0;
 constexpr double kPauseSeconds = 0.02;  // before the next try
 
 /// Reads until `heard` has `size` bytes and never one more; whether it has.
@@ -133,7 +133,7 @@ bool Visit::step() {
     const ConnectState now = connect_state(link_);
     if (now == ConnectState::kPending) return false;
     if (now == ConnectState::kRefused) throw CommunicationError("socket: nobody listens there");
-    enter(State::kHearsChallenge, kGreetingSeconds);
+    enter(State::kHearsChallenge, kAnswerSeconds);
   }
   if (state_ == State::kHearsChallenge) {
     if (!hear_from(link_, heard_, kChallengeBytes)) return false;
@@ -155,7 +155,7 @@ void Visit::greet() {
     self_.port = port_of(listener_);
   }
   greeting_ = make_greeting(job_, challenge_, {wanted_, place_.port}, self_);
-  enter(State::kHearsWelcome, kWelcomeSeconds);
+  enter(State::kHearsWelcome, kAnswerSeconds);
   say(link_, greeting_);
 }
 

@@ -12,7 +12,7 @@
 
 namespace cuop::dist {
 
-/// Who has not said what it should after so long is sent away, or left.
+/// A visitor that has not said what it should after so long is sent away.
 inline constexpr double kGreetingSeconds = 1.0;
 /// Visitors that have not greeted yet; one more takes the place of the one that is there longest.
 inline constexpr size_t kMostVisitors = 256;
