@@ -318,6 +318,19 @@ def test_what_has_been_left_and_does_not_fit_is_said(tmp_path):
         )
 
 
+def test_no_more_arrays_take_turns_than_have_names(tmp_path):
+    log = PartialOutput(tmp_path / "out.npy", lambda: {}, True)
+    assert log.left() is None
+    with pytest.raises(ValueError, match="5 arrays, of which 4 take turns at most"):
+        log.open([((3,), "float64")] * 5)
+    log.open([((3,), "float64")] * 4)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        ".out.npy.cuop-part", ".out.npy.cuop-pass", ".out.npy.cuop-pass2", ".out.npy.cuop-pass3",
+    ]  # fmt: skip
+    log.leave()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_that_has_done_nothing_leaves_nothing(tmp_path):
     log = CutOff(tmp_path / "out.npy", {}, 0)
     with pytest.raises(CutOffError):

@@ -69,6 +69,18 @@ TEST(ChirpPlan, BytesAreThoseOfTwoMatricesAndOneBack) {
               0.05 * sent(6 * kN));
 }
 
+TEST(ChirpPlan, OneRankTakesLongerForALargeFactor) {
+  const auto seconds = [](int64_t n) {
+    return plan_fft(problem_of(FftKind::kFft, n, split_over_ranks(2, 1, 0), DType::kComplex64), {},
+                    "one_rank")
+        .seconds();
+  };
+  EXPECT_GT(seconds(1'000'003), 2 * seconds(1'000'000));
+  EXPECT_LT(seconds(113 * 8191), 1.1 * seconds(1'000'003));
+  EXPECT_LT(seconds(127 * 127 * 64), 1.1 * seconds(1 << 20));
+  EXPECT_LT(seconds(0), 1e-3);
+}
+
 /// Every length from 1 on; which kinds and forms of the call it is tried in changes with it.
 void try_every_length(int ranks) {
 #ifdef CUOP_RANKS_ON_GPUS

@@ -25,6 +25,7 @@ int64_t line_bytes(const Placement& here, const Placement& made, int axis) {
 /// our own convolution: 3 from 10^6 elements on.
 double work_of_length(int64_t length) {
   constexpr int64_t kLargestFactor = 127;
+  if (length <= kLargestFactor) return 1;  // 0 among them, which has all factors
   int64_t rest = length;
   for (int64_t factor = 2; factor <= kLargestFactor; ++factor) {
     while (rest % factor == 0) rest /= factor;
