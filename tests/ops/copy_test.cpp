@@ -61,6 +61,19 @@ TEST(Copy, LargeTransposesGoThroughTiles) {
     const Tensor view = transpose(counting(shape, DType::kFloat32));
     EXPECT_EQ(elements(clone(view)), elements(view));
   }
+  // More than the caches hold, into what is in order and what is not.
+  const Tensor given = cast(counting({601, 523}, DType::kInt32), DType::kComplex128);
+  const Tensor wide = zeros({523, 601, 2}, DType::kComplex128);
+  for (const Tensor& to : {empty({523, 601}, DType::kComplex128), select(wide, 2, 1)}) {
+    copy_into(to, transpose(given));
+    const auto* const values = to.data<std::complex<double>>();
+    for (int64_t i = 0; i < 523; ++i) {
+      for (int64_t j = 0; j < 601; ++j) {
+        const auto expected = static_cast<double>(j * 523 + i);
+        ASSERT_EQ(values[i * to.strides()[0] + j * to.strides()[1]], expected) << i << ' ' << j;
+      }
+    }
+  }
 }
 
 TEST(Copy, TransposesOfEveryElementSizeKeepEachElement) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
@@ -58,28 +59,30 @@ struct RowCopy {
   }
 };
 
-/// The two inner axes, when the source runs along the outer of them: in squares of a cache line on
-/// either side, each of which is read and written once and whole. Rows that lie a power of two
-/// apart fall onto the same few places of a cache, so that no line may be needed again later.
-template <class T>
-void copy_transposed(T* dst, const T* src, const Nest::Axis& rows, const Nest::Axis& columns) {
+/// The two inner axes, when the source is contiguous along the outer of them: in squares of a cache
+/// line on either side, each of which is read and written once and whole. Rows that lie a power of
+/// two apart fall onto the same few places of a cache, so that no line may be needed again later.
+/// `dst_step` is the destination's stride along the columns, a constant where it is 1.
+template <class T, class DstStep>
+void copy_transposed(T* dst, const T* src, const Nest::Axis& rows, const Nest::Axis& columns,
+                     DstStep dst_step) {
   constexpr int64_t kLine = std::min<int64_t>(64 / sizeof(T), 32);
-  const auto copy_square = [&](int64_t row, int64_t row_count, int64_t column,
-                               int64_t column_count) {
-    T* const to = dst + row * rows.strides[0] + column * columns.strides[0];
-    const T* const from = src + row * rows.strides[1] + column * columns.strides[1];
+  const int64_t dst_row = rows.strides[0], src_column = columns.strides[1];
+  const auto copy_square = [&](int64_t row, auto row_count, int64_t column, auto column_count) {
+    T* const to = dst + row * dst_row + column * dst_step;
+    const T* const from = src + row + column * src_column;
     for (int64_t i = 0; i < row_count; ++i) {
       for (int64_t j = 0; j < column_count; ++j) {
-        to[i * rows.strides[0] + j * columns.strides[0]] =
-            from[i * rows.strides[1] + j * columns.strides[1]];
+        to[i * dst_row + j * dst_step] = from[i + j * src_column];
       }
     }
   };
+  constexpr std::integral_constant<int64_t, kLine> kWhole;
   const auto copy_at = [&](int64_t i, int64_t j) {
     const int64_t height = std::min(kLine, rows.size - i),
                   width = std::min(kLine, columns.size - j);
     if (height == kLine && width == kLine) {
-      copy_square(i, kLine, j, kLine);
+      copy_square(i, kWhole, j, kWhole);
     } else {
       copy_square(i, height, j, width);
     }
@@ -114,11 +117,22 @@ void copy_tiled(T* dst, const T* src, const Nest& nest) {
   const int64_t strips = divide_up(rows.size, kStrip);
   const int64_t blocks = nest.outer_size() / rows.size;
   const int64_t strip_elements = kStrip * columns.size;
+  // The loop for steps of 1 reads further ahead: of the widest elements in memory it drops lines of
+  // rows that lie a power of two apart before they are used up.
+  constexpr int64_t kCachedBytes = 4 << 20;
+  const auto bytes = nest.size() * static_cast<int64_t>(sizeof(T));
+  const bool is_in_order = columns.strides[0] == 1 && (sizeof(T) < 16 || bytes <= kCachedBytes);
   backend::parallel_for_each(blocks * strips, kGrain / strip_elements, [&](int64_t i) {
     const int64_t first = (i % strips) * kStrip;
     const auto offsets = nest.row_offsets((i / strips) * rows.size + first);
     const Nest::Axis strip{std::min(kStrip, rows.size - first), rows.strides};
-    copy_transposed(dst + offsets[0], src + offsets[1], strip, columns);
+    T* const to = dst + offsets[0];
+    const T* const from = src + offsets[1];
+    if (is_in_order) {
+      copy_transposed(to, from, strip, columns, std::integral_constant<int64_t, 1>());
+    } else {
+      copy_transposed(to, from, strip, columns, columns.strides[0]);
+    }
   });
 }
 
