@@ -187,17 +187,21 @@ def test_gemv(m, n, dtype, trans, kinds, beta, seed):
     close(out, expected, dtype, scale=n + m)
 
 
+def given_with_square(**arguments):
+    """Beside a matrix [m, n] a square one on one side, of which one triangle is read."""
+    return given(
+        m=ORDERS,
+        n=ORDERS,
+        dtype=INEXACT_DTYPES,
+        side=st.sampled_from(["left", "right"]),
+        uplo=st.sampled_from(["lower", "upper"]),
+        seed=SEEDS,
+        **arguments,
+    )
+
+
 @SETTINGS
-@given(
-    m=ORDERS,
-    n=ORDERS,
-    dtype=INEXACT_DTYPES,
-    side=st.sampled_from(["left", "right"]),
-    uplo=st.sampled_from(["lower", "upper"]),
-    kinds=st.tuples(KINDS, KINDS, KINDS),
-    beta=st.sampled_from([0, 2]),
-    seed=SEEDS,
-)
+@given_with_square(kinds=st.tuples(KINDS, KINDS, KINDS), beta=st.sampled_from([0, 2]))
 def test_symm(m, n, dtype, side, uplo, kinds, beta, seed):
     rng = np.random.default_rng(seed)
     order = m if side == "left" else n
@@ -216,17 +220,11 @@ def test_symm(m, n, dtype, side, uplo, kinds, beta, seed):
 
 
 @SETTINGS
-@given(
-    m=ORDERS,
-    n=ORDERS,
-    dtype=INEXACT_DTYPES,
-    side=st.sampled_from(["left", "right"]),
-    uplo=st.sampled_from(["lower", "upper"]),
+@given_with_square(
     trans=st.sampled_from(["none", "trans", "conj_trans"]),
     diag=st.sampled_from(["unit", "non_unit"]),
     kinds=st.tuples(KINDS, KINDS),
     in_place=st.booleans(),
-    seed=SEEDS,
 )
 def test_trsm(m, n, dtype, side, uplo, trans, diag, kinds, in_place, seed):
     rng = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_cli import cuop, write
-from test_cli_tiled import result_of
+from test_cli_tiled import operands, result_of
 
 import cuop as library
 from cuop import FileError, dist, executor
@@ -28,9 +28,7 @@ RANDOM = np.random.default_rng(5)
 
 @pytest.fixture
 def files(tmp_path):
-    a = write(tmp_path / "a.npy", RANDOM.normal(size=(90, 170)))
-    b = write(tmp_path / "b.npy", RANDOM.normal(size=(170, 60)))
-    return a, b
+    return operands(tmp_path)
 
 
 def journal_of(folder):

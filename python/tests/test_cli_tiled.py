@@ -11,11 +11,15 @@ from test_cli import cuop, write
 RANDOM = np.random.default_rng(5)
 
 
-@pytest.fixture
-def files(tmp_path):
+def operands(tmp_path):
     a = write(tmp_path / "a.npy", RANDOM.normal(size=(90, 170)))
     b = write(tmp_path / "b.npy", RANDOM.normal(size=(170, 60)))
     return a, b
+
+
+@pytest.fixture
+def files(tmp_path):
+    return operands(tmp_path)
 
 
 def result_of(tmp_path, *arguments, ranks=1, limit="16K", **options):

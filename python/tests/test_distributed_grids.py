@@ -126,23 +126,26 @@ def laplacian(u, boundary, dx):
     return swept(u, DEFAULT_LAPLACIAN_5PT, boundary, 1) / dx**2
 
 
-@pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("boundary", list(MODES))
-def test_jacobi_follows_the_definition(ranks, boundary):
-    rng = np.random.default_rng(1)
-    u, rhs = rng.standard_normal((2, 7, 9))
-    rhs -= rhs.mean()
-    result, info = rooted(
+def solved(ranks, u, rhs, boundary, **options):
+    return rooted(
         ranks,
         distributed_jacobi_2d,
         u,
         rhs,
         dx=0.5,
         boundary=boundary,
-        iterations=12,
-        tol=0.0,
         return_info=True,
+        **options,
     )
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("boundary", list(MODES))
+def test_jacobi_follows_the_definition(ranks, boundary):
+    rng = np.random.default_rng(1)
+    u, rhs = rng.standard_normal((2, 7, 9))
+    rhs -= rhs.mean()
+    result, info = solved(ranks, u, rhs, boundary, iterations=12, tol=0.0)
     around = DEFAULT_LAPLACIAN_5PT * (DEFAULT_LAPLACIAN_5PT > 0)
     for _ in range(12):
         before, u = u, (swept(u, around, boundary, 1) - 0.25 * rhs) / 4
@@ -172,16 +175,7 @@ def test_jacobi_stops_early_at_the_same_sweep_on_any_number_of_ranks():
 def test_the_direct_method_inverts_the_laplacian(ranks, boundary, shape):
     u = np.random.default_rng(2).standard_normal(shape)
     rhs = laplacian(u, boundary, 0.5)
-    result, info = rooted(
-        ranks,
-        distributed_jacobi_2d,
-        u,
-        rhs,
-        dx=0.5,
-        boundary=boundary,
-        method="direct",
-        return_info=True,
-    )
+    result, info = solved(ranks, u, rhs, boundary, method="direct")
     np.testing.assert_allclose(result, u, atol=1e-11)
     assert info["residual"] < 1e-9
 
