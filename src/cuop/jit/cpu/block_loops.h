@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "cuop/jit/cpu/block_kernels.h"
+#include "cuop/jit/cpu/lane_circular_isa.h"
 #include "cuop/jit/cpu/lane_forms_isa.h"
 #include "cuop/jit/kernels/op_list.h"
 
