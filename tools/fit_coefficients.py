@@ -11,6 +11,8 @@ import struct
 
 import mpmath as mp
 
+from fit_minimax import minimax
+
 mp.mp.dps = 60
 
 HEADER = """\
@@ -85,42 +87,6 @@ def interpolation(function, low, high, degree: int) -> list:
     return result[:count]
 
 
-def minimax(function, low, high, degree: int, weight, floor="1e-3") -> list:
-    """The coefficients with the smallest largest weighted error (E. Remez, 1934), lowest power first.
-
-    The weight counts as `floor` times its largest value where it is less.
-    """
-    low, high, count, steps = mp.mpf(low), mp.mpf(high), degree + 2, 400
-    grid = [(low + high - (high - low) * mp.cos(mp.pi * k / steps)) / 2 for k in range(steps + 1)]
-    values = [function(x) for x in grid]
-    weights = [abs(mp.mpf(weight(x))) for x in grid]
-    least = max(weights) * mp.mpf(floor)
-    weights = [max(each, least) for each in weights]
-    chosen = [round(steps * k / (count - 1)) for k in range(count)]
-    for _ in range(9):
-        rows = [
-            [*(grid[k] ** j for j in range(degree + 1)), (-1) ** i / weights[k]]
-            for i, k in enumerate(chosen)
-        ]
-        result = list(mp.lu_solve(mp.matrix(rows), mp.matrix([values[k] for k in chosen])))[:-1]
-        errors = [
-            w * (mp.polyval(result[::-1], x) - y)
-            for x, y, w in zip(grid, values, weights, strict=True)
-        ]
-        peaks = []
-        for k, error in enumerate(errors):
-            if not peaks or (error >= 0) != (errors[peaks[-1]] >= 0):
-                peaks.append(k)
-            elif abs(error) > abs(errors[peaks[-1]]):
-                peaks[-1] = k
-        while len(peaks) > count:
-            peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
-        if len(peaks) < count or peaks == chosen:
-            break
-        chosen = peaks
-    return result
-
-
 def erf_part(z):
     """erf(x) / x - 1 of z = x^2."""
     return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
@@ -158,6 +124,14 @@ def scaled_erfc(t):
 def tan_part(z):
     """tan(x) / x of z = x^2."""
     return mp.tan(mp.sqrt(z)) / mp.sqrt(z)
+
+
+TAN_MIDDLE = mp.mpf(3) / 8
+
+
+def near_tan(w):
+    """tan(x) / x - 1 of w = x^2 - 3/8."""
+    return tan_part(max(w + TAN_MIDDLE, ZERO)) - 1
 
 
 LN2 = mp.log(2)
@@ -324,7 +298,14 @@ def fused_polynomials() -> dict:
             8,
             lambda w: 1 / mp.sinc(mp.sqrt(w + middle)),
         ),
-        "kTangent": (odd_rest(mp.tan), ZERO, quarter, 6, 0, odd_weight(mp.tan)),
+        "kTangent": (
+            near_tan,
+            -TAN_MIDDLE,
+            quarter - TAN_MIDDLE,
+            7,
+            0,
+            lambda w: 1 / (1 + near_tan(w)),
+        ),
         "kLog": (log_rest(1), low, high, 8, 0, log_weight),
         "kLog2": (log_rest(LN2), low, high, 8, 0, log_weight),
         "kLog10": (log_rest(mp.log(10)), low, high, 8, 0, log_weight),

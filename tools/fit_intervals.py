@@ -7,7 +7,8 @@ A row has a coefficient of each interval, minimax in the distance from the inter
 
 import mpmath as mp
 
-from fit_coefficients import minimax, nearest, text
+from fit_coefficients import nearest, text
+from fit_minimax import minimax
 
 HEADER = """\
 // Polynomials on eight intervals. Written by tools/fit_intervals.py: do not edit.

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "cuop/jit/cpu/block_kernels.h"
+#include "cuop/jit/cpu/lane_circular_isa.h"
 #include "cuop/jit/cpu/lane_forms_isa.h"
 #include "cuop/jit/kernels/op_list.h"
 
@@ -79,7 +80,8 @@ template <class F, class T>
   return doubt;
 }
 
-inline constexpr int64_t kStagedElements = 512;
+/// So few that the second loop begins while the last quotients and roots of the first are at work.
+inline constexpr int64_t kStagedElements = 128;
 template <class T, int Count>
 using StageRows = T[Count][kStagedElements];
 

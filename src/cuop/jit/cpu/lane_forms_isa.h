@@ -90,26 +90,30 @@ template <class F, class T>
   }
 }
 
-/// A block whose length is a multiple of 16.
+/// A block whose length is a multiple of 16; each vector by `apply`.
+template <class F, class T, class Apply>
+[[gnu::always_inline]] inline void run_vectors(T* result, const T* x, int64_t n, Apply apply) {
+  using Form = LaneForm<F, T>;
+  for (int64_t i = 0; i < n; i += kLanes<T>) {
+    const auto given = load(x + i);
+    store<T>(result + i, apply(given));
+    if constexpr (requires { Form::unsure(given); }) {
+      if (const int unsure = Form::unsure(given); unsure != 0) [[unlikely]] {
+        T again[kLanes<T>];
+        store<T>(again, given);
+        apply_again<F>(result + i, again, unsure);
+      }
+    }
+  }
+}
 template <class F, class T>
 void run_lane_form(T* result, const T* x, int64_t n) {
   using Form = LaneForm<F, T>;
-
   if constexpr (requires { typename Form::Table; }) {
     static const typename Form::Table table;
-    for (int64_t i = 0; i < n; i += kLanes<T>) {
-      const auto given = load(x + i);
-      store<T>(result + i, Form::apply(given, table));
-      if constexpr (requires { Form::unsure(given); }) {
-        if (const int unsure = Form::unsure(given); unsure != 0) [[unlikely]] {
-          T again[kLanes<T>];
-          store<T>(again, given);
-          apply_again<F>(result + i, again, unsure);
-        }
-      }
-    }
+    run_vectors<F>(result, x, n, [](auto given) { return Form::apply(given, table); });
   } else {
-    for (int64_t i = 0; i < n; i += kLanes<T>) store<T>(result + i, Form::apply(load(x + i)));
+    run_vectors<F>(result, x, n, [](auto given) { return Form::apply(given); });
   }
 }
 

@@ -380,7 +380,7 @@ struct Cosh : UnaryMath<kFloatComplex> {
   }
   template <class T>
   CUOP_FN static auto prepare(T x) {
-    return accurate::prepared_hyperbolic<sizeof(T) == 4>(x);
+    return accurate::prepared_hyperbolic<false>(x);
   }
   template <class T, int Count>
   CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {

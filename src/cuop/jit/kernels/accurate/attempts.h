@@ -61,7 +61,7 @@ CUOP_FN T attempted_cos(T x, Stage<T, Count> stage) {
 template <class T>
 CUOP_FN auto prepared_tan(T x) {
   if constexpr (math::has_fast_fma) {
-    return fused_tan_parts(x);
+    return fused_tan_argument(x);
   } else {
     return Stage<T, 0>{};
   }
@@ -279,10 +279,11 @@ CUOP_FN T attempted_gelu_tanh(T x, Stage<T, Count> stage) {
     return unfused_gelu_tanh(x);
   }
 }
-// The exponential function first.
+// Of double the exponential function first; of float one loop takes less than what is stored
+// between two.
 template <bool keeps_rest, class T>
 CUOP_FN auto prepared_hyperbolic(T x) {
-  if constexpr (math::has_fast_fma) {
+  if constexpr (math::has_fast_fma && sizeof(T) == 8) {
     return fused_hyperbolic_parts<keeps_rest>(x);
   } else {
     return Stage<T, 0>{};
@@ -292,6 +293,8 @@ template <class T, int Count>
 CUOP_FN T attempted_sinh(T x, Stage<T, Count> stage) {
   if constexpr (Count > 0) {
     return fused_sinh(x, stage);
+  } else if constexpr (math::has_fast_fma) {
+    return fused_sinh(x, fused_hyperbolic_parts<true>(x));
   } else {
     return quick_sinh(x);
   }
@@ -300,6 +303,8 @@ template <class T, int Count>
 CUOP_FN T attempted_cosh(T x, Stage<T, Count> stage) {
   if constexpr (Count > 0) {
     return fused_cosh(stage);
+  } else if constexpr (math::has_fast_fma) {
+    return fused_cosh(fused_hyperbolic_parts<false>(x));
   } else {
     return quick_cosh(x);
   }

@@ -258,8 +258,8 @@ struct Fused<float> {
   static constexpr float kHalfTurn[] = {-0x1.5555300000000p-5f, 0x1.110ed40000000p-7f,
                                         -0x1.9f6fea0000000p-13f, 0x1.5dbcae0000000p-19f};
   static constexpr float kTangent[] = {
-      0x1.5555600000000p-2f, 0x1.110d860000000p-3f,  0x1.badd240000000p-5f, 0x1.5ca2500000000p-6f,
-      0x1.635a400000000p-7f, 0x1.48132c0000000p-14f, 0x1.1f2dd20000000p-8f};
+      0x1.2d45e40000000p-3f, 0x1.d8de1e0000000p-2f, 0x1.bf89180000000p-3f, 0x1.ab65460000000p-4f,
+      0x1.987c060000000p-5f, 0x1.887f200000000p-6f, 0x1.7bfa160000000p-7f, 0x1.222ff40000000p-8f};
   static constexpr float kLog[] = {
       -0x1.fffff80000000p-2f, 0x1.5555500000000p-2f,  -0x1.0004260000000p-2f,
       0x1.99a3f20000000p-3f,  -0x1.54276e0000000p-3f, 0x1.22719a0000000p-3f,

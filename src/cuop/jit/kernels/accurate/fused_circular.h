@@ -54,16 +54,17 @@ CUOP_FN Stage<T, 3> fused_sin_argument(T x) {
   const Turned<T> t = turned(math::fma(-h, C::kPiA, x), h, C::kPiB, C::kPiC);
   return {{t.r, t.excess, shifted}};
 }
-/// x lies half a turn and r behind a whole number of turns; the first difference is rounded where
-/// x is less than 1.
+/// x lies half a turn less r behind a whole number of turns, h of them; the first difference is
+/// rounded where x is less than 1, by half an ulp of the result or less, which double permits.
 template <class T>
 CUOP_FN Stage<T, 3> fused_cos_argument(T x) {
   using C = Fused<T>;
   const T shifted = math::fma(x, C::kInvPi, T(-0.5)) + Format<T>::kWhole;
-  const T h = (shifted - Format<T>::kWhole) + T(0.5);
-  const T a = math::fma(-h, C::kPiA, x), gained = math::fma(h, C::kPiA, a) - x;
-  const Turned<T> t = turned(a, h, C::kPiB, C::kPiC);
-  return {{t.r, t.excess + gained, shifted + 1}};
+  const T minus_h = (Format<T>::kWhole - shifted) - T(0.5);
+  const T a = math::fma(-minus_h, C::kPiA, -x);
+  Turned<T> t = turned(a, minus_h, C::kPiB, C::kPiC);
+  if constexpr (sizeof(T) == 4) t.excess += math::fma(minus_h, C::kPiA, a) + x;
+  return {{t.r, t.excess, shifted}};
 }
 template <class T>
 CUOP_FN T half_turn_sine(Stage<T, 3> argument) {
@@ -85,37 +86,34 @@ CUOP_FN QuarterTurns<T> quarter_turns(T x) {
   return {turned(a, h, C::kHalfPiB, C::kHalfPiC), bits_of(shifted)};
 }
 
-/// r + r^3 P(r^2), with what r^2 and the first product lose; in odd quarters -1 by that.
-CUOP_FN Stage<float, 3> fused_tan_parts(float x) {
-  const QuarterTurns<float> turns = quarter_turns(x);
-  return {{turns.rest.r, turns.rest.excess, from_bits<float>(turns.count)}};
+/// The argument: r, excess and, in the last bits, the quarters.
+template <class T>
+CUOP_FN Stage<T, 3> fused_tan_argument(T x) {
+  const QuarterTurns<T> turns = quarter_turns(x);
+  return {{turns.rest.r, turns.rest.excess, from_bits<T>(turns.count)}};
 }
-CUOP_FN float fused_tan(Stage<float, 3> parts) {
-  using C = Fused<float>;
-  const auto [r, excess, turns] = parts.values;
-  const float z = r * r, low = math::fma(1.5f * excess, z, excess), cube = r * z;
-  const float lost = math::fma(0.5f * r, math::fma(r, r, -z), -low);
-  const float tail = math::fma(cube, horner(C::kTangent, z), lost);
-  const float t = r + tail, t_low = tail - (t - r), inverse = -1 / t;
+/// r + r P(r^2 - 3/8), in odd quarters -1 by that. P is small where r is, and what rounds its
+/// argument is small where P is not.
+CUOP_FN float fused_tan(Stage<float, 3> argument) {
+  const auto [r, excess, turns] = argument.values;
+  const float w = math::fma(r, r, -0.375f), slope = math::fma(w, 1.6f, 1.6f);
+  const float p = polynomial(Fused<float>::kTangent, w);
+  const float less = math::fma(-r, p, excess * slope);  // subtracted, so that 0 keeps its sign
+  const float t = r - less, t_low = (r - t) - less, inverse = -1 / t;
   const float error = math::fma(t_low, inverse, math::fma(t, inverse, 1.0f));
   return (bits_of(turns) & 1) != 0 ? math::fma(error, inverse, inverse) : t;
 }
 
 /// The quotient of r + r^3 N(r^2) and 1 + r^2 D(r^2), each with what its rounding lost; in odd
 /// quarters that of the second and the first, negative.
-CUOP_FN Stage<double, 5> fused_tan_parts(double x) {
+CUOP_FN double fused_tan(Stage<double, 3> argument) {
   using C = Fused<double>;
-  const QuarterTurns<double> turns = quarter_turns(x);
-  const auto [r, excess] = turns.rest;
+  const auto [r, excess, turns] = argument.values;
   const double z = r * r, slope = horner(C::kTangentBelow, z);
   const double less = math::fma(-(r * z), horner(C::kTangentAbove, z), excess);
   const double sine = r - less, sine_low = (r - sine) - less;
   const double cosine = math::fma(z, slope, 1.0);
-  const double cosine_low = math::fma(r, excess, math::fma(z, slope, 1 - cosine));
-  return {{sine, sine_low, cosine, cosine_low, from_bits<double>(turns.count)}};
-}
-CUOP_FN double fused_tan(Stage<double, 5> parts) {
-  const auto [sine, sine_low, cosine, cosine_low, turns] = parts.values;
+  const double cosine_low = math::fma(z, slope, 1 - cosine);
   const BitsOf<double> count = bits_of(turns);
   const auto [n, d] = exchanged(sine, cosine, count);
   const auto [n_low, d_low] = exchanged(sine_low, cosine_low, count);

@@ -108,10 +108,9 @@ CUOP_FN Stage<T, 4> fused_hyperbolic_parts(T x) {
   using F = Format<T>;
   const T size = math::abs(x);
   const T shifted = math::fma(size, C::kInvLn2, F::kPower), n = shifted - F::kPower;
-  const T high = math::fma(n, -C::kLn2High, size), r = math::fma(n, -C::kLn2Low, high);
+  const T high = math::fma(n, -C::kLn2High, size), left = n * -C::kLn2Low, r = high + left;
   const T z = r * r, bend = polynomial(C::kSinh, z);
-  const T odd =
-      keeps_rest ? math::fma(r * z, bend, math::fma(n, -C::kLn2Low, high - r)) : r * z * bend;
+  const T odd = keeps_rest ? math::fma(r * z, bend, left - (r - high)) : r * z * bend;
   return {{pow2_half(shifted), r, z * polynomial(C::kCosh, z), odd}};
 }
 /// 2^-n / 2 of 2^n / 2.

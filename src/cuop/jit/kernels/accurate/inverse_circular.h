@@ -11,11 +11,12 @@ template <class T>
 CUOP_FN bool is_large_sine(T x) {
   return math::abs(x) > T(0.5);
 }
-/// The square of |x|, or of the sine of that half, and its root.
+/// The square of |x|, or of the sine of that half, and its root: beyond 1/2 the second one is less.
 template <class T>
 CUOP_FN Stage<T, 2> arc_parts(T x) {
   const T size = math::abs(x);
-  const T z = chosen(is_large_sine(x), multiply_add(size, T(-0.5), T(0.5)), size * size);
+  const T square = size * size, half = multiply_add(size, T(-0.5), T(0.5));
+  const T z = square < half ? square : half;
   return {{z, math::sqrt(z)}};
 }
 

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Writes src/cuop/jit/cpu/lane_coefficients.h: polynomials of sin on eight intervals.
+
+A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath:
+`python tools/fit_lane_forms.py > src/cuop/jit/cpu/lane_coefficients.h`, and clang-format.
+"""
+
+import mpmath as mp
+
+from fit_coefficients import nearest
+from fit_intervals import COUNT, TINY, as_float, print_table
+from fit_minimax import minimax
+
+HEADER = """\
+// Polynomials of sin on eight intervals. Written by tools/fit_lane_forms.py: do not edit.
+#pragma once
+
+namespace cuop::jit {
+
+"""
+
+
+def odd_polynomial(function, slope, high, terms: int) -> list:
+    """Those of (f(s) - slope s) / s^2, f odd: every other one is 0."""
+    fit = minimax(
+        lambda z: (function(mp.sqrt(z)) / mp.sqrt(z) - slope) / z,
+        mp.mpf("1e-20"),
+        high * high,
+        terms - 1,
+        lambda z: z,
+    )
+    result = []
+    for coefficient in fit:
+        result += [mp.mpf(0), coefficient]
+    return result
+
+
+def rest_polynomial(function, middle, slope, half, degree: int) -> list:
+    """Those of (f(middle + s) - f(middle) - slope s) / s^2."""
+
+    def rest(s):
+        s = s if abs(s) > TINY else TINY
+        return ((function(middle + s) - function(middle)) / s - slope) / s
+
+    return minimax(rest, -half, half, degree, lambda s: s * s)
+
+
+def spread(polynomial: list, constant, slope, half) -> list:
+    """The polynomial with constant + slope s added in s^2 P(s): nothing of it at 0, two thirds and more
+    where |s| is more than half of what it may be.
+    """
+    first, second = mp.mpf("0.35") * half**2, mp.mpf("0.85") * half**2
+    result = list(polynomial)
+    for k, added in enumerate((constant, slope)):
+        result[k] += added * (1 / first + 1 / second)
+        result[k + 2] -= added / (first * second)
+    return result
+
+
+def sine_table() -> None:
+    """sin((i - 4) pi / 8 + s) = base + (s slope + s^2 P(s))."""
+    spacing = mp.pi / COUNT
+    half = spacing / 2 * mp.mpf("1.0001")
+    bases, slopes, polynomials = [], [], []
+    for i in range(COUNT):
+        middle = (i - COUNT // 2) * spacing
+        base, slope = as_float(mp.sin(middle)), as_float(mp.cos(middle))
+        if i == COUNT // 2:
+            polynomials.append(odd_polynomial(mp.sin, 1, half, 2))
+            base, polynomials[-1][0] = -0.0, -(mp.mpf(2) ** -60)  # a zero keeps its sign
+        else:
+            true = mp.cos(middle)
+            fit = rest_polynomial(mp.sin, middle, true, half, 3)
+            polynomials.append(spread(fit, mp.sin(middle) - base, true - slope, half))
+        bases.append(base)
+        slopes.append(slope)
+    # Not more than the spacing: with a positive rest 0 keeps its sign.
+    part_a = mp.floor(spacing * 2**24) / 2**24
+    part_b = nearest(spacing - part_a, 24)
+    constants = {
+        "kPerSpacing": 1 / spacing,
+        "kSpacingA": part_a,
+        "kSpacingB": part_b,
+        "kSpacingC": spacing - part_a - part_b,
+    }
+    print_table("SineIntervals", {"kBase": bases, "kSlope": slopes}, polynomials, constants)
+
+
+def main() -> None:
+    """The whole header."""
+    print(HEADER, end="")
+    sine_table()
+    print("}  // namespace cuop::jit")
+
+
+if __name__ == "__main__":
+    main()
