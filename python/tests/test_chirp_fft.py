@@ -2,35 +2,15 @@
 
 import numpy as np
 import pytest
-import scipy.fft
+from exact_fft import KINDS, exact, given
 
 from cuop import dist
 from distributed_gpu import MPIManager
 from distributed_gpu.auto_executor import AutoExecutor
 
 GIB = 2**30
-KINDS = ["fft", "ifft", "rfft", "irfft"]
 #: Prime, twice a prime and with a factor that is too large.
 LENGTHS = [1009, 2 * 1009, 6 * 997, 60013, 2 * 30011, 1_000_003]
-
-
-def given(kind, n, dtype):
-    random = np.random.default_rng(n)
-    count = n // 2 + 1 if kind == "irfft" else n
-    x = random.standard_normal(count)
-    if kind != "rfft":
-        x = x + 1j * random.standard_normal(count)
-    return x.astype(dtype if kind == "rfft" else np.result_type(dtype, np.complex64))
-
-
-def exact(kind, x, n):
-    """SciPy's transform in numbers of 64 bits of precision or more."""
-    wide = x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble)
-    if kind == "irfft":  # whose ends are real
-        wide[0] = wide[0].real
-        if n % 2 == 0:
-            wide[-1] = wide[-1].real
-    return getattr(scipy.fft, kind)(wide, n)
 
 
 def error_of(made, wide):

@@ -2,34 +2,12 @@
 
 import numpy as np
 import pytest
-import scipy.fft
 from default_device import on_the_host
+from exact_fft import KINDS, exact, given
 
 from cuop import dist
 from distributed_gpu import MPIManager
 from distributed_gpu.algorithms import fft as page
-
-KINDS = ["fft", "ifft", "rfft", "irfft"]
-
-
-def given(kind, n, dtype):
-    rng = np.random.default_rng(n)
-    count = n // 2 + 1 if kind == "irfft" else n
-    x = rng.standard_normal(count)
-    if kind != "rfft":
-        x = x + 1j * rng.standard_normal(count)
-    return x.astype(dtype if kind == "rfft" else np.result_type(dtype, np.complex64))
-
-
-def exact(kind, x, n):
-    """SciPy's transform in numbers of 64 bits of precision or more."""
-    wide = x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble)
-    if kind == "irfft":  # whose ends are real
-        wide[0] = wide[0].real
-        if n % 2 == 0:
-            wide[-1] = wide[-1].real
-    return getattr(scipy.fft, kind)(wide, n)
-
 
 #: Lengths of each way.
 LENGTHS = {

@@ -98,11 +98,7 @@ Plan plan_chirp(const FftProblem& problem, const Machine& machine) {
   plan.inputs = {x};
   plan.settings = {{"n1", m1}, {"n2", m2}};
   Placement here{x.name, steps.input_shape(), x.dtype, steps.in_rows()};
-  const std::vector<Box> owners = x.sharding.owner_boxes(x.shape), rows = steps.input_boxes();
-  if (owners != rows) {
-    add_move(plan, machine, cat(x.name, ' ', x.shape, ": ", x.sharding, " -> whole rows"), owners,
-             needs_of(rows), x.dtype);
-  }
+  add_whole_rows(plan, machine, x, steps.input_boxes());
   const std::vector<Pass> passes = steps.passes();
   for (const Pass& pass : passes) {
     add_reordering(plan, machine, {here.name, here.shape, here.dtype, pass.at});
@@ -115,17 +111,8 @@ Plan plan_chirp(const FftProblem& problem, const Machine& machine) {
   add_compute(plan, machine, "rows back",
               transform_flops(static_cast<double>(block / itemsize(products.dtype)), m2), 2 * block,
               products.dtype, fft_efficiency(machine, m2 * itemsize(products.dtype)));
-  const Placement result = fft_result(problem);
-  const Placement made{"result", result.shape, result.dtype, steps.output_sharding()};
-  add_move(plan, machine, cat("result ", made.shape, " -> ", made.sharding),
-           here.sharding.owner_boxes(here.shape), steps.needs_for_output(made.sharding),
-           made.dtype);
-  add_reordering(plan, machine, made);
-  // Where that makes something whole the caller wants it so.
-  for (PlanStep& step : plan.steps) step.whole_on = 0;
-  plan.memory_per_rank += largest_block(x.shape, x.dtype, x.sharding) +
-                          largest_block(made.shape, made.dtype, made.sharding);
-  add_output(plan, machine, made, problem.wanted);
+  const Sharding made = steps.output_sharding();
+  add_line_of_matrix(plan, machine, problem, here, made, steps.needs_for_output(made));
   return plan;
 }
 

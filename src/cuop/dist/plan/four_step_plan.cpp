@@ -196,18 +196,38 @@ std::vector<Pass> FourStep::passes() const {
   return is_to_real() ? std::vector{rows, columns} : std::vector{columns, rows};
 }
 
+void add_whole_rows(Plan& plan, const Machine& machine, const Placement& x,
+                    const std::vector<Box>& rows) {
+  const std::vector<Box> owners = x.sharding.owner_boxes(x.shape);
+  if (owners == rows) return;
+  add_move(plan, machine, cat(x.name, ' ', x.shape, ": ", x.sharding, " -> whole rows"), owners,
+           needs_of(rows), x.dtype);
+}
+
+void add_line_of_matrix(Plan& plan, const Machine& machine, const FftProblem& problem,
+                        const Placement& matrix, const Sharding& sharding,
+                        const std::vector<Need>& needs) {
+  const Placement result = fft_result(problem);
+  const Placement made{"result", result.shape, result.dtype, sharding};
+  add_move(plan, machine, cat("result ", made.shape, " -> ", made.sharding),
+           matrix.sharding.owner_boxes(matrix.shape), needs, made.dtype);
+  add_reordering(plan, machine, made);
+  // Where that makes something whole the caller wants it so.
+  for (PlanStep& step : plan.steps) step.whole_on = 0;
+  const Placement& x = problem.x;
+  plan.memory_per_rank += largest_block(x.shape, x.dtype, x.sharding) +
+                          largest_block(made.shape, made.dtype, made.sharding);
+  add_output(plan, machine, made, problem.wanted);
+}
+
 Plan plan_four_step(const FftProblem& problem, Factors factors, const Machine& machine) {
   const FourStep steps(problem, factors);
   const Placement& x = problem.x;
   Plan plan{problem.op, kFourStep, cat(factors.n1, " x ", factors.n2), x.sharding.mesh().size()};
   plan.inputs = {x};
   plan.settings = {{"n1", factors.n1}, {"n2", factors.n2}};
-  const std::vector<Box> owners = x.sharding.owner_boxes(x.shape), rows = steps.input_boxes();
   Placement here{x.name, steps.input_shape(), x.dtype, steps.input_sharding()};
-  if (owners != rows) {
-    add_move(plan, machine, cat(x.name, ' ', x.shape, ": ", x.sharding, " -> whole rows"), owners,
-             needs_of(rows), x.dtype);
-  }
+  add_whole_rows(plan, machine, x, steps.input_boxes());
   if (steps.is_to_real()) {
     add_move(plan, machine, cat("half a spectrum ", here.shape, " -> ", steps.in_rows()),
              here.sharding.owner_boxes(here.shape), steps.needs_for_spectrum(), here.dtype);
@@ -222,17 +242,8 @@ Plan plan_four_step(const FftProblem& problem, Factors factors, const Machine& m
               here.dtype, kTwiddleEfficiency);
   add_reordering(plan, machine, {here.name, here.shape, here.dtype, passes[1].at});
   here = add_passes(plan, machine, here, {passes[1]});
-  const Placement result = fft_result(problem);
-  const Placement made{"result", result.shape, result.dtype, steps.output_sharding()};
-  add_move(plan, machine, cat("result ", made.shape, " -> ", made.sharding),
-           here.sharding.owner_boxes(here.shape), steps.needs_for_output(made.sharding),
-           made.dtype);
-  add_reordering(plan, machine, made);
-  // Where that makes something whole the caller wants it so.
-  for (PlanStep& step : plan.steps) step.whole_on = 0;
-  plan.memory_per_rank += largest_block(x.shape, x.dtype, x.sharding) +
-                          largest_block(made.shape, made.dtype, made.sharding);
-  add_output(plan, machine, made, problem.wanted);
+  const Sharding made = steps.output_sharding();
+  add_line_of_matrix(plan, machine, problem, here, made, steps.needs_for_output(made));
   return plan;
 }
 

@@ -91,6 +91,14 @@ class FourStep {
   int64_t given_;  ///< elements of x along the axis that are read
 };
 
+/// Appends what brings x to where the ranks have these boxes of it.
+void add_whole_rows(Plan& plan, const Machine& machine, const Placement& x,
+                    const std::vector<Box>& rows);
+/// Appends what makes a line, lying so, of the last matrix, and of that what the caller wants.
+void add_line_of_matrix(Plan& plan, const Machine& machine, const FftProblem& problem,
+                        const Placement& matrix, const Sharding& sharding,
+                        const std::vector<Need>& needs);
+
 /// The plan for a problem with one axis. Its settings "n1" and "n2" are the factors.
 Plan plan_four_step(const FftProblem& problem, Factors factors, const Machine& machine);
 
