@@ -23,34 +23,19 @@ namespace {
 using namespace testing;  // NOLINT: the frame of these tests
 using ::testing::HasSubstr;
 
-constexpr FftKind kKinds[] = {FftKind::kFft, FftKind::kIfft, FftKind::kRfft, FftKind::kIrfft};
 const CallOptions kForced{.strategy = kChirp};
-
-Tensor expected_of(FftKind kind, const Tensor& x, int64_t n, FftNorm norm = FftNorm::kBackward) {
-  constexpr decltype(&cuop::fft) kFunctions[] = {cuop::fft, cuop::ifft, cuop::rfft, cuop::irfft};
-  return kFunctions[static_cast<size_t>(kind)](x, n, -1, norm, nullptr);
-}
-
-Tensor input_of(FftKind kind, int64_t count, DType real = DType::kFloat64) {
-  return kind == FftKind::kRfft ? noise({count}, real)
-                                : cast(complex_noise({count}), complex_dtype(real));
-}
-
-FftProblem problem_of(FftKind kind, int64_t n, const Sharding& at, DType dtype) {
-  return {"fft", {"x", {kind == FftKind::kIrfft ? n / 2 + 1 : n}, dtype, at}, kind, {0}, {n}, {}};
-}
 
 TEST(ChirpPlan, LongLinesOfPrimeLengthUseAllRanksAndShortOnesStay) {
   const Sharding root = Sharding::on_rank(Mesh::line(8), 0), parts = split_over_ranks(8, 1, 0);
   for (const FftKind kind : kKinds) {
     const DType dtype = kind == FftKind::kRfft ? DType::kFloat32 : DType::kComplex64;
     for (const Sharding& at : {root, parts}) {
-      const Plan plan = plan_fft(problem_of(kind, 16777259, at, dtype), {});
+      const Plan plan = plan_fft(line_problem(kind, 16777259, at, dtype), {});
       EXPECT_EQ(plan.strategy, kChirp);
       for (const Candidate& other : plan.candidates) EXPECT_LE(plan.seconds(), other.seconds);
-      EXPECT_NE(plan_fft(problem_of(kind, 101, at, dtype), {}).strategy, kChirp);
+      EXPECT_NE(plan_fft(line_problem(kind, 101, at, dtype), {}).strategy, kChirp);
       // Where there are near factors four steps take less.
-      EXPECT_EQ(plan_fft(problem_of(kind, 1 << 24, at, dtype), {}).strategy, kFourStep);
+      EXPECT_EQ(plan_fft(line_problem(kind, 1 << 24, at, dtype), {}).strategy, kFourStep);
     }
   }
 }
@@ -58,7 +43,7 @@ TEST(ChirpPlan, LongLinesOfPrimeLengthUseAllRanksAndShortOnesStay) {
 TEST(ChirpPlan, BytesAreThoseOfTwoMatricesAndOneBack) {
   constexpr int64_t kN = 100'003;
   const auto plan_of = [&](FftKind kind, DType dtype) {
-    return plan_fft(problem_of(kind, kN, split_over_ranks(4, 1, 0), dtype), {}, kChirp);
+    return plan_fft(line_problem(kind, kN, split_over_ranks(4, 1, 0), dtype), {}, kChirp);
   };
   const auto sent = [](int64_t elements) { return static_cast<double>(elements) * 0.75 * 16; };
   // The line, of 2 m and of m elements the ranks' three quarters, the result.
@@ -71,8 +56,8 @@ TEST(ChirpPlan, BytesAreThoseOfTwoMatricesAndOneBack) {
 
 TEST(ChirpPlan, OneRankTakesLongerForALargeFactor) {
   const auto seconds = [](int64_t n) {
-    return plan_fft(problem_of(FftKind::kFft, n, split_over_ranks(2, 1, 0), DType::kComplex64), {},
-                    "one_rank")
+    return plan_fft(line_problem(FftKind::kFft, n, split_over_ranks(2, 1, 0), DType::kComplex64),
+                    {}, "one_rank")
         .seconds();
   };
   EXPECT_GT(seconds(1'000'003), 2 * seconds(1'000'000));
@@ -81,30 +66,8 @@ TEST(ChirpPlan, OneRankTakesLongerForALargeFactor) {
   EXPECT_LT(seconds(0), 1e-3);
 }
 
-/// Every length from 1 on; which kinds and forms of the call it is tried in changes with it.
 void try_every_length(int ranks) {
-#ifdef CUOP_RANKS_ON_GPUS
-  constexpr int64_t kStep = 7;
-#else
-  constexpr int64_t kStep = 1;
-#endif
-  run_ranks(ranks, [&](const CommunicatorPtr& comm) {
-    const Sharding at = split_over_ranks(ranks, 1, 0);
-    for (int64_t n = 1; n <= 150; n += kStep) {
-      for (const FftKind kind : {kKinds[n / 2 % 2], kKinds[2 + n / 2 % 2]}) {
-        const Tensor x = input_of(kind, kind == FftKind::kIrfft ? n / 2 + 1 : n);
-        const std::string what = cat(n, " on ", ranks, " kind ", static_cast<int>(kind));
-        const Tensor expected = expected_of(kind, x, n);
-        if (n / 4 % 2 == 0) {
-          expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, n}, kForced), expected,
-                          1e-12, what);
-        } else {
-          const DistTensor made = fft(laid_out(comm, x, at), {kind, n}, kForced);
-          expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-12, "in parts " + what);
-        }
-      }
-    }
-  });
+  testing::try_every_length(ranks, lengths_between(1, 150), kForced);
 }
 
 TEST(ChirpOverRanks, EveryLengthOnFewRanks) {
@@ -129,7 +92,7 @@ TEST(ChirpOverRanks, RandomLengthsAndPlaces) {
         const auto norm = static_cast<FftNorm>(i % 3);
         int64_t given = kind == FftKind::kIrfft ? n / 2 + 1 : n;
         if (pick(0, 1) == 0) given = pick(1, 700);  // cut or padded
-        const Tensor x = input_of(kind, given);
+        const Tensor x = input_of(kind, {given});
         const Sharding from = place();
         CallOptions options = kForced;
         if (pick(0, 1) == 0) options.output = place();
@@ -137,7 +100,7 @@ TEST(ChirpOverRanks, RandomLengthsAndPlaces) {
         const std::string what = cat(ranks, " ranks, ", given, " as ", n, " kind ", i % 4, " from ",
                                      from, " to ", made.sharding());
         EXPECT_TRUE(!options.output || made.sharding() == *options.output) << what;
-        const Tensor expected = expected_of(kind, x, n, norm);
+        const Tensor expected = transformed(kind, x, n, -1, norm);
         ASSERT_EQ(made.dtype(), expected.dtype()) << what;
         expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-11, what);
       }
@@ -149,11 +112,11 @@ TEST(ChirpOverRanks, EveryDtype) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
     for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kInt32, DType::kBool,
                               DType::kComplex64, DType::kFloat64}) {
-      const Tensor x = is_complex(dtype) ? input_of(FftKind::kFft, 61, real_dtype(dtype))
+      const Tensor x = is_complex(dtype) ? input_of(FftKind::kFft, {61}, real_dtype(dtype))
                                          : cast(multiply(noise({61}), 8.0), dtype);
       for (const FftKind kind : kKinds) {
         if (kind == FftKind::kRfft && is_complex(dtype)) continue;
-        const Tensor expected = expected_of(kind, x, 73);
+        const Tensor expected = transformed(kind, x, 73);
         const double tolerance = itemsize(real_dtype(expected.dtype())) == 8 ? 1e-12 : 1e-3;
         expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, 73}, kForced), expected,
                         tolerance, cat(dtype, ' ', static_cast<int>(kind)));
@@ -182,7 +145,7 @@ TEST(ChirpOverRanks, EndsOfASpectrumAreReal) {
 
 TEST(ChirpOverRanks, ReadsViewsOfParts) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
-    const Tensor x = input_of(FftKind::kFft, 97);
+    const Tensor x = input_of(FftKind::kFft, {97});
     const Tensor backwards = slice(x, 0, std::nullopt, std::nullopt, -1);
     expect_spectrum(comm, fft_from_root(comm, on_root(comm, backwards), {}, kForced),
                     cuop::fft(backwards), 1e-12, "backwards");

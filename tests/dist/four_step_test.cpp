@@ -18,18 +18,6 @@ using namespace testing;  // NOLINT: the frame of these tests
 
 const CallOptions kForced{.strategy = kFourStep};
 
-/// The operator on one tensor.
-Tensor expected_of(FftKind kind, const Tensor& x, FftSize n, int64_t dim = -1,
-                   FftNorm norm = FftNorm::kBackward) {
-  constexpr auto kFunctions = std::array{&cuop::fft, &cuop::ifft, &cuop::rfft, &cuop::irfft};
-  return kFunctions[static_cast<size_t>(kind)](x, n, dim, norm, nullptr);
-}
-
-Tensor input_of(FftKind kind, const Shape& shape, DType real = DType::kFloat64) {
-  return kind == FftKind::kRfft ? noise(shape, real)
-                                : cast(complex_noise(shape), complex_dtype(real));
-}
-
 TEST(FourStepPlan, FactorsAreNearAndShared) {
   using Pair = std::pair<int64_t, int64_t>;
   const auto factors = [](int64_t n, int ranks) {
@@ -69,21 +57,17 @@ TEST(FourStepPlan, SmoothFactorsAreNearAndHardlyMoreThanAsked) {
   for (int bits = 21; bits < 60; ++bits) check((int64_t{1} << bits) + 12345, 1.04);
 }
 
-FftProblem problem_of(FftKind kind, int64_t n, const Sharding& at, DType dtype) {
-  return {"fft", {"x", {kind == FftKind::kIrfft ? n / 2 + 1 : n}, dtype, at}, kind, {0}, {n}, {}};
-}
-
 TEST(FourStepPlan, LongTransformsUseAllRanksAndShortOnesStay) {
   const Sharding root = Sharding::on_rank(Mesh::line(8), 0);
   const Sharding lying = split_over_ranks(8, 1, 0);
   for (const FftKind kind : {FftKind::kFft, FftKind::kRfft, FftKind::kIrfft}) {
     for (const Sharding& at : {root, lying}) {
-      FftProblem large = problem_of(kind, 1 << 24, at, DType::kComplex64);
+      FftProblem large = line_problem(kind, 1 << 24, at, DType::kComplex64);
       if (kind == FftKind::kRfft) large.x.dtype = DType::kFloat32;
       const Plan plan = plan_fft(large, {});
       EXPECT_EQ(plan.strategy, kFourStep);
       for (const Candidate& other : plan.candidates) EXPECT_LE(plan.seconds(), other.seconds);
-      FftProblem small = problem_of(kind, 64, at, large.x.dtype);
+      FftProblem small = line_problem(kind, 64, at, large.x.dtype);
       EXPECT_NE(plan_fft(small, {}).strategy, kFourStep);
     }
   }
@@ -102,7 +86,7 @@ TEST(FourStepPlan, TakesTheWayThatWasFaster) {
   machine.link_bandwidth = 2e10;
   machine.latency = 2e-6;
   const auto takes_four_steps = [&](int log, const Sharding& at) {
-    FftProblem problem = problem_of(FftKind::kFft, int64_t{1} << log, at, DType::kComplex64);
+    FftProblem problem = line_problem(FftKind::kFft, int64_t{1} << log, at, DType::kComplex64);
     if (at.single_rank() >= 0) problem.wanted = at;
     const Plan plan = plan_fft(problem, machine);
     return plan.strategy == kFourStep;
@@ -120,7 +104,7 @@ TEST(FourStepPlan, TakesTheWayThatWasFaster) {
 
 TEST(FourStepPlan, SaysWhyAShortLengthWithoutFactorsStaysOnOneRank) {
   const Plan plan =
-      plan_fft(problem_of(FftKind::kFft, 1009, split_over_ranks(4, 1, 0), DType::kComplex64), {});
+      plan_fft(line_problem(FftKind::kFft, 1009, split_over_ranks(4, 1, 0), DType::kComplex64), {});
   EXPECT_EQ(plan.strategy, "one_rank");
   EXPECT_EQ(plan.detail, "1009 has no factors");
 }
@@ -128,7 +112,8 @@ TEST(FourStepPlan, SaysWhyAShortLengthWithoutFactorsStaysOnOneRank) {
 TEST(FourStepPlan, SendsHalfOfWhatBelongsToRealNumbers) {
   constexpr int64_t kN = 1 << 12, kSent = kN * 3 / 4 * 16;  // what leaves 4 ranks, complex128
   const auto bytes = [&](FftKind kind, DType dtype) {
-    return plan_fft(problem_of(kind, kN, split_over_ranks(4, 1, 0), dtype), {}, kFourStep).bytes();
+    return plan_fft(line_problem(kind, kN, split_over_ranks(4, 1, 0), dtype), {}, kFourStep)
+        .bytes();
   };
   EXPECT_EQ(bytes(FftKind::kFft, DType::kComplex128), 3 * kSent);
   // One row of 33 and the ends of the halves are more than half.
@@ -141,7 +126,7 @@ TEST(FourStepPlan, RealNumbersTakeHalfTheArithmetic) {
   constexpr int64_t kN = 1 << 20;
   for (const char* strategy : {"root", kFourStep}) {
     const auto flops = [&](FftKind kind, DType dtype) {
-      return plan_fft(problem_of(kind, kN, root, dtype), {}, strategy).flops();
+      return plan_fft(line_problem(kind, kN, root, dtype), {}, strategy).flops();
     };
     const double whole = flops(FftKind::kFft, DType::kComplex64);
     EXPECT_NEAR(flops(FftKind::kRfft, DType::kFloat32), whole / 2, 0.01 * whole) << strategy;
@@ -149,31 +134,11 @@ TEST(FourStepPlan, RealNumbersTakeHalfTheArithmetic) {
   }
 }
 
-/// Every length that has factors; which kinds and forms of the call it is tried in changes with it.
+/// That has factors.
 void try_every_length(int ranks) {
-#ifdef CUOP_RANKS_ON_GPUS
-  constexpr int64_t kStep = 7;
-#else
-  constexpr int64_t kStep = 1;
-#endif
-  run_ranks(ranks, [&](const CommunicatorPtr& comm) {
-    const Sharding at = split_over_ranks(ranks, 1, 0);
-    for (int64_t n = 4; n <= 200; n += kStep) {
-      if (!four_step_factors(n, ranks)) continue;
-      for (const FftKind kind : {kKinds[n / 2 % 2], kKinds[2 + n / 2 % 2]}) {
-        const Tensor x = input_of(kind, {kind == FftKind::kIrfft ? n / 2 + 1 : n});
-        const std::string what = cat(n, " on ", ranks, " kind ", static_cast<int>(kind));
-        const Tensor expected = expected_of(kind, x, n);
-        if (n / 4 % 2 == 0) {
-          expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, n}, kForced), expected,
-                          1e-12, what);
-        } else {
-          const DistTensor made = fft(laid_out(comm, x, at), {kind, n}, kForced);
-          expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-12, "in parts " + what);
-        }
-      }
-    }
-  });
+  std::vector<int64_t> lengths = lengths_between(4, 200);
+  std::erase_if(lengths, [&](int64_t n) { return !four_step_factors(n, ranks); });
+  testing::try_every_length(ranks, lengths, kForced);
 }
 
 TEST(FourStep, EveryLengthOnFewRanks) {
@@ -203,7 +168,7 @@ TEST(FourStep, RandomTensorsLengthsAndPlaces) {
         if (pick(0, 1) == 0) given = pick(1, 150);  // cut or padded
         const Shape shape = dim == 0 ? Shape{given, other} : Shape{other, given};
         const Tensor x = input_of(kind, shape);
-        const Tensor expected = expected_of(kind, x, n, dim, norm);
+        const Tensor expected = transformed(kind, x, n, dim, norm);
         const Sharding from = place();
         CallOptions options = kForced;
         if (pick(0, 1) == 0) options.output = place();
@@ -226,7 +191,7 @@ TEST(FourStep, EveryDtype) {
                                          : cast(multiply(noise({60}), 8.0), dtype);
       for (const FftKind kind : kKinds) {
         if (kind == FftKind::kRfft && is_complex(dtype)) continue;
-        const Tensor expected = expected_of(kind, x, 72);
+        const Tensor expected = transformed(kind, x, 72);
         const double tolerance = itemsize(real_dtype(expected.dtype())) == 8 ? 1e-12 : 1e-3;
         expect_spectrum(comm, fft_from_root(comm, on_root(comm, x), {kind, 72}, kForced), expected,
                         tolerance, cat(dtype, ' ', static_cast<int>(kind)));

@@ -27,8 +27,6 @@ using dist::CommunicatorPtr;
 using dist::FftKind;
 using dist::run_ranks;
 
-constexpr FftKind kKinds[] = {FftKind::kFft, FftKind::kIfft, FftKind::kRfft, FftKind::kIrfft};
-
 /// Random numbers, complex ones but for transforms from real ones.
 Tensor given(FftKind kind, int64_t count, DType real = DType::kFloat64) {
   if (kind == FftKind::kRfft) return host_noise({count}, real);
@@ -42,16 +40,7 @@ Tensor given(FftKind kind, int64_t count, DType real = DType::kFloat64) {
 }
 
 Tensor in_memory(const Tensor& x, const dist::FftBatch& batch) {
-  switch (batch.kind) {
-    case FftKind::kFft:
-      return cuop::fft(x, batch.n, -1, batch.norm);
-    case FftKind::kIfft:
-      return cuop::ifft(x, batch.n, -1, batch.norm);
-    case FftKind::kRfft:
-      return cuop::rfft(x, batch.n, -1, batch.norm);
-    default:
-      return cuop::irfft(x, batch.n, -1, batch.norm);
-  }
+  return transformed(batch.kind, x, batch.n, -1, batch.norm);
 }
 
 /// With less there is no way.

@@ -41,8 +41,8 @@ struct TailTable {
   void set_row(int i, long double factor = 1) {
     const long double r = static_cast<long double>(i) / kParts, scale = Kind::kScale;
     const long double area = std::sqrt(std::numbers::pi_v<long double> / (4 * scale));
-    const long double slope = -std::exp(-scale * r * r) / (area * Kind::of(r));
-    const long double value = factor * Kind::of(r);
+    const long double tail = Kind::of(r), value = factor * tail;
+    const long double slope = -std::exp(-scale * r * r) / (area * tail);
     const T nearest = static_cast<T>(value);
     const auto lack = std::lround(static_cast<double>((value / nearest - 1) / kUnit));
     rows[i][0] = nearest;
