@@ -56,6 +56,61 @@ TEST_F(GpuFft, SeveralAxesAndNorms) {
   }
 }
 
+/// x as the middle of a larger tensor, whose rows are longer and of which every second plane
+/// counts.
+Tensor with_gaps(const Tensor& x) {
+  Shape larger = x.shape();
+  larger[0] *= 2;
+  larger[x.ndim() - 1] += 3;
+  larger[x.ndim() - 2] += 2;
+  Tensor view = gpu(random_values(larger, 99, x.dtype()));
+  view = slice(view, 0, 0, larger[0], 2);
+  for (int axis : {x.ndim() - 2, x.ndim() - 1}) view = slice(view, axis, 1, 1 + x.shape(axis));
+  copy_into(view, gpu(x));
+  return view;
+}
+
+// Two and three axes go to the library in one call where the layouts of both sides are grids.
+TEST_F(GpuFft, GridsInAnyLayout) {
+  for (const DType dtype : kDTypes) {
+    const double tolerance = tolerance_of(dtype);
+    for (const Shape& shape : {Shape{3, 4, 5, 6}, Shape{2, 1, 16, 9}, Shape{1, 7, 1, 1}}) {
+      const Tensor x = random_values(shape, 7, dtype);
+      const Tensor turned = swap_axes(contiguous(swap_axes(gpu(x), 1, 2)), 1, 2);
+      for (const Tensor& there : {gpu(x), with_gaps(x), turned}) {
+        for (const Dims& axes : {Dims{-2, -1}, Dims{-1, -2}, Dims{1, 2}, Dims{0, 1, 2}, Dims{1, 3},
+                                 Dims{1, 2, 3}, Dims{0, 1, 2, 3}}) {
+          const std::string what = cat(dtype, ' ', shape, ", axes ", axes);
+          expect_close(fftn(there, {}, axes), fftn(x, {}, axes), tolerance, what);
+          expect_close(ifftn(there, {}, axes), ifftn(x, {}, axes), tolerance, what);
+          if (!is_complex(dtype)) {
+            expect_close(rfftn(there, {}, axes), rfftn(x, {}, axes), tolerance, what);
+          } else if (x.shape(normalize_axis(axes.back(), 4, "x")) > 1) {
+            expect_close(irfftn(there, {}, axes), irfftn(x, {}, axes), tolerance, what);
+          }
+        }
+        expect_close(fft2(there, Dims{5, 4}), fft2(x, Dims{5, 4}), tolerance);  // cut and padded
+        expect_close(there, x, 0);
+      }
+    }
+  }
+}
+
+TEST_F(GpuFft, WritesNothingAroundAGrid) {
+  const Tensor x = random_values({2, 6, 10}, 8, DType::kComplex64);
+  const Tensor r = random_values({2, 6, 10}, 9, DType::kFloat32);
+  const Guarded whole({2, 6, 10}, DType::kComplex64, kGpu),
+      half({2, 6, 6}, DType::kComplex64, kGpu);
+  for (const Dims& axes : {Dims{1, 2}, Dims{0, 1, 2}}) {
+    ifftn(gpu(x), {}, axes, FftNorm::kBackward, &whole.tensor());
+    rfftn(gpu(r), {}, axes, FftNorm::kOrtho, &half.tensor());
+    expect_close(whole.tensor(), ifftn(x, {}, axes), tolerance_of(x.dtype()));
+    expect_close(half.tensor(), rfftn(r, {}, axes, FftNorm::kOrtho), tolerance_of(r.dtype()));
+    whole.expect_intact("ifftn");
+    half.expect_intact("rfftn");
+  }
+}
+
 TEST_F(GpuFft, WritesNothingAroundAnOutput) {
   for (const bool is_wide : {false, true}) {
     const DType real = is_wide ? DType::kFloat64 : DType::kFloat32;

@@ -46,8 +46,8 @@ TEST_F(GpuLibraryCalls, ARefusedTransformIsAnErrorThatLosesNothing) {
   const Tensor x = random_values({4, 30}, 1, DType::kComplex64), there = gpu(x);
   expect_close(fft(there), fft(x), 3e-6);
   const int64_t before = memory::current_resource(kGpu).statistics().allocated_bytes;
-  backend::FftPlanSpec spec;
-  spec.n = 0;
+  backend::cuda::FftGridSpec spec;
+  spec.lines.n = 0;
   EXPECT_THAT(
       [&] { backend::cuda::fft("mine", spec, there.data(), there.data(), current_stream(kGpu)); },
       ThrowsMessage<ExecutionError>(

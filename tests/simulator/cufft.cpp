@@ -1,9 +1,10 @@
-// A cuFFT for the simulated GPU: the part of its interface that 1-D transforms use, with the checks
+// A cuFFT for the simulated GPU: the part of its interface that cuOP uses, with the checks
 // of its documentation. Types, directions and answers are written down here a second time, apart
 // from cuOP's own, so that a slip in either shows. What is easily got wrong is made to show too:
 // transforms pass through the work area, which is spoilt behind them, as is the spectrum of a
 // transform to real numbers; a plan has memory of its own, without which a recorded transform
 // fails.
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <limits>
@@ -45,14 +46,26 @@ constexpr int64_t kLongestWithoutWork = 16;  ///< of the powers of two
 struct Side {
   int64_t count = 0;  ///< elements of a line
   int64_t stride = 1, distance = 1;
+  /// Of the slower axes, the slowest first: positions of the next axis between two of it.
+  std::array<int64_t, 2> pitch = {1, 1};
 };
 
 struct Transforms {
   enum Kind { kComplex, kRealToComplex, kComplexToReal } kind = kComplex;
   bool is_double = false;
   int64_t n = 0, batch = 0;
+  std::array<int64_t, 2> slower = {1, 1};  ///< lengths of the slower axes, the slowest first
   Side in, out;
+
+  int64_t lines() const { return slower[0] * slower[1]; }  ///< of a transform
 };
+
+/// Where line `number` of all transforms begins.
+int64_t line_begin(const Transforms& t, const Side& side, int64_t number) {
+  const int64_t which = number / t.lines(), slow = number % t.lines() / t.slower[1];
+  const int64_t mid = number % t.slower[1];
+  return which * side.distance + (slow * side.pitch[0] + mid) * side.pitch[1] * side.stride;
+}
 
 struct Plan {
   std::mutex in_use;  ///< a plan serves one thread at a time
@@ -115,26 +128,46 @@ std::vector<std::complex<double>> line_of(const Transforms& t, const In* given) 
   return line;
 }
 
+/// Along a slower axis, between the lines of each transform.
+void transform_across(const Transforms& t, std::vector<std::vector<std::complex<double>>>& lines,
+                      size_t axis, int sign) {
+  const auto n = static_cast<size_t>(t.slower[axis]);
+  const auto step = static_cast<size_t>(axis == 0 ? t.slower[1] : 1);
+  std::vector<std::complex<double>> across(n);
+  for (size_t first = 0; n > 1 && first < lines.size(); ++first) {
+    if (first / step % n != 0) continue;
+    for (size_t i = 0; i < static_cast<size_t>(t.out.count); ++i) {
+      for (size_t k = 0; k < n; ++k) across[k] = lines[first + k * step][i];
+      cuop::simulator::fourier_transform(across, sign);
+      for (size_t k = 0; k < n; ++k) lines[first + k * step][i] = across[k];
+    }
+  }
+}
+
 /// Runs on the stream's thread.
 template <class In, class Out>
 void run(const Transforms& t, In* in, Out* out, In* work, int sign) {
   const In spoilt(std::numeric_limits<float>::quiet_NaN());
-  const int64_t all = t.batch * t.in.count;
+  const int64_t lines = t.batch * t.lines(), all = lines * t.in.count;
   std::vector<In> own(work == nullptr ? static_cast<size_t>(all) : 0);
   if (work == nullptr) work = own.data();
-  for (int64_t line = 0; line < t.batch; ++line) {
+  for (int64_t line = 0; line < lines; ++line) {
     for (int64_t i = 0; i < t.in.count; ++i) {
-      In& from = in[line * t.in.distance + i * t.in.stride];
+      In& from = in[line_begin(t, t.in, line) + i * t.in.stride];
       work[line * t.in.count + i] = from;
       if (t.kind == Transforms::kComplexToReal) from = spoilt;
     }
   }
-  for (int64_t number = 0; number < t.batch; ++number) {
-    auto line = line_of(t, work + number * t.in.count);
+  std::vector<std::vector<std::complex<double>>> spectra(static_cast<size_t>(lines));
+  for (int64_t number = 0; number < lines; ++number) {
+    auto& line = spectra[static_cast<size_t>(number)] = line_of(t, work + number * t.in.count);
     cuop::simulator::fourier_transform(line, sign);
+  }
+  for (size_t axis = 2; axis-- > 0;) transform_across(t, spectra, axis, sign);
+  for (int64_t number = 0; number < lines; ++number) {
     for (int64_t i = 0; i < t.out.count; ++i) {
-      out[number * t.out.distance + i * t.out.stride] =
-          cuop::simulator::narrowed<Out>(line[static_cast<size_t>(i)]);
+      out[line_begin(t, t.out, number) + i * t.out.stride] = cuop::simulator::narrowed<Out>(
+          spectra[static_cast<size_t>(number)][static_cast<size_t>(i)]);
     }
   }
   for (int64_t i = 0; i < all; ++i) work[i] = spoilt;
@@ -157,15 +190,23 @@ void set_sides(Transforms& t, bool is_embedded) {
   t.in.count = t.kind == Transforms::kComplexToReal ? half : t.n;
   t.out.count = t.kind == Transforms::kRealToComplex ? half : t.n;
   if (is_embedded) return;
-  t.in = {t.in.count, 1, t.in.count};
-  t.out = {t.out.count, 1, t.out.count};
+  t.in = {t.in.count, 1, t.in.count * t.lines(), {t.slower[1], t.in.count}};
+  t.out = {t.out.count, 1, t.out.count * t.lines(), {t.slower[1], t.out.count}};
+}
+
+/// The whole of a side, from the first element to the last.
+template <class T>
+cuop::simulator::Region region_of(const Transforms& t, const Side& side, T* first) {
+  const int64_t last = line_begin(t, side, t.lines() - 1) + (side.count - 1) * side.stride;
+  return region(first, last + 1, 1, t.batch, side.distance);
 }
 
 size_t work_bytes_of(const Transforms& t) {
   const bool is_power_of_two = (t.n & (t.n - 1)) == 0;
-  if (is_power_of_two && t.n <= kLongestWithoutWork) return 0;
-  return visit(
-      t, [&](auto in, auto) { return static_cast<size_t>(t.batch * t.in.count) * sizeof(in); });
+  if (t.lines() == 1 && is_power_of_two && t.n <= kLongestWithoutWork) return 0;
+  return visit(t, [&](auto in, auto) {
+    return static_cast<size_t>(t.batch * t.lines() * t.in.count) * sizeof(in);
+  });
 }
 
 bool is_aligned(const void* data, const Transforms& t) {
@@ -213,16 +254,30 @@ CUOP_SIMULATOR_ENTRY int cufftXtMakePlanMany(int handle, int rank, long long* n,
     if (plan.is_made) return kInvalidPlan;
     if (plan.context != cuop::simulator::library_context()) return kInvalidDevice;
     if (rank < 1 || rank > 3 || n == nullptr || work_bytes == nullptr) return kInvalidValue;
-    if (rank > 1 || plan.takes_own_memory) return kNotImplemented;  // cuOP does without
+    if (plan.takes_own_memory) return kNotImplemented;  // cuOP does without
+    const bool is_embedded = in_embed != nullptr && out_embed != nullptr;
     Transforms t;
-    t.n = *n;
+    t.n = n[rank - 1];
     t.batch = batch;
     t.in = {0, in_stride, in_distance};
     t.out = {0, out_stride, out_distance};
-    if (t.n < 1 || t.batch < 1) return kInvalidSize;
+    for (int i = 0; i + 1 < rank; ++i) {
+      const auto at = static_cast<size_t>(i + 3 - rank);
+      t.slower[at] = n[i];
+      if (!is_embedded) continue;
+      t.in.pitch[at] = in_embed[i + 1];
+      t.out.pitch[at] = out_embed[i + 1];
+    }
+    if (t.n < 1 || t.batch < 1 || t.slower[0] < 1 || t.slower[1] < 1) return kInvalidSize;
     if (!set_types(t, in, out, computed_in)) return kInvalidType;
-    const bool is_embedded = in_embed != nullptr && out_embed != nullptr;
+    if (rank > 1 && t.kind == Transforms::kComplexToReal) return kNotImplemented;
     set_sides(t, is_embedded);
+    if (rank > 1 && (t.in.pitch[1] < t.in.count || t.out.pitch[1] < t.out.count)) {
+      return kInvalidValue;
+    }
+    if (rank > 2 && (t.in.pitch[0] < t.slower[1] || t.out.pitch[0] < t.slower[1])) {
+      return kInvalidValue;
+    }
     for (const int64_t step : {t.in.stride, t.in.distance, t.out.stride, t.out.distance}) {
       if (step < 1) return kInvalidValue;
     }
@@ -263,8 +318,8 @@ CUOP_SIMULATOR_ENTRY int cufftXtExec(int handle, void* in, void* out, int direct
       auto* const work = plan.work_bytes > 0 ? static_cast<In*>(plan.work_area) : nullptr;
       return cuop::simulator::start_library_work(
           plan.stream,
-          {region(from, t.in.count, t.in.stride, t.batch, t.in.distance),
-           region(to, t.out.count, t.out.stride, t.batch, t.out.distance),
+          {region_of(t, t.in, from),
+           region_of(t, t.out, to),
            {work, plan.work_bytes},
            plan.tables->region()},
           [t, from, to, work, direction] { run(t, from, to, work, direction); });

@@ -1,5 +1,6 @@
 #include "cuop/backend/cuda/cufft.h"
 
+#include <array>
 #include <memory>
 #include <mutex>
 
@@ -74,32 +75,43 @@ void check_status(int status, const char* who, const char* step) {
 
 struct Key {
   int device = 0;
-  FftPlanSpec spec;
+  FftGridSpec spec;
   bool operator==(const Key&) const = default;
 };
 struct KeyHash {
   size_t operator()(const Key& key) const {
-    return hash_numbers(key.device, FftPlanSpecHash()(key.spec));
+    const auto& [first, second] = key.spec.slower;
+    return hash_numbers(key.device, FftPlanSpecHash()(key.spec.lines), first.n, first.in_pitch,
+                        first.out_pitch, second.n, second.in_pitch, second.out_pitch);
   }
 };
 
 class CufftPlan : NonCopyable {
  public:
   CufftPlan(const char* who, const Key& key)
-      : device_{DeviceType::kCuda, key.device}, kind_(key.spec.kind) {
-    const FftPlanSpec& spec = key.spec;
+      : device_{DeviceType::kCuda, key.device}, kind_(key.spec.lines.kind) {
+    const FftPlanSpec& spec = key.spec.lines;
     const trace::Interruption interruption;
     const RelaxedCapture relaxed;
     const Library& lib = library();
     check_status(lib.create(&handle_), who, "a plan");
     const ElementType real = spec.is_double ? kReal64 : kReal32;
     const ElementType complex = spec.is_double ? kComplex64 : kComplex32;
-    long long n = spec.n, embed = spec.n;  // in one dimension only that it is not null matters
+    // In one dimension only that embeddings are not null matters; else the first is not looked at.
+    const int rank = key.spec.slower_count + 1;
+    std::array<long long, 3> n = {}, in_embed = {1, 1, 1}, out_embed = {1, 1, 1};
+    for (int i = 0; i + 1 < rank; ++i) {
+      const FftSlowerAxis& axis = key.spec.slower[static_cast<size_t>(i)];
+      n[static_cast<size_t>(i)] = axis.n;
+      in_embed[static_cast<size_t>(i) + 1] = axis.in_pitch;
+      out_embed[static_cast<size_t>(i) + 1] = axis.out_pitch;
+    }
+    n[static_cast<size_t>(rank) - 1] = spec.n;
     int status = lib.set_auto_allocation(handle_, 0);
     if (status == 0) {
-      status = lib.make_plan(handle_, 1, &n, &embed, spec.in_stride, spec.in_distance,
-                             spec.kind == FftKind::kRealForward ? real : complex, &embed,
-                             spec.out_stride, spec.out_distance,
+      status = lib.make_plan(handle_, rank, n.data(), in_embed.data(), spec.in_stride,
+                             spec.in_distance, spec.kind == FftKind::kRealForward ? real : complex,
+                             out_embed.data(), spec.out_stride, spec.out_distance,
                              spec.kind == FftKind::kRealBackward ? real : complex, spec.batch,
                              &work_bytes_, complex);
     }
@@ -145,7 +157,7 @@ std::shared_ptr<CufftPlan> plan_of(const char* who, const Key& key) {
 
 }  // namespace
 
-void fft(const char* who, const FftPlanSpec& spec, void* in, void* out, Stream stream) {
+void fft(const char* who, const FftGridSpec& spec, void* in, void* out, Stream stream) {
   const ContextScope scope(stream.device);
   const auto plan = plan_of(who, {stream.device.index, spec});
   keep_if_recorded(stream, plan);

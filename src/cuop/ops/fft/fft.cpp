@@ -1,6 +1,8 @@
 #include "cuop/ops/fft/fft.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "cuop/backend/slot.h"
@@ -59,7 +61,9 @@ void refuse_complex(const char* who, const Tensor& x) {
   }
 }
 
-void run_step(const Step& step, const Tensor& in, const Tensor& out) {
+/// The pass over the axis of the first step, joined by those of the others.
+LinePass make_pass(std::span<const Step> steps, const Tensor& in, const Tensor& out) {
+  const Step& step = steps.front();
   const int axis = step.axis;
   LinePass pass;
   pass.kind = step.kind;
@@ -69,7 +73,7 @@ void run_step(const Step& step, const Tensor& in, const Tensor& out) {
   pass.out_count = step.out_count;
   pass.input = step.input;
   pass.output = step.output;
-  pass.scale = step.scale;
+  pass.scale = steps.back().scale;
   pass.device = in.device();
   pass.in = in.data();
   pass.out = out.data();
@@ -77,33 +81,59 @@ void run_step(const Step& step, const Tensor& in, const Tensor& out) {
   pass.out_owner = out;
   pass.in_stride = in.strides()[axis];
   pass.out_stride = out.strides()[axis];
-  pass.others = in.shape();
-  pass.others.erase(axis);
-  pass.in_strides = in.strides();
-  pass.in_strides.erase(axis);
-  pass.out_strides = out.strides();
-  pass.out_strides.erase(axis);
-  kLines(in.device(), pass);
+  std::vector<int> taken;
+  for (const Step& each : steps) taken.push_back(each.axis);
+  for (int other = 0; other < in.ndim(); ++other) {
+    if (has_axis(taken, other)) continue;
+    pass.others.push_back(in.shape(other));
+    pass.in_strides.push_back(in.strides()[other]);
+    pass.out_strides.push_back(out.strides()[other]);
+  }
+  for (const Step& each : steps.subspan(1)) {
+    pass.joined.push_back({each.n, in.strides()[each.axis], out.strides()[each.axis]});
+  }
+  return pass;
+}
+
+/// How many of the first steps, up to three, a GPU makes in one call from `in` to `out`.
+size_t steps_in_one_call(std::span<const Step> steps, const Tensor& in, const Tensor& out) {
+  const Step& first = steps.front();
+  Shape shape = in.shape();
+  shape[first.axis] = first.out_count;
+  const bool is_from_real = first.kind == FftKind::kRealForward;
+  if (in.device().type != DeviceType::kCuda || shape != out.shape() ||
+      is_complex(in.dtype()) == is_from_real || !is_complex(out.dtype())) {
+    return 1;
+  }
+  const FftKind direction = is_from_real ? FftKind::kForward : first.kind;
+  size_t count = 1;
+  while (count < std::min<size_t>(3, steps.size()) && steps[count].kind == direction) ++count;
+  const auto is_one_call = [&](std::span<const Step> all) {
+    return std::ranges::all_of(all, [&](const Step& s) { return in.shape(s.axis) == s.n; }) &&
+           spectral::is_one_call_cuda(make_pass(all, in, out));
+  };
+  while (count > 1 && !is_one_call(steps.first(count))) --count;
+  return count;
 }
 
 /// Runs the steps from `x` (already of the computing dtype) to `out`, in place once the shape is
 /// final.
 void run_steps(const std::vector<Step>& steps, const Tensor& x, const Tensor& out) {
   Tensor current = x;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const Step& step = steps[i];
+  for (std::span<const Step> rest = steps; !rest.empty();) {
+    const Step& step = rest.front();
     Shape shape = current.shape();
     shape[step.axis] = step.out_count;
-    const bool is_last = i + 1 == steps.size();
     const bool gives_real = step.kind == FftKind::kRealBackward ||
                             step.output == LineOutput::kSine || step.output == LineOutput::kCosine;
     const bool is_double = itemsize(real_dtype(current.dtype())) == 8;
     const DType dtype = gives_real ? real_type(is_double) : complex_type(is_double);
-    Tensor next = is_last || (shape == out.shape() && dtype == out.dtype())
-                      ? out
-                      : empty(shape, dtype, out.device());
-    if (next.size() > 0) run_step(step, current, next);
+    const bool is_to_out = rest.size() == 1 || (shape == out.shape() && dtype == out.dtype());
+    const Tensor next = is_to_out ? out : empty(shape, dtype, out.device());
+    const size_t count = next.size() == 0 ? 1 : steps_in_one_call(rest, current, next);
+    if (next.size() > 0) kLines(out.device(), make_pass(rest.first(count), current, next));
     current = next;
+    rest = rest.subspan(count);
   }
 }
 

@@ -1,6 +1,7 @@
 // A pass of line transforms on a GPU: cuFFT where the lines lie when it can read and write them
 // there, else on lines side by side in scratch.
 #include <algorithm>
+#include <tuple>
 
 #include "cuop/backend/cuda/cufft.h"
 #include "cuop/ops/copy/copy.h"
@@ -32,6 +33,29 @@ Tensor side(const LinePass& pass, const void* data, const Strides& others, int64
   layout.shape.push_back(count);
   layout.strides.push_back(stride);
   return from_memory(const_cast<void*>(data), layout, dtype, pass.device, nullptr);
+}
+
+struct Sides {
+  Tensor given, result;
+};
+Sides sides(const LinePass& pass) {
+  const bool is_real_in = pass.kind == FftKind::kRealForward;
+  const bool is_real_out = pass.kind == FftKind::kRealBackward ||
+                           pass.output == LineOutput::kSine || pass.output == LineOutput::kCosine;
+  return {side(pass, pass.in, pass.in_strides, pass.in_stride, pass.in_count,
+               element_type(is_real_in, pass.is_double)),
+          side(pass, pass.out, pass.out_strides, pass.out_stride, pass.out_count,
+               element_type(is_real_out, pass.is_double))};
+}
+
+/// The result's side with the joined axes too.
+Tensor with_joined(const LinePass& pass, const Tensor& result) {
+  Layout layout = result.layout();
+  for (const LinePass::Joined& joined : pass.joined) {
+    layout.shape.push_back(joined.n);
+    layout.strides.push_back(joined.out_stride);
+  }
+  return result.with_layout(layout);
 }
 
 Tensor part(const Tensor& lines, int64_t begin, int64_t end) {
@@ -137,15 +161,23 @@ LoopNest<2> nest_of(const LinePass& pass, const Tensor& in, const Tensor& out) {
 void run_library(const LinePass& pass, const Tensor& in, const Tensor& out) {
   const int axis = in.ndim() - 1;
   const auto nest = nest_of(pass, in, out);
-  backend::FftPlanSpec spec;
-  spec.kind = pass.kind;
-  spec.is_double = pass.is_double;
-  spec.n = pass.n;
-  spec.batch = nest.inner().size;
-  spec.in_distance = std::max<int64_t>(1, nest.inner().strides[0]);  // 0 for a single line
-  spec.out_distance = std::max<int64_t>(1, nest.inner().strides[1]);
-  spec.in_stride = in.strides()[axis];
-  spec.out_stride = out.strides()[axis];
+  backend::cuda::FftGridSpec spec;
+  spec.lines = {.kind = pass.kind,
+                .is_double = pass.is_double,
+                .n = pass.n,
+                .batch = nest.inner().size,
+                .in_distance = std::max<int64_t>(1, nest.inner().strides[0]),  // 0 for one line
+                .out_distance = std::max<int64_t>(1, nest.inner().strides[1]),
+                .in_stride = in.strides()[axis],
+                .out_stride = out.strides()[axis]};
+  LinePass::Joined faster{pass.n, spec.lines.in_stride, spec.lines.out_stride};
+  spec.slower_count = static_cast<int>(pass.joined.size());
+  for (size_t i = 0; i < pass.joined.size(); ++i) {
+    const LinePass::Joined& joined = pass.joined[i];
+    spec.slower[pass.joined.size() - 1 - i] = {joined.n, joined.in_stride / faster.in_stride,
+                                               joined.out_stride / faster.out_stride};
+    faster = joined;
+  }
   auto* const from = static_cast<std::byte*>(in.data());
   auto* const to = static_cast<std::byte*>(out.data());
   const Stream stream = current_stream(pass.device);
@@ -180,14 +212,8 @@ bool is_reachable(const LinePass& pass, const Tensor& in, const Tensor& out) {
 
 void run_lines_cuda(const LinePass& pass) {
   if (element_count(pass.others) == 0) return;
-  const bool is_real_in = pass.kind == FftKind::kRealForward;
   const bool is_real_spectrum = pass.kind == FftKind::kRealBackward;
-  const bool is_real_out =
-      is_real_spectrum || pass.output == LineOutput::kSine || pass.output == LineOutput::kCosine;
-  const Tensor given = side(pass, pass.in, pass.in_strides, pass.in_stride, pass.in_count,
-                            element_type(is_real_in, pass.is_double));
-  const Tensor result = side(pass, pass.out, pass.out_strides, pass.out_stride, pass.out_count,
-                             element_type(is_real_out, pass.is_double));
+  const auto [given, result] = sides(pass);
   const int64_t length = output_length(pass.kind, pass.n);
   const bool is_ready = is_complete(pass);
   Tensor lines =
@@ -201,7 +227,33 @@ void run_lines_cuda(const LinePass& pass) {
     run_library(pass, lines, spectrum);
     deliver(pass, spectrum, result);
   }
-  if (pass.scale != 1.0) multiply(result, pass.scale, &result);
+  if (pass.scale != 1.0) {
+    const Tensor all = with_joined(pass, result);
+    multiply(all, pass.scale, &all);
+  }
+}
+
+bool is_one_call_cuda(const LinePass& pass) {
+  if (pass.joined.size() >= std::tuple_size_v<decltype(backend::cuda::FftGridSpec::slower)> + 1) {
+    return false;
+  }
+  const auto [given, result] = sides(pass);
+  const int64_t alignment = pass.is_double ? 16 : 8;
+  LinePass::Joined faster{pass.n, pass.in_stride, pass.out_stride};
+  int64_t in_count = pass.in_count, out_count = pass.out_count;  // of the faster axis
+  for (const LinePass::Joined& joined : pass.joined) {
+    if (faster.in_stride <= 0 || faster.out_stride <= 0) return false;
+    const bool is_grid = joined.in_stride % faster.in_stride == 0 &&
+                         joined.out_stride % faster.out_stride == 0 &&
+                         joined.in_stride / faster.in_stride >= in_count &&
+                         joined.out_stride / faster.out_stride >= out_count;
+    if (!is_grid || joined.in_stride * itemsize(given.dtype()) % alignment != 0) return false;
+    in_count = out_count = joined.n;
+    faster = joined;
+  }
+  return is_complete(pass) && pass.output == LineOutput::kPlain &&
+         pass.in_count == input_length(pass.kind, pass.n) &&
+         pass.out_count == output_length(pass.kind, pass.n) && is_reachable(pass, given, result);
 }
 
 }  // namespace cuop::spectral

@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <vector>
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/fft_spec.h"
@@ -40,6 +41,15 @@ struct LinePass {
   Strides in_strides;
   Strides out_strides;
 
+  /// Axes that the complex transforms run along as well, the fastest first, and not among `others`:
+  /// where is_one_call_cuda says so alone.
+  struct Joined {
+    int64_t n = 1;
+    int64_t in_stride = 1;
+    int64_t out_stride = 1;
+  };
+  std::vector<Joined> joined = {};
+
   /// Whose elements these are. On the CPU a long transform that the user interrupts still goes on
   /// for a while, and then keeps them.
   Tensor in_owner;
@@ -50,6 +60,9 @@ struct LinePass {
 void run_lines_cpu(const LinePass& pass);
 /// Runs the pass on a GPU by cuFFT.
 void run_lines_cuda(const LinePass& pass);
+/// Whether cuFFT makes the transforms along the lines and all joined axes where they lie, which
+/// takes it less memory traffic than one axis after another.
+bool is_one_call_cuda(const LinePass& pass);
 
 template <class Real>
 struct ComplexLoops {
