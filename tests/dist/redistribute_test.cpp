@@ -10,6 +10,8 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/reduce.h"
 #include "cuop/dist/exec/combine.h"
+#include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "tests/dist/algo_test.h"
 
 namespace cuop::dist {
@@ -52,6 +54,26 @@ TEST(Redistribute, MovesOnlyWhatIsNotThere) {
     const DistTensor all = laid_out(comm, counting({8, 8}), Sharding::replicated(Mesh::line(4)));
     EXPECT_EQ(moved_to(all, columns.sharding()).local().storage(), all.local().storage());
   });
+}
+
+// A rank's own pieces are copied beside those of others, which neither what follows on the result
+// nor what follows on the source may notice.
+TEST(Redistribute, LargePiecesAreThereForWhatFollows) {
+  for (const int ranks : {1, 2, 3}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor whole = counting({1100, 1500}, DType::kFloat64);
+      const Mesh line = Mesh::line(ranks);
+      const DistTensor expected = laid_out(comm, add(whole, 1), Sharding(line, split_dim(2, 1)));
+      for (int round = 0; round < 3; ++round) {
+        const DistTensor rows = laid_out(comm, clone(whole), Sharding(line, split_dim(2, 0)));
+        const DistTensor columns = redistribute(rows, expected.sharding());
+        const Tensor result = add(columns.local(), 1);
+        if (ranks > 1) fill(rows.local(), -1);
+        ASSERT_EQ(values(result), values(expected.local()));
+        ASSERT_EQ(values(add(columns.local(), 1)), values(expected.local()));
+      }
+    });
+  }
 }
 
 TEST(Redistribute, HandlesStridedPartsAndMoreDimensions) {

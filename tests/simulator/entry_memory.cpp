@@ -127,6 +127,19 @@ CUOP_SIMULATOR_ENTRY Result cuMemcpyPeerAsync(DevicePointer to, ContextHandle to
     return copy(stream, to, from, bytes, Naming::kBothContexts);
   });
 }
+CUOP_SIMULATOR_ENTRY Result cuMemcpy2DAsync(const Copy2d* asked, StreamHandle on) {
+  if (asked == nullptr) return Result::kInvalidValue;
+  // cuOP uses no other kind of memory.
+  for (const Copy2d::Side* side : {&asked->from, &asked->to}) {
+    const bool is_plain = side->memory_type == Copy2d::kUnified && side->array == nullptr &&
+                          side->first_byte == 0 && side->first_row == 0;
+    if (!is_plain || side->pitch > INT32_MAX) return Result::kInvalidValue;
+  }
+  return on_stream(on, [&](Stream& stream) {
+    return copy_rows(stream, {asked->to.address, asked->from.address, asked->to.pitch,
+                              asked->from.pitch, asked->row_bytes, asked->rows});
+  });
+}
 CUOP_SIMULATOR_ENTRY Result cuMemsetD8Async(DevicePointer to, unsigned char value, size_t count,
                                             StreamHandle on) {
   return set(to, value, count, 1, on);

@@ -87,6 +87,32 @@ Result copy(Stream& stream, DevicePointer to, DevicePointer from, size_t bytes, 
   return error_of(device);
 }
 
+Result copy_rows(Stream& stream, const RowCopy& copy) {
+  if (copy.row_bytes == 0 || copy.rows == 0) return Result::kSuccess;
+  if (copy.to_pitch < copy.row_bytes || copy.from_pitch < copy.row_bytes) {
+    return Result::kInvalidValue;
+  }
+  const auto side = [&](DevicePointer first, size_t pitch) {
+    return side_of(first, (copy.rows - 1) * pitch + copy.row_bytes);
+  };
+  const Side target = side(copy.to, copy.to_pitch), source = side(copy.from, copy.from_pitch);
+  const int device = stream.device();
+  const auto is_fine = [device](const Side& which) {
+    return which.is_simulated && is_usable(which, device, Naming::kByAddress);
+  };
+  if (!is_fine(target) || !is_fine(source)) return Result::kInvalidValue;
+  return start(Asked::kCopy, stream, reinterpret_cast<const void*>(&simulator::copy_rows), [=] {
+    if (!is_fine(target)) return refuse("copy to", target);
+    if (!is_fine(source)) return refuse("copy from", source);
+    for (size_t row = 0; row < copy.rows; ++row) {
+      std::memmove(reinterpret_cast<void*>(copy.to + row * copy.to_pitch),
+                   reinterpret_cast<const void*>(copy.from + row * copy.from_pitch),
+                   copy.row_bytes);
+    }
+    return Result::kSuccess;
+  });
+}
+
 Result fill(Stream& stream, const Fill& fill) {
   if (fill.columns == 0 || fill.rows == 0) return Result::kSuccess;
   const size_t row_bytes = fill.columns * fill.element_bytes;

@@ -14,6 +14,13 @@ enum class Naming : int { kByAddress, kBothContexts };
 
 Result copy(Stream& stream, DevicePointer to, DevicePointer from, size_t bytes, Naming naming);
 
+/// Between memory of devices, rows beginning a pitch apart on both sides.
+struct RowCopy {
+  DevicePointer to = 0, from = 0;
+  size_t to_pitch = 0, from_pitch = 0, row_bytes = 0, rows = 0;
+};
+Result copy_rows(Stream& stream, const RowCopy& copy);
+
 /// `rows` times `columns` elements of `element_bytes`, rows beginning `pitch` bytes apart.
 struct Fill {
   DevicePointer to = 0;

@@ -78,6 +78,7 @@ struct Driver : NonCopyable {
                                                                         4000};
   Call<DevicePointer, ContextHandle, DevicePointer, ContextHandle, size_t, StreamHandle>
       memcpy_peer_async{entries, "cuMemcpyPeerAsync", 4000};
+  Call<const Copy2d*, StreamHandle> memcpy_2d_async{entries, "cuMemcpy2DAsync", 3020};
   Call<DevicePointer, unsigned char, size_t, StreamHandle> memset_d8_async{entries,
                                                                            "cuMemsetD8Async", 3020};
   Call<DevicePointer, unsigned short, size_t, StreamHandle> memset_d16_async{

@@ -23,6 +23,23 @@ using GraphNodeHandle = struct GraphNodeState*;
 using GraphExecHandle = struct GraphExecState*;
 using MemoryPoolHandle = struct MemoryPoolState*;
 
+/// CUDA_MEMCPY2D: rows of bytes that begin a pitch apart.
+struct Copy2d {
+  /// Any memory of the unified address space.
+  static constexpr int kUnified = 4;
+  struct Side {
+    size_t first_byte = 0, first_row = 0;
+    int memory_type = kUnified;
+    const void* host = nullptr;
+    DevicePointer address = 0;
+    void* array = nullptr;
+    size_t pitch = 0;
+  };
+  Side from, to;
+  size_t row_bytes = 0, rows = 0;
+};
+static_assert(sizeof(Copy2d) == 128);
+
 /// The answers that cuOP tells apart; every other one has a name from the driver.
 enum class Result : int {
   kSuccess = 0,

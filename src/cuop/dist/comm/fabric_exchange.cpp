@@ -187,7 +187,7 @@ void Fabric::pull(const Tensor& to, const Tensor& from, Stream stream) const {
   if (to.is_contiguous() && from.is_contiguous()) {
     return backend::cuda::copy_imported(to.data(), from.data(), from.nbytes(), stream);
   }
-  copy_into(to, from);
+  copy_from_peer(to, from);
 }
 
 void Fabric::wait_for(Exchange& x, Stream stream) const {

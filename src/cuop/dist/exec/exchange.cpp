@@ -1,5 +1,10 @@
 #include "cuop/dist/exec/exchange.h"
 
+#include <optional>
+
+#include "cuop/backend/runtime.h"
+#include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -15,9 +20,50 @@ Tensor view_of(const Part& part, const Box& box) {
   return part.local.with_layout(layout);
 }
 
+namespace {
+
+/// Copies pieces that stay on this rank. What is large on a GPU goes on a stream of its own that
+/// begins where the rank's is now, beside what comes over links.
+class KeptPieces : NonCopyable {
+ public:
+  KeptPieces(const RankMoves& moves, const Part& source, const Landing& landing)
+      : stream_(current_stream(source.device)) {
+    constexpr int64_t kLeastAside = 1 << 20;  // less takes no longer than waits for each other
+    int64_t elements = 0;
+    for (const Piece& piece : moves.kept) elements += piece.box.size();
+    const bool is_aside = !source.device.is_cpu() && !moves.is_local && elements > 0 &&
+                          elements * itemsize(source.local.dtype()) >= kLeastAside;
+    std::vector<Tensor> landings;
+    for (const Piece& piece : moves.kept) landings.push_back(landing(piece));
+    if (is_aside) {
+      aside_.emplace(source.device);
+      backend::runtime(source.device).order(aside_->get(), stream_);
+    }
+    const StreamScope scope(is_aside ? aside_->get() : stream_);
+    for (size_t i = 0; i < landings.size(); ++i) {
+      copy_into(landings[i], view_of(source, moves.kept[i].box));
+    }
+  }
+  /// What follows on the rank's stream waits for them.
+  ~KeptPieces() {
+    if (!aside_) return;
+    try {
+      backend::runtime(stream_.device).order(stream_, aside_->get());
+    } catch (const Error&) {
+      // The device is lost, which the next call that uses it says.
+    }
+  }
+
+ private:
+  Stream stream_;
+  std::optional<backend::OwnedStream> aside_;
+};
+
+}  // namespace
+
 void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
               const Landing& landing) {
-  for (const Piece& piece : moves.kept) copy_into(landing(piece), view_of(source, piece.box));
+  const KeptPieces kept(moves, source, landing);
   if (moves.is_local) return;
 
   std::vector<Patch> sends, receives;

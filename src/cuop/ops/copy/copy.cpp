@@ -144,6 +144,11 @@ void copy_across(const Tensor& dst, const Tensor& src) {
   between_streams(dst, src, [&] { pull(dst, src); });
 }
 
+void copy_from_peer(const Tensor& dst, const Tensor& src) {
+  if (dst.size() == 0 || kernels::copy_long_rows_cuda(dst, src)) return;
+  kStridedCopy(dst.device(), dst, src);
+}
+
 void pull(const Tensor& dst, const Tensor& src) {
   if (dst.device() == src.device()) return copy_into(dst, src);
   check_convertible("copy", src.dtype(), dst.dtype());
@@ -159,7 +164,7 @@ void pull(const Tensor& dst, const Tensor& src) {
   if (are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device())) {
     trace::Span span("copy", "op");
     span.add_bytes(src.nbytes() + dst.nbytes());
-    return kStridedCopy(dst.device(), dst, source);
+    return copy_from_peer(dst, source);
   }
   if (!is_direct) return copy_into(dst, to_device(src, dst.device()));
   const Tensor packed = contiguous(src);

@@ -12,6 +12,11 @@ namespace cuop::kernels {
 void strided_copy_cpu(const Tensor& dst, const Tensor& src);
 void strided_copy_cuda(const Tensor& dst, const Tensor& src);
 
+/// Copies long rows from memory of another GPU, which dst's reads, by its copy engine: as fast as
+/// the link, and kernels run on. False, and nothing is done, where rows are short or strides are
+/// not those of rows.
+bool copy_long_rows_cuda(const Tensor& dst, const Tensor& src);
+
 /// The copy as one of tiles, where both tensors, of one dtype and shape, have neighbours but along
 /// different axes; nothing for others, and where tiles would be mostly empty.
 std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const Tensor& from);
