@@ -9,6 +9,9 @@ from typing import Any
 
 from cuop.errors import DTypeError, ExecutionError, FileError, ShapeError
 
+#: kMostRanks of src/cuop/dist/comm/rank_limit.h: of a communicator, a mesh or a plan.
+MOST_RANKS = 1 << 15
+
 
 def refused(value: Any, who: str, name: str, needed: str) -> DTypeError:
     """The error for an argument of the wrong kind."""
@@ -38,14 +41,22 @@ def as_integer(value: Any) -> int | None:
         return None
 
 
-def integer(value: Any, who: str, name: str, least: int | None = None) -> int:
-    """An int of anything with __index__ but a bool, and at least `least`."""
+def integer(
+    value: Any, who: str, name: str, least: int | None = None, most: int | None = None
+) -> int:
+    """An int of anything with __index__ but a bool, at least `least` and, given both, at most `most`."""
     number = as_integer(value)
     if number is None:
         raise refused(value, who, name, "an integer")
-    if least is not None and number < least:
-        raise ExecutionError(f"{who}: {name} is {number}; it must be at least {least}")
+    if (least is not None and number < least) or (most is not None and number > most):
+        allowed = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise ExecutionError(f"{who}: {name} is {_shortened(number)}; it must be {allowed}")
     return number
+
+
+def _shortened(number: int) -> str:
+    # Python writes no integer of more than some thousand digits.
+    return str(number) if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"
 
 
 def number(value: Any, who: str, name: str) -> float:

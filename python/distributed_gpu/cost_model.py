@@ -7,7 +7,7 @@ from functools import cached_property
 
 import cuop
 from cuop import dist
-from cuop._arguments import integer, number, refused
+from cuop._arguments import MOST_RANKS, integer, number, refused
 from cuop.dist import compute_2d_grid
 from cuop.errors import ExecutionError
 
@@ -65,7 +65,7 @@ class ClusterConfig:
     """The figures of a cluster whose nodes have a device each.
 
     Attributes:
-        num_nodes: devices, each of them a rank.
+        num_nodes: devices, each of them a rank; 1 to 32768.
         gpu_memory_gb: memory of a device in GiB; one number or one for each node.
         gpu_tflops: 10^12 float32 operations a second of a matrix product; the same.
         intra_node_bandwidth: 10^9 bytes a second that a device sends to another one of its host.
@@ -87,7 +87,7 @@ class ClusterConfig:
     machine: dist.Machine | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self):
-        nodes = integer(self.num_nodes, "ClusterConfig", "num_nodes", least=1)
+        nodes = integer(self.num_nodes, "ClusterConfig", "num_nodes", least=1, most=MOST_RANKS)
         memory = _figures(self.gpu_memory_gb, "gpu_memory_gb", nodes)
         tflops = _figures(self.gpu_tflops, "gpu_tflops", nodes)
         for name in ("intra_node_bandwidth", "network_latency_ms", "memory_bandwidth"):

@@ -13,6 +13,7 @@
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/launch.h"
 #include "cuop/dist/comm/mpi.h"
+#include "cuop/dist/comm/rank_limit.h"
 #include "cuop/dist/comm/run_ranks.h"
 
 namespace cuop::python {
@@ -195,7 +196,7 @@ nb::object sendrecv(Communicator& comm, nb::handle object, int dst, int src, int
 class PythonRanks {
  public:
   PythonRanks(nb::object work, int ranks)
-      : work_(std::move(work)), results_(static_cast<size_t>(std::max(0, ranks)), nb::none()) {}
+      : work_(std::move(work)), results_(static_cast<size_t>(ranks), nb::none()) {}
 
   /// Calls the work as rank `comm`, with the GIL.
   void run(const CommPtr& comm) {
@@ -240,7 +241,8 @@ void release(PythonRanks* ranks) {
 }
 
 nb::typed<nb::list, nb::any> run_ranks(const nb::typed<nb::callable, nb::any(CommPtr)>& work,
-                                       int ranks) {
+                                       int64_t given) {
+  const int ranks = dist::checked_ranks(given, "run_ranks");
   const std::shared_ptr<PythonRanks> shared(new PythonRanks(work, ranks), release);
   {
     nb::gil_scoped_release release_gil;

@@ -4,6 +4,7 @@
 #include "binders.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/pipelined.h"
+#include "cuop/dist/comm/rank_limit.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "dist_arguments.h"
 
@@ -50,17 +51,21 @@ std::vector<Interval> to_intervals(const Box& box) {
 }
 
 void bind_mesh(Module& m) {
-  Class<Mesh>(m, "Mesh",
-              "Ranks in a grid with named axes, numbered in row-major order.\n\nMesh((2, 3), "
-              "(\"r\", \"c\"), idle=1) is a grid of 7 ranks, the last of which holds nothing; "
-              "ShapeError unless sizes are positive, names distinct and idle is 0 or more.")
+  Class<Mesh>(
+      m, "Mesh",
+      "Ranks in a grid with named axes, numbered in row-major order.\n\nMesh((2, 3), "
+      "(\"r\", \"c\"), idle=1) is a grid of 7 ranks, the last of which holds nothing; "
+      "ShapeError unless sizes are positive, names distinct, idle is 0 or more, and the ranks "
+      "are at most 32768.")
       .def(
           "__init__",
           [](Mesh* self, Arg<Shape> shape, std::vector<std::string> names, int idle) {
             new (self) Mesh(*shape, std::move(names), idle);
           },
           "shape"_a, "names"_a, "idle"_a = 0)
-      .def_static("line", &Mesh::line, "size"_a, "name"_a = "r", "One axis over all ranks.")
+      .def_static(
+          "line", [](int64_t size, const std::string& name) { return Mesh(Dims{size}, {name}); },
+          "size"_a, "name"_a = "r", "One axis over all ranks.")
       .def_prop_ro("size", &Mesh::size, "Number of ranks, idle ones too.")
       .def_prop_ro("idle", &Mesh::idle, "How many of the last ranks stand outside of the grid.")
       .def_prop_ro(
@@ -77,8 +82,9 @@ void bind_mesh(Module& m) {
       .def("__repr__", [](const Mesh& mesh) { return cat(mesh); });
   m.def(
       "compute_2d_grid",
-      [](int ranks) {
-        const dist::Grid2d grid = dist::compute_2d_grid(ranks);
+      [](int64_t ranks) {
+        const dist::Grid2d grid =
+            dist::compute_2d_grid(dist::checked_ranks(ranks, "compute_2d_grid"));
         return std::pair(grid.rows, grid.cols);
       },
       "ranks"_a, "The most nearly square (rows, cols) with rows * cols = ranks and rows <= cols.");

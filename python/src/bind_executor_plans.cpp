@@ -7,6 +7,7 @@
 #include "binders.h"
 #include "cuop/backend/current_device.h"
 #include "cuop/core/byte_size.h"
+#include "cuop/dist/comm/rank_limit.h"
 #include "cuop/dist/exec/planned.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/dist/plan/map_plan.h"
@@ -58,11 +59,7 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
                          const std::optional<dist::Machine>& device,
                          const std::optional<double>& upload, const std::optional<double>& download,
                          const std::optional<double>& duplex) {
-  constexpr int64_t kMostDevices = 1 << 15;
-  if (devices < 1 || devices > kMostDevices) {
-    throw ExecutionError(
-        cat("TileMachine: ", devices, " devices were given; needed are 1 to ", kMostDevices));
-  }
+  const int count = dist::checked_ranks(devices, "TileMachine", "devices");
   if (memory < 1) {
     throw ExecutionError(
         cat("TileMachine: a limit of ", memory, " bytes a device was given; it must be above 0"));
@@ -73,7 +70,7 @@ TileMachine tile_machine(int64_t devices, int64_t memory,
   const Device here = backend::current_device();
   const bool is_known = upload && download && duplex;
   const dist::HostLink link = is_known ? dist::HostLink{} : dist::host_link(here);
-  return {static_cast<int>(devices),
+  return {count,
           memory,
           bandwidth(upload, "upload", link.upload),
           bandwidth(download, "download", link.download),
@@ -166,16 +163,11 @@ void bind_plans(Module& m) {
       [](const TileOperation& operation, const Shapes& shapes, const DTypes& dtypes, int64_t ranks,
          bool in_parts, const std::optional<dist::Machine>& machine, const std::string& strategy) {
         const std::vector<Header> inputs = inputs_of(operation, shapes, dtypes);
-        constexpr int64_t kMostRanks = 1 << 15;
-        if (ranks < 1 || ranks > kMostRanks) {
-          throw ExecutionError(
-              cat("plan_ranks: ", ranks, " ranks were given; needed are 1 to ", kMostRanks));
-        }
+        const dist::Mesh mesh = dist::Mesh::line(dist::checked_ranks(ranks, "plan_ranks"));
         if (!operation.over_ranks) {
           throw ExecutionError(cat("plan_ranks: ", operation.text, " is only a part of a call"));
         }
         const dist::Operation call = operation.over_ranks();
-        const dist::Mesh mesh = dist::Mesh::line(static_cast<int>(ranks));
         const auto rows = [&](const Header& input) {
           return input.shape.ndim() == 0
                      ? dist::Sharding::replicated(mesh)

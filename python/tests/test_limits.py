@@ -9,7 +9,10 @@ import pytest
 from fresh_process import run, run_with
 
 import cuop
-from cuop import npy
+import cuop.dist
+from cuop import executor, npy
+from cuop._arguments import MOST_RANKS
+from distributed_gpu.cost_model import ClusterConfig
 
 pytestmark = pytest.mark.cpu
 
@@ -282,12 +285,45 @@ def test_numbers_that_size_a_loop_or_memory(name):
         assert time.monotonic() - begin < 20
 
 
-@pytest.mark.parametrize("ranks", [0, -1, 2**15 + 1, 2**31 - 1])
-def test_no_process_has_so_many_ranks(ranks):
+COUNTS = {
+    "run_ranks: {} ranks": lambda n: cuop.dist.run_ranks(lambda comm: None, n),
+    "compute_2d_grid: {} ranks": cuop.dist.compute_2d_grid,
+    "Mesh: shape ({})": cuop.dist.Mesh.line,
+    "plan_ranks: {} ranks": lambda n: executor.plan_ranks(
+        executor.sum(), [(4,)], [cuop.float32], ranks=n
+    ),
+    "TileMachine: {} devices": lambda n: executor.TileMachine.of(n, memory=1 << 20),
+    "ClusterConfig: num_nodes is {}": ClusterConfig,
+}
+
+
+@pytest.mark.parametrize("who", COUNTS)
+@pytest.mark.parametrize("count", [MOST_RANKS + 1, 2**31 - 1, 2**31, 2**62])
+def test_counts_of_ranks_that_nothing_is_kept_for(who, count):
+    with pytest.raises(cuop.Error) as caught:
+        COUNTS[who](count)
+    text = str(caught.value)
+    assert text.startswith(who.format(count)) or text.startswith(who.format(f"{count},"))
+    assert str(MOST_RANKS) in text
+
+
+def test_a_mesh_has_as_many_ranks_as_there_can_be():
+    assert cuop.dist.Mesh.line(MOST_RANKS).size == MOST_RANKS
+    assert cuop.dist.compute_2d_grid(MOST_RANKS) == (128, 256)
+    with pytest.raises(cuop.ShapeError, match=r"\(128, 256\) and 1 idle ranks .* 32768 ranks"):
+        cuop.dist.Mesh((128, 256), ("r", "c"), idle=1)
+    # No integer is too long to be named.
     with pytest.raises(
-        cuop.ExecutionError, match=f"{ranks} ranks were asked for, allowed are 1 to"
+        cuop.ExecutionError, match="num_nodes is a number of 99998 bits; it must be"
     ):
-        cuop.dist.run_ranks(lambda comm: None, ranks)
+        ClusterConfig(1 << 99997)
+
+
+@pytest.mark.parametrize("command", [["plan", "sum", "4"], ["run", "sum", "x.npy"], ["demo"]])
+def test_the_command_line_names_the_option(command):
+    done = run([sys.executable, "-m", "cuop", *command, "--ranks", str(MOST_RANKS + 1)])
+    assert done.returncode != 0
+    assert "--ranks" in done.stderr and str(MOST_RANKS) in done.stderr
 
 
 def test_work_goes_on_where_no_thread_can_be_started():

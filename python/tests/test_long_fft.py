@@ -55,6 +55,34 @@ def test_there_and_back_of_parts(n, strategy, ranks):
     dist.run_ranks(work, ranks)
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 4, 7])
+def test_fewer_lines_than_ranks(ranks):
+    random = np.random.default_rng(ranks)
+    cases = []
+    for kind in KINDS:
+        n, lines, axis = int(random.choice([101, 1009, 2 * 499])), random.integers(1, ranks), -1
+        x = np.stack([given(kind, n, "float64") * (line + 1) for line in range(lines)])
+        if random.random() < 0.5:
+            x, axis = x.T, 0
+        cases.append((kind, n, axis, x))
+
+    def work(comm):
+        for kind, n, axis, x in cases:
+            mine = x if comm.rank == 0 else None
+            made = getattr(dist, f"{kind}_from_root")(comm, mine, n, axis, strategy="chirp")
+            parts = dist.DistTensor.from_root(comm, mine)
+            whole = getattr(dist, kind)(parts, n, axis, strategy="chirp").gather_all()
+            wide = np.moveaxis(
+                [exact(kind, line, n) for line in np.moveaxis(x, axis, -1)], -1, axis
+            )
+            for each in [whole] if made is None else [made, whole]:
+                assert each.shape == wide.shape
+                error = np.linalg.norm(np.asarray(each) - wide) / np.linalg.norm(wide)
+                assert error < 5 * np.finfo("f8").eps * np.log2(n)
+
+    dist.run_ranks(work, ranks)
+
+
 @on_the_host("one GPU is faster alone at these lengths")
 def test_the_documented_functions_choose_it():
     # Long enough to be worth two ranks, short enough that plans go by assumed figures.

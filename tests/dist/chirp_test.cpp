@@ -108,6 +108,73 @@ TEST(ChirpOverRanks, RandomLengthsAndPlaces) {
   }
 }
 
+TEST(ChirpPlan, FewLinesOfPrimeLengthUseAllRanks) {
+  const Mesh mesh = Mesh::line(8);
+  const auto plan_of = [&](const Shape& shape, int axis, std::optional<Sharding> wanted = {}) {
+    const Sharding at = split_over_ranks(8, shape.ndim(), axis);
+    return plan_fft(
+        {"fft", {"x", shape, DType::kComplex64, at}, FftKind::kFft, {axis}, {shape[axis]}, wanted},
+        {});
+  };
+  for (const int64_t lines : {1, 2, 3}) {
+    EXPECT_EQ(plan_of({lines, 4'194'319}, 1).strategy, kChirp) << lines;
+    EXPECT_EQ(plan_of({4'194'319, lines}, 0).strategy, kChirp) << lines;
+    EXPECT_NE(plan_of({lines, 101}, 1).strategy, kChirp) << lines;
+  }
+  // Seven ranks with a line each take less than eight with parts of seven convolutions.
+  const Sharding by_lines = split_over_ranks(8, 2, 0);
+  EXPECT_EQ(plan_fft({"fft",
+                      {"x", {7, 4'194'319}, DType::kComplex64, by_lines},
+                      FftKind::kFft,
+                      {1},
+                      {4'194'319},
+                      by_lines},
+                     {})
+                .strategy,
+            "keep");
+}
+
+TEST(ChirpOverRanks, RandomNumbersOfLines) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      std::mt19937 random(static_cast<unsigned>(20 + ranks));
+      const auto pick = [&](int low, int high) {
+        return std::uniform_int_distribution<int>(low, high)(random);
+      };
+      for (int i = 0; i < 40; ++i) {
+        const int64_t n = pick(1, 300);
+        const int ndim = pick(1, 3), axis = pick(0, ndim - 1);
+        const FftKind kind = kKinds[i % 4];
+        const auto norm = static_cast<FftNorm>(i % 3);
+        Shape shape;
+        for (int dim = 0; dim < ndim; ++dim) shape.push_back(pick(1, std::max(1, ranks - 1)));
+        shape[axis] = kind == FftKind::kIrfft ? n / 2 + 1 : n;
+        if (pick(0, 1) == 0) shape[axis] = pick(1, 350);  // cut or padded
+        // On one rank every line is one of enough.
+        if (ranks == 1 && ndim > 1) continue;
+        const Mesh line = Mesh::line(ranks);
+        const auto place = [&] {
+          const int at = pick(-2, ndim - 1);
+          return at == -2   ? Sharding::replicated(line)
+                 : at == -1 ? Sharding::on_rank(line, ranks - 1)
+                            : split_over_ranks(ranks, ndim, at);
+        };
+        const Tensor x = input_of(kind, shape);
+        const Sharding from = place();
+        CallOptions options = kForced;
+        if (pick(0, 1) == 0) options.output = place();
+        const DistTensor made = fft(laid_out(comm, x, from), {kind, n, axis, norm}, options);
+        const std::string what = cat(ranks, " ranks, ", shape, " along ", axis, " as ", n, " kind ",
+                                     i % 4, " from ", from, " to ", made.sharding());
+        EXPECT_TRUE(!options.output || made.sharding() == *options.output) << what;
+        const Tensor expected = transformed(kind, x, n, axis, norm);
+        ASSERT_EQ(made.dtype(), expected.dtype()) << what;
+        expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-11, what);
+      }
+    });
+  }
+}
+
 TEST(ChirpOverRanks, EveryDtype) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
     for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kInt32, DType::kBool,
@@ -169,11 +236,13 @@ TEST(ChirpOverRanks, NobodyHasAllOfIt) {
   });
 }
 
-TEST(ChirpOverRanks, RefusesWhatIsNoLine) {
+TEST(ChirpOverRanks, RefusesAsManyLinesAsRanksAndEmptyOnes) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
-    const Tensor x = on_root(comm, noise({13, 1}));
-    EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {.dim = 0}, kForced); }),
-                HasSubstr("there is no strategy \"chirp\""));
+    for (const Shape& shape : {Shape{13, 2}, Shape{13, 0}}) {
+      const Tensor x = on_root(comm, noise(shape));
+      EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {.n = 13, .dim = 0}, kForced); }),
+                  HasSubstr("there is no strategy \"chirp\""));
+    }
   });
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cuop/core/error.h"
+#include "tests/error_of.h"
 
 namespace cuop::dist {
 
@@ -112,6 +113,10 @@ TEST(Launch, RefusesWhatMakesNoSense) {
       },
       testing::ThrowsMessage<ExecutionError>(testing::HasSubstr("WORLD_SIZE is 'four'")));
   EXPECT_THROW(detect_launch({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), ExecutionError);
+  EXPECT_EQ(test::error_of<ExecutionError>([] {
+              detect_launch({{"RANK", "0"}, {"WORLD_SIZE", "2147483647"}});
+            }),
+            "launch: torchrun: 2147483647 ranks were given; needed are 1 to 32768");
 }
 
 TEST(Launch, SlurmLists) {

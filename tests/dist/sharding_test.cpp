@@ -61,6 +61,11 @@ TEST(Mesh, RefusesBadAxes) {
   EXPECT_THROW(Mesh({2}, {""}), ShapeError);
   EXPECT_EQ(test::error_of<ShapeError>([] { Mesh::line(4).axis("x"); }),
             "Mesh: there is no axis \"x\"; the axes are (r)");
+  EXPECT_EQ(Mesh({1 << 14, 2}, {"a", "b"}).size(), 1 << 15);
+  EXPECT_EQ(test::error_of<ShapeError>([] {
+              Mesh({1 << 14, 2}, {"a", "b"}, 1);
+            }),
+            "Mesh: shape (16384, 2) and 1 idle ranks were given; there can be 32768 ranks in all");
 }
 
 TEST(Mesh, FindsTheMostSquareGrid) {

@@ -43,7 +43,7 @@ class FakeUpstream final : public Upstream {
     EXPECT_EQ(bytes % kGranule, 0);
     if (bytes > largest_range) return nullptr;
     if (!can_map_ && !take(bytes)) return nullptr;
-    const int64_t start = next_;
+    const int64_t start = next_ + (can_map_ ? 0 : plain_offset);
     next_ += bytes + kGranule;  // a gap, so that segments never touch
     ranges_[start] = bytes;
     return reinterpret_cast<void*>(start);
@@ -58,6 +58,7 @@ class FakeUpstream final : public Upstream {
     ranges_.erase(entry);
   }
   int64_t large_granule() const override { return large_granule_; }
+  int64_t plain_offset = 0;  ///< of plain ranges, from a multiple of the granule; below a granule
   int64_t largest_range =
       std::numeric_limits<int64_t>::max();  ///< that the process has addresses for
   bool map(void* address, int64_t bytes, int64_t piece) override {

@@ -54,6 +54,26 @@ TEST(SizeClasses, RoundUpByAQuarterOfAPowerOfTwoAtMost) {
   }
 }
 
+// The driver locks memory of the host at any page.
+TEST_F(PoolOnPlain, TakesWhatItIsAskedForWhereverMemoryBegins) {
+  for (const int64_t offset : {int64_t{0}, int64_t{4096}, 60 * int64_t{1024}, kMiB + 4096}) {
+    upstream_.plain_offset = offset;
+    for (const int64_t bytes :
+         {int64_t{1}, int64_t{4096}, 96 * int64_t{1024}, kMiB, kMiB + 1, 2 * kMiB, 10 * kMiB,
+          10 * kMiB + 1, 12 * kMiB, 18 * kMiB - 4096, 18 * kMiB, 20 * kMiB, 64 * kMiB}) {
+      Pool pool(upstream_, order_, options());
+      void* const block = pool.allocate(bytes, stream(1));
+      const auto address = reinterpret_cast<int64_t>(block);
+      EXPECT_EQ(address % 512, 0);
+      EXPECT_LE(pool.statistics().reserved_bytes, std::max(20 * kMiB, round_up(bytes, kGranule)))
+          << bytes << " bytes, " << offset << " behind a granule";
+      pool.deallocate(block, bytes, stream(1));
+      EXPECT_EQ(pool.release_cached(), pool.statistics().peak_reserved_bytes);
+      EXPECT_EQ(pool.statistics().reserved_bytes, 0);
+    }
+  }
+}
+
 TEST_F(PoolOnMapped, ReservesLessWhereAddressesAreFew) {
   for (const int64_t largest : {64 * kMiB, 16 * kMiB, 8 * kMiB}) {
     upstream_.largest_range = largest;

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cuop._arguments import MOST_RANKS
 from cuop.cli import console
 from cuop.cli.ranks import exec_under_mpirun, is_launched, on_ranks
 from cuop.files import check_writable
@@ -15,7 +16,9 @@ _RANKS = 4
 def demo(
     ranks: Annotated[
         int | None,
-        typer.Option(min=1, help="Ranks as threads of this process, instead of mpirun."),
+        typer.Option(
+            min=1, max=MOST_RANKS, help="Ranks as threads of this process, instead of mpirun."
+        ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="REPORT.html")] = Path(
         "report.html"

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cuop._arguments import MOST_RANKS
 from cuop._core import parse_bytes
 from cuop.cli import console
 from cuop.cli.machine_file import FIGURES, HOST_FIGURES, read_machine
@@ -29,7 +30,7 @@ def plan(
         ),
     ],
     ranks: Annotated[
-        int, typer.Option(min=1, max=1 << 15, help="How many ranks, each with a device.")
+        int, typer.Option(min=1, max=MOST_RANKS, help="How many ranks, each with a device.")
     ] = 4,
     dtype: Annotated[
         str, typer.Option(help="Of the elements: float32, complex64, ...")

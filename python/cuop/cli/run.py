@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 from cuop import npy
+from cuop._arguments import MOST_RANKS
 from cuop._core import parse_bytes
 from cuop.array_files import ArrayFile, array_file
 from cuop.cli import console
@@ -29,7 +30,8 @@ def run(
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT.npy")],
     ranks: Annotated[
-        int | None, typer.Option(min=1, help="Ranks as threads of this process; default 1.")
+        int | None,
+        typer.Option(min=1, max=MOST_RANKS, help="Ranks as threads of this process; default 1."),
     ] = None,
     axis: Annotated[
         int | None,

@@ -1,10 +1,10 @@
 #include "cuop/dist/mesh.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/rank_limit.h"
 
 namespace cuop::dist {
 
@@ -26,8 +26,9 @@ Mesh::Mesh(const Dims& shape, std::vector<std::string> names, int idle)
     }
   }
   const int64_t count = element_count(shape_);
-  if (count > std::numeric_limits<int>::max() - idle) {
-    throw ShapeError(cat("Mesh: shape ", shape_, " has more ranks than can be numbered"));
+  if (count > kMostRanks - idle) {
+    throw ShapeError(cat("Mesh: shape ", shape_, " and ", idle,
+                         " idle ranks were given; there can be ", kMostRanks, " ranks in all"));
   }
   size_ = static_cast<int>(count) + idle;
 }

@@ -16,10 +16,10 @@ bool alike(const Block& a, const Block& b) {
 }  // namespace
 
 void Arena::add_segment(void* range, int64_t bytes, void* stream) {
-  const int64_t alignment = options_.can_map ? options_.granule : options_.unit;
+  const int64_t alignment = options_.can_map ? options_.granule : options_.plain_alignment;
   const auto start = static_cast<int64_t>(reinterpret_cast<uintptr_t>(range));
   const int64_t skipped = round_up(start, alignment) - start;
-  const int64_t usable = round_down(bytes - skipped, alignment);
+  const int64_t usable = round_down(bytes - skipped, options_.can_map ? alignment : options_.unit);
 
   auto record = std::make_unique<SegmentRecord>();
   record->segment = {range, bytes, usable, stream};

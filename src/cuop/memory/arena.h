@@ -20,8 +20,11 @@ class Arena : NonCopyable {
  public:
   struct Options {
     bool can_map = false;  ///< segments start without memory
-    int64_t unit = 0;      ///< sizes and addresses are multiples of it
+    int64_t unit = 0;      ///< sizes are multiples of it
     int64_t granule = 0;   ///< the upstream's
+    /// Of the addresses in plain memory, whose sizes are cut to it; 1: blocks begin where the
+    /// memory does, and a segment holds a block of its own size.
+    int64_t plain_alignment = 1;
   };
   /// Memory to be mapped: `range` in transit and, just before it, the free block that it extends.
   struct Growth {

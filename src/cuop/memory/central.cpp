@@ -16,7 +16,7 @@ Central::Central(const SizeClasses& classes, Options options)
     : classes_(classes),
       huge_bytes_(options.large_granule > options.granule ? options.large_granule
                                                           : std::numeric_limits<int64_t>::max()),
-      small_({options.can_map, Slabs::kPage, options.granule}),
+      small_({options.can_map, Slabs::kPage, options.granule, Slabs::kPage}),
       large_({options.can_map, kLargeUnit, options.granule}),
       huge_({options.can_map, kLargeUnit, options.large_granule}),
       slabs_(classes) {}

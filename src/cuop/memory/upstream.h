@@ -26,8 +26,8 @@ class Upstream {
   virtual bool can_map() const = 0;
   /// The unit of mapping, or of plain allocations; a power of two.
   virtual int64_t granule() const = 0;
-  /// A range of `bytes` (a multiple of granule()) aligned to granule(): addresses without memory
-  /// when can_map(), else memory. Null when the system refuses.
+  /// A range of `bytes` (a multiple of granule()): addresses without memory, aligned to granule(),
+  /// when can_map(); else memory, aligned to a page or more. Null when the system refuses.
   virtual void* acquire(int64_t bytes) = 0;
   /// Gives a whole range back; nothing of it is mapped any more.
   virtual void release(void* range, int64_t bytes) noexcept = 0;

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <optional>
 
 #include "cuop/core/divide_up.h"
 #include "cuop/dist/algo/chirp_internal.h"
@@ -46,19 +47,31 @@ class Follower {
  private:
   int rank() const { return x_.comm().rank(); }
 
-  /// x in whole rows, with zeros behind its end.
+  /// x in whole rows, with zeros behind the lines' ends.
   DistTensor input_in_rows() const {
     const Tensor given = fetch(x_.comm(), part_of(x_), x_.sharding().owner_boxes(x_.shape()),
                                steps_.input_boxes(), x_.dtype());
     const Shape whole = steps_.input_shape();
     const Box box = steps_.in_rows().owner_box(whole, rank());
-    Tensor line = given;
-    if (!box.empty() && box.size() > given.size()) {
-      line = zeros({box.size()}, x_.dtype(), x_.device());
-      copy_into(slice(line, 0, 0, given.size()), given);
+    Tensor matrix = empty(box.shape(), x_.dtype(), x_.device());
+    if (!box.empty()) {
+      const int64_t lines = steps_.lines(), length = given.shape(steps_.axis());
+      const int64_t padded = box.size() / lines;
+      Tensor line = reshape(move_axis(given, steps_.axis(), -1), {lines, length});
+      if (padded > length) {
+        const Tensor whole_rows = zeros({lines, padded}, x_.dtype(), x_.device());
+        copy_into(slice(whole_rows, 1, 0, length), line);
+        line = whole_rows;
+      }
+      matrix = swap_axes(reshape(line, {lines, padded / whole[2], whole[2]}), 0, 1);
     }
-    return DistTensor(x_.comm_ptr(), steps_.in_rows(), whole, x_.dtype(),
-                      reshape(line, box.shape()), x_.device());
+    return DistTensor(x_.comm_ptr(), steps_.in_rows(), whole, x_.dtype(), matrix, x_.device());
+  }
+
+  void multiply_by_chirps(const Tensor& lines, const spectral::Chirp& chirp) const {
+    for (int64_t i = 0; i < lines.shape(1); ++i) {
+      spectral::multiply_by_chirp(select(lines, 1, i), chirp);
+    }
   }
 
   void multiply_by_roots(const RankPass& pass, bool is_inverse) const {
@@ -69,9 +82,9 @@ class Follower {
   void columns(const Tensor& part, const RankPass& pass) const {
     const int64_t first = pass.box.low[2];
     const Tensor both = zeros(pass.box.shape(), pass.into.dtype(), part.device());
-    const Tensor line = select(both, 1, 0), filter = select(both, 1, 1);
-    copy_into(slice(line, 0, 0, part.shape(0)), select(part, 1, 0));
-    spectral::multiply_by_chirp(line, chirp_of_input(sizes_, first));
+    const Tensor lines = slice(both, 1, 0, -1), filter = select(both, 1, -1);
+    copy_into(slice(lines, 0, 0, part.shape(0)), part);
+    multiply_by_chirps(lines, chirp_of_input(sizes_, first));
     copy_into(filter, broadcast_to(ones({1, 1}, filter.dtype(), filter.device()), filter.shape()));
     spectral::multiply_by_chirp(filter, chirp_of_filter(sizes_, first));
     cuop::fft(both, {}, 0, FftNorm::kBackward, &pass.into);
@@ -80,36 +93,50 @@ class Follower {
 
   void products(const Tensor& part, const RankPass& pass) const {
     const Tensor both = cuop::fft(part, {}, 2);
-    const Tensor into = select(pass.into, 1, 0);
-    const Tensor made = multiply(select(both, 1, 0), select(both, 1, 1));
-    cuop::ifft(made, {}, 1, FftNorm::kForward, &into);
+    const Tensor made = multiply(slice(both, 1, 0, -1), slice(both, 1, -1, std::nullopt));
+    cuop::ifft(made, {}, 2, FftNorm::kForward, &pass.into);
     multiply_by_roots(pass, true);
   }
 
   void result(const Tensor& part, const RankPass& pass) const {
-    const Tensor all = cuop::ifft(select(part, 1, 0), {}, 0, FftNorm::kForward);
-    const Tensor wanted = slice(all, 0, 0, pass.box.high[0]), into = select(pass.into, 1, 0);
-    spectral::multiply_by_chirp(wanted, chirp_of_result(sizes_, pass.box.low[2], norm_));
-    if (is_complex(into.dtype())) {
-      copy_into(into, wanted);
+    const Tensor all = cuop::ifft(part, {}, 0, FftNorm::kForward);
+    const Tensor wanted = slice(all, 0, 0, pass.box.high[0]);
+    multiply_by_chirps(wanted, chirp_of_result(sizes_, pass.box.low[2], norm_));
+    if (is_complex(pass.into.dtype())) {
+      copy_into(pass.into, wanted);
     } else {
-      real(wanted, &into);
+      real(wanted, &pass.into);
     }
   }
 
   DistTensor result_from(const DistTensor& matrix) const {
     const Placement& made = plan_.outputs[0];
-    const int64_t length = made.sharding.owner_box(made.shape, rank()).interval(0).length();
-    const int64_t row = sizes_.matrix.n2;
-    const Tensor line = empty({round_up(length, row)}, made.dtype, matrix.device());
+    const Box box = made.sharding.owner_box(made.shape, rank());
+    const int64_t length = box.empty() ? 0 : box.interval(steps_.axis()).length();
+    const int64_t row = sizes_.matrix.n2, rows = divide_up(length, row);
+    const Tensor here = empty({rows, steps_.lines(), row}, made.dtype, matrix.device());
     const std::vector<Need> needs = steps_.needs_for_output(made.sharding);
-    const Part wanted{reshape(line, {line.size() / row, 1, row}),
-                      needs[static_cast<size_t>(rank())].box, matrix.device()};
+    const Part wanted{here, needs[static_cast<size_t>(rank())].box, matrix.device()};
     exchange(matrix.comm(),
              plan_moves(rank(), matrix.sharding().owner_boxes(matrix.shape()), needs),
              part_of(matrix), [&](const Piece& piece) { return view_of(wanted, piece.box); });
-    return DistTensor(matrix.comm_ptr(), made.sharding, made.shape, made.dtype,
-                      slice(line, 0, 0, length), matrix.device());
+    Tensor part = empty(box.shape(), made.dtype, matrix.device());
+    if (!box.empty()) {
+      const Tensor lines = reshape(swap_axes(here, 0, 1), {steps_.lines(), rows * row});
+      part = as_result(slice(lines, 1, 0, length), made.shape);
+    }
+    return DistTensor(matrix.comm_ptr(), made.sharding, made.shape, made.dtype, part,
+                      matrix.device());
+  }
+
+  /// [lines, elements] with the axis where it belongs.
+  Tensor as_result(const Tensor& lines, const Shape& whole) const {
+    Shape shape;
+    for (int dim = 0; dim < whole.ndim(); ++dim) {
+      if (dim != steps_.axis()) shape.push_back(whole[dim]);
+    }
+    shape.push_back(lines.shape(1));
+    return move_axis(reshape(lines, shape), -1, steps_.axis());
   }
 
   const Plan& plan_;

@@ -9,6 +9,7 @@
 #include "cuop/core/env.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/rank_limit.h"
 
 extern char** environ;
 
@@ -153,6 +154,7 @@ Launch detect_launch(const Environment& environment) {
     throw ExecutionError(cat("launch: ", launch.launcher, " says rank ", launch.rank, " of ",
                              launch.size, ", ranks are 0 to size - 1"));
   }
+  checked_ranks(launch.size, cat("launch: ", launch.launcher));
   return launch;
 }
 

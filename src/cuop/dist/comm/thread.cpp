@@ -15,6 +15,7 @@
 #include "cuop/dist/comm/checks.h"
 #include "cuop/dist/comm/copy.h"
 #include "cuop/dist/comm/patches.h"
+#include "cuop/dist/comm/rank_limit.h"
 #include "cuop/dist/comm/reduction.h"
 #include "cuop/dist/comm/split.h"
 #include "cuop/dist/comm/thread_world.h"
@@ -454,14 +455,8 @@ void ThreadCommunicator::abort(const std::string& reason) noexcept {
 
 }  // namespace
 
-/// More threads than a system gives a process; their mailboxes alone would fill its memory.
-constexpr int kMostRanks = 1 << 15;
-
 std::vector<std::shared_ptr<Communicator>> make_thread_communicators(int size) {
-  if (size < 1 || size > kMostRanks) {
-    throw ExecutionError(
-        cat("thread communicator: ", size, " ranks were asked for, allowed are 1 to ", kMostRanks));
-  }
+  checked_ranks(size, "thread communicator");
   const auto world = std::make_shared<ThreadWorld>(size);
   std::vector<std::shared_ptr<Communicator>> ranks;
   for (int rank = 0; rank < size; ++rank) {

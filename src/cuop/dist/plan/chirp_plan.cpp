@@ -1,6 +1,7 @@
 #include "cuop/dist/plan/chirp_plan.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
@@ -32,21 +33,27 @@ ChirpSizes::ChirpSizes(FftKind of, int64_t length, int64_t given)
 ChirpSteps::ChirpSteps(const FftProblem& problem)
     : problem_(problem),
       result_(fft_result(problem)),
-      sizes_(problem.kind, problem.lengths.at(0), problem.x.shape[0]) {}
+      axis_(problem.axes.at(0)),
+      sizes_(problem.kind, problem.lengths.at(0), problem.x.shape[axis_]) {
+  for (int dim = 0; dim < problem.x.shape.ndim(); ++dim) {
+    if (dim != axis_) lines_ *= problem.x.shape[dim];
+  }
+}
 
 Sharding ChirpSteps::split_dimension(int dim) const { return split_over_ranks(ranks(), 3, dim); }
 
 Shape ChirpSteps::input_shape() const {
-  return {divide_up(sizes_.used, sizes_.matrix.n2), 1, sizes_.matrix.n2};
+  return {divide_up(sizes_.used, sizes_.matrix.n2), lines_, sizes_.matrix.n2};
 }
 
 std::vector<Box> ChirpSteps::input_boxes() const {
   const int64_t row = sizes_.matrix.n2;
   std::vector<Box> boxes;
   for (const Box& block : in_rows().owner_boxes(input_shape())) {
-    Box box = empty_box(1);
+    Box box = empty_box(problem_.x.shape.ndim());
     if (!block.empty()) {
-      box.set_interval(0, clipped({row * block.low[0], row * block.high[0]}, sizes_.used));
+      box = whole_box(problem_.x.shape);
+      box.set_interval(axis_, clipped({row * block.low[0], row * block.high[0]}, sizes_.used));
     }
     boxes.push_back(box);
   }
@@ -56,22 +63,25 @@ std::vector<Box> ChirpSteps::input_boxes() const {
 std::vector<Pass> ChirpSteps::passes() const {
   const auto [m1, m2] = sizes_.matrix;
   const DType between = complex_dtype(real_dtype(result_.dtype));
-  return {{in_columns(), {0}, {m1, 2, m2}, between},
-          {in_rows(), {2}, {m1, 1, m2}, between},
-          {in_columns(), {0}, {divide_up(sizes_.outputs, m2), 1, m2}, result_.dtype}};
+  return {{in_columns(), {0}, {m1, lines_ + 1, m2}, between},
+          {in_rows(), {2}, {m1, lines_, m2}, between},
+          {in_columns(), {0}, {divide_up(sizes_.outputs, m2), lines_, m2}, result_.dtype}};
 }
 
 Sharding ChirpSteps::output_sharding() const {
-  const auto& wanted = problem_.wanted;
-  if (wanted && wanted->spec().axes(0).empty()) return *wanted;
+  const int ndim = result_.shape.ndim();
+  const auto is_split = [&](int dim) { return !problem_.wanted->spec().axes(dim).empty(); };
+  if (problem_.wanted && std::ranges::none_of(std::views::iota(0, ndim), is_split)) {
+    return *problem_.wanted;
+  }
   const int64_t row = sizes_.matrix.n2;
   std::vector<int64_t> sizes;
   for (int rank = 0; rank < ranks(); ++rank) {
     const Interval rows = split_evenly({0, divide_up(sizes_.outputs, row)}, ranks(), rank);
     sizes.push_back(clipped({row * rows.low, row * rows.high}, sizes_.outputs).length());
   }
-  const Sharding even = split_over_ranks(ranks(), 1, 0);
-  const Sharding in_whole_rows = even.with_blocks(0, sizes);
+  const Sharding even = split_over_ranks(ranks(), ndim, axis_);
+  const Sharding in_whole_rows = even.with_blocks(axis_, sizes);
   return same_owners(even, in_whole_rows, result_.shape) ? even : in_whole_rows;
 }
 
@@ -79,11 +89,11 @@ std::vector<Need> ChirpSteps::needs_for_output(const Sharding& output) const {
   const int64_t row = sizes_.matrix.n2;
   std::vector<Need> needs;
   for (int rank = 0; rank < ranks(); ++rank) {
-    const Box line = output.owner_box(result_.shape, rank);
+    const Box made = output.owner_box(result_.shape, rank);
     Box box = empty_box(3);
-    if (!line.empty()) {
-      box = whole_box({1, 1, row});
-      box.set_interval(0, {line.low[0] / row, divide_up(line.high[0], row)});
+    if (!made.empty()) {
+      box = whole_box({1, lines_, row});
+      box.set_interval(0, {made.low[axis_] / row, divide_up(made.high[axis_], row)});
     }
     needs.push_back({rank, box});
   }

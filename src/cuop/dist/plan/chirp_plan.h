@@ -1,11 +1,11 @@
-// One transform of any length, a prime number's too, over all ranks: a convolution with a chirp
-// w[j] = exp(-+i pi j^2 / n) (L. I. Bluestein, "A linear filtering approach to the computation of
-// discrete Fourier transform", IEEE Trans. Audio Electroacoust. 18, 1970),
-// X[k] = w[k] sum_j (w[j] x[j]) conj(w[k - j]), around m >= inputs + outputs - 1 elements without
-// large prime factors, as a matrix of m1 rows of m2. The line and the chirp, one beside the other,
-// are transformed along columns and along rows, multiplied, and transformed back along rows and
-// columns. The parts change hands four times: line into columns, both into rows, products into
-// columns, result into rows.
+// Few transforms of any length, a prime number's too, each over all ranks: convolutions with a
+// chirp w[j] = exp(-+i pi j^2 / n) (L. I. Bluestein, "A linear filtering approach to the
+// computation of discrete Fourier transform", IEEE Trans. Audio Electroacoust. 18, 1970), X[k] =
+// w[k] sum_j (w[j] x[j]) conj(w[k - j]), around m >= inputs + outputs - 1 elements without large
+// prime factors, as a matrix of m1 rows of m2. The lines and the one chirp, side by side, are
+// transformed along columns and along rows, multiplied, and transformed back along rows and
+// columns. The parts change hands four times: lines into columns, all into rows, products into
+// columns, results into rows.
 #pragma once
 
 #include "cuop/dist/plan/fft_problem.h"
@@ -31,13 +31,15 @@ struct ChirpSizes {
   bool is_inverse() const { return is_from_half() || kind == FftKind::kIfft; }
 };
 
-/// Where the tensors of such a transform of one line lie, for planner and executor.
+/// Where the tensors of such a transform along one axis lie, for planner and executor.
 class ChirpSteps {
  public:
   explicit ChirpSteps(const FftProblem& problem);
 
   const ChirpSizes& sizes() const { return sizes_; }
-  /// Of matrices [rows, what, columns]: whole rows, or columns.
+  int axis() const { return axis_; }
+  int64_t lines() const { return lines_; }
+  /// Of matrices [rows, lines, columns]: whole rows, or columns.
   Sharding in_rows() const { return split_dimension(0); }
   Sharding in_columns() const { return split_dimension(2); }
 
@@ -45,9 +47,9 @@ class ChirpSteps {
   Shape input_shape() const;
   /// What each rank has of them, as far as it is there, as boxes of x.
   std::vector<Box> input_boxes() const;
-  /// [m1, line and chirp, m2] of columns, [m1, 1, m2] of products, and the result's rows.
+  /// [m1, lines and the chirp, m2] of columns, [m1, lines, m2] of products, and the results' rows.
   std::vector<Pass> passes() const;
-  /// Where the result is made: where it is wanted, if it is whole there, else in whole rows.
+  /// Where the result is made: where it is wanted, if all of it is there, else in whole rows.
   Sharding output_sharding() const;
   /// What each rank needs of the last matrix for it.
   std::vector<Need> needs_for_output(const Sharding& output) const;
@@ -58,10 +60,12 @@ class ChirpSteps {
 
   FftProblem problem_;
   Placement result_;
+  int axis_;
+  int64_t lines_ = 1;
   ChirpSizes sizes_;
 };
 
-/// Of a problem of one line that is not empty.
+/// Of a problem of one axis that is not empty.
 Plan plan_chirp(const FftProblem& problem, const Machine& machine);
 
 }  // namespace cuop::dist

@@ -160,8 +160,7 @@ Plan plan_fft(const FftProblem& problem, const Machine& machine, std::string_vie
     const int ranks = problem.x.sharding.mesh().size();
     const auto factors = four_step_factors(problem.lengths[0], ranks);
     if (factors) plans.push_back(plan_four_step(problem, *factors, machine));
-    const bool is_line = problem.x.shape.ndim() == 1 && problem.x.shape[0] > 0;
-    if (is_line) plans.push_back(plan_chirp(problem, machine));
+    if (element_count(problem.x.shape) > 0) plans.push_back(plan_chirp(problem, machine));
   }
   return choose(std::move(plans), machine, strategy, fft_floor(problem, machine));
 }
