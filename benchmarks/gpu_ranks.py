@@ -52,25 +52,49 @@ def whole(comm, shape, dtype, seed):
     return cuop.asarray(noise(shape, dtype, seed)) if comm.rank == 0 else None
 
 
-def sharded(comm, shape, dtype, seed):
+def sharded(comm, shape, dtype, seed, layout):
     x = dist.DistTensor.from_root(comm, whole(comm, shape, dtype, seed))
-    return x.redistribute(rows(comm))
+    return x.redistribute(layout(comm))
 
 
-def five_points(x, iterations):
+def columns(comm):
+    return dist.Sharding(dist.Mesh.line(comm.size), dist.P(None, "r"))
+
+
+def five_points(x, iterations, **call):
     """The Laplacian of five points, scaled so that many sweeps stay finite."""
     weights = cuop.asarray([[0, 0.1, 0], [0.1, -0.4, 0.1], [0, 0.1, 0]])
     everywhere = dist.Sharding.replicated(x.sharding.mesh)
     kernel = dist.DistTensor(x.comm, everywhere, (3, 3), "float32", weights.to(x.local.device))
-    return dist.stencil_2d(x, kernel, iterations=iterations)
+    return dist.stencil_2d(x, kernel, iterations=iterations, **call)
+
+
+def blocks(x, iterations, strategy, overlaps, run=five_points):
+    """Sweeps with a halo of 16 that are made to overlap with its exchange or not: by figures with which the
+    plan finds that the first or the second pays, for blocks of some 10^8 cells."""
+    machine = dist.Machine()
+    machine.flops, machine.message_overhead = 1e15, 1e-9
+    machine.memory_bandwidth, machine.link_bandwidth = 1e9, 1e7
+    machine.latency = 0.05 if overlaps else 1.0
+    result = run(x, iterations, strategy=strategy, machine=machine)
+    settings = dist.last_report().plan.settings
+    wanted = {"depth": 16, "overlap": int(overlaps)}
+    if x.comm.size > 1 and settings != wanted:
+        raise RuntimeError(f"the plan has {settings}, wanted are {wanted}")
+    return result
+
+
+def jacobi(u, iterations, **call):
+    return dist.jacobi_2d(u, u, iterations=iterations, tol=0.0, **call)
 
 
 class Case:
     """A function of operands: on DistTensors or from the root, and PyTorch's."""
 
-    def __init__(self, name, shapes, dtype, run, rooted, torch_run):
+    def __init__(self, name, shapes, dtype, run, rooted, torch_run, layout=rows):
         self.name, self.shapes, self.dtype = name, shapes, dtype
         self.run, self.rooted, self.torch_run = run, rooted, torch_run
+        self.layout = layout
 
     def __str__(self):
         sizes = ", ".join("x".join(map(str, shape)) for shape in self.shapes)
@@ -171,6 +195,21 @@ def cases():
             None,
         )
     )
+    for name, run in (("stencil_2d", five_points), ("jacobi_2d", jacobi)):
+        for strategy, layout in (("row", rows), ("column", columns)):
+            for overlaps in (False, True):
+                way = "halos overlapped" if overlaps else "halos waited for"
+                made.append(
+                    Case(
+                        f"{name} in {strategy}s, 48 sweeps, {way}",
+                        [(20480, 20480)],
+                        "float32",
+                        lambda x, s=strategy, o=overlaps, r=run: blocks(x, 48, s, o, r),
+                        None,
+                        None,
+                        layout,
+                    )
+                )
     made.append(
         Case(
             "jacobi_2d, 200 sweeps",
@@ -186,7 +225,7 @@ def cases():
 
 def sharded_time(case, comm):
     """Milliseconds of this rank's part of a call on operands that lie over the ranks."""
-    parts = [sharded(comm, s, case.dtype, i) for i, s in enumerate(case.shapes)]
+    parts = [sharded(comm, s, case.dtype, i, case.layout) for i, s in enumerate(case.shapes)]
     return timed(lambda: case.run(*parts), cuop.synchronize, comm.barrier)
 
 

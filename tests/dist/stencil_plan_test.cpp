@@ -116,14 +116,30 @@ TEST(StencilPlan, LongHalosAreOverlapped) {
     return plan_sweeps(sweeps, machine, strategy);
   };
   EXPECT_EQ(planned(1e10, "row", 100).setting("overlap"), 1);
-  EXPECT_THAT(planned(1e10, "row", 100).explain(), HasSubstr("GPUs sweeping the inner rows"));
+  EXPECT_THAT(planned(1e10, "row", 100).explain(), HasSubstr("GPUs sweeping what needs no halo"));
   EXPECT_EQ(planned(4e11, "row", 100).setting("overlap"), 0);  // the wire is faster than a launch
-  EXPECT_EQ(planned(1e10, "column", 100).setting("overlap"), 0);
+  EXPECT_EQ(planned(1e10, "column", 100).setting("overlap"), 1);
+  EXPECT_EQ(planned(1e10, "block_2d", 100).setting("overlap"), 1);
+  EXPECT_EQ(planned(4e11, "block_2d", 100).setting("overlap"), 0);
   EXPECT_EQ(planned(1e10, "row", 0).setting("overlap"), 0);
   SweepProblem thin = problem({8, 1 << 20}, rows(4));  // all of it needs the halo
   Machine slow = cluster();
   slow.link_bandwidth = 1e8;
   EXPECT_EQ(plan_sweeps(thin, slow, "row").setting("overlap"), 0);
+}
+
+TEST(StencilPlan, StripsOfColumnsCostAsMuchAsTiles) {
+  // What needs no halo is narrower than the two tiles that the columns beside it take.
+  Machine slow = cluster();
+  slow.link_bandwidth = 1e6;
+  slow.latency = slow.message_overhead = 1e-9;
+  const auto overlap = [&](int64_t width) {
+    SweepProblem narrow = problem({100'000, width}, columns(2));
+    narrow.max_depth = 1;
+    return plan_sweeps(narrow, slow, "column").setting("overlap");
+  };
+  EXPECT_EQ(overlap(2 * 200), 0);
+  EXPECT_EQ(overlap(2 * 300), 1);
 }
 
 TEST(HaloGrid, CornersComeFromTheirOwners) {

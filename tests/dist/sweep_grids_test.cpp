@@ -10,7 +10,6 @@
 #include "cuop/dist/algo/stencil.h"
 #include "cuop/dist/exec/norms.h"
 #include "cuop/dist/exec/report.h"
-#include "cuop/dist/exec/sweep.h"
 #include "tests/dist/algo_test.h"
 #include "tests/dist/socket_ranks.h"
 
@@ -219,41 +218,40 @@ TEST(NormLook, AddsInTheOrderOfRowsWhoeverHasThem) {
   });
 }
 
-TEST(SweptBlock, ComputesWhatNeedsNoHaloWhileThatIsOnItsWay) {
-  // Of 10 rows each; a sweep moves all by two rows.
-  const Tensor grid = counting({30, 5});
-  const std::vector<Box> blocks =
-      Sharding(Mesh::line(3), split_dim(2, 0)).owner_boxes(grid.shape());
-  run_ranks(3, [&](const CommunicatorPtr& comm) {
-    const Box& box = blocks[static_cast<size_t>(comm->rank())];
-    const Tensor part = slice(grid, 0, box.low[0], box.high[0]);
-    using Calls = std::vector<std::pair<int64_t, int64_t>>;
-    for (const int64_t rows : {4, 10}) {  // with 10 no row needs no halo
-      SweptBlock swept(*comm, part, {blocks, grid.shape(), rows, 0, true}, true);
-      Calls calls;
-      const auto moved = [&](int64_t by) {
-        return [&calls, by](const Tensor& padded, int64_t first, const Tensor& out) {
-          calls.push_back({first, out.shape(0)});
-          ASSERT_EQ(padded.shape(0), out.shape(0) + 2 * by);
-          copy_into(out, slice(padded, 0, 0, out.shape(0)));
-        };
-      };
-      const int64_t radius = rows / 2;
-      swept.exchange_and_sweep(radius, radius, moved(radius));
-      const bool is_overlapped = !home().is_cpu() && radius == 2;
-      EXPECT_EQ(calls, is_overlapped ? (Calls{{2, 6}, {-2, 4}, {8, 4}})
-                                     : (Calls{{-radius, 10 + 2 * radius}}));
-      swept.sweep(radius, 0, moved(radius));
-      EXPECT_EQ(calls.back(), (std::pair<int64_t, int64_t>{0, 10}));
-      std::vector<double> expected;
-      for (int64_t row = box.low[0]; row < box.high[0]; ++row) {
-        for (int64_t column = 0; column < 5; ++column) {
-          expected.push_back(static_cast<double>((row + 30 - 2 * radius) % 30 * 5 + column));
-        }
-      }
-      EXPECT_EQ(values(swept.block()), expected);
+TEST(SweepGrids, OverlappedHalosOfColumnsGiveTheBitsOfOneRank) {
+  Machine slow_link;
+  slow_link.link_bandwidth = 1e2;
+  slow_link.latency = slow_link.message_overhead = 1e-9;
+  slow_link.memory_bandwidth = 1e6;
+  // Simulated GPUs are slow: not all of both.
+  for (const auto& [dtype, ranks, strategy] :
+       {std::tuple{DType::kFloat32, 2, "column"}, {DType::kFloat64, 4, "block_2d"}}) {
+    const Tensor start = noise({37, 1301}, dtype), rhs = noise({37, 1301}, dtype, 3);
+    const Tensor kernel = noise({3, 3}, dtype, 2);
+    for (const Boundary boundary : kBoundaries) {
+      const Tensor expected = cuop::stencil2d(start, kernel, boundary, 11);
+      JacobiOptions options{0.5, boundary, 7, 0.0};  // ends in the middle of a batch
+      options.tolerance = 1.0001 * cuop::jacobi2d(start, rhs, options).update_norm;
+      options.iterations = 12;
+      const JacobiResult solved = cuop::jacobi2d(start, rhs, options);
+      ASSERT_EQ(solved.sweeps, 7);
+      const CallOptions call{.strategy = strategy, .machine = slow_link};
+      const std::string what = cat(strategy, ' ', dtype, ' ', static_cast<int>(boundary));
+      run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+        const Tensor result = stencil_2d_from_root(comm, on_root(comm, start),
+                                                   on_root(comm, kernel), boundary, 11, call);
+        EXPECT_EQ(last_report().plan.setting("overlap"), 1) << last_report().plan.explain();
+        expect_rooted(comm, result, expected, 0, what);
+        SolveInfo info;
+        const Tensor u = jacobi_2d_from_root(comm, on_root(comm, start), on_root(comm, rhs),
+                                             options, &info, call);
+        EXPECT_EQ(last_report().plan.setting("overlap"), 1) << last_report().plan.explain();
+        expect_rooted(comm, u, solved.u, 0, what);
+        EXPECT_EQ(info.sweeps, solved.sweeps) << what;
+        expect_same_norm(info.update_norm, solved.update_norm, what);
+      });
     }
-  });
+  }
 }
 
 TEST(SweepGrids, OverlappedHalosGiveTheBitsOfOneRank) {

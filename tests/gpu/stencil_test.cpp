@@ -118,6 +118,73 @@ TEST_F(GpuStencil, RowsAreSweptSeveralTimes) {
   EXPECT_THROW(stencil2d_rows(all, kernel, Boundary::kZero, nullptr, {0}), ExecutionError);
 }
 
+/// Columns [11, 150) of a wider tensor: rows lie apart, and packs begin nowhere or (from 12) there.
+Tensor inside(const Tensor& grid, int64_t from = 11) { return slice(grid, 1, from, 150); }
+
+TEST_F(GpuStencil, OnlySomeColumnsAreMade) {
+  for (const DType dtype : kDTypes) {
+    for (const Shape& size : {Shape{3, 3}, Shape{5, 1}, Shape{11, 11}}) {
+      const Tensor kernel = random_tensor(size, real_dtype(dtype), 2);
+      const Tensor wide = to_device(random_tensor({40, 160}, dtype, 1), kGpu);
+      const int64_t most = std::min<int64_t>(3, row_sweeps_at_once(wide, kernel));
+      for (const int64_t sweeps : {int64_t{1}, most}) {
+        const int64_t height = 40 - 2 * (size[0] / 2) * sweeps;
+        for (const int64_t from : {11, 12}) {
+          const Tensor padded = inside(wide, from);
+          const int64_t width = padded.shape(1);
+          for (const Boundary boundary : kBoundaries) {
+            const Tensor whole =
+                stencil2d_rows(contiguous(padded), kernel, boundary, nullptr, {sweeps});
+            for (const auto& [low, high] : {std::pair<int64_t, int64_t>{0, 5},
+                                            {3, 131},
+                                            {131, 999},
+                                            {0, INT64_MAX},
+                                            {7, 7}}) {
+              const Tensor around = full({height, 160}, 7.0, dtype, kGpu);
+              const Tensor out = inside(around, from);
+              const Tensor expected = clone(around);
+              const int64_t end = std::min(high, width);
+              copy_into(slice(inside(expected, from), 1, low, end), slice(whole, 1, low, end));
+              stencil2d_rows(padded, kernel, boundary, &out,
+                             {.sweeps = sweeps, .first_made = low, .last_made = high});
+              expect_same(around, to_device(expected, kCpu), 0.0,
+                          cat(dtype, size, " columns ", low, " to ", high, " from ", from));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuStencil, JacobiMakesSomeColumnsAndTheirNorms) {
+  constexpr int64_t kHeight = 70;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const int64_t sweeps : {int64_t{1}, jacobi_sweeps_at_once(kGpu)}) {
+      const Tensor u = to_device(random_tensor({kHeight + 2 * sweeps, 160}, dtype, 1), kGpu);
+      const Tensor f = to_device(random_tensor({kHeight + 2 * sweeps - 2, 160}, dtype, 2), kGpu);
+      const auto swept = [&](const Tensor* out, int64_t low, int64_t high) {
+        return jacobi2d_rows(inside(u), inside(f), 0.5, Boundary::kZero, out,
+                             {.sweeps = sweeps, .first_made = low, .last_made = high});
+      };
+      const JacobiSweep whole = jacobi2d_rows(contiguous(inside(u)), contiguous(inside(f)), 0.5,
+                                              Boundary::kZero, nullptr, {sweeps});
+      const Tensor around = full({kHeight, 160}, 7.0, dtype, kGpu), out = inside(around);
+      double sum = 0.0;
+      // Others are left alone, so that the parts make the whole in any order.
+      for (const auto& [low, high] :
+           {std::pair<int64_t, int64_t>{13, 120}, {0, 13}, {125, 999}, {120, 125}, {125, 125}}) {
+        sum += swept(&out, low, high).squared_norm();
+      }
+      expect_same(out, to_device(whole.u, kCpu), 0.0, cat(dtype, ' ', sweeps));
+      EXPECT_NEAR(sum, whole.squared_norm(), 1e-12 * sum);
+      const Tensor beside = slice(to_device(around, kCpu), 1, 0, 11);
+      expect_same(beside, full(beside.shape(), 7.0, dtype), 0.0, "beside the view");
+      EXPECT_EQ(swept(&out, 20, 20).squared_norm(), 0.0);
+    }
+  }
+}
+
 TEST_F(GpuStencil, ViewsAndOutputs) {
   const Tensor grid = random_tensor({30, 40}, DType::kFloat64, 1), there = to_device(grid, kGpu);
   const Tensor kernel = random_tensor({3, 3}, DType::kFloat64, 2);

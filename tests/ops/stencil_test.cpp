@@ -129,6 +129,43 @@ TEST_P(JacobiSplit, NormsOfSomeColumnsAreTheirs) {
   }
 }
 
+TEST_P(JacobiSplit, OnlySomeColumnsAreMade) {
+  const auto [boundary, dtype] = GetParam();
+  // Rows of views lie apart from each other.
+  const Tensor u = slice(numbers({7, 60}, dtype, 5), 1, 3, 53);
+  const Tensor rhs = slice(numbers({5, 60}, dtype, 6), 1, 3, 53);
+  const JacobiSweep all = jacobi2d_rows(u, rhs, 0.5, boundary);
+  const Tensor kernel = numbers({3, 3}, dtype, 2), weighed = stencil2d_rows(u, kernel, boundary);
+  const Tensor around = full({5, 60}, 7.0, dtype), out = slice(around, 1, 3, 53);
+  const Tensor others = full({5, 60}, 7.0, dtype), other = slice(others, 1, 3, 53);
+  double sum = 0.0;
+  for (const auto& [low, high] : {std::pair<int64_t, int64_t>{11, 40}, {0, 11}, {45, 99}, {4, 4}}) {
+    RowSweeps rows;
+    rows.first_made = low;
+    rows.last_made = high;
+    sum += jacobi2d_rows(u, rhs, 0.5, boundary, &out, rows).squared_norm();
+    stencil2d_rows(u, kernel, boundary, &other, rows);
+  }
+  for (const auto& [made, whole] : {std::pair{out, all.u}, std::pair{other, weighed}}) {
+    EXPECT_TRUE(same_bits(slice(made, 1, 0, 40), slice(whole, 1, 0, 40)));
+    EXPECT_TRUE(same_bits(slice(made, 1, 45, 50), slice(whole, 1, 45, 50)));
+    EXPECT_TRUE(same_bits(slice(made, 1, 40, 45), full({5, 5}, 7.0, dtype)));
+  }
+  const JacobiSweep rest = jacobi2d_rows(u, rhs, 0.5, boundary, nullptr,
+                                         {.sweeps = 1, .first_made = 40, .last_made = 45});
+  EXPECT_NEAR(sum + rest.squared_norm(), all.squared_norm(), 1e-12 * all.squared_norm());
+  for (const auto& [low, high] : {std::pair<int64_t, int64_t>{-1, 3}, {3, 2}}) {
+    const RowSweeps wrong{.sweeps = 1, .first_made = low, .last_made = high};
+    const auto said = testing::HasSubstr(cat("columns ", low, " to ", high, " were to be made"));
+    EXPECT_THAT(test::error_of<ExecutionError>(
+                    [&] { jacobi2d_rows(u, rhs, 0.5, boundary, nullptr, wrong); }),
+                said);
+    EXPECT_THAT(test::error_of<ExecutionError>(
+                    [&] { stencil2d_rows(u, kernel, boundary, nullptr, wrong); }),
+                said);
+  }
+}
+
 TEST_P(JacobiSplit, RowsWithoutCellsHaveNoNorm) {
   const auto [boundary, dtype] = GetParam();
   full({3}, 7.0, DType::kFloat64);  // what memory held before does not count

@@ -5,6 +5,7 @@
 
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 
 namespace cuop::dist {
@@ -93,17 +94,20 @@ void JacobiSweeps::sweep(int64_t wanted, int64_t count, int64_t measured, const 
   const int64_t most = jacobi_sweeps_at_once(given_.device());
   for (int64_t done = 0; done < wanted;) {
     const int64_t now = std::min(most, wanted - done);
-    const SweptBlock::Sweep work = [&](const Tensor& padded, int64_t first, const Tensor& out) {
+    const SweptBlock::Sweep work = [&](const SweptPart& part) {
+      const auto& [padded, out, first, left, columns, is_beside] = part;
       const int64_t more = now - 1, end = first + out.shape(0);
-      const Interval in_grid = grid_.in_grid(), columns = grid_.own_columns();
+      const Interval in_grid = grid_.in_grid(), own = grid_.own_columns();
+      const Tensor rhs = slice(rhs_.rows(first - more, end + more), 1, left, left + out.shape(1));
       const JacobiSweep made = cuop::jacobi2d_rows(
-          padded, rhs_.rows(first - more, end + more), options_.dx, sides, &out,
-          {now, in_grid.low - first, in_grid.high - first, columns.low, columns.high});
+          padded, rhs, options_.dx, sides, &out,
+          {now, in_grid.low - first, in_grid.high - first, std::max<int64_t>(0, own.low - left),
+           own.high - left, columns.low, columns.high});
       if (measured == 0) return;
-      keep_norms(made.row_norms, first, done - (wanted - measured), slot->squares);
+      keep_norms(made.row_norms, part, done - (wanted - measured), slot->squares);
     };
     if (is_new && done == 0) {
-      grid_.exchange_and_sweep(now, count - now, work);
+      grid_.exchange_and_sweep(now, now, count - now, work);
     } else {
       grid_.sweep(now, count - done - now, work);
     }
@@ -111,16 +115,21 @@ void JacobiSweeps::sweep(int64_t wanted, int64_t count, int64_t measured, const 
   }
 }
 
-void JacobiSweeps::keep_norms(const Tensor& norms, int64_t first, int64_t at,
+void JacobiSweeps::keep_norms(const Tensor& norms, const SweptPart& part, int64_t at,
                               const Tensor& squares) {
-  const int64_t rows = squares.shape(1);
+  const int64_t rows = squares.shape(1), first = part.first;
   const Tensor made = reshape(norms, {-1, norms.shape(norms.ndim() - 1)});
   const int64_t skipped = std::max<int64_t>(0, -at), sweeps = made.shape(0);
   if (skipped >= sweeps) return;
   const int64_t low = std::max<int64_t>(0, first), high = std::min(rows, first + made.shape(1));
   if (low >= high) return;
   const Tensor own = slice(slice(made, 0, skipped, sweeps), 1, low - first, high - first);
-  copy_into(slice(slice(squares, 0, at + skipped, at + sweeps), 1, low, high), own);
+  const Tensor to = slice(slice(squares, 0, at + skipped, at + sweeps), 1, low, high);
+  if (part.is_beside) {
+    add(to, own, &to);
+  } else {
+    copy_into(to, own);
+  }
 }
 
 }  // namespace cuop::dist

@@ -64,9 +64,9 @@ class JacobiSweeps {
   /// `wanted` of `count` sweeps: of rows beyond the block as many as the sweeps that follow read.
   /// The last `measured` leave their squares in `slot`. Fetches the halo first if `is_new`.
   void sweep(int64_t wanted, int64_t count, int64_t measured, const Slot* slot, bool is_new);
-  /// Of sweeps of which the first is number `at` of those that are measured, negative before them;
-  /// the norms' first row is row `first` of the block, of which they may be a part.
-  static void keep_norms(const Tensor& norms, int64_t first, int64_t at, const Tensor& squares);
+  /// Of sweeps of which the first is number `at` of those that are measured, negative before them.
+  static void keep_norms(const Tensor& norms, const SweptPart& part, int64_t at,
+                         const Tensor& squares);
 
   DistTensor given_;  ///< the grid at first, whose parts are taken by others of the same blocks
   JacobiOptions options_;

@@ -39,11 +39,11 @@ DistTensor execute_stencil(Boundary boundary, int64_t iterations, const Plan& pl
   const DistTensor grid = moved_to(inputs[0], plan.inputs[0].sharding);
   // On the host, from where its weights go into the kernels' arguments.
   const Tensor kernel = to_device(moved_to(inputs[1], plan.inputs[1].sharding).local(), kCpu);
-  const int64_t radius = inputs[1].shape(0) / 2;
+  const int64_t radius = inputs[1].shape(0) / 2, column_radius = inputs[1].shape(1) / 2;
   const int64_t depth = plan.setting("depth");
   SweptBlock swept(grid.comm(), grid.local(),
                    {grid.sharding().owner_boxes(grid.shape()), grid.shape(), radius * depth,
-                    inputs[1].shape(1) / 2 * depth, boundary == Boundary::kPeriodic},
+                    column_radius * depth, boundary == Boundary::kPeriodic},
                    plan.setting("overlap") != 0);
   using Work = SweptBlock::Sweep;
   const Boundary sides = swept.has_whole_rows() ? boundary : Boundary::kZero;
@@ -54,14 +54,18 @@ DistTensor execute_stencil(Boundary boundary, int64_t iterations, const Plan& pl
     for (int64_t left = sweeps; left > 0;) {
       const int64_t now = std::min(at_once, left);
       left -= now;
-      const Work work = [&](const Tensor& padded, int64_t first, const Tensor& out) {
+      const Work work = [&](const SweptPart& part) {
         const Interval in_grid = swept.in_grid();
-        cuop::stencil2d_rows(padded, kernel, sides, &out,
-                             {now, in_grid.low - first, in_grid.high - first});
+        cuop::stencil2d_rows(part.padded, kernel, sides, &part.out,
+                             {.sweeps = now,
+                              .first = in_grid.low - part.first,
+                              .last = in_grid.high - part.first,
+                              .first_made = part.made.low,
+                              .last_made = part.made.high});
       };
       const bool is_first = left + now == sweeps;
       if (is_first) {
-        swept.exchange_and_sweep(radius * now, radius * left, work);
+        swept.exchange_and_sweep(radius * now, column_radius * now, radius * left, work);
       } else {
         swept.sweep(radius * now, radius * left, work);
       }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -18,6 +19,9 @@ auto find(const std::vector<Tensor>& among, const Tensor& wanted) {
                       [&](const Tensor& each) { return is_same(each, wanted); });
 }
 
+/// Elements of 16 bytes, by which GPUs read and write where rows and columns begin at such.
+int64_t pack_of(DType dtype) { return 16 / itemsize(dtype); }
+
 }  // namespace
 
 SweptBlock::SweptBlock(Communicator& comm, const Tensor& block, const HaloGrid& grid,
@@ -26,6 +30,8 @@ SweptBlock::SweptBlock(Communicator& comm, const Tensor& block, const HaloGrid& 
       box_(grid.blocks[static_cast<size_t>(comm.rank())]),
       window_(grid.window(comm.rank())),
       has_whole_rows_(grid.has_whole_rows()),
+      is_periodic_(grid.is_periodic),
+      width_(grid.shape[1]),
       halo_(grid.rows),
       dtype_(block.dtype()),
       device_(block.device()),
@@ -35,7 +41,7 @@ SweptBlock::SweptBlock(Communicator& comm, const Tensor& block, const HaloGrid& 
   allowed_ = grid.is_periodic ? Interval{-kUnbounded, kUnbounded}
                               : Interval{-box_.low[0], grid.shape[0] - box_.low[0]};
   if (is_empty()) return;
-  if (is_overlapped && has_whole_rows_ && !device_.is_cpu()) {
+  if (is_overlapped && !device_.is_cpu()) {
     aside_ = std::make_unique<backend::OwnedStream>(device_);
   }
   current_ = fresh();
@@ -114,34 +120,65 @@ void SweptBlock::sweep(int64_t radius, int64_t margin, const Sweep& work) {
   if (is_empty()) return;
   const auto [low, high] = swept_rows(margin);
   const Tensor next = fresh();
-  work(rows(low - radius, high + radius), low, rows_of(next, low, high));
+  const Tensor out = rows_of(next, low, high);
+  work({rows(low - radius, high + radius), out, low, 0, {0, out.shape(1)}});
   replace(next);
   limit_lead();
 }
 
-void SweptBlock::exchange_and_sweep(int64_t radius, int64_t margin, const Sweep& work) {
-  const Interval inner{radius, box_.interval(0).length() - radius};
-  if (!aside_ || inner.length() == 0) {
+SweptBlock::Inner SweptBlock::inner_of(int64_t radius, int64_t column_radius) const {
+  const int64_t height = box_.interval(0).length();
+  // Where the grid ends nothing is missing.
+  Inner inner{{allowed_.low == 0 ? 0 : radius, height - (allowed_.high == height ? 0 : radius)},
+              own_columns(),
+              own_columns()};
+  if (has_whole_rows_) return inner;
+  const int64_t pack = pack_of(dtype_);
+  if (is_periodic_ || box_.low[1] > 0) {
+    inner.read.low = round_up(inner.read.low, pack);
+    inner.columns.low = inner.read.low + column_radius;
+  }
+  if (is_periodic_ || box_.high[1] < width_) {
+    inner.read.high = inner.read.high / pack * pack;
+    inner.columns.high = inner.read.high - column_radius;
+  }
+  return inner;
+}
+
+void SweptBlock::exchange_and_sweep(int64_t radius, int64_t column_radius, int64_t margin,
+                                    const Sweep& work) {
+  const Inner inner = inner_of(radius, column_radius);
+  if (!aside_ || inner.rows.length() <= 0 || inner.columns.length() <= 0) {
     exchange_halo();
     return sweep(radius, margin, work);
   }
   backend::Runtime& gpu = backend::runtime(device_);
   const Stream stream = current_stream(device_);
   const Tensor next = fresh();
-  const auto make = [&](Interval part) {
-    if (part.length() == 0) return;
-    work(rows(part.low - radius, part.high + radius), part.low, rows_of(next, part.low, part.high));
+  const auto make = [&](Interval part, Interval columns, Interval read, bool is_beside) {
+    if (part.length() <= 0 || columns.length() <= 0) return;
+    work({slice(rows(part.low - radius, part.high + radius), 1, read.low, read.high),
+          slice(rows_of(next, part.low, part.high), 1, read.low, read.high),
+          part.low,
+          read.low,
+          {columns.low - read.low, columns.high - read.low},
+          is_beside});
   };
   gpu.order(aside_->get(), stream);
-  make(inner);  // first, as the host may have to wait for other ranks next
+  make(inner.rows, inner.columns, inner.read, false);  // first, as the host may have to wait next
   {
     const StreamScope scope(aside_->get());
     exchange_halo();
   }
   gpu.order(stream, aside_->get());
   const auto [low, high] = swept_rows(margin);
-  make({low, inner.low});
-  make({inner.high, high});
+  const int64_t width = window_.interval(1).length(), pack = pack_of(dtype_);
+  const Interval all{0, width};
+  make({low, inner.rows.low}, all, all, false);
+  make({inner.rows.high, high}, all, all, false);
+  const auto [left, right] = inner.columns;
+  make(inner.rows, {0, left}, {0, std::min(round_up(left + column_radius, pack), width)}, true);
+  make(inner.rows, {right, width}, {(right - column_radius) / pack * pack, width}, true);
   replace(next);
   limit_lead();
 }

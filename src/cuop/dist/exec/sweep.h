@@ -12,11 +12,20 @@
 
 namespace cuop::dist {
 
+/// A part of a sweep over a block: rows, of which some columns are to be made.
+struct SweptPart {
+  Tensor padded;             ///< the present values, of more rows than `out` on both sides
+  Tensor out;                ///< for the next ones, of the same columns
+  int64_t first = 0;         ///< the row of the block that is `out`'s first; negative in the halo
+  int64_t first_column = 0;  ///< the column that is, of those that are kept
+  Interval made;             ///< columns of `out` that are to be made; the others are left alone
+  bool is_beside = false;    ///< other columns of these rows were made in an earlier part
+};
+
 class SweptBlock {
  public:
   /// `block` is this rank's of the blocks of `grid`. A GPU sweeps while the halo is on its way
-  /// where `is_overlapped`, which takes whole rows. Collective from here on: all ranks make the
-  /// same calls.
+  /// where `is_overlapped`. Collective from here on: all ranks make the same calls.
   SweptBlock(Communicator& comm, const Tensor& block, const HaloGrid& grid,
              bool is_overlapped = false);
 
@@ -24,16 +33,15 @@ class SweptBlock {
   void exchange_halo();
 
   /// Sweeps the block's rows and `margin` rows above and below (cut at the ends of a grid that is
-  /// not periodic), all columns that are kept: `sweep(padded, first, out)` computes `out`, whose
-  /// first row is row `first` of the block (negative in the halo), from `padded`, which has
-  /// `radius` rows more on both sides. Of columns that are kept beside the block those nearest to
-  /// their cut edge lack neighbours and become wrong, as many more with each sweep as it reaches
-  /// columns.
-  using Sweep = std::function<void(const Tensor& padded, int64_t first, const Tensor& out)>;
+  /// not periodic), all columns that are kept, by one call of `work`, whose `padded` has `radius`
+  /// rows more on both sides. Of columns that are kept beside the block those nearest to their cut
+  /// edge lack neighbours and become wrong, as many more with each sweep as it reaches columns.
+  using Sweep = std::function<void(const SweptPart&)>;
   void sweep(int64_t radius, int64_t margin, const Sweep& work);
-  /// Fetches the halo and sweeps. Where that is overlapped `work` is called up to three times: for
-  /// the rows that need no halo, and when it is there for those above and below them.
-  void exchange_and_sweep(int64_t radius, int64_t margin, const Sweep& work);
+  /// Fetches the halo and sweeps; a cell reads `column_radius` columns to its left and right. Where
+  /// that is overlapped `work` is called up to five times: for what needs no halo, and when it is
+  /// there for the rows above and below and the columns to the left and right of that.
+  void exchange_and_sweep(int64_t radius, int64_t column_radius, int64_t margin, const Sweep& work);
 
   /// The values at one moment, halo included; undefined where the block is empty.
   using State = Tensor;
@@ -59,7 +67,15 @@ class SweptBlock {
   Tensor block() const;
 
  private:
+  /// What needs no halo.
+  struct Inner {
+    Interval rows;     ///< of the block's numbering
+    Interval columns;  ///< of those that are kept
+    Interval read;     ///< columns that they need, all of the block's own
+  };
+
   Tensor rows_of(const Tensor& padded, int64_t low, int64_t high) const;
+  Inner inner_of(int64_t radius, int64_t column_radius) const;
   Tensor fresh();
   /// Of the block's numbering the rows that a sweep with this margin makes.
   Interval swept_rows(int64_t margin) const;
@@ -72,6 +88,8 @@ class SweptBlock {
   Box box_;     ///< of the grid
   Box window_;  ///< that is kept
   bool has_whole_rows_;
+  bool is_periodic_;
+  int64_t width_;     ///< of the grid
   int64_t halo_;      ///< rows
   Interval allowed_;  ///< rows of the block's numbering that lie in the grid
   DType dtype_;

@@ -65,21 +65,38 @@ std::vector<Cut> cuts_of(const Placement& grid, bool has_root, std::string_view 
   return cuts;
 }
 
-/// Whether a GPU had better sweep the rows that need no halo while that is on its way: what it
-/// saves, the shorter of the two, against two launches more and streams that wait for each other
-/// there and back. Not where rows are cut, as what needs no halo would be parts of rows then.
-bool is_overlapped(const SweepProblem& problem, const Machine& machine, const HaloGrid& halo,
-                   double exchange_seconds) {
-  if (!halo.has_whole_rows()) return false;
-  int64_t rows = 0;
-  for (const Box& block : halo.blocks) rows = std::max(rows, block.interval(0).length());
-  const int64_t inner = (rows - 2 * halo.rows) * halo.shape[1];
+/// Whether blocks are cut along an axis; the ends of a periodic grid count as cuts.
+bool is_cut_along(int axis, const HaloGrid& halo) {
+  return halo.is_periodic || std::any_of(halo.blocks.begin(), halo.blocks.end(), [&](const Box& b) {
+           return !b.empty() && b.interval(axis).length() < halo.shape[axis];
+         });
+}
+
+/// What it gains that a GPU sweeps what needs no halo while that is on its way: the shorter of the
+/// two, less what it takes to launch more and to let streams wait for each other there and back.
+/// Columns beside that are strips: each costs as much as a tile is wide, and launches of its own.
+double overlap_gain(const SweepProblem& problem, const Machine& machine, const HaloGrid& halo,
+                    double exchange_seconds) {
+  constexpr int64_t kStripColumns = 128, kStripLaunches = 3;  // a sweep, and the norms in two
+  const bool has_strips = !halo.has_whole_rows();
+  int64_t rows = 0, columns = 0;
+  for (const Box& block : halo.blocks) {
+    rows = std::max(rows, block.empty() ? 0 : block.interval(0).length());
+    columns = std::max(columns, block.empty() ? 0 : block.interval(1).length());
+  }
+  if (is_cut_along(0, halo)) rows -= 2 * halo.rows;
+  if (has_strips) columns -= 2 * halo.columns;
+  if (rows <= 0 || columns <= 0) return 0.0;
   const DType dtype = problem.inputs[0].dtype;
-  const double saved =
-      std::min(exchange_seconds,
-               compute_seconds(machine, problem.flops_per_cell * static_cast<double>(inner),
-                               2 * inner * itemsize(dtype), dtype));
-  return inner > 0 && saved > 2.0 * (machine.latency + 2.0 * machine.message_overhead);
+  const auto sweep_seconds = [&](int64_t cells) {
+    return compute_seconds(machine, problem.flops_per_cell * static_cast<double>(cells),
+                           2 * cells * itemsize(dtype), dtype);
+  };
+  double cost = 2.0 * (machine.latency + 2.0 * machine.message_overhead);
+  if (has_strips) {
+    cost += 2.0 * (sweep_seconds(rows * kStripColumns) + kStripLaunches * machine.message_overhead);
+  }
+  return std::min(exchange_seconds, sweep_seconds(rows * columns)) - cost;
 }
 
 void add_halos(Plan& plan, const SweepProblem& problem, const Machine& machine,
@@ -89,8 +106,9 @@ void add_halos(Plan& plan, const SweepProblem& problem, const Machine& machine,
   add_move(plan, machine, cat("halo of ", halo.rows, " rows", columns, ", ", exchanges, " times"),
            halo.blocks, halo.needs().needs, problem.inputs[0].dtype);
   PlanStep& step = plan.steps.back();
-  plan.settings["overlap"] = is_overlapped(problem, machine, halo, step.seconds) ? 1 : 0;
-  if (plan.setting("overlap") != 0) step.text += ", GPUs sweeping the inner rows meanwhile";
+  const bool is_overlapped = overlap_gain(problem, machine, halo, step.seconds) > 0.0;
+  plan.settings["overlap"] = is_overlapped ? 1 : 0;
+  if (is_overlapped) step.text += ", GPUs sweeping what needs no halo meanwhile";
   step.repeat(exchanges);
   step.whole_on = 0;  // also where a halo covers a small grid
   // Copied where it is.

@@ -35,8 +35,8 @@ struct SweepProblem {
 /// Strategies: "root" (when the inputs lie on one rank), "row", "column" and "block_2d"; even
 /// blocks of as many ranks as there are, and the grid's blocks as they lie where those are others.
 /// A forced "block_2d" leaves ranks idle where their number has no other factors. settings: depth;
-/// overlap, 1 where GPUs do not wait for the halo with the rows that need none (predicted times do
-/// not count on it). inputs[0]: the grid as swept; outputs[0]: the result as made; outputs[1]: as
+/// overlap, 1 where GPUs do not wait for the halo with what needs none (predicted times do not
+/// count on it). inputs[0]: the grid as swept; outputs[0]: the result as made; outputs[1]: as
 /// wanted.
 Plan plan_sweeps(const SweepProblem& problem, const Machine& machine,
                  std::string_view strategy = {});

@@ -8,9 +8,9 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/dense_output.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
+#include "cuop/ops/stencil/pitched.h"
 #include "cuop/ops/stencil/stencil.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
@@ -145,6 +145,7 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
     throw ExecutionError(cat("jacobi2d_rows: norms of columns ", rows.first_column, " to ",
                              rows.last_column, " were asked for, which are none"));
   }
+  check_made("jacobi2d_rows", rows);
   if (height < 0) {
     throw ShapeError(cat("jacobi2d_rows: ", padded.shape(0), " rows do not hold the ",
                          2 * rows.sweeps, " halo rows of ", rows.sweeps, " sweeps"));
@@ -154,10 +155,14 @@ JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Bo
   check_no_overlap("jacobi2d_rows", result, padded, "padded");
   check_no_overlap("jacobi2d_rows", result, rhs, "rhs");
   const Shape norms = rows.sweeps == 1 ? Shape{height} : Shape{rows.sweeps, height};
-  const JacobiSweep sweep{result, room_for_norms(result, norms)};
-  if (result.size() == 0) return sweep;
-  fill_dense(result, rhs.dtype(), [&](const Tensor& dense) {
-    kJacobiRows(rhs.device(), contiguous(padded), contiguous(rhs), dx, boundary, rows, dense,
+  const Tensor made = made_columns(result, rows);
+  const JacobiSweep sweep{result, room_for_norms(made, norms)};
+  if (made.size() == 0) return sweep;
+  RowSweeps wanted = rows;
+  wanted.first_column = std::max(rows.first_column, rows.made_begin(result.shape(1)));
+  wanted.last_column = std::min(rows.last_column, rows.made_end(result.shape(1)));
+  fill_made(result, rhs.dtype(), rows, [&](const Tensor& to) {
+    kJacobiRows(rhs.device(), as_pitched(padded), as_pitched(rhs), dx, boundary, wanted, to,
                 sweep.row_norms);
   });
   return sweep;

@@ -9,9 +9,9 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
-#include "cuop/ops/dense_output.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/output.h"
+#include "cuop/ops/stencil/pitched.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 
 namespace cuop {
@@ -141,6 +141,7 @@ Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary bound
     throw ExecutionError(
         cat("stencil2d_rows: ", rows.sweeps, " sweeps were asked for, allowed are 1 to ", most));
   }
+  check_made("stencil2d_rows", rows);
   const int64_t halo = 2 * taps.row_radius * rows.sweeps, height = padded.shape(0) - halo;
   if (height < 0) {
     throw ShapeError(cat("stencil2d_rows: ", padded.shape(0), " rows do not hold the ", halo,
@@ -149,11 +150,11 @@ Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary bound
   const Tensor result = prepare_output("stencil2d_rows", out, {height, padded.shape(1)},
                                        padded.dtype(), padded.device());
   check_no_overlap("stencil2d_rows", result, padded, "padded");
-  if (result.size() == 0) return result;
+  if (made_columns(result, rows).size() == 0) return result;
   const DType compute = compute_dtype(padded.dtype());
-  const Tensor source = contiguous(cast(padded, compute));
-  fill_dense(result, compute, [&](const Tensor& dense) {
-    kStencilRows(padded.device(), source, taps, boundary, rows, dense);
+  const Tensor source = as_pitched(cast(padded, compute));
+  fill_made(result, compute, rows, [&](const Tensor& to) {
+    kStencilRows(padded.device(), source, taps, boundary, rows, to);
   });
   return result;
 }

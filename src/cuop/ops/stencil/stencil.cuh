@@ -23,7 +23,7 @@ CUOP_FN T cell(const StencilGrid& grid, int64_t row, int64_t column) {
     if (!is_row) row = wrapped_index(row, grid.height);
     if (!is_column) column = wrapped_index(column, grid.width);
   }
-  return static_cast<const T*>(grid.first)[row * grid.width + column];
+  return static_cast<const T*>(grid.first)[row * grid.pitch + column];
 }
 
 template <class T>
@@ -54,8 +54,9 @@ class StencilTile {
     const bool is_inside = top >= -grid.halo && top + rows <= grid.height + grid.halo &&
                            left >= 0 && left + kPitch <= grid.width;
     const bool is_aligned =
-        grid.width % kPack == 0 && reinterpret_cast<uint64_t>(grid.first) % 16 == 0;
-    if (is_aligned && (is_inside || grid.is_periodic == 0)) {
+        grid.pitch % kPack == 0 && reinterpret_cast<uint64_t>(grid.first) % 16 == 0;
+    const bool has_whole_packs = grid.is_periodic == 0 && grid.width % kPack == 0;
+    if (is_aligned && (is_inside || has_whole_packs)) {
       fill_by_packs(grid, top, left, rows * kPacks);
     } else {
 #pragma unroll 1
@@ -87,7 +88,7 @@ class StencilTile {
                               column >= 0 && column < grid.width;
 #pragma unroll
         for (int j = 0; j < kPack; ++j) batch[k][j] = T(0);
-        if (is_there) load_pack(batch[k], first + row * grid.width + column);
+        if (is_there) load_pack(batch[k], first + row * grid.pitch + column);
       }
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
@@ -105,7 +106,7 @@ CUOP_FN void stencil_tiles(const StencilArguments& a) {
   using Tile = StencilTile<T>;
   constexpr int kEach = stencil_rows_each(sizeof(T));
   const StencilGrid& grid = a.grid;
-  const int64_t across = (grid.width + kStencilColumns - 1) / kStencilColumns;
+  const int64_t across = tiles_in_a_row(a.out, kStencilColumns);
   const int64_t tiles = across * ((grid.height + Tile::kRows - 1) / Tile::kRows);
   const int reach = static_cast<int>(a.row_radius), taps = static_cast<int>(a.taps);
   const int row = static_cast<int>(threadIdx.x) / kStencilColumns * kEach;
@@ -116,16 +117,17 @@ CUOP_FN void stencil_tiles(const StencilArguments& a) {
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t above = quotient(tile, across);
     const int64_t first_row = above * Tile::kRows;
-    const int64_t first_column = (tile - above * across) * kStencilColumns;
+    const int64_t first_column = a.out.first_tile + (tile - above * across) * kStencilColumns;
     Tile(cells).fill(grid, first_row, first_column, reach);
     const int64_t left = grid.height - first_row - row;  // rows of the grid from the thread's first
-    const bool is_column = first_column + column < grid.width;
+    const int64_t at = first_column + column;
+    const bool is_column = at >= a.out.begin && at < a.out.end;
     const int count = !is_column || left <= 0 ? 0 : left < kEach ? static_cast<int>(left) : kEach;
-    T* to = static_cast<T*>(a.out) + (first_row + row) * grid.width + first_column + column;
+    T* to = static_cast<T*>(a.out.first) + (first_row + row) * a.out.pitch + at;
     T sums[kEach];
     const T* before = to;
 #pragma unroll
-    for (int j = 0; j < kEach; ++j, before += grid.width) {
+    for (int j = 0; j < kEach; ++j, before += a.out.pitch) {
       sums[j] = IsFirst || j >= count ? start_of<T>(a) : *before;
     }
 #pragma unroll 1
@@ -137,11 +139,11 @@ CUOP_FN void stencil_tiles(const StencilArguments& a) {
     }
     if (count == kEach) {
 #pragma unroll
-      for (int j = 0; j < kEach; ++j) to[j * grid.width] = sums[j];
+      for (int j = 0; j < kEach; ++j) to[j * a.out.pitch] = sums[j];
     } else {
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {
-        if (j < count) to[j * grid.width] = sums[j];
+        if (j < count) to[j * a.out.pitch] = sums[j];
       }
     }
     __syncthreads();  // the cells have been read
@@ -152,44 +154,44 @@ CUOP_FN void stencil_tiles(const StencilArguments& a) {
 template <class T, bool IsFirst>
 CUOP_FN void stencil_cells(const StencilArguments& a) {
   const StencilGrid& grid = a.grid;
-  T* const out = static_cast<T*>(a.out);
+  const int64_t width = a.out.end - a.out.begin;
 #pragma unroll 1
-  for (int64_t i = int64_t(blockIdx.x) * kStencilThreads + threadIdx.x;
-       i < grid.height * grid.width; i += int64_t(gridDim.x) * kStencilThreads) {
-    const int64_t row = quotient(i, grid.width), column = i - row * grid.width;
-    T sum = IsFirst ? start_of<T>(a) : out[i];
+  for (int64_t i = int64_t(blockIdx.x) * kStencilThreads + threadIdx.x; i < grid.height * width;
+       i += int64_t(gridDim.x) * kStencilThreads) {
+    const int64_t row = quotient(i, width), column = a.out.begin + i - row * width;
+    T& out = static_cast<T*>(a.out.first)[row * a.out.pitch + column];
+    T sum = IsFirst ? start_of<T>(a) : out;
 #pragma unroll 4
     for (int64_t n = 0; n < a.taps; ++n) {
       const StencilTap& tap = a.tap[n];
       sum = sum + weight_of<T>(tap) * cell<T>(grid, row + tap.row, column + tap.column);
     }
-    out[i] = sum;
+    out = sum;
   }
 }
 
 /// A block takes whole rows, so that each row's norm is summed in one order.
 template <class T, bool IsResidual>
 CUOP_FN void jacobi_rows(const JacobiArguments& a) {
-  const int64_t width = a.grid.width;
-  const T* const rhs = static_cast<const T*>(a.rhs);
   Agreement<kStencilThreads, double> agreed;
 #pragma unroll 1
   for (int64_t row = blockIdx.x; row < a.grid.height; row += gridDim.x) {
     double norm = 0;
 #pragma unroll 1
-    for (int64_t column = threadIdx.x; column < width; column += kStencilThreads) {
-      const int64_t at = row * width + column;
-      const T center = static_cast<const T*>(a.grid.first)[at];
+    for (int64_t column = a.out.begin + threadIdx.x; column < a.out.end;
+         column += kStencilThreads) {
+      const T center = static_cast<const T*>(a.grid.first)[row * a.grid.pitch + column];
+      const T rhs = static_cast<const T*>(a.rhs.first)[row * a.rhs.pitch + column];
       const T north = cell<T>(a.grid, row - 1, column), south = cell<T>(a.grid, row + 1, column);
       const T west = cell<T>(a.grid, row, column - 1), east = cell<T>(a.grid, row, column + 1);
       if constexpr (IsResidual) {
         const double sum = (double(north) + double(south)) + (double(west) + double(east));
-        const double rest = double(rhs[at]) - (sum - 4.0 * double(center)) * a.factor;
+        const double rest = double(rhs) - (sum - 4.0 * double(center)) * a.factor;
         norm += rest * rest;
       } else {
         const T next =
-            (((north + south) + (west + east)) - static_cast<T>(a.factor) * rhs[at]) * T(0.25);
-        static_cast<T*>(a.out)[at] = next;
+            (((north + south) + (west + east)) - static_cast<T>(a.factor) * rhs) * T(0.25);
+        static_cast<T*>(a.out.first)[row * a.out.pitch + column] = next;
         const double update = static_cast<double>(next - center);
         if (column >= a.counted.first && column < a.counted.last) norm += update * update;
       }

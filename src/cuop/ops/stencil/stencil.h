@@ -26,7 +26,8 @@ Tensor stencil2d(const Tensor& grid, const Tensor& kernel, Boundary boundary = B
 
 /// Applications to rows whose neighbours are given: `padded` is [h + 2r sweeps, w] with r halo rows
 /// a sweep above and below (zeros where the grid ends), the result is [h, w]. `boundary` rules the
-/// columns. ExecutionError for more sweeps than `row_sweeps_at_once`.
+/// columns. ExecutionError for more sweeps than `row_sweeps_at_once`, and for columns to be made
+/// that end before they begin.
 Tensor stencil2d_rows(const Tensor& padded, const Tensor& kernel, Boundary boundary,
                       const Tensor* out = nullptr, const RowSweeps& rows = {});
 /// How many sweeps `stencil2d_rows` makes of a grid like this one in one pass over memory.
@@ -60,8 +61,8 @@ struct JacobiSweep {
   double squared_norm() const;
 };
 /// Sweeps over rows whose neighbours are given: `padded` is [h + 2 sweeps, w], `rhs`
-/// [h + 2 (sweeps - 1), w]. ExecutionError for more sweeps than `jacobi_sweeps_at_once` and for
-/// columns that begin behind their end.
+/// [h + 2 (sweeps - 1), w]. Norms are of columns that are made. ExecutionError for more sweeps than
+/// `jacobi_sweeps_at_once` and for columns that begin behind their end.
 JacobiSweep jacobi2d_rows(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                           const Tensor* out = nullptr, const RowSweeps& rows = {});
 /// How many sweeps `jacobi2d_rows` makes on that device in one pass over memory.

@@ -23,8 +23,23 @@ inline constexpr int kStencilTaps = 64;
 struct StencilGrid {
   const void* first;  ///< the grid's first element, behind the halo
   int64_t height, width, halo;
+  int64_t pitch;        ///< elements from a row to the next
   int64_t is_periodic;  ///< 0 or 1
 };
+
+/// Where results go: columns [begin, end) of the grid's, all its rows.
+struct StencilResult {
+  void* first;  ///< where the grid's first cell would be
+  int64_t pitch;
+  int64_t begin, end;
+  int64_t first_tile;  ///< the column where tiles begin: `begin` or some before it, so that no pack
+                       ///< of 16 bytes is cut
+};
+
+/// Tiles of `columns` columns that cover a row of results.
+CUOP_FN constexpr int64_t tiles_in_a_row(const StencilResult& result, int64_t columns) {
+  return (result.end - result.first_tile + columns - 1) / columns;
+}
 
 /// A weight and where it applies.
 struct alignas(16) StencilTap {
@@ -34,7 +49,7 @@ struct alignas(16) StencilTap {
 
 struct StencilArguments {
   StencilGrid grid;
-  void* out;
+  StencilResult out;
   int64_t row_radius;  ///< how far the taps reach up and down
   int64_t taps;
   StencilTap tap[kStencilTaps];
@@ -63,7 +78,7 @@ CUOP_FN constexpr int sweep_margin(int edge, int64_t itemsize) {
 /// What several sweeps in one pass read and write.
 struct SweptGrid {
   StencilGrid grid;
-  void* out;  ///< [height, width]
+  StencilResult out;
   int64_t sweeps;
   int64_t first, last;  ///< rows, relative to the result's, outside of which the grid has ended
 };
@@ -87,8 +102,8 @@ struct NormColumns {
 
 struct JacobiArguments {
   StencilGrid grid;
-  const void* rhs;
-  void* out;
+  StencilGrid rhs;  ///< of the grid's height and width
+  StencilResult out;
   double* norms;  ///< one a row
   NormColumns counted;
   double factor;  ///< dx^2, or for residuals 1 / dx^2

@@ -17,11 +17,27 @@ namespace {
 
 constexpr const char* kPath = "cuop/ops/stencil/stencil.cuh";
 
+/// Elements from a row to the next.
+int64_t pitch_of(const Tensor& tensor) {
+  return tensor.shape(0) > 1 ? tensor.strides()[0] : tensor.shape(1);
+}
+
 /// The grid that `tensor` holds between its halo rows.
 jit::StencilGrid grid_of(const Tensor& tensor, int64_t halo, Boundary boundary) {
+  const int64_t pitch = pitch_of(tensor);
+  return {static_cast<const std::byte*>(tensor.data()) + halo * pitch * itemsize(tensor.dtype()),
+          tensor.shape(0) - 2 * halo,
+          tensor.shape(1),
+          halo,
+          pitch,
+          boundary == Boundary::kPeriodic ? 1 : 0};
+}
+
+/// The columns of `tensor` that are made.
+jit::StencilResult result_of(const Tensor& tensor, const RowSweeps& rows) {
   const int64_t width = tensor.shape(1);
-  return {static_cast<const std::byte*>(tensor.data()) + halo * width * itemsize(tensor.dtype()),
-          tensor.shape(0) - 2 * halo, width, halo, boundary == Boundary::kPeriodic ? 1 : 0};
+  const int64_t pack = 16 / itemsize(tensor.dtype()), begin = rows.made_begin(width);
+  return {tensor.data(), pitch_of(tensor), begin, rows.made_end(width), begin / pack * pack};
 }
 
 template <class To>
@@ -31,16 +47,18 @@ void store_weight(const Tap& tap, DType dtype, To& to) {
 }
 
 /// One application; more weights than a launch takes are added by further ones.
-void apply(const jit::StencilGrid& grid, const TapList& list, const Tensor& out) {
+void apply_once(const jit::StencilGrid& grid, const TapList& list, const RowSweeps& rows,
+                const Tensor& out) {
   jit::StencilArguments a{};
   a.grid = grid;
-  a.out = out.data();
+  a.out = result_of(out, rows);
   a.row_radius = list.row_radius;
   const bool is_near = std::max(list.row_radius, list.column_radius) <= jit::kStencilReach;
-  const int64_t blocks = is_near
-                             ? divide_up(grid.width, jit::kStencilColumns) *
-                                   divide_up(grid.height, jit::stencil_rows(itemsize(out.dtype())))
-                             : divide_up(grid.width * grid.height, jit::kStencilThreads);
+  const int64_t item = itemsize(out.dtype());
+  const int64_t blocks =
+      is_near ? jit::tiles_in_a_row(a.out, jit::kStencilColumns) *
+                    divide_up(grid.height, jit::stencil_rows(item))
+              : divide_up((a.out.end - a.out.begin) * grid.height, jit::kStencilThreads);
   const auto count = static_cast<int64_t>(list.taps.size());
   int64_t done = 0;
   do {
@@ -62,14 +80,21 @@ int64_t radius_of(const TapList& list) {
 }
 
 jit::SweptGrid swept(const jit::StencilGrid& grid, const RowSweeps& rows, const Tensor& out) {
-  return {grid, out.data(), rows.sweeps, rows.first, rows.last};
+  return {grid, result_of(out, rows), rows.sweeps, rows.first, rows.last};
 }
 
 /// Tiles in a row, of which `edge` columns on each side are no result.
-int64_t tiles_across(int64_t width, int64_t edge, DType dtype) {
+int64_t tiles_across(const jit::SweptGrid& swept, int64_t edge, DType dtype) {
   const int64_t item = itemsize(dtype);
   const int64_t margin = jit::sweep_margin(static_cast<int>(edge), item);
-  return divide_up(width, jit::sweep_columns(item) - 2 * margin);
+  return jit::tiles_in_a_row(swept.out, jit::sweep_columns(item) - 2 * margin);
+}
+
+/// Whether rows lie apart, or some columns alone are made.
+bool is_part(const jit::SweptGrid& swept) {
+  const jit::StencilGrid& grid = swept.grid;
+  const jit::StencilResult& out = swept.out;
+  return grid.pitch != grid.width || out.pitch != grid.width || out.end - out.begin != grid.width;
 }
 
 /// All rows of a grid that is not a part of another.
@@ -78,16 +103,22 @@ RowSweeps whole_grid(int64_t sweeps, int64_t height, Boundary boundary) {
 }
 
 /// Several applications in one pass.
-void apply(const jit::StencilGrid& grid, const TapList& list, const RowSweeps& rows,
-           const Tensor& out) {
+void apply_at_once(const jit::StencilGrid& grid, const TapList& list, const RowSweeps& rows,
+                   const Tensor& out) {
   jit::SweepArguments a{.swept = swept(grid, rows, out), .weight = {}};
   for (size_t n = 0; n < list.taps.size(); ++n) {
     store_weight(list.taps[n], out.dtype(), a.weight[n]);
   }
   const int64_t edge = radius_of(list) * rows.sweeps;
-  const int64_t tiles = tiles_across(grid.width, edge, out.dtype()) *
-                        divide_up(grid.height, jit::kSweepRows - 2 * edge);
-  jit::launch_text(sweep_kernel(out.dtype(), list), out.device(), tiles, &a);
+  const int64_t tiles =
+      tiles_across(a.swept, edge, out.dtype()) * divide_up(grid.height, jit::kSweepRows - 2 * edge);
+  jit::launch_text(sweep_kernel(out.dtype(), list, is_part(a.swept)), out.device(), tiles, &a);
+}
+
+void apply(const jit::StencilGrid& grid, const TapList& list, const RowSweeps& rows,
+           const Tensor& out) {
+  if (rows.sweeps == 1) return apply_once(grid, list, rows, out);
+  apply_at_once(grid, list, rows, out);
 }
 
 /// Calls sweep(i, from, to) `sweeps` times, so that the last result is `out` and the source stays.
@@ -107,27 +138,30 @@ jit::NormColumns counted(const RowSweeps& rows, int64_t width) {
 }
 
 /// `out` undefined: the residual's norms alone.
-void jacobi(const jit::StencilGrid& grid, const Tensor& rhs, const RowSweeps& rows, double factor,
-            const Tensor& out, const Tensor& norms) {
+void jacobi_once(const jit::StencilGrid& grid, const Tensor& rhs, const RowSweeps& rows,
+                 double factor, const Tensor& out, const Tensor& norms) {
   const bool is_residual = !out.is_defined();
-  const jit::JacobiArguments a{grid,
-                               rhs.data(),
-                               is_residual ? nullptr : out.data(),
-                               norms.data<double>(),
-                               counted(rows, grid.width),
-                               factor};
+  const jit::JacobiArguments a{
+      grid,
+      grid_of(rhs, 0, Boundary::kZero),
+      is_residual ? jit::StencilResult{nullptr, 0, 0, grid.width, 0} : result_of(out, rows),
+      norms.data<double>(),
+      counted(rows, grid.width),
+      factor};
   jit::launch_text(jacobi_kernel(rhs.dtype(), is_residual), rhs.device(), grid.height, &a);
 }
 
 /// Several sweeps in one pass; norms [sweeps, height].
-void jacobi(const jit::StencilGrid& grid, const jit::StencilGrid& rhs, const RowSweeps& rows,
-            double factor, const Tensor& out, const Tensor& norms) {
-  const int64_t across = tiles_across(grid.width, rows.sweeps, out.dtype());
+void jacobi_at_once(const jit::StencilGrid& grid, const jit::StencilGrid& rhs,
+                    const RowSweeps& rows, double factor, const Tensor& out, const Tensor& norms) {
+  const jit::SweptGrid all = swept(grid, rows, out);
+  const int64_t across = tiles_across(all, rows.sweeps, out.dtype());
   const Tensor of_tiles = empty({rows.sweeps, grid.height, across}, DType::kFloat64, out.device());
-  const jit::JacobiSweepArguments a{swept(grid, rows, out), rhs, of_tiles.data<double>(),
-                                    counted(rows, grid.width), factor};
+  const jit::JacobiSweepArguments a{all, rhs, of_tiles.data<double>(), counted(rows, grid.width),
+                                    factor};
   const int64_t tiles = across * divide_up(grid.height, jit::kSweepRows - 2 * rows.sweeps);
-  jit::launch_text(jacobi_sweep_kernel(out.dtype()), out.device(), tiles, &a);
+  const bool has_gaps = is_part(all) || rhs.pitch != rhs.width;
+  jit::launch_text(jacobi_sweep_kernel(out.dtype(), has_gaps), out.device(), tiles, &a);
   cuop::sum(of_tiles, Axes{2}, false, SumMode::kPlain, &norms);
 }
 
@@ -151,8 +185,8 @@ int64_t sweeps_per_pass_cuda(const TapList& list, int64_t itemsize) {
   return has_kernel ? jit::sweep_reach(taps) / radius_of(list) : 1;
 }
 
-jit::TextKernel sweep_kernel(DType dtype, const TapList& list) {
-  std::string reach = std::to_string(radius_of(list));
+jit::TextKernel sweep_kernel(DType dtype, const TapList& list, bool is_part) {
+  std::string reach = cat(is_part ? "true, " : "false, ", radius_of(list));
   for (const Tap& tap : list.taps) reach += cat(", At<", tap.row, ", ", tap.column, ">");
   return {.title = "stencil2d_sweeps",
           .path = "cuop/ops/stencil/sweeps.cuh",
@@ -164,11 +198,11 @@ jit::TextKernel sweep_kernel(DType dtype, const TapList& list) {
 
 int64_t jacobi_sweeps_per_pass_cuda() { return 6; }  // more gain nothing in float64
 
-jit::TextKernel jacobi_sweep_kernel(DType dtype) {
+jit::TextKernel jacobi_sweep_kernel(DType dtype, bool is_part) {
   return {.title = "jacobi2d_sweeps",
           .path = "cuop/ops/stencil/sweeps.cuh",
           .arguments = "JacobiSweepArguments",
-          .call = jit::instance("jacobi_sweeps", dtype),
+          .call = jit::instance("jacobi_sweeps", dtype, is_part),
           .threads = jit::kSweepThreads,
           .resident = 2,
           .shared_bytes = jit::sweep_edge_bytes(1) + jit::kSweepRhsBytes};
@@ -188,20 +222,19 @@ void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, in
   const int64_t height = grid.shape(0);
   to_and_fro(grid, passes, out, [&](int64_t i, const Tensor& from, const Tensor& to) {
     const int64_t now = sweeps * (i + 1) / passes - sweeps * i / passes;
-    const jit::StencilGrid source = grid_of(from, 0, boundary);
-    if (now == 1) return apply(source, taps, to);
-    apply(source, taps, whole_grid(now, height, boundary), to);
+    apply(grid_of(from, 0, boundary), taps, whole_grid(now, height, boundary), to);
   });
 }
 
 void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary boundary,
                        const RowSweeps& rows, const Tensor& out) {
   if (is_by_parts(padded, taps)) {
-    return stencil_rows_cuda(by_parts(padded), by_parts(taps), boundary, rows, by_parts(out));
+    RowSweeps of_parts = rows;
+    of_parts.first_made = 2 * rows.made_begin(out.shape(1));
+    of_parts.last_made = 2 * rows.made_end(out.shape(1));
+    return stencil_rows_cuda(by_parts(padded), by_parts(taps), boundary, of_parts, by_parts(out));
   }
-  const jit::StencilGrid source = grid_of(padded, taps.row_radius * rows.sweeps, boundary);
-  if (rows.sweeps == 1) return apply(source, taps, out);
-  apply(source, taps, rows, out);
+  apply(grid_of(padded, taps.row_radius * rows.sweeps, boundary), taps, rows, out);
 }
 
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
@@ -212,8 +245,9 @@ void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundar
     const int64_t done = sweeps * i / passes, now = sweeps * (i + 1) / passes - done;
     const Tensor own = slice(norms, 0, done, done + now);
     const jit::StencilGrid grid = grid_of(from, 0, boundary);
-    if (now == 1) return jacobi(grid, rhs, {}, dx * dx, to, own);
-    jacobi(grid, grid_of(rhs, 0, boundary), whole_grid(now, height, boundary), dx * dx, to, own);
+    if (now == 1) return jacobi_once(grid, rhs, {}, dx * dx, to, own);
+    jacobi_at_once(grid, grid_of(rhs, 0, boundary), whole_grid(now, height, boundary), dx * dx, to,
+                   own);
   });
   backend::runtime(u.device())
       .copy(row_norms, norms.data(), norms.nbytes(), current_stream(u.device()));
@@ -222,13 +256,13 @@ void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundar
 void jacobi_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                       const RowSweeps& rows, const Tensor& out, const Tensor& row_norms) {
   const jit::StencilGrid grid = grid_of(padded, rows.sweeps, boundary);
-  if (rows.sweeps == 1) return jacobi(grid, rhs, rows, dx * dx, out, row_norms);
-  jacobi(grid, grid_of(rhs, rows.sweeps - 1, boundary), rows, dx * dx, out, row_norms);
+  if (rows.sweeps == 1) return jacobi_once(grid, rhs, rows, dx * dx, out, row_norms);
+  jacobi_at_once(grid, grid_of(rhs, rows.sweeps - 1, boundary), rows, dx * dx, out, row_norms);
 }
 
 void residual_rows_cuda(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                         const Tensor& row_norms) {
-  jacobi(grid_of(padded, 1, boundary), rhs, {}, 1.0 / (dx * dx), {}, row_norms);
+  jacobi_once(grid_of(padded, 1, boundary), rhs, {}, 1.0 / (dx * dx), {}, row_norms);
 }
 
 }  // namespace cuop::kernels

@@ -30,7 +30,8 @@ void stencil_cpu(const Tensor& grid, const TapList& taps, Boundary boundary, int
                  const Tensor& out);
 void stencil_cuda(const Tensor& grid, const TapList& taps, Boundary boundary, int64_t sweeps,
                   const Tensor& out);
-/// Of rows with their halos: `padded` is [h + 2 sweeps row_radius, w]; the CPU makes one sweep.
+/// Of rows with their halos: `padded` is [h + 2 sweeps row_radius, w]. The CPU makes one sweep of
+/// contiguous tensors, and all columns. GPUs read and write rows of any pitch.
 void stencil_rows_cpu(const Tensor& padded, const TapList& taps, Boundary boundary,
                       const RowSweeps& rows, const Tensor& out);
 void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary boundary,
@@ -41,9 +42,9 @@ void stencil_rows_cuda(const Tensor& padded, const TapList& taps, Boundary bound
 /// functions wait for it.
 void jacobi_cpu(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
                 const Tensor& out, double* row_norms);
-/// Of rows with their halos the norms lie where the grid does: float64 [h], of several sweeps,
-/// which the CPU does not make, [sweeps, h]. The right-hand side has `sweeps` - 1 rows on each side
-/// more than the result.
+/// Of rows with their halos, as above, the norms lie where the grid does: float64 [h], of several
+/// sweeps, which the CPU does not make, [sweeps, h]. The right-hand side has `sweeps` - 1 rows on
+/// each side more than the result.
 void jacobi_rows_cpu(const Tensor& padded, const Tensor& rhs, double dx, Boundary boundary,
                      const RowSweeps& rows, const Tensor& out, const Tensor& row_norms);
 void jacobi_cuda(const Tensor& u, const Tensor& rhs, double dx, Boundary boundary, int64_t sweeps,
@@ -84,10 +85,11 @@ const JacobiLoops<T>& jacobi_loops();
 
 /// `is_near`: no tap reaches beyond kStencilReach cells; `is_first`: nothing is in the results yet.
 jit::TextKernel stencil_kernel(DType dtype, bool is_near, bool is_first);
-/// Several sweeps in one pass, where `sweeps_per_pass_cuda` is more than 1.
-jit::TextKernel sweep_kernel(DType dtype, const TapList& taps);
+/// Several sweeps in one pass, where `sweeps_per_pass_cuda` is more than 1. `is_part`: rows lie
+/// apart, or some columns alone are made.
+jit::TextKernel sweep_kernel(DType dtype, const TapList& taps, bool is_part);
 jit::TextKernel jacobi_kernel(DType dtype, bool is_residual);
-jit::TextKernel jacobi_sweep_kernel(DType dtype);
+jit::TextKernel jacobi_sweep_kernel(DType dtype, bool is_part);
 
 /// Whether the grid is complex and all weights are real.
 bool is_by_parts(const Tensor& grid, const TapList& list);

@@ -69,6 +69,19 @@ struct SweptCell<T, Radius, At<Row, Column>...> {
   }
 };
 
+/// What a kernel of whole grids, in which nothing lies between two rows, knows when it is compiled:
+/// registers are scarce.
+template <bool IsPart>
+CUOP_FN StencilGrid known(StencilGrid grid) {
+  if constexpr (!IsPart) grid.pitch = grid.width;
+  return grid;
+}
+template <bool IsPart>
+CUOP_FN StencilResult known(const StencilResult& result, const StencilGrid& grid) {
+  if constexpr (IsPart) return result;
+  return {result.first, grid.width, 0, grid.width, 0};
+}
+
 /// A warp's strip of a tile, and the rows around it.
 template <class T, int Radius>
 struct SweptStrip {
@@ -86,11 +99,11 @@ struct SweptStrip {
     const bool is_inside = top >= -grid.halo && top + kSweepStrip <= grid.height + grid.halo &&
                            left >= 0 && left + kEach <= grid.width;
     const bool is_aligned =
-        grid.width % kEach == 0 && reinterpret_cast<uint64_t>(grid.first) % 16 == 0;
+        grid.pitch % kEach == 0 && reinterpret_cast<uint64_t>(grid.first) % 16 == 0;
     if (is_inside && is_aligned) {
-      const T* from = static_cast<const T*>(grid.first) + top * grid.width + left;
+      const T* from = static_cast<const T*>(grid.first) + top * grid.pitch + left;
 #pragma unroll
-      for (int j = 0; j < kSweepStrip; ++j, from += grid.width) {
+      for (int j = 0; j < kSweepStrip; ++j, from += grid.pitch) {
         T own[kEach];
         load_pack(own, from);
 #pragma unroll
@@ -133,8 +146,8 @@ struct SweptStrip {
 
 /// The cells of a thread's strip, and which of them are its tile's result.
 struct SweptPlace {
-  int64_t top, left;      ///< of the grid, where the strip begins
-  int64_t height, width;  ///< of the result
+  int64_t top, left;  ///< of the grid, where the strip begins
+  int64_t height;     ///< of the result
   int64_t tile_column;
   int first_row, end_row;  ///< of the strip in the tile's result
   bool is_column;          ///< the thread's columns are in the tile's result
@@ -147,24 +160,24 @@ struct SweptPlace {
 /// Sweeps the tiles of a grid. `update` says what a sweep does: begin(place) for each tile;
 /// row(place, rows, j, next) gives the next values of row j of a strip from the rows around it, of
 /// which the first is `Radius` above; done(place, sweep) comes after a sweep's rows. `edges` are
-/// two in shared memory.
-template <class T, int Radius, class Update>
+/// two in shared memory. IsPart: rows lie apart, or some columns alone are results.
+template <bool IsPart, class T, int Radius, class Update>
 CUOP_FN void sweep_tiles(const SweptGrid& a, typename SweptStrip<T, Radius>::Edges* edges,
                          Update& update) {
   using Strip = SweptStrip<T, Radius>;
   constexpr int kEach = Strip::kEach, kColumns = sweep_columns(sizeof(T));
-  const StencilGrid& grid = a.grid;
+  const StencilGrid grid = known<IsPart>(a.grid);
+  const StencilResult out = known<IsPart>(a.out, a.grid);
   const int sweeps = static_cast<int>(a.sweeps), edge = Radius * sweeps;
   const int margin = sweep_margin(edge, sizeof(T));
   const int rows = kSweepRows - 2 * edge, columns = kColumns - 2 * margin;  // of the result
-  const int64_t across = (grid.width + columns - 1) / columns;
+  const int64_t across = tiles_in_a_row(out, columns);
   const int64_t tiles = across * ((grid.height + rows - 1) / rows);
   const int row = static_cast<int>(threadIdx.x) / 32 * kSweepStrip;
   const int column = static_cast<int>(threadIdx.x) % 32 * kEach;
-  const bool is_aligned = grid.width % kEach == 0 && reinterpret_cast<uint64_t>(a.out) % 16 == 0;
+  const bool is_aligned = out.pitch % kEach == 0 && reinterpret_cast<uint64_t>(out.first) % 16 == 0;
   SweptPlace place;
   place.height = grid.height;
-  place.width = grid.width;
   place.first_row = edge - row;
   place.end_row = edge + rows - row;
   place.is_column = column >= margin && column < margin + columns;
@@ -174,7 +187,7 @@ CUOP_FN void sweep_tiles(const SweptGrid& a, typename SweptStrip<T, Radius>::Edg
     const int64_t above = quotient(tile, across);
     place.tile_column = tile - above * across;
     const int64_t top = above * rows - edge + row;
-    const int64_t left = place.tile_column * columns - margin + column;
+    const int64_t left = out.first_tile + place.tile_column * columns - margin + column;
     place.top = top;
     place.left = left;
     const bool is_inner = top >= a.first && top + kSweepStrip <= a.last &&
@@ -212,19 +225,22 @@ CUOP_FN void sweep_tiles(const SweptGrid& a, typename SweptStrip<T, Radius>::Edg
       }
     }
     if (!place.is_column) continue;
-    T* to = static_cast<T*>(a.out) + top * grid.width + left;
+    T* to = static_cast<T*>(out.first) + top * out.pitch + left;
+    const bool is_begun = !IsPart || left >= out.begin;
+    const bool is_whole = is_aligned && is_begun && left + kEach <= out.end;
 #pragma unroll
-    for (int j = 0; j < kSweepStrip; ++j, to += grid.width) {
+    for (int j = 0; j < kSweepStrip; ++j, to += out.pitch) {
       if (!place.is_row(j)) continue;
       T own[kEach];
 #pragma unroll
       for (int k = 0; k < kEach; ++k) own[k] = strip.cell(j, k);
-      if (is_aligned && left + kEach <= grid.width) {
+      if (is_whole) {
         store_pack(to, own);
       } else {
 #pragma unroll
         for (int k = 0; k < kEach; ++k) {
-          if (left + k < grid.width) to[k] = own[k];
+          const bool is_made = (!IsPart || left + k >= out.begin) && left + k < out.end;
+          if (is_made) to[k] = own[k];
         }
       }
     }
@@ -245,16 +261,16 @@ struct StencilUpdate {
   CUOP_FN void done(const SweptPlace&, int) {}
 };
 
-template <class T, int Radius, class... Taps>
+template <class T, bool IsPart, int Radius, class... Taps>
 CUOP_FN void stencil_sweeps(const SweepArguments& a) {
   __shared__ typename SweptStrip<T, Radius>::Edges edges[2];
   static_assert(sizeof(edges) == sweep_edge_bytes(Radius));
   StencilUpdate<T, Radius, Taps...> update{a};
-  sweep_tiles<T, Radius>(a.swept, edges, update);
+  sweep_tiles<IsPart, T, Radius>(a.swept, edges, update);
 }
 
 /// Jacobi's: the right-hand side waits in shared memory, each thread's cells at its own place.
-template <class T>
+template <class T, bool IsPart>
 struct JacobiUpdate {
   static constexpr int kEach = sweep_cells_each(sizeof(T));
   using Own = Pack<T, kEach>;
@@ -274,7 +290,7 @@ struct JacobiUpdate {
       counted |= is_counted ? 1u << k : 0u;
     }
     SweptStrip<T, 1> strip;
-    strip.load(a.rhs, place.top, place.left);
+    strip.load(known<IsPart>(a.rhs), place.top, place.left);
 #pragma unroll
     for (int j = 0; j < kSweepStrip; ++j) {
 #pragma unroll
@@ -324,15 +340,16 @@ struct JacobiUpdate {
   CUOP_FN Own& own(int row) { return rhs[row * kSweepThreads + static_cast<int>(threadIdx.x)]; }
 };
 
-template <class T>
+template <class T, bool IsPart>
 CUOP_FN void jacobi_sweeps(const JacobiSweepArguments& a) {
-  using Update = JacobiUpdate<T>;
+  using Update = JacobiUpdate<T, IsPart>;
   const int margin = sweep_margin(static_cast<int>(a.swept.sweeps), sizeof(T));
   const int columns = sweep_columns(sizeof(T)) - 2 * margin;
   unsigned char* const room = block_room<sweep_edge_bytes(1) + kSweepRhsBytes>();
   Update update{a, reinterpret_cast<typename Update::Own*>(room + sweep_edge_bytes(1)),
-                (a.swept.grid.width + columns - 1) / columns};
-  sweep_tiles<T, 1>(a.swept, reinterpret_cast<typename SweptStrip<T, 1>::Edges*>(room), update);
+                tiles_in_a_row(known<IsPart>(a.swept.out, a.swept.grid), columns)};
+  sweep_tiles<IsPart, T, 1>(a.swept, reinterpret_cast<typename SweptStrip<T, 1>::Edges*>(room),
+                            update);
 }
 
 }  // namespace cuop::jit
