@@ -359,28 +359,6 @@ bool P2pCommunicator::exchanges_tensors(Stream stream) {
 
 bool P2pCommunicator::maps_gpu_memory() const { return has_fabric() && fabric_->is_used(); }
 
-void P2pCommunicator::check_streams(const char* op) {
-  fabric::Flags* const flags = fabric_ ? fabric_->flags() : nullptr;
-  if (flags == nullptr || !has_fabric()) return;
-  const std::optional<fabric::Abandonment> reason = flags->reason();
-  if (!reason) return;
-  flags->note_raised();
-  watch_->give_up(op, reason->rank, reason->text, reason->is_gone);
-}
-
-void P2pCommunicator::release_streams() noexcept {
-  if (!fabric_ || fabric_->flags() == nullptr) return;
-  const std::string why = watch_->failure();
-  const int blamed = watch_->blamed();
-  fabric::Flags& flags = *fabric_->flags();
-  flags.give_up(blamed >= 0 ? blamed : flags.own_number(), why);
-}
-
-void P2pCommunicator::abort(const std::string& reason) noexcept {
-  watch_->abort(reason);
-  release_streams();
-}
-
 std::string P2pCommunicator::exchange_ways() const { return fabric_ ? fabric_->description() : ""; }
 
 void P2pCommunicator::exchange_tensors(const Collective& call) {
@@ -473,15 +451,6 @@ void P2pCommunicator::start_heartbeat(const HostWay& way) {
   heartbeat->watch(rank(), places, connect_hosts(*this, places, way));
   watch_->set_heartbeat(std::move(heartbeat), all_ranks(size()));
   set_sent(0, {});
-}
-
-/// The ranks know of what has failed, in the communicators that were split from this one too.
-void P2pCommunicator::forget_streams() {
-  if (watch_->is_root()) {
-    fabric::Flags::forget_all();
-  } else if (fabric_ && fabric_->flags() != nullptr) {
-    fabric_->flags()->forget();
-  }
 }
 
 std::shared_ptr<Communicator> P2pCommunicator::shrink() {
