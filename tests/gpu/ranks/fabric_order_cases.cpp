@@ -95,7 +95,8 @@ void calls_of_several_streams_keep_their_order(Rank comm) {
   }
 }
 
-/// A call returns although the stream of some rank has not come to it.
+/// A call returns although the stream of some rank has not come to it, and what others do behind
+/// the call does not touch what that rank reads.
 void calls_return_before_their_work(Rank comm) {
   if (!waits_in_streams(comm)) return;
   const double before = comm->timeout();
@@ -111,7 +112,14 @@ void calls_return_before_their_work(Rank comm) {
     }
     HeldStream held(stream);
     if (comm->rank() != holder) held.let_go();
-    for (const Round& each : rounds) comm->exchange(each.sends, each.receives, stream);
+    for (Round& each : rounds) {
+      comm->exchange(each.sends, each.receives, stream);
+      for (const Patch& patch : each.sends) {  // which the holder has not read yet
+        const float other = -7.0f;
+        runtime.fill(patch.elements.data(), &other, sizeof other, patch.elements.size(), stream);
+      }
+      each.sends.clear();
+    }
     comm->barrier();  // all calls have returned
     EXPECT_FALSE(runtime.is_idle(stream));
     comm->barrier();
