@@ -95,8 +95,39 @@ void calls_of_several_streams_keep_their_order(Rank comm) {
   }
 }
 
-/// A call returns although the stream of some rank has not come to it, and what others do behind
-/// the call does not touch what that rank reads.
+/// What ranks do behind a call does not touch what a late rank has yet to read.
+void what_a_late_rank_reads_is_kept(Rank comm) {
+  if (!waits_in_streams(comm)) return;
+  const Stream stream = current_stream(home());
+  backend::Runtime& runtime = backend::runtime(home());
+  for (int late = 0; late < comm->size(); ++late) {
+    const bool is_late = comm->rank() == late;
+    Round round = round_of(comm, late, {50, 30});
+    runtime.synchronize(stream);
+    HeldStream held(stream);
+    if (is_late) {
+      comm->exchange({}, round.receives, stream);
+    } else {
+      held.let_go();
+      const Tensor sent = round.sends.front().elements;
+      comm->exchange(std::vector<Patch>{{late, sent}}, {}, stream);
+      const float other = -7.0f;
+      runtime.fill(sent.data(), &other, sizeof other, sent.size(), stream);
+    }
+    comm->barrier();
+    conformance::pause(0.1);
+    EXPECT_FALSE(runtime.is_idle(stream));
+    comm->barrier();
+    held.let_go();
+    for (const Patch& patch : round.receives) {
+      const float expected = is_late ? content(patch.peer, late) : -1.0f;
+      EXPECT_EQ(values(patch.elements), all(patch.elements, expected));
+    }
+    runtime.synchronize(stream);
+  }
+}
+
+/// A call returns although the stream of some rank has not come to it.
 void calls_return_before_their_work(Rank comm) {
   if (!waits_in_streams(comm)) return;
   const double before = comm->timeout();
@@ -112,14 +143,7 @@ void calls_return_before_their_work(Rank comm) {
     }
     HeldStream held(stream);
     if (comm->rank() != holder) held.let_go();
-    for (Round& each : rounds) {
-      comm->exchange(each.sends, each.receives, stream);
-      for (const Patch& patch : each.sends) {  // which the holder has not read yet
-        const float other = -7.0f;
-        runtime.fill(patch.elements.data(), &other, sizeof other, patch.elements.size(), stream);
-      }
-      each.sends.clear();
-    }
+    for (const Round& each : rounds) comm->exchange(each.sends, each.receives, stream);
     comm->barrier();  // all calls have returned
     EXPECT_FALSE(runtime.is_idle(stream));
     comm->barrier();
@@ -210,6 +234,7 @@ void a_rank_that_does_not_come_is_named(Rank comm) {
 std::vector<conformance::Case> fabric_order_cases() {
   return {{"sent_memory_is_used_again_at_once", sent_memory_is_used_again_at_once},
           {"calls_of_several_streams_keep_their_order", calls_of_several_streams_keep_their_order},
+          {"what_a_late_rank_reads_is_kept", what_a_late_rank_reads_is_kept},
           {"calls_return_before_their_work", calls_return_before_their_work},
           {"an_abort_ends_what_streams_wait_for", an_abort_ends_what_streams_wait_for},
           {"a_rank_that_does_not_come_is_named", a_rank_that_does_not_come_is_named}};
