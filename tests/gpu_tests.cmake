@@ -123,9 +123,10 @@ cuop_add_process_test(sockets_4 "" ${processes} --processes=4
                       "--gtest_filter=Communicator_fabric.*:Communicator_order.*:*.exchanges*")
 cuop_add_process_test(killed "" ${processes} --processes=3 --killed)
 # Streams that wait for a rank whose GPU has not come to a call yet.
-foreach(what killed stopped left)
+foreach(what killed stopped left passed_on)
   cuop_add_process_test(waiting_${what} "" ${processes} --processes=3 --waiting=${what})
 endforeach()
+cuop_add_process_test(waiting_alone "" ${processes} --processes=2 --waiting=killed)
 # Without them the hosts wait.
 cuop_add_process_test(hosts_wait "CUOP_STREAM_FLAGS=0" ${processes} --processes=2
                       "--gtest_filter=Communicator_fabric.*:Communicator_order.*")

@@ -2,7 +2,7 @@
 //   mpirun -np 2 cuop_gpu_process_tests
 //   cuop_gpu_process_tests --processes=2      the same joined by TCP, without a launcher
 //   cuop_gpu_process_tests --processes=2 --killed      the last one dies while they exchange
-//   cuop_gpu_process_tests --processes=2 --waiting=stopped      (killed, left) while streams wait
+//   cuop_gpu_process_tests --processes=2 --waiting=stopped      (killed, left, passed_on)
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -153,8 +153,8 @@ int run(int argc, char** argv, char** all) {
   const bool is_started = std::getenv("TORCHELASTIC_RUN_ID") != nullptr;
   if (processes > 0 && !is_started) {
     const bool is_stopped = waiting == "stopped";
-    return start_processes(processes, is_killed || is_stopped || waiting == "killed", is_stopped,
-                           all);
+    const bool is_ended = is_killed || (!waiting.empty() && waiting != "left");
+    return start_processes(processes, is_ended, is_stopped, all);
   }
   if (!waiting.empty()) return test::run_waiting(world(), waiting);
   return is_killed ? run_killed(world()) : run_suite(world());

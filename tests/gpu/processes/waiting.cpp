@@ -64,6 +64,34 @@ bool names(int rank, const char* what, const std::function<void()>& work) {
   }
 }
 
+/// What rank 2 has yet to send rank 1, that one passes on to rank 0, which knows nothing of rank 2:
+/// it is no result there either when rank 2 dies.
+int run_passed_on(const std::shared_ptr<Communicator>& comm, Stream stream) {
+  const int rank = comm->rank();
+  const auto first = comm->split(rank < 2 ? 0 : -1, rank),
+             second = comm->split(rank > 0 ? 0 : -1, rank);
+  backend::Runtime& runtime = backend::runtime(stream.device);
+  const Tensor tensor = full({300, 70}, 5.0, DType::kFloat64, stream.device);
+  // From the second rank of a pair to the first.
+  const auto exchange = [&](const std::shared_ptr<Communicator>& pair) {
+    if (!pair) return;
+    const std::vector<Patch> patch{{1 - pair->rank(), tensor}}, none;
+    pair->exchange(pair->rank() == 1 ? patch : none, pair->rank() == 0 ? patch : none, stream);
+  };
+  exchange(first);  // their ways are found
+  exchange(second);
+  runtime.synchronize(stream);
+  comm->barrier();
+  if (rank == 2) new HeldStream(stream);
+  exchange(second);
+  exchange(first);
+  if (rank == 2) {
+    pause(0.2);
+    return kill(getpid(), SIGKILL);
+  }
+  return names(2, "wait", [&] { runtime.synchronize(stream); }) ? 0 : 1;
+}
+
 }  // namespace
 
 int run_waiting(const std::shared_ptr<Communicator>& comm, std::string_view what) {
@@ -79,6 +107,7 @@ int run_waiting(const std::shared_ptr<Communicator>& comm, std::string_view what
     return 1;
   }
   comm->barrier();
+  if (what == "passed_on") return run_passed_on(comm, stream);
   HeldStream* held = nullptr;  // to the end of the process
   if (comm->rank() == last) held = new HeldStream(stream);
   comm->exchange(second.sends, second.receives, stream);
