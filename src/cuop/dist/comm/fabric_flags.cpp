@@ -157,6 +157,10 @@ void Flags::make_trial(Exchange& x, const std::vector<bool>& is_mutual) {
       theirs(rank).from(rank_).ready = theirs(rank).from(rank_).read = kFirst;
     }
     if (!wrong.empty()) finding_ = wrong;
+    if (!has_reached(own().done, kFirst)) {  // what a stream may still use stays
+      static_cast<void>(page_.release());
+      for (Peer& each : peers_) static_cast<void>(each.page.release());
+    }
   }
   std::vector<int64_t> is_right(peers_.size());
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
