@@ -4,8 +4,10 @@
 //   mpirun -np 2 cuop-bench-collectives [largest MiB]
 //
 // Microseconds of a call, of the slowest rank: the median of 9 rounds of at least 3 calls and a
-// wait for the GPU. float32; a rank's part of an all_gather or all_to_all has the bytes of the row
-// divided by the ranks.
+// wait for the GPU. float32; a rank's part of an all_gather, all_to_all or exchange (of tensors,
+// with all others) has the bytes of the row divided by the ranks. With CUOP_STREAM_FLAGS=0 the
+// processes wait for their GPUs in each call, where streams would wait for each other; the first
+// line says which it was.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -64,8 +66,27 @@ std::vector<Case> cases(dist::Communicator& comm, const Tensor& in, const Tensor
        [&] {
          comm.all_reduce(in.data(), out.data(), in.size(), in.dtype(), ReduceKind::kSum, stream);
        }},
+      {"exchange",
+       [&, bytes] {
+         const int64_t part = bytes / comm.size();
+         std::vector<dist::Patch> sends, receives;
+         for (int peer = 0; peer < comm.size(); ++peer) {
+           if (peer == comm.rank()) continue;
+           const auto piece = [&](const Tensor& of) {
+             char* const first = static_cast<char*>(of.data()) + peer * part;
+             return from_memory(first, contiguous_layout({part}), DType::kUInt8, of.device(),
+                                of.storage());
+           };
+           sends.push_back({peer, piece(in)});
+           receives.push_back({peer, piece(out)});
+         }
+         comm.exchange(sends, receives, stream);
+       }},
   };
 }
+
+/// Short calls, where waits are what counts, in smaller steps.
+int64_t next_size(int64_t bytes) { return bytes < (int64_t{64} << 10) ? bytes * 4 : bytes * 8; }
 
 }  // namespace
 
@@ -84,13 +105,13 @@ int main(int argc, char** argv) {
     std::printf(
         "| call | bytes | through the host, us | mapped, us | ratio |\n|---|---|---|---|---|\n");
   }
-  for (int64_t bytes = 1 << 10; bytes <= largest; bytes *= 8) {
+  for (int64_t bytes = 256; bytes <= largest; bytes = next_size(bytes)) {
     const Tensor in = ones({bytes / 4}, DType::kFloat32, device);
     const Tensor out = zeros({bytes / 4}, DType::kFloat32, device);
     for (const Case& each : cases(*comm, in, out, stream)) {
       comm->set_mapped_from(std::numeric_limits<int64_t>::max());
-      // An all_to_all takes the mapped way whatever its length.
-      const bool is_staged = each.name != "all_to_all";
+      // These take the mapped way whatever their length.
+      const bool is_staged = each.name != "all_to_all" && each.name != "exchange";
       const double staged = is_staged ? median_us(*comm, stream, bytes, each.call) : 0.0;
       comm->set_mapped_from(0);
       const double mapped = median_us(*comm, stream, bytes, each.call);

@@ -40,7 +40,8 @@ gtest_discover_tests(cuop_gpu_rank_tests TEST_PREFIX gpu.ranks. DISCOVERY_TIMEOU
 
 # Ranks that are processes, with their buffers on GPUs.
 file(GLOB sources CONFIGURE_DEPENDS gpu/processes/*.cpp)
-add_executable(cuop_gpu_process_tests ${sources} gpu/ranks/fabric_cases.cpp gpu/ranks/on_gpu.cpp
+add_executable(cuop_gpu_process_tests ${sources} gpu/ranks/fabric_cases.cpp
+                                      gpu/ranks/fabric_order_cases.cpp gpu/ranks/on_gpu.cpp
                                       dist/socket_ranks.cpp $<TARGET_OBJECTS:cuop_conformance>)
 target_include_directories(cuop_gpu_process_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/..)
 target_link_libraries(cuop_gpu_process_tests PRIVATE cuop cuop_flags GTest::gtest GTest::gmock)
@@ -120,8 +121,16 @@ set(processes $<TARGET_FILE:cuop_gpu_process_tests>)
 set(exchanges "--gtest_filter=Communicator_fabric.*:Communicator_gpu.*xchange*")
 cuop_add_process_test(sockets_2 "" ${processes} --processes=2)
 cuop_add_process_test(sockets_4 "" ${processes} --processes=4
-                      "--gtest_filter=Communicator_fabric.*:*.exchanges*")
+                      "--gtest_filter=Communicator_fabric.*:Communicator_order.*:*.exchanges*")
 cuop_add_process_test(killed "" ${processes} --processes=3 --killed)
+# Streams that wait for a rank whose GPU has not come to a call yet.
+foreach(what killed stopped left passed_on)
+  cuop_add_process_test(waiting_${what} "" ${processes} --processes=3 --waiting=${what})
+endforeach()
+cuop_add_process_test(waiting_alone "" ${processes} --processes=2 --waiting=killed)
+# Without them the hosts wait.
+cuop_add_process_test(hosts_wait "CUOP_STREAM_FLAGS=0" ${processes} --processes=2
+                      "--gtest_filter=Communicator_fabric.*:Communicator_order.*")
 if(TARGET cuop_mpi AND MPIEXEC_EXECUTABLE)
   cuop_add_process_test(mpi_2 "" ${MPIEXEC_EXECUTABLE} ${CUOP_MPIEXEC_FLAGS}
                         ${MPIEXEC_NUMPROC_FLAG} 2 ${processes})

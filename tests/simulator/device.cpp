@@ -88,6 +88,7 @@ int attribute(DeviceAttribute which, int device) {
     case DeviceAttribute::kVirtualMemoryManagement:
     case DeviceAttribute::kPosixFileDescriptors:
     case DeviceAttribute::kMemoryPools:
+    case DeviceAttribute::kHostRegister:
       return 1;
     case DeviceAttribute::kComputeMode:
     case DeviceAttribute::kPciDomainId:

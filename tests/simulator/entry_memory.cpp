@@ -230,6 +230,14 @@ CUOP_SIMULATOR_ENTRY Result cuMemHostRegister(void* data, size_t bytes, unsigned
     return Result::kSuccess;
   });
 }
+CUOP_SIMULATOR_ENTRY Result cuMemHostGetDevicePointer(DevicePointer* address, void* data,
+                                                      unsigned flags) {
+  return in_context([&](int) {
+    if (flags != 0 || !space().is_registered(data, 1)) return Result::kInvalidValue;
+    *address = reinterpret_cast<DevicePointer>(data);
+    return Result::kSuccess;
+  });
+}
 CUOP_SIMULATOR_ENTRY Result cuMemHostUnregister(void* data) {
   return in_context([&](int) {
     return space().remove_registered(data) ? Result::kSuccess : Result::kInvalidValue;

@@ -1,8 +1,12 @@
 // Entry points about streams, events and the recording of graphs.
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
+#include <thread>
 
+#include "tests/simulator/address_space.h"
 #include "tests/simulator/capture.h"
 #include "tests/simulator/entry.h"
 #include "tests/simulator/faults.h"
@@ -82,6 +86,22 @@ Result check_waiting(const Event& event) {
   return answer_of(Asked::kWait, event.device);
 }
 
+/// Work of the stream on a number in page-locked memory of the host; no flags are known.
+template <class Use>
+Result on_flag(StreamHandle handle, DevicePointer address, unsigned flags, Use use) {
+  return on_stream(handle, [&](Stream& stream) {
+    auto* const number = reinterpret_cast<uint32_t*>(address);
+    const auto is_there = [number] {
+      return AddressSpace::instance().is_registered(number, sizeof *number);
+    };
+    if (flags != 0 || address % sizeof *number != 0 || !is_there()) return Result::kInvalidValue;
+    const int device = stream.device();
+    return submit(stream, reinterpret_cast<const void*>(address), [=] {
+      return is_there() ? use(std::atomic_ref(*number), device) : Result::kIllegalAddress;
+    });
+  });
+}
+
 Graph* graph_of(GraphHandle handle) { return reinterpret_cast<Graph*>(handle); }
 
 }  // namespace
@@ -132,6 +152,22 @@ CUOP_SIMULATOR_ENTRY Result cuStreamWaitEvent(StreamHandle handle, EventHandle e
     const auto mark = events().find(event);
     if (mark == nullptr) return kInvalidHandle;
     return flags > 1 ? Result::kInvalidValue : wait(stream, *mark);
+  });
+}
+CUOP_SIMULATOR_ENTRY Result cuStreamWriteValue32(StreamHandle handle, DevicePointer address,
+                                                 uint32_t value, unsigned flags) {
+  return on_flag(handle, address, flags, [value](std::atomic_ref<uint32_t> flag, int) {
+    flag.store(value, std::memory_order_seq_cst);
+    return Result::kSuccess;
+  });
+}
+CUOP_SIMULATOR_ENTRY Result cuStreamWaitValue32(StreamHandle handle, DevicePointer address,
+                                                uint32_t value, unsigned flags) {
+  return on_flag(handle, address, flags, [value](std::atomic_ref<uint32_t> flag, int device) {
+    while (static_cast<int32_t>(flag.load() - value) < 0 && !is_lost(device)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    return Result::kSuccess;
   });
 }
 CUOP_SIMULATOR_ENTRY Result cuStreamGetCtx(StreamHandle handle, ContextHandle* context) {

@@ -109,6 +109,10 @@ struct Env {
                               "0 sends what ranks of one host exchange from GPU to GPU through the "
                               "host's memory, where each would read it in the other's.",
                               true};
+  EnvField<bool> stream_flags{"CUOP_STREAM_FLAGS", "",
+                              "0 lets the processes wait for their GPUs in exchanges, where the "
+                              "streams of their GPUs would wait for each other.",
+                              true};
   EnvField<bool> nccl{"CUOP_NCCL", "",
                       "0 sends what GPUs exchange that cannot read each other's memory, such as "
                       "those of two hosts, through the hosts' memory, where NCCL would send it.",
@@ -152,6 +156,7 @@ struct Env {
     visit(cuda_allocator);
     visit(peer_memory);
     visit(peer_mapping);
+    visit(stream_flags);
     visit(nccl);
     visit(host_allocator);
     visit(host_cache_size);

@@ -2,6 +2,7 @@
 //   mpirun -np 2 cuop_gpu_process_tests
 //   cuop_gpu_process_tests --processes=2      the same joined by TCP, without a launcher
 //   cuop_gpu_process_tests --processes=2 --killed      the last one dies while they exchange
+//   cuop_gpu_process_tests --processes=2 --waiting=stopped      (killed, left, passed_on)
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -23,6 +24,7 @@
 #include "cuop/ops/create/create.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/dist/socket_ranks.h"
+#include "tests/gpu/processes/waiting.h"
 #include "tests/gpu/ranks/fabric_cases.h"
 #include "tests/gpu/ranks/on_gpu.h"
 #include "tests/mpi/failure_printer.h"
@@ -54,6 +56,7 @@ int run_suite(const std::shared_ptr<Communicator>& comm) {
       },
       conformance::all_cases());
   conformance::register_suite("fabric", ranks, run_case, test::fabric_cases());
+  conformance::register_suite("order", ranks, run_case, test::fabric_order_cases());
   test::print_failures_of(comm->rank());
   int64_t failed = RUN_ALL_TESTS();
   if (!comm->failure().empty()) comm->recover();
@@ -93,7 +96,7 @@ int run_killed(const std::shared_ptr<Communicator>& comm) {
 
 /// Starts this program once for each rank, as torchrun would; the first status that is not
 /// expected.
-int start_processes(int count, bool is_killed, char** argv) {
+int start_processes(int count, bool is_killed, bool is_stopped, char** argv) {
   const test::ReservedPorts ports;  // the ranks are awaited below
   const std::string port = std::to_string(ports.first());
   std::vector<pid_t> children;
@@ -116,6 +119,7 @@ int start_processes(int count, bool is_killed, char** argv) {
   int result = 0;
   for (int rank = 0; rank < count; ++rank) {
     int status = 0;
+    if (is_stopped && rank == count - 1) kill(children.back(), SIGKILL);  // the others are through
     waitpid(children[static_cast<size_t>(rank)], &status, 0);
     const bool is_expected = is_killed && rank == count - 1
                                  ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
@@ -134,17 +138,25 @@ int run(int argc, char** argv, char** all) {
     return 0;
   }
   constexpr std::string_view kProcesses = "--processes=";
+  constexpr std::string_view kWaiting = "--waiting=";
   bool is_killed = false;
+  std::string_view waiting;
   int processes = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--killed") is_killed = true;
+    if (argument.starts_with(kWaiting)) waiting = argument.substr(kWaiting.size());
     if (argument.starts_with(kProcesses)) {
       processes = std::atoi(argv[i] + kProcesses.size());
     }
   }
   const bool is_started = std::getenv("TORCHELASTIC_RUN_ID") != nullptr;
-  if (processes > 0 && !is_started) return start_processes(processes, is_killed, all);
+  if (processes > 0 && !is_started) {
+    const bool is_stopped = waiting == "stopped";
+    const bool is_ended = is_killed || (!waiting.empty() && waiting != "left");
+    return start_processes(processes, is_ended, is_stopped, all);
+  }
+  if (!waiting.empty()) return test::run_waiting(world(), waiting);
   return is_killed ? run_killed(world()) : run_suite(world());
 }
 

@@ -9,5 +9,7 @@ namespace cuop::dist::test {
 
 /// For ranks on one host, with a GPU for each of them.
 std::vector<conformance::Case> fabric_cases();
+/// Those about the order of streams.
+std::vector<conformance::Case> fabric_order_cases();
 
 }  // namespace cuop::dist::test

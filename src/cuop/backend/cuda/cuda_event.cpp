@@ -1,6 +1,7 @@
 #include "cuop/backend/cuda/cuda_event.h"
 
 #include "cuop/backend/cuda/context.h"
+#include "cuop/backend/cuda/wait_guards.h"
 #include "cuop/backend/cuda/waiting.h"
 #include "cuop/backend/event_pair_internal.h"
 #include "cuop/core/error.h"
@@ -39,6 +40,7 @@ void CudaEvent::synchronize() const {
   const ContextScope scope(device_);
   check(wait_until_ready([this] { return driver().event_query(handle_); }), "event: waiting for ",
         device_);
+  wait_guards(device_).check();
 }
 
 bool CudaEvent::is_done() const {
@@ -46,6 +48,7 @@ bool CudaEvent::is_done() const {
   const Result result = driver().event_query(handle_);
   if (result == Result::kNotReady) return false;
   check(result, "event: looking at one of ", device_);
+  wait_guards(device_).check();
   return true;
 }
 

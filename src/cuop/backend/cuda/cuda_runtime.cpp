@@ -71,6 +71,7 @@ DeviceProperties read_properties(Device device, DeviceId id) {
   p.has_virtual_memory = get(DeviceAttribute::kVirtualMemoryManagement) != 0;
   p.has_memory_pools = get(DeviceAttribute::kMemoryPools) != 0;
   p.has_file_descriptors = get(DeviceAttribute::kPosixFileDescriptors) != 0;
+  p.has_host_register = get(DeviceAttribute::kHostRegister) != 0;
   return p;
 }
 
@@ -135,6 +136,7 @@ CudaRuntime::CudaRuntime(Device device)
       id_(driver_id(device)),
       access_(id_),
       awaited_(awaited_devices(device)),
+      guards_(wait_guards(device)),
       properties_(read_properties(device, id_)) {}
 
 void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream) {
@@ -310,6 +312,7 @@ bool CudaRuntime::is_idle(Stream stream) {
   check_awaited(awaited);
   if (result == Result::kNotReady) return false;
   check(result, "stream: looking at one of ", device_);
+  guards_.check();
   awaited_.settle(queue, awaited);
   return true;
 }
@@ -321,7 +324,9 @@ Result CudaRuntime::wait_for(StreamHandle queue) {
     check_awaited(awaited);
     return now;
   });
-  if (result == Result::kSuccess) awaited_.settle(queue, awaited);
+  if (result != Result::kSuccess) return result;
+  guards_.check();
+  awaited_.settle(queue, awaited);
   return result;
 }
 
@@ -364,6 +369,7 @@ void CudaRuntime::synchronize() {
     const ContextScope there(device);
     check(driver().ctx_synchronize(), "synchronize: waiting for ", device);
   });
+  guards_.check();
 }
 
 MemoryInfo CudaRuntime::memory_info() const {

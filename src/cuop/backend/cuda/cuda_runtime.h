@@ -13,6 +13,7 @@
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/mapped_ranges.h"
 #include "cuop/backend/cuda/peer_access.h"
+#include "cuop/backend/cuda/wait_guards.h"
 #include "cuop/backend/device_runtime.h"
 #include "cuop/backend/kernel.h"
 
@@ -37,6 +38,7 @@ struct DeviceProperties {
   bool has_virtual_memory = false;    ///< mem_create, mem_map and their like
   bool has_memory_pools = false;      ///< mem_alloc_async
   bool has_file_descriptors = false;  ///< other processes can map what is mapped here
+  bool has_host_register = false;     ///< mem_host_register
 };
 
 class CudaRuntime final : public Runtime {
@@ -104,6 +106,7 @@ class CudaRuntime final : public Runtime {
   PeerAccess access_;
   MappedRanges mapped_;
   AwaitedDevices& awaited_;
+  WaitGuards& guards_;
   std::atomic<uint64_t> was_tried_ = 0;  ///< a bit for each device whose way was looked for
   std::atomic<uint64_t> is_open_ = 0;    ///< a bit for each device whose memory is reached
   DeviceProperties properties_;

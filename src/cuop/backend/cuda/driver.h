@@ -59,6 +59,10 @@ struct Driver : NonCopyable {
   Call<StreamHandle> stream_synchronize{entries, "cuStreamSynchronize", 2000};
   Call<StreamHandle> stream_query{entries, "cuStreamQuery", 2000};
   Call<StreamHandle, EventHandle, unsigned> stream_wait_event{entries, "cuStreamWaitEvent", 3020};
+  Call<StreamHandle, DevicePointer, uint32_t, unsigned> stream_wait_value{
+      entries, "cuStreamWaitValue32", 11070};
+  Call<StreamHandle, DevicePointer, uint32_t, unsigned> stream_write_value{
+      entries, "cuStreamWriteValue32", 11070};
   Call<StreamHandle, CaptureStatus*> stream_is_capturing{entries, "cuStreamIsCapturing", 10000};
   Call<StreamHandle, CaptureStatus*, uint64_t*, GraphHandle*, const GraphNodeHandle**, size_t*>
       stream_get_capture_info{entries, "cuStreamGetCaptureInfo", 11030};
@@ -95,6 +99,10 @@ struct Driver : NonCopyable {
   Call<DevicePointer, StreamHandle> mem_free_async{entries, "cuMemFreeAsync", 11020};
   Call<void**, size_t, unsigned> mem_host_alloc{entries, "cuMemHostAlloc", 2020};
   Call<void*> mem_free_host{entries, "cuMemFreeHost", 2000};
+  Call<void*, size_t, unsigned> mem_host_register{entries, "cuMemHostRegister", 6050};
+  Call<void*> mem_host_unregister{entries, "cuMemHostUnregister", 4000};
+  Call<DevicePointer*, void*, unsigned> mem_host_get_device_pointer{
+      entries, "cuMemHostGetDevicePointer", 3020};
   Call<DevicePointer*, size_t, size_t, DevicePointer, uint64_t> mem_address_reserve{
       entries, "cuMemAddressReserve", 10020};
   Call<DevicePointer, size_t> mem_address_free{entries, "cuMemAddressFree", 10020};

@@ -104,6 +104,7 @@ enum class DeviceAttribute : int {
   kMaxRegistersPerMultiprocessor = 82,
   kCooperativeLaunch = 95,
   kMaxSharedMemoryPerBlockOptin = 97,
+  kHostRegister = 99,
   kVirtualMemoryManagement = 102,
   kPosixFileDescriptors = 103,  ///< memory of mem_create can be exported as one
   kMaxBlocksPerMultiprocessor = 106,
@@ -136,7 +137,11 @@ enum class MemoryType : int { kUnregistered = 0, kHost = 1, kDevice = 2 };
 
 enum StreamFlags : unsigned { kStreamDefault = 0, kStreamNonBlocking = 1 };
 enum EventFlags : unsigned { kEventDefault = 0, kEventDisableTiming = 2 };
-enum HostAllocFlags : unsigned { kHostPortable = 1 };
+enum HostAllocFlags : unsigned { kHostPortable = 1, kHostMapped = 2 };
+/// The difference of what stands in memory and the value, as a signed number, is 0 or more.
+enum WaitValueFlags : unsigned { kWaitReached = 0 };
+/// Behind a fence for the whole system: who sees the value sees what the stream wrote before.
+enum WriteValueFlags : unsigned { kWriteBehindFence = 0 };
 
 /// The stream that orders itself against all blocking streams, and the calling thread's own.
 inline const StreamHandle kLegacyStream = reinterpret_cast<StreamHandle>(uintptr_t{1});

@@ -13,6 +13,7 @@
 #include "cuop/core/error.h"
 #include "cuop/core/log.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/comm/blame.h"
 #include "cuop/dist/comm/finding.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/create/empty.h"
@@ -46,7 +47,7 @@ std::string absence_on(Device device) {
 
 }  // namespace
 
-Fabric::Fabric(Exchange& x, Device device)
+Fabric::Fabric(Exchange& x, Device device, fabric::Watched watched)
     : device_(device), peers_(static_cast<size_t>(x.size())), rank_(x.rank()) {
   const std::string wrong = finding_of([&] {
     absence_ = absence_on(device_);
@@ -56,27 +57,38 @@ Fabric::Fabric(Exchange& x, Device device)
   make_offers(x);
   make_trials(x);
   agree(x);
+  if (is_used_ && x.size() > 1) order(x, std::move(watched));
   log(LogLevel::kInfo, "exchange: rank ", rank_, " of ", x.size(), ": ", description());
 }
 
 Fabric::~Fabric() {
   links_.reset();  // what waits on the GPU for other ranks ends
-  if (!busy_ || busy_->device.is_cpu()) return;
+  if (device_.is_cpu() || (!busy_ && !flags_)) return;
   constexpr auto kLongest = std::chrono::seconds(10);
   const auto deadline = std::chrono::steady_clock::now() + kLongest;
-  bool is_idle = false;
+  bool is_over = false;
   const bool is_lost = error_of([&] {  // with its device, which then reads nothing any more
-                         while (!(is_idle = backend::runtime(busy_->device).is_idle(*busy_))) {
+                         while (!(is_over = is_through())) {
+                           backend::runtime(device_).check_works();
                            if (std::chrono::steady_clock::now() > deadline) break;
                            std::this_thread::sleep_for(std::chrono::milliseconds(1));
                          }
                        }) != nullptr;
-  if (is_idle || is_lost) return;
-  log(LogLevel::kWarn, "exchange: rank ", rank_, ": ", busy_->device,
+  if (is_over || is_lost) return;
+  log(LogLevel::kWarn, "exchange: rank ", rank_, ": ", device_,
       " is still busy; what it reads of other ranks' memory stays mapped");
   for (Peer& each : peers_) {
     if (each.imports) new fabric::Imports(std::move(*each.imports));
   }
+  if (!flags_) return;
+  flags_->give_up(flags_->own_number(), "its GPU is still busy");  // others wait no more
+  static_cast<void>(flags_.release());  // and are looked after for as long as the process runs
+}
+
+bool Fabric::is_through() {
+  // Of a call that has failed its own number may never come.
+  if (busy_) return is_idle(*busy_);
+  return !flags_ || flags_->is_through();
 }
 
 void Fabric::make_offers(Exchange& x) {
@@ -217,12 +229,30 @@ void Fabric::link(Exchange& x) {
   is_used_ = is_used_ || links_->is_used();
 }
 
+/// All ranks, where memory is read at all.
+void Fabric::order(Exchange& x, fabric::Watched watched) {
+  std::vector<bool> is_wanted;
+  bool has_some = false;
+  for (int rank = 0; rank < x.size(); ++rank) {
+    is_wanted.push_back(rank != rank_ && (peer(rank).reads_us || peer(rank).unread.empty()));
+    has_some = has_some || is_wanted.back();
+  }
+  std::string absence = has_some ? "" : "no memory is read";
+  flags_ = std::make_unique<fabric::Flags>(x, device_, std::move(watched), is_wanted,
+                                           std::move(absence));
+  if (flags_->is_used()) return;
+  if (has_some) unordered_ = flags_->finding();
+  flags_.reset();
+}
+
 std::string Fabric::description() const {
   std::vector<std::string> read, linked, unread;
+  std::vector<int> ordered;
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
     if (static_cast<int>(rank) == rank_) continue;
     const Peer& each = peers_[rank];
     const std::string named = cat("rank ", rank, " (", each.offer.gpu.str(), ")");
+    if (flags_ && flags_->reach(static_cast<int>(rank))) ordered.push_back(static_cast<int>(rank));
     if (each.unread.empty()) {
       read.push_back(named);
     } else if (links_ && links_->leads_from(static_cast<int>(rank))) {
@@ -236,7 +266,10 @@ std::string Fabric::description() const {
   return cat(own.empty() ? cat(device_) : own, read.empty() ? "" : " reads the memory of ",
              join(read), linked.empty() ? "" : "; by NCCL: ", join(linked),
              unread.empty() ? "" : "; through the host: ", join(unread),
-             why.empty() ? "" : "; NCCL is not used: ", why);
+             why.empty() ? "" : "; NCCL is not used: ", why,
+             ordered.empty() ? "" : "; streams wait for ",
+             ordered.empty() ? "" : ranks_text(ordered),
+             unordered_.empty() ? "" : "; hosts wait for their GPUs: ", unordered_);
 }
 
 void Fabric::advance() noexcept {

@@ -9,11 +9,15 @@
 // name places in memory that was announced. What its owner gives back it says at its next exchange;
 // until then a peer keeps that memory from the system.
 //
+// No process waits for its GPU in an exchange of such memory: streams wait for each other
+// (fabric_flags.h). Where ranks cannot have that, they wait and tell each other by messages.
+//
 // Where some GPUs stay out of reach, such as those of other hosts, NCCL takes what goes between
 // them (nccl_links.h), and where that cannot be either, the host's memory.
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +27,7 @@
 #include "cuop/core/tensor.h"
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/comm/fabric_exports.h"
+#include "cuop/dist/comm/fabric_flags.h"
 #include "cuop/dist/comm/fabric_imports.h"
 #include "cuop/dist/comm/nccl_links.h"
 #include "cuop/dist/comm/p2p_collectives.h"
@@ -33,18 +38,21 @@ namespace cuop::dist {
 class Fabric : NonCopyable {
  public:
   /// Collective. This rank reads with `device`, nothing when that is the host.
-  Fabric(Exchange& x, Device device);
-  /// Waits a while for what a call that failed still copies.
+  Fabric(Exchange& x, Device device, fabric::Watched watched);
+  /// Waits a while for what calls still copy.
   ~Fabric();
 
   /// Whether anything goes from a rank's GPU to another's without the host: the same on all ranks.
   bool is_used() const { return is_used_; }
   /// "cuda:0, GPU-5f1c... reads the memory of rank 1 (cuda:1, GPU-88e0...); by NCCL: rank 2 (...);
-  /// through the host: rank 3 (why)".
+  /// through the host: rank 3 (why); streams wait for ranks 1".
   std::string description() const;
 
-  /// The call on all ranks. Returns when what is received is there and what is sent was read.
+  /// The call on all ranks, as work of its stream. Returns before that is done where streams wait
+  /// for each other, else when what is received is there and what is sent was read.
   void exchange(Exchange& x, const Collective& call);
+  /// Null where no streams wait for others.
+  fabric::Flags* flags() const { return flags_.get(); }
 
   /// For other calls of the communicator: tells peers what memory is gone and lets go of theirs.
   void tidy();
@@ -66,6 +74,8 @@ class Fabric : NonCopyable {
   void make_trials(Exchange& x);
   void agree(Exchange& x);
   void link(Exchange& x);
+  void order(Exchange& x, fabric::Watched watched);
+  bool is_through();
   bool has_gpu(int rank) { return !peer(rank).offer.gpu.str().empty(); }
   fabric::Trial announce_trial(Peer& to);
   std::string find_out(const Peer& from, const fabric::Trial& trial) const;
@@ -79,23 +89,31 @@ class Fabric : NonCopyable {
   // fabric_exchange.cpp: a call.
   struct Side;
   void carry(Exchange& x, const Collective& call);
+  void await_places(Exchange& x, std::vector<Side>& out, std::vector<Side>& in, Stream stream);
   void copy_linked(Exchange& x, const std::vector<Side>& out, const std::vector<Side>& in);
-  void prepare(Side& to, Stream stream);
+  void receive_waiting(Exchange& x, const std::vector<Side>& out, const std::vector<Side>& in,
+                       Stream stream);
+  void receive_in_order(Exchange& x, const std::vector<Side>& out, const std::vector<Side>& in,
+                        Stream stream);
+  void prepare(Exchange& x, Side& to, Stream stream);
   void take_notes(Exchange& x, Side& from, Stream stream);
   void land(Exchange& x, const Side& from, Stream stream) const;
   void pull(const Tensor& to, const Tensor& from, Stream stream) const;
   Tensor readable(const Tensor& tensor) const;
+  static bool is_idle(Stream stream);
   void wait_for(Exchange& x, Stream stream) const;
 
   Device device_;
-  std::string absence_;  ///< why this rank takes no part
+  std::string absence_;    ///< why this rank takes no part
+  std::string unordered_;  ///< why no streams wait for others
   std::optional<DescriptorChannel> channel_;
   std::vector<Peer> peers_;
   std::optional<NcclLinks> links_;
+  std::unique_ptr<fabric::Flags> flags_;
   int rank_ = 0;
   bool is_used_ = false;
-  // Of a call that is under way or has failed: peers may still read what it sends, and this rank's
-  // GPU what they send.
+  // Of a call that is under way or has failed, as far as peers may still read what it sends, and
+  // this rank's GPU what they send.
   std::vector<Tensor> kept_;
   std::optional<Stream> busy_;
 };

@@ -1,9 +1,12 @@
 // An exchange of tensors between ranks that read each other's GPU memory:
 //
-//   sender    its stream is done; where each tensor lies -> receiver
-//   receiver  maps what is new of that memory, copies, its stream is done; "done" -> sender
+//   sender    its stream says "ready"; where each tensor lies -> receiver
+//   receiver  maps what is new of that memory; its stream waits for "ready", copies, says "read"
+//   sender    its stream waits for "read"
 //
-// What a receiver cannot read comes by NCCL, or as bytes behind the message.
+// Where streams do not wait for each other (fabric_flags.h), the processes wait for them and say
+// both by messages. What a receiver cannot read comes by NCCL, or as bytes behind the message.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -75,6 +78,14 @@ struct Fabric::Side {
   }
 
   bool goes_by(Way way) const { return message.head().way == way; }
+  bool is_read_there() const { return goes_by(Way::kPulled) || goes_by(Way::kOrdered); }
+  static bool any(const std::vector<Side>& sides, Way way) {
+    return std::ranges::any_of(sides, [way](const Side& each) { return each.goes_by(way); });
+  }
+  /// Whether some are not of this way.
+  static bool any_but(const std::vector<Side>& sides, Way way) {
+    return !std::ranges::all_of(sides, [way](const Side& each) { return each.goes_by(way); });
+  }
 
   int rank;
   std::vector<Tensor> tensors;
@@ -91,17 +102,18 @@ Tensor Fabric::readable(const Tensor& tensor) const {
 }
 
 /// Writes what the receiver is told, and packs what it cannot read.
-void Fabric::prepare(Side& to, Stream stream) {
+void Fabric::prepare(Exchange& x, Side& to, Stream stream) {
   Peer& receiver = peer(to.rank);
   const bool is_here = stream.device == device_;
   const bool is_linked = is_here && links_ && links_->leads_to(to.rank);
-  const Way way = is_here && receiver.reads_us ? Way::kPulled
+  const bool is_ordered = flags_ && flags_->reach(to.rank);
+  const Way way = is_here && receiver.reads_us ? (is_ordered ? Way::kOrdered : Way::kPulled)
                   : is_linked                  ? Way::kLinked
                                                : Way::kSent;
   if (way == Way::kSent) to.packed.emplace(to.tensors, stream);
   for (size_t i = 0; i < to.tensors.size(); ++i) {
     Tensor& tensor = to.tensors[i];
-    if (way == Way::kPulled) {
+    if (way == Way::kPulled || way == Way::kOrdered) {
       tensor = readable(tensor);
       to.message.set_tensor(i, receiver.exports->describe(tensor));
       continue;
@@ -113,7 +125,12 @@ void Fabric::prepare(Side& to, Stream stream) {
       copy_across(to.packed->places()[i], tensor);
     }
   }
-  to.message.set_head({way, receiver.exports ? receiver.exports->count() : 0});
+  fabric::CallNote note{way, receiver.exports ? receiver.exports->count() : 0, 0};
+  if (way == Way::kOrdered) {
+    flags_->begin(stream, x.timeout());
+    note.number = flags_->write_ready(to.rank);
+  }
+  to.message.set_head(note);
 }
 
 /// Checks what the sender has told and makes room for what it sends.
@@ -123,8 +140,15 @@ void Fabric::take_notes(Exchange& x, Side& from, Stream stream) {
       const Tensor& tensor = from.tensors[i];
       fabric::check_fits(from.message.tensor(i), tensor.dtype(), tensor.shape());
     }
-    if (from.goes_by(Way::kPulled) && !peer(from.rank).imports) {
+    if (from.is_read_there() && !peer(from.rank).imports) {
       throw CommunicationError("was told of memory that it does not read");
+    }
+    if (from.goes_by(Way::kOrdered) && !(flags_ && flags_->reach(from.rank))) {
+      throw CommunicationError("was told of a stream that it does not wait for");
+    }
+    if (from.goes_by(Way::kOrdered) && from.message.head().number != flags_->next_from(from.rank)) {
+      throw CommunicationError(cat("waits for number ", flags_->next_from(from.rank),
+                                   " of a stream, and was told of ", from.message.head().number));
     }
     if (from.goes_by(Way::kLinked) && !(links_ && links_->leads_from(from.rank))) {
       throw CommunicationError("was told of copies by NCCL, which it does not use");
@@ -169,6 +193,7 @@ void Fabric::land(Exchange& x, const Side& from, Stream stream) const {
       const auto& imports = *peers_[static_cast<size_t>(from.rank)].imports;
       pull(to, imports.view(from.message.tensor(i), to.dtype(), to.shape()), stream);
     } catch (const CommunicationError& error) {
+      if (error.rank() >= 0) throw;  // not of this place
       x.fail(from.rank, cat(error.what(), " (from rank ", from.rank, ")"));
     }
   }
@@ -190,19 +215,93 @@ void Fabric::pull(const Tensor& to, const Tensor& from, Stream stream) const {
   copy_from_peer(to, from);
 }
 
+/// Also of a stream that has gone on without what it waited for: that is told elsewhere.
+bool Fabric::is_idle(Stream stream) {
+  try {
+    return backend::runtime(stream.device).is_idle(stream);
+  } catch (const CommunicationError&) {
+    return true;
+  }
+}
+
 void Fabric::wait_for(Exchange& x, Stream stream) const {
   if (stream.device.is_cpu()) return;
-  x.post_condition([stream] { return backend::runtime(stream.device).is_idle(stream); }, rank_);
+  x.post_condition([stream] { return is_idle(stream); }, rank_);
   x.wait_all();
 }
 
 void Fabric::exchange(Exchange& x, const Collective& call) {
+  // The call has failed on all ranks; nothing on the GPU waits for them any more, and what they
+  // receive of it means nothing.
+  const auto give_up = [this](int blamed, const char* text) {
+    links_.reset();
+    if (flags_) flags_->give_up_call(blamed >= 0 ? blamed : flags_->own_number(), text);
+  };
   try {
     carry(x, call);
-  } catch (...) {
-    links_.reset();  // the call has failed on all ranks; nothing on the GPU waits for them any more
+  } catch (const CommunicationError& error) {
+    give_up(error.rank(), error.what());
+    throw;
+  } catch (const std::exception& error) {
+    give_up(-1, error.what());
     throw;
   }
+}
+
+/// Ranks tell each other where what they send lies; what is new there is mapped.
+void Fabric::await_places(Exchange& x, std::vector<Side>& out, std::vector<Side>& in,
+                          Stream stream) {
+  for (Side& to : out) x.post_send(to.message.data(), to.message.bytes(), to.rank);
+  for (Side& from : in) x.post_recv(from.message.data(), from.message.bytes(), from.rank);
+  x.wait_all();
+
+  for (Side& from : in) take_notes(x, from, stream);
+  for (Side& to : out) {
+    if (to.packed) x.post_send(to.packed->data(), to.packed->bytes(), to.rank);
+  }
+  for (Side& from : in) {
+    if (from.packed) x.post_recv(from.packed->data(), from.packed->bytes(), from.rank);
+    if (from.is_read_there()) post_arrival(x, from.rank, from.message.head().pieces);
+  }
+  for (const Side& to : out) {
+    if (to.is_read_there()) post_departure(x, to.rank);
+  }
+  x.wait_all();
+}
+
+/// What does not go in the order of streams.
+void Fabric::receive_waiting(Exchange& x, const std::vector<Side>& out, const std::vector<Side>& in,
+                             Stream stream) {
+  for (const Side& from : in) {
+    if (!from.goes_by(Way::kOrdered)) land(x, from, stream);
+  }
+  if (Side::any_but(in, Way::kOrdered)) wait_for(x, stream);
+  for (const Side& from : in) {
+    if (from.goes_by(Way::kPulled)) x.post_signal(from.rank);
+  }
+  for (const Side& to : out) {
+    if (to.goes_by(Way::kPulled)) x.post_await(to.rank);
+  }
+  x.wait_all();
+}
+
+void Fabric::receive_in_order(Exchange& x, const std::vector<Side>& out,
+                              const std::vector<Side>& in, Stream stream) {
+  for (const Side& from : in) {
+    if (!from.goes_by(Way::kOrdered)) continue;
+    flags_->begin(*busy_, x.timeout());
+    flags_->await_ready(from.rank);
+    if (stream.device != device_) {  // the copies to there wait for the GPU in the driver
+      x.post_condition([this, &from] { return flags_->is_ready(from.rank); }, from.rank);
+      x.wait_all();
+    }
+    land(x, from, stream);
+    flags_->write_read(from.rank);
+  }
+  for (const Side& to : out) {
+    if (to.goes_by(Way::kOrdered)) flags_->await_read(to.rank);
+  }
+  if (flags_) flags_->end();
 }
 
 void Fabric::carry(Exchange& x, const Collective& call) {
@@ -215,38 +314,19 @@ void Fabric::carry(Exchange& x, const Collective& call) {
 
   tidy();
   for (Side& to : out) {
-    prepare(to, stream);
+    prepare(x, to, stream);
     for (const Tensor& tensor : to.tensors) kept_.push_back(tensor);
   }
-  wait_for(x, stream);  // what is told now is there
+  const bool has_waited = Side::any_but(out, Way::kOrdered);
+  if (has_waited) wait_for(x, stream);  // what is told now is there
   advance();
-  for (Side& to : out) x.post_send(to.message.data(), to.message.bytes(), to.rank);
-  for (Side& from : in) x.post_recv(from.message.data(), from.message.bytes(), from.rank);
-  x.wait_all();
+  await_places(x, out, in, stream);
 
-  for (Side& from : in) take_notes(x, from, stream);
-  for (Side& to : out) {
-    if (to.packed) x.post_send(to.packed->data(), to.packed->bytes(), to.rank);
-  }
-  for (Side& from : in) {
-    if (from.packed) x.post_recv(from.packed->data(), from.packed->bytes(), from.rank);
-    if (from.goes_by(Way::kPulled)) post_arrival(x, from.rank, from.message.head().pieces);
-  }
-  for (const Side& to : out) {
-    if (to.goes_by(Way::kPulled)) post_departure(x, to.rank);
-  }
-  x.wait_all();
-
+  const bool is_linked = Side::any(out, Way::kLinked) || Side::any(in, Way::kLinked);
+  if (is_linked && !has_waited) wait_for(x, stream);
   copy_linked(x, out, in);
-  for (const Side& from : in) land(x, from, stream);
-  wait_for(x, stream);
-  for (const Side& from : in) {
-    if (from.goes_by(Way::kPulled)) x.post_signal(from.rank);
-  }
-  for (const Side& to : out) {
-    if (to.goes_by(Way::kPulled)) x.post_await(to.rank);
-  }
-  x.wait_all();
+  receive_waiting(x, out, in, stream);
+  receive_in_order(x, out, in, stream);
   kept_.clear();
   busy_.reset();
 }

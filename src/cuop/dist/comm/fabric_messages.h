@@ -67,9 +67,10 @@ void check_fits(const TensorNote& note, DType dtype, const Shape& shape);
 
 /// How the elements of one call travel from a rank to another.
 enum class Way : int64_t {
-  kPulled,  ///< the receiver reads them in their sender's memory
-  kLinked,  ///< from GPU to GPU by NCCL
-  kSent,    ///< as bytes behind this message
+  kPulled,   ///< the receiver reads them in their sender's memory
+  kOrdered,  ///< the same, and streams wait for each other instead of the hosts
+  kLinked,   ///< from GPU to GPU by NCCL
+  kSent,     ///< as bytes behind this message
 };
 
 /// Before the TensorNotes of a call.
@@ -77,6 +78,7 @@ struct CallNote {
   Way way = Way::kPulled;
   int64_t pieces =
       0;  ///< PieceNotes that the sender has sent to this receiver so far, these included
+  uint32_t number = 0;  ///< of kOrdered: by which the sender's stream says that they are there
 };
 
 /// The trial by which it is found out whether a rank can read another's memory.

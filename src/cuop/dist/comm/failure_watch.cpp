@@ -183,6 +183,22 @@ void FailureWatch::tell(std::string_view op, const std::string& what) {
   is_reported_ = true;
 }
 
+void FailureWatch::give_up(std::string_view op, int blamed, const std::string& what, bool is_gone) {
+  // Flags are faster than messages, which say more.
+  constexpr double kMessageSeconds = 0.1;
+  const Clock::time_point start = Clock::now();
+  for (int looks = 0; seconds_since(start) < kMessageSeconds; ++looks) {
+    check(op);
+    transport_->idle(looks);
+  }
+  const Lock lock(*mutex_);
+  const std::string text = cat(where(op), ' ', what);
+  if (is_gone) fail_family(op, text, blamed);
+  fail_all(text, blamed);
+  is_reported_ = true;
+  throw error_in(op, text, blamed);
+}
+
 /// This rank raises what fails the whole family.
 void FailureWatch::fail_family(std::string_view op, const std::string& text, int blamed) {
   root().fail_all(text, blamed);
@@ -337,6 +353,12 @@ std::string FailureWatch::failure() {
   poll();
   if (is_failed()) return failure_.text;
   return parent_ ? parent_->failure() : "";
+}
+
+int FailureWatch::blamed() {
+  const Lock lock(*mutex_);
+  if (is_failed()) return failure_.rank;
+  return parent_ ? parent_->blamed() : -1;
 }
 
 bool FailureWatch::is_reported() {

@@ -61,6 +61,8 @@ class FailureWatch {
 
   /// The number that separates messages before and after a recovery.
   int64_t epoch() const;
+  /// Whether this communicator was split from no other.
+  bool is_root() const { return !parent_; }
   /// The number in the communicator that all of the family were split from of a rank here.
   int in_root(int rank) const;
 
@@ -83,6 +85,9 @@ class FailureWatch {
   [[noreturn]] void fail(std::string_view op, int blamed, const std::string& what);
   /// The same where this rank raises an error of its own.
   void tell(std::string_view op, const std::string& what);
+  /// Rank `blamed` of the root has let streams of this rank wait in vain, and is gone or not:
+  /// raises what the others have told meanwhile, else "op: rank 0 of 4 <what>".
+  [[noreturn]] void give_up(std::string_view op, int blamed, const std::string& what, bool is_gone);
   /// Rank `peer` is gone: fails the whole family.
   [[noreturn]] void lose(std::string_view op, int peer, const std::string& what);
   /// A wait for `peer` has lasted `seconds`: blames the rank that keeps it.
@@ -112,6 +117,8 @@ class FailureWatch {
 
   void abort(const std::string& reason) noexcept;
   std::string failure();
+  /// The rank in the root that it blames; -1 where there is none.
+  int blamed();
   bool is_reported();
   void recover(double timeout);
 

@@ -276,7 +276,19 @@ void Heartbeat::run() {
     }
     has_missing_ =
         std::ranges::any_of(peers_, [](const Peer& peer) { return is_missing(peer.life); });
+    const std::lock_guard lock(observers_mutex_);
+    for (Observer* each : observers_) each->look();
   }
+}
+
+void Heartbeat::add(Observer& observer) {
+  const std::lock_guard lock(observers_mutex_);
+  observers_.insert(&observer);
+}
+
+void Heartbeat::remove(Observer& observer) {
+  const std::lock_guard lock(observers_mutex_);
+  observers_.erase(&observer);
 }
 
 /// A rank that runs again may be met before the next look at it.

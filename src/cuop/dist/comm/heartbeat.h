@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -82,6 +83,17 @@ class Heartbeat : NonCopyable {
   /// This process is about to end as it should.
   void leave();
 
+  /// Is asked to look by the heartbeat's thread, with each beat and each end of a process. It waits
+  /// for nothing.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual void look() noexcept = 0;
+  };
+  void add(Observer& observer);
+  /// It is not asked any more, and is not looking.
+  void remove(Observer& observer);
+
   HeartbeatPage& own_page() { return own_; }
   void show_life() {
     if (own_.is_open()) own_.show_life();
@@ -117,6 +129,8 @@ class Heartbeat : NonCopyable {
   HeartbeatPage own_;
   std::vector<Peer> peers_;
   std::atomic<bool> has_missing_ = false;
+  std::mutex observers_mutex_;
+  std::set<Observer*> observers_;
   std::atomic<bool> is_ending_ = false;
   Alarm alarm_;
   std::thread thread_;

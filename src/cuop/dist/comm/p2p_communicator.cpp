@@ -158,6 +158,7 @@ class P2pCommunicator::Operation final : public Exchange, private NonCopyable {
     } else {
       comm_.watch_->begin_call(name_);
     }
+    comm_.check_streams(name_);
     epoch_ = comm_.watch_->epoch();
     note_.emplace(comm_.watch_->heartbeat().get(), name_, comm_.transport_->context(), epoch_,
                   comm_.watch_->calls(), !is_message(), call_ ? shape_of(*call_) : CallShape{});
@@ -242,6 +243,7 @@ class P2pCommunicator::Operation final : public Exchange, private NonCopyable {
       return pending.delivery->test();
     } catch (const CommunicationError& error) {
       comm_.watch_->check(name_);  // a peer that left because of a failure has told so before
+      comm_.check_streams(name_);
       if (error.rank() >= 0) comm_.watch_->lose(name_, pending.peer, error.what());
       comm_.watch_->fail(name_, rank(), cat("with rank ", pending.peer, ": ", error.what()));
     }
@@ -332,21 +334,30 @@ void P2pCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int ds
 
 /// Asked for by all ranks at once, in a call of its own.
 bool P2pCommunicator::exchanges_tensors(Stream stream) {
-  if (!fabric_) {
+  if (!has_fabric()) {
+    fabric_.reset();
+    shared_.reset();
     const Uncounted agreement(*this);
     const Collective call{.kind = Collective::Kind::kExchange};
     Operation x(*this, call);
     const Device chosen = backend::current_device();
     x.run([&] {
-      auto fabric = std::make_unique<Fabric>(x, stream.device.is_cpu() ? chosen : stream.device);
+      fabric::Watched watched{watch_->heartbeat(), {}, {}};
+      for (int rank = 0; rank < size(); ++rank) {
+        if (watched.heartbeat) watched.places.push_back(watch_->in_heartbeat(rank));
+        watched.in_root.push_back(watch_->in_root(rank));
+      }
+      auto fabric = std::make_unique<Fabric>(x, stream.device.is_cpu() ? chosen : stream.device,
+                                             std::move(watched));
       if (!fabric->is_used()) shared_ = std::make_unique<SharedExchange>(x);
       fabric_ = std::move(fabric);
+      fabric_epoch_ = watch_->epoch();
     });
   }
   return fabric_->is_used() || shared_->is_used();
 }
 
-bool P2pCommunicator::maps_gpu_memory() const { return fabric_ && fabric_->is_used(); }
+bool P2pCommunicator::maps_gpu_memory() const { return has_fabric() && fabric_->is_used(); }
 
 std::string P2pCommunicator::exchange_ways() const { return fabric_ ? fabric_->description() : ""; }
 
@@ -367,10 +378,24 @@ void P2pCommunicator::exchange_tensors(const Collective& call) {
 }
 
 void P2pCommunicator::run(const Collective& call) {
+  try {
+    run_call(call);
+  } catch (const CommunicationError&) {
+    release_streams();
+    // What the wait for a stream has told, the communicator does not know of yet.
+    if (watch_->failure().empty()) check_streams(call.name());
+    throw;
+  } catch (...) {
+    if (!watch_->failure().empty()) release_streams();
+    throw;
+  }
+}
+
+void P2pCommunicator::run_call(const Collective& call) {
   using Kind = Collective::Kind;
   if (call.kind == Kind::kExchange) return exchange_tensors(call);
   Operation x(*this, call);
-  if (fabric_) fabric_->tidy();
+  if (has_fabric()) fabric_->tidy();
   const p2p::CombineRule what{call.dtype, call.op};
   switch (call.kind) {
     case Kind::kBarrier:
@@ -431,6 +456,7 @@ void P2pCommunicator::start_heartbeat(const HostWay& way) {
 std::shared_ptr<Communicator> P2pCommunicator::shrink() {
   SplitGroup group;
   group.members = watch_->agree_on_survivors(timeout_);
+  forget_streams();
   const auto self = std::find(group.members.begin(), group.members.end(), rank());
   group.rank = static_cast<int>(self - group.members.begin());
   group.number = watch_->shrinks();
@@ -446,6 +472,7 @@ std::shared_ptr<Communicator> P2pCommunicator::shrink() {
 
 void P2pCommunicator::recover() {
   watch_->recover(timeout_);
+  forget_streams();
   to_self_.clear();
   fabric_.reset();  // ranks may have come to different points of an agreement or of a call
   shared_.reset();

@@ -52,7 +52,7 @@ class P2pCommunicator final : public Communicator {
 
   void refuse_call(const std::string& text) noexcept override { watch_->refuse_call(text); }
   void refuse_message(const std::string& text) noexcept override { watch_->refuse_message(text); }
-  void abort(const std::string& reason) noexcept override { watch_->abort(reason); }
+  void abort(const std::string& reason) noexcept override;
   std::string failure() const override { return watch_->failure(); }
   bool is_failure_reported() const override { return watch_->is_reported(); }
   void recover() override;
@@ -73,6 +73,14 @@ class P2pCommunicator final : public Communicator {
   class Operation;
 
   void exchange_tensors(const Collective& call);
+  void run_call(const Collective& call);
+  /// Raises what streams of this rank have given up for, as an error of `op`.
+  void check_streams(const char* op);
+  void forget_streams();
+  /// After a failure no streams wait for this rank any more, nor its own for others.
+  void release_streams() noexcept;
+  /// Whether there is a fabric, and no recovery of what this was split from came behind it.
+  bool has_fabric() const { return fabric_ && fabric_epoch_ == watch_->epoch(); }
   void check_own_block(const Collective& call);
   void send_to_self(const void* data, int64_t bytes, int tag);
   void recv_from_self(std::string_view op, void* data, int64_t bytes, int tag);
@@ -82,6 +90,7 @@ class P2pCommunicator final : public Communicator {
   int64_t splits_ = 0;
   std::unique_ptr<Fabric> fabric_;          ///< null until the first exchange
   std::unique_ptr<SharedExchange> shared_;  ///< null where the fabric is used
+  int64_t fabric_epoch_ = 0;
   Mailbox to_self_;
   int64_t to_self_epoch_ = 0;  // messages of an earlier epoch are dropped
 };
