@@ -267,6 +267,46 @@ def half_turn_rest(z):
     return (mp.sinc(mp.sqrt(z)) - 1) / z + mp.mpf(1) / 8
 
 
+GELU_LINEAR = 2 * mp.sqrt(2 / mp.pi)
+GELU_CUBIC = GELU_LINEAR * mp.mpf("0.044715")
+
+
+def gelu_unit():
+    """A float near ln(2), for which y unit / ln(2) has constants that are nearly floats, the linear one of 20
+    digits: nothing has to be said of what they lack.
+    """
+    bits, digits = 120, 24
+
+    def lack(constant: int, digits: int) -> float:
+        step = 1 << (constant.bit_length() - digits)
+        left = constant % step
+        return min(left, step - left) / constant
+
+    linear, cubic = (int(mp.nint(each / LN2 * 2**bits)) for each in (GELU_LINEAR, GELU_CUBIC))
+    middle = int(LN2 * 2**digits)
+    return mp.mpf(2) ** -digits * min(
+        range(middle - middle // 32, middle + middle // 32),
+        key=lambda n: max(lack(n * linear, 20), lack(n * cubic, digits)),
+    )
+
+
+def print_gelu() -> None:
+    """What gelu_tanh of float counts in: 2^n e^(r + slope r + r^2 P(r)) is e^(y) of y = n unit + r."""
+    unit = gelu_unit()
+    scale = unit / LN2
+    constants = {
+        "kGeluUnit": unit,
+        "kGeluPerUnit": 1 / unit,
+        "kGeluLinear": nearest(scale * GELU_LINEAR, 20),
+        "kGeluCubic": scale * GELU_CUBIC,
+        "kGeluSlope": 1 / scale - 1,
+    }
+    for name, value in constants.items():
+        print(f"  static constexpr float {name} = {text(value, True)};")
+    fit = minimax(lambda r: power_rest(r / scale) / scale**2, -0.3475, 0.3475, 4, lambda r: r * r)
+    print(f"  static constexpr float kGeluExp[] = {{{', '.join(text(c, True) for c in fit)}}};")
+
+
 def fused_polynomials() -> dict:
     """For the forms that need fused operations: function, range, degrees, weight."""
     quarter, half, middle = mp.mpf("0.6175"), mp.mpf("2.468"), HALF_TURN_MIDDLE
@@ -352,7 +392,9 @@ def print_fused(kind: str) -> None:
         in_double = not is_float
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
-    if not is_float:
+    if is_float:
+        print_gelu()
+    else:
         tangent = quotient_of_one(tan_part, 0.6175, 3, 4)
         for name, fit in zip(("kTangentAbove", "kTangentBelow"), tangent, strict=True):
             print(
@@ -372,7 +414,6 @@ def scalars(is_float: bool) -> list[tuple]:
     digits = 24 if is_float else 53
     few = 16 if is_float else 42  # so that products with exponents are exact
     half = 12 if is_float else 26
-    gelu = 2 * mp.sqrt(2 / mp.pi)
     root_half = mp.sqrt(mp.mpf(1) / 2)
     low = -mp.mpf(7) / 9
     high = mp.mpf(7 if is_float else 24) / (15 if is_float else 32)
@@ -385,9 +426,10 @@ def scalars(is_float: bool) -> list[tuple]:
     rows += two_parts("kLog10Of2High", mp.log10(2), few, is_float, "kLog10Of2Low")
     rows += two_parts("kHalfPi", mp.pi / 2, digits, is_float, "kHalfPiRest")
     rows += two_parts("kRootHalf", root_half, digits, is_float, "kRootHalfRest")
-    rows += two_parts("kGeluLinear", gelu, 21 if is_float else 49, is_float, "kGeluLinearRest")
-    cubic = gelu * mp.mpf("0.044715")
-    rows += two_parts("kGeluCubic", cubic, digits, is_float, "kGeluCubicRest")
+    rows += two_parts(
+        "kGeluLinear", GELU_LINEAR, 21 if is_float else 49, is_float, "kGeluLinearRest"
+    )
+    rows += two_parts("kGeluCubic", GELU_CUBIC, digits, is_float, "kGeluCubicRest")
     rows += [
         ("kCbrtTwo", text(mp.cbrt(2), is_float)),
         ("kCbrtHalf", text(1 / mp.cbrt(2), is_float)),
@@ -417,8 +459,8 @@ def scalars(is_float: bool) -> list[tuple]:
         for name, fit in zip(("kTangentAbove[]", "kTangentBelow[]"), tangent, strict=True):
             rows.append((name, [text(c, False) for c in fit]))
         # So short that the products with a number of 13 digits and with its cube are exact.
-        rows += two_parts("kGeluLinearShort", gelu, 38, False, "kGeluLinearShortRest")
-        rows += two_parts("kGeluCubicShort", cubic, 14, False, "kGeluCubicShortRest")
+        rows += two_parts("kGeluLinearShort", GELU_LINEAR, 38, False, "kGeluLinearShortRest")
+        rows += two_parts("kGeluCubicShort", GELU_CUBIC, 14, False, "kGeluCubicShortRest")
     for name, (function, low_end, high_end, short, long) in POLYNOMIALS.items():
         fit = interpolation(function, low_end, high_end, short if is_float else long)
         in_double = name in IN_DOUBLE

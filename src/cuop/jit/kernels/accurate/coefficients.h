@@ -302,6 +302,14 @@ struct Fused<float> {
       0x1.0dcb700000000p-1f,  -0x1.9dd3fa0000000p-2f,  0x1.49bf7a0000000p-5f,
       0x1.68fe2c0000000p-5f,  -0x1.31cec00000000p-7f,  -0x1.ce5ad80000000p-9f,
       0x1.645b580000000p-10f, -0x1.7afb3e0000000p-15f, -0x1.74276a0000000p-16f};
+  static constexpr float kGeluUnit = 0x1.691a1e0000000p-1f;
+  static constexpr float kGeluPerUnit = 0x1.6afa4e0000000p+0f;
+  static constexpr float kGeluLinear = 0x1.9faa800000000p+0f;
+  static constexpr float kGeluCubic = 0x1.2962540000000p-4f;
+  static constexpr float kGeluSlope = -0x1.19caa60000000p-6f;
+  static constexpr float kGeluExp[] = {0x1.ee8a1c0000000p-2f, 0x1.4405140000000p-3f,
+                                       0x1.3e72400000000p-5f, 0x1.f6d48c0000000p-8f,
+                                       0x1.49823a0000000p-10f};
 };
 template <>
 struct Fused<double> {
