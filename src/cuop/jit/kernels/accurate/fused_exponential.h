@@ -113,19 +113,17 @@ CUOP_FN T fused_expm1(T x) {
   return math::copysign(first + math::fma(power, tail, low), x);
 }
 
-/// sinh and cosh of |x| = n ln 2 + r: with m = (2^n - 2^-n) / 2 and p = (2^n + 2^-n) / 2 they are
+/// sinh and cosh of x = n ln 2 + r: with m = (2^n - 2^-n) / 2 and p = (2^n + 2^-n) / 2 they are
 /// m cosh r + p sinh r and p cosh r + m sinh r: without a division, and with n = 0 near 0. Here
-/// 2^n / 2, r, cosh r - 1 and sinh r - r, if so asked with what r lost.
-template <bool keeps_rest, class T>
-CUOP_FN Stage<T, 4> fused_hyperbolic_parts(T x) {
+/// 2^n / 2, r, cosh r - 1 and sinh r - r.
+template <class T>
+CUOP_FN Stage<T, 4> fused_cosh_parts(T x) {
   using C = Coefficients<T>;
   using F = Format<T>;
   const T size = math::abs(x);
   const T shifted = math::fma(size, C::kInvLn2, F::kPower), n = shifted - F::kPower;
-  const T high = math::fma(n, -C::kLn2High, size), left = n * -C::kLn2Low, r = high + left;
-  const T z = r * r, bend = polynomial(C::kSinh, z);
-  const T odd = keeps_rest ? math::fma(r * z, bend, left - (r - high)) : r * z * bend;
-  return {{pow2_half(shifted), r, z * polynomial(C::kCosh, z), odd}};
+  const T r = math::fma(n, -C::kLn2High, size) + n * -C::kLn2Low, z = r * r;
+  return {{pow2_half(shifted), r, z * polynomial(C::kCosh, z), r * z * polynomial(C::kSinh, z)}};
 }
 /// 2^-n / 2 of 2^n / 2.
 template <class T>
@@ -134,12 +132,24 @@ CUOP_FN T inverse_power(T upper) {
   constexpr BitsOf<T> kTwoBiases = BitsOf<T>(2 * F::kBias - 2) << F::kMantissa;
   return from_bits<T>(kTwoBiases - bits_of(upper));
 }
+/// The same with n of the sign of x and r exact. From it the larger terms are taken; the others are
+/// those of r without what n ln 2 lacks, which goes into the last one. That one is negative here.
 template <class T>
-CUOP_FN T fused_sinh(T x, Stage<T, 4> parts) {
+CUOP_FN Stage<T, 4> fused_sinh_parts(T x) {
+  using C = Coefficients<T>;
+  using F = Format<T>;
+  const T shifted = math::fma(x, C::kInvLn2, F::kPower), n = shifted - F::kPower;
+  const T r = math::fma(n, -C::kLn2, x), less = n * C::kLn2Rest, t = r - less, z = t * t;
+  const T odd = math::fma(-(t * z), polynomial(C::kSinh, z), less);
+  return {{pow2_half(shifted), r, z * polynomial(C::kCosh, z), odd}};
+}
+/// 0 keeps its sign, as positive zeros are subtracted from it.
+template <class T>
+CUOP_FN T fused_sinh(Stage<T, 4> parts) {
   const auto [upper, r, even, odd] = parts.values;
-  const T lower = inverse_power(upper), minus = upper - lower, plus = upper + lower;
-  const T first = math::fma(plus, r, minus), first_low = math::fma(plus, r, minus - first);
-  return math::copysign(first + math::fma(plus, odd, math::fma(minus, even, first_low)), x);
+  const T lower = inverse_power(upper), less = lower - upper, plus = upper + lower;
+  const T first = math::fma(plus, r, -less), low = math::fma(-plus, r, first + less);
+  return first - math::fma(plus, odd, math::fma(less, even, low));
 }
 template <class T>
 CUOP_FN T fused_cosh(Stage<T, 4> parts) {
