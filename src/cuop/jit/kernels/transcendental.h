@@ -438,7 +438,7 @@ struct Acosh : UnaryMath<kFloatComplex> {
 struct Atanh : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "atanh";
   static constexpr const char* doc = "Inverse hyperbolic tangent; NaN outside [-1, 1].";
-  static constexpr Ulps ulps{0.73, 1.25};
+  static constexpr Ulps ulps{0.81, 1.25};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::atanh(x);
