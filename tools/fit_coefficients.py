@@ -376,7 +376,8 @@ def print_fused(kind: str) -> None:
         first = nearest(angle, digits)
         if first > angle:  # B has to be positive
             first -= mp.mpf(2) ** (mp.floor(mp.log(first, 2)) + 1 - digits)
-        second = nearest(angle - first, digits)
+        # Of double so short that products with numbers of 20 digits are exact.
+        second = nearest(angle - first, 24 if is_float else 33)
         for part, value in (("A", first), ("B", second), ("C", angle - first - second)):
             print(f"  static constexpr {kind} k{name}{part} = {text(value, is_float)};")
     for name, value in (("InvLn2", 1 / LN2), ("InvLn10", 1 / mp.log(10))):

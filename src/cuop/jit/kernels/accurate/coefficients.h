@@ -316,11 +316,11 @@ struct Fused<double> {
   static constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
   static constexpr double kInvPi = 0x1.45f306dc9c883p-2;
   static constexpr double kPiA = 0x1.921fb54442d18p+1;
-  static constexpr double kPiB = 0x1.1a62633145c07p-53;
-  static constexpr double kPiC = -0x1.f1976b7ed8fbcp-109;
+  static constexpr double kPiB = 0x1.1a62633100000p-53;
+  static constexpr double kPiC = 0x1.1701b839a2520p-87;
   static constexpr double kHalfPiA = 0x1.921fb54442d18p+0;
-  static constexpr double kHalfPiB = 0x1.1a62633145c07p-54;
-  static constexpr double kHalfPiC = -0x1.f1976b7ed8fbcp-110;
+  static constexpr double kHalfPiB = 0x1.1a62633100000p-54;
+  static constexpr double kHalfPiC = 0x1.1701b839a2520p-88;
   static constexpr double kInvLn2High = 0x1.71547652b82fep+0;
   static constexpr double kInvLn2Low = 0x1.777d0ffda0d24p-56;
   static constexpr double kInvLn10High = 0x1.bcb7b1526e50ep-2;
