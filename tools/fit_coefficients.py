@@ -12,6 +12,7 @@ import struct
 import mpmath as mp
 
 from fit_minimax import minimax
+from fit_unit import unit_near
 
 mp.mp.dps = 60
 
@@ -271,28 +272,9 @@ GELU_LINEAR = 2 * mp.sqrt(2 / mp.pi)
 GELU_CUBIC = GELU_LINEAR * mp.mpf("0.044715")
 
 
-def gelu_unit():
-    """A float near ln(2), for which y unit / ln(2) has constants that are nearly floats, the linear one of 20
-    digits: nothing has to be said of what they lack.
-    """
-    bits, digits = 120, 24
-
-    def lack(constant: int, digits: int) -> float:
-        step = 1 << (constant.bit_length() - digits)
-        left = constant % step
-        return min(left, step - left) / constant
-
-    linear, cubic = (int(mp.nint(each / LN2 * 2**bits)) for each in (GELU_LINEAR, GELU_CUBIC))
-    middle = int(LN2 * 2**digits)
-    return mp.mpf(2) ** -digits * min(
-        range(middle - middle // 32, middle + middle // 32),
-        key=lambda n: max(lack(n * linear, 20), lack(n * cubic, digits)),
-    )
-
-
 def print_gelu() -> None:
     """What gelu_tanh of float counts in: 2^n e^(r + slope r + r^2 P(r)) is e^(y) of y = n unit + r."""
-    unit = gelu_unit()
+    unit = unit_near(LN2, GELU_LINEAR, GELU_CUBIC)
     scale = unit / LN2
     constants = {
         "kGeluUnit": unit,
