@@ -12,6 +12,7 @@ import struct
 import mpmath as mp
 
 from fit_minimax import minimax
+from fit_unit import unit_near
 
 mp.mp.dps = 60
 
@@ -267,6 +268,27 @@ def half_turn_rest(z):
     return (mp.sinc(mp.sqrt(z)) - 1) / z + mp.mpf(1) / 8
 
 
+GELU_LINEAR = 2 * mp.sqrt(2 / mp.pi)
+GELU_CUBIC = GELU_LINEAR * mp.mpf("0.044715")
+
+
+def print_gelu() -> None:
+    """What gelu_tanh of float counts in: 2^n e^(r + slope r + r^2 P(r)) is e^(y) of y = n unit + r."""
+    unit = unit_near(LN2, GELU_LINEAR, GELU_CUBIC)
+    scale = unit / LN2
+    constants = {
+        "kGeluUnit": unit,
+        "kGeluPerUnit": 1 / unit,
+        "kGeluLinear": nearest(scale * GELU_LINEAR, 20),
+        "kGeluCubic": scale * GELU_CUBIC,
+        "kGeluSlope": 1 / scale - 1,
+    }
+    for name, value in constants.items():
+        print(f"  static constexpr float {name} = {text(value, True)};")
+    fit = minimax(lambda r: power_rest(r / scale) / scale**2, -0.3475, 0.3475, 4, lambda r: r * r)
+    print(f"  static constexpr float kGeluExp[] = {{{', '.join(text(c, True) for c in fit)}}};")
+
+
 def fused_polynomials() -> dict:
     """For the forms that need fused operations: function, range, degrees, weight."""
     quarter, half, middle = mp.mpf("0.6175"), mp.mpf("2.468"), HALF_TURN_MIDDLE
@@ -336,7 +358,8 @@ def print_fused(kind: str) -> None:
         first = nearest(angle, digits)
         if first > angle:  # B has to be positive
             first -= mp.mpf(2) ** (mp.floor(mp.log(first, 2)) + 1 - digits)
-        second = nearest(angle - first, digits)
+        # Of double so short that products with numbers of 20 digits are exact.
+        second = nearest(angle - first, 24 if is_float else 33)
         for part, value in (("A", first), ("B", second), ("C", angle - first - second)):
             print(f"  static constexpr {kind} k{name}{part} = {text(value, is_float)};")
     for name, value in (("InvLn2", 1 / LN2), ("InvLn10", 1 / mp.log(10))):
@@ -352,7 +375,9 @@ def print_fused(kind: str) -> None:
         in_double = not is_float
         values = ", ".join(text(c, not in_double) for c in fit)
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
-    if not is_float:
+    if is_float:
+        print_gelu()
+    else:
         tangent = quotient_of_one(tan_part, 0.6175, 3, 4)
         for name, fit in zip(("kTangentAbove", "kTangentBelow"), tangent, strict=True):
             print(
@@ -372,7 +397,6 @@ def scalars(is_float: bool) -> list[tuple]:
     digits = 24 if is_float else 53
     few = 16 if is_float else 42  # so that products with exponents are exact
     half = 12 if is_float else 26
-    gelu = 2 * mp.sqrt(2 / mp.pi)
     root_half = mp.sqrt(mp.mpf(1) / 2)
     low = -mp.mpf(7) / 9
     high = mp.mpf(7 if is_float else 24) / (15 if is_float else 32)
@@ -385,9 +409,10 @@ def scalars(is_float: bool) -> list[tuple]:
     rows += two_parts("kLog10Of2High", mp.log10(2), few, is_float, "kLog10Of2Low")
     rows += two_parts("kHalfPi", mp.pi / 2, digits, is_float, "kHalfPiRest")
     rows += two_parts("kRootHalf", root_half, digits, is_float, "kRootHalfRest")
-    rows += two_parts("kGeluLinear", gelu, 21 if is_float else 49, is_float, "kGeluLinearRest")
-    cubic = gelu * mp.mpf("0.044715")
-    rows += two_parts("kGeluCubic", cubic, digits, is_float, "kGeluCubicRest")
+    rows += two_parts(
+        "kGeluLinear", GELU_LINEAR, 21 if is_float else 49, is_float, "kGeluLinearRest"
+    )
+    rows += two_parts("kGeluCubic", GELU_CUBIC, digits, is_float, "kGeluCubicRest")
     rows += [
         ("kCbrtTwo", text(mp.cbrt(2), is_float)),
         ("kCbrtHalf", text(1 / mp.cbrt(2), is_float)),
@@ -417,8 +442,8 @@ def scalars(is_float: bool) -> list[tuple]:
         for name, fit in zip(("kTangentAbove[]", "kTangentBelow[]"), tangent, strict=True):
             rows.append((name, [text(c, False) for c in fit]))
         # So short that the products with a number of 13 digits and with its cube are exact.
-        rows += two_parts("kGeluLinearShort", gelu, 38, False, "kGeluLinearShortRest")
-        rows += two_parts("kGeluCubicShort", cubic, 14, False, "kGeluCubicShortRest")
+        rows += two_parts("kGeluLinearShort", GELU_LINEAR, 38, False, "kGeluLinearShortRest")
+        rows += two_parts("kGeluCubicShort", GELU_CUBIC, 14, False, "kGeluCubicShortRest")
     for name, (function, low_end, high_end, short, long) in POLYNOMIALS.items():
         fit = interpolation(function, low_end, high_end, short if is_float else long)
         in_double = name in IN_DOUBLE

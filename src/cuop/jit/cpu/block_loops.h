@@ -81,9 +81,16 @@ template <class F, class T>
 }
 
 /// So few that the second loop begins while the last quotients and roots of the first are at work.
+/// One row between loops of the widest vectors makes them so short that more take less time.
+#ifdef __AVX512F__
+template <int Count>
+inline constexpr int64_t kStagedElements = Count == 1 ? 512 : 128;
+#else
+template <int Count>
 inline constexpr int64_t kStagedElements = 128;
+#endif
 template <class T, int Count>
-using StageRows = T[Count][kStagedElements];
+using StageRows = T[Count][kStagedElements<Count>];
 
 template <class F, class T, int Count>
 [[gnu::noinline]] void prepare_block(StageRows<T, Count>& rows, const T* a, int64_t n) {
@@ -114,8 +121,9 @@ accurate::Doubt<T> run_quickly(T* result, const T* a, int64_t n) {
     if constexpr (kCount > 0) {
       alignas(64) StageRows<T, kCount> rows;
       accurate::Doubt<T> doubt = 0;
-      for (int64_t i = 0; i < n; i += kStagedElements) {
-        const int64_t count = n - i < kStagedElements ? n - i : kStagedElements;
+      constexpr int64_t kMost = kStagedElements<kCount>;
+      for (int64_t i = 0; i < n; i += kMost) {
+        const int64_t count = n - i < kMost ? n - i : kMost;
         prepare_block<F, T, kCount>(rows, a + i, count);
         doubt |= finish_block<F, T, kCount>(result + i, rows, a + i, count);
       }

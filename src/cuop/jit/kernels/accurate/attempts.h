@@ -281,10 +281,10 @@ CUOP_FN T attempted_gelu_tanh(T x, Stage<T, Count> stage) {
 }
 // Of double the exponential function first; of float one loop takes less than what is stored
 // between two.
-template <bool keeps_rest, class T>
-CUOP_FN auto prepared_hyperbolic(T x) {
+template <class T>
+CUOP_FN auto prepared_sinh(T x) {
   if constexpr (math::has_fast_fma && sizeof(T) == 8) {
-    return fused_hyperbolic_parts<keeps_rest>(x);
+    return fused_sinh_parts(x);
   } else {
     return Stage<T, 0>{};
   }
@@ -292,11 +292,19 @@ CUOP_FN auto prepared_hyperbolic(T x) {
 template <class T, int Count>
 CUOP_FN T attempted_sinh(T x, Stage<T, Count> stage) {
   if constexpr (Count > 0) {
-    return fused_sinh(x, stage);
+    return fused_sinh(stage);
   } else if constexpr (math::has_fast_fma) {
-    return fused_sinh(x, fused_hyperbolic_parts<true>(x));
+    return fused_sinh(fused_sinh_parts(x));
   } else {
     return quick_sinh(x);
+  }
+}
+template <class T>
+CUOP_FN auto prepared_cosh(T x) {
+  if constexpr (math::has_fast_fma && sizeof(T) == 8) {
+    return fused_cosh_parts(x);
+  } else {
+    return Stage<T, 0>{};
   }
 }
 template <class T, int Count>
@@ -304,7 +312,7 @@ CUOP_FN T attempted_cosh(T x, Stage<T, Count> stage) {
   if constexpr (Count > 0) {
     return fused_cosh(stage);
   } else if constexpr (math::has_fast_fma) {
-    return fused_cosh(fused_hyperbolic_parts<false>(x));
+    return fused_cosh(fused_cosh_parts(x));
   } else {
     return quick_cosh(x);
   }

@@ -302,17 +302,25 @@ struct Fused<float> {
       0x1.0dcb700000000p-1f,  -0x1.9dd3fa0000000p-2f,  0x1.49bf7a0000000p-5f,
       0x1.68fe2c0000000p-5f,  -0x1.31cec00000000p-7f,  -0x1.ce5ad80000000p-9f,
       0x1.645b580000000p-10f, -0x1.7afb3e0000000p-15f, -0x1.74276a0000000p-16f};
+  static constexpr float kGeluUnit = 0x1.691a1e0000000p-1f;
+  static constexpr float kGeluPerUnit = 0x1.6afa4e0000000p+0f;
+  static constexpr float kGeluLinear = 0x1.9faa800000000p+0f;
+  static constexpr float kGeluCubic = 0x1.2962540000000p-4f;
+  static constexpr float kGeluSlope = -0x1.19caa60000000p-6f;
+  static constexpr float kGeluExp[] = {0x1.ee8a1c0000000p-2f, 0x1.4405140000000p-3f,
+                                       0x1.3e72400000000p-5f, 0x1.f6d48c0000000p-8f,
+                                       0x1.49823a0000000p-10f};
 };
 template <>
 struct Fused<double> {
   static constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
   static constexpr double kInvPi = 0x1.45f306dc9c883p-2;
   static constexpr double kPiA = 0x1.921fb54442d18p+1;
-  static constexpr double kPiB = 0x1.1a62633145c07p-53;
-  static constexpr double kPiC = -0x1.f1976b7ed8fbcp-109;
+  static constexpr double kPiB = 0x1.1a62633100000p-53;
+  static constexpr double kPiC = 0x1.1701b839a2520p-87;
   static constexpr double kHalfPiA = 0x1.921fb54442d18p+0;
-  static constexpr double kHalfPiB = 0x1.1a62633145c07p-54;
-  static constexpr double kHalfPiC = -0x1.f1976b7ed8fbcp-110;
+  static constexpr double kHalfPiB = 0x1.1a62633100000p-54;
+  static constexpr double kHalfPiC = 0x1.1701b839a2520p-88;
   static constexpr double kInvLn2High = 0x1.71547652b82fep+0;
   static constexpr double kInvLn2Low = 0x1.777d0ffda0d24p-56;
   static constexpr double kInvLn10High = 0x1.bcb7b1526e50ep-2;

@@ -20,11 +20,12 @@ struct Turned {
   T r, excess;
 };
 /// Of a, which is x - h A, and of h B + h C. What is subtracted from a is exact, also where
-/// rounding r takes something from it.
+/// rounding r takes something from it. Of double h B is, too.
 template <class T>
 CUOP_FN Turned<T> turned(T a, T h, T part_b, T part_c) {
-  const T r = a - h * part_b, subtracted = a - r;
-  return {r, math::fma(h, part_c, math::fma(h, part_b, -subtracted))};
+  const T part = h * part_b, r = a - part, subtracted = a - r;
+  const T excess = sizeof(T) == 4 ? math::fma(h, part_b, -subtracted) : part - subtracted;
+  return {r, math::fma(h, part_c, excess)};
 }
 
 /// sin(r - excess + turns pi) for |r| up to pi/2: r c + r P, where P is small: with the larger part

@@ -71,17 +71,31 @@ CUOP_FN T fused_logistic(T factor, Stage<T, Count> e) {
 template <class T>
 inline constexpr bool is_exact_product = sizeof(T) == 4;
 
-template <class T>
-CUOP_FN ExpParts<is_exact_product<T>, T> fused_gelu_tanh_exp(T x) {
-  using C = Coefficients<T>;
-  const T z = x * x, z_low = math::fma(x, x, -z);
+CUOP_FN ExpParts<false, double> fused_gelu_tanh_exp(double x) {
+  using C = Coefficients<double>;
+  const double z = x * x, z_low = math::fma(x, x, -z);
   // The linear constant has so few digits that its difference from the sum is exact.
-  const T sum = math::fma(z, C::kGeluCubic, C::kGeluLinear);
-  const T rest =
+  const double sum = math::fma(z, C::kGeluCubic, C::kGeluLinear);
+  const double rest =
       math::fma(z_low, C::kGeluCubic, math::fma(z, C::kGeluCubicRest, C::kGeluLinearRest));
-  const T sum_low = math::fma(z, C::kGeluCubic, C::kGeluLinear - sum) + rest;
-  const T y = x * sum, y_low = math::fma(-x, sum_low, math::fma(-x, sum, y));
-  return fused_exp_parts<is_exact_product<T>>(-y, y_low);
+  const double sum_low = math::fma(z, C::kGeluCubic, C::kGeluLinear - sum) + rest;
+  const double y = x * sum, y_low = math::fma(-x, sum_low, math::fma(-x, sum, y));
+  return fused_exp_parts<false>(-y, y_low);
+}
+/// The same with y in a unit that is 1.7 percent less than 1: in it all constants are nearly
+/// floats, and n is multiplied by one that is a float.
+CUOP_FN ExpParts<true, float> fused_gelu_tanh_exp(float x) {
+  using C = Fused<float>;
+  constexpr float kScale = Format<float>::kPower + 1;
+  const float z = x * x, z_low = math::fma(x, x, -z);
+  const float sum = math::fma(z, C::kGeluCubic, C::kGeluLinear);
+  const float sum_low =
+      math::fma(z_low, C::kGeluCubic, math::fma(z, C::kGeluCubic, C::kGeluLinear - sum));
+  const float y = x * sum, low = math::fma(-x, sum_low, math::fma(-x, sum, y));
+  const float shifted = math::fma(-y, C::kGeluPerUnit, kScale), n = shifted - kScale;
+  const float high = math::fma(n, -C::kGeluUnit, -y), r = high + low;  // high is exact
+  const float bend = math::fma(r, polynomial(C::kGeluExp, r), C::kGeluSlope);
+  return {{pow2_half(shifted), high, math::fma(r, bend, low)}};
 }
 
 /// (2^n - 1) + 2^n (r + tail) with what r and the first sum lost.
@@ -99,19 +113,17 @@ CUOP_FN T fused_expm1(T x) {
   return math::copysign(first + math::fma(power, tail, low), x);
 }
 
-/// sinh and cosh of |x| = n ln 2 + r: with m = (2^n - 2^-n) / 2 and p = (2^n + 2^-n) / 2 they are
+/// sinh and cosh of x = n ln 2 + r: with m = (2^n - 2^-n) / 2 and p = (2^n + 2^-n) / 2 they are
 /// m cosh r + p sinh r and p cosh r + m sinh r: without a division, and with n = 0 near 0. Here
-/// 2^n / 2, r, cosh r - 1 and sinh r - r, if so asked with what r lost.
-template <bool keeps_rest, class T>
-CUOP_FN Stage<T, 4> fused_hyperbolic_parts(T x) {
+/// 2^n / 2, r, cosh r - 1 and sinh r - r.
+template <class T>
+CUOP_FN Stage<T, 4> fused_cosh_parts(T x) {
   using C = Coefficients<T>;
   using F = Format<T>;
   const T size = math::abs(x);
   const T shifted = math::fma(size, C::kInvLn2, F::kPower), n = shifted - F::kPower;
-  const T high = math::fma(n, -C::kLn2High, size), left = n * -C::kLn2Low, r = high + left;
-  const T z = r * r, bend = polynomial(C::kSinh, z);
-  const T odd = keeps_rest ? math::fma(r * z, bend, left - (r - high)) : r * z * bend;
-  return {{pow2_half(shifted), r, z * polynomial(C::kCosh, z), odd}};
+  const T r = math::fma(n, -C::kLn2High, size) + n * -C::kLn2Low, z = r * r;
+  return {{pow2_half(shifted), r, z * polynomial(C::kCosh, z), r * z * polynomial(C::kSinh, z)}};
 }
 /// 2^-n / 2 of 2^n / 2.
 template <class T>
@@ -120,12 +132,24 @@ CUOP_FN T inverse_power(T upper) {
   constexpr BitsOf<T> kTwoBiases = BitsOf<T>(2 * F::kBias - 2) << F::kMantissa;
   return from_bits<T>(kTwoBiases - bits_of(upper));
 }
+/// The same with n of the sign of x and r exact. From it the larger terms are taken; the others are
+/// those of r without what n ln 2 lacks, which goes into the last one. That one is negative here.
 template <class T>
-CUOP_FN T fused_sinh(T x, Stage<T, 4> parts) {
+CUOP_FN Stage<T, 4> fused_sinh_parts(T x) {
+  using C = Coefficients<T>;
+  using F = Format<T>;
+  const T shifted = math::fma(x, C::kInvLn2, F::kPower), n = shifted - F::kPower;
+  const T r = math::fma(n, -C::kLn2, x), less = n * C::kLn2Rest, t = r - less, z = t * t;
+  const T odd = math::fma(-(t * z), polynomial(C::kSinh, z), less);
+  return {{pow2_half(shifted), r, z * polynomial(C::kCosh, z), odd}};
+}
+/// 0 keeps its sign, as positive zeros are subtracted from it.
+template <class T>
+CUOP_FN T fused_sinh(Stage<T, 4> parts) {
   const auto [upper, r, even, odd] = parts.values;
-  const T lower = inverse_power(upper), minus = upper - lower, plus = upper + lower;
-  const T first = math::fma(plus, r, minus), first_low = math::fma(plus, r, minus - first);
-  return math::copysign(first + math::fma(plus, odd, math::fma(minus, even, first_low)), x);
+  const T lower = inverse_power(upper), less = lower - upper, plus = upper + lower;
+  const T first = math::fma(plus, r, -less), low = math::fma(-plus, r, first + less);
+  return first - math::fma(plus, odd, math::fma(less, even, low));
 }
 template <class T>
 CUOP_FN T fused_cosh(Stage<T, 4> parts) {

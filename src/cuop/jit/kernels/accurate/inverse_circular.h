@@ -83,7 +83,7 @@ CUOP_FN T atan(T x) {
   return math::copysign(first.high + low, x);
 }
 
-/// q is x up to 1; beyond, the negative reciprocal.
+/// q is |x| up to 1; beyond, the negative reciprocal.
 CUOP_FN Stage<float, 1> fused_atan_quotient(float x) {
   const float size = math::abs(x);
   const bool is_far = size > 1;
@@ -95,8 +95,10 @@ CUOP_FN float fused_atan(float x, Stage<float, 1> stage) {
   using C = Coefficients<float>;
   constexpr float kMain = 0.8125f;
   const float q = stage.values[0];
-  const bool is_far = math::abs(x) > 1;
-  const float base = is_far ? C::kHalfPi : 0.0f, rest = is_far ? C::kHalfPiRest : 0.0f;
+  // All bits where q is negative.
+  const auto far = static_cast<BitsOf<float>>(static_cast<int32_t>(bits_of(q)) >> 31);
+  const float base = from_bits<float>(far & bits_of(C::kHalfPi));
+  const float rest = from_bits<float>(far & bits_of(C::kHalfPiRest));
   const float p = polynomial(Fused<float>::kAtan, math::fma(q, q, -0.5f));
   const float main = math::fma(q, kMain, base), low = math::fma(q, kMain, base - main) + rest;
   return math::copysign(main + math::fma(q, p, low), x);

@@ -65,10 +65,17 @@ CUOP_FN Stage<float, 2> fused_atanh_argument(float x) {
   const float rest = math::fma(-q, d, n) + (a - (n - 1));  // by d what q lacks
   return {{q, rest * math::fma(n, -1.0f / 3, 7.0f / 6)}};
 }
+/// That logarithm is at least log(3), beside which the roundings of f's share and what the one
+/// constant lacks are small.
 CUOP_FN float fused_atanh(float x, Stage<float, 2> argument) {
+  using C = Fused<float>;
+  const auto [quotient, low] = argument.values;
+  const auto [k, f] = single_log_argument(quotient);
+  const float share = f + math::fma(f, f * polynomial(C::kLog, f), low);
+  const float far = 0.5f * math::fma(k, Coefficients<float>::kLn2, share);
   const float a = math::abs(x), z = x * x;
-  const float near = math::fma(a * z, polynomial(Fused<float>::kAtanh, z), a);
-  return math::copysign(a < 0.5f ? near : 0.5f * log_and_low(argument), x);
+  const float near = math::fma(a * z, polynomial(C::kAtanh, z), a);
+  return math::copysign(a < 0.5f ? near : far, x);
 }
 
 /// x + x P(x^2 - 1/2) up to 1, beyond 1 - Q(|x| - 5/4)^4, where Q is the fourth root of erfc, with
