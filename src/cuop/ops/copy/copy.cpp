@@ -9,6 +9,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/jit/recording.h"
 #include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/copy/imported_copy.h"
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/copy/staged_copy.h"
 #include "cuop/ops/create/empty.h"
@@ -144,7 +145,7 @@ void copy_across(const Tensor& dst, const Tensor& src) {
   between_streams(dst, src, [&] { pull(dst, src); });
 }
 
-void copy_from_peer(const Tensor& dst, const Tensor& src) {
+void copy_imported(const Tensor& dst, const Tensor& src) {
   if (dst.size() == 0 || kernels::copy_long_rows_cuda(dst, src)) return;
   kStridedCopy(dst.device(), dst, src);
 }
@@ -164,7 +165,7 @@ void pull(const Tensor& dst, const Tensor& src) {
   if (are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device())) {
     trace::Span span("copy", "op");
     span.add_bytes(src.nbytes() + dst.nbytes());
-    return copy_from_peer(dst, source);
+    return kStridedCopy(dst.device(), dst, source);
   }
   if (!is_direct) return copy_into(dst, to_device(src, dst.device()));
   const Tensor packed = contiguous(src);

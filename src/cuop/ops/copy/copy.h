@@ -16,9 +16,6 @@ void copy_into(const Tensor& dst, const Tensor& src);
 /// dst's GPU reads src's memory, and where both are row-major and of one dtype and shape, which for
 /// page-locked memory is the link's full speed.
 void copy_across(const Tensor& dst, const Tensor& src);
-/// dst <- src, of one dtype and shape, from memory of another GPU that dst's reads, as work of
-/// dst's current stream.
-void copy_from_peer(const Tensor& dst, const Tensor& src);
 /// The same, for callers that have ordered the streams of both devices: between GPUs it is work of
 /// dst's current stream, which nothing waits for.
 void pull(const Tensor& dst, const Tensor& src);
