@@ -116,8 +116,12 @@ int main(int argc, char** argv) {
       comm->set_mapped_from(0);
       const double mapped = median_us(*comm, stream, bytes, each.call);
       if (comm->rank() != 0) continue;
-      std::printf("| %s | %lld | %.1f | %.1f | %.2f |\n", each.name.c_str(),
-                  static_cast<long long>(bytes), staged, mapped, staged / mapped);
+      std::printf("| %s | %lld | ", each.name.c_str(), static_cast<long long>(bytes));
+      if (is_staged) {
+        std::printf("%.1f | %.1f | %.2f |\n", staged, mapped, staged / mapped);
+      } else {
+        std::printf(" | %.1f | |\n", mapped);
+      }
     }
   }
   return 0;
