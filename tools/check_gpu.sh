@@ -3,7 +3,7 @@
 # default device, and those of kernels under compute-sanitizer. Results go to $OUT, or build/gpu-results.
 #   CUOP_GTEST_SOURCE  GoogleTest's sources, where the machine has no GoogleTest
 #   CUOP_GPU_BUILD     an existing build folder to use instead of building
-#   CUOP_GPU_STAGES    which to run, of: build ctest pytest pytest-default pages jit fuzz memcheck
+#   CUOP_GPU_STAGES    which to run, of: build gpu-tests ctest pytest pytest-default pages jit fuzz memcheck
 #                      memcheck-pool racecheck bench (default: all)
 #   CUOP_PAGES         the folder of the documented pages and their runner (default: ../shared/pages)
 #   CUOP_SANITIZE_FILTER  GoogleTest's filter for memcheck and racecheck
@@ -11,7 +11,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 results=${OUT:-build/gpu-results}
 build=${CUOP_GPU_BUILD:-build/gpu}
-all="build ctest pytest pytest-default pages jit fuzz memcheck memcheck-pool racecheck bench"
+all="build gpu-tests ctest pytest pytest-default pages jit fuzz memcheck memcheck-pool racecheck bench"
 stages=${CUOP_GPU_STAGES:-$all}
 python=${PYTHON:-python3}
 mkdir -p "$results"
@@ -46,6 +46,46 @@ package_libraries() {
 import glob, site
 print(":".join(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"), reverse=True)))
 END
+}
+
+# sharded TESTS FILTER: a program of tests in $at_once processes, or 8, spread over the GPUs.
+sharded() {
+  local count=${at_once:-8} gpus status=0 shard waiting=()
+  gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)
+  for ((shard = 0; shard < count; ++shard)); do
+    CUDA_VISIBLE_DEVICES=$(order_of $((shard % gpus)) "$gpus") GTEST_TOTAL_SHARDS=$count \
+      GTEST_SHARD_INDEX=$shard "$build/tests/$1" --gtest_filter="$2" \
+      >"$results/$1-$shard.txt" 2>&1 &
+    waiting+=($!)
+  done
+  for ((shard = 0; shard < count; ++shard)); do
+    wait "${waiting[shard]}" && continue
+    status=1
+    echo "FAILED $1, shard $shard of $count:"
+    grep -E '^\[  FAILED|Failure$' -A4 "$results/$1-$shard.txt" ||
+      tail -n 5 "$results/$1-$shard.txt"
+  done
+  return "$status"
+}
+
+# order_of FIRST COUNT: all GPUs, beginning with that one.
+order_of() {
+  local first=$1 count=$2 i
+  for ((i = 0; i < count; ++i)); do echo $(((first + i) % count)); done | paste -sd,
+}
+
+# The rest a process each: those that fill a GPU's memory or measure it, that end their process, or
+# whose ranks are processes.
+gpu_tests() {
+  local alone=(GpuPool GpuRuntime Runtime_cuda GpuMeasure GpuUserKernel GpuLibraryTuning) status=0
+  local filter regex
+  filter=$(printf '%s.*:' "${alone[@]}")
+  regex=$(printf '%s\\.|' "${alone[@]}")
+  sharded cuop_gpu_tests "-$filter*DeathTest*" || status=1
+  sharded cuop_gpu_rank_tests '*' || status=1
+  ctest --test-dir "$build" -R "^gpu\.($regex.*DeathTest|processes)" --no-tests=error -j 3 \
+    --timeout 200 --output-on-failure || status=1
+  return "$status"
 }
 
 # sanitize STAGE FILTER TOOL OPTION...: a process for each test, as one error ends what follows it;
@@ -99,7 +139,7 @@ bench() {
 }
 
 export results build python
-export -f configure_and_build sanitize memcheck racecheck pages bench
+export -f configure_and_build sharded order_of gpu_tests sanitize memcheck racecheck pages bench
 if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
   echo "check_gpu: this machine has no usable NVIDIA GPU" >&2
   exit 1
@@ -107,9 +147,10 @@ fi
 export CUOP_LIBRARY_PATH=${CUOP_LIBRARY_PATH:-$(package_libraries)}
 [ -n "${CUOP_GPU_BUILD:-}" ] || stage build 1500 configure_and_build || exit 1
 export PYTHONPATH=$(realpath "$build")/python
-# All of them, as a GPU is the default device. A process for each test: one that breaks the device's
-# context fails alone.
-stage ctest 900 ctest --test-dir "$build" --no-tests=error -j 8 --timeout 200 \
+# All of them, as a GPU is the default device. Those of GPUs in few processes: making a context takes
+# longer than most tests.
+stage gpu-tests 900 gpu_tests
+stage ctest 900 ctest --test-dir "$build" -E '^gpu\.' --no-tests=error -j 8 --timeout 200 \
   --output-on-failure --output-junit "$(realpath "$results")/ctest.xml"
 stage pytest 600 "$python" -m pytest python/tests/gpu -q -rs -p no:cacheprovider \
   --junitxml="$results/pytest.xml"
@@ -130,7 +171,7 @@ CUOP_CUDA_ALLOCATOR=driver stage memcheck 600 memcheck memcheck \
 at_once=1 stage memcheck-pool 600 memcheck memcheck-pool 'GpuPool.*:GpuGraph.*'
 stage racecheck 600 racecheck racecheck "${CUOP_SANITIZE_FILTER:--$unfit:GpuPool.*}"
 stage bench 600 bench
-for log in ctest pytest pytest-default pages jit; do
+for log in gpu-tests ctest pytest pytest-default pages jit; do
   [ ! -f "$results/$log.log" ] || tail -n 3 "$results/$log.log"
 done
 [ ${#failed[@]} -eq 0 ] || printf 'FAILED: %s\n' "${failed[@]}"
