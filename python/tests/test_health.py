@@ -60,12 +60,6 @@ def named():
 
 wait_for(lambda: states() == ["alive"] * 3)  # ranks of other hosts once they were heard
 assert named() == (True, [])
-# Who has heard from all knows that nobody waits in a collective call any more, and may end or stop.
-others = [rank for rank in range(comm.size) if rank != comm.rank]
-for rank in others:
-    comm.send("here", rank)
-for rank in others:
-    comm.recv(rank)
 """
 
 # Over "hosts" ranks 1 and 2 take rank 0 to be on another host than they are.
@@ -131,7 +125,13 @@ def check(program, transport, tmp_path, ranks, **variables):
     folder, tmp_path = tmp_path, tmp_path / "at the end"
     tmp_path.mkdir()
     end = f"\npathlib.Path({str(tmp_path)!r}, str(rank_at_begin)).touch()\n"
-    begin = f"rank_at_begin = comm.rank\nfolder = pathlib.Path({str(folder)!r})\n"
+    # Whoever fails afterwards finds nobody in a call that came before.
+    begin = f"""
+rank_at_begin = comm.rank
+folder = pathlib.Path({str(folder)!r})
+(folder / f"rank {{comm.rank}} is here").touch()
+wait_for(lambda: all((folder / f"rank {{r}} is here").exists() for r in range(comm.size)))
+"""
     codes, prints = run_ranks(begin + textwrap.dedent(program) + end, transport, **variables)
     assert sorted(int(file.name) for file in tmp_path.iterdir()) == ranks, f"{codes}\n{prints}"
 
