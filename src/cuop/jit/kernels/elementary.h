@@ -2,6 +2,7 @@
 // accurate/, and on GPUs CUDA's own where tests/gpu/accuracy_test.cpp finds them within that.
 #pragma once
 
+#include "cuop/jit/kernels/accurate/attempts.h"
 #include "cuop/jit/kernels/accurate/circular.h"
 #include "cuop/jit/kernels/accurate/error_function.h"
 #include "cuop/jit/kernels/accurate/in_double.h"
@@ -9,9 +10,6 @@
 #include "cuop/jit/kernels/accurate/logarithm.h"
 #include "cuop/jit/kernels/accurate/root.h"
 #include "cuop/jit/kernels/accurate/single.h"
-#ifndef __CUDACC_RTC__  // GPUs use none of it, and would take 20 ms to read it
-#include "cuop/jit/kernels/accurate/attempts.h"
-#endif
 
 namespace cuop::jit::math {
 
