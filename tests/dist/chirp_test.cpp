@@ -96,13 +96,7 @@ TEST(ChirpOverRanks, RandomLengthsAndPlaces) {
         const Sharding from = place();
         CallOptions options = kForced;
         if (pick(0, 1) == 0) options.output = place();
-        const DistTensor made = fft(laid_out(comm, x, from), {kind, n, -1, norm}, options);
-        const std::string what = cat(ranks, " ranks, ", given, " as ", n, " kind ", i % 4, " from ",
-                                     from, " to ", made.sharding());
-        EXPECT_TRUE(!options.output || made.sharding() == *options.output) << what;
-        const Tensor expected = transformed(kind, x, n, -1, norm);
-        ASSERT_EQ(made.dtype(), expected.dtype()) << what;
-        expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-11, what);
+        expect_transformed(laid_out(comm, x, from), x, {kind, n, -1, norm}, options, 1e-11);
       }
     });
   }
@@ -163,13 +157,7 @@ TEST(ChirpOverRanks, RandomNumbersOfLines) {
         const Sharding from = place();
         CallOptions options = kForced;
         if (pick(0, 1) == 0) options.output = place();
-        const DistTensor made = fft(laid_out(comm, x, from), {kind, n, axis, norm}, options);
-        const std::string what = cat(ranks, " ranks, ", shape, " along ", axis, " as ", n, " kind ",
-                                     i % 4, " from ", from, " to ", made.sharding());
-        EXPECT_TRUE(!options.output || made.sharding() == *options.output) << what;
-        const Tensor expected = transformed(kind, x, n, axis, norm);
-        ASSERT_EQ(made.dtype(), expected.dtype()) << what;
-        expect_close(parts_of(gather_all(made)), parts_of(expected), 1e-11, what);
+        expect_transformed(laid_out(comm, x, from), x, {kind, n, axis, norm}, options, 1e-11);
       }
     });
   }

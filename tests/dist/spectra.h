@@ -47,6 +47,19 @@ inline Tensor transformed(FftKind kind, const Tensor& x, FftSize n, int64_t dim 
   return kFunctions[static_cast<size_t>(kind)](x, n, dim, norm, nullptr);
 }
 
+/// The call on parts of `whole`: where its result lies, its dtype and its values.
+inline void expect_transformed(const DistTensor& x, const Tensor& whole, const FftBatch& batch,
+                               const CallOptions& options, double tolerance) {
+  const DistTensor made = fft(x, batch, options);
+  const std::string what = cat(x.comm().size(), " ranks, ", x.shape(), " along ", batch.dim, " as ",
+                               batch.n.value_or(-1), " kind ", static_cast<int>(batch.kind),
+                               " from ", x.sharding(), " to ", made.sharding());
+  EXPECT_TRUE(!options.output || made.sharding() == *options.output) << what;
+  const Tensor expected = transformed(batch.kind, whole, batch.n, batch.dim, batch.norm);
+  ASSERT_EQ(made.dtype(), expected.dtype()) << what;
+  expect_close(parts_of(gather_all(made)), parts_of(expected), tolerance, what);
+}
+
 inline FftProblem line_problem(FftKind kind, int64_t n, const Sharding& at, DType dtype) {
   return {"fft", {"x", {kind == FftKind::kIrfft ? n / 2 + 1 : n}, dtype, at}, kind, {0}, {n}, {}};
 }

@@ -1,7 +1,6 @@
 // Copies of memory of another GPU, in any layout. That of another process lies like this GPU's own.
-#include "cuop/ops/copy/imported_copy.h"
-
 #include "cuop/core/text.h"
+#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
 #include "tests/gpu/gpu_values.h"
@@ -46,7 +45,7 @@ void expect_copies(const Tensor& host, const Tensor& there, const Copy& copy) {
 // Long rows go by the copy engine, everything else by kernels.
 TEST_F(GpuImportedCopy, ViewsOfAnyLayout) {
   const Tensor host = random_values({3, 40, 4100}, 2, DType::kFloat32);
-  expect_copies(host, gpu(host), copy_imported);
+  expect_copies(host, gpu(host), kernels::copy_imported_cuda);
 }
 
 TEST_F(GpuImportedCopy, ThreadsReadViewsOfAPeersMemory) {

@@ -53,19 +53,21 @@ class Follower {
                                steps_.input_boxes(), x_.dtype());
     const Shape whole = steps_.input_shape();
     const Box box = steps_.in_rows().owner_box(whole, rank());
-    Tensor matrix = empty(box.shape(), x_.dtype(), x_.device());
-    if (!box.empty()) {
-      const int64_t lines = steps_.lines(), length = given.shape(steps_.axis());
-      const int64_t padded = box.size() / lines;
-      Tensor line = reshape(move_axis(given, steps_.axis(), -1), {lines, length});
-      if (padded > length) {
-        const Tensor whole_rows = zeros({lines, padded}, x_.dtype(), x_.device());
-        copy_into(slice(whole_rows, 1, 0, length), line);
-        line = whole_rows;
-      }
-      matrix = swap_axes(reshape(line, {lines, padded / whole[2], whole[2]}), 0, 1);
-    }
+    const Tensor matrix = box.empty() ? empty(box.shape(), x_.dtype(), x_.device())
+                                      : in_rows_of(whole[2], given, box.size() / steps_.lines());
     return DistTensor(x_.comm_ptr(), steps_.in_rows(), whole, x_.dtype(), matrix, x_.device());
+  }
+
+  /// [rows, lines, row] of lines of `padded` elements.
+  Tensor in_rows_of(int64_t row, const Tensor& given, int64_t padded) const {
+    const int64_t lines = steps_.lines(), length = given.shape(steps_.axis());
+    Tensor line = reshape(move_axis(given, steps_.axis(), -1), {lines, length});
+    if (padded > length) {
+      const Tensor whole_rows = zeros({lines, padded}, x_.dtype(), x_.device());
+      copy_into(slice(whole_rows, 1, 0, length), line);
+      line = whole_rows;
+    }
+    return swap_axes(reshape(line, {lines, padded / row, row}), 0, 1);
   }
 
   void multiply_by_chirps(const Tensor& lines, const spectral::Chirp& chirp) const {
@@ -120,12 +122,12 @@ class Follower {
     exchange(matrix.comm(),
              plan_moves(rank(), matrix.sharding().owner_boxes(matrix.shape()), needs),
              part_of(matrix), [&](const Piece& piece) { return view_of(wanted, piece.box); });
-    Tensor part = empty(box.shape(), made.dtype, matrix.device());
-    if (!box.empty()) {
+    const auto part = [&] {
+      if (box.empty()) return empty(box.shape(), made.dtype, matrix.device());
       const Tensor lines = reshape(swap_axes(here, 0, 1), {steps_.lines(), rows * row});
-      part = as_result(slice(lines, 1, 0, length), made.shape);
-    }
-    return DistTensor(matrix.comm_ptr(), made.sharding, made.shape, made.dtype, part,
+      return as_result(slice(lines, 1, 0, length), made.shape);
+    };
+    return DistTensor(matrix.comm_ptr(), made.sharding, made.shape, made.dtype, part(),
                       matrix.device());
   }
 

@@ -22,7 +22,7 @@
 #include "cuop/dist/comm/patches.h"
 #include "cuop/memory/current.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/copy/imported_copy.h"
+#include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/empty.h"
 
 namespace cuop::dist {
@@ -213,7 +213,7 @@ void Fabric::pull(const Tensor& to, const Tensor& from, Stream stream) const {
   if (to.is_contiguous() && from.is_contiguous()) {
     return backend::cuda::copy_imported(to.data(), from.data(), from.nbytes(), stream);
   }
-  copy_imported(to, from);
+  kernels::copy_imported_cuda(to, from);
 }
 
 /// Also of a stream that has gone on without what it waited for: that is told elsewhere.

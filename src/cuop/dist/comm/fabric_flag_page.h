@@ -58,6 +58,9 @@ class FlagPage : NonCopyable {
   const std::shared_ptr<memory::SharedMemory>& memory() const { return memory_; }
   Owner& owner() const { return *static_cast<Owner*>(memory_->data()); }
   Peer& from(int rank) const { return reinterpret_cast<Peer*>(&owner() + 1)[rank]; }
+  static const Peer& from(const Owner& owner, int rank) {
+    return reinterpret_cast<const Peer*>(&owner + 1)[rank];
+  }
   /// What the rank has said; also of letters without an end.
   static std::string text_of(const Peer& peer) {
     return {peer.text, strnlen(peer.text, sizeof peer.text)};

@@ -17,8 +17,7 @@ std::optional<Abandonment> Guard::reason() const {
 
 Abandonment told_by(const FlagPage::Owner& owner, uint32_t word, int ranks) {
   const auto [blamed, teller] = FlagPage::Word::from(word);
-  const auto* const peers = reinterpret_cast<const FlagPage::Peer*>(&owner + 1);
-  const std::string text = teller < ranks ? FlagPage::text_of(peers[teller]) : "";
+  const std::string text = teller < ranks ? FlagPage::text_of(FlagPage::from(owner, teller)) : "";
   return {blamed, false,
           cat("cannot go on: ", text.empty() ? cat("rank ", blamed, " failed") : text)};
 }

@@ -9,7 +9,6 @@
 #include "cuop/core/trace.h"
 #include "cuop/jit/recording.h"
 #include "cuop/ops/copy/copy_kernels.h"
-#include "cuop/ops/copy/imported_copy.h"
 #include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/copy/staged_copy.h"
 #include "cuop/ops/create/empty.h"
@@ -143,11 +142,6 @@ Tensor to_device(const Tensor& tensor, Device device) {
 
 void copy_across(const Tensor& dst, const Tensor& src) {
   between_streams(dst, src, [&] { pull(dst, src); });
-}
-
-void copy_imported(const Tensor& dst, const Tensor& src) {
-  if (dst.size() == 0 || kernels::copy_long_rows_cuda(dst, src)) return;
-  kStridedCopy(dst.device(), dst, src);
 }
 
 void pull(const Tensor& dst, const Tensor& src) {

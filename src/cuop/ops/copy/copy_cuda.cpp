@@ -1,6 +1,7 @@
 #include "cuop/backend/cuda/row_copy.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/core/trace.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/strided.h"
@@ -14,25 +15,10 @@ constexpr int64_t kLeastEdge = 8;
 constexpr int64_t kLeastRowBytes = 4096;
 /// Above this many calls of the copy engine a kernel is started once instead.
 constexpr int64_t kMaxRowCopies = 8;
-}  // namespace
 
-void strided_copy_cuda(const Tensor& dst, const Tensor& src) {
-  if (dst.dtype() == src.dtype() && dst.is_contiguous() && src.is_contiguous()) {
-    return backend::runtime(dst.device())
-        .copy(dst.data(), src.data(), src.nbytes(), current_stream(dst.device()));
-  }
-  if (dst.dtype() == src.dtype()) {
-    if (const auto copy = plan_transposed_copy(dst, src)) {
-      return jit::launch_text(transposed_copy_kernel(itemsize(dst.dtype())), dst.device(),
-                              copy->tiles, &*copy);
-    }
-  }
-  jit::TensorExpr expr;
-  expr.write(expr.leaf(src), dst);
-}
-
-bool copy_long_rows_cuda(const Tensor& dst, const Tensor& src) {
-  if (dst.dtype() != src.dtype()) return false;
+/// Copies long rows by the copy engine. False, and nothing is done, where rows are short or strides
+/// are not those of rows.
+bool copy_long_rows(const Tensor& dst, const Tensor& src) {
   const int64_t item = itemsize(dst.dtype());
   const LoopNest<2> nest = make_loop_nest<2>(dst.shape(), {&dst.strides(), &src.strides()});
   const auto& row = nest.inner();
@@ -55,6 +41,30 @@ bool copy_long_rows_cuda(const Tensor& dst, const Tensor& src) {
                              stream);
   }
   return true;
+}
+
+}  // namespace
+
+void strided_copy_cuda(const Tensor& dst, const Tensor& src) {
+  if (dst.dtype() == src.dtype() && dst.is_contiguous() && src.is_contiguous()) {
+    return backend::runtime(dst.device())
+        .copy(dst.data(), src.data(), src.nbytes(), current_stream(dst.device()));
+  }
+  if (dst.dtype() == src.dtype()) {
+    if (const auto copy = plan_transposed_copy(dst, src)) {
+      return jit::launch_text(transposed_copy_kernel(itemsize(dst.dtype())), dst.device(),
+                              copy->tiles, &*copy);
+    }
+  }
+  jit::TensorExpr expr;
+  expr.write(expr.leaf(src), dst);
+}
+
+void copy_imported_cuda(const Tensor& dst, const Tensor& src) {
+  trace::Span span("copy", "op");
+  if (dst.size() == 0) return;
+  span.add_bytes(src.nbytes() + dst.nbytes());
+  if (!copy_long_rows(dst, src)) strided_copy_cuda(dst, src);
 }
 
 std::optional<jit::TransposedCopy> plan_transposed_copy(const Tensor& to, const Tensor& from) {

@@ -12,11 +12,10 @@ namespace cuop::kernels {
 void strided_copy_cpu(const Tensor& dst, const Tensor& src);
 void strided_copy_cuda(const Tensor& dst, const Tensor& src);
 
-/// Copies long rows by the copy engine of dst's GPU, which reads src's memory: faster than kernels
-/// where that is another process's, slower where it is a peer's of this one (1.15 and 1.7 ms for
-/// 256 MiB each way in rows of 32 KiB; kernels 1.57 and 1.16). False, and nothing is done, where
-/// rows are short or strides are not those of rows.
-bool copy_long_rows_cuda(const Tensor& dst, const Tensor& src);
+/// From another process's memory, which dst's GPU reads, of one dtype. Long rows go by the copy
+/// engine: it is faster there than kernels, and slower where the memory is a peer's of this process
+/// (1.15 and 1.7 ms for 256 MiB each way in rows of 32 KiB; kernels 1.57 and 1.16).
+void copy_imported_cuda(const Tensor& dst, const Tensor& src);
 
 /// The copy as one of tiles, where both tensors, of one dtype and shape, have neighbours but along
 /// different axes; nothing for others, and where tiles would be mostly empty.

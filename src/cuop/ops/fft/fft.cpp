@@ -81,10 +81,8 @@ LinePass make_pass(std::span<const Step> steps, const Tensor& in, const Tensor& 
   pass.out_owner = out;
   pass.in_stride = in.strides()[axis];
   pass.out_stride = out.strides()[axis];
-  std::vector<int> taken;
-  for (const Step& each : steps) taken.push_back(each.axis);
   for (int other = 0; other < in.ndim(); ++other) {
-    if (has_axis(taken, other)) continue;
+    if (std::ranges::any_of(steps, [&](const Step& each) { return each.axis == other; })) continue;
     pass.others.push_back(in.shape(other));
     pass.in_strides.push_back(in.strides()[other]);
     pass.out_strides.push_back(out.strides()[other]);
@@ -95,19 +93,19 @@ LinePass make_pass(std::span<const Step> steps, const Tensor& in, const Tensor& 
   return pass;
 }
 
-/// How many of the first steps, up to three, a GPU makes in one call from `in` to `out`.
+/// How many of the first steps a GPU makes in one call from `in` to `out`.
 size_t steps_in_one_call(std::span<const Step> steps, const Tensor& in, const Tensor& out) {
+  if (in.device().type != DeviceType::kCuda) return 1;
   const Step& first = steps.front();
   Shape shape = in.shape();
   shape[first.axis] = first.out_count;
   const bool is_from_real = first.kind == FftKind::kRealForward;
-  if (in.device().type != DeviceType::kCuda || shape != out.shape() ||
-      is_complex(in.dtype()) == is_from_real || !is_complex(out.dtype())) {
+  if (shape != out.shape() || is_complex(in.dtype()) == is_from_real || !is_complex(out.dtype())) {
     return 1;
   }
   const FftKind direction = is_from_real ? FftKind::kForward : first.kind;
   size_t count = 1;
-  while (count < std::min<size_t>(3, steps.size()) && steps[count].kind == direction) ++count;
+  while (count < steps.size() && steps[count].kind == direction) ++count;
   const auto is_one_call = [&](std::span<const Step> all) {
     return std::ranges::all_of(all, [&](const Step& s) { return in.shape(s.axis) == s.n; }) &&
            spectral::is_one_call_cuda(make_pass(all, in, out));

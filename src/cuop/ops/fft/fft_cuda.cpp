@@ -1,7 +1,6 @@
 // A pass of line transforms on a GPU: cuFFT where the lines lie when it can read and write them
 // there, else on lines side by side in scratch.
 #include <algorithm>
-#include <tuple>
 
 #include "cuop/backend/cuda/cufft.h"
 #include "cuop/ops/copy/copy.h"
@@ -188,6 +187,9 @@ void run_library(const LinePass& pass, const Tensor& in, const Tensor& out) {
   }
 }
 
+/// Where the library takes complex numbers.
+int64_t alignment_of(const LinePass& pass) { return pass.is_double ? 16 : 8; }
+
 /// Whether few calls of the library reach all lines, in the direction of memory and each from where
 /// a complex number may lie.
 bool is_reachable(const LinePass& pass, const Tensor& in, const Tensor& out) {
@@ -196,7 +198,7 @@ bool is_reachable(const LinePass& pass, const Tensor& in, const Tensor& out) {
   const auto& inner = nest.inner();
   const bool is_forward = inner.size == 1 || (inner.strides[0] > 0 && inner.strides[1] > 0);
   if (!is_forward || nest.outer_size() > kMaxCalls) return false;
-  const int64_t alignment = pass.is_double ? 16 : 8;
+  const int64_t alignment = alignment_of(pass);
   const auto is_aligned = [&](const Tensor& side, size_t which) {
     if (reinterpret_cast<intptr_t>(side.data()) % alignment != 0) return false;
     for (int i = 0; i + 1 < nest.count; ++i) {
@@ -234,11 +236,9 @@ void run_lines_cuda(const LinePass& pass) {
 }
 
 bool is_one_call_cuda(const LinePass& pass) {
-  if (pass.joined.size() >= std::tuple_size_v<decltype(backend::cuda::FftGridSpec::slower)> + 1) {
-    return false;
-  }
+  if (pass.joined.size() > backend::cuda::FftGridSpec{}.slower.size()) return false;
   const auto [given, result] = sides(pass);
-  const int64_t alignment = pass.is_double ? 16 : 8;
+  const int64_t alignment = alignment_of(pass);
   LinePass::Joined faster{pass.n, pass.in_stride, pass.out_stride};
   int64_t in_count = pass.in_count, out_count = pass.out_count;  // of the faster axis
   for (const LinePass::Joined& joined : pass.joined) {
