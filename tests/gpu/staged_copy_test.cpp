@@ -11,6 +11,7 @@
 #include "cuop/core/interrupt.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/copy/pinned.h"
+#include "cuop/ops/copy/row_copies.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/gpu_test.h"
@@ -104,6 +105,58 @@ TEST_F(GpuStagedCopy, LockedMemoryGoesDirectly) {
   const Tensor locked = pin_memory(numbers({3 * kMiB}), kGpu);
   EXPECT_FALSE(is_staged(locked, kGpu));
   EXPECT_TRUE(are_equal(to_device(to_device(locked, kGpu), kCpu), locked));
+}
+
+TEST_F(GpuStagedCopy, RowsOfLockedMemoryGoByTheCopyEngine) {
+  const Tensor locked = pin_memory(numbers({6, 700, 2500}), kGpu);
+  const Tensor pitched = slice(locked, 2, 130, 2377);                   // rows of all planes
+  const Tensor planes = slice(slice(locked, 1, 5, 690), 2, 300, 2500);  // some rows of each
+  const Tensor apart = slice(locked, 1, 0, 700, 3);                     // every third row
+  const RowLimits any{1, 1, 100};
+  const auto calls = [&](const Tensor& host) {
+    const Tensor there = empty(host.shape(), host.dtype(), kGpu);
+    return row_copies(there, host, any).size();
+  };
+  EXPECT_EQ(calls(pitched), 1);
+  EXPECT_EQ(calls(planes), 6);
+  EXPECT_EQ(calls(apart), 6);
+  EXPECT_EQ(calls(slice(locked, 1, -1, std::nullopt, -1)), 0);  // backwards
+  EXPECT_EQ(calls(swap_axes(locked, 1, 2)), 0);                 // no rows
+  EXPECT_EQ(calls(locked), 0);                                  // one row
+  for (const Tensor& view : {pitched, planes, apart}) {
+    ASSERT_TRUE(is_staged(view, kGpu));
+    const Tensor gpu = empty(view.shape(), view.dtype(), kGpu);
+    ASSERT_TRUE(copy_locked_rows(gpu, view));
+    EXPECT_TRUE(are_equal(to_device(gpu, kCpu), view)) << view.shape();
+    EXPECT_TRUE(are_equal(to_device(to_device(view, kGpu), kCpu), view)) << view.shape();
+  }
+}
+
+TEST_F(GpuStagedCopy, IntoPartsOfLockedTensors) {
+  const Tensor gpu = to_device(numbers({1100, 1300}), kGpu);
+  const Tensor frame = pin_memory(full({1102, 1400}, -1, DType::kInt32), kGpu);
+  const Tensor inner = slice(slice(frame, 0, 1, 1101), 1, 50, 1350);
+  ASSERT_TRUE(copy_locked_rows(inner, gpu));
+  EXPECT_TRUE(are_equal(inner, numbers({1100, 1300})));
+  for (const Tensor& edge : {slice(frame, 0, 0, 1), slice(frame, 0, 1101, 1102),
+                             slice(frame, 1, 0, 50), slice(frame, 1, 1350, 1400)}) {
+    EXPECT_TRUE(are_equal(edge, full(edge.shape(), -1, DType::kInt32)));
+  }
+}
+
+TEST_F(GpuStagedCopy, ShortRowsOfLockedMemoryArePackedByThreads) {
+  const Tensor locked = pin_memory(numbers({40'000, 130}), kGpu);
+  const Tensor narrow = slice(locked, 1, 3, 50);  // 188 bytes
+  const Tensor gpu = empty(narrow.shape(), narrow.dtype(), kGpu);
+  ASSERT_TRUE(is_staged(narrow, kGpu));
+  EXPECT_FALSE(copy_locked_rows(gpu, narrow));
+  EXPECT_TRUE(are_equal(to_device(to_device(narrow, kGpu), kCpu), narrow));
+}
+
+TEST_F(GpuStagedCopy, RowsOfOrdinaryMemoryAreNotTheCopyEngines) {
+  const Tensor ordinary = slice(numbers({1100, 1300}), 1, 0, 1200);
+  const Tensor gpu = empty(ordinary.shape(), ordinary.dtype(), kGpu);
+  EXPECT_FALSE(copy_locked_rows(gpu, ordinary));
 }
 
 /// Orders faults of the simulated GPU while it lives; other drivers take no orders.

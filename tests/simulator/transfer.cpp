@@ -98,7 +98,7 @@ Result copy_rows(Stream& stream, const RowCopy& copy) {
   const Side target = side(copy.to, copy.to_pitch), source = side(copy.from, copy.from_pitch);
   const int device = stream.device();
   const auto is_fine = [device](const Side& which) {
-    return which.is_simulated && is_usable(which, device, Naming::kByAddress);
+    return !which.is_pageable && is_usable(which, device, Naming::kByAddress);
   };
   if (!is_fine(target) || !is_fine(source)) return Result::kInvalidValue;
   return start(Asked::kCopy, stream, reinterpret_cast<const void*>(&simulator::copy_rows), [=] {

@@ -1,8 +1,11 @@
 #include "cuop/backend/cuda/row_copy.h"
 
+#include <algorithm>
+
 #include "cuop/backend/cuda/context.h"
 #include "cuop/backend/cuda/driver.h"
 #include "cuop/backend/cuda/operation.h"
+#include "cuop/core/interrupt.h"
 
 namespace cuop::backend::cuda {
 
@@ -20,6 +23,21 @@ void copy_rows(const RowCopy& copy, Stream stream) {
   check(driver().memcpy_2d_async(&request, handle_of(stream)), "copy: ", copy.rows, " rows of ",
         copy.row_bytes, " bytes on ", stream.device);
   operation.started();
+}
+
+void copy_locked_rows(const RowCopy& copy, Stream stream) {
+  constexpr int64_t kPieceBytes = 256 << 20;  // some 0.01 s
+  const int64_t most = std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(1, copy.row_bytes));
+  RowCopy piece = copy;
+  for (int64_t first = 0; first < copy.rows; first += most) {
+    check_interrupt();
+    piece.rows = std::min(most, copy.rows - first);
+    piece.to = static_cast<char*>(copy.to) + first * copy.to_pitch;
+    piece.from = static_cast<const char*>(copy.from) + first * copy.from_pitch;
+    copy_rows(piece, stream);
+    check(driver().stream_synchronize(handle_of(stream)), "copy: waiting for ", piece.rows,
+          " rows on ", stream.device);
+  }
 }
 
 }  // namespace cuop::backend::cuda

@@ -21,5 +21,8 @@ constexpr int64_t kMaxPitch = INT32_MAX;
 
 /// Copies between memory of the stream's device and memory that it reads, as work of the stream.
 void copy_rows(const RowCopy& copy, Stream stream);
+/// The same between memory of the device and page-locked memory of the host; done when it returns.
+/// An interrupt is heard between pieces, of which none is under way any more when it is raised.
+void copy_locked_rows(const RowCopy& copy, Stream stream);
 
 }  // namespace cuop::backend::cuda

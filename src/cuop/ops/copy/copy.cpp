@@ -10,6 +10,7 @@
 #include "cuop/jit/recording.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/copy/pinned.h"
+#include "cuop/ops/copy/row_copies.h"
 #include "cuop/ops/copy/staged_copy.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/ops/output.h"
@@ -49,7 +50,7 @@ bool goes_in_stages(const Tensor& to, const Tensor& from) {
 void move_elements(const Tensor& to, const Tensor& from) {
   trace::Span span("copy", "op");
   span.add_bytes(from.nbytes());
-  if (goes_in_stages(to, from) && staged_copy(to, from)) return;
+  if (goes_in_stages(to, from) && (copy_locked_rows(to, from) || staged_copy(to, from))) return;
   if (!from.is_contiguous()) return move_elements(to, contiguous(from));
   if (!to.is_contiguous()) return copy_into(to, to_device(from, to.device()));
   const Device gpu = to.device().is_cpu() ? from.device() : to.device();

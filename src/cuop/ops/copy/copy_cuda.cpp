@@ -1,9 +1,9 @@
-#include "cuop/backend/cuda/row_copy.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/trace.h"
 #include "cuop/jit/tensor_expr.h"
 #include "cuop/ops/copy/copy_kernels.h"
+#include "cuop/ops/copy/row_copies.h"
 #include "cuop/ops/strided.h"
 
 namespace cuop::kernels {
@@ -11,36 +11,17 @@ namespace cuop::kernels {
 namespace {
 /// Shorter axes leave most of a tile empty.
 constexpr int64_t kLeastEdge = 8;
-/// Shorter rows keep a copy engine from the speed of its link.
-constexpr int64_t kLeastRowBytes = 4096;
-/// Above this many calls of the copy engine a kernel is started once instead.
-constexpr int64_t kMaxRowCopies = 8;
+/// Shorter rows keep a copy engine from the speed of its link, and above 8 calls of it a kernel is
+/// started once instead.
+constexpr RowLimits kByCopyEngine{4096, 0, 8};
 
 /// Copies long rows by the copy engine. False, and nothing is done, where rows are short or strides
 /// are not those of rows.
 bool copy_long_rows(const Tensor& dst, const Tensor& src) {
-  const int64_t item = itemsize(dst.dtype());
-  const LoopNest<2> nest = make_loop_nest<2>(dst.shape(), {&dst.strides(), &src.strides()});
-  const auto& row = nest.inner();
-  const bool is_row = row.strides[0] == 1 && row.strides[1] == 1;
-  if (!is_row || row.size * item < kLeastRowBytes || nest.count < 2) return false;
-  const auto& rows = nest.axes[static_cast<size_t>(nest.count - 2)];
-  if (nest.outer_size() / rows.size > kMaxRowCopies) return false;
-  for (const int64_t stride : rows.strides) {
-    if (stride < row.size || stride * item > backend::cuda::kMaxPitch) return false;
-  }
+  const auto copies = row_copies(dst, src, kByCopyEngine);
   const Stream stream = current_stream(dst.device());
-  for (int64_t first = 0; first < nest.outer_size(); first += rows.size) {
-    const auto offsets = nest.row_offsets(first);
-    backend::cuda::copy_rows({.to = static_cast<std::byte*>(dst.data()) + offsets[0] * item,
-                              .from = static_cast<const std::byte*>(src.data()) + offsets[1] * item,
-                              .row_bytes = row.size * item,
-                              .rows = rows.size,
-                              .to_pitch = rows.strides[0] * item,
-                              .from_pitch = rows.strides[1] * item},
-                             stream);
-  }
-  return true;
+  for (const backend::cuda::RowCopy& copy : copies) backend::cuda::copy_rows(copy, stream);
+  return !copies.empty();
 }
 
 }  // namespace

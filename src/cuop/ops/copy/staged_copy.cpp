@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
+#include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/cuda/capture.h"
 #include "cuop/backend/cuda/cuda_memory.h"
 #include "cuop/backend/cuda/workspace.h"
@@ -13,6 +16,7 @@
 #include "cuop/core/box.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/noncopyable.h"
 #include "cuop/ops/copy/copy_kernels.h"
 #include "cuop/ops/create/empty.h"
@@ -21,9 +25,10 @@ namespace cuop {
 namespace {
 
 constexpr int64_t kLeastBytes = 4 << 20;  // below, the driver's way has less to start
-constexpr int64_t kSlots = 4;
-constexpr int64_t kSmallestSlot = 1 << 20;
-constexpr int64_t kLargestSlot = 8 << 20;
+constexpr int64_t kMostLanes = 16;        // threads; more share what the host's memory gives
+constexpr int64_t kSlots = 2;             // of each
+constexpr int64_t kSmallestSlot = 256 << 10;
+constexpr int64_t kLargestSlot = 2 << 20;
 
 /// A row-major tensor in stretches of memory of at most so many bytes, in order: ranges of one axis
 /// at one place of the axes before it.
@@ -58,111 +63,134 @@ class Stretches {
   int64_t ranges_ = 1, places_ = 1;
 };
 
-/// Page-locked memory for a few stretches, which the GPU copies from or to as work of a stream.
-class Slots : NonCopyable {
+/// One copy: stretches that threads take in turn, each with two page-locked slots of its own, of
+/// which it fills or empties one while the GPU copies the other.
+class StagedCopy : NonCopyable {
  public:
-  Slots(int64_t slot_bytes, Stream stream)
-      : stream_(stream),
-        slot_bytes_(slot_bytes),
+  StagedCopy(const Tensor& dst, const Tensor& src, Stream stream)
+      : dst_(dst),
+        src_(src),
+        stream_(stream),
+        lanes_(std::clamp<int64_t>(backend::thread_count(), 1, kMostLanes)),
+        slot_bytes_(std::clamp(dst.nbytes() / (lanes_ * kSlots), kSmallestSlot, kLargestSlot)),
+        stretches_(dst.shape(), itemsize(dst.dtype()), slot_bytes_),
         // No stream uses it any more when it goes back: one order serves all.
-        memory_(kSlots * slot_bytes, Stream{stream.device},
-                backend::cuda::pinned_memory(stream.device)) {
-    for (auto& event : is_copied_) event = backend::runtime(stream.device).create_event(false);
+        memory_(lanes_ * kSlots * slot_bytes_, Stream{stream.device},
+                backend::cuda::pinned_memory(stream.device)),
+        slots_(static_cast<size_t>(lanes_ * kSlots)) {
+    for (Slot& slot : slots_) slot.is_copied = backend::runtime(stream.device).create_event(false);
   }
-  ~Slots() {
+  ~StagedCopy() {
     // Whatever has ended the call, an interrupt too: the memory goes back when no copy uses it.
-    for (int64_t i = 0; i < used_; ++i) {
+    for (const Slot& slot : slots_) {
       try {
-        while (!event(i).is_done()) std::this_thread::yield();
+        while (slot.is_used && !slot.is_copied->is_done()) std::this_thread::yield();
       } catch (...) {  // the device's use has ended, and with it the copy
       }
     }
   }
 
-  /// What copy i goes through, as a row-major tensor of the host that is like another one.
-  Tensor tensor(int64_t i, const Tensor& like) const {
-    return from_memory(slot(i), contiguous_layout(like.shape()), like.dtype(), kCpu, {});
-  }
-  /// Starts copy i, between its slot and the GPU's memory.
-  void copy_in(int64_t i, const Tensor& from) { copy(i, slot(i), from.data(), from.nbytes()); }
-  void copy_out(int64_t i, const Tensor& to) { copy(i, to.data(), slot(i), to.nbytes()); }
-  /// Returns when copy i has been made; at once for one that was never started.
-  void wait(int64_t i) const {
-    if (i >= 0) event(i).synchronize();
+  void run() {
+    const bool is_upload = src_.device().is_cpu();
+    backend::parallel_for_each(lanes_, 1, [&](int64_t lane) {
+      try {
+        is_upload ? upload(lane * kSlots) : download(lane * kSlots);
+      } catch (...) {
+        next_ = stretches_.count();  // of no use to the others
+        throw;
+      }
+    });
   }
 
  private:
-  void* slot(int64_t i) const {
-    return static_cast<char*>(memory_.data()) + i % kSlots * slot_bytes_;
-  }
-  backend::Event& event(int64_t i) const { return *is_copied_[static_cast<size_t>(i % kSlots)]; }
-  void copy(int64_t i, void* to, const void* from, int64_t bytes) {
-    backend::runtime(stream_.device).copy_locked(to, from, bytes, stream_);
-    used_ = std::max(used_, std::min(i + 1, kSlots));
-    event(i).record(stream_);
-  }
-
-  Stream stream_;
-  int64_t slot_bytes_;
-  backend::cuda::Workspace memory_;
-  std::array<std::unique_ptr<backend::Event>, kSlots> is_copied_;
-  int64_t used_ = 0;  ///< slots that some copy has gone through
-};
-
-Tensor stretch(const Tensor& whole, const Stretches& stretches, int64_t i) {
-  return whole.with_layout(stretches.of(whole.layout(), i));
-}
-
-void upload(const Tensor& dst, const Tensor& src, const Stretches& stretches, Slots& slots) {
-  const int64_t count = stretches.count();
-  for (int64_t i = 0; i < count; ++i) {
-    slots.wait(i - kSlots);
-    const Tensor to = stretch(dst, stretches, i);
-    kernels::strided_copy_cpu(slots.tensor(i, to), stretch(src, stretches, i));
-    slots.copy_out(i, to);
-  }
-  for (int64_t i = count - kSlots; i < count; ++i) slots.wait(i);
-}
-
-void download(const Tensor& dst, const Tensor& src, const Stretches& stretches, Slots& slots) {
-  const int64_t count = stretches.count();
-  const auto start = [&](int64_t i) {
-    if (i < count) slots.copy_in(i, stretch(src, stretches, i));
+  struct Slot {
+    std::unique_ptr<backend::Event> is_copied;
+    bool is_used = false;
   };
-  for (int64_t i = 0; i < kSlots; ++i) start(i);
-  for (int64_t i = 0; i < count; ++i) {
-    slots.wait(i);
-    const Tensor to = stretch(dst, stretches, i);
-    kernels::strided_copy_cpu(to, slots.tensor(i, to));
-    start(i + kSlots);
+
+  /// The next stretch that no thread has taken; none behind the last.
+  std::optional<int64_t> take() {
+    check_interrupt();
+    const int64_t i = next_.fetch_add(1);
+    return i < stretches_.count() ? std::optional(i) : std::nullopt;
   }
-}
+  Tensor stretch(const Tensor& whole, int64_t i) const {
+    return whole.with_layout(stretches_.of(whole.layout(), i));
+  }
+  Slot& slot(int64_t number) { return slots_[static_cast<size_t>(number)]; }
+  /// What a stretch goes through, as a row-major tensor of the host that is like it.
+  Tensor staged(int64_t number, const Tensor& like) const {
+    void* const data = static_cast<char*>(memory_.data()) + number * slot_bytes_;
+    return from_memory(data, contiguous_layout(like.shape()), like.dtype(), kCpu, {});
+  }
+  void start(int64_t number, const Tensor& to, const Tensor& from) {
+    backend::runtime(stream_.device).copy_locked(to.data(), from.data(), to.nbytes(), stream_);
+    slot(number).is_used = true;
+    slot(number).is_copied->record(stream_);
+  }
+  void wait(int64_t number) {
+    if (slot(number).is_used) slot(number).is_copied->synchronize();
+  }
+
+  void upload(int64_t first) {
+    int64_t number = first;
+    for (auto i = take(); i; i = take(), number = first + (number - first + 1) % kSlots) {
+      wait(number);
+      const Tensor to = stretch(dst_, *i), between = staged(number, to);
+      kernels::strided_copy_cpu(between, stretch(src_, *i));
+      start(number, to, between);
+    }
+    for (int64_t k = first; k < first + kSlots; ++k) wait(k);
+  }
+
+  void download(int64_t first) {
+    std::array<std::optional<int64_t>, kSlots> under_way;
+    const auto begin = [&](int64_t k) {
+      std::optional<int64_t>& i = under_way[static_cast<size_t>(k)];
+      i = take();
+      if (!i) return;
+      const Tensor from = stretch(src_, *i);
+      start(first + k, staged(first + k, from), from);
+    };
+    for (int64_t k = 0; k < kSlots; ++k) begin(k);
+    for (int64_t k = 0; under_way[static_cast<size_t>(k)]; k = (k + 1) % kSlots) {
+      wait(first + k);
+      const Tensor to = stretch(dst_, *under_way[static_cast<size_t>(k)]);
+      kernels::strided_copy_cpu(to, staged(first + k, to));
+      begin(k);
+    }
+  }
+
+  const Tensor& dst_;
+  const Tensor& src_;
+  Stream stream_;
+  int64_t lanes_, slot_bytes_;
+  Stretches stretches_;
+  backend::cuda::Workspace memory_;
+  std::vector<Slot> slots_;
+  std::atomic<int64_t> next_ = 0;
+};
 
 }  // namespace
 
 bool is_staged(const Tensor& on_host, Device gpu) {
-  return on_host.nbytes() >= kLeastBytes && !backend::runtime(gpu).is_locked(on_host.data()) &&
-         !backend::cuda::is_capturing(current_stream(gpu));  // where no copy of the host is taken
+  if (on_host.nbytes() < kLeastBytes) return false;
+  // The driver takes page-locked memory as it lies, but without gaps.
+  if (on_host.is_contiguous() && backend::runtime(gpu).is_locked(on_host.data())) return false;
+  return !backend::cuda::is_capturing(current_stream(gpu));  // where no copy of the host is taken
 }
 
 bool staged_copy(const Tensor& dst, const Tensor& src) {
-  const bool is_upload = src.device().is_cpu();
-  const Stream stream = current_stream(is_upload ? dst.device() : src.device());
-  const int64_t slot_bytes = std::clamp(dst.nbytes() / 8, kSmallestSlot, kLargestSlot);
+  const Stream stream = current_stream(src.device().is_cpu() ? dst.device() : src.device());
   // What the stream holds comes first, in a wait that hears an interrupt.
   backend::runtime(stream.device).synchronize(stream);
-  std::optional<Slots> slots;
+  std::optional<StagedCopy> copy;
   try {
-    slots.emplace(slot_bytes, stream);
+    copy.emplace(dst, src, stream);
   } catch (const MemoryError&) {
     return false;
   }
-  const Stretches stretches(dst.shape(), itemsize(dst.dtype()), slot_bytes);
-  if (is_upload) {
-    upload(dst, src, stretches, *slots);
-  } else {
-    download(dst, src, stretches, *slots);
-  }
+  copy->run();
   return true;
 }
 

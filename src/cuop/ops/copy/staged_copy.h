@@ -1,16 +1,19 @@
 // Internal: large copies between ordinary host memory and a GPU. The driver would take such memory
-// through its own staging buffer with one thread; here all threads fill or empty page-locked slots
-// while the GPU copies from or to others.
+// through its own staging buffer with one thread; here threads take stretches in turn, and fill or
+// empty one page-locked slot each while the GPU copies from or to another one of theirs.
 //
-//   upload    fill 0 | fill 1  | fill 2  | ...      download    copy 0 | copy 1  | copy 2 | ...
-//                      copy 0  | copy 1  | ...                           empty 0 | empty 1 | ...
+//   upload, a thread    fill 0 | fill 1 | fill 0 | ...    download    copy 0  | copy 1  | copy 0 |
+//   ...
+//                                copy 0 | copy 1 | ...                          empty 0 | empty 1 |
+//                                ...
 #pragma once
 
 #include "cuop/core/tensor.h"
 
 namespace cuop {
 
-/// Whether a copy between the host's tensor (of any layout) and a GPU goes by `staged_copy`.
+/// Whether a copy between the host's tensor (of any layout) and a GPU goes by `staged_copy`, or by
+/// `copy_locked_rows` where its memory is page-locked.
 bool is_staged(const Tensor& on_host, Device gpu);
 
 /// dst <- src; one of them is on the host, the other on a GPU and row-major; of one dtype and
