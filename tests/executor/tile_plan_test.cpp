@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "cuop/executor/known_plans.h"
 #include "cuop/executor/operations.h"
 #include "cuop/executor/sweeps.h"
 
@@ -168,6 +169,44 @@ TEST(TilePlan, TilesOfLongDimensionsBeginAtWholeGrains) {
   for (const Tile& tile : tiles) {
     for (int dim = 0; dim < 2; ++dim) EXPECT_EQ(tile.output.low[dim] % 32, 0) << plan.to_string();
   }
+}
+
+TEST(TilePlan, StepsCostTheirAdditions) {
+  const Tiling tiling = matmul(512, 1 << 16, 512);
+  TileMachine quick = machine(1, 4 * kMiB), slow = quick;
+  slow.device.memory_bandwidth = 1e9;
+  const TilePlan plan = plan_tiles(tiling, quick), with_slow_memory = plan_tiles(tiling, slow);
+  ASSERT_GT(plan.steps, 2);
+  ASSERT_GT(with_slow_memory.steps, 2);
+  // Each but the first reads two numbers and writes one.
+  const double added = 12.0 * 512 * 512 * static_cast<double>(with_slow_memory.steps - 1) / 1e9;
+  EXPECT_GT(with_slow_memory.compute, added);
+  EXPECT_LT(plan.compute, added);
+}
+
+/// Plans of calls that differ in one thing each.
+TEST(KnownPlans, ArePlansOfTheSameCall) {
+  const auto expect_right = [](const Tiling& tiling, const TileMachine& on, int64_t least) {
+    const std::string expected = plan_tiles(tiling, on, least).to_json();
+    EXPECT_EQ(plan_once("product", tiling, on, least).to_json(), expected);
+    EXPECT_EQ(plan_once("product", tiling, on, least).to_json(), expected);
+  };
+  const TileMachine usual = machine(2, 9 * kMiB);
+  std::vector<TileMachine> machines(7, usual);
+  machines[1].devices = 3;
+  machines[2].memory = 5 * kMiB;
+  machines[3].upload = 1e9;
+  machines[4].download = 1e9;
+  machines[5].duplex = 0.9;
+  machines[6].device.flops = 1e12;
+  for (const TileMachine& each : machines) expect_right(matmul(1024, 1024, 1024), each, 1);
+  expect_right(matmul(1024, 1024, 1024), usual, 50);
+  expect_right(matmul(1024, 1024, 2048), usual, 1);
+  Tiling narrow = matmul(1024, 1024, 1024);
+  narrow.wire = {.form = dist::Wire::Form::kNarrow, .dtype = DType::kFloat16};
+  expect_right(narrow, usual, 1);
+  // Told apart by its text alone.
+  EXPECT_EQ(plan_once("sum", sum({512, 512}, {0}), usual, 1).op, "sum");
 }
 
 TEST(TilePlan, DevicesShareASumByParts) {

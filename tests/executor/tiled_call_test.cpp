@@ -278,7 +278,7 @@ TEST(Tiled, WhatOthersTakeMeanwhileIsLeftToThem) {
       halvings += options.report->halvings;
     });
   }
-  EXPECT_GT(halvings, 30);
+  EXPECT_GT(halvings, 20);
 }
 
 TEST(Tiled, TellsHowFarItIs) {

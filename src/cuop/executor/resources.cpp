@@ -1,6 +1,7 @@
 #include "cuop/executor/resources.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
@@ -27,9 +28,16 @@ int64_t free_bytes(Device device) {
   return std::max<int64_t>(0, bytes);
 }
 
+/// Down by less than a 32nd: what is free differs a little from call to call, and calls that may
+/// use the same have the same plan (`plan_once`).
+int64_t in_coarse_steps(int64_t bytes) {
+  const auto step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)) / 32);
+  return step > 0 ? bytes / step * step : bytes;
+}
+
 int64_t usable_of(int64_t free, const MemoryLimits& limits, int sharers) {
   const double part = (1.0 - limits.safety_margin) / std::max(1, sharers);
-  const auto usable = static_cast<int64_t>(static_cast<double>(free) * part);
+  const int64_t usable = in_coarse_steps(static_cast<int64_t>(static_cast<double>(free) * part));
   return limits.per_device ? std::min(usable, *limits.per_device) : usable;
 }
 
@@ -120,9 +128,11 @@ TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLi
   TileMachine machine;
   machine.devices = comm.size();
   machine.memory = dist::agree_min(comm, usable_now(device, limits, mine));
-  const dist::HostLink link = dist::host_link(device);
-  machine.upload = dist::agree_min(comm, link.upload / mine);
-  machine.download = dist::agree_min(comm, link.download / mine);
+  const dist::HostLink link = dist::host_link(comm, device);
+  // Ranks that compute on the host copy within it, and were not timed together.
+  const int takers = device.is_cpu() ? mine : 1;
+  machine.upload = dist::agree_min(comm, link.upload / takers);
+  machine.download = dist::agree_min(comm, link.download / takers);
   machine.duplex = dist::agree_min(comm, link.duplex);
   machine.device = device_figures(comm, device);
   return machine;

@@ -72,7 +72,7 @@ class CutShare {
     result.downloaded = share_.box.size() * itemsize(problem_.output.dtype);
     const double last_download =
         static_cast<double>(first.size() * itemsize(problem_.output.dtype)) / machine_.download;
-    add_times(result, tiles, first_upload, last_download);
+    add_times(result, cuts, first_upload, last_download);
     return result;
   }
 
@@ -126,7 +126,8 @@ class CutShare {
     return std::max(up, down) + (1 - machine_.duplex) * std::min(up, down);
   }
 
-  void add_times(CutCosts& costs, int64_t tiles, double first_upload, double last_download) const {
+  void add_times(CutCosts& costs, const Cuts& cuts, double first_upload,
+                 double last_download) const {
     const double whole = static_cast<double>(element_count(problem_.output.shape)) *
                          static_cast<double>(std::max<int64_t>(1, problem_.summed));
     const double mine =
@@ -135,11 +136,15 @@ class CutShare {
     costs.compute =
         dist::compute_seconds(machine_.device, problem_.flops * part / problem_.efficiency,
                               saturated_sum(costs.uploaded, costs.downloaded), problem_.computed);
+    // Each step but the first reads the sum and what is added to it, and writes the sum.
+    const int64_t added = saturated(cuts.back() - 1, 3 * problem_.element_bytes());
+    costs.compute += dist::compute_seconds(machine_.device, 0, saturated(added, share_.box.size()),
+                                           problem_.computed);
     const double up = static_cast<double>(costs.uploaded) / machine_.upload;
     const double down = static_cast<double>(costs.downloaded) / machine_.download;
     // What the first tile reads has nothing to hide behind, nor has the last result. Between them
     // bytes travel both ways while the device computes.
-    const double count = static_cast<double>(tiles);
+    const double count = static_cast<double>(product_of(cuts));
     const double moved =
         both_ways(std::max(0.0, up - first_upload), std::max(0.0, down - last_download));
     costs.seconds = first_upload + last_download +

@@ -15,6 +15,7 @@
 #include "cuop/dist/exec/calibration.h"
 #include "cuop/dist/exec/rank_machine.h"
 #include "cuop/executor/call_plan.h"
+#include "cuop/executor/known_plans.h"
 #include "cuop/executor/root_arrays.h"
 #include "cuop/executor/tile_run.h"
 #include "cuop/ops/copy/copy.h"
@@ -59,17 +60,17 @@ void settle_wire(Tiling& tiling, const TileMachine& machine) {
 }
 
 /// Plans with assumed figures; where the work will take long the ranks find out what they are.
-TilePlan agreed_plan(dist::Communicator& comm, Tiling& tiling, Device device,
-                     const TiledOptions& options) {
+TilePlan agreed_plan(dist::Communicator& comm, const TileOperation& operation, Tiling& tiling,
+                     Device device, const TiledOptions& options) {
   TileMachine machine = tile_machine(comm, device, options.limits);
   settle_wire(tiling, machine);
-  const TilePlan plan = plan_tiles(tiling, machine, options.least_tiles);
+  const TilePlan plan = plan_once(operation.text, tiling, machine, options.least_tiles);
   const bool is_known = comm.figures(dist::figures_of(device)) != nullptr;
   // A limit is one on what measuring takes too.
   const bool has_room = machine.memory >= dist::calibration_bytes(device);
   if (is_known || !has_room || plan.seconds < dist::kWorthMeasuring) return plan;
   machine.device = dist::calibrate(comm, device, dist::figures_of(device), machine.device);
-  return plan_tiles(tiling, machine, options.least_tiles);
+  return plan_once(operation.text, tiling, machine, options.least_tiles);
 }
 
 /// The sums of the steps that each rank has made, added up on the root in rank order.
@@ -286,7 +287,7 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
         if (comm->size() > 1) headers = dist::broadcast_headers(*comm, headers, kRoot);
         device = work_device(*comm);
         tiling = operation.describe(headers.tensors);
-        plan = agreed_plan(*comm, tiling, device, options);
+        plan = agreed_plan(*comm, operation, tiling, device, options);
       });
   Tensor result;
   dist::run_together(
@@ -351,7 +352,7 @@ TilePlan plan_tiled(const dist::CommunicatorPtr& comm, const TileOperation& oper
       },
       [&] {
         Tiling tiling = operation.describe(inputs);
-        plan = agreed_plan(*comm, tiling, work_device(*comm), options);
+        plan = agreed_plan(*comm, operation, tiling, work_device(*comm), options);
       });
   return plan;
 }

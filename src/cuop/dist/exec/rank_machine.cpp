@@ -5,6 +5,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "cuop/backend/cpu/thread_pool.h"
@@ -12,6 +13,8 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/stream.h"
+#include "cuop/dist/agree.h"
+#include "cuop/dist/comm/communicator.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/create/empty.h"
@@ -40,6 +43,8 @@ double shortest(const std::function<void()>& work) {
   for (int run = 1; run < kRuns; ++run) best = std::min(best, clock.time_ms(work));
   return std::max(best / 1e3, 1e-9);
 }
+
+constexpr int64_t kHostLinkBytes = 64 << 20;
 
 /// By copies of so many bytes. MemoryError where there is no room for them.
 HostLink measured_host_link(Device device, int64_t bytes) {
@@ -77,12 +82,23 @@ class MeasuredOnce {
   /// is assumed.
   template <class Measure>
   Figures get(const Key& key, int64_t most_bytes, const Figures& assumed, const Measure& measure) {
+    const std::lock_guard turn(measuring_);
+    if (const auto known = find(key)) return *known;
+    return measured(key, most_bytes, assumed, measure);
+  }
+  std::optional<Figures> find(const Key& key) {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(key);
-    if (found != known_.end()) return found->second;
+    return found != known_.end() ? std::optional(found->second) : std::nullopt;
+  }
+  /// Beside others that measure.
+  template <class Measure>
+  Figures measured(const Key& key, int64_t most_bytes, const Figures& assumed,
+                   const Measure& measure) {
     for (int64_t bytes = most_bytes; bytes >= 4096; bytes /= 8) {
       try {
         const Figures figures = measure(bytes);
+        const std::lock_guard lock(mutex_);
         if (bytes == most_bytes) known_[key] = figures;
         return figures;
       } catch (const MemoryError&) {
@@ -93,7 +109,8 @@ class MeasuredOnce {
   }
 
  private:
-  std::mutex mutex_;
+  std::mutex measuring_;
+  std::mutex mutex_;  ///< of what follows
   std::map<Key, Figures> known_;
 };
 
@@ -113,8 +130,19 @@ HostLink host_link(Device device) {
     return {bandwidth, bandwidth, 0.0};
   }
   static auto& links = *new MeasuredOnce<int, HostLink>;
-  return links.get(device.index, 64 << 20, {},
+  return links.get(device.index, kHostLinkBytes, {},
                    [&](int64_t bytes) { return measured_host_link(device, bytes); });
+}
+
+HostLink host_link(Communicator& comm, Device device) {
+  if (comm.size() == 1 || device.is_cpu()) return host_link(device);
+  static auto& links = *new MeasuredOnce<std::pair<int, int>, HostLink>;
+  const std::pair<int, int> key{device.index, comm.size()};
+  const std::optional<HostLink> known = links.find(key);
+  if (agree_all(comm, known.has_value())) return *known;
+  comm.barrier();  // from here on all copy at a time
+  return links.measured(key, kHostLinkBytes, {},
+                        [&](int64_t bytes) { return measured_host_link(device, bytes); });
 }
 
 Machine local_machine() { return Machine::host(backend::thread_count()); }

@@ -6,6 +6,8 @@
 
 namespace cuop::dist {
 
+class Communicator;
+
 /// Of the cores that this process or thread computes on.
 Machine local_machine();
 /// Of a rank that computes on `device`: of a GPU the peaks that the driver's figures imply, and
@@ -26,5 +28,8 @@ struct HostLink {
   double duplex = 0;
 };
 HostLink host_link(Device device);
+/// The same of this rank while all ranks copy, each from and to its own device: they share the
+/// host's memory and its cores. Collective, also where it has been measured.
+HostLink host_link(Communicator& comm, Device device);
 
 }  // namespace cuop::dist

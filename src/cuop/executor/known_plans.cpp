@@ -1,0 +1,36 @@
+#include "cuop/executor/known_plans.h"
+
+#include <iomanip>
+#include <memory>
+
+#include "cuop/core/lru_cache.h"
+#include "cuop/core/text.h"
+
+namespace cuop::executor {
+namespace {
+
+constexpr size_t kMostPlans = 256;
+
+std::string key_of(const std::string& text, const TileProblem& problem, const TileMachine& machine,
+                   int64_t least_tiles) {
+  std::string key =
+      cat(std::setprecision(17), text, problem.wire.text(), "; tiles ", least_tiles, "; ",
+          machine.devices, " devices of ", machine.memory, " bytes, ", machine.upload, " up, ",
+          machine.download, " down, ", machine.duplex, "; ", dist::to_text(machine.device));
+  for (const Header& input : problem.inputs) key += cat("; ", input);
+  return key;
+}
+
+}  // namespace
+
+TilePlan plan_once(const std::string& text, const TileProblem& problem, const TileMachine& machine,
+                   int64_t least_tiles) {
+  // Never destroyed: threads may compute while the process ends.
+  static auto& known =
+      *new SharedLruCache<std::string, std::shared_ptr<const TilePlan>>(kMostPlans);
+  return *known.get(key_of(text, problem, machine, least_tiles), [&] {
+    return std::make_shared<const TilePlan>(plan_tiles(problem, machine, least_tiles));
+  });
+}
+
+}  // namespace cuop::executor
