@@ -15,6 +15,7 @@
 #include "cuop/executor/sweeps.h"
 #include "cuop/memory/limited.h"
 #include "cuop/ops/conv/conv.h"
+#include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/fft/fft.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -335,6 +336,26 @@ TEST(Tiled, WritesIntoWhatIsGiven) {
     expect_close(contiguous(into), cuop::add(x, x), 0, "into");
     EXPECT_EQ(values(whole)[0], 0.0);
   });
+}
+
+TEST(Tiled, ReadsAndWritesPageLockedArraysWhereTheyLie) {
+  if (home().is_cpu()) GTEST_SKIP() << "needs a CUDA GPU";
+  const Tensor a = pin_memory(host_noise({700, 1000}), home());
+  const Tensor b = pin_memory(host_noise({900, 760}, DType::kFloat64, 2), home());
+  const Tensor left = slice(a, 1, 100, 900), right = slice(b, 0, 3, 803);
+  const Tensor expected = cuop::matmul(left, right);
+  for (const int ranks : {1, 3}) {
+    const Tensor whole = pin_memory(full({700, 1000}, -1, DType::kFloat64), home());
+    const Tensor into = slice(whole, 1, 150, 910);
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const bool is_root = comm->rank() == 0;
+      const std::vector<Tensor> given = is_root ? std::vector{left, right} : std::vector<Tensor>(2);
+      run_tiled(comm, matmul_tiles(), given, within(64 << 20), is_root ? into : Tensor());
+    });
+    expect_close(contiguous(into), expected, 1e-10, cat(ranks, " ranks"));
+    const Tensor edge = slice(whole, 1, 0, 150);
+    expect_close(contiguous(edge), full(edge.shape(), -1, DType::kFloat64), 0, "edge");
+  }
 }
 
 TEST(Tiled, RefusesWhatCannotBe) {

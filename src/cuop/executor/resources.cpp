@@ -122,13 +122,14 @@ int64_t usable_now(Device device, const MemoryLimits& limits, int sharers) {
   return usable_of(free_bytes(device), limits, sharers);
 }
 
-TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLimits& limits) {
+TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLimits& limits,
+                         dist::HostPages pages) {
   const std::vector<int> sharers = sharers_of(comm, device);
   const int mine = sharers[static_cast<size_t>(comm.rank())];
   TileMachine machine;
   machine.devices = comm.size();
   machine.memory = dist::agree_min(comm, usable_now(device, limits, mine));
-  const dist::HostLink link = dist::host_link(comm, device);
+  const dist::HostLink link = dist::host_link(comm, device, pages);
   // Ranks that compute on the host copy within it, and were not timed together.
   const int takers = device.is_cpu() ? mine : 1;
   machine.upload = dist::agree_min(comm, link.upload / takers);

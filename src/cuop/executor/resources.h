@@ -2,12 +2,17 @@
 // included), and what is idle in our own pool, less a margin.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/executor/tile_plan.h"
+
+namespace cuop::dist {
+enum class HostPages : uint8_t;
+}  // namespace cuop::dist
 
 namespace cuop::executor {
 
@@ -44,7 +49,9 @@ std::vector<DeviceStatus> scan_devices(dist::Communicator& comm, const MemoryLim
 int64_t usable_now(Device device, const MemoryLimits& limits, int sharers);
 
 /// Collective: the same figures on every rank: the least memory, the slowest device and link.
-/// Copies are timed once a process and device.
-TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLimits& limits);
+/// Copies from and to such memory of the host are timed once a process and device, all ranks at a
+/// time.
+TileMachine tile_machine(dist::Communicator& comm, Device device, const MemoryLimits& limits,
+                         dist::HostPages pages);
 
 }  // namespace cuop::executor

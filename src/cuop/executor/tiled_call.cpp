@@ -61,8 +61,8 @@ void settle_wire(Tiling& tiling, const TileMachine& machine) {
 
 /// Plans with assumed figures; where the work will take long the ranks find out what they are.
 TilePlan agreed_plan(dist::Communicator& comm, const TileOperation& operation, Tiling& tiling,
-                     Device device, const TiledOptions& options) {
-  TileMachine machine = tile_machine(comm, device, options.limits);
+                     Device device, const TiledOptions& options, dist::HostPages pages) {
+  TileMachine machine = tile_machine(comm, device, options.limits, pages);
   settle_wire(tiling, machine);
   const TilePlan plan = plan_once(operation.text, tiling, machine, options.least_tiles);
   const bool is_known = comm.figures(dist::figures_of(device)) != nullptr;
@@ -71,6 +71,26 @@ TilePlan agreed_plan(dist::Communicator& comm, const TileOperation& operation, T
   if (is_known || !has_room || plan.seconds < dist::kWorthMeasuring) return plan;
   machine.device = dist::calibrate(comm, device, dist::figures_of(device), machine.device);
   return plan_once(operation.text, tiling, machine, options.least_tiles);
+}
+
+/// What the root's arrays are in, as far as they take time to copy: page-locked where all of them
+/// are and every rank reads them there.
+dist::HostPages agreed_pages(dist::Communicator& comm, const std::vector<Tensor>& arrays,
+                             const Tensor& into, const Header& result, Device device) {
+  constexpr int64_t kLeastBytes = 4 << 20;
+  const bool is_read_here = comm.kind() == "thread" || comm.size() == 1;
+  bool is_locked = is_read_here && !device.is_cpu();
+  const auto look = [&](const Tensor& array) {
+    if (!is_locked || array.nbytes() < kLeastBytes) return;
+    is_locked = backend::runtime(device).is_locked(array.data());
+  };
+  if (comm.rank() == kRoot) {
+    for (const Tensor& array : arrays) look(array);
+    if (into.is_defined()) look(into);
+    if (!into.is_defined() && bytes_of(result) >= kLeastBytes) is_locked = false;
+  }
+  const bool is_so = comm.size() == 1 ? is_locked : dist::agree_all(comm, is_locked);
+  return is_so ? dist::HostPages::kLocked : dist::HostPages::kOrdinary;
 }
 
 /// The sums of the steps that each rank has made, added up on the root in rank order.
@@ -287,7 +307,8 @@ Tensor run_tiled(const dist::CommunicatorPtr& comm, const TileOperation& operati
         if (comm->size() > 1) headers = dist::broadcast_headers(*comm, headers, kRoot);
         device = work_device(*comm);
         tiling = operation.describe(headers.tensors);
-        plan = agreed_plan(*comm, operation, tiling, device, options);
+        plan = agreed_plan(*comm, operation, tiling, device, options,
+                           agreed_pages(*comm, arrays, into, tiling.stored(), device));
       });
   Tensor result;
   dist::run_together(
@@ -352,7 +373,8 @@ TilePlan plan_tiled(const dist::CommunicatorPtr& comm, const TileOperation& oper
       },
       [&] {
         Tiling tiling = operation.describe(inputs);
-        plan = agreed_plan(*comm, operation, tiling, work_device(*comm), options);
+        plan = agreed_plan(*comm, operation, tiling, work_device(*comm), options,
+                           dist::HostPages::kOrdinary);
       });
   return plan;
 }

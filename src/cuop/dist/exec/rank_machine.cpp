@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "cuop/backend/cpu/thread_pool.h"
@@ -16,6 +17,7 @@
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/ops/copy/copy.h"
+#include "cuop/ops/copy/pinned.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/create/empty.h"
 #include "cuop/tune/clock.h"
@@ -47,9 +49,13 @@ double shortest(const std::function<void()>& work) {
 constexpr int64_t kHostLinkBytes = 64 << 20;
 
 /// By copies of so many bytes. MemoryError where there is no room for them.
-HostLink measured_host_link(Device device, int64_t bytes) {
+HostLink measured_host_link(Device device, HostPages pages, int64_t bytes) {
   // Pages of the host that nobody has written are all the same one.
-  const Tensor sent = full({bytes}, 1, DType::kUInt8), received = full({bytes}, 2, DType::kUInt8);
+  const auto on_host = [&](int64_t value) {
+    const Tensor ordinary = full({bytes}, value, DType::kUInt8);
+    return pages == HostPages::kLocked ? pin_memory(ordinary, device) : ordinary;
+  };
+  const Tensor sent = on_host(1), received = on_host(2);
   const Tensor there = empty({bytes}, DType::kUInt8, device),
                back = empty({bytes}, DType::kUInt8, device);
   const backend::OwnedStream way_in(device), way_out(device);
@@ -124,25 +130,25 @@ double link_bandwidth(Device from, Device to) {
                    [&](int64_t bytes) { return measured_link(from, to, bytes); });
 }
 
-HostLink host_link(Device device) {
+HostLink host_link(Device device, HostPages pages) {
   if (device.is_cpu()) {  // where copies take turns
     const double bandwidth = link_bandwidth(device, device);
     return {bandwidth, bandwidth, 0.0};
   }
-  static auto& links = *new MeasuredOnce<int, HostLink>;
-  return links.get(device.index, kHostLinkBytes, {},
-                   [&](int64_t bytes) { return measured_host_link(device, bytes); });
+  static auto& links = *new MeasuredOnce<std::pair<int, HostPages>, HostLink>;
+  return links.get({device.index, pages}, kHostLinkBytes, {},
+                   [&](int64_t bytes) { return measured_host_link(device, pages, bytes); });
 }
 
-HostLink host_link(Communicator& comm, Device device) {
-  if (comm.size() == 1 || device.is_cpu()) return host_link(device);
-  static auto& links = *new MeasuredOnce<std::pair<int, int>, HostLink>;
-  const std::pair<int, int> key{device.index, comm.size()};
+HostLink host_link(Communicator& comm, Device device, HostPages pages) {
+  if (comm.size() == 1 || device.is_cpu()) return host_link(device, pages);
+  static auto& links = *new MeasuredOnce<std::tuple<int, HostPages, int>, HostLink>;
+  const std::tuple key{device.index, pages, comm.size()};
   const std::optional<HostLink> known = links.find(key);
   if (agree_all(comm, known.has_value())) return *known;
   comm.barrier();  // from here on all copy at a time
   return links.measured(key, kHostLinkBytes, {},
-                        [&](int64_t bytes) { return measured_host_link(device, bytes); });
+                        [&](int64_t bytes) { return measured_host_link(device, pages, bytes); });
 }
 
 Machine local_machine() { return Machine::host(backend::thread_count()); }
