@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "cuop/jit/cpu/attempts_isa.h"
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/jit/cpu/lane_circular_isa.h"
 #include "cuop/jit/cpu/lane_forms_isa.h"
@@ -49,7 +50,7 @@ void run_block(void* out, const void* first, const void* second, const void* thi
 /// more elements are at work side by side then.
 template <class F, class T>
 concept HasStages = is_float_type<T> && requires(T x) {
-  F::prepare(x);
+  Attempts<F>::prepare(x);
 };
 
 /// Operations with a quick way that is not always sure. Of a block where it is not, sixteen
@@ -57,15 +58,15 @@ concept HasStages = is_float_type<T> && requires(T x) {
 /// value does not depend on its neighbours.
 template <class F, class T>
 concept HasAttempt = is_float_type<T> &&(
-    HasStages<F, T> || requires(T x, accurate::Doubt<T> d) { F::attempt(x, d); } ||
-    requires(T x, unsigned u) { F::attempt(x, x, u); });
+    HasStages<F, T> || requires(T x, accurate::Doubt<T> d) { Attempts<F>::attempt(x, d); } ||
+    requires(T x, unsigned u) { Attempts<F>::attempt(x, x, u); });
 
 template <class F, class T>
 [[gnu::always_inline]] inline T attempt(T x, accurate::Doubt<T>& doubt) {
   if constexpr (HasStages<F, T>) {
-    return F::attempt(x, F::prepare(x), doubt);
+    return Attempts<F>::attempt(x, Attempts<F>::prepare(x), doubt);
   } else {
-    return F::attempt(x, doubt);
+    return Attempts<F>::attempt(x, doubt);
   }
 }
 
@@ -97,7 +98,7 @@ template <class F, class T, int Count>
   promise_whole_vectors(n);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const accurate::Stage<T, Count> stage = F::prepare(a[i]);
+    const accurate::Stage<T, Count> stage = Attempts<F>::prepare(a[i]);
     for (int k = 0; k < Count; ++k) rows[k][i] = stage.values[k];
   }
 }
@@ -110,14 +111,14 @@ template <class F, class T, int Count>
   for (int64_t i = 0; i < n; ++i) {
     accurate::Stage<T, Count> stage;
     for (int k = 0; k < Count; ++k) stage.values[k] = rows[k][i];
-    result[i] = F::attempt(a[i], stage, doubt);
+    result[i] = Attempts<F>::attempt(a[i], stage, doubt);
   }
   return doubt;
 }
 template <class F, class T>
 accurate::Doubt<T> run_quickly(T* result, const T* a, int64_t n) {
   if constexpr (HasStages<F, T>) {
-    constexpr int kCount = decltype(F::prepare(T()))::kCount;
+    constexpr int kCount = decltype(Attempts<F>::prepare(T()))::kCount;
     if constexpr (kCount > 0) {
       alignas(64) StageRows<T, kCount> rows;
       accurate::Doubt<T> doubt = 0;
@@ -166,7 +167,7 @@ void run_attempts(void* out, const void* first, const void* second, const void*,
       if constexpr (is_unary) {
         values[k] = attempt<F>(a[i + k], unsure[k]);
       } else {
-        values[k] = F::attempt(a[i + k], b[i + k], unsure[k]);
+        values[k] = Attempts<F>::attempt(a[i + k], b[i + k], unsure[k]);
       }
       any |= unsure[k];
     }

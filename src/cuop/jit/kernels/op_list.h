@@ -3,9 +3,17 @@
 
 #include "cuop/jit/kernels/activation.h"
 #include "cuop/jit/kernels/arithmetic.h"
+#include "cuop/jit/kernels/circular.h"
+#include "cuop/jit/kernels/error_function.h"
+#include "cuop/jit/kernels/exponential.h"
+#include "cuop/jit/kernels/hyperbolic.h"
+#include "cuop/jit/kernels/inverse_circular.h"
+#include "cuop/jit/kernels/inverse_hyperbolic.h"
+#include "cuop/jit/kernels/logarithm.h"
 #include "cuop/jit/kernels/logic.h"
 #include "cuop/jit/kernels/rectifier.h"
-#include "cuop/jit/kernels/transcendental.h"
+#include "cuop/jit/kernels/root.h"
+#include "cuop/jit/kernels/square_root.h"
 
 namespace cuop::jit {
 

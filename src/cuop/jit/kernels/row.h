@@ -26,4 +26,12 @@ struct Row {
 };
 #endif
 
+namespace fn {
+
+inline constexpr unsigned kFloatComplex = kFloats | kComplexes;
+template <unsigned Kinds>
+using UnaryMath = Row<1, Kinds, Rule::kInexact, 16>;
+
+}  // namespace fn
+
 }  // namespace cuop::jit

@@ -1,7 +1,8 @@
 // What the softmax kernels are given; host and device read the same struct.
 #pragma once
 
-#include "cuop/jit/kernels/elementary.h"
+#include "cuop/jit/kernels/math/exponential.h"
+#include "cuop/jit/kernels/math/logarithm.h"
 
 namespace cuop::jit {
 
