@@ -205,6 +205,13 @@ TEST(KnownPlans, ArePlansOfTheSameCall) {
   Tiling narrow = matmul(1024, 1024, 1024);
   narrow.wire = {.form = dist::Wire::Form::kNarrow, .dtype = DType::kFloat16};
   expect_right(narrow, usual, 1);
+  Tiling greedy = matmul(1024, 1024, 1024);
+  greedy.scratch = [](const Box& output, Interval) { return 8 * output.size(); };
+  expect_right(greedy, usual, 1);
+  Tiling all = matmul(1024, 1024, 1024);
+  all.needed = [&all](size_t i, const Box&, Interval) { return whole_box(all.inputs[i].shape); };
+  all.inputs[0].shape = {512, 512};
+  expect_right(all, usual, 1);
   // Told apart by its text alone.
   EXPECT_EQ(plan_once("sum", sum({512, 512}, {0}), usual, 1).op, "sum");
 }

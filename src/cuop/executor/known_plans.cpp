@@ -1,5 +1,6 @@
 #include "cuop/executor/known_plans.h"
 
+#include <algorithm>
 #include <iomanip>
 #include <memory>
 
@@ -17,7 +18,17 @@ std::string key_of(const std::string& text, const TileProblem& problem, const Ti
       cat(std::setprecision(17), text, problem.wire.text(), "; tiles ", least_tiles, "; ",
           machine.devices, " devices of ", machine.memory, " bytes, ", machine.upload, " up, ",
           machine.download, " down, ", machine.duplex, "; ", dist::to_text(machine.device));
-  for (const Header& input : problem.inputs) key += cat("; ", input);
+  // Parts of a longer call may have one text and inputs in which they do not differ.
+  const Box whole = whole_box(problem.output.shape);
+  const Interval range{0, std::max<int64_t>(1, problem.summed)};
+  key += cat("; ", problem.output, " of ", problem.element_bytes(), " bytes, ", problem.flops,
+             " flops, ", problem.efficiency, "; ", problem.summed, " summed");
+  for (const int dim : problem.cut_dims) key += cat(", cut ", dim);
+  for (size_t i = 0; i < problem.inputs.size(); ++i) {
+    key += cat("; ", problem.inputs[i]);
+    if (!whole.empty()) key += cat(", ", problem.needed(i, whole, range));
+  }
+  if (problem.scratch && !whole.empty()) key += cat("; ", problem.scratch(whole, range));
   return key;
 }
 

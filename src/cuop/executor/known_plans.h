@@ -7,8 +7,8 @@
 
 namespace cuop::executor {
 
-/// plan_tiles() of the problem, which `text` tells apart from all others but for its inputs and its
-/// wire. A plan that was made for the same before is returned as it was.
+/// plan_tiles() of the problem, which `text` tells apart from others of the same arrays, sizes and
+/// work. A plan that was made for the same before is returned as it was.
 TilePlan plan_once(const std::string& text, const TileProblem& problem, const TileMachine& machine,
                    int64_t least_tiles);
 

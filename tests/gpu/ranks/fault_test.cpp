@@ -159,8 +159,9 @@ bool strike(const CommunicatorPtr& comm, const Call& call, const std::vector<dou
   if (is_faulty) order_faults("");
   if (error.empty()) return false;
   EXPECT_LT(steady_seconds() - begin, kGrace);
-  EXPECT_THAT(error, AnyOf(HasSubstr("CUDA_ERROR_"), HasSubstr("CUFFT_EXEC_FAILED"),
-                           HasSubstr("were asked of cuda:")));
+  EXPECT_THAT(error,
+              AnyOf(HasSubstr("CUDA_ERROR_"), HasSubstr("CUFFT_EXEC_FAILED"),
+                    HasSubstr("CUBLAS_STATUS_EXECUTION_FAILED"), HasSubstr("were asked of cuda:")));
   return true;
 }
 

@@ -28,6 +28,7 @@ void copy_rows(const RowCopy& copy, Stream stream) {
 void copy_locked_rows(const RowCopy& copy, Stream stream) {
   constexpr int64_t kPieceBytes = 256 << 20;  // some 0.01 s
   const int64_t most = std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(1, copy.row_bytes));
+  const ContextScope scope(stream.device);
   RowCopy piece = copy;
   for (int64_t first = 0; first < copy.rows; first += most) {
     check_interrupt();
