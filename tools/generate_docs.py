@@ -50,7 +50,7 @@ def functions_page() -> str:
         "found on a CPU, of all instruction sets, and some 5 % more: among bit patterns of all kinds, the",
         "neighbourhoods of the zeros of sin and cos and the ends of every range, beside 113-digit",
         "arithmetic (`tests/jit/accuracy_test.cpp`). On a GPU the bounds are 1 in float32 and 1.5 in",
-        "float64 (`tests/gpu/accuracy_test.cpp`), and CUDA's for sin, cos and tan of float64 beyond 2^20.",
+        "float64 (`tests/gpu/accuracy_test.cpp`).",
         "float16 and bfloat16 compute in float32 and round once. exp, log, erf, tanh and the other monotone functions are",
         "monotone over neighbouring numbers, but for about one pair in ten million of erfc of float64 where",
         "operations are not fused. What is computed of complex numbers is a few units of the larger part away; functions of",

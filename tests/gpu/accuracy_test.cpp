@@ -34,10 +34,7 @@ TEST_F(GpuAccuracy, OneUlpOfFloat32AndOneAndAHalfOfFloat64) {
     const auto single = worst<float>(f, 2000);
     EXPECT_LE(single.ulps, 1.0) << f.name << "(" << single.x << ") = " << single.given;
     const auto twice = worst<double>(f, 2000);
-    // Beyond 2^20 these are CUDA's, within 2 ulp (docs/functions.md).
-    const bool is_circular = f.name == "sin" || f.name == "cos" || f.name == "tan";
-    EXPECT_LE(twice.ulps, is_circular ? 2.0 : 1.5)
-        << f.name << "(" << twice.x << ") = " << twice.given;
+    EXPECT_LE(twice.ulps, 1.5) << f.name << "(" << twice.x << ") = " << twice.given;
   }
 }
 

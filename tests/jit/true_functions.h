@@ -115,6 +115,11 @@ std::vector<T> sample(const TrueFunction& f, int count) {
   for (const double whole : {27.0, 1e7, 8.0, 1000.0, -89.0, -104.0, -710.0, -745.0, 1e22}) {
     x.push_back(static_cast<T>(whole));
   }
+  // The first one lies nearest to a multiple of pi/2 of all doubles.
+  for (const double large : {6381956970095103 * 0x1p797, 0x1.0000000000001p20, 0x1p1023}) {
+    x.push_back(static_cast<T>(large));
+    x.push_back(-static_cast<T>(large));
+  }
   for (const T edge : {std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(),
                        std::numeric_limits<T>::max()}) {
     x.push_back(edge);

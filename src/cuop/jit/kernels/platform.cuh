@@ -3,6 +3,8 @@
 #pragma once
 
 #define CUOP_FN __device__ __forceinline__
+/// Of what is seldom needed and would make every caller longer.
+#define CUOP_SELDOM_FN static __device__ __attribute__((noinline))
 /// Before a loop that is to stay one: registers are dearer than its branch.
 #define CUOP_ROLLED _Pragma("unroll 1")
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #define CUOP_FN [[gnu::always_inline]] inline
+/// Of what is seldom needed. Static: the instructions of one file are not those of another.
+#define CUOP_SELDOM_FN [[gnu::noinline, maybe_unused]] static
 #define CUOP_ROLLED
 
 // glibc says in its headers which functions have vector versions only under -ffast-math; these

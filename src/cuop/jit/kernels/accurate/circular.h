@@ -1,7 +1,7 @@
 // sin, cos and tan.
 //
 // Arguments are reduced by pi in three parts (W. J. Cody and W. Waite, Software Manual for the
-// Elementary Functions, 1980) up to kMostTurns half turns; larger ones are left to the caller.
+// Elementary Functions, 1980) up to kMostCircular; larger ones are left to the caller.
 // Numbers of type float are computed in double, which costs less than parts of float would.
 #pragma once
 
@@ -82,9 +82,8 @@ CUOP_FN float cos(float x) {
   return short_sine_of(short_reduced<Pi>(size, k.value + 0.5), k.bits + 1);
 }
 
-CUOP_FN double tan(double x) {
-  const Whole k = nearest(x * (2 * kInvPi));
-  const Sum<double> r = reduced<HalfPi>(x, k.value);
+/// tan(r + quarters pi/2) for |r| <= pi/4; in odd quarters it is -1/tan(r).
+CUOP_FN double tangent_of(Sum<double> r, uint64_t quarters) {
   using C = Coefficients<double>;
   const Sum<double> square = two_product(r.high, r.high);
   const double z = square.high, cube = r.high * z;
@@ -93,11 +92,15 @@ CUOP_FN double tan(double x) {
   const double low = lost + multiply_add(r.low, z, r.low);
   const double tail = multiply_add(cube, p.high, low);
   const Sum<double> t = quick_sum(r.high, tail);
-  const auto [n, d] = exchanged(t.high, 1.0, k.bits);
-  const auto [n_low, d_low] = exchanged(t.low, 0.0, k.bits);
+  const auto [n, d] = exchanged(t.high, 1.0, quarters);
+  const auto [n_low, d_low] = exchanged(t.low, 0.0, quarters);
   const Sum<double> q = quotient(Sum<double>{n, n_low}, Sum<double>{d, d_low});
-  const double y =
-      from_bits<double>(bits_of(q.high + q.low) ^ k.bits << 63);  // in odd quarters -1/t
+  return from_bits<double>(bits_of(q.high + q.low) ^ quarters << 63);
+}
+
+CUOP_FN double tan(double x) {
+  const Whole k = nearest(x * (2 * kInvPi));
+  const double y = tangent_of(reduced<HalfPi>(x, k.value), k.bits);
   return x == 0 ? x : y;
 }
 CUOP_FN float tan(float x) {
