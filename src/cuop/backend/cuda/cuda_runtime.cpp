@@ -359,8 +359,10 @@ void CudaRuntime::synchronize(Stream stream) {
 
 void CudaRuntime::synchronize() {
   const ContextScope scope(device_);
-  // A recording of this thread refuses to be waited for, but knows no other thread.
-  if (is_capturing(current_stream(device_))) {
+  // A recording of this thread refuses to be waited for, but knows no other thread. The default
+  // stream cannot be recorded: an error of its work is told by the wait, not by the question.
+  const Stream current = current_stream(device_);
+  if (current.handle != nullptr && is_capturing(current)) {
     check(driver().ctx_synchronize(), "synchronize: waiting for ", device_);
   }
   // Other libraries have streams that are not known here, and the driver's wait for all hears no
