@@ -171,16 +171,24 @@ Plan plan_matmul(const MatmulProblem& problem, const Machine& machine, std::stri
     plans.push_back(std::move(plan));
   };
   const int root = problem.a.single_rank();
-  if (root >= 0 && problem.b.single_rank() == root) {
-    const Sharding& here = problem.a;
-    add(plan_grid(problem, machine, "root", cat("rank ", root), here, here, here, here),
-        RankGrid{0, 0, 0});
-  }
+  const bool has_root = root >= 0 && problem.b.single_rank() == root;
   const int ranks = problem.a.mesh().size();
   // A product that is short in every dimension gains nothing from more ranks, and 2 x 3 of 7 ranks
   // move less than 1 x 7.
   constexpr GridChoice kAny{.splits_k = true, .leaves_idle = true};
-  for (const auto& [strategy_name, grid] : named_grids(ranks, strategy, kAny)) {
+  const std::vector<NamedGrid> grids = named_grids(ranks, strategy, kAny);
+  // Of a thousand ranks all grids take a second, and a strategy that is forced needs its own alone.
+  const bool is_known =
+      (strategy == "root" && has_root) ||
+      std::ranges::any_of(grids, [&](const NamedGrid& each) { return each.strategy == strategy; });
+  const auto is_wanted = [&](std::string_view name) { return !is_known || name == strategy; };
+  if (has_root && is_wanted("root")) {
+    const Sharding& here = problem.a;
+    add(plan_grid(problem, machine, "root", cat("rank ", root), here, here, here, here),
+        RankGrid{0, 0, 0});
+  }
+  for (const auto& [strategy_name, grid] : grids) {
+    if (!is_wanted(strategy_name)) continue;
     const Mesh mesh({grid.m, grid.n, grid.k}, {"m", "n", "k"}, ranks - grid.size());
     using Axes = Spec::Axes;
     const Sharding partial(mesh, P(Axes{"m"}, Axes{"n"}));
