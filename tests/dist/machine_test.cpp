@@ -49,11 +49,7 @@ TEST(TwoLevels, TheSlowerLinkCounts) {
 
 TEST(TwoLevels, TrafficIsToldApartByHosts) {
   // 4 ranks, hosts {0, 1} and {2, 3}: 0 sends 5 to 1 and 7 to 2, 3 sends 1 to 2, 2 sends 9 to 1.
-  Traffic traffic{4, std::vector<int64_t>(16)};
-  traffic.elements[0 * 4 + 1] = 5;
-  traffic.elements[0 * 4 + 2] = 7;
-  traffic.elements[3 * 4 + 2] = 1;
-  traffic.elements[2 * 4 + 1] = 9;
+  const Traffic traffic{4, {{0, 1, 5}, {0, 2, 7}, {3, 2, 1}, {2, 1, 9}}};
   const Traffic::Busiest two = traffic.busiest_links(2);
   EXPECT_EQ(two.elements, 5);
   EXPECT_EQ(two.messages, 1);
@@ -69,11 +65,12 @@ TEST(TwoLevels, OneHostHasAllTraffic) {
   std::mt19937 random(1);
   for (const int ranks : {1, 2, 3, 4, 7, 16}) {
     for (int repeat = 0; repeat < 20; ++repeat) {
-      const auto count = static_cast<size_t>(ranks);
-      Traffic traffic{ranks, std::vector<int64_t>(count * count)};
-      for (size_t i = 0; i < count * count; ++i) {
-        const bool is_self = i % (count + 1) == 0;
-        traffic.elements[i] = is_self || random() % 3 == 0 ? 0 : random() % 100;
+      Traffic traffic{ranks, {}};
+      for (int src = 0; src < ranks; ++src) {
+        for (int dst = 0; dst < ranks; ++dst) {
+          if (src == dst || random() % 3 == 0) continue;
+          traffic.links.push_back({src, dst, 1 + static_cast<int64_t>(random() % 100)});
+        }
       }
       for (const int ranks_per_host : {0, ranks, ranks + 5}) {
         const Traffic::Busiest one = traffic.busiest_links(ranks_per_host);

@@ -1,12 +1,26 @@
 #include "cuop/dist/moves.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "cuop/core/hash.h"
+#include "cuop/core/interrupt.h"
 
 namespace cuop::dist {
 namespace {
 
+/// Equal boxes have equal ones; a thousand boxes are compared by them.
+size_t digest_of(const Box& box) {
+  size_t digest = box.is_void;
+  for (int axis = 0; axis < box.ndim(); ++axis) {
+    digest = hash_numbers(digest, box.low[axis], box.high[axis]);
+  }
+  return digest;
+}
+
 /// Ranks that hold the same box.
 struct Holders {
+  size_t digest = 0;
   Box box;
   std::vector<int> ranks;
 
@@ -22,13 +36,16 @@ std::vector<Holders> group_owners(std::span<const Box> owners, Sources sources) 
   for (size_t rank = 0; rank < owners.size(); ++rank) {
     const Box& box = owners[rank];
     if (box.empty()) continue;
+    check_interrupt();
     auto same = groups.end();
+    const size_t digest = sources == Sources::kReplicas ? digest_of(box) : 0;
     if (sources == Sources::kReplicas) {
-      same = std::find_if(groups.begin(), groups.end(),
-                          [&](const Holders& group) { return group.box == box; });
+      same = std::find_if(groups.begin(), groups.end(), [&](const Holders& group) {
+        return group.digest == digest && group.box == box;
+      });
     }
     if (same == groups.end()) {
-      groups.push_back({box, {static_cast<int>(rank)}});
+      groups.push_back({digest, box, {static_cast<int>(rank)}});
     } else {
       same->ranks.push_back(static_cast<int>(rank));
     }
@@ -42,6 +59,7 @@ void for_each_piece(std::span<const Box> owners, std::span<const Need> needs, So
                     Visit&& visit) {
   const std::vector<Holders> groups = group_owners(owners, sources);
   for (size_t i = 0; i < needs.size(); ++i) {
+    check_interrupt();
     for (const Holders& group : groups) {
       if (!overlap(group.box, needs[i].box)) continue;
       visit(group.source_for(needs[i].rank), static_cast<int>(i),
@@ -85,21 +103,28 @@ std::vector<Need> needs_of(std::span<const Box> boxes) {
   return needs;
 }
 
+int64_t Traffic::link(int src, int dst) const {
+  const auto found = std::find_if(links.begin(), links.end(), [&](const Link& each) {
+    return each.src == src && each.dst == dst;
+  });
+  return found == links.end() ? 0 : found->elements;
+}
+
 int64_t Traffic::total() const {
   int64_t sum = 0;
-  for (const int64_t count : elements) sum += count;
+  for (const Link& each : links) sum += each.elements;
   return sum;
 }
 
 int64_t Traffic::sent_by(int rank) const {
   int64_t sum = 0;
-  for (int dst = 0; dst < ranks; ++dst) sum += link(rank, dst);
+  for (const Link& each : links) sum += each.src == rank ? each.elements : 0;
   return sum;
 }
 
 int64_t Traffic::received_by(int rank) const {
   int64_t sum = 0;
-  for (int src = 0; src < ranks; ++src) sum += link(src, rank);
+  for (const Link& each : links) sum += each.dst == rank ? each.elements : 0;
   return sum;
 }
 
@@ -116,19 +141,12 @@ Traffic::Busiest Traffic::busiest_links(int64_t ranks_per_host) const {
     }
   };
   const auto count = static_cast<size_t>(ranks);
-  // In the order in which the links lie in memory: there may be millions.
   std::vector<Count> out(count), in(count), network_out(count), network_in(count);
   const int64_t in_host = ranks_per_host > 0 ? ranks_per_host : ranks;
-  for (size_t src = 0, place = 0; src < count; ++src) {
-    const int64_t host = static_cast<int64_t>(src) / in_host;
-    const int64_t low = host * in_host, high = low + in_host;
-    for (size_t dst = 0; dst < count; ++dst, ++place) {
-      if (elements[place] == 0) continue;
-      const auto to = static_cast<int64_t>(dst);
-      const bool is_near = low <= to && to < high;
-      (is_near ? out : network_out)[src].add(elements[place]);
-      (is_near ? in : network_in)[dst].add(elements[place]);
-    }
+  for (const Link& each : links) {
+    const bool is_near = each.src / in_host == each.dst / in_host;
+    (is_near ? out : network_out)[static_cast<size_t>(each.src)].add(each.elements);
+    (is_near ? in : network_in)[static_cast<size_t>(each.dst)].add(each.elements);
   }
   Busiest most;
   for (size_t rank = 0; rank < count; ++rank) {
@@ -144,13 +162,26 @@ Traffic::Busiest Traffic::busiest_links(int64_t ranks_per_host) const {
 
 Traffic plan_traffic(std::span<const Box> owners, std::span<const Need> needs, Sources sources) {
   Traffic traffic{static_cast<int>(owners.size()), {}};
-  traffic.elements.resize(owners.size() * owners.size());
+  std::vector<Traffic::Link>& links = traffic.links;
   for_each_piece(owners, needs, sources, [&](int src, int need, const Box& box) {
     const int dst = needs[static_cast<size_t>(need)].rank;
-    if (src == dst) return;
-    traffic.elements[static_cast<size_t>(src) * owners.size() + static_cast<size_t>(dst)] +=
-        box.size();
+    if (src != dst) links.push_back({src, dst, box.size()});
   });
+  const auto comes_before = [](const Traffic::Link& a, const Traffic::Link& b) {
+    return std::pair(a.dst, a.src) < std::pair(b.dst, b.src);
+  };
+  if (!std::is_sorted(links.begin(), links.end(), comes_before)) {
+    std::sort(links.begin(), links.end(), comes_before);
+  }
+  size_t kept = 0;  // several pieces of a link become one
+  for (const Traffic::Link& each : links) {
+    if (kept > 0 && links[kept - 1].src == each.src && links[kept - 1].dst == each.dst) {
+      links[kept - 1].elements += each.elements;
+    } else {
+      links[kept++] = each;
+    }
+  }
+  links.resize(kept);
   return traffic;
 }
 

@@ -48,15 +48,17 @@ RankMoves plan_moves(int rank, std::span<const Box> owners, std::span<const Need
 /// One need a rank: rank r needs boxes[r] (none where it is empty).
 std::vector<Need> needs_of(std::span<const Box> boxes);
 
-/// Elements on each link, [src * ranks + dst], nothing on the diagonal.
+/// How many elements travel on each link that carries any; none leads from a rank to itself. Of a
+/// thousand ranks most links are idle when one of them has everything.
 struct Traffic {
+  struct Link {
+    int src = 0, dst = 0;
+    int64_t elements = 0;
+  };
   int ranks = 0;
-  std::vector<int64_t> elements;
+  std::vector<Link> links;  ///< each once
 
-  int64_t link(int src, int dst) const {
-    return elements[static_cast<size_t>(src) * static_cast<size_t>(ranks) +
-                    static_cast<size_t>(dst)];
-  }
+  int64_t link(int src, int dst) const;
   int64_t total() const;
   int64_t sent_by(int rank) const;
   int64_t received_by(int rank) const;
