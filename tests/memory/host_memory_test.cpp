@@ -75,6 +75,18 @@ TEST_F(ControlGroups, WhatCannotBeReadIsNoLimit) {
   }
 }
 
+TEST_F(ControlGroups, TheProcessMayUseNoMoreThanItsGroup) {
+  const DeviceMemory outside = host_memory_now(root());
+  constexpr int64_t kLimit = int64_t{48} << 20, kUsed = int64_t{40} << 20;
+  ASSERT_GT(outside.total, kLimit);
+  write("proc/self/cgroup", "0::/job");
+  write("sys/fs/cgroup/job/memory.max", std::to_string(kLimit));
+  write("sys/fs/cgroup/job/memory.current", std::to_string(kUsed));
+  const DeviceMemory inside = host_memory_now(root());
+  EXPECT_EQ(inside.total, kLimit);
+  EXPECT_LE(inside.free, kLimit - kUsed);
+}
+
 TEST(HostMemory, IsPositiveAndTheSameEveryTime) {
   const DeviceMemory first = host_memory(), second = host_memory();
   EXPECT_GT(first.total, 0);

@@ -89,14 +89,19 @@ DeviceMemory within_control_groups(DeviceMemory machine, const std::string& root
   return machine;
 }
 
-DeviceMemory host_memory() {
+DeviceMemory host_memory_now(const std::string& root) {
   const int64_t machine =
       static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
-  DeviceMemory memory = within_control_groups({available_bytes(), machine});
-  static const int64_t total = std::min(memory.total, address_space_limit());
-  memory.total = total;
-  memory.free = std::min(memory.free, total);
+  DeviceMemory memory = within_control_groups({available_bytes(), machine}, root);
+  memory.total = std::min(memory.total, address_space_limit());
+  memory.free = std::min(memory.free, memory.total);
   return memory;
+}
+
+DeviceMemory host_memory() {
+  const DeviceMemory memory = host_memory_now("");
+  static const int64_t total = memory.total;
+  return {std::min(memory.free, total), total};
 }
 
 int64_t address_space_limit() {

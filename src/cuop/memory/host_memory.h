@@ -10,6 +10,8 @@ namespace cuop::memory {
 /// The machine's memory, or what the process's control group may use of it: free is what the system
 /// could give without swapping, total does not change while the process runs.
 DeviceMemory host_memory();
+/// The same, read anew, with the control groups below `root`.
+DeviceMemory host_memory_now(const std::string& root);
 
 /// The machine's figures cut to the limits of the process's control groups (version 2, or the
 /// memory controller of version 1) and of all groups around it, which are read below `root`.
