@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +11,7 @@
 
 #include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
+#include "cuop/core/deadline.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
 #include "cuop/jit/warm.h"
@@ -196,17 +198,50 @@ double seconds_until_given_up() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+void wait_until_none_compiles() {
+  while (compile_statistics().running > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 TEST_F(CompileServiceTest, TheCallerGoesOnWhereTheCompilerCannotBeStopped) {
-  EXPECT_LT(seconds_until_given_up(), 1.5);  // 0.7 where nobody else computes
+  // Half a second beyond the timeout is promised. Where others compute too the caller's thread may
+  // get its turn later than that, but not every time.
+  double shortest = seconds_until_given_up();
   EXPECT_EQ(compile_statistics().running, 1) << "it keeps its turn until it has ended";
+  for (int attempt = 1; attempt < 5 && shortest > 0.7; ++attempt) {
+    wait_until_none_compiles();
+    shortest = std::min(shortest, seconds_until_given_up());
+  }
+  EXPECT_LE(shortest, 0.7);
   EXPECT_TRUE(kernel_disk_cache()->entries().empty());
   CompileSettings settings = compile_settings();
   settings.timeout = 60.0;
   set_compile_settings(settings);
   EXPECT_FALSE(compile_kernel(request(20)).image.empty()) << "others compile meanwhile";
-  while (compile_statistics().running > 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  wait_until_none_compiles();
+}
+
+TEST_F(CompileServiceTest, TheThreadsOwnTimeIsKeptToo) {
+  CompileSettings settings = compile_settings();
+  settings.timeout = 600.0;
+  set_compile_settings(settings);
+  compile_kernel(request(30));
+  const int64_t before = compilations();
+  {
+    const DeadlineScope no_time(0.0);
+    EXPECT_FALSE(compile_kernel(request(30)).image.empty()) << "reading takes none of it";
+    EXPECT_THROW(compile_kernel(request(31)), CompilationError);
+    compile_in_background(request(32)).get();  // which is not this thread's work
+    EXPECT_EQ(compilations(), before + 1);
   }
+  {
+    const DeadlineScope little(0.2);
+    EXPECT_THAT(test::error_of<CompilationError>([] { compile_kernel(deaf_request()); }),
+                ::testing::HasSubstr("deaf was not compiled within"));
+  }
+  compile_kernel(request(31));
+  wait_until_none_compiles();
 }
 
 TEST_F(CompileServiceTest, DISABLED_EndsWhileTheCompilerCannotBeStopped) {

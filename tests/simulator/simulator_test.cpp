@@ -2,19 +2,25 @@
 // error ends the device's use, so each is made in a process of its own.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/text.h"
+#include "cuop/jit/compile_service.h"
 #include "cuop/operators/tuned/user_kernel.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "tests/ordered_faults.h"
+#include "tests/own_cache.h"
 
 namespace cuop {
 namespace {
@@ -188,6 +194,38 @@ TEST_F(Simulator, AProcessIsKilledWhenItsWorkHasBegun) {
   EXPECT_EXIT(run_into("any:100:2"), testing::KilledBySignal(SIGKILL), "");
   EXPECT_FINDS(run_into(""), "went well");  // which withdraws them
   unsetenv("SIM_FAULTS");
+}
+
+/// Takes the compiler long, which has not seen it before.
+jit::CompileRequest long_request() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  std::string source = cat("// ", now, "\nextern \"C\" __global__ void cuop_kernel(float* x) {\n");
+  for (int i = 0; i < 300; ++i) source += cat("  x[", i, "] = x[", i + 1, "] + ", i, ".0f;\n");
+  return {"late", source + "}", "sm_90a"};
+}
+
+/// The stand-in for the compiler cannot be asked to stop, as versions of the real one.
+TEST(SimulatedCompiler, WhatItMakesWhenItsCallerHasLeftIsKept) {
+  const test::OwnCache cache;
+  const jit::CompileRequest request = long_request();
+  jit::CompileSettings settings = jit::compile_settings();
+  const int64_t before = jit::compile_statistics().compilations;
+  settings.timeout = 0.001;
+  jit::set_compile_settings(settings);
+  EXPECT_THROW(jit::compile_kernel(request), CompilationError);
+  std::optional<jit::CompiledKernel> late;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+  while (!late && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    late = jit::find_compiled(request);
+  }
+  ASSERT_TRUE(late) << "it was thrown away";
+  settings.timeout = 300.0;
+  jit::set_compile_settings(settings);
+  EXPECT_EQ(jit::compile_kernel(request).image, late->image);
+  EXPECT_EQ(jit::compile_statistics().compilations, before + 1) << "it is compiled once";
+  ASSERT_EQ(jit::kernel_disk_cache()->entries().size(), 1U);
+  EXPECT_EQ(jit::kernel_disk_cache()->entries()[0].name, "late sm_90a");
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <stdexcept>
 
+#include "cuop/core/deadline.h"
 #include "cuop/core/error.h"
 #include "tests/tune/fake_clock.h"
 
@@ -215,6 +217,58 @@ TEST_F(SearchTest, WhatTimeDoesNotAllowDoesNotWin) {
   result = found({takes("a", 1.0), takes("b", 0.5)}, options);
   EXPECT_EQ(result.measurements[1].why_out, "not run: out of time");
   EXPECT_FALSE(result.is_complete);
+}
+
+TEST_F(SearchTest, ACandidatesFirstRunHasWhatIsLeftOfTheTime) {
+  SearchOptions options;
+  options.seconds = 500.0;
+  std::map<std::string, double> left;  // as each first run begins
+  const auto two_hundred_seconds = [&](const std::string& name) {
+    return takes(name, [this, &left, name] {
+      left.emplace(name, seconds_left());
+      return 200e3;
+    });
+  };
+  std::vector<Candidate> candidates;
+  for (const char* name : {"a", "b", "c", "d"}) candidates.push_back(two_hundred_seconds(name));
+  const auto result = found(candidates, options);
+  EXPECT_EQ(left["a"], std::numeric_limits<double>::infinity()) << "the caller needs the default";
+  EXPECT_NEAR(left["b"], 300.0, 60.0);
+  EXPECT_NEAR(left["c"], 100.0, 60.0);
+  EXPECT_EQ(left.count("d"), 0U) << "there was no time left";
+  EXPECT_TRUE(std::isinf(seconds_left()));
+  EXPECT_FALSE(result.is_complete);
+}
+
+TEST_F(SearchTest, ASearchWithinACandidateHasNoMoreTimeThanThat) {
+  SearchOptions options;
+  options.seconds = 1000.0;
+  const DeadlineScope outer(100.0);
+  double left = 0.0;
+  found({takes("a", 1.0), takes("b",
+                                [&] {
+                                  left = std::max(left, seconds_left());
+                                  return 1.0;
+                                })},
+        options);
+  EXPECT_LE(left, 100.0);
+  EXPECT_GT(left, 0.0);
+}
+
+TEST_F(SearchTest, WhatFailsForWantOfTimeMakesTheSearchIncomplete) {
+  SearchOptions options;
+  options.seconds = 0.010;
+  for (const double ms : {1.0, 20.0}) {
+    clock_.now_ms = 0.0;
+    Candidate failing = takes("b", 0.5);
+    failing.run = [this, ms](int64_t) {
+      clock_.now_ms += ms;
+      throw CompilationError("not compiled in time");
+    };
+    const auto result = found({takes("a", 1.0), failing}, options);
+    EXPECT_EQ(result.measurements[1].why_out, "failed: not compiled in time");
+    EXPECT_EQ(result.is_complete, ms < 10.0) << ms;
+  }
 }
 
 TEST_F(SearchTest, WrongOptionsAreRefused) {

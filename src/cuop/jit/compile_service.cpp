@@ -14,6 +14,7 @@
 #include "cuop/backend/current_device.h"
 #include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
+#include "cuop/core/deadline.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
@@ -88,7 +89,8 @@ class Service {
   }
 
   CompiledKernel compile(const CompileRequest& request) {
-    const CompileSettings now = settings();
+    CompileSettings now = settings();
+    now.timeout = std::min(now.timeout, seconds_left());
     const Nvrtc& nvrtc = Nvrtc::instance();
     if (!nvrtc.is_available()) return nvrtc.compile(request, now.timeout);  // says why not
     const std::string key = compile_key(request, nvrtc.identity());

@@ -46,11 +46,13 @@ std::shared_ptr<DiskCache> kernel_disk_cache();
 
 /// The binary of the request, from disk or from the compiler; waits while as many threads compile
 /// as may. Kept where this thread asks for (backend/execution.h). Errors as Nvrtc::compile;
-/// CompilationError too when its turn does not come in time.
+/// CompilationError too when its turn does not come in time, or when the thread's own time is over
+/// (core/deadline.h).
 CompiledKernel compile_kernel(const CompileRequest& request);
 /// The binary from the cache on disk alone; nothing when it has none.
 std::optional<CompiledKernel> find_compiled(const CompileRequest& request);
-/// The binary of the request on a thread of the pool; errors are kept in the future.
+/// The binary of the request on a thread of the pool, which has the whole time for it; errors are
+/// kept in the future.
 std::shared_future<CompiledKernel> compile_in_background(CompileRequest request);
 
 /// The name of the architecture that binaries for a device of this compute capability are made for:

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "cuop/core/deadline.h"
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
@@ -30,7 +31,7 @@ class Search {
       : candidates_(candidates),
         clock_(clock),
         options_(options),
-        deadline_(clock.seconds() + options.seconds),
+        deadline_(clock.seconds() + std::min(options.seconds, seconds_left())),
         samples_(candidates.size()) {
     for (const Candidate& candidate : candidates) {
       result_.measurements.push_back({candidate.name, candidate.why_not});
@@ -69,6 +70,7 @@ class Search {
         continue;
       }
       guarded(i, [&] {
+        const DeadlineScope left(deadline_ - clock_.seconds());  // it may have to be compiled
         run_first(i);
         const std::string twin = candidates_[i].twin ? candidates_[i].twin() : "";
         if (!twin.empty()) return put_out(i, "not measured: the same launches as " + twin);
@@ -181,6 +183,7 @@ class Search {
       throw;
     } catch (const std::exception& error) {
       put_out(i, cat("failed: ", error.what()));
+      if (is_late()) result_.is_complete = false;  // with more time it might have been right
     }
   }
 

@@ -28,7 +28,7 @@ struct Candidate {
 
 struct SearchLimits {
   int rounds = 9;  ///< samples of each candidate; more where chance needs more to be ruled out
-  double seconds = 30.0;  ///< for the whole search
+  double seconds = 30.0;  ///< for the whole search; what a candidate compiles has what is left
 };
 
 struct SearchOptions : SearchLimits {
