@@ -96,6 +96,36 @@ TEST_F(GpuJitCandidates, OfAMatrixTimesAVector) {
   expect_four(gemv, wrapper, random({21}, 7), {33});
 }
 
+TEST_F(GpuJitCandidates, OfAProductAreTheLibrarysAlgorithmsAndKernelsOfItsOwn) {
+  const Tensor weight = random({33, 72}, 12), a = random({80, 33}, 13), c = random({80, 72}, 14);
+  Gemm<float> gemm(false, false, 2.0, 0.5);
+  gemm.set_weight(weight);
+  const Tensor expected = gemm.forward(a, clone(c));
+  Jit<Gemm<float>> wrapper(false, false, 2.0, 0.5);
+  wrapper.set_weight(to_device(weight, kGpu));
+  wrapper.set_jit_config(best());
+  const Tensor found = wrapper.forward(to_device(a, kGpu), to_device(c, kGpu));
+  EXPECT_EQ(disagreement(expected, to_device(found, kCpu)), "");
+  const TuningReport report = wrapper.tuning_report();
+  EXPECT_EQ(report.source, "measured");
+  int own = 0, algorithms = 0;
+  for (const tune::Measurement& one : report.candidates) {
+    if (one.name.starts_with("cuBLASLt's choice")) {
+      algorithms += one.median_ms > 0.0 ? 1 : 0;
+      continue;
+    }
+    if (one.name == "library") continue;  // the fastest of those
+    EXPECT_THAT(one.name, ::testing::ContainsRegex("^(tiled|tensor_core|simple)/"));
+    EXPECT_THAT(one.why_out, Not(HasSubstr("another result"))) << one.name;
+    EXPECT_THAT(one.why_out, Not(HasSubstr("failed"))) << one.name;
+    const bool is_tried = one.why_out.find("not run") == std::string::npos &&
+                          one.why_out.find("the same launches") == std::string::npos;
+    own += is_tried ? 1 : 0;
+  }
+  EXPECT_GE(own, 4) << report.text;
+  EXPECT_GE(algorithms, 1) << report.text;
+}
+
 TEST_F(GpuJitCandidates, OfConvolutions) {
   const Convolution2DOptions options{
       .in_channels = 2, .out_channels = 6, .kernel_h = 3, .kernel_w = 3, .pad_h = 1};

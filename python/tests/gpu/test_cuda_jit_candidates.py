@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_cuda_jit import case, check
+from test_cuda_jit import case, check, numbers
 
 import cuop
 
@@ -49,6 +49,35 @@ def test_auto_measures_at_least_four_kernels_of_which_none_is_wrong(name):
     assert again.source == "memory" and again.measured == report.measured
     assert again.text == report.text
     del y
+
+
+OWN_PRODUCTS = ("tiled/", "tensor_core/", "simple/")
+
+
+# Beyond an edge of 64 tiles of two sizes are worth a try.
+@pytest.mark.parametrize(("m", "n", "least_own"), [(17, 21, 3), (80, 72, 5)])
+def test_auto_measures_a_product_as_the_library_and_by_kernels_of_its_own(m, n, least_own):
+    a, b, c = numbers(1, m, 33), numbers(2, 33, n), numbers(3, m, n)
+    jit = cuop.JITGemmFloat(False, False, 2.0, 0.5)
+    jit.set_weight(b)
+    jit.set_jit_config(cuop.JITConfig(optimization_level="best"))
+    y = jit.forward(a, cuop.tensor(c, dtype="float32"))
+    np.testing.assert_allclose(y.to_numpy(), 2.0 * a @ b + 0.5 * c, rtol=0, atol=1e-3)
+    report = jit.get_tuning_report()
+    assert report.source == "measured" and report.made_in_ms > 0
+    tried = {**report.not_measured, **dict.fromkeys(report.measured, "")}
+    own = {kernel: why for kernel, why in tried.items() if kernel.startswith(OWN_PRODUCTS)}
+    assert {kernel.split("/")[0] for kernel in own} == {"tiled", "tensor_core", "simple"}
+    ran = [why for why in own.values() if "not run" not in why and "same launches" not in why]
+    assert len(ran) >= least_own, report.text
+    assert all("another result" not in why and "failed" not in why for why in own.values())
+    # The default beside them: the fastest of the library's algorithms.
+    algorithms = [kernel for kernel in report.measured if kernel.startswith("cuBLASLt's choice")]
+    assert len(ran) + len(algorithms) >= 4 and min(map(report.measured.get, algorithms)) > 0
+    assert "library: " in report.text and report.kernel in ("library", *own)
+    again = jit.forward(a, cuop.tensor(c, dtype="float32"))
+    assert jit.get_tuning_report().source == "memory"
+    np.testing.assert_allclose(again.to_numpy(), y.to_numpy(), rtol=0, atol=1e-3)
 
 
 def test_a_report_says_why_nothing_was_measured():
