@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/jit/group.h"
 #include "cuop/jit/recording.h"
@@ -17,6 +20,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/reduce/reduce.h"
 
 namespace cuop {
 namespace {
@@ -261,6 +265,41 @@ TEST_F(Fusion, TrailingReductionsJoinTheGroup) {
     }
     EXPECT_NEAR(sums->data<float>()[row], total, 1e-5 * total);
     EXPECT_EQ(kept->data<float>()[row], top);
+  }
+}
+
+/// The bytes of sums over all of some computed values, and over their rows, each made in the pass
+/// that computes them.
+std::string bits_of_fused_sums(const Tensor& a, const Tensor& b) {
+  const std::function<Tensor()> sums[] = {[&] { return sum(a * b + a); },
+                                          [&] { return mean(exp(a * b) * b); },
+                                          [&] { return sum(a * b + a, {1}); }};
+  std::string bits;
+  for (const auto& make : sums) {
+    Tensor result;
+    const auto groups = explain([&] { result = make(); });
+    EXPECT_EQ(groups.size(), 1u) << to_text(groups);
+    bits.append(static_cast<const char*>(result.data()), static_cast<size_t>(result.nbytes()));
+  }
+  return bits;
+}
+
+TEST_F(Fusion, SumsHaveTheSameBitsForAnyNumberOfThreads) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;  // sums of these in another order round otherwise
+  Tensor a = empty({301, 4001}, DType::kFloat32, kCpu), b = empty({4001}, DType::kFloat32, kCpu);
+  for (const Tensor* each : {&a, &b}) {
+    for (int64_t i = 0; i < each->size(); ++i) each->data<float>()[i] = normal(random);
+  }
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const Tensor x = cast(a, dtype), y = cast(b, dtype);
+    backend::set_thread_count(1);
+    const std::string of_one = bits_of_fused_sums(x, y);
+    for (const int threads : {2, 3, 5, 8}) {
+      backend::set_thread_count(threads);
+      EXPECT_TRUE(bits_of_fused_sums(x, y) == of_one) << threads << " threads, " << name(dtype);
+    }
+    backend::set_thread_count(0);
   }
 }
 
