@@ -67,6 +67,7 @@ struct Job {
       if (begin >= count || is_stopped) return;
       try {
         if (!run_in_steps(*body, begin, std::min(begin + piece, count), grain, &is_stopped)) return;
+        check_interrupt();  // a piece may be a single step
       } catch (...) {
         stop(std::current_exception());
       }

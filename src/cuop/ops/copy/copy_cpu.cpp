@@ -2,7 +2,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/cpu/long_line.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/word.h"
 #include "cuop/jit/cpu/block_kernels.h"
@@ -90,11 +90,13 @@ void copy_transposed(T* dst, const T* src, const Nest::Axis& rows, const Nest::A
   // Which way is faster was measured: of the widest elements a square has few rows, so that the
   // destination is written nearly in order along them.
   constexpr int64_t kAlong = sizeof(T) == 16 ? 128 : kLine;
+  Lookout lookout;
   for (int64_t first = 0; first < columns.size; first += kAlong) {
     const int64_t end = std::min(first + kAlong, columns.size);
     for (int64_t i = 0; i < rows.size; i += kLine) {
       for (int64_t j = first; j < end; j += kLine) copy_at(i, j);
     }
+    lookout.after((end - first) * rows.size);
   }
 }
 
@@ -154,7 +156,10 @@ void copy_rows(void* dst, const void* src, const Nest& nest, const RowCopy& copy
   }
   backend::parallel_for_each(rows, kGrain / inner.size, [&](int64_t row) {
     const auto offsets = nest.row_offsets(row);
-    copy(to(offsets[0]), inner.strides[0], from(offsets[1]), inner.strides[1], inner.size);
+    backend::over_line(inner.size, [&](int64_t begin, int64_t end) {
+      copy(to(offsets[0] + begin * inner.strides[0]), inner.strides[0],
+           from(offsets[1] + begin * inner.strides[1]), inner.strides[1], end - begin);
+    });
   });
 }
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/backend/cpu/long_line.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/core/word.h"
 #include "cuop/ops/index/index_kernels.h"
@@ -44,20 +44,22 @@ SplitNest split_rest(const OffsetCopy& copy) {
 
 template <class Word, bool kGather>
 void copy_row(Word* dense, Word* sparse, const LoopNest<2>::Axis& axis) {
-  if (axis.strides[0] == 1 && axis.strides[1] == 1) {
-    const auto bytes = static_cast<size_t>(axis.size) * sizeof(Word);
-    std::memcpy(kGather ? dense : sparse, kGather ? sparse : dense, bytes);
-    return;
-  }
-  for (int64_t i = 0; i < axis.size; ++i) {
-    Word& d = dense[i * axis.strides[0]];
-    Word& s = sparse[i * axis.strides[1]];
-    if constexpr (kGather) {
-      d = s;
-    } else {
-      s = d;
+  backend::over_line(axis.size, [&](int64_t begin, int64_t end) {
+    if (axis.strides[0] == 1 && axis.strides[1] == 1) {
+      const auto bytes = static_cast<size_t>(end - begin) * sizeof(Word);
+      std::memcpy((kGather ? dense : sparse) + begin, (kGather ? sparse : dense) + begin, bytes);
+      return;
     }
-  }
+    for (int64_t i = begin; i < end; ++i) {
+      Word& d = dense[i * axis.strides[0]];
+      Word& s = sparse[i * axis.strides[1]];
+      if constexpr (kGather) {
+        d = s;
+      } else {
+        s = d;
+      }
+    }
+  });
 }
 
 /// Offsets [begin, end) at one position of the outer axes.
@@ -66,20 +68,24 @@ void copy_listed(const OffsetCopy& copy, const LoopNest<2>& inner, Word* dense, 
                  int64_t begin, int64_t end) {
   const int64_t rows = inner.outer_size();
   if (rows == 1 && inner.inner().size == 1) {
-    for (int64_t p = begin; p < end; ++p) {
-      if constexpr (kGather) {
-        dense[p * copy.dense_stride] = sparse[copy.offsets[p]];
-      } else {
-        sparse[copy.offsets[p]] = dense[p * copy.dense_stride];
+    in_pieces(end - begin, [&](int64_t first, int64_t last) {  // in order: later ones win
+      for (int64_t p = begin + first; p < begin + last; ++p) {
+        if constexpr (kGather) {
+          dense[p * copy.dense_stride] = sparse[copy.offsets[p]];
+        } else {
+          sparse[copy.offsets[p]] = dense[p * copy.dense_stride];
+        }
       }
-    }
+    });
     return;
   }
+  Lookout lookout;
   for (int64_t p = begin; p < end; ++p) {
     for (int64_t row = 0; row < rows; ++row) {
       const auto at = inner.row_offsets(row);
       copy_row<Word, kGather>(dense + p * copy.dense_stride + at[0],
                               sparse + copy.offsets[p] + at[1], inner.inner());
+      lookout.after(inner.inner().size);
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/norm/norm_kernels.h"
@@ -30,9 +31,13 @@ void on_row(const Stored* x, Stored* y, int64_t n, Computed<Stored>* scratch, Bo
   if constexpr (std::is_same_v<Stored, Computed<Stored>>) {
     body(x, y);
   } else {
-    for (int64_t i = 0; i < n; ++i) scratch[i] = x[i];
+    in_pieces(n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) scratch[i] = x[i];
+    });
     body(scratch, scratch);
-    for (int64_t i = 0; i < n; ++i) y[i] = Stored(scratch[i]);
+    in_pieces(n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = Stored(scratch[i]);
+    });
   }
 }
 
@@ -42,21 +47,38 @@ std::unique_ptr<Computed<Stored>[]> scratch_row(int64_t n) {
   return std::make_unique_for_overwrite<Computed<Stored>[]>(static_cast<size_t>(n));
 }
 
+/// y[i] = (x[i] - mean) * scale + shift, of a row that may be long.
+template <class T>
+void shift_row(const T* x, T* y, int64_t n, double mean, double scale, double shift) {
+  in_pieces(n, [&](int64_t begin, int64_t end) {
+    loops<T>().constant(x + begin, y + begin, end - begin, mean, scale, shift);
+  });
+}
+
 template <class T>
 void normalize_row(const Fold& moments_fold, const RowNorm& norm, const T* gamma, const T* beta,
                    const T* x, T* y) {
   const int64_t n = norm.channels * norm.inner;
   Moments moments{0.0, 0.0, 0.0, 0};
-  moments_fold.rows(&moments, x, 1, 0, n);
+  in_pieces(n, [&](int64_t begin, int64_t end) {
+    moments_fold.rows(&moments, x + begin, 1, 0, end - begin);
+  });
   const double own_mean = moments.mean(), variance = moments.variance();
   const double mean = norm.is_centred ? own_mean : 0.0;
   const double power = norm.is_centred ? variance : variance + own_mean * own_mean;
   const double scale = 1.0 / std::sqrt(power + norm.eps);
-  if (norm.inner == 1) return loops<T>().elements(x, y, n, mean, scale, gamma, beta);
+  if (norm.inner == 1) {
+    return in_pieces(n, [&](int64_t begin, int64_t end) {
+      loops<T>().elements(x + begin, y + begin, end - begin, mean, scale, gamma + begin,
+                          beta == nullptr ? nullptr : beta + begin);
+    });
+  }
+  Lookout lookout;
   for (int64_t c = 0; c < norm.channels; ++c) {
     const int64_t at = c * norm.inner;
-    loops<T>().constant(x + at, y + at, norm.inner, mean, scale * static_cast<double>(gamma[c]),
-                        beta == nullptr ? 0.0 : static_cast<double>(beta[c]));
+    shift_row(x + at, y + at, norm.inner, mean, scale * static_cast<double>(gamma[c]),
+              beta == nullptr ? 0.0 : static_cast<double>(beta[c]));
+    lookout.after(norm.inner);
   }
 }
 
@@ -101,9 +123,12 @@ void channel_affine_cpu(const Tensor& x, int64_t inner, const Tensor& mean, cons
         on_row(from + row * n, to + row * n, n, scratch.get(), [&](const T* in, T* result) {
           const int64_t c = row % channels;
           if (inner == 1) {
-            loops<T>().columns(in, result, n, center, factor, offset);
+            in_pieces(n, [&](int64_t low, int64_t high) {
+              loops<T>().columns(in + low, result + low, high - low, center + low, factor + low,
+                                 offset + low);
+            });
           } else {
-            loops<T>().constant(in, result, n, center[c], factor[c], offset[c]);
+            shift_row(in, result, n, center[c], factor[c], offset[c]);
           }
         });
       }

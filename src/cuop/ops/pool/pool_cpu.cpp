@@ -2,11 +2,13 @@
 // column, then the windows slide along the combined row.
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "cuop/backend/cpu/half_convert.h"
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/pool/pool_kernels.h"
 
@@ -38,16 +40,20 @@ class PlanePool {
 
  public:
   explicit PlanePool(const Pool& p)
-      : p_(p),
-        rows_(rows<C>(p.is_max)),
-        width_(std::max(p.in[2] + p.padding[2], (p.out[2] - 1) * p.stride[2] + p.kernel[2])),
-        row_(static_cast<size_t>(width_), neutral()),
-        out_row_(static_cast<size_t>(p.out[2])),
-        plane_(kIsHalf ? static_cast<size_t>(Pool::volume(p.in)) : 0) {
+      : p_(p), rows_(rows<C>(p.is_max)), plane_(allocate(kIsHalf ? Pool::volume(p.in) : 0)) {
+    if (p.is_global()) return;
+    const int64_t width =
+        std::max(p.in[2] + p.padding[2], (p.out[2] - 1) * p.stride[2] + p.kernel[2]);
+    row_ = allocate(width);
+    std::fill_n(row_.get(), p.padding[2], neutral());
+    const int64_t end = p.padding[2] + p.in[2];
+    std::fill_n(row_.get() + end, width - end, neutral());
+    out_row_ = allocate(kIsHalf ? p.out[2] : 0);
     for (int64_t i = 0; i < p.out[2] && !p.is_max; ++i) {
       const Span columns = window(p, 2, i);
       columns_.push_back(
           static_cast<C>(p.count_include_pad ? p.kernel[2] : columns.end - columns.begin));
+      lookout_.after(1);
     }
   }
 
@@ -68,6 +74,11 @@ class PlanePool {
   }
 
  private:
+  /// Not written beforehand: a plane may be so large that this takes long.
+  static std::unique_ptr<C[]> allocate(int64_t count) {
+    return std::make_unique_for_overwrite<C[]>(static_cast<size_t>(count));
+  }
+
   C neutral() const {
     using Limits = std::numeric_limits<C>;
     if (!p_.is_max) return C(0);
@@ -76,8 +87,10 @@ class PlanePool {
 
   const C* load(const T* x) {
     if constexpr (kIsHalf) {
-      backend::to_float(x, plane_.data(), static_cast<int64_t>(plane_.size()));
-      return plane_.data();
+      in_pieces(Pool::volume(p_.in), [&](int64_t begin, int64_t end) {
+        backend::to_float(x + begin, plane_.get() + begin, end - begin);
+      });
+      return plane_.get();
     } else {
       return x;
     }
@@ -85,22 +98,26 @@ class PlanePool {
 
   void output_row(const C* plane, int64_t od, int64_t oh, T* y) {
     const Span depths = window(p_, 0, od), heights = window(p_, 1, oh);
-    C* const combined = row_.data() + p_.padding[2];  // between columns of padding
+    C* const combined = row_.get() + p_.padding[2];  // between columns of padding
     bool is_first = true;
     for (int64_t d = depths.begin; d < depths.end; ++d) {
       for (int64_t h = heights.begin; h < heights.end; ++h) {
         const C* const row = plane + (d * p_.in[1] + h) * p_.in[2];
         if (is_first) {
-          std::copy_n(row, p_.in[2], combined);
+          in_pieces(p_.in[2], [&](int64_t begin, int64_t end) {
+            std::copy(row + begin, row + end, combined + begin);
+          });
           is_first = false;
         } else {
           rows_.combine(row, p_.in[2], combined);
         }
+        lookout_.after(p_.in[2]);
       }
     }
-    C* result = out_row_.data();
+    C* result = out_row_.get();
     if constexpr (!kIsHalf) result = y;
-    rows_.slide(row_.data(), p_.out[2], p_.kernel[2], p_.stride[2], result);
+    rows_.slide(row_.get(), p_.out[2], p_.kernel[2], p_.stride[2], result);
+    lookout_.after(p_.out[2] * p_.kernel[2]);
     if constexpr (!std::is_integral_v<T>) {
       if (!p_.is_max) divide(result, depths, heights);
     }
@@ -118,8 +135,9 @@ class PlanePool {
 
   const Pool& p_;
   const PoolRows<C>& rows_;
-  int64_t width_;
-  std::vector<C> row_, out_row_, plane_, columns_;
+  Lookout lookout_;  ///< a plane may be large
+  std::unique_ptr<C[]> plane_, row_, out_row_;
+  std::vector<C> columns_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "cuop/backend/cpu/isa.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/ops/pool/pool_kernels.h"
 
 namespace cuop::kernels {
@@ -33,7 +34,9 @@ struct Sum {
 
 template <class Op, class T>
 void combine(const T* row, int64_t count, T* sum) {
-  for (int64_t i = 0; i < count; ++i) sum[i] = Op::together(sum[i], row[i]);
+  in_pieces(count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum[i] = Op::together(sum[i], row[i]);
+  });
 }
 
 /// Stride 0 stands for one that is known at run time only.
@@ -42,6 +45,7 @@ void slide_by(const T* row, int64_t count, int64_t kernel, int64_t given, T* out
   const int64_t stride = Stride > 0 ? Stride : given;
   // Blocks of outputs stay in the first cache while the window's elements pass.
   constexpr int64_t kBlock = 512;
+  Lookout lookout;
   for (int64_t first = 0; first < count; first += kBlock) {
     const int64_t size = count - first < kBlock ? count - first : kBlock;
     const T* const from = row + first * stride;
@@ -50,6 +54,7 @@ void slide_by(const T* row, int64_t count, int64_t kernel, int64_t given, T* out
     for (int64_t k = 1; k < kernel; ++k) {
       for (int64_t i = 0; i < size; ++i) to[i] = Op::together(to[i], from[i * stride + k]);
     }
+    lookout.after(size * kernel);
   }
 }
 
@@ -70,14 +75,17 @@ typename PoolRows<T>::Whole all(const T* values, int64_t count) {
   constexpr int64_t kLanes = 32;
   Whole lanes[kLanes];
   for (Whole& lane : lanes) lane = Op::template neutral<Whole>();
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) {
-      lanes[j] = Op::together(lanes[j], static_cast<Whole>(values[i + j]));
+  const int64_t whole = count - count % kLanes;
+  static_assert(kLoopPiece % kLanes == 0);
+  in_pieces(whole, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j) {
+        lanes[j] = Op::together(lanes[j], static_cast<Whole>(values[i + j]));
+      }
     }
-  }
-  for (int64_t j = 0; i < count; ++i, ++j) {
-    lanes[j] = Op::together(lanes[j], static_cast<Whole>(values[i]));
+  });
+  for (int64_t i = whole; i < count; ++i) {
+    lanes[i - whole] = Op::together(lanes[i - whole], static_cast<Whole>(values[i]));
   }
   Whole result = Op::template neutral<Whole>();
   for (const Whole lane : lanes) result = Op::together(result, lane);

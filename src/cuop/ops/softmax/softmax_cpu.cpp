@@ -4,6 +4,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 
@@ -37,9 +38,13 @@ void softmax_rows(const SoftmaxLoops<Computed<Stored>>& loops, const Stored* x, 
       if constexpr (std::is_same_v<Stored, T>) {
         loops.rows(x + begin * n, y + begin * n, count, n, is_log);
       } else {
-        for (int64_t i = 0; i < count * n; ++i) scratch[i] = x[begin * n + i];
+        in_pieces(count * n, [&](int64_t from, int64_t to) {
+          for (int64_t i = from; i < to; ++i) scratch[i] = x[begin * n + i];
+        });
         loops.rows(scratch.get(), scratch.get(), count, n, is_log);
-        for (int64_t i = 0; i < count * n; ++i) y[begin * n + i] = Stored(scratch[i]);
+        in_pieces(count * n, [&](int64_t from, int64_t to) {
+          for (int64_t i = from; i < to; ++i) y[begin * n + i] = Stored(scratch[i]);
+        });
       }
     }
   });
@@ -63,14 +68,17 @@ void softmax_columns(const SoftmaxLoops<Computed<Stored>>& loops, const Stored* 
       if constexpr (std::is_same_v<Stored, T>) {
         loops.columns(x + start, y + start, n, inner, columns, is_log);
       } else {
+        Lookout lookout;
         for (int64_t r = 0; r < n; ++r) {
           for (int64_t j = 0; j < columns; ++j) scratch[r * columns + j] = x[start + r * inner + j];
+          lookout.after(columns);
         }
         loops.columns(scratch.get(), scratch.get(), n, columns, columns, is_log);
         for (int64_t r = 0; r < n; ++r) {
           for (int64_t j = 0; j < columns; ++j) {
             y[start + r * inner + j] = Stored(scratch[r * columns + j]);
           }
+          lookout.after(columns);
         }
       }
     }

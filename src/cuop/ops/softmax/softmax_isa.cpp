@@ -2,6 +2,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/jit/kernels/elementary.h"
 #include "cuop/ops/softmax/softmax_kernels.h"
 
@@ -82,21 +83,40 @@ T total_exp(const T* x, int64_t n, T shift) {
   return sum;
 }
 
+/// One row, which may be so long that somebody interrupts.
+template <class T>
+void row(const T* x, T* y, int64_t n, bool is_log) {
+  T top = x[0], sum = 0;
+  in_pieces(n, [&](int64_t begin, int64_t end) {
+    const T here = largest(x + begin, end - begin);
+    top = here > top ? here : top;
+  });
+  if (is_log) {
+    in_pieces(n,
+              [&](int64_t begin, int64_t end) { sum += total_exp(x + begin, end - begin, top); });
+    const T rest = math::log(sum);
+    in_pieces(n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = (x[i] - top) - rest;  // top may be large
+    });
+    return;
+  }
+  in_pieces(n, [&](int64_t begin, int64_t end) {
+    exponentiate(x + begin, y + begin, end - begin, top);
+    sum += total(y + begin, end - begin);
+  });
+  const T factor = T(1) / sum;
+  in_pieces(n, [&](int64_t begin, int64_t end) { scale(y + begin, end - begin, factor); });
+}
+
 template <class T>
 void rows(const T* x, T* y, int64_t count, int64_t n, bool is_log) {
   constexpr int64_t kShort = 4 * lanes::kCount<T>;
   const bool is_short = n < kShort && !is_log;
   for (int64_t r = 0; r < count; ++r) {
-    const T* row = x + r * n;
-    const T top = largest(row, n);
-    if (is_log) {
-      const T rest = math::log(total_exp(row, n, top));
-      for (int64_t i = 0; i < n; ++i) y[r * n + i] = (row[i] - top) - rest;  // top may be large
-    } else if (is_short) {
-      subtract(row, y + r * n, n, top);
+    if (is_short) {
+      subtract(x + r * n, y + r * n, n, largest(x + r * n, n));
     } else {
-      exponentiate(row, y + r * n, n, top);
-      scale(y + r * n, n, T(1) / total(y + r * n, n));
+      row(x + r * n, y + r * n, n, is_log);
     }
   }
   if (!is_short) return;
@@ -107,11 +127,13 @@ void rows(const T* x, T* y, int64_t count, int64_t n, bool is_log) {
 template <class T>
 void columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width, bool is_log) {
   T top[SoftmaxLoops<T>::kMaxWidth], sum[SoftmaxLoops<T>::kMaxWidth];
+  Lookout lookout;
   std::copy_n(x, width, top);
   std::fill_n(sum, width, T(0));
   for (int64_t r = 1; r < n; ++r) {
     const T* row = x + r * stride;
     for (int64_t j = 0; j < width; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
+    lookout.after(width);
   }
   for (int64_t r = 0; r < n; ++r) {
     const T* row = x + r * stride;
@@ -129,6 +151,7 @@ void columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width, bool is
         sum[j] += power;
       }
     }
+    lookout.after(width);
   }
   for (int64_t j = 0; j < width; ++j) sum[j] = is_log ? math::log(sum[j]) : T(1) / sum[j];
   for (int64_t r = 0; r < n; ++r) {
@@ -138,6 +161,7 @@ void columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width, bool is
     } else {
       for (int64_t j = 0; j < width; ++j) to[j] *= sum[j];
     }
+    lookout.after(width);
   }
 }
 

@@ -7,12 +7,13 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "cuop/core/dtype.h"
 #include "cuop/core/half.h"
-#include "cuop/core/interrupt.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/sort/sort_arguments.cuh"
 
@@ -52,31 +53,30 @@ T decode(KeyOf<T> key) {
   return std::bit_cast<T>(jit::decode_key<kKindOf<T>>(key));
 }
 
-/// Calls body for each record; a long line can be interrupted.
-template <class Record, class Body>
-void for_each_interruptibly(const std::vector<Record>& records, Body&& body) {
-  constexpr size_t kChunk = size_t{1} << 20;
-  for (size_t first = 0; first < records.size(); first += kChunk) {
-    if (first > 0) check_interrupt();
-    const size_t last = std::min(records.size(), first + kChunk);
-    for (size_t i = first; i < last; ++i) body(records[i]);
-  }
+/// body(0), ..., body(count - 1) of the elements of a line; a long one can be interrupted.
+template <class Body>
+void for_each_interruptibly(size_t count, Body&& body) {
+  in_pieces(static_cast<int64_t>(count), [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) body(i);
+  });
 }
 
-/// Sorts records by `key_of(record)`; `spare` has the same size. Records may be keys themselves.
+/// The records in the order of `key_of(record)`, in one of the two, which have the same size.
+/// Records may be keys themselves; what is in `spare` before is not read.
 template <class Record, class KeyFunction>
-void radix_sort(std::vector<Record>& records, std::vector<Record>& spare, KeyFunction&& key_of) {
+std::span<Record> radix_sort(std::span<Record> records, std::span<Record> spare,
+                             KeyFunction&& key_of) {
   using Key = std::remove_cvref_t<decltype(key_of(records[0]))>;
   constexpr size_t kDigits = sizeof(Key);
   constexpr size_t kSmall = 200;
   if (records.size() < kSmall) {
     std::stable_sort(records.begin(), records.end(),
                      [&](const Record& a, const Record& b) { return key_of(a) < key_of(b); });
-    return;
+    return records;
   }
   std::array<std::array<size_t, 256>, kDigits> counts{};
-  for_each_interruptibly(records, [&](const Record& record) {
-    const Key key = key_of(record);
+  for_each_interruptibly(records.size(), [&](size_t i) {
+    const Key key = key_of(records[i]);
     for (size_t d = 0; d < kDigits; ++d) ++counts[d][(key >> (8 * d)) & 0xff];
   });
   for (size_t d = 0; d < kDigits; ++d) {
@@ -90,10 +90,11 @@ void radix_sort(std::vector<Record>& records, std::vector<Record>& spare, KeyFun
       count = start;
       start += own;
     }
-    for_each_interruptibly(
-        records, [&](const Record& record) { spare[counts[d][digit(record)]++] = record; });
-    records.swap(spare);
+    for_each_interruptibly(records.size(),
+                           [&](size_t i) { spare[counts[d][digit(records[i])]++] = records[i]; });
+    std::swap(records, spare);
   }
+  return records;
 }
 
 }  // namespace cuop::kernels

@@ -1,5 +1,6 @@
+#include <memory>
+#include <span>
 #include <tuple>
-#include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/ops/sort/radix_internal.h"
@@ -16,6 +17,22 @@ template <class Key>
 struct Position {
   Key key;
   int64_t index;
+};
+
+/// The memory that a line is sorted in. Nothing writes it beforehand, which for a long line would
+/// take long, and nobody could interrupt it.
+template <class Record>
+class Line {
+ public:
+  explicit Line(size_t count)
+      : count_(count), records_(std::make_unique_for_overwrite<Record[]>(2 * count)) {}
+
+  std::span<Record> records() const { return {records_.get(), count_}; }
+  std::span<Record> spare() const { return {records_.get() + count_, count_}; }
+
+ private:
+  size_t count_;
+  std::unique_ptr<Record[]> records_;
 };
 
 /// Calls body(in offset, out offset) for all lines of a range, in parallel over ranges; `make`
@@ -44,16 +61,16 @@ void sort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) 
     const int64_t in_step = x.strides()[axis], out_step = out.strides()[axis];
     const auto count = static_cast<size_t>(x.shape(axis));
     for_lines(x, axis, out, [&] {
-      return [&, keys = std::vector<Key>(count), spare = std::vector<Key>(count)](
-                 int64_t in, int64_t to) mutable {
-        for (size_t i = 0; i < count; ++i) {
+      return [&, line = Line<Key>(count)](int64_t in, int64_t to) {
+        const std::span<Key> keys = line.records();
+        for_each_interruptibly(count, [&](size_t i) {
           keys[i] = encode<false>(source[in + static_cast<int64_t>(i) * in_step]);
-        }
-        radix_sort(keys, spare, [](Key key) { return key; });
-        for (size_t i = 0; i < count; ++i) {
-          const Key key = keys[is_descending ? count - 1 - i : i];
+        });
+        const std::span<Key> sorted = radix_sort(keys, line.spare(), [](Key key) { return key; });
+        for_each_interruptibly(count, [&](size_t i) {
+          const Key key = sorted[is_descending ? count - 1 - i : i];
           target[to + static_cast<int64_t>(i) * out_step] = decode<T>(key);
-        }
+        });
       };
     });
   });
@@ -70,17 +87,18 @@ void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& ou
     // Falling order by inverted keys, so that equal elements keep their order there too.
     const Key flip = is_descending ? static_cast<Key>(~Key{0}) : Key{0};
     for_lines(x, axis, out, [&] {
-      return [&, flip, records = std::vector<Record>(count), spare = std::vector<Record>(count)](
-                 int64_t in, int64_t to) mutable {
-        for (size_t i = 0; i < count; ++i) {
+      return [&, flip, line = Line<Record>(count)](int64_t in, int64_t to) {
+        const std::span<Record> records = line.records();
+        for_each_interruptibly(count, [&](size_t i) {
           const auto index = static_cast<int64_t>(i);
           const Key key = encode<true>(source[in + index * in_step]);
           records[i] = {static_cast<Key>(key ^ flip), index};
-        }
-        radix_sort(records, spare, [](const Record& record) { return record.key; });
-        for (size_t i = 0; i < count; ++i) {
-          target[to + static_cast<int64_t>(i) * out_step] = records[i].index;
-        }
+        });
+        const std::span<Record> sorted =
+            radix_sort(records, line.spare(), [](const Record& record) { return record.key; });
+        for_each_interruptibly(count, [&](size_t i) {
+          target[to + static_cast<int64_t>(i) * out_step] = sorted[i].index;
+        });
       };
     });
   });

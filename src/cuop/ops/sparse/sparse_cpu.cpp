@@ -4,6 +4,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/sparse/sparse_kernels.h"
@@ -28,6 +29,14 @@ void visit_types(DType dtype, DType index_dtype, Work&& work) {
   };
   if (dtype == DType::kFloat32) return with_values(float());
   with_values(double());
+}
+
+/// From how many values each of so many rows has, behind it, to where each begins.
+template <class Index>
+void add_up(Index* position, int64_t rows) {
+  in_pieces(rows, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) position[i + 1] += position[i];
+  });
 }
 
 /// The elements that are not zero of one row go to columns and values. Without branches, which
@@ -67,7 +76,7 @@ SparseMatrix compress_cpu(const Tensor& x, DType index_dtype) {
       position[i + 1] = static_cast<Index>(
           std::count_if(row, row + width, [](T value) { return value != T(0); }));
     });
-    for (int64_t i = 0; i < rows; ++i) position[i + 1] += position[i];
+    add_up(position, rows);
     const Tensor columns = empty({position[rows]}, index_dtype);
     const Tensor values = empty({position[rows]}, x.dtype());
     auto* const to_columns = columns.data<Index>();
@@ -100,8 +109,10 @@ Tensor row_numbers_cpu(const Tensor& positions, int64_t count) {
       TypeList<int32_t, int64_t>{}, positions.dtype(), "sparse", [&]<class Index>(TypeTag<Index>) {
         const auto* const position = positions.data<Index>();
         auto* const numbers = result.data<Index>();
+        Lookout lookout;
         for (int64_t i = 0; i + 1 < positions.size(); ++i) {
           std::fill(numbers + position[i], numbers + position[i + 1], static_cast<Index>(i));
+          lookout.after(1 + position[i + 1] - position[i]);
         }
       });
   return result;
@@ -113,8 +124,10 @@ Tensor row_positions_cpu(const Tensor& row_numbers, int64_t rows) {
               [&]<class Index>(TypeTag<Index>) {
                 const auto* const numbers = row_numbers.data<Index>();
                 auto* const position = result.data<Index>();
-                for (int64_t k = 0; k < row_numbers.size(); ++k) ++position[numbers[k] + 1];
-                for (int64_t i = 0; i < rows; ++i) position[i + 1] += position[i];
+                in_pieces(row_numbers.size(), [&](int64_t begin, int64_t end) {
+                  for (int64_t k = begin; k < end; ++k) ++position[numbers[k] + 1];
+                });
+                add_up(position, rows);
               });
   return result;
 }

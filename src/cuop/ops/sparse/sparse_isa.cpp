@@ -3,6 +3,7 @@
 
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/lanes.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/ops/sparse/sparse_kernels.h"
 
 namespace cuop::kernels {
@@ -93,10 +94,18 @@ int64_t add_row(const RowProduct<T, Index>& p, Lines<T> lines, int64_t k, int64_
 
 template <class T, class Index>
 void multiply_direct(const RowProduct<T, Index>& p, const ProductPart& part) {
-  const Lines<T> lines{p.b + part.first_column, p.b_stride, 0, p.depth, false};
+  Lookout lookout;
   for (int64_t row = part.first_row; row < part.end_row; ++row) {
-    add_row(p, lines, p.positions[row], p.positions[row + 1], part.width,
-            p.c + row * p.c_stride + part.first_column);
+    Lines<T> lines{p.b + part.first_column, p.b_stride, 0, p.depth, false};
+    const int64_t end = p.positions[row + 1];
+    for (int64_t k = p.positions[row];;) {  // once where the row is empty, too
+      const int64_t last = std::min(end, k + kLoopPiece);
+      add_row(p, lines, k, last, part.width, p.c + row * p.c_stride + part.first_column);
+      lookout.after(1 + (last - k) * part.width);
+      lines.goes_on = true;
+      k = last;
+      if (k == end) break;
+    }
   }
 }
 
@@ -106,6 +115,7 @@ void multiply_packed(const RowProduct<T, Index>& p, const ProductPart& part, T* 
   for (int64_t row = part.first_row; row < part.end_row; ++row) {
     next[row - part.first_row] = p.positions[row];
   }
+  Lookout lookout;
   for (int64_t begin = 0; begin < p.depth; begin += kPanelRows<T>) {
     const int64_t end = std::min(begin + kPanelRows<T>, p.depth);
     for (int64_t i = begin; i < end; ++i) {
@@ -115,8 +125,10 @@ void multiply_packed(const RowProduct<T, Index>& p, const ProductPart& part, T* 
     const Lines<T> lines{panel, part.width, begin, end, begin > 0};
     for (int64_t row = part.first_row; row < part.end_row; ++row) {
       Index& k = next[row - part.first_row];
+      const Index before = k;
       k = static_cast<Index>(add_row(p, lines, int64_t{k}, int64_t{p.positions[row + 1]},
                                      part.width, p.c + row * p.c_stride + part.first_column));
+      lookout.after(1 + (k - before) * part.width);
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "cuop/core/enum_names.h"
 #include "cuop/core/error.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/output.h"
@@ -36,6 +37,7 @@ void check_csr(const Names& names, const Shape& shape, const Tensor& rows, const
   const auto* const position = rows.data<Index>();
   const auto* const column = columns.data<Index>();
   if (position[0] != 0) refuse(names, names.rows, 0, position[0], "0");
+  Lookout lookout;
   for (int64_t i = 0; i < shape[0]; ++i) {
     const int64_t end = position[i + 1];
     if (end < position[i] || end > columns.size()) {
@@ -50,7 +52,9 @@ void check_csr(const Names& names, const Shape& shape, const Tensor& rows, const
                cat("from ", least, " to ", shape[1] - 1, " as columns of a row rise"));
       }
       least = given + 1;
+      lookout.after(1);
     }
+    lookout.after(1);
   }
   if (position[shape[0]] != columns.size()) {
     refuse(names, names.rows, shape[0], position[shape[0]],
@@ -63,6 +67,7 @@ void check_coo(const Names& names, const Shape& shape, const Tensor& rows, const
   const auto* const row = rows.data<Index>();
   const auto* const column = columns.data<Index>();
   int64_t last_row = 0, least = 0;
+  Lookout lookout;
   for (int64_t k = 0; k < columns.size(); ++k) {
     if (row[k] < last_row || row[k] >= shape[0]) {
       refuse(names, names.rows, k, row[k],
@@ -75,6 +80,7 @@ void check_coo(const Names& names, const Shape& shape, const Tensor& rows, const
     }
     last_row = row[k];
     least = int64_t{column[k]} + 1;
+    lookout.after(1);
   }
 }
 
