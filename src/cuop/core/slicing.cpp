@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "cuop/core/interrupt.h"
+
 namespace cuop {
 
 namespace {
@@ -116,6 +118,7 @@ std::optional<Slicing> sliced_further(const Contraction& contraction,
   std::optional<Slicing> best;
   std::tuple<double, double> least;
   for (size_t i = 0; i < contraction.sizes.size(); ++i) {
+    check_interrupt();
     const int index = static_cast<int>(i);
     const int64_t now = pieces_of(slicing, index);
     const int64_t pieces = std::min(2 * now, contraction.sizes[i]);

@@ -2,6 +2,7 @@
 
 #include "cuop/core/byte_size.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/einsum/memory_plan_internal.h"
 #include "cuop/ops/einsum/run_internal.h"
@@ -32,6 +33,7 @@ class Measure {
     const size_t sizes = is_any_smaller ? 1 : size_t{1} << uneven.size();
     int64_t most = 0;
     for (size_t chosen = 0; chosen < sizes; ++chosen) {
+      check_interrupt();
       std::vector<Interval> intervals = slice_intervals(contraction_, slicing, 0);
       for (size_t i = 0; i < uneven.size(); ++i) {
         Interval& interval = intervals[static_cast<size_t>(uneven[i].index)];

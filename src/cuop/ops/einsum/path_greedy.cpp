@@ -3,6 +3,7 @@
 #include <queue>
 #include <tuple>
 
+#include "cuop/core/interrupt.h"
 #include "cuop/ops/einsum/path_search_internal.h"
 
 namespace cuop::pairwise {
@@ -85,6 +86,7 @@ class GreedySearch {
   }
 
   void merge(size_t a, size_t b) {
+    check_interrupt();
     const IndexSet made = made_of(a, b);
     for (const size_t gone : {a, b}) {
       sets_[gone].visit([&](int index) { --counts_[static_cast<size_t>(index)]; });
