@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/sha256.h"
 #include "cuop/core/text.h"
 #include "tests/temporary_folder.h"
@@ -398,6 +399,22 @@ TEST_F(DiskCacheTest, GivesUpWaitingForAProcessThatStands) {
   EXPECT_EQ(made, 1);
   EXPECT_EQ(waiting.statistics().abandoned, 1);
   close(held);
+}
+
+TEST_F(DiskCacheTest, TheWaitForAnotherProcessCanBeInterrupted) {
+  fs::create_directory(directory_);
+  const fs::path lock = directory_ / cat(key_of(1), ".lock");
+  const int held = open(lock.c_str(), O_CREAT | O_RDWR, 0600);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  DiskCache waiting = cache();
+  set_interrupt_check([] { return true; });
+  const auto make = [] { return Binary{image_of(1), 1.0}; };
+  EXPECT_THROW(waiting.load_or_make(key_of(1), "k", 600.0, make), Interrupted);
+  set_interrupt_check(nullptr);
+  EXPECT_TRUE(fs::exists(lock)) << "it is the other one's";
+  close(held);
+  EXPECT_EQ(made_for(waiting, 1), 1);
+  EXPECT_EQ(waiting.statistics().abandoned, 0);
 }
 
 TEST_F(DiskCacheTest, WhatCouldNotBeWrittenWholeIsNotThere) {

@@ -9,6 +9,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/file_replacement.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/json.h"
 #include "cuop/core/log.h"
 #include "cuop/core/sha256.h"
@@ -127,6 +128,7 @@ DiskCache::Binary DiskCache::load_or_make(const std::string& key, const std::str
       break;
     }
     std::this_thread::sleep_for(pause);
+    check_interrupt();
     pause = std::min<std::chrono::microseconds>(pause * 2, std::chrono::milliseconds(20));
   }
   // Somebody may have finished it between the first look and the lock.

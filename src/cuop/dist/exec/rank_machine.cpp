@@ -13,6 +13,7 @@
 #include "cuop/backend/cuda/cuda_runtime.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interruptible.h"
 #include "cuop/core/stream.h"
 #include "cuop/dist/agree.h"
 #include "cuop/dist/comm/communicator.h"
@@ -115,7 +116,7 @@ class MeasuredOnce {
   }
 
  private:
-  std::mutex measuring_;
+  InterruptibleMutex measuring_;
   std::mutex mutex_;  ///< of what follows
   std::map<Key, Figures> known_;
 };

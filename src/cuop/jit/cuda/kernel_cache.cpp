@@ -13,6 +13,7 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
+#include "cuop/core/interruptible.h"
 #include "cuop/core/log.h"
 #include "cuop/core/one_per_device.h"
 #include "cuop/core/text.h"
@@ -114,6 +115,7 @@ class Slot {
     return compiled ? &keep(load(device, Names(request), *compiled)) : nullptr;
   }
   const LoadedKernel& finish(Device device) {
+    wait_interruptibly(compiling_);
     const auto compiling = std::exchange(compiling_, {});  // a failure is not kept
     return keep(load(device, *names_, compiling.get()));
   }
@@ -123,7 +125,7 @@ class Slot {
     return *kernel_;
   }
 
-  std::mutex mutex_;
+  InterruptibleMutex mutex_;  ///< held while it is compiled
   std::atomic<const LoadedKernel*> ready_ = nullptr;
   std::optional<LoadedKernel> kernel_;
   std::optional<Names> names_;  ///< of what is being compiled

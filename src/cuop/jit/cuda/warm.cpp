@@ -4,6 +4,7 @@
 #include <future>
 
 #include "cuop/backend/cuda/cuda_runtime.h"
+#include "cuop/core/interruptible.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/cuda/expr_cuda.h"
 #include "cuop/memory/current.h"
@@ -114,7 +115,10 @@ int64_t warm_kernels(const WarmUp& wanted) {
   for (const std::string& each : names) add_named(each, wanted, arch, requests);
   std::vector<std::shared_future<CompiledKernel>> compiling;
   for (CompileRequest& each : requests) compiling.push_back(compile_in_background(std::move(each)));
-  for (const auto& each : compiling) each.get();
+  for (const auto& each : compiling) {
+    wait_interruptibly(each);
+    each.get();
+  }
   return static_cast<int64_t>(compiling.size());
 }
 

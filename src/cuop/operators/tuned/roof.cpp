@@ -12,6 +12,7 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interruptible.h"
 #include "cuop/core/log.h"
 #include "cuop/core/lru_cache.h"
 #include "cuop/operators/tuned/config.h"
@@ -118,7 +119,7 @@ Roof measured_and_stored(DType dtype, Device device) {
 
 /// What this process has measured or read.
 struct Roofs {
-  std::mutex measuring;  ///< one thread measures, the others wait for what it finds
+  InterruptibleMutex measuring;  ///< one thread measures, the others wait for what it finds
   SharedLruCache<int, std::optional<Roof>> known{256};
 };
 Roofs& roofs() {
