@@ -5,6 +5,7 @@
 
 #include "binders.h"
 #include "cuop/backend/runtime.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/core/text.h"
 #include "cuop/operators/windows.h"
 #include "cuop/ops/copy/copy.h"
@@ -23,7 +24,7 @@ void copy_from(const Tensor& self, nb::handle array) {
     throw ShapeError(
         cat("copy_from: the source has shape ", source.shape(), ", the tensor ", self.shape()));
   }
-  copy_across(self, source);
+  named_call("copy_from: array", [&] { copy_across(self, source); });
 }
 
 /// to(dtype), to(device), to(device, dtype) in any order or by name.
@@ -59,6 +60,24 @@ nb::object real_item(const Tensor& self, const char* who) {
                          ".item(), or take its real part with cuop.real"));
   }
   return item(self);
+}
+
+/// An array as nested lists. NumPy makes those of a part without hearing an interrupt.
+nb::object lists_of(nb::handle array) {
+  const auto size = nb::cast<int64_t>(array.attr("size"));
+  if (size <= kLoopPiece) return array.attr("tolist")();
+  const auto length = static_cast<int64_t>(nb::len(array));
+  const int64_t each = size / length, step = std::max<int64_t>(1, kLoopPiece / each);
+  nb::list all;
+  for (int64_t i = 0; i < length; i += step) {
+    check_interrupt();
+    if (each > kLoopPiece) {
+      all.append(lists_of(array[i]));
+    } else {
+      all.extend(array[nb::slice(i, std::min(length, i + step), int64_t{1})].attr("tolist")());
+    }
+  }
+  return all;
 }
 
 /// What pickle needs to make the tensor again: the elements in row-major order, and what they are.
@@ -119,7 +138,7 @@ std::string representation(const Tensor& self) {
 }
 
 /// As Python formats the element of a tensor that has just one; without a format as str() does.
-nb::object formatted(nb::handle self, nb::handle spec) {
+nb::object formatted(nb::handle self, const nb::str& spec) {
   const nb::module_ builtins = nb::module_::import_("builtins");
   if (nb::len(spec) == 0) return builtins.attr("str")(self);
   return builtins.attr("format")(item(nb::cast<const Tensor&>(self)), spec);
@@ -197,7 +216,7 @@ void bind_tensor(Module& m) {
       .def("to_numpy", &to_numpy, "The elements as a new NumPy array.")
       .def("numpy", &to_numpy, "The elements as a new NumPy array.")
       .def(
-          "tolist", [](const Tensor& t) { return to_numpy(t).attr("tolist")(); },
+          "tolist", [](const Tensor& t) { return lists_of(to_numpy(t)); },
           "The elements as nested Python lists.")
       .def(
           "to", &to, "args"_a, "dtype"_a = nb::none(), "device"_a = nb::none(),

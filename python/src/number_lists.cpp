@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cuop/core/long_loop.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -17,9 +18,64 @@ constexpr double kWholeDoubles = 9007199254740992.0;
 
 nb::object numpy(const char* function) { return nb::module_::import_("numpy").attr(function); }
 
+bool is_list(nb::handle object) {
+  return PyList_CheckExact(object.ptr()) || PyTuple_CheckExact(object.ptr());
+}
+
+/// How many numbers nested lists hold, if they are regular; 0 of what is nested deeper than
+/// `levels`, as a list that holds itself is.
+double count_of(nb::handle object, int levels) {
+  if (!is_list(object)) return 1;
+  const auto length = static_cast<double>(nb::len(object));
+  return length == 0 || levels == 0 ? 0 : length * count_of(object[0], levels - 1);
+}
+
+/// numpy.concatenate, which hears no interrupt: of alike parts one by one.
+nb::object joined(const nb::list& parts, int64_t length) {
+  const auto rest_of = [](nb::handle part) {
+    return nb::tuple(part.attr(
+        "shape")[nb::slice(int64_t{1}, nb::cast<int64_t>(part.attr("ndim")), int64_t{1})]);
+  };
+  const nb::object dtype = parts[0].attr("dtype");
+  const nb::tuple rest = rest_of(parts[0]);
+  for (nb::handle part : parts) {
+    if (!rest_of(part).equal(rest) || !part.attr("dtype").equal(dtype)) {
+      return numpy("concatenate")(parts);
+    }
+  }
+  nb::object all = numpy("empty")(nb::make_tuple(length) + rest, dtype);
+  int64_t begin = 0;
+  for (nb::handle part : parts) {
+    check_interrupt();
+    const int64_t end = begin + static_cast<int64_t>(nb::len(part));
+    all[nb::slice(begin, end, int64_t{1})] = part;
+    begin = end;
+  }
+  return all;
+}
+
+/// numpy.asarray, which hears no interrupt: of long lists part by part.
+nb::object parsed_parts(nb::handle object, int levels = kMaxDims) {
+  const double count = count_of(object, levels);
+  if (count <= double{kLoopPiece}) return numpy("asarray")(object);
+  const auto length = static_cast<int64_t>(nb::len(object));
+  const auto each = static_cast<int64_t>(std::min(count / static_cast<double>(length), 0x1p60));
+  const int64_t step = std::max<int64_t>(1, kLoopPiece / each);
+  nb::list parts;
+  for (int64_t i = 0; i < length; i += step) {
+    check_interrupt();
+    if (each > kLoopPiece) {
+      parts.append(numpy("expand_dims")(parsed_parts(object[i], levels - 1), 0));
+    } else {
+      parts.append(numpy("asarray")(object[nb::slice(i, std::min(length, i + step), int64_t{1})]));
+    }
+  }
+  return joined(parts, length);
+}
+
 nb::object parsed(nb::handle object) {
   try {
-    return numpy("asarray")(object);
+    return parsed_parts(object);
   } catch (nb::python_error& error) {
     throw ShapeError(
         cat("tensor: the nested list has no regular shape: ", message_of(error.value())));
@@ -31,6 +87,7 @@ struct Entries {
   std::optional<DType> own;  ///< promoted from those that have one: NumPy's scalars, arrays
   bool has_float = false, has_complex = false;  ///< of Python's own
   bool has_other = false;                       ///< neither a number nor anything with a dtype
+  Lookout lookout = {};                         ///< there may be many
 
   bool are_integers() const {
     const bool has_inexact = own && (is_floating(*own) || is_complex(*own));
@@ -48,6 +105,7 @@ nb::object as_floats(nb::handle array, bool is_complex) {
 }
 
 void look_through(nb::handle object, Entries& found) {
+  found.lookout.after(1);
   if (PyFloat_CheckExact(object.ptr())) {  // of long lists nearly all
     found.has_float = true;
   } else if (PyComplex_CheckExact(object.ptr())) {
@@ -87,7 +145,11 @@ Tensor exact(nb::handle object, std::optional<DType> dtype) {
   const nb::object entries = numpy("array")(object, "dtype"_a = "object");
   const nb::list flat(entries.attr("ravel")().attr("tolist")());
   std::vector<Scalar> numbers;
-  for (nb::handle entry : nb::tuple(flat)) numbers.push_back(number_of("tensor", entry));
+  Lookout lookout;
+  for (nb::handle entry : nb::tuple(flat)) {
+    numbers.push_back(number_of("tensor", entry));
+    lookout.after(1);
+  }
   const bool is_large = std::any_of(numbers.begin(), numbers.end(),
                                     [](const Scalar& number) { return number.is_large(); });
   const DType target = dtype.value_or(is_large ? DType::kUInt64 : DType::kInt64);

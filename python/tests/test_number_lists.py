@@ -176,3 +176,43 @@ def test_other_ways_in_are_exact_too():
     operator = cuop.CopyDouble()
     out = cuop.zeros(2, dtype="float64")
     assert operator.forward([2**53, np.float64(0.1)], out).tolist() == [2.0**53, 0.1]
+
+
+LONG = 2**18 + 5  # entries beyond which a list is taken part by part
+
+
+@pytest.mark.parametrize(
+    ("last", "dtype"),
+    [(2, "int64"), (2**63, "uint64"), (-(2**63), "int64"), (1.5, "float32"), (1j, "complex64"),
+     (np.float64(0.1), "float64")],
+)  # fmt: skip
+def test_parts_of_a_long_list_share_a_dtype(last, dtype):
+    for first in (1, True):
+        x = cuop.tensor([first] * LONG + [last])
+        assert x.dtype == dtype
+        assert x.shape == (LONG + 1,)
+        assert x[:-1].numpy().min() == x[:-1].numpy().max() == 1
+        assert x[-1].item() == np.asarray(last, dtype)
+
+
+def test_long_lists_of_lists():
+    rows = np.arange(2 * LONG).reshape(2, LONG)
+    for values in (rows, rows.T, rows.reshape(2, 1, LONG), rows.reshape(-1)):
+        entries = values.tolist()
+        x = cuop.tensor(entries)
+        assert x.dtype == "int64"
+        np.testing.assert_array_equal(x.numpy(), values)
+        assert x.tolist() == entries
+        assert cuop.tensor(tuple(entries), dtype="float32").dtype == "float32"
+    assert cuop.ones((LONG, 0)).tolist() == [[]] * LONG
+
+
+def test_long_lists_that_are_not_regular():
+    itself = [[0] * LONG]
+    itself.append(itself)
+    words = [0] * LONG + ["x"]
+    for entries in ([[0] * LONG, [0] * (LONG - 1)], [[0] * LONG, 0], [0] * LONG + [[0]], itself):
+        with pytest.raises(cuop.ShapeError, match="has no regular shape"):
+            cuop.tensor(entries)
+    with pytest.raises(cuop.DTypeError):
+        cuop.tensor(words)
