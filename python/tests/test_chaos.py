@@ -10,11 +10,13 @@ from cuop import dist
 
 TOOL = Path(__file__).parents[2] / "tools" / "chaos_ranks.py"
 
-# Over MPI without --enable-recovery mpirun itself ends the survivors of a kill.
+# Over MPI without --enable-recovery mpirun itself ends the survivors of a kill: there nobody may be
+# left waiting.
 CASES = [
     *(("thread", fault) for fault in ("kill", "stop", "exit", "abort")),
-    *(("socket", fault) for fault in ("kill", "stop", "abort")),
-    *(("mpi+recovery", fault) for fault in ("kill", "stop", "exit")),
+    *(("socket", fault) for fault in ("kill", "stop", "exit", "abort")),
+    *(("mpi", fault) for fault in ("kill", "stop", "exit", "abort", "raise")),
+    *(("mpi+recovery", fault) for fault in ("kill", "stop", "exit", "abort")),
 ]
 SHRINKING = [
     *(("thread", fault) for fault in ("kill", "exit", "raise")),

@@ -1,16 +1,38 @@
 """What ranks hear of one that ends, is stopped or is given a wrong argument."""
 
 import pytest
-from test_comm import MPIRUN, needs_mpi, run_program
+from test_comm import MPIRUN, needs_mpi, run_program, torchrun_like
 
 import cuop
 from cuop import dist
 
 
-@needs_mpi
+LAUNCHERS = [pytest.param("mpirun", marks=needs_mpi), "torchrun"]
+
+
+@pytest.fixture(params=LAUNCHERS)
+def run_processes(request, master_port):
+    """Runs a program on three ranks that are processes; all must end as they should."""
+
+    def run(program):
+        if request.param == "mpirun":
+            done = run_program(program, MPIRUN)
+            assert done.returncode == 0, done.stderr
+            return
+        for code, errors in torchrun_like(program, 3, master_port):
+            assert code == 0, errors
+
+    return run
+
+
+# MPI's ranks say goodbye, sockets are closed.
+HAS_ENDED = ["it has ended", "has closed the connection"]
+
+
 @pytest.mark.parametrize("how", ["raise SystemExit(0)", "return"])
-def test_a_rank_that_ends_ends_the_waits_for_it(how):
+def test_a_rank_that_ends_ends_the_waits_for_it(run_processes, how):
     program = f"""
+        import time
         import cuop
         from cuop import dist
         comm = dist.world()
@@ -21,17 +43,19 @@ def test_a_rank_that_ends_ends_the_waits_for_it(how):
             comm.barrier()
             if comm.rank == 1:
                 {how}
+            start = time.monotonic()
             try:
                 (comm if comm.rank == 2 else part).barrier()
                 comm.barrier()
             except cuop.CommunicationError as error:
-                assert error.rank == 1 and "it has ended" in str(error), error
+                assert error.rank == 1, error
+                assert any(words in str(error) for words in {HAS_ENDED!r}), error
             else:
                 raise AssertionError("waited for nobody")
+            assert time.monotonic() - start < 15
         work()
     """
-    done = run_program(program, MPIRUN)
-    assert done.returncode == 0, done.stderr
+    run_processes(program)
 
 
 @needs_mpi
@@ -94,6 +118,32 @@ def test_a_wrong_argument_on_one_rank_raises_on_all(wrong):
         assert isinstance(errors[rank], cuop.CommunicationError)
         assert errors[rank].rank == 1
         assert str(errors[1]).split(": ", 1)[-1] in str(errors[rank])
+
+
+def test_a_wrong_argument_on_one_process_raises_on_all(run_processes):
+    program = """
+        import cuop
+        from cuop import dist
+        from test_comm_failures import WRONG_ON_RANK_1
+        comm = dist.world()
+        comm.timeout = 600  # longer than the run may take
+        for wrong, call in WRONG_ON_RANK_1.items():
+            try:
+                call(comm, comm.rank == 1)
+                comm.barrier()  # a root waits for nobody in its call
+            except Exception as error:
+                told = (type(error).__name__, getattr(error, "rank", None), str(error))
+            else:
+                raise AssertionError(f"{wrong}: nothing was raised")
+            comm.recover()
+            errors = comm.all_gather(told)
+            own = errors[1][2].split(": ", 1)[-1]
+            assert errors[1][0] != "CommunicationError", (wrong, errors)
+            for kind, blamed, text in (errors[0], errors[2]):
+                assert (kind, blamed) == ("CommunicationError", 1), (wrong, errors)
+                assert own in text, (wrong, errors)
+    """
+    run_processes(program)
 
 
 def test_a_thread_that_returns_ends_the_waits_in_its_parts():
