@@ -19,38 +19,6 @@ using test::caught;
 using test::error_of;
 using testing::HasSubstr;
 
-constexpr double kShort = 0.3;  // seconds
-
-/// Returns when the others have given up waiting, however long a busy machine takes for that.
-void come_too_late(Rank comm) {
-  pause(1.5 * kShort);
-  for (double waited = 0; comm->failure().empty() && waited < kLong; waited += 0.05) {
-    pause(0.05);
-  }
-}
-
-/// Returns on `rank` when all others have left whatever they did before; they do not wait.
-void all_report_to(Rank comm, int rank) {
-  char byte = 0;
-  if (comm->rank() != rank) comm->send(&byte, 1, rank, 98);
-  for (int src = 0; comm->rank() == rank && src < comm->size(); ++src) {
-    if (src != rank) comm->recv(&byte, 1, src, 98);
-  }
-}
-
-/// All ranks come back from a failure, at their own pace, and work again.
-void recover_and_check(Rank comm) {
-  comm->set_timeout(kLong);
-  EXPECT_NE(comm->failure(), "");
-  EXPECT_TRUE(comm->is_failure_reported());
-  comm->recover();
-  EXPECT_EQ(comm->failure(), "");
-  EXPECT_FALSE(comm->is_failure_reported());
-  int64_t sum = comm->rank();
-  comm->all_reduce(&sum, &sum, 1, DType::kInt64, ReduceKind::kSum);
-  EXPECT_EQ(sum, static_cast<int64_t>(comm->size()) * (comm->size() - 1) / 2);
-}
-
 /// The last rank does not come; those who wait name it, and it is refused when it comes late.
 void absent_from(Rank comm, const std::function<void()>& operation) {
   const Timeout timeout(comm, kShort);
@@ -186,29 +154,6 @@ void other_arguments_name_both(Rank comm) {
   }
 }
 
-/// What was under way when a failure struck must not be taken for what comes after.
-void stale_messages_are_dropped(Rank comm) {
-  if (comm->size() == 1) return;
-  for (int round = 0; round < 3; ++round) {
-    const std::vector<char> stale(200, 's');
-    if (comm->rank() == 0) comm->send(stale.data(), 200, 1, 6);
-    if (comm->rank() == 0) comm->abort("round");
-    EXPECT_NE(error_of([&] {
-                for (;;) comm->barrier();
-              }),
-              "");
-    comm->recover();
-    char value = static_cast<char>('a' + round);
-    if (comm->rank() == 0) comm->send(&value, 1, 1, 6);
-    if (comm->rank() == 1) {
-      char got = 0;
-      comm->recv(&got, 1, 0, 6);
-      EXPECT_EQ(got, value);
-    }
-    all_report_to_rank_0(comm);
-  }
-}
-
 void parent_fails_its_children(Rank comm) {
   const auto half = comm->split(comm->rank() % 2, 0);
   const Timeout timeout(comm, kLong);
@@ -229,25 +174,6 @@ void parent_fails_its_children(Rank comm) {
   comm->barrier();
   half->recover();
   half->barrier();
-}
-
-void wrong_length_is_refused(Rank comm) {
-  if (comm->size() == 1) return;
-  const Timeout timeout(comm, kLong);
-  // {sent, asked for}: shorter, longer, and around whole multiples of small chunks
-  const int64_t lengths[][2] = {{10, 12}, {12, 10}, {64, 128}, {128, 64}, {0, 3}, {90'000, 3}};
-  for (const auto& [sent, asked] : lengths) {
-    std::vector<char> buffer(100'000, 'x');
-    const std::string error = error_of([&, s = sent, a = asked] {
-      if (comm->rank() == 0) comm->send(buffer.data(), s, 1, 2);
-      if (comm->rank() == 1) comm->recv(buffer.data(), a, 0, 2);
-      for (;;) comm->barrier();
-    });
-    EXPECT_THAT(error, HasSubstr("bytes"));
-    EXPECT_THAT(error, HasSubstr(cat(asked)));
-    EXPECT_EQ(buffer[static_cast<size_t>(asked)], 'x');  // never written past its end
-    comm->recover();
-  }
 }
 
 /// Rank 0 sends something else than the others expect.
@@ -368,41 +294,6 @@ void parts_name_ranks_of_the_whole(Rank comm) {
   comm->barrier();
 }
 
-/// After a failure in the middle of a long message neither side's buffer is touched any more.
-void given_up_buffers_are_left_alone(Rank comm) {
-  constexpr int64_t kBytes = 8'000'000;
-  if (comm->size() < 3) return;
-  const Timeout timeout(comm, kLong);
-  for (int round = 0; round < 3; ++round) {
-    std::vector<char> buffer(kBytes, 's');
-    all_report_to(comm, 2);
-    const std::string error = error_of([&] {
-      if (comm->rank() == 2) {
-        pause(0.002 * round);
-        comm->abort("in the middle");
-      }
-      for (;;) {
-        if (comm->rank() == 0) comm->send(buffer.data(), kBytes, 1, 3);
-        if (comm->rank() == 1) comm->recv(buffer.data(), kBytes, 0, 3);
-        if (comm->rank() > 1) comm->barrier();
-      }
-    });
-    EXPECT_THAT(error, HasSubstr("in the middle"));
-    std::fill(buffer.begin(), buffer.end(), 'x');
-    if (comm->rank() == 0) std::vector<char>().swap(buffer);  // the system takes the pages back
-    comm->recover();
-    std::vector<char> other(kBytes, static_cast<char>('a' + round));
-    if (comm->rank() == 0) comm->send(other.data(), kBytes, 1, 3);
-    if (comm->rank() == 1) {
-      std::fill(other.begin(), other.end(), ' ');
-      comm->recv(other.data(), kBytes, 0, 3);
-      EXPECT_EQ(std::count(other.begin(), other.end(), static_cast<char>('a' + round)), kBytes);
-      EXPECT_EQ(std::count(buffer.begin(), buffer.end(), 'x'), kBytes);
-    }
-    comm->barrier();
-  }
-}
-
 /// A rank that recovers alone raises and may try again. In a part: over the whole, which has not
 /// failed, the others hear that rank 0 has given up, however long a busy machine takes for that.
 void recovery_has_a_deadline(Rank comm) {
@@ -436,16 +327,13 @@ std::vector<Case> failure_cases() {
           {"abort_wakes_everyone", abort_wakes_everyone},
           {"aborts_name_the_first_cause", aborts_name_the_first_cause},
           {"other_arguments_name_both", other_arguments_name_both},
-          {"stale_messages_are_dropped", stale_messages_are_dropped},
           {"parent_fails_its_children", parent_fails_its_children},
-          {"wrong_length_is_refused", wrong_length_is_refused},
           {"tensors_that_do_not_fit_are_refused", tensors_that_do_not_fit_are_refused},
           {"tensors_of_another_length_are_refused", tensors_of_another_length_are_refused},
           {"refused_call", refused_call},
           {"refused_message", refused_message},
           {"the_silent_rank_is_blamed_across_parts", the_silent_rank_is_blamed_across_parts},
           {"parts_name_ranks_of_the_whole", parts_name_ranks_of_the_whole},
-          {"given_up_buffers_are_left_alone", given_up_buffers_are_left_alone},
           {"recovery_has_a_deadline", recovery_has_a_deadline}};
 }
 

@@ -33,8 +33,8 @@ class SuiteTest : public testing::Test {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const auto& part :
-       {movement_cases(), reduction_cases(), failure_cases(), health_cases(), agreement_cases()}) {
+  for (const auto& part : {movement_cases(), reduction_cases(), failure_cases(), given_up_cases(),
+                           health_cases(), agreement_cases()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -56,6 +56,14 @@ void all_report_to_rank_0(Rank comm) {
   char byte = 0;
   if (comm->rank() != 0) comm->send(&byte, 1, 0, 99);
   for (int src = 1; comm->rank() == 0 && src < comm->size(); ++src) comm->recv(&byte, 1, src, 99);
+}
+
+void all_report_to(Rank comm, int rank) {
+  char byte = 0;
+  if (comm->rank() != rank) comm->send(&byte, 1, rank, 98);
+  for (int src = 0; comm->rank() == rank && src < comm->size(); ++src) {
+    if (src != rank) comm->recv(&byte, 1, src, 98);
+  }
 }
 
 std::vector<char> pattern_bytes(int rank, int64_t bytes) {

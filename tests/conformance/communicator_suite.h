@@ -23,8 +23,10 @@ struct Case {
 std::vector<Case> movement_cases();
 /// Every dtype with every operation.
 std::vector<Case> reduction_cases();
-/// Deadlines, aborts, wrong lengths, recovery.
+/// Deadlines, aborts, wrong arguments, recovery.
 std::vector<Case> failure_cases();
+/// Messages of another length than expected, and those that a failure leaves under way.
+std::vector<Case> given_up_cases();
 /// What ranks know of each other, and how those that are left go on.
 std::vector<Case> health_cases();
 /// The protocols of agree.h.
@@ -43,6 +45,8 @@ void register_suite(const std::string& kind, std::span<const int> rank_counts, c
 /// rank leaves a barrier while others are still in it, so an abort after a barrier may strike them
 /// there.)
 void all_report_to_rank_0(Rank comm);
+/// The same on `rank`.
+void all_report_to(Rank comm, int rank);
 
 /// One byte of the pattern that rank `rank` sends at position `i`.
 inline char pattern(int rank, int64_t i) {

@@ -1,26 +1,53 @@
 // The communicator suite under a real MPI: mpirun -np N cuop_mpi_tests.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <iterator>
+#include <string_view>
 
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/mpi.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/mpi/failure_printer.h"
+#include "tests/mpi/withdrawn_receives.h"
 
 namespace cuop::dist {
 
 namespace {
 
-/// The cases in which the length of a message matters.
-std::vector<conformance::Case> long_cases() {
-  std::vector<conformance::Case> cases = conformance::movement_cases();
-  for (const auto& each : conformance::failure_cases()) {
-    if (each.name == "wrong_length_is_refused") cases.push_back(each);
+/// Longer messages than this are long ones while it lives: sent in chunks of so many bytes, or read
+/// in their sender's memory.
+class LongFrom : NonCopyable {
+ public:
+  LongFrom(int64_t bytes, bool is_read) {
+    set_mpi_chunk_bytes(bytes);
+    set_mpi_reads_memory(is_read);
   }
-  return cases;
+  ~LongFrom() {
+    set_mpi_chunk_bytes(kUsual);
+    set_mpi_reads_memory(true);
+  }
+
+  static constexpr int64_t kUsual = int64_t{128} << 10;
+};
+
+using Cases = std::vector<conformance::Case>;
+
+Cases joined(const std::vector<Cases>& parts) {
+  Cases all;
+  for (const Cases& each : parts) all.insert(all.end(), each.begin(), each.end());
+  return all;
+}
+
+Cases with_name(const Cases& cases, std::string_view name) {
+  Cases found;
+  std::copy_if(cases.begin(), cases.end(), std::back_inserter(found),
+               [&](const conformance::Case& each) { return each.name == name; });
+  return found;
 }
 
 int run(const std::shared_ptr<Communicator>& comm) {
@@ -29,20 +56,27 @@ int run(const std::shared_ptr<Communicator>& comm) {
     if (!comm->failure().empty()) comm->recover();  // a failed case must not fail the next ones
     body(comm);
   };
-  // Messages of more than 64 bytes are long ones: sent in chunks, or read in their sender's memory.
-  const auto run_long = [run_case](bool is_read) {
+  const auto run_long = [run_case](int64_t bytes, bool is_read) {
     return [=](int ranks, const std::function<void(conformance::Rank)>& body) {
-      set_mpi_chunk_bytes(64);
-      set_mpi_reads_memory(is_read);
+      const LongFrom scope(bytes, is_read);
       run_case(ranks, body);
-      set_mpi_chunk_bytes(int64_t{128} << 10);
-      set_mpi_reads_memory(true);
     };
   };
   const std::array ranks{comm->size()};
   conformance::register_suite("mpi", ranks, run_case, conformance::all_cases());
-  conformance::register_suite("mpi_chunked", ranks, run_long(false), long_cases());
-  conformance::register_suite("mpi_read", ranks, run_long(true), long_cases());
+  // The cases in which the length of a message matters, also of one that is given up.
+  const Cases moved = conformance::movement_cases();
+  const Cases given_up = joined({conformance::failure_cases(), conformance::given_up_cases()});
+  const Cases refused = with_name(given_up, "wrong_length_is_refused");
+  conformance::register_suite("mpi_read", ranks, run_long(64, true), joined({moved, given_up}));
+  conformance::register_suite("mpi_chunked", ranks, run_long(64, false), joined({moved, refused}));
+  // Chunks that MPI copies at once, and, as between hosts, those that stay where they are until
+  // their receiver looks.
+  conformance::register_suite("mpi_eager", ranks, run_long(1000, false), given_up);
+  conformance::register_suite("mpi_sent", ranks, run_long(LongFrom::kUsual, false),
+                              joined({moved, given_up}));
+  conformance::register_suite("mpi_chunked", ranks, run_long(64, false),
+                              Cases{test::withdrawn_receives()});
   test::print_failures_of(comm->rank());
   int64_t failed = RUN_ALL_TESTS();
   if (!comm->failure().empty()) comm->recover();
@@ -55,6 +89,9 @@ int run(const std::shared_ptr<Communicator>& comm) {
 }  // namespace cuop::dist
 
 int main(int argc, char** argv) {
+  // What is freed goes back to the system at once: MPI, which holds what was given up, ends this
+  // process when that is freed too early.
+  mallopt(M_MMAP_THRESHOLD, 4096);
   testing::InitGoogleTest(&argc, argv);
   try {
     return cuop::dist::run(cuop::dist::make_mpi_communicator());
