@@ -2,12 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "cuop/core/error.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/memory/pool.h"
 #include "cuop/memory/sites.h"
 #include "tests/memory/fake_device.h"
@@ -95,6 +99,51 @@ TEST(Snapshot, IsBothFilesOrNeither) {
   std::filesystem::create_directory(folder.path() / "memory.html");
   EXPECT_THROW(write_snapshot(sample(), (folder.path() / "memory").string()), ExecutionError);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "memory.json"));
+}
+
+/// While it lives this process can write files of so many bytes, as on a full disk.
+class FileLimit : NonCopyable {
+ public:
+  explicit FileLimit(uint64_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before_), 0);
+    const rlimit small{bytes, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  }
+  ~FileLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST(Snapshot, AFullDiskLeavesWhatWasThere) {
+  const PoolSnapshot snapshot = sample();
+  const auto json_bytes = static_cast<uint64_t>(to_json(snapshot).size());
+  ASSERT_GT(to_html(snapshot).size(), json_bytes);
+  for (const bool is_there : {false, true}) {
+    // No room for either file, and room for the first one alone.
+    for (const uint64_t bytes : {uint64_t{100}, json_bytes}) {
+      const test::TemporaryFolder folder;
+      const std::string stem = (folder.path() / "memory").string();
+      if (is_there) {
+        for (const char* ending : {".json", ".html"}) std::ofstream(stem + ending) << "before";
+      }
+      {
+        const FileLimit limit(bytes);
+        EXPECT_THROW(write_snapshot(snapshot, stem), ExecutionError);
+      }
+      const std::filesystem::directory_iterator files(folder.path());
+      EXPECT_EQ(std::distance(files, {}), is_there ? 2 : 0) << bytes << " bytes";
+      for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+        EXPECT_EQ(std::filesystem::file_size(file), 6u) << file.path();
+      }
+      write_snapshot(snapshot, stem);
+      EXPECT_EQ(std::filesystem::file_size(stem + ".json"), json_bytes);
+    }
+  }
 }
 
 TEST(History, KeepsTheLastEntriesInOrder) {
