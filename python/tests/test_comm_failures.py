@@ -6,7 +6,6 @@ from test_comm import MPIRUN, needs_mpi, run_program, torchrun_like
 import cuop
 from cuop import dist
 
-
 LAUNCHERS = [pytest.param("mpirun", marks=needs_mpi), "torchrun"]
 
 
