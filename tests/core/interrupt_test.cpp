@@ -3,20 +3,32 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
+#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interruptible.h"
+#include "cuop/core/slicing.h"
+#include "cuop/dist/moves.h"
 #include "cuop/jit/fusion.h"
 #include "cuop/ops/conv/conv.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/einsum/einsum.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/fft/fft.h"
+#include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "cuop/ops/norm/norm.h"
+#include "cuop/ops/pool/pool.h"
 #include "cuop/ops/reduce/reduce.h"
+#include "cuop/ops/softmax/softmax.h"
 #include "cuop/ops/sort/sort.h"
+#include "cuop/ops/sparse/sparse.h"
 #include "cuop/ops/stencil/stencil.h"
 #include "tests/error_of.h"
 
@@ -47,6 +59,15 @@ class InterruptTest : public ::testing::TestWithParam<int> {
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
     is_asked_for = true;
     return made;
+  }
+  /// Ends before it is done, wherever it looks first.
+  template <class Work>
+  static void expect_ends(const Work& work, const char* what = "") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // since the last look
+    EXPECT_THROW(work(), Interrupted) << what;
+  }
+  static Tensor some(const Shape& shape, DType dtype = DType::kFloat32) {
+    return undisturbed([&] { return ones(shape, dtype, kCpu); });
   }
   static Tensor endless() {
     return broadcast_to(ones({1, 1}, DType::kFloat32, kCpu), {int64_t{1} << 20, int64_t{1} << 20});
@@ -132,6 +153,140 @@ TEST_P(InterruptTest, LeavesDeferredValuesThatSayWhatHappened) {
 
 TEST_P(InterruptTest, EndsTheArgsortOfOneLine) {
   EXPECT_THROW(argsort(zeros({int64_t{1} << 24}, DType::kInt32, kCpu)), Interrupted);
+}
+
+// What follows is one row, one plane or one list, which threads do not share.
+constexpr int64_t kLong = int64_t{1} << 20;
+
+TEST_P(InterruptTest, EndsTheSoftmaxOfOneLine) {
+  const Tensor row = some({1, kLong}), column = some({kLong, 2});
+  const Tensor half_row = some({1, kLong}, DType::kFloat16),
+               half_column = some({kLong, 2}, DType::kFloat16);
+  for (const Tensor& x : {row, half_row}) {
+    expect_ends([&] { softmax(x); });
+    expect_ends([&] { log_softmax(x); });
+  }
+  for (const Tensor& x : {column, half_column}) {
+    expect_ends([&] { softmax(x, 0); });
+    expect_ends([&] { log_softmax(x, 0); });
+  }
+}
+
+TEST_P(InterruptTest, EndsTheNormalisationOfOneRow) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+    const Tensor row = some({1, kLong}, dtype), gamma = some({kLong}, dtype);
+    const Tensor groups = some({1, 2, kLong}, dtype), pair = some({2}, dtype);
+    expect_ends([&] { layer_norm(row, gamma, gamma); }, "layer_norm");
+    expect_ends([&] { rms_norm(row, gamma); }, "rms_norm");
+    expect_ends([&] { layer_norm(groups, pair); }, "of channels");
+  }
+  const Tensor channel = some({1, 1, kLong});
+  expect_ends([&] { batch_norm(channel, {}); }, "batch_norm");
+}
+
+TEST_P(InterruptTest, EndsThePoolingOfOnePlane) {
+  const auto options = [](int64_t kernel) { return PoolOptions{{kernel}, {1}, {}}; };
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+    const Tensor plane = some({1, 1, 1024, 1024}, dtype), row = some({1, 1, kLong}, dtype);
+    expect_ends([&] { avg_pool2d(plane, options(3)); }, "plane");
+    expect_ends([&] { max_pool1d(row, options(9)); }, "row");
+    expect_ends([&] { global_avg_pool(plane); }, "global");
+    expect_ends([&] { global_max_pool(plane); }, "global");
+  }
+}
+
+TEST_P(InterruptTest, EndsCopiesOfLongRowsBeforeOneIsThere) {
+  const auto given = undisturbed([] {
+    return std::pair{zeros({2, kLong}, DType::kFloat32, kCpu),
+                     arange(0, 2, 1, DType::kInt64, kCpu)};
+  });
+  const Tensor rows = some({2, kLong}), column = some({2, 1}), tall = some({kLong / 16, 64});
+  const auto is_whole = [&] {
+    return given.first.data<float>()[kLong - 1] == 1.0f ||
+           given.first.data<float>()[2 * kLong - 1] == 1.0f;
+  };
+  expect_ends([&] { copy(broadcast_to(column, {2, kLong}), &given.first); });
+  EXPECT_FALSE(is_whole());
+  expect_ends([&] { take(rows, given.second, 0, &given.first); });
+  EXPECT_FALSE(is_whole());
+  expect_ends([&] { copy(transpose(tall)); });
+}
+
+TEST_P(InterruptTest, EndsWhatIsDoneWithSparseMatrices) {
+  const Tensor vector = some({kLong}),
+               positions = undisturbed([] { return arange(0, kLong + 1, 1, DType::kInt64, kCpu); });
+  const Tensor columns = undisturbed([] { return zeros({kLong}, DType::kInt64, kCpu); });
+  const auto made = undisturbed([&] {
+    const SparseMatrix tall(SparseLayout::kCsr, {kLong, 1}, positions, columns, vector);
+    return std::pair{to_sparse(reshape(vector, {1, kLong})), tall};
+  });
+  expect_ends([&] { matmul(made.first, vector); }, "one row");
+  const Tensor one = some({1}), several = some({kLong, 4});
+  expect_ends([&] { matmul(made.second, one); }, "many rows");
+  expect_ends([&] { matmul(made.first, several); }, "several columns");
+  expect_ends(
+      [&] {
+        SparseMatrix(SparseLayout::kCsr, {kLong, 1}, positions, columns, vector);
+      },
+      "check");
+  const Tensor rows = undisturbed([] { return arange(0, kLong, 1, DType::kInt64, kCpu); });
+  expect_ends([&] { SparseMatrix(SparseLayout::kCoo, {kLong, 1}, rows, columns, vector); }, "coo");
+  expect_ends([&] { in_layout(made.second, SparseLayout::kCoo); }, "to coo");
+  const SparseMatrix coo = undisturbed([&] { return in_layout(made.second, SparseLayout::kCoo); });
+  expect_ends([&] { in_layout(coo, SparseLayout::kCsr); }, "to csr");
+}
+
+/// Matrices in a row.
+Contraction chain_of(int matrices) {
+  Contraction contraction;
+  for (int i = 0; i < matrices; ++i) contraction.inputs.push_back({i, i + 1});
+  contraction.sizes.assign(static_cast<size_t>(matrices) + 1, 3);
+  contraction.output = {0, matrices};
+  return contraction;
+}
+
+TEST_P(InterruptTest, EndsTheSearchForAnOrder) {
+  for (const PathSearch search : {PathSearch::kOptimal, PathSearch::kGreedy}) {
+    expect_ends([&] { find_steps(chain_of(16), {search}); }, name(search));
+  }
+  expect_ends([&] { find_steps(chain_of(200), {PathSearch::kRandomGreedy}); });
+  const Contraction two = chain_of(2);
+  const std::vector<ContractionStep> steps = find_steps(two);
+  expect_ends([&] { sliced_further(two, steps, {}); });
+  const Shape shapes[] = {{3, 3}, {3, 3}};
+  expect_ends([&] { einsum_path("ij,jk->ik", shapes); }, "its memory");
+}
+
+TEST_P(InterruptTest, EndsPlansOfMoves) {
+  const std::vector<Box> owners{whole_box({4}), whole_box({4})};
+  expect_ends([&] { plan_traffic(owners, dist::needs_of(owners), dist::Sources::kAll); });
+  expect_ends([&] { plan_traffic(owners, {}, dist::Sources::kReplicas); });
+}
+
+TEST_P(InterruptTest, EndsBetweenPiecesThatAreOneStepEach) {
+  std::atomic<int> done = 0;
+  const auto work = [&](int64_t, int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    ++done;
+  };
+  EXPECT_THROW(backend::parallel_for(4 * GetParam(), 1, work), Interrupted);
+  EXPECT_LE(done, 2 * GetParam()) << "the caller looks behind its first piece";
+}
+
+TEST_P(InterruptTest, EndsTheWaitForAnotherThread) {
+  InterruptibleMutex mutex;
+  {
+    const std::lock_guard held(mutex);
+    std::thread other([&] { expect_ends([&] { mutex.lock(); }); });
+    other.join();
+  }
+  const std::lock_guard free_again(mutex);
+  std::promise<int> result;
+  const std::shared_future<int> later = result.get_future().share();
+  expect_ends([&] { wait_interruptibly(later); });
+  result.set_value(7);
+  wait_interruptibly(later);
+  EXPECT_EQ(later.get(), 7);
 }
 
 TEST_P(InterruptTest, ShortWorkIsNotAskedFor) {
