@@ -8,6 +8,7 @@ each.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -31,6 +32,15 @@ class Ended(Exception):
     """The victim ends by an exception that is not a CommunicationError."""
 
 
+def queued() -> dict[str, float]:
+    """Seconds that each thread of this process has waited for a core of a busy machine so far."""
+    waited = {}
+    for path in Path("/proc/self/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            waited[path.parent.name] = int(path.read_text().split()[1]) * 1e-9
+    return waited
+
+
 class Rank:
     """One rank of a case: its communicators, its part in the fault, what it saw."""
 
@@ -39,6 +49,7 @@ class Rank:
         self.case = case
         self.is_victim = world.rank == case.victim
         self.is_due = threading.Event()
+        self.queued: dict[str, float] = {}  # when the ranks had met
         # (communicator, ranks of the world that are in it)
         self.parts: list[tuple[Any, list[int]]] = [(world, list(range(world.size)))]
 
@@ -50,6 +61,7 @@ class Rank:
 
     def arm(self) -> None:
         """Starts the victim's clock."""
+        self.queued = queued()
         if self.is_victim:
             clock = threading.Timer(self.case.moment, self.strike)
             clock.daemon = True
@@ -99,12 +111,16 @@ class Rank:
         length = rng.choice([10, 10, 3_000, 50_000, 700_000])
         seed = rng.randrange(1 << 30)
         if kind == "split":
-            # The world is split by colours and keys at random: all ranks know the groups.
-            colors = [random.Random(seed + rank).randrange(3) for rank in range(self.world.size)]
-            made = self.world.split(colors[self.world.rank])
+            # By colours and keys at random, the world or a part: all ranks know the groups.
+            comm, members = self.parts[part]
+            draw = random.Random(seed)
+            colors = [draw.randrange(3 if part == 0 else 2) for _ in range(self.world.size)]
+            keys = [draw.randrange(3) for _ in range(self.world.size)]
+            made = comm.split(colors[self.world.rank], keys[self.world.rank])
             made.timeout = self.case.timeout
-            members = [r for r, color in enumerate(colors) if color == colors[self.world.rank]]
-            self.parts.append((made, members))
+            own = [rank for rank in members if colors[rank] == colors[self.world.rank]]
+            own.sort(key=lambda rank: keys[rank])  # of equal keys as in what was split
+            self.parts.append((made, own))
             return
         if kind == "drop":
             del self.parts[1 + rng.randrange(4) :]
@@ -154,7 +170,10 @@ class Rank:
         self.world.abort(str(error))  # also to those that are in another part
 
     def report(self, error: cuop.CommunicationError) -> None:
-        self.write("seen", time=time.monotonic(), named=error.rank, text=str(error))
+        now = time.monotonic()
+        waited = [seconds - self.queued.get(thread, 0.0) for thread, seconds in queued().items()]
+        longest = max(waited, default=0.0)
+        self.write("seen", time=now, named=error.rank, text=str(error), queued=longest)
 
     def shrink(self) -> None:
         """Goes on with the ranks that are left, and checks what they compute together."""
@@ -179,6 +198,7 @@ class Rank:
         assert (total == sum(survivors)).all()
         half = left.split(left.rank % 2)
         assert half.all_gather(left.rank) == list(range(left.rank % 2, left.size, 2))
+        assert half.split(half.rank).all_gather(left.rank) == [left.rank]
         self.write("shrunk", time=time.monotonic(), seconds=time.monotonic() - begin)
         left.barrier()
 
