@@ -2,9 +2,11 @@
 // (core/interrupt.h).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <future>
+#include <limits>
 #include <mutex>
 
 #include "cuop/core/interrupt.h"
@@ -36,12 +38,22 @@ class InterruptibleMutex : NonCopyable {
   bool is_held_ = false;
 };
 
-/// Waits until the result is there; Interrupted when the user does not want to wait for it. The
-/// work goes on then, and the future can be asked again.
+/// Waits until the result is there, or so many seconds; whether it is there. Interrupted when the
+/// user does not want to wait for it. The work goes on in either case, and the future can be asked
+/// again.
 template <class Result>
-void wait_interruptibly(const std::shared_future<Result>& result) {
-  constexpr auto kLook = std::chrono::milliseconds(50);
-  while (result.wait_for(kLook) != std::future_status::ready) check_interrupt();
+bool wait_interruptibly(const std::shared_future<Result>& result,
+                        double seconds = std::numeric_limits<double>::infinity()) {
+  using Seconds = std::chrono::duration<double>;
+  constexpr Seconds kLook(0.05);
+  const auto start = std::chrono::steady_clock::now();
+  while (true) {
+    const Seconds left = Seconds(seconds) - (std::chrono::steady_clock::now() - start);
+    const Seconds look = std::clamp(left, Seconds(0), kLook);
+    if (result.wait_for(look) == std::future_status::ready) return true;
+    if (left <= Seconds(0)) return false;
+    check_interrupt();
+  }
 }
 
 }  // namespace cuop

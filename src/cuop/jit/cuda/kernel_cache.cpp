@@ -13,6 +13,8 @@
 #include "cuop/backend/cuda/operation.h"
 #include "cuop/backend/execution.h"
 #include "cuop/core/cache_directory.h"
+#include "cuop/core/deadline.h"
+#include "cuop/core/error.h"
 #include "cuop/core/interruptible.h"
 #include "cuop/core/log.h"
 #include "cuop/core/one_per_device.h"
@@ -115,7 +117,10 @@ class Slot {
     return compiled ? &keep(load(device, Names(request), *compiled)) : nullptr;
   }
   const LoadedKernel& finish(Device device) {
-    wait_interruptibly(compiling_);
+    const double seconds = seconds_left();
+    if (!wait_interruptibly(compiling_, seconds)) {  // whoever asks next may wait for it
+      throw CompilationError(too_late({names_->title, "", ""}, seconds));
+    }
     const auto compiling = std::exchange(compiling_, {});  // a failure is not kept
     return keep(load(device, *names_, compiling.get()));
   }
