@@ -85,7 +85,10 @@ def file_path(value: Any, who: str) -> Path:
     """A path of a string or os.PathLike; FileError for a name that no file can have."""
     if not isinstance(value, (str, os.PathLike)):
         raise refused(value, who, "path", "a string or path")
-    text = os.fspath(value)
+    try:
+        text = os.fspath(value)
+    except TypeError as error:  # of a __fspath__ that answers something else
+        raise refused(value, who, "path", "a string or path") from error
     if not isinstance(text, str):
         raise refused(value, who, "path", "a string or path")
     if "\0" in text:

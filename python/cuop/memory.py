@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cuop import _core
-from cuop._arguments import as_integer, check_callable, file_path, integer, refused
+from cuop._arguments import as_integer, check_callable, file_path, integer, refused, truth
 from cuop.errors import MemoryError
 
 __all__ = [
@@ -222,7 +222,8 @@ def enable_memory_debugging(is_on=True, device=None):
     with the places that made them. Slow. False stops guarding new tensors.
     """
     device = str(_core.Device(_device(device)))  # 'cuda' and 'cuda:0' are one
-    _core.set_memory_debugging(device, bool(is_on))
+    is_on = truth(is_on, "enable_memory_debugging", "is_on")
+    _core.set_memory_debugging(device, is_on)
     if is_on:
         if not _debugged:
             atexit.register(_list_leaks)
@@ -264,8 +265,8 @@ class MemoryPool:
     def allocate(self, size):
         """Address of a new block of `size` bytes (or '2MB')."""
         size = _bytes(size, "MemoryPool.allocate")
-        if size is None or size < 0:
-            raise MemoryError(f"MemoryPool.allocate: {size} bytes; give 0 or more")
+        if size is None or not 0 <= size < 2**63:
+            raise MemoryError(f"MemoryPool.allocate: size is {size}; give 0 to 2**63 - 1 bytes")
         address, owner = _core.allocate_memory(self._device, size)
         if address:
             self._blocks[address] = owner

@@ -13,8 +13,16 @@ def as_tensor(array, who, name):
     try:
         return cuop.asarray(plain(array))
     except cuop.errors.Error as error:
-        text = str(error).removeprefix("asarray: ").removeprefix("array: ")
+        text = str(error)
+        for head in ("asarray", "array", "tensor", "data", "from_dlpack"):
+            text = text.removeprefix(f"{head}: ")
         raise type(error)(f"{who}: {name}: {text}") from error
+
+
+def checked(array, who, name):
+    """plain(array), once it is known that it can become a tensor; errors as as_tensor's."""
+    as_tensor(array, who, name)
+    return plain(array)
 
 
 def kind_of(array):

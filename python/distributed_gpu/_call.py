@@ -5,7 +5,7 @@ import contextlib
 import cuop
 from cuop import dist
 from cuop._arguments import refused
-from distributed_gpu._arrays import kind_of, plain, to_kind
+from distributed_gpu._arrays import checked, kind_of, to_kind
 
 
 class MPIError(RuntimeError):
@@ -48,14 +48,18 @@ def mpi_errors(comm):
 def from_root(function, mpi, arrays, *args, **kwargs):
     """Calls function(comm, *arrays, *args, **kwargs) of cuop.dist's rank-0 forms.
 
-    Returns the result as the kind of the first array on rank 0, None elsewhere.
+    `arrays` has the arrays by the names of the caller's arguments. Returns the result as the kind of
+    the first array on rank 0, None elsewhere.
     """
-    check_manager(mpi, f"distributed_{function.__name__.removesuffix('_from_root')}")
+    who = f"distributed_{function.__name__.removesuffix('_from_root')}"
+    check_manager(mpi, who)
     with announced(mpi, function.__name__):
-        inputs = [None if array is None else plain(array) for array in arrays]
+        inputs = [
+            None if array is None else checked(array, who, name) for name, array in arrays.items()
+        ]
     with mpi_errors(mpi.comm):
         result = function(mpi.comm, *inputs, *args, **kwargs)
-    return None if result is None else to_kind(result, kind_of(arrays[0]))
+    return None if result is None else to_kind(result, kind_of(next(iter(arrays.values()))))
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """Ranks, objects and arrays between them."""
 
+import contextlib
+import re
 import sys
 import warnings
 
@@ -8,9 +10,9 @@ from cuop import dist
 from cuop._arguments import check_callable, integer, refused
 from distributed_gpu._arrays import (
     as_tensor,
+    checked,
     kind_of,
     place_of,
-    plain,
     this_ranks,
     to_kind,
     to_place,
@@ -147,17 +149,17 @@ class MPIManager:
 
     def send(self, obj, dest, tag=0):
         """Sends an object to a rank that receives it."""
-        with mpi_errors(self.comm):
+        with mpi_errors(self.comm), _renamed(dst="dest"):
             self.comm.send(obj, dest, tag)
 
     def recv(self, source, tag=0):
         """Receives an object from a rank that sends it."""
-        with mpi_errors(self.comm):
+        with mpi_errors(self.comm), _renamed(src="source"):
             return self.comm.recv(source, tag)
 
     def sendrecv(self, obj, dest, source, tag=0):
         """Sends to one rank and receives from one, without deadlock."""
-        with mpi_errors(self.comm):
+        with mpi_errors(self.comm), _renamed(dst="dest", src="source"):
             return self.comm.sendrecv(obj, dest, source, tag)
 
     # Arrays of any library; results are of the kind and on the device that was given (on the root,
@@ -237,9 +239,10 @@ class MPIManager:
         with mpi_errors(self.comm), told(self, "place_tensor"):
             check_callable(place, "place_tensor", "place")
             root = self._root(root, "place_tensor")
-        is_root = self.comm.rank == root
+            is_root = self.comm.rank == root
+            given = checked(tensor, "place_tensor", "tensor") if is_root else None
         with mpi_errors(self.comm):
-            whole = dist.DistTensor.from_root(self.comm, plain(tensor) if is_root else None, root)
+            whole = dist.DistTensor.from_root(self.comm, given, root)
             local = place(whole)
         place = self.broadcast(place_of(tensor) if is_root else None, root)
         with mpi_errors(self.comm):
@@ -252,6 +255,19 @@ class MPIManager:
                 dim = _axis(dim, local.ndim, who)
             result = collect(dist.DistTensor.from_parts(self.comm, local, dim))
             return to_place(result, place_of(tensor))
+
+
+@contextlib.contextmanager
+def _renamed(**names):
+    """Errors about a communicator's arguments by the names that they have here."""
+    try:
+        yield
+    except cuop.errors.Error as error:
+        text = str(error)
+        for theirs, ours in names.items():
+            text = re.sub(rf"(?<=: ){theirs}\b", ours, text, count=1)
+        error.args = (text,)
+        raise
 
 
 def _described(health):

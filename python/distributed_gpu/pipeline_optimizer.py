@@ -68,7 +68,7 @@ class PipelineOptimizer:
             return from_root(
                 dist.matmul_pipelined_from_root,
                 self.mpi,
-                [A, B],
+                {"A": A, "B": B},
                 chunks,
                 overlap=overlap,
                 ahead=self.config.prefetch_count,

@@ -42,10 +42,12 @@ class TensorDistributor:
 
     def gather(self, local, dim=0):
         """The blocks joined along `dim` on rank 0, None elsewhere."""
+        self._check("gather", local=local)
         return self.mpi.gather_tensor(local, dim)
 
     def allgather(self, local, dim=0):
         """The blocks joined along `dim` on every rank."""
+        self._check("allgather", local=local)
         return self.mpi.allgather_tensor(local, dim)
 
     def broadcast(self, tensor, root=0):
@@ -54,6 +56,8 @@ class TensorDistributor:
 
     def distribute_with_broadcast(self, split, whole, split_dim=0):
         """(this rank's block of rank 0's `split`, all of rank 0's `whole`)."""
+        if self.mpi.get_rank() == 0:
+            self._check("distribute_with_broadcast", split=split, whole=whole)
         return self.distribute(split, split_dim), self.broadcast(whole)
 
     # The same with 16 bits an element on the way, each row scaled by a power of two (dist.Wire.narrow).
@@ -66,6 +70,7 @@ class TensorDistributor:
     def gather_compressed(self, local, dim=0, comm_dtype="float16"):
         """The blocks joined along `dim` on rank 0, those of other ranks rounded; None elsewhere."""
         wire = self._narrow(comm_dtype, "gather_compressed")
+        self._check("gather_compressed", local=local)
         return self.mpi.gather_tensor(local, dim, wire=wire)
 
     def broadcast_compressed(self, tensor, root=0, comm_dtype="float16"):
@@ -77,8 +82,15 @@ class TensorDistributor:
         with told(self.mpi, who):
             return narrow_wire(comm_dtype, who)
 
+    def _check(self, who, **arrays):
+        """Refuses on all ranks what can be no tensor, before this one comes to the call."""
+        with mpi_errors(self.mpi.comm), told(self.mpi, who):
+            for name, array in arrays.items():
+                as_tensor(array, who, name)
+
     def reduce_sum(self, local):
         """The sum of the ranks' arrays on rank 0, None elsewhere."""
+        self._check("reduce_sum", local=local)
         with mpi_errors(self.mpi.comm):
             total = dist.reduce_to(self.mpi.comm, plain(local), "sum")
         return to_kind(total, kind_of(local))
@@ -104,6 +116,8 @@ class TensorDistributor:
             mesh = _grid("distribute_2d", grid_rows, grid_cols)
             rows = dist.Sharding(mesh, dist.P("r", None))
             columns = dist.Sharding(mesh, dist.P(None, "c"))
+        if self.mpi.get_rank() == 0:
+            self._check("distribute_2d", A=A, B=B)
         return (
             self.mpi.place_tensor(A, lambda x: x.redistribute(rows).local),
             self.mpi.place_tensor(B, lambda x: x.redistribute(columns).local),

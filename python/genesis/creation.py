@@ -25,9 +25,9 @@ __all__ = [
 ]
 
 
-def _is_python_number(data):
-    if isinstance(data, (list, tuple)):
-        return all(_is_python_number(item) for item in data)
+def _is_python_number(data, levels=64):
+    if isinstance(data, (list, tuple)):  # deeper than a tensor, as one that holds itself, is none
+        return levels > 0 and all(_is_python_number(item, levels - 1) for item in data)
     return isinstance(data, (int, float)) and not isinstance(data, bool)
 
 

@@ -36,8 +36,8 @@ def _check_name(name):
     function = getattr(cuop, name, None)
     if isinstance(function, type) or not hasattr(function, "__nb_signature__"):
         raise cuop.ExecutionError(
-            f"warm_up_kernels: there is no operation '{name}'; give names as 'add' or 'softmax', "
-            "or shapes as (1024, 1024)"
+            f"warm_up_kernels: kernels: there is no operation '{name}'; give names as 'add' or "
+            "'softmax', or shapes as (1024, 1024)"
         )
 
 
@@ -64,9 +64,16 @@ def warm_up_kernels(kernels=(), dtype="float32", device=None):
         device = current if current.type == "cuda" else "cuda" if has_gpu else "cpu"
     count = 0
     for shape in shapes or [_SMALL]:
-        x = cuop.ones(shape, dtype=dtype, device=device)
+        try:
+            x = cuop.ones(shape, dtype=dtype, device=device)
+        except (cuop.DTypeError, cuop.ShapeError) as error:
+            text = str(error).removeprefix("ones: ").replace("shape: ", "kernels: a shape: ", 1)
+            raise type(error)(f"warm_up_kernels: {text}") from error
         for name in names or _COMMON:
-            _run(name, x)
+            try:
+                _run(name, x)
+            except (cuop.DTypeError, cuop.ShapeError) as error:
+                raise type(error)(f"warm_up_kernels: kernels: {error}") from error
             count += 1
     cuop.synchronize(device)  # what failed on the way is raised here
     return count

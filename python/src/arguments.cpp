@@ -74,8 +74,16 @@ bool is_complex_scalar(nb::handle object) {
 }
 
 // Through complex(): Py_complex is no part of Python's stable interface.
-std::complex<double> complex_value(nb::handle object) {
-  const nb::object value = nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type))(object);
+std::complex<double> complex_value(const char* who, nb::handle object) {
+  const nb::handle complex(reinterpret_cast<PyObject*>(&PyComplex_Type));
+  const nb::object value = nb::steal(PyObject_CallOneArg(complex.ptr(), object.ptr()));
+  if (!value.is_valid()) {
+    // Of several elements; an exception of the object's own goes to the user.
+    const nb::python_error error;
+    const nb::object shape_error = nb::module_::import_("cuop.errors").attr("ShapeError");
+    if (!error.matches(PyExc_TypeError) && !error.matches(shape_error)) throw error;
+    throw DTypeError(cat(who, ": ", class_name(object), " is not a number"));
+  }
   return {PyComplex_RealAsDouble(value.ptr()), PyComplex_ImagAsDouble(value.ptr())};
 }
 
@@ -126,7 +134,7 @@ WindowOffset convert_argument(nb::handle object, TypeTag<WindowOffset>) {
 Scalar number_of(const char* who, nb::handle object) {
   if (nb::isinstance<nb::bool_>(object)) return Scalar(nb::cast<bool>(object));
   if (nb::isinstance<nb::float_>(object)) return Scalar(nb::cast<double>(object));
-  if (is_complex_scalar(object)) return Scalar(complex_value(object));
+  if (is_complex_scalar(object)) return Scalar(complex_value(who, object));
   const nb::object index = nb::steal(PyNumber_Index(object.ptr()));
   if (index.is_valid()) return integer_scalar(who, index);
   PyErr_Clear();
@@ -139,6 +147,11 @@ Scalar number_of(const char* who, nb::handle object) {
 }
 
 Scalar convert_argument(nb::handle object, TypeTag<Scalar>) { return number_of("number", object); }
+
+void check_count(int64_t count, DType dtype, const char* place) {
+  const int64_t bytes = std::max(itemsize(dtype), itemsize(DType::kFloat64));  // computed in
+  checked_multiply(std::max(count, int64_t{0}), bytes, place);
+}
 
 bool is_python_number(nb::handle object) {
   return PyFloat_CheckExact(object.ptr()) || PyLong_CheckExact(object.ptr()) ||

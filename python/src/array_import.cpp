@@ -144,8 +144,13 @@ Tensor named_values(nb::handle object, DType dtype, const char* argument) {
                     [&] { return import_values(object, dtype); });
 }
 
+/// import_any of an argument that is called `data`.
+Tensor import_data(nb::handle object, std::optional<DType> dtype) {
+  return named_call([] { return Call::place("data"); }, [&] { return import_any(object, dtype); });
+}
+
 Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<Device> device) {
-  const Tensor source = import_any(object, dtype);
+  const Tensor source = import_data(object, dtype);
   const bool has_device = nb::isinstance<Tensor>(object) || !source.device().is_cpu();
   const nb::gil_scoped_release released;
   const Tensor converted = cast(source, dtype.value_or(source.dtype()));
@@ -155,7 +160,7 @@ Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<
 }
 
 Tensor shared_or_placed(nb::handle object, std::optional<Device> device) {
-  const Tensor source = import_any(object, std::nullopt);
+  const Tensor source = import_data(object, std::nullopt);
   const bool has_memory = !nb::isinstance<nb::list>(object) && !nb::isinstance<nb::tuple>(object) &&
                           !PyLong_Check(object.ptr()) && !PyFloat_Check(object.ptr()) &&
                           !PyComplex_Check(object.ptr());

@@ -21,12 +21,13 @@ Widths to_widths(nb::handle object) {
     }
     return std::pair(values[0], values.back());
   };
-  const bool is_nested = PyIndex_Check(object.ptr()) == 0 && PySequence_Check(object.ptr()) != 0 &&
-                         !nb::isinstance<nb::str>(object) && nb::len(object) > 0 &&
-                         PyIndex_Check(nb::object(object[nb::int_(0)]).ptr()) == 0;
+  const nb::object items = items_of(object);
+  const bool is_nested = PyIndex_Check(object.ptr()) == 0 && items.is_valid() &&
+                         nb::len(items) > 0 &&
+                         PyIndex_Check(nb::object(items[nb::int_(0)]).ptr()) == 0;
   if (!is_nested) return {pair(integers(object))};
   Widths widths;
-  for (nb::handle each : nb::borrow<nb::sequence>(object)) widths.push_back(pair(integers(each)));
+  for (nb::handle each : nb::borrow<nb::tuple>(items)) widths.push_back(pair(integers(each)));
   return widths;
 }
 
@@ -80,7 +81,9 @@ void bind_arrange(Module& m) {
   m.def(
       "tile",
       [](Arg<Tensor> x, Arg<Shape> repeats) {
-        return tile(x, {repeats->begin(), repeats->end()});
+        return named_call("tile: repeats", [&] {
+          return tile(x, {repeats->begin(), repeats->end()});
+        });
       },
       "x"_a, "repeats"_a, Released(), "The whole tensor several times along each axis.");
   m.def(

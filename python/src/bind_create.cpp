@@ -93,8 +93,13 @@ void bind_create(Module& m) {
       nb::sig("def asarray(data: ArrayLike, *, device: DeviceLike | None = None) -> Tensor"),
       "The data as a tensor that shares the memory of an array, and so lies where that lies; lists "
       "and numbers go to the current device. With a `device` it is there, copied if need be.");
-  m.def("from_dlpack", &import_dlpack, "producer"_a,
-        "A tensor that shares the memory of any DLPack producer. Read-only memory stays so.");
+  m.def(
+      "from_dlpack",
+      [](nb::handle producer) {
+        return named_call("from_dlpack", [&] { return import_dlpack(producer); });
+      },
+      "producer"_a,
+      "A tensor that shares the memory of any DLPack producer. Read-only memory stays so.");
   bind_of_shape(m, "empty", &empty, "Uninitialised tensor.");
   bind_of_shape(m, "zeros", &zeros, Released(), "Tensor of zeros.");
   bind_of_shape(m, "ones", &ones, Released(), "Tensor of ones.");
@@ -130,6 +135,7 @@ void bind_create(Module& m) {
       "linspace",
       [](double start, double stop, int64_t num, Arg<DType> dtype, bool endpoint,
          OptionalDevice device) {
+        check_count(num, *dtype, "linspace: num");
         return linspace(start, stop, num, dtype, endpoint, device_or_current(device));
       },
       "start"_a, "stop"_a, "num"_a, "dtype"_a = "float32", nb::kw_only(), "endpoint"_a = true,
@@ -138,6 +144,7 @@ void bind_create(Module& m) {
       "logspace",
       [](double start, double stop, int64_t num, double base, Arg<DType> dtype, bool endpoint,
          OptionalDevice device) {
+        check_count(num, *dtype, "logspace: num");
         return logspace(start, stop, num, base, dtype, endpoint, device_or_current(device));
       },
       "start"_a, "stop"_a, "num"_a, "base"_a = 10.0, "dtype"_a = "float32", nb::kw_only(),

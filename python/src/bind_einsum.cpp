@@ -51,7 +51,12 @@ std::string letter_of(int64_t number) {
 }
 
 std::string numbered_term(nb::handle indices) {
-  if (is_text(indices) || PySequence_Check(indices.ptr()) == 0) {
+  const nb::object items = nb::steal(PyObject_GetIter(indices.ptr()));
+  if (!items.is_valid()) {  // an array without axes, or an exception of the object's own
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) nb::raise_python_error();
+    PyErr_Clear();
+  }
+  if (is_text(indices) || PySequence_Check(indices.ptr()) == 0 || !items.is_valid()) {
     throw ExecutionError(
         cat("einsum: ", message_of(indices),
             " stands where the indices of an operand are needed: a list of numbers "
@@ -59,7 +64,7 @@ std::string numbered_term(nb::handle indices) {
   }
   std::string term;
   int count = 0;
-  for (nb::handle index : nb::borrow<nb::sequence>(indices)) {
+  for (nb::handle index : items) {
     if (++count > kMaxDims + 1) {  // some sequences never end
       throw ExecutionError(cat("einsum: more than ", kMaxDims + 1,
                                " indices of one operand; tensors have up to ", kMaxDims,
@@ -77,7 +82,7 @@ std::string numbered_term(nb::handle indices) {
 Request request_of(nb::handle equation, const nb::args& rest) {
   Request request;
   if (is_text(equation)) {
-    request.equation = nb::cast<std::string>(equation);
+    request.equation = without_zeros(nb::cast<std::string>(equation));
     for (nb::handle operand : rest) request.operands.push_back(nb::borrow(operand));
     return request;
   }

@@ -110,11 +110,20 @@ void bind_fft(Module& m) {
   bind_transforms(fft_module);
   bind_real_transforms(fft_module);
   fft_module.def(
-      "fftfreq", [](int64_t n, double d) { return fftfreq(n, d); }, "n"_a, "d"_a = 1.0,
+      "fftfreq",
+      [](int64_t n, double d) {
+        check_count(n, DType::kFloat64, "fftfreq: n");
+        return fftfreq(n, d);
+      },
+      "n"_a, "d"_a = 1.0,
       "Frequencies of an n-point transform with sample spacing d, in cycles per unit (float64).");
   fft_module.def(
-      "rfftfreq", [](int64_t n, double d) { return rfftfreq(n, d); }, "n"_a, "d"_a = 1.0,
-      "The n//2+1 frequencies of rfft with sample spacing d (float64).");
+      "rfftfreq",
+      [](int64_t n, double d) {
+        check_count(n, DType::kFloat64, "rfftfreq: n");
+        return rfftfreq(n, d);
+      },
+      "n"_a, "d"_a = 1.0, "The n//2+1 frequencies of rfft with sample spacing d (float64).");
   fft_module.def(
       "fftshift", [](Arg<Tensor> x, OptionalDims axes) { return fftshift(x, converted(axes)); },
       "x"_a, "axes"_a = nb::none(), Released(), "Moves frequency 0 to the middle of the axes.");

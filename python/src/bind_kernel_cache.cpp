@@ -1,5 +1,6 @@
 // The cache of compiled kernels on disk.
 #include "binders.h"
+#include "cuop/core/error.h"
 #include "cuop/jit/compilations.h"
 #include "cuop/jit/compile_service.h"
 #include "cuop/jit/warm.h"
@@ -11,6 +12,12 @@ namespace {
 Record record_of_entry(const jit::DiskCache::Entry& entry) {
   return record_of("key", entry.key, "name", entry.name, "bytes", entry.bytes, "made_in_ms",
                    entry.made_in_ms, "used", entry.used);
+}
+
+void check_file(const std::string& file, const char* who) {
+  if (file.find('\0') == std::string::npos) return;
+  throw ExecutionError(
+      cat(who, ": file: ", without_zeros(file), " holds a zero character, which no file name may"));
 }
 
 }  // namespace
@@ -46,12 +53,19 @@ void bind_kernel_cache(Module& m) {
       "Removes every compiled kernel from disk; returns how many there were.");
   m.def(
       "kernel_cache_export",
-      [](const std::string& file) { return jit::kernel_disk_cache()->export_to(file); }, "file"_a,
-      Released(), "Writes every kernel into one file; returns how many. Raises ExecutionError.");
+      [](const std::string& file) {
+        check_file(file, "kernel_cache_export");
+        return jit::kernel_disk_cache()->export_to(file);
+      },
+      "file"_a, Released(),
+      "Writes every kernel into one file; returns how many. Raises ExecutionError.");
   m.def(
       "kernel_cache_import",
-      [](const std::string& file) { return jit::kernel_disk_cache()->import_from(file); }, "file"_a,
-      Released(),
+      [](const std::string& file) {
+        check_file(file, "kernel_cache_import");
+        return jit::kernel_disk_cache()->import_from(file);
+      },
+      "file"_a, Released(),
       "Takes the kernels of such a file whose checksums hold; returns how many. Only import what "
       "you would run. Raises ExecutionError when it is no such file.");
   m.def(
@@ -62,7 +76,9 @@ void bind_kernel_cache(Module& m) {
         wanted.ops = ops;
         wanted.arch = arch;
         if (!dtypes.empty()) wanted.dtypes.clear();
-        for (const std::string& dtype : dtypes) wanted.dtypes.push_back(parse_dtype(dtype));
+        named_call("kernel_cache_warm: dtypes", [&] {
+          for (const std::string& dtype : dtypes) wanted.dtypes.push_back(parse_dtype(dtype));
+        });
         return jit::warm_kernels(wanted);
       },
       "ops"_a = std::vector<std::string>{}, "dtypes"_a = std::vector<std::string>{}, "arch"_a = "",

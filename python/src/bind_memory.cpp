@@ -120,7 +120,9 @@ void bind_memory(Module& m) {
       "device"_a, "bytes"_a.none(), Released());
   m.def(
       "parse_bytes",
-      [](const std::string& text, const std::string& who) { return parse_bytes(text, who); },
+      [](const std::string& text, const std::string& who) {
+        return parse_bytes(without_zeros(text), without_zeros(who));
+      },
       "text"_a, "who"_a, "'2GB' -> 2147483648; ExecutionError when it is no size.");
   m.def(
       "set_memory_callback",

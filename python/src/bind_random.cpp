@@ -63,6 +63,7 @@ void bind_random(Module& m) {
   m.def(
       "permutation",
       [](int64_t n, OptionalDevice device, Generator* generator) {
+        check_count(n, DType::kInt64, "permutation: n");
         return permutation(n, options(DType::kInt64, device, generator, std::nullopt));
       },
       "n"_a, "device"_a = nb::none(), "generator"_a = nb::none(), Released(),

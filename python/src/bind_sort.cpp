@@ -28,7 +28,8 @@ void bind_sort(Module& m) {
   m.def(
       "unique",
       [](Arg<Tensor> x, bool return_index, bool return_inverse, bool return_counts) -> nb::object {
-        const Unique result = without_gil([&] { return unique(x); });
+        const Unique result = named_call([] { return Call::place("x"); },
+                                         [&] { return without_gil([&] { return unique(x); }); });
         nb::list results;
         results.append(result.values);
         if (return_index) results.append(result.index);

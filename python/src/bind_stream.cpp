@@ -54,16 +54,17 @@ PyStream external_stream(nb::handle object, Arg<Device> device) {
       if (nb::hasattr(object, name)) number = object.attr(name);
     }
   }
-  if (PyLong_Check(number.ptr()) == 0 || nb::cast<int64_t>(number) < 0) {
+  int64_t handle = -1;
+  if (!nb::try_cast<int64_t>(number, handle) || handle < 0) {
     throw DTypeError(
-        "external_stream: needed is a stream of another library or its handle, a number of 0 or "
-        "more");
+        cat("external_stream: stream: needed is a stream of another library or its handle, a "
+            "number of 0 or more in 64 bits, given ",
+            describe(object)));
   }
   backend::runtime(device);
   // Who lends a stream that may end has it kept until the process ends, as streams of our own are:
   // memory that was freed on it is put in its order later.
   static auto* const lent = new std::unordered_map<int64_t, nb::object>;
-  const auto handle = nb::cast<int64_t>(number);
   if (!number.is(object)) lent->try_emplace(handle, nb::borrow(object));
   return {stream_of_number(device, handle), nullptr};
 }

@@ -77,6 +77,9 @@ Scalar convert_argument(nb::handle object, TypeTag<Scalar>);  ///< bool, int, fl
 Scalar number_of(const char* who, nb::handle object);
 /// The shape of a method that takes f(2, 3) as well as f((2, 3)).
 Shape shape_of(const nb::args& sizes);
+/// ShapeError, which begins with the place ("eye: n"), unless so many elements fit the machine's
+/// addresses.
+void check_count(int64_t count, DType dtype, const char* place);
 /// Whether an operand is a number beside the tensors, which follows their dtype: bool and Python's.
 bool is_python_number(nb::handle object);
 // A name such as 'lower', a member of the enum, or an integer where it has one meaning (not Uplo).

@@ -1,6 +1,8 @@
 #include "call.h"
 
+#include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "call_end.h"
@@ -162,6 +164,14 @@ constinit thread_local const Call* Call::current_ = nullptr;
 
 std::string Call::place(const char* argument) {
   return current_ == nullptr ? argument : cat(current_->who(), ": ", argument);
+}
+
+std::string Call::name_of(nb::handle argument) {
+  if (current_ == nullptr) return "input";
+  const auto& [signature, arguments] = std::tie(current_->signature_, current_->arguments_);
+  const auto place = std::find(arguments.begin(), arguments.end(), argument.ptr());
+  const auto i = static_cast<size_t>(place - arguments.begin());
+  return i < signature.parameters.size() ? signature.parameters[i].name : "input";
 }
 
 std::string Call::who() const {

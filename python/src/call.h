@@ -29,6 +29,8 @@ class Call {
   }
   /// "add: x1": an argument of the call that this thread is making.
   static std::string place(const char* argument);
+  /// Its name for this very object, "x1"; "input" for one that is none of its arguments.
+  static std::string name_of(nb::handle argument);
 
   /// The function, for messages.
   std::string who() const;

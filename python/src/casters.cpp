@@ -24,6 +24,13 @@ std::string text_of(nb::handle str) noexcept {
   return "";  // no memory
 }
 
+std::string without_zeros(std::string text) {
+  for (size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) {
+    text.replace(at, 1, "\\x00");
+  }
+  return text;
+}
+
 std::string message_of(nb::handle object) noexcept {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
   if (text.is_valid()) return text_of(text);

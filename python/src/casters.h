@@ -17,6 +17,8 @@ namespace nb = nanobind;
 /// the names of files) are those bytes, as os.fsencode has it; other lone surrogates are written
 /// as Python's repr writes them.
 std::string text_of(nb::handle str) noexcept;
+/// A text that errors quote, which would end at a zero: zeros are written as \x00.
+std::string without_zeros(std::string text);
 /// str(object) in the same way, for messages; says so when the object cannot be printed.
 std::string message_of(nb::handle object) noexcept;
 /// The str of some bytes, as os.fsdecode has it: what is no UTF-8 becomes escaped bytes. Null with

@@ -144,6 +144,10 @@ nb::object export_dlpack(const Tensor& tensor, bool is_versioned, bool is_copied
 }
 
 Tensor import_dlpack(nb::handle object) {
+  if (PyType_Check(object.ptr())) {  // which has the methods of its objects
+    throw DTypeError(cat("from_dlpack: the class ", message_of(object.attr("__name__")),
+                         " is no producer; an object of it may be"));
+  }
   nb::object capsule;
   if (PyCapsule_CheckExact(object.ptr()) != 0) {
     capsule = nb::borrow(object);

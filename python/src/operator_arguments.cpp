@@ -10,12 +10,17 @@ namespace cuop::python {
 Tensor operator_input(InputObject input, const Operator& op) {
   const nb::handle object = input.object;
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
-  // Lists take the operator's dtype at once: a double must not pass through float32.
-  const Tensor tensor = import_values(object, op.dtype());
-  if (is_complex(tensor.dtype())) {
-    throw DTypeError(cat("an input has dtype ", tensor.dtype(), ", this class takes ", op.dtype()));
-  }
-  return cast(tensor, op.dtype());
+  return named_call([&] { return Call::name_of(object); },
+                    [&] {
+                      // Lists take the operator's dtype at once: a double must not pass through
+                      // float32.
+                      const Tensor tensor = import_values(object, op.dtype());
+                      if (is_complex(tensor.dtype())) {
+                        throw DTypeError(cat("input: it has dtype ", tensor.dtype(),
+                                             ", this class takes ", op.dtype()));
+                      }
+                      return cast(tensor, op.dtype());
+                    });
 }
 
 Tensor operator_output(OutputObject output, const char* argument) {

@@ -6,6 +6,7 @@ import pytest
 import cuop
 import genesis
 from distributed_gpu import MPIError, MPIManager, TensorDistributor
+from distributed_gpu.algorithms.convolution import distributed_conv2d
 from distributed_gpu.algorithms.reduction import distributed_sum
 from distributed_gpu.algorithms.stencil import distributed_jacobi_2d
 
@@ -14,6 +15,13 @@ class NoArray:
     """An object that promises an array."""
 
     def __array__(self, *arguments, **options):
+        return 1
+
+
+class NoPath:
+    """An object that promises a path."""
+
+    def __fspath__(self):
         return 1
 
 
@@ -125,8 +133,8 @@ REFUSALS += [
     (lambda: cuop.masked_select([1], [[True]]), cuop.ShapeError, "^masked_select: mask: shape"),
     (lambda: cuop.full(2**62, 2), cuop.ShapeError, r"^shape: 4611\d* \* 8 does not fit in 64 bits"),
     (lambda: cuop.eye(2**62, m=2), cuop.ShapeError, r"^eye: 4611\d* \* 2 does not fit in 64 bits"),
-    (lambda: cuop.asarray("a"), cuop.DTypeError, "^asarray: a NumPy array of dtype"),
-    (lambda: cuop.asarray(int), cuop.DTypeError, "^asarray: the class int cannot become"),
+    (lambda: cuop.asarray("a"), cuop.DTypeError, "^asarray: data: a NumPy array of dtype"),
+    (lambda: cuop.asarray(int), cuop.DTypeError, "^asarray: data: the class int cannot become"),
     (lambda: cuop.device_count("x"), cuop.DeviceError, "^device_count: type: 'x' is not a device"),
     (lambda: cuop.PartialReduction("x", "int64"), cuop.ExecutionError, "PartialReduction: kind: 'x"),
     # what other libraries hand to the protocols
@@ -138,6 +146,10 @@ REFUSALS += [
     (lambda: MANAGER.comm.broadcast(memoryview(b"a")), cuop.DTypeError, "broadcast from.*memoryvi"),
     (lambda: MANAGER.comm.gather(lambda: 1), cuop.DTypeError, "gather .*function cannot be pick"),
     (lambda: MANAGER.allgather(lambda: 1), MPIError, "all_gather: an object of class"),
+    (lambda: MANAGER.sendrecv(1, "a", 0), MPIError, "^sendrecv: dest: .*given 'a'"),
+    (lambda: MANAGER.sendrecv(1, 0, 2**70), MPIError, "^sendrecv: source is 1180"),
+    (lambda: MANAGER.send(1, "a"), MPIError, "^send: dest: .*given 'a'"),
+    (lambda: MANAGER.recv("a"), MPIError, "^recv: source: .*given 'a'"),
     (lambda: cuop.dist.run_ranks(3, 2), cuop.DTypeError, "run_ranks: work: .*function, given 3"),
     (lambda: MANAGER.place_tensor([1.0], 3), MPIError, "place_tensor: place: .*given 3"),
     (lambda: MANAGER.gather_tensor([1.0], root=2), MPIError, "gather_tensor: root 2 is not one"),
@@ -160,6 +172,63 @@ REFUSALS += [
      cuop.DTypeError, "return_info: needed is True or False, given ndarray"),
     (lambda: genesis.enable_lazy_init(np.zeros(2)), cuop.DTypeError, "is_lazy: .*given ndarray"),
     (lambda: genesis.cuda.memory_allocated(DEEP), cuop.DeviceError, "device: list is not a GPU"),
+]  # fmt: skip
+
+
+DISTRIBUTOR = TensorDistributor(MANAGER)
+IMAGE = np.ones((1, 1, 3, 3))
+
+REFUSALS += [
+    # arguments that another function is given under a name of its own
+    (lambda: DISTRIBUTOR.gather("a"), MPIError, "^gather: local: a NumPy array of dtype"),
+    (lambda: DISTRIBUTOR.allgather(int), MPIError, "^allgather: local: the class int is none"),
+    (lambda: DISTRIBUTOR.gather_compressed("a"), MPIError, "^gather_compressed: local: a NumPy"),
+    (lambda: DISTRIBUTOR.reduce_sum(int), MPIError, "^reduce_sum: local: the class int is none"),
+    (lambda: DISTRIBUTOR.distribute_with_broadcast([1.0], int), MPIError, "cast: whole: the class"),
+    (lambda: DISTRIBUTOR.distribute_2d([[1.0]], "a", 1, 1), MPIError, "distribute_2d: B: a NumPy"),
+    (lambda: DISTRIBUTOR.broadcast(int), MPIError, "^place_tensor: tensor: the class int is none"),
+    (lambda: distributed_sum("a", MANAGER, None), MPIError, "distributed_sum: tensor: a NumPy"),
+    (lambda: distributed_sum(2**70, MANAGER, None), MPIError, "distributed_sum: tensor: 1180"),
+    (lambda: distributed_conv2d("a", IMAGE, MANAGER, None), MPIError, "conv: input: a NumPy"),
+    (lambda: distributed_conv2d(IMAGE, IMAGE, MANAGER, None, int), MPIError, "conv: bias: the cl"),
+    (lambda: cuop.dist.fft2d_pencil_from_root(MANAGER.comm, 1), cuop.ShapeError, "pencil: x: a ten"),
+    # what is given to an operator
+    (lambda: cuop.DotFloat().forward([1.0], "a"), cuop.DTypeError, "^DotFloat: y: a NumPy array"),
+    (lambda: cuop.DotFloat().cost(int, [1.0]), cuop.DTypeError, "^DotFloat: x: the class int"),
+    (lambda: cuop.GemmFloat().set_weight("a"), cuop.DTypeError, "^GemmFloat: B: a NumPy array"),
+    (lambda: cuop.ReluFloat().forward([1j], cuop.zeros(1)), cuop.DTypeError,
+     "^ReluFloat: x: .*complex"),
+    # sizes, texts and objects with a mind of their own
+    (lambda: cuop.full(2, cuop.tensor([1j, 2j])), cuop.DTypeError, "fill_value: Tensor is not a n"),
+    (lambda: cuop.logspace(1, 2, 2**62), cuop.ShapeError, r"^logspace: num: 4611\d* \* 8 does not"),
+    (lambda: cuop.linspace(1, 2, 2**62), cuop.ShapeError, r"^linspace: num: 4611\d* \* 8 does not"),
+    (lambda: cuop.fft.fftfreq(2**62), cuop.ShapeError, r"^fftfreq: n: 4611\d* \* 8 does not fit"),
+    (lambda: cuop.eye(2, m=-3), cuop.ShapeError, "^eye: n is 2 and m -3; they must not be neg"),
+    (lambda: cuop.unique([1j]), cuop.DTypeError, "^unique: x: dtype complex64 is not supported"),
+    (lambda: cuop.external_stream(-(2**70), device="cpu"), cuop.DTypeError, "stream: stream: needed"),
+    (lambda: cuop.einsum([1.0], cuop.tensor(1.0)), cuop.ExecutionError, "einsum: .* stands where"),
+    (lambda: cuop.einsum("a", [1.0], optimize="x"), cuop.ExecutionError, 'optimize: the search "x"'),
+    (lambda: cuop.parse_bytes("a", "a\0b"), cuop.ExecutionError, r"^a\\x00b: 'a' is not a size"),
+    (lambda: cuop.kernel_cache_import("a\0b"), cuop.ExecutionError, r"import: file: a\\x00b holds"),
+    (lambda: cuop.einsum([1.0], np.zeros(())), cuop.ExecutionError, "einsum: .* stands where"),
+    (lambda: cuop.pad(0, Endless()), cuop.DTypeError, "^pad: pad_width: an integer or a sequence"),
+    (lambda: cuop.reshape([1], -(2**63)), cuop.ShapeError, r"^reshape: shape \(-9223\d*,\) may hold"),
+    (lambda: cuop.kernel_cache_warm(dtypes=["a"]), cuop.DTypeError, "warm: dtypes: 'a' is unknown"),
+    (lambda: cuop.from_dlpack(np.zeros((1,) * 40)), cuop.ShapeError, "^from_dlpack: a tensor has"),
+    (lambda: cuop.permutation(2**62), cuop.ShapeError, r"^permutation: n: 4611\d* \* 8 does not fit"),
+    (lambda: cuop.fft.dct2(cuop.ones((1,) * 32)), cuop.ShapeError, "^dct2: x has 32 dimensions"),
+    (lambda: cuop.tile(cuop.ones((1,) * 32), [1] * 33), cuop.ShapeError, "^tile: repeats: a tensor"),
+    (lambda: cuop.enable_memory_debugging(np.zeros(2)), cuop.DTypeError, "is_on: .*given ndarray"),
+    (lambda: cuop.load(NoPath()), cuop.DTypeError, "^load: path: .*given NoPath"),
+    (lambda: cuop.from_dlpack(cuop.Tensor), cuop.DTypeError, "^from_dlpack: the class Tensor"),
+    (lambda: cuop.zeros(()).__format__(1), cuop.DTypeError, "format: format_spec: .*given 1"),
+    (lambda: cuop.zeros(1).copy_from(cuop.tensor([1j])), cuop.DTypeError, "^copy_from: array: comp"),
+    (lambda: cuop.MemoryPool("cpu").allocate(2**64), cuop.MemoryError, "allocate: size is 1844"),
+    (lambda: cuop.dist.profile_report(MANAGER.comm, max_events=2**70), cuop.ExecutionError,
+     "^profile_report: max_events is 1180"),
+    (lambda: genesis.asarray(DEEP), cuop.ShapeError, "^tensor: data: the nested list"),
+    (lambda: genesis.warm_up_kernels([slice(3)]), cuop.DTypeError, "warm_up_kernels: kernels: a sha"),
+    (lambda: genesis.warm_up_kernels(["max", 0]), cuop.ShapeError, "kernels: max: there is no elem"),
 ]  # fmt: skip
 
 

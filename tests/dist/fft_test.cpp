@@ -253,7 +253,7 @@ TEST(DistFft, FailsOnEveryRankAndGoesOn) {
   run_ranks(2, [](const CommunicatorPtr& comm) {
     const Tensor x = on_root(comm, noise({4, 5, 2}));
     EXPECT_THAT(failure_of([&] { fft2d_pencil_from_root(comm, x); }),
-                HasSubstr("fft2d_pencil: a tensor of 2 dimensions is needed, given (4, 5, 2)"));
+                HasSubstr("fft2d_pencil: x: a tensor of 2 dimensions is needed, given (4, 5, 2)"));
     EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {.dim = 3}); }),
                 HasSubstr("fft: axis 3 is out of range"));
     EXPECT_THAT(failure_of([&] { fft_from_root(comm, x, {.n = 0}); }),

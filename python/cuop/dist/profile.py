@@ -46,7 +46,7 @@ def profile_report(comm: Any, *, max_events: int = 200_000) -> "ProfileReport | 
         with cuop.profile():
             dist.run_ranks(work, 4)     # at its end: report = dist.profile_report(comm)
     """
-    most = integer(max_events, "profile_report", "max_events", least=0)
+    most = integer(max_events, "profile_report", "max_events", least=0, most=2**63 - 1)
     gathered = _dist._gather_profiles(comm, most)
     if gathered is None:
         return None

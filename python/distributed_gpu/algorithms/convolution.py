@@ -44,7 +44,7 @@ def _convolve(input, weight, mpi, bias, stride, padding, dilation, groups):
     return from_root(
         dist.conv_from_root,
         mpi,
-        [input, weight, bias],
+        {"input": input, "weight": weight, "bias": bias},
         stride=stride,
         padding=padding,
         dilation=dilation,

@@ -64,12 +64,13 @@ def _einsum(equation, operands, mpi, optimize, memory_limit=None):
             comm, equation, *arrays, optimize=optimize, memory_limit=memory_limit
         )
 
-    return from_root(einsum_from_root, mpi, operands)
+    named = {f"operand {i}": operand for i, operand in enumerate(operands)}
+    return from_root(einsum_from_root, mpi, named)
 
 
 def distributed_tensordot(a, b, dims=2, mpi=None, distributor=None):
     """Sum over the last `dims` dimensions of a and the first of b, or over the pairs of two lists."""
-    return from_root(dist.tensordot_from_root, mpi, [a, b], dims)
+    return from_root(dist.tensordot_from_root, mpi, {"a": a, "b": b}, dims)
 
 
 def get_optimal_path(equation, *shapes, optimize="optimal", memory_limit=None, dtype="float32"):

@@ -19,24 +19,24 @@ __all__ = [
 
 def distributed_fft(tensor, mpi, distributor, n=None, dim=-1, norm="backward"):
     """1-D transforms along `dim`, cut or padded to length n, the other dimensions split."""
-    return from_root(dist.fft_from_root, mpi, [tensor], n, dim, norm)
+    return from_root(dist.fft_from_root, mpi, {"tensor": tensor}, n, dim, norm)
 
 
 def distributed_ifft(tensor, mpi, distributor, n=None, dim=-1, norm="backward"):
     """Inverse of distributed_fft."""
-    return from_root(dist.ifft_from_root, mpi, [tensor], n, dim, norm)
+    return from_root(dist.ifft_from_root, mpi, {"tensor": tensor}, n, dim, norm)
 
 
 def distributed_rfft(tensor, mpi, distributor, n=None, dim=-1, norm="backward"):
     """Of real input: the n/2 + 1 outputs that are not conjugates of others."""
-    return from_root(dist.rfft_from_root, mpi, [tensor], n, dim, norm)
+    return from_root(dist.rfft_from_root, mpi, {"tensor": tensor}, n, dim, norm)
 
 
 def distributed_fft2d(tensor, mpi, distributor, s=None, dim=(-2, -1), norm="backward"):
     """2-D transforms over two dimensions of at least three, split over another."""
-    return from_root(dist.fft2d_from_root, mpi, [tensor], s, dim, norm)
+    return from_root(dist.fft2d_from_root, mpi, {"tensor": tensor}, s, dim, norm)
 
 
 def distributed_fft2d_pencil(tensor, mpi, distributor, norm="backward"):
     """The 2-D transform of one grid: rows, an all-to-all, columns. Any size on any number of ranks."""
-    return from_root(dist.fft2d_pencil_from_root, mpi, [tensor], norm)
+    return from_root(dist.fft2d_pencil_from_root, mpi, {"tensor": tensor}, norm)

@@ -32,7 +32,7 @@ def distributed_matmul(A, B, mpi, distributor, cost_model=None, strategy=None):
     check_manager(mpi, "distributed_matmul")
     with told(mpi, "distributed_matmul"):
         strategy = strategy_name(strategy)
-    return from_root(dist.matmul_from_root, mpi, [A, B], strategy=strategy)
+    return from_root(dist.matmul_from_root, mpi, {"A": A, "B": B}, strategy=strategy)
 
 
 def _ask(cost_model, A, B, mpi):
@@ -62,7 +62,7 @@ def distributed_matmul_mixed_precision(A, B, mpi, distributor, comm_dtype="float
     who = "distributed_matmul_mixed_precision"
     with _wire(mpi, who):
         wire = narrow_wire(comm_dtype, who)
-    return from_root(dist.matmul_from_root, mpi, [A, B], wire=wire)
+    return from_root(dist.matmul_from_root, mpi, {"A": A, "B": B}, wire=wire)
 
 
 def distributed_matmul_sparse_aware(A, B, mpi, distributor, sparsity_threshold=None):
@@ -76,7 +76,7 @@ def distributed_matmul_sparse_aware(A, B, mpi, distributor, sparsity_threshold=N
     """
     with _wire(mpi, "distributed_matmul_sparse_aware"):
         wire = dist.Wire.sparse(sparsity_threshold)
-    return from_root(dist.matmul_from_root, mpi, [A, B], wire=wire, product="auto")
+    return from_root(dist.matmul_from_root, mpi, {"A": A, "B": B}, wire=wire, product="auto")
 
 
 def _wire(mpi, who):
@@ -86,14 +86,14 @@ def _wire(mpi, who):
 
 def distributed_batch_matmul(A, B, mpi, distributor):
     """A [batch, M, K] @ B [batch, K, N] or [K, N], split over the batch, rows or columns."""
-    return from_root(dist.batch_matmul_from_root, mpi, [A, B])
+    return from_root(dist.batch_matmul_from_root, mpi, {"A": A, "B": B})
 
 
 def distributed_transpose(tensor, mpi, distributor, dim0=0, dim1=1):
     """Dimensions dim0 and dim1 of an N-d array exchanged."""
-    return from_root(dist.transpose_from_root, mpi, [tensor], dim0, dim1)
+    return from_root(dist.transpose_from_root, mpi, {"tensor": tensor}, dim0, dim1)
 
 
 def distributed_add(A, B, mpi, distributor):
     """A + B with broadcasting."""
-    return from_root(dist.add_from_root, mpi, [A, B])
+    return from_root(dist.add_from_root, mpi, {"A": A, "B": B})

@@ -20,22 +20,22 @@ __all__ = [
 
 def distributed_sum(tensor, mpi, distributor, dim=None, keepdim=False, *, mode="plain"):
     """Sum; mode "exact" is rounded once and has the same bits on any number of ranks."""
-    return from_root(dist.sum_from_root, mpi, [tensor], dim, keepdim, mode=mode)
+    return from_root(dist.sum_from_root, mpi, {"tensor": tensor}, dim, keepdim, mode=mode)
 
 
 def distributed_mean(tensor, mpi, distributor, dim=None, keepdim=False, *, mode="plain"):
     """Arithmetic mean; modes as for distributed_sum."""
-    return from_root(dist.mean_from_root, mpi, [tensor], dim, keepdim, mode=mode)
+    return from_root(dist.mean_from_root, mpi, {"tensor": tensor}, dim, keepdim, mode=mode)
 
 
 def distributed_max(tensor, mpi, distributor, dim=None, keepdim=False):
     """Largest element."""
-    return from_root(dist.max_from_root, mpi, [tensor], dim, keepdim)
+    return from_root(dist.max_from_root, mpi, {"tensor": tensor}, dim, keepdim)
 
 
 def distributed_min(tensor, mpi, distributor, dim=None, keepdim=False):
     """Smallest element."""
-    return from_root(dist.min_from_root, mpi, [tensor], dim, keepdim)
+    return from_root(dist.min_from_root, mpi, {"tensor": tensor}, dim, keepdim)
 
 
 def distributed_sum_kahan(tensor, mpi, distributor, dim=None, keepdim=False):

@@ -33,7 +33,8 @@ def distributed_stencil_2d(
     Any kernel of odd sizes, read on rank 0; boundary "zero" or "periodic".
     """
     kernel = DEFAULT_LAPLACIAN_5PT if stencil_kernel is None else stencil_kernel
-    return from_root(dist.stencil_2d_from_root, mpi, [grid, kernel], boundary, iterations)
+    arrays = {"grid": grid, "stencil_kernel": kernel}
+    return from_root(dist.stencil_2d_from_root, mpi, arrays, boundary, iterations)
 
 
 def distributed_jacobi_2d(
@@ -97,5 +98,5 @@ def distributed_jacobi_2d(
         return u
 
     solve.__name__ = "jacobi_2d_from_root"
-    result = from_root(solve, mpi, [grid, rhs])
+    result = from_root(solve, mpi, {"grid": grid, "rhs": rhs})
     return (result, info) if has_info else result

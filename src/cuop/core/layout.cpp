@@ -171,7 +171,7 @@ Shape infer_shape(const Shape& shape, int64_t count, const char* who) {
     if (shape[i] == -1 && unknown < 0) {
       unknown = i;
     } else if (shape[i] < 0) {
-      throw ShapeError(cat(who, ": ", shape, " may hold one -1 and no other negative size"));
+      throw ShapeError(cat(who, ": shape ", shape, " may hold one -1 and no other negative size"));
     } else {
       known = checked_multiply(known, shape[i], who);
     }

@@ -71,7 +71,7 @@ Operation pencil_operation(const FftOptions& options) {
   const std::string who = name_of(kind, "2d_pencil");
   return operation(who, {kind, {}, {}, options.norm}, [=](const Placement& x) {
     if (x.shape.ndim() == 2) return;
-    throw ShapeError(cat(who, ": a tensor of 2 dimensions is needed, given ", x.shape));
+    throw ShapeError(cat(who, ": x: a tensor of 2 dimensions is needed, given ", x.shape));
   });
 }
 

@@ -183,6 +183,9 @@ Tensor scalar_tensor(const char* who, const Scalar& value, DType dtype, Device d
 
 Tensor eye(int64_t rows, int64_t columns, int64_t k, DType dtype, Device device) {
   const trace::Span span("eye", "op");
+  if (rows < 0 || columns < 0) {
+    throw ShapeError(cat("eye: n is ", rows, " and m ", columns, "; they must not be negative"));
+  }
   checked_multiply(checked_multiply(rows, columns, "eye"), itemsize(dtype), "eye");
   Tensor result = zeros({rows, columns}, dtype, device);
   const int64_t row = std::max<int64_t>(0, -k), column = std::max<int64_t>(0, k);

@@ -109,8 +109,9 @@ std::optional<Merges> search(const Network& network, PathSearch how) {
   }
   if (how == PathSearch::kOptimal) {
     if (terms > kMostExactTensors) {
-      throw ExecutionError(cat(kWho, "the search \"optimal\" takes up to ", kMostExactTensors,
-                               " tensors, given are ", terms, "; \"auto\" takes more"));
+      throw ExecutionError(cat(kWho, "optimize: the search \"optimal\" takes up to ",
+                               kMostExactTensors, " tensors, given are ", terms,
+                               "; \"auto\" takes more"));
     }
     return search_all(network, Aim::kFlops);
   }
@@ -288,7 +289,8 @@ PathSearch parse_path_search(std::string_view text) {
   }
   std::vector<const char*> names;
   for (const NamedSearch& each : kSearches) names.push_back(each.name);
-  throw ExecutionError(cat(kWho, "the search \"", text, "\" is unknown; known are ", join(names)));
+  throw ExecutionError(
+      cat(kWho, "optimize: the search \"", text, "\" is unknown; known are ", join(names)));
 }
 
 const char* name(PathSearch search) {

@@ -24,6 +24,12 @@ DType real_result(const char* who, const Tensor& x) {
   return real_dtype(complex_dtype(compute_dtype(to_inexact(x.dtype()))));
 }
 
+/// An axis more is needed on the way.
+void check_room(const char* who, const Tensor& x) {
+  if (x.ndim() < kMaxDims) return;
+  throw ShapeError(cat(who, ": x has ", x.ndim(), " dimensions, allowed are up to ", kMaxDims - 1));
+}
+
 /// The axis counted from the front, with at least one element.
 int axis_of(const char* who, const Tensor& x, int64_t axis) {
   const int64_t found = axis < 0 ? axis + x.ndim() : axis;
@@ -67,6 +73,7 @@ void for_both_halves(const Tensor& natural, const Tensor& mixed, int axis, Copy&
 Tensor dct2(const Tensor& x, int64_t axis_given, const Tensor* out) {
   const DType dtype = real_result("dct2", x);
   const int axis = axis_of("dct2", x, axis_given);
+  check_room("dct2", x);
   const int64_t n = x.shape(axis), half = n / 2 + 1;
   const Tensor result = prepare_output("dct2", out, x.shape(), dtype, x.device());
   const Tensor mixed = empty(x.shape(), dtype, x.device());
@@ -86,6 +93,7 @@ Tensor dct2(const Tensor& x, int64_t axis_given, const Tensor* out) {
 Tensor dct3(const Tensor& x, int64_t axis_given, const Tensor* out) {
   const DType dtype = real_result("dct3", x);
   const int axis = axis_of("dct3", x, axis_given);
+  check_room("dct3", x);
   const int64_t n = x.shape(axis), half = n / 2 + 1;
   const Tensor result = prepare_output("dct3", out, x.shape(), dtype, x.device());
   Shape shape = x.shape();

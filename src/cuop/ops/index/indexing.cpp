@@ -12,6 +12,8 @@ namespace cuop {
 
 namespace {
 
+constexpr const char* kValue = "index assignment: value";
+
 bool is_mask(const Index& index) {
   const auto* tensor = std::get_if<Tensor>(&index);
   return tensor != nullptr && is_bool(tensor->dtype());
@@ -145,7 +147,9 @@ void set_item(const Tensor& x, std::span<const Index> index, const Tensor& value
   if (parsed.has_arrays) {
     scatter_picks(parsed.view, parsed.picks, value);
   } else {
-    copy_into(parsed.view, squeeze_leading(value, parsed.view.ndim()));
+    const Tensor source = squeeze_leading(value, parsed.view.ndim());
+    broadcast_to(source.layout(), parsed.view.shape(), kValue);
+    copy_into(parsed.view, source);
   }
 }
 

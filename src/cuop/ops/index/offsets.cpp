@@ -148,10 +148,10 @@ Tensor gather_picks(const Tensor& view, const Picks& picks, const Tensor* out) {
 
 void scatter_picks(const Tensor& view, const Picks& picks, const Tensor& value) {
   Tensor source = squeeze_leading(value, picks.result_shape.ndim());
-  Layout wide = broadcast_to(source.layout(), picks.result_shape, "index assignment");
+  Layout wide = broadcast_to(source.layout(), picks.result_shape, "index assignment: value");
   source = cast(source, view.dtype());
   if (may_overlap(source, view)) source = clone(source);
-  wide = broadcast_to(source.layout(), picks.result_shape, "index assignment");
+  wide = broadcast_to(source.layout(), picks.result_shape, "index assignment: value");
   Tensor dense = source.with_layout(wide);
   if (dense.size() == 0) return;
   if (!picked_stride(wide, picks)) dense = clone(dense);
