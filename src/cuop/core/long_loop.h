@@ -12,16 +12,18 @@ namespace cuop {
 /// free.
 inline constexpr int64_t kLoopPiece = int64_t{1} << 18;
 
-/// work(begin, end) for pieces of [0, count) in order; throws Interrupted between them.
+/// work(begin, end) for pieces of [0, count) in order; throws Interrupted between them. `piece` is
+/// for steps of more than an element.
 template <class Work>
-void in_pieces(int64_t count, Work&& work) {
-  for (int64_t begin = 0; begin < count; begin += kLoopPiece) {
+void in_pieces(int64_t count, Work&& work, int64_t piece = kLoopPiece) {
+  for (int64_t begin = 0; begin < count; begin += piece) {
     if (begin > 0) check_interrupt();
-    work(begin, std::min(count, begin + kLoopPiece));
+    work(begin, std::min(count, begin + piece));
   }
 }
 
-/// The same of loops whose steps are of different size: each tells how much it did.
+/// The same of loops whose steps are of different size: each tells how much it did. In the
+/// innermost loops it costs time.
 class Lookout {
  public:
   /// After a step over so many elements.

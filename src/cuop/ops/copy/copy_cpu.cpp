@@ -90,13 +90,11 @@ void copy_transposed(T* dst, const T* src, const Nest::Axis& rows, const Nest::A
   // Which way is faster was measured: of the widest elements a square has few rows, so that the
   // destination is written nearly in order along them.
   constexpr int64_t kAlong = sizeof(T) == 16 ? 128 : kLine;
-  Lookout lookout;
   for (int64_t first = 0; first < columns.size; first += kAlong) {
     const int64_t end = std::min(first + kAlong, columns.size);
     for (int64_t i = 0; i < rows.size; i += kLine) {
       for (int64_t j = first; j < end; j += kLine) copy_at(i, j);
     }
-    lookout.after((end - first) * rows.size);
   }
 }
 
@@ -128,13 +126,19 @@ void copy_tiled(T* dst, const T* src, const Nest& nest) {
     const int64_t first = (i % strips) * kStrip;
     const auto offsets = nest.row_offsets((i / strips) * rows.size + first);
     const Nest::Axis strip{std::min(kStrip, rows.size - first), rows.strides};
-    T* const to = dst + offsets[0];
-    const T* const from = src + offsets[1];
-    if (is_in_order) {
-      copy_transposed(to, from, strip, columns, std::integral_constant<int64_t, 1>());
-    } else {
-      copy_transposed(to, from, strip, columns, columns.strides[0]);
-    }
+    in_pieces(
+        columns.size,
+        [&](int64_t begin, int64_t end) {
+          const Nest::Axis piece{end - begin, columns.strides};
+          T* const to = dst + offsets[0] + begin * columns.strides[0];
+          const T* const from = src + offsets[1] + begin * columns.strides[1];
+          if (is_in_order) {
+            copy_transposed(to, from, strip, piece, std::integral_constant<int64_t, 1>());
+          } else {
+            copy_transposed(to, from, strip, piece, columns.strides[0]);
+          }
+        },
+        kLoopPiece / kStrip);
   });
 }
 
@@ -154,7 +158,14 @@ void copy_rows(void* dst, const void* src, const Nest& nest, const RowCopy& copy
     });
     return;
   }
-  backend::parallel_for_each(rows, kGrain / inner.size, [&](int64_t row) {
+  if (inner.size <= kLoopPiece) {
+    backend::parallel_for_each(rows, kGrain / inner.size, [&](int64_t row) {
+      const auto offsets = nest.row_offsets(row);
+      copy(to(offsets[0]), inner.strides[0], from(offsets[1]), inner.strides[1], inner.size);
+    });
+    return;
+  }
+  backend::parallel_for_each(rows, 1, [&](int64_t row) {
     const auto offsets = nest.row_offsets(row);
     backend::over_line(inner.size, [&](int64_t begin, int64_t end) {
       copy(to(offsets[0] + begin * inner.strides[0]), inner.strides[0],

@@ -44,22 +44,36 @@ SplitNest split_rest(const OffsetCopy& copy) {
 
 template <class Word, bool kGather>
 void copy_row(Word* dense, Word* sparse, const LoopNest<2>::Axis& axis) {
-  backend::over_line(axis.size, [&](int64_t begin, int64_t end) {
-    if (axis.strides[0] == 1 && axis.strides[1] == 1) {
-      const auto bytes = static_cast<size_t>(end - begin) * sizeof(Word);
-      std::memcpy((kGather ? dense : sparse) + begin, (kGather ? sparse : dense) + begin, bytes);
-      return;
+  if (axis.strides[0] == 1 && axis.strides[1] == 1) {
+    const auto bytes = static_cast<size_t>(axis.size) * sizeof(Word);
+    std::memcpy(kGather ? dense : sparse, kGather ? sparse : dense, bytes);
+    return;
+  }
+  for (int64_t i = 0; i < axis.size; ++i) {
+    Word& d = dense[i * axis.strides[0]];
+    Word& s = sparse[i * axis.strides[1]];
+    if constexpr (kGather) {
+      d = s;
+    } else {
+      s = d;
     }
-    for (int64_t i = begin; i < end; ++i) {
-      Word& d = dense[i * axis.strides[0]];
-      Word& s = sparse[i * axis.strides[1]];
-      if constexpr (kGather) {
-        d = s;
-      } else {
-        s = d;
-      }
-    }
-  });
+  }
+}
+
+/// What belongs to one listed offset, which is long.
+template <class Word, bool kGather>
+void copy_long(const LoopNest<2>& inner, Word* dense, Word* sparse) {
+  const LoopNest<2>::Axis& axis = inner.inner();
+  Lookout lookout;
+  for (int64_t row = 0; row < inner.outer_size(); ++row) {
+    const auto at = inner.row_offsets(row);
+    backend::over_line(axis.size, [&](int64_t begin, int64_t end) {
+      copy_row<Word, kGather>(dense + at[0] + begin * axis.strides[0],
+                              sparse + at[1] + begin * axis.strides[1],
+                              {end - begin, axis.strides});
+    });
+    lookout.after(axis.size);
+  }
 }
 
 /// Offsets [begin, end) at one position of the outer axes.
@@ -79,15 +93,23 @@ void copy_listed(const OffsetCopy& copy, const LoopNest<2>& inner, Word* dense, 
     });
     return;
   }
-  Lookout lookout;
-  for (int64_t p = begin; p < end; ++p) {
-    for (int64_t row = 0; row < rows; ++row) {
-      const auto at = inner.row_offsets(row);
-      copy_row<Word, kGather>(dense + p * copy.dense_stride + at[0],
-                              sparse + copy.offsets[p] + at[1], inner.inner());
-      lookout.after(inner.inner().size);
+  const int64_t each = rows * inner.inner().size;
+  if (each > kLoopPiece) {
+    for (int64_t p = begin; p < end; ++p) {
+      copy_long<Word, kGather>(inner, dense + p * copy.dense_stride, sparse + copy.offsets[p]);
     }
+    return;
   }
+  const auto copy_some = [&](int64_t first, int64_t last) {
+    for (int64_t p = begin + first; p < begin + last; ++p) {
+      for (int64_t row = 0; row < rows; ++row) {
+        const auto at = inner.row_offsets(row);
+        copy_row<Word, kGather>(dense + p * copy.dense_stride + at[0],
+                                sparse + copy.offsets[p] + at[1], inner.inner());
+      }
+    }
+  };
+  in_pieces(end - begin, copy_some, kLoopPiece / each);
 }
 
 template <bool kGather>

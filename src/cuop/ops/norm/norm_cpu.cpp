@@ -31,11 +31,11 @@ void on_row(const Stored* x, Stored* y, int64_t n, Computed<Stored>* scratch, Bo
   if constexpr (std::is_same_v<Stored, Computed<Stored>>) {
     body(x, y);
   } else {
-    in_pieces(n, [&](int64_t begin, int64_t end) {
+    in_pieces(n, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) scratch[i] = x[i];
     });
     body(scratch, scratch);
-    in_pieces(n, [&](int64_t begin, int64_t end) {
+    in_pieces(n, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) y[i] = Stored(scratch[i]);
     });
   }

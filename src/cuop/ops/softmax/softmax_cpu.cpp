@@ -38,12 +38,15 @@ void softmax_rows(const SoftmaxLoops<Computed<Stored>>& loops, const Stored* x, 
       if constexpr (std::is_same_v<Stored, T>) {
         loops.rows(x + begin * n, y + begin * n, count, n, is_log);
       } else {
-        in_pieces(count * n, [&](int64_t from, int64_t to) {
-          for (int64_t i = from; i < to; ++i) scratch[i] = x[begin * n + i];
+        T* const room = scratch.get();
+        const Stored* const given = x + begin * n;
+        Stored* const result = y + begin * n;
+        in_pieces(count * n, [=](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) room[i] = given[i];
         });
-        loops.rows(scratch.get(), scratch.get(), count, n, is_log);
-        in_pieces(count * n, [&](int64_t from, int64_t to) {
-          for (int64_t i = from; i < to; ++i) y[begin * n + i] = Stored(scratch[i]);
+        loops.rows(room, room, count, n, is_log);
+        in_pieces(count * n, [=](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) result[i] = Stored(room[i]);
         });
       }
     }

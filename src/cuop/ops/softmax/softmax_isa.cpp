@@ -127,42 +127,48 @@ void rows(const T* x, T* y, int64_t count, int64_t n, bool is_log) {
 template <class T>
 void columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width, bool is_log) {
   T top[SoftmaxLoops<T>::kMaxWidth], sum[SoftmaxLoops<T>::kMaxWidth];
-  Lookout lookout;
+  const int64_t piece = kLoopPiece / width;  // rows
   std::copy_n(x, width, top);
   std::fill_n(sum, width, T(0));
-  for (int64_t r = 1; r < n; ++r) {
-    const T* row = x + r * stride;
-    for (int64_t j = 0; j < width; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
-    lookout.after(width);
-  }
-  for (int64_t r = 0; r < n; ++r) {
-    const T* row = x + r * stride;
-    T* to = y + r * stride;
-    if (is_log) {
-      for (int64_t j = 0; j < width; ++j) {
-        const T shifted = row[j] - top[j];
-        to[j] = shifted;
-        sum[j] += math::exp(shifted);
-      }
-    } else {
-      for (int64_t j = 0; j < width; ++j) {
-        const T power = math::exp(row[j] - top[j]);
-        to[j] = power;
-        sum[j] += power;
+  const auto find_tops = [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = x + r * stride;
+      for (int64_t j = 0; j < width; ++j) top[j] = row[j] > top[j] ? row[j] : top[j];
+    }
+  };
+  in_pieces(n, find_tops, piece);
+  const auto add_up = [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = x + r * stride;
+      T* to = y + r * stride;
+      if (is_log) {
+        for (int64_t j = 0; j < width; ++j) {
+          const T shifted = row[j] - top[j];
+          to[j] = shifted;
+          sum[j] += math::exp(shifted);
+        }
+      } else {
+        for (int64_t j = 0; j < width; ++j) {
+          const T power = math::exp(row[j] - top[j]);
+          to[j] = power;
+          sum[j] += power;
+        }
       }
     }
-    lookout.after(width);
-  }
+  };
+  in_pieces(n, add_up, piece);
   for (int64_t j = 0; j < width; ++j) sum[j] = is_log ? math::log(sum[j]) : T(1) / sum[j];
-  for (int64_t r = 0; r < n; ++r) {
-    T* to = y + r * stride;
-    if (is_log) {
-      for (int64_t j = 0; j < width; ++j) to[j] -= sum[j];
-    } else {
-      for (int64_t j = 0; j < width; ++j) to[j] *= sum[j];
+  const auto finish = [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      T* to = y + r * stride;
+      if (is_log) {
+        for (int64_t j = 0; j < width; ++j) to[j] -= sum[j];
+      } else {
+        for (int64_t j = 0; j < width; ++j) to[j] *= sum[j];
+      }
     }
-    lookout.after(width);
-  }
+  };
+  in_pieces(n, finish, piece);
 }
 
 }  // namespace

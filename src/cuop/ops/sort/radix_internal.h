@@ -75,8 +75,8 @@ std::span<Record> radix_sort(std::span<Record> records, std::span<Record> spare,
     return records;
   }
   std::array<std::array<size_t, 256>, kDigits> counts{};
-  for_each_interruptibly(records.size(), [&](size_t i) {
-    const Key key = key_of(records[i]);
+  for_each_interruptibly(records.size(), [&, from = records.data()](size_t i) {
+    const Key key = key_of(from[i]);
     for (size_t d = 0; d < kDigits; ++d) ++counts[d][(key >> (8 * d)) & 0xff];
   });
   for (size_t d = 0; d < kDigits; ++d) {
@@ -90,8 +90,9 @@ std::span<Record> radix_sort(std::span<Record> records, std::span<Record> spare,
       count = start;
       start += own;
     }
-    for_each_interruptibly(records.size(),
-                           [&](size_t i) { spare[counts[d][digit(records[i])]++] = records[i]; });
+    const auto move = [&, places = counts[d].data(), from = records.data(),
+                       to = spare.data()](size_t i) { to[places[digit(from[i])]++] = from[i]; };
+    for_each_interruptibly(records.size(), move);
     std::swap(records, spare);
   }
   return records;

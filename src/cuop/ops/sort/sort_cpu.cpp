@@ -63,14 +63,15 @@ void sort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& out) 
     for_lines(x, axis, out, [&] {
       return [&, line = Line<Key>(count)](int64_t in, int64_t to) {
         const std::span<Key> keys = line.records();
-        for_each_interruptibly(count, [&](size_t i) {
-          keys[i] = encode<false>(source[in + static_cast<int64_t>(i) * in_step]);
+        for_each_interruptibly(count, [=, from = source + in, step = in_step](size_t i) {
+          keys[i] = encode<false>(from[static_cast<int64_t>(i) * step]);
         });
         const std::span<Key> sorted = radix_sort(keys, line.spare(), [](Key key) { return key; });
-        for_each_interruptibly(count, [&](size_t i) {
-          const Key key = sorted[is_descending ? count - 1 - i : i];
-          target[to + static_cast<int64_t>(i) * out_step] = decode<T>(key);
-        });
+        const auto put = [=, result = target + to, step = out_step, last = count - 1,
+                          turns = is_descending](size_t i) {
+          result[static_cast<int64_t>(i) * step] = decode<T>(sorted[turns ? last - i : i]);
+        };
+        for_each_interruptibly(count, put);
       };
     });
   });
@@ -89,15 +90,16 @@ void argsort_cpu(const Tensor& x, int axis, bool is_descending, const Tensor& ou
     for_lines(x, axis, out, [&] {
       return [&, flip, line = Line<Record>(count)](int64_t in, int64_t to) {
         const std::span<Record> records = line.records();
-        for_each_interruptibly(count, [&](size_t i) {
+        const auto take = [=, from = source + in, step = in_step, turn = flip](size_t i) {
           const auto index = static_cast<int64_t>(i);
-          const Key key = encode<true>(source[in + index * in_step]);
-          records[i] = {static_cast<Key>(key ^ flip), index};
-        });
+          const Key key = encode<true>(from[index * step]);
+          records[i] = {static_cast<Key>(key ^ turn), index};
+        };
+        for_each_interruptibly(count, take);
         const std::span<Record> sorted =
             radix_sort(records, line.spare(), [](const Record& record) { return record.key; });
-        for_each_interruptibly(count, [&](size_t i) {
-          target[to + static_cast<int64_t>(i) * out_step] = sorted[i].index;
+        for_each_interruptibly(count, [=, result = target + to, step = out_step](size_t i) {
+          result[static_cast<int64_t>(i) * step] = sorted[i].index;
         });
       };
     });
