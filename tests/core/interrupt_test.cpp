@@ -14,12 +14,14 @@
 #include "cuop/core/slicing.h"
 #include "cuop/dist/moves.h"
 #include "cuop/jit/fusion.h"
+#include "cuop/ops/blas/blas.h"
 #include "cuop/ops/conv/conv.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/einsum/einsum.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/fft/fft.h"
+#include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/gather.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -210,6 +212,20 @@ TEST_P(InterruptTest, EndsCopiesOfLongRowsBeforeOneIsThere) {
   expect_ends([&] { take(rows, given.second, 0, &given.first); });
   EXPECT_FALSE(is_whole());
   expect_ends([&] { copy(transpose(tall)); });
+}
+
+TEST_P(InterruptTest, EndsPaddingThatGoesToAndFro) {
+  const Tensor few = some({3});
+  const std::pair<int64_t, int64_t> widths[] = {{0, kLong}};
+  expect_ends([&] { pad(few, widths, PadMode::kReflect); });
+}
+
+TEST_P(InterruptTest, EndsMakingASymmetricMatrixWhole) {
+  const Tensor square = some({1024, 1024}, DType::kInt8), column = some({1024, 1}, DType::kInt8);
+  backend::set_thread_count(1);  // several look between the parts of a product
+  expect_ends([&] { symm(square, column); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  EXPECT_NO_THROW(matmul(square, column)) << "the product itself is short";
 }
 
 TEST_P(InterruptTest, EndsWhatIsDoneWithSparseMatrices) {

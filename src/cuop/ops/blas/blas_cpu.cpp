@@ -6,6 +6,7 @@
 #include "cuop/backend/cpu/isa.h"
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/jit/kernels/narrow.h"
 #include "cuop/ops/arithmetic.h"
 #include "cuop/ops/blas/blas_kernels.h"
@@ -163,10 +164,12 @@ Tensor completed(const Tensor& a, Uplo uplo) {
     const int64_t column_step = a.strides()[is_lower ? 1 : 0];
     const T* const from = a.data<T>();
     T* const to = whole.data<T>();
+    Lookout lookout;
     for (int64_t i = 0; i < order; ++i) {
       for (int64_t j = 0; j <= i; ++j) {
         to[i * order + j] = to[j * order + i] = from[i * row_step + j * column_step];
       }
+      lookout.after(i);
     }
   });
   return whole;

@@ -2,6 +2,7 @@
 
 #include "cuop/core/enum_names.h"
 #include "cuop/core/error.h"
+#include "cuop/core/interrupt.h"
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
@@ -79,6 +80,7 @@ void extend(const Tensor& t, int axis, int64_t begin, int64_t end, int64_t first
     return first + source_index(position - first, n, mode);
   };
   for (int64_t start = begin; start < end;) {
+    check_interrupt();
     int64_t length = 1;
     const int64_t step = start + 1 < end ? source(start + 1) - source(start) : 1;
     while (start + length < end && step >= -1 && step <= 1 &&
@@ -222,7 +224,7 @@ Tensor tile(const Tensor& x, std::span<const int64_t> repeats) {
 
 Tensor repeat(const Tensor& x, int64_t count, std::optional<int64_t> axis) {
   const trace::Span span("repeat", "op");
-  if (count < 0) throw ShapeError(cat("repeat: count is ", count, ", it must not be negative"));
+  if (count < 0) throw ShapeError(cat("repeat: repeats is ", count, ", it must not be negative"));
   if (!axis) return repeat(reshape(x, {x.size()}), count, 0);
   const int at = normalize_axis(*axis, x.ndim(), "repeat");
   Shape shape = x.shape(), split = x.shape();
@@ -242,10 +244,13 @@ Tensor pad(const Tensor& x, std::span<const std::pair<int64_t, int64_t>> widths,
            const Scalar& value, const Tensor* out) {
   const trace::Span span("pad", "op");
   const Widths checked = check_widths(x, widths, mode);
+  constexpr const char* kWidths = "pad: pad_width";
   Shape shape = x.shape();
+  int64_t count = 1;
   for (int i = 0; i < x.ndim(); ++i) {
     const auto [before, after] = checked[static_cast<size_t>(i)];
-    shape[i] = checked_add(checked_add(shape[i], before, "pad"), after, "pad");
+    shape[i] = checked_add(checked_add(shape[i], before, kWidths), after, kWidths);
+    count = checked_multiply(count, shape[i], kWidths);
   }
   const Tensor result = prepare_output("pad", out, shape, x.dtype(), x.device());
   check_no_overlap("pad", result, x, "x");
