@@ -250,7 +250,7 @@ TEST_F(GpuConv, AnInfinityReachesOnlyTheWindowsThatHoldIt) {
 ///                          last rounding that saturates would give 65504
 ///   BeyondAndBack          sums kept in float16 on the way would be infinite where 60000 is due
 ///   HalfwayToInfinity      the last rounding is to nearest even
-///   InfiniteWeight         padding that is multiplied like numbers would be NaN at the borders
+///   InfiniteWeight         padding is multiplied like other zeros: NaN at the borders
 /// Few channels, so that engines for them are offered.
 struct NearInfinity {
   const char* name;

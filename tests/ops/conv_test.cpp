@@ -18,6 +18,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "cuop/ops/index/view.h"
 
 namespace cuop {
 namespace {
@@ -109,6 +110,48 @@ TEST(Conv, PreparedPrimitivesAreRebuiltAfterRelease) {
   const auto before = values(conv2d(x, w, nullptr, options));
   EXPECT_GT(backend::dnn::release(), 0);
   EXPECT_EQ(values(conv2d(x, w, nullptr, options)), before);
+}
+
+/// 1 for NaN, else 0.
+std::vector<bool> nan_places(const Tensor& y) {
+  std::vector<bool> places;
+  for (const float value : values(cast(y, DType::kFloat32))) places.push_back(std::isnan(value));
+  return places;
+}
+
+TEST(Conv, PaddingIsMultipliedByInfiniteWeightsToo) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const ConvVariant variant : runnable()) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+      for (const double weight : {kInfinity, -kInfinity, std::nan("")}) {
+        for (const int64_t padding : {0, 1, 2, 4}) {
+          for (const int64_t stride : {1, 2}) {
+            const Tensor x = ones({2, 4, 5, 5}, dtype), w = zeros({6, 2, 3, 3}, dtype);
+            // One corner of the windows of one channel: so many of its rows and columns lie
+            // outside.
+            fill(slice(slice(slice(slice(w, 0, 4, 5), 1, 1, 2), 2, 0, 1), 3, 0, 1), weight);
+            const ConvOptions options{.stride = {stride},
+                                      .padding = {padding},
+                                      .groups = 2,
+                                      .variant = variant,
+                                      .activation = ConvActivation::kRelu};
+            const Tensor y = conv2d(x, w, nullptr, options);
+            std::vector<bool> expected;
+            for (int64_t at = 0; at < y.size(); ++at) {
+              const int64_t column = at % y.shape(3) * stride,
+                            row = at / y.shape(3) % y.shape(2) * stride;
+              const bool is_outside =
+                  std::min(row, column) < padding || std::max(row, column) >= padding + x.shape(3);
+              const bool is_there = at / (y.shape(2) * y.shape(3)) % 6 == 4;
+              expected.push_back(is_there && (is_outside || std::isnan(weight)));
+            }
+            EXPECT_EQ(nan_places(y), expected)
+                << name(variant) << dtype << weight << padding << stride;
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(Conv, IntegersWrapInTheirDtype) {

@@ -150,9 +150,8 @@ double window(const Convolution& c, const std::array<int64_t, 5>& at) {
             is_inside = is_inside && place >= 0 && place < c.x.shape[axis + 2];
             from[axis + 2] = place;
           }
-          if (!is_inside) continue;
-          sum += read<T>(c.x, offset(c.x, from)) *
-                 read<T>(c.w, offset(c.w, {at[1], channel, i, j, k}));
+          const double element = is_inside ? read<T>(c.x, offset(c.x, from)) : 0.0;
+          sum += element * read<T>(c.w, offset(c.w, {at[1], channel, i, j, k}));
         }
       }
     }

@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "cuop/backend/cpu/apart.h"
 #include "cuop/backend/cpu/blas_library.h"
 #include "cuop/backend/cpu/dnn.h"
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/ops/conv/conv_kernels.h"
 #include "cuop/ops/elementwise/elementwise.h"
@@ -88,6 +91,38 @@ ConvVariant choose_conv_cpu(const ConvSizes& sizes, DType dtype, Device) {
   return is_thin && !is_mostly_padding(sizes) ? ConvVariant::kDirect : ConvVariant::kGemm;
 }
 
+namespace {
+
+/// A position of y whose window has no padding; nothing where there is none.
+std::optional<int64_t> whole_window(const ConvSizes& s) {
+  int64_t position = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const int64_t at = divide_up(s.padding[i], s.stride[i]);
+    const int64_t begin = at * s.stride[i] - s.padding[i];
+    if (at >= s.out[i] || begin + s.dilation[i] * (s.kernel[i] - 1) >= s.in[i]) return std::nullopt;
+    position = position * s.out[i] + at;
+  }
+  return position;
+}
+
+/// Whether a weight is infinite or no number. What the convolution made tells that there is none
+/// without a look at them: such a weight makes a whole window's sum infinite or no number too.
+bool has_infinite_weight(const Conv& conv) {
+  const ConvSizes& s = conv.sizes;
+  const std::optional<int64_t> position = whole_window(s);
+  const int64_t volume = ConvSizes::volume(s.out), each = conv.w.size() / s.out_channels;
+  const float* const w = conv.w.data<float>();
+  const float* const y = conv.y.data<float>();
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  for (int64_t channel = 0; channel < s.out_channels; ++channel) {
+    if (position && is_finite(y[channel * volume + *position])) continue;
+    if (!std::all_of(w + channel * each, w + (channel + 1) * each, is_finite)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void conv_onednn_cpu(const Conv& conv) {
   const auto convolve = [](const Conv& c, const std::shared_ptr<void>& kept) {
     const bool has_bias = c.bias.is_defined();
@@ -96,6 +131,11 @@ void conv_onednn_cpu(const Conv& conv) {
                        c.y.data<float>(), kept.get());
   };
   backend::run_apart_if(is_long(conv), convolve, conv, kept_weights(conv.cache));
+  // The library leaves padding out, which other variants and GPUs multiply: NaN of an infinity.
+  const bool is_padded = conv.sizes.padding != ConvSizes::Axes{0, 0, 0};
+  if (is_padded && has_infinite_weight(conv)) {
+    backend::blas::info().is_available ? conv_gemm_cpu(conv) : conv_direct_cpu(conv);
+  }
 }
 
 void conv_cpu(const Conv& conv, ConvVariant variant) {

@@ -38,7 +38,8 @@ struct ConvWeightCache {
 /// One value for each spatial axis, one value for all of them, or none (the default).
 struct ConvOptions {
   Dims stride{};    ///< default 1
-  Dims padding{};   ///< zeros on both sides, default 0; may exceed the kernel
+  Dims padding{};   ///< zeros on both sides, default 0; may exceed the kernel. They are multiplied
+                    ///< like other elements: an infinite weight makes them NaN
   Dims dilation{};  ///< default 1
   int64_t groups = 1;
   ConvVariant variant = ConvVariant::kAuto;
