@@ -167,12 +167,15 @@ def _reductions() -> Iterator[GpuCase]:
             name, large, lambda x, a=axis: cuop.sum(x, axis=a), lambda x, a=axis: torch.sum(x, a),
             {"G": 1.0}, nbytes=4 * n * n,
         )  # fmt: skip
-    for axis in (None, 0, 1):
-        name = f"var {n}x{n} " + ("all" if axis is None else f"axis {axis}")
-        yield _case(
-            name, large, lambda x, a=axis: cuop.var(x, axis=a),
-            lambda x, a=axis: torch.var(x, a, correction=0), {"G": 1.0}, nbytes=4 * n * n,
-        )  # fmt: skip
+    doubles = _Buffers((n, n // 2), dtype="float64")
+    for buffers, dtype, columns in ((large, "float32", n), (doubles, "float64", n // 2)):
+        for axis in (None, 0, 1):
+            name = f"var {n}x{columns} " + ("all" if axis is None else f"axis {axis}")
+            yield _case(
+                name, buffers, lambda x, a=axis: cuop.var(x, axis=a),
+                lambda x, a=axis: torch.var(x, a, correction=0), {"G": 1.0}, nbytes=4 * n * n,
+                precision=dtype,
+            )  # fmt: skip
 
 
 def _rows() -> Iterator[GpuCase]:
