@@ -76,12 +76,13 @@ bool is_complex_scalar(nb::handle object) {
 // Through complex(): Py_complex is no part of Python's stable interface.
 std::complex<double> complex_value(const char* who, nb::handle object) {
   const nb::handle complex(reinterpret_cast<PyObject*>(&PyComplex_Type));
-  const nb::object value = nb::steal(PyObject_CallOneArg(complex.ptr(), object.ptr()));
-  if (!value.is_valid()) {
+  nb::object value;
+  try {
+    value = complex(object);
+  } catch (const nb::python_error& error) {
     // Of several elements; an exception of the object's own goes to the user.
-    const nb::python_error error;
     const nb::object shape_error = nb::module_::import_("cuop.errors").attr("ShapeError");
-    if (!error.matches(PyExc_TypeError) && !error.matches(shape_error)) throw error;
+    if (!error.matches(PyExc_TypeError) && !error.matches(shape_error)) throw;
     throw DTypeError(cat(who, ": ", class_name(object), " is not a number"));
   }
   return {PyComplex_RealAsDouble(value.ptr()), PyComplex_ImagAsDouble(value.ptr())};
