@@ -16,6 +16,7 @@ if [ "${1:-}" = --fix ]; then
   $bin/ruff format --quiet "${python[@]}"
 fi
 $bin/python tools/check_layers.py || status=1
+$bin/python tools/check_stable_api.py || status=1
 $bin/clang-format --dry-run -Werror "${cpp[@]}" || status=1
 $bin/ruff check --quiet "${python[@]}" || status=1
 $bin/ruff format --quiet --diff "${python[@]}" || status=1
