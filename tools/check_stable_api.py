@@ -27,7 +27,9 @@ def declared() -> set[str]:
     command += [f"-I{sysconfig.get_paths()['include']}", "-"]
     text = "#include <Python.h>\n#include <structmember.h>\n"
     made = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    return set(NAME.findall(made.stdout))
+    # Of a macro its own name: others may stand in it that are not there.
+    lines = [re.sub(r"^(#define \S+).*", r"\1", line) for line in made.stdout.splitlines()]
+    return set(NAME.findall("\n".join(lines)))
 
 
 def used(folder: Path) -> dict[str, str]:
