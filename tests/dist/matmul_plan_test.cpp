@@ -58,12 +58,19 @@ TEST(MatmulPlan, ChoosesATwoDimensionalGridForASquareProductOn64Ranks) {
 }
 
 TEST(MatmulPlan, OfManyRanksFewMayBeIdle) {
-  // 251 is prime: only grids of fewer ranks have two sides. Beyond 8 fewer, thousands of them would
-  // each be a count of all moves.
-  const auto grids = named_grids(251, "", {.splits_k = true, .leaves_idle = true});
-  const auto size = [](const NamedGrid& each) { return each.grid.size(); };
-  EXPECT_EQ(std::ranges::min(grids, {}, size).grid.size(), 244);
-  EXPECT_EQ(std::ranges::max(grids, {}, size).grid.size(), 251);
+  // 251 is prime: only grids of fewer ranks have two sides, and 250 ranks have enough of them. Each
+  // is a count of all moves, of which hundreds would take long.
+  const auto least_size = [](int ranks, std::string_view forced) {
+    const auto grids = named_grids(ranks, forced, {.splits_k = true, .leaves_idle = true});
+    const auto size = [](const NamedGrid& each) { return each.grid.size(); };
+    EXPECT_EQ(std::ranges::max(grids, {}, size).grid.size(), ranks);
+    return std::ranges::min(grids, {}, size).grid.size();
+  };
+  EXPECT_EQ(least_size(251, ""), 250);
+  EXPECT_EQ(least_size(1024, ""), 1024);
+  EXPECT_EQ(least_size(31, ""), 29);
+  EXPECT_EQ(least_size(262, "block_2d"), 262);  // 2 x 131
+  EXPECT_EQ(least_size(257, "block_2d"), 256);  // which 257 has not
   const Plan plan = plan_matmul(sharded(251, 1 << 14, 1 << 14, 1 << 14), cluster());
   EXPECT_GT(plan.outputs[0].sharding.mesh().idle(), 0) << plan.explain();
 }

@@ -1,6 +1,7 @@
 #include "cuop/dist/moves.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "cuop/core/hash.h"
@@ -53,18 +54,61 @@ std::vector<Holders> group_owners(std::span<const Box> owners, Sources sources) 
   return groups;
 }
 
+/// Boxes with those who hold them, among which those that overlap a box are found without a look at
+/// all: of a thousand ranks most lie elsewhere along some axis.
+class Owners {
+ public:
+  Owners(std::span<const Box> boxes, Sources sources) : groups_(group_owners(boxes, sources)) {
+    if (groups_.size() < kMany) return;
+    size_t most = 1;
+    for (int axis = 0; axis < groups_[0].box.ndim(); ++axis) {
+      std::set<int64_t> begins;
+      for (const Holders& group : groups_) begins.insert(group.box.low[axis]);
+      if (begins.size() <= most) continue;
+      most = begins.size();
+      axis_ = axis;
+    }
+    if (axis_ < 0) return;
+    std::ranges::sort(groups_, {},
+                      [axis = axis_](const Holders& group) { return group.box.low[axis]; });
+    for (const Holders& group : groups_) {
+      const int64_t end = group.box.high[axis_];
+      ends_.push_back(ends_.empty() ? end : std::max(end, ends_.back()));
+    }
+  }
+
+  template <class Visit>
+  void for_each_overlapping(const Box& box, Visit&& visit) const {
+    size_t first = 0;
+    if (axis_ >= 0) {
+      const auto behind = std::ranges::upper_bound(ends_, box.low[axis_]);
+      first = static_cast<size_t>(behind - ends_.begin());
+    }
+    for (size_t i = first; i < groups_.size(); ++i) {
+      if (axis_ >= 0 && groups_[i].box.low[axis_] >= box.high[axis_]) break;
+      if (overlap(groups_[i].box, box)) visit(groups_[i]);
+    }
+  }
+
+ private:
+  static constexpr size_t kMany = 16;
+
+  std::vector<Holders> groups_;  ///< by where they begin along the axis, if there is one
+  int axis_ = -1;                ///< along which most of them begin at places of their own
+  std::vector<int64_t> ends_;    ///< the farthest end of the groups so far
+};
+
 /// Calls visit(src, need index, box) for every non-empty piece, need by need.
 template <class Visit>
 void for_each_piece(std::span<const Box> owners, std::span<const Need> needs, Sources sources,
                     Visit&& visit) {
-  const std::vector<Holders> groups = group_owners(owners, sources);
+  const Owners holders(owners, sources);
   for (size_t i = 0; i < needs.size(); ++i) {
     check_interrupt();
-    for (const Holders& group : groups) {
-      if (!overlap(group.box, needs[i].box)) continue;
-      visit(group.source_for(needs[i].rank), static_cast<int>(i),
-            intersect(group.box, needs[i].box));
-    }
+    const Need& need = needs[i];
+    holders.for_each_overlapping(need.box, [&](const Holders& group) {
+      visit(group.source_for(need.rank), static_cast<int>(i), intersect(group.box, need.box));
+    });
   }
 }
 

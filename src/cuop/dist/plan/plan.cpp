@@ -82,8 +82,9 @@ void add_move(Plan& plan, const Machine& machine, const std::string& text,
   step.kind = sources == Sources::kAll ? StepKind::kCombine : StepKind::kMove;
   step.text = text;
   step.bytes = traffic.total() * itemsize(dtype);
-  step.rank_bytes = traffic.busiest() * itemsize(dtype);
-  step.messages = traffic.most_messages();
+  const Traffic::Busiest most = traffic.busiest_links(0);
+  step.rank_bytes = most.elements * itemsize(dtype);
+  step.messages = most.messages;
   const LinkLoad load = load_of(traffic, machine, dtype);
   step.network_bytes = load.network_bytes;
   step.seconds = transfer_seconds(machine, load);

@@ -35,17 +35,22 @@ const char* RankGrid::strategy() const {
 std::vector<NamedGrid> named_grids(int ranks, std::string_view forced, GridChoice choice) {
   constexpr int kAllSizes = 16;  // of more ranks only grids that leave less than an eighth idle
   constexpr int kMostIdle =
-      8;  // nor more than so many: there is a size with many divisors among them
+      8;                    // nor more than so many: there is a size with many divisors among them
+  constexpr int kFew = 64;  // of more ranks a size that has enough grids is the last one
+  constexpr size_t kEnough = 20;
   const auto known = kStrategies.begin() + (choice.splits_k ? 4 : 3);
   const bool is_named = std::find(kStrategies.begin(), known, forced) != known;
   std::vector<NamedGrid> named;
   for (int size = ranks; size > 1; --size) {
     if (size < ranks && (has(named, forced) || !(choice.leaves_idle || is_named))) break;
     if (ranks > kAllSizes && size <= ranks - std::min(ranks / 8, kMostIdle)) break;
-    for (const RankGrid& grid : grids_of(size, choice.splits_k)) {
+    const std::vector<RankGrid> grids = grids_of(size, choice.splits_k);
+    for (const RankGrid& grid : grids) {
       const bool is_asked_for = size == ranks || choice.leaves_idle || grid.strategy() == forced;
       if (is_asked_for) named.push_back({grid.strategy(), grid});
     }
+    const bool has_forced = !is_named || has(named, forced);
+    if (ranks > kFew && grids.size() >= kEnough && has_forced) break;
   }
   for (auto strategy = kStrategies.begin(); strategy != known; ++strategy) {
     if (!has(named, *strategy)) named.push_back({*strategy, {1, ranks, 1}});
