@@ -57,7 +57,10 @@ def save(
     """
     if on_progress is not None:
         check_callable(on_progress, "save", "on_progress")
-    data = np.asarray(array)
+    try:
+        data = np.asarray(array)
+    except (DTypeError, ValueError) as error:  # of a dtype or an interface that NumPy has not
+        raise DTypeError(f"save: array: {str(error).removeprefix('to_numpy: ')}") from error
     if data.dtype.kind not in "biufc":
         raise DTypeError(
             f"save: array: dtype {data.dtype} is not supported, allowed are bool, integer, float and "

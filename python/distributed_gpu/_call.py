@@ -57,6 +57,9 @@ def from_root(function, mpi, arrays, *args, **kwargs):
         inputs = [
             None if array is None else checked(array, who, name) for name, array in arrays.items()
         ]
+        missing = [name for name, array in arrays.items() if array is None and name != "bias"]
+        if missing and mpi.get_rank() == 0:
+            raise refused(None, who, missing[0], "an array on rank 0")
     with mpi_errors(mpi.comm):
         result = function(mpi.comm, *inputs, *args, **kwargs)
     return None if result is None else to_kind(result, kind_of(next(iter(arrays.values()))))

@@ -153,7 +153,8 @@ Tensor tensor_from(nb::handle object, std::optional<DType> dtype, std::optional<
   const Tensor source = import_data(object, dtype);
   const bool has_device = nb::isinstance<Tensor>(object) || !source.device().is_cpu();
   const nb::gil_scoped_release released;
-  const Tensor converted = cast(source, dtype.value_or(source.dtype()));
+  const Tensor converted =
+      named_call("tensor: data", [&] { return cast(source, dtype.value_or(source.dtype())); });
   const Device where = device ? *device : has_device ? source.device() : backend::current_device();
   const Tensor there = to_device(converted, where);
   return there.storage() == source.storage() ? clone(there) : there;

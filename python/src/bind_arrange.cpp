@@ -21,13 +21,12 @@ Widths to_widths(nb::handle object) {
     }
     return std::pair(values[0], values.back());
   };
-  const nb::object items = items_of(object);
-  const bool is_nested = PyIndex_Check(object.ptr()) == 0 && items.is_valid() &&
-                         nb::len(items) > 0 &&
-                         PyIndex_Check(nb::object(items[nb::int_(0)]).ptr()) == 0;
+  const bool is_nested = PyIndex_Check(object.ptr()) == 0 && PySequence_Check(object.ptr()) != 0 &&
+                         !nb::isinstance<nb::str>(object) && length_or_none(object) > 0 &&
+                         PyIndex_Check(nb::object(object[nb::int_(0)]).ptr()) == 0;
   if (!is_nested) return {pair(integers(object))};
   Widths widths;
-  for (nb::handle each : nb::borrow<nb::tuple>(items)) widths.push_back(pair(integers(each)));
+  for (nb::handle each : nb::borrow<nb::sequence>(object)) widths.push_back(pair(integers(each)));
   return widths;
 }
 

@@ -305,7 +305,12 @@ void bind_state(Class<Communicator>& type) {
                    "through the host. '' before the first exchange, and for threads, which read "
                    "all.")
       .def(
-          "in_world", &Communicator::in_world, "rank"_a,
+          "in_world",
+          [](const Communicator& comm, int rank) {
+            dist::check_rank("in_world", rank, comm.size());
+            return comm.in_world(rank);
+          },
+          "rank"_a,
           "The number of a rank of this communicator in the one that it was split from in the end, "
           "by which CommunicationError names ranks.")
       .def_prop_ro(

@@ -58,7 +58,7 @@ std::string numbered_term(nb::handle indices) {
   }
   if (is_text(indices) || PySequence_Check(indices.ptr()) == 0 || !items.is_valid()) {
     throw ExecutionError(
-        cat("einsum: ", message_of(indices),
+        cat("einsum: ", without_zeros(message_of(indices)),
             " stands where the indices of an operand are needed: a list of numbers "
             "and at most one Ellipsis; an equation comes first"));
   }
@@ -234,7 +234,7 @@ PathOptions path_options(nb::handle optimize, nb::handle memory_limit,
     options.order = optimize.is(nb::handle(Py_True)) ? PathSearch::kAuto : PathSearch::kInOrder;
   } else if (is_text(optimize)) {
     options.order = parse_path_search(nb::cast<std::string>(optimize));
-  } else if (PySequence_Check(optimize.ptr()) == 0) {
+  } else if (PySequence_Check(optimize.ptr()) == 0 || length_or_none(optimize) < 0) {
     refuse_optimize(optimize);
   } else if (const auto list = nb::borrow<nb::sequence>(optimize);
              nb::len(list) == 2 && is_text(nb::object(list[0])) &&
@@ -267,7 +267,7 @@ TensordotAxes tensordot_axes(nb::handle axes, const char* argument) {
   if (PyIndex_Check(axes.ptr()) != 0) {
     return {named_argument<Shape>(axes, argument)[0], {}, false};
   }
-  if (!nb::isinstance<nb::sequence>(axes) || nb::len(axes) != 2) {
+  if (!nb::isinstance<nb::sequence>(axes) || length_or_none(axes) != 2) {
     throw ShapeError(
         cat("tensordot: ", argument, " must be a number of axes or a pair (axes of a, axes of b)"));
   }

@@ -53,6 +53,12 @@ nb::object make_message(std::string_view bytes) {
   return text;
 }
 
+Py_ssize_t length_or_none(nb::handle sequence) noexcept {
+  const Py_ssize_t length = PySequence_Size(sequence.ptr());
+  if (length < 0) PyErr_Clear();
+  return length;
+}
+
 nb::object items_of(nb::handle sequence) noexcept {
   PyObject* object = sequence.ptr();
   if (PyUnicode_Check(object) || PyBytes_Check(object) || PySequence_Check(object) == 0) return {};

@@ -27,6 +27,8 @@ PyObject* make_text(std::string_view bytes) noexcept;
 /// The str of a message, in which what is no UTF-8 is written as \x80, so that it can be printed.
 nb::object make_message(std::string_view bytes);
 
+/// The length of a sequence, -1 of what has none.
+Py_ssize_t length_or_none(nb::handle sequence) noexcept;
 /// The items of a sequence other than str and bytes as a tuple, which holds them whatever becomes
 /// of the sequence; invalid when it is none or raises.
 nb::object items_of(nb::handle sequence) noexcept;

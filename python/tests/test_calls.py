@@ -25,6 +25,12 @@ class NoPath:
         return 1
 
 
+class BadInterface:
+    """An object that promises an array's interface."""
+
+    __array_interface__ = 1
+
+
 class Endless:
     """A sequence without an end."""
 
@@ -132,7 +138,7 @@ REFUSALS += [
     (lambda: cuop.masked_fill([1], [True], [1, 2]), cuop.ShapeError, "^masked_fill: value: sha"),
     (lambda: cuop.masked_select([1], [[True]]), cuop.ShapeError, "^masked_select: mask: shape"),
     (lambda: cuop.full(2**62, 2), cuop.ShapeError, r"^shape: 4611\d* \* 8 does not fit in 64 bits"),
-    (lambda: cuop.eye(2**62, m=2), cuop.ShapeError, r"^eye: 4611\d* \* 2 does not fit in 64 bits"),
+    (lambda: cuop.eye(2**62, m=2), cuop.ShapeError, r"^eye: n, m: 4611\d* \* 2 does not fit"),
     (lambda: cuop.asarray("a"), cuop.DTypeError, "^asarray: data: a NumPy array of dtype"),
     (lambda: cuop.asarray(int), cuop.DTypeError, "^asarray: data: the class int cannot become"),
     (lambda: cuop.device_count("x"), cuop.DeviceError, "^device_count: type: 'x' is not a device"),
@@ -211,6 +217,19 @@ REFUSALS += [
     (lambda: cuop.parse_bytes("a", "a\0b"), cuop.ExecutionError, r"^a\\x00b: 'a' is not a size"),
     (lambda: cuop.kernel_cache_import("a\0b"), cuop.ExecutionError, r"import: file: a\\x00b holds"),
     (lambda: cuop.einsum([1.0], np.zeros(())), cuop.ExecutionError, "einsum: .* stands where"),
+    (lambda: cuop.pad(cuop.ones((1, 2)), 2**40), cuop.ShapeError, r"^pad: pad_width: 2199\d* \* 2199"),
+    (lambda: cuop.pad([1], 2**62), cuop.ShapeError, r"^pad: pad_width: 4611\d* \+ 4611\d* does not"),
+    (lambda: cuop.repeat([1], -2), cuop.ShapeError, "^repeat: repeats is -2, it must not be neg"),
+    (lambda: cuop.reshape([1], (2**40, 2**40)), cuop.ShapeError, r"^reshape: shape .* more elements"),
+    (lambda: cuop.save("file", cuop.ones(1, "bfloat16")), cuop.DTypeError, "^save: array: NumPy has"),
+    (lambda: cuop.einsum([1.0], "a\0b"), cuop.ExecutionError, r"^einsum: a\\x00b stands where"),
+    (lambda: MANAGER.comm.split(0).in_world(-(2**31)), cuop.IndexError, "^in_world: rank -2147483648"),
+    (lambda: cuop.tensordot([1], [1], axes=Endless()), cuop.ShapeError, "^tensordot: axes must be a n"),
+    (lambda: cuop.fft.fftn(cuop.ones((1, 2, 2)), s=(2**62, 2, 2)), cuop.ShapeError,
+     r"^fftn: lengths \(4611\d*, 2, 2\) have more elements"),
+    (lambda: cuop.norm([1.0], np.nan), cuop.ExecutionError, "^norm: ord is NaN"),
+    (lambda: cuop.save("file", BadInterface()), cuop.DTypeError, "^save: array: Invalid __array_int"),
+    (lambda: distributed_sum(None, MANAGER, None), MPIError, "sum: tensor: needed is an array on rank"),
     (lambda: cuop.pad(0, Endless()), cuop.DTypeError, "^pad: pad_width: an integer or a sequence"),
     (lambda: cuop.reshape([1], -(2**63)), cuop.ShapeError, r"^reshape: shape \(-9223\d*,\) may hold"),
     (lambda: cuop.kernel_cache_warm(dtypes=["a"]), cuop.DTypeError, "warm: dtypes: 'a' is unknown"),

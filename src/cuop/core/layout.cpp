@@ -172,8 +172,8 @@ Shape infer_shape(const Shape& shape, int64_t count, const char* who) {
       unknown = i;
     } else if (shape[i] < 0) {
       throw ShapeError(cat(who, ": shape ", shape, " may hold one -1 and no other negative size"));
-    } else {
-      known = checked_multiply(known, shape[i], who);
+    } else if (__builtin_mul_overflow(known, shape[i], &known)) {
+      throw ShapeError(cat(who, ": shape ", shape, " has more elements than 64 bits can count"));
     }
   }
   if (unknown >= 0 && known != 0 && count % known == 0) {

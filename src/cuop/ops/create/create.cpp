@@ -186,7 +186,7 @@ Tensor eye(int64_t rows, int64_t columns, int64_t k, DType dtype, Device device)
   if (rows < 0 || columns < 0) {
     throw ShapeError(cat("eye: n is ", rows, " and m ", columns, "; they must not be negative"));
   }
-  checked_multiply(checked_multiply(rows, columns, "eye"), itemsize(dtype), "eye");
+  checked_multiply(checked_multiply(rows, columns, "eye: n, m"), itemsize(dtype), "eye: n, m");
   Tensor result = zeros({rows, columns}, dtype, device);
   const int64_t row = std::max<int64_t>(0, -k), column = std::max<int64_t>(0, k);
   const int64_t length = std::min(rows - row, columns - column);

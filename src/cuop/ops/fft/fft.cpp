@@ -203,6 +203,11 @@ Tensor transform(TransformSpec spec, const Tensor& x, FftNorm norm, const Tensor
   if (spec.family == Family::kFromReal) {
     shape[spec.axes.back()] = spec.lengths.back() / 2 + 1;
   }
+  int64_t count = 1;
+  for (const int64_t length : shape) {
+    if (!__builtin_mul_overflow(count, length, &count)) continue;
+    throw ShapeError(cat(spec.who, ": lengths ", shape, " have more elements than 64 bits count"));
+  }
   const Tensor result = prepare_output(spec.who, out, shape, out_dtype, x.device());
   check_no_overlap(spec.who, result, x, "x");
   const std::vector<Step> steps = make_steps(spec, stays_real);

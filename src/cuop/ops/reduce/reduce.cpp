@@ -152,7 +152,7 @@ Tensor all(const Tensor& x, Axes axes, bool keepdims, const Tensor* out) {
   return reduce("all", {ReduceKind::kAll}, x, axes, keepdims, out);
 }
 Tensor norm(const Tensor& x, double ord, Axes axes, bool keepdims, const Tensor* out) {
-  if (std::isnan(ord)) throw ExecutionError("norm: the order is NaN; allowed is any real number");
+  if (std::isnan(ord)) throw ExecutionError("norm: ord is NaN; allowed is any real number");
   return reduce("norm", {ReduceKind::kNorm, SumMode::kPlain, ord}, x, axes, keepdims, out);
 }
 Tensor var(const Tensor& x, Axes axes, double correction, bool keepdims, const Tensor* out) {
