@@ -33,6 +33,7 @@ _WORST = (
     "no words",
     "fuzzer",
     "words",
+    "unnamed",
     "values",
     "refusal",
 )
