@@ -119,8 +119,12 @@ std::shared_ptr<const Planned> planned_openly(const Operation& operation,
   if (reason.empty()) return made;
   std::set<std::string> others;
   CallOptions forced = options;
-  for (const Candidate& candidate : made->plan.candidates) {
-    if (candidate.strategy == forced.strategy || !candidate.is_feasible) continue;
+  forced.strategy.clear();  // a plan of a forced one may know no others
+  const auto open = planned(operation, forced, inputs, options.output, machine);
+  for (const Candidate& candidate : open->plan.candidates) {
+    const bool is_known =
+        candidate.strategy == options.strategy || candidate.strategy == forced.strategy;
+    if (is_known || !candidate.is_feasible) continue;
     forced.strategy = candidate.strategy;
     const auto other = planned(operation, forced, inputs, options.output, machine);
     if (gathered_by(other->plan, options, inputs).empty()) others.insert(forced.strategy);
