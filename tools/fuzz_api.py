@@ -104,7 +104,7 @@ _RAW = re.compile(
 # Errors about no single argument: which arguments there are; operands that do not go together, or
 # have no dtype to be computed in; an object that is not ready; what other ranks did.
 _ABOUT_NO_ARGUMENT = re.compile(
-    r"unexpected|missing|takes no|takes \d|too many|positional|arguments are|multiple values"
+    r"nothing is recorded|unexpected|missing|takes no|takes \d|too many|positional|arguments are|multiple values"
     r"|do not broadcast|do not fit|shapes .* and |dtypes .* and |tensors of .* and |the range \["
     r"|: dtype \w+ is not supported|number .* does not fit dtype|cannot travel as"
     r"|is out of range for a tensor of|no elements? to |a tensor has at most "

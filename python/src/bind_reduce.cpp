@@ -14,6 +14,10 @@ template <class Reduce>
 Tensor over_axes(const Tensor& x, const OptionalAxes& axis, Reduce&& reduce) {
   if (axis && (*axis)->values.empty()) {
     const int64_t added = x.ndim();
+    if (added == kMaxDims) {
+      throw ShapeError(cat(Call::place("axis"), ": over no axis x may have at most ", kMaxDims - 1,
+                           " dimensions, it has ", kMaxDims));
+    }
     return reduce(unsqueeze(x, added), std::vector<int64_t>{added}, false);
   }
   return reduce(x, axis ? (*axis)->values : std::vector<int64_t>{}, true);

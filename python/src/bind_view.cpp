@@ -63,8 +63,11 @@ void bind_view(Module& m) {
       "moveaxis", [](Arg<Tensor> x, int64_t s, int64_t d) { return move_axis(x, s, d); }, "x"_a,
       "source"_a, "destination"_a, "View with one axis moved to another place.");
   m.def(
-      "broadcast_to", [](Arg<Tensor> x, Arg<Shape> s) { return broadcast_to(*x, *s); }, "x"_a,
-      "shape"_a, "Read-only-by-convention view stretched to `shape` (stride 0).");
+      "broadcast_to",
+      [](Arg<Tensor> x, Arg<Shape> s) {
+        return named_call("broadcast_to: shape", [&] { return broadcast_to(*x, *s); });
+      },
+      "x"_a, "shape"_a, "Read-only-by-convention view stretched to `shape` (stride 0).");
   m.def(
       "squeeze",
       [](Arg<Tensor> x, std::optional<Arg<Axes>> axis) {

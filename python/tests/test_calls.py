@@ -207,6 +207,8 @@ REFUSALS += [
     # sizes, texts and objects with a mind of their own
     (lambda: cuop.full(2, cuop.tensor([1j, 2j])), cuop.DTypeError, "fill_value: Tensor is not a n"),
     (lambda: cuop.logspace(1, 2, 2**62), cuop.ShapeError, r"^logspace: num: 4611\d* \* 8 does not"),
+    (lambda: cuop.broadcast_to(np.zeros(()), 2**62), cuop.ShapeError, r"^broadcast_to: shape: "),
+    (lambda: cuop.min(cuop.ones((1,) * 32), axis=[]), cuop.ShapeError, r"^min: axis: .* at most 31 "),
     (lambda: cuop.linspace(1, 2, 2**62), cuop.ShapeError, r"^linspace: num: 4611\d* \* 8 does not"),
     (lambda: cuop.fft.fftfreq(2**62), cuop.ShapeError, r"^fftfreq: n: 4611\d* \* 8 does not fit"),
     (lambda: cuop.eye(2, m=-3), cuop.ShapeError, "^eye: n is 2 and m -3; they must not be neg"),

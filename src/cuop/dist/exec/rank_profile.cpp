@@ -178,7 +178,7 @@ std::vector<RankProfile> gather_profiles(const CommunicatorPtr& comm, int root,
         }
         if (!trace::is_recording()) {
           throw ExecutionError(
-              cat("profile: nothing is recorded on rank ", comm->rank(),
+              cat("profile_report: nothing is recorded on rank ", comm->rank(),
                   "; call it while a trace is recorded, in Python inside cuop.profile()"));
         }
         mine = write_events(events_of_this_rank(), each.events, each.bytes);
