@@ -65,8 +65,18 @@ class InterruptTest : public ::testing::TestWithParam<int> {
   /// Ends before it is done, wherever it looks first.
   template <class Work>
   static void expect_ends(const Work& work, const char* what = "") {
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // since the last look
-    EXPECT_THROW(work(), Interrupted) << what;
+    // A thread of the pool that has never looked before only starts its clock, and on a busy
+    // machine it may take all there is to do: then once more.
+    bool has_ended = false;
+    for (int attempt = 0; attempt < 5 && !has_ended; ++attempt) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));  // since the last look
+      try {
+        work();
+      } catch (const Interrupted&) {
+        has_ended = true;
+      }
+    }
+    EXPECT_TRUE(has_ended) << what;
   }
   static Tensor some(const Shape& shape, DType dtype = DType::kFloat32) {
     return undisturbed([&] { return ones(shape, dtype, kCpu); });
@@ -223,6 +233,7 @@ TEST_P(InterruptTest, EndsPaddingThatGoesToAndFro) {
 TEST_P(InterruptTest, EndsMakingASymmetricMatrixWhole) {
   const Tensor square = some({1024, 1024}, DType::kInt8), column = some({1024, 1}, DType::kInt8);
   const Tensor result = some({1024, 1}, DType::kInt8);
+  backend::set_thread_count(1);  // of several each may have less to do than lies between two looks
   expect_ends([&] { symm(square, column, {}, &result); });
   EXPECT_EQ(*result.data<int8_t>(), 1) << "the product had begun";
   expect_ends([&] { matmul(square, column, {}, &result); });
