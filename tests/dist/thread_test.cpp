@@ -69,6 +69,38 @@ TEST(RunRanks, AnAbortAfterAPartFailedBlamesWhomThePartBlamed) {
   });
 }
 
+/// Ranks 0 and 2 wait for rank 1, rank 3 for rank 2 in another part, and all give up at one moment:
+/// that rank 2 has left its wait by then must not make it the cause.
+TEST(RunRanks, WhoGivesUpWithOthersBlamesTheRankThatAllWaitFor) {
+  run_ranks(4, [](const std::shared_ptr<Communicator>& comm) {
+    const auto most = comm->split(comm->rank() == 3 ? 1 : 0, 0);
+    const auto last = comm->split(comm->rank() < 2 ? 0 : 1, 0);
+    for (const auto& each : {most, last}) each->set_timeout(0.02);
+    const auto& mine = comm->rank() == 3 ? last : most;
+    for (int turn = 0; turn < 50; ++turn) {
+      comm->barrier();
+      while (comm->rank() == 1 && comm->failure().empty()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_EQ(test::caught<CommunicationError>([&] { mine->barrier(); }).rank(), 1);
+      comm->recover();
+    }
+  });
+}
+
+/// The communicator between them is gone.
+TEST(RunRanks, PartsOfPartsFailWithTheFirst) {
+  run_ranks(2, [](const std::shared_ptr<Communicator>& comm) {
+    const auto part = comm->split(0, 0)->split(0, 0);
+    if (comm->rank() == 0) {
+      comm->abort("enough");
+      return;
+    }
+    const auto error = test::caught<CommunicationError>([&] { part->barrier(); });
+    EXPECT_THAT(error.what(), testing::HasSubstr("enough"));
+  });
+}
+
 TEST(RunRanks, SpansOfMessagesKnowWhatWasSent) {
   trace::clear();
   trace::set_recording(true);

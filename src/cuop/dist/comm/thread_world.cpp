@@ -68,7 +68,8 @@ ThreadWorld::ThreadWorld(int size)
 
 ThreadWorld::ThreadWorld(const std::shared_ptr<ThreadWorld>& parent,
                          const std::vector<int>& members)
-    : root_(parent->root_ ? parent->root_ : parent),
+    : parent_(parent),
+      root_(parent->root_ ? parent->root_ : parent),
       family_(parent->family_),
       ranks_(members.size()) {
   for (int member : members) members_.push_back(parent->in_root(member));
@@ -110,7 +111,7 @@ void ThreadWorld::wait(Lock& lock, const Caller& caller, Ready&& ready, Missing&
     if (self.wake.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
     // Ranks that are on their way from one wait to the next one show themselves meanwhile.
     const auto is_over = [&] { return ready() || !failure_.empty(); };
-    if (!self.wake.wait_for(lock, kEnquiry, is_over)) expire(lock, caller, missing());
+    if (!self.wake.wait_for(lock, kEnquiry, is_over)) expire(lock, caller, is_over, missing);
   }
 }
 
@@ -125,8 +126,10 @@ void ThreadWorld::check_awaited(Lock& lock, const Caller& caller, const std::vec
           cat("waits for ", named(rank), ", which refused a message: ", other.refused_message));
     }
     if (other.has_left) {
-      fail_family(lock, caller, in_root(rank),
-                  cat("waits for ", named(rank), ", which has returned already"));
+      throw *with_family(lock, [&]() -> std::optional<CommunicationError> {
+        return fail_family(caller, in_root(rank),
+                           cat("waits for ", named(rank), ", which has returned already"));
+      });
     }
   }
 }
@@ -145,13 +148,21 @@ int ThreadWorld::find_silent(int asking, const std::vector<int>& late) {
   return dist::find_silent(waits, in_root(asking), std::move(awaited), members_);
 }
 
-void ThreadWorld::expire(Lock& lock, const Caller& caller, const std::vector<int>& late) {
-  const std::string what = cat("waited ", caller.timeout, " s for ",
-                               late.size() == 1 ? named(late[0]) : ranks_text(late));
-  const int silent = find_silent(caller.rank, late);
-  if (silent < 0) fail_and_throw(caller, late.size() == 1 ? late[0] : -1, what);
-  fail_family(lock, caller, silent,
-              cat(what, "; not answering: rank ", silent, root_ ? " of all" : ""));
+/// With the whole family locked: a rank leaves its wait when a world fails, and who looks for the
+/// cause must not find that it has left and not why.
+template <class IsOver, class Missing>
+void ThreadWorld::expire(Lock& lock, const Caller& caller, IsOver&& is_over, Missing&& missing) {
+  const auto give_up = [&]() -> std::optional<CommunicationError> {
+    if (is_over()) return {};
+    const std::vector<int> late = missing();
+    const std::string what = cat("waited ", caller.timeout, " s for ",
+                                 late.size() == 1 ? named(late[0]) : ranks_text(late));
+    const int silent = find_silent(caller.rank, late);
+    if (silent < 0) return fail_world(caller, late.size() == 1 ? late[0] : -1, what);
+    return fail_family(caller, silent,
+                       cat(what, "; not answering: rank ", silent, root_ ? " of all" : ""));
+  };
+  if (const auto error = with_family(lock, give_up)) throw *error;
 }
 
 /// Ranks that have arrived have begun as many collective calls as this one.
@@ -345,79 +356,6 @@ void ThreadWorld::settle_refusals() {
   });
 }
 
-CommunicationError ThreadWorld::error_in(const Caller& caller, const std::string& text,
-                                         int blamed) {
-  return {text, blamed, {caller.op, at_rank(caller.rank).calls}};
-}
-
-void ThreadWorld::throw_failure(const Caller& caller) {
-  at_rank(caller.rank).knows_failure = true;
-  throw error_in(
-      caller, cat(caller.op, ": rank ", caller.rank, " of ", size(), " cannot go on: ", failure_),
-      failed_rank_);
-}
-
-void ThreadWorld::fail_and_throw(const Caller& caller, int blamed, const std::string& what) {
-  const std::string text = cat(caller.op, ": rank ", caller.rank, " of ", size(), " ", what);
-  if (blamed >= 0) blamed = in_root(blamed);
-  fail_here(blamed, text);
-  at_rank(caller.rank).knows_failure = true;
-  throw error_in(caller, text, blamed);
-}
-
-/// A part fails for itself; should one of its ranks then abort the first world, that names the same
-/// rank.
-void ThreadWorld::fail_here(int blamed, const std::string& text) {
-  if (root_ && blamed >= 0 && failure_.empty()) {
-    const Lock lock(family_->mutex);
-    if (family_->part_failed_rank < 0) family_->part_failed_rank = blamed;
-  }
-  fail_locked(blamed, text);
-}
-
-void ThreadWorld::fail_family(Lock& lock, const Caller& caller, int blamed,
-                              const std::string& what) {
-  const std::string text = cat(caller.op, ": rank ", caller.rank, " of ", size(), " ", what);
-  fail_here(blamed, text);  // first, so that nobody comes to a meeting that this rank gives up
-  at_rank(caller.rank).knows_failure = true;
-  if (root_) {
-    lock.unlock();
-    {
-      const Lock root_lock(root_->mutex_);
-      root_->fail_locked(blamed, text);
-      root_->at_rank(in_root(caller.rank)).knows_failure = true;
-    }
-    lock.lock();
-  }
-  throw error_in(caller, text, blamed);
-}
-
-void ThreadWorld::fail_locked(int rank, const std::string& reason) {
-  if (failure_.empty()) {
-    failure_ = reason.empty() ? "no reason was given" : reason;
-    failed_rank_ = rank;
-    wake_all();
-  }
-  for_each_child([&](ThreadWorld& child) { child.fail_locked(rank, reason); });
-}
-
-void ThreadWorld::fail(int rank, int blamed, const std::string& reason) {
-  const Lock lock(mutex_);
-  fail_here(in_root(blamed), reason);
-  at_rank(rank).knows_failure = true;
-}
-
-void ThreadWorld::abort(int rank, const std::string& reason) {
-  const Lock lock(mutex_);
-  int blamed = in_root(rank);
-  if (!root_) {
-    const Lock family_lock(family_->mutex);
-    if (family_->part_failed_rank >= 0) blamed = family_->part_failed_rank;
-  }
-  fail_here(blamed, reason);
-  at_rank(rank).knows_failure = true;
-}
-
 int64_t ThreadWorld::calls(int rank) {
   const Lock lock(mutex_);
   return at_rank(rank).calls;
@@ -431,28 +369,6 @@ std::string ThreadWorld::failure() {
 bool ThreadWorld::is_failure_reported(int rank) {
   const Lock lock(mutex_);
   return !failure_.empty() && at_rank(rank).knows_failure;
-}
-
-void ThreadWorld::reset_locked() {
-  // Every rank is inside `recover`, so nobody waits, copies or owns a posted message.
-  failure_.clear();
-  failed_rank_ = -1;
-  arrived_ = 0;
-  for (Rank& rank : ranks_) {
-    rank.inbox.clear();
-    rank.has_arrived = rank.is_recovering = rank.knows_failure = false;
-    rank.calls = 0;
-    rank.refused_calls.clear();
-    rank.refused_message_at = -1;
-  }
-  refusals_.clear();
-  {
-    const Lock family_lock(family_->mutex);
-    family_->part_failed_rank = -1;
-  }
-  recovering_ = 0;
-  ++recoveries_;
-  for_each_child([](ThreadWorld& child) { child.reset_locked(); });
 }
 
 void ThreadWorld::add_child(const std::shared_ptr<ThreadWorld>& child) {

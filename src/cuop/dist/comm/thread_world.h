@@ -6,10 +6,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -136,6 +138,7 @@ class ThreadWorld {
     int part_failed_rank = -1;           // whom the first failure of a part blames
   };
   class Waiting;
+  class LockedParts;
 
   std::atomic<int>& gpu_of(int rank) const {
     return family_->gpus[static_cast<size_t>(in_root(rank))];
@@ -151,16 +154,24 @@ class ThreadWorld {
   template <class Ready, class Missing>
   void wait(Lock& lock, const Caller& caller, Ready&& ready, Missing&& missing);
   void check_awaited(Lock& lock, const Caller& caller, const std::vector<int>& awaited);
-  [[noreturn]] void expire(Lock& lock, const Caller& caller, const std::vector<int>& late);
+  template <class IsOver, class Missing>
+  void expire(Lock& lock, const Caller& caller, IsOver&& is_over, Missing&& missing);
   int find_silent(int asking, const std::vector<int>& late);
-  /// Rank `blamed` of the first world is gone for all worlds of the family.
-  [[noreturn]] void fail_family(Lock& lock, const Caller& caller, int blamed,
-                                const std::string& what);
+  ThreadWorld& first() { return root_ ? *root_ : *this; }
+  /// What `work` gives, called with the whole family locked instead of this world alone.
+  std::optional<CommunicationError> with_family(
+      Lock& lock, const std::function<std::optional<CommunicationError>()>& work);
+  /// With this world and its parts locked: it fails, blaming a rank of it. The caller's error.
+  CommunicationError fail_world(const Caller& caller, int blamed, const std::string& what);
+  /// With the whole family locked: rank `blamed` of the first world is gone for all of it.
+  CommunicationError fail_family(const Caller& caller, int blamed, const std::string& what);
+  void note_part_failed(int blamed);
   void fail_here(int blamed, const std::string& text);
+  /// With this world and its parts locked.
+  void mark_failed(int rank, const std::string& reason);
   void settle_refusals();
   void leave_locked(int rank_in_root);
   std::vector<int> not_arrived() const;
-  void fail_locked(int rank, const std::string& reason);
   CommunicationError error_in(const Caller& caller, const std::string& text, int blamed);
   int first_that_left() const;
   void conclude_shrink();
@@ -183,8 +194,9 @@ class ThreadWorld {
   }
 
   std::mutex mutex_;
-  std::shared_ptr<ThreadWorld> root_;  // null for the first world
-  std::vector<int> members_;           // the ranks' places in the first world
+  std::shared_ptr<ThreadWorld> parent_;  // null for the first world; failures come through it
+  std::shared_ptr<ThreadWorld> root_;    // null for the first world
+  std::vector<int> members_;             // the ranks' places in the first world
   std::shared_ptr<Family> family_;
   std::vector<Rank> ranks_;
   std::vector<Refusal> refusals_;

@@ -16,6 +16,28 @@ int ThreadWorld::first_that_left() const {
   return left == ranks_.end() ? -1 : static_cast<int>(left - ranks_.begin());
 }
 
+void ThreadWorld::reset_locked() {
+  // Every rank is inside `recover`, so nobody waits, copies or owns a posted message.
+  failure_.clear();
+  failed_rank_ = -1;
+  arrived_ = 0;
+  for (Rank& rank : ranks_) {
+    rank.inbox.clear();
+    rank.has_arrived = rank.is_recovering = rank.knows_failure = false;
+    rank.calls = 0;
+    rank.refused_calls.clear();
+    rank.refused_message_at = -1;
+  }
+  refusals_.clear();
+  {
+    const Lock family_lock(family_->mutex);
+    family_->part_failed_rank = -1;
+  }
+  recovering_ = 0;
+  ++recoveries_;
+  for_each_child([](ThreadWorld& child) { child.reset_locked(); });
+}
+
 void ThreadWorld::recover(const Caller& caller) {
   Lock lock(mutex_);
   at_rank(caller.rank).is_recovering = true;
