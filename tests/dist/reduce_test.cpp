@@ -8,6 +8,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/dist/plan/reduce_plan.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "tests/dist/algo_test.h"
 
@@ -129,6 +130,76 @@ TEST(DistReduce, TakesAnySharding) {
       }
     });
   }
+}
+
+/// Of messages that cost more than anything else.
+Machine with_slow_messages() {
+  Machine machine;
+  machine.message_overhead = 1.0;
+  return machine;
+}
+
+TEST(DistReduce, StatesOfManyRanksAreMergedInGroups) {
+  for (const int ranks : {8, 9, 12}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor x = noise({25, 72});
+      const Mesh mesh = Mesh::line(ranks);
+      const DistTensor parts = laid_out(comm, x, Sharding(mesh, split_dim(2, 0)));
+      const std::vector<std::optional<Sharding>> outputs{
+          std::nullopt, Sharding::on_rank(mesh, ranks - 1), Sharding::replicated(mesh)};
+      for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kVar}) {
+        for (const std::vector<int64_t>& axes : {std::vector<int64_t>{}, {0}}) {
+          for (const bool keepdims : {false, true}) {
+            for (const auto& output : outputs) {
+              const ReduceOptions options{kind, axes, keepdims};
+              const CallOptions call{"keep", output, with_slow_messages()};
+              const DistTensor reduced = reduce(parts, options, call);
+              const Plan& plan = last_report().plan;
+              EXPECT_GT(plan.setting("group"), 1) << plan.explain();
+              EXPECT_THAT(plan.detail, HasSubstr(cat("in groups of ", plan.setting("group"))));
+              expect_close(gather_all(reduced), local_reduction(x, options), 1e-13,
+                           cat(name(kind), " (", join(axes), ") on ", ranks));
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(DistReduce, GroupsKeepTheBitsOfExactSums) {
+  run_ranks(8, [](const CommunicatorPtr& comm) {
+    const Tensor x = from_values<double>({8}, {1e30, 1.0, 3e-20, -1e30, 7.0, 1e-30, -8.0, 5e-40});
+    const DistTensor parts = laid_out(comm, x, Sharding(Mesh::line(8), split_dim(1, 0)));
+    const DistTensor total = sum(parts, {}, false, SumMode::kExact);
+    CallOptions call;
+    call.machine = with_slow_messages();
+    const DistTensor grouped = reduce(parts, {.mode = SumMode::kExact}, call);
+    EXPECT_GT(last_report().plan.setting("group"), 1);
+    expect_close(gather_all(grouped), gather_all(total), 0, "exact");
+    expect_close(gather_all(grouped), cuop::sum(x, {}, false, SumMode::kExact), 0, "exact");
+  });
+}
+
+/// A plan is pure: of a thousand ranks too.
+TEST(DistReduce, AThousandRanksSendFewMessages) {
+  constexpr int kMany = 1024;
+  Machine machine;
+  machine.ranks_per_host = 8;
+  const Sharding rows(Mesh::line(kMany), split_dim(2, 0));
+  const Placement x{"x", {4096, 64}, DType::kFloat32, rows};
+  const auto most_messages = [](const Plan& plan) {
+    int64_t messages = 0;
+    for (const PlanStep& step : plan.steps) messages += step.messages;
+    return messages;
+  };
+  ReduceProblem problem{"sum", x, {0, 1}, false, 8, DType::kFloat32, std::nullopt};
+  const Plan to_all = plan_reduce(problem, machine, "keep");
+  EXPECT_EQ(most_messages(to_all), 31 + 31);
+  problem.wanted = Sharding::on_rank(Mesh::line(kMany), 0);
+  const Plan to_one = plan_reduce(problem, machine, "keep");
+  EXPECT_LE(most_messages(to_one), 127 + 7);
+  EXPECT_LT(to_one.seconds(), 1e-3);
 }
 
 TEST(DistReduce, SumsExactlyWithTheSameBitsOnAnyNumberOfRanks) {

@@ -52,30 +52,36 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
   const int64_t bytes = partial.state_bytes();
   const auto rank = static_cast<size_t>(x.comm().rank());
   const std::vector<Box> owners = state_owners(plan.inputs[0], axes, bytes);
-  const std::vector<Box> wanted = state_wanted(result, axes, reduction.options.keepdims, bytes);
+  const std::vector<MergeStage> stages = merge_stages(
+      plan.inputs[0], result, axes, reduction.options.keepdims, bytes, plan.setting("group"));
+  const Box& wanted = stages.back().wanted[rank];
   const auto fold = [&](const Tensor& part) {
     // An empty list of axes would mean all of them; a tensor of no dimension has just the one.
     return partial.fold(part, axes_given);
   };
 
   Tensor states;
-  if (count == 0 && !wanted[rank].empty()) {
-    // No rank has an element to contribute: every result is the identity.
+  if (count == 0 && !wanted.empty()) {
+    // No rank has an element to contribute, in groups or not: every result is the identity.
     Shape shape = x.shape();
     int next = 0;
     for (int dim = 0; dim < shape.ndim(); ++dim) {
-      if (!has_axis(axes, dim)) shape[dim] = wanted[rank].interval(next++).length();
+      if (!has_axis(axes, dim)) shape[dim] = wanted.interval(next++).length();
     }
     states = fold(empty(shape, x.dtype(), x.device()));
   } else {
-    const Box& mine = owners[rank];
-    const Part folded{mine.empty() ? Tensor() : fold(x.local()), mine, x.device()};
-    states = combine(x.comm(), folded, owners, wanted, DType::kUInt8,
-                     [&](const std::vector<Tensor>& pieces) {
-                       const Tensor merged = pieces.size() > 1 ? clone(pieces[0]) : pieces[0];
-                       for (size_t i = 1; i < pieces.size(); ++i) partial.merge(merged, pieces[i]);
-                       return merged;
-                     });
+    const Fold merge = [&](const std::vector<Tensor>& pieces) {
+      const Tensor merged = pieces.size() > 1 ? clone(pieces[0]) : pieces[0];
+      for (size_t i = 1; i < pieces.size(); ++i) partial.merge(merged, pieces[i]);
+      return merged;
+    };
+    if (!owners[rank].empty()) states = fold(x.local());
+    for (const MergeStage& stage : stages) {
+      const Box& mine = stage.owners[rank];
+      const Tensor held = mine.empty() ? Tensor() : reshape(states, mine.shape());
+      states = combine(x.comm(), {held, mine, x.device()}, stage.owners, stage.wanted,
+                       DType::kUInt8, merge);
+    }
   }
   const Box box = result.sharding.owner_box(result.shape, x.comm().rank());
   Tensor local;
