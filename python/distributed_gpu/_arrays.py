@@ -8,10 +8,10 @@ import cuop
 from cuop import dist
 
 
-def as_tensor(array, who, name):
+def as_tensor(array, who, name, device=None):
     """The array as a cuop tensor; errors begin with the call and the argument."""
     try:
-        return cuop.asarray(plain(array))
+        return cuop.asarray(plain(array), device=device)
     except cuop.errors.Error as error:
         text = str(error)
         for head in ("asarray", "array", "tensor", "data", "from_dlpack"):
@@ -19,10 +19,12 @@ def as_tensor(array, who, name):
         raise type(error)(f"{who}: {name}: {text}") from error
 
 
-def checked(array, who, name):
-    """plain(array), once it is known that it can become a tensor; errors as as_tensor's."""
-    as_tensor(array, who, name)
-    return plain(array)
+def root_tensor(array, who, name):
+    """as_tensor of what one rank gives to all. Lists and numbers stay on the host, not on the current
+    GPU: ranks work on GPUs when an input lies on one.
+    """
+    has_no_memory = isinstance(array, (list, tuple, int, float, complex))
+    return as_tensor(array, who, name, device="cpu" if has_no_memory else None)
 
 
 def kind_of(array):
@@ -52,9 +54,11 @@ def narrow_wire(comm_dtype, who):
         raise type(error)(f"{who}: comm_dtype: {text}") from error
 
 
-def place_of(array):
-    """(library, device) of an array by name; the device is "cpu" or a GPU, as in "cuda:1"."""
-    return kind_of(array), str(cuop.asarray(plain(array)).device)
+def place_of(array, tensor):
+    """(library, device) by name of an array that was made a tensor; the device is "cpu" or a GPU, as
+    in "cuda:1".
+    """
+    return kind_of(array), str(tensor.device)
 
 
 def this_ranks(place):

@@ -5,7 +5,7 @@ import contextlib
 import cuop
 from cuop import dist
 from cuop._arguments import refused
-from distributed_gpu._arrays import checked, kind_of, to_kind
+from distributed_gpu._arrays import kind_of, root_tensor, to_kind
 
 
 class MPIError(RuntimeError):
@@ -55,7 +55,8 @@ def from_root(function, mpi, arrays, *args, **kwargs):
     check_manager(mpi, who)
     with announced(mpi, function.__name__):
         inputs = [
-            None if array is None else checked(array, who, name) for name, array in arrays.items()
+            None if array is None else root_tensor(array, who, name)
+            for name, array in arrays.items()
         ]
         missing = [name for name, array in arrays.items() if array is None and name != "bias"]
         if missing and mpi.get_rank() == 0:

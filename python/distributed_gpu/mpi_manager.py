@@ -10,9 +10,9 @@ from cuop import dist
 from cuop._arguments import check_callable, integer, refused
 from distributed_gpu._arrays import (
     as_tensor,
-    checked,
     kind_of,
     place_of,
+    root_tensor,
     this_ranks,
     to_kind,
     to_place,
@@ -240,11 +240,11 @@ class MPIManager:
             check_callable(place, "place_tensor", "place")
             root = self._root(root, "place_tensor")
             is_root = self.comm.rank == root
-            given = checked(tensor, "place_tensor", "tensor") if is_root else None
+            given = root_tensor(tensor, "place_tensor", "tensor") if is_root else None
         with mpi_errors(self.comm):
             whole = dist.DistTensor.from_root(self.comm, given, root)
             local = place(whole)
-        place = self.broadcast(place_of(tensor) if is_root else None, root)
+        place = self.broadcast(place_of(tensor, given) if is_root else None, root)
         with mpi_errors(self.comm):
             return to_place(local, place if is_root else this_ranks(place))
 
@@ -254,7 +254,7 @@ class MPIManager:
                 local = as_tensor(tensor, who, "tensor")
                 dim = _axis(dim, local.ndim, who)
             result = collect(dist.DistTensor.from_parts(self.comm, local, dim))
-            return to_place(result, place_of(tensor))
+            return to_place(result, place_of(tensor, local))
 
 
 @contextlib.contextmanager

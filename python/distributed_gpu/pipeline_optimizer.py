@@ -96,7 +96,7 @@ class PipelineOptimizer:
         """(the array as a tensor, its kind); zeros like the first given one for None."""
         with told(self.mpi, who):
             local = None if tensor is None else as_tensor(tensor, who, "tensor")
-            place = None if tensor is None else place_of(tensor)
+            place = None if tensor is None else place_of(tensor, local)
         mine = None if local is None else (local.shape, str(local.dtype), place)
         given = [each for each in self.mpi.allgather(mine) if each is not None]
         with told(self.mpi, who):

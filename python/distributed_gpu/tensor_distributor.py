@@ -132,4 +132,4 @@ class TensorDistributor:
             local = as_tensor(C_local, "gather_2d", "C_local")
             whole = dist.DistTensor(self.mpi.comm, blocks, (M, N), local.dtype, local)
         with mpi_errors(self.mpi.comm):
-            return to_place(whole.gather(), place_of(C_local))
+            return to_place(whole.gather(), place_of(C_local, local))

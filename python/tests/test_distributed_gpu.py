@@ -245,6 +245,32 @@ def test_results_come_back_as_the_first_input_s_kind():
     np.testing.assert_allclose(result.numpy(), a @ b, atol=1e-13)
 
 
+class Counted:
+    """An object with __array__ that counts how often it is asked for the array."""
+
+    def __init__(self, values):
+        self.values = values
+        self.count = 0
+
+    def __array__(self, dtype=None, copy=None):
+        self.count += 1
+        return np.asarray(self.values, dtype)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_inputs_are_converted_once(ranks):
+    a = noise(1, 4, 3)
+    first, second, split = Counted(a), Counted(a), Counted(a)
+    rooted(ranks, matrix_ops.distributed_add, first, second)
+    dist.run_ranks(
+        lambda comm: MPIManager().scatter_tensor(split if comm.rank == 0 else None), ranks
+    )
+    assert (first.count, second.count, split.count) == (1, 1, 1)
+    parts = [Counted(a) for _ in range(ranks)]
+    dist.run_ranks(lambda comm: MPIManager().allgather_tensor(parts[comm.rank]), ranks)
+    assert [part.count for part in parts] == [1] * ranks
+
+
 def test_a_library_that_one_rank_lacks_gives_numpy_there(monkeypatch):
     """The kind travels from the rank that has the input; another may not have imported its library."""
     tensor = cuop.tensor([1.0, 2.0], device="cpu")

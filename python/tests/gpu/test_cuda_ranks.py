@@ -12,6 +12,7 @@ import pytest
 import cuop
 from cuop import dist
 from distributed_gpu import MPIError, MPIManager, TensorDistributor
+from distributed_gpu._call import from_root
 from distributed_gpu.algorithms.matrix_ops import distributed_matmul
 from distributed_gpu.algorithms.reduction import distributed_sum
 from distributed_gpu.algorithms.stencil import distributed_stencil_2d
@@ -56,6 +57,21 @@ def test_arrays_of_numpy_give_arrays_of_numpy(current):
     assert type(result) is np.ndarray
     np.testing.assert_allclose(result, A @ B, rtol=1e-12)
     assert type(on_root(distributed_matmul, A, there(B), current=current)) is np.ndarray
+
+
+@pytest.mark.parametrize("given", [A.tolist(), tuple(A[0]), 2, 0.5, 1j, np.float64(3), A])
+def test_what_has_no_gpu_memory_stays_on_the_host(given):
+    seen = []
+
+    def spy_from_root(comm, x):
+        seen.append(str(x.device))
+        return x
+
+    cuop.set_current_device("cuda")
+    mpi = MPIManager()
+    assert type(from_root(spy_from_root, mpi, {"x": given})) is np.ndarray
+    mpi.place_tensor(given, lambda x: seen.append(str(x.local.device)) or x.local)
+    assert seen == ["cpu", "cpu"]
 
 
 def test_other_algorithms_take_tensors_of_a_gpu():
