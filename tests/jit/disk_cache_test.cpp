@@ -57,6 +57,19 @@ class DiskCacheTest : public ::testing::Test {
  protected:
   DiskCache cache(int64_t max_bytes = kLarge) const { return {directory_.string(), max_bytes}; }
   fs::path file_of(int number) const { return directory_ / cat(key_of(number), ".kernel"); }
+  fs::path lock_of(int number) const { return directory_ / cat(key_of(number), ".lock"); }
+  /// The folder as a cache makes it.
+  void make_directory() const {
+    fs::create_directory(directory_);
+    fs::permissions(directory_, fs::perms::owner_all);
+  }
+  /// Locks an entry as another process does that makes it; answers the file, to be closed.
+  int held_lock_of(int number) const {
+    make_directory();
+    const int held = open(lock_of(number).c_str(), O_CREAT | O_RDWR, 0600);
+    EXPECT_EQ(flock(held, LOCK_EX), 0);
+    return held;
+  }
   /// Asks for a kernel, whose image must be right; how many were made for that.
   static int made_for(DiskCache& cache, int number) {
     int made = 0;
@@ -241,7 +254,7 @@ TEST_F(DiskCacheTest, TouchesNoFileOfAStranger) {
       {key_of(6) + ".lock", "4711"}};
   for (const auto& [name, content] : foreign) std::ofstream(directory_ / name) << content;
   std::ofstream(directory_ / cat(key_of(7), ".kernel.12.3.tmp")) << "cuop ker";
-  std::ofstream(directory_ / cat(key_of(8), ".lock")) << "";
+  std::ofstream(lock_of(8)) << "";
   const auto remaining = [&] {
     return std::distance(fs::directory_iterator(directory_), fs::directory_iterator());
   };
@@ -258,16 +271,12 @@ TEST_F(DiskCacheTest, TouchesNoFileOfAStranger) {
 }
 
 TEST_F(DiskCacheTest, LeavesALockThatIsHeld) {
-  fs::create_directory(directory_);
-  ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
-  const fs::path lock = directory_ / cat(key_of(1), ".lock");
-  const int held = open(lock.c_str(), O_CREAT | O_RDWR, 0600);
-  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  const int held = held_lock_of(1);
   cache().clear();
-  EXPECT_TRUE(fs::exists(lock));
+  EXPECT_TRUE(fs::exists(lock_of(1)));
   close(held);
   cache().clear();
-  EXPECT_FALSE(fs::exists(lock));
+  EXPECT_FALSE(fs::exists(lock_of(1)));
 }
 
 TEST_F(DiskCacheTest, AnArchiveIsCompleteOrNotThere) {
@@ -385,10 +394,7 @@ TEST_F(DiskCacheTest, SurvivesProcessesThatAreKilled) {
 }
 
 TEST_F(DiskCacheTest, GivesUpWaitingForAProcessThatStands) {
-  fs::create_directory(directory_);
-  const fs::path lock = directory_ / cat(key_of(1), ".lock");
-  const int held = open(lock.c_str(), O_CREAT | O_RDWR, 0600);
-  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  const int held = held_lock_of(1);
   DiskCache waiting = cache();
   int made = 0;
   const auto binary = waiting.load_or_make(key_of(1), "k", 0.05, [&] {
@@ -402,16 +408,13 @@ TEST_F(DiskCacheTest, GivesUpWaitingForAProcessThatStands) {
 }
 
 TEST_F(DiskCacheTest, TheWaitForAnotherProcessCanBeInterrupted) {
-  fs::create_directory(directory_);
-  const fs::path lock = directory_ / cat(key_of(1), ".lock");
-  const int held = open(lock.c_str(), O_CREAT | O_RDWR, 0600);
-  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  const int held = held_lock_of(1);
   DiskCache waiting = cache();
   set_interrupt_check([] { return true; });
   const auto make = [] { return Binary{image_of(1), 1.0}; };
   EXPECT_THROW(waiting.load_or_make(key_of(1), "k", 600.0, make), Interrupted);
   set_interrupt_check(nullptr);
-  EXPECT_TRUE(fs::exists(lock)) << "it is the other one's";
+  EXPECT_TRUE(fs::exists(lock_of(1))) << "it is the other one's";
   close(held);
   EXPECT_EQ(made_for(waiting, 1), 1);
   EXPECT_EQ(waiting.statistics().abandoned, 0);
@@ -437,9 +440,8 @@ TEST_F(DiskCacheTest, WhatCouldNotBeWrittenWholeIsNotThere) {
 TEST_F(DiskCacheTest, ALockOnARemovedFileIsNoLock) {
   // Its owner removes the file and lets go between our open and our lock; a third then makes a file
   // of that name and locks it.
-  fs::create_directory(directory_);
-  fs::permissions(directory_, fs::perms::owner_all);
-  const std::string path = (directory_ / cat(key_of(1), ".lock")).string();
+  make_directory();
+  const fs::path path = lock_of(1);
   int third = -1;
   before_flock = [&] {
     ASSERT_EQ(unlink(path.c_str()), 0);
