@@ -7,28 +7,20 @@
 
 #include "cuop/core/error.h"
 #include "cuop/dist/plan/rank_grids.h"
+#include "tests/dist/cluster_machine.h"
 #include "tests/error_of.h"
 
 namespace cuop::dist {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using testing::cluster;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 MatmulProblem rooted(int ranks, int64_t m, int64_t n, int64_t k) {
   const Sharding root = Sharding::on_rank(Mesh::line(ranks), 0);
   return {m, n, k, DType::kFloat32, root, root, root};
-}
-
-/// A pretended cluster rank: fast arithmetic, a decent wire.
-Machine cluster() {
-  Machine machine;
-  machine.flops = 5e13;
-  machine.memory_bandwidth = 3e12;
-  machine.link_bandwidth = 2e11;
-  machine.latency = 5e-6;
-  return machine;
 }
 
 MatmulProblem sharded(int ranks, int64_t m, int64_t n, int64_t k) {

@@ -4,21 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "cuop/dist/plan/map_plan.h"
+#include "tests/dist/cluster_machine.h"
 
 namespace cuop::dist {
 namespace {
 
-using testing::HasSubstr;
-
-/// A GPU of a cluster, with a decent wire.
-Machine cluster() {
-  Machine machine;
-  machine.flops = 5e13;
-  machine.memory_bandwidth = 3e12;
-  machine.link_bandwidth = 2e11;
-  machine.latency = 5e-6;
-  return machine;
-}
+using testing::cluster;
+using ::testing::HasSubstr;
 
 SweepProblem problem(const Shape& shape, const Sharding& lying) {
   SweepProblem made;
