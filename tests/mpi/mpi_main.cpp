@@ -12,7 +12,7 @@
 #include "cuop/core/noncopyable.h"
 #include "cuop/dist/comm/mpi.h"
 #include "tests/conformance/communicator_suite.h"
-#include "tests/mpi/failure_printer.h"
+#include "tests/mpi/same_tests.h"
 #include "tests/mpi/withdrawn_receives.h"
 
 namespace cuop::dist {
@@ -52,10 +52,7 @@ Cases with_name(const Cases& cases, std::string_view name) {
 
 int run(const std::shared_ptr<Communicator>& comm) {
   comm->set_timeout(30.0);  // a case that fails on one rank must not hold up the others for long
-  const auto run_case = [comm](int, const std::function<void(conformance::Rank)>& body) {
-    if (!comm->failure().empty()) comm->recover();  // a failed case must not fail the next ones
-    body(comm);
-  };
+  const conformance::Runner run_case = test::runner_on(comm);
   const auto run_long = [run_case](int64_t bytes, bool is_read) {
     return [=](int ranks, const std::function<void(conformance::Rank)>& body) {
       const LongFrom scope(bytes, is_read);
@@ -77,11 +74,7 @@ int run(const std::shared_ptr<Communicator>& comm) {
                               joined({moved, given_up}));
   conformance::register_suite("mpi_chunked", ranks, run_long(64, false),
                               Cases{test::withdrawn_receives()});
-  test::print_failures_of(comm->rank());
-  int64_t failed = RUN_ALL_TESTS();
-  if (!comm->failure().empty()) comm->recover();
-  comm->all_reduce(&failed, &failed, 1, DType::kInt64, ReduceKind::kMax);
-  return static_cast<int>(failed);
+  return test::run_same_tests(comm);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@
 #include "tests/gpu/processes/waiting.h"
 #include "tests/gpu/ranks/fabric_cases.h"
 #include "tests/gpu/ranks/on_gpu.h"
-#include "tests/mpi/failure_printer.h"
+#include "tests/mpi/same_tests.h"
 
 extern char** environ;
 
@@ -38,10 +38,7 @@ using Body = std::function<void(conformance::Rank)>;
 
 int run_suite(const std::shared_ptr<Communicator>& comm) {
   comm->set_timeout(60.0);  // a case that fails on one rank must not hold up the others for long
-  const auto run_case = [comm](int, const Body& body) {
-    if (!comm->failure().empty()) comm->recover();  // a failed case must not fail the next ones
-    body(comm);
-  };
+  const conformance::Runner run_case = test::runner_on(comm);
   const std::array ranks{comm->size()};
   conformance::register_suite(
       "gpu", ranks,
@@ -57,11 +54,7 @@ int run_suite(const std::shared_ptr<Communicator>& comm) {
       conformance::all_cases());
   conformance::register_suite("fabric", ranks, run_case, test::fabric_cases());
   conformance::register_suite("order", ranks, run_case, test::fabric_order_cases());
-  test::print_failures_of(comm->rank());
-  int64_t failed = RUN_ALL_TESTS();
-  if (!comm->failure().empty()) comm->recover();
-  comm->all_reduce(&failed, &failed, 1, DType::kInt64, ReduceKind::kMax);
-  return static_cast<int>(failed);
+  return test::run_same_tests(comm);
 }
 
 /// The last rank ends at some moment of an endless row of exchanges; the others must be told which.

@@ -1,10 +1,14 @@
-// What the ranks of a run print when each of them runs the same tests.
+// A run in which each rank is a process that runs the same tests: what they print, how they go on
+// after a test that failed, and how they end.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <iostream>
 #include <string>
+
+#include "tests/conformance/communicator_suite.h"
 
 namespace cuop::dist::test {
 
@@ -31,6 +35,23 @@ inline void print_failures_of(int rank) {
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
   listeners.Append(new FailurePrinter(rank));
+}
+
+/// Runs cases on the ranks of `comm`, where a failed one must not fail the next.
+inline conformance::Runner runner_on(conformance::Rank comm) {
+  return [comm](int, const std::function<void(conformance::Rank)>& body) {
+    if (!comm->failure().empty()) comm->recover();
+    body(comm);
+  };
+}
+
+/// Runs all registered tests; on every rank 1 when some rank's have failed, else 0.
+inline int run_same_tests(conformance::Rank comm) {
+  print_failures_of(comm->rank());
+  int64_t failed = RUN_ALL_TESTS();
+  if (!comm->failure().empty()) comm->recover();
+  comm->all_reduce(&failed, &failed, 1, DType::kInt64, ReduceKind::kMax);
+  return static_cast<int>(failed);
 }
 
 }  // namespace cuop::dist::test
