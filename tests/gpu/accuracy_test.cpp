@@ -1,6 +1,5 @@
 // How far functions of one argument are from the truth on a GPU: what is promised for every device.
 #include <algorithm>
-#include <cstdio>
 
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -41,10 +40,7 @@ TEST_F(GpuAccuracy, OneUlpOfFloat32AndOneAndAHalfOfFloat64) {
 /// --gtest_also_run_disabled_tests --gtest_filter='GpuAccuracy.DISABLED_Measure' prints a table.
 TEST_F(GpuAccuracy, DISABLED_Measure) {
   for (const TrueFunction& f : test::kTrueFunctions) {
-    const auto single = worst<float>(f, 60000);
-    const auto twice = worst<double>(f, 60000);
-    std::printf("%-10s float32 %.3f at %.9g, float64 %.3f at %.17g\n", f.name.data(), single.ulps,
-                static_cast<double>(single.x), twice.ulps, twice.x);
+    print_worst(f, worst<float>(f, 60000), worst<double>(f, 60000));
   }
 }
 

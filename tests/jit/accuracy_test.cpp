@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstring>
 
 #include "cuop/core/half.h"
@@ -64,10 +63,7 @@ TEST_P(Accuracy, ErrorsAreAtMostWhatTheTableStates) {
 /// --gtest_filter='*Accuracy.DISABLED_Measure*', some minutes.
 TEST_P(Accuracy, DISABLED_Measure) {
   for (const TrueFunction& f : test::kTrueFunctions) {
-    const auto single = worst<float>(f, 60000);
-    const auto twice = worst<double>(f, 60000);
-    std::printf("%-10s float32 %.3f at %.9g, float64 %.3f at %.17g\n", f.name.data(), single.ulps,
-                static_cast<double>(single.x), twice.ulps, twice.x);
+    print_worst(f, worst<float>(f, 60000), worst<double>(f, 60000));
   }
 }
 

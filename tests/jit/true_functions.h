@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -153,6 +154,13 @@ WorstAnswer<T> worst_answer(const TrueFunction& f, const std::vector<T>& x, cons
     if (ulps > worst.ulps) worst = {ulps, x[i], given[i]};
   }
   return worst;
+}
+
+/// One line of the table of largest errors.
+inline void print_worst(const TrueFunction& f, const WorstAnswer<float>& single,
+                        const WorstAnswer<double>& twice) {
+  std::printf("%-10s float32 %.3f at %.9g, float64 %.3f at %.17g\n", f.name.data(), single.ulps,
+              static_cast<double>(single.x), twice.ulps, twice.x);
 }
 
 }  // namespace cuop::test
