@@ -5,11 +5,13 @@
 #include <sys/socket.h>
 
 #include "cuop/core/error.h"
+#include "tests/error_of.h"
 
 namespace cuop::dist {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 /// Two ends of one connection.
 struct Pair {
@@ -57,7 +59,27 @@ TEST(SocketLink, AConnectionThatIsCutOffIsToldAtTheFirstRead) {
   pair.connected.close();
   wait_for_any({{pair.accepted.descriptor(), false}}, 60.0);
   char byte = 0;
-  EXPECT_THROW(pair.accepted.read_some(&byte, 1), CommunicationError);
+  EXPECT_THAT(test::error_of<CommunicationError>([&] { pair.accepted.read_some(&byte, 1); }),
+              HasSubstr("the other side has closed the connection"));
+}
+
+/// To have closed it is the same to the other side whether all had been read or not.
+TEST(SocketLink, AConnectionThatIsClosedBeforeAllIsReadIsToldAsClosed) {
+  for (const bool is_read : {true, false}) {
+    Pair pair;
+    ASSERT_TRUE(pair.accepted.is_open());
+    pair.accepted.write_all("x", 1, steady_seconds() + 60.0);
+    char byte = 0;
+    if (is_read) {
+      pair.connected.read_all(&byte, 1, steady_seconds() + 60.0);
+    } else {
+      wait_for_any({{pair.connected.descriptor(), false}}, 60.0);
+    }
+    pair.connected.close();
+    wait_for_any({{pair.accepted.descriptor(), false}}, 60.0);
+    EXPECT_THAT(test::error_of<CommunicationError>([&] { pair.accepted.read_some(&byte, 1); }),
+                HasSubstr("the other side has closed the connection"));
+  }
 }
 
 }  // namespace

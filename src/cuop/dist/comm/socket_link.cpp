@@ -138,21 +138,34 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+namespace {
+
+/// Of a connection that failed with `errno`. One that its other side closed with bytes in it that
+/// it had not read is reset.
+[[noreturn]] void throw_lost() {
+  if (errno == ECONNRESET || errno == EPIPE) {
+    throw CommunicationError("socket: the other side has closed the connection");
+  }
+  throw_errno("the connection was lost");
+}
+
+}  // namespace
+
 int64_t Socket::write_some(const void* data, int64_t bytes, bool more) {
   const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
   const ssize_t moved = ::send(descriptor(), data, static_cast<size_t>(bytes), flags);
   if (moved >= 0) return moved;
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
-  throw_errno("the connection was lost");
+  throw_lost();
 }
 
 int64_t Socket::read_some(void* data, int64_t bytes) {
   if (bytes == 0) return 0;
   const ssize_t moved = ::recv(descriptor(), data, static_cast<size_t>(bytes), 0);
   if (moved > 0) return moved;
-  if (moved == 0) throw CommunicationError("socket: the other side has closed the connection");
+  if (moved == 0) errno = ECONNRESET;
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
-  throw_errno("the connection was lost");
+  throw_lost();
 }
 
 void Socket::write_all(const void* data, int64_t bytes, double deadline) {
