@@ -25,12 +25,12 @@ using ::testing::Not;
 
 constexpr const char* kGivenByRank2 = "recv: rank 2 of 4 waited 1 s for rank 3";
 
-/// Rank 0; what it sends is kept, what arrives is what the test has put there.
+/// What it sends is kept, what arrives is what the test has put there.
 class WrittenTransport : public Transport {
  public:
-  explicit WrittenTransport(int size) : size_(size) {}
+  explicit WrittenTransport(int size, int rank = 0) : size_(size), rank_(rank) {}
 
-  int rank() const override { return 0; }
+  int rank() const override { return rank_; }
   int size() const override { return size_; }
   bool is_near(int) const override { return true; }
   std::string_view kind() const override { return "written"; }
@@ -48,6 +48,7 @@ class WrittenTransport : public Transport {
     arrived.pop_front();
     return message;
   }
+  void flush() noexcept override { flushed = sent.size(); }
   void idle(int) override {}
   std::shared_ptr<Transport> split(int, const SplitGroup&) override { return nullptr; }
   std::shared_ptr<Transport> shrink(const SplitGroup&) override { return nullptr; }
@@ -64,11 +65,12 @@ class WrittenTransport : public Transport {
   int lost = -1;
   std::vector<int> gone;
   std::vector<Control> sent;
+  size_t flushed = 0;  // so many of those
   std::deque<Control> arrived;
   std::function<void(int dst, const Control&)> on_send;
 
  private:
-  int size_;
+  int size_, rank_;
 };
 
 /// Rank 0 of 4 and, split from it, rank 0 of 3 (ranks 0, 1, 3 of all).
@@ -139,6 +141,44 @@ TEST(FailureWatch, AtASimultaneousExpiryInAPartTheFirstToldIsTheCause) {
     EXPECT_EQ(family.some->count(ControlKind::kAbort), 0);
     EXPECT_EQ(family.root->failure().empty(), is_of_part);
   }
+}
+
+/// Rank 0 has told rank 1 of its failure and not yet rank 2, which waits for rank 1. That raises,
+/// answers no more, and may be gone.
+TEST(FailureWatch, WhoLeavesBecauseOfAnothersFailureIsNotTakenForItsCause) {
+  const auto one = std::make_shared<WrittenTransport>(3, 1);
+  const auto two = std::make_shared<WrittenTransport>(3, 2);
+  FailureWatch first(one), second(two);
+  one->on_send = [&](int dst, const Control& message) {
+    if (dst == 2) two->arrived.push_back(message);
+  };
+  const std::string cause = "rank 0 of 3 aborted: enough";
+  one->arrived.push_back({0, ControlKind::kAbort, 0, 0, cause});
+  EXPECT_EQ(failure_of([&] { first.check("barrier"); }).second, 0);
+  EXPECT_EQ(one->flushed, one->sent.size()) << "it may leave at once";
+  const auto [text, rank] = failure_of([&] { second.expire("barrier", 1, 1.0); });
+  EXPECT_EQ(rank, 0);
+  EXPECT_EQ(text, cat("barrier: rank 2 of 3 cannot go on: ", cause));
+  // And it passes it on in its turn, for rank 0 may have reached only one.
+  EXPECT_EQ(two->count(ControlKind::kPassedOn), 2);
+}
+
+/// Once, and not what is over: the others have gone on to the next epoch.
+TEST(FailureWatch, AFailureIsPassedOnOnceAndNotAfterTheRecovery) {
+  Family family;
+  for (const ControlKind kind : {ControlKind::kAbort, ControlKind::kPassedOn}) {
+    for (const int src : {2, 1}) family.all->arrived.push_back({src, kind, 0, 3, kGivenByRank2});
+  }
+  EXPECT_EQ(family.root->failure(), kGivenByRank2);
+  EXPECT_EQ(family.all->count(ControlKind::kPassedOn), 3);
+  EXPECT_EQ(family.all->sent.back().blamed, 3);
+  for (const int src : {1, 2, 3}) {
+    family.all->arrived.push_back({src, ControlKind::kMeet, 1, -1, ""});
+  }
+  family.root->recover(60.0);
+  family.all->arrived.push_back({3, ControlKind::kPassedOn, 0, 3, kGivenByRank2});
+  EXPECT_EQ(family.root->failure(), "");
+  EXPECT_EQ(family.all->count(ControlKind::kPassedOn), 3);
 }
 
 // Who ends a call of a part because of a failure around it does not cause that.

@@ -96,16 +96,26 @@ void FailureWatch::fail_all(const std::string& text, int blamed) noexcept {
   transport_->flush();
 }
 
+/// Fails as another rank did. This one leaves its wait, answers no ping and may end: for a rank
+/// that the other's own message has not reached yet it would be the cause.
+void FailureWatch::pass_on(const Control& abort) noexcept {
+  if (is_failed()) return;
+  set_failure(abort.text, abort.blamed);
+  tell_others(ControlKind::kPassedOn, epoch(), failure_.rank, failure_.text);
+  transport_->flush();
+}
+
 void FailureWatch::take(const Control& message) {
   const auto src = static_cast<size_t>(message.src);
-  const bool is_of_epoch = message.kind == ControlKind::kAbort ||
-                           message.kind == ControlKind::kRefusal ||
-                           message.kind == ControlKind::kRefusedMessage;
+  const bool is_of_epoch =
+      message.kind == ControlKind::kAbort || message.kind == ControlKind::kPassedOn ||
+      message.kind == ControlKind::kRefusal || message.kind == ControlKind::kRefusedMessage;
   if (is_of_epoch && message.epoch > epoch()) early_.push_back(message);
   if (is_of_epoch && message.epoch != epoch()) return;
   switch (message.kind) {
     case ControlKind::kAbort:
-      set_failure(message.text, message.blamed);
+    case ControlKind::kPassedOn:
+      pass_on(message);
       // What others made of this rank's refusal is no news here.
       if (failure_.text.starts_with(refusal_by(transport_->rank()))) is_reported_ = true;
       break;

@@ -1,10 +1,11 @@
 // The failure rule of communicator.h over control messages.
 //
 // All ranks of a communicator are in the same epoch, a number that every message carries. A rank
-// that fails sends "abort" with its epoch to all others, who notice it in their waits. `recover`
-// sends "meet" to all, waits for everybody's and raises the epoch, so that whatever was under way
-// before matches nothing any more. Example with ranks 0 1 2 in epoch 4: rank 1 aborts; 0 sees it in
-// its wait and recovers (meet 5); 2 is computing; 1 recovers (meet 5); 2 sees the abort at its next
+// that fails sends "abort" with its epoch to all others, who notice it in their waits and pass it
+// on before they leave them: whoever misses one of them then has been told why. `recover` sends
+// "meet" to all, waits for everybody's and raises the epoch, so that whatever was under way before
+// matches nothing any more. Example with ranks 0 1 2 in epoch 4: rank 1 aborts; 0 sees it in its
+// wait and recovers (meet 5); 2 is computing; 1 recovers (meet 5); 2 sees the abort at its next
 // operation, raises, recovers (meet 5): all three have three meets of 5 and go on in epoch 5. The
 // abort of epoch 4 is old news should it come later.
 //
@@ -156,6 +157,7 @@ class FailureWatch {
   void fail_all(const std::string& text, int blamed) noexcept;
   [[noreturn]] void fail_family(std::string_view op, const std::string& text, int blamed);
   void tell_others(ControlKind kind, int64_t epoch, int blamed, const std::string& text) noexcept;
+  void pass_on(const Control& abort) noexcept;
   void take(const Control& message);
   void answer_ping(const Control& ping);
   void enter_epoch();

@@ -48,6 +48,7 @@ enum class ControlKind : int32_t {
   kRefusedMessage,
   kHere,       // in a shrink
   kSurvivors,  // as one rank of a shrink sees it
+  kPassedOn,   // an abort, by a rank that has been told of it
 };
 
 /// A short message that is seen by every wait, also by those of communicators split from this one.
