@@ -229,20 +229,22 @@ TEST(Heartbeat, WhoOnlyWaitsForAProcessorIsStoppedLater) {
   Fork spinning(Fork::Does::kSpin);
   Heartbeat mine(0.5);
   mine.watch(0, std::vector<PagePlace>{mine.place(), spinning.place_of(page)});
-  EXPECT_TRUE(test::comes_true([&] { return mine.silence(1) > 1.0; }));
-  EXPECT_EQ(mine.life(1), Life::kBeating);
-  EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
+  EXPECT_TRUE(test::comes_true([&] {
+    const Life life = mine.life(1);
+    EXPECT_TRUE(life == Life::kBeating || mine.silence(1) > 2.0);
+    return life == Life::kStopped;
+  }));
   EXPECT_GT(mine.silence(1), 2.0);
 }
 
 TEST(Heartbeat, WhoIsStoppedWhileItComputesIsNotWaitedForLonger) {
   const HeartbeatPage page = HeartbeatPage::make();
   Fork spinning(Fork::Does::kSpin);
-  Heartbeat mine(0.5);
+  Heartbeat mine(2.0);
   mine.watch(0, std::vector<PagePlace>{mine.place(), spinning.place_of(page)});
   spinning.stop();
   EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
-  EXPECT_LT(mine.silence(1), 1.5);
+  EXPECT_LT(mine.silence(1), 7.0);  // 8 s for one that only waits for a processor
 }
 
 // Others may meet a rank that runs again before they have looked at it.
@@ -252,8 +254,13 @@ TEST(Heartbeat, ASignOfLifeCountsAtOnce) {
   Heartbeat mine(0.5);
   mine.watch(0, std::vector<PagePlace>{mine.place(), other.place_of(page)});
   EXPECT_TRUE(test::comes_true([&] { return mine.life(1) == Life::kStopped; }));
-  page.show_life();
-  EXPECT_EQ(mine.life(1), Life::kBeating);
+  // Tried again where a busy machine takes its time between these two.
+  bool counts = false;
+  for (int attempt = 0; attempt < 5 && !counts; ++attempt) {
+    page.show_life();
+    counts = mine.life(1) == Life::kBeating;
+  }
+  EXPECT_TRUE(counts);
 }
 
 TEST(Heartbeat, OfOtherHostsAreNotWatched) {

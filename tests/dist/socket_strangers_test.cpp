@@ -24,6 +24,24 @@ using test::ReservedPorts;
 using testing::AllOf;
 using testing::HasSubstr;
 
+std::atomic<bool> has_had_enough = false;
+
+/// While it lives, `has_had_enough` ends all meetings within a second. To be made before the ranks.
+struct Impatience {
+  Impatience() {
+    set_interrupt_check([] { return has_had_enough.load(); });
+  }
+  ~Impatience() {
+    set_interrupt_check(nullptr);
+    has_had_enough = false;
+  }
+  Impatience(const Impatience&) = delete;
+  Impatience& operator=(const Impatience&) = delete;
+};
+
+/// Longer than what any of these tests may take: no deadline ends what is to end by itself.
+constexpr double kLong = 60.0;
+
 /// One rank that runs beside the test; what became of it.
 class Rank {
  public:
@@ -89,22 +107,23 @@ double seconds_to_the_end(Socket& socket) {
 TEST(SocketStrangers, SilentOnesDelayNobody) {
   const ReservedPorts ports;
   const int port = ports.first();
-  Rank root(rank_at(port, 0, 3));
+  Rank root(rank_at(port, 0, 3, 2 * kLong));
   std::vector<Socket> strangers;
-  for (int i = 0; i < 40; ++i) strangers.push_back(connect_when_there(port + 1));
+  for (int i = 0; i < 100; ++i) strangers.push_back(connect_when_there(port + 1));
   const double start = steady_seconds();
-  Rank one(rank_at(port, 1, 3)), two(rank_at(port, 2, 3));
+  Rank one(rank_at(port, 1, 3, kLong)), two(rank_at(port, 2, 3, kLong));
   EXPECT_EQ(root.join(), "");
   EXPECT_EQ(one.join(), "");
   EXPECT_EQ(two.join(), "");
-  EXPECT_LT(steady_seconds() - start, 5.0);  // 18 s when they are heard one after the other
+  EXPECT_LT(steady_seconds() - start, 20.0);  // 45 s when they are heard one after the other
 }
 
 /// A rank stays in the line of one that is too busy to look who has come.
 TEST(SocketStrangers, ABusyRankIsNotLeft) {
   const ReservedPorts ports;
   const Socket busy = listen_at("127.0.0.1", ports.first() + 1);
-  Rank one(rank_at(ports.first(), 1, 2, 2.5));
+  Rank one(rank_at(ports.first(), 1, 2, 4.0));
+  wait_for_any({{busy.descriptor(), false}}, 60.0);  // it has come
   pause(2.0);
   bool is_exhausted = false;
   const Socket visitor = accept_one(busy, is_exhausted);
@@ -116,14 +135,14 @@ TEST(SocketStrangers, ABusyRankIsNotLeft) {
 TEST(SocketStrangers, AreSentAwayWithinASecondAllAtOnce) {
   const ReservedPorts ports;
   const int port = ports.first();
-  Rank root(rank_at(port, 0, 2));
+  Rank root(rank_at(port, 0, 2, 2 * kLong));
   std::vector<Socket> strangers;
-  for (int i = 0; i < 20; ++i) strangers.push_back(connect_when_there(port + 1));
+  for (int i = 0; i < 40; ++i) strangers.push_back(connect_when_there(port + 1));
   const double start = steady_seconds();
   // Half of them talk, and are sent away for what they say.
   for (size_t i = 0; i < 10; ++i) write(strangers[i], std::string(kGreetingBytes, 'G'));
   for (Socket& each : strangers) seconds_to_the_end(each);
-  EXPECT_LT(steady_seconds() - start, 4.0);  // a second, and what a busy machine adds
+  EXPECT_LT(steady_seconds() - start, 15.0);  // a second, or 30 s one after the other
   Rank one(rank_at(port, 1, 2));
   EXPECT_EQ(root.join(), "");
   EXPECT_EQ(one.join(), "");
@@ -171,10 +190,10 @@ TEST(SocketStrangers, OnThePortsOfRank0AreRecognised) {
     }
   });
   {
-    Rank root(rank_at(port, 0, 2)), one(rank_at(port, 1, 2));
+    Rank root(rank_at(port, 0, 2, kLong)), one(rank_at(port, 1, 2, kLong));
     EXPECT_EQ(root.join(), "");
     EXPECT_EQ(one.join(), "");
-    EXPECT_LT(one.seconds(), 10.0);
+    EXPECT_LT(one.seconds(), kLong / 2);
   }
   is_over = true;
   strangers.join();
@@ -185,14 +204,15 @@ TEST(SocketStrangers, OnThePortsOfRank0AreRecognised) {
 TEST(SocketStrangers, ARelayIsNotLetIn) {
   const ReservedPorts ports;
   const int port = ports.first();
-  Rank root(rank_at(port, 0, 2, 3.0));
+  const Impatience at_the_end;
+  Rank root(rank_at(port, 0, 2, kLong));
   Socket to_root = connect_when_there(port + 1);
   Socket relay = listen_at("127.0.0.1", port + 2);
   const Job job = make_job(test::kSecret, identity(port, 2), 2);
   const std::string challenge = read_exactly(to_root, kChallengeBytes);
   // A visitor of the relay, as rank 1 would answer there.
   write(to_root, make_greeting(job, challenge, {0, port + 2}, {1, 1234, "node"}));
-  EXPECT_LT(seconds_to_the_end(to_root), 4.0);
+  EXPECT_LT(seconds_to_the_end(to_root), 15.0);
   // The same words for the right port are believed.
   Socket direct = connect_when_there(port + 1);
   const std::string other = read_exactly(direct, kChallengeBytes);
@@ -200,12 +220,14 @@ TEST(SocketStrangers, ARelayIsNotLetIn) {
   write(direct, greeting);
   EXPECT_TRUE(
       check_welcome(job, other, {0, port + 1}, greeting, read_exactly(direct, kWelcomeBytes)));
+  has_had_enough = true;
 }
 
 TEST(SocketStrangers, ReplayedWordsAreNotBelieved) {
   const ReservedPorts ports;
   const int port = ports.first();
-  Rank root(rank_at(port, 0, 3, 3.0));
+  const Impatience at_the_end;
+  Rank root(rank_at(port, 0, 3, kLong));
   const Job job = make_job(test::kSecret, identity(port, 3), 3);
   Socket first = connect_when_there(port + 1);
   const std::string challenge = read_exactly(first, kChallengeBytes);
@@ -215,18 +237,29 @@ TEST(SocketStrangers, ReplayedWordsAreNotBelieved) {
   Socket second = connect_when_there(port + 1);
   read_exactly(second, kChallengeBytes);
   write(second, greeting);
-  EXPECT_LT(seconds_to_the_end(second), 2.0);
+  EXPECT_LT(seconds_to_the_end(second), 15.0);
+  has_had_enough = true;
 }
 
 TEST(SocketStrangers, AnotherSecretIsRefusedAndTheErrorSaysSo) {
   const ReservedPorts ports;
   const int port = ports.first();
-  SocketRank other = rank_at(port, 1, 2, 1.0);
-  other.secret = "another one that is long enough";
-  Rank root(rank_at(port, 0, 2, 1.0)), one(other);
-  EXPECT_THAT(root.join(), AllOf(HasSubstr("waited for rank 1"), HasSubstr("CUOP_JOB_SECRET"),
-                                 HasSubstr("127.0.0.1")));
-  EXPECT_THAT(one.join(), AllOf(HasSubstr("finds no rank 0"), HasSubstr("CUOP_JOB_SECRET")));
+  std::string of_root, of_one;
+  // Until they come upon each other in time, for which a busy machine may take seconds.
+  for (double timeout = 1.0; timeout < 20.0; timeout *= 4) {
+    SocketRank other = rank_at(port, 1, 2, timeout);
+    other.secret = "another one that is long enough";
+    Rank root(rank_at(port, 0, 2, timeout)), one(other);
+    of_root = root.join();
+    of_one = one.join();
+    const auto says_so = [](const std::string& text) {
+      return text.find("CUOP_JOB_SECRET") != std::string::npos;
+    };
+    if (says_so(of_root) && says_so(of_one)) break;
+  }
+  EXPECT_THAT(of_root, AllOf(HasSubstr("waited for rank 1"), HasSubstr("CUOP_JOB_SECRET"),
+                             HasSubstr("127.0.0.1")));
+  EXPECT_THAT(of_one, AllOf(HasSubstr("finds no rank 0"), HasSubstr("CUOP_JOB_SECRET")));
 }
 
 TEST(SocketStrangers, AShortSecretIsRefused) {
@@ -269,9 +302,10 @@ TEST(SocketStrangers, NobodyListensOnceAllHaveMet) {
 TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
   const ReservedPorts ports;
   const int port = ports.first();
-  SocketRank root_rank = rank_at(port, 0, 3), visitor = rank_at(port, 1, 3, 1.5);
+  SocketRank root_rank = rank_at(port, 0, 3, kLong), visitor = rank_at(port, 1, 3, kLong);
   root_rank.address = visitor.address = "127.0.0.3";
   const Job job = make_job(test::kSecret, cat("127.0.0.3:", port, ":3"), 3);
+  const Impatience at_the_end;
   Rank root(root_rank);
   Rank one(visitor);
   // As rank 2: rank 0 tells where rank 1 listens.
@@ -287,6 +321,7 @@ TEST(SocketStrangers, OtherRanksListenWhereTheyReachRank0) {
   EXPECT_TRUE(connect_to(its_port, its_address).is_open());
   EXPECT_FALSE(
       connect_to(its_port, its_address == "127.0.0.1" ? "127.0.0.2" : "127.0.0.1").is_open());
+  has_had_enough = true;
 }
 
 TEST(SocketStrangers, ARankThatListensNowhereIsNamed) {
@@ -356,12 +391,10 @@ TEST(SocketSignals, DoNotEndTheMeeting) {
   sigaction(SIGUSR1, &before, nullptr);
 }
 
-std::atomic<bool> has_had_enough = false;
-
 /// The user ends the meeting wherever it waits: rank 0 for the others, rank 1 with rank 0 for rank
 /// 2, and a rank that finds nobody.
 TEST(SocketSignals, TheUserEndsTheMeetingWithinASecond) {
-  set_interrupt_check([] { return has_had_enough.load(); });
+  const Impatience user;
   const ReservedPorts ports, others;
   const int port = ports.first();
   std::atomic<int> ended = 0;
@@ -375,9 +408,9 @@ TEST(SocketSignals, TheUserEndsTheMeetingWithinASecond) {
       if (rank.rank == 1) ++ended;
     }
   };
-  SocketRank lost = rank_at(others.first(), 1, 2);
   std::vector<std::thread> threads;
-  for (const SocketRank& rank : {rank_at(port, 0, 3), rank_at(port, 1, 3), lost}) {
+  for (const SocketRank& rank : {rank_at(port, 0, 3, kLong), rank_at(port, 1, 3, kLong),
+                                 rank_at(others.first(), 1, 2, kLong)}) {
     threads.emplace_back(meet, rank);
   }
   pause(0.3);
@@ -385,9 +418,9 @@ TEST(SocketSignals, TheUserEndsTheMeetingWithinASecond) {
   const double start = steady_seconds();
   has_had_enough = true;
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LT(steady_seconds() - start, 1.0);
+  // Half a second is usual; whom nobody ends waits for a minute and fails.
+  EXPECT_LT(steady_seconds() - start, 15.0);
   EXPECT_EQ(ended, 3);
-  set_interrupt_check(nullptr);
 }
 
 }  // namespace
