@@ -145,8 +145,9 @@ def test_timeout_and_recovery():
     def work(comm):
         comm.timeout = 0.2
         if comm.rank == 2:
-            time.sleep(0.5)
-        with pytest.raises(cuop.CommunicationError, match="waited 0.2 s for rank 2"):
+            wait_until(lambda: comm.failure != "", 60)
+        # On a busy machine others may be late too.
+        with pytest.raises(cuop.CommunicationError, match=r"waited 0.2 s for (rank|ranks \d,) 2"):
             comm.barrier()
         assert "waited" in comm.failure
         comm.timeout = 20
@@ -182,7 +183,7 @@ def run_program(program, command, **environment):
         [*command, sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         env=mpi_environment(**environment),
     )
 
@@ -335,7 +336,7 @@ def torchrun_like(program, ranks, port, **more):
         )
         for rank in range(ranks)
     ]
-    errors = [process.communicate(timeout=60)[1] for process in processes]
+    errors = [process.communicate(timeout=180)[1] for process in processes]
     return [(process.returncode, error) for process, error in zip(processes, errors, strict=True)]
 
 
@@ -397,12 +398,12 @@ def test_ctrl_c_ends_a_wait():
         import os, signal, threading
         from cuop import dist
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
             dist.run_ranks(lambda comm: comm.barrier() if comm.rank else comm.recv(1), 3)
         except KeyboardInterrupt:
             raise SystemExit(7)
     """
     start = time.monotonic()
     assert run_program(program, []).returncode == 7
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 60  # and not until the deadline of ten minutes

@@ -51,7 +51,7 @@ def test_a_rank_that_ends_ends_the_waits_for_it(run_processes, how):
                 assert any(words in str(error) for words in {HAS_ENDED!r}), error
             else:
                 raise AssertionError("waited for nobody")
-            assert time.monotonic() - start < 15
+            assert time.monotonic() - start < 60
         work()
     """
     run_processes(program)
@@ -65,7 +65,7 @@ def test_a_rank_that_is_stopped_in_a_split_is_named(tmp_path):
         from cuop import dist
         comm = dist.world()
         comm.barrier()
-        comm.timeout = 1
+        comm.timeout = 3
         folder = pathlib.Path({str(tmp_path)!r})
         if comm.rank == 2:
             (folder / "stopped").write_text(str(os.getpid()))
@@ -80,7 +80,11 @@ def test_a_rank_that_is_stopped_in_a_split_is_named(tmp_path):
         while comm.rank == 0 and not (folder / "raised1").exists():
             time.sleep(0.02)
         if comm.rank == 0:
-            os.kill(int((folder / "stopped").read_text()), signal.SIGCONT)
+            stopped = (folder / "stopped").read_text()
+            # One that has not stopped yet would stop behind the signal, for ever.
+            while pathlib.Path("/proc", stopped, "stat").read_text().rpartition(") ")[2][0] != "T":
+                time.sleep(0.02)
+            os.kill(int(stopped), signal.SIGCONT)
         comm.timeout = 30
         comm.recover()
         assert comm.split(0).all_gather(comm.rank) == [0, 1, 2]
