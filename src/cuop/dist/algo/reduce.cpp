@@ -51,9 +51,9 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
   const int64_t count = elements_along(axes, x.shape());
   const int64_t bytes = partial.state_bytes();
   const auto rank = static_cast<size_t>(x.comm().rank());
-  const std::vector<Box> owners = state_owners(plan.inputs[0], axes, bytes);
-  const std::vector<MergeStage> stages = merge_stages(
-      plan.inputs[0], result, axes, reduction.options.keepdims, bytes, plan.setting("group"));
+  const std::vector<MergeStage> stages =
+      merge_stages(state_owners(plan.inputs[0], axes, bytes), result, axes,
+                   reduction.options.keepdims, bytes, plan.setting("group"));
   const Box& wanted = stages.back().wanted[rank];
   const auto fold = [&](const Tensor& part) {
     // An empty list of axes would mean all of them; a tensor of no dimension has just the one.
@@ -62,7 +62,7 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
 
   Tensor states;
   if (count == 0 && !wanted.empty()) {
-    // No rank has an element to contribute, in groups or not: every result is the identity.
+    // No rank has an element to contribute: every result is the identity.
     Shape shape = x.shape();
     int next = 0;
     for (int dim = 0; dim < shape.ndim(); ++dim) {
@@ -75,7 +75,7 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
       for (size_t i = 1; i < pieces.size(); ++i) partial.merge(merged, pieces[i]);
       return merged;
     };
-    if (!owners[rank].empty()) states = fold(x.local());
+    if (!stages.front().owners[rank].empty()) states = fold(x.local());
     for (const MergeStage& stage : stages) {
       const Box& mine = stage.owners[rank];
       const Tensor held = mine.empty() ? Tensor() : reshape(states, mine.shape());

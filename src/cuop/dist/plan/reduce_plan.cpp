@@ -130,7 +130,7 @@ std::vector<int64_t> merge_groups(const std::vector<Box>& owners, const Machine&
 }
 
 Plan plan_choice(const ReduceProblem& problem, const Machine& machine, const std::string& strategy,
-                 const Sharding& folded, int64_t group) {
+                 const Sharding& folded, const std::vector<Box>& owners, int64_t group) {
   Plan plan{problem.op, strategy,
             cat(folded, group > 0 ? cat(", merged in groups of ", group, " ranks") : ""),
             folded.mesh().size()};
@@ -145,7 +145,7 @@ Plan plan_choice(const ReduceProblem& problem, const Machine& machine, const std
               static_cast<double>(bytes / itemsize(x.dtype)), bytes, x.dtype);
   int64_t states = 0;
   for (const MergeStage& stage :
-       merge_stages(x, result, problem.axes, problem.keepdims, problem.state_bytes, group)) {
+       merge_stages(owners, result, problem.axes, problem.keepdims, problem.state_bytes, group)) {
     add_move(plan, machine, cat("merge states of ", problem.state_bytes, " bytes"), stage.owners,
              needs_of(stage.wanted), DType::kUInt8, Sources::kAll);
     if (plan.steps.back().messages == 0) plan.steps.pop_back();
@@ -217,7 +217,7 @@ Plan plan_reduce(const ReduceProblem& problem, const Machine& machine, std::stri
     const Placement x{problem.x.name, problem.x.shape, problem.x.dtype, folded};
     const std::vector<Box> owners = state_owners(x, problem.axes, problem.state_bytes);
     for (const int64_t group : merge_groups(owners, machine)) {
-      plans.push_back(plan_choice(problem, machine, name, folded, group));
+      plans.push_back(plan_choice(problem, machine, name, folded, owners, group));
     }
   };
   add(as_is.single_rank() >= 0 ? "root" : "keep", as_is);
@@ -257,10 +257,9 @@ std::vector<Box> state_owners(const Placement& x, const std::vector<int>& axes,
   return boxes;
 }
 
-std::vector<MergeStage> merge_stages(const Placement& x, const Placement& result,
+std::vector<MergeStage> merge_stages(const std::vector<Box>& owners, const Placement& result,
                                      const std::vector<int>& axes, bool keepdims,
                                      int64_t state_bytes, int64_t group) {
-  const std::vector<Box> owners = state_owners(x, axes, state_bytes);
   const std::vector<Box> wanted = state_wanted(result, axes, keepdims, state_bytes);
   const auto ranks = static_cast<int64_t>(owners.size());
   if (group == 0) return {{owners, wanted}};

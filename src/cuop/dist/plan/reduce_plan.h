@@ -44,8 +44,9 @@ std::vector<Box> state_owners(const Placement& x, const std::vector<int>& axes,
 struct MergeStage {
   std::vector<Box> owners, wanted;
 };
-/// From what `state_owners` gives to the boxes of states that make each rank's part of the result.
-std::vector<MergeStage> merge_stages(const Placement& x, const Placement& result,
+/// From `owners`, as `state_owners` gives them, to the boxes of states that make each rank's part
+/// of the result.
+std::vector<MergeStage> merge_stages(const std::vector<Box>& owners, const Placement& result,
                                      const std::vector<int>& axes, bool keepdims,
                                      int64_t state_bytes, int64_t group);
 
