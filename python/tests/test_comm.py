@@ -406,4 +406,4 @@ def test_ctrl_c_ends_a_wait():
     """
     start = time.monotonic()
     assert run_program(program, []).returncode == 7
-    assert time.monotonic() - start < 60  # and not until the deadline of ten minutes
+    assert time.monotonic() - start < 20

@@ -63,19 +63,18 @@ def sweeps(comm, method="jacobi", grid=grid):
 
 def interrupt():
     global asked
-    asked = time.monotonic(), time.process_time()
+    asked = time.monotonic()
     os.kill(os.getpid(), SIGNAL)
 
 def watched(work):
-    # Prints how long it takes, and the longest time in which nobody looks for signals: of a
-    # processor, which a busy machine may take away in between.
+    # Prints how long it takes, and the longest time in which nobody looks for signals.
     looked = []
-    signal.signal(signal.SIGPROF, lambda number, frame: looked.append(time.process_time()))
-    begin = time.process_time()
-    signal.setitimer(signal.ITIMER_PROF, 0.03, 0.03)
+    signal.signal(signal.SIGALRM, lambda number, frame: looked.append(time.monotonic()))
+    begin = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)
     result = work()  # to be let go behind the end
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    end = time.process_time()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    end = time.monotonic()
     marks = [begin, *(mark for mark in looked if mark < end), end]
     print(end - begin, max(b - a for a, b in zip(marks, marks[1:])))
 
@@ -84,9 +83,7 @@ def bare(work, error=KeyboardInterrupt):
         threading.Timer(0.3, interrupt).start()
         work()
     except error:
-        wall, processor = time.monotonic() - asked[0], time.process_time() - asked[1]
-        # Other processes may have taken the processor, if not for ever.
-        print("heard after", min(wall, max(processor, wall / 10)))
+        print("heard after", time.monotonic() - asked)
     else:
         print("not heard")
     assert cuop.sum(cuop.ones(1000)).item() == 1000
@@ -161,7 +158,7 @@ def run(program, **variables):
 
 def assert_heard(said):
     assert said.startswith("heard after")
-    assert float(said.split()[-1]) < 3  # 1 s is promised
+    assert float(said.split()[-1]) < 3  # 1 s is promised; other processes may take the processor
 
 
 @pytest.mark.parametrize("name", ENDLESS)

@@ -27,8 +27,8 @@ def send_soon(number=signal.SIGINT):
     threading.Thread(target=send_into_it, daemon=True).start()
 def seconds():
     return time.monotonic() - sent[0]
-# A second is promised, and a busy machine may make more of it; what nobody ends takes a minute.
-PROMISED = 15.0
+# A second is promised; a busy machine may take its time with the rest.
+PROMISED = 3.0
 """
 
 
@@ -65,7 +65,7 @@ def test_ctrl_c_ends_run_ranks(doing):
         else:
             raise AssertionError("nobody was interrupted")
         assert dist.run_ranks(lambda comm: comm.all_gather(1), 2) == [[1, 1]] * 2  # and it goes on
-        assert seconds() < 2 * PROMISED, seconds()
+        assert seconds() < PROMISED + 2, seconds()
     """
     done = run(program)
     assert_passes(done)
@@ -111,7 +111,7 @@ def test_the_process_ends_though_a_rank_does_not():
     done = run(program)
     assert done.returncode != 0
     assert "KeyboardInterrupt" in done.stderr
-    assert float(done.stdout.split()[2]) < 15
+    assert float(done.stdout.split()[2]) < 3.0
 
 
 @pytest.mark.parametrize("rank", [0, 1])

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
-#include <string>
 #include <thread>
 
 #include "tests/conformance/communicator_suite.h"
@@ -51,21 +49,6 @@ inline void recover_and_check(Rank comm) {
   int64_t sum = comm->rank();
   comm->all_reduce(&sum, &sum, 1, DType::kInt64, ReduceKind::kSum);
   EXPECT_EQ(sum, static_cast<int64_t>(comm->size()) * (comm->size() - 1) / 2);
-}
-
-/// `attempt` says "" or which error blamed the wrong rank, and comes back recovered. A rank that a
-/// busy machine gives no core for a second answers nobody, and is blamed with reason: then once
-/// more.
-inline void holds_at_last(Rank comm, const std::function<std::string()>& attempt) {
-  for (int left = 2;; --left) {
-    const std::string wrong = attempt();
-    int64_t is_wrong = wrong.empty() ? 0 : 1;
-    comm->all_reduce(&is_wrong, &is_wrong, 1, DType::kInt64, ReduceKind::kMax);
-    if (is_wrong == 0) return;
-    if (left > 0) continue;
-    EXPECT_EQ(wrong, "");
-    return;
-  }
 }
 
 }  // namespace cuop::dist::conformance

@@ -9,6 +9,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/noncopyable.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/socket_greeting.h"
 #include "cuop/dist/comm/socket_rendezvous.h"
@@ -27,7 +28,8 @@ using testing::HasSubstr;
 std::atomic<bool> has_had_enough = false;
 
 /// While it lives, `has_had_enough` ends all meetings within a second. To be made before the ranks.
-struct Impatience {
+class Impatience : NonCopyable {
+ public:
   Impatience() {
     set_interrupt_check([] { return has_had_enough.load(); });
   }
@@ -35,8 +37,6 @@ struct Impatience {
     set_interrupt_check(nullptr);
     has_had_enough = false;
   }
-  Impatience(const Impatience&) = delete;
-  Impatience& operator=(const Impatience&) = delete;
 };
 
 /// Longer than what any of these tests may take: no deadline ends what is to end by itself.
@@ -109,13 +109,13 @@ TEST(SocketStrangers, SilentOnesDelayNobody) {
   const int port = ports.first();
   Rank root(rank_at(port, 0, 3, 2 * kLong));
   std::vector<Socket> strangers;
-  for (int i = 0; i < 100; ++i) strangers.push_back(connect_when_there(port + 1));
+  for (int i = 0; i < 40; ++i) strangers.push_back(connect_when_there(port + 1));
   const double start = steady_seconds();
   Rank one(rank_at(port, 1, 3, kLong)), two(rank_at(port, 2, 3, kLong));
   EXPECT_EQ(root.join(), "");
   EXPECT_EQ(one.join(), "");
   EXPECT_EQ(two.join(), "");
-  EXPECT_LT(steady_seconds() - start, 20.0);  // 45 s when they are heard one after the other
+  EXPECT_LT(steady_seconds() - start, 5.0);  // 18 s when they are heard one after the other
 }
 
 /// A rank stays in the line of one that is too busy to look who has come.
@@ -137,12 +137,12 @@ TEST(SocketStrangers, AreSentAwayWithinASecondAllAtOnce) {
   const int port = ports.first();
   Rank root(rank_at(port, 0, 2, 2 * kLong));
   std::vector<Socket> strangers;
-  for (int i = 0; i < 40; ++i) strangers.push_back(connect_when_there(port + 1));
+  for (int i = 0; i < 20; ++i) strangers.push_back(connect_when_there(port + 1));
   const double start = steady_seconds();
   // Half of them talk, and are sent away for what they say.
   for (size_t i = 0; i < 10; ++i) write(strangers[i], std::string(kGreetingBytes, 'G'));
   for (Socket& each : strangers) seconds_to_the_end(each);
-  EXPECT_LT(steady_seconds() - start, 15.0);  // a second, or 30 s one after the other
+  EXPECT_LT(steady_seconds() - start, 4.0);  // a second, and what a busy machine adds
   Rank one(rank_at(port, 1, 2));
   EXPECT_EQ(root.join(), "");
   EXPECT_EQ(one.join(), "");
@@ -193,7 +193,7 @@ TEST(SocketStrangers, OnThePortsOfRank0AreRecognised) {
     Rank root(rank_at(port, 0, 2, kLong)), one(rank_at(port, 1, 2, kLong));
     EXPECT_EQ(root.join(), "");
     EXPECT_EQ(one.join(), "");
-    EXPECT_LT(one.seconds(), kLong / 2);
+    EXPECT_LT(one.seconds(), 10.0);
   }
   is_over = true;
   strangers.join();
@@ -212,7 +212,7 @@ TEST(SocketStrangers, ARelayIsNotLetIn) {
   const std::string challenge = read_exactly(to_root, kChallengeBytes);
   // A visitor of the relay, as rank 1 would answer there.
   write(to_root, make_greeting(job, challenge, {0, port + 2}, {1, 1234, "node"}));
-  EXPECT_LT(seconds_to_the_end(to_root), 15.0);
+  EXPECT_LT(seconds_to_the_end(to_root), 4.0);
   // The same words for the right port are believed.
   Socket direct = connect_when_there(port + 1);
   const std::string other = read_exactly(direct, kChallengeBytes);
@@ -237,7 +237,7 @@ TEST(SocketStrangers, ReplayedWordsAreNotBelieved) {
   Socket second = connect_when_there(port + 1);
   read_exactly(second, kChallengeBytes);
   write(second, greeting);
-  EXPECT_LT(seconds_to_the_end(second), 15.0);
+  EXPECT_LT(seconds_to_the_end(second), 2.0);
   has_had_enough = true;
 }
 
@@ -418,8 +418,7 @@ TEST(SocketSignals, TheUserEndsTheMeetingWithinASecond) {
   const double start = steady_seconds();
   has_had_enough = true;
   for (std::thread& thread : threads) thread.join();
-  // Half a second is usual; whom nobody ends waits for a minute and fails.
-  EXPECT_LT(steady_seconds() - start, 15.0);
+  EXPECT_LT(steady_seconds() - start, 1.0);
   EXPECT_EQ(ended, 3);
 }
 

@@ -205,25 +205,21 @@ void wait_until_none_compiles() {
 }
 
 TEST_F(CompileServiceTest, TheCallerGoesOnWhereTheCompilerCannotBeStopped) {
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  auto start = now();
+  // Half a second beyond the timeout is promised. Where others compute too the caller's thread may
+  // get its turn later than that, but not every time.
   double shortest = seconds_until_given_up();
   EXPECT_EQ(compile_statistics().running, 1) << "it keeps its turn until it has ended";
-  for (int attempt = 1; attempt < 3 && shortest > 0.7; ++attempt) {
+  for (int attempt = 1; attempt < 5 && shortest > 0.7; ++attempt) {
     wait_until_none_compiles();
-    start = now();
     shortest = std::min(shortest, seconds_until_given_up());
   }
+  EXPECT_LE(shortest, 0.7);
   EXPECT_TRUE(kernel_disk_cache()->entries().empty());
   CompileSettings settings = compile_settings();
   settings.timeout = 60.0;
   set_compile_settings(settings);
   EXPECT_FALSE(compile_kernel(request(20)).image.empty()) << "others compile meanwhile";
   wait_until_none_compiles();
-  // Half a second beyond the timeout is promised. Where others compute too all of it takes longer,
-  // most of all what the caller does not wait for.
-  const std::chrono::duration<double> whole = now() - start;
-  EXPECT_LE(shortest, std::max(0.7, whole.count() / 3));
 }
 
 TEST_F(CompileServiceTest, TheThreadsOwnTimeIsKeptToo) {
