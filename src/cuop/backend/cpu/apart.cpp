@@ -16,21 +16,13 @@
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/backend/execution.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/spin.h"
 
 namespace cuop::backend {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// What ends or comes soon is met awake: to wake a sleeping thread takes longer.
-template <class Condition>
-void spin_until(const Condition& holds) {
-  constexpr auto kShort = std::chrono::microseconds(50);
-  for (const auto end = Clock::now() + kShort; !holds() && Clock::now() < end;) {
-    std::this_thread::yield();
-  }
-}
 
 /// One piece of work, shared by the caller and the thread that does it.
 struct Job {

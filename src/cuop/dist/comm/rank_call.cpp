@@ -8,6 +8,7 @@
 #include "cuop/backend/current_device.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/core/interrupt.h"
+#include "cuop/core/spin.h"
 #include "cuop/core/trace.h"
 #include "cuop/dist/comm/bootstrap.h"
 #include "cuop/dist/comm/checks.h"
@@ -78,6 +79,8 @@ void RankCall::interrupt(const std::exception_ptr& why) {
 }
 
 void RankCall::wait() {
+  // Where this thread takes no rank's core.
+  if (std::cmp_less(size(), backend::core_count())) spin_until([&] { return ended_ == size(); });
   try {
     std::unique_lock lock(mutex_);
     wait_interruptibly(all_ended_, lock, std::chrono::steady_clock::time_point::max(),

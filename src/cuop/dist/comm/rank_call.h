@@ -55,10 +55,11 @@ class RankCall {
   int threads_each_;
   Device device_;
   std::atomic<bool> is_interrupted_ = false;
+  std::atomic<size_t> ended_ = 0;      // ranks; changed under the mutex
   std::mutex mutex_;                   // of all below
   std::condition_variable all_ended_;  // for one who waits
   std::vector<bool> has_ended_;
-  size_t started_, ended_ = 0;  // ranks
+  size_t started_;  // ranks
   std::exception_ptr error_;
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cuop/core/noncopyable.h"
+#include "cuop/core/spin.h"
 #include "cuop/dist/comm/rank_call.h"
 #include "cuop/dist/comm/thread.h"
 
@@ -66,6 +67,7 @@ class Team : NonCopyable {
 
   void serve(size_t rank) {
     for (unsigned done = 0;; ++done) {
+      spin_until([&] { return given_ != done; });
       given_.wait(done);
       if (call_ == nullptr) return;
       call_->run(rank, false);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
-#include <thread>
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/error.h"
 #include "cuop/core/noncopyable.h"
+#include "cuop/core/spin.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/comm/blame.h"
 #include "cuop/dist/comm/checks.h"
@@ -20,8 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 /// Messages up to this length are copied into the inbox, so that their sender goes on at once.
 constexpr int64_t kEagerBytes = 16 * 1024;
-/// Looks at the meeting's counter before a rank goes to sleep: about as long as waking it takes.
-constexpr int kSpins = 2000;
 /// How long a rank whose deadline has passed looks who waits for whom.
 constexpr auto kEnquiry = std::chrono::milliseconds(100);
 
@@ -187,10 +185,7 @@ bool ThreadWorld::arrive(Lock&, int rank) {
 
 void ThreadWorld::spin_until_generation_changes(uint64_t generation) const {
   if (size() > backend::core_count()) return;  // the others need this core
-  for (int i = 0; i < kSpins; ++i) {
-    if (generation_.load(std::memory_order_acquire) != generation) return;
-    if (i % 16 == 15) std::this_thread::yield();
-  }
+  spin_until([&] { return generation_.load(std::memory_order_acquire) != generation; });
 }
 
 void ThreadWorld::meet(const Caller& caller) {
