@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/padded_product_internal.h"
 #include "tests/gpu/gpu_values.h"
 
 namespace cuop {
@@ -122,6 +123,89 @@ TEST_F(GpuMatmul, ShortOperandsWithAFloat32ResultAreNotRounded) {
     EXPECT_EQ(host_values(matmul(gpu(stack), gpu(right), {.dtype = DType::kFloat32})),
               host_values(matmul(stack, right, {.dtype = DType::kFloat32})));
   }
+}
+
+/// Large enough to be worth copies, with rows of no whole 16 bytes. All sums are whole numbers that
+/// both formats hold.
+class GpuPaddedProduct : public GpuTest {
+ protected:
+  static constexpr int64_t kM = 1201, kK = 1203, kN = 1205;
+
+  static Tensor drawn(const Shape& shape, uint32_t seed, DType dtype = DType::kBFloat16) {
+    std::mt19937 generator(seed);
+    std::uniform_int_distribution<int> numbers(-8, 8);  // a quarter of them counts
+    return test::drawn(shape, dtype, [&] {
+      const int number = numbers(generator);
+      return std::abs(number) > 2 ? 0 : (number > 0) - (number < 0);
+    });
+  }
+  static void expect_same(const Tensor& got, const Tensor& expected) {
+    EXPECT_EQ(got.dtype(), expected.dtype());
+    EXPECT_TRUE(host_values(got) == host_values(expected));
+  }
+};
+
+TEST_F(GpuPaddedProduct, RowsAreFilledUpToWholeSteps) {
+  kernels::Product p{gpu(drawn({kM, kK}, 1)), gpu(drawn({kK, kN}, 2)),
+                     empty({kM, kN}, DType::kBFloat16, kGpu)};
+  const Tensor b = p.b, c = p.c;
+  kernels::ArrangedProduct arranged = kernels::arrange(p);
+  kernels::pad_rows(arranged, p);
+  EXPECT_EQ(p.a.shape(), Shape({kM, 1208}));
+  EXPECT_EQ(p.b.shape(), Shape({1208, 1208}));
+  EXPECT_EQ(p.c.shape(), Shape({kM, 1208}));
+  EXPECT_EQ(arranged.target.data(), c.data());
+  EXPECT_EQ(arranged.ldc, 1208);
+  expect_same(slice(slice(p.b, 0, 0, kK), 1, 0, kN), b);
+  for (const auto& [axis, from] : {std::pair(0, kK), std::pair(1, kN)}) {
+    for (const auto& value : host_values(slice(p.b, axis, from, 1208))) ASSERT_EQ(value, 0.0);
+  }
+}
+
+TEST_F(GpuPaddedProduct, WhatFitsStaysWhereItLies) {
+  const auto operands_of = [](int64_t m, int64_t k, int64_t n, DType dtype) {
+    kernels::Product p{empty({m, k}, dtype, kGpu), empty({k, n}, dtype, kGpu),
+                       empty({m, n}, dtype, kGpu)};
+    const Tensor a = p.a, b = p.b, c = p.c;
+    kernels::ArrangedProduct arranged = kernels::arrange(p);
+    kernels::pad_rows(arranged, p);
+    return std::array{p.a.data() == a.data(), p.b.data() == b.data(), p.c.data() == c.data()};
+  };
+  EXPECT_THAT(operands_of(1201, 1208, 1208, DType::kFloat16), testing::Each(true));
+  EXPECT_THAT(operands_of(kM, kK, kN, DType::kFloat32), testing::Each(true));
+  EXPECT_THAT(operands_of(301, 303, 305, DType::kFloat16), testing::Each(true));  // too small
+  EXPECT_THAT(operands_of(1201, 1208, 1205, DType::kFloat16), testing::ElementsAre(1, 0, 0));
+  EXPECT_THAT(operands_of(1201, 1203, 1208, DType::kFloat16), testing::ElementsAre(0, 0, 1));
+}
+
+TEST_F(GpuPaddedProduct, AgreesWithTheCpuInEveryLayout) {
+  const Tensor a = drawn({kM, kK}, 1), b = drawn({kK, kN}, 2);
+  const Tensor expected = matmul(a, b);
+  const auto by_columns = [](const Tensor& t) { return transpose(gpu(contiguous(transpose(t)))); };
+  expect_same(matmul(by_columns(a), by_columns(b)), expected);
+  const Tensor turned = empty({kN, kM}, DType::kBFloat16, kGpu), out = transpose(turned);
+  matmul(gpu(a), gpu(b), {}, &out);
+  expect_same(out, expected);
+  expect_same(matmul(gpu(a), gpu(b), {.dtype = DType::kFloat32}), cast(expected, DType::kFloat32));
+}
+
+TEST_F(GpuPaddedProduct, AddsToWhatWasThereAndLeavesTheRest) {
+  const Tensor a = drawn({kM, kK}, 1), b = drawn({kK, kN}, 2);
+  const Tensor around = drawn({kM + 2, kN + 2}, 3), on_gpu = gpu(around);
+  const auto inner = [](const Tensor& t) { return slice(slice(t, 0, 1, kM + 1), 1, 1, kN + 1); };
+  const MatmulOptions options{.alpha = 2.0, .beta = -3.0};
+  const Tensor expected = inner(around), got = inner(on_gpu);
+  matmul(a, b, options, &expected);
+  matmul(gpu(a), gpu(b), options, &got);
+  expect_same(on_gpu, around);
+}
+
+TEST_F(GpuPaddedProduct, BatchesBroadcast) {
+  ASSERT_TRUE(kernels::pays_padding(901, 1403, 903, 2));
+  const Tensor a = drawn({2, 901, 903}, 1), b = drawn({903, 1403}, 2);
+  const Tensor stack = broadcast_to(gpu(b), {2, 903, 1403});
+  const Tensor by_columns = swap_axes(gpu(contiguous(swap_axes(a, 1, 2))), 1, 2);
+  expect_same(matmul(by_columns, stack), matmul(a, b));
 }
 
 TEST_F(GpuMatmul, AnEmptyInnerSizeGivesZeros) {

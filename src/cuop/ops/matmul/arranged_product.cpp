@@ -65,7 +65,8 @@ ArrangedProduct arrange(Product& p) {
 }
 
 void finish(const ArrangedProduct& arranged, const Product& product) {
-  if (arranged.target.is_defined()) copy_into(arranged.target, product.c);
+  if (!arranged.target.is_defined()) return;
+  copy_into(arranged.target, slice(product.c, -1, 0, arranged.target.shape().back()));
 }
 
 std::optional<Reading> reading(const Tensor& t, bool prefer_transposed) {

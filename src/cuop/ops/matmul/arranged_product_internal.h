@@ -35,7 +35,7 @@ struct ArrangedProduct {
 ArrangedProduct arrange(Product& product);
 /// The first of these alone.
 void merge_batch(Product& product);
-/// Brings the result to where it belongs.
+/// Brings the result, which may have columns behind its own, to where it belongs.
 void finish(const ArrangedProduct& arranged, const Product& product);
 
 }  // namespace cuop::kernels

@@ -10,6 +10,7 @@
 #include "cuop/ops/matmul/gemm_choice_internal.h"
 #include "cuop/ops/matmul/matmul_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
+#include "cuop/ops/matmul/padded_product_internal.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
 
 namespace cuop::kernels {
@@ -67,7 +68,8 @@ void matmul_cuda(Product& p) {
     merge_batch(p);
     return tile_product_cuda(p, kernel);
   }
-  const ArrangedProduct arranged = arrange(p);
+  ArrangedProduct arranged = arrange(p);
+  pad_rows(arranged, p);
   const int r = p.c.ndim() - 2;
   backend::cuda::GemmShape shape;
   shape.dtype = dtype;
