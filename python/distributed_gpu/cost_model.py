@@ -147,6 +147,7 @@ class ClusterConfig:
             machine.long_fft_speed = self.machine.long_fft_speed
             machine.transposed_speed = self.machine.transposed_speed
             machine.message_overhead = self.machine.message_overhead
+            machine.call_overhead = self.machine.call_overhead
         machine.flops = min(self._tflops) * 1e12
         machine.memory_bandwidth = self.memory_bandwidth * 1e9
         crosses = self.nodes_per_host is not None and self.nodes_per_host < self.num_nodes

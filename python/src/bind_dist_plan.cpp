@@ -35,7 +35,7 @@ std::string json_of(const Machine& machine) {
   std::ostringstream out;
   out << std::setprecision(17);
   JsonWriter json(out);
-  json.open('{').members("version", 3, "flops", machine.flops, "half_speed", machine.half_speed,
+  json.open('{').members("version", 4, "flops", machine.flops, "half_speed", machine.half_speed,
                          "double_speed", machine.double_speed, "fft_speed", machine.fft_speed,
                          "long_fft_speed", machine.long_fft_speed, "transposed_speed",
                          machine.transposed_speed, "memory_bandwidth", machine.memory_bandwidth,
@@ -43,6 +43,7 @@ std::string json_of(const Machine& machine) {
                          "message_overhead", machine.message_overhead, "network_bandwidth",
                          machine.network_bandwidth, "network_latency", machine.network_latency,
                          "network_overhead", machine.network_overhead);
+  if (machine.call_overhead > 0) json.members("call_overhead", machine.call_overhead);
   if (machine.ranks_per_host > 0) json.members("ranks_per_host", machine.ranks_per_host);
   json.members("memory", machine.memory).close();
   return out.str();
@@ -76,6 +77,8 @@ void bind_machine(Module& m) {
       .def_rw("link_bandwidth", &Machine::link_bandwidth)
       .def_rw("latency", &Machine::latency)
       .def_rw("message_overhead", &Machine::message_overhead)
+      .def_rw("call_overhead", &Machine::call_overhead,
+              "Seconds of a call beside its steps: agreement, launches and the wait for its end.")
       .def_rw("network_bandwidth", &Machine::network_bandwidth,
               "Bytes a second that one rank sends to or receives from other hosts.")
       .def_rw("network_latency", &Machine::network_latency)
@@ -146,7 +149,9 @@ void bind_plan_class(Module& m) {
       .def_prop_ro("bytes", &Plan::bytes, "Moved between ranks.")
       .def_prop_ro("flops", &Plan::flops, "Of the busiest rank.")
       .def_prop_ro(
-          "seconds", [](const Plan& plan) { return plan.seconds(); }, "Predicted.")
+          "seconds", [](const Plan& plan) { return plan.seconds(); }, "Predicted, of the steps.")
+      .def_ro("call_seconds", &Plan::call_seconds,
+              "Predicted, of the call beside its steps: 0 where it was not measured.")
       .def_prop_ro(
           "floor", [](const Plan& plan) { return plan.floor.seconds; },
           "Seconds below which nothing on these ranks can be.")

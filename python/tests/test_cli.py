@@ -343,7 +343,7 @@ def test_a_machine_is_written_as_it_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ('{"version": 4}', "version is 4; known are 1, 2 and 3"),
+        ('{"version": 5}', "version is 5; known are 1, 2, 3 and 4"),
         ('{"version": "2"}', "version is '2'"),
         ('{"version": true}', "version is True"),
         ('{"ranks_per_host": 0}', "ranks_per_host is 0; it must be a number above 0"),

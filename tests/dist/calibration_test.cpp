@@ -51,6 +51,7 @@ TEST_F(Calibration, GivesAllRanksTheSameFiguresAndKeepsThem) {
       measured[static_cast<size_t>(comm->rank())] = to_text(machine);
       EXPECT_GT(machine.flops, 0.0);
       EXPECT_GT(machine.fft_speed, 0.0);
+      EXPECT_GT(machine.call_overhead, 0.0);
       EXPECT_NE(machine.fft_speed, Machine{}.fft_speed);
       EXPECT_NE(machine.long_fft_speed, Machine{}.long_fft_speed);
       EXPECT_NE(machine.transposed_speed, Machine{}.transposed_speed);
@@ -106,6 +107,9 @@ TEST_F(Calibration, ALongCallPlansWithWhatItsRanksFindOut) {
     const double seconds = last_report().plan.seconds();
     matmul(x, x);
     EXPECT_EQ(last_report().plan.seconds(), seconds);
+    EXPECT_EQ(last_report().plan.call_seconds, comm->figures(Figures::kParts)->call_overhead);
+    EXPECT_THAT(last_report().plan.explain(),
+                ::testing::ContainsRegex("whole call +[0-9.]+ [mun]?s"));
     expect_rooted(comm, matmul_from_root(comm, on_root(comm, large), on_root(comm, large)),
                   expected, 1e-11, "from the root");
   });

@@ -68,6 +68,7 @@ TEST(RootNote, ComesBack) {
   RootNote note{Machine::host(3), 0x8123456789abcdefu, true, false};
   note.machine.latency = 0.1;
   note.machine.network_bandwidth = 0.3;
+  note.machine.call_overhead = 0.2;
   note.machine.ranks_per_host = 8;
   note.machine.memory = int64_t{1} << 40;
   const RootNote read = read_note(write_note(note));
@@ -92,6 +93,11 @@ TEST(RootNote, RefusesWhatIsNone) {
     note.machine.message_overhead = wrong;
     EXPECT_THAT(failure_of([&] { read_note(write_note(note)); }), HasSubstr("not above 0"))
         << wrong;
+  }
+  for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    RootNote note;
+    note.machine.call_overhead = wrong;
+    EXPECT_THAT(failure_of([&] { read_note(write_note(note)); }), HasSubstr("time of a call"));
   }
   RootNote no_host;
   no_host.machine.ranks_per_host = -1;

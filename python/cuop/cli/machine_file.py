@@ -18,6 +18,7 @@ FIGURES = (
     "link_bandwidth",
     "latency",
     "message_overhead",
+    "call_overhead",
     "network_bandwidth",
     "network_latency",
     "network_overhead",
@@ -27,7 +28,8 @@ FIGURES = (
 #: Of the link between the host and a device.
 HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
-_VERSIONS = (1, 2, 3)  # of the file; 1 knew no networks, 2 no transforms; without one: read alike
+#: Of the file: 1 knew no networks, 2 no transforms, 3 no calls; without one it is read alike.
+_VERSIONS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)

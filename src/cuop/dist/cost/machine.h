@@ -28,6 +28,8 @@ struct Machine {
   double network_bandwidth = 1.25e9;
   double network_latency = 3e-5;
   double network_overhead = 1e-6;
+  /// Seconds of a call beside its steps: to agree on it, to start work and to hear of its end.
+  double call_overhead = 0;
   /// So many ranks in a row share a host. 0: all of them, or the links of all are those above.
   int64_t ranks_per_host = 0;
   int64_t memory = std::numeric_limits<int64_t>::max();  ///< bytes that one rank may use

@@ -28,8 +28,8 @@ namespace cuop::dist {
 namespace {
 
 constexpr int kRepeats = 3;
-/// Shorter work is timed with more of it.
-constexpr double kShortestMs = 2.0;
+/// Shorter products are timed with larger ones, which run at the rate of those that matter.
+constexpr double kShortestMs = 5.0;
 
 /// The least of some times, in seconds.
 template <class Work>
@@ -85,10 +85,26 @@ double transposed_bandwidth(Device device) {
   return 2.0 * static_cast<double>(x.nbytes()) / seconds;
 }
 
-/// What one call takes that all ranks begin together and that sends `bytes` of `sent` to each of
-/// the next `peers` ranks, from whom as many come into `received`.
+/// Seconds on this rank, the least of some times, from when all ranks begin until the device has
+/// done what `work` asked it to.
+template <class Work>
+double seconds_together(Communicator& comm, Device device, const Work& work) {
+  double best = 0.0;
+  for (int i = 0; i <= kRepeats; ++i) {
+    comm.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    backend::runtime(device).synchronize(current_stream(device));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (i == 1 || (i > 1 && took.count() < best)) best = took.count();  // the first opens the way
+  }
+  return std::max(best, 1e-9);
+}
+
+/// What one of `times` exchanges takes, one after the other, in which each rank sends `bytes` of
+/// `sent` to each of the next `peers` ranks, from whom as many come into `received`.
 double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& received,
-                        int64_t bytes, int peers) {
+                        int64_t bytes, int peers, int times) {
   const int ranks = comm.size();
   const Device device = sent.device();
   std::vector<Patch> to, from;
@@ -98,16 +114,22 @@ double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& re
     from.push_back({(comm.rank() + 2 * ranks - 1 - i) % ranks, part(received)});
   }
   const Stream stream = current_stream(device);
-  double best = 0.0;
-  for (int i = 0; i <= kRepeats; ++i) {
-    comm.barrier();
-    const auto begin = std::chrono::steady_clock::now();
-    comm.exchange(to, from, stream);
-    backend::runtime(device).synchronize(stream);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    if (i == 1 || (i > 1 && took.count() < best)) best = took.count();  // the first opens the way
-  }
-  return std::max(best, 1e-9);
+  const double seconds = seconds_together(comm, device, [&] {
+    for (int i = 0; i < times; ++i) comm.exchange(to, from, stream);
+  });
+  return seconds / times;
+}
+
+/// What a call takes beside its moves and the arithmetic: as often as a call the ranks agree, on
+/// numbers, and tell each other a text, and the device is given something to do.
+double call_seconds(Communicator& comm, Device device) {
+  const Tensor one = ones({1}, DType::kFloat32, device);
+  return seconds_together(comm, device, [&] {
+    agree_all(comm, true);
+    broadcast_text(comm, "as long as what is told of a few inputs", 0);
+    add(one, one);
+    agree_all(comm, true);
+  });
 }
 
 /// Nothing where a rank has no room for what is measured with.
@@ -135,7 +157,7 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   measure(
       [&] { machine.transposed_speed = transposed_bandwidth(device) / machine.memory_bandwidth; });
   const int others = comm.size() - 1;
-  const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
+  const int64_t long_bytes = device.is_cpu() ? int64_t{8} << 20 : int64_t{256} << 20;
   Tensor sent, received;
   if (others > 0) {
     measure([&] {
@@ -145,11 +167,13 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   }
   if (!agree_all(comm, has_room)) return std::nullopt;
   if (others > 0) {
-    machine.latency = exchange_seconds(comm, sent, received, 8, 1);
-    machine.link_bandwidth =
-        static_cast<double>(long_bytes) / exchange_seconds(comm, sent, received, long_bytes, 1);
+    constexpr int kInARow = 8;
+    machine.latency = exchange_seconds(comm, sent, received, 8, 1, kInARow);
+    const double long_seconds = exchange_seconds(comm, sent, received, long_bytes, 1, 1) -
+                                exchange_seconds(comm, sent, received, 8, 1, 1);
+    machine.link_bandwidth = static_cast<double>(long_bytes) / std::max(long_seconds, 1e-6);
     const int many = std::min(others, 8);
-    const double burst = exchange_seconds(comm, sent, received, 8, many) - machine.latency;
+    const double burst = exchange_seconds(comm, sent, received, 8, many, kInARow) - machine.latency;
     machine.message_overhead =
         std::max(many > 1 ? burst / (many - 1) : machine.latency / 8.0, 1e-8);
   }
@@ -159,6 +183,7 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
         &Machine::link_bandwidth}) {
     machine.*speed = agree_min(comm, machine.*speed);
   }
+  machine.call_overhead = agree_max(comm, call_seconds(comm, device));
   machine.latency = agree_max(comm, machine.latency);
   machine.message_overhead = agree_max(comm, machine.message_overhead);
   return machine;
@@ -192,8 +217,8 @@ Communicator::Figures figures_of(Device device) {
 Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
                   const Machine& assumed, bool is_again) {
   const std::string key =
-      cat("ranks ", comm.kind(), ", ", comm.size(), " of which ", comm.local_size(), " on a host, ",
-          backend::thread_count(), " threads, ", tune::machine_text(device));
+      cat("figures of ranks ", comm.kind(), ", ", comm.size(), " of which ", comm.local_size(),
+          " on a host, ", backend::thread_count(), " threads, ", tune::machine_text(device));
   std::string text;
   if (comm.rank() == 0) {
     const std::optional<Machine> known = known_figures(key, device, assumed, is_again);

@@ -41,7 +41,7 @@ std::string key_of(const Operation& operation, const CallOptions& options,
   Packer key;
   key.put(operation.text);
   key.put(options.strategy);
-  static_assert(std::is_trivially_copyable_v<Machine> && sizeof(Machine) == 15 * sizeof(double));
+  static_assert(std::is_trivially_copyable_v<Machine> && sizeof(Machine) == 16 * sizeof(double));
   key.append({reinterpret_cast<const char*>(&machine), sizeof machine});
   key.put(static_cast<int64_t>(inputs.size()));
   for (const Placement& input : inputs) {
@@ -101,6 +101,7 @@ std::shared_ptr<const Planned> planned(const Operation& operation, const CallOpt
   if (const auto* found = known.find(key)) return *found;
   const trace::Span span(cat("plan ", operation.text), "plan");
   Plan plan = operation.plan({inputs, output, machine, options.strategy});
+  plan.call_seconds = machine.call_overhead;
   const uint64_t hash = plan.hash();
   std::string label = cat(plan.op, " [", plan.strategy, ']');
   const auto made =

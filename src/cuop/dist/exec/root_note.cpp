@@ -12,6 +12,7 @@ namespace {
 /// A machine as it lies in memory.
 struct Figures {
   std::array<double, 13> figures;
+  double call_overhead;
   int64_t ranks_per_host, memory;
 };
 
@@ -22,8 +23,10 @@ std::string write_note(const RootNote& note) {
   packed.put(note.hash);
   packed.put(int{note.is_on_gpu});
   packed.put(int{note.is_to_measure});
-  const auto [figures, ranks_per_host, memory] = std::bit_cast<Figures>(note.machine);
+  const auto [figures, call_overhead, ranks_per_host, memory] =
+      std::bit_cast<Figures>(note.machine);
   for (const double figure : figures) packed.put(figure);
+  packed.put(call_overhead);
   packed.put(ranks_per_host);
   packed.put(memory);
   return packed.take();
@@ -39,6 +42,10 @@ RootNote read_note(const std::string& bytes) {
   for (double& figure : machine.figures) {
     figure = packed.number<double>();
     if (!std::isfinite(figure) || figure <= 0.0) packed.fail("a figure is not above 0");
+  }
+  machine.call_overhead = packed.number<double>();
+  if (!std::isfinite(machine.call_overhead) || machine.call_overhead < 0.0) {
+    packed.fail("the time of a call is below 0");
   }
   machine.ranks_per_host = packed.number();
   if (machine.ranks_per_host < 0) packed.fail("a number of ranks is below 0");

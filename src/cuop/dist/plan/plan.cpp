@@ -211,7 +211,9 @@ std::string comparison(const Plan& plan) {
     line("on the GPU", format_seconds(plan.seconds()),
          measured.gpu_seconds > 0 ? format_seconds(measured.gpu_seconds) : "-");
   }
-  line("whole call", "-", format_seconds(measured.seconds));
+  line("whole call",
+       plan.call_seconds > 0 ? format_seconds(plan.seconds() + plan.call_seconds) : "-",
+       format_seconds(measured.seconds));
   line("sent", format_bytes(busiest), format_bytes(measured.bytes_sent));
   line("memory", format_bytes(plan.memory_per_rank), "-");
   if (plan.floor.seconds > 0) {
@@ -290,9 +292,9 @@ std::string Plan::to_json() const {
   JsonWriter json(out);
   json.open('{').members("op", op, "strategy", strategy, "detail", detail, "ranks", ranks, "bytes",
                          bytes(), "memory_per_rank", memory_per_rank, "flops", flops(), "seconds",
-                         seconds(), "floor", floor.seconds, "floor_flops", floor.flops,
-                         "floor_memory_bytes", floor.memory_bytes, "floor_link_bytes",
-                         floor.link_bytes);
+                         seconds(), "call_seconds", call_seconds, "floor", floor.seconds,
+                         "floor_flops", floor.flops, "floor_memory_bytes", floor.memory_bytes,
+                         "floor_link_bytes", floor.link_bytes);
   write(json, "inputs", inputs);
   write(json, "outputs", outputs);
   json.key("settings").open('{');

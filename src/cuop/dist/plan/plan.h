@@ -70,12 +70,13 @@ struct Plan {
   std::map<std::string, int64_t> settings = {};  ///< whole numbers that the executor follows
   int64_t memory_per_rank = 0;                   ///< bytes of the rank that needs most
   Floor floor = {};                              ///< below which nothing on these ranks can be
+  double call_seconds = 0;                       ///< predicted, of the call beside its steps
   std::vector<Candidate> candidates = {};
   std::optional<Measured> measured = {};  ///< of a report: what following it has cost
 
   int64_t bytes() const;   ///< moved between ranks
   double flops() const;    ///< of the busiest rank
-  double seconds() const;  ///< predicted
+  double seconds() const;  ///< predicted, of the steps
   /// The same of moves and of sums over ranks, or of arithmetic.
   double seconds(bool of_moves) const;
   int64_t setting(const std::string& key) const { return settings.at(key); }

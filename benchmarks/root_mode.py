@@ -1,0 +1,453 @@
+"""Rooted calls over sizes beside PyTorch on one GPU and beside plain NCCL scatter-compute-gather.
+
+    python benchmarks/root_mode.py --table table.md --json raw.json
+    python benchmarks/root_mode.py --cases matmul add --sizes 1 64 1024
+
+Operands and results are on rank 0's GPU. "cuOP" is the call of a process without ranks, which takes as many
+GPUs as pay; "one GPU" is PyTorch's; "NCCL" is what one writes by hand with torch.distributed, a process a GPU:
+blocks of rows scattered (what all need broadcast), computed by PyTorch, gathered. Sizes are those of all
+operands together. Milliseconds of a call and its wait, the median of several after two first ones; "loss" is
+cuOP's time over the better peer's. Products and convolutions are in IEEE float32.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as nccl
+import torch.multiprocessing
+
+MIB = 1 << 20
+SWEEPS = 10
+LAPLACIAN = [[0.0, 0.1, 0.0], [0.1, -0.4, 0.1], [0.0, 0.1, 0.0]]
+
+
+def seconds_of(call, wait):
+    """The median of calls and their waits, fewer of long ones."""
+    for _ in range(2):
+        call()
+        wait()
+    times = []
+    while len(times) < 3 or (len(times) < 15 and sum(times) < 0.25):
+        wait()
+        begin = time.perf_counter()
+        call()
+        wait()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def reals(x):
+    """NCCL moves no complex numbers."""
+    return torch.view_as_real(x) if x.is_complex() else x
+
+
+class Peers:
+    """What the functions of a case need of NCCL: blocks of rows of rank 0's tensors."""
+
+    def __init__(self, rank, ranks):
+        self.rank, self.ranks = rank, ranks
+
+    def scatter(self, x, shape, dtype):
+        rows = shape[0] // self.ranks
+        part = torch.empty((rows, *shape[1:]), dtype=dtype, device="cuda")
+        nccl.scatter(reals(part), list(reals(x).split(rows)) if self.rank == 0 else None, 0)
+        return part
+
+    def broadcast(self, x, shape, dtype):
+        whole = x if self.rank == 0 else torch.empty(shape, dtype=dtype, device="cuda")
+        nccl.broadcast(whole, 0)
+        return whole
+
+    def gather(self, part):
+        """The parts as rows of one tensor on rank 0."""
+        whole = None
+        if self.rank == 0:
+            rows = part.shape[0] * self.ranks
+            whole = torch.empty((rows, *part.shape[1:]), dtype=part.dtype, device="cuda")
+        into = list(reals(whole).split(part.shape[0])) if whole is not None else None
+        nccl.gather(reals(part), into, 0)
+        return whole
+
+    def halos(self, grid):
+        """Rows 0 and -1 of a padded grid from the neighbours; those at the border stay zero."""
+        calls = []
+        for other, mine, theirs in ((self.rank - 1, 1, 0), (self.rank + 1, -2, -1)):
+            if 0 <= other < self.ranks:
+                calls.append(nccl.P2POp(nccl.isend, grid[mine], other))
+                calls.append(nccl.P2POp(nccl.irecv, grid[theirs], other))
+        for waited in nccl.batch_isend_irecv(calls):
+            waited.wait()
+
+
+def sweep(grid):
+    weight = torch.tensor(LAPLACIAN, device="cuda")[None, None]
+    return torch.nn.functional.conv2d(grid[None, None], weight, padding=1)[0, 0]
+
+
+def side(size, matrices=1, item=4):
+    """Of so many square matrices of `size` bytes in all: a multiple of 64."""
+    return max(64, round(math.sqrt(size / matrices / item) / 64) * 64)
+
+
+class Case:
+    """An operation at a size: shapes of operands, and the three ways to compute it."""
+
+    dtype = torch.float32
+
+    def operands(self):
+        generator = torch.Generator(device="cuda").manual_seed(1)
+        return [
+            torch.randn(s, generator=generator, device="cuda", dtype=self.dtype)
+            for s in self.shapes
+        ]
+
+
+class Matmul(Case):
+    name = "matmul"
+
+    def __init__(self, size):
+        n = side(size, 2)
+        self.shapes = [(n, n), (n, n)]
+
+    def one(self, a, b):
+        return a @ b
+
+    def by_hand(self, peers, a, b):
+        part = peers.scatter(a, self.shapes[0], self.dtype)
+        return peers.gather(part @ peers.broadcast(b, self.shapes[1], self.dtype))
+
+    def ours(self, call):
+        from distributed_gpu.algorithms import matrix_ops
+
+        return call(matrix_ops.distributed_matmul)
+
+
+class BatchMatmul(Case):
+    name = "batch_matmul of 64"
+
+    def __init__(self, size):
+        n = side(size, 128)
+        self.shapes = [(64, n, n), (64, n, n)]
+
+    def one(self, a, b):
+        return torch.bmm(a, b)
+
+    def by_hand(self, peers, a, b):
+        parts = [peers.scatter(x, s, self.dtype) for x, s in zip((a, b), self.shapes, strict=True)]
+        return peers.gather(torch.bmm(*parts))
+
+    def ours(self, call):
+        from distributed_gpu.algorithms import matrix_ops
+
+        return call(matrix_ops.distributed_batch_matmul)
+
+
+class Add(Case):
+    name = "add"
+
+    def __init__(self, size):
+        n = side(size, 2)
+        self.shapes = [(n, n), (n, n)]
+
+    def one(self, a, b):
+        return a + b
+
+    def by_hand(self, peers, a, b):
+        parts = [peers.scatter(x, s, self.dtype) for x, s in zip((a, b), self.shapes, strict=True)]
+        return peers.gather(parts[0] + parts[1])
+
+    def ours(self, call):
+        from distributed_gpu.algorithms import matrix_ops
+
+        return call(matrix_ops.distributed_add)
+
+
+class Sum(Case):
+    name = "sum"
+
+    def __init__(self, size):
+        n = side(size)
+        self.shapes = [(n, n)]
+
+    def one(self, x):
+        return x.sum()
+
+    def by_hand(self, peers, x):
+        total = peers.scatter(x, self.shapes[0], self.dtype).sum()
+        nccl.reduce(total, 0)
+        return total
+
+    def ours(self, call):
+        from distributed_gpu.algorithms import reduction
+
+        return call(reduction.distributed_sum)
+
+
+class ColumnSums(Sum):
+    name = "sum of dim 0"
+
+    def one(self, x):
+        return x.sum(0)
+
+    def by_hand(self, peers, x):
+        total = peers.scatter(x, self.shapes[0], self.dtype).sum(0)
+        nccl.reduce(total, 0)
+        return total
+
+    def ours(self, call):
+        from distributed_gpu.algorithms import reduction
+
+        return call(reduction.distributed_sum, dim=0)
+
+
+class Fft(Case):
+    name = "fft of lines of 4096"
+    dtype = torch.complex64
+
+    def __init__(self, size):
+        self.shapes = [(max(2, size // 8 // 4096), 4096)]
+
+    def one(self, x):
+        return torch.fft.fft(x)
+
+    def by_hand(self, peers, x):
+        return peers.gather(torch.fft.fft(peers.scatter(x, self.shapes[0], self.dtype)))
+
+    def ours(self, call):
+        from distributed_gpu.algorithms import fft
+
+        return call(fft.distributed_fft)
+
+
+class Fft2d(Case):
+    name = "fft2d_pencil"
+    dtype = torch.complex64
+
+    def __init__(self, size):
+        n = side(size, item=8)
+        self.shapes = [(n, n)]
+
+    def one(self, x):
+        return torch.fft.fft2(x)
+
+    def by_hand(self, peers, x):
+        rows = torch.fft.fft(peers.scatter(x, self.shapes[0], self.dtype))
+        width = rows.shape[1] // peers.ranks
+        sent = [reals(part.contiguous()) for part in rows.split(width, 1)]
+        columns = torch.empty((rows.shape[0] * peers.ranks, width), dtype=rows.dtype, device="cuda")
+        nccl.all_to_all(list(reals(columns).split(rows.shape[0])), sent)
+        whole = peers.gather(torch.fft.fft(columns, dim=0).T.contiguous())
+        return None if whole is None else whole.T
+
+    def ours(self, call):
+        from distributed_gpu.algorithms import fft
+
+        return call(fft.distributed_fft2d_pencil)
+
+
+class Stencil(Case):
+    name = f"stencil_2d, {SWEEPS} sweeps"
+
+    def __init__(self, size):
+        n = side(size)
+        self.shapes = [(n, n)]
+
+    def one(self, x):
+        for _ in range(SWEEPS):
+            x = sweep(x)
+        return x
+
+    def by_hand(self, peers, x):
+        part = peers.scatter(x, self.shapes[0], self.dtype)
+        grid = torch.nn.functional.pad(part, (0, 0, 1, 1))
+        for _ in range(SWEEPS):
+            peers.halos(grid)
+            grid = torch.nn.functional.pad(sweep(grid)[1:-1], (0, 0, 1, 1))
+        return peers.gather(grid[1:-1].contiguous())
+
+    def ours(self, call):
+        import numpy as np
+
+        from distributed_gpu.algorithms import stencil
+
+        kernel = np.array(LAPLACIAN, np.float32)
+        return call(stencil.distributed_stencil_2d, stencil_kernel=kernel, iterations=SWEEPS)
+
+
+class Conv(Case):
+    name = "conv2d of 3 x 3"
+
+    def __init__(self, size):
+        count = max(8, size // 4 // (64 * 28 * 28) // 8 * 8)
+        self.shapes = [(count, 64, 28, 28), (64, 64, 3, 3)]
+
+    def one(self, x, weight):
+        return torch.nn.functional.conv2d(x, weight, padding=1)
+
+    def by_hand(self, peers, x, weight):
+        weight = peers.broadcast(weight, self.shapes[1], self.dtype)
+        return peers.gather(self.one(peers.scatter(x, self.shapes[0], self.dtype), weight))
+
+    def ours(self, call):
+        from distributed_gpu.algorithms import convolution
+
+        return call(convolution.distributed_conv2d, padding=1)
+
+
+KINDS = [Matmul, BatchMatmul, Add, Sum, ColumnSums, Fft, Fft2d, Stencil, Conv]
+
+
+def cases(options):
+    """(kind, size, case) of all that is wanted."""
+    for kind in KINDS:
+        if options.cases and not kind.name.startswith(tuple(options.cases)):
+            continue
+        for size in options.sizes:
+            # 2 GiB of matrices are a second of arithmetic; more would show nothing else.
+            if kind is not Matmul or size <= 2048:
+                yield kind, size, kind(size * MIB)
+
+
+def key(kind, size):
+    return f"{kind.name}|{size}"
+
+
+def precise():
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def peer_process(rank, ranks, options, path):
+    """One of the processes of the peers; rank 0 writes seconds of one GPU and of all."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+    torch.cuda.set_device(rank)
+    precise()
+    nccl.init_process_group(
+        "nccl", rank=rank, world_size=ranks, device_id=torch.device("cuda", rank)
+    )
+    peers, found = Peers(rank, ranks), {}
+
+    def wait():
+        torch.cuda.synchronize()
+
+    for kind, size, case in cases(options):
+        operands = case.operands() if rank == 0 else [None] * len(case.shapes)
+        times = []
+        error = 0.0
+        for turn in range(9):
+            nccl.barrier()
+            wait()
+            begin = time.perf_counter()
+            result = case.by_hand(peers, *operands)
+            wait()
+            if turn > 1:
+                times.append(time.perf_counter() - begin)
+            if turn == 0 and rank == 0:
+                exact = case.one(*operands)
+                error = float((result - exact).abs().max() / exact.abs().max())
+                del exact
+            del result
+        found[key(kind, size)] = {"nccl": statistics.median(times), "nccl_error": error}
+        if rank == 0:
+            found[key(kind, size)]["one"] = seconds_of(lambda c=case, o=operands: c.one(*o), wait)
+        del operands
+        torch.cuda.empty_cache()
+        nccl.barrier()
+    if rank == 0:
+        Path(path).write_text(json.dumps(found), encoding="utf-8")
+    nccl.destroy_process_group()
+
+
+def ours(options):
+    """Seconds, strategy and error of cuOP's calls."""
+    import cuop
+    from cuop import dist
+    from distributed_gpu import MPIManager, TensorDistributor
+
+    cuop.set_current_device("cuda:0")
+    precise()
+    mpi = MPIManager(dist.world())
+    distributor = TensorDistributor(mpi)
+    found = {}
+    for kind, size, case in cases(options):
+        theirs = case.operands()
+        mine = [cuop.asarray(x) for x in theirs]
+
+        def call(function, mine=mine, **arguments):
+            return function(*mine, mpi, distributor, **arguments)
+
+        result = torch.from_dlpack(case.ours(call))
+        exact = case.one(*theirs)
+        error = float((result - exact).abs().max() / exact.abs().max())
+        del result, exact
+        torch.cuda.empty_cache()
+        seconds = seconds_of(lambda c=case, f=call: c.ours(f), cuop.synchronize)
+        plan = dist.last_report().plan
+        found[key(kind, size)] = {
+            "ours": seconds,
+            "strategy": plan.strategy,
+            "ranks": plan.ranks,
+            "predicted": plan.seconds,
+            "error": error,
+        }
+        del theirs, mine, call
+        torch.cuda.empty_cache()
+    return found
+
+
+def line(kind, size, case, figures):
+    shapes = ", ".join("x".join(map(str, shape)) for shape in case.shapes)
+    peer = min(figures["one"], figures["nccl"])
+    return (
+        f"| {kind.name} | {shapes} | {size} MiB | {figures['one'] * 1e3:.3g} | "
+        f"{figures['nccl'] * 1e3:.3g} | {figures['ours'] * 1e3:.3g} ({figures['strategy']}) | "
+        f"{figures['ours'] / peer:.2f} | {figures['predicted'] * 1e3:.3g} | {figures['error']:.0e} |"
+    )
+
+
+def main():
+    """Measure peers in processes of their own, then our calls here."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cases", nargs="+", help="beginnings of names")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[1, 16, 256, 2048, 8192], help="MiB"
+    )
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    gpus = torch.cuda.device_count()
+    path = f"/tmp/root-mode-{os.getpid()}.json"
+    torch.multiprocessing.start_processes(
+        peer_process, (gpus, options, path), nprocs=gpus, start_method="spawn"
+    )
+    figures = json.loads(Path(path).read_text(encoding="utf-8"))
+    Path(path).unlink()
+    for name, mine in ours(options).items():
+        figures[name].update(mine)
+    lines = [
+        f"- command: python benchmarks/root_mode.py --sizes {' '.join(map(str, options.sizes))}",
+        f"- date: {time.strftime('%Y-%m-%d')}",
+        f"- GPUs: {gpus} x {torch.cuda.get_device_name(0)}, PyTorch {torch.__version__}, "
+        f"NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}",
+        "",
+        "| operation | operands | bytes | one GPU | NCCL | cuOP (strategy) | loss | predicted | error |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(line(kind, size, case, figures[key(kind, size)]) for kind, size, case in cases(options)),
+    ]
+    print("\n".join(lines))
+    if options.table:
+        options.table.write_text(
+            "# Rooted calls over sizes\n\n" + "\n".join(lines) + "\n", encoding="utf-8"
+        )
+    if options.json:
+        options.json.write_text(json.dumps(figures), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
