@@ -4,8 +4,8 @@
     python benchmarks/plan_choices.py --ranks 2 --device cpu --largest 1024 --shapes 40
 
 Ranks are threads of this process, rank r on GPU r. Each shape is multiplied by the planner's choice and by
-every strategy that it weighed, forced, in turns; a time is the median of several calls and their wait, all
-ranks starting together, after a first one. "rooted": operands and result on rank 0. "sharded": operands in
+every strategy that it weighed, forced, in turns; a time is the median of several calls and their wait on the
+slowest rank, all starting together, after a first one. "rooted": operands and result on rank 0. "sharded": operands in
 rows over the ranks, the result where it is made. A choice is good where its strategy takes at most 5 % more
 than the fastest one. Errors are those of the predicted seconds of the plans chosen.
 """
@@ -71,8 +71,8 @@ class Multiplied:
         begin = time.perf_counter()
         self(strategy)
         cuop.synchronize()
-        self.comm.barrier()
-        return time.perf_counter() - begin
+        took = cuop.tensor(time.perf_counter() - begin, dtype="float64", device="cpu")
+        return float(dist.all_reduce(self.comm, took, "max"))
 
 
 def described(plan):

@@ -52,7 +52,8 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
     return wire.is_by_cost ? Wire::of_per_mille(plan.setting(key)) : wire;
   };
   const Wire of_a = wire_of("sparse_a"), of_b = wire_of("sparse_b");
-  Part partial{zeros(mine.shape(), summed, a.device()), mine, a.device()};
+  Part partial{empty(mine.shape(), summed, a.device()), mine, a.device()};
+  bool is_begun = false;
   for (int64_t panel = 0; panel < panels; ++panel) {
     const Tensor a_panel = fetch(comm, part_of(a), a.sharding().owner_boxes(a.shape()),
                                  panel_boxes(plan.inputs[0], 1, panels, panel), c.dtype, of_a, 1);
@@ -60,11 +61,13 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
                                  panel_boxes(plan.inputs[1], 0, panels, panel), c.dtype, of_b, 0);
     if (mine.empty() || a_panel.shape(1) == 0) continue;
     if (plan.setting("narrow") == 1) {
-      multiply_narrowed(a_panel, b_panel, wire.dtype, panel > 0, partial.local);
+      multiply_narrowed(a_panel, b_panel, wire.dtype, is_begun, partial.local);
     } else {
-      multiply_by_path(a_panel, b_panel, panel > 0, path, partial.local);
+      multiply_by_path(a_panel, b_panel, is_begun, path, partial.local);
     }
+    is_begun = true;
   }
+  if (!is_begun) fill(partial.local, 0);
   Tensor local = partial.local;
   if (!(partial_as == c.sharding)) {
     local = combine(comm, partial, partial_as.owner_boxes(c.shape), c.sharding.owner_boxes(c.shape),

@@ -16,10 +16,19 @@ constexpr int64_t kMostPanels = 1 << 10;
 
 constexpr const char* kProduct = "C = A @ B of the local blocks";
 
+/// Products of all but the largest matrices hide little of what they read and write.
 PlanStep product_step(const Machine& machine, DType dtype, double flops, int64_t bytes) {
   Plan plan;
-  add_compute(plan, machine, kProduct, flops, bytes, dtype);
+  add_compute(plan, machine, kProduct, flops, 0, dtype);
+  plan.steps[0].seconds += compute_seconds(machine, 0, bytes, dtype);
   return plan.steps[0];
+}
+
+/// Bytes that a product of 16-bit floats reads and writes once more where its rows fill no whole 16
+/// bytes (ops/matmul/padded_product_internal.h): each matrix is copied.
+int64_t padding_bytes(const MatmulProblem& problem, int64_t bytes) {
+  const bool is_whole = problem.n % 8 == 0 && problem.k % 8 == 0;
+  return itemsize(problem.dtype) == 2 && !is_whole ? 2 * bytes : 0;
 }
 
 /// Of operands in float32 that are rounded first, so that the product has to be scaled.
@@ -102,7 +111,9 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const DType wide = compute_dtype(problem.dtype);  // of partial sums of 16-bit products
   const DType summed = partial == c ? problem.dtype : wide;
   const int64_t c_bytes = largest_block(c_shape, summed, partial);
-  PlanStep product = product_step(machine, problem.dtype, flops, a_bytes + b_bytes + c_bytes);
+  const int64_t touched = a_bytes + b_bytes + c_bytes;
+  PlanStep product =
+      product_step(machine, problem.dtype, flops, touched + padding_bytes(problem, touched));
   const bool travels = !same_owners(problem.a, a, a_shape) || !same_owners(problem.b, b, b_shape);
   const bool can_narrow = problem.may_narrow && wire != problem.dtype && travels;
   bool is_narrow = false;
