@@ -151,10 +151,26 @@ TEST(MatmulPlan, MultipliesShortBlocksAsTheyLie) {
   const Plan plan = plan_matmul(problem, machine, "k_split");
   ASSERT_EQ(plan.detail, "grid 1x1x4") << plan.explain();
   EXPECT_EQ(plan.memory_per_rank, 2 * (64 * 16 + 16 * 32 + 64 * 32 / 4) + 4 * (64 * 32) * 5 / 4);
-  EXPECT_DOUBLE_EQ(plan.seconds(false), (2 * 64 * 16 + 2 * 16 * 32 + 4 * 64 * 32) / 3e12);
-  machine.memory_bandwidth = 1e18;  // by arithmetic then: 8 times as fast as that of float32
-  EXPECT_DOUBLE_EQ(plan_matmul(problem, machine, "k_split").seconds(false),
-                   2.0 * 64 * 16 * 32 / (8.0 * machine.flops));
+  // Arithmetic, 8 times as fast as that of float32, and memory.
+  const double arithmetic = 2.0 * 64 * 16 * 32 / (8.0 * machine.flops);
+  const double memory = (2 * 64 * 16 + 2 * 16 * 32 + 4 * 64 * 32) / 3e12;
+  EXPECT_DOUBLE_EQ(plan.seconds(false), arithmetic + memory);
+}
+
+TEST(MatmulPlan, CountsCopiesOfShortRowsThatFillNoSteps) {
+  const Sharding root = Sharding::on_rank(Mesh::line(2), 0);
+  const auto seconds = [&](int64_t m, int64_t n, int64_t k, DType dtype) {
+    Machine machine = cluster();
+    machine.flops = 1e30;
+    return plan_matmul({m, n, k, dtype, root, root, root}, machine, "root").seconds();
+  };
+  const auto memory = [](double m, double n, double k, double item) {
+    return item * (m * k + k * n + m * n) / 3e12;
+  };
+  EXPECT_NEAR(seconds(801, 800, 808, DType::kBFloat16), memory(801, 800, 808, 2), 1e-12);
+  EXPECT_NEAR(seconds(800, 801, 808, DType::kBFloat16), 3 * memory(800, 801, 808, 2), 1e-12);
+  EXPECT_NEAR(seconds(800, 808, 801, DType::kFloat16), 3 * memory(800, 808, 801, 2), 1e-12);
+  EXPECT_NEAR(seconds(801, 801, 801, DType::kFloat32), memory(801, 801, 801, 4), 1e-12);
 }
 
 TEST(MatmulPlan, RoundsBlocksThatTravelShortWhereThatPays) {
@@ -169,12 +185,14 @@ TEST(MatmulPlan, RoundsBlocksThatTravelShortWhereThatPays) {
   EXPECT_EQ(planned(8192, 8.0).setting("narrow"), 1);
   EXPECT_EQ(planned(8192, 1.0).setting("narrow"), 0);
   EXPECT_EQ(planned(16, 8.0).setting("narrow"), 0);  // passes over memory cost more
-  // 5.5e11 flops at 8 times 5e13 a second, and passes: A's and B's 64 + 256 MiB are read to be
-  // measured, read and written half as long, C's 64 MiB are read and written.
+  // 5.5e11 flops at 8 times 5e13 a second on half as long operands, and passes: A's and B's 64 +
+  // 256 MiB are read to be measured, read and written half as long, C's 64 MiB are read and
+  // written.
   const Plan plan = planned(8192, 8.0);
   const double mib = 1 << 20;
   EXPECT_NEAR(plan.seconds(false) - planned(8192, 8.0).steps[2].seconds,
-              2.0 * 2048 * 8192 * 8192 / 4e14 + (2.5 * 320 + 2 * 64) * mib / 3e12, 1e-9)
+              2.0 * 2048 * 8192 * 8192 / 4e14 + (0.5 * 320 + 64 + 2.5 * 320 + 2 * 64) * mib / 3e12,
+              1e-9)
       << plan.explain();
   EXPECT_EQ(plan.memory_per_rank - planned(8192, 1.0).memory_per_rank, (64 + 256) / 2 << 20);
 }

@@ -16,31 +16,27 @@ constexpr int64_t kMostPanels = 1 << 10;
 
 constexpr const char* kProduct = "C = A @ B of the local blocks";
 
-/// Products of all but the largest matrices hide little of what they read and write.
-PlanStep product_step(const Machine& machine, DType dtype, double flops, int64_t bytes) {
+/// Products of all but the largest matrices hide little of what they read and write. Those of
+/// 16-bit floats copy each matrix where rows fill no whole 16 bytes
+/// (ops/matmul/padded_product_internal.h).
+PlanStep product_step(const MatmulProblem& problem, const Machine& machine, DType dtype,
+                      double flops, int64_t bytes, const std::string& text = kProduct) {
+  const bool is_copied = itemsize(dtype) == 2 && (problem.n % 8 != 0 || problem.k % 8 != 0);
   Plan plan;
-  add_compute(plan, machine, kProduct, flops, 0, dtype);
-  plan.steps[0].seconds += compute_seconds(machine, 0, bytes, dtype);
+  add_compute(plan, machine, text, flops, 0, dtype);
+  plan.steps[0].seconds += compute_seconds(machine, 0, is_copied ? 3 * bytes : bytes, dtype);
   return plan.steps[0];
-}
-
-/// Bytes that a product of 16-bit floats reads and writes once more where its rows fill no whole 16
-/// bytes (ops/matmul/padded_product_internal.h): each matrix is copied.
-int64_t padding_bytes(const MatmulProblem& problem, int64_t bytes) {
-  const bool is_whole = problem.n % 8 == 0 && problem.k % 8 == 0;
-  return itemsize(problem.dtype) == 2 && !is_whole ? 2 * bytes : 0;
 }
 
 /// Of operands in float32 that are rounded first, so that the product has to be scaled.
-PlanStep narrow_product_step(const Machine& machine, DType wire, double flops, int64_t operands,
-                             int64_t result) {
-  Plan plan;
-  add_compute(plan, machine, cat(kProduct, ", rounded to ", wire), flops, operands / 2 + result,
-              wire);
+PlanStep narrow_product_step(const MatmulProblem& problem, const Machine& machine, DType wire,
+                             double flops, int64_t operands, int64_t result) {
+  PlanStep step = product_step(problem, machine, wire, flops, operands / 2 + result,
+                               cat(kProduct, ", rounded to ", wire));
   // Operands are read to find their largest elements, and to be rounded.
   const int64_t passes = 2 * operands + operands / 2 + 2 * result;
-  plan.steps[0].seconds += compute_seconds(machine, 0, passes, DType::kFloat32);
-  return plan.steps[0];
+  step.seconds += compute_seconds(machine, 0, passes, DType::kFloat32);
+  return step;
 }
 
 /// The steps by which operands and result are moved, to say how they travel on a wire by cost.
@@ -111,14 +107,14 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const DType wide = compute_dtype(problem.dtype);  // of partial sums of 16-bit products
   const DType summed = partial == c ? problem.dtype : wide;
   const int64_t c_bytes = largest_block(c_shape, summed, partial);
-  const int64_t touched = a_bytes + b_bytes + c_bytes;
   PlanStep product =
-      product_step(machine, problem.dtype, flops, touched + padding_bytes(problem, touched));
+      product_step(problem, machine, problem.dtype, flops, a_bytes + b_bytes + c_bytes);
   const bool travels = !same_owners(problem.a, a, a_shape) || !same_owners(problem.b, b, b_shape);
   const bool can_narrow = problem.may_narrow && wire != problem.dtype && travels;
   bool is_narrow = false;
   if (can_narrow && problem.dtype == DType::kFloat32) {
-    const PlanStep narrow = narrow_product_step(machine, wire, flops, a_bytes + b_bytes, c_bytes);
+    const PlanStep narrow =
+        narrow_product_step(problem, machine, wire, flops, a_bytes + b_bytes, c_bytes);
     is_narrow = narrow.seconds < product.seconds;
     if (is_narrow) product = narrow;
   }
