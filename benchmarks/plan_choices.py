@@ -1,9 +1,9 @@
 """Whether the planner chooses the fastest plan, over random shapes of products: predicted beside measured.
 
-    python benchmarks/plan_choices.py --ranks 2 --table table.md --json raw.json
-    python benchmarks/plan_choices.py --ranks 2 --device cpu --largest 1024 --shapes 40
+    mpirun --bind-to none -np 2 python benchmarks/plan_choices.py --table table.md --json raw.json
+    python benchmarks/plan_choices.py --ranks 2 --device cpu --largest 3000 --shapes 40
 
-Ranks are threads of this process, rank r on GPU r. Each shape is multiplied by the planner's choice and by
+Ranks are the processes of mpirun or threads of this one (which wait for Python's lock too), rank r on GPU r. Each shape is multiplied by the planner's choice and by
 every strategy that it weighed, forced, in turns; a time is the median of several calls and their wait on the
 slowest rank, all starting together, after a first one. "rooted": operands and result on rank 0. "sharded": operands in
 rows over the ranks, the result where it is made. A choice is good where its strategy takes at most 5 % more
@@ -71,8 +71,7 @@ class Multiplied:
         begin = time.perf_counter()
         self(strategy)
         cuop.synchronize()
-        took = cuop.tensor(time.perf_counter() - begin, dtype="float64", device="cpu")
-        return float(dist.all_reduce(self.comm, took, "max"))
+        return time.perf_counter() - begin
 
 
 def described(plan):
@@ -102,6 +101,8 @@ def measured(comm, kind, shape, device, rounds):
         for strategy in strategies:
             found[strategy]["times"].append(multiplied.seconds(strategy))
     for each in found.values():
+        mine = cuop.tensor(each["times"], dtype="float64", device="cpu")
+        each["times"] = dist.all_reduce(comm, mine, "max").tolist()
         each["seconds"] = statistics.median(each["times"])
     return {"kind": kind, "shape": shape, "chosen": chosen, "strategies": found}
 
@@ -166,7 +167,7 @@ def main():
     )
 
     def work(comm):
-        device = f"cuda:{comm.rank}" if options.device == "cuda" else "cpu"
+        device = f"cuda:{comm.rank}" if options.device == "cuda" else "cpu"  # one host's
         cuop.set_current_device(device)
         machine = dist.calibrate(comm, again=True)
         found = {}
@@ -177,9 +178,15 @@ def main():
         return (machine.to_json(), found) if comm.rank == 0 else None
 
     begin = time.perf_counter()
-    machine, found = dist.run_ranks(work, options.ranks)[0]
+    world = dist.world()
+    results = work(world) if world.size > 1 else dist.run_ranks(work, options.ranks)[0]
+    if world.rank != 0:
+        return
+    machine, found = results
+    launched = f"mpirun --bind-to none -np {world.size} python" if world.size > 1 else "python"
+    ranks = "" if world.size > 1 else f"--ranks {options.ranks} "
     lines = [
-        f"- command: python benchmarks/plan_choices.py --ranks {options.ranks} --device {options.device} "
+        f"- command: {launched} benchmarks/plan_choices.py {ranks}--device {options.device} "
         f"--shapes {options.shapes} --smallest {options.smallest} --largest {options.largest} "
         f"--most-flops {options.most_flops:g} --seed {options.seed}",
         f"- date: {time.strftime('%Y-%m-%d')}, {time.perf_counter() - begin:.0f} s",

@@ -7,13 +7,13 @@ namespace cuop::backend::cuda {
 
 void WaitingPause::next() {
   using std::chrono::microseconds;
-  constexpr auto kSpinning = microseconds(2000), kLongest = microseconds(1000);
+  constexpr auto kSpinning = microseconds(10000), kLongest = microseconds(1000);
   const auto waited = std::chrono::steady_clock::now() - begin_;
   if (waited < kSpinning) {
     std::this_thread::yield();
   } else {
     std::this_thread::sleep_for(
-        std::min<std::chrono::steady_clock::duration>(waited / 32, kLongest));
+        std::min<std::chrono::steady_clock::duration>(waited / 64, kLongest));
   }
 }
 
