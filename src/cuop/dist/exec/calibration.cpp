@@ -124,15 +124,17 @@ double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& re
   return seconds / times;
 }
 
-/// What a call takes beside its moves and the arithmetic: as often as a call the ranks agree, on
-/// numbers, and tell each other a text, and the device is given something to do.
+/// What a call takes beside its moves and the arithmetic: ranks agree on it, hear of its inputs,
+/// and multiply what is too small to take time by itself.
 double call_seconds(Communicator& comm, Device device) {
-  const Tensor one = ones({1}, DType::kFloat32, device);
+  const Tensor small = noise(64, DType::kFloat32, device);
   return seconds_together(comm, device, [&] {
-    agree_all(comm, true);
-    broadcast_text(comm, "as long as what is told of a few inputs", 0);
-    add(one, one);
-    agree_all(comm, true);
+    run_together(
+        comm, "what is called, with its arguments, on all ranks", [] {},
+        [&] {
+          broadcast_text(comm, "shapes and dtypes of some inputs, and figures of this machine", 0);
+          matmul(small, small);
+        });
   });
 }
 
