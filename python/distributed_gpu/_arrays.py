@@ -23,6 +23,8 @@ def root_tensor(array, who, name):
     """as_tensor of what one rank gives to all. Lists and numbers stay on the host, not on the current
     GPU: ranks work on GPUs when an input lies on one.
     """
+    if isinstance(array, cuop.Tensor):
+        return array
     has_no_memory = isinstance(array, (list, tuple, int, float, complex))
     return as_tensor(array, who, name, device="cpu" if has_no_memory else None)
 

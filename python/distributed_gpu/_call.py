@@ -40,9 +40,13 @@ def mpi_errors(comm):
     try:
         yield
     except cuop.errors.Error as error:
-        is_shared = isinstance(error, cuop.errors.CommunicationError)
-        failed = error.rank if is_shared else comm.in_world(comm.rank)
-        raise MPIError(str(error), failed, error) from error
+        raise _as_mpi_error(error, comm) from error
+
+
+def _as_mpi_error(error, comm):
+    is_shared = isinstance(error, cuop.errors.CommunicationError)
+    failed = error.rank if is_shared else comm.in_world(comm.rank)
+    return MPIError(str(error), failed, error)
 
 
 def from_root(function, mpi, arrays, *args, **kwargs):
@@ -51,18 +55,26 @@ def from_root(function, mpi, arrays, *args, **kwargs):
     `arrays` has the arrays by the names of the caller's arguments. Returns the result as the kind of
     the first array on rank 0, None elsewhere.
     """
-    who = f"distributed_{function.__name__.removesuffix('_from_root')}"
+    call = function.__name__
+    who = f"distributed_{call.removesuffix('_from_root')}"
     check_manager(mpi, who)
-    with announced(mpi, function.__name__):
+    comm = mpi.comm
+    # Written out: context managers take as long as all else here.
+    try:
         inputs = [
             None if array is None else root_tensor(array, who, name)
             for name, array in arrays.items()
         ]
-        missing = [name for name, array in arrays.items() if array is None and name != "bias"]
-        if missing and mpi.get_rank() == 0:
-            raise refused(None, who, missing[0], "an array on rank 0")
-    with mpi_errors(mpi.comm):
-        result = function(mpi.comm, *inputs, *args, **kwargs)
+        if any(each is None for each in inputs) and mpi.get_rank() == 0:
+            missing = [name for name, array in arrays.items() if array is None and name != "bias"]
+            if missing:
+                raise refused(None, who, missing[0], "an array on rank 0")
+    except Exception as error:
+        _announce(error, comm, call)
+    try:
+        result = function(comm, *inputs, *args, **kwargs)
+    except cuop.errors.Error as error:
+        raise _as_mpi_error(error, comm) from error
     return None if result is None else to_kind(result, kind_of(next(iter(arrays.values()))))
 
 
@@ -72,8 +84,12 @@ def announced(mpi, call):
     try:
         yield
     except Exception as error:
-        with mpi_errors(mpi.comm):
-            dist.fail_together(mpi.comm, call, f"{type(error).__name__}: {error}")
+        _announce(error, mpi.comm, call)
+
+
+def _announce(error, comm, call):
+    with mpi_errors(comm):
+        dist.fail_together(comm, call, f"{type(error).__name__}: {error}")
 
 
 @contextlib.contextmanager
