@@ -196,6 +196,30 @@ def test_dtypes_of_results_are_checked():
         cuop.matmul(half, half, dtype="float32", out=cuop.ones((2, 2), dtype="float16"))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "int32", "float32", "float64", "complex64"])
+def test_rows_and_columns_that_are_repeated(dtype):
+    # What is broadcast along the axes of the matrices themselves, not of a batch.
+    def forms(shape, seed):
+        whole = np.random.default_rng(seed).integers(-3, 4, shape).astype(dtype)
+        for axes in ((), (-2,), (-1,), (-2, -1), tuple(range(-len(shape), 0))):
+            part = whole
+            for axis in axes:
+                part = part.take([0], axis)
+            once = cuop.tensor(np.ascontiguousarray(part))
+            yield np.broadcast_to(part, shape), cuop.broadcast_to(once, shape)
+
+    for batch in ((), (2,)):
+        for a, x in forms((*batch, 5, 7), 1):
+            for b, y in forms((*batch, 7, 6), 2):
+                np.testing.assert_array_equal(cuop.matmul(x, y).to_numpy(), a @ b)
+                turned = cuop.matmul(y, x, trans_a=True, trans_b=True).to_numpy()
+                np.testing.assert_array_equal(turned, (a @ b).swapaxes(-1, -2))
+    for a, x in forms((5, 7), 3):
+        for b, y in forms((5, 7), 4):
+            dots = cuop.vecdot(x, y).to_numpy()
+            np.testing.assert_array_equal(dots, (a.conj() * b).sum(-1).astype(dtype))
+
+
 def test_nan_and_infinity_spread():
     a = np.ones((4, 4), np.float32)
     a[1, 2], a[2, 0] = np.nan, np.inf

@@ -86,12 +86,14 @@ std::optional<Reading> reading(const Tensor& t, bool prefer_transposed) {
   return plain ? plain : transposed;
 }
 
-Tensor compact(const Tensor& t) {
-  Tensor distinct = t;
-  for (int i = 0; i < t.ndim(); ++i) {
-    if (t.strides()[i] == 0 && t.shape(i) > 1) distinct = slice(distinct, i, 0, 1);
+Tensor distinct(const Tensor& t) {
+  Tensor once = t;
+  for (int i = 0; i + 2 < t.ndim(); ++i) {
+    if (t.strides()[i] == 0 && t.shape(i) > 1) once = slice(once, i, 0, 1);
   }
-  return broadcast_to(clone(distinct), t.shape());
+  return once;
 }
+
+Tensor compact(const Tensor& t) { return broadcast_to(clone(distinct(t)), t.shape()); }
 
 }  // namespace cuop::kernels

@@ -20,7 +20,9 @@ struct Reading {
 /// both ways (a single row or column) is read row-major unless the transpose is preferred.
 std::optional<Reading> reading(const Tensor& stack, bool prefer_transposed = false);
 
-/// A row-major copy that repeats nothing along broadcast axes.
+/// A view with what is repeated along batch axes there once.
+Tensor distinct(const Tensor& stack);
+/// A row-major copy of all matrices, with what is repeated along batch axes there once.
 Tensor compact(const Tensor& stack);
 
 /// How BLAS reads an arranged product. Its c is row-major with `ldc` elements from row to row.

@@ -32,18 +32,14 @@ bool lies_well(const Tensor& stack, int64_t ld) {
 /// A row-major copy of so many rows and columns, zeros in those that are new; what is repeated
 /// along batch axes stays one matrix.
 Tensor padded(const Tensor& stack, int64_t rows, int64_t columns) {
-  Tensor distinct = stack;
   const int r = stack.ndim() - 2;
-  for (int i = 0; i < r; ++i) {
-    if (stack.strides()[i] == 0 && stack.shape(i) > 1) distinct = slice(distinct, i, 0, 1);
-  }
   std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(r), {0, 0});
   widths.emplace_back(0, rows - stack.shape(r));
   widths.emplace_back(0, columns - stack.shape(r + 1));
   Shape shape = stack.shape();
   shape[r] = rows;
   shape[r + 1] = columns;
-  return broadcast_to(pad(distinct, widths), shape);
+  return broadcast_to(pad(distinct(stack), widths), shape);
 }
 
 }  // namespace

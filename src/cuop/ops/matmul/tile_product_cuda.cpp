@@ -9,6 +9,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "cuop/ops/matmul/arranged_product_internal.h"
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
 
@@ -49,16 +50,12 @@ bool has_aligned_rows(const Tensor& t, const Steps& steps) {
 /// The operand with rows that begin at multiples of 16 bytes; a matrix that serves several places
 /// of the batch is copied once.
 Tensor with_aligned_rows(const Tensor& t) {
-  Tensor distinct = t;
-  for (int i = 0; i + 2 < t.ndim(); ++i) {
-    if (t.strides()[i] == 0) distinct = slice(distinct, i, 0, 1);
-  }
-  const int64_t columns = distinct.shape().back(),
-                together = jit::kAccessBytes / itemsize(t.dtype());
-  Shape padded = distinct.shape();
+  const Tensor once = distinct(t);
+  const int64_t columns = once.shape().back(), together = jit::kAccessBytes / itemsize(t.dtype());
+  Shape padded = once.shape();
   padded.back() = round_up(columns, together);
   const Tensor copy = slice(empty(padded, t.dtype(), t.device()), -1, 0, columns);
-  copy_into(copy, distinct);
+  copy_into(copy, once);
   return broadcast_to(copy, t.shape());
 }
 
