@@ -14,6 +14,7 @@ import argparse
 import json
 import statistics
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -107,21 +108,26 @@ def measured(comm, kind, shape, device, rounds):
     return {"kind": kind, "shape": shape, "chosen": chosen, "strategies": found}
 
 
-def told(kind, results):
-    """The lines of the table that tell of this kind."""
-    losses, errors = [], []
-    for each in results:
-        chosen = each["strategies"][each["chosen"]]
-        best = min(other["seconds"] for other in each["strategies"].values())
-        losses.append(chosen["seconds"] / best)
-        errors.append(abs(chosen["predicted"] / chosen["seconds"] - 1))
-    good = sum(loss <= NEAR for loss in losses)
-    chosen = {}
-    for each in results:
-        chosen[each["chosen"]] = chosen.get(each["chosen"], 0) + 1
-    told = ", ".join(f"{name} {count}" for name, count in sorted(chosen.items()))
+def loss(each):
+    """The choice's time over that of the fastest strategy."""
+    best = min(other["seconds"] for other in each["strategies"].values())
+    return each["strategies"][each["chosen"]]["seconds"] / best
+
+
+def error(each):
+    """Of the predicted seconds of the choice, in parts of those measured."""
+    chosen = each["strategies"][each["chosen"]]
+    return abs(chosen["predicted"] / chosen["seconds"] - 1)
+
+
+def summary(kind, results):
+    """The line of the table that tells of this kind."""
+    losses, errors = [loss(each) for each in results], [error(each) for each in results]
+    good = sum(each <= NEAR for each in losses) / len(results)
+    chosen = Counter(each["chosen"] for each in results)
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(chosen.items()))
     return (
-        f"| {kind} | {len(results)} | {told} | {good / len(results):.1%} | "
+        f"| {kind} | {len(results)} | {counts} | {good:.1%} | "
         f"{np.quantile(losses, 0.9):.2f} | {max(losses):.2f} | {np.median(errors):.1%} | "
         f"{np.quantile(errors, 0.9):.1%} |"
     )
@@ -129,11 +135,6 @@ def told(kind, results):
 
 def worst(results, count=8):
     """Lines of the choices that lost most."""
-
-    def loss(each):
-        best = min(other["seconds"] for other in each["strategies"].values())
-        return each["strategies"][each["chosen"]]["seconds"] / best
-
     lines = []
     for each in sorted(results, key=loss, reverse=True)[:count]:
         m, k, n, dtype = each["shape"]
@@ -174,7 +175,7 @@ def main():
         for kind in options.kinds:
             found[kind] = [measured(comm, kind, shape, device, options.rounds) for shape in wanted]
             if comm.rank == 0:
-                print(told(kind, found[kind]), flush=True)
+                print(summary(kind, found[kind]), flush=True)
         return (machine.to_json(), found) if comm.rank == 0 else None
 
     begin = time.perf_counter()
@@ -195,7 +196,7 @@ def main():
         "| operands | shapes | chosen | within 5 % of the fastest | 90 % lose at most | worst | "
         "median error of predictions | 90 % err at most |",
         "|---|---|---|---|---|---|---|---|",
-        *(told(kind, results) for kind, results in found.items()),
+        *(summary(kind, results) for kind, results in found.items()),
         "",
         "The choices that lost most, milliseconds measured (predicted):",
         "",

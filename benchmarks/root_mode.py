@@ -11,6 +11,7 @@ cuOP's time over the better peer's. Products and convolutions are in IEEE float3
 """
 
 import argparse
+import importlib
 import json
 import math
 import os
@@ -18,6 +19,7 @@ import statistics
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.distributed as nccl
 import torch.multiprocessing
@@ -96,9 +98,13 @@ def side(size, matrices=1, item=4):
 
 
 class Case:
-    """An operation at a size: shapes of operands, and the three ways to compute it."""
+    """An operation at a size: shapes of operands, and the three ways to compute it. Of this class those
+    whose operands are all split by rows, as their result is.
+    """
 
     dtype = torch.float32
+    function = ""  #: of distributed_gpu.algorithms
+    arguments: dict = {}
 
     def operands(self):
         generator = torch.Generator(device="cuda").manual_seed(1)
@@ -107,9 +113,31 @@ class Case:
             for s in self.shapes
         ]
 
+    def scattered(self, peers, operands):
+        """This process's rows of each."""
+        pairs = zip(operands, self.shapes, strict=True)
+        return [peers.scatter(x, shape, self.dtype) for x, shape in pairs]
 
-class Matmul(Case):
+    def by_hand(self, peers, *operands):
+        return peers.gather(self.one(*self.scattered(peers, operands)))
+
+    def ours(self, operands, *managers):
+        module, name = self.function.split(".")
+        function = getattr(importlib.import_module(f"distributed_gpu.algorithms.{module}"), name)
+        return function(*operands, *managers, **self.arguments)
+
+
+class Shared(Case):
+    """All need the second operand whole."""
+
+    def by_hand(self, peers, x, shared):
+        part = peers.scatter(x, self.shapes[0], self.dtype)
+        return peers.gather(self.one(part, peers.broadcast(shared, self.shapes[1], self.dtype)))
+
+
+class Matmul(Shared):
     name = "matmul"
+    function = "matrix_ops.distributed_matmul"
 
     def __init__(self, size):
         n = side(size, 2)
@@ -118,18 +146,10 @@ class Matmul(Case):
     def one(self, a, b):
         return a @ b
 
-    def by_hand(self, peers, a, b):
-        part = peers.scatter(a, self.shapes[0], self.dtype)
-        return peers.gather(part @ peers.broadcast(b, self.shapes[1], self.dtype))
-
-    def ours(self, call):
-        from distributed_gpu.algorithms import matrix_ops
-
-        return call(matrix_ops.distributed_matmul)
-
 
 class BatchMatmul(Case):
     name = "batch_matmul of 64"
+    function = "matrix_ops.distributed_batch_matmul"
 
     def __init__(self, size):
         n = side(size, 128)
@@ -138,18 +158,10 @@ class BatchMatmul(Case):
     def one(self, a, b):
         return torch.bmm(a, b)
 
-    def by_hand(self, peers, a, b):
-        parts = [peers.scatter(x, s, self.dtype) for x, s in zip((a, b), self.shapes, strict=True)]
-        return peers.gather(torch.bmm(*parts))
-
-    def ours(self, call):
-        from distributed_gpu.algorithms import matrix_ops
-
-        return call(matrix_ops.distributed_batch_matmul)
-
 
 class Add(Case):
     name = "add"
+    function = "matrix_ops.distributed_add"
 
     def __init__(self, size):
         n = side(size, 2)
@@ -158,56 +170,32 @@ class Add(Case):
     def one(self, a, b):
         return a + b
 
-    def by_hand(self, peers, a, b):
-        parts = [peers.scatter(x, s, self.dtype) for x, s in zip((a, b), self.shapes, strict=True)]
-        return peers.gather(parts[0] + parts[1])
-
-    def ours(self, call):
-        from distributed_gpu.algorithms import matrix_ops
-
-        return call(matrix_ops.distributed_add)
-
 
 class Sum(Case):
     name = "sum"
+    function = "reduction.distributed_sum"
 
     def __init__(self, size):
         n = side(size)
         self.shapes = [(n, n)]
 
     def one(self, x):
-        return x.sum()
+        return x.sum(**self.arguments)
 
     def by_hand(self, peers, x):
-        total = peers.scatter(x, self.shapes[0], self.dtype).sum()
+        total = self.one(*self.scattered(peers, [x]))
         nccl.reduce(total, 0)
         return total
-
-    def ours(self, call):
-        from distributed_gpu.algorithms import reduction
-
-        return call(reduction.distributed_sum)
 
 
 class ColumnSums(Sum):
     name = "sum of dim 0"
-
-    def one(self, x):
-        return x.sum(0)
-
-    def by_hand(self, peers, x):
-        total = peers.scatter(x, self.shapes[0], self.dtype).sum(0)
-        nccl.reduce(total, 0)
-        return total
-
-    def ours(self, call):
-        from distributed_gpu.algorithms import reduction
-
-        return call(reduction.distributed_sum, dim=0)
+    arguments = {"dim": 0}
 
 
 class Fft(Case):
     name = "fft of lines of 4096"
+    function = "fft.distributed_fft"
     dtype = torch.complex64
 
     def __init__(self, size):
@@ -216,17 +204,10 @@ class Fft(Case):
     def one(self, x):
         return torch.fft.fft(x)
 
-    def by_hand(self, peers, x):
-        return peers.gather(torch.fft.fft(peers.scatter(x, self.shapes[0], self.dtype)))
-
-    def ours(self, call):
-        from distributed_gpu.algorithms import fft
-
-        return call(fft.distributed_fft)
-
 
 class Fft2d(Case):
     name = "fft2d_pencil"
+    function = "fft.distributed_fft2d_pencil"
     dtype = torch.complex64
 
     def __init__(self, size):
@@ -237,7 +218,7 @@ class Fft2d(Case):
         return torch.fft.fft2(x)
 
     def by_hand(self, peers, x):
-        rows = torch.fft.fft(peers.scatter(x, self.shapes[0], self.dtype))
+        rows = torch.fft.fft(*self.scattered(peers, [x]))
         width = rows.shape[1] // peers.ranks
         sent = [reals(part.contiguous()) for part in rows.split(width, 1)]
         columns = torch.empty((rows.shape[0] * peers.ranks, width), dtype=rows.dtype, device="cuda")
@@ -245,14 +226,11 @@ class Fft2d(Case):
         whole = peers.gather(torch.fft.fft(columns, dim=0).T.contiguous())
         return None if whole is None else whole.T
 
-    def ours(self, call):
-        from distributed_gpu.algorithms import fft
-
-        return call(fft.distributed_fft2d_pencil)
-
 
 class Stencil(Case):
     name = f"stencil_2d, {SWEEPS} sweeps"
+    function = "stencil.distributed_stencil_2d"
+    arguments = {"stencil_kernel": np.array(LAPLACIAN, np.float32), "iterations": SWEEPS}
 
     def __init__(self, size):
         n = side(size)
@@ -264,40 +242,24 @@ class Stencil(Case):
         return x
 
     def by_hand(self, peers, x):
-        part = peers.scatter(x, self.shapes[0], self.dtype)
-        grid = torch.nn.functional.pad(part, (0, 0, 1, 1))
+        grid = torch.nn.functional.pad(*self.scattered(peers, [x]), (0, 0, 1, 1))
         for _ in range(SWEEPS):
             peers.halos(grid)
             grid = torch.nn.functional.pad(sweep(grid)[1:-1], (0, 0, 1, 1))
         return peers.gather(grid[1:-1].contiguous())
 
-    def ours(self, call):
-        import numpy as np
 
-        from distributed_gpu.algorithms import stencil
-
-        kernel = np.array(LAPLACIAN, np.float32)
-        return call(stencil.distributed_stencil_2d, stencil_kernel=kernel, iterations=SWEEPS)
-
-
-class Conv(Case):
+class Conv(Shared):
     name = "conv2d of 3 x 3"
+    function = "convolution.distributed_conv2d"
+    arguments = {"padding": 1}
 
     def __init__(self, size):
         count = max(8, size // 4 // (64 * 28 * 28) // 8 * 8)
         self.shapes = [(count, 64, 28, 28), (64, 64, 3, 3)]
 
     def one(self, x, weight):
-        return torch.nn.functional.conv2d(x, weight, padding=1)
-
-    def by_hand(self, peers, x, weight):
-        weight = peers.broadcast(weight, self.shapes[1], self.dtype)
-        return peers.gather(self.one(peers.scatter(x, self.shapes[0], self.dtype), weight))
-
-    def ours(self, call):
-        from distributed_gpu.algorithms import convolution
-
-        return call(convolution.distributed_conv2d, padding=1)
+        return torch.nn.functional.conv2d(x, weight, **self.arguments)
 
 
 KINDS = [Matmul, BatchMatmul, Add, Sum, ColumnSums, Fft, Fft2d, Stencil, Conv]
@@ -379,15 +341,15 @@ def ours(options):
         theirs = case.operands()
         mine = [cuop.asarray(x) for x in theirs]
 
-        def call(function, mine=mine, **arguments):
-            return function(*mine, mpi, distributor, **arguments)
+        def call(case=case, mine=mine):
+            return case.ours(mine, mpi, distributor)
 
-        result = torch.from_dlpack(case.ours(call))
+        result = torch.from_dlpack(call())
         exact = case.one(*theirs)
         error = float((result - exact).abs().max() / exact.abs().max())
         del result, exact
         torch.cuda.empty_cache()
-        seconds = seconds_of(lambda c=case, f=call: c.ours(f), cuop.synchronize)
+        seconds = seconds_of(call, cuop.synchronize)
         plan = dist.last_report().plan
         found[key(kind, size)] = {
             "ours": seconds,

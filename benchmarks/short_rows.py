@@ -2,7 +2,7 @@
 
     python benchmarks/short_rows.py
 
-Milliseconds of the GPU, the median of five after three. "As it lies" is PyTorch's product, "rows at 16 bytes"
+Milliseconds from a call to its end on the GPU, the median of five after three. "As it lies" is PyTorch's product, "rows at 16 bytes"
 the same of views into wider matrices, "K and N padded" of matrices with zeros up to multiples of 8.
 """
 
