@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -276,6 +278,141 @@ TEST(FftLibrary, TellsWhereItWasFound) {
   const backend::FftInfo info = backend::fft_info();
   ASSERT_TRUE(info.is_available) << info.description;
   EXPECT_NE(info.description.find("fftw"), std::string::npos);
+}
+
+/// Lines for a LineTransform, with room for what its interface asks for.
+template <class T>
+struct Lines {
+  struct alignas(64) Block {
+    std::byte bytes[64];
+  };
+  explicit Lines(int64_t count) : blocks(static_cast<size_t>(count) * sizeof(T) / 64 + 1) {}
+  T& operator[](int64_t i) { return reinterpret_cast<T*>(blocks.data())[i]; }
+  std::vector<Block> blocks;
+};
+
+/// The largest errors of a real line's transforms by one of half the length, over the largest
+/// value.
+template <class Real>
+void expect_half_follows_the_definition(int64_t n, double bound, double back_bound) {
+  using Number = std::complex<Real>;
+  constexpr bool kDouble = sizeof(Real) == 8;
+  const auto forward = spectral::make_half(backend::FftKind::kRealForward, kDouble, n);
+  const auto backward = spectral::make_half(backend::FftKind::kRealBackward, kDouble, n);
+  ASSERT_EQ(forward->batch(), backward->batch());
+  const int64_t batch = forward->batch();
+  // A single line's transform has no distances of its own.
+  const int64_t reals = batch > 1 ? forward->in_distance() : n + 2;
+  const int64_t numbers = batch > 1 ? forward->out_distance() : n / 2 + 1;
+  Lines<Real> x(batch * reals), work(0), back(batch * reals);
+  Lines<Number> spectra(batch * numbers);
+  work.blocks.resize(
+      static_cast<size_t>(std::max(forward->work_bytes(), backward->work_bytes())) / 64 + 1);
+  for (int64_t i = 0; i < batch * reals; ++i) x[i] = static_cast<Real>(value_at(i));
+  const auto given = x.blocks;
+  forward->execute(&x[0], &spectra[0], &work[0]);
+  EXPECT_EQ(std::memcmp(given.data(), x.blocks.data(), given.size() * 64), 0) << n;
+  for (const int64_t line : {int64_t{0}, batch - 1}) {
+    std::vector<Complex> one;
+    for (int64_t j = 0; j < n; ++j) one.emplace_back(x[line * reals + j], 0);
+    const auto wanted = slow_transform(one, -1);
+    Number* const spectrum = &spectra[line * numbers];
+    double error = 0, scale = 0;
+    for (int64_t k = 0; k <= n / 2; ++k) {
+      const auto& value = wanted[static_cast<size_t>(k)];
+      error = std::max(error, std::abs(Complex(spectrum[k]) - value));
+      scale = std::max(scale, std::abs(value));
+    }
+    EXPECT_LT(error, bound * scale) << n;
+    EXPECT_EQ(spectrum[0].imag(), Real{0}) << n;
+    EXPECT_EQ(spectrum[n / 2].imag(), Real{0}) << n;
+  }
+  std::vector<Complex> last(static_cast<size_t>(n));  // of the last line, before it is overwritten
+  for (int64_t k = 0; k < n; ++k) {
+    const Number value = spectra[(batch - 1) * numbers + std::min(k, n - k)];
+    last[static_cast<size_t>(k)] = 2 * k <= n ? Complex(value) : std::conj(Complex(value));
+  }
+  for (int64_t l = 0; l < batch; ++l) {  // to be ignored
+    spectra[l * numbers] += Number(0, 3);
+    spectra[l * numbers + n / 2] -= Number(0, 5);
+  }
+  backward->execute(&spectra[0], &back[0], &work[0]);
+  const auto line = slow_transform(last, +1);
+  double error = 0, scale = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    const double value = line[static_cast<size_t>(j)].real();
+    error = std::max(error, std::abs(back[(batch - 1) * reals + j] - value));
+    scale = std::max(scale, std::abs(value));
+  }
+  EXPECT_LT(error, back_bound * scale) << n;
+}
+
+class HalfTransform : public testing::TestWithParam<int64_t> {};
+
+/// Backward the library's own transform of float has up to 4.4e-7 for such lines: a line's values
+/// are all about as large, a spectrum's largest is far above the others.
+TEST_P(HalfTransform, FollowsTheDefinition) {
+  expect_half_follows_the_definition<float>(GetParam(), 3e-7, 6e-7);
+  expect_half_follows_the_definition<double>(GetParam(), 1e-15, 2e-15);
+}
+
+INSTANTIATE_TEST_SUITE_P(ShortLongSmallFactorsAndPrimes, HalfTransform,
+                         testing::Values(2, 4, 6, 8, 10, 14, 16, 18, 30, 32, 34, 36, 60, 62, 64, 66,
+                                         96, 100, 122, 128, 130, 206, 208, 256, 480, 1000, 1018,
+                                         1024, 2018, 2048, 4096));
+
+TEST(PrefersHalf, ShortLinesAndFloatsOfLengthsThatVectorsLike) {
+  const auto prefers = [](bool is_double, int64_t n) {
+    const bool forward = spectral::prefers_half(backend::FftKind::kRealForward, is_double, n);
+    EXPECT_EQ(forward, spectral::prefers_half(backend::FftKind::kRealBackward, is_double, n)) << n;
+    return forward;
+  };
+  for (const bool is_double : {false, true}) {
+    for (const int64_t n : {2, 12, 15, 66, 200, 1002, 1025, 1 << 20}) {
+      EXPECT_FALSE(prefers(is_double, n)) << n;
+    }
+    for (const int64_t n : {14, 30, 32, 64}) EXPECT_TRUE(prefers(is_double, n)) << n;
+    for (const int64_t n : {96, 128, 208, 2048, 1 << 17})
+      EXPECT_EQ(prefers(is_double, n), !is_double);
+    constexpr int64_t kLong = int64_t{1} << 22;
+    EXPECT_FALSE(spectral::prefers_half(backend::FftKind::kRealForward, is_double, kLong));
+    EXPECT_TRUE(spectral::prefers_half(backend::FftKind::kRealBackward, is_double, kLong));
+    EXPECT_FALSE(spectral::prefers_half(backend::FftKind::kRealBackward, is_double, 4 * kLong));
+  }
+}
+
+/// Of long lines as well, which several threads work on, and of what is not finite.
+TEST(Fft, RealLinesOfEvenLengthHaveTheSameBitsInEverySetting) {
+  for (const int64_t n : {16, 62, 64, 96, 480, 1018, 2048, 65536, 1 << 21}) {
+    const int64_t lines = n < 4096 ? 19 : 2;
+    std::vector<float> values;
+    for (int64_t i = 0; i < lines * n; ++i) values.push_back(static_cast<float>(value_at(i)));
+    const Tensor x = from_values<float>({lines, n}, values);
+    const Tensor spectra = rfft(x), back = irfft(spectra);
+    const auto expect_same = [&](const Tensor& a, const Tensor& b) {
+      ASSERT_EQ(a.shape(), b.shape());
+      EXPECT_EQ(std::memcmp(a.data(), b.data(), static_cast<size_t>(a.nbytes())), 0) << n;
+    };
+    for (const int64_t line : {int64_t{0}, lines - 1}) {
+      expect_same(select(spectra, 0, line), rfft(select(x, 0, line)));
+      expect_same(select(back, 0, line), irfft(select(spectra, 0, line)));
+    }
+    backend::set_thread_count(3);
+    const Tensor by_several = rfft(select(x, 0, 0)), back_by_several = irfft(by_several);
+    backend::set_thread_count(1);
+    expect_same(by_several, rfft(select(x, 0, 0)));
+    expect_same(back_by_several, irfft(by_several));
+    backend::set_thread_count(0);
+    for (const float odd : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+      values[static_cast<size_t>(n / 3)] = odd;  // of the first line only
+      const Tensor spoilt = rfft(from_values<float>({lines, n}, values));
+      for (int64_t k = 0; k <= n / 2; ++k) {
+        const std::complex<float> value = spoilt.data<std::complex<float>>()[k];
+        ASSERT_FALSE(std::isfinite(value.real()) && std::isfinite(value.imag())) << n;
+      }
+      expect_same(select(spectra, 0, lines - 1), select(spoilt, 0, lines - 1));
+    }
+  }
 }
 
 TEST(SplitWays, CutLongLinesIntoPartsThatFitTheCache) {

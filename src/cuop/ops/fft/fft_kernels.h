@@ -71,6 +71,11 @@ struct ComplexLoops {
   void (*multiply)(const Complex* a, const Complex* b, int64_t count, Complex* out);
   /// out[i] = x[i] b[i] for real x.
   void (*multiply_real)(const Real* x, const Complex* b, int64_t count, Complex* out);
+  /// Of z[0] ... z[m] (only the range's are read), for first <= k < last <= (m + 1) / 2, 1 <=
+  /// first: with the even part e = scale (z[k] + conj z[m-k]) and the odd one o = b[k] (z[k] - conj
+  /// z[m-k]), out[k] = e + o and out[m-k] = conj(e - o). out may be z.
+  void (*mirrored_butterflies)(const Complex* z, const Complex* b, int64_t m, Real scale,
+                               int64_t first, int64_t last, Complex* out);
 };
 template <class Level, class Real>
 const ComplexLoops<Real>& complex_loops();

@@ -18,12 +18,6 @@ bool is_complex_kind(FftKind kind) {
   return kind == FftKind::kForward || kind == FftKind::kBackward;
 }
 
-/// `length` rounded up so that lines that far apart are all aligned for the library.
-int64_t aligned_distance(int64_t length, int64_t element_bytes) {
-  const int64_t step = std::max<int64_t>(1, backend::kFftAlignment / element_bytes);
-  return round_up(length, step);
-}
-
 /// The library's own plan.
 class DirectTransform final : public LineTransform {
  public:
@@ -58,7 +52,12 @@ bool prefers_bluestein(int64_t n) {
 }
 
 std::unique_ptr<LineTransform> make_transform(FftKind kind, bool is_double, int64_t n) {
-  if (prefers_bluestein(n)) return make_bluestein(kind, is_double, n);
+  const bool is_bluestein = prefers_bluestein(n);
+  const bool may_be_half = !is_complex_kind(kind) && n % 2 == 0;
+  if (may_be_half && (is_bluestein || prefers_half(kind, is_double, n))) {
+    return make_half(kind, is_double, n);
+  }
+  if (is_bluestein) return make_bluestein(kind, is_double, n);
   const int64_t ways = is_complex_kind(kind) ? split_ways(is_double, n) : 1;
   if (ways > 1) return make_split(kind, is_double, n, ways);
   return std::make_unique<DirectTransform>(kind, is_double, n);
@@ -72,6 +71,11 @@ int64_t input_length(FftKind kind, int64_t n) {
 
 int64_t output_length(FftKind kind, int64_t n) {
   return kind == FftKind::kRealForward ? n / 2 + 1 : n;
+}
+
+int64_t aligned_distance(int64_t length, int64_t element_bytes) {
+  const int64_t step = std::max<int64_t>(1, backend::kFftAlignment / element_bytes);
+  return round_up(length, step);
 }
 
 double transform_cost(int64_t n) {

@@ -1,6 +1,7 @@
 // Transforms of single lines in scratch memory: straight from the FFT library where its plans are
-// good, by Bluestein's algorithm for lengths with large prime factors. A line's bits depend on its
-// values, length and dtype only, not on the lines around it.
+// good, by Bluestein's algorithm for lengths with large prime factors, real lines as complex ones
+// of half the length where that is faster. A line's bits depend on its values, length and dtype
+// only, not on the lines around it.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,9 @@ namespace cuop::spectral {
 /// Elements of the input and the output side of a line of length n.
 int64_t input_length(backend::FftKind kind, int64_t n);
 int64_t output_length(backend::FftKind kind, int64_t n);
+
+/// `length` rounded up so that lines that far apart are all aligned for the library.
+int64_t aligned_distance(int64_t length, int64_t element_bytes);
 
 class LineTransform {
  public:
@@ -46,6 +50,11 @@ std::unique_ptr<LineTransform> make_bluestein(backend::FftKind kind, bool is_dou
 /// R across. Runs in parallel when the caller does not already.
 std::unique_ptr<LineTransform> make_split(backend::FftKind kind, bool is_double, int64_t n,
                                           int64_t ways);
+/// A real line of even length as a complex one of half the length, with the even elements as real
+/// and the odd ones as imaginary parts (Cooley, Lewis and Welch, J. Sound Vib. 12, 1970).
+std::unique_ptr<LineTransform> make_half(backend::FftKind kind, bool is_double, int64_t n);
+/// Whether it is faster than the library's own plan of a real line of even length.
+bool prefers_half(backend::FftKind kind, bool is_double, int64_t n);
 /// The R for length n, or 1 when the library's own plan is as good.
 int64_t split_ways(bool is_double, int64_t n);
 /// The cheapest length of at least `n` whose prime factors are 2, 3, 5 and 7.
