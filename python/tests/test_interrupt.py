@@ -139,6 +139,7 @@ WATCHED = {
     "argsort": "x = cuop.random((2**25,), 'float64'); cuop.argsort(x)",
     "unique": "x = cuop.randint(0, 2**30, (2**23,)); cuop.unique(x)",
     "sums": "x = cuop.ones(2**27); cuop.cumsum(x, 0)",
+    "sums of columns": "x = cuop.ones((2**19, 256)); cuop.cumsum(x, 0)",
     "softmax": "x = half((1, 2**27)); cuop.softmax(x)",
     "layer norm": "x, g = half((1, 2**27)), half(2**27); cuop.layer_norm(x, g)",
     "global pool": "x = cuop.ones((1, 1, 2**14, 2**14)); cuop.global_avg_pool2d(x)",

@@ -5,6 +5,7 @@
 
 #include "cuop/backend/cpu/thread_pool.h"
 #include "cuop/core/divide_up.h"
+#include "cuop/core/long_loop.h"
 #include "cuop/ops/arithmetic.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
@@ -103,16 +104,23 @@ template <class T>
 void scan(T* line, int64_t step, int64_t width, int64_t stride, int64_t length) {
   if (width == 1) {
     T total = line[0];
-    for (int64_t i = 1; i < length; ++i) {
-      total += line[i * stride];
-      line[i * stride] = total;
-    }
+    in_pieces(length - 1, [&](int64_t begin, int64_t end) {
+      T sum = total;  // in a register
+      for (int64_t i = begin + 1; i <= end; ++i) {
+        sum += line[i * stride];
+        line[i * stride] = sum;
+      }
+      total = sum;
+    });
     return;
   }
-  for (int64_t i = 1; i < length; ++i) {
-    T* row = line + i * stride;
-    for (int64_t j = 0; j < width; ++j) row[j * step] = row[j * step - stride] + row[j * step];
-  }
+  const auto add_rows = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin + 1; i <= end; ++i) {
+      T* row = line + i * stride;
+      for (int64_t j = 0; j < width; ++j) row[j * step] = row[j * step - stride] + row[j * step];
+    }
+  };
+  in_pieces(length - 1, add_rows, std::max<int64_t>(1, kLoopPiece / width));
 }
 
 }  // namespace
