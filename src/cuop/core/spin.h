@@ -6,14 +6,15 @@
 
 namespace cuop {
 
-/// Looks for a moment whether `holds()`; returns whether it does. What comes soon is met awake: to
-/// wake a sleeping thread takes as long as this moment, longest on virtual machines. A wait without
-/// an end goes on by sleeping.
+/// What it takes to wake a sleeping thread on a virtual machine, where that is longest.
+inline constexpr std::chrono::microseconds kWakingTime{100};
+
+/// Looks for a moment whether `holds()`; returns whether it does. What comes soon is met awake; a
+/// wait without an end goes on by sleeping.
 template <class Condition>
-bool spin_until(const Condition& holds) {
+bool spin_until(const Condition& holds, std::chrono::microseconds moment = kWakingTime) {
   using Clock = std::chrono::steady_clock;
-  constexpr auto kMoment = std::chrono::microseconds(100);
-  for (const auto end = Clock::now() + kMoment; !holds();) {
+  for (const auto end = Clock::now() + moment; !holds();) {
     if (Clock::now() >= end) return false;
     std::this_thread::yield();
   }

@@ -55,8 +55,8 @@ struct Job {
     ended.notify_one();
   }
 
-  void wait() {
-    spin_until([this] { return has_ended.load(); });
+  void wait(std::chrono::microseconds awake) {
+    spin_until([this] { return has_ended.load(); }, awake);
     std::unique_lock lock(mutex);
     try {
       wait_interruptibly(ended, lock, Clock::time_point::max(),
@@ -145,7 +145,7 @@ Helper* idle_helper() {
 
 }  // namespace
 
-void run_apart(std::function<void()> work) {
+void run_apart(std::function<void()> work, std::chrono::microseconds awake) {
   const auto job = std::make_shared<Job>();
   job->work = std::move(work);
   Helper* helper = nullptr;
@@ -156,7 +156,7 @@ void run_apart(std::function<void()> work) {
     return;
   }
   helper->give(job);
-  job->wait();
+  job->wait(awake);
 }
 
 }  // namespace cuop::backend

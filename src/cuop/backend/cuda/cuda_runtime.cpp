@@ -367,10 +367,11 @@ void CudaRuntime::synchronize() {
   }
   // Other libraries have streams that are not known here, and the driver's wait for all hears no
   // interrupt.
-  run_apart([device = device_] {
+  const auto wait = [device = device_] {
     const ContextScope there(device);
     check(driver().ctx_synchronize(), "synchronize: waiting for ", device);
-  });
+  };
+  run_apart(wait, kAwake);
   guards_.check();
 }
 

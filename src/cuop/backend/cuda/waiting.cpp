@@ -7,9 +7,9 @@ namespace cuop::backend::cuda {
 
 void WaitingPause::next() {
   using std::chrono::microseconds;
-  constexpr auto kSpinning = microseconds(10000), kLongest = microseconds(1000);
+  constexpr auto kLongest = microseconds(1000);
   const auto waited = std::chrono::steady_clock::now() - begin_;
-  if (waited < kSpinning) {
+  if (waited < kAwake) {
     std::this_thread::yield();
   } else {
     std::this_thread::sleep_for(

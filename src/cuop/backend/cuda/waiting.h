@@ -9,8 +9,11 @@
 
 namespace cuop::backend::cuda {
 
-/// The pauses between two questions: none at first, so that short waits end as soon as those of the
-/// driver, then a small part of what was waited already.
+/// How long a wait is spent awake: to be woken takes up to 0.2 ms, which short work would notice.
+inline constexpr std::chrono::microseconds kAwake{10000};
+
+/// The pauses between two questions: none while awake, so that short waits end as soon as those of
+/// the driver, then a small part of what was waited already.
 class WaitingPause {
  public:
   void next();
