@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from processes import IS_SIMULATED
 
 import cuop
 from cuop import dist
@@ -93,13 +94,34 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_the_process_goes_on_and_ends(name):
+def run(program):
     done = subprocess.run(
-        [sys.executable, "-c", BEGINNING + textwrap.dedent(PROGRAMS[name])],
+        [sys.executable, "-c", BEGINNING + textwrap.dedent(program)],
         capture_output=True,
         text=True,
         timeout=120,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_process_goes_on_and_ends(name):
+    run(PROGRAMS[name])
+
+
+@pytest.mark.skipif(
+    IS_SIMULATED or cuop.device_count("cuda") < 2,
+    reason="needs two CUDA GPUs; a simulated one multiplies for a minute to be measured",
+)
+def test_calls_are_planned_with_what_the_gpus_have_measured():
+    run(
+        """
+        gpus = cuop.device_count("cuda")
+        assumed = dist.last_report().plan.call_seconds
+        figures = dist.run_ranks(lambda comm: dist.calibrate(comm, again=True), gpus)[0]
+        assert figures.call_overhead != assumed
+        assert (call() == 12).all()
+        assert dist.last_report().plan.call_seconds == figures.call_overhead
+        """
+    )

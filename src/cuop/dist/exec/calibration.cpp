@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -125,7 +127,7 @@ double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& re
 }
 
 /// What a call takes beside its moves and the arithmetic: ranks agree on it, hear of its inputs,
-/// and multiply what is too small to take time by itself.
+/// multiply what is too small to take time by itself, and wait for their devices.
 double call_seconds(Communicator& comm, Device device) {
   const Tensor small = noise(64, DType::kFloat32, device);
   return seconds_together(comm, device, [&] {
@@ -135,6 +137,7 @@ double call_seconds(Communicator& comm, Device device) {
           broadcast_text(comm, "shapes and dtypes of some inputs, and figures of this machine", 0);
           matmul(small, small);
         });
+    backend::runtime(device).synchronize();
   });
 }
 
@@ -196,16 +199,53 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   return machine;
 }
 
+/// Ranks whose figures are the same: how they reach each other, how many there are, on how many
+/// hosts, and what each of them computes with.
+std::string figures_key(std::string_view kind, int ranks, int on_a_host, Device device) {
+  const std::string threads =
+      device.is_cpu() ? cat(backend::thread_count(), " threads, ") : std::string();
+  return cat("figures of ranks ", kind, ", ", ranks, " of which ", on_a_host, " on a host, ",
+             threads, tune::machine_text(device));
+}
+
+std::optional<Machine> stored_figures(const std::string& key) {
+  const auto stored = tune::stored_choice(key);
+  if (!stored) return std::nullopt;
+  const std::optional<Machine> machine = machine_from(stored->value);
+  tune::note_loaded(machine.has_value());
+  return machine;
+}
+
+/// Of threads of this process on GPUs, by their number: looked up once, and what is measured later.
+class FiguresOfThreads {
+ public:
+  std::optional<Machine> find(int ranks, Device device) {
+    const std::lock_guard lock(mutex_);
+    const auto known = known_.find(ranks);
+    if (known != known_.end()) return known->second;
+    return known_[ranks] = stored_figures(figures_key("thread", ranks, ranks, device));
+  }
+  void put(int ranks, const Machine& machine) {
+    const std::lock_guard lock(mutex_);
+    known_[ranks] = machine;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::optional<Machine>> known_;
+};
+
+FiguresOfThreads& figures_of_threads() {
+  static auto& figures = *new FiguresOfThreads;  // ranks may compute while the process ends
+  return figures;
+}
+
 /// On rank 0: the figures of ranks like these that this process or an earlier one has, none when
 /// they are to be measured.
 std::optional<Machine> known_figures(const std::string& key, Device device, const Machine& assumed,
                                      bool is_again) {
   if (!is_again) {
-    if (const auto stored = tune::stored_choice(key)) {
-      const std::optional<Machine> machine = machine_from(stored->value);
-      tune::note_loaded(machine.has_value());
-      if (machine) return machine;
-    }
+    if (const auto machine = stored_figures(key)) return machine;
   }
   return tune::measuring_obstacle(device, is_again).empty() ? std::nullopt : std::optional(assumed);
 }
@@ -223,9 +263,7 @@ Communicator::Figures figures_of(Device device) {
 
 Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
                   const Machine& assumed, bool is_again) {
-  const std::string key =
-      cat("figures of ranks ", comm.kind(), ", ", comm.size(), " of which ", comm.local_size(),
-          " on a host, ", backend::thread_count(), " threads, ", tune::machine_text(device));
+  const std::string key = figures_key(comm.kind(), comm.size(), comm.local_size(), device);
   std::string text;
   if (comm.rank() == 0) {
     const std::optional<Machine> known = known_figures(key, device, assumed, is_again);
@@ -244,6 +282,9 @@ Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
     }
   }
   comm.figures(of) = std::make_shared<const Machine>(*machine);
+  if (comm.rank() == 0 && !device.is_cpu() && comm.kind() == "thread") {
+    figures_of_threads().put(comm.size(), *machine);
+  }
   return *machine;
 }
 
@@ -257,6 +298,10 @@ Machine calibrate(const CommunicatorPtr& comm, Device device, bool is_again) {
         comm->figures(figures_of(device)) = comm->figures(Communicator::Figures::kParts);
       });
   return machine;
+}
+
+std::optional<Machine> kept_figures(int ranks, Device device) {
+  return figures_of_threads().find(ranks, device);
 }
 
 }  // namespace cuop::dist

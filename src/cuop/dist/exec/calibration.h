@@ -1,6 +1,8 @@
 // What planning knows about the ranks of a communicator, measured on them.
 #pragma once
 
+#include <optional>
+
 #include "cuop/dist/comm/communicator.h"
 #include "cuop/dist/cost/machine.h"
 #include "cuop/dist/dist_tensor.h"
@@ -28,5 +30,9 @@ Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
 
 /// Collective, by itself: the same for all calls on this communicator to come.
 Machine calibrate(const CommunicatorPtr& comm, Device device, bool is_again);
+
+/// What `ranks` threads of this process on GPUs, the one of `device` among them, have measured in
+/// this process or an earlier one; none when nothing is kept. Waits for nobody.
+std::optional<Machine> kept_figures(int ranks, Device device);
 
 }  // namespace cuop::dist

@@ -69,6 +69,13 @@ std::vector<DistTensor> on_one_device(const Operation& operation,
 /// ranks with a core each take for it in benchmarks/call_frame.cpp ("started" beside "one rank").
 double start_seconds(int ranks) { return 1.2e-5 * ranks; }
 
+/// What a call of a plain process plans with for all its GPUs: what they have measured as ranks of
+/// this process, else what is assumed of them.
+Machine figures_for(Device device, int gpus) {
+  if (const auto kept = kept_figures(gpus, device)) return *kept;
+  return rank_machine(device, true);
+}
+
 /// GPUs for a call of a plain process: more than 1 where the plan for all of them uses them.
 int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
              const CallOptions& options) {
@@ -81,7 +88,7 @@ int gpus_for(const Operation& operation, const std::vector<Tensor>& inputs,
   if (gpus == 1 || operation.is_on_host) return 1;
   std::vector<Header> headers;
   for (auto input = inputs.begin(); input != given; ++input) headers.push_back(header_of(*input));
-  Machine machine = options.machine ? *options.machine : rank_machine(device, true);
+  Machine machine = options.machine ? *options.machine : figures_for(device, gpus);
   if (!options.machine) machine.latency += start_seconds(gpus) / 2;  // there and back
   const Sharding at_root = Sharding::on_rank(Mesh::line(gpus), 0);
   const auto made = planned(operation, options, placements_on(operation.names, headers, at_root),
@@ -98,6 +105,8 @@ Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tenso
   for (const Tensor& input : inputs) {
     if (input.is_defined()) input.data();  // what is recorded runs on this thread
   }
+  CallOptions call = options;
+  if (!call.machine) call.machine = kept_figures(gpus, inputs[0].device());
   Tensor result;
   FiledReport report;
   run_on_team(gpus, inputs[0].device(), [&](const CommunicatorPtr& comm) {
@@ -105,11 +114,11 @@ Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tenso
     if (comm->rank() != 0) {
       const bool is_own = operation.for_other_rank != nullptr;
       run_rooted(comm, is_own ? operation.for_other_rank() : operation,
-                 std::vector<Tensor>(inputs.size()), options);
+                 std::vector<Tensor>(inputs.size()), call);
       return;
     }
     const StreamScope scope(stream);
-    result = run_rooted(comm, operation, inputs, options);
+    result = run_rooted(comm, operation, inputs, call);
     report = filed_report();
   });
   file_report(std::move(report));
