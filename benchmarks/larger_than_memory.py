@@ -16,8 +16,8 @@ import argparse
 import ctypes
 import glob
 import os
-import resource
 import site
+import threading
 import time
 from pathlib import Path
 
@@ -79,30 +79,49 @@ def seconds_of(call):
     return best, result
 
 
+class Link:
+    """Between page-locked memory of the host and one GPU."""
+
+    BYTES = 1 << 30
+
+    def __init__(self, gpu):
+        self.gpu = gpu
+        self.ways = {}
+        for way in ("up", "down"):
+            host = torch.empty(self.BYTES, dtype=torch.uint8, pin_memory=True)
+            there = torch.empty(self.BYTES, dtype=torch.uint8, device=f"cuda:{gpu}")
+            pair = (there, host) if way == "up" else (host, there)
+            self.ways[way] = (torch.cuda.Stream(gpu), *pair)
+
+    def copy(self, *ways):
+        for stream, to, source in map(self.ways.get, ways):
+            with torch.cuda.stream(stream):
+                to.copy_(source, non_blocking=True)
+
+
+def link_rates(gpus):
+    """Bytes a second of copies of all GPUs that run at a time: up, down, both ways together."""
+    links = [Link(gpu) for gpu in range(gpus)]
+
+    def rate(*ways):
+        def copy():
+            for _ in range(4):
+                for link in links:
+                    link.copy(*ways)
+            for link in links:
+                torch.cuda.synchronize(link.gpu)
+
+        return gpus * 4 * len(ways) * Link.BYTES / seconds_of(copy)[0]
+
+    return rate("up"), rate("down"), rate("up", "down")
+
+
 class Roofs:
-    """What the machine can do at most, measured here."""
+    """What the machine can do at most, measured here: all GPUs at a time, as they share the host's memory."""
 
     def __init__(self, gpus):
         self.gpus = gpus
-        host = torch.empty(1 << 30, dtype=torch.uint8, pin_memory=True)
-        there = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
-        streams = torch.cuda.Stream(), torch.cuda.Stream()
-        host_too, there_too = torch.empty_like(host, pin_memory=True), torch.empty_like(there)
-
-        def rate(*ways):
-            """Bytes a second of copies that run at a time."""
-
-            def copy():
-                for _ in range(4):
-                    for stream, (to, source) in zip(streams, ways, strict=False):
-                        with torch.cuda.stream(stream):
-                            to.copy_(source, non_blocking=True)
-
-            return gpus * 4 * len(ways) * host.nbytes / seconds_of(copy)[0]
-
-        self.up = rate((there, host))
-        self.down = rate((host_too, there_too))
-        self.both = rate((there, host), (host_too, there_too))
+        self.up, self.down, self.both = link_rates(gpus)
         torch.backends.cuda.matmul.allow_tf32 = False  # IEEE products
         a, b = (torch.randn(8192, 8192, device="cuda") for _ in range(2))
         seconds, _ = seconds_of(lambda: torch.mm(a, b))
@@ -166,6 +185,43 @@ def product_error(a, b, out):
     rows, columns = (generator.integers(0, size, 8) for size in out.shape)
     exact = a[rows].astype(np.float64) @ b[:, columns].astype(np.float64)
     return np.abs(out[np.ix_(rows, columns)] - exact).max() / np.sqrt(a.shape[1])
+
+
+class Resident:
+    """The most memory that the process holds inside of the scope, the pages of mapped files apart."""
+
+    KINDS = ("RssAnon", "RssShmem", "RssFile")
+
+    def __enter__(self):
+        self.before = self.now()
+        self.most = dict(self.before)
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self.look)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *unused):
+        self.stop.set()
+        self.thread.join()
+
+    def now(self):
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        fields = dict(line.split(":", 1) for line in lines)
+        return {kind: int(fields[kind].split()[0]) << 10 for kind in self.KINDS}
+
+    def look(self):
+        while not self.stop.wait(0.01):
+            for kind, value in self.now().items():
+                self.most[kind] = max(self.most[kind], value)
+
+    def __str__(self):
+        def text(kind):
+            return f"{self.most[kind] / GIB:.2f} GiB ({self.before[kind] / GIB:.2f} before)"
+
+        return (
+            f"resident at most: of its own {text('RssAnon')}, shared {text('RssShmem')}, "
+            f"pages of mapped files {text('RssFile')}"
+        )
 
 
 class Bench:
@@ -277,12 +333,12 @@ class Bench:
             del array
         a, b = (opened(path, "r") for path in paths[:2])
         out = opened(paths[2], "w+", np.float32, (m, n))
-        seconds, report, _ = self.ours(executor.matmul(), [a, b], out, memory_limit=2 * GIB)
+        with Resident() as resident:
+            seconds, report, _ = self.ours(executor.matmul(), [a, b], out, memory_limit=2 * GIB)
         floor = self.roofs.floor([a, b], out, 2 * m * k * n)
         case = f"matmul {m} x {k} x {n}, memory_limit 2 GiB, .npy files"
         self.tell(case, "files", seconds, report, floor, None, product_error(a, b, out))
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-        print(f"    resident at most, mapped pages included: {most / GIB:.1f} GiB", flush=True)
+        print(f"    {resident}", flush=True)
         del a, b, out
         for path in paths:
             path.unlink()

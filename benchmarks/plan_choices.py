@@ -12,6 +12,7 @@ than the fastest one. Errors are those of the predicted seconds of the plans cho
 
 import argparse
 import json
+import math
 import statistics
 import time
 from collections import Counter
@@ -40,7 +41,7 @@ def shapes(count, smallest, largest, most_flops, seed):
 
 def noise(shape, dtype, device, seed):
     """Random numbers, repeated: products take the time of random ones."""
-    count = shape[0] * shape[1]
+    count = math.prod(shape)
     some = np.random.default_rng(seed).standard_normal(min(count, 1 << 20)).astype(np.float32)
     short = cuop.asarray(some, device=device).astype(dtype)
     whole = cuop.tile(short, -(-count // some.size)) if count > some.size else short

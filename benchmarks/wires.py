@@ -1,0 +1,153 @@
+"""Distributed products whose blocks travel as 16-bit floats, or without their zeros, beside plain float32.
+
+    mpirun --bind-to none -np 2 python benchmarks/wires.py --table table.md
+    python benchmarks/wires.py --ranks 2 --device cpu --sizes 512 1024
+
+Operands are square and on rank 0, as the product is; the planner chooses the split of each call. "Narrow" wires
+round blocks to float16 or bfloat16 on the way, "sparse" ones leave zeros out where that is predicted to pay (A has
+the given part of zeros at random places), and the product of sparse blocks is sparse where that is. Milliseconds of
+a call and its wait on the slowest rank, all starting together: medians of several in turns, after two first ones.
+Bytes are those that all ranks send. Errors are the largest beside the product in float64, divided by
+epsilon sqrt(K) |a| |b|, epsilon being the wire's and |a|, |b| the largest norms of a row of A and a column of B over
+sqrt(K).
+"""
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+
+import cuop
+from cuop import dist
+
+EPSILON = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+SPARSITIES = [0.0, 0.5, 0.8, 0.95, 0.99]
+ROWS_CHECKED = 64
+
+
+def operands(n, zeros, device):
+    generator = np.random.default_rng(n)
+    a = generator.standard_normal((n, n), dtype=np.float32)
+    a *= generator.random((n, n), dtype=np.float32) >= zeros
+    b = generator.standard_normal((n, n), dtype=np.float32)
+    return cuop.asarray(a, device=device), cuop.asarray(b, device=device)
+
+
+def error(product, a, b, wire):
+    """Of some rows of the product."""
+    n = a.shape[0]
+    some = np.linspace(0, n - 1, ROWS_CHECKED).astype(int)
+    mine = np.asarray(product.to("cpu")).astype(np.float64)[some]
+    left = np.asarray(a.to("cpu")).astype(np.float64)[some]
+    right = np.asarray(b.to("cpu")).astype(np.float64)
+    bound = np.linalg.norm(left, axis=1).max() * np.linalg.norm(right, axis=0).max() / n
+    return np.abs(mine - left @ right).max() / (EPSILON[wire] * np.sqrt(n) * bound)
+
+
+def measured(comm, n, zeros, calls, device, rounds):
+    """On rank 0 of each call its milliseconds, bytes, strategy and error."""
+    a, b = operands(n, zeros, device) if comm.rank == 0 else (None, None)
+    found = []
+    for name, wire, options in calls:
+        dist.matmul_from_root(comm, a, b, **options)
+        before = comm.bytes_sent
+        product = dist.matmul_from_root(comm, a, b, **options)
+        sent = cuop.tensor(comm.bytes_sent - before, dtype="int64", device="cpu")
+        found.append(
+            {
+                "name": name,
+                "strategy": dist.last_report().plan.strategy,
+                "bytes": int(dist.all_reduce(comm, sent, "sum")),
+                "error": error(product, a, b, wire) if comm.rank == 0 else None,
+                "times": [],
+            }
+        )
+        del product
+    for _ in range(rounds):
+        for each, (_, _, options) in zip(found, calls, strict=True):
+            comm.barrier()
+            begin = time.perf_counter()
+            dist.matmul_from_root(comm, a, b, **options)
+            cuop.synchronize()
+            each["times"].append(time.perf_counter() - begin)
+    for each in found:
+        mine = cuop.tensor(each["times"], dtype="float64", device="cpu")
+        slowest = dist.all_reduce(comm, mine, "max")
+        each["ms"] = statistics.median(slowest.tolist()) * 1e3
+    return found
+
+
+def lines_of(n, zeros, found):
+    plain = found[0]["ms"]
+    return [
+        f"| {n} | {zeros:.0%} | {each['name']} | {each['strategy']} | {each['ms']:.3g} | "
+        f"{plain / each['ms']:.2f} | {each['bytes'] / 2**20:.2f} | {each['error']:.2f} |"
+        for each in found
+    ]
+
+
+def cases():
+    """Zeros, and the calls to compare; the first is the plain one."""
+    plain = ("plain", "float32", {})
+    narrow = [(wire, wire, {"wire": dist.Wire.narrow(wire)}) for wire in ("float16", "bfloat16")]
+    by_row = [
+        (f"{name}, rows", wire, {**options, "strategy": "row"})
+        for name, wire, options in (plain, *narrow)
+    ]
+    yield 0.0, [plain, *narrow, *by_row]
+    sparse = [
+        ("sparse wire and product", "float32", {"wire": dist.Wire.sparse(), "product": "auto"}),
+        ("sparse wire", "float32", {"wire": dist.Wire.sparse()}),
+        ("sparse product", "float32", {"product": "auto"}),
+    ]
+    for zeros in SPARSITIES:
+        yield zeros, [plain, *sparse]
+
+
+def main():
+    """Measure all sizes."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 4096, 16384])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--table", type=Path)
+    options = parser.parse_args()
+
+    def work(comm):
+        device = f"cuda:{comm.rank}" if options.device == "cuda" else "cpu"  # one host's
+        cuop.set_current_device(device)
+        dist.calibrate(comm)
+        found = []
+        for n in options.sizes:
+            for zeros, calls in cases():
+                each = measured(comm, n, zeros, calls, device, options.rounds)
+                if comm.rank == 0:
+                    found += lines_of(n, zeros, each)
+        return found
+
+    world = dist.world()
+    found = work(world) if world.size > 1 else dist.run_ranks(work, options.ranks)[0]
+    if world.rank != 0:
+        return
+    launched = f"mpirun --bind-to none -np {world.size} python" if world.size > 1 else "python"
+    ranks = "" if world.size > 1 else f"--ranks {options.ranks} "
+    lines = [
+        f"- command: {launched} benchmarks/wires.py {ranks}--device {options.device} "
+        f"--sizes {' '.join(map(str, options.sizes))}",
+        f"- date: {time.strftime('%Y-%m-%d')}",
+        "",
+        "| n x n | zeros of A | call | strategy | ms | plain / it | MiB sent | error |",
+        "|---|---|---|---|---|---|---|---|",
+        *found,
+    ]
+    print("\n".join(lines))
+    if options.table:
+        heading = "# Products whose blocks travel narrow or sparse\n\n"
+        options.table.write_text(heading + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
