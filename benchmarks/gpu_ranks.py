@@ -84,7 +84,7 @@ class Case:
 
 def cases():
     from distributed_gpu import MPIManager, TensorDistributor
-    from distributed_gpu.algorithms import fft, matrix_ops, reduction, stencil
+    from distributed_gpu.algorithms import convolution, fft, matrix_ops, reduction, stencil
 
     def from_root(function, **options):
         def call(comm, *operands):
@@ -93,111 +93,56 @@ def cases():
 
         return call
 
-    made = []
-    for n in (4096, 8192, 16384):
-        made.append(
-            Case(
-                "matmul",
-                [(n, n), (n, n)],
-                "float32",
-                lambda a, b: a @ b,
-                from_root(matrix_ops.distributed_matmul),
-                torch.matmul,
+    mm, five, far = (
+        from_root(matrix_ops.distributed_matmul),
+        stencil.distributed_stencil_2d,
+        1 << 14,
+    )
+    grid, wide, image = (8192, 8192), [(4096, 1 << 16)], [(64, 64, 224, 224), (128, 64, 3, 3)]
+    pencil = from_root(fft.distributed_fft2d_pencil)
+    return [
+        *(
+            Case("matmul", [(n, n)] * 2, dtype, lambda a, b: a @ b, mm, torch.matmul)
+            for n, dtype in (
+                (4096, "float32"),
+                (8192, "float32"),
+                (far, "float32"),
+                (far, "bfloat16"),
             )
-        )
-    made.append(
-        Case(
-            "matmul",
-            [(16384, 16384), (16384, 16384)],
-            "bfloat16",
-            lambda a, b: a @ b,
-            from_root(matrix_ops.distributed_matmul),
-            torch.matmul,
-        )
-    )
-    big = (16384, 16384)
-    made.append(
-        Case(
-            "add",
-            [big, big],
-            "float32",
-            lambda a, b: a + b,
-            from_root(matrix_ops.distributed_add),
-            torch.add,
-        )
-    )
-    made.append(
-        Case(
-            "redistribute rows to columns",
-            [big],
-            "float32",
-            lambda x: x.redistribute(dist.Sharding(dist.Mesh.line(x.comm.size), dist.P(None, "r"))),
-            None,
-            None,
-        )
-    )
-    made.append(
-        Case(
-            "sum of all",
-            [(1 << 14, 1 << 14)],
-            "float32",
-            dist.sum,
-            from_root(reduction.distributed_sum),
-            torch.sum,
-        )
-    )
-    made.append(
-        Case(
-            "fft2d_pencil",
-            [(8192, 8192)],
-            "complex64",
-            dist.fft2d_pencil,
-            from_root(fft.distributed_fft2d_pencil),
-            torch.fft.fft2,
-        )
-    )
-    made.append(
-        Case(
-            "stencil_2d, 50 sweeps",
-            [(8192, 8192)],
-            "float32",
-            lambda x: five_points(x, 50),
-            from_root(stencil.distributed_stencil_2d, iterations=50),
-            None,
-        )
-    )
-    made.append(
-        Case(
-            "stencil_2d, 50 sweeps",
-            [(20480, 20480)],
-            "float32",
-            lambda x: five_points(x, 50),
-            None,
-            None,
-        )
-    )
-    made.append(
-        Case(
-            "stencil_2d in columns, 50 sweeps",
-            [(20480, 20480)],
-            "float32",
-            lambda x: five_points(x, 50, strategy="column"),
-            None,
-            None,
-            columns,
-        )
-    )
-    made.append(
-        Case(
-            "jacobi_2d, 200 sweeps",
-            [(4096, 4096), (4096, 4096)],
-            "float32",
-            lambda u, rhs: dist.jacobi_2d(u, rhs, iterations=200),
-            from_root(stencil.distributed_jacobi_2d, iterations=200),
-            None,
-        )
-    )
-    return made
+        ),
+        Case("batch_matmul", [(64, 1024, 1024)] * 2, "float32", dist.batch_matmul,
+             from_root(matrix_ops.distributed_batch_matmul), torch.bmm),
+        Case("add", [(far, far)] * 2, "float32", lambda a, b: a + b,
+             from_root(matrix_ops.distributed_add), torch.add),
+        Case("redistribute rows to columns", [(far, far)], "float32",
+             lambda x: x.redistribute(columns(x.comm)), None, None),
+        Case("transpose", [(far, far)], "float32", None,
+             from_root(matrix_ops.distributed_transpose), None),
+        Case("sum of all", [(far, far)], "float32", dist.sum,
+             from_root(reduction.distributed_sum), torch.sum),
+        Case("sum_kahan of all", [(far, far)], "float32", lambda x: dist.sum(x, mode="compensated"),
+             from_root(reduction.distributed_sum_kahan), torch.sum),
+        Case("sum of all, exact", [(far, far)], "float32", lambda x: dist.sum(x, mode="exact"),
+             from_root(reduction.distributed_sum, mode="exact"), torch.sum),
+        Case("fft", wide, "complex64", dist.fft, from_root(fft.distributed_fft), torch.fft.fft),
+        Case("rfft", wide, "float32", dist.rfft, from_root(fft.distributed_rfft), torch.fft.rfft),
+        *(
+            Case("fft2d_pencil", [(n, n)], "complex64", dist.fft2d_pencil, pencil, torch.fft.fft2)
+            for n in (8192, far, 2 * far)
+        ),
+        Case("stencil_2d, 50 sweeps", [grid], "float32", lambda x: five_points(x, 50),
+             from_root(five, iterations=50), None),
+        Case("stencil_2d, 50 sweeps", [(20480, 20480)], "float32", lambda x: five_points(x, 50),
+             None, None),
+        Case("stencil_2d in columns, 50 sweeps", [(20480, 20480)], "float32",
+             lambda x: five_points(x, 50, strategy="column"), None, None, columns),
+        Case("jacobi_2d, 200 sweeps", [(4096, 4096)] * 2, "float32",
+             lambda u, rhs: dist.jacobi_2d(u, rhs, iterations=200),
+             from_root(stencil.distributed_jacobi_2d, iterations=200), None),
+        Case("conv2d 3x3", image, "float32", None,
+             from_root(convolution.distributed_conv2d, padding=(1, 1)),
+             lambda x, w: torch.nn.functional.conv2d(x, w, padding=1)),
+    ]  # fmt: skip
 
 
 def sharded_time(case, comm):
@@ -275,6 +220,7 @@ def main():
         return between_processes(dist.world(), wanted)
     count = torch.cuda.device_count()
     counts = given.gpus or sorted({1, count})
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # IEEE, as ours
     cuop.set_current_device("cuda:0")
     lines = [
         "| case | PyTorch, 1 GPU | plain (strategy) | "

@@ -140,7 +140,11 @@ Mapping describe(const Elementwise& work, const std::vector<Placement>& inputs,
 }
 
 Operation operation_of(const Elementwise& work) {
-  return map_operation(work.text(), work.names(), std::bind_front(describe, work));
+  Operation operation = map_operation(work.text(), work.names(), std::bind_front(describe, work));
+  operation.alone = [work](const Plan&, const std::vector<Tensor>& inputs) {
+    return work.compute(inputs);
+  };
+  return operation;
 }
 
 Elementwise binary_work(const char* name) {

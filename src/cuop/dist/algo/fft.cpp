@@ -10,6 +10,7 @@
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/passes.h"
+#include "cuop/ops/create/empty.h"
 
 namespace cuop::dist {
 namespace {
@@ -59,11 +60,20 @@ Operation operation(const std::string& who, const FftCall& call,
     });
   };
   const auto text = [](const FftDims& dims) { return dims ? cat(*dims) : std::string("default"); };
-  return {cat(who, " lengths ", text(call.s), ", axes ", text(call.axes), ", norm ",
-              static_cast<int>(call.norm)),
-          {"x"},
-          plan,
-          execute};
+  Operation made{cat(who, " lengths ", text(call.s), ", axes ", text(call.axes), ", norm ",
+                     static_cast<int>(call.norm)),
+                 {"x"},
+                 plan,
+                 execute};
+  made.alone = [=](const Plan& alone, const std::vector<Tensor>& inputs) {
+    const Tensor& x = inputs[0];
+    const Placement& result = alone.outputs[0];
+    const FftProblem problem = fft_problem(who, call, {"x", x.shape(), x.dtype(), result.sharding});
+    const Tensor into = empty(result.shape, result.dtype, x.device());
+    transform_axes(problem, call.norm, x, problem.axes, into);
+    return into;
+  };
+  return made;
 }
 
 Operation pencil_operation(const FftOptions& options) {

@@ -11,6 +11,7 @@
 #include "cuop/dist/plan/matmul_plan.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "cuop/ops/matmul/matmul.h"
 
 namespace cuop::dist {
 namespace {
@@ -81,10 +82,17 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
 }  // namespace
 
 Operation matmul_operation(const Wire& wire, ProductPath path) {
-  return {cat("matmul", wire.text(), ", product ", name(path)),
-          {"A", "B"},
-          std::bind_front(plan_call, wire, path),
-          std::bind_front(execute, wire, path)};
+  Operation operation{cat("matmul", wire.text(), ", product ", name(path)),
+                      {"A", "B"},
+                      std::bind_front(plan_call, wire, path),
+                      std::bind_front(execute, wire, path)};
+  if (path == ProductPath::kDense) {
+    operation.alone = [](const Plan& plan, const std::vector<Tensor>& inputs) {
+      const DType dtype = plan.outputs[0].dtype;
+      return cuop::matmul(cuop::cast(inputs[0], dtype), cuop::cast(inputs[1], dtype));
+    };
+  }
+  return operation;
 }
 
 DistTensor matmul(const DistTensor& a, const DistTensor& b, const CallOptions& options,

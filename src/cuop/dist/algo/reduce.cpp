@@ -34,6 +34,12 @@ Plan plan_call(const ShardedReduction& reduction, const PlanArguments& given) {
                      given.machine, given.strategy);
 }
 
+Tensor reduce_whole(const ShardedReduction& reduction, const Tensor& x) {
+  const std::vector<int> axes = reduced_axes(reduction.options, x.shape());
+  const std::vector<int64_t> given(axes.begin(), axes.end());
+  return reduction.partial(x.dtype()).reduce(x, given, reduction.options.keepdims);
+}
+
 DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
                    const std::vector<DistTensor>& inputs) {
   const DistTensor x = moved_to(inputs[0], plan.inputs[0].sharding);
@@ -44,8 +50,7 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
   const int root = x.sharding().single_rank();
   if (root >= 0 && root == result.sharding.single_rank()) {
     const bool is_mine = root == x.comm().rank();
-    const Tensor whole =
-        is_mine ? partial.reduce(x.local(), axes_given, reduction.options.keepdims) : Tensor();
+    const Tensor whole = is_mine ? reduce_whole(reduction, x.local()) : Tensor();
     return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, whole, x.device());
   }
   const int64_t count = elements_along(axes, x.shape());
@@ -93,11 +98,16 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
 
 Operation reduce_operation(const ReduceOptions& options) {
   const ShardedReduction reduction{options};
-  return {cat(reduction.who(), " axes (", join(options.axes), "), keepdims ", options.keepdims,
-              ", mode ", name(options.mode), ", correction ", options.correction),
-          {"x"},
-          std::bind_front(plan_call, reduction),
-          std::bind_front(execute, reduction)};
+  Operation operation{
+      cat(reduction.who(), " axes (", join(options.axes), "), keepdims ", options.keepdims,
+          ", mode ", name(options.mode), ", correction ", options.correction),
+      {"x"},
+      std::bind_front(plan_call, reduction),
+      std::bind_front(execute, reduction)};
+  operation.alone = [reduction](const Plan&, const std::vector<Tensor>& inputs) {
+    return reduce_whole(reduction, inputs[0]);
+  };
+  return operation;
 }
 
 std::vector<int> reduced_axes(const ReduceOptions& options, const Shape& x) {

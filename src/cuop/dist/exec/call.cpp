@@ -69,6 +69,23 @@ std::vector<DistTensor> on_one_device(const Operation& operation,
 /// ranks with a core each take for it in benchmarks/call_frame.cpp ("started" beside "one rank").
 double start_seconds(int ranks) { return 1.2e-5 * ranks; }
 
+/// The inputs of a call on the rank that has them, on the first one's device.
+std::vector<Tensor> given_on(int root, const Operation& operation,
+                             const std::vector<Tensor>& inputs) {
+  size_t count = inputs.size();
+  while (count > 0 && !inputs[count - 1].is_defined()) --count;
+  std::vector<Tensor> given;
+  for (size_t i = 0; i < std::max<size_t>(count, 1); ++i) {
+    if (!inputs[i].is_defined()) {
+      throw ExecutionError(
+          cat(operation.text, ": ", operation.names.at(i), " was not given on rank ", root));
+    }
+    check_usable(inputs[i]);
+    given.push_back(to_device(inputs[i], inputs[0].device()));
+  }
+  return given;
+}
+
 /// What a call of a plain process plans with for all its GPUs: what they have measured as ranks of
 /// this process, else what is assumed of them.
 Machine figures_for(Device device, int gpus) {
@@ -122,6 +139,33 @@ Tensor run_on_gpus(int gpus, const Operation& operation, const std::vector<Tenso
     report = filed_report();
   });
   file_report(std::move(report));
+  return result;
+}
+
+/// The call of the only rank: nobody to agree with, and no parts.
+Tensor run_alone(const CommunicatorPtr& comm, const Operation& operation,
+                 const std::vector<Tensor>& inputs, const CallOptions& options) {
+  CallWatch watch(*comm, operation.text);
+  Tensor result;
+  std::shared_ptr<const Planned> made;
+  run_together(
+      *comm, operation.text, [] {},
+      [&] {
+        const std::vector<Tensor> given = given_on(0, operation, inputs);
+        std::vector<Header> headers;
+        for (const Tensor& input : given) headers.push_back(header_of(input));
+        const Device device = given[0].device();
+        const std::shared_ptr<const Machine> agreed = comm->figures(figures_of(device));
+        const Machine machine = options.machine ? *options.machine
+                                : agreed        ? *agreed
+                                                : rank_machine(device, comm->reaches(device));
+        const Sharding here = Sharding::on_rank(Mesh::line(1), 0);
+        made = planned(operation, options, placements_on(operation.names, headers, here), here,
+                       machine);
+        const CallWatch::Work time(watch, !device.is_cpu());
+        result = operation.alone(made->plan, given);
+      });
+  watch.file(made);
   return result;
 }
 
@@ -185,6 +229,9 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
   if (comm->size() == 1 && root == 0) {
     const int gpus = gpus_for(operation, inputs, options);
     if (gpus > 1) return run_on_gpus(gpus, operation, inputs, options);
+    if (operation.alone && !operation.is_on_host && options.strategy.empty()) {
+      return run_alone(comm, operation, inputs, options);
+    }
   }
   const std::string text =
       full_text(operation, options) + ", input on rank " + std::to_string(root);
@@ -205,21 +252,8 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
       *comm, text,
       [&] {
         if (!is_root) return;
-        size_t count = inputs.size();
-        while (count > 0 && !inputs[count - 1].is_defined()) --count;
-        for (size_t i = 0; i < count; ++i) {
-          if (!inputs[i].is_defined()) {
-            throw ExecutionError(
-                cat(operation.text, ": ", operation.names.at(i), " was not given on rank ", root));
-          }
-          check_usable(inputs[i]);
-          headers.tensors.push_back(header_of(inputs[i]));
-          on_root.push_back(to_device(inputs[i], inputs[0].device()));
-        }
-        if (count == 0) {
-          throw ExecutionError(
-              cat(operation.text, ": ", operation.names.at(0), " was not given on rank ", root));
-        }
+        on_root = given_on(root, operation, inputs);
+        for (const Tensor& input : on_root) headers.tensors.push_back(header_of(input));
         const Device device = inputs[0].device();
         const std::shared_ptr<const Machine> agreed = comm->figures(figures_of(device));
         const Machine machine = options.machine ? *options.machine

@@ -30,6 +30,20 @@ DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
   return DistTensor(comm, output.sharding, output.shape, output.dtype, local, device);
 }
 
+Tensor map_alone(const Plan& plan, const std::vector<Tensor>& inputs, const Mapping& mapping) {
+  const Placement& output = plan.outputs[0];
+  const Box made = whole_box(output.shape);
+  if (made.empty()) return empty(output.shape, output.dtype, inputs[0].device());
+  std::vector<Part> parts;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& input = inputs[i];
+    const Part whole{input, whole_box(input.shape()), input.device()};
+    const Box needed = needed_boxes(mapping.needed, i, input.ndim(), {made})[0];
+    parts.push_back({view_of(whole, needed), needed, input.device()});
+  }
+  return mapping.work(parts, made);
+}
+
 }  // namespace
 
 Operation map_operation(std::string text, std::vector<std::string> names,
@@ -43,7 +57,11 @@ Operation map_operation(std::string text, std::vector<std::string> names,
   const auto execute = [describe](const Plan& made, const std::vector<DistTensor>& inputs) {
     return execute_map(made, inputs, describe(made.inputs, made.strategy));
   };
-  return {std::move(text), std::move(names), plan, execute};
+  Operation operation{std::move(text), std::move(names), plan, execute};
+  operation.alone = [describe](const Plan& made, const std::vector<Tensor>& inputs) {
+    return map_alone(made, inputs, describe(made.inputs, made.strategy));
+  };
+  return operation;
 }
 
 }  // namespace cuop::dist

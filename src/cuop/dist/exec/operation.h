@@ -35,6 +35,8 @@ struct Operation {
   bool is_on_host = false;  ///< parts on GPUs are copied to the host for it, the result back
   /// The same for another rank of this process, of an operation that writes to its caller's memory.
   std::function<Operation()> for_other_rank = {};
+  /// The same where one rank has all inputs whole and keeps the result: nothing is cut or moved.
+  std::function<Tensor(const Plan& plan, const std::vector<Tensor>& inputs)> alone = {};
 };
 
 }  // namespace cuop::dist
