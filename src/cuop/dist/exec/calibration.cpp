@@ -30,23 +30,29 @@ namespace cuop::dist {
 namespace {
 
 constexpr int kRepeats = 3;
+/// Figures come of so many milliseconds: ranks that begin together may share a core for a while.
+constexpr double kLongMs = 40.0;
 /// Shorter products are timed with larger ones, which run at the rate of those that matter.
 constexpr double kShortestMs = 5.0;
 
-/// The least of some times, in seconds.
+/// The lower quartile of some times, which take at least so long together, in seconds.
 template <class Work>
-double best_seconds(Device device, const Work& work) {
+double usual_seconds(Device device, const Work& work, double least_ms = kLongMs) {
   const std::unique_ptr<tune::Clock> clock = tune::clock_for(device);
-  double best = clock->time_ms(work);
-  for (int i = 0; i < kRepeats; ++i) best = std::min(best, clock->time_ms(work));
-  return best / 1e3;
+  clock->time_ms(work);  // the first opens the way
+  std::vector<double> times;
+  for (double all = 0.0; times.size() < kRepeats || all < least_ms; all += times.back()) {
+    times.push_back(std::max(clock->time_ms(work), 1e-3));
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 4] / 1e3;
 }
 
 /// Numbers in [-1, 1] that do not repeat; the user's generators are left alone.
-Tensor noise(int64_t n, DType dtype, Device device) {
-  const Tensor steps =
-      multiply(arange(0.0, static_cast<double>(n * n), 1.0, DType::kFloat32, device), 0.7);
-  return reshape(cast(sin(steps), dtype), {n, n});
+Tensor noise(const Shape& shape, DType dtype, Device device) {
+  const auto count = static_cast<double>(element_count(shape));
+  const Tensor steps = multiply(arange(0.0, count, 1.0, DType::kFloat32, device), 0.7);
+  return reshape(cast(sin(steps), dtype), shape);
 }
 
 /// Of a product of such matrices, as large as it takes. Their sides are no powers of two and, but
@@ -55,10 +61,10 @@ double product_flops(Device device, DType dtype) {
   constexpr int64_t kLargest = 8192;
   for (int64_t size = 256;; size *= 2) {
     const int64_t n = size - size / 8 - (itemsize(dtype) == 2 ? 0 : 1);
-    const Tensor a = noise(n, dtype, device), out = empty({n, n}, dtype, device);
-    const double seconds = best_seconds(device, [&] { matmul(a, a, {}, &out); });
-    if (seconds * 1e3 < kShortestMs && size < kLargest) continue;
-    return 2.0 * static_cast<double>(n * n * n) / seconds;
+    const Tensor a = noise({n, n}, dtype, device), out = empty({n, n}, dtype, device);
+    const auto product = [&] { matmul(a, a, {}, &out); };
+    if (usual_seconds(device, product, 0.0) * 1e3 < kShortestMs && size < kLargest) continue;
+    return 2.0 * static_cast<double>(n * n * n) / usual_seconds(device, product);
   }
 }
 
@@ -67,7 +73,7 @@ double fft_flops(Device device, int64_t length) {
   const int64_t count = std::max(length, device.is_cpu() ? int64_t{1} << 18 : int64_t{1} << 24);
   const Tensor x = ones({count / length, length}, DType::kComplex64, device),
                out = empty(x.shape(), x.dtype(), device);
-  const double seconds = best_seconds(device, [&] { fft(x, {}, -1, FftNorm::kBackward, &out); });
+  const double seconds = usual_seconds(device, [&] { fft(x, {}, -1, FftNorm::kBackward, &out); });
   return 5.0 * static_cast<double>(count) * std::log2(static_cast<double>(length)) / seconds;
 }
 
@@ -76,7 +82,7 @@ double memory_bandwidth(Device device) {
   const int64_t count = device.is_cpu() ? int64_t{8} << 20 : int64_t{64} << 20;
   const Tensor a = ones({count}, DType::kFloat32, device),
                out = zeros({count}, DType::kFloat32, device);
-  const double seconds = best_seconds(device, [&] { add(a, a, &out); });
+  const double seconds = usual_seconds(device, [&] { add(a, a, &out); });
   return 2.0 * static_cast<double>(a.nbytes()) / seconds;
 }
 
@@ -85,16 +91,16 @@ double transposed_bandwidth(Device device) {
   const int64_t side = device.is_cpu() ? int64_t{1} << 10 : int64_t{1} << 12;
   const Tensor x = ones({side, side}, DType::kComplex64, device),
                out = empty({side, side}, DType::kComplex64, device);
-  const double seconds = best_seconds(device, [&] { copy_into(out, swap_axes(x, 0, 1)); });
+  const double seconds = usual_seconds(device, [&] { copy_into(out, swap_axes(x, 0, 1)); });
   return 2.0 * static_cast<double>(x.nbytes()) / seconds;
 }
 
-/// Seconds on this rank, the median, from when all ranks begin until the device has done what
-/// `work` asked it to.
+/// Seconds, the median of several turns, from when all ranks begin until the devices of all have
+/// done what `work` asked them to.
 template <class Work>
 double seconds_together(Communicator& comm, Device device, const Work& work) {
   constexpr int kTurns = 7;
-  std::vector<double> times;
+  std::vector<double> times, slowest(kTurns);
   for (int i = 0; i <= kTurns; ++i) {
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
@@ -103,12 +109,13 @@ double seconds_together(Communicator& comm, Device device, const Work& work) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (i > 0) times.push_back(took.count());  // the first opens the way
   }
-  std::sort(times.begin(), times.end());
-  return std::max(times[kTurns / 2], 1e-9);
+  comm.all_reduce(times.data(), slowest.data(), kTurns, DType::kFloat64, ReduceKind::kMax);
+  std::sort(slowest.begin(), slowest.end());
+  return std::max(slowest[kTurns / 2], 1e-9);
 }
 
-/// What one of `times` exchanges takes, one after the other, in which each rank sends `bytes` of
-/// `sent` to each of the next `peers` ranks, from whom as many come into `received`.
+/// What `times` exchanges take, one after the other, and their wait. In each of them a rank sends
+/// `bytes` of `sent` to each of the next `peers` ranks, from whom as many come into `received`.
 double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& received,
                         int64_t bytes, int peers, int times) {
   const int ranks = comm.size();
@@ -120,25 +127,28 @@ double exchange_seconds(Communicator& comm, const Tensor& sent, const Tensor& re
     from.push_back({(comm.rank() + 2 * ranks - 1 - i) % ranks, part(received)});
   }
   const Stream stream = current_stream(device);
-  const double seconds = seconds_together(comm, device, [&] {
+  return seconds_together(comm, device, [&] {
     for (int i = 0; i < times; ++i) comm.exchange(to, from, stream);
   });
-  return seconds / times;
 }
 
-/// What a call takes beside its moves and the arithmetic: ranks agree on it, hear of its inputs,
-/// multiply what is too small to take time by itself, and wait for their devices.
-double call_seconds(Communicator& comm, Device device) {
-  const Tensor small = noise(64, DType::kFloat32, device);
-  return seconds_together(comm, device, [&] {
+/// What a call takes beside its moves and the arithmetic by these figures: ranks agree on it, hear
+/// of its inputs, multiply, and wait for their devices. The product is one that would take some
+/// microseconds at the rate of long ones, which short ones do not reach.
+double call_seconds(Communicator& comm, Device device, const Machine& machine) {
+  constexpr double kProduct = 5e-6;
+  const auto n = static_cast<int64_t>(std::cbrt(kProduct * machine.flops / 2.0));
+  const Tensor x = noise({n, n}, DType::kFloat32, device);
+  const double whole = seconds_together(comm, device, [&] {
     run_together(
         comm, "what is called, with its arguments, on all ranks", [] {},
         [&] {
           broadcast_text(comm, "shapes and dtypes of some inputs, and figures of this machine", 0);
-          matmul(small, small);
+          matmul(x, x);
         });
     backend::runtime(device).synchronize();
   });
+  return std::max(whole - kProduct, 1e-9);
 }
 
 /// Nothing where a rank has no room for what is measured with.
@@ -176,14 +186,17 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
   }
   if (!agree_all(comm, has_room)) return std::nullopt;
   if (others > 0) {
-    constexpr int kInARow = 8;
-    machine.latency = exchange_seconds(comm, sent, received, 8, 1, kInARow);
-    const double start = exchange_seconds(comm, sent, received, 8, 1, 1);
-    const double whole = exchange_seconds(comm, sent, received, long_bytes, 1, 1);
+    const auto moves = [&](int64_t bytes, int peers, int times) {
+      return exchange_seconds(comm, sent, received, bytes, peers, times);
+    };
+    // Calls have about two moves, of which the first one's start is met, and one wait.
+    const double wait = moves(8, 1, 0), start = moves(8, 1, 1);
+    machine.latency = std::max((moves(8, 1, 2) - wait) / 2, 1e-8);
+    const double whole = moves(long_bytes, 1, 1);
     // On a busy machine a start may have been slow once more than half of the time.
     machine.link_bandwidth = static_cast<double>(long_bytes) / std::max(whole - start, whole / 4);
     const int many = std::min(others, 8);
-    const double burst = exchange_seconds(comm, sent, received, 8, many, kInARow) - machine.latency;
+    const double burst = (moves(8, many, 2) - wait) / 2 - machine.latency;
     machine.message_overhead =
         std::max(many > 1 ? burst / (many - 1) : machine.latency / 8.0, 1e-8);
   }
@@ -193,9 +206,7 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
         &Machine::link_bandwidth}) {
     machine.*speed = agree_min(comm, machine.*speed);
   }
-  machine.call_overhead = agree_max(comm, call_seconds(comm, device));
-  machine.latency = agree_max(comm, machine.latency);
-  machine.message_overhead = agree_max(comm, machine.message_overhead);
+  machine.call_overhead = call_seconds(comm, device, machine);  // of the slowest rank, as moves are
   return machine;
 }
 

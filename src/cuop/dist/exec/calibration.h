@@ -22,9 +22,9 @@ Communicator::Figures figures_of(Device device);
 /// Collective; `device` is where this rank computes. What these ranks measured before on machines
 /// like theirs (kept among the tuner's choices), else what they measure now, all at the same time:
 /// products in three dtypes, transforms, memory, the link to the next rank, short messages. Takes
-/// some tenths of a second. The slowest rank counts, so that all have the same figures. Where
-/// nothing may be measured (CUOP_TUNE_FROZEN) and nothing is kept, or a rank has no room for it,
-/// what rank 0 assumes. `is_again` measures in any case. The communicator keeps the figures: `of`.
+/// about a second. The slowest rank counts, so that all have the same figures. Where nothing may be
+/// measured (CUOP_TUNE_FROZEN) and nothing is kept, or a rank has no room for it, what rank 0
+/// assumes. `is_again` measures in any case. The communicator keeps the figures: `of`.
 Machine calibrate(Communicator& comm, Device device, Communicator::Figures of,
                   const Machine& assumed, bool is_again = false);
 
