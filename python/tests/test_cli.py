@@ -209,6 +209,16 @@ def test_demo_fails_when_a_check_does(tmp_path):
     assert done.stdout.count("FAILED") == 1 and "FAILED" in (tmp_path / "r.html").read_text()
 
 
+def test_demo_on_a_gpu_says_that_there_is_none(tmp_path):
+    from cuop import device_count
+
+    if device_count("cuda") > 0:
+        pytest.skip("there is a GPU")
+    done = cuop("demo", "--device", "cuda", "--ranks", 2, "-o", tmp_path / "r.html")
+    assert done.returncode == 1
+    assert done.stderr.startswith("cuop: error: ") and "cuda" in done.stderr
+
+
 def test_demo_says_at_once_that_the_report_cannot_be_written(tmp_path):
     done = cuop("demo", "--ranks", 2, "-o", tmp_path / "no" / "r.html")
     assert done.returncode == 1 and "cannot be written" in done.stderr

@@ -1,5 +1,6 @@
 """`cuop demo`: the main job end to end."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,12 +14,23 @@ from cuop.files import check_writable
 _RANKS = 4
 
 
+class Place(StrEnum):
+    """Where the ranks keep their parts of arrays and compute."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
 def demo(
     ranks: Annotated[
         int | None,
         typer.Option(
             min=1, max=MOST_RANKS, help="Ranks as threads of this process, instead of mpirun."
         ),
+    ] = None,
+    device: Annotated[
+        Place | None,
+        typer.Option(help="Where the ranks work; GPUs where there are any.", show_default=False),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="REPORT.html")] = Path(
         "report.html"
@@ -31,31 +43,34 @@ def demo(
     """
     check_writable(output, "demo")
     if ranks is None and not is_launched():
-        exec_under_mpirun(_RANKS, ["demo", "--output", str(output)])
+        chosen = [] if device is None else ["--device", device.value]
+        exec_under_mpirun(_RANKS, ["demo", "--output", str(output), *chosen])
         console.errors.print(f"cuop: mpirun was not found; running on {_RANKS} ranks as threads")
         ranks = _RANKS
-    if not on_ranks(lambda comm: _run_rank(comm, output), ranks):
+    if not on_ranks(lambda comm: _run_rank(comm, device, output), ranks):
         raise typer.Exit(1)
 
 
-def _run_rank(comm, output: Path) -> bool:
+def _run_rank(comm, wanted: Place | None, output: Path) -> bool:
+    import cuop
     from cuop import _core
     from cuop.demo import runner
 
+    device = wanted or (Place.cuda if cuop.device_count("cuda") > 0 else Place.cpu)
     _core.set_trace_recording(True)
     if comm.rank != 0:
-        runner.run_steps(comm, lambda title: None)
+        runner.run_steps(comm, device.value, lambda title: None)
         return True
     with console.stages(len(runner.STEPS) + 1) as bar:
-        results, traces = runner.run_steps(comm, bar.begin)
+        results, traces = runner.run_steps(comm, device.value, bar.begin)
         bar.begin("report")
-        runner.write(output, comm, results, traces)
-    _print(comm, results)
+        runner.write(output, comm, device.value, results, traces)
+    _print(comm, device, results)
     console.console.print(f"report: {output.resolve()}", markup=False)
     return all(result.is_right for result in results)
 
 
-def _print(comm, results) -> None:
+def _print(comm, device: Place, results) -> None:
     from cuop.report.page import format_bytes, format_seconds
 
     rows = [
@@ -71,4 +86,5 @@ def _print(comm, results) -> None:
         for r in results
     ]
     columns = ["step", "time", "strategy", "moved", "error", "allowed", "check"]
-    console.table(f"cuop demo on {comm.size} ranks ({comm.kind})", columns, rows)
+    title = f"cuop demo on {comm.size} ranks ({comm.kind}, {device.value})"
+    console.table(title, columns, rows)

@@ -12,11 +12,11 @@ from cuop.report.timeline import make_timeline
 STEPS = (lowpass, diffuse, poisson, edges, pca, sums)
 
 
-def run_steps(comm, on_step: Callable[[str], None]) -> tuple[list[Result], list[str]]:
-    """Run every step on this rank; rank 0 returns the results and all ranks' traces."""
+def run_steps(comm, device: str, on_step: Callable[[str], None]) -> tuple[list[Result], list[str]]:
+    """Run every step on this rank, on "cpu" or "cuda"; rank 0 returns the results and all ranks' traces."""
     from cuop import _core
 
-    context = Context(comm)
+    context = Context(comm, device)
     results = []
     for step in STEPS:
         on_step(step.TITLE)
@@ -31,7 +31,7 @@ def run_steps(comm, on_step: Callable[[str], None]) -> tuple[list[Result], list[
     return (results, traces) if context.is_root else ([], [])
 
 
-def write(path: Path, comm, results: Sequence[Result], traces: list[str]) -> None:
+def write(path: Path, comm, device: str, results: Sequence[Result], traces: list[str]) -> None:
     """Write the report of a run."""
     import cuop
     from cuop.demo.report import write_report
@@ -40,7 +40,7 @@ def write(path: Path, comm, results: Sequence[Result], traces: list[str]) -> Non
         "version": f"cuOP {cuop.__version__}",
         "ranks": comm.size,
         "kind": {"mpi": "MPI processes", "thread": "threads"}.get(comm.kind, comm.kind),
-        "processor": cuop.device_description("cpu"),
+        "processor": cuop.device_description(device),
         "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M"),
     }
     write_report(path, results, make_timeline(traces, comm.size), header)

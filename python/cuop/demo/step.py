@@ -39,12 +39,13 @@ class Result:
 
 class Context:
     """What a step works with: the ranks, and distributed calls whose time, bytes and strategies are
-    counted. Arrays are given on rank 0 and None elsewhere."""
+    counted. Arrays are given on rank 0 and None elsewhere; the ranks work on "cpu" or "cuda"."""
 
-    def __init__(self, comm):
+    def __init__(self, comm, device):
         from cuop import dist
 
         self.comm = comm
+        self.device = device
         self.is_root = comm.rank == 0
         self._rows = dist.Sharding(dist.Mesh.line(comm.size), dist.P("r"))
         self.reset()
@@ -56,12 +57,15 @@ class Context:
         self._sent_before = self.comm.bytes_sent
 
     def scatter(self, array: np.ndarray | None):
-        """Rank 0's array as a DistTensor in blocks of rows."""
+        """Rank 0's array as a DistTensor in blocks of rows, which go where rank 0 has the array."""
+        import cuop
         from cuop import dist
 
-        return self._timed(
-            lambda: dist.DistTensor.from_root(self.comm, array).redistribute(self._rows)
-        )
+        def work():
+            whole = None if array is None else cuop.asarray(array, device=self.device)
+            return dist.DistTensor.from_root(self.comm, whole).redistribute(self._rows)
+
+        return self._timed(work)
 
     def call(self, function: Callable, *tensors, **options):
         """function(*tensors, **options) on DistTensors."""
@@ -76,7 +80,7 @@ class Context:
     def gather(self, tensor) -> np.ndarray | None:
         """The whole of a DistTensor on rank 0."""
         whole = self._timed(tensor.gather)
-        return np.asarray(whole) if self.is_root else None
+        return whole.to_numpy() if self.is_root else None
 
     def result(self, title: str, **rest) -> Result:
         """The step's result with what was counted since `reset` on this rank."""
