@@ -20,10 +20,14 @@ namespace cuop::jit::accurate {
 template <class T>
 inline constexpr bool is_fused_float = math::has_fast_fma && sizeof(T) == 4;
 
-/// Of arguments that are too large for the circular functions below.
+/// Of arguments that are too large for the circular functions below; of NaN they return NaN.
 template <class T>
 CUOP_FN Doubt<T> doubt_of_circular(T x) {
-  return doubt_beyond(x, math::has_fast_fma ? kMostFused<T> : T(kMostCircular));
+  if constexpr (math::has_fast_fma) {
+    return bits_of(math::fma(-x, x, kMostFused<T> * kMostFused<T>));
+  } else {
+    return doubt_beyond(x, T(kMostCircular));
+  }
 }
 // The argument first.
 template <class T>
