@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from launched import on_ranks
 from plan_choices import noise
 
 import cuop
@@ -229,15 +230,11 @@ def main():
             for kind in ("rooted", "sharded")
         }
 
-    world = dist.world()
-    found = work(world) if world.size > 1 else dist.run_ranks(work, options.ranks)[0]
-    if world.rank != 0:
+    found, command = on_ranks(work, options.ranks, "einsum_plans.py")
+    if found is None:
         return
-    launched = f"mpirun --bind-to none -np {world.size} python" if world.size > 1 else "python"
-    ranks = "" if world.size > 1 else f"--ranks {options.ranks} "
     lines = [
-        f"- command: {launched} benchmarks/einsum_plans.py {ranks}--device {options.device} "
-        f"--scale {options.scale:g}",
+        f"- command: {command} --device {options.device} --scale {options.scale:g}",
         f"- date: {time.strftime('%Y-%m-%d')}",
     ]
     for kind, results in found.items():

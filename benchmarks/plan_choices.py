@@ -19,6 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from launched import on_ranks
 
 import cuop
 from cuop import dist
@@ -180,15 +181,12 @@ def main():
         return (machine.to_json(), found) if comm.rank == 0 else None
 
     begin = time.perf_counter()
-    world = dist.world()
-    results = work(world) if world.size > 1 else dist.run_ranks(work, options.ranks)[0]
-    if world.rank != 0:
+    results, command = on_ranks(work, options.ranks, "plan_choices.py")
+    if results is None:
         return
     machine, found = results
-    launched = f"mpirun --bind-to none -np {world.size} python" if world.size > 1 else "python"
-    ranks = "" if world.size > 1 else f"--ranks {options.ranks} "
     lines = [
-        f"- command: {launched} benchmarks/plan_choices.py {ranks}--device {options.device} "
+        f"- command: {command} --device {options.device} "
         f"--shapes {options.shapes} --smallest {options.smallest} --largest {options.largest} "
         f"--most-flops {options.most_flops:g} --seed {options.seed}",
         f"- date: {time.strftime('%Y-%m-%d')}, {time.perf_counter() - begin:.0f} s",

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from launched import on_ranks
 
 import cuop
 from cuop import dist
@@ -134,15 +135,11 @@ def main():
                     found += lines_of(n, zeros, each)
         return found
 
-    world = dist.world()
-    found = work(world) if world.size > 1 else dist.run_ranks(work, options.ranks)[0]
-    if world.rank != 0:
+    found, command = on_ranks(work, options.ranks, "wires.py")
+    if found is None:
         return
-    launched = f"mpirun --bind-to none -np {world.size} python" if world.size > 1 else "python"
-    ranks = "" if world.size > 1 else f"--ranks {options.ranks} "
     lines = [
-        f"- command: {launched} benchmarks/wires.py {ranks}--device {options.device} "
-        f"--sizes {' '.join(map(str, options.sizes))}",
+        f"- command: {command} --device {options.device} --sizes {' '.join(map(str, options.sizes))}",
         f"- date: {time.strftime('%Y-%m-%d')}",
         "",
         "| n x n | zeros of A | call | strategy | ms | plain / it | MiB sent | error |",

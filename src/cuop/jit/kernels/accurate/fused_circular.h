@@ -19,8 +19,8 @@ template <class T>
 struct Turned {
   T r, excess;
 };
-/// Of a, which is x - h A, and of h B + h C. What is subtracted from a is exact, also where rounding
-/// r takes something from it: of float h B is rounded before, of double it is exact.
+/// Of a, which is x - h A, and of h B + h C. What is subtracted from a is exact, also where
+/// rounding r takes something from it: of float h B is rounded before, of double it is exact.
 template <class T>
 CUOP_FN Turned<T> turned(T a, T h, T part_b, T part_c) {
   const T r = sizeof(T) == 4 ? a - h * part_b : math::fma(-h, part_b, a);
