@@ -238,7 +238,7 @@ void bind_dist_plan(Module& m) {
       },
       "comm"_a, nb::kw_only(), "again"_a = false, Released(),
       "The figures of these ranks, by which their calls are planned from now on: what ranks like "
-      "them measured before, or what they measure now (some tenths of a second), kept for the next "
+      "them measured before, or what they measure now (about a second), kept for the next "
       "process among the tuner's choices. The slowest rank counts. Calls that take longer than "
       "20 ms do so by themselves. `again` measures in any case. Collective.");
   m.def(
