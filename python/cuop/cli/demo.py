@@ -56,21 +56,21 @@ def _run_rank(comm, wanted: Place | None, output: Path) -> bool:
     from cuop import _core
     from cuop.demo import runner
 
-    device = wanted or (Place.cuda if cuop.device_count("cuda") > 0 else Place.cpu)
+    device = (wanted or (Place.cuda if cuop.device_count("cuda") > 0 else Place.cpu)).value
     _core.set_trace_recording(True)
     if comm.rank != 0:
-        runner.run_steps(comm, device.value, lambda title: None)
+        runner.run_steps(comm, device, lambda title: None)
         return True
     with console.stages(len(runner.STEPS) + 1) as bar:
-        results, traces = runner.run_steps(comm, device.value, bar.begin)
+        results, traces = runner.run_steps(comm, device, bar.begin)
         bar.begin("report")
-        runner.write(output, comm, device.value, results, traces)
+        runner.write(output, comm, device, results, traces)
     _print(comm, device, results)
     console.console.print(f"report: {output.resolve()}", markup=False)
     return all(result.is_right for result in results)
 
 
-def _print(comm, device: Place, results) -> None:
+def _print(comm, device: str, results) -> None:
     from cuop.report.page import format_bytes, format_seconds
 
     rows = [
@@ -86,5 +86,4 @@ def _print(comm, device: Place, results) -> None:
         for r in results
     ]
     columns = ["step", "time", "strategy", "moved", "error", "allowed", "check"]
-    title = f"cuop demo on {comm.size} ranks ({comm.kind}, {device.value})"
-    console.table(title, columns, rows)
+    console.table(f"cuop demo on {comm.size} ranks ({comm.kind}, {device})", columns, rows)

@@ -6,8 +6,7 @@
 namespace cuop::backend::cuda {
 
 void WaitingPause::next() {
-  using std::chrono::microseconds;
-  constexpr auto kLongest = microseconds(1000);
+  constexpr std::chrono::microseconds kLongest{1000};
   const auto waited = std::chrono::steady_clock::now() - begin_;
   if (waited < kAwake) {
     std::this_thread::yield();

@@ -60,20 +60,20 @@ Operation operation(const std::string& who, const FftCall& call,
     });
   };
   const auto text = [](const FftDims& dims) { return dims ? cat(*dims) : std::string("default"); };
-  Operation made{cat(who, " lengths ", text(call.s), ", axes ", text(call.axes), ", norm ",
-                     static_cast<int>(call.norm)),
-                 {"x"},
-                 plan,
-                 execute};
-  made.alone = [=](const Plan& alone, const std::vector<Tensor>& inputs) {
+  Operation described{cat(who, " lengths ", text(call.s), ", axes ", text(call.axes), ", norm ",
+                          static_cast<int>(call.norm)),
+                      {"x"},
+                      plan,
+                      execute};
+  described.alone = [=](const Plan& made, const std::vector<Tensor>& inputs) {
     const Tensor& x = inputs[0];
-    const Placement& result = alone.outputs[0];
+    const Placement& result = made.outputs[0];
     const FftProblem problem = fft_problem(who, call, {"x", x.shape(), x.dtype(), result.sharding});
     const Tensor into = empty(result.shape, result.dtype, x.device());
     transform_axes(problem, call.norm, x, problem.axes, into);
     return into;
   };
-  return made;
+  return described;
 }
 
 Operation pencil_operation(const FftOptions& options) {

@@ -44,15 +44,15 @@ DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
                    const std::vector<DistTensor>& inputs) {
   const DistTensor x = moved_to(inputs[0], plan.inputs[0].sharding);
   const Placement& result = plan.outputs[0];
-  const PartialReduction partial = reduction.partial(x.dtype());
-  const std::vector<int> axes = reduced_axes(reduction.options, x.shape());
-  const std::vector<int64_t> axes_given(axes.begin(), axes.end());
   const int root = x.sharding().single_rank();
   if (root >= 0 && root == result.sharding.single_rank()) {
     const bool is_mine = root == x.comm().rank();
     const Tensor whole = is_mine ? reduce_whole(reduction, x.local()) : Tensor();
     return DistTensor(x.comm_ptr(), result.sharding, result.shape, result.dtype, whole, x.device());
   }
+  const PartialReduction partial = reduction.partial(x.dtype());
+  const std::vector<int> axes = reduced_axes(reduction.options, x.shape());
+  const std::vector<int64_t> axes_given(axes.begin(), axes.end());
   const int64_t count = elements_along(axes, x.shape());
   const int64_t bytes = partial.state_bytes();
   const auto rank = static_cast<size_t>(x.comm().rank());

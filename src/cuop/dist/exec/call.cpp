@@ -86,6 +86,18 @@ std::vector<Tensor> given_on(int root, const Operation& operation,
   return given;
 }
 
+/// What the rank that has the inputs plans with: what it is given, what the ranks agree on, else
+/// what it assumes.
+struct Figures {
+  Machine machine;
+  bool is_known = true;
+};
+Figures figures_at_root(Communicator& comm, const CallOptions& options, Device device) {
+  if (options.machine) return {*options.machine};
+  if (const auto& agreed = comm.figures(figures_of(device))) return {*agreed};
+  return {rank_machine(device, comm.reaches(device)), false};
+}
+
 /// What a call of a plain process plans with for all its GPUs: what they have measured as ranks of
 /// this process, else what is assumed of them.
 Machine figures_for(Device device, int gpus) {
@@ -155,13 +167,9 @@ Tensor run_alone(const CommunicatorPtr& comm, const Operation& operation,
         std::vector<Header> headers;
         for (const Tensor& input : given) headers.push_back(header_of(input));
         const Device device = given[0].device();
-        const std::shared_ptr<const Machine> agreed = comm->figures(figures_of(device));
-        const Machine machine = options.machine ? *options.machine
-                                : agreed        ? *agreed
-                                                : rank_machine(device, comm->reaches(device));
         const Sharding here = Sharding::on_rank(Mesh::line(1), 0);
         made = planned(operation, options, placements_on(operation.names, headers, here), here,
-                       machine);
+                       figures_at_root(*comm, options, device).machine);
         const CallWatch::Work time(watch, !device.is_cpu());
         result = operation.alone(made->plan, given);
       });
@@ -255,12 +263,8 @@ Tensor run_rooted(const CommunicatorPtr& comm, const Operation& operation,
         on_root = given_on(root, operation, inputs);
         for (const Tensor& input : on_root) headers.tensors.push_back(header_of(input));
         const Device device = inputs[0].device();
-        const std::shared_ptr<const Machine> agreed = comm->figures(figures_of(device));
-        const Machine machine = options.machine ? *options.machine
-                                : agreed        ? *agreed
-                                                : rank_machine(device, comm->reaches(device));
+        const auto [machine, is_known] = figures_at_root(*comm, options, device);
         made = plan(machine);
-        const bool is_known = options.machine || agreed;
         note = {machine, made->hash, !device.is_cpu(),
                 !is_known && is_worth_measuring(*comm, made->plan)};
       },

@@ -3,6 +3,7 @@
 #include <numbers>
 #include <vector>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 
@@ -64,7 +65,7 @@ class Bluestein final : public LineTransform {
  private:
   /// Of one padded line, rounded up so that what follows it is aligned.
   int64_t line_bytes() const {
-    return (padded_ * static_cast<int64_t>(sizeof(Complex)) + 63) / 64 * 64;
+    return round_up(padded_ * static_cast<int64_t>(sizeof(Complex)), kWorkAlignment);
   }
   static size_t at(int64_t i) { return static_cast<size_t>(i); }
 

@@ -43,7 +43,7 @@ template <class Real, class = std::make_index_sequence<lanes::kRegisterBytes / s
 struct Pairs;
 template <class Real, size_t... I>
 struct Pairs<Real, std::index_sequence<I...>> {
-  typedef Real Lanes __attribute__((vector_size(lanes::kRegisterBytes)));
+  using Lanes = typename lanes::Vector<Real>::Register;
   static constexpr int64_t kNumbers = sizeof...(I) / 2;
 
   CUOP_INLINE static Lanes load(const Real* from) {

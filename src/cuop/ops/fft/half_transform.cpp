@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cuop/backend/cpu/thread_pool.h"
+#include "cuop/core/divide_up.h"
 #include "cuop/ops/fft/fft_kernels.h"
 #include "cuop/ops/fft/line_transform_internal.h"
 #include "cuop/ops/fft/root_table.h"
@@ -31,7 +32,7 @@ class Half final : public LineTransform {
     out_distance_ = is_forward_ ? spectrum : 2 * inner_->out_distance();
     inner_distance_ = is_forward_ ? inner_->out_distance() : inner_->in_distance();
     // A line of its own has room for the element m of the spectrum; those of a batch lie closer.
-    if (batch_ > 1) packed_bytes_ = (batch_ * inner_distance_ * kBytes + 63) / 64 * 64;
+    if (batch_ > 1) packed_bytes_ = round_up(batch_ * inner_distance_ * kBytes, kWorkAlignment);
     work_bytes_ = packed_bytes_ + inner_->work_bytes();
     for (int64_t k = 0; k < (m_ + 1) / 2; ++k) {
       const std::complex<double> root = root_of_unity(k, n);

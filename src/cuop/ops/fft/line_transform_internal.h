@@ -18,6 +18,9 @@ int64_t output_length(backend::FftKind kind, int64_t n);
 /// `length` rounded up so that lines that far apart are all aligned for the library.
 int64_t aligned_distance(int64_t length, int64_t element_bytes);
 
+/// Bytes to which scratch memory of line transforms is aligned.
+inline constexpr int64_t kWorkAlignment = 64;
+
 class LineTransform {
  public:
   virtual ~LineTransform() = default;
@@ -27,8 +30,8 @@ class LineTransform {
   int64_t out_distance() const { return out_distance_; }
   /// Bytes of aligned scratch that `execute` needs.
   int64_t work_bytes() const { return work_bytes_; }
-  /// Unscaled; all addresses aligned to 64 bytes (`in`, `out`: backend::kFftAlignment). `in` may be
-  /// overwritten for kRealBackward only.
+  /// Unscaled; all addresses aligned to kWorkAlignment (`in`, `out`: backend::kFftAlignment). `in`
+  /// may be overwritten for kRealBackward only.
   virtual void execute(void* in, void* out, void* work) const = 0;
 
  protected:
