@@ -11,7 +11,6 @@ Milliseconds of a call and its wait on the slowest rank, all starting together; 
 two first ones.
 """
 
-import argparse
 import json
 import math
 import statistics
@@ -19,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from launched import on_ranks
+from launched import arguments, on_ranks, tell
 from plan_choices import noise
 
 import cuop
@@ -206,22 +205,17 @@ def line(each):
 
 def main():
     """Measure all equations, operands on the root and over the ranks."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser = arguments(__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="of the size of every index")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--cases", nargs="+", help="beginnings of names")
-    parser.add_argument("--table", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     cases = [
         case for case in CASES if not options.cases or case[0].startswith(tuple(options.cases))
     ]
 
-    def work(comm):
-        device = f"cuda:{comm.rank}" if options.device == "cuda" else "cpu"  # one host's
-        cuop.set_current_device(device)
+    def work(comm, device):
         dist.calibrate(comm)
         return {
             kind: [
@@ -230,11 +224,11 @@ def main():
             for kind in ("rooted", "sharded")
         }
 
-    found, command = on_ranks(work, options.ranks, "einsum_plans.py")
+    found, command = on_ranks(work, options, "einsum_plans.py")
     if found is None:
         return
     lines = [
-        f"- command: {command} --device {options.device} --scale {options.scale:g}",
+        f"- command: {command} --scale {options.scale:g}",
         f"- date: {time.strftime('%Y-%m-%d')}",
     ]
     for kind, results in found.items():
@@ -252,10 +246,8 @@ def main():
             "|---|---|---|---|---|---|---|---|---|---|",
             *map(line, results),
         ]
-    print("\n".join(lines))
-    if options.table:
-        heading = "# einsum over ranks: planned together, and NumPy's order split naively\n\n"
-        options.table.write_text(heading + "\n".join(lines) + "\n", encoding="utf-8")
+    heading = "einsum over ranks: planned together, and NumPy's order split naively"
+    tell(heading, lines, options.table)
     if options.json:
         options.json.write_text(json.dumps(found), encoding="utf-8")
 

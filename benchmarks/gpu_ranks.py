@@ -93,45 +93,42 @@ def cases():
 
         return call
 
-    mm, five, far = (
-        from_root(matrix_ops.distributed_matmul),
-        stencil.distributed_stencil_2d,
-        1 << 14,
-    )
+    big = 1 << 14
+    matmul = from_root(matrix_ops.distributed_matmul)
     grid, wide, image = (8192, 8192), [(4096, 1 << 16)], [(64, 64, 224, 224), (128, 64, 3, 3)]
     pencil = from_root(fft.distributed_fft2d_pencil)
     return [
         *(
-            Case("matmul", [(n, n)] * 2, dtype, lambda a, b: a @ b, mm, torch.matmul)
+            Case("matmul", [(n, n)] * 2, dtype, lambda a, b: a @ b, matmul, torch.matmul)
             for n, dtype in (
                 (4096, "float32"),
                 (8192, "float32"),
-                (far, "float32"),
-                (far, "bfloat16"),
+                (big, "float32"),
+                (big, "bfloat16"),
             )
         ),
         Case("batch_matmul", [(64, 1024, 1024)] * 2, "float32", dist.batch_matmul,
              from_root(matrix_ops.distributed_batch_matmul), torch.bmm),
-        Case("add", [(far, far)] * 2, "float32", lambda a, b: a + b,
+        Case("add", [(big, big)] * 2, "float32", lambda a, b: a + b,
              from_root(matrix_ops.distributed_add), torch.add),
-        Case("redistribute rows to columns", [(far, far)], "float32",
+        Case("redistribute rows to columns", [(big, big)], "float32",
              lambda x: x.redistribute(columns(x.comm)), None, None),
-        Case("transpose", [(far, far)], "float32", None,
+        Case("transpose", [(big, big)], "float32", None,
              from_root(matrix_ops.distributed_transpose), None),
-        Case("sum of all", [(far, far)], "float32", dist.sum,
+        Case("sum of all", [(big, big)], "float32", dist.sum,
              from_root(reduction.distributed_sum), torch.sum),
-        Case("sum_kahan of all", [(far, far)], "float32", lambda x: dist.sum(x, mode="compensated"),
+        Case("sum_kahan of all", [(big, big)], "float32", lambda x: dist.sum(x, mode="compensated"),
              from_root(reduction.distributed_sum_kahan), torch.sum),
-        Case("sum of all, exact", [(far, far)], "float32", lambda x: dist.sum(x, mode="exact"),
+        Case("sum of all, exact", [(big, big)], "float32", lambda x: dist.sum(x, mode="exact"),
              from_root(reduction.distributed_sum, mode="exact"), torch.sum),
         Case("fft", wide, "complex64", dist.fft, from_root(fft.distributed_fft), torch.fft.fft),
         Case("rfft", wide, "float32", dist.rfft, from_root(fft.distributed_rfft), torch.fft.rfft),
         *(
             Case("fft2d_pencil", [(n, n)], "complex64", dist.fft2d_pencil, pencil, torch.fft.fft2)
-            for n in (8192, far, 2 * far)
+            for n in (8192, big, 2 * big)
         ),
         Case("stencil_2d, 50 sweeps", [grid], "float32", lambda x: five_points(x, 50),
-             from_root(five, iterations=50), None),
+             from_root(stencil.distributed_stencil_2d, iterations=50), None),
         Case("stencil_2d, 50 sweeps", [(20480, 20480)], "float32", lambda x: five_points(x, 50),
              None, None),
         Case("stencil_2d in columns, 50 sweeps", [(20480, 20480)], "float32",

@@ -1,16 +1,44 @@
-"""The ranks of a benchmark: the processes of mpirun, or threads of this one."""
+"""Benchmarks on ranks: the processes of mpirun, or threads of this one, each with a device of its own."""
 
+import argparse
+from pathlib import Path
+
+import cuop
 from cuop import dist
 
 
-def on_ranks(work, threads, script):
-    """work(comm) on every rank; rank 0's result, and the beginning of the command that ran it. None, "" on
-    processes of other ranks.
+def arguments(description):
+    """A parser with the options that all of them have."""
+    parser = argparse.ArgumentParser(description=description.split("\n")[0])
+    parser.add_argument("--ranks", type=int, default=2, help="threads, without mpirun")
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--table", type=Path)
+    return parser
+
+
+def on_ranks(work, options, script):
+    """work(comm, device) on every rank; rank 0's result, and the beginning of the command that ran it. None, ""
+    on processes of other ranks.
     """
+
+    def on_device(comm):
+        device = f"cuda:{comm.rank}" if options.device == "cuda" else "cpu"  # one host's
+        cuop.set_current_device(device)
+        return work(comm, device)
+
     world = dist.world()
+    end = f"--device {options.device}"
     if world.size == 1:
-        return dist.run_ranks(work, threads)[0], f"python benchmarks/{script} --ranks {threads}"
-    result = work(world)
+        command = f"python benchmarks/{script} --ranks {options.ranks} {end}"
+        return dist.run_ranks(on_device, options.ranks)[0], command
+    result = on_device(world)
     if world.rank != 0:
         return None, ""
-    return result, f"mpirun --bind-to none -np {world.size} python benchmarks/{script}"
+    return result, f"mpirun --bind-to none -np {world.size} python benchmarks/{script} {end}"
+
+
+def tell(heading, lines, table):
+    """The lines, also as a file."""
+    print("\n".join(lines))
+    if table:
+        table.write_text(f"# {heading}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")

@@ -10,7 +10,6 @@ rows over the ranks, the result where it is made. A choice is good where its str
 than the fastest one. Errors are those of the predicted seconds of the plans chosen.
 """
 
-import argparse
 import json
 import math
 import statistics
@@ -19,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from launched import on_ranks
+from launched import arguments, on_ranks, tell
 
 import cuop
 from cuop import dist
@@ -152,9 +151,7 @@ def worst(results, count=8):
 
 def main():
     """Measure the shapes and tell how good the choices were."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser = arguments(__doc__)
     parser.add_argument("--shapes", type=int, default=200)
     parser.add_argument("--smallest", type=int, default=64)
     parser.add_argument("--largest", type=int, default=32768)
@@ -162,16 +159,13 @@ def main():
     parser.add_argument("--most-flops", type=float, default=1.2e12)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", default=["rooted", "sharded"])
-    parser.add_argument("--table", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     wanted = shapes(
         options.shapes, options.smallest, options.largest, options.most_flops, options.seed
     )
 
-    def work(comm):
-        device = f"cuda:{comm.rank}" if options.device == "cuda" else "cpu"  # one host's
-        cuop.set_current_device(device)
+    def work(comm, device):
         machine = dist.calibrate(comm, again=True)
         found = {}
         for kind in options.kinds:
@@ -181,13 +175,12 @@ def main():
         return (machine.to_json(), found) if comm.rank == 0 else None
 
     begin = time.perf_counter()
-    results, command = on_ranks(work, options.ranks, "plan_choices.py")
+    results, command = on_ranks(work, options, "plan_choices.py")
     if results is None:
         return
     machine, found = results
     lines = [
-        f"- command: {command} --device {options.device} "
-        f"--shapes {options.shapes} --smallest {options.smallest} --largest {options.largest} "
+        f"- command: {command} --shapes {options.shapes} --smallest {options.smallest} --largest {options.largest} "
         f"--most-flops {options.most_flops:g} --seed {options.seed}",
         f"- date: {time.strftime('%Y-%m-%d')}, {time.perf_counter() - begin:.0f} s",
         f"- figures of a rank: {machine}",
@@ -203,11 +196,7 @@ def main():
         "|---|---|---|---|---|",
         *(line for results in found.values() for line in worst(results)),
     ]
-    print("\n".join(lines))
-    if options.table:
-        options.table.write_text(
-            "# Choices of plans\n\n" + "\n".join(lines) + "\n", encoding="utf-8"
-        )
+    tell("Choices of plans", lines, options.table)
     if options.json:
         options.json.write_text(
             json.dumps({"machine": json.loads(machine), **found}), encoding="utf-8"

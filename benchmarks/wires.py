@@ -12,13 +12,11 @@ epsilon sqrt(K) |a| |b|, epsilon being the wire's and |a|, |b| the largest norms
 sqrt(K).
 """
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 
 import numpy as np
-from launched import on_ranks
+from launched import arguments, on_ranks, tell
 
 import cuop
 from cuop import dist
@@ -115,17 +113,12 @@ def cases():
 
 def main():
     """Measure all sizes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser = arguments(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 4096, 16384])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--table", type=Path)
     options = parser.parse_args()
 
-    def work(comm):
-        device = f"cuda:{comm.rank}" if options.device == "cuda" else "cpu"  # one host's
-        cuop.set_current_device(device)
+    def work(comm, device):
         dist.calibrate(comm)
         found = []
         for n in options.sizes:
@@ -135,21 +128,18 @@ def main():
                     found += lines_of(n, zeros, each)
         return found
 
-    found, command = on_ranks(work, options.ranks, "wires.py")
+    found, command = on_ranks(work, options, "wires.py")
     if found is None:
         return
     lines = [
-        f"- command: {command} --device {options.device} --sizes {' '.join(map(str, options.sizes))}",
+        f"- command: {command} --sizes {' '.join(map(str, options.sizes))}",
         f"- date: {time.strftime('%Y-%m-%d')}",
         "",
         "| n x n | zeros of A | call | strategy | ms | plain / it | MiB sent | error |",
         "|---|---|---|---|---|---|---|---|",
         *found,
     ]
-    print("\n".join(lines))
-    if options.table:
-        heading = "# Products whose blocks travel narrow or sparse\n\n"
-        options.table.write_text(heading + "\n".join(lines) + "\n", encoding="utf-8")
+    tell("Products whose blocks travel narrow or sparse", lines, options.table)
 
 
 if __name__ == "__main__":
