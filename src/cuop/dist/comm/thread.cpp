@@ -26,11 +26,6 @@ namespace cuop::dist {
 
 namespace {
 
-/// What `later` gets from now on comes after what `earlier` holds now.
-void wait_for(Stream later, Stream earlier) {
-  backend::runtime(later.device).order(later, earlier);
-}
-
 /// Rank r's part of `count` elements when all ranks share the work of a reduction.
 std::pair<int64_t, int64_t> segment(int64_t count, int rank, int size) {
   return {count * rank / size, count * (rank + 1) / size};
@@ -101,8 +96,9 @@ class ThreadCommunicator final : public Communicator {
   /// Raises, inside an exchange, unless `src` sends as many bytes as this rank expects.
   void check_length(const Collective& call, int src, int64_t sent, int64_t expected) const;
 
-  /// The streams of the ranks whose buffers lie on GPUs; none where this rank's lie on the host.
-  std::vector<Stream> other_streams(Stream mine) const;
+  /// The other ranks whose buffers this call reads or writes, of those on GPUs (`reads`), and those
+  /// that read or write its own; none where its own lie on the host.
+  std::vector<int> others_on_gpus(const Collective& mine, bool reads) const;
   /// Copies between this rank's buffer and one of `peer`, on whatever devices they lie.
   void move(void* to, const void* from, int64_t bytes, Stream mine, int peer) const;
 
@@ -127,13 +123,16 @@ class ThreadCommunicator final : public Communicator {
   int rank_;
 };
 
-std::vector<Stream> ThreadCommunicator::other_streams(Stream mine) const {
-  std::vector<Stream> others;
-  for (int rank = 0; rank < size() && !mine.device.is_cpu(); ++rank) {
-    const Stream& other = peer(rank).stream;
-    const bool is_known = std::find(others.begin(), others.end(), other) != others.end();
-    if (!other.device.is_cpu() && !(other == mine) && !is_known) others.push_back(other);
-  }
+std::vector<int> ThreadCommunicator::others_on_gpus(const Collective& mine, bool reads) const {
+  if (mine.stream.device.is_cpu()) return {};
+  const bool is_exchange = mine.kind == Collective::Kind::kExchange;
+  const std::span<const Patch> patches = reads ? mine.receives : mine.sends;
+  std::vector<int> others;
+  for_each_other([&](int rank) {
+    const auto is_with = [rank](const Patch& patch) { return patch.peer == rank; };
+    if (peer(rank).stream.device.is_cpu()) return;
+    if (!is_exchange || std::ranges::any_of(patches, is_with)) others.push_back(rank);
+  });
   return others;
 }
 
@@ -217,13 +216,8 @@ void ThreadCommunicator::check_length(const Collective& call, int src, int64_t s
 void ThreadCommunicator::exchange(const Collective& mine, const std::function<void()>& copy) {
   trace::Span span(mine.name(), "comm");
   const int64_t sent_before = bytes_sent();
-  world_->slot(rank_) = mine;
-  if (!mine.stream.device.is_cpu()) world_->set_gpu(rank_, mine.stream.device);
-  meet(mine.name());
-  const std::string wrong = disagreement(mine);
+  const Stream stream = mine.stream;
   std::exception_ptr error;
-  std::vector<Stream> others;
-  const StreamScope scope(mine.stream);  // of the arithmetic of reductions
   const auto attempt = [&error](const auto& work) {
     if (error) return;
     try {
@@ -232,16 +226,28 @@ void ThreadCommunicator::exchange(const Collective& mine, const std::function<vo
       error = std::current_exception();
     }
   };
+  world_->slot(rank_) = mine;
+  if (!stream.device.is_cpu()) {
+    world_->set_gpu(rank_, stream.device);
+    attempt([&] { world_->come(rank_).set(stream); });
+  }
+  meet(mine.name());
+  const std::string wrong = disagreement(mine);
+  std::vector<std::pair<int, Stream>> readers;  // of this rank's buffers
+  const StreamScope scope(stream);              // of the arithmetic of reductions
   attempt([&] {
     if (!wrong.empty()) throw CommunicationError(wrong);
-    others = other_streams(mine.stream);
-    for (const Stream& other : others) wait_for(mine.stream, other);
+    for (int rank : others_on_gpus(mine, false)) readers.emplace_back(rank, peer(rank).stream);
+    for (int rank : others_on_gpus(mine, true)) {
+      world_->come(rank).await(stream, peer(rank).stream);
+    }
     copy();
   });
+  if (!stream.device.is_cpu()) attempt([&] { world_->copied(rank_).set(stream); });
   world_->meet_after_copy(rank_);
   // What others have copied from or to this rank's buffers comes before its next work.
   attempt([&] {
-    for (const Stream& other : others) wait_for(mine.stream, other);
+    for (const auto& [rank, other] : readers) world_->copied(rank).await(stream, other);
   });
   span.add_bytes(bytes_sent() - sent_before);
   if (error) raise(mine.name(), cause_of(error));

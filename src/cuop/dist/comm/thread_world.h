@@ -19,6 +19,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/dist/comm/communicator.h"
+#include "cuop/dist/comm/thread_mark.h"
 
 namespace cuop::dist {
 
@@ -43,6 +44,10 @@ class ThreadWorld {
   int in_root(int rank) const { return members_[static_cast<size_t>(rank)]; }
   /// What a rank lays open to the others during a collective; read only between its two meetings.
   Collective& slot(int rank) { return ranks_[static_cast<size_t>(rank)].slot; }
+  /// What a rank's stream holds when it comes to a collective, and after the copies of one; each is
+  /// set before a meeting and read after it.
+  ThreadMark& come(int rank) { return ranks_[static_cast<size_t>(rank)].come; }
+  ThreadMark& copied(int rank) { return ranks_[static_cast<size_t>(rank)].copied; }
 
   /// The GPU that a rank's calls have used last, the host before they have used any.
   void set_gpu(int rank, Device gpu) { gpu_of(rank) = gpu.index; }
@@ -103,6 +108,7 @@ class ThreadWorld {
 
   struct Rank {
     Collective slot;
+    ThreadMark come, copied;
     std::condition_variable wake;
     std::list<MessagePtr> inbox;
     bool has_arrived = false;

@@ -1,7 +1,8 @@
-// Collective calls on GPU buffers of ranks that are processes: through page-locked host memory and
-// by reading each other's GPU memory.
+// Collective calls on GPU buffers: of ranks that are processes through page-locked host memory and
+// by reading each other's GPU memory, of threads of this process by peer access alone.
 //
 //   mpirun -np 2 cuop-bench-collectives [largest MiB]
+//   cuop-bench-collectives LARGEST_MIB THREADS
 //
 // Microseconds of a call, of the slowest rank: the median of 9 rounds of at least 3 calls and a
 // wait for the GPU. float32; a rank's part of an all_gather, all_to_all or exchange (of tensors,
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "cuop/core/stream.h"
 #include "cuop/dist/comm/blocks.h"
 #include "cuop/dist/comm/bootstrap.h"
+#include "cuop/dist/comm/run_ranks.h"
 #include "cuop/ops/create/create.h"
 
 namespace {
@@ -88,20 +91,14 @@ std::vector<Case> cases(dist::Communicator& comm, const Tensor& in, const Tensor
 /// Short calls, where waits are what counts, in smaller steps.
 int64_t next_size(int64_t bytes) { return bytes < (int64_t{64} << 10) ? bytes * 4 : bytes * 8; }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int64_t largest = (argc > 1 ? std::atoll(argv[1]) : 256) << 20;
-  const auto comm = dist::world();
+void bench(const std::shared_ptr<dist::Communicator>& comm, int64_t largest) {
   const Device device = backend::current_device();
-  if (device.is_cpu() || comm->size() < 2) {
-    std::fprintf(stderr, "cuop-bench-collectives: needs GPUs and 2 ranks or more\n");
-    return 2;
-  }
   const Stream stream = current_stream(device);
+  const bool are_threads = comm->kind() == "thread";
   comm->exchanges_tensors(stream);
   if (comm->rank() == 0) {
-    std::printf("%d ranks; rank 0: %s\n\n", comm->size(), comm->exchange_ways().c_str());
+    std::printf("%d ranks; rank 0: %s\n\n", comm->size(),
+                are_threads ? "threads" : comm->exchange_ways().c_str());
     std::printf(
         "| call | bytes | through the host, us | mapped, us | ratio |\n|---|---|---|---|---|\n");
   }
@@ -111,7 +108,7 @@ int main(int argc, char** argv) {
     for (const Case& each : cases(*comm, in, out, stream)) {
       comm->set_mapped_from(std::numeric_limits<int64_t>::max());
       // These take the mapped way whatever their length.
-      const bool is_staged = each.name != "all_to_all" && each.name != "exchange";
+      const bool is_staged = !are_threads && each.name != "all_to_all" && each.name != "exchange";
       const double staged = is_staged ? median_us(*comm, stream, bytes, each.call) : 0.0;
       comm->set_mapped_from(0);
       const double mapped = median_us(*comm, stream, bytes, each.call);
@@ -123,6 +120,24 @@ int main(int argc, char** argv) {
         std::printf(" | %.1f | |\n", mapped);
       }
     }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int64_t largest = (argc > 1 ? std::atoll(argv[1]) : 256) << 20;
+  const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
+  const auto comm = dist::world();
+  if (backend::current_device().is_cpu() || comm->size() * threads < 2) {
+    std::fprintf(stderr, "cuop-bench-collectives: needs GPUs and 2 ranks or more\n");
+    return 2;
+  }
+  if (threads > 1) {
+    dist::run_ranks(threads,
+                    [&](const std::shared_ptr<dist::Communicator>& rank) { bench(rank, largest); });
+  } else {
+    bench(comm, largest);
   }
   return 0;
 }
