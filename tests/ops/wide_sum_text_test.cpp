@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "cuop/core/text.h"
@@ -218,6 +219,41 @@ TEST(WideSumText, ColumnsOfEveryLengthHaveTheCpusBits) {
          std::vector<std::pair<int64_t, int64_t>>{{260, 1}, {261, 3}, {5000, 5}, {131, 31}}) {
       const Tensor x = numbers({3, rows, columns}, dtype, 6);
       for (const SumMode mode : kModes) expect_cpu_bits(x, {1}, mode, "narrow", 4);
+    }
+  }
+}
+
+TEST(WideSumText, FloatsOfAllSizesInARowHaveTheCpusBits) {
+  const auto row = [](int64_t n, auto value) {
+    const Tensor x = empty({n}, DType::kFloat32);
+    for (int64_t i = 0; i < n; ++i) x.data<float>()[i] = static_cast<float>(value(i));
+    return x;
+  };
+  const auto expect = [](const Tensor& x, const std::string& what) {
+    expect_cpu_bits(x, {0}, SumMode::kExact, what);
+  };
+  // So many of the largest size beside the first that an integer of 64 bits would overflow.
+  expect(row(700001, [](int64_t i) { return i < 256 ? 1.0 : 0x1.fffffep6; }), "largest");
+  expect(row(700001, [](int64_t i) { return i < 256 ? 1.0 : -0x1.fffffep6; }), "most negative");
+  for (const int64_t n : {5000, 60001}) {
+    const auto power = [n](int64_t i) { return static_cast<int>(i * 270 / n) - 145; };
+    expect(row(n, [&](int64_t i) { return std::ldexp(i % 2 == 0 ? 1.0 : -0.7, power(i)); }),
+           "growing, from subnormals");
+    expect(row(n, [&](int64_t i) { return std::ldexp(1.1, power(n - 1 - i)); }), "shrinking");
+    expect(row(n, [&](int64_t i) { return i % 3 == 0   ? 0x1p-140
+                                          : i % 7 == 0 ? -0.0
+                                                       : 3e38; }),
+           "subnormals beside the largest");
+    expect(row(n, [&](int64_t i) { return i % 5 == 0 ? 0.3 : 0.0; }), "zeros");
+    const float infinity = std::numeric_limits<float>::infinity();
+    for (const float special : {infinity, -infinity, infinity - infinity}) {
+      for (const double other : {1.0, 3e38, 1e-42}) {
+        expect(
+            row(n, [&](int64_t i) { return i == n / 2   ? special
+                                           : i % 2 == 0 ? other
+                                                        : -other; }),
+            cat(special, " beside ", other));
+      }
     }
   }
 }

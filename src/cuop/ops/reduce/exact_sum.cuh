@@ -3,6 +3,8 @@
 // hold goes to the superaccumulator of its row in shared memory (after Collange, Defour, Graillat
 // and Iakymchuk, "Numerical reproducibility for the parallel reduction on multi- and many-core
 // architectures", 2015); where several blocks share rows, the last of them adds up what they left.
+// Of floats of at most 32 bits those that are near each other in size add up in one integer first,
+// in a fifth of the instructions.
 #pragma once
 
 #include "cuop/jit/kernels/compensated.h"
@@ -57,6 +59,68 @@ class Expansion {
   double terms_[kTerms] = {};
 };
 
+/// The same of floats: multiples of one power of two below 2^52 of it add up in an integer, 2048 of
+/// them without overflow. The power is 2^22 below the first number, or below one that was too large
+/// since; those of other sizes go to an expansion.
+class FixedPoint {
+ public:
+  /// Numbers that may be taken between two calls of `settle`.
+  static constexpr int kAtATime = 8;
+
+  /// Adds x, or does nothing and returns false.
+  CUOP_FN bool takes(float x) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+    const uint32_t place = exponent_of(bits) - lowest_;
+    if (place > kWidth) return false;
+    const auto significand = static_cast<int32_t>((bits & 0x7fffffu) | 0x800000u);
+    const int32_t unit = 1 << place;
+    total_ += static_cast<int64_t>(significand) * (static_cast<int32_t>(bits) < 0 ? -unit : unit);
+    return true;
+  }
+  /// What `takes` has not taken.
+  CUOP_FN void add(float x, int64_t* sum) {
+    if (x == 0.0f || takes(x)) return;
+    const uint32_t exponent = exponent_of(__builtin_bit_cast(uint32_t, x));
+    const bool is_plain = exponent > 0 && exponent < 255;  // no subnormal, infinity or NaN
+    const bool is_larger = lowest_ == kNone || exponent > lowest_;
+    if (!is_plain || !is_larger) return rest_.add(static_cast<double>(x), sum);
+    spill(sum);
+    lowest_ = exponent <= kBelow ? 1 : exponent < kHighest + kBelow ? exponent - kBelow : kHighest;
+    takes(x);
+  }
+  CUOP_FN void settle(int64_t* sum) {
+    taken_ += kAtATime;
+    if (taken_ > kMost - kAtATime) spill(sum);
+  }
+  CUOP_FN void flush(int64_t* sum) {
+    spill(sum);
+    rest_.flush(sum);
+  }
+
+ private:
+  static constexpr uint32_t kWidth = 28;  ///< significands of 24 bits stay below 2^52
+  static constexpr uint32_t kBelow = 22;
+  static constexpr uint32_t kHighest = 254 - kWidth;  ///< infinities and NaN are not near it
+  static constexpr int kMost = 2048;
+  static constexpr uint32_t kNone = 256;  ///< no number is near it
+  /// Numbers of exponent e are significand * 2^(e - 150).
+  static constexpr int kPlace = -150 - ExactSum::kMinExponent;
+
+  CUOP_FN static uint32_t exponent_of(uint32_t bits) { return (bits >> 23) & 0xffu; }
+  CUOP_FN void spill(int64_t* sum) {
+    taken_ = 0;
+    if (total_ == 0) return;
+    const uint64_t size = static_cast<uint64_t>(total_ < 0 ? -total_ : total_);
+    change_shared(sum, ExactSum::change_by(size, static_cast<int>(lowest_) + kPlace, total_ < 0));
+    total_ = 0;
+  }
+
+  int64_t total_ = 0;        ///< in units of 2^(lowest_ - 150)
+  uint32_t lowest_ = kNone;  ///< exponents from it to kWidth above it are taken
+  int taken_ = 0;
+  Expansion rest_;
+};
+
 /// The same of integers: their lower and upper halves, of which 2^31 fit.
 class IntegerExpansion {
  public:
@@ -82,21 +146,31 @@ class IntegerExpansion {
   int64_t low_ = 0, high_ = 0;
 };
 
-template <bool IsInteger>
+/// Whether elements are summed in fixed point: floats of at most 32 bits.
+template <class Source, bool IsInteger>
+inline constexpr bool is_fixed = !IsInteger && format_of<Source>.precision <= 24;
+
+template <bool IsInteger, bool IsFixed>
 struct SeenOf {
   using type = Expansion;
 };
 template <>
-struct SeenOf<true> {
+struct SeenOf<false, true> {
+  using type = FixedPoint;
+};
+template <>
+struct SeenOf<true, false> {
   using type = IntegerExpansion;
 };
-template <bool IsInteger>
-using Seen = typename SeenOf<IsInteger>::type;
+template <class Source, bool IsInteger>
+using Seen = typename SeenOf<IsInteger, is_fixed<Source, IsInteger>>::type;
 
 /// An element as `Seen` takes it.
 template <bool IsInteger, class Source>
 CUOP_FN auto term(Source x) {
-  if constexpr (!IsInteger) {
+  if constexpr (is_fixed<Source, IsInteger>) {
+    return static_cast<float>(x);
+  } else if constexpr (!IsInteger) {
     return as_double(x);
   } else if constexpr (is_signed_type<Source>) {
     return static_cast<int64_t>(x);
@@ -142,7 +216,8 @@ CUOP_FN void finish_exact(const WideSum& a, int64_t state, const int64_t* words)
 template <class Source, bool IsInteger, bool IsLinear, int Team, bool IsColumn, class Result>
 CUOP_FN void exact_sums(const WideSum& a) {
   constexpr int kStates = kSumThreads / Team;
-  constexpr int kAtATime = IsLinear ? 4 : 1;
+  constexpr bool kIsFixed = is_fixed<Source, IsInteger>;
+  constexpr int kAtATime = !IsLinear ? 1 : kIsFixed ? FixedPoint::kAtATime : 4;
   __shared__ int64_t words[kStates][ExactSum::kWords];
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = IsColumn ? thread / kStates : thread % Team;
@@ -159,18 +234,35 @@ CUOP_FN void exact_sums(const WideSum& a) {
           static_cast<const Source*>(a.x) + offsets_at(a.kept, state).of[0], &a.reduced};
       const int64_t begin = part * a.chunk;
       const int64_t end = a.length - begin < a.chunk ? a.length : begin + a.chunk;
-      Seen<IsInteger> seen;
+      Seen<Source, IsInteger> seen;
       int64_t i = begin + lane;
 #pragma unroll 1
       for (; end - i > (kAtATime - 1) * Team; i += kAtATime * Team) {
         Source x[kAtATime];
 #pragma unroll
         for (int k = 0; k < kAtATime; ++k) x[k] = from[i + k * Team];
+        if constexpr (kIsFixed) {
+          uint32_t left = 0;
+#pragma unroll
+          for (int k = 0; k < kAtATime; ++k) {
+            if (!seen.takes(term<IsInteger>(x[k]))) left |= 1u << k;
+          }
+          // Read again, as registers have no numbers.
 #pragma unroll 1
-        for (int k = 0; k < kAtATime; ++k) seen.add(term<IsInteger>(x[k]), words[slot]);
+          for (int k = 0; left != 0; ++k, left >>= 1) {
+            if ((left & 1u) != 0) seen.add(term<IsInteger>(from[i + k * Team]), words[slot]);
+          }
+          seen.settle(words[slot]);
+        } else {
+#pragma unroll 1
+          for (int k = 0; k < kAtATime; ++k) seen.add(term<IsInteger>(x[k]), words[slot]);
+        }
       }
 #pragma unroll 1
-      for (; i < end; i += Team) seen.add(term<IsInteger>(from[i]), words[slot]);
+      for (; i < end; i += Team) {
+        seen.add(term<IsInteger>(from[i]), words[slot]);
+        if constexpr (kIsFixed) seen.settle(words[slot]);
+      }
       seen.flush(words[slot]);
     }
     __syncthreads();
