@@ -148,6 +148,7 @@ class ClusterConfig:
             machine.transposed_speed = self.machine.transposed_speed
             machine.message_overhead = self.machine.message_overhead
             machine.call_overhead = self.machine.call_overhead
+            machine.overlap = self.machine.overlap
         machine.flops = min(self._tflops) * 1e12
         machine.memory_bandwidth = self.memory_bandwidth * 1e9
         crosses = self.nodes_per_host is not None and self.nodes_per_host < self.num_nodes

@@ -12,6 +12,7 @@
 #include "cuop/dist/exec/rank_profile.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/matmul_plan.h"
+#include "cuop/dist/plan/overlap.h"
 #include "cuop/dist/plan/pipeline_plan.h"
 #include "cuop/dist/plan/redistribute_plan.h"
 #include "dist_arguments.h"
@@ -35,7 +36,7 @@ std::string json_of(const Machine& machine) {
   std::ostringstream out;
   out << std::setprecision(17);
   JsonWriter json(out);
-  json.open('{').members("version", 4, "flops", machine.flops, "half_speed", machine.half_speed,
+  json.open('{').members("version", 5, "flops", machine.flops, "half_speed", machine.half_speed,
                          "double_speed", machine.double_speed, "fft_speed", machine.fft_speed,
                          "long_fft_speed", machine.long_fft_speed, "transposed_speed",
                          machine.transposed_speed, "memory_bandwidth", machine.memory_bandwidth,
@@ -44,6 +45,7 @@ std::string json_of(const Machine& machine) {
                          machine.network_bandwidth, "network_latency", machine.network_latency,
                          "network_overhead", machine.network_overhead);
   if (machine.call_overhead > 0) json.members("call_overhead", machine.call_overhead);
+  if (machine.overlap > 0) json.members("overlap", machine.overlap);
   if (machine.ranks_per_host > 0) json.members("ranks_per_host", machine.ranks_per_host);
   json.members("memory", machine.memory).close();
   return out.str();
@@ -79,6 +81,9 @@ void bind_machine(Module& m) {
       .def_rw("message_overhead", &Machine::message_overhead)
       .def_rw("call_overhead", &Machine::call_overhead,
               "Seconds of a call beside its steps: agreement, launches and the wait for its end.")
+      .def_rw(
+          "overlap", &Machine::overlap,
+          "The part of a move that arithmetic hides: 1 of GPUs, which move beside it, 0 of hosts.")
       .def_rw("network_bandwidth", &Machine::network_bandwidth,
               "Bytes a second that one rank sends to or receives from other hosts.")
       .def_rw("network_latency", &Machine::network_latency)

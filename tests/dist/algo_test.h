@@ -10,6 +10,7 @@
 
 #include "cuop/core/error.h"
 #include "cuop/dist/comm/run_ranks.h"
+#include "cuop/dist/cost/machine.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "tests/dist/rank_tensors.h"
 
@@ -24,6 +25,16 @@ inline Tensor noise(const Shape& shape, DType dtype = DType::kFloat64, unsigned 
   Tensor result = empty(shape, DType::kFloat64);
   for (int64_t i = 0; i < result.size(); ++i) result.data<double>()[i] = uniform(generator);
   return to_device(cast(result, dtype), home());
+}
+
+/// Slow links whose moves arithmetic hides, begun at once: whatever can goes in chunks, and what
+/// several ranks need is passed on.
+inline Machine hiding_moves() {
+  Machine machine;
+  machine.overlap = 1;
+  machine.link_bandwidth = 1e6;
+  machine.latency = machine.message_overhead = 1e-12;
+  return machine;
 }
 
 inline Tensor on_root(const CommunicatorPtr& comm, const Tensor& tensor) {

@@ -3,6 +3,7 @@
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/dist/plan/overlap.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/dist/algo_test.h"
 
@@ -40,6 +41,33 @@ TEST(DistBatchMatmul, FromTheRootEqualsOneProduct) {
           }
         }
       }
+    });
+  }
+}
+
+TEST(DistBatchMatmul, IsMadeInChunksWhereMovesAreHidden) {
+  for (const int ranks : kRanks) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      for (const auto& [a_shape, b_shape] : kOperands) {
+        const Tensor a = noise(a_shape), b = noise(b_shape, DType::kFloat64, 2);
+        const Tensor expected = cuop::matmul(a, b);
+        for (const char* strategy : {"batch", "row", "column"}) {
+          const std::string what = cat(ranks, " ranks ", strategy, ' ', a_shape, " @ ", b_shape);
+          const CallOptions options{.strategy = strategy, .machine = hiding_moves()};
+          expect_rooted(comm,
+                        batch_matmul_from_root(comm, on_root(comm, a), on_root(comm, b), options),
+                        expected, 1e-13, what);
+          const Sharding batch(Mesh::line(ranks), split_dim(a.ndim(), 0));
+          const DistTensor c = batch_matmul(laid_out(comm, a, batch),
+                                            DistTensor::from_root(comm, on_root(comm, b)), options);
+          expect_close(gather_all(c), expected, 1e-13, what);
+        }
+      }
+      const Tensor a = noise({16 * ranks + 1, 3, 4}), b = noise({4, 5}, DType::kFloat64, 2);
+      const Tensor c = batch_matmul_from_root(comm, on_root(comm, a), on_root(comm, b),
+                                              {.strategy = "batch", .machine = hiding_moves()});
+      expect_rooted(comm, c, cuop::matmul(a, b), 1e-13, cat(ranks, " ranks"));
+      EXPECT_EQ(chunks_of(last_report().plan), ranks == 1 ? 1 : 8);
     });
   }
 }

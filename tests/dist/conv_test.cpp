@@ -4,6 +4,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/dist/plan/overlap.h"
 #include "tests/dist/algo_test.h"
 
 namespace cuop::dist {
@@ -44,14 +45,33 @@ TEST(DistConv2d, EqualsTheWholeConvolution) {
         for (const Tensor& b : {Tensor(), bias}) {
           const Tensor expected = cuop::conv2d(x, w, b.is_defined() ? &b : nullptr, options);
           for (const char* strategy : {"", "root", "batch", "channel", "row", "column"}) {
-            const Tensor y = conv_from_root(comm, on_root(comm, x), on_root(comm, w),
-                                            on_root(comm, b), options, {.strategy = strategy});
-            expect_rooted(comm, y, expected, 1e-12, cat(each.x, " * ", each.w, ' ', strategy));
+            CallOptions call{.strategy = strategy};
+            for (const bool hides : {false, true}) {
+              if (hides) call.machine = hiding_moves();
+              const Tensor y = conv_from_root(comm, on_root(comm, x), on_root(comm, w),
+                                              on_root(comm, b), options, call);
+              expect_rooted(comm, y, expected, 1e-12,
+                            cat(each.x, " * ", each.w, ' ', strategy, hides ? " in chunks" : ""));
+            }
           }
         }
       }
     });
   }
+}
+
+TEST(DistConv2d, IsMadeInChunksWhereMovesAreHidden) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    const Tensor x = noise({13, 2, 6, 5}), w = noise({4, 2, 3, 3}, DType::kFloat64, 2);
+    const Tensor y = conv_from_root(comm, on_root(comm, x), on_root(comm, w), {}, {},
+                                    {.strategy = "batch", .machine = hiding_moves()});
+    expect_rooted(comm, y, cuop::conv2d(x, w), 1e-12, "batch");
+    EXPECT_GT(chunks_of(last_report().plan), 1);
+    // Rows of the result share rows of the images: nothing is cut.
+    conv_from_root(comm, on_root(comm, x), on_root(comm, w), {}, {},
+                   {.strategy = "row", .machine = hiding_moves()});
+    EXPECT_EQ(chunks_of(last_report().plan), 1);
+  });
 }
 
 TEST(DistConv2d, SplitsOneDimensionalAndThreeDimensionalImages) {

@@ -229,13 +229,17 @@ TEST(TwoLevels, FiguresAreReadBack) {
   Machine machine = cluster(8);
   machine.network_overhead = 1.0 / 3.0;
   machine.call_overhead = 1.0 / 7.0;
+  machine.overlap = 1.0 / 9.0;
   const std::optional<Machine> read = machine_from(to_text(machine));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_text(*read), to_text(machine));
   EXPECT_EQ(read->ranks_per_host, 8);
   EXPECT_EQ(read->network_overhead, 1.0 / 3.0);
   EXPECT_EQ(read->call_overhead, 1.0 / 7.0);
+  EXPECT_EQ(read->overlap, 1.0 / 9.0);
   EXPECT_TRUE(machine_from("v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1"));
+  EXPECT_EQ(machine_from("v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 1")->overlap, 0.0);
+  EXPECT_TRUE(machine_from("v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1"));
   const std::optional<Machine> no_calls = machine_from("v3 1 1 1 1 1 1 1 1 1 1 1 1 1 4 99");
   ASSERT_TRUE(no_calls);
   EXPECT_EQ(no_calls->call_overhead, 0.0);
@@ -251,7 +255,8 @@ TEST(TwoLevels, FiguresAreReadBack) {
         "v2 1 1 1 1 1 1 1 1 1 1 0 0", "v2 1 1 1 1 1 1 1 1 1 1 0 1 1", "v4 1 1 1 1 1 1 1 1",
         "v2 1 1 1 1 1 1 1 1 1 1 x 1", "v3 1 1 1 1 1 1 1 1 1 1 0 1",
         "v3 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 -1 0 1",
-        "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 nan 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1"}) {
+        "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 nan 0 1", "v4 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1",
+        "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1.1 0 1", "v5 1 1 1 1 1 1 1 1 1 1 1 1 1 0 -1 0 1"}) {
     EXPECT_FALSE(machine_from(wrong)) << wrong;
   }
 }

@@ -4,6 +4,8 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/dist/plan/matmul_plan.h"
+#include "cuop/dist/plan/overlap.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/dist/algo_test.h"
 
@@ -74,6 +76,76 @@ TEST(DistMatmul, KeepsItsPromisesOfBytesAndMemory) {
     EXPECT_GT(last_report().plan.setting("panels"), 1);
     expect_close(gather_all(in_panels), gather_all(c), 1e-13, "panels");
   });
+}
+
+TEST(DistMatmul, IsMadeInChunksWhereMovesAreHidden) {
+  Machine machine;
+  machine.overlap = 1;
+  machine.link_bandwidth = 1e6;
+  for (const int ranks : {2, 3}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      // Blocks of C of 4 Mi elements and more; rows and columns are no multiples of anything.
+      const int64_t m = 2050 * ranks + 1, n = 2077, k = 3;
+      const Tensor a = noise({m, k}, DType::kFloat32), b = noise({k, n}, DType::kFloat32, 2);
+      const Tensor expected = cuop::matmul(a, b);
+      for (const char* strategy : {"row", "column"}) {
+        const std::string what = cat(ranks, " ranks ", strategy);
+        const CallOptions options{.strategy = strategy, .machine = machine};
+        const Tensor c = matmul_from_root(comm, on_root(comm, a), on_root(comm, b), options);
+        expect_rooted(comm, c, expected, 1e-6, what);
+        EXPECT_GT(last_report().plan.setting("chunks"), 1) << what;
+        EXPECT_THAT(last_report().plan.explain(), HasSubstr("chunks while others move")) << what;
+        // Over the ranks, the result where it is made and where it is wanted.
+        const Sharding rows(Mesh::line(ranks), split_dim(2, 0)),
+            columns(Mesh::line(ranks), split_dim(2, 1));
+        for (const Sharding& sharding : {rows, columns}) {
+          const DistTensor x = laid_out(comm, a, sharding), y = laid_out(comm, b, sharding);
+          const DistTensor here = matmul(x, y, options);
+          expect_close(gather_all(here), expected, 1e-6, what);
+          CallOptions wanted = options;
+          wanted.output = columns;
+          const DistTensor there = matmul(x, y, wanted);
+          EXPECT_EQ(there.sharding(), columns);
+          expect_close(gather_all(there), expected, 1e-6, what);
+        }
+      }
+    });
+  }
+}
+
+TEST(DistMatmul, PlansOverlapByWhatItHides) {
+  Machine machine = Machine::gpu(132, 1980000, 3201000, 6144);
+  machine.link_bandwidth = 3.6e11;
+  const Sharding at_root = Sharding::on_rank(Mesh::line(4), 0);
+  const auto plan_of = [&](double overlap, int64_t n) {
+    machine.overlap = overlap;
+    return plan_matmul({n, n, n, DType::kFloat32, at_root, at_root, at_root}, machine, "row");
+  };
+  const Plan none = plan_of(0, 8192), all = plan_of(1, 8192), half = plan_of(0.5, 8192);
+  EXPECT_EQ(none.setting("chunks"), 1);
+  EXPECT_GT(all.setting("chunks"), 1);
+  EXPECT_EQ(chunked_input(all), 1u);  // B, which all need
+  EXPECT_LT(all.seconds(), half.seconds());
+  EXPECT_LT(half.seconds(), none.seconds());
+  EXPECT_EQ(all.seconds(false), none.seconds(false));  // arithmetic is what it was
+  EXPECT_EQ(all.bytes(), none.bytes());
+  EXPECT_EQ(plan_of(1, 512).setting("chunks"), 1);  // too short
+}
+
+TEST(DistMatmul, ChunksOfBlocksAreWholeLinesAndMissNothing) {
+  const std::vector<Box> blocks{{{3, 0}, {203, 5}}, {{203, 0}, {203, 5}}, {{0, 0}, {40, 5}}};
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    int64_t next = blocks[i].low[0];
+    for (int64_t chunk = 0; chunk < 3; ++chunk) {
+      const Interval rows = chunk_of(blocks, 0, 3, chunk, 64)[i].interval(0);
+      if (blocks[i].empty()) continue;
+      EXPECT_EQ(rows.low, next);
+      next = rows.high;
+      const bool is_whole = (rows.low - blocks[i].low[0]) % 64 == 0;
+      EXPECT_TRUE(is_whole || rows.length() == 0);
+    }
+    EXPECT_EQ(next, blocks[i].high[0]);
+  }
 }
 
 TEST(DistMatmul, PromotesAndRounds) {

@@ -69,6 +69,7 @@ TEST(RootNote, ComesBack) {
   note.machine.latency = 0.1;
   note.machine.network_bandwidth = 0.3;
   note.machine.call_overhead = 0.2;
+  note.machine.overlap = 0.9;
   note.machine.ranks_per_host = 8;
   note.machine.memory = int64_t{1} << 40;
   const RootNote read = read_note(write_note(note));
@@ -98,6 +99,11 @@ TEST(RootNote, RefusesWhatIsNone) {
     RootNote note;
     note.machine.call_overhead = wrong;
     EXPECT_THAT(failure_of([&] { read_note(write_note(note)); }), HasSubstr("time of a call"));
+  }
+  for (const double wrong : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    RootNote note;
+    note.machine.overlap = wrong;
+    EXPECT_THAT(failure_of([&] { read_note(write_note(note)); }), HasSubstr("hidden"));
   }
   RootNote no_host;
   no_host.machine.ranks_per_host = -1;

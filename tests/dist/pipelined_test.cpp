@@ -9,6 +9,7 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/exec/report.h"
+#include "cuop/dist/plan/overlap.h"
 #include "cuop/dist/plan/pipeline_plan.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "tests/dist/algo_test.h"

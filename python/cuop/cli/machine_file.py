@@ -19,6 +19,7 @@ FIGURES = (
     "latency",
     "message_overhead",
     "call_overhead",
+    "overlap",
     "network_bandwidth",
     "network_latency",
     "network_overhead",
@@ -28,8 +29,9 @@ FIGURES = (
 #: Of the link between the host and a device.
 HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
-#: Of the file: 1 knew no networks, 2 no transforms, 3 no calls; without one it is read alike.
-_VERSIONS = (1, 2, 3, 4)
+#: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps; without one it is read
+#: alike.
+_VERSIONS = (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,8 @@ class Follower {
   Follower(const Plan& plan, const EinsumProblem& problem,
            const std::vector<ContractionStep>& steps, const std::vector<DistTensor>& inputs,
            std::vector<Interval> window)
-      : dtype_(plan.outputs[0].dtype),
+      : plan_(plan),
+        dtype_(plan.outputs[0].dtype),
         problem_(problem),
         window_(std::move(window)),
         from_zero_(window_),
@@ -184,11 +185,13 @@ class Follower {
     const DistTensor& x = inputs_[static_cast<size_t>(tensor)];
     const Indices& labels = problem_.equation.operands[static_cast<size_t>(tensor)];
     const Tensor part = fetch(*comm_, part_of(x), x.sharding().owner_boxes(x.shape()),
-                              work.boxes(labels, x.shape(), window_), x.dtype());
+                              work.boxes(labels, x.shape(), window_), x.dtype(),
+                              is_relayed(plan_, static_cast<size_t>(tensor)));
     if (!is_here(work) || !part.is_defined()) return {Tensor(), indices};
     return {cuop::cast(pairwise::diagonal_view(part, labels, indices), dtype), indices};
   }
 
+  const Plan& plan_;
   DType dtype_;
   const EinsumProblem& problem_;
   std::vector<Interval> window_;

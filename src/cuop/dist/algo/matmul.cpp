@@ -1,14 +1,18 @@
 #include "cuop/dist/algo/matmul.h"
 
+#include <array>
 #include <functional>
 
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/operations.h"
 #include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/combine.h"
+#include "cuop/dist/exec/made_in_chunks.h"
 #include "cuop/dist/exec/narrow.h"
+#include "cuop/dist/exec/pipeline.h"
 #include "cuop/dist/exec/redistribute.h"
 #include "cuop/dist/plan/matmul_plan.h"
+#include "cuop/dist/plan/overlap.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -37,11 +41,60 @@ std::vector<Box> panel_boxes(const Placement& operand, int axis, int64_t panels,
   return boxes;
 }
 
+/// C in chunks, each of some rows of A or some columns of B by all of the other operand: while one
+/// is multiplied the next one's come, and what was made before goes where C is wanted.
+DistTensor execute_in_chunks(const Plan& plan, const DistTensor& a, const DistTensor& b) {
+  const Placement &c = plan.outputs[0], &wanted = plan.outputs.back();
+  Communicator& comm = a.comm();
+  const auto own = static_cast<size_t>(comm.rank());
+  const Device device = a.device();
+  const int64_t chunks = chunks_of(plan);
+  const size_t chunked = chunked_input(plan);
+  const int axis = static_cast<int>(chunked);
+  const std::array given{&a, &b};
+  std::array<std::vector<Box>, 2> owners, boxes;
+  std::array<Part, 2> places;
+  std::vector<Tensor> shared;  // by the stages
+  for (size_t i = 0; i < given.size(); ++i) {
+    const DistTensor& operand = *given[i];
+    owners[i] = operand.sharding().owner_boxes(operand.shape());
+    boxes[i] = plan.inputs[i].sharding.owner_boxes(operand.shape());
+    places[i] = prepare_fetch(comm.rank(), part_of(operand), owners[i], boxes[i], c.dtype).result;
+    shared.insert(shared.end(), {operand.local(), places[i].local});
+  }
+  const std::vector<Box> made = c.sharding.owner_boxes(c.shape);
+  const MadeInChunks block(comm, made, wanted.sharding.owner_boxes(c.shape), c.dtype, device);
+  for (const Tensor& tensor : block.tensors()) shared.push_back(tensor);
+
+  const auto fetch_of = [&](size_t i, const std::vector<Box>& wanted_boxes) {
+    fetch_into(comm, part_of(*given[i]), owners[i], wanted_boxes, places[i], is_relayed(plan, i));
+  };
+  fetch_of(1 - chunked, boxes[1 - chunked]);
+  const auto cut = [&](const std::vector<Box>& blocks, int64_t chunk) {
+    constexpr int64_t kUnit = 64;  // elements: whole cache lines
+    return chunk_of(blocks, axis, chunks, chunk, kUnit);
+  };
+  Stages stages;
+  stages.bring = [&](int64_t chunk) { fetch_of(chunked, cut(boxes[chunked], chunk)); };
+  stages.work = [&](int64_t chunk) {
+    const Box mine = cut(made, chunk)[own];
+    if (mine.empty()) return;
+    std::array operands{places[0].local, places[1].local};
+    operands[chunked] = view_of(places[chunked], cut(boxes[chunked], chunk)[own]);
+    const Tensor out = block.place_of(mine);
+    cuop::matmul(operands[0], operands[1], {}, &out);
+  };
+  stages.take = [&](int64_t chunk) { block.take(cut(made, chunk)); };
+  run_pipeline(device, chunks, stages, {}, shared);
+  return DistTensor(a.comm_ptr(), wanted.sharding, c.shape, c.dtype, block.result(), device);
+}
+
 DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
                    const std::vector<DistTensor>& inputs) {
   const Placement& c = plan.outputs[0];
   const DistTensor a = cast(inputs[0], c.dtype);
   const DistTensor b = cast(inputs[1], c.dtype);
+  if (chunks_of(plan) > 1) return execute_in_chunks(plan, a, b);
   Communicator& comm = a.comm();
   const Sharding partial_as = partial_sharding(plan);
   const Box mine = partial_as.owner_box(c.shape, comm.rank());
@@ -56,10 +109,13 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
   Part partial{empty(mine.shape(), summed, a.device()), mine, a.device()};
   bool is_begun = false;
   for (int64_t panel = 0; panel < panels; ++panel) {
-    const Tensor a_panel = fetch(comm, part_of(a), a.sharding().owner_boxes(a.shape()),
-                                 panel_boxes(plan.inputs[0], 1, panels, panel), c.dtype, of_a, 1);
-    const Tensor b_panel = fetch(comm, part_of(b), b.sharding().owner_boxes(b.shape()),
-                                 panel_boxes(plan.inputs[1], 0, panels, panel), c.dtype, of_b, 0);
+    const auto fetch_panel = [&](const DistTensor& x, size_t i, int axis, const Wire& of) {
+      const std::vector<Box> owners = x.sharding().owner_boxes(x.shape()),
+                             boxes = panel_boxes(plan.inputs[i], axis, panels, panel);
+      return is_relayed(plan, i) ? fetch(comm, part_of(x), owners, boxes, c.dtype, true)
+                                 : fetch(comm, part_of(x), owners, boxes, c.dtype, of, axis);
+    };
+    const Tensor a_panel = fetch_panel(a, 0, 1, of_a), b_panel = fetch_panel(b, 1, 0, of_b);
     if (mine.empty() || a_panel.shape(1) == 0) continue;
     if (plan.setting("narrow") == 1) {
       multiply_narrowed(a_panel, b_panel, wire.dtype, is_begun, partial.local);

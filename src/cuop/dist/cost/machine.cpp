@@ -20,8 +20,10 @@ constexpr Figure kNetworkFigures[] = {&Machine::network_bandwidth, &Machine::net
 constexpr Figure kTransformFigures[] = {&Machine::fft_speed, &Machine::long_fft_speed,
                                         &Machine::transposed_speed};
 
-/// In front of a text that tells of networks, of one that tells of transforms too, and of calls.
-constexpr std::string_view kWithNetwork = "v2 ", kWithTransforms = "v3 ", kWithCalls = "v4 ";
+/// In front of a text that tells of networks, of one that tells of transforms too, of calls, and of
+/// what overlaps.
+constexpr std::string_view kWithNetwork = "v2 ", kWithTransforms = "v3 ", kWithCalls = "v4 ",
+                           kWithOverlap = "v5 ";
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -47,6 +49,7 @@ Machine Machine::gpu(int multiprocessors, int clock, int memory_clock, int memor
   // What the host needs to launch a copy and to make streams wait for each other.
   machine.latency = 2e-5;
   machine.message_overhead = 5e-6;
+  machine.overlap = 1;
   return machine;
 }
 
@@ -108,16 +111,18 @@ double compute_seconds(const Machine& machine, double flops, int64_t bytes, DTyp
 std::string to_text(const Machine& machine) {
   std::ostringstream out;
   out.precision(17);
-  out << kWithCalls;
+  out << kWithOverlap;
   for (const Figure figure : kHostFigures) out << machine.*figure << ' ';
   for (const Figure figure : kNetworkFigures) out << machine.*figure << ' ';
   for (const Figure figure : kTransformFigures) out << machine.*figure << ' ';
-  out << machine.call_overhead << ' ' << machine.ranks_per_host << ' ' << machine.memory;
+  out << machine.call_overhead << ' ' << machine.overlap << ' ' << machine.ranks_per_host << ' '
+      << machine.memory;
   return out.str();
 }
 
 std::optional<Machine> machine_from(const std::string& text) {
-  const bool has_calls = text.starts_with(kWithCalls);
+  const bool has_overlap = text.starts_with(kWithOverlap);
+  const bool has_calls = has_overlap || text.starts_with(kWithCalls);
   const bool has_transforms = has_calls || text.starts_with(kWithTransforms);
   const bool has_network = has_transforms || text.starts_with(kWithNetwork);
   std::istringstream in(has_network ? text.substr(kWithNetwork.size()) : text);
@@ -134,12 +139,13 @@ std::optional<Machine> machine_from(const std::string& text) {
     read(kNetworkFigures);
     if (has_transforms) read(kTransformFigures);
     if (has_calls) in >> machine.call_overhead;
+    if (has_overlap) in >> machine.overlap;
     in >> machine.ranks_per_host;
   }
   in >> machine.memory;
   is_sound = is_sound && !in.fail() && in.eof() && machine.memory > 0 &&
              machine.ranks_per_host >= 0 && std::isfinite(machine.call_overhead) &&
-             machine.call_overhead >= 0;
+             machine.call_overhead >= 0 && machine.overlap >= 0 && machine.overlap <= 1;
   return is_sound ? std::optional(machine) : std::nullopt;
 }
 

@@ -30,6 +30,9 @@ struct Machine {
   double network_overhead = 1e-6;
   /// Seconds of a call beside its steps: to agree on it, to start work and to hear of its end.
   double call_overhead = 0;
+  /// The part of a move that arithmetic on the ranks' devices hides: GPUs move beside it, a host's
+  /// cores do one of both.
+  double overlap = 0;
   /// So many ranks in a row share a host. 0: all of them, or the links of all are those above.
   int64_t ranks_per_host = 0;
   int64_t memory = std::numeric_limits<int64_t>::max();  ///< bytes that one rank may use
@@ -45,8 +48,8 @@ struct Machine {
 
 /// All figures as text that reads back to the same bits.
 std::string to_text(const Machine& machine);
-/// Nothing unless it is the whole of such a text, with figures above 0. Texts of before there were
-/// networks are read too.
+/// Nothing unless it is the whole of such a text, with figures above 0. Earlier texts, which
+/// know less, are read too.
 std::optional<Machine> machine_from(const std::string& text);
 
 /// What the ranks that have most of it send or receive over the links within hosts and between

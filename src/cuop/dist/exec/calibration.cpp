@@ -207,6 +207,7 @@ std::optional<Machine> measured(Communicator& comm, Device device) {
     machine.*speed = agree_min(comm, machine.*speed);
   }
   machine.call_overhead = call_seconds(comm, device, machine);  // of the slowest rank, as moves are
+  machine.overlap = device.is_cpu() ? 0 : 1;
   return machine;
 }
 

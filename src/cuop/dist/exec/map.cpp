@@ -1,13 +1,74 @@
 #include "cuop/dist/exec/map.h"
 
+#include "cuop/dist/exec/made_in_chunks.h"
+#include "cuop/dist/exec/pipeline.h"
 #include "cuop/dist/exec/redistribute.h"
+#include "cuop/dist/plan/overlap.h"
+#include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 
 namespace cuop::dist {
 namespace {
 
+/// Blocks in chunks: while one is made the inputs of the next one come, and what was made before
+/// goes where it is wanted.
+DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& inputs,
+                             const Mapping& mapping) {
+  const Placement &output = plan.outputs[0], &wanted = plan.outputs.back();
+  const CommunicatorPtr& comm = inputs.at(0).comm_ptr();
+  const Device device = inputs[0].device();
+  const int rank = comm->rank();
+  const auto own = static_cast<size_t>(rank);
+  const int64_t count = chunks_of(plan);
+  const auto chunks = map_chunks(mapping.needed, plan.inputs, output.sharding, output.shape);
+  const std::vector<Box> made = output.sharding.owner_boxes(output.shape);
+  const MadeInChunks block(*comm, made, wanted.sharding.owner_boxes(output.shape), output.dtype,
+                           device);
+
+  std::vector<Part> places;
+  std::vector<Tensor> shared = block.tensors();  // by the stages
+  const auto needed = [&](size_t i, const std::vector<Box>& of) {
+    return needed_boxes(mapping.needed, i, inputs[i].ndim(), of);
+  };
+  const auto bring = [&](size_t i, const std::vector<Box>& boxes) {
+    const DistTensor& input = inputs[i];
+    fetch_into(*comm, part_of(input), input.sharding().owner_boxes(input.shape()), boxes, places[i],
+               is_relayed(plan, i));
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DistTensor& input = inputs[i];
+    places.push_back(prepare_fetch(rank, part_of(input),
+                                   input.sharding().owner_boxes(input.shape()), needed(i, made),
+                                   input.dtype())
+                         .result);
+    shared.insert(shared.end(), {input.local(), places[i].local});
+    if (!chunks->is_cut[i]) bring(i, needed(i, made));
+  }
+  const auto of_chunk = [&](int64_t chunk) { return chunk_of(made, chunks->axis, count, chunk); };
+  Stages stages;
+  stages.bring = [&](int64_t chunk) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (chunks->is_cut[i]) bring(i, needed(i, of_chunk(chunk)));
+    }
+  };
+  stages.work = [&](int64_t chunk) {
+    const Box mine = of_chunk(chunk)[own];
+    if (mine.empty()) return;
+    std::vector<Part> parts;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Box box = needed(i, of_chunk(chunk))[own];
+      parts.push_back({view_of(places[i], box), box, inputs[i].device()});
+    }
+    copy_into(block.place_of(mine), mapping.work(parts, mine));
+  };
+  stages.take = [&](int64_t chunk) { block.take(of_chunk(chunk)); };
+  run_pipeline(device, count, stages, {}, shared);
+  return DistTensor(comm, wanted.sharding, output.shape, output.dtype, block.result(), device);
+}
+
 DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
                        const Mapping& mapping) {
+  if (chunks_of(plan) > 1) return execute_in_chunks(plan, inputs, mapping);
   const Placement& output = plan.outputs[0];
   const CommunicatorPtr& comm = inputs.at(0).comm_ptr();
   const std::vector<Box> made = output.sharding.owner_boxes(output.shape);
@@ -17,7 +78,7 @@ DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
     const DistTensor& input = inputs[i];
     const std::vector<Box> boxes = needed_boxes(mapping.needed, i, input.ndim(), made);
     parts.push_back({fetch(*comm, part_of(input), input.sharding().owner_boxes(input.shape()),
-                           boxes, input.dtype()),
+                           boxes, input.dtype(), is_relayed(plan, i)),
                      boxes[rank], input.device()});
   }
   const Device device = inputs[0].device();

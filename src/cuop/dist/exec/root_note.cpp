@@ -12,7 +12,7 @@ namespace {
 /// A machine as it lies in memory.
 struct Figures {
   std::array<double, 13> figures;
-  double call_overhead;
+  double call_overhead, overlap;
   int64_t ranks_per_host, memory;
 };
 
@@ -23,10 +23,11 @@ std::string write_note(const RootNote& note) {
   packed.put(note.hash);
   packed.put(int{note.is_on_gpu});
   packed.put(int{note.is_to_measure});
-  const auto [figures, call_overhead, ranks_per_host, memory] =
+  const auto [figures, call_overhead, overlap, ranks_per_host, memory] =
       std::bit_cast<Figures>(note.machine);
   for (const double figure : figures) packed.put(figure);
   packed.put(call_overhead);
+  packed.put(overlap);
   packed.put(ranks_per_host);
   packed.put(memory);
   return packed.take();
@@ -46,6 +47,10 @@ RootNote read_note(const std::string& bytes) {
   machine.call_overhead = packed.number<double>();
   if (!std::isfinite(machine.call_overhead) || machine.call_overhead < 0.0) {
     packed.fail("the time of a call is below 0");
+  }
+  machine.overlap = packed.number<double>();
+  if (!(machine.overlap >= 0.0 && machine.overlap <= 1.0)) {
+    packed.fail("the part of moves that is hidden is not within 0 and 1");
   }
   machine.ranks_per_host = packed.number();
   if (machine.ranks_per_host < 0) packed.fail("a number of ranks is below 0");

@@ -119,9 +119,9 @@ class Writer {
       const std::vector<Box> boxes = work.boxes(task_.labels[number], input.shape, window_);
       const int64_t needed = bytes(largest_box(boxes));
       if (owners == boxes) return 0;
-      add_move(plan, machine_,
-               cat(name(tensor), ' ', input.shape, ": ", input.sharding, " -> needed"), owners,
-               needs_of(boxes), input.dtype);
+      const std::string text =
+          cat(name(tensor), ' ', input.shape, ": ", input.sharding, " -> needed");
+      add_fetch(plan, machine_, text, owners, boxes, input.dtype, number);
       return needed;
     }
     const Indices& indices = tensors_[number];

@@ -3,27 +3,52 @@
 #include <algorithm>
 
 #include "cuop/core/text.h"
+#include "cuop/dist/plan/overlap.h"
 
 namespace cuop::dist {
 namespace {
+
+/// Blocks of the result are made in chunks while the inputs of the next come, and they leave.
+void make_in_chunks(Plan& plan, const Machine& machine, const MapProblem& problem,
+                    const MapChoice& choice, const std::vector<std::vector<size_t>>& moved,
+                    size_t compute) {
+  constexpr int64_t kMostChunks = 8;
+  const auto chunks = map_chunks(problem.needed, problem.inputs, choice.output, problem.shape);
+  if (!chunks) return;
+  std::vector<size_t> moves;
+  for (size_t i = 0; i < moved.size(); ++i) {
+    if (chunks->is_cut[i]) moves.insert(moves.end(), moved[i].begin(), moved[i].end());
+  }
+  for (size_t step = compute + 1; step < plan.steps.size(); ++step) moves.push_back(step);
+  int64_t longest = 0;
+  for (const Box& block : choice.output.owner_boxes(problem.shape)) {
+    if (!block.empty()) longest = std::max(longest, block.interval(chunks->axis).length());
+  }
+  overlap_moves(plan, machine, moves, compute, std::min(longest, kMostChunks));
+}
 
 Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machine& machine) {
   Plan plan{problem.op, choice.strategy, cat(choice.output), choice.output.mesh().size(),
             problem.inputs};
   const std::vector<Box> made = choice.output.owner_boxes(problem.shape);
+  std::vector<std::vector<size_t>> moved(problem.inputs.size());  // the steps of each input
   std::vector<int64_t> touched(made.size(), 0);  // bytes that the local work reads and writes
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
     const Placement& input = problem.inputs[i];
     const std::vector<Box> needed = needed_boxes(problem.needed, i, input.shape.ndim(), made);
     const std::vector<Box> owners = input.sharding.owner_boxes(input.shape);
     if (needed != owners) {
-      add_move(plan, machine, cat(input.name, ' ', input.shape, ": ", input.sharding, " -> needed"),
-               owners, needs_of(needed), input.dtype);
+      const std::string text =
+          cat(input.name, ' ', input.shape, ": ", input.sharding, " -> needed");
+      const size_t before = plan.steps.size();
+      add_fetch(plan, machine, text, owners, needed, input.dtype, i);
+      for (size_t step = before; step < plan.steps.size(); ++step) moved[i].push_back(step);
     }
     for (size_t rank = 0; rank < made.size(); ++rank) {
       touched[rank] += needed[rank].size() * itemsize(input.dtype);
     }
   }
+  const size_t compute = plan.steps.size();
   int64_t most_touched = 0;
   int64_t most_made = 0;
   for (size_t rank = 0; rank < made.size(); ++rank) {
@@ -36,6 +61,7 @@ Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machi
               problem.dtype, problem.efficiency);
   add_output(plan, machine, {"result", problem.shape, problem.dtype, choice.output},
              problem.wanted);
+  if (problem.may_chunk) make_in_chunks(plan, machine, problem, choice, moved, compute);
   plan.memory_per_rank = most_touched;
   for (const Placement& input : problem.inputs) {
     plan.memory_per_rank += largest_block(input.shape, input.dtype, input.sharding);
@@ -134,6 +160,34 @@ std::vector<Box> needed_boxes(const NeededBox& needed, size_t input, int input_n
     boxes.push_back(output.empty() ? empty_box(input_ndim) : needed(input, output));
   }
   return boxes;
+}
+
+std::optional<MapChunks> map_chunks(const NeededBox& needed, const std::vector<Placement>& inputs,
+                                    const Sharding& output, const Shape& shape) {
+  const Spec spec = output.spec().padded_to(shape.ndim());
+  MapChunks chunks;
+  while (chunks.axis < shape.ndim() && spec.axes(chunks.axis).empty()) ++chunks.axis;
+  if (chunks.axis == shape.ndim() || output.single_rank() >= 0) return std::nullopt;
+  const std::vector<Box> made = output.owner_boxes(shape);
+  constexpr int64_t kParts = 2;  // as these are cut, so are more
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int ndim = inputs[i].shape.ndim();
+    const std::vector<Box> whole = needed_boxes(needed, i, ndim, made);
+    std::vector<Box> parts[kParts];
+    for (int64_t part = 0; part < kParts; ++part) {
+      parts[part] = needed_boxes(needed, i, ndim, chunk_of(made, chunks.axis, kParts, part));
+    }
+    bool is_cut = true, is_same = true;
+    for (size_t rank = 0; rank < made.size(); ++rank) {
+      const Box &first = parts[0][rank], &second = parts[1][rank];
+      is_cut = is_cut && first.size() + second.size() == whole[rank].size();
+      is_same = is_same && (first.empty() || first == whole[rank]) &&
+                (second.empty() || second == whole[rank]);
+    }
+    if (!is_cut && !is_same) return std::nullopt;
+    chunks.is_cut.push_back(!is_same);
+  }
+  return chunks;
 }
 
 int common_rank(const std::vector<Placement>& inputs) {

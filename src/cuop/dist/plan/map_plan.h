@@ -31,6 +31,7 @@ struct MapProblem {
   double efficiency = 1;           ///< see add_compute
   bool is_elementwise = false;     ///< an element of the result takes one of each input
   bool skips_elements = false;     ///< of the inputs some may be read by nobody
+  bool may_chunk = false;          ///< arithmetic takes so long that moves may hide behind it
   std::optional<Sharding> wanted;  ///< where the result is wanted; none leaves it where it is made
 };
 
@@ -41,6 +42,16 @@ Plan plan_map(const MapProblem& problem, const Machine& machine, std::string_vie
 /// For each rank the box of an input that its part of the result depends on.
 std::vector<Box> needed_boxes(const NeededBox& needed, size_t input, int input_ndim,
                               const std::vector<Box>& outputs);
+
+/// How blocks of the result are made in chunks (overlap.h): along which dimension of the result,
+/// and which inputs' boxes are cut with it; what others give a block is there before the first
+/// chunk. None where the boxes that an input gives to chunks overlap.
+struct MapChunks {
+  int axis = 0;
+  std::vector<bool> is_cut;  ///< for each input
+};
+std::optional<MapChunks> map_chunks(const NeededBox& needed, const std::vector<Placement>& inputs,
+                                    const Sharding& output, const Shape& shape);
 
 /// The rank on which all inputs lie, -1 when there is none.
 int common_rank(const std::vector<Placement>& inputs);

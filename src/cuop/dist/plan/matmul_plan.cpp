@@ -1,12 +1,14 @@
 #include "cuop/dist/plan/matmul_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
 #include "cuop/core/divide_up.h"
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/plan/overlap.h"
 #include "cuop/dist/plan/rank_grids.h"
 
 namespace cuop::dist {
@@ -72,6 +74,32 @@ class MovedBy {
   std::map<std::string, std::optional<size_t>> steps_;
 };
 
+/// The steps by which an operand comes.
+struct OperandSteps {
+  size_t first = 0, last = 0;
+
+  double seconds(const Plan& plan) const {
+    double all = 0;
+    for (size_t i = first; i < last; ++i) all += plan.steps[i].seconds;
+    return all;
+  }
+};
+
+/// C is made in chunks while the operand that takes longer comes, and C leaves.
+void make_in_chunks(Plan& plan, const Machine& machine, const std::array<OperandSteps, 2>& operands,
+                    size_t product, const Sharding& c, const Shape& c_shape) {
+  const size_t chunked = operands[0].seconds(plan) > operands[1].seconds(plan) ? 0 : 1;
+  std::vector<size_t> moves;
+  for (size_t i = operands[chunked].first; i < operands[chunked].last; ++i) moves.push_back(i);
+  for (size_t i = product + 1; i < plan.steps.size(); ++i) moves.push_back(i);
+  int64_t most_made = 0;
+  for (const Box& block : c.owner_boxes(c_shape)) most_made = std::max(most_made, block.size());
+  // Fewer elements of C keep not all of a GPU busy.
+  constexpr int64_t kLeastElements = int64_t{2} << 20, kMostChunks = 8;
+  overlap_moves(plan, machine, moves, product, std::min(most_made / kLeastElements, kMostChunks));
+  plan.settings["chunked"] = static_cast<int64_t>(chunked);
+}
+
 /// The operands as multiplied lie as `a` and `b` say, partial products as `partial`, C as `c`.
 Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::string& strategy,
                const std::string& detail, const Sharding& a, const Sharding& b,
@@ -83,9 +111,16 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const Sharding& wanted = problem.c ? *problem.c : c;
   const DType wire = problem.wire.planned_dtype(problem.dtype);
   MovedBy moves(plan);
-  add_input(plan, machine, {"A", a_shape, wire, problem.a}, a);
+  std::array<OperandSteps, 2> operands;
+  const bool is_plain = problem.wire.form == Wire::Form::kPlain;
+  const auto add_operand = [&](OperandSteps& steps, const Placement& operand, const Sharding& to) {
+    steps.first = plan.steps.size();
+    add_input(plan, machine, operand, to, is_plain);
+    steps.last = plan.steps.size();
+  };
+  add_operand(operands[0], {"A", a_shape, wire, problem.a}, a);
   moves.note("sparse_a");
-  add_input(plan, machine, {"B", b_shape, wire, problem.b}, b);
+  add_operand(operands[1], {"B", b_shape, wire, problem.b}, b);
   moves.note("sparse_b");
   if (wire != problem.dtype) {  // read twice and written on both sides
     int64_t elements = 0;
@@ -118,6 +153,7 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
     is_narrow = narrow.seconds < product.seconds;
     if (is_narrow) product = narrow;
   }
+  const size_t product_at = plan.steps.size();
   plan.steps.push_back(std::move(product));
   plan.settings["narrow"] = is_narrow ? 1 : 0;
   if (!(partial == c)) {
@@ -153,6 +189,10 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
     if (needed(more) < needed(panels)) panels = more;
   }
   plan.settings["panels"] = panels;
+  plan.settings["chunks"] = 1;
+  if (panels == 1 && is_plain && problem.may_narrow && partial == c) {
+    make_in_chunks(plan, machine, operands, product_at, c, c_shape);
+  }
   if (problem.wire.is_by_cost) moves.settle(problem, machine, panels);
   plan.memory_per_rank = needed(panels);
   return plan;
@@ -233,6 +273,8 @@ Floor matmul_floor(const MatmulProblem& problem, const Machine& machine) {
   }
   return floor_of(least, machine, problem.a.mesh().size());
 }
+
+size_t chunked_input(const Plan& plan) { return static_cast<size_t>(plan.setting("chunked")); }
 
 bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c) {
   return panels > 1 || !(partial == c);

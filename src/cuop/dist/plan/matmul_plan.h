@@ -31,14 +31,18 @@ struct MatmulProblem {
 
 /// Strategies: "root" (all on the one rank that holds both inputs, offered when there is one),
 /// "row" (pm x 1 x 1), "column" (1 x pn x 1), "block_2d" (pm x pn x 1), "k_split" (pk > 1), each of
-/// the grids that leave some ranks idle too. Under a memory limit the inner dimension is cut into
-/// `setting("panels")` panels, fetched one after the other. The grid is in the settings "pm", "pn"
-/// and "pk", 0 of "root". `strategy` forces one; MemoryError when
-/// nothing fits. `setting("narrow")` is 1 where blocks of float32 that travel in a narrow wire are
-/// rounded to its dtype on all ranks and multiplied so, with results in float32: where 16-bit
-/// products are so much faster that this pays. `setting("sparse_a")`, "sparse_b" and "sparse_c" of
-/// a wire by cost: Wire::per_mille of the blocks of each. inputs[0], inputs[1]: A and B as
-/// multiplied; outputs[0]: C as computed; outputs[1]: C as wanted.
+/// the grids that leave some ranks idle too. What one rank has and several need, these pass on to
+/// each other where that is faster (`is_relayed`). `setting("chunks")`, more than 1 where
+/// arithmetic hides moves (Machine::overlap): C is made in so many chunks, each of some rows of A
+/// or some columns of B (`chunked_input`) by all of the other operand, while those of the next are
+/// on their way. Under a memory limit the inner dimension is cut into `setting("panels")` panels,
+/// fetched one after the other. The grid is in the settings "pm", "pn" and "pk", 0 of "root".
+/// `strategy` forces one; MemoryError when nothing fits. `setting("narrow")` is 1 where blocks of
+/// float32 that travel in a narrow wire are rounded to its dtype on all ranks and multiplied so,
+/// with results in float32: where 16-bit products are so much faster that this pays.
+/// `setting("sparse_a")`, "sparse_b" and "sparse_c" of a wire by cost: Wire::per_mille of the
+/// blocks of each. inputs[0], inputs[1]: A and B as multiplied; outputs[0]: C as computed;
+/// outputs[1]: C as wanted.
 Plan plan_matmul(const MatmulProblem& problem, const Machine& machine,
                  std::string_view strategy = {});
 
@@ -48,6 +52,9 @@ Floor matmul_floor(const MatmulProblem& problem, const Machine& machine);
 /// Whether a block of C is a sum of several products, of panels or of ranks. Those of 16-bit
 /// operands are float32 and the sum is rounded once.
 bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c);
+
+/// The operand that comes in chunks, 0 or 1.
+size_t chunked_input(const Plan& plan);
 
 /// The boxes of C before partial products are combined; equal boxes (over "k") are partial.
 Sharding partial_sharding(const Plan& plan);

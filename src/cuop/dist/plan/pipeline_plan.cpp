@@ -1,11 +1,11 @@
 #include "cuop/dist/plan/pipeline_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "cuop/core/text.h"
 #include "cuop/dist/plan/matmul_plan.h"
+#include "cuop/dist/plan/overlap.h"
 
 namespace cuop::dist {
 namespace {
@@ -23,27 +23,6 @@ Plan on_root(const PipelinedMatmul& problem, const Machine& machine, const Place
 }
 
 }  // namespace
-
-double overlapped_seconds(double compute, double moves, int64_t chunks, double each) {
-  if (chunks <= 1) return compute + moves + each;
-  const auto count = static_cast<double>(chunks);
-  return std::max(compute, moves) + std::min(compute, moves) / count + count * each;
-}
-
-int64_t best_chunks(double compute, double moves, double each, int64_t most) {
-  most = std::max<int64_t>(most, 1);
-  const double wanted =
-      each > 0.0 ? std::sqrt(std::min(compute, moves) / each) : static_cast<double>(most);
-  const auto near = static_cast<int64_t>(std::clamp(wanted, 1.0, static_cast<double>(most)));
-  int64_t best = 1;
-  for (const int64_t chunks : {near, std::min(near + 1, most)}) {
-    if (overlapped_seconds(compute, moves, chunks, each) <
-        overlapped_seconds(compute, moves, best, each)) {
-      best = chunks;
-    }
-  }
-  return best;
-}
 
 std::vector<Box> chunk_boxes(int64_t rows, int64_t columns, int64_t chunks, int64_t chunk,
                              int ranks) {
@@ -73,7 +52,7 @@ Plan plan_pipelined_matmul(const PipelinedMatmul& problem, const Machine& machin
                          owners_c = at_root.owner_boxes(c.shape);
   Plan plan{"matmul_pipelined", "pipelined", "", ranks};
   plan.inputs.push_back(a);
-  add_input(plan, machine, b, Sharding::replicated(at_root.mesh()));
+  add_input(plan, machine, b, Sharding::replicated(at_root.mesh()), true);
   PlanStep step;
   const std::vector<Box> rows_of_a = chunk_boxes(m, k, 1, 0, ranks),
                          rows_of_c = chunk_boxes(m, n, 1, 0, ranks);

@@ -6,12 +6,6 @@
 
 namespace cuop::dist {
 
-/// Seconds of `chunks` equal chunks that take `compute` and `moves` in all, `each` being what a
-/// chunk costs by itself: max + min / chunks + chunks * each. One chunk overlaps with nothing.
-double overlapped_seconds(double compute, double moves, int64_t chunks, double each = 0.0);
-/// The number of chunks of the least such time, at most `most`.
-int64_t best_chunks(double compute, double moves, double each, int64_t most);
-
 struct PipelinedMatmul {
   int64_t m = 0;
   int64_t n = 0;

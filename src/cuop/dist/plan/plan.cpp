@@ -11,6 +11,7 @@
 #include "cuop/core/hash.h"
 #include "cuop/core/json.h"
 #include "cuop/core/text.h"
+#include "cuop/dist/relay.h"
 
 namespace cuop::dist {
 
@@ -27,6 +28,10 @@ T total(const std::vector<PlanStep>& steps, T PlanStep::*part) {
   for (const PlanStep& step : steps) sum += step.*part;
   return sum;
 }
+
+/// The setting that has a bit for each input that is passed on, and inputs that have one.
+constexpr const char* kRelayed = "relayed";
+constexpr size_t kMostRelayed = 62;
 
 /// How many ranks need all of a tensor; 0 where a rank has all of it.
 int count_made_whole(const std::vector<Box>& owners, const std::vector<Need>& needs) {
@@ -95,6 +100,29 @@ void add_move(Plan& plan, const Machine& machine, const std::string& text,
   plan.steps.push_back(std::move(step));
 }
 
+void add_fetch(Plan& plan, const Machine& machine, const std::string& text,
+               const std::vector<Box>& owners, const std::vector<Box>& boxes, DType dtype,
+               size_t input) {
+  add_move(plan, machine, text, owners, needs_of(boxes), dtype);
+  const std::optional<Relay> relay = relay_of(owners, boxes);
+  if (!relay || input >= kMostRelayed) return;
+  Plan relayed;
+  add_move(relayed, machine, cat(text, ", a part to each that shares a box"), owners,
+           needs_of(relay->first), dtype);
+  add_move(relayed, machine, "those parts, passed on", relay->parts, needs_of(relay->shared),
+           dtype);
+  for (PlanStep& step : relayed.steps) step.whole_on = 0;  // its owner has had all of it
+  if (relayed.seconds() >= plan.steps.back().seconds) return;
+  plan.steps.pop_back();
+  plan.steps.insert(plan.steps.end(), relayed.steps.begin(), relayed.steps.end());
+  plan.settings[kRelayed] |= int64_t{1} << input;
+}
+
+bool is_relayed(const Plan& plan, size_t input) {
+  const auto found = plan.settings.find(kRelayed);
+  return found != plan.settings.end() && input < kMostRelayed && (found->second >> input & 1) != 0;
+}
+
 void add_redistribution(Plan& plan, const Machine& machine, const std::string& name,
                         const Shape& shape, DType dtype, const Sharding& from, const Sharding& to) {
   if (same_owners(from, to, shape)) return;
@@ -102,8 +130,14 @@ void add_redistribution(Plan& plan, const Machine& machine, const std::string& n
            needs_of(to.owner_boxes(shape)), dtype);
 }
 
-void add_input(Plan& plan, const Machine& machine, const Placement& input, const Sharding& to) {
+void add_input(Plan& plan, const Machine& machine, const Placement& input, const Sharding& to,
+               bool may_relay) {
   plan.inputs.push_back({input.name, input.shape, input.dtype, to});
+  if (may_relay && !same_owners(input.sharding, to, input.shape)) {
+    const std::string text = cat(input.name, " ", input.shape, ": ", input.sharding, " -> ", to);
+    return add_fetch(plan, machine, text, input.sharding.owner_boxes(input.shape),
+                     to.owner_boxes(input.shape), input.dtype, plan.inputs.size() - 1);
+  }
   add_redistribution(plan, machine, input.name, input.shape, input.dtype, input.sharding, to);
 }
 

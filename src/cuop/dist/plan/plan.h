@@ -98,11 +98,20 @@ LinkLoad load_of(const Traffic& traffic, const Machine& machine, DType dtype);
 void add_move(Plan& plan, const Machine& machine, const std::string& text,
               const std::vector<Box>& owners, const std::vector<Need>& needs, DType dtype,
               Sources sources = Sources::kReplicas);
+/// The same of the boxes of input number `input` that the ranks need. Where one rank has it,
+/// several need the same box and that is predicted to be faster, these pass it on to each other
+/// (relay.h): the executor asks `is_relayed`.
+void add_fetch(Plan& plan, const Machine& machine, const std::string& text,
+               const std::vector<Box>& owners, const std::vector<Box>& boxes, DType dtype,
+               size_t input);
+bool is_relayed(const Plan& plan, size_t input);
 /// The same between two shardings of one tensor; nothing is added when they hold the same boxes.
 void add_redistribution(Plan& plan, const Machine& machine, const std::string& name,
                         const Shape& shape, DType dtype, const Sharding& from, const Sharding& to);
-/// An input, brought from where it lies to where the arithmetic reads it.
-void add_input(Plan& plan, const Machine& machine, const Placement& input, const Sharding& to);
+/// An input, brought from where it lies to where the arithmetic reads it; `may_relay`: by
+/// add_fetch.
+void add_input(Plan& plan, const Machine& machine, const Placement& input, const Sharding& to,
+               bool may_relay = false);
 /// The result, brought from where it is made (outputs[0]) to where it is wanted (outputs[1]); where
 /// it is wanted nowhere it stays. The last step of a plan.
 void add_output(Plan& plan, const Machine& machine, const Placement& made,

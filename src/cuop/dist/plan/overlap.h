@@ -1,0 +1,31 @@
+// Arithmetic in chunks, one of which is done while the operands of the next are on their way.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cuop/dist/plan/plan.h"
+
+namespace cuop::dist {
+
+/// Seconds of `chunks` equal chunks that take `compute` and `moves` in all, `each` being what a
+/// chunk costs by itself: max + min / chunks + chunks * each. One chunk overlaps with nothing.
+double overlapped_seconds(double compute, double moves, int64_t chunks, double each = 0.0);
+/// The number of chunks of the least such time, at most `most`.
+int64_t best_chunks(double compute, double moves, double each, int64_t most);
+
+/// Sets setting("chunks") of the plan: the number, at most `most`, in which the arithmetic of step
+/// `compute` takes least time beside the moves of the steps `moves`, which are cut alike; 1 where
+/// nothing is gained. The moves' steps keep the seconds that arithmetic does not hide.
+void overlap_moves(Plan& plan, const Machine& machine, const std::vector<size_t>& moves,
+                   size_t compute, int64_t most);
+
+/// That setting; 1 where there is none.
+int64_t chunks_of(const Plan& plan);
+
+/// What of the ranks' blocks belongs to a chunk, cut along `axis` at multiples of `unit` indices
+/// from their beginnings.
+std::vector<Box> chunk_of(std::vector<Box> blocks, int axis, int64_t chunks, int64_t chunk,
+                          int64_t unit = 1);
+
+}  // namespace cuop::dist
