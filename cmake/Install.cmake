@@ -1,25 +1,31 @@
-# Installs the library, its public headers and what find_package(cuop) reads.
+# Installs the library, its headers and what find_package(cuop) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Every header of the library; those that src/public_headers.txt names are installed
-# (tools/check_layers.py sees to it that they include no others).
+# Every header of the library. Installed are those that public_headers.txt names, which users include,
+# and what these include, which public_parts.txt names; tools/check_layers.py compares the lists with
+# what the headers include.
 file(GLOB_RECURSE CUOP_HEADERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuop/*.h)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-             ${PROJECT_SOURCE_DIR}/src/public_headers.txt)
+set(CUOP_HEADER_LISTS ${PROJECT_SOURCE_DIR}/src/public_headers.txt
+                      ${PROJECT_SOURCE_DIR}/src/public_parts.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CUOP_HEADER_LISTS})
+set(CUOP_INSTALLED_HEADERS)
+foreach(list IN LISTS CUOP_HEADER_LISTS)
+  file(STRINGS ${list} names)
+  list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/src/)
+  list(APPEND CUOP_INSTALLED_HEADERS ${names})
+endforeach()
+# cuop/cuop.h includes all public ones; written here, it cannot forget one.
 file(STRINGS ${PROJECT_SOURCE_DIR}/src/public_headers.txt CUOP_PUBLIC_NAMES)
-set(CUOP_PUBLIC_HEADERS)
-# cuop/cuop.h includes them all; written here, it cannot forget one.
 set(CUOP_UMBRELLA "// Everything that cuOP offers. Written by CMake.\n#pragma once\n\n")
 foreach(name IN LISTS CUOP_PUBLIC_NAMES)
-  list(APPEND CUOP_PUBLIC_HEADERS ${PROJECT_SOURCE_DIR}/src/${name})
   string(APPEND CUOP_UMBRELLA "#include \"${name}\"\n")
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cuop/cuop.h CONTENT "${CUOP_UMBRELLA}" @ONLY)
 target_include_directories(cuop PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>)
 target_sources(cuop PUBLIC FILE_SET HEADERS
                BASE_DIRS ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated
-               FILES ${CUOP_PUBLIC_HEADERS} ${PROJECT_BINARY_DIR}/generated/cuop/cuop.h)
+               FILES ${CUOP_INSTALLED_HEADERS} ${PROJECT_BINARY_DIR}/generated/cuop/cuop.h)
 
 add_library(cuop::cuop ALIAS cuop)
 if(NOT SKBUILD)

@@ -2,14 +2,19 @@
 """Checks the house's dependency rule: a file includes its own layer and the layers below it.
 
 Also: no files include each other in a circle (a header and its source count as one file),
-third-party headers stand only in the file that adapts them, public headers (src/public_headers.txt)
-are plain C++20 and include no others, `cost/` and `plan/` know neither communicators nor devices,
-and no file grows past 500 lines.
+third-party headers stand only in the file that adapts them, `cost/` and `plan/` know neither
+communicators nor devices, and no file grows past 500 lines.
+
+Installed are the public headers (src/public_headers.txt), which users include, and their parts
+(src/public_parts.txt): what these include, by themselves and through others, no more and no fewer.
+All are plain C++20. `--installed FOLDER` compares a folder of installed headers with the lists.
+
 Prints one line a finding, as file:line: what; exit code 1 when there is any.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -112,13 +117,24 @@ def layer_of(include: str) -> str | None:
     return next((name for name, pattern in LAYERS if fnmatch(stem, pattern)), None)
 
 
+HOUSE = Path(__file__).resolve().parent.parent
 PUBLIC_LIST = "src/public_headers.txt"
-PUBLIC = set((Path(__file__).resolve().parent.parent / PUBLIC_LIST).read_text("utf-8").split())
+PARTS_LIST = "src/public_parts.txt"
+UMBRELLA = "cuop/cuop.h"  # written by CMake
 
 
-def is_public(path: str) -> bool:
+def names_in(root: Path, header_list: str) -> list[str]:
+    """The headers that a list below the root names; none where there is no list."""
+    path = root / header_list
+    return path.read_text("utf-8").splitlines() if path.is_file() else []
+
+
+INSTALLED = {*names_in(HOUSE, PUBLIC_LIST), *names_in(HOUSE, PARTS_LIST)}
+
+
+def is_installed(path: str) -> bool:
     """Whether this header is installed; the path may begin with src/."""
-    return path.removeprefix("src/") in PUBLIC
+    return path.removeprefix("src/") in INSTALLED
 
 
 def check_layer(path: str, include: str) -> str | None:
@@ -130,8 +146,6 @@ def check_layer(path: str, include: str) -> str | None:
         return f"includes {include}, which is in no layer"
     if ORDER.index(other) > ORDER.index(own):
         return f"layer {own} includes {include} of the higher layer {other}"
-    if is_public(path) and not is_public(include):
-        return f"public header includes {include}, which is internal and not installed"
     if other in FORBIDDEN.get(own, ()):
         return f"layer {own} is pure and includes {include} of layer {other}"
     return None
@@ -142,8 +156,8 @@ def check_foreign(path: str, include: str) -> str | None:
     if include in STANDARD:
         return None
     if include in POSIX or include.startswith(("sys/", "linux/")):
-        if is_public(path):
-            return f"public header includes the system header <{include}>; include it in a source"
+        if is_installed(path):
+            return f"installed header includes <{include}> of the system; include it in a source"
         return None
     for pattern, homes in ADAPTERS.items():
         if fnmatch(include, pattern):
@@ -164,8 +178,8 @@ def check_text(path: str, text: str) -> Iterator[Finding]:
         yield Finding(path, 1, "has no #pragma once")
     in_library = path.startswith("src/")
     for number, line in enumerate(lines, 1):
-        if in_library and is_public(path) and CONDITIONAL.match(line):
-            yield Finding(path, number, "public header has a preprocessor condition")
+        if in_library and is_installed(path) and CONDITIONAL.match(line):
+            yield Finding(path, number, "installed header has a preprocessor condition")
         match = INCLUDE.match(line)
         if not match:
             continue
@@ -179,14 +193,69 @@ def check_text(path: str, text: str) -> Iterator[Finding]:
             yield Finding(path, number, wrong)
 
 
-def check_public_list(root: Path) -> Iterator[Finding]:
-    """Names in the list of public headers that are no headers, and those out of order."""
-    names = (root / PUBLIC_LIST).read_text("utf-8").splitlines()
-    for number, name in enumerate(names, 1):
-        if number > 1 and name <= names[number - 2]:
-            yield Finding(PUBLIC_LIST, number, f"{name} is not in alphabetical order")
-        if not (name.endswith(".h") and (root / "src" / name).is_file()):
-            yield Finding(PUBLIC_LIST, number, f"{name} is no header below src/")
+def headers_needed(root: Path, headers: list[str]) -> dict[str, tuple[str, int]]:
+    """What these headers include, by themselves and through others: each with one place of it."""
+    places: dict[str, tuple[str, int]] = {}
+    queue = list(headers)
+    for header in queue:
+        lines = (root / "src" / header).read_text("utf-8").splitlines()
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if match and match[2] not in places and (root / "src" / match[2]).is_file():
+                places[match[2]] = (f"src/{header}", number)
+                queue.append(match[2])
+    return places
+
+
+def check_lists(root: Path) -> Iterator[Finding]:
+    """What is wrong with the lists of headers.
+
+    Names that are no headers, out of order or in both lists; headers that public ones need and no
+    list names; parts that no public one needs.
+    """
+    headers: dict[str, list[str]] = {}
+    for header_list in (PUBLIC_LIST, PARTS_LIST):
+        names, headers[header_list] = names_in(root, header_list), []
+        for number, name in enumerate(names, 1):
+            if number > 1 and name <= names[number - 2]:
+                yield Finding(header_list, number, f"{name} is not in alphabetical order")
+            if name.endswith(".h") and (root / "src" / name).is_file():
+                headers[header_list].append(name)
+            else:
+                yield Finding(header_list, number, f"{name} is no header below src/")
+
+    public, parts = headers[PUBLIC_LIST], headers[PARTS_LIST]
+    needed = headers_needed(root, public)
+    for name in sorted(needed.keys() - {*public, *parts}):
+        what = f"public headers need {name}, which is internal: {PARTS_LIST} does not name it"
+        yield Finding(*needed[name], what)
+    for number, name in enumerate(names_in(root, PARTS_LIST), 1):
+        if name in public:
+            yield Finding(PARTS_LIST, number, f"{name} is public already")
+        elif name in parts and name not in needed:
+            yield Finding(PARTS_LIST, number, f"{name} is needed by no public header")
+
+
+def check_installed(root: Path, folder: Path) -> Iterator[Finding]:
+    """What a folder of installed headers has beside those of the lists, and what it lacks.
+
+    Also what cuop.h includes beside the public headers, and which of them it forgets.
+    """
+    public = set(names_in(root, PUBLIC_LIST))
+    wanted = {UMBRELLA, *public, *names_in(root, PARTS_LIST)}
+    found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    for name in sorted(found - wanted):
+        yield Finding(name, 1, "is installed, but no list names it")
+    for name in sorted(wanted - found):
+        yield Finding(name, 1, "is not installed")
+    if UMBRELLA not in found:
+        return
+    lines = (folder / UMBRELLA).read_text("utf-8").splitlines()
+    included = {m[2] for m in map(INCLUDE.match, lines) if m}
+    for name in sorted(included - public):
+        yield Finding(UMBRELLA, 1, f"includes {name}, which is not public")
+    for name in sorted(public - included):
+        yield Finding(UMBRELLA, 1, f"does not include {name}")
 
 
 def includes_of(root: Path) -> dict[str, set[str]]:
@@ -232,19 +301,26 @@ def find_files(root: Path) -> Iterator[Path]:
 
 def check_tree(root: Path) -> list[Finding]:
     findings = list(check_circles(root))
-    if (root / PUBLIC_LIST).is_file():
-        findings += check_public_list(root)
+    findings += check_lists(root)
     for path in find_files(root):
         findings += check_text(path.relative_to(root).as_posix(), path.read_text("utf-8"))
     return findings
 
 
 def main() -> int:
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    findings = check_tree(root)
+    parser = argparse.ArgumentParser(description="Checks the house's dependency rule.")
+    parser.add_argument("root", type=Path, nargs="?", default=HOUSE, help="of the source tree")
+    parser.add_argument("--installed", type=Path, metavar="FOLDER", help="check this one instead")
+    arguments = parser.parse_args()
+    if arguments.installed:
+        findings = list(check_installed(arguments.root, arguments.installed))
+        files = sum(1 for path in arguments.installed.rglob("*") if path.is_file())
+    else:
+        findings = check_tree(arguments.root)
+        files = sum(1 for _ in find_files(arguments.root))
     for finding in findings:
         print(finding)
-    print(f"check_layers: {sum(1 for _ in find_files(root))} files, {len(findings)} findings")
+    print(f"check_layers: {files} files, {len(findings)} findings")
     return 1 if findings else 0
 
 

@@ -83,21 +83,13 @@ def test_unknown_header_is_reported():
     assert "boost/any.hpp" in found
 
 
-def test_public_headers_are_plain():
-    public = "src/cuop/core/dtype.h"
-    assert findings(public, "#include <vector>", '#include "cuop/core/half.h"') == []
-    assert findings(public, "#include <unistd.h>")
-    assert findings(public, "#ifdef NDEBUG", "#endif")
+def test_installed_headers_are_plain():
+    for installed in ("src/cuop/core/dtype.h", "src/cuop/core/half.h"):  # public, and a part
+        assert findings(installed, "#include <vector>", '#include "cuop/core/dims.h"') == []
+        assert findings(installed, "#include <unistd.h>")
+        assert findings(installed, "#ifdef NDEBUG", "#endif")
     for other in ("src/cuop/core/dtype.cpp", "src/cuop/ops/fft/fft_kernels.h"):
         assert findings(other, "#include <unistd.h>", "#ifdef NDEBUG", "#endif") == []
-
-
-def test_public_headers_include_no_internal_ones():
-    for internal in ("cuop/ops/fft/fft_kernels.h", "cuop/backend/cpu/thread_pool.h"):
-        (found,) = findings("src/cuop/ops/fft/fft.h", f'#include "{internal}"')
-        assert "internal" in found
-        assert findings("src/cuop/ops/fft/fft_kernels.h", f'#include "{internal}"') == []
-        assert findings("src/cuop/ops/fft/fft.cpp", f'#include "{internal}"') == []
 
 
 def tree(root: Path, files: dict[str, str]) -> list[str]:
@@ -108,25 +100,100 @@ def tree(root: Path, files: dict[str, str]) -> list[str]:
     return [str(finding) for finding in check_layers.check_tree(root)]
 
 
-def test_the_list_of_public_headers_names_headers_in_order(tmp_path):
-    header = "#pragma once\n"
-    found = tree(
-        tmp_path,
-        {
-            "public_headers.txt": "cuop/core/b.h\ncuop/core/a.h\ncuop/core/gone.h\n",
-            "cuop/core/a.h": header,
-            "cuop/core/b.h": header,
-        },
-    )
-    assert len(found) == 2
-    assert "public_headers.txt:2" in found[0] and "order" in found[0]
-    assert "public_headers.txt:3" in found[1] and "gone.h" in found[1]
+def including(*names: str) -> str:
+    return "#pragma once\n" + "".join(f'#include "cuop/core/{name}"\n' for name in names)
+
+
+def names(*letters: str) -> str:
+    return "".join(f"cuop/core/{letter}.h\n" for letter in letters)
+
+
+# a, which is public, includes b, and b includes c; nothing includes d but its source.
+LISTED = {
+    "cuop/core/a.h": including("b.h"),
+    "cuop/core/b.h": including("c.h"),
+    "cuop/core/c.h": including(),
+    "cuop/core/d.h": including(),
+    "cuop/core/d.cpp": including("d.h"),
+    "public_headers.txt": names("a"),
+    "public_parts.txt": names("b", "c"),
+}
+
+
+def test_lists_that_fit_the_headers_are_right(tmp_path):
+    assert tree(tmp_path, LISTED) == []
+    both_public = {"public_headers.txt": names("a", "c"), "public_parts.txt": names("b")}
+    assert tree(tmp_path, both_public) == []
+
+
+@pytest.mark.parametrize(("header_list", "first"), [("public_headers", "a"), ("public_parts", "b")])
+def test_lists_name_headers_in_order(tmp_path, header_list, first):
+    tree(tmp_path, LISTED)
+    text = LISTED[f"{header_list}.txt"]
+    line = len(text.splitlines())
+    for wrong in ("cuop/core/d.cpp", "cuop/core/gone.h"):
+        (found,) = tree(tmp_path, {f"{header_list}.txt": f"{text}{wrong}\n"})
+        assert found == f"src/{header_list}.txt:{line + 1}: {wrong} is no header below src/"
+    (found,) = tree(tmp_path, {f"{header_list}.txt": text + names(first)})
+    assert f"src/{header_list}.txt:{line + 1}: cuop/core/{first}.h is not in" in found
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"public_parts.txt": names("c")}, "src/cuop/core/a.h:2: "),
+        ({"public_parts.txt": names("b")}, "src/cuop/core/b.h:2: "),  # needed through a part
+        ({"cuop/core/c.h": including("d.h")}, "src/cuop/core/c.h:2: "),
+    ],
+)
+def test_what_public_headers_need_is_listed(tmp_path, changed, expected):
+    tree(tmp_path, LISTED)
+    (found,) = tree(tmp_path, changed)
+    assert found.startswith(expected) and "internal" in found
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"public_parts.txt": names("b", "c", "d")}, "d.h is needed by no public header"),
+        ({"cuop/core/b.h": including()}, "c.h is needed by no public header"),
+        ({"public_headers.txt": names("a", "b")}, "b.h is public already"),
+    ],
+)
+def test_parts_are_what_public_headers_need_and_no_more(tmp_path, changed, expected):
+    tree(tmp_path, LISTED)
+    (found,) = tree(tmp_path, changed)
+    assert found.startswith("src/public_parts.txt:") and expected in found
+
+
+def installed(root: Path, *left_out: str, **changed: str) -> list[str]:
+    """Of a folder in which the headers of LISTED were installed, with changes by file."""
+    tree(root, LISTED)
+    folder = root / "include"
+    files = {"a": "", "b": "", "c": "", "cuop": '#include "cuop/core/a.h"\n', **changed}
+    for name, text in files.items():
+        path = folder / ("cuop" if name == "cuop" else "cuop/core") / f"{name}.h"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name not in left_out:
+            path.write_text(text)
+    return [str(finding) for finding in check_layers.check_installed(root, folder)]
+
+
+def test_installed_is_what_the_lists_name(tmp_path):
+    assert installed(tmp_path / "right") == []
+    (found,) = installed(tmp_path / "more", d="")
+    assert found == "cuop/core/d.h:1: is installed, but no list names it"
+    for name, path in (("a", "cuop/core/a.h"), ("c", "cuop/core/c.h"), ("cuop", "cuop/cuop.h")):
+        assert installed(tmp_path / name, name) == [f"{path}:1: is not installed"]
+
+
+def test_the_umbrella_includes_the_public_headers(tmp_path):
+    (found,) = installed(tmp_path, cuop='#include "cuop/core/a.h"\n#include "cuop/core/b.h"\n')
+    assert found == "cuop/cuop.h:1: includes cuop/core/b.h, which is not public"
+    assert installed(tmp_path, cuop="") == ["cuop/cuop.h:1: does not include cuop/core/a.h"]
 
 
 def test_a_circle_is_found_through_headers_and_sources(tmp_path):
-    def including(*names):
-        return "#pragma once\n" + "".join(f'#include "cuop/core/{n}"\n' for n in names)
-
     files = {
         "cuop/core/a.h": including(),
         "cuop/core/a.cpp": including("a.h", "b.h"),
@@ -155,6 +222,15 @@ def test_command_exits_by_what_it_found(tmp_path):
         run = subprocess.run(command, capture_output=True, text=True)
         assert run.returncode == code
         assert ("src/cuop/core/a.cpp:1: " in run.stdout) == bool(code)
+
+
+def test_command_checks_an_installed_folder(tmp_path):
+    installed(tmp_path)
+    command = [sys.executable, TOOLS / "check_layers.py", tmp_path, "--installed"]
+    for folder, code in (("include", 0), ("src", 1)):
+        run = subprocess.run([*command, tmp_path / folder], capture_output=True, text=True)
+        assert run.returncode == code
+        assert ("cuop/cuop.h:1: is not installed" in run.stdout) == bool(code)
 
 
 def test_the_house_keeps_the_rule():
