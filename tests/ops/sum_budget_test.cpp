@@ -37,7 +37,7 @@ TEST_F(KernelBudget, CompensatedSumsKeepTheirBudgets) {
 
 TEST_F(KernelBudget, ExactSumsKeepTheirBudgets) {
   using Kind = WideSumForm::Kind;
-  for (const DType dtype : {DType::kInt32, DType::kFloat64}) {
+  for (const DType dtype : {DType::kInt32, DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
     const bool is_whole = is_integer(dtype);
     const DType element = is_whole ? DType::kInt64 : DType::kFloat64;
     const DType result = is_whole ? DType::kFloat64 : dtype;

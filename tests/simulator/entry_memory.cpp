@@ -96,6 +96,11 @@ Result write_attribute(PointerAttribute which, void* to, DevicePointer address) 
     case PointerAttribute::kRangeBytes:
       *static_cast<size_t*>(to) = block ? block->bytes : 0;
       return Result::kSuccess;
+    case PointerAttribute::kAccessFlags:
+      *static_cast<unsigned*>(to) = static_cast<unsigned>(
+          block && space().is_reached(address, 1, current_device()) ? AccessFlags::kReadWrite
+                                                                    : AccessFlags::kNone);
+      return Result::kSuccess;
     case PointerAttribute::kBufferId:
       break;
   }

@@ -34,6 +34,12 @@ ExecutionOptions with_cache_place(CachePlace place) {
   return options;
 }
 
+ExecutionOptions beside_work() {
+  ExecutionOptions options = execution_options();
+  options.is_beside_work = true;
+  return options;
+}
+
 ExecutionScope::ExecutionScope(ExecutionOptions options)
     : options_(std::move(options)), before_(asked) {
   asked = &options_;

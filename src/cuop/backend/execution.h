@@ -28,7 +28,8 @@ struct ExecutionOptions {
   bool is_baseline = false;  ///< loops of the CPU keep to the baseline instruction set
   MatrixUnits matrix_units = MatrixUnits::kAllowed;
   BuildOptions build{};
-  CachePlace cache_place{};  ///< of what is compiled and chosen
+  CachePlace cache_place{};     ///< of what is compiled and chosen
+  bool is_beside_work = false;  ///< copies of rows leave a GPU's multiprocessors to other streams
 };
 
 /// What this thread asks for.
@@ -38,6 +39,7 @@ const ExecutionOptions& execution_options();
 ExecutionOptions with_kernel(const Kernel& kernel);
 ExecutionOptions with_build(const BuildOptions& build);
 ExecutionOptions with_cache_place(CachePlace place);
+ExecutionOptions beside_work();
 
 /// Asks for the options for the time of its life.
 class ExecutionScope : NonCopyable {

@@ -75,19 +75,22 @@ DeviceProperties read_properties(Device device, DeviceId id) {
   return p;
 }
 
-/// Where the driver says that an address lies; ordinary host memory is unknown to it.
+/// Where the driver says that an address lies, and what the current context's GPU may do with it;
+/// ordinary host memory is unknown to it.
 struct Place {
   unsigned type = 0;
   int gpu = 0;
+  unsigned access = 0;
   bool is_gpu() const { return static_cast<MemoryType>(type) == MemoryType::kDevice; }
   bool is_ordinary() const { return static_cast<MemoryType>(type) == MemoryType::kUnregistered; }
 };
 
 Place place_of(const void* data) {
   Place place;
-  PointerAttribute attributes[] = {PointerAttribute::kMemoryType, PointerAttribute::kDeviceOrdinal};
-  void* answers[] = {&place.type, &place.gpu};
-  check(driver().pointer_get_attributes(2, attributes, answers, device_pointer(data)),
+  PointerAttribute attributes[] = {PointerAttribute::kMemoryType, PointerAttribute::kDeviceOrdinal,
+                                   PointerAttribute::kAccessFlags};
+  void* answers[] = {&place.type, &place.gpu, &place.access};
+  check(driver().pointer_get_attributes(3, attributes, answers, device_pointer(data)),
         "copy: looking where its memory lies");
   return place;
 }
@@ -156,9 +159,13 @@ void CudaRuntime::copy(void* dst, const void* src, int64_t bytes, Stream stream)
   const DevicePointer target = device_pointer(dst), source = device_pointer(src);
   Operation operation("copy", stream);
   const auto size = static_cast<size_t>(bytes);
-  // Only the copy that names both contexts reaches memory that the other GPU has no access to.
+  // Only the copy that names both contexts reaches memory that the other GPU has no access to. On
+  // default streams it waits for that of the other GPU too, and its call takes five times as long:
+  // among four H100s 160 GB/s and 18 us where the plain one takes 370 and 3.
+  const auto reads_and_writes = static_cast<unsigned>(AccessFlags::kReadWrite);
+  const bool is_reached = to.access == reads_and_writes && (from.access & reads_and_writes) != 0;
   const Result result =
-      to.gpu != from.gpu
+      to.gpu != from.gpu && !is_reached
           ? d.memcpy_peer_async(target, primary_context({DeviceType::kCuda, to.gpu}), source,
                                 primary_context({DeviceType::kCuda, from.gpu}), size, queue)
           : d.memcpy_async(target, source, size, queue);

@@ -132,6 +132,7 @@ enum class PointerAttribute : int {
   kDeviceOrdinal = 9,
   kRangeStart = 11,
   kRangeBytes = 12,
+  kAccessFlags = 16,  ///< of the current context's device: AccessFlags
 };
 enum class MemoryType : int { kUnregistered = 0, kHost = 1, kDevice = 2 };
 

@@ -213,7 +213,7 @@ void Fabric::pull(const Tensor& to, const Tensor& from, Stream stream) const {
   if (to.is_contiguous() && from.is_contiguous()) {
     return backend::cuda::copy_imported(to.data(), from.data(), from.nbytes(), stream);
   }
-  kernels::copy_imported_cuda(to, from);
+  kernels::copy_from_peer_cuda(to, from);
 }
 
 /// Also of a stream that has gone on without what it waited for: that is told elsewhere.

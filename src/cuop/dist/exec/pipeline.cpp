@@ -192,6 +192,7 @@ void run_on_streams(Device device, int64_t chunks, const Stages& stages, const O
   const auto on = [](Stream stream, const std::function<void(int64_t)>& stage) {
     return [&stage, stream](int64_t chunk) {
       const StreamScope scope(stream);
+      const backend::ExecutionScope beside(backend::beside_work());
       stage(chunk);
     };
   };

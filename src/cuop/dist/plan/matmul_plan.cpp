@@ -97,7 +97,7 @@ void make_in_chunks(Plan& plan, const Machine& machine, const std::array<Operand
   // Fewer elements of C keep not all of a GPU busy.
   constexpr int64_t kLeastElements = int64_t{2} << 20, kMostChunks = 8;
   overlap_moves(plan, machine, moves, product, std::min(most_made / kLeastElements, kMostChunks));
-  plan.settings["chunked"] = static_cast<int64_t>(chunked);
+  if (chunks_of(plan) > 1) plan.settings["chunked"] = static_cast<int64_t>(chunked);
 }
 
 /// The operands as multiplied lie as `a` and `b` say, partial products as `partial`, C as `c`.

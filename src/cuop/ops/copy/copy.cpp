@@ -1,6 +1,7 @@
 #include "cuop/ops/copy/copy.h"
 
 #include "cuop/backend/cuda/cuda_memory.h"
+#include "cuop/backend/execution.h"
 #include "cuop/backend/runtime.h"
 #include "cuop/backend/slot.h"
 #include "cuop/core/error.h"
@@ -158,6 +159,10 @@ void pull(const Tensor& dst, const Tensor& src) {
   const bool is_direct = are_alike(dst, src) && dst.is_contiguous();
   if (is_direct && src.is_contiguous()) return move_elements(dst, src);
   if (are_gpus(dst, src) && backend::runtime(dst.device()).reads(src.device())) {
+    const bool is_by_engine = backend::execution_options().is_beside_work;
+    if (is_by_engine && dst.dtype() == src.dtype()) {
+      return kernels::copy_from_peer_cuda(dst, source);
+    }
     trace::Span span("copy", "op");
     span.add_bytes(src.nbytes() + dst.nbytes());
     return kStridedCopy(dst.device(), dst, source);

@@ -41,7 +41,7 @@ void strided_copy_cuda(const Tensor& dst, const Tensor& src) {
   expr.write(expr.leaf(src), dst);
 }
 
-void copy_imported_cuda(const Tensor& dst, const Tensor& src) {
+void copy_from_peer_cuda(const Tensor& dst, const Tensor& src) {
   trace::Span span("copy", "op");
   if (dst.size() == 0) return;
   span.add_bytes(src.nbytes() + dst.nbytes());

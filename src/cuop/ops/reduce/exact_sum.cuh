@@ -8,6 +8,7 @@
 #pragma once
 
 #include "cuop/jit/kernels/compensated.h"
+#include "cuop/jit/kernels/elementwise.cuh"
 #include "cuop/jit/kernels/exact_sum.h"
 #include "cuop/ops/reduce/wide_sum.cuh"
 
@@ -64,10 +65,11 @@ class Expansion {
 /// since; those of other sizes go to an expansion.
 class FixedPoint {
  public:
-  /// Numbers that may be taken between two calls of `settle`.
-  static constexpr int kAtATime = 8;
-
-  /// Adds x, or does nothing and returns false.
+  CUOP_FN void add(float x, int64_t* sum) {
+    if (!takes(x)) add_apart(x, sum);
+    count(1, sum);
+  }
+  /// Adds x, or does nothing and returns false. `count` is called for every few of them.
   CUOP_FN bool takes(float x) {
     const uint32_t bits = __builtin_bit_cast(uint32_t, x);
     const uint32_t place = exponent_of(bits) - lowest_;
@@ -77,8 +79,8 @@ class FixedPoint {
     total_ += static_cast<int64_t>(significand) * (static_cast<int32_t>(bits) < 0 ? -unit : unit);
     return true;
   }
-  /// What `takes` has not taken.
-  CUOP_FN void add(float x, int64_t* sum) {
+  /// What has not been taken; it may be now.
+  CUOP_FN void add_apart(float x, int64_t* sum) {
     if (x == 0.0f || takes(x)) return;
     const uint32_t exponent = exponent_of(__builtin_bit_cast(uint32_t, x));
     const bool is_plain = exponent > 0 && exponent < 255;  // no subnormal, infinity or NaN
@@ -88,27 +90,59 @@ class FixedPoint {
     lowest_ = exponent <= kBelow ? 1 : exponent < kHighest + kBelow ? exponent - kBelow : kHighest;
     takes(x);
   }
-  CUOP_FN void settle(int64_t* sum) {
-    taken_ += kAtATime;
-    if (taken_ > kMost - kAtATime) spill(sum);
+  /// So many numbers, at most kMostAtATime, have been added since the last call.
+  CUOP_FN void count(int numbers, int64_t* sum) {
+    counted_ += numbers;
+    if (counted_ > kMost - kMostAtATime) spill(sum);
   }
   CUOP_FN void flush(int64_t* sum) {
     spill(sum);
     rest_.flush(sum);
+  }
+  /// The same of all threads of a warp, whose sum is one: added up before, as additions to one word
+  /// of shared memory take turns.
+  CUOP_FN void flush_together(int64_t* sum) {
+    constexpr unsigned kAll = 0xffffffffu;
+    uint32_t least = total_ == 0 ? kNone : lowest_;
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) {
+      const uint32_t other = __shfl_xor_sync(kAll, least, apart);
+      if (other < least) least = other;
+    }
+    // Halves of 32 bits in units of the least power; 32 of them fit.
+    int64_t low = 0, high = 0;
+    const uint32_t shift = lowest_ - least;
+    if (total_ != 0 && shift <= 24) {
+      low = (total_ & 0xffffffff) << shift;
+      high = (total_ >> 32) * (int64_t{1} << shift);
+      total_ = 0;
+    }
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) {
+      low += __shfl_xor_sync(kAll, low, apart);
+      high += __shfl_xor_sync(kAll, high, apart);
+    }
+    if (threadIdx.x % 32 == 0 && least != kNone) {
+      const int place = static_cast<int>(least) + kPlace;
+      change_shared(sum, ExactSum::change_by(static_cast<uint64_t>(low), place, false));
+      const auto size = static_cast<uint64_t>(high < 0 ? -high : high);
+      change_shared(sum, ExactSum::change_by(size, place + 32, high < 0));
+    }
+    flush(sum);
   }
 
  private:
   static constexpr uint32_t kWidth = 28;  ///< significands of 24 bits stay below 2^52
   static constexpr uint32_t kBelow = 22;
   static constexpr uint32_t kHighest = 254 - kWidth;  ///< infinities and NaN are not near it
-  static constexpr int kMost = 2048;
+  static constexpr int kMost = 2048, kMostAtATime = 32;
   static constexpr uint32_t kNone = 256;  ///< no number is near it
   /// Numbers of exponent e are significand * 2^(e - 150).
   static constexpr int kPlace = -150 - ExactSum::kMinExponent;
 
   CUOP_FN static uint32_t exponent_of(uint32_t bits) { return (bits >> 23) & 0xffu; }
   CUOP_FN void spill(int64_t* sum) {
-    taken_ = 0;
+    counted_ = 0;
     if (total_ == 0) return;
     const uint64_t size = static_cast<uint64_t>(total_ < 0 ? -total_ : total_);
     change_shared(sum, ExactSum::change_by(size, static_cast<int>(lowest_) + kPlace, total_ < 0));
@@ -117,7 +151,7 @@ class FixedPoint {
 
   int64_t total_ = 0;        ///< in units of 2^(lowest_ - 150)
   uint32_t lowest_ = kNone;  ///< exponents from it to kWidth above it are taken
-  int taken_ = 0;
+  int counted_ = 0;
   Expansion rest_;
 };
 
@@ -211,13 +245,53 @@ CUOP_FN void finish_exact(const WideSum& a, int64_t state, const int64_t* words)
   }
 }
 
+/// What a thread of `Team`, which begin at one element after the other, sees of elements that lie
+/// side by side and begin with whole packs of 16 bytes, pack by pack. Where it goes on: at `i`, its
+/// first element, where they do not, else behind the packs.
+template <int Team, class Source>
+CUOP_FN int64_t see_packs(const Elements<Source, true>& from, int64_t begin, int64_t end, int64_t i,
+                          FixedPoint& seen, int64_t* sum) {
+  constexpr int kPack = 16 / static_cast<int>(sizeof(Source));
+  constexpr int kPacks = 4;  // in flight
+  const Source* const first = from.first + begin;
+  const bool is_packed =
+      from.places->innermost_stride(0) == 1 && reinterpret_cast<uint64_t>(first) % 16 == 0;
+  if (!is_packed) return i;
+  const int64_t count = (end - begin) / kPack;
+  int64_t p = i - begin;
+#pragma unroll 1
+  for (; count - p > (kPacks - 1) * Team; p += kPacks * Team) {
+    Source x[kPacks][kPack];
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k) load_pack(x[k], first + (p + k * Team) * kPack);
+    uint32_t left = 0;
+#pragma unroll
+    for (int k = 0; k < kPacks * kPack; ++k) {
+      if (!seen.takes(static_cast<float>(x[k / kPack][k % kPack]))) left |= 1u << k;
+    }
+    // Read again, as registers have no numbers.
+#pragma unroll 1
+    for (int k = 0; left != 0; ++k, left >>= 1) {
+      if ((left & 1u) == 0) continue;
+      seen.add_apart(static_cast<float>(first[(p + k / kPack * Team) * kPack + k % kPack]), sum);
+    }
+    seen.count(kPacks * kPack, sum);
+  }
+#pragma unroll 1
+  for (; p < count; p += Team) {
+#pragma unroll 1
+    for (int k = 0; k < kPack; ++k) seen.add(static_cast<float>(first[p * kPack + k]), sum);
+  }
+  return i + count * kPack;
+}
+
 /// `Team` threads share a state: neighbours or, where IsColumn, threads that are far apart, so that
 /// neighbours read neighbouring states. A block takes one part of its states.
 template <class Source, bool IsInteger, bool IsLinear, int Team, bool IsColumn, class Result>
 CUOP_FN void exact_sums(const WideSum& a) {
   constexpr int kStates = kSumThreads / Team;
   constexpr bool kIsFixed = is_fixed<Source, IsInteger>;
-  constexpr int kAtATime = !IsLinear ? 1 : kIsFixed ? FixedPoint::kAtATime : 4;
+  constexpr int kAtATime = IsLinear ? 4 : 1;
   __shared__ int64_t words[kStates][ExactSum::kWords];
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = IsColumn ? thread / kStates : thread % Team;
@@ -236,34 +310,23 @@ CUOP_FN void exact_sums(const WideSum& a) {
       const int64_t end = a.length - begin < a.chunk ? a.length : begin + a.chunk;
       Seen<Source, IsInteger> seen;
       int64_t i = begin + lane;
+      if constexpr (kIsFixed && IsLinear)
+        i = see_packs<Team>(from, begin, end, i, seen, words[slot]);
 #pragma unroll 1
       for (; end - i > (kAtATime - 1) * Team; i += kAtATime * Team) {
         Source x[kAtATime];
 #pragma unroll
         for (int k = 0; k < kAtATime; ++k) x[k] = from[i + k * Team];
-        if constexpr (kIsFixed) {
-          uint32_t left = 0;
-#pragma unroll
-          for (int k = 0; k < kAtATime; ++k) {
-            if (!seen.takes(term<IsInteger>(x[k]))) left |= 1u << k;
-          }
-          // Read again, as registers have no numbers.
 #pragma unroll 1
-          for (int k = 0; left != 0; ++k, left >>= 1) {
-            if ((left & 1u) != 0) seen.add(term<IsInteger>(from[i + k * Team]), words[slot]);
-          }
-          seen.settle(words[slot]);
-        } else {
-#pragma unroll 1
-          for (int k = 0; k < kAtATime; ++k) seen.add(term<IsInteger>(x[k]), words[slot]);
-        }
+        for (int k = 0; k < kAtATime; ++k) seen.add(term<IsInteger>(x[k]), words[slot]);
       }
 #pragma unroll 1
-      for (; i < end; i += Team) {
-        seen.add(term<IsInteger>(from[i]), words[slot]);
-        if constexpr (kIsFixed) seen.settle(words[slot]);
+      for (; i < end; i += Team) seen.add(term<IsInteger>(from[i]), words[slot]);
+      if constexpr (kIsFixed && Team % 32 == 0 && !IsColumn) {
+        seen.flush_together(words[slot]);
+      } else {
+        seen.flush(words[slot]);
       }
-      seen.flush(words[slot]);
     }
     __syncthreads();
     if (a.parts > 1) {
@@ -275,15 +338,25 @@ CUOP_FN void exact_sums(const WideSum& a) {
         left[part * kStates * ExactSum::kWords + i] = flat[i];
       }
       if (!is_last_of(a.parts, a.arrivals + group)) continue;
-      for (int i = thread; i < kStates * ExactSum::kWords; i += kSumThreads) {
+      constexpr int kWords = kStates * ExactSum::kWords;
+      constexpr int kShares = kWords < kSumThreads ? kSumThreads / kWords : 1;
+      for (int i = thread; i < kWords; i += kSumThreads) flat[i] = 0;
+      __syncthreads();
+      for (int item = thread; item < kShares * kWords; item += kSumThreads) {
+        const int i = item % kWords;
         const bool is_special = i % ExactSum::kWords == ExactSum::kDigits;
         int64_t total = 0;
-#pragma unroll 4
-        for (int64_t k = 0; k < a.parts; ++k) {
-          const int64_t word = load_fresh(left + k * kStates * ExactSum::kWords + i);
+#pragma unroll 8
+        for (int64_t k = item / kWords; k < a.parts; k += kShares) {
+          const int64_t word = load_fresh(left + k * kWords + i);
           total = is_special ? total | word : total + word;
         }
-        flat[i] = total;
+        auto* const place = reinterpret_cast<unsigned long long*>(flat + i);
+        if (is_special) {
+          atomicOr(place, static_cast<unsigned long long>(total));
+        } else {
+          atomicAdd(place, static_cast<unsigned long long>(total));
+        }
       }
       __syncthreads();
     }

@@ -68,7 +68,8 @@ void plan_exact(WideSumPlan& plan, const FoldPlan& fold, int64_t multiprocessors
   const int64_t wanted = divide_up(kBusyBlocks * multiprocessors, groups);
   const int64_t worthwhile = a.length / (plan.form.team * kMinSteps);
   a.parts = std::clamp<int64_t>(std::min(wanted, worthwhile), 1, kMaxParts);
-  a.chunk = std::min(divide_up(a.length, a.parts), kMaxPart);
+  constexpr int64_t kWhole = 64;  // elements: parts begin with whole packs of 16 bytes
+  a.chunk = std::min(divide_up(divide_up(a.length, a.parts), kWhole) * kWhole, kMaxPart);
   a.parts = divide_up(a.length, a.chunk);
   a.units = groups * a.parts;
   plan.blocks = a.units;
