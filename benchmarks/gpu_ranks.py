@@ -158,7 +158,7 @@ def measure(case, gpus):
             operands = [whole(comm, s, case.dtype, i) for i, s in enumerate(case.shapes)]
             found["rooted"] = timed(lambda: case.rooted(comm, *operands), wait, comm.barrier)
             if comm.rank == 0:
-                found["strategy"] = dist.last_report().plan.strategy
+                found["strategy"] = way()
         if case.run is not None:
             found["sharded"] = sharded_time(case, comm)
         return found
@@ -178,7 +178,7 @@ def plain(case):
     comm = dist.world()
     operands = [whole(comm, shape, case.dtype, i) for i, shape in enumerate(case.shapes)]
     taken = timed(lambda: case.rooted(comm, *operands), cuop.synchronize, lambda: None)
-    return taken, dist.last_report().plan.strategy
+    return taken, way()
 
 
 def peer(case):
@@ -197,9 +197,16 @@ def between_processes(comm, wanted):
         mine = cuop.asarray([sharded_time(case, comm)])
         slowest = dist.all_reduce(comm, mine, "max").item()
         if comm.rank == 0:
-            print(f"| {case} | {figure(slowest)} |", flush=True)
+            print(f"| {case} | {figure(slowest)} ({way()}) |", flush=True)
     if comm.rank == 0:
         print(comm.exchange_ways or "no exchange was made")
+
+
+def way():
+    """How the last call went: its strategy, and in how many chunks."""
+    plan = dist.last_report().plan
+    chunks = plan.settings.get("chunks", 1)
+    return plan.strategy + (f", {chunks} chunks" if chunks > 1 else "")
 
 
 def figure(value):

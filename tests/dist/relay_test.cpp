@@ -89,8 +89,8 @@ TEST(Relay, BringsWhatRanksNeed) {
           const Box held = is_root ? whole_box(shape) : empty_box(2);
           const Part source{is_root ? whole : empty({0, 0}, whole.dtype(), whole.device()), held,
                             whole.device()};
-          const Tensor given =
-              fetch(*comm, source, all_on(root, ranks, shape), boxes, whole.dtype(), true);
+          const Tensor given = fetch(*comm, source, all_on(root, ranks, shape), boxes,
+                                     whole.dtype(), Travel{.is_relayed = true});
           const Box& mine = boxes[static_cast<size_t>(comm->rank())];
           if (mine.empty()) continue;
           expect_close(given, view_of({whole, whole_box(shape), whole.device()}, mine), 0,

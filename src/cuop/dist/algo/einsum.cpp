@@ -186,7 +186,7 @@ class Follower {
     const Indices& labels = problem_.equation.operands[static_cast<size_t>(tensor)];
     const Tensor part = fetch(*comm_, part_of(x), x.sharding().owner_boxes(x.shape()),
                               work.boxes(labels, x.shape(), window_), x.dtype(),
-                              is_relayed(plan_, static_cast<size_t>(tensor)));
+                              Travel{.is_relayed = is_relayed(plan_, static_cast<size_t>(tensor))});
     if (!is_here(work) || !part.is_defined()) return {Tensor(), indices};
     return {cuop::cast(pairwise::diagonal_view(part, labels, indices), dtype), indices};
   }

@@ -67,7 +67,8 @@ DistTensor execute_in_chunks(const Plan& plan, const DistTensor& a, const DistTe
   for (const Tensor& tensor : block.tensors()) shared.push_back(tensor);
 
   const auto fetch_of = [&](size_t i, const std::vector<Box>& wanted_boxes) {
-    fetch_into(comm, part_of(*given[i]), owners[i], wanted_boxes, places[i], is_relayed(plan, i));
+    fetch_into(comm, part_of(*given[i]), owners[i], wanted_boxes, places[i], c.dtype,
+               Travel{.is_relayed = is_relayed(plan, i)});
   };
   fetch_of(1 - chunked, boxes[1 - chunked]);
   const auto cut = [&](const std::vector<Box>& blocks, int64_t chunk) {
@@ -110,10 +111,9 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
   bool is_begun = false;
   for (int64_t panel = 0; panel < panels; ++panel) {
     const auto fetch_panel = [&](const DistTensor& x, size_t i, int axis, const Wire& of) {
-      const std::vector<Box> owners = x.sharding().owner_boxes(x.shape()),
-                             boxes = panel_boxes(plan.inputs[i], axis, panels, panel);
-      return is_relayed(plan, i) ? fetch(comm, part_of(x), owners, boxes, c.dtype, true)
-                                 : fetch(comm, part_of(x), owners, boxes, c.dtype, of, axis);
+      return fetch(comm, part_of(x), x.sharding().owner_boxes(x.shape()),
+                   panel_boxes(plan.inputs[i], axis, panels, panel), c.dtype,
+                   Travel{of, axis, is_relayed(plan, i)});
     };
     const Tensor a_panel = fetch_panel(a, 0, 1, of_a), b_panel = fetch_panel(b, 1, 0, of_b);
     if (mine.empty() || a_panel.shape(1) == 0) continue;

@@ -117,9 +117,9 @@ DistTensor execute(const Overlap& overlap, const Plan& plan,
       cuop::matmul(a.local(), b.local(), {}, &whole.local);
     }
   } else {
-    const Tensor b_here =
-        fetch(comm, part_of(b), b.sharding().owner_boxes(b.shape()),
-              plan.inputs[1].sharding.owner_boxes(b.shape()), c.dtype, is_relayed(plan, 1));
+    const Tensor b_here = fetch(comm, part_of(b), b.sharding().owner_boxes(b.shape()),
+                                plan.inputs[1].sharding.owner_boxes(b.shape()), c.dtype,
+                                Travel{.is_relayed = is_relayed(plan, 1)});
     const Chunks of_a(comm, part_of(a), a.sharding(), a.shape(), c.dtype, count),
         of_c(comm, whole, c.sharding, c.shape, c.dtype, count);
     const auto work = [&](int64_t chunk) {

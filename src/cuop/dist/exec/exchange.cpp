@@ -5,7 +5,6 @@
 #include "cuop/backend/runtime.h"
 #include "cuop/core/error.h"
 #include "cuop/core/noncopyable.h"
-#include "cuop/dist/relay.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -109,33 +108,6 @@ Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& own
   const Fetch fetch = prepare_fetch(comm.rank(), source, owners, boxes, dtype, order);
   exchange(comm, fetch.moves, source, fetch.landing());
   return fetch.result.local;
-}
-
-void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& owners,
-                const std::vector<Box>& boxes, const Part& place, bool is_relayed) {
-  const int rank = comm.rank();
-  const Landing landing = [&place](const Piece& piece) { return view_of(place, piece.box); };
-  const auto move = [&](const Part& from, const std::vector<Box>& of,
-                        const std::vector<Box>& wanted) {
-    RankMoves moves = plan_moves(rank, of, needs_of(wanted));
-    const bool is_there = from.local.is_defined() && from.local.storage() == place.local.storage();
-    if (is_there) moves.kept.clear();
-    exchange(comm, moves, from, landing);
-  };
-  const std::optional<Relay> relay = is_relayed ? relay_of(owners, boxes) : std::nullopt;
-  if (!relay) return move(source, owners, boxes);
-  move(source, owners, relay->first);
-  const Box& mine = relay->parts[static_cast<size_t>(rank)];
-  const Part part{mine.empty() ? place.local : view_of(place, mine), mine, source.device};
-  move(part, relay->parts, relay->shared);
-}
-
-Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
-             const std::vector<Box>& boxes, DType dtype, bool is_relayed) {
-  if (!is_relayed) return fetch(comm, source, owners, boxes, dtype);
-  const Fetch all = prepare_fetch(comm.rank(), source, owners, boxes, dtype);
-  fetch_into(comm, source, owners, boxes, all.result, true);
-  return all.result.local;
 }
 
 }  // namespace cuop::dist

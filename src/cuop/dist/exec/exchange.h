@@ -55,21 +55,24 @@ Fetch prepare_fetch(int rank, const Part& source, const std::vector<Box>& owners
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
              const std::vector<Box>& boxes, DType dtype, const AxisOrder& order = {});
 
-/// The same, where `is_relayed` by way of the ranks that share a box (relay.h).
-Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
-             const std::vector<Box>& boxes, DType dtype, bool is_relayed);
-/// Fills this rank's box of `boxes` in `place`, the part of a global tensor that holds it; what
-/// lies there already, as `place` is a view of `source`, stays.
-void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& owners,
-                const std::vector<Box>& boxes, const Part& place, bool is_relayed);
-
 /// The same of a tensor of `dtype` whose elements travel in the form of a wire (plan/wire.h). Of a
 /// narrow wire the elements of a piece along `axis` share a power of two, by which the largest of
 /// them becomes one that float16 holds: 1e38, 1e-40 and infinities arrive. Elements that are no
 /// longer than the wire's travel as they are.
 void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
               const Landing& landing, DType dtype, const Wire& wire, int axis);
+/// Where it is relayed they come by way of the ranks that share a box (relay.h).
+struct Travel {
+  Wire wire = {};
+  int axis = 0;
+  bool is_relayed = false;
+};
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
-             const std::vector<Box>& boxes, DType dtype, const Wire& wire, int axis);
+             const std::vector<Box>& boxes, DType dtype, const Travel& travel);
+/// Fills this rank's box of `boxes` in `place`, the part of a global tensor that holds it; what
+/// lies there already, as `place` is a view of `source`, stays.
+void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& owners,
+                const std::vector<Box>& boxes, const Part& place, DType dtype,
+                const Travel& travel = {});
 
 }  // namespace cuop::dist

@@ -19,7 +19,7 @@ MadeInChunks::MadeInChunks(Communicator& comm, const std::vector<Box>& made,
 void MadeInChunks::take(const std::vector<Box>& chunks) const {
   const Box& mine = chunks[static_cast<size_t>(comm_.rank())];
   const Part part{mine.empty() ? block_.local : place_of(mine), mine, block_.device};
-  fetch_into(comm_, part, chunks, wanted_, result_, false);
+  fetch_into(comm_, part, chunks, wanted_, result_, result_.local.dtype());
 }
 
 }  // namespace cuop::dist

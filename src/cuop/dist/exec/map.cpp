@@ -33,7 +33,7 @@ DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& in
   const auto bring = [&](size_t i, const std::vector<Box>& boxes) {
     const DistTensor& input = inputs[i];
     fetch_into(*comm, part_of(input), input.sharding().owner_boxes(input.shape()), boxes, places[i],
-               is_relayed(plan, i));
+               input.dtype(), Travel{.is_relayed = is_relayed(plan, i)});
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const DistTensor& input = inputs[i];
@@ -78,7 +78,7 @@ DistTensor execute_map(const Plan& plan, const std::vector<DistTensor>& inputs,
     const DistTensor& input = inputs[i];
     const std::vector<Box> boxes = needed_boxes(mapping.needed, i, input.ndim(), made);
     parts.push_back({fetch(*comm, part_of(input), input.sharding().owner_boxes(input.shape()),
-                           boxes, input.dtype(), is_relayed(plan, i)),
+                           boxes, input.dtype(), Travel{.is_relayed = is_relayed(plan, i)}),
                      boxes[rank], input.device()});
   }
   const Device device = inputs[0].device();

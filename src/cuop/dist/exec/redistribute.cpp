@@ -53,7 +53,7 @@ DistTensor moved_to(const DistTensor& x, const Sharding& sharding, const Wire& w
   if (x.sharding() == sharding) return x;
   return relaid(x, sharding,
                 fetch(x.comm(), part_of(x), x.sharding().owner_boxes(x.shape()),
-                      sharding.owner_boxes(x.shape()), x.dtype(), wire, axis));
+                      sharding.owner_boxes(x.shape()), x.dtype(), Travel{wire, axis}));
 }
 
 DistTensor redistribute(const DistTensor& x, const Sharding& sharding, const Wire& wire) {

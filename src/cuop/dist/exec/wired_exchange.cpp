@@ -1,5 +1,6 @@
 // Planned moves whose elements travel in another form (plan/wire.h).
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "cuop/core/error.h"
@@ -7,6 +8,7 @@
 #include "cuop/dist/exec/exchange.h"
 #include "cuop/dist/exec/narrow.h"
 #include "cuop/dist/exec/sparse.h"
+#include "cuop/dist/relay.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
@@ -123,11 +125,32 @@ void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
   }
 }
 
+void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& owners,
+                const std::vector<Box>& boxes, const Part& place, DType dtype,
+                const Travel& travel) {
+  const int rank = comm.rank();
+  const Landing landing = [&place](const Piece& piece) { return view_of(place, piece.box); };
+  const auto move = [&](const Part& from, const std::vector<Box>& of,
+                        const std::vector<Box>& wanted) {
+    RankMoves moves = plan_moves(rank, of, needs_of(wanted));
+    const bool is_there = from.local.is_defined() && from.local.storage() == place.local.storage();
+    if (is_there) moves.kept.clear();
+    exchange(comm, moves, from, landing, dtype, travel.wire, travel.axis);
+  };
+  const std::optional<Relay> relay = travel.is_relayed ? relay_of(owners, boxes) : std::nullopt;
+  if (!relay) return move(source, owners, boxes);
+  move(source, owners, relay->first);
+  // Rounded again, numbers of a narrow wire stay what they are: of a part the largest is no larger.
+  const Box& mine = relay->parts[static_cast<size_t>(rank)];
+  const Part part{mine.empty() ? place.local : view_of(place, mine), mine, source.device};
+  move(part, relay->parts, relay->shared);
+}
+
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
-             const std::vector<Box>& boxes, DType dtype, const Wire& wire, int axis) {
-  const Fetch fetch = prepare_fetch(comm.rank(), source, owners, boxes, dtype);
-  exchange(comm, fetch.moves, source, fetch.landing(), dtype, wire, axis);
-  return fetch.result.local;
+             const std::vector<Box>& boxes, DType dtype, const Travel& travel) {
+  const Fetch all = prepare_fetch(comm.rank(), source, owners, boxes, dtype);
+  fetch_into(comm, source, owners, boxes, all.result, dtype, travel);
+  return all.result.local;
 }
 
 }  // namespace cuop::dist

@@ -115,7 +115,7 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const bool is_plain = problem.wire.form == Wire::Form::kPlain;
   const auto add_operand = [&](OperandSteps& steps, const Placement& operand, const Sharding& to) {
     steps.first = plan.steps.size();
-    add_input(plan, machine, operand, to, is_plain);
+    add_input(plan, machine, operand, to, true);
     steps.last = plan.steps.size();
   };
   add_operand(operands[0], {"A", a_shape, wire, problem.a}, a);

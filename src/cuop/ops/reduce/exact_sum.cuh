@@ -71,23 +71,22 @@ class FixedPoint {
   }
   /// Adds x, or does nothing and returns false. `count` is called for every few of them.
   CUOP_FN bool takes(float x) {
-    const uint32_t bits = __builtin_bit_cast(uint32_t, x);
-    const uint32_t place = exponent_of(bits) - lowest_;
-    if (place > kWidth) return false;
-    const auto significand = static_cast<int32_t>((bits & 0x7fffffu) | 0x800000u);
-    const int32_t unit = 1 << place;
-    total_ += static_cast<int64_t>(significand) * (static_cast<int32_t>(bits) < 0 ? -unit : unit);
+    const float units = x * scale_;
+    const float size = math::abs(units);
+    if (!(size >= 0x1p23f && size < 0x1p52f)) return x == 0.0f;
+    total_ += static_cast<int64_t>(units);
     return true;
   }
   /// What has not been taken; it may be now.
   CUOP_FN void add_apart(float x, int64_t* sum) {
-    if (x == 0.0f || takes(x)) return;
-    const uint32_t exponent = exponent_of(__builtin_bit_cast(uint32_t, x));
-    const bool is_plain = exponent > 0 && exponent < 255;  // no subnormal, infinity or NaN
+    if (takes(x)) return;
+    const uint32_t exponent = (__builtin_bit_cast(uint32_t, x) >> 23) & 0xffu;
+    const bool is_plain = exponent >= kLeast && exponent < 255;  // no infinity or NaN
     const bool is_larger = lowest_ == kNone || exponent > lowest_;
     if (!is_plain || !is_larger) return rest_.add(static_cast<double>(x), sum);
     spill(sum);
-    lowest_ = exponent <= kBelow ? 1 : exponent < kHighest + kBelow ? exponent - kBelow : kHighest;
+    lowest_ = exponent < kLeast + kBelow ? kLeast : exponent - kBelow;
+    scale_ = __builtin_bit_cast(float, (127 + 150 - lowest_) << 23);
     takes(x);
   }
   /// So many numbers, at most kMostAtATime, have been added since the last call.
@@ -132,15 +131,13 @@ class FixedPoint {
   }
 
  private:
-  static constexpr uint32_t kWidth = 28;  ///< significands of 24 bits stay below 2^52
   static constexpr uint32_t kBelow = 22;
-  static constexpr uint32_t kHighest = 254 - kWidth;  ///< infinities and NaN are not near it
+  static constexpr uint32_t kLeast = 24;  ///< of a power whose inverse is a float too
   static constexpr int kMost = 2048, kMostAtATime = 32;
   static constexpr uint32_t kNone = 256;  ///< no number is near it
   /// Numbers of exponent e are significand * 2^(e - 150).
   static constexpr int kPlace = -150 - ExactSum::kMinExponent;
 
-  CUOP_FN static uint32_t exponent_of(uint32_t bits) { return (bits >> 23) & 0xffu; }
   CUOP_FN void spill(int64_t* sum) {
     counted_ = 0;
     if (total_ == 0) return;
@@ -150,7 +147,8 @@ class FixedPoint {
   }
 
   int64_t total_ = 0;        ///< in units of 2^(lowest_ - 150)
-  uint32_t lowest_ = kNone;  ///< exponents from it to kWidth above it are taken
+  uint32_t lowest_ = kNone;  ///< exponents from it to 28 above it are taken
+  float scale_ = 0;          ///< numbers times it are units: 2^(150 - lowest_)
   int counted_ = 0;
   Expansion rest_;
 };
@@ -259,8 +257,9 @@ CUOP_FN int64_t see_packs(const Elements<Source, true>& from, int64_t begin, int
   if (!is_packed) return i;
   const int64_t count = (end - begin) / kPack;
   int64_t p = i - begin;
+  bool is_near = true;  // most numbers have been taken
 #pragma unroll 1
-  for (; count - p > (kPacks - 1) * Team; p += kPacks * Team) {
+  for (; is_near && count - p > (kPacks - 1) * Team; p += kPacks * Team) {
     Source x[kPacks][kPack];
 #pragma unroll
     for (int k = 0; k < kPacks; ++k) load_pack(x[k], first + (p + k * Team) * kPack);
@@ -269,18 +268,29 @@ CUOP_FN int64_t see_packs(const Elements<Source, true>& from, int64_t begin, int
     for (int k = 0; k < kPacks * kPack; ++k) {
       if (!seen.takes(static_cast<float>(x[k / kPack][k % kPack]))) left |= 1u << k;
     }
+    int apart = 0;
     // Read again, as registers have no numbers.
 #pragma unroll 1
     for (int k = 0; left != 0; ++k, left >>= 1) {
       if ((left & 1u) == 0) continue;
       seen.add_apart(static_cast<float>(first[(p + k / kPack * Team) * kPack + k % kPack]), sum);
+      ++apart;
     }
     seen.count(kPacks * kPack, sum);
+    is_near = apart < kPacks * kPack / 4 || p < Team;  // the first ones are all apart
   }
 #pragma unroll 1
-  for (; p < count; p += Team) {
+  for (; p < count; p += kPacks * Team) {
+    Source x[kPacks][kPack];
+    int numbers = 0;
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k) {
+      if (p + k * Team >= count) continue;
+      load_pack(x[k], first + (p + k * Team) * kPack);
+      numbers += kPack;
+    }
 #pragma unroll 1
-    for (int k = 0; k < kPack; ++k) seen.add(static_cast<float>(first[p * kPack + k]), sum);
+    for (int k = 0; k < numbers; ++k) seen.add(static_cast<float>(x[k / kPack][k % kPack]), sum);
   }
   return i + count * kPack;
 }
