@@ -95,6 +95,12 @@ TEST(DistMatmul, IsMadeInChunksWhereMovesAreHidden) {
         expect_rooted(comm, c, expected, 1e-6, what);
         EXPECT_GT(last_report().plan.setting("chunks"), 1) << what;
         EXPECT_THAT(last_report().plan.explain(), HasSubstr("chunks while others move")) << what;
+        for (const ProductPath path : {ProductPath::kAuto, ProductPath::kSparse}) {
+          const Tensor by_zeros =
+              matmul_from_root(comm, on_root(comm, a), on_root(comm, b), options, {}, path);
+          EXPECT_GT(last_report().plan.setting("chunks"), 1) << what;
+          expect_rooted(comm, by_zeros, expected, 1e-6, cat(what, ", product ", name(path)));
+        }
         // Over the ranks, the result where it is made and where it is wanted.
         const Sharding rows(Mesh::line(ranks), split_dim(2, 0)),
             columns(Mesh::line(ranks), split_dim(2, 1));

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/operations.h"
@@ -43,7 +44,8 @@ std::vector<Box> panel_boxes(const Placement& operand, int axis, int64_t panels,
 
 /// C in chunks, each of some rows of A or some columns of B by all of the other operand: while one
 /// is multiplied the next one's come, and what was made before goes where C is wanted.
-DistTensor execute_in_chunks(const Plan& plan, const DistTensor& a, const DistTensor& b) {
+DistTensor execute_in_chunks(const Plan& plan, ProductPath path, const DistTensor& a,
+                             const DistTensor& b) {
   const Placement &c = plan.outputs[0], &wanted = plan.outputs.back();
   Communicator& comm = a.comm();
   const auto own = static_cast<size_t>(comm.rank());
@@ -71,6 +73,11 @@ DistTensor execute_in_chunks(const Plan& plan, const DistTensor& a, const DistTe
                Travel{.is_relayed = is_relayed(plan, i)});
   };
   fetch_of(1 - chunked, boxes[1 - chunked]);
+  // Of columns of B each chunk is multiplied by all of A, which is taken apart once.
+  std::optional<SparseMatrix> apart;
+  if (chunked == 1 && !made[own].empty()) {
+    apart = taken_apart(places[0].local, made[own].interval(1).length(), path, c.dtype);
+  }
   const auto cut = [&](const std::vector<Box>& blocks, int64_t chunk) {
     constexpr int64_t kUnit = 64;  // elements: whole cache lines
     return chunk_of(blocks, axis, chunks, chunk, kUnit);
@@ -83,7 +90,9 @@ DistTensor execute_in_chunks(const Plan& plan, const DistTensor& a, const DistTe
     std::array operands{places[0].local, places[1].local};
     operands[chunked] = view_of(places[chunked], cut(boxes[chunked], chunk)[own]);
     const Tensor out = block.place_of(mine);
-    cuop::matmul(operands[0], operands[1], {}, &out);
+    if (apart) return multiply_apart(*apart, operands[0], operands[1], path, out);
+    multiply_by_path(operands[0], operands[1], false, chunked == 1 ? ProductPath::kDense : path,
+                     out);
   };
   stages.take = [&](int64_t chunk) { block.take(cut(made, chunk)); };
   run_pipeline(device, chunks, stages, {}, shared);
@@ -95,7 +104,7 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
   const Placement& c = plan.outputs[0];
   const DistTensor a = cast(inputs[0], c.dtype);
   const DistTensor b = cast(inputs[1], c.dtype);
-  if (chunks_of(plan) > 1) return execute_in_chunks(plan, a, b);
+  if (chunks_of(plan) > 1) return execute_in_chunks(plan, path, a, b);
   Communicator& comm = a.comm();
   const Sharding partial_as = partial_sharding(plan);
   const Box mine = partial_as.owner_box(c.shape, comm.rank());

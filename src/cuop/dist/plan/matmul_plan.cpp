@@ -85,6 +85,14 @@ struct OperandSteps {
   }
 };
 
+/// Whether blocks travel as they are, also those of a wire by cost.
+bool goes_plain(const Wire& wire, const Plan& plan) {
+  if (!wire.is_by_cost) return wire.form == Wire::Form::kPlain;
+  return std::ranges::all_of(std::array{"sparse_a", "sparse_b", "sparse_c"}, [&](const char* key) {
+    return Wire::of_per_mille(plan.setting(key)).form == Wire::Form::kPlain;
+  });
+}
+
 /// C is made in chunks while the operand that takes longer comes, and C leaves.
 void make_in_chunks(Plan& plan, const Machine& machine, const std::array<OperandSteps, 2>& operands,
                     size_t product, const Sharding& c, const Shape& c_shape) {
@@ -112,7 +120,6 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   const DType wire = problem.wire.planned_dtype(problem.dtype);
   MovedBy moves(plan);
   std::array<OperandSteps, 2> operands;
-  const bool is_plain = problem.wire.form == Wire::Form::kPlain;
   const auto add_operand = [&](OperandSteps& steps, const Placement& operand, const Sharding& to) {
     steps.first = plan.steps.size();
     add_input(plan, machine, operand, to, true);
@@ -190,10 +197,10 @@ Plan plan_grid(const MatmulProblem& problem, const Machine& machine, const std::
   }
   plan.settings["panels"] = panels;
   plan.settings["chunks"] = 1;
-  if (panels == 1 && is_plain && problem.may_narrow && partial == c) {
+  if (problem.wire.is_by_cost) moves.settle(problem, machine, panels);
+  if (panels == 1 && partial == c && goes_plain(problem.wire, plan)) {
     make_in_chunks(plan, machine, operands, product_at, c, c_shape);
   }
-  if (problem.wire.is_by_cost) moves.settle(problem, machine, panels);
   plan.memory_per_rank = needed(panels);
   return plan;
 }

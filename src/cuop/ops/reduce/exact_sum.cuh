@@ -77,17 +77,25 @@ class FixedPoint {
     total_ += static_cast<int64_t>(units);
     return true;
   }
-  /// What has not been taken; it may be now.
-  CUOP_FN void add_apart(float x, int64_t* sum) {
-    if (takes(x)) return;
-    const uint32_t exponent = (__builtin_bit_cast(uint32_t, x) >> 23) & 0xffu;
+  /// What has not been taken; it may be now. Whether it is far from the others.
+  CUOP_FN bool add_apart(float x, int64_t* sum) {
+    if (takes(x)) return false;
+    const uint32_t exponent = exponent_of(x);
     const bool is_plain = exponent >= kLeast && exponent < 255;  // no infinity or NaN
     const bool is_larger = lowest_ == kNone || exponent > lowest_;
-    if (!is_plain || !is_larger) return rest_.add(static_cast<double>(x), sum);
+    if (!is_plain || !is_larger) {
+      rest_.add(static_cast<double>(x), sum);
+      return true;
+    }
     spill(sum);
-    lowest_ = exponent < kLeast + kBelow ? kLeast : exponent - kBelow;
-    scale_ = __builtin_bit_cast(float, (127 + 150 - lowest_) << 23);
+    take_near(exponent);
     takes(x);
+    return false;
+  }
+  /// Before the first number: those to come are of about this size.
+  CUOP_FN void begin_near(float size) {
+    const uint32_t exponent = exponent_of(size);
+    if (exponent >= kLeast && exponent < 255) take_near(exponent);
   }
   /// So many numbers, at most kMostAtATime, have been added since the last call.
   CUOP_FN void count(int numbers, int64_t* sum) {
@@ -138,6 +146,13 @@ class FixedPoint {
   /// Numbers of exponent e are significand * 2^(e - 150).
   static constexpr int kPlace = -150 - ExactSum::kMinExponent;
 
+  CUOP_FN static uint32_t exponent_of(float x) {
+    return (__builtin_bit_cast(uint32_t, x) >> 23) & 0xffu;
+  }
+  CUOP_FN void take_near(uint32_t exponent) {
+    lowest_ = exponent < kLeast + kBelow ? kLeast : exponent - kBelow;
+    scale_ = __builtin_bit_cast(float, (127 + 150 - lowest_) << 23);
+  }
   CUOP_FN void spill(int64_t* sum) {
     counted_ = 0;
     if (total_ == 0) return;
@@ -257,7 +272,21 @@ CUOP_FN int64_t see_packs(const Elements<Source, true>& from, int64_t begin, int
   if (!is_packed) return i;
   const int64_t count = (end - begin) / kPack;
   int64_t p = i - begin;
-  bool is_near = true;  // most numbers have been taken
+  if (count - p > (kPacks - 1) * Team) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k) {
+      Source x[kPack];
+      load_pack(x, first + (p + k * Team) * kPack);
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        const float size = math::abs(static_cast<float>(x[j]));
+        if (size > largest) largest = size;
+      }
+    }
+    seen.begin_near(largest);
+  }
+  bool is_near = true;  // most numbers are taken
 #pragma unroll 1
   for (; is_near && count - p > (kPacks - 1) * Team; p += kPacks * Team) {
     Source x[kPacks][kPack];
@@ -268,16 +297,16 @@ CUOP_FN int64_t see_packs(const Elements<Source, true>& from, int64_t begin, int
     for (int k = 0; k < kPacks * kPack; ++k) {
       if (!seen.takes(static_cast<float>(x[k / kPack][k % kPack]))) left |= 1u << k;
     }
-    int apart = 0;
+    int far = 0;
     // Read again, as registers have no numbers.
 #pragma unroll 1
     for (int k = 0; left != 0; ++k, left >>= 1) {
       if ((left & 1u) == 0) continue;
-      seen.add_apart(static_cast<float>(first[(p + k / kPack * Team) * kPack + k % kPack]), sum);
-      ++apart;
+      const Source again = first[(p + k / kPack * Team) * kPack + k % kPack];
+      if (seen.add_apart(static_cast<float>(again), sum)) ++far;
     }
     seen.count(kPacks * kPack, sum);
-    is_near = apart < kPacks * kPack / 4 || p < Team;  // the first ones are all apart
+    is_near = far < kPacks * kPack / 4;
   }
 #pragma unroll 1
   for (; p < count; p += kPacks * Team) {

@@ -8,7 +8,7 @@
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/elementwise/elementwise.h"
-#include "cuop/ops/index/gather.h"
+#include "cuop/ops/create/empty.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "cuop/ops/reduce/reduce.h"
@@ -35,10 +35,50 @@ constexpr SparseCost kOnGpu{30.0, 600.0, 200.0};
 constexpr double kWorthwhile = 0.9;
 constexpr int64_t kSampledRows = 32;
 
-/// From rows at even distances.
-int64_t sampled_nonzeros(const Tensor& x) {
-  const Tensor sample = slice(x, 0, 0, x.shape(0), std::max<int64_t>(1, x.shape(0) / kSampledRows));
-  return count_nonzero(sample) * x.shape(0) / sample.shape(0);
+bool can_be_sparse(DType result) {
+  return result == DType::kFloat32 || result == DType::kFloat64;
+}
+
+/// Of tensors on one device, which is waited for once.
+std::vector<int64_t> count_nonzeros(const std::vector<Tensor>& tensors) {
+  const auto count = static_cast<int64_t>(tensors.size());
+  const Tensor counts = empty({count}, DType::kInt64, tensors[0].device());
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor place = reshape(slice(counts, 0, i, i + 1), {});
+    sum(cast(tensors[static_cast<size_t>(i)], DType::kBool), {}, false, SumMode::kPlain, &place);
+  }
+  const Tensor there = to_device(counts, kCpu);
+  return {there.data<int64_t>(), there.data<int64_t>() + count};
+}
+
+/// The same of rows at even distances, as if all were like them.
+std::vector<int64_t> sampled_nonzeros(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> samples;
+  for (const Tensor& x : tensors) {
+    const int64_t step = std::max<int64_t>(1, x.shape(0) / kSampledRows);
+    samples.push_back(slice(x, 0, 0, x.shape(0), step));
+  }
+  std::vector<int64_t> counts = count_nonzeros(samples);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = counts[i] * tensors[i].shape(0) / std::max<int64_t>(1, samples[i].shape(0));
+  }
+  return counts;
+}
+
+/// The cheaper operand by zeros that are counted where a sample promises enough of them; `tensors`
+/// are a, or a and b, which is without zeros where it is not given.
+SparseOperand counted_operand(CountedProduct product, const std::vector<Tensor>& tensors) {
+  const Device device = tensors[0].device();
+  const auto cheaper = [&](const std::vector<int64_t>& nonzeros, int64_t quarters) {
+    product.a_nonzeros = nonzeros[0] * quarters / 4;
+    if (nonzeros.size() > 1) product.b_nonzeros = nonzeros[1] * quarters / 4;
+    return cheaper_operand(product, device);
+  };
+  std::vector<int64_t> none(tensors.size(), 0);
+  // Counting all is left out where three quarters of what a sample has are still too many.
+  if (cheaper(none, 4) == SparseOperand::kNone) return SparseOperand::kNone;
+  if (cheaper(sampled_nonzeros(tensors), 3) == SparseOperand::kNone) return SparseOperand::kNone;
+  return cheaper(count_nonzeros(tensors), 4);
 }
 
 bool is_finite(const Tensor& x) {
@@ -75,25 +115,33 @@ SparseOperand cheaper_operand(const CountedProduct& p, Device device) {
   return by_a <= by_b ? SparseOperand::kA : SparseOperand::kB;
 }
 
+std::optional<SparseMatrix> taken_apart(const Tensor& a, int64_t n, ProductPath path, DType dtype) {
+  if (!can_be_sparse(dtype) || path == ProductPath::kDense) return std::nullopt;
+  if (path == ProductPath::kAuto) {
+    const CountedProduct product{a.shape(0), n, a.shape(1), 0, a.shape(1) * n};
+    if (counted_operand(product, {a}) != SparseOperand::kA) return std::nullopt;
+  }
+  return to_sparse(cast(a, dtype));
+}
+
+void multiply_apart(const SparseMatrix& apart, const Tensor& a, const Tensor& b, ProductPath path,
+                    const Tensor& c) {
+  if (path == ProductPath::kAuto && !is_finite(b)) {
+    matmul(a, b, {.dtype = c.dtype()}, &c);
+    return;
+  }
+  const trace::Span span("matmul by zeros", "op");
+  matmul(apart, cast(b, c.dtype()), &c);
+}
+
 SparseOperand multiply_by_path(const Tensor& a, const Tensor& b, bool adds, ProductPath path,
                                const Tensor& c) {
-  const bool can_be_sparse = c.dtype() == DType::kFloat32 || c.dtype() == DType::kFloat64;
   SparseOperand taken = SparseOperand::kNone;
-  if (can_be_sparse && path == ProductPath::kSparse) taken = SparseOperand::kA;
-  if (can_be_sparse && path == ProductPath::kAuto) {
-    CountedProduct counted{c.shape(0), c.shape(1), a.shape(1), 0, 0};
-    // Counting all is left out where three quarters of what a sample has are still too many.
-    if (cheaper_operand(counted, c.device()) != SparseOperand::kNone) {
-      counted.a_nonzeros = sampled_nonzeros(a) * 3 / 4;
-      counted.b_nonzeros = sampled_nonzeros(b) * 3 / 4;
-    }
-    if (cheaper_operand(counted, c.device()) != SparseOperand::kNone) {
-      counted.a_nonzeros = count_nonzero(a);
-      counted.b_nonzeros = count_nonzero(b);
-      taken = cheaper_operand(counted, c.device());
-      const Tensor& other = taken == SparseOperand::kA ? b : a;
-      if (taken != SparseOperand::kNone && !is_finite(other)) taken = SparseOperand::kNone;
-    }
+  if (can_be_sparse(c.dtype()) && path == ProductPath::kSparse) taken = SparseOperand::kA;
+  if (can_be_sparse(c.dtype()) && path == ProductPath::kAuto) {
+    taken = counted_operand({c.shape(0), c.shape(1), a.shape(1), 0, 0}, {a, b});
+    const Tensor& other = taken == SparseOperand::kA ? b : a;
+    if (taken != SparseOperand::kNone && !is_finite(other)) taken = SparseOperand::kNone;
   }
   if (taken == SparseOperand::kNone) {
     matmul(a, b, {.beta = adds ? 1 : 0, .dtype = c.dtype()}, &c);

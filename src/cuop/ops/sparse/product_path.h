@@ -1,9 +1,11 @@
 // Products of dense matrices, some of whose elements are zero, by whichever way is faster.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "cuop/core/tensor.h"
+#include "cuop/ops/sparse/sparse_matrix.h"
 
 namespace cuop {
 
@@ -23,6 +25,13 @@ struct CountedProduct {
 /// The operand by whose zeros the product is predicted to take at most nine tenths of the dense
 /// product's time; kNone where there is none.
 SparseOperand cheaper_operand(const CountedProduct& product, Device device);
+
+/// `a` [m, k] taken apart, where kAuto predicts that this is faster for products with dense matrices
+/// of `n` columns in all, or where the path is kSparse; none where results of `dtype` are dense.
+std::optional<SparseMatrix> taken_apart(const Tensor& a, int64_t n, ProductPath path, DType dtype);
+/// c = a b of such an `a`: by its zeros where b is finite or the path is kSparse.
+void multiply_apart(const SparseMatrix& apart, const Tensor& a, const Tensor& b, ProductPath path,
+                    const Tensor& c);
 
 /// c = a b, or c += a b; three matrices of one dtype, or 16-bit floats and c in float32 (see
 /// matmul's `dtype`), `c` without overlap. kAuto counts zeros, and
