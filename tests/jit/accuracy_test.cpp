@@ -203,6 +203,31 @@ TEST_P(Accuracy, AValueDoesNotDependOnItsNeighbours) {
   }
 }
 
+/// Blocks that hold nothing but what the quick forms cover; a sample has other arguments all over.
+template <class T, class Computed>
+void expect_usual_answers(const TrueFunction& f, double stated, const Computed& computed) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> usual(f.low, f.high);
+  for (const int count : {16, 48, 208, 1024, 3008}) {
+    std::vector<T> x(static_cast<size_t>(count));
+    for (T& each : x) each = static_cast<T>(usual(random));
+    const std::vector<T> y = computed(x);
+    EXPECT_LE(test::worst_answer(f, x, y.data()).ulps, stated) << f.name << " of " << count;
+    for (size_t i = 0; i < x.size(); i += 5) {
+      const T alone = computed(std::vector<T>(kBlockMultiple, x[i]))[0];
+      EXPECT_EQ(std::memcmp(&alone, &y[i], sizeof(T)), 0) << f.name << "(" << x[i] << ")";
+    }
+  }
+}
+TEST_P(Accuracy, BlocksOfUsualArgumentsHaveTheSameAnswers) {
+  for (const TrueFunction& f : test::kTrueFunctions) {
+    const Ulps& stated = op_table()[static_cast<size_t>(find_op(f.name))].ulps;
+    const auto of = [&](const auto& x) { return computed(f.name, x); };
+    expect_usual_answers<float>(f, stated.float32, of);
+    expect_usual_answers<double>(f, stated.float64, of);
+  }
+}
+
 TEST_P(Accuracy, AnArgumentMayBeOverwritten) {
   for (const TrueFunction& f : test::kTrueFunctions) {
     const BlockKernel kernel = block_table(GetParam()).op(find_op(f.name), DType::kFloat64);

@@ -3,6 +3,7 @@
 // fetches for a vector, and tables.
 #pragma once
 
+#include "cuop/jit/cpu/lane_stages_isa.h"
 #include "cuop/jit/cpu/lane_tails_isa.h"
 #include "cuop/jit/cpu/lanes_isa.h"
 
@@ -107,9 +108,21 @@ template <class F, class T, class Apply>
   }
 }
 template <class F, class T>
+[[gnu::always_inline]] inline void run_stages(T* result, const T* x, int64_t n) {
+  using Form = LaneForm<F, T>;
+  constexpr int kMost = LaneStages<Form, T>::kMost;
+  for (int64_t i = 0; i < n; i += kMost) {
+    const int count = n - i < kMost ? static_cast<int>(n - i) : kMost;
+    if (are_stages_sure<Form>(result + i, x + i, count)) continue;
+    run_vectors<F>(result + i, x + i, count, [](auto given) { return apply_stages<Form>(given); });
+  }
+}
+template <class F, class T>
 void run_lane_form(T* result, const T* x, int64_t n) {
   using Form = LaneForm<F, T>;
-  if constexpr (requires { typename Form::Table; }) {
+  if constexpr (HasLaneStages<Form>) {
+    run_stages<F>(result, x, n);
+  } else if constexpr (requires { typename Form::Table; }) {
     static const typename Form::Table table;
     run_vectors<F>(result, x, n, [](auto given) { return Form::apply(given, table); });
   } else {

@@ -69,6 +69,18 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
 [[gnu::always_inline]] inline DoubleLanes fma(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
   return _mm512_fmadd_pd(a, b, c);
 }
+/// c - a b, and a b - c.
+[[gnu::always_inline]] inline Lanes minus_product(Lanes a, Lanes b, Lanes c) {
+  return _mm512_fnmadd_ps(a, b, c);
+}
+[[gnu::always_inline]] inline DoubleLanes minus_product(DoubleLanes a, DoubleLanes b,
+                                                        DoubleLanes c) {
+  return _mm512_fnmadd_pd(a, b, c);
+}
+[[gnu::always_inline]] inline DoubleLanes product_minus(DoubleLanes a, DoubleLanes b,
+                                                        DoubleLanes c) {
+  return _mm512_fmsub_pd(a, b, c);
+}
 /// The smaller one; NaN of a NaN.
 [[gnu::always_inline]] inline Lanes at_most(Lanes size, float most) {
   return _mm512_maskz_min_ps(kAll, lanes(most), size);
@@ -76,12 +88,23 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
 [[gnu::always_inline]] inline DoubleLanes at_most(DoubleLanes size, double most) {
   return _mm512_maskz_min_pd(static_cast<__mmask8>(kAll), lanes(most), size);
 }
+/// The larger one; NaN of a NaN.
+[[gnu::always_inline]] inline Lanes at_least(Lanes size, float least) {
+  return _mm512_maskz_max_ps(kAll, lanes(least), size);
+}
 /// A bit of each lane where x > most.
 [[gnu::always_inline]] inline int beyond(Lanes x, float most) {
   return _mm512_cmp_ps_mask(x, lanes(most), _CMP_GT_OQ);
 }
 [[gnu::always_inline]] inline int beyond(DoubleLanes x, double most) {
   return _mm512_cmp_pd_mask(x, lanes(most), _CMP_GT_OQ);
+}
+/// A bit of each lane whose sign is minus.
+[[gnu::always_inline]] inline int signs_of(Lanes x) {
+  return _mm512_movepi32_mask(_mm512_castps_si512(x));
+}
+[[gnu::always_inline]] inline int signs_of(DoubleLanes x) {
+  return _mm512_movepi64_mask(_mm512_castpd_si512(x));
 }
 /// The even ones of a, b in each 16 bytes, and the odd ones.
 [[gnu::always_inline]] inline Lanes evens(Lanes a, Lanes b) {
@@ -111,11 +134,25 @@ template <int First, class Piece>
 [[gnu::always_inline]] inline DoubleLanes fma(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
   return _mm256_fmadd_pd(a, b, c);
 }
+[[gnu::always_inline]] inline Lanes minus_product(Lanes a, Lanes b, Lanes c) {
+  return _mm256_fnmadd_ps(a, b, c);
+}
+[[gnu::always_inline]] inline DoubleLanes minus_product(DoubleLanes a, DoubleLanes b,
+                                                        DoubleLanes c) {
+  return _mm256_fnmadd_pd(a, b, c);
+}
+[[gnu::always_inline]] inline DoubleLanes product_minus(DoubleLanes a, DoubleLanes b,
+                                                        DoubleLanes c) {
+  return _mm256_fmsub_pd(a, b, c);
+}
 [[gnu::always_inline]] inline Lanes at_most(Lanes size, float most) {
   return _mm256_min_ps(lanes(most), size);
 }
 [[gnu::always_inline]] inline DoubleLanes at_most(DoubleLanes size, double most) {
   return _mm256_min_pd(lanes(most), size);
+}
+[[gnu::always_inline]] inline Lanes at_least(Lanes size, float least) {
+  return _mm256_max_ps(lanes(least), size);
 }
 [[gnu::always_inline]] inline int beyond(Lanes x, float most) {
   return _mm256_movemask_ps(_mm256_cmp_ps(x, lanes(most), _CMP_GT_OQ));
@@ -123,6 +160,8 @@ template <int First, class Piece>
 [[gnu::always_inline]] inline int beyond(DoubleLanes x, double most) {
   return _mm256_movemask_pd(_mm256_cmp_pd(x, lanes(most), _CMP_GT_OQ));
 }
+[[gnu::always_inline]] inline int signs_of(Lanes x) { return _mm256_movemask_ps(x); }
+[[gnu::always_inline]] inline int signs_of(DoubleLanes x) { return _mm256_movemask_pd(x); }
 [[gnu::always_inline]] inline Lanes evens(Lanes a, Lanes b) {
   return _mm256_shuffle_ps(a, b, 0b10001000);
 }
@@ -146,6 +185,14 @@ template <class V>
   return (V)((BitsOfLanes<V>)a | (BitsOfLanes<V>)b);
 }
 template <class V>
+[[gnu::always_inline]] inline V both(V a, V b) {
+  return (V)((BitsOfLanes<V>)a & (BitsOfLanes<V>)b);
+}
+template <class V>
+[[gnu::always_inline]] inline V apart(V a, V b) {
+  return (V)((BitsOfLanes<V>)a ^ (BitsOfLanes<V>)b);
+}
+template <class V>
 [[gnu::always_inline]] inline V sign_of(V x) {
   return (V)((BitsOfLanes<V>)x & kSignBit<V>);
 }
@@ -153,6 +200,61 @@ template <class V>
 [[gnu::always_inline]] inline V size_of(V x) {
   return (V)((BitsOfLanes<V>)x & ~kSignBit<V>);
 }
+// Lanes that are chosen: a bit of each, or of floats all bits of a lane and of doubles its sign.
+#ifdef __AVX512F__
+using ChosenLanes = __mmask16;
+/// Those of x > most.
+[[gnu::always_inline]] inline ChosenLanes chosen_beyond(Lanes x, float most) {
+  return _mm512_cmp_ps_mask(x, lanes(most), _CMP_GT_OQ);
+}
+/// Those whose last bit is 1.
+[[gnu::always_inline]] inline ChosenLanes odd_lanes(Lanes x) {
+  return _mm512_test_epi32_mask(_mm512_castps_si512(x), _mm512_set1_epi32(1));
+}
+[[gnu::always_inline]] inline __mmask8 odd_lanes(DoubleLanes x) {
+  return _mm512_test_epi64_mask(_mm512_castpd_si512(x), _mm512_set1_epi64(1));
+}
+/// a of those, b of the others.
+[[gnu::always_inline]] inline Lanes selected(ChosenLanes chosen, Lanes a, Lanes b) {
+  return _mm512_mask_blend_ps(chosen, b, a);
+}
+[[gnu::always_inline]] inline DoubleLanes selected(__mmask8 chosen, DoubleLanes a, DoubleLanes b) {
+  return _mm512_mask_blend_pd(chosen, b, a);
+}
+/// x of those, 0 of the others.
+[[gnu::always_inline]] inline Lanes only(ChosenLanes chosen, Lanes x) {
+  return _mm512_maskz_mov_ps(chosen, x);
+}
+/// -x of those, x of the others.
+[[gnu::always_inline]] inline DoubleLanes negated(__mmask8 chosen, DoubleLanes x) {
+  return _mm512_mask_xor_pd(x, chosen, x, lanes(-0.0));
+}
+#else
+using ChosenLanes = Lanes;
+[[gnu::always_inline]] inline ChosenLanes chosen_beyond(Lanes x, float most) {
+  return _mm256_cmp_ps(x, lanes(most), _CMP_GT_OQ);
+}
+[[gnu::always_inline]] inline ChosenLanes odd_lanes(Lanes x) {
+  static constexpr int32_t kOdd[8] = {0, -1, 0, -1, 0, -1, 0, -1};
+  const __m256i odd = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kOdd));
+  return (Lanes)_mm256_permutevar8x32_epi32(odd, _mm256_castps_si256(x));
+}
+[[gnu::always_inline]] inline DoubleLanes odd_lanes(DoubleLanes x) {
+  return (DoubleLanes)((LaneBitsOf<double>)x << 63);
+}
+[[gnu::always_inline]] inline Lanes selected(ChosenLanes chosen, Lanes a, Lanes b) {
+  return _mm256_blendv_ps(b, a, chosen);
+}
+[[gnu::always_inline]] inline DoubleLanes selected(DoubleLanes chosen, DoubleLanes a,
+                                                   DoubleLanes b) {
+  return _mm256_blendv_pd(b, a, chosen);
+}
+[[gnu::always_inline]] inline Lanes only(ChosenLanes chosen, Lanes x) { return both(chosen, x); }
+[[gnu::always_inline]] inline DoubleLanes negated(DoubleLanes chosen, DoubleLanes x) {
+  return apart(x, chosen);
+}
+#endif
+
 /// a where the sign of x is plus, else b.
 template <class V>
 [[gnu::always_inline]] inline V by_sign(V x, V a, V b) {
@@ -165,9 +267,8 @@ template <class V>
 }
 
 /// Every Stride-th term, of that power of x.
-template <int First, int Stride, int Count>
-[[gnu::always_inline]] inline DoubleLanes horner(const double (&coefficients)[Count],
-                                                 DoubleLanes power) {
+template <int First, int Stride, class T, int Count, class V>
+[[gnu::always_inline]] inline V horner(const T (&coefficients)[Count], V power) {
   if constexpr (First + Stride >= Count) {
     return lanes(coefficients[First]);
   } else {
