@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/cuop/jit/cpu/lane_coefficients.h: polynomials of sin on eight intervals.
+"""Writes src/cuop/jit/cpu/lane_coefficients.h: polynomials of sin on eight intervals and for tan.
 
 A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath:
 `python tools/fit_lane_forms.py > src/cuop/jit/cpu/lane_coefficients.h`, and clang-format.
@@ -7,12 +7,12 @@ A row has a coefficient of each interval, minimax in the distance from the inter
 
 import mpmath as mp
 
-from fit_coefficients import nearest
+from fit_coefficients import nearest, text
 from fit_intervals import COUNT, TINY, as_float, print_table
 from fit_minimax import minimax
 
 HEADER = """\
-// Polynomials of sin on eight intervals. Written by tools/fit_lane_forms.py: do not edit.
+// Polynomials of sin on eight intervals and for tan. Written by tools/fit_lane_forms.py: do not edit.
 #pragma once
 
 namespace cuop::jit {
@@ -86,10 +86,23 @@ def sine_table() -> None:
     print_table("SineIntervals", {"kBase": bases, "kSlope": slopes}, polynomials, constants)
 
 
+def tangent_tables() -> None:
+    """A right angle in three parts."""
+    angle = mp.pi / 2
+    part_a = mp.floor(angle * 2**23) / 2**23  # not more than it, so that B is positive
+    part_b = nearest(angle - part_a, 11)  # its products with numbers of 13 digits are exact
+    parts = {"TwoOver": 1 / angle, "A": part_a, "B": part_b, "C": angle - part_a - part_b}
+    print("struct RightAngle {")
+    for name, value in parts.items():
+        print(f"  static constexpr float k{name} = {text(value, True)};")
+    print("};\n")
+
+
 def main() -> None:
     """The whole header."""
     print(HEADER, end="")
     sine_table()
+    tangent_tables()
     print("}  // namespace cuop::jit")
 
 

@@ -1,4 +1,5 @@
-// Polynomials of sin on eight intervals. Written by tools/fit_lane_forms.py: do not edit.
+// Polynomials of sin on eight intervals and for tan. Written by tools/fit_lane_forms.py: do not
+// edit.
 #pragma once
 
 namespace cuop::jit {
@@ -36,6 +37,13 @@ struct SineIntervals {
        0x1.3a43720000000p-5f},
       {0x0.0p+0f, 0x1.9f7bd80000000p-9f, 0x1.7fc4c40000000p-8f, 0x1.f391500000000p-8f,
        0x1.10b7c40000000p-7f, 0x1.f391500000000p-8f, 0x1.7fc4c40000000p-8f, 0x1.9f7bd80000000p-9f}};
+};
+
+struct RightAngle {
+  static constexpr float kTwoOver = 0x1.45f3060000000p-1f;
+  static constexpr float kA = 0x1.921fb40000000p+0f;
+  static constexpr float kB = 0x1.4440000000000p-24f;
+  static constexpr float kC = 0x1.68c2340000000p-39f;
 };
 
 }  // namespace cuop::jit
