@@ -52,12 +52,10 @@ def chebyshev_nodes(low, high, count: int) -> list:
     ]
 
 
-def quotient_of_one(function, high, above: int, below: int, slope=None) -> tuple[list, list]:
-    """The coefficients of N and D in f(z) = (1 + z N(z)) / (1 + z D(z)) from 0 to high; with a slope in
-    f(z) = (1 + z N(z)) / (1 + slope z + z^2 D(z)).
-    """
+def quotient_of_one(function, high, above: int, below: int, slope) -> tuple[list, list]:
+    """The coefficients of N and D in f(z) = (1 + z N(z)) / (1 + slope z + z^2 D(z)) from 0 to high."""
     nodes = chebyshev_nodes(ZERO, high, above + below)
-    first, slope = (1, 0) if slope is None else (2, slope)
+    first = 2
     rows = [
         [
             *(z**k for k in range(1, above + 1)),
@@ -352,16 +350,14 @@ def print_fused(kind: str) -> None:
     is_float = kind == "float"
     digits = 24 if is_float else 53
     print(f"template <>\nstruct Fused<{kind}> {{")
-    print(f"  static constexpr {kind} kTwoOverPi = {text(2 / mp.pi, is_float)};")
     print(f"  static constexpr {kind} kInvPi = {text(1 / mp.pi, is_float)};")
-    for name, angle in (("Pi", mp.pi), ("HalfPi", mp.pi / 2)):
-        first = nearest(angle, digits)
-        if first > angle:  # B has to be positive
-            first -= mp.mpf(2) ** (mp.floor(mp.log(first, 2)) + 1 - digits)
-        # Of double so short that products with numbers of 20 digits are exact.
-        second = nearest(angle - first, 24 if is_float else 33)
-        for part, value in (("A", first), ("B", second), ("C", angle - first - second)):
-            print(f"  static constexpr {kind} k{name}{part} = {text(value, is_float)};")
+    first = nearest(mp.pi, digits)
+    if first > mp.pi:  # B has to be positive
+        first -= mp.mpf(2) ** (mp.floor(mp.log(first, 2)) + 1 - digits)
+    # Of double so short that products with numbers of 20 digits are exact.
+    second = nearest(mp.pi - first, 24 if is_float else 33)
+    for part, value in (("A", first), ("B", second), ("C", mp.pi - first - second)):
+        print(f"  static constexpr {kind} kPi{part} = {text(value, is_float)};")
     for name, value in (("InvLn2", 1 / LN2), ("InvLn10", 1 / mp.log(10))):
         for row in two_parts(f"k{name}High", value, digits, is_float, f"k{name}Low"):
             print(f"  static constexpr {kind} {row[0]} = {row[1]};")
@@ -377,12 +373,6 @@ def print_fused(kind: str) -> None:
         print(f"  static constexpr {'double' if in_double else 'float'} {name}[] = {{{values}}};")
     if is_float:
         print_gelu()
-    else:
-        tangent = quotient_of_one(tan_part, 0.6175, 3, 4)
-        for name, fit in zip(("kTangentAbove", "kTangentBelow"), tangent, strict=True):
-            print(
-                f"  static constexpr {kind} {name}[] = {{{', '.join(text(c, False) for c in fit)}}};"
-            )
     print("};")
 
 

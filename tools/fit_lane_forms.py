@@ -87,7 +87,7 @@ def sine_table() -> None:
 
 
 def tangent_tables() -> None:
-    """A right angle in three parts."""
+    """A right angle in three parts, and r / tan(r) = 1 - z Q(z) of z = r^2, for |r| up to pi/4."""
     angle = mp.pi / 2
     part_a = mp.floor(angle * 2**23) / 2**23  # not more than it, so that B is positive
     part_b = nearest(angle - part_a, 11)  # its products with numbers of 13 digits are exact
@@ -96,6 +96,15 @@ def tangent_tables() -> None:
     for name, value in parts.items():
         print(f"  static constexpr float k{name} = {text(value, True)};")
     print("};\n")
+
+    def part(z):
+        return (1 - mp.sqrt(z) * mp.cot(mp.sqrt(z))) / z
+
+    fit = minimax(part, mp.mpf("1e-20"), 0.6175, 8, lambda z: z / (1 - z * part(z)))
+    print("struct CotangentSeries {")
+    print(
+        f"  static constexpr double kRest[] = {{{', '.join(text(c, False) for c in fit)}}};\n}};\n"
+    )
 
 
 def main() -> None:

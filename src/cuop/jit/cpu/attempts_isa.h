@@ -147,13 +147,9 @@ struct Attempts<fn::Cos> {
 template <>
 struct Attempts<fn::Tan> {
   template <class T>
-  CUOP_FN static auto prepare(T x) {
-    return accurate::prepared_tan(x);
-  }
-  template <class T, int Count>
-  CUOP_FN static T attempt(T x, accurate::Stage<T, Count> stage, accurate::Doubt<T>& doubt) {
+  CUOP_FN static T attempt(T x, accurate::Doubt<T>& doubt) {
     doubt |= accurate::doubt_of_circular(x);
-    return accurate::attempted_tan(x, stage);
+    return accurate::attempted_tan(x);
   }
 };
 

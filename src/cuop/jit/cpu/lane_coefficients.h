@@ -46,4 +46,11 @@ struct RightAngle {
   static constexpr float kC = 0x1.68c2340000000p-39f;
 };
 
+struct CotangentSeries {
+  static constexpr double kRest[] = {
+      0x1.555555555556bp-2,  0x1.6c16c16c116f4p-6,  0x1.1566abc3b4cd9p-9,
+      0x1.bbd776c223505p-13, 0x1.66a969667d6bbp-16, 0x1.2272ca4576809p-19,
+      0x1.d8c2b2b4413a4p-23, 0x1.6943447a62916p-26, 0x1.aa6523f327d93p-29};
+};
+
 }  // namespace cuop::jit

@@ -1,4 +1,4 @@
-// tan and atan of float in stages.
+// tan, and atan of float, in stages.
 #pragma once
 
 #include "cuop/jit/cpu/lane_forms_isa.h"
@@ -25,7 +25,7 @@ template <class Angle, int kUnit, class V>
   const V part_b = lanes(Angle::kB * kScale);
   const V shifted = fma(x, lanes(Angle::kTwoOver / kScale), lanes(kWhole));
   const V h = shifted - lanes(kWhole), a = minus_product(h, lanes(Angle::kA * kScale), x);
-  const V r = minus_product(h, part_b, a);
+  const V r = sizeof(T) == 4 ? minus_product(h, part_b, a) : a - h * part_b;
   doubt = either(doubt, h);
   return {r, fma(h, lanes(Angle::kC * kScale), fma(h, part_b, r - a)), shifted};
 }
@@ -52,6 +52,41 @@ struct LaneForm<fn::Tan, float> {
     return selected(odd_lanes(stage.shifted), fma(error, inverse, inverse), t);
   }
   [[gnu::always_inline]] static int unsure(Lanes x) { return unsure_of<LaneForm>(x); }
+};
+
+/// r by C = r / tan(r), which is 1 - r^2 Q(r^2), in odd quarters C by -r. Below 1.2 ulp, tried on
+/// millions and on the neighbours of all multiples of pi/2.
+template <>
+struct LaneForm<fn::Tan, double> {
+  static constexpr int kApart = 6;
+  struct Angle : accurate::HalfPi {
+    static constexpr double kTwoOver = 2 * accurate::kInvPi;
+  };
+  /// `low` is the excess, then with it what C lacks, by r.
+  struct Stage {
+    DoubleLanes r, low, shifted, c;
+  };
+  [[gnu::always_inline]] static void first(DoubleLanes x, Stage& stage, DoubleLanes& doubt) {
+    const QuarterTurn<DoubleLanes> turn = quarter_turn<Angle, 19>(x, doubt);
+    stage.r = turn.r;
+    stage.low = turn.excess;
+    stage.shifted = turn.shifted;
+  }
+  [[gnu::always_inline]] static void middle(Stage& stage) {
+    const DoubleLanes r = stage.r, z = r * r, one = lanes(1.0);
+    const DoubleLanes q = horner<0, 1>(CotangentSeries::kRest, z);
+    stage.c = minus_product(z, q, one);
+    stage.low = fma(minus_product(z, q, one - stage.c), r, stage.low);
+  }
+  [[gnu::always_inline]] static DoubleLanes last(const Stage& stage, DoubleLanes) {
+    const auto odd = odd_lanes(stage.shifted);
+    const DoubleLanes r = negated(odd, stage.r), n = selected(odd, stage.c, r);
+    const DoubleLanes d = apart(n, apart(r, stage.c));  // the other one
+    const DoubleLanes inverse = lanes(1.0) / d, q = n * inverse;
+    const DoubleLanes excess = fma(stage.low, inverse, product_minus(q, d, n));
+    return minus_product(excess, inverse, q);
+  }
+  [[gnu::always_inline]] static int unsure(DoubleLanes x) { return unsure_of<LaneForm>(x); }
 };
 
 /// q 13/16 + q P(q^2 - 1/2) of q = |x|; beyond 1 of its reciprocal, from -pi/2, and the other sign.

@@ -62,19 +62,10 @@ CUOP_FN T attempted_cos(T x, Stage<T, Count> stage) {
     return cos(x);
   }
 }
+/// Where there are no vectors with a form of their own.
 template <class T>
-CUOP_FN auto prepared_tan(T x) {
-  if constexpr (math::has_fast_fma) {
-    return fused_tan_argument(x);
-  } else {
-    return Stage<T, 0>{};
-  }
-}
-template <class T, int Count>
-CUOP_FN T attempted_tan(T x, Stage<T, Count> stage) {
-  if constexpr (Count > 0) {
-    return fused_tan(stage);
-  } else if constexpr (sizeof(T) == 4) {
+CUOP_FN T attempted_tan(T x) {
+  if constexpr (sizeof(T) == 4) {
     return tan(x);
   } else {
     return unfused_tan(x);

@@ -243,14 +243,10 @@ template <class T>
 struct Fused;
 template <>
 struct Fused<float> {
-  static constexpr float kTwoOverPi = 0x1.45f3060000000p-1f;
   static constexpr float kInvPi = 0x1.45f3060000000p-2f;
   static constexpr float kPiA = 0x1.921fb40000000p+1f;
   static constexpr float kPiB = 0x1.4442d20000000p-23f;
   static constexpr float kPiC = -0x1.ee59da0000000p-49f;
-  static constexpr float kHalfPiA = 0x1.921fb40000000p+0f;
-  static constexpr float kHalfPiB = 0x1.4442d20000000p-24f;
-  static constexpr float kHalfPiC = -0x1.ee59da0000000p-50f;
   static constexpr float kInvLn2High = 0x1.7154760000000p+0f;
   static constexpr float kInvLn2Low = 0x1.4ae0c00000000p-26f;
   static constexpr float kInvLn10High = 0x1.bcb7b20000000p-2f;
@@ -313,14 +309,10 @@ struct Fused<float> {
 };
 template <>
 struct Fused<double> {
-  static constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
   static constexpr double kInvPi = 0x1.45f306dc9c883p-2;
   static constexpr double kPiA = 0x1.921fb54442d18p+1;
   static constexpr double kPiB = 0x1.1a62633100000p-53;
   static constexpr double kPiC = 0x1.1701b839a2520p-87;
-  static constexpr double kHalfPiA = 0x1.921fb54442d18p+0;
-  static constexpr double kHalfPiB = 0x1.1a62633100000p-54;
-  static constexpr double kHalfPiC = 0x1.1701b839a2520p-88;
   static constexpr double kInvLn2High = 0x1.71547652b82fep+0;
   static constexpr double kInvLn2Low = 0x1.777d0ffda0d24p-56;
   static constexpr double kInvLn10High = 0x1.bcb7b1526e50ep-2;
@@ -349,10 +341,6 @@ struct Fused<double> {
       0x1.08a986fb6141dp-15,  0x1.3ae1e2c6d80ebp-18, -0x1.4e0fab968ff95p-18, -0x1.19bbe976b8a88p-22,
       0x1.a3553f12ad459p-21,  0x1.0237b757f1aedp-25, -0x1.1780893a0bda3p-23, -0x1.81f22cca3ec5fp-26,
       0x1.68e513de86d9ep-27,  0x1.b047e2b3fda6cp-29};
-  static constexpr double kTangentAbove[] = {-0x1.1127d464633e5p-3, 0x1.c0ccadf9c0d19p-9,
-                                             -0x1.2b7079cb4da7ap-16};
-  static constexpr double kTangentBelow[] = {-0x1.dde93f8786f48p-2, 0x1.a46d0ab429ff2p-6,
-                                             -0x1.46d191cc73496p-12, 0x1.0b1cc00755e5ep-21};
 };
 
 }  // namespace cuop::jit::accurate
