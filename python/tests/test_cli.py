@@ -353,7 +353,8 @@ def test_a_machine_is_written_as_it_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ('{"version": 5}', "version is 5; known are 1, 2, 3 and 4"),
+        ('{"version": 6}', "version is 6; known are 1, 2, 3, 4 and 5"),
+        ('{"overlap": 1.5}', "overlap is 1.5; it must be at most 1"),
         ('{"version": "2"}', "version is '2'"),
         ('{"version": true}', "version is True"),
         ('{"ranks_per_host": 0}', "ranks_per_host is 0; it must be a number above 0"),

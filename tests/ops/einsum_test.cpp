@@ -326,6 +326,27 @@ TEST(EinsumPairs, AreReadWhereTheyLie) {
   EXPECT_EQ(copied("xaib,xij->axjb", {{3, 4, 50, 600}, {3, 50, 70}}), 0);
 }
 
+TEST(EinsumPairs, GpusCopyRatherThanMultiplySmallMatrices) {
+  const std::vector<Shape> shapes(2, {24, 24, 64, 64});
+  const EinsumProblem problem = einsum_problem("klcd,ikac->ilad", shapes);
+  const auto order = [&](Device device) {
+    const auto& inputs = problem.contraction.inputs;
+    const Layout given = contiguous_layout({24, 24, 64, 64});
+    return pairwise::order_of({given, inputs[0]}, {given, inputs[1]}, problem.contraction.output,
+                              contiguous_layout(problem.shape), device);
+  };
+  EXPECT_TRUE(order({DeviceType::kCuda, 0}).indices.batch.empty());
+  EXPECT_LT(order(kCpu).copied, order({DeviceType::kCuda, 0}).copied);
+  // What needs no copy stays: a batch as such, and rows that merge.
+  const auto copied_there = [](const Layout& left, const Layout& right, const Shape& made) {
+    return pairwise::order_of({left, {0, 1, 2}}, {right, {2, 3}}, {0, 1, 3},
+                              contiguous_layout(made), {DeviceType::kCuda, 0})
+        .copied;
+  };
+  EXPECT_EQ(copied_there(contiguous_layout({3, 40, 50}), contiguous_layout({50, 60}), {3, 40, 60}),
+            0);
+}
+
 TEST(EinsumPairs, AResultIsMadeAsItsConsumerReadsIt) {
   // gab,gbc->gac, of which gac,gcd->ad sums g and c: they have to follow each other.
   const int g = 0, a = 1, b = 2, c = 3, d = 4;

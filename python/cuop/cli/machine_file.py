@@ -29,6 +29,7 @@ FIGURES = (
 #: Of the link between the host and a device.
 HOST_FIGURES = ("upload", "download", "duplex")
 _WHOLE = ("ranks_per_host", "memory")
+_PARTS = ("overlap", "duplex")
 #: Of the file: 1 knew no networks, 2 no transforms, 3 no calls, 4 nothing that overlaps; without one it is read
 #: alike.
 _VERSIONS = (1, 2, 3, 4, 5)
@@ -62,6 +63,8 @@ def read_machine(path: Path | None) -> Figures:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or not 0 < value < 2**63:
             raise FileError(f"plan: {path}: {name} is {value!r}; it must be a number above 0")
+        if name in _PARTS and value > 1:
+            raise FileError(f"plan: {path}: {name} is {value!r}; it must be at most 1")
         if name in HOST_FIGURES:
             figures.host[name] = float(value)
             continue

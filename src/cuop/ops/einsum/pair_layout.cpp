@@ -93,6 +93,9 @@ namespace {
 
 /// A call of BLAS costs as much as copying so many elements.
 constexpr double kCallElements = 1000;
+/// On a GPU copying an element takes as long as so many multiply-adds, and a side of a matrix that
+/// is shorter than a tile leaves a part of it idle.
+constexpr double kGpuMultiplies = 60, kGpuTile = 128;
 /// So many of the slowest dimensions of one operand may become a batch.
 constexpr size_t kMostMoved = 3;
 
@@ -107,8 +110,11 @@ Indices without_first(const Indices& indices, size_t count, Indices& batch) {
 class OrderSearch {
  public:
   OrderSearch(const Named& left, const Named& right, const Indices& result,
-              const std::optional<Layout>& made)
-      : left_(left), right_(right), pair_(pair_indices(left.indices, right.indices, result)) {
+              const std::optional<Layout>& made, Device device)
+      : left_(left),
+        right_(right),
+        device_(device),
+        pair_(pair_indices(left.indices, right.indices, result)) {
     lefts_ = {by_stride(left, pair_.left)};
     rights_ = {by_stride(right, pair_.right)};
     batch_ = by_stride(left, pair_.batch);
@@ -155,20 +161,32 @@ class OrderSearch {
     const auto& [batch, rows, summed, columns] = order;
     double sum = copied(left_, batch, rows, summed) + copied(right_, batch, summed, columns);
     if (target_) sum += copied(*target_, batch, rows, columns);
-    double calls = 1;
-    for (const int index : batch) {
-      const bool is_left = has_index(left_.indices, index);
-      const Named& x = is_left ? left_ : right_;
-      calls *= static_cast<double>(x.layout.shape[dim_of(x.indices, index)]);
-    }
-    const double cost = sum + kCallElements * calls;
+    const double cost = sum + product_cost(order);
     if (cost >= least_) return;
     least_ = cost;
     best_ = {order, sum};
   }
 
+  double extent(const Indices& indices) const {
+    double all = 1;
+    for (const int index : indices) {
+      const Named& x = has_index(left_.indices, index) ? left_ : right_;
+      all *= static_cast<double>(x.layout.shape[dim_of(x.indices, index)]);
+    }
+    return all;
+  }
+  /// In elements that are copied.
+  double product_cost(const PairIndices& order) const {
+    const double calls = extent(order.batch);
+    if (device_.is_cpu()) return kCallElements * calls;
+    const double rows = extent(order.left), columns = extent(order.right);
+    return calls * std::max(rows, kGpuTile) * std::max(columns, kGpuTile) * extent(order.summed) /
+           kGpuMultiplies;
+  }
+
   const Named& left_;
   const Named& right_;
+  Device device_;
   PairIndices pair_;
   std::vector<Indices> lefts_, rights_;
   Indices batch_;
@@ -180,8 +198,8 @@ class OrderSearch {
 }  // namespace
 
 PairOrder order_of(const Named& left, const Named& right, const Indices& result,
-                   const std::optional<Layout>& made) {
-  return OrderSearch(left, right, result, made).run();
+                   const std::optional<Layout>& made, Device device) {
+  return OrderSearch(left, right, result, made, device).run();
 }
 
 Layout best_layout(const Named& left, const Named& right, const Indices& result,

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cuop/core/contraction.h"
+#include "cuop/core/device.h"
 #include "cuop/core/layout.h"
 
 namespace cuop::pairwise {
@@ -40,9 +41,9 @@ struct PairOrder {
   PairIndices indices;
   double copied = 0;  ///< elements of operands and result that cannot stay where they are
 };
-/// The best order. `made` is where the result shall lie, if that is given.
+/// The best order on the device. `made` is where the result shall lie, if that is given.
 PairOrder order_of(const Named& left, const Named& right, const Indices& result,
-                   const std::optional<Layout>& made);
+                   const std::optional<Layout>& made, Device device = kCpu);
 
 /// Who takes a result: its other operand, and what it makes, where that is known.
 struct Consumer {

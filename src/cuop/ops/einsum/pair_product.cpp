@@ -115,7 +115,7 @@ void multiply_pair(const NamedTensor& left, const NamedTensor& right, const Indi
     return multiply_pair({cast(left.tensor, out.dtype()), left.indices},
                          {cast(right.tensor, out.dtype()), right.indices}, result, out);
   }
-  const PairOrder order = order_of(left.named(), right.named(), result, out.layout());
+  const PairOrder order = order_of(left.named(), right.named(), result, out.layout(), out.device());
   const auto& [batch, rows, summed, columns] = order.indices;
   if (summed.empty()) {
     multiply(expanded(left, result), expanded(right, result), &out);
@@ -162,7 +162,7 @@ Tensor sum_to(const NamedTensor& x, const Indices& result) {
 
 double pair_scratch(const Named& left, const Named& right, const Indices& result, const Layout& out,
                     DType dtype, Device device) {
-  const PairOrder order = order_of(left, right, result, out);
+  const PairOrder order = order_of(left, right, result, out, device);
   const auto& [batch, rows, summed, columns] = order.indices;
   if (summed.empty()) return 0;
   if (are_short_dots(left, order.indices, dtype, device)) {

@@ -7,8 +7,8 @@
 #include "cuop/core/text.h"
 #include "cuop/core/trace.h"
 #include "cuop/ops/copy/copy.h"
-#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/create/empty.h"
+#include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/matmul/matmul.h"
 #include "cuop/ops/reduce/reduce.h"
@@ -25,19 +25,26 @@ struct SparseCost {
   double nonzero;  ///< each multiplication of an element that is kept
   double element;  ///< each element that is looked at, counted and taken apart
   double moved;    ///< each element that is brought into another order
+  double least;    ///< multiplications of a dense product before which nobody looks
 };
 // A core of an AMD EPYC: benchmarks/sparse_products.py, products of 1024 and 2048.
-constexpr SparseCost kOnCpu{3.3, 70.0, 60.0};
+constexpr SparseCost kOnCpu{3.3, 70.0, 60.0, 0.0};
 // Assumed and not measured: a sparse product on the general cores beside one on all of them, and
-// several passes over memory to take a matrix apart.
-constexpr SparseCost kOnGpu{30.0, 600.0, 200.0};
+// several passes over memory to take a matrix apart. Looking at samples and waiting for what they
+// say takes some 60 us, 3 % of the shortest dense product before which that is done.
+constexpr SparseCost kOnGpu{30.0, 600.0, 200.0, 5e10};
 
 constexpr double kWorthwhile = 0.9;
 constexpr int64_t kSampledRows = 32;
 
-bool can_be_sparse(DType result) {
-  return result == DType::kFloat32 || result == DType::kFloat64;
+const SparseCost& cost_on(Device device) { return device.is_cpu() ? kOnCpu : kOnGpu; }
+
+double multiplications(const CountedProduct& product) {
+  return static_cast<double>(product.m) * static_cast<double>(product.n) *
+         static_cast<double>(product.k);
 }
+
+bool can_be_sparse(DType result) { return result == DType::kFloat32 || result == DType::kFloat64; }
 
 /// Of tensors on one device, which is waited for once.
 std::vector<int64_t> count_nonzeros(const std::vector<Tensor>& tensors) {
@@ -74,6 +81,7 @@ SparseOperand counted_operand(CountedProduct product, const std::vector<Tensor>&
     if (nonzeros.size() > 1) product.b_nonzeros = nonzeros[1] * quarters / 4;
     return cheaper_operand(product, device);
   };
+  if (multiplications(product) < cost_on(device).least) return SparseOperand::kNone;
   std::vector<int64_t> none(tensors.size(), 0);
   // Counting all is left out where three quarters of what a sample has are still too many.
   if (cheaper(none, 4) == SparseOperand::kNone) return SparseOperand::kNone;
@@ -104,14 +112,14 @@ ProductPath parse_product_path(std::string_view text, const char* who) {
 }
 
 SparseOperand cheaper_operand(const CountedProduct& p, Device device) {
-  const SparseCost& cost = device.is_cpu() ? kOnCpu : kOnGpu;
+  const SparseCost& cost = cost_on(device);
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n);
   const auto k = static_cast<double>(p.k);
   const double by_a = cost.nonzero * static_cast<double>(p.a_nonzeros) * n + cost.element * m * k;
   // Turned around: A and the result change their order too.
   const double by_b = cost.nonzero * static_cast<double>(p.b_nonzeros) * m + cost.element * k * n +
                       cost.moved * (m * k + m * n);
-  if (std::min(by_a, by_b) > kWorthwhile * m * n * k) return SparseOperand::kNone;
+  if (std::min(by_a, by_b) > kWorthwhile * multiplications(p)) return SparseOperand::kNone;
   return by_a <= by_b ? SparseOperand::kA : SparseOperand::kB;
 }
 

@@ -26,8 +26,9 @@ struct CountedProduct {
 /// product's time; kNone where there is none.
 SparseOperand cheaper_operand(const CountedProduct& product, Device device);
 
-/// `a` [m, k] taken apart, where kAuto predicts that this is faster for products with dense matrices
-/// of `n` columns in all, or where the path is kSparse; none where results of `dtype` are dense.
+/// `a` [m, k] taken apart, where kAuto predicts that this is faster for products with dense
+/// matrices of `n` columns in all, or where the path is kSparse; none where results of `dtype` are
+/// dense.
 std::optional<SparseMatrix> taken_apart(const Tensor& a, int64_t n, ProductPath path, DType dtype);
 /// c = a b of such an `a`: by its zeros where b is finite or the path is kSparse.
 void multiply_apart(const SparseMatrix& apart, const Tensor& a, const Tensor& b, ProductPath path,
