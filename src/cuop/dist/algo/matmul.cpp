@@ -61,7 +61,7 @@ DistTensor execute_in_chunks(const Plan& plan, ProductPath path, const DistTenso
     const DistTensor& operand = *given[i];
     owners[i] = operand.sharding().owner_boxes(operand.shape());
     boxes[i] = plan.inputs[i].sharding.owner_boxes(operand.shape());
-    places[i] = prepare_fetch(comm.rank(), part_of(operand), owners[i], boxes[i], c.dtype).result;
+    places[i] = place_for(boxes[i][own], part_of(operand), c.dtype);
     shared.insert(shared.end(), {operand.local(), places[i].local});
   }
   const std::vector<Box> made = c.sharding.owner_boxes(c.shape);

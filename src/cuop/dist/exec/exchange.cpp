@@ -89,17 +89,22 @@ Landing Fetch::landing() const {
   return [this](const Piece& piece) { return view_of(result, piece.box); };
 }
 
+Part place_for(const Box& wanted, const Part& source, DType dtype, const AxisOrder& order) {
+  Part place{{}, wanted, source.device};
+  if (!wanted.empty() && source.box.contains(wanted)) {
+    place.local = view_of(source, wanted);
+  } else if (!wanted.is_void) {
+    place.local = empty_in(order, wanted.shape(), dtype, source.device);
+  }
+  return place;
+}
+
 Fetch prepare_fetch(int rank, const Part& source, const std::vector<Box>& owners,
                     const std::vector<Box>& boxes, DType dtype, const AxisOrder& order) {
   const Box& wanted = boxes[static_cast<size_t>(rank)];
-  const std::vector<Need> needs = needs_of(boxes);
-  Fetch fetch{plan_moves(rank, owners, needs), {{}, wanted, source.device}};
-  if (!wanted.empty() && source.box.contains(wanted)) {
-    fetch.result.local = view_of(source, wanted);
-    fetch.moves.kept.clear();
-  } else if (!wanted.is_void) {
-    fetch.result.local = empty_in(order, wanted.shape(), dtype, source.device);
-  }
+  Fetch fetch{plan_moves(rank, owners, needs_of(boxes)), place_for(wanted, source, dtype, order)};
+  const bool is_there = !wanted.empty() && source.box.contains(wanted);
+  if (is_there) fetch.moves.kept.clear();
   return fetch;
 }
 

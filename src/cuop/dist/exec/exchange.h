@@ -38,6 +38,10 @@ using AxisOrder = std::vector<int64_t>;
 /// A tensor of `shape` whose elements lie in that order.
 Tensor empty_in(const AxisOrder& order, const Shape& shape, DType dtype, Device device);
 
+/// Where a rank that holds `source` has a box of a global tensor: within what it holds, or in a new
+/// tensor in `order`. Undefined where the box is void.
+Part place_for(const Box& wanted, const Part& source, DType dtype, const AxisOrder& order = {});
+
 /// Moves by which a rank gets its box of a global tensor, and where they land.
 struct Fetch {
   RankMoves moves;

@@ -17,8 +17,7 @@ DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& in
   const Placement &output = plan.outputs[0], &wanted = plan.outputs.back();
   const CommunicatorPtr& comm = inputs.at(0).comm_ptr();
   const Device device = inputs[0].device();
-  const int rank = comm->rank();
-  const auto own = static_cast<size_t>(rank);
+  const auto own = static_cast<size_t>(comm->rank());
   const int64_t count = chunks_of(plan);
   const auto chunks = map_chunks(mapping.needed, plan.inputs, output.sharding, output.shape);
   const std::vector<Box> made = output.sharding.owner_boxes(output.shape);
@@ -37,10 +36,7 @@ DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& in
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const DistTensor& input = inputs[i];
-    places.push_back(prepare_fetch(rank, part_of(input),
-                                   input.sharding().owner_boxes(input.shape()), needed(i, made),
-                                   input.dtype())
-                         .result);
+    places.push_back(place_for(needed(i, made)[own], part_of(input), input.dtype()));
     shared.insert(shared.end(), {input.local(), places[i].local});
     if (!chunks->is_cut[i]) bring(i, needed(i, made));
   }

@@ -148,9 +148,9 @@ void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& 
 
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
              const std::vector<Box>& boxes, DType dtype, const Travel& travel) {
-  const Fetch all = prepare_fetch(comm.rank(), source, owners, boxes, dtype);
-  fetch_into(comm, source, owners, boxes, all.result, dtype, travel);
-  return all.result.local;
+  const Part place = place_for(boxes[static_cast<size_t>(comm.rank())], source, dtype);
+  fetch_into(comm, source, owners, boxes, place, dtype, travel);
+  return place.local;
 }
 
 }  // namespace cuop::dist

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuop/core/divide_up.h"
 #include "cuop/core/text.h"
 #include "cuop/dist/plan/overlap.h"
 
@@ -63,6 +64,9 @@ Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machi
              problem.wanted);
   if (problem.may_chunk) make_in_chunks(plan, machine, problem, choice, moved, compute);
   plan.memory_per_rank = most_touched;
+  if (chunks_of(plan) > 1) {  // of which one is put into the block when it is made
+    plan.memory_per_rank += divide_up(most_made * itemsize(problem.dtype), chunks_of(plan));
+  }
   for (const Placement& input : problem.inputs) {
     plan.memory_per_rank += largest_block(input.shape, input.dtype, input.sharding);
   }
