@@ -79,8 +79,7 @@ DistTensor execute_in_chunks(const Plan& plan, ProductPath path, const DistTenso
     apart = taken_apart(places[0].local, made[own].interval(1).length(), path, c.dtype);
   }
   const auto cut = [&](const std::vector<Box>& blocks, int64_t chunk) {
-    constexpr int64_t kUnit = 64;  // elements: whole cache lines
-    return chunk_of(blocks, axis, chunks, chunk, kUnit);
+    return chunk_of(blocks, axis, chunks, chunk, kChunkUnit);
   };
   Stages stages;
   stages.bring = [&](int64_t chunk) { fetch_of(chunked, cut(boxes[chunked], chunk)); };

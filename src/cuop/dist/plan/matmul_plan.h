@@ -53,6 +53,8 @@ Floor matmul_floor(const MatmulProblem& problem, const Machine& machine);
 /// operands are float32 and the sum is rounded once.
 bool sums_panels(int64_t panels, const Sharding& partial, const Sharding& c);
 
+/// Chunks are whole multiples of so many rows or columns: cache lines.
+inline constexpr int64_t kChunkUnit = 64;
 /// The operand that comes in chunks, 0 or 1.
 size_t chunked_input(const Plan& plan);
 
