@@ -23,8 +23,8 @@ gtest_discover_tests(cuop_gpu_tests TEST_PREFIX gpu. TEST_FILTER "${CUOP_ALONE_O
                      DISCOVERY_TIMEOUT 60 PROPERTIES RUN_SERIAL TRUE)
 
 # The distributed algorithms again, with the ranks' parts on GPUs.
-set(CUOP_RANK_TESTS call chirp conv einsum elementwise fft four_step index mask matmul pipelined poisson
-                    redistribute reduce report reshape sparse_product stencil strict sweep_grids swept_block
+set(CUOP_RANK_TESTS batch_matmul call chirp conv einsum elementwise fft four_step index mask matmul pipelined poisson
+                    redistribute reduce relay report reshape sparse_product stencil strict sweep_grids swept_block
                     wire)
 list(TRANSFORM CUOP_RANK_TESTS REPLACE "(.+)" "dist/\\1_test.cpp")
 list(APPEND CUOP_RANK_TESTS executor/chirp_line_test.cpp executor/line_steps_test.cpp
