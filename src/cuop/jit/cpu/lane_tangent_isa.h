@@ -1,4 +1,4 @@
-// tan, and atan of float, in stages.
+// tan and atan in stages.
 #pragma once
 
 #include "cuop/jit/cpu/lane_forms_isa.h"
@@ -111,6 +111,35 @@ struct LaneForm<fn::Atan, float> {
     const Lanes high = fma(q, lanes(kMain), base);
     const Lanes low = fma(base, lanes(kRest), fma(q, lanes(kMain), base - high));
     return apart(high + fma(q, p, low), sign_of(apart(x, base)));
+  }
+};
+
+/// q + q^3 P(q^2) by the tangent of the distance to 0, pi/4 or pi/2: each has a third of the
+/// angles. What |x| + 1 loses is left out, less than an ulp of a number below 0.3. Below 1.05 ulp,
+/// tried on millions.
+template <>
+struct LaneForm<fn::Atan, double> {
+  using C = accurate::Coefficients<double>;
+  static constexpr int kApart = 6;
+  struct Stage {
+    DoubleLanes q, base;
+  };
+  [[gnu::always_inline]] static void first(DoubleLanes x, Stage& stage, DoubleLanes&) {
+    const DoubleLanes size = size_of(x), one = lanes(1.0);
+    const auto middle = chosen_beyond(size, accurate::kAtanNear);
+    const auto far = chosen_beyond(size, accurate::kAtanFar);
+    const DoubleLanes n = selected(far, lanes(-1.0), selected(middle, size - one, size));
+    const DoubleLanes d = selected(far, size, selected(middle, size + one, one));
+    const DoubleLanes base = only(middle, lanes(C::kHalfPi / 2));
+    stage = {n / d, selected(far, lanes(C::kHalfPi), base)};
+  }
+  [[gnu::always_inline]] static DoubleLanes last(const Stage& stage, DoubleLanes x) {
+    constexpr double kRest = C::kHalfPiRest / C::kHalfPi;
+    const DoubleLanes q = stage.q, base = stage.base, z = q * q, square = z * z;
+    const auto& terms = accurate::Fused<double>::kAtan;
+    const DoubleLanes p = fma(horner<1, 2>(terms, square), z, horner<0, 2>(terms, square));
+    const DoubleLanes high = base + q, low = fma(base, lanes(kRest), q - (high - base));
+    return either(size_of(high + fma(q * z, p, low)), sign_of(x));
   }
 };
 

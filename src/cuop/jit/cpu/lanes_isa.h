@@ -207,6 +207,9 @@ using ChosenLanes = __mmask16;
 [[gnu::always_inline]] inline ChosenLanes chosen_beyond(Lanes x, float most) {
   return _mm512_cmp_ps_mask(x, lanes(most), _CMP_GT_OQ);
 }
+[[gnu::always_inline]] inline __mmask8 chosen_beyond(DoubleLanes x, double most) {
+  return _mm512_cmp_pd_mask(x, lanes(most), _CMP_GT_OQ);
+}
 /// Those whose last bit is 1.
 [[gnu::always_inline]] inline ChosenLanes odd_lanes(Lanes x) {
   return _mm512_test_epi32_mask(_mm512_castps_si512(x), _mm512_set1_epi32(1));
@@ -225,6 +228,9 @@ using ChosenLanes = __mmask16;
 [[gnu::always_inline]] inline Lanes only(ChosenLanes chosen, Lanes x) {
   return _mm512_maskz_mov_ps(chosen, x);
 }
+[[gnu::always_inline]] inline DoubleLanes only(__mmask8 chosen, DoubleLanes x) {
+  return _mm512_maskz_mov_pd(chosen, x);
+}
 /// -x of those, x of the others.
 [[gnu::always_inline]] inline DoubleLanes negated(__mmask8 chosen, DoubleLanes x) {
   return _mm512_mask_xor_pd(x, chosen, x, lanes(-0.0));
@@ -233,6 +239,9 @@ using ChosenLanes = __mmask16;
 using ChosenLanes = Lanes;
 [[gnu::always_inline]] inline ChosenLanes chosen_beyond(Lanes x, float most) {
   return _mm256_cmp_ps(x, lanes(most), _CMP_GT_OQ);
+}
+[[gnu::always_inline]] inline DoubleLanes chosen_beyond(DoubleLanes x, double most) {
+  return _mm256_cmp_pd(x, lanes(most), _CMP_GT_OQ);
 }
 [[gnu::always_inline]] inline ChosenLanes odd_lanes(Lanes x) {
   static constexpr int32_t kOdd[8] = {0, -1, 0, -1, 0, -1, 0, -1};
@@ -250,6 +259,9 @@ using ChosenLanes = Lanes;
   return _mm256_blendv_pd(b, a, chosen);
 }
 [[gnu::always_inline]] inline Lanes only(ChosenLanes chosen, Lanes x) { return both(chosen, x); }
+[[gnu::always_inline]] inline DoubleLanes only(DoubleLanes chosen, DoubleLanes x) {
+  return both(chosen, x);
+}
 [[gnu::always_inline]] inline DoubleLanes negated(DoubleLanes chosen, DoubleLanes x) {
   return apart(x, chosen);
 }
