@@ -120,6 +120,7 @@ struct Attempts<fn::Gelu> {
 
 template <>
 struct Attempts<fn::Sin> {
+  static constexpr bool has_short_stages = true;
   template <class T>
   CUOP_FN static auto prepare(T x) {
     return accurate::prepared_sin(x);
@@ -133,6 +134,7 @@ struct Attempts<fn::Sin> {
 
 template <>
 struct Attempts<fn::Cos> {
+  static constexpr bool has_short_stages = true;
   template <class T>
   CUOP_FN static auto prepare(T x) {
     return accurate::prepared_cos(x);

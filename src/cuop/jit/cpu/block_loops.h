@@ -8,14 +8,11 @@
 #include "cuop/jit/cpu/lane_circular_isa.h"
 #include "cuop/jit/cpu/lane_forms_isa.h"
 #include "cuop/jit/cpu/lane_tangent_isa.h"
+#include "cuop/jit/cpu/two_stages_isa.h"
 #include "cuop/jit/kernels/op_list.h"
 
 namespace cuop::jit {
 namespace {
-
-[[gnu::always_inline]] inline void promise_whole_vectors(int64_t n) {
-  if (n % kBlockMultiple != 0 || n < 0) __builtin_unreachable();
-}
 
 template <class F, class T>
 void run_block(void* out, const void* first, const void* second, const void* third, int64_t n) {
@@ -82,55 +79,11 @@ template <class F, class T>
   return doubt;
 }
 
-/// So few that the second loop begins while the last quotients and roots of the first are at work.
-/// One row between loops of the widest vectors makes them so short that more take less time.
-#ifdef __AVX512F__
-template <int Count>
-inline constexpr int64_t kStagedElements = Count == 1 ? 512 : 128;
-#else
-template <int Count>
-inline constexpr int64_t kStagedElements = 128;
-#endif
-template <class T, int Count>
-using StageRows = T[Count][kStagedElements<Count>];
-
-template <class F, class T, int Count>
-[[gnu::noinline]] void prepare_block(StageRows<T, Count>& rows, const T* a, int64_t n) {
-  promise_whole_vectors(n);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    const accurate::Stage<T, Count> stage = Attempts<F>::prepare(a[i]);
-    for (int k = 0; k < Count; ++k) rows[k][i] = stage.values[k];
-  }
-}
-template <class F, class T, int Count>
-[[gnu::noinline]] accurate::Doubt<T> finish_block(T* result, const StageRows<T, Count>& rows,
-                                                  const T* a, int64_t n) {
-  promise_whole_vectors(n);
-  accurate::Doubt<T> doubt = 0;
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    accurate::Stage<T, Count> stage;
-    for (int k = 0; k < Count; ++k) stage.values[k] = rows[k][i];
-    result[i] = Attempts<F>::attempt(a[i], stage, doubt);
-  }
-  return doubt;
-}
 template <class F, class T>
 accurate::Doubt<T> run_quickly(T* result, const T* a, int64_t n) {
   if constexpr (HasStages<F, T>) {
     constexpr int kCount = decltype(Attempts<F>::prepare(T()))::kCount;
-    if constexpr (kCount > 0) {
-      alignas(64) StageRows<T, kCount> rows;
-      accurate::Doubt<T> doubt = 0;
-      constexpr int64_t kMost = kStagedElements<kCount>;
-      for (int64_t i = 0; i < n; i += kMost) {
-        const int64_t count = n - i < kMost ? n - i : kMost;
-        prepare_block<F, T, kCount>(rows, a + i, count);
-        doubt |= finish_block<F, T, kCount>(result + i, rows, a + i, count);
-      }
-      return doubt;
-    }
+    if constexpr (kCount > 0) return run_two_stages<F, kCount>(result, a, n);
   }
   return run_quick_block<F>(result, a, n);
 }
