@@ -56,7 +56,7 @@ struct Log2 : UnaryMath<kFloatComplex> {
 struct Log10 : UnaryMath<kFloatComplex> {
   static constexpr const char* name = "log10";
   static constexpr const char* doc = "Logarithm to base 10.";
-  static constexpr Ulps ulps{1.0, 1.0};
+  static constexpr Ulps ulps{1.0, 1.05};
   template <class T>
   CUOP_FN static T apply(T x) {
     return math::log10(x);

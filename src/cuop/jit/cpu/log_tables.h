@@ -1,0 +1,266 @@
+// Rows and polynomials of logarithms for vectors of AVX-512. Written by tools/fit_log_tables.py: do
+// not edit.
+#pragma once
+
+namespace cuop::jit {
+
+template <class T>
+struct LogRows;
+template <class T>
+struct Log2Rows;
+template <class T>
+struct Log10Rows;
+
+template <>
+struct LogRows<float> {
+  static constexpr float kSlope = 0x1.0000000000000p+0f;
+  static constexpr float kSlopeRest = 0x0.0p+0f;
+  static constexpr float kOfTwo = 0x1.62e4000000000p-1f;
+  static constexpr float kOfTwoRest = 0x1.7f7d1c0000000p-20f;
+  static constexpr float kFactors[] = {
+      0x1.0000000000000p+0f, 0x1.0000000000000p+0f, 0x1.e11ba20000000p-1f, 0x1.cd69560000000p-1f,
+      0x1.c235160000000p-1f, 0x1.b5254a0000000p-1f, 0x1.aa01020000000p-1f, 0x1.9fce360000000p-1f,
+      0x1.937edc0000000p-1f, 0x1.8a22300000000p-1f, 0x1.8091a80000000p-1f, 0x1.788a960000000p-1f,
+      0x1.6f4d840000000p-1f, 0x1.68b94a0000000p-1f, 0x1.5fb6580000000p-1f, 0x1.5960d60000000p-1f,
+      0x1.52b9fa0000000p-1f, 0x1.4af92a0000000p-1f, 0x1.4435da0000000p-1f, 0x1.3d7a020000000p-1f,
+      0x1.38202a0000000p-1f, 0x1.31f1060000000p-1f, 0x1.2c610a0000000p-1f, 0x1.26e8a40000000p-1f,
+      0x1.21e4480000000p-1f, 0x1.1cf6540000000p-1f, 0x1.183a4a0000000p-1f, 0x1.13a64e0000000p-1f,
+      0x1.0edad60000000p-1f, 0x1.091eb80000000p-1f, 0x1.0000000000000p-1f, 0x1.0000000000000p-1f};
+  static constexpr float kLogs[] = {0x0.0p+0f,
+                                    0x0.0p+0f,
+                                    0x1.fdd0000000000p-5f,
+                                    0x1.aa20000000000p-4f,
+                                    0x1.0768000000000p-3f,
+                                    0x1.43b4000000000p-3f,
+                                    0x1.7894000000000p-3f,
+                                    0x1.aa34000000000p-3f,
+                                    0x1.e7c0000000000p-3f,
+                                    0x1.0bea000000000p-2f,
+                                    0x1.2512000000000p-2f,
+                                    0x1.3aac000000000p-2f,
+                                    0x1.541c000000000p-2f,
+                                    0x1.669e000000000p-2f,
+                                    0x1.8086000000000p-2f,
+                                    0x1.9322000000000p-2f,
+                                    0x1.a70c000000000p-2f,
+                                    0x1.bec2000000000p-2f,
+                                    0x1.d3e6000000000p-2f,
+                                    0x1.e964000000000p-2f,
+                                    0x1.facc000000000p-2f,
+                                    0x1.07a5000000000p-1f,
+                                    0x1.110a000000000p-1f,
+                                    0x1.1a73000000000p-1f,
+                                    0x1.233c000000000p-1f,
+                                    0x1.2c04000000000p-1f,
+                                    0x1.3498000000000p-1f,
+                                    0x1.3d07000000000p-1f,
+                                    0x1.4603000000000p-1f,
+                                    0x1.50f8000000000p-1f,
+                                    0x1.62e4000000000p-1f,
+                                    0x1.62e4000000000p-1f};
+  static constexpr float kRest[] = {-0x1.0000000000000p-1f, 0x1.5558440000000p-2f,
+                                    -0x1.0010000000000p-2f, 0x1.81f78c0000000p-3f};
+};
+
+template <>
+struct Log2Rows<float> {
+  static constexpr float kSlope = 0x1.7154760000000p+0f;
+  static constexpr float kSlopeRest = 0x1.4ae0c00000000p-26f;
+  static constexpr float kOfTwo = 0x1.0000000000000p+0f;
+  static constexpr float kOfTwoRest = 0x0.0p+0f;
+  static constexpr float kFactors[] = {
+      0x1.0000000000000p+0f, 0x1.0000000000000p+0f, 0x1.df642a0000000p-1f, 0x1.cd9e300000000p-1f,
+      0x1.c13ad40000000p-1f, 0x1.b5be440000000p-1f, 0x1.a87aea0000000p-1f, 0x1.9daa700000000p-1f,
+      0x1.94c47c0000000p-1f, 0x1.8a615a0000000p-1f, 0x1.8197440000000p-1f, 0x1.789b580000000p-1f,
+      0x1.708a720000000p-1f, 0x1.689b080000000p-1f, 0x1.6080760000000p-1f, 0x1.58a2820000000p-1f,
+      0x1.51a73e0000000p-1f, 0x1.4b01760000000p-1f, 0x1.446c7e0000000p-1f, 0x1.3ee6220000000p-1f,
+      0x1.386ea40000000p-1f, 0x1.3192920000000p-1f, 0x1.2d6c100000000p-1f, 0x1.274a800000000p-1f,
+      0x1.22b1420000000p-1f, 0x1.1cd6380000000p-1f, 0x1.18deb60000000p-1f, 0x1.13f19c0000000p-1f,
+      0x1.0f658a0000000p-1f, 0x1.087e580000000p-1f, 0x1.0000000000000p-1f, 0x1.0000000000000p-1f};
+  static constexpr float kLogs[] = {0x0.0p+0f,
+                                    0x0.0p+0f,
+                                    0x1.84e0000000000p-4f,
+                                    0x1.3210000000000p-3f,
+                                    0x1.8270000000000p-3f,
+                                    0x1.cef8000000000p-3f,
+                                    0x1.14f0000000000p-2f,
+                                    0x1.3b10000000000p-2f,
+                                    0x1.5b30000000000p-2f,
+                                    0x1.8198000000000p-2f,
+                                    0x1.a2e4000000000p-2f,
+                                    0x1.c5b8000000000p-2f,
+                                    0x1.e5b4000000000p-2f,
+                                    0x1.02ee000000000p-1f,
+                                    0x1.13b8000000000p-1f,
+                                    0x1.2464000000000p-1f,
+                                    0x1.3382000000000p-1f,
+                                    0x1.4232000000000p-1f,
+                                    0x1.5108000000000p-1f,
+                                    0x1.5db8000000000p-1f,
+                                    0x1.6cda000000000p-1f,
+                                    0x1.7d40000000000p-1f,
+                                    0x1.875a000000000p-1f,
+                                    0x1.9688000000000p-1f,
+                                    0x1.a220000000000p-1f,
+                                    0x1.b128000000000p-1f,
+                                    0x1.bb84000000000p-1f,
+                                    0x1.c896000000000p-1f,
+                                    0x1.d4dc000000000p-1f,
+                                    0x1.e7e4000000000p-1f,
+                                    0x1.0000000000000p+0f,
+                                    0x1.0000000000000p+0f};
+  static constexpr float kRest[] = {-0x1.7154760000000p-1f, 0x1.ec74da0000000p-2f,
+                                    -0x1.716b8c0000000p-2f, 0x1.166a940000000p-2f};
+};
+
+template <>
+struct Log10Rows<float> {
+  static constexpr float kSlope = 0x1.bcb7b20000000p-2f;
+  static constexpr float kSlopeRest = -0x1.5b235e0000000p-27f;
+  static constexpr float kOfTwo = 0x1.3441000000000p-2f;
+  static constexpr float kOfTwoRest = 0x1.a84fbc0000000p-21f;
+  static constexpr float kFactors[] = {
+      0x1.0000000000000p+0f, 0x1.0000000000000p+0f, 0x1.e0eb0c0000000p-1f, 0x1.cd124c0000000p-1f,
+      0x1.c13e020000000p-1f, 0x1.b5f4740000000p-1f, 0x1.aa03c00000000p-1f, 0x1.9f44640000000p-1f,
+      0x1.93ca140000000p-1f, 0x1.8ba8780000000p-1f, 0x1.8199380000000p-1f, 0x1.7788b60000000p-1f,
+      0x1.70f2260000000p-1f, 0x1.672d5e0000000p-1f, 0x1.60acb40000000p-1f, 0x1.5968a60000000p-1f,
+      0x1.518e780000000p-1f, 0x1.4aa7880000000p-1f, 0x1.4465bc0000000p-1f, 0x1.3ec3e20000000p-1f,
+      0x1.3880a20000000p-1f, 0x1.3279d20000000p-1f, 0x1.2c11ce0000000p-1f, 0x1.272dae0000000p-1f,
+      0x1.22d2ee0000000p-1f, 0x1.1d1aee0000000p-1f, 0x1.17e63c0000000p-1f, 0x1.140aac0000000p-1f,
+      0x1.0f0a180000000p-1f, 0x1.0839900000000p-1f, 0x1.0000000000000p-1f, 0x1.0000000000000p-1f};
+  static constexpr float kLogs[] = {0x0.0p+0f,
+                                    0x0.0p+0f,
+                                    0x1.bda0000000000p-6f,
+                                    0x1.74c0000000000p-5f,
+                                    0x1.d138000000000p-5f,
+                                    0x1.15e0000000000p-4f,
+                                    0x1.470c000000000p-4f,
+                                    0x1.7480000000000p-4f,
+                                    0x1.a65c000000000p-4f,
+                                    0x1.ca8c000000000p-4f,
+                                    0x1.f85c000000000p-4f,
+                                    0x1.13b4000000000p-3f,
+                                    0x1.2372000000000p-3f,
+                                    0x1.3b50000000000p-3f,
+                                    0x1.4b90000000000p-3f,
+                                    0x1.5e14000000000p-3f,
+                                    0x1.7288000000000p-3f,
+                                    0x1.84e8000000000p-3f,
+                                    0x1.95e6000000000p-3f,
+                                    0x1.a57a000000000p-3f,
+                                    0x1.b720000000000p-3f,
+                                    0x1.c872000000000p-3f,
+                                    0x1.db3c000000000p-3f,
+                                    0x1.e9da000000000p-3f,
+                                    0x1.f712000000000p-3f,
+                                    0x1.045e000000000p-2f,
+                                    0x1.0c90000000000p-2f,
+                                    0x1.12bc000000000p-2f,
+                                    0x1.1ade000000000p-2f,
+                                    0x1.2631000000000p-2f,
+                                    0x1.3441000000000p-2f,
+                                    0x1.3441000000000p-2f};
+  static constexpr float kRest[] = {-0x1.bcb7b20000000p-3f, 0x1.287d020000000p-3f,
+                                    -0x1.bcd37e0000000p-4f, 0x1.4f3f240000000p-4f};
+};
+
+template <>
+struct LogRows<double> {
+  static constexpr double kSlope = 0x1.0000000000000p+0;
+  static constexpr double kSlopeRest = 0x0.0p+0;
+  static constexpr double kOfTwo = 0x1.62e42fefa3800p-1;
+  static constexpr double kOfTwoRest = 0x1.ef35793c76730p-45;
+  static constexpr double kFactors[] = {
+      0x1.0000000000000p+0, 0x1.dfdac14000000p-1, 0x1.bbb4d08000000p-1, 0x1.a30967e000000p-1,
+      0x1.8fabe58000000p-1, 0x1.7d8e2d0000000p-1, 0x1.6cbc95a000000p-1, 0x1.5baa2ca000000p-1,
+      0x1.4ef0f48000000p-1, 0x1.40e3b2e000000p-1, 0x1.344f58e000000p-1, 0x1.29a3942000000p-1,
+      0x1.2035d72000000p-1, 0x1.14f60a2000000p-1, 0x1.08b1c30000000p-1, 0x1.0000000000000p-1};
+  static constexpr double kLogs[] = {0x0.0p+0,
+                                     0x1.09976ae260000p-4,
+                                     0x1.2531fd47c7000p-3,
+                                     0x1.9a59801b56000p-3,
+                                     0x1.fb40903f9a000p-3,
+                                     0x1.2d20541fe7000p-2,
+                                     0x1.5b49e139b2000p-2,
+                                     0x1.8c60451927800p-2,
+                                     0x1.b28dedafec800p-2,
+                                     0x1.de710196b8800p-2,
+                                     0x1.03b236068d400p-1,
+                                     0x1.15bb2299ecc00p-1,
+                                     0x1.263672af40400p-1,
+                                     0x1.3a98dfe76ec00p-1,
+                                     0x1.51ca96458bc00p-1,
+                                     0x1.62e42fefa3800p-1};
+  static constexpr double kRest[] = {
+      -0x1.0000000000003p-1, 0x1.5555555555f5ep-2,  -0x1.fffffffff1c3bp-3,
+      0x1.99999980a7b29p-3,  -0x1.555554b4fdb1bp-3, 0x1.2492d81593922p-3,
+      -0x1.0009b7b84d181p-3, 0x1.c575fe8ae3d4cp-4,  -0x1.66046971e2495p-4};
+};
+
+template <>
+struct Log2Rows<double> {
+  static constexpr double kSlope = 0x1.71547652b82fep+0;
+  static constexpr double kSlopeRest = 0x1.777d0ffda0d24p-56;
+  static constexpr double kOfTwo = 0x1.0000000000000p+0;
+  static constexpr double kOfTwoRest = 0x0.0p+0;
+  static constexpr double kFactors[] = {
+      0x1.0000000000000p+0, 0x1.df00cee000000p-1, 0x1.bbeb46e000000p-1, 0x1.a5558ba000000p-1,
+      0x1.9070e38000000p-1, 0x1.7d6b040000000p-1, 0x1.6c26866000000p-1, 0x1.5c4c35c000000p-1,
+      0x1.4e24524000000p-1, 0x1.41a1b08000000p-1, 0x1.3473adc000000p-1, 0x1.2954306000000p-1,
+      0x1.1ff6bc2000000p-1, 0x1.151011c000000p-1, 0x1.09e845e000000p-1, 0x1.0000000000000p-1};
+  static constexpr double kLogs[] = {0x0.0p+0,
+                                     0x1.89a9386c68000p-4,
+                                     0x1.a59335ffde000p-3,
+                                     0x1.1fed5da0d5000p-2,
+                                     0x1.6b1042cfdd000p-2,
+                                     0x1.b2f71bb68f000p-2,
+                                     0x1.f7685bad51000p-2,
+                                     0x1.1c94d12c32000p-1,
+                                     0x1.3b3acd2be7800p-1,
+                                     0x1.576a8866bf000p-1,
+                                     0x1.765288246d000p-1,
+                                     0x1.91737f04d7800p-1,
+                                     0x1.a9175ad722000p-1,
+                                     0x1.c598bd914e000p-1,
+                                     0x1.e3f3eb8e58000p-1,
+                                     0x1.0000000000000p+0};
+  static constexpr double kRest[] = {
+      -0x1.71547652b8302p-1, 0x1.ec709dc3a1278p-2,  -0x1.71547652adeb1p-2,
+      0x1.2776c4fcfb4b7p-2,  -0x1.ec709cdc4d061p-3, 0x1.a61830e039ed7p-3,
+      -0x1.71627b58259bbp-3, 0x1.471a581a50acdp-3,  -0x1.02413d74bc122p-3};
+};
+
+template <>
+struct Log10Rows<double> {
+  static constexpr double kSlope = 0x1.bcb7b1526e50ep-2;
+  static constexpr double kSlopeRest = 0x1.95355baaafad3p-57;
+  static constexpr double kOfTwo = 0x1.34413509f7800p-2;
+  static constexpr double kOfTwoRest = 0x1.fef311f12b358p-46;
+  static constexpr double kFactors[] = {
+      0x1.0000000000000p+0, 0x1.e007f6e000000p-1, 0x1.bbf47e0000000p-1, 0x1.a3494b6000000p-1,
+      0x1.9011ad4000000p-1, 0x1.7ccaf50000000p-1, 0x1.6cc93c0000000p-1, 0x1.5d94dba000000p-1,
+      0x1.4f0551e000000p-1, 0x1.40660c6000000p-1, 0x1.34ce52e000000p-1, 0x1.2a12c66000000p-1,
+      0x1.1fb4f26000000p-1, 0x1.1588cd8000000p-1, 0x1.0996188000000p-1, 0x1.0000000000000p-1};
+  static constexpr double kLogs[] = {0x0.0p+0,
+                                     0x1.cac2edaa78000p-6,
+                                     0x1.fb56a4820a000p-5,
+                                     0x1.635db3750d000p-4,
+                                     0x1.b6d3323efe000p-4,
+                                     0x1.075598ca58800p-3,
+                                     0x1.2d87d2089e800p-3,
+                                     0x1.5365d1c9c0800p-3,
+                                     0x1.793ce9e525800p-3,
+                                     0x1.a0ee31335a000p-3,
+                                     0x1.c1b569a3e9800p-3,
+                                     0x1.e12bcd6c0e000p-3,
+                                     0x1.0053d55a97c00p-2,
+                                     0x1.1056069b03c00p-2,
+                                     0x1.23e7e394e4000p-2,
+                                     0x1.34413509f7800p-2};
+  static constexpr double kRest[] = {
+      -0x1.bcb7b1526e513p-3, 0x1.287a7636f4c16p-3,  -0x1.bcb7b15261f38p-4,
+      0x1.63c6275f7a541p-4,  -0x1.287a75abaeaf2p-4, 0x1.fc409e659fe19p-5,
+      -0x1.bcc892ef23ed3p-5, 0x1.89df0375384fbp-5,  -0x1.36f846029cbc3p-5};
+};
+
+}  // namespace cuop::jit
