@@ -31,6 +31,13 @@ namespace {
 [[gnu::always_inline]] inline DoubleLanes of_row(const double (&table)[16], __m512i row) {
   return _mm512_permutex2var_pd(load(table), row, load(table + 8));
 }
+/// x 2^n.
+[[gnu::always_inline]] inline DoubleLanes times_power(DoubleLanes x, DoubleLanes n) {
+  return _mm512_maskz_scalef_pd(static_cast<__mmask8>(kAll), x, n);
+}
+[[gnu::always_inline]] inline DoubleLanes root_of(DoubleLanes x) {
+  return _mm512_maskz_sqrt_pd(static_cast<__mmask8>(kAll), x);
+}
 /// The first digits behind the point of numbers from 1 to 2.
 [[gnu::always_inline]] inline __m512i row_of(Lanes m) {
   return _mm512_maskz_srli_epi32(kAll, _mm512_castps_si512(m), 18);
@@ -102,6 +109,111 @@ template <std::floating_point T>
 struct LaneForm<fn::Log10, T> {
   [[gnu::always_inline]] static LanesOf<T> apply(LanesOf<T> x) {
     return table_log<Log10Rows<T>>(x);
+  }
+};
+
+/// log(u + low): next to 1 that of 1 + r + r_low, where r_low may be nearly as large as r.
+[[gnu::always_inline]] inline DoubleLanes log_of_sum(DoubleLanes u, DoubleLanes low) {
+  using Rows = LogRows<double>;
+  static constexpr RestOfTwo<Rows, double> kRests;
+  const DoubleLanes e = exponent_of(u), m = mantissa_of(u);
+  const __m512i row = row_of(m);
+  const DoubleLanes c = of_row(Rows::kFactors, row), r = fma(m, c, lanes(-1.0)), square = r * r;
+  const DoubleLanes r_low = low * times_power(c, lanes(-0.0) - e);
+  const DoubleLanes high = fma(e, lanes(Rows::kOfTwo), of_row(Rows::kLogs, row));
+  const DoubleLanes rest = fma(e, lanes(Rows::kOfTwoRest), of_row(kRests.rows, row));
+  const DoubleLanes even = horner<0, 2>(Rows::kRest, square);
+  const DoubleLanes p = fma(horner<1, 2>(Rows::kRest, square), r, even);
+  const DoubleLanes sum = high + r, lost = r - (sum - high);
+  const DoubleLanes bend = fma(r_low, lanes(0.5), r);
+  const DoubleLanes share = minus_product(bend, r_low, r_low);  // of r_low
+  return log_result(u, sum + (lost + (share + fma(p, square, rest))));
+}
+/// 1 / x nearly: exactly of 1, an eighth too much at most.
+[[gnu::always_inline]] inline DoubleLanes rough_inverse(DoubleLanes x) {
+  return (DoubleLanes)(0x7fe0000000000000u - (LaneBitsOf<double>)x);
+}
+/// Of arguments whose squares may not be finite.
+[[gnu::always_inline]] inline DoubleLanes doubt_of_area(DoubleLanes x) {
+  return x * lanes(0x1p-499);
+}
+/// What the root of h + h_low lacks.
+[[gnu::always_inline]] inline DoubleLanes rest_of_root(DoubleLanes h, DoubleLanes h_low,
+                                                       DoubleLanes root) {
+  const DoubleLanes rest = minus_product(root, root, h) + h_low;
+  return (lanes(0.5) * rest) * rough_inverse(root);
+}
+
+/// What u = 1 + v lost, of which either may be the larger one.
+[[gnu::always_inline]] inline DoubleLanes lost_of_one_and(DoubleLanes v, DoubleLanes u) {
+  const DoubleLanes one = lanes(1.0), part = u - one;
+  return (one - (u - part)) + (v - part);
+}
+
+/// Below 0.8 ulp, as the functions that follow, tried on millions.
+template <>
+struct LaneForm<fn::Log1p, double> {
+  [[gnu::always_inline]] static DoubleLanes apply(DoubleLanes x) {
+    const DoubleLanes u = lanes(1.0) + x;
+    return either(size_of(log_of_sum(u, lost_of_one_and(x, u))), sign_of(x));
+  }
+};
+/// Of |x| + sqrt(x^2 + 1).
+template <>
+struct LaneForm<fn::Asinh, double> {
+  static constexpr int kApart = 6;
+  struct Stage {
+    DoubleLanes root, h_low, h;
+  };
+  [[gnu::always_inline]] static void first(DoubleLanes x, Stage& stage, DoubleLanes& doubt) {
+    const DoubleLanes h = fma(x, x, lanes(1.0));
+    doubt = either(doubt, doubt_of_area(x));
+    stage = {root_of(h), fma(x, x, lanes(1.0) - h), h};
+  }
+  [[gnu::always_inline]] static DoubleLanes last(const Stage& stage, DoubleLanes x) {
+    const DoubleLanes size = size_of(x), root = stage.root, u = root + size;
+    // Exact: the root is the larger one.
+    const DoubleLanes low = (size - (u - root)) + rest_of_root(stage.h, stage.h_low, root);
+    return either(size_of(log_of_sum(u, low)), sign_of(x));
+  }
+  [[gnu::always_inline]] static int unsure(DoubleLanes x) { return unsure_of<LaneForm>(x); }
+};
+/// Of x + sqrt(x^2 - 1), from x - 1, which is exact.
+template <>
+struct LaneForm<fn::Acosh, double> {
+  static constexpr int kApart = 6;
+  struct Stage {
+    DoubleLanes root, h_low, h;
+  };
+  [[gnu::always_inline]] static void first(DoubleLanes x, Stage& stage, DoubleLanes& doubt) {
+    const DoubleLanes t = x - lanes(1.0), twice = t + t, h = fma(t, t, twice);
+    doubt = either(doubt, doubt_of_area(x));
+    stage = {root_of(h), fma(t, t, twice - h), h};
+  }
+  [[gnu::always_inline]] static DoubleLanes last(const Stage& stage, DoubleLanes x) {
+    const DoubleLanes root = stage.root, u = x + root;
+    const DoubleLanes low = (root - (u - x)) + rest_of_root(stage.h, stage.h_low, root);
+    return log_of_sum(u, low);
+  }
+  [[gnu::always_inline]] static int unsure(DoubleLanes x) { return unsure_of<LaneForm>(x); }
+};
+/// Half the logarithm of (1 + |x|) / (1 - |x|) = 1 + v.
+template <>
+struct LaneForm<fn::Atanh, double> {
+  static constexpr int kApart = 6;
+  struct Stage {
+    DoubleLanes inverse;
+  };
+  [[gnu::always_inline]] static void first(DoubleLanes x, Stage& stage, DoubleLanes&) {
+    stage.inverse = lanes(1.0) / (lanes(1.0) - size_of(x));
+  }
+  [[gnu::always_inline]] static DoubleLanes last(const Stage& stage, DoubleLanes x) {
+    const DoubleLanes one = lanes(1.0), a = size_of(x), d = one - a, d_low = (one - d) - a;
+    const DoubleLanes n = a + a, v = n * stage.inverse;
+    const DoubleLanes rest = minus_product(v, d_low, minus_product(v, d, n));
+    const DoubleLanes u = one + v;
+    const DoubleLanes y = log_of_sum(u, fma(rest, stage.inverse, lost_of_one_and(v, u)));
+    return either(size_of(lanes(0.5) * y), sign_of(x));
   }
 };
 
