@@ -7,6 +7,7 @@
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/jit/cpu/lane_circular_isa.h"
 #include "cuop/jit/cpu/lane_forms_isa.h"
+#include "cuop/jit/cpu/lane_exponential_isa.h"
 #include "cuop/jit/cpu/lane_logarithm_isa.h"
 #include "cuop/jit/cpu/lane_tangent_isa.h"
 #include "cuop/jit/cpu/two_stages_isa.h"
