@@ -36,8 +36,8 @@ template <class V>
   return times_power(power + fma(power, p, of_power(Rows::kLacks, shifted)), n);
 }
 
-/// Below 0.57 ulp and, but for subnormal results of float, below 0.6; monotone; tried on all floats
-/// and on millions.
+/// Of float below 0.57 ulp, of subnormal results 0.77, tried on all arguments; of double below
+/// 0.72, tried on millions; monotone.
 template <std::floating_point T>
 struct LaneForm<fn::Exp2, T> {
   using V = LanesOf<T>;
