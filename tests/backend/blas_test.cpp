@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -18,6 +19,18 @@ TEST(Blas, InfoNamesTheLibraryOrTheReason) {
   if (info().is_available) {
     EXPECT_TRUE(info().integer_bits == 32 || info().integer_bits == 64);
   }
+}
+
+TEST(Blas, AYoungProcessorIsNotTakenForAnOldOne) {
+  EXPECT_EQ(better_core("Prescott", isa::Level::kV4), "SkylakeX");
+  EXPECT_EQ(better_core("Nehalem", isa::Level::kV3), "Haswell");
+  EXPECT_EQ(better_core("Prescott", isa::Level::kBaseline), "");  // it is one
+  for (const char* good : {"Haswell", "SkylakeX", "SapphireRapids", "Zen", "NEOVERSEN1", ""}) {
+    EXPECT_EQ(better_core(good, isa::Level::kV4), "") << good;
+  }
+  const bool is_asked_for = std::getenv("OPENBLAS_CORETYPE") != nullptr;
+  if (is_asked_for || !isa::is_supported(isa::Level::kV3)) GTEST_SKIP() << "no core is chosen";
+  EXPECT_EQ(better_core(info().core, isa::Level::kV3), "") << info().core;
 }
 
 TEST(Blas, SerialScopesShareOneSettingAndGiveItBack) {

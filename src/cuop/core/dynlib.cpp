@@ -22,6 +22,11 @@ DynLib::DynLib(std::string title, const std::vector<std::string>& candidates, st
   }
 }
 
+void DynLib::close() {
+  if (handle_ != nullptr) dlclose(handle_);
+  handle_ = nullptr;
+}
+
 std::string DynLib::real_path(const char* symbol) const {
   Dl_info info{};
   const void* address = find(symbol);

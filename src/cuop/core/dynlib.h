@@ -39,6 +39,9 @@ class DynLib : NonCopyable {
   /// The file from which a symbol of the library really comes; path() when that cannot be told.
   std::string real_path(const char* symbol) const;
 
+  /// Gives up a library of which nothing is in use.
+  void close();
+
   /// Address of a symbol, null when the library or the symbol is absent.
   void* find(const char* symbol) const;
   /// A symbol, for a pointer that tells its type; DeviceError "title: ...; advice" when the library
@@ -50,7 +53,7 @@ class DynLib : NonCopyable {
   std::string path_;
   std::string reason_;
   std::string advice_;
-  void* handle_ = nullptr;  // kept open until the process ends
+  void* handle_ = nullptr;  // kept open until the process ends, unless it is closed
 };
 
 }  // namespace cuop

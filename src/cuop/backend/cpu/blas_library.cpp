@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -113,37 +114,60 @@ bool bind(const DynLib& lib, Library& result) {
   return false;
 }
 
-/// While it lives, an OpenBLAS that is loaded starts no threads: each would map a buffer.
-class NoThreadsAtLoad : NonCopyable {
+/// While it lives, an environment variable has another value: OpenBLAS reads its own when it is
+/// loaded.
+class VariableScope : NonCopyable {
  public:
-  NoThreadsAtLoad() {
-    const char* const value = std::getenv(kVariable);
-    if (value != nullptr) before_ = value;
-    setenv(kVariable, "1", 1);
+  VariableScope(const char* name, const std::string& value) : name_(name) {
+    const char* const before = std::getenv(name);
+    if (before != nullptr) before_ = before;
+    setenv(name, value.c_str(), 1);
   }
-  ~NoThreadsAtLoad() {
+  ~VariableScope() {
     if (before_) {
-      setenv(kVariable, before_->c_str(), 1);
+      setenv(name_, before_->c_str(), 1);
     } else {
-      unsetenv(kVariable);
+      unsetenv(name_);
     }
   }
 
  private:
-  static constexpr const char* kVariable = "OPENBLAS_NUM_THREADS";
+  const char* name_;
   std::optional<std::string> before_;
 };
 
+isa::Level highest_level() {
+  for (const isa::Level level : {isa::Level::kV4, isa::Level::kV3}) {
+    if (isa::is_supported(level)) return level;
+  }
+  return isa::Level::kBaseline;
+}
+
+/// Loads the library anew where it has taken the processor for one of twenty years ago and nobody
+/// has asked for that.
+void correct_core(const std::string& candidate, DynLib& lib, Library& result) {
+  constexpr const char* kVariable = "OPENBLAS_CORETYPE";
+  const std::string core = better_core(result.info.core, highest_level());
+  if (core.empty() || std::getenv(kVariable) != nullptr) return;
+  lib.close();
+  const VariableScope asked(kVariable, core);
+  const DynLib again("BLAS", {candidate});
+  result = {};
+  bind(again, result);
+}
+
 Library find_library() {
-  std::optional<NoThreadsAtLoad> alone;
   check_room_to_open();
-  if (has_limited_addresses()) alone.emplace();
+  // Each thread would map a buffer.
+  std::optional<VariableScope> alone;
+  if (has_limited_addresses()) alone.emplace("OPENBLAS_NUM_THREADS", "1");
   Library result;
   std::string reasons;
   for (const std::string& candidate : candidates()) {
     // Never closed: DynLib keeps what it has opened until the process ends.
-    const DynLib lib("BLAS", {candidate});
+    DynLib lib("BLAS", {candidate});
     if (lib.is_loaded() && bind(lib, result)) {
+      correct_core(candidate, lib, result);
       log(LogLevel::kInfo, "BLAS: using ", result.info.path, " ", result.info.version);
       return result;
     }
@@ -167,6 +191,13 @@ ThreadSetting& thread_setting() {
 }
 
 }  // namespace
+
+std::string better_core(std::string_view core, isa::Level level) {
+  constexpr std::string_view kOldest[] = {"Prescott", "Core2",   "Penryn", "Dunnington",
+                                          "Nehalem",  "Generic", "Atom",   "Banias"};
+  if (std::ranges::find(kOldest, core) == std::end(kOldest)) return "";
+  return level == isa::Level::kV4 ? "SkylakeX" : level == isa::Level::kV3 ? "Haswell" : "";
+}
 
 const Library& library() {
   // Never destroyed: threads may compute while the process ends.

@@ -4,8 +4,10 @@
 #include <complex>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
+#include "cuop/backend/cpu/isa.h"
 #include "cuop/core/noncopyable.h"
 
 namespace cuop::backend::blas {
@@ -21,6 +23,11 @@ struct Info {
 };
 /// Looks for the library on first use; never throws.
 const Info& info();
+
+/// The kernels that OPENBLAS_CORETYPE should ask for where OpenBLAS has chosen `core` on a
+/// processor of this level: of one that is younger than itself it takes the oldest that there are,
+/// which are several times slower. "" where its choice is good.
+std::string better_core(std::string_view core, isa::Level level);
 
 /// Holds the library at one thread for the time of its life and gives it back what it had. Nested
 /// and concurrent holders share one setting. Calls below take one where they need it; code that
