@@ -136,24 +136,20 @@ class VariableScope : NonCopyable {
   std::optional<std::string> before_;
 };
 
-isa::Level highest_level() {
-  for (const isa::Level level : {isa::Level::kV4, isa::Level::kV3}) {
-    if (isa::is_supported(level)) return level;
-  }
-  return isa::Level::kBaseline;
-}
-
-/// Loads the library anew where it has taken the processor for one of twenty years ago and nobody
-/// has asked for that.
-void correct_core(const std::string& candidate, DynLib& lib, Library& result) {
-  constexpr const char* kVariable = "OPENBLAS_CORETYPE";
-  const std::string core = better_core(result.info.core, highest_level());
-  if (core.empty() || std::getenv(kVariable) != nullptr) return;
+/// Opens a library and fills in its functions; "" or why that failed. One that has taken the
+/// processor for one of twenty years ago is loaded anew unless somebody asks for a core; the one in
+/// use is never closed.
+std::string try_open(const std::string& candidate, Library& result) {
+  constexpr const char* kCoreType = "OPENBLAS_CORETYPE";
+  DynLib lib("BLAS", {candidate});
+  if (!lib.is_loaded()) return lib.reason();
+  if (!bind(lib, result)) return candidate + " has no cblas_sgemm under any known name";
+  const std::string core = better_core(result.info.core, isa::highest_supported());
+  if (core.empty() || std::getenv(kCoreType) != nullptr) return "";
   lib.close();
-  const VariableScope asked(kVariable, core);
-  const DynLib again("BLAS", {candidate});
   result = {};
-  bind(again, result);
+  const VariableScope asked(kCoreType, core);
+  return try_open(candidate, result);
 }
 
 Library find_library() {
@@ -164,15 +160,11 @@ Library find_library() {
   Library result;
   std::string reasons;
   for (const std::string& candidate : candidates()) {
-    // Never closed: DynLib keeps what it has opened until the process ends.
-    DynLib lib("BLAS", {candidate});
-    if (lib.is_loaded() && bind(lib, result)) {
-      correct_core(candidate, lib, result);
+    const std::string why = try_open(candidate, result);
+    if (why.empty()) {
       log(LogLevel::kInfo, "BLAS: using ", result.info.path, " ", result.info.version);
       return result;
     }
-    const std::string why =
-        lib.is_loaded() ? candidate + " has no cblas_sgemm under any known name" : lib.reason();
     reasons += (reasons.empty() ? "" : "; ") + why;
   }
   result.info.reason = cat(kAdvice, " (tried: ", reasons, ")");

@@ -11,14 +11,6 @@ namespace {
 
 constexpr Level kLevels[] = {Level::kBaseline, Level::kV3, Level::kV4};
 
-Level highest_supported() {
-  Level best = Level::kBaseline;
-  for (const Level level : kLevels) {
-    if (is_supported(level)) best = level;
-  }
-  return best;
-}
-
 Level choose_level() {
   const std::string& asked = env().cpu_isa.value;
   if (asked == "auto") return highest_supported();
@@ -46,6 +38,14 @@ bool is_supported(Level level) {
   if (level == Level::kV3) return __builtin_cpu_supports("x86-64-v3") > 0;
 #endif
   return level == Level::kBaseline;
+}
+
+Level highest_supported() {
+  Level best = Level::kBaseline;
+  for (const Level level : kLevels) {
+    if (is_supported(level)) best = level;
+  }
+  return best;
 }
 
 Level current() {

@@ -28,6 +28,7 @@ enum class Level { kBaseline, kV3, kV4 };
 const char* name(Level level);
 /// True when the library contains code of this level and the machine can run it.
 bool is_supported(Level level);
+Level highest_supported();
 /// The level in use: the highest that is supported, or what CUOP_CPU_ISA asks for. ExecutionError
 /// when that is unknown or not supported here. kBaseline while the thread asks for simple kernels.
 Level current();

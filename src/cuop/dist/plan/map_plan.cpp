@@ -13,7 +13,6 @@ namespace {
 void make_in_chunks(Plan& plan, const Machine& machine, const MapProblem& problem,
                     const MapChoice& choice, const std::vector<std::vector<size_t>>& moved,
                     size_t compute) {
-  constexpr int64_t kMostChunks = 8;
   const auto chunks = map_chunks(problem.needed, problem.inputs, choice.output, problem.shape);
   if (!chunks) return;
   std::vector<size_t> moves;
@@ -21,11 +20,8 @@ void make_in_chunks(Plan& plan, const Machine& machine, const MapProblem& proble
     if (chunks->is_cut[i]) moves.insert(moves.end(), moved[i].begin(), moved[i].end());
   }
   for (size_t step = compute + 1; step < plan.steps.size(); ++step) moves.push_back(step);
-  int64_t longest = 0;
-  for (const Box& block : choice.output.owner_boxes(problem.shape)) {
-    if (!block.empty()) longest = std::max(longest, block.interval(chunks->axis).length());
-  }
-  overlap_moves(plan, machine, moves, compute, std::min(longest, kMostChunks));
+  overlap_moves(plan, machine, moves, compute,
+                most_chunks(choice.output.owner_boxes(problem.shape), chunks->axis));
 }
 
 Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machine& machine) {

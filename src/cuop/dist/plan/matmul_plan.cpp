@@ -100,17 +100,12 @@ void make_in_chunks(Plan& plan, const Machine& machine, const std::array<Operand
   std::vector<size_t> moves;
   for (size_t i = operands[chunked].first; i < operands[chunked].last; ++i) moves.push_back(i);
   for (size_t i = product + 1; i < plan.steps.size(); ++i) moves.push_back(i);
-  int64_t longest = 0;
-  for (const Box& block : c.owner_boxes(c_shape)) {
-    if (!block.empty()) {
-      longest = std::max(longest, block.interval(static_cast<int>(chunked)).length());
-    }
-  }
+  const int64_t most = most_chunks(c.owner_boxes(c_shape), static_cast<int>(chunked), kChunkUnit);
   // Shorter products do not keep all of a GPU busy.
-  constexpr double kLeastSeconds = 1e-4, kMostChunks = 8;
-  const double most = std::min(kMostChunks, plan.steps[product].seconds / kLeastSeconds);
+  constexpr double kLeastSeconds = 1e-4;
+  const double useful = plan.steps[product].seconds / kLeastSeconds;
   overlap_moves(plan, machine, moves, product,
-                std::min(static_cast<int64_t>(most), longest / kChunkUnit));
+                static_cast<int64_t>(std::min(static_cast<double>(most), useful)));
   if (chunks_of(plan) > 1) plan.settings["chunked"] = static_cast<int64_t>(chunked);
 }
 

@@ -40,6 +40,15 @@ int64_t best_chunks(double compute, double moves, double each, int64_t most) {
   return best;
 }
 
+int64_t most_chunks(const std::vector<Box>& blocks, int axis, int64_t unit) {
+  constexpr int64_t kMostUseful = 8;
+  int64_t longest = 0;
+  for (const Box& block : blocks) {
+    if (!block.empty()) longest = std::max(longest, block.interval(axis).length());
+  }
+  return std::min(longest / unit, kMostUseful);
+}
+
 void overlap_moves(Plan& plan, const Machine& machine, const std::vector<size_t>& moves,
                    size_t compute, int64_t most) {
   plan.settings["chunks"] = 1;

@@ -14,6 +14,10 @@ double overlapped_seconds(double compute, double moves, int64_t chunks, double e
 /// The number of chunks of the least such time, at most `most`.
 int64_t best_chunks(double compute, double moves, double each, int64_t most);
 
+/// The number of chunks above which nothing is gained, of blocks that are cut along `axis` at
+/// multiples of `unit` indices; 0 where no block holds a unit.
+int64_t most_chunks(const std::vector<Box>& blocks, int axis, int64_t unit = 1);
+
 /// Sets setting("chunks") of the plan: the number, at most `most`, in which the arithmetic of step
 /// `compute` takes least time beside the moves of the steps `moves`, which are cut alike; 1 where
 /// nothing is gained. The moves' steps keep the seconds that arithmetic does not hide.
