@@ -74,6 +74,30 @@ TEST(DistConv2d, IsMadeInChunksWhereMovesAreHidden) {
   });
 }
 
+/// Chunks that cut a group would fetch its images again, over those which are being convolved.
+TEST(DistConv2d, ChunksShareNoGroup) {
+  run_ranks(3, [](const CommunicatorPtr& comm) {
+    for (const auto& [outputs, chunks] : {std::pair{24, 2}, {6, 2}, {72, 4}}) {
+      const int64_t groups = outputs == 72 ? 12 : 6;
+      const Tensor x = noise({2, groups, 5, 4});
+      const Tensor w = noise({outputs, 1, 3, 3}, DType::kFloat64, 2);
+      const ConvOptions options{.groups = groups};
+      int64_t sent[2];
+      for (const bool hides : {false, true}) {
+        CallOptions call{.strategy = "channel"};
+        if (hides) call.machine = hiding_moves();
+        const int64_t before = comm->bytes_sent();
+        const Tensor y =
+            conv_from_root(comm, on_root(comm, x), on_root(comm, w), {}, options, call);
+        sent[hides] = comm->bytes_sent() - before;
+        expect_rooted(comm, y, cuop::conv2d(x, w, nullptr, options), 1e-12, cat(outputs));
+        EXPECT_EQ(chunks_of(last_report().plan), hides ? chunks : 1) << outputs;
+      }
+      EXPECT_EQ(sent[1], sent[0]) << outputs;
+    }
+  });
+}
+
 TEST(DistConv2d, SplitsOneDimensionalAndThreeDimensionalImages) {
   run_ranks(3, [](const CommunicatorPtr& comm) {
     for (const auto& [x_shape, w_shape] : {std::pair{Shape{2, 3, 11}, Shape{2, 3, 4}},

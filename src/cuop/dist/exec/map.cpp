@@ -19,7 +19,7 @@ DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& in
   const Device device = inputs[0].device();
   const auto own = static_cast<size_t>(comm->rank());
   const int64_t count = chunks_of(plan);
-  const auto chunks = map_chunks(mapping.needed, plan.inputs, output.sharding, output.shape);
+  const auto chunks = map_chunks(mapping.needed, plan.inputs, output.sharding, output.shape, count);
   const std::vector<Box> made = output.sharding.owner_boxes(output.shape);
   const MadeInChunks block(*comm, made, wanted.sharding.owner_boxes(output.shape), output.dtype,
                            device);

@@ -13,7 +13,10 @@ namespace {
 void make_in_chunks(Plan& plan, const Machine& machine, const MapProblem& problem,
                     const MapChoice& choice, const std::vector<std::vector<size_t>>& moved,
                     size_t compute) {
-  const auto chunks = map_chunks(problem.needed, problem.inputs, choice.output, problem.shape);
+  const auto in_chunks = [&](int64_t count) {
+    return map_chunks(problem.needed, problem.inputs, choice.output, problem.shape, count);
+  };
+  const auto chunks = in_chunks(2);
   if (!chunks) return;
   std::vector<size_t> moves;
   for (size_t i = 0; i < moved.size(); ++i) {
@@ -21,7 +24,8 @@ void make_in_chunks(Plan& plan, const Machine& machine, const MapProblem& proble
   }
   for (size_t step = compute + 1; step < plan.steps.size(); ++step) moves.push_back(step);
   overlap_moves(plan, machine, moves, compute,
-                most_chunks(choice.output.owner_boxes(problem.shape), chunks->axis));
+                most_chunks(choice.output.owner_boxes(problem.shape), chunks->axis),
+                [&](int64_t count) { return in_chunks(count) == chunks; });
 }
 
 Plan plan_choice(const MapProblem& problem, const MapChoice& choice, const Machine& machine) {
@@ -163,26 +167,28 @@ std::vector<Box> needed_boxes(const NeededBox& needed, size_t input, int input_n
 }
 
 std::optional<MapChunks> map_chunks(const NeededBox& needed, const std::vector<Placement>& inputs,
-                                    const Sharding& output, const Shape& shape) {
+                                    const Sharding& output, const Shape& shape, int64_t count) {
   const Spec spec = output.spec().padded_to(shape.ndim());
   MapChunks chunks;
   while (chunks.axis < shape.ndim() && spec.axes(chunks.axis).empty()) ++chunks.axis;
   if (chunks.axis == shape.ndim() || output.single_rank() >= 0) return std::nullopt;
   const std::vector<Box> made = output.owner_boxes(shape);
-  constexpr int64_t kParts = 2;  // as these are cut, so are more
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int ndim = inputs[i].shape.ndim();
     const std::vector<Box> whole = needed_boxes(needed, i, ndim, made);
-    std::vector<Box> parts[kParts];
-    for (int64_t part = 0; part < kParts; ++part) {
-      parts[part] = needed_boxes(needed, i, ndim, chunk_of(made, chunks.axis, kParts, part));
+    std::vector<int64_t> read(made.size(), 0);  // elements of a rank's chunks
+    bool is_same = true;
+    for (int64_t chunk = 0; chunk < count; ++chunk) {
+      const std::vector<Box> parts =
+          needed_boxes(needed, i, ndim, chunk_of(made, chunks.axis, count, chunk));
+      for (size_t rank = 0; rank < made.size(); ++rank) {
+        read[rank] += parts[rank].size();
+        is_same = is_same && (parts[rank].empty() || parts[rank] == whole[rank]);
+      }
     }
-    bool is_cut = true, is_same = true;
+    bool is_cut = true;
     for (size_t rank = 0; rank < made.size(); ++rank) {
-      const Box &first = parts[0][rank], &second = parts[1][rank];
-      is_cut = is_cut && first.size() + second.size() == whole[rank].size();
-      is_same = is_same && (first.empty() || first == whole[rank]) &&
-                (second.empty() || second == whole[rank]);
+      is_cut = is_cut && read[rank] == whole[rank].size();
     }
     if (!is_cut && !is_same) return std::nullopt;
     chunks.is_cut.push_back(!is_same);

@@ -45,13 +45,16 @@ std::vector<Box> needed_boxes(const NeededBox& needed, size_t input, int input_n
 
 /// How blocks of the result are made in chunks (overlap.h): along which dimension of the result,
 /// and which inputs' boxes are cut with it; what others give a block is there before the first
-/// chunk. None where the boxes that an input gives to chunks overlap.
+/// chunk.
 struct MapChunks {
   int axis = 0;
   std::vector<bool> is_cut;  ///< for each input
+  bool operator==(const MapChunks&) const = default;
 };
+/// Of so many chunks. None where the boxes that an input gives to them overlap: one would come
+/// while another is read.
 std::optional<MapChunks> map_chunks(const NeededBox& needed, const std::vector<Placement>& inputs,
-                                    const Sharding& output, const Shape& shape);
+                                    const Sharding& output, const Shape& shape, int64_t count);
 
 /// The rank on which all inputs lie, -1 when there is none.
 int common_rank(const std::vector<Placement>& inputs);

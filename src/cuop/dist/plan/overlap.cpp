@@ -50,7 +50,8 @@ int64_t most_chunks(const std::vector<Box>& blocks, int axis, int64_t unit) {
 }
 
 void overlap_moves(Plan& plan, const Machine& machine, const std::vector<size_t>& moves,
-                   size_t compute, int64_t most) {
+                   size_t compute, int64_t most,
+                   const std::function<bool(int64_t chunks)>& is_possible) {
   plan.settings["chunks"] = 1;
   double seconds = 0, each = 0;
   for (const size_t i : moves) {
@@ -59,7 +60,8 @@ void overlap_moves(Plan& plan, const Machine& machine, const std::vector<size_t>
   }
   const double hidden = machine.overlap * seconds, work = plan.steps[compute].seconds;
   if (hidden <= 0) return;
-  const int64_t chunks = best_chunks(work, hidden, each, most);
+  int64_t chunks = best_chunks(work, hidden, each, most);
+  while (chunks > 1 && is_possible && !is_possible(chunks)) --chunks;
   const double left = seconds - hidden + overlapped_seconds(work, hidden, chunks, each) - work;
   if (chunks == 1 || left >= seconds) return;
   for (const size_t i : moves) plan.steps[i].seconds *= left / seconds;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "cuop/dist/plan/plan.h"
@@ -19,10 +20,12 @@ int64_t best_chunks(double compute, double moves, double each, int64_t most);
 int64_t most_chunks(const std::vector<Box>& blocks, int axis, int64_t unit = 1);
 
 /// Sets setting("chunks") of the plan: the number, at most `most`, in which the arithmetic of step
-/// `compute` takes least time beside the moves of the steps `moves`, which are cut alike; 1 where
-/// nothing is gained. The moves' steps keep the seconds that arithmetic does not hide.
+/// `compute` takes least time beside the moves of the steps `moves`, which are cut alike, or the
+/// next smaller one that `is_possible` (all are, if none is given); 1 where nothing is gained. The
+/// moves' steps keep the seconds that arithmetic does not hide.
 void overlap_moves(Plan& plan, const Machine& machine, const std::vector<size_t>& moves,
-                   size_t compute, int64_t most);
+                   size_t compute, int64_t most,
+                   const std::function<bool(int64_t chunks)>& is_possible = {});
 
 /// That setting; 1 where there is none.
 int64_t chunks_of(const Plan& plan);
