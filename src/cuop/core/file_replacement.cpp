@@ -52,9 +52,7 @@ void FileReplacement::fail(const std::string& why) const {
   throw ExecutionError(cat(who_, ": ", asked_, " ", why));
 }
 
-void FileReplacement::fail() const {
-  fail(cat("cannot be written: ", std::generic_category().message(errno)));
-}
+void FileReplacement::fail() const { fail(cat("cannot be written: ", errno_text())); }
 
 void FileReplacement::find_target() {
   if (asked_.find('\0') != std::string::npos) {

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
-#include <system_error>
 
 #include "cuop/core/text.h"
 #include "cuop/core/trusted_path.h"
@@ -77,7 +76,7 @@ PrivateDirectory PrivateDirectory::open(const std::string& path, Missing missing
     result.directory_ =
         Descriptor(openat(way.directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!result.is_open()) {
-      result.problem_ = cat(path, " cannot be read: ", std::generic_category().message(errno));
+      result.problem_ = cat(path, " cannot be read: ", errno_text());
     }
   }
   return result;

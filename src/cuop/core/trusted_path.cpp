@@ -51,7 +51,7 @@ class Walk {
 
  private:
   static TrustedPath refuse(std::string why) { return {Descriptor(), std::move(why)}; }
-  static std::string failure() { return cat(": ", std::generic_category().message(errno)); }
+  static std::string failure() { return cat(": ", errno_text()); }
 
   static bool is_trusted(uid_t owner) { return owner == 0 || owner == geteuid(); }
 

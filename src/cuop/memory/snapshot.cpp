@@ -39,8 +39,8 @@ void write(JsonWriter& json, const Statistics& s) {
 }
 
 void write(JsonWriter& json, const BlockReport& block) {
-  json.open('{').members("address", cat("0x", std::hex, block.address), "bytes", block.bytes,
-                         "state", name(block.state), "stream", block.stream);
+  json.open('{').members("address", cat("0x", std::setbase(16), block.address), "bytes",
+                         block.bytes, "state", name(block.state), "stream", block.stream);
   if (block.requested > 0) {
     json.members("requested", block.requested, "age_s", block.age_s, "site", block.site);
   }

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
-#include <system_error>
 
 #include "cuop/core/error.h"
 #include "cuop/core/text.h"
@@ -18,8 +17,6 @@
 namespace cuop::dist {
 
 namespace {
-
-std::string reason() { return std::generic_category().message(errno); }
 
 struct Address {
   sockaddr_un name{};
@@ -88,7 +85,7 @@ DescriptorChannel::DescriptorChannel(int senders)
   const auto* const name = reinterpret_cast<const sockaddr*>(&address.name);
   if (!socket_.is_open() || bind(socket_.get(), name, address.length) != 0 ||
       setsockopt(socket_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
-    throw CommunicationError(cat("no socket for open files: ", reason()));
+    throw CommunicationError(cat("no socket for open files: ", errno_text()));
   }
   for (int sender = 0; sender < senders; ++sender) tokens_.push_back(new_channel_token());
 }
@@ -130,7 +127,7 @@ bool DescriptorChannel::send(const ChannelPlace& to, std::span<const std::byte> 
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS) {
     return false;
   }
-  throw CommunicationError(cat("open files cannot be sent to it: ", reason()));
+  throw CommunicationError(cat("open files cannot be sent to it: ", errno_text()));
 }
 
 std::optional<DescriptorChannel::Message> DescriptorChannel::receive() {
@@ -148,7 +145,7 @@ std::optional<DescriptorChannel::Message> DescriptorChannel::receive() {
     const ssize_t got = recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-    if (got < 0) throw CommunicationError(cat("open files cannot be received: ", reason()));
+    if (got < 0) throw CommunicationError(cat("open files cannot be received: ", errno_text()));
     Attached attached = take_attached(header);
     const auto sender = std::find(tokens_.begin(), tokens_.end(), token);
     const bool is_whole = (header.msg_flags & MSG_TRUNC) == 0;

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <system_error>
 #include <utility>
 
 #include "cuop/core/env.h"
@@ -31,8 +30,8 @@ using std::memory_order_release;
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-[[noreturn]] void throw_errno(const char* what) {
-  throw CommunicationError(cat("heartbeat: ", what, ": ", std::generic_category().message(errno)));
+[[noreturn]] void throw_heartbeat_errno(const char* what) {
+  throw CommunicationError(cat("heartbeat: ", what, ": ", errno_text()));
 }
 
 /// Two processes have the same when the number of one is good for the other.
@@ -42,7 +41,7 @@ uint64_t this_host() {
   char numbering[64] = "";
   const bool is_known = file.is_open() && read_all(file.get(), boot) &&
                         readlink("/proc/self/ns/pid", numbering, sizeof(numbering) - 1) > 0;
-  if (!is_known) throw_errno("this host cannot be told from others");
+  if (!is_known) throw_heartbeat_errno("this host cannot be told from others");
   return hash_text(cat(boot, numbering, env().host_name.value));
 }
 
@@ -130,10 +129,10 @@ HeartbeatPage HeartbeatPage::make() {
   static_assert(std::atomic<int64_t>::is_always_lock_free);
   HeartbeatPage page;
   page.file_ = memory::make_sealed_file("cuop-heartbeat", sizeof(Content));
-  if (!page.file_.is_open()) throw_errno("no page can be made");
+  if (!page.file_.is_open()) throw_heartbeat_errno("no page can be made");
   const int file = page.file_.get();
   page.map(PROT_READ | PROT_WRITE, MAP_SHARED);
-  if (!page.is_open()) throw_errno("the page cannot be mapped");
+  if (!page.is_open()) throw_heartbeat_errno("the page cannot be mapped");
   new (page.content_) Content{};
   const std::string random = random_bytes(sizeof(page.place_.token));
   std::memcpy(page.place_.token, random.data(), random.size());
@@ -167,7 +166,7 @@ HeartbeatPage HeartbeatPage::open(const PagePlace& place) {
 HeartbeatPage HeartbeatPage::mirror(const PagePlace& place) {
   HeartbeatPage page;
   page.map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-  if (!page.is_open()) throw_errno("another host's page cannot be kept");
+  if (!page.is_open()) throw_heartbeat_errno("another host's page cannot be kept");
   new (page.content_) Content{};
   page.place_ = place;
   return page;

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <system_error>
 
 #include "cuop/core/cache_directory.h"
 #include "cuop/core/descriptor.h"
@@ -30,8 +29,6 @@ constexpr size_t kFileCharacters = 2 * kRandomBytes;  // hexadecimal digits
           "; set CUOP_JOB_SECRET to the same text on all ranks, 16 characters or more"));
 }
 
-std::string reason() { return std::generic_category().message(errno); }
-
 Descriptor open_file(const std::string& path, int flags) {
   return Descriptor(open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
@@ -47,7 +44,7 @@ void make_secret(const std::string& path) {
                  fsync(file.get()) == 0;
   }
   const bool is_there = is_written && (link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
-  const std::string why = reason();
+  const std::string why = errno_text();
   unlink(draft.c_str());
   if (!is_there) refuse(cat(path, " cannot be made: ", why));
 }
@@ -67,7 +64,7 @@ std::string secret_in(const std::string& directory) {
   constexpr int kReading = O_RDONLY | O_NONBLOCK;
   if (!open_file(path, kReading).is_open() && errno == ENOENT) make_secret(path);
   const Descriptor file = open_file(path, kReading);
-  if (!file.is_open()) refuse(cat(path, " cannot be read: ", reason()));
+  if (!file.is_open()) refuse(cat(path, " cannot be read: ", errno_text()));
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     refuse(cat(path, " is no regular file"));
