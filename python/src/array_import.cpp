@@ -8,9 +8,9 @@
 
 namespace cuop::python {
 
-namespace {
-
 nb::object numpy(const char* function) { return nb::module_::import_("numpy").attr(function); }
+
+namespace {
 
 bool is_numpy(nb::handle object) {
   return nb::isinstance(object, numpy("ndarray")) || nb::isinstance(object, numpy("generic"));
@@ -99,7 +99,7 @@ Tensor import_numpy(nb::handle array) {
 }
 
 /// What an object's __array__ returns, which need not be an array.
-nb::object array_of(nb::handle object) {
+nb::object numpy_array_of(nb::handle object) {
   try {
     return numpy("asarray")(object);
   } catch (nb::python_error& error) {
@@ -123,7 +123,7 @@ Tensor import_any(nb::handle object, std::optional<DType> dtype) {
   if (nb::hasattr(object, "__dlpack__")) return import_dlpack(object);
   if (nb::hasattr(object, "__cuda_array_interface__")) return import_cuda_array(object);
   if (auto tensor = import_buffer(object)) return *tensor;
-  if (nb::hasattr(object, "__array__")) return import_numpy(array_of(object));
+  if (nb::hasattr(object, "__array__")) return import_numpy(numpy_array_of(object));
   return import_numbers(object, dtype);
 }
 

@@ -50,7 +50,7 @@ ProductPath product_path(dist::Communicator& comm, std::string_view text) {
                              [&] { return parse_product_path(text, "matmul"); });
 }
 
-void bind_products(Module& m) {
+void bind_dist_products(Module& m) {
   m.def(
       "matmul",
       [](const DistTensor& a, const DistTensor& b, std::string strategy, OptionalSharding output,
@@ -193,7 +193,7 @@ void define_reduction(Module& m, const char* name, ReduceKind kind) {
 }  // namespace
 
 void bind_dist_algo(Module& m) {
-  bind_products(m);
+  bind_dist_products(m);
   bind_pipelined(m);
   bind_binaries(m);
   define_pencil(m, "fft2d_pencil", false);

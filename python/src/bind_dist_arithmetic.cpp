@@ -51,18 +51,18 @@ DistTensor apply(int code, std::initializer_list<nb::handle> objects) {
 }
 
 /// Whether an operator takes this object; others get NotImplemented, so that Python asks them.
-bool is_operand(nb::handle object) {
+bool is_dist_operand(nb::handle object) {
   return nb::isinstance<DistTensor>(object) || nb::isinstance<Tensor>(object) ||
          is_number_or_array(object);
 }
 
-nb::object compute(int code, nb::handle first, nb::handle second) {
-  if (!is_operand(first) || !is_operand(second)) return nb::borrow(Py_NotImplemented);
+nb::object compute_dist(int code, nb::handle first, nb::handle second) {
+  if (!is_dist_operand(first) || !is_dist_operand(second)) return nb::borrow(Py_NotImplemented);
   return nb::cast(apply(code, {first, second}));
 }
 
 nb::object in_place(int code, nb::handle self, nb::handle other) {
-  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  if (!is_dist_operand(other)) return nb::borrow(Py_NotImplemented);
   const std::array<nb::handle, 2> both{self, other};
   const PartsOperands operands(both);
   without_gil([&] { dist::elementwise_in_place(code, operands.tensor(0), *operands.list()[1]); });
@@ -70,7 +70,7 @@ nb::object in_place(int code, nb::handle self, nb::handle other) {
 }
 
 nb::object matrix_product(int, nb::handle self, nb::handle other) {
-  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  if (!is_dist_operand(other)) return nb::borrow(Py_NotImplemented);
   const std::array<nb::handle, 2> both{self, other};
   const PartsOperands operands(both);
   const DistTensor* right = operands.list()[1]->tensor();
@@ -166,7 +166,7 @@ void bind_dist_arithmetic(Module& m) {
         [code = jit::find_op(op)](nb::handle self) { return apply(code, {self}); },
         nb::sig(cat("def __", method, "__(self) -> DistTensor").c_str()));
   }
-  define_operators(type, kStub, compute, in_place);
+  define_operators(type, kStub, compute_dist, in_place);
   define_operator(type, "matmul", kStub, 0, matrix_product);
   // NumPy leaves `array + x` to x, and its own functions refuse x instead of gathering it.
   nb::setattr(type, "__array_ufunc__", nb::none());

@@ -27,7 +27,7 @@ const DistTensor* mask_of(nb::handle key) {
   return mask->ndim() == 0 && mask->dtype() != DType::kBool ? nullptr : mask;
 }
 
-DistTensor get(const DistTensor& self, nb::handle key) {
+DistTensor get_dist_item(const DistTensor& self, nb::handle key) {
   if (const DistTensor* mask = mask_of(key)) {
     const nb::gil_scoped_release released;
     return dist::get_item(self, *mask);
@@ -37,7 +37,7 @@ DistTensor get(const DistTensor& self, nb::handle key) {
   return dist::get_item(self, index);
 }
 
-void set(nb::handle self, nb::handle key, nb::handle value) {
+void set_dist_item(nb::handle self, nb::handle key, nb::handle value) {
   const std::array<nb::handle, 2> both{self, value};
   const PartsOperands operands(both);
   if (const DistTensor* mask = mask_of(key)) {
@@ -50,14 +50,14 @@ void set(nb::handle self, nb::handle key, nb::handle value) {
 }
 
 void bind_indexing(Class<DistTensor> type) {
-  type.def("__getitem__", &get, "key"_a.none(),
+  type.def("__getitem__", &get_dist_item, "key"_a.none(),
            "Integers, slices, None and ... as of tensors. Rows stay where they are: slices leave "
            "uneven blocks, and an integer of a split dimension leaves the result on the ranks that "
            "have it. Only a negative step through rows of several ranks moves them, and is "
            "collective. A DistTensor of bool and of this shape picks elements, in row-major order, "
            "as one dimension in uneven blocks (collective). Raises IndexError; ExecutionError for "
            "masks and index arrays of one rank.")
-      .def("__setitem__", &set, "key"_a.none(), "value"_a,
+      .def("__setitem__", &set_dist_item, "key"_a.none(), "value"_a,
            nb::sig("def __setitem__(self, key: object | None, value: DistTensor | Number) -> None"),
            "Assigns in this tensor's parts, and in all that share their memory. The value, a "
            "DistTensor (then it is collective) or a number, broadcasts and takes the dtype; for "
@@ -141,7 +141,7 @@ void bind_shapes(Class<DistTensor> type) {
       "which is collective, and nobody gathers. Raises ShapeError.");
 }
 
-void bind_transforms(Class<DistTensor> type) {
+void bind_dist_transforms(Class<DistTensor> type) {
   static constexpr std::pair<const char*, dist::FftKind> kKinds[] = {
       {"fft", dist::FftKind::kFft},
       {"ifft", dist::FftKind::kIfft},
@@ -238,7 +238,7 @@ void bind_dist_methods(Module& m) {
   bind_indexing(type);
   bind_reductions(type);
   bind_shapes(type);
-  bind_transforms(type);
+  bind_dist_transforms(type);
   bind_conversions(type);
   m.def("is_strict", &dist::is_strict, "Whether this thread is inside `strict()`.");
   m.def("_set_strict", &dist::set_strict, "is_strict"_a, "Returns what was before.");

@@ -44,7 +44,7 @@ Tensor apply(int code, const Tensor* out, const Operands&... operands) {
   return detail::elementwise(code, list, out);
 }
 
-const char* describe(jit::Rule rule) {
+const char* describe_rule(jit::Rule rule) {
   switch (rule) {
     case jit::Rule::kInexact:
       return "of the promoted dtype, float64 for integers and bool";
@@ -63,7 +63,7 @@ std::string document(const OpInfo& op) {
     dtypes += (dtypes.empty() ? "" : ", ") + std::string(name(dtype));
   }
   return std::string(op.doc) + "\n\nElementwise; shapes broadcast. Arguments: " + dtypes +
-         ". Result: " + describe(op.rule) +
+         ". Result: " + describe_rule(op.rule) +
          ".\n`out` receives the result; it may be one of the arguments. Raises ShapeError, "
          "DTypeError, ExecutionError (out overlaps an argument or is read-only).\n"
          "Of a DistTensor the parts are computed where they lie, without `out`; of several, see "
@@ -173,7 +173,7 @@ nb::typed<nb::list, Record> table() {
     for (const DType dtype : jit::argument_dtypes(op)) dtypes.append(name(dtype));
     for (int i = 0; i < op.arity; ++i) parameters.append(op.parameters[i]);
     return record_of("name", op.name, "doc", op.doc, "parameters", parameters, "dtypes", dtypes,
-                     "result", describe(op.rule), "ulps",
+                     "result", describe_rule(op.rule), "ulps",
                      nb::make_tuple(op.ulps.float32, op.ulps.float64));
   });
 }

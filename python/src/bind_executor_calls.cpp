@@ -109,7 +109,7 @@ void define_call(Module& m, const char* name, Work work,
       "on_progress"_a = nb::none(), "log"_a = nb::none(), doc);
 }
 
-void bind_transforms(Module& m) {
+void bind_executor_transforms(Module& m) {
   const auto line = [](const CommunicatorPtr& comm, const TiledOptions& options,
                        const MaybeTensor& x, Limit n, int64_t dim, std::string_view norm,
                        std::string_view kind) {
@@ -188,7 +188,7 @@ std::shared_ptr<executor::PassLog> pass_log(const nb::object& log) {
 }
 
 void bind_executor_calls(Module& m) {
-  bind_transforms(m);
+  bind_executor_transforms(m);
   bind_sweeps(m);
 }
 

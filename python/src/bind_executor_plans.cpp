@@ -106,7 +106,7 @@ Header header_of(const Arg<Shape>& shape, const Arg<DType>& dtype) {
   return header;
 }
 
-void bind_values(Module& m) {
+void bind_plan_values(Module& m) {
   Class<TileMachine>(
       m, "TileMachine",
       "Devices to plan tiles for: so many alike, `memory` bytes that may be used on "
@@ -269,7 +269,7 @@ dist::FftBatch line_batch(Limit n, int64_t dim, std::string_view norm, std::stri
 }
 
 void bind_executor_plans(Module& m) {
-  bind_values(m);
+  bind_plan_values(m);
   bind_plans(m);
 }
 

@@ -222,15 +222,15 @@ void bind_records(Module& m) {
             "Fields of the configuration that mean nothing to the device that ran, each with the "
             "reason: 'block_size=256: no effect on cpu (...)'.")
       .finish();
-  using Report = TuningReport;
-  RecordClass<Report>(m, "TuningReport", "How a JIT wrapper came to the kernel of its last call.")
-      .read("source", &Report::source,
+  RecordClass<TuningReport>(m, "TuningReport",
+                            "How a JIT wrapper came to the kernel of its last call.")
+      .read("source", &TuningReport::source,
             "'measured', 'memory', 'disk', 'put off' (nothing may be measured now); '' before the "
             "first call.")
-      .read("kernel", &Report::kernel, "As kernel_type of the profile.")
-      .read("gain", &Report::gain, "Part of the default kernel's time that the choice saves.")
-      .read("made_in_ms", &Report::made_in_ms, "What finding it cost.")
-      .read("text", &Report::text,
+      .read("kernel", &TuningReport::kernel, "As kernel_type of the profile.")
+      .read("gain", &TuningReport::gain, "Part of the default kernel's time that the choice saves.")
+      .read("made_in_ms", &TuningReport::made_in_ms, "What finding it cost.")
+      .read("text", &TuningReport::text,
             "What was measured when it was found, one line a candidate; or why nothing was.")
       .computed("measured", &measured,
                 "ms of one run of each candidate that was measured, by name; the default first.")

@@ -6,6 +6,9 @@
 
 namespace cuop::python {
 
+/// A function of NumPy.
+nb::object numpy(const char* function);
+
 /// A view of anything array-like, of its memory where it has any. Arrays keep their own dtype;
 /// numbers and lists of them take the given one (OverflowError when it cannot hold one), else
 /// float32, int64, bool or complex64.

@@ -35,7 +35,7 @@ DType from_dl(DLDataType given) {
 
 /// What an exported capsule keeps alive: the tensor, and its shape and strides as plain arrays.
 template <class Managed>
-struct Exported {
+struct ExportedManaged {
   Managed managed{};
   Tensor tensor;
   std::vector<int64_t> shape, strides;
@@ -43,13 +43,13 @@ struct Exported {
 
 template <class Managed>
 Managed* make_exported(const Tensor& tensor) {
-  auto* exported = new Exported<Managed>;
+  auto* exported = new ExportedManaged<Managed>;
   exported->tensor = tensor;
   exported->shape = tensor.shape().to_vector();
   exported->strides = tensor.strides().to_vector();
   exported->managed.manager_ctx = exported;
   exported->managed.deleter = [](Managed* self) {
-    delete static_cast<Exported<Managed>*>(self->manager_ctx);
+    delete static_cast<ExportedManaged<Managed>*>(self->manager_ctx);
   };
   const auto [device_type, device_index] = dlpack_device(tensor.device());
   exported->managed.dl_tensor = {tensor.data(),

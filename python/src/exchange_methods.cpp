@@ -79,7 +79,7 @@ nb::object to_numpy(const Tensor& tensor) {
   if (copy.dtype() == DType::kBFloat16) {
     throw DTypeError("to_numpy: NumPy has no bfloat16; use .to('float32').to_numpy()");
   }
-  return nb::module_::import_("numpy").attr("asarray")(nb::cast(copy));
+  return numpy("asarray")(nb::cast(copy));
 }
 
 nb::object array_of(const Tensor& self, nb::handle dtype, nb::handle copy) {

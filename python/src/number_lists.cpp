@@ -16,8 +16,6 @@ namespace {
 /// Integers up to here are float64 numbers.
 constexpr double kWholeDoubles = 9007199254740992.0;
 
-nb::object numpy(const char* function) { return nb::module_::import_("numpy").attr(function); }
-
 bool is_list(nb::handle object) {
   return PyList_CheckExact(object.ptr()) || PyTuple_CheckExact(object.ptr());
 }

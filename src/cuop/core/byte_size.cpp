@@ -1,5 +1,6 @@
 #include "cuop/core/byte_size.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
@@ -26,6 +27,11 @@ double factor_of(std::string unit) {
 }
 
 }  // namespace
+
+int64_t whole_bytes(double bytes) {
+  constexpr double kMost = 0x1p61;
+  return static_cast<int64_t>(std::ceil(std::min(bytes, kMost)));
+}
 
 std::string format_bytes(int64_t bytes) {
   constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};

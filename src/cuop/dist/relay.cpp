@@ -6,7 +6,7 @@ namespace cuop::dist {
 namespace {
 
 /// To plan what more ranks pass on, each to all others, takes longer than it is worth.
-constexpr size_t kMostRanks = 64;
+constexpr size_t kMostRelayRanks = 64;
 
 /// The rank that has all there is; -1 where that is not one.
 int only_owner(std::span<const Box> owners) {
@@ -31,7 +31,7 @@ int axis_for(const Box& box, size_t ranks) {
 
 std::optional<Relay> relay_of(std::span<const Box> owners, std::span<const Box> boxes) {
   const int owner = only_owner(owners);
-  if (owner < 0 || owners.size() > kMostRanks) return std::nullopt;
+  if (owner < 0 || owners.size() > kMostRelayRanks) return std::nullopt;
   const int ndim = owners[static_cast<size_t>(owner)].ndim();
   const std::vector<Box> none(boxes.size(), empty_box(ndim));
   Relay relay{{boxes.begin(), boxes.end()}, none, none};

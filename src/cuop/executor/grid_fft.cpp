@@ -10,7 +10,6 @@
 namespace cuop::executor {
 namespace {
 
-constexpr const char* kAtOnce = "at once";
 constexpr const char* kRowsAndColumns = "rows and columns";
 
 TileOperation whole_grid(FftNorm norm) { return fft2d_tiles({{}, {-2, -1}, {norm, false}}); }

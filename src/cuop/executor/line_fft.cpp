@@ -12,7 +12,6 @@
 namespace cuop::executor {
 namespace {
 
-constexpr const char* kAtOnce = "at once";
 constexpr const char* kFourSteps = "four steps";
 constexpr const char* kChirp = "chirp";
 

@@ -16,7 +16,6 @@ using dist::Unpacker;
 
 namespace {
 
-constexpr int kRoot = 0;
 constexpr int64_t kMostCounts = 16;
 constexpr int64_t kLongestText = 1 << 16;
 

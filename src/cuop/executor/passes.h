@@ -63,6 +63,8 @@ class Passes {
   std::optional<PassState> left_;
 };
 
+/// The way of a call whose arrays fit: in one pass.
+inline constexpr const char* kAtOnce = "at once";
 /// A way of a call, and the number of its last pass where they are kept.
 struct KnownWay {
   std::string way;

@@ -158,18 +158,18 @@ Tensor RootArray::read_far(const Box& box) const {
   const int64_t bytes = runs.length * item;
   auto* to = static_cast<char*>(part.data());
   Dims at = box.low;
-  constexpr int64_t kAtOnce = int64_t{32} << 20;  // bytes between two looks for an interrupt
+  constexpr int64_t kLookBytes = int64_t{32} << 20;  // bytes between two looks for an interrupt
   int64_t since = 0;
   for (int64_t left = bytes > 0 ? part.nbytes() / bytes : 0; left > 0; --left) {
     int64_t offset = 0;
     for (int axis = 0; axis < layout.ndim(); ++axis) offset += at[axis] * layout.strides[axis];
-    for (int64_t done = 0; done < bytes; done += kAtOnce) {
-      const int64_t now = std::min(kAtOnce, bytes - done);
+    for (int64_t done = 0; done < bytes; done += kLookBytes) {
+      const int64_t now = std::min(kLookBytes, bytes - done);
       if (!dist::read_memory(address, offset * item + done, now, to + done)) {
         throw CommunicationError("arrays of the root: its memory cannot be read any more", 0);
       }
       since += now;
-      if (since >= kAtOnce) {
+      if (since >= kLookBytes) {
         since = 0;
         check_interrupt();
       }

@@ -22,6 +22,9 @@
 
 namespace cuop::executor {
 
+/// The rank that gives a call's arrays and gets its result.
+inline constexpr int kRoot = 0;
+
 /// New memory on the root's host into which all ranks can write: what `into` of RootArrays should
 /// be. Not collective.
 Tensor new_result(const dist::Communicator& comm, const dist::Header& header);

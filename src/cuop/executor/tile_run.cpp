@@ -22,6 +22,8 @@
 namespace cuop::executor {
 namespace {
 
+using Outside = TileProblem::Outside;
+
 /// A step of a tile, in the order in which they are made.
 struct Step {
   size_t tile = 0;
@@ -117,7 +119,6 @@ class Attempt {
   }
 
   Tensor read(size_t input, const Box& box) const {
-    using Outside = TileProblem::Outside;
     const Outside outside = tiling_.outside_of(input);
     const RootArray& array = arrays_.input(input);
     const bool is_plain = tiling_.wire.form == dist::Wire::Form::kPlain || site_.device.is_cpu();

@@ -25,8 +25,6 @@
 namespace cuop::executor {
 namespace {
 
-constexpr int kRoot = 0;
-
 std::string full_text(const TileOperation& operation, const TiledOptions& options) {
   std::string text =
       cat(std::setprecision(17), operation.text, ", margin ", options.limits.safety_margin,

@@ -25,7 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// One piece of work, shared by the caller and the thread that does it.
-struct Job {
+struct ApartJob {
   std::function<void()> work;
   int threads = thread_count();
   ExecutionOptions options = execution_options();
@@ -73,7 +73,7 @@ struct Job {
 /// thread that calls it, so those that exist are used again.
 class Helper {
  public:
-  void give(std::shared_ptr<Job> job) {
+  void give(std::shared_ptr<ApartJob> job) {
     {
       const std::lock_guard lock(mutex_);
       job_ = std::move(job);
@@ -82,7 +82,7 @@ class Helper {
     given_.notify_one();
   }
 
-  std::shared_ptr<Job> take() {
+  std::shared_ptr<ApartJob> take() {
     spin_until([this] { return has_job_.load(); });
     std::unique_lock lock(mutex_);
     given_.wait(lock, [this] { return has_job_.load(); });
@@ -93,7 +93,7 @@ class Helper {
  private:
   std::mutex mutex_;
   std::condition_variable given_;
-  std::shared_ptr<Job> job_;
+  std::shared_ptr<ApartJob> job_;
   std::atomic<bool> has_job_ = false;
 };
 
@@ -109,7 +109,7 @@ IdleHelpers*& idle_helpers() {
 
 void serve(Helper* helper) {
   for (;;) {
-    const std::shared_ptr<Job> job = helper->take();
+    const std::shared_ptr<ApartJob> job = helper->take();
     job->run();
     {
       IdleHelpers& idle = *idle_helpers();
@@ -146,7 +146,7 @@ Helper* idle_helper() {
 }  // namespace
 
 void run_apart(std::function<void()> work, std::chrono::microseconds awake) {
-  const auto job = std::make_shared<Job>();
+  const auto job = std::make_shared<ApartJob>();
   job->work = std::move(work);
   Helper* helper = nullptr;
   try {

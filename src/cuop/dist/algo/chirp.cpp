@@ -30,9 +30,9 @@ double scale_of(const ChirpSizes& sizes, FftNorm norm) {
   return (norm == FftNorm::kBackward) == sizes.is_inverse() ? 1 / n : 1;
 }
 
-class Follower {
+class ChirpFollower {
  public:
-  Follower(const Plan& plan, const FftProblem& problem, FftNorm norm, const DistTensor& x)
+  ChirpFollower(const Plan& plan, const FftProblem& problem, FftNorm norm, const DistTensor& x)
       : plan_(plan), steps_(problem), sizes_(steps_.sizes()), norm_(norm), x_(x) {}
 
   DistTensor run() const {
@@ -175,7 +175,7 @@ spectral::Chirp chirp_of_result(const ChirpSizes& sizes, int64_t first, FftNorm 
 
 DistTensor follow_chirp(const Plan& plan, const FftProblem& problem, FftNorm norm,
                         const DistTensor& x) {
-  return Follower(plan, problem, norm, x).run();
+  return ChirpFollower(plan, problem, norm, x).run();
 }
 
 }  // namespace cuop::dist

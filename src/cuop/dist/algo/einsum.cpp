@@ -97,12 +97,12 @@ class Einsum {
 };
 
 /// One step after the other, on this rank's blocks of a slice.
-class Follower {
+class EinsumFollower {
  public:
   /// `window` is what the slice has of each index.
-  Follower(const Plan& plan, const EinsumProblem& problem,
-           const std::vector<ContractionStep>& steps, const std::vector<DistTensor>& inputs,
-           std::vector<Interval> window)
+  EinsumFollower(const Plan& plan, const EinsumProblem& problem,
+                 const std::vector<ContractionStep>& steps, const std::vector<DistTensor>& inputs,
+                 std::vector<Interval> window)
       : plan_(plan),
         dtype_(plan.outputs[0].dtype),
         problem_(problem),
@@ -273,7 +273,7 @@ DistTensor Einsum::follow(const Plan& plan, const EinsumProblem& problem,
   Assembly assembly(plan, contraction, slicing);
   for (int64_t slice = 0; slice < slices; ++slice) {
     const std::vector<Interval> window = slice_intervals(contraction, slicing, slice);
-    Follower follower(plan, problem, steps, inputs, window);
+    EinsumFollower follower(plan, problem, steps, inputs, window);
     size_t number = 0;
     for (const PlanStep& planned : plan.steps) {
       if (!planned.made) continue;  // moves and sums over ranks follow from where steps work

@@ -13,9 +13,9 @@
 namespace cuop::dist {
 namespace {
 
-class Follower {
+class FourStepFollower {
  public:
-  Follower(const Plan& plan, const FftProblem& problem, FftNorm norm, const DistTensor& x)
+  FourStepFollower(const Plan& plan, const FftProblem& problem, FftNorm norm, const DistTensor& x)
       : plan_(plan),
         steps_(problem, {plan.setting("n1"), plan.setting("n2")}),
         norm_(norm),
@@ -160,7 +160,7 @@ class Follower {
 
 DistTensor follow_four_step(const Plan& plan, const FftProblem& problem, FftNorm norm,
                             const DistTensor& x) {
-  return Follower(plan, problem, norm, x).run();
+  return FourStepFollower(plan, problem, norm, x).run();
 }
 
 }  // namespace cuop::dist

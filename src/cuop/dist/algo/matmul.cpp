@@ -21,7 +21,7 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_call(const Wire& wire, ProductPath path, const PlanArguments& given) {
+Plan plan_product(const Wire& wire, ProductPath path, const PlanArguments& given) {
   const auto& [inputs, output, machine, strategy] = given;
   check_matrices("matmul", inputs);
   const Shape& a = inputs[0].shape;
@@ -44,8 +44,8 @@ std::vector<Box> panel_boxes(const Placement& operand, int axis, int64_t panels,
 
 /// C in chunks, each of some rows of A or some columns of B by all of the other operand: while one
 /// is multiplied the next one's come, and what was made before goes where C is wanted.
-DistTensor execute_in_chunks(const Plan& plan, ProductPath path, const DistTensor& a,
-                             const DistTensor& b) {
+DistTensor execute_product_in_chunks(const Plan& plan, ProductPath path, const DistTensor& a,
+                                     const DistTensor& b) {
   const Placement &c = plan.outputs[0], &wanted = plan.outputs.back();
   Communicator& comm = a.comm();
   const auto own = static_cast<size_t>(comm.rank());
@@ -98,12 +98,12 @@ DistTensor execute_in_chunks(const Plan& plan, ProductPath path, const DistTenso
   return DistTensor(a.comm_ptr(), wanted.sharding, c.shape, c.dtype, block.result(), device);
 }
 
-DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
-                   const std::vector<DistTensor>& inputs) {
+DistTensor execute_product(const Wire& wire, ProductPath path, const Plan& plan,
+                           const std::vector<DistTensor>& inputs) {
   const Placement& c = plan.outputs[0];
   const DistTensor a = cast(inputs[0], c.dtype);
   const DistTensor b = cast(inputs[1], c.dtype);
-  if (chunks_of(plan) > 1) return execute_in_chunks(plan, path, a, b);
+  if (chunks_of(plan) > 1) return execute_product_in_chunks(plan, path, a, b);
   Communicator& comm = a.comm();
   const Sharding partial_as = partial_sharding(plan);
   const Box mine = partial_as.owner_box(c.shape, comm.rank());
@@ -148,8 +148,8 @@ DistTensor execute(const Wire& wire, ProductPath path, const Plan& plan,
 Operation matmul_operation(const Wire& wire, ProductPath path) {
   Operation operation{cat("matmul", wire.text(), ", product ", name(path)),
                       {"A", "B"},
-                      std::bind_front(plan_call, wire, path),
-                      std::bind_front(execute, wire, path)};
+                      std::bind_front(plan_product, wire, path),
+                      std::bind_front(execute_product, wire, path)};
   if (path == ProductPath::kDense) {
     operation.alone = [](const Plan& plan, const std::vector<Tensor>& inputs) {
       const DType dtype = plan.outputs[0].dtype;

@@ -25,7 +25,7 @@
 namespace cuop::dist {
 namespace {
 
-Plan plan_call(int64_t chunks, const PlanArguments& given) {
+Plan plan_pipelined(int64_t chunks, const PlanArguments& given) {
   const auto& [inputs, output, machine, strategy] = given;
   const char* const who = "matmul_pipelined";
   check_matrices(who, inputs);
@@ -104,8 +104,8 @@ class Chunks {
   Tensor rows_;
 };
 
-DistTensor execute(const Overlap& overlap, const Plan& plan,
-                   const std::vector<DistTensor>& inputs) {
+DistTensor execute_pipelined(const Overlap& overlap, const Plan& plan,
+                             const std::vector<DistTensor>& inputs) {
   const Placement& c = plan.outputs[0];
   const DistTensor a = cast(inputs[0], c.dtype), b = cast(inputs[1], c.dtype);
   Communicator& comm = a.comm();
@@ -137,8 +137,8 @@ DistTensor execute(const Overlap& overlap, const Plan& plan,
 Operation operation(int64_t chunks, const Overlap& overlap) {
   return {cat("matmul_pipelined, chunks ", chunks, overlap.is_on ? "" : ", no overlap"),
           {"A", "B"},
-          std::bind_front(plan_call, chunks),
-          std::bind_front(execute, overlap)};
+          std::bind_front(plan_pipelined, chunks),
+          std::bind_front(execute_pipelined, overlap)};
 }
 
 }  // namespace

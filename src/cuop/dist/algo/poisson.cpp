@@ -18,7 +18,6 @@
 namespace cuop::dist {
 namespace {
 
-constexpr const char* kWho = "solve_poisson_2d";
 constexpr const char* kBoundaries[] = {"zero", "periodic", "dirichlet", "neumann"};
 constexpr const char* kMethods[] = {"jacobi", "rb-sor", "cg", "multigrid", "direct"};
 
@@ -48,13 +47,13 @@ JacobiOptions sweeping(const PoissonOptions& options) {
 }
 
 Plan plan_solver(const PoissonOptions& options, const PlanArguments& given) {
-  check_poisson(kWho, given.inputs, sweeping(options));
+  check_poisson(kSolvePoisson, given.inputs, sweeping(options));
   if (!(options.tolerance >= 0.0)) {
     throw ExecutionError(
-        cat(kWho, ": tolerance ", options.tolerance, " was given; it must be 0 or more"));
+        cat(kSolvePoisson, ": tolerance ", options.tolerance, " was given; it must be 0 or more"));
   }
-  return plan_row_solver({kWho, given.inputs, solver_of(options.method), ends_of(options.boundary),
-                          options.iterations, given.output},
+  return plan_row_solver({kSolvePoisson, given.inputs, solver_of(options.method),
+                          ends_of(options.boundary), options.iterations, given.output},
                          given.machine, given.strategy);
 }
 
@@ -130,8 +129,8 @@ class RowSolve {
   std::optional<RowEquation> single_;
 };
 
-DistTensor execute(const PoissonOptions& options, const Plan& plan,
-                   const std::vector<DistTensor>& inputs, SolveInfo& info) {
+DistTensor execute_solver(const PoissonOptions& options, const Plan& plan,
+                          const std::vector<DistTensor>& inputs, SolveInfo& info) {
   const Sharding& rows = plan.inputs[0].sharding;
   const DistTensor grid = moved_to(inputs[0], rows), rhs = moved_to(inputs[1], rows);
   if (grid.size() == 0) return grid;
@@ -144,11 +143,11 @@ DistTensor execute(const PoissonOptions& options, const Plan& plan,
 
 Operation row_solver(const PoissonOptions& options, const std::shared_ptr<SolveInfo>& info) {
   const std::string text =
-      cat(std::setprecision(17), kWho, " by ", kMethods[static_cast<int>(options.method)], ", dx ",
-          options.dx, ", boundary ", kBoundaries[static_cast<int>(options.boundary)],
+      cat(std::setprecision(17), kSolvePoisson, " by ", kMethods[static_cast<int>(options.method)],
+          ", dx ", options.dx, ", boundary ", kBoundaries[static_cast<int>(options.boundary)],
           ", iterations ", options.iterations, ", tol ", options.tolerance);
   return solver_operation(text, std::bind_front(plan_solver, options),
-                          std::bind_front(execute, options), info);
+                          std::bind_front(execute_solver, options), info);
 }
 
 bool is_direct(const PoissonOptions& options) { return options.method == PoissonMethod::kDirect; }
@@ -158,7 +157,8 @@ bool is_swept(const PoissonOptions& options) {
 }
 
 Operation operation(const PoissonOptions& options, const std::shared_ptr<SolveInfo>& info) {
-  if (is_direct(options)) return direct_solver(kWho, options.dx, ends_of(options.boundary), info);
+  if (is_direct(options))
+    return direct_solver(kSolvePoisson, options.dx, ends_of(options.boundary), info);
   return row_solver(options, info);
 }
 

@@ -82,8 +82,8 @@ double mean_of(const DistTensor& x) {
   return sum / static_cast<double>(std::max<int64_t>(1, x.size()));
 }
 
-DistTensor execute(double dx, AxisEnds ends, const Plan& plan,
-                   const std::vector<DistTensor>& inputs, SolveInfo& info) {
+DistTensor execute_direct(double dx, AxisEnds ends, const Plan& plan,
+                          const std::vector<DistTensor>& inputs, SolveInfo& info) {
   const Sharding& slices = plan.inputs[0].sharding;
   const DistTensor rhs = moved_to(inputs[1], slices);
   const Shape& shape = rhs.shape();
@@ -154,7 +154,7 @@ Operation direct_solver(const std::string& who, double dx, AxisEnds ends,
   const std::string text =
       cat(std::setprecision(17), who, " dx ", dx, ", ends ", static_cast<int>(ends));
   return solver_operation(text, std::bind_front(plan_direct, who, dx, ends),
-                          std::bind_front(execute, dx, ends), info);
+                          std::bind_front(execute_direct, dx, ends), info);
 }
 
 DistTensor poisson_2d(const DistTensor& grid, const DistTensor& rhs, const JacobiOptions& options,

@@ -13,13 +13,11 @@
 namespace cuop::dist {
 namespace {
 
-constexpr const char* kWho = "solve_poisson_2d";
-
 template <class AnyTensor>
 void check(const AnyTensor& grid, const AnyTensor& rhs, double dx) {
   const std::vector<Header> headers{{grid.shape(), grid.dtype()}, {rhs.shape(), rhs.dtype()}};
   const Sharding one_rank = Sharding::on_rank(Mesh::line(1), 0);
-  check_poisson(kWho, placements_on({"grid", "rhs"}, headers, one_rank), {.dx = dx});
+  check_poisson(kSolvePoisson, placements_on({"grid", "rhs"}, headers, one_rank), {.dx = dx});
 }
 
 /// A line of cells of the frame and the line within that borders on it: the ranges of rows and of
@@ -54,7 +52,7 @@ DistTensor solved_within_frame(const DistTensor& grid, const DistTensor& rhs, do
                                const std::optional<Sharding>& output, const SolveParts& solve) {
   // What is missing is told by the solver.
   if (!grid.is_defined() || !rhs.is_defined()) return solve(grid, rhs);
-  make_together(grid.comm(), kWho, [&] { return check(grid, rhs, dx), 0; });
+  make_together(grid.comm(), kSolvePoisson, [&] { return check(grid, rhs, dx), 0; });
   const std::array<SliceIndex, 2> inner{kInner, kInner};
   const DistTensor f = part(rhs, inner) * 1.0;
   if (has_inner(grid)) {
@@ -75,7 +73,7 @@ Tensor solved_within_frame(const CommunicatorPtr& comm, const Tensor& grid, cons
   // What is missing is told by the solver.
   if (comm->rank() != 0 || !grid.is_defined() || !rhs.is_defined()) return solve(grid, rhs);
   const std::array<SliceIndex, 2> inner{kInner, kInner};
-  const Tensor f = make_together(*comm, kWho, [&] {
+  const Tensor f = make_together(*comm, kSolvePoisson, [&] {
     check(grid, rhs, dx);
     const Tensor made = clone(to_device(part(rhs, inner), grid.device()));
     if (!has_inner(grid)) return made;

@@ -12,6 +12,9 @@
 
 namespace cuop::dist {
 
+/// The call, in its messages.
+inline constexpr const char* kSolvePoisson = "solve_poisson_2d";
+
 /// ShapeError, DTypeError, ExecutionError unless grid and rhs are float32 or float64 [h, w] alike
 /// and the options make sense.
 void check_poisson(const std::string& who, const std::vector<Placement>& inputs,

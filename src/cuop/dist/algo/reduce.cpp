@@ -25,7 +25,7 @@ struct ShardedReduction {
   }
 };
 
-Plan plan_call(const ShardedReduction& reduction, const PlanArguments& given) {
+Plan plan_reduction(const ShardedReduction& reduction, const PlanArguments& given) {
   const Placement& x = given.inputs.at(0);
   const PartialReduction partial = reduction.partial(x.dtype);
   const std::vector<int> axes = reduced_axes(reduction.options, x.shape);
@@ -40,8 +40,8 @@ Tensor reduce_whole(const ShardedReduction& reduction, const Tensor& x) {
   return reduction.partial(x.dtype()).reduce(x, given, reduction.options.keepdims);
 }
 
-DistTensor execute(const ShardedReduction& reduction, const Plan& plan,
-                   const std::vector<DistTensor>& inputs) {
+DistTensor execute_reduction(const ShardedReduction& reduction, const Plan& plan,
+                             const std::vector<DistTensor>& inputs) {
   const DistTensor x = moved_to(inputs[0], plan.inputs[0].sharding);
   const Placement& result = plan.outputs[0];
   const int root = x.sharding().single_rank();
@@ -102,8 +102,8 @@ Operation reduce_operation(const ReduceOptions& options) {
       cat(reduction.who(), " axes (", join(options.axes), "), keepdims ", options.keepdims,
           ", mode ", name(options.mode), ", correction ", options.correction),
       {"x"},
-      std::bind_front(plan_call, reduction),
-      std::bind_front(execute, reduction)};
+      std::bind_front(plan_reduction, reduction),
+      std::bind_front(execute_reduction, reduction)};
   operation.alone = [reduction](const Plan&, const std::vector<Tensor>& inputs) {
     return reduce_whole(reduction, inputs[0]);
   };

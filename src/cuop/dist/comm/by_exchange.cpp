@@ -23,7 +23,7 @@ using Patches = std::vector<Patch>;
 /// than two of a rank's share: tens of microseconds on the way between GPUs.
 constexpr int64_t kOneStepBytes = int64_t{8} << 20;
 /// Bytes of one rank's share of a reduction that are fetched from each rank at a time.
-constexpr int64_t kPieceBytes = int64_t{64} << 20;
+constexpr int64_t kExchangedBytes = int64_t{64} << 20;
 
 /// One call of one rank.
 class ByExchange {
@@ -149,7 +149,7 @@ void ByExchange::reduce_whole(bool is_taker, std::span<const int> takers) const 
 /// that is its own.
 void ByExchange::reduce_shares(const std::vector<int64_t>& counts, const Tensor& out) const {
   const std::vector<Block> shares = packed_blocks(counts);
-  const int64_t piece = std::max<int64_t>(1, kPieceBytes / itemsize(call_.dtype));
+  const int64_t piece = std::max<int64_t>(1, kExchangedBytes / itemsize(call_.dtype));
   const int64_t longest = *std::max_element(counts.begin(), counts.end());
   for (int64_t begin = 0; begin < longest; begin += piece) {
     const auto part = [&](int rank) {

@@ -27,26 +27,27 @@
 
 namespace cuop::dist {
 
-namespace {
-
-using fabric::CallNote;
+using fabric::ExchangeNote;
 using fabric::TensorNote;
 using fabric::Way;
 
-/// A CallNote and its TensorNotes, as bytes.
-class Message {
+namespace fabric {
+
+/// An ExchangeNote and its TensorNotes, as bytes.
+class ExchangeMessage {
  public:
-  explicit Message(size_t tensors) : bytes_(sizeof(CallNote) + tensors * sizeof(TensorNote)) {}
+  explicit ExchangeMessage(size_t tensors)
+      : bytes_(sizeof(ExchangeNote) + tensors * sizeof(TensorNote)) {}
   char* data() { return bytes_.data(); }
   int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
 
-  CallNote head() const { return at<CallNote>(0); }
+  ExchangeNote head() const { return at<ExchangeNote>(0); }
   TensorNote tensor(size_t i) const { return at<TensorNote>(place(i)); }
-  void set_head(const CallNote& note) { put(0, note); }
+  void set_head(const ExchangeNote& note) { put(0, note); }
   void set_tensor(size_t i, const TensorNote& note) { put(place(i), note); }
 
  private:
-  static size_t place(size_t i) { return sizeof(CallNote) + i * sizeof(TensorNote); }
+  static size_t place(size_t i) { return sizeof(ExchangeNote) + i * sizeof(TensorNote); }
   template <class Note>
   Note at(size_t offset) const {
     Note note;
@@ -61,7 +62,7 @@ class Message {
   std::vector<char> bytes_;
 };
 
-}  // namespace
+}  // namespace fabric
 
 /// What one rank gets from this one, or this one from it.
 struct Fabric::Side {
@@ -90,7 +91,7 @@ struct Fabric::Side {
 
   int rank;
   std::vector<Tensor> tensors;
-  Message message;
+  fabric::ExchangeMessage message;
   std::optional<PackedTensors> packed;  ///< of what goes as bytes
   std::vector<Tensor> linked;           ///< by NCCL: without gaps on the fabric's device
 };
@@ -126,7 +127,7 @@ void Fabric::prepare(Exchange& x, Side& to, Stream stream) {
       copy_across(to.packed->places()[i], tensor);
     }
   }
-  fabric::CallNote note{way, receiver.exports ? receiver.exports->count() : 0, 0};
+  fabric::ExchangeNote note{way, receiver.exports ? receiver.exports->count() : 0, 0};
   if (way == Way::kOrdered) {
     flags_->begin(stream, x.timeout());
     note.number = flags_->write_ready(to.rank);

@@ -24,13 +24,13 @@ constexpr int64_t kRangeFactor = 4, kRangeSpare = int64_t{1} << 30;
 __extension__ using Wide = __int128;
 
 /// First and one-past-last byte that the elements reach, counted from element (0, 0, ...).
-struct Reach {
+struct ReachedBytes {
   Wide begin = 0, end = 0;
 };
 
 /// Nothing for no elements.
-std::optional<Reach> reach_of(const TensorNote& note, int64_t item) {
-  Reach reach{0, item};
+std::optional<ReachedBytes> reach_of(const TensorNote& note, int64_t item) {
+  ReachedBytes reach{0, item};
   for (int i = 0; i < note.ndim; ++i) {
     const auto axis = static_cast<size_t>(i);
     if (note.shape[axis] == 0) return std::nullopt;
@@ -109,7 +109,7 @@ void Imports::unmap(uint64_t number) {
 Tensor Imports::view(const TensorNote& note, DType dtype, const Shape& shape) const {
   check_fits(note, dtype, shape);
   const int64_t item = itemsize(dtype);
-  const std::optional<Reach> reach = reach_of(note, item);
+  const std::optional<ReachedBytes> reach = reach_of(note, item);
   if (!reach) return empty(shape, dtype, device_);
   const auto range = ranges_.find(note.range);
   const Wide begin = note.offset + reach->begin, end = note.offset + reach->end;

@@ -74,7 +74,7 @@ enum class Way : int64_t {
 };
 
 /// Before the TensorNotes of a call.
-struct CallNote {
+struct ExchangeNote {
   Way way = Way::kPulled;
   int64_t pieces =
       0;  ///< PieceNotes that the sender has sent to this receiver so far, these included
@@ -99,6 +99,6 @@ struct Verdict {
 
 template <class... Messages>
 constexpr bool kAreBytes = (std::is_trivially_copyable_v<Messages> && ...);
-static_assert(kAreBytes<Offer, PieceNote, TensorNote, CallNote, Trial, Verdict>);
+static_assert(kAreBytes<Offer, PieceNote, TensorNote, ExchangeNote, Trial, Verdict>);
 
 }  // namespace cuop::dist::fabric

@@ -14,7 +14,7 @@ namespace {
 
 /// Read in one go, however fast they come: the own heartbeat goes on.
 constexpr int kMostAtOnce = 4096;
-constexpr size_t kNonceBytes = 32;
+constexpr size_t kHostNonceBytes = 32;
 
 }  // namespace
 
@@ -67,7 +67,7 @@ std::unique_ptr<HostReports> connect_hosts(Communicator& comm, std::span<const P
         "hosts; they know it by its connection alone");
   }
   std::vector<Datagrams::Places> places = gather_values(comm, datagrams.places());
-  std::array<char, kNonceBytes> nonce{};
+  std::array<char, kHostNonceBytes> nonce{};
   random_bytes(nonce.size()).copy(nonce.data(), nonce.size());
   comm.broadcast(nonce.data(), nonce.size(), 0);
   std::string key = hmac_sha256(way.secret, std::string_view(nonce.data(), nonce.size()));

@@ -22,7 +22,7 @@ using backend::cuda::NcclGroup;
 using backend::cuda::NcclId;
 using fabric::Text;
 
-constexpr int64_t kTrialWords = 512;
+constexpr int64_t kLinkTrialWords = 512;
 /// For each thing to be found out; others wait for this rank meanwhile.
 constexpr double kLongest = 30.0, kPartOfTimeout = 0.2;
 
@@ -102,7 +102,7 @@ void NcclLinks::try_links(Exchange& x) {
            static_cast<uint64_t>(to);
   };
   const Stream stream = current_stream(device_);
-  const auto fresh = [&] { return empty({kTrialWords}, DType::kUInt64, device_); };
+  const auto fresh = [&] { return empty({kLinkTrialWords}, DType::kUInt64, device_); };
   std::vector<Copy> sends, receives;
   finding_ = finding_of([&] {
     for (int rank = 0; rank < x.size(); ++rank) {
@@ -111,7 +111,7 @@ void NcclLinks::try_links(Exchange& x) {
       sends.push_back({rank, fresh()});
       const uint64_t content = word(x.rank(), rank);
       backend::runtime(device_).fill(sends.back().tensor.data(), &content, sizeof content,
-                                     kTrialWords, stream);
+                                     kLinkTrialWords, stream);
     }
     start(sends, receives, stream);
   });
@@ -122,7 +122,7 @@ void NcclLinks::try_links(Exchange& x) {
       const Tensor host = to_device(tensor, kCpu);
       const uint64_t expected = word(rank, x.rank());
       const auto* const words = host.data<uint64_t>();
-      if (std::count(words, words + kTrialWords, expected) == kTrialWords) continue;
+      if (std::count(words, words + kLinkTrialWords, expected) == kLinkTrialWords) continue;
       throw ExecutionError(cat("what rank ", rank, " sends arrives as something else"));
     }
   });

@@ -41,6 +41,8 @@ void Mailbox::take(void* data, int tag) {
 
 namespace {
 
+using Kind = Collective::Kind;
+
 using Clock = std::chrono::steady_clock;
 
 /// Fruitless looks between two readings of the clock.
@@ -392,7 +394,6 @@ void P2pCommunicator::run(const Collective& call) {
 }
 
 void P2pCommunicator::run_call(const Collective& call) {
-  using Kind = Collective::Kind;
   if (call.kind == Kind::kExchange) return exchange_tensors(call);
   Operation x(*this, call);
   if (has_fabric()) fabric_->tidy();

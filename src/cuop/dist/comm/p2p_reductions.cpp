@@ -13,7 +13,7 @@ namespace cuop::dist::p2p {
 namespace {
 
 /// Vectors up to this many bytes travel whole to whoever needs the result.
-constexpr int64_t kShortBytes = 8 * 1024;
+constexpr int64_t kShortSumBytes = 8 * 1024;
 /// Bytes of one rank's contribution that are in flight and in memory at a time.
 constexpr int64_t kPieceBytes = 512 * 1024;
 
@@ -61,7 +61,7 @@ void reduce_scatter(Exchange& x, const void* send, void* recv, std::span<const i
 /// Short: every vector to the root, which adds. Long: each rank adds its segment, the root gathers.
 void reduce(Exchange& x, const void* send, void* recv, int64_t count, CombineRule what, int root) {
   const int64_t item = itemsize(what.dtype);
-  if (count * item <= kShortBytes) {
+  if (count * item <= kShortSumBytes) {
     std::vector<char> rows(x.rank() == root ? static_cast<size_t>(count * item * x.size()) : 0);
     gather(x, send, equal_blocks(x.size(), count * item), rows.data(), root);
     if (x.rank() == root) reduce_rows(rows, count * item, x.size(), recv, count, what);
@@ -77,7 +77,7 @@ void reduce(Exchange& x, const void* send, void* recv, int64_t count, CombineRul
 /// all are gathered everywhere: 2 (P-1)/P of the vector leave each rank, the least possible.
 void all_reduce(Exchange& x, const void* send, void* recv, int64_t count, CombineRule what) {
   const int64_t item = itemsize(what.dtype);
-  if (count * item <= kShortBytes) {
+  if (count * item <= kShortSumBytes) {
     std::vector<char> rows(static_cast<size_t>(count * item * x.size()));
     all_gather(x, send, equal_blocks(x.size(), count * item), rows.data());
     reduce_rows(rows, count * item, x.size(), recv, count, what);

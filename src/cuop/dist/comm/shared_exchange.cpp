@@ -17,7 +17,7 @@ struct RingOffer {
   int64_t offset = 0;
   int64_t slot_bytes = 0;  ///< 0: there is none
 };
-struct Verdict {
+struct RingVerdict {
   int64_t is_open = 0;  ///< the ring that the sender of this was offered
   int64_t opened = 0;   ///< rings that it has opened in all
 };
@@ -88,12 +88,12 @@ void SharedExchange::offer_rings(Exchange& x) {
 void SharedExchange::agree(Exchange& x) {
   const int64_t opened =
       std::ranges::count_if(peers_, [](const Peer& each) { return each.from.has_value(); });
-  std::vector<Verdict> mine;
+  std::vector<RingVerdict> mine;
   for (const Peer& each : peers_) mine.push_back({each.from ? 1 : 0, opened});
-  const std::vector<Verdict> theirs = swap_with_all(x, mine);
+  const std::vector<RingVerdict> theirs = swap_with_all(x, mine);
   is_used_ = opened > 0;
   for (int rank = 0; rank < x.size(); ++rank) {
-    const Verdict& verdict = theirs[static_cast<size_t>(rank)];
+    const RingVerdict& verdict = theirs[static_cast<size_t>(rank)];
     if (verdict.opened > 0) is_used_ = true;
     if (verdict.is_open == 0) peer(rank).to.reset();
   }

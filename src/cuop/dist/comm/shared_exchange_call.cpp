@@ -51,9 +51,9 @@ int64_t bytes_of(const std::vector<Tensor>& tensors) {
 }
 
 /// What goes one way between two ranks in this call.
-class Way {
+class RingWay {
  public:
-  Way(SharedRing& ring, bool is_out, const std::vector<Tensor>& tensors, int64_t call)
+  RingWay(SharedRing& ring, bool is_out, const std::vector<Tensor>& tensors, int64_t call)
       : ring_(ring), is_out_(is_out), note_{call, bytes_of(tensors), digest_of(tensors)} {
     for (const Tensor& tensor : tensors) cut(tensor, ring.slot_bytes(), pieces_);
   }
@@ -100,35 +100,35 @@ class Way {
   size_t next_ = 0;
   int64_t moved_ = 0;
 };
-using Ways = std::vector<Way>;
+using RingWays = std::vector<RingWay>;
 
 /// Whoever looks after one way looks after all of them.
 class WayDelivery final : public Delivery {
  public:
-  WayDelivery(std::shared_ptr<Ways> all, size_t own) : all_(std::move(all)), own_(own) {}
+  WayDelivery(std::shared_ptr<RingWays> all, size_t own) : all_(std::move(all)), own_(own) {}
 
   bool test() override {
     constexpr int64_t kMost = 4 << 20;  // then the caller looks after failures and interrupts
     int64_t moved = 0, before = -1;
     while (!way().is_done() && moved < kMost && moved != before) {
       before = moved;
-      for (Way& each : *all_) moved += each.advance();
+      for (RingWay& each : *all_) moved += each.advance();
     }
     return way().is_done();
   }
   int64_t moved() const override { return way().moved(); }
 
  private:
-  Way& way() const { return (*all_)[own_]; }
+  RingWay& way() const { return (*all_)[own_]; }
 
-  std::shared_ptr<Ways> all_;
+  std::shared_ptr<RingWays> all_;
   size_t own_;
 };
 
 /// What one rank gets from this one, or this one from it; in packed memory of the host where it
 /// cannot go between a ring and where it lies.
-struct Side {
-  Side(int peer, std::vector<Tensor> all, bool is_packed, Stream stream)
+struct RingSide {
+  RingSide(int peer, std::vector<Tensor> all, bool is_packed, Stream stream)
       : rank(peer), tensors(std::move(all)) {
     if (is_packed && bytes_of(tensors) > 0) packed.emplace(tensors, stream);
   }
@@ -147,7 +147,7 @@ void SharedExchange::exchange(Exchange& x, const Collective& call) {
   const bool is_on_gpu = !stream.device.is_cpu();
   const int64_t number = ++calls_;
   copy_own_patches(x, call);
-  std::vector<Side> out, in;
+  std::vector<RingSide> out, in;
   for (int step = 1; step < x.size(); ++step) {  // each rank begins with another one
     const int to = (x.rank() + step) % x.size(), from = (x.rank() - step + x.size()) % x.size();
     out.emplace_back(to, tensors_of(call.sends, to), is_on_gpu || !peer(to).to, stream);
@@ -162,9 +162,9 @@ void SharedExchange::exchange(Exchange& x, const Collective& call) {
                      x.rank());
     x.wait_all();
   }
-  const auto ways = std::make_shared<Ways>();
+  const auto ways = std::make_shared<RingWays>();
   std::vector<int> peers;
-  for (Side& to : out) {
+  for (RingSide& to : out) {
     if (!peer(to.rank).to) {
       if (to.packed) x.post_send(to.packed->data(), to.packed->bytes(), to.rank);
       continue;
@@ -172,7 +172,7 @@ void SharedExchange::exchange(Exchange& x, const Collective& call) {
     ways->emplace_back(*peer(to.rank).to, true, to.on_host(), number);
     peers.push_back(to.rank);
   }
-  for (Side& from : in) {
+  for (RingSide& from : in) {
     if (!peer(from.rank).from) {
       if (from.packed) x.post_recv(from.packed->data(), from.packed->bytes(), from.rank);
       continue;
@@ -184,7 +184,7 @@ void SharedExchange::exchange(Exchange& x, const Collective& call) {
     x.post_delivery(std::make_unique<WayDelivery>(ways, i), peers[i]);
   }
   x.wait_all();
-  for (const Side& from : in) {
+  for (const RingSide& from : in) {
     if (!from.packed) continue;
     for (size_t i = 0; i < from.tensors.size(); ++i) {
       copy_across(from.tensors[i], from.packed->places()[i]);

@@ -29,7 +29,7 @@ namespace cuop::dist {
 namespace {
 
 /// Between two looks whether the user wants the wait to end.
-constexpr double kLookSeconds = 0.1;
+constexpr double kPollSeconds = 0.1;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
@@ -52,7 +52,7 @@ bool wait_until_ready(int descriptor, short events, double deadline) {
     check_interrupt();
     const double left = deadline - steady_seconds();
     pollfd entry{descriptor, events, 0};
-    const int count = poll(&entry, 1, milliseconds(std::min(left, kLookSeconds)) + 1);
+    const int count = poll(&entry, 1, milliseconds(std::min(left, kPollSeconds)) + 1);
     if (count > 0) return true;
     if (count < 0 && errno != EINTR) throw_errno("waiting failed");
     if (left <= 0.0) return false;
@@ -203,7 +203,7 @@ std::vector<std::string> resolve(const std::string& host, double deadline) {
   std::thread([answer, host] { ask(host, 0, *answer); }).detach();
   std::unique_lock lock(answer->mutex);
   while (!answer->is_there && steady_seconds() < deadline) {
-    answer->changed.wait_for(lock, std::chrono::duration<double>(kLookSeconds));
+    answer->changed.wait_for(lock, std::chrono::duration<double>(kPollSeconds));
     lock.unlock();
     check_interrupt();
     lock.lock();

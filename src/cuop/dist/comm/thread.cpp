@@ -26,6 +26,8 @@ namespace cuop::dist {
 
 namespace {
 
+using Kind = Collective::Kind;
+
 /// Rank r's part of `count` elements when all ranks share the work of a reduction.
 std::pair<int64_t, int64_t> segment(int64_t count, int rank, int size) {
   return {count * rank / size, count * (rank + 1) / size};
@@ -125,7 +127,7 @@ class ThreadCommunicator final : public Communicator {
 
 std::vector<int> ThreadCommunicator::others_on_gpus(const Collective& mine, bool reads) const {
   if (mine.stream.device.is_cpu()) return {};
-  const bool is_exchange = mine.kind == Collective::Kind::kExchange;
+  const bool is_exchange = mine.kind == Kind::kExchange;
   const std::span<const Patch> patches = reads ? mine.receives : mine.sends;
   std::vector<int> others;
   for_each_other([&](int rank) {
@@ -295,7 +297,6 @@ void ThreadCommunicator::sendrecv(const void* send_data, int64_t send_bytes, int
 }
 
 void ThreadCommunicator::run(const Collective& call) {
-  using Kind = Collective::Kind;
   switch (call.kind) {
     case Kind::kBarrier:
       return meet(call.name());

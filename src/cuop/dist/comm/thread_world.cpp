@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Messages up to this length are copied into the inbox, so that their sender goes on at once.
-constexpr int64_t kEagerBytes = 16 * 1024;
+constexpr int64_t kCopiedBytes = 16 * 1024;
 /// How long a rank whose deadline has passed looks who waits for whom.
 constexpr auto kEnquiry = std::chrono::milliseconds(100);
 
@@ -231,7 +231,7 @@ ThreadWorld::MessagePtr ThreadWorld::post(const Caller& caller, const void* data
   message->tag = tag;
   message->bytes = bytes;
   message->data = data;
-  if (bytes <= kEagerBytes || dst == caller.rank) {
+  if (bytes <= kCopiedBytes || dst == caller.rank) {
     const char* begin = static_cast<const char*>(data);
     message->owned.assign(begin, begin + bytes);
     message->data = message->owned.data();

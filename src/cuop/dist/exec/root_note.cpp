@@ -10,7 +10,7 @@ namespace cuop::dist {
 namespace {
 
 /// A machine as it lies in memory.
-struct Figures {
+struct NotedMachine {
   std::array<double, 13> figures;
   double call_overhead, overlap;
   int64_t ranks_per_host, memory;
@@ -24,7 +24,7 @@ std::string write_note(const RootNote& note) {
   packed.put(int{note.is_on_gpu});
   packed.put(int{note.is_to_measure});
   const auto [figures, call_overhead, overlap, ranks_per_host, memory] =
-      std::bit_cast<Figures>(note.machine);
+      std::bit_cast<NotedMachine>(note.machine);
   for (const double figure : figures) packed.put(figure);
   packed.put(call_overhead);
   packed.put(overlap);
@@ -39,7 +39,7 @@ RootNote read_note(const std::string& bytes) {
   note.hash = packed.number<uint64_t>();
   note.is_on_gpu = packed.number_to(1) == 1;
   note.is_to_measure = packed.number_to(1) == 1;
-  Figures machine{};
+  NotedMachine machine{};
   for (double& figure : machine.figures) {
     figure = packed.number<double>();
     if (!std::isfinite(figure) || figure <= 0.0) packed.fail("a figure is not above 0");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cuop/core/byte_size.h"
 #include "cuop/core/divide_up.h"
 #include "cuop/dist/plan/map_plan.h"
 
@@ -13,12 +14,6 @@ namespace {
 constexpr size_t kMostStates = 12;
 constexpr size_t kMostLineIndices = 10;
 constexpr size_t kMostGridIndices = 4;
-
-/// As whole bytes, however many.
-int64_t whole_bytes(double bytes) {
-  constexpr double kMost = 0x1p61;
-  return static_cast<int64_t>(bytes < kMost ? bytes : kMost);
-}
 
 /// What a rank has of an interval of an index.
 Interval block_within(const IndexLayout& layout, int index, Interval interval, int rank) {

@@ -1,7 +1,8 @@
 #include "cuop/dist/plan/floor.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "cuop/core/byte_size.h"
 
 namespace cuop::dist {
 namespace {
@@ -23,11 +24,6 @@ double first_byte(const Machine& machine, int ranks) {
 double balanced_share(const TiedBytes& tied, double bandwidth) {
   const double links = tied.bytes / bandwidth;
   return links > 0.0 ? tied.share * links / (tied.seconds + links) : 0.0;
-}
-
-int64_t whole_bytes(double bytes) {
-  constexpr double kMost = 0x1p61;
-  return static_cast<int64_t>(std::ceil(std::min(bytes, kMost)));
 }
 
 }  // namespace

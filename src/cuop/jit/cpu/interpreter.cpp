@@ -242,7 +242,7 @@ void Launch::run_blocks(int64_t begin, int64_t end) {
 }
 
 /// The caller's working memory, kept so that small runs allocate nothing.
-struct Workspace {
+struct RunWorkspace {
   std::vector<Access> leaves;
   std::vector<Access> outputs;
   std::vector<Accumulator> partials;
@@ -267,7 +267,7 @@ void settle(const Bindings& bindings) {
 
 // Not inlined: the address of thread-local memory is asked for once.
 [[gnu::noinline]] void run_program(const Program& program, const Bindings& bindings,
-                                   Workspace& work) {
+                                   RunWorkspace& work) {
   work.leaves.clear();
   for (const Tensor* leaf : bindings.leaves) work.leaves.emplace_back(*leaf, bindings.shape);
   work.outputs.clear();
@@ -292,7 +292,7 @@ void settle(const Bindings& bindings) {
 }  // namespace
 
 void run_cpu(const Expr& expr, const Bindings& bindings, const BlockTable& table) {
-  thread_local Workspace work;
+  thread_local RunWorkspace work;
   settle(bindings);
   run_program(compiled(expr, table), bindings, work);
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr int kForever = std::numeric_limits<int>::max();
 
 /// Working memory of one compilation, kept by each thread so that small ones allocate nothing.
-struct Workspace {
+struct CompileWorkspace {
   std::vector<int> last_use;  // by node; -1 when no output needs it
   std::vector<int> root;      // the node whose slot holds this node's value
   std::vector<int> slot;      // by node, where the value is
@@ -23,7 +23,7 @@ struct Workspace {
 
 class Compiler {
  public:
-  Compiler(const Expr& expr, const BlockTable& table, Program& program, Workspace& work)
+  Compiler(const Expr& expr, const BlockTable& table, Program& program, CompileWorkspace& work)
       : expr_(expr), table_(table), program_(program), work_(work) {}
 
   void run() {
@@ -264,7 +264,7 @@ class Compiler {
   const Expr& expr_;
   const BlockTable& table_;
   Program& program_;
-  Workspace& work_;
+  CompileWorkspace& work_;
 };
 
 struct Entry {
@@ -311,7 +311,7 @@ size_t place_of(const Expr& expr) {
 }  // namespace
 
 void compile(const Expr& expr, const BlockTable& table, Program& program) {
-  thread_local Workspace workspace;
+  thread_local CompileWorkspace workspace;
   Compiler(expr, table, program, workspace).run();
 }
 

@@ -16,7 +16,6 @@ namespace cuop::jit {
 
 namespace {
 
-constexpr int64_t kAccessBytes = 16;  ///< of one load or store at most
 constexpr int kMaxWidth = 16;
 /// Elements of cost 1 that one thread's code may stretch over.
 constexpr int kMaxUnrolledCost = 128;
@@ -217,7 +216,7 @@ class Planner {
 
   bool is_aligned(const Walker& walker, int width) const {
     if (reinterpret_cast<uintptr_t>(walker.data) %
-            static_cast<uintptr_t>(std::min(kAccessBytes, width * itemsize(walker.dtype))) !=
+            static_cast<uintptr_t>(std::min(kLoadBytes, width * itemsize(walker.dtype))) !=
         0) {
       return false;
     }
@@ -238,7 +237,7 @@ class Planner {
       is_any = true;
     }
     if (!is_any) return;
-    const int64_t elements = std::max<int64_t>(1, access_bytes(kAccessBytes) / widest);
+    const int64_t elements = std::max<int64_t>(1, access_bytes(kLoadBytes) / widest);
     int width = static_cast<int>(std::min<int64_t>(kMaxWidth, elements));
     while (width > 1 &&
            (width * cost > kMaxUnrolledCost || width * registers > kMaxRegisters || !fits(width))) {

@@ -11,7 +11,7 @@
 namespace cuop::jit {
 
 namespace {
-constexpr int64_t kAccessBytes = 16;
+
 /// Warps cost less to agree than blocks, so small teams are tried first.
 constexpr int kTeams[] = {4, 32, 128, 256, 512};
 /// 4-byte registers that a thread gives to a row's elements: of all teams, and of the largest if
@@ -61,9 +61,9 @@ RowPlan plan_rows(int64_t length, int64_t group, DType dtype, int own_registers,
   const auto fits = [&](int64_t width) {
     const int64_t computed = width * itemsize(compute_dtype(dtype));
     return length % width == 0 && group % width == 0 && are_aligned(addresses, width * bytes) &&
-           are_aligned(parameters, std::min(kAccessBytes, computed));
+           are_aligned(parameters, std::min(kLoadBytes, computed));
   };
-  int64_t width = std::max<int64_t>(1, access_bytes(kAccessBytes) / bytes);
+  int64_t width = std::max<int64_t>(1, access_bytes(kLoadBytes) / bytes);
   while (!fits(width)) width /= 2;
   plan.width = static_cast<int>(width);
   const int64_t packs = length / width;

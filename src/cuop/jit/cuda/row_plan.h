@@ -10,6 +10,9 @@
 
 namespace cuop::jit {
 
+/// Of one load or store at most.
+inline constexpr int64_t kLoadBytes = 16;
+
 struct RowPlan {
   int width = 1;  ///< elements of one access
   int team = 4;   ///< threads that share a row

@@ -15,14 +15,14 @@ using backend::KernelType;
 namespace {
 
 /// A field with a value that a device cannot give it, if it is asked for.
-struct Row {
+struct AskedField {
   bool is_asked = false;
   std::string why;
 };
 
 template <size_t size>
-std::string first_asked(const Row (&rows)[size]) {
-  for (const Row& row : rows) {
+std::string first_asked(const AskedField (&rows)[size]) {
+  for (const AskedField& row : rows) {
     if (row.is_asked) return row.why;
   }
   return "";
@@ -38,7 +38,7 @@ std::string library_obstacle(const JitConfig& config, Device device, const std::
     return cat(field, ": on ", device, " the kernels are ", library,
                "'s, which are compiled already: leave it at its default");
   };
-  const Row rows[] = {
+  const AskedField rows[] = {
       {config.tile_size != 0, chosen("tile_size", config.tile_size, "the tiles")},
       {config.block_size != 0, chosen("block_size", config.block_size, "the threads of a block")},
       {config.num_stages != 0, chosen("num_stages", config.num_stages, "the stages of a pipeline")},
@@ -56,7 +56,7 @@ bool is_block(int64_t threads) {
 
 std::string own_obstacle(const JitConfig& config, Device device, const KernelTraits& traits) {
   const std::string own = cat("the operator's own kernels for ", device);
-  const Row rows[] = {
+  const AskedField rows[] = {
       {config.kernel_type == KernelType::kTensorCore,
        cat("kernel_type 'tensor_core': ", own,
            " multiply no matrices, so matrix units have nothing to do: use 'auto', 'tiled' or "
@@ -87,7 +87,7 @@ std::string own_obstacle(const JitConfig& config, Device device, const KernelTra
 std::string convolution_obstacle(const JitConfig& config, Device device,
                                  const KernelTraits& traits) {
   if (wants_simple(config)) return own_obstacle(config, device, traits);
-  const Row rows[] = {
+  const AskedField rows[] = {
       {config.kernel_type != KernelType::kAuto,
        cat("kernel_type is '", name(config.kernel_type), "', but on ", device,
            " a convolution is cuDNN's, which chooses by itself, or the operator's own plain "

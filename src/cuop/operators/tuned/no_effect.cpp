@@ -16,7 +16,7 @@ using backend::KernelType;
 
 std::atomic<WarningOutput> output = nullptr;
 
-struct Row {
+struct FieldRow {
   const char* field;
   bool is_set;
   std::string value;
@@ -37,7 +37,7 @@ std::vector<NoEffect> fields_without_effect(const JitConfig& config, Device devi
                                             const KernelTraits& traits) {
   if (!device.is_cpu()) return {};
   const bool has_tiles = traits.takes_tile && !wants_simple(config);
-  const Row rows[] = {
+  const FieldRow rows[] = {
       {"kernel_type", config.kernel_type == KernelType::kTensorCore, "tensor_core",
        "it asks for a GPU's matrix units; the kernel is chosen as by 'auto'"},
       {"tile_size", config.tile_size != 0 && !has_tiles, cat(config.tile_size),
@@ -59,7 +59,7 @@ std::vector<NoEffect> fields_without_effect(const JitConfig& config, Device devi
       {"enable_memory_coalescing", !config.enable_memory_coalescing, "False",
        "it is about how a GPU's threads read memory"}};
   std::vector<NoEffect> fields;
-  for (const Row& row : rows) {
+  for (const FieldRow& row : rows) {
     if (!row.is_set) continue;
     fields.push_back(
         {row.field, cat(row.field, "=", row.value, ": no effect on ", device, " (", row.why, ")")});

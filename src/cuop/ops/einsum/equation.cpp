@@ -12,7 +12,7 @@ namespace cuop {
 
 namespace {
 
-constexpr const char* kWho = "einsum: ";
+constexpr const char* kEinsum = "einsum: ";
 using Letter = char32_t;
 constexpr Letter kFirstBeyondAscii = 0xC0;
 
@@ -35,7 +35,7 @@ std::string written(Letter letter) {
 }
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  throw ExecutionError(cat(kWho, why, " in \"", text, "\""));
+  throw ExecutionError(cat(kEinsum, why, " in \"", text, "\""));
 }
 
 /// Reads an equation from left to right.
@@ -144,7 +144,7 @@ class Naming {
     if (is_new) {
       if (equation_.names.size() == kMostEinsumIndices) {
         throw ExecutionError(
-            cat(kWho, "more than ", kMostEinsumIndices, " indices in \"", equation_.text, "\""));
+            cat(kEinsum, "more than ", kMostEinsumIndices, " indices in \"", equation_.text, "\""));
       }
       equation_.names.push_back(name);
     }
@@ -161,7 +161,7 @@ Indices operand_indices(const Term& term, size_t operand, int ndim, Naming& nami
                         std::string_view text) {
   const int letters = static_cast<int>(term.letters.size());
   if (term.dots ? letters > ndim : letters != ndim) {
-    throw ShapeError(cat(kWho, "operand ", operand, " has ", ndim, " dimensions, its term in \"",
+    throw ShapeError(cat(kEinsum, "operand ", operand, " has ", ndim, " dimensions, its term in \"",
                          text, "\" has ", letters, letters == 1 ? " index" : " indices",
                          term.dots ? " beside ..." : "",
                          letters < ndim ? "; ... stands for dimensions without an index" : ""));
@@ -208,7 +208,7 @@ Indices output_indices(const Term& term, int dots, Naming& naming, std::string_v
     indices.push_back(*index);
   }
   if (indices.size() > static_cast<size_t>(kMaxDims)) {
-    throw ShapeError(cat(kWho, "the result of \"", text, "\" has ", indices.size(),
+    throw ShapeError(cat(kEinsum, "the result of \"", text, "\" has ", indices.size(),
                          " dimensions; tensors have up to ", kMaxDims));
   }
   return indices;
@@ -240,14 +240,14 @@ int operand_count(std::string_view text) {
 Equation parse_equation(std::string_view text, std::span<const int> ndims) {
   if (ndims.empty() || ndims.size() > kMostEinsumOperands) {
     throw ExecutionError(
-        cat(kWho, ndims.size(), " operands were given; allowed are 1 to ", kMostEinsumOperands));
+        cat(kEinsum, ndims.size(), " operands were given; allowed are 1 to ", kMostEinsumOperands));
   }
   Reader reader(text);
   const std::vector<Term> terms = reader.terms();
   const std::optional<Term> output = reader.output();
   reader.finish();
   if (terms.size() != ndims.size()) {
-    throw ExecutionError(cat(kWho, "\"", text, "\" has ", terms.size(),
+    throw ExecutionError(cat(kEinsum, "\"", text, "\" has ", terms.size(),
                              terms.size() == 1 ? " term, " : " terms, ", ndims.size(),
                              ndims.size() == 1 ? " operand was given" : " operands were given"));
   }
@@ -276,7 +276,7 @@ std::vector<int64_t> index_sizes(const Equation& equation, std::span<const Shape
       const auto index = static_cast<size_t>(indices[dim]);
       const int64_t size = shapes[operand][static_cast<int>(dim)];
       const std::string name =
-          cat(kWho, "index ", equation.names[index], " of \"", equation.text, "\" has size ");
+          cat(kEinsum, "index ", equation.names[index], " of \"", equation.text, "\" has size ");
       const auto [first, is_first] = here.try_emplace(indices[dim], size);
       if (!is_first && first->second != size) {
         throw ShapeError(cat(name, first->second, " and size ", size, " in operand ", operand,

@@ -19,7 +19,7 @@ namespace {
 using namespace pairwise;  // NOLINT: the searches
 
 constexpr size_t kAutoExactTensors = 12;
-constexpr const char* kWho = "einsum_path: ";
+constexpr const char* kEinsumPath = "einsum_path: ";
 
 struct NamedSearch {
   const char* name;
@@ -109,7 +109,7 @@ std::optional<Merges> search(const Network& network, PathSearch how) {
   }
   if (how == PathSearch::kOptimal) {
     if (terms > kMostExactTensors) {
-      throw ExecutionError(cat(kWho, "optimize: the search \"optimal\" takes up to ",
+      throw ExecutionError(cat(kEinsumPath, "optimize: the search \"optimal\" takes up to ",
                                kMostExactTensors, " tensors, given are ", terms,
                                "; \"auto\" takes more"));
     }
@@ -250,12 +250,13 @@ void contract(Steps& steps, const std::vector<size_t>& positions, PathSearch how
     const std::string elements = limit ? cat(*limit, " elements and ") : "";
     const std::string found =
         std::isfinite(least) ? cat("; the smallest found has ", least, " elements") : "";
-    throw MemoryError(cat(kWho, "no order was found whose intermediate results have at most ",
-                          elements, kMaxDims, " dimensions", found));
+    throw MemoryError(cat(kEinsumPath,
+                          "no order was found whose intermediate results have at most ", elements,
+                          kMaxDims, " dimensions", found));
   }
   const double peak = tree_cost(network, *merges).peak;
   if (limit && peak > *limit) {  // of a given order
-    throw MemoryError(cat(kWho, "an intermediate result of the order has ", peak,
+    throw MemoryError(cat(kEinsumPath, "an intermediate result of the order has ", peak,
                           " elements; allowed are ", *limit));
   }
   steps.merge(positions, network, *merges);
@@ -267,7 +268,7 @@ std::vector<size_t> checked_positions(const std::vector<int64_t>& entry, size_t 
   for (const int64_t given : entry) {
     const int64_t count = static_cast<int64_t>(there);
     if (given < -count || given >= count) {
-      throw ExecutionError(cat(kWho, "position ", given, " of entry (", join(entry),
+      throw ExecutionError(cat(kEinsumPath, "position ", given, " of entry (", join(entry),
                                ") of the path; there are ", there, " tensors then"));
     }
     positions.push_back(static_cast<size_t>(given < 0 ? given + count : given));
@@ -275,7 +276,7 @@ std::vector<size_t> checked_positions(const std::vector<int64_t>& entry, size_t 
   std::sort(positions.begin(), positions.end());
   if (positions.empty() ||
       std::adjacent_find(positions.begin(), positions.end()) != positions.end()) {
-    throw ExecutionError(cat(kWho, "entry (", join(entry),
+    throw ExecutionError(cat(kEinsumPath, "entry (", join(entry),
                              ") of the path; an entry is one or more different positions"));
   }
   return positions;
@@ -290,7 +291,7 @@ PathSearch parse_path_search(std::string_view text) {
   std::vector<const char*> names;
   for (const NamedSearch& each : kSearches) names.push_back(each.name);
   throw ExecutionError(
-      cat(kWho, "optimize: the search \"", text, "\" is unknown; known are ", join(names)));
+      cat(kEinsumPath, "optimize: the search \"", text, "\" is unknown; known are ", join(names)));
 }
 
 const char* name(PathSearch search) {
@@ -330,7 +331,7 @@ std::vector<ContractionStep> find_steps(const Contraction& contraction,
     }
     if (steps.count() > 1) {
       throw ExecutionError(
-          cat(kWho, "the path leaves ", steps.count(), " tensors; it has to end with one"));
+          cat(kEinsumPath, "the path leaves ", steps.count(), " tensors; it has to end with one"));
     }
   } else if (steps.count() > 1) {
     contract(steps, all_positions(steps.count()), std::get<PathSearch>(options.order),

@@ -15,8 +15,8 @@
 namespace cuop::spectral {
 namespace {
 
-constexpr int64_t kElementsPerTask = 4 << 10;
-constexpr int kThreads = 256;
+constexpr int64_t kChirpsPerTask = 4 << 10;
+constexpr int kChirpThreads = 256;
 
 jit::ChirpLaw law_of(const Chirp& chirp) {
   return {chirp.n,         chirp.turn,          chirp.length,          chirp.scale,
@@ -51,8 +51,8 @@ void multiply_cpu(const Tensor& block, const Chirp& chirp) {
   const RootTable::Places roots = table.places();
   const auto nest = nest_of(block, chirp);
   const auto [size, strides] = nest.inner();
-  const int64_t runs = divide_up(size, kElementsPerTask);
-  const int64_t grain = std::max<int64_t>(1, kElementsPerTask / size);
+  const int64_t runs = divide_up(size, kChirpsPerTask);
+  const int64_t grain = std::max<int64_t>(1, kChirpsPerTask / size);
   const jit::ChirpLaw law = law_of(chirp);
   const auto multiply = [&]<class Real>(std::complex<Real>* data) {
     backend::parallel_for_each(nest.outer_size() * runs, grain, [&](int64_t task) {
@@ -75,24 +75,24 @@ void multiply_cuda(const Tensor& block, const Chirp& chirp) {
       block.data(), roots.coarse, roots.fine,    kernels::places_of(nest_of(block, chirp)),
       block.size(), chirp.first,  law_of(chirp), roots.shift};
   jit::launch_text(chirp_kernel(block.dtype()), block.device(),
-                   divide_up(block.size(), int64_t{kThreads}), &arguments);
+                   divide_up(block.size(), int64_t{kChirpThreads}), &arguments);
 }
 
-constexpr backend::Slot<void(const Tensor&, const Chirp&)> kMultiply("fft", multiply_cpu,
-                                                                     multiply_cuda);
+constexpr backend::Slot<void(const Tensor&, const Chirp&)> kMultiplyChirp("fft", multiply_cpu,
+                                                                          multiply_cuda);
 
 }  // namespace
 
 int64_t chirp_bytes(int64_t n) { return RootTable::bytes(2 * n); }
 
 void multiply_by_chirp(const Tensor& block, const Chirp& chirp) {
-  if (block.size() > 0) kMultiply(block.device(), block, chirp);
+  if (block.size() > 0) kMultiplyChirp(block.device(), block, chirp);
 }
 
 jit::TextKernel chirp_kernel(DType dtype) {
   return {"fft chirp", "cuop/ops/fft/chirp.cuh", "ChirpBlock",
           cat("multiply_by_chirp<", dtype == DType::kComplex64 ? "float" : "double", ">"),
-          kThreads};
+          kChirpThreads};
 }
 
 }  // namespace cuop::spectral

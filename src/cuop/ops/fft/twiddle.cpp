@@ -15,8 +15,8 @@ namespace cuop::spectral {
 
 namespace {
 
-constexpr int64_t kElementsPerTask = 16 << 10;
-constexpr int kThreads = 256;
+constexpr int64_t kTwiddlesPerTask = 16 << 10;
+constexpr int kTwiddleThreads = 256;
 
 /// Over elements, rows and columns of the block.
 LoopNest<3> nest_of(const Tensor& block, const Twiddles& twiddles) {
@@ -44,7 +44,7 @@ void multiply_cpu(const Tensor& block, const Twiddles& twiddles) {
   const RootTable::Places roots = table.places();
   const auto nest = nest_of(block, twiddles);
   const auto [size, strides] = nest.inner();
-  const int64_t grain = std::max<int64_t>(1, kElementsPerTask / size);
+  const int64_t grain = std::max<int64_t>(1, kTwiddlesPerTask / size);
   const auto multiply = [&]<class Real>(std::complex<Real>* data) {
     backend::parallel_for_each(nest.outer_size(), grain, [&](int64_t outer) {
       const auto [element, row, column] = nest.row_offsets(outer);
@@ -74,24 +74,24 @@ void multiply_cuda(const Tensor& block, const Twiddles& twiddles) {
                                     twiddles.first_column,
                                     roots.shift};
   jit::launch_text(twiddle_kernel(block.dtype()), block.device(),
-                   divide_up(block.size(), int64_t{kThreads}), &arguments);
+                   divide_up(block.size(), int64_t{kTwiddleThreads}), &arguments);
 }
 
-constexpr backend::Slot<void(const Tensor&, const Twiddles&)> kMultiply("fft", multiply_cpu,
-                                                                        multiply_cuda);
+constexpr backend::Slot<void(const Tensor&, const Twiddles&)> kMultiplyTwiddles("fft", multiply_cpu,
+                                                                                multiply_cuda);
 
 }  // namespace
 
 int64_t twiddle_bytes(int64_t n) { return RootTable::bytes(n); }
 
 void multiply_by_twiddles(const Tensor& block, const Twiddles& twiddles) {
-  if (block.size() > 0) kMultiply(block.device(), block, twiddles);
+  if (block.size() > 0) kMultiplyTwiddles(block.device(), block, twiddles);
 }
 
 jit::TextKernel twiddle_kernel(DType dtype) {
   return {"fft twiddles", "cuop/ops/fft/twiddle.cuh", "TwiddleBlock",
           cat("multiply_by_twiddles<", dtype == DType::kComplex64 ? "float" : "double", ">"),
-          kThreads};
+          kTwiddleThreads};
 }
 
 }  // namespace cuop::spectral

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kBlock = 4096;
 constexpr int64_t kPart = 1 << 16;
-constexpr int64_t kColumns = 1024;
+constexpr int64_t kArgColumns = 1024;
 constexpr int64_t kGrain = 1 << 15;
 
 template <class T>
@@ -113,8 +113,8 @@ int64_t best_of_line(const Source& source, int64_t offset, int64_t length) {
 template <class T>
 void best_of_lines(const Source& source, int64_t offset, int64_t step, int64_t width,
                    int64_t length, int64_t* result, int64_t result_step) {
-  T best[kColumns], scratch[kColumns];
-  int64_t position[kColumns] = {};
+  T best[kArgColumns], scratch[kArgColumns];
+  int64_t position[kArgColumns] = {};
   std::copy_n(elements<T>(source, offset, step, width, scratch), width, best);
   for (int64_t i = 1; i < length; ++i) {
     const T* row = elements<T>(source, offset + i * source.stride, step, width, scratch);
@@ -128,7 +128,7 @@ void run(const Source& source, const LoopNest<2>& kept, int64_t length, int64_t*
   const auto& inner = kept.inner();
   const auto magnitude = [](int64_t stride) { return stride < 0 ? -stride : stride; };
   const bool by_columns = inner.size >= 4 && magnitude(inner.strides[0]) < magnitude(source.stride);
-  const int64_t tile = by_columns ? std::min(inner.size, kColumns) : 1;
+  const int64_t tile = by_columns ? std::min(inner.size, kArgColumns) : 1;
   const int64_t tiles = divide_up(inner.size, tile);
   const int64_t tasks = kept.outer_size() * tiles;
   const auto work = [&](int64_t task) {

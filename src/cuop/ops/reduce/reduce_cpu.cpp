@@ -97,7 +97,7 @@ bool takes_parts(const Reduction& reduction) {
 }
 
 using SumTypes = Joined<TypeList<int64_t, uint64_t>, FloatComplexTypes>;
-constexpr int64_t kColumns = 256;
+constexpr int64_t kTileColumns = 256;
 
 /// Running sums of `width` neighbouring lines in place.
 template <class T>
@@ -189,7 +189,7 @@ void cumsum_cpu(const Tensor& x, int axis, const Tensor& result) {
   const LoopNest<1> nest = make_loop_nest<1>(lines, {&result.strides()});
   const auto& inner = nest.inner();
   const int64_t stride = result.strides()[axis], length = result.shape(axis);
-  const int64_t tile = std::abs(inner.strides[0]) < std::abs(stride) ? kColumns : 1;
+  const int64_t tile = std::abs(inner.strides[0]) < std::abs(stride) ? kTileColumns : 1;
   const int64_t tiles = divide_up(inner.size, tile);
   visit_dtype(SumTypes{}, result.dtype(), "cumsum", [&]<class T>(TypeTag<T>) {
     auto* data = reinterpret_cast<Wrapping<T>*>(result.data<T>());

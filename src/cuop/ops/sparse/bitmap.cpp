@@ -155,15 +155,17 @@ void expand_cuda(const Bitmap& from, const Tensor& line) {
   set_item(line, mask, from.values);
 }
 
-constexpr backend::Slot kCompress{"bitmap", &bitmap_cpu, &bitmap_cuda};
-constexpr backend::Slot kExpand{"bitmap", &expand_cpu, &expand_cuda};
+constexpr backend::Slot kMakeBitmap{"bitmap", &bitmap_cpu, &bitmap_cuda};
+constexpr backend::Slot kExpandBitmap{"bitmap", &expand_cpu, &expand_cuda};
 
 }  // namespace
 
 Bitmap bitmap_of(const Tensor& line, int64_t nonzeros) {
-  return kCompress(line.device(), contiguous(line), nonzeros);
+  return kMakeBitmap(line.device(), contiguous(line), nonzeros);
 }
 
-void expand_bitmap(const Bitmap& from, const Tensor& line) { kExpand(line.device(), from, line); }
+void expand_bitmap(const Bitmap& from, const Tensor& line) {
+  kExpandBitmap(line.device(), from, line);
+}
 
 }  // namespace cuop
