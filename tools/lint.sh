@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks style and structure: dependency rule, clang-format, ruff. With --fix it formats what it can.
+# Checks style and structure: dependency rule, one definition a name, clang-format, ruff. With --fix it formats what it can.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -16,6 +16,7 @@ if [ "${1:-}" = --fix ]; then
   $bin/ruff format --quiet "${python[@]}"
 fi
 $bin/python tools/check_layers.py || status=1
+$bin/python tools/check_names.py || status=1
 $bin/python tools/check_stable_api.py || status=1
 $bin/clang-format --dry-run -Werror "${cpp[@]}" || status=1
 $bin/ruff check --quiet "${python[@]}" || status=1

@@ -65,7 +65,7 @@ Buffer copy_of(const Buffer& buffer) {
   return copy;
 }
 
-class FakeWire final : public Wire {
+class FakeWire final : public PacketWire {
  public:
   FakeWire(Cable& cable, int rank) : cable_(cable), rank_(rank) {}
   int rank() const override { return rank_; }

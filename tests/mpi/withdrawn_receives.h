@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cuop/dist/comm/wire.h"
+#include "cuop/dist/comm/packet_wire.h"
 #include "tests/conformance/communicator_suite.h"
 #include "tests/conformance/deadlines.h"
 #include "tests/error_of.h"

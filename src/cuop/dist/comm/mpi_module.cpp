@@ -1,6 +1,6 @@
-// libcuop_mpi.so: the Wire over MPI, the only file that knows MPI. Opened at run time by mpi.cpp,
-// so libcuop itself needs no MPI. Collectives of MPI, which have no deadline, are called while the
-// ranks start and end, never between.
+// libcuop_mpi.so: the PacketWire over MPI, the only file that knows MPI. Opened at run time by
+// mpi.cpp, so libcuop itself needs no MPI. Collectives of MPI, which have no deadline, are called
+// while the ranks start and end, never between.
 #include <mpi.h>
 #include <sched.h>
 
@@ -165,7 +165,7 @@ std::vector<int> find_hosts(MPI_Comm comm, int rank, int size) {
   return hosts;
 }
 
-class MpiWire final : public Wire {
+class MpiWire final : public PacketWire {
  public:
   MpiWire()
       : controls_(duplicate_of_world()),

@@ -135,7 +135,7 @@ class PacketHub::Receiving final : public Posted<Incoming> {
   }
 };
 
-PacketHub::PacketHub(std::unique_ptr<Wire> wire, std::string kind)
+PacketHub::PacketHub(std::unique_ptr<PacketWire> wire, std::string kind)
     : wire_(std::move(wire)), kind_(std::move(kind)), peers_(static_cast<size_t>(wire_->size())) {}
 
 DeliveryPtr PacketHub::post_send(const void* data, int64_t bytes, int dst, const MessageKey& key) {

@@ -25,14 +25,14 @@
 #include <vector>
 
 #include "cuop/dist/comm/hub.h"
+#include "cuop/dist/comm/packet_wire.h"
 #include "cuop/dist/comm/peer_memory.h"
-#include "cuop/dist/comm/wire.h"
 
 namespace cuop::dist {
 
 class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHub> {
  public:
-  PacketHub(std::unique_ptr<Wire> wire, std::string kind);
+  PacketHub(std::unique_ptr<PacketWire> wire, std::string kind);
 
   int rank() const override { return wire_->rank(); }
   int size() const override { return wire_->size(); }
@@ -146,7 +146,7 @@ class PacketHub final : public Hub, public std::enable_shared_from_this<PacketHu
   void give_up(const std::shared_ptr<Incoming>& message);
 
   std::mutex mutex_;
-  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<PacketWire> wire_;
   std::string kind_;
   std::vector<Peer> peers_;
   std::map<uint64_t, std::deque<Control>> controls_;

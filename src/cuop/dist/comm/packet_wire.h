@@ -62,9 +62,9 @@ struct Packet {
   Buffer content;
 };
 
-class Wire {
+class PacketWire {
  public:
-  virtual ~Wire() = default;
+  virtual ~PacketWire() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   /// Equal for ranks that share a host.
