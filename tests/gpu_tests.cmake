@@ -5,6 +5,8 @@ file(GLOB CUOP_GPU_TEST_SOURCES CONFIGURE_DEPENDS gpu/*.cpp)
 if(NOT CUOP_HAS_QUADMATH)
   list(FILTER CUOP_GPU_TEST_SOURCES EXCLUDE REGEX "/accuracy_test")
 endif()
+cuop_together(CUOP_GPU_TEST_SOURCES ${PROJECT_SOURCE_DIR} ${CUOP_GPU_TEST_SOURCES}
+              ALONE "/ranges_test\\.cpp$")
 add_executable(cuop_gpu_tests ${CUOP_GPU_TEST_SOURCES} $<TARGET_OBJECTS:cuop_conformance>)
 target_include_directories(cuop_gpu_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/..)
 target_link_libraries(cuop_gpu_tests PRIVATE cuop cuop_flags ${CUOP_QUADMATH} GTest::gtest_main

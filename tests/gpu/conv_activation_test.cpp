@@ -11,7 +11,7 @@
 namespace cuop {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 bool is_simulated() {
   const auto cudnn = backend::CudaLibrary::kCudnn;
@@ -42,8 +42,8 @@ struct Rectified {
         fill(select(select(select(select(x, 0, image), 0, 1), 0, row), 0, column), value);
       };
       put(0, 2, 2, std::numeric_limits<double>::quiet_NaN());
-      put(0, 2, 8, kInfinity);
-      put(1, 5, 5, -kInfinity);
+      put(0, 2, 8, kInfinite);
+      put(1, 5, 5, -kInfinite);
       put(1, 9, 9, std::numeric_limits<double>::max());  // beyond the narrower dtypes
     }
     options.padding = {1};

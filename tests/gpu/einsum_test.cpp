@@ -12,18 +12,18 @@ namespace cuop {
 namespace {
 
 /// Small whole numbers: every sum is exact.
-Tensor whole_numbers(const Shape& shape, uint32_t seed, DType dtype) {
+Tensor small_whole_numbers(const Shape& shape, uint32_t seed, DType dtype) {
   std::mt19937 generator(seed);
   std::uniform_int_distribution<int> numbers(-2, 2);
   return test::drawn(shape, dtype, [&] { return numbers(generator); });
 }
 
-struct Case {
+struct EinsumCase {
   const char* equation;
   std::vector<Shape> shapes;
 };
 
-const Case kCases[] = {
+const EinsumCase kCases[] = {
     {"ij,jk->ki", {{5, 7}, {7, 4}}},
     {"ij,jk,kl->il", {{3, 5}, {5, 6}, {6, 2}}},
     {"bqhd,bkhd->bhqk", {{2, 3, 4, 5}, {2, 6, 4, 5}}},
@@ -42,10 +42,10 @@ class GpuEinsum : public GpuTest {};
 TEST_F(GpuEinsum, AgreesWithTheCpu) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kComplex64,
                             DType::kInt8, DType::kBool}) {
-    for (const Case& each : kCases) {
+    for (const EinsumCase& each : kCases) {
       std::vector<Tensor> here, there;
       for (const Shape& shape : each.shapes) {
-        here.push_back(whole_numbers(shape, static_cast<uint32_t>(here.size() + 1), dtype));
+        here.push_back(small_whole_numbers(shape, static_cast<uint32_t>(here.size() + 1), dtype));
         there.push_back(gpu(here.back()));
       }
       const Tensor result = einsum(each.equation, there);
@@ -58,9 +58,9 @@ TEST_F(GpuEinsum, AgreesWithTheCpu) {
 }
 
 TEST_F(GpuEinsum, FillsOutputsOfAnyStrides) {
-  const Tensor a = whole_numbers({3, 4, 5}, 1, DType::kFloat32);
-  const Tensor b = whole_numbers({5, 6}, 2, DType::kFloat32);
-  const Tensor out = transpose(gpu(whole_numbers({6, 4, 3}, 3, DType::kFloat32)));
+  const Tensor a = small_whole_numbers({3, 4, 5}, 1, DType::kFloat32);
+  const Tensor b = small_whole_numbers({5, 6}, 2, DType::kFloat32);
+  const Tensor out = transpose(gpu(small_whole_numbers({6, 4, 3}, 3, DType::kFloat32)));
   einsum("abi,ic->abc", std::array{gpu(a), gpu(b)}, {}, &out);
   EXPECT_EQ(host_values(out), host_values(einsum("abi,ic->abc", std::array{a, b})));
   const std::vector<int64_t> of_a{2}, of_b{0};

@@ -13,26 +13,26 @@ namespace {
 constexpr bool is_double(DType dtype) {
   return dtype == DType::kFloat64 || dtype == DType::kComplex128;
 }
-double tolerance_of(DType dtype) { return is_double(dtype) ? 1e-13 : 3e-6; }
+double fft_tolerance(DType dtype) { return is_double(dtype) ? 1e-13 : 3e-6; }
 
-constexpr DType kDTypes[] = {DType::kFloat32, DType::kFloat64, DType::kComplex64,
-                             DType::kComplex128};
+constexpr DType kFftDTypes[] = {DType::kFloat32, DType::kFloat64, DType::kComplex64,
+                                DType::kComplex128};
 
 using test::Guarded;
 
 class GpuFft : public GpuTest {};
 
 TEST_F(GpuFft, EveryAxisAndLength) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kFftDTypes) {
     const Tensor x = random_values({7, 32, 15}, 1, dtype), there = gpu(x);
     for (const int64_t axis : {0, 1, 2}) {
       for (const FftSize n : {FftSize(), FftSize(1), FftSize(5), FftSize(13), FftSize(64)}) {
-        expect_close(fft(there, n, axis), fft(x, n, axis), tolerance_of(dtype));
-        expect_close(ifft(there, n, axis), ifft(x, n, axis), tolerance_of(dtype));
+        expect_close(fft(there, n, axis), fft(x, n, axis), fft_tolerance(dtype));
+        expect_close(ifft(there, n, axis), ifft(x, n, axis), fft_tolerance(dtype));
         if (is_complex(dtype)) {
-          expect_close(irfft(there, n, axis), irfft(x, n, axis), tolerance_of(dtype));
+          expect_close(irfft(there, n, axis), irfft(x, n, axis), fft_tolerance(dtype));
         } else {
-          expect_close(rfft(there, n, axis), rfft(x, n, axis), tolerance_of(dtype));
+          expect_close(rfft(there, n, axis), rfft(x, n, axis), fft_tolerance(dtype));
         }
       }
     }
@@ -40,17 +40,17 @@ TEST_F(GpuFft, EveryAxisAndLength) {
 }
 
 TEST_F(GpuFft, SeveralAxesAndNorms) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kFftDTypes) {
     const Tensor x = random_values({6, 10, 12}, 2, dtype), there = gpu(x);
     for (const FftNorm norm : {FftNorm::kBackward, FftNorm::kOrtho, FftNorm::kForward}) {
-      expect_close(fftn(there, {}, {}, norm), fftn(x, {}, {}, norm), tolerance_of(dtype));
-      expect_close(ifftn(there, {}, {}, norm), ifftn(x, {}, {}, norm), tolerance_of(dtype));
+      expect_close(fftn(there, {}, {}, norm), fftn(x, {}, {}, norm), fft_tolerance(dtype));
+      expect_close(ifftn(there, {}, {}, norm), ifftn(x, {}, {}, norm), fft_tolerance(dtype));
       expect_close(fft2(there, {}, Dims{-2, -1}, norm), fft2(x, {}, Dims{-2, -1}, norm),
-                   tolerance_of(dtype));
+                   fft_tolerance(dtype));
       if (is_complex(dtype)) {
-        expect_close(irfftn(there, {}, {}, norm), irfftn(x, {}, {}, norm), tolerance_of(dtype));
+        expect_close(irfftn(there, {}, {}, norm), irfftn(x, {}, {}, norm), fft_tolerance(dtype));
       } else {
-        expect_close(rfftn(there, {}, {}, norm), rfftn(x, {}, {}, norm), tolerance_of(dtype));
+        expect_close(rfftn(there, {}, {}, norm), rfftn(x, {}, {}, norm), fft_tolerance(dtype));
       }
     }
   }
@@ -72,8 +72,8 @@ Tensor with_gaps(const Tensor& x) {
 
 // Two and three axes go to the library in one call where the layouts of both sides are grids.
 TEST_F(GpuFft, GridsInAnyLayout) {
-  for (const DType dtype : kDTypes) {
-    const double tolerance = tolerance_of(dtype);
+  for (const DType dtype : kFftDTypes) {
+    const double tolerance = fft_tolerance(dtype);
     for (const Shape& shape : {Shape{3, 4, 5, 6}, Shape{2, 1, 16, 9}, Shape{1, 7, 1, 1}}) {
       const Tensor x = random_values(shape, 7, dtype);
       const Tensor turned = swap_axes(contiguous(swap_axes(gpu(x), 1, 2)), 1, 2);
@@ -104,8 +104,8 @@ TEST_F(GpuFft, WritesNothingAroundAGrid) {
   for (const Dims& axes : {Dims{1, 2}, Dims{0, 1, 2}}) {
     ifftn(gpu(x), {}, axes, FftNorm::kBackward, &whole.tensor());
     rfftn(gpu(r), {}, axes, FftNorm::kOrtho, &half.tensor());
-    expect_close(whole.tensor(), ifftn(x, {}, axes), tolerance_of(x.dtype()));
-    expect_close(half.tensor(), rfftn(r, {}, axes, FftNorm::kOrtho), tolerance_of(r.dtype()));
+    expect_close(whole.tensor(), ifftn(x, {}, axes), fft_tolerance(x.dtype()));
+    expect_close(half.tensor(), rfftn(r, {}, axes, FftNorm::kOrtho), fft_tolerance(r.dtype()));
     whole.expect_intact("ifftn");
     half.expect_intact("rfftn");
   }
@@ -124,10 +124,10 @@ TEST_F(GpuFft, WritesNothingAroundAnOutput) {
       ifft(gpu(x), {}, -1, FftNorm::kBackward, &backward.tensor());
       rfft(gpu(r), {}, -1, FftNorm::kBackward, &half.tensor());
       irfft(half.tensor(), n, -1, FftNorm::kBackward, &whole.tensor());
-      expect_close(forward.tensor(), fft(x), tolerance_of(complex));
-      expect_close(backward.tensor(), ifft(x), tolerance_of(complex));
-      expect_close(half.tensor(), rfft(r), tolerance_of(complex));
-      expect_close(whole.tensor(), r, tolerance_of(real));
+      expect_close(forward.tensor(), fft(x), fft_tolerance(complex));
+      expect_close(backward.tensor(), ifft(x), fft_tolerance(complex));
+      expect_close(half.tensor(), rfft(r), fft_tolerance(complex));
+      expect_close(whole.tensor(), r, fft_tolerance(real));
       forward.expect_intact("fft " + what);
       backward.expect_intact("ifft " + what);
       half.expect_intact("rfft " + what);
@@ -140,10 +140,10 @@ TEST_F(GpuFft, SineAndCosineTransforms) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     const Tensor x = random_values({5, 17}, 3, dtype), there = gpu(x);
     for (const int64_t axis : {0, 1}) {
-      expect_close(dst1(there, axis), dst1(x, axis), tolerance_of(dtype));
-      expect_close(dct1(there, axis), dct1(x, axis), tolerance_of(dtype));
-      expect_close(dct2(there, axis), dct2(x, axis), tolerance_of(dtype));
-      expect_close(dct3(there, axis), dct3(x, axis), tolerance_of(dtype));
+      expect_close(dst1(there, axis), dst1(x, axis), fft_tolerance(dtype));
+      expect_close(dct1(there, axis), dct1(x, axis), fft_tolerance(dtype));
+      expect_close(dct2(there, axis), dct2(x, axis), fft_tolerance(dtype));
+      expect_close(dct3(there, axis), dct3(x, axis), fft_tolerance(dtype));
     }
   }
 }

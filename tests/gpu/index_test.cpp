@@ -21,8 +21,8 @@ using test::random_tensor;
 class GpuIndex : public GpuTest {};
 
 /// One of each element size, and bool.
-constexpr DType kDTypes[] = {DType::kBool,    DType::kInt8,    DType::kFloat16,
-                             DType::kFloat32, DType::kFloat64, DType::kComplex128};
+constexpr DType kIndexDTypes[] = {DType::kBool,    DType::kInt8,    DType::kFloat16,
+                                  DType::kFloat32, DType::kFloat64, DType::kComplex128};
 
 /// Indices of both signs into an axis, repeated ones among them.
 Tensor indices_into(int64_t size, const Shape& shape, int seed) {
@@ -58,7 +58,7 @@ std::vector<std::pair<std::string, Tensor>> views_of(const Tensor& x) {
 }
 
 TEST_F(GpuIndex, TakesAlongEveryAxis) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kIndexDTypes) {
     const Tensor host = random_tensor({37, 64, 5}, dtype, 1), device = there(host);
     for (const int64_t axis : {0, 1, 2}) {
       for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{1021}, Shape{3, 7}}) {
@@ -231,7 +231,7 @@ TEST_F(GpuIndex, NothingAroundTheOutputIsWritten) {
 }
 
 TEST_F(GpuIndex, ArrangementsAreCopies) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kIndexDTypes) {
     const Tensor a = random_tensor({7, 11}, dtype, 1), b = random_tensor({7, 3}, dtype, 2);
     const Tensor x = there(a), y = there(b);
     const Tensor hosts[] = {a, b}, devices[] = {x, y};

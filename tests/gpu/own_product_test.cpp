@@ -23,9 +23,9 @@ using backend::KernelType;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr DType kDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
-                             DType::kFloat64, DType::kComplex64, DType::kComplex128};
-constexpr int64_t kSizes[] = {1, 7, 16, 17, 33, 65};
+constexpr DType kProductDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
+                                    DType::kFloat64, DType::kComplex64, DType::kComplex128};
+constexpr int64_t kProductSizes[] = {1, 7, 16, 17, 33, 65};
 
 Kernel with(KernelType type, int64_t tile, int64_t threads = 0, int64_t stages = 0,
             bool is_bulk = false) {
@@ -35,7 +35,7 @@ Kernel with(KernelType type, int64_t tile, int64_t threads = 0, int64_t stages =
 }
 
 /// What is multiplied, on the CPU; c is not used where beta is 0.
-struct Case {
+struct ProductCase {
   Tensor a, b, c;
   MatmulOptions options{};
 };
@@ -62,7 +62,7 @@ double unit_of_sums(DType dtype) { return itemsize(real_dtype(dtype)) == 8 ? 0x1
 double least_of(DType dtype) { return dtype == DType::kFloat16 ? 0x1p-24 : 1e-30; }
 
 /// Each element within the rounding errors of its sum and of the dtype.
-void expect_product(const Tensor& result, const Case& one, const std::string& what) {
+void expect_product(const Tensor& result, const ProductCase& one, const std::string& what) {
   const DType wide = DType::kComplex128, dtype = one.a.dtype();
   const auto size = [&](const Tensor& t) { return cast(abs(cast(t, wide)), wide); };
   const Tensor c = one.c.is_defined() ? cast(one.c, wide) : zeros(result.shape(), wide);
@@ -93,7 +93,7 @@ class GpuOwnProduct : public GpuTest {
   /// Runs the product on what `place` makes of the operands, into a result that holds NaN where its
   /// values do not matter.
   template <class Place>
-  static void check(const Kernel& kernel, const Case& one, Place&& place) {
+  static void check(const Kernel& kernel, const ProductCase& one, Place&& place) {
     const bool reads_c = one.c.is_defined();
     const int64_t rows = side(one.a, one.options.trans_a, 0);
     const int64_t columns = side(one.b, one.options.trans_b, 1);
@@ -110,19 +110,19 @@ class GpuOwnProduct : public GpuTest {
     EXPECT_EQ(watch.has_matrix_units(), kernel.type == KernelType::kTensorCore);
     expect_product(c, one, cat(name(kernel), " of ", one.a.shape(), " and ", one.b.shape()));
   }
-  static void check(const Kernel& kernel, const Case& one) { check(kernel, one, spread); }
+  static void check(const Kernel& kernel, const ProductCase& one) { check(kernel, one, spread); }
 
-  static Case numbers(int64_t m, int64_t k, int64_t n, DType dtype, uint32_t seed) {
+  static ProductCase numbers(int64_t m, int64_t k, int64_t n, DType dtype, uint32_t seed) {
     return {random_values({m, k}, seed, dtype), random_values({k, n}, seed + 1, dtype), {}};
   }
 
   /// Products of sizes drawn from the list, with and without alpha and beta.
   static void check_sizes(const Kernel& kernel, DType dtype, int count) {
     std::mt19937 random(static_cast<unsigned>(itemsize(dtype)) * 64 + kernel.tile);
-    const auto draw = [&] { return kSizes[random() % std::size(kSizes)]; };
+    const auto draw = [&] { return kProductSizes[random() % std::size(kProductSizes)]; };
     for (int i = 0; i < count; ++i) {
       const int64_t m = draw(), k = draw(), n = draw();
-      Case one = numbers(m, k, n, dtype, static_cast<uint32_t>(i));
+      ProductCase one = numbers(m, k, n, dtype, static_cast<uint32_t>(i));
       if (i % 2 == 0) {
         one.options.alpha =
             is_complex(dtype) ? Scalar(std::complex<double>(0.5, -2)) : Scalar(-1.5);
@@ -135,11 +135,11 @@ class GpuOwnProduct : public GpuTest {
 };
 
 TEST_F(GpuOwnProduct, TiledInEveryDtype) {
-  for (const DType dtype : kDTypes) check_sizes(with(KernelType::kTiled, 32, 64), dtype, 4);
+  for (const DType dtype : kProductDTypes) check_sizes(with(KernelType::kTiled, 32, 64), dtype, 4);
 }
 
 TEST_F(GpuOwnProduct, SimpleInEveryDtype) {
-  for (const DType dtype : kDTypes) check_sizes(with(KernelType::kSimple, 16), dtype, 4);
+  for (const DType dtype : kProductDTypes) check_sizes(with(KernelType::kSimple, 16), dtype, 4);
 }
 
 TEST_F(GpuOwnProduct, OnMatrixUnitsInEveryRealDtype) {
@@ -158,8 +158,8 @@ TEST_F(GpuOwnProduct, DocumentedShapesOfBlocks) {
 /// Too long for a simulated GPU (tests/CMakeLists.txt).
 TEST_F(GpuOwnProduct, LargeSizes) {
   for (const auto& [m, k, n] : {std::array<int64_t, 3>{1031, 517, 770}, {512, 1024, 640}}) {
-    for (const DType dtype : kDTypes) {
-      const Case one = numbers(m, k, n, dtype, 1);
+    for (const DType dtype : kProductDTypes) {
+      const ProductCase one = numbers(m, k, n, dtype, 1);
       for (const KernelType type : {KernelType::kSimple, KernelType::kTiled}) {
         check(kernels::completed_product({type}), one);
       }
@@ -181,7 +181,7 @@ TEST_F(GpuOwnProduct, AnyKernelForAnyOperands) {
   };
   const auto limits = backend::runtime(kGpu).kernel_limits();
   for (int runs = 0; runs < 40;) {
-    const DType dtype = kDTypes[random() % std::size(kDTypes)];
+    const DType dtype = kProductDTypes[random() % std::size(kProductDTypes)];
     const KernelType types[] = {KernelType::kSimple, KernelType::kTiled, KernelType::kTensorCore};
     Kernel kernel =
         with(types[random() % 3], one_of({8, 16, 32, 64, 128}),
@@ -191,7 +191,7 @@ TEST_F(GpuOwnProduct, AnyKernelForAnyOperands) {
     if (!kernels::product_obstacle(kernel, dtype, limits, 0).empty()) continue;
     ++runs;
     const int64_t m = one_of({1, 31, 200, 257}), k = one_of({1, 5, 64, 129});
-    Case one = numbers(m, k, one_of({1, 30, 128, 301}), dtype, static_cast<uint32_t>(runs));
+    ProductCase one = numbers(m, k, one_of({1, 30, 128, 301}), dtype, static_cast<uint32_t>(runs));
     one.options.trans_a = random() % 2 == 0;
     one.options.trans_b = random() % 2 == 0;
     if (one.options.trans_a.is_transposed()) one.a = contiguous(transpose(one.a));
@@ -219,9 +219,9 @@ TEST_F(GpuOwnProduct, RowsBroughtByTheCopyEngine) {
   // Rows that no such copy can begin at are moved first: of odd lengths, and of a view.
   const auto odd = [](const Tensor& t) { return gpu(t); };
   check(with(KernelType::kTiled, 32, 64, 3, true), numbers(33, 65, 67, DType::kFloat32, 4), odd);
-  Case batch{random_values({3, 33, 17}, 5, DType::kFloat32),
-             broadcast_to(random_values({17, 65}, 6, DType::kFloat32), {3, 17, 65}),
-             {}};
+  ProductCase batch{random_values({3, 33, 17}, 5, DType::kFloat32),
+                    broadcast_to(random_values({17, 65}, 6, DType::kFloat32), {3, 17, 65}),
+                    {}};
   const auto shared = [](const Tensor& t) {
     return t.strides()[0] != 0 ? swap_axes(gpu(contiguous(swap_axes(t, 0, 1))), 0, 1)
                                : broadcast_to(gpu(contiguous(select(t, 0, 0))), t.shape());
@@ -233,7 +233,7 @@ TEST_F(GpuOwnProduct, TransposedOperandsAreReadWhereTheyLie) {
   for (const bool trans_a : {false, true}) {
     for (const bool trans_b : {false, true}) {
       if (!trans_a && !trans_b) continue;
-      Case one = numbers(33, 40, 65, DType::kFloat32, 1);
+      ProductCase one = numbers(33, 40, 65, DType::kFloat32, 1);
       if (trans_a) one.a = contiguous(transpose(one.a));
       if (trans_b) one.b = contiguous(transpose(one.b));
       one.options.trans_a = trans_a;
@@ -243,17 +243,17 @@ TEST_F(GpuOwnProduct, TransposedOperandsAreReadWhereTheyLie) {
       check(with(KernelType::kSimple, 16), one);
     }
   }
-  Case one = numbers(17, 33, 20, DType::kFloat16, 2);  // pairs along the depth are far apart
+  ProductCase one = numbers(17, 33, 20, DType::kFloat16, 2);  // pairs along the depth are far apart
   one.a = contiguous(transpose(one.a));
   one.options.trans_a = true;
   check(with(KernelType::kTensorCore, 32), one);
 }
 
 TEST_F(GpuOwnProduct, ConjugateTransposes) {
-  Case one = numbers(17, 33, 20, DType::kComplex64, 2);
+  ProductCase one = numbers(17, 33, 20, DType::kComplex64, 2);
   one.a = conj(contiguous(transpose(one.a)));
   one.options.trans_a = "conj_trans";
-  const Case plain{transpose(conj(one.a)), one.b, {}};
+  const ProductCase plain{transpose(conj(one.a)), one.b, {}};
   for (const Kernel& kernel : {with(KernelType::kTiled, 32, 64), with(KernelType::kSimple, 16)}) {
     const Tensor c = full({17, 20}, NAN, DType::kComplex64, kGpu);
     const backend::ExecutionScope scope(backend::with_kernel(kernel));

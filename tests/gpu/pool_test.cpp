@@ -13,9 +13,10 @@ using test::expect_same;
 using test::Guarded;
 using test::random_tensor;
 
-constexpr DType kDTypes[] = {DType::kInt8,    DType::kInt16,    DType::kInt32,   DType::kInt64,
-                             DType::kUInt8,   DType::kUInt16,   DType::kUInt32,  DType::kUInt64,
-                             DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64};
+constexpr DType kPoolDTypes[] = {DType::kInt8,     DType::kInt16,   DType::kInt32,
+                                 DType::kInt64,    DType::kUInt8,   DType::kUInt16,
+                                 DType::kUInt32,   DType::kUInt64,  DType::kFloat16,
+                                 DType::kBFloat16, DType::kFloat32, DType::kFloat64};
 
 /// The CPU adds in another order; relative to sums that may cancel, so in units of 1.
 constexpr double kSumUlps = 4096.0;
@@ -29,7 +30,7 @@ TEST_F(GpuPooling, WindowsOfEveryDtype) {
       {.kernel = {2}, .stride = {3}, .count_include_pad = false},
       {.kernel = {5}, .stride = {2}, .padding = {2}, .count_include_pad = false},
       {.kernel = {1}}};
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kPoolDTypes) {
     for (const PoolOptions& o : options) {
       const std::string what = cat(dtype, " kernel ", o.kernel, " stride ", o.stride);
       const Tensor line = random_tensor({2, 3, 101}, dtype, 1);
@@ -69,7 +70,7 @@ TEST_F(GpuPooling, RowsOfWindowsThatAreOneAccessOrNearlySo) {
 }
 
 TEST_F(GpuPooling, WholePlanes) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kPoolDTypes) {
     for (const Shape& shape : {Shape{2, 3, 5}, Shape{1, 64, 17, 19}, Shape{2, 1, 3, 300, 41}}) {
       const Tensor host = random_tensor(shape, dtype, 1), device = to_device(host, kGpu);
       const std::string what = cat(dtype, ' ', shape);
@@ -102,7 +103,7 @@ TEST_F(GpuPooling, ViewsAndEmptyBatches) {
 }
 
 TEST_F(GpuPooling, WritesNothingBeyondItsOutput) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kPoolDTypes) {
     const Guarded out({1, 3, 6, 17}, dtype, kGpu);
     max_pool2d(ones({1, 3, 13, 35}, dtype, kGpu), {.kernel = {2}}, &out.tensor());
     out.expect_intact(cat(dtype));

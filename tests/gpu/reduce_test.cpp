@@ -21,12 +21,13 @@ using test::random_tensor;
 class GpuReduce : public GpuTest {};
 
 const std::vector<std::vector<int64_t>> kAxes = {{}, {0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}};
-const Shape kShapes[] = {{3, 5, 7}, {1, 40, 1000}, {130, 3, 64}, {2, 2, 70001}, {4099, 1, 3}};
+const Shape kReducedShapes[] = {
+    {3, 5, 7}, {1, 40, 1000}, {130, 3, 64}, {2, 2, 70001}, {4099, 1, 3}};
 
 TEST_F(GpuReduce, SumsOfEveryDtypeOverAllAxes) {
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kReducedShapes) {
       const Tensor host = random_tensor(shape, dtype, i);
       const Tensor device = to_device(host, kGpu);
       for (const auto& axes : kAxes) {
@@ -44,7 +45,7 @@ TEST_F(GpuReduce, SumsOfEveryDtypeOverAllAxes) {
 
 TEST_F(GpuReduce, PositiveSumsAreAccurate) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kReducedShapes) {
       const Tensor host = abs(random_tensor(shape, dtype, 3));
       const Tensor device = to_device(host, kGpu);
       for (const auto& axes : kAxes) {
@@ -58,7 +59,7 @@ TEST_F(GpuReduce, PositiveSumsAreAccurate) {
 TEST_F(GpuReduce, ExtremesAndTheirPlaces) {
   for (const DType dtype : {DType::kBool, DType::kInt8, DType::kInt64, DType::kUInt16,
                             DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kReducedShapes) {
       const Tensor host = random_tensor(shape, dtype, 5);
       const Tensor device = to_device(host, kGpu);
       for (const auto& axes : kAxes) {

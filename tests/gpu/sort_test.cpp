@@ -19,10 +19,10 @@ using test::random_tensor;
 
 class GpuSort : public GpuTest {};
 
-constexpr DType kDTypes[] = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
-                             DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
-                             DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
-                             DType::kFloat64};
+constexpr DType kSortDTypes[] = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
+                                 DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
+                                 DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
+                                 DType::kFloat64};
 
 void expect_sorted(const Tensor& device, const Tensor& host, int64_t axis,
                    const std::string& what) {
@@ -35,7 +35,7 @@ void expect_sorted(const Tensor& device, const Tensor& host, int64_t axis,
 }
 
 TEST_F(GpuSort, EveryDtypeAlongEveryAxis) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kSortDTypes) {
     const Tensor host = random_tensor({13, 70, 31}, dtype, 1), device = to_device(host, kGpu);
     for (const int64_t axis : {0, 1, 2}) {
       expect_sorted(device, host, axis, cat(dtype, " axis ", axis));
@@ -125,7 +125,7 @@ TEST_F(GpuSort, SpecialNumbersViewsAndOutputs) {
 }
 
 TEST_F(GpuSort, DistinctElements) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kSortDTypes) {
     for (const int64_t size : {0, 1, 300, 20011}) {
       const Tensor host = random_tensor({size}, dtype, 5);
       const Unique given = unique(to_device(host, kGpu)), wanted = unique(host);

@@ -33,15 +33,15 @@ Tensor mostly_zeros(const Shape& shape, DType dtype, uint32_t seed = 1) {
   return multiply(x, cast(greater(abs(x), 0.6), dtype));
 }
 
-double tolerance_of(DType dtype) { return dtype == DType::kFloat64 ? 1e-14 : 1e-6; }
+double sparse_tolerance(DType dtype) { return dtype == DType::kFloat64 ? 1e-14 : 1e-6; }
 
-const std::vector<Shape> kShapes{{0, 4}, {4, 0}, {1, 1}, {9, 30}, {70, 33}, {300, 5}};
+const std::vector<Shape> kSparseShapes{{0, 4}, {4, 0}, {1, 1}, {9, 30}, {70, 33}, {300, 5}};
 
 void expect_equal(const Tensor& got, const Tensor& expected) { expect_close(got, expected, 0); }
 
 TEST_F(GpuSparse, ThereAndBackInEitherLayout) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kSparseShapes) {
       const Tensor x = mostly_zeros(shape, dtype);
       for (const SparseLayout layout : {SparseLayout::kCsr, SparseLayout::kCoo}) {
         const SparseMatrix there = to_sparse(gpu(x), layout), here = to_sparse(x, layout);
@@ -58,13 +58,13 @@ TEST_F(GpuSparse, ThereAndBackInEitherLayout) {
 
 TEST_F(GpuSparse, ProductsAreThoseOfTheCpu) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kSparseShapes) {
       for (const int64_t columns : {0, 1, 2, 17, 64}) {
         const SparseMatrix a = to_sparse(mostly_zeros(shape, dtype));
         const Tensor b = random_values({shape[1], columns}, 2, dtype);
         for (const SparseLayout layout : {SparseLayout::kCsr, SparseLayout::kCoo}) {
           const SparseMatrix there = to_device(in_layout(a, layout), kGpu);
-          expect_close(matmul(there, gpu(b)), matmul(a, b), tolerance_of(dtype));
+          expect_close(matmul(there, gpu(b)), matmul(a, b), sparse_tolerance(dtype));
         }
       }
     }

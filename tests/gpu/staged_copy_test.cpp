@@ -20,7 +20,7 @@
 namespace cuop {
 namespace {
 
-constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kMebibyte = 1 << 20;
 
 class GpuStagedCopy : public GpuTest {};
 
@@ -37,9 +37,10 @@ bool are_equal(const Tensor& a, const Tensor& b) {
 }
 
 TEST_F(GpuStagedCopy, BytesOfAnyNumber) {
-  for (const int64_t bytes : {4 * kMiB - 1, 4 * kMiB, 4 * kMiB + 1, 5 * kMiB + 3, 37 * kMiB + 7}) {
+  for (const int64_t bytes : {4 * kMebibyte - 1, 4 * kMebibyte, 4 * kMebibyte + 1,
+                              5 * kMebibyte + 3, 37 * kMebibyte + 7}) {
     const Tensor host = numbers({bytes}, DType::kUInt8);
-    EXPECT_EQ(is_staged(host, kGpu), bytes >= 4 * kMiB);
+    EXPECT_EQ(is_staged(host, kGpu), bytes >= 4 * kMebibyte);
     const Tensor gpu = to_device(host, kGpu);
     EXPECT_TRUE(are_equal(to_device(gpu, kCpu), host)) << bytes;
   }
@@ -102,7 +103,7 @@ TEST_F(GpuStagedCopy, RandomViews) {
 }
 
 TEST_F(GpuStagedCopy, LockedMemoryGoesDirectly) {
-  const Tensor locked = pin_memory(numbers({3 * kMiB}), kGpu);
+  const Tensor locked = pin_memory(numbers({3 * kMebibyte}), kGpu);
   EXPECT_FALSE(is_staged(locked, kGpu));
   EXPECT_TRUE(are_equal(to_device(to_device(locked, kGpu), kCpu), locked));
 }
@@ -182,7 +183,7 @@ TEST_F(GpuStagedCopy, WhereNoMemoryCanBeLockedTheDriverCopies) {
 
 TEST_F(GpuStagedCopy, ErrorsOfTheDriverReachTheCaller) {
   if (test::find_fault_order() == nullptr) GTEST_SKIP() << "needs the simulated GPU";
-  const Tensor host = numbers({9 * kMiB});
+  const Tensor host = numbers({9 * kMebibyte});
   const Tensor gpu = to_device(host, kGpu);
   for (const char* fault : {"copy:1:2", "copy:3:2", "copy:7:2"}) {
     const Faults faults(fault);
@@ -195,7 +196,7 @@ TEST_F(GpuStagedCopy, ErrorsOfTheDriverReachTheCaller) {
 }
 
 TEST_F(GpuStagedCopy, AnInterruptEndsItAndTheNextOneIsRight) {
-  const Tensor host = numbers({9 * kMiB});
+  const Tensor host = numbers({9 * kMebibyte});
   const Tensor gpu = to_device(host, kGpu);
   std::atomic<bool> is_interrupted = true;
   {

@@ -10,6 +10,7 @@
 #include "cuop/jit/op_table.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
+#include "tests/jit/levels.h"
 #include "tests/jit/true_functions.h"
 
 namespace cuop::jit {
@@ -19,14 +20,6 @@ using test::TrueFunction;
 
 template <class T>
 constexpr DType dtype_for = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
-
-std::vector<isa::Level> levels() {
-  std::vector<isa::Level> supported;
-  for (const isa::Level level : {isa::Level::kBaseline, isa::Level::kV3, isa::Level::kV4}) {
-    if (isa::is_supported(level)) supported.push_back(level);
-  }
-  return supported;
-}
 
 class Accuracy : public testing::TestWithParam<isa::Level> {
  protected:
@@ -244,7 +237,7 @@ TEST_P(Accuracy, AnArgumentMayBeOverwritten) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Accuracy, testing::ValuesIn(levels()),
+INSTANTIATE_TEST_SUITE_P(Levels, Accuracy, testing::ValuesIn(test::levels()),
                          [](const auto& level) { return isa::name(level.param); });
 
 TEST(AccuracyTable, NoFunctionStatesMoreThanIsPromised) {

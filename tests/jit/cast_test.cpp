@@ -9,6 +9,7 @@
 
 #include "cuop/jit/cpu/block_kernels.h"
 #include "cuop/ops/convert_internal.h"
+#include "tests/jit/levels.h"
 
 namespace cuop {
 namespace {
@@ -63,8 +64,7 @@ std::vector<T> numbers() {
 
 template <class To, class From>
 void expect_as_elements(const std::vector<From>& from) {
-  for (const isa::Level level : {isa::Level::kBaseline, isa::Level::kV3, isa::Level::kV4}) {
-    if (!isa::is_supported(level)) continue;
+  for (const isa::Level level : test::levels()) {
     const auto cast = jit::block_table(level).cast(dtype_of<From>, dtype_of<To>);
     if (cast == nullptr) continue;  // programs go by way of float32
     const auto to = std::make_unique<To[]>(from.size());

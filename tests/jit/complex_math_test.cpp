@@ -11,14 +11,14 @@ namespace {
 
 using Z = std::complex<double>;
 
-struct Case {
+struct ComplexCase {
   const char* name;
   Z (*ours)(Z);
   Z (*standard)(const Z&);
   double ulps;  ///< of the larger part
 };
 
-const Case kCases[] = {
+const ComplexCase kCases[] = {
     {"exp", complex_math::exp, std::exp<double>, 4},
     {"log", complex_math::log, std::log<double>, 8},
     {"log10", complex_math::log10, std::log10<double>, 8},
@@ -37,9 +37,9 @@ const Case kCases[] = {
     {"atanh", complex_math::atanh, [](const Z& z) { return std::atanh(z); }, 16},
 };
 
-class ComplexMath : public ::testing::TestWithParam<Case> {};
+class ComplexMath : public ::testing::TestWithParam<ComplexCase> {};
 
-void expect_close(const Case& c, Z z) {
+void expect_close(const ComplexCase& c, Z z) {
   const Z ours = c.ours(z), wanted = c.standard(z);
   const double scale = std::max(std::abs(wanted.real()), std::abs(wanted.imag()));
   for (const auto& [mine, theirs] :

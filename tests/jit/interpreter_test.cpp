@@ -14,6 +14,7 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "tests/jit/levels.h"
 
 namespace cuop::jit {
 namespace {
@@ -24,14 +25,6 @@ Tensor random_floats(const Shape& shape, unsigned seed) {
   std::uniform_real_distribution<float> uniform(-3.0f, 3.0f);
   for (int64_t i = 0; i < tensor.size(); ++i) tensor.data<float>()[i] = uniform(generator);
   return tensor;
-}
-
-std::vector<isa::Level> levels() {
-  std::vector<isa::Level> supported;
-  for (const isa::Level level : {isa::Level::kBaseline, isa::Level::kV3, isa::Level::kV4}) {
-    if (isa::is_supported(level)) supported.push_back(level);
-  }
-  return supported;
 }
 
 template <class F>
@@ -287,7 +280,7 @@ TEST_P(Interpreter, OutputsThatAreNotComputedAreCopied) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Interpreter, testing::ValuesIn(levels()),
+INSTANTIATE_TEST_SUITE_P(Levels, Interpreter, testing::ValuesIn(test::levels()),
                          [](const auto& level) { return isa::name(level.param); });
 
 TEST(BlockTable, PlainKernelsAreTheBaseline) {

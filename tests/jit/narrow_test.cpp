@@ -12,6 +12,7 @@
 #include "cuop/ops/convert_internal.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "tests/jit/levels.h"
 
 namespace cuop {
 namespace {
@@ -29,16 +30,16 @@ double value_of(uint32_t bits) {
   return static_cast<double>(static_cast<float>(from_bits<T>(bits)));
 }
 
-struct Case {
+struct NarrowCase {
   double value;
   uint16_t bits;  ///< what it rounds to
 };
 
 /// Every number of the format, every middle between neighbours, and the doubles beside them.
 template <class T>
-std::vector<Case> cases() {
+std::vector<NarrowCase> cases() {
   const uint32_t infinity = std::is_same_v<T, Half> ? 0x7c00u : 0x7f80u;
-  std::vector<Case> all;
+  std::vector<NarrowCase> all;
   const auto add = [&](double value, uint32_t bits) {
     all.push_back({value, static_cast<uint16_t>(bits)});
     all.push_back({-value, static_cast<uint16_t>(bits | 0x8000u)});
@@ -69,7 +70,7 @@ TYPED_TEST_SUITE(Narrow, Formats);
 
 TYPED_TEST(Narrow, DoublesAreRoundedOnce) {
   int wrong = 0;
-  for (const Case& each : cases<TypeParam>()) {
+  for (const NarrowCase& each : cases<TypeParam>()) {
     const bool is_right = narrowed<TypeParam>(each.value).bits == each.bits;
     if (!is_right && ++wrong < 5) ADD_FAILURE() << each.value << " became " << each.bits;
   }
@@ -81,13 +82,12 @@ TYPED_TEST(Narrow, DoublesAreRoundedOnce) {
 }
 
 TYPED_TEST(Narrow, CastsOfBlocksRoundOnceAtEveryInstructionSet) {
-  std::vector<Case> all = cases<TypeParam>();
+  std::vector<NarrowCase> all = cases<TypeParam>();
   while (all.size() % jit::kBlockMultiple != 0) all.push_back(all.front());
   std::vector<double> from;
-  for (const Case& each : all) from.push_back(each.value);
+  for (const NarrowCase& each : all) from.push_back(each.value);
   std::vector<TypeParam> to(all.size());
-  for (const isa::Level level : {isa::Level::kBaseline, isa::Level::kV3, isa::Level::kV4}) {
-    if (!isa::is_supported(level)) continue;
+  for (const isa::Level level : test::levels()) {
     const auto cast = jit::block_table(level).cast(DType::kFloat64, dtype_of<TypeParam>);
     ASSERT_NE(cast, nullptr);
     cast(to.data(), from.data(), nullptr, nullptr, static_cast<int64_t>(from.size()));

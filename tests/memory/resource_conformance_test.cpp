@@ -35,12 +35,12 @@ Owned pool_over() {
   return owned;
 }
 
-struct Kind {
+struct ResourceKind {
   const char* name;
   Owned (*make)();
 };
 
-class Resource : public ::testing::TestWithParam<Kind> {
+class Resource : public ::testing::TestWithParam<ResourceKind> {
  protected:
   Owned owned_ = GetParam().make();
   MemoryResource& resource_ = *owned_.resource;
@@ -166,7 +166,7 @@ TEST_P(Resource, BlocksNeverOverlapWhicheverThreadFreesThem) {
   EXPECT_EQ(s.free_count, kThreads * kRounds);
 }
 
-const Kind kKinds[] = {
+const ResourceKind kKinds[] = {
     {"host",
      [] {
        Owned owned;

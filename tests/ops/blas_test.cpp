@@ -11,24 +11,23 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "tests/gpu/compare.h"
+#include "tests/values.h"
 
 namespace cuop {
 namespace {
 
+using test::values;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-template <class T>
-std::vector<T> values(const Tensor& t) {
-  const Tensor dense = contiguous(t);
-  return {dense.data<T>(), dense.data<T>() + dense.size()};
-}
 template <class... T, class Visit>
 void visit_all(TypeList<T...>, Visit visit) {
   (visit(dtype_of<T>), ...);
 }
-std::vector<double> numbers(const Tensor& t) { return values<double>(cast(t, DType::kFloat64)); }
+std::vector<double> real_numbers(const Tensor& t) {
+  return values<double>(cast(t, DType::kFloat64));
+}
 
 TEST(Blas, DotAnswersInTheKindOfItsDtype) {
   const Tensor x = from_values<int64_t>({2}, {100, -3});
@@ -62,15 +61,16 @@ TEST(Blas, SixteenBitFloatsAreRoundedOnce) {
   const double terms[] = {1, tiny}, corner[] = {tiny, 1, 1, tiny}, start[] = {tiny};
   const Tensor one = ones({2}, DType::kFloat16);
   Tensor y = half({1}, start);
-  EXPECT_THAT(numbers(gemv(half({1, 2}, terms), one, {.beta = 1}, &y)), ElementsAre(sum));
+  EXPECT_THAT(real_numbers(gemv(half({1, 2}, terms), one, {.beta = 1}, &y)), ElementsAre(sum));
   const Tensor column = ones({2, 1}, DType::kFloat16);
   Tensor c = cast(from_values<double>({2, 1}, {tiny, tiny}), DType::kFloat16);
-  EXPECT_THAT(numbers(symm(half({2, 2}, corner), column, {.beta = 1}, &c)), ElementsAre(sum, sum));
+  EXPECT_THAT(real_numbers(symm(half({2, 2}, corner), column, {.beta = 1}, &c)),
+              ElementsAre(sum, sum));
   // x0 = 1, x1 = -tiny, x2 = 1 - (-tiny) - (-tiny): two subtractions, one rounding.
   const Tensor a =
       cast(from_values<double>({3, 3}, {1, 0, 0, tiny, 1, 0, -tiny, 1, 1}), DType::kFloat16);
   const Tensor b = cast(from_values<double>({3, 1}, {1, 0, 1}), DType::kFloat16);
-  EXPECT_THAT(numbers(trsm(a, b)), ElementsAre(1, -tiny, sum));
+  EXPECT_THAT(real_numbers(trsm(a, b)), ElementsAre(1, -tiny, sum));
 }
 
 /// The largest difference of two tensors' elements.
@@ -125,10 +125,10 @@ TEST(Blas, TheGpusLevelOneIsTheCpusArithmetic) {
 
 TEST(Blas, GemmTakesTransposesAndConjugates) {
   const Tensor a = from_values<double>({2, 3}, {1, 2, 3, 4, 5, 6});
-  EXPECT_THAT(numbers(gemm(a, a, {.trans_b = Trans::kTrans})), ElementsAre(14, 32, 32, 77));
+  EXPECT_THAT(real_numbers(gemm(a, a, {.trans_b = Trans::kTrans})), ElementsAre(14, 32, 32, 77));
   const Tensor out = ones({3, 3}, DType::kFloat64);
   gemm(a, a, {.trans_a = Trans::kTrans, .alpha = 2, .beta = 1}, &out);
-  EXPECT_THAT(numbers(out), ElementsAre(35, 45, 55, 45, 59, 73, 55, 73, 91));
+  EXPECT_THAT(real_numbers(out), ElementsAre(35, 45, 55, 45, 59, 73, 55, 73, 91));
   const Tensor z = from_values<std::complex<double>>({1, 1}, {{1, 2}});
   const Tensor square = gemm(z, z, {.trans_a = Trans::kConjTrans});
   EXPECT_EQ(*square.data<std::complex<double>>(), std::complex<double>(5, 0));
@@ -188,18 +188,18 @@ TEST(Level1, IntegersGiveTheSameBitsAtEveryInstructionSet) {
 
 // --- calls by columns, as a GPU's library takes them ---------------------------------------------
 
-using Number = std::complex<double>;
+using ComplexNumber = std::complex<double>;
 
 /// A matrix whose columns follow each other.
 struct Columns {
-  std::vector<Number> values;
+  std::vector<ComplexNumber> values;
   int64_t rows;
-  Number& at(int64_t i, int64_t j) { return values[static_cast<size_t>(j * rows + i)]; }
+  ComplexNumber& at(int64_t i, int64_t j) { return values[static_cast<size_t>(j * rows + i)]; }
 };
 
 /// The structured matrix as a whole: the other triangle mirrored, or zero.
-Columns whole(const Number* a, int64_t lda, int64_t order, Uplo uplo, bool is_mirrored) {
-  Columns result{std::vector<Number>(static_cast<size_t>(order * order)), order};
+Columns whole(const ComplexNumber* a, int64_t lda, int64_t order, Uplo uplo, bool is_mirrored) {
+  Columns result{std::vector<ComplexNumber>(static_cast<size_t>(order * order)), order};
   for (int64_t j = 0; j < order; ++j) {
     for (int64_t i = 0; i < order; ++i) {
       const bool is_read = uplo == Uplo::kLower ? i >= j : i <= j;
@@ -210,22 +210,22 @@ Columns whole(const Number* a, int64_t lda, int64_t order, Uplo uplo, bool is_mi
   return result;
 }
 
-void symm_by_columns(const backend::blas::SymmCall<Number>& c) {
+void symm_by_columns(const backend::blas::SymmCall<ComplexNumber>& c) {
   const bool is_left = c.side == Side::kLeft;
   Columns a = whole(c.a, c.lda, is_left ? c.m : c.n, c.uplo, true);
   for (int64_t j = 0; j < c.n; ++j) {
     for (int64_t i = 0; i < c.m; ++i) {
-      Number sum = 0;
+      ComplexNumber sum = 0;
       for (int64_t k = 0; k < a.rows; ++k) {
         sum += is_left ? a.at(i, k) * c.b[j * c.ldb + k] : c.b[k * c.ldb + i] * a.at(k, j);
       }
-      Number& to = c.c[j * c.ldc + i];
+      ComplexNumber& to = c.c[j * c.ldc + i];
       to = c.alpha * sum + (c.beta == 0.0 ? 0.0 : c.beta * to);
     }
   }
 }
 
-void trsm_by_columns(const backend::blas::TrsmCall<Number>& c) {
+void trsm_by_columns(const backend::blas::TrsmCall<ComplexNumber>& c) {
   const bool is_left = c.side == Side::kLeft;
   const int64_t order = is_left ? c.m : c.n;
   Columns a = whole(c.a, c.lda, order, c.uplo, false), op = a;
@@ -233,19 +233,21 @@ void trsm_by_columns(const backend::blas::TrsmCall<Number>& c) {
     if (c.diag == Diag::kUnit) a.at(i, i) = 1;
     for (int64_t j = 0; j <= i; ++j) {  // X op(A) = B is op(A)^T X^T = B^T
       const bool is_turned = (c.trans != Trans::kNone) != !is_left;
-      const auto taken = [&](Number v) { return c.trans == Trans::kConjTrans ? std::conj(v) : v; };
+      const auto taken = [&](ComplexNumber v) {
+        return c.trans == Trans::kConjTrans ? std::conj(v) : v;
+      };
       op.at(i, j) = taken(is_turned ? a.at(j, i) : a.at(i, j));
       op.at(j, i) = taken(is_turned ? a.at(i, j) : a.at(j, i));
     }
   }
   const bool is_lower = order > 1 && op.at(order - 1, 0) != 0.0;
   for (int64_t line = 0; line < (is_left ? c.n : c.m); ++line) {
-    const auto element = [&](int64_t k) -> Number& {
+    const auto element = [&](int64_t k) -> ComplexNumber& {
       return is_left ? c.b[line * c.ldb + k] : c.b[k * c.ldb + line];
     };
     for (int64_t step = 0; step < order; ++step) {
       const int64_t i = is_lower ? step : order - 1 - step;
-      Number rest = c.alpha * element(i);
+      ComplexNumber rest = c.alpha * element(i);
       for (int64_t k = is_lower ? 0 : i + 1; k < (is_lower ? i : order); ++k) {
         rest -= op.at(i, k) * element(k);
       }
@@ -265,7 +267,8 @@ TEST(Blas, CallsByColumnsMeanTheSame) {
     const Shape shape = side == Side::kLeft ? Shape{order, other} : Shape{other, order};
     for (int layouts = 0; layouts < 8; ++layouts) {
       const Tensor square = test::random_tensor({order, order}, DType::kComplex128, 1);
-      for (int64_t i = 0; i < order; ++i) square.data<Number>()[i * (order + 1)] += Number(9, 1);
+      for (int64_t i = 0; i < order; ++i)
+        square.data<ComplexNumber>()[i * (order + 1)] += ComplexNumber(9, 1);
       const Tensor a = laid(square, (layouts & 1) != 0);
       const Tensor b = laid(test::random_tensor(shape, DType::kComplex128, 2), (layouts & 2) != 0);
       const auto result = [&] {
@@ -273,8 +276,8 @@ TEST(Blas, CallsByColumnsMeanTheSame) {
       };
       for (const Uplo uplo : {Uplo::kLower, Uplo::kUpper}) {
         const Tensor product = result(), wanted_product = result();
-        const SymmOptions options{side, uplo, Number(2, 1), Number(0.5, -1)};
-        kernels::symm_by<Number>(a, b, options, product, [](const auto& call) {
+        const SymmOptions options{side, uplo, ComplexNumber(2, 1), ComplexNumber(0.5, -1)};
+        kernels::symm_by<ComplexNumber>(a, b, options, product, [](const auto& call) {
           symm_by_columns(backend::blas::by_columns(call));
         });
         kernels::symm_cpu(a, b, options, wanted_product);
@@ -282,8 +285,8 @@ TEST(Blas, CallsByColumnsMeanTheSame) {
         for (const Trans trans : {Trans::kNone, Trans::kTrans, Trans::kConjTrans}) {
           for (const Diag diag : {Diag::kNonUnit, Diag::kUnit}) {
             const Tensor solution = result(), wanted_solution = result();
-            const TrsmOptions solve{side, uplo, trans, diag, Number(1, 2)};
-            kernels::trsm_by<Number>(a, b, solve, solution, [](const auto& call) {
+            const TrsmOptions solve{side, uplo, trans, diag, ComplexNumber(1, 2)};
+            kernels::trsm_by<ComplexNumber>(a, b, solve, solution, [](const auto& call) {
               trsm_by_columns(backend::blas::by_columns(call));
             });
             kernels::trsm_cpu(a, b, solve, wanted_solution);

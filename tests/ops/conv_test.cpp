@@ -19,20 +19,21 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
+#include "tests/values.h"
 
 namespace cuop {
 namespace {
 
+using test::values;
+
 /// Small whole numbers: every variant must answer the same bits.
-Tensor whole_numbers(const Shape& shape, uint32_t seed) {
+Tensor whole_pixels(const Shape& shape, uint32_t seed) {
   std::mt19937 generator(seed);
-  std::uniform_int_distribution<int> values(-3, 3);
+  std::uniform_int_distribution<int> pixels(-3, 3);
   Tensor t = empty(shape, DType::kFloat32);
-  for (int64_t i = 0; i < t.size(); ++i) t.data<float>()[i] = static_cast<float>(values(generator));
+  for (int64_t i = 0; i < t.size(); ++i) t.data<float>()[i] = static_cast<float>(pixels(generator));
   return t;
 }
-
-std::vector<float> values(const Tensor& t) { return {t.data<float>(), t.data<float>() + t.size()}; }
 
 std::vector<ConvVariant> runnable() {
   std::vector<ConvVariant> variants{ConvVariant::kGemm, ConvVariant::kDirect};
@@ -41,16 +42,17 @@ std::vector<ConvVariant> runnable() {
 }
 
 TEST(Conv, VariantsAndThreadCountsAgree) {
-  const Tensor x = whole_numbers({2, 12, 23, 29}, 1), w = whole_numbers({18, 6, 3, 5}, 2);
-  const Tensor bias = whole_numbers({18}, 3);
+  const Tensor x = whole_pixels({2, 12, 23, 29}, 1), w = whole_pixels({18, 6, 3, 5}, 2);
+  const Tensor bias = whole_pixels({18}, 3);
   ConvOptions options{.stride = {2, 1}, .padding = {2}, .dilation = {1, 2}, .groups = 2};
   options.variant = ConvVariant::kDirect;
-  const auto expected = values(conv2d(x, w, &bias, options));
+  const auto expected = values<float>(conv2d(x, w, &bias, options));
   for (const ConvVariant variant : runnable()) {
     options.variant = variant;
     for (const int threads : {1, 2, 5}) {
       backend::set_thread_count(threads);
-      EXPECT_EQ(values(conv2d(x, w, &bias, options)), expected) << name(variant) << ' ' << threads;
+      EXPECT_EQ(values<float>(conv2d(x, w, &bias, options)), expected)
+          << name(variant) << ' ' << threads;
     }
   }
   backend::set_thread_count(0);
@@ -58,30 +60,32 @@ TEST(Conv, VariantsAndThreadCountsAgree) {
 
 TEST(Conv, LongRowsAreComputedInPieces) {
   // Small whole numbers: no sum is rounded.
-  const Tensor x = whole_numbers({2, 1, 20011}, 1), w = whole_numbers({5, 1, 6001}, 2);
+  const Tensor x = whole_pixels({2, 1, 20011}, 1), w = whole_pixels({5, 1, 6001}, 2);
   for (const int64_t stride : {1, 3}) {
     ConvOptions options{.stride = {stride}, .variant = ConvVariant::kGemm};
-    const auto expected = values(conv1d(x, w, nullptr, options));
+    const auto expected = values<float>(conv1d(x, w, nullptr, options));
     options.variant = ConvVariant::kDirect;
     for (const int threads : {1, 3}) {
       backend::set_thread_count(threads);
-      EXPECT_EQ(values(conv1d(x, w, nullptr, options)), expected) << stride << ' ' << threads;
+      EXPECT_EQ(values<float>(conv1d(x, w, nullptr, options)), expected)
+          << stride << ' ' << threads;
     }
   }
   backend::set_thread_count(0);
 }
 
 TEST(Conv, RanksThatAreThreadsRunSideBySide) {
-  const Tensor x = whole_numbers({1, 16, 14, 14}, 1), w = whole_numbers({16, 16, 3, 3}, 2);
+  const Tensor x = whole_pixels({1, 16, 14, 14}, 1), w = whole_pixels({16, 16, 3, 3}, 2);
   for (const ConvVariant variant : runnable()) {
     const ConvOptions options{.padding = {1}, .variant = variant};
-    const auto expected = values(conv2d(x, w, nullptr, options));
+    const auto expected = values<float>(conv2d(x, w, nullptr, options));
     std::atomic<int> good = 0;
     std::vector<std::thread> ranks;
     for (int r = 0; r < 4; ++r) {
       ranks.emplace_back([&] {
         backend::set_thread_count(1);
-        for (int i = 0; i < 20; ++i) good += values(conv2d(x, w, nullptr, options)) == expected;
+        for (int i = 0; i < 20; ++i)
+          good += values<float>(conv2d(x, w, nullptr, options)) == expected;
       });
     }
     for (std::thread& rank : ranks) rank.join();
@@ -90,32 +94,33 @@ TEST(Conv, RanksThatAreThreadsRunSideBySide) {
 }
 
 TEST(Conv, KeptWeightsServeOtherSizesToo) {
-  const Tensor w = whole_numbers({32, 16, 3, 3}, 2);
+  const Tensor w = whole_pixels({32, 16, 3, 3}, 2);
   for (const ConvVariant variant : runnable()) {
     ConvWeightCache cache;
     for (const int64_t size : {14, 9, 14}) {
-      const Tensor x = whole_numbers({1, 16, size, size}, 1);
+      const Tensor x = whole_pixels({1, 16, size, size}, 1);
       ConvOptions options{.variant = variant};
-      const auto expected = values(conv2d(x, w, nullptr, options));
+      const auto expected = values<float>(conv2d(x, w, nullptr, options));
       options.cache = &cache;
-      EXPECT_EQ(values(conv2d(x, w, nullptr, options)), expected) << name(variant) << size;
+      EXPECT_EQ(values<float>(conv2d(x, w, nullptr, options)), expected) << name(variant) << size;
     }
   }
 }
 
 TEST(Conv, PreparedPrimitivesAreRebuiltAfterRelease) {
   if (!backend::dnn::info().is_available) GTEST_SKIP() << backend::dnn::info().reason;
-  const Tensor x = whole_numbers({1, 16, 9, 9}, 1), w = whole_numbers({16, 16, 3, 3}, 2);
+  const Tensor x = whole_pixels({1, 16, 9, 9}, 1), w = whole_pixels({16, 16, 3, 3}, 2);
   const ConvOptions options{.variant = ConvVariant::kOneDnn};
-  const auto before = values(conv2d(x, w, nullptr, options));
+  const auto before = values<float>(conv2d(x, w, nullptr, options));
   EXPECT_GT(backend::dnn::release(), 0);
-  EXPECT_EQ(values(conv2d(x, w, nullptr, options)), before);
+  EXPECT_EQ(values<float>(conv2d(x, w, nullptr, options)), before);
 }
 
 /// 1 for NaN, else 0.
 std::vector<bool> nan_places(const Tensor& y) {
   std::vector<bool> places;
-  for (const float value : values(cast(y, DType::kFloat32))) places.push_back(std::isnan(value));
+  for (const float value : values<float>(cast(y, DType::kFloat32)))
+    places.push_back(std::isnan(value));
   return places;
 }
 
@@ -165,12 +170,12 @@ TEST(Conv, IntegersWrapInTheirDtype) {
 }
 
 TEST(Conv, ComplexNumbersAreNotConjugated) {
-  using Complex = std::complex<double>;
-  const Complex p(1, 2), q(-3, 1), r(0.5, -4), s(2, 2);
-  const Tensor x = from_values<Complex>({1, 1, 2}, {p, q}),
-               w = from_values<Complex>({1, 1, 2}, {r, s});
-  const Tensor bias = from_values<Complex>({1}, {Complex(0, 1)});
-  EXPECT_EQ(conv1d(x, w, &bias).data<Complex>()[0], p * r + q * s + Complex(0, 1));
+  using Complex128 = std::complex<double>;
+  const Complex128 p(1, 2), q(-3, 1), r(0.5, -4), s(2, 2);
+  const Tensor x = from_values<Complex128>({1, 1, 2}, {p, q}),
+               w = from_values<Complex128>({1, 1, 2}, {r, s});
+  const Tensor bias = from_values<Complex128>({1}, {Complex128(0, 1)});
+  EXPECT_EQ(conv1d(x, w, &bias).data<Complex128>()[0], p * r + q * s + Complex128(0, 1));
 }
 
 template <class T>
@@ -205,7 +210,7 @@ TEST(ConvDirect, IntegersGiveTheSameBitsAtEveryInstructionSet) {
 TEST(Conv, SizesThatOverflowAreRefusedAndLongStridesAreNot) {
   const Tensor x = ones({1, 1, 4, 4}), w = ones({1, 1, 2, 2});
   const int64_t far = int64_t{1} << 62;
-  EXPECT_EQ(values(conv2d(x, w, nullptr, {.stride = {far}})), std::vector<float>{4});
+  EXPECT_EQ(values<float>(conv2d(x, w, nullptr, {.stride = {far}})), std::vector<float>{4});
   EXPECT_THROW(conv2d(x, w, nullptr, {.padding = {far}}), ShapeError);
   EXPECT_THROW(conv2d(x, w, nullptr, {.padding = {far - 1}}), ShapeError);
 }
@@ -219,18 +224,18 @@ TEST(Conv, OutputShapeIsKnownBeforehand) {
 
 TEST(Conv, RectifiesAsReluDoes) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const Tensor x = whole_numbers({2, 4, 9, 11}, 1), w = whole_numbers({6, 4, 3, 3}, 2);
+  const Tensor x = whole_pixels({2, 4, 9, 11}, 1), w = whole_pixels({6, 4, 3, 3}, 2);
   x.data<float>()[30] = std::numeric_limits<float>::quiet_NaN();
   x.data<float>()[500] = kInfinity;
   x.data<float>()[700] = -kInfinity;
-  const Tensor bias = whole_numbers({6}, 3);
+  const Tensor bias = whole_pixels({6}, 3);
   for (const ConvVariant variant : runnable()) {
     ConvOptions options{.variant = variant};
     for (const Tensor* offset : std::initializer_list<const Tensor*>{nullptr, &bias}) {
       options.activation = ConvActivation::kNone;
-      const auto expected = values(relu(conv2d(x, w, offset, options)));
+      const auto expected = values<float>(relu(conv2d(x, w, offset, options)));
       options.activation = ConvActivation::kRelu;
-      const auto y = values(conv2d(x, w, offset, options));
+      const auto y = values<float>(conv2d(x, w, offset, options));
       int not_numbers = 0;
       for (size_t i = 0; i < y.size(); ++i) {
         not_numbers += std::isnan(y[i]) ? 1 : 0;

@@ -39,7 +39,7 @@ ConvSizes random_sizes(std::mt19937& random) {
 }
 
 template <class T, class Index>
-void run_text(const DirectConvPlan& plan) {
+void run_conv_text(const DirectConvPlan& plan) {
   const auto blocks = static_cast<unsigned>(std::min<int64_t>(plan.arguments.tiles, 2));
   test::run_together(blocks, jit::kConvThreads, [&] {
     if (plan.own == 1) {
@@ -69,9 +69,9 @@ void expect_cpu_convolutions(unsigned seed, double ulps) {
     const DirectConvPlan plan = plan_direct_conv(conv);
     EXPECT_FALSE(plan.is_wide);
     if (round < 3) {
-      run_text<T, int32_t>(plan);
+      run_conv_text<T, int32_t>(plan);
     } else {
-      run_text<T, int64_t>(plan);
+      run_conv_text<T, int64_t>(plan);
     }
     Conv wanted = conv;
     wanted.x = cast(conv.x, computed);

@@ -15,11 +15,13 @@
 #include "cuop/ops/elementwise/elementwise.h"
 #include "cuop/ops/index/view.h"
 #include "tests/error_of.h"
+#include "tests/values.h"
 
 namespace cuop {
 namespace {
 
 using test::error_of;
+using test::values;
 using ::testing::HasSubstr;
 
 Tensor small_numbers(const Shape& shape, std::mt19937& generator) {
@@ -29,13 +31,9 @@ Tensor small_numbers(const Shape& shape, std::mt19937& generator) {
   return x;
 }
 
-std::vector<double> values(const Tensor& x) {
-  const Tensor flat = contiguous(cast(x, DType::kFloat64));
-  return {flat.data<double>(), flat.data<double>() + flat.size()};
-}
-
 /// The definition: one nest of loops over all indices.
-std::vector<double> naive(const EinsumProblem& problem, const std::vector<Tensor>& operands) {
+std::vector<double> naive_einsum(const EinsumProblem& problem,
+                                 const std::vector<Tensor>& operands) {
   const Equation& equation = problem.equation;
   const auto at = [&](const std::vector<int64_t>& position, const Indices& names,
                       const Shape& shape) {
@@ -173,7 +171,7 @@ TEST(Einsum, EqualsTheDefinition) {
     }
     for (const Shape& shape : shapes) operands.push_back(small_numbers(shape, generator));
     const EinsumProblem problem = einsum_problem(text, shapes);
-    const std::vector<double> expected = naive(problem, operands);
+    const std::vector<double> expected = naive_einsum(problem, operands);
     for (const PathSearch search : {PathSearch::kAuto, PathSearch::kOptimal, PathSearch::kGreedy,
                                     PathSearch::kRandomGreedy, PathSearch::kInOrder}) {
       const Tensor result = einsum(text, operands, {search});
@@ -205,7 +203,7 @@ TEST(Einsum, DimensionsInBetweenBecomeABatch) {
   for (const auto& [text, shapes] : cases) {
     const std::vector<Tensor> operands{small_numbers(shapes[0], generator),
                                        small_numbers(shapes[1], generator)};
-    EXPECT_EQ(values(einsum(text, operands)), naive(einsum_problem(text, shapes), operands))
+    EXPECT_EQ(values(einsum(text, operands)), naive_einsum(einsum_problem(text, shapes), operands))
         << text;
   }
 }
@@ -214,7 +212,7 @@ TEST(Einsum, TakesEveryDtypeAndPromotes) {
   std::mt19937 generator(2);
   const Tensor a = small_numbers({3, 4}, generator), b = small_numbers({4, 5}, generator);
   const auto expected =
-      naive(einsum_problem("ij,jk->ik", std::array{a.shape(), b.shape()}), {a, b});
+      naive_einsum(einsum_problem("ij,jk->ik", std::array{a.shape(), b.shape()}), {a, b});
   for (int i = 1; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
     if (is_unsigned_integer(dtype)) continue;
@@ -373,7 +371,7 @@ TEST(Tensordot, EqualsTheDefinitionInAnyOrderOfAxes) {
   const Tensor a = small_numbers({3, 4, 5}, generator), b = small_numbers({5, 2, 4}, generator);
   const std::vector<int64_t> of_a{1, -1}, of_b{2, 0};
   const auto expected =
-      naive(einsum_problem("aij,jbi->ab", std::array{a.shape(), b.shape()}), {a, b});
+      naive_einsum(einsum_problem("aij,jbi->ab", std::array{a.shape(), b.shape()}), {a, b});
   EXPECT_EQ(values(tensordot(a, b, of_a, of_b)), expected);
   Tensor out = transpose(zeros({2, 3}, DType::kFloat64));
   tensordot(a, b, of_a, of_b, &out);

@@ -12,9 +12,12 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
+#include "tests/values.h"
 
 namespace cuop {
 namespace {
+
+using test::values;
 
 Tensor tensor_of(const std::vector<float>& values) {
   Tensor tensor = empty({static_cast<int64_t>(values.size())}, DType::kFloat32);
@@ -22,18 +25,13 @@ Tensor tensor_of(const std::vector<float>& values) {
   return tensor;
 }
 
-std::vector<double> values_of(const Tensor& tensor) {
-  const Tensor wide = contiguous(cast(tensor, DType::kFloat64));
-  return {wide.data<double>(), wide.data<double>() + wide.size()};
-}
-
-using Values = std::vector<double>;
+using Doubles = std::vector<double>;
 
 TEST(Elementwise, TensorsAndNumbersMixInAnyOrder) {
   const Tensor x = tensor_of({1, 2, 3});
-  EXPECT_EQ(values_of(add(x, x)), (Values{2, 4, 6}));
-  EXPECT_EQ(values_of(subtract(10, x)), (Values{9, 8, 7}));
-  EXPECT_EQ(values_of(divide(x, 2.0f)), (Values{0.5, 1, 1.5}));
+  EXPECT_EQ(values(add(x, x)), (Doubles{2, 4, 6}));
+  EXPECT_EQ(values(subtract(10, x)), (Doubles{9, 8, 7}));
+  EXPECT_EQ(values(divide(x, 2.0f)), (Doubles{0.5, 1, 1.5}));
   EXPECT_EQ(subtract(10, x).dtype(), DType::kFloat32);
   EXPECT_EQ(add(x, std::complex<double>(0, 1)).dtype(), DType::kComplex64);
   const Tensor both = to_device(add(1, 2), {});
@@ -43,25 +41,25 @@ TEST(Elementwise, TensorsAndNumbersMixInAnyOrder) {
 
 TEST(Elementwise, OperatorsAreTheFunctions) {
   const Tensor x = tensor_of({4, -9, 0.25f}), y = tensor_of({2, 2, 2});
-  EXPECT_EQ(values_of(x + y * 2 - 1), (Values{7, -6, 3.25}));
-  EXPECT_EQ(values_of(1 / y), (Values{0.5, 0.5, 0.5}));
-  EXPECT_EQ(values_of(x % y), (Values{0, 1, 0.25}));
-  EXPECT_EQ(values_of(-x), (Values{-4, 9, -0.25}));
-  EXPECT_EQ(values_of((x > 0) & (x < y)), (Values{0, 0, 1}));
-  EXPECT_EQ(values_of((x == 4) | (x != -9)), (Values{1, 0, 1}));
-  EXPECT_EQ(values_of(~(x >= 0) ^ (x <= 1)), (Values{0, 0, 1}));
+  EXPECT_EQ(values(x + y * 2 - 1), (Doubles{7, -6, 3.25}));
+  EXPECT_EQ(values(1 / y), (Doubles{0.5, 0.5, 0.5}));
+  EXPECT_EQ(values(x % y), (Doubles{0, 1, 0.25}));
+  EXPECT_EQ(values(-x), (Doubles{-4, 9, -0.25}));
+  EXPECT_EQ(values((x > 0) & (x < y)), (Doubles{0, 0, 1}));
+  EXPECT_EQ(values((x == 4) | (x != -9)), (Doubles{1, 0, 1}));
+  EXPECT_EQ(values(~(x >= 0) ^ (x <= 1)), (Doubles{0, 0, 1}));
   Tensor z = clone(x);
   z += 1;
   z -= y;
   z *= 3;
   z /= y;
-  EXPECT_EQ(values_of(z), (Values{4.5, -15, -1.125}));
+  EXPECT_EQ(values(z), (Doubles{4.5, -15, -1.125}));
 }
 
 TEST(Elementwise, TernaryOperations) {
   const Tensor x = tensor_of({-2, 0.5f, 7});
-  EXPECT_EQ(values_of(clip(x, 0, 1)), (Values{0, 0.5, 1}));
-  EXPECT_EQ(values_of(where(x > 0, x, 0)), (Values{0, 0.5, 7}));
+  EXPECT_EQ(values(clip(x, 0, 1)), (Doubles{0, 0.5, 1}));
+  EXPECT_EQ(values(where(x > 0, x, 0)), (Doubles{0, 0.5, 7}));
   EXPECT_EQ(where(x, 1, 2).dtype(), DType::kInt64);
 }
 
@@ -93,12 +91,12 @@ TEST(Elementwise, OutputMayConvertWithinOrAboveTheResultsKind) {
   const Tensor narrow = empty({2}, DType::kFloat16), wide = empty({2}, DType::kComplex128);
   add(x, 1, &narrow);
   add(x, 1, &wide);
-  EXPECT_EQ(values_of(narrow), (Values{2.5, 3.5}));
+  EXPECT_EQ(values(narrow), (Doubles{2.5, 3.5}));
   EXPECT_EQ(wide.data<std::complex<double>>()[1], std::complex<double>(3.5, 0));
   const Tensor integers = empty({2}, DType::kInt32);
   EXPECT_THROW(add(x, 1, &integers), DTypeError);
   greater(x, 2, &integers);
-  EXPECT_EQ(values_of(integers), (Values{0, 1}));
+  EXPECT_EQ(values(integers), (Doubles{0, 1}));
 }
 
 TEST(Elementwise, OutputThatOverlapsAnInputIsRefusedUnlessItIsTheInput) {
@@ -106,7 +104,7 @@ TEST(Elementwise, OutputThatOverlapsAnInputIsRefusedUnlessItIsTheInput) {
   const Tensor head = slice(base, 0, 0, 5), tail = slice(base, 0, 1, 6);
   EXPECT_THROW(add(head, 1, &tail), ExecutionError);
   add(head, 10, &head);
-  EXPECT_EQ(values_of(base), (Values{10, 11, 12, 13, 14, 5}));
+  EXPECT_EQ(values(base), (Doubles{10, 11, 12, 13, 14, 5}));
   const Tensor reversed = slice(base, 0, std::nullopt, std::nullopt, -1);
   EXPECT_THROW(add(base, reversed, &base), ExecutionError);
 }
@@ -116,7 +114,7 @@ TEST(Elementwise, StridedOutputsAreWrittenInPlace) {
   const Tensor view = slice(slice(base, 0, 1, 6, 2), 1, 0, 10, 3);
   add(view, 1, &view);
   double total = 0;
-  for (const double value : values_of(base)) total += value;
+  for (const double value : values(base)) total += value;
   EXPECT_EQ(total, 3 * 4);
 }
 

@@ -14,6 +14,7 @@
 #include "cuop/ops/random/random.h"
 #include "cuop/ops/random/random_kernels.h"
 #include "tests/jit/host_text.h"
+#include "tests/values.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -26,6 +27,7 @@ namespace {
 
 using test::run_threads;
 using test::run_together;
+using test::same_bits;
 
 // --- copies by offsets ---------------------------------------------------------------------------
 
@@ -87,10 +89,6 @@ OffsetCopy rows_of(const Tensor& x, const Tensor& table, const Tensor& dense) {
   return copy;
 }
 
-bool is_equal(const Tensor& a, const Tensor& b) {
-  return std::memcmp(a.data(), b.data(), static_cast<size_t>(a.nbytes())) == 0;
-}
-
 /// Views whose first axis has 7 places, in buffers of 4000 numbers.
 std::vector<Tensor> views() {
   const Tensor x = arange(0, 4000, 1, DType::kFloat32);
@@ -125,7 +123,7 @@ TEST(KernelText, CopiesByOffsetsAsTheCpu) {
         inside.offset = start;
         run_copy(rows_of(x, table, given.with_layout(inside)), true);
         gather_offsets_cpu(rows_of(x, table, wanted.with_layout(inside)));
-        EXPECT_TRUE(is_equal(given, wanted)) << "gather " << what << " from " << start;
+        EXPECT_TRUE(same_bits(given, wanted)) << "gather " << what << " from " << start;
       }
     }
   }
@@ -166,7 +164,7 @@ TEST(KernelText, OnlyTheLastOfEqualOffsetsIsWritten) {
       copy.offsets = kept.data<int64_t>();
       run_copy(copy, false);
       scatter_offsets_cpu(rows_of(wanted.with_layout(x.layout()), table, dense), false);
-      EXPECT_TRUE(is_equal(given, wanted)) << "scatter " << x.shape() << " of " << dense.strides();
+      EXPECT_TRUE(same_bits(given, wanted)) << "scatter " << x.shape() << " of " << dense.strides();
     }
   }
 }
@@ -253,7 +251,7 @@ TEST(KernelText, MasksAreCountedAndListedAsOnTheCpu) {
 // --- random numbers ------------------------------------------------------------------------------
 
 template <class T, jit::DrawKind Kind>
-void expect_cpu_bits(const Draw& draw, DType dtype) {
+void expect_cpu_draws(const Draw& draw, DType dtype) {
   for (const int64_t size : {1, 2, 3, 4, 5, 1021}) {
     for (const int64_t start : {0, 1}) {
       const Tensor given = zeros({size + 4}, dtype), wanted = zeros({size + 4}, dtype);
@@ -270,15 +268,15 @@ void expect_cpu_bits(const Draw& draw, DType dtype) {
                               draw.low,
                               draw.range};
       run_threads(2, 32, [&] { jit::random_fill<T, Kind>(a); });
-      EXPECT_TRUE(is_equal(given, wanted)) << dtype << ' ' << size << " from " << start;
+      EXPECT_TRUE(same_bits(given, wanted)) << dtype << ' ' << size << " from " << start;
     }
   }
 }
 
 template <class T>
 void expect_float_bits(DType dtype, double last) {
-  expect_cpu_bits<T, jit::DrawKind::kNormal>({Distribution::kNormal, -3.1, 0.7}, dtype);
-  expect_cpu_bits<T, jit::DrawKind::kUniform>({Distribution::kUniform, -0.0, 3.0, last}, dtype);
+  expect_cpu_draws<T, jit::DrawKind::kNormal>({Distribution::kNormal, -3.1, 0.7}, dtype);
+  expect_cpu_draws<T, jit::DrawKind::kUniform>({Distribution::kUniform, -0.0, 3.0, last}, dtype);
 }
 
 TEST(KernelText, RandomNumbersAreTheCpusBits) {
@@ -287,9 +285,9 @@ TEST(KernelText, RandomNumbersAreTheCpusBits) {
   expect_float_bits<float>(DType::kFloat32, std::nextafter(3.0f, 0.0f));
   expect_float_bits<double>(DType::kFloat64, std::nextafter(3.0, 0.0));
   const Draw small{Distribution::kInteger, 0, 1, 0, -100, 200}, all{Distribution::kInteger};
-  expect_cpu_bits<int8_t, jit::DrawKind::kInteger>(small, DType::kInt8);
-  expect_cpu_bits<int32_t, jit::DrawKind::kInteger>(small, DType::kInt32);
-  expect_cpu_bits<int64_t, jit::DrawKind::kInteger>(all, DType::kInt64);
+  expect_cpu_draws<int8_t, jit::DrawKind::kInteger>(small, DType::kInt8);
+  expect_cpu_draws<int32_t, jit::DrawKind::kInteger>(small, DType::kInt32);
+  expect_cpu_draws<int64_t, jit::DrawKind::kInteger>(all, DType::kInt64);
 }
 
 }  // namespace

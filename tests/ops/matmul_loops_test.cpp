@@ -26,7 +26,7 @@ constexpr Kernel kLoops[] = {{KernelType::kSimple},
                              {KernelType::kTiled, 64}};
 
 /// Random values of a dtype, complex parts included.
-Tensor numbers(const Shape& shape, DType dtype) {
+Tensor factors(const Shape& shape, DType dtype) {
   const Tensor real = random(shape, DType::kFloat64);
   if (!is_complex(dtype)) return cast(real, dtype);
   const Tensor result = cast(real, DType::kComplex128);
@@ -54,9 +54,9 @@ TEST(MatmulLoops, AgreeWithTheDefaultKernel) {
     const double tolerance = dtype == DType::kFloat32 ? 1e-4 : 1e-12;
     for (const bool trans_a : {false, true}) {
       for (const bool trans_b : {false, true}) {
-        const Tensor a = numbers(trans_a ? Shape{3, 17, 11} : Shape{3, 11, 17}, dtype);
-        const Tensor b = numbers(trans_b ? Shape{13, 17} : Shape{17, 13}, dtype);
-        const Tensor start = numbers({3, 11, 13}, dtype);
+        const Tensor a = factors(trans_a ? Shape{3, 17, 11} : Shape{3, 11, 17}, dtype);
+        const Tensor b = factors(trans_b ? Shape{13, 17} : Shape{17, 13}, dtype);
+        const Tensor start = factors({3, 11, 13}, dtype);
         const MatmulOptions options{trans_a, trans_b, 1.5, -0.5};
         const Tensor expected = clone(start);
         matmul(a, b, options, &expected);
@@ -105,9 +105,9 @@ TEST(Matmul, SumsOverNothingAreZeroForEveryLayoutOfTheFactors) {
 TEST(GemvLoops, AgreeWithTheDefaultKernel) {
   manual_seed(2);
   for (const DType dtype : {DType::kFloat64, DType::kComplex128}) {
-    const Tensor a = numbers({9, 14}, dtype);
+    const Tensor a = factors({9, 14}, dtype);
     for (const Trans trans : {Trans::kNone, Trans::kTrans, Trans::kConjTrans}) {
-      const Tensor x = numbers({trans == Trans::kNone ? 14 : 9}, dtype);
+      const Tensor x = factors({trans == Trans::kNone ? 14 : 9}, dtype);
       const Tensor expected = gemv(a, x, {trans, 2.0});
       for (const Kernel& kernel : kLoops) {
         const backend::ExecutionScope scope(backend::with_kernel(kernel));

@@ -26,17 +26,17 @@ using ::testing::ThrowsMessage;
 /// Small whole numbers, so that float32 sums are exact and results compare with ==.
 Tensor whole_numbers(const Shape& shape, uint32_t seed, DType dtype = DType::kFloat32) {
   std::mt19937 generator(seed);
-  std::uniform_int_distribution<int> values(-4, 4);
+  std::uniform_int_distribution<int> real_values(-4, 4);
   Tensor t = empty(shape, DType::kFloat64);
-  for (int64_t i = 0; i < t.size(); ++i) t.data<double>()[i] = values(generator);
+  for (int64_t i = 0; i < t.size(); ++i) t.data<double>()[i] = real_values(generator);
   return cast(t, dtype);
 }
 
 /// The real parts; a tensor of these whole numbers has no others.
-std::vector<double> values(const Tensor& t) {
+std::vector<double> real_values(const Tensor& t) {
   if (is_complex(t.dtype())) {
-    for (const double part : values(imag(t))) EXPECT_EQ(part, 0.0);
-    return values(real(t));
+    for (const double part : real_values(imag(t))) EXPECT_EQ(part, 0.0);
+    return real_values(real(t));
   }
   const Tensor dense = contiguous(cast(t, DType::kFloat64));
   return {dense.data<double>(), dense.data<double>() + dense.size()};
@@ -44,7 +44,7 @@ std::vector<double> values(const Tensor& t) {
 
 std::vector<double> naive(const Tensor& a, const Tensor& b) {
   const int64_t m = a.shape(0), k = a.shape(1), n = b.shape(1);
-  const auto x = values(a), y = values(b);
+  const auto x = real_values(a), y = real_values(b);
   std::vector<double> c(static_cast<size_t>(m * n), 0.0);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t l = 0; l < k; ++l) {
@@ -65,17 +65,17 @@ TEST(Matmul, EveryDtypeAgreesWithTheDefinition) {
     const Tensor a = whole_numbers({37, 7}, 1, dtype), b = whole_numbers({7, 53}, 2, dtype);
     const Tensor c = matmul(a, b);
     EXPECT_EQ(c.dtype(), dtype);
-    EXPECT_EQ(values(c), naive(a, b)) << dtype;
+    EXPECT_EQ(real_values(c), naive(a, b)) << dtype;
   }
 }
 
 TEST(Matmul, SplitsOverThreadsWithoutChangingTheResult) {
   const Tensor a = whole_numbers({301, 257}, 3), b = whole_numbers({257, 263}, 4);
   backend::set_thread_count(1);
-  const auto one = values(matmul(a, b));
+  const auto one = real_values(matmul(a, b));
   for (const int threads : {2, 3, 7}) {
     backend::set_thread_count(threads);
-    EXPECT_EQ(values(matmul(a, b)), one) << threads;
+    EXPECT_EQ(real_values(matmul(a, b)), one) << threads;
   }
   backend::set_thread_count(0);
   EXPECT_EQ(one, naive(a, b));
@@ -85,49 +85,49 @@ TEST(Matmul, AMatrixTimesItsTransposeIsExactlySymmetric) {
   for (const bool is_wide : {true, false}) {
     Tensor a = whole_numbers({501, 33}, 9);
     if (is_wide) a = transpose(whole_numbers({33, 501}, 9));
-    EXPECT_EQ(values(matmul(a, transpose(a))), naive(a, transpose(a)));
-    EXPECT_EQ(values(matmul(a, a, {.trans_b = true})), naive(a, transpose(a)));
+    EXPECT_EQ(real_values(matmul(a, transpose(a))), naive(a, transpose(a)));
+    EXPECT_EQ(real_values(matmul(a, a, {.trans_b = true})), naive(a, transpose(a)));
     Tensor fraction = cast(a, DType::kFloat64);
     for (int64_t i = 0; i < fraction.size(); ++i) fraction.data<double>()[i] /= 3;
     const Tensor gram = matmul(fraction, transpose(fraction));
-    EXPECT_EQ(values(gram), values(transpose(gram)));
+    EXPECT_EQ(real_values(gram), real_values(transpose(gram)));
   }
 }
 
 TEST(Matmul, ConjugateTransposesOnEitherSide) {
-  using Complex = std::complex<double>;
-  const Tensor a = from_values<Complex>({2, 1}, {{1, 2}, {3, -1}});
+  using Complex128 = std::complex<double>;
+  const Tensor a = from_values<Complex128>({2, 1}, {{1, 2}, {3, -1}});
   const Tensor squares = matmul(a, a, {.trans_a = Trans::kConjTrans});  // |1 + 2i|^2 + |3 - i|^2
-  EXPECT_EQ(*squares.data<Complex>(), Complex(15, 0));
+  EXPECT_EQ(*squares.data<Complex128>(), Complex128(15, 0));
   const Tensor outer_product = matmul(a, a, {.trans_b = "conj_trans"});
-  EXPECT_EQ(outer_product.data<Complex>()[1], Complex(1, 2) * Complex(3, 1));
-  EXPECT_EQ(*matmul(a, a, {.trans_a = "trans"}).data<Complex>(), Complex(5, -2));
+  EXPECT_EQ(outer_product.data<Complex128>()[1], Complex128(1, 2) * Complex128(3, 1));
+  EXPECT_EQ(*matmul(a, a, {.trans_a = "trans"}).data<Complex128>(), Complex128(5, -2));
 }
 
 TEST(Matmul, LargeIntegersCrossTileBorders) {
   const Tensor a = whole_numbers({270, 300}, 5, DType::kInt64);
   const Tensor b = whole_numbers({300, 290}, 6, DType::kInt64);
-  EXPECT_EQ(values(matmul(a, b)), naive(a, b));
+  EXPECT_EQ(real_values(matmul(a, b)), naive(a, b));
   for (const Shape& thin : {Shape{1, 300}, Shape{7, 300}}) {
     const Tensor row = whole_numbers(thin, 7, DType::kInt8);
     const Tensor column = whole_numbers({300, 1}, 8, DType::kInt8);
     const Tensor wide = whole_numbers({300, 700}, 9, DType::kInt16);
-    EXPECT_EQ(values(matmul(cast(row, DType::kInt16), cast(column, DType::kInt16))),
+    EXPECT_EQ(real_values(matmul(cast(row, DType::kInt16), cast(column, DType::kInt16))),
               naive(row, column));
-    EXPECT_EQ(values(matmul(row, wide)), naive(row, wide));
-    EXPECT_EQ(values(matmul(row, cast(transpose(wide), DType::kInt16), {.trans_b = true})),
+    EXPECT_EQ(real_values(matmul(row, wide)), naive(row, wide));
+    EXPECT_EQ(real_values(matmul(row, cast(transpose(wide), DType::kInt16), {.trans_b = true})),
               naive(row, wide));
   }
   const Tensor ones_a = ones({3, 66000}, DType::kBool), ones_b = ones({66000, 2}, DType::kBool);
-  EXPECT_THAT(values(matmul(select(ones_a, 0, 0), ones_b)), ::testing::Each(1.0));
-  EXPECT_THAT(values(matmul(ones_a, ones_b)), ::testing::Each(1.0));
+  EXPECT_THAT(real_values(matmul(select(ones_a, 0, 0), ones_b)), ::testing::Each(1.0));
+  EXPECT_THAT(real_values(matmul(ones_a, ones_b)), ::testing::Each(1.0));
 }
 
 TEST(Matmul, HalfCrossesTileBordersAndRoundsOnce) {
   const Tensor a = whole_numbers({390, 400}, 7, DType::kFloat16);
   const Tensor b = whole_numbers({400, 385}, 8, DType::kFloat16);
   const auto expected = naive(a, b);
-  const auto got = values(matmul(a, b));
+  const auto got = real_values(matmul(a, b));
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(got[i], static_cast<float>(Half(static_cast<float>(expected[i])))) << i;
   }
@@ -155,39 +155,39 @@ TEST(Matmul, ShortOperandsWithAFloat32ResultAreNotRounded) {
       const MatmulOptions wide{.dtype = DType::kFloat32};
       const Tensor c = matmul(a, b, wide);
       ASSERT_EQ(c.dtype(), DType::kFloat32);
-      EXPECT_EQ(values(c), expected) << dtype << ' ' << m << ' ' << k << ' ' << n;
+      EXPECT_EQ(real_values(c), expected) << dtype << ' ' << m << ' ' << k << ' ' << n;
       const Tensor a_turned = contiguous(transpose(a)), b_turned = contiguous(transpose(b));
-      EXPECT_EQ(values(matmul(a_turned, b_turned,
-                              {.trans_a = true, .trans_b = true, .dtype = DType::kFloat32})),
+      EXPECT_EQ(real_values(matmul(a_turned, b_turned,
+                                   {.trans_a = true, .trans_b = true, .dtype = DType::kFloat32})),
                 expected);
       const Tensor steps = zeros({2 * m, 3 * n});
       const Tensor out = slice(slice(steps, 0, 0, 2 * m, 2), 1, 0, 3 * n, 3);
       matmul(a, b, wide, &out);
-      EXPECT_EQ(values(out), expected);
+      EXPECT_EQ(real_values(out), expected);
       fill(out, 3);
       matmul(a, b, {.alpha = 2, .beta = -1, .dtype = DType::kFloat32}, &out);
       std::vector<double> scaled = expected;
       for (double& value : scaled) value = 2 * value - 3;
-      EXPECT_EQ(values(out), scaled);
+      EXPECT_EQ(real_values(out), scaled);
     }
     const Tensor stack = short_numbers({2, 3, 9, 8}, 3, dtype);
     const Tensor one = short_numbers({8, 6}, 4, dtype), row = short_numbers({9}, 5, dtype);
     const DType f32 = DType::kFloat32;
     for (const Tensor& right : {one, short_numbers({3, 8, 6}, 6, dtype)}) {
-      EXPECT_EQ(values(matmul(stack, right, {.dtype = f32})),
-                values(matmul(cast(stack, f32), cast(right, f32))));
+      EXPECT_EQ(real_values(matmul(stack, right, {.dtype = f32})),
+                real_values(matmul(cast(stack, f32), cast(right, f32))));
     }
-    EXPECT_EQ(values(matmul(row, stack, {.dtype = f32})),
-              values(matmul(cast(row, f32), cast(stack, f32))));
-    EXPECT_EQ(values(batch_matmul(stack, stack, {.trans_b = true, .dtype = f32})),
-              values(batch_matmul(cast(stack, f32), cast(stack, f32), {.trans_b = true})));
+    EXPECT_EQ(real_values(matmul(row, stack, {.dtype = f32})),
+              real_values(matmul(cast(row, f32), cast(stack, f32))));
+    EXPECT_EQ(real_values(batch_matmul(stack, stack, {.trans_b = true, .dtype = f32})),
+              real_values(batch_matmul(cast(stack, f32), cast(stack, f32), {.trans_b = true})));
   }
   // Of two formats the promoted one is float32 already, and a bool becomes what the other is.
   const Tensor half = short_numbers({3, 4}, 1, DType::kFloat16);
   const Tensor other = short_numbers({4, 3}, 2, DType::kBFloat16);
-  EXPECT_EQ(values(matmul(half, other, {.dtype = DType::kFloat32})), naive(half, other));
+  EXPECT_EQ(real_values(matmul(half, other, {.dtype = DType::kFloat32})), naive(half, other));
   const Tensor flags = ones({4, 3}, DType::kBool);
-  EXPECT_EQ(values(matmul(half, flags, {.dtype = DType::kFloat32})), naive(half, flags));
+  EXPECT_EQ(real_values(matmul(half, flags, {.dtype = DType::kFloat32})), naive(half, flags));
 }
 
 TEST(Matmul, ResultsOfOtherDtypesAreRefused) {
@@ -222,7 +222,7 @@ TEST(Matmul, BetaZeroIgnoresWhatTheOutputHolds) {
       sb.push_back(1);
       Tensor out = full({3, 1}, nan, dtype);
       matmul(whole_numbers(sa, 1, dtype), whole_numbers(sb, 2, dtype), {}, &out);
-      for (const double v : values(out)) EXPECT_FALSE(std::isnan(v));
+      for (const double v : real_values(out)) EXPECT_FALSE(std::isnan(v));
     }
   }
 }
@@ -231,7 +231,7 @@ TEST(Matmul, NoInnerAxisScalesTheOutput) {
   const Tensor a = zeros({2, 0}), b = zeros({0, 3});
   Tensor out = ones({2, 3});
   matmul(a, b, {.beta = 2.5}, &out);
-  EXPECT_THAT(values(out), ::testing::Each(2.5));
+  EXPECT_THAT(real_values(out), ::testing::Each(2.5));
 }
 
 TEST(Matmul, StridedOutputsAndViewsAreWrittenInPlace) {
@@ -241,10 +241,10 @@ TEST(Matmul, StridedOutputsAndViewsAreWrittenInPlace) {
   const Tensor strided = slice(slice(wide, 0, 0, 10, 2), 1, 0, 21, 3);
   matmul(a, b, {}, &transposed);
   matmul(a, b, {}, &strided);
-  EXPECT_EQ(values(transposed), naive(a, b));
-  EXPECT_EQ(values(strided), naive(a, b));
+  EXPECT_EQ(real_values(transposed), naive(a, b));
+  EXPECT_EQ(real_values(strided), naive(a, b));
   const Tensor reversed = slice(a, 1, std::nullopt, std::nullopt, -1);
-  EXPECT_EQ(values(matmul(reversed, b)), naive(reversed, b));
+  EXPECT_EQ(real_values(matmul(reversed, b)), naive(reversed, b));
 }
 
 TEST(Matmul, ErrorsNameShapesAndCauses) {
@@ -275,7 +275,7 @@ TEST(Matmul, RanksThatAreThreadsRunSideBySide) {
   for (int r = 0; r < 4; ++r) {
     ranks.emplace_back([&] {
       backend::set_thread_count(1);
-      for (int i = 0; i < 50; ++i) good += values(matmul(a, b)) == expected;
+      for (int i = 0; i < 50; ++i) good += real_values(matmul(a, b)) == expected;
     });
   }
   for (std::thread& rank : ranks) rank.join();

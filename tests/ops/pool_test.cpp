@@ -6,33 +6,34 @@
 #include "cuop/core/error.h"
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
+#include "tests/values.h"
 
 namespace cuop {
 namespace {
 
+using test::values;
 using ::testing::ElementsAre;
-
-std::vector<float> values(const Tensor& t) { return {t.data<float>(), t.data<float>() + t.size()}; }
 
 Tensor image() { return from_values<float>({1, 1, 3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}); }
 
 TEST(Pool, WindowsStartInThePadding) {
   const PoolOptions options{.kernel = {2}, .padding = {1}};
-  EXPECT_THAT(values(max_pool2d(image(), options)), ElementsAre(1, 3, 4, 9, 11, 12));
+  EXPECT_THAT(values<float>(max_pool2d(image(), options)), ElementsAre(1, 3, 4, 9, 11, 12));
 }
 
 TEST(Pool, PaddingCountsOrNot) {
   PoolOptions options{.kernel = {2}, .padding = {1}};
-  EXPECT_THAT(values(avg_pool2d(image(), options)), ElementsAre(0.25f, 1.25f, 1, 3.5f, 8.5f, 5));
+  EXPECT_THAT(values<float>(avg_pool2d(image(), options)),
+              ElementsAre(0.25f, 1.25f, 1, 3.5f, 8.5f, 5));
   options.count_include_pad = false;
-  EXPECT_THAT(values(avg_pool2d(image(), options)), ElementsAre(1, 2.5f, 4, 7, 8.5f, 10));
+  EXPECT_THAT(values<float>(avg_pool2d(image(), options)), ElementsAre(1, 2.5f, 4, 7, 8.5f, 10));
 }
 
 TEST(Pool, GlobalPoolsFillEitherShape) {
   EXPECT_EQ(global_avg_pool(image()).shape(), (Shape{1, 1, 1, 1}));
   const Tensor out = zeros({1, 1});
-  EXPECT_THAT(values(global_avg_pool(image(), &out)), ElementsAre(6.5f));
-  EXPECT_THAT(values(global_max_pool(image(), &out)), ElementsAre(12));
+  EXPECT_THAT(values<float>(global_avg_pool(image(), &out)), ElementsAre(6.5f));
+  EXPECT_THAT(values<float>(global_max_pool(image(), &out)), ElementsAre(12));
 }
 
 TEST(Pool, IntegersKeepTheirMaximaAndAnswerMeansInFloat64) {
@@ -55,8 +56,8 @@ TEST(Pool, AKernelBeyondAllImagesIsRefused) {
 }
 
 TEST(Pool, GlobalPoolsOfImages) {
-  EXPECT_THAT(values(global_max_pool2d(image())), ElementsAre(12));
-  EXPECT_THAT(values(global_avg_pool2d(image())), ElementsAre(6.5f));
+  EXPECT_THAT(values<float>(global_max_pool2d(image())), ElementsAre(12));
+  EXPECT_THAT(values<float>(global_avg_pool2d(image())), ElementsAre(6.5f));
   EXPECT_EQ(global_avg_pool2d(image()).shape(), (Shape{1, 1, 1, 1}));
   EXPECT_THROW(global_max_pool2d(ones({1, 2, 3})), ShapeError);
   EXPECT_THROW(global_avg_pool2d(ones({1, 2, 3, 3, 3})), ShapeError);

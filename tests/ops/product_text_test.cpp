@@ -12,6 +12,7 @@
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "tests/gpu/compare.h"
 #include "tests/jit/host_text.h"
+#include "tests/values.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -25,15 +26,12 @@ namespace {
 using test::random_tensor;
 using test::run_threads;
 using test::run_together;
-
-bool is_equal(const Tensor& a, const Tensor& b) {
-  return std::memcmp(a.data(), b.data(), static_cast<size_t>(a.nbytes())) == 0;
-}
+using test::same_bits;
 
 // --- integer products ----------------------------------------------------------------------------
 
 template <class T>
-void run_text(const Product& product, bool is_symmetric) {
+void run_product_text(const Product& product, bool is_symmetric) {
   const IntegerProductPlan plan = plan_integer_product(product, is_symmetric);
   const auto blocks = static_cast<unsigned>(std::min<int64_t>(plan.arguments.tiles, 2));
   run_together(blocks, jit::kProductThreads, [&] {
@@ -71,8 +69,8 @@ void expect_cpu_product(DType dtype, Shape batch, int64_t m, int64_t k, int64_t 
     product.c = wanted;
     matmul_integer_cpu(product);
     product.c = given;
-    run_text<T>(product, false);
-    EXPECT_TRUE(is_equal(given, wanted))
+    run_product_text<T>(product, false);
+    EXPECT_TRUE(same_bits(given, wanted))
         << dtype << ' ' << shape(m, k) << " times " << n << " columns, turned " << is_turned;
   }
 }
@@ -103,8 +101,8 @@ TEST(ProductText, SymmetricIntegersReadOneTriangle) {
   matmul_integer_cpu(product);
   product.a = lower;
   product.c = empty({order, 5}, DType::kInt32);
-  run_text<int32_t>(product, true);
-  EXPECT_TRUE(is_equal(product.c, wanted));
+  run_product_text<int32_t>(product, true);
+  EXPECT_TRUE(same_bits(product.c, wanted));
 }
 
 // --- sequences -----------------------------------------------------------------------------------
@@ -130,7 +128,7 @@ void expect_cpu_sequences() {
         const jit::SequenceFill<std::decay_t<decltype(sequence)>> a{given.data<T>() + start, count,
                                                                     sequence};
         run_threads(2, 2, [&] { jit::fill_sequence<T>(a); });
-        EXPECT_TRUE(is_equal(given, wanted)) << dtype_of<T> << ' ' << count << " from " << start;
+        EXPECT_TRUE(same_bits(given, wanted)) << dtype_of<T> << ' ' << count << " from " << start;
       };
       for (const auto& sequence : wholes) compare(sequence, fill_whole_cpu);
       for (const auto& sequence : reals) compare(sequence, fill_real_cpu);

@@ -12,9 +12,12 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "cuop/ops/random/random_kernels.h"
+#include "tests/values.h"
 
 namespace cuop {
 namespace {
+
+using test::values;
 
 // The known answers that Random123 publishes for philox4x32 with 10 rounds.
 TEST(Philox, GivesThePublishedAnswers) {
@@ -43,7 +46,7 @@ TEST(Philox, GivesThePublishedAnswers) {
 
 /// Largest error of the pair against long double, relative to the radius.
 template <class Real>
-double largest_error() {
+double largest_draw_error() {
   using Bits = typename jit::RandomConstants<Real>::Bits;
   constexpr int kBits = jit::RandomConstants<Real>::kBits;
   double worst = 0;
@@ -70,8 +73,8 @@ double largest_error() {
 }
 
 TEST(BoxMuller, IsAccurateToAFewUnits) {
-  EXPECT_LT(largest_error<float>(), 4e-7);
-  EXPECT_LT(largest_error<double>(), 7e-16);
+  EXPECT_LT(largest_draw_error<float>(), 4e-7);
+  EXPECT_LT(largest_draw_error<double>(), 7e-16);
 }
 
 TEST(BoxMuller, IsFiniteAtTheEnds) {
@@ -101,11 +104,6 @@ TEST(RandomLoops, EveryInstructionSetGivesTheSameBits) {
   if (isa::is_supported(isa::Level::kV4)) {
     EXPECT_EQ(draw(isa::Level::kV4), wanted);
   }
-}
-
-template <class T>
-std::vector<T> values(const Tensor& t) {
-  return {t.data<T>(), t.data<T>() + t.size()};
 }
 
 TEST(Random, ValuesDependOnSeedAndCallsOnly) {

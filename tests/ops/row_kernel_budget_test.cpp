@@ -19,7 +19,7 @@ constexpr int64_t kLengths[] = {64, 333, 4096, 8192, 10000, 20480, 100000};
 
 class RowKernelBudget : public test::KernelBudget {};
 
-int frame(DType dtype) { return dtype == DType::kFloat64 ? 192 : 0; }
+int row_frame(DType dtype) { return dtype == DType::kFloat64 ? 192 : 0; }
 
 /// Blocks that are to be resident together share the registers of a multiprocessor.
 int budget(const jit::RowPlan& plan) {
@@ -34,10 +34,10 @@ TEST_F(RowKernelBudget, Softmax) {
         // The most that is kept of float16 takes all registers and on one architecture one more.
         const bool is_full = dtype == DType::kFloat16 && length == 20480;
         expect_within(softmax_rows_kernel(dtype, plan, is_log), budget(plan),
-                      is_full ? 8 : frame(dtype));
+                      is_full ? 8 : row_frame(dtype));
       }
       for (const int lanes : {1, 8}) {
-        expect_within(softmax_columns_kernel(dtype, lanes, is_log), 96, frame(dtype));
+        expect_within(softmax_columns_kernel(dtype, lanes, is_log), 96, row_frame(dtype));
       }
     }
   }
@@ -49,13 +49,13 @@ TEST_F(RowKernelBudget, Norms) {
       const jit::RowPlan plan = norm_rows_plan(length, 1, dtype, {});
       for (const bool is_centred : {false, true}) {
         expect_within(norm_rows_kernel(dtype, plan, is_centred, NormGroup::kNone), budget(plan),
-                      frame(dtype));
+                      row_frame(dtype));
       }
     }
     for (const int64_t inner : {3, 16}) {
       const jit::RowPlan plan = norm_rows_plan(48 * inner, inner, dtype, {});
-      expect_within(norm_rows_kernel(dtype, plan, true, NormGroup::kNarrow), 96, frame(dtype));
-      expect_within(norm_rows_kernel(dtype, plan, true, NormGroup::kWide), 96, frame(dtype));
+      expect_within(norm_rows_kernel(dtype, plan, true, NormGroup::kNarrow), 96, row_frame(dtype));
+      expect_within(norm_rows_kernel(dtype, plan, true, NormGroup::kWide), 96, row_frame(dtype));
     }
   }
 }

@@ -58,13 +58,13 @@ void scan_by_text(const Tensor& x, int axis, const Tensor& out) {
   });
 }
 
-/// Whole numbers, whose sums are exact in any order where they are small enough.
-Tensor numbers(const Shape& shape, DType dtype, int seed) {
+/// Whole scanned_numbers, whose sums are exact in any order where they are small enough.
+Tensor scanned_numbers(const Shape& shape, DType dtype, int seed) {
   return cast(test::random_tensor(shape, is_bool(dtype) ? dtype : DType::kInt8, seed), dtype);
 }
 
-/// Small sums for 16-bit floats, which hold few whole numbers.
-void expect_as_cpu(const Tensor& x, int axis, const std::string& what, double ulps = 0.0) {
+/// Small sums for 16-bit floats, which hold few whole scanned_numbers.
+void expect_scanned_as_cpu(const Tensor& x, int axis, const std::string& what, double ulps = 0.0) {
   const Tensor wanted = cumsum(x, axis), given = full(x.shape(), 77, wanted.dtype());
   scan_by_text(x, axis, given);
   test::expect_same(given, wanted, ulps,
@@ -77,21 +77,22 @@ TEST(ScanText, EveryDtypeAndLength) {
     const bool is_narrow = compute_dtype(dtype) != dtype;
     // The CPU rounds 16-bit floats once too, of sums in float.
     const double ulps = is_narrow ? 1.0 : 0.0;
-    for (const int64_t n : {33, 2049}) expect_as_cpu(numbers({2, n}, dtype, i), 1, "rows", ulps);
-    expect_as_cpu(numbers({4, 40, 5}, dtype, i), 1, "short lines", ulps);
+    for (const int64_t n : {33, 2049})
+      expect_scanned_as_cpu(scanned_numbers({2, n}, dtype, i), 1, "rows", ulps);
+    expect_scanned_as_cpu(scanned_numbers({4, 40, 5}, dtype, i), 1, "short lines", ulps);
   }
   for (const int64_t n : {1, 2, 31, 64, 65, 257, 2047, 2048, 5003}) {
-    expect_as_cpu(numbers({2, n}, DType::kFloat32, 2), 1, "rows");
+    expect_scanned_as_cpu(scanned_numbers({2, n}, DType::kFloat32, 2), 1, "rows");
   }
-  expect_as_cpu(numbers({70, 3, 1}, DType::kFloat32, 2), 0, "outermost axis");
+  expect_scanned_as_cpu(scanned_numbers({70, 3, 1}, DType::kFloat32, 2), 0, "outermost axis");
 }
 
 TEST(ScanText, ViewsAndOutputs) {
-  const Tensor x = numbers({3, 5, 130}, DType::kFloat64, 3);
+  const Tensor x = scanned_numbers({3, 5, 130}, DType::kFloat64, 3);
   const int64_t order[] = {2, 0, 1};
   for (const Tensor& view : {slice(x, 2, 0, 130, 2), flip(x), permute(x, order),
                              broadcast_to(slice(x, 1, 0, 1), x.shape())}) {
-    for (const int axis : {0, 1, 2}) expect_as_cpu(view, axis, "of a view");
+    for (const int axis : {0, 1, 2}) expect_scanned_as_cpu(view, axis, "of a view");
   }
   const Tensor whole = full({200, 3}, 9, DType::kFloat64), expected = clone(whole);
   const Tensor line = select(x, 0, 1);
@@ -108,7 +109,7 @@ TEST(ScanText, ViewsAndOutputs) {
 /// More tiles than a group has.
 TEST(ScanText, GroupsFollowEachOther) {
   const int64_t n = jit::kScanTile * (jit::kScanGroup + 1) + 5;
-  expect_as_cpu(numbers({n}, DType::kInt16, 4), 0, "several groups");
+  expect_scanned_as_cpu(scanned_numbers({n}, DType::kInt16, 4), 0, "several groups");
 }
 
 TEST(ScanText, SumsOfFractionsAreNearAndSpecialNumbersPass) {
@@ -120,7 +121,7 @@ TEST(ScanText, SumsOfFractionsAreNearAndSpecialNumbersPass) {
   x.data<double>()[3000] = HUGE_VAL;
   x.data<double>()[7000] = -HUGE_VAL;
   x.data<double>()[9001] = NAN;
-  expect_as_cpu(x, 1, "with infinities", 1e9);
+  expect_scanned_as_cpu(x, 1, "with infinities", 1e9);
 }
 
 }  // namespace

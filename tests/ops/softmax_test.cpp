@@ -12,10 +12,10 @@
 namespace cuop {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 TEST(Softmax, RowsSumToOneWithoutOverflow) {
-  const Tensor x = from_values<double>({2, 3}, {1000.0, 1001.0, 1002.0, -5.0, 0.0, -kInf});
+  const Tensor x = from_values<double>({2, 3}, {1000.0, 1001.0, 1002.0, -5.0, 0.0, -kInfinite});
   const Tensor y = softmax(x);
   const double* p = y.data<double>();
   EXPECT_NEAR(p[0] + p[1] + p[2], 1.0, 1e-15);
@@ -25,7 +25,8 @@ TEST(Softmax, RowsSumToOneWithoutOverflow) {
 }
 
 TEST(Softmax, RowsWithoutAMeaningAreNaN) {
-  const Tensor x = from_values<double>({3, 2}, {-kInf, -kInf, kInf, 0.0, std::nan(""), 1.0});
+  const Tensor x =
+      from_values<double>({3, 2}, {-kInfinite, -kInfinite, kInfinite, 0.0, std::nan(""), 1.0});
   for (const Tensor& y : {softmax(x), log_softmax(x), transpose(softmax(transpose(x), 0))}) {
     for (int64_t i = 0; i < 6; ++i) EXPECT_TRUE(std::isnan(y.data<double>()[i])) << i;
   }

@@ -14,6 +14,7 @@
 #include "cuop/ops/sort/sort.h"
 #include "cuop/ops/sort/sort_kernels.h"
 #include "tests/jit/host_device.h"
+#include "tests/values.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -23,6 +24,8 @@
 
 namespace cuop::kernels {
 namespace {
+
+using test::same_bits;
 
 /// Fewer than there is work for: blocks go round again.
 unsigned few(int64_t wanted) { return static_cast<unsigned>(std::min<int64_t>(wanted, 2)); }
@@ -82,8 +85,9 @@ void sort_by_text(const Tensor& x, int axis, bool is_descending, const Tensor& o
   });
 }
 
-/// Few different values, so that many are equal; for floats both zeros, infinities and NaN too.
-Tensor values(const Shape& shape, DType dtype, int seed, int different = 40) {
+/// Few different sortable_values, so that many are equal; for floats both zeros, infinities and NaN
+/// too.
+Tensor sortable_values(const Shape& shape, DType dtype, int seed, int different = 40) {
   std::mt19937 random(static_cast<unsigned>(seed));
   const Tensor x = empty(shape, is_floating(dtype) ? DType::kFloat64 : DType::kInt64);
   for (int64_t i = 0; i < x.size(); ++i) {
@@ -99,12 +103,8 @@ Tensor values(const Shape& shape, DType dtype, int seed, int different = 40) {
   return cast(x, dtype);
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = contiguous(a), y = contiguous(b);
-  return std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
-}
-
-void expect_as_cpu(const Tensor& x, int axis, const std::string& what, bool is_wide = false) {
+void expect_sorted_as_cpu(const Tensor& x, int axis, const std::string& what,
+                          bool is_wide = false) {
   for (const bool is_descending : {false, true}) {
     const std::string all = cat(x.dtype(), ' ', x.shape(), " along ", axis,
                                 is_descending ? " falling " : " rising ", what);
@@ -117,36 +117,37 @@ void expect_as_cpu(const Tensor& x, int axis, const std::string& what, bool is_w
   }
 }
 
-constexpr DType kDTypes[] = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
-                             DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
-                             DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
-                             DType::kFloat64};
+constexpr DType kSortDTypes[] = {DType::kBool,   DType::kInt8,    DType::kInt16,    DType::kInt32,
+                                 DType::kInt64,  DType::kUInt8,   DType::kUInt16,   DType::kUInt32,
+                                 DType::kUInt64, DType::kFloat16, DType::kBFloat16, DType::kFloat32,
+                                 DType::kFloat64};
 
 TEST(SortText, EveryDtype) {
-  for (const DType dtype : kDTypes) expect_as_cpu(values({3, 77}, dtype, 1), 1, "few values");
-  expect_as_cpu(values({4099}, DType::kFloat64, 2), 0, "two tiles", true);
-  expect_as_cpu(values({4099}, DType::kUInt8, 2), 0, "two tiles");
+  for (const DType dtype : kSortDTypes)
+    expect_sorted_as_cpu(sortable_values({3, 77}, dtype, 1), 1, "few sortable_values");
+  expect_sorted_as_cpu(sortable_values({4099}, DType::kFloat64, 2), 0, "two tiles", true);
+  expect_sorted_as_cpu(sortable_values({4099}, DType::kUInt8, 2), 0, "two tiles");
 }
 
 TEST(SortText, LinesOfEveryLength) {
   for (const int64_t n : {1, 2, 7, 8, 9, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049, 6151}) {
-    expect_as_cpu(values({3, n}, DType::kFloat32, 3, 1 << 20), 1, "rows");
+    expect_sorted_as_cpu(sortable_values({3, n}, DType::kFloat32, 3, 1 << 20), 1, "rows");
   }
 }
 
 TEST(SortText, AlreadySortedAndAllEqual) {
   const Tensor rising = arange(0, 5000, 1, DType::kInt32);
   for (const Tensor& x : {rising, flip(rising), zeros({5000}, DType::kInt32)}) {
-    expect_as_cpu(x, 0, "special order");
+    expect_sorted_as_cpu(x, 0, "special order");
   }
 }
 
 TEST(SortText, ViewsAndOutputs) {
-  const Tensor x = values({7, 20, 45}, DType::kFloat32, 4);
+  const Tensor x = sortable_values({7, 20, 45}, DType::kFloat32, 4);
   const int64_t order[] = {2, 0, 1};
   for (const Tensor& view : {slice(x, 2, 0, 45, 2), flip(x), permute(x, order),
                              broadcast_to(slice(x, 1, 0, 1), x.shape())}) {
-    for (const int axis : {0, 1, 2}) expect_as_cpu(view, axis, "of a view");
+    for (const int axis : {0, 1, 2}) expect_sorted_as_cpu(view, axis, "of a view");
   }
   const Tensor whole = full({3, 45}, 9), wanted = clone(whole);
   const Tensor line = reshape(slice(slice(x, 0, 0, 1), 1, 2, 3), {45});
@@ -171,12 +172,12 @@ TEST(SortText, LongLinesByDigits) {
       }
     }
   };
-  check(values({4099}, DType::kUInt8, 6), 0, "two tiles of bytes");
-  check(values({2, 2050}, DType::kFloat16, 7), 1, "two lines with NaN and both zeros");
-  check(flip(values({2100, 3}, DType::kInt32, 8, 2000)), 0, "columns backwards", true);
+  check(sortable_values({4099}, DType::kUInt8, 6), 0, "two tiles of bytes");
+  check(sortable_values({2, 2050}, DType::kFloat16, 7), 1, "two lines with NaN and both zeros");
+  check(flip(sortable_values({2100, 3}, DType::kInt32, 8, 2000)), 0, "columns backwards", true);
   check(full({4500}, 3, DType::kInt64), 0, "equal elements");
   for (const int64_t n : {1, 2047, 2048, 2049, 4096, 4097, 20000}) {
-    check(values({n}, DType::kFloat32, 9, 1 << 20), 0, "of every length");
+    check(sortable_values({n}, DType::kFloat32, 9, 1 << 20), 0, "of every length");
   }
 }
 
@@ -193,7 +194,7 @@ TEST(SortText, TheWayWithFewerPassesIsTaken) {
 
 TEST(SortText, RunsOfEqualElementsAreMarked) {
   for (const DType dtype : {DType::kInt8, DType::kFloat16, DType::kFloat64}) {
-    const Tensor x = values({3001}, dtype, 5), order = argsort(x);
+    const Tensor x = sortable_values({3001}, dtype, 5), order = argsort(x);
     const Tensor given = empty({3001}, DType::kBool), wanted = empty({3001}, DType::kBool);
     mark_runs_cpu(x, order, wanted);
     const jit::RunStarts a{x.data(), order.data<int64_t>(), given.data<bool>(), x.size(),

@@ -12,10 +12,12 @@
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/index/view.h"
 #include "tests/error_of.h"
+#include "tests/values.h"
 
 namespace cuop {
 namespace {
 
+using test::values;
 using ::testing::HasSubstr;
 
 /// Normal numbers of which the part `zeros` is left out.
@@ -30,14 +32,9 @@ Tensor with_zeros(const Shape& shape, double zeros, DType dtype, unsigned seed =
   return cast(result, dtype);
 }
 
-std::vector<double> values_of(const Tensor& x) {
-  const Tensor flat = contiguous(cast(x, DType::kFloat64));
-  return {flat.data<double>(), flat.data<double>() + flat.size()};
-}
-
 /// Plain loops in double precision.
 std::vector<double> product_of(const Tensor& a, const Tensor& b) {
-  const auto x = values_of(a), y = values_of(b);
+  const auto x = values(a), y = values(b);
   const int64_t m = a.shape(0), k = a.shape(1), n = b.shape(1);
   std::vector<double> c(static_cast<size_t>(m * n));
   const auto at = [](int64_t i) { return static_cast<size_t>(i); };
@@ -61,13 +58,13 @@ TEST(Sparse, ThereAndBackInEitherLayout) {
           const SparseMatrix s = to_sparse(x, layout);
           EXPECT_EQ(s.layout(), layout);
           EXPECT_EQ(s.dtype(), dtype);
-          EXPECT_EQ(values_of(to_dense(s)), values_of(x)) << shape;
+          EXPECT_EQ(values(to_dense(s)), values(x)) << shape;
           // What was made of it keeps every promise of a matrix that was given.
           const SparseMatrix again(layout, shape, s.rows(), s.columns(), s.values());
           EXPECT_EQ(again.nonzeros(), s.nonzeros());
           for (const SparseLayout other : {SparseLayout::kCsr, SparseLayout::kCoo}) {
             const SparseMatrix turned = in_layout(s, other);
-            EXPECT_EQ(values_of(turned.rows()), values_of(to_sparse(x, other).rows()));
+            EXPECT_EQ(values(turned.rows()), values(to_sparse(x, other).rows()));
           }
         }
       }
@@ -79,16 +76,16 @@ TEST(Sparse, KeepsNanAndDropsZerosOfEitherSign) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Tensor x = from_values<double>({2, 3}, {-0.0, nan, 0.0, 1.0, -0.0, -2.0});
   const SparseMatrix s = to_sparse(x);
-  EXPECT_EQ(values_of(s.rows()), (std::vector<double>{0, 1, 3}));
-  EXPECT_EQ(values_of(s.columns()), (std::vector<double>{1, 0, 2}));
-  EXPECT_TRUE(std::isnan(values_of(s.values())[0]));
+  EXPECT_EQ(values(s.rows()), (std::vector<double>{0, 1, 3}));
+  EXPECT_EQ(values(s.columns()), (std::vector<double>{1, 0, 2}));
+  EXPECT_TRUE(std::isnan(values(s.values())[0]));
   EXPECT_EQ(s.index_dtype(), DType::kInt32);
 }
 
 TEST(Sparse, ReadsAnyStrides) {
   const Tensor x = with_zeros({9, 14}, 0.6, DType::kFloat32);
   const Tensor turned = slice(transpose(x), 0, std::nullopt, std::nullopt, -2);
-  EXPECT_EQ(values_of(to_dense(to_sparse(turned))), values_of(turned));
+  EXPECT_EQ(values(to_dense(to_sparse(turned))), values(turned));
 }
 
 TEST(SparseProduct, IsThatOfTheDenseMatrix) {
@@ -103,7 +100,7 @@ TEST(SparseProduct, IsThatOfTheDenseMatrix) {
           const Tensor c = matmul(to_sparse(a, layout), b);
           ASSERT_EQ(c.shape(), (Shape{shape[0], columns}));
           ASSERT_EQ(c.dtype(), dtype);
-          const std::vector<double> given = values_of(c);
+          const std::vector<double> given = values(c);
           const double bound = 20.0 * unit * static_cast<double>(shape[1] + 1);
           for (size_t i = 0; i < given.size(); ++i) {
             ASSERT_NEAR(given[i], expected[i], bound) << shape << ' ' << columns;
@@ -120,42 +117,42 @@ TEST(SparseProduct, TakesViewsVectorsAndOtherDtypes) {
   const SparseMatrix s = to_sparse(a);
   const Tensor wide = matmul(s, b);
   EXPECT_EQ(wide.dtype(), DType::kFloat64);
-  EXPECT_EQ(values_of(matmul(s, contiguous(transpose(contiguous(transpose(b)))))), values_of(wide));
-  EXPECT_EQ(values_of(matmul(s, transpose(contiguous(transpose(b))))), values_of(wide));
+  EXPECT_EQ(values(matmul(s, contiguous(transpose(contiguous(transpose(b)))))), values(wide));
+  EXPECT_EQ(values(matmul(s, transpose(contiguous(transpose(b))))), values(wide));
   const Tensor every_other = slice(zeros({40, 9}, DType::kFloat64), 0, 0, 40, 2);
   copy_into(every_other, b);
-  EXPECT_EQ(values_of(matmul(s, every_other)), values_of(wide));
+  EXPECT_EQ(values(matmul(s, every_other)), values(wide));
   const Tensor vector = matmul(s, select(b, 1, 4));
   EXPECT_EQ(vector.shape(), (Shape{12}));
-  EXPECT_EQ(values_of(vector), values_of(select(wide, 1, 4)));
+  EXPECT_EQ(values(vector), values(select(wide, 1, 4)));
   const SparseMatrix long_indices(SparseLayout::kCsr, s.shape(), cast(s.rows(), DType::kInt64),
                                   cast(s.columns(), DType::kInt64), s.values());
-  EXPECT_EQ(values_of(matmul(long_indices, b)), values_of(wide));
+  EXPECT_EQ(values(matmul(long_indices, b)), values(wide));
   EXPECT_EQ(matmul(s, arange(0, 20, 1, DType::kInt8)).dtype(), DType::kFloat32);
 }
 
 TEST(SparseProduct, WritesGivenOutputs) {
   const Tensor b = with_zeros({20, 9}, 0, DType::kFloat64);
   const SparseMatrix s = to_sparse(with_zeros({12, 20}, 0.5, DType::kFloat64));
-  const std::vector<double> expected = values_of(matmul(s, b));
+  const std::vector<double> expected = values(matmul(s, b));
   const Tensor rows = full({12, 9}, 7.0, DType::kFloat64);
   matmul(s, b, &rows);
-  EXPECT_EQ(values_of(rows), expected);
+  EXPECT_EQ(values(rows), expected);
   const Tensor columns = transpose(full({9, 12}, 7.0, DType::kFloat64));
   matmul(s, b, &columns);
-  EXPECT_EQ(values_of(columns), expected);
+  EXPECT_EQ(values(columns), expected);
   const SparseMatrix none = to_sparse(zeros({12, 20}, DType::kFloat64));
   matmul(none, b, &rows);
-  EXPECT_EQ(values_of(rows), std::vector<double>(12 * 9, 0.0));
+  EXPECT_EQ(values(rows), std::vector<double>(12 * 9, 0.0));
 }
 
 TEST(SparseProduct, HasTheSameBitsOnAnyNumberOfThreads) {
   const SparseMatrix s = to_sparse(with_zeros({300, 200}, 0.8, DType::kFloat32));
   const Tensor b = with_zeros({200, 77}, 0, DType::kFloat32, 3);
-  const std::vector<double> expected = values_of(matmul(s, b));
+  const std::vector<double> expected = values(matmul(s, b));
   for (const int threads : {1, 2, 5}) {
     backend::set_thread_count(threads);
-    EXPECT_EQ(values_of(matmul(s, b)), expected) << threads;
+    EXPECT_EQ(values(matmul(s, b)), expected) << threads;
   }
   backend::set_thread_count(0);
 }
@@ -164,7 +161,7 @@ TEST(SparseProduct, KeepsNanAndInfinityThatMeetElements) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   const SparseMatrix s = to_sparse(from_values<double>({2, 2}, {1.0, 0.0, 0.0, 2.0}));
-  const std::vector<double> c = values_of(matmul(s, from_values<double>({2, 2}, {1, nan, inf, 4})));
+  const std::vector<double> c = values(matmul(s, from_values<double>({2, 2}, {1, nan, inf, 4})));
   EXPECT_EQ(c[0], 1.0);  // zeros that are not there make no NaN of an infinity
   EXPECT_TRUE(std::isnan(c[1]));
   EXPECT_EQ(c[2], inf);

@@ -17,23 +17,20 @@
 #include "cuop/ops/random/random.h"
 #include "cuop/ops/stencil/stencil_kernels.h"
 #include "tests/error_of.h"
+#include "tests/values.h"
 
 namespace cuop {
 namespace {
 
-Tensor numbers(const Shape& shape, DType dtype, uint64_t seed) {
+using test::same_bits;
+
+Tensor grid_numbers(const Shape& shape, DType dtype, uint64_t seed) {
   Generator generator(seed);
   const RandomOptions options{.dtype = real_dtype(dtype), .generator = &generator};
   const Tensor parts = normal(shape, 0, 1, options);
   if (!is_complex(dtype)) return parts;
   return add(cast(parts, dtype),
              multiply(normal(shape, 0, 1, options), std::complex<double>(0, 1)));
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = contiguous(a), y = contiguous(b);
-  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
-         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
 }
 
 Tensor halo(const Tensor& grid, int64_t rows, Boundary boundary) {
@@ -45,7 +42,7 @@ class StencilSplit : public testing::TestWithParam<std::tuple<Boundary, DType>> 
 
 TEST_P(StencilSplit, RowBlocksWithHalosGiveTheBitsOfTheWhole) {
   const auto [boundary, dtype] = GetParam();
-  const Tensor grid = numbers({67, 45}, dtype, 1), kernel = numbers({5, 3}, dtype, 2);
+  const Tensor grid = grid_numbers({67, 45}, dtype, 1), kernel = grid_numbers({5, 3}, dtype, 2);
   const Tensor whole = stencil2d(grid, kernel, boundary);
   const Tensor padded = halo(grid, 2, boundary);
   for (const int64_t block : {1, 7, 32, 67}) {
@@ -60,8 +57,8 @@ TEST_P(StencilSplit, RowBlocksWithHalosGiveTheBitsOfTheWhole) {
 TEST_P(StencilSplit, ManySweepsInAPassAreSweepsOneByOne) {
   const auto [boundary, dtype] = GetParam();
   for (const Shape& shape : {Shape{300, 21}, Shape{5, 64}, Shape{1, 1}, Shape{2, 3}}) {
-    const Tensor kernel = numbers({3, 5}, dtype, 4);
-    Tensor step = numbers(shape, dtype, 3);
+    const Tensor kernel = grid_numbers({3, 5}, dtype, 4);
+    Tensor step = grid_numbers(shape, dtype, 3);
     const Tensor fused = stencil2d(step, kernel, boundary, 19);
     for (int i = 0; i < 19; ++i) step = stencil2d(step, kernel, boundary);
     ASSERT_TRUE(same_bits(fused, step)) << shape;
@@ -72,7 +69,7 @@ class JacobiSplit : public StencilSplit {};
 
 TEST_P(JacobiSplit, SweepsOverBlocksAreTheWholeSweeps) {
   const auto [boundary, dtype] = GetParam();
-  const Tensor u = numbers({61, 34}, dtype, 5), rhs = numbers({61, 34}, dtype, 6);
+  const Tensor u = grid_numbers({61, 34}, dtype, 5), rhs = grid_numbers({61, 34}, dtype, 6);
   Tensor current = u;
   double norm = 0;
   for (int sweep = 0; sweep < 9; ++sweep) {
@@ -98,7 +95,8 @@ TEST_P(JacobiSplit, SweepsOverBlocksAreTheWholeSweeps) {
 TEST_P(JacobiSplit, NormsOfSomeColumnsAreTheirs) {
   const auto [boundary, dtype] = GetParam();
   for (const int64_t width : {1, 2, 50}) {
-    const Tensor padded = numbers({7, width}, dtype, 5), rhs = numbers({5, width}, dtype, 6);
+    const Tensor padded = grid_numbers({7, width}, dtype, 5),
+                 rhs = grid_numbers({5, width}, dtype, 6);
     const JacobiSweep all = jacobi2d_rows(padded, rhs, 0.5, boundary);
     const Tensor change = cast(subtract(all.u, slice(padded, 0, 1, 6)), DType::kFloat64);
     for (const auto& [low, high] : {std::pair<int64_t, int64_t>{0, width},
@@ -119,7 +117,7 @@ TEST_P(JacobiSplit, NormsOfSomeColumnsAreTheirs) {
       EXPECT_NEAR(some.squared_norm(), expected, 1e-13 * (1.0 + expected)) << low << ' ' << high;
     }
   }
-  const Tensor padded = numbers({7, 4}, dtype, 5), rhs = numbers({5, 4}, dtype, 6);
+  const Tensor padded = grid_numbers({7, 4}, dtype, 5), rhs = grid_numbers({5, 4}, dtype, 6);
   for (const auto& [low, high] : {std::pair<int64_t, int64_t>{-1, 3}, {3, 2}}) {
     EXPECT_THAT(test::error_of<ExecutionError>([&] {
                   jacobi2d_rows(padded, rhs, 0.5, boundary, nullptr,
@@ -132,10 +130,11 @@ TEST_P(JacobiSplit, NormsOfSomeColumnsAreTheirs) {
 TEST_P(JacobiSplit, OnlySomeColumnsAreMade) {
   const auto [boundary, dtype] = GetParam();
   // Rows of views lie apart from each other.
-  const Tensor u = slice(numbers({7, 60}, dtype, 5), 1, 3, 53);
-  const Tensor rhs = slice(numbers({5, 60}, dtype, 6), 1, 3, 53);
+  const Tensor u = slice(grid_numbers({7, 60}, dtype, 5), 1, 3, 53);
+  const Tensor rhs = slice(grid_numbers({5, 60}, dtype, 6), 1, 3, 53);
   const JacobiSweep all = jacobi2d_rows(u, rhs, 0.5, boundary);
-  const Tensor kernel = numbers({3, 3}, dtype, 2), weighed = stencil2d_rows(u, kernel, boundary);
+  const Tensor kernel = grid_numbers({3, 3}, dtype, 2),
+               weighed = stencil2d_rows(u, kernel, boundary);
   const Tensor around = full({5, 60}, 7.0, dtype), out = slice(around, 1, 3, 53);
   const Tensor others = full({5, 60}, 7.0, dtype), other = slice(others, 1, 3, 53);
   double sum = 0.0;
@@ -196,7 +195,7 @@ TEST(Stencil, AComplexKernelTurnsAComplexGrid) {
 }
 
 TEST(Stencil, ThreadsDoNotChangeBits) {
-  const Tensor grid = numbers({512, 40}, DType::kFloat32, 7);
+  const Tensor grid = grid_numbers({512, 40}, DType::kFloat32, 7);
   const Tensor kernel = from_values<double>({3, 3}, kLaplacian9pt);
   const Tensor many = stencil2d(grid, kernel, Boundary::kPeriodic, 10);
   backend::set_thread_count(1);
@@ -240,7 +239,7 @@ TEST(StencilLoops, EveryInstructionSetGivesTheSameBits) {
 }
 
 TEST(Jacobi, StopsAtTheFirstSweepBelowTheTolerance) {
-  const Tensor rhs = numbers({24, 24}, DType::kFloat64, 8);
+  const Tensor rhs = grid_numbers({24, 24}, DType::kFloat64, 8);
   const Tensor start = zeros({24, 24}, DType::kFloat64);
   const JacobiResult result = jacobi2d(start, rhs, {1.0, Boundary::kZero, 100000, 1e-9});
   EXPECT_LT(result.update_norm, 1e-9);

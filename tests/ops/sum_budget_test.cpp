@@ -10,7 +10,7 @@ namespace {
 
 using test::KernelBudget;
 
-int frame(bool is_linear) { return is_linear ? 16 : 128; }
+int sum_frame(bool is_linear) { return is_linear ? 16 : 128; }
 constexpr int kWaiting = 256;  // sums that wait to be merged
 constexpr int kSums = 2048;    // a superaccumulator and copies of it, while it is rounded
 
@@ -22,14 +22,14 @@ TEST_F(KernelBudget, CompensatedSumsKeepTheirBudgets) {
       for (const int team : {1, 32}) {
         expect_within(wide_sum_kernel(
                           {Kind::kShortRows, dtype, element, is_linear, team, false, false, dtype}),
-                      64, frame(is_linear));
+                      64, sum_frame(is_linear));
       }
       expect_within(
           wide_sum_kernel({Kind::kRows, dtype, element, is_linear, 1, false, false, dtype}), 64,
-          frame(is_linear));
+          sum_frame(is_linear));
       expect_within(
           wide_sum_kernel({Kind::kColumns, dtype, element, is_linear, 1, false, true, dtype}), 80,
-          frame(is_linear));
+          sum_frame(is_linear));
     }
     expect_within(joined_sum_kernel(dtype, false), 48, kWaiting);
   }

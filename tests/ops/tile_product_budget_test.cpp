@@ -29,8 +29,8 @@ class TileProductBudget : public test::KernelBudget {
   }
 };
 
-constexpr DType kDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
-                             DType::kFloat64, DType::kComplex64, DType::kComplex128};
+constexpr DType kTileDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
+                                 DType::kFloat64, DType::kComplex64, DType::kComplex128};
 
 TEST_F(TileProductBudget, Simple) {
   expect({KernelType::kSimple}, DType::kFloat16, 64);
@@ -41,7 +41,7 @@ TEST_F(TileProductBudget, Simple) {
 }
 
 TEST_F(TileProductBudget, Tiled) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kTileDTypes) {
     expect({KernelType::kTiled}, dtype, 160, false, is_complex(dtype));
   }
   expect({KernelType::kTiled, 32, 256}, DType::kFloat32, 80);

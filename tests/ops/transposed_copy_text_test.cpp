@@ -23,7 +23,7 @@ Tensor numbered(const Shape& shape, DType dtype) {
       cast(arange(0, static_cast<double>(element_count(shape)), 1, DType::kInt32), dtype), shape);
 }
 
-void run_text(const jit::TransposedCopy& copy, int64_t itemsize) {
+void run_copy_text(const jit::TransposedCopy& copy, int64_t itemsize) {
   test::run_together(3, jit::kTransposeThreads, [&] {
     switch (itemsize) {
       case 1:
@@ -45,7 +45,7 @@ void expect_transposed(const Tensor& to, const Tensor& from, const std::string& 
   const Tensor wanted = clone(from);
   const auto copy = plan_transposed_copy(to, from);
   ASSERT_TRUE(copy.has_value()) << what;
-  run_text(*copy, itemsize(to.dtype()));
+  run_copy_text(*copy, itemsize(to.dtype()));
   const Tensor given = contiguous(to);
   EXPECT_EQ(std::memcmp(given.data(), wanted.data(), static_cast<size_t>(wanted.nbytes())), 0)
       << what;

@@ -1,4 +1,6 @@
 // Numbers that a dtype cannot hold, and conversions of whole tensors, which cut instead.
+#include "tests/values.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,22 +18,18 @@
 #include "cuop/ops/index/arrange.h"
 #include "cuop/ops/index/view.h"
 #include "tests/error_of.h"
+#include "tests/jit/levels.h"
 
 namespace cuop {
 namespace {
 
 using test::error_of;
+using test::values;
 using testing::ElementsAre;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr uint64_t kLarge = uint64_t{1} << 63;
-
-template <class T>
-std::vector<T> values(const Tensor& tensor) {
-  const Tensor packed = contiguous(tensor);
-  return std::vector<T>(packed.data<T>(), packed.data<T>() + packed.size());
-}
 
 TEST(Values, NumbersThatDoNotFitAreRefusedByName) {
   EXPECT_EQ(error_of<OverflowError>([] { full({2}, 300, DType::kInt8); }),
@@ -177,8 +175,7 @@ void check_casts(const char* what) {
   for (size_t i = 0; i < x.size(); ++i) {
     EXPECT_EQ(copied[i], expected<To>(static_cast<double>(x[i]))) << what << ' ' << x[i];
   }
-  for (const isa::Level level : {isa::Level::kBaseline, isa::Level::kV3, isa::Level::kV4}) {
-    if (!isa::is_supported(level)) continue;
+  for (const isa::Level level : test::levels()) {
     const auto kernel = jit::block_table(level).cast(dtype_of<From>, dtype_of<To>);
     for (size_t i = 0; i < x.size(); ++i) {  // alone among ordinary neighbours, and among its kind
       for (const From other : {From(3), x[i]}) {

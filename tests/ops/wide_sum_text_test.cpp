@@ -15,6 +15,7 @@
 #include "cuop/ops/reduce/reduce.h"
 #include "cuop/ops/reduce/reduce_kernels.h"
 #include "tests/jit/host_text.h"
+#include "tests/values.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -25,6 +26,7 @@
 namespace cuop::kernels {
 namespace {
 
+using test::same_bits;
 using Kind = WideSumForm::Kind;
 using jit::RawState;
 using test::run_together;
@@ -145,7 +147,7 @@ void sum_by_text(const Reduction& reduction, const Tensor& x, const std::vector<
 }
 
 /// Numbers of very different sizes, so that every other order of additions gives other bits.
-Tensor numbers(const Shape& shape, DType dtype, int seed, int spread = 20) {
+Tensor summands(const Shape& shape, DType dtype, int seed, int spread = 20) {
   std::mt19937_64 random(static_cast<uint64_t>(seed));
   std::uniform_int_distribution<int> exponent(-spread, spread);
   std::normal_distribution<double> mantissa;
@@ -162,12 +164,7 @@ Tensor numbers(const Shape& shape, DType dtype, int seed, int spread = 20) {
   return cast(whole, dtype);
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = contiguous(a), y = contiguous(b);
-  return std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
-}
-
-void expect_cpu_bits(const Tensor& x, const std::vector<int64_t>& axes, SumMode mode,
+void expect_cpu_sums(const Tensor& x, const std::vector<int64_t>& axes, SumMode mode,
                      const std::string& what, int64_t multiprocessors = 1) {
   const bool is_whole = is_integer(x.dtype()) || is_bool(x.dtype());
   for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMean}) {
@@ -183,16 +180,17 @@ void expect_cpu_bits(const Tensor& x, const std::vector<int64_t>& axes, SumMode 
   }
 }
 
-constexpr DType kDTypes[] = {DType::kInt32,   DType::kUInt64,    DType::kFloat16,   DType::kFloat32,
-                             DType::kFloat64, DType::kComplex64, DType::kComplex128};
+constexpr DType kSumDTypes[] = {DType::kInt32,     DType::kUInt64,  DType::kFloat16,
+                                DType::kFloat32,   DType::kFloat64, DType::kComplex64,
+                                DType::kComplex128};
 constexpr SumMode kModes[] = {SumMode::kCompensated, SumMode::kExact};
 
 TEST(WideSumText, EveryDtypeHasTheCpusBits) {
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kSumDTypes) {
     for (const SumMode mode : kModes) {
-      expect_cpu_bits(numbers({7, 300}, dtype, 1), {1}, mode, "rows");
-      expect_cpu_bits(numbers({300, 40}, dtype, 2), {0}, mode, "columns");
-      expect_cpu_bits(numbers({401, 3}, dtype, 3), {0}, mode, "few columns");
+      expect_cpu_sums(summands({7, 300}, dtype, 1), {1}, mode, "rows");
+      expect_cpu_sums(summands({300, 40}, dtype, 2), {0}, mode, "columns");
+      expect_cpu_sums(summands({401, 3}, dtype, 3), {0}, mode, "few columns");
     }
   }
 }
@@ -201,8 +199,8 @@ TEST(WideSumText, RowsOfEveryLengthHaveTheCpusBits) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
     for (const int64_t n :
          {1, 2, 31, 32, 33, 255, 256, 257, 1021, 4099, 16384, 16385, 65537, 140001}) {
-      const Tensor x = numbers({2, n}, dtype, 4);
-      for (const SumMode mode : kModes) expect_cpu_bits(x, {1}, mode, "rows", 4);
+      const Tensor x = summands({2, n}, dtype, 4);
+      for (const SumMode mode : kModes) expect_cpu_sums(x, {1}, mode, "rows", 4);
     }
   }
 }
@@ -211,14 +209,14 @@ TEST(WideSumText, ColumnsOfEveryLengthHaveTheCpusBits) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
     for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
              {2, 33}, {7, 31}, {8, 257}, {255, 45}, {257, 32}, {2048, 33}, {4200, 35}}) {
-      const Tensor x = numbers({rows, columns}, dtype, 5);
-      for (const SumMode mode : kModes) expect_cpu_bits(x, {0}, mode, "columns", 4);
+      const Tensor x = summands({rows, columns}, dtype, 5);
+      for (const SumMode mode : kModes) expect_cpu_sums(x, {0}, mode, "columns", 4);
     }
     // Narrow ones, which the CPU takes several rows at a time of.
     for (const auto& [rows, columns] :
          std::vector<std::pair<int64_t, int64_t>>{{260, 1}, {261, 3}, {5000, 5}, {131, 31}}) {
-      const Tensor x = numbers({3, rows, columns}, dtype, 6);
-      for (const SumMode mode : kModes) expect_cpu_bits(x, {1}, mode, "narrow", 4);
+      const Tensor x = summands({3, rows, columns}, dtype, 6);
+      for (const SumMode mode : kModes) expect_cpu_sums(x, {1}, mode, "narrow", 4);
     }
   }
 }
@@ -230,7 +228,7 @@ TEST(WideSumText, FloatsOfAllSizesInARowHaveTheCpusBits) {
     return x;
   };
   const auto expect = [](const Tensor& x, const std::string& what) {
-    expect_cpu_bits(x, {0}, SumMode::kExact, what);
+    expect_cpu_sums(x, {0}, SumMode::kExact, what);
   };
   // So many of the largest size beside the first that an integer of 64 bits would overflow.
   expect(row(700001, [](int64_t i) { return i < 256 ? 1.0 : 0x1.fffffep6; }), "largest");
@@ -270,10 +268,10 @@ std::vector<std::pair<std::string, Tensor>> views_of(const Tensor& x) {
 
 TEST(WideSumText, ViewsHaveTheCpusBits) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-    for (const auto& [what, view] : views_of(numbers({3, 9, 310}, dtype, 7))) {
+    for (const auto& [what, view] : views_of(summands({3, 9, 310}, dtype, 7))) {
       for (const std::vector<int64_t>& axes :
            std::vector<std::vector<int64_t>>{{}, {0}, {2}, {0, 1}, {1, 2}, {0, 2}}) {
-        for (const SumMode mode : kModes) expect_cpu_bits(view, axes, mode, what);
+        for (const SumMode mode : kModes) expect_cpu_sums(view, axes, mode, what);
       }
     }
   }
@@ -281,14 +279,14 @@ TEST(WideSumText, ViewsHaveTheCpusBits) {
 
 TEST(WideSumText, LongRowsOfSeveralAxesHaveTheCpusBits) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
-    for (const auto& [what, view] : views_of(numbers({6, 70, 310}, dtype, 8))) {
-      for (const SumMode mode : kModes) expect_cpu_bits(view, {}, mode, what, 2);
+    for (const auto& [what, view] : views_of(summands({6, 70, 310}, dtype, 8))) {
+      for (const SumMode mode : kModes) expect_cpu_sums(view, {}, mode, what, 2);
     }
   }
 }
 
 TEST(WideSumText, ResultsGoToStridedOutputs) {
-  const Tensor x = numbers({37, 50}, DType::kFloat32, 8);
+  const Tensor x = summands({37, 50}, DType::kFloat32, 8);
   for (const SumMode mode : kModes) {
     const Tensor whole = full({3, 37}, 9), wanted = full({3, 37}, 9);
     const Tensor out = transpose(slice(whole, 0, 1, 2)), there = transpose(slice(wanted, 0, 1, 2));
@@ -304,7 +302,7 @@ TEST(WideSumText, SpecialNumbersAreAddedAsOnTheCpu) {
                              {1e308, 1e308, 1},   {1e308, 1e308, -1e308},   {-1e308, -1e308, 3},
                              {5e-324, -0.0, 0.0}, {5e-324, 5e-324, 1e-310}, {std::nan(""), 1, 2}};
   for (const auto& row : cases) {
-    const Tensor x = numbers({3, 260}, DType::kFloat64, 9);
+    const Tensor x = summands({3, 260}, DType::kFloat64, 9);
     for (int64_t i = 0; i < 3; ++i) x.data<double>()[i * 90] = row[i];
     for (const SumMode mode : kModes) {
       for (const int64_t axis : {0, 1}) {
@@ -321,9 +319,9 @@ TEST(WideSumText, SpecialNumbersAreAddedAsOnTheCpu) {
 }
 
 TEST(WideSumText, ExactSumsOfAnyExponentsAndSplits) {
-  const Tensor x = numbers({20011}, DType::kFloat64, 10, 1000);
+  const Tensor x = summands({20011}, DType::kFloat64, 10, 1000);
   for (const int64_t multiprocessors : {1, 2, 7}) {
-    expect_cpu_bits(x, {0}, SumMode::kExact, cat(multiprocessors, " processors"), multiprocessors);
+    expect_cpu_sums(x, {0}, SumMode::kExact, cat(multiprocessors, " processors"), multiprocessors);
   }
 }
 
