@@ -1,7 +1,7 @@
 # cuop_together(RESULT ROOT SOURCES... [ALONE REGEX]): sources below ROOT -> files that include those of
 # a folder, CUOP_UNITY_FILES at a time, and the sources that match REGEX themselves. What sources
 # include is read once for all of a file, and what they instantiate is compiled once: a build from
-# nothing takes half the time. Names that a source keeps to itself are therefore unlike those of its
+# nothing takes 0.6 of the time. Names that a source keeps to itself are therefore unlike those of its
 # folder's other sources. ROOT must be an include folder: a full path would keep compiler caches of two
 # clones apart.
 function(cuop_together result root)

@@ -307,6 +307,14 @@ def check_tree(root: Path) -> list[Finding]:
     return findings
 
 
+def report(checked: str, findings: list[Finding]) -> int:
+    """Prints the findings and how many there are; the command's exit code."""
+    for finding in findings:
+        print(finding)
+    print(f"{checked}, {len(findings)} findings")
+    return 1 if findings else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Checks the house's dependency rule.")
     parser.add_argument("root", type=Path, nargs="?", default=HOUSE, help="of the source tree")
@@ -318,10 +326,7 @@ def main() -> int:
     else:
         findings = check_tree(arguments.root)
         files = sum(1 for _ in find_files(arguments.root))
-    for finding in findings:
-        print(finding)
-    print(f"check_layers: {files} files, {len(findings)} findings")
-    return 1 if findings else 0
+    return report(f"check_layers: {files} files", findings)
 
 
 if __name__ == "__main__":

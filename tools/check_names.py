@@ -15,7 +15,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-HOUSE = Path(__file__).resolve().parent.parent
+from check_layers import HOUSE, Finding, report
+
 FOLDERS = ("src", "python/src")
 ENDINGS = {".h", ".cuh", ".cpp"}
 
@@ -42,8 +43,8 @@ def definitions(text: str) -> Iterator[tuple[str, int]]:
             yield "::".join([*spaces, match[1]]), number
 
 
-def check_tree(root: Path) -> list[str]:
-    """A line for each name with definitions in two files."""
+def check_tree(root: Path) -> list[Finding]:
+    """A finding for each name with definitions in two files."""
     places: dict[str, list[tuple[str, int]]] = {}
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
@@ -57,16 +58,13 @@ def check_tree(root: Path) -> list[str]:
         if len(files) > 1 and not files <= EITHER:
             (first, line), *others = found
             elsewhere = ", ".join(f"{name}:{number}" for name, number in others)
-            findings.append(f"{first}:{line}: {defined} is defined in {elsewhere} as well")
+            findings.append(Finding(first, line, f"{defined} is defined in {elsewhere} as well"))
     return findings
 
 
 def main() -> int:
-    findings = check_tree(Path(sys.argv[1]) if len(sys.argv) > 1 else HOUSE)
-    for finding in findings:
-        print(finding)
-    print(f"check_names: {len(findings)} findings")
-    return 1 if findings else 0
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else HOUSE
+    return report("check_names: " + " and ".join(FOLDERS), check_tree(root))
 
 
 if __name__ == "__main__":

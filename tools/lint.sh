@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks style and structure: dependency rule, one definition a name, clang-format, ruff. With --fix it formats what it can.
+# Checks style and structure: dependency rule, one definition a name, clang-format, ruff. With --fix
+# it formats what it can.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bin=.venv/bin

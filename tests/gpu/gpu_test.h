@@ -8,6 +8,11 @@
 namespace cuop {
 
 inline constexpr Device kGpu{DeviceType::kCuda, 0};
+inline constexpr DType kFloats[] = {DType::kFloat16, DType::kBFloat16, DType::kFloat32,
+                                    DType::kFloat64};
+inline constexpr DType kFloatsAndComplex[] = {DType::kFloat16,   DType::kBFloat16,
+                                              DType::kFloat32,   DType::kFloat64,
+                                              DType::kComplex64, DType::kComplex128};
 
 class GpuTest : public testing::Test {
  protected:

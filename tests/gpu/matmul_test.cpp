@@ -10,9 +10,6 @@
 namespace cuop {
 namespace {
 
-constexpr DType kMatmulDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
-                                   DType::kFloat64, DType::kComplex64, DType::kComplex128};
-
 /// Small whole numbers: every sum is exact in every dtype but bfloat16's and float16's long ones.
 Tensor whole_numbers(const Shape& shape, uint32_t seed, DType dtype) {
   std::mt19937 generator(seed);
@@ -23,7 +20,7 @@ Tensor whole_numbers(const Shape& shape, uint32_t seed, DType dtype) {
 class GpuMatmul : public GpuTest {};
 
 TEST_F(GpuMatmul, EveryDtypeAgreesWithTheCpu) {
-  for (const DType dtype : kMatmulDTypes) {
+  for (const DType dtype : kFloatsAndComplex) {
     for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 1, 1},
                                   {1, 7, 53},
                                   {37, 7, 1},
@@ -41,7 +38,7 @@ TEST_F(GpuMatmul, EveryDtypeAgreesWithTheCpu) {
 }
 
 TEST_F(GpuMatmul, TransposedViewsAreReadWhereTheyLie) {
-  for (const DType dtype : kMatmulDTypes) {
+  for (const DType dtype : kFloatsAndComplex) {
     const Tensor a = whole_numbers({7, 33}, 3, dtype), b = whole_numbers({29, 7}, 4, dtype);
     const Tensor expected = matmul(transpose(a), transpose(b));
     EXPECT_EQ(host_values(matmul(transpose(gpu(a)), transpose(gpu(b)))), host_values(expected))
@@ -73,7 +70,7 @@ TEST_F(GpuMatmul, BatchesBroadcast) {
 }
 
 TEST_F(GpuMatmul, ScalesAndAccumulatesIntoASlice) {
-  for (const DType dtype : kMatmulDTypes) {
+  for (const DType dtype : kFloatsAndComplex) {
     const Tensor a = whole_numbers({10, 4}, 7, dtype), b = whole_numbers({4, 12}, 8, dtype);
     const Tensor around = whole_numbers({30, 12}, 9, dtype);
     const Tensor expected = clone(around), on_gpu = gpu(around);

@@ -14,9 +14,6 @@ using test::epsilon;
 using test::Guarded;
 using test::random_tensor;
 
-constexpr DType kNormFloats[] = {DType::kFloat16, DType::kBFloat16, DType::kFloat32,
-                                 DType::kFloat64};
-
 /// Terms of both signs may cancel, after they were rounded in the dtype that is computed in.
 void expect_close(const Tensor& given, const Tensor& wanted, const std::string& what) {
   const double relative = 2 * epsilon(wanted.dtype());
@@ -29,7 +26,7 @@ void expect_close(const Tensor& given, const Tensor& wanted, const std::string& 
 class GpuNorm : public GpuTest {};
 
 TEST_F(GpuNorm, RowsOfEveryLength) {
-  for (const DType dtype : kNormFloats) {
+  for (const DType dtype : kFloats) {
     for (const int64_t length : {1, 2, 8, 31, 127, 768, 1000, 4096, 8191, 16384, 100003}) {
       const Tensor x = random_tensor({5, length}, dtype, 1);
       const Tensor gamma = random_tensor({length}, dtype, 2),
@@ -45,7 +42,7 @@ TEST_F(GpuNorm, RowsOfEveryLength) {
 }
 
 TEST_F(GpuNorm, ChannelsOfImages) {
-  for (const DType dtype : kNormFloats) {
+  for (const DType dtype : kFloats) {
     for (const Shape& shape : {Shape{3, 4, 5, 6}, Shape{2, 7, 3}, Shape{2, 64, 16, 16}}) {
       const Tensor x = random_tensor(shape, dtype, 1);
       const Tensor gamma = random_tensor({shape[1]}, dtype, 2),
@@ -76,7 +73,7 @@ TEST_F(GpuNorm, NaNStaysInItsRow) {
 }
 
 TEST_F(GpuNorm, BatchNorm) {
-  for (const DType dtype : kNormFloats) {
+  for (const DType dtype : kFloats) {
     for (const Shape& shape :
          {Shape{6, 5}, Shape{3, 4, 7, 9}, Shape{2, 1, 1000}, Shape{4, 3, 17}}) {
       for (const bool is_training : {false, true}) {
@@ -112,7 +109,7 @@ TEST_F(GpuNorm, ViewsEmptyTensorsAndInPlace) {
 }
 
 TEST_F(GpuNorm, WritesNothingBeyondItsOutput) {
-  for (const DType dtype : kNormFloats) {
+  for (const DType dtype : kFloats) {
     for (const Shape& shape : {Shape{3, 5}, Shape{33, 127}, Shape{2, 40001}}) {
       const Guarded out(shape, dtype, kGpu);
       layer_norm(ones(shape, dtype, kGpu), ones({shape[1]}, dtype, kGpu), {}, 1e-5, &out.tensor());

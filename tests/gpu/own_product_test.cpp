@@ -23,8 +23,6 @@ using backend::KernelType;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr DType kProductDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
-                                    DType::kFloat64, DType::kComplex64, DType::kComplex128};
 constexpr int64_t kProductSizes[] = {1, 7, 16, 17, 33, 65};
 
 Kernel with(KernelType type, int64_t tile, int64_t threads = 0, int64_t stages = 0,
@@ -135,11 +133,12 @@ class GpuOwnProduct : public GpuTest {
 };
 
 TEST_F(GpuOwnProduct, TiledInEveryDtype) {
-  for (const DType dtype : kProductDTypes) check_sizes(with(KernelType::kTiled, 32, 64), dtype, 4);
+  for (const DType dtype : kFloatsAndComplex)
+    check_sizes(with(KernelType::kTiled, 32, 64), dtype, 4);
 }
 
 TEST_F(GpuOwnProduct, SimpleInEveryDtype) {
-  for (const DType dtype : kProductDTypes) check_sizes(with(KernelType::kSimple, 16), dtype, 4);
+  for (const DType dtype : kFloatsAndComplex) check_sizes(with(KernelType::kSimple, 16), dtype, 4);
 }
 
 TEST_F(GpuOwnProduct, OnMatrixUnitsInEveryRealDtype) {
@@ -158,7 +157,7 @@ TEST_F(GpuOwnProduct, DocumentedShapesOfBlocks) {
 /// Too long for a simulated GPU (tests/CMakeLists.txt).
 TEST_F(GpuOwnProduct, LargeSizes) {
   for (const auto& [m, k, n] : {std::array<int64_t, 3>{1031, 517, 770}, {512, 1024, 640}}) {
-    for (const DType dtype : kProductDTypes) {
+    for (const DType dtype : kFloatsAndComplex) {
       const ProductCase one = numbers(m, k, n, dtype, 1);
       for (const KernelType type : {KernelType::kSimple, KernelType::kTiled}) {
         check(kernels::completed_product({type}), one);
@@ -181,7 +180,7 @@ TEST_F(GpuOwnProduct, AnyKernelForAnyOperands) {
   };
   const auto limits = backend::runtime(kGpu).kernel_limits();
   for (int runs = 0; runs < 40;) {
-    const DType dtype = kProductDTypes[random() % std::size(kProductDTypes)];
+    const DType dtype = kFloatsAndComplex[random() % std::size(kFloatsAndComplex)];
     const KernelType types[] = {KernelType::kSimple, KernelType::kTiled, KernelType::kTensorCore};
     Kernel kernel =
         with(types[random() % 3], one_of({8, 16, 32, 64, 128}),

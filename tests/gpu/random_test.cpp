@@ -13,8 +13,6 @@ namespace {
 
 class GpuRandom : public GpuTest {};
 
-constexpr DType kDrawnFloats[] = {DType::kFloat16, DType::kBFloat16, DType::kFloat32,
-                                  DType::kFloat64};
 constexpr int64_t kDrawnSizes[] = {0, 1, 2, 3, 4, 5, 31, 1021, 4096, 100003};
 
 void expect_same_bits(const Tensor& given, const Tensor& wanted, const std::string& what) {
@@ -42,7 +40,7 @@ void expect_same_draws(const std::string& what, DType dtype, Draw draw) {
 }
 
 TEST_F(GpuRandom, NormalNumbersAreTheCpusBits) {
-  for (const DType dtype : kDrawnFloats) {
+  for (const DType dtype : kFloats) {
     expect_same_draws("normal", dtype, [](const Shape& shape, const RandomOptions& options) {
       return normal(shape, 0.0, 1.0, options);
     });
@@ -54,7 +52,7 @@ TEST_F(GpuRandom, NormalNumbersAreTheCpusBits) {
 
 TEST_F(GpuRandom, UniformNumbersAreTheCpusBits) {
   const std::pair<double, double> ranges[] = {{0, 1}, {-1, 1}, {-0.0, 3}, {1000, 1001}, {-8, -7}};
-  for (const DType dtype : kDrawnFloats) {
+  for (const DType dtype : kFloats) {
     for (const auto& [low, high] : ranges) {
       // In bfloat16 the ends of some are one number.
       if (dtype == DType::kBFloat16 && low == 1000) continue;
@@ -82,7 +80,7 @@ TEST_F(GpuRandom, IntegersAreTheCpusBits) {
 }
 
 TEST_F(GpuRandom, WritesOnlyTheOutput) {
-  for (const DType dtype : kDrawnFloats) {
+  for (const DType dtype : kFloats) {
     for (const int64_t start : {0, 1, 3, 4}) {
       const Tensor whole = full({1100}, 9, dtype, kGpu), expected = full({1100}, 9, dtype);
       const Tensor out = slice(whole, 0, start, start + 1021);

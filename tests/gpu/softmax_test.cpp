@@ -13,9 +13,6 @@ using test::expect_same;
 using test::Guarded;
 using test::random_tensor;
 
-constexpr DType kSoftmaxFloats[] = {DType::kFloat16, DType::kBFloat16, DType::kFloat32,
-                                    DType::kFloat64};
-
 class GpuSoftmax : public GpuTest {
  protected:
   static void compare(const Tensor& host, int64_t axis, const std::string& what) {
@@ -30,7 +27,7 @@ class GpuSoftmax : public GpuTest {
 };
 
 TEST_F(GpuSoftmax, RowsOfEveryLength) {
-  for (const DType dtype : kSoftmaxFloats) {
+  for (const DType dtype : kFloats) {
     for (const int64_t length : {1, 2, 3, 8, 31, 64, 127, 333, 1024, 2048, 4099, 16384, 100003}) {
       for (const int64_t rows : {1, 7}) {
         const Tensor host = random_tensor({rows, length}, dtype, static_cast<int>(length));
@@ -41,7 +38,7 @@ TEST_F(GpuSoftmax, RowsOfEveryLength) {
 }
 
 TEST_F(GpuSoftmax, EveryAxis) {
-  for (const DType dtype : kSoftmaxFloats) {
+  for (const DType dtype : kFloats) {
     for (const Shape& shape : {Shape{3, 5, 7}, Shape{2, 40, 300}, Shape{1, 1, 1}, Shape{500, 2, 3},
                                Shape{2, 1009, 64}}) {
       for (const int64_t axis : {0, 1, 2}) {
@@ -95,7 +92,7 @@ TEST_F(GpuSoftmax, ViewsOutputsAndInPlace) {
 }
 
 TEST_F(GpuSoftmax, WritesNothingBeyondItsOutput) {
-  for (const DType dtype : kSoftmaxFloats) {
+  for (const DType dtype : kFloats) {
     for (const Shape& shape : {Shape{3, 5}, Shape{33, 127}, Shape{2, 40001}}) {
       const Tensor x = to_device(random_tensor(shape, dtype, 4), kGpu);
       for (const int64_t axis : {0, 1}) {

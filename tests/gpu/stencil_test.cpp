@@ -18,8 +18,6 @@ using test::expect_same;
 using test::Guarded;
 using test::random_tensor;
 
-constexpr DType kStencilDTypes[] = {DType::kFloat16, DType::kBFloat16,  DType::kFloat32,
-                                    DType::kFloat64, DType::kComplex64, DType::kComplex128};
 constexpr Boundary kBoundaries[] = {Boundary::kZero, Boundary::kPeriodic};
 
 class GpuStencil : public GpuTest {};
@@ -34,7 +32,7 @@ double largest_part(const Tensor& t) {
 }
 
 TEST_F(GpuStencil, EveryDtypeAndBoundary) {
-  for (const DType dtype : kStencilDTypes) {
+  for (const DType dtype : kFloatsAndComplex) {
     for (const Shape& shape :
          {Shape{1, 1}, Shape{7, 1}, Shape{1, 33}, Shape{50, 150}}) {  // inner tiles too
       // 121 weights are more than one launch takes.
@@ -122,7 +120,7 @@ TEST_F(GpuStencil, RowsAreSweptSeveralTimes) {
 Tensor inside(const Tensor& grid, int64_t from = 11) { return slice(grid, 1, from, 150); }
 
 TEST_F(GpuStencil, OnlySomeColumnsAreMade) {
-  for (const DType dtype : kStencilDTypes) {
+  for (const DType dtype : kFloatsAndComplex) {
     for (const Shape& size : {Shape{3, 3}, Shape{5, 1}, Shape{11, 11}}) {
       const Tensor kernel = random_tensor(size, real_dtype(dtype), 2);
       const Tensor wide = to_device(random_tensor({40, 160}, dtype, 1), kGpu);
@@ -190,7 +188,7 @@ TEST_F(GpuStencil, ViewsAndOutputs) {
   const Tensor kernel = random_tensor({3, 3}, DType::kFloat64, 2);
   expect_same(stencil2d(transpose(there), kernel, Boundary::kPeriodic, 4),
               stencil2d(transpose(grid), kernel, Boundary::kPeriodic, 4), 0.0, "transposed");
-  for (const DType dtype : kStencilDTypes) {
+  for (const DType dtype : kFloatsAndComplex) {
     const Guarded out({13, 35}, dtype, kGpu);
     stencil2d(ones({13, 35}, dtype, kGpu), ones({3, 3}), Boundary::kZero, 2, &out.tensor());
     out.expect_intact(cat(dtype));

@@ -26,9 +26,9 @@ using ::testing::ThrowsMessage;
 /// Small whole numbers, so that float32 sums are exact and results compare with ==.
 Tensor whole_numbers(const Shape& shape, uint32_t seed, DType dtype = DType::kFloat32) {
   std::mt19937 generator(seed);
-  std::uniform_int_distribution<int> real_values(-4, 4);
+  std::uniform_int_distribution<int> values(-4, 4);
   Tensor t = empty(shape, DType::kFloat64);
-  for (int64_t i = 0; i < t.size(); ++i) t.data<double>()[i] = real_values(generator);
+  for (int64_t i = 0; i < t.size(); ++i) t.data<double>()[i] = values(generator);
   return cast(t, dtype);
 }
 
