@@ -132,6 +132,7 @@ def test_a_wrong_argument_on_one_process_raises_on_all(run_processes):
         comm.timeout = 600  # longer than the run may take
         for wrong, call in WRONG_ON_RANK_1.items():
             try:
+                comm.barrier()  # a rank that fails would end calls that others are still in
                 call(comm, comm.rank == 1)
                 comm.barrier()  # a root waits for nobody in its call
             except Exception as error:

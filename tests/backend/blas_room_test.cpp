@@ -26,9 +26,11 @@ void leave_addresses(int64_t bytes) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-/// In a process of its own, which has few addresses from then on.
+/// In a process of its own, which has few addresses from then on and no earlier test in it: the
+/// first call of the library decides whether addresses count.
 template <class Work>
 void expect_in_child(int64_t bytes, const Work& work) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         leave_addresses(bytes);
@@ -47,7 +49,7 @@ bool is_refused() {
   }
 }
 
-TEST(BlasRoom, TheFirstCallIsRefusedWhereThereIsNoRoom) {
+TEST(BlasRoomDeathTest, TheFirstCallIsRefusedWhereThereIsNoRoom) {
   expect_in_child(100 * kMiB, [] {
     EXPECT_TRUE(has_limited_addresses());
     EXPECT_TRUE(is_refused());
@@ -57,7 +59,7 @@ TEST(BlasRoom, TheFirstCallIsRefusedWhereThereIsNoRoom) {
   expect_in_child(400 * kMiB, [] { EXPECT_NO_THROW(check_room_to_open()); });
 }
 
-TEST(BlasRoom, WhatACallMayStillTakeIsNotPromisedTwice) {
+TEST(BlasRoomDeathTest, WhatACallMayStillTakeIsNotPromisedTwice) {
   // Room for one buffer, which the first call has yet to take when a second one begins.
   expect_in_child(300 * kMiB, [] {
     int inside = 0;
