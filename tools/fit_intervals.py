@@ -28,12 +28,12 @@ def as_float(value):
 
 def row(name: str, values: list) -> str:
     """A row of the table."""
-    assert len(values) == COUNT
     return f"  static constexpr float {name}[] = {{{', '.join(text(v, True) for v in values)}}};"
 
 
 def print_table(name: str, rows: dict, polynomials: list, constants: dict) -> None:
     """A structure of rows; the polynomials' coefficients are kRest[degree][interval]."""
+    assert all(len(values) == len(polynomials) for values in rows.values())
     print(f"struct {name} {{")
     for key, value in constants.items():
         print(f"  static constexpr float {key} = {text(value, True)};")
@@ -43,7 +43,9 @@ def print_table(name: str, rows: dict, polynomials: list, constants: dict) -> No
         "{" + ", ".join(text(p[k], True) for p in polynomials) + "}"
         for k in range(len(polynomials[0]))
     ]
-    print(f"  static constexpr float kRest[][{COUNT}] = {{{', '.join(columns)}}};\n}};\n")
+    print(
+        f"  static constexpr float kRest[][{len(polynomials)}] = {{{', '.join(columns)}}};\n}};\n"
+    )
 
 
 def erf_spacing():

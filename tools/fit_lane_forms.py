@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/cuop/jit/cpu/lane_coefficients.h: polynomials of sin on eight intervals and for tan.
+"""Writes src/cuop/jit/cpu/lane_coefficients.h: polynomials of sin and tanh on intervals and for tan.
 
 A row has a coefficient of each interval, minimax in the distance from the interval's middle. Needs mpmath:
 `python tools/fit_lane_forms.py > src/cuop/jit/cpu/lane_coefficients.h`, and clang-format.
@@ -12,7 +12,7 @@ from fit_intervals import COUNT, TINY, as_float, print_table
 from fit_minimax import minimax
 
 HEADER = """\
-// Polynomials of sin on eight intervals and for tan. Written by tools/fit_lane_forms.py: do not edit.
+// Polynomials of sin and tanh on intervals and for tan. Written by tools/fit_lane_forms.py: do not edit.
 #pragma once
 
 namespace cuop::jit {
@@ -86,6 +86,33 @@ def sine_table() -> None:
     print_table("SineIntervals", {"kBase": bases, "kSlope": slopes}, polynomials, constants)
 
 
+def hyperbolic_table() -> None:
+    """tanh(i spacing + s) = value + (s slope + (s P(s) + what the value lacks)), up to 9.1, from where
+    it rounds to 1.
+    """
+    count, spacing, degree = 16, mp.mpf(19) / 32, 6
+    values, lacks, slopes, polynomials = [], [], [], []
+    for i in range(count):
+        middle = i * spacing
+        value, slope = as_float(mp.tanh(middle)), nearest(mp.sech(middle) ** 2, 4)
+
+        def rest(s, middle=middle, slope=slope):
+            s = s if abs(s) > TINY else TINY
+            return (mp.tanh(middle + s) - mp.tanh(middle)) / s - slope
+
+        low = TINY if i == 0 else -spacing / 2
+        high = spacing / 2
+        weight = (lambda s: 1) if i == 0 else (lambda s: abs(s))
+        polynomials.append(minimax(rest, low, high, degree, weight))
+        values.append(value)
+        lacks.append(mp.tanh(middle) - value)
+        slopes.append(slope)
+    rows = {"kValue": values, "kLack": lacks, "kSlope": slopes}
+    print_table(
+        "TanhIntervals", rows, polynomials, {"kSpacing": spacing, "kPerSpacing": 1 / spacing}
+    )
+
+
 def tangent_tables() -> None:
     """A right angle in three parts, and r / tan(r) = 1 - z Q(z) of z = r^2, for |r| up to pi/4."""
     angle = mp.pi / 2
@@ -111,6 +138,7 @@ def main() -> None:
     """The whole header."""
     print(HEADER, end="")
     sine_table()
+    hyperbolic_table()
     tangent_tables()
     print("}  // namespace cuop::jit")
 

@@ -5,9 +5,11 @@
 
 #include "cuop/jit/cpu/attempts_isa.h"
 #include "cuop/jit/cpu/block_kernels.h"
+#include "cuop/jit/cpu/lane_arc_isa.h"
 #include "cuop/jit/cpu/lane_circular_isa.h"
 #include "cuop/jit/cpu/lane_exponential_isa.h"
 #include "cuop/jit/cpu/lane_forms_isa.h"
+#include "cuop/jit/cpu/lane_hyperbolic_isa.h"
 #include "cuop/jit/cpu/lane_logarithm_isa.h"
 #include "cuop/jit/cpu/lane_tangent_isa.h"
 #include "cuop/jit/cpu/two_stages_isa.h"

@@ -11,10 +11,8 @@ namespace cuop::jit {
 namespace {
 
 /// Of each lane the number that the last four bits of `shifted` name.
-[[gnu::always_inline]] inline Lanes of_power(const float (&table)[16], Lanes shifted) {
-  return _mm512_maskz_permutexvar_ps(kAll, _mm512_castps_si512(shifted), load(table));
-}
-[[gnu::always_inline]] inline DoubleLanes of_power(const double (&table)[16], DoubleLanes shifted) {
+[[gnu::always_inline]] inline DoubleLanes of_interval(const double (&table)[16],
+                                                      DoubleLanes shifted) {
   return of_row(table, _mm512_castpd_si512(shifted));
 }
 template <class T>
@@ -32,8 +30,8 @@ constexpr T kSixteenths = accurate::Format<T>::kWhole / 16;
 template <class V>
 [[gnu::always_inline]] inline V power_result(V shifted, V n, V p) {
   using Rows = PowerRows<NumberOf<V>>;
-  const V power = of_power(Rows::kPowers, shifted);
-  return times_power(power + fma(power, p, of_power(Rows::kLacks, shifted)), n);
+  const V power = of_interval(Rows::kPowers, shifted);
+  return times_power(power + fma(power, p, of_interval(Rows::kLacks, shifted)), n);
 }
 
 /// Of float below 0.57 ulp, of subnormal results 0.77, tried on all arguments; of double below

@@ -1,6 +1,6 @@
-// Functions where a vector has eight floats or four doubles, which is too few to hide what a
-// division costs: polynomials on eight intervals instead, whose coefficients one permutation
-// fetches for a vector, and tables.
+// Functions by polynomials on intervals, whose coefficients one permutation fetches for a vector,
+// and by tables: without the divisions that vectors of eight floats or four doubles are too few to
+// hide.
 #pragma once
 
 #include "cuop/jit/cpu/lane_stages_isa.h"
@@ -50,13 +50,18 @@ struct LaneForm<fn::Erf, double> {
   }
 };
 
-#ifndef __AVX512F__
-/// Of each lane the number of its interval, which is in the last three bits.
-[[gnu::always_inline]] inline Lanes of_interval(const float (&row)[8], Lanes shifted) {
-  return _mm256_permutevar8x32_ps(_mm256_loadu_ps(row), _mm256_castps_si256(shifted));
+/// Of each lane the number of its interval, which the last bits of `shifted` name: of sixteen, or
+/// of eight where a vector has eight floats.
+[[gnu::always_inline]] inline Lanes of_interval(const float (&row)[kLanes<float>], Lanes shifted) {
+#ifdef __AVX512F__
+  return _mm512_maskz_permutexvar_ps(kAll, _mm512_castps_si512(shifted), load(row));
+#else
+  return _mm256_permutevar8x32_ps(load(row), _mm256_castps_si256(shifted));
+#endif
 }
 template <int First = 0, int Count>
-[[gnu::always_inline]] inline Lanes horner(const float (&rows)[Count][8], Lanes shifted, Lanes s) {
+[[gnu::always_inline]] inline Lanes horner(const float (&rows)[Count][kLanes<float>], Lanes shifted,
+                                           Lanes s) {
   const Lanes c = of_interval(rows[First], shifted);
   if constexpr (First + 1 == Count) {
     return c;
@@ -64,6 +69,8 @@ template <int First = 0, int Count>
     return fma(horner<First + 1>(rows, shifted, s), s, c);
   }
 }
+
+#ifndef __AVX512F__
 /// base + (value + (s slope + s P(s))) with s up to 0.29. Below 1 ulp and monotone, tried on all
 /// arguments.
 template <>

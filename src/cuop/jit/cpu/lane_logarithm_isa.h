@@ -40,7 +40,6 @@ namespace {
 [[gnu::always_inline]] inline DoubleLanes times_power(DoubleLanes x, DoubleLanes n) {
   return _mm512_maskz_scalef_pd(static_cast<__mmask8>(kAll), x, n);
 }
-[[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm512_maskz_sqrt_ps(kAll, x); }
 [[gnu::always_inline]] inline DoubleLanes root_of(DoubleLanes x) {
   return _mm512_maskz_sqrt_pd(static_cast<__mmask8>(kAll), x);
 }

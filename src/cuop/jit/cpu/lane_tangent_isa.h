@@ -97,17 +97,17 @@ struct LaneForm<fn::Atan, float> {
   using C = accurate::Coefficients<float>;
   static constexpr int kApart = 6;
   struct Stage {
-    Lanes q, base, w;
+    Lanes q, base;
   };
   [[gnu::always_inline]] static void first(Lanes x, Stage& stage, Lanes&) {
     const Lanes size = size_of(x), far = only(chosen_beyond(size, 1.0f), lanes(-C::kHalfPi));
     const Lanes q = at_most(size, 1.0f) / at_least(size, 1.0f);
-    stage = {q, far, fma(q, q, lanes(-0.5f))};
+    stage = {q, far};
   }
   [[gnu::always_inline]] static Lanes last(const Stage& stage, Lanes x) {
     constexpr float kMain = 0.8125f, kRest = C::kHalfPiRest / C::kHalfPi;
     const Lanes q = stage.q, base = stage.base;
-    const Lanes p = horner<0, 1>(accurate::Fused<float>::kAtan, stage.w);
+    const Lanes p = horner<0, 1>(accurate::Fused<float>::kAtan, fma(q, q, lanes(-0.5f)));
     const Lanes high = fma(q, lanes(kMain), base);
     const Lanes low = fma(base, lanes(kRest), fma(q, lanes(kMain), base - high));
     return apart(high + fma(q, p, low), sign_of(apart(x, base)));

@@ -92,6 +92,11 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
 [[gnu::always_inline]] inline Lanes at_least(Lanes size, float least) {
   return _mm512_maskz_max_ps(kAll, lanes(least), size);
 }
+/// The smaller one; b if one is NaN.
+[[gnu::always_inline]] inline Lanes smaller(Lanes a, Lanes b) {
+  return _mm512_maskz_min_ps(kAll, a, b);
+}
+[[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm512_maskz_sqrt_ps(kAll, x); }
 /// A bit of each lane where x > most.
 [[gnu::always_inline]] inline int beyond(Lanes x, float most) {
   return _mm512_cmp_ps_mask(x, lanes(most), _CMP_GT_OQ);
@@ -154,6 +159,8 @@ template <int First, class Piece>
 [[gnu::always_inline]] inline Lanes at_least(Lanes size, float least) {
   return _mm256_max_ps(lanes(least), size);
 }
+[[gnu::always_inline]] inline Lanes smaller(Lanes a, Lanes b) { return _mm256_min_ps(a, b); }
+[[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm256_sqrt_ps(x); }
 [[gnu::always_inline]] inline int beyond(Lanes x, float most) {
   return _mm256_movemask_ps(_mm256_cmp_ps(x, lanes(most), _CMP_GT_OQ));
 }
@@ -267,6 +274,11 @@ using ChosenLanes = Lanes;
 }
 #endif
 
+/// y where the sign of x is minus, else 0.
+[[gnu::always_inline]] inline Lanes only_negative(Lanes x, Lanes y) {
+  using Whole [[gnu::vector_size(kVectorBytes)]] = int32_t;
+  return (Lanes)(((Whole)x >> 31) & (Whole)y);
+}
 /// a where the sign of x is plus, else b.
 template <class V>
 [[gnu::always_inline]] inline V by_sign(V x, V a, V b) {

@@ -1,0 +1,43 @@
+// acos of float in stages: the root first.
+#pragma once
+
+#include "cuop/jit/cpu/lane_forms_isa.h"
+
+#ifdef CUOP_HAS_LANE_FORMS
+#include "cuop/jit/kernels/accurate/inverse_circular.h"
+
+namespace cuop::jit {
+namespace {
+
+/// From pi/2 by w = -x, beyond 1/2 from 0 or pi by w = 2 sqrt(z) with the sign of x: base + w +
+/// w z P(z). What the root is rounded by is made good with 1 / w from the difference of the bits.
+/// Below 1 ulp, tried on all arguments.
+template <>
+struct LaneForm<fn::Acos, float> {
+  using C = accurate::Coefficients<float>;
+  static constexpr int kApart = 6;
+  struct Stage {
+    Lanes z, root;
+  };
+  [[gnu::always_inline]] static void first(Lanes x, Stage& stage, Lanes&) {
+    const Lanes half = minus_product(size_of(x), lanes(0.5f), lanes(0.5f));
+    const Lanes z = smaller(x * x, half);
+    stage = {z, root_of(z)};
+  }
+  [[gnu::always_inline]] static Lanes last(const Stage& stage, Lanes x) {
+    constexpr float kRest = C::kHalfPiRest / C::kHalfPi;
+    const Lanes z = stage.z, root = stage.root;
+    const auto is_large = chosen_beyond(size_of(x), 0.5f);
+    const Lanes w = selected(is_large, either(root + root, sign_of(x)), -x);
+    const Lanes far = only_negative(x, lanes(2 * C::kHalfPi));
+    const Lanes base = selected(is_large, far, lanes(C::kHalfPi));
+    const Lanes high = base + w, lost = fma(base, lanes(kRest), w - (high - base));
+    const auto inverse = (Lanes)(0x7ef127eau - (LaneBitsOf<float>)w);
+    const Lanes low = fma(minus_product(root, root, z), inverse, lost);
+    return high + fma(w * z, horner<0, 1>(C::kAsin, z), low);
+  }
+};
+
+}  // namespace
+}  // namespace cuop::jit
+#endif
