@@ -420,20 +420,28 @@ TEST(SplitWays, CutLongLinesIntoPartsThatFitTheCache) {
   EXPECT_EQ(spectral::split_ways(false, 16384), 4);
   EXPECT_EQ(spectral::split_ways(true, 16384), 8);
   EXPECT_EQ(spectral::split_ways(false, 1 << 20), 64);
+  EXPECT_EQ(spectral::split_ways(false, 20480), 8);
+  EXPECT_EQ(spectral::split_ways(false, 20160), 1);  // few factors 2
+  EXPECT_EQ(spectral::split_ways(false, 204800), 64);
+  EXPECT_EQ(spectral::split_ways(true, 49152), 32);  // 24 would do
   EXPECT_EQ(spectral::split_ways(false, 16385), 1);
   EXPECT_EQ(spectral::split_ways(false, int64_t{1} << 23), 1);
 }
 
 TEST(SmoothLength, IsTheCheapestOfSmallFactors) {
-  for (int64_t n : {1, 2, 11, 13, 97, 1000, 2017, 100003}) {
-    const int64_t length = spectral::smooth_length(n);
-    int64_t rest = length;
-    for (int64_t p : {2, 3, 5, 7}) {
-      while (rest % p == 0) rest /= p;
+  for (const bool is_double : {false, true}) {
+    for (int64_t n : {1, 2, 11, 13, 97, 1000, 2017, 100003}) {
+      const int64_t length = spectral::smooth_length(n, is_double);
+      int64_t rest = length;
+      for (int64_t p : {2, 3, 5, 7}) {
+        while (rest % p == 0) rest /= p;
+      }
+      EXPECT_EQ(rest, 1);
+      EXPECT_GE(length, n);
+      EXPECT_LE(length, 2 * n);
     }
-    EXPECT_EQ(rest, 1);
-    EXPECT_GE(length, n);
-    EXPECT_LE(length, 2 * n);
+    EXPECT_EQ(spectral::smooth_length(1000, is_double), 1024);
+    EXPECT_EQ(spectral::smooth_length(20013, is_double), 20160);  // 20480 has too many factors 2
   }
 }
 

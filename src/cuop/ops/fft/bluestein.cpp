@@ -35,14 +35,18 @@ template <class Real>
 class Bluestein final : public LineTransform {
  public:
   using Complex = std::complex<Real>;
+  static constexpr bool kDouble = sizeof(Real) == sizeof(double);
 
   Bluestein(FftKind kind, int64_t n)
-      : kind_(kind), n_(n), padded_(smooth_length(2 * n - 1)), chirp_(static_cast<size_t>(n)) {
-    constexpr bool kDouble = sizeof(Real) == sizeof(double);
+      : kind_(kind),
+        n_(n),
+        padded_(smooth_length(2 * n - 1, kDouble)),
+        chirp_(static_cast<size_t>(n)) {
     in_distance_ = (input_length(kind, n) + 3) / 4 * 4;
     out_distance_ = (output_length(kind, n) + 3) / 4 * 4;
     forward_ = line_transform(FftKind::kForward, kDouble, padded_);
     backward_ = line_transform(FftKind::kBackward, kDouble, padded_);
+    is_in_order_ = true;  // the products read and write lines, not the library
     work_bytes_ = 2 * line_bytes() + forward_->work_bytes();
     const bool is_forward = kind == FftKind::kForward || kind == FftKind::kRealForward;
     const auto wave = chirp(n, is_forward ? -1.0 : 1.0);

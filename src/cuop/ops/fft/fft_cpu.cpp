@@ -125,7 +125,8 @@ class TileRunner {
     is_mirroring_short_ = batch_ > 1 && pass.output != LineOutput::kPlain;
     const int64_t all_bytes =
         nest_.size() * (pass.in_count * in_bytes_ + pass.out_count * out_bytes_);
-    const bool may_be_direct = all_bytes <= kCachedBytes || line_bytes > kTileBytes;
+    const bool may_be_direct =
+        transform_->is_in_order() || all_bytes <= kCachedBytes || line_bytes > kTileBytes;
     reads_directly_ = may_be_direct && pass.input == LineInput::kPlain &&
                       pass.kind != FftKind::kRealBackward && pass.in != pass.out &&
                       pass.in_count >= input_length(pass.kind, pass.n) &&
@@ -158,13 +159,14 @@ class TileRunner {
 
   int64_t tiles_per_row() const { return divide_up(inner_, tile_lines_); }
 
-  /// Whether the library may work on an array itself: contiguous aligned lines.
+  /// Whether the transform may work on an array itself: contiguous aligned lines.
   bool is_direct(const void* base, int64_t stride, size_t side, int64_t bytes,
                  int64_t distance) const {
-    constexpr int64_t kWanted = backend::kFftAlignment;
-    if (stride != 1 || reinterpret_cast<uintptr_t>(base) % kWanted != 0) return false;
+    const int64_t wanted = transform_->is_in_order() ? sizeof(Real) : backend::kFftAlignment;
+    const auto is_aligned = [wanted](int64_t place) { return place % wanted == 0; };
+    if (stride != 1 || !is_aligned(reinterpret_cast<intptr_t>(base))) return false;
     for (int i = 0; i < nest_.count; ++i) {
-      if (nest_.axes[static_cast<size_t>(i)].strides[side] * bytes % kWanted != 0) return false;
+      if (!is_aligned(nest_.axes[static_cast<size_t>(i)].strides[side] * bytes)) return false;
     }
     return batch_ == 1 || (nest_.inner().strides[side] == distance && inner_ % batch_ == 0);
   }

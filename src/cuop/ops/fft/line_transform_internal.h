@@ -30,8 +30,10 @@ class LineTransform {
   int64_t out_distance() const { return out_distance_; }
   /// Bytes of aligned scratch that `execute` needs.
   int64_t work_bytes() const { return work_bytes_; }
-  /// Unscaled; all addresses aligned to kWorkAlignment (`in`, `out`: backend::kFftAlignment). `in`
-  /// may be overwritten for kRealBackward only.
+  /// Whether lines are read and written from one end to the other, wherever they begin.
+  bool is_in_order() const { return is_in_order_; }
+  /// Unscaled; `work` is aligned to kWorkAlignment, `in` and `out` to backend::kFftAlignment where
+  /// the transform is not in order. `in` may be overwritten for kRealBackward only.
   virtual void execute(void* in, void* out, void* work) const = 0;
 
  protected:
@@ -39,6 +41,7 @@ class LineTransform {
   int64_t in_distance_ = 1;
   int64_t out_distance_ = 1;
   int64_t work_bytes_ = 0;
+  bool is_in_order_ = false;
 };
 
 /// The transform for this length, made on first use and kept. Thread-safe.
@@ -61,7 +64,7 @@ bool prefers_half(backend::FftKind kind, bool is_double, int64_t n);
 /// The R for length n, or 1 when the library's own plan is as good.
 int64_t split_ways(bool is_double, int64_t n);
 /// The cheapest length of at least `n` whose prime factors are 2, 3, 5 and 7.
-int64_t smooth_length(int64_t n);
+int64_t smooth_length(int64_t n, bool is_double);
 /// A relative estimate of the library's time for length n.
 double transform_cost(int64_t n);
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr int64_t kPartBytes = 32 << 10;  // parts that the first-level cache holds
 constexpr int64_t kSplitFrom = 16384;
+constexpr int64_t kSplitAll = 65536;
+constexpr int64_t kManyTwos = 2048;
 constexpr int64_t kSplitTo = int64_t{1} << 22;  // the table of roots is as large as the line
 constexpr int64_t kMostWays = 64;
 
@@ -99,8 +101,11 @@ class Split final : public LineTransform {
 int64_t split_ways(bool is_double, int64_t n) {
   const int64_t longest = kPartBytes / (is_double ? 16 : 8);
   if (n < kSplitFrom || n > kSplitTo) return 1;
-  // Parts and their number are multiples of the alignment that the library needs.
-  for (int64_t ways = 4; ways <= kMostWays; ways += 4) {
+  // A line that the second cache holds gains where its rows would share places of the first one.
+  if (n < kSplitAll && n % kManyTwos != 0) return 1;
+  // Parts and their number are multiples of the alignment that the library needs. It has a kernel
+  // of its own for these numbers; across 24 or 28 parts it takes several times as long.
+  for (const int64_t ways : {4, 8, 12, 16, 20, 32, 64}) {
     if (n % ways == 0 && (n / ways) % 8 == 0 && n / ways <= longest) return ways;
   }
   const bool is_long = n % kMostWays == 0 && (n / kMostWays) % 8 == 0;
