@@ -51,20 +51,12 @@ int64_t largest_factor(int64_t n) {
   return std::max(largest, n);
 }
 
-/// Whether a complex line stays in the second cache while it is transformed.
-bool is_short_line(int64_t n, bool is_double) { return n * (is_double ? 16 : 8) <= 512 << 10; }
-
-/// Bluestein needs two transforms of more than twice the length and three products over them. Of
-/// short lines that is less than what the library does for large prime factors; long ones, for
-/// which it has other algorithms, go by an estimate.
+/// Bluestein needs two transforms of more than twice the length and three products over them, which
+/// takes less than what the library does, with plans that are not measured, for large prime
+/// factors.
 bool prefers_bluestein(int64_t n, bool is_double) {
   constexpr int64_t kSmall = 50;
-  if (n < kSmall) return false;
-  const int64_t padded = smooth_length(2 * n - 1, is_double);
-  if (is_short_line(padded, is_double)) return largest_factor(n) >= (is_double ? 41 : 31);
-  constexpr double kProduct = 4.0;
-  const double products = 3.0 * kProduct * static_cast<double>(padded);
-  return 2.0 * transform_cost(padded) + products < transform_cost(n);
+  return n >= kSmall && largest_factor(n) >= (is_double ? 41 : 31);
 }
 
 std::unique_ptr<LineTransform> make_transform(FftKind kind, bool is_double, int64_t n) {
@@ -79,10 +71,10 @@ std::unique_ptr<LineTransform> make_transform(FftKind kind, bool is_double, int6
   return std::make_unique<DirectTransform>(kind, is_double, n);
 }
 
-/// A relative estimate of the library's time for a short line whose prime factors are 2, 3, 5 and
-/// 7, as measured with the plans that FFTW makes without measuring. Beyond the first cache, rows of
+/// A relative estimate of the library's time for a length whose prime factors are 2, 3, 5 and 7,
+/// as measured with the plans that FFTW makes without measuring. Beyond the first cache, rows of
 /// many factors 2 share its places.
-double short_line_cost(int64_t n, bool is_double) {
+double smooth_cost(int64_t n, bool is_double) {
   constexpr int64_t kFirstCache = 48 << 10;
   constexpr double kOther = 1.12, kSeven = 1.05, kManyTwos = 1.1, kFewTwos = 1.6;
   const int twos = std::countr_zero(static_cast<uint64_t>(n));
@@ -93,28 +85,6 @@ double short_line_cost(int64_t n, bool is_double) {
   }
   if (n * (is_double ? 16 : 8) > kFirstCache) cost *= std::pow(kManyTwos, std::max(0, twos - 6));
   return !is_double && twos < 2 ? kFewTwos * cost : cost;
-}
-
-/// The length of at least `n` with the factors 2, 3, 5 and 7 alone that costs least.
-template <class Cost>
-int64_t cheapest_length(int64_t n, const Cost& cost_of) {
-  int64_t best = 1;
-  while (best < n) best *= 2;
-  double best_cost = cost_of(best);
-  for (int64_t sevens = 1; sevens < 2 * n; sevens *= 7) {
-    for (int64_t fives = sevens; fives < 2 * n; fives *= 5) {
-      for (int64_t threes = fives; threes < 2 * n; threes *= 3) {
-        int64_t length = threes;
-        while (length < n) length *= 2;
-        const double cost = cost_of(length);
-        if (cost < best_cost) {
-          best = length;
-          best_cost = cost;
-        }
-      }
-    }
-  }
-  return best;
 }
 
 }  // namespace
@@ -132,36 +102,24 @@ int64_t aligned_distance(int64_t length, int64_t element_bytes) {
   return round_up(length, step);
 }
 
-double transform_cost(int64_t n) {
-  // What a factor costs an element, against that of a factor 2, as measured with FFTW; primes
-  // without a codelet of their own are done by slower general algorithms.
-  const auto weight = [](int64_t p) {
-    switch (p) {
-      case 2:
-        return 1.0;
-      case 3:
-        return 4.0;
-      case 5:
-        return 7.0;
-      case 7:
-        return 11.0;
-      default:
-        return static_cast<double>(p <= 13 ? 2 * p : p);
-    }
-  };
-  double per_element = 0.0;
-  int64_t rest = n;
-  for (int64_t p = 2; p * p <= rest; ++p) {
-    for (; rest % p == 0; rest /= p) per_element += weight(p);
-  }
-  if (rest > 1) per_element += weight(rest);
-  return per_element * static_cast<double>(n);
-}
-
 int64_t smooth_length(int64_t n, bool is_double) {
-  return is_short_line(n, is_double)
-             ? cheapest_length(n, [&](int64_t m) { return short_line_cost(m, is_double); })
-             : cheapest_length(n, transform_cost);
+  int64_t best = 1;
+  while (best < n) best *= 2;
+  double best_cost = smooth_cost(best, is_double);
+  for (int64_t sevens = 1; sevens < 2 * n; sevens *= 7) {
+    for (int64_t fives = sevens; fives < 2 * n; fives *= 5) {
+      for (int64_t threes = fives; threes < 2 * n; threes *= 3) {
+        int64_t length = threes;
+        while (length < n) length *= 2;
+        const double cost = smooth_cost(length, is_double);
+        if (cost < best_cost) {
+          best = length;
+          best_cost = cost;
+        }
+      }
+    }
+  }
+  return best;
 }
 
 std::shared_ptr<const LineTransform> line_transform(FftKind kind, bool is_double, int64_t n) {

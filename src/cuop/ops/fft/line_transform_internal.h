@@ -65,7 +65,5 @@ bool prefers_half(backend::FftKind kind, bool is_double, int64_t n);
 int64_t split_ways(bool is_double, int64_t n);
 /// The cheapest length of at least `n` whose prime factors are 2, 3, 5 and 7.
 int64_t smooth_length(int64_t n, bool is_double);
-/// A relative estimate of the library's time for length n.
-double transform_cost(int64_t n);
 
 }  // namespace cuop::spectral
