@@ -228,7 +228,7 @@ Tensor repeat(const Tensor& x, int64_t count, std::optional<int64_t> axis) {
   if (!axis) return repeat(reshape(x, {x.size()}), count, 0);
   const int at = normalize_axis(*axis, x.ndim(), "repeat");
   Shape shape = x.shape(), split = x.shape();
-  shape[at] = checked_multiply(shape[at], count, "repeat");
+  shape[at] = checked_multiply(shape[at], count, "repeat: repeats");
   split.insert(at + 1, count);
   const Tensor result = empty(shape, x.dtype(), x.device());
   copy_into(reshape(result, split), x.with_layout(insert_axis(x.layout(), at + 1)));

@@ -31,7 +31,7 @@ Tensor flatten(const Tensor& tensor, int64_t start_axis, int64_t end_axis) {
   const int first = normalize_axis(start_axis, tensor.ndim(), "flatten");
   const int last = normalize_axis(end_axis, tensor.ndim(), "flatten");
   if (first > last) {
-    throw ShapeError(cat("flatten: start axis ", start_axis, " lies behind end axis ", end_axis));
+    throw ShapeError(cat("flatten: start_dim ", start_axis, " lies behind end_dim ", end_axis));
   }
   Shape shape;
   int64_t merged = 1;
