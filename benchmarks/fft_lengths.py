@@ -3,17 +3,17 @@
     CUOP_THREADS=1 python benchmarks/fft_lengths.py            # 150 lengths a class, from 50 to 60 000
     python benchmarks/fft_lengths.py --count 20 --dtypes complex64
 
-Batches of a million numbers, as many threads each as cuOP has; both take turns, each time is the shortest of some calls. A ratio is
-the peer's time over cuOP's; the worst lengths are named.
+Batches of a million numbers, as many threads each as cuOP has; both take turns, each time is the
+shortest of some calls. A ratio is the peer's time over cuOP's; the worst lengths are named.
 """
 
 import argparse
 import math
 import random
-import time
 
 import numpy as np
 import scipy.fft
+from sparse_products import best
 
 import cuop
 
@@ -43,24 +43,13 @@ def lengths(low: int, high: int, count: int, seed: int) -> list[int]:
     return sorted(found)
 
 
-def shortest(calls, rounds: int) -> list[float]:
-    """The shortest time of each, in seconds."""
-    best = [math.inf] * len(calls)
-    for _ in range(rounds):
-        for i, call in enumerate(calls):
-            start = time.perf_counter()
-            call()
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best
-
-
 def ratio(n: int, dtype: str, rounds: int) -> float:
     """The peer's time over cuOP's for a batch of lines of that length."""
     shape = (max(1, ELEMENTS // n), n)
     x = np.random.default_rng(n).standard_normal(shape).astype(dtype)
     own, workers = cuop.tensor(x), cuop.thread_count()
-    mine, peer = shortest(
-        [lambda: cuop.fft.fft(own), lambda: scipy.fft.fft(x, workers=workers)], rounds
+    mine, peer = best(
+        lambda: cuop.fft.fft(own), lambda: scipy.fft.fft(x, workers=workers), rounds=rounds
     )
     return peer / mine
 
@@ -69,7 +58,7 @@ def main() -> None:
     """The table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--count", type=int, default=150, help="lengths of a class")
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--dtypes",
         nargs="*",

@@ -30,10 +30,12 @@ def operands(n, sparsity, dtype):
     return a.astype(dtype), rng.standard_normal((n, n)).astype(dtype)
 
 
-def best(*calls, clock=time.perf_counter):
-    """The shortest time of each in milliseconds, one after the other in each round."""
+def best(*calls, clock=time.perf_counter, rounds=ROUNDS):
+    """The shortest time of each in milliseconds, one after the other in each round; the first does
+    not count.
+    """
     times = [[] for _ in calls]
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for call, taken in zip(calls, times, strict=True):
             begin = clock()
             call()

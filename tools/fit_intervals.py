@@ -48,6 +48,18 @@ def print_table(name: str, rows: dict, polynomials: list, constants: dict) -> No
     )
 
 
+def slope_polynomial(function, middle, slope, half, degree: int) -> list:
+    """Those of (f(middle + s) - f(middle) - slope s) / s; around 0 for s above 0, of what is relative."""
+
+    def rest(s):
+        s = s if abs(s) > TINY else TINY
+        return (function(middle + s) - function(middle)) / s - slope
+
+    if middle == 0:
+        return minimax(rest, TINY, half, degree, lambda s: 1)
+    return minimax(rest, -half, half, degree, lambda s: abs(s))
+
+
 def erf_spacing():
     """About 9/16, in 20 digits; its erf is nearly a float, as a rounding error there would count."""
     for k in range(1000):
@@ -66,18 +78,10 @@ def erf_table() -> None:
     for i in range(COUNT):
         middle = i * spacing
         base = mp.mpf(0 if i < 2 else 1)
-        value = as_float(mp.erf(middle) if i < 2 else -mp.erfc(middle))
+        above_base = mp.erf if base == 0 else lambda a: -mp.erfc(a)
+        value = as_float(above_base(middle))
         slope = nearest(2 / mp.sqrt(mp.pi) * mp.exp(-middle * middle), 4)
-
-        def rest(s, middle=middle, base=base, slope=slope):
-            s = s if abs(s) > TINY else TINY
-            whole = mp.erf(middle + s) if base == 0 else -mp.erfc(middle + s)
-            exact = mp.erf(middle) if base == 0 else -mp.erfc(middle)
-            return (whole - exact) / s - slope
-
-        low = TINY if i == 0 else -half
-        weight = (lambda s: 1) if i == 0 else (lambda s: abs(s))
-        polynomials.append(minimax(rest, low, half, degree, weight))
+        polynomials.append(slope_polynomial(above_base, middle, slope, half, degree))
         bases.append(base)
         values.append(value)
         slopes.append(slope)

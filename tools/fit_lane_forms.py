@@ -8,7 +8,7 @@ A row has a coefficient of each interval, minimax in the distance from the inter
 import mpmath as mp
 
 from fit_coefficients import nearest, text
-from fit_intervals import COUNT, TINY, as_float, print_table
+from fit_intervals import COUNT, TINY, as_float, print_table, slope_polynomial
 from fit_minimax import minimax
 
 HEADER = """\
@@ -95,15 +95,7 @@ def hyperbolic_table() -> None:
     for i in range(count):
         middle = i * spacing
         value, slope = as_float(mp.tanh(middle)), nearest(mp.sech(middle) ** 2, 4)
-
-        def rest(s, middle=middle, slope=slope):
-            s = s if abs(s) > TINY else TINY
-            return (mp.tanh(middle + s) - mp.tanh(middle)) / s - slope
-
-        low = TINY if i == 0 else -spacing / 2
-        high = spacing / 2
-        weight = (lambda s: 1) if i == 0 else (lambda s: abs(s))
-        polynomials.append(minimax(rest, low, high, degree, weight))
+        polynomials.append(slope_polynomial(mp.tanh, middle, slope, spacing / 2, degree))
         values.append(value)
         lacks.append(mp.tanh(middle) - value)
         slopes.append(slope)

@@ -29,7 +29,7 @@ struct LaneForm<fn::Acos, float> {
     const Lanes z = stage.z, root = stage.root;
     const auto is_large = chosen_beyond(size_of(x), 0.5f);
     const Lanes w = selected(is_large, either(root + root, sign_of(x)), -x);
-    const Lanes far = only_negative(x, lanes(2 * C::kHalfPi));
+    const Lanes far = by_sign(x, Lanes{}, lanes(2 * C::kHalfPi));
     const Lanes base = selected(is_large, far, lanes(C::kHalfPi));
     const Lanes high = base + w, lost = fma(base, lanes(kRest), w - (high - base));
     const auto inverse = (Lanes)(0x7ef127eau - (LaneBitsOf<float>)w);

@@ -81,20 +81,16 @@ constexpr auto kAll = static_cast<__mmask16>(-1);
                                                         DoubleLanes c) {
   return _mm512_fmsub_pd(a, b, c);
 }
-/// The smaller one; NaN of a NaN.
-[[gnu::always_inline]] inline Lanes at_most(Lanes size, float most) {
-  return _mm512_maskz_min_ps(kAll, lanes(most), size);
+/// The smaller one; b if one is NaN.
+[[gnu::always_inline]] inline Lanes smaller(Lanes a, Lanes b) {
+  return _mm512_maskz_min_ps(kAll, a, b);
 }
-[[gnu::always_inline]] inline DoubleLanes at_most(DoubleLanes size, double most) {
-  return _mm512_maskz_min_pd(static_cast<__mmask8>(kAll), lanes(most), size);
+[[gnu::always_inline]] inline DoubleLanes smaller(DoubleLanes a, DoubleLanes b) {
+  return _mm512_maskz_min_pd(static_cast<__mmask8>(kAll), a, b);
 }
 /// The larger one; NaN of a NaN.
 [[gnu::always_inline]] inline Lanes at_least(Lanes size, float least) {
   return _mm512_maskz_max_ps(kAll, lanes(least), size);
-}
-/// The smaller one; b if one is NaN.
-[[gnu::always_inline]] inline Lanes smaller(Lanes a, Lanes b) {
-  return _mm512_maskz_min_ps(kAll, a, b);
 }
 [[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm512_maskz_sqrt_ps(kAll, x); }
 /// A bit of each lane where x > most.
@@ -150,16 +146,13 @@ template <int First, class Piece>
                                                         DoubleLanes c) {
   return _mm256_fmsub_pd(a, b, c);
 }
-[[gnu::always_inline]] inline Lanes at_most(Lanes size, float most) {
-  return _mm256_min_ps(lanes(most), size);
-}
-[[gnu::always_inline]] inline DoubleLanes at_most(DoubleLanes size, double most) {
-  return _mm256_min_pd(lanes(most), size);
+[[gnu::always_inline]] inline Lanes smaller(Lanes a, Lanes b) { return _mm256_min_ps(a, b); }
+[[gnu::always_inline]] inline DoubleLanes smaller(DoubleLanes a, DoubleLanes b) {
+  return _mm256_min_pd(a, b);
 }
 [[gnu::always_inline]] inline Lanes at_least(Lanes size, float least) {
   return _mm256_max_ps(lanes(least), size);
 }
-[[gnu::always_inline]] inline Lanes smaller(Lanes a, Lanes b) { return _mm256_min_ps(a, b); }
 [[gnu::always_inline]] inline Lanes root_of(Lanes x) { return _mm256_sqrt_ps(x); }
 [[gnu::always_inline]] inline int beyond(Lanes x, float most) {
   return _mm256_movemask_ps(_mm256_cmp_ps(x, lanes(most), _CMP_GT_OQ));
@@ -187,6 +180,11 @@ template <int First, class Piece>
 }
 #endif
 
+/// The smaller one; NaN of a NaN.
+template <class V>
+[[gnu::always_inline]] inline V at_most(V size, NumberOf<V> most) {
+  return smaller(lanes(most), size);
+}
 template <class V>
 [[gnu::always_inline]] inline V either(V a, V b) {
   return (V)((BitsOfLanes<V>)a | (BitsOfLanes<V>)b);
@@ -274,11 +272,6 @@ using ChosenLanes = Lanes;
 }
 #endif
 
-/// y where the sign of x is minus, else 0.
-[[gnu::always_inline]] inline Lanes only_negative(Lanes x, Lanes y) {
-  using Whole [[gnu::vector_size(kVectorBytes)]] = int32_t;
-  return (Lanes)(((Whole)x >> 31) & (Whole)y);
-}
 /// a where the sign of x is plus, else b.
 template <class V>
 [[gnu::always_inline]] inline V by_sign(V x, V a, V b) {
