@@ -65,7 +65,7 @@ if(TARGET cuop_simulated_driver)
   set(CUOP_NOT_SIMULATED GpuElementwise.EveryOperationInEveryDtype
       GpuReduce.SumsOfEveryDtypeOverAllAxes GpuReduce.ExtremesAndTheirPlaces
       GpuOwnProduct.LargeSizes GpuOwnProduct.AnyKernelForAnyOperands GpuAccuracy.*
-      Runtime_cuda.OrdersStreams)
+      GpuSplitProduct.LargeSizes GpuSplitProduct.ServesLargeMatmuls Runtime_cuda.OrdersStreams)
   list(JOIN CUOP_NOT_SIMULATED ":" CUOP_NOT_SIMULATED)
   set(folder ${PROJECT_BINARY_DIR}/simulator)
   gtest_discover_tests(cuop_gpu_tests TEST_PREFIX sim. TEST_LIST CUOP_SIMULATED_TESTS
@@ -74,6 +74,8 @@ if(TARGET cuop_simulated_driver)
   gtest_discover_tests(cuop_gpu_rank_tests TEST_PREFIX sim.ranks. TEST_LIST CUOP_SIMULATED_RANK_TESTS
                        DISCOVERY_TIMEOUT 60 PROPERTIES LABELS sim TIMEOUT 600)
   set(simulated "LD_LIBRARY_PATH=${folder};CUOP_LIBRARY_PATH=${folder};CUOP_CACHE_DIR=${folder}/cache")
+  # Simulated matrix units are a hundred times slower than the simulated cuBLASLt.
+  string(APPEND simulated ";CUOP_SPLIT_PRODUCTS=0")
   # What is found in kernels that are wrong.
   add_executable(cuop_simulator_tests simulator/simulator_test.cpp)
   target_include_directories(cuop_simulator_tests PRIVATE ${PROJECT_SOURCE_DIR})

@@ -105,6 +105,11 @@ struct Env {
                              "where each would read it in the other's or in memory that they "
                              "share.",
                              true};
+  EnvField<bool> split_products{
+      "CUOP_SPLIT_PRODUCTS", "",
+      "0 leaves all float32 products of a GPU to cuBLASLt, where large ones would be "
+      "computed on matrix units by parts of their elements.",
+      true};
   EnvField<bool> peer_mapping{"CUOP_PEER_MAPPING", "",
                               "0 sends what ranks of one host exchange from GPU to GPU through the "
                               "host's memory, where each would read it in the other's.",

@@ -17,6 +17,7 @@
 #include "cuop/ops/copy/copy.h"
 #include "cuop/ops/create/create.h"
 #include "cuop/ops/matmul/matmul.h"
+#include "cuop/ops/matmul/repeated_operand.h"
 
 namespace cuop::dist {
 namespace {
@@ -81,6 +82,9 @@ DistTensor execute_product_in_chunks(const Plan& plan, ProductPath path, const D
   const auto cut = [&](const std::vector<Box>& blocks, int64_t chunk) {
     return chunk_of(blocks, axis, chunks, chunk, kChunkUnit);
   };
+  // All chunks are multiplied by the whole of the other operand.
+  std::optional<RepeatedOperand> repeated;
+  const bool is_dense = chunked == 1 || path == ProductPath::kDense;
   Stages stages;
   stages.bring = [&](int64_t chunk) { fetch_of(chunked, cut(boxes[chunked], chunk)); };
   stages.work = [&](int64_t chunk) {
@@ -90,8 +94,14 @@ DistTensor execute_product_in_chunks(const Plan& plan, ProductPath path, const D
     operands[chunked] = view_of(places[chunked], cut(boxes[chunked], chunk)[own]);
     const Tensor out = block.place_of(mine);
     if (apart) return multiply_apart(*apart, operands[0], operands[1], path, out);
-    multiply_by_path(operands[0], operands[1], false, chunked == 1 ? ProductPath::kDense : path,
-                     out);
+    if (!is_dense) {
+      multiply_by_path(operands[0], operands[1], false, path, out);
+      return;
+    }
+    if (!repeated) {
+      repeated.emplace(operands[1 - chunked], chunked == 1 ? 0 : 1, out.shape(0), out.shape(1));
+    }
+    repeated->multiply(operands[chunked], out);
   };
   stages.take = [&](int64_t chunk) { block.take(cut(made, chunk)); };
   run_pipeline(device, chunks, stages, {}, shared);

@@ -21,6 +21,21 @@ namespace detail {
 CUOP_FN unsigned shared_address(const void* place) {
   return static_cast<unsigned>(__cvta_generic_to_shared(place));
 }
+
+/// Until the use of the barrier that is numbered `turn` from 0 has ended.
+CUOP_FN void wait_for_phase(const void* barrier, unsigned turn) {
+  unsigned is_done = 0;
+  CUOP_ROLLED
+  do {
+    asm volatile(
+        "{\n  .reg .pred done;\n"
+        "  mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+        "  selp.u32 %0, 1, 0, done;\n}"
+        : "=r"(is_done)
+        : "r"(shared_address(barrier)), "r"(turn & 1u)
+        : "memory");
+  } while (is_done == 0);
+}
 }  // namespace detail
 
 /// What one thread copies to shared memory, in groups that are waited for in their order. At most
@@ -79,19 +94,7 @@ struct RowArrival {
         : "memory");
   }
   /// By every thread: until the use that is numbered `turn` from 0 has all of its rows.
-  CUOP_FN void wait(unsigned turn) {
-    unsigned is_done = 0;
-    CUOP_ROLLED
-    do {
-      asm volatile(
-          "{\n  .reg .pred done;\n"
-          "  mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
-          "  selp.u32 %0, 1, 0, done;\n}"
-          : "=r"(is_done)
-          : "r"(detail::shared_address(this)), "r"(turn & 1u)
-          : "memory");
-    } while (is_done == 0);
-  }
+  CUOP_FN void wait(unsigned turn) { detail::wait_for_phase(this, turn); }
 };
 
 /// After a thread has written by itself where rows will come later.

@@ -27,6 +27,14 @@ namespace cuop {
 namespace {
 
 constexpr const char* kLibrary = "library";
+
+/// What ran when this kernel was asked for.
+std::string kernel_text(const backend::LibraryWatch& watch, const backend::Kernel& kernel) {
+  if (watch.has_library()) return kLibrary;
+  // Products that are left to the operator go to the library, or by parts of their elements.
+  const bool is_own_choice = kernel.tile == 0 && *watch.precision() != '\0';
+  return is_own_choice ? "split" : name(kernel);
+}
 constexpr int kRounds = 9;
 constexpr int kRoundsOfBest = 21;
 
@@ -311,7 +319,7 @@ Tensor JitEngine::run(const Task& task) {
   run_kernel(task, decision.kernel, task.out);
   call.running_ms = milliseconds(std::max<int64_t>(1, trace::now_ns() - launch_ns));
   call.work = timer.stop();
-  call.kernel_type = watch.has_library() ? kLibrary : name(decision.kernel);
+  call.kernel_type = kernel_text(watch, decision.kernel);
   call.used_tensor_core = watch.has_matrix_units();
   call.precision = *watch.precision() != '\0' ? watch.precision() : cuop::name(traits_.dtype);
   // Of all threads, so it can be more than this call waited for.

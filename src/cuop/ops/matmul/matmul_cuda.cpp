@@ -12,6 +12,7 @@
 #include "cuop/ops/matmul/matmul_kernels.h"
 #include "cuop/ops/matmul/padded_product_internal.h"
 #include "cuop/ops/matmul/product_arguments_internal.h"
+#include "cuop/ops/matmul/split_product_internal.h"
 
 namespace cuop::kernels {
 
@@ -68,6 +69,8 @@ void matmul_cuda(Product& p) {
     merge_batch(p);
     return tile_product_cuda(p, kernel);
   }
+  merge_batch(p);
+  if (try_split_product(p)) return;
   ArrangedProduct arranged = arrange(p);
   pad_rows(arranged, p);
   const int r = p.c.ndim() - 2;

@@ -1,0 +1,19 @@
+// Of a pipeline of stages (stage_pipeline.cuh), for host and device.
+#pragma once
+
+#include "cuop/jit/kernels/prelude.h"
+
+namespace cuop::jit {
+
+/// Of the block, in warpgroups: two that work and one that brings.
+inline constexpr int kWorkingWarpgroups = 2;
+inline constexpr int kPipelineThreads = 128 * (kWorkingWarpgroups + 1);
+/// Stages begin at multiples of it.
+inline constexpr int kStageAlignment = 1024;
+
+/// Bytes of the launch's shared memory.
+CUOP_FN constexpr int pipeline_bytes(int stage_bytes, int stages) {
+  return stage_bytes * stages + kStageAlignment;
+}
+
+}  // namespace cuop::jit

@@ -1,0 +1,94 @@
+// Splitting the elements of float32 matrices into parts: room for them, and the kernel's launch.
+#include "cuop/core/divide_up.h"
+#include "cuop/ops/create/empty.h"
+#include "cuop/ops/matmul/split_product_internal.h"
+
+namespace cuop::kernels {
+
+namespace {
+
+/// How the kernel is compiled for an operand, and how many blocks it has.
+struct SplitForm {
+  bool is_along_depth;
+  int groups;
+  int64_t blocks;
+};
+
+SplitForm form_of(const SplitStack& split) {
+  // Where lines are neighbours in memory, four groups read whole rows of 128 bytes together, if
+  // there are enough of them.
+  constexpr int64_t kBusy = 2048;
+  const int64_t matrices = split.parts.shape(0), groups = split.lines.groups;
+  const bool is_along_depth = split.stack.depth_step == 1;
+  const int together = !is_along_depth && groups * matrices >= kBusy ? 4 : 1;
+  return {is_along_depth, together, matrices * divide_up(groups, int64_t{together})};
+}
+
+jit::SplitOperand argument_of(const SplitStack& split) {
+  const MatrixStack& s = split.stack;
+  return {static_cast<const float*>(s.data),
+          s.lines,
+          s.depth,
+          s.line_step,
+          s.depth_step,
+          s.matrix_step,
+          split.lines};
+}
+
+}  // namespace
+
+MatrixStack MatrixStack::of(const Tensor& t, int64_t offset, int64_t matrices, int64_t step) {
+  const int r = t.ndim() - 2;
+  return {static_cast<float*>(const_cast<void*>(t.data())) + offset,
+          t.shape(r),
+          t.shape(r + 1),
+          t.strides()[r],
+          t.strides()[r + 1],
+          matrices,
+          matrices == 1 ? 0 : step,
+          t.device()};
+}
+
+MatrixStack MatrixStack::turned() const {
+  MatrixStack other = *this;
+  std::swap(other.lines, other.depth);
+  std::swap(other.line_step, other.depth_step);
+  return other;
+}
+
+SplitStack room_for_parts(const MatrixStack& stack) {
+  SplitStack split;
+  split.stack = stack;
+  // Tiles of either side find whole groups.
+  const int64_t groups = round_up(stack.lines, int64_t{jit::kSplitRows}) / jit::kSplitGroup;
+  const int64_t steps = divide_up(stack.depth, int64_t{jit::kSplitDepth});
+  const int64_t bytes = steps * groups * jit::kSplitGroupBytes, lines = groups * jit::kSplitGroup;
+  const int64_t matrices = stack.matrix_step == 0 ? 1 : stack.matrices;
+  split.parts = empty({matrices, bytes}, DType::kUInt8, stack.device);
+  split.exponents = empty({matrices, lines}, DType::kInt32, stack.device);
+  split.lines = {split.parts.data<uint8_t>(), split.exponents.data<int32_t>(), groups,
+                 matrices == 1 ? 0 : bytes, matrices == 1 ? 0 : lines};
+  return split;
+}
+
+jit::TextKernel split_operands_kernel(bool along_a, int groups_a, bool along_b, int groups_b) {
+  return {"gemm split", "cuop/ops/matmul/split_operand.cuh", "SplitOperands",
+          jit::instance("split_operands", along_a, groups_a, along_b, groups_b),
+          jit::kSplitThreads};
+}
+
+void split_stacks(const SplitStack& first, const SplitStack& second) {
+  const SplitForm a = form_of(first), b = form_of(second);
+  const jit::SplitOperands operands{argument_of(first), argument_of(second), a.blocks};
+  jit::launch_text(split_operands_kernel(a.is_along_depth, a.groups, b.is_along_depth, b.groups),
+                   first.stack.device, a.blocks + b.blocks, &operands);
+}
+
+void split_stack(const SplitStack& one) {
+  const SplitForm a = form_of(one);
+  const jit::SplitOperands operands{argument_of(one), argument_of(one), a.blocks};
+  jit::launch_text(split_operands_kernel(a.is_along_depth, a.groups, a.is_along_depth, a.groups),
+                   one.stack.device, a.blocks, &operands);
+}
+
+}  // namespace cuop::kernels
