@@ -1,6 +1,7 @@
 """The frame of every distributed call: errors as MPIError, results as the kind of the first input."""
 
 import contextlib
+import functools
 
 import cuop
 from cuop import dist
@@ -55,11 +56,31 @@ def from_root(function, mpi, arrays, *args, **kwargs):
     `arrays` has the arrays by the names of the caller's arguments. Returns the result as the kind of
     the first array on rank 0, None elsewhere.
     """
-    call = function.__name__
-    who = f"distributed_{call.removesuffix('_from_root')}"
-    check_manager(mpi, who)
+    check_manager(mpi, _who(function))
     comm = mpi.comm
-    # Written out: context managers take as long as all else here.
+    inputs = list(arrays.values())
+    first = inputs[0]
+    # Written out: generators and context managers take as long as all else here.
+    for each in inputs:
+        if type(each) is not cuop.Tensor:
+            inputs = _root_tensors(function, mpi, arrays)
+            break
+    try:
+        result = function(comm, *inputs, *args, **kwargs)
+    except cuop.errors.Error as error:
+        raise _as_mpi_error(error, comm) from error
+    return None if result is None else to_kind(result, kind_of(first))
+
+
+@functools.cache
+def _who(function):
+    """What users call the form of cuop.dist."""
+    return f"distributed_{function.__name__.removesuffix('_from_root')}"
+
+
+def _root_tensors(function, mpi, arrays):
+    """The arrays as tensors, None where this rank has none; all ranks hear of an error."""
+    who = _who(function)
     try:
         inputs = [
             None if array is None else root_tensor(array, who, name)
@@ -70,12 +91,8 @@ def from_root(function, mpi, arrays, *args, **kwargs):
             if missing:
                 raise refused(None, who, missing[0], "an array on rank 0")
     except Exception as error:
-        _announce(error, comm, call)
-    try:
-        result = function(comm, *inputs, *args, **kwargs)
-    except cuop.errors.Error as error:
-        raise _as_mpi_error(error, comm) from error
-    return None if result is None else to_kind(result, kind_of(next(iter(arrays.values()))))
+        _announce(error, mpi.comm, function.__name__)
+    return inputs
 
 
 @contextlib.contextmanager

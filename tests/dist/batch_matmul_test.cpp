@@ -2,6 +2,8 @@
 
 #include "cuop/core/text.h"
 #include "cuop/dist/algo/matmul.h"
+#include "cuop/dist/algo/operations.h"
+#include "cuop/dist/exec/call.h"
 #include "cuop/dist/exec/report.h"
 #include "cuop/dist/plan/overlap.h"
 #include "cuop/ops/matmul/matmul.h"
@@ -69,6 +71,32 @@ TEST(DistBatchMatmul, IsMadeInChunksWhereMovesAreHidden) {
       expect_rooted(comm, c, cuop::matmul(a, b), 1e-13, cat(ranks, " ranks"));
       // A plain process uses all of its GPUs.
       EXPECT_EQ(chunks_of(last_report().plan) > 1, last_report().plan.ranks > 1);
+    });
+  }
+}
+
+/// What it keeps does not travel, and it works while it sends.
+TEST(DistBatchMatmul, TheRankWithAllOperandsMayKeepMoreThanOthers) {
+  for (const int ranks : {2, 3, 4, 7}) {
+    run_ranks(ranks, [&](const CommunicatorPtr& comm) {
+      const Tensor a = noise({40, 3, 4}), b = noise({40, 4, 5}, DType::kFloat64, 2);
+      for (const int root : {0, ranks - 1}) {
+        const auto given = [&](const Tensor& x) { return comm->rank() == root ? x : Tensor(); };
+        CallOptions options{.strategy = "batch", .machine = hiding_moves()};
+        options.machine->link_bandwidth = 1e5;  // of the rank's work
+        const Tensor c =
+            run_rooted(comm, batch_matmul_operation(), {given(a), given(b)}, options, root);
+        const auto made = last_report().plan.outputs[0].sharding.owner_boxes({40, 3, 5});
+        for (int rank = 0; rank < ranks; ++rank) {
+          if (rank == root) continue;
+          EXPECT_GT(made[static_cast<size_t>(root)].size(), made[static_cast<size_t>(rank)].size());
+        }
+        if (comm->rank() == root) expect_close(c, cuop::matmul(a, b), 1e-13, cat(ranks, " ranks"));
+        // Nobody waits for the other where operands lie in parts.
+        const Sharding batch(Mesh::line(ranks), split_dim(3, 0));
+        batch_matmul(laid_out(comm, a, batch), laid_out(comm, b, batch), options);
+        EXPECT_TRUE(last_report().plan.outputs[0].sharding.blocks().empty());
+      }
     });
   }
 }

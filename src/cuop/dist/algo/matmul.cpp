@@ -71,8 +71,11 @@ DistTensor execute_product_in_chunks(const Plan& plan, ProductPath path, const D
 
   const auto fetch_of = [&](size_t i, const std::vector<Box>& wanted_boxes) {
     fetch_into(comm, part_of(*given[i]), owners[i], wanted_boxes, places[i], c.dtype,
-               Travel{.is_relayed = is_relayed(plan, i)});
+               Travel{.is_relayed = is_relayed(plan, i), .is_own_placed = true});
   };
+  for (size_t i = 0; i < given.size(); ++i) {
+    place_own(comm.rank(), part_of(*given[i]), owners[i], boxes[i], places[i]);
+  }
   fetch_of(1 - chunked, boxes[1 - chunked]);
   // Of columns of B each chunk is multiplied by all of A, which is taken apart once.
   std::optional<SparseMatrix> apart;

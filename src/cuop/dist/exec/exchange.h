@@ -65,14 +65,21 @@ Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& own
 /// longer than the wire's travel as they are.
 void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
               const Landing& landing, DType dtype, const Wire& wire, int axis);
-/// Where it is relayed they come by way of the ranks that share a box (relay.h).
+/// Where it is relayed they come by way of the ranks that share a box (relay.h). What a rank has
+/// itself is copied to its place too, unless that has been done (place_own).
 struct Travel {
   Wire wire = {};
   int axis = 0;
   bool is_relayed = false;
+  bool is_own_placed = false;
 };
 Tensor fetch(Communicator& comm, const Part& source, const std::vector<Box>& owners,
              const std::vector<Box>& boxes, DType dtype, const Travel& travel);
+/// Copies to `place`, which holds the box `boxes[rank]`, what `source` has of it. Before a
+/// pipeline: beside arithmetic that has all of a GPU's multiprocessors such a copy waits for its
+/// end.
+void place_own(int rank, const Part& source, const std::vector<Box>& owners,
+               const std::vector<Box>& boxes, const Part& place);
 /// Fills this rank's box of `boxes` in `place`, the part of a global tensor that holds it; what
 /// lies there already, as `place` is a view of `source`, stays.
 void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& owners,

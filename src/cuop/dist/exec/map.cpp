@@ -32,13 +32,16 @@ DistTensor execute_in_chunks(const Plan& plan, const std::vector<DistTensor>& in
   const auto bring = [&](size_t i, const std::vector<Box>& boxes) {
     const DistTensor& input = inputs[i];
     fetch_into(*comm, part_of(input), input.sharding().owner_boxes(input.shape()), boxes, places[i],
-               input.dtype(), Travel{.is_relayed = is_relayed(plan, i)});
+               input.dtype(), Travel{.is_relayed = is_relayed(plan, i), .is_own_placed = true});
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const DistTensor& input = inputs[i];
-    places.push_back(place_for(needed(i, made)[own], part_of(input), input.dtype()));
+    const std::vector<Box> boxes = needed(i, made);
+    places.push_back(place_for(boxes[own], part_of(input), input.dtype()));
+    place_own(comm->rank(), part_of(input), input.sharding().owner_boxes(input.shape()), boxes,
+              places[i]);
     shared.insert(shared.end(), {input.local(), places[i].local});
-    if (!chunks->is_cut[i]) bring(i, needed(i, made));
+    if (!chunks->is_cut[i]) bring(i, boxes);
   }
   const auto of_chunk = [&](int64_t chunk) { return chunk_of(made, chunks->axis, count, chunk); };
   Stages stages;

@@ -125,6 +125,21 @@ void exchange(Communicator& comm, const RankMoves& moves, const Part& source,
   }
 }
 
+namespace {
+/// Whether the place is a view of the source.
+bool is_within(const Part& place, const Part& source) {
+  return source.local.is_defined() && source.local.storage() == place.local.storage();
+}
+}  // namespace
+
+void place_own(int rank, const Part& source, const std::vector<Box>& owners,
+               const std::vector<Box>& boxes, const Part& place) {
+  if (is_within(place, source)) return;
+  for (const Piece& piece : plan_moves(rank, owners, needs_of(boxes)).kept) {
+    copy_into(view_of(place, piece.box), view_of(source, piece.box));
+  }
+}
+
 void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& owners,
                 const std::vector<Box>& boxes, const Part& place, DType dtype,
                 const Travel& travel) {
@@ -133,8 +148,7 @@ void fetch_into(Communicator& comm, const Part& source, const std::vector<Box>& 
   const auto move = [&](const Part& from, const std::vector<Box>& of,
                         const std::vector<Box>& wanted) {
     RankMoves moves = plan_moves(rank, of, needs_of(wanted));
-    const bool is_there = from.local.is_defined() && from.local.storage() == place.local.storage();
-    if (is_there) moves.kept.clear();
+    if (travel.is_own_placed || is_within(place, from)) moves.kept.clear();
     exchange(comm, moves, from, landing, dtype, travel.wire, travel.axis);
   };
   const std::optional<Relay> relay = travel.is_relayed ? relay_of(owners, boxes) : std::nullopt;

@@ -144,6 +144,45 @@ Floor floor_of(const MapProblem& problem, const Machine& machine) {
   return floor_of(least, machine, problem.inputs[0].sharding.mesh().size());
 }
 
+/// The choice with a larger block for the rank that has all inputs, of this share of the dimension:
+/// nothing of it travels, and the rank works while it sends. Nothing where several dimensions are
+/// split, or that block would not be larger.
+std::optional<MapChoice> with_share(const MapProblem& problem, const MapChoice& choice,
+                                    double share) {
+  const int root = common_rank(problem.inputs), ranks = choice.output.mesh().size();
+  const Spec spec = choice.output.spec().padded_to(problem.shape.ndim());
+  std::vector<int> split;
+  for (int dim = 0; dim < problem.shape.ndim(); ++dim) {
+    if (!spec.axes(dim).empty()) split.push_back(dim);
+  }
+  const Mesh& mesh = choice.output.mesh();
+  if (split.size() != 1 || mesh.ndim() != 1 || mesh.idle() > 0) {
+    return std::nullopt;
+  }
+  const int64_t length = problem.shape[split[0]];
+  const auto kept = static_cast<int64_t>(share * static_cast<double>(length));
+  if (kept * ranks <= length) return std::nullopt;
+  std::vector<int64_t> sizes;
+  for (int rank = 0, other = 0; rank < ranks; ++rank) {
+    sizes.push_back(rank == root ? kept
+                                 : split_evenly({0, length - kept}, ranks - 1, other++).length());
+  }
+  return MapChoice{choice.strategy, choice.output.with_blocks(split[0], std::move(sizes))};
+}
+
+/// Plans with larger blocks for the rank that has all inputs.
+void add_unequal(std::vector<Plan>& plans, const MapProblem& problem, const MapChoice& choice,
+                 const Machine& machine) {
+  constexpr int kMostRanks = 16;  // of more its share is small in any case
+  if (!problem.may_chunk || !is_rooted(problem.inputs, problem.wanted)) return;
+  if (choice.output.mesh().size() > kMostRanks) return;
+  for (const double share : {0.3, 0.4, 0.5, 0.6, 0.7, 0.8}) {
+    if (const auto unequal = with_share(problem, choice, share)) {
+      plans.push_back(plan_choice(problem, *unequal, machine));
+    }
+  }
+}
+
 }  // namespace
 
 Plan plan_map(const MapProblem& problem, const Machine& machine, std::string_view strategy) {
@@ -153,6 +192,7 @@ Plan plan_map(const MapProblem& problem, const Machine& machine, std::string_vie
   }
   for (const MapChoice& choice : problem.choices) {
     plans.push_back(plan_choice(problem, choice, machine));
+    add_unequal(plans, problem, choice, machine);
   }
   return choose(std::move(plans), machine, strategy, floor_of(problem, machine));
 }
